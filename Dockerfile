@@ -11,14 +11,14 @@ COPY deploy/install-deps.sh deploy/
 RUN deploy/install-deps.sh programs
 COPY . .
 RUN cmake --preset release -DSEXTANT_BUILD_TESTS=OFF \
- && cmake --build --preset release --target sextantd sextant --parallel "$(nproc)" \
+ && cmake --build --preset release --target sextantd sextant sextant-probe --parallel "$(nproc)" \
  && DESTDIR=/out cmake --install build/release --prefix /usr --strip
 
 FROM ${RUNTIME_IMAGE}
 COPY deploy/install-deps.sh /tmp/deploy/
 RUN /tmp/deploy/install-deps.sh runtime \
  && rm -rf /tmp/deploy /var/lib/apt/lists/* /var/cache/apt/*
-COPY --from=build /out/usr/bin/sextantd /out/usr/bin/sextant /usr/bin/
+COPY --from=build /out/usr/bin/sextantd /out/usr/bin/sextant /out/usr/bin/sextant-probe /usr/bin/
 
 # A number, so that Kubernetes' runAsNonRoot can tell without reading /etc/passwd. No file
 # here belongs to it: the server writes none, and runs on a read-only root as well.

@@ -17,16 +17,19 @@ readonly PROGRAMS=(
   libabsl-dev
   prometheus-cpp-dev libcpp-httplib-dev libssl-dev
   libcli11-dev nlohmann-json3-dev
+  libdnnl2
 )
 readonly TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-grpcio python3-protobuf
   clang-format git shellcheck zsh
 )
-# What `ldd` names for sextantd and sextant, less what every Debian has.
+# What `ldd` names for sextantd and sextant, less what every Debian has; and oneDNN, which
+# sextant-probe loads by name to measure processors (without it, by its own kernel).
 readonly RUNTIME=(
   libgrpc++1.51 libgrpc29 libprotobuf32 libabsl20220623
   libprometheus-cpp-core1.0 libcpp-httplib0.11 libssl3 libstdc++6
+  libdnnl2
 )
 
 # buf checks the .proto files and calls the server as a stranger would. Debian has no package.

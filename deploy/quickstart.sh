@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# From a fresh clone on a bare Debian bookworm to two answers: installs what is needed, builds the
-# programs, starts a server that only this host can reach, asks it twice, stops it.
+# From a fresh clone on a bare Debian bookworm to a measurement and two plans: installs what is
+# needed, builds the programs, starts a server that only this host can reach, has it measure this
+# host's processor, plans on what was measured and on a datasheet, stops it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,7 +31,7 @@ build() {
   exec 8<"$BUILD"
   flock 8
   cmake --preset release -DSEXTANT_BUILD_TESTS=OFF --log-level=NOTICE
-  cmake --build --preset release --target sextantd sextant --parallel "$(nproc)"
+  cmake --build --preset release --target sextantd sextant sextant-probe --parallel "$(nproc)"
   exec 8<&-
 }
 
@@ -43,8 +44,9 @@ grpc_address() {
 start_server() {
   scratch=$(mktemp -d)
   # Ports of the kernel's choice, so that nothing which runs here already is in the way.
+  # What is measured here is gone with the scratch folder: nothing is left behind.
   "$BUILD/bin/sextantd" --listen=127.0.0.1:0 --http_listen=127.0.0.1:0 --log_calls=none \
-    --drain_announce_seconds=0 2>"$scratch/log" &
+    --calibration_directory="$scratch/calibrations" --drain_announce_seconds=0 2>"$scratch/log" &
   server_pid=$!
   local deadline=$((SECONDS + START_SECONDS))
   until SEXTANT_ADDRESS=$(grpc_address); do
@@ -59,32 +61,36 @@ start_server() {
   echo "sextantd serves at $SEXTANT_ADDRESS"
 }
 
-plan() {
-  printf '\n$ sextant plan %s\n' "$*"
-  "$BUILD/bin/sextant" plan "$@"
+run() {
+  printf '\n$ sextant %s\n' "$*"
+  "$BUILD/bin/sextant" "$@"
 }
 
 headline "installing what the build needs"
 deploy/install-deps.sh programs
 
-headline "building sextantd and sextant ($(nproc) cores; some minutes the first time)"
+headline "building sextantd, sextant and sextant-probe ($(nproc) cores; some minutes the first time)"
 build
 
 headline "starting sextantd on this host alone"
 start_server
 
-headline "planning Llama 3.1 70B: 15e12 tokens on 1,024 H100s"
-plan llama-3.1-70b --tokens=15e12 --accelerator=h100-sxm --devices=1024
+headline "measuring this host's processor"
+run probe --mode=standard
 
-headline "planning GPT-2 small: 10e9 tokens on one H100"
-plan gpt2 --tokens=10e9 --accelerator=h100-sxm --devices=1
+headline "planning GPT-2 small on it, from the measured rates: 1e6 tokens in fp32"
+run plan gpt2 --tokens=1e6 --compute-data-type=fp32 --device=host --devices=1
+
+headline "planning Llama 3.1 70B from a datasheet: 15e12 tokens on 1,024 H100s"
+run plan llama-3.1-70b --tokens=15e12 --accelerator=h100-sxm --devices=1024
 
 headline "done in $SECONDS s; stopping the server"
 cat <<TEXT
 To go on by hand:
   PATH=\$PWD/$BUILD/bin:\$PATH
   sextantd &                  # gRPC on 127.0.0.1:50051, metrics on 127.0.0.1:9464
-  sextant accelerators        # what it knows
+  sextant probe               # measures this host; later plans use it
+  sextant accelerators        # what it knows from datasheets
   sextant plan --help         # what it can be asked
   kill %1                     # stops the server
 TEXT

@@ -1,0 +1,101 @@
+#!/usr/bin/python3
+"""How well a probe repeats: the spread between probes against the spread that each claims.
+
+  tests/benchmarks/probe_repeatability.py [--runs=5] [--mode=standard] [--output=FILE.jsonl]
+
+Runs sextant-probe several times in a row. For each figure that all runs have, it prints the
+median of the runs' rates, the spread between the runs (largest less smallest, over the median),
+the widest spread that one run claimed (1.4826 MAD over median), and in how many runs the figure
+called itself stable. --output keeps the calibrations, one a line, as they came.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin"))
+
+
+def calibration_of(mode):
+    command = [os.path.join(BIN, "sextant-probe"), "--format=json", f"--mode={mode}"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return next(json.loads(line)["calibration"] for line in lines if '"calibration"' in line)
+
+
+def matmul_name(kind, matmul):
+    data_type = matmul["data_type"].removeprefix("DATA_TYPE_").lower()
+    return f"{kind} {data_type} {matmul['m']}x{matmul['n']}x{matmul['k']}"
+
+
+def figures_of(calibration):
+    """(name, unit) -> (rate, its statistics) of every figure of one calibration."""
+    out = {}
+    for kind, field in (("matmul", "matmuls"), ("sustained", "sustained_matmuls")):
+        for m in calibration.get(field, []):
+            out[matmul_name(kind, m), "FLOP/s"] = (m["flops_per_second"], m["time"])
+    for r in calibration.get("registers", []):
+        out[f"registers {r['instruction']}", "FLOP/s"] = (r["flops_per_second"], r["time"])
+    for s in calibration.get("streams", []):
+        operation = s["operation"].removeprefix("OPERATION_").lower()
+        where = "memory" if s.get("main_memory") else "cache"
+        name = f"{operation} {where} {int(s['array_bytes']) / 2**20:g} MiB"
+        out[name, "B/s"] = (s["bytes_per_second"], s["time"])
+    for e in calibration.get("elementwise", []):
+        name = f"elementwise {e['multiply_add_count']} multiply-adds"
+        out[name, "FLOP/s"] = (e["flops_per_second"], e["time"])
+    if "fusion" in calibration:
+        fusion = calibration["fusion"]
+        out["fused over unfused", "ratio"] = (fusion["speedup_ratio"], fusion["fused_time"])
+    return out
+
+
+def with_unit(value, unit):
+    if unit == "ratio":
+        return f"{value:.3f}"
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if value >= factor:
+            return f"{value / factor:.2f} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def row_of(name, unit, runs):
+    rates = [rate for rate, _ in runs]
+    median = statistics.median(rates)
+    between = (max(rates) - min(rates)) / median
+    claimed = max(time.get("relative_spread", 0) for _, time in runs)
+    stable = sum(time.get("stable", False) for _, time in runs)
+    return (f"| {name} | {with_unit(median, unit)} | {between:.1%} | {claimed:.1%} "
+            f"| {stable} of {len(runs)} |"), between
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--mode", default="standard")
+    parser.add_argument("--output")
+    options = parser.parse_args()
+    calibrations = [calibration_of(options.mode) for _ in range(options.runs)]
+    if options.output:
+        with open(options.output, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(c) + "\n" for c in calibrations)
+    figures = [figures_of(c) for c in calibrations]
+    print("| figure | median of runs | between runs | widest claimed | stable |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    betweens = []
+    for name, unit in figures[0]:
+        if not all((name, unit) in f for f in figures):
+            continue
+        line, between = row_of(name, unit, [f[name, unit] for f in figures])
+        betweens.append(between)
+        print(line)
+    print(f"\n{len(betweens)} figures; spread between runs: median "
+          f"{statistics.median(betweens):.1%}, largest {max(betweens):.1%}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
