@@ -60,6 +60,7 @@ bool IsCounted(absl::string_view name) {
   if (Contains(kCountedNames, name)) return true;
   // A token's number is no size: vision_start_token_id.
   if (absl::EndsWith(name, "_id") || absl::EndsWith(name, "_index")) return false;
+  if (absl::StrContains(name, "cross_attention")) return true;
   for (const absl::string_view word : absl::StrSplit(name, '_')) {
     if (Contains(kCountedWords, word)) return true;
   }

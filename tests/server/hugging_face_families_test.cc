@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "engine/model/parameter_count.h"
 #include "engine/model/parameter_tensors.h"
 #include "engine/model/presets.h"
@@ -22,11 +23,13 @@ namespace {
 using nlohmann::json;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string ConfigFile(const std::string& name) {
-  std::ifstream in(std::string(SEXTANT_SOURCE_DIR) + "/tests/golden/config_json/" + name + ".json");
-  EXPECT_TRUE(in) << name;
+// A file of the source tree.
+std::string TextOf(const std::string& path) {
+  std::ifstream in(std::string(SEXTANT_SOURCE_DIR) + "/" + path);
+  EXPECT_TRUE(in) << path;
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
@@ -47,7 +50,7 @@ TEST(HuggingFaceFamilies, CountWholeFilesExactly) {
   ASSERT_EQ(rows.size(), 32u);
   std::set<std::string> families;
   for (const auto& row : rows) {
-    const std::string text = ConfigFile(row.at("file"));
+    const std::string text = TextOf("tests/golden/config_json/" + row.at("file") + ".json");
     EXPECT_EQ(std::to_string(CountOf(text)), row.at("total_parameters")) << row.at("file");
     families.insert(json::parse(text).at("model_type"));
     const std::string preset_prefix = "preset ";
@@ -57,10 +60,13 @@ TEST(HuggingFaceFamilies, CountWholeFilesExactly) {
     const auto count = CountParameters(ParameterTensorsOf((*preset)->transformer), "");
     EXPECT_EQ(std::to_string(count->total), row.at("total_parameters")) << row.at("file");
   }
-  // Every family has a file.
+  // Every family has a file, and a line in the document.
+  const std::string document = TextOf("docs/config_json.md");
   for (const auto span : {GptFamilies(), LlamaFamilies(), MixedFamilies()}) {
     for (const Family& family : span) {
       EXPECT_THAT(families, Contains(std::string(family.model_type)));
+      EXPECT_THAT(document, HasSubstr(absl::StrCat("| `", family.model_type, "` | ",
+                                                   family.architecture, " | ")));
     }
   }
 }
