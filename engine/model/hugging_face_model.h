@@ -13,8 +13,8 @@ namespace sextant {
 
 struct HuggingFaceModel {
   absl::string_view model_type;  // a family's name, never freed: "llama"
-  TransformerSpec transformer;
-  std::vector<std::string> ignored_fields;  // those that were not read, by name
+  TransformerSpec transformer = {};
+  std::vector<std::string> ignored_fields = {};  // those that were not read, by name
 };
 
 }  // namespace sextant

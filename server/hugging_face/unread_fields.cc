@@ -43,8 +43,8 @@ constexpr absl::string_view kCountedNames[] = {
 
 // Words of a field's name that speak of parts that no dense decoder has.
 constexpr absl::string_view kCountedWords[] = {
-    "adapter", "adapters", "audio", "cross", "encoder", "expert", "experts",
-    "lora",    "mamba",    "moe",   "mtp",   "nextn",   "ssm",    "vision",
+    "adapter", "adapters", "audio", "encoder", "expert", "experts", "lora",
+    "mamba",   "moe",      "mtp",   "nextn",   "ssm",    "vision",
 };
 
 // Layers that differ in what they look at, not in what they hold.

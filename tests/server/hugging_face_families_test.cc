@@ -227,12 +227,16 @@ TEST(HuggingFaceFamilies, ListWhatWasNotRead) {
           "intermediate_size": 16, "num_attention_heads": 2, "architectures": ["LlamaForCausalLM"],
           "torch_dtype": "bfloat16", "sliding_window": 4096, "rope_scaling": {"factor": 8},
           "pad_token_id": null, "quantization_config": {"bits": 4}, "num_local_experts": 1,
-          "head_dim": 4, "vision_start_token_id": 7, "house_rule": true})");
+          "head_dim": 4, "vision_start_token_id": 7, "house_rule": true,
+          "is_encoder_decoder": false, "fused_cross_entropy": true, "router_expert_loss": 0.1,
+          "layer_types": ["full_attention", "sliding_attention"]})");
   ASSERT_THAT(model, IsOk());
   EXPECT_EQ(model->model_type, "llama");
-  EXPECT_THAT(model->ignored_fields,
-              ElementsAre("house_rule", "num_local_experts", "quantization_config", "rope_scaling",
-                          "sliding_window", "torch_dtype", "vision_start_token_id"));
+  EXPECT_THAT(
+      model->ignored_fields,
+      ElementsAre("fused_cross_entropy", "house_rule", "is_encoder_decoder", "layer_types",
+                  "num_local_experts", "quantization_config", "rope_scaling", "router_expert_loss",
+                  "sliding_window", "torch_dtype", "vision_start_token_id"));
 }
 
 TEST(HuggingFaceFamilies, AreFoundByArchitectureWhereModelTypeIsMissing) {
