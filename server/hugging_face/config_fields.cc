@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using Kind = ConfigValue::Kind;
 
-constexpr size_t kMaxTextBytes = 256 * 1024;
+constexpr size_t kMaxTextBytes = 262'144;  // 256 KiB
 constexpr int kMaxDepth = 64;
 constexpr size_t kMaxFields = 1000;
 constexpr size_t kMaxQuotedBytes = 40;

@@ -57,26 +57,33 @@ const Family* FamilyByModelType(ConfigReader& config, const ConfigValue& model_t
   return family;
 }
 
-// The family of the config; null, having refused a field, where there is none.
-const Family* ReadFamily(ConfigReader& config) {
+// Whether the config wraps that of a text model, having refused it.
+bool IsWrapper(ConfigReader& config, const ConfigValue* model_type) {
   for (const absl::string_view wrapper : kWrappers) {
     if (config.Find(wrapper) == nullptr) continue;
     config.Refuse(wrapper,
-                  "makes this the config of a multimodal model, which is not supported yet; the "
-                  "text model's own config, sent alone, may be");
-    return nullptr;
+                  absl::StrCat("makes ", model_type == nullptr ? "it" : Quoted(*model_type),
+                               " a multimodal model, which is not supported yet; the text "
+                               "model's own config, sent alone, may be"));
+    return true;
   }
-  const std::vector<std::string>* architectures = ReadArchitectures(config);
+  return false;
+}
+
+// The family of the config; null, having refused a field, where there is none.
+const Family* ReadFamily(ConfigReader& config) {
   const ConfigValue* model_type = config.Find("model_type");
+  if (IsWrapper(config, model_type)) return nullptr;
+  const std::vector<std::string>* architectures = ReadArchitectures(config);
   const Family* family = model_type == nullptr ? FamilyByArchitecture(config, architectures)
                                                : FamilyByModelType(config, *model_type);
   if (family == nullptr || architectures == nullptr) return family;
   for (const std::string& architecture : *architectures) {
     if (architecture == family->architecture) continue;
-    config.Refuse("architectures", absl::StrCat("names ", Clip(architecture, 40),
-                                                ", which may hold other "
-                                                "parameters than ",
-                                                family->architecture, ": write that one"));
+    config.Refuse("architectures",
+                  absl::StrCat("names ", Clip(architecture, 40), ", which may hold others than ",
+                               family->architecture, "'s parameters: write ", family->architecture,
+                               " if it is that model"));
   }
   return family;
 }
