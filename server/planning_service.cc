@@ -11,6 +11,16 @@
 #include "server/convert/run_spec.h"
 
 namespace sextant {
+namespace {
+
+void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
+  if (!model.hugging_face_config.has_value()) return;
+  for (const std::string& name : model.hugging_face_config->ignored_fields) {
+    out->add_ignored_config_fields(name);
+  }
+}
+
+}  // namespace
 
 PlanningService::PlanningService(Metrics& metrics, CallLogLevel log_level)
     : metrics_(metrics), plan_run_("sextant.v1.PlanningService/PlanRun", metrics, log_level) {}
@@ -25,6 +35,7 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   metrics_.layouts_considered().Increment();
   metrics_.verdict(plan.fit.fits()).Increment();
   PlanTo(std::move(plan), response->mutable_plan());
+  IgnoredFieldsTo(run.model, response->mutable_plan());
   return absl::OkStatus();
 }
 

@@ -30,11 +30,12 @@ void CheckWhole(FieldViolations& violations, absl::string_view path, absl::strin
 void CheckModel(const RunSpec& run, FieldViolations& violations) {
   const ModelSpec& model = run.model;
   const int ways = (model.preset.empty() ? 0 : 1) + (model.transformer.has_value() ? 1 : 0) +
-                   (model.parameter_count.has_value() ? 1 : 0);
+                   (model.parameter_count.has_value() ? 1 : 0) +
+                   (model.hugging_face_config.has_value() ? 1 : 0);
   if (ways != 1) {
     violations.Add("model", absl::StrCat(ways == 0 ? "is required" : "is given more than once",
-                                         ": write exactly one of preset, transformer and "
-                                         "parameter_count"));
+                                         ": write exactly one of preset, transformer, "
+                                         "parameter_count and hugging_face_config"));
   }
   if (model.transformer.has_value()) {
     CheckTransformer(*model.transformer, "model.transformer", violations);
@@ -44,12 +45,13 @@ void CheckModel(const RunSpec& run, FieldViolations& violations) {
   if (NeedsShapes(run.training.optimizer.kind)) {
     violations.Add("training.optimizer.kind",
                    "keeps state by the shapes of the model's tensors, which a bare "
-                   "parameter_count does not have: give a preset or a transformer");
+                   "parameter_count does not have: give a preset, a transformer or a config.json");
   }
   if (run.options.flops_convention == FlopsConvention::kSixNNonEmbedding) {
     violations.Add("options.flops_convention",
                    "needs the embeddings' size, which a bare parameter_count does not have: give "
-                   "a preset or a transformer, or use FLOPS_CONVENTION_SIX_N_TOTAL");
+                   "a preset, a transformer or a config.json, or use "
+                   "FLOPS_CONVENTION_SIX_N_TOTAL");
   }
 }
 

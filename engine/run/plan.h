@@ -26,7 +26,8 @@ struct FlopsCount {
 };
 
 struct Plan {
-  absl::string_view model_name;   // the preset's, "transformer" or "parameters"
+  // The preset's, the config.json's model_type, "transformer" or "parameters".
+  absl::string_view model_name;
   absl::string_view accelerator;  // as the catalogue names it
   int64_t device_count = 0;
   int64_t token_count = 0;

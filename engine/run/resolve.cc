@@ -50,6 +50,20 @@ absl::Status StatusOfAll(const Named& named, FieldViolations& violations) {
   return violations.ToStatus();
 }
 
+// The name and shape of a model that has a shape.
+struct NamedShape {
+  absl::string_view name;
+  const TransformerSpec& transformer;
+};
+
+NamedShape ShapeOf(const ModelSpec& model, const ModelPreset* preset) {
+  if (preset != nullptr) return {preset->name, preset->transformer};
+  if (model.hugging_face_config.has_value()) {
+    return {model.hugging_face_config->model_type, model.hugging_face_config->transformer};
+  }
+  return {"transformer", *model.transformer};
+}
+
 void ResolveModel(const ModelSpec& model, const ModelPreset* preset, ResolvedRun& out,
                   FieldViolations& violations) {
   if (model.parameter_count.has_value()) {
@@ -57,8 +71,9 @@ void ResolveModel(const ModelSpec& model, const ModelPreset* preset, ResolvedRun
     out.parameters.total = *model.parameter_count;
     return;
   }
-  out.model_name = preset != nullptr ? preset->name : "transformer";
-  out.tensors = ParameterTensorsOf(preset != nullptr ? preset->transformer : *model.transformer);
+  const NamedShape shape = ShapeOf(model, preset);
+  out.model_name = shape.name;
+  out.tensors = ParameterTensorsOf(shape.transformer);
   const auto count = CountParameters(out.tensors, "model.transformer");
   violations.AddAll(count.status());
   out.parameters = count.value_or(ParameterCount());

@@ -2,6 +2,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
+#include "server/hugging_face/read_config.h"
 
 namespace sextant {
 namespace {
@@ -51,6 +52,11 @@ ModelSpec ModelFrom(const v1::ModelSpec& m, FieldViolations& violations) {
   out.preset = m.preset();
   if (m.has_transformer()) out.transformer = TransformerFrom(m.transformer(), violations);
   if (m.has_parameter_count()) out.parameter_count = m.parameter_count();
+  if (!m.hugging_face_config().empty()) {
+    const auto read = ReadHuggingFaceConfig(m.hugging_face_config());
+    violations.AddAll(read.status());
+    out.hugging_face_config = read.value_or(HuggingFaceModel());
+  }
   return out;
 }
 

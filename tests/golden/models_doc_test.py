@@ -12,7 +12,8 @@ HEAD = """# Model presets
 Names are compared without regard to case, blanks, dashes and underscores; a separator between two
 digits counts ("opt-1.3b" is not "opt-13b"). Written by `tests/golden/models_doc_test.py --write`
 from `tests/golden/model_presets.csv`, against which a test counts every preset, to the integer.
-Where each shape was read stands beside it in `engine/model/presets_*.cc`.
+Where each shape was read stands beside it in `engine/model/presets_*.cc`. A model that is not here
+can be given as a Hugging Face config.json: [config_json.md](config_json.md).
 
 | preset | parameters | total known from |
 | --- | ---: | --- |

@@ -29,7 +29,7 @@ std::vector<std::string> FieldsOf(const FieldViolations& violations) {
 
 // Every field set to a value of its own: one that is dropped or swapped shows.
 TEST(RunSpecFrom, CarriesEveryField) {
-  const v1::PlanRunRequest request = RequestOf(R"({
+  v1::PlanRunRequest request = RequestOf(R"({
     "model": {"preset": "p", "parameter_count": 1, "transformer": {
       "layer_count": 2, "hidden_size": 3, "feed_forward_size": 4, "attention_head_count": 5,
       "key_value_head_count": 6, "head_size": 7, "vocabulary_size": 8, "tied_embeddings": true,
@@ -50,12 +50,19 @@ TEST(RunSpecFrom, CarriesEveryField) {
       "host_power_watts_per_device": 20, "power_usage_effectiveness": 21},
     "options": {"assumed_mfu": 0.22, "include_derivation": true,
       "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING"}})");
+  request.mutable_model()->set_hugging_face_config(
+      R"({"model_type": "gptj", "n_layer": 2, "n_embd": 8, "n_head": 2, "vocab_size": 10,
+          "rotary": true})");
   FieldViolations violations;
   const RunSpec run = RunSpecFrom(request, violations);
   EXPECT_TRUE(violations.empty());
 
   EXPECT_EQ(run.model.preset, "p");
   EXPECT_EQ(run.model.parameter_count, 1);
+  ASSERT_TRUE(run.model.hugging_face_config.has_value());
+  EXPECT_EQ(run.model.hugging_face_config->model_type, "gptj");
+  EXPECT_EQ(run.model.hugging_face_config->transformer.hidden_size, 8);
+  EXPECT_THAT(run.model.hugging_face_config->ignored_fields, ::testing::ElementsAre("rotary"));
   ASSERT_TRUE(run.model.transformer.has_value());
   const TransformerSpec& t = *run.model.transformer;
   EXPECT_EQ(t.layer_count, 2);
@@ -105,7 +112,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
 // translation, or to the test, shows here.
 TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 5);
-  EXPECT_EQ(v1::ModelSpec::descriptor()->field_count(), 3);
+  EXPECT_EQ(v1::ModelSpec::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::TransformerSpec::descriptor()->field_count(), 19);
   EXPECT_EQ(v1::TrainingSpec::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::PrecisionPolicy::descriptor()->field_count(), 5);

@@ -1,0 +1,155 @@
+#include "server/hugging_face/config_fields.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
+#include "server/clip.h"
+
+namespace sextant {
+namespace {
+
+using nlohmann::json;
+using Kind = ConfigValue::Kind;
+
+constexpr size_t kMaxTextBytes = 262'144;  // 256 KiB
+constexpr int kMaxDepth = 64;
+constexpr size_t kMaxFields = 1000;
+constexpr size_t kMaxQuotedBytes = 40;
+constexpr size_t kMaxParserWordBytes = 200;
+
+// The parser's own words (line, column, reason) without its prefix "[...] ". They quote the
+// text, which may not be UTF-8.
+std::string ParserWords(absl::string_view words) {
+  const size_t prefix = words.find("] ");
+  std::string out(prefix == absl::string_view::npos ? words : words.substr(prefix + 2));
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  return Clip(out, kMaxParserWordBytes);
+}
+
+// Hears the parser's events and keeps those of the first two levels. No tree is built: the
+// parser keeps a bit a level, so depth costs no stack.
+class FieldCollector : public nlohmann::json_sax<json> {
+ public:
+  bool null() override { return Keep({}); }
+  bool boolean(bool value) override { return Keep({.kind = Kind::kBoolean, .boolean = value}); }
+  bool number_integer(number_integer_t value) override {
+    return Keep({.kind = Kind::kInteger, .integer = value});
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      return Keep({.kind = Kind::kOtherNumber, .text = absl::StrCat(value)});
+    }
+    return number_integer(static_cast<int64_t>(value));
+  }
+  bool number_float(number_float_t, const string_t& digits) override {
+    return Keep({.kind = Kind::kOtherNumber, .text = digits});
+  }
+  bool string(string_t& value) override { return Keep({.kind = Kind::kText, .text = value}); }
+  bool binary(binary_t&) override { return false; }  // not a value of JSON text
+  bool start_object(size_t) override { return Open(Kind::kObject); }
+  bool start_array(size_t) override { return Open(Kind::kArray); }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+
+  bool key(string_t& name) override {
+    if (depth_ == 2) ++field_->second.element_count;
+    if (depth_ != 1) return true;
+    if (fields_.size() == kMaxFields) {
+      return Refuse(kConfigPath, absl::StrCat("has more than ", kMaxFields,
+                                              " fields: write a model's config.json"));
+    }
+    bool is_new = false;
+    std::tie(field_, is_new) = fields_.emplace(name, ConfigValue());
+    return is_new || Refuse(FieldPath(kConfigPath, Clip(name, kMaxQuotedBytes)),
+                            "is given twice: write it once");
+  }
+
+  bool parse_error(size_t, const std::string&, const json::exception& error) override {
+    return Refuse(kConfigPath, absl::StrCat("is not valid JSON: ", ParserWords(error.what())));
+  }
+
+  absl::StatusOr<ConfigFields> Take() {
+    if (!refusal_.ok()) return refusal_;
+    return std::move(fields_);
+  }
+
+ private:
+  bool Refuse(absl::string_view field, absl::string_view description) {
+    refusal_ = InvalidField(field, description);
+    return false;
+  }
+
+  bool Keep(ConfigValue value) {
+    if (depth_ == 0) {
+      return Refuse(kConfigPath, absl::StrCat("must be a JSON object, as a config.json is, not ",
+                                              Quoted(value)));
+    }
+    if (depth_ == 1) {
+      field_->second = std::move(value);
+    } else if (depth_ == 2 && field_->second.kind == Kind::kArray) {
+      ++field_->second.element_count;
+      if (value.kind == Kind::kText) field_->second.texts.push_back(std::move(value.text));
+    }
+    return true;
+  }
+
+  bool Open(Kind kind) {
+    const bool is_top = depth_ == 0 && kind == Kind::kObject;
+    if (!is_top && !Keep({.kind = kind})) return false;
+    if (++depth_ <= kMaxDepth) return true;
+    return Refuse(kConfigPath, absl::StrCat("is nested deeper than ", kMaxDepth,
+                                            " levels: write a model's config.json"));
+  }
+
+  bool Close() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  ConfigFields fields_;
+  ConfigFields::iterator field_;  // the one being read, where depth_ is at least 1
+  absl::Status refusal_;
+};
+
+}  // namespace
+
+std::string Quoted(const ConfigValue& value) {
+  switch (value.kind) {
+    case Kind::kNull:
+      return "null";
+    case Kind::kBoolean:
+      return value.boolean ? "true" : "false";
+    case Kind::kInteger:
+      return absl::StrCat(value.integer);
+    case Kind::kOtherNumber:
+      return Clip(value.text, kMaxQuotedBytes);
+    case Kind::kText:
+      return absl::StrCat("\"", Clip(value.text, kMaxQuotedBytes - 2), "\"");
+    case Kind::kArray:
+      return "an array";
+    case Kind::kObject:
+      return "an object";
+  }
+  return "";
+}
+
+absl::StatusOr<ConfigFields> ParseConfigFields(absl::string_view text) {
+  if (text.empty()) return InvalidField(kConfigPath, "is empty: write the text of a config.json");
+  if (text.size() > kMaxTextBytes) {
+    return InvalidField(kConfigPath,
+                        absl::StrCat("is ", text.size(), " bytes long, more than ", kMaxTextBytes,
+                                     " (256 KiB): write the config.json alone"));
+  }
+  FieldCollector collector;
+  json::sax_parse(text.begin(), text.end(), &collector);
+  return collector.Take();
+}
+
+}  // namespace sextant

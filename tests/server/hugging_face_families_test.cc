@@ -1,0 +1,252 @@
+// A config.json of each family, counted to the parameter.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/model/parameter_count.h"
+#include "engine/model/parameter_tensors.h"
+#include "engine/model/presets.h"
+#include "server/hugging_face/families.h"
+#include "server/hugging_face/read_config.h"
+#include "tests/golden/golden_files.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A file of the source tree.
+std::string TextOf(const std::string& path) {
+  std::ifstream in(std::string(SEXTANT_SOURCE_DIR) + "/" + path);
+  EXPECT_TRUE(in) << path;
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+int64_t CountOf(const std::string& text) {
+  const auto model = ReadHuggingFaceConfig(text);
+  EXPECT_THAT(model, IsOk()) << text;
+  if (!model.ok()) return -1;
+  const auto count = CountParameters(ParameterTensorsOf(model->transformer), "");
+  EXPECT_THAT(count, IsOk());
+  return count.ok() ? count->total : -1;
+}
+
+// Whole files, with the fields that no count depends on; each says where its total comes from.
+TEST(HuggingFaceFamilies, CountWholeFilesExactly) {
+  const auto rows = GoldenRows("config_json_models.csv");
+  ASSERT_EQ(rows.size(), 32u);
+  std::set<std::string> families;
+  for (const auto& row : rows) {
+    const std::string text = TextOf("tests/golden/config_json/" + row.at("file") + ".json");
+    EXPECT_EQ(std::to_string(CountOf(text)), row.at("total_parameters")) << row.at("file");
+    families.insert(json::parse(text).at("model_type"));
+    const std::string preset_prefix = "preset ";
+    if (row.at("total_source").rfind(preset_prefix, 0) != 0) continue;
+    const auto preset = FindModelPreset(row.at("total_source").substr(preset_prefix.size()));
+    ASSERT_THAT(preset, IsOk());
+    const auto count = CountParameters(ParameterTensorsOf((*preset)->transformer), "");
+    EXPECT_EQ(std::to_string(count->total), row.at("total_parameters")) << row.at("file");
+  }
+  // Every family has a file, and a line in the document.
+  const std::string document = TextOf("docs/config_json.md");
+  for (const auto span : {GptFamilies(), LlamaFamilies(), MixedFamilies()}) {
+    for (const Family& family : span) {
+      EXPECT_THAT(families, Contains(std::string(family.model_type)));
+      EXPECT_THAT(document, HasSubstr(absl::StrCat("| `", family.model_type, "` | ",
+                                                   family.architecture, " | ")));
+    }
+  }
+}
+
+// What the families call the sizes of a golden row, spelt anew here.
+struct Spelling {
+  const char* model_type;
+  std::map<std::string, std::string> names;  // of a golden row's field; "" leaves it out
+};
+
+const Spelling& SpellingOf(const std::string& id) {
+  static const std::map<std::string, std::string> kGpt2 = {{"num_hidden_layers", "n_layer"},
+                                                           {"hidden_size", "n_embd"},
+                                                           {"intermediate_size", "n_inner"},
+                                                           {"num_attention_heads", "n_head"},
+                                                           {"learned_positions", "n_positions"}};
+  static const std::map<std::string, std::string> kOpt = {
+      {"intermediate_size", "ffn_dim"}, {"learned_positions", "max_position_embeddings"}};
+  // The longer of two prefixes comes first.
+  static const std::vector<std::pair<std::string, Spelling>> kSpellings = {
+      {"gpt2", {"gpt2", kGpt2}},      {"pythia", {"gpt_neox", {}}},
+      {"gpt-neox", {"gpt_neox", {}}}, {"llama", {"llama", {}}},
+      {"tinyllama", {"llama", {}}},   {"mistral", {"mistral", {}}},
+      {"gemma2", {"gemma2", {}}},     {"gemma", {"gemma", {}}},
+      {"qwen2.5", {"qwen2", {}}},     {"qwen3", {"qwen3", {}}},
+      {"phi-3", {"phi3", {}}},        {"phi-2", {"phi", {}}},
+      {"olmo2", {"olmo2", {}}},       {"olmo", {"olmo", {}}},
+      {"opt", {"opt", kOpt}},         {"starcoder2", {"starcoder2", {}}}};
+  for (const auto& [prefix, spelling] : kSpellings) {
+    if (id.rfind(prefix, 0) == 0) return spelling;
+  }
+  static const Spelling kNone = {"", {}};
+  return kNone;
+}
+
+json ConfigOf(const Spelling& spelling, const json& row) {
+  json out = {{"model_type", spelling.model_type},
+              {"vocab_size", row.at("vocab_size")},
+              {"tie_word_embeddings", row.at("tie_word_embeddings")}};
+  for (const char* field :
+       {"num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads",
+        "num_key_value_heads", "head_dim", "learned_positions"}) {
+    if (!row.contains(field)) continue;
+    const auto name = spelling.names.find(field);
+    out[name == spelling.names.end() ? field : name->second] = row.at(field);
+  }
+  if (out["model_type"] == "opt") out["max_position_embeddings"] = 2048;  // its table: 2 more
+  return out;
+}
+
+TEST(HuggingFaceFamilies, CountPublishedShapesExactly) {
+  int counted = 0;
+  for (const json& row : GoldenLines("published_parameter_counts.jsonl")) {
+    if (!row.contains("config")) continue;  // llm-foundry's MPT is no config.json
+    const Spelling& spelling = SpellingOf(row["id"]);
+    ASSERT_STRNE(spelling.model_type, "") << row["id"];
+    EXPECT_EQ(CountOf(ConfigOf(spelling, row["config"]).dump()), row["value"].get<int64_t>())
+        << row["id"];
+    ++counted;
+  }
+  EXPECT_EQ(counted, 32);
+}
+
+// What an absent field stands for, by what it adds to the count of a small model: 2 layers,
+// 8 wide, 2 heads, 16 inside, 10 tokens.
+struct DefaultCase {
+  const char* name;
+  const char* model_type;
+  const char* extra;        // fields added to the small model's
+  int64_t more_parameters;  // by hand
+};
+
+class HuggingFaceDefaults : public ::testing::TestWithParam<DefaultCase> {};
+
+std::string SmallConfig(const std::string& model_type, const std::string& extra) {
+  // What a family calls otherwise; null takes a field out.
+  static const std::map<std::string, const char*> kPatches = {
+      {"falcon", R"({"num_key_value_heads": null, "intermediate_size": null})"},
+      {"gemma", R"({"head_dim": 4})"},
+      {"gpt_neox", R"({"num_key_value_heads": null})"},
+      {"opt", R"({"num_key_value_heads": null, "intermediate_size": null, "ffn_dim": 16,
+                  "max_position_embeddings": 4})"}};
+  json out = json::parse(R"({"num_hidden_layers": 2, "hidden_size": 8, "intermediate_size": 16,
+                             "num_attention_heads": 2, "num_key_value_heads": 2,
+                             "vocab_size": 10})");
+  out["model_type"] = model_type;
+  const auto patch = kPatches.find(model_type);
+  if (patch != kPatches.end()) out.merge_patch(json::parse(patch->second));
+  out.update(json::parse(extra));
+  return out.dump();
+}
+
+TEST_P(HuggingFaceDefaults, DifferByTheHandCount) {
+  const DefaultCase& c = GetParam();
+  EXPECT_EQ(CountOf(SmallConfig(c.model_type, c.extra)) - CountOf(SmallConfig(c.model_type, "{}")),
+            c.more_parameters);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Options, HuggingFaceDefaults,
+    ::testing::Values(
+        // The head is a table of 10 x 8.
+        DefaultCase{"LlamaIsUntied", "llama", R"({"tie_word_embeddings": true})", -80},
+        DefaultCase{"GemmaIsTied", "gemma", R"({"tie_word_embeddings": false})", 80},
+        DefaultCase{"SmolIsTied", "smollm3", R"({"tie_word_embeddings": false})", 80},
+        DefaultCase{"OptIsTied", "opt", R"({"tie_word_embeddings": false})", 80},
+        DefaultCase{"FalconIsTied", "falcon", R"({"tie_word_embeddings": false})", 80},
+        DefaultCase{"CohereIsTied", "cohere", R"({"tie_word_embeddings": false})", 80},
+        DefaultCase{"Starcoder2IsTied", "starcoder2", R"({"tie_word_embeddings": false})", 80},
+        DefaultCase{"PhiIsUntied", "phi", R"({"tie_word_embeddings": true})", -80},
+        // 2 layers x 4 matrices' biases of 8.
+        DefaultCase{"LlamaAttentionBias", "llama", R"({"attention_bias": true})", 64},
+        DefaultCase{"NeoxAttentionBias", "gpt_neox", R"({"attention_bias": false})", -64},
+        DefaultCase{"OlmoAttentionBias", "olmo", R"({"attention_bias": true})", 64},
+        // 2 layers x (16 + 16 + 8), and without a gate 2 x (16 + 8).
+        DefaultCase{"LlamaMlpBias", "llama", R"({"mlp_bias": true})", 80},
+        DefaultCase{"NemotronMlpBias", "nemotron", R"({"mlp_bias": true})", 48},
+        // 64 + 48
+        DefaultCase{"Starcoder2Bias", "starcoder2", R"({"use_bias": false})", -112},
+        DefaultCase{"OptBias", "opt", R"({"enable_bias": false})", -112},
+        // 2 layers x 3 x 8
+        DefaultCase{"StablelmQkvBias", "stablelm", R"({"use_qkv_bias": true})", 48},
+        // One norm (8 + 8) a layer less.
+        DefaultCase{"StablelmParallel", "stablelm", R"({"use_parallel_residual": true})", -32},
+        // Weights over all heads: 2 layers x (8 + 8).
+        DefaultCase{"StablelmQkNorm", "stablelm", R"({"qk_layernorm": true})", 32},
+        DefaultCase{"CohereQkNorm", "cohere", R"({"use_qk_norm": true})", 32},
+        // All 5 norms of 8 + 8; the last one; the last one again.
+        DefaultCase{"OptPlainNorms", "opt", R"({"layer_norm_elementwise_affine": false})", -80},
+        DefaultCase{"OptNormsBehind", "opt", R"({"do_layer_norm_before": false})", -16},
+        DefaultCase{"OptNoFinalNorm", "opt", R"({"_remove_final_layer_norm": true})", -16},
+        // 10 and 4 + 2 rows; tables are 10 x 4 rather than 10 x 8, and 2 projections of 4 x 8.
+        DefaultCase{"OptPositions", "opt", R"({"max_position_embeddings": 5})", 8},
+        DefaultCase{"OptNarrow", "opt", R"({"word_embed_proj_dim": 4})", 24},
+        // Keys and values of 2 heads of 4 rather than 1: 2 layers x 2 x 4 x 8.
+        DefaultCase{"FalconAllHeads", "falcon", R"({"multi_query": false})", 128},
+        DefaultCase{"FalconOldKvHeads", "falcon", R"({"num_kv_heads": 2})", 0},
+        // The new architecture has all heads by default, and a second norm a layer.
+        DefaultCase{"FalconNew", "falcon", R"({"new_decoder_architecture": true})", 160},
+        DefaultCase{"FalconNewOneHead", "falcon",
+                    R"({"new_decoder_architecture": true, "num_kv_heads": 1})", 32},
+        DefaultCase{"FalconNewOneNorm", "falcon",
+                    R"({"new_decoder_architecture": true, "num_ln_in_parallel_attn": 1})", 128},
+        DefaultCase{"FalconSequential", "falcon", R"({"parallel_attn": false})", 32},
+        // qkv 8 + 2 x 4, output 8, up 32, down 8: 64 a layer.
+        DefaultCase{"FalconBias", "falcon", R"({"bias": true})", 128},
+        // 16 rather than 32 inside: 2 layers x 2 x 16 x 8.
+        DefaultCase{"FalconInner", "falcon", R"({"ffn_hidden_size": 16})", -512},
+        // Heads of 8 rather than 4: 2 layers x 4 x 8 x 8.
+        DefaultCase{"LlamaHeadDim", "llama", R"({"head_dim": 8})", 512},
+        // Null is absent.
+        DefaultCase{"LlamaNullHeadDim", "llama", R"({"head_dim": null})", 0}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(HuggingFaceFamilies, ListWhatWasNotRead) {
+  const auto model = ReadHuggingFaceConfig(
+      R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 8, "vocab_size": 10,
+          "intermediate_size": 16, "num_attention_heads": 2, "architectures": ["LlamaForCausalLM"],
+          "torch_dtype": "bfloat16", "sliding_window": 4096, "rope_scaling": {"factor": 8},
+          "pad_token_id": null, "quantization_config": {"bits": 4}, "num_local_experts": 1,
+          "head_dim": 4, "vision_start_token_id": 7, "house_rule": true,
+          "is_encoder_decoder": false, "fused_cross_entropy": true, "router_expert_loss": 0.1,
+          "layer_types": ["full_attention", "sliding_attention"]})");
+  ASSERT_THAT(model, IsOk());
+  EXPECT_EQ(model->model_type, "llama");
+  EXPECT_THAT(
+      model->ignored_fields,
+      ElementsAre("fused_cross_entropy", "house_rule", "is_encoder_decoder", "layer_types",
+                  "num_local_experts", "quantization_config", "rope_scaling", "router_expert_loss",
+                  "sliding_window", "torch_dtype", "vision_start_token_id"));
+}
+
+TEST(HuggingFaceFamilies, AreFoundByArchitectureWhereModelTypeIsMissing) {
+  const auto model = ReadHuggingFaceConfig(
+      R"({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2, "hidden_size": 8,
+          "vocab_size": 10, "intermediate_size": 16, "num_attention_heads": 2})");
+  ASSERT_THAT(model, IsOk());
+  EXPECT_EQ(model->model_type, "llama");
+  EXPECT_THAT(model->ignored_fields, Not(Contains("architectures")));
+}
+
+}  // namespace
+}  // namespace sextant

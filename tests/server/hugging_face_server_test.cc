@@ -1,0 +1,134 @@
+// A config.json as a request's model, through the server.
+#include <gmock/gmock.h>
+#include <grpcpp/support/error_details.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "tests/server/test_server.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string ConfigFile(const std::string& name) {
+  std::ifstream in(std::string(SEXTANT_SOURCE_DIR) + "/tests/golden/config_json/" + name + ".json");
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+v1::PlanRunRequest RequestFor(const std::string& config) {
+  v1::PlanRunRequest request = TestServer::GoodRequest();
+  request.mutable_model()->Clear();
+  request.mutable_model()->set_hugging_face_config(config);
+  return request;
+}
+
+std::vector<std::string> FieldsOf(const grpc::Status& status) {
+  google::rpc::Status wire;
+  google::rpc::BadRequest bad;
+  std::vector<std::string> out;
+  if (!grpc::ExtractErrorDetails(status, &wire).ok() || wire.details_size() < 2) return out;
+  if (!wire.details(1).UnpackTo(&bad)) return out;
+  for (const auto& violation : bad.field_violations()) out.push_back(violation.field());
+  return out;
+}
+
+TEST(HuggingFaceServer, PlansAsItsPreset) {
+  const TestServer server;
+  v1::PlanRunRequest request = RequestFor(ConfigFile("llama-3.1-8b"));
+  request.mutable_options()->set_include_derivation(true);
+  v1::PlanRunResponse from_config;
+  const grpc::Status status = server.PlanRun(request, &from_config);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(from_config.plan().model_name(), "llama");
+  EXPECT_EQ(from_config.plan().parameters().total(), 8'030'261'248);
+  EXPECT_THAT(from_config.plan().ignored_config_fields(), ::testing::Contains("rope_theta"));
+
+  request.mutable_model()->Clear();
+  request.mutable_model()->set_preset("llama-3.1-8b");
+  v1::PlanRunResponse from_preset;
+  ASSERT_TRUE(server.PlanRun(request, &from_preset).ok());
+  EXPECT_THAT(from_preset.plan().ignored_config_fields(), IsEmpty());
+  // All else is the same.
+  from_config.mutable_plan()->clear_ignored_config_fields();
+  from_config.mutable_plan()->set_model_name("llama-3.1-8b");
+  EXPECT_EQ(from_config.SerializeAsString(), from_preset.SerializeAsString());
+}
+
+TEST(HuggingFaceServer, HasShapesForFactoredOptimizers) {
+  const TestServer server;
+  v1::PlanRunRequest request = RequestFor(ConfigFile("gpt2"));
+  request.mutable_training()->mutable_optimizer()->set_kind(v1::OptimizerSpec::KIND_ADAFACTOR);
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST(HuggingFaceServer, RefusesASecondModel) {
+  const TestServer server;
+  v1::PlanRunResponse response;
+  v1::PlanRunRequest request = RequestFor(ConfigFile("gpt2"));
+  request.mutable_model()->set_preset("gpt2");
+  const grpc::Status preset = server.PlanRun(request, &response);
+  EXPECT_THAT(FieldsOf(preset), ElementsAre("model"));
+  EXPECT_THAT(preset.error_message(), HasSubstr("hugging_face_config"));
+
+  request = RequestFor(ConfigFile("gpt2"));
+  request.mutable_model()->set_parameter_count(124'439'808);
+  EXPECT_THAT(FieldsOf(server.PlanRun(request, &response)), ElementsAre("model"));
+
+  request = RequestFor(ConfigFile("gpt2"));
+  auto* transformer = request.mutable_model()->mutable_transformer();
+  transformer->set_layer_count(2);
+  transformer->set_hidden_size(8);
+  transformer->set_feed_forward_size(32);
+  transformer->set_attention_head_count(2);
+  transformer->set_vocabulary_size(100);
+  transformer->set_feed_forward_kind(v1::TransformerSpec::FEED_FORWARD_KIND_PLAIN);
+  transformer->set_norm_kind(v1::TransformerSpec::NORM_KIND_LAYER_NORM);
+  EXPECT_THAT(FieldsOf(server.PlanRun(request, &response)), ElementsAre("model"));
+}
+
+TEST(HuggingFaceServer, NamesWhatIsWrongTogetherWithTheRest) {
+  const TestServer server;
+  v1::PlanRunRequest request =
+      RequestFor(R"({"model_type": "llama", "num_hidden_layers": "32", "hidden_size": 8,
+                     "vocab_size": 10, "intermediate_size": 16, "num_attention_heads": 2})");
+  request.mutable_training()->set_token_count(-5);
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(FieldsOf(status),
+              ElementsAre("model.hugging_face_config.num_hidden_layers", "training.token_count"));
+  EXPECT_THAT(status.error_message(), HasSubstr("write 32 without quotes"));
+}
+
+TEST(HuggingFaceServer, RefusesTheLongAndServesOn) {
+  const TestServer server;
+  v1::PlanRunResponse response;
+  const grpc::Status ours = server.PlanRun(RequestFor(std::string(300 * 1024, ' ')), &response);
+  EXPECT_EQ(ours.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(ours.error_message(), HasSubstr("256 KiB"));
+  EXPECT_THAT(FieldsOf(ours), ElementsAre("model.hugging_face_config"));
+  // Above the server's limit of a message, 1 MiB, gRPC itself refuses.
+  const grpc::Status grpcs = server.PlanRun(RequestFor(std::string(2 << 20, ' ')), &response);
+  EXPECT_EQ(grpcs.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const std::string deep =
+      absl::StrCat("{\"a\":", std::string(10'000, '['), std::string(10'000, ']'), "}");
+  EXPECT_THAT(FieldsOf(server.PlanRun(RequestFor(deep), &response)),
+              ElementsAre("model.hugging_face_config"));
+  EXPECT_TRUE(server.PlanRun(RequestFor(ConfigFile("qwen3-4b")), &response).ok());
+}
+
+}  // namespace
+}  // namespace sextant
