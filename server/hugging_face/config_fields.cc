@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using Kind = ConfigValue::Kind;
 
-constexpr size_t kMaxTextBytes = 262'144;  // 256 KiB
+constexpr size_t kMaxTextBytes = 65'536;  // 64 KiB
 constexpr int kMaxDepth = 64;
 constexpr size_t kMaxFields = 1000;
 constexpr size_t kMaxQuotedBytes = 40;
@@ -145,7 +145,7 @@ absl::StatusOr<ConfigFields> ParseConfigFields(absl::string_view text) {
   if (text.size() > kMaxTextBytes) {
     return InvalidField(kConfigPath,
                         absl::StrCat("is ", text.size(), " bytes long, more than ", kMaxTextBytes,
-                                     " (256 KiB): write the config.json alone"));
+                                     " (64 KiB): write the config.json alone"));
   }
   FieldCollector collector;
   json::sax_parse(text.begin(), text.end(), &collector);

@@ -37,7 +37,7 @@ using ConfigFields = std::map<std::string, ConfigValue, std::less<>>;
 // Parses `text`. A byte order mark before it is skipped.
 //
 // Errors, all kInvalidArgument FIELD_INVALID, of kConfigPath or the field below it:
-//   empty; longer than 256 KiB; not JSON (line and column are named), NaN, Infinity and text
+//   empty; longer than 64 KiB; not JSON (line and column are named), NaN, Infinity and text
 //   that is not UTF-8 included; not an object; nested deeper than 64 levels; more than 1,000
 //   fields; a field given twice
 absl::StatusOr<ConfigFields> ParseConfigFields(absl::string_view text);

@@ -118,7 +118,7 @@ TEST(HuggingFaceServer, RefusesTheLongAndServesOn) {
   v1::PlanRunResponse response;
   const grpc::Status ours = server.PlanRun(RequestFor(std::string(300 * 1024, ' ')), &response);
   EXPECT_EQ(ours.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(ours.error_message(), HasSubstr("256 KiB"));
+  EXPECT_THAT(ours.error_message(), HasSubstr("64 KiB"));
   EXPECT_THAT(FieldsOf(ours), ElementsAre("model.hugging_face_config"));
   // Above the server's limit of a message, 1 MiB, gRPC itself refuses.
   const grpc::Status grpcs = server.PlanRun(RequestFor(std::string(2 << 20, ' ')), &response);
