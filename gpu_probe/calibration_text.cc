@@ -2,6 +2,8 @@
 
 #include <google/protobuf/util/time_util.h>
 
+#include <set>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -30,10 +32,24 @@ std::string Section(absl::string_view heading, const TextTable& table) {
   return text.empty() ? "" : absl::StrCat("\n", heading, "\n", text);
 }
 
+// Which library and kernel did what: "  fp32 by onednn 2.6.3 brgemm:avx512_core", a line each.
+std::string EnginesText(const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& all) {
+  std::set<std::string> lines;
+  for (const v1::MatmulMeasurement& matmul : all) {
+    lines.insert(absl::StrCat("  ", TypeName(matmul.data_type()), " by ", matmul.engine(), " ",
+                              matmul.kernel()));
+  }
+  std::string text;
+  for (const std::string& line : lines) {
+    absl::StrAppend(&text, WrapText(PrintableText(line), /*hanging=*/4));
+  }
+  return text;
+}
+
 std::string MatmulTable(absl::string_view heading,
                         const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& all) {
-  TextTable table({"type", ">m", ">n", ">k", ">rate", ">time", ">spread", ">samples", ">registers",
-                   "", "engine"});
+  TextTable table(
+      {"type", ">m", ">n", ">k", ">rate", ">time", ">spread", ">samples", ">registers", ""});
   for (const v1::MatmulMeasurement& matmul : all) {
     table.AddRow({TypeName(matmul.data_type()), absl::StrCat(matmul.m()), absl::StrCat(matmul.n()),
                   absl::StrCat(matmul.k()), RateText(matmul.flops_per_second(), "FLOP/s"),
@@ -41,9 +57,9 @@ std::string MatmulTable(absl::string_view heading,
                   PercentText(matmul.time().relative_spread()),
                   absl::StrCat(matmul.time().sample_count()),
                   matmul.has_register_ratio() ? PercentText(matmul.register_ratio()) : "",
-                  StableText(matmul.time()), absl::StrCat(matmul.engine(), " ", matmul.kernel())});
+                  StableText(matmul.time())});
   }
-  return Section(heading, table);
+  return absl::StrCat(Section(heading, table), EnginesText(all));
 }
 
 std::string RegisterTable(const v1::Calibration& calibration) {

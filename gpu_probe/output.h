@@ -29,9 +29,10 @@ struct OutputOptions {
   std::string file = {};      // gets the bare calibration as JSON too; "" for none
 };
 
-// `message` as one line of JSON in the API's spelling, with its line end.
+// `message` as one line of JSON in the API's spelling, with its line end. Bytes that are not
+// UTF-8 are left out of it.
 //
-// Errors: kInternal where it can't be, e.g. a name that is not UTF-8.
+// Errors: kInternal with protobuf's words.
 absl::StatusOr<std::string> JsonLine(const v1::ProbeEvent& message);
 
 // Thread-safe: the watchdog's thread reports what the main one can't any more.

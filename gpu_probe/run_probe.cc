@@ -127,6 +127,7 @@ ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
                            .on_tick = [&] { output.Heartbeat(); }});
   v1::ProbeEvent result;
   auto calibration = MeasureWith(backend, options, measure_options, clock, output);
+  if (absl::IsCancelled(calibration.status())) return kExitInternal;  // the reader has left
   if (calibration.ok()) {
     *result.mutable_calibration() = *std::move(calibration);
   } else {
@@ -150,7 +151,7 @@ ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backe
 
 int RunProbe(const std::vector<std::string>& args, absl::Span<const Backend> backends) {
   PrepareProcess();
-  // protobuf would write of text that is not UTF-8; JsonLine() returns an error.
+  // protobuf would write to stderr of each text that is not UTF-8.
   google::protobuf::SetLogHandler(nullptr);
   const auto parsed = ParseProbeOptions(args);
   if (!parsed.ok()) {

@@ -6,6 +6,9 @@ namespace {
 // The share of the time left that sustained points may claim before the others get theirs.
 constexpr double kMaximumSustainedShare = 0.5;
 
+// What a sustained point takes over its time: to warm up, to end its last slice, to check.
+constexpr double kSustainedMargin = 1.2;
+
 struct Wish {
   double point_count = 0;  // that take what they get
   double sustained_seconds = 0;
@@ -15,7 +18,7 @@ Wish WishOf(const Group& group, const std::vector<Point>& points) {
   Wish wish;
   for (const size_t i : group.points) {
     if (points[i].sustained_seconds > 0) {
-      wish.sustained_seconds += points[i].sustained_seconds;
+      wish.sustained_seconds += kSustainedMargin * points[i].sustained_seconds;
     } else {
       ++wish.point_count;
     }
