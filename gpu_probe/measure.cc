@@ -23,7 +23,7 @@ namespace {
 struct Limits {
   VisitQuota quota;
   double first_sample_end_seconds = 0;  // by when the visit's first sample must have ended
-  double visit_end_seconds = 0;         // and all others
+  double sampling_seconds = 0;          // all of them, once the point is prepared
 };
 
 class Measurer {
@@ -51,8 +51,9 @@ class Measurer {
 
   // What a visit of up to `sample_count` samples will take; absent where that is not known yet.
   absl::optional<double> CostSeconds(const Visit& visit, size_t sample_count) const;
-  double VisitEnd(absl::Span<const Visit> visits_left, double group_end_seconds,
-                  size_t sample_count) const;
+  // What the first of `visits_left` may take.
+  double SamplingSeconds(absl::Span<const Visit> visits_left, double group_end_seconds,
+                         size_t sample_count) const;
 
   // Whether there is time for a point that was never run, as far as one can tell.
   bool MayStart(size_t index) const;
@@ -93,14 +94,14 @@ absl::optional<double> Measurer::CostSeconds(const Visit& visit, size_t sample_c
          state.sampler.check_seconds();
 }
 
-double Measurer::VisitEnd(absl::Span<const Visit> visits_left, double group_end_seconds,
-                          size_t sample_count) const {
+double Measurer::SamplingSeconds(absl::Span<const Visit> visits_left, double group_end_seconds,
+                                 size_t sample_count) const {
   std::vector<absl::optional<double>> costs_seconds;
   costs_seconds.reserve(visits_left.size());
   for (const Visit& visit : visits_left) {
     costs_seconds.push_back(CostSeconds(visit, sample_count));
   }
-  return VisitEndSeconds(costs_seconds, Now(), group_end_seconds);
+  return VisitSeconds(costs_seconds, group_end_seconds - Now());
 }
 
 absl::Status Measurer::MeasureGroup(const Group& group, double group_end_seconds, uint64_t seed) {
@@ -115,7 +116,7 @@ absl::Status Measurer::MeasureGroup(const Group& group, double group_end_seconds
         visits[v],
         {.quota = quota,
          .first_sample_end_seconds = visits[v].pass == 0 ? SoftDeadline() : group_end_seconds,
-         .visit_end_seconds = VisitEnd(visits_left, group_end_seconds, quota.maximum)}));
+         .sampling_seconds = SamplingSeconds(visits_left, group_end_seconds, quota.maximum)}));
     done_point_count_ += 1.0 / pass_count;
   }
   SEXTANT_RETURN_IF_ERROR(TopUp(group, group_end_seconds));
@@ -138,7 +139,7 @@ absl::Status Measurer::TopUp(const Group& group, double group_end_seconds) {
     SEXTANT_RETURN_IF_ERROR(MeasureVisit(
         visits[v], {.quota = {.minimum = 0, .maximum = wanted},
                     .first_sample_end_seconds = group_end_seconds,
-                    .visit_end_seconds = VisitEnd(visits_left, group_end_seconds, wanted)}));
+                    .sampling_seconds = SamplingSeconds(visits_left, group_end_seconds, wanted)}));
   }
   return absl::OkStatus();
 }
@@ -177,10 +178,10 @@ absl::Status Measurer::MeasureVisit(const Visit& visit, const Limits& limits) {
 
 absl::Status Measurer::TakeSamples(const Visit& visit, const Limits& limits) {
   PointSampler& sampler = states_[visit.point].sampler;
+  const double visit_end_seconds = Now() + limits.sampling_seconds;
   size_t taken = 0;
   while (taken < limits.quota.maximum && sampler.samples().size() < kMaximumSampleCount) {
-    const double end_seconds =
-        taken == 0 ? limits.first_sample_end_seconds : limits.visit_end_seconds;
+    const double end_seconds = taken == 0 ? limits.first_sample_end_seconds : visit_end_seconds;
     const double needed_seconds = sampler.sample_seconds() + sampler.check_seconds();
     if (!Fits(needed_seconds, std::min(end_seconds, SoftDeadline()))) break;
     if (taken == 0) sampler.Poison();

@@ -1,7 +1,12 @@
 #include "gpu_probe/time_share.h"
 
+#include <algorithm>
+
 namespace sextant {
 namespace {
+
+// The least share of the time left for all first points together.
+constexpr double kFirstShare = 0.4;
 
 // The share of the time left that sustained points may claim before the others get theirs.
 constexpr double kMaximumSustainedShare = 0.5;
@@ -31,22 +36,24 @@ Wish WishOf(const Group& group, const std::vector<Point>& points) {
 double GroupEndSeconds(absl::Span<const Group> groups_left, const std::vector<Point>& points,
                        double now_seconds, double soft_deadline_seconds) {
   Wish all;
+  double first_count = 0;
   for (const Group& group : groups_left) {
     const Wish wish = WishOf(group, points);
     all.point_count += wish.point_count;
     all.sustained_seconds += wish.sustained_seconds;
+    if (group.first) ++first_count;
   }
   if (all.point_count == 0) return soft_deadline_seconds;
   const double left_seconds = soft_deadline_seconds - now_seconds;
   const bool granted = all.sustained_seconds <= kMaximumSustainedShare * left_seconds;
   const Wish own = WishOf(groups_left.front(), points);
   const double shared_seconds = left_seconds - (granted ? all.sustained_seconds : 0);
-  return now_seconds + (granted ? own.sustained_seconds : 0) +
-         shared_seconds * own.point_count / all.point_count;
+  double share = own.point_count / all.point_count;
+  if (groups_left.front().first) share = std::max(share, kFirstShare / first_count);
+  return now_seconds + (granted ? own.sustained_seconds : 0) + shared_seconds * share;
 }
 
-double VisitEndSeconds(absl::Span<const absl::optional<double>> costs_seconds, double now_seconds,
-                       double group_end_seconds) {
+double VisitSeconds(absl::Span<const absl::optional<double>> costs_seconds, double left_seconds) {
   double known_seconds = 0;
   double known_count = 0;
   for (const absl::optional<double>& cost : costs_seconds) {
@@ -57,9 +64,8 @@ double VisitEndSeconds(absl::Span<const absl::optional<double>> costs_seconds, d
   const double typical_seconds = known_seconds > 0 ? known_seconds / known_count : 1;
   const double unknown_count = static_cast<double>(costs_seconds.size()) - known_count;
   const double total_seconds = known_seconds + unknown_count * typical_seconds;
-  if (total_seconds <= 0) return group_end_seconds;
-  const double own_seconds = costs_seconds.front().value_or(typical_seconds);
-  return now_seconds + (group_end_seconds - now_seconds) * own_seconds / total_seconds;
+  if (total_seconds <= 0) return left_seconds;
+  return left_seconds * costs_seconds.front().value_or(typical_seconds) / total_seconds;
 }
 
 }  // namespace sextant

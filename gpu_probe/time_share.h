@@ -11,17 +11,16 @@
 
 namespace sextant {
 
-// When the first of `groups_left` should have ended: each group gets time by its number of
-// points, and a sustained point as long as it wants, so long as those leave half of the time to
-// the rest.
+// When the first of `groups_left` should have ended. Each group gets time by its number of
+// points; those of first points, on which most stands, together at least two fifths of it.
+// Sustained points get as long as they want, so long as that leaves half of the time to the rest.
 double GroupEndSeconds(absl::Span<const Group> groups_left, const std::vector<Point>& points,
                        double now_seconds, double soft_deadline_seconds);
 
-// When the first of several visits should have ended: each gets time by its cost in seconds,
-// so that all get about as many samples. A cost that is not known yet, absent, counts like the
-// mean of the others.
-double VisitEndSeconds(absl::Span<const absl::optional<double>> costs_seconds, double now_seconds,
-                       double group_end_seconds);
+// What the first of several visits may take of the `left_seconds` that they have together: each
+// gets time by its cost in seconds, so that all get about as many samples. A cost that is not
+// known yet, absent, counts like the mean of the others.
+double VisitSeconds(absl::Span<const absl::optional<double>> costs_seconds, double left_seconds);
 
 }  // namespace sextant
 

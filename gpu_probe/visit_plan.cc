@@ -13,7 +13,7 @@ namespace sextant {
 std::vector<Group> GroupsOf(const std::vector<Point>& points) {
   std::vector<Group> groups;
   for (size_t i = 0; i < points.size(); ++i) {
-    if (points[i].first) groups.push_back({.points = {i}});
+    if (points[i].first) groups.push_back({.points = {i}, .first = true});
   }
   std::map<std::string, size_t> group_of_phase;
   for (size_t i = 0; i < points.size(); ++i) {

@@ -14,6 +14,7 @@ namespace sextant {
 struct Group {
   std::vector<size_t> points;
   int pass_count = 1;
+  bool first = false;  // its one point is marked `first`
 };
 
 // The points marked `first`, each a group of its own with one pass; then the other points, a

@@ -41,15 +41,25 @@ TEST(GroupEndTest, SustainedPointsAloneHaveAllTheTime) {
   EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 3, 9), 9);
 }
 
-TEST(VisitEndTest, SharesByCost) {
-  EXPECT_DOUBLE_EQ(VisitEndSeconds({1.0, 3.0}, 0, 8), 2);
-  EXPECT_DOUBLE_EQ(VisitEndSeconds({3.0}, 0, 8), 8);
+TEST(GroupEndTest, FirstPointsGetTwoFifthsTogether) {
+  const std::vector<Point> points(12, PointOf(0));
+  const std::vector<Group> groups = {{.points = {0}, .first = true},
+                                     {.points = {1}, .first = true},
+                                     {.points = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}};
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 0, 10), 2);
+  // Where their number alone gives them more they get that.
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(groups).first(2), points, 0, 10), 5);
+}
+
+TEST(VisitSecondsTest, SharesByCost) {
+  EXPECT_DOUBLE_EQ(VisitSeconds({1.0, 3.0}, 8), 2);
+  EXPECT_DOUBLE_EQ(VisitSeconds({3.0}, 8), 8);
   // What is not known counts like the mean of the others.
-  EXPECT_DOUBLE_EQ(VisitEndSeconds({absl::nullopt, 1.0, 3.0}, 0, 9), 3);
-  EXPECT_DOUBLE_EQ(VisitEndSeconds({absl::nullopt, absl::nullopt}, 4, 8), 6);
+  EXPECT_DOUBLE_EQ(VisitSeconds({absl::nullopt, 1.0, 3.0}, 9), 3);
+  EXPECT_DOUBLE_EQ(VisitSeconds({absl::nullopt, absl::nullopt}, 4), 2);
   // Points that are left out cost nothing.
-  EXPECT_DOUBLE_EQ(VisitEndSeconds({0.0, 0.0}, 4, 8), 8);
-  EXPECT_DOUBLE_EQ(VisitEndSeconds({absl::nullopt, 0.0}, 4, 8), 8);
+  EXPECT_DOUBLE_EQ(VisitSeconds({0.0, 0.0}, 4), 4);
+  EXPECT_DOUBLE_EQ(VisitSeconds({absl::nullopt, 0.0}, 4), 4);
 }
 
 Point Work(const char* phase, const char* unit, double work) {
