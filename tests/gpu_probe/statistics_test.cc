@@ -177,6 +177,54 @@ INSTANTIATE_TEST_SUITE_P(
             "OneHugeOutlierOfFew", {1.0, 1.0, 1.0, 1.0, 100.0, 1.0, 1.0, 1.0}, false, false}),
     [](const auto& test) { return std::string(test.param.name); });
 
+// Noise around 1, `deviation` wide, and `slow_share` of the samples `slow_by` slower.
+struct Noise {
+  double deviation = 0;
+  double slow_share = 0;
+  double slow_by = 0;
+};
+
+struct Trust {
+  double stable_share = 0;
+  double wrong_share = 0;  // stable, and the median more than 2.5 % off
+};
+
+Trust TrustIn(const Noise& noise) {
+  std::mt19937_64 random(5);
+  const auto uniform = [&random] { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; };
+  constexpr int kSeries = 20000;
+  Trust trust;
+  for (int s = 0; s < kSeries; ++s) {
+    std::vector<double> samples;
+    for (size_t i = 0; i < kMaximumSampleCount; ++i) {
+      const double normal = std::sqrt(-2 * std::log(uniform())) * std::cos(2 * M_PI * uniform());
+      samples.push_back(1 + noise.deviation * normal +
+                        (uniform() < noise.slow_share ? noise.slow_by : 0));
+    }
+    const v1::TimeStatistics time = Summarise(samples, 1);
+    if (!time.stable()) continue;
+    trust.stable_share += 1.0 / kSeries;
+    if (std::abs(time.median_seconds() - 1) > 0.025) trust.wrong_share += 1.0 / kSeries;
+  }
+  return trust;
+}
+
+// What docs/probe.md says of the rule, for twelve samples.
+TEST(StableRuleTest, TrustsQuietMachinesAndNotNoisyOnes) {
+  EXPECT_GE(TrustIn({.deviation = 0.01}).stable_share, 0.99);
+  EXPECT_NEAR(TrustIn({.deviation = 0.02}).stable_share, 0.95, 0.01);
+  EXPECT_NEAR(TrustIn({.deviation = 0.03}).stable_share, 0.56, 0.02);
+  EXPECT_NEAR(TrustIn({.deviation = 0.05}).stable_share, 0.10, 0.01);
+  EXPECT_LE(TrustIn({.deviation = 0.10}).stable_share, 0.01);
+  for (const double deviation : {0.01, 0.02, 0.03, 0.05, 0.10}) {
+    EXPECT_LE(TrustIn({.deviation = deviation}).wrong_share, 0.012) << deviation;
+  }
+  for (const double slow_by : {0.1, 0.2}) {
+    const Noise bimodal = {.deviation = 0.005, .slow_share = 0.5, .slow_by = slow_by};
+    EXPECT_NEAR(TrustIn(bimodal).stable_share, 0.04, 0.01) << slow_by;
+  }
+}
+
 TEST(SummariseTest, AnOutlierMovesNeitherMedianNorSpread) {
   std::vector<double> samples = Constant(12);
   samples[3] = 1e6;
