@@ -1,0 +1,32 @@
+// What knows one kind of device.
+#ifndef SEXTANT_GPU_PROBE_BACKEND_H_
+#define SEXTANT_GPU_PROBE_BACKEND_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gpu_probe/options.h"
+#include "gpu_probe/point.h"
+#include "sextant/v1/device.pb.h"
+
+namespace sextant {
+
+struct Backend {
+  std::string name;  // as --backend names it
+
+  // The devices that it can measure here. Fast: it loads no library.
+  std::function<std::vector<v1::Device>()> devices;
+
+  // What is measured of the first of them. `options` tell the mode, the shapes, and what to
+  // keep to.
+  //
+  // Errors: kUnimplemented where the device can't do what is asked; kResourceExhausted where
+  // the memory is too little.
+  std::function<absl::StatusOr<ProbePlan>(const ProbeOptions& options)> plan;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_BACKEND_H_

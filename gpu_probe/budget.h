@@ -1,0 +1,27 @@
+// How long a probe may take, in seconds from its start.
+#ifndef SEXTANT_GPU_PROBE_BUDGET_H_
+#define SEXTANT_GPU_PROBE_BUDGET_H_
+
+#include "sextant/v1/probe.pb.h"
+
+namespace sextant {
+
+inline constexpr double kMinimumBudgetSeconds = 0.1;
+inline constexpr double kMaximumBudgetSeconds = 3600;
+
+// The soft deadline where none is asked for. Shapes that were asked for may be large, and get
+// a minute more.
+constexpr double DefaultBudgetSeconds(v1::ProbeMode mode, bool own_shapes) {
+  const double more_seconds = own_shapes ? 60 : 0;
+  if (mode == v1::PROBE_MODE_QUICK) return 2 + more_seconds;
+  if (mode == v1::PROBE_MODE_FULL) return 30 + more_seconds;
+  return 5 + more_seconds;
+}
+
+// Nothing is written after this: the process ends, whatever a kernel does. Twice the soft
+// deadline, and a second for what does not shrink with it: libraries to load, memory to fill.
+constexpr double HardDeadlineSeconds(double budget_seconds) { return 2 * budget_seconds + 1; }
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_BUDGET_H_

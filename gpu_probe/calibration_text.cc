@@ -1,0 +1,174 @@
+#include "gpu_probe/calibration_text.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "gpu_probe/figure_text.h"
+#include "gpu_probe/text_table.h"
+#include "sextant/v1/data_type.pb.h"
+#include "sextant/v1/probe.pb.h"
+
+namespace sextant {
+namespace {
+
+// "bf16" for DATA_TYPE_BF16, "copy" for OPERATION_COPY.
+std::string ShortName(absl::string_view name, absl::string_view prefix) {
+  absl::ConsumePrefix(&name, prefix);
+  return absl::AsciiStrToLower(name);
+}
+
+std::string TypeName(v1::DataType type) { return ShortName(v1::DataType_Name(type), "DATA_TYPE_"); }
+
+std::string StableText(const v1::TimeStatistics& time) { return time.stable() ? "" : "unstable"; }
+
+std::string Section(absl::string_view heading, const TextTable& table) {
+  const std::string text = table.Text();
+  return text.empty() ? "" : absl::StrCat("\n", heading, "\n", text);
+}
+
+// Which library and kernel did what: "  fp32 by onednn 2.6.3 brgemm:avx512_core", a line each.
+std::string EnginesText(const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& all) {
+  std::set<std::string> lines;
+  for (const v1::MatmulMeasurement& matmul : all) {
+    lines.insert(absl::StrCat("  ", TypeName(matmul.data_type()), " by ", matmul.engine(), " ",
+                              matmul.kernel()));
+  }
+  std::string text;
+  for (const std::string& line : lines) {
+    absl::StrAppend(&text, WrapText(PrintableText(line), /*hanging=*/4));
+  }
+  return text;
+}
+
+std::string MatmulTable(absl::string_view heading,
+                        const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& all) {
+  TextTable table(
+      {"type", ">m", ">n", ">k", ">rate", ">time", ">spread", ">samples", ">registers", ""});
+  for (const v1::MatmulMeasurement& matmul : all) {
+    table.AddRow({TypeName(matmul.data_type()), absl::StrCat(matmul.m()), absl::StrCat(matmul.n()),
+                  absl::StrCat(matmul.k()), RateText(matmul.flops_per_second(), "FLOP/s"),
+                  SecondsText(matmul.time().median_seconds()),
+                  PercentText(matmul.time().relative_spread()),
+                  absl::StrCat(matmul.time().sample_count()),
+                  matmul.has_register_ratio() ? PercentText(matmul.register_ratio()) : "",
+                  StableText(matmul.time())});
+  }
+  return absl::StrCat(Section(heading, table), EnginesText(all));
+}
+
+std::string RegisterTable(const v1::Calibration& calibration) {
+  TextTable table({"type", ">rate", ">spread", ">samples", "", "instruction"});
+  for (const v1::RegisterMeasurement& measured : calibration.registers()) {
+    table.AddRow({TypeName(measured.data_type()), RateText(measured.flops_per_second(), "FLOP/s"),
+                  PercentText(measured.time().relative_spread()),
+                  absl::StrCat(measured.time().sample_count()), StableText(measured.time()),
+                  measured.instruction()});
+  }
+  return Section("Registers: multiply-adds that touch no memory, all cores", table);
+}
+
+std::string StreamTable(const v1::Calibration& calibration) {
+  TextTable table({"operation", ">array", "in", ">rate", ">spread", ">samples", ""});
+  for (const v1::StreamMeasurement& stream : calibration.streams()) {
+    table.AddRow(
+        {ShortName(v1::StreamMeasurement::Operation_Name(stream.operation()), "OPERATION_"),
+         BytesText(stream.array_bytes()), stream.main_memory() ? "memory" : "cache",
+         RateText(stream.bytes_per_second(), "B/s"), PercentText(stream.time().relative_spread()),
+         absl::StrCat(stream.time().sample_count()), StableText(stream.time())});
+  }
+  return Section("Passes over memory: bytes read plus bytes written", table);
+}
+
+std::string ElementwiseTable(const v1::Calibration& calibration) {
+  TextTable table(
+      {">multiply-adds", ">intensity", ">arithmetic", ">memory", ">spread", ">samples", ""});
+  for (const v1::ElementwiseMeasurement& step : calibration.elementwise()) {
+    table.AddRow({absl::StrCat(step.multiply_add_count()),
+                  absl::StrFormat("%.2f FLOP/B", step.flops_per_byte()),
+                  RateText(step.flops_per_second(), "FLOP/s"),
+                  RateText(step.bytes_per_second(), "B/s"),
+                  PercentText(step.time().relative_spread()),
+                  absl::StrCat(step.time().sample_count()), StableText(step.time())});
+  }
+  std::string text = Section("Elementwise: multiply-adds an fp32 element, in place", table);
+  if (calibration.has_ridge_flops_per_byte()) {
+    absl::StrAppendFormat(&text, "  ridge: %.2f FLOP/B; work above it is bound by arithmetic\n",
+                          calibration.ridge_flops_per_byte());
+  }
+  return text;
+}
+
+std::string FusionText(const v1::Calibration& calibration) {
+  if (!calibration.has_fusion()) return "";
+  const v1::FusionMeasurement& fusion = calibration.fusion();
+  const bool stable = fusion.unfused_time().stable() && fusion.fused_time().stable();
+  return absl::StrFormat(
+      "\nFusion: %d elementwise operations over %s\n  apart %s, fused %s: %.2f times as fast%s\n",
+      fusion.operation_count(), BytesText(fusion.array_bytes()),
+      SecondsText(fusion.unfused_time().median_seconds()),
+      SecondsText(fusion.fused_time().median_seconds()), fusion.speedup_ratio(),
+      stable ? "" : "  unstable");
+}
+
+std::string DeviceText(const v1::Device& device) {
+  std::string facts = absl::StrCat(device.product_name(), ", ", device.uuid());
+  if (!device.hostname().empty()) absl::StrAppend(&facts, " in ", device.hostname());
+  if (device.has_compute_unit_count()) {
+    const bool cpu = device.kind() == v1::DEVICE_KIND_CPU;
+    absl::StrAppend(&facts, ", ", device.compute_unit_count(), cpu ? " cores" : " multiprocessors");
+  }
+  if (device.memory_bytes() > 0) {
+    absl::StrAppend(&facts, ", ", BytesText(device.memory_bytes()), " memory");
+  }
+  if (device.has_cache_bytes()) {
+    absl::StrAppend(&facts, ", ", BytesText(device.cache_bytes()), " cache");
+  }
+  if (device.instruction_sets_size() > 0) {
+    absl::StrAppend(&facts, "; ", absl::StrJoin(device.instruction_sets(), " "));
+  }
+  return WrapText(PrintableText(facts), /*hanging=*/2);
+}
+
+std::string RunText(const v1::Calibration& calibration) {
+  std::string facts = absl::StrCat(
+      "Measured ", google::protobuf::util::TimeUtil::ToString(calibration.measured_time()), " by ",
+      calibration.probe_version(), ", ",
+      ShortName(v1::ProbeMode_Name(calibration.mode()), "PROBE_MODE_"), ", in ",
+      SecondsText(calibration.duration_seconds()), ": ", PercentText(calibration.coverage_ratio()),
+      " of the points, ", calibration.checked_result_count(), " results checked");
+  if (calibration.has_drift_ratio()) {
+    absl::StrAppend(&facts, ", drift ", calibration.drift_ratio() < 0 ? "" : "+",
+                    PercentText(calibration.drift_ratio()));
+  }
+  return WrapText(PrintableText(facts), /*hanging=*/2);
+}
+
+}  // namespace
+
+std::string CalibrationText(const v1::Calibration& calibration) {
+  std::string text = absl::StrCat(
+      DeviceText(calibration.device()), RunText(calibration), RegisterTable(calibration),
+      MatmulTable("Matrix multiplication, C[m,n] = A[m,k] B[k,n]: 2 m n k FLOP",
+                  calibration.matmuls()),
+      MatmulTable("Matrix multiplication without a pause", calibration.sustained_matmuls()),
+      StreamTable(calibration), ElementwiseTable(calibration), FusionText(calibration));
+  if (calibration.notes_size() > 0) absl::StrAppend(&text, "\nNotes\n");
+  for (const std::string& note : calibration.notes()) {
+    absl::StrAppend(&text, WrapText(absl::StrCat("  - ", PrintableText(note)), /*hanging=*/4));
+  }
+  return text;
+}
+
+std::string DevicesText(const std::vector<v1::Device>& devices) {
+  std::string text;
+  for (const v1::Device& device : devices) absl::StrAppend(&text, DeviceText(device));
+  return text;
+}
+
+}  // namespace sextant

@@ -1,0 +1,41 @@
+// One probe at a time: two would measure each other.
+#ifndef SEXTANT_GPU_PROBE_DEVICE_LOCK_H_
+#define SEXTANT_GPU_PROBE_DEVICE_LOCK_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace sextant {
+
+// Where lock files go: $XDG_RUNTIME_DIR, or /tmp where it is not set.
+std::string LockFolder();
+
+// Holds the lock of one device for as long as it lives; a killed process lets go of it. The
+// file stays: whoever removes it lets two probes in.
+class DeviceLock {
+ public:
+  // Locks device `uuid` by a file in `folder`. Where there can be no lock, e.g. in a folder
+  // that can't be written, the measurement goes on without one, and note() says so.
+  //
+  // Errors: kAborted where another process holds it.
+  static absl::StatusOr<DeviceLock> Take(const std::string& folder, absl::string_view uuid);
+
+  DeviceLock(DeviceLock&& other) noexcept;
+  DeviceLock& operator=(DeviceLock&&) = delete;
+  ~DeviceLock();
+
+  // Why there is no lock; "" where there is one.
+  const std::string& note() const { return note_; }
+
+ private:
+  DeviceLock(int file_descriptor, std::string note);
+
+  int file_descriptor_;  // -1 where there is no lock
+  std::string note_;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_DEVICE_LOCK_H_

@@ -1,0 +1,45 @@
+// Why a probe failed, as a message and as the process's exit code.
+#ifndef SEXTANT_GPU_PROBE_EXIT_CODE_H_
+#define SEXTANT_GPU_PROBE_EXIT_CODE_H_
+
+#include "absl/status/status.h"
+#include "sextant/v1/probe.pb.h"
+
+namespace sextant {
+
+// One for each ProbeFailure.Kind.
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitInternal = 1,
+  kExitUsage = 2,
+  kExitUnsupported = 3,
+  kExitRefused = 4,
+  kExitMismatch = 5,
+  kExitDeadline = 6,
+};
+
+// The codes as --help explains them.
+inline constexpr char kExitCodeHelp[] =
+    "Exit codes:\n"
+    "  0  measured, or listed\n"
+    "  1  internal: the result could not be written, nobody reads it, or a defect\n"
+    "  2  usage: the command line is wrong\n"
+    "  3  unsupported: no such device, or it can't do what was asked\n"
+    "  4  refused: too little memory, or another probe is measuring; try later\n"
+    "  5  mismatch: a result was wrong: don't trust this device, or this kernel\n"
+    "  6  deadline: the time was up before enough was measured";
+
+// The failure that `status`, which is not OK, stands for:
+//   kInvalidArgument                           USAGE
+//   kUnimplemented, kNotFound                  UNSUPPORTED
+//   kResourceExhausted, kAborted               REFUSED, reason "memory" and "locked"
+//   kDataLoss                                  MISMATCH
+//   kDeadlineExceeded                          DEADLINE
+//   all others                                 INTERNAL
+v1::ProbeFailure FailureOf(const absl::Status& status);
+
+ExitCode ExitCodeOf(v1::ProbeFailure::Kind kind);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_EXIT_CODE_H_

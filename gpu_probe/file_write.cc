@@ -1,0 +1,103 @@
+#include "gpu_probe/file_write.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace sextant {
+namespace {
+
+constexpr mode_t kFileMode = 0644;
+
+absl::Status SystemError(absl::string_view what, absl::string_view path) {
+  const int error = errno;
+  return absl::InternalError(absl::StrCat(what, " ", path, ": ", strerror(error)));
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Fills, names and settles the new file.
+absl::Status Complete(int file_descriptor, const std::string& new_path, const std::string& path,
+                      absl::string_view bytes) {
+  if (fchmod(file_descriptor, kFileMode) != 0) return SystemError("cannot set the mode of", path);
+  SEXTANT_RETURN_IF_ERROR(WriteAll(file_descriptor, bytes));
+  // The data must be there before the name is: a crash would leave a new name on an empty file.
+  if (fsync(file_descriptor) != 0) return SystemError("cannot write", new_path);
+  if (rename(new_path.c_str(), path.c_str()) != 0) return SystemError("cannot replace", path);
+  return absl::OkStatus();
+}
+
+// Makes the new name last through a crash of the system. The file is whole with or without.
+void SettleFolder(const std::string& folder) {
+  const int file_descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file_descriptor < 0) return;
+  fsync(file_descriptor);
+  close(file_descriptor);
+}
+
+}  // namespace
+
+absl::Status WriteAll(int file_descriptor, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file_descriptor, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(written));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      // Whoever shares the descriptor made it non-blocking.
+      pollfd writable = {.fd = file_descriptor, .events = POLLOUT, .revents = 0};
+      poll(&writable, 1, /*timeout=*/-1);
+    } else if (errno == EPIPE) {
+      return absl::CancelledError("nobody reads the output any more");
+    } else if (errno != EINTR) {
+      return SystemError("cannot write", "the output");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReplaceFile(const std::string& path, absl::string_view bytes) {
+  std::string new_path = absl::StrCat(path, ".XXXXXX");
+  const int file_descriptor = mkostemp(new_path.data(), O_CLOEXEC);
+  if (file_descriptor < 0) return SystemError("cannot create", new_path);
+  const absl::Status completed = Complete(file_descriptor, new_path, path, bytes);
+  close(file_descriptor);
+  if (!completed.ok()) {
+    unlink(new_path.c_str());
+    return completed;
+  }
+  SettleFolder(FolderOf(path));
+  return absl::OkStatus();
+}
+
+absl::Status CheckReplaceable(const std::string& path) {
+  struct stat found = {};
+  if (path.empty() || path.back() == '/') {
+    return absl::InvalidArgumentError(absl::StrCat("\"", path, "\" is not the name of a file"));
+  }
+  // Replacing would put a file in the place of a device or a pipe, for all to come.
+  if (lstat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a regular file; give the name of one, or of a new one"));
+  }
+  const std::string folder = FolderOf(path);
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write in ", folder, ": ", strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sextant

@@ -1,0 +1,230 @@
+#include "gpu_probe/measure.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "engine/base/status_macros.h"
+#include "gpu_probe/figure_text.h"
+#include "gpu_probe/measure_results.h"
+#include "gpu_probe/point_state.h"
+#include "gpu_probe/rate_book.h"
+#include "gpu_probe/statistics.h"
+#include "gpu_probe/time_share.h"
+#include "gpu_probe/visit_plan.h"
+
+namespace sextant {
+namespace {
+
+// What bounds one visit.
+struct Limits {
+  VisitQuota quota;
+  double first_sample_end_seconds = 0;  // by when the visit's first sample must have ended
+  double sampling_seconds = 0;          // all of them, once the point is prepared
+};
+
+class Measurer {
+ public:
+  Measurer(const ProbePlan& plan, const MeasureOptions& options, Clock& clock,
+           const ProgressSink& sink)
+      : plan_(plan), options_(options), clock_(clock), sink_(sink) {
+    states_.reserve(plan.points.size());
+    for (const Point& point : plan.points) states_.push_back({.sampler = {point, clock}});
+  }
+
+  absl::StatusOr<Measurement> Run();
+
+ private:
+  double Now() const { return clock_.NowSeconds(); }
+  double SoftDeadline() const { return options_.start_seconds + options_.budget_seconds; }
+  bool Fits(double seconds, double end_seconds) const { return Now() + seconds <= end_seconds; }
+
+  absl::Status MeasureGroup(const Group& group, double group_end_seconds, uint64_t seed);
+  // Gives points that got few samples more of them, where the group has time left.
+  absl::Status TopUp(const Group& group, double group_end_seconds);
+  absl::Status MeasureVisit(const Visit& visit, const Limits& limits);
+  absl::Status TakeSamples(const Visit& visit, const Limits& limits);
+  absl::Status TakeSustained(size_t index);
+
+  // What a visit of up to `sample_count` samples will take; absent where that is not known yet.
+  absl::optional<double> CostSeconds(const Visit& visit, size_t sample_count) const;
+  // What the first of `visits_left` may take.
+  double SamplingSeconds(absl::Span<const Visit> visits_left, double group_end_seconds,
+                         size_t sample_count) const;
+
+  // Whether there is time for a point that was never run, as far as one can tell.
+  bool MayStart(size_t index) const;
+  absl::Status Prepare(size_t index);
+  absl::Status Report(size_t index) const;
+
+  const ProbePlan& plan_;
+  const MeasureOptions& options_;
+  Clock& clock_;
+  const ProgressSink& sink_;
+  std::vector<PointState> states_;
+  RateBook rates_;
+  double done_point_count_ = 0;  // a visit counts as its part of a point
+};
+
+absl::Status Measurer::Report(size_t index) const {
+  const Point& point = plan_.points[index];
+  const absl::Span<const double> samples = states_[index].sampler.samples();
+  v1::ProbeProgress progress;
+  progress.set_phase(point.phase);
+  progress.set_fraction(
+      std::min(1.0, done_point_count_ / static_cast<double>(plan_.points.size())));
+  progress.set_elapsed_seconds(Now() - options_.start_seconds);
+  if (!samples.empty()) {
+    progress.set_figure(
+        absl::StrCat(point.label, ": ", RateText(point.work / Median(samples), point.unit)));
+  }
+  return sink_(progress) ? absl::OkStatus() : absl::CancelledError("nobody reads the progress");
+}
+
+absl::optional<double> Measurer::CostSeconds(const Visit& visit, size_t sample_count) const {
+  const PointState& state = states_[visit.point];
+  const double sustained_seconds = plan_.points[visit.point].sustained_seconds;
+  if (!state.left_out.ok()) return 0.0;
+  if (sustained_seconds > 0) return sustained_seconds;
+  if (!state.sampler.prepared()) return absl::nullopt;
+  return static_cast<double>(sample_count) * state.sampler.sample_seconds() +
+         state.sampler.check_seconds();
+}
+
+double Measurer::SamplingSeconds(absl::Span<const Visit> visits_left, double group_end_seconds,
+                                 size_t sample_count) const {
+  std::vector<absl::optional<double>> costs_seconds;
+  costs_seconds.reserve(visits_left.size());
+  for (const Visit& visit : visits_left) {
+    costs_seconds.push_back(CostSeconds(visit, sample_count));
+  }
+  return VisitSeconds(costs_seconds, group_end_seconds - Now());
+}
+
+absl::Status Measurer::MeasureGroup(const Group& group, double group_end_seconds, uint64_t seed) {
+  const std::vector<Visit> visits = VisitsOf(group, plan_.points, seed);
+  const double done_before = done_point_count_;
+  for (size_t v = 0; v < visits.size(); ++v) {
+    const int pass_count =
+        std::min(std::max(plan_.points[visits[v].point].pass_count, 1), group.pass_count);
+    const VisitQuota quota = QuotaOf(pass_count);
+    const auto visits_left = absl::MakeConstSpan(visits).subspan(v);
+    SEXTANT_RETURN_IF_ERROR(MeasureVisit(
+        visits[v],
+        {.quota = quota,
+         .first_sample_end_seconds = visits[v].pass == 0 ? SoftDeadline() : group_end_seconds,
+         .sampling_seconds = SamplingSeconds(visits_left, group_end_seconds, quota.maximum)}));
+    done_point_count_ += 1.0 / pass_count;
+  }
+  SEXTANT_RETURN_IF_ERROR(TopUp(group, group_end_seconds));
+  for (const size_t i : group.points) states_[i].sampler.Release();
+  done_point_count_ = done_before + static_cast<double>(group.points.size());
+  return absl::OkStatus();
+}
+
+absl::Status Measurer::TopUp(const Group& group, double group_end_seconds) {
+  std::vector<Visit> visits;
+  for (const size_t i : group.points) {
+    const size_t taken = states_[i].sampler.samples().size();
+    if (plan_.points[i].sustained_seconds == 0 && taken > 0 && taken < kMinimumSampleCount) {
+      visits.push_back({.point = i, .pass = group.pass_count});
+    }
+  }
+  for (size_t v = 0; v < visits.size(); ++v) {
+    const size_t wanted = kMaximumSampleCount - states_[visits[v].point].sampler.samples().size();
+    const auto visits_left = absl::MakeConstSpan(visits).subspan(v);
+    SEXTANT_RETURN_IF_ERROR(MeasureVisit(
+        visits[v], {.quota = {.minimum = 0, .maximum = wanted},
+                    .first_sample_end_seconds = group_end_seconds,
+                    .sampling_seconds = SamplingSeconds(visits_left, group_end_seconds, wanted)}));
+  }
+  return absl::OkStatus();
+}
+
+bool Measurer::MayStart(size_t index) const {
+  const double least_seconds = rates_.LeastSeconds(plan_.points[index]).value_or(0);
+  return Now() < SoftDeadline() && Fits(least_seconds, SoftDeadline());
+}
+
+absl::Status Measurer::Prepare(size_t index) {
+  PointState& state = states_[index];
+  const absl::Status prepared = state.sampler.Prepare();
+  if (absl::IsResourceExhausted(prepared) || absl::IsUnimplemented(prepared)) {
+    state.left_out = prepared;
+    return absl::OkStatus();
+  }
+  SEXTANT_RETURN_IF_ERROR(prepared);
+  rates_.Note(plan_.points[index], state.sampler.sample_seconds() /
+                                       static_cast<double>(state.sampler.repetition_count()));
+  return absl::OkStatus();
+}
+
+absl::Status Measurer::MeasureVisit(const Visit& visit, const Limits& limits) {
+  PointState& state = states_[visit.point];
+  if (!state.left_out.ok()) return absl::OkStatus();
+  if (!state.sampler.prepared()) {
+    SEXTANT_RETURN_IF_ERROR(CheckEssentialCanEnd(states_, plan_, options_, rates_, Now()));
+    if (!MayStart(visit.point)) return absl::OkStatus();
+    SEXTANT_RETURN_IF_ERROR(Report(visit.point));
+    SEXTANT_RETURN_IF_ERROR(Prepare(visit.point));
+    if (!state.left_out.ok()) return absl::OkStatus();
+  }
+  if (plan_.points[visit.point].sustained_seconds > 0) return TakeSustained(visit.point);
+  return TakeSamples(visit, limits);
+}
+
+absl::Status Measurer::TakeSamples(const Visit& visit, const Limits& limits) {
+  PointSampler& sampler = states_[visit.point].sampler;
+  const double visit_end_seconds = Now() + limits.sampling_seconds;
+  size_t taken = 0;
+  while (taken < limits.quota.maximum && sampler.samples().size() < kMaximumSampleCount) {
+    const double end_seconds = taken == 0 ? limits.first_sample_end_seconds : visit_end_seconds;
+    const double needed_seconds = sampler.sample_seconds() + sampler.check_seconds();
+    if (!Fits(needed_seconds, std::min(end_seconds, SoftDeadline()))) break;
+    if (taken == 0) sampler.Poison();
+    SEXTANT_RETURN_IF_ERROR(sampler.TakeSample(visit.pass));
+    ++taken;
+    SEXTANT_RETURN_IF_ERROR(Report(visit.point));
+    if (taken >= limits.quota.minimum && IsNarrow(sampler.samples())) break;
+  }
+  return taken > 0 ? sampler.Check() : absl::OkStatus();
+}
+
+absl::Status Measurer::TakeSustained(size_t index) {
+  PointSampler& sampler = states_[index].sampler;
+  const double needed_seconds =
+      plan_.points[index].sustained_seconds + sampler.sample_seconds() + sampler.check_seconds();
+  if (!Fits(needed_seconds, SoftDeadline())) return absl::OkStatus();
+  sampler.Poison();
+  absl::Status reported;
+  SEXTANT_RETURN_IF_ERROR(
+      sampler.TakeSustained([this, index, &reported] { reported.Update(Report(index)); }));
+  SEXTANT_RETURN_IF_ERROR(reported);
+  return sampler.Check();
+}
+
+absl::StatusOr<Measurement> Measurer::Run() {
+  const std::vector<Group> groups = GroupsOf(plan_.points);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const double group_end_seconds = GroupEndSeconds(absl::MakeConstSpan(groups).subspan(g),
+                                                     plan_.points, Now(), SoftDeadline());
+    SEXTANT_RETURN_IF_ERROR(MeasureGroup(groups[g], group_end_seconds, options_.shuffle_seed + g));
+  }
+  SEXTANT_RETURN_IF_ERROR(CheckEssentialMeasured(states_, plan_, options_));
+  SEXTANT_RETURN_IF_ERROR(Report(plan_.points.size() - 1));
+  Measurement out = ResultsOf(states_, plan_, options_);
+  out.calibration.set_duration_seconds(Now() - options_.start_seconds);
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Measurement> Measure(const ProbePlan& plan, const MeasureOptions& options,
+                                    Clock& clock, const ProgressSink& sink) {
+  return Measurer(plan, options, clock, sink).Run();
+}
+
+}  // namespace sextant

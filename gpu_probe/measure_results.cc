@@ -1,0 +1,141 @@
+#include "gpu_probe/measure_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "gpu_probe/budget.h"
+#include "gpu_probe/figure_text.h"
+#include "gpu_probe/statistics.h"
+
+namespace sextant {
+namespace {
+
+// A point that was never run needs at least a warm-up and a sample.
+constexpr double kLeastRunCount = 2;
+
+// The budget that is advised lets each point that is missing be run so often.
+constexpr double kAdvisedRunCount = 3;
+
+std::string Advice(double advised_seconds) {
+  if (advised_seconds > kMaximumBudgetSeconds) {
+    return absl::StrFormat("no --budget up to %.0fs is enough: ask for less",
+                           kMaximumBudgetSeconds);
+  }
+  return absl::StrFormat("give --budget=%.0fs", std::ceil(advised_seconds));
+}
+
+double CoverageRatio(const std::vector<PointState>& states) {
+  double planned = 0;
+  double measured = 0;
+  for (const PointState& state : states) {
+    if (state.left_out.ok()) ++planned;
+    if (state.measured()) ++measured;
+  }
+  return planned > 0 ? measured / planned : 0;
+}
+
+// Median over the points of their third pass's time over their first's, less 1.
+absl::optional<double> DriftRatio(const std::vector<PointState>& states, const ProbePlan& plan) {
+  constexpr int kFirstPass = 0;
+  constexpr int kThirdPass = 2;
+  std::vector<double> ratios;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (plan.points[i].pass_count <= kThirdPass) continue;
+    const absl::Span<const double> first = states[i].sampler.samples_of(kFirstPass);
+    const absl::Span<const double> third = states[i].sampler.samples_of(kThirdPass);
+    if (!first.empty() && !third.empty()) ratios.push_back(Median(third) / Median(first));
+  }
+  if (ratios.empty()) return absl::nullopt;
+  return Median(ratios) - 1;
+}
+
+void AddNotes(const std::vector<PointState>& states, const ProbePlan& plan,
+              const MeasureOptions& options, v1::Calibration* out) {
+  for (const std::string& note : plan.notes) out->add_notes(note);
+  std::set<std::string> said;  // many points are left out for one reason
+  for (const PointState& state : states) {
+    if (state.left_out.ok()) continue;
+    const std::string note(state.left_out.message());
+    if (said.insert(note).second) out->add_notes(note);
+  }
+  if (out->coverage_ratio() >= 1) return;
+  out->add_notes(absl::StrFormat(
+      "The budget of %gs was up before all was measured: %s of the points are there.",
+      options.budget_seconds, PercentText(out->coverage_ratio())));
+}
+
+}  // namespace
+
+absl::Status CheckEssentialCanEnd(const std::vector<PointState>& states, const ProbePlan& plan,
+                                  const MeasureOptions& options, const RateBook& rates,
+                                  double now_seconds) {
+  if (!options.all_essential) return absl::OkStatus();
+  const double elapsed_seconds = now_seconds - options.start_seconds;
+  const double left_seconds = std::max(0.0, options.budget_seconds - elapsed_seconds);
+  double advised_seconds = elapsed_seconds;
+  std::string problem;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (!states[i].open()) continue;
+    const double run_seconds = rates.LeastSeconds(plan.points[i]).value_or(0);
+    advised_seconds += kAdvisedRunCount * run_seconds;
+    if (!problem.empty() || kLeastRunCount * run_seconds <= left_seconds) continue;
+    problem = absl::StrFormat(
+        "%s takes at least %s a run at the best rate measured here, and needs two runs; %s of the "
+        "budget of %gs are left",
+        plan.points[i].label, SecondsText(run_seconds), SecondsText(left_seconds),
+        options.budget_seconds);
+  }
+  if (problem.empty()) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrFormat("%s: %s", problem, Advice(advised_seconds)));
+}
+
+absl::Status CheckEssentialMeasured(const std::vector<PointState>& states, const ProbePlan& plan,
+                                    const MeasureOptions& options) {
+  size_t measured_count = 0;
+  bool any_first = false;
+  absl::Status left_out = absl::UnimplementedError("there is nothing to measure");
+  for (size_t i = states.size(); i-- > 0;) {
+    if (states[i].measured()) ++measured_count;
+    if (!states[i].left_out.ok()) left_out = states[i].left_out;
+    any_first |= plan.points[i].first && states[i].left_out.ok();
+  }
+  for (size_t i = 0; i < states.size(); ++i) {
+    const bool essential =
+        options.all_essential || plan.points[i].first || (!any_first && measured_count == 0);
+    if (!essential || !states[i].open()) continue;
+    return absl::DeadlineExceededError(absl::StrFormat(
+        "the budget of %gs was up before %s was measured (%d of %d points were): %s",
+        options.budget_seconds, plan.points[i].label, measured_count, states.size(),
+        Advice(2 * options.budget_seconds)));
+  }
+  return measured_count > 0 ? absl::OkStatus() : left_out;
+}
+
+Measurement ResultsOf(const std::vector<PointState>& states, const ProbePlan& plan,
+                      const MeasureOptions& options) {
+  Measurement out;
+  *out.calibration.mutable_device() = plan.device;
+  int64_t checked_count = 0;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const PointSampler& sampler = states[i].sampler;
+    checked_count += sampler.checked_count();
+    if (out.left_out.ok()) out.left_out = states[i].left_out;
+    if (!states[i].measured()) continue;
+    plan.points[i].record(Summarise(sampler.samples(), sampler.repetition_count()),
+                          &out.calibration);
+  }
+  if (plan.finish) plan.finish(&out.calibration);
+  out.calibration.set_checked_result_count(checked_count);
+  out.calibration.set_coverage_ratio(CoverageRatio(states));
+  if (const auto drift = DriftRatio(states, plan); drift.has_value()) {
+    out.calibration.set_drift_ratio(*drift);
+  }
+  AddNotes(states, plan, options, &out.calibration);
+  return out;
+}
+
+}  // namespace sextant

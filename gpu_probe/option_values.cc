@@ -1,0 +1,104 @@
+#include "gpu_probe/option_values.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "engine/base/status_macros.h"
+#include "gpu_probe/budget.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kMaximumDimension = 1000000;
+constexpr double kMaximumBytes = 9007199254740992.0;  // 2^53: all whole doubles up to it exist
+
+struct Unit {
+  absl::string_view name;
+  double factor;
+};
+
+// A plain decimal number and one of `units`; absent where it is anything else.
+absl::optional<double> NumberWithUnit(absl::string_view text, absl::Span<const Unit> units) {
+  const size_t end = text.find_last_of("0123456789.");
+  if (end == absl::string_view::npos) return absl::nullopt;
+  const absl::string_view number = text.substr(0, end + 1);
+  double value = 0;
+  if (number.find_first_not_of("0123456789.") != absl::string_view::npos ||
+      !absl::SimpleAtod(number, &value)) {
+    return absl::nullopt;
+  }
+  for (const Unit& unit : units) {
+    if (text.substr(end + 1) == unit.name) return value * unit.factor;
+  }
+  return absl::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text) {
+  constexpr Unit kUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+  const absl::optional<double> seconds = NumberWithUnit(text, kUnits);
+  if (seconds.has_value() && *seconds >= kMinimumBudgetSeconds &&
+      *seconds <= kMaximumBudgetSeconds) {
+    return *seconds;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", text, "\" is no budget; write a time from 100ms to 1h, such as 5s, 500ms or 2m"));
+}
+
+absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {
+  constexpr Unit kUnits[] = {
+      {"", 1},      {"B", 1},         {"kB", 1e3},      {"MB", 1e6},      {"GB", 1e9},
+      {"TB", 1e12}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1099511627776.0}};
+  const absl::optional<double> bytes = NumberWithUnit(text, kUnits);
+  if (bytes.has_value() && *bytes >= 1 && *bytes <= kMaximumBytes && std::trunc(*bytes) == *bytes) {
+    return static_cast<int64_t>(*bytes);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is no whole number of bytes; write one such as 1073741824, ",
+                   "2GiB (2^30 each) or 2GB (1e9 each), at most 2^53"));
+}
+
+absl::StatusOr<v1::DataType> ParseDataType(absl::string_view text) {
+  if (text == "fp32") return v1::DATA_TYPE_FP32;
+  if (text == "bf16") return v1::DATA_TYPE_BF16;
+  if (text == "int8") return v1::DATA_TYPE_INT8;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is no type to multiply in; write fp32, bf16 or int8"));
+}
+
+absl::StatusOr<v1::MatmulShape> ParseMatmulShape(absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
+  v1::MatmulShape shape;
+  if (parts.size() == 2) {
+    SEXTANT_ASSIGN_OR_RETURN(const v1::DataType type, ParseDataType(parts[1]));
+    shape.set_data_type(type);
+  }
+  const std::vector<absl::string_view> sizes = absl::StrSplit(parts[0], 'x');
+  std::vector<int64_t> values;
+  for (const absl::string_view size : sizes) {
+    int64_t value = 0;
+    const bool digits = size.find_first_not_of("0123456789") == absl::string_view::npos;
+    if (!digits || !absl::SimpleAtoi(size, &value) || value < 1 || value > kMaximumDimension) break;
+    values.push_back(value);
+  }
+  if (sizes.size() != 3 || values.size() != 3) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is no shape; write MxNxK or MxNxK:TYPE with sizes from 1 to ",
+                     kMaximumDimension, ", such as 1024x4096x1024:bf16"));
+  }
+  shape.set_m(values[0]);
+  shape.set_n(values[1]);
+  shape.set_k(values[2]);
+  return shape;
+}
+
+}  // namespace sextant

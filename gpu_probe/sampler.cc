@@ -1,0 +1,114 @@
+#include "gpu_probe/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace sextant {
+namespace {
+
+// A first run this long is a good estimate whatever starting up added to it; after a shorter
+// one warm runs are timed as well.
+constexpr double kLongRunSeconds = 10 * kMinimumSampleSeconds;
+
+// Runs of one trial; only a clock that stands gets there.
+constexpr int64_t kMaximumRepetitionCount = int64_t{1} << 40;
+
+// A trial that was too short is followed by one this much longer than needed, so that noise
+// does not ask for a third; and never longer than this many times the last.
+constexpr double kTrialMargin = 1.2;
+constexpr double kMaximumTrialGrowth = 100;
+
+// The second half of a sustained run is this many samples, where no slice takes longer than
+// planned.
+constexpr double kSustainedSliceCount = 10;
+
+absl::Status ClockStands(const Point& point) {
+  return absl::InternalError(
+      absl::StrCat(point.label, ": the clock did not advance while it ran: no time to report"));
+}
+
+}  // namespace
+
+absl::StatusOr<double> PointSampler::TimeRuns(int64_t repetition_count) {
+  const double start = clock_->NowSeconds();
+  workload_->Run(repetition_count);
+  const double seconds = clock_->NowSeconds() - start;
+  if (!std::isfinite(seconds) || seconds < 0) return ClockStands(*point_);
+  return seconds;
+}
+
+absl::Status PointSampler::Prepare() {
+  SEXTANT_ASSIGN_OR_RETURN(workload_, point_->make());
+  Poison();
+  SEXTANT_ASSIGN_OR_RETURN(const double cold_seconds, TimeRuns(1));
+  const double check_start = clock_->NowSeconds();
+  SEXTANT_RETURN_IF_ERROR(Check());
+  check_seconds_ = clock_->NowSeconds() - check_start;
+  return ChooseRepetitions(cold_seconds);
+}
+
+absl::Status PointSampler::ChooseRepetitions(double cold_seconds) {
+  repetition_count_ = 1;
+  sample_seconds_ = cold_seconds;
+  bool warm = cold_seconds >= kLongRunSeconds;
+  while (!warm || sample_seconds_ < kMinimumSampleSeconds) {
+    const double growth = sample_seconds_ > 0
+                              ? kTrialMargin * kMinimumSampleSeconds / sample_seconds_
+                              : kMaximumTrialGrowth;
+    repetition_count_ = static_cast<int64_t>(
+        std::ceil(static_cast<double>(repetition_count_) * std::min(growth, kMaximumTrialGrowth)));
+    repetition_count_ = std::max<int64_t>(repetition_count_, 1);
+    if (repetition_count_ > kMaximumRepetitionCount) return ClockStands(*point_);
+    SEXTANT_ASSIGN_OR_RETURN(sample_seconds_, TimeRuns(repetition_count_));
+    warm = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PointSampler::TakeSample(int pass) {
+  SEXTANT_ASSIGN_OR_RETURN(const double seconds, TimeRuns(repetition_count_));
+  if (seconds == 0) return ClockStands(*point_);
+  sample_seconds_ = seconds;
+  samples_.push_back(seconds / static_cast<double>(repetition_count_));
+  passes_.push_back(pass);
+  return absl::OkStatus();
+}
+
+absl::Status PointSampler::TakeSustained(const std::function<void()>& between) {
+  const double slice_seconds = point_->sustained_seconds / (2 * kSustainedSliceCount);
+  const double slices = std::ceil(slice_seconds / sample_seconds_);
+  repetition_count_ *= std::max<int64_t>(static_cast<int64_t>(slices), 1);
+  const double start = clock_->NowSeconds();
+  double elapsed = 0;
+  while (elapsed < point_->sustained_seconds || samples_.empty()) {
+    const bool counts = elapsed >= point_->sustained_seconds / 2;
+    if (counts) {
+      SEXTANT_RETURN_IF_ERROR(TakeSample(/*pass=*/0));
+    } else {
+      SEXTANT_ASSIGN_OR_RETURN(const double seconds, TimeRuns(repetition_count_));
+      if (seconds == 0) return ClockStands(*point_);
+    }
+    between();
+    elapsed = clock_->NowSeconds() - start;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PointSampler::Check() {
+  ++checked_count_;
+  const absl::Status checked = workload_->Check();
+  if (checked.ok()) return checked;
+  return absl::Status(checked.code(), absl::StrCat(point_->label, ": ", checked.message()));
+}
+
+absl::Span<const double> PointSampler::samples_of(int pass) const {
+  const auto range = std::equal_range(passes_.begin(), passes_.end(), pass);
+  return absl::MakeSpan(samples_).subspan(static_cast<size_t>(range.first - passes_.begin()),
+                                          static_cast<size_t>(range.second - range.first));
+}
+
+}  // namespace sextant

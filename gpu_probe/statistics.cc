@@ -1,0 +1,89 @@
+#include "gpu_probe/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace sextant {
+namespace {
+
+// Turns the median absolute deviation of normal noise into its standard deviation:
+// 1 / (the 75 % quantile of the standard normal distribution).
+constexpr double kNormalScale = 1.4826;
+
+constexpr double kConfidence = 0.95;
+
+std::vector<double> Sorted(absl::Span<const double> values) {
+  std::vector<double> out(values.begin(), values.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Where the samples are in time: the later half against the earlier one. The middle one of an
+// odd number is in both.
+double HalvesRatio(absl::Span<const double> samples_seconds) {
+  const size_t half = (samples_seconds.size() + 1) / 2;
+  const double earlier = Median(samples_seconds.first(half));
+  const double later = Median(samples_seconds.last(half));
+  return std::abs(later / earlier - 1);
+}
+
+}  // namespace
+
+double Quantile(absl::Span<const double> ascending, double share) {
+  const double position = share * static_cast<double>(ascending.size() - 1);
+  const size_t below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, ascending.size() - 1);
+  const double weight = position - static_cast<double>(below);
+  return ascending[below] + weight * (ascending[above] - ascending[below]);
+}
+
+double Median(absl::Span<const double> values) { return Quantile(Sorted(values), 0.5); }
+
+absl::optional<SecondsInterval> MedianInterval(absl::Span<const double> ascending) {
+  const size_t n = ascending.size();
+  // The chance that fewer than j of n samples are below the median, for j = 1, 2, ...
+  double exactly = std::pow(0.5, static_cast<double>(n));
+  double fewer = exactly;
+  size_t j = 0;
+  while (2 * (j + 1) <= n && 1 - 2 * fewer >= kConfidence) {
+    ++j;
+    exactly *= static_cast<double>(n - j + 1) / static_cast<double>(j);
+    fewer += exactly;
+  }
+  if (j == 0) return absl::nullopt;
+  return SecondsInterval{.low = ascending[j - 1], .high = ascending[n - j]};
+}
+
+bool IsNarrow(absl::Span<const double> samples_seconds) {
+  if (samples_seconds.size() < kMinimumSampleCount) return false;
+  const std::vector<double> ascending = Sorted(samples_seconds);
+  const absl::optional<SecondsInterval> interval = MedianInterval(ascending);
+  return interval.has_value() &&
+         interval->high - interval->low < kNarrowIntervalRatio * Quantile(ascending, 0.5);
+}
+
+v1::TimeStatistics Summarise(absl::Span<const double> samples_seconds, int64_t repetition_count) {
+  const std::vector<double> ascending = Sorted(samples_seconds);
+  const double median = Quantile(ascending, 0.5);
+  std::vector<double> deviations;
+  deviations.reserve(ascending.size());
+  for (const double sample : ascending) deviations.push_back(std::abs(sample - median));
+
+  v1::TimeStatistics out;
+  out.set_median_seconds(median);
+  out.set_relative_spread(kNormalScale * Median(deviations) / median);
+  out.set_p10_seconds(Quantile(ascending, 0.1));
+  out.set_p90_seconds(Quantile(ascending, 0.9));
+  out.set_sample_count(static_cast<int32_t>(ascending.size()));
+  out.set_repetition_count(repetition_count);
+
+  const absl::optional<SecondsInterval> interval = MedianInterval(ascending);
+  out.set_stable(ascending.size() >= kStableSampleCount && interval.has_value() &&
+                 interval->high - interval->low <= kStableIntervalRatio * median &&
+                 out.p90_seconds() - out.p10_seconds() <= kStablePercentileRatio * median &&
+                 HalvesRatio(samples_seconds) <= kStableHalvesRatio);
+  return out;
+}
+
+}  // namespace sextant

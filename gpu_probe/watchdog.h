@@ -1,0 +1,39 @@
+// A thread that acts when the main one may hang.
+#ifndef SEXTANT_GPU_PROBE_WATCHDOG_H_
+#define SEXTANT_GPU_PROBE_WATCHDOG_H_
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace sextant {
+
+struct WatchdogOptions {
+  double seconds = 0;                    // from the start of the watchdog to its expiry
+  std::function<void()> on_expiry = {};  // once, unless it was destroyed before
+  double tick_seconds = 0;               // between two calls of on_tick
+  std::function<void()> on_tick = {};    // until then; may be empty
+};
+
+class Watchdog {
+ public:
+  explicit Watchdog(WatchdogOptions options);
+  // Waits for a call under way.
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  void Watch();
+
+  const WatchdogOptions options_;
+  std::mutex mutex_;
+  std::condition_variable stop_changed_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_WATCHDOG_H_

@@ -1,0 +1,96 @@
+#include "gpu_probe/device_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DeviceLockTest : public ::testing::Test {
+ protected:
+  DeviceLockTest() {
+    std::string name = absl::StrCat(::testing::TempDir(), "/lock.XXXXXX");
+    folder_ = mkdtemp(name.data());
+  }
+  ~DeviceLockTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string FileOf(const std::string& uuid) const {
+    return absl::StrCat(folder_, "/sextant-probe-", uuid, ".lock");
+  }
+
+  std::string folder_;
+};
+
+TEST_F(DeviceLockTest, OneAtATimeAndThenTheNext) {
+  {
+    const auto held = DeviceLock::Take(folder_, "CPU-1");
+    ASSERT_THAT(held, IsOk());
+    EXPECT_EQ(held->note(), "");
+    const auto second = DeviceLock::Take(folder_, "CPU-1");
+    ASSERT_EQ(second.status().code(), absl::StatusCode::kAborted);
+    EXPECT_THAT(std::string(second.status().message()), HasSubstr("CPU-1"));
+    EXPECT_THAT(DeviceLock::Take(folder_, "CPU-2"), IsOk()) << "another device";
+  }
+  const auto later = DeviceLock::Take(folder_, "CPU-1");
+  ASSERT_THAT(later, IsOk());
+  EXPECT_EQ(later->note(), "");
+}
+
+TEST_F(DeviceLockTest, MovingKeepsIt) {
+  auto held = DeviceLock::Take(folder_, "CPU-1");
+  ASSERT_THAT(held, IsOk());
+  const DeviceLock moved = *std::move(held);
+  EXPECT_FALSE(DeviceLock::Take(folder_, "CPU-1").ok());
+}
+
+TEST_F(DeviceLockTest, ALinkIsNotFollowed) {
+  const std::string target = absl::StrCat(folder_, "/target");
+  ASSERT_EQ(symlink(target.c_str(), FileOf("CPU-1").c_str()), 0);
+  const auto lock = DeviceLock::Take(folder_, "CPU-1");
+  ASSERT_THAT(lock, IsOk());
+  EXPECT_THAT(lock->note(), HasSubstr("Measured without a lock"));
+  EXPECT_FALSE(std::filesystem::exists(target));
+}
+
+TEST_F(DeviceLockTest, APipeDoesNotBlock) {
+  ASSERT_EQ(mkfifo(FileOf("CPU-1").c_str(), 0600), 0);
+  const auto lock = DeviceLock::Take(folder_, "CPU-1");
+  ASSERT_THAT(lock, IsOk());
+  EXPECT_THAT(lock->note(), HasSubstr("not a regular file"));
+}
+
+TEST_F(DeviceLockTest, WithoutAFolderItGoesOnWithANote) {
+  const auto lock = DeviceLock::Take(absl::StrCat(folder_, "/nowhere"), "CPU-1");
+  ASSERT_THAT(lock, IsOk());
+  EXPECT_THAT(lock->note(), HasSubstr("No such file"));
+}
+
+TEST_F(DeviceLockTest, AUuidDoesNotLeaveTheFolder) {
+  const std::string inner = absl::StrCat(folder_, "/inner");
+  ASSERT_TRUE(std::filesystem::create_directory(inner));
+  ASSERT_THAT(DeviceLock::Take(inner, "../../x"), IsOk());
+  EXPECT_TRUE(std::filesystem::exists(absl::StrCat(inner, "/sextant-probe-______x.lock")));
+}
+
+// Another user's file can be opened for reading only, which is all that is asked for.
+TEST_F(DeviceLockTest, AFileThatCannotBeWrittenLocks) {
+  std::ofstream(FileOf("CPU-1")).close();
+  ASSERT_EQ(chmod(FileOf("CPU-1").c_str(), 0444), 0);
+  const auto held = DeviceLock::Take(folder_, "CPU-1");
+  ASSERT_THAT(held, IsOk());
+  EXPECT_EQ(held->note(), "");
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,114 @@
+#include "gpu_probe/file_write.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FileWriteTest : public ::testing::Test {
+ protected:
+  FileWriteTest() {
+    std::signal(SIGPIPE, SIG_IGN);
+    std::string name = absl::StrCat(::testing::TempDir(), "/write.XXXXXX");
+    folder_ = mkdtemp(name.data());
+    path_ = absl::StrCat(folder_, "/calibration.json");
+  }
+  ~FileWriteTest() override { std::filesystem::remove_all(folder_); }
+
+  static std::string Read(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+  ptrdiff_t FileCount() const {
+    return std::distance(std::filesystem::directory_iterator(folder_), {});
+  }
+
+  std::string folder_;
+  std::string path_;
+};
+
+TEST_F(FileWriteTest, MakesAndReplaces) {
+  ASSERT_THAT(ReplaceFile(path_, "old"), IsOk());
+  EXPECT_EQ(Read(path_), "old");
+  const std::string large(300000, 'x');
+  ASSERT_THAT(ReplaceFile(path_, large), IsOk());
+  EXPECT_EQ(Read(path_), large);
+  EXPECT_EQ(FileCount(), 1) << "nothing is left beside it";
+  struct stat found = {};
+  ASSERT_EQ(stat(path_.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0644u);
+}
+
+TEST_F(FileWriteTest, AFailureLeavesTheOldFileAndNothingElse) {
+  ASSERT_TRUE(std::filesystem::create_directory(path_));
+  std::ofstream(absl::StrCat(path_, "/kept")).close();
+  const absl::Status status = ReplaceFile(path_, "new");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path_));
+  EXPECT_TRUE(std::filesystem::exists(absl::StrCat(path_, "/kept")));
+  EXPECT_EQ(FileCount(), 1);
+  EXPECT_FALSE(ReplaceFile(absl::StrCat(folder_, "/nowhere/file"), "new").ok());
+}
+
+TEST_F(FileWriteTest, WhatCannotBeReplacedIsSaidBeforehand) {
+  EXPECT_THAT(CheckReplaceable(path_), IsOk());
+  std::ofstream(path_).close();
+  EXPECT_THAT(CheckReplaceable(path_), IsOk());
+  for (const std::string& bad :
+       {std::string(), folder_, absl::StrCat(folder_, "/"), std::string("/dev/null"),
+        absl::StrCat(folder_, "/nowhere/file")}) {
+    EXPECT_EQ(CheckReplaceable(bad).code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST_F(FileWriteTest, AReaderThatLeftIsKnown) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  EXPECT_EQ(WriteAll(ends[1], "text").code(), absl::StatusCode::kCancelled);
+  close(ends[1]);
+}
+
+// Far more than a pipe holds, through a descriptor that does not wait.
+TEST_F(FileWriteTest, PartialWritesAreContinued) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+  fcntl(ends[0], F_SETFL, 0);
+  const std::string sent(1000000, 'x');
+  std::string received;
+  std::thread reader([&received, end = ends[0]] {
+    char buffer[777];
+    for (ssize_t n = 0; (n = read(end, buffer, sizeof(buffer))) > 0;) {
+      received.append(buffer, static_cast<size_t>(n));
+    }
+  });
+  EXPECT_THAT(WriteAll(ends[1], sent), IsOk());
+  close(ends[1]);
+  reader.join();
+  close(ends[0]);
+  EXPECT_EQ(received, sent);
+}
+
+TEST_F(FileWriteTest, ABadDescriptorIsAnError) {
+  EXPECT_EQ(WriteAll(-1, "text").code(), absl::StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,169 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gpu_probe/measure.h"
+#include "tests/gpu_probe/measure_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+
+TEST_F(MeasureTest, TheSoftDeadlineHoldsInEveryPhase) {
+  int cut_count = 0;
+  for (double budget_seconds = 0.1; budget_seconds < 6; budget_seconds *= 1.15) {
+    scripts_.clear();
+    plan_.points.clear();
+    progress_.clear();
+    for (const std::string label : {"a1", "a2", "a3", "b1", "b2", "c1"}) {
+      Add(label.substr(0, 1), label, 30e-3).check_seconds = 5e-3;
+      last().pass_count = label[0] == 'a' ? 3 : 1;
+      last().first = label == "a1";
+    }
+    Add("sustained", "s", 30e-3);
+    last().sustained_seconds = 1;
+    const auto measured = Run(budget_seconds);
+    // A warm-up may start when its time is not known: it is all that can pass the deadline.
+    EXPECT_LE(elapsed_seconds(), budget_seconds + 0.035 + 1e-9) << budget_seconds;
+    ASSERT_THAT(measured, IsOk()) << budget_seconds;
+    const auto times = TimesOf(*measured);
+    EXPECT_TRUE(times.contains("a1")) << budget_seconds;
+    EXPECT_DOUBLE_EQ(measured->calibration.coverage_ratio(), static_cast<double>(times.size()) / 7);
+    if (times.size() < 7) {
+      ++cut_count;
+      EXPECT_THAT(measured->calibration.notes(), Contains(HasSubstr("budget of")));
+    }
+    for (const auto& [label, time] : times) {
+      EXPECT_TRUE(label == "s" || time.sample_count() >= 6 || !time.stable()) << label;
+    }
+    for (const Script& script : scripts_) EXPECT_FALSE(script.alive);
+  }
+  EXPECT_GT(cut_count, 5);
+}
+
+TEST_F(MeasureTest, OneSampleEverywhereBeatsManyOfFew) {
+  for (int i = 0; i < 10; ++i) {
+    Add("grid", absl::StrCat("p", i), 50e-3);
+    last().pass_count = 3;
+  }
+  const auto measured = Run(2);  // 40 runs, for warm-ups and 90 samples
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+  for (const auto& [label, time] : TimesOf(*measured)) {
+    EXPECT_THAT(time.sample_count(), AllOf(Ge(2), Le(4))) << label;
+    EXPECT_FALSE(time.stable()) << label;
+  }
+}
+
+TEST_F(MeasureTest, SlowPointsDoNotStarveFastOnes) {
+  for (int i = 0; i < 4; ++i) {
+    Add("grid", absl::StrCat("slow", i), 0.2);
+    Add("grid", absl::StrCat("fast", i), 2e-3);
+  }
+  const auto measured = Run(3);
+  ASSERT_THAT(measured, IsOk());
+  auto times = TimesOf(*measured);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_GE(times[absl::StrCat("slow", i)].sample_count(), 1);
+    EXPECT_GE(times[absl::StrCat("fast", i)].sample_count(), 8);
+  }
+}
+
+TEST_F(MeasureTest, AFirstPointThatIsSlowToMakeStillGetsItsSamples) {
+  Add("stream", "first", 20e-3).make_seconds = 1;
+  last().first = true;
+  for (int i = 0; i < 50; ++i) Add("grid", absl::StrCat("p", i), 20e-3);
+  const auto measured = Run(5);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_TRUE(TimesOf(*measured)["first"].stable());
+  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+}
+
+TEST_F(MeasureTest, AMachineThatSlowsTenfoldHalfWayStillEnds) {
+  for (int i = 0; i < 8; ++i) {
+    Add("grid", absl::StrCat("p", i), 0).run_seconds = [this](int64_t, double now_seconds) {
+      return now_seconds - start_seconds_ < 1 ? 10e-3 : 100e-3;
+    };
+    last().pass_count = 3;
+  }
+  const auto measured = Run(2);
+  ASSERT_THAT(measured, IsOk());
+  // What is under way when it slows down, and each first run after it, may take the 90 ms more.
+  EXPECT_LE(elapsed_seconds(), 2.2);
+  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+}
+
+TEST_F(MeasureTest, NothingMeasuredIsADeadlineThatSaysWhatToGive) {
+  Add("grid", "fp32 8x8x8", 3).make_seconds = 4;
+  const auto measured = Run(5);
+  ASSERT_EQ(measured.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(measured.status().message(),
+            "the budget of 5s was up before fp32 8x8x8 was measured (0 of 1 points were): give "
+            "--budget=10s");
+}
+
+TEST_F(MeasureTest, AFirstPointThatIsMissingIsADeadline) {
+  Add("a", "a1", 0.4);
+  last().first = true;
+  Add("b", "b1", 3);
+  last().first = true;
+  const auto measured = Run(2);
+  ASSERT_EQ(measured.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(measured.status().message()), HasSubstr("b1"));
+}
+
+TEST_F(MeasureTest, AShapeThatCannotEndIsRefusedBeforeItRuns) {
+  all_essential_ = true;
+  Add("registers", "fp32 registers", 10e-3).run_seconds = [](int64_t, double) { return 10e-3; };
+  Script& large = Add("matmul fp32", "fp32 16384x32768x8192", 88);
+  last().work = 8.8e12;  // 88 s at the registers' 1e11 FLOP/s
+  const auto measured = Run(65);
+  ASSERT_EQ(measured.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(large.make_count, 0);
+  EXPECT_THAT(std::string(measured.status().message()),
+              AllOf(HasSubstr("fp32 16384x32768x8192 takes at least 88.0 s a run"),
+                    HasSubstr("needs two runs"), HasSubstr("give --budget=265s")));
+}
+
+TEST_F(MeasureTest, AShapeThatNoBudgetFitsIsSaidToBe) {
+  all_essential_ = true;
+  Add("registers", "fp32 registers", 10e-3);
+  Add("matmul fp32", "fp32 1000000x1000000x1000000", 1);
+  last().work = 2e18;
+  const auto measured = Run(65);
+  EXPECT_THAT(std::string(measured.status().message()), HasSubstr("no --budget up to 3600s"));
+}
+
+TEST_F(MeasureTest, EachShapeThatWasAskedForIsEssential) {
+  all_essential_ = true;
+  Add("matmul", "small", 1e-3);
+  Add("matmul", "large", 3);
+  last().work = 1;  // the small one's rate says nothing of it
+  EXPECT_EQ(Run(5).status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(MeasureTest, SustainedPointsGetTheirTime) {
+  for (int i = 0; i < 20; ++i) Add("grid", absl::StrCat("p", i), 20e-3);
+  Add("sustained", "s", 20e-3);
+  last().sustained_seconds = 1;
+  const auto measured = Run(3);  // the grid alone would take 5 s
+  ASSERT_THAT(measured, IsOk());
+  auto times = TimesOf(*measured);
+  ASSERT_TRUE(times.contains("s"));
+  EXPECT_EQ(times["s"].sample_count(), 8);  // slices of three runs, 60 ms, from 0.54 s on
+  EXPECT_TRUE(times["s"].stable());
+  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+}
+
+}  // namespace
+}  // namespace sextant

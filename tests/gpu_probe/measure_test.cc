@@ -1,0 +1,218 @@
+#include "gpu_probe/measure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/gpu_probe/measure_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::DoubleNear;
+using ::testing::Ge;
+using ::testing::Le;
+using ::testing::SizeIs;
+
+TEST_F(MeasureTest, EnoughTimeMeasuresEachPointFully) {
+  for (const std::string label : {"a", "b", "c"}) {
+    Add("grid", label, 2e-3);
+    last().pass_count = 3;
+  }
+  plan_.device.set_uuid("CPU-1");
+  plan_.notes = {"A note of the backend."};
+  plan_.finish = [](v1::Calibration* out) { out->set_ridge_flops_per_byte(4); };
+  const auto measured = Run(60);
+  ASSERT_THAT(measured, IsOk());
+  const v1::Calibration& calibration = measured->calibration;
+  const auto times = TimesOf(*measured);
+  ASSERT_THAT(times, SizeIs(3));
+  for (const auto& [label, time] : times) {
+    EXPECT_THAT(time.median_seconds(), DoubleNear(2e-3, 1e-9)) << label;
+    EXPECT_TRUE(time.stable()) << label;
+    // Two visits of four; then the interval is narrow, and the third takes its least, three.
+    EXPECT_EQ(time.sample_count(), 11) << label;
+  }
+  EXPECT_EQ(calibration.coverage_ratio(), 1);
+  ASSERT_TRUE(calibration.has_drift_ratio());
+  EXPECT_THAT(calibration.drift_ratio(), DoubleNear(0, 1e-9));
+  EXPECT_EQ(calibration.device().uuid(), "CPU-1");
+  EXPECT_EQ(calibration.ridge_flops_per_byte(), 4);
+  ASSERT_EQ(calibration.notes_size(), 1);
+  EXPECT_EQ(calibration.notes(0), "A note of the backend.");
+  EXPECT_THAT(calibration.duration_seconds(), DoubleNear(elapsed_seconds(), 1e-9));
+  // The warm-up's result, and that of each pass.
+  EXPECT_EQ(calibration.checked_result_count(), 3 * 4);
+  for (const Script& script : scripts_) {
+    EXPECT_EQ(script.make_count, 1);
+    EXPECT_EQ(script.check_count, 4);
+    EXPECT_EQ(script.poison_count, 4);
+    EXPECT_FALSE(script.alive);
+  }
+}
+
+TEST_F(MeasureTest, TheFigureIsWorkOverTheMedian) {
+  Add("grid", "fp32 8x8x8", 2e-3);  // 1e9 FLOP in 2 ms
+  ASSERT_THAT(Run(60), IsOk());
+  EXPECT_EQ(progress_.back().figure(), "fp32 8x8x8: 500.0 GFLOP/s");
+}
+
+TEST_F(MeasureTest, ProgressNeverFallsAndEndsAtOne) {
+  for (const std::string label : {"a", "b", "c", "d"}) {
+    Add(label < "c" ? "one" : "two", label, 1e-3);
+    last().pass_count = 3;
+    last().first = label == "c";
+  }
+  scripts_[1].make_status = absl::UnimplementedError("not here");
+  ASSERT_THAT(Run(60), IsOk());
+  double fraction = 0;
+  double elapsed_seconds = 0;
+  for (const v1::ProbeProgress& progress : progress_) {
+    EXPECT_GE(progress.fraction(), fraction);
+    EXPECT_GE(progress.elapsed_seconds(), elapsed_seconds);
+    EXPECT_FALSE(progress.phase().empty());
+    fraction = progress.fraction();
+    elapsed_seconds = progress.elapsed_seconds();
+  }
+  EXPECT_EQ(progress_.front().fraction(), 0);
+  EXPECT_DOUBLE_EQ(fraction, 1);
+}
+
+TEST_F(MeasureTest, FirstPointsComeFirstAndAlone) {
+  std::vector<std::string> made;
+  for (const std::string label : {"a1", "a2", "b1", "b2"}) {
+    Script& script = Add(label.substr(0, 1), label, 1e-3);
+    last().first = label == "b2" || label == "a2";
+    script.run_seconds = [this, label, &made](int64_t call, double) {
+      if (call == 0) made.push_back(label);
+      for (size_t i = 0; i < scripts_.size(); ++i) {
+        // A phase's workloads live together; a first one lives alone.
+        if (plan_.points[i].first && scripts_[i].alive) {
+          EXPECT_EQ(plan_.points[i].label, label);
+        }
+      }
+      return 1e-3;
+    };
+  }
+  ASSERT_THAT(Run(60), IsOk());
+  EXPECT_THAT(made, ::testing::ElementsAre("a2", "b2", "a1", "b1"));
+}
+
+TEST_F(MeasureTest, PassesAreShuffledAnewAndTheSameEveryTime) {
+  const auto order = [this] {
+    std::vector<std::string> visits;
+    scripts_.clear();
+    plan_.points.clear();
+    for (const std::string label : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+      Script& script = Add("grid", label, 2e-3);
+      last().pass_count = 3;
+      script.run_seconds = [label, &visits](int64_t, double) {
+        if (visits.empty() || visits.back() != label) visits.push_back(label);
+        return 2e-3;
+      };
+    }
+    EXPECT_THAT(Run(60), IsOk());
+    return visits;
+  };
+  const std::vector<std::string> visits = order();
+  EXPECT_EQ(order(), visits);
+  // Where one pass ends with the point that the next starts with, two visits look like one.
+  ASSERT_THAT(visits.size(), AllOf(Ge(22u), Le(24u)));
+  const std::vector<std::string> first(visits.begin(), visits.begin() + 8);
+  const std::vector<std::string> last_pass(visits.end() - 8, visits.end());
+  EXPECT_THAT(first, ::testing::UnorderedElementsAre("a", "b", "c", "d", "e", "f", "g", "h"));
+  EXPECT_NE(first, last_pass);
+}
+
+TEST_F(MeasureTest, DriftIsTheThirdPassOverTheFirst) {
+  for (const std::string label : {"a", "b", "c"}) {
+    Add("grid", label, 0).run_seconds = [this](int64_t, double now_seconds) {
+      // The first pass takes 3 x 6 runs of 2 ms; the second and third are slower.
+      return now_seconds - start_seconds_ < 0.0355 ? 2e-3 : 2.2e-3;
+    };
+    last().pass_count = 3;
+  }
+  const auto measured = Run(60);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_THAT(measured->calibration.drift_ratio(), DoubleNear(0.1, 1e-9));
+  for (const auto& [label, time] : TimesOf(*measured)) EXPECT_FALSE(time.stable()) << label;
+}
+
+TEST_F(MeasureTest, WithoutThreePassesThereIsNoDrift) {
+  Add("grid", "a", 2e-3);
+  const auto measured = Run(60);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_FALSE(measured->calibration.has_drift_ratio());
+}
+
+TEST_F(MeasureTest, NoiseIsSampledToTheMaximum) {
+  Add("grid", "bimodal", 0).run_seconds = [](int64_t call, double) {
+    return call % 2 == 0 ? 2e-3 : 3e-3;
+  };
+  const auto measured = Run(60);
+  ASSERT_THAT(measured, IsOk());
+  const v1::TimeStatistics time = TimesOf(*measured)["bimodal"];
+  EXPECT_EQ(time.sample_count(), 12);
+  EXPECT_FALSE(time.stable());
+  EXPECT_GT(time.relative_spread(), 0.2);
+}
+
+// Every budget ends within it, for as long as runs take what they took before, whichever part
+
+// it cuts: first points, passes, or a sustained run.
+
+// What most stands on is measured well, even where making it takes longer than its share.
+
+TEST_F(MeasureTest, WhatCannotBeMadeIsLeftOutWithANote) {
+  Add("a", "a1", 1e-3);
+  for (const std::string label : {"b1", "b2"}) {
+    Add("b", label, 1e-3).make_status = absl::UnimplementedError("No int8 instructions here.");
+  }
+  Add("c", "c1", 1e-3).make_status = absl::ResourceExhaustedError("3 GiB are not free.");
+  last().first = true;
+  const auto measured = Run(60);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_THAT(measured->calibration.notes(),
+              ::testing::ElementsAre("No int8 instructions here.", "3 GiB are not free."));
+  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+  EXPECT_TRUE(absl::IsUnimplemented(measured->left_out));
+}
+
+TEST_F(MeasureTest, WhereNothingCanBeMadeTheReasonIsTheError) {
+  Add("a", "a1", 1e-3).make_status = absl::ResourceExhaustedError("3 GiB are not free.");
+  EXPECT_EQ(Run(60).status(), absl::ResourceExhaustedError("3 GiB are not free."));
+}
+
+TEST_F(MeasureTest, AnEmptyPlanIsAnError) {
+  EXPECT_EQ(Run(60).status().code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST_F(MeasureTest, AWrongResultEndsTheRunAtTheNextCheck) {
+  Add("a", "a1", 1e-3);
+  Add("a", "a2", 1e-3).wrong_from_check = 1;  // right when warm, wrong when timed
+  Add("b", "b1", 1e-3);
+  const auto measured = Run(60);
+  ASSERT_EQ(measured.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(measured.status().message(), "a2: element 7 is 1, not 2");
+  EXPECT_EQ(scripts_[2].make_count, 0);
+}
+
+TEST_F(MeasureTest, AnErrorInMakingEndsTheRun) {
+  Add("a", "a1", 1e-3).make_status = absl::InternalError("a defect");
+  EXPECT_EQ(Run(60).status(), absl::InternalError("a defect"));
+}
+
+TEST_F(MeasureTest, StopsWhereNobodyReads) {
+  Add("a", "a1", 1e-3);
+  keep_on_ = false;
+  EXPECT_EQ(Run(60).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(progress_, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace sextant

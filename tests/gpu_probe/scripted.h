@@ -1,0 +1,112 @@
+// A clock that only workloads move, and workloads that take the times they are told to.
+#ifndef SEXTANT_TESTS_GPU_PROBE_SCRIPTED_H_
+#define SEXTANT_TESTS_GPU_PROBE_SCRIPTED_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gpu_probe/clock.h"
+#include "gpu_probe/point.h"
+#include "gpu_probe/workload.h"
+
+namespace sextant {
+
+class ScriptedClock : public Clock {
+ public:
+  double NowSeconds() override { return now_seconds_; }
+  void Advance(double seconds) { now_seconds_ += seconds; }
+
+ private:
+  double now_seconds_ = 1000;
+};
+
+// What happened to one point's workload, and what it is to do.
+struct Script {
+  // Seconds that one run takes, at its n-th call of Run() (from 0, warm-up and trials included)
+  // and at the time by the clock.
+  std::function<double(int64_t call, double now_seconds)> run_seconds;
+  double make_seconds = 0;
+  double check_seconds = 0;
+  absl::Status make_status = {};
+  // The first check that fails, from 0; none where it is below 0.
+  int64_t wrong_from_check = -1;
+
+  int64_t call_count = 0;
+  int64_t run_count = 0;
+  int64_t check_count = 0;
+  int64_t poison_count = 0;
+  int64_t make_count = 0;
+  bool alive = false;
+  bool poisoned_unread = false;  // poisoned, and not run since
+};
+
+class ScriptedWorkload : public Workload {
+ public:
+  ScriptedWorkload(Script* script, ScriptedClock* clock) : script_(script), clock_(clock) {
+    script_->alive = true;
+  }
+  ~ScriptedWorkload() override { script_->alive = false; }
+
+  void Poison() override {
+    ++script_->poison_count;
+    script_->poisoned_unread = true;
+  }
+
+  void Run(int64_t repetition_count) override {
+    const double seconds = script_->run_seconds(script_->call_count++, clock_->NowSeconds());
+    script_->run_count += repetition_count;
+    script_->poisoned_unread = false;
+    clock_->Advance(seconds * static_cast<double>(repetition_count));
+  }
+
+  absl::Status Check() override {
+    clock_->Advance(script_->check_seconds);
+    const int64_t check = script_->check_count++;
+    if (script_->poisoned_unread) return absl::DataLossError("poison is left");
+    if (script_->wrong_from_check >= 0 && check >= script_->wrong_from_check) {
+      return absl::DataLossError("element 7 is 1, not 2");
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Script* script_;
+  ScriptedClock* clock_;
+};
+
+// A point of `script`, which must outlive it. Its label is `label`, its phase `phase`, its work
+// 1e9 FLOPs, and what is measured becomes a matmul of the calibration whose kernel is the label.
+inline Point ScriptedPoint(const std::string& phase, const std::string& label, Script* script,
+                           ScriptedClock* clock) {
+  Point point;
+  point.phase = phase;
+  point.label = label;
+  point.work = 1e9;
+  point.unit = "FLOP/s";
+  point.make = [script, clock]() -> absl::StatusOr<std::unique_ptr<Workload>> {
+    ++script->make_count;
+    clock->Advance(script->make_seconds);
+    if (!script->make_status.ok()) return script->make_status;
+    return std::unique_ptr<Workload>(std::make_unique<ScriptedWorkload>(script, clock));
+  };
+  point.record = [label](const v1::TimeStatistics& time, v1::Calibration* out) {
+    v1::MatmulMeasurement* matmul = out->add_matmuls();
+    matmul->set_kernel(label);
+    *matmul->mutable_time() = time;
+  };
+  return point;
+}
+
+// Always `seconds` a run.
+inline Script ConstantScript(double seconds) {
+  return {.run_seconds = [seconds](int64_t, double) { return seconds; }};
+}
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_GPU_PROBE_SCRIPTED_H_

@@ -1,0 +1,194 @@
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gpu_probe/calibration_text.h"
+#include "gpu_probe/figure_text.h"
+#include "gpu_probe/progress_bar.h"
+#include "gpu_probe/text_table.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(FigureTextTest, Rates) {
+  EXPECT_EQ(RateText(0, "B/s"), "0.0 B/s");
+  EXPECT_EQ(RateText(312.4e9, "FLOP/s"), "312.4 GFLOP/s");
+  EXPECT_EQ(RateText(999.94, "B/s"), "999.9 B/s");
+  EXPECT_EQ(RateText(999.96, "B/s"), "1.0 kB/s");
+  EXPECT_EQ(RateText(1e15, "FLOP/s"), "1.0 PFLOP/s");
+  EXPECT_EQ(RateText(1e24, "FLOP/s"), "1.000e+24 FLOP/s");
+  EXPECT_EQ(RateText(std::numeric_limits<double>::infinity(), "B/s"), "inf B/s");
+}
+
+TEST(FigureTextTest, Seconds) {
+  EXPECT_EQ(SecondsText(1.234e-8), "12.3 ns");
+  EXPECT_EQ(SecondsText(1.5e-3), "1.50 ms");
+  EXPECT_EQ(SecondsText(999.4e-6), "999. us");
+  EXPECT_EQ(SecondsText(999.6e-6), "1.00 ms");
+  EXPECT_EQ(SecondsText(44.1), "44.1 s");
+  EXPECT_EQ(SecondsText(12345), "12345 s");
+  EXPECT_EQ(SecondsText(0), "0.00 ns");
+}
+
+TEST(FigureTextTest, Bytes) {
+  EXPECT_EQ(BytesText(0), "0 B");
+  EXPECT_EQ(BytesText(1023), "1023 B");
+  EXPECT_EQ(BytesText(65536), "64.00 KiB");
+  EXPECT_EQ(BytesText(int64_t{1} << 30), "1.00 GiB");
+  EXPECT_EQ(BytesText(std::numeric_limits<int64_t>::max()), "8.00 EiB");
+  EXPECT_EQ(BytesText((1 << 20) - 1), "1.00 MiB");
+}
+
+TEST(TextTableTest, AlignsAndCuts) {
+  TextTable table({"name", ">rate", "why"});
+  EXPECT_EQ(table.Text(), "");
+  table.AddRow({"a", "1.0"});
+  table.AddRow({"long", "100.0", std::string(200, 'x')});
+  const std::vector<std::string> lines = absl::StrSplit(table.Text(), '\n');
+  EXPECT_EQ(lines[0], "  name   rate  why");
+  EXPECT_EQ(lines[1], "  a       1.0");
+  EXPECT_EQ(lines[2].size(), kTextWidth);
+  EXPECT_EQ(lines[2].substr(kTextWidth - 4), "x...");
+}
+
+TEST(TextTableTest, NothingSteersATerminal) {
+  EXPECT_EQ(PrintableText("a\x1b[2Jb\nc\x7f"), "a?[2Jb?c?");
+  TextTable table({"name"});
+  table.AddRow({"\x1b[31m"});
+  EXPECT_THAT(table.Text(), Not(HasSubstr("\x1b")));
+}
+
+TEST(TextTableTest, CutsWholeCharacters) {
+  EXPECT_EQ(CutText("äöüß", 4), "äöüß");
+  EXPECT_EQ(CutText("äöüßé", 4), "ä...");
+}
+
+TEST(TextTableTest, WrapsWithinTheWidth) {
+  std::string text = "  -";
+  for (int i = 0; i < 60; ++i) text += " word";
+  absl::StrAppend(&text, " ", std::string(150, 'y'));
+  const std::vector<std::string> lines = absl::StrSplit(WrapText(text, 4), '\n');
+  EXPECT_EQ(lines[0].substr(0, 8), "  - word");
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    EXPECT_LE(lines[i].size(), kTextWidth);
+    if (i > 0) {
+      EXPECT_EQ(lines[i].substr(0, 4), "    ");
+    }
+  }
+}
+
+TEST(ProgressBarTest, FitsALineWhateverIsInIt) {
+  for (const double fraction : {0.0, 0.5, 1.0, -1.0, 7.0, std::numeric_limits<double>::quiet_NaN(),
+                                std::numeric_limits<double>::infinity()}) {
+    v1::ProbeProgress progress;
+    progress.set_fraction(fraction);
+    progress.set_phase("matmul bf16");
+    progress.set_figure(std::string(100, 'f'));
+    const std::string bar = ProgressBar(progress);
+    EXPECT_EQ(bar.size(), 79 + sizeof("\r\x1b[K") - 1) << fraction;
+    EXPECT_EQ(bar.find('\n'), std::string::npos);
+  }
+}
+
+v1::Calibration Sample() {
+  v1::Calibration calibration;
+  const std::string time = R"({"median_seconds":0.002,"relative_spread":0.012,"p10_seconds":0.0019,
+      "p90_seconds":0.0021,"sample_count":12,"repetition_count":"1","stable":true})";
+  const std::string noisy = R"({"median_seconds":0.002,"relative_spread":0.312,"sample_count":4})";
+  const std::string json = absl::StrCat(
+      R"({"schema_version":1,"device":{"uuid":"CPU-0123456789abcdef","kind":"DEVICE_KIND_CPU",
+      "product_name":"A Processor","hostname":"node-1","memory_bytes":"8589934592",
+      "cache_bytes":"33554432","compute_unit_count":"2","instruction_sets":["avx2","avx512f"]},
+      "measured_time":"2026-11-21T12:00:00Z","probe_version":"sextant-probe 0.1.0",
+      "mode":"PROBE_MODE_STANDARD","duration_seconds":4.9,
+      "coverage_ratio":0.95,"drift_ratio":0.008,
+      "checked_result_count":"120","notes":["A note."],"ridge_flops_per_byte":13.5,
+      "matmuls":[{"data_type":"DATA_TYPE_BF16","m":"1024","n":"512","k":"256",
+      "engine":"onednn 2.6.3",
+      "kernel":"brgemm:avx512_core_bf16","flops_per_second":312.4e9,"register_ratio":0.941,
+      "time":)",
+      time, R"(},{"data_type":"DATA_TYPE_FP32","m":"1000000","n":"1000000","k":"1000000",
+      "engine":"builtin","flops_per_second":1e9,"time":)",
+      noisy, R"(}],"registers":[{"data_type":"DATA_TYPE_FP32","instruction":"avx512f vfmadd",
+      "flops_per_second":332e9,"time":)",
+      time, R"(}],"streams":[{"operation":"OPERATION_COPY","array_bytes":"1073741824",
+      "main_memory":true,"bytes_per_second":26.9e9,"time":)",
+      time, R"(}],"elementwise":[{"multiply_add_count":"8","flops_per_byte":2,
+      "array_bytes":"1073741824","flops_per_second":50e9,"bytes_per_second":25e9,"time":)",
+      time, R"(}],"fusion":{"operation_count":"4","array_bytes":"1073741824","unfused_time":)",
+      time, R"(,"fused_time":)", time, R"(,"speedup_ratio":3.2}})");
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &calibration).ok());
+  return calibration;
+}
+
+TEST(CalibrationTextTest, SaysEachFigureWithItsUnit) {
+  const std::string text = CalibrationText(Sample());
+  for (const char* part :
+       {"A Processor, CPU-0123456789abcdef in node-1, 2 cores, 8.00 GiB memory, 32.00 MiB cache",
+        "; avx2",
+        "Measured 2026-11-21T12:00:00Z by sextant-probe 0.1.0, standard, in 4.90 s",
+        "95.0 % of the points,",
+        "120 results checked, drift +0.8 %",
+        "bf16",
+        "1024",
+        "312.4 GFLOP/s",
+        "2.00 ms",
+        "1.2 %",
+        "94.1 %",
+        "onednn 2.6.3 brgemm",
+        "31.2 %",
+        "unstable",
+        "avx512f vfmadd",
+        "copy",
+        "1.00 GiB",
+        "memory",
+        "26.9 GB/s",
+        "2.00 FLOP/B",
+        "ridge: 13.50 FLOP/B",
+        "apart 2.00 ms, fused 2.00 ms: 3.20 times as fast",
+        "- A note."}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (const std::string& line : lines) EXPECT_LE(line.size(), kTextWidth) << line;
+}
+
+TEST(CalibrationTextTest, LeavesOutWhatIsNotThere) {
+  v1::Calibration bare;
+  bare.mutable_device()->set_product_name("A Processor");
+  const std::string text = CalibrationText(bare);
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("A Processor"), Not(HasSubstr("Matrix")), Not(HasSubstr("ridge")),
+                    Not(HasSubstr("Fusion")), Not(HasSubstr("Notes")), Not(HasSubstr("drift"))));
+}
+
+TEST(CalibrationTextTest, HostileNamesAndFiguresDoNoHarm) {
+  v1::Calibration calibration = Sample();
+  calibration.mutable_device()->set_product_name("\x1b[2J");
+  calibration.add_notes("\x1b[31m");
+  calibration.set_drift_ratio(std::numeric_limits<double>::quiet_NaN());
+  calibration.mutable_matmuls(0)->set_flops_per_second(-1);
+  calibration.mutable_matmuls(0)->mutable_time()->set_median_seconds(
+      std::numeric_limits<double>::infinity());
+  EXPECT_THAT(CalibrationText(calibration), Not(HasSubstr("\x1b")));
+}
+
+TEST(DevicesTextTest, ALineADevice) {
+  std::vector<v1::Device> devices(2, Sample().device());
+  const std::string text = DevicesText(devices);
+  EXPECT_THAT(text, HasSubstr("A Processor, CPU-0123456789abcdef in node-1, 2 cores"));
+  EXPECT_EQ(DevicesText({}), "");
+}
+
+}  // namespace
+}  // namespace sextant

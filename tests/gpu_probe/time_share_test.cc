@@ -1,0 +1,94 @@
+#include "gpu_probe/time_share.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "gpu_probe/rate_book.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::DoubleNear;
+
+Point PointOf(double sustained_seconds) {
+  Point point;
+  point.sustained_seconds = sustained_seconds;
+  return point;
+}
+
+TEST(GroupEndTest, SharesByPoints) {
+  const std::vector<Point> points(4, PointOf(0));
+  const std::vector<Group> groups = {{.points = {0}}, {.points = {1, 2, 3}}};
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 10, 14), 11);
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(groups).subspan(1), points, 12, 14), 14);
+}
+
+TEST(GroupEndTest, KeepsTimeForSustainedPoints) {
+  const std::vector<Point> points = {PointOf(0), PointOf(1), PointOf(0)};
+  const std::vector<Group> groups = {{.points = {0}}, {.points = {1}}, {.points = {2}}};
+  // 1.2 s of 10 are kept; the plain two get half of 8.8 each.
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 0, 10), 4.4);
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(groups).subspan(1), points, 4.4, 10), 5.6);
+  // 1.2 s of 2 are more than half: nothing is kept.
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 0, 2), 1);
+}
+
+TEST(GroupEndTest, SustainedPointsAloneHaveAllTheTime) {
+  const std::vector<Point> points = {PointOf(1)};
+  const std::vector<Group> groups = {{.points = {0}}};
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 3, 9), 9);
+}
+
+TEST(GroupEndTest, FirstPointsGetTwoFifthsTogether) {
+  const std::vector<Point> points(12, PointOf(0));
+  const std::vector<Group> groups = {{.points = {0}, .first = true},
+                                     {.points = {1}, .first = true},
+                                     {.points = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}};
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 0, 10), 2);
+  // Where their number alone gives them more they get that.
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(groups).first(2), points, 0, 10), 5);
+}
+
+TEST(VisitSecondsTest, SharesByCost) {
+  EXPECT_DOUBLE_EQ(VisitSeconds({1.0, 3.0}, 8), 2);
+  EXPECT_DOUBLE_EQ(VisitSeconds({3.0}, 8), 8);
+  // What is not known counts like the mean of the others.
+  EXPECT_DOUBLE_EQ(VisitSeconds({absl::nullopt, 1.0, 3.0}, 9), 3);
+  EXPECT_DOUBLE_EQ(VisitSeconds({absl::nullopt, absl::nullopt}, 4), 2);
+  // Points that are left out cost nothing.
+  EXPECT_DOUBLE_EQ(VisitSeconds({0.0, 0.0}, 4), 4);
+  EXPECT_DOUBLE_EQ(VisitSeconds({absl::nullopt, 0.0}, 4), 4);
+}
+
+Point Work(const char* phase, const char* unit, double work) {
+  Point point;
+  point.phase = phase;
+  point.unit = unit;
+  point.work = work;
+  return point;
+}
+
+TEST(RateBookTest, KnowsTheBestOfThePhaseElseOfTheUnit) {
+  RateBook rates;
+  const Point shape = Work("matmul", "FLOP/s", 1e9);
+  EXPECT_FALSE(rates.LeastSeconds(shape).has_value());
+  rates.Note(Work("stream", "B/s", 1), 1);
+  EXPECT_FALSE(rates.LeastSeconds(shape).has_value()) << "bytes say nothing of FLOPs";
+  rates.Note(Work("registers", "FLOP/s", 100), 1e-6);  // 1e8 a second
+  EXPECT_THAT(rates.LeastSeconds(shape).value(), DoubleNear(10, 1e-9));
+  rates.Note(Work("matmul", "FLOP/s", 100), 2e-6);  // 5e7
+  EXPECT_THAT(rates.LeastSeconds(shape).value(), DoubleNear(20, 1e-9));
+  rates.Note(Work("matmul", "FLOP/s", 100), 4e-6);  // slower: the best stays
+  EXPECT_THAT(rates.LeastSeconds(shape).value(), DoubleNear(20, 1e-9));
+}
+
+TEST(RateBookTest, WorkOfNothingHasNoRate) {
+  RateBook rates;
+  rates.Note(Work("matmul", "FLOP/s", 0), 1);
+  EXPECT_FALSE(rates.LeastSeconds(Work("matmul", "FLOP/s", 1)).has_value());
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,82 @@
+#include "gpu_probe/visit_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gpu_probe/shuffle.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+Point PointOf(const std::string& phase, int pass_count, bool first = false) {
+  Point point;
+  point.phase = phase;
+  point.pass_count = pass_count;
+  point.first = first;
+  return point;
+}
+
+TEST(GroupsTest, FirstPointsAloneThenPhases) {
+  const std::vector<Point> points = {PointOf("a", 3), PointOf("b", 1), PointOf("a", 3, true),
+                                     PointOf("a", 1), PointOf("c", 2, true)};
+  const std::vector<Group> groups = GroupsOf(points);
+  ASSERT_THAT(groups, SizeIs(4));
+  EXPECT_THAT(groups[0].points, ElementsAre(2));
+  EXPECT_EQ(groups[0].pass_count, 1);
+  EXPECT_THAT(groups[1].points, ElementsAre(4));
+  EXPECT_THAT(groups[2].points, ElementsAre(0, 3));
+  EXPECT_EQ(groups[2].pass_count, 3);
+  EXPECT_THAT(groups[3].points, ElementsAre(1));
+}
+
+TEST(VisitsTest, EachPointAsOftenAsItWants) {
+  const std::vector<Point> points = {PointOf("a", 3), PointOf("a", 1), PointOf("a", 0)};
+  const std::vector<Visit> visits = VisitsOf(GroupsOf(points)[0], points, 1);
+  std::map<size_t, int> count;
+  int pass = 0;
+  for (const Visit& visit : visits) {
+    ++count[visit.point];
+    EXPECT_GE(visit.pass, pass);
+    pass = visit.pass;
+  }
+  EXPECT_THAT(count,
+              ElementsAre(::testing::Pair(0, 3), ::testing::Pair(1, 1), ::testing::Pair(2, 1)));
+}
+
+TEST(VisitsTest, OnePassKeepsTheOrder) {
+  const std::vector<Point> points(5, PointOf("a", 1));
+  const std::vector<Visit> visits = VisitsOf(GroupsOf(points)[0], points, 1);
+  for (size_t i = 0; i < visits.size(); ++i) EXPECT_EQ(visits[i].point, i);
+}
+
+TEST(QuotaTest, EightToTwelveSamplesInAll) {
+  for (const int passes : {0, 1, 2, 3, 4, 6}) {
+    const VisitQuota quota = QuotaOf(passes);
+    EXPECT_GE(quota.minimum * static_cast<size_t>(std::max(passes, 1)), 8u) << passes;
+    EXPECT_EQ(quota.maximum * static_cast<size_t>(std::max(passes, 1)), 12u) << passes;
+  }
+}
+
+// All 6 orders of three, about equally often: 1000 each, give or take five standard errors.
+TEST(ShuffleTest, IsFair) {
+  std::mt19937_64 random(3);
+  std::map<std::vector<size_t>, int> count;
+  for (int i = 0; i < 6000; ++i) {
+    std::vector<size_t> values = {0, 1, 2};
+    Shuffle(random, &values);
+    ++count[values];
+  }
+  ASSERT_THAT(count, SizeIs(6));
+  for (const auto& [order, times] : count) EXPECT_NEAR(times, 1000, 5 * 29);
+}
+
+}  // namespace
+}  // namespace sextant
