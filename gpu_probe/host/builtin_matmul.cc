@@ -36,7 +36,10 @@ class BuiltinMatmul : public PreparedMatmul {
  public:
   BuiltinMatmul(const v1::MatmulShape& shape, const MicroKernel& kernel, ThreadTeam* team,
                 Buffer packed)
-      : shape_(shape), kernel_(kernel), name_(kernel.name), team_(team),
+      : shape_(shape),
+        kernel_(kernel),
+        name_(kernel.name),
+        team_(team),
         packed_(std::move(packed)) {}
 
   const std::string& kernel() const override { return name_; }
@@ -64,8 +67,7 @@ class BuiltinMatmul : public PreparedMatmul {
 
 Rectangle BuiltinMatmul::RectangleOf(int index) const {
   const ThreadGrid grid = GridOf(shape_.m(), shape_.n(), team_->size());
-  return {.rows = PartOf(shape_.m(), index / grid.column_count, grid.row_count,
-                         kernel_.row_count),
+  return {.rows = PartOf(shape_.m(), index / grid.column_count, grid.row_count, kernel_.row_count),
           .columns = PartOf(shape_.n(), index % grid.column_count, grid.column_count,
                             kernel_.column_count)};
 }
@@ -128,12 +130,11 @@ BuiltinEngine::BuiltinEngine(SimdLevel level, ThreadTeam* team, MemoryBudget* me
 absl::StatusOr<std::unique_ptr<PreparedMatmul>> BuiltinEngine::Prepare(
     const v1::MatmulShape& shape) {
   if (shape.data_type() != v1::DATA_TYPE_FP32) {
-    return absl::UnimplementedError(
-        absl::StrCat("the built-in kernels multiply FP32 alone, not ",
-                     v1::DataType_Name(shape.data_type()), ": install oneDNN (libdnnl)"));
+    return absl::UnimplementedError(absl::StrCat("the built-in kernels multiply FP32 alone, not ",
+                                                 v1::DataType_Name(shape.data_type()),
+                                                 ": install oneDNN (libdnnl)"));
   }
-  const int64_t packed_bytes =
-      team_->size() * kPackedFloats * static_cast<int64_t>(sizeof(float));
+  const int64_t packed_bytes = team_->size() * kPackedFloats * static_cast<int64_t>(sizeof(float));
   SEXTANT_ASSIGN_OR_RETURN(Buffer packed, memory_->Allocate(packed_bytes));
   return std::make_unique<BuiltinMatmul>(shape, kernel_, team_, std::move(packed));
 }
@@ -144,8 +145,8 @@ ThreadGrid GridOf(int64_t m, int64_t n, int thread_count) {
   for (int rows = 1; rows <= thread_count; ++rows) {
     if (thread_count % rows != 0) continue;
     const int columns = thread_count / rows;
-    const double packed = static_cast<double>(CeilDivide(m, rows)) +
-                          static_cast<double>(CeilDivide(n, columns));
+    const double packed =
+        static_cast<double>(CeilDivide(m, rows)) + static_cast<double>(CeilDivide(n, columns));
     if (best_packed == 0 || packed < best_packed) {
       best = {.row_count = rows, .column_count = columns};
       best_packed = packed;

@@ -6,8 +6,7 @@ namespace {
 // The tiles fill the level's registers (16, or 32 for AVX-512): the tile's own vectors, two for
 // a row of B's panel, and one for an element of A's where it can't be read from memory.
 template <int kBytes, int kRows>
-SEXTANT_INLINE_BODY void Tile(const float* a_panel, const float* b_panel, int64_t k,
-                              float* tile) {
+SEXTANT_INLINE_BODY void Tile(const float* a_panel, const float* b_panel, int64_t k, float* tile) {
   using Vector = typename VectorOf<float, kBytes>::Type;
   constexpr int kLanes = VectorOf<float, kBytes>::kLaneCount;
   Vector low[kRows] = {};

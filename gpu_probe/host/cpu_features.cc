@@ -14,9 +14,9 @@ namespace {
 bool Bit(uint64_t word, int bit) { return (word >> bit & 1) != 0; }
 
 // XCR0's parts that the system must save, by instruction set.
-constexpr uint64_t kAvxState = 0x6;       // SSE and AVX registers
-constexpr uint64_t kAvx512State = 0xE6;   // and the masks, upper halves, upper sixteen
-constexpr uint64_t kAmxState = 0x60000;   // tile configuration and data
+constexpr uint64_t kAvxState = 0x6;      // SSE and AVX registers
+constexpr uint64_t kAvx512State = 0xE6;  // and the masks, upper halves, upper sixteen
+constexpr uint64_t kAmxState = 0x60000;  // tile configuration and data
 
 constexpr uint32_t kIntelCaches = 4;
 constexpr uint32_t kAmdCaches = 0x8000001D;
@@ -155,8 +155,7 @@ std::string ProcessorName() {
 }
 
 absl::optional<int64_t> CacheBytesFromCpuid() {
-  const int64_t bytes =
-      std::max(LargestCacheBytes(kIntelCaches), LargestCacheBytes(kAmdCaches));
+  const int64_t bytes = std::max(LargestCacheBytes(kIntelCaches), LargestCacheBytes(kAmdCaches));
   if (bytes == 0) return absl::nullopt;
   return bytes;
 }

@@ -31,7 +31,7 @@ v1::Device HostDevice();
 //
 // Errors:
 //   kInvalidArgument    a shape or the memory cap is out of range
-//   kUnimplemented      no shape that was asked for is of a type that this host multiplies in
+//   kUnimplemented      a shape is of a type that this host does not multiply in
 //   kResourceExhausted  the threads could not be started
 absl::StatusOr<ProbePlan> HostProbePlan(const HostProbeRequest& request);
 

@@ -43,8 +43,8 @@ v1::Device HostDevice() {
   device.set_kind(v1::DEVICE_KIND_CPU);
   device.set_product_name(ProcessorName());
   device.set_hostname(Hostname());
-  device.set_uuid(Uuid(facts.machine_id.empty() ? device.hostname() : facts.machine_id,
-                       device.product_name()));
+  device.set_uuid(
+      Uuid(facts.machine_id.empty() ? device.hostname() : facts.machine_id, device.product_name()));
   const auto memory_bytes = facts.memory_bytes ? facts.memory_bytes : PhysicalMemoryBytes();
   if (memory_bytes) device.set_memory_bytes(*memory_bytes);
   const auto cache_bytes = facts.cache_bytes ? facts.cache_bytes : CacheBytesFromCpuid();

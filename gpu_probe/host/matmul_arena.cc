@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/host/normal_pattern.h"
 #include "gpu_probe/host/random_data.h"
 
 namespace sextant {
@@ -15,7 +16,6 @@ namespace {
 
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kPageBytes = 4096;
-constexpr int64_t kPatternCount = 1'048'573;
 
 absl::StatusOr<int64_t> RoundedUp(CheckedInt bytes, int64_t multiple) {
   const CheckedInt rounded = bytes + multiple;
@@ -26,12 +26,13 @@ absl::StatusOr<int64_t> RoundedUp(CheckedInt bytes, int64_t multiple) {
 // The numbers that the inputs repeat, as their bytes.
 std::vector<char> PatternOf(v1::DataType type) {
   const int64_t element_bytes = InputElementBytes(type);
-  std::vector<char> out(static_cast<size_t>(kPatternCount * element_bytes));
+  std::vector<char> out(static_cast<size_t>(NormalPattern::kCount * element_bytes));
   if (type == v1::DATA_TYPE_INT8) {
     for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<char>(RandomBits(i) >> 56);
     return out;
   }
-  const std::vector<float> numbers = NormalNumbers(/*first=*/0, kPatternCount);
+  const NormalPattern pattern;
+  const std::vector<float>& numbers = pattern.numbers();
   if (type == v1::DATA_TYPE_FP32) {
     std::memcpy(out.data(), numbers.data(), out.size());
     return out;
@@ -57,24 +58,23 @@ void Repeat(const std::vector<char>& pattern, const Part& part, char* to) {
 
 absl::StatusOr<Rotation> RotationOf(const v1::MatmulShape& shape, int64_t touched_bytes) {
   Rotation out;
-  SEXTANT_ASSIGN_OR_RETURN(
-      out.stride_bytes, RoundedUp(CheckedInt(shape.n()) * shape.k() *
-                                      InputElementBytes(shape.data_type()),
-                                  kLineBytes));
+  SEXTANT_ASSIGN_OR_RETURN(out.stride_bytes, RoundedUp(CheckedInt(shape.n()) * shape.k() *
+                                                           InputElementBytes(shape.data_type()),
+                                                       kLineBytes));
   out.count = std::max<int64_t>(CeilDivide(touched_bytes, out.stride_bytes), 1);
   return out;
 }
 
 absl::StatusOr<MatmulBytes> BytesOf(const v1::MatmulShape& shape, const Rotation& rotation) {
   MatmulBytes out;
-  SEXTANT_ASSIGN_OR_RETURN(out.a, RoundedUp(CheckedInt(shape.m()) * shape.k() *
-                                                InputElementBytes(shape.data_type()),
-                                            kPageBytes));
+  SEXTANT_ASSIGN_OR_RETURN(
+      out.a, RoundedUp(CheckedInt(shape.m()) * shape.k() * InputElementBytes(shape.data_type()),
+                       kPageBytes));
   SEXTANT_ASSIGN_OR_RETURN(
       out.b, RoundedUp(CheckedInt(rotation.count) * rotation.stride_bytes, kPageBytes));
-  SEXTANT_ASSIGN_OR_RETURN(out.c, RoundedUp(CheckedInt(shape.m()) * shape.n() *
-                                                OutputElementBytes(shape.data_type()),
-                                            kPageBytes));
+  SEXTANT_ASSIGN_OR_RETURN(
+      out.c, RoundedUp(CheckedInt(shape.m()) * shape.n() * OutputElementBytes(shape.data_type()),
+                       kPageBytes));
   if (!(CheckedInt(out.a) + out.b + out.c).ok()) {
     return absl::ResourceExhaustedError("needs more than 9.2e18 bytes");
   }
@@ -94,8 +94,7 @@ absl::StatusOr<std::shared_ptr<MatmulArena>> MatmulArena::Create(v1::DataType ty
   SEXTANT_ASSIGN_OR_RETURN(arena->output_, context.memory->Allocate(bytes.c));
   const std::vector<char> pattern = PatternOf(type);
   context.team->Run([&](int index) {
-    Repeat(pattern,
-           PartOf(arena->inputs_.size_bytes(), index, context.team->size(), kPageBytes),
+    Repeat(pattern, PartOf(arena->inputs_.size_bytes(), index, context.team->size(), kPageBytes),
            arena->inputs_.As<char>());
   });
   return arena;

@@ -104,9 +104,7 @@ class Check {
   absl::Status Run(ThreadTeam* team);
 
  private:
-  int64_t EndColumn(int64_t block) const {
-    return std::min((block + 1) * kCheckedColumnCount, n_);
-  }
+  int64_t EndColumn(int64_t block) const { return std::min((block + 1) * kCheckedColumnCount, n_); }
   // B r for the block's columns, and their Frobenius norm.
   void SumColumns(int64_t block);
   Difference CompareRows(const Part& rows) const;
@@ -154,10 +152,9 @@ Difference Check<Elements>::CompareBlock(int64_t row, const std::vector<double>&
   }
   const double expected = Dot(a_row.data(), b_signs_.data() + block * k_, k_);
   constexpr Rounding kRounding = Elements::kRounding;
-  const double allowed =
-      kDeviations * (kRounding.sum * std::sqrt(static_cast<double>(k_)) * a_norm *
-                         b_norms_[static_cast<size_t>(block)] +
-                     kRounding.output * std::sqrt(squares));
+  const double allowed = kDeviations * (kRounding.sum * std::sqrt(static_cast<double>(k_)) *
+                                            a_norm * b_norms_[static_cast<size_t>(block)] +
+                                        kRounding.output * std::sqrt(squares));
   const double by = std::abs(actual - expected);
   if (by <= allowed) return {};  // false for NaN
   return {.found = true,
@@ -192,15 +189,14 @@ absl::Status Check<Elements>::Run(ThreadTeam* team) {
   });
   std::vector<Difference> differences(static_cast<size_t>(team->size()));
   team->Run([&](int index) {
-    differences[static_cast<size_t>(index)] =
-        CompareRows(PartOf(m_, index, team->size(), 1));
+    differences[static_cast<size_t>(index)] = CompareRows(PartOf(m_, index, team->size(), 1));
   });
   for (const Difference& found : differences) {
     if (!found.found) continue;
-    return absl::DataLossError(absl::StrCat(
-        "wrong product: in row ", found.row, " the columns ", found.first_column, " to ",
-        found.end_column - 1, " are off by ", found.by, " where rounding explains ",
-        found.allowed));
+    return absl::DataLossError(absl::StrCat("wrong product: in row ", found.row, " the columns ",
+                                            found.first_column, " to ", found.end_column - 1,
+                                            " are off by ", found.by, " where rounding explains ",
+                                            found.allowed));
   }
   return absl::OkStatus();
 }

@@ -44,8 +44,7 @@ class MatmulEngine {
   // The engine must outlive what it prepares.
   //
   // Errors: kUnimplemented: it has no kernel for the type or the shape.
-  virtual absl::StatusOr<std::unique_ptr<PreparedMatmul>> Prepare(
-      const v1::MatmulShape& shape) = 0;
+  virtual absl::StatusOr<std::unique_ptr<PreparedMatmul>> Prepare(const v1::MatmulShape& shape) = 0;
 };
 
 }  // namespace sextant

@@ -26,8 +26,7 @@ void MatmulWorkload::Poison() {
   const int value = shape.data_type() == v1::DATA_TYPE_INT8 ? kLowByte : kNanByte;
   parts_.context->team->Run([&](int index) {
     const Part part = PartOf(bytes, index, parts_.context->team->size(), /*block=*/4096);
-    std::memset(parts_.arena->c() + part.begin, value,
-                static_cast<size_t>(part.end - part.begin));
+    std::memset(parts_.arena->c() + part.begin, value, static_cast<size_t>(part.end - part.begin));
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/matmul_arena.h"
@@ -17,11 +18,11 @@ namespace sextant {
 class MatmulWorkload : public Workload {
  public:
   struct Parts {
+    SharedContext context = {};  // first, so that it outlives the rest
     v1::MatmulShape shape = {};
     Rotation rotation = {};
     std::shared_ptr<MatmulArena> arena = {};
     std::unique_ptr<PreparedMatmul> matmul = {};
-    SharedContext context = {};
   };
   explicit MatmulWorkload(Parts parts) : parts_(std::move(parts)) {}
 
@@ -33,11 +34,10 @@ class MatmulWorkload : public Workload {
  private:
   MatmulOperands Operands() const;
 
-  // The context must outlive the rest.
-  Parts parts_;
-  int64_t turn_ = 0;        // which copy of B was last used
+  const Parts parts_;
+  int64_t turn_ = 0;  // which copy of B was last used
   uint64_t check_seed_ = 0;
-  absl::Status status_;     // the first failure of a run
+  absl::Status status_;  // the first failure of a run
 };
 
 }  // namespace sextant

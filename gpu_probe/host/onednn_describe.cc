@@ -50,9 +50,9 @@ absl::StatusOr<onednn::Object> Descriptor3(const OnednnLibrary& library,
   SEXTANT_RETURN_IF_ERROR(library.Find("dnnl_memory_desc_create_with_strides", &create));
   SEXTANT_RETURN_IF_ERROR(library.Find("dnnl_memory_desc_destroy", &destroy));
   void* descriptor = nullptr;
-  SEXTANT_RETURN_IF_ERROR(OnednnStatus(
-      create(&descriptor, 2, matrix.dimensions, matrix.data_type, matrix.strides),
-      "dnnl_memory_desc_create_with_strides"));
+  SEXTANT_RETURN_IF_ERROR(
+      OnednnStatus(create(&descriptor, 2, matrix.dimensions, matrix.data_type, matrix.strides),
+                   "dnnl_memory_desc_create_with_strides"));
   return onednn::Object(descriptor, destroy);
 }
 
@@ -71,9 +71,9 @@ absl::StatusOr<OnednnDescription> DescribeForVersion2(const OnednnLibrary& libra
   std::array<MemoryDescriptor2, 3> memories;
   const std::array<const OnednnMatrix*, 3> all = {&matrices.a, &matrices.b, &matrices.c};
   for (size_t i = 0; i < all.size(); ++i) {
-    SEXTANT_RETURN_IF_ERROR(OnednnStatus(
-        init(&memories[i], 2, all[i]->dimensions, all[i]->data_type, all[i]->strides),
-        "dnnl_memory_desc_init_by_strides"));
+    SEXTANT_RETURN_IF_ERROR(
+        OnednnStatus(init(&memories[i], 2, all[i]->dimensions, all[i]->data_type, all[i]->strides),
+                     "dnnl_memory_desc_init_by_strides"));
   }
   MatmulDescriptor2 matmul;
   SEXTANT_RETURN_IF_ERROR(

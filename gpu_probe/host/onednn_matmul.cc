@@ -24,7 +24,9 @@ class OnednnMatmul : public PreparedMatmul {
   // `stream` and the library must outlive it.
   OnednnMatmul(const OnednnFunctions& functions, void* stream, OnednnDescription description,
                onednn::Object primitive)
-      : functions_(functions), stream_(stream), description_(std::move(description)),
+      : functions_(functions),
+        stream_(stream),
+        description_(std::move(description)),
         primitive_(std::move(primitive)) {
     const char* name = nullptr;
     const onednn::Status queried = functions.primitive_desc_query(
@@ -42,9 +44,9 @@ class OnednnMatmul : public PreparedMatmul {
     const std::array<onednn::Argument, 3> arguments = {{{kSource, description_.a.get()},
                                                         {kWeights, description_.b.get()},
                                                         {kDestination, description_.c.get()}}};
-    SEXTANT_RETURN_IF_ERROR(OnednnStatus(
-        functions_.primitive_execute(primitive_.get(), stream_, 3, arguments.data()),
-        "dnnl_primitive_execute"));
+    SEXTANT_RETURN_IF_ERROR(
+        OnednnStatus(functions_.primitive_execute(primitive_.get(), stream_, 3, arguments.data()),
+                     "dnnl_primitive_execute"));
     return OnednnStatus(functions_.stream_wait(stream_), "dnnl_stream_wait");
   }
 
@@ -76,9 +78,8 @@ absl::StatusOr<OnednnMatrices> MatricesOf(const v1::MatmulShape& shape) {
       out.c.data_type = onednn::kS32;
       break;
     default:
-      return absl::UnimplementedError(
-          absl::StrCat("the probe does not multiply in ",
-                       v1::DataType_Name(shape.data_type()), " on a CPU"));
+      return absl::UnimplementedError(absl::StrCat(
+          "the probe does not multiply in ", v1::DataType_Name(shape.data_type()), " on a CPU"));
   }
   const auto set = [](OnednnMatrix* matrix, std::array<int64_t, 2> dimensions,
                       std::array<int64_t, 2> strides) {
@@ -108,8 +109,8 @@ absl::StatusOr<std::unique_ptr<OnednnEngine>> OnednnEngine::Create(const std::st
       OnednnStatus(functions.engine_create(&raw_engine, kCpu, 0), "dnnl_engine_create"));
   onednn::Object engine(raw_engine, functions.engine_destroy);
   void* raw_stream = nullptr;
-  SEXTANT_RETURN_IF_ERROR(OnednnStatus(
-      functions.stream_create(&raw_stream, raw_engine, kInOrder), "dnnl_stream_create"));
+  SEXTANT_RETURN_IF_ERROR(OnednnStatus(functions.stream_create(&raw_stream, raw_engine, kInOrder),
+                                       "dnnl_stream_create"));
   onednn::Object stream(raw_stream, functions.stream_destroy);
   return absl::WrapUnique(
       new OnednnEngine(std::move(library), std::move(engine), std::move(stream)));

@@ -26,8 +26,8 @@ struct RegisterState {
 struct RegisterKernel {
   v1::DataType data_type = v1::DATA_TYPE_UNSPECIFIED;
   const char* instruction = "";
-  int word_count = 0;             // of all chains; a chain is as wide as the instruction
-  int lane_count = 0;             // words of one chain
+  int word_count = 0;              // of all chains; a chain is as wide as the instruction
+  int lane_count = 0;              // words of one chain
   int operation_count_a_word = 0;  // of one step: a multiply-add is two
   void (*run)(RegisterState* state, int64_t step_count) = nullptr;
 };

@@ -21,8 +21,7 @@ enum class SimdLevel { kSse2, kAvx2, kAvx512 };
 // Vectors that may lie at any element's address, as the compiler spells them.
 template <typename Element, int kBytes>
 struct VectorOf {
-  typedef Element Type
-      __attribute__((vector_size(kBytes), aligned(alignof(Element)), may_alias));
+  typedef Element Type __attribute__((vector_size(kBytes), aligned(alignof(Element)), may_alias));
   static constexpr int64_t kLaneCount = kBytes / static_cast<int64_t>(sizeof(Element));
 };
 
