@@ -1,0 +1,85 @@
+#include "gpu_probe/host/builtin_packing.h"
+
+#include <emmintrin.h>
+#include <xmmintrin.h>
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+// Rows and depth that are turned at once, in registers that every x86-64 has.
+constexpr int64_t kTurned = 4;
+// Depth that is packed for all rows of a panel before the next: a cache line of each, so that
+// what is written stays in the first-level cache until it is whole.
+constexpr int64_t kLine = 16;
+
+// Four rows, four deep.
+void TurnFourByFour(const PackSource& source, int64_t first_row, int64_t p, int panel_width,
+                    float* to) {
+  const float* const from = source.data + first_row * source.row_stride + p;
+  __m128 row0 = _mm_loadu_ps(from);
+  __m128 row1 = _mm_loadu_ps(from + source.row_stride);
+  __m128 row2 = _mm_loadu_ps(from + 2 * source.row_stride);
+  __m128 row3 = _mm_loadu_ps(from + 3 * source.row_stride);
+  _MM_TRANSPOSE4_PS(row0, row1, row2, row3);
+  _mm_storeu_ps(to, row0);
+  _mm_storeu_ps(to + panel_width, row1);
+  _mm_storeu_ps(to + 2 * panel_width, row2);
+  _mm_storeu_ps(to + 3 * panel_width, row3);
+}
+
+// Rows [first_row, end_row) of a panel, depth [first_p, end_p).
+struct Piece {
+  int64_t first_row = 0;
+  int64_t end_row = 0;
+  int64_t first_p = 0;
+  int64_t end_p = 0;
+};
+
+void PackPiece(const PackSource& source, const Piece& piece, int panel_width, float* panel) {
+  int64_t r = piece.first_row;
+  for (; r + kTurned <= piece.end_row; r += kTurned) {
+    int64_t p = piece.first_p;
+    float* const to = panel + r - piece.first_row;
+    for (; p + kTurned <= piece.end_p; p += kTurned) {
+      TurnFourByFour(source, r, p, panel_width, to + p * panel_width);
+    }
+    for (; p < piece.end_p; ++p) {
+      for (int64_t i = 0; i < kTurned; ++i) {
+        to[p * panel_width + i] = source.data[(r + i) * source.row_stride + p];
+      }
+    }
+  }
+  for (; r < piece.end_row; ++r) {
+    for (int64_t p = piece.first_p; p < piece.end_p; ++p) {
+      panel[p * panel_width + r - piece.first_row] = source.data[r * source.row_stride + p];
+    }
+  }
+}
+
+void PackPanel(const PackSource& source, int64_t first_row, int panel_width, float* to) {
+  const int64_t rows = std::min<int64_t>(panel_width, source.row_count - first_row);
+  for (int64_t p = 0; p < source.depth; p += kLine) {
+    PackPiece(source,
+              {.first_row = first_row,
+               .end_row = first_row + rows,
+               .first_p = p,
+               .end_p = std::min(p + kLine, source.depth)},
+              panel_width, to);
+  }
+  for (int64_t p = 0; p < source.depth; ++p) {
+    std::fill(to + p * panel_width + rows, to + (p + 1) * panel_width, 0.0F);
+  }
+}
+
+}  // namespace
+
+void PackPanels(const PackSource& source, int panel_width, float* to) {
+  for (int64_t row = 0; row < source.row_count; row += panel_width) {
+    PackPanel(source, row, panel_width, to);
+    to += panel_width * source.depth;
+  }
+}
+
+}  // namespace sextant

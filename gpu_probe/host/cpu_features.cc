@@ -1,0 +1,163 @@
+#include "gpu_probe/host/cpu_features.h"
+
+#include <cpuid.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "absl/strings/ascii.h"
+
+namespace sextant {
+namespace {
+
+bool Bit(uint64_t word, int bit) { return (word >> bit & 1) != 0; }
+
+// XCR0's parts that the system must save, by instruction set.
+constexpr uint64_t kAvxState = 0x6;      // SSE and AVX registers
+constexpr uint64_t kAvx512State = 0xE6;  // and the masks, upper halves, upper sixteen
+constexpr uint64_t kAmxState = 0x60000;  // tile configuration and data
+
+constexpr uint32_t kIntelCaches = 4;
+constexpr uint32_t kAmdCaches = 0x8000001D;
+
+struct Leaf {
+  uint32_t eax = 0;
+  uint32_t ebx = 0;
+  uint32_t ecx = 0;
+  uint32_t edx = 0;
+};
+
+// All 0 where the processor does not have the leaf.
+Leaf Cpuid(uint32_t leaf, uint32_t subleaf) {
+  Leaf out;
+  if (__get_cpuid_count(leaf, subleaf, &out.eax, &out.ebx, &out.ecx, &out.edx) == 0) return {};
+  return out;
+}
+
+// Only where leaf 1 says that the system uses XSAVE (OSXSAVE).
+uint64_t ReadXcr0() {
+  uint32_t low = 0;
+  uint32_t high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return uint64_t{high} << 32 | low;
+}
+
+// The size of the largest cache that the leaf tells of, in bytes; 0 where it tells of none.
+int64_t LargestCacheBytes(uint32_t leaf) {
+  constexpr uint32_t kMaxCacheCount = 16;  // no processor has so many; a faulty guest may say so
+  int64_t largest = 0;
+  for (uint32_t i = 0; i < kMaxCacheCount; ++i) {
+    const Leaf cache = Cpuid(leaf, i);
+    if ((cache.eax & 0x1F) == 0) break;
+    const int64_t ways = (cache.ebx >> 22) + 1;
+    const int64_t partitions = (cache.ebx >> 12 & 0x3FF) + 1;
+    const int64_t line_bytes = (cache.ebx & 0xFFF) + 1;
+    const int64_t sets = int64_t{cache.ecx} + 1;
+    largest = std::max(largest, ways * partitions * line_bytes * sets);
+  }
+  return largest;
+}
+
+}  // namespace
+
+CpuFeatures FeaturesFrom(const CpuidRegisters& registers) {
+  const bool avx_saved = (registers.xcr0 & kAvxState) == kAvxState;
+  const bool avx512_saved = (registers.xcr0 & kAvx512State) == kAvx512State;
+  const bool amx_saved = (registers.xcr0 & kAmxState) == kAmxState;
+  CpuFeatures out;
+  out.avx = avx_saved && Bit(registers.leaf1_ecx, 28);
+  out.fma = out.avx && Bit(registers.leaf1_ecx, 12);
+  out.f16c = out.avx && Bit(registers.leaf1_ecx, 29);
+  out.avx2 = out.avx && Bit(registers.leaf7_ebx, 5);
+  out.avx_vnni = out.avx2 && Bit(registers.leaf7_1_eax, 4);
+  out.avx512f = avx512_saved && out.avx2 && Bit(registers.leaf7_ebx, 16);
+  out.avx512dq = out.avx512f && Bit(registers.leaf7_ebx, 17);
+  out.avx512bw = out.avx512f && Bit(registers.leaf7_ebx, 30);
+  out.avx512vl = out.avx512f && Bit(registers.leaf7_ebx, 31);
+  out.avx512_vnni = out.avx512f && Bit(registers.leaf7_ecx, 11);
+  out.avx512_bf16 = out.avx512f && Bit(registers.leaf7_1_eax, 5);
+  out.avx512_fp16 = out.avx512f && Bit(registers.leaf7_edx, 23);
+  out.amx_tile = amx_saved && Bit(registers.leaf7_edx, 24);
+  out.amx_bf16 = out.amx_tile && Bit(registers.leaf7_edx, 22);
+  out.amx_int8 = out.amx_tile && Bit(registers.leaf7_edx, 25);
+  return out;
+}
+
+CpuFeatures DetectCpuFeatures() {
+  CpuidRegisters registers;
+  registers.leaf1_ecx = Cpuid(1, 0).ecx;
+  const Leaf leaf7 = Cpuid(7, 0);
+  registers.leaf7_ebx = leaf7.ebx;
+  registers.leaf7_ecx = leaf7.ecx;
+  registers.leaf7_edx = leaf7.edx;
+  if (leaf7.eax >= 1) registers.leaf7_1_eax = Cpuid(7, 1).eax;
+  constexpr int kOsxsave = 27;
+  if (Bit(registers.leaf1_ecx, kOsxsave)) registers.xcr0 = ReadXcr0();
+  return FeaturesFrom(registers);
+}
+
+SimdLevel WidestSimd(const CpuFeatures& features) {
+  if (features.avx512f) return SimdLevel::kAvx512;
+  return features.avx2 && features.fma ? SimdLevel::kAvx2 : SimdLevel::kSse2;
+}
+
+std::vector<std::string> InstructionSetNames(const CpuFeatures& features) {
+  const struct {
+    bool present;
+    const char* name;
+  } sets[] = {
+      {features.avx, "avx"},
+      {features.f16c, "f16c"},
+      {features.fma, "fma"},
+      {features.avx2, "avx2"},
+      {features.avx_vnni, "avx_vnni"},
+      {features.avx512f, "avx512f"},
+      {features.avx512dq, "avx512dq"},
+      {features.avx512bw, "avx512bw"},
+      {features.avx512vl, "avx512vl"},
+      {features.avx512_vnni, "avx512_vnni"},
+      {features.avx512_bf16, "avx512_bf16"},
+      {features.avx512_fp16, "avx512_fp16"},
+      {features.amx_tile, "amx_tile"},
+      {features.amx_bf16, "amx_bf16"},
+      {features.amx_int8, "amx_int8"},
+  };
+  std::vector<std::string> names;
+  for (const auto& set : sets) {
+    if (set.present) names.emplace_back(set.name);
+  }
+  return names;
+}
+
+bool MultipliesBf16(const CpuFeatures& features) {
+  return features.avx512_bf16 || features.amx_bf16;
+}
+
+bool MultipliesInt8(const CpuFeatures& features) {
+  return features.avx512_vnni || features.avx_vnni || features.amx_int8;
+}
+
+std::string ProcessorName() {
+  constexpr uint32_t kFirstNameLeaf = 0x80000002;
+  constexpr uint32_t kNameLeafCount = 3;
+  std::array<char, kNameLeafCount * sizeof(Leaf) + 1> name = {};
+  for (uint32_t i = 0; i < kNameLeafCount; ++i) {
+    const Leaf leaf = Cpuid(kFirstNameLeaf + i, 0);
+    std::memcpy(name.data() + i * sizeof(Leaf), &leaf, sizeof(Leaf));
+  }
+  std::string text(name.data());
+  // A guest's name may hold anything; what is not ASCII could not be put in a message.
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return !absl::ascii_isprint(c); }, ' ');
+  absl::RemoveExtraAsciiWhitespace(&text);
+  return text;
+}
+
+absl::optional<int64_t> CacheBytesFromCpuid() {
+  const int64_t bytes = std::max(LargestCacheBytes(kIntelCaches), LargestCacheBytes(kAmdCaches));
+  if (bytes == 0) return absl::nullopt;
+  return bytes;
+}
+
+}  // namespace sextant

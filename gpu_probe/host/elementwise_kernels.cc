@@ -1,0 +1,58 @@
+#include "gpu_probe/host/elementwise_kernels.h"
+
+namespace sextant {
+namespace {
+
+// Vectors in flight: enough that the additions' latency (4 cycles, 2 a cycle) is hidden, and
+// few enough for the level's registers (16, or 32 for AVX-512), two of which hold a and b.
+constexpr int kFewChains = 12;
+constexpr int kManyChains = 16;
+
+template <int kBytes, int kChainCount>
+SEXTANT_INLINE_BODY void Pass(const ElementwiseSpan& span) {
+  using Vector = typename VectorOf<float, kBytes>::Type;
+  constexpr int64_t kLanes = VectorOf<float, kBytes>::kLaneCount;
+  constexpr int64_t kBlock = kChainCount * kLanes;
+  const Vector a = span.a - Vector{};
+  const Vector b = span.b - Vector{};
+  int64_t i = 0;
+  for (; i + kBlock <= span.count; i += kBlock) {
+    Vector* const to = reinterpret_cast<Vector*>(span.x + i);
+    Vector x[kChainCount];
+#pragma GCC unroll 16
+    for (int j = 0; j < kChainCount; ++j) x[j] = to[j];
+    for (int64_t step = 0; step < span.step_count; ++step) {
+#pragma GCC unroll 16
+      for (int j = 0; j < kChainCount; ++j) x[j] = x[j] * a + b;
+    }
+#pragma GCC unroll 16
+    for (int j = 0; j < kChainCount; ++j) to[j] = x[j];
+  }
+  for (; i < span.count; ++i) {
+    for (int64_t step = 0; step < span.step_count; ++step) span.x[i] = span.x[i] * span.a + span.b;
+  }
+}
+
+void PassSse2(const ElementwiseSpan& span) { Pass<kSse2Bytes, kFewChains>(span); }
+SEXTANT_TARGET_AVX2 void PassAvx2(const ElementwiseSpan& span) {
+  Pass<kAvx2Bytes, kFewChains>(span);
+}
+SEXTANT_TARGET_AVX512 void PassAvx512(const ElementwiseSpan& span) {
+  Pass<kAvx512Bytes, kManyChains>(span);
+}
+
+}  // namespace
+
+ElementwiseKernel ElementwiseKernelOf(SimdLevel level) {
+  switch (level) {
+    case SimdLevel::kAvx512:
+      return PassAvx512;
+    case SimdLevel::kAvx2:
+      return PassAvx2;
+    case SimdLevel::kSse2:
+      break;
+  }
+  return PassSse2;
+}
+
+}  // namespace sextant

@@ -1,0 +1,175 @@
+#include "gpu_probe/host/host_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "engine/base/checked_math.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kKib = 1024;
+
+// Version 1 writes "no limit" as the largest multiple of a page; no host has 2^60 bytes.
+constexpr int64_t kNoLimitBytes = int64_t{1} << 60;
+
+// Empty where the file can't be read: each caller takes that for an absent figure.
+std::string FileText(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+absl::optional<int64_t> PositiveInteger(absl::string_view text) {
+  int64_t value = 0;
+  if (!absl::SimpleAtoi(text, &value) || value <= 0) return absl::nullopt;
+  return value;
+}
+
+template <typename Number>
+void KeepLower(absl::optional<Number> candidate, absl::optional<Number>* lowest) {
+  if (!candidate) return;
+  *lowest = *lowest ? std::min(**lowest, *candidate) : *candidate;
+}
+
+// `path` and all groups above it, the root ("") last: a limit holds for all below it.
+std::vector<std::string> GroupAndAncestors(std::string path) {
+  std::vector<std::string> out;
+  while (!path.empty() && path != "/") {
+    out.push_back(path);
+    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  }
+  out.emplace_back();
+  return out;
+}
+
+// What the group may still take: its limit less what it holds.
+absl::optional<int64_t> RoomBytes(absl::optional<int64_t> limit_bytes,
+                                  const std::string& usage_text) {
+  const absl::optional<int64_t> used_bytes =
+      PositiveInteger(absl::StripAsciiWhitespace(usage_text));
+  if (!limit_bytes || !used_bytes) return limit_bytes;
+  return std::max<int64_t>(*limit_bytes - *used_bytes, 0);
+}
+
+void ReadGroupsOfVersion2(const std::string& root, const std::string& groups, HostFacts* facts) {
+  for (const std::string& group : GroupAndAncestors(GroupPath(groups, ""))) {
+    const std::string folder = absl::StrCat(root, "/sys/fs/cgroup", group);
+    const auto limit = GroupLimitBytes(FileText(folder + "/memory.max"));
+    KeepLower(limit, &facts->memory_bytes);
+    KeepLower(RoomBytes(limit, FileText(folder + "/memory.current")),
+              &facts->available_memory_bytes);
+    KeepLower(GroupCoreQuota(FileText(folder + "/cpu.max")), &facts->core_quota);
+  }
+}
+
+void ReadGroupsOfVersion1(const std::string& root, const std::string& groups, HostFacts* facts) {
+  for (const std::string& group : GroupAndAncestors(GroupPath(groups, "memory"))) {
+    const std::string folder = absl::StrCat(root, "/sys/fs/cgroup/memory", group);
+    const auto limit = GroupLimitBytes(FileText(folder + "/memory.limit_in_bytes"));
+    KeepLower(limit, &facts->memory_bytes);
+    KeepLower(RoomBytes(limit, FileText(folder + "/memory.usage_in_bytes")),
+              &facts->available_memory_bytes);
+  }
+  for (const std::string& group : GroupAndAncestors(GroupPath(groups, "cpu"))) {
+    const std::string folder = absl::StrCat(root, "/sys/fs/cgroup/cpu", group);
+    KeepLower(GroupCoreQuota(absl::StrCat(FileText(folder + "/cpu.cfs_quota_us"), " ",
+                                          FileText(folder + "/cpu.cfs_period_us"))),
+              &facts->core_quota);
+  }
+}
+
+absl::optional<int64_t> CacheBytesFromSys(const std::string& root) {
+  constexpr int kMaxCacheCount = 16;
+  absl::optional<int64_t> largest;
+  for (int i = 0; i < kMaxCacheCount; ++i) {
+    const auto bytes = CacheSizeBytes(
+        FileText(absl::StrCat(root, "/sys/devices/system/cpu/cpu0/cache/index", i, "/size")));
+    if (bytes) largest = std::max(*bytes, largest.value_or(0));
+  }
+  return largest;
+}
+
+}  // namespace
+
+absl::optional<int64_t> MeminfoBytes(absl::string_view text, absl::string_view key) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, key) || !absl::ConsumePrefix(&line, ":")) continue;
+    if (!absl::ConsumeSuffix(&line, "kB")) return absl::nullopt;
+    const auto kibibytes = PositiveInteger(absl::StripAsciiWhitespace(line));
+    if (!kibibytes) return absl::nullopt;
+    const CheckedInt bytes = CheckedInt(*kibibytes) * kKib;
+    if (!bytes.ok()) return absl::nullopt;
+    return bytes.value();
+  }
+  return absl::nullopt;
+}
+
+absl::optional<int64_t> GroupLimitBytes(absl::string_view text) {
+  const auto bytes = PositiveInteger(absl::StripAsciiWhitespace(text));
+  if (!bytes || *bytes >= kNoLimitBytes) return absl::nullopt;
+  return bytes;
+}
+
+absl::optional<double> GroupCoreQuota(absl::string_view text) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  if (words.size() != 2) return absl::nullopt;
+  const auto quota = PositiveInteger(words[0]);
+  const auto period = PositiveInteger(words[1]);
+  if (!quota || !period) return absl::nullopt;
+  return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+std::string GroupPath(absl::string_view text, absl::string_view controller) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const std::vector<absl::string_view> controllers = absl::StrSplit(parts[1], ',');
+    const bool found =
+        std::find(controllers.begin(), controllers.end(), controller) != controllers.end();
+    // Above a namespace's root lies what this process can't see.
+    if (found && !absl::StrContains(parts[2], "..")) return std::string(parts[2]);
+  }
+  return "";
+}
+
+absl::optional<int64_t> CacheSizeBytes(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  int64_t unit = 1;
+  if (absl::ConsumeSuffix(&text, "K")) {
+    unit = kKib;
+  } else if (absl::ConsumeSuffix(&text, "M")) {
+    unit = kKib * kKib;
+  }
+  const auto count = PositiveInteger(text);
+  if (!count) return absl::nullopt;
+  const CheckedInt bytes = CheckedInt(*count) * unit;
+  if (!bytes.ok()) return absl::nullopt;
+  return bytes.value();
+}
+
+HostFacts ReadHostFacts(const std::string& root) {
+  HostFacts facts;
+  const std::string meminfo = FileText(root + "/proc/meminfo");
+  facts.memory_bytes = MeminfoBytes(meminfo, "MemTotal");
+  facts.available_memory_bytes = MeminfoBytes(meminfo, "MemAvailable");
+  const std::string groups = FileText(root + "/proc/self/cgroup");
+  ReadGroupsOfVersion2(root, groups, &facts);
+  ReadGroupsOfVersion1(root, groups, &facts);
+  facts.cache_bytes = CacheBytesFromSys(root);
+  const std::string machine_id = FileText(root + "/etc/machine-id");
+  facts.machine_id = std::string(absl::StripAsciiWhitespace(machine_id));
+  return facts;
+}
+
+}  // namespace sextant

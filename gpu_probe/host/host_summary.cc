@@ -1,0 +1,84 @@
+#include "gpu_probe/host/host_summary.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "gpu_probe/host/elementwise_points.h"
+#include "gpu_probe/host/host_context.h"
+#include "gpu_probe/host/matmul_points.h"
+
+namespace sextant {
+namespace {
+
+void FillRegisterRatios(const v1::RegisterMeasurement& registers, v1::Calibration* out) {
+  const auto fill = [&](v1::MatmulMeasurement* matmul) {
+    if (matmul->data_type() != registers.data_type()) return;
+    matmul->set_register_ratio(matmul->flops_per_second() / registers.flops_per_second());
+  };
+  for (v1::MatmulMeasurement& matmul : *out->mutable_matmuls()) fill(&matmul);
+  for (v1::MatmulMeasurement& matmul : *out->mutable_sustained_matmuls()) fill(&matmul);
+}
+
+void NoteSuspectRatio(v1::DataType type, v1::Calibration* out) {
+  const v1::MatmulMeasurement* best = nullptr;
+  for (const v1::MatmulMeasurement& matmul : out->matmuls()) {
+    if (matmul.data_type() != type || !matmul.has_register_ratio()) continue;
+    if (best == nullptr || matmul.register_ratio() > best->register_ratio()) best = &matmul;
+  }
+  if (best == nullptr) return;
+  const std::string name = absl::AsciiStrToUpper(TypeLabel(type));
+  if (best->register_ratio() < kLowRegisterRatio) {
+    AddNote(absl::StrFormat("The best multiplication in %s (%s, %s) reaches %.2f of the "
+                            "registers' rate: the shapes are small, other programs ran, or the "
+                            "library does not know this processor.",
+                            name, best->engine(), best->kernel(), best->register_ratio()),
+            out);
+  } else if (best->register_ratio() > kHighRegisterRatio) {
+    AddNote(absl::StrFormat("The best multiplication in %s (%s, %s) is %.2f times as fast as the "
+                            "registers allow: the clock changed, or other programs ran, between "
+                            "the two measurements. Measure again.",
+                            name, best->engine(), best->kernel(), best->register_ratio()),
+            out);
+  }
+}
+
+// Both ends of the ladder have to be there: without them neither rate is the highest.
+void FillRidge(v1::Calibration* out) {
+  double flops_per_second = 0;
+  double bytes_per_second = 0;
+  bool has_fewest = false;
+  bool has_most = false;
+  for (const v1::ElementwiseMeasurement& step : out->elementwise()) {
+    flops_per_second = std::max(flops_per_second, step.flops_per_second());
+    bytes_per_second = std::max(bytes_per_second, step.bytes_per_second());
+    has_fewest |= step.multiply_add_count() == kFewestMultiplyAdds;
+    has_most |= step.multiply_add_count() == kMostMultiplyAdds;
+  }
+  if (has_fewest && has_most) out->set_ridge_flops_per_byte(flops_per_second / bytes_per_second);
+}
+
+void FillSpeedup(v1::Calibration* out) {
+  if (!out->has_fusion()) return;
+  const v1::FusionMeasurement& fusion = out->fusion();
+  if (!fusion.has_unfused_time() || !fusion.has_fused_time()) {
+    out->clear_fusion();
+    return;
+  }
+  out->mutable_fusion()->set_speedup_ratio(fusion.unfused_time().median_seconds() /
+                                           fusion.fused_time().median_seconds());
+}
+
+}  // namespace
+
+void SummariseHost(v1::Calibration* calibration) {
+  for (const v1::RegisterMeasurement& registers : calibration->registers()) {
+    FillRegisterRatios(registers, calibration);
+    NoteSuspectRatio(registers.data_type(), calibration);
+  }
+  FillRidge(calibration);
+  FillSpeedup(calibration);
+}
+
+}  // namespace sextant

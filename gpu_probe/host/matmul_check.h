@@ -1,0 +1,28 @@
+// Whether C is A B, without multiplying again.
+#ifndef SEXTANT_GPU_PROBE_HOST_MATMUL_CHECK_H_
+#define SEXTANT_GPU_PROBE_HOST_MATMUL_CHECK_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "gpu_probe/host/matmul_engine.h"
+#include "gpu_probe/host/thread_team.h"
+
+namespace sextant {
+
+// Columns of C that are summed up together. Narrow enough that the rounding of a block's
+// elements does not hide a wrong one, wide enough that the check costs 1/256 of the product.
+inline constexpr int64_t kCheckedColumnCount = 256;
+
+// Freivalds' check: for random signs r, every row of C r against A (B r), a block of columns at
+// a time. In exact arithmetic both are equal; here they may differ by what rounding does
+// (docs/probe_host.md derives how much). INT8 must be equal exactly. `seed` chooses the signs.
+// Source: Freivalds, "Probabilistic Machines Can Use Less Running Time", IFIP 1977.
+//
+// Errors: kDataLoss naming the row, the columns and the difference.
+absl::Status CheckMatmul(const v1::MatmulShape& shape, const MatmulOperands& operands,
+                         uint64_t seed, ThreadTeam* team);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_HOST_MATMUL_CHECK_H_

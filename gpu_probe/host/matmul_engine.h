@@ -1,0 +1,52 @@
+// Who multiplies: oneDNN, or the kernels of our own.
+#ifndef SEXTANT_GPU_PROBE_HOST_MATMUL_ENGINE_H_
+#define SEXTANT_GPU_PROBE_HOST_MATMUL_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "sextant/v1/probe.pb.h"
+
+namespace sextant {
+
+// The operands of C = A B, all dense: A[m,k] row after row; B column after column, which is
+// how a linear layer keeps its weights ([n,k], row after row); C[m,n] row after row. Elements
+// by type: FP32: fp32 in, fp32 out. BF16: bf16 in and out, fp32 sums. INT8: A unsigned, B
+// signed, C 32-bit integers.
+struct MatmulOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+};
+
+// Bytes of one element of A or B, and of C.
+int64_t InputElementBytes(v1::DataType type);
+int64_t OutputElementBytes(v1::DataType type);
+
+// One shape, ready to be run. Run() allocates nothing of ours and returns when C is written.
+class PreparedMatmul {
+ public:
+  virtual ~PreparedMatmul() = default;
+  virtual absl::Status Run(const MatmulOperands& operands) = 0;
+  // As the calibration names it.
+  virtual const std::string& kernel() const = 0;
+};
+
+class MatmulEngine {
+ public:
+  virtual ~MatmulEngine() = default;
+
+  // "onednn 2.6.3", "builtin".
+  virtual const std::string& name() const = 0;
+
+  // The engine must outlive what it prepares.
+  //
+  // Errors: kUnimplemented: it has no kernel for the type or the shape.
+  virtual absl::StatusOr<std::unique_ptr<PreparedMatmul>> Prepare(const v1::MatmulShape& shape) = 0;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_HOST_MATMUL_ENGINE_H_

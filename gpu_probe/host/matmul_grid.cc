@@ -1,0 +1,56 @@
+#include "gpu_probe/host/matmul_grid.h"
+
+#include <cstdint>
+
+namespace sextant {
+namespace {
+
+v1::MatmulShape Shape(v1::DataType type, int64_t m, int64_t n, int64_t k) {
+  v1::MatmulShape out;
+  out.set_data_type(type);
+  out.set_m(m);
+  out.set_n(n);
+  out.set_k(k);
+  return out;
+}
+
+std::vector<v1::MatmulShape> Grid(v1::DataType type, const std::vector<int64_t>& rows,
+                                  const std::vector<int64_t>& others) {
+  std::vector<v1::MatmulShape> out;
+  for (const int64_t m : rows) {
+    for (const int64_t n : others) {
+      for (const int64_t k : others) out.push_back(Shape(type, m, n, k));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+v1::MatmulShape FirstShape(v1::DataType type) { return Shape(type, 512, 1024, 1024); }
+
+std::vector<v1::MatmulShape> GridShapes(v1::ProbeMode mode, v1::DataType type) {
+  switch (mode) {
+    case v1::PROBE_MODE_QUICK:
+      return {};
+    case v1::PROBE_MODE_FULL: {
+      auto shapes = Grid(type, {16, 128, 512, 2048}, {256, 1024, 4096});
+      shapes.push_back(Shape(type, 1024, 3072, 768));   // GPT-2: up to the inner layer
+      shapes.push_back(Shape(type, 1024, 768, 3072));   // and down
+      shapes.push_back(Shape(type, 256, 6144, 4096));   // Llama-3-8B: query, key and value
+      shapes.push_back(Shape(type, 256, 14336, 4096));  // up
+      shapes.push_back(Shape(type, 256, 4096, 14336));  // down
+      shapes.push_back(Shape(type, 1025, 4096, 4096));  // one row more than fits
+      return shapes;
+    }
+    default:
+      return Grid(type, {16, 256, 1024}, {256, 1024, 2048});
+  }
+}
+
+absl::optional<v1::MatmulShape> SustainedShape(v1::ProbeMode mode, v1::DataType type) {
+  if (mode != v1::PROBE_MODE_FULL) return absl::nullopt;
+  return Shape(type, 2048, 2048, 2048);
+}
+
+}  // namespace sextant

@@ -1,0 +1,100 @@
+// oneDNN, loaded by name while the probe runs. Its C API is declared here in as much as the
+// probe needs, so that nothing of it has to be there when the probe is built.
+#ifndef SEXTANT_GPU_PROBE_HOST_ONEDNN_LIBRARY_H_
+#define SEXTANT_GPU_PROBE_HOST_ONEDNN_LIBRARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace sextant {
+
+// oneDNN's types, by their binary form. Objects of the library are void*; so are pointers to
+// its version 2's structures. Source: oneapi/dnnl/dnnl.h and dnnl_types.h of 2.6 and 3.7.
+namespace onednn {
+
+using Status = int;  // 0: success
+using Deleter = Status (*)(void* object);
+using Object = std::unique_ptr<void, Deleter>;
+
+struct Argument {
+  int index = 0;
+  void* memory = nullptr;
+};
+
+inline constexpr int kBf16 = 2;
+inline constexpr int kF32 = 3;
+inline constexpr int kS32 = 4;
+inline constexpr int kS8 = 5;
+inline constexpr int kU8 = 6;
+
+}  // namespace onednn
+
+// What versions 2 and 3 have alike.
+struct OnednnFunctions {
+  onednn::Status (*engine_create)(void** engine, int kind, size_t index) = nullptr;
+  onednn::Deleter engine_destroy = nullptr;
+  onednn::Status (*stream_create)(void** stream, void* engine, unsigned flags) = nullptr;
+  onednn::Status (*stream_wait)(void* stream) = nullptr;
+  onednn::Deleter stream_destroy = nullptr;
+  onednn::Status (*memory_create)(void** memory, const void* descriptor, void* engine,
+                                  void* data) = nullptr;
+  onednn::Status (*memory_set_data_handle)(void* memory, void* data) = nullptr;
+  onednn::Deleter memory_destroy = nullptr;
+  onednn::Deleter primitive_desc_destroy = nullptr;
+  onednn::Status (*primitive_desc_query)(const void* descriptor, int what, int index,
+                                         void* result) = nullptr;
+  onednn::Status (*primitive_create)(void** primitive, const void* descriptor) = nullptr;
+  onednn::Status (*primitive_execute)(const void* primitive, void* stream, int argument_count,
+                                      const onednn::Argument* arguments) = nullptr;
+  onednn::Deleter primitive_destroy = nullptr;
+};
+
+// A loaded library. It stays loaded until the process ends: its threads can't be ended.
+class OnednnLibrary {
+ public:
+  // Loads `path`, or, where it is empty, the system's oneDNN of version 2, else of version 3.
+  // Tells it by its environment variables to use `thread_count` threads, to compute FP32 in
+  // FP32, and to keep quiet.
+  //
+  // Errors: kNotFound where there is none; kFailedPrecondition where it is not oneDNN 2 or 3.
+  static absl::StatusOr<OnednnLibrary> Load(const std::string& path, int thread_count);
+
+  int major_version() const { return major_version_; }
+  // "2.6.3"
+  const std::string& version() const { return version_; }
+  const OnednnFunctions& functions() const { return functions_; }
+
+  // The function `name`, for those that differ from one version to the other.
+  //
+  // Errors: kFailedPrecondition where the library does not have it.
+  template <typename Function>
+  absl::Status Find(const char* name, Function* out) const {
+    return FindAny(name, reinterpret_cast<void**>(out));
+  }
+
+ private:
+  OnednnLibrary() = default;
+
+  absl::Status FindAny(const char* name, void** out) const;
+  absl::Status FindAll();
+  absl::Status ReadVersion();
+
+  void* handle_ = nullptr;
+  std::string path_;
+  int major_version_ = 0;
+  std::string version_;
+  OnednnFunctions functions_;
+};
+
+// OK for 0, otherwise kInternal naming the call and oneDNN's word for the status;
+// kUnimplemented and kResourceExhausted for its two statuses that mean those.
+absl::Status OnednnStatus(onednn::Status status, absl::string_view call);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_HOST_ONEDNN_LIBRARY_H_

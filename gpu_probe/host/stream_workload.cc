@@ -1,0 +1,117 @@
+#include "gpu_probe/host/stream_workload.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kScalar = 3;  // keeps all results whole and exact
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+double Expected(StreamOperation operation, int64_t i) {
+  switch (operation) {
+    case v1::StreamMeasurement::OPERATION_COPY:
+      return StreamArrays::AValue(i);
+    case v1::StreamMeasurement::OPERATION_SCALE:
+      return kScalar * StreamArrays::AValue(i);
+    case v1::StreamMeasurement::OPERATION_TRIAD:
+      return StreamArrays::AValue(i) + kScalar * StreamArrays::BValue(i);
+    default:
+      return kScalar;
+  }
+}
+
+}  // namespace
+
+StreamWorkload::StreamWorkload(const StreamRun& run, std::shared_ptr<StreamArrays> arrays,
+                               SharedContext context)
+    : context_(std::move(context)),
+      run_(run),
+      arrays_(std::move(arrays)),
+      sums_(static_cast<size_t>(context_->team->size())) {}
+
+Part StreamWorkload::PartOfThread(int index, int64_t segment) const {
+  return SegmentPart(ThreadPart(arrays_->count, index, context_->team->size()), segment,
+                     run_.segment_count);
+}
+
+StreamSpan StreamWorkload::SpanOf(const Part& part) const {
+  return {.a = arrays_->a.As<double>() + part.begin,
+          .b = arrays_->b.As<double>() + part.begin,
+          .c = arrays_->c.As<double>() + part.begin,
+          .count = part.end - part.begin,
+          .scalar = kScalar,
+          .past_caches = run_.past_caches};
+}
+
+void StreamWorkload::Poison() {
+  poisoned_segment_ = next_segment_;
+  for (Sum& sum : sums_) sum.value = kNan;
+  context_->team->Run([&](int index) {
+    const Part part = PartOfThread(index, poisoned_segment_);
+    std::fill(arrays_->c.As<double>() + part.begin, arrays_->c.As<double>() + part.end, kNan);
+  });
+}
+
+void StreamWorkload::Run(int64_t repetition_count) {
+  context_->team->Run([&](int index) {
+    for (int64_t i = 0; i < repetition_count; ++i) {
+      const Part part = PartOfThread(index, (next_segment_ + i) % run_.segment_count);
+      sums_[static_cast<size_t>(index)].value = run_.kernel(run_.operation, SpanOf(part));
+    }
+  });
+  last_segment_ = (next_segment_ + repetition_count - 1) % run_.segment_count;
+  next_segment_ = (next_segment_ + repetition_count) % run_.segment_count;
+}
+
+int64_t StreamWorkload::FirstWrong(const Part& part) const {
+  const double* const c = arrays_->c.As<double>();
+  for (int64_t i = part.begin; i < part.end; ++i) {
+    if (c[i] != Expected(run_.operation, i)) return i;
+  }
+  return -1;
+}
+
+absl::Status StreamWorkload::CheckOutput(int64_t segment) const {
+  std::vector<int64_t> wrong(sums_.size(), -1);
+  context_->team->Run([&](int index) {
+    wrong[static_cast<size_t>(index)] = FirstWrong(PartOfThread(index, segment));
+  });
+  for (const int64_t i : wrong) {
+    if (i < 0) continue;
+    return absl::DataLossError(absl::StrCat("element ", i, " is ", arrays_->c.As<double>()[i],
+                                            ", not ", Expected(run_.operation, i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StreamWorkload::CheckSums() const {
+  std::vector<Sum> expected(sums_.size());
+  context_->team->Run([&](int index) {
+    const Part part = PartOfThread(index, last_segment_);
+    double sum = 0;
+    for (int64_t i = part.begin; i < part.end; ++i) sum += StreamArrays::AValue(i);
+    expected[static_cast<size_t>(index)].value = sum;
+  });
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    if (sums_[i].value == expected[i].value) continue;
+    return absl::DataLossError(
+        absl::StrCat("the sum of thread ", i, " is ", sums_[i].value, ", not ", expected[i].value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StreamWorkload::Check() {
+  if (run_.operation == v1::StreamMeasurement::OPERATION_READ) return CheckSums();
+  SEXTANT_RETURN_IF_ERROR(CheckOutput(poisoned_segment_));
+  if (last_segment_ == poisoned_segment_) return absl::OkStatus();
+  return CheckOutput(last_segment_);
+}
+
+}  // namespace sextant

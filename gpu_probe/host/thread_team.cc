@@ -1,0 +1,111 @@
+#include "gpu_probe/host/thread_team.h"
+
+#include <emmintrin.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+
+namespace sextant {
+namespace {
+
+// Turns before a waiting thread sleeps, each 40 to 140 cycles: some hundred microseconds, what
+// the probe needs between two samples. A sleeping thread takes as long to wake.
+constexpr int kSpinCount = 10'000;
+
+// Waits until `value` is no longer `old`.
+void WaitWhile(const std::atomic<uint32_t>& value, uint32_t old) {
+  for (int i = 0; i < kSpinCount; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    _mm_pause();
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
+// The calling thread's cores, set to one while this lives.
+class PinnedTo {
+ public:
+  explicit PinnedTo(int core) {
+    if (core >= CPU_SETSIZE || sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(static_cast<size_t>(core), &only);
+    pinned_ = sched_setaffinity(0, sizeof(only), &only) == 0;
+  }
+  ~PinnedTo() {
+    if (pinned_) sched_setaffinity(0, sizeof(before_), &before_);
+  }
+  PinnedTo(const PinnedTo&) = delete;
+  PinnedTo& operator=(const PinnedTo&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool pinned_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(std::vector<int> cores) {
+  auto team = absl::WrapUnique(new ThreadTeam(std::move(cores)));
+  for (int i = 1; i < team->size(); ++i) {
+    try {
+      team->threads_.emplace_back([raw = team.get(), i] { raw->Work(i); });
+    } catch (const std::system_error& error) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("only ", i, " of ", team->size(), " threads could be started (",
+                       error.what(), "): raise the limit of processes, or allow fewer cores"));
+    }
+  }
+  return team;
+}
+
+ThreadTeam::~ThreadTeam() {
+  stopping_ = true;
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadTeam::Run(TeamTask task) {
+  task_ = &task;
+  busy_count_.store(static_cast<uint32_t>(threads_.size()), std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
+  {
+    const PinnedTo pinned(cores_[0]);
+    task(0);
+  }
+  for (uint32_t busy = busy_count_.load(std::memory_order_acquire); busy != 0;
+       busy = busy_count_.load(std::memory_order_acquire)) {
+    WaitWhile(busy_count_, busy);
+  }
+}
+
+void ThreadTeam::Work(int index) {
+  const PinnedTo pinned(cores_[static_cast<size_t>(index)]);
+  uint32_t seen = 0;
+  while (true) {
+    WaitWhile(generation_, seen);
+    ++seen;
+    if (stopping_) return;
+    (*task_)(index);
+    if (busy_count_.fetch_sub(1, std::memory_order_release) == 1) busy_count_.notify_one();
+  }
+}
+
+Part PartOf(int64_t count, int index, int size, int64_t block) {
+  const int64_t blocks = CeilDivide(count, block);
+  const auto boundary = [&](int place) {
+    // Not blocks * place / size: that could overflow.
+    const int64_t whole = blocks / size * place + blocks % size * place / size;
+    return std::min(whole * block, count);
+  };
+  return {.begin = boundary(index), .end = boundary(index + 1)};
+}
+
+}  // namespace sextant
