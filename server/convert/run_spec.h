@@ -8,9 +8,9 @@
 
 namespace sextant {
 
-// The run that `request` describes; its texts point into `request`. Appends to
-// `violations` what only the wire can get wrong: enum numbers out of range, and optional
-// sizes that are present but zero.
+// The run that `request` describes, without this host's devices (NamedDevicesFrom()); its texts
+// point into `request`. Appends to `violations` what only the wire can get wrong: enum numbers
+// out of range, optional sizes that are present but zero, calibrations that make no sense.
 RunSpec RunSpecFrom(const v1::PlanRunRequest& request, FieldViolations& violations);
 
 }  // namespace sextant
