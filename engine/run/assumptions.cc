@@ -78,24 +78,27 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Sentences
   }
 }
 
-// "The peak is the datasheet's, dense; nothing was measured."
-std::string AboutPeak(const RunSpec& run, const ResolvedRun& resolved) {
-  if (!resolved.peak.has_value()) {
-    return absl::StrCat("No peak of ", resolved.device_name,
-                        " is known, hence no lower bound, no textbook estimate and no MFU: give "
-                        "cluster.peak_flops_per_second to have them.");
-  }
-  std::string out = run.cluster.peak_flops_per_second.has_value()
-                        ? "The peak is the request's"
-                        : "The peak is the datasheet's, dense";
-  if (!resolved.measured.has_value()) return out + "; nothing was measured.";
-  if (resolved.measured->matmul->rate <= *resolved.peak) return out + ".";
-  return out + "; the devices were measured above it, so one of the two figures is wrong.";
+// How the peak stands to what was measured; ends the sentence.
+absl::string_view BesideMeasurement(const ResolvedRun& resolved) {
+  if (!resolved.measured.has_value()) return "; nothing was measured.";
+  if (resolved.measured->matmul->rate <= *resolved.peak) return ".";
+  return "; the devices were measured above it, so one of the two figures is wrong.";
 }
 
 void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Sentences& out) {
-  out.push_back(absl::StrCat(AboutPeak(run, resolved), " All arithmetic runs in ",
-                             DataTypeName(resolved.precision.compute_data_type), "."));
+  if (!resolved.peak.has_value()) {
+    out.push_back(absl::StrCat("No peak of ", resolved.device_name,
+                               " is known, hence no lower bound, no textbook estimate and no MFU: "
+                               "give cluster.peak_flops_per_second to have them."));
+  }
+  const absl::string_view type = DataTypeName(resolved.precision.compute_data_type);
+  out.push_back(resolved.peak.has_value()
+                    ? absl::StrCat(run.cluster.peak_flops_per_second.has_value()
+                                       ? "The peak is the request's"
+                                       : "The peak is the datasheet's, dense",
+                                   BesideMeasurement(resolved), " All arithmetic runs in ", type,
+                                   ".")
+                    : absl::StrCat("All arithmetic runs in ", type, "."));
   if (resolved.measured.has_value()) AboutMeasurement(run, resolved, out);
   if (resolved.accelerator != nullptr && !resolved.accelerator->notes.empty()) {
     out.push_back(absl::StrCat("The catalogue notes on ", resolved.accelerator->name, ": ",

@@ -1,14 +1,19 @@
 #include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/run/plan.h"
 #include "server/convert/calibration.h"
+#include "server/convert/run_spec.h"
 #include "tests/server/sample_calibration.h"
 
 namespace sextant {
@@ -243,6 +248,37 @@ TEST(CheckCalibration, LooksNoFurtherThanIsOfUse) {
   for (int i = 0; i < 100; ++i) c.add_matmuls();
   ASSERT_THAT(FaultsOf(c), SizeIs(1));
   EXPECT_EQ(FaultsOf(c)[0].field, "c.matmuls");
+}
+
+// Broken copies of a good calibration: what is let through plans to finite numbers.
+TEST(CheckCalibration, LetsNothingThroughThatBreaksAPlan) {
+  const google::protobuf::LogSilencer quiet;
+  std::mt19937 random(11);
+  const std::string bytes = SampleCalibration().SerializeAsString();
+  int let_through = 0;
+  int refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string mutated = bytes;
+    for (int flips = 0; flips < 2; ++flips) {
+      mutated[random() % mutated.size()] = static_cast<char>(random());
+    }
+    v1::PlanRunRequest request;
+    request.mutable_model()->set_parameter_count(1'000'000'000);
+    request.mutable_training()->set_token_count(20'000'000'000);
+    request.mutable_cluster()->set_device_count(1);
+    request.mutable_options()->set_include_derivation(true);
+    if (!request.mutable_cluster()->add_calibrations()->ParsePartialFromString(mutated)) continue;
+    FieldViolations violations;
+    const RunSpec run = RunSpecFrom(request, violations);
+    const auto plan = PlanRun(run, std::move(violations));
+    (plan.ok() ? let_through : refused)++;
+    if (!plan.ok()) continue;
+    for (const DerivationStep& step : plan->derivation) {
+      EXPECT_TRUE(std::isfinite(step.value)) << step.symbol;
+    }
+  }
+  EXPECT_GT(let_through, 100);
+  EXPECT_GT(refused, 100);
 }
 
 TEST(CalibrationFingerprint, ForgetsWhatTheServerFills) {
