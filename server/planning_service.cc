@@ -7,6 +7,7 @@
 #include "engine/base/version.h"
 #include "engine/hardware/rates.h"
 #include "engine/run/plan.h"
+#include "server/convert/named_devices.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
 
@@ -22,13 +23,22 @@ void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
 
 }  // namespace
 
-PlanningService::PlanningService(Metrics& metrics, CallLogLevel log_level)
-    : metrics_(metrics), plan_run_("sextant.v1.PlanningService/PlanRun", metrics, log_level) {}
+PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
+    : metrics_(metrics),
+      options_(std::move(options)),
+      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.log_level) {}
 
 absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
                                      v1::PlanRunResponse* response) {
   FieldViolations violations;
-  const RunSpec run = RunSpecFrom(request, violations);
+  RunSpec run = RunSpecFrom(request, violations);
+  // Held to the end: the run's texts point into it.
+  std::shared_ptr<const CalibrationSnapshot> snapshot;
+  if (request.cluster().device_uuids_size() > 0) {
+    snapshot = options_.calibrations();
+    run.cluster.devices =
+        NamedDevicesFrom(request.cluster(), *snapshot, options_.now(), violations);
+  }
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations)));
   response->set_engine_version(std::string(EngineVersion()));
   response->set_rates_fingerprint(RatesFingerprint(plan.rates));

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 
 namespace sextant {
@@ -82,7 +83,9 @@ Server::Server(const ServerOptions& options)
     : options_(options),
       registry_(std::make_shared<prometheus::Registry>()),
       metrics_(*registry_),
-      planning_(metrics_, options.log_calls),
+      planning_(metrics_, {.log_level = options.log_calls,
+                           .calibrations = std::make_shared<const CalibrationSnapshot>,
+                           .now = absl::Now}),
       hardware_(metrics_, options.log_calls) {}
 
 Server::~Server() {

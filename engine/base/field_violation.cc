@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -39,7 +40,9 @@ void FieldViolations::AddAll(const absl::Status& status) {
 bool FieldViolations::Mentions(absl::string_view field) const {
   for (const FieldViolation& v : violations_) {
     absl::string_view rest = v.field;
-    if (absl::ConsumePrefix(&rest, field) && (rest.empty() || rest.front() == '.')) return true;
+    if (absl::ConsumePrefix(&rest, field) &&
+        (rest.empty() || absl::StrContains(".[", rest.front())))
+      return true;
   }
   return false;
 }

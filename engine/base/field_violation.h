@@ -25,7 +25,7 @@ struct FieldViolation {
 class FieldViolations {
  public:
   bool empty() const { return violations_.empty(); }
-  // Whether `field`, or a field below it, is at fault already.
+  // Whether `field`, or a field or an element below it, is at fault already.
   bool Mentions(absl::string_view field) const;
   const std::vector<FieldViolation>& all() const { return violations_; }
 

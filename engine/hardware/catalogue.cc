@@ -90,9 +90,14 @@ const std::vector<Accelerator>& Accelerators() {
   return *all;
 }
 
-absl::StatusOr<const Accelerator*> FindAccelerator(absl::string_view name) {
+const Accelerator* AcceleratorNamed(absl::string_view name) {
   const Index& index = IndexByComparableName();
-  if (const auto it = index.find(ComparableName(name)); it != index.end()) return it->second;
+  const auto it = index.find(ComparableName(name));
+  return it == index.end() ? nullptr : it->second;
+}
+
+absl::StatusOr<const Accelerator*> FindAccelerator(absl::string_view name) {
+  if (const Accelerator* found = AcceleratorNamed(name); found != nullptr) return found;
   return WithReason(absl::NotFoundError(UnknownNameMessage(
                         "accelerator", name, Names(), "sextant accelerators (ListAccelerators)")),
                     "GPU_UNKNOWN");

@@ -13,8 +13,11 @@ namespace sextant {
 // By vendor, then from older to newer. Built at the first call.
 const std::vector<Accelerator>& Accelerators();
 
-// The accelerator whose name or product name has the ComparableName() of `name`. A family's
-// name alone ("h100") names several, hence none.
+// The accelerator whose name or product name has the ComparableName() of `name`; null: none. A
+// family's name alone ("h100") names several, hence none.
+const Accelerator* AcceleratorNamed(absl::string_view name);
+
+// AcceleratorNamed(), for a name that someone wrote.
 //
 // Errors: kNotFound with reason GPU_UNKNOWN; the message lists near names.
 absl::StatusOr<const Accelerator*> FindAccelerator(absl::string_view name);

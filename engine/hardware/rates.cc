@@ -3,6 +3,35 @@
 #include "engine/base/fingerprint.h"
 
 namespace sextant {
+namespace {
+
+void AddMeasurement(const Measurement& measured, Fingerprint& fingerprint) {
+  fingerprint.Add("measured");
+  if (measured.relative_spread.has_value()) {
+    fingerprint.Add("spread");
+    fingerprint.Add(*measured.relative_spread);
+  }
+  if (measured.stable.has_value()) fingerprint.Add(*measured.stable ? "stable" : "unstable");
+  fingerprint.Add(static_cast<double>(measured.unix_seconds));  // below 2^53: exact
+  fingerprint.Add(measured.device_uuid);
+  fingerprint.Add(measured.calibration_fingerprint);
+}
+
+}  // namespace
+
+absl::string_view RateSourceName(RateSource source) {
+  switch (source) {
+    case RateSource::kMeasuredSupplied:
+      return "measured_supplied";
+    case RateSource::kMeasuredDevice:
+      return "measured_device";
+    case RateSource::kDatasheet:
+      return "datasheet";
+    case RateSource::kRequest:
+      return "request";
+  }
+  return "unknown";
+}
 
 std::string RatesFingerprint(absl::Span<const Rate> rates) {
   Fingerprint fingerprint;
@@ -11,9 +40,10 @@ std::string RatesFingerprint(absl::Span<const Rate> rates) {
     fingerprint.Add(DataTypeName(rate.data_type));
     fingerprint.Add(rate.value);
     fingerprint.Add(rate.unit);
-    fingerprint.Add(rate.source == RateSource::kDatasheet ? "datasheet" : "request");
+    fingerprint.Add(RateSourceName(rate.source));
     fingerprint.Add(rate.citation);
     fingerprint.Add(rate.device);
+    if (rate.measured.has_value()) AddMeasurement(*rate.measured, fingerprint);
   }
   return fingerprint.ToString();
 }

@@ -39,14 +39,13 @@ constexpr ReportedName kReportedNames[] = {
 }  // namespace
 
 const Accelerator* AcceleratorReportedAs(absl::string_view reported) {
-  if (const auto found = FindAccelerator(reported); found.ok()) return *found;
+  if (const Accelerator* found = AcceleratorNamed(reported); found != nullptr) return found;
   absl::ConsumePrefix(&reported, "NVIDIA ");
   const std::string comparable = ComparableName(reported);
   for (const ReportedName& row : kReportedNames) {
-    if (ComparableName(row.reported) == comparable)
-      return FindAccelerator(row.name).value_or(nullptr);
+    if (ComparableName(row.reported) == comparable) return AcceleratorNamed(row.name);
   }
-  return FindAccelerator(reported).value_or(nullptr);
+  return AcceleratorNamed(reported);
 }
 
 }  // namespace sextant

@@ -26,6 +26,8 @@ bool NeedsShapes(OptimizerKind kind) {
   return kind == OptimizerKind::kAdafactor || kind == OptimizerKind::kMuon;
 }
 
+bool CanCompute(DataType type) { return type != DataType::kUnspecified && type != DataType::kInt8; }
+
 PrecisionPolicy WithDefaults(PrecisionPolicy policy) {
   constexpr DataType kNone = DataType::kUnspecified;
   if (policy.compute_data_type == kNone) policy.compute_data_type = DataType::kBf16;
@@ -43,7 +45,7 @@ PrecisionPolicy WithDefaults(PrecisionPolicy policy) {
 void CheckPolicy(const PrecisionPolicy& policy, const OptimizerSpec& optimizer,
                  absl::string_view path, FieldViolations& violations) {
   const std::string precision = FieldPath(path, "precision");
-  if (policy.compute_data_type == DataType::kInt8) {
+  if (policy.compute_data_type != DataType::kUnspecified && !CanCompute(policy.compute_data_type)) {
     violations.Add(FieldPath(precision, "compute_data_type"),
                    "int8 multiplies integers, which no training here is modelled in: write a "
                    "floating-point type");

@@ -43,6 +43,9 @@ struct OptimizerSpec {
   absl::optional<int64_t> quantization_block_size = {};  // kAdam8bit alone
 };
 
+// Whether a run can compute in `type`: any floating-point type.
+bool CanCompute(DataType type);
+
 // Whether the optimizer's state depends on the shapes of the model's tensors, not on their
 // number alone.
 bool NeedsShapes(OptimizerKind kind);

@@ -27,8 +27,10 @@ void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Sentences& out
                     ? "Activations are those of the request."
                     : "Activations are not counted: give training.activation_bytes to count them.");
   if (!run.cluster.device_memory_bytes.has_value()) {
-    out.push_back(absl::StrCat("A device has ", resolved.device_memory.value(),
-                               " bytes: the datasheet's gigabytes taken as 1e9 bytes each."));
+    out.push_back(absl::StrCat("A device has ", resolved.device_memory.value(), " bytes: ",
+                               resolved.measured.has_value()
+                                   ? "all that its host reports, used by others or not."
+                                   : "the datasheet's gigabytes taken as 1e9 bytes each."));
   }
   if (!run.cluster.reserved_memory_bytes.has_value()) {
     out.push_back(
@@ -40,13 +42,65 @@ void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Sentences& out
   }
 }
 
+// What the measured rate stands for, and how far it can be trusted.
+void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Sentences& out) {
+  const MeasuredGang& gang = *resolved.measured;
+  const MeasuredMatmul& matmul = *gang.matmul;
+  out.push_back(absl::StrCat("The measured bound takes the whole run to be as fast as a matrix ",
+                             "multiplication of ", matmul.m, "x", matmul.n, "x", matmul.k,
+                             matmul.sustained
+                                 ? ", kept up for a second or more."
+                                 : " in short bursts: a device that gets warm may be slower."));
+  if (run.cluster.device_count > gang.named_count) {
+    out.push_back(absl::StrCat("Of ", run.cluster.device_count, " devices ", gang.named_count,
+                               gang.named_count == 1 ? " was" : " were",
+                               " measured; the others are taken to be no slower."));
+  }
+  if (!matmul.stable) {
+    out.push_back(absl::StrCat("The measured rate is not stable: its samples have a relative ",
+                               "spread of ", matmul.relative_spread,
+                               "; measure again while the device does nothing else."));
+  }
+  if (gang.slowest->coverage_ratio < 1) {
+    out.push_back(absl::StrCat("The calibration of ", gang.slowest->uuid, " is partial, ",
+                               gang.slowest->coverage_ratio,
+                               " of the planned points: a shape left out may be faster."));
+  }
+  if (gang.slowest->processor) {
+    out.push_back(absl::StrCat("The device is a processor, ", gang.slowest->product_name,
+                               ", all of it taken to work on the run alone."));
+  }
+  if (run.rate_requirement.maximum_age_seconds.has_value() &&
+      gang.source == RateSource::kMeasuredSupplied) {
+    out.push_back(
+        "The age of a supplied calibration is not limited by "
+        "rate_requirement.maximum_age, which is about the server's own devices.");
+  }
+}
+
+// How the peak stands to what was measured; ends the sentence.
+absl::string_view BesideMeasurement(const ResolvedRun& resolved) {
+  if (!resolved.measured.has_value()) return "; nothing was measured.";
+  if (resolved.measured->matmul->rate <= *resolved.peak) return ".";
+  return "; the devices were measured above it, so one of the two figures is wrong.";
+}
+
 void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Sentences& out) {
-  out.push_back(absl::StrCat(run.cluster.peak_flops_per_second.has_value()
-                                 ? "The peak is the request's"
-                                 : "The peak is the datasheet's, dense",
-                             "; nothing was measured. All arithmetic runs in ",
-                             DataTypeName(resolved.precision.compute_data_type), "."));
-  if (!resolved.accelerator->notes.empty()) {
+  if (!resolved.peak.has_value()) {
+    out.push_back(absl::StrCat("No peak of ", resolved.device_name,
+                               " is known, hence no lower bound, no textbook estimate and no MFU: "
+                               "give cluster.peak_flops_per_second to have them."));
+  }
+  const absl::string_view type = DataTypeName(resolved.precision.compute_data_type);
+  out.push_back(resolved.peak.has_value()
+                    ? absl::StrCat(run.cluster.peak_flops_per_second.has_value()
+                                       ? "The peak is the request's"
+                                       : "The peak is the datasheet's, dense",
+                                   BesideMeasurement(resolved), " All arithmetic runs in ", type,
+                                   ".")
+                    : absl::StrCat("All arithmetic runs in ", type, "."));
+  if (resolved.measured.has_value()) AboutMeasurement(run, resolved, out);
+  if (resolved.accelerator != nullptr && !resolved.accelerator->notes.empty()) {
     out.push_back(absl::StrCat("The catalogue notes on ", resolved.accelerator->name, ": ",
                                resolved.accelerator->notes, "."));
   }

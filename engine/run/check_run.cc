@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/model/parameter_count.h"
+#include "engine/run/check_cluster.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
@@ -7,15 +8,13 @@ namespace {
 
 // Upper ends far beyond any run, low enough that every product of doubles in a plan is finite
 // and every byte count of an answer an int64 (n x usable memory is not one: see fit.h). They are
-// those of the proto's comments.
+// those of the proto's comments; the cluster's are in check_cluster.cc.
 constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
-constexpr int64_t kMaxDevices = 1'000'000;
-constexpr int64_t kMaxDeviceMemoryBytes = 10'000'000'000'000;
 constexpr int64_t kMaxActivationBytes = 1'000'000'000'000'000'000;
-constexpr double kMaxPeak = 1e20;
 constexpr double kMaxPriceOrPower = 1e6;
 constexpr double kMaxPowerUsageEffectiveness = 10;
 constexpr double kMinMfu = 1e-6;
+constexpr double kMaxAgeSeconds = 315'576'000'000;  // google.protobuf.Duration's own
 
 void CheckReal(FieldViolations& violations, absl::string_view path, absl::string_view name,
                absl::optional<double> value, FieldViolations::RealRange range) {
@@ -55,20 +54,6 @@ void CheckModel(const RunSpec& run, FieldViolations& violations) {
   }
 }
 
-void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
-  if (cluster.accelerator.empty()) {
-    violations.Add("cluster.accelerator",
-                   "is required: write a name of HardwareService.ListAccelerators, e.g. h100-sxm");
-  }
-  violations.Require("cluster", "device_count", cluster.device_count, 1, kMaxDevices);
-  CheckReal(violations, "cluster", "peak_flops_per_second", cluster.peak_flops_per_second,
-            {.low = 1, .high = kMaxPeak});
-  CheckWhole(violations, "cluster", "device_memory_bytes", cluster.device_memory_bytes, 1,
-             kMaxDeviceMemoryBytes);
-  CheckWhole(violations, "cluster", "reserved_memory_bytes", cluster.reserved_memory_bytes, 0,
-             kMaxDeviceMemoryBytes);
-}
-
 void CheckEconomics(const EconomicsSpec& e, FieldViolations& violations) {
   constexpr char kPath[] = "economics";
   CheckReal(violations, kPath, "device_hour_price_usd", e.device_hour_price_usd,
@@ -79,6 +64,17 @@ void CheckEconomics(const EconomicsSpec& e, FieldViolations& violations) {
             {.low = 0, .high = kMaxPriceOrPower});
   CheckReal(violations, kPath, "power_usage_effectiveness", e.power_usage_effectiveness,
             {.low = 1, .high = kMaxPowerUsageEffectiveness});
+}
+
+void CheckRequirement(const RateRequirement& requirement, FieldViolations& violations) {
+  if (requirement.minimum_source == RateSource::kRequest) {
+    violations.Add(
+        "rate_requirement.minimum_source",
+        "can't be RATE_SOURCE_REQUEST, which is no measurement: write MEASURED_SUPPLIED, "
+        "MEASURED_DEVICE or DATASHEET, or leave it out for any");
+  }
+  CheckReal(violations, "rate_requirement", "maximum_age", requirement.maximum_age_seconds,
+            {.low = 0, .high = kMaxAgeSeconds, .above_low = true});
 }
 
 }  // namespace
@@ -93,6 +89,7 @@ void CheckRun(const RunSpec& run, FieldViolations& violations) {
   CheckEconomics(run.economics, violations);
   CheckReal(violations, "options", "assumed_mfu", run.options.assumed_mfu,
             {.low = kMinMfu, .high = 1});
+  CheckRequirement(run.rate_requirement, violations);
 }
 
 }  // namespace sextant

@@ -31,8 +31,9 @@ class Derivation {
     State();
     FitOfRun();
     Rates();
-    Cost("lower_bound", plan_.lower_bound);
-    Cost("textbook_estimate", plan_.textbook_estimate);
+    if (plan_.lower_bound.has_value()) AtPeak("lower_bound", *plan_.lower_bound);
+    if (plan_.textbook_estimate.has_value()) AtPeak("textbook_estimate", *plan_.textbook_estimate);
+    if (plan_.measured_bound.has_value()) AtMeasuredRate("measured_bound", *plan_.measured_bound);
     return std::move(steps_);
   }
 
@@ -47,6 +48,9 @@ class Derivation {
   void Term(const StateTerm& term);
   void FitOfRun();
   void Rates();
+  void Measured(const Rate& rate);
+  void AtPeak(absl::string_view prefix, const RunCost& cost);
+  void AtMeasuredRate(absl::string_view prefix, const RunCost& cost);
   void Cost(absl::string_view prefix, const RunCost& cost);
   void Energy(absl::string_view prefix, const RunCost& cost);
   double RateValue(absl::string_view quantity) const;
@@ -192,9 +196,48 @@ void Derivation::Rates() {
   for (const Rate& rate : plan_.rates) {
     Add({absl::StrCat("rates.", rate.quantity, ".value"), "given", Number(rate.value), rate.value,
          rate.unit, rate.citation});
+    if (rate.measured.has_value()) Measured(rate);
   }
 }
 
+void Derivation::Measured(const Rate& rate) {
+  const std::string prefix = absl::StrCat("rates.", rate.quantity);
+  if (rate.measured->relative_spread.has_value()) {
+    const double spread = *rate.measured->relative_spread;
+    Add({prefix + ".relative_spread", "given", Number(spread), spread, "ratio", rate.citation});
+  }
+  Add({prefix + ".measured_time.seconds", "given", Number(rate.measured->unix_seconds),
+       static_cast<double>(rate.measured->unix_seconds), "s since 1970-01-01T00:00:00Z",
+       absl::StrCat("calibration ", rate.measured->calibration_fingerprint)});
+}
+
+void Derivation::AtPeak(absl::string_view prefix, const RunCost& cost) {
+  Add({absl::StrCat(prefix, ".mfu"), "given", Number(*cost.mfu), *cost.mfu, "ratio",
+       cost.mfu_basis});
+  Add({absl::StrCat(prefix, ".duration_seconds"),
+       "flops / (device_count x peak_flops_per_second x mfu)",
+       absl::StrCat(Number(plan_.flops_used().value()), " / (", run_.cluster.device_count, " * ",
+                    Number(RateValue("peak_flops_per_second")), " * ", Number(*cost.mfu), ")"),
+       cost.duration.value(), "s", "Chowdhery et al. 2022 (arXiv 2204.02311) appendix B"});
+  Cost(prefix, cost);
+}
+
+void Derivation::AtMeasuredRate(absl::string_view prefix, const RunCost& cost) {
+  const std::string rate = Number(RateValue("matmul_flops_per_second"));
+  if (cost.mfu.has_value()) {
+    Add({absl::StrCat(prefix, ".mfu"), "matmul_flops_per_second / peak_flops_per_second",
+         absl::StrCat(rate, " / ", Number(RateValue("peak_flops_per_second"))), *cost.mfu, "ratio",
+         cost.mfu_basis});
+  }
+  Add({absl::StrCat(prefix, ".duration_seconds"),
+       "flops / (device_count x matmul_flops_per_second)",
+       absl::StrCat(Number(plan_.flops_used().value()), " / (", run_.cluster.device_count, " * ",
+                    rate, ")"),
+       cost.duration.value(), "s", "docs/run.md"});
+  Cost(prefix, cost);
+}
+
+// What follows from the duration.
 void Derivation::Cost(absl::string_view prefix, const RunCost& cost) {
   const std::string n = Number(run_.cluster.device_count);
   const std::string seconds = Number(cost.duration.value());
@@ -203,15 +246,12 @@ void Derivation::Cost(absl::string_view prefix, const RunCost& cost) {
     Add({absl::StrCat(prefix, ".", symbol), formula, std::move(numbers), value, unit,
          std::string(source)});
   };
-  double flops = 0;
-  for (const FlopsCount& count : plan_.flops) {
-    if (count.convention == plan_.flops_convention) flops = count.run.value();
+  if (cost.measured_fraction.has_value()) {
+    add("measured_fraction", "flops / (device_count x matmul_flops_per_second x duration_seconds)",
+        absl::StrCat(Number(plan_.flops_used().value()), " / (", n, " * ",
+                     Number(RateValue("matmul_flops_per_second")), " * ", seconds, ")"),
+        *cost.measured_fraction, "ratio", "by definition");
   }
-  add("mfu", "given", Number(cost.mfu), cost.mfu, "ratio", cost.mfu_basis);
-  add("duration_seconds", "flops / (device_count x peak_flops_per_second x mfu)",
-      absl::StrCat(Number(flops), " / (", n, " * ", Number(RateValue("peak_flops_per_second")),
-                   " * ", Number(cost.mfu), ")"),
-      cost.duration.value(), "s", "Chowdhery et al. 2022 (arXiv 2204.02311) appendix B");
   add("duration_days", "duration_seconds / 86400", absl::StrCat(seconds, " / 86400"),
       cost.duration_days(), "day", "by definition");
   add("device_hours", "device_count x duration_seconds / 3600",

@@ -21,13 +21,6 @@ void CountFlops(const RunSpec& run, Plan& plan) {
   plan.flops_convention = run.options.flops_convention;
 }
 
-Flops FlopsUsed(const Plan& plan) {
-  for (const FlopsCount& count : plan.flops) {
-    if (count.convention == plan.flops_convention) return count.run;
-  }
-  return plan.flops.front().run;  // CheckRun() lets no other convention through
-}
-
 absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   SEXTANT_ASSIGN_OR_RETURN(plan.state, ModelStateOf(plan.parameters.total, plan.tensors,
                                                     resolved.precision, run.training.optimizer));
@@ -43,32 +36,56 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
   return absl::OkStatus();
 }
 
-void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
-  RunCostInput input = {
-      .flops = FlopsUsed(plan),
+// All that the costs at different rates have in common.
+RunCostInput CostInput(const RunSpec& run, const ResolvedRun& resolved, const Plan& plan) {
+  RunCostInput out = {
+      .flops = plan.flops_used(),
+      .rate = {},
+      .mfu_basis = {},
       .peak = resolved.peak,
       .device_count = run.cluster.device_count,
       .token_count = run.training.token_count,
-      .mfu = 1,
-      .mfu_basis = "full peak",
       .device_hour_price_usd = run.economics.device_hour_price_usd,
       .device_power = resolved.device_power,
       .host_power_per_device = Watts(run.economics.host_power_watts_per_device.value_or(0)),
       .power_usage_effectiveness = run.economics.power_usage_effectiveness.value_or(1),
   };
-  plan.lower_bound = RunCostOf(input);
-  input.mfu = run.options.assumed_mfu.value_or(kAssumedMfu);
-  input.mfu_basis = MfuBasis(run, resolved.precision.compute_data_type);
-  plan.textbook_estimate = RunCostOf(input);
+  if (resolved.measured.has_value()) out.measured = resolved.measured->matmul->rate;
+  return out;
+}
+
+void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
+  RunCostInput input = CostInput(run, resolved, plan);
+  if (resolved.peak.has_value()) {
+    input.rate = *resolved.peak;
+    input.mfu_basis = "full peak";
+    plan.lower_bound = RunCostOf(input);
+    input.utilisation = run.options.assumed_mfu.value_or(kAssumedMfu);
+    input.mfu_basis = MfuBasis(run, resolved.precision.compute_data_type);
+    plan.textbook_estimate = RunCostOf(input);
+  }
+  if (input.measured.has_value()) {
+    input.rate = *input.measured;
+    input.utilisation = 1;
+    input.mfu_basis = "the measured rate of matrix multiplication";
+    plan.measured_bound = RunCostOf(input);
+  }
 }
 
 }  // namespace
+
+Flops Plan::flops_used() const {
+  for (const FlopsCount& count : flops) {
+    if (count.convention == flops_convention) return count.run;
+  }
+  return flops.front().run;  // CheckRun() lets no other convention through
+}
 
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found)));
   Plan plan;
   plan.model_name = resolved.model_name;
-  plan.accelerator = resolved.accelerator->name;
+  plan.accelerator = resolved.device_name;
   plan.device_count = run.cluster.device_count;
   plan.token_count = run.training.token_count;
   plan.parameters = resolved.parameters;

@@ -25,10 +25,11 @@ struct FlopsCount {
   Flops run;
 };
 
+// Texts that are views point into the RunSpec, or are there for ever.
 struct Plan {
   // The preset's, the config.json's model_type, "transformer" or "parameters".
   absl::string_view model_name;
-  absl::string_view accelerator;  // as the catalogue names it
+  absl::string_view accelerator;  // as the catalogue names it, or else as it names itself
   int64_t device_count = 0;
   int64_t token_count = 0;
   ParameterCount parameters;
@@ -39,13 +40,15 @@ struct Plan {
   absl::optional<Bytes> activations = {};
   Bytes usable_per_device;
   Fit fit;
-  RunCost lower_bound;
-  RunCost textbook_estimate;
+  absl::optional<RunCost> lower_bound = {};  // these two absent where no peak is known
+  absl::optional<RunCost> textbook_estimate = {};
+  absl::optional<RunCost> measured_bound = {};  // absent where nothing was measured
   std::vector<Rate> rates;
   std::vector<std::string> assumptions;
   std::vector<DerivationStep> derivation;  // empty unless asked for
 
   bool has_shapes() const { return !tensors.empty(); }
+  Flops flops_used() const;  // of the run, by flops_convention
 };
 
 // Plans `run`. Pure: the same run gives the same plan. `found` are violations that the
@@ -56,6 +59,8 @@ struct Plan {
 //   kInvalidArgument FIELD_INVALID   every field at fault, unknown names among others
 //   kNotFound MODEL_UNKNOWN          only the preset's name is at fault
 //   kNotFound GPU_UNKNOWN            only the accelerator's name is at fault
+//   kNotFound DEVICE_UNKNOWN         only the name of one device of this host is at fault
+//   kFailedPrecondition RATES_NOT_MEASURED   a rate that the run needs, or demands, is missing
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found = {});
 
 }  // namespace sextant

@@ -1,37 +1,46 @@
 #include "engine/run/resolve.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/model/presets.h"
+#include "engine/run/rate_requirement.h"
+#include "engine/run/resolve_rates.h"
 
 namespace sextant {
 namespace {
 
-// What the names of a run stand for; null, and why, where one is not known.
+// A name of the run that nothing is known by.
+struct UnknownName {
+  std::string field;
+  absl::Status status;
+};
+
+// What the names of a run stand for; null where one is not known, or not given.
 struct Named {
   const ModelPreset* preset = nullptr;
   const Accelerator* accelerator = nullptr;
-  absl::Status preset_status;
-  absl::Status accelerator_status;
+  std::vector<UnknownName> unknown;
 };
 
 Named FindNames(const RunSpec& run) {
   Named out;
   if (!run.model.preset.empty()) {
     const auto preset = FindModelPreset(run.model.preset);
-    out.preset_status = preset.status();
+    if (!preset.ok()) out.unknown.push_back({"model.preset", preset.status()});
     out.preset = preset.value_or(nullptr);
   }
   if (!run.cluster.accelerator.empty()) {
     const auto accelerator = FindAccelerator(run.cluster.accelerator);
-    out.accelerator_status = accelerator.status();
+    if (!accelerator.ok()) out.unknown.push_back({"cluster.accelerator", accelerator.status()});
     out.accelerator = accelerator.value_or(nullptr);
+  }
+  for (size_t i = 0; i < run.cluster.devices.size(); ++i) {
+    const absl::Status& found = run.cluster.devices[i].found;
+    if (found.ok()) continue;
+    out.unknown.push_back({absl::StrCat("cluster.device_uuids[", i, "]"), found});
   }
   return out;
 }
@@ -39,14 +48,8 @@ Named FindNames(const RunSpec& run) {
 // An unknown name is kNotFound where it is the only fault of the run; beside other faults it
 // is one more violation, so that all can be mended in one go.
 absl::Status StatusOfAll(const Named& named, FieldViolations& violations) {
-  if (violations.empty() && (named.preset_status.ok() || named.accelerator_status.ok())) {
-    SEXTANT_RETURN_IF_ERROR(named.preset_status);
-    return named.accelerator_status;
-  }
-  if (!named.preset_status.ok()) violations.Add("model.preset", named.preset_status.message());
-  if (!named.accelerator_status.ok()) {
-    violations.Add("cluster.accelerator", named.accelerator_status.message());
-  }
+  if (violations.empty() && named.unknown.size() == 1) return named.unknown.front().status;
+  for (const UnknownName& name : named.unknown) violations.Add(name.field, name.status.message());
   return violations.ToStatus();
 }
 
@@ -79,98 +82,40 @@ void ResolveModel(const ModelSpec& model, const ModelPreset* preset, ResolvedRun
   out.parameters = count.value_or(ParameterCount());
 }
 
-// The data types to compute in for which `a` has a peak, for an error to offer.
-std::string TypesWithPeak(const Accelerator& a) {
-  std::vector<absl::string_view> names;
-  for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kTf32, DataType::kFp16,
-                              DataType::kBf16, DataType::kFp8, DataType::kFp6, DataType::kFp4}) {
-    if (PeakFlopsPerSecond(a, type)) names.push_back(DataTypeName(type));
+// Finds the devices and their figures. Leaves `out` without them where the request's
+// calibrations are at fault, or nothing of the devices is known.
+void ResolveDevices(const RunSpec& run, const Accelerator* accelerator, ResolvedRun& out,
+                    FieldViolations& violations) {
+  if (violations.Mentions("cluster.calibrations")) return;
+  out.accelerator = accelerator;
+  out.measured = MeasuredGangOf(run.cluster, out.precision.compute_data_type);
+  if (out.measured.has_value()) {
+    if (out.measured->smallest == nullptr) return;
+    out.accelerator = out.measured->smallest->accelerator;
+    out.device_name = out.measured->smallest->product_name;
   }
-  return names.empty() ? "none" : absl::StrJoin(names, ", ");
-}
-
-constexpr char kGivenInRequest[] = "given in the request";
-
-// A figure: the request's where it gives one, else the datasheet's.
-Rate RateOf(Rate rate, absl::optional<double> given, const Accelerator& a, const Figure& figure) {
-  rate.device = a.name;
-  rate.value = given.value_or(figure.value);
-  rate.source = given.has_value() ? RateSource::kRequest : RateSource::kDatasheet;
-  rate.citation = given.has_value() ? std::string(kGivenInRequest) : SourceOf(a, figure);
-  return rate;
-}
-
-void ResolvePeak(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
-  const Accelerator& a = *out.accelerator;
-  const DataType type = out.precision.compute_data_type;
-  const Figure figure = PeakFlopsPerSecond(a, type);
-  if (!run.cluster.peak_flops_per_second.has_value() && !figure) {
-    violations.Add("cluster.peak_flops_per_second",
-                   absl::StrCat("is required: the catalogue has no dense ", DataTypeName(type),
-                                " peak of ", a.name, " (it has: ", TypesWithPeak(a),
-                                "); give it, or another training.precision.compute_data_type"));
-  }
-  out.rates.push_back(RateOf({.quantity = "peak_flops_per_second",
-                              .data_type = type,
-                              .unit = "FLOP/s",
-                              .citation = "",
-                              .device = ""},
-                             run.cluster.peak_flops_per_second, a, figure));
-  out.peak = FlopsPerSecond(out.rates.back().value);
-}
-
-void ResolveMemory(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
-  // Out of their ranges these two would overflow below.
-  if (violations.Mentions("cluster.device_memory_bytes") ||
-      violations.Mentions("cluster.reserved_memory_bytes")) {
-    return;
-  }
-  const Accelerator& a = *out.accelerator;
-  absl::optional<double> given;
-  if (run.cluster.device_memory_bytes.has_value()) {
-    given = static_cast<double>(*run.cluster.device_memory_bytes);  // at most 1e13: exact
-  }
-  out.rates.push_back(
-      RateOf({.quantity = "memory_bytes", .unit = "byte", .citation = "", .device = ""}, given, a,
-             a.memory_bytes));
-  out.device_memory = Bytes(static_cast<int64_t>(out.rates.back().value));
-  const Bytes reserved(run.cluster.reserved_memory_bytes.value_or(0));
-  if (reserved >= out.device_memory) {
-    violations.Add("cluster.reserved_memory_bytes",
-                   absl::StrCat("must be less than the device's memory, ",
-                                out.device_memory.value(), " bytes"));
-  }
-  out.usable_per_device = out.device_memory - reserved;
-}
-
-void ResolvePower(const RunSpec& run, ResolvedRun& out) {
-  const Accelerator& a = *out.accelerator;
-  const absl::optional<double> given = run.economics.device_power_watts;
-  if (!given.has_value() && !a.thermal_design_power_watts) return;
-  out.rates.push_back(
-      RateOf({.quantity = "device_power_watts", .unit = "W", .citation = "", .device = ""}, given,
-             a, a.thermal_design_power_watts));
-  out.device_power = Watts(out.rates.back().value);
+  if (out.accelerator != nullptr) out.device_name = out.accelerator->name;
+  if (!out.device_name.empty()) ResolveRates(run, out, violations);
 }
 
 }  // namespace
+
+RateSource ResolvedRun::matmul_source() const {
+  if (measured.has_value()) return measured->source;
+  return rates.front().source;  // the peak's, which every accelerator of a plan has
+}
 
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violations) {
   CheckRun(run, violations);
   const Named named = FindNames(run);
   ResolvedRun out;
   out.precision = WithDefaults(run.training.precision);
-  out.rates.reserve(3);
-  if (named.preset_status.ok() && !violations.Mentions("model")) {
+  if ((run.model.preset.empty() || named.preset != nullptr) && !violations.Mentions("model")) {
     ResolveModel(run.model, named.preset, out, violations);
   }
-  if (named.accelerator != nullptr) {
-    out.accelerator = named.accelerator;
-    ResolvePeak(run, out, violations);
-    ResolveMemory(run, out, violations);
-    ResolvePower(run, out);
-  }
+  ResolveDevices(run, named.accelerator, out, violations);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(named, violations));
+  SEXTANT_RETURN_IF_ERROR(CheckRates(run, out));
   return out;
 }
 

@@ -12,22 +12,28 @@
 #include "engine/hardware/rates.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/parameter_count.h"
+#include "engine/run/measured_gang.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
 
-// A run whose every field has been checked and every name found.
+// A run whose every field has been checked and every name found. Points into the RunSpec.
 struct ResolvedRun {
   absl::string_view model_name;
   ParameterCount parameters;
-  ParameterTensors tensors;   // empty where the model is a bare count
-  PrecisionPolicy precision;  // with its defaults
-  const Accelerator* accelerator = nullptr;
-  FlopsPerSecond peak;
+  ParameterTensors tensors;                    // empty where the model is a bare count
+  PrecisionPolicy precision;                   // with its defaults
+  absl::string_view device_name;               // the catalogue's name, or else the device's own
+  const Accelerator* accelerator = nullptr;    // its datasheet; null: not in the catalogue
+  absl::optional<MeasuredGang> measured = {};  // absent: an accelerator was named
+  absl::optional<FlopsPerSecond> peak = {};    // absent: measured, and not in the catalogue
   Bytes device_memory;
   Bytes usable_per_device;
   absl::optional<Watts> device_power = {};  // absent where neither request nor datasheet has it
   std::vector<Rate> rates;                  // the figures above, with their sources
+
+  // Of the rate that the times stand on: what was measured, or else the peak.
+  RateSource matmul_source() const;
 };
 
 // Checks `run` as a whole and finds what its names stand for. `found`: see PlanRun().

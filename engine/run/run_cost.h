@@ -12,11 +12,13 @@ namespace sextant {
 
 struct RunCostInput {
   Flops flops;
-  FlopsPerSecond peak;  // of one device
+  FlopsPerSecond rate;     // of one device: its peak, or what was measured of it
+  double utilisation = 1;  // of that rate
+  std::string mfu_basis;
+  absl::optional<FlopsPerSecond> peak = {};      // absent: mfu is not known
+  absl::optional<FlopsPerSecond> measured = {};  // absent: measured_fraction is not known
   int64_t device_count = 1;
   int64_t token_count = 1;
-  double mfu = 1;
-  std::string mfu_basis;
   absl::optional<double> device_hour_price_usd = {};
   absl::optional<Watts> device_power = {};  // absent: energy is not known
   Watts host_power_per_device;
@@ -24,8 +26,9 @@ struct RunCostInput {
 };
 
 struct RunCost {
-  double mfu = 1;
+  absl::optional<double> mfu = {};  // above 1 where what was measured exceeds the peak
   std::string mfu_basis;
+  absl::optional<double> measured_fraction = {};
   Seconds duration;
   double device_hours = 0;
   double tokens_per_second = 0;
@@ -35,10 +38,12 @@ struct RunCost {
   double duration_days() const { return duration.value() / kSecondsPerDay; }
 };
 
-// duration     = flops / (n x peak x mfu)
-// device_hours = n x duration / 3600
-// cost         = device_hours x price
-// energy       = n x (device + host power) x duration x PUE
+// duration          = flops / (n x rate x utilisation)
+// mfu               = utilisation x rate / peak
+// measured_fraction = utilisation x rate / measured
+// device_hours      = n x duration / 3600
+// cost              = device_hours x price
+// energy            = n x (device + host power) x duration x PUE
 //
 // Failures, restarts, stalls and evaluation are left out. Derivation: docs/run.md.
 RunCost RunCostOf(const RunCostInput& input);

@@ -4,10 +4,14 @@
 #define SEXTANT_ENGINE_RUN_RUN_SPEC_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
+#include "engine/hardware/calibration.h"
+#include "engine/hardware/rates.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/hugging_face_model.h"
 #include "engine/model/training_flops.h"
@@ -31,8 +35,23 @@ struct TrainingSpec {
   absl::optional<int64_t> activation_bytes = {};
 };
 
+// A device of this host that a run names, and what was measured of it.
+struct NamedDevice {
+  absl::Status found;           // kNotFound DEVICE_UNKNOWN: the host has no such device
+  absl::string_view uuid = "";  // empty where it was not found, like the product
+  absl::string_view product_name = "";
+  absl::optional<DeviceCalibration> calibration = {};  // absent: never measured
+  double age_seconds = 0;                              // of the calibration
+};
+
+// The most devices that a run names one by one.
+inline constexpr int kMaxNamedDevices = 64;
+
+// Exactly one of accelerator, devices and calibrations.
 struct ClusterSpec {
   absl::string_view accelerator;
+  std::vector<NamedDevice> devices = {};             // cluster.device_uuids
+  std::vector<DeviceCalibration> calibrations = {};  // the caller's own
   int64_t device_count = 0;
   absl::optional<double> peak_flops_per_second = {};
   absl::optional<int64_t> device_memory_bytes = {};
@@ -44,6 +63,12 @@ struct EconomicsSpec {
   absl::optional<double> device_power_watts = {};
   absl::optional<double> host_power_watts_per_device = {};
   absl::optional<double> power_usage_effectiveness = {};
+};
+
+// What the rate of matrix multiplication must be, or else there is no plan.
+struct RateRequirement {
+  absl::optional<RateSource> minimum_source = {};   // the worst allowed
+  absl::optional<double> maximum_age_seconds = {};  // of this host's measurements
 };
 
 struct PlanOptions {
@@ -59,6 +84,7 @@ struct RunSpec {
   ClusterSpec cluster;
   EconomicsSpec economics;
   PlanOptions options;
+  RateRequirement rate_requirement;
 };
 
 // Appends to `violations` all that is wrong with `run` taken by itself: ranges, missing

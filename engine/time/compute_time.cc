@@ -4,7 +4,7 @@ namespace sextant {
 
 Seconds ComputeTime(const ComputeTimeInput& in) {
   const double devices = static_cast<double>(in.device_count);
-  return in.flops / FlopsPerSecond(in.peak.value() * devices * in.mfu);
+  return in.flops / FlopsPerSecond(in.rate.value() * devices * in.utilisation);
 }
 
 }  // namespace sextant

@@ -8,18 +8,19 @@
 
 namespace sextant {
 
-// All positive; mfu at most 1.
+// All positive; utilisation at most 1.
 struct ComputeTimeInput {
   Flops flops;
-  FlopsPerSecond peak;  // of one device
+  FlopsPerSecond rate;  // of one device: its peak, or what was measured of it
   int64_t device_count = 1;
-  double mfu = 1;
+  double utilisation = 1;  // of that rate
 };
 
-// t = flops / (n x peak x mfu)
+// t = flops / (n x rate x utilisation)
 //
-// This is the definition of model FLOPs utilisation, solved for the time. With mfu = 1 it
-// is the least time that `flops` can take; with an assumed mfu, the textbook's estimate.
+// At the peak this is the definition of model FLOPs utilisation, solved for the time. With
+// utilisation 1 it is the least time that `flops` can take; with an assumed one, the textbook's
+// estimate.
 // Source: Chowdhery et al. 2022 (arXiv 2204.02311) appendix B defines MFU.
 Seconds ComputeTime(const ComputeTimeInput& input);
 

@@ -28,6 +28,10 @@ static_assert(static_cast<int>(NormKind::kNonParametric) ==
               v1::TransformerSpec::NORM_KIND_NON_PARAMETRIC);
 static_assert(static_cast<int>(QueryKeyNorm::kAllHeads) ==
               v1::TransformerSpec::QUERY_KEY_NORM_ALL_HEADS);
+static_assert(static_cast<int>(RateSource::kMeasuredSupplied) == v1::RATE_SOURCE_MEASURED_SUPPLIED);
+static_assert(static_cast<int>(RateSource::kMeasuredDevice) == v1::RATE_SOURCE_MEASURED_DEVICE);
+static_assert(static_cast<int>(RateSource::kDatasheet) == v1::RATE_SOURCE_DATASHEET);
+static_assert(static_cast<int>(RateSource::kRequest) == v1::RATE_SOURCE_REQUEST);
 static_assert(static_cast<int>(OptimizerKind::kAdam8bit) + 1 == v1::OptimizerSpec::KIND_ADAM_8BIT);
 
 }  // namespace
@@ -68,6 +72,14 @@ FlopsConvention FlopsConventionFrom(v1::FlopsConvention wire, absl::string_view 
                                                           : FlopsConvention::kSixNTotal;
 }
 
+absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view field,
+                                          FieldViolations& violations) {
+  const bool known =
+      IsKnown(v1::RateSource_IsValid(wire), static_cast<int>(wire), field, violations);
+  if (!known || wire == v1::RATE_SOURCE_UNSPECIFIED) return absl::nullopt;
+  return static_cast<RateSource>(wire);
+}
+
 v1::DataType DataTypeTo(DataType type) { return static_cast<v1::DataType>(type); }
 
 v1::FlopsConvention FlopsConventionTo(FlopsConvention convention) {
@@ -75,8 +87,6 @@ v1::FlopsConvention FlopsConventionTo(FlopsConvention convention) {
                                                    : v1::FLOPS_CONVENTION_SIX_N_NON_EMBEDDING;
 }
 
-v1::RateSource RateSourceTo(RateSource source) {
-  return source == RateSource::kDatasheet ? v1::RATE_SOURCE_DATASHEET : v1::RATE_SOURCE_REQUEST;
-}
+v1::RateSource RateSourceTo(RateSource source) { return static_cast<v1::RateSource>(source); }
 
 }  // namespace sextant

@@ -3,6 +3,7 @@
 #define SEXTANT_SERVER_CONVERT_ENUMS_H_
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/training_policy.h"
@@ -30,6 +31,9 @@ OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, absl::string_view 
                                 FieldViolations& violations);
 FlopsConvention FlopsConventionFrom(v1::FlopsConvention wire, absl::string_view field,
                                     FieldViolations& violations);
+// Absent: unspecified.
+absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view field,
+                                          FieldViolations& violations);
 
 // To the wire.
 v1::DataType DataTypeTo(DataType type);

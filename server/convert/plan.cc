@@ -59,7 +59,7 @@ void MemoryTo(const Plan& plan, v1::Memory* out) {
 }
 
 void CostTo(RunCost cost, v1::RunCost* out) {
-  out->set_mfu(cost.mfu);
+  if (cost.mfu.has_value()) out->set_mfu(*cost.mfu);
   out->set_mfu_basis(std::move(cost.mfu_basis));
   out->set_duration_seconds(cost.duration.value());
   out->set_duration_days(cost.duration_days());
@@ -67,6 +67,27 @@ void CostTo(RunCost cost, v1::RunCost* out) {
   out->set_tokens_per_second(cost.tokens_per_second);
   if (cost.cost.has_value()) out->set_cost_usd(cost.cost->value());
   if (cost.energy.has_value()) out->set_energy_joules(cost.energy->value());
+  if (cost.measured_fraction.has_value()) out->set_measured_fraction(*cost.measured_fraction);
+}
+
+void CostsTo(Plan& plan, v1::Plan* out) {
+  if (plan.lower_bound.has_value()) {
+    CostTo(*std::move(plan.lower_bound), out->mutable_lower_bound());
+  }
+  if (plan.textbook_estimate.has_value()) {
+    CostTo(*std::move(plan.textbook_estimate), out->mutable_textbook_estimate());
+  }
+  if (plan.measured_bound.has_value()) {
+    CostTo(*std::move(plan.measured_bound), out->mutable_measured_bound());
+  }
+}
+
+void MeasurementTo(const Measurement& measured, v1::RateUsed* out) {
+  if (measured.relative_spread.has_value()) out->set_relative_spread(*measured.relative_spread);
+  if (measured.stable.has_value()) out->set_stable(*measured.stable);
+  out->mutable_measured_time()->set_seconds(measured.unix_seconds);
+  out->set_device_uuid(Text(measured.device_uuid));
+  out->set_calibration_fingerprint(Text(measured.calibration_fingerprint));
 }
 
 void RateTo(Rate rate, v1::RateUsed* out) {
@@ -77,6 +98,7 @@ void RateTo(Rate rate, v1::RateUsed* out) {
   out->set_source(RateSourceTo(rate.source));
   out->set_citation(std::move(rate.citation));
   out->set_device(Text(rate.device));
+  if (rate.measured.has_value()) MeasurementTo(*rate.measured, out);
 }
 
 void StepTo(DerivationStep step, v1::DerivationStep* out) {
@@ -99,8 +121,7 @@ void PlanTo(Plan plan, v1::Plan* out) {
   ParametersTo(plan, out->mutable_parameters());
   FlopsTo(plan, out->mutable_flops());
   MemoryTo(plan, out->mutable_memory());
-  CostTo(std::move(plan.lower_bound), out->mutable_lower_bound());
-  CostTo(std::move(plan.textbook_estimate), out->mutable_textbook_estimate());
+  CostsTo(plan, out);
   for (Rate& rate : plan.rates) RateTo(std::move(rate), out->add_rates());
   for (std::string& sentence : plan.assumptions) out->add_assumptions(std::move(sentence));
   for (DerivationStep& step : plan.derivation) StepTo(std::move(step), out->add_derivation());

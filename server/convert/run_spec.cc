@@ -1,6 +1,8 @@
 #include "server/convert/run_spec.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/convert/calibration.h"
 #include "server/convert/enums.h"
 #include "server/hugging_face/read_config.h"
 
@@ -87,9 +89,27 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   return out;
 }
 
-ClusterSpec ClusterFrom(const v1::ClusterSpec& m) {
+std::vector<DeviceCalibration> CalibrationsFrom(const v1::ClusterSpec& m,
+                                                FieldViolations& violations) {
+  constexpr char kPath[] = "cluster.calibrations";
+  std::vector<DeviceCalibration> out;
+  if (m.calibrations_size() > kMaxNamedDevices) {
+    violations.Add(
+        kPath, absl::StrCat("are ", m.calibrations_size(), ": give at most ", kMaxNamedDevices));
+    return out;
+  }
+  out.reserve(static_cast<size_t>(m.calibrations_size()));
+  for (const v1::Calibration& calibration : m.calibrations()) {
+    CheckCalibration(calibration, absl::StrCat(kPath, "[", out.size(), "]"), violations);
+    out.push_back(DeviceCalibrationFrom(calibration, CalibrationFingerprint(calibration)));
+  }
+  return out;
+}
+
+ClusterSpec ClusterFrom(const v1::ClusterSpec& m, FieldViolations& violations) {
   ClusterSpec out;
   out.accelerator = m.accelerator();
+  out.calibrations = CalibrationsFrom(m, violations);
   out.device_count = m.device_count();
   if (m.has_peak_flops_per_second()) out.peak_flops_per_second = m.peak_flops_per_second();
   if (m.has_device_memory_bytes()) out.device_memory_bytes = m.device_memory_bytes();
@@ -119,15 +139,31 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   return out;
 }
 
+RateRequirement RequirementFrom(const v1::RateRequirement& m, FieldViolations& violations) {
+  RateRequirement out;
+  out.minimum_source =
+      RateSourceFrom(m.minimum_source(), "rate_requirement.minimum_source", violations);
+  if (!m.has_maximum_age()) return out;
+  if (m.maximum_age().nanos() < 0 || m.maximum_age().nanos() > 999'999'999) {
+    violations.Add("rate_requirement.maximum_age",
+                   "must be above 0, with nanos from 0 to 999999999");
+    return out;
+  }
+  out.maximum_age_seconds =
+      static_cast<double>(m.maximum_age().seconds()) + 1e-9 * m.maximum_age().nanos();
+  return out;
+}
+
 }  // namespace
 
 RunSpec RunSpecFrom(const v1::PlanRunRequest& request, FieldViolations& violations) {
   RunSpec out;
   out.model = ModelFrom(request.model(), violations);
   out.training = TrainingFrom(request.training(), violations);
-  out.cluster = ClusterFrom(request.cluster());
+  out.cluster = ClusterFrom(request.cluster(), violations);
   out.economics = EconomicsFrom(request.economics());
   out.options = OptionsFrom(request.options(), violations);
+  out.rate_requirement = RequirementFrom(request.rate_requirement(), violations);
   return out;
 }
 

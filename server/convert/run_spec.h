@@ -8,9 +8,10 @@
 
 namespace sextant {
 
-// The run that `request` describes; its texts point into `request`. Appends to
-// `violations` what only the wire can get wrong: enum numbers out of range, optional sizes
-// that are present but zero, and a config.json that can't be read.
+// The run that `request` describes, without this host's devices (NamedDevicesFrom()); its texts
+// point into `request`. Appends to `violations` what only the wire can get wrong: enum numbers
+// out of range, optional sizes that are present but zero, calibrations that make no sense and a
+// config.json that can't be read.
 RunSpec RunSpecFrom(const v1::PlanRunRequest& request, FieldViolations& violations);
 
 }  // namespace sextant

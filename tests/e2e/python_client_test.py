@@ -57,6 +57,51 @@ def llama_request():
     return request
 
 
+def measured_request():
+    """The same run on two H100s that somebody measured, the second the slower."""
+    from sextant.v1 import data_type_pb2, device_pb2, probe_pb2
+    request = llama_request()
+    request.cluster.accelerator = ""
+    for index, seconds in enumerate([0.0016, 0.0020]):
+        calibration = request.cluster.calibrations.add()
+        calibration.schema_version = 1
+        calibration.device.uuid = f"GPU-{index}"
+        calibration.device.kind = device_pb2.DEVICE_KIND_GPU
+        calibration.device.product_name = "NVIDIA H100 80GB HBM3"
+        calibration.device.memory_bytes = 85 * 10**9
+        calibration.measured_time.seconds = 1769860800
+        calibration.probe_version = "sextant-probe 0.1.0"
+        calibration.mode = probe_pb2.PROBE_MODE_STANDARD
+        calibration.duration_seconds = 5
+        calibration.coverage_ratio = 1
+        calibration.checked_result_count = 1
+        matmul = calibration.matmuls.add()
+        matmul.data_type = data_type_pb2.DATA_TYPE_BF16
+        matmul.m, matmul.n, matmul.k = 8192, 8192, 8192
+        matmul.engine = "cublaslt 12.4"
+        matmul.flops_per_second = 2 * 8192**3 / seconds
+        time = matmul.time
+        time.median_seconds = time.p10_seconds = time.p90_seconds = seconds
+        time.relative_spread = 0.003
+        time.sample_count = 12
+        time.repetition_count = 1
+        time.stable = True
+    return request
+
+
+def check_measured_plan(plan):
+    rate = 2 * 8192**3 / 0.0020
+    seconds = 6.0 * plan.parameters.total * 15e12 / (1024 * rate)
+    assert math.isclose(plan.measured_bound.duration_seconds, seconds, rel_tol=1e-12)
+    assert math.isclose(plan.measured_bound.mfu, rate / 989.4e12, rel_tol=1e-12)
+    assert math.isclose(plan.lower_bound.measured_fraction, 989.4e12 / rate, rel_tol=1e-12)
+    assert plan.measured_bound.measured_fraction == 1
+    measured = {used.quantity: used for used in plan.rates if used.HasField("measured_time")}
+    assert sorted(measured) == ["matmul_flops_per_second", "memory_bytes"]
+    assert measured["matmul_flops_per_second"].device_uuid == "GPU-1"
+    assert any("nothing was measured" in sentence for sentence in plan.assumptions) is False
+
+
 def check_plan(plan):
     layers, h, f, q, kv, vocabulary = 80, 8192, 28672, 64 * 128, 8 * 128, 128256
     n = 2 * vocabulary * h + layers * (2 * q * h + 2 * kv * h + 3 * f * h + 2 * h) + h
@@ -145,8 +190,14 @@ def main():
             check_plan(first.plan)
             check_derivation(first.plan)
             check_every_number_is_derived(first.plan)
+            measured = plan_run(channel, measured_request())
+            check_measured_plan(measured.plan)
+            check_derivation(measured.plan)
+            check_every_number_is_derived(measured.plan)
+            assert measured.rates_fingerprint != first.rates_fingerprint
             check_refusal(channel)
-    print(f"{len(first.plan.derivation)} derivation steps evaluate to their values")
+    count = len(first.plan.derivation) + len(measured.plan.derivation)
+    print(f"{count} derivation steps evaluate to their values")
     return 0
 
 

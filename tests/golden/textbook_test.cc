@@ -42,7 +42,7 @@ double Days(const json& in) {
   run.cluster.device_count = in["gpus"];
   run.cluster.peak_flops_per_second = in["peak_flops"];
   run.options.assumed_mfu = in["mfu"];
-  return PlanOf(run).textbook_estimate.duration_days();
+  return PlanOf(run).textbook_estimate->duration_days();
 }
 
 double LargestModel(const json& in) {
@@ -59,7 +59,7 @@ double FlopsOfAWeek(const json& in) {
   run.cluster.peak_flops_per_second = in["peak_flops"];
   run.options.assumed_mfu = in["mfu"];
   const Plan plan = PlanOf(run);
-  return plan.flops[0].run.value() * 7 / plan.textbook_estimate.duration_days();
+  return plan.flops[0].run.value() * 7 / plan.textbook_estimate->duration_days();
 }
 
 double StateBytes(const json& in, DataType compute) {

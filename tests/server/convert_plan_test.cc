@@ -63,6 +63,8 @@ TEST(PlanTo, CarriesEveryPart) {
   EXPECT_EQ(wire.memory().largest_parameter_count(), plan.fit.largest_parameter_count);
 
   EXPECT_EQ(wire.lower_bound().mfu(), 1);
+  EXPECT_FALSE(wire.lower_bound().has_measured_fraction());
+  EXPECT_FALSE(wire.has_measured_bound());
   EXPECT_EQ(wire.textbook_estimate().mfu(), 0.4);
   EXPECT_EQ(wire.textbook_estimate().duration_days() * 86400,
             wire.textbook_estimate().duration_seconds());
@@ -91,6 +93,46 @@ TEST(PlanTo, LeavesOutWhatIsNotKnown) {
   EXPECT_FALSE(wire.lower_bound().has_cost_usd());
   EXPECT_FALSE(wire.lower_bound().has_energy_joules());
   EXPECT_EQ(wire.parameters().components_size(), 0);
+}
+
+TEST(PlanTo, CarriesMeasuredRates) {
+  DeviceCalibration calibration;
+  calibration.uuid = "GPU-1";
+  calibration.product_name = "NVIDIA H100 80GB HBM3";
+  calibration.accelerator = AcceleratorNamed("h100-sxm");
+  calibration.memory = Bytes(85'000'000'000);
+  calibration.measured_unix_seconds = 1'769'860'800;
+  calibration.fingerprint = "0123456789abcdef";
+  calibration.Consider({.data_type = DataType::kBf16,
+                        .rate = FlopsPerSecond(494.7e12),
+                        .relative_spread = 0.02,
+                        .stable = false,
+                        .engine = "x"});
+  RunSpec run = SmallRun();
+  run.cluster.accelerator = "";
+  run.cluster.calibrations = {calibration};
+  v1::Plan wire;
+  PlanTo(PlanOf(run), &wire);
+  EXPECT_EQ(wire.accelerator(), "h100-sxm");
+  EXPECT_EQ(wire.measured_bound().mfu(), 0.5);
+  EXPECT_EQ(wire.measured_bound().measured_fraction(), 1);
+  EXPECT_EQ(wire.lower_bound().measured_fraction(), 2);
+  EXPECT_EQ(wire.memory().usable_bytes_per_device(), 85'000'000'000);
+  ASSERT_EQ(wire.rates_size(), 4);
+  const v1::RateUsed& matmul = wire.rates(1);
+  EXPECT_EQ(matmul.quantity(), "matmul_flops_per_second");
+  EXPECT_EQ(matmul.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
+  EXPECT_EQ(matmul.relative_spread(), 0.02);
+  EXPECT_EQ(matmul.measured_time().seconds(), 1'769'860'800);
+  EXPECT_TRUE(matmul.has_stable());
+  EXPECT_FALSE(matmul.stable());
+  EXPECT_EQ(matmul.device_uuid(), "GPU-1");
+  EXPECT_EQ(matmul.calibration_fingerprint(), "0123456789abcdef");
+  const v1::RateUsed& memory = wire.rates(2);
+  EXPECT_TRUE(memory.has_measured_time());
+  EXPECT_FALSE(memory.has_relative_spread());
+  EXPECT_FALSE(memory.has_stable());
+  EXPECT_FALSE(wire.rates(0).has_measured_time());  // the datasheet's peak
 }
 
 TEST(AcceleratorTo, CarriesFiguresWithTheirSources) {

@@ -8,10 +8,12 @@
 #include "absl/strings/ascii.h"
 #include "server/convert/enums.h"
 #include "server/convert/run_spec.h"
+#include "tests/server/sample_calibration.h"
 
 namespace sextant {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -45,14 +47,17 @@ TEST(RunSpecFrom, CarriesEveryField) {
       "optimizer": {"kind": "KIND_ADAFACTOR", "adafactor_momentum": true,
         "quantization_block_size": 13}},
     "cluster": {"accelerator": "a", "device_count": 14, "peak_flops_per_second": 15,
-      "device_memory_bytes": 16, "reserved_memory_bytes": 17},
+      "device_memory_bytes": 16, "reserved_memory_bytes": 17, "device_uuids": ["host"]},
     "economics": {"device_hour_price_usd": 18, "device_power_watts": 19,
       "host_power_watts_per_device": 20, "power_usage_effectiveness": 21},
     "options": {"assumed_mfu": 0.22, "include_derivation": true,
-      "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING"}})");
+      "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING"},
+     "rate_requirement": {"minimum_source": "RATE_SOURCE_MEASURED_DEVICE",
+       "maximum_age": "90.5s"}})");
   request.mutable_model()->set_hugging_face_config(
       R"({"model_type": "gptj", "n_layer": 2, "n_embd": 8, "n_head": 2, "vocab_size": 10,
           "rotary": true})");
+  *request.mutable_cluster()->add_calibrations() = SampleCalibration("CPU-1");
   FieldViolations violations;
   const RunSpec run = RunSpecFrom(request, violations);
   EXPECT_TRUE(violations.empty());
@@ -106,20 +111,26 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.options.assumed_mfu, 0.22);
   EXPECT_EQ(run.options.flops_convention, FlopsConvention::kSixNNonEmbedding);
   EXPECT_TRUE(run.options.include_derivation);
+  EXPECT_EQ(run.rate_requirement.minimum_source, RateSource::kMeasuredDevice);
+  EXPECT_EQ(run.rate_requirement.maximum_age_seconds, 90.5);
+  ASSERT_EQ(run.cluster.calibrations.size(), 1u);
+  EXPECT_EQ(run.cluster.calibrations[0].uuid, "CPU-1");
+  EXPECT_TRUE(run.cluster.devices.empty());  // NamedDevicesFrom() knows the host's
 }
 
 // The request above sets every field there is: a field added to the API but not to the
 // translation, or to the test, shows here.
 TEST(RunSpecFrom, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::ModelSpec::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::TransformerSpec::descriptor()->field_count(), 19);
   EXPECT_EQ(v1::TrainingSpec::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::PrecisionPolicy::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
-  EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 3);
+  EXPECT_EQ(v1::RateRequirement::descriptor()->field_count(), 2);
 }
 
 TEST(RunSpecFrom, AnEmptyRequestStandsForDefaults) {
@@ -149,13 +160,33 @@ TEST(RunSpecFrom, NamesEnumNumbersThatItDoesNotKnow) {
                               "query_key_norm": 7}},
                             "training": {"precision": {"compute_data_type": 99},
                                          "optimizer": {"kind": 99}},
-                            "options": {"flops_convention": 99}})"),
+                            "options": {"flops_convention": 99},
+                            "rate_requirement": {"minimum_source": 3}})"),
               violations);
-  EXPECT_THAT(FieldsOf(violations),
-              UnorderedElementsAre(
-                  "model.transformer.feed_forward_kind", "model.transformer.norm_kind",
-                  "model.transformer.query_key_norm", "training.precision.compute_data_type",
-                  "training.optimizer.kind", "options.flops_convention"));
+  EXPECT_THAT(
+      FieldsOf(violations),
+      UnorderedElementsAre("model.transformer.feed_forward_kind", "model.transformer.norm_kind",
+                           "model.transformer.query_key_norm",
+                           "training.precision.compute_data_type", "training.optimizer.kind",
+                           "options.flops_convention", "rate_requirement.minimum_source"));
+}
+
+TEST(RunSpecFrom, RefusesDurationsThatAreNone) {
+  v1::PlanRunRequest request;
+  for (const int nanos : {-1, 1'000'000'000}) {
+    request.mutable_rate_requirement()->mutable_maximum_age()->set_nanos(nanos);
+    FieldViolations violations;
+    RunSpecFrom(request, violations);
+    EXPECT_THAT(FieldsOf(violations), ElementsAre("rate_requirement.maximum_age")) << nanos;
+  }
+}
+
+TEST(RunSpecFrom, RefusesMoreCalibrationsThanItReads) {
+  v1::PlanRunRequest request;
+  for (int i = 0; i < 65; ++i) request.mutable_cluster()->add_calibrations();
+  FieldViolations violations;
+  EXPECT_THAT(RunSpecFrom(request, violations).cluster.calibrations, IsEmpty());
+  EXPECT_THAT(FieldsOf(violations), ElementsAre("cluster.calibrations"));
 }
 
 // The wire's word and the engine's are the same word.
@@ -178,6 +209,19 @@ TEST(Enums, FlopsConventionsHaveTheSameNames) {
               v1::FlopsConvention_Name(FlopsConventionTo(c)));
     FieldViolations violations;
     EXPECT_EQ(FlopsConventionFrom(FlopsConventionTo(c), "f", violations), c);
+  }
+}
+
+TEST(Enums, RateSourcesHaveTheSameNames) {
+  const auto* source = v1::RateSource_descriptor();
+  for (int i = 1; i < source->value_count(); ++i) {
+    const auto wire = static_cast<v1::RateSource>(source->value(i)->number());
+    FieldViolations violations;
+    const absl::optional<RateSource> engine = RateSourceFrom(wire, "f", violations);
+    ASSERT_TRUE(engine.has_value()) << source->value(i)->name();
+    EXPECT_EQ("RATE_SOURCE_" + absl::AsciiStrToUpper(RateSourceName(*engine)),
+              source->value(i)->name());
+    EXPECT_EQ(RateSourceTo(*engine), wire);
   }
 }
 

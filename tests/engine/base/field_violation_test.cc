@@ -92,5 +92,15 @@ TEST(Reason, IsCarriedAndDefaultsToABrokenInvariant) {
   EXPECT_THAT(WithReason(absl::OkStatus(), "GPU_UNKNOWN"), IsOk());
 }
 
+TEST(FieldViolations, MentionsWhatIsAtOrBelowAField) {
+  FieldViolations violations;
+  violations.Add("cluster.calibrations[1].device.uuid", "is required");
+  EXPECT_TRUE(violations.Mentions("cluster"));
+  EXPECT_TRUE(violations.Mentions("cluster.calibrations"));
+  EXPECT_TRUE(violations.Mentions("cluster.calibrations[1].device.uuid"));
+  EXPECT_FALSE(violations.Mentions("cluster.cal"));
+  EXPECT_FALSE(violations.Mentions("cluster.calibrations[0]"));
+}
+
 }  // namespace
 }  // namespace sextant

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <iterator>
+#include <set>
 #include <string>
 
 namespace sextant {
@@ -40,6 +42,33 @@ TEST(RatesFingerprint, SeesEveryField) {
     change(rate);
     EXPECT_NE(FingerprintOf(rate), FingerprintOf(SomeRate())) << rate.quantity << rate.value;
   }
+}
+
+// All kinds of source, and any one fact of a measurement: no two fingerprints are the same.
+TEST(RatesFingerprint, SeesEverySourceAndEveryFactOfAMeasurement) {
+  std::set<std::string> seen;
+  for (const RateSource source : {RateSource::kMeasuredSupplied, RateSource::kMeasuredDevice,
+                                  RateSource::kDatasheet, RateSource::kRequest}) {
+    Rate rate = SomeRate();
+    rate.source = source;
+    seen.insert(FingerprintOf(rate));
+  }
+  const std::function<void(Measurement&)> changes[] = {
+      [](Measurement&) {},
+      [](Measurement& m) { m.relative_spread = 0.01; },
+      [](Measurement& m) { m.relative_spread = 0.02; },
+      [](Measurement& m) { m.stable = true; },
+      [](Measurement& m) { m.stable = false; },
+      [](Measurement& m) { m.unix_seconds = 1; },
+      [](Measurement& m) { m.device_uuid = "CPU-1"; },
+      [](Measurement& m) { m.calibration_fingerprint = "CPU-1"; },
+  };
+  for (const auto& change : changes) {
+    Rate rate = SomeRate();
+    change(rate.measured.emplace());
+    seen.insert(FingerprintOf(rate));
+  }
+  EXPECT_EQ(seen.size(), 4 + std::size(changes));
 }
 
 TEST(RatesFingerprint, SeesHowManyRatesThereAre) {

@@ -8,11 +8,12 @@ namespace {
 // 3.6e18 FLOP on 2 devices of 1e15 FLOP/s at MFU 0.5: one hour.
 RunCostInput OneHour() {
   return {.flops = Flops(3.6e18),
+          .rate = FlopsPerSecond(1e15),
+          .utilisation = 0.5,
+          .mfu_basis = "given",
           .peak = FlopsPerSecond(1e15),
           .device_count = 2,
           .token_count = 7200,
-          .mfu = 0.5,
-          .mfu_basis = "given",
           .device_hour_price_usd = {},
           .device_power = {},
           .host_power_per_device = Watts(0),
@@ -25,9 +26,33 @@ TEST(RunCost, OfAnHourOnTwoDevices) {
   EXPECT_DOUBLE_EQ(cost.duration_days(), 1.0 / 24);
   EXPECT_DOUBLE_EQ(cost.device_hours, 2);
   EXPECT_DOUBLE_EQ(cost.tokens_per_second, 2);
+  EXPECT_EQ(cost.mfu, 0.5);
   EXPECT_EQ(cost.mfu_basis, "given");
+  EXPECT_FALSE(cost.measured_fraction.has_value());
   EXPECT_FALSE(cost.cost.has_value());
   EXPECT_FALSE(cost.energy.has_value());
+}
+
+// The same 0.5e15 FLOP/s reached, as a share of a peak of 1e15 and of a measured 0.8e15.
+TEST(RunCost, SharesArePartsOfTheirOwnWhole) {
+  RunCostInput input = OneHour();
+  input.measured = FlopsPerSecond(0.8e15);
+  EXPECT_DOUBLE_EQ(*RunCostOf(input).mfu, 0.5);
+  EXPECT_DOUBLE_EQ(*RunCostOf(input).measured_fraction, 0.625);
+  input.peak = {};
+  EXPECT_FALSE(RunCostOf(input).mfu.has_value());
+}
+
+// At the whole measured rate: 3.6e18 / (2 x 0.8e15) = 2250 s.
+TEST(RunCost, AtTheMeasuredRate) {
+  RunCostInput input = OneHour();
+  input.rate = FlopsPerSecond(0.8e15);
+  input.measured = input.rate;
+  input.utilisation = 1;
+  const RunCost cost = RunCostOf(input);
+  EXPECT_DOUBLE_EQ(cost.duration.value(), 2250);
+  EXPECT_EQ(*cost.measured_fraction, 1);
+  EXPECT_DOUBLE_EQ(*cost.mfu, 0.8);
 }
 
 TEST(RunCost, PricesDeviceHours) {

@@ -8,9 +8,9 @@ namespace {
 // 8e15 FLOP on 4 devices of 1e15 FLOP/s: 2 s at full peak, 5 s at MFU 0.4.
 TEST(ComputeTime, IsFlopsOverTheRateReached) {
   ComputeTimeInput input = {
-      .flops = Flops(8e15), .peak = FlopsPerSecond(1e15), .device_count = 4, .mfu = 1};
+      .flops = Flops(8e15), .rate = FlopsPerSecond(1e15), .device_count = 4, .utilisation = 1};
   EXPECT_DOUBLE_EQ(ComputeTime(input).value(), 2);
-  input.mfu = 0.4;
+  input.utilisation = 0.4;
   EXPECT_DOUBLE_EQ(ComputeTime(input).value(), 5);
 }
 

@@ -1,0 +1,61 @@
+// What was measured of one device, as far as plans use it.
+#ifndef SEXTANT_ENGINE_HARDWARE_CALIBRATION_H_
+#define SEXTANT_ENGINE_HARDWARE_CALIBRATION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/units.h"
+#include "engine/hardware/accelerator.h"
+#include "engine/tensor/data_type.h"
+
+namespace sextant {
+
+// One measured matrix multiplication, C[m,n] = A[m,k] B[k,n].
+struct MeasuredMatmul {
+  DataType data_type = DataType::kUnspecified;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  FlopsPerSecond rate;         // 2 m n k over the median time; 1 to 1e18
+  double relative_spread = 0;  // 1.4826 x median absolute deviation / median
+  int64_t sample_count = 0;
+  bool stable = false;       // enough samples agreed
+  bool sustained = false;    // for a second or more without a pause; else a short burst
+  absl::string_view engine;  // the library, e.g. "onednn 2.6.3"
+};
+
+// One device's calibration. Whoever reads it from outside has checked its figures: they are
+// finite and in the ranges named here. Texts are views.
+struct DeviceCalibration {
+  absl::string_view uuid;
+  absl::string_view product_name;            // as the device reports itself
+  bool processor = false;                    // a host's CPUs, not an accelerator
+  const Accelerator* accelerator = nullptr;  // its datasheet; null: not in the catalogue
+  Bytes memory;                              // as the host reports it; 1 to 1e15
+  int64_t measured_unix_seconds = 0;
+  absl::string_view probe_version;  // e.g. "sextant-probe 0.1.0"
+  std::string fingerprint;
+  double coverage_ratio = 1;  // of the planned points; below 1 it is partial
+
+  // The multiplication that the rate of each data type is taken from; see Consider().
+  absl::InlinedVector<MeasuredMatmul, 3> matmuls;
+
+  // Keeps `matmul` if it says more than what is kept of its type: sustained before burst,
+  // stable before unstable, then the faster.
+  void Consider(const MeasuredMatmul& matmul);
+
+  // Null: none was measured in `type`.
+  const MeasuredMatmul* MatmulIn(DataType type) const;
+};
+
+// "sustained matmul 8192x8192x8192 by onednn 2.6.3, median of 12 samples, relative spread
+// 0.004; measured 2026-01-31T12:00:00Z by sextant-probe 0.1.0"
+std::string CitationOf(const DeviceCalibration& calibration, const MeasuredMatmul& matmul);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_HARDWARE_CALIBRATION_H_

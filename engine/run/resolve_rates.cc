@@ -1,0 +1,162 @@
+#include "engine/run/resolve_rates.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/run/check_cluster.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kGivenInRequest[] = "given in the request";
+
+// The data types to compute in for which `a` has a peak, for an error to offer.
+std::string TypesWithPeak(const Accelerator& a) {
+  std::vector<absl::string_view> names;
+  for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kTf32, DataType::kFp16,
+                              DataType::kBf16, DataType::kFp8, DataType::kFp6, DataType::kFp4}) {
+    if (PeakFlopsPerSecond(a, type)) names.push_back(DataTypeName(type));
+  }
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
+
+// One of the figures of `out`, to be filled from whichever source has it.
+class RateWriter {
+ public:
+  RateWriter(Rate rate, ResolvedRun& out) : rate_(std::move(rate)), out_(out) {
+    rate_.device = out.device_name;
+  }
+
+  double FromRequest(double value) {
+    rate_.citation = kGivenInRequest;
+    return Write(value, RateSource::kRequest);
+  }
+
+  double FromDatasheet(const Figure& figure) {
+    rate_.citation = SourceOf(*out_.accelerator, figure);
+    return Write(figure.value, RateSource::kDatasheet);
+  }
+
+  double FromMeasurement(double value, const DeviceCalibration& calibration, std::string citation) {
+    rate_.citation = std::move(citation);
+    if (!rate_.measured.has_value()) rate_.measured.emplace();
+    rate_.measured->unix_seconds = calibration.measured_unix_seconds;
+    rate_.measured->device_uuid = calibration.uuid;
+    rate_.measured->calibration_fingerprint = calibration.fingerprint;
+    return Write(value, out_.measured->source);
+  }
+
+ private:
+  double Write(double value, RateSource source) {
+    rate_.value = value;
+    rate_.source = source;
+    out_.rates.push_back(std::move(rate_));
+    return value;
+  }
+
+  Rate rate_;
+  ResolvedRun& out_;
+};
+
+void ResolvePeak(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+  const DataType type = out.precision.compute_data_type;
+  RateWriter writer({.quantity = "peak_flops_per_second", .data_type = type, .unit = "FLOP/s"},
+                    out);
+  const Figure figure =
+      out.accelerator != nullptr ? PeakFlopsPerSecond(*out.accelerator, type) : Figure();
+  if (run.cluster.peak_flops_per_second.has_value()) {
+    out.peak = FlopsPerSecond(writer.FromRequest(*run.cluster.peak_flops_per_second));
+  } else if (figure) {
+    out.peak = FlopsPerSecond(writer.FromDatasheet(figure));
+  } else if (!out.measured.has_value()) {
+    violations.Add(
+        "cluster.peak_flops_per_second",
+        absl::StrCat("is required: the catalogue has no dense ", DataTypeName(type), " peak of ",
+                     out.device_name, " (it has: ", TypesWithPeak(*out.accelerator),
+                     "); give it, or another training.precision.compute_data_type"));
+  } else if (run.options.assumed_mfu.has_value()) {
+    violations.Add("options.assumed_mfu",
+                   absl::StrCat("is a share of a peak, and no ", DataTypeName(type), " peak of ",
+                                out.device_name,
+                                " is known: give cluster.peak_flops_per_second, or leave it out"));
+  }
+}
+
+void ResolveMatmul(ResolvedRun& out) {
+  if (!out.measured.has_value() || out.measured->matmul == nullptr) return;
+  const MeasuredGang& gang = *out.measured;
+  std::string citation = CitationOf(*gang.slowest, *gang.matmul);
+  if (gang.named_count > 1) {
+    absl::StrAppend(&citation, "; the slowest of ", gang.named_count, " devices");
+  }
+  RateWriter({.quantity = "matmul_flops_per_second",
+              .data_type = gang.matmul->data_type,
+              .unit = "FLOP/s",
+              .measured = Measurement{.relative_spread = gang.matmul->relative_spread,
+                                      .stable = gang.matmul->stable}},
+             out)
+      .FromMeasurement(gang.matmul->rate.value(), *gang.slowest, std::move(citation));
+}
+
+// The memory of one device by the best source that has it; absent where none does.
+absl::optional<Bytes> FindMemory(const RunSpec& run, ResolvedRun& out) {
+  RateWriter writer({.quantity = "memory_bytes", .unit = "byte"}, out);
+  double bytes = 0;  // at most 1e15: exact
+  if (run.cluster.device_memory_bytes.has_value()) {
+    bytes = writer.FromRequest(static_cast<double>(*run.cluster.device_memory_bytes));
+  } else if (!out.measured.has_value()) {
+    bytes = writer.FromDatasheet(out.accelerator->memory_bytes);
+  } else if (const DeviceCalibration* c = out.measured->smallest; c != nullptr) {
+    bytes = writer.FromMeasurement(static_cast<double>(c->memory.value()), *c,
+                                   "as the device's host reports it");
+  } else {
+    return absl::nullopt;
+  }
+  return Bytes(static_cast<int64_t>(bytes));
+}
+
+void ResolveMemory(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+  // Out of their ranges these two would overflow below.
+  if (violations.Mentions("cluster.device_memory_bytes") ||
+      violations.Mentions("cluster.reserved_memory_bytes")) {
+    return;
+  }
+  const absl::optional<Bytes> memory = FindMemory(run, out);
+  if (!memory.has_value()) return;
+  if (*memory > Bytes(kMaxDeviceMemoryBytes)) {
+    violations.Add("cluster.device_memory_bytes",
+                   absl::StrCat("is required, at most ", kMaxDeviceMemoryBytes,
+                                ": the device reports ", memory->value(), " bytes"));
+  }
+  const Bytes reserved(run.cluster.reserved_memory_bytes.value_or(0));
+  if (reserved >= *memory) {
+    violations.Add(
+        "cluster.reserved_memory_bytes",
+        absl::StrCat("must be less than the device's memory, ", memory->value(), " bytes"));
+  }
+  out.device_memory = *memory;
+  out.usable_per_device = *memory - reserved;
+}
+
+void ResolvePower(const RunSpec& run, ResolvedRun& out) {
+  RateWriter writer({.quantity = "device_power_watts", .unit = "W"}, out);
+  if (run.economics.device_power_watts.has_value()) {
+    out.device_power = Watts(writer.FromRequest(*run.economics.device_power_watts));
+  } else if (out.accelerator != nullptr && out.accelerator->thermal_design_power_watts) {
+    out.device_power = Watts(writer.FromDatasheet(out.accelerator->thermal_design_power_watts));
+  }
+}
+
+}  // namespace
+
+void ResolveRates(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+  out.rates.reserve(4);
+  ResolvePeak(run, out, violations);
+  ResolveMatmul(out);
+  ResolveMemory(run, out, violations);
+  ResolvePower(run, out);
+}
+
+}  // namespace sextant

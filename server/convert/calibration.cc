@@ -1,0 +1,79 @@
+#include "server/convert/calibration.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/fingerprint.h"
+#include "engine/hardware/reported_names.h"
+#include "server/convert/enums.h"
+
+namespace sextant {
+namespace {
+
+using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
+
+bool IsAnnotated(const Matmuls& matmuls) {
+  return std::any_of(matmuls.begin(), matmuls.end(),
+                     [](const v1::MatmulMeasurement& m) { return m.has_datasheet_mfu(); });
+}
+
+void ClearAnnotation(Matmuls* matmuls) {
+  for (v1::MatmulMeasurement& m : *matmuls) m.clear_datasheet_mfu();
+}
+
+std::string FingerprintOfBytes(const v1::Calibration& calibration) {
+  // No maps and one version of protobuf a build: the bytes depend on the fields alone.
+  Fingerprint fingerprint;
+  fingerprint.Add(calibration.SerializeAsString());
+  return fingerprint.ToString();
+}
+
+void ConsiderAll(const Matmuls& matmuls, bool sustained, DeviceCalibration& out) {
+  for (const v1::MatmulMeasurement& m : matmuls) {
+    FieldViolations checked_before;
+    out.Consider({.data_type = DataTypeFrom(m.data_type(), "", checked_before),
+                  .m = m.m(),
+                  .n = m.n(),
+                  .k = m.k(),
+                  .rate = FlopsPerSecond(m.flops_per_second()),
+                  .relative_spread = m.time().relative_spread(),
+                  .sample_count = m.time().sample_count(),
+                  .stable = m.time().stable(),
+                  .sustained = sustained,
+                  .engine = m.engine()});
+  }
+}
+
+}  // namespace
+
+std::string CalibrationFingerprint(const v1::Calibration& calibration) {
+  if (!calibration.device().has_accelerator() && !IsAnnotated(calibration.matmuls()) &&
+      !IsAnnotated(calibration.sustained_matmuls())) {
+    return FingerprintOfBytes(calibration);
+  }
+  v1::Calibration measured = calibration;
+  measured.mutable_device()->clear_accelerator();
+  ClearAnnotation(measured.mutable_matmuls());
+  ClearAnnotation(measured.mutable_sustained_matmuls());
+  return FingerprintOfBytes(measured);
+}
+
+DeviceCalibration DeviceCalibrationFrom(const v1::Calibration& calibration,
+                                        std::string fingerprint) {
+  const v1::Device& device = calibration.device();
+  DeviceCalibration out;
+  out.uuid = device.uuid();
+  out.product_name = device.product_name();
+  out.processor = device.kind() == v1::DEVICE_KIND_CPU;
+  out.accelerator = AcceleratorReportedAs(device.product_name());
+  out.memory = Bytes(device.memory_bytes());
+  out.measured_unix_seconds = calibration.measured_time().seconds();
+  out.probe_version = calibration.probe_version();
+  out.fingerprint = std::move(fingerprint);
+  out.coverage_ratio = calibration.coverage_ratio();
+  ConsiderAll(calibration.matmuls(), false, out);
+  ConsiderAll(calibration.sustained_matmuls(), true, out);
+  return out;
+}
+
+}  // namespace sextant

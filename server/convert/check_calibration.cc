@@ -1,0 +1,258 @@
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "server/convert/calibration.h"
+#include "server/convert/field_checker.h"
+
+namespace sextant {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+constexpr int kMaxElements = 4096;  // of any list
+constexpr size_t kMaxUuidBytes = 80;
+constexpr size_t kMaxNameBytes = 256;
+constexpr size_t kMaxSentenceBytes = 1024;
+constexpr int64_t kMaxBytes = 1'000'000'000'000'000;
+constexpr int64_t kMaxCount = 1'000'000'000'000;
+constexpr int64_t kMaxDimension = 1'000'000;
+constexpr int64_t kMinUnixSeconds = 946'684'800;      // 2000-01-01: before it a clock is not set
+constexpr int64_t kMaxUnixSeconds = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
+
+constexpr FieldViolations::RealRange kSeconds = {.low = 0, .high = 1e6, .above_low = true};
+// From 1, so that no time of a plan is infinite.
+constexpr FieldViolations::RealRange kRate = {.low = 1, .high = 1e18};
+constexpr FieldViolations::RealRange kSpread = {.low = 0, .high = 1e3};
+constexpr FieldViolations::RealRange kRatio = {.low = 0, .high = 1e3, .above_low = true};
+constexpr FieldViolations::RealRange kIntensity = {.low = 0, .high = 1e6, .above_low = true};
+constexpr FieldViolations::RealRange kShare = {.low = 0, .high = 1};
+constexpr FieldViolations::RealRange kDrift = {.low = -1, .high = 1e3};
+
+bool IsUuid(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxUuidBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return c == '-' || absl::ascii_isalnum(static_cast<unsigned char>(c));
+         });
+}
+
+// Arrays that one pass reads or writes.
+double ArraysOf(v1::StreamMeasurement::Operation operation) {
+  switch (operation) {
+    case v1::StreamMeasurement::OPERATION_COPY:
+    case v1::StreamMeasurement::OPERATION_SCALE:
+      return 2;
+    case v1::StreamMeasurement::OPERATION_TRIAD:
+      return 3;
+    default:
+      return 1;
+  }
+}
+
+// One method for each message of a calibration.
+class CalibrationChecker {
+ public:
+  CalibrationChecker(const MessagePath& path, FieldViolations& violations)
+      : path_(path), check_(violations) {}
+
+  void Check(const v1::Calibration& m);
+
+ private:
+  // A name that has to be given.
+  void Name(FieldChecker::Field field, const std::string& text) {
+    check_.Present(field, !text.empty());
+    check_.Text(field, text, kMaxNameBytes);
+  }
+
+  // Each element of a list by `check(path, element)`, until there is no use in going on.
+  template <typename Elements, typename CheckElement>
+  void Each(const MessagePath& path, absl::string_view name, const Elements& elements,
+            CheckElement check) {
+    if (elements.size() > kMaxElements) {
+      check_.Fault({path, name},
+                   absl::StrCat("has ", elements.size(), " elements: at most ", kMaxElements));
+      return;
+    }
+    int index = 0;
+    for (const auto& element : elements) {
+      if (check_.IsFull()) return;
+      check(MessagePath(path, name, index++), element);
+    }
+  }
+
+  void Version(int32_t version);
+  void Of(const MessagePath& path, const v1::Device& m);
+  void Of(const MessagePath& path, const google::protobuf::Timestamp& m);
+  void Of(const MessagePath& path, const v1::TimeStatistics& m);
+  void Of(const MessagePath& path, const v1::MatmulMeasurement& m);
+  void Of(const MessagePath& path, const v1::RegisterMeasurement& m);
+  void Of(const MessagePath& path, const v1::StreamMeasurement& m);
+  void Of(const MessagePath& path, const v1::ElementwiseMeasurement& m);
+  void Of(const MessagePath& path, const v1::FusionMeasurement& m);
+  void Time(const MessagePath& path, absl::string_view name, bool present,
+            const v1::TimeStatistics& m);
+  void Lists(const v1::Calibration& m);
+
+  const MessagePath& path_;
+  FieldChecker check_;
+};
+
+void CalibrationChecker::Version(int32_t version) {
+  if (version == kSchemaVersion) return;
+  const FieldChecker::Field field = {path_, "schema_version"};
+  if (version == 0) {
+    check_.Fault(field, absl::StrCat("is required: ", kSchemaVersion));
+  } else if (version > kSchemaVersion) {
+    check_.Fault(field, absl::StrCat("is ", version, ", newer than this server, which reads ",
+                                     kSchemaVersion, ": use a newer sextantd"));
+  } else {
+    check_.Fault(field, absl::StrCat("must be ", kSchemaVersion, ", not ", version));
+  }
+}
+
+void CalibrationChecker::Of(const MessagePath& path, const v1::Device& m) {
+  if (!IsUuid(m.uuid())) {
+    check_.Fault({path, "uuid"},
+                 absl::StrCat("must be 1 to ", kMaxUuidBytes, " letters, digits and dashes"));
+  }
+  check_.Enum({path, "kind"}, m.kind(), v1::DeviceKind_IsValid(m.kind()));
+  Name({path, "product_name"}, m.product_name());
+  check_.Text({path, "hostname"}, m.hostname(), kMaxNameBytes);
+  check_.Whole({path, "memory_bytes"}, m.memory_bytes(), 1, kMaxBytes);
+  if (m.has_cache_bytes()) check_.Whole({path, "cache_bytes"}, m.cache_bytes(), 1, kMaxBytes);
+  if (m.has_compute_unit_count()) {
+    check_.Whole({path, "compute_unit_count"}, m.compute_unit_count(), 1, kMaxCount);
+  }
+  check_.Text({path, "pci_bus_id"}, m.pci_bus_id(), kMaxNameBytes);
+  Each(path, "instruction_sets", m.instruction_sets(),
+       [this](const MessagePath& element, const std::string& name) {
+         check_.Text({element, ""}, name, kMaxNameBytes);
+       });
+}
+
+void CalibrationChecker::Of(const MessagePath& path, const google::protobuf::Timestamp& m) {
+  check_.Whole({path, "seconds"}, m.seconds(), kMinUnixSeconds, kMaxUnixSeconds);
+  check_.Whole({path, "nanos"}, m.nanos(), 0, 999'999'999);
+}
+
+void CalibrationChecker::Time(const MessagePath& path, absl::string_view name, bool present,
+                              const v1::TimeStatistics& m) {
+  check_.Present({path, name}, present);
+  if (present) Of(MessagePath(path, name), m);
+}
+
+void CalibrationChecker::Of(const MessagePath& path, const v1::TimeStatistics& m) {
+  check_.Real({path, "median_seconds"}, m.median_seconds(), kSeconds);
+  check_.Real({path, "relative_spread"}, m.relative_spread(), kSpread);
+  check_.Real({path, "p10_seconds"}, m.p10_seconds(), kSeconds);
+  check_.Real({path, "p90_seconds"}, m.p90_seconds(), kSeconds);
+  if (m.p10_seconds() > m.median_seconds()) {
+    check_.Fault({path, "p10_seconds"}, "must not be above median_seconds");
+  }
+  if (m.p90_seconds() < m.median_seconds()) {
+    check_.Fault({path, "p90_seconds"}, "must not be below median_seconds");
+  }
+  check_.Whole({path, "sample_count"}, m.sample_count(), 1, kMaxCount);
+  check_.Whole({path, "repetition_count"}, m.repetition_count(), 1, kMaxCount);
+}
+
+void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement& m) {
+  check_.Enum({path, "data_type"}, m.data_type(), v1::DataType_IsValid(m.data_type()));
+  check_.Whole({path, "m"}, m.m(), 1, kMaxDimension);
+  check_.Whole({path, "n"}, m.n(), 1, kMaxDimension);
+  check_.Whole({path, "k"}, m.k(), 1, kMaxDimension);
+  Time(path, "time", m.has_time(), m.time());
+  check_.Real({path, "flops_per_second"}, m.flops_per_second(), kRate);
+  const double flops =
+      2 * static_cast<double>(m.m()) * static_cast<double>(m.n()) * static_cast<double>(m.k());
+  check_.Agrees({path, "flops_per_second"}, m.flops_per_second(),
+                flops / m.time().median_seconds());
+  Name({path, "engine"}, m.engine());
+  check_.Text({path, "kernel"}, m.kernel(), kMaxNameBytes);
+  if (m.has_register_ratio()) check_.Real({path, "register_ratio"}, m.register_ratio(), kRatio);
+}
+
+void CalibrationChecker::Of(const MessagePath& path, const v1::RegisterMeasurement& m) {
+  check_.Enum({path, "data_type"}, m.data_type(), v1::DataType_IsValid(m.data_type()));
+  Name({path, "instruction"}, m.instruction());
+  check_.Real({path, "flops_per_second"}, m.flops_per_second(), kRate);
+  Time(path, "time", m.has_time(), m.time());
+}
+
+void CalibrationChecker::Of(const MessagePath& path, const v1::StreamMeasurement& m) {
+  check_.Enum({path, "operation"}, m.operation(),
+              v1::StreamMeasurement::Operation_IsValid(m.operation()));
+  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxBytes);
+  Time(path, "time", m.has_time(), m.time());
+  check_.Real({path, "bytes_per_second"}, m.bytes_per_second(), kRate);
+  const double bytes = ArraysOf(m.operation()) * static_cast<double>(m.array_bytes());
+  check_.Agrees({path, "bytes_per_second"}, m.bytes_per_second(),
+                bytes / m.time().median_seconds());
+}
+
+void CalibrationChecker::Of(const MessagePath& path, const v1::ElementwiseMeasurement& m) {
+  check_.Whole({path, "multiply_add_count"}, m.multiply_add_count(), 1, kMaxCount);
+  check_.Real({path, "flops_per_byte"}, m.flops_per_byte(), kIntensity);
+  const double intensity = 2 * static_cast<double>(m.multiply_add_count()) / 8;
+  check_.Agrees({path, "flops_per_byte"}, m.flops_per_byte(), intensity);
+  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxBytes);
+  Time(path, "time", m.has_time(), m.time());
+  // Each element is read and written.
+  const double bytes_per_second =
+      2 * static_cast<double>(m.array_bytes()) / m.time().median_seconds();
+  check_.Real({path, "flops_per_second"}, m.flops_per_second(), kRate);
+  check_.Agrees({path, "flops_per_second"}, m.flops_per_second(), intensity * bytes_per_second);
+  check_.Real({path, "bytes_per_second"}, m.bytes_per_second(), kRate);
+  check_.Agrees({path, "bytes_per_second"}, m.bytes_per_second(), bytes_per_second);
+}
+
+void CalibrationChecker::Of(const MessagePath& path, const v1::FusionMeasurement& m) {
+  check_.Whole({path, "operation_count"}, m.operation_count(), 2, kMaxCount);
+  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxBytes);
+  Time(path, "unfused_time", m.has_unfused_time(), m.unfused_time());
+  Time(path, "fused_time", m.has_fused_time(), m.fused_time());
+  check_.Real({path, "speedup_ratio"}, m.speedup_ratio(), kRatio);
+  check_.Agrees({path, "speedup_ratio"}, m.speedup_ratio(),
+                m.unfused_time().median_seconds() / m.fused_time().median_seconds());
+}
+
+void CalibrationChecker::Lists(const v1::Calibration& m) {
+  const auto check = [this](const MessagePath& path, const auto& element) { Of(path, element); };
+  Each(path_, "matmuls", m.matmuls(), check);
+  Each(path_, "sustained_matmuls", m.sustained_matmuls(), check);
+  Each(path_, "registers", m.registers(), check);
+  Each(path_, "streams", m.streams(), check);
+  Each(path_, "elementwise", m.elementwise(), check);
+  Each(path_, "notes", m.notes(), [this](const MessagePath& path, const std::string& note) {
+    check_.Text({path, ""}, note, kMaxSentenceBytes);
+  });
+}
+
+void CalibrationChecker::Check(const v1::Calibration& m) {
+  Version(m.schema_version());
+  if (m.schema_version() > kSchemaVersion) return;  // its fields may mean something else
+  check_.Present({path_, "device"}, m.has_device());
+  if (m.has_device()) Of(MessagePath(path_, "device"), m.device());
+  check_.Present({path_, "measured_time"}, m.has_measured_time());
+  if (m.has_measured_time()) Of(MessagePath(path_, "measured_time"), m.measured_time());
+  Name({path_, "probe_version"}, m.probe_version());
+  check_.Enum({path_, "mode"}, m.mode(), v1::ProbeMode_IsValid(m.mode()));
+  check_.Real({path_, "duration_seconds"}, m.duration_seconds(), kSeconds);
+  check_.Real({path_, "coverage_ratio"}, m.coverage_ratio(), kShare);
+  if (m.has_drift_ratio()) check_.Real({path_, "drift_ratio"}, m.drift_ratio(), kDrift);
+  Lists(m);
+  if (m.has_ridge_flops_per_byte()) {
+    check_.Real({path_, "ridge_flops_per_byte"}, m.ridge_flops_per_byte(), kIntensity);
+  }
+  if (m.has_fusion()) Of(MessagePath(path_, "fusion"), m.fusion());
+  check_.Whole({path_, "checked_result_count"}, m.checked_result_count(), 1, kMaxCount);
+}
+
+}  // namespace
+
+void CheckCalibration(const v1::Calibration& calibration, absl::string_view path,
+                      FieldViolations& violations) {
+  const MessagePath root(path);
+  CalibrationChecker(root, violations).Check(calibration);
+}
+
+}  // namespace sextant

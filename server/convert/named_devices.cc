@@ -1,0 +1,55 @@
+#include "server/convert/named_devices.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/near_names.h"
+#include "engine/base/reason.h"
+#include "server/convert/calibration.h"
+
+namespace sextant {
+namespace {
+
+absl::Status DeviceUnknown(const std::string& name, const CalibrationSnapshot& snapshot) {
+  std::vector<KnownName> known;
+  for (const v1::Device& device : snapshot.devices) {
+    if (device.kind() == v1::DEVICE_KIND_CPU) known.push_back({"host", device.product_name()});
+    known.push_back({device.uuid(), device.product_name()});
+  }
+  return WithReason(absl::NotFoundError(
+                        UnknownNameMessage("device", name, known, "sextant devices (ListDevices)")),
+                    "DEVICE_UNKNOWN");
+}
+
+NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& snapshot,
+                            absl::Time now) {
+  const v1::Device* device = snapshot.FindDevice(name);
+  if (device == nullptr) return {.found = DeviceUnknown(name, snapshot)};
+  NamedDevice out = {.found = {}, .uuid = device->uuid(), .product_name = device->product_name()};
+  const StoredCalibration* stored = snapshot.Find(name);
+  if (stored == nullptr) return out;
+  out.calibration = DeviceCalibrationFrom(stored->calibration, stored->fingerprint);
+  out.age_seconds =
+      absl::ToDoubleSeconds(now - absl::FromUnixSeconds(out.calibration->measured_unix_seconds));
+  return out;
+}
+
+}  // namespace
+
+std::vector<NamedDevice> NamedDevicesFrom(const v1::ClusterSpec& cluster,
+                                          const CalibrationSnapshot& snapshot, absl::Time now,
+                                          FieldViolations& violations) {
+  std::vector<NamedDevice> out;
+  if (cluster.device_uuids_size() > kMaxNamedDevices) {
+    violations.Add("cluster.device_uuids", absl::StrCat("are ", cluster.device_uuids_size(),
+                                                        ": name at most ", kMaxNamedDevices));
+    return out;
+  }
+  out.reserve(static_cast<size_t>(cluster.device_uuids_size()));
+  for (const std::string& name : cluster.device_uuids()) {
+    out.push_back(NamedDeviceFrom(name, snapshot, now));
+  }
+  return out;
+}
+
+}  // namespace sextant

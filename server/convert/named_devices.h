@@ -1,0 +1,24 @@
+// The devices of this host that a request names, with what is known of them.
+#ifndef SEXTANT_SERVER_CONVERT_NAMED_DEVICES_H_
+#define SEXTANT_SERVER_CONVERT_NAMED_DEVICES_H_
+
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/base/field_violation.h"
+#include "engine/run/run_spec.h"
+#include "server/calibration_snapshot.h"
+#include "sextant/v1/cluster.pb.h"
+
+namespace sextant {
+
+// One for each of cluster.device_uuids, "host" meaning this host's processor. A name that no
+// device has comes with its error, kNotFound DEVICE_UNKNOWN with near names. More than
+// kMaxNamedDevices are a violation. Texts point into `snapshot`.
+std::vector<NamedDevice> NamedDevicesFrom(const v1::ClusterSpec& cluster,
+                                          const CalibrationSnapshot& snapshot, absl::Time now,
+                                          FieldViolations& violations);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_CONVERT_NAMED_DEVICES_H_

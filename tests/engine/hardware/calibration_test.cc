@@ -1,0 +1,61 @@
+#include "engine/hardware/calibration.h"
+
+#include <gtest/gtest.h>
+
+namespace sextant {
+namespace {
+
+MeasuredMatmul Matmul(double flops_per_second, bool stable = true, bool sustained = false) {
+  return {.data_type = DataType::kBf16,
+          .m = 1024,
+          .n = 2048,
+          .k = 512,
+          .rate = FlopsPerSecond(flops_per_second),
+          .relative_spread = 0.0125,
+          .sample_count = 12,
+          .stable = stable,
+          .sustained = sustained,
+          .engine = "onednn 2.6.3"};
+}
+
+double RateKept(std::initializer_list<MeasuredMatmul> matmuls) {
+  DeviceCalibration calibration;
+  for (const MeasuredMatmul& matmul : matmuls) calibration.Consider(matmul);
+  const MeasuredMatmul* kept = calibration.MatmulIn(DataType::kBf16);
+  return kept == nullptr ? 0 : kept->rate.value();
+}
+
+TEST(DeviceCalibration, KeepsTheRateThatSaysMost) {
+  EXPECT_EQ(RateKept({}), 0);
+  EXPECT_EQ(RateKept({Matmul(3), Matmul(5), Matmul(4)}), 5);  // the best of the grid
+  // Stable before a faster one that is not; unstable rather than none.
+  EXPECT_EQ(RateKept({Matmul(9, false), Matmul(5), Matmul(8, false)}), 5);
+  EXPECT_EQ(RateKept({Matmul(8, false), Matmul(9, false)}), 9);
+  // Sustained before any burst, in either order.
+  EXPECT_EQ(RateKept({Matmul(9), Matmul(4, true, true)}), 4);
+  EXPECT_EQ(RateKept({Matmul(4, false, true), Matmul(9)}), 4);
+}
+
+TEST(DeviceCalibration, KeepsDataTypesApart) {
+  DeviceCalibration calibration;
+  MeasuredMatmul fp32 = Matmul(2);
+  fp32.data_type = DataType::kFp32;
+  calibration.Consider(fp32);
+  calibration.Consider(Matmul(7));
+  EXPECT_EQ(calibration.MatmulIn(DataType::kFp32)->rate.value(), 2);
+  EXPECT_EQ(calibration.MatmulIn(DataType::kBf16)->rate.value(), 7);
+  EXPECT_EQ(calibration.MatmulIn(DataType::kFp16), nullptr);
+}
+
+TEST(CitationOf, SaysWhatWasMeasuredHowAndWhen) {
+  DeviceCalibration calibration;
+  calibration.measured_unix_seconds = 1'769'860'800;
+  calibration.probe_version = "sextant-probe 0.1.0";
+  EXPECT_EQ(CitationOf(calibration, Matmul(5)),
+            "best matmul 1024x2048x512 by onednn 2.6.3, median of 12 samples, relative spread "
+            "0.0125; measured 2026-01-31T12:00:00Z by sextant-probe 0.1.0");
+  EXPECT_EQ(CitationOf(calibration, Matmul(5, true, true)).substr(0, 16), "sustained matmul");
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,283 @@
+// Plans that stand on measured rates.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "engine/run/plan.h"
+#include "tests/engine/run/measured_runs.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// Points into `run`, which outlives it.
+Plan PlanOf(const RunSpec& run) {
+  auto plan = PlanRun(run);
+  EXPECT_THAT(plan, IsOk());
+  return plan.value_or(Plan());
+}
+
+Rate RateOf(const Plan& plan, absl::string_view quantity) {
+  for (const Rate& rate : plan.rates) {
+    if (rate.quantity == quantity) return rate;
+  }
+  ADD_FAILURE() << "no rate " << quantity;
+  return {};
+}
+
+TEST(MeasuredPlan, OfAProcessorByHand) {
+  const RunSpec run = SuppliedRun(Processor("CPU-1"));
+  const Plan plan = PlanOf(run);
+  EXPECT_EQ(plan.accelerator, "Some Processor 9000");
+  ASSERT_TRUE(plan.measured_bound.has_value());
+  // 6 x 1e9 x 2e10 FLOP / 2e12 FLOP/s
+  EXPECT_DOUBLE_EQ(plan.measured_bound->duration.value(), 6e7);
+  EXPECT_DOUBLE_EQ(plan.measured_bound->tokens_per_second, 2e10 / 6e7);
+  EXPECT_EQ(plan.measured_bound->measured_fraction, 1);
+  // No datasheet: no peak, hence none of what stands on one.
+  EXPECT_FALSE(plan.measured_bound->mfu.has_value());
+  EXPECT_FALSE(plan.lower_bound.has_value());
+  EXPECT_FALSE(plan.textbook_estimate.has_value());
+  EXPECT_FALSE(plan.measured_bound->energy.has_value());
+  EXPECT_EQ(plan.usable_per_device, Bytes(64'000'000'000));
+}
+
+TEST(MeasuredPlan, SaysOfEachRateWhatWasMeasured) {
+  const RunSpec run = SuppliedRun(Processor("CPU-1"));
+  const Plan plan = PlanOf(run);
+  ASSERT_THAT(plan.rates, SizeIs(2));
+  const Rate matmul = RateOf(plan, "matmul_flops_per_second");
+  EXPECT_EQ(matmul.source, RateSource::kMeasuredSupplied);
+  EXPECT_EQ(matmul.value, 2e12);
+  EXPECT_EQ(matmul.data_type, DataType::kBf16);
+  EXPECT_EQ(matmul.device, "Some Processor 9000");
+  EXPECT_THAT(matmul.citation, AllOf(HasSubstr("4096x4096x4096"), HasSubstr("2026-01-31")));
+  ASSERT_TRUE(matmul.measured.has_value());
+  EXPECT_EQ(matmul.measured->relative_spread, 0.01);
+  EXPECT_EQ(matmul.measured->stable, true);
+  EXPECT_EQ(matmul.measured->unix_seconds, 1'769'860'800);
+  EXPECT_EQ(matmul.measured->device_uuid, "CPU-1");
+  EXPECT_EQ(matmul.measured->calibration_fingerprint, "0123456789abcdef");
+  // What the host reports has no samples that could spread.
+  const Rate memory = RateOf(plan, "memory_bytes");
+  EXPECT_EQ(memory.source, RateSource::kMeasuredSupplied);
+  ASSERT_TRUE(memory.measured.has_value());
+  EXPECT_FALSE(memory.measured->relative_spread.has_value());
+  EXPECT_FALSE(memory.measured->stable.has_value());
+}
+
+TEST(MeasuredPlan, OfThisHostSaysSo) {
+  const RunSpec run = HostRun(Processor("CPU-1"));
+  EXPECT_EQ(RateOf(PlanOf(run), "matmul_flops_per_second").source, RateSource::kMeasuredDevice);
+  EXPECT_EQ(RateOf(PlanOf(run), "memory_bytes").source, RateSource::kMeasuredDevice);
+}
+
+// 700e12 measured of a datasheet's 989.4e12.
+TEST(MeasuredPlan, HasBothBoundsWhereThereIsADatasheet) {
+  const RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
+  const Plan plan = PlanOf(run);
+  EXPECT_EQ(plan.accelerator, "h100-sxm");
+  EXPECT_EQ(RateOf(plan, "peak_flops_per_second").source, RateSource::kDatasheet);
+  EXPECT_EQ(RateOf(plan, "device_power_watts").source, RateSource::kDatasheet);
+  EXPECT_DOUBLE_EQ(*plan.measured_bound->mfu, 700 / 989.4);
+  EXPECT_EQ(plan.measured_bound->measured_fraction, 1);
+  EXPECT_DOUBLE_EQ(*plan.lower_bound->measured_fraction, 989.4 / 700);
+  EXPECT_DOUBLE_EQ(*plan.textbook_estimate->measured_fraction, 0.4 * 989.4 / 700);
+  EXPECT_DOUBLE_EQ(plan.measured_bound->duration.value() / plan.lower_bound->duration.value(),
+                   989.4 / 700);
+  EXPECT_DOUBLE_EQ(plan.measured_bound->energy->value(), 700 * 1.2e20 / 700e12);
+}
+
+TEST(MeasuredPlan, TakesTheRequestsOwnFiguresFirst) {
+  RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
+  run.cluster.peak_flops_per_second = 1e15;
+  run.cluster.device_memory_bytes = 70'000'000'000;
+  run.economics.device_power_watts = 500;
+  const Plan plan = PlanOf(run);
+  EXPECT_EQ(RateOf(plan, "peak_flops_per_second").source, RateSource::kRequest);
+  EXPECT_EQ(RateOf(plan, "memory_bytes").source, RateSource::kRequest);
+  EXPECT_EQ(RateOf(plan, "device_power_watts").source, RateSource::kRequest);
+  EXPECT_EQ(RateOf(plan, "matmul_flops_per_second").source, RateSource::kMeasuredSupplied);
+  EXPECT_DOUBLE_EQ(*plan.measured_bound->mfu, 0.7);
+}
+
+// A gang runs at its slowest member and holds what its smallest holds.
+TEST(MeasuredPlan, OfSeveralDevicesTakesTheSlowestAndTheSmallest) {
+  RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
+  run.cluster.calibrations.push_back(MeasuredH100("GPU-2"));
+  run.cluster.calibrations.push_back(MeasuredH100("GPU-3"));
+  run.cluster.calibrations[1].matmuls[0].rate = FlopsPerSecond(600e12);
+  run.cluster.calibrations[2].memory = Bytes(79'000'000'000);
+  run.cluster.device_count = 3;
+  const Plan plan = PlanOf(run);
+  const Rate matmul = RateOf(plan, "matmul_flops_per_second");
+  EXPECT_EQ(matmul.value, 600e12);
+  EXPECT_EQ(matmul.measured->device_uuid, "GPU-2");
+  EXPECT_THAT(matmul.citation, HasSubstr("the slowest of 3 devices"));
+  EXPECT_EQ(RateOf(plan, "memory_bytes").value, 79e9);
+  EXPECT_EQ(RateOf(plan, "memory_bytes").measured->device_uuid, "GPU-3");
+  // 1.2e20 / (3 x 600e12)
+  EXPECT_DOUBLE_EQ(plan.measured_bound->duration.value(), 1.2e20 / 1.8e15);
+}
+
+TEST(MeasuredPlan, UsesTheRateOfTheComputeType) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  run.training.precision.compute_data_type = DataType::kFp32;
+  EXPECT_EQ(RateOf(PlanOf(run), "matmul_flops_per_second").value, 1e12);
+}
+
+// --- Assumptions ---------------------------------------------------------------------
+
+TEST(MeasuredPlan, DoesNotSayThatNothingWasMeasured) {
+  for (const DeviceCalibration& device : {Processor("CPU-1"), MeasuredH100("GPU-1")}) {
+    const RunSpec run = SuppliedRun(device);
+    const Plan plan = PlanOf(run);
+    EXPECT_THAT(plan.assumptions, Not(Contains(HasSubstr("nothing was measured"))));
+    EXPECT_THAT(plan.assumptions, Contains(HasSubstr("4096x4096x4096")));
+    EXPECT_THAT(plan.assumptions, Contains(HasSubstr("all that its host reports")));
+  }
+}
+
+TEST(MeasuredPlan, SaysThatAProcessorIsOne) {
+  const RunSpec run = SuppliedRun(Processor("CPU-1"));
+  EXPECT_THAT(PlanOf(run).assumptions, Contains(HasSubstr("is a processor, Some Processor 9000")));
+  const RunSpec gpu = SuppliedRun(MeasuredH100("GPU-1"));
+  EXPECT_THAT(PlanOf(gpu).assumptions, Not(Contains(HasSubstr("processor"))));
+}
+
+TEST(MeasuredPlan, SaysWhatWeakensTheMeasurement) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("not stable"))));
+  EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("partial"))));
+  EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("no slower"))));
+  DeviceCalibration& calibration = run.cluster.calibrations[0];
+  calibration.matmuls[0].stable = false;
+  calibration.matmuls[0].relative_spread = 0.25;
+  calibration.coverage_ratio = 0.5;
+  run.cluster.device_count = 4;
+  const auto assumptions = PlanOf(run).assumptions;
+  EXPECT_THAT(assumptions, Contains(AllOf(HasSubstr("not stable"), HasSubstr("0.25"))));
+  EXPECT_THAT(assumptions, Contains(AllOf(HasSubstr("partial"), HasSubstr("0.5"))));
+  EXPECT_THAT(assumptions, Contains("Of 4 devices 1 was measured; the others are taken to be no "
+                                    "slower."));
+}
+
+TEST(MeasuredPlan, SaysThatAMeasurementAboveThePeakCantBe) {
+  RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
+  run.cluster.peak_flops_per_second = 500e12;
+  const Plan plan = PlanOf(run);
+  EXPECT_DOUBLE_EQ(*plan.measured_bound->mfu, 1.4);
+  EXPECT_THAT(plan.assumptions, Contains(HasSubstr("one of the two figures is wrong")));
+}
+
+TEST(MeasuredPlan, SaysThatTheAgeOfASuppliedCalibrationIsNotLimited) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  run.rate_requirement.maximum_age_seconds = 1;
+  EXPECT_THAT(PlanOf(run).assumptions, Contains(HasSubstr("rate_requirement.maximum_age")));
+}
+
+// --- Derivation and fingerprint --------------------------------------------------------
+
+TEST(MeasuredPlan, DerivesItsOwnNumbers) {
+  RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
+  run.options.include_derivation = true;
+  run.economics.device_hour_price_usd = 2;
+  const Plan plan = PlanOf(run);
+  std::map<std::string, DerivationStep> steps;
+  for (const DerivationStep& step : plan.derivation) {
+    EXPECT_FALSE(step.formula.empty() || step.substitution.empty() || step.unit.empty() ||
+                 step.source.empty())
+        << step.symbol;
+    EXPECT_TRUE(steps.emplace(step.symbol, step).second) << step.symbol << " twice";
+  }
+  EXPECT_EQ(steps["measured_bound.duration_seconds"].substitution,
+            "1.2e+20 / (1 * 700000000000000)");
+  EXPECT_EQ(steps["measured_bound.mfu"].substitution, "700000000000000 / 989400000000000");
+  for (const char* symbol :
+       {"rates.matmul_flops_per_second.value", "rates.matmul_flops_per_second.relative_spread",
+        "rates.matmul_flops_per_second.measured_time.seconds",
+        "rates.memory_bytes.measured_time.seconds", "measured_bound.measured_fraction",
+        "measured_bound.energy_joules", "measured_bound.cost_usd", "lower_bound.measured_fraction",
+        "textbook_estimate.measured_fraction"}) {
+    EXPECT_TRUE(steps.contains(symbol)) << symbol;
+  }
+}
+
+TEST(MeasuredPlan, FingerprintFollowsTheCalibration) {
+  const RunSpec run = SuppliedRun(Processor("CPU-1"));
+  RunSpec again = run;
+  EXPECT_EQ(RatesFingerprint(PlanOf(run).rates), RatesFingerprint(PlanOf(again).rates));
+  again.cluster.calibrations[0].fingerprint = "another";
+  EXPECT_NE(RatesFingerprint(PlanOf(run).rates), RatesFingerprint(PlanOf(again).rates));
+}
+
+// --- What is refused -------------------------------------------------------------------
+
+TEST(MeasuredPlanRefuses, DevicesNamedInTwoWays) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  run.cluster.accelerator = "h100-sxm";
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster")));
+  run = HostRun(Processor("CPU-1"));
+  run.cluster.calibrations = {Processor("CPU-2")};
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster")));
+}
+
+TEST(MeasuredPlanRefuses, MoreDevicesNamedThanThereAre) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  run.cluster.calibrations.push_back(Processor("CPU-2"));
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device_count")));
+  run.cluster.device_count = 2;
+  EXPECT_THAT(PlanRun(run), IsOk());
+}
+
+TEST(MeasuredPlanRefuses, ADeviceNamedTwice) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  run.cluster.calibrations.push_back(Processor("CPU-1"));
+  run.cluster.device_count = 2;
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.calibrations[1]")));
+}
+
+TEST(MeasuredPlanRefuses, DevicesOfTwoProducts) {
+  RunSpec run = HostRun(MeasuredH100("GPU-1"));
+  run.cluster.devices.push_back(DeviceOf(Processor("CPU-1")));
+  run.cluster.device_count = 2;
+  const auto plan = PlanRun(run);
+  EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.device_uuids[1]")));
+  EXPECT_THAT(std::string(plan.status().message()),
+              AllOf(HasSubstr("Some Processor 9000"), HasSubstr("NVIDIA H100 80GB HBM3")));
+}
+
+// An MFU is a share of a peak: without one it would be ignored.
+TEST(MeasuredPlanRefuses, AnAssumedMfuOfNoPeak) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  run.options.assumed_mfu = 0.5;
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.assumed_mfu")));
+  run.cluster.peak_flops_per_second = 4e12;
+  EXPECT_DOUBLE_EQ(PlanOf(run).textbook_estimate->duration.value(), 6e7);
+}
+
+TEST(MeasuredPlanRefuses, MoreMemoryThanAPlanCanCount) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  run.cluster.calibrations[0].memory = Bytes(10'000'000'000'001);
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device_memory_bytes")));
+  run.cluster.device_memory_bytes = 10'000'000'000'000;
+  EXPECT_THAT(PlanRun(run), IsOk());
+}
+
+TEST(MeasuredPlanRefuses, AReserveOfAllMeasuredMemory) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  run.cluster.reserved_memory_bytes = 64'000'000'000;
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.reserved_memory_bytes")));
+}
+
+}  // namespace
+}  // namespace sextant

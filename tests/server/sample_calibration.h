@@ -1,0 +1,17 @@
+// A calibration for tests, in order in every field.
+#ifndef SEXTANT_TESTS_SERVER_SAMPLE_CALIBRATION_H_
+#define SEXTANT_TESTS_SERVER_SAMPLE_CALIBRATION_H_
+
+#include <string>
+
+#include "sextant/v1/calibration.pb.h"
+
+namespace sextant {
+
+// Of a processor: bf16 at 2 x 1000^3 / 0.001 s = 2e12 FLOP/s, fp32 at half of it, sustained
+// bf16 at 1.6e12; one element in every list, every optional field set.
+v1::Calibration SampleCalibration(const std::string& uuid = "CPU-0123456789abcdef");
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_SERVER_SAMPLE_CALIBRATION_H_
