@@ -92,5 +92,14 @@ TEST(Reason, IsCarriedAndDefaultsToABrokenInvariant) {
   EXPECT_THAT(WithReason(absl::OkStatus(), "GPU_UNKNOWN"), IsOk());
 }
 
+TEST(Metadata, IsCarriedInOrderAndOnOneLineEach) {
+  absl::Status status = WithMetadata(absl::UnavailableError("x"), "fault", "crashed");
+  status = WithMetadata(std::move(status), "signal", "a\nb");
+  EXPECT_THAT(MetadataOf(status), ::testing::ElementsAre(std::make_pair("fault", "crashed"),
+                                                         std::make_pair("signal", "a b")));
+  EXPECT_THAT(MetadataOf(absl::UnavailableError("x")), ::testing::IsEmpty());
+  EXPECT_THAT(WithMetadata(absl::OkStatus(), "fault", "crashed"), IsOk());
+}
+
 }  // namespace
 }  // namespace sextant
