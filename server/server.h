@@ -11,24 +11,30 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/calibration_metrics.h"
+#include "server/calibration_store.h"
 #include "server/hardware_service.h"
+#include "server/host_probe.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
 #include "server/options.h"
 #include "server/planning_service.h"
+#include "server/probe_metrics.h"
 
 namespace sextant {
 
 class Server {
  public:
-  // Listens on every address of `options` and serves at once.
+  // Listens on every address of `options` and serves at once; has the probe list the devices
+  // meanwhile.
   //
   // Errors: kUnavailable naming the address that can't be bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
   ~Server();
 
   // Says NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
-  // new calls, lets the rest finish (drain_grace_seconds), cancels those that are late.
+  // new calls, lets the rest finish (drain_grace_seconds), cancels those that are late, and
+  // kills their probe.
   void Drain();
 
   // The addresses as clients write them, ports filled in.
@@ -39,10 +45,15 @@ class Server {
   explicit Server(const ServerOptions& options);
   absl::Status StartGrpc();
   absl::Status StartHttp();
+  void StartProbe();
 
   const ServerOptions options_;
   const std::shared_ptr<prometheus::Registry> registry_;
   Metrics metrics_;
+  ProbeMetrics probe_metrics_;
+  CalibrationStore store_;
+  CalibrationMetrics calibration_metrics_;
+  HostProbe probe_;
   PlanningService planning_;
   HardwareService hardware_;
   std::atomic<bool> ready_{false};
