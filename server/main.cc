@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
     return kExitStartFailed;
   }
   LogServerEvent("serving", **server);
+  (*server)->ListDevices();
   sextant::WaitForTermination(signals);
   LogServerEvent("draining", **server);
   (*server)->Drain();

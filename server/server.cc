@@ -112,7 +112,6 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   std::unique_ptr<Server> server(new Server(options));
   SEXTANT_RETURN_IF_ERROR(server->StartGrpc());
   SEXTANT_RETURN_IF_ERROR(server->StartHttp());
-  server->StartProbe();
   return server;
 }
 
@@ -166,7 +165,7 @@ absl::Status Server::StartHttp() {
   return absl::OkStatus();
 }
 
-void Server::StartProbe() {
+void Server::ListDevices() {
   probe_.WhenListed([](const absl::Status& listed) {
     if (listed.ok() || absl::IsCancelled(listed)) return;
     LogEvent("devices_not_listed", {{"reason", std::string(listed.message())}});

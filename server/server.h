@@ -25,12 +25,15 @@ namespace sextant {
 
 class Server {
  public:
-  // Listens on every address of `options` and serves at once; has the probe list the devices
-  // meanwhile.
+  // Listens on every address of `options` and serves at once.
   //
   // Errors: kUnavailable naming the address that can't be bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
   ~Server();
+
+  // Has the probe list this host's devices, in the background; logs why it can't. Without it
+  // the first call that needs them does.
+  void ListDevices();
 
   // Says NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
   // new calls, lets the rest finish (drain_grace_seconds), cancels those that are late, and
@@ -45,7 +48,6 @@ class Server {
   explicit Server(const ServerOptions& options);
   absl::Status StartGrpc();
   absl::Status StartHttp();
-  void StartProbe();
 
   const ServerOptions options_;
   const std::shared_ptr<prometheus::Registry> registry_;
