@@ -1,11 +1,16 @@
 #include "server/hardware_service.h"
 
+#include <chrono>
 #include <string>
+#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/hardware/catalogue.h"
 #include "server/convert/accelerator.h"
+#include "server/device_answers.h"
+#include "server/probe_call.h"
+#include "server/unary_call.h"
 
 namespace sextant {
 namespace {
@@ -24,14 +29,57 @@ absl::Status Answer(const v1::ListAcceleratorsRequest& request,
 
 }  // namespace
 
-HardwareService::HardwareService(Metrics& metrics, CallLogLevel log_level)
-    : list_accelerators_("sextant.v1.HardwareService/ListAccelerators", metrics, log_level) {}
+HardwareService::HardwareService(const Dependencies& d)
+    : store_(d.store),
+      probe_(d.probe),
+      list_accelerators_("sextant.v1.HardwareService/ListAccelerators", d.metrics, d.log_level),
+      list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.log_level),
+      get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.log_level),
+      run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.log_level) {}
 
 grpc::ServerUnaryReactor* HardwareService::ListAccelerators(grpc::CallbackServerContext* context,
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
   return AnswerInline<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>(
       list_accelerators_, context, request, response, Answer);
+}
+
+grpc::ServerUnaryReactor* HardwareService::ListDevices(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  return AnswerAfter<v1::ListDevicesRequest, v1::ListDevicesResponse>(
+      UnaryCall(list_devices_, context, request->Length()), request, response,
+      [this](auto then) { probe_.WhenListed(std::move(then)); },
+      [this](const v1::ListDevicesRequest&, v1::ListDevicesResponse* out) {
+        AnswerListDevices(*store_.snapshot(), std::chrono::system_clock::now(), out);
+        return absl::OkStatus();
+      });
+}
+
+grpc::ServerUnaryReactor* HardwareService::GetCalibration(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return AnswerAfter<v1::GetCalibrationRequest, v1::GetCalibrationResponse>(
+      UnaryCall(get_calibration_, context, request->Length()), request, response,
+      [this](auto then) { probe_.WhenListed(std::move(then)); },
+      [this](const v1::GetCalibrationRequest& in, v1::GetCalibrationResponse* out) {
+        return AnswerGetCalibration(in, *store_.snapshot(), std::chrono::system_clock::now(), out);
+      });
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  auto* call = new ProbeCall(run_probe_, context, request->Length());
+  ProbeJob job;
+  job.cancellation = call->cancellation();
+  job.send = [call](const v1::RunProbeResponse& response) { call->Send(response); };
+  job.end = [call](const absl::Status& status) { call->End(status); };
+  if (const absl::Status decoded = Decode(*request, &job.request); !decoded.ok()) {
+    call->End(decoded);
+  } else {
+    probe_.Run(std::move(job));
+  }
+  return call;
 }
 
 }  // namespace sextant

@@ -2,24 +2,48 @@
 #ifndef SEXTANT_SERVER_HARDWARE_SERVICE_H_
 #define SEXTANT_SERVER_HARDWARE_SERVICE_H_
 
+#include "server/calibration_store.h"
+#include "server/call.h"
+#include "server/host_probe.h"
 #include "server/metrics.h"
-#include "server/unary_call.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 
 namespace sextant {
 
 class HardwareService final : public v1::HardwareService::WithRawCallbackMethod_ListAccelerators<
-                                  v1::HardwareService::Service> {
+                                  v1::HardwareService::WithRawCallbackMethod_ListDevices<
+                                      v1::HardwareService::WithRawCallbackMethod_GetCalibration<
+                                          v1::HardwareService::WithRawCallbackMethod_RunProbe<
+                                              v1::HardwareService::Service>>>> {
  public:
-  // `metrics` outlives the service.
-  HardwareService(Metrics& metrics, CallLogLevel log_level);
+  struct Dependencies {
+    Metrics& metrics;
+    CallLogLevel log_level;
+    const CalibrationStore& store;
+    HostProbe& probe;
+  };
+  // All of `dependencies` outlive the service.
+  explicit HardwareService(const Dependencies& dependencies);
 
   grpc::ServerUnaryReactor* ListAccelerators(grpc::CallbackServerContext* context,
                                              const grpc::ByteBuffer* request,
                                              grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetCalibration(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* RunProbe(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request) override;
 
  private:
+  const CalibrationStore& store_;
+  HostProbe& probe_;
   Method list_accelerators_;
+  Method list_devices_;
+  Method get_calibration_;
+  Method run_probe_;
 };
 
 }  // namespace sextant

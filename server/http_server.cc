@@ -91,9 +91,17 @@ class HttplibServer final : public HttpServer {
       response.set_content(ready ? "ready\n" : "draining\n", "text/plain; charset=utf-8");
     });
     server_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      response.set_content(prometheus::TextSerializer().Serialize(options_.registry->Collect()),
+      response.set_content(prometheus::TextSerializer().Serialize(Collect()),
                            "text/plain; version=0.0.4; charset=utf-8");
     });
+  }
+
+  std::vector<prometheus::MetricFamily> Collect() const {
+    auto all = options_.registry->Collect();
+    for (const prometheus::Collectable* collectable : options_.collectables) {
+      for (auto& family : collectable->Collect()) all.push_back(std::move(family));
+    }
+    return all;
   }
 
   HttpOptions options_;

@@ -2,11 +2,13 @@
 #ifndef SEXTANT_SERVER_HTTP_SERVER_H_
 #define SEXTANT_SERVER_HTTP_SERVER_H_
 
+#include <prometheus/collectable.h>
 #include <prometheus/registry.h>
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -17,8 +19,10 @@ struct HttpOptions {
   int port = 0;      // 0: any free one
   // Whether the server takes calls; asked on HTTP threads.
   std::function<bool()> ready;
-  // What /metrics shows.
+  // What /metrics shows: the registry's metrics, and then those of others, which outlive the
+  // HTTP server and have other names.
   std::shared_ptr<prometheus::Registry> registry;
+  std::vector<const prometheus::Collectable*> collectables = {};
 };
 
 // GET /metrics   Prometheus text

@@ -17,7 +17,7 @@ constexpr int kExitStartFailed = 1;
 constexpr int kExitUsage = 2;
 
 // The line that says where to call: scripts that ask for port 0 read it.
-void LogEvent(const char* event, const sextant::Server& server) {
+void LogServerEvent(const char* event, const sextant::Server& server) {
   nlohmann::ordered_json line;
   line["time"] = sextant::TimeText(std::chrono::system_clock::now());
   line["event"] = event;
@@ -46,11 +46,12 @@ int main(int argc, char** argv) {
     std::cerr << "sextantd: " << server.status().message() << "\n";
     return kExitStartFailed;
   }
-  LogEvent("serving", **server);
+  LogServerEvent("serving", **server);
+  (*server)->ListDevices();
   sextant::WaitForTermination(signals);
-  LogEvent("draining", **server);
+  LogServerEvent("draining", **server);
   (*server)->Drain();
-  LogEvent("stopped", **server);
+  LogServerEvent("stopped", **server);
   // All calls are answered. Not by return: that would wait for HTTP clients, and one that
   // sends a byte now and then can take for ever.
   std::_Exit(0);

@@ -48,6 +48,23 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
 }
 
+void DefineProbeFlags(CLI::App& app, ServerOptions& options) {
+  app.add_option("--probe_program", options.probe_program,
+                 "the sextant-probe to run (default: beside this program, else in $PATH)")
+      ->type_name("PATH");
+  app.add_option("--calibration_directory", options.calibration_directory,
+                 "where calibrations are kept; or none (default: $STATE_DIRECTORY/calibrations, "
+                 "else sextant/calibrations in $XDG_STATE_HOME or ~/.local/state)")
+      ->type_name("PATH");
+  const std::map<std::string, ProbeMetricsSet> sets = {{"fleet", ProbeMetricsSet::kFleet},
+                                                       {"full", ProbeMetricsSet::kFull}};
+  app.add_option("--probe_metrics", options.probe_metrics,
+                 "which of the probe's figures /metrics shows: at most 16 series a device, or "
+                 "all (default: fleet)")
+      ->transform(CLI::CheckedTransformer(sets).description(""))
+      ->type_name("fleet|full");
+}
+
 absl::Status CheckSeconds(absl::string_view flag, double seconds) {
   if (seconds >= 0 && seconds <= kMaxDrainSeconds) return absl::OkStatus();  // NaN fails
   return absl::InvalidArgumentError(
@@ -108,6 +125,7 @@ absl::StatusOr<absl::optional<ServerOptions>> ParseServerOptions(int argc,
   ServerOptions options;
   CLI::App app("sextantd: the Sextant planning server (gRPC, package sextant.v1)", "sextantd");
   DefineFlags(app, options);
+  DefineProbeFlags(app, options);
   app.footer(
       "Stops on SIGTERM or SIGINT. Prints one JSON line when it serves, then one a call.\n"
       "Example: sextantd --listen=127.0.0.1:50051 --listen=unix:/run/sextant.sock");

@@ -12,6 +12,9 @@
 
 namespace sextant {
 
+// Which of the probe's figures are metrics.
+enum class ProbeMetricsSet { kFleet, kFull };
+
 // Each field is the flag of the same name.
 struct ServerOptions {
   std::vector<std::string> listen = {"127.0.0.1:50051"};
@@ -20,6 +23,9 @@ struct ServerOptions {
   CallLogLevel log_calls = CallLogLevel::kAll;
   double drain_announce_seconds = 1;
   double drain_grace_seconds = 10;
+  std::string probe_program;          // a path; empty: FindProbeProgram()
+  std::string calibration_directory;  // empty: DefaultCalibrationDirectory(); "none": no folder
+  ProbeMetricsSet probe_metrics = ProbeMetricsSet::kFleet;
 };
 
 // The options that the command line asks for; absent where it asks for --help or --version,

@@ -19,6 +19,8 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
+#include "server/default_paths.h"
+#include "server/event_log.h"
 
 namespace sextant {
 namespace {
@@ -73,6 +75,13 @@ absl::Status CheckSocketIsFree(absl::string_view address) {
                   : absl::OkStatus();
 }
 
+// Empty: none.
+std::string CalibrationFolder(const ServerOptions& options) {
+  if (options.calibration_directory == "none") return "";
+  return options.calibration_directory.empty() ? DefaultCalibrationDirectory()
+                                               : options.calibration_directory;
+}
+
 std::chrono::duration<double> Seconds(double seconds) {
   return std::chrono::duration<double>(seconds);
 }
@@ -83,13 +92,21 @@ Server::Server(const ServerOptions& options)
     : options_(options),
       registry_(std::make_shared<prometheus::Registry>()),
       metrics_(*registry_),
+      probe_metrics_(*registry_),
+      store_(CalibrationFolder(options)),
+      calibration_metrics_(store_, options.probe_metrics),
+      probe_(options.probe_program, store_, probe_metrics_),
       planning_(metrics_, {.log_level = options.log_calls,
-                           .calibrations = std::make_shared<const CalibrationSnapshot>,
+                           .calibrations = [this] { return store_.snapshot(); },
                            .now = absl::Now}),
-      hardware_(metrics_, options.log_calls) {}
+      hardware_(
+          {.metrics = metrics_, .log_level = options.log_calls, .store = store_, .probe = probe_}) {
+}
 
 Server::~Server() {
   http_.reset();
+  // Or the shutdown would wait for a probe to end.
+  probe_.Stop();
   if (grpc_ != nullptr) grpc_->Shutdown();
 }
 
@@ -144,10 +161,18 @@ absl::Status Server::StartHttp() {
   HttpOptions http = {.host = std::move(host),
                       .port = parts.port,
                       .ready = [this] { return ready_.load(); },
-                      .registry = registry_};
+                      .registry = registry_,
+                      .collectables = {&calibration_metrics_}};
   SEXTANT_ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
   http_address_ = absl::StrCat(parts.host, ":", http_->port());
   return absl::OkStatus();
+}
+
+void Server::ListDevices() {
+  probe_.WhenListed([](const absl::Status& listed) {
+    if (listed.ok() || absl::IsCancelled(listed)) return;
+    LogEvent("devices_not_listed", {{"reason", std::string(listed.message())}});
+  });
 }
 
 void Server::Drain() {

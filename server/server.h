@@ -11,11 +11,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/calibration_metrics.h"
+#include "server/calibration_store.h"
 #include "server/hardware_service.h"
+#include "server/host_probe.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
 #include "server/options.h"
 #include "server/planning_service.h"
+#include "server/probe_metrics.h"
 
 namespace sextant {
 
@@ -27,8 +31,13 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
   ~Server();
 
+  // Has the probe list this host's devices, in the background; logs why it can't. Without it
+  // the first call that needs them does.
+  void ListDevices();
+
   // Says NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
-  // new calls, lets the rest finish (drain_grace_seconds), cancels those that are late.
+  // new calls, lets the rest finish (drain_grace_seconds), cancels those that are late, and
+  // kills their probe.
   void Drain();
 
   // The addresses as clients write them, ports filled in.
@@ -43,6 +52,10 @@ class Server {
   const ServerOptions options_;
   const std::shared_ptr<prometheus::Registry> registry_;
   Metrics metrics_;
+  ProbeMetrics probe_metrics_;
+  CalibrationStore store_;
+  CalibrationMetrics calibration_metrics_;
+  HostProbe probe_;
   PlanningService planning_;
   HardwareService hardware_;
   std::atomic<bool> ready_{false};

@@ -1,5 +1,6 @@
 #include "server/status.h"
 
+#include <google/protobuf/util/time_util.h>
 #include <grpcpp/support/error_details.h>
 
 #include <string>
@@ -7,25 +8,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
+#include "engine/base/precondition.h"
 #include "engine/base/reason.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/clip.h"
+#include "server/retry_delay.h"
 
 namespace sextant {
 namespace {
 
 constexpr int kMaxNamedViolations = 16;
 constexpr size_t kMaxFieldBytes = 64;
+constexpr size_t kMaxSubjectBytes = 80;  // a device's UUID, whole
 constexpr size_t kMaxDescriptionBytes = 256;
-constexpr size_t kMaxBadRequestBytes = 3400;  // leaves room for the ErrorInfo below 4 KiB
+constexpr size_t kMaxMetadataCount = 4;
+constexpr size_t kMaxMetadataBytes = 64;
+constexpr size_t kMaxViolationsBytes = 2900;  // leaves room for the other details below 4 KiB
 constexpr size_t kMaxMessageBytes = 960;      // leaves room for "(and N more)" below 1 KiB
 
 google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violations) {
   google::rpc::BadRequest out;
   for (const FieldViolation& v : violations) {
     if (out.field_violations_size() == kMaxNamedViolations ||
-        out.ByteSizeLong() + kMaxFieldBytes + kMaxDescriptionBytes > kMaxBadRequestBytes) {
+        out.ByteSizeLong() + kMaxFieldBytes + kMaxDescriptionBytes > kMaxViolationsBytes) {
       break;
     }
     auto* named = out.add_field_violations();
@@ -35,12 +41,41 @@ google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violatio
   return out;
 }
 
+google::rpc::PreconditionFailure ToPreconditionFailure(
+    const std::vector<PreconditionViolation>& violations) {
+  google::rpc::PreconditionFailure out;
+  for (const PreconditionViolation& v : violations) {
+    if (out.violations_size() == kMaxNamedViolations ||
+        out.ByteSizeLong() + kMaxFieldBytes + kMaxSubjectBytes + kMaxDescriptionBytes >
+            kMaxViolationsBytes) {
+      break;
+    }
+    auto* named = out.add_violations();
+    named->set_type(Clip(v.type, kMaxFieldBytes));
+    named->set_subject(Clip(v.subject, kMaxSubjectBytes));
+    named->set_description(Clip(v.description, kMaxDescriptionBytes));
+  }
+  return out;
+}
+
 google::rpc::ErrorInfo ToErrorInfo(const absl::Status& status, absl::string_view trace_id) {
   google::rpc::ErrorInfo info;
   info.set_domain("sextant");
   info.set_reason(ReasonOf(status));
+  for (const auto& [key, value] : MetadataOf(status)) {
+    if (info.metadata().size() == kMaxMetadataCount) break;
+    (*info.mutable_metadata())[Clip(key, kMaxMetadataBytes)] = Clip(value, kMaxMetadataBytes);
+  }
   if (!trace_id.empty()) (*info.mutable_metadata())["trace_id"] = std::string(trace_id);
   return info;
+}
+
+// Adds `detail`, which names `named` of `all` violations; the message counts the rest.
+void AddViolations(const google::protobuf::Message& detail, int named, size_t all,
+                   google::rpc::Status& wire) {
+  wire.add_details()->PackFrom(detail);
+  const size_t left_out = all - static_cast<size_t>(named);
+  if (left_out > 0) absl::StrAppend(wire.mutable_message(), " (and ", left_out, " more)");
 }
 
 }  // namespace
@@ -50,19 +85,23 @@ grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view trace_id
   google::rpc::Status wire;
   // absl and gRPC number their codes alike.
   wire.set_code(static_cast<int>(status.code()));
-  std::string message = Clip(status.message(), kMaxMessageBytes);
+  wire.set_message(Clip(status.message(), kMaxMessageBytes));
   wire.add_details()->PackFrom(ToErrorInfo(status, trace_id));
 
-  const std::vector<FieldViolation> violations = FieldViolationsOf(status);
-  if (!violations.empty()) {
-    const google::rpc::BadRequest bad_request = ToBadRequest(violations);
-    wire.add_details()->PackFrom(bad_request);
-    const size_t named = static_cast<size_t>(bad_request.field_violations_size());
-    if (violations.size() > named) {
-      absl::StrAppend(&message, " (and ", violations.size() - named, " more)");
-    }
+  if (const auto violations = FieldViolationsOf(status); !violations.empty()) {
+    const auto detail = ToBadRequest(violations);
+    AddViolations(detail, detail.field_violations_size(), violations.size(), wire);
   }
-  wire.set_message(message);
+  if (const auto violations = PreconditionsOf(status); !violations.empty()) {
+    const auto detail = ToPreconditionFailure(violations);
+    AddViolations(detail, detail.violations_size(), violations.size(), wire);
+  }
+  if (const auto seconds = RetryDelaySecondsOf(status); seconds.has_value()) {
+    google::rpc::RetryInfo retry;
+    *retry.mutable_retry_delay() = google::protobuf::util::TimeUtil::NanosecondsToDuration(
+        static_cast<int64_t>(*seconds * 1e9));
+    wire.add_details()->PackFrom(retry);
+  }
 
   grpc::Status out;
   const grpc::Status packed = grpc::SetErrorDetails(wire, &out);

@@ -9,12 +9,14 @@
 
 namespace sextant {
 
-// `status` with google.rpc details: an ErrorInfo always, a BadRequest where it carries
-// field violations. `trace_id` goes into the ErrorInfo's metadata unless it is empty.
+// `status` with google.rpc details: an ErrorInfo always; a BadRequest, a PreconditionFailure
+// and a RetryInfo where it carries field violations, preconditions that do not hold, and
+// advice when to try again. The ErrorInfo's metadata are the facts that `status` carries, and
+// `trace_id` unless it is empty.
 //
 // Beyond about 8 KB of trailers a client sees RESOURCE_EXHAUSTED instead of the truth, so
-// everything is bounded: message 1 KiB, details 4 KiB, at most 16 violations named, the rest
-// counted.
+// everything is bounded: message 1 KiB, details 4 KiB, at most 16 violations of either kind
+// named, the rest counted.
 grpc::Status ToGrpcStatus(const absl::Status& status, absl::string_view trace_id);
 
 }  // namespace sextant

@@ -9,31 +9,15 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <chrono>
 #include <cstddef>
-#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
-#include "server/call_log.h"
-#include "server/metrics.h"
+#include "server/call.h"
 
 namespace sextant {
 
-// One RPC's name and series; lives as long as its service.
-struct Method {
-  Method(const std::string& full_name, Metrics& all_metrics, CallLogLevel level)
-      : name(full_name),
-        metrics(all_metrics.ForMethod(full_name)),
-        log_lines_dropped(all_metrics.log_lines_dropped()),
-        log_level(level) {}
-
-  const std::string name;  // "sextant.v1.PlanningService/PlanRun"
-  CallMetrics metrics;
-  prometheus::Counter& log_lines_dropped;
-  const CallLogLevel log_level;
-};
-
-// One call under way; made when its handler starts.
+// One call under way; made when its handler starts. A copy is the same call.
 class UnaryCall {
  public:
   UnaryCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes);
@@ -45,14 +29,26 @@ class UnaryCall {
   grpc::ServerUnaryReactor* reactor() { return reactor_; }
 
  private:
-  Method& method_;
+  Call call_;
   grpc::ServerUnaryReactor* reactor_;
-  std::chrono::steady_clock::time_point start_;
-  CallRecord record_;
 };
 
-// kInvalidArgument with reason FIELD_INVALID: the bytes are no message of this type.
-absl::Status Undecodable(const std::string& type_name);
+// Reads `bytes`, sharing them, into `message`.
+template <typename Message>
+absl::Status Decode(const grpc::ByteBuffer& bytes, Message* message) {
+  grpc::ByteBuffer in(bytes);  // decoding empties it
+  return grpc::SerializationTraits<Message>::Deserialize(&in, message).ok()
+             ? absl::OkStatus()
+             : Undecodable(message->GetTypeName());
+}
+
+template <typename Message>
+absl::Status Encode(const Message& message, grpc::ByteBuffer* out) {
+  bool own_buffer = false;
+  return grpc::SerializationTraits<Message>::Serialize(message, out, &own_buffer).ok()
+             ? absl::OkStatus()
+             : absl::InternalError("the answer can't be encoded");
+}
 
 // Reads a Request, runs `answer(request, response)`, bounded to well under a millisecond, on
 // gRPC's own thread, and finishes the call with the status that it returns.
@@ -73,17 +69,33 @@ grpc::ServerUnaryReactor* AnswerInline(Method& method, grpc::CallbackServerConte
   auto* request = google::protobuf::Arena::CreateMessage<Request>(&arena);
   auto* response = google::protobuf::Arena::CreateMessage<Response>(&arena);
 
-  grpc::ByteBuffer in(*bytes);  // shares the bytes; decoding empties it
-  absl::Status status = grpc::SerializationTraits<Request>::Deserialize(&in, request).ok()
-                            ? answer(*request, response)
-                            : Undecodable(request->GetTypeName());
-  bool own_buffer = false;
-  if (status.ok() &&
-      !grpc::SerializationTraits<Response>::Serialize(*response, out, &own_buffer).ok()) {
-    status = absl::InternalError("the answer can't be encoded");
-  }
+  absl::Status status = Decode(*bytes, request);
+  if (status.ok()) status = answer(*request, response);
+  if (status.ok()) status = Encode(*response, out);
   grpc::ServerUnaryReactor* reactor = call.reactor();
   call.Finish(status);
+  return reactor;
+}
+
+// The same for an answer that has to wait: `wait(then)` calls then(status) once, on whatever
+// thread, and the answer is made there, or `status` is it. No thread of gRPC's waits.
+template <typename Request, typename Response, typename Wait, typename Answer>
+grpc::ServerUnaryReactor* AnswerAfter(const UnaryCall& started, const grpc::ByteBuffer* bytes,
+                                      grpc::ByteBuffer* out, Wait wait, Answer answer) {
+  UnaryCall call = started;
+  grpc::ServerUnaryReactor* reactor = call.reactor();
+  Request request;
+  if (const absl::Status decoded = Decode(*bytes, &request); !decoded.ok()) {
+    call.Finish(decoded);
+    return reactor;
+  }
+  wait([call, request = std::move(request), out, answer](const absl::Status& ready) mutable {
+    Response response;
+    absl::Status status = ready;
+    if (status.ok()) status = answer(request, &response);
+    if (status.ok()) status = Encode(response, out);
+    call.Finish(status);
+  });
   return reactor;
 }
 

@@ -12,10 +12,15 @@ SKIPPED = 77
 
 
 class Server:
-    """A sextantd on free loopback ports; use it as a context."""
+    """A sextantd on free loopback ports; use it as a context.
+
+    It keeps no calibrations unless `flags` say where.
+    """
 
     def __init__(self, *flags):
         self.flags = flags
+        if not any(flag.startswith("--calibration_directory") for flag in flags):
+            self.flags += ("--calibration_directory=none",)
 
     def __enter__(self):
         self.log = tempfile.TemporaryFile(mode="w+")

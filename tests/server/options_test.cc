@@ -44,6 +44,18 @@ TEST(ServerOptions, EveryFlagSetsItsField) {
   EXPECT_TRUE(Parsed({"--insecure_allow_remote"}).insecure_allow_remote);
 }
 
+TEST(ServerOptions, SayHowToProbe) {
+  const ServerOptions options = Parsed({});
+  EXPECT_EQ(options.probe_program, "");
+  EXPECT_EQ(options.calibration_directory, "");
+  EXPECT_EQ(options.probe_metrics, ProbeMetricsSet::kFleet);
+  const ServerOptions others = Parsed({"--probe_program=/opt/probe", "--probe_metrics=full",
+                                       "--calibration_directory=/var/lib/sextant"});
+  EXPECT_EQ(others.probe_program, "/opt/probe");
+  EXPECT_EQ(others.calibration_directory, "/var/lib/sextant");
+  EXPECT_EQ(others.probe_metrics, ProbeMetricsSet::kFull);
+}
+
 TEST(ServerOptions, RefuseRemoteUnlessTold) {
   for (const char* flag : {"--listen=0.0.0.0:1", "--http_listen=0.0.0.0:1", "--listen=[::]:1",
                            "--listen=127.evil.example:1"}) {
@@ -59,7 +71,7 @@ TEST(ServerOptions, RefuseWhatTheyCannotRead) {
        {"--listen=nonsense", "--listen=127.0.0.1:70000", "--listen=127.0.0.1:-1", "--listen=:1",
         "--http_listen=127.0.0.1", "--http_listen=unix:/tmp/x", "--log_calls=some",
         "--drain_grace_seconds=-1", "--drain_grace_seconds=nan", "--drain_announce_seconds=1e9",
-        "--unknown=1", "stray"}) {
+        "--probe_metrics=some", "--unknown=1", "stray"}) {
     EXPECT_FALSE(Parse({flag}).ok()) << flag;
   }
 }
@@ -71,7 +83,8 @@ TEST(ServerOptions, HelpNamesEveryFlag) {
   ASSERT_THAT(help, IsOk());
   EXPECT_FALSE(help->has_value());
   for (const char* flag : {"--listen", "--http_listen", "--insecure_allow_remote", "--log_calls",
-                           "--drain_announce_seconds", "--drain_grace_seconds", "--version"}) {
+                           "--drain_announce_seconds", "--drain_grace_seconds", "--version",
+                           "--probe_program", "--calibration_directory", "--probe_metrics"}) {
     EXPECT_THAT(text, HasSubstr(flag));
   }
 }

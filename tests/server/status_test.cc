@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
+#include "engine/base/precondition.h"
 #include "engine/base/reason.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "server/retry_delay.h"
 
 namespace sextant {
 namespace {
@@ -84,6 +88,56 @@ TEST(ToGrpcStatus, IsBoundedWhateverItCarries) {
   const int named = TheOnly<google::rpc::BadRequest>(Details(status)).field_violations_size();
   EXPECT_GE(named, 8);
   EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("(and ", 40 - named, " more)")));
+}
+
+TEST(ToGrpcStatus, CarriesTheFactsForPrograms) {
+  absl::Status failed = WithReason(absl::UnavailableError("it died"), "PROBE_FAILED");
+  failed = WithMetadata(std::move(failed), "fault", "crashed");
+  const auto info = TheOnly<google::rpc::ErrorInfo>(Details(ToGrpcStatus(failed, "abc")));
+  EXPECT_EQ(info.reason(), "PROBE_FAILED");
+  EXPECT_EQ(info.metadata_size(), 2);
+  EXPECT_EQ(info.metadata().at("fault"), "crashed");
+  EXPECT_EQ(info.metadata().at("trace_id"), "abc");
+}
+
+TEST(ToGrpcStatus, SaysWhenToTryAgain) {
+  const absl::Status busy =
+      WithRetryDelay(WithReason(absl::AbortedError("another runs"), "PROBE_RUNNING"), 2.25);
+  const auto retry = TheOnly<google::rpc::RetryInfo>(Details(ToGrpcStatus(busy, "")));
+  EXPECT_EQ(retry.retry_delay().seconds(), 2);
+  EXPECT_EQ(retry.retry_delay().nanos(), 250'000'000);
+}
+
+TEST(ToGrpcStatus, NamesThePreconditions) {
+  const std::string uuid = "GPU-" + std::string(36, 'a');
+  const grpc::Status status =
+      ToGrpcStatus(FailedPrecondition("RATES_NOT_MEASURED",
+                                      {{"RATES_NOT_MEASURED", uuid, "was never measured"}}),
+                   "");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  const auto failure = TheOnly<google::rpc::PreconditionFailure>(Details(status));
+  ASSERT_EQ(failure.violations_size(), 1);
+  EXPECT_EQ(failure.violations(0).type(), "RATES_NOT_MEASURED");
+  EXPECT_EQ(failure.violations(0).subject(), uuid);
+  EXPECT_EQ(failure.violations(0).description(), "was never measured");
+}
+
+// All details at their largest, beside each other.
+TEST(ToGrpcStatus, IsBoundedWithEveryDetail) {
+  const std::vector<PreconditionViolation> many(
+      40, {std::string(500, 't'), std::string(500, 's'), std::string(500, 'd')});
+  absl::Status status = FailedPrecondition(std::string(63, 'R'), many);
+  for (int i = 0; i < 40; ++i) {
+    status = WithMetadata(std::move(status), absl::StrCat(i, std::string(500, 'k')),
+                          std::string(500, 'v'));
+  }
+  const grpc::Status wire =
+      ToGrpcStatus(WithRetryDelay(std::move(status), 86'400), std::string(32, 'a'));
+  EXPECT_LE(wire.error_message().size(), 1024u);
+  EXPECT_LE(wire.error_details().size() - wire.error_message().size(), 4096u);
+  const int named = TheOnly<google::rpc::PreconditionFailure>(Details(wire)).violations_size();
+  EXPECT_GE(named, 6);
+  EXPECT_THAT(wire.error_message(), HasSubstr(absl::StrCat("(and ", 40 - named, " more)")));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace sextant {
 
 class TestServer {
  public:
-  // Free loopback ports, no log, no waiting when drained.
+  // Free loopback ports, no log, no waiting when drained, no probe, no folder.
   static ServerOptions Options() {
     ServerOptions options;
     options.listen = {"127.0.0.1:0"};
@@ -25,6 +25,8 @@ class TestServer {
     options.log_calls = CallLogLevel::kNone;
     options.drain_announce_seconds = 0;
     options.drain_grace_seconds = 1;
+    options.probe_program = "/nowhere/sextant-probe";
+    options.calibration_directory = "none";
     return options;
   }
 

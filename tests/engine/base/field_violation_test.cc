@@ -102,5 +102,14 @@ TEST(FieldViolations, MentionsWhatIsAtOrBelowAField) {
   EXPECT_FALSE(violations.Mentions("cluster.calibrations[0]"));
 }
 
+TEST(Metadata, IsCarriedInOrderAndOnOneLineEach) {
+  absl::Status status = WithMetadata(absl::UnavailableError("x"), "fault", "crashed");
+  status = WithMetadata(std::move(status), "signal", "a\nb");
+  EXPECT_THAT(MetadataOf(status), ::testing::ElementsAre(std::make_pair("fault", "crashed"),
+                                                         std::make_pair("signal", "a b")));
+  EXPECT_THAT(MetadataOf(absl::UnavailableError("x")), ::testing::IsEmpty());
+  EXPECT_THAT(WithMetadata(absl::OkStatus(), "fault", "crashed"), IsOk());
+}
+
 }  // namespace
 }  // namespace sextant

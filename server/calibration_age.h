@@ -1,0 +1,18 @@
+// How old a calibration is.
+#ifndef SEXTANT_SERVER_CALIBRATION_AGE_H_
+#define SEXTANT_SERVER_CALIBRATION_AGE_H_
+
+#include <chrono>
+
+#include "sextant/v1/calibration.pb.h"
+
+namespace sextant {
+
+// Seconds from its measurement to `now`; 0 where the clock has been set back since, and it
+// seems to come from the future.
+double CalibrationAgeSeconds(const v1::Calibration& calibration,
+                             std::chrono::system_clock::time_point now);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_CALIBRATION_AGE_H_

@@ -1,0 +1,191 @@
+#include "server/calibration_file.h"
+
+#include <fcntl.h>
+#include <google/protobuf/util/json_util.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+#include "server/convert/calibration.h"
+
+namespace sextant {
+namespace {
+
+constexpr size_t kMaxUuidBytes = 80;
+constexpr size_t kMaxFileBytes = size_t{4} << 20;
+constexpr int kSchemaVersion = 1;
+constexpr int kMaxSetAside = 10'000;
+constexpr auto kLeftoverAge = std::chrono::hours(1);
+constexpr char kTemporaryMark[] = ".json.tmp-";
+
+absl::Status Unavailable(absl::string_view what, const std::string& path, int error) {
+  return absl::UnavailableError(
+      absl::StrCat("can't ", what, " \"", absl::CHexEscape(path), "\": ", std::strerror(error)));
+}
+
+// Closes it in the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+absl::StatusOr<std::string> ReadWhole(const std::string& path) {
+  // Not to wait for the writer of a named pipe.
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info = {};
+  if (file.get() < 0 || fstat(file.get(), &info) != 0) {
+    return absl::DataLossError(absl::StrCat("can't be read: ", std::strerror(errno)));
+  }
+  if (!S_ISREG(info.st_mode)) return absl::DataLossError("is not a file");
+  std::string content(kMaxFileBytes + 1, '\0');
+  size_t size = 0;
+  while (size < content.size()) {
+    const ssize_t count = read(file.get(), content.data() + size, content.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return absl::DataLossError(absl::StrCat("can't be read: ", std::strerror(errno)));
+    }
+    if (count == 0) break;
+    size += static_cast<size_t>(count);
+  }
+  if (size > kMaxFileBytes) {
+    return absl::DataLossError(absl::StrCat("has more than ", kMaxFileBytes, " bytes"));
+  }
+  content.resize(size);
+  return content;
+}
+
+// An errno, or 0.
+int WriteAndSync(int fd, absl::string_view content) {
+  while (!content.empty()) {
+    const ssize_t count = write(fd, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    content.remove_prefix(static_cast<size_t>(count));
+  }
+  return fsync(fd) == 0 ? 0 : errno;
+}
+
+absl::Status MakeFolder(const std::string& folder) {
+  for (size_t end = folder.find('/', 1); true; end = folder.find('/', end + 1)) {
+    const std::string part = folder.substr(0, end);
+    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && errno != EISDIR) {
+      return Unavailable("make the folder", part, errno);
+    }
+    if (end == std::string::npos) return absl::OkStatus();
+  }
+}
+
+}  // namespace
+
+bool IsFileNameUuid(absl::string_view uuid) {
+  for (const char c : uuid) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-') return false;
+  }
+  return !uuid.empty() && uuid.size() <= kMaxUuidBytes;
+}
+
+std::string CalibrationPath(absl::string_view folder, absl::string_view uuid) {
+  return absl::StrCat(folder, "/", uuid, ".json");
+}
+
+absl::StatusOr<v1::Calibration> ReadCalibrationFile(const std::string& path) {
+  SEXTANT_ASSIGN_OR_RETURN(const std::string content, ReadWhole(path));
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;  // a newer version's
+  v1::Calibration calibration;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(content, &calibration, options);
+  if (!parsed.ok()) {
+    return absl::DataLossError(
+        absl::StrCat("is not a calibration: ",
+                     absl::string_view(parsed.message().data(), parsed.message().size())));
+  }
+  if (calibration.schema_version() > kSchemaVersion) {
+    return absl::UnimplementedError(absl::StrCat("has schema version ",
+                                                 calibration.schema_version(),
+                                                 "; this server reads ", kSchemaVersion));
+  }
+  FieldViolations violations;
+  CheckCalibration(calibration, "", violations);
+  if (!violations.empty()) return absl::DataLossError(violations.ToStatus().message());
+  if (std::filesystem::path(path).stem() != calibration.device().uuid()) {
+    return absl::DataLossError(absl::StrCat(
+        "is of device ", absl::CHexEscape(calibration.device().uuid()), ", which is not its name"));
+  }
+  return calibration;
+}
+
+absl::Status WriteCalibrationFile(const std::string& folder, const v1::Calibration& calibration) {
+  SEXTANT_RETURN_IF_ERROR(MakeFolder(folder));
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(calibration, &json, options).ok()) {
+    return absl::InternalError("the calibration can't be written as JSON");
+  }
+  const std::string path = CalibrationPath(folder, calibration.device().uuid());
+  std::string temporary =
+      absl::StrCat(folder, "/", calibration.device().uuid(), kTemporaryMark, "XXXXXX");
+  const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));
+  if (file.get() < 0) return Unavailable("write to the folder", folder, errno);
+  int error = WriteAndSync(file.get(), json);
+  if (error == 0 && rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) {
+    unlink(temporary.c_str());
+    return Unavailable("write", path, error);
+  }
+  // The rename itself has to last, too.
+  const Descriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0 || fsync(directory.get()) != 0) {
+    return Unavailable("write for good to", folder, errno);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> SetFileAside(const std::string& path, absl::string_view word) {
+  for (int i = 1; i <= kMaxSetAside; ++i) {
+    std::string aside = absl::StrCat(path, ".", word, "-", i);
+    if (renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0) {
+      return aside;
+    }
+    if (errno != EEXIST) return Unavailable("rename", path, errno);
+  }
+  return Unavailable("rename", path, EEXIST);
+}
+
+void RemoveLeftovers(const std::string& folder) {
+  std::error_code error;
+  const auto oldest = std::filesystem::file_time_type::clock::now() - kLeftoverAge;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    std::error_code unknown;
+    const auto written = entry->last_write_time(unknown);
+    if (absl::StrContains(entry->path().filename().string(), kTemporaryMark) && !unknown &&
+        written < oldest) {
+      unlink(entry->path().c_str());
+    }
+  }
+}
+
+}  // namespace sextant

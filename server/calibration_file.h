@@ -1,0 +1,44 @@
+// One calibration in one file: proto JSON, replaced as a whole.
+#ifndef SEXTANT_SERVER_CALIBRATION_FILE_H_
+#define SEXTANT_SERVER_CALIBRATION_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "sextant/v1/calibration.pb.h"
+
+namespace sextant {
+
+// Whether `uuid` can name a file: 1 to 80 of A-Z a-z 0-9 and '-'. No path gets out of a folder
+// with that.
+bool IsFileNameUuid(absl::string_view uuid);
+
+// "<folder>/<uuid>.json".
+std::string CalibrationPath(absl::string_view folder, absl::string_view uuid);
+
+// Reads the calibration at `path`, whose name states the device.
+//
+// Errors: kUnimplemented where its schema version is a newer one; else kDataLoss saying what is
+// wrong: unreadable, over 4 MiB, not JSON, a field out of its range, another device's.
+absl::StatusOr<v1::Calibration> ReadCalibrationFile(const std::string& path);
+
+// Writes `calibration` to `folder`, which is made (for its owner alone) where it is missing. A
+// reader, or a crash at any moment, finds either the former file or the new one, whole.
+//
+// Errors: kUnavailable naming what can't be written and why; the former file stays.
+absl::Status WriteCalibrationFile(const std::string& folder, const v1::Calibration& calibration);
+
+// Renames the file at `path` to "<path>.<word>-1", or the first number that is free, and
+// returns its new path.
+//
+// Errors: kUnavailable saying why it can't be renamed; it stays.
+absl::StatusOr<std::string> SetFileAside(const std::string& path, absl::string_view word);
+
+// Removes what writers that were killed left in `folder` more than an hour ago.
+void RemoveLeftovers(const std::string& folder);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_CALIBRATION_FILE_H_

@@ -1,0 +1,137 @@
+#include "server/calibration_store.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/calibration_file.h"
+#include "server/convert/calibration.h"
+#include "server/event_log.h"
+
+namespace sextant {
+namespace {
+
+using StoredPointer = std::shared_ptr<const StoredCalibration>;
+
+StoredPointer Store(v1::Calibration calibration) {
+  std::string fingerprint = CalibrationFingerprint(calibration);
+  return std::make_shared<StoredCalibration>(
+      StoredCalibration{std::move(calibration), std::move(fingerprint)});
+}
+
+void Remove(absl::string_view uuid, CalibrationSnapshot& snapshot) {
+  auto& all = snapshot.calibrations;
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](const StoredPointer& stored) {
+                             return stored->calibration.device().uuid() == uuid;
+                           }),
+            all.end());
+}
+
+void LogSetAside(const std::string& path, absl::string_view reason,
+                 const absl::StatusOr<std::string>& aside) {
+  LogEvent("calibration_set_aside",
+           {{"file", path},
+            {"reason", std::string(reason)},
+            {aside.ok() ? "renamed_to" : "not_renamed",
+             aside.ok() ? *aside : std::string(aside.status().message())}});
+}
+
+}  // namespace
+
+CalibrationStore::CalibrationStore(std::string folder)
+    : folder_(std::move(folder)), snapshot_(std::make_shared<const CalibrationSnapshot>()) {
+  if (!folder_.empty()) Load();
+}
+
+template <typename Change>
+void CalibrationStore::Publish(Change change) {
+  auto next = std::make_shared<CalibrationSnapshot>(*snapshot_.load());
+  change(*next);
+  snapshot_.store(std::move(next));
+}
+
+void CalibrationStore::Load() {
+  RemoveLeftovers(folder_);
+  std::vector<std::string> paths;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder_, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".json") paths.push_back(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    LogEvent("calibrations_unreadable", {{"folder", folder_}, {"reason", error.message()}});
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) LoadFile(path);
+}
+
+void CalibrationStore::LoadFile(const std::string& path) {
+  const std::string uuid = std::filesystem::path(path).stem();
+  absl::StatusOr<v1::Calibration> calibration =
+      IsFileNameUuid(uuid) ? ReadCalibrationFile(path)
+                           : absl::DataLossError("its name is not a device's UUID");
+  if (calibration.ok()) {
+    Publish([&](CalibrationSnapshot& next) {
+      next.calibrations.push_back(Store(*std::move(calibration)));
+    });
+    return;
+  }
+  const absl::Status& fault = calibration.status();
+  const auto aside = SetFileAside(path, absl::IsUnimplemented(fault) ? "newer" : "damaged");
+  if (!aside.ok()) obstructed_.insert(uuid);
+  LogSetAside(path, fault.message(), aside);
+}
+
+void CalibrationStore::SetDevices(std::vector<v1::Device> devices) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Publish([&](CalibrationSnapshot& next) { next.devices = std::move(devices); });
+}
+
+CalibrationStore::Kept CalibrationStore::Keep(v1::Calibration calibration) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Kept kept = {.stored = Store(std::move(calibration)), .warning = ""};
+  const std::string& uuid = kept.stored->calibration.device().uuid();
+  kept.warning = Write(kept.stored->calibration);
+  distrusted_.erase(uuid);
+  Publish([&](CalibrationSnapshot& next) {
+    Remove(uuid, next);
+    next.calibrations.push_back(kept.stored);
+  });
+  return kept;
+}
+
+std::string CalibrationStore::Write(const v1::Calibration& calibration) {
+  constexpr char kConsequence[] = ": plans use this calibration until the server stops";
+  const std::string& uuid = calibration.device().uuid();
+  if (folder_.empty()) {
+    return absl::StrCat("there is no folder for calibrations (--calibration_directory)",
+                        kConsequence);
+  }
+  if (!IsFileNameUuid(uuid)) return absl::StrCat("its UUID can't name a file", kConsequence);
+  if (obstructed_.count(uuid) > 0) {
+    return absl::StrCat("an unusable file is in its place: move ", CalibrationPath(folder_, uuid),
+                        " away and start the server again", kConsequence);
+  }
+  const absl::Status written = WriteCalibrationFile(folder_, calibration);
+  return written.ok() ? "" : absl::StrCat(written.message(), kConsequence);
+}
+
+void CalibrationStore::Distrust(const std::string& uuid) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  distrusted_.insert(uuid);
+  Publish([&](CalibrationSnapshot& next) { Remove(uuid, next); });
+  const std::string path = CalibrationPath(folder_, uuid);
+  std::error_code ignored;
+  if (folder_.empty() || !IsFileNameUuid(uuid) || !std::filesystem::exists(path, ignored)) return;
+  const auto aside = SetFileAside(path, "mismatch");
+  LogSetAside(path, "the probe had a wrong result on this device", aside);
+}
+
+bool CalibrationStore::IsDistrusted(const std::string& uuid) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return distrusted_.count(uuid) > 0;
+}
+
+}  // namespace sextant

@@ -1,0 +1,62 @@
+// The calibrations that this server holds, in memory and in a folder.
+#ifndef SEXTANT_SERVER_CALIBRATION_STORE_H_
+#define SEXTANT_SERVER_CALIBRATION_STORE_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "server/calibration_snapshot.h"
+#include "sextant/v1/calibration.pb.h"
+#include "sextant/v1/device.pb.h"
+
+namespace sextant {
+
+// Thread-safe. Plans read snapshot(), which waits for nobody.
+class CalibrationStore {
+ public:
+  // Loads what `folder` holds; no folder (empty): memory alone. A file that can't be used is
+  // logged with the reason and renamed aside ("x.json.damaged-1", "x.json.newer-1"): never
+  // fatal, never deleted.
+  explicit CalibrationStore(std::string folder);
+
+  std::shared_ptr<const CalibrationSnapshot> snapshot() const { return snapshot_.load(); }
+
+  // This host's devices, in the order in which the probe found them.
+  void SetDevices(std::vector<v1::Device> devices);
+
+  struct Kept {
+    std::shared_ptr<const StoredCalibration> stored;
+    std::string warning;  // why it won't outlast the server; empty where it was written
+  };
+  // Puts `calibration`, valid and without the fields that the server fills, in place of its
+  // device's former one.
+  Kept Keep(v1::Calibration calibration);
+
+  // After a wrong result: forgets the device's calibration, sets its file aside
+  // ("x.json.mismatch-1"), and has IsDistrusted() say so until the next Keep().
+  void Distrust(const std::string& uuid);
+  bool IsDistrusted(const std::string& uuid) const;
+
+ private:
+  void Load();
+  void LoadFile(const std::string& path);
+  std::string Write(const v1::Calibration& calibration);
+  // Publishes a copy of the snapshot with `change` made to it. Under mutex_.
+  template <typename Change>
+  void Publish(Change change);
+
+  const std::string folder_;
+  mutable std::mutex mutex_;          // of those who write
+  std::set<std::string> distrusted_;  // UUIDs
+  std::set<std::string> obstructed_;  // UUIDs whose file is unusable and can't be set aside
+  std::atomic<std::shared_ptr<const CalibrationSnapshot>> snapshot_;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_CALIBRATION_STORE_H_

@@ -1,0 +1,50 @@
+#include "server/call.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/reason.h"
+#include "server/status.h"
+#include "server/trace_context.h"
+
+namespace sextant {
+namespace {
+
+std::string CallersTraceId(const grpc::CallbackServerContext& context) {
+  const auto& metadata = context.client_metadata();
+  const auto it = metadata.find("traceparent");
+  if (it == metadata.end()) return "";
+  return TraceIdOf(absl::string_view(it->second.data(), it->second.size()));
+}
+
+}  // namespace
+
+Call::Call(Method& method, const grpc::CallbackServerContext& context, size_t request_bytes)
+    : method_(method), start_(std::chrono::steady_clock::now()) {
+  record_.method = method_.name;
+  record_.peer = context.peer();
+  record_.trace_id = CallersTraceId(context);
+  record_.request_bytes = request_bytes;
+}
+
+grpc::Status Call::Count(const absl::Status& status) {
+  grpc::Status wire = ToGrpcStatus(status, record_.trace_id);
+  const std::chrono::duration<double> duration = std::chrono::steady_clock::now() - start_;
+  record_.time = std::chrono::system_clock::now();
+  record_.duration_seconds = duration.count();
+  record_.code = CodeName(wire.error_code());
+  if (!status.ok()) record_.reason = ReasonOf(status);
+  method_.metrics.Record(wire.error_code(), record_.duration_seconds);
+  return wire;
+}
+
+void Call::Log() const {
+  if (!LogCall(method_.log_level, record_)) method_.log_lines_dropped.Increment();
+}
+
+absl::Status Undecodable(const std::string& type_name) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "the request's bytes are not a ", type_name,
+                        ": send that message, encoded as protobuf, with texts in UTF-8")),
+                    "FIELD_INVALID");
+}
+
+}  // namespace sextant

@@ -1,0 +1,69 @@
+// A program run as a child: its output on pipes, its end awaited without blocking.
+#ifndef SEXTANT_SERVER_CHILD_PROCESS_H_
+#define SEXTANT_SERVER_CHILD_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+
+namespace sextant {
+
+// How a process ended.
+struct ChildEnd {
+  bool signaled = false;
+  int code = 0;  // the signal's number, or the exit code
+};
+
+// Leads a process group of its own; has no signal blocked or ignored, an empty standard input,
+// and no descriptor of ours but the two pipes. All is for one thread, which has to outlive the
+// child: a parent-death signal is sent when the thread that started it ends.
+class ChildProcess {
+ public:
+  // Runs the program at the path `program`.
+  //
+  // Errors: kUnavailable saying why it can't be started.
+  static absl::StatusOr<ChildProcess> Start(const std::string& program,
+                                            const std::vector<std::string>& arguments);
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&&) = delete;
+
+  // Kills it and waits for its end, within kEndSeconds.
+  ~ChildProcess();
+
+  // The read ends of its standard output and error; not blocking.
+  int stdout_fd() const { return stdout_fd_; }
+  int stderr_fd() const { return stderr_fd_; }
+  // Polls readable once it has ended.
+  int end_fd() const { return end_fd_; }
+
+  // Kills it and all that it has started in its group.
+  void Kill();
+
+  // How it ended; waits up to kEndSeconds. Absent: it has not, even if killed, as a process
+  // does that hangs within the kernel.
+  absl::optional<ChildEnd> End();
+
+  static constexpr int kEndSeconds = 5;
+
+ private:
+  struct Descriptors {
+    int stdout_fd;
+    int stderr_fd;
+    int end_fd;
+  };
+  ChildProcess(pid_t pid, const Descriptors& descriptors);
+
+  pid_t pid_;  // 0: moved from
+  int stdout_fd_;
+  int stderr_fd_;
+  int end_fd_;
+  absl::optional<ChildEnd> end_;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_CHILD_PROCESS_H_

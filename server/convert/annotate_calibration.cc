@@ -1,0 +1,49 @@
+#include "server/convert/annotate_calibration.h"
+
+#include <string>
+
+#include "engine/base/field_violation.h"
+#include "engine/hardware/reported_names.h"
+#include "server/convert/enums.h"
+
+namespace sextant {
+namespace {
+
+void AnnotateMatmul(const Accelerator* accelerator, v1::MatmulMeasurement& matmul) {
+  matmul.clear_datasheet_mfu();
+  const auto peak = DatasheetPeakFlopsPerSecond(accelerator, matmul.data_type());
+  if (peak.has_value()) matmul.set_datasheet_mfu(matmul.flops_per_second() / *peak);
+}
+
+}  // namespace
+
+absl::optional<double> DatasheetPeakFlopsPerSecond(const Accelerator* accelerator,
+                                                   v1::DataType type) {
+  if (accelerator == nullptr) return {};
+  FieldViolations unknown;  // a type of a newer version has no peak
+  const Figure peak = PeakFlopsPerSecond(*accelerator, DataTypeFrom(type, "", unknown));
+  return peak ? absl::make_optional(peak.value) : absl::nullopt;
+}
+
+void AnnotateDevice(v1::Device* device) {
+  device->clear_accelerator();
+  const Accelerator* accelerator = AcceleratorReportedAs(device->product_name());
+  if (accelerator != nullptr) device->set_accelerator(std::string(accelerator->name));
+}
+
+void AnnotateCalibration(v1::Calibration* calibration) {
+  AnnotateDevice(calibration->mutable_device());
+  const Accelerator* accelerator = AcceleratorReportedAs(calibration->device().product_name());
+  for (auto& matmul : *calibration->mutable_matmuls()) AnnotateMatmul(accelerator, matmul);
+  for (auto& matmul : *calibration->mutable_sustained_matmuls()) {
+    AnnotateMatmul(accelerator, matmul);
+  }
+}
+
+void ClearAnnotations(v1::Calibration* calibration) {
+  if (calibration->has_device()) calibration->mutable_device()->clear_accelerator();
+  for (auto& matmul : *calibration->mutable_matmuls()) matmul.clear_datasheet_mfu();
+  for (auto& matmul : *calibration->mutable_sustained_matmuls()) matmul.clear_datasheet_mfu();
+}
+
+}  // namespace sextant

@@ -1,0 +1,20 @@
+// Where things are when no flag says so.
+#ifndef SEXTANT_SERVER_DEFAULT_PATHS_H_
+#define SEXTANT_SERVER_DEFAULT_PATHS_H_
+
+#include <string>
+
+namespace sextant {
+
+// sextant-probe beside the program that runs, else the first in $PATH, else "sextant-probe",
+// which won't start and so is named in the error.
+std::string FindProbeProgram();
+
+// $STATE_DIRECTORY/calibrations (systemd sets it; the first of several), else
+// $XDG_STATE_HOME/sextant/calibrations, else $HOME/.local/state/sextant/calibrations; empty
+// where none is set to an absolute path.
+std::string DefaultCalibrationDirectory();
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_DEFAULT_PATHS_H_

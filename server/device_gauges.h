@@ -1,0 +1,25 @@
+// One device's gauges.
+#ifndef SEXTANT_SERVER_DEVICE_GAUGES_H_
+#define SEXTANT_SERVER_DEVICE_GAUGES_H_
+
+#include "server/gauge_families.h"
+#include "server/options.h"
+#include "sextant/v1/calibration.pb.h"
+#include "sextant/v1/device.pb.h"
+
+namespace sextant {
+
+// What is known of one device of this host.
+struct GaugedDevice {
+  const v1::Device& device;
+  Labels labels;                                 // UUID, gpu, pci_bus_id, modelName, hostname
+  const v1::Calibration* calibration = nullptr;  // null: never measured, or withdrawn
+  bool distrusted = false;                       // the last probe had a wrong result
+};
+
+// Adds the fleet's set, at most 16 series, or every figure that the calibration holds.
+void AddDeviceGauges(const GaugedDevice& gauged, ProbeMetricsSet set, GaugeFamilies& out);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_DEVICE_GAUGES_H_

@@ -1,0 +1,70 @@
+#include "server/device_list.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/probe_runner.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kListSeconds = 10;
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::Device>> ListDevices(const std::string& program,
+                                                    const Cancellation& cancellation) {
+  std::vector<v1::Device> devices;
+  const ProbeRun run = {
+      .program = program,
+      .arguments = {"--list", "--format=json", absl::StrCat("--parent_pid=", getpid())},
+      .deadline_seconds = kListSeconds,
+      .silence_seconds = kListSeconds};
+  SEXTANT_RETURN_IF_ERROR(RunProbe(run, cancellation, [&](const v1::ProbeEvent& event) {
+    if (!event.has_device()) return absl::OkStatus();
+    if (event.device().uuid().empty()) return absl::InvalidArgumentError("a device has no UUID");
+    devices.push_back(event.device());
+    devices.back().clear_accelerator();
+    return absl::OkStatus();
+  }));
+  return devices;
+}
+
+DeviceList::DeviceList(Lister list, ProbeWorker& worker, CalibrationStore& store)
+    : list_(std::move(list)), worker_(worker), store_(store) {}
+
+void DeviceList::WhenListed(std::function<void(const absl::Status&)> done) {
+  bool first = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!listed_) {
+      first = waiting_.empty();
+      waiting_.push_back(std::move(done));
+      if (!first) return;  // the first one has it listed
+    }
+  }
+  if (!first) {
+    done(absl::OkStatus());
+    return;
+  }
+  const auto cancellation = std::make_shared<Cancellation>();
+  worker_.Post(cancellation, [this, cancellation] { List(*cancellation); });
+}
+
+void DeviceList::List(const Cancellation& cancellation) {
+  absl::StatusOr<std::vector<v1::Device>> devices = list_(cancellation);
+  if (devices.ok()) store_.SetDevices(*std::move(devices));
+  std::vector<std::function<void(const absl::Status&)>> waiting;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    listed_ = devices.ok();
+    waiting = std::exchange(waiting_, {});
+  }
+  for (const auto& done : waiting) done(devices.status());
+}
+
+}  // namespace sextant

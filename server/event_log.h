@@ -1,0 +1,24 @@
+// Lines of the log that belong to no call.
+#ifndef SEXTANT_SERVER_EVENT_LOG_H_
+#define SEXTANT_SERVER_EVENT_LOG_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace sextant {
+
+// {"time":"...","event":"<event>", then `facts` in order}, line end included. Bytes that are
+// not UTF-8 are replaced.
+std::string EventLogLine(absl::string_view event,
+                         const std::vector<std::pair<std::string, std::string>>& facts);
+
+// Writes the line to stderr; see WriteLogLine().
+void LogEvent(absl::string_view event,
+              const std::vector<std::pair<std::string, std::string>>& facts);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_EVENT_LOG_H_

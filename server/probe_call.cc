@@ -1,0 +1,54 @@
+#include "server/probe_call.h"
+
+#include <utility>
+
+#include "server/unary_call.h"
+
+namespace sextant {
+
+ProbeCall::ProbeCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes)
+    : call_(method, *context, request_bytes) {}
+
+void ProbeCall::Send(const v1::RunProbeResponse& response) {
+  Message message;
+  message.is_progress = response.has_progress();
+  // Only beyond 2 GiB can it not be encoded.
+  if (!Encode(response, &message.bytes).ok()) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!waiting_.empty() && waiting_.back().is_progress) waiting_.pop_back();
+  waiting_.push_back(std::move(message));
+  Next(std::move(lock));
+}
+
+void ProbeCall::End(const absl::Status& status) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  end_ = status;
+  Next(std::move(lock));
+}
+
+void ProbeCall::OnWriteDone(bool ok) {
+  if (!ok) cancellation_->Cancel();
+  std::unique_lock<std::mutex> lock(mutex_);
+  writing_ = false;
+  if (!ok) waiting_.clear();
+  Next(std::move(lock));
+}
+
+void ProbeCall::Next(std::unique_lock<std::mutex> lock) {
+  if (writing_) return;
+  if (!waiting_.empty()) {
+    writing_bytes_ = std::move(waiting_.front().bytes);
+    waiting_.pop_front();
+    writing_ = true;
+    StartWrite(&writing_bytes_);
+    return;
+  }
+  if (!end_.has_value()) return;
+  const grpc::Status wire = call_.Count(*end_);
+  call_.Log();
+  // Another thread may delete this once it is finished.
+  lock.unlock();
+  Finish(wire);
+}
+
+}  // namespace sextant

@@ -1,0 +1,21 @@
+#include "server/unknown_device.h"
+
+#include "engine/base/near_names.h"
+#include "engine/base/reason.h"
+
+namespace sextant {
+
+std::string UnknownDeviceMessage(absl::string_view uuid, const std::vector<v1::Device>& devices) {
+  std::vector<KnownName> names;
+  for (const v1::Device& device : devices) {
+    names.push_back({.name = device.uuid(), .also = device.product_name()});
+    if (device.kind() == v1::DEVICE_KIND_CPU) names.push_back({.name = "host"});
+  }
+  return UnknownNameMessage("device", uuid, names, "HardwareService.ListDevices");
+}
+
+absl::Status UnknownDevice(absl::string_view message) {
+  return WithReason(absl::NotFoundError(message), "DEVICE_UNKNOWN");
+}
+
+}  // namespace sextant

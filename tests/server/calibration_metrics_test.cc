@@ -1,0 +1,153 @@
+#include "server/calibration_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+
+#include <limits>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "tests/server/fake_probe.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::chrono::system_clock::time_point kNow{std::chrono::seconds(1'700'000'060)};
+constexpr char kUuid[] = "CPU-0123456789abcdef";
+
+// The series alone, "{D" standing for the sample device's labels.
+std::string Scrape(const CalibrationStore& store, ProbeMetricsSet set = ProbeMetricsSet::kFleet) {
+  const CalibrationMetrics metrics(store, set, [] { return kNow; });
+  const std::string text = prometheus::TextSerializer().Serialize(metrics.Collect());
+  std::string out;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    if (!absl::StartsWith(line, "#")) out += std::string(line) + "\n";
+  }
+  return absl::StrReplaceAll(
+      out, {{"{UUID=\"CPU-0123456789abcdef\",gpu=\"cpu\",modelName=\"Example 9000 8-Core "
+             "Processor\",hostname=\"node1\"",
+             "{D"}});
+}
+
+TEST(CalibrationMetrics, OfTheFleetAreExactlyThese) {
+  CalibrationStore store("");
+  store.SetDevices({SampleDevice()});
+  store.Keep(SampleCalibration());
+  EXPECT_EQ(Scrape(store),
+            "sextant_gpu_memory_total_bytes{D} 68719476736\n"
+            "sextant_gpu_matmul_flops_per_second{D,dtype=\"fp32\",window=\"burst\"} 250000000000\n"
+            "sextant_gpu_matmul_flops_per_second{D,dtype=\"bf16\",window=\"burst\"} 500000000000\n"
+            "sextant_gpu_matmul_flops_per_second{D,dtype=\"bf16\",window=\"sustained\"} "
+            "400000000000\n"
+            "sextant_gpu_memory_bandwidth_bytes_per_second{D,op=\"copy\"} 20000000000\n"
+            "sextant_gpu_probe_last_success_timestamp_seconds{D} 1700000000\n"
+            "sextant_gpu_healthy{D} 1\n"
+            "sextant_calibration_age_seconds{modelName=\"Example 9000 8-Core Processor\","
+            "source=\"MEASURED_DEVICE\"} 60\n");
+}
+
+TEST(CalibrationMetrics, InFullShowTheRestAsWell) {
+  CalibrationStore store("");
+  store.SetDevices({SampleDevice()});
+  store.Keep(SampleCalibration());
+  const std::string text = Scrape(store, ProbeMetricsSet::kFull);
+  for (const char* line :
+       {"sextant_gpu_matmul_flops_per_second{D,dtype=\"int8\",window=\"burst\"} 800000000000\n",
+        "sextant_gpu_memory_bandwidth_bytes_per_second{D,op=\"triad\"} 18000000000\n",
+        "sextant_gpu_relative_spread_ratio{D,test=\"matmul_fp32\"} 0.01\n",
+        "sextant_gpu_relative_spread_ratio{D,test=\"copy\"} 0.01\n",
+        "sextant_gpu_ridge_flops_per_byte{D} 8\n",
+        "sextant_gpu_vector_flops_per_second{D,dtype=\"fp32\"} 160000000000\n",
+        "sextant_gpu_drift_ratio{D} 0.02\n", "sextant_gpu_probe_duration_seconds{D} 5\n",
+        "sextant_gpu_probe_coverage_ratio{D} 1\n",
+        "sextant_gpu_info{D,probe_version=\"sextant-probe 0.1.0\",engine=\"builtin\"} 1\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST(CalibrationMetrics, CompareKnownProductsWithTheirDatasheet) {
+  v1::Device gpu = SampleDevice();
+  gpu.set_uuid("GPU-1");
+  gpu.set_kind(v1::DEVICE_KIND_GPU);
+  gpu.set_product_name("NVIDIA H100 80GB HBM3");
+  gpu.set_pci_bus_id("0000:1b:00.0");
+  v1::Calibration calibration = SampleCalibration();
+  *calibration.mutable_device() = gpu;
+  calibration.mutable_matmuls(2)->set_flops_per_second(494.7e12);
+  CalibrationStore store("");
+  store.SetDevices({gpu});
+  store.Keep(calibration);
+  const std::string labels =
+      "{UUID=\"GPU-1\",gpu=\"0\",pci_bus_id=\"0000:1b:00.0\",modelName=\"NVIDIA H100 80GB HBM3\","
+      "hostname=\"node1\"";
+  const std::string text = Scrape(store);
+  for (const std::string& line :
+       {"sextant_gpu_peak_flops_per_second" + labels + ",dtype=\"bf16\"} 989400000000000\n",
+        "sextant_gpu_matmul_efficiency_ratio" + labels + ",dtype=\"bf16\"} 0.5\n",
+        "sextant_gpu_peak_memory_bandwidth_bytes_per_second" + labels + "} 3350000000000\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  // 100,000 devices have to fit one Prometheus.
+  int count = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    count += absl::StrContains(line, "GPU-1") ? 1 : 0;
+  }
+  EXPECT_LE(count, 16);
+}
+
+TEST(CalibrationMetrics, AreAbsentRatherThanZero) {
+  CalibrationStore store("");
+  EXPECT_EQ(Scrape(store), "");
+  v1::Device device = SampleDevice();
+  device.clear_memory_bytes();
+  store.SetDevices({device});
+  EXPECT_EQ(Scrape(store), "");
+  // A device that is gone is not this host's any more.
+  v1::Calibration gone = SampleCalibration();
+  gone.mutable_device()->set_uuid("GPU-gone");
+  store.Keep(gone);
+  EXPECT_EQ(Scrape(store), "");
+  v1::Calibration odd = SampleCalibration();
+  odd.clear_ridge_flops_per_byte();
+  odd.clear_drift_ratio();
+  odd.clear_elementwise();
+  odd.mutable_matmuls(0)->mutable_time()->set_relative_spread(
+      std::numeric_limits<double>::quiet_NaN());
+  odd.mutable_matmuls(1)->mutable_time()->set_relative_spread(
+      std::numeric_limits<double>::infinity());
+  store.Keep(odd);
+  const std::string text = Scrape(store, ProbeMetricsSet::kFull);
+  for (const char* name : {"ridge", "drift", "vector", "matmul_fp32", "Nan", "Inf"}) {
+    EXPECT_THAT(text, Not(HasSubstr(name)));
+  }
+}
+
+TEST(CalibrationMetrics, CallADeviceWithAWrongResultUnhealthy) {
+  CalibrationStore store("");
+  store.SetDevices({SampleDevice()});
+  store.Keep(SampleCalibration());
+  store.Distrust(kUuid);
+  EXPECT_EQ(Scrape(store),
+            "sextant_gpu_memory_total_bytes{D} 68719476736\nsextant_gpu_healthy{D} 0\n");
+}
+
+TEST(CalibrationMetrics, SayWhatTheyAre) {
+  CalibrationStore store("");
+  store.SetDevices({SampleDevice()});
+  store.Keep(SampleCalibration());
+  const CalibrationMetrics metrics(store, ProbeMetricsSet::kFull, [] { return kNow; });
+  for (const prometheus::MetricFamily& family : metrics.Collect()) {
+    EXPECT_EQ(family.type, prometheus::MetricType::Gauge) << family.name;
+    EXPECT_FALSE(family.help.empty()) << family.name;
+    EXPECT_THAT(family.name, Not(::testing::EndsWith("_total"))) << family.name;
+  }
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,272 @@
+#include "server/calibration_store.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/calibration_file.h"
+#include "tests/server/fake_probe.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::google::protobuf::util::MessageDifferencer;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kUuid[] = "CPU-0123456789abcdef";
+
+std::string Json(const v1::Calibration& calibration) {
+  std::string json;
+  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(calibration, &json).ok());
+  return json;
+}
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    out.push_back(entry.path().filename());
+  }
+  return out;
+}
+
+v1::Calibration Measured(const std::string& uuid, int64_t unix_seconds) {
+  v1::Calibration calibration = SampleCalibration();
+  calibration.mutable_device()->set_uuid(uuid);
+  calibration.mutable_measured_time()->set_seconds(unix_seconds);
+  return calibration;
+}
+
+TEST(CalibrationStore, KeepsAcrossRestarts) {
+  const TemporaryFolder folder;
+  const std::string nested = folder.File("a/b");  // is made
+  std::string fingerprint;
+  {
+    CalibrationStore store(nested);
+    EXPECT_THAT(store.snapshot()->calibrations, IsEmpty());
+    const auto kept = store.Keep(SampleCalibration());
+    EXPECT_EQ(kept.warning, "");
+    fingerprint = kept.stored->fingerprint;
+    EXPECT_EQ(fingerprint.size(), 16u);
+    store.Keep(Measured("GPU-1", 1));
+  }
+  struct stat info = {};
+  ASSERT_EQ(stat(nested.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+  EXPECT_THAT(NamesIn(nested), UnorderedElementsAre("CPU-0123456789abcdef.json", "GPU-1.json"));
+
+  CalibrationStore again(nested);
+  ASSERT_EQ(again.snapshot()->calibrations.size(), 2u);
+  const StoredCalibration& stored = *again.snapshot()->calibrations[0];
+  EXPECT_TRUE(MessageDifferencer::Equals(stored.calibration, SampleCalibration()));
+  EXPECT_EQ(stored.fingerprint, fingerprint);
+}
+
+TEST(CalibrationStore, ReplacesTheFormerOneOfADevice) {
+  const TemporaryFolder folder;
+  CalibrationStore store(folder.path());
+  store.Keep(Measured(kUuid, 1));
+  const auto before = store.snapshot();
+  store.Keep(Measured(kUuid, 2));
+  ASSERT_EQ(store.snapshot()->calibrations.size(), 1u);
+  EXPECT_EQ(store.snapshot()->calibrations[0]->calibration.measured_time().seconds(), 2);
+  // A plan under way reads on undisturbed.
+  EXPECT_EQ(before->calibrations[0]->calibration.measured_time().seconds(), 1);
+}
+
+TEST(CalibrationStore, FindsCalibrationsOfTheHostsDevicesAlone) {
+  CalibrationStore store("");
+  store.Keep(Measured(kUuid, 1));
+  EXPECT_EQ(store.snapshot()->Find("host"), nullptr);
+  store.SetDevices({SampleDevice()});
+  EXPECT_NE(store.snapshot()->Find("host"), nullptr);
+  EXPECT_NE(store.snapshot()->Find(kUuid), nullptr);
+  store.Keep(Measured("GPU-gone", 1));
+  EXPECT_EQ(store.snapshot()->Find("GPU-gone"), nullptr);
+  EXPECT_EQ(store.snapshot()->devices.size(), 1u);
+}
+
+TEST(CalibrationFingerprint, SeesEveryChange) {
+  v1::Calibration changed = SampleCalibration();
+  EXPECT_EQ(CalibrationFingerprint(changed), CalibrationFingerprint(SampleCalibration()));
+  changed.mutable_streams(0)->set_bytes_per_second(90e9 + 1e-4);
+  EXPECT_NE(CalibrationFingerprint(changed), CalibrationFingerprint(SampleCalibration()));
+}
+
+struct BadFile {
+  const char* name;
+  std::string content;
+  const char* set_aside;
+  const char* reason;
+};
+
+v1::Calibration Changed(void (*change)(v1::Calibration&)) {
+  v1::Calibration calibration = SampleCalibration();
+  change(calibration);
+  return calibration;
+}
+
+std::vector<BadFile> BadFiles() {
+  const std::string good = Json(SampleCalibration());
+  const auto field = [](void (*change)(v1::Calibration&)) { return Json(Changed(change)); };
+  return {
+      {"Empty", "", "damaged-1", "not a calibration"},
+      {"Truncated", good.substr(0, good.size() / 2), "damaged-1", "not a calibration"},
+      {"NotJson", std::string("\0\xff garbage", 10), "damaged-1", "not a calibration"},
+      {"NoFields", "{}", "damaged-1", "schema_version"},
+      {"NoTime", field([](v1::Calibration& c) { c.clear_measured_time(); }), "damaged-1",
+       "measured_time"},
+      {"Infinite", field([](v1::Calibration& c) { c.set_duration_seconds(1.0 / 0.0); }),
+       "damaged-1", "duration_seconds"},
+      {"Negative",
+       field([](v1::Calibration& c) { c.mutable_streams(0)->set_bytes_per_second(-1); }),
+       "damaged-1", "bytes_per_second"},
+      {"OtherDevice", field([](v1::Calibration& c) { c.mutable_device()->set_uuid("GPU-1"); }),
+       "damaged-1", "of device GPU-1"},
+      {"PathAsUuid", field([](v1::Calibration& c) { c.mutable_device()->set_uuid("../x"); }),
+       "damaged-1", "of device ../x"},
+      {"TooLarge", std::string((4 << 20) + 1, ' '), "damaged-1", "more than 4194304 bytes"},
+      {"Newer", "{\"schemaVersion\":2,\"mood\":{\"good\":true}}", "newer-1", "schema version 2"},
+  };
+}
+
+TEST(CalibrationStore, SetsAsideWhatItCannotUse) {
+  for (const BadFile& bad : BadFiles()) {
+    const TemporaryFolder folder;
+    const std::string path = CalibrationPath(folder.path(), kUuid);
+    WriteFile(path, bad.content);
+    ::testing::internal::CaptureStderr();
+    CalibrationStore store(folder.path());
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(store.snapshot()->calibrations, IsEmpty()) << bad.name;
+    const std::string aside = absl::StrCat(path, ".", bad.set_aside);
+    EXPECT_THAT(NamesIn(folder.path()), ElementsAre(absl::StrCat(kUuid, ".json.", bad.set_aside)))
+        << bad.name;
+    EXPECT_EQ(ReadFile(aside), bad.content) << bad.name;
+    const auto line = nlohmann::json::parse(log);
+    EXPECT_EQ(line["event"], "calibration_set_aside") << bad.name;
+    EXPECT_EQ(line["file"], path);
+    EXPECT_EQ(line["renamed_to"], aside);
+    EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr(bad.reason)) << bad.name;
+  }
+}
+
+TEST(CalibrationStore, LoadsTheRestBesideWhatItCannotUse) {
+  const TemporaryFolder folder;
+  CalibrationStore(folder.path()).Keep(SampleCalibration());
+  WriteFile(folder.File("notes.json"), "{}");
+  WriteFile(folder.File("b a d.json"), "{}");
+  WriteFile(folder.File("README"), "mine");
+  ASSERT_EQ(mkdir(folder.File("GPU-1.json").c_str(), 0700), 0);
+  ASSERT_EQ(mkfifo(folder.File("GPU-2.json").c_str(), 0600), 0);
+  ::testing::internal::CaptureStderr();
+  const CalibrationStore store(folder.path());
+  ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(store.snapshot()->calibrations.size(), 1u);
+  EXPECT_THAT(NamesIn(folder.path()),
+              UnorderedElementsAre("CPU-0123456789abcdef.json", "notes.json.damaged-1",
+                                   "b a d.json.damaged-1", "README", "GPU-1.json.damaged-1",
+                                   "GPU-2.json.damaged-1"));
+}
+
+TEST(CalibrationStore, NeverOverwritesWhatWasSetAside) {
+  const TemporaryFolder folder;
+  const std::string path = CalibrationPath(folder.path(), kUuid);
+  for (const char* content : {"first", "second", "third"}) {
+    WriteFile(path, content);
+    ::testing::internal::CaptureStderr();
+    const CalibrationStore store(folder.path());
+    ::testing::internal::GetCapturedStderr();
+  }
+  EXPECT_EQ(ReadFile(path + ".damaged-1"), "first");
+  EXPECT_EQ(ReadFile(path + ".damaged-2"), "second");
+  EXPECT_EQ(ReadFile(path + ".damaged-3"), "third");
+}
+
+TEST(CalibrationStore, WarnsWhereItCannotWrite) {
+  const TemporaryFolder folder;
+  WriteFile(folder.File("file"), "");
+  for (const auto& [where, why] :
+       {std::pair<std::string, std::string>("", "--calibration_directory"),
+        {folder.File("file"), "Not a directory"},
+        {folder.File("file/below"), "Not a directory"},
+        {"/proc/sextant", "can't make the folder"}}) {
+    CalibrationStore store(where);
+    const auto kept = store.Keep(SampleCalibration());
+    EXPECT_THAT(kept.warning, HasSubstr(why));
+    EXPECT_THAT(kept.warning, HasSubstr("until the server stops"));
+    EXPECT_EQ(store.snapshot()->calibrations.size(), 1u) << "is not in use";
+  }
+}
+
+TEST(CalibrationStore, NeverLetsAUuidOutOfItsFolder) {
+  const TemporaryFolder folder;
+  CalibrationStore store(folder.File("inner"));
+  for (const char* uuid : {"../outside", "a/b", "..", ".", "x.json", "a b", "caf\xc3\xa9"}) {
+    EXPECT_THAT(store.Keep(Measured(uuid, 1)).warning, HasSubstr("can't name a file")) << uuid;
+    store.Distrust(uuid);
+  }
+  EXPECT_THAT(store.Keep(Measured(std::string(81, 'x'), 1)).warning, HasSubstr("can't name"));
+  EXPECT_THAT(NamesIn(folder.path()), IsEmpty());
+}
+
+TEST(CalibrationStore, ForgetsWhatAWrongResultHasProvenFalse) {
+  const TemporaryFolder folder;
+  CalibrationStore store(folder.path());
+  store.Keep(SampleCalibration());
+  EXPECT_FALSE(store.IsDistrusted(kUuid));
+  ::testing::internal::CaptureStderr();
+  store.Distrust(kUuid);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("wrong result"));
+  EXPECT_TRUE(store.IsDistrusted(kUuid));
+  EXPECT_THAT(store.snapshot()->calibrations, IsEmpty());
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("CPU-0123456789abcdef.json.mismatch-1"));
+  EXPECT_THAT(CalibrationStore(folder.path()).snapshot()->calibrations, IsEmpty());
+  store.Distrust(kUuid);  // nothing is left to set aside
+  store.Keep(SampleCalibration());
+  EXPECT_FALSE(store.IsDistrusted(kUuid));
+}
+
+TEST(CalibrationStore, RemovesOldLeftoversOfKilledWriters) {
+  const TemporaryFolder folder;
+  const std::string old_file = folder.File("GPU-1.json.tmp-aaaaaa");
+  WriteFile(old_file, "{");
+  const time_t two_hours_ago = time(nullptr) - 7200;
+  const timeval times[] = {{.tv_sec = two_hours_ago, .tv_usec = 0},
+                           {.tv_sec = two_hours_ago, .tv_usec = 0}};
+  ASSERT_EQ(utimes(old_file.c_str(), times), 0);
+  WriteFile(folder.File("GPU-1.json.tmp-bbbbbb"), "{");  // may be in the writing
+  const CalibrationStore store(folder.path());
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("GPU-1.json.tmp-bbbbbb"));
+}
+
+// A file that can't be read is set aside as well. Root reads everything.
+TEST(CalibrationStore, SetsAsideWhatItMayNotRead) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may read every file";
+  const TemporaryFolder folder;
+  const std::string path = CalibrationPath(folder.path(), kUuid);
+  WriteFile(path, Json(SampleCalibration()));
+  ASSERT_EQ(chmod(path.c_str(), 0), 0);
+  ::testing::internal::CaptureStderr();
+  const CalibrationStore store(folder.path());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("can't be read"));
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("CPU-0123456789abcdef.json.damaged-1"));
+}
+
+}  // namespace
+}  // namespace sextant

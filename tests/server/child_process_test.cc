@@ -1,0 +1,124 @@
+#include "server/child_process.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/fake_probe.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+// All that the child writes to `fd` until it, and all that hold the pipe, have closed it.
+std::string ReadAll(int fd) {
+  std::string out;
+  char buffer[256];
+  while (true) {
+    pollfd readable = {.fd = fd, .events = POLLIN, .revents = 0};
+    poll(&readable, 1, -1);
+    const ssize_t count = read(fd, buffer, sizeof(buffer));
+    if (count <= 0) return out;
+    out.append(buffer, static_cast<size_t>(count));
+  }
+}
+
+absl::StatusOr<ChildProcess> StartShell(const std::string& commands) {
+  return ChildProcess::Start("/bin/sh", {"-c", commands});
+}
+
+TEST(ChildProcess, GivesItsOutputAndItsEnd) {
+  auto child = StartShell("echo out; echo err >&2; exit 3");
+  ASSERT_THAT(child, IsOk());
+  EXPECT_EQ(ReadAll(child->stdout_fd()), "out\n");
+  EXPECT_EQ(ReadAll(child->stderr_fd()), "err\n");
+  const auto end = child->End();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_FALSE(end->signaled);
+  EXPECT_EQ(end->code, 3);
+}
+
+TEST(ChildProcess, TellsTheSignalThatEndedIt) {
+  auto child = StartShell("kill -SEGV $$");
+  ASSERT_THAT(child, IsOk());
+  const auto end = child->End();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_TRUE(end->signaled);
+  EXPECT_EQ(end->code, SIGSEGV);
+}
+
+TEST(ChildProcess, SaysWhyItCannotStart) {
+  const TemporaryFolder folder;
+  WriteFile(folder.File("text"), "not a program");
+  for (const auto& [path, why] :
+       {std::pair<std::string, std::string>(folder.File("none"), "No such"),
+        {folder.File("text"), "Permission denied"},
+        {folder.path(), "Permission denied"},
+        {"", "No such"}}) {
+    const auto child = ChildProcess::Start(path, {});
+    ASSERT_FALSE(child.ok()) << path;
+    EXPECT_THAT(std::string(child.status().message()), HasSubstr(path));
+    EXPECT_THAT(std::string(child.status().message()), HasSubstr(why));
+  }
+}
+
+// The server blocks signals and ignores SIGPIPE, and has descriptors that are no business of
+// the child's.
+TEST(ChildProcess, StartsClean) {
+  sigset_t blocked;
+  sigset_t before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  const auto disposition = std::signal(SIGPIPE, SIG_IGN);
+  const int leak = open("/dev/zero", O_RDONLY);  // not closed on exec
+  // ls has the three standard ones and the folder that it lists; cat ends at once. Bits 31 and
+  // 32 are signals that glibc keeps to itself.
+  auto child = StartShell(
+      "set -- $(grep -E '^Sig(Blk|Ign)' /proc/self/status)\n"
+      "echo blocked $((0x$2)) ignored $((0x$4 & 0x7fffffff)); ls /proc/self/fd | wc -w; cat");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::signal(SIGPIPE, disposition);
+  close(leak);
+  ASSERT_THAT(child, IsOk());
+  EXPECT_EQ(ReadAll(child->stdout_fd()), "blocked 0 ignored 0\n4\n");
+}
+
+TEST(ChildProcess, IsKilledWithItsOwnChildren) {
+  auto child = StartShell("sleep 1000 & echo $!; wait");
+  ASSERT_THAT(child, IsOk());
+  char first;
+  pollfd readable = {.fd = child->stdout_fd(), .events = POLLIN, .revents = 0};
+  poll(&readable, 1, -1);
+  ASSERT_EQ(read(child->stdout_fd(), &first, 1), 1);
+  child->Kill();
+  ReadAll(child->stdout_fd());  // ends: nobody holds the pipe any more
+  const auto end = child->End();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_TRUE(end->signaled);
+  EXPECT_EQ(end->code, SIGKILL);
+}
+
+TEST(ChildProcess, IsGoneWithItsObject) {
+  int end_fd = -1;
+  {
+    auto child = StartShell("sleep 1000");
+    ASSERT_THAT(child, IsOk());
+    end_fd = dup(child->end_fd());
+  }
+  pollfd ended = {.fd = end_fd, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&ended, 1, 0), 1);
+  close(end_fd);
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,142 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "server/convert/annotate_calibration.h"
+#include "server/convert/probe_spec.h"
+#include "tests/server/fake_probe.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+CalibrationSnapshot Host() {
+  CalibrationSnapshot host;
+  host.devices = {SampleDevice()};
+  return host;
+}
+
+v1::RunProbeRequest WithShape(v1::DataType type, int64_t m, int64_t n, int64_t k) {
+  v1::RunProbeRequest request;
+  v1::MatmulShape* shape = request.add_matmuls();
+  shape->set_data_type(type);
+  shape->set_m(m);
+  shape->set_n(n);
+  shape->set_k(k);
+  return request;
+}
+
+TEST(ProbeSpec, OfAnEmptyRequestIsStandardOnAllDevices) {
+  const auto spec = ProbeSpecFrom({}, Host());
+  ASSERT_THAT(spec, IsOk());
+  EXPECT_THAT(spec->device_uuids, ElementsAre("CPU-0123456789abcdef"));
+  EXPECT_FALSE(spec->with_shapes);
+  EXPECT_EQ(spec->budget.deadline_seconds, 20);
+  EXPECT_THAT(spec->arguments, ElementsAre("--format=json", "--mode=standard", "--budget=5s"));
+}
+
+TEST(ProbeSpec, NamesEachDeviceOnce) {
+  v1::RunProbeRequest request;
+  request.set_mode(v1::PROBE_MODE_FULL);
+  request.add_device_uuids("host");
+  request.add_device_uuids("CPU-0123456789abcdef");
+  const auto spec = ProbeSpecFrom(request, Host());
+  ASSERT_THAT(spec, IsOk());
+  EXPECT_THAT(spec->device_uuids, ElementsAre("CPU-0123456789abcdef"));
+  EXPECT_THAT(spec->arguments,
+              ElementsAre("--format=json", "--mode=full", "--budget=30s", "--backend=host"));
+}
+
+TEST(ProbeSpec, PassesShapesOn) {
+  v1::RunProbeRequest request = WithShape(v1::DATA_TYPE_BF16, 16384, 32768, 1'000'000);
+  request.set_mode(v1::PROBE_MODE_QUICK);
+  *request.add_matmuls() = WithShape(v1::DATA_TYPE_INT8, 1, 2, 3).matmuls(0);
+  const auto spec = ProbeSpecFrom(request, Host());
+  ASSERT_THAT(spec, IsOk());
+  EXPECT_TRUE(spec->with_shapes);
+  EXPECT_THAT(spec->arguments,
+              ElementsAre("--format=json", "--mode=quick", "--budget=62s",
+                          "--matmul=16384x32768x1000000:bf16", "--matmul=1x2x3:int8"));
+}
+
+TEST(ProbeSpec, NamesAllFaultsAtOnce) {
+  v1::RunProbeRequest request = WithShape(v1::DATA_TYPE_FP8, 0, -1, 1'000'001);
+  *request.add_matmuls() =
+      WithShape(v1::DATA_TYPE_UNSPECIFIED, 1, std::numeric_limits<int64_t>::max(), 1).matmuls(0);
+  request.set_mode(static_cast<v1::ProbeMode>(77));
+  request.add_device_uuids("CPU-0");
+  EXPECT_THAT(ProbeSpecFrom(request, Host()),
+              NamesFields(UnorderedElementsAre(
+                  "mode", "matmuls[0].data_type", "matmuls[0].m", "matmuls[0].n", "matmuls[0].k",
+                  "matmuls[1].data_type", "matmuls[1].n", "device_uuids[0]")));
+}
+
+TEST(ProbeSpec, BoundsItsLists) {
+  v1::RunProbeRequest request;
+  for (int i = 0; i < 65; ++i) request.add_device_uuids("host");
+  for (int i = 0; i < 17; ++i) {
+    *request.add_matmuls() = WithShape(v1::DATA_TYPE_FP32, 1, 1, 1).matmuls(0);
+  }
+  EXPECT_THAT(ProbeSpecFrom(request, Host()),
+              NamesFields(UnorderedElementsAre("device_uuids", "matmuls")));
+  request.mutable_device_uuids()->RemoveLast();
+  request.mutable_matmuls()->RemoveLast();
+  EXPECT_THAT(ProbeSpecFrom(request, Host()), IsOk());
+}
+
+TEST(ProbeSpec, TellsAnUnknownDeviceItsNearNames) {
+  v1::RunProbeRequest request;
+  request.add_device_uuids("CPU-0123456789abcdee");
+  const auto spec = ProbeSpecFrom(request, Host());
+  EXPECT_THAT(spec, Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
+  EXPECT_THAT(std::string(spec.status().message()), HasSubstr("CPU-0123456789abcdef"));
+  EXPECT_THAT(std::string(spec.status().message()), HasSubstr("ListDevices"));
+}
+
+// No device that this version's probe lists; another's could.
+TEST(ProbeSpec, RefusesWhatItCannotMeasure) {
+  CalibrationSnapshot host = Host();
+  host.devices.push_back(SampleDevice());
+  host.devices.back().set_uuid("GPU-1");
+  host.devices.back().set_kind(v1::DEVICE_KIND_GPU);
+  v1::RunProbeRequest request;
+  request.add_device_uuids("GPU-1");
+  EXPECT_THAT(ProbeSpecFrom(request, host), NamesFields(ElementsAre("device_uuids[0]")));
+}
+
+TEST(AnnotateCalibration, KnowsTheDatasheetOfKnownProductsAlone) {
+  v1::Calibration calibration = SampleCalibration();
+  AnnotateCalibration(&calibration);
+  EXPECT_FALSE(calibration.device().has_accelerator());
+  EXPECT_FALSE(calibration.matmuls(0).has_datasheet_mfu());
+
+  calibration.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
+  calibration.mutable_matmuls(2)->set_flops_per_second(494.7e12);
+  AnnotateCalibration(&calibration);
+  EXPECT_EQ(calibration.device().accelerator(), "h100-sxm");
+  // bf16: 494.7 of 989.4 TFLOP/s; fp32 and int8 have a peak as well.
+  EXPECT_DOUBLE_EQ(calibration.matmuls(2).datasheet_mfu(), 0.5);
+  EXPECT_TRUE(calibration.matmuls(0).has_datasheet_mfu());
+  EXPECT_TRUE(calibration.sustained_matmuls(0).has_datasheet_mfu());
+
+  ClearAnnotations(&calibration);
+  for (const auto& matmul : calibration.matmuls()) EXPECT_FALSE(matmul.has_datasheet_mfu());
+  EXPECT_FALSE(calibration.sustained_matmuls(0).has_datasheet_mfu());
+  EXPECT_FALSE(calibration.device().has_accelerator());
+  // What a probe claims is not taken for the catalogue's word.
+  calibration.mutable_device()->set_product_name("Unheard-of 1");
+  calibration.mutable_device()->set_accelerator("h100-sxm");
+  calibration.mutable_matmuls(0)->set_datasheet_mfu(2);
+  AnnotateCalibration(&calibration);
+  EXPECT_FALSE(calibration.device().has_accelerator());
+  EXPECT_FALSE(calibration.matmuls(0).has_datasheet_mfu());
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,91 @@
+#include "server/device_answers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "server/calibration_store.h"
+#include "tests/server/fake_probe.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::chrono::system_clock::time_point kNow{std::chrono::seconds(1'700'000'060)};
+
+v1::Device Gpu() {
+  v1::Device gpu;
+  gpu.set_uuid("GPU-1");
+  gpu.set_kind(v1::DEVICE_KIND_GPU);
+  gpu.set_product_name("NVIDIA H200");
+  return gpu;
+}
+
+TEST(AnswerListDevices, SaysWhichWereMeasured) {
+  CalibrationStore store("");
+  store.SetDevices({Gpu(), SampleDevice()});
+  const auto kept = store.Keep(SampleCalibration());
+  v1::ListDevicesResponse response;
+  AnswerListDevices(*store.snapshot(), kNow, &response);
+  ASSERT_EQ(response.devices_size(), 2);
+  const auto& gpu = response.devices(0);
+  EXPECT_EQ(gpu.device().accelerator(), "h200-sxm");
+  EXPECT_FALSE(gpu.has_measured_time());
+  EXPECT_FALSE(gpu.has_age_seconds());
+  EXPECT_FALSE(gpu.has_fingerprint());
+  const auto& cpu = response.devices(1);
+  EXPECT_EQ(cpu.device().uuid(), "CPU-0123456789abcdef");
+  EXPECT_FALSE(cpu.device().has_accelerator());
+  EXPECT_EQ(cpu.measured_time().seconds(), 1'700'000'000);
+  EXPECT_EQ(cpu.age_seconds(), 60);
+  EXPECT_EQ(cpu.fingerprint(), kept.stored->fingerprint);
+  EXPECT_EQ(response.engine_version(), "0.1.0");
+}
+
+absl::StatusOr<v1::GetCalibrationResponse> Get(const std::string& uuid,
+                                               const CalibrationStore& store) {
+  v1::GetCalibrationRequest request;
+  request.set_device_uuid(uuid);
+  v1::GetCalibrationResponse response;
+  const absl::Status status = AnswerGetCalibration(request, *store.snapshot(), kNow, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+TEST(AnswerGetCalibration, FindsTheDeviceByUuidByHostOrAlone) {
+  CalibrationStore store("");
+  store.SetDevices({SampleDevice()});
+  const auto kept = store.Keep(SampleCalibration());
+  for (const char* uuid : {"", "host", "CPU-0123456789abcdef"}) {
+    const auto response = Get(uuid, store);
+    ASSERT_THAT(response, IsOk()) << uuid;
+    EXPECT_EQ(response->calibration().matmuls_size(), 4);
+    EXPECT_EQ(response->age_seconds(), 60);
+    EXPECT_EQ(response->fingerprint(), kept.stored->fingerprint);
+    EXPECT_EQ(response->engine_version(), "0.1.0");
+  }
+}
+
+TEST(AnswerGetCalibration, SaysWhatIsMissing) {
+  CalibrationStore store("");
+  EXPECT_THAT(Get("", store), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
+  store.SetDevices({SampleDevice()});
+  const auto unmeasured = Get("host", store);
+  EXPECT_THAT(unmeasured, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
+  EXPECT_THAT(std::string(unmeasured.status().message()), HasSubstr("sextant probe"));
+  const auto unknown = Get("CPU-0123456789abcde", store);
+  EXPECT_THAT(unknown, Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("CPU-0123456789abcdef"));
+  store.SetDevices({SampleDevice(), Gpu()});
+  const auto several = Get("", store);
+  EXPECT_THAT(several, NamesFields(ElementsAre("device_uuid")));
+  EXPECT_THAT(std::string(several.status().message()), HasSubstr("CPU-0123456789abcdef, GPU-1"));
+}
+
+}  // namespace
+}  // namespace sextant

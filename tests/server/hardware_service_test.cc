@@ -1,0 +1,349 @@
+// Probing as callers meet it, over gRPC; scripts stand in for sextant-probe.
+#include "server/hardware_service.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/error_details.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "tests/server/fake_probe.h"
+#include "tests/server/test_server.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A server whose probe lists SampleDevice() and, asked to measure, runs `commands`.
+class ProbingServer {
+ public:
+  explicit ProbingServer(const std::string& commands)
+      : program_(WriteScript(folder_, "probe", ListsAnd(commands))), server_(Options()) {}
+
+  TestServer& server() { return server_; }
+  v1::HardwareService::Stub& hardware() { return server_.hardware(); }
+
+  grpc::Status List(v1::ListDevicesResponse* response) {
+    grpc::ClientContext context;
+    return hardware().ListDevices(&context, {}, response);
+  }
+
+  grpc::Status Get(v1::GetCalibrationResponse* response) {
+    grpc::ClientContext context;
+    return hardware().GetCalibration(&context, {}, response);
+  }
+
+  grpc::Status Probe(std::vector<v1::RunProbeResponse>* responses = nullptr) {
+    grpc::ClientContext context;
+    const auto reader = hardware().RunProbe(&context, {});
+    v1::RunProbeResponse response;
+    while (reader->Read(&response)) {
+      if (responses != nullptr) responses->push_back(response);
+    }
+    return reader->Finish();
+  }
+
+  // Probes until no other probe stands in the way: a client hears of its cancellation at once,
+  // the server a little later.
+  grpc::Status ProbeOnceFree() {
+    while (true) {
+      grpc::Status status = Probe();
+      if (status.error_code() != grpc::StatusCode::ABORTED) return status;
+      std::this_thread::yield();
+    }
+  }
+
+  bool Plans() {
+    v1::PlanRunResponse response;
+    return server_.PlanRun(TestServer::GoodRequest(), &response).ok();
+  }
+
+  std::string Metrics() {
+    httplib::Client http("http://" + server_.server().http_address());
+    return http.Get("/metrics")->body;
+  }
+
+ private:
+  ServerOptions Options() const {
+    ServerOptions options = TestServer::Options();
+    options.probe_program = program_;
+    options.calibration_directory = folder_.File("calibrations");
+    return options;
+  }
+
+  TemporaryFolder folder_;
+  const std::string program_;
+  TestServer server_;
+};
+
+template <typename Detail>
+Detail DetailOf(const grpc::Status& status) {
+  google::rpc::Status wire;
+  EXPECT_TRUE(grpc::ExtractErrorDetails(status, &wire).ok());
+  Detail detail;
+  int count = 0;
+  for (const auto& any : wire.details()) count += any.UnpackTo(&detail) ? 1 : 0;
+  EXPECT_EQ(count, 1) << status.error_message();
+  return detail;
+}
+
+TEST(RunProbeCall, StreamsProgressAndAResultThatPlansUse) {
+  ProbingServer server(WriteProgress("matmul", 0.5) + WriteCalibration(SampleCalibration()));
+  std::vector<v1::RunProbeResponse> responses;
+  ASSERT_TRUE(server.Probe(&responses).ok());
+  ASSERT_FALSE(responses.empty());
+  EXPECT_TRUE(responses.back().result().in_use());
+  v1::GetCalibrationResponse got;
+  ASSERT_TRUE(server.Get(&got).ok());
+  EXPECT_EQ(got.fingerprint(), responses.back().result().fingerprint());
+  v1::ListDevicesResponse listed;
+  ASSERT_TRUE(server.List(&listed).ok());
+  EXPECT_EQ(listed.devices(0).fingerprint(), got.fingerprint());
+  const std::string metrics = server.Metrics();
+  EXPECT_THAT(metrics, HasSubstr("sextant_gpu_probe_runs_total{outcome=\"ok\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("hostname=\"node1\",dtype=\"bf16\",window=\"burst\"} 5000000000"));
+  EXPECT_THAT(metrics, HasSubstr("sextant_grpc_calls_total{code=\"OK\",method="
+                                 "\"sextant.v1.HardwareService/RunProbe\"} 1\n"));
+}
+
+struct CallFault {
+  const char* name;
+  std::string commands;
+  const char* fault;
+};
+
+TEST(RunProbeCall, SurvivesEveryFaultOfTheProbe) {
+  const CallFault cases[] = {
+      {"Crash", WriteProgress("x", 0) + "kill -SEGV $$", "crashed"},
+      {"Exit", "exit 1", "exited"},
+      {"Garbage", "echo garbage; sleep 1000", "garbage"},
+      {"Silence", "exit 0", "silent"},
+      {"PartialLine", "printf '{\"cal'", "partial_line"},
+      {"Mismatch", WriteFailure("MISMATCH", "matmul") + "exit 5", "mismatch"},
+  };
+  for (const CallFault& c : cases) {
+    ProbingServer server(c.commands);
+    const grpc::Status status = server.Probe();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << c.name;
+    const auto info = DetailOf<google::rpc::ErrorInfo>(status);
+    EXPECT_EQ(info.reason(), "PROBE_FAILED") << c.name;
+    EXPECT_EQ(info.metadata().at("fault"), c.fault) << c.name;
+    EXPECT_TRUE(server.Plans()) << c.name;
+    v1::GetCalibrationResponse none;
+    const grpc::Status unmeasured = server.Get(&none);
+    EXPECT_EQ(unmeasured.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << c.name;
+    EXPECT_EQ(DetailOf<google::rpc::PreconditionFailure>(unmeasured).violations(0).subject(),
+              "CPU-0123456789abcdef");
+  }
+}
+
+TEST(RunProbeCall, CarriesARefusal) {
+  ProbingServer server(WriteFailure("REFUSED", "too little memory", "memory") + "exit 4");
+  const grpc::Status status = server.Probe();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  const auto info = DetailOf<google::rpc::ErrorInfo>(status);
+  EXPECT_EQ(info.reason(), "PROBE_REFUSED");
+  EXPECT_EQ(info.metadata().at("reason"), "memory");
+}
+
+TEST(RunProbeCall, LetsPlansAndHealthAnswerMeanwhile) {
+  const TemporaryFolder folder;
+  const Latch latch(folder);
+  ProbingServer server(WriteProgress("matmul", 0) + latch.WaitCommand() +
+                       WriteCalibration(SampleCalibration()));
+  grpc::ClientContext context;
+  const auto reader = server.hardware().RunProbe(&context, {});
+  v1::RunProbeResponse response;
+  ASSERT_TRUE(reader->Read(&response));  // it runs, and waits
+  EXPECT_TRUE(server.Plans());
+  httplib::Client http("http://" + server.server().server().http_address());
+  EXPECT_EQ(http.Get("/readyz")->status, 200);
+  const grpc::Status second = server.Probe();
+  EXPECT_EQ(second.error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(second).reason(), "PROBE_RUNNING");
+  EXPECT_GE(DetailOf<google::rpc::RetryInfo>(second).retry_delay().seconds(), 1);
+  latch.Open();
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_TRUE(response.has_result());
+  EXPECT_FALSE(reader->Read(&response));
+  EXPECT_TRUE(reader->Finish().ok());
+}
+
+// The first probe waits for what never comes; the second, which finds a file of the first, ends.
+std::string HangsOnce() {
+  return absl::StrCat(
+      "mark=\"$(dirname \"$0\")/mark\"\nif [ ! -e \"$mark\" ]; then\n: >\"$mark\"\n",
+      WriteProgress("matmul", 0), "sleep 1000\nfi\n", WriteCalibration(SampleCalibration()));
+}
+
+TEST(RunProbeCall, KillsTheProbeWhenTheClientLeaves) {
+  ProbingServer server(HangsOnce());
+  {
+    grpc::ClientContext context;
+    const auto reader = server.hardware().RunProbe(&context, {});
+    v1::RunProbeResponse response;
+    ASSERT_TRUE(reader->Read(&response));
+    context.TryCancel();
+    EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  EXPECT_TRUE(server.ProbeOnceFree().ok());
+  EXPECT_THAT(server.Metrics(),
+              HasSubstr("sextant_gpu_probe_runs_total{outcome=\"cancelled\"} 1\n"));
+}
+
+TEST(RunProbeCall, KillsTheProbeAtTheClientsDeadline) {
+  ProbingServer server(HangsOnce());
+  v1::ListDevicesResponse listed;  // or the deadline could pass before the probe starts
+  ASSERT_TRUE(server.List(&listed).ok());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(300));
+  const auto reader = server.hardware().RunProbe(&context, {});
+  v1::RunProbeResponse response;
+  while (reader->Read(&response)) continue;
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  // Killed, not waited for: or this one would never be free to run.
+  EXPECT_TRUE(server.ProbeOnceFree().ok());
+}
+
+TEST(RunProbeCall, IsCancelledWhenTheServerHasDrained) {
+  ProbingServer server(WriteProgress("matmul", 0) + "sleep 1000");
+  grpc::ClientContext context;
+  const auto reader = server.hardware().RunProbe(&context, {});
+  v1::RunProbeResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  server.server().server().Drain();  // returns, though the probe would not
+  EXPECT_FALSE(reader->Read(&response));
+  EXPECT_FALSE(reader->Finish().ok());
+}
+
+TEST(RunProbeCall, EndsWithTheServer) {
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientReader<v1::RunProbeResponse>> reader;
+  std::shared_ptr<grpc::Channel> channel;
+  {
+    ProbingServer server(WriteProgress("matmul", 0) + "sleep 1000");
+    channel = server.server().channel();
+    reader = server.hardware().RunProbe(&context, {});
+    v1::RunProbeResponse response;
+    ASSERT_TRUE(reader->Read(&response));
+  }
+  EXPECT_FALSE(reader->Finish().ok());
+}
+
+// A client that does not read: progress that it can't take is replaced by newer progress, the
+// probe goes on, and the result waits for it.
+TEST(RunProbeCall, DoesNotWaitForASlowClient) {
+  constexpr int kCount = 20'000;
+  const std::string phase(250, 'x');
+  ProbingServer server(absl::StrCat("i=0; while [ $i -lt ", kCount, " ]; do i=$((i+1))\n",
+                                    WriteProgress(phase, 0.5), "done\n",
+                                    WriteCalibration(SampleCalibration())));
+  grpc::ClientContext context;
+  const auto reader = server.hardware().RunProbe(&context, {});
+  while (server.Metrics().find("sextant_gpu_probe_runs_total{outcome=\"ok\"} 1\n") ==
+         std::string::npos) {
+    std::this_thread::yield();
+  }
+  int progress_count = 0;
+  int result_count = 0;
+  v1::RunProbeResponse response;
+  while (reader->Read(&response)) {
+    EXPECT_EQ(result_count, 0) << "the result comes last";
+    ++(response.has_progress() ? progress_count : result_count);
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(result_count, 1);
+  EXPECT_LT(progress_count, kCount);
+}
+
+TEST(RunProbeCall, RefusesBytesThatAreNoRequest) {
+  ProbingServer server("exit 1");
+  grpc::GenericStub stub(server.server().channel());
+  grpc::ClientContext context;
+  const grpc::Slice slice(std::string("\xff\xff\xff"));
+  const grpc::ByteBuffer bytes(&slice, 1);
+  grpc::ByteBuffer response;
+  std::promise<grpc::Status> answered;
+  stub.UnaryCall(&context, "/sextant.v1.HardwareService/RunProbe", grpc::StubOptions(), &bytes,
+                 &response, [&](grpc::Status status) { answered.set_value(std::move(status)); });
+  const grpc::Status status = answered.get_future().get();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(status).reason(), "FIELD_INVALID");
+  EXPECT_THAT(server.Metrics(),
+              HasSubstr("sextant_grpc_calls_total{code=\"INVALID_ARGUMENT\",method="
+                        "\"sextant.v1.HardwareService/RunProbe\"} 1\n"));
+}
+
+TEST(ListDevicesCall, WaitsForTheListWithoutHoldingAThread) {
+  const TemporaryFolder folder;
+  const Latch latch(folder);
+  ServerOptions options = TestServer::Options();
+  options.probe_program =
+      WriteScript(folder, "probe", latch.WaitCommand() + WriteDevice(SampleDevice()));
+  const TestServer server(options);
+  // More calls than gRPC has threads for its callbacks.
+  std::vector<std::future<int>> calls;
+  for (int i = 0; i < 8; ++i) {
+    calls.push_back(std::async(std::launch::async, [&] {
+      grpc::ClientContext context;
+      v1::ListDevicesResponse response;
+      const grpc::Status status = server.hardware().ListDevices(&context, {}, &response);
+      return status.ok() ? response.devices_size() : -1;
+    }));
+  }
+  v1::PlanRunResponse plan;
+  EXPECT_TRUE(server.PlanRun(TestServer::GoodRequest(), &plan).ok());
+  latch.Open();
+  for (auto& call : calls) EXPECT_EQ(call.get(), 1);
+}
+
+TEST(ListDevicesCall, SaysWhyThereIsNoList) {
+  const TestServer server;
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::ListDevicesResponse response;
+    const grpc::Status status = server.hardware().ListDevices(&context, {}, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_THAT(status.error_message(), HasSubstr("/nowhere/sextant-probe"));
+    EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(status).metadata().at("fault"), "absent");
+  }
+}
+
+TEST(GetCalibrationCall, SurvivesARestart) {
+  const TemporaryFolder folder;
+  ServerOptions options = TestServer::Options();
+  options.probe_program =
+      WriteScript(folder, "probe", ListsAnd(WriteCalibration(SampleCalibration())));
+  options.calibration_directory = folder.File("calibrations");
+  std::string fingerprint;
+  for (int start = 0; start < 2; ++start) {
+    const TestServer server(options);
+    if (start == 0) {
+      grpc::ClientContext context;
+      const auto reader = server.hardware().RunProbe(&context, {});
+      v1::RunProbeResponse response;
+      while (reader->Read(&response)) fingerprint = response.result().fingerprint();
+      ASSERT_TRUE(reader->Finish().ok());
+    }
+    grpc::ClientContext context;
+    v1::GetCalibrationResponse response;
+    v1::GetCalibrationRequest request;
+    request.set_device_uuid("host");
+    ASSERT_TRUE(server.hardware().GetCalibration(&context, request, &response).ok());
+    EXPECT_EQ(response.fingerprint(), fingerprint);
+    EXPECT_GT(response.age_seconds(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,297 @@
+// A host's probe without the wire: scripts stand in for sextant-probe.
+#include "server/host_probe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+#include <unistd.h>
+
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/calibration_file.h"
+#include "server/retry_delay.h"
+#include "tests/server/fake_probe.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Le;
+using ::testing::Pair;
+
+constexpr char kUuid[] = "CPU-0123456789abcdef";
+
+// A host whose probe lists SampleDevice() and, asked to measure, runs `commands`.
+class Host {
+ public:
+  explicit Host(const std::string& commands)
+      : store_(folder_.File("calibrations")),
+        metrics_(registry_),
+        probe_(WriteScript(folder_, "probe", ListsAnd(commands)), store_, metrics_) {}
+
+  struct Outcome {
+    absl::Status status;
+    std::vector<v1::RunProbeResponse> responses;
+  };
+
+  std::future<Outcome> Start(const v1::RunProbeRequest& request,
+                             std::shared_ptr<Cancellation> cancellation) {
+    auto promise = std::make_shared<std::promise<Outcome>>();
+    auto outcome = std::make_shared<Outcome>();
+    probe_.Run({.request = request,
+                .cancellation = std::move(cancellation),
+                .send = [outcome](const auto& r) { outcome->responses.push_back(r); },
+                .end =
+                    [outcome, promise](const absl::Status& status) {
+                      outcome->status = status;
+                      promise->set_value(*outcome);
+                    }});
+    return promise->get_future();
+  }
+
+  Outcome Run(const v1::RunProbeRequest& request = {}) {
+    return Start(request, std::make_shared<Cancellation>()).get();
+  }
+
+  // Whether /metrics would have the line.
+  bool Counts(const std::string& line) const {
+    const std::string text = prometheus::TextSerializer().Serialize(registry_.Collect());
+    return absl::StrContains(text, line + "\n");
+  }
+
+  const TemporaryFolder& folder() const { return folder_; }
+  CalibrationStore& store() { return store_; }
+  HostProbe& probe() { return probe_; }
+
+ private:
+  TemporaryFolder folder_;
+  prometheus::Registry registry_;
+  CalibrationStore store_;
+  ProbeMetrics metrics_;
+  HostProbe probe_;
+};
+
+TEST(HostProbe, ShowsProgressAndKeepsTheResult) {
+  Host host(WriteProgress("matmul", 0.5) + WriteCalibration(SampleCalibration()));
+  const auto outcome = host.Run();
+  ASSERT_THAT(outcome.status, IsOk());
+  ASSERT_EQ(outcome.responses.size(), 2u);
+  EXPECT_EQ(outcome.responses[0].progress().phase(), "matmul");
+  const v1::RunProbeResponse::Result& result = outcome.responses[1].result();
+  EXPECT_TRUE(result.in_use());
+  EXPECT_EQ(result.storage_warning(), "");
+  EXPECT_EQ(result.engine_version(), "0.1.0");
+  ASSERT_NE(host.store().snapshot()->Find("host"), nullptr);
+  EXPECT_EQ(host.store().snapshot()->Find("host")->fingerprint, result.fingerprint());
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"ok\"} 1"));
+}
+
+TEST(HostProbe, PassesTheRequestToTheProgram) {
+  Host host("echo \"$@\" >\"$(dirname \"$0\")/arguments\"\n" +
+            WriteCalibration(SampleCalibration()));
+  v1::RunProbeRequest request;
+  request.set_mode(v1::PROBE_MODE_QUICK);
+  request.add_device_uuids("host");
+  ASSERT_THAT(host.Run(request).status, IsOk());
+  EXPECT_EQ(ReadFile(host.folder().File("arguments")),
+            absl::StrCat("--format=json --mode=quick --budget=2s --backend=host --parent_pid=",
+                         getpid(), "\n"));
+}
+
+TEST(HostProbe, AnswersOwnShapesWithoutKeepingThem) {
+  Host host(WriteCalibration(SampleCalibration()));
+  v1::RunProbeRequest request;
+  v1::MatmulShape* shape = request.add_matmuls();
+  shape->set_data_type(v1::DATA_TYPE_FP32);
+  shape->set_m(1);
+  shape->set_n(1);
+  shape->set_k(1);
+  const auto outcome = host.Run(request);
+  ASSERT_THAT(outcome.status, IsOk());
+  EXPECT_FALSE(outcome.responses[0].result().in_use());
+  EXPECT_EQ(outcome.responses[0].result().fingerprint().size(), 16u);
+  EXPECT_THAT(host.store().snapshot()->calibrations, IsEmpty());
+}
+
+TEST(HostProbe, StoresNoAnnotations) {
+  v1::Calibration claims = SampleCalibration();
+  claims.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
+  claims.mutable_matmuls(0)->set_datasheet_mfu(7);
+  Host host(WriteCalibration(claims));
+  const auto outcome = host.Run();
+  ASSERT_THAT(outcome.status, IsOk());
+  EXPECT_EQ(outcome.responses[0].result().calibration().device().accelerator(), "h100-sxm");
+  EXPECT_LT(outcome.responses[0].result().calibration().matmuls(0).datasheet_mfu(), 0.01);
+  const std::string stored = ReadFile(CalibrationPath(host.folder().File("calibrations"), kUuid));
+  EXPECT_THAT(stored, ::testing::Not(HasSubstr("datasheetMfu")));
+  EXPECT_THAT(stored, ::testing::Not(HasSubstr("h100-sxm")));
+}
+
+struct BadEvent {
+  const char* name;
+  std::string commands;
+  const char* message;
+};
+
+v1::Calibration Changed(void (*change)(v1::Calibration&)) {
+  v1::Calibration calibration = SampleCalibration();
+  change(calibration);
+  return calibration;
+}
+
+TEST(HostProbe, TakesNoEventThatMakesNoSense) {
+  const auto calibration = [](void (*change)(v1::Calibration&)) {
+    return WriteCalibration(Changed(change));
+  };
+  const BadEvent cases[] = {
+      {"no time", calibration([](v1::Calibration& c) { c.clear_measured_time(); }),
+       "measured_time"},
+      {"infinite rate",
+       calibration([](v1::Calibration& c) { c.mutable_matmuls(0)->set_flops_per_second(1 / 0.0); }),
+       "flops_per_second"},
+      {"newer", calibration([](v1::Calibration& c) { c.set_schema_version(2); }), "schema_version"},
+      {"other device", calibration([](v1::Calibration& c) { c.mutable_device()->set_uuid("X"); }),
+       "device X, which was not asked for"},
+      {"a device", WriteDevice(SampleDevice()), "though none was asked for"},
+      {"two results", WriteCalibration(SampleCalibration()) + WriteCalibration(SampleCalibration()),
+       "a result more than there are devices"},
+      {"fraction", WriteProgress("x", 1.5), "fraction"},
+      {"no number", "echo '{\"progress\":{\"fraction\":\"NaN\"}}'\n", "fraction"},
+      {"no time", "echo '{\"progress\":{\"elapsedSeconds\":\"Infinity\"}}'\n", "elapsed_seconds"},
+  };
+  for (const BadEvent& c : cases) {
+    Host host(c.commands);
+    const auto outcome = host.Run();
+    EXPECT_THAT(outcome.status, Fails(absl::StatusCode::kUnavailable, "PROBE_FAILED")) << c.name;
+    EXPECT_THAT(MetadataOf(outcome.status), Contains(Pair("fault", "garbage"))) << c.name;
+    EXPECT_THAT(std::string(outcome.status.message()), HasSubstr(c.message)) << c.name;
+  }
+}
+
+TEST(HostProbe, CutsTheProbesTexts) {
+  Host host(WriteProgress(std::string(1000, 'x'), 0) + WriteCalibration(SampleCalibration()));
+  EXPECT_EQ(host.Run().responses[0].progress().phase().size(), 256u);
+}
+
+// Each error counts as what it is, and leaves the last calibration in use.
+TEST(HostProbe, CountsOutcomesAndKeepsTheLastCalibration) {
+  const std::string partial =
+      WriteCalibration(Changed([](v1::Calibration& c) { c.set_coverage_ratio(0.5); }));
+  const struct {
+    std::string commands;
+    std::vector<std::string> counted;
+  } cases[] = {
+      {partial, {"sextant_gpu_probe_runs_total{outcome=\"partial\"} 1"}},
+      {"exit 1", {"sextant_gpu_probe_runs_total{outcome=\"failed\"} 1"}},
+      {WriteFailure("DEADLINE", "late"), {"sextant_gpu_probe_runs_total{outcome=\"timeout\"} 1"}},
+      {WriteFailure("REFUSED", "no room", "memory"),
+       {"sextant_gpu_probe_runs_total{outcome=\"refused\"} 1",
+        "sextant_gpu_probe_refusals_total{reason=\"memory\"} 1"}},
+      {WriteFailure("REFUSED", "unheard of", "phase of the moon"),
+       {"sextant_gpu_probe_refusals_total{reason=\"other\"} 1"}},
+  };
+  for (const auto& c : cases) {
+    Host host(c.commands);
+    host.store().Keep(SampleCalibration());
+    host.Run();
+    EXPECT_EQ(host.store().snapshot()->calibrations.size(), 1u) << c.commands;
+    for (const std::string& line : c.counted) EXPECT_TRUE(host.Counts(line)) << line;
+  }
+}
+
+TEST(HostProbe, WithdrawsTheCalibrationAfterAWrongResult) {
+  Host host(WriteFailure("MISMATCH", "matmul bf16 512x512x512", "matmul") + "exit 5");
+  host.store().Keep(SampleCalibration());
+  ::testing::internal::CaptureStderr();
+  const auto outcome = host.Run();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("calibration_set_aside"));
+  EXPECT_THAT(MetadataOf(outcome.status), ElementsAre(Pair("fault", "mismatch")));
+  EXPECT_THAT(host.store().snapshot()->calibrations, IsEmpty());
+  EXPECT_TRUE(host.store().IsDistrusted(kUuid));
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_mismatches_total{check=\"matmul\"} 1"));
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"failed\"} 1"));
+  ReadFile(host.folder().File("calibrations/CPU-0123456789abcdef.json.mismatch-1"));
+}
+
+TEST(HostProbe, RunsOneProbeAtATime) {
+  const TemporaryFolder folder;
+  const Latch latch(folder);
+  Host host(latch.WaitCommand() + WriteCalibration(SampleCalibration()));
+  v1::RunProbeRequest full;
+  full.set_mode(v1::PROBE_MODE_FULL);
+  // Listed first, so that Start() returns with the slot taken.
+  std::promise<void> listed;
+  host.probe().WhenListed([&](const absl::Status&) { listed.set_value(); });
+  listed.get_future().get();
+  auto first = host.Start(full, std::make_shared<Cancellation>());
+  const auto second = host.Run();
+  EXPECT_THAT(second.status, Fails(absl::StatusCode::kAborted, "PROBE_RUNNING"));
+  const auto retry_seconds = RetryDelaySecondsOf(second.status);
+  ASSERT_TRUE(retry_seconds.has_value());
+  EXPECT_THAT(*retry_seconds, AllOf(Ge(1), Le(30 * 1.25)));
+  // A wrong request is told so, not to wait.
+  v1::RunProbeRequest wrong;
+  wrong.add_matmuls();
+  EXPECT_THAT(host.Run(wrong).status, Fails(absl::StatusCode::kInvalidArgument, "FIELD_INVALID"));
+  latch.Open();
+  EXPECT_THAT(first.get().status, IsOk());
+  auto third = host.Start({}, std::make_shared<Cancellation>());
+  latch.Open();
+  EXPECT_THAT(third.get().status, IsOk());
+}
+
+TEST(HostProbe, ListsAgainAfterAFailure) {
+  const TemporaryFolder folder;
+  prometheus::Registry registry;
+  CalibrationStore store("");
+  ProbeMetrics metrics(registry);
+  HostProbe probe(folder.File("probe"), store, metrics);
+  const auto list = [&] {
+    std::promise<absl::Status> listed;
+    probe.WhenListed([&](const absl::Status& status) { listed.set_value(status); });
+    return listed.get_future().get();
+  };
+  const absl::Status absent = list();
+  EXPECT_THAT(absent, Fails(absl::StatusCode::kUnavailable, "PROBE_FAILED"));
+  EXPECT_THAT(MetadataOf(absent), ElementsAre(Pair("fault", "absent")));
+  WriteScript(folder, "probe", ListsAnd("exit 1"));
+  EXPECT_THAT(list(), IsOk());
+  EXPECT_EQ(store.snapshot()->devices.size(), 1u);
+  // Once listed, no probe is needed any more.
+  WriteScript(folder, "probe", "exit 1");
+  EXPECT_THAT(list(), IsOk());
+}
+
+TEST(HostProbe, TakesNoDeviceWithoutAName) {
+  const TemporaryFolder folder;
+  const Cancellation never;
+  EXPECT_THAT(ListDevices(WriteScript(folder, "probe", "echo '{\"device\":{}}'"), never),
+              Fails(absl::StatusCode::kUnavailable, "PROBE_FAILED"));
+}
+
+TEST(HostProbe, StopsWhatRunsAndAllThatComes) {
+  const TemporaryFolder folder;
+  Host host("sleep 1000");
+  std::promise<void> listed;
+  host.probe().WhenListed([&](const absl::Status&) { listed.set_value(); });
+  listed.get_future().get();
+  auto running = host.Start({}, std::make_shared<Cancellation>());
+  host.probe().Stop();
+  EXPECT_THAT(running.get().status, Fails(absl::StatusCode::kCancelled, "PROBE_CANCELLED"));
+  EXPECT_THAT(host.Run().status, Fails(absl::StatusCode::kCancelled, "PROBE_CANCELLED"));
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"cancelled\"} 2"));
+}
+
+}  // namespace
+}  // namespace sextant

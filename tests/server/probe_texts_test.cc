@@ -1,0 +1,141 @@
+// The small pieces around a probe: texts, times, places.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "server/calibration_age.h"
+#include "server/default_paths.h"
+#include "server/event_log.h"
+#include "server/printable_text.h"
+#include "server/probe_budget.h"
+#include "tests/server/fake_probe.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Ge;
+using ::testing::Le;
+
+TEST(PrintableText, IsUtf8OnOneLine) {
+  const struct {
+    std::string bytes;
+    std::string text;
+  } cases[] = {
+      {"", ""},
+      {"plain \"quoted\" \\ text", "plain \"quoted\" \\ text"},
+      {"\n two\r\nlines\t\n", "two  lines"},
+      {"caf\xc3\xa9", "caf\xc3\xa9"},
+      {"caf\xc3", "caf\xef\xbf\xbd"},
+      {std::string("nul\0inside", 10), "nul inside"},
+      {"\x1b[31mred", "[31mred"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(PrintableText(c.bytes), c.text);
+}
+
+TEST(EventLogLine, IsOneLineOfJson) {
+  const std::string line =
+      EventLogLine("calibration_set_aside", {{"file", "a\nb\xff"}, {"reason", "\"why\""}});
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  const auto json = nlohmann::json::parse(line);
+  EXPECT_EQ(json["event"], "calibration_set_aside");
+  EXPECT_EQ(json["file"], "a\nb\xef\xbf\xbd");
+  EXPECT_EQ(json["reason"], "\"why\"");
+  EXPECT_EQ(json["time"].get<std::string>().size(), 24u);
+}
+
+TEST(CalibrationAge, IsNeverNegative) {
+  const std::chrono::system_clock::time_point now(std::chrono::seconds(1'000));
+  v1::Calibration calibration;
+  calibration.mutable_measured_time()->set_seconds(990);
+  calibration.mutable_measured_time()->set_nanos(500'000'000);
+  EXPECT_DOUBLE_EQ(CalibrationAgeSeconds(calibration, now), 9.5);
+  // The host's clock was set back, or another's was ahead.
+  calibration.mutable_measured_time()->set_seconds(2'000);
+  EXPECT_EQ(CalibrationAgeSeconds(calibration, now), 0);
+}
+
+TEST(ProbeBudget, IsTheModesAndKilledAtTwiceThatAndTenSeconds) {
+  const struct {
+    v1::ProbeMode mode;
+    bool with_shapes;
+    double budget_seconds;
+    double deadline_seconds;
+  } cases[] = {{v1::PROBE_MODE_QUICK, false, 2, 14},      {v1::PROBE_MODE_STANDARD, false, 5, 20},
+               {v1::PROBE_MODE_FULL, false, 30, 70},      {v1::PROBE_MODE_QUICK, true, 62, 134},
+               {v1::PROBE_MODE_STANDARD, true, 65, 140},  {v1::PROBE_MODE_FULL, true, 90, 190},
+               {v1::PROBE_MODE_UNSPECIFIED, false, 5, 20}};
+  for (const auto& c : cases) {
+    const ProbeBudget budget = ProbeBudgetOf(c.mode, c.with_shapes);
+    EXPECT_EQ(budget.budget_seconds, c.budget_seconds);
+    EXPECT_EQ(budget.deadline_seconds, c.deadline_seconds);
+    EXPECT_THAT(budget.silence_seconds, AllOf(Ge(c.budget_seconds), Le(c.deadline_seconds)));
+  }
+}
+
+TEST(ProbeRetrySeconds, IsWhatIsLeftAndUpToAQuarterMore) {
+  EXPECT_EQ(ProbeRetrySeconds(30, 10, 0), 20);
+  EXPECT_EQ(ProbeRetrySeconds(30, 10, 1), 25);
+  // A probe that is late ends soon.
+  EXPECT_EQ(ProbeRetrySeconds(30, 29.5, 0), 1);
+  EXPECT_EQ(ProbeRetrySeconds(30, 300, 0), 1);
+}
+
+// A variable of the environment for one test.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { before_.empty() ? unsetenv(name_) : setenv(name_, before_.c_str(), 1); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* const name_;
+  std::string before_;
+};
+
+TEST(DefaultCalibrationDirectory, IsTheFirstThatIsSet) {
+  const struct {
+    const char* state_directory;
+    const char* xdg_state_home;
+    const char* home;
+    const char* expected;
+  } cases[] = {
+      {"/var/lib/sextant", "/x", "/home/me", "/var/lib/sextant/calibrations"},
+      {"/var/lib/a:/var/lib/b", "", "", "/var/lib/a/calibrations"},
+      {"", "/x", "/home/me", "/x/sextant/calibrations"},
+      {"", "", "/home/me", "/home/me/.local/state/sextant/calibrations"},
+      {"relative", "also/relative", "/home/me", "/home/me/.local/state/sextant/calibrations"},
+      {"", "", "", ""},
+  };
+  for (const auto& c : cases) {
+    const Variable state("STATE_DIRECTORY", c.state_directory);
+    const Variable xdg("XDG_STATE_HOME", c.xdg_state_home);
+    const Variable home("HOME", c.home);
+    EXPECT_EQ(DefaultCalibrationDirectory(), c.expected);
+  }
+}
+
+// Built beside the tests; without it the next in $PATH is found.
+TEST(FindProbeProgram, LooksBesideThisProgramAndInThePath) {
+  const TemporaryFolder folder;
+  const std::string in_path = WriteScript(folder, "sextant-probe", "exit 0\n");
+  const Variable path("PATH", "/nowhere:" + folder.path());
+  const std::string found = FindProbeProgram();
+  if (found != in_path) {
+    struct stat info = {};
+    EXPECT_EQ(stat(found.c_str(), &info), 0) << found;
+    EXPECT_NE(info.st_mode & 0111, 0u) << found;
+  }
+}
+
+}  // namespace
+}  // namespace sextant
