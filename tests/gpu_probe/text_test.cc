@@ -172,6 +172,12 @@ TEST(CalibrationTextTest, LeavesOutWhatIsNotThere) {
                     Not(HasSubstr("Fusion")), Not(HasSubstr("Notes")), Not(HasSubstr("drift"))));
 }
 
+TEST(CalibrationTextTest, OneSampleHasNoSpread) {
+  v1::Calibration calibration;
+  calibration.add_registers()->mutable_time()->set_sample_count(1);
+  EXPECT_THAT(CalibrationText(calibration), AllOf(HasSubstr("  -  "), Not(HasSubstr("0.0 %  "))));
+}
+
 TEST(CalibrationTextTest, HostileNamesAndFiguresDoNoHarm) {
   v1::Calibration calibration = Sample();
   calibration.mutable_device()->set_product_name("\x1b[2J");
