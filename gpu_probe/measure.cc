@@ -211,7 +211,10 @@ absl::Status Measurer::TakeSamples(const Visit& visit, const Limits& limits) {
     SEXTANT_RETURN_IF_ERROR(Report(visit.point));
     if (taken >= limits.quota.minimum && IsNarrow(sampler.samples())) break;
   }
-  return taken > 0 ? sampler.Check() : absl::OkStatus();
+  if (taken == 0) return absl::OkStatus();
+  const absl::Span<const double> samples = sampler.samples();
+  rates_.Note(plan_.points[visit.point], *std::min_element(samples.begin(), samples.end()));
+  return sampler.Check();
 }
 
 absl::Status Measurer::TakeSustained(size_t index) {
