@@ -27,6 +27,11 @@ std::string TypeName(v1::DataType type) { return ShortName(v1::DataType_Name(typ
 
 std::string StableText(const v1::TimeStatistics& time) { return time.stable() ? "" : "unstable"; }
 
+// One sample has no spread to tell.
+std::string SpreadText(const v1::TimeStatistics& time) {
+  return time.sample_count() > 1 ? PercentText(time.relative_spread()) : "-";
+}
+
 std::string Section(absl::string_view heading, const TextTable& table) {
   const std::string text = table.Text();
   return text.empty() ? "" : absl::StrCat("\n", heading, "\n", text);
@@ -53,8 +58,7 @@ std::string MatmulTable(absl::string_view heading,
   for (const v1::MatmulMeasurement& matmul : all) {
     table.AddRow({TypeName(matmul.data_type()), absl::StrCat(matmul.m()), absl::StrCat(matmul.n()),
                   absl::StrCat(matmul.k()), RateText(matmul.flops_per_second(), "FLOP/s"),
-                  SecondsText(matmul.time().median_seconds()),
-                  PercentText(matmul.time().relative_spread()),
+                  SecondsText(matmul.time().median_seconds()), SpreadText(matmul.time()),
                   absl::StrCat(matmul.time().sample_count()),
                   matmul.has_register_ratio() ? PercentText(matmul.register_ratio()) : "",
                   StableText(matmul.time())});
@@ -66,9 +70,8 @@ std::string RegisterTable(const v1::Calibration& calibration) {
   TextTable table({"type", ">rate", ">spread", ">samples", "", "instruction"});
   for (const v1::RegisterMeasurement& measured : calibration.registers()) {
     table.AddRow({TypeName(measured.data_type()), RateText(measured.flops_per_second(), "FLOP/s"),
-                  PercentText(measured.time().relative_spread()),
-                  absl::StrCat(measured.time().sample_count()), StableText(measured.time()),
-                  measured.instruction()});
+                  SpreadText(measured.time()), absl::StrCat(measured.time().sample_count()),
+                  StableText(measured.time()), measured.instruction()});
   }
   return Section("Registers: multiply-adds that touch no memory, all cores", table);
 }
@@ -79,7 +82,7 @@ std::string StreamTable(const v1::Calibration& calibration) {
     table.AddRow(
         {ShortName(v1::StreamMeasurement::Operation_Name(stream.operation()), "OPERATION_"),
          BytesText(stream.array_bytes()), stream.main_memory() ? "memory" : "cache",
-         RateText(stream.bytes_per_second(), "B/s"), PercentText(stream.time().relative_spread()),
+         RateText(stream.bytes_per_second(), "B/s"), SpreadText(stream.time()),
          absl::StrCat(stream.time().sample_count()), StableText(stream.time())});
   }
   return Section("Passes over memory: bytes read plus bytes written", table);
@@ -92,8 +95,7 @@ std::string ElementwiseTable(const v1::Calibration& calibration) {
     table.AddRow({absl::StrCat(step.multiply_add_count()),
                   absl::StrFormat("%.2f FLOP/B", step.flops_per_byte()),
                   RateText(step.flops_per_second(), "FLOP/s"),
-                  RateText(step.bytes_per_second(), "B/s"),
-                  PercentText(step.time().relative_spread()),
+                  RateText(step.bytes_per_second(), "B/s"), SpreadText(step.time()),
                   absl::StrCat(step.time().sample_count()), StableText(step.time())});
   }
   std::string text = Section("Elementwise: multiply-adds an fp32 element, in place", table);

@@ -22,14 +22,15 @@ std::string SecondsText(double seconds) {
     const char* name;
     double seconds;
   };
-  constexpr Unit kUnits[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}};
+  constexpr Unit kUnits[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
   for (const Unit& unit : kUnits) {
-    // 999.5 would round up to 1e+03.
-    if (seconds < 999.5 * unit.seconds) {
-      return absl::StrFormat("%#.3g %s", seconds / unit.seconds, unit.name);
-    }
+    const double value = seconds / unit.seconds;
+    // The next unit takes over where this one would show a fourth digit.
+    if (value < 9.995) return absl::StrFormat("%.2f %s", value, unit.name);
+    if (value < 99.95) return absl::StrFormat("%.1f %s", value, unit.name);
+    if (value < 999.5) return absl::StrFormat("%.0f %s", value, unit.name);
   }
-  return absl::StrFormat(seconds < 999.5 ? "%#.3g s" : "%.0f s", seconds);
+  return absl::StrFormat("%.0f s", seconds);
 }
 
 std::string BytesText(int64_t bytes) {

@@ -12,7 +12,7 @@ namespace sextant {
 // "312.4 GFLOP/s": prefixes are powers of 1000, from none to E; "0.0" is below 0.05 of a unit.
 std::string RateText(double rate, absl::string_view unit);
 
-// "12.3 us", "1.50 ms", "44.1 s": three digits, from ns to s.
+// "12.3 us", "1.50 ms", "241 s": three digits, from ns to s; more above 999 s.
 std::string SecondsText(double seconds);
 
 // "64.00 KiB", "1.00 GiB": powers of 1024; below 1 KiB in bytes.

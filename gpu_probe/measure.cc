@@ -1,6 +1,7 @@
 #include "gpu_probe/measure.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,9 @@
 
 namespace sextant {
 namespace {
+
+// What the first points to come may keep of the time left, to be prepared.
+constexpr double kMaximumPreparationShare = 0.5;
 
 // What bounds one visit.
 struct Limits {
@@ -42,6 +46,11 @@ class Measurer {
   double SoftDeadline() const { return options_.start_seconds + options_.budget_seconds; }
   bool Fits(double seconds, double end_seconds) const { return Now() + seconds <= end_seconds; }
 
+  // What the first points after the first of `groups_left` will take to prepare, if they take as
+  // long as those before, and at most a share of what is left.
+  double PreparationSeconds(absl::Span<const Group> groups_left) const;
+  // Whether `next` may work on what the first point of `group` made, if that still lives.
+  bool Shares(const Group& group, const Group& next) const;
   absl::Status MeasureGroup(const Group& group, double group_end_seconds, uint64_t seed);
   // Gives points that got few samples more of them, where the group has time left.
   absl::Status TopUp(const Group& group, double group_end_seconds);
@@ -55,7 +64,9 @@ class Measurer {
   double SamplingSeconds(absl::Span<const Visit> visits_left, double group_end_seconds,
                          size_t sample_count) const;
 
-  // Whether there is time for a point that was never run, as far as one can tell.
+  // Prepares a point that is not, where there is time for it.
+  absl::Status Start(size_t index);
+  // Whether there is, as far as can be told from the points before.
   bool MayStart(size_t index) const;
   absl::Status Prepare(size_t index);
   absl::Status Report(size_t index) const;
@@ -66,6 +77,7 @@ class Measurer {
   const ProgressSink& sink_;
   std::vector<PointState> states_;
   RateBook rates_;
+  std::map<std::string, double> least_preparation_seconds_;  // by phase
   double done_point_count_ = 0;  // a visit counts as its part of a point
 };
 
@@ -120,7 +132,6 @@ absl::Status Measurer::MeasureGroup(const Group& group, double group_end_seconds
     done_point_count_ += 1.0 / pass_count;
   }
   SEXTANT_RETURN_IF_ERROR(TopUp(group, group_end_seconds));
-  for (const size_t i : group.points) states_[i].sampler.Release();
   done_point_count_ = done_before + static_cast<double>(group.points.size());
   return absl::OkStatus();
 }
@@ -145,33 +156,43 @@ absl::Status Measurer::TopUp(const Group& group, double group_end_seconds) {
 }
 
 bool Measurer::MayStart(size_t index) const {
-  const double least_seconds = rates_.LeastSeconds(plan_.points[index]).value_or(0);
+  const Point& point = plan_.points[index];
+  const auto preparation = least_preparation_seconds_.find(point.phase);
+  const double least_seconds =
+      std::max(rates_.LeastSeconds(point).value_or(0),
+               preparation == least_preparation_seconds_.end() ? 0 : preparation->second);
   return Now() < SoftDeadline() && Fits(least_seconds, SoftDeadline());
 }
 
 absl::Status Measurer::Prepare(size_t index) {
   PointState& state = states_[index];
+  const double start_seconds = Now();
   const absl::Status prepared = state.sampler.Prepare();
   if (absl::IsResourceExhausted(prepared) || absl::IsUnimplemented(prepared)) {
     state.left_out = prepared;
     return absl::OkStatus();
   }
   SEXTANT_RETURN_IF_ERROR(prepared);
+  const double seconds = Now() - start_seconds;
+  const auto least = least_preparation_seconds_.try_emplace(plan_.points[index].phase, seconds);
+  least.first->second = std::min(least.first->second, seconds);
   rates_.Note(plan_.points[index], state.sampler.sample_seconds() /
                                        static_cast<double>(state.sampler.repetition_count()));
   return absl::OkStatus();
 }
 
+absl::Status Measurer::Start(size_t index) {
+  const PointState& state = states_[index];
+  if (!state.left_out.ok() || state.sampler.prepared()) return absl::OkStatus();
+  SEXTANT_RETURN_IF_ERROR(CheckEssentialCanEnd(states_, plan_, options_, rates_, Now()));
+  if (!MayStart(index)) return absl::OkStatus();
+  SEXTANT_RETURN_IF_ERROR(Report(index));
+  return Prepare(index);
+}
+
 absl::Status Measurer::MeasureVisit(const Visit& visit, const Limits& limits) {
-  PointState& state = states_[visit.point];
-  if (!state.left_out.ok()) return absl::OkStatus();
-  if (!state.sampler.prepared()) {
-    SEXTANT_RETURN_IF_ERROR(CheckEssentialCanEnd(states_, plan_, options_, rates_, Now()));
-    if (!MayStart(visit.point)) return absl::OkStatus();
-    SEXTANT_RETURN_IF_ERROR(Report(visit.point));
-    SEXTANT_RETURN_IF_ERROR(Prepare(visit.point));
-    if (!state.left_out.ok()) return absl::OkStatus();
-  }
+  SEXTANT_RETURN_IF_ERROR(Start(visit.point));
+  if (!states_[visit.point].sampler.prepared()) return absl::OkStatus();
   if (plan_.points[visit.point].sustained_seconds > 0) return TakeSustained(visit.point);
   return TakeSamples(visit, limits);
 }
@@ -190,7 +211,10 @@ absl::Status Measurer::TakeSamples(const Visit& visit, const Limits& limits) {
     SEXTANT_RETURN_IF_ERROR(Report(visit.point));
     if (taken >= limits.quota.minimum && IsNarrow(sampler.samples())) break;
   }
-  return taken > 0 ? sampler.Check() : absl::OkStatus();
+  if (taken == 0) return absl::OkStatus();
+  const absl::Span<const double> samples = sampler.samples();
+  rates_.Note(plan_.points[visit.point], *std::min_element(samples.begin(), samples.end()));
+  return sampler.Check();
 }
 
 absl::Status Measurer::TakeSustained(size_t index) {
@@ -206,12 +230,34 @@ absl::Status Measurer::TakeSustained(size_t index) {
   return sampler.Check();
 }
 
+double Measurer::PreparationSeconds(absl::Span<const Group> groups_left) const {
+  double first_count = 0;
+  for (const Group& group : groups_left.subspan(1)) first_count += group.first ? 1 : 0;
+  if (first_count == 0 || least_preparation_seconds_.empty()) return 0;
+  double known_seconds = 0;
+  for (const auto& [phase, seconds] : least_preparation_seconds_) known_seconds += seconds;
+  const double mean_seconds =
+      known_seconds / static_cast<double>(least_preparation_seconds_.size());
+  return std::clamp(first_count * mean_seconds, 0.0,
+                    kMaximumPreparationShare * std::max(0.0, SoftDeadline() - Now()));
+}
+
+bool Measurer::Shares(const Group& group, const Group& next) const {
+  return group.first && !next.first &&
+         plan_.points[group.points.front()].phase == plan_.points[next.points.front()].phase;
+}
+
 absl::StatusOr<Measurement> Measurer::Run() {
   const std::vector<Group> groups = GroupsOf(plan_.points);
   for (size_t g = 0; g < groups.size(); ++g) {
-    const double group_end_seconds = GroupEndSeconds(absl::MakeConstSpan(groups).subspan(g),
-                                                     plan_.points, Now(), SoftDeadline());
+    // A first point gets its share of what is left after it was made, which may take long.
+    if (groups[g].first) SEXTANT_RETURN_IF_ERROR(Start(groups[g].points.front()));
+    const auto groups_left = absl::MakeConstSpan(groups).subspan(g);
+    const double group_end_seconds = GroupEndSeconds(
+        groups_left, plan_.points, Now(), SoftDeadline() - PreparationSeconds(groups_left));
     SEXTANT_RETURN_IF_ERROR(MeasureGroup(groups[g], group_end_seconds, options_.shuffle_seed + g));
+    if (g + 1 < groups.size() && Shares(groups[g], groups[g + 1])) continue;
+    for (PointState& state : states_) state.sampler.Release();
   }
   SEXTANT_RETURN_IF_ERROR(CheckEssentialMeasured(states_, plan_, options_));
   SEXTANT_RETURN_IF_ERROR(Report(plan_.points.size() - 1));

@@ -1,6 +1,7 @@
 // Measures the points of a plan, as well as the time allows.
 //
 // The points marked `first` come first, each on its own; then the others, a phase at a time.
+// The workloads of a phase live together, and with the last first point where that is of it.
 // A phase whose points want several passes is gone over that often, each time in a new order,
 // so that drift and neighbours' work fall on all points alike. Time is shared out over what is
 // left to do: every point gets one sample before any gets all. docs/probe.md has the rules.

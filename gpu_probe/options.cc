@@ -49,7 +49,9 @@ void DefineWhat(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
       ->expected(1)
       ->take_all()
       ->type_name("MxNxK[:TYPE]");
-  app.add_option("--dtype", texts.dtype, "type of the shapes that name none")
+  app.add_option(
+         "--dtype", texts.dtype,
+         "type of the shapes that name none (default: bf16 where the processor has it, else fp32)")
       ->type_name("fp32|bf16|int8");
   app.add_flag("--list", options.list, "list the devices, measure nothing");
 }

@@ -85,6 +85,10 @@ absl::StatusOr<v1::Calibration> MeasureWith(const Backend& backend, const ProbeO
   }
   SEXTANT_ASSIGN_OR_RETURN(const DeviceLock lock,
                            DeviceLock::Take(LockFolder(), devices.front().uuid()));
+  v1::ProbeProgress loading;
+  loading.set_phase("load");
+  loading.set_elapsed_seconds(clock.NowSeconds() - measure_options.start_seconds);
+  output.Progress(loading);
   SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, backend.plan(options));
   if (!lock.note().empty()) plan.notes.push_back(lock.note());
   const auto show = [&output](const v1::ProbeProgress& progress) {
@@ -137,7 +141,11 @@ ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
 }
 
 ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backends) {
-  if (options.parent_pid > 0 && !FollowParent(options.parent_pid)) return kExitInternal;
+  if (options.parent_pid > 0 && !FollowParent(options.parent_pid)) {
+    (void)WriteAll(STDERR_FILENO, absl::StrCat("sextant-probe: --parent_pid=", options.parent_pid,
+                                               " is not its parent, or has ended\n"));
+    return kExitInternal;
+  }
   SteadyClock clock;
   const absl::StatusOr<const Backend*> backend = BackendNamed(options.backend, backends);
   if (!backend.ok()) {

@@ -15,6 +15,7 @@ std::vector<Group> GroupsOf(const std::vector<Point>& points) {
   for (size_t i = 0; i < points.size(); ++i) {
     if (points[i].first) groups.push_back({.points = {i}, .first = true});
   }
+  const size_t first_count = groups.size();
   std::map<std::string, size_t> group_of_phase;
   for (size_t i = 0; i < points.size(); ++i) {
     if (points[i].first) continue;
@@ -24,6 +25,12 @@ std::vector<Group> GroupsOf(const std::vector<Point>& points) {
     group.points.push_back(i);
     group.pass_count = std::max(group.pass_count, points[i].pass_count);
   }
+  if (first_count == 0) return groups;
+  const auto next = group_of_phase.find(points[groups[first_count - 1].points.front()].phase);
+  if (next == group_of_phase.end()) return groups;
+  const auto begin = groups.begin() + static_cast<ptrdiff_t>(first_count);
+  const auto found = groups.begin() + static_cast<ptrdiff_t>(next->second);
+  std::rotate(begin, found, found + 1);
   return groups;
 }
 

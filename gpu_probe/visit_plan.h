@@ -18,7 +18,8 @@ struct Group {
 };
 
 // The points marked `first`, each a group of its own with one pass; then the other points, a
-// group a phase, in the order in which the plan first names the phases.
+// group a phase, in the order in which the plan first names the phases, but for the phase of the
+// last first point: it comes next to that one, so that the two can share what they work on.
 std::vector<Group> GroupsOf(const std::vector<Point>& points);
 
 // One turn of a point.

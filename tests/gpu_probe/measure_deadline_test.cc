@@ -89,6 +89,37 @@ TEST_F(MeasureTest, AFirstPointThatIsSlowToMakeStillGetsItsSamples) {
   EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
 }
 
+// Seven kinds of 100 ms each to make, in two seconds: each gets samples, none takes the time of
+// those after it.
+TEST_F(MeasureTest, FirstPointsLeaveTimeToMakeTheOthers) {
+  for (int i = 0; i < 7; ++i) {
+    Add(absl::StrCat("kind", i), absl::StrCat("p", i), 0).run_seconds = [](int64_t call, double) {
+      return call % 2 == 0 ? 25e-3 : 30e-3;  // never narrow: it takes what it gets
+    };
+    last().first = true;
+    scripts_.back().make_seconds = 0.1;
+  }
+  const auto measured = Run(2);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+}
+
+// What took long to make is not begun again where that can't be done in time: others are.
+TEST_F(MeasureTest, WhatIsTooSlowToMakeIsLeftToOthers) {
+  Add("memory", "m1", 1e-3).make_seconds = 1;
+  last().first = true;
+  Add("other", "o1", 1e-3);
+  last().first = true;  // the last one: what m1 made is gone when m2 would need it
+  Script& slow = Add("memory", "m2", 1e-3);
+  slow.make_seconds = 1;
+  Script& fast = Add("other", "o2", 1e-3);
+  const auto measured = Run(1.5);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_EQ(slow.make_count, 0);
+  EXPECT_EQ(fast.make_count, 1);
+  EXPECT_LE(elapsed_seconds(), 1.5);
+}
+
 TEST_F(MeasureTest, AMachineThatSlowsTenfoldHalfWayStillEnds) {
   for (int i = 0; i < 8; ++i) {
     Add("grid", absl::StrCat("p", i), 0).run_seconds = [this](int64_t, double now_seconds) {
@@ -124,7 +155,10 @@ TEST_F(MeasureTest, AFirstPointThatIsMissingIsADeadline) {
 
 TEST_F(MeasureTest, AShapeThatCannotEndIsRefusedBeforeItRuns) {
   all_essential_ = true;
-  Add("registers", "fp32 registers", 10e-3).run_seconds = [](int64_t, double) { return 10e-3; };
+  // Half as fast at first: the best is what counts.
+  Add("registers", "fp32 registers", 0).run_seconds = [](int64_t call, double) {
+    return call < 4 ? 20e-3 : 10e-3;
+  };
   Script& large = Add("matmul fp32", "fp32 16384x32768x8192", 88);
   last().work = 8.8e12;  // 88 s at the registers' 1e11 FLOP/s
   const auto measured = Run(65);

@@ -32,9 +32,15 @@ def needed():
 
 def way_into(root):
     """The command that enters `root`, or None where this user may not."""
-    for command in (["chroot", root], ["unshare", "-r", "chroot", root]):
+    # By their paths: the probe is started without a single variable.
+    chroot, unshare = (shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+                       for name in ("chroot", "unshare"))
+    if chroot is None:
+        return None
+    ways = [[chroot, root]] + ([[unshare, "-r", chroot, root]] if unshare else [])
+    for command in ways:
         tried = subprocess.run([*command, "/sextant-probe", "--version"], capture_output=True,
-                               check=False, timeout=60)
+                               env={}, check=False, timeout=60)
         if tried.returncode == 0:
             return command
         if b"sextant-probe:" in tried.stderr:

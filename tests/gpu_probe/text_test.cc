@@ -33,9 +33,11 @@ TEST(FigureTextTest, Rates) {
 TEST(FigureTextTest, Seconds) {
   EXPECT_EQ(SecondsText(1.234e-8), "12.3 ns");
   EXPECT_EQ(SecondsText(1.5e-3), "1.50 ms");
-  EXPECT_EQ(SecondsText(999.4e-6), "999. us");
+  EXPECT_EQ(SecondsText(999.4e-6), "999 us");
   EXPECT_EQ(SecondsText(999.6e-6), "1.00 ms");
   EXPECT_EQ(SecondsText(44.1), "44.1 s");
+  EXPECT_EQ(SecondsText(9.996), "10.0 s");
+  EXPECT_EQ(SecondsText(99.96), "100 s");
   EXPECT_EQ(SecondsText(12345), "12345 s");
   EXPECT_EQ(SecondsText(0), "0.00 ns");
 }
@@ -170,6 +172,12 @@ TEST(CalibrationTextTest, LeavesOutWhatIsNotThere) {
   EXPECT_THAT(text,
               AllOf(HasSubstr("A Processor"), Not(HasSubstr("Matrix")), Not(HasSubstr("ridge")),
                     Not(HasSubstr("Fusion")), Not(HasSubstr("Notes")), Not(HasSubstr("drift"))));
+}
+
+TEST(CalibrationTextTest, OneSampleHasNoSpread) {
+  v1::Calibration calibration;
+  calibration.add_registers()->mutable_time()->set_sample_count(1);
+  EXPECT_THAT(CalibrationText(calibration), AllOf(HasSubstr("  -  "), Not(HasSubstr("0.0 %  "))));
 }
 
 TEST(CalibrationTextTest, HostileNamesAndFiguresDoNoHarm) {

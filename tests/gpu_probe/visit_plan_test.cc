@@ -37,6 +37,19 @@ TEST(GroupsTest, FirstPointsAloneThenPhases) {
   EXPECT_THAT(groups[3].points, ElementsAre(1));
 }
 
+TEST(GroupsTest, ThePhaseOfTheLastFirstPointComesNext) {
+  const std::vector<Point> points = {PointOf("a", 1), PointOf("b", 1), PointOf("c", 1),
+                                     PointOf("c", 1, true)};
+  const std::vector<Group> groups = GroupsOf(points);
+  ASSERT_THAT(groups, SizeIs(4));
+  EXPECT_THAT(groups[0].points, ElementsAre(3));
+  EXPECT_TRUE(groups[0].first);
+  EXPECT_THAT(groups[1].points, ElementsAre(2));
+  EXPECT_THAT(groups[2].points, ElementsAre(0));
+  EXPECT_THAT(groups[3].points, ElementsAre(1));
+  EXPECT_FALSE(groups[1].first);
+}
+
 TEST(VisitsTest, EachPointAsOftenAsItWants) {
   const std::vector<Point> points = {PointOf("a", 3), PointOf("a", 1), PointOf("a", 0)};
   const std::vector<Visit> visits = VisitsOf(GroupsOf(points)[0], points, 1);
