@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/strip.h"
 #include "engine/base/near_names.h"
 #include "engine/hardware/catalogue.h"
@@ -36,16 +37,25 @@ constexpr ReportedName kReportedNames[] = {
     {"GeForce RTX 5090", "rtx-5090"},
 };
 
+const absl::flat_hash_map<std::string, const Accelerator*>& ByReportedName() {
+  static const auto* const index = [] {
+    auto* out = new absl::flat_hash_map<std::string, const Accelerator*>;
+    for (const ReportedName& row : kReportedNames) {
+      out->emplace(ComparableName(row.reported), AcceleratorNamed(row.name));
+    }
+    return out;
+  }();
+  return *index;
+}
+
 }  // namespace
 
 const Accelerator* AcceleratorReportedAs(absl::string_view reported) {
   if (const Accelerator* found = AcceleratorNamed(reported); found != nullptr) return found;
   absl::ConsumePrefix(&reported, "NVIDIA ");
-  const std::string comparable = ComparableName(reported);
-  for (const ReportedName& row : kReportedNames) {
-    if (ComparableName(row.reported) == comparable) return AcceleratorNamed(row.name);
-  }
-  return AcceleratorNamed(reported);
+  const auto& index = ByReportedName();
+  const auto it = index.find(ComparableName(reported));
+  return it == index.end() ? AcceleratorNamed(reported) : it->second;
 }
 
 }  // namespace sextant

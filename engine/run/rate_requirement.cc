@@ -16,13 +16,16 @@ namespace {
 
 constexpr char kReason[] = "RATES_NOT_MEASURED";
 
-// The data types to compute in that were measured, for an error to offer.
-std::string TypesMeasured(const DeviceCalibration& calibration) {
+// " (it has: fp32): set training.precision.compute_data_type to one that it has", of the types
+// to compute in that were measured.
+std::string OtherTypes(const DeviceCalibration& calibration) {
   std::vector<absl::string_view> names;
   for (const MeasuredMatmul& matmul : calibration.matmuls) {
     if (CanCompute(matmul.data_type)) names.push_back(DataTypeName(matmul.data_type));
   }
-  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+  if (names.empty()) return ", nor in another floating-point type:";
+  return absl::StrCat(" (it has: ", absl::StrJoin(names, ", "),
+                      "): set training.precision.compute_data_type to one that it has, or");
 }
 
 // Collects what is missing; one method a kind.
@@ -77,9 +80,8 @@ void Missing::OfCalibration(const DeviceCalibration& calibration) {
   if (calibration.MatmulIn(type) != nullptr) return;
   Add(calibration.uuid,
       absl::StrCat("device ", calibration.uuid, " has no measured matrix multiplication in ",
-                   DataTypeName(type), " (it has: ", TypesMeasured(calibration),
-                   "): set training.precision.compute_data_type to one that it has, or measure it "
-                   "again with sextant probe"));
+                   DataTypeName(type), OtherTypes(calibration),
+                   " measure it again with sextant probe"));
 }
 
 // The rate that the times stand on is the measured one where there is one, else the peak.

@@ -60,7 +60,9 @@ TEST(RatesNotMeasured, SaysWhichTypesWereMeasured) {
   EXPECT_THAT(MissingOf(run), ElementsAre(Misses("CPU-1", AllOf(HasSubstr("in fp16 (it has: bf16)"),
                                                                 HasSubstr("compute_data_type")))));
   run.cluster.devices[0].calibration->matmuls.clear();
-  EXPECT_THAT(MissingOf(run), ElementsAre(Misses("CPU-1", HasSubstr("(it has: none)"))));
+  EXPECT_THAT(MissingOf(run),
+              ElementsAre(Misses(
+                  "CPU-1", HasSubstr("nor in another floating-point type: measure it again"))));
 }
 
 TEST(RatesNotMeasured, OfASuppliedCalibration) {
