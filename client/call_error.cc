@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/format.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -42,14 +43,7 @@ void AddDetail(const google::protobuf::Any& detail, CallError* error) {
   }
 }
 
-// On one line: a violation is a line, and programs read them by line.
-std::string OneLine(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  return text;
-}
-
+// A violation is a line: programs read them by line.
 std::string ViolationLines(const std::vector<CallError::Violation>& violations) {
   std::string out;
   for (const CallError::Violation& v : violations) {
