@@ -32,9 +32,7 @@ void FinishProbe(const CLI::App& app, CommandLine* line) {
 }
 
 // Takes one value a flag, and the flag again for another.
-CLI::Option* Repeatable(CLI::Option* option) {
-  return option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
+CLI::Option* Repeatable(CLI::Option* option) { return option->allow_extra_args(false); }
 
 }  // namespace
 

@@ -38,16 +38,14 @@ void AddPlanFlag(const PlanFlag& flag, CLI::App* plan, CommandLine* line) {
     plan->add_flag_function(flag.names, give, flag.help)->group(flag.group);
     return;
   }
-  const auto give = [line, &flag](const std::vector<std::string>& texts) {
-    for (const std::string& text : texts) line->plan_flags.push_back({&flag, text});
+  const auto give = [line, &flag](const std::string& text) {
+    line->plan_flags.push_back({&flag, text});
   };
-  plan->add_option_function<std::vector<std::string>>(flag.names, give, flag.help)
+  plan->add_option_function<std::string>(flag.names, give, flag.help)
       ->group(flag.group)
       ->type_name(ValueName(field))
       ->check(CheckOf(flag, form))
-      ->expected(1)
-      ->multi_option_policy(field.is_repeated() ? CLI::MultiOptionPolicy::TakeAll
-                                                : CLI::MultiOptionPolicy::Throw);
+      ->trigger_on_parse(field.is_repeated());  // each time that the flag is given
 }
 
 }  // namespace
