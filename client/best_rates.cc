@@ -1,9 +1,7 @@
 #include "client/best_rates.h"
 
-#include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,11 +13,12 @@
 namespace sextant {
 namespace {
 
-// The fastest of `measurements` for each key.
+// The fastest of `measurements` for each key; what is no rate at all (NaN, 0) is none.
 template <typename Measurements, typename KeyOf, typename RateOf>
 auto Fastest(const Measurements& measurements, KeyOf key_of, RateOf rate_of) {
   std::map<std::string, const typename Measurements::value_type*> best;
   for (const auto& measurement : measurements) {
+    if (!(rate_of(measurement) > 0)) continue;
     const auto*& held = best[key_of(measurement)];
     if (held == nullptr || rate_of(measurement) > rate_of(*held)) held = &measurement;
   }
@@ -37,7 +36,7 @@ std::string MatmulNote(const v1::MatmulMeasurement& matmul) {
     absl::StrAppend(&note, ", ", Percent(matmul.register_ratio()), " of registers");
   }
   if (matmul.has_datasheet_mfu()) {
-    absl::StrAppend(&note, ", ", Percent(matmul.datasheet_mfu()), " of the datasheet's peak");
+    absl::StrAppend(&note, ", ", Percent(matmul.datasheet_mfu()), " MFU");
   }
   if (matmul.has_time()) absl::StrAppend(&note, ", ", SpreadText(matmul.time()));
   return note;

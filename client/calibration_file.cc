@@ -20,6 +20,14 @@ absl::Status CannotWrite(const std::string& file, int error) {
   return absl::UnavailableError(absl::StrCat("cannot write ", file, ": ", std::strerror(error)));
 }
 
+// The calibration in `json`, which is an Answer; "" where it is not.
+template <typename Answer>
+std::string Unwrapped(const std::string& json) {
+  Answer answer;
+  const bool read = google::protobuf::util::JsonStringToMessage(json, &answer).ok();
+  return read && answer.has_calibration() ? ProtoJson(answer.calibration()) : "";
+}
+
 // A new file `name` that holds `text`, on the disk itself. Returns 0 or an errno.
 int WriteNew(const std::string& name, const std::string& text) {
   std::FILE* file = std::fopen(name.c_str(), "wbxe");
@@ -33,12 +41,12 @@ int WriteNew(const std::string& name, const std::string& text) {
 }  // namespace
 
 std::string UnwrapCalibration(std::string json) {
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;  // what stands beside it
-  v1::GetCalibrationResponse answer;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(json, &answer, options);
-  if (!parsed.ok() || !answer.has_calibration()) return json;
-  return ProtoJson(answer.calibration());
+  for (const auto& unwrap :
+       {Unwrapped<v1::GetCalibrationResponse>, Unwrapped<v1::RunProbeResponse::Result>}) {
+    std::string bare = unwrap(json);
+    if (!bare.empty()) return bare;
+  }
+  return json;
 }
 
 absl::Status SaveCalibration(const std::string& file, const v1::Calibration& calibration) {

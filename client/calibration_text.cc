@@ -1,7 +1,11 @@
 #include "client/calibration_text.h"
 
+#include <cstdint>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/best_rates.h"
 #include "client/device_text.h"
 #include "client/enum_names.h"
@@ -25,20 +29,32 @@ std::string CoverageText(double ratio) {
                       ratio < 1 ? ": partial, the time was up before the rest" : "");
 }
 
+// The program, its mode, and how long it took.
+std::string ProbeText(const v1::Calibration& calibration) {
+  std::vector<std::string> parts;
+  if (!calibration.probe_version().empty()) parts.push_back(calibration.probe_version());
+  const std::string mode = EnumName(*v1::ProbeMode_descriptor(), calibration.mode());
+  if (!mode.empty()) parts.push_back(absl::StrCat("mode ", mode));
+  parts.push_back(absl::StrCat("in ", ShortTime(calibration.duration_seconds())));
+  return absl::StrJoin(parts, ", ");
+}
+
+// "All right" of no result at all would sound like a check.
+std::string CheckedText(int64_t count) {
+  return count == 0 ? "no result" : absl::StrCat(Grouped(count), " results, all of them right");
+}
+
 std::string HowSection(const v1::Calibration& calibration, std::optional<double> age_seconds) {
   Table table(2, {Align::kLeft, Align::kLeft});
   AddDeviceRows(calibration.device(), &table);
   table.AddRow({"measured", WhenText(calibration, age_seconds)});
-  const std::string mode = EnumName(*v1::ProbeMode_descriptor(), calibration.mode());
-  table.AddRow({"by", absl::StrCat(calibration.probe_version(), mode.empty() ? "" : ", mode ", mode,
-                                   ", in ", ShortTime(calibration.duration_seconds()))});
+  table.AddRow({"by", ProbeText(calibration)});
   table.AddRow({"coverage", CoverageText(calibration.coverage_ratio())});
   if (calibration.has_drift_ratio()) {
     table.AddRow({"drift", absl::StrFormat("%+.2f %% time from the first pass to the third",
                                            100 * calibration.drift_ratio())});
   }
-  table.AddRow({"checked", absl::StrCat(Grouped(calibration.checked_result_count()),
-                                        " results, all of them right")});
+  table.AddRow({"checked", CheckedText(calibration.checked_result_count())});
   return absl::StrCat(Wrap("", DeviceTitle(calibration.device()), 2), table.Text());
 }
 

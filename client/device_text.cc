@@ -1,7 +1,6 @@
 #include "client/device_text.h"
 
-#include <algorithm>
-#include <vector>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,9 +14,7 @@ namespace {
 std::string BytesText(int64_t bytes) { return WithUnit(static_cast<double>(bytes), "byte"); }
 
 std::string MeasuredText(const v1::ListDevicesResponse::Entry& entry) {
-  if (!entry.has_measured_time()) {
-    return absl::StrCat("never; sextant probe --device=", entry.device().uuid(), " measures it");
-  }
+  if (!entry.has_measured_time()) return "never; sextant probe measures it";
   const std::string when = InstantText(entry.measured_time());
   return entry.has_age_seconds() ? absl::StrCat(when, ", ", AgeText(entry.age_seconds())) : when;
 }
