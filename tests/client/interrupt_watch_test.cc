@@ -20,7 +20,6 @@ void (*HandlerOf(int signal_number))(int) {
 
 TEST(InterruptWatch, TurnsASignalIntoARequestToStop) {
   const DefaultSignals signals;
-  const DefaultSignals signals;
   for (const int signal_number : {SIGINT, SIGTERM}) {
     const InterruptWatch watch;
     EXPECT_EQ(watch.signal_number(), 0);
