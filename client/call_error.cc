@@ -29,6 +29,7 @@ void AddDetail(const google::protobuf::Any& detail, CallError* error) {
   google::rpc::RetryInfo retry;
   if (detail.UnpackTo(&info)) {
     error->reason = info.reason();
+    error->metadata.insert(info.metadata().begin(), info.metadata().end());
   } else if (detail.UnpackTo(&bad_request)) {
     for (const auto& v : bad_request.field_violations()) {
       error->field_violations.push_back({v.field(), v.description()});
@@ -142,6 +143,7 @@ std::string CallErrorJson(const CallError& error) {
       {"reason", error.reason},
       {"message", error.message},
       {"field_violations", ViolationsJson(error.field_violations, "field")}};
+  if (!error.metadata.empty()) json["metadata"] = error.metadata;
   if (!error.precondition_violations.empty()) {
     json["precondition_violations"] = ViolationsJson(error.precondition_violations, "subject");
   }
