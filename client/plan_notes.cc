@@ -43,15 +43,16 @@ std::string MeasuredNote(const v1::RateUsed& rate, absl::Time now) {
 std::string RatesSection(const v1::Plan& plan, absl::Time now) {
   if (plan.rates().empty()) return "";
   Table table(2, {Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
+  std::string measured;
   for (const v1::RateUsed& rate : plan.rates()) {
     table.AddRow({QuantityOf(rate), WithUnit(rate.value(), rate.unit()),
                   EnumName(*v1::RateSource_descriptor(), rate.source()),
                   rate.device().empty() ? rate.citation()
                                         : absl::StrCat(rate.device(), ": ", rate.citation())});
     const std::string note = MeasuredNote(rate, now);
-    if (!note.empty()) table.AddRow({"", "", "", note});
+    if (!note.empty()) measured += Wrap("  ", absl::StrCat(QuantityOf(rate), ": ", note), 4);
   }
-  return absl::StrCat("\nRates used\n", table.Text());
+  return absl::StrCat("\nRates used\n", table.Text(), measured);
 }
 
 std::string AssumptionsSection(const v1::Plan& plan) {

@@ -10,8 +10,8 @@
 
 namespace sextant {
 
-// Each rate with its source; a measured one also with its spread, its device, and how old
-// it is at `now`.
+// Each rate with its source; below them, of each measured one, its spread, its device, and how
+// old it is at `now`.
 std::string RatesSection(const v1::Plan& plan, absl::Time now);
 
 std::string AssumptionsSection(const v1::Plan& plan);

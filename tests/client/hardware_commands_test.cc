@@ -125,7 +125,7 @@ TEST(MeasuredPlan, SaysHowOldItsRatesAre) {
       });
   const Ran ran = RunWith({"plan", "toy", "--device=host", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("2025-11-21 12:00:00 UTC, 24.0\n"));
+  EXPECT_THAT(ran.out, HasSubstr("2025-11-21 12:00:00 UTC, 24.0 hours ago"));
 }
 
 }  // namespace

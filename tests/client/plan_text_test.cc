@@ -128,11 +128,8 @@ TEST(PlanText, SaysWhenAndHowWellARateWasMeasured) {
   EXPECT_EQ(RatesSection(plan, kNow), R"(
 Rates used
   matmul_flops_per_second (bf16)  500.00 TFLOP/s  measured-device  h100-sxm: 1024x1024x1024
-                                                                   unstable: the samples disagree,
-                                                                   spread 0.80 %, measured
-                                                                   2025-11-21 12:00:00 UTC, 24.0
-                                                                   hours ago, on GPU-1, calibration
-                                                                   c0ffee
+  matmul_flops_per_second (bf16): unstable: the samples disagree, spread 0.80 %, measured
+    2025-11-21 12:00:00 UTC, 24.0 hours ago, on GPU-1, calibration c0ffee
 )");
   plan.mutable_rates(0)->set_stable(true);
   EXPECT_THAT(RatesSection(plan, kNow), Not(HasSubstr("unstable")));
