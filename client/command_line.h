@@ -10,6 +10,7 @@
 #include "client/connection.h"
 #include "client/plan_flags.h"
 #include "client/probe_request.h"
+#include "sextant/v1/hardware_service.pb.h"
 
 namespace CLI {
 class App;
@@ -31,6 +32,7 @@ struct CommandLine {
   bool sources = false;
 
   ProbeFlags probe;
+  v1::RunProbeRequest probe_request;  // what they ask for
 
   std::string device_uuid;  // "" for the only device
   std::string save_file;    // "" for none

@@ -12,7 +12,6 @@
 #include "client/failure.h"
 #include "client/format.h"
 #include "client/interrupt_watch.h"
-#include "client/probe_request.h"
 #include "client/probe_stream.h"
 #include "client/progress_bar.h"
 #include "client/proto_json.h"
@@ -88,18 +87,13 @@ int RunCalibration(const CommandLine& line, const Streams& streams) {
 }
 
 int RunProbe(const CommandLine& line, const Streams& streams) {
-  v1::RunProbeRequest request;
-  const absl::Status read = ReadProbeRequest(line.probe, &request);
-  if (!read.ok()) {
-    return Fail({grpc::StatusCode::INVALID_ARGUMENT, std::string(read.message())}, line, streams);
-  }
   if (streams.err_columns == 0 && !line.json()) {
     streams.err << "sextant: measuring; the figures follow\n";
   }
   const InterruptWatch watch;
   ProbeEvents events(line, streams);
   grpc::Status status =
-      StreamProbe(line.server, request, watch.stop_token(),
+      StreamProbe(line.server, line.probe_request, watch.stop_token(),
                   [&events](const v1::RunProbeResponse& event) { events.Take(event); });
   const bool measured = events.Finish();
   if (!status.ok() && watch.signal_number() != 0) {

@@ -22,8 +22,7 @@ std::string CheckShape(const std::string& text) {
 
 // The last word on flags that are each right.
 void FinishProbe(const CLI::App& app, CommandLine* line) {
-  v1::RunProbeRequest request;
-  const absl::Status read = ReadProbeRequest(line->probe, &request);
+  const absl::Status read = ReadProbeRequest(line->probe, &line->probe_request);
   if (!read.ok()) throw CLI::ValidationError(std::string(read.message()));
   if (app.get_option("--timeout")->empty()) {
     line->server.timeout_seconds = ProbeTimeoutSeconds(line->probe);
