@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/format.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -28,6 +29,7 @@ void AddDetail(const google::protobuf::Any& detail, CallError* error) {
   google::rpc::RetryInfo retry;
   if (detail.UnpackTo(&info)) {
     error->reason = info.reason();
+    error->metadata.insert(info.metadata().begin(), info.metadata().end());
   } else if (detail.UnpackTo(&bad_request)) {
     for (const auto& v : bad_request.field_violations()) {
       error->field_violations.push_back({v.field(), v.description()});
@@ -42,14 +44,7 @@ void AddDetail(const google::protobuf::Any& detail, CallError* error) {
   }
 }
 
-// On one line: a violation is a line, and programs read them by line.
-std::string OneLine(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  return text;
-}
-
+// A violation is a line: programs read them by line.
 std::string ViolationLines(const std::vector<CallError::Violation>& violations) {
   std::string out;
   for (const CallError::Violation& v : violations) {
@@ -148,6 +143,7 @@ std::string CallErrorJson(const CallError& error) {
       {"reason", error.reason},
       {"message", error.message},
       {"field_violations", ViolationsJson(error.field_violations, "field")}};
+  if (!error.metadata.empty()) json["metadata"] = error.metadata;
   if (!error.precondition_violations.empty()) {
     json["precondition_violations"] = ViolationsJson(error.precondition_violations, "subject");
   }

@@ -4,6 +4,7 @@
 
 #include <grpcpp/support/status.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct CallError {
 
   grpc::StatusCode code = grpc::StatusCode::UNKNOWN;
   std::string reason = {};  // ErrorInfo.reason, e.g. "FIELD_INVALID"; "" where there is none
+  std::map<std::string, std::string> metadata = {};  // ErrorInfo.metadata, e.g. "fault"
   std::string message = {};
   std::vector<Violation> field_violations = {};
   std::vector<Violation> precondition_violations = {};
@@ -45,7 +47,7 @@ ExitCode ExitCodeOf(const CallError& error);
 std::string CallErrorText(const CallError& error);
 
 // One JSON object: code, reason, message, field_violations [{field, description}], and
-// where there are any, precondition_violations, retry_delay_seconds and hint.
+// where there are any, metadata, precondition_violations, retry_delay_seconds and hint.
 std::string CallErrorJson(const CallError& error);
 
 }  // namespace sextant

@@ -1,105 +1,27 @@
 #include "client/command_line.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdint>
-#include <functional>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/command_parts.h"
 #include "client/exit_code.h"
-#include "client/field_path.h"
+#include "client/hardware_parsers.h"
 #include "client/help_text.h"
 #include "client/number.h"
-#include "client/text_file.h"
+#include "client/plan_parser.h"
 #include "client/version.h"
-#include "sextant/v1/planning_service.pb.h"
 
 namespace sextant {
 namespace {
-
-using google::protobuf::FieldDescriptor;
-
-// A CLI11 validator: says what is wrong with a text, "" where nothing is.
-using Check = std::function<std::string(const std::string&)>;
-
-// Choices are shown, and completed, from the type's name: "text|json".
-void AddChoices(CLI::Option* option, const std::string& choices) {
-  option->type_name(choices)->check(Check([choices](const std::string& text) -> std::string {
-    const std::vector<std::string> known = absl::StrSplit(choices, '|');
-    if (std::find(known.begin(), known.end(), text) != known.end()) return "";
-    return absl::StrCat("\"", text, "\" is not known; write one of ", choices);
-  }));
-}
-
-std::string CheckFile(const std::string& name) {
-  return IsReadableFile(name) ? "" : absl::StrCat("cannot read \"", name, "\"");
-}
-
-std::string CheckRequestFile(const std::string& name) { return name == "-" ? "" : CheckFile(name); }
 
 // gRPC's deadline is an instant: an unbounded number of seconds would overflow it.
 std::string CheckTimeout(const std::string& text) {
   const absl::StatusOr<double> seconds = ParseNumber(text);
   if (seconds.ok() && *seconds > 0 && *seconds <= 1e6) return "";
   return absl::StrCat("\"", text, "\" is no timeout; write seconds, above 0 and up to 1e6");
-}
-
-Check CheckOf(const PlanFlag& flag, FieldForm form) {
-  if (form == FieldForm::kMessage) return CheckFile;
-  return [&flag](const std::string& text) {
-    v1::PlanRunRequest scratch;
-    return std::string(SetField(flag.field, text, &scratch).message());
-  };
-}
-
-void AddPlanFlag(const PlanFlag& flag, CLI::App* plan, CommandLine* line) {
-  const FieldDescriptor& field = *FindField(*v1::PlanRunRequest::descriptor(), flag.field);
-  const FieldForm form = FormOf(field);
-  if (form == FieldForm::kSwitch) {
-    // CLI11 counts: "--x" is 1, "--x=false" is -1.
-    const auto give = [line, &flag](int64_t count) {
-      line->plan_flags.push_back({&flag, count > 0 ? "true" : "false"});
-    };
-    plan->add_flag_function(flag.names, give, flag.help)->group(flag.group);
-    return;
-  }
-  const auto give = [line, &flag](const std::string& text) {
-    line->plan_flags.push_back({&flag, text});
-  };
-  plan->add_option_function<std::string>(flag.names, give, flag.help)
-      ->group(flag.group)
-      ->type_name(ValueName(field))
-      ->check(CheckOf(flag, form));
-}
-
-CLI::App* AddCommand(const char* name, const char* description, const char* help, CLI::App* app) {
-  CLI::App* command = app->add_subcommand(name, description);
-  command->fallthrough();  // lets --address and its like stand behind the command
-  command->footer(absl::StrCat(kGlobalFlagsHelp, "\n\n", help));
-  return command;
-}
-
-void AddPlan(CLI::App* app, CommandLine* line) {
-  CLI::App* plan =
-      AddCommand("plan", "Plan a training run, and say whether it fits", kPlanHelp, app);
-  plan->add_option("--request", line->request_file, "a PlanRunRequest in proto JSON; - is stdin")
-      ->type_name("FILE")
-      ->check(Check(CheckRequestFile));
-  for (const PlanFlag& flag : PlanFlags()) AddPlanFlag(flag, plan, line);
-  plan->final_callback([line] { line->command = Command::kPlan; });
-}
-
-void AddAccelerators(CLI::App* app, CommandLine* line) {
-  CLI::App* list = AddCommand("accelerators", "List the accelerators known, with sources",
-                              kAcceleratorsHelp, app);
-  list->add_option("NAME", line->accelerator, "a catalogue or product name; default: all");
-  list->add_flag("--sources", line->sources, "show every figure with its source");
-  list->final_callback([line] { line->command = Command::kAccelerators; });
 }
 
 void AddCompletion(CLI::App* app, CommandLine* line) {
@@ -114,7 +36,8 @@ void AddGlobalFlags(CLI::App* app, CommandLine* line) {
       ->type_name("ADDRESS")
       ->envname("SEXTANT_ADDRESS")
       ->capture_default_str();
-  app->add_option("--timeout", line->server.timeout_seconds, "wait at most this long for it")
+  app->add_option("--timeout", line->server.timeout_seconds,
+                  "wait at most this long for it; probe: 60 and more")
       ->type_name("SECONDS")
       ->check(Check(CheckTimeout))
       ->capture_default_str();
@@ -165,6 +88,9 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   app->footer(absl::StrCat(kExitCodeHelp, "\n\n", kProgramHelp));
   AddPlan(app.get(), line);
   AddAccelerators(app.get(), line);
+  AddDevices(app.get(), line);
+  AddProbe(app.get(), line);
+  AddCalibration(app.get(), line);
   AddCommand("version", "Print the client's and the server's version", kVersionHelp, app.get())
       ->final_callback([line] { line->command = Command::kVersion; });
   AddCompletion(app.get(), line);

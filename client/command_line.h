@@ -9,6 +9,8 @@
 
 #include "client/connection.h"
 #include "client/plan_flags.h"
+#include "client/probe_request.h"
+#include "sextant/v1/hardware_service.pb.h"
 
 namespace CLI {
 class App;
@@ -16,7 +18,7 @@ class App;
 
 namespace sextant {
 
-enum class Command { kPlan, kAccelerators, kVersion, kCompletion };
+enum class Command { kPlan, kAccelerators, kDevices, kProbe, kCalibration, kVersion, kCompletion };
 
 struct CommandLine {
   Command command = Command::kPlan;
@@ -28,6 +30,12 @@ struct CommandLine {
 
   std::string accelerator;  // "" for all
   bool sources = false;
+
+  ProbeFlags probe;
+  v1::RunProbeRequest probe_request;  // what they ask for
+
+  std::string device_uuid;  // "" for the only device
+  std::string save_file;    // "" for none
 
   std::string shell;  // "bash" or "zsh"
 

@@ -1,7 +1,5 @@
 #include "client/commands.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <CLI/App.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,52 +9,14 @@
 #include "client/call_error.h"
 #include "client/completion.h"
 #include "client/connection.h"
+#include "client/failure.h"
 #include "client/format.h"
 #include "client/plan_request.h"
 #include "client/plan_text.h"
+#include "client/proto_json.h"
 #include "client/version.h"
 
 namespace sextant {
-namespace {
-
-// What to do about errors that gRPC itself reports (Sextant's own carry a reason).
-std::string HintFor(const CallError& error, const ServerAddress& server) {
-  if (!error.reason.empty()) return "";
-  if (error.code == grpc::StatusCode::UNAVAILABLE) {
-    return absl::StrCat("is sextantd running at ", server.address,
-                        "? start it, or set --address / SEXTANT_ADDRESS");
-  }
-  if (error.code == grpc::StatusCode::DEADLINE_EXCEEDED) {
-    return absl::StrCat("no answer from ", server.address, " within ", server.timeout_seconds,
-                        " s; --timeout=SECONDS waits longer");
-  }
-  if (error.code == grpc::StatusCode::UNIMPLEMENTED) {
-    return absl::StrCat("the server at ", server.address,
-                        " is another program, or an older sextantd");
-  }
-  return "";
-}
-
-int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams) {
-  CallError error = CallErrorOf(status);
-  error.hint = HintFor(error, line.server);
-  streams.err << (line.json() ? CallErrorJson(error) : Printable(CallErrorText(error)));
-  return ExitCodeOf(error);
-}
-
-// Proto JSON with the API's own field names. Proto JSON writes an int64 as a string.
-std::string Json(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.always_print_primitive_fields = false;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  const auto printed = google::protobuf::util::MessageToJsonString(message, &json, options);
-  return printed.ok() ? json : "";  // no message of this API holds an Any, so it is ok
-}
-
-}  // namespace
-
 int RunPlan(const CommandLine& line, const Streams& streams) {
   v1::PlanRunRequest request;
   grpc::Status status = BuildPlanRequest(line, streams.in, &request);
@@ -69,7 +29,7 @@ int RunPlan(const CommandLine& line, const Streams& streams) {
     return Fail({grpc::StatusCode::INTERNAL, "the answer holds no verdict that this client knows"},
                 line, streams);
   }
-  streams.out << (line.json() ? Json(response) : Printable(PlanText(response)));
+  streams.out << (line.json() ? ProtoJson(response) : Printable(PlanText(response, streams.now())));
   return verdict == v1::VERDICT_FITS ? kExitFits : kExitDoesNotFit;
 }
 
@@ -80,7 +40,7 @@ int RunAccelerators(const CommandLine& line, const Streams& streams) {
   const grpc::Status status = ListAccelerators(line.server, request, &response);
   if (!status.ok()) return Fail(status, line, streams);
   if (line.json()) {
-    streams.out << Json(response);
+    streams.out << ProtoJson(response);
     return kExitFits;
   }
   const bool sources = line.sources || request.has_name();

@@ -27,6 +27,14 @@ grpc::Status ListAccelerators(const ServerAddress& server,
                               const v1::ListAcceleratorsRequest& request,
                               v1::ListAcceleratorsResponse* response);
 
+// HardwareService.ListDevices.
+grpc::Status ListDevices(const ServerAddress& server, const v1::ListDevicesRequest& request,
+                         v1::ListDevicesResponse* response);
+
+// HardwareService.GetCalibration.
+grpc::Status GetCalibration(const ServerAddress& server, const v1::GetCalibrationRequest& request,
+                            v1::GetCalibrationResponse* response);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_CLIENT_CONNECTION_H_

@@ -13,6 +13,7 @@ enum ExitCode : int {
   kExitRetryLater = 4,  // busy, draining, unreachable or late
   kExitNotAllowed = 5,  // no identity, or one without the right
   kExitInternal = 6,    // everything else: a defect
+  kExitSignal = 128,    // plus the signal's number: interrupted, as shells say it
 };
 
 // The codes as --help explains them.
@@ -22,9 +23,10 @@ inline constexpr char kExitCodeHelp[] =
     "  1  it does not fit: a valid answer\n"
     "  2  usage: the command line is wrong, nothing was sent\n"
     "  3  bad request: a field or a name is wrong; do not retry\n"
-    "  4  retry later: no server, busy, or past the deadline\n"
+    "  4  retry later: no server, busy, past the deadline, or the probe failed\n"
     "  5  not allowed: no identity, or not this one\n"
-    "  6  anything else: a defect, please report it";
+    "  6  anything else: a defect, please report it\n"
+    "  130  interrupted (Ctrl-C): the call was cancelled";
 
 }  // namespace sextant
 

@@ -1,6 +1,7 @@
 #include "client/field_path.h"
 
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <cstdint>
 #include <optional>
@@ -61,12 +62,33 @@ absl::Status SetBoolean(const Place& place, const std::string& text) {
   return absl::OkStatus();
 }
 
+// The message to fill: a new entry where the field is repeated.
+Message* MessageAt(const Place& place) {
+  return place.field->is_repeated() ? place.reflection().AddMessage(place.message, place.field)
+                                    : place.reflection().MutableMessage(place.message, place.field);
+}
+
+absl::Status SetDuration(const Place& place, const absl::StatusOr<int64_t>& nanoseconds) {
+  if (!nanoseconds.ok()) return nanoseconds.status();
+  MessageAt(place)->CopyFrom(google::protobuf::util::TimeUtil::NanosecondsToDuration(*nanoseconds));
+  return absl::OkStatus();
+}
+
 absl::Status SetMessage(const Place& place, const std::string& json) {
-  Message* message = place.reflection().MutableMessage(place.message, place.field);
+  Message* message = MessageAt(place);
   const auto parsed = google::protobuf::util::JsonStringToMessage(json, message);
   if (parsed.ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("not a ", message->GetTypeName(), " in proto JSON: ", parsed.ToString()));
+}
+
+absl::Status SetText(const Place& place, const std::string& text) {
+  if (place.field->is_repeated()) {
+    place.reflection().AddString(place.message, place.field, text);
+  } else {
+    place.reflection().SetString(place.message, place.field, text);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SetPlace(const Place& place, const std::string& text) {
@@ -82,13 +104,15 @@ absl::Status SetPlace(const Place& place, const std::string& text) {
     case FieldForm::kBoolean:
     case FieldForm::kSwitch:
       return SetBoolean(place, text);
+    case FieldForm::kDuration:
+      return SetDuration(place, ParseNanoseconds(text));
     case FieldForm::kMessage:
       return SetMessage(place, text);
     case FieldForm::kText:
+    case FieldForm::kTextFile:
       break;
   }
-  place.reflection().SetString(place.message, place.field, text);
-  return absl::OkStatus();
+  return SetText(place, text);
 }
 
 }  // namespace
@@ -116,11 +140,14 @@ FieldForm FormOf(const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_BOOL:
       return field.has_presence() ? FieldForm::kBoolean : FieldForm::kSwitch;
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return FieldForm::kMessage;
+      return field.message_type() == google::protobuf::Duration::descriptor() ? FieldForm::kDuration
+                                                                              : FieldForm::kMessage;
     default:
-      return FieldForm::kText;
+      return absl::EndsWith(field.name(), "_config") ? FieldForm::kTextFile : FieldForm::kText;
   }
 }
+
+bool IsFile(FieldForm form) { return form == FieldForm::kMessage || form == FieldForm::kTextFile; }
 
 std::string ValueName(const FieldDescriptor& field) {
   switch (FormOf(field)) {
@@ -134,14 +161,17 @@ std::string ValueName(const FieldDescriptor& field) {
       return absl::StrJoin(EnumNames(*field.enum_type()), "|");
     case FieldForm::kBoolean:
       return "true|false";
+    case FieldForm::kDuration:
+      return "TIME";
     case FieldForm::kMessage:
+    case FieldForm::kTextFile:
       return "FILE";
     case FieldForm::kSwitch:
       return "";
     case FieldForm::kText:
       break;
   }
-  return "NAME";
+  return absl::EndsWith(field.name(), "_uuids") ? "UUID" : "NAME";
 }
 
 absl::Status SetField(absl::string_view path, const std::string& text, Message* message) {

@@ -20,10 +20,12 @@ enum class FieldForm {
   kByteCount,  // int64 whose name ends in "_bytes"
   kNumber,     // double
   kText,       // string
+  kTextFile,   // string whose name ends in "_config": the text of a file
   kChoice,     // enum
   kBoolean,    // optional bool: absent is not false
   kSwitch,     // bool
-  kMessage,    // a message: proto JSON
+  kDuration,   // google.protobuf.Duration
+  kMessage,    // any other message: proto JSON, in a file
 };
 
 // The field at `path` below `type`; nullptr where there is none.
@@ -32,11 +34,14 @@ const google::protobuf::FieldDescriptor* FindField(const google::protobuf::Descr
 
 FieldForm FormOf(const google::protobuf::FieldDescriptor& field);
 
+// Whether a flag for the field takes the name of a file, which holds the field's text.
+bool IsFile(FieldForm form);
+
 // What help shows for the field's value: "COUNT", or all choices as "a|b|c".
 std::string ValueName(const google::protobuf::FieldDescriptor& field);
 
-// Sets the field at `path` of `message` from `text`. Ranges are not checked: that is
-// the server's.
+// Sets the field at `path` of `message` from `text`; a repeated one gains an entry. Ranges
+// are not checked: that is the server's.
 //
 // Errors: kInvalidArgument, saying what to write; kInternal where there is no such field.
 absl::Status SetField(absl::string_view path, const std::string& text,

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kGib = 1073741824.0;  // 2^30
 constexpr double kMib = 1048576.0;     // 2^20
+constexpr double kKib = 1024.0;
 
 constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};  // powers of 1000
 
@@ -64,8 +65,9 @@ std::string Scaled(double value, absl::string_view unit) {
 
 std::string WithUnit(double value, absl::string_view unit) {
   if (unit == "byte" || unit == "bytes") {
-    const bool small = value != 0 && std::abs(value) < kGib;
-    return small ? absl::StrCat(Grouped(value / kMib, 2), " MiB") : GibOf(value);
+    if (value == 0 || !(std::abs(value) < kGib)) return GibOf(value);
+    return std::abs(value) < kMib ? absl::StrCat(Grouped(value / kKib, 2), " KiB")
+                                  : absl::StrCat(Grouped(value / kMib, 2), " MiB");
   }
   if (unit == "byte/s") return Scaled(value, "B/s");
   for (const absl::string_view si : {"FLOP/s", "FLOP", "W", "Hz"}) {
@@ -78,6 +80,15 @@ std::string Duration(double seconds) {
   if (seconds >= 86400) return absl::StrCat(Grouped(seconds / 86400, 2), " days");
   if (seconds >= 3600) return absl::StrCat(Grouped(seconds / 3600, 2), " hours");
   return absl::StrFormat("%.2f s", seconds);
+}
+
+std::string ShortTime(double seconds) {
+  double scaled = seconds;
+  for (const char* unit : {"s", "ms", "us"}) {
+    if (!(std::abs(scaled) < 0.999995)) return absl::StrCat(Grouped(scaled, 2), " ", unit);
+    scaled *= 1000;
+  }
+  return seconds == 0 ? "0.00 s" : absl::StrCat(Grouped(scaled, 2), " ns");
 }
 
 std::string Energy(double joules) {
@@ -94,9 +105,21 @@ int64_t DisplayWidth(absl::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
 }
 
-std::string Printable(std::string text) {
+std::string Printable(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // UTF-8's two bytes for the control characters U+0080 to U+009F.
+    const bool pair = byte == 0xC2 && i + 1 < text.size() && (text[i + 1] & 0xE0) == 0x80;
+    if (pair) ++i;
+    out += pair || (byte != '\n' && absl::ascii_iscntrl(byte)) ? '?' : text[i];
+  }
+  return out;
+}
+
+std::string OneLine(std::string text) {
   for (char& c : text) {
-    if (c != '\n' && absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
+    if (c == '\n' || c == '\r') c = ' ';
   }
   return text;
 }

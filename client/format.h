@@ -26,12 +26,15 @@ std::string Plain(double value);
 // "989.40 TFLOP/s" for 9.894e14 and "FLOP/s". Prefixes k to E; beyond, "6.350e24 FLOP".
 std::string Scaled(double value, absl::string_view unit);
 
-// A value in a unit as the API spells it. "byte" is memory (GiB, or MiB below one GiB);
+// A value in a unit as the API spells it. "byte" is memory (GiB, or below one GiB MiB or KiB);
 // "byte/s", "FLOP/s", "FLOP", "W" and "Hz" take prefixes; others are printed as they are.
 std::string WithUnit(double value, absl::string_view unit);
 
 // "122.60 days", "3.20 hours", "45.00 s".
 std::string Duration(double seconds);
+
+// A short time: "1.20 s", "6.88 ms", "12.30 us", "850.00 ns".
+std::string ShortTime(double seconds);
 
 // "8.42 MWh" for 3.03e10 J: kWh, MWh or GWh.
 std::string Energy(double joules);
@@ -44,7 +47,10 @@ int64_t DisplayWidth(absl::string_view text);
 
 // `text` with '?' for control characters other than line ends: what a server or a file
 // sends must not steer a terminal.
-std::string Printable(std::string text);
+std::string Printable(const std::string& text);
+
+// `text` with blanks for line ends.
+std::string OneLine(std::string text);
 
 }  // namespace sextant
 

@@ -8,12 +8,16 @@ inline constexpr char kProgramHelp[] =
     "Examples:\n"
     "  sextant plan llama-3.1-70b --tokens=15T --accelerator=h100-sxm --devices=1024\n"
     "  sextant accelerators h100-sxm\n"
+    "  sextant probe\n"
+    "  sextant plan gpt2 --tokens=10B --device=host --devices=1\n"
     "  sextant plan --help\n";
 
 inline constexpr char kPlanHelp[] =
     "Numbers: counts take K M B T (powers of 1000) or an exponent: 70B = 70e9. Sizes take B, KB\n"
     "to PB (powers of 1000) and KiB to PiB (powers of 1024). Ranges are the server's to check.\n"
-    "Flags beside --request override its fields; a model flag replaces its whole model.\n"
+    "A TIME takes s, m (minutes), h or d. Flags beside --request override its fields; a model "
+    "flag\n"
+    "replaces its whole model, and one that names devices all its devices.\n"
     "\n"
     "Examples:\n"
     "  Does it fit, and for how long does it run?\n"
@@ -24,6 +28,11 @@ inline constexpr char kPlanHelp[] =
     "  Another optimizer, and every number derived:\n"
     "    sextant plan llama-3.1-8b --tokens=1T --accelerator=h100-sxm --devices=8 \\\n"
     "        --optimizer=adam-8bit --derivation\n"
+    "  On this server's processor, at the rates that sextant probe measured, or not at all:\n"
+    "    sextant plan gpt2 --tokens=10B --device=host --devices=1 "
+    "--minimum-source=measured-device\n"
+    "  At the rates of another host, and for a model as its config.json describes it:\n"
+    "    sextant plan --config=config.json --tokens=10B --calibration=node7.json --devices=64\n"
     "  A request from a file, on more devices:\n"
     "    sextant plan --request=run.json --devices=2048\n"
     "  In a job script: refuse on 1 and 3; whatever else goes wrong, launch unplanned:\n"
@@ -35,6 +44,38 @@ inline constexpr char kAcceleratorsHelp[] =
     "  sextant accelerators h100-sxm           one, each figure with its source\n"
     "  sextant accelerators --sources          all, each figure with its source\n"
     "  sextant --output=json accelerators      for a program\n";
+
+inline constexpr char kDevicesHelp[] =
+    "Each device, when it was measured last, and the fingerprint of what was measured.\n"
+    "\n"
+    "Examples:\n"
+    "  sextant devices\n"
+    "  sextant --output=json devices           for a program\n";
+
+inline constexpr char kCalibrationHelp[] =
+    "Times are medians; spread is 1.4826 x the median absolute deviation over the median; n "
+    "counts\n"
+    "samples. What is marked unstable had samples that disagree.\n"
+    "\n"
+    "Examples:\n"
+    "  sextant calibration                     of the only device\n"
+    "  sextant calibration host                of the server's processor\n"
+    "  sextant calibration --save=node7.json   to plan with: sextant plan "
+    "--calibration=node7.json\n"
+    "  sextant --output=json calibration       for a program\n";
+
+inline constexpr char kProbeHelp[] =
+    "Without --device it measures the server's GPUs, or its processor (host) where it has none.\n"
+    "Takes about 2 s (quick), 5 s (standard) or 30 s (full) a device, which is busy meanwhile.\n"
+    "Plans use the result from then on; with --matmul it is only shown. Ctrl-C stops the probe.\n"
+    "Waits 60 s a device (full: 120), 300 s more with --matmul, unless --timeout says otherwise.\n"
+    "With --output=json each device's result is an object of its own.\n"
+    "\n"
+    "Examples:\n"
+    "  sextant probe\n"
+    "  sextant probe --mode=full --device=host\n"
+    "  How long does this multiplication take, and how near to the peak is it?\n"
+    "    sextant probe --matmul=4096x4096x4096 --matmul=1024x1024x1024:int8 --dtype=fp32\n";
 
 inline constexpr char kVersionHelp[] =
     "Succeeds without a server too, and says so.\n"

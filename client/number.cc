@@ -41,10 +41,31 @@ constexpr Suffix kByteSuffixes[] = {
     {"PiB", uint64_t{1} << 50},
 };
 
-constexpr char kWriteCount[] =
-    "write a whole number such as 1024, 15e12 or 70B (K, M, B, T: powers of 1000)";
-constexpr char kWriteBytes[] =
-    "write a whole number of bytes such as 85899345920, 80GiB (2^30 each) or 80GB (1e9 each)";
+// To nanoseconds.
+constexpr Suffix kTimeSuffixes[] = {{"s", 1000000000},
+                                    {"m", 60 * uint64_t{1000000000}},
+                                    {"h", 3600 * uint64_t{1000000000}},
+                                    {"d", 86400 * uint64_t{1000000000}}};
+
+// How the whole numbers of one kind are written.
+struct WholeForm {
+  absl::Span<const Suffix> suffixes;
+  bool any_case;
+  const char* write;
+  const char* most;  // the largest that 64 bits hold
+};
+
+constexpr WholeForm kCount = {
+    kCountSuffixes, true,
+    "write a whole number such as 1024, 15e12 or 70B (K, M, B, T: powers of 1000)",
+    "9223372036854775807 (9.22e18)"};
+constexpr WholeForm kByteCount = {
+    kByteSuffixes, false,
+    "write a whole number of bytes such as 85899345920, 80GiB (2^30 each) or 80GB (1e9 each)",
+    "9223372036854775807 (9.22e18)"};
+constexpr WholeForm kTime = {kTimeSuffixes, false,
+                             "write a time with its unit such as 90s, 15m (minutes), 36h or 7d",
+                             "106751d (292 years)"};
 
 // (-1)^negative x digits x 10^exponent, with no zeros at either end of `digits`: none
 // at all for zero.
@@ -98,58 +119,61 @@ std::optional<Decimal> TakeDecimal(absl::string_view* text) {
   return out;
 }
 
-absl::Status NotWhole(absl::string_view text, absl::string_view write) {
-  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not a whole number; ", write));
+absl::Status NotWhole(absl::string_view text, const WholeForm& form) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is not a whole number; ", form.write));
 }
 
-absl::Status TooLarge(absl::string_view text) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "\"", text, "\" does not fit in 64 bits; write at most 9223372036854775807 (9.22e18)"));
+absl::Status TooLarge(absl::string_view text, const WholeForm& form) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" does not fit in 64 bits; write at most ", form.most));
 }
 
 // `decimal` x `factor`, exactly. 19 digits x a factor below 2^50 stay below 2^114.
 absl::StatusOr<int64_t> Whole(const Decimal& decimal, uint64_t factor, absl::string_view text,
-                              absl::string_view write) {
+                              const WholeForm& form) {
   if (decimal.digits.empty()) return 0;
   uint64_t significand = 0;
   if (decimal.digits.size() > 19 || !absl::SimpleAtoi(decimal.digits, &significand)) {
-    return decimal.exponent < 0 ? NotWhole(text, write) : TooLarge(text);
+    return decimal.exponent < 0 ? NotWhole(text, form) : TooLarge(text, form);
   }
   absl::uint128 value = absl::uint128(significand) * factor;
   for (int e = decimal.exponent; e < 0; ++e) {
-    if (value % 10 != 0) return NotWhole(text, write);
+    if (value % 10 != 0) return NotWhole(text, form);
     value /= 10;
   }
   const absl::uint128 limit = absl::uint128(uint64_t{1} << 63) - (decimal.negative ? 0 : 1);
   for (int e = decimal.exponent; e > 0 && value <= limit; --e) value *= 10;
-  if (value > limit) return TooLarge(text);
+  if (value > limit) return TooLarge(text, form);
   const uint64_t magnitude = absl::Uint128Low64(value);
   return static_cast<int64_t>(decimal.negative ? 0 - magnitude : magnitude);
 }
 
-absl::StatusOr<int64_t> ParseWhole(absl::string_view text, absl::Span<const Suffix> suffixes,
-                                   bool any_case, absl::string_view write) {
+absl::StatusOr<int64_t> ParseWhole(absl::string_view text, const WholeForm& form) {
   absl::string_view rest = text;
   const std::optional<Decimal> decimal = TakeDecimal(&rest);
-  if (!decimal.has_value()) return NotWhole(text, write);
-  for (const Suffix& suffix : suffixes) {
-    if (rest == suffix.name || (any_case && absl::EqualsIgnoreCase(rest, suffix.name))) {
-      return Whole(*decimal, suffix.factor, text, write);
+  if (!decimal.has_value()) return NotWhole(text, form);
+  for (const Suffix& suffix : form.suffixes) {
+    if (rest == suffix.name || (form.any_case && absl::EqualsIgnoreCase(rest, suffix.name))) {
+      return Whole(*decimal, suffix.factor, text, form);
     }
   }
+  if (rest.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" has no unit; ", form.write));
+  }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" ends in \"", rest, "\", which is no unit here; ", write));
+      absl::StrCat("\"", text, "\" ends in \"", rest, "\", which is no unit here; ", form.write));
 }
 
 }  // namespace
 
-absl::StatusOr<int64_t> ParseCount(absl::string_view text) {
-  return ParseWhole(text, kCountSuffixes, /*any_case=*/true, kWriteCount);
-}
+absl::StatusOr<int64_t> ParseCount(absl::string_view text) { return ParseWhole(text, kCount); }
 
 absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {
-  return ParseWhole(text, kByteSuffixes, /*any_case=*/false, kWriteBytes);
+  return ParseWhole(text, kByteCount);
 }
+
+absl::StatusOr<int64_t> ParseNanoseconds(absl::string_view text) { return ParseWhole(text, kTime); }
 
 absl::StatusOr<double> ParseNumber(absl::string_view text) {
   double value = 0;

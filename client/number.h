@@ -25,6 +25,11 @@ absl::StatusOr<int64_t> ParseCount(absl::string_view text);
 // Errors: as ParseCount.
 absl::StatusOr<int64_t> ParseByteCount(absl::string_view text);
 
+// A time in nanoseconds: 90s, 15m (minutes), 1.5h, 7d. A bare number is refused.
+//
+// Errors: as ParseCount.
+absl::StatusOr<int64_t> ParseNanoseconds(absl::string_view text);
+
 // A real number, "nan" and "inf" included: 0.4, 989e12.
 //
 // Errors: kInvalidArgument, saying what to write.

@@ -3,9 +3,10 @@
 namespace sextant {
 namespace {
 
-constexpr char kModel[] = "Model (one of the three ways)";
+constexpr char kModel[] = "Model (one of the four ways)";
 constexpr char kTraining[] = "Training";
-constexpr char kDevices[] = "Devices";
+constexpr char kDevices[] = "Devices (named in one of three ways)";
+constexpr char kRates[] = "Rates";
 constexpr char kEconomics[] = "Money and energy";
 constexpr char kOptions[] = "Estimate";
 
@@ -14,6 +15,8 @@ constexpr PlanFlag kPlanFlags[] = {
     {"--parameter-count,--parameters", "model.parameter_count", kModel,
      "a bare number of parameters, e.g. 70e9 or 70B"},
     {"--transformer", "model.transformer", kModel, "a TransformerSpec in proto JSON"},
+    {"--hugging-face-config,--config", "model.hugging_face_config", kModel,
+     "a dense decoder's config.json, up to 256 KiB"},
 
     {"--token-count,--tokens", "training.token_count", kTraining,
      "tokens to train on, e.g. 15e12 or 15T"},
@@ -36,6 +39,10 @@ constexpr PlanFlag kPlanFlags[] = {
      "adam-8bit: elements that share a scale"},
 
     {"--accelerator", "cluster.accelerator", kDevices, "a catalogue name: sextant accelerators"},
+    {"--device-uuids,--device", "cluster.device_uuids", kDevices,
+     "one of: sextant devices; host is the CPU; repeatable"},
+    {"--calibrations,--calibration", "cluster.calibrations", kDevices,
+     "one of: sextant calibration --save; repeatable"},
     {"--device-count,--devices", "cluster.device_count", kDevices, "how many devices"},
     {"--peak-flops-per-second", "cluster.peak_flops_per_second", kDevices,
      "dense peak FLOP/s of one, for the datasheet's"},
@@ -43,6 +50,11 @@ constexpr PlanFlag kPlanFlags[] = {
      "memory of one, e.g. 80GiB, for the datasheet's"},
     {"--reserved-memory-bytes", "cluster.reserved_memory_bytes", kDevices,
      "memory of one that the run can't use, e.g. 2GiB"},
+
+    {"--minimum-source,--minimum-rate-source", "rate_requirement.minimum_source", kRates,
+     "the worst source allowed for matrix multiplication"},
+    {"--maximum-age", "rate_requirement.maximum_age", kRates,
+     "the oldest measurement allowed, e.g. 36h or 7d"},
 
     {"--device-hour-price-usd", "economics.device_hour_price_usd", kEconomics,
      "US dollars for one device and hour"},

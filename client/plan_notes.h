@@ -5,12 +5,19 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "sextant/v1/plan.pb.h"
 
 namespace sextant {
 
-std::string RatesSection(const v1::Plan& plan);
+// Each rate with its source; below them, of each measured one, its spread, its device, and how
+// old it is at `now`.
+std::string RatesSection(const v1::Plan& plan, absl::Time now);
+
 std::string AssumptionsSection(const v1::Plan& plan);
+
+// The fields of a config.json that were not read.
+std::string IgnoredFieldsSection(const v1::Plan& plan);
 
 // symbol = formula, = its numbers, = value unit [source].
 std::string DerivationSection(const v1::Plan& plan);

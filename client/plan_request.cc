@@ -3,16 +3,21 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/calibration_file.h"
 #include "client/call_error.h"
 #include "client/field_path.h"
 #include "client/text_file.h"
 
 namespace sextant {
 namespace {
+
+using google::protobuf::FieldDescriptor;
 
 grpc::Status Malformed(const std::string& file, const std::string& why) {
   return RefusalStatus("REQUEST_MALFORMED", absl::StrCat(file, ": ", why));
@@ -33,19 +38,43 @@ grpc::Status ReadRequest(const std::string& file, std::istream& in, v1::PlanRunR
                    absl::StrCat("not a PlanRunRequest in proto JSON: ", parsed.ToString()));
 }
 
-// `given` holds a value, or, where the field is a message, the name of its file.
+// The text for `field`: `given` itself, or the content of the file that it names.
+absl::StatusOr<std::string> TextFor(const FieldDescriptor& field, const std::string& given,
+                                    std::istream& in) {
+  const FieldForm form = FormOf(field);
+  if (!IsFile(form)) return given;
+  absl::StatusOr<std::string> text =
+      ReadText(given, in, form == FieldForm::kTextFile ? kMaxConfigBytes : kMaxRequestBytes);
+  if (!text.ok() || field.message_type() != v1::Calibration::descriptor()) return text;
+  return UnwrapCalibration(*std::move(text));
+}
+
 grpc::Status Apply(const GivenFlag& given, std::istream& in, v1::PlanRunRequest* request) {
-  std::string text = given.text;
-  std::string source = given.flag->names;
-  const auto* field = FindField(*request->GetDescriptor(), given.flag->field);
-  if (field != nullptr && FormOf(*field) == FieldForm::kMessage) {
-    absl::StatusOr<std::string> content = ReadText(given.text, in);
-    if (!content.ok()) return ReadFailure(content.status());
-    text = *std::move(content);
-    source = given.text;
+  const FieldDescriptor& field = *FindField(*request->GetDescriptor(), given.flag->field);
+  const absl::StatusOr<std::string> text = TextFor(field, given.text, in);
+  if (!text.ok()) return ReadFailure(text.status());
+  const absl::Status set = SetField(given.flag->field, *text, request);
+  if (set.ok()) return grpc::Status::OK;
+  return Malformed(IsFile(FormOf(field)) ? given.text : given.flag->names,
+                   std::string(set.message()));
+}
+
+bool NamesDevices(absl::string_view field) {
+  return field == "cluster.accelerator" || field == "cluster.device_uuids" ||
+         field == "cluster.calibrations";
+}
+
+// The ways to give a model exclude each other, and so do those to name devices: beside the
+// file's own way, a flag would make two.
+void ClearWhatFlagsReplace(const std::vector<GivenFlag>& flags, v1::PlanRunRequest* request) {
+  for (const GivenFlag& given : flags) {
+    if (absl::StartsWith(given.flag->field, "model.")) request->clear_model();
+    if (NamesDevices(given.flag->field)) {
+      request->mutable_cluster()->clear_accelerator();
+      request->mutable_cluster()->clear_device_uuids();
+      request->mutable_cluster()->clear_calibrations();
+    }
   }
-  const absl::Status set = SetField(given.flag->field, text, request);
-  return set.ok() ? grpc::Status::OK : Malformed(source, std::string(set.message()));
 }
 
 }  // namespace
@@ -56,9 +85,7 @@ grpc::Status BuildPlanRequest(const CommandLine& line, std::istream& in,
     grpc::Status read = ReadRequest(line.request_file, in, request);
     if (!read.ok()) return read;
   }
-  for (const GivenFlag& given : line.plan_flags) {
-    if (absl::StartsWith(given.flag->field, "model.")) request->clear_model();
-  }
+  ClearWhatFlagsReplace(line.plan_flags, request);
   for (const GivenFlag& given : line.plan_flags) {
     grpc::Status applied = Apply(given, in, request);
     if (!applied.ok()) return applied;

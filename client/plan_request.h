@@ -15,11 +15,13 @@ namespace sextant {
 // flags, which override. Sets what was given and nothing else: defaults and ranges are
 // the server's.
 //
-// The three ways to give a model exclude each other, so a model flag replaces the whole
-// model of the file; two model flags both go to the server, which says what is wrong.
+// The ways to give a model exclude each other, so a model flag replaces the whole model of
+// the file; two model flags both go to the server, which says what is wrong. The ways to
+// name devices likewise.
 //
 // Errors: INVALID_ARGUMENT, reason REQUEST_MALFORMED where a file is not proto JSON of
-// its message, REQUEST_TOO_LARGE where it holds more than kMaxRequestBytes.
+// its message, REQUEST_TOO_LARGE where it holds more than kMaxRequestBytes, or a config.json
+// more than kMaxConfigBytes.
 grpc::Status BuildPlanRequest(const CommandLine& line, std::istream& in,
                               v1::PlanRunRequest* request);
 

@@ -13,23 +13,6 @@ namespace {
 // The API's "first_moment" as words.
 std::string Words(const std::string& name) { return absl::StrReplaceAll(name, {{"_", " "}}); }
 
-std::string Sentence(const std::string& label, const std::string& text) {
-  return Wrap(absl::StrCat("  ", label, ": "), text, 4);
-}
-
-std::string DollarsOf(const v1::RunCost& cost) {
-  return cost.has_cost_usd() ? absl::StrCat(Grouped(cost.cost_usd(), 2), " USD") : "not counted";
-}
-
-std::string EnergyOf(const v1::RunCost& cost) {
-  return cost.has_energy_joules() ? Energy(cost.energy_joules()) : "not counted";
-}
-
-// A rate is worth its decimals only where it is small.
-std::string TokensPerSecond(double rate) {
-  return absl::StrCat(Grouped(rate, rate < 100 ? 2 : 0), " tokens/s");
-}
-
 }  // namespace
 
 std::string ModelSection(const v1::ParameterCounts& parameters) {
@@ -82,25 +65,6 @@ std::string MemorySection(const v1::Memory& memory) {
       {"largest model on these devices", Grouped(memory.largest_parameter_count()), "parameters"});
   return absl::StrCat("\nMemory (sharded evenly over all devices)\n", terms.Text(), "\n",
                       fit.Text());
-}
-
-std::string CostSection(const v1::Plan& plan) {
-  const v1::RunCost& bound = plan.lower_bound();
-  const v1::RunCost& textbook = plan.textbook_estimate();
-  Table table(2, {Align::kLeft, Align::kRight, Align::kRight});
-  table.AddRow({"", "lower bound", "textbook estimate"});
-  table.AddRow({"MFU", Percent(bound.mfu()), Percent(textbook.mfu())});
-  table.AddRow(
-      {"duration", Duration(bound.duration_seconds()), Duration(textbook.duration_seconds())});
-  table.AddRow({"device time", absl::StrCat(Grouped(bound.device_hours(), 2), " device-hours"),
-                absl::StrCat(Grouped(textbook.device_hours(), 2), " device-hours")});
-  table.AddRow({"throughput", TokensPerSecond(bound.tokens_per_second()),
-                TokensPerSecond(textbook.tokens_per_second())});
-  table.AddRow({"cost", DollarsOf(bound), DollarsOf(textbook)});
-  table.AddRow({"energy", EnergyOf(bound), EnergyOf(textbook)});
-  return absl::StrCat("\nTime and cost (whole run, no failures or stalls)\n", table.Text(),
-                      Sentence("lower bound", bound.mfu_basis()),
-                      Sentence("textbook estimate", textbook.mfu_basis()));
 }
 
 }  // namespace sextant

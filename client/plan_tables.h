@@ -13,9 +13,6 @@ std::string ModelSection(const v1::ParameterCounts& parameters);
 std::string ArithmeticSection(const v1::TrainingFlops& flops);
 std::string MemorySection(const v1::Memory& memory);
 
-// The lower bound and the textbook estimate, side by side.
-std::string CostSection(const v1::Plan& plan);
-
 }  // namespace sextant
 
 #endif  // SEXTANT_CLIENT_PLAN_TABLES_H_

@@ -1,7 +1,11 @@
 #include "client/plan_text.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/format.h"
+#include "client/plan_cost.h"
 #include "client/plan_notes.h"
 #include "client/plan_tables.h"
 #include "client/table.h"
@@ -22,9 +26,22 @@ std::string HeadlineMemory(const v1::Memory& memory) {
 }
 
 std::string HeadlineTime(const v1::Plan& plan) {
-  return absl::StrCat("at least ", Duration(plan.lower_bound().duration_seconds()),
-                      " (lower bound); ", Duration(plan.textbook_estimate().duration_seconds()),
-                      " by the textbook at ", Percent(plan.textbook_estimate().mfu()), " MFU");
+  std::vector<std::string> times;
+  if (plan.has_measured_bound()) {
+    times.push_back(absl::StrCat(Duration(plan.measured_bound().duration_seconds()),
+                                 " (at the measured rate)"));
+  }
+  if (plan.has_lower_bound()) {
+    times.push_back(
+        absl::StrCat(Duration(plan.lower_bound().duration_seconds()), " (lower bound)"));
+  }
+  if (!times.empty()) times.front().insert(0, "at least ");
+  if (const v1::RunCost& textbook = plan.textbook_estimate(); plan.has_textbook_estimate()) {
+    times.push_back(
+        absl::StrCat(Duration(textbook.duration_seconds()), " by the textbook",
+                     textbook.has_mfu() ? " at " + Percent(textbook.mfu()) + " MFU" : ""));
+  }
+  return times.empty() ? "not known: no rate of the devices is" : absl::StrJoin(times, "; ");
 }
 
 // A bare parameter count has no name but its number, and no components.
@@ -47,12 +64,12 @@ std::string Headline(const v1::Plan& plan) {
 
 }  // namespace
 
-std::string PlanText(const v1::PlanRunResponse& response) {
+std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
   const v1::Plan& plan = response.plan();
   return absl::StrCat(Headline(plan), ModelSection(plan.parameters()),
                       ArithmeticSection(plan.flops()), MemorySection(plan.memory()),
-                      CostSection(plan), RatesSection(plan), AssumptionsSection(plan),
-                      DerivationSection(plan), "\n",
+                      CostSection(plan), RatesSection(plan, now), AssumptionsSection(plan),
+                      IgnoredFieldsSection(plan), DerivationSection(plan), "\n",
                       Wrap("",
                            absl::StrCat("engine ", response.engine_version(), ", rates ",
                                         response.rates_fingerprint()),

@@ -4,12 +4,13 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant {
 
-// The plan in `response`, headline first.
-std::string PlanText(const v1::PlanRunResponse& response);
+// The plan in `response`, headline first; measured rates are as old as they are at `now`.
+std::string PlanText(const v1::PlanRunResponse& response, absl::Time now);
 
 }  // namespace sextant
 

@@ -7,6 +7,7 @@
 #include "client/command_line.h"
 #include "client/commands.h"
 #include "client/exit_code.h"
+#include "client/hardware_commands.h"
 
 namespace sextant {
 namespace {
@@ -31,6 +32,12 @@ int Run(const CommandLine& line, const Streams& streams) {
       return RunPlan(line, streams);
     case Command::kAccelerators:
       return RunAccelerators(line, streams);
+    case Command::kDevices:
+      return RunDevices(line, streams);
+    case Command::kProbe:
+      return RunProbe(line, streams);
+    case Command::kCalibration:
+      return RunCalibration(line, streams);
     case Command::kVersion:
       return RunVersion(line, streams);
     case Command::kCompletion:

@@ -15,16 +15,6 @@ constexpr size_t kMinWrapWidth = 14;  // a wrapped column narrower than this goe
 
 size_t WidthOf(absl::string_view text) { return static_cast<size_t>(DisplayWidth(text)); }
 
-// The bytes of the first `width` characters of `text`: never the half of one.
-size_t PrefixBytes(absl::string_view text, size_t width) {
-  size_t bytes = 0;
-  for (size_t seen = 0; bytes < text.size(); ++bytes) {
-    const bool starts = (text[bytes] & 0xC0) != 0x80;
-    if (starts && seen++ == width) break;
-  }
-  return bytes;
-}
-
 // Cuts `line` to kTextWidth and ends it, without blanks at its end.
 std::string EndLine(absl::string_view line) {
   line = absl::StripTrailingAsciiWhitespace(line);
@@ -33,6 +23,15 @@ std::string EndLine(absl::string_view line) {
 }
 
 }  // namespace
+
+size_t PrefixBytes(absl::string_view text, size_t width) {
+  size_t bytes = 0;
+  for (size_t seen = 0; bytes < text.size(); ++bytes) {
+    const bool starts = (text[bytes] & 0xC0) != 0x80;
+    if (starts && seen++ == width) break;
+  }
+  return bytes;
+}
 
 std::string Wrap(absl::string_view first, absl::string_view text, size_t hanging) {
   const std::string margin(hanging, ' ');

@@ -13,6 +13,9 @@ namespace sextant {
 
 inline constexpr size_t kTextWidth = 99;  // columns: output stays under 100
 
+// The bytes of the first `width` characters of `text`: never the half of one.
+size_t PrefixBytes(absl::string_view text, size_t width);
+
 // `text` in lines of at most kTextWidth, each ended. The first starts with `first`, the
 // others with `hanging` blanks. Breaks at blanks; a word too long for a line of its own
 // is broken inside.

@@ -15,13 +15,17 @@ namespace sextant {
 // RESOURCE_EXHAUSTED, which reads as "retry later" where it is not.
 inline constexpr size_t kMaxRequestBytes = size_t{1} << 20;
 
+// The longest config.json that a request takes: 256 KiB.
+inline constexpr size_t kMaxConfigBytes = size_t{256} << 10;
+
 // Whether `name` can be opened for reading and is not a directory.
 bool IsReadableFile(const std::string& name);
 
 // All of file `name`, or of `in` where `name` is "-".
 //
-// Errors: kNotFound where it can't be read; kOutOfRange above kMaxRequestBytes.
-absl::StatusOr<std::string> ReadText(const std::string& name, std::istream& in);
+// Errors: kNotFound where it can't be read; kOutOfRange above `limit_bytes`.
+absl::StatusOr<std::string> ReadText(const std::string& name, std::istream& in,
+                                     size_t limit_bytes = kMaxRequestBytes);
 
 }  // namespace sextant
 

@@ -137,6 +137,18 @@ TEST(CallErrorJson, HoldsTheSame) {
   EXPECT_EQ(json, expect);
 }
 
+// Programs tell a probe that crashed from one that is not installed.
+TEST(CallErrorJson, HoldsMetadata) {
+  google::rpc::ErrorInfo info;
+  info.set_reason("PROBE_FAILED");
+  (*info.mutable_metadata())["fault"] = "crashed";
+  google::rpc::Status status;
+  status.set_code(grpc::StatusCode::UNAVAILABLE);
+  status.add_details()->PackFrom(info);
+  const auto json = nlohmann::json::parse(CallErrorJson(CallErrorOf(StatusWith(status))));
+  EXPECT_EQ(json.at("metadata"), nlohmann::json::parse(R"({"fault": "crashed"})"));
+}
+
 TEST(CallErrorJson, HoldsRetryDelayAndHint) {
   const auto json = nlohmann::json::parse(CallErrorJson({.code = grpc::StatusCode::ABORTED,
                                                          .precondition_violations = {{"a", "b"}},

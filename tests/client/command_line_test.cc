@@ -24,7 +24,9 @@ struct UsageCase {
 TEST(Usage, IsRefusedWithWhatToWrite) {
   const UsageCase cases[] = {
       {{}, "A subcommand is required"},
-      {{"plann"}, "\"plann\" is no command; write one of plan, accelerators, version, completion"},
+      {{"plann"},
+       "\"plann\" is no command; write one of plan, accelerators, devices, probe, "
+       "calibration, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},
       {{"plan", "--tokens"}, "--token-count"},
@@ -45,6 +47,21 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"plan", "--timeout=nan"}, "\"nan\" is no timeout"},
       {{"plan", "--timeout=1e300"}, "up to 1e6"},
       {{"plan", "--output=yaml"}, "write one of text|json"},
+      {{"plan", "--maximum-age=90"}, "\"90\" has no unit; write a time with its unit such as 90s"},
+      {{"plan", "--maximum-age=1y"}, "ends in \"y\", which is no unit here"},
+      {{"plan", "--maximum-age=1e300d"}, "write at most 106751d"},
+      {{"plan", "--minimum-source=best"}, "write one of measured-supplied, measured-device"},
+      {{"plan", "--calibration=/nonexistent/c.json"}, "cannot read \"/nonexistent/c.json\""},
+      {{"plan", "--config=/"}, "cannot read \"/\""},
+      {{"plan", "gpt2", "--device=host", "llama"}, "llama"},
+      {{"devices", "host"}, "host"},
+      {{"calibration", "a", "b"}, "b"},
+      {{"calibration", "--save"}, "--save"},
+      {{"probe", "--mode=fast"}, "write one of quick|standard|full"},
+      {{"probe", "--dtype=int8"}, "--dtype requires --matmul"},
+      {{"probe", "--matmul=1x2x3", "--dtype=fp64"}, "write one of bf16|fp32|int8"},
+      {{"probe", "--matmul=1x2"}, "\"1x2\" is not three whole numbers; write MxNxK"},
+      {{"probe", "--matmul=1x2x3", "4x5x6"}, "4x5x6"},
       {{"completion", "fish"}, "write one of bash|zsh"},
       {{"completion"}, "SHELL"},
   };
@@ -56,6 +73,16 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
     EXPECT_THAT(ran.err, HasSubstr(c.expect)) << args;
     EXPECT_THAT(ran.err, HasSubstr("--help")) << args;
   }
+}
+
+TEST(Usage, AllowsSixteenShapes) {
+  std::vector<std::string> args = {"probe", "--address=unix:/nonexistent/sextant.sock"};
+  for (int i = 0; i < 16; ++i) args.push_back("--matmul=1x2x3");
+  EXPECT_EQ(RunWith(args).exit_code, 4);  // it got as far as the server that is not there
+  args.push_back("--matmul=1x2x3");
+  const Ran ran = RunWith(args);
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("17 shapes; write at most 16"));
 }
 
 TEST(Usage, IsJsonForPrograms) {
@@ -72,7 +99,8 @@ TEST(Usage, IsJsonForPrograms) {
 }
 
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
-  for (const char* command : {"", "plan", "accelerators", "version", "completion"}) {
+  for (const char* command :
+       {"", "plan", "accelerators", "devices", "probe", "calibration", "version", "completion"}) {
     std::vector<std::string> args = {"--help"};
     if (*command != '\0') args.insert(args.begin(), command);
     const Ran ran = RunWith(args);
@@ -84,6 +112,7 @@ TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
     }
   }
   EXPECT_THAT(RunWith({"--help"}).out, HasSubstr("1  it does not fit"));
+  EXPECT_THAT(RunWith({"--help"}).out, HasSubstr("130  interrupted (Ctrl-C)"));
   EXPECT_THAT(RunWith({"plan", "--help"}).out, HasSubstr("fp64|fp32|tf32|fp16|bf16"));
 }
 

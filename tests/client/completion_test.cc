@@ -70,7 +70,8 @@ TEST(BashCompletion, IsBash) {
 TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
   EXPECT_THAT(BashOffers({"sextant", ""}),
-              IsSupersetOf({"plan", "accelerators", "version", "completion", "--address"}));
+              IsSupersetOf({"plan", "accelerators", "devices", "probe", "calibration", "version",
+                            "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
@@ -87,6 +88,9 @@ TEST(BashCompletion, OffersTheValuesOfAnEnum) {
   EXPECT_THAT(BashOffers({"sextant", "plan", "--optimizer", "=", "mu"}), ElementsAre("muon"));
   EXPECT_THAT(BashOffers({"sextant", "plan", "--output", "="}), ElementsAre("text", "json"));
   EXPECT_THAT(BashOffers({"sextant", "completion", "z"}), ElementsAre("zsh"));
+  EXPECT_THAT(BashOffers({"sextant", "probe", "--mode", "=", ""}),
+              ElementsAre("quick", "standard", "full"));
+  EXPECT_THAT(BashOffers({"sextant", "probe", "--dtype", ""}), ElementsAre("bf16", "fp32", "int8"));
   // The program's own flags, behind a command or before.
   EXPECT_THAT(BashOffers({"sextant", "--output", "j"}), ElementsAre("json"));
 }
@@ -95,6 +99,10 @@ TEST(BashCompletion, OffersFiles) {
   const std::string file = ScriptFile("bash");
   EXPECT_THAT(BashOffers({"sextant", "plan", "--request", file.substr(0, file.size() - 2)}),
               Contains(file));
+  for (const char* flag : {"--calibration", "--config"}) {
+    EXPECT_THAT(BashOffers({"sextant", "plan", flag, file.substr(0, file.size() - 2)}),
+                Contains(file));
+  }
 }
 
 TEST(BashCompletion, OffersNothingForFreeText) {
@@ -141,7 +149,7 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
-  EXPECT_THAT(zsh, HasSubstr("plan|accelerators|version|completion)"));
+  EXPECT_THAT(zsh, HasSubstr("plan|accelerators|devices|probe|calibration|version|completion)"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

@@ -7,6 +7,7 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_context.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -15,23 +16,36 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "client/run_client.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant {
 
-using PlanHandler = std::function<grpc::Status(grpc::ServerContext*, const v1::PlanRunRequest&,
-                                               v1::PlanRunResponse*)>;
-using ListHandler = std::function<grpc::Status(
-    grpc::ServerContext*, const v1::ListAcceleratorsRequest&, v1::ListAcceleratorsResponse*)>;
+// What a test answers with.
+template <typename Request, typename Response>
+using Handler = std::function<grpc::Status(grpc::ServerContext*, const Request&, Response*)>;
+using PlanHandler = Handler<v1::PlanRunRequest, v1::PlanRunResponse>;
+using ListHandler = Handler<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>;
+
+// The calls of HardwareService; without a handler a method answers UNIMPLEMENTED.
+struct HardwareHandlers {
+  ListHandler list_accelerators = {};
+  Handler<v1::ListDevicesRequest, v1::ListDevicesResponse> list_devices = {};
+  Handler<v1::GetCalibrationRequest, v1::GetCalibrationResponse> get_calibration = {};
+  Handler<v1::RunProbeRequest, grpc::ServerWriter<v1::RunProbeResponse>> run_probe = {};
+};
 
 // Serves on a free port of 127.0.0.1 for as long as it lives. Without a handler a method
 // answers UNIMPLEMENTED.
 class FakeServer {
  public:
   explicit FakeServer(PlanHandler plan, ListHandler list = nullptr)
-      : planning_(std::move(plan)), hardware_(std::move(list)) {
+      : FakeServer(std::move(plan), HardwareHandlers{.list_accelerators = std::move(list)}) {}
+  explicit FakeServer(HardwareHandlers hardware) : FakeServer(nullptr, std::move(hardware)) {}
+  FakeServer(PlanHandler plan, HardwareHandlers hardware)
+      : planning_(std::move(plan)), hardware_(std::move(hardware)) {
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
@@ -44,13 +58,20 @@ class FakeServer {
   const std::string& address() const { return address_; }
 
  private:
+  template <typename Request, typename Response>
+  static grpc::Status Answer(const Handler<Request, Response>& handler,
+                             grpc::ServerContext* context, const Request* request,
+                             Response* response) {
+    if (!handler) return {grpc::StatusCode::UNIMPLEMENTED, ""};
+    return handler(context, *request, response);
+  }
+
   class Planning final : public v1::PlanningService::Service {
    public:
     explicit Planning(PlanHandler handler) : handler_(std::move(handler)) {}
     grpc::Status PlanRun(grpc::ServerContext* context, const v1::PlanRunRequest* request,
                          v1::PlanRunResponse* response) override {
-      if (!handler_) return {grpc::StatusCode::UNIMPLEMENTED, ""};
-      return handler_(context, *request, response);
+      return Answer(handler_, context, request, response);
     }
 
    private:
@@ -59,16 +80,28 @@ class FakeServer {
 
   class Hardware final : public v1::HardwareService::Service {
    public:
-    explicit Hardware(ListHandler handler) : handler_(std::move(handler)) {}
+    explicit Hardware(HardwareHandlers handlers) : handlers_(std::move(handlers)) {}
     grpc::Status ListAccelerators(grpc::ServerContext* context,
                                   const v1::ListAcceleratorsRequest* request,
                                   v1::ListAcceleratorsResponse* response) override {
-      if (!handler_) return {grpc::StatusCode::UNIMPLEMENTED, ""};
-      return handler_(context, *request, response);
+      return Answer(handlers_.list_accelerators, context, request, response);
+    }
+    grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
+                             v1::ListDevicesResponse* response) override {
+      return Answer(handlers_.list_devices, context, request, response);
+    }
+    grpc::Status GetCalibration(grpc::ServerContext* context,
+                                const v1::GetCalibrationRequest* request,
+                                v1::GetCalibrationResponse* response) override {
+      return Answer(handlers_.get_calibration, context, request, response);
+    }
+    grpc::Status RunProbe(grpc::ServerContext* context, const v1::RunProbeRequest* request,
+                          grpc::ServerWriter<v1::RunProbeResponse>* writer) override {
+      return Answer(handlers_.run_probe, context, request, writer);
     }
 
    private:
-    ListHandler handler_;
+    HardwareHandlers handlers_;
   };
 
   Planning planning_;
@@ -84,11 +117,19 @@ struct Ran {
   std::string err;
 };
 
-inline Ran RunWith(const std::vector<std::string>& args, const std::string& input = "") {
+// The instant that the program takes for now: a day after SampleCalibration() was measured.
+inline constexpr int64_t kNowUnixSeconds = 1'763'812'800;  // 2025-11-22 12:00:00 UTC
+
+// `err_columns` is the width of the terminal behind the errors; 0: there is none.
+inline Ran RunWith(const std::vector<std::string>& args, const std::string& input = "",
+                   int err_columns = 0) {
   std::istringstream in(input);
   std::ostringstream out;
   std::ostringstream err;
-  const int exit_code = RunClient(args, {.in = in, .out = out, .err = err});
+  const int exit_code =
+      RunClient(args, {.in = in, .out = out, .err = err, .err_columns = err_columns, .now = [] {
+                         return absl::FromUnixSeconds(kNowUnixSeconds);
+                       }});
   return {exit_code, out.str(), err.str()};
 }
 

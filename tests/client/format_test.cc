@@ -54,6 +54,8 @@ TEST(Scaled, PicksAReadablePrefix) {
 TEST(WithUnit, MemoryIsBinaryAndRatesAreDecimal) {
   EXPECT_EQ(WithUnit(80e9, "byte"), "74.51 GiB");
   EXPECT_EQ(WithUnit(52428800, "byte"), "50.00 MiB");  // 50 x 2^20: a cache
+  EXPECT_EQ(WithUnit(262144, "byte"), "256.00 KiB");
+  EXPECT_EQ(WithUnit(0, "byte"), "0.00 GiB");
   EXPECT_EQ(WithUnit(3.35e12, "byte/s"), "3.35 TB/s");
   EXPECT_EQ(WithUnit(2.5, "USD/h"), "2.5 USD/h");
   EXPECT_EQ(WithUnit(5, ""), "5");
@@ -64,6 +66,20 @@ TEST(Duration, PicksAReadableUnit) {
   EXPECT_EQ(Duration(86400), "1.00 days");
   EXPECT_EQ(Duration(15000), "4.17 hours");  // 15000 / 3600 = 4.1667
   EXPECT_EQ(Duration(45), "45.00 s");
+}
+
+TEST(ShortTime, PicksAReadableUnit) {
+  EXPECT_EQ(ShortTime(1234.5), "1,234.50 s");
+  EXPECT_EQ(ShortTime(1), "1.00 s");
+  EXPECT_EQ(ShortTime(6.25e-3), "6.25 ms");
+  EXPECT_EQ(ShortTime(12.3e-6), "12.30 us");
+  EXPECT_EQ(ShortTime(8.5e-7), "850.00 ns");
+  // Rounds over the edge of a unit.
+  EXPECT_EQ(ShortTime(0.999996), "1.00 s");
+  EXPECT_EQ(ShortTime(0), "0.00 s");
+  EXPECT_EQ(ShortTime(-6.25e-3), "-6.25 ms");
+  EXPECT_EQ(ShortTime(std::numeric_limits<double>::quiet_NaN()), "nan s");
+  EXPECT_EQ(ShortTime(std::numeric_limits<double>::infinity()), "inf s");
 }
 
 TEST(Energy, PicksAReadableUnit) {
@@ -81,7 +97,14 @@ TEST(DisplayWidth, CountsCharacters) {
 
 TEST(Printable, TakesControlOfTheTerminalFromNobody) {
   EXPECT_EQ(Printable("a\x1b[2Jb\r\n\x7f"), "a?[2Jb?\n?");
+  EXPECT_EQ(Printable("a\xC2\x9B"
+                      "2Jb"),
+            "a?2Jb");                                              // U+009B: as good as ESC [
+  EXPECT_EQ(Printable("\xC3\x9B \xC2\xB5"), "\xC3\x9B \xC2\xB5");  // letters
+  EXPECT_EQ(Printable("\xC2"), "\xC2");
 }
+
+TEST(OneLine, HasNoLineEnds) { EXPECT_EQ(OneLine("a\r\nb\nc"), "a  b c"); }
 
 }  // namespace
 }  // namespace sextant

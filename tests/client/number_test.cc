@@ -133,6 +133,43 @@ TEST(ParseByteCount, RefusesWhatCouldMeanTwoThings) {
               HasSubstr("80GiB (2^30 each) or 80GB (1e9 each)"));
 }
 
+TEST(ParseNanoseconds, ReadsATimeWithItsUnit) {
+  const WholeCase cases[] = {
+      {"90s", 90'000'000'000},
+      {"15m", 900'000'000'000},
+      {"1.5h", 5'400'000'000'000},
+      {"36h", 129'600'000'000'000},
+      {"7d", 604'800'000'000'000},
+      {"1e-9s", 1},
+      {"0s", 0},
+      {"-1s", -1'000'000'000},
+      {"106751d", 9'223'286'400'000'000'000},
+  };
+  for (const WholeCase& c : cases) {
+    const absl::StatusOr<int64_t> time = ParseNanoseconds(c.text);
+    ASSERT_TRUE(time.ok()) << c.text << ": " << time.status();
+    EXPECT_EQ(*time, c.expect) << c.text;
+  }
+}
+
+TEST(ParseNanoseconds, SaysWhatToWrite) {
+  const BadCase cases[] = {
+      {"", "write a time with its unit such as 90s"},
+      {"90", "has no unit"},
+      {"h", "write a time"},
+      {"1H", "ends in \"H\", which is no unit here"},
+      {"1h30m", "ends in \"h30m\""},
+      {"1e-10s", "is not a whole number"},
+      {"106752d", "write at most 106751d (292 years)"},
+      {"nan", "write a time"},
+  };
+  for (const BadCase& c : cases) {
+    const absl::StatusOr<int64_t> time = ParseNanoseconds(c.text);
+    ASSERT_FALSE(time.ok()) << c.text;
+    EXPECT_THAT(std::string(time.status().message()), HasSubstr(c.expect)) << c.text;
+  }
+}
+
 TEST(ParseNumber, LeavesRangesToTheServer) {
   EXPECT_DOUBLE_EQ(ParseNumber("0.4").value_or(-1), 0.4);
   EXPECT_DOUBLE_EQ(ParseNumber("989.4e12").value_or(-1), 989.4e12);

@@ -19,13 +19,19 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-// Paths of the fields below `type` that hold a value; a TransformerSpec is one value.
+// Whether a flag gives a message of `type` as one: a file of it, or text for all its fields.
+bool IsOneValue(const Descriptor* type) {
+  return type == nullptr || type == v1::TransformerSpec::descriptor() ||
+         type == v1::Calibration::descriptor() || type == google::protobuf::Duration::descriptor();
+}
+
+// Paths of the fields below `type` that hold a value.
 void Collect(const Descriptor& type, const std::string& prefix, std::set<std::string>* paths) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     const std::string path = absl::StrCat(prefix, field.name());
     const Descriptor* message = field.message_type();
-    if (message == nullptr || message == v1::TransformerSpec::descriptor()) {
+    if (IsOneValue(message)) {
       paths->insert(path);
     } else {
       Collect(*message, absl::StrCat(path, "."), paths);

@@ -73,7 +73,11 @@ TEST(BuildPlanRequest, FillsEveryField) {
                  "--adafactor-momentum",
                  "--quantization-block-size=256",
                  "--accelerator=h100-sxm",
+                 "--device=GPU-1",
+                 "--device-uuids=host",
                  "--devices=1024",
+                 "--minimum-rate-source=measured-device",
+                 "--maximum-age=1.5h",
                  "--peak-flops-per-second=1e15",
                  "--device-memory-bytes=80GB",
                  "--reserved-memory-bytes=2GiB",
@@ -91,9 +95,12 @@ TEST(BuildPlanRequest, FillsEveryField) {
               "optimizer_data_type": "DATA_TYPE_BF16", "master_weights": false},
             "optimizer": {"kind": "KIND_ADAM_8BIT", "adafactor_momentum": true,
               "quantization_block_size": 256}},
-          "cluster": {"accelerator": "h100-sxm", "device_count": 1024,
+          "cluster": {"accelerator": "h100-sxm", "device_uuids": ["GPU-1", "host"],
+            "device_count": 1024,
             "peak_flops_per_second": 1e15, "device_memory_bytes": 80000000000,
             "reserved_memory_bytes": 2147483648},
+          "rate_requirement": {"minimum_source": "RATE_SOURCE_MEASURED_DEVICE",
+            "maximum_age": "5400s"},
           "economics": {"device_hour_price_usd": 2.5, "device_power_watts": 700,
             "host_power_watts_per_device": 150, "power_usage_effectiveness": 1.2},
           "options": {"assumed_mfu": 0.4,
@@ -151,6 +158,60 @@ TEST(BuildPlanRequest, AModelFlagReplacesTheFilesModel) {
                     "cluster": {"accelerator": "a10", "device_count": 8},
                     "options": {"include_derivation": true}})",
                 kFileJson);
+}
+
+// Likewise with devices, however the file names them.
+TEST(BuildPlanRequest, ADeviceFlagReplacesTheFilesDevices) {
+  const char* json[] = {R"({"cluster": {"accelerator": "a10", "device_count": 8}})",
+                        R"({"cluster": {"device_uuids": ["GPU-1", "GPU-2"], "device_count": 8}})",
+                        R"({"cluster": {"calibrations": [{}], "device_count": 8}})"};
+  for (const char* file : json) {
+    ExpectRequest({"--request=-", "--device=host"},
+                  R"({"cluster": {"device_uuids": ["host"], "device_count": 8}})", file);
+    ExpectRequest({"--request=-", "--accelerator=l4"},
+                  R"({"cluster": {"accelerator": "l4", "device_count": 8}})", file);
+  }
+}
+
+// As sextant-probe writes it, as sextant calibration answers, and as RunProbe does.
+TEST(BuildPlanRequest, ReadsCalibrationsFromTheirFiles) {
+  const std::string bare = FileWith("bare.json", R"({"device": {"uuid": "CPU-1"}})");
+  const std::string held = FileWith(
+      "held.json",
+      R"({"calibration": {"device": {"uuid": "CPU-2"}}, "age_seconds": 5, "fingerprint": "f"})");
+  const std::string result =
+      FileWith("result.json", R"({"calibration": {"device": {"uuid": "CPU-3"}}, "in_use": true})");
+  ExpectRequest({absl::StrCat("--calibration=", bare), "--calibration", held,
+                 absl::StrCat("--calibrations=", result)},
+                R"({"cluster": {"calibrations": [{"device": {"uuid": "CPU-1"}},
+                    {"device": {"uuid": "CPU-2"}}, {"device": {"uuid": "CPU-3"}}]}})");
+}
+
+TEST(BuildPlanRequest, NamesTheFileThatIsNoCalibration) {
+  for (const char* text : {"", "[]", "{\"devise\": {}}", "{\"calibration\": 5}",
+                           "{\"calibration\": {\"mode\": \"PROBE_MODE_FAST\"}}"}) {
+    const std::string file = FileWith("not_calibration.json", text);
+    const CallError error = CallErrorOf(Build({absl::StrCat("--calibration=", file)}).status);
+    EXPECT_EQ(error.reason, "REQUEST_MALFORMED") << text;
+    EXPECT_THAT(error.message, HasSubstr(absl::StrCat(file, ": not a sextant.v1.Calibration")));
+  }
+}
+
+// What stands in it is the server's to read.
+TEST(BuildPlanRequest, SendsTheTextOfAConfig) {
+  const std::string file = FileWith("config.json", "{\"model_type\": \n \"llama\"}\n");
+  const Built built = Build({absl::StrCat("--config=", file)});
+  ASSERT_TRUE(built.status.ok()) << built.status.error_message();
+  EXPECT_EQ(built.request.model().hugging_face_config(), "{\"model_type\": \n \"llama\"}\n");
+}
+
+TEST(BuildPlanRequest, SendsAConfigOf256KibAndNoMore) {
+  const std::string fits = FileWith("fits.json", std::string(256 * 1024, ' '));
+  EXPECT_TRUE(Build({absl::StrCat("--config=", fits)}).status.ok());
+  const std::string large = FileWith("large.json", std::string(256 * 1024 + 1, ' '));
+  const CallError error = CallErrorOf(Build({absl::StrCat("--config=", large)}).status);
+  EXPECT_EQ(error.reason, "REQUEST_TOO_LARGE");
+  EXPECT_THAT(error.message, HasSubstr("256 KiB (262144 bytes)"));
 }
 
 TEST(BuildPlanRequest, ReadsStandardInput) {

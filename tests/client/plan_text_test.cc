@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
+#include "client/plan_cost.h"
 #include "client/plan_notes.h"
 #include "client/plan_tables.h"
 #include "client/table.h"
+#include "tests/client/sample_calibration.h"
 #include "tests/client/sample_plan.h"
 
 namespace sextant {
@@ -15,6 +17,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:00:00 UTC
 
 // GiB: 2e9 / 2^30 = 1.8626, 4e9 3.7253, 16e9 14.9012, 80e9 74.5058, 78e9 72.6432.
 // Hours: 15000 / 3600 = 4.1667, 37500 / 3600 = 10.4167. kWh: 8.4e7 / 3.6e6 = 23.33.
@@ -82,14 +86,14 @@ Derivation
 engine 0.1.0, rates c0ffee
 )";
 
-TEST(PlanText, IsAsWorkedByHand) { EXPECT_EQ(PlanText(SampleResponse()), kGolden); }
+TEST(PlanText, IsAsWorkedByHand) { EXPECT_EQ(PlanText(SampleResponse(), kNow), kGolden); }
 
 TEST(PlanText, SaysAtOnceHowMuchIsMissing) {
   v1::PlanRunResponse response = SampleThatDoesNotFit();
   response.mutable_plan()->set_device_count(1);
   // 16e9 / 2^30 = 14.9012, 10e9 9.3132, 6e9 5.5879.
   EXPECT_THAT(
-      PlanText(response),
+      PlanText(response, kNow),
       StartsWith(
           "DOES NOT FIT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 1 x h100-sxm\n"
           "  counts  model state; no activations\n"
@@ -97,9 +101,94 @@ TEST(PlanText, SaysAtOnceHowMuchIsMissing) {
           "takes 2 devices\n"));
 }
 
+TEST(PlanText, PutsWhatWasMeasuredFirst) {
+  const std::string text = PlanText(SampleMeasuredPlan(), kNow);
+  EXPECT_THAT(text, HasSubstr("  time    at least 8.33 hours (at the measured rate); 4.17 hours "
+                              "(lower bound); 10.42 hours by the\n"
+                              "          textbook at 40.00 % MFU\n"));
+  EXPECT_THAT(text, HasSubstr(R"(
+                  measured bound         lower bound  textbook estimate
+  MFU                    50.00 %            100.00 %            40.00 %
+  of measured           100.00 %            200.00 %            80.00 %
+  duration            8.33 hours          4.17 hours        10.42 hours
+  device-hours             66.67               33.33              83.33
+  throughput    666,667 tokens/s  1,333,333 tokens/s   533,333 tokens/s
+  cost                133.33 USD           66.67 USD         166.67 USD
+  energy               46.67 kWh           23.33 kWh          58.33 kWh
+  measured bound: measured rate of matrix multiplication
+  lower bound: full peak
+  textbook estimate: assumed: a rule of thumb
+)"));
+}
+
+// Measured 2025-11-21 12:00:00 UTC, a day before kNow.
+TEST(PlanText, SaysWhenAndHowWellARateWasMeasured) {
+  v1::Plan plan = SampleMeasuredPlan().plan();
+  plan.mutable_rates()->DeleteSubrange(0, 2);
+  EXPECT_EQ(RatesSection(plan, kNow), R"(
+Rates used
+  matmul_flops_per_second (bf16)  500.00 TFLOP/s  measured-device  h100-sxm: 1024x1024x1024
+  matmul_flops_per_second (bf16): unstable: the samples disagree, spread 0.80 %, measured
+    2025-11-21 12:00:00 UTC, 24.0 hours ago, on GPU-1, calibration c0ffee
+)");
+  plan.mutable_rates(0)->set_stable(true);
+  EXPECT_THAT(RatesSection(plan, kNow), Not(HasSubstr("unstable")));
+}
+
+// A processor: no datasheet, hence no peak and no bound by it.
+TEST(PlanText, DoesWithoutAPeak) {
+  v1::PlanRunResponse response = SampleMeasuredPlan();
+  v1::Plan* plan = response.mutable_plan();
+  plan->clear_lower_bound();
+  plan->clear_textbook_estimate();
+  plan->mutable_measured_bound()->clear_mfu();
+  const std::string text = PlanText(response, kNow);
+  EXPECT_THAT(text, HasSubstr("  time    at least 8.33 hours (at the measured rate)\n"));
+  EXPECT_THAT(text, HasSubstr("                  measured bound\n"
+                              "  MFU              no peak known\n"
+                              "  of measured           100.00 %\n"));
+  EXPECT_THAT(text, Not(HasSubstr("textbook")));
+  EXPECT_THAT(text, Not(HasSubstr(" 0.00 %")));
+}
+
+TEST(PlanText, MakesUpNoTime) {
+  v1::PlanRunResponse response = SampleResponse();
+  response.mutable_plan()->clear_lower_bound();
+  response.mutable_plan()->clear_textbook_estimate();
+  const std::string text = PlanText(response, kNow);
+  EXPECT_THAT(text, HasSubstr("  time    not known: no rate of the devices is\n"));
+  EXPECT_THAT(text, HasSubstr("stalls)\n  not known: no rate of the devices is\n"));
+  EXPECT_THAT(text, Not(HasSubstr("0.00 s")));
+}
+
+// 6.35e24 FLOPs on one processor of 1 TFLOP/s: 1.76e9 device-hours, and 2.36 tokens a second.
+TEST(PlanText, HasRoomForTheLargestRuns) {
+  v1::Plan plan = SampleMeasuredPlan().plan();
+  for (v1::RunCost* cost : {plan.mutable_measured_bound(), plan.mutable_lower_bound(),
+                            plan.mutable_textbook_estimate()}) {
+    cost->set_duration_seconds(6.35e12);
+    cost->set_device_hours(1763888888.89);
+    cost->set_tokens_per_second(0.00236);
+    cost->set_cost_usd(1763888888888.89);
+  }
+  const std::string text = CostSection(plan);
+  EXPECT_THAT(text, Not(HasSubstr("...")));
+  EXPECT_THAT(text, HasSubstr("1,763,888,888.89"));
+  EXPECT_THAT(text, HasSubstr("0.00236 tokens/s"));
+}
+
+TEST(PlanText, ListsTheFieldsThatWereNotRead) {
+  v1::PlanRunResponse response = SampleResponse();
+  response.mutable_plan()->add_ignored_config_fields("torch_dtype");
+  response.mutable_plan()->add_ignored_config_fields("use_cache");
+  EXPECT_THAT(PlanText(response, kNow),
+              HasSubstr("\nFields of config.json that were not read: no count depends on them\n"
+                        "  torch_dtype, use_cache\n"));
+}
+
 // A lower bound is no forecast, and neither is the textbook's estimate.
 TEST(PlanText, PromisesNothing) {
-  const std::string text = PlanText(SampleResponse());
+  const std::string text = PlanText(SampleResponse(), kNow);
   EXPECT_THAT(text, Not(HasSubstr("expected")));
   EXPECT_THAT(text, Not(HasSubstr("predict")));
 }
@@ -107,7 +196,7 @@ TEST(PlanText, PromisesNothing) {
 TEST(PlanText, CallsABareParameterCountByItsNumber) {
   v1::PlanRunResponse response = SampleResponse();
   response.mutable_plan()->mutable_parameters()->clear_components();
-  EXPECT_THAT(PlanText(response),
+  EXPECT_THAT(PlanText(response, kNow),
               StartsWith("FITS: 1,000,000,000 parameters, 20,000,000,000 tokens, 8 x h100-sxm\n"));
 }
 
@@ -135,12 +224,14 @@ TEST(PlanText, SaysWhatWasNotCounted) {
 
 TEST(PlanText, OmitsEmptySections) {
   const v1::Plan plan;
-  EXPECT_EQ(RatesSection(plan) + AssumptionsSection(plan) + DerivationSection(plan), "");
+  EXPECT_EQ(RatesSection(plan, kNow) + AssumptionsSection(plan) + IgnoredFieldsSection(plan) +
+                DerivationSection(plan),
+            "");
 }
 
 // Whatever a server sends, in every field that holds text.
 TEST(PlanText, NeverPasses99Columns) {
-  v1::PlanRunResponse response = SampleThatDoesNotFit();
+  v1::PlanRunResponse response = SampleMeasuredPlan();
   v1::Plan* plan = response.mutable_plan();
   const std::string word(240, 'w');
   std::string prose;
@@ -154,12 +245,16 @@ TEST(PlanText, NeverPasses99Columns) {
   plan->mutable_rates(0)->set_quantity(word);
   plan->mutable_rates(0)->set_citation(prose);
   plan->mutable_rates(1)->set_unit(word);
+  plan->mutable_rates(2)->set_device_uuid(word);
+  plan->mutable_rates(2)->mutable_measured_time()->set_seconds(int64_t{1} << 62);
+  plan->mutable_measured_bound()->set_device_hours(1e300);
+  plan->add_ignored_config_fields(word);
   plan->add_assumptions(prose);
   plan->mutable_derivation(0)->set_substitution(word);
   plan->mutable_derivation(0)->set_source(prose);
   response.set_rates_fingerprint(word);
   for (const std::string& line :
-       std::vector<std::string>(absl::StrSplit(PlanText(response), '\n'))) {
+       std::vector<std::string>(absl::StrSplit(PlanText(response, kNow), '\n'))) {
     EXPECT_LE(line.size(), kTextWidth) << line;
   }
 }

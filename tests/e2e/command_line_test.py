@@ -1,12 +1,22 @@
 #!/usr/bin/python3
 """The sextant command against a running server: exit codes, JSON, and text for people."""
 
+import concurrent.futures
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
+import threading
 
-from sextantd import BIN, Server
+from sextantd import BIN, SKIPPED, Server
+
+try:
+    import grpc
+except ImportError as missing:
+    print(f"skipped: {missing} (deploy/install-deps.sh tests)")
+    sys.exit(SKIPPED)
 
 
 def run(server, *arguments, stdin=""):
@@ -63,12 +73,72 @@ def check_json(server):
     assert error["field_violations"][0]["field"] == "cluster.device_count", error
 
 
+class EndlessProbe(grpc.GenericRpcHandler):
+    """A server whose probe shows progress once and then runs until the client cancels."""
+
+    PROGRESS = b"\x0a\x08\x0a\x06matmul"  # RunProbeResponse{progress{phase: "matmul"}}
+
+    def __init__(self):
+        self.cancelled = threading.Event()
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(2), handlers=[self])
+        self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+        self.server.start()
+
+    def service(self, details):
+        if details.method != "/sextant.v1.HardwareService/RunProbe":
+            return None
+        return grpc.unary_stream_rpc_method_handler(self.answer)
+
+    def answer(self, _request, context):
+        context.add_callback(self.cancelled.set)
+        yield self.PROGRESS
+        self.cancelled.wait(60)
+
+
+def read_until(file, wanted):
+    """What a terminal shows up to `wanted`."""
+    shown = b""
+    while wanted not in shown:
+        shown += os.read(file, 1024)
+    return shown
+
+
+def check_interrupt():
+    """Ctrl-C at a terminal: the call is cancelled, the progress erased, the exit code 130."""
+    # Where a shell ignores it for its background jobs, the client would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    server = EndlessProbe()
+    terminal, behind = pty.openpty()
+    with subprocess.Popen([os.path.join(BIN, "sextant"), "probe", "--address", server.address],
+                          stdout=subprocess.PIPE, stderr=behind, text=True) as probe:
+        read_until(terminal, b"  0 %  matmul")
+        probe.send_signal(signal.SIGINT)
+        assert probe.wait(timeout=60) == 130, probe.returncode
+        assert probe.stdout.read() == ""
+    assert server.cancelled.wait(60), "the server was not told"
+    shown = read_until(terminal, b"keeps the last calibration")
+    assert b"\r\x1b[Ksextant: CANCELLED: interrupted" in shown, shown
+    server.server.stop(None)
+    os.close(terminal)
+    os.close(behind)
+
+
+def check_without_server():
+    for command in ("devices", "calibration", "probe"):
+        nobody = run(None, command)
+        assert nobody.returncode == 4 and "127.0.0.1:1" in nobody.stderr, nobody
+    assert run(None, "probe", "--matmul=1024x1024").returncode == 2
+    assert run(None, "plan", "--calibration=/nonexistent").returncode == 2
+
+
 def main():
+    check_without_server()
+    check_interrupt()
     with Server("--log_calls=none") as server:
         check_exit_codes(server)
         check_text(server)
         check_json(server)
-    print("exit codes, text and JSON are as documented")
+    print("exit codes, text, JSON and Ctrl-C are as documented")
     return 0
 
 

@@ -1,0 +1,90 @@
+#include "client/best_rates.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/enum_names.h"
+#include "client/format.h"
+#include "client/matmul_tables.h"
+#include "client/table.h"
+
+namespace sextant {
+namespace {
+
+// The fastest of `measurements` for each key; what is no rate at all (NaN, 0) is none.
+template <typename Measurements, typename KeyOf, typename RateOf>
+auto Fastest(const Measurements& measurements, KeyOf key_of, RateOf rate_of) {
+  std::map<std::string, const typename Measurements::value_type*> best;
+  for (const auto& measurement : measurements) {
+    if (!(rate_of(measurement) > 0)) continue;
+    const auto*& held = best[key_of(measurement)];
+    if (held == nullptr || rate_of(measurement) > rate_of(*held)) held = &measurement;
+  }
+  return best;
+}
+
+std::string SpreadText(const v1::TimeStatistics& time) {
+  return absl::StrCat("spread ", Percent(time.relative_spread()),
+                      time.stable() ? "" : ", unstable");
+}
+
+std::string MatmulNote(const v1::MatmulMeasurement& matmul) {
+  std::string note = ShapeText(matmul);
+  if (matmul.has_register_ratio()) {
+    absl::StrAppend(&note, ", ", Percent(matmul.register_ratio()), " of registers");
+  }
+  if (matmul.has_datasheet_mfu()) {
+    absl::StrAppend(&note, ", ", Percent(matmul.datasheet_mfu()), " MFU");
+  }
+  if (matmul.has_time()) absl::StrAppend(&note, ", ", SpreadText(matmul.time()));
+  return note;
+}
+
+template <typename Measurements>
+void AddMatmuls(const std::string& label, const Measurements& matmuls, Table* table) {
+  const auto type = [](const auto& matmul) { return DataTypeName(matmul.data_type()); };
+  const auto rate = [](const auto& matmul) { return matmul.flops_per_second(); };
+  for (const auto& [name, matmul] : Fastest(matmuls, type, rate)) {
+    table->AddRow({absl::StrCat(label, " ", name), Scaled(matmul->flops_per_second(), "FLOP/s"),
+                   MatmulNote(*matmul)});
+  }
+}
+
+void AddStreams(const v1::Calibration& calibration, Table* table) {
+  google::protobuf::RepeatedPtrField<v1::StreamMeasurement> memory;
+  for (const v1::StreamMeasurement& stream : calibration.streams()) {
+    if (stream.main_memory()) *memory.Add() = stream;
+  }
+  const auto operation = [](const v1::StreamMeasurement& stream) {
+    return EnumName(*v1::StreamMeasurement::Operation_descriptor(), stream.operation());
+  };
+  const auto rate = [](const v1::StreamMeasurement& stream) { return stream.bytes_per_second(); };
+  for (const auto& [name, stream] : Fastest(memory, operation, rate)) {
+    table->AddRow({absl::StrCat("memory ", name), Scaled(stream->bytes_per_second(), "B/s"),
+                   stream->has_time() ? SpreadText(stream->time()) : ""});
+  }
+}
+
+}  // namespace
+
+std::string BestSection(const v1::Calibration& calibration) {
+  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  AddMatmuls("matmul", calibration.matmuls(), &table);
+  AddMatmuls("sustained", calibration.sustained_matmuls(), &table);
+  AddStreams(calibration, &table);
+  if (calibration.has_ridge_flops_per_byte()) {
+    table.AddRow({"ridge", absl::StrFormat("%.2f FLOP/byte", calibration.ridge_flops_per_byte()),
+                  "elementwise work below it waits for memory"});
+  }
+  if (calibration.has_fusion()) {
+    table.AddRow({"fusion", absl::StrFormat("%.2f x", calibration.fusion().speedup_ratio()),
+                  absl::StrCat("as fast, ", calibration.fusion().operation_count(),
+                               " operations in one pass")});
+  }
+  const std::string rows = table.Text();
+  return rows.empty() ? "" : absl::StrCat("\nBest of each kind\n", rows);
+}
+
+}  // namespace sextant

@@ -1,0 +1,17 @@
+// The short of a calibration.
+#ifndef SEXTANT_CLIENT_BEST_RATES_H_
+#define SEXTANT_CLIENT_BEST_RATES_H_
+
+#include <string>
+
+#include "sextant/v1/calibration.pb.h"
+
+namespace sextant {
+
+// The highest rate of each kind. Starts with an empty line and its title, and is "" where the
+// calibration has no rate.
+std::string BestSection(const v1::Calibration& calibration);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_CLIENT_BEST_RATES_H_

@@ -1,0 +1,39 @@
+#include "client/failure.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/call_error.h"
+#include "client/format.h"
+
+namespace sextant {
+namespace {
+
+// What to do about errors that gRPC itself reports (Sextant's own carry a reason).
+std::string HintFor(const CallError& error, const ServerAddress& server) {
+  if (!error.reason.empty()) return "";
+  if (error.code == grpc::StatusCode::UNAVAILABLE) {
+    return absl::StrCat("is sextantd running at ", server.address,
+                        "? start it, or set --address / SEXTANT_ADDRESS");
+  }
+  if (error.code == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return absl::StrCat("no answer from ", server.address, " within ", server.timeout_seconds,
+                        " s; --timeout=SECONDS waits longer");
+  }
+  if (error.code == grpc::StatusCode::UNIMPLEMENTED) {
+    return absl::StrCat("the server at ", server.address,
+                        " is another program, or an older sextantd");
+  }
+  return "";
+}
+
+}  // namespace
+
+int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams) {
+  CallError error = CallErrorOf(status);
+  error.hint = HintFor(error, line.server);
+  streams.err << (line.json() ? CallErrorJson(error) : Printable(CallErrorText(error)));
+  return ExitCodeOf(error);
+}
+
+}  // namespace sextant

@@ -1,0 +1,43 @@
+// What `sextant probe` asks for.
+#ifndef SEXTANT_CLIENT_PROBE_REQUEST_H_
+#define SEXTANT_CLIENT_PROBE_REQUEST_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "sextant/v1/hardware_service.pb.h"
+
+namespace sextant {
+
+// The data types that a shape may have, as --help shows them.
+inline constexpr char kProbeDataTypes[] = "bf16|fp32|int8";
+
+// The most shapes that one call takes.
+inline constexpr size_t kMaxShapes = 16;
+
+// The flags, each as it was written.
+struct ProbeFlags {
+  std::string mode = {};  // "" for the server's default
+  std::vector<std::string> device_uuids = {};
+  std::vector<std::string> shapes = {};  // "MxNxK" or "MxNxK:TYPE"
+  std::string data_type = "bf16";        // of the shapes that name none: training's default
+};
+
+// Reads one shape: whole numbers, "16384x32768x8192", with its data type behind a colon or
+// else `data_type`. Ranges are not checked: that is the server's.
+//
+// Errors: kInvalidArgument, saying what to write.
+absl::Status ReadShape(absl::string_view text, absl::string_view data_type, v1::MatmulShape* shape);
+
+// The request that `flags` ask for. Errors: as ReadShape; kInvalidArgument above kMaxShapes.
+absl::Status ReadProbeRequest(const ProbeFlags& flags, v1::RunProbeRequest* request);
+
+// How long to wait for it, in seconds, where the user does not say: more than the server
+// gives its probe.
+double ProbeTimeoutSeconds(const ProbeFlags& flags);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_CLIENT_PROBE_REQUEST_H_

@@ -1,0 +1,132 @@
+// `sextant devices` and `sextant calibration` from their arguments to their exit codes.
+#include "client/hardware_commands.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "client/calibration_text.h"
+#include "client/device_text.h"
+#include "tests/client/fake_server.h"
+#include "tests/client/sample_calibration.h"
+#include "tests/client/sample_plan.h"
+
+namespace sextant {
+namespace {
+
+using ::google::protobuf::util::MessageDifferencer;
+using ::testing::HasSubstr;
+
+HardwareHandlers ListsDevices() {
+  return {.list_devices = [](grpc::ServerContext*, const v1::ListDevicesRequest&,
+                             v1::ListDevicesResponse* response) {
+    *response = SampleDevices();
+    return grpc::Status::OK;
+  }};
+}
+
+HardwareHandlers HoldsCalibration(std::string* device_uuid) {
+  return {.get_calibration = [=](grpc::ServerContext*, const v1::GetCalibrationRequest& request,
+                                 v1::GetCalibrationResponse* response) {
+    *device_uuid = request.device_uuid();
+    *response = SampleHeldCalibration();
+    return grpc::Status::OK;
+  }};
+}
+
+TEST(Devices, AreTextOrJson) {
+  const FakeServer server(ListsDevices());
+  const Ran text = RunWith({"devices", "--address", server.address()});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_EQ(text.out, DevicesText(SampleDevices()));
+  const Ran json = RunWith({"devices", "--output=json", "--address", server.address()});
+  v1::ListDevicesResponse read;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.out, &read).ok()) << json.out;
+  EXPECT_TRUE(MessageDifferencer::Equals(read, SampleDevices()));
+}
+
+TEST(Devices, PassOnTheServersError) {
+  const FakeServer server(
+      HardwareHandlers{.list_devices = [](grpc::ServerContext*, const v1::ListDevicesRequest&,
+                                          v1::ListDevicesResponse*) {
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "sextant-probe is not there");
+      }});
+  const Ran ran = RunWith({"devices", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 4);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("sextant-probe is not there"));
+}
+
+TEST(Calibration, IsTextOrJson) {
+  std::string device_uuid;
+  const FakeServer server(HoldsCalibration(&device_uuid));
+  const Ran text = RunWith({"calibration", "--address", server.address()});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_EQ(text.out, HeldCalibrationText(SampleHeldCalibration()));
+  EXPECT_EQ(device_uuid, "");
+  const Ran json = RunWith({"calibration", "host", "--output=json", "--address", server.address()});
+  EXPECT_EQ(device_uuid, "host");
+  v1::GetCalibrationResponse read;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.out, &read).ok()) << json.out;
+  EXPECT_TRUE(MessageDifferencer::Equals(read, SampleHeldCalibration()));
+}
+
+// From one host to a plan made at another.
+TEST(Calibration, IsSavedForAPlan) {
+  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_saved.json");
+  std::string device_uuid;
+  const FakeServer server(HoldsCalibration(&device_uuid));
+  EXPECT_EQ(RunWith({"calibration", "--save", file, "--address", server.address()}).exit_code, 0);
+  v1::PlanRunRequest got;
+  const FakeServer planner([&got](grpc::ServerContext*, const v1::PlanRunRequest& request,
+                                  v1::PlanRunResponse* response) {
+    got = request;
+    *response = SampleMeasuredPlan();
+    return grpc::Status::OK;
+  });
+  const Ran ran = RunWith({"plan", "toy", "--calibration", file, "--address", planner.address()});
+  std::remove(file.c_str());
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  ASSERT_EQ(got.cluster().calibrations_size(), 1);
+  EXPECT_TRUE(MessageDifferencer::Equals(got.cluster().calibrations(0), SampleCalibration()));
+  EXPECT_THAT(ran.out, HasSubstr("measured-device"));
+}
+
+TEST(Calibration, ThatCannotBeSavedIsShownAllTheSame) {
+  std::string device_uuid;
+  const FakeServer server(HoldsCalibration(&device_uuid));
+  const Ran ran = RunWith({"calibration", "--save=/dev/null", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 6);
+  EXPECT_EQ(ran.out, HeldCalibrationText(SampleHeldCalibration()));
+  EXPECT_THAT(ran.err, HasSubstr("cannot write /dev/null: it is no regular file"));
+}
+
+TEST(Calibration, OfAnEmptyAnswerIsAnError) {
+  const FakeServer server(HardwareHandlers{
+      .get_calibration = [](grpc::ServerContext*, const v1::GetCalibrationRequest&,
+                            v1::GetCalibrationResponse*) { return grpc::Status::OK; }});
+  const Ran ran = RunWith({"calibration", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 6);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("the answer holds no calibration"));
+}
+
+// The clock is the test's: SampleCalibration() was measured a day before.
+TEST(MeasuredPlan, SaysHowOldItsRatesAre) {
+  const FakeServer server(
+      [](grpc::ServerContext*, const v1::PlanRunRequest&, v1::PlanRunResponse* response) {
+        *response = SampleMeasuredPlan();
+        return grpc::Status::OK;
+      });
+  const Ran ran = RunWith({"plan", "toy", "--device=host", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("2025-11-21 12:00:00 UTC, 24.0 hours ago"));
+}
+
+}  // namespace
+}  // namespace sextant
