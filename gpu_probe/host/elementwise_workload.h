@@ -7,7 +7,7 @@
 
 #include "gpu_probe/host/elementwise_kernels.h"
 #include "gpu_probe/host/host_context.h"
-#include "gpu_probe/host/normal_pattern.h"
+#include "gpu_probe/host/repeating_pattern.h"
 #include "gpu_probe/workload.h"
 
 namespace sextant {
@@ -16,7 +16,7 @@ namespace sextant {
 struct ElementwiseArray {
   Buffer x;
   int64_t count = 0;
-  NormalPattern pattern;
+  RepeatingPattern<float> pattern = NormalPattern();
 
   // Errors: kResourceExhausted.
   static absl::StatusOr<std::shared_ptr<ElementwiseArray>> Create(int64_t count,
@@ -45,10 +45,6 @@ class ElementwiseWorkload : public Workload {
  private:
   Part PartOfThread(int index, int64_t segment) const;
   int64_t FirstWrong(const Part& part) const;
-  // The steps that elements of the poisoned segment have gone through since.
-  int64_t StepsSincePoison() const;
-  double Expected(int64_t i) const;
-  double Allowed(int64_t i) const;
 
   const SharedContext context_;  // first, so that it outlives the array
   const ElementwiseRun run_;

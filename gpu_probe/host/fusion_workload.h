@@ -8,7 +8,7 @@
 
 #include "gpu_probe/host/fusion_kernels.h"
 #include "gpu_probe/host/host_context.h"
-#include "gpu_probe/host/normal_pattern.h"
+#include "gpu_probe/host/repeating_pattern.h"
 #include "gpu_probe/workload.h"
 
 namespace sextant {
@@ -20,7 +20,7 @@ struct FusionArrays {
   Buffer y;
   std::vector<float> bias;
   int64_t row_count = 0;
-  NormalPattern pattern;
+  RepeatingPattern<float> pattern = NormalPattern();
 
   // Errors: kResourceExhausted.
   static absl::StatusOr<std::shared_ptr<FusionArrays>> Create(int64_t row_count,
@@ -40,8 +40,8 @@ class FusionWorkload : public Workload {
  private:
   Part RowsOfThread(int index) const;
   FusionSpan SpanOf(const Part& rows) const;
-  double Expected(int64_t i) const;
-  int64_t FirstWrong(const Part& rows) const;
+  // The first wrong element of a row; -1 where all are right.
+  int64_t FirstWrongOfRow(int64_t row) const;
 
   const SharedContext context_;  // first, so that it outlives the arrays
   const FusionKernel kernel_;

@@ -1,15 +1,15 @@
 #include "gpu_probe/host/matmul_arena.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/host/normal_pattern.h"
 #include "gpu_probe/host/random_data.h"
+#include "gpu_probe/host/repeating_pattern.h"
 
 namespace sextant {
 namespace {
@@ -23,35 +23,27 @@ absl::StatusOr<int64_t> RoundedUp(CheckedInt bytes, int64_t multiple) {
   return (rounded.value() - 1) / multiple * multiple;
 }
 
-// The numbers that the inputs repeat, as their bytes.
-std::vector<char> PatternOf(v1::DataType type) {
-  const int64_t element_bytes = InputElementBytes(type);
-  std::vector<char> out(static_cast<size_t>(NormalPattern::kCount * element_bytes));
-  if (type == v1::DATA_TYPE_INT8) {
-    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<char>(RandomBits(i) >> 56);
-    return out;
-  }
-  const NormalPattern pattern;
-  const std::vector<float>& numbers = pattern.numbers();
-  if (type == v1::DATA_TYPE_FP32) {
-    std::memcpy(out.data(), numbers.data(), out.size());
-    return out;
-  }
-  std::vector<uint16_t> rounded(numbers.size());
-  std::transform(numbers.begin(), numbers.end(), rounded.begin(), ToBf16);
-  std::memcpy(out.data(), rounded.data(), out.size());
-  return out;
+// Fills `inputs` with the pattern's repetition, by all threads.
+template <typename Element>
+void Fill(const RepeatingPattern<Element>& pattern, const Buffer& inputs, ThreadTeam* team) {
+  const int64_t count = inputs.size_bytes() / static_cast<int64_t>(sizeof(Element));
+  team->Run([&](int index) {
+    const Part part = PartOf(count, index, team->size(), kPageBytes);
+    pattern.Copy(part.begin, part.end - part.begin, inputs.As<Element>() + part.begin);
+  });
 }
 
-// Bytes [part.begin, part.end) of the pattern's endless repetition.
-void Repeat(const std::vector<char>& pattern, const Part& part, char* to) {
-  const auto size = static_cast<int64_t>(pattern.size());
-  for (int64_t at = part.begin; at < part.end;) {
-    const int64_t from = at % size;
-    const int64_t count = std::min(size - from, part.end - at);
-    std::memcpy(to + at, pattern.data() + from, static_cast<size_t>(count));
-    at += count;
-  }
+RepeatingPattern<uint16_t> Bf16Pattern() {
+  const std::vector<float> numbers = NormalNumbers(/*first=*/0, kPatternCount);
+  std::vector<uint16_t> rounded(numbers.size());
+  std::transform(numbers.begin(), numbers.end(), rounded.begin(), ToBf16);
+  return RepeatingPattern<uint16_t>(std::move(rounded));
+}
+
+RepeatingPattern<uint8_t> BytePattern() {
+  std::vector<uint8_t> bytes(static_cast<size_t>(kPatternCount));
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(RandomBits(i) >> 56);
+  return RepeatingPattern<uint8_t>(std::move(bytes));
 }
 
 }  // namespace
@@ -92,11 +84,16 @@ absl::StatusOr<std::shared_ptr<MatmulArena>> MatmulArena::Create(v1::DataType ty
   arena->b_offset_ = bytes.a;
   SEXTANT_ASSIGN_OR_RETURN(arena->inputs_, context.memory->Allocate(bytes.a + bytes.b));
   SEXTANT_ASSIGN_OR_RETURN(arena->output_, context.memory->Allocate(bytes.c));
-  const std::vector<char> pattern = PatternOf(type);
-  context.team->Run([&](int index) {
-    Repeat(pattern, PartOf(arena->inputs_.size_bytes(), index, context.team->size(), kPageBytes),
-           arena->inputs_.As<char>());
-  });
+  switch (type) {
+    case v1::DATA_TYPE_INT8:
+      Fill(BytePattern(), arena->inputs_, context.team.get());
+      break;
+    case v1::DATA_TYPE_BF16:
+      Fill(Bf16Pattern(), arena->inputs_, context.team.get());
+      break;
+    default:
+      Fill(NormalPattern(), arena->inputs_, context.team.get());
+  }
   return arena;
 }
 

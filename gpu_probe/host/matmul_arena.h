@@ -34,7 +34,7 @@ MatmulBytes MaximumOf(const MatmulBytes& x, const MatmulBytes& y);
 class MatmulArena {
  public:
   // Fills A's and B's memory: FP32 and BF16 with normal numbers of mean 0 and variance 1, INT8
-  // with all values alike. The numbers repeat after 1,048,573, a prime, so that rows differ.
+  // with every value as often as another. They repeat (repeating_pattern.h).
   //
   // Errors: kResourceExhausted.
   static absl::StatusOr<std::shared_ptr<MatmulArena>> Create(v1::DataType type,

@@ -5,28 +5,46 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/host/host_context.h"
+#include "gpu_probe/host/repeating_pattern.h"
 
 namespace sextant {
 
 // Arrays of doubles that hold whole numbers below 2^22, so that every sum, scaled value and
-// triad is exact whatever the order. `c` holds NaN.
-struct StreamArrays {
-  Buffer a;
-  Buffer b;
-  Buffer c;
-  int64_t count = 0;  // elements of each
-
-  // a[i] and b[i], computed anew.
-  static double AValue(int64_t i);
-  static double BValue(int64_t i);
-
-  // Each thread fills the part (ThreadPart()) that it will pass over.
+// triad is exact whatever the order. c starts as zeros, which no operation leaves there.
+class StreamArrays {
+ public:
+  // a and c, of `count` elements each. Each thread is the first to write the part
+  // (ThreadPart()) that it will pass over.
   //
   // Errors: kResourceExhausted.
   static absl::StatusOr<std::shared_ptr<StreamArrays>> Create(int64_t count,
                                                               const HostContext& context);
+
+  // Makes b, unless it is there.
+  //
+  // Errors: kResourceExhausted.
+  absl::Status AddB(const HostContext& context);
+
+  int64_t count() const { return count_; }
+  const double* a() const { return a_.As<double>(); }
+  const double* b() const { return b_.As<double>(); }  // null before AddB()
+  double* c() const { return c_.As<double>(); }
+
+  // What a and b were filled with, taken anew from where it came from.
+  void CopyOfA(int64_t first, int64_t count, double* to) const;
+  void CopyOfB(int64_t first, int64_t count, double* to) const;
+
+ private:
+  explicit StreamArrays(int64_t count);
+
+  const int64_t count_;
+  const RepeatingPattern<double> pattern_;
+  Buffer a_;
+  Buffer b_;
+  Buffer c_;
 };
 
 // The part of an array of `count` elements that belongs to one thread.

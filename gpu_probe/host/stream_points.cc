@@ -16,7 +16,11 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kGib = int64_t{1} << 30;
+// Arrays that no cache holds are at least so large, where memory allows: a cache that others
+// share may be larger than the host says. FULL alone has the time for more.
+constexpr int64_t kMinimumBytes = int64_t{256} << 20;
+constexpr int64_t kMinimumBytesInFull = int64_t{1} << 30;
+
 constexpr int64_t kPageBytes = 4096;
 constexpr int64_t kElementBytes = sizeof(double);
 
@@ -65,6 +69,9 @@ Point PointOf(StreamOperation operation, bool main_memory, std::shared_ptr<Array
   point.unit = "B/s";
   point.make = [=]() -> absl::StatusOr<std::unique_ptr<Workload>> {
     SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<StreamArrays> arrays, source->Get());
+    if (operation == v1::StreamMeasurement::OPERATION_TRIAD) {
+      SEXTANT_RETURN_IF_ERROR(arrays->AddB(*context));
+    }
     return std::make_unique<StreamWorkload>(
         StreamRun{.operation = operation,
                   .kernel = StreamKernelOf(WidestSimd(context->features)),
@@ -104,8 +111,9 @@ std::vector<int64_t> CachedSizes(v1::ProbeMode mode, const HostContext& context)
 std::vector<Point> StreamPoints(v1::ProbeMode mode, const SharedContext& context) {
   std::vector<Point> points;
   const bool quick = mode == v1::PROBE_MODE_QUICK;
+  const int64_t minimum_bytes = mode == v1::PROBE_MODE_FULL ? kMinimumBytesInFull : kMinimumBytes;
   const auto main_arrays = std::make_shared<ArraysSource>(
-      ArrayBytes({.array_count = 3, .minimum_bytes = quick ? 0 : kGib}, *context), context);
+      ArrayBytes({.array_count = 3, .minimum_bytes = minimum_bytes}, *context), context);
   points.push_back(
       PointOf(v1::StreamMeasurement::OPERATION_COPY, /*main_memory=*/true, main_arrays, context));
   points.back().first = true;

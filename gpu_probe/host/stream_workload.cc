@@ -1,6 +1,7 @@
 #include "gpu_probe/host/stream_workload.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -14,17 +15,23 @@ namespace {
 constexpr double kScalar = 3;  // keeps all results whole and exact
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-double Expected(StreamOperation operation, int64_t i) {
-  switch (operation) {
-    case v1::StreamMeasurement::OPERATION_COPY:
-      return StreamArrays::AValue(i);
-    case v1::StreamMeasurement::OPERATION_SCALE:
-      return kScalar * StreamArrays::AValue(i);
-    case v1::StreamMeasurement::OPERATION_TRIAD:
-      return StreamArrays::AValue(i) + kScalar * StreamArrays::BValue(i);
-    default:
-      return kScalar;
+// `count` elements of c from `first` on, as they have to be after the operation.
+std::array<double, kCheckedElementCount> Expected(StreamOperation operation,
+                                                  const StreamArrays& arrays, int64_t first,
+                                                  int64_t count) {
+  std::array<double, kCheckedElementCount> out;
+  std::array<double, kCheckedElementCount> b;
+  out.fill(kScalar);
+  if (operation == v1::StreamMeasurement::OPERATION_WRITE) return out;
+  arrays.CopyOfA(first, count, out.data());
+  for (double& value : out) {
+    if (operation == v1::StreamMeasurement::OPERATION_SCALE) value *= kScalar;
   }
+  if (operation == v1::StreamMeasurement::OPERATION_TRIAD) {
+    arrays.CopyOfB(first, count, b.data());
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) out[i] += kScalar * b[i];
+  }
+  return out;
 }
 
 }  // namespace
@@ -37,14 +44,14 @@ StreamWorkload::StreamWorkload(const StreamRun& run, std::shared_ptr<StreamArray
       sums_(static_cast<size_t>(context_->team->size())) {}
 
 Part StreamWorkload::PartOfThread(int index, int64_t segment) const {
-  return SegmentPart(ThreadPart(arrays_->count, index, context_->team->size()), segment,
+  return SegmentPart(ThreadPart(arrays_->count(), index, context_->team->size()), segment,
                      run_.segment_count);
 }
 
 StreamSpan StreamWorkload::SpanOf(const Part& part) const {
-  return {.a = arrays_->a.As<double>() + part.begin,
-          .b = arrays_->b.As<double>() + part.begin,
-          .c = arrays_->c.As<double>() + part.begin,
+  return {.a = arrays_->a() + part.begin,
+          .b = arrays_->b() == nullptr ? nullptr : arrays_->b() + part.begin,
+          .c = arrays_->c() + part.begin,
           .count = part.end - part.begin,
           .scalar = kScalar,
           .past_caches = run_.past_caches};
@@ -55,7 +62,7 @@ void StreamWorkload::Poison() {
   for (Sum& sum : sums_) sum.value = kNan;
   context_->team->Run([&](int index) {
     const Part part = PartOfThread(index, poisoned_segment_);
-    std::fill(arrays_->c.As<double>() + part.begin, arrays_->c.As<double>() + part.end, kNan);
+    std::fill(arrays_->c() + part.begin, arrays_->c() + part.end, kNan);
   });
 }
 
@@ -71,11 +78,14 @@ void StreamWorkload::Run(int64_t repetition_count) {
 }
 
 int64_t StreamWorkload::FirstWrong(const Part& part) const {
-  const double* const c = arrays_->c.As<double>();
-  for (int64_t i = part.begin; i < part.end; ++i) {
-    if (c[i] != Expected(run_.operation, i)) return i;
-  }
-  return -1;
+  return FirstOfBlocks(part.begin, part.end, [&](int64_t first, int64_t count) -> int64_t {
+    const auto expected = Expected(run_.operation, *arrays_, first, count);
+    const double* const c = arrays_->c() + first;
+    for (int64_t i = 0; i < count; ++i) {
+      if (c[i] != expected[static_cast<size_t>(i)]) return first + i;
+    }
+    return -1;
+  });
 }
 
 absl::Status StreamWorkload::CheckOutput(int64_t segment) const {
@@ -85,8 +95,8 @@ absl::Status StreamWorkload::CheckOutput(int64_t segment) const {
   });
   for (const int64_t i : wrong) {
     if (i < 0) continue;
-    return absl::DataLossError(absl::StrCat("element ", i, " is ", arrays_->c.As<double>()[i],
-                                            ", not ", Expected(run_.operation, i)));
+    return absl::DataLossError(absl::StrCat("element ", i, " is ", arrays_->c()[i], ", not ",
+                                            Expected(run_.operation, *arrays_, i, /*count=*/1)[0]));
   }
   return absl::OkStatus();
 }
@@ -95,8 +105,13 @@ absl::Status StreamWorkload::CheckSums() const {
   std::vector<Sum> expected(sums_.size());
   context_->team->Run([&](int index) {
     const Part part = PartOfThread(index, last_segment_);
+    std::array<double, kCheckedElementCount> a;
     double sum = 0;
-    for (int64_t i = part.begin; i < part.end; ++i) sum += StreamArrays::AValue(i);
+    FirstOfBlocks(part.begin, part.end, [&](int64_t first, int64_t count) -> int64_t {
+      arrays_->CopyOfA(first, count, a.data());
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i) sum += a[i];
+      return -1;
+    });
     expected[static_cast<size_t>(index)].value = sum;
   });
   for (size_t i = 0; i < sums_.size(); ++i) {
