@@ -26,7 +26,7 @@ struct ResolvedRun {
   absl::string_view device_name;               // the catalogue's name, or else the device's own
   const Accelerator* accelerator = nullptr;    // its datasheet; null: not in the catalogue
   absl::optional<MeasuredGang> measured = {};  // absent: an accelerator was named
-  absl::optional<FlopsPerSecond> peak = {};    // absent: measured, and not in the catalogue
+  absl::optional<FlopsPerSecond> peak = {};    // absent: measured, and in no datasheet
   Bytes device_memory;
   Bytes usable_per_device;
   absl::optional<Watts> device_power = {};  // absent where neither request nor datasheet has it
