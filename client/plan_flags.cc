@@ -16,7 +16,7 @@ constexpr PlanFlag kPlanFlags[] = {
      "a bare number of parameters, e.g. 70e9 or 70B"},
     {"--transformer", "model.transformer", kModel, "a TransformerSpec in proto JSON"},
     {"--hugging-face-config,--config", "model.hugging_face_config", kModel,
-     "a dense decoder's config.json, up to 256 KiB"},
+     "a dense decoder's config.json, up to 64 KiB"},
 
     {"--token-count,--tokens", "training.token_count", kTraining,
      "tokens to train on, e.g. 15e12 or 15T"},

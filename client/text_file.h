@@ -15,7 +15,7 @@ namespace sextant {
 // RESOURCE_EXHAUSTED, which reads as "retry later" where it is not.
 inline constexpr size_t kMaxRequestBytes = size_t{1} << 20;
 
-// The longest config.json that a request takes: 256 KiB.
+// The longest config.json that a request takes: 64 KiB.
 inline constexpr size_t kMaxConfigBytes = size_t{256} << 10;
 
 // Whether `name` can be opened for reading and is not a directory.

@@ -206,12 +206,12 @@ TEST(BuildPlanRequest, SendsTheTextOfAConfig) {
 }
 
 TEST(BuildPlanRequest, SendsAConfigOf256KibAndNoMore) {
-  const std::string fits = FileWith("fits.json", std::string(256 * 1024, ' '));
+  const std::string fits = FileWith("fits.json", std::string(64 * 1024, ' '));
   EXPECT_TRUE(Build({absl::StrCat("--config=", fits)}).status.ok());
-  const std::string large = FileWith("large.json", std::string(256 * 1024 + 1, ' '));
+  const std::string large = FileWith("large.json", std::string(64 * 1024 + 1, ' '));
   const CallError error = CallErrorOf(Build({absl::StrCat("--config=", large)}).status);
   EXPECT_EQ(error.reason, "REQUEST_TOO_LARGE");
-  EXPECT_THAT(error.message, HasSubstr("256 KiB (262144 bytes)"));
+  EXPECT_THAT(error.message, HasSubstr("64 KiB (65536 bytes)"));
 }
 
 TEST(BuildPlanRequest, ReadsStandardInput) {

@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/calibration_file.h"
+#include "server/convert/calibration.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
