@@ -14,7 +14,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
@@ -95,6 +94,13 @@ absl::Status MakeFolder(const std::string& folder) {
     }
     if (end == std::string::npos) return absl::OkStatus();
   }
+}
+
+// "<uuid>.json.tmp-" and six characters.
+bool IsTemporaryName(absl::string_view name) {
+  const size_t mark = name.find(kTemporaryMark);
+  return mark != absl::string_view::npos && IsFileNameUuid(name.substr(0, mark)) &&
+         name.size() == mark + absl::string_view(kTemporaryMark).size() + 6;
 }
 
 }  // namespace
@@ -181,8 +187,7 @@ void RemoveLeftovers(const std::string& folder) {
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     std::error_code unknown;
     const auto written = entry->last_write_time(unknown);
-    if (absl::StrContains(entry->path().filename().string(), kTemporaryMark) && !unknown &&
-        written < oldest) {
+    if (IsTemporaryName(entry->path().filename().string()) && !unknown && written < oldest) {
       unlink(entry->path().c_str());
     }
   }

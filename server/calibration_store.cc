@@ -90,10 +90,11 @@ void CalibrationStore::SetDevices(std::vector<v1::Device> devices) {
 }
 
 CalibrationStore::Kept CalibrationStore::Keep(v1::Calibration calibration) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> files_lock(files_mutex_);
   Kept kept = {.stored = Store(std::move(calibration)), .warning = ""};
   const std::string& uuid = kept.stored->calibration.device().uuid();
   kept.warning = Write(kept.stored->calibration);
+  const std::lock_guard<std::mutex> lock(mutex_);
   distrusted_.erase(uuid);
   Publish([&](CalibrationSnapshot& next) {
     Remove(uuid, next);
@@ -119,9 +120,12 @@ std::string CalibrationStore::Write(const v1::Calibration& calibration) {
 }
 
 void CalibrationStore::Distrust(const std::string& uuid) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  distrusted_.insert(uuid);
-  Publish([&](CalibrationSnapshot& next) { Remove(uuid, next); });
+  const std::lock_guard<std::mutex> files_lock(files_mutex_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    distrusted_.insert(uuid);
+    Publish([&](CalibrationSnapshot& next) { Remove(uuid, next); });
+  }
   const std::string path = CalibrationPath(folder_, uuid);
   std::error_code ignored;
   if (folder_.empty() || !IsFileNameUuid(uuid) || !std::filesystem::exists(path, ignored)) return;

@@ -46,14 +46,15 @@ class CalibrationStore {
   void Load();
   void LoadFile(const std::string& path);
   std::string Write(const v1::Calibration& calibration);
-  // Publishes a copy of the snapshot with `change` made to it. Under mutex_.
+  // Publishes a copy of the snapshot with `change` made to it; mutex_ is held.
   template <typename Change>
   void Publish(Change change);
 
   const std::string folder_;
-  mutable std::mutex mutex_;          // of those who write
-  std::set<std::string> distrusted_;  // UUIDs
+  std::mutex files_mutex_;            // held while a file is written; taken before mutex_
   std::set<std::string> obstructed_;  // UUIDs whose file is unusable and can't be set aside
+  mutable std::mutex mutex_;          // of what follows; never held for long
+  std::set<std::string> distrusted_;  // UUIDs
   std::atomic<std::shared_ptr<const CalibrationSnapshot>> snapshot_;
 };
 

@@ -48,7 +48,7 @@ grpc::ServerUnaryReactor* HardwareService::ListDevices(grpc::CallbackServerConte
                                                        const grpc::ByteBuffer* request,
                                                        grpc::ByteBuffer* response) {
   return AnswerAfter<v1::ListDevicesRequest, v1::ListDevicesResponse>(
-      UnaryCall(list_devices_, context, request->Length()), request, response,
+      UnaryCall(list_devices_, context, request, response),
       [this](auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::ListDevicesRequest&, v1::ListDevicesResponse* out) {
         AnswerListDevices(*store_.snapshot(), std::chrono::system_clock::now(), out);
@@ -60,7 +60,7 @@ grpc::ServerUnaryReactor* HardwareService::GetCalibration(grpc::CallbackServerCo
                                                           const grpc::ByteBuffer* request,
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::GetCalibrationRequest, v1::GetCalibrationResponse>(
-      UnaryCall(get_calibration_, context, request->Length()), request, response,
+      UnaryCall(get_calibration_, context, request, response),
       [this](auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::GetCalibrationRequest& in, v1::GetCalibrationResponse* out) {
         return AnswerGetCalibration(in, *store_.snapshot(), std::chrono::system_clock::now(), out);

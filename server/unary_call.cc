@@ -2,8 +2,12 @@
 
 namespace sextant {
 
-UnaryCall::UnaryCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes)
-    : call_(method, *context, request_bytes), reactor_(context->DefaultReactor()) {}
+UnaryCall::UnaryCall(Method& method, grpc::CallbackServerContext* context,
+                     const grpc::ByteBuffer* request, grpc::ByteBuffer* response)
+    : call_(method, *context, request->Length()),
+      request_(request),
+      response_(response),
+      reactor_(context->DefaultReactor()) {}
 
 void UnaryCall::Finish(const absl::Status& status) {
   const grpc::Status wire = call_.Count(status);

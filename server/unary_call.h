@@ -20,16 +20,22 @@ namespace sextant {
 // One call under way; made when its handler starts. A copy is the same call.
 class UnaryCall {
  public:
-  UnaryCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes);
+  // The buffers are the caller's message and the place of its answer.
+  UnaryCall(Method& method, grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+            grpc::ByteBuffer* response);
 
   // Counts the call, answers the caller with `status`, and logs. `context` and the buffers may
   // be gone when this returns.
   void Finish(const absl::Status& status);
 
-  grpc::ServerUnaryReactor* reactor() { return reactor_; }
+  const grpc::ByteBuffer& request() const { return *request_; }
+  grpc::ByteBuffer* response() const { return response_; }
+  grpc::ServerUnaryReactor* reactor() const { return reactor_; }
 
  private:
   Call call_;
+  const grpc::ByteBuffer* request_;
+  grpc::ByteBuffer* response_;
   grpc::ServerUnaryReactor* reactor_;
 };
 
@@ -60,7 +66,7 @@ template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* AnswerInline(Method& method, grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* bytes, grpc::ByteBuffer* out,
                                        Answer answer) {
-  UnaryCall call(method, context, bytes->Length());
+  UnaryCall call(method, context, bytes, out);
   alignas(std::max_align_t) char block[8192];  // a plan's messages fit: no growing blocks
   google::protobuf::ArenaOptions options;
   options.initial_block = block;
@@ -80,20 +86,18 @@ grpc::ServerUnaryReactor* AnswerInline(Method& method, grpc::CallbackServerConte
 // The same for an answer that has to wait: `wait(then)` calls then(status) once, on whatever
 // thread, and the answer is made there, or `status` is it. No thread of gRPC's waits.
 template <typename Request, typename Response, typename Wait, typename Answer>
-grpc::ServerUnaryReactor* AnswerAfter(const UnaryCall& started, const grpc::ByteBuffer* bytes,
-                                      grpc::ByteBuffer* out, Wait wait, Answer answer) {
-  UnaryCall call = started;
+grpc::ServerUnaryReactor* AnswerAfter(UnaryCall call, Wait wait, Answer answer) {
   grpc::ServerUnaryReactor* reactor = call.reactor();
   Request request;
-  if (const absl::Status decoded = Decode(*bytes, &request); !decoded.ok()) {
+  if (const absl::Status decoded = Decode(call.request(), &request); !decoded.ok()) {
     call.Finish(decoded);
     return reactor;
   }
-  wait([call, request = std::move(request), out, answer](const absl::Status& ready) mutable {
+  wait([call, request = std::move(request), answer](const absl::Status& ready) mutable {
     Response response;
     absl::Status status = ready;
     if (status.ok()) status = answer(request, &response);
-    if (status.ok()) status = Encode(response, out);
+    if (status.ok()) status = Encode(response, call.response());
     call.Finish(status);
   });
   return reactor;

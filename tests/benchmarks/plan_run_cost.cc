@@ -80,6 +80,7 @@ void ServeSextant(int address_out, int stop_in) {
   ServerOptions options;
   options.listen = {"127.0.0.1:0"};
   options.http_listen = "none";
+  options.calibration_directory = "none";
   options.log_calls = CallLogLevel::kNone;
   const auto server = Server::Start(options);
   dprintf(address_out, "%s\n", (*server)->grpc_addresses()[0].c_str());

@@ -247,13 +247,17 @@ TEST(CalibrationStore, RemovesOldLeftoversOfKilledWriters) {
   const TemporaryFolder folder;
   const std::string old_file = folder.File("GPU-1.json.tmp-aaaaaa");
   WriteFile(old_file, "{");
+  const std::string not_ours = folder.File("notes.json.tmp-of-mine");
+  WriteFile(not_ours, "{");
   const time_t two_hours_ago = time(nullptr) - 7200;
   const timeval times[] = {{.tv_sec = two_hours_ago, .tv_usec = 0},
                            {.tv_sec = two_hours_ago, .tv_usec = 0}};
   ASSERT_EQ(utimes(old_file.c_str(), times), 0);
+  ASSERT_EQ(utimes(not_ours.c_str(), times), 0);
   WriteFile(folder.File("GPU-1.json.tmp-bbbbbb"), "{");  // may be in the writing
   const CalibrationStore store(folder.path());
-  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("GPU-1.json.tmp-bbbbbb"));
+  EXPECT_THAT(NamesIn(folder.path()),
+              UnorderedElementsAre("GPU-1.json.tmp-bbbbbb", "notes.json.tmp-of-mine"));
 }
 
 // A file that can't be read is set aside as well. Root reads everything.

@@ -104,6 +104,10 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"NotUtf8", "printf '{\"device\":{\"uuid\":\"\\377\"}}\\n'", "garbage", "\\xff"},
         FaultCase{"EndlessLine", "exec tr '\\0' x </dev/zero", "garbage",
                   "a line of more than 4194304 bytes"},
+        FaultCase{"TooMuch",
+                  "x=$(printf '%01000000d' 0); while :; do\n"
+                  "echo \"{\\\"progress\\\":{\\\"phase\\\":\\\"$x\\\"}}\"; done",
+                  "garbage", "more than 67108864 bytes"},
         FaultCase{"LongGarbage", "printf '%0200d\\n' 0", "garbage", "000\"..."},
         FaultCase{"NoResult", "exit 0", "silent", "no result"},
         FaultCase{"NoResultButProgress", WriteProgress("matmul", 1), "silent", "no result"},
