@@ -32,6 +32,13 @@ struct Rectangle {
   Part columns;
 };
 
+// What one packed part of A and one of B add to C.
+struct Block {
+  Rectangle of_c;
+  int64_t depth = 0;
+  bool first = false;  // of the depths
+};
+
 class BuiltinMatmul : public PreparedMatmul {
  public:
   BuiltinMatmul(const v1::MatmulShape& shape, const MicroKernel& kernel, ThreadTeam* team,
@@ -53,9 +60,8 @@ class BuiltinMatmul : public PreparedMatmul {
   float* PackedOf(int index) const { return packed_.As<float>() + index * kPackedFloats; }
   Rectangle RectangleOf(int index) const;
   void Multiply(const MatmulOperands& operands, const Rectangle& own, float* packed) const;
-  // C's block += packed A times packed B, `depth` deep; where `first`, C's block = it.
-  void MultiplyBlock(const Rectangle& block, int64_t depth, bool first, const float* packed,
-                     float* c) const;
+  // C's block += packed A times packed B; the first depth's product takes its place instead.
+  void MultiplyBlock(const Block& block, const float* packed, float* c) const;
   void Write(const float* tile, const Rectangle& to, bool first, float* c) const;
 
   const v1::MatmulShape shape_;
@@ -86,27 +92,27 @@ void BuiltinMatmul::Multiply(const MatmulOperands& operands, const Rectangle& ow
       for (int64_t i = own.rows.begin; i < own.rows.end; i += kRowCount) {
         const Part rows = {i, std::min(i + kRowCount, own.rows.end)};
         PackPanels({a + i * k + p, k, rows.end - rows.begin, depth}, kernel_.row_count, packed);
-        MultiplyBlock({rows, columns}, depth, p == 0, packed, static_cast<float*>(operands.c));
+        MultiplyBlock({{rows, columns}, depth, p == 0}, packed, static_cast<float*>(operands.c));
       }
     }
   }
 }
 
-void BuiltinMatmul::MultiplyBlock(const Rectangle& block, int64_t depth, bool first,
-                                  const float* packed, float* c) const {
+void BuiltinMatmul::MultiplyBlock(const Block& block, const float* packed, float* c) const {
+  const auto& [rows, columns] = block.of_c;
   alignas(64) std::array<float, kMaxTileElementCount> tile;
   const float* b_panel = packed + kPackedAFloats;
-  for (int64_t j = block.columns.begin; j < block.columns.end; j += kernel_.column_count) {
+  for (int64_t j = columns.begin; j < columns.end; j += kernel_.column_count) {
     const float* a_panel = packed;
-    for (int64_t i = block.rows.begin; i < block.rows.end; i += kernel_.row_count) {
-      kernel_.run(a_panel, b_panel, depth, tile.data());
+    for (int64_t i = rows.begin; i < rows.end; i += kernel_.row_count) {
+      kernel_.run(a_panel, b_panel, block.depth, tile.data());
       Write(tile.data(),
-            {.rows = {i, std::min(i + kernel_.row_count, block.rows.end)},
-             .columns = {j, std::min(j + kernel_.column_count, block.columns.end)}},
-            first, c);
-      a_panel += kernel_.row_count * depth;
+            {.rows = {i, std::min(i + kernel_.row_count, rows.end)},
+             .columns = {j, std::min(j + kernel_.column_count, columns.end)}},
+            block.first, c);
+      a_panel += kernel_.row_count * block.depth;
     }
-    b_panel += kernel_.column_count * depth;
+    b_panel += kernel_.column_count * block.depth;
   }
 }
 

@@ -15,13 +15,11 @@ constexpr int64_t kTurned = 4;
 constexpr int64_t kLine = 16;
 
 // Four rows, four deep.
-void TurnFourByFour(const PackSource& source, int64_t first_row, int64_t p, int panel_width,
-                    float* to) {
-  const float* const from = source.data + first_row * source.row_stride + p;
+void TurnFourByFour(const float* from, int64_t row_stride, int panel_width, float* to) {
   __m128 row0 = _mm_loadu_ps(from);
-  __m128 row1 = _mm_loadu_ps(from + source.row_stride);
-  __m128 row2 = _mm_loadu_ps(from + 2 * source.row_stride);
-  __m128 row3 = _mm_loadu_ps(from + 3 * source.row_stride);
+  __m128 row1 = _mm_loadu_ps(from + row_stride);
+  __m128 row2 = _mm_loadu_ps(from + 2 * row_stride);
+  __m128 row3 = _mm_loadu_ps(from + 3 * row_stride);
   _MM_TRANSPOSE4_PS(row0, row1, row2, row3);
   _mm_storeu_ps(to, row0);
   _mm_storeu_ps(to + panel_width, row1);
@@ -43,7 +41,8 @@ void PackPiece(const PackSource& source, const Piece& piece, int panel_width, fl
     int64_t p = piece.first_p;
     float* const to = panel + r - piece.first_row;
     for (; p + kTurned <= piece.end_p; p += kTurned) {
-      TurnFourByFour(source, r, p, panel_width, to + p * panel_width);
+      TurnFourByFour(source.data + r * source.row_stride + p, source.row_stride, panel_width,
+                     to + p * panel_width);
     }
     for (; p < piece.end_p; ++p) {
       for (int64_t i = 0; i < kTurned; ++i) {

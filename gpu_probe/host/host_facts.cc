@@ -1,7 +1,6 @@
 #include "gpu_probe/host/host_facts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <vector>

@@ -29,7 +29,8 @@ void NoteSuspectRatio(v1::DataType type, v1::Calibration* out) {
   }
   if (best == nullptr) return;
   const std::string name = absl::AsciiStrToUpper(TypeLabel(type));
-  if (best->register_ratio() < kLowRegisterRatio) {
+  // A shape that was asked for may be as slow as it likes.
+  if (best->register_ratio() < kLowRegisterRatio && !best->requested()) {
     AddNote(absl::StrFormat("The best multiplication in %s (%s, %s) reaches %.2f of the "
                             "registers' rate: the shapes are small, other programs ran, or the "
                             "library does not know this processor.",

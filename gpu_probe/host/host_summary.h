@@ -6,7 +6,7 @@
 
 namespace sextant {
 
-// A type's best multiplication below this share of its registers is told of in a note: a
+// A grid's best multiplication of a type below this share of its registers is told of in a note: a
 // library that does not know the processor takes slow kernels silently. Above the other, one
 // of the two figures is wrong, or the clock changed between them.
 inline constexpr double kLowRegisterRatio = 0.5;

@@ -55,6 +55,16 @@ TEST(SummariseHost, TellsOfASilentSlowPath) {
   EXPECT_THAT(calibration.notes(0), HasSubstr("FP32 (onednn 2.6.3, gemm:sse3) reaches 0.19"));
 }
 
+TEST(SummariseHost, SaysNothingOfASmallShapeThatWasAskedFor) {
+  v1::Calibration calibration;
+  AddRegisters(v1::DATA_TYPE_FP32, 200e9, &calibration);
+  AddMatmul(v1::DATA_TYPE_FP32, 1e9, &calibration);
+  calibration.mutable_matmuls(0)->set_requested(true);
+  SummariseHost(&calibration);
+  EXPECT_DOUBLE_EQ(calibration.matmuls(0).register_ratio(), 0.005);
+  EXPECT_EQ(calibration.notes_size(), 0);
+}
+
 TEST(SummariseHost, TellsOfAnImpossibleRate) {
   v1::Calibration calibration;
   AddRegisters(v1::DATA_TYPE_INT8, 100e9, &calibration);
