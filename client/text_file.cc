@@ -8,7 +8,7 @@
 namespace sextant {
 namespace {
 
-// "1 MiB", "256 KiB": what limits are whole numbers of.
+// "1 MiB", "64 KiB": what limits are whole numbers of.
 std::string SizeName(size_t bytes) {
   return bytes % (size_t{1} << 20) == 0 ? absl::StrCat(bytes >> 20, " MiB")
                                         : absl::StrCat(bytes >> 10, " KiB");

@@ -16,7 +16,7 @@ namespace sextant {
 inline constexpr size_t kMaxRequestBytes = size_t{1} << 20;
 
 // The longest config.json that a request takes: 64 KiB.
-inline constexpr size_t kMaxConfigBytes = size_t{256} << 10;
+inline constexpr size_t kMaxConfigBytes = size_t{64} << 10;
 
 // Whether `name` can be opened for reading and is not a directory.
 bool IsReadableFile(const std::string& name);
