@@ -69,7 +69,7 @@ run() {
 headline "installing what the build needs"
 deploy/install-deps.sh programs
 
-headline "building sextantd, sextant and sextant-probe ($(nproc) cores; some minutes the first time)"
+headline "building the three programs ($(nproc) cores; some minutes the first time)"
 build
 
 headline "starting sextantd on this host alone"
