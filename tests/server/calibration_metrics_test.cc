@@ -37,8 +37,8 @@ std::string Scrape(const CalibrationStore& store, ProbeMetricsSet set = ProbeMet
 
 TEST(CalibrationMetrics, OfTheFleetAreExactlyThese) {
   CalibrationStore store("");
-  store.SetDevices({SampleDevice()});
-  store.Keep(SampleCalibration());
+  store.SetDevices({FakeDevice()});
+  store.Keep(FakeCalibration());
   EXPECT_EQ(Scrape(store),
             "sextant_gpu_memory_total_bytes{D} 68719476736\n"
             "sextant_gpu_matmul_flops_per_second{D,dtype=\"fp32\",window=\"burst\"} 250000000000\n"
@@ -54,8 +54,8 @@ TEST(CalibrationMetrics, OfTheFleetAreExactlyThese) {
 
 TEST(CalibrationMetrics, InFullShowTheRestAsWell) {
   CalibrationStore store("");
-  store.SetDevices({SampleDevice()});
-  store.Keep(SampleCalibration());
+  store.SetDevices({FakeDevice()});
+  store.Keep(FakeCalibration());
   const std::string text = Scrape(store, ProbeMetricsSet::kFull);
   for (const char* line :
        {"sextant_gpu_matmul_flops_per_second{D,dtype=\"int8\",window=\"burst\"} 800000000000\n",
@@ -72,12 +72,12 @@ TEST(CalibrationMetrics, InFullShowTheRestAsWell) {
 }
 
 TEST(CalibrationMetrics, CompareKnownProductsWithTheirDatasheet) {
-  v1::Device gpu = SampleDevice();
+  v1::Device gpu = FakeDevice();
   gpu.set_uuid("GPU-1");
   gpu.set_kind(v1::DEVICE_KIND_GPU);
   gpu.set_product_name("NVIDIA H100 80GB HBM3");
   gpu.set_pci_bus_id("0000:1b:00.0");
-  v1::Calibration calibration = SampleCalibration();
+  v1::Calibration calibration = FakeCalibration();
   *calibration.mutable_device() = gpu;
   calibration.mutable_matmuls(2)->set_flops_per_second(494.7e12);
   CalibrationStore store("");
@@ -104,16 +104,16 @@ TEST(CalibrationMetrics, CompareKnownProductsWithTheirDatasheet) {
 TEST(CalibrationMetrics, AreAbsentRatherThanZero) {
   CalibrationStore store("");
   EXPECT_EQ(Scrape(store), "");
-  v1::Device device = SampleDevice();
+  v1::Device device = FakeDevice();
   device.clear_memory_bytes();
   store.SetDevices({device});
   EXPECT_EQ(Scrape(store), "");
   // A device that is gone is not this host's any more.
-  v1::Calibration gone = SampleCalibration();
+  v1::Calibration gone = FakeCalibration();
   gone.mutable_device()->set_uuid("GPU-gone");
   store.Keep(gone);
   EXPECT_EQ(Scrape(store), "");
-  v1::Calibration odd = SampleCalibration();
+  v1::Calibration odd = FakeCalibration();
   odd.clear_ridge_flops_per_byte();
   odd.clear_drift_ratio();
   odd.clear_elementwise();
@@ -130,8 +130,8 @@ TEST(CalibrationMetrics, AreAbsentRatherThanZero) {
 
 TEST(CalibrationMetrics, CallADeviceWithAWrongResultUnhealthy) {
   CalibrationStore store("");
-  store.SetDevices({SampleDevice()});
-  store.Keep(SampleCalibration());
+  store.SetDevices({FakeDevice()});
+  store.Keep(FakeCalibration());
   store.Distrust(kUuid);
   EXPECT_EQ(Scrape(store),
             "sextant_gpu_memory_total_bytes{D} 68719476736\nsextant_gpu_healthy{D} 0\n");
@@ -139,8 +139,8 @@ TEST(CalibrationMetrics, CallADeviceWithAWrongResultUnhealthy) {
 
 TEST(CalibrationMetrics, SayWhatTheyAre) {
   CalibrationStore store("");
-  store.SetDevices({SampleDevice()});
-  store.Keep(SampleCalibration());
+  store.SetDevices({FakeDevice()});
+  store.Keep(FakeCalibration());
   const CalibrationMetrics metrics(store, ProbeMetricsSet::kFull, [] { return kNow; });
   for (const prometheus::MetricFamily& family : metrics.Collect()) {
     EXPECT_EQ(family.type, prometheus::MetricType::Gauge) << family.name;

@@ -10,7 +10,7 @@
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   sextant::CalibrationStore store(argv[1]);
-  sextant::v1::Calibration calibration = sextant::SampleCalibration();
+  sextant::v1::Calibration calibration = sextant::FakeCalibration();
   for (int64_t i = 0; true; ++i) {
     calibration.mutable_measured_time()->set_seconds(1'700'000'000 + i);
     if (!store.Keep(calibration).warning.empty() || write(STDOUT_FILENO, ".", 1) != 1) return 1;

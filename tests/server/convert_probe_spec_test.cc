@@ -18,7 +18,7 @@ using ::testing::UnorderedElementsAre;
 
 CalibrationSnapshot Host() {
   CalibrationSnapshot host;
-  host.devices = {SampleDevice()};
+  host.devices = {FakeDevice()};
   return host;
 }
 
@@ -102,7 +102,7 @@ TEST(ProbeSpec, TellsAnUnknownDeviceItsNearNames) {
 // No device that this version's probe lists; another's could.
 TEST(ProbeSpec, RefusesWhatItCannotMeasure) {
   CalibrationSnapshot host = Host();
-  host.devices.push_back(SampleDevice());
+  host.devices.push_back(FakeDevice());
   host.devices.back().set_uuid("GPU-1");
   host.devices.back().set_kind(v1::DEVICE_KIND_GPU);
   v1::RunProbeRequest request;
@@ -111,7 +111,7 @@ TEST(ProbeSpec, RefusesWhatItCannotMeasure) {
 }
 
 TEST(AnnotateCalibration, KnowsTheDatasheetOfKnownProductsAlone) {
-  v1::Calibration calibration = SampleCalibration();
+  v1::Calibration calibration = FakeCalibration();
   AnnotateCalibration(&calibration);
   EXPECT_FALSE(calibration.device().has_accelerator());
   EXPECT_FALSE(calibration.matmuls(0).has_datasheet_mfu());

@@ -28,8 +28,8 @@ v1::Device Gpu() {
 
 TEST(AnswerListDevices, SaysWhichWereMeasured) {
   CalibrationStore store("");
-  store.SetDevices({Gpu(), SampleDevice()});
-  const auto kept = store.Keep(SampleCalibration());
+  store.SetDevices({Gpu(), FakeDevice()});
+  const auto kept = store.Keep(FakeCalibration());
   v1::ListDevicesResponse response;
   AnswerListDevices(*store.snapshot(), kNow, &response);
   ASSERT_EQ(response.devices_size(), 2);
@@ -59,8 +59,8 @@ absl::StatusOr<v1::GetCalibrationResponse> Get(const std::string& uuid,
 
 TEST(AnswerGetCalibration, FindsTheDeviceByUuidByHostOrAlone) {
   CalibrationStore store("");
-  store.SetDevices({SampleDevice()});
-  const auto kept = store.Keep(SampleCalibration());
+  store.SetDevices({FakeDevice()});
+  const auto kept = store.Keep(FakeCalibration());
   for (const char* uuid : {"", "host", "CPU-0123456789abcdef"}) {
     const auto response = Get(uuid, store);
     ASSERT_THAT(response, IsOk()) << uuid;
@@ -74,14 +74,14 @@ TEST(AnswerGetCalibration, FindsTheDeviceByUuidByHostOrAlone) {
 TEST(AnswerGetCalibration, SaysWhatIsMissing) {
   CalibrationStore store("");
   EXPECT_THAT(Get("", store), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
-  store.SetDevices({SampleDevice()});
+  store.SetDevices({FakeDevice()});
   const auto unmeasured = Get("host", store);
   EXPECT_THAT(unmeasured, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
   EXPECT_THAT(std::string(unmeasured.status().message()), HasSubstr("sextant probe"));
   const auto unknown = Get("CPU-0123456789abcde", store);
   EXPECT_THAT(unknown, Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("CPU-0123456789abcdef"));
-  store.SetDevices({SampleDevice(), Gpu()});
+  store.SetDevices({FakeDevice(), Gpu()});
   const auto several = Get("", store);
   EXPECT_THAT(several, NamesFields(ElementsAre("device_uuid")));
   EXPECT_THAT(std::string(several.status().message()), HasSubstr("CPU-0123456789abcdef, GPU-1"));

@@ -42,14 +42,21 @@ void FillMatmul(v1::DataType type, double flops_per_second, v1::MatmulMeasuremen
   out->set_engine("builtin");
 }
 
-void AddStream(v1::StreamMeasurement::Operation operation, bool main_memory,
-               double bytes_per_second, v1::Calibration& out) {
-  v1::StreamMeasurement* stream = out.add_streams();
-  stream->set_operation(operation);
-  stream->set_array_bytes(main_memory ? 1 << 30 : 1 << 20);
-  stream->set_main_memory(main_memory);
-  FillTime(static_cast<double>(stream->array_bytes()) / bytes_per_second, stream->mutable_time());
-  stream->set_bytes_per_second(bytes_per_second);
+struct Stream {
+  v1::StreamMeasurement::Operation operation;
+  int moved_arrays;  // read or written by one pass
+  bool main_memory;
+  double bytes_per_second;
+};
+
+void AddStream(const Stream& stream, v1::Calibration& out) {
+  v1::StreamMeasurement* added = out.add_streams();
+  added->set_operation(stream.operation);
+  added->set_array_bytes(stream.main_memory ? 1 << 30 : 1 << 20);
+  added->set_main_memory(stream.main_memory);
+  const double moved_bytes = stream.moved_arrays * static_cast<double>(added->array_bytes());
+  FillTime(moved_bytes / stream.bytes_per_second, added->mutable_time());
+  added->set_bytes_per_second(stream.bytes_per_second);
 }
 
 void AddElementwise(int64_t count, double bytes_per_second, v1::Calibration& out) {
@@ -100,7 +107,7 @@ std::string WriteScript(const TemporaryFolder& folder, absl::string_view name,
   return path;
 }
 
-v1::Device SampleDevice() {
+v1::Device FakeDevice() {
   v1::Device device;
   device.set_uuid("CPU-0123456789abcdef");
   device.set_kind(v1::DEVICE_KIND_CPU);
@@ -113,10 +120,10 @@ v1::Device SampleDevice() {
   return device;
 }
 
-v1::Calibration SampleCalibration() {
+v1::Calibration FakeCalibration() {
   v1::Calibration out;
   out.set_schema_version(1);
-  *out.mutable_device() = SampleDevice();
+  *out.mutable_device() = FakeDevice();
   out.mutable_measured_time()->set_seconds(1'700'000'000);
   out.set_probe_version("sextant-probe 0.1.0");
   out.set_mode(v1::PROBE_MODE_STANDARD);
@@ -128,9 +135,10 @@ v1::Calibration SampleCalibration() {
   FillMatmul(v1::DATA_TYPE_BF16, 500e9, out.add_matmuls());
   FillMatmul(v1::DATA_TYPE_INT8, 800e9, out.add_matmuls());
   FillMatmul(v1::DATA_TYPE_BF16, 400e9, out.add_sustained_matmuls());
-  AddStream(v1::StreamMeasurement::OPERATION_COPY, false, 90e9, out);
-  AddStream(v1::StreamMeasurement::OPERATION_COPY, true, 20e9, out);
-  AddStream(v1::StreamMeasurement::OPERATION_TRIAD, true, 18e9, out);
+  constexpr auto kCopy = v1::StreamMeasurement::OPERATION_COPY;
+  AddStream({kCopy, 2, false, 90e9}, out);
+  AddStream({kCopy, 2, true, 20e9}, out);
+  AddStream({v1::StreamMeasurement::OPERATION_TRIAD, 3, true, 18e9}, out);
   AddElementwise(1, 20e9, out);
   AddElementwise(64, 10e9, out);
   out.set_ridge_flops_per_byte(8);
@@ -165,7 +173,7 @@ std::string WriteFailure(absl::string_view kind, absl::string_view message,
 }
 
 std::string ListsAnd(absl::string_view commands) {
-  return absl::StrCat("if [ \"$1\" = --list ]; then\n", WriteDevice(SampleDevice()), "exit 0\nfi\n",
+  return absl::StrCat("if [ \"$1\" = --list ]; then\n", WriteDevice(FakeDevice()), "exit 0\nfi\n",
                       commands);
 }
 

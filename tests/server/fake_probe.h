@@ -32,8 +32,8 @@ std::string WriteScript(const TemporaryFolder& folder, absl::string_view name,
                         absl::string_view commands);
 
 // A processor and what was measured on it: each list has an entry or more, with round figures.
-v1::Device SampleDevice();
-v1::Calibration SampleCalibration();
+v1::Device FakeDevice();
+v1::Calibration FakeCalibration();
 
 // Commands of a script that write the event: one line of proto JSON.
 std::string WriteDevice(const v1::Device& device);
@@ -42,7 +42,7 @@ std::string WriteProgress(absl::string_view phase, double fraction);
 std::string WriteFailure(absl::string_view kind, absl::string_view message,
                          absl::string_view reason = "");
 
-// Commands of a probe that answers --list with SampleDevice(), and else does `commands`.
+// Commands of a probe that answers --list with FakeDevice(), and else does `commands`.
 std::string ListsAnd(absl::string_view commands);
 
 // A named pipe that holds a script until the test lets it go on.

@@ -24,7 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A server whose probe lists SampleDevice() and, asked to measure, runs `commands`.
+// A server whose probe lists FakeDevice() and, asked to measure, runs `commands`.
 class ProbingServer {
  public:
   explicit ProbingServer(const std::string& commands)
@@ -101,7 +101,7 @@ Detail DetailOf(const grpc::Status& status) {
 }
 
 TEST(RunProbeCall, StreamsProgressAndAResultThatPlansUse) {
-  ProbingServer server(WriteProgress("matmul", 0.5) + WriteCalibration(SampleCalibration()));
+  ProbingServer server(WriteProgress("matmul", 0.5) + WriteCalibration(FakeCalibration()));
   std::vector<v1::RunProbeResponse> responses;
   ASSERT_TRUE(server.Probe(&responses).ok());
   ASSERT_FALSE(responses.empty());
@@ -163,7 +163,7 @@ TEST(RunProbeCall, LetsPlansAndHealthAnswerMeanwhile) {
   const TemporaryFolder folder;
   const Latch latch(folder);
   ProbingServer server(WriteProgress("matmul", 0) + latch.WaitCommand() +
-                       WriteCalibration(SampleCalibration()));
+                       WriteCalibration(FakeCalibration()));
   grpc::ClientContext context;
   const auto reader = server.hardware().RunProbe(&context, {});
   v1::RunProbeResponse response;
@@ -186,7 +186,7 @@ TEST(RunProbeCall, LetsPlansAndHealthAnswerMeanwhile) {
 std::string HangsOnce() {
   return absl::StrCat(
       "mark=\"$(dirname \"$0\")/mark\"\nif [ ! -e \"$mark\" ]; then\n: >\"$mark\"\n",
-      WriteProgress("matmul", 0), "sleep 1000\nfi\n", WriteCalibration(SampleCalibration()));
+      WriteProgress("matmul", 0), "sleep 1000\nfi\n", WriteCalibration(FakeCalibration()));
 }
 
 TEST(RunProbeCall, KillsTheProbeWhenTheClientLeaves) {
@@ -251,7 +251,7 @@ TEST(RunProbeCall, DoesNotWaitForASlowClient) {
   const std::string phase(250, 'x');
   ProbingServer server(absl::StrCat("i=0; while [ $i -lt ", kCount, " ]; do i=$((i+1))\n",
                                     WriteProgress(phase, 0.5), "done\n",
-                                    WriteCalibration(SampleCalibration())));
+                                    WriteCalibration(FakeCalibration())));
   grpc::ClientContext context;
   const auto reader = server.hardware().RunProbe(&context, {});
   while (server.Metrics().find("sextant_gpu_probe_runs_total{outcome=\"ok\"} 1\n") ==
@@ -293,7 +293,7 @@ TEST(ListDevicesCall, WaitsForTheListWithoutHoldingAThread) {
   const Latch latch(folder);
   ServerOptions options = TestServer::Options();
   options.probe_program =
-      WriteScript(folder, "probe", latch.WaitCommand() + WriteDevice(SampleDevice()));
+      WriteScript(folder, "probe", latch.WaitCommand() + WriteDevice(FakeDevice()));
   const TestServer server(options);
   // More calls than gRPC has threads for its callbacks.
   std::vector<std::future<int>> calls;
@@ -327,7 +327,7 @@ TEST(GetCalibrationCall, SurvivesARestart) {
   const TemporaryFolder folder;
   ServerOptions options = TestServer::Options();
   options.probe_program =
-      WriteScript(folder, "probe", ListsAnd(WriteCalibration(SampleCalibration())));
+      WriteScript(folder, "probe", ListsAnd(WriteCalibration(FakeCalibration())));
   options.calibration_directory = folder.File("calibrations");
   std::string fingerprint;
   for (int start = 0; start < 2; ++start) {

@@ -32,7 +32,7 @@ using ::testing::Pair;
 
 constexpr char kUuid[] = "CPU-0123456789abcdef";
 
-// A host whose probe lists SampleDevice() and, asked to measure, runs `commands`.
+// A host whose probe lists FakeDevice() and, asked to measure, runs `commands`.
 class Host {
  public:
   explicit Host(const std::string& commands)
@@ -83,7 +83,7 @@ class Host {
 };
 
 TEST(HostProbe, ShowsProgressAndKeepsTheResult) {
-  Host host(WriteProgress("matmul", 0.5) + WriteCalibration(SampleCalibration()));
+  Host host(WriteProgress("matmul", 0.5) + WriteCalibration(FakeCalibration()));
   const auto outcome = host.Run();
   ASSERT_THAT(outcome.status, IsOk());
   ASSERT_EQ(outcome.responses.size(), 2u);
@@ -98,8 +98,7 @@ TEST(HostProbe, ShowsProgressAndKeepsTheResult) {
 }
 
 TEST(HostProbe, PassesTheRequestToTheProgram) {
-  Host host("echo \"$@\" >\"$(dirname \"$0\")/arguments\"\n" +
-            WriteCalibration(SampleCalibration()));
+  Host host("echo \"$@\" >\"$(dirname \"$0\")/arguments\"\n" + WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest request;
   request.set_mode(v1::PROBE_MODE_QUICK);
   request.add_device_uuids("host");
@@ -110,7 +109,7 @@ TEST(HostProbe, PassesTheRequestToTheProgram) {
 }
 
 TEST(HostProbe, AnswersOwnShapesWithoutKeepingThem) {
-  Host host(WriteCalibration(SampleCalibration()));
+  Host host(WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest request;
   v1::MatmulShape* shape = request.add_matmuls();
   shape->set_data_type(v1::DATA_TYPE_FP32);
@@ -125,7 +124,7 @@ TEST(HostProbe, AnswersOwnShapesWithoutKeepingThem) {
 }
 
 TEST(HostProbe, StoresNoAnnotations) {
-  v1::Calibration claims = SampleCalibration();
+  v1::Calibration claims = FakeCalibration();
   claims.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
   claims.mutable_matmuls(0)->set_datasheet_mfu(7);
   Host host(WriteCalibration(claims));
@@ -145,7 +144,7 @@ struct BadEvent {
 };
 
 v1::Calibration Changed(void (*change)(v1::Calibration&)) {
-  v1::Calibration calibration = SampleCalibration();
+  v1::Calibration calibration = FakeCalibration();
   change(calibration);
   return calibration;
 }
@@ -163,8 +162,8 @@ TEST(HostProbe, TakesNoEventThatMakesNoSense) {
       {"newer", calibration([](v1::Calibration& c) { c.set_schema_version(2); }), "schema_version"},
       {"other device", calibration([](v1::Calibration& c) { c.mutable_device()->set_uuid("X"); }),
        "device X, which was not asked for"},
-      {"a device", WriteDevice(SampleDevice()), "though none was asked for"},
-      {"two results", WriteCalibration(SampleCalibration()) + WriteCalibration(SampleCalibration()),
+      {"a device", WriteDevice(FakeDevice()), "though none was asked for"},
+      {"two results", WriteCalibration(FakeCalibration()) + WriteCalibration(FakeCalibration()),
        "a result more than there are devices"},
       {"fraction", WriteProgress("x", 1.5), "fraction"},
       {"no number", "echo '{\"progress\":{\"fraction\":\"NaN\"}}'\n", "fraction"},
@@ -180,7 +179,7 @@ TEST(HostProbe, TakesNoEventThatMakesNoSense) {
 }
 
 TEST(HostProbe, CutsTheProbesTexts) {
-  Host host(WriteProgress(std::string(1000, 'x'), 0) + WriteCalibration(SampleCalibration()));
+  Host host(WriteProgress(std::string(1000, 'x'), 0) + WriteCalibration(FakeCalibration()));
   EXPECT_EQ(host.Run().responses[0].progress().phase().size(), 256u);
 }
 
@@ -203,7 +202,7 @@ TEST(HostProbe, CountsOutcomesAndKeepsTheLastCalibration) {
   };
   for (const auto& c : cases) {
     Host host(c.commands);
-    host.store().Keep(SampleCalibration());
+    host.store().Keep(FakeCalibration());
     host.Run();
     EXPECT_EQ(host.store().snapshot()->calibrations.size(), 1u) << c.commands;
     for (const std::string& line : c.counted) EXPECT_TRUE(host.Counts(line)) << line;
@@ -212,7 +211,7 @@ TEST(HostProbe, CountsOutcomesAndKeepsTheLastCalibration) {
 
 TEST(HostProbe, WithdrawsTheCalibrationAfterAWrongResult) {
   Host host(WriteFailure("MISMATCH", "matmul bf16 512x512x512", "matmul") + "exit 5");
-  host.store().Keep(SampleCalibration());
+  host.store().Keep(FakeCalibration());
   ::testing::internal::CaptureStderr();
   const auto outcome = host.Run();
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("calibration_set_aside"));
@@ -227,7 +226,7 @@ TEST(HostProbe, WithdrawsTheCalibrationAfterAWrongResult) {
 TEST(HostProbe, RunsOneProbeAtATime) {
   const TemporaryFolder folder;
   const Latch latch(folder);
-  Host host(latch.WaitCommand() + WriteCalibration(SampleCalibration()));
+  Host host(latch.WaitCommand() + WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest full;
   full.set_mode(v1::PROBE_MODE_FULL);
   // Listed first, so that Start() returns with the slot taken.

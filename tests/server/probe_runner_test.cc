@@ -44,7 +44,7 @@ TEST(RunProbe, ReportsEachEventInOrder) {
   std::vector<std::string> events;
   const absl::Status status =
       RunScript(absl::StrCat(WriteProgress("matmul", 0.25), WriteProgress("copy", 0.75),
-                             WriteCalibration(SampleCalibration())),
+                             WriteCalibration(FakeCalibration())),
                 {}, [&](const v1::ProbeEvent& event) {
                   events.push_back(event.has_progress() ? event.progress().phase()
                                                         : event.calibration().device().uuid());
