@@ -94,6 +94,7 @@ TEST(HostProbePlan, WithoutOnednnTakesTheBuiltinKernelAndSaysSo) {
 TEST(HostProbePlan, OfItsOwnShapesMeasuresThemAndTheirRegistersAlone) {
   const auto plan = HostProbePlan(
       {.matmuls = {ShapeOf(v1::DATA_TYPE_FP32, 100, 30, 7), ShapeOf(v1::DATA_TYPE_FP32, 1, 1, 1)},
+       .onednn_library = kOnednnLibrary,
        .memory_cap_bytes = kSmallCapBytes});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const v1::Calibration calibration = RunOnce(*plan);
@@ -159,8 +160,9 @@ TEST(HostProbePlan, OfStandardHasEveryKindOfFigure) {
 TEST(HostProbePlan, WorkloadsOutliveThePlan) {
   std::unique_ptr<Workload> workload;
   {
-    const auto plan = HostProbePlan(
-        {.matmuls = {ShapeOf(v1::DATA_TYPE_FP32, 8, 8, 8)}, .memory_cap_bytes = kSmallCapBytes});
+    const auto plan = HostProbePlan({.matmuls = {ShapeOf(v1::DATA_TYPE_FP32, 8, 8, 8)},
+                                     .onednn_library = kOnednnLibrary,
+                                     .memory_cap_bytes = kSmallCapBytes});
     ASSERT_TRUE(plan.ok());
     workload = *plan->points[1].make();
   }

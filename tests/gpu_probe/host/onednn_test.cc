@@ -47,7 +47,7 @@ class OnednnMatmulTest : public ::testing::TestWithParam<v1::DataType> {
   // The system's oneDNN, or the one that the variable names.
   void SetUp() override {
     const char* const path = std::getenv("SEXTANT_ONEDNN_LIBRARY");
-    auto engine = OnednnEngine::Create(path == nullptr ? "" : path, 2);
+    auto engine = OnednnEngine::Create(path == nullptr ? "" : path, kOnednnThreadCount);
     if (!engine.ok()) GTEST_SKIP() << engine.status();
     engine_ = *std::move(engine);
   }
