@@ -205,7 +205,10 @@ absl::Status Measurer::TakeSamples(const Visit& visit, const Limits& limits) {
     const double end_seconds = taken == 0 ? limits.first_sample_end_seconds : visit_end_seconds;
     const double needed_seconds = sampler.sample_seconds() + sampler.check_seconds();
     if (!Fits(needed_seconds, std::min(end_seconds, SoftDeadline()))) break;
-    if (taken == 0) sampler.Poison();
+    if (taken == 0) {
+      sampler.Poison();
+      SEXTANT_RETURN_IF_ERROR(sampler.Settle());
+    }
     SEXTANT_RETURN_IF_ERROR(sampler.TakeSample(visit.pass));
     ++taken;
     SEXTANT_RETURN_IF_ERROR(Report(visit.point));

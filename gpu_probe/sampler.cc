@@ -69,6 +69,11 @@ absl::Status PointSampler::ChooseRepetitions(double cold_seconds) {
   return absl::OkStatus();
 }
 
+absl::Status PointSampler::Settle() {
+  if (sample_seconds_ >= kLongRunSeconds) return absl::OkStatus();
+  return TimeRuns(repetition_count_).status();
+}
+
 absl::Status PointSampler::TakeSample(int pass) {
   SEXTANT_ASSIGN_OR_RETURN(const double seconds, TimeRuns(repetition_count_));
   if (seconds == 0) return ClockStands(*point_);

@@ -32,6 +32,12 @@ class PointSampler {
   // Fills the outputs with what no run leaves, so that Check() proves what is timed from here.
   void Poison() { workload_->Poison(); }
 
+  // Runs as much as a sample, untimed: what ran before (a check, another kernel's threads) has
+  // left the cores and caches when the next sample starts. Long samples don't need it.
+  //
+  // Errors: kInternal where the clock stands.
+  absl::Status Settle();
+
   // Takes one sample in `pass`, which never falls from one call to the next.
   //
   // Errors: kInternal where the clock stands.
