@@ -44,7 +44,7 @@ std::vector<v1::MatmulShape> GridShapes(v1::ProbeMode mode, v1::DataType type) {
       return shapes;
     }
     default:
-      return Grid(type, {16, 256, 1024}, {256, 1024, 2048});
+      return Grid(type, {16, 128, 512}, {256, 1024, 2048});
   }
 }
 

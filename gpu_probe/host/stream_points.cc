@@ -63,7 +63,7 @@ Point PointOf(StreamOperation operation, bool main_memory, std::shared_ptr<Array
   const int64_t array_bytes = source->array_bytes();
   const double pass_bytes = StreamBytes(operation, array_bytes / kElementBytes);
   Point point;
-  point.phase = "memory";
+  point.phase = main_memory ? "memory" : "cache";
   point.label = absl::StrCat(name, " ", array_bytes / 1024, " KiB");
   point.work = pass_bytes / static_cast<double>(segment_count);
   point.unit = "B/s";
