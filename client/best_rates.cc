@@ -26,6 +26,7 @@ auto Fastest(const Measurements& measurements, KeyOf key_of, RateOf rate_of) {
 }
 
 std::string SpreadText(const v1::TimeStatistics& time) {
+  if (time.sample_count() == 1) return "a single sample";
   return absl::StrCat("spread ", Percent(time.relative_spread()),
                       time.stable() ? "" : ", unstable");
 }

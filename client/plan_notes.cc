@@ -23,7 +23,10 @@ std::string QuantityOf(const v1::RateUsed& rate) {
 // CPU-0123456789abcdef"; "" for what was not measured.
 std::string MeasuredNote(const v1::RateUsed& rate, absl::Time now) {
   std::vector<std::string> parts;
-  if (rate.has_stable() && !rate.stable()) parts.push_back("unstable: the samples disagree");
+  if (rate.has_stable() && !rate.stable()) {
+    parts.push_back(rate.has_relative_spread() ? "unstable: the samples disagree"
+                                               : "unstable: a single sample");
+  }
   if (rate.has_relative_spread()) {
     parts.push_back(absl::StrCat("spread ", Percent(rate.relative_spread())));
   }

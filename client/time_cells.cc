@@ -13,7 +13,8 @@ std::vector<Align> TimeAligns() {
 
 std::vector<std::string> TimeCells(bool present, const v1::TimeStatistics& time) {
   if (!present) return {kNoValue, kNoValue, kNoValue, ""};
-  return {ShortTime(time.median_seconds()), Percent(time.relative_spread()),
+  return {ShortTime(time.median_seconds()),
+          time.sample_count() == 1 ? kNoValue : Percent(time.relative_spread()),
           absl::StrCat(time.sample_count()), time.stable() ? "" : "unstable"};
 }
 

@@ -18,6 +18,10 @@ constexpr double DefaultBudgetSeconds(v1::ProbeMode mode, bool own_shapes) {
   return 5 + more_seconds;
 }
 
+// By when one figure of each kind must be there where the host is so busy that the budget was
+// not enough for them; no other sample starts after the budget. Leaves a second to write.
+constexpr double LastFigureSeconds(double budget_seconds) { return 2 * budget_seconds; }
+
 // Nothing is written after this: the process ends, whatever a kernel does. Twice the soft
 // deadline, and a second for what does not shrink with it: libraries to load, memory to fill.
 constexpr double HardDeadlineSeconds(double budget_seconds) { return 2 * budget_seconds + 1; }

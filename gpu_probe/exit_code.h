@@ -33,7 +33,7 @@ inline constexpr char kExitCodeHelp[] =
 //   kInvalidArgument                           USAGE
 //   kUnimplemented, kNotFound                  UNSUPPORTED
 //   kResourceExhausted, kAborted               REFUSED, reason "memory" and "locked"
-//   kDataLoss                                  MISMATCH
+//   kDataLoss                                  MISMATCH, reason: its metadata "check"
 //   kDeadlineExceeded                          DEADLINE
 //   all others                                 INTERNAL
 v1::ProbeFailure FailureOf(const absl::Status& status);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/budget.h"
 #include "gpu_probe/figure_text.h"
 #include "gpu_probe/measure_results.h"
 #include "gpu_probe/point_state.h"
@@ -44,6 +45,13 @@ class Measurer {
  private:
   double Now() const { return clock_.NowSeconds(); }
   double SoftDeadline() const { return options_.start_seconds + options_.budget_seconds; }
+  // By when the first sample of a point must have ended. A busy host may take longer than the
+  // budget for one figure of each kind; better late than nothing.
+  double FirstSampleDeadline(size_t index) const {
+    return plan_.points[index].first
+               ? options_.start_seconds + LastFigureSeconds(options_.budget_seconds)
+               : SoftDeadline();
+  }
   bool Fits(double seconds, double end_seconds) const { return Now() + seconds <= end_seconds; }
 
   // What the first points after the first of `groups_left` will take to prepare, if they take as
@@ -127,7 +135,8 @@ absl::Status Measurer::MeasureGroup(const Group& group, double group_end_seconds
     SEXTANT_RETURN_IF_ERROR(MeasureVisit(
         visits[v],
         {.quota = quota,
-         .first_sample_end_seconds = visits[v].pass == 0 ? SoftDeadline() : group_end_seconds,
+         .first_sample_end_seconds =
+             visits[v].pass == 0 ? FirstSampleDeadline(visits[v].point) : group_end_seconds,
          .sampling_seconds = SamplingSeconds(visits_left, group_end_seconds, quota.maximum)}));
     done_point_count_ += 1.0 / pass_count;
   }
@@ -161,7 +170,7 @@ bool Measurer::MayStart(size_t index) const {
   const double least_seconds =
       std::max(rates_.LeastSeconds(point).value_or(0),
                preparation == least_preparation_seconds_.end() ? 0 : preparation->second);
-  return Now() < SoftDeadline() && Fits(least_seconds, SoftDeadline());
+  return Now() < FirstSampleDeadline(index) && Fits(least_seconds, FirstSampleDeadline(index));
 }
 
 absl::Status Measurer::Prepare(size_t index) {
@@ -202,9 +211,12 @@ absl::Status Measurer::TakeSamples(const Visit& visit, const Limits& limits) {
   const double visit_end_seconds = Now() + limits.sampling_seconds;
   size_t taken = 0;
   while (taken < limits.quota.maximum && sampler.samples().size() < kMaximumSampleCount) {
-    const double end_seconds = taken == 0 ? limits.first_sample_end_seconds : visit_end_seconds;
-    const double needed_seconds = sampler.sample_seconds() + sampler.check_seconds();
-    if (!Fits(needed_seconds, std::min(end_seconds, SoftDeadline()))) break;
+    const double end_seconds =
+        taken == 0 ? limits.first_sample_end_seconds : std::min(visit_end_seconds, SoftDeadline());
+    const double settle_seconds = taken == 0 ? sampler.settle_seconds() : 0;
+    if (!Fits(settle_seconds + sampler.sample_seconds() + sampler.check_seconds(), end_seconds)) {
+      break;
+    }
     if (taken == 0) {
       sampler.Poison();
       SEXTANT_RETURN_IF_ERROR(sampler.Settle());

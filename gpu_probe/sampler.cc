@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 
 namespace sextant {
@@ -69,8 +71,12 @@ absl::Status PointSampler::ChooseRepetitions(double cold_seconds) {
   return absl::OkStatus();
 }
 
+double PointSampler::settle_seconds() const {
+  return sample_seconds_ < kLongRunSeconds ? sample_seconds_ : 0;
+}
+
 absl::Status PointSampler::Settle() {
-  if (sample_seconds_ >= kLongRunSeconds) return absl::OkStatus();
+  if (settle_seconds() == 0) return absl::OkStatus();
   return TimeRuns(repetition_count_).status();
 }
 
@@ -107,7 +113,10 @@ absl::Status PointSampler::Check() {
   ++checked_count_;
   const absl::Status checked = workload_->Check();
   if (checked.ok()) return checked;
-  return absl::Status(checked.code(), absl::StrCat(point_->label, ": ", checked.message()));
+  const std::vector<std::string> words = absl::StrSplit(point_->phase, ' ');
+  return WithMetadata(
+      absl::Status(checked.code(), absl::StrCat(point_->label, ": ", checked.message())), "check",
+      words.front());
 }
 
 absl::Span<const double> PointSampler::samples_of(int pass) const {

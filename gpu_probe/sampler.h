@@ -61,6 +61,8 @@ class PointSampler {
   // What the next sample will take: what the last one did.
   double sample_seconds() const { return sample_seconds_; }
   double check_seconds() const { return check_seconds_; }
+  // What Settle() will take.
+  double settle_seconds() const;
   int64_t checked_count() const { return checked_count_; }
   int64_t repetition_count() const { return repetition_count_; }
 

@@ -46,13 +46,13 @@ ProbeMetrics::ProbeMetrics(prometheus::Registry& registry)
               .Register(registry),
           "reason",
           {"busy", "memory", "mig", "hot", "ecc", "mode", "locked", "unsupported", kOther})),
-      mismatches_(
-          AddCounters(prometheus::BuildCounter()
-                          .Name("sextant_gpu_probe_mismatches_total")
-                          .Help("Results of probes that were wrong, by check. Do not trust a "
-                                "device that has any.")
-                          .Register(registry),
-                      "check", {"matmul", "stream", "elementwise", "fusion", kOther})) {}
+      mismatches_(AddCounters(
+          prometheus::BuildCounter()
+              .Name("sextant_gpu_probe_mismatches_total")
+              .Help("Results of probes that were wrong, by check. Do not trust a "
+                    "device that has any.")
+              .Register(registry),
+          "check", {"registers", "matmul", "memory", "cache", "elementwise", "fusion", kOther})) {}
 
 void ProbeMetrics::CountRun(const absl::Status& end, bool partial) {
   const std::string outcome = OutcomeOf(end, partial);

@@ -12,6 +12,13 @@ auto Preference(const MeasuredMatmul& m) {
   return std::make_tuple(m.sustained, m.stable, m.rate.value());
 }
 
+// A single sample has no spread.
+std::string SamplesText(const MeasuredMatmul& m) {
+  if (m.sample_count == 1) return "a single sample";
+  return absl::StrCat("median of ", m.sample_count, " samples, relative spread ",
+                      m.relative_spread);
+}
+
 }  // namespace
 
 void DeviceCalibration::Consider(const MeasuredMatmul& matmul) {
@@ -32,8 +39,7 @@ const MeasuredMatmul* DeviceCalibration::MatmulIn(DataType type) const {
 
 std::string CitationOf(const DeviceCalibration& c, const MeasuredMatmul& m) {
   return absl::StrCat(m.sustained ? "sustained" : "best", " matmul ", m.m, "x", m.n, "x", m.k,
-                      " by ", m.engine, ", median of ", m.sample_count,
-                      " samples, relative spread ", m.relative_spread, "; measured ",
+                      " by ", m.engine, ", ", SamplesText(m), "; measured ",
                       UtcText(c.measured_unix_seconds), " by ", c.probe_version);
 }
 

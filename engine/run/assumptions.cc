@@ -57,9 +57,12 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Sentences
                                " measured; the others are taken to be no slower."));
   }
   if (!matmul.stable) {
-    out.push_back(absl::StrCat("The measured rate is not stable: its samples have a relative ",
-                               "spread of ", matmul.relative_spread,
-                               "; measure again while the device does nothing else."));
+    out.push_back(absl::StrCat(
+        "The measured rate is not stable: ",
+        matmul.sample_count == 1
+            ? "it is of a single sample"
+            : absl::StrCat("its samples have a relative spread of ", matmul.relative_spread),
+        "; measure again while the device does nothing else."));
   }
   if (gang.slowest->coverage_ratio < 1) {
     out.push_back(absl::StrCat("The calibration of ", gang.slowest->uuid, " is partial, ",

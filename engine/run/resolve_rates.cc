@@ -91,11 +91,12 @@ void ResolveMatmul(ResolvedRun& out) {
   if (gang.named_count > 1) {
     absl::StrAppend(&citation, "; the slowest of ", gang.named_count, " devices");
   }
+  Measurement measured = {.stable = gang.matmul->stable};
+  if (gang.matmul->sample_count > 1) measured.relative_spread = gang.matmul->relative_spread;
   RateWriter({.quantity = "matmul_flops_per_second",
               .data_type = gang.matmul->data_type,
               .unit = "FLOP/s",
-              .measured = Measurement{.relative_spread = gang.matmul->relative_spread,
-                                      .stable = gang.matmul->stable}},
+              .measured = std::move(measured)},
              out)
       .FromMeasurement(gang.matmul->rate.value(), *gang.slowest, std::move(citation));
 }

@@ -127,6 +127,17 @@ TEST(CalibrationText, SaysThatAPartialOneIsPartial) {
               HasSubstr("coverage      50.00 % of the planned points: partial, the time was up"));
 }
 
+TEST(CalibrationText, ClaimsNoSpreadOfASingleSample) {
+  v1::Calibration calibration = SampleCalibration();
+  for (auto& matmul : *calibration.mutable_matmuls()) {
+    matmul.mutable_time()->set_sample_count(1);
+    matmul.mutable_time()->set_relative_spread(0);
+  }
+  const std::string text = CalibrationText(calibration, std::nullopt);
+  EXPECT_THAT(text, HasSubstr("a single sample"));
+  EXPECT_THAT(text, Not(HasSubstr(" 0.00 %")));
+}
+
 TEST(ProbeResultText, SaysWhatBecameOfIt) {
   v1::RunProbeResponse::Result result = SampleProbeResult().result();
   EXPECT_THAT(ProbeResultText(result),

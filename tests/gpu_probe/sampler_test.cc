@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/scripted.h"
 #include "tests/support/status_matchers.h"
 
@@ -67,6 +68,7 @@ TEST_F(SamplerTest, AWrongResultNamesThePoint) {
   const absl::Status status = sampler.Prepare();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(status.message(), "fp32 8x8x8: element 7 is 1, not 2");
+  EXPECT_EQ(FailureOf(status).reason(), "matmul");
 }
 
 TEST_F(SamplerTest, AClockThatStandsIsAnErrorAndNoEndlessLoop) {

@@ -106,6 +106,7 @@ TEST(PlanTo, CarriesMeasuredRates) {
   calibration.Consider({.data_type = DataType::kBf16,
                         .rate = FlopsPerSecond(494.7e12),
                         .relative_spread = 0.02,
+                        .sample_count = 12,
                         .stable = false,
                         .engine = "x"});
   RunSpec run = SmallRun();

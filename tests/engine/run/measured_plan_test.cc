@@ -154,6 +154,23 @@ TEST(MeasuredPlan, SaysThatAProcessorIsOne) {
   EXPECT_THAT(PlanOf(gpu).assumptions, Not(Contains(HasSubstr("processor"))));
 }
 
+// One sample has no spread, and 0 would read as a perfect one.
+TEST(MeasuredPlan, ClaimsNoSpreadOfASingleSample) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  MeasuredMatmul& matmul = run.cluster.calibrations[0].matmuls[0];
+  matmul.stable = false;
+  matmul.relative_spread = 0;
+  matmul.sample_count = 1;
+  const Plan plan = PlanOf(run);
+  EXPECT_THAT(plan.assumptions, Contains(HasSubstr("not stable: it is of a single sample")));
+  for (const Rate& rate : plan.rates) {
+    EXPECT_THAT(rate.citation, Not(HasSubstr("spread")));
+    if (rate.measured.has_value()) {
+      EXPECT_FALSE(rate.measured->relative_spread.has_value());
+    }
+  }
+}
+
 TEST(MeasuredPlan, SaysWhatWeakensTheMeasurement) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
   EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("not stable"))));

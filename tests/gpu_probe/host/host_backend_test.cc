@@ -153,8 +153,8 @@ TEST(HostProbePlan, OfStandardHasEveryKindOfFigure) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::set<std::string> phases;
   for (const Point& point : plan->points) phases.insert(point.phase);
-  EXPECT_EQ(phases,
-            (std::set<std::string>{"registers", "matmul fp32", "memory", "elementwise", "fusion"}));
+  EXPECT_EQ(phases, (std::set<std::string>{"registers", "matmul fp32", "memory", "cache",
+                                           "elementwise", "fusion"}));
 }
 
 TEST(HostProbePlan, WorkloadsOutliveThePlan) {
