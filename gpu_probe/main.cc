@@ -1,4 +1,7 @@
 // sextant-probe: measures the devices of this host.
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -7,5 +10,11 @@
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return sextant::RunProbe(args, sextant::Backends());
+  const int exit_code = sextant::RunProbe(args, sextant::Backends());
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+  // Not by return: libraries that were loaded by name may have threads that wait for more work,
+  // and that need not survive the tearing down of what they stand on.
+  std::_Exit(exit_code);
 }
