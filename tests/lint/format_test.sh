@@ -11,6 +11,6 @@ if [ "$version" != 14 ]; then
   echo "skipped: clang-format $version formats differently from 14"
   exit 77
 fi
-find engine server client tests -name '*.h' -o -name '*.cc' | sort |
+find engine gpu_probe server client tests -name '*.h' -o -name '*.cc' | sort |
   xargs clang-format --dry-run -Werror
 echo "formatted"
