@@ -10,9 +10,9 @@ inline constexpr double kMinimumBudgetSeconds = 0.1;
 inline constexpr double kMaximumBudgetSeconds = 3600;
 
 // The soft deadline where none is asked for. Shapes that were asked for may be large, and get
-// a minute more.
+// two minutes more.
 constexpr double DefaultBudgetSeconds(v1::ProbeMode mode, bool own_shapes) {
-  const double more_seconds = own_shapes ? 60 : 0;
+  const double more_seconds = own_shapes ? 120 : 0;
   if (mode == v1::PROBE_MODE_QUICK) return 2 + more_seconds;
   if (mode == v1::PROBE_MODE_FULL) return 30 + more_seconds;
   return 5 + more_seconds;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu_probe/budget.h"
 #include "gpu_probe/figure_text.h"
@@ -32,7 +33,8 @@ double CoverageRatio(const std::vector<PointState>& states) {
   double planned = 0;
   double measured = 0;
   for (const PointState& state : states) {
-    if (state.left_out.ok()) ++planned;
+    // What the device can't do was never planned; what the memory cap left out was.
+    if (state.left_out.ok() || absl::IsResourceExhausted(state.left_out)) ++planned;
     if (state.measured()) ++measured;
   }
   return planned > 0 ? measured / planned : 0;
@@ -57,12 +59,16 @@ void AddNotes(const std::vector<PointState>& states, const ProbePlan& plan,
               const MeasureOptions& options, v1::Calibration* out) {
   for (const std::string& note : plan.notes) out->add_notes(note);
   std::set<std::string> said;  // many points are left out for one reason
-  for (const PointState& state : states) {
-    if (state.left_out.ok()) continue;
-    const std::string note(state.left_out.message());
-    if (said.insert(note).second) out->add_notes(note);
+  bool all_tried = true;
+  for (size_t i = 0; i < states.size(); ++i) {
+    all_tried &= !states[i].open();
+    if (states[i].left_out.ok()) continue;
+    const std::string reason(states[i].left_out.message());
+    if (said.insert(reason).second) {
+      out->add_notes(absl::StrCat(plan.points[i].label, " was left out: ", reason));
+    }
   }
-  if (out->coverage_ratio() >= 1) return;
+  if (all_tried) return;
   out->add_notes(absl::StrFormat(
       "The budget of %gs was up before all was measured: %s of the points are there.",
       options.budget_seconds, PercentText(out->coverage_ratio())));

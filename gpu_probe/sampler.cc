@@ -24,8 +24,8 @@ constexpr int64_t kMaximumRepetitionCount = int64_t{1} << 40;
 constexpr double kTrialMargin = 1.2;
 constexpr double kMaximumTrialGrowth = 100;
 
-// The second half of a sustained run is this many samples, where no slice takes longer than
-// planned.
+// The second half of a sustained run is at least this many samples, where a run is no longer
+// than one of them.
 constexpr double kSustainedSliceCount = 10;
 
 absl::Status ClockStands(const Point& point) {
@@ -65,7 +65,10 @@ absl::Status PointSampler::ChooseRepetitions(double cold_seconds) {
         std::ceil(static_cast<double>(repetition_count_) * std::min(growth, kMaximumTrialGrowth)));
     repetition_count_ = std::max<int64_t>(repetition_count_, 1);
     if (repetition_count_ > kMaximumRepetitionCount) return ClockStands(*point_);
-    SEXTANT_ASSIGN_OR_RETURN(sample_seconds_, TimeRuns(repetition_count_));
+    // Of two trials the shorter: one that was interrupted asks for too few runs.
+    SEXTANT_ASSIGN_OR_RETURN(const double one_seconds, TimeRuns(repetition_count_));
+    SEXTANT_ASSIGN_OR_RETURN(const double other_seconds, TimeRuns(repetition_count_));
+    sample_seconds_ = std::min(one_seconds, other_seconds);
     warm = true;
   }
   return absl::OkStatus();
@@ -91,7 +94,7 @@ absl::Status PointSampler::TakeSample(int pass) {
 
 absl::Status PointSampler::TakeSustained(const std::function<void()>& between) {
   const double slice_seconds = point_->sustained_seconds / (2 * kSustainedSliceCount);
-  const double slices = std::ceil(slice_seconds / sample_seconds_);
+  const double slices = std::floor(slice_seconds / sample_seconds_);
   repetition_count_ *= std::max<int64_t>(static_cast<int64_t>(slices), 1);
   const double start = clock_->NowSeconds();
   double elapsed = 0;

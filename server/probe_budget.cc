@@ -7,7 +7,7 @@ namespace {
 
 // Loading libraries, filling buffers and, on a busy host, waiting for processors.
 constexpr double kSlackSeconds = 10;
-constexpr double kShapesSeconds = 60;
+constexpr double kShapesSeconds = 120;
 
 double ModeSeconds(v1::ProbeMode mode) {
   switch (mode) {

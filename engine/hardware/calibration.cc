@@ -1,15 +1,21 @@
 #include "engine/hardware/calibration.h"
 
-#include <tuple>
-
 #include "absl/strings/str_cat.h"
 #include "engine/base/utc_text.h"
 
 namespace sextant {
 namespace {
 
-auto Preference(const MeasuredMatmul& m) {
-  return std::make_tuple(m.sustained, m.stable, m.rate.value());
+// A rate whose samples agree is better than a faster one whose samples don't, as long as it is
+// no slower than this: below it, what is stable is another, slower kind of multiplication.
+constexpr double kStableShareOfFastest = 0.9;
+
+bool IsBetter(const MeasuredMatmul& x, const MeasuredMatmul& y) {
+  if (x.sustained != y.sustained) return x.sustained;
+  if (x.stable == y.stable) return x.rate > y.rate;
+  const bool stable_holds = x.stable ? x.rate >= y.rate * kStableShareOfFastest
+                                     : y.rate >= x.rate * kStableShareOfFastest;
+  return x.stable == stable_holds;
 }
 
 // A single sample has no spread.
@@ -24,7 +30,7 @@ std::string SamplesText(const MeasuredMatmul& m) {
 void DeviceCalibration::Consider(const MeasuredMatmul& matmul) {
   for (MeasuredMatmul& kept : matmuls) {
     if (kept.data_type != matmul.data_type) continue;
-    if (Preference(matmul) > Preference(kept)) kept = matmul;
+    if (IsBetter(matmul, kept)) kept = matmul;
     return;
   }
   matmuls.push_back(matmul);

@@ -45,7 +45,7 @@ struct DeviceCalibration {
   absl::InlinedVector<MeasuredMatmul, 3> matmuls;
 
   // Keeps `matmul` if it says more than what is kept of its type: sustained before burst,
-  // stable before unstable, then the faster.
+  // then stable, where it is at most 10 % slower than one that is not; then the faster.
   void Consider(const MeasuredMatmul& matmul);
 
   // Null: none was measured in `type`.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/fingerprint.h"
@@ -46,9 +47,11 @@ v1::Device HostDevice() {
       Uuid(facts.machine_id.empty() ? device.hostname() : facts.machine_id, device.product_name()));
   const auto memory_bytes = facts.memory_bytes ? facts.memory_bytes : PhysicalMemoryBytes();
   if (memory_bytes) device.set_memory_bytes(*memory_bytes);
-  const auto cache_bytes = facts.cache_bytes ? facts.cache_bytes : CacheBytesFromCpuid();
+  const std::vector<int> cores = UsableCores(facts.core_quota);
+  const auto told_bytes = LastLevelCacheBytes("", cores);
+  const auto cache_bytes = told_bytes ? told_bytes : CacheBytesFromCpuid();
   if (cache_bytes) device.set_cache_bytes(*cache_bytes);
-  device.set_compute_unit_count(static_cast<int64_t>(UsableCores(facts.core_quota).size()));
+  device.set_compute_unit_count(static_cast<int64_t>(cores.size()));
   for (const std::string& name : InstructionSetNames(DetectCpuFeatures())) {
     device.add_instruction_sets(name);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <vector>
 
@@ -87,13 +88,20 @@ void ReadGroupsOfVersion1(const std::string& root, const std::string& groups, Ho
   }
 }
 
-absl::optional<int64_t> CacheBytesFromSys(const std::string& root) {
+// The largest of one core's caches: its size, and which cores share it, as /sys spells both.
+struct Cache {
+  int64_t size_bytes = 0;
+  std::string sharers;
+};
+Cache LargestCacheOf(const std::string& root, int core) {
   constexpr int kMaxCacheCount = 16;
-  absl::optional<int64_t> largest;
+  Cache largest;
   for (int i = 0; i < kMaxCacheCount; ++i) {
-    const auto bytes = CacheSizeBytes(
-        FileText(absl::StrCat(root, "/sys/devices/system/cpu/cpu0/cache/index", i, "/size")));
-    if (bytes) largest = std::max(*bytes, largest.value_or(0));
+    const std::string folder =
+        absl::StrCat(root, "/sys/devices/system/cpu/cpu", core, "/cache/index", i);
+    const auto size_bytes = CacheSizeBytes(FileText(folder + "/size"));
+    if (!size_bytes || *size_bytes <= largest.size_bytes) continue;
+    largest = {.size_bytes = *size_bytes, .sharers = FileText(folder + "/shared_cpu_list")};
   }
   return largest;
 }
@@ -157,6 +165,19 @@ absl::optional<int64_t> CacheSizeBytes(absl::string_view text) {
   return bytes.value();
 }
 
+absl::optional<int64_t> LastLevelCacheBytes(const std::string& root,
+                                            const std::vector<int>& cores) {
+  std::map<std::string, int64_t> bytes_by_sharers;
+  for (const int core : cores) {
+    const Cache cache = LargestCacheOf(root, core);
+    if (cache.size_bytes > 0) bytes_by_sharers[cache.sharers] = cache.size_bytes;
+  }
+  CheckedInt sum(0);
+  for (const auto& [sharers, size_bytes] : bytes_by_sharers) sum = sum + size_bytes;
+  if (bytes_by_sharers.empty() || !sum.ok()) return absl::nullopt;
+  return sum.value();
+}
+
 HostFacts ReadHostFacts(const std::string& root) {
   HostFacts facts;
   const std::string meminfo = FileText(root + "/proc/meminfo");
@@ -165,7 +186,6 @@ HostFacts ReadHostFacts(const std::string& root) {
   const std::string groups = FileText(root + "/proc/self/cgroup");
   ReadGroupsOfVersion2(root, groups, &facts);
   ReadGroupsOfVersion1(root, groups, &facts);
-  facts.cache_bytes = CacheBytesFromSys(root);
   const std::string machine_id = FileText(root + "/etc/machine-id");
   facts.machine_id = std::string(absl::StripAsciiWhitespace(machine_id));
   return facts;

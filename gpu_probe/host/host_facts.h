@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -15,7 +16,6 @@ struct HostFacts {
   absl::optional<int64_t> memory_bytes = {};            // the group's limit where lower
   absl::optional<int64_t> available_memory_bytes = {};  // what may be taken without swapping
   absl::optional<double> core_quota = {};               // cores' worth of time, the group's limit
-  absl::optional<int64_t> cache_bytes = {};             // last level
   std::string machine_id;                               // empty where there is none
 };
 
@@ -35,6 +35,10 @@ absl::optional<double> GroupCoreQuota(absl::string_view text);
 // The path of this process's group in /proc/self/cgroup's text: the line of version 2
 // ("0::/path"), or the one of version 1's `controller`. Empty where there is no such line.
 std::string GroupPath(absl::string_view text, absl::string_view controller);
+
+// All last-level caches of `cores` together: a processor of several dies has several, and what
+// one of them can't hold they hold between them. Absent where /sys below `root` tells of none.
+absl::optional<int64_t> LastLevelCacheBytes(const std::string& root, const std::vector<int>& cores);
 
 // A cache's size as /sys spells it: "32768K", "260M". In bytes.
 absl::optional<int64_t> CacheSizeBytes(absl::string_view text);

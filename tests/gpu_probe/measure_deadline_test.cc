@@ -188,13 +188,13 @@ TEST_F(MeasureTest, EachShapeThatWasAskedForIsEssential) {
 
 TEST_F(MeasureTest, SustainedPointsGetTheirTime) {
   for (int i = 0; i < 20; ++i) Add("grid", absl::StrCat("p", i), 20e-3);
-  Add("sustained", "s", 20e-3);
+  Add("sustained", "s", 21e-3);
   last().sustained_seconds = 1;
   const auto measured = Run(3);  // the grid alone would take 5 s
   ASSERT_THAT(measured, IsOk());
   auto times = TimesOf(*measured);
   ASSERT_TRUE(times.contains("s"));
-  EXPECT_EQ(times["s"].sample_count(), 8);  // slices of three runs, 60 ms, from 0.54 s on
+  EXPECT_EQ(times["s"].sample_count(), 12);  // slices of two runs, 42 ms, from 0.504 s on
   EXPECT_TRUE(times["s"].stable());
   EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
 }

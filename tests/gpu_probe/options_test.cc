@@ -125,7 +125,7 @@ TEST(BudgetTest, DefaultsAndTheHardDeadline) {
   EXPECT_EQ(DefaultBudgetSeconds(v1::PROBE_MODE_QUICK, false), 2);
   EXPECT_EQ(DefaultBudgetSeconds(v1::PROBE_MODE_STANDARD, false), 5);
   EXPECT_EQ(DefaultBudgetSeconds(v1::PROBE_MODE_FULL, false), 30);
-  EXPECT_EQ(DefaultBudgetSeconds(v1::PROBE_MODE_STANDARD, true), 65);
+  EXPECT_EQ(DefaultBudgetSeconds(v1::PROBE_MODE_STANDARD, true), 125);
   EXPECT_EQ(HardDeadlineSeconds(5), 11);
 }
 

@@ -95,23 +95,24 @@ TEST_F(SamplerTest, SamplesBelongToPasses) {
   EXPECT_THAT(sampler.samples_of(2), ElementsAre(4));
 }
 
-// 1 s at 1 ms a run, until 0.6 s have passed at 2 ms: the second half alone is told, and it is
-// all slow but for the tenth of a second before.
+// 1 s at 1.3 ms a run, and from 0.6 s on at 2.6 ms: the second half alone is told, and it is all
+// slow but for what started before.
 TEST_F(SamplerTest, SustainedCountsTheSecondHalf) {
   sustained_seconds_ = 1;
   double start_seconds = clock_.NowSeconds();
   script_.run_seconds = [&start_seconds](int64_t, double now_seconds) {
-    return now_seconds - start_seconds < 0.6 ? 1e-3 : 2e-3;
+    return now_seconds - start_seconds < 0.6 ? 1.3e-3 : 2.6e-3;
   };
   PointSampler sampler = NewSampler();
   ASSERT_THAT(sampler.Prepare(), IsOk());
   start_seconds = clock_.NowSeconds();
   int slice_count = 0;
   ASSERT_THAT(sampler.TakeSustained([&slice_count] { ++slice_count; }), IsOk());
-  // 12 slices of 52 ms to 0.624 s, of which the last 2 count; then 4 of 104 ms.
-  EXPECT_EQ(slice_count, 16);
-  EXPECT_THAT(sampler.samples(), Pointwise(DoubleNear(1e-9), {1e-3, 1e-3, 2e-3, 2e-3, 2e-3, 2e-3}));
-  EXPECT_EQ(sampler.repetition_count(), 52);
+  // 13 slices of 38 runs, 49.4 ms, to 0.6422 s, of which the last 2 count; then 4 of 98.8 ms.
+  EXPECT_EQ(slice_count, 17);
+  EXPECT_THAT(sampler.samples(),
+              Pointwise(DoubleNear(1e-9), {1.3e-3, 1.3e-3, 2.6e-3, 2.6e-3, 2.6e-3, 2.6e-3}));
+  EXPECT_EQ(sampler.repetition_count(), 38);
 }
 
 TEST_F(SamplerTest, SustainedHasASampleHoweverSlowTheRun) {

@@ -67,8 +67,8 @@ TEST(ProbeBudget, IsTheModesAndKilledAtTwiceThatAndTenSeconds) {
     double budget_seconds;
     double deadline_seconds;
   } cases[] = {{v1::PROBE_MODE_QUICK, false, 2, 14},      {v1::PROBE_MODE_STANDARD, false, 5, 20},
-               {v1::PROBE_MODE_FULL, false, 30, 70},      {v1::PROBE_MODE_QUICK, true, 62, 134},
-               {v1::PROBE_MODE_STANDARD, true, 65, 140},  {v1::PROBE_MODE_FULL, true, 90, 190},
+               {v1::PROBE_MODE_FULL, false, 30, 70},      {v1::PROBE_MODE_QUICK, true, 122, 254},
+               {v1::PROBE_MODE_STANDARD, true, 125, 260}, {v1::PROBE_MODE_FULL, true, 150, 310},
                {v1::PROBE_MODE_UNSPECIFIED, false, 5, 20}};
   for (const auto& c : cases) {
     const ProbeBudget budget = ProbeBudgetOf(c.mode, c.with_shapes);

@@ -37,21 +37,33 @@ TEST(HostFacts, OfAnEmptyRootAreAbsent) {
   EXPECT_FALSE(facts.memory_bytes.has_value());
   EXPECT_FALSE(facts.available_memory_bytes.has_value());
   EXPECT_FALSE(facts.core_quota.has_value());
-  EXPECT_FALSE(facts.cache_bytes.has_value());
   EXPECT_EQ(facts.machine_id, "");
 }
 
 TEST(HostFacts, OfAHostWithoutGroups) {
   const PlantedRoot root;
   root.Plant("/proc/meminfo", "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n");
-  root.Plant("/sys/devices/system/cpu/cpu0/cache/index0/size", "32K\n");
-  root.Plant("/sys/devices/system/cpu/cpu0/cache/index3/size", "32768K\n");
   root.Plant("/etc/machine-id", "0123456789abcdef\n");
   const HostFacts facts = ReadHostFacts(root.path());
   EXPECT_EQ(facts.memory_bytes, 1000 * 1024);
   EXPECT_EQ(facts.available_memory_bytes, 400 * 1024);
-  EXPECT_EQ(facts.cache_bytes, 32 << 20);
   EXPECT_EQ(facts.machine_id, "0123456789abcdef");
+}
+
+TEST(LastLevelCache, IsAllThatTheCoresHaveTogether) {
+  const PlantedRoot root;
+  EXPECT_FALSE(LastLevelCacheBytes(root.path(), {0, 1}).has_value());
+  for (int core = 0; core < 4; ++core) {
+    const std::string folder =
+        "/sys/devices/system/cpu/cpu" + std::to_string(core) + "/cache/index";
+    root.Plant(folder + "0/size", "32K\n");
+    root.Plant(folder + "3/size", "32768K\n");
+    root.Plant(folder + "3/shared_cpu_list", core < 2 ? "0-1\n" : "2-3\n");
+  }
+  EXPECT_EQ(LastLevelCacheBytes(root.path(), {0}), 32 << 20);
+  EXPECT_EQ(LastLevelCacheBytes(root.path(), {0, 1}), 32 << 20);
+  EXPECT_EQ(LastLevelCacheBytes(root.path(), {0, 1, 2, 3}), 64 << 20);
+  EXPECT_EQ(LastLevelCacheBytes(root.path(), {1, 2, 9}), 64 << 20);
 }
 
 TEST(HostFacts, TheLowestLimitOfAllGroupsAboveHolds) {
