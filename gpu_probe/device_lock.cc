@@ -35,7 +35,13 @@ int Open(const std::string& path) {
   int file_descriptor = open(path.c_str(), kFlags);
   if (file_descriptor < 0 && errno == ENOENT) {
     file_descriptor = open(path.c_str(), kFlags | O_CREAT | O_EXCL, kMode);
-    if (file_descriptor < 0 && errno == EEXIST) file_descriptor = open(path.c_str(), kFlags);
+    if (file_descriptor >= 0) {
+      // The umask of the first user must not keep the others from reading it. Where the file
+      // system has no modes, the lock holds all the same.
+      (void)fchmod(file_descriptor, kMode);
+    } else if (errno == EEXIST) {
+      file_descriptor = open(path.c_str(), kFlags);
+    }
   }
   return file_descriptor;
 }

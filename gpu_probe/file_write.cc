@@ -9,7 +9,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
@@ -27,6 +30,28 @@ std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// The file that `path` is, or is a link to; `path` itself where nothing is there.
+//
+// Errors: kInvalidArgument where that is no file to replace.
+absl::StatusOr<std::string> TargetOf(const std::string& path) {
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0 && errno == ENOENT) return path;
+  if (stat(path.c_str(), &found) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot follow ", path, ": ", strerror(errno)));
+  }
+  // Replacing would put a file in the place of a device or a pipe, for all to come.
+  if (!S_ISREG(found.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a regular file; give the name of one, or of a new one"));
+  }
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  if (error) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot follow ", path, ": ", error.message()));
+  }
+  return target.string();
 }
 
 // Fills, names and settles the new file.
@@ -69,30 +94,27 @@ absl::Status WriteAll(int file_descriptor, absl::string_view bytes) {
 }
 
 absl::Status ReplaceFile(const std::string& path, absl::string_view bytes) {
-  std::string new_path = absl::StrCat(path, ".XXXXXX");
+  const absl::StatusOr<std::string> target = TargetOf(path);
+  if (!target.ok()) return absl::InternalError(target.status().message());
+  std::string new_path = absl::StrCat(*target, ".XXXXXX");
   const int file_descriptor = mkostemp(new_path.data(), O_CLOEXEC);
   if (file_descriptor < 0) return SystemError("cannot create", new_path);
-  const absl::Status completed = Complete(file_descriptor, new_path, path, bytes);
+  const absl::Status completed = Complete(file_descriptor, new_path, *target, bytes);
   close(file_descriptor);
   if (!completed.ok()) {
     unlink(new_path.c_str());
     return completed;
   }
-  SettleFolder(FolderOf(path));
+  SettleFolder(FolderOf(*target));
   return absl::OkStatus();
 }
 
 absl::Status CheckReplaceable(const std::string& path) {
-  struct stat found = {};
   if (path.empty() || path.back() == '/') {
     return absl::InvalidArgumentError(absl::StrCat("\"", path, "\" is not the name of a file"));
   }
-  // Replacing would put a file in the place of a device or a pipe, for all to come.
-  if (lstat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is not a regular file; give the name of one, or of a new one"));
-  }
-  const std::string folder = FolderOf(path);
+  SEXTANT_ASSIGN_OR_RETURN(const std::string target, TargetOf(path));
+  const std::string folder = FolderOf(target);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot write in ", folder, ": ", strerror(errno)));

@@ -43,6 +43,14 @@ absl::optional<double> NumberWithUnit(absl::string_view text, absl::Span<const U
 
 }  // namespace
 
+absl::StatusOr<v1::ProbeMode> ParseProbeMode(absl::string_view text) {
+  if (text == "quick") return v1::PROBE_MODE_QUICK;
+  if (text == "standard") return v1::PROBE_MODE_STANDARD;
+  if (text == "full") return v1::PROBE_MODE_FULL;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is no mode; write one of quick, standard, full"));
+}
+
 absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text) {
   constexpr Unit kUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
   const absl::optional<double> seconds = NumberWithUnit(text, kUnits);

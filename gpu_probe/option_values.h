@@ -12,6 +12,9 @@
 
 namespace sextant {
 
+// "quick", "standard" or "full".
+absl::StatusOr<v1::ProbeMode> ParseProbeMode(absl::string_view text);
+
 // "5", "5s", "500ms", "2m" or "1h", within kMinimumBudgetSeconds and kMaximumBudgetSeconds.
 absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text);
 

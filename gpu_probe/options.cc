@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
@@ -20,6 +20,7 @@ constexpr size_t kMaximumMatmulCount = 16;
 
 // Options as written, where their values are not what CLI11 reads.
 struct OptionTexts {
+  std::string mode;
   std::string budget;
   std::string memory_cap;
   std::string dtype;
@@ -33,11 +34,7 @@ void DefineWhat(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
       ->check(CLI::IsMember({"auto", "host"}).description(""))
       ->type_name("auto|host")
       ->capture_default_str();
-  const std::map<std::string, v1::ProbeMode> modes = {{"quick", v1::PROBE_MODE_QUICK},
-                                                      {"standard", v1::PROBE_MODE_STANDARD},
-                                                      {"full", v1::PROBE_MODE_FULL}};
-  app.add_option("--mode", options.mode, "how thoroughly (default: standard)")
-      ->transform(CLI::CheckedTransformer(modes).description(""))
+  app.add_option("--mode", texts.mode, "how thoroughly (default: standard)")
       ->type_name("quick|standard|full");
   app.add_option("--budget", texts.budget,
                  "no sample starts that would end later; what is not measured by then is left "
@@ -97,7 +94,25 @@ absl::Status ReadShapes(const OptionTexts& texts, ProbeOptions* options) {
   return absl::OkStatus();
 }
 
+// No option has a use for an empty value, and CLI11 would take the next argument for it.
+absl::Status CheckNoneEmpty(const std::vector<std::string>& args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const std::string& option = args[i].empty() && i > 0 ? args[i - 1] : args[i];
+    const bool without_value =
+        absl::StartsWith(args[i], "--") && args[i].find('=') == args[i].size() - 1;
+    if (!args[i].empty() && !without_value) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", option,
+                     "\" is followed by an empty value: write one, or leave the option out; see "
+                     "sextant-probe --help"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadTexts(const OptionTexts& texts, ProbeOptions* options) {
+  if (!texts.mode.empty()) {
+    SEXTANT_ASSIGN_OR_RETURN(options->mode, ParseProbeMode(texts.mode));
+  }
   if (!texts.budget.empty()) {
     SEXTANT_ASSIGN_OR_RETURN(options->budget_seconds, ParseBudgetSeconds(texts.budget));
   }
@@ -115,6 +130,7 @@ absl::Status ReadTexts(const OptionTexts& texts, ProbeOptions* options) {
 
 absl::StatusOr<std::variant<ProbeOptions, AskedText>> ParseProbeOptions(
     const std::vector<std::string>& args) {
+  SEXTANT_RETURN_IF_ERROR(CheckNoneEmpty(args));
   ProbeOptions options;
   OptionTexts texts;
   CLI::App app("sextant-probe: measures the devices of this host", "sextant-probe");

@@ -60,7 +60,7 @@ bool Output::Progress(const v1::ProbeProgress& progress) {
   if (first_at_end || now_seconds - shown_seconds_ >= kProgressSeconds) {
     Show(progress, now_seconds);
   }
-  return !broken_;
+  return !absl::IsCancelled(results_status_);
 }
 
 void Output::Heartbeat() {
@@ -74,7 +74,7 @@ void Output::Heartbeat() {
 }
 
 void Output::Show(v1::ProbeProgress progress, double now_seconds) {
-  if (exit_code_.has_value() || broken_) return;
+  if (exit_code_.has_value() || !results_status_.ok()) return;
   shown_seconds_ = now_seconds;
   progress.set_fraction(std::max(progress.fraction(), last_progress_.fraction()));
   last_progress_ = progress;
@@ -89,7 +89,12 @@ void Output::Show(v1::ProbeProgress progress, double now_seconds) {
   v1::ProbeEvent event;
   *event.mutable_progress() = std::move(progress);
   const absl::StatusOr<std::string> line = JsonLine(event);
-  broken_ = line.ok() && !WriteAll(options_.results_descriptor, *line).ok();
+  if (line.ok()) (void)WriteResults(*line);
+}
+
+absl::Status Output::WriteResults(absl::string_view bytes) {
+  if (results_status_.ok()) results_status_ = WriteAll(options_.results_descriptor, bytes);
+  return results_status_;
 }
 
 void Output::EraseBar() {
@@ -137,39 +142,38 @@ ExitCode Output::WriteFailure(const v1::ProbeFailure& failure) {
     v1::ProbeEvent event;
     *event.mutable_failure() = failure;
     const absl::StatusOr<std::string> line = JsonLine(event);
-    if (line.ok()) (void)WriteAll(options_.results_descriptor, *line);
+    if (line.ok()) (void)WriteResults(*line);
   }
   return ExitCodeOf(failure.kind());
 }
 
 ExitCode Output::WriteCalibration(const v1::Calibration& calibration) {
-  const auto write = [&]() -> absl::Status {
-    v1::ProbeEvent event;
-    *event.mutable_calibration() = calibration;
-    SEXTANT_ASSIGN_OR_RETURN(const std::string line, JsonLine(event));
-    const bool json = options_.format == OutputFormat::kJson;
-    // The file even where nobody reads the line, and the line even where the file fails.
-    absl::Status written =
-        WriteAll(options_.results_descriptor, json ? line : CalibrationText(calibration));
-    if (!options_.file.empty()) {
-      SEXTANT_ASSIGN_OR_RETURN(const std::string text, Json(calibration, /*pretty=*/true));
-      written.Update(ReplaceFile(options_.file, text));
-    }
-    return written;
-  };
-  return ExitCodeAfter(write());
+  v1::ProbeEvent event;
+  *event.mutable_calibration() = calibration;
+  // All texts before the first write: what fails or throws here leaves no result behind.
+  const absl::StatusOr<std::string> line = JsonLine(event);
+  if (!line.ok()) return ExitCodeAfter(line.status());
+  const absl::StatusOr<std::string> text = Json(calibration, /*pretty=*/true);
+  if (!text.ok()) return ExitCodeAfter(text.status());
+  const bool json = options_.format == OutputFormat::kJson;
+  // The file even where nobody reads the line, and the line even where the file fails.
+  const ExitCode line_code =
+      ExitCodeAfter(WriteResults(json ? *line : CalibrationText(calibration)));
+  const ExitCode file_code =
+      options_.file.empty() ? kExitOk : ExitCodeAfter(ReplaceFile(options_.file, *text));
+  return line_code == kExitOk ? file_code : line_code;
 }
 
 ExitCode Output::List(const std::vector<v1::Device>& devices) {
   const auto write = [&]() -> absl::Status {
     if (options_.format == OutputFormat::kText) {
-      return WriteAll(options_.results_descriptor, DevicesText(devices));
+      return WriteResults(DevicesText(devices));
     }
     for (const v1::Device& device : devices) {
       v1::ProbeEvent event;
       *event.mutable_device() = device;
       SEXTANT_ASSIGN_OR_RETURN(const std::string line, JsonLine(event));
-      SEXTANT_RETURN_IF_ERROR(WriteAll(options_.results_descriptor, line));
+      SEXTANT_RETURN_IF_ERROR(WriteResults(line));
     }
     return absl::OkStatus();
   };

@@ -42,7 +42,8 @@ class Output {
   Output(OutputOptions options, Clock& clock);
 
   // Shows how far the probe is: at most ten times a second, and not at all where the reader
-  // is slow or a result is out. False where nobody reads any more.
+  // is slow or a result is out. False where nobody reads any more. Where the results can't be
+  // written for another reason, e.g. on a full disk, it is Finish() that says so.
   bool Progress(const v1::ProbeProgress& progress);
 
   // Repeats the last progress where nothing was shown for a second, so that silence means that
@@ -62,6 +63,8 @@ class Output {
   ExitCode List(const std::vector<v1::Device>& devices);
 
  private:
+  // Writes to the results' descriptor, but nothing after an error: it may have left half a line.
+  absl::Status WriteResults(absl::string_view bytes);
   void Show(v1::ProbeProgress progress, double now_seconds);
   ExitCode WriteResult(const v1::ProbeEvent& result);
   ExitCode WriteCalibration(const v1::Calibration& calibration);
@@ -75,7 +78,7 @@ class Output {
 
   std::timed_mutex mutex_;
   absl::optional<ExitCode> exit_code_;  // once the result is out
-  bool broken_ = false;                 // nobody reads
+  absl::Status results_status_;         // the first error of the results' descriptor
   bool bar_shown_ = false;
   double start_seconds_;  // when this object was made
   double shown_seconds_;  // when progress was last shown

@@ -16,6 +16,7 @@ constexpr int kBackgroundNice = 10;
 
 void PrepareProcess() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   // A pipe without a reader, since /dev/null may not be there: reading ends, writing fails.
   for (int wanted = 0; wanted <= 2; ++wanted) {
     if (fcntl(wanted, F_GETFD) >= 0) continue;

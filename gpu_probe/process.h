@@ -6,8 +6,9 @@
 
 namespace sextant {
 
-// Ignores SIGPIPE, and opens what is closed of the descriptors 0, 1 and 2, so that no file that
-// is opened later takes the place of the output. Call it first.
+// Ignores SIGPIPE and SIGXFSZ, so that a write that they are of fails instead, and opens what is
+// closed of the descriptors 0, 1 and 2, so that no file that is opened later takes the place of
+// the output. Call it first.
 void PrepareProcess();
 
 // Ends this process when `parent_pid`, which has to be its parent, ends; lowers its priority,

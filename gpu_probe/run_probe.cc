@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <ctime>
+#include <exception>
+#include <memory>
+#include <new>
 #include <utility>
 #include <variant>
 
@@ -108,11 +111,23 @@ absl::StatusOr<v1::Calibration> MeasureWith(const Backend& backend, const ProbeO
 // Ends the process at the hard deadline, from the watchdog's thread: the main one may hang in
 // a kernel, and nothing that it holds can be trusted to be let go.
 void EndLate(Output& output, double budget_seconds) {
-  const absl::Status late = absl::DeadlineExceededError(
-      absl::StrFormat("the probe did not end within %gs, twice the budget of %gs and a second: a "
-                      "kernel hangs, or the host is overloaded; give a longer --budget",
-                      HardDeadlineSeconds(budget_seconds), budget_seconds));
-  _exit(output.FinishLate(FailureOf(late)));
+  try {
+    const absl::Status late = absl::DeadlineExceededError(
+        absl::StrFormat("the probe did not end within %gs, twice the budget of %gs and a second: a "
+                        "kernel hangs, or the host is overloaded; give a longer --budget",
+                        HardDeadlineSeconds(budget_seconds), budget_seconds));
+    _exit(output.FinishLate(FailureOf(late)));
+  } catch (const std::bad_alloc&) {
+    _exit(kExitDeadline);  // without a word
+  }
+}
+
+// From the watchdog's thread, where nobody catches: without memory this one is left out.
+void Beat(Output& output) {
+  try {
+    output.Heartbeat();
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
@@ -125,10 +140,11 @@ ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
                                           .budget_seconds = budget_seconds,
                                           .all_essential = !options.matmuls.empty(),
                                           .shuffle_seed = kShuffleSeed};
-  const Watchdog watchdog({.seconds = HardDeadlineSeconds(budget_seconds),
-                           .on_expiry = [&] { EndLate(output, budget_seconds); },
-                           .tick_seconds = kTickSeconds,
-                           .on_tick = [&] { output.Heartbeat(); }});
+  const auto watchdog = Watchdog::Start({.seconds = HardDeadlineSeconds(budget_seconds),
+                                         .on_expiry = [&] { EndLate(output, budget_seconds); },
+                                         .tick_seconds = kTickSeconds,
+                                         .on_tick = [&] { Beat(output); }});
+  if (!watchdog.ok()) return output.Finish(FailureEvent(watchdog.status()));
   v1::ProbeEvent result;
   auto calibration = MeasureWith(backend, options, measure_options, clock, output);
   if (absl::IsCancelled(calibration.status())) return kExitInternal;  // the reader has left
@@ -155,23 +171,43 @@ ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backe
   return MeasureAndWrite(**backend, options);
 }
 
+// Ends a run that has no options, or lost them.
+ExitCode Fail(const std::vector<std::string>& args, const absl::Status& status) {
+  SteadyClock clock;
+  const bool text = std::find(args.begin(), args.end(), "--format=text") != args.end();
+  return Output({.format = FormatOf(text ? "text" : "auto")}, clock).Finish(FailureEvent(status));
+}
+
+ExitCode WriteAsked(const AskedText& asked) {
+  const absl::Status written = WriteAll(STDOUT_FILENO, asked.text);
+  if (written.ok()) return kExitOk;
+  if (!absl::IsCancelled(written)) {
+    (void)WriteAll(STDERR_FILENO, absl::StrCat("sextant-probe: ", written.message(), "\n"));
+  }
+  return kExitInternal;
+}
+
+ExitCode RunArgs(const std::vector<std::string>& args, absl::Span<const Backend> backends) {
+  const auto parsed = ParseProbeOptions(args);
+  if (!parsed.ok()) return Fail(args, parsed.status());
+  if (const auto* asked = std::get_if<AskedText>(&*parsed)) return WriteAsked(*asked);
+  return RunOptions(std::get<ProbeOptions>(*parsed), backends);
+}
+
 }  // namespace
 
 int RunProbe(const std::vector<std::string>& args, absl::Span<const Backend> backends) {
   PrepareProcess();
   // protobuf would write to stderr of each text that is not UTF-8.
   google::protobuf::SetLogHandler(nullptr);
-  const auto parsed = ParseProbeOptions(args);
-  if (!parsed.ok()) {
-    SteadyClock clock;
-    const bool text = std::find(args.begin(), args.end(), "--format=text") != args.end();
-    return Output({.format = FormatOf(text ? "text" : "auto")}, clock)
-        .Finish(FailureEvent(parsed.status()));
+  try {
+    return RunArgs(args, backends);
+  } catch (const std::bad_alloc&) {
+    return Fail(args, absl::ResourceExhaustedError(
+                          "the probe itself ran out of memory; free some, or raise its limit"));
+  } catch (const std::exception& error) {
+    return Fail(args, absl::InternalError(absl::StrCat("a defect: ", error.what())));
   }
-  if (const auto* asked = std::get_if<AskedText>(&*parsed)) {
-    return WriteAll(STDOUT_FILENO, asked->text).ok() ? kExitOk : kExitInternal;
-  }
-  return RunOptions(std::get<ProbeOptions>(*parsed), backends);
 }
 
 }  // namespace sextant

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace sextant {
 namespace {
@@ -14,6 +18,14 @@ steady_clock::duration FromSeconds(double seconds) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<Watchdog>> Watchdog::Start(WatchdogOptions options) {
+  try {
+    return std::unique_ptr<Watchdog>(new Watchdog(std::move(options)));
+  } catch (const std::system_error& error) {
+    return absl::InternalError(absl::StrCat("threads can't be started: ", error.what()));
+  }
+}
 
 Watchdog::Watchdog(WatchdogOptions options)
     : options_(std::move(options)), thread_([this] { Watch(); }) {}

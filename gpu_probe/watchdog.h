@@ -4,11 +4,15 @@
 
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
+#include "absl/status/statusor.h"
+
 namespace sextant {
 
+// Neither call may throw.
 struct WatchdogOptions {
   double seconds = 0;                    // from the start of the watchdog to its expiry
   std::function<void()> on_expiry = {};  // once, unless it was destroyed before
@@ -18,13 +22,16 @@ struct WatchdogOptions {
 
 class Watchdog {
  public:
-  explicit Watchdog(WatchdogOptions options);
+  // Errors: kInternal where the system starts no more threads.
+  static absl::StatusOr<std::unique_ptr<Watchdog>> Start(WatchdogOptions options);
+
   // Waits for a call under way.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
  private:
+  explicit Watchdog(WatchdogOptions options);
   void Watch();
 
   const WatchdogOptions options_;

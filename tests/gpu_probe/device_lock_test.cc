@@ -83,6 +83,16 @@ TEST_F(DeviceLockTest, AUuidDoesNotLeaveTheFolder) {
   EXPECT_TRUE(std::filesystem::exists(absl::StrCat(inner, "/sextant-probe-______x.lock")));
 }
 
+TEST_F(DeviceLockTest, EveryUserMayOpenTheFileWhateverTheUmask) {
+  const mode_t before = umask(077);
+  const auto held = DeviceLock::Take(folder_, "CPU-1");
+  umask(before);
+  ASSERT_THAT(held, IsOk());
+  struct stat found = {};
+  ASSERT_EQ(stat(FileOf("CPU-1").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0666u);
+}
+
 // Another user's file can be opened for reading only, which is all that is asked for.
 TEST_F(DeviceLockTest, AFileThatCannotBeWrittenLocks) {
   std::ofstream(FileOf("CPU-1")).close();

@@ -78,6 +78,33 @@ TEST_F(FileWriteTest, WhatCannotBeReplacedIsSaidBeforehand) {
   }
 }
 
+TEST_F(FileWriteTest, ALinkStaysAndItsFileIsReplaced) {
+  const std::string elsewhere = absl::StrCat(folder_, "/elsewhere");
+  ASSERT_TRUE(std::filesystem::create_directory(elsewhere));
+  const std::string file = absl::StrCat(elsewhere, "/file");
+  std::ofstream(file) << "old";
+  ASSERT_EQ(symlink("elsewhere/file", path_.c_str()), 0);
+  EXPECT_THAT(CheckReplaceable(path_), IsOk());
+  ASSERT_THAT(ReplaceFile(path_, "new"), IsOk());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  EXPECT_FALSE(std::filesystem::is_symlink(file));
+  EXPECT_EQ(Read(file), "new");
+  EXPECT_EQ(FileCount(), 2) << "nothing is left beside it";
+}
+
+TEST_F(FileWriteTest, ALinkToNoFileIsRefusedAndStays) {
+  const std::string pipe_path = absl::StrCat(folder_, "/pipe");
+  ASSERT_EQ(mkfifo(pipe_path.c_str(), 0600), 0);
+  for (const std::string& target : {pipe_path, folder_, absl::StrCat(folder_, "/nowhere"), path_}) {
+    ASSERT_EQ(symlink(target.c_str(), path_.c_str()), 0);
+    EXPECT_EQ(CheckReplaceable(path_).code(), absl::StatusCode::kInvalidArgument) << target;
+    EXPECT_EQ(ReplaceFile(path_, "new").code(), absl::StatusCode::kInternal) << target;
+    EXPECT_TRUE(std::filesystem::is_symlink(path_)) << target;
+    ASSERT_EQ(unlink(path_.c_str()), 0);
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe_path));
+}
+
 TEST_F(FileWriteTest, AReaderThatLeftIsKnown) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

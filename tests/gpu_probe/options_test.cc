@@ -68,24 +68,30 @@ TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
     const char* message;
   };
   const std::vector<std::string> many(17, "--matmul=1x1x1");
-  for (const Case& c : std::vector<Case>{{{"--budget=0"}, "from 100ms to 1h"},
-                                         {{"--backend=cuda"}, "cuda"},
-                                         {{"--mode=thorough"}, "thorough"},
-                                         {{"--format=yaml"}, "yaml"},
-                                         {{"--dtype=bf16"}, "--matmul"},
-                                         {{"--matmul=1x1x1", "--dtype=fp64"}, "fp32, bf16 or int8"},
-                                         {{"--matmul=1x1"}, "MxNxK"},
-                                         {{"--matmul="}, "MxNxK"},
-                                         {{"--memory_cap=some"}, "bytes"},
-                                         {{"--parent_pid=0"}, "parent_pid"},
-                                         {{"--parent_pid=-1"}, "parent_pid"},
-                                         {{"--parent_pid=x"}, "parent_pid"},
-                                         {{"--output=/dev/null"}, "not a regular file"},
-                                         {{"--output=/nowhere/at/all"}, "/nowhere/at"},
-                                         {{"--list", "--output=x"}, "measures nothing"},
-                                         {{"--unknown"}, "--unknown"},
-                                         {{"stray"}, "stray"},
-                                         {many, "more than 16"}}) {
+  for (const Case& c : std::vector<Case>{
+           {{"--budget=0"}, "from 100ms to 1h"},
+           {{"--backend=cuda"}, "cuda"},
+           {{"--mode=thorough"}, "thorough"},
+           {{"--mode=slow"}, "\"slow\" is no mode; write one of quick, standard, full"},
+           {{"--mode=1"}, "write one of quick, standard, full"},
+           {{"--format=yaml"}, "yaml"},
+           {{"--dtype=bf16"}, "--matmul"},
+           {{"--matmul=1x1x1", "--dtype=fp64"}, "fp32, bf16 or int8"},
+           {{"--matmul=1x1"}, "MxNxK"},
+           {{"--matmul="}, "\"--matmul=\" is followed by an empty value"},
+           {{"--output=", "--mode=quick"}, "\"--output=\" is followed by an empty value"},
+           {{"--output", "", "--mode=quick"}, "\"--output\" is followed by an empty value"},
+           {{""}, "empty value"},
+           {{"--memory_cap=some"}, "bytes"},
+           {{"--parent_pid=0"}, "parent_pid"},
+           {{"--parent_pid=-1"}, "parent_pid"},
+           {{"--parent_pid=x"}, "parent_pid"},
+           {{"--output=/dev/null"}, "not a regular file"},
+           {{"--output=/nowhere/at/all"}, "/nowhere/at"},
+           {{"--list", "--output=x"}, "measures nothing"},
+           {{"--unknown"}, "--unknown"},
+           {{"stray"}, "stray"},
+           {many, "more than 16"}}) {
     const auto parsed = ParseProbeOptions(c.args);
     ASSERT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << c.args.front();
     EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(c.message));

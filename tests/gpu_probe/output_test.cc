@@ -165,6 +165,33 @@ TEST_F(OutputTest, AClosedPipeIsToldAndNotWrittenOf) {
   close(ends[1]);
 }
 
+// Unlike a reader that left: whoever fills a disk still wants the file, and the reason.
+TEST_F(OutputTest, AFullDiskIsToldAtTheEndAndStillLeavesTheFile) {
+  OutputOptions options = options_;
+  options.results_descriptor = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(options.results_descriptor, 0);
+  options.file = Path("calibration.json");
+  Output output(options, clock_);
+  EXPECT_TRUE(output.Progress(ProgressOf(0))) << "the measurement goes on";
+  EXPECT_EQ(Read("messages"), "");
+  EXPECT_EQ(output.Finish(CalibrationEvent()), kExitInternal);
+  EXPECT_THAT(Read("messages"), HasSubstr("cannot write the output: No space left"));
+  EXPECT_THAT(Read("calibration.json"), HasSubstr("A Processor"));
+  close(options.results_descriptor);
+}
+
+TEST_F(OutputTest, AFileThatFailsIsToldEvenWhereNobodyReads) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  OutputOptions options = options_;
+  options.results_descriptor = ends[1];
+  options.file = Path("nowhere/calibration.json");
+  EXPECT_EQ(Output(options, clock_).Finish(CalibrationEvent()), kExitInternal);
+  EXPECT_THAT(Read("messages"), HasSubstr("nowhere/calibration.json"));
+  close(ends[1]);
+}
+
 // A full pipe loses progress, and holds up nothing.
 TEST_F(OutputTest, ASlowReaderLosesProgress) {
   int ends[2];

@@ -7,6 +7,7 @@ It runs fake-probe: the real program with a scripted device in place of the host
 import glob
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -17,11 +18,13 @@ import time
 BIN = os.environ.get("SEXTANT_BIN", "build/release/bin")
 PROGRAM = os.path.join(BIN, "fake-probe")
 
+# Everything that a run leaves behind goes here.
+FOLDER = tempfile.mkdtemp()
+
 
 def environment(behaviour="", **more):
-    # A uuid of its own: tests in parallel don't lock each other out.
-    return {**os.environ, "SEXTANT_FAKE": behaviour, "SEXTANT_FAKE_UUID": f"CPU-{os.getpid()}",
-            **more}
+    # Its own locks: tests in parallel don't lock each other out.
+    return {**os.environ, "SEXTANT_FAKE": behaviour, "XDG_RUNTIME_DIR": FOLDER, **more}
 
 
 def run(*flags, behaviour="", **more):
@@ -101,6 +104,32 @@ def check_a_reader_that_stalls():
         assert child.wait(timeout=200) == 6
 
 
+def check_a_full_disk():
+    """The file and the reason are there though stdout takes nothing."""
+    path = os.path.join(FOLDER, "full.json")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([PROGRAM, f"--output={path}"], stdout=full, stderr=subprocess.PIPE,
+                              env=environment(), timeout=200, check=False)
+        asked = subprocess.run([PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE,
+                               env=environment(), timeout=200, check=False)
+    assert done.returncode == 1 and b"No space left" in done.stderr, done
+    assert asked.returncode == 1 and b"No space left" in asked.stderr, asked
+    with open(path, encoding="utf-8") as file:
+        assert len(json.load(file)["matmuls"]) == 3
+
+
+def check_a_file_size_limit():
+    """A file that may not grow so large is an error, not a signal, and leaves nothing."""
+    path = os.path.join(FOLDER, "limited.json")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100000, resource.RLIM_INFINITY))
+
+    code, lines, errors = run(f"--output={path}", behaviour="many_notes", preexec_fn=limit)
+    assert code == 1 and "File too large" in errors, (code, errors)
+    assert "calibration" in events(lines)[-1] and not glob.glob(f"{path}*")
+
+
 def check_closed_descriptors():
     """Without stdout and stderr, no file that is opened takes their place."""
     script = f'"{PROGRAM}" >&- 2>&-; echo $?'
@@ -135,9 +164,9 @@ def check_the_parent():
             pass
 
 
-def check_kill_while_writing(folder):
+def check_kill_while_writing():
     """The file is the old one or a new one, whole, whenever the probe is killed."""
-    path = os.path.join(folder, "calibration.json")
+    path = os.path.join(FOLDER, "calibration.json")
     flags = ["--matmul=64x32x16", f"--output={path}", "--format=json"]
     assert run(*flags, behaviour="many_notes")[0] == 0
     whole = new = 0
@@ -162,24 +191,30 @@ def check_kill_while_writing(folder):
     print(f"killed {whole} times: {new} new files, {whole - new} old ones, all whole")
 
 
-def main():
-    if not os.path.exists(PROGRAM):
-        print(f"no {PROGRAM}: build it first")
-        return 1
+def check_all():
     check_a_run()
     check_failures()
     check_texts()
     check_the_hard_deadline()
     check_a_reader_that_leaves()
     check_a_reader_that_stalls()
+    check_a_full_disk()
+    check_a_file_size_limit()
     check_closed_descriptors()
     check_one_at_a_time()
     check_the_parent()
-    folder = tempfile.mkdtemp()
+    check_kill_while_writing()
+
+
+def main():
     try:
-        check_kill_while_writing(folder)
+        if not os.path.exists(PROGRAM):
+            print(f"no {PROGRAM}: build it first")
+            return 1
+        check_all()
+        assert glob.glob(os.path.join(FOLDER, "*.lock")), "its runs lock in its own folder"
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(FOLDER)
     print("exit codes, deadlines, locks and files are as documented")
     return 0
 
