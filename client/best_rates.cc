@@ -13,14 +13,26 @@
 namespace sextant {
 namespace {
 
-// The fastest of `measurements` for each key; what is no rate at all (NaN, 0) is none.
+// A rate whose samples agree is better than a faster one whose samples don't, unless it is more
+// than 10 % slower: the rule by which a plan chooses too.
+constexpr double kStableShareOfFastest = 0.9;
+
+template <typename Measurement, typename RateOf>
+bool IsBetter(const Measurement& x, const Measurement& y, RateOf rate_of) {
+  const bool stable = x.time().stable();
+  if (stable == y.time().stable()) return rate_of(x) > rate_of(y);
+  return stable ? rate_of(x) >= rate_of(y) * kStableShareOfFastest
+                : rate_of(y) < rate_of(x) * kStableShareOfFastest;
+}
+
+// The best of `measurements` for each key; what is no rate at all (NaN, 0) is none.
 template <typename Measurements, typename KeyOf, typename RateOf>
-auto Fastest(const Measurements& measurements, KeyOf key_of, RateOf rate_of) {
+auto Best(const Measurements& measurements, KeyOf key_of, RateOf rate_of) {
   std::map<std::string, const typename Measurements::value_type*> best;
   for (const auto& measurement : measurements) {
     if (!(rate_of(measurement) > 0)) continue;
     const auto*& held = best[key_of(measurement)];
-    if (held == nullptr || rate_of(measurement) > rate_of(*held)) held = &measurement;
+    if (held == nullptr || IsBetter(measurement, *held, rate_of)) held = &measurement;
   }
   return best;
 }
@@ -47,8 +59,9 @@ template <typename Measurements>
 void AddMatmuls(const std::string& label, const Measurements& matmuls, Table* table) {
   const auto type = [](const auto& matmul) { return DataTypeName(matmul.data_type()); };
   const auto rate = [](const auto& matmul) { return matmul.flops_per_second(); };
-  for (const auto& [name, matmul] : Fastest(matmuls, type, rate)) {
-    table->AddRow({absl::StrCat(label, " ", name), Scaled(matmul->flops_per_second(), "FLOP/s"),
+  for (const auto& [name, matmul] : Best(matmuls, type, rate)) {
+    table->AddRow({absl::StrCat(label, " ", name),
+                   Scaled(matmul->flops_per_second(), UnitOfWork(matmul->data_type())),
                    MatmulNote(*matmul)});
   }
 }
@@ -62,7 +75,7 @@ void AddStreams(const v1::Calibration& calibration, Table* table) {
     return EnumName(*v1::StreamMeasurement::Operation_descriptor(), stream.operation());
   };
   const auto rate = [](const v1::StreamMeasurement& stream) { return stream.bytes_per_second(); };
-  for (const auto& [name, stream] : Fastest(memory, operation, rate)) {
+  for (const auto& [name, stream] : Best(memory, operation, rate)) {
     table->AddRow({absl::StrCat("memory ", name), Scaled(stream->bytes_per_second(), "B/s"),
                    stream->has_time() ? SpreadText(stream->time()) : ""});
   }

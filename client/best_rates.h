@@ -8,7 +8,8 @@
 
 namespace sextant {
 
-// The highest rate of each kind. Starts with an empty line and its title, and is "" where the
+// The best rate of each kind: the highest, but a stable one before one that is not, unless it
+// is more than 10 % slower. Starts with an empty line and its title, and is "" where the
 // calibration has no rate.
 std::string BestSection(const v1::Calibration& calibration);
 

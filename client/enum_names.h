@@ -29,6 +29,11 @@ inline std::string DataTypeName(v1::DataType type) {
   return EnumName(*v1::DataType_descriptor(), static_cast<int>(type));
 }
 
+// What speeds in `type` are counted in: operations on whole numbers are no FLOPs.
+inline const char* UnitOfWork(v1::DataType type) {
+  return type == v1::DATA_TYPE_INT8 ? "OP/s" : "FLOP/s";
+}
+
 }  // namespace sextant
 
 #endif  // SEXTANT_CLIENT_ENUM_NAMES_H_

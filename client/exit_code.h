@@ -8,7 +8,7 @@ namespace sextant {
 enum ExitCode : int {
   kExitFits = 0,        // or success, where nothing has to fit
   kExitDoesNotFit = 1,  // a valid answer
-  kExitUsage = 2,       // the command line is wrong; nothing was sent
+  kExitUsage = 2,       // the command line is wrong, or names a file that can't be written
   kExitBadRequest = 3,  // the request is wrong: mend it, do not retry
   kExitRetryLater = 4,  // busy, draining, unreachable or late
   kExitNotAllowed = 5,  // no identity, or one without the right
@@ -21,7 +21,7 @@ inline constexpr char kExitCodeHelp[] =
     "Exit codes:\n"
     "  0  it fits (plan), or success\n"
     "  1  it does not fit: a valid answer\n"
-    "  2  usage: the command line is wrong, nothing was sent\n"
+    "  2  usage: the command line is wrong, or its --save file can't be written\n"
     "  3  bad request: a field or a name is wrong; do not retry\n"
     "  4  retry later: no server, busy, past the deadline, or the probe failed\n"
     "  5  not allowed: no identity, or not this one\n"

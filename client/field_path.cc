@@ -3,10 +3,12 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/time_util.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "client/enum_names.h"
 #include "client/number.h"
+#include "sextant/v1/rates.pb.h"
 
 namespace sextant {
 namespace {
@@ -21,6 +24,15 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
+
+// The names that `field` takes. A rate may come from the request, but none is required to.
+std::vector<std::string> ChoicesOf(const FieldDescriptor& field) {
+  std::vector<std::string> names = EnumNames(*field.enum_type());
+  if (&field == v1::RateRequirement::descriptor()->FindFieldByName("minimum_source")) {
+    names.erase(std::remove(names.begin(), names.end(), "request"), names.end());
+  }
+  return names;
+}
 
 // A field of one message, ready to be set.
 struct Place {
@@ -45,9 +57,10 @@ absl::Status SetNumber(const Place& place, const absl::StatusOr<double>& value) 
 absl::Status SetChoice(const Place& place, const std::string& text) {
   const google::protobuf::EnumDescriptor& type = *place.field->enum_type();
   const std::optional<int> number = EnumNumber(type, text);
-  if (!number.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not known; write one of ",
-                                                   absl::StrJoin(EnumNames(type), ", ")));
+  const std::vector<std::string> choices = ChoicesOf(*place.field);
+  if (!number.has_value() || !absl::c_linear_search(choices, EnumName(type, *number))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is not known; write one of ", absl::StrJoin(choices, ", ")));
   }
   place.reflection().SetEnumValue(place.message, place.field, *number);
   return absl::OkStatus();
@@ -158,7 +171,7 @@ std::string ValueName(const FieldDescriptor& field) {
     case FieldForm::kNumber:
       return "NUMBER";
     case FieldForm::kChoice:
-      return absl::StrJoin(EnumNames(*field.enum_type()), "|");
+      return absl::StrJoin(ChoicesOf(field), "|");
     case FieldForm::kBoolean:
       return "true|false";
     case FieldForm::kDuration:

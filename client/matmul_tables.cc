@@ -44,7 +44,7 @@ std::string MatmulTable(const Matmuls& matmuls) {
   table.AddRow(Joined({"type", "m x n x k", "rate", "registers", "MFU"}, TimeHeadings()));
   for (const v1::MatmulMeasurement* matmul : matmuls) {
     table.AddRow(Joined({TypeCell(matmul->data_type()), ShapeText(*matmul),
-                         Scaled(matmul->flops_per_second(), "FLOP/s"),
+                         Scaled(matmul->flops_per_second(), UnitOfWork(matmul->data_type())),
                          RatioCell(matmul->has_register_ratio(), matmul->register_ratio()),
                          RatioCell(matmul->has_datasheet_mfu(), matmul->datasheet_mfu())},
                         TimeCells(matmul->has_time(), matmul->time())));
@@ -113,10 +113,11 @@ std::string RegisterSection(const v1::Calibration& calibration) {
   Table table(2, Joined(Joined({Align::kLeft, Align::kRight}, TimeAligns()), {Align::kLeft}));
   table.AddRow(Joined(Joined({"type", "rate"}, TimeHeadings()), {"instruction"}));
   for (const v1::RegisterMeasurement& measured : calibration.registers()) {
-    table.AddRow(Joined(
-        Joined({TypeCell(measured.data_type()), Scaled(measured.flops_per_second(), "FLOP/s")},
-               TimeCells(measured.has_time(), measured.time())),
-        {measured.instruction()}));
+    table.AddRow(
+        Joined(Joined({TypeCell(measured.data_type()),
+                       Scaled(measured.flops_per_second(), UnitOfWork(measured.data_type()))},
+                      TimeCells(measured.has_time(), measured.time())),
+               {measured.instruction()}));
   }
   return absl::StrCat("\nRegisters (multiply-adds that touch no memory)\n", table.Text());
 }

@@ -67,8 +67,10 @@ std::string AssumptionsSection(const v1::Plan& plan) {
 
 std::string IgnoredFieldsSection(const v1::Plan& plan) {
   if (plan.ignored_config_fields().empty()) return "";
-  return absl::StrCat("\nFields of config.json that were not read: no count depends on them\n",
-                      Wrap("  ", absl::StrJoin(plan.ignored_config_fields(), ", "), 2));
+  return absl::StrCat(
+      "\nFields of config.json that were not read: look them over\n",
+      Wrap("  ", "A field that only its author's code reads could change a count.", 2),
+      Wrap("  ", absl::StrJoin(plan.ignored_config_fields(), ", "), 2));
 }
 
 std::string DerivationSection(const v1::Plan& plan) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,11 @@ constexpr absl::string_view kCountedWords[] = {
     "mamba",   "moe",      "mtp",   "nextn",   "ssm",    "vision",
 };
 
+// Last words of the names of rates and weights: fractions that count nothing.
+constexpr absl::string_view kRateWords[] = {
+    "alpha", "coef", "coeff", "dropout", "jitter", "layerdrop", "loss", "prob", "rate", "scale",
+};
+
 // Layers that differ in what they look at, not in what they hold.
 constexpr absl::string_view kPlainLayerTypes[] = {"full_attention", "sliding_attention",
                                                   "chunked_attention"};
@@ -67,13 +73,27 @@ bool IsCounted(absl::string_view name) {
   return false;
 }
 
-// Whether `value` says that there are none. Fractions are rates, never counts; one expert is a
-// plain feed-forward block.
+bool IsRate(absl::string_view name) {
+  const std::vector<absl::string_view> words = absl::StrSplit(name, '_');
+  return Contains(kRateWords, words.back()) || absl::EndsWith(name, "_jitter_noise") ||
+         absl::EndsWith(name, "_jitter_eps") || absl::EndsWith(name, "_capacity_factor") ||
+         absl::EndsWith(name, "_scaling_factor");
+}
+
+// Whether `digits`, a JSON number, are 0: 0.0, -0.00, 0e5.
+bool IsZero(absl::string_view digits) {
+  return digits.substr(0, digits.find_first_of("eE")).find_first_of("123456789") ==
+         absl::string_view::npos;
+}
+
+// Whether `value` says that there are none. One expert is a plain feed-forward block. 8.0 may
+// be a count as well as 8: a fraction is passed over only where its name says that it is a rate.
 bool SaysNone(absl::string_view name, const ConfigValue& value) {
   switch (value.kind) {
     case Kind::kNull:
-    case Kind::kOtherNumber:
       return true;
+    case Kind::kOtherNumber:
+      return IsRate(name) || IsZero(value.text);
     case Kind::kBoolean:
       return !value.boolean;
     case Kind::kInteger:

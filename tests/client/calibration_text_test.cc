@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -222,6 +223,35 @@ TEST(CalibrationText, NeverCallsNanTheBest) {
   calibration.mutable_matmuls(0)->set_flops_per_second(std::numeric_limits<double>::quiet_NaN());
   EXPECT_THAT(CalibrationText(calibration, std::nullopt),
               HasSubstr("\n  matmul bf16     429.50 GFLOP/s  1024x1024x1024"));
+}
+
+// The plan's own rule: see BestSection().
+TEST(CalibrationText, CallsAStableRateBetterUnlessItIsMuchSlower) {
+  for (const auto& [stable_rate, best] : {std::pair(400e9, "400.00 G"),
+                                          {390e9, "390.00 G"},
+                                          {385e9, "429.50 G"},
+                                          {500e9, "500.00 G"}}) {
+    for (const int stable : {0, 2}) {
+      v1::Calibration calibration = SampleCalibration();
+      v1::MatmulMeasurement* unstable = calibration.mutable_matmuls(2 - stable);
+      unstable->mutable_time()->set_stable(false);
+      unstable->set_flops_per_second(429.5e9);
+      calibration.mutable_matmuls(stable)->set_flops_per_second(stable_rate);
+      EXPECT_THAT(CalibrationText(calibration, std::nullopt),
+                  HasSubstr(absl::StrCat("\n  matmul bf16     ", best, "FLOP/s")));
+    }
+  }
+}
+
+TEST(CalibrationText, CountsOperationsOfInt8) {
+  v1::Calibration calibration = SampleCalibration();
+  for (auto& matmul : *calibration.mutable_matmuls()) matmul.set_data_type(v1::DATA_TYPE_INT8);
+  calibration.mutable_registers(1)->set_data_type(v1::DATA_TYPE_INT8);
+  const std::string text = CalibrationText(calibration, std::nullopt);
+  for (const char* expect : {"matmul int8       429.50 GOP/s  1024", "512x512x512     268.44 GOP/s",
+                             "int8    500.00 GOP/s"}) {
+    EXPECT_THAT(text, HasSubstr(expect));
+  }
 }
 
 TEST(CalibrationText, NeverPasses99Columns) {

@@ -51,6 +51,8 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"plan", "--maximum-age=1y"}, "ends in \"y\", which is no unit here"},
       {{"plan", "--maximum-age=1e300d"}, "write at most 106751d"},
       {{"plan", "--minimum-source=best"}, "write one of measured-supplied, measured-device"},
+      {{"plan", "--minimum-source=request"},
+       "write one of measured-supplied, measured-device, datasheet\n"},
       {{"plan", "--calibration=/nonexistent/c.json"}, "cannot read \"/nonexistent/c.json\""},
       {{"plan", "--config=/"}, "cannot read \"/\""},
       {{"plan", "gpt2", "--device=host", "llama"}, "llama"},
@@ -96,6 +98,11 @@ TEST(Usage, IsJsonForPrograms) {
     EXPECT_EQ(json.at("reason"), "USAGE");
     EXPECT_TRUE(json.at("field_violations").empty());
   }
+}
+
+TEST(Help, OffersTheSourcesThatCanBeRequired) {
+  EXPECT_THAT(RunWith({"plan", "--help"}).out,
+              HasSubstr("measured-supplied|measured-device|datasheet\n"));
 }
 
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {

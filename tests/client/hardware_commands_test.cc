@@ -9,7 +9,9 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/calibration_text.h"
 #include "client/device_text.h"
 #include "tests/client/fake_server.h"
@@ -97,13 +99,24 @@ TEST(Calibration, IsSavedForAPlan) {
   EXPECT_THAT(ran.out, HasSubstr("measured-device"));
 }
 
-TEST(Calibration, ThatCannotBeSavedIsShownAllTheSame) {
+TEST(Calibration, ThatCannotBeSavedIsAMistakeOfUsage) {
   std::string device_uuid;
   const FakeServer server(HoldsCalibration(&device_uuid));
-  const Ran ran = RunWith({"calibration", "--save=/dev/null", "--address", server.address()});
-  EXPECT_EQ(ran.exit_code, 6);
-  EXPECT_EQ(ran.out, HeldCalibrationText(SampleHeldCalibration()));
-  EXPECT_THAT(ran.err, HasSubstr("cannot write /dev/null: it is no regular file"));
+  const std::pair<std::string, std::string> cases[] = {
+      {"/dev/null", "cannot write /dev/null: it is no regular file; name another"},
+      {"/nonexistent/x", "cannot write /nonexistent/x: No such file or directory"},
+  };
+  for (const auto& [file, message] : cases) {
+    const Ran text = RunWith({"calibration", "--save", file, "--address", server.address()});
+    EXPECT_EQ(text.exit_code, 2);
+    EXPECT_EQ(text.out, "");
+    EXPECT_EQ(text.err, absl::StrCat("sextant: ", message, "\n"));
+    const Ran json =
+        RunWith({"calibration", "--save", file, "--output=json", "--address", server.address()});
+    EXPECT_EQ(json.exit_code, 2);
+    EXPECT_THAT(json.err, HasSubstr("\"reason\":\"USAGE\""));
+    EXPECT_THAT(json.err, HasSubstr(message));
+  }
 }
 
 TEST(Calibration, OfAnEmptyAnswerIsAnError) {

@@ -182,7 +182,8 @@ TEST(PlanText, ListsTheFieldsThatWereNotRead) {
   response.mutable_plan()->add_ignored_config_fields("torch_dtype");
   response.mutable_plan()->add_ignored_config_fields("use_cache");
   EXPECT_THAT(PlanText(response, kNow),
-              HasSubstr("\nFields of config.json that were not read: no count depends on them\n"
+              HasSubstr("\nFields of config.json that were not read: look them over\n"
+                        "  A field that only its author's code reads could change a count.\n"
                         "  torch_dtype, use_cache\n"));
 }
 

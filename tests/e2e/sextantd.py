@@ -14,7 +14,8 @@ SKIPPED = 77
 class Server:
     """A sextantd on free loopback ports; use it as a context.
 
-    It keeps no calibrations unless `flags` say where.
+    It keeps no calibrations unless `flags` say where. Its probes' locks are its own: they
+    do not wait for, or stop, those of other programs on the host.
     """
 
     def __init__(self, *flags):
@@ -24,9 +25,11 @@ class Server:
 
     def __enter__(self):
         self.log = tempfile.TemporaryFile(mode="w+")
+        self.runtime_folder = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(
             [os.path.join(BIN, "sextantd"), "--listen=127.0.0.1:0", "--http_listen=127.0.0.1:0",
-             *self.flags], stderr=subprocess.PIPE, text=True)
+             *self.flags], stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "XDG_RUNTIME_DIR": self.runtime_folder.name})
         started = json.loads(self.process.stderr.readline())
         assert started["event"] == "serving", started
         self.address = started["grpc"][0]
@@ -39,6 +42,7 @@ class Server:
         self.process.wait()
         self.process.stderr.close()
         self.log.close()
+        self.runtime_folder.cleanup()
 
     def log_line(self):
         """The next line of its log, as JSON."""

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -191,6 +192,16 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         RefusedCase{"DenseWithExperts", LlamaWith("num_local_experts", "8"), "num_local_experts",
                     "8 speaks of parameters"},
+        RefusedCase{"FloatExperts", LlamaWith("num_experts", "8.0"), "num_experts", "8.0 speaks"},
+        RefusedCase{"FloatRoutedExperts", LlamaWith("n_routed_experts", "64.0"), "n_routed_experts",
+                    "64.0 speaks"},
+        RefusedCase{"ExponentExperts", LlamaWith("num_local_experts", "1e30"), "num_local_experts",
+                    "1e30 speaks"},
+        RefusedCase{"HugeExperts", LlamaWith("num_local_experts", "18446744073709551615"),
+                    "num_local_experts", "18446744073709551615 speaks"},
+        RefusedCase{"TinyExperts", LlamaWith("num_experts", "1e-400"), "num_experts", "speaks"},
+        RefusedCase{"FloatLora", LlamaWith("lora_rank", "16.0"), "lora_rank", "16.0 speaks"},
+        RefusedCase{"FloatBias", LlamaWith("qkv_bias", "1.0"), "qkv_bias", "1.0 speaks"},
         RefusedCase{"Lora", LlamaWith("kv_lora_rank", "512"), "kv_lora_rank", "512 speaks"},
         RefusedCase{"ExtraLayers", LlamaWith("num_nextn_predict_layers", "1"),
                     "num_nextn_predict_layers", "remove the field"},
@@ -220,6 +231,20 @@ INSTANTIATE_TEST_SUITE_P(
                     "num_attention_heads": 4, "head_dim": 8})",
                     "head_dim", "make 2 of it"}),
     kName);
+
+TEST(HuggingFaceConfig, PassesOverRatesAndZeros) {
+  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"num_experts", "0.0"},
+           {"num_experts", "-0.0"},
+           {"num_experts", "0e5"},
+           {"lora_dropout", "0.05"},
+           {"lora_alpha", "16.0"},
+           {"moe_aux_loss_coef", "1e-3"},
+           {"moe_jitter_eps", "0.01"},
+           {"expert_capacity_factor", "1.25"}}) {
+    EXPECT_THAT(ReadHuggingFaceConfig(LlamaWith(name, value)), IsOk()) << name << " " << value;
+  }
+}
 
 TEST(HuggingFaceConfig, CollectsAllMistakes) {
   EXPECT_THAT(ReadHuggingFaceConfig(R"({"model_type": "llama", "hidden_size": "8",
