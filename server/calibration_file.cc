@@ -54,7 +54,7 @@ absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info = {};
   if (file.get() < 0 || fstat(file.get(), &info) != 0) {
-    return absl::DataLossError(absl::StrCat("can't be read: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("can't be read: ", std::strerror(errno)));
   }
   if (!S_ISREG(info.st_mode)) return absl::DataLossError("is not a file");
   std::string content(kMaxFileBytes + 1, '\0');
@@ -63,7 +63,7 @@ absl::StatusOr<std::string> ReadWhole(const std::string& path) {
     const ssize_t count = read(file.get(), content.data() + size, content.size() - size);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
-      return absl::DataLossError(absl::StrCat("can't be read: ", std::strerror(errno)));
+      return absl::UnavailableError(absl::StrCat("can't be read: ", std::strerror(errno)));
     }
     if (count == 0) break;
     size += static_cast<size_t>(count);

@@ -20,8 +20,9 @@ std::string CalibrationPath(absl::string_view folder, absl::string_view uuid);
 
 // Reads the calibration at `path`, whose name states the device.
 //
-// Errors: kUnimplemented where its schema version is a newer one; else kDataLoss saying what is
-// wrong: unreadable, over 4 MiB, not JSON, a field out of its range, another device's.
+// Errors: kUnavailable where it can't be read, now at least; kUnimplemented where its schema
+// version is a newer one; else kDataLoss saying what is wrong: no file, over 4 MiB, not JSON, a
+// field out of its range, another device's.
 absl::StatusOr<v1::Calibration> ReadCalibrationFile(const std::string& path);
 
 // Writes `calibration` to `folder`, which is made (for its owner alone) where it is missing. A

@@ -18,7 +18,8 @@ struct StoredCalibration {
 };
 
 struct CalibrationSnapshot {
-  // Of this host, in the order in which the probe found them; empty until it has listed them.
+  // Of this host, in the order in which the probe found them; until it has listed them, those
+  // of the calibrations that were loaded.
   std::vector<v1::Device> devices;
   // At most one a device; devices that are gone may still have theirs.
   std::vector<std::shared_ptr<const StoredCalibration>> calibrations;

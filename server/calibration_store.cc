@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/calibration_file.h"
 #include "server/convert/calibration.h"
@@ -27,6 +28,16 @@ void Remove(absl::string_view uuid, CalibrationSnapshot& snapshot) {
                              return stored->calibration.device().uuid() == uuid;
                            }),
             all.end());
+}
+
+// Of a calibration: anything else in the folder is someone else's.
+bool IsCalibrationEntry(const std::filesystem::directory_entry& entry) {
+  std::error_code error;
+  if (entry.symlink_status(error).type() != std::filesystem::file_type::regular) return false;
+  const std::string uuid = entry.path().stem();
+  return entry.path().extension() == ".json" && IsFileNameUuid(uuid) &&
+         (absl::StartsWith(uuid, "CPU-") || absl::StartsWith(uuid, "GPU-") ||
+          absl::StartsWith(uuid, "MIG-"));
 }
 
 void LogSetAside(const std::string& path, absl::string_view reason,
@@ -58,7 +69,7 @@ void CalibrationStore::Load() {
   std::error_code error;
   std::filesystem::directory_iterator entry(folder_, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (entry->path().extension() == ".json") paths.push_back(entry->path());
+    if (IsCalibrationEntry(*entry)) paths.push_back(entry->path());
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     LogEvent("calibrations_unreadable", {{"folder", folder_}, {"reason", error.message()}});
@@ -69,16 +80,21 @@ void CalibrationStore::Load() {
 
 void CalibrationStore::LoadFile(const std::string& path) {
   const std::string uuid = std::filesystem::path(path).stem();
-  absl::StatusOr<v1::Calibration> calibration =
-      IsFileNameUuid(uuid) ? ReadCalibrationFile(path)
-                           : absl::DataLossError("its name is not a device's UUID");
+  absl::StatusOr<v1::Calibration> calibration = ReadCalibrationFile(path);
   if (calibration.ok()) {
     Publish([&](CalibrationSnapshot& next) {
+      // Until the probe has listed what is really there: plans need not wait for it.
+      next.devices.push_back(calibration->device());
       next.calibrations.push_back(Store(*std::move(calibration)));
     });
     return;
   }
   const absl::Status& fault = calibration.status();
+  if (absl::IsUnavailable(fault)) {
+    obstructed_.insert(uuid);
+    LogEvent("calibration_unreadable", {{"file", path}, {"reason", std::string(fault.message())}});
+    return;
+  }
   const auto aside = SetFileAside(path, absl::IsUnimplemented(fault) ? "newer" : "damaged");
   if (!aside.ok()) obstructed_.insert(uuid);
   LogSetAside(path, fault.message(), aside);

@@ -19,14 +19,15 @@ namespace sextant {
 // Thread-safe. Plans read snapshot(), which waits for nobody.
 class CalibrationStore {
  public:
-  // Loads what `folder` holds; no folder (empty): memory alone. A file that can't be used is
-  // logged with the reason and renamed aside ("x.json.damaged-1", "x.json.newer-1"): never
-  // fatal, never deleted.
+  // Loads what `folder` holds; no folder (empty): memory alone. A device's file whose content
+  // can't be used is logged with the reason and renamed aside ("x.json.damaged-1",
+  // "x.json.newer-1"), one that can't be read is logged and stays: never fatal, never deleted.
   explicit CalibrationStore(std::string folder);
 
   std::shared_ptr<const CalibrationSnapshot> snapshot() const { return snapshot_.load(); }
 
-  // This host's devices, in the order in which the probe found them.
+  // This host's devices, in the order in which the probe found them; until then, those of the
+  // calibrations that were loaded.
   void SetDevices(std::vector<v1::Device> devices);
 
   struct Kept {
@@ -52,7 +53,7 @@ class CalibrationStore {
 
   const std::string folder_;
   std::mutex files_mutex_;            // held while a file is written; taken before mutex_
-  std::set<std::string> obstructed_;  // UUIDs whose file is unusable and can't be set aside
+  std::set<std::string> obstructed_;  // UUIDs whose file can't be used and is still in its place
   mutable std::mutex mutex_;          // of what follows; never held for long
   std::set<std::string> distrusted_;  // UUIDs
   std::atomic<std::shared_ptr<const CalibrationSnapshot>> snapshot_;

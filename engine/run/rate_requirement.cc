@@ -14,6 +14,9 @@
 namespace sextant {
 namespace {
 
+// How far two hosts' clocks may differ before an age says nothing.
+constexpr double kClockSlackSeconds = 60;
+
 constexpr char kReason[] = "RATES_NOT_MEASURED";
 
 // " (it has: fp32): set training.precision.compute_data_type to one that it has", of the types
@@ -63,6 +66,12 @@ void Missing::OfDevice(const NamedDevice& device) {
     Add(device.uuid, absl::StrCat("device ", device.uuid,
                                   " was never measured: measure it with sextant probe "
                                   "(HardwareService.RunProbe), or plan by cluster.accelerator"));
+  } else if (limit.has_value() && device.age_seconds < -kClockSlackSeconds) {
+    Add(device.uuid,
+        absl::StrFormat("device %s was measured in the future, at %s, so its age is not known to "
+                        "be within rate_requirement.maximum_age: compare the clocks, or measure "
+                        "it again with sextant probe (HardwareService.RunProbe)",
+                        device.uuid, UtcText(device.calibration->measured_unix_seconds)));
   } else if (limit.has_value() && device.age_seconds > *limit) {
     Add(device.uuid,
         absl::StrFormat("device %s was measured at %s, %.0f seconds ago, and "

@@ -76,6 +76,12 @@ TEST(CalibrationStore, KeepsAcrossRestarts) {
   const StoredCalibration& stored = *again.snapshot()->calibrations[0];
   EXPECT_TRUE(MessageDifferencer::Equals(stored.calibration, FakeCalibration()));
   EXPECT_EQ(stored.fingerprint, fingerprint);
+  // Plans find it before the probe has listed the devices, or where it never does.
+  EXPECT_NE(again.snapshot()->Find("host"), nullptr);
+  EXPECT_NE(again.snapshot()->Find("GPU-1"), nullptr);
+  again.SetDevices({FakeDevice()});
+  EXPECT_NE(again.snapshot()->Find("host"), nullptr);
+  EXPECT_EQ(again.snapshot()->Find("GPU-1"), nullptr);
 }
 
 TEST(CalibrationStore, ReplacesTheFormerOneOfADevice) {
@@ -167,7 +173,7 @@ TEST(CalibrationStore, SetsAsideWhatItCannotUse) {
   }
 }
 
-TEST(CalibrationStore, LoadsTheRestBesideWhatItCannotUse) {
+TEST(CalibrationStore, LeavesAloneWhatIsNotItsOwn) {
   const TemporaryFolder folder;
   CalibrationStore(folder.path()).Keep(FakeCalibration());
   WriteFile(folder.File("notes.json"), "{}");
@@ -175,14 +181,14 @@ TEST(CalibrationStore, LoadsTheRestBesideWhatItCannotUse) {
   WriteFile(folder.File("README"), "mine");
   ASSERT_EQ(mkdir(folder.File("GPU-1.json").c_str(), 0700), 0);
   ASSERT_EQ(mkfifo(folder.File("GPU-2.json").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("notes.json", folder.File("GPU-3.json").c_str()), 0);
   ::testing::internal::CaptureStderr();
   const CalibrationStore store(folder.path());
-  ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(store.snapshot()->calibrations.size(), 1u);
   EXPECT_THAT(NamesIn(folder.path()),
-              UnorderedElementsAre("CPU-0123456789abcdef.json", "notes.json.damaged-1",
-                                   "b a d.json.damaged-1", "README", "GPU-1.json.damaged-1",
-                                   "GPU-2.json.damaged-1"));
+              UnorderedElementsAre("CPU-0123456789abcdef.json", "notes.json", "b a d.json",
+                                   "README", "GPU-1.json", "GPU-2.json", "GPU-3.json"));
 }
 
 TEST(CalibrationStore, NeverOverwritesWhatWasSetAside) {
@@ -260,17 +266,26 @@ TEST(CalibrationStore, RemovesOldLeftoversOfKilledWriters) {
               UnorderedElementsAre("GPU-1.json.tmp-bbbbbb", "notes.json.tmp-of-mine"));
 }
 
-// A file that can't be read is set aside as well. Root reads everything.
-TEST(CalibrationStore, SetsAsideWhatItMayNotRead) {
+TEST(CalibrationFile, TellsUnreadableFromDamaged) {
+  const TemporaryFolder folder;
+  const std::string path = CalibrationPath(folder.path(), kUuid);
+  EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kUnavailable);
+  WriteFile(path, "");
+  EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// It may be readable at the next start. Root reads everything.
+TEST(CalibrationStore, LeavesInPlaceWhatItMayNotRead) {
   if (geteuid() == 0) GTEST_SKIP() << "root may read every file";
   const TemporaryFolder folder;
   const std::string path = CalibrationPath(folder.path(), kUuid);
   WriteFile(path, Json(FakeCalibration()));
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
   ::testing::internal::CaptureStderr();
-  const CalibrationStore store(folder.path());
+  CalibrationStore store(folder.path());
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("can't be read"));
-  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("CPU-0123456789abcdef.json.damaged-1"));
+  EXPECT_THAT(store.Keep(FakeCalibration()).warning, HasSubstr("start the server again"));
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("CPU-0123456789abcdef.json"));
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST(ProbeSpec, PassesShapesOn) {
   ASSERT_THAT(spec, IsOk());
   EXPECT_TRUE(spec->with_shapes);
   EXPECT_THAT(spec->arguments,
-              ElementsAre("--format=json", "--mode=quick", "--budget=62s",
+              ElementsAre("--format=json", "--mode=quick", "--budget=122s",
                           "--matmul=16384x32768x1000000:bf16", "--matmul=1x2x3:int8"));
 }
 

@@ -89,11 +89,16 @@ TEST(MaximumAge, LetsThroughWhatIsAsOldAsItSays) {
                                                                 HasSubstr("3599.5 seconds")))));
 }
 
-// A host whose clock was ahead when it measured.
-TEST(MaximumAge, OfTheFutureIsYoung) {
-  RunSpec run = HostRun(Processor("CPU-1"), -100);
+// A host whose clock was ahead when it measured: a little is nothing, more leaves no age.
+TEST(MaximumAge, OfTheFutureIsNotKnown) {
+  RunSpec run = HostRun(Processor("CPU-1"), -60);
   run.rate_requirement.maximum_age_seconds = 1;
   EXPECT_THAT(PlanRun(run), IsOk());
+  run = HostRun(Processor("CPU-1"), -61);
+  EXPECT_THAT(PlanRun(run), IsOk());
+  run.rate_requirement.maximum_age_seconds = 1e6;
+  EXPECT_THAT(MissingOf(run), ElementsAre(Misses("CPU-1", AllOf(HasSubstr("measured in the future"),
+                                                                HasSubstr("compare the clocks")))));
 }
 
 // Who has what was measured: the same run in four ways, against each demand.
