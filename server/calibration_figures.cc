@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "engine/hardware/calibration.h"
+
 namespace sextant {
 
 using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
@@ -12,15 +14,16 @@ std::vector<v1::DataType> DataTypesOf(const Matmuls& matmuls) {
   return {types.begin(), types.end()};
 }
 
-const v1::MatmulMeasurement* FastestMatmul(const Matmuls& matmuls, v1::DataType type) {
-  const v1::MatmulMeasurement* fastest = nullptr;
+const v1::MatmulMeasurement* BestMatmul(const Matmuls& matmuls, v1::DataType type) {
+  const auto seen = [](const v1::MatmulMeasurement& matmul) -> RateSeen {
+    return {.rate = FlopsPerSecond(matmul.flops_per_second()), .stable = matmul.time().stable()};
+  };
+  const v1::MatmulMeasurement* best = nullptr;
   for (const v1::MatmulMeasurement& matmul : matmuls) {
     if (matmul.data_type() != type) continue;
-    if (fastest == nullptr || matmul.flops_per_second() > fastest->flops_per_second()) {
-      fastest = &matmul;
-    }
+    if (best == nullptr || IsBetterRate(seen(matmul), seen(*best))) best = &matmul;
   }
-  return fastest;
+  return best;
 }
 
 const v1::StreamMeasurement* MainMemoryStream(const v1::Calibration& calibration,

@@ -13,8 +13,8 @@ namespace sextant {
 std::vector<v1::DataType> DataTypesOf(
     const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& matmuls);
 
-// The fastest of `matmuls` in `type`; null: there is none.
-const v1::MatmulMeasurement* FastestMatmul(
+// The one of `matmuls` in `type` that plans would stand on (IsBetterRate()); null: there is none.
+const v1::MatmulMeasurement* BestMatmul(
     const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& matmuls, v1::DataType type);
 
 // The pass over main memory, no cache's, with the largest arrays; null: there is none.

@@ -125,7 +125,7 @@ class DeviceGauges {
   void AddMatmuls(const Matmuls& matmuls, const char* window) {
     for (const v1::DataType type : DataTypesOf(matmuls)) {
       if (!IsShown(type)) continue;
-      Add(kMatmul, FastestMatmul(matmuls, type)->flops_per_second(),
+      Add(kMatmul, BestMatmul(matmuls, type)->flops_per_second(),
           {{"dtype", TypeName(type)}, {"window", window}});
     }
   }
@@ -134,7 +134,7 @@ class DeviceGauges {
     for (const v1::DataType type : DataTypesOf(calibration.matmuls())) {
       const auto peak = DatasheetPeakFlopsPerSecond(accelerator_, type);
       if (!peak.has_value() || !(full_ || type == v1::DATA_TYPE_BF16)) continue;
-      Add(kEfficiency, FastestMatmul(calibration.matmuls(), type)->flops_per_second() / *peak,
+      Add(kEfficiency, BestMatmul(calibration.matmuls(), type)->flops_per_second() / *peak,
           {{"dtype", TypeName(type)}});
     }
   }
@@ -160,7 +160,7 @@ class DeviceGauges {
   void AddTheRest(const v1::Calibration& calibration) {
     for (const v1::DataType type : DataTypesOf(calibration.matmuls())) {
       AddSpread(absl::StrCat("matmul_", TypeName(type)),
-                FastestMatmul(calibration.matmuls(), type)->time());
+                BestMatmul(calibration.matmuls(), type)->time());
     }
     if (calibration.has_ridge_flops_per_byte()) Add(kRidge, calibration.ridge_flops_per_byte());
     double vector_flops_per_second = 0;

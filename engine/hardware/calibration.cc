@@ -6,16 +6,12 @@
 namespace sextant {
 namespace {
 
-// A rate whose samples agree is better than a faster one whose samples don't, as long as it is
-// no slower than this: below it, what is stable is another, slower kind of multiplication.
+// Below this share of an unstable rate, what is stable is another, slower kind of multiplication.
 constexpr double kStableShareOfFastest = 0.9;
 
 bool IsBetter(const MeasuredMatmul& x, const MeasuredMatmul& y) {
   if (x.sustained != y.sustained) return x.sustained;
-  if (x.stable == y.stable) return x.rate > y.rate;
-  const bool stable_holds = x.stable ? x.rate >= y.rate * kStableShareOfFastest
-                                     : y.rate >= x.rate * kStableShareOfFastest;
-  return x.stable == stable_holds;
+  return IsBetterRate({.rate = x.rate, .stable = x.stable}, {.rate = y.rate, .stable = y.stable});
 }
 
 // A single sample has no spread.
@@ -26,6 +22,13 @@ std::string SamplesText(const MeasuredMatmul& m) {
 }
 
 }  // namespace
+
+bool IsBetterRate(const RateSeen& x, const RateSeen& y) {
+  if (x.stable == y.stable) return x.rate > y.rate;
+  const bool stable_holds = x.stable ? x.rate >= y.rate * kStableShareOfFastest
+                                     : y.rate >= x.rate * kStableShareOfFastest;
+  return x.stable == stable_holds;
+}
 
 void DeviceCalibration::Consider(const MeasuredMatmul& matmul) {
   for (MeasuredMatmul& kept : matmuls) {

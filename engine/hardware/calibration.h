@@ -28,6 +28,15 @@ struct MeasuredMatmul {
   absl::string_view engine;  // the library, e.g. "onednn 2.6.3"
 };
 
+struct RateSeen {
+  FlopsPerSecond rate;
+  bool stable = false;
+};
+
+// Whether `x` says more of a device than `y`: one whose samples agree, where it is at most 10 %
+// slower than one whose samples don't; else the faster.
+bool IsBetterRate(const RateSeen& x, const RateSeen& y);
+
 // One device's calibration. Whoever reads it from outside has checked its figures: they are
 // finite and in the ranges named here. Texts are views.
 struct DeviceCalibration {

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "server/calibration_figures.h"
 #include "tests/server/fake_probe.h"
 
 namespace sextant {
@@ -33,6 +34,24 @@ std::string Scrape(const CalibrationStore& store, ProbeMetricsSet set = ProbeMet
       out, {{"{UUID=\"CPU-0123456789abcdef\",gpu=\"cpu\",modelName=\"Example 9000 8-Core "
              "Processor\",hostname=\"node1\"",
              "{D"}});
+}
+
+// The metric and a plan on the same calibration show the same rate.
+TEST(BestMatmul, IsTheOneThatPlansStandOn) {
+  v1::Calibration calibration;
+  const auto add = [&](double flops_per_second, bool stable) {
+    v1::MatmulMeasurement* const matmul = calibration.add_matmuls();
+    matmul->set_data_type(v1::DATA_TYPE_BF16);
+    matmul->set_flops_per_second(flops_per_second);
+    matmul->mutable_time()->set_stable(stable);
+  };
+  add(100e9, false);
+  add(91e9, true);
+  add(99e9, false);
+  EXPECT_EQ(BestMatmul(calibration.matmuls(), v1::DATA_TYPE_BF16)->flops_per_second(), 91e9);
+  add(200e9, false);
+  EXPECT_EQ(BestMatmul(calibration.matmuls(), v1::DATA_TYPE_BF16)->flops_per_second(), 200e9);
+  EXPECT_EQ(BestMatmul(calibration.matmuls(), v1::DATA_TYPE_FP32), nullptr);
 }
 
 TEST(CalibrationMetrics, OfTheFleetAreExactlyThese) {
