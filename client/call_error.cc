@@ -57,10 +57,24 @@ std::string ViolationLines(const std::vector<CallError::Violation>& violations) 
 // many they are. A server names at most 16 and ends its message in " (and 3 more)".
 std::string Headline(const CallError& error) {
   const size_t fields = error.field_violations.size();
-  if (fields == 0) return OneLine(error.message);
+  const size_t conditions = error.precondition_violations.size();
+  if (fields == 0 && (conditions == 0 || error.code != grpc::StatusCode::FAILED_PRECONDITION)) {
+    return OneLine(error.message);
+  }
+  if (fields == 0) {
+    return absl::StrCat(conditions, conditions == 1 ? " condition is" : " conditions are",
+                        " not met");
+  }
   const size_t more = error.message.rfind(" (and ");
   return absl::StrCat("mend ", fields, fields == 1 ? " field" : " fields",
                       more == std::string::npos ? "" : OneLine(error.message.substr(more)));
+}
+
+// The probe's guard did: the device is busy, hot or locked, rather than unable.
+bool RefusedForNow(const CallError& error) {
+  const auto why = error.metadata.find("reason");
+  return error.reason == "PROBE_REFUSED" &&
+         (why == error.metadata.end() || why->second != "unsupported");
 }
 
 nlohmann::ordered_json ViolationsJson(const std::vector<CallError::Violation>& violations,
@@ -104,8 +118,7 @@ ExitCode ExitCodeOf(const CallError& error) {
     case grpc::StatusCode::OK:
       return kExitFits;
     case grpc::StatusCode::FAILED_PRECONDITION:
-      // The guard refused for now: the device is busy, hot or locked.
-      return error.reason == "PROBE_REFUSED" ? kExitRetryLater : kExitBadRequest;
+      return RefusedForNow(error) ? kExitRetryLater : kExitBadRequest;
     case grpc::StatusCode::INVALID_ARGUMENT:
     case grpc::StatusCode::NOT_FOUND:
     case grpc::StatusCode::OUT_OF_RANGE:

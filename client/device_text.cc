@@ -14,6 +14,9 @@ namespace {
 std::string BytesText(int64_t bytes) { return WithUnit(static_cast<double>(bytes), "byte"); }
 
 std::string MeasuredText(const v1::ListDevicesResponse::Entry& entry) {
+  if (entry.distrusted()) {
+    return "WRONG RESULTS in the last probe: have it looked at, and run sextant probe";
+  }
   if (!entry.has_measured_time()) return "never; sextant probe measures it";
   const std::string when = InstantText(entry.measured_time());
   return entry.has_age_seconds() ? absl::StrCat(when, ", ", AgeText(entry.age_seconds())) : when;

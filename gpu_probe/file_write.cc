@@ -54,6 +54,13 @@ absl::StatusOr<std::string> TargetOf(const std::string& path) {
   return target.string();
 }
 
+bool IsStandardOutput(const std::string& path) {
+  struct stat file = {};
+  struct stat output = {};
+  return stat(path.c_str(), &file) == 0 && fstat(STDOUT_FILENO, &output) == 0 &&
+         file.st_dev == output.st_dev && file.st_ino == output.st_ino;
+}
+
 // Fills, names and settles the new file.
 absl::Status Complete(int file_descriptor, const std::string& new_path, const std::string& path,
                       absl::string_view bytes) {
@@ -114,6 +121,10 @@ absl::Status CheckReplaceable(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat("\"", path, "\" is not the name of a file"));
   }
   SEXTANT_ASSIGN_OR_RETURN(const std::string target, TargetOf(path));
+  if (IsStandardOutput(target)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is where standard output goes: its lines would be lost with the former file"));
+  }
   const std::string folder = FolderOf(target);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     return absl::InvalidArgumentError(

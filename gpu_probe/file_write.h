@@ -26,7 +26,7 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view bytes);
 // Whether ReplaceFile(path) can work, as far as can be told beforehand.
 //
 // Errors: kInvalidArgument where `path` is there and neither a regular file nor a link to one,
-// or the file's folder is not there or can't be written.
+// or is what standard output goes to, or the file's folder is not there or can't be written.
 absl::Status CheckReplaceable(const std::string& path);
 
 }  // namespace sextant

@@ -15,6 +15,10 @@ std::string ProgressBar(const v1::ProbeProgress& progress);
 // Leaves the line empty.
 inline constexpr char kEraseProgressBar[] = "\r\x1b[K";
 
+// From now on Ctrl-C (SIGINT) and SIGTERM empty that line of standard error, a terminal, before
+// they end the process as always. A signal that is ignored stays so.
+void EraseProgressBarOnSignals();
+
 }  // namespace sextant
 
 #endif  // SEXTANT_GPU_PROBE_PROGRESS_BAR_H_

@@ -27,6 +27,7 @@
 #include "gpu_probe/options.h"
 #include "gpu_probe/output.h"
 #include "gpu_probe/process.h"
+#include "gpu_probe/progress_bar.h"
 #include "gpu_probe/watchdog.h"
 
 namespace sextant {
@@ -112,10 +113,11 @@ absl::StatusOr<v1::Calibration> MeasureWith(const Backend& backend, const ProbeO
 // a kernel, and nothing that it holds can be trusted to be let go.
 void EndLate(Output& output, double budget_seconds) {
   try {
-    const absl::Status late = absl::DeadlineExceededError(
-        absl::StrFormat("the probe did not end within %gs, twice the budget of %gs and a second: a "
-                        "kernel hangs, or the host is overloaded; give a longer --budget",
-                        HardDeadlineSeconds(budget_seconds), budget_seconds));
+    const absl::Status late = absl::DeadlineExceededError(absl::StrFormat(
+        "the probe did not end within %gs, twice the budget of %gs and a second: a "
+        "kernel hangs, or the host is overloaded; try again, or give sextant-probe a "
+        "longer --budget",
+        HardDeadlineSeconds(budget_seconds), budget_seconds));
     _exit(output.FinishLate(FailureOf(late)));
   } catch (const std::bad_alloc&) {
     _exit(kExitDeadline);  // without a word
@@ -132,7 +134,11 @@ void Beat(Output& output) {
 
 ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
   SteadyClock clock;
-  Output output(OutputOptionsOf(options), clock);
+  const OutputOptions output_options = OutputOptionsOf(options);
+  if (output_options.format == OutputFormat::kText && output_options.progress_bar) {
+    EraseProgressBarOnSignals();
+  }
+  Output output(output_options, clock);
   const double budget_seconds = options.budget_seconds > 0
                                     ? options.budget_seconds
                                     : DefaultBudgetSeconds(options.mode, !options.matmuls.empty());

@@ -1,7 +1,5 @@
 #include "server/calibration_age.h"
 
-#include <algorithm>
-
 namespace sextant {
 
 double CalibrationAgeSeconds(const v1::Calibration& calibration,
@@ -10,7 +8,7 @@ double CalibrationAgeSeconds(const v1::Calibration& calibration,
   const auto& measured = calibration.measured_time();
   const double measured_seconds =
       static_cast<double>(measured.seconds()) + 1e-9 * static_cast<double>(measured.nanos());
-  return std::max(0.0, now_seconds - measured_seconds);
+  return now_seconds - measured_seconds;
 }
 
 }  // namespace sextant

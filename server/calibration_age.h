@@ -8,8 +8,8 @@
 
 namespace sextant {
 
-// Seconds from its measurement to `now`; 0 where the clock has been set back since, and it
-// seems to come from the future.
+// Seconds from its measurement to `now`; negative where the clock has been set back since, and
+// it seems to come from the future.
 double CalibrationAgeSeconds(const v1::Calibration& calibration,
                              std::chrono::system_clock::time_point now);
 

@@ -28,6 +28,7 @@ constexpr int kSchemaVersion = 1;
 constexpr int kMaxSetAside = 10'000;
 constexpr auto kLeftoverAge = std::chrono::hours(1);
 constexpr char kTemporaryMark[] = ".json.tmp-";
+constexpr char kDistrustExtension[] = ".distrusted";
 
 absl::Status Unavailable(absl::string_view what, const std::string& path, int error) {
   return absl::UnavailableError(
@@ -96,6 +97,13 @@ absl::Status MakeFolder(const std::string& folder) {
   }
 }
 
+// Has a new, renamed or removed name in `folder` last, too.
+absl::Status SyncFolder(const std::string& folder) {
+  const Descriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() >= 0 && fsync(directory.get()) == 0) return absl::OkStatus();
+  return Unavailable("write for good to", folder, errno);
+}
+
 // "<uuid>.json.tmp-" and six characters.
 bool IsTemporaryName(absl::string_view name) {
   const size_t mark = name.find(kTemporaryMark);
@@ -161,12 +169,25 @@ absl::Status WriteCalibrationFile(const std::string& folder, const v1::Calibrati
     unlink(temporary.c_str());
     return Unavailable("write", path, error);
   }
-  // The rename itself has to last, too.
-  const Descriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0 || fsync(directory.get()) != 0) {
-    return Unavailable("write for good to", folder, errno);
-  }
-  return absl::OkStatus();
+  return SyncFolder(folder);
+}
+
+std::string DistrustPath(absl::string_view folder, absl::string_view uuid) {
+  return absl::StrCat(folder, "/", uuid, kDistrustExtension);
+}
+
+absl::Status MarkDistrusted(const std::string& folder, absl::string_view uuid) {
+  SEXTANT_RETURN_IF_ERROR(MakeFolder(folder));
+  const std::string path = DistrustPath(folder, uuid);
+  const Descriptor mark(open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (mark.get() < 0) return Unavailable("write", path, errno);
+  return SyncFolder(folder);
+}
+
+absl::Status UnmarkDistrusted(const std::string& folder, absl::string_view uuid) {
+  const std::string path = DistrustPath(folder, uuid);
+  if (unlink(path.c_str()) == 0) return SyncFolder(folder);
+  return errno == ENOENT ? absl::OkStatus() : Unavailable("remove", path, errno);
 }
 
 absl::StatusOr<std::string> SetFileAside(const std::string& path, absl::string_view word) {

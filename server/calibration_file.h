@@ -31,6 +31,16 @@ absl::StatusOr<v1::Calibration> ReadCalibrationFile(const std::string& path);
 // Errors: kUnavailable naming what can't be written and why; the former file stays.
 absl::Status WriteCalibrationFile(const std::string& folder, const v1::Calibration& calibration);
 
+// "<folder>/<uuid>.distrusted": the mark of a device whose last probe had a wrong result.
+std::string DistrustPath(absl::string_view folder, absl::string_view uuid);
+
+// Marks the device as distrusted, or no longer; the mark outlasts a crash.
+//
+// Errors: kUnavailable naming what can't be written or removed and why. A missing mark that is
+// to be removed is none.
+absl::Status MarkDistrusted(const std::string& folder, absl::string_view uuid);
+absl::Status UnmarkDistrusted(const std::string& folder, absl::string_view uuid);
+
 // Renames the file at `path` to "<path>.<word>-1", or the first number that is free, and
 // returns its new path.
 //

@@ -15,7 +15,7 @@ namespace {
 
 constexpr GaugeName kAge = {"sextant_calibration_age_seconds",
                             "Age of the calibration in use, by product; the oldest where this "
-                            "host has several of a product."};
+                            "host has several of a product; negative where its clock was ahead."};
 
 // As dcgm-exporter spells them: `gpu` is a number among GPUs.
 Labels LabelsOf(const v1::Device& device, int gpu_number) {
@@ -42,12 +42,13 @@ std::vector<prometheus::MetricFamily> CalibrationMetrics::Collect() const {
     AddDeviceGauges({.device = device,
                      .labels = LabelsOf(device, gpu_number),
                      .calibration = stored == nullptr ? nullptr : &stored->calibration,
-                     .distrusted = store_.IsDistrusted(device.uuid())},
+                     .distrusted = snapshot->distrusted.count(device.uuid()) > 0},
                     set_, families);
     if (device.kind() == v1::DEVICE_KIND_GPU) ++gpu_number;
     if (stored == nullptr) continue;
-    double& oldest = age_seconds[device.product_name()];
-    oldest = std::max(oldest, CalibrationAgeSeconds(stored->calibration, now_()));
+    const double age = CalibrationAgeSeconds(stored->calibration, now_());
+    double& oldest = age_seconds.emplace(device.product_name(), age).first->second;
+    oldest = std::max(oldest, age);
   }
   for (const auto& [product, age] : age_seconds) {
     families.Add(kAge, {{"modelName", product}, {"source", "MEASURED_DEVICE"}}, age);

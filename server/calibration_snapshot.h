@@ -3,6 +3,7 @@
 #define SEXTANT_SERVER_CALIBRATION_SNAPSHOT_H_
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,14 @@ struct CalibrationSnapshot {
   std::vector<v1::Device> devices;
   // At most one a device; devices that are gone may still have theirs.
   std::vector<std::shared_ptr<const StoredCalibration>> calibrations;
+  // UUIDs of the devices whose last probe had a wrong result: their calibration is withdrawn.
+  std::set<std::string> distrusted;
 
   // The device with that UUID, or this host's processor for "host"; null: there is none.
   const v1::Device* FindDevice(absl::string_view uuid) const;
 
   // The calibration of the device with that UUID, or of this host's processor for "host";
-  // null: never measured, or no such device.
+  // null: never measured, distrusted, or no such device.
   const StoredCalibration* Find(absl::string_view uuid) const;
 };
 

@@ -30,14 +30,13 @@ void Remove(absl::string_view uuid, CalibrationSnapshot& snapshot) {
             all.end());
 }
 
-// Of a calibration: anything else in the folder is someone else's.
-bool IsCalibrationEntry(const std::filesystem::directory_entry& entry) {
+// Named after a device: anything else in the folder is someone else's.
+bool IsOfADevice(const std::filesystem::directory_entry& entry) {
   std::error_code error;
   if (entry.symlink_status(error).type() != std::filesystem::file_type::regular) return false;
   const std::string uuid = entry.path().stem();
-  return entry.path().extension() == ".json" && IsFileNameUuid(uuid) &&
-         (absl::StartsWith(uuid, "CPU-") || absl::StartsWith(uuid, "GPU-") ||
-          absl::StartsWith(uuid, "MIG-"));
+  return IsFileNameUuid(uuid) && (absl::StartsWith(uuid, "CPU-") ||
+                                  absl::StartsWith(uuid, "GPU-") || absl::StartsWith(uuid, "MIG-"));
 }
 
 void LogSetAside(const std::string& path, absl::string_view reason,
@@ -66,20 +65,35 @@ void CalibrationStore::Publish(Change change) {
 void CalibrationStore::Load() {
   RemoveLeftovers(folder_);
   std::vector<std::string> paths;
+  std::vector<std::string> distrusted;
   std::error_code error;
   std::filesystem::directory_iterator entry(folder_, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (IsCalibrationEntry(*entry)) paths.push_back(entry->path());
+    if (!IsOfADevice(*entry)) continue;
+    if (entry->path().extension() == ".json") paths.push_back(entry->path());
+    if (entry->path() == DistrustPath(folder_, entry->path().stem().string())) {
+      distrusted.push_back(entry->path().stem());
+    }
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     LogEvent("calibrations_unreadable", {{"folder", folder_}, {"reason", error.message()}});
   }
+  for (const std::string& uuid : distrusted) LoadDistrusted(uuid);
   std::sort(paths.begin(), paths.end());
   for (const std::string& path : paths) LoadFile(path);
 }
 
+void CalibrationStore::LoadDistrusted(const std::string& uuid) {
+  Publish([&](CalibrationSnapshot& next) { next.distrusted.insert(uuid); });
+  LogEvent("device_distrusted", {{"device", uuid},
+                                 {"reason", "its last probe had a wrong result: measure it again"},
+                                 {"mark", DistrustPath(folder_, uuid)}});
+  Withdraw(uuid);  // where a crash kept the server from doing so
+}
+
 void CalibrationStore::LoadFile(const std::string& path) {
   const std::string uuid = std::filesystem::path(path).stem();
+  if (snapshot_.load()->distrusted.count(uuid) > 0) return;  // withdrawn, or can't be
   absl::StatusOr<v1::Calibration> calibration = ReadCalibrationFile(path);
   if (calibration.ok()) {
     Publish([&](CalibrationSnapshot& next) {
@@ -111,8 +125,8 @@ CalibrationStore::Kept CalibrationStore::Keep(v1::Calibration calibration) {
   const std::string& uuid = kept.stored->calibration.device().uuid();
   kept.warning = Write(kept.stored->calibration);
   const std::lock_guard<std::mutex> lock(mutex_);
-  distrusted_.erase(uuid);
   Publish([&](CalibrationSnapshot& next) {
+    next.distrusted.erase(uuid);
     Remove(uuid, next);
     next.calibrations.push_back(kept.stored);
   });
@@ -128,10 +142,13 @@ std::string CalibrationStore::Write(const v1::Calibration& calibration) {
   }
   if (!IsFileNameUuid(uuid)) return absl::StrCat("its UUID can't name a file", kConsequence);
   if (obstructed_.count(uuid) > 0) {
-    return absl::StrCat("an unusable file is in its place: move ", CalibrationPath(folder_, uuid),
-                        " away and start the server again", kConsequence);
+    return absl::StrCat(
+        "a file that can't be read, or be moved aside, is in its place: mend or move ",
+        CalibrationPath(folder_, uuid), " and start the server again", kConsequence);
   }
-  const absl::Status written = WriteCalibrationFile(folder_, calibration);
+  // In this order: a mark beside a file is a withdrawal that did not come to its end.
+  absl::Status written = UnmarkDistrusted(folder_, uuid);
+  if (written.ok()) written = WriteCalibrationFile(folder_, calibration);
   return written.ok() ? "" : absl::StrCat(written.message(), kConsequence);
 }
 
@@ -139,19 +156,25 @@ void CalibrationStore::Distrust(const std::string& uuid) {
   const std::lock_guard<std::mutex> files_lock(files_mutex_);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    distrusted_.insert(uuid);
-    Publish([&](CalibrationSnapshot& next) { Remove(uuid, next); });
+    Publish([&](CalibrationSnapshot& next) {
+      next.distrusted.insert(uuid);
+      Remove(uuid, next);
+    });
   }
-  const std::string path = CalibrationPath(folder_, uuid);
-  std::error_code ignored;
-  if (folder_.empty() || !IsFileNameUuid(uuid) || !std::filesystem::exists(path, ignored)) return;
-  const auto aside = SetFileAside(path, "mismatch");
-  LogSetAside(path, "the probe had a wrong result on this device", aside);
+  if (folder_.empty() || !IsFileNameUuid(uuid)) return;
+  const absl::Status marked = MarkDistrusted(folder_, uuid);
+  if (!marked.ok()) {
+    LogEvent("distrust_not_kept", {{"device", uuid}, {"reason", std::string(marked.message())}});
+  }
+  Withdraw(uuid);
 }
 
-bool CalibrationStore::IsDistrusted(const std::string& uuid) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return distrusted_.count(uuid) > 0;
+void CalibrationStore::Withdraw(const std::string& uuid) {
+  const std::string path = CalibrationPath(folder_, uuid);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  const auto aside = SetFileAside(path, "mismatch");
+  LogSetAside(path, "the probe had a wrong result on this device", aside);
 }
 
 }  // namespace sextant

@@ -39,23 +39,24 @@ class CalibrationStore {
   Kept Keep(v1::Calibration calibration);
 
   // After a wrong result: forgets the device's calibration, sets its file aside
-  // ("x.json.mismatch-1"), and has IsDistrusted() say so until the next Keep().
+  // ("x.json.mismatch-1"), and has the snapshot call the device distrusted until the next
+  // Keep(), over restarts too.
   void Distrust(const std::string& uuid);
-  bool IsDistrusted(const std::string& uuid) const;
 
  private:
   void Load();
+  void LoadDistrusted(const std::string& uuid);
   void LoadFile(const std::string& path);
   std::string Write(const v1::Calibration& calibration);
+  void Withdraw(const std::string& uuid);
   // Publishes a copy of the snapshot with `change` made to it; mutex_ is held.
   template <typename Change>
   void Publish(Change change);
 
   const std::string folder_;
-  std::mutex files_mutex_;            // held while a file is written; taken before mutex_
+  std::mutex files_mutex_;            // held while files change; taken before mutex_
   std::set<std::string> obstructed_;  // UUIDs whose file can't be used and is still in its place
-  mutable std::mutex mutex_;          // of what follows; never held for long
-  std::set<std::string> distrusted_;  // UUIDs
+  std::mutex mutex_;                  // held while a snapshot is published: never for long
   std::atomic<std::shared_ptr<const CalibrationSnapshot>> snapshot_;
 };
 

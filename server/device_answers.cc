@@ -32,6 +32,18 @@ absl::StatusOr<const v1::Device*> DeviceMeant(const std::string& uuid,
                                                   absl::StrJoin(uuids, ", ")));
 }
 
+absl::Status NotMeasured(const v1::Device& device, bool distrusted) {
+  constexpr char kReason[] = "RATES_NOT_MEASURED";
+  return FailedPrecondition(
+      kReason,
+      {{kReason, device.uuid(),
+        absl::StrCat("device ", device.uuid(), " (", device.product_name(), ") ",
+                     distrusted ? "had a wrong result in its last probe, so its calibration is "
+                                  "withdrawn: have it looked at, and run "
+                                : "was never measured: run ",
+                     "sextant probe, or HardwareService.RunProbe")}});
+}
+
 }  // namespace
 
 void AnswerListDevices(const CalibrationSnapshot& host, std::chrono::system_clock::time_point now,
@@ -40,6 +52,7 @@ void AnswerListDevices(const CalibrationSnapshot& host, std::chrono::system_cloc
     v1::ListDevicesResponse::Entry* entry = response->add_devices();
     *entry->mutable_device() = device;
     AnnotateDevice(entry->mutable_device());
+    entry->set_distrusted(host.distrusted.count(device.uuid()) > 0);
     const StoredCalibration* stored = host.Find(device.uuid());
     if (stored == nullptr) continue;
     *entry->mutable_measured_time() = stored->calibration.measured_time();
@@ -55,14 +68,7 @@ absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
                                   v1::GetCalibrationResponse* response) {
   SEXTANT_ASSIGN_OR_RETURN(const v1::Device* device, DeviceMeant(request.device_uuid(), host));
   const StoredCalibration* stored = host.Find(device->uuid());
-  if (stored == nullptr) {
-    constexpr char kReason[] = "RATES_NOT_MEASURED";
-    return FailedPrecondition(
-        kReason, {{kReason, device->uuid(),
-                   absl::StrCat("device ", device->uuid(), " (", device->product_name(),
-                                ") was never measured: run sextant probe, or "
-                                "HardwareService.RunProbe")}});
-  }
+  if (stored == nullptr) return NotMeasured(*device, host.distrusted.count(device->uuid()) > 0);
   *response->mutable_calibration() = stored->calibration;
   AnnotateCalibration(response->mutable_calibration());
   response->set_age_seconds(CalibrationAgeSeconds(stored->calibration, now));

@@ -162,7 +162,9 @@ class DeviceGauges {
       AddSpread(absl::StrCat("matmul_", TypeName(type)),
                 BestMatmul(calibration.matmuls(), type)->time());
     }
-    if (calibration.has_ridge_flops_per_byte()) Add(kRidge, calibration.ridge_flops_per_byte());
+    if (calibration.has_ridge_flops_per_byte()) {
+      Add(kRidge, calibration.ridge_flops_per_byte(), {{"dtype", "fp32"}});
+    }
     double vector_flops_per_second = 0;
     for (const v1::ElementwiseMeasurement& step : calibration.elementwise()) {
       vector_flops_per_second = std::max(vector_flops_per_second, step.flops_per_second());

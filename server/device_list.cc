@@ -23,7 +23,8 @@ absl::StatusOr<std::vector<v1::Device>> ListDevices(const std::string& program,
       .program = program,
       .arguments = {"--list", "--format=json", absl::StrCat("--parent_pid=", getpid())},
       .deadline_seconds = kListSeconds,
-      .silence_seconds = kListSeconds};
+      .silence_seconds = kListSeconds,
+      .late_advice = "try again"};
   SEXTANT_RETURN_IF_ERROR(RunProbe(run, cancellation, [&](const v1::ProbeEvent& event) {
     if (!event.has_device()) return absl::OkStatus();
     if (event.device().uuid().empty()) return absl::InvalidArgumentError("a device has no UUID");

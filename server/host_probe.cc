@@ -44,7 +44,8 @@ void HostProbe::Measure(const ProbeJob& job, const ProbeSpec& spec) {
   ProbeRun run = {.program = Program(),
                   .arguments = spec.arguments,
                   .deadline_seconds = spec.budget.deadline_seconds,
-                  .silence_seconds = spec.budget.silence_seconds};
+                  .silence_seconds = spec.budget.silence_seconds,
+                  .late_advice = "try again, or a shorter mode or smaller shapes"};
   run.arguments.push_back(absl::StrCat("--parent_pid=", getpid()));
   ProbeRecorder recorder(spec, store_, metrics_, job.send);
   const absl::Status end = RunProbe(

@@ -99,7 +99,7 @@ class Session {
       return ProbeTimeout(absl::StrCat(
           "the probe had not ended after ", run_.deadline_seconds, " s and was killed",
           child_.End().has_value() ? "" : ", but hangs within the kernel",
-          ": is the host busy? Try again, or a shorter mode or smaller shapes", TailText()));
+          ": is the host busy? ", run_.late_advice, TailText()));
     }
     if (SecondsSince(last_line_) >= run_.silence_seconds) {
       return ProbeFault("silent",

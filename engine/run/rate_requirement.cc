@@ -62,7 +62,12 @@ class Missing {
 
 void Missing::OfDevice(const NamedDevice& device) {
   const absl::optional<double> limit = run_.rate_requirement.maximum_age_seconds;
-  if (!device.calibration.has_value()) {
+  if (device.distrusted) {
+    Add(device.uuid, absl::StrCat("device ", device.uuid,
+                                  " had a wrong result in its last probe, so what was measured of "
+                                  "it is withdrawn: have it looked at, and measure it again with "
+                                  "sextant probe (HardwareService.RunProbe)"));
+  } else if (!device.calibration.has_value()) {
     Add(device.uuid, absl::StrCat("device ", device.uuid,
                                   " was never measured: measure it with sextant probe "
                                   "(HardwareService.RunProbe), or plan by cluster.accelerator"));

@@ -40,7 +40,8 @@ struct NamedDevice {
   absl::Status found;           // kNotFound DEVICE_UNKNOWN: the host has no such device
   absl::string_view uuid = "";  // empty where it was not found, like the product
   absl::string_view product_name = "";
-  absl::optional<DeviceCalibration> calibration = {};  // absent: never measured
+  absl::optional<DeviceCalibration> calibration = {};  // absent: never measured, or distrusted
+  bool distrusted = false;                             // its last probe had a wrong result
   double age_seconds = 0;                              // of the calibration
 };
 

@@ -49,15 +49,10 @@ SEXTANT_TARGET_AVX512 void TileAvx512(const float* a_panel, const float* b_panel
 }  // namespace
 
 MicroKernel MicroKernelOf(SimdLevel level) {
-  switch (level) {
-    case SimdLevel::kAvx512:
-      return {"avx512f 14x32", kAvx512Rows, 32, TileAvx512};
-    case SimdLevel::kAvx2:
-      return {"avx2 fma 6x16", kAvx2Rows, 16, TileAvx2};
-    case SimdLevel::kSse2:
-      break;
-  }
-  return {"sse2 6x8", kSse2Rows, 8, TileSse2};
+  return KernelsByLevel<MicroKernel>{.sse2 = {"sse2 6x8", kSse2Rows, 8, TileSse2},
+                                     .avx2 = {"avx2 fma 6x16", kAvx2Rows, 16, TileAvx2},
+                                     .avx512 = {"avx512f 14x32", kAvx512Rows, 32, TileAvx512}}
+      .At(level);
 }
 
 }  // namespace sextant

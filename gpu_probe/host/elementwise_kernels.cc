@@ -44,15 +44,8 @@ SEXTANT_TARGET_AVX512 void PassAvx512(const ElementwiseSpan& span) {
 }  // namespace
 
 ElementwiseKernel ElementwiseKernelOf(SimdLevel level) {
-  switch (level) {
-    case SimdLevel::kAvx512:
-      return PassAvx512;
-    case SimdLevel::kAvx2:
-      return PassAvx2;
-    case SimdLevel::kSse2:
-      break;
-  }
-  return PassSse2;
+  return KernelsByLevel<ElementwiseKernel>{.sse2 = PassSse2, .avx2 = PassAvx2, .avx512 = PassAvx512}
+      .At(level);
 }
 
 }  // namespace sextant

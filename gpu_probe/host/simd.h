@@ -29,6 +29,19 @@ inline constexpr int kSse2Bytes = 16;
 inline constexpr int kAvx2Bytes = 32;
 inline constexpr int kAvx512Bytes = 64;
 
+// What there is one of for each level, e.g. a kernel.
+template <typename Kernel>
+struct KernelsByLevel {
+  Kernel sse2;
+  Kernel avx2;
+  Kernel avx512;
+
+  constexpr const Kernel& At(SimdLevel level) const {
+    if (level == SimdLevel::kAvx512) return avx512;
+    return level == SimdLevel::kAvx2 ? avx2 : sse2;
+  }
+};
+
 }  // namespace sextant
 
 #endif  // SEXTANT_GPU_PROBE_HOST_SIMD_H_

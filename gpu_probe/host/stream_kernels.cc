@@ -110,15 +110,8 @@ SEXTANT_TARGET_AVX512 double PassAvx512(StreamOperation operation, const StreamS
 }  // namespace
 
 StreamKernel StreamKernelOf(SimdLevel level) {
-  switch (level) {
-    case SimdLevel::kAvx512:
-      return PassAvx512;
-    case SimdLevel::kAvx2:
-      return PassAvx2;
-    case SimdLevel::kSse2:
-      break;
-  }
-  return PassSse2;
+  return KernelsByLevel<StreamKernel>{.sse2 = PassSse2, .avx2 = PassAvx2, .avx512 = PassAvx512}.At(
+      level);
 }
 
 double StreamBytes(StreamOperation operation, int64_t count) {

@@ -25,7 +25,10 @@ NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& 
                             absl::Time now) {
   const v1::Device* device = snapshot.FindDevice(name);
   if (device == nullptr) return {.found = DeviceUnknown(name, snapshot)};
-  NamedDevice out = {.found = {}, .uuid = device->uuid(), .product_name = device->product_name()};
+  NamedDevice out = {.found = {},
+                     .uuid = device->uuid(),
+                     .product_name = device->product_name(),
+                     .distrusted = snapshot.distrusted.count(device->uuid()) > 0};
   const StoredCalibration* stored = snapshot.Find(name);
   if (stored == nullptr) return out;
   out.calibration = DeviceCalibrationFrom(stored->calibration, stored->fingerprint);

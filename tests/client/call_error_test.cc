@@ -47,9 +47,14 @@ TEST(ExitCodeOf, FollowsTheTable) {
   }
 }
 
+// A device that can't do what was asked won't be able to a minute later.
 TEST(ExitCodeOf, ARefusedProbeMayWorkLater) {
-  EXPECT_EQ(ExitCodeOf({.code = grpc::StatusCode::FAILED_PRECONDITION, .reason = "PROBE_REFUSED"}),
-            kExitRetryLater);
+  CallError refused = {.code = grpc::StatusCode::FAILED_PRECONDITION, .reason = "PROBE_REFUSED"};
+  EXPECT_EQ(ExitCodeOf(refused), kExitRetryLater);
+  refused.metadata["reason"] = "locked";
+  EXPECT_EQ(ExitCodeOf(refused), kExitRetryLater);
+  refused.metadata["reason"] = "unsupported";
+  EXPECT_EQ(ExitCodeOf(refused), kExitBadRequest);
   EXPECT_EQ(
       ExitCodeOf({.code = grpc::StatusCode::FAILED_PRECONDITION, .reason = "RATES_NOT_MEASURED"}),
       kExitBadRequest);
@@ -118,6 +123,21 @@ TEST(CallErrorText, SaysWhenToRetryAndWhatIsMissing) {
             "  GPU-0: not measured\n"
             "  retry in 1.25 s\n"
             "  a hint\n");
+}
+
+// A server's message repeats its violations: they are said once.
+TEST(CallErrorText, SaysEachUnmetConditionOnce) {
+  CallError error = {.code = grpc::StatusCode::FAILED_PRECONDITION,
+                     .reason = "RATES_NOT_MEASURED",
+                     .message = "CPU-0 was never measured",
+                     .precondition_violations = {{"CPU-0", "CPU-0 was never measured"}}};
+  EXPECT_EQ(CallErrorText(error),
+            "sextant: FAILED_PRECONDITION (RATES_NOT_MEASURED): 1 condition is not met\n"
+            "  CPU-0: CPU-0 was never measured\n");
+  error.precondition_violations.push_back({"CPU-1", "too old"});
+  EXPECT_THAT(CallErrorText(error), ::testing::HasSubstr("2 conditions are not met\n"));
+  error.precondition_violations.clear();
+  EXPECT_THAT(CallErrorText(error), ::testing::HasSubstr(": CPU-0 was never measured\n"));
 }
 
 TEST(CallErrorOf, KeepsCodeAndMessageWhereDetailsAreUnreadable) {

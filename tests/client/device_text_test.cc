@@ -43,6 +43,12 @@ TEST(DevicesText, LeavesOutWhatAHostDoesNotTell) {
             "a device without a name\n  measured  never; sextant probe measures it\n");
 }
 
+TEST(DevicesText, SaysLoudlyWhichHadAWrongResult) {
+  v1::ListDevicesResponse response;
+  response.add_devices()->set_distrusted(true);
+  EXPECT_THAT(DevicesText(response), HasSubstr("measured  WRONG RESULTS in the last probe"));
+}
+
 TEST(DevicesText, OfNoDeviceSaysSo) {
   EXPECT_THAT(DevicesText({}), HasSubstr("no device that can be measured"));
 }

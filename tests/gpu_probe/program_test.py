@@ -7,6 +7,7 @@ It runs fake-probe: the real program with a scripted device in place of the host
 import glob
 import json
 import os
+import pty
 import resource
 import shutil
 import signal
@@ -130,6 +131,37 @@ def check_a_file_size_limit():
     assert "calibration" in events(lines)[-1] and not glob.glob(f"{path}*")
 
 
+def check_an_output_that_is_stdout():
+    """The lines would go to a file without a name: refused before anything is measured."""
+    path = os.path.join(FOLDER, "stdout.json")
+    for name in (path, "/dev/stdout"):
+        with open(path, "wb") as file:
+            done = subprocess.run([PROGRAM, f"--output={name}"], stdout=file,
+                                  stderr=subprocess.PIPE, env=environment(), timeout=200,
+                                  check=False)
+        assert done.returncode == 2 and b"where standard output goes" in done.stderr, done
+
+
+def check_an_interrupted_bar():
+    """Ctrl-C on a terminal leaves an empty line, and the signal ends the process."""
+    master, terminal = pty.openpty()
+    with subprocess.Popen([PROGRAM, "--format=text", "--budget=60s"], stdout=subprocess.DEVNULL,
+                          stderr=terminal, env=environment("hang")) as child:
+        shown = b""
+        while b"%" not in shown:
+            shown += os.read(master, 4096)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=200) == -signal.SIGINT
+    os.close(terminal)
+    try:
+        while chunk := os.read(master, 4096):
+            shown += chunk
+    except OSError:  # as Linux says that a terminal's other end is closed
+        pass
+    os.close(master)
+    assert shown.endswith(b"\r\x1b[K"), shown
+
+
 def check_closed_descriptors():
     """Without stdout and stderr, no file that is opened takes their place."""
     script = f'"{PROGRAM}" >&- 2>&-; echo $?'
@@ -200,6 +232,8 @@ def check_all():
     check_a_reader_that_stalls()
     check_a_full_disk()
     check_a_file_size_limit()
+    check_an_output_that_is_stdout()
+    check_an_interrupted_bar()
     check_closed_descriptors()
     check_one_at_a_time()
     check_the_parent()

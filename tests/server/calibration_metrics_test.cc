@@ -81,7 +81,7 @@ TEST(CalibrationMetrics, InFullShowTheRestAsWell) {
         "sextant_gpu_memory_bandwidth_bytes_per_second{D,op=\"triad\"} 18000000000\n",
         "sextant_gpu_relative_spread_ratio{D,test=\"matmul_fp32\"} 0.01\n",
         "sextant_gpu_relative_spread_ratio{D,test=\"copy\"} 0.01\n",
-        "sextant_gpu_ridge_flops_per_byte{D} 8\n",
+        "sextant_gpu_ridge_flops_per_byte{D,dtype=\"fp32\"} 8\n",
         "sextant_gpu_vector_flops_per_second{D,dtype=\"fp32\"} 160000000000\n",
         "sextant_gpu_drift_ratio{D} 0.02\n", "sextant_gpu_probe_duration_seconds{D} 5\n",
         "sextant_gpu_probe_coverage_ratio{D} 1\n",

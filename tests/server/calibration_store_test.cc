@@ -236,17 +236,34 @@ TEST(CalibrationStore, ForgetsWhatAWrongResultHasProvenFalse) {
   const TemporaryFolder folder;
   CalibrationStore store(folder.path());
   store.Keep(FakeCalibration());
-  EXPECT_FALSE(store.IsDistrusted(kUuid));
+  EXPECT_THAT(store.snapshot()->distrusted, IsEmpty());
   ::testing::internal::CaptureStderr();
   store.Distrust(kUuid);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("wrong result"));
-  EXPECT_TRUE(store.IsDistrusted(kUuid));
+  EXPECT_THAT(store.snapshot()->distrusted, ElementsAre(kUuid));
   EXPECT_THAT(store.snapshot()->calibrations, IsEmpty());
-  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("CPU-0123456789abcdef.json.mismatch-1"));
-  EXPECT_THAT(CalibrationStore(folder.path()).snapshot()->calibrations, IsEmpty());
+  EXPECT_THAT(NamesIn(folder.path()), UnorderedElementsAre("CPU-0123456789abcdef.distrusted",
+                                                           "CPU-0123456789abcdef.json.mismatch-1"));
   store.Distrust(kUuid);  // nothing is left to set aside
   store.Keep(FakeCalibration());
-  EXPECT_FALSE(store.IsDistrusted(kUuid));
+  EXPECT_THAT(store.snapshot()->distrusted, IsEmpty());
+  EXPECT_THAT(NamesIn(folder.path()), UnorderedElementsAre("CPU-0123456789abcdef.json",
+                                                           "CPU-0123456789abcdef.json.mismatch-1"));
+  EXPECT_THAT(CalibrationStore(folder.path()).snapshot()->distrusted, IsEmpty());
+}
+
+TEST(CalibrationStore, DistrustsOverARestart) {
+  const TemporaryFolder folder;
+  CalibrationStore(folder.path()).Distrust(kUuid);  // never measured before
+  // As a crash leaves it between the mark and the file's withdrawal.
+  WriteFile(CalibrationPath(folder.path(), kUuid), Json(FakeCalibration()));
+  ::testing::internal::CaptureStderr();
+  CalibrationStore store(folder.path());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("device_distrusted"));
+  EXPECT_THAT(store.snapshot()->distrusted, ElementsAre(kUuid));
+  EXPECT_THAT(store.snapshot()->calibrations, IsEmpty());
+  EXPECT_THAT(NamesIn(folder.path()), UnorderedElementsAre("CPU-0123456789abcdef.distrusted",
+                                                           "CPU-0123456789abcdef.json.mismatch-1"));
 }
 
 TEST(CalibrationStore, RemovesOldLeftoversOfKilledWriters) {
@@ -274,11 +291,28 @@ TEST(CalibrationFile, TellsUnreadableFromDamaged) {
   EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kDataLoss);
 }
 
-// It may be readable at the next start. Root reads everything.
+// Root reads everything, so it is someone else while this lives.
+class Unprivileged {
+ public:
+  // `folder` becomes that user's.
+  explicit Unprivileged(const std::string& folder) {
+    if (geteuid() != 0) return;
+    EXPECT_EQ(chown(folder.c_str(), kNobody, kNobody), 0);
+    EXPECT_EQ(seteuid(kNobody), 0);
+  }
+  ~Unprivileged() {
+    EXPECT_EQ(seteuid(getuid()), 0);
+  }
+
+ private:
+  static constexpr uid_t kNobody = 65534;
+};
+
+// It may be readable at the next start.
 TEST(CalibrationStore, LeavesInPlaceWhatItMayNotRead) {
-  if (geteuid() == 0) GTEST_SKIP() << "root may read every file";
   const TemporaryFolder folder;
   const std::string path = CalibrationPath(folder.path(), kUuid);
+  const Unprivileged unprivileged(folder.path());
   WriteFile(path, Json(FakeCalibration()));
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
   ::testing::internal::CaptureStderr();

@@ -71,6 +71,22 @@ TEST(AnswerGetCalibration, FindsTheDeviceByUuidByHostOrAlone) {
   }
 }
 
+TEST(AnswerListDevices, SaysWhichHadAWrongResult) {
+  CalibrationStore store("");
+  store.SetDevices({Gpu(), FakeDevice()});
+  store.Keep(FakeCalibration());
+  store.Distrust("CPU-0123456789abcdef");
+  v1::ListDevicesResponse response;
+  AnswerListDevices(*store.snapshot(), kNow, &response);
+  ASSERT_EQ(response.devices_size(), 2);
+  EXPECT_FALSE(response.devices(0).distrusted());
+  EXPECT_TRUE(response.devices(1).distrusted());
+  EXPECT_FALSE(response.devices(1).has_measured_time());
+  const auto withdrawn = Get("host", store);
+  EXPECT_THAT(withdrawn, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
+  EXPECT_THAT(std::string(withdrawn.status().message()), HasSubstr("wrong result"));
+}
+
 TEST(AnswerGetCalibration, SaysWhatIsMissing) {
   CalibrationStore store("");
   EXPECT_THAT(Get("", store), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));

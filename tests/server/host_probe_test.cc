@@ -217,7 +217,7 @@ TEST(HostProbe, WithdrawsTheCalibrationAfterAWrongResult) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("calibration_set_aside"));
   EXPECT_THAT(MetadataOf(outcome.status), ElementsAre(Pair("fault", "mismatch")));
   EXPECT_THAT(host.store().snapshot()->calibrations, IsEmpty());
-  EXPECT_TRUE(host.store().IsDistrusted(kUuid));
+  EXPECT_THAT(host.store().snapshot()->distrusted, ElementsAre(kUuid));
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_mismatches_total{check=\"matmul\"} 1"));
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"failed\"} 1"));
   ReadFile(host.folder().File("calibrations/CPU-0123456789abcdef.json.mismatch-1"));

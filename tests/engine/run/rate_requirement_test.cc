@@ -65,6 +65,15 @@ TEST(RatesNotMeasured, SaysWhichTypesWereMeasured) {
                   "CPU-1", HasSubstr("nor in another floating-point type: measure it again"))));
 }
 
+TEST(RatesNotMeasured, OfADistrustedDevice) {
+  RunSpec run = HostRun(Processor("CPU-1"));
+  run.cluster.devices[0].calibration = {};
+  run.cluster.devices[0].distrusted = true;
+  EXPECT_THAT(
+      MissingOf(run),
+      ElementsAre(Misses("CPU-1", AllOf(HasSubstr("wrong result"), HasSubstr("withdrawn")))));
+}
+
 TEST(RatesNotMeasured, OfASuppliedCalibration) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
   run.training.precision.compute_data_type = DataType::kFp64;
