@@ -9,10 +9,12 @@ namespace sextant {
 inline constexpr double kMinimumBudgetSeconds = 0.1;
 inline constexpr double kMaximumBudgetSeconds = 3600;
 
-// The soft deadline where none is asked for. Shapes that were asked for may be large, and get
-// two minutes more.
+// Shapes that were asked for may be large, and get this much more.
+inline constexpr double kOwnShapesSeconds = 120;
+
+// The soft deadline where none is asked for.
 constexpr double DefaultBudgetSeconds(v1::ProbeMode mode, bool own_shapes) {
-  const double more_seconds = own_shapes ? 120 : 0;
+  const double more_seconds = own_shapes ? kOwnShapesSeconds : 0;
   if (mode == v1::PROBE_MODE_QUICK) return 2 + more_seconds;
   if (mode == v1::PROBE_MODE_FULL) return 30 + more_seconds;
   return 5 + more_seconds;

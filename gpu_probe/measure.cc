@@ -48,15 +48,26 @@ class Measurer {
   // By when the first sample of a point must have ended. A busy host may take longer than the
   // budget for one figure of each kind; better late than nothing.
   double FirstSampleDeadline(size_t index) const {
-    return plan_.points[index].first
+    return plan_.points[index].first && !states_[index].measured()
                ? options_.start_seconds + LastFigureSeconds(options_.budget_seconds)
                : SoftDeadline();
+  }
+  // The same for one visit. A grid ends with its group, so that all types get some of theirs;
+  // what is visited once ends in time for the grids.
+  double FirstSampleEnd(const Visit& visit, const Group& group, double group_end_seconds) const {
+    if (visit.pass > 0) return group_end_seconds;
+    const bool sustained = plan_.points[visit.point].sustained_seconds > 0;
+    if (group.first || options_.all_essential || sustained) {
+      return FirstSampleDeadline(visit.point);
+    }
+    return group.pass_count == 1 ? once_end_seconds_ : group_end_seconds;
   }
   bool Fits(double seconds, double end_seconds) const { return Now() + seconds <= end_seconds; }
 
   // What the first points after the first of `groups_left` will take to prepare, if they take as
   // long as those before, and at most a share of what is left.
   double PreparationSeconds(absl::Span<const Group> groups_left) const;
+  std::vector<GroupWish> WishesOf(absl::Span<const Group> groups) const;
   // Whether `next` may work on what the first point of `group` made, if that still lives.
   bool Shares(const Group& group, const Group& next) const;
   absl::Status MeasureGroup(const Group& group, double group_end_seconds, uint64_t seed);
@@ -72,10 +83,10 @@ class Measurer {
   double SamplingSeconds(absl::Span<const Visit> visits_left, double group_end_seconds,
                          size_t sample_count) const;
 
-  // Prepares a point that is not, where there is time for it.
-  absl::Status Start(size_t index);
+  // Prepares a point that is not, where there is time for it and its first sample.
+  absl::Status Start(size_t index, double first_sample_end_seconds);
   // Whether there is, as far as can be told from the points before.
-  bool MayStart(size_t index) const;
+  bool MayStart(size_t index, double first_sample_end_seconds) const;
   absl::Status Prepare(size_t index);
   absl::Status Report(size_t index) const;
 
@@ -86,6 +97,7 @@ class Measurer {
   std::vector<PointState> states_;
   RateBook rates_;
   std::map<std::string, double> least_preparation_seconds_;  // by phase
+  double once_end_seconds_ = 0;  // when points that are visited once give way to the grids
   double done_point_count_ = 0;  // a visit counts as its part of a point
 };
 
@@ -126,29 +138,25 @@ double Measurer::SamplingSeconds(absl::Span<const Visit> visits_left, double gro
 
 absl::Status Measurer::MeasureGroup(const Group& group, double group_end_seconds, uint64_t seed) {
   const std::vector<Visit> visits = VisitsOf(group, plan_.points, seed);
-  const double done_before = done_point_count_;
   for (size_t v = 0; v < visits.size(); ++v) {
-    const int pass_count =
-        std::min(std::max(plan_.points[visits[v].point].pass_count, 1), group.pass_count);
+    const int pass_count = std::max(plan_.points[visits[v].point].pass_count, 1);
     const VisitQuota quota = QuotaOf(pass_count);
     const auto visits_left = absl::MakeConstSpan(visits).subspan(v);
     SEXTANT_RETURN_IF_ERROR(MeasureVisit(
         visits[v],
         {.quota = quota,
-         .first_sample_end_seconds =
-             visits[v].pass == 0 ? FirstSampleDeadline(visits[v].point) : group_end_seconds,
+         .first_sample_end_seconds = FirstSampleEnd(visits[v], group, group_end_seconds),
          .sampling_seconds = SamplingSeconds(visits_left, group_end_seconds, quota.maximum)}));
     done_point_count_ += 1.0 / pass_count;
   }
-  SEXTANT_RETURN_IF_ERROR(TopUp(group, group_end_seconds));
-  done_point_count_ = done_before + static_cast<double>(group.points.size());
-  return absl::OkStatus();
+  return TopUp(group, group_end_seconds);
 }
 
 absl::Status Measurer::TopUp(const Group& group, double group_end_seconds) {
   std::vector<Visit> visits;
   for (const size_t i : group.points) {
     const size_t taken = states_[i].sampler.samples().size();
+    if (group.first && plan_.points[i].pass_count > 1) continue;  // its other passes will
     if (plan_.points[i].sustained_seconds == 0 && taken > 0 && taken < kMinimumSampleCount) {
       visits.push_back({.point = i, .pass = group.pass_count});
     }
@@ -164,13 +172,13 @@ absl::Status Measurer::TopUp(const Group& group, double group_end_seconds) {
   return absl::OkStatus();
 }
 
-bool Measurer::MayStart(size_t index) const {
+bool Measurer::MayStart(size_t index, double first_sample_end_seconds) const {
   const Point& point = plan_.points[index];
   const auto preparation = least_preparation_seconds_.find(point.phase);
   const double least_seconds =
       std::max(rates_.LeastSeconds(point).value_or(0),
                preparation == least_preparation_seconds_.end() ? 0 : preparation->second);
-  return Now() < FirstSampleDeadline(index) && Fits(least_seconds, FirstSampleDeadline(index));
+  return Now() < first_sample_end_seconds && Fits(least_seconds, first_sample_end_seconds);
 }
 
 absl::Status Measurer::Prepare(size_t index) {
@@ -190,17 +198,17 @@ absl::Status Measurer::Prepare(size_t index) {
   return absl::OkStatus();
 }
 
-absl::Status Measurer::Start(size_t index) {
+absl::Status Measurer::Start(size_t index, double first_sample_end_seconds) {
   const PointState& state = states_[index];
   if (!state.left_out.ok() || state.sampler.prepared()) return absl::OkStatus();
   SEXTANT_RETURN_IF_ERROR(CheckEssentialCanEnd(states_, plan_, options_, rates_, Now()));
-  if (!MayStart(index)) return absl::OkStatus();
+  if (!MayStart(index, first_sample_end_seconds)) return absl::OkStatus();
   SEXTANT_RETURN_IF_ERROR(Report(index));
   return Prepare(index);
 }
 
 absl::Status Measurer::MeasureVisit(const Visit& visit, const Limits& limits) {
-  SEXTANT_RETURN_IF_ERROR(Start(visit.point));
+  SEXTANT_RETURN_IF_ERROR(Start(visit.point, limits.first_sample_end_seconds));
   if (!states_[visit.point].sampler.prepared()) return absl::OkStatus();
   if (plan_.points[visit.point].sustained_seconds > 0) return TakeSustained(visit.point);
   return TakeSamples(visit, limits);
@@ -257,6 +265,20 @@ double Measurer::PreparationSeconds(absl::Span<const Group> groups_left) const {
                     kMaximumPreparationShare * std::max(0.0, SoftDeadline() - Now()));
 }
 
+std::vector<GroupWish> Measurer::WishesOf(absl::Span<const Group> groups) const {
+  std::vector<double> costs_seconds;
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const double run_seconds = rates_.LeastSeconds(plan_.points[i]).value_or(0);
+    costs_seconds.push_back(states_[i].left_out.ok()
+                                ? static_cast<double>(kMaximumSampleCount) *
+                                      std::max(run_seconds, kMinimumSampleSeconds)
+                                : 0);
+  }
+  std::vector<GroupWish> wishes;
+  for (const Group& group : groups) wishes.push_back(WishOf(group, plan_.points, costs_seconds));
+  return wishes;
+}
+
 bool Measurer::Shares(const Group& group, const Group& next) const {
   return group.first && !next.first &&
          plan_.points[group.points.front()].phase == plan_.points[next.points.front()].phase;
@@ -264,17 +286,25 @@ bool Measurer::Shares(const Group& group, const Group& next) const {
 
 absl::StatusOr<Measurement> Measurer::Run() {
   const std::vector<Group> groups = GroupsOf(plan_.points);
+  const auto groups_after = [&](size_t g) { return absl::MakeConstSpan(groups).subspan(g); };
   for (size_t g = 0; g < groups.size(); ++g) {
     // A first point gets its share of what is left after it was made, which may take long.
-    if (groups[g].first) SEXTANT_RETURN_IF_ERROR(Start(groups[g].points.front()));
-    const auto groups_left = absl::MakeConstSpan(groups).subspan(g);
-    const double group_end_seconds = GroupEndSeconds(
-        groups_left, plan_.points, Now(), SoftDeadline() - PreparationSeconds(groups_left));
+    if (groups[g].first) {
+      const size_t index = groups[g].points.front();
+      SEXTANT_RETURN_IF_ERROR(Start(index, FirstSampleDeadline(index)));
+    }
+    const std::vector<GroupWish> wishes = WishesOf(groups_after(g));
+    if (g == 0 || groups[g - 1].first) {
+      once_end_seconds_ = OnceEndSeconds(wishes, Now(), SoftDeadline());
+    }
+    const double group_end_seconds =
+        GroupEndSeconds(wishes, Now(), SoftDeadline() - PreparationSeconds(groups_after(g)));
     SEXTANT_RETURN_IF_ERROR(MeasureGroup(groups[g], group_end_seconds, options_.shuffle_seed + g));
     if (g + 1 < groups.size() && Shares(groups[g], groups[g + 1])) continue;
     for (PointState& state : states_) state.sampler.Release();
   }
   SEXTANT_RETURN_IF_ERROR(CheckEssentialMeasured(states_, plan_, options_));
+  done_point_count_ = static_cast<double>(plan_.points.size());
   SEXTANT_RETURN_IF_ERROR(Report(plan_.points.size() - 1));
   Measurement out = ResultsOf(states_, plan_, options_);
   out.calibration.set_duration_seconds(Now() - options_.start_seconds);

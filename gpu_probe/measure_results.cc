@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "gpu_probe/budget.h"
 #include "gpu_probe/figure_text.h"
 #include "gpu_probe/statistics.h"
@@ -58,20 +60,24 @@ absl::optional<double> DriftRatio(const std::vector<PointState>& states, const P
 void AddNotes(const std::vector<PointState>& states, const ProbePlan& plan,
               const MeasureOptions& options, v1::Calibration* out) {
   for (const std::string& note : plan.notes) out->add_notes(note);
-  std::set<std::string> said;  // many points are left out for one reason
-  bool all_tried = true;
+  std::set<std::string> said;                 // many points are left out for one reason
+  std::map<std::string, int> missing_counts;  // by phase
   for (size_t i = 0; i < states.size(); ++i) {
-    all_tried &= !states[i].open();
+    if (states[i].open()) ++missing_counts[plan.points[i].phase];
     if (states[i].left_out.ok()) continue;
     const std::string reason(states[i].left_out.message());
     if (said.insert(reason).second) {
       out->add_notes(absl::StrCat(plan.points[i].label, " was left out: ", reason));
     }
   }
-  if (all_tried) return;
+  if (missing_counts.empty()) return;
   out->add_notes(absl::StrFormat(
-      "The budget of %gs was up before all was measured: %s of the points are there.",
-      options.budget_seconds, PercentText(out->coverage_ratio())));
+      "The budget of %gs was up before all was measured: %s of the points are there; missing are "
+      "%s.",
+      options.budget_seconds, PercentText(out->coverage_ratio()),
+      absl::StrJoin(missing_counts, ", ", [](std::string* text, const auto& missing) {
+        absl::StrAppend(text, missing.second, " of ", missing.first);
+      })));
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
+#include "gpu_probe/budget.h"
 #include "gpu_probe/exit_code.h"
 #include "gpu_probe/file_write.h"
 #include "gpu_probe/option_values.h"
@@ -36,10 +38,14 @@ void DefineWhat(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
       ->capture_default_str();
   app.add_option("--mode", texts.mode, "how thoroughly (default: standard)")
       ->type_name("quick|standard|full");
-  app.add_option("--budget", texts.budget,
-                 "no sample starts that would end later; what is not measured by then is left "
-                 "out; 100ms to 1h (default: 2s quick, 5s standard, 30s full; 60s more with "
-                 "--matmul)")
+  app.add_option(
+         "--budget", texts.budget,
+         absl::StrFormat("no sample starts that would end later; what is not measured by "
+                         "then is left out; 100ms to 1h (default: %gs quick, %gs standard, "
+                         "%gs full; %gs more with --matmul)",
+                         DefaultBudgetSeconds(v1::PROBE_MODE_QUICK, false),
+                         DefaultBudgetSeconds(v1::PROBE_MODE_STANDARD, false),
+                         DefaultBudgetSeconds(v1::PROBE_MODE_FULL, false), kOwnShapesSeconds))
       ->type_name("TIME");
   app.add_option("--matmul", texts.matmuls,
                  "time C[m,n] = A[m,k] B[k,n] of this shape in place of the grid; up to 16 times")

@@ -14,6 +14,9 @@
 
 namespace sextant {
 
+// Passes of a point that is to be seen at several times: the third against the first tells drift.
+inline constexpr int kRevisitPassCount = 3;
+
 // One figure of the calibration.
 struct Point {
   std::string phase;  // "matmul bf16": points of one phase are measured together
@@ -21,7 +24,8 @@ struct Point {
   double work = 0;    // FLOPs or bytes of one run, for the figure that progress shows
   std::string unit;   // "FLOP/s" or "B/s"
 
-  // Measured first, so that a run cut short still has one figure of each kind.
+  // Measured first, so that a run cut short still has one figure of each kind. Where it has
+  // several passes only its first is; the others are its phase's.
   bool first = false;
   // In how many shuffled passes its samples are taken; above 1 the phase tells drift.
   int pass_count = 1;

@@ -29,7 +29,8 @@ class PointSampler {
   // Errors: make()'s; kDataLoss where the result is wrong; kInternal where the clock stands.
   absl::Status Prepare();
 
-  // Fills the outputs with what no run leaves, so that Check() proves what is timed from here.
+  // Fills the outputs with what no run leaves, so that Check() proves what runs from here: the
+  // samples and, before short ones, the run that settles.
   void Poison() { workload_->Poison(); }
 
   // Runs as much as a sample, untimed: what ran before (a check, another kernel's threads) has

@@ -14,43 +14,53 @@ constexpr double kMaximumSustainedShare = 0.5;
 // What a sustained point takes over its time: to warm up, to end its last slice, to check.
 constexpr double kSustainedMargin = 1.2;
 
-struct Wish {
-  double point_count = 0;  // that take what they get
-  double sustained_seconds = 0;
-};
+// The share of the time left that groups which are visited once may have together.
+constexpr double kOnceShare = 0.6;
 
-Wish WishOf(const Group& group, const std::vector<Point>& points) {
-  Wish wish;
+}  // namespace
+
+GroupWish WishOf(const Group& group, const std::vector<Point>& points,
+                 absl::Span<const double> costs_seconds) {
+  GroupWish wish = {.first = group.first, .once = !group.first && group.pass_count == 1};
   for (const size_t i : group.points) {
     if (points[i].sustained_seconds > 0) {
       wish.sustained_seconds += kSustainedMargin * points[i].sustained_seconds;
     } else {
-      ++wish.point_count;
+      wish.sampling_seconds += costs_seconds[i];
     }
   }
+  if (wish.sampling_seconds == 0) wish.once = false;
   return wish;
 }
 
-}  // namespace
-
-double GroupEndSeconds(absl::Span<const Group> groups_left, const std::vector<Point>& points,
-                       double now_seconds, double soft_deadline_seconds) {
-  Wish all;
+double GroupEndSeconds(absl::Span<const GroupWish> wishes_left, double now_seconds,
+                       double soft_deadline_seconds) {
+  GroupWish all;
   double first_count = 0;
-  for (const Group& group : groups_left) {
-    const Wish wish = WishOf(group, points);
-    all.point_count += wish.point_count;
+  double once_count = 0;
+  for (const GroupWish& wish : wishes_left) {
+    all.sampling_seconds += wish.sampling_seconds;
     all.sustained_seconds += wish.sustained_seconds;
-    if (group.first) ++first_count;
+    if (wish.first) ++first_count;
+    if (wish.once) ++once_count;
   }
-  if (all.point_count == 0) return soft_deadline_seconds;
+  if (all.sampling_seconds == 0) return soft_deadline_seconds;
   const double left_seconds = soft_deadline_seconds - now_seconds;
   const bool granted = all.sustained_seconds <= kMaximumSustainedShare * left_seconds;
-  const Wish own = WishOf(groups_left.front(), points);
+  const GroupWish& own = wishes_left.front();
   const double shared_seconds = left_seconds - (granted ? all.sustained_seconds : 0);
-  double share = own.point_count / all.point_count;
-  if (groups_left.front().first) share = std::max(share, kFirstShare / first_count);
+  double share = own.sampling_seconds / all.sampling_seconds;
+  if (own.first) share = std::max(share, kFirstShare / first_count);
+  if (own.once) share = std::max(share, kOnceShare / once_count);
   return now_seconds + (granted ? own.sustained_seconds : 0) + shared_seconds * share;
+}
+
+double OnceEndSeconds(absl::Span<const GroupWish> wishes_left, double now_seconds,
+                      double soft_deadline_seconds) {
+  const bool alone = std::all_of(wishes_left.begin(), wishes_left.end(),
+                                 [](const GroupWish& wish) { return wish.first || wish.once; });
+  if (alone) return soft_deadline_seconds;
+  return now_seconds + kOnceShare * (soft_deadline_seconds - now_seconds);
 }
 
 double VisitSeconds(absl::Span<const absl::optional<double>> costs_seconds, double left_seconds) {

@@ -11,11 +11,30 @@
 
 namespace sextant {
 
-// When the first of `groups_left` should have ended. Each group gets time by its number of
-// points; those of first points, on which most stands, together at least two fifths of it.
-// Sustained points get as long as they want, so long as that leaves half of the time to the rest.
-double GroupEndSeconds(absl::Span<const Group> groups_left, const std::vector<Point>& points,
-                       double now_seconds, double soft_deadline_seconds);
+// What a group wants.
+struct GroupWish {
+  double sampling_seconds = 0;   // for all samples of its points, as far as that can be told
+  double sustained_seconds = 0;  // of its sustained points
+  bool first = false;            // a first point
+  bool once = false;             // its points are visited once
+};
+
+// `costs_seconds`: what all samples of each point of `points` take.
+GroupWish WishOf(const Group& group, const std::vector<Point>& points,
+                 absl::Span<const double> costs_seconds);
+
+// When the first of the groups whose wishes are left should have ended. Each gets time by what
+// its samples take. First points, on which most stands, get together at least two fifths of it;
+// after them groups whose points are visited once, whose workloads may take long to make, get up
+// to three fifths of it: what they leave is the others'. Sustained points get as long as they want,
+// so long as that leaves half of the time to the rest.
+double GroupEndSeconds(absl::Span<const GroupWish> wishes_left, double now_seconds,
+                       double soft_deadline_seconds);
+
+// By when the groups that are visited once must have ended, even where making their workloads
+// takes long: they may have three fifths of the time where there are others.
+double OnceEndSeconds(absl::Span<const GroupWish> wishes_left, double now_seconds,
+                      double soft_deadline_seconds);
 
 // What the first of several visits may take of the `left_seconds` that they have together: each
 // gets time by its cost in seconds, so that all get about as many samples. A cost that is not

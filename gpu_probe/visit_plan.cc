@@ -10,27 +10,57 @@
 
 namespace sextant {
 
-std::vector<Group> GroupsOf(const std::vector<Point>& points) {
+namespace {
+
+bool IsInPhaseGroup(const Point& point) { return !point.first || point.pass_count > 1; }
+
+// A group a phase, in the plan's order.
+std::vector<Group> PhasesOf(const std::vector<Point>& points) {
   std::vector<Group> groups;
-  for (size_t i = 0; i < points.size(); ++i) {
-    if (points[i].first) groups.push_back({.points = {i}, .first = true});
-  }
-  const size_t first_count = groups.size();
   std::map<std::string, size_t> group_of_phase;
   for (size_t i = 0; i < points.size(); ++i) {
-    if (points[i].first) continue;
+    if (!IsInPhaseGroup(points[i])) continue;
     const auto [found, is_new] = group_of_phase.try_emplace(points[i].phase, groups.size());
     if (is_new) groups.emplace_back();
     Group& group = groups[found->second];
     group.points.push_back(i);
     group.pass_count = std::max(group.pass_count, points[i].pass_count);
   }
-  if (first_count == 0) return groups;
-  const auto next = group_of_phase.find(points[groups[first_count - 1].points.front()].phase);
-  if (next == group_of_phase.end()) return groups;
-  const auto begin = groups.begin() + static_cast<ptrdiff_t>(first_count);
-  const auto found = groups.begin() + static_cast<ptrdiff_t>(next->second);
-  std::rotate(begin, found, found + 1);
+  return groups;
+}
+
+// The order of phases.
+enum class Rank { kOnce, kSeveralPasses, kFirstPointsAgain };
+
+Rank RankOf(const Group& group, const std::vector<Point>& points) {
+  const auto any = [&](const auto& holds) {
+    return std::any_of(group.points.begin(), group.points.end(),
+                       [&](size_t i) { return holds(points[i]); });
+  };
+  if (!any([](const Point& point) { return !point.first; })) return Rank::kFirstPointsAgain;
+  const bool sustained = any([](const Point& point) { return point.sustained_seconds > 0; });
+  return group.pass_count > 1 || sustained ? Rank::kSeveralPasses : Rank::kOnce;
+}
+
+}  // namespace
+
+std::vector<Group> GroupsOf(const std::vector<Point>& points) {
+  std::vector<Group> groups;
+  std::string shared_phase;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (!points[i].first) continue;
+    groups.push_back({.points = {i}, .first = true});
+    shared_phase = points[i].phase;
+  }
+  std::vector<Group> phases = PhasesOf(points);
+  std::stable_sort(phases.begin(), phases.end(), [&](const Group& x, const Group& y) {
+    return RankOf(x, points) < RankOf(y, points);
+  });
+  std::stable_partition(phases.begin(), phases.end(), [&](const Group& phase) {
+    return !groups.empty() && points[phase.points.front()].phase == shared_phase &&
+           RankOf(phase, points) != Rank::kFirstPointsAgain;
+  });
+  groups.insert(groups.end(), phases.begin(), phases.end());
   return groups;
 }
 
@@ -40,7 +70,8 @@ std::vector<Visit> VisitsOf(const Group& group, const std::vector<Point>& points
   for (int pass = 0; pass < group.pass_count; ++pass) {
     std::vector<size_t> order;
     for (const size_t i : group.points) {
-      if (pass < std::max(points[i].pass_count, 1)) order.push_back(i);
+      const bool had = points[i].first && !group.first && pass == 0;
+      if (!had && pass < std::max(points[i].pass_count, 1)) order.push_back(i);
     }
     if (group.pass_count > 1) Shuffle(random, &order);
     for (const size_t i : order) visits.push_back({.point = i, .pass = pass});

@@ -14,12 +14,15 @@ namespace sextant {
 struct Group {
   std::vector<size_t> points;
   int pass_count = 1;
-  bool first = false;  // its one point is marked `first`
+  bool first = false;  // the first pass of its one point, which is marked `first`
 };
 
-// The points marked `first`, each a group of its own with one pass; then the other points, a
-// group a phase, in the order in which the plan first names the phases, but for the phase of the
-// last first point: it comes next to that one, so that the two can share what they work on.
+// The points marked `first`, each a group of its own, for its first pass alone; then the phases,
+// a group each, with their other points and all further passes. Phases are in the plan's order,
+// but those whose points are visited once come before those of several passes, which make do
+// with what time is left; and last those in which only first points come again, as late as can
+// be. The phase of the last first point stays next to it, so that the two can share what they
+// work on.
 std::vector<Group> GroupsOf(const std::vector<Point>& points);
 
 // One turn of a point.
@@ -29,7 +32,8 @@ struct Visit {
 };
 
 // All turns of a group: pass after pass, each with the points that want so many, in a new
-// random order where there is more than one pass. The same seed gives the same order.
+// random order where there is more than one pass. The same seed gives the same order. In a
+// phase's group the points marked `first` have had their first pass.
 std::vector<Visit> VisitsOf(const Group& group, const std::vector<Point>& points, uint64_t seed);
 
 // Samples of one visit where its point is visited `pass_count` times.

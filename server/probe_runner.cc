@@ -96,10 +96,10 @@ class Session {
   absl::Status CheckTime() {
     if (SecondsSince(start_) >= run_.deadline_seconds) {
       child_.Kill();
-      return ProbeTimeout(absl::StrCat(
-          "the probe had not ended after ", run_.deadline_seconds, " s and was killed",
-          child_.End().has_value() ? "" : ", but hangs within the kernel",
-          ": is the host busy? ", run_.late_advice, TailText()));
+      return ProbeTimeout(
+          absl::StrCat("the probe had not ended after ", run_.deadline_seconds, " s and was killed",
+                       child_.End().has_value() ? "" : ", but hangs within the kernel",
+                       ": is the host busy? ", run_.late_advice, TailText()));
     }
     if (SecondsSince(last_line_) >= run_.silence_seconds) {
       return ProbeFault("silent",

@@ -42,7 +42,7 @@ struct Block {
 class BuiltinMatmul : public PreparedMatmul {
  public:
   BuiltinMatmul(const v1::MatmulShape& shape, const MicroKernel& kernel, ThreadTeam* team,
-                Buffer packed)
+                std::shared_ptr<const Buffer> packed)
       : shape_(shape),
         kernel_(kernel),
         name_(kernel.name),
@@ -57,7 +57,7 @@ class BuiltinMatmul : public PreparedMatmul {
   }
 
  private:
-  float* PackedOf(int index) const { return packed_.As<float>() + index * kPackedFloats; }
+  float* PackedOf(int index) const { return packed_->As<float>() + index * kPackedFloats; }
   Rectangle RectangleOf(int index) const;
   void Multiply(const MatmulOperands& operands, const Rectangle& own, float* packed) const;
   // C's block += packed A times packed B; the first depth's product takes its place instead.
@@ -68,7 +68,7 @@ class BuiltinMatmul : public PreparedMatmul {
   const MicroKernel kernel_;
   const std::string name_;
   ThreadTeam* const team_;
-  const Buffer packed_;
+  const std::shared_ptr<const Buffer> packed_;
 };
 
 Rectangle BuiltinMatmul::RectangleOf(int index) const {
@@ -140,8 +140,13 @@ absl::StatusOr<std::unique_ptr<PreparedMatmul>> BuiltinEngine::Prepare(
                                                  v1::DataType_Name(shape.data_type()),
                                                  ": install oneDNN (libdnnl)"));
   }
-  const int64_t packed_bytes = team_->size() * kPackedFloats * static_cast<int64_t>(sizeof(float));
-  SEXTANT_ASSIGN_OR_RETURN(Buffer packed, memory_->Allocate(packed_bytes));
+  std::shared_ptr<const Buffer> packed = packed_.lock();
+  if (packed == nullptr) {
+    const int64_t bytes = team_->size() * kPackedFloats * static_cast<int64_t>(sizeof(float));
+    SEXTANT_ASSIGN_OR_RETURN(Buffer allocated, memory_->Allocate(bytes));
+    packed = std::make_shared<const Buffer>(std::move(allocated));
+    packed_ = packed;
+  }
   return std::make_unique<BuiltinMatmul>(shape, kernel_, team_, std::move(packed));
 }
 

@@ -29,6 +29,8 @@ class BuiltinEngine : public MatmulEngine {
   const MicroKernel kernel_;
   ThreadTeam* const team_;
   MemoryBudget* const memory_;
+  // Room to pack in, for all that was prepared: one multiplication runs at a time.
+  std::weak_ptr<const Buffer> packed_;
 };
 
 // How many threads share C's rows and its columns: rows * columns = thread_count, so chosen

@@ -54,15 +54,15 @@ absl::StatusOr<SharedContext> ContextFor(const HostProbeRequest& request, const 
                                          std::vector<std::string>* notes) {
   auto context = std::make_shared<HostContext>();
   context->features = DetectCpuFeatures();
-  std::vector<int> cores = UsableCores(facts.core_quota);
-  const auto told_bytes = LastLevelCacheBytes("", cores);
+  const CoreSet cores = UsableCores("", facts.core_quota);
+  const auto told_bytes = LastLevelCacheBytes("", cores.numbers);
   context->cache_bytes = told_bytes ? told_bytes : CacheBytesFromCpuid();
   SEXTANT_ASSIGN_OR_RETURN(const int64_t cap_bytes, MemoryCap(request.memory_cap_bytes, facts));
   context->memory = std::make_unique<MemoryBudget>(cap_bytes);
-  SEXTANT_ASSIGN_OR_RETURN(context->team, ThreadTeam::Create(std::move(cores)));
+  SEXTANT_ASSIGN_OR_RETURN(context->team, ThreadTeam::Create(cores));
   context->builtin = std::make_unique<BuiltinEngine>(WidestSimd(context->features),
                                                      context->team.get(), context->memory.get());
-  auto onednn = OnednnEngine::Create(request.onednn_library, context->team->size());
+  auto onednn = OnednnEngine::Create(request.onednn_library, cores);
   if (onednn.ok()) {
     context->onednn = *std::move(onednn);
   } else {

@@ -47,7 +47,7 @@ v1::Device HostDevice() {
       Uuid(facts.machine_id.empty() ? device.hostname() : facts.machine_id, device.product_name()));
   const auto memory_bytes = facts.memory_bytes ? facts.memory_bytes : PhysicalMemoryBytes();
   if (memory_bytes) device.set_memory_bytes(*memory_bytes);
-  const std::vector<int> cores = UsableCores(facts.core_quota);
+  const std::vector<int> cores = UsableCores("", facts.core_quota).numbers;
   const auto told_bytes = LastLevelCacheBytes("", cores);
   const auto cache_bytes = told_bytes ? told_bytes : CacheBytesFromCpuid();
   if (cache_bytes) device.set_cache_bytes(*cache_bytes);

@@ -21,7 +21,8 @@ void FillRegisterRatios(const v1::RegisterMeasurement& registers, v1::Calibratio
   for (v1::MatmulMeasurement& matmul : *out->mutable_sustained_matmuls()) fill(&matmul);
 }
 
-void NoteSuspectRatio(v1::DataType type, v1::Calibration* out) {
+void JudgeRatio(v1::RegisterMeasurement* registers, v1::Calibration* out) {
+  const v1::DataType type = registers->data_type();
   const v1::MatmulMeasurement* best = nullptr;
   for (const v1::MatmulMeasurement& matmul : out->matmuls()) {
     if (matmul.data_type() != type || !matmul.has_register_ratio()) continue;
@@ -42,6 +43,8 @@ void NoteSuspectRatio(v1::DataType type, v1::Calibration* out) {
                             "the two measurements. Measure again.",
                             name, best->engine(), best->kernel(), best->register_ratio()),
             out);
+    // Its samples agree, and are wrong all the same.
+    registers->mutable_time()->set_stable(false);
   }
 }
 
@@ -74,9 +77,9 @@ void FillSpeedup(v1::Calibration* out) {
 }  // namespace
 
 void SummariseHost(v1::Calibration* calibration) {
-  for (const v1::RegisterMeasurement& registers : calibration->registers()) {
+  for (v1::RegisterMeasurement& registers : *calibration->mutable_registers()) {
     FillRegisterRatios(registers, calibration);
-    NoteSuspectRatio(registers.data_type(), calibration);
+    JudgeRatio(&registers, calibration);
   }
   FillRidge(calibration);
   FillSpeedup(calibration);

@@ -23,13 +23,14 @@ absl::StatusOr<int64_t> RoundedUp(CheckedInt bytes, int64_t multiple) {
   return (rounded.value() - 1) / multiple * multiple;
 }
 
-// Fills `inputs` with the pattern's repetition, by all threads.
+// Fills `bytes` bytes from `to` on with the pattern's repetition, by all threads.
 template <typename Element>
-void Fill(const RepeatingPattern<Element>& pattern, const Buffer& inputs, ThreadTeam* team) {
-  const int64_t count = inputs.size_bytes() / static_cast<int64_t>(sizeof(Element));
+void Fill(const RepeatingPattern<Element>& pattern, char* to, int64_t bytes, ThreadTeam* team) {
+  auto* const elements = reinterpret_cast<Element*>(to);
+  const int64_t count = bytes / static_cast<int64_t>(sizeof(Element));
   team->Run([&](int index) {
     const Part part = PartOf(count, index, team->size(), kPageBytes);
-    pattern.Copy(part.begin, part.end - part.begin, inputs.As<Element>() + part.begin);
+    pattern.Copy(part.begin, part.end - part.begin, elements + part.begin);
   });
 }
 
@@ -40,9 +41,12 @@ RepeatingPattern<uint16_t> Bf16Pattern() {
   return RepeatingPattern<uint16_t>(std::move(rounded));
 }
 
-RepeatingPattern<uint8_t> BytePattern() {
+// Of each place's random bits the eight from `first_bit` on.
+RepeatingPattern<uint8_t> BytePattern(int first_bit) {
   std::vector<uint8_t> bytes(static_cast<size_t>(kPatternCount));
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(RandomBits(i) >> 56);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<uint8_t>(RandomBits(i) >> first_bit);
+  }
   return RepeatingPattern<uint8_t>(std::move(bytes));
 }
 
@@ -84,15 +88,20 @@ absl::StatusOr<std::shared_ptr<MatmulArena>> MatmulArena::Create(v1::DataType ty
   arena->b_offset_ = bytes.a;
   SEXTANT_ASSIGN_OR_RETURN(arena->inputs_, context.memory->Allocate(bytes.a + bytes.b));
   SEXTANT_ASSIGN_OR_RETURN(arena->output_, context.memory->Allocate(bytes.c));
+  char* const inputs = arena->inputs_.As<char>();
+  ThreadTeam* const team = context.team.get();
   switch (type) {
     case v1::DATA_TYPE_INT8:
-      Fill(BytePattern(), arena->inputs_, context.team.get());
+      // B has numbers of its own: a row of A that is a column of B, one unsigned and one signed,
+      // would have a product far from 0, beyond 32 bits where k is large.
+      Fill(BytePattern(/*first_bit=*/56), inputs, bytes.a, team);
+      Fill(BytePattern(/*first_bit=*/48), inputs + bytes.a, bytes.b, team);
       break;
     case v1::DATA_TYPE_BF16:
-      Fill(Bf16Pattern(), arena->inputs_, context.team.get());
+      Fill(Bf16Pattern(), inputs, bytes.a + bytes.b, team);
       break;
     default:
-      Fill(NormalPattern(), arena->inputs_, context.team.get());
+      Fill(NormalPattern(), inputs, bytes.a + bytes.b, team);
   }
   return arena;
 }

@@ -42,18 +42,22 @@ struct Fp32Elements {
   using B = float;
   using C = float;
   static constexpr Rounding kRounding = {.sum = 0x1p-24, .output = 0};
+  static double Distance(double x, double y) { return std::abs(x - y); }
 };
 struct Bf16Elements {
   using A = uint16_t;
   using B = uint16_t;
   using C = uint16_t;
   static constexpr Rounding kRounding = {.sum = 0x1p-24, .output = 0x1p-8};
+  static double Distance(double x, double y) { return std::abs(x - y); }
 };
 struct Int8Elements {
   using A = uint8_t;
   using B = int8_t;
   using C = int32_t;
   static constexpr Rounding kRounding = {};
+  // Sums of 32 bits wrap, and both are whole numbers below 2^53.
+  static double Distance(double x, double y) { return std::abs(std::remainder(x - y, 0x1p32)); }
 };
 
 // The first difference that a thread comes upon.
@@ -157,7 +161,7 @@ Difference Check<Elements>::CompareBlock(int64_t row, const std::vector<double>&
   const double sum_rounding = kRounding.sum * std::sqrt(static_cast<double>(k_)) * a_norm *
                               b_norms_[static_cast<size_t>(block)];
   const double allowed = kDeviations * (sum_rounding + kRounding.output * c_norm);
-  const double by = std::abs(actual - expected);
+  const double by = Elements::Distance(actual, expected);
   // An infinite element makes both infinite.
   if (std::isfinite(by) && by <= allowed) return {};
   return {.found = true,

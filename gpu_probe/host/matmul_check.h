@@ -16,7 +16,8 @@ inline constexpr int64_t kCheckedColumnCount = 256;
 
 // Freivalds' check: for random signs r, every row of C r against A (B r), a block of columns at
 // a time. In exact arithmetic both are equal; here they may differ by what rounding does
-// (docs/probe_host.md derives how much). INT8 must be equal exactly. `seed` chooses the signs.
+// (docs/probe_host.md derives how much). INT8 must be equal exactly, modulo 2^32 as
+// its sums are. `seed` chooses the signs.
 // Source: Freivalds, "Probabilistic Machines Can Use Less Running Time", IFIP 1977.
 //
 // Errors: kDataLoss naming the row, the columns and the difference.

@@ -23,8 +23,6 @@ constexpr int64_t kTouchedBytesWhereCacheIsUnknown = int64_t{64} << 20;
 // More than half of what the probe may take is for the operands themselves.
 constexpr int64_t kTouchedShareOfCap = 4;
 
-constexpr int kGridPassCount = 3;  // the third against the first tells drift
-
 // Long enough that the clock has settled; only the second half counts (point.h).
 constexpr double kSustainedSeconds = 2;
 
@@ -215,9 +213,10 @@ absl::Status CheckTypeIsMultiplied(v1::DataType type, const HostContext& context
 std::vector<Point> GridPoints(v1::ProbeMode mode, v1::DataType type, const SharedContext& context) {
   const auto arenas = std::make_shared<ArenaSource>(type, context);
   std::vector<Point> points;
-  points.push_back(PointOf(ToMeasure(FirstShape(type), arenas, context), {.first = true}));
+  points.push_back(PointOf(ToMeasure(FirstShape(type), arenas, context),
+                           {.first = true, .pass_count = kRevisitPassCount}));
   for (const v1::MatmulShape& shape : GridShapes(mode, type)) {
-    points.push_back(PointOf(ToMeasure(shape, arenas, context), {.pass_count = kGridPassCount}));
+    points.push_back(PointOf(ToMeasure(shape, arenas, context), {.pass_count = kRevisitPassCount}));
   }
   if (const auto shape = SustainedShape(mode, type)) {
     points.push_back(PointOf(ToMeasure(*shape, arenas, context), {.sustained = true}));
@@ -240,7 +239,7 @@ std::vector<Point> RequestedPoints(const std::vector<v1::MatmulShape>& shapes,
     }
     const auto& arenas = first ? sources.back().second : known->second;
     points.push_back(PointOf(ToMeasure(shape, arenas, context),
-                             {.requested = true, .pass_count = kGridPassCount}));
+                             {.requested = true, .pass_count = kRevisitPassCount}));
   }
   return points;
 }

@@ -33,12 +33,15 @@ void SetVariable(const char* name, const char* value) {
 
 constexpr char kSpinCount[] = "10000";
 
-void SetEnvironment(int thread_count) {
+void SetEnvironment(const CoreSet& cores) {
   // The probe's figures are of all cores that it may use; who wants fewer takes cores from it.
-  setenv("OMP_NUM_THREADS", std::to_string(thread_count).c_str(), /*overwrite=*/1);
+  setenv("OMP_NUM_THREADS", absl::StrCat(cores.numbers.size()).c_str(), /*overwrite=*/1);
   // Each thread stays on its core: two of them on one core would take turns for milliseconds,
   // until the system notices.
-  setenv("OMP_PROC_BIND", "true", /*overwrite=*/1);
+  setenv("OMP_PROC_BIND", cores.pinned ? "true" : "false", /*overwrite=*/1);
+  const std::string places = absl::StrCat("{", absl::StrJoin(cores.numbers, "},{"), "}");
+  if (cores.pinned) setenv("OMP_PLACES", places.c_str(), /*overwrite=*/1);
+  if (!cores.pinned) unsetenv("OMP_PLACES");
   // Between two multiplications its threads wait awake, as the next one follows at once; but
   // for some tenths of a millisecond only, since the cores are then needed for checks.
   setenv("GOMP_SPINCOUNT", kSpinCount, /*overwrite=*/1);
@@ -49,8 +52,8 @@ void SetEnvironment(int thread_count) {
 
 }  // namespace
 
-absl::StatusOr<OnednnLibrary> OnednnLibrary::Load(const std::string& path, int thread_count) {
-  SetEnvironment(thread_count);
+absl::StatusOr<OnednnLibrary> OnednnLibrary::Load(const std::string& path, const CoreSet& cores) {
+  SetEnvironment(cores);
   OnednnLibrary library;
   std::vector<std::string> faults;
   for (const std::string& name : NamesToTry(path)) {

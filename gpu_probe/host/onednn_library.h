@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "gpu_probe/host/usable_cores.h"
 
 namespace sextant {
 
@@ -58,11 +59,11 @@ struct OnednnFunctions {
 class OnednnLibrary {
  public:
   // Loads `path`, or, where it is empty, the system's oneDNN of version 2, else of version 3.
-  // Tells it by its environment variables to use `thread_count` threads, to compute FP32 in
-  // FP32, and to keep quiet.
+  // Tells it by its environment variables to use a thread for each of `cores`, on them where
+  // they are pinned, to compute FP32 in FP32, and to keep quiet.
   //
   // Errors: kNotFound where there is none; kFailedPrecondition where it is not oneDNN 2 or 3.
-  static absl::StatusOr<OnednnLibrary> Load(const std::string& path, int thread_count);
+  static absl::StatusOr<OnednnLibrary> Load(const std::string& path, const CoreSet& cores);
 
   int major_version() const { return major_version_; }
   // "2.6.3"

@@ -101,8 +101,8 @@ OnednnEngine::OnednnEngine(OnednnLibrary library, onednn::Object engine, onednn:
       stream_(std::move(stream)) {}
 
 absl::StatusOr<std::unique_ptr<OnednnEngine>> OnednnEngine::Create(const std::string& path,
-                                                                   int thread_count) {
-  SEXTANT_ASSIGN_OR_RETURN(OnednnLibrary library, OnednnLibrary::Load(path, thread_count));
+                                                                   const CoreSet& cores) {
+  SEXTANT_ASSIGN_OR_RETURN(OnednnLibrary library, OnednnLibrary::Load(path, cores));
   const OnednnFunctions& functions = library.functions();
   void* raw_engine = nullptr;
   SEXTANT_RETURN_IF_ERROR(

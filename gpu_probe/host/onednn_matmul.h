@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "gpu_probe/host/matmul_engine.h"
 #include "gpu_probe/host/onednn_library.h"
+#include "gpu_probe/host/usable_cores.h"
 
 namespace sextant {
 
@@ -44,7 +45,7 @@ class OnednnEngine : public MatmulEngine {
  public:
   // Errors: OnednnLibrary::Load()'s, and kInternal where the library refuses to start.
   static absl::StatusOr<std::unique_ptr<OnednnEngine>> Create(const std::string& path,
-                                                              int thread_count);
+                                                              const CoreSet& cores);
 
   const std::string& name() const override { return name_; }
   absl::StatusOr<std::unique_ptr<PreparedMatmul>> Prepare(const v1::MatmulShape& shape) override;

@@ -126,6 +126,7 @@ Point PointOf(const RegisterKernel& kernel, const SharedContext& context) {
   point.work = work;
   point.unit = "FLOP/s";
   point.first = true;
+  point.pass_count = kRevisitPassCount;
   point.make = [kernel, context] { return RegisterWorkloadOf(kernel, kStepCount, context); };
   point.record = [kernel, work](const v1::TimeStatistics& time, v1::Calibration* out) {
     v1::RegisterMeasurement* const measured = out->add_registers();

@@ -64,7 +64,9 @@ Point PointOf(StreamOperation operation, bool main_memory, std::shared_ptr<Array
   const double pass_bytes = StreamBytes(operation, array_bytes / kElementBytes);
   Point point;
   point.phase = main_memory ? "memory" : "cache";
-  point.label = absl::StrCat(name, " ", array_bytes / 1024, " KiB");
+  // No size where memory for none is left.
+  point.label = array_bytes > 0 ? absl::StrCat(name, " ", array_bytes / 1024, " KiB")
+                                : absl::StrCat(name, " in ", point.phase);
   point.work = pass_bytes / static_cast<double>(segment_count);
   point.unit = "B/s";
   point.make = [=]() -> absl::StatusOr<std::unique_ptr<Workload>> {

@@ -68,8 +68,12 @@ void StreamWorkload::Poison() {
 
 void StreamWorkload::Run(int64_t repetition_count) {
   context_->team->Run([&](int index) {
+    Part part = PartOfThread(index, next_segment_);
     for (int64_t i = 0; i < repetition_count; ++i) {
-      const Part part = PartOfThread(index, (next_segment_ + i) % run_.segment_count);
+      // Its divisions take a fifth of the time of a pass over first-level caches.
+      if (i > 0 && run_.segment_count > 1) {
+        part = PartOfThread(index, (next_segment_ + i) % run_.segment_count);
+      }
       sums_[static_cast<size_t>(index)].value = run_.kernel(run_.operation, SpanOf(part));
     }
   });

@@ -27,11 +27,12 @@ void WaitWhile(const std::atomic<uint32_t>& value, uint32_t old) {
   value.wait(old, std::memory_order_acquire);
 }
 
-// The calling thread's cores, set to one while this lives.
+// The calling thread's cores, set to one while this lives; as they are for -1.
 class PinnedTo {
  public:
   explicit PinnedTo(int core) {
-    if (core >= CPU_SETSIZE || sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
+    if (core < 0 || core >= CPU_SETSIZE || sched_getaffinity(0, sizeof(before_), &before_) != 0)
+      return;
     cpu_set_t only;
     CPU_ZERO(&only);
     CPU_SET(static_cast<size_t>(core), &only);
@@ -50,7 +51,7 @@ class PinnedTo {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(std::vector<int> cores) {
+absl::StatusOr<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(CoreSet cores) {
   auto team = absl::WrapUnique(new ThreadTeam(std::move(cores)));
   for (int i = 1; i < team->size(); ++i) {
     try {
@@ -77,7 +78,7 @@ void ThreadTeam::Run(TeamTask task) {
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   {
-    const PinnedTo pinned(cores_[0]);
+    const PinnedTo pinned(CoreOf(0));
     task(0);
   }
   for (uint32_t busy = busy_count_.load(std::memory_order_acquire); busy != 0;
@@ -87,7 +88,7 @@ void ThreadTeam::Run(TeamTask task) {
 }
 
 void ThreadTeam::Work(int index) {
-  const PinnedTo pinned(cores_[static_cast<size_t>(index)]);
+  const PinnedTo pinned(CoreOf(index));
   uint32_t seen = 0;
   while (true) {
     WaitWhile(generation_, seen);

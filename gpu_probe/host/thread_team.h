@@ -10,6 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "gpu_probe/host/usable_cores.h"
 
 namespace sextant {
 
@@ -18,31 +19,36 @@ using TeamTask = absl::FunctionRef<void(int index)>;
 
 // The caller of Run() is the thread of place 0; the others wait between tasks, first turning
 // (a task follows within microseconds while samples are taken), then asleep. Each is pinned
-// to its core, the caller only while it runs a task; where the system refuses that, they run
-// unpinned. Run() must not be called by two threads at once.
+// to its core, the caller only while it runs a task; where the cores are not its own, or the
+// system refuses that, they run unpinned. Run() must not be called by two threads at once.
 class ThreadTeam {
  public:
-  // One thread for each of `cores` (at least one), the caller included.
+  // One thread for each of `cores` (at least one), the caller included; pinned where they are.
   //
   // Errors: kResourceExhausted: so many threads can't be started.
-  static absl::StatusOr<std::unique_ptr<ThreadTeam>> Create(std::vector<int> cores);
+  static absl::StatusOr<std::unique_ptr<ThreadTeam>> Create(CoreSet cores);
 
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  int size() const { return static_cast<int>(cores_.size()); }
+  int size() const { return static_cast<int>(cores_.numbers.size()); }
 
   // Calls task(i) for each place i, each on its own thread; returns when all have returned.
   // The task must not throw. Allocates nothing.
   void Run(TeamTask task);
 
  private:
-  explicit ThreadTeam(std::vector<int> cores) : cores_(std::move(cores)) {}
+  explicit ThreadTeam(CoreSet cores) : cores_(std::move(cores)) {}
 
   void Work(int index);
 
-  const std::vector<int> cores_;
+  // The core of one place; -1: any.
+  int CoreOf(int index) const {
+    return cores_.pinned ? cores_.numbers[static_cast<size_t>(index)] : -1;
+  }
+
+  const CoreSet cores_;
   std::vector<std::thread> threads_;
   const TeamTask* task_ = nullptr;
   bool stopping_ = false;

@@ -19,6 +19,8 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
 
+// Every budget ends within it, for as long as runs take what they took before, whichever part
+// it cuts: first points, passes, or a sustained run.
 TEST_F(MeasureTest, TheSoftDeadlineHoldsInEveryPhase) {
   int cut_count = 0;
   for (double budget_seconds = 0.1; budget_seconds < 6; budget_seconds *= 1.15) {
@@ -63,6 +65,26 @@ TEST_F(MeasureTest, OneSampleEverywhereBeatsManyOfFew) {
     EXPECT_THAT(time.sample_count(), AllOf(Ge(2), Le(4))) << label;
     EXPECT_FALSE(time.stable()) << label;
   }
+}
+
+// Grids make do with what time is left, a type each; a chain that is there half is of no use.
+TEST_F(MeasureTest, WhatIsVisitedOnceAndEachGridGetTheirShare) {
+  for (const std::string phase : {"grid a", "grid b", "chain"}) {
+    for (int i = 0; i < (phase == "chain" ? 2 : 20); ++i) {
+      Add(phase, absl::StrCat(phase, i), 20e-3).make_seconds = 20e-3;
+      last().pass_count = phase == "chain" ? 1 : 3;
+    }
+  }
+  const auto measured = Run(2);  // the grids alone would take 30 s
+  ASSERT_THAT(measured, IsOk());
+  std::map<std::string, int> counts;
+  for (const auto& [label, time] : TimesOf(*measured)) ++counts[label.substr(0, 6)];
+  EXPECT_EQ(counts["chain0"] + counts["chain1"], 2);
+  EXPECT_GE(counts["grid a"], 6);
+  EXPECT_GE(counts["grid b"], 6);
+  EXPECT_THAT(measured->calibration.notes(),
+              Contains(AllOf(HasSubstr("missing are"), HasSubstr(" of grid a, "),
+                             HasSubstr(" of grid b."))));
 }
 
 TEST_F(MeasureTest, SlowPointsDoNotStarveFastOnes) {

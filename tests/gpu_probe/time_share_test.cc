@@ -18,37 +18,64 @@ Point PointOf(double sustained_seconds) {
   return point;
 }
 
-TEST(GroupEndTest, SharesByPoints) {
-  const std::vector<Point> points(4, PointOf(0));
-  const std::vector<Group> groups = {{.points = {0}}, {.points = {1, 2, 3}}};
-  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 10, 14), 11);
-  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(groups).subspan(1), points, 12, 14), 14);
+TEST(WishTest, IsTheSumOfThePoints) {
+  const std::vector<Point> points = {PointOf(0), PointOf(1), PointOf(0)};
+  const std::vector<double> costs_seconds = {0.5, 9, 0.25};
+  const GroupWish all = WishOf({.points = {0, 1, 2}}, points, costs_seconds);
+  EXPECT_DOUBLE_EQ(all.sampling_seconds, 0.75);
+  EXPECT_DOUBLE_EQ(all.sustained_seconds, 1.2);
+  EXPECT_TRUE(all.once);
+  EXPECT_FALSE(all.first);
+  EXPECT_FALSE(WishOf({.points = {0}, .pass_count = 3}, points, costs_seconds).once);
+  EXPECT_FALSE(WishOf({.points = {1}}, points, costs_seconds).once) << "a run of its own length";
+  const GroupWish first = WishOf({.points = {0}, .first = true}, points, costs_seconds);
+  EXPECT_TRUE(first.first);
+  EXPECT_FALSE(first.once);
+}
+
+TEST(GroupEndTest, SharesByWhatSamplesTake) {
+  const std::vector<GroupWish> wishes = {{.sampling_seconds = 0.1}, {.sampling_seconds = 0.3}};
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(wishes, 10, 14), 11);
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(wishes).subspan(1), 12, 14), 14);
 }
 
 TEST(GroupEndTest, KeepsTimeForSustainedPoints) {
-  const std::vector<Point> points = {PointOf(0), PointOf(1), PointOf(0)};
-  const std::vector<Group> groups = {{.points = {0}}, {.points = {1}}, {.points = {2}}};
+  const std::vector<GroupWish> wishes = {
+      {.sampling_seconds = 1}, {.sustained_seconds = 1.2}, {.sampling_seconds = 1}};
   // 1.2 s of 10 are kept; the plain two get half of 8.8 each.
-  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 0, 10), 4.4);
-  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(groups).subspan(1), points, 4.4, 10), 5.6);
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(wishes, 0, 10), 4.4);
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(wishes).subspan(1), 4.4, 10), 5.6);
   // 1.2 s of 2 are more than half: nothing is kept.
-  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 0, 2), 1);
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(wishes, 0, 2), 1);
 }
 
 TEST(GroupEndTest, SustainedPointsAloneHaveAllTheTime) {
-  const std::vector<Point> points = {PointOf(1)};
-  const std::vector<Group> groups = {{.points = {0}}};
-  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 3, 9), 9);
+  EXPECT_DOUBLE_EQ(GroupEndSeconds({{.sustained_seconds = 1.2}}, 3, 9), 9);
 }
 
 TEST(GroupEndTest, FirstPointsGetTwoFifthsTogether) {
-  const std::vector<Point> points(12, PointOf(0));
-  const std::vector<Group> groups = {{.points = {0}, .first = true},
-                                     {.points = {1}, .first = true},
-                                     {.points = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}};
-  EXPECT_DOUBLE_EQ(GroupEndSeconds(groups, points, 0, 10), 2);
-  // Where their number alone gives them more they get that.
-  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(groups).first(2), points, 0, 10), 5);
+  const std::vector<GroupWish> wishes = {{.sampling_seconds = 1, .first = true},
+                                         {.sampling_seconds = 1, .first = true},
+                                         {.sampling_seconds = 10}};
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(wishes, 0, 10), 2);
+  // Where what they take alone gives them more they get that.
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(wishes).first(2), 0, 10), 5);
+}
+
+TEST(GroupEndTest, WhatIsVisitedOnceGetsUpToThreeFifthsTogether) {
+  const std::vector<GroupWish> wishes = {{.sampling_seconds = 0.1, .once = true},
+                                         {.sampling_seconds = 0.1, .once = true},
+                                         {.sampling_seconds = 9.8}};
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(wishes, 0, 10), 3);
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(wishes).subspan(1), 1, 10), 6.4);
+  EXPECT_DOUBLE_EQ(GroupEndSeconds(absl::MakeConstSpan(wishes).subspan(2), 2, 10), 10);
+}
+
+TEST(OnceEndTest, LeavesTimeToTheOthersWhereThereAreAny) {
+  const std::vector<GroupWish> wishes = {{.sampling_seconds = 1, .once = true},
+                                         {.sampling_seconds = 1}};
+  EXPECT_DOUBLE_EQ(OnceEndSeconds(wishes, 5, 15), 11);
+  EXPECT_DOUBLE_EQ(OnceEndSeconds(absl::MakeConstSpan(wishes).first(1), 5, 15), 15);
 }
 
 TEST(VisitSecondsTest, SharesByCost) {

@@ -24,17 +24,37 @@ Point PointOf(const std::string& phase, int pass_count, bool first = false) {
   return point;
 }
 
-TEST(GroupsTest, FirstPointsAloneThenPhases) {
+TEST(GroupsTest, FirstPointsAloneThenWhatIsVisitedOnceThenTheRest) {
   const std::vector<Point> points = {PointOf("a", 3), PointOf("b", 1), PointOf("a", 3, true),
-                                     PointOf("a", 1), PointOf("c", 2, true)};
+                                     PointOf("a", 1), PointOf("d", 1), PointOf("c", 1, true)};
+  const std::vector<Group> groups = GroupsOf(points);
+  ASSERT_THAT(groups, SizeIs(5));
+  EXPECT_THAT(groups[0].points, ElementsAre(2));
+  EXPECT_TRUE(groups[0].first);
+  EXPECT_EQ(groups[0].pass_count, 1);
+  EXPECT_THAT(groups[1].points, ElementsAre(5));
+  EXPECT_THAT(groups[2].points, ElementsAre(1));
+  EXPECT_THAT(groups[3].points, ElementsAre(4));
+  EXPECT_THAT(groups[4].points, ElementsAre(0, 2, 3)) << "with the first point's other passes";
+  EXPECT_EQ(groups[4].pass_count, 3);
+  EXPECT_FALSE(groups[4].first);
+}
+
+TEST(GroupsTest, FirstPointsThatComeAgainAloneComeLast) {
+  const std::vector<Point> points = {PointOf("a", 3, true), PointOf("b", 3), PointOf("c", 1, true)};
   const std::vector<Group> groups = GroupsOf(points);
   ASSERT_THAT(groups, SizeIs(4));
-  EXPECT_THAT(groups[0].points, ElementsAre(2));
-  EXPECT_EQ(groups[0].pass_count, 1);
-  EXPECT_THAT(groups[1].points, ElementsAre(4));
-  EXPECT_THAT(groups[2].points, ElementsAre(0, 3));
-  EXPECT_EQ(groups[2].pass_count, 3);
-  EXPECT_THAT(groups[3].points, ElementsAre(1));
+  EXPECT_THAT(groups[2].points, ElementsAre(1));
+  EXPECT_THAT(groups[3].points, ElementsAre(0));
+  EXPECT_EQ(groups[3].pass_count, 3);
+}
+
+TEST(GroupsTest, SustainedPointsDoNotCountAsVisitedOnce) {
+  std::vector<Point> points = {PointOf("a", 1), PointOf("b", 1)};
+  points[0].sustained_seconds = 2;
+  const std::vector<Group> groups = GroupsOf(points);
+  ASSERT_THAT(groups, SizeIs(2));
+  EXPECT_THAT(groups[0].points, ElementsAre(1));
 }
 
 TEST(GroupsTest, ThePhaseOfTheLastFirstPointComesNext) {
@@ -48,6 +68,22 @@ TEST(GroupsTest, ThePhaseOfTheLastFirstPointComesNext) {
   EXPECT_THAT(groups[2].points, ElementsAre(0));
   EXPECT_THAT(groups[3].points, ElementsAre(1));
   EXPECT_FALSE(groups[1].first);
+}
+
+// Together they are as many as those of any other point.
+TEST(VisitsTest, AFirstPointHasItsFirstPassByItself) {
+  const std::vector<Point> points = {PointOf("a", 3, true), PointOf("a", 3)};
+  const std::vector<Group> groups = GroupsOf(points);
+  ASSERT_THAT(groups, SizeIs(2));
+  const std::vector<Visit> alone = VisitsOf(groups[0], points, 1);
+  ASSERT_THAT(alone, SizeIs(1));
+  EXPECT_EQ(alone[0].point, 0u);
+  EXPECT_EQ(alone[0].pass, 0);
+  std::vector<int> passes;
+  for (const Visit& visit : VisitsOf(groups[1], points, 1)) {
+    if (visit.point == 0) passes.push_back(visit.pass);
+  }
+  EXPECT_THAT(passes, ElementsAre(1, 2));
 }
 
 TEST(VisitsTest, EachPointAsOftenAsItWants) {

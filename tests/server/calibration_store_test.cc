@@ -300,9 +300,7 @@ class Unprivileged {
     EXPECT_EQ(chown(folder.c_str(), kNobody, kNobody), 0);
     EXPECT_EQ(seteuid(kNobody), 0);
   }
-  ~Unprivileged() {
-    EXPECT_EQ(seteuid(getuid()), 0);
-  }
+  ~Unprivileged() { EXPECT_EQ(seteuid(getuid()), 0); }
 
  private:
   static constexpr uid_t kNobody = 65534;

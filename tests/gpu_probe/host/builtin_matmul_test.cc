@@ -69,6 +69,17 @@ TEST(BuiltinMatmul, SaysWhenThereIsNoRoomToPack) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST(BuiltinMatmul, PacksAllShapesInOneRoom) {
+  const SharedContext context = SmallHost();
+  const auto one = context->builtin->Prepare(ShapeOf(v1::DATA_TYPE_FP32, 8, 8, 8));
+  ASSERT_TRUE(one.ok());
+  const int64_t used_bytes = context->memory->used_bytes();
+  EXPECT_GT(used_bytes, 0);
+  const auto other = context->builtin->Prepare(ShapeOf(v1::DATA_TYPE_FP32, 99, 98, 97));
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(context->memory->used_bytes(), used_bytes);
+}
+
 TEST(PackPanels, TurnsRowsAndFillsUpWithZeros) {
   std::vector<float> rows;  // 5 rows of 6, 7 apart; row r, depth p holds 10 r + p
   for (int r = 0; r < 5; ++r) {

@@ -57,7 +57,7 @@ TEST(HostDevice, TellsWhoItIsTheSameEachTime) {
   EXPECT_EQ(device.uuid(), HostDevice().uuid());
   EXPECT_EQ(device.kind(), v1::DEVICE_KIND_CPU);
   EXPECT_GE(device.compute_unit_count(), 1);
-  EXPECT_GE(device.memory_bytes(), 0);
+  EXPECT_GT(device.memory_bytes(), 0);
   EXPECT_FALSE(device.has_pci_bus_id());
   EXPECT_FALSE(device.has_accelerator());
 }
@@ -71,7 +71,7 @@ TEST(HostProbePlan, OfQuickMeasuresAShapeOfEachTypeItsRegistersAndACopy) {
   for (const Point& point : plan->points) {
     phases.push_back(point.phase);
     EXPECT_TRUE(point.first);
-    EXPECT_GT(point.work, -1);
+    EXPECT_TRUE(point.work > 0 || point.phase == "memory") << "which the cap leaves no room for";
   }
   EXPECT_EQ(phases, (std::vector<std::string>{"registers", "matmul fp32", "memory"}));
 }
@@ -173,8 +173,8 @@ TEST(HostProbePlan, WorkloadsOutliveThePlan) {
 
 TEST(MatmulGrid, GrowsWithTheMode) {
   EXPECT_EQ(GridShapes(v1::PROBE_MODE_QUICK, v1::DATA_TYPE_FP32).size(), 0u);
-  EXPECT_EQ(GridShapes(v1::PROBE_MODE_STANDARD, v1::DATA_TYPE_FP32).size(), 26u);
-  EXPECT_EQ(GridShapes(v1::PROBE_MODE_UNSPECIFIED, v1::DATA_TYPE_FP32).size(), 26u);
+  EXPECT_EQ(GridShapes(v1::PROBE_MODE_STANDARD, v1::DATA_TYPE_FP32).size(), 17u);
+  EXPECT_EQ(GridShapes(v1::PROBE_MODE_UNSPECIFIED, v1::DATA_TYPE_FP32).size(), 17u);
   EXPECT_EQ(GridShapes(v1::PROBE_MODE_FULL, v1::DATA_TYPE_FP32).size(), 41u);
   EXPECT_FALSE(SustainedShape(v1::PROBE_MODE_STANDARD, v1::DATA_TYPE_FP32).has_value());
   EXPECT_TRUE(SustainedShape(v1::PROBE_MODE_FULL, v1::DATA_TYPE_FP32).has_value());

@@ -1,5 +1,6 @@
 #include "gpu_probe/host/host_facts.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gpu_probe/host/usable_cores.h"
 
 namespace sextant {
@@ -145,11 +147,26 @@ TEST(CacheSizeBytes, KnowsItsUnits) {
 }
 
 TEST(UsableCores, AreAsManyAsTheQuotaPaysFor) {
-  const size_t all = UsableCores({}).size();
+  const PlantedRoot root;  // tells nothing of cores
+  const size_t all = UsableCores(root.path(), {}).numbers.size();
   EXPECT_GE(all, 1u);
-  EXPECT_EQ(UsableCores(1.9).size(), 1u);
-  EXPECT_EQ(UsableCores(0.25).size(), 1u);
-  EXPECT_EQ(UsableCores(1e9).size(), all);
+  EXPECT_TRUE(UsableCores(root.path(), {}).pinned);
+  EXPECT_EQ(UsableCores(root.path(), 1.9).numbers.size(), 1u);
+  EXPECT_EQ(UsableCores(root.path(), 0.25).numbers.size(), 1u);
+  EXPECT_FALSE(UsableCores(root.path(), 0.25).pinned) << "other groups have shares as well";
+  EXPECT_EQ(UsableCores(root.path(), 1e9).numbers.size(), all);
+  EXPECT_TRUE(UsableCores(root.path(), 1e9).pinned);
+}
+
+TEST(UsableCores, CountThreadsOfOneCoreOnce) {
+  const PlantedRoot root;
+  const std::vector<int> processors = UsableCores(root.path(), {}).numbers;
+  for (const int processor : processors) {
+    root.Plant(
+        absl::StrCat("/sys/devices/system/cpu/cpu", processor, "/topology/thread_siblings_list"),
+        "0-9999\n");
+  }
+  EXPECT_THAT(UsableCores(root.path(), {}).numbers, ::testing::ElementsAre(processors.front()));
 }
 
 }  // namespace

@@ -67,9 +67,15 @@ TEST(SummariseHost, SaysNothingOfASmallShapeThatWasAskedFor) {
 
 TEST(SummariseHost, TellsOfAnImpossibleRate) {
   v1::Calibration calibration;
-  AddRegisters(v1::DATA_TYPE_INT8, 100e9, &calibration);
+  for (const auto type : {v1::DATA_TYPE_INT8, v1::DATA_TYPE_BF16}) {
+    AddRegisters(type, 100e9, &calibration);
+    calibration.mutable_registers()->rbegin()->mutable_time()->set_stable(true);
+  }
   AddMatmul(v1::DATA_TYPE_INT8, 106e9, &calibration);
+  AddMatmul(v1::DATA_TYPE_BF16, 100e9, &calibration);
   SummariseHost(&calibration);
+  EXPECT_FALSE(calibration.registers(0).time().stable()) << "its samples agree, and are wrong";
+  EXPECT_TRUE(calibration.registers(1).time().stable());
   ASSERT_EQ(calibration.notes_size(), 1);
   EXPECT_THAT(calibration.notes(0), HasSubstr("1.06 times"));
 }

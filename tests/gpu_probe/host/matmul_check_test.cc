@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "gpu_probe/host/matmul_arena.h"
 #include "gpu_probe/host/matmul_workload.h"
@@ -46,6 +48,20 @@ TEST_P(MatmulCheckTest, FindsASingleWrongElementInAWideRow) {
     EXPECT_THAT(found.message(), HasSubstr("row 1 "));
     data.SetC(1, j, right);
   }
+}
+
+// Sums of 32 bits wrap: 255 x 127 x 70,000 is more than they hold.
+TEST(Int8CheckTest, CountsModulo32Bits) {
+  const v1::MatmulShape shape = ShapeOf(v1::DATA_TYPE_INT8, 1, 2, 70'000);
+  const std::vector<uint8_t> a(70'000, 255);
+  const std::vector<int8_t> b(140'000, 127);
+  constexpr int64_t kSum = int64_t{255} * 127 * 70'000;
+  std::vector<int32_t> c(2, static_cast<int32_t>(kSum - (int64_t{1} << 32)));
+  const MatmulOperands operands = {.a = a.data(), .b = b.data(), .c = c.data()};
+  const auto team = UnpinnedTeam(2);
+  EXPECT_EQ(CheckMatmul(shape, operands, 1, team.get()), absl::OkStatus());
+  ++c[1];
+  EXPECT_EQ(CheckMatmul(shape, operands, 1, team.get()).code(), absl::StatusCode::kDataLoss);
 }
 
 class FloatingCheckTest : public MatmulCheckTest {};
@@ -157,6 +173,16 @@ TEST(MatmulWorkload, AnElementThatNoRunWritesIsFound) {
   workload.Poison();
   workload.Run(4);
   EXPECT_EQ(workload.Check().code(), absl::StatusCode::kDataLoss);
+}
+
+// A row of one that is a column of the other would have a product far from what chance gives.
+TEST(MatmulArena, HasOtherBytesInBThanInA) {
+  const SharedContext context = SmallHost();
+  const auto arena =
+      *MatmulArena::Create(v1::DATA_TYPE_INT8, {.a = 1 << 20, .b = 1 << 20, .c = 64}, *context);
+  const std::vector<char> a(arena->a(), arena->a() + 4096);
+  EXPECT_EQ(std::search(arena->b(), arena->b() + (1 << 20), a.begin(), a.begin() + 16),
+            arena->b() + (1 << 20));
 }
 
 TEST(MatmulArena, RefusesSizesBeyondInt64) {

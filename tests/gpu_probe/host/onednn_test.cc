@@ -18,19 +18,19 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 TEST(OnednnEngine, IsNotFoundWhereThereIsNone) {
-  const auto engine = OnednnEngine::Create("/nowhere/libdnnl.so", 2);
+  const auto engine = OnednnEngine::Create("/nowhere/libdnnl.so", kOnednnCores);
   EXPECT_EQ(engine.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(engine.status().message(), HasSubstr("/nowhere/libdnnl.so"));
 }
 
 TEST(OnednnEngine, RefusesAnotherLibrary) {
-  const auto engine = OnednnEngine::Create("libm.so.6", 2);
+  const auto engine = OnednnEngine::Create("libm.so.6", kOnednnCores);
   EXPECT_EQ(engine.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(engine.status().message(), AllOf(HasSubstr("libm.so.6"), HasSubstr("dnnl_version")));
 }
 
 TEST(OnednnEngine, RefusesAFileThatIsNoLibrary) {
-  const auto engine = OnednnEngine::Create("/dev/null", 2);
+  const auto engine = OnednnEngine::Create("/dev/null", kOnednnCores);
   EXPECT_EQ(engine.status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -47,7 +47,8 @@ class OnednnMatmulTest : public ::testing::TestWithParam<v1::DataType> {
   // The system's oneDNN, or the one that the variable names.
   void SetUp() override {
     const char* const path = std::getenv("SEXTANT_ONEDNN_LIBRARY");
-    auto engine = OnednnEngine::Create(path == nullptr ? "" : path, kOnednnThreadCount);
+    auto engine = OnednnEngine::Create(path == nullptr ? "" : path, kOnednnCores);
+    // A host without oneDNN is one that the probe runs on, by its own kernels.
     if (!engine.ok()) GTEST_SKIP() << engine.status();
     engine_ = *std::move(engine);
   }
@@ -60,6 +61,7 @@ TEST_P(OnednnMatmulTest, IsRight) {
   for (const int64_t size : {1, 7, 17, 33, 257}) {
     const v1::MatmulShape shape = ShapeOf(GetParam(), size, size + 2, size + 1);
     auto matmul = engine_->Prepare(shape);
+    // So is a processor without the type's instructions.
     if (absl::IsUnimplemented(matmul.status())) GTEST_SKIP() << matmul.status();
     ASSERT_TRUE(matmul.ok()) << matmul.status();
     EXPECT_NE((*matmul)->kernel(), "");

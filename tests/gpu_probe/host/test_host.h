@@ -16,17 +16,16 @@ namespace sextant {
 // oneDNN's threads are OpenMP's and never end, and the leak checker can't read their
 // thread-local storage: under it the library gets no threads of its own, or is not there.
 #ifdef __SANITIZE_ADDRESS__
-inline constexpr int kOnednnThreadCount = 1;
+inline const CoreSet kOnednnCores = {.numbers = {0}, .pinned = false};
 inline constexpr char kOnednnLibrary[] = "/nowhere";
 #else
-inline constexpr int kOnednnThreadCount = 2;
+inline const CoreSet kOnednnCores = {.numbers = {0, 1}, .pinned = false};
 inline constexpr char kOnednnLibrary[] = "";
 #endif
 
-// `thread_count` threads, pinned nowhere: the cores have numbers that no host has.
 inline std::unique_ptr<ThreadTeam> UnpinnedTeam(int thread_count) {
-  constexpr int kNoCore = 1'000'000;
-  return *ThreadTeam::Create(std::vector<int>(static_cast<size_t>(thread_count), kNoCore));
+  return *ThreadTeam::Create(
+      {.numbers = std::vector<int>(static_cast<size_t>(thread_count)), .pinned = false});
 }
 
 inline SharedContext SmallHost(int thread_count = 2, int64_t cap_bytes = int64_t{64} << 20) {

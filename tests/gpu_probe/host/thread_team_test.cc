@@ -38,7 +38,7 @@ TEST(ThreadTeam, PlacesRunAtTheSameTime) {
 TEST(ThreadTeam, TheCallersCoresAreAsBefore) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
-  const auto team = ThreadTeam::Create(UsableCores({}));
+  const auto team = ThreadTeam::Create(UsableCores("", {}));
   ASSERT_TRUE(team.ok());
   (*team)->Run([](int) {});
   cpu_set_t after;
