@@ -34,10 +34,8 @@ v1::ProbeFailure FailureOf(const absl::Status& status) {
   failure.set_message(std::string(status.message()));
   if (absl::IsResourceExhausted(status)) failure.set_reason("memory");
   if (absl::IsAborted(status)) failure.set_reason("locked");
-  if (absl::IsDataLoss(status)) {
-    for (const auto& [key, value] : MetadataOf(status)) {
-      if (key == "check") failure.set_reason(value);
-    }
+  for (const auto& [key, value] : MetadataOf(status)) {
+    if (key == "check" || key == "reason") failure.set_reason(value);
   }
   return failure;
 }

@@ -196,8 +196,9 @@ absl::Status CheckTypeIsMultiplied(v1::DataType type, const HostContext& context
         absl::StrCat("This processor has no instructions for ", name, ", so none is measured."));
   }
   if (context.onednn == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat(name, " is multiplied by oneDNN alone, which is not there: install libdnnl."));
+    return absl::UnimplementedError(absl::StrCat(
+        name,
+        " is multiplied by oneDNN alone, which is not there: install libdnnl, or ask for FP32."));
   }
   v1::MatmulShape tiny;
   tiny.set_data_type(type);

@@ -10,6 +10,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/reason.h"
 
 namespace sextant {
 namespace {
@@ -57,9 +58,11 @@ absl::StatusOr<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(CoreSet cores) {
     try {
       team->threads_.emplace_back([raw = team.get(), i] { raw->Work(i); });
     } catch (const std::system_error& error) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("only ", i, " of ", team->size(), " threads could be started (",
-                       error.what(), "): raise the limit of processes, or allow fewer cores"));
+      return WithMetadata(
+          absl::ResourceExhaustedError(
+              absl::StrCat("only ", i, " of ", team->size(), " threads could be started (",
+                           error.what(), "): raise the limit of processes, or allow fewer cores")),
+          "reason", "threads");
     }
   }
   return team;

@@ -3,10 +3,11 @@
 
   tests/benchmarks/probe_repeatability.py [--runs=5] [--mode=standard] [--output=FILE.jsonl]
 
-Runs sextant-probe several times in a row. For each figure that all runs have, it prints the
-median of the runs' rates, the spread between the runs (largest less smallest, over the median),
-the widest spread that one run claimed (1.4826 MAD over median), and in how many runs the figure
-called itself stable. --output keeps the calibrations, one a line, as they came.
+Runs sextant-probe several times in a row. For each figure it prints the median of the runs'
+rates, the spread between the runs (largest less smallest, over the median), the widest spread that
+one run claimed (1.4826 MAD over median), and in how many of the runs that have the figure it called
+itself stable. --output keeps the calibrations, one a line, as they came; --input reads such a file
+in place of probing.
 """
 
 import argparse
@@ -31,14 +32,28 @@ def matmul_name(kind, matmul):
     return f"{kind} {data_type} {matmul['m']}x{matmul['n']}x{matmul['k']}"
 
 
+class Figures(dict):
+    """A second figure of one name would hide the first."""
+
+    def __setitem__(self, key, value):
+        assert key not in self, f"two figures are called {key}"
+        super().__setitem__(key, value)
+
+
+def operations_of(data_type):
+    return "OP/s" if data_type == "DATA_TYPE_INT8" else "FLOP/s"
+
+
 def figures_of(calibration):
     """(name, unit) -> (rate, its statistics) of every figure of one calibration."""
-    out = {}
+    out = Figures()
     for kind, field in (("matmul", "matmuls"), ("sustained", "sustained_matmuls")):
         for m in calibration.get(field, []):
-            out[matmul_name(kind, m), "FLOP/s"] = (m["flops_per_second"], m["time"])
+            key = matmul_name(kind, m), operations_of(m["data_type"])
+            out[key] = (m["flops_per_second"], m["time"])
     for r in calibration.get("registers", []):
-        out[f"registers {r['instruction']}", "FLOP/s"] = (r["flops_per_second"], r["time"])
+        key = f"registers {r['instruction']}", operations_of(r["data_type"])
+        out[key] = (r["flops_per_second"], r["time"])
     for s in calibration.get("streams", []):
         operation = s["operation"].removeprefix("OPERATION_").lower()
         where = "memory" if s.get("main_memory") else "cache"
@@ -77,8 +92,13 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--mode", default="standard")
     parser.add_argument("--output")
+    parser.add_argument("--input")
     options = parser.parse_args()
-    calibrations = [calibration_of(options.mode) for _ in range(options.runs)]
+    if options.input:
+        with open(options.input, encoding="utf-8") as file:
+            calibrations = [json.loads(line) for line in file]
+    else:
+        calibrations = [calibration_of(options.mode) for _ in range(options.runs)]
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(c) + "\n" for c in calibrations)
@@ -86,14 +106,17 @@ def main():
     print("| figure | median of runs | between runs | widest claimed | stable |")
     print("| --- | ---: | ---: | ---: | ---: |")
     betweens = []
-    for name, unit in figures[0]:
-        if not all((name, unit) in f for f in figures):
-            continue
-        line, between = row_of(name, unit, [f[name, unit] for f in figures])
+    for name, unit in dict.fromkeys(key for f in figures for key in f):
+        line, between = row_of(name, unit, [f[name, unit] for f in figures if (name, unit) in f])
         betweens.append(between)
         print(line)
     print(f"\n{len(betweens)} figures; spread between runs: median "
           f"{statistics.median(betweens):.1%}, largest {max(betweens):.1%}")
+    for number, f in enumerate(figures, start=1):
+        stable = sum(time.get("stable", False) for _, time in f.values())
+        coverage = calibrations[number - 1]["coverage_ratio"]
+        print(f"run {number}: {len(f)} figures, {stable} of them stable, {coverage:.1%} of the "
+              f"points, {calibrations[number - 1]['duration_seconds']:.2f} s")
     return 0
 
 

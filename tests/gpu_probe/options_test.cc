@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/reason.h"
 #include "engine/base/version.h"
 #include "gpu_probe/budget.h"
 #include "gpu_probe/exit_code.h"
@@ -185,6 +186,11 @@ TEST(ExitCodeTest, EachFailureHasItsOwn) {
     EXPECT_EQ(failure.reason(), c.reason) << c.code;
     EXPECT_EQ(ExitCodeOf(failure.kind()), c.exit_code) << c.code;
   }
+  EXPECT_EQ(
+      FailureOf(WithMetadata(absl::ResourceExhaustedError("x"), "reason", "threads")).reason(),
+      "threads");
+  EXPECT_EQ(FailureOf(WithMetadata(absl::DataLossError("x"), "check", "matmul")).reason(),
+            "matmul");
 }
 
 }  // namespace
