@@ -52,6 +52,8 @@ struct DeviceCalibration {
 
   // The multiplication that the rate of each data type is taken from; see Consider().
   absl::InlinedVector<MeasuredMatmul, 3> matmuls;
+  // Others whose shapes somebody asked for: however fast, they are not the device's best.
+  int64_t requested_matmul_count = 0;
 
   // Keeps `matmul` if it says more than what is kept of its type: sustained before burst,
   // then stable, where it is at most 10 % slower than one that is not; then the faster.

@@ -30,6 +30,10 @@ std::string FingerprintOfBytes(const v1::Calibration& calibration) {
 
 void ConsiderAll(const Matmuls& matmuls, bool sustained, DeviceCalibration& out) {
   for (const v1::MatmulMeasurement& m : matmuls) {
+    if (m.requested()) {
+      ++out.requested_matmul_count;
+      continue;
+    }
     FieldViolations checked_before;
     out.Consider({.data_type = DataTypeFrom(m.data_type(), "", checked_before),
                   .m = m.m(),

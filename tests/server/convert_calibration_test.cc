@@ -331,6 +331,19 @@ TEST(DeviceCalibrationFrom, CarriesWhatPlansUse) {
   EXPECT_EQ(fp32->engine, "builtin");
 }
 
+// A shape that somebody asked for is not the device's best, however fast: here it is the fastest.
+TEST(DeviceCalibrationFrom, PassesOverShapesThatWereAskedFor) {
+  v1::Calibration wire = SampleCalibration();
+  const DeviceCalibration mixed = DeviceCalibrationFrom(wire, "");
+  EXPECT_EQ(mixed.MatmulIn(DataType::kFp32)->rate, FlopsPerSecond(1e12));
+  EXPECT_EQ(mixed.requested_matmul_count, 1);
+  for (auto& matmul : *wire.mutable_matmuls()) matmul.set_requested(true);
+  wire.mutable_sustained_matmuls(0)->set_requested(true);
+  const DeviceCalibration requested = DeviceCalibrationFrom(wire, "");
+  EXPECT_TRUE(requested.matmuls.empty());
+  EXPECT_EQ(requested.requested_matmul_count, 4);
+}
+
 TEST(DeviceCalibrationFrom, FindsTheDatasheetByTheReportedName) {
   v1::Calibration wire = SampleCalibration("GPU-1");
   wire.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);

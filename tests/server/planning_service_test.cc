@@ -138,6 +138,22 @@ TEST(PlanningService, PlansOnASuppliedCalibration) {
             CalibrationFingerprint(SampleCalibration()));
 }
 
+// What --matmul measures is the caller's choice of shapes, and may be far from the device's best.
+TEST(PlanningService, DoesNotPlanOnShapesThatWereAskedFor) {
+  const PlanningServer server{CalibrationSnapshot()};
+  v1::PlanRunRequest request = SmallRun();
+  v1::Calibration* calibration = request.mutable_cluster()->add_calibrations();
+  *calibration = SampleCalibration();
+  calibration->clear_sustained_matmuls();
+  for (auto& matmul : *calibration->mutable_matmuls()) matmul.set_requested(true);
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonOf(status), "RATES_NOT_MEASURED");
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("holds only shapes that were asked for"),
+                                            HasSubstr("without --matmul")));
+}
+
 // The same version, request and rates give the same bytes, whoever holds the rates.
 TEST(PlanningService, AnswersAlikeEveryTime) {
   const PlanningServer one = WithSample();
