@@ -82,12 +82,6 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Sentences
     out.push_back(absl::StrCat("The device is a processor, ", gang.slowest->product_name,
                                ", all of it taken to work on the run alone."));
   }
-  if (run.rate_requirement.maximum_age_seconds.has_value() &&
-      gang.source == RateSource::kMeasuredSupplied) {
-    out.push_back(
-        "The age of a supplied calibration is not limited by "
-        "rate_requirement.maximum_age, which is about the server's own devices.");
-  }
 }
 
 // How the peak stands to what was measured; ends the sentence.
@@ -112,6 +106,11 @@ void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Sentences& out) 
                                    ".")
                     : absl::StrCat("All arithmetic runs in ", type, "."));
   if (resolved.measured.has_value()) AboutMeasurement(run, resolved, out);
+  if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.devices.empty()) {
+    out.push_back(
+        "rate_requirement.maximum_age limits nothing here: it is about measurements of the "
+        "server's own devices, and the run names none of them.");
+  }
   if (resolved.accelerator != nullptr && !resolved.accelerator->notes.empty()) {
     out.push_back(absl::StrCat("The catalogue notes on ", resolved.accelerator->name, ": ",
                                resolved.accelerator->notes, "."));

@@ -216,10 +216,24 @@ TEST(MeasuredPlan, SaysThatAMeasurementAboveThePeakCantBe) {
   EXPECT_THAT(plan.assumptions, Contains(HasSubstr("one of the two figures is wrong")));
 }
 
-TEST(MeasuredPlan, SaysThatTheAgeOfASuppliedCalibrationIsNotLimited) {
-  RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.rate_requirement.maximum_age_seconds = 1;
-  EXPECT_THAT(PlanOf(run).assumptions, Contains(HasSubstr("rate_requirement.maximum_age")));
+TEST(MeasuredPlan, SaysWhereAMaximumAgeLimitsNothing) {
+  RunSpec supplied = SuppliedRun(Processor("CPU-1"));
+  RunSpec datasheet = supplied;
+  datasheet.cluster.calibrations = {};
+  datasheet.cluster.accelerator = "h100-sxm";
+  const RunSpec host = HostRun(Processor("CPU-1"), 0.5);
+  for (const auto& [named, says] :
+       {std::pair(supplied, true), std::pair(datasheet, true), std::pair(host, false)}) {
+    const auto limits_nothing = Contains(HasSubstr("rate_requirement.maximum_age limits nothing"));
+    RunSpec run = named;
+    EXPECT_THAT(PlanOf(run).assumptions, Not(limits_nothing));
+    run.rate_requirement.maximum_age_seconds = 1;
+    if (says) {
+      EXPECT_THAT(PlanOf(run).assumptions, limits_nothing);
+    } else {
+      EXPECT_THAT(PlanOf(run).assumptions, Not(limits_nothing));
+    }
+  }
 }
 
 // --- Derivation and fingerprint --------------------------------------------------------
