@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/convert/calibration.h"
@@ -205,7 +206,9 @@ TEST(PlanningService, KnowsItsHostsDevicesAlone) {
   const grpc::Status unknown = server.PlanRun(RunOn({"CPU-0123456789abcdee"}), &response);
   EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(ReasonOf(unknown), "DEVICE_UNKNOWN");
-  EXPECT_THAT(unknown.error_message(), HasSubstr(kUuid));  // the near one
+  EXPECT_EQ(unknown.error_message(),
+            absl::StrCat("device \"CPU-0123456789abcdee\" is not known; near names: ", kUuid,
+                         "; all: sextant devices (HardwareService.ListDevices)"));
   const grpc::Status together = server.PlanRun(RunOn({"gpu-0", "gpu-1"}), &response);
   EXPECT_EQ(together.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(together.error_message(),
