@@ -15,7 +15,7 @@ using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
 std::string FingerprintOfBytes(const v1::Calibration& calibration) {
   // No maps and one version of protobuf a build: the bytes depend on the fields alone.
   Fingerprint fingerprint;
-  fingerprint.Add(calibration.SerializeAsString());
+  fingerprint.AddLong(calibration.SerializeAsString());
   return fingerprint.ToString();
 }
 
