@@ -43,16 +43,24 @@ absl::StatusOr<std::string> TextFor(const FieldDescriptor& field, const std::str
                                     std::istream& in) {
   const FieldForm form = FormOf(field);
   if (!IsFile(form)) return given;
-  absl::StatusOr<std::string> text =
-      ReadText(given, in, form == FieldForm::kTextFile ? kMaxConfigBytes : kMaxRequestBytes);
-  if (!text.ok() || field.message_type() != v1::Calibration::descriptor()) return text;
-  return UnwrapCalibration(*std::move(text));
+  return ReadText(given, in, form == FieldForm::kTextFile ? kMaxConfigBytes : kMaxRequestBytes);
+}
+
+grpc::Status AddCalibration(const std::string& file, const std::string& json,
+                            v1::PlanRunRequest* request) {
+  absl::StatusOr<v1::Calibration> calibration = ReadCalibration(json);
+  if (!calibration.ok()) return Malformed(file, std::string(calibration.status().message()));
+  *request->mutable_cluster()->add_calibrations() = *std::move(calibration);
+  return grpc::Status::OK;
 }
 
 grpc::Status Apply(const GivenFlag& given, std::istream& in, v1::PlanRunRequest* request) {
   const FieldDescriptor& field = *FindField(*request->GetDescriptor(), given.flag->field);
   const absl::StatusOr<std::string> text = TextFor(field, given.text, in);
   if (!text.ok()) return ReadFailure(text.status());
+  if (field.message_type() == v1::Calibration::descriptor()) {
+    return AddCalibration(given.text, *text, request);
+  }
   const absl::Status set = SetField(given.flag->field, *text, request);
   if (set.ok()) return grpc::Status::OK;
   return Malformed(IsFile(FormOf(field)) ? given.text : given.flag->names,
