@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/calibration_file.h"
@@ -54,12 +55,28 @@ grpc::Status AddCalibration(const std::string& file, const std::string& json,
   return grpc::Status::OK;
 }
 
+// Sent as it is, an empty text would read as none at all, and one that is not UTF-8 would be lost
+// with the whole request.
+grpc::Status CheckTextFile(const GivenFlag& given, const std::string& text) {
+  const absl::string_view names = given.flag->names;
+  const std::string where = absl::StrCat(names.substr(names.rfind(',') + 1), "=", given.text);
+  if (absl::StripAsciiWhitespace(text).empty()) {
+    return Malformed(where, "the file holds no text: give one that does");
+  }
+  if (!IsUtf8(text)) return Malformed(where, "the file's text is not UTF-8: save it as UTF-8");
+  return grpc::Status::OK;
+}
+
 grpc::Status Apply(const GivenFlag& given, std::istream& in, v1::PlanRunRequest* request) {
   const FieldDescriptor& field = *FindField(*request->GetDescriptor(), given.flag->field);
   const absl::StatusOr<std::string> text = TextFor(field, given.text, in);
   if (!text.ok()) return ReadFailure(text.status());
   if (field.message_type() == v1::Calibration::descriptor()) {
     return AddCalibration(given.text, *text, request);
+  }
+  if (FormOf(field) == FieldForm::kTextFile) {
+    grpc::Status checked = CheckTextFile(given, *text);
+    if (!checked.ok()) return checked;
   }
   const absl::Status set = SetField(given.flag->field, *text, request);
   if (set.ok()) return grpc::Status::OK;
