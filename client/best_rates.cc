@@ -55,11 +55,17 @@ std::string MatmulNote(const v1::MatmulMeasurement& matmul) {
   return note;
 }
 
-template <typename Measurements>
-void AddMatmuls(const std::string& label, const Measurements& matmuls, Table* table) {
+using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
+
+// Plans pass over shapes that were asked for, and so does this.
+void AddMatmuls(const std::string& label, const Matmuls& matmuls, Table* table) {
+  Matmuls searched;
+  for (const v1::MatmulMeasurement& matmul : matmuls) {
+    if (!matmul.requested()) *searched.Add() = matmul;
+  }
   const auto type = [](const auto& matmul) { return DataTypeName(matmul.data_type()); };
   const auto rate = [](const auto& matmul) { return matmul.flops_per_second(); };
-  for (const auto& [name, matmul] : Best(matmuls, type, rate)) {
+  for (const auto& [name, matmul] : Best(searched, type, rate)) {
     table->AddRow({absl::StrCat(label, " ", name),
                    Scaled(matmul->flops_per_second(), UnitOfWork(matmul->data_type())),
                    MatmulNote(*matmul)});

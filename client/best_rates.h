@@ -9,8 +9,8 @@
 namespace sextant {
 
 // The best rate of each kind: the highest, but a stable one before one that is not, unless it
-// is more than 10 % slower. Starts with an empty line and its title, and is "" where the
-// calibration has no rate.
+// is more than 10 % slower; of matrix multiplications none whose shape was asked for. Starts with
+// an empty line and its title, and is "" where the calibration has no such rate.
 std::string BestSection(const v1::Calibration& calibration);
 
 }  // namespace sextant

@@ -6,13 +6,17 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "sextant/v1/calibration.pb.h"
 
 namespace sextant {
 
-// Where `json` is an answer that holds a calibration (GetCalibrationResponse, or a result of
-// RunProbe), that calibration alone; any other text as it is.
-std::string UnwrapCalibration(std::string json);
+// The calibration that `json` is, or that it holds as an answer (GetCalibrationResponse, or a
+// result of RunProbe). Where it names its schema_version, fields that this version does not know
+// are passed over: whether to read a newer one is the server's to say.
+//
+// Errors: kInvalidArgument, saying what is wrong.
+absl::StatusOr<v1::Calibration> ReadCalibration(const std::string& json);
 
 // Writes `calibration` as `file`: all of it, or, where it fails, what was there before. A
 // symbolic link is followed.

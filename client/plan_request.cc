@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/calibration_file.h"
@@ -43,16 +44,40 @@ absl::StatusOr<std::string> TextFor(const FieldDescriptor& field, const std::str
                                     std::istream& in) {
   const FieldForm form = FormOf(field);
   if (!IsFile(form)) return given;
-  absl::StatusOr<std::string> text =
-      ReadText(given, in, form == FieldForm::kTextFile ? kMaxConfigBytes : kMaxRequestBytes);
-  if (!text.ok() || field.message_type() != v1::Calibration::descriptor()) return text;
-  return UnwrapCalibration(*std::move(text));
+  return ReadText(given, in, form == FieldForm::kTextFile ? kMaxConfigBytes : kMaxRequestBytes);
+}
+
+grpc::Status AddCalibration(const std::string& file, const std::string& json,
+                            v1::PlanRunRequest* request) {
+  absl::StatusOr<v1::Calibration> calibration = ReadCalibration(json);
+  if (!calibration.ok()) return Malformed(file, std::string(calibration.status().message()));
+  *request->mutable_cluster()->add_calibrations() = *std::move(calibration);
+  return grpc::Status::OK;
+}
+
+// Sent as it is, an empty text would read as none at all, and one that is not UTF-8 would be lost
+// with the whole request.
+grpc::Status CheckTextFile(const GivenFlag& given, const std::string& text) {
+  const absl::string_view names = given.flag->names;
+  const std::string where = absl::StrCat(names.substr(names.rfind(',') + 1), "=", given.text);
+  if (absl::StripAsciiWhitespace(text).empty()) {
+    return Malformed(where, "the file holds no text: give one that does");
+  }
+  if (!IsUtf8(text)) return Malformed(where, "the file's text is not UTF-8: save it as UTF-8");
+  return grpc::Status::OK;
 }
 
 grpc::Status Apply(const GivenFlag& given, std::istream& in, v1::PlanRunRequest* request) {
   const FieldDescriptor& field = *FindField(*request->GetDescriptor(), given.flag->field);
   const absl::StatusOr<std::string> text = TextFor(field, given.text, in);
   if (!text.ok()) return ReadFailure(text.status());
+  if (field.message_type() == v1::Calibration::descriptor()) {
+    return AddCalibration(given.text, *text, request);
+  }
+  if (FormOf(field) == FieldForm::kTextFile) {
+    grpc::Status checked = CheckTextFile(given, *text);
+    if (!checked.ok()) return checked;
+  }
   const absl::Status set = SetField(given.flag->field, *text, request);
   if (set.ok()) return grpc::Status::OK;
   return Malformed(IsFile(FormOf(field)) ? given.text : given.flag->names,

@@ -28,14 +28,13 @@ std::string HeadlineMemory(const v1::Memory& memory) {
 std::string HeadlineTime(const v1::Plan& plan) {
   std::vector<std::string> times;
   if (plan.has_measured_bound()) {
-    times.push_back(absl::StrCat(Duration(plan.measured_bound().duration_seconds()),
-                                 " (at the measured rate)"));
+    times.push_back(
+        absl::StrCat(Duration(plan.measured_bound().duration_seconds()), " at the measured rate"));
   }
   if (plan.has_lower_bound()) {
-    times.push_back(
-        absl::StrCat(Duration(plan.lower_bound().duration_seconds()), " (lower bound)"));
+    times.push_back(absl::StrCat("at least ", Duration(plan.lower_bound().duration_seconds()),
+                                 " (lower bound)"));
   }
-  if (!times.empty()) times.front().insert(0, "at least ");
   if (const v1::RunCost& textbook = plan.textbook_estimate(); plan.has_textbook_estimate()) {
     times.push_back(
         absl::StrCat(Duration(textbook.duration_seconds()), " by the textbook",

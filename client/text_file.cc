@@ -1,6 +1,7 @@
 #include "client/text_file.h"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -41,6 +42,16 @@ absl::StatusOr<std::string> ReadText(const std::string& name, std::istream& in,
   std::ifstream file(name, std::ios::binary);
   if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", name));
   return ReadStream(file, name, limit_bytes);
+}
+
+bool IsUtf8(const std::string& text) {
+  // nlohmann writes no text that is not, and says so by an exception alone.
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
 }
 
 }  // namespace sextant

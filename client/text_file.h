@@ -27,6 +27,8 @@ bool IsReadableFile(const std::string& name);
 absl::StatusOr<std::string> ReadText(const std::string& name, std::istream& in,
                                      size_t limit_bytes = kMaxRequestBytes);
 
+bool IsUtf8(const std::string& text);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_CLIENT_TEXT_FILE_H_

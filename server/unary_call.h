@@ -56,8 +56,9 @@ absl::Status Encode(const Message& message, grpc::ByteBuffer* out) {
              : absl::InternalError("the answer can't be encoded");
 }
 
-// Reads a Request, runs `answer(request, response)`, bounded to well under a millisecond, on
-// gRPC's own thread, and finishes the call with the status that it returns.
+// Reads a Request, runs `answer(request, response)`, bounded to about a millisecond (a plan with
+// as many calibrations as it takes; else it is microseconds), on gRPC's own thread, and finishes
+// the call with the status that it returns.
 //
 // The handlers are raw, on bytes: gRPC's own answer to bytes that don't decode is
 // UNIMPLEMENTED without a word, which a caller takes for an older server and which no metric

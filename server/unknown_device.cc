@@ -8,10 +8,12 @@ namespace sextant {
 std::string UnknownDeviceMessage(absl::string_view uuid, const std::vector<v1::Device>& devices) {
   std::vector<KnownName> names;
   for (const v1::Device& device : devices) {
+    if (device.kind() == v1::DEVICE_KIND_CPU) {
+      names.push_back({.name = "host", .also = device.product_name()});
+    }
     names.push_back({.name = device.uuid(), .also = device.product_name()});
-    if (device.kind() == v1::DEVICE_KIND_CPU) names.push_back({.name = "host"});
   }
-  return UnknownNameMessage("device", uuid, names, "HardwareService.ListDevices");
+  return UnknownNameMessage("device", uuid, names, "sextant devices (HardwareService.ListDevices)");
 }
 
 absl::Status UnknownDevice(absl::string_view message) {

@@ -11,7 +11,7 @@
 
 namespace sextant {
 
-// "device "x" is not known; near names: ...".
+// device "x" is not known; near names: ...; all: sextant devices (HardwareService.ListDevices)
 std::string UnknownDeviceMessage(absl::string_view uuid, const std::vector<v1::Device>& devices);
 
 // kNotFound with reason DEVICE_UNKNOWN.

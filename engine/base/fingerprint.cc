@@ -11,6 +11,23 @@ void Fingerprint::AddByte(unsigned char byte) {
   hash_ *= 1099511628211u;
 }
 
+// One-to-one in `hash_` and in `word`.
+void Fingerprint::AddWord(uint64_t word) {
+  hash_ = std::rotl(hash_ + word * 0xc2b2ae3d27d4eb4fu, 31) * 0x9e3779b185ebca87u;
+}
+
+void Fingerprint::AddLong(absl::string_view bytes) {
+  constexpr size_t kWordBytes = sizeof(uint64_t);
+  for (; bytes.size() >= kWordBytes; bytes.remove_prefix(kWordBytes)) {
+    uint64_t word = 0;  // little-endian on every machine
+    for (size_t i = 0; i < kWordBytes; ++i) {
+      word |= uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+    }
+    AddWord(word);
+  }
+  Add(bytes);
+}
+
 void Fingerprint::Add(absl::string_view text) {
   for (const char c : text) AddByte(static_cast<unsigned char>(c));
   AddByte(0xff);  // in no UTF-8 text

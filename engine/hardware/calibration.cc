@@ -6,12 +6,31 @@
 namespace sextant {
 namespace {
 
-// Below this share of an unstable rate, what is stable is another, slower kind of multiplication.
-constexpr double kStableShareOfFastest = 0.9;
+using Matmuls = absl::InlinedVector<MeasuredMatmul, 3>;
+
+// A rate below this share of another is not the same one but for noise.
+constexpr double kShareOfFastest = 0.9;
 
 bool IsBetter(const MeasuredMatmul& x, const MeasuredMatmul& y) {
   if (x.sustained != y.sustained) return x.sustained;
   return IsBetterRate({.rate = x.rate, .stable = x.stable}, {.rate = y.rate, .stable = y.stable});
+}
+
+// Keeps `matmul` unless `kept` has a better one of its type.
+void Keep(const MeasuredMatmul& matmul, Matmuls& kept) {
+  for (MeasuredMatmul& held : kept) {
+    if (held.data_type != matmul.data_type) continue;
+    if (IsBetter(matmul, held)) held = matmul;
+    return;
+  }
+  kept.push_back(matmul);
+}
+
+const MeasuredMatmul* Find(const Matmuls& matmuls, DataType type) {
+  for (const MeasuredMatmul& matmul : matmuls) {
+    if (matmul.data_type == type) return &matmul;
+  }
+  return nullptr;
 }
 
 // A single sample has no spread.
@@ -25,25 +44,25 @@ std::string SamplesText(const MeasuredMatmul& m) {
 
 bool IsBetterRate(const RateSeen& x, const RateSeen& y) {
   if (x.stable == y.stable) return x.rate > y.rate;
-  const bool stable_holds = x.stable ? x.rate >= y.rate * kStableShareOfFastest
-                                     : y.rate >= x.rate * kStableShareOfFastest;
+  const bool stable_holds =
+      x.stable ? x.rate >= y.rate * kShareOfFastest : y.rate >= x.rate * kShareOfFastest;
   return x.stable == stable_holds;
 }
 
 void DeviceCalibration::Consider(const MeasuredMatmul& matmul) {
-  for (MeasuredMatmul& kept : matmuls) {
-    if (kept.data_type != matmul.data_type) continue;
-    if (IsBetter(matmul, kept)) kept = matmul;
-    return;
-  }
-  matmuls.push_back(matmul);
+  Keep(matmul, matmuls);
+  if (matmul.stable && !matmul.sustained) Keep(matmul, stable_bursts);
 }
 
 const MeasuredMatmul* DeviceCalibration::MatmulIn(DataType type) const {
-  for (const MeasuredMatmul& matmul : matmuls) {
-    if (matmul.data_type == type) return &matmul;
-  }
-  return nullptr;
+  return Find(matmuls, type);
+}
+
+const MeasuredMatmul* DeviceCalibration::FasterBurstIn(DataType type) const {
+  const MeasuredMatmul* used = MatmulIn(type);
+  const MeasuredMatmul* burst = Find(stable_bursts, type);
+  if (used == nullptr || burst == nullptr || used->stable || !used->sustained) return nullptr;
+  return used->rate < burst->rate * kShareOfFastest ? burst : nullptr;
 }
 
 std::string CitationOf(const DeviceCalibration& c, const MeasuredMatmul& m) {

@@ -52,6 +52,10 @@ struct DeviceCalibration {
 
   // The multiplication that the rate of each data type is taken from; see Consider().
   absl::InlinedVector<MeasuredMatmul, 3> matmuls;
+  // The fastest stable burst of each data type, beside which a sustained rate may look slow.
+  absl::InlinedVector<MeasuredMatmul, 3> stable_bursts;
+  // Others whose shapes somebody asked for: however fast, they are not the device's best.
+  int64_t requested_matmul_count = 0;
 
   // Keeps `matmul` if it says more than what is kept of its type: sustained before burst,
   // then stable, where it is at most 10 % slower than one that is not; then the faster.
@@ -59,6 +63,10 @@ struct DeviceCalibration {
 
   // Null: none was measured in `type`.
   const MeasuredMatmul* MatmulIn(DataType type) const;
+
+  // Where MatmulIn(type) is sustained, not stable, and more than 10 % slower than a stable burst:
+  // that burst, which casts doubt on it. Else null.
+  const MeasuredMatmul* FasterBurstIn(DataType type) const;
 };
 
 // "sustained matmul 8192x8192x8192 by onednn 2.6.3, median of 12 samples, relative spread

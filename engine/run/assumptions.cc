@@ -42,6 +42,15 @@ void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Sentences& out
   }
 }
 
+// ", and a short burst of 1024x1024x1024, stable, ran at 2e+12 FLOP/s", where it
+// casts doubt on the measured rate.
+std::string FasterBurstText(const MeasuredGang& gang) {
+  const MeasuredMatmul* burst = gang.slowest->FasterBurstIn(gang.matmul->data_type);
+  if (burst == nullptr) return "";
+  return absl::StrCat(", and a short burst of ", burst->m, "x", burst->n, "x", burst->k,
+                      ", stable, ran at ", burst->rate.value(), " FLOP/s");
+}
+
 // What the measured rate stands for, and how far it can be trusted.
 void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Sentences& out) {
   const MeasuredGang& gang = *resolved.measured;
@@ -62,7 +71,7 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Sentences
         matmul.sample_count == 1
             ? "it is of a single sample"
             : absl::StrCat("its samples have a relative spread of ", matmul.relative_spread),
-        "; measure again while the device does nothing else."));
+        FasterBurstText(gang), "; measure again while the device does nothing else."));
   }
   if (gang.slowest->coverage_ratio < 1) {
     out.push_back(absl::StrCat("The calibration of ", gang.slowest->uuid, " is partial, ",
@@ -72,12 +81,6 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Sentences
   if (gang.slowest->processor) {
     out.push_back(absl::StrCat("The device is a processor, ", gang.slowest->product_name,
                                ", all of it taken to work on the run alone."));
-  }
-  if (run.rate_requirement.maximum_age_seconds.has_value() &&
-      gang.source == RateSource::kMeasuredSupplied) {
-    out.push_back(
-        "The age of a supplied calibration is not limited by "
-        "rate_requirement.maximum_age, which is about the server's own devices.");
   }
 }
 
@@ -103,6 +106,11 @@ void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Sentences& out) 
                                    ".")
                     : absl::StrCat("All arithmetic runs in ", type, "."));
   if (resolved.measured.has_value()) AboutMeasurement(run, resolved, out);
+  if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.devices.empty()) {
+    out.push_back(
+        "rate_requirement.maximum_age limits nothing here: it is about measurements of the "
+        "server's own devices, and the run names none of them.");
+  }
   if (resolved.accelerator != nullptr && !resolved.accelerator->notes.empty()) {
     out.push_back(absl::StrCat("The catalogue notes on ", resolved.accelerator->name, ": ",
                                resolved.accelerator->notes, "."));

@@ -92,6 +92,13 @@ void Missing::OfDevice(const NamedDevice& device) {
 void Missing::OfCalibration(const DeviceCalibration& calibration) {
   const DataType type = resolved_.precision.compute_data_type;
   if (calibration.MatmulIn(type) != nullptr) return;
+  if (calibration.matmuls.empty() && calibration.requested_matmul_count > 0) {
+    Add(calibration.uuid,
+        absl::StrCat("the calibration of device ", calibration.uuid,
+                     " holds only shapes that were asked for, which do not stand for its best: "
+                     "measure it again with sextant probe, without --matmul"));
+    return;
+  }
   Add(calibration.uuid,
       absl::StrCat("device ", calibration.uuid, " has no measured matrix multiplication in ",
                    DataTypeName(type), OtherTypes(calibration),

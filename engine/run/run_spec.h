@@ -48,6 +48,9 @@ struct NamedDevice {
 // The most devices that a run names one by one.
 inline constexpr int kMaxNamedDevices = 64;
 
+// The most calibrations that a run brings along: each has to be checked, figure by figure.
+inline constexpr int kMaxCalibrations = 16;
+
 // Exactly one of accelerator, devices and calibrations.
 struct ClusterSpec {
   absl::string_view accelerator;

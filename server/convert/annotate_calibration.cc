@@ -1,5 +1,6 @@
 #include "server/convert/annotate_calibration.h"
 
+#include <algorithm>
 #include <string>
 
 #include "engine/base/field_violation.h"
@@ -8,6 +9,11 @@
 
 namespace sextant {
 namespace {
+
+bool HasMfu(const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& matmuls) {
+  return std::any_of(matmuls.begin(), matmuls.end(),
+                     [](const v1::MatmulMeasurement& m) { return m.has_datasheet_mfu(); });
+}
 
 void AnnotateMatmul(const Accelerator* accelerator, v1::MatmulMeasurement& matmul) {
   matmul.clear_datasheet_mfu();
@@ -38,6 +44,11 @@ void AnnotateCalibration(v1::Calibration* calibration) {
   for (auto& matmul : *calibration->mutable_sustained_matmuls()) {
     AnnotateMatmul(accelerator, matmul);
   }
+}
+
+bool IsAnnotated(const v1::Calibration& calibration) {
+  return calibration.device().has_accelerator() || HasMfu(calibration.matmuls()) ||
+         HasMfu(calibration.sustained_matmuls());
 }
 
 void ClearAnnotations(v1::Calibration* calibration) {

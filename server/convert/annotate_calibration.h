@@ -19,7 +19,10 @@ absl::optional<double> DatasheetPeakFlopsPerSecond(const Accelerator* accelerato
 void AnnotateDevice(v1::Device* device);
 void AnnotateCalibration(v1::Calibration* calibration);
 
-// Clears those fields: stored calibrations and fingerprints are without.
+// Whether any of those fields is set.
+bool IsAnnotated(const v1::Calibration& calibration);
+
+// Clears them: stored calibrations and fingerprints are without.
 void ClearAnnotations(v1::Calibration* calibration);
 
 }  // namespace sextant

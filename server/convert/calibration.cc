@@ -1,10 +1,10 @@
 #include "server/convert/calibration.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/base/fingerprint.h"
 #include "engine/hardware/reported_names.h"
+#include "server/convert/annotate_calibration.h"
 #include "server/convert/enums.h"
 
 namespace sextant {
@@ -12,24 +12,19 @@ namespace {
 
 using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
 
-bool IsAnnotated(const Matmuls& matmuls) {
-  return std::any_of(matmuls.begin(), matmuls.end(),
-                     [](const v1::MatmulMeasurement& m) { return m.has_datasheet_mfu(); });
-}
-
-void ClearAnnotation(Matmuls* matmuls) {
-  for (v1::MatmulMeasurement& m : *matmuls) m.clear_datasheet_mfu();
-}
-
 std::string FingerprintOfBytes(const v1::Calibration& calibration) {
   // No maps and one version of protobuf a build: the bytes depend on the fields alone.
   Fingerprint fingerprint;
-  fingerprint.Add(calibration.SerializeAsString());
+  fingerprint.AddLong(calibration.SerializeAsString());
   return fingerprint.ToString();
 }
 
 void ConsiderAll(const Matmuls& matmuls, bool sustained, DeviceCalibration& out) {
   for (const v1::MatmulMeasurement& m : matmuls) {
+    if (m.requested()) {
+      ++out.requested_matmul_count;
+      continue;
+    }
     FieldViolations checked_before;
     out.Consider({.data_type = DataTypeFrom(m.data_type(), "", checked_before),
                   .m = m.m(),
@@ -47,14 +42,9 @@ void ConsiderAll(const Matmuls& matmuls, bool sustained, DeviceCalibration& out)
 }  // namespace
 
 std::string CalibrationFingerprint(const v1::Calibration& calibration) {
-  if (!calibration.device().has_accelerator() && !IsAnnotated(calibration.matmuls()) &&
-      !IsAnnotated(calibration.sustained_matmuls())) {
-    return FingerprintOfBytes(calibration);
-  }
+  if (!IsAnnotated(calibration)) return FingerprintOfBytes(calibration);
   v1::Calibration measured = calibration;
-  measured.mutable_device()->clear_accelerator();
-  ClearAnnotation(measured.mutable_matmuls());
-  ClearAnnotation(measured.mutable_sustained_matmuls());
+  ClearAnnotations(&measured);
   return FingerprintOfBytes(measured);
 }
 

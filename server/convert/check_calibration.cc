@@ -9,7 +9,7 @@ namespace sextant {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-constexpr int kMaxElements = 4096;  // of any list
+constexpr int kMaxElements = 512;  // of any list: four of the probe's largest grids
 constexpr size_t kMaxUuidBytes = 80;
 constexpr size_t kMaxNameBytes = 256;
 constexpr size_t kMaxSentenceBytes = 1024;

@@ -3,28 +3,18 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/near_names.h"
-#include "engine/base/reason.h"
 #include "server/convert/calibration.h"
+#include "server/unknown_device.h"
 
 namespace sextant {
 namespace {
 
-absl::Status DeviceUnknown(const std::string& name, const CalibrationSnapshot& snapshot) {
-  std::vector<KnownName> known;
-  for (const v1::Device& device : snapshot.devices) {
-    if (device.kind() == v1::DEVICE_KIND_CPU) known.push_back({"host", device.product_name()});
-    known.push_back({device.uuid(), device.product_name()});
-  }
-  return WithReason(absl::NotFoundError(
-                        UnknownNameMessage("device", name, known, "sextant devices (ListDevices)")),
-                    "DEVICE_UNKNOWN");
-}
-
 NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& snapshot,
                             absl::Time now) {
   const v1::Device* device = snapshot.FindDevice(name);
-  if (device == nullptr) return {.found = DeviceUnknown(name, snapshot)};
+  if (device == nullptr) {
+    return {.found = UnknownDevice(UnknownDeviceMessage(name, snapshot.devices))};
+  }
   NamedDevice out = {.found = {},
                      .uuid = device->uuid(),
                      .product_name = device->product_name(),

@@ -4,6 +4,7 @@
 #include "absl/strings/string_view.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
+#include "server/convert/field_checker.h"
 #include "server/hugging_face/read_config.h"
 
 namespace sextant {
@@ -89,19 +90,31 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   return out;
 }
 
+// Empty where it is at fault, or where so much is that there is no use in looking at it.
+DeviceCalibration CheckedCalibration(const v1::Calibration& calibration, absl::string_view path,
+                                     FieldViolations& violations) {
+  if (FieldChecker(violations).IsFull()) return {};
+  const size_t faults_before = violations.all().size();
+  CheckCalibration(calibration, path, violations);
+  if (violations.all().size() > faults_before) return {};
+  return DeviceCalibrationFrom(calibration, CalibrationFingerprint(calibration));
+}
+
 std::vector<DeviceCalibration> CalibrationsFrom(const v1::ClusterSpec& m,
                                                 FieldViolations& violations) {
   constexpr char kPath[] = "cluster.calibrations";
   std::vector<DeviceCalibration> out;
-  if (m.calibrations_size() > kMaxNamedDevices) {
-    violations.Add(
-        kPath, absl::StrCat("are ", m.calibrations_size(), ": give at most ", kMaxNamedDevices));
+  if (m.calibrations_size() > kMaxCalibrations) {
+    violations.Add(kPath,
+                   absl::StrCat("are ", m.calibrations_size(), ": give at most ", kMaxCalibrations,
+                                ". The slowest device decides, so the calibration of the "
+                                "slowest of each host, or of all, says as much"));
     return out;
   }
   out.reserve(static_cast<size_t>(m.calibrations_size()));
   for (const v1::Calibration& calibration : m.calibrations()) {
-    CheckCalibration(calibration, absl::StrCat(kPath, "[", out.size(), "]"), violations);
-    out.push_back(DeviceCalibrationFrom(calibration, CalibrationFingerprint(calibration)));
+    out.push_back(
+        CheckedCalibration(calibration, absl::StrCat(kPath, "[", out.size(), "]"), violations));
   }
   return out;
 }

@@ -1,10 +1,5 @@
 #include "server/hugging_face/families.h"
 
-#include <algorithm>
-#include <vector>
-
-#include "absl/strings/str_join.h"
-
 namespace sextant {
 namespace {
 
@@ -38,14 +33,13 @@ const Family* FindFamilyOfArchitecture(absl::string_view architecture) {
   return FindWhere([&](const Family& family) { return family.architecture == architecture; });
 }
 
-std::string SupportedModelTypes() {
-  std::vector<absl::string_view> names;
+std::vector<KnownName> KnownModelTypes() {
+  std::vector<KnownName> out;
   FindWhere([&](const Family& family) {
-    names.push_back(family.model_type);
+    out.push_back({.name = family.model_type});
     return false;
   });
-  std::sort(names.begin(), names.end());
-  return absl::StrJoin(names, ", ");
+  return out;
 }
 
 }  // namespace sextant

@@ -5,10 +5,11 @@
 #ifndef SEXTANT_SERVER_HUGGING_FACE_FAMILIES_H_
 #define SEXTANT_SERVER_HUGGING_FACE_FAMILIES_H_
 
-#include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/base/near_names.h"
 #include "engine/model/transformer_spec.h"
 #include "server/hugging_face/config_reader.h"
 
@@ -56,8 +57,8 @@ void ReadBothBiases(ConfigReader& config, TransformerSpec& shape);
 const Family* FindFamily(absl::string_view model_type);
 const Family* FindFamilyOfArchitecture(absl::string_view architecture);
 
-// The model_types of all families, in alphabetical order: "codegen, cohere, ...".
-std::string SupportedModelTypes();
+// The model_types of all families.
+std::vector<KnownName> KnownModelTypes();
 
 }  // namespace sextant
 

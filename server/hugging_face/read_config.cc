@@ -38,11 +38,13 @@ const std::vector<std::string>* ReadArchitectures(ConfigReader& config) {
 const Family* FamilyByArchitecture(ConfigReader& config,
                                    const std::vector<std::string>* architectures) {
   if (architectures == nullptr) {
-    config.Refuse("model_type", absl::StrCat("is required: write one of ", SupportedModelTypes()));
+    config.Refuse("model_type", ModelTypeMissing());
     return nullptr;
   }
   const Family* family = FindFamilyOfArchitecture(architectures->front());
-  if (family == nullptr) config.Refuse("architectures", WhyUnsupported(architectures->front()));
+  if (family == nullptr) {
+    config.Refuse("architectures", WhyArchitectureUnsupported(architectures->front()));
+  }
   return family;
 }
 
@@ -53,7 +55,7 @@ const Family* FamilyByModelType(ConfigReader& config, const ConfigValue& model_t
     return nullptr;
   }
   const Family* family = FindFamily(model_type.text);
-  if (family == nullptr) config.Refuse("model_type", WhyUnsupported(model_type.text));
+  if (family == nullptr) config.Refuse("model_type", WhyModelTypeUnsupported(model_type.text));
   return family;
 }
 

@@ -1,6 +1,7 @@
 #include "server/hugging_face/unsupported.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/near_names.h"
 #include "server/clip.h"
 #include "server/hugging_face/families.h"
 
@@ -68,18 +69,29 @@ constexpr Unsupported kUnsupported[] = {
      "by model.transformer"},
 };
 
-absl::string_view ReasonOf(absl::string_view model_type) {
-  for (const Unsupported& entry : kUnsupported) {
-    if (entry.model_type == model_type) return entry.reason;
-  }
-  return "not a dense decoder known here";
-}
+// An answer keeps 256 bytes of a description; the families' names alone would be more.
+constexpr char kWhereListed[] = "docs/config_json.md";
+constexpr size_t kMaxNameBytes = 32;
 
 }  // namespace
 
-std::string WhyUnsupported(absl::string_view name) {
-  return absl::StrCat("\"", Clip(name, 40), "\" is ", ReasonOf(name),
-                      ". Supported (docs/config_json.md): ", SupportedModelTypes());
+std::string ModelTypeMissing() {
+  return absl::StrCat("is required: a family's name, such as llama; all: ", kWhereListed);
+}
+
+std::string WhyModelTypeUnsupported(absl::string_view model_type) {
+  for (const Unsupported& entry : kUnsupported) {
+    if (entry.model_type != model_type) continue;
+    return absl::StrCat("\"", model_type, "\" is ", entry.reason,
+                        "; all that are supported: ", kWhereListed);
+  }
+  return UnknownNameMessage("model_type", Clip(model_type, kMaxNameBytes), KnownModelTypes(),
+                            kWhereListed);
+}
+
+std::string WhyArchitectureUnsupported(absl::string_view architecture) {
+  // Near names would be most of them: "ForCausalLM" is the most of each.
+  return UnknownNameMessage("architecture", Clip(architecture, kMaxNameBytes), {}, kWhereListed);
 }
 
 }  // namespace sextant

@@ -8,9 +8,12 @@
 
 namespace sextant {
 
-// What an error says of a model_type or architecture that is no Family: what it is, where that
-// is known, and what is supported.
-std::string WhyUnsupported(absl::string_view name);
+// What an error says where no Family is named, or one that is not known: why it is not supported,
+// where that is known, else near names; and where all are listed. So short that an answer keeps
+// it whole.
+std::string ModelTypeMissing();
+std::string WhyModelTypeUnsupported(absl::string_view model_type);
+std::string WhyArchitectureUnsupported(absl::string_view architecture);
 
 }  // namespace sextant
 

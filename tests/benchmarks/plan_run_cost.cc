@@ -1,6 +1,6 @@
 // What a PlanRun call costs beside a call whose handler is empty, and beside one whose handler
 // only copies a ready answer: calls a second and server CPU, each server in a process of its
-// own, taken in turn in one run.
+// own, taken in turn in one run. And what it costs with as many calibrations as it takes.
 #include <grpcpp/server_builder.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -20,6 +20,7 @@
 #include "server/convert/run_spec.h"
 #include "server/server.h"
 #include "tests/benchmarks/closed_loop.h"
+#include "tests/benchmarks/full_calibration.h"
 
 namespace sextant {
 namespace {
@@ -30,6 +31,15 @@ v1::PlanRunRequest Request() {
   request.mutable_training()->set_token_count(15'000'000'000'000);
   request.mutable_cluster()->set_accelerator("h100-sxm");
   request.mutable_cluster()->set_device_count(1024);
+  return request;
+}
+
+v1::PlanRunRequest RequestOnCalibrations() {
+  v1::PlanRunRequest request = Request();
+  request.mutable_cluster()->clear_accelerator();
+  for (int i = 0; i < kMaxCalibrations; ++i) {
+    *request.mutable_cluster()->add_calibrations() = FullCalibration("CPU-" + std::to_string(i));
+  }
   return request;
 }
 
@@ -139,21 +149,13 @@ class Child {
   int address_in_ = -1;
 };
 
+// Calibrations make a call so long that fewer of them are as many samples of the clock.
+constexpr int kCalibratedCallsShare = 20;
+
 struct Sample {
   double calls_per_second;
   double cpu_microseconds_per_call;
 };
-
-Sample Measure(const Child& child, const std::string& address, const v1::PlanRunRequest& request,
-               int calls, int in_flight) {
-  const double before = child.CpuSeconds();
-  const LoopResult loop = RunClosedLoop(address, request, calls, in_flight);
-  if (loop.failed_calls > 0) {
-    std::fprintf(stderr, "%d calls failed\n", loop.failed_calls);
-    std::exit(1);
-  }
-  return {calls / loop.seconds, (child.CpuSeconds() - before) * 1e6 / calls};
-}
 
 Sample Median(std::vector<Sample> samples) {
   const auto middle = [&](double Sample::*member) {
@@ -164,13 +166,27 @@ Sample Median(std::vector<Sample> samples) {
   return {middle(&Sample::calls_per_second), middle(&Sample::cpu_microseconds_per_call)};
 }
 
-// One of the servers compared, and what was measured of it.
+// One of the servers compared, what it is asked, and what was measured of it.
 struct Contestant {
   const char* name;
   std::unique_ptr<Child> child;
-  std::string address;
-  std::vector<Sample> samples;
+  v1::PlanRunRequest request;
+  int calls;
+  std::string address = {};
+  std::vector<Sample> samples = {};
 };
+
+Sample Measure(const Contestant& contestant, int in_flight) {
+  const double before = contestant.child->CpuSeconds();
+  const LoopResult loop =
+      RunClosedLoop(contestant.address, contestant.request, contestant.calls, in_flight);
+  if (loop.failed_calls > 0) {
+    std::fprintf(stderr, "%d calls failed\n", loop.failed_calls);
+    std::exit(1);
+  }
+  return {contestant.calls / loop.seconds,
+          (contestant.child->CpuSeconds() - before) * 1e6 / contestant.calls};
+}
 
 void Print(const Contestant& contestant, const Sample& empty) {
   const Sample sample = Median(contestant.samples);
@@ -181,19 +197,25 @@ void Print(const Contestant& contestant, const Sample& empty) {
 
 int Main(int rounds, int calls, int in_flight) {
   std::vector<Contestant> contestants;
-  contestants.push_back({"empty", std::make_unique<Child>(ServeEmpty), "", {}});
-  contestants.push_back({"ready answer", std::make_unique<Child>(ServeReadyAnswer), "", {}});
-  contestants.push_back({"PlanRun", std::make_unique<Child>(ServeSextant), "", {}});
+  const auto add = [&](const char* name, void (*serve)(int, int)) {
+    contestants.push_back({name, std::make_unique<Child>(serve), Request(), calls});
+  };
+  add("empty", ServeEmpty);
+  add("ready answer", ServeReadyAnswer);
+  add("PlanRun", ServeSextant);
+  add("calibrations", ServeSextant);
+  contestants.back().request = RequestOnCalibrations();
+  contestants.back().calls = std::max(1, calls / kCalibratedCallsShare);
   for (Contestant& c : contestants) c.address = c.child->ReadAddress();
-  const v1::PlanRunRequest request = Request();
   for (int round = 0; round <= rounds; ++round) {  // round 0 warms up
     for (Contestant& c : contestants) {
-      const Sample sample = Measure(*c.child, c.address, request, calls, in_flight);
+      const Sample sample = Measure(c, in_flight);
       if (round > 0) c.samples.push_back(sample);
     }
   }
-  std::printf("median of %d rounds of %d calls, %d in flight, loopback TCP\n", rounds, calls,
-              in_flight);
+  std::printf(
+      "median of %d rounds of %d calls (%d with calibrations), %d in flight, loopback TCP\n",
+      rounds, calls, contestants.back().calls, in_flight);
   std::printf("%-13s %9s %6s %20s %6s\n", "handler", "calls/s", "ratio", "server CPU us/call",
               "ratio");
   const Sample empty = Median(contestants.front().samples);

@@ -19,7 +19,9 @@ namespace sextant {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A new folder, removed with its files.
 class Folder {
@@ -91,17 +93,53 @@ TEST(SaveCalibration, SaysWhyItCannotWrite) {
   EXPECT_FALSE(SaveCalibration("", SampleCalibration()).ok());
 }
 
-TEST(UnwrapCalibration, TakesItOutOfAnAnswer) {
+TEST(ReadCalibration, TakesItBareAndOutOfAnAnswer) {
   for (const std::string& json :
-       {ProtoJson(SampleHeldCalibration()), ProtoJson(SampleProbeResult().result())}) {
-    EXPECT_EQ(UnwrapCalibration(json), ProtoJson(SampleCalibration()));
+       {ProtoJson(SampleCalibration()), ProtoJson(SampleHeldCalibration()),
+        ProtoJson(SampleProbeResult().result())}) {
+    const auto read = ReadCalibration(json);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_TRUE(MessageDifferencer::Equals(*read, SampleCalibration()));
   }
 }
 
-TEST(UnwrapCalibration, LeavesAllElseAsItIs) {
+// The server refuses a newer schema, and says so better than a parser does.
+TEST(ReadCalibration, PassesOverWhatOnlyANewerVersionHas) {
+  const std::string newer =
+      R"({"schema_version": 2, "hyperdrive": {"on": true}, "mode": "PROBE_MODE_ENDLESS",
+          "device": {"uuid": "CPU-1", "colour": "red"}})";
+  for (const std::string& json :
+       {newer, absl::StrCat("{\"calibration\": ", newer, ", \"age_seconds\": 5}"),
+        absl::StrCat("{\"calibration\": ", newer, ", \"in_use\": true, \"mood\": \"good\"}")}) {
+    const auto read = ReadCalibration(json);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->schema_version(), 2);
+    EXPECT_EQ(read->device().uuid(), "CPU-1");
+  }
+}
+
+// An object of unknown fields alone is something else, or mistyped.
+TEST(ReadCalibration, RefusesAllElse) {
+  for (const char* text : {"", "[]", "5", "no JSON", R"({"devise": {}})", R"({"calibration": 5})",
+                           R"({"calibration": {"mode": "PROBE_MODE_FAST"}})",
+                           R"({"schema_version": 1, "device": 5})"}) {
+    const absl::Status status = ReadCalibration(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("not a sextant.v1.Calibration")) << text;
+  }
+}
+
+TEST(ReadCalibration, SaysThatAStreamIsSeveralObjects) {
+  const std::string one = ProtoJson(SampleCalibration());
   for (const std::string& text :
-       {ProtoJson(SampleCalibration()), std::string("{}"), std::string("no JSON"), std::string()}) {
-    EXPECT_EQ(UnwrapCalibration(text), text);
+       {absl::StrCat(one, one), absl::StrCat("{\"progress\": {\"phase\": \"}\\\"{\"}}\n", one)}) {
+    EXPECT_THAT(std::string(ReadCalibration(text).status().message()),
+                AllOf(HasSubstr("several JSON objects"), HasSubstr("sextant-probe --output=FILE")));
+  }
+  // Braces in texts are none, and neither are those of an object cut off.
+  for (const char* text : {R"({"notes": ["}{", "\"}{"], "devise": 1})", "{\"device\": {"}) {
+    EXPECT_THAT(std::string(ReadCalibration(text).status().message()),
+                Not(HasSubstr("several JSON objects")));
   }
 }
 

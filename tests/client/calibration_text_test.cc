@@ -109,6 +109,15 @@ Shapes asked for (C[m,n] = A[m,k] B[k,n])
   registers: share of what the type's registers do; MFU: no datasheet peak known for this device
 )"));
   EXPECT_THAT(text, Not(HasSubstr("\nMatrix multiplication")));
+  EXPECT_THAT(text, Not(HasSubstr("matmul bf16")));  // nor among the best of each kind
+}
+
+// As plans choose: the fastest of the sample, 429.50 GFLOP/s, is no best where it was asked for.
+TEST(CalibrationText, CallsNoShapeAskedForTheBest) {
+  v1::Calibration calibration = SampleCalibration();
+  calibration.mutable_matmuls(2)->set_requested(true);
+  EXPECT_THAT(CalibrationText(calibration, std::nullopt),
+              HasSubstr("\n  matmul bf16     268.44 GFLOP/s  512x512x512"));
 }
 
 // 268.44 of 989.4 TFLOP/s would be 0.03 %; any ratio will do to see where it stands.

@@ -205,8 +205,24 @@ TEST(BuildPlanRequest, SendsTheTextOfAConfig) {
   EXPECT_EQ(built.request.model().hugging_face_config(), "{\"model_type\": \n \"llama\"}\n");
 }
 
-TEST(BuildPlanRequest, SendsAConfigOf256KibAndNoMore) {
-  const std::string fits = FileWith("fits.json", std::string(64 * 1024, ' '));
+TEST(BuildPlanRequest, NamesTheConfigThatHoldsNoText) {
+  for (const auto& [text, says] : {std::pair("", "holds no text"),
+                                   {" \t\r\n\n", "holds no text"},
+                                   {"{\"model_type\": \"\xff\xfe\"}", "not UTF-8"},
+                                   {"\xff\xfe{", "not UTF-8"}}) {
+    const std::string file = FileWith("no_config.json", text);
+    const CallError error = CallErrorOf(Build({absl::StrCat("--config=", file)}).status);
+    EXPECT_EQ(error.code, grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(error.reason, "REQUEST_MALFORMED");
+    EXPECT_THAT(error.message, HasSubstr(absl::StrCat("--config=", file, ": the file")));
+    EXPECT_THAT(error.message, HasSubstr(says));
+  }
+  const std::string accents = FileWith("accents.json", "{\"\xC3\xA9\": 1}");
+  EXPECT_TRUE(Build({absl::StrCat("--config=", accents)}).status.ok());
+}
+
+TEST(BuildPlanRequest, SendsAConfigOf64KibAndNoMore) {
+  const std::string fits = FileWith("fits.json", std::string(64 * 1024, 'x'));
   EXPECT_TRUE(Build({absl::StrCat("--config=", fits)}).status.ok());
   const std::string large = FileWith("large.json", std::string(64 * 1024 + 1, ' '));
   const CallError error = CallErrorOf(Build({absl::StrCat("--config=", large)}).status);

@@ -103,7 +103,7 @@ TEST(PlanText, SaysAtOnceHowMuchIsMissing) {
 
 TEST(PlanText, PutsWhatWasMeasuredFirst) {
   const std::string text = PlanText(SampleMeasuredPlan(), kNow);
-  EXPECT_THAT(text, HasSubstr("  time    at least 8.33 hours (at the measured rate); 4.17 hours "
+  EXPECT_THAT(text, HasSubstr("  time    8.33 hours at the measured rate; at least 4.17 hours "
                               "(lower bound); 10.42 hours by the\n"
                               "          textbook at 40.00 % MFU\n"));
   EXPECT_THAT(text, HasSubstr(R"(
@@ -135,6 +135,15 @@ Rates used
   EXPECT_THAT(RatesSection(plan, kNow), Not(HasSubstr("unstable")));
 }
 
+// A request's own peak may be below what was measured: no time then contradicts another.
+TEST(PlanText, ClaimsNoBoundBeyondTheLower) {
+  v1::PlanRunResponse response = SampleMeasuredPlan();
+  response.mutable_plan()->mutable_lower_bound()->set_duration_seconds(60'000);
+  EXPECT_THAT(PlanText(response, kNow),
+              HasSubstr("  time    8.33 hours at the measured rate; at least 16.67 hours (lower "
+                        "bound); "));
+}
+
 // A processor: no datasheet, hence no peak and no bound by it.
 TEST(PlanText, DoesWithoutAPeak) {
   v1::PlanRunResponse response = SampleMeasuredPlan();
@@ -143,7 +152,7 @@ TEST(PlanText, DoesWithoutAPeak) {
   plan->clear_textbook_estimate();
   plan->mutable_measured_bound()->clear_mfu();
   const std::string text = PlanText(response, kNow);
-  EXPECT_THAT(text, HasSubstr("  time    at least 8.33 hours (at the measured rate)\n"));
+  EXPECT_THAT(text, HasSubstr("  time    8.33 hours at the measured rate\n"));
   EXPECT_THAT(text, HasSubstr("                  measured bound\n"
                               "  MFU              no peak known\n"
                               "  of measured           100.00 %\n"));

@@ -243,9 +243,10 @@ TEST(CheckCalibration, CountsTheArraysOfEachStream) {
 // A request of a megabyte holds half a million empty elements, each wrong in many ways.
 TEST(CheckCalibration, LooksNoFurtherThanIsOfUse) {
   v1::Calibration c = SampleCalibration();
-  for (int i = 0; i < 4000; ++i) c.add_matmuls();
+  for (int i = c.matmuls_size(); i < 512; ++i) c.add_matmuls();
+  EXPECT_GT(FaultsOf(c).size(), 40u);
   EXPECT_LT(FaultsOf(c).size(), 100u);
-  for (int i = 0; i < 100; ++i) c.add_matmuls();
+  c.add_matmuls();
   ASSERT_THAT(FaultsOf(c), SizeIs(1));
   EXPECT_EQ(FaultsOf(c)[0].field, "c.matmuls");
 }
@@ -329,6 +330,19 @@ TEST(DeviceCalibrationFrom, CarriesWhatPlansUse) {
   EXPECT_EQ(fp32->sample_count, 12);
   EXPECT_EQ(fp32->relative_spread, 0.01);
   EXPECT_EQ(fp32->engine, "builtin");
+}
+
+// A shape that somebody asked for is not the device's best, however fast: here it is the fastest.
+TEST(DeviceCalibrationFrom, PassesOverShapesThatWereAskedFor) {
+  v1::Calibration wire = SampleCalibration();
+  const DeviceCalibration mixed = DeviceCalibrationFrom(wire, "");
+  EXPECT_EQ(mixed.MatmulIn(DataType::kFp32)->rate, FlopsPerSecond(1e12));
+  EXPECT_EQ(mixed.requested_matmul_count, 1);
+  for (auto& matmul : *wire.mutable_matmuls()) matmul.set_requested(true);
+  wire.mutable_sustained_matmuls(0)->set_requested(true);
+  const DeviceCalibration requested = DeviceCalibrationFrom(wire, "");
+  EXPECT_TRUE(requested.matmuls.empty());
+  EXPECT_EQ(requested.requested_matmul_count, 4);
 }
 
 TEST(DeviceCalibrationFrom, FindsTheDatasheetByTheReportedName) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "server/convert/enums.h"
 #include "server/convert/run_spec.h"
 #include "tests/server/sample_calibration.h"
@@ -13,7 +14,9 @@
 namespace sextant {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -245,6 +248,55 @@ TEST(Enums, OptimizersArriveAsThemselves) {
     EXPECT_EQ(OptimizerKindFrom(wire, "f", violations), engine);
     EXPECT_THAT(FieldsOf(violations), IsEmpty());
   }
+}
+
+v1::PlanRunRequest RequestWithCalibrations(int count) {
+  v1::PlanRunRequest request;
+  for (int i = 0; i < count; ++i) {
+    *request.mutable_cluster()->add_calibrations() = SampleCalibration(absl::StrCat("CPU-", i));
+  }
+  return request;
+}
+
+TEST(RunSpecFrom, TakesSixteenCalibrationsAndNoMore) {
+  FieldViolations none;
+  const v1::PlanRunRequest most = RequestWithCalibrations(16);
+  EXPECT_EQ(RunSpecFrom(most, none).cluster.calibrations.size(), 16u);
+  EXPECT_TRUE(none.empty());
+  FieldViolations violations;
+  RunSpecFrom(RequestWithCalibrations(17), violations);
+  ASSERT_EQ(violations.all().size(), 1u);
+  EXPECT_EQ(violations.all()[0].field, "cluster.calibrations");
+  EXPECT_THAT(violations.all()[0].description,
+              AllOf(HasSubstr("are 17: give at most 16"), HasSubstr("slowest of each host")));
+}
+
+// Nothing is made of it, so that it costs no more than its check.
+TEST(RunSpecFrom, LeavesACalibrationAtFaultEmpty) {
+  v1::PlanRunRequest request = RequestWithCalibrations(3);
+  request.mutable_cluster()->mutable_calibrations(1)->set_coverage_ratio(2);
+  FieldViolations violations;
+  const RunSpec run = RunSpecFrom(request, violations);
+  ASSERT_EQ(violations.all().size(), 1u);
+  EXPECT_EQ(violations.all()[0].field, "cluster.calibrations[1].coverage_ratio");
+  ASSERT_EQ(run.cluster.calibrations.size(), 3u);
+  EXPECT_EQ(run.cluster.calibrations[0].uuid, "CPU-0");
+  EXPECT_EQ(run.cluster.calibrations[1].uuid, "");
+  EXPECT_EQ(run.cluster.calibrations[1].fingerprint, "");
+  EXPECT_EQ(run.cluster.calibrations[2].uuid, "CPU-2");
+}
+
+TEST(RunSpecFrom, LooksAtNoCalibrationBeyondWhatAnAnswerNames) {
+  v1::PlanRunRequest request = RequestWithCalibrations(3);
+  for (v1::Calibration& c : *request.mutable_cluster()->mutable_calibrations()) {
+    for (int i = 0; i < 400; ++i) c.add_matmuls();
+  }
+  request.mutable_cluster()->mutable_calibrations(2)->clear_device();
+  FieldViolations violations;
+  RunSpecFrom(request, violations);
+  EXPECT_TRUE(violations.Mentions("cluster.calibrations[0]"));
+  EXPECT_FALSE(violations.Mentions("cluster.calibrations[1]"));
+  EXPECT_FALSE(violations.Mentions("cluster.calibrations[2]"));
 }
 
 }  // namespace

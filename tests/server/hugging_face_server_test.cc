@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
@@ -16,8 +17,10 @@ namespace sextant {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 std::string ConfigFile(const std::string& name) {
   std::ifstream in(std::string(SEXTANT_SOURCE_DIR) + "/tests/golden/config_json/" + name + ".json");
@@ -33,13 +36,19 @@ v1::PlanRunRequest RequestFor(const std::string& config) {
   return request;
 }
 
-std::vector<std::string> FieldsOf(const grpc::Status& status) {
+using Violation = google::rpc::BadRequest::FieldViolation;
+
+std::vector<Violation> ViolationsOf(const grpc::Status& status) {
   google::rpc::Status wire;
   google::rpc::BadRequest bad;
+  if (!grpc::ExtractErrorDetails(status, &wire).ok() || wire.details_size() < 2) return {};
+  if (!wire.details(1).UnpackTo(&bad)) return {};
+  return {bad.field_violations().begin(), bad.field_violations().end()};
+}
+
+std::vector<std::string> FieldsOf(const grpc::Status& status) {
   std::vector<std::string> out;
-  if (!grpc::ExtractErrorDetails(status, &wire).ok() || wire.details_size() < 2) return out;
-  if (!wire.details(1).UnpackTo(&bad)) return out;
-  for (const auto& violation : bad.field_violations()) out.push_back(violation.field());
+  for (const Violation& violation : ViolationsOf(status)) out.push_back(violation.field());
   return out;
 }
 
@@ -111,6 +120,26 @@ TEST(HuggingFaceServer, NamesWhatIsWrongTogetherWithTheRest) {
   EXPECT_THAT(FieldsOf(status),
               ElementsAre("model.hugging_face_config.num_hidden_layers", "training.token_count"));
   EXPECT_THAT(status.error_message(), HasSubstr("write 32 without quotes"));
+}
+
+// An answer cuts descriptions: the pointer to the families stands at the end, and has to arrive.
+TEST(HuggingFaceServer, SaysWholeWhereTheFamiliesAreListed) {
+  const TestServer server;
+  std::string accents;
+  for (int i = 0; i < 100; ++i) accents += "\u00e9";
+  for (const std::string& config :
+       {std::string(R"({"hidden_size": 8})"), std::string(R"({"model_type": "gpt"})"),
+        std::string(R"({"model_type": "mpt"})"), std::string(R"({"model_type": "gemma3n"})"),
+        absl::StrCat(R"({"model_type": "gpt )", accents, R"("})"),
+        absl::StrCat(R"({"architectures": [")", accents, R"("]})"),
+        std::string(R"({"architectures": ["MixtralForCausalLM"]})")}) {
+    v1::PlanRunResponse response;
+    const grpc::Status status = server.PlanRun(RequestFor(config), &response);
+    const std::vector<Violation> violations = ViolationsOf(status);
+    ASSERT_THAT(violations, SizeIs(1)) << config;
+    EXPECT_THAT(violations[0].description(), EndsWith(": docs/config_json.md")) << config;
+    EXPECT_THAT(status.error_message(), EndsWith(": docs/config_json.md")) << config;
+  }
 }
 
 TEST(HuggingFaceServer, RefusesTheLongAndServesOn) {

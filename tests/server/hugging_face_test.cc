@@ -161,14 +161,17 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Models, HuggingFaceRefusals,
     ::testing::Values(
-        RefusedCase{"NoType", R"({"hidden_size": 8})", "model_type", "is required: write one of "},
+        RefusedCase{"NoType", R"({"hidden_size": 8})", "model_type",
+                    "is required: a family's name, such as llama; all: docs/config_json.md"},
         RefusedCase{"NoTypeNoArchitecture", R"({"architectures": []})", "model_type",
                     "is required"},
         RefusedCase{"TypeNumber", R"({"model_type": 7})", "model_type", "must be a text"},
-        RefusedCase{"Unknown", R"({"model_type": "lama"})", "model_type",
-                    "\"lama\" is not a dense decoder known here. Supported"},
+        RefusedCase{
+            "Unknown", R"({"model_type": "lama"})", "model_type",
+            "model_type \"lama\" is not known; near names: llama; all: docs/config_json.md"},
         RefusedCase{"Experts", R"({"model_type": "mixtral", "num_local_experts": 8})", "model_type",
-                    "\"mixtral\" is a mixture of experts"},
+                    "\"mixtral\" is a mixture of experts, which is not supported yet; all that are "
+                    "supported: docs/config_json.md"},
         RefusedCase{"Latent", R"({"model_type": "minicpm3"})", "model_type", "latent attention"},
         RefusedCase{"StateSpace", R"({"model_type": "mamba2"})", "model_type", "state-space"},
         RefusedCase{"Encoder", R"({"model_type": "t5"})", "model_type", "encoder"},
@@ -177,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "text_config", "makes \"gemma3\" a multimodal model"},
         RefusedCase{"Multimodal", R"({"model_type": "llava"})", "model_type", "multimodal"},
         RefusedCase{"UnknownArchitecture", R"({"architectures": ["BertModel"]})", "architectures",
-                    "\"BertModel\" is not a dense decoder"},
+                    "architecture \"BertModel\" is not known; all: docs/config_json.md"},
         RefusedCase{"Classifier",
                     LlamaWith("architectures", R"(["LlamaForSequenceClassification"])"),
                     "architectures", "write LlamaForCausalLM if"},

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/convert/calibration.h"
@@ -138,6 +139,22 @@ TEST(PlanningService, PlansOnASuppliedCalibration) {
             CalibrationFingerprint(SampleCalibration()));
 }
 
+// What --matmul measures is the caller's choice of shapes, and may be far from the device's best.
+TEST(PlanningService, DoesNotPlanOnShapesThatWereAskedFor) {
+  const PlanningServer server{CalibrationSnapshot()};
+  v1::PlanRunRequest request = SmallRun();
+  v1::Calibration* calibration = request.mutable_cluster()->add_calibrations();
+  *calibration = SampleCalibration();
+  calibration->clear_sustained_matmuls();
+  for (auto& matmul : *calibration->mutable_matmuls()) matmul.set_requested(true);
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonOf(status), "RATES_NOT_MEASURED");
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("holds only shapes that were asked for"),
+                                            HasSubstr("without --matmul")));
+}
+
 // The same version, request and rates give the same bytes, whoever holds the rates.
 TEST(PlanningService, AnswersAlikeEveryTime) {
   const PlanningServer one = WithSample();
@@ -189,7 +206,9 @@ TEST(PlanningService, KnowsItsHostsDevicesAlone) {
   const grpc::Status unknown = server.PlanRun(RunOn({"CPU-0123456789abcdee"}), &response);
   EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(ReasonOf(unknown), "DEVICE_UNKNOWN");
-  EXPECT_THAT(unknown.error_message(), HasSubstr(kUuid));  // the near one
+  EXPECT_EQ(unknown.error_message(),
+            absl::StrCat("device \"CPU-0123456789abcdee\" is not known; near names: ", kUuid,
+                         "; all: sextant devices (HardwareService.ListDevices)"));
   const grpc::Status together = server.PlanRun(RunOn({"gpu-0", "gpu-1"}), &response);
   EXPECT_EQ(together.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(together.error_message(),

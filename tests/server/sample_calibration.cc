@@ -28,6 +28,9 @@ std::string Text() {
       engine: "onednn 2.6.3" kernel: "brgemm" register_ratio: 0.8 )" +
          time + R"( }
     matmuls { data_type: DATA_TYPE_FP32 m: 1000 n: 1000 k: 500 flops_per_second: 1e12
+      engine: "builtin" )" +
+         time + R"( }
+    matmuls { data_type: DATA_TYPE_FP32 m: 1000 n: 1000 k: 1500 flops_per_second: 3e12
       engine: "builtin" requested: true )" +
          time + R"( }
     sustained_matmuls { data_type: DATA_TYPE_BF16 m: 1000 n: 1000 k: 800

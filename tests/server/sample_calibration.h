@@ -9,7 +9,8 @@
 namespace sextant {
 
 // Of a processor: bf16 at 2 x 1000^3 / 0.001 s = 2e12 FLOP/s, fp32 at half of it, sustained
-// bf16 at 1.6e12; one element in every list, every optional field set.
+// bf16 at 1.6e12, and a shape asked for in fp32 at 3e12; an element in every list, every optional
+// field set.
 v1::Calibration SampleCalibration(const std::string& uuid = "CPU-0123456789abcdef");
 
 }  // namespace sextant

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 namespace sextant {
 namespace {
 
@@ -24,6 +27,37 @@ TEST(Fingerprint, TellsNeighboursApart) {
   split.Add("a");
   split.Add("b");
   EXPECT_NE(joined.ToString(), split.ToString());
+}
+
+std::string OfLong(const std::string& bytes) {
+  Fingerprint fingerprint;
+  fingerprint.AddLong(bytes);
+  return fingerprint.ToString();
+}
+
+// Worked out in Python from the same definition: rotl(h + w * 0xc2b2ae3d27d4eb4f, 31) *
+// 0x9e3779b185ebca87 mod 2^64, w being the eight letters little-endian; then "i" and 0xff by
+// FNV-1a.
+TEST(Fingerprint, OfLongIsTheSameOnEveryMachine) {
+  EXPECT_EQ(OfLong("abcdefgh"), "449a2adbe12fb337");
+  EXPECT_EQ(OfLong("abcdefghi"), "c38c9b9fa5a7821a");
+  EXPECT_EQ(OfLong(""), "af64724c8602eb6e");
+}
+
+TEST(Fingerprint, SeesEveryBitOfLongBytes) {
+  const std::string bytes(37, 'x');
+  std::set<std::string> seen = {OfLong(bytes), OfLong(bytes + 'x'), OfLong(bytes.substr(1))};
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = bytes;
+      changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
+      seen.insert(OfLong(changed));
+      // And beside a change of the same bit in the word before, which must not undo it.
+      if (i >= 8) changed[i - 8] = static_cast<char>(changed[i - 8] ^ (1 << bit));
+      if (i >= 8) seen.insert(OfLong(changed));
+    }
+  }
+  EXPECT_EQ(seen.size(), 3 + 37 * 8 + 29 * 8u);
 }
 
 TEST(Fingerprint, SeesTheLastBitOfADouble) {

@@ -40,6 +40,28 @@ TEST(DeviceCalibration, KeepsTheRateThatSaysMost) {
   EXPECT_EQ(RateKept({Matmul(4, false, true), Matmul(9)}), 4);
 }
 
+double FasterBurst(std::initializer_list<MeasuredMatmul> matmuls) {
+  DeviceCalibration calibration;
+  for (const MeasuredMatmul& matmul : matmuls) calibration.Consider(matmul);
+  const MeasuredMatmul* burst = calibration.FasterBurstIn(DataType::kBf16);
+  return burst == nullptr ? 0 : burst->rate.value();
+}
+
+// Sustained wins all the same; but a stable burst a tenth faster says that it was disturbed.
+TEST(DeviceCalibration, RemembersTheStableBurstThatCastsDoubt) {
+  const MeasuredMatmul unsteady = Matmul(80, false, true);
+  EXPECT_EQ(RateKept({unsteady, Matmul(100)}), 80);
+  EXPECT_EQ(FasterBurst({unsteady, Matmul(95), Matmul(100), Matmul(90)}), 100);
+  EXPECT_EQ(FasterBurst({Matmul(100), unsteady}), 100);
+  EXPECT_EQ(FasterBurst({Matmul(100), Matmul(80, true, true)}), 0);   // stable: it is that slow
+  EXPECT_EQ(FasterBurst({Matmul(100, false), unsteady}), 0);          // as doubtful itself
+  EXPECT_EQ(FasterBurst({Matmul(100), Matmul(90, false, true)}), 0);  // close by
+  EXPECT_EQ(FasterBurst({Matmul(100), Matmul(89.9, false, true)}), 100);
+  EXPECT_EQ(FasterBurst({Matmul(120, false), Matmul(100)}), 0);  // nothing sustained
+  EXPECT_EQ(FasterBurst({unsteady}), 0);
+  EXPECT_EQ(FasterBurst({}), 0);
+}
+
 TEST(DeviceCalibration, KeepsDataTypesApart) {
   DeviceCalibration calibration;
   MeasuredMatmul fp32 = Matmul(2);

@@ -188,6 +188,26 @@ TEST(MeasuredPlan, SaysWhatWeakensTheMeasurement) {
                                     "slower."));
 }
 
+// The H100's rate is sustained, 700e12.
+TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
+  DeviceCalibration calibration = MeasuredH100("GPU-1");
+  MeasuredMatmul burst = calibration.matmuls[0];
+  burst.sustained = false;
+  burst.m = 2048;
+  burst.rate = FlopsPerSecond(900e12);
+  calibration.Consider(burst);
+  RunSpec run = SuppliedRun(calibration);
+  EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("burst"))));
+  run.cluster.calibrations[0].matmuls[0].stable = false;
+  const Plan plan = PlanOf(run);
+  EXPECT_EQ(RateOf(plan, "matmul_flops_per_second").value, 700e12);
+  EXPECT_THAT(plan.assumptions,
+              Contains("The measured rate is not stable: its samples have a relative spread of "
+                       "0.01, and a short burst of 2048x4096x4096, stable, ran at "
+                       "9e+14 FLOP/s; measure again while the device does nothing "
+                       "else."));
+}
+
 TEST(MeasuredPlan, SaysThatAMeasurementAboveThePeakCantBe) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
   run.cluster.peak_flops_per_second = 500e12;
@@ -196,10 +216,24 @@ TEST(MeasuredPlan, SaysThatAMeasurementAboveThePeakCantBe) {
   EXPECT_THAT(plan.assumptions, Contains(HasSubstr("one of the two figures is wrong")));
 }
 
-TEST(MeasuredPlan, SaysThatTheAgeOfASuppliedCalibrationIsNotLimited) {
-  RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.rate_requirement.maximum_age_seconds = 1;
-  EXPECT_THAT(PlanOf(run).assumptions, Contains(HasSubstr("rate_requirement.maximum_age")));
+TEST(MeasuredPlan, SaysWhereAMaximumAgeLimitsNothing) {
+  RunSpec supplied = SuppliedRun(Processor("CPU-1"));
+  RunSpec datasheet = supplied;
+  datasheet.cluster.calibrations = {};
+  datasheet.cluster.accelerator = "h100-sxm";
+  const RunSpec host = HostRun(Processor("CPU-1"), 0.5);
+  for (const auto& [named, says] :
+       {std::pair(supplied, true), std::pair(datasheet, true), std::pair(host, false)}) {
+    const auto limits_nothing = Contains(HasSubstr("rate_requirement.maximum_age limits nothing"));
+    RunSpec run = named;
+    EXPECT_THAT(PlanOf(run).assumptions, Not(limits_nothing));
+    run.rate_requirement.maximum_age_seconds = 1;
+    if (says) {
+      EXPECT_THAT(PlanOf(run).assumptions, limits_nothing);
+    } else {
+      EXPECT_THAT(PlanOf(run).assumptions, Not(limits_nothing));
+    }
+  }
 }
 
 // --- Derivation and fingerprint --------------------------------------------------------

@@ -65,6 +65,19 @@ TEST(RatesNotMeasured, SaysWhichTypesWereMeasured) {
                   "CPU-1", HasSubstr("nor in another floating-point type: measure it again"))));
 }
 
+// Only of a calibration that has nothing else.
+TEST(RatesNotMeasured, OfShapesThatWereAskedFor) {
+  RunSpec run = SuppliedRun(Processor("CPU-1"));
+  run.cluster.calibrations[0].requested_matmul_count = 3;
+  EXPECT_THAT(PlanRun(run), IsOk());
+  run.training.precision.compute_data_type = DataType::kFp16;
+  EXPECT_THAT(MissingOf(run), ElementsAre(Misses("CPU-1", HasSubstr("it has: bf16, fp32"))));
+  run.cluster.calibrations[0].matmuls.clear();
+  EXPECT_THAT(MissingOf(run),
+              ElementsAre(Misses("CPU-1", AllOf(HasSubstr("only shapes that were asked for"),
+                                                HasSubstr("without --matmul")))));
+}
+
 TEST(RatesNotMeasured, OfADistrustedDevice) {
   RunSpec run = HostRun(Processor("CPU-1"));
   run.cluster.devices[0].calibration = {};

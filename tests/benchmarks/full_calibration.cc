@@ -1,0 +1,90 @@
+#include "tests/benchmarks/full_calibration.h"
+
+namespace sextant {
+namespace {
+
+constexpr int kShapesPerType = 42;
+constexpr int kStreamCount = 25;
+constexpr int kElementwiseCount = 10;
+constexpr int64_t kArrayBytes = 268'435'456;
+
+v1::TimeStatistics Time(double median_seconds) {
+  v1::TimeStatistics out;
+  out.set_median_seconds(median_seconds);
+  out.set_relative_spread(0.0123);
+  out.set_p10_seconds(0.98 * median_seconds);
+  out.set_p90_seconds(1.03 * median_seconds);
+  out.set_sample_count(24);
+  out.set_repetition_count(3);
+  out.set_stable(true);
+  return out;
+}
+
+v1::MatmulMeasurement Matmul(v1::DataType type, int64_t m) {
+  v1::MatmulMeasurement out;
+  out.set_data_type(type);
+  out.set_m(m);
+  out.set_n(1024);
+  out.set_k(4096);
+  const double rate = 1.2345e11 + 1e9 * static_cast<double>(m % 37);
+  *out.mutable_time() = Time(2.0 * 1024 * 4096 * static_cast<double>(m) / rate);
+  out.set_flops_per_second(rate);
+  out.set_engine("onednn 2.6.3");
+  out.set_kernel("brgemm:avx512_core_bf16");
+  out.set_register_ratio(0.789);
+  return out;
+}
+
+void AddMatmuls(v1::Calibration* out) {
+  for (const v1::DataType type : {v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16, v1::DATA_TYPE_INT8}) {
+    for (int64_t i = 1; i <= kShapesPerType; ++i) *out->add_matmuls() = Matmul(type, 64 * i);
+    *out->add_sustained_matmuls() = Matmul(type, 2048);
+    v1::RegisterMeasurement* registers = out->add_registers();
+    registers->set_data_type(type);
+    registers->set_instruction("avx512_bf16 vdpbf16ps");
+    registers->set_flops_per_second(2e11);
+    *registers->mutable_time() = Time(0.001);
+  }
+}
+
+void AddMemory(v1::Calibration* out) {
+  for (int i = 0; i < kStreamCount; ++i) {
+    v1::StreamMeasurement* stream = out->add_streams();
+    stream->set_operation(v1::StreamMeasurement::OPERATION_COPY);
+    stream->set_array_bytes(kArrayBytes);
+    stream->set_main_memory(true);
+    *stream->mutable_time() = Time(0.03);
+    stream->set_bytes_per_second(2 * static_cast<double>(kArrayBytes) / 0.03);
+  }
+  for (int i = 1; i <= kElementwiseCount; ++i) {
+    v1::ElementwiseMeasurement* step = out->add_elementwise();
+    step->set_multiply_add_count(i);
+    step->set_flops_per_byte(i / 4.0);
+    step->set_array_bytes(kArrayBytes);
+    *step->mutable_time() = Time(0.03);
+    step->set_bytes_per_second(2 * static_cast<double>(kArrayBytes) / 0.03);
+    step->set_flops_per_second(i / 4.0 * step->bytes_per_second());
+  }
+}
+
+}  // namespace
+
+v1::Calibration FullCalibration(const std::string& uuid) {
+  v1::Calibration out;
+  out.set_schema_version(1);
+  out.mutable_device()->set_uuid(uuid);
+  out.mutable_device()->set_kind(v1::DEVICE_KIND_CPU);
+  out.mutable_device()->set_product_name("Some Processor 9000");
+  out.mutable_device()->set_memory_bytes(2'000'000'000'000);
+  out.mutable_measured_time()->set_seconds(1'769'860'800);
+  out.set_probe_version("sextant-probe 0.1.0");
+  out.set_mode(v1::PROBE_MODE_FULL);
+  out.set_duration_seconds(30);
+  out.set_coverage_ratio(1);
+  out.set_checked_result_count(500);
+  AddMatmuls(&out);
+  AddMemory(&out);
+  return out;
+}
+
+}  // namespace sextant
