@@ -323,31 +323,5 @@ TEST(ListDevicesCall, SaysWhyThereIsNoList) {
   }
 }
 
-TEST(GetCalibrationCall, SurvivesARestart) {
-  const TemporaryFolder folder;
-  ServerOptions options = TestServer::Options();
-  options.probe_program =
-      WriteScript(folder, "probe", ListsAnd(WriteCalibration(FakeCalibration())));
-  options.calibration_directory = folder.File("calibrations");
-  std::string fingerprint;
-  for (int start = 0; start < 2; ++start) {
-    const TestServer server(options);
-    if (start == 0) {
-      grpc::ClientContext context;
-      const auto reader = server.hardware().RunProbe(&context, {});
-      v1::RunProbeResponse response;
-      while (reader->Read(&response)) fingerprint = response.result().fingerprint();
-      ASSERT_TRUE(reader->Finish().ok());
-    }
-    grpc::ClientContext context;
-    v1::GetCalibrationResponse response;
-    v1::GetCalibrationRequest request;
-    request.set_device_uuid("host");
-    ASSERT_TRUE(server.hardware().GetCalibration(&context, request, &response).ok());
-    EXPECT_EQ(response.fingerprint(), fingerprint);
-    EXPECT_GT(response.age_seconds(), 0);
-  }
-}
-
 }  // namespace
 }  // namespace sextant
