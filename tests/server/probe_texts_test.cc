@@ -54,6 +54,7 @@ TEST(CalibrationAge, IsNegativeOfTheFuture) {
   v1::Calibration calibration;
   calibration.mutable_measured_time()->set_seconds(990);
   calibration.mutable_measured_time()->set_nanos(500'000'000);
+  EXPECT_DOUBLE_EQ(MeasuredUnixSeconds(calibration), 990.5);
   EXPECT_DOUBLE_EQ(CalibrationAgeSeconds(calibration, now), 9.5);
   // The host's clock was set back, or another's was ahead.
   calibration.mutable_measured_time()->set_seconds(2'000);
