@@ -19,7 +19,9 @@ HostProbe::HostProbe(std::string program, CalibrationStore& store, ProbeMetrics&
       devices_([this](const Cancellation& stop) { return ListDevices(Program(), stop); }, worker_,
                store) {}
 
-std::string HostProbe::Program() const { return program_.empty() ? FindProbeProgram() : program_; }
+std::string HostProbe::Program() const {
+  return program_.empty() ? FindProbeProgram(ProgramFolder()) : program_;
+}
 
 void HostProbe::WhenListed(std::function<void(const absl::Status&)> done) {
   devices_.WhenListed(std::move(done));

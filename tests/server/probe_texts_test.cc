@@ -1,13 +1,15 @@
 // The small pieces around a probe: texts, times, places.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/calibration_age.h"
 #include "server/default_paths.h"
 #include "server/event_log.h"
@@ -125,17 +127,25 @@ TEST(DefaultCalibrationDirectory, IsTheFirstThatIsSet) {
   }
 }
 
-// Built beside the tests; without it the next in $PATH is found.
-TEST(FindProbeProgram, LooksBesideThisProgramAndInThePath) {
-  const TemporaryFolder folder;
-  const std::string in_path = WriteScript(folder, "sextant-probe", "exit 0\n");
-  const Variable path("PATH", "/nowhere:" + folder.path());
-  const std::string found = FindProbeProgram();
-  if (found != in_path) {
-    struct stat info = {};
-    EXPECT_EQ(stat(found.c_str(), &info), 0) << found;
-    EXPECT_NE(info.st_mode & 0111, 0u) << found;
+TEST(FindProbeProgram, LooksBesideThisProgramAndThenInThePath) {
+  const TemporaryFolder own;
+  const TemporaryFolder in_path;
+  const TemporaryFolder neither;
+  const std::string beside = WriteScript(own, "sextant-probe", "exit 0\n");
+  const std::string found = WriteScript(in_path, "sextant-probe", "exit 0\n");
+  WriteFile(neither.File("sextant-probe"), "not a program");
+  const Variable path("PATH", absl::StrCat("/nowhere::", neither.path(), ":", in_path.path()));
+  EXPECT_EQ(FindProbeProgram(own.path()), beside);
+  for (const std::string& folder : {neither.path(), std::string("/nowhere"), std::string()}) {
+    EXPECT_EQ(FindProbeProgram(folder), found) << folder;
   }
+  const Variable empty_path("PATH", "/nowhere");
+  EXPECT_EQ(FindProbeProgram(neither.path()), "sextant-probe");
+}
+
+TEST(ProgramFolder, HoldsTheProgramThatRuns) {
+  EXPECT_TRUE(std::filesystem::equivalent(
+      absl::StrCat(ProgramFolder(), "/", program_invocation_short_name), "/proc/self/exe"));
 }
 
 }  // namespace
