@@ -136,8 +136,14 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::Kill() {
-  // Once reaped its number may be another's; a group's leader that is a zombie still holds it.
-  if (!end_.has_value()) kill(-pid_, SIGKILL);
+  // Once reaped, by us or by a system that was told to ignore SIGCHLD, its number may be
+  // another's; a group's leader that is a zombie still holds it.
+  siginfo_t ignored = {};
+  if (end_.has_value() ||
+      waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    return;
+  }
+  kill(-pid_, SIGKILL);
 }
 
 absl::optional<ChildEnd> ChildProcess::End() {

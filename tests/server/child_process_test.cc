@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -106,6 +107,23 @@ TEST(ChildProcess, IsKilledWithItsOwnChildren) {
   ASSERT_TRUE(end.has_value());
   EXPECT_TRUE(end->signaled);
   EXPECT_EQ(end->code, SIGKILL);
+}
+
+// Its number may be a stranger's by then; here what it started still goes by it.
+TEST(ChildProcess, KillsNobodyOnceTheSystemHasReapedIt) {
+  const TemporaryFolder folder;
+  const std::string latch = folder.File("latch");
+  ASSERT_EQ(mkfifo(latch.c_str(), 0600), 0);
+  const int go = open(latch.c_str(), O_RDWR | O_CLOEXEC);  // waits for no reader
+  const auto disposition = std::signal(SIGCHLD, SIG_IGN);
+  auto child = StartShell(absl::StrCat("(read -r go <'", latch, "'; echo alive) & exit 3"));
+  ASSERT_THAT(child, IsOk());
+  EXPECT_FALSE(child->End().has_value());
+  child->Kill();
+  std::signal(SIGCHLD, disposition);
+  ASSERT_EQ(write(go, "go\n", 3), 3);
+  EXPECT_EQ(ReadAll(child->stdout_fd()), "alive\n");
+  close(go);
 }
 
 TEST(ChildProcess, IsGoneWithItsObject) {
