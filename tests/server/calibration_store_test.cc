@@ -198,6 +198,23 @@ TEST(CalibrationStore, SetsAsideWhatItCannotUse) {
   }
 }
 
+// A line that is too long for a pipe would be dropped.
+TEST(CalibrationStore, SaysSoHoweverMuchIsWrong) {
+  const TemporaryFolder folder;
+  std::string deep = folder.path();
+  for (int i = 0; i < 8; ++i) deep += "/" + std::string(200, 'd');
+  std::filesystem::create_directories(deep);
+  v1::Calibration calibration = FakeCalibration();
+  calibration.clear_measured_time();
+  for (int i = 0; i < 20; ++i) *calibration.add_matmuls() = v1::MatmulMeasurement();
+  WriteFile(CalibrationPath(deep, kUuid), Json(calibration));
+  ::testing::internal::CaptureStderr();
+  const CalibrationStore store(deep);
+  const auto line = nlohmann::json::parse(::testing::internal::GetCapturedStderr());
+  EXPECT_EQ(line["event"], "calibration_set_aside");
+  EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr("measured_time"));
+}
+
 TEST(CalibrationStore, LeavesAloneWhatIsNotItsOwn) {
   const TemporaryFolder folder;
   CalibrationStore(folder.path()).Keep(FakeCalibration());

@@ -1,6 +1,7 @@
 // The small pieces around a probe: texts, times, places.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits.h>
 
 #include <cerrno>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/calibration_age.h"
 #include "server/default_paths.h"
@@ -49,6 +51,27 @@ TEST(EventLogLine, IsOneLineOfJson) {
   EXPECT_EQ(json["file"], "a\nb\xef\xbf\xbd");
   EXPECT_EQ(json["reason"], "\"why\"");
   EXPECT_EQ(json["time"].get<std::string>().size(), 24u);
+}
+
+TEST(EventLogLine, FitsThePipeWhateverTheFacts) {
+  const struct {
+    const char* name;
+    std::string content;
+  } cases[] = {{"plain", "x"},        {"escaped", "\x01"}, {"two bytes", "\xc3\xa9"},
+               {"not UTF-8", "\xff"}, {"quotes", "\"\\"},  {"cut character", "a\xc3\xa9"}};
+  for (const auto& c : cases) {
+    std::string fact;
+    while (fact.size() < 100'000) fact += c.content;
+    const std::string line = EventLogLine(
+        "calibration_set_aside", {{"a", fact}, {"b", fact}, {"c", fact}, {"d", fact}, {"e", fact}});
+    EXPECT_LE(line.size(), size_t{PIPE_BUF}) << c.name;
+    const auto json = nlohmann::json::parse(line);
+    for (const char* key : {"a", "b", "c", "d", "e"}) {
+      const auto shown = json[key].get<std::string>();
+      EXPECT_GE(shown.size(), 80u) << c.name;
+      EXPECT_TRUE(absl::EndsWith(shown, "...")) << c.name;
+    }
+  }
 }
 
 TEST(CalibrationAge, IsNegativeOfTheFuture) {
