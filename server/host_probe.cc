@@ -52,6 +52,7 @@ void HostProbe::Measure(const ProbeJob& job, const ProbeSpec& spec) {
   ProbeRecorder recorder(spec, store_, metrics_, job.send);
   const absl::Status end = RunProbe(
       run, *job.cancellation, [&](const v1::ProbeEvent& event) { return recorder.Record(event); });
+  if (end.ok()) recorder.Keep();
   metrics_.CountRun(end, recorder.partial());
   // Before the caller hears: it may ask for the next probe at once.
   slot_.Release();
