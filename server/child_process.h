@@ -25,7 +25,8 @@ class ChildProcess {
  public:
   // Runs the program at the path `program`.
   //
-  // Errors: kUnavailable saying why it can't be started.
+  // Errors: kNotFound where no program is there that may be run, kUnavailable where it can't be
+  // started now, as without a free descriptor; each says why.
   static absl::StatusOr<ChildProcess> Start(const std::string& program,
                                             const std::vector<std::string>& arguments);
   ChildProcess(ChildProcess&& other) noexcept;

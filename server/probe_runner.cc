@@ -96,10 +96,10 @@ class Session {
   absl::Status CheckTime() {
     if (SecondsSince(start_) >= run_.deadline_seconds) {
       child_.Kill();
-      return ProbeTimeout(absl::StrCat(
-          "the probe had not ended after ", run_.deadline_seconds, " s and was killed",
-          child_.End().has_value() ? "" : ", but hangs within the kernel",
-          ": is the host busy? ", run_.late_advice, TailText()));
+      return ProbeTimeout(
+          absl::StrCat("the probe had not ended after ", run_.deadline_seconds, " s and was killed",
+                       child_.End().has_value() ? "" : ", but hangs within the kernel",
+                       ": is the host busy? ", run_.late_advice, TailText()));
     }
     if (SecondsSince(last_line_) >= run_.silence_seconds) {
       return ProbeFault("silent",
@@ -147,17 +147,24 @@ class Session {
   Clock::time_point last_line_ = start_;
 };
 
+absl::Status CannotStart(const absl::Status& why) {
+  if (absl::IsNotFound(why)) {
+    return ProbeFault("absent", absl::StrCat(why.message(),
+                                             ": install sextant-probe there, or say where it "
+                                             "is with --probe_program"));
+  }
+  return ProbeFault("unstartable", absl::StrCat(why.message(),
+                                                ": the server's host has no room for it now: try "
+                                                "again, or raise the limit that it met"));
+}
+
 }  // namespace
 
 absl::Status RunProbe(const ProbeRun& run, const Cancellation& cancellation,
                       ProbeEventCallback on_event) {
   if (cancellation.cancelled()) return ProbeCancelled();
   absl::StatusOr<ChildProcess> child = ChildProcess::Start(run.program, run.arguments);
-  if (!child.ok()) {
-    return ProbeFault("absent", absl::StrCat(child.status().message(),
-                                             ": install sextant-probe there, or say where it is "
-                                             "with --probe_program"));
-  }
+  if (!child.ok()) return CannotStart(child.status());
   return Session(run, *std::move(child), std::move(on_event)).Run(cancellation);
 }
 

@@ -14,8 +14,8 @@ namespace sextant {
 struct ProbeRun {
   std::string program = "";  // its path
   std::vector<std::string> arguments = {};
-  double deadline_seconds = 0;  // when it is killed, results or not; > 0
-  double silence_seconds = 0;   // how long it may go without a whole line; > 0
+  double deadline_seconds = 0;   // when it is killed, results or not; > 0
+  double silence_seconds = 0;    // how long it may go without a whole line; > 0
   std::string late_advice = "";  // what to do about a deadline, e.g. "try again"
 };
 

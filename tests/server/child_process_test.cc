@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/server/descriptor_limit.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
@@ -66,10 +68,29 @@ TEST(ChildProcess, SaysWhyItCannotStart) {
         {folder.path(), "Permission denied"},
         {"", "No such"}}) {
     const auto child = ChildProcess::Start(path, {});
-    ASSERT_FALSE(child.ok()) << path;
+    EXPECT_EQ(child.status().code(), absl::StatusCode::kNotFound) << path;
     EXPECT_THAT(std::string(child.status().message()), HasSubstr(path));
     EXPECT_THAT(std::string(child.status().message()), HasSubstr(why));
   }
+}
+
+// Each descriptor that a start needs is missing in turn: of the pipes, and what tells the end.
+TEST(ChildProcess, SaysThatItCannotStartNow) {
+  rlim_t count = FirstFreeDescriptor();
+  int failure_count = 0;
+  while (true) {
+    const auto child = [&] {
+      const DescriptorLimit limit(count);
+      return ChildProcess::Start("/bin/sh", {"-c", "exit 0"});
+    }();
+    if (child.ok()) break;
+    EXPECT_EQ(child.status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(child.status().message()), HasSubstr("Too many open files"));
+    ASSERT_LT(++failure_count, 100);
+    ++count;
+  }
+  EXPECT_GE(failure_count, 5);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "one was born and is left";
 }
 
 // The server blocks signals and ignores SIGPIPE, and has descriptors that are no business of
