@@ -37,7 +37,7 @@ class Server {
 
   // Says NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
   // new calls, lets the rest finish (drain_grace_seconds), cancels those that are late, and
-  // kills their probe.
+  // kills the probe that measures, or lists, for them.
   void Drain();
 
   // The addresses as clients write them, ports filled in.
