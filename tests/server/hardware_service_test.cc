@@ -59,6 +59,16 @@ class ProbingServer {
     return reader->Finish();
   }
 
+  // Probes, and waits no longer than `timeout` for the end.
+  grpc::Status ProbeFor(std::chrono::milliseconds timeout) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + timeout);
+    const auto reader = hardware().RunProbe(&context, {});
+    v1::RunProbeResponse response;
+    while (reader->Read(&response)) continue;
+    return reader->Finish();
+  }
+
   // Probes until no other probe stands in the way: a client hears of its cancellation at once,
   // the server a little later.
   grpc::Status ProbeOnceFree() {
@@ -79,6 +89,12 @@ class ProbingServer {
   }
 
   std::string Metrics() const { return MetricsOf(server_.server()); }
+
+  bool HasCountedAProbeCall(const char* code) const {
+    return !absl::StrContains(Metrics(), absl::StrCat("sextant_grpc_calls_total{code=\"", code,
+                                                      "\",method=\"sextant.v1.HardwareService/"
+                                                      "RunProbe\"} 0\n"));
+  }
 
   // The outcome that the first probe is counted under, once it is.
   std::string FirstOutcome() const {
@@ -225,16 +241,26 @@ TEST(RunProbeCall, KillsTheProbeAtTheClientsDeadline) {
   ProbingServer server(HangsOnce());
   v1::ListDevicesResponse listed;  // or the deadline could pass before the probe starts
   ASSERT_TRUE(server.List(&listed).ok());
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(300));
-  const auto reader = server.hardware().RunProbe(&context, {});
-  v1::RunProbeResponse response;
-  while (reader->Read(&response)) continue;
-  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(server.ProbeFor(std::chrono::milliseconds(300)).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
   server.LetTheNextEnd();  // on a busy host this one may not have come to its mark
   EXPECT_TRUE(server.ProbeOnceFree().ok());
   // Killed by then, not waited for.
   EXPECT_THAT(server.Metrics(), HasSubstr("sextant_gpu_probe_runs_total{outcome=\"timeout\"} 0\n"));
+}
+
+TEST(RunProbeCall, IsCountedAsLateAtTheClientsDeadline) {
+  ProbingServer server("sleep 1000");
+  v1::ListDevicesResponse listed;
+  ASSERT_TRUE(server.List(&listed).ok());
+  // On a busy host a deadline can pass before the server knows of the call, or of its end; twice
+  // as long a one is told more precisely.
+  for (auto timeout = std::chrono::milliseconds(100); timeout < std::chrono::seconds(10);
+       timeout *= 2) {
+    server.ProbeFor(timeout);
+    if (server.HasCountedAProbeCall("DEADLINE_EXCEEDED")) return;
+  }
+  FAIL() << "counted as cancelled: " << server.HasCountedAProbeCall("CANCELLED");
 }
 
 TEST(RunProbeCall, IsCancelledWhenTheServerHasDrained) {
