@@ -163,7 +163,7 @@ absl::Status Server::StartHttp() {
                       .port = parts.port,
                       .ready = [this] { return ready_.load(); },
                       .registry = registry_,
-                      .collectables = {&calibration_metrics_}};
+                      .collectables = {&calibration_metrics_, &log_metrics_}};
   SEXTANT_ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
   http_address_ = absl::StrCat(parts.host, ":", http_->port());
   return absl::OkStatus();
