@@ -122,7 +122,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::string& program,
   const int end_fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   if (end_fd < 0) {
     const int end_error = errno;
-    KillAndWait(pid);
+    if (end_error != ESRCH) KillAndWait(pid);  // else the system has reaped it already
     return CannotStart(program, end_error);
   }
   return ChildProcess(pid, {out.TakeReadEnd(), err.TakeReadEnd(), end_fd});

@@ -133,12 +133,15 @@ TEST(ChildProcess, IsKilledWithItsOwnChildren) {
 // Its number may be a stranger's by then; here what it started still goes by it.
 TEST(ChildProcess, KillsNobodyOnceTheSystemHasReapedIt) {
   const TemporaryFolder folder;
-  const std::string latch = folder.File("latch");
-  ASSERT_EQ(mkfifo(latch.c_str(), 0600), 0);
-  const int go = open(latch.c_str(), O_RDWR | O_CLOEXEC);  // waits for no reader
-  const auto disposition = std::signal(SIGCHLD, SIG_IGN);
-  auto child = StartShell(absl::StrCat("(read -r go <'", latch, "'; echo alive) & exit 3"));
+  const Latch end(folder);
+  const std::string other_latch = folder.File("other");
+  ASSERT_EQ(mkfifo(other_latch.c_str(), 0600), 0);
+  const int go = open(other_latch.c_str(), O_RDWR | O_CLOEXEC);  // waits for no reader
+  auto child = StartShell(
+      absl::StrCat("(read -r go <'", other_latch, "'; echo alive) &\n", end.WaitCommand()));
   ASSERT_THAT(child, IsOk());
+  const auto disposition = std::signal(SIGCHLD, SIG_IGN);
+  end.Open();
   EXPECT_FALSE(child->End().has_value());
   child->Kill();
   std::signal(SIGCHLD, disposition);
