@@ -2,13 +2,15 @@
 
 namespace sextant {
 
+double MeasuredUnixSeconds(const v1::Calibration& calibration) {
+  const auto& measured = calibration.measured_time();
+  return static_cast<double>(measured.seconds()) + 1e-9 * static_cast<double>(measured.nanos());
+}
+
 double CalibrationAgeSeconds(const v1::Calibration& calibration,
                              std::chrono::system_clock::time_point now) {
   const double now_seconds = std::chrono::duration<double>(now.time_since_epoch()).count();
-  const auto& measured = calibration.measured_time();
-  const double measured_seconds =
-      static_cast<double>(measured.seconds()) + 1e-9 * static_cast<double>(measured.nanos());
-  return now_seconds - measured_seconds;
+  return now_seconds - MeasuredUnixSeconds(calibration);
 }
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// How old a calibration is.
+// When a calibration was measured, and how old it is.
 #ifndef SEXTANT_SERVER_CALIBRATION_AGE_H_
 #define SEXTANT_SERVER_CALIBRATION_AGE_H_
 
@@ -7,6 +7,9 @@
 #include "sextant/v1/calibration.pb.h"
 
 namespace sextant {
+
+// Its measurement in Unix time.
+double MeasuredUnixSeconds(const v1::Calibration& calibration);
 
 // Seconds from its measurement to `now`; negative where the clock has been set back since, and
 // it seems to come from the future.

@@ -15,7 +15,8 @@
 namespace sextant {
 
 // Made from the store at each scrape, so that it never shows a figure that is not in use.
-// Devices that are not this host's are left out.
+// Devices that are not this host's are left out: those that the probe did not list or, until it
+// has listed any, whose calibration names another host.
 class CalibrationMetrics final : public prometheus::Collectable {
  public:
   using Now = std::function<std::chrono::system_clock::time_point()>;

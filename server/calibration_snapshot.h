@@ -20,9 +20,9 @@ struct StoredCalibration {
 
 struct CalibrationSnapshot {
   // Of this host, in the order in which the probe found them; until it has listed them, those
-  // of the calibrations that were loaded.
+  // that have a calibration that was loaded and names this host.
   std::vector<v1::Device> devices;
-  // At most one a device; devices that are gone may still have theirs.
+  // At most one a device; devices that are gone, or another host's, may have theirs.
   std::vector<std::shared_ptr<const StoredCalibration>> calibrations;
   // UUIDs of the devices whose last probe had a wrong result: their calibration is withdrawn.
   std::set<std::string> distrusted;

@@ -50,8 +50,10 @@ void LogSetAside(const std::string& path, absl::string_view reason,
 
 }  // namespace
 
-CalibrationStore::CalibrationStore(std::string folder)
-    : folder_(std::move(folder)), snapshot_(std::make_shared<const CalibrationSnapshot>()) {
+CalibrationStore::CalibrationStore(std::string folder, std::string hostname)
+    : folder_(std::move(folder)),
+      hostname_(std::move(hostname)),
+      snapshot_(std::make_shared<const CalibrationSnapshot>()) {
   if (!folder_.empty()) Load();
 }
 
@@ -97,8 +99,10 @@ void CalibrationStore::LoadFile(const std::string& path) {
   absl::StatusOr<v1::Calibration> calibration = ReadCalibrationFile(path);
   if (calibration.ok()) {
     Publish([&](CalibrationSnapshot& next) {
-      // Until the probe has listed what is really there: plans need not wait for it.
-      next.devices.push_back(calibration->device());
+      // Until the probe has listed what is really there: plans need not wait for it. A shared
+      // home, a moved volume or a cloned image holds other hosts' devices, too.
+      const v1::Device& device = calibration->device();
+      if (!hostname_.empty() && device.hostname() == hostname_) next.devices.push_back(device);
       next.calibrations.push_back(Store(*std::move(calibration)));
     });
     return;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/calibration_snapshot.h"
+#include "server/hostname.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/device.pb.h"
 
@@ -22,12 +23,13 @@ class CalibrationStore {
   // Loads what `folder` holds; no folder (empty): memory alone. A device's file whose content
   // can't be used is logged with the reason and renamed aside ("x.json.damaged-1",
   // "x.json.newer-1"), one that can't be read is logged and stays: never fatal, never deleted.
-  explicit CalibrationStore(std::string folder);
+  // `hostname` tells this host's devices from those of others that had the folder.
+  explicit CalibrationStore(std::string folder, std::string hostname = Hostname());
 
   std::shared_ptr<const CalibrationSnapshot> snapshot() const { return snapshot_.load(); }
 
-  // This host's devices, in the order in which the probe found them; until then, those of the
-  // calibrations that were loaded.
+  // This host's devices, in the order in which the probe found them; until then, those that
+  // have a calibration that was loaded and names this host.
   void SetDevices(std::vector<v1::Device> devices);
 
   struct Kept {
@@ -54,6 +56,7 @@ class CalibrationStore {
   void Publish(Change change);
 
   const std::string folder_;
+  const std::string hostname_;
   std::mutex files_mutex_;            // held while files change; taken before mutex_
   std::set<std::string> obstructed_;  // UUIDs whose file can't be used and is still in its place
   std::mutex mutex_;                  // held while a snapshot is published: never for long

@@ -36,9 +36,7 @@ grpc::Status Call::Count(const absl::Status& status) {
   return wire;
 }
 
-void Call::Log() const {
-  if (!LogCall(method_.log_level, record_)) method_.log_lines_dropped.Increment();
-}
+void Call::Log() const { LogCall(method_.log_level, record_); }
 
 absl::Status Undecodable(const std::string& type_name) {
   return WithReason(absl::InvalidArgumentError(absl::StrCat(

@@ -19,14 +19,10 @@ namespace sextant {
 // One RPC's name and series; lives as long as its service.
 struct Method {
   Method(const std::string& full_name, Metrics& all_metrics, CallLogLevel level)
-      : name(full_name),
-        metrics(all_metrics.ForMethod(full_name)),
-        log_lines_dropped(all_metrics.log_lines_dropped()),
-        log_level(level) {}
+      : name(full_name), metrics(all_metrics.ForMethod(full_name)), log_level(level) {}
 
   const std::string name;  // "sextant.v1.PlanningService/PlanRun"
   CallMetrics metrics;
-  prometheus::Counter& log_lines_dropped;
   const CallLogLevel log_level;
 };
 

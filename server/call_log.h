@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -28,15 +29,18 @@ enum class CallLogLevel { kNone, kErrors, kAll };
 // not UTF-8 are replaced.
 std::string CallLogLine(const CallRecord& record);
 
-// Writes the line to stderr where `level` asks for it. False if the line was dropped.
-bool LogCall(CallLogLevel level, const CallRecord& record);
+// Writes the line to stderr where `level` asks for it; see WriteLogLine().
+void LogCall(CallLogLevel level, const CallRecord& record);
 
 // `time` in UTC as RFC 3339 has it, to the millisecond: "2026-11-20T21:47:05.123Z".
 std::string TimeText(std::chrono::system_clock::time_point time);
 
 // Writes `line` to stderr in one write, or drops it where stderr does not take it at once: a
-// log collector that stalls must not stop the server. False if the line was dropped.
-bool WriteLogLine(const std::string& line);
+// log collector that stalls must not stop the server.
+void WriteLogLine(const std::string& line);
+
+// How many lines WriteLogLine() has dropped since the program's start.
+int64_t DroppedLogLineCount();
 
 }  // namespace sextant
 

@@ -20,8 +20,22 @@ namespace sextant {
 namespace {
 
 absl::Status CannotStart(const std::string& program, int error) {
-  return absl::UnavailableError(
-      absl::StrCat("can't start \"", program, "\": ", std::strerror(error)));
+  const std::string message = absl::StrCat("can't start \"", program, "\": ", std::strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case ENOEXEC:
+      return absl::NotFoundError(message);
+    default:
+      return absl::UnavailableError(message);
+  }
+}
+
+// Kills the child that has just been born; nothing says when it has ended.
+void KillAndWait(pid_t pid) {
+  kill(-pid, SIGKILL);
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
 void Close(int fd) {
@@ -106,10 +120,12 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::string& program,
   if (error != 0) return CannotStart(program, error);
   // glibc 2.36 declares pidfd_open() without C linkage.
   const int end_fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  const int end_error = errno;
-  ChildProcess child(pid, {out.TakeReadEnd(), err.TakeReadEnd(), end_fd});
-  if (end_fd < 0) return CannotStart(program, end_error);
-  return child;
+  if (end_fd < 0) {
+    const int end_error = errno;
+    if (end_error != ESRCH) KillAndWait(pid);  // else the system has reaped it already
+    return CannotStart(program, end_error);
+  }
+  return ChildProcess(pid, {out.TakeReadEnd(), err.TakeReadEnd(), end_fd});
 }
 
 ChildProcess::ChildProcess(pid_t pid, const Descriptors& descriptors)
@@ -136,8 +152,14 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::Kill() {
-  // Once reaped its number may be another's; a group's leader that is a zombie still holds it.
-  if (!end_.has_value()) kill(-pid_, SIGKILL);
+  // Once reaped, by us or by a system that was told to ignore SIGCHLD, its number may be
+  // another's; a group's leader that is a zombie still holds it.
+  siginfo_t ignored = {};
+  if (end_.has_value() ||
+      waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    return;
+  }
+  kill(-pid_, SIGKILL);
 }
 
 absl::optional<ChildEnd> ChildProcess::End() {

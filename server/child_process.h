@@ -25,7 +25,8 @@ class ChildProcess {
  public:
   // Runs the program at the path `program`.
   //
-  // Errors: kUnavailable saying why it can't be started.
+  // Errors: kNotFound where no program is there that may be run, kUnavailable where it can't be
+  // started now, as without a free descriptor; each says why.
   static absl::StatusOr<ChildProcess> Start(const std::string& program,
                                             const std::vector<std::string>& arguments);
   ChildProcess(ChildProcess&& other) noexcept;
@@ -40,11 +41,11 @@ class ChildProcess {
   // Polls readable once it has ended.
   int end_fd() const { return end_fd_; }
 
-  // Kills it and all that it has started in its group.
+  // Kills it and all that it has started in its group, unless it is reaped already.
   void Kill();
 
   // How it ended; waits up to kEndSeconds. Absent: it has not, even if killed, as a process
-  // does that hangs within the kernel.
+  // does that hangs within the kernel; or nobody can tell, since SIGCHLD is ignored.
   absl::optional<ChildEnd> End();
 
   static constexpr int kEndSeconds = 5;

@@ -28,12 +28,14 @@ bool IsProgram(const std::string& path) {
 
 }  // namespace
 
-std::string FindProbeProgram() {
+std::string ProgramFolder() {
   std::error_code unreadable;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  if (const std::string beside = self.parent_path() / kProbe; !unreadable && IsProgram(beside)) {
-    return beside;
-  }
+  return std::filesystem::read_symlink("/proc/self/exe", unreadable).parent_path();
+}
+
+std::string FindProbeProgram(const std::string& program_folder) {
+  std::string beside = absl::StrCat(program_folder, "/", kProbe);
+  if (!program_folder.empty() && IsProgram(beside)) return beside;
   const std::string path = Variable("PATH");
   for (const absl::string_view folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
     if (std::string found = absl::StrCat(folder, "/", kProbe); IsProgram(found)) return found;

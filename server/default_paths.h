@@ -6,9 +6,12 @@
 
 namespace sextant {
 
-// sextant-probe beside the program that runs, else the first in $PATH, else "sextant-probe",
-// which won't start and so is named in the error.
-std::string FindProbeProgram();
+// The folder of the program that runs; empty where the system does not tell.
+std::string ProgramFolder();
+
+// sextant-probe in `program_folder`, else the first in $PATH, else "sextant-probe", which won't
+// start and so is named in the error.
+std::string FindProbeProgram(const std::string& program_folder);
 
 // $STATE_DIRECTORY/calibrations (systemd sets it; the first of several), else
 // $XDG_STATE_HOME/sextant/calibrations, else $HOME/.local/state/sextant/calibrations; empty

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/hardware/reported_names.h"
+#include "server/calibration_age.h"
 #include "server/calibration_figures.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/short_name.h"
@@ -89,9 +90,7 @@ class DeviceGauges {
     AddMatmuls(calibration.sustained_matmuls(), "sustained");
     AddEfficiency(calibration);
     AddStreams(calibration);
-    const auto& time = calibration.measured_time();
-    Add(kLastSuccess,
-        static_cast<double>(time.seconds()) + 1e-9 * static_cast<double>(time.nanos()));
+    Add(kLastSuccess, MeasuredUnixSeconds(calibration));
     if (full_) AddTheRest(calibration);
   }
 

@@ -11,7 +11,8 @@
 namespace sextant {
 
 // {"time":"...","event":"<event>", then `facts` in order}, line end included. Bytes that are
-// not UTF-8 are replaced.
+// not UTF-8 are replaced. A long fact is cut, and ends in "...": with up to five of them a line
+// is short enough for WriteLogLine().
 std::string EventLogLine(absl::string_view event,
                          const std::vector<std::pair<std::string, std::string>>& facts);
 

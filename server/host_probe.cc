@@ -19,7 +19,9 @@ HostProbe::HostProbe(std::string program, CalibrationStore& store, ProbeMetrics&
       devices_([this](const Cancellation& stop) { return ListDevices(Program(), stop); }, worker_,
                store) {}
 
-std::string HostProbe::Program() const { return program_.empty() ? FindProbeProgram() : program_; }
+std::string HostProbe::Program() const {
+  return program_.empty() ? FindProbeProgram(ProgramFolder()) : program_;
+}
 
 void HostProbe::WhenListed(std::function<void(const absl::Status&)> done) {
   devices_.WhenListed(std::move(done));
@@ -50,6 +52,7 @@ void HostProbe::Measure(const ProbeJob& job, const ProbeSpec& spec) {
   ProbeRecorder recorder(spec, store_, metrics_, job.send);
   const absl::Status end = RunProbe(
       run, *job.cancellation, [&](const v1::ProbeEvent& event) { return recorder.Record(event); });
+  if (end.ok()) recorder.Keep();
   metrics_.CountRun(end, recorder.partial());
   // Before the caller hears: it may ask for the next probe at once.
   slot_.Release();

@@ -31,7 +31,7 @@ struct ProbeJob {
 // Thread-safe.
 class HostProbe {
  public:
-  // `program` is the path of sextant-probe; empty: FindProbeProgram(), each time. `store` and
+  // `program` is the path of sextant-probe; empty: it is looked for each time. `store` and
   // `metrics` outlive it.
   HostProbe(std::string program, CalibrationStore& store, ProbeMetrics& metrics);
 

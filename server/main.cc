@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   }
   if (!options->has_value()) return 0;
 
-  const sigset_t signals = sextant::BlockTerminationSignals();
+  const sigset_t signals = sextant::PrepareSignals();
   const auto server = sextant::Server::Start(**options);
   if (!server.ok()) {
     std::cerr << "sextantd: " << server.status().message() << "\n";

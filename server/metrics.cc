@@ -63,11 +63,6 @@ Metrics::Metrics(prometheus::Registry& registry)
                               .Help("Parallel layouts evaluated by plans.")
                               .Register(registry)
                               .Add({})),
-      log_lines_dropped_(prometheus::BuildCounter()
-                             .Name("sextant_log_lines_dropped_total")
-                             .Help("Log lines that stderr did not take at once.")
-                             .Register(registry)
-                             .Add({})),
       fits_(VerdictFamily(registry).Add({{"verdict", "fits"}})),
       does_not_fit_(VerdictFamily(registry).Add({{"verdict", "does_not_fit"}})) {
   prometheus::BuildGauge()

@@ -1,6 +1,6 @@
-// Every metric that the server exports, in one place. Rules: base units (seconds, bytes) in
-// the name; counters end in _total; a label's values form a closed set known at build time,
-// never a value taken from a request.
+// The metrics of calls and plans. Rules for all that the server exports: base units (seconds,
+// bytes) in the name; counters end in _total; a label's values form a closed set known at build
+// time, never a value taken from a request.
 #ifndef SEXTANT_SERVER_METRICS_H_
 #define SEXTANT_SERVER_METRICS_H_
 
@@ -45,7 +45,6 @@ class Metrics {
   CallMetrics ForMethod(const std::string& method) { return {method, calls_, duration_}; }
 
   prometheus::Gauge& plans_in_flight() { return plans_in_flight_; }
-  prometheus::Counter& log_lines_dropped() { return log_lines_dropped_; }
   prometheus::Counter& layouts_considered() { return layouts_considered_; }
   prometheus::Counter& verdict(bool fits) { return fits ? fits_ : does_not_fit_; }
 
@@ -54,7 +53,6 @@ class Metrics {
   HistogramFamily& duration_;
   prometheus::Gauge& plans_in_flight_;
   prometheus::Counter& layouts_considered_;
-  prometheus::Counter& log_lines_dropped_;
   prometheus::Counter& fits_;
   prometheus::Counter& does_not_fit_;
 };

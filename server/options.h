@@ -23,7 +23,7 @@ struct ServerOptions {
   CallLogLevel log_calls = CallLogLevel::kAll;
   double drain_announce_seconds = 1;
   double drain_grace_seconds = 10;
-  std::string probe_program;          // a path; empty: FindProbeProgram()
+  std::string probe_program;          // a path; empty: it is looked for
   std::string calibration_directory;  // empty: DefaultCalibrationDirectory(); "none": no folder
   ProbeMetricsSet probe_metrics = ProbeMetricsSet::kFleet;
 };

@@ -1,13 +1,16 @@
 #include "server/probe_call.h"
 
+#include <chrono>
 #include <utility>
 
+#include "engine/base/reason.h"
 #include "server/unary_call.h"
 
 namespace sextant {
 
 ProbeCall::ProbeCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes)
-    : call_(method, *context, request_bytes) {}
+    : call_(method, *context, request_bytes),
+      times_{.start = std::chrono::system_clock::now(), .deadline = context->deadline()} {}
 
 void ProbeCall::Send(const v1::RunProbeResponse& response) {
   Message message;
@@ -21,8 +24,12 @@ void ProbeCall::Send(const v1::RunProbeResponse& response) {
 }
 
 void ProbeCall::End(const absl::Status& status) {
+  const bool late =
+      absl::IsCancelled(status) && DeadlineHadPassed(times_, std::chrono::system_clock::now());
   std::unique_lock<std::mutex> lock(mutex_);
-  end_ = status;
+  end_ = late ? WithReason(absl::DeadlineExceededError("the call's deadline came before a result"),
+                           ReasonOf(status))
+              : status;
   Next(std::move(lock));
 }
 

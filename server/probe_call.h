@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "server/call.h"
+#include "server/call_deadline.h"
 #include "server/cancellation.h"
 #include "sextant/v1/hardware_service.pb.h"
 
@@ -29,8 +30,9 @@ class ProbeCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   void Send(const v1::RunProbeResponse& response);
 
-  // Ends the call with `status` after all that was sent; counts and logs it. Once; the object
-  // may be gone when this returns.
+  // Ends the call with `status` after all that was sent; counts and logs it, as
+  // kDeadlineExceeded where it is cancelled since its deadline has passed. Once; the object may
+  // be gone when this returns.
   void End(const absl::Status& status);
 
   void OnWriteDone(bool ok) override;
@@ -46,6 +48,7 @@ class ProbeCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void Next(std::unique_lock<std::mutex> lock);
 
   Call call_;
+  const CallTimes times_;
   const std::shared_ptr<Cancellation> cancellation_ = std::make_shared<Cancellation>();
   std::mutex mutex_;
   std::deque<Message> waiting_;

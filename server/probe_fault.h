@@ -8,8 +8,8 @@
 
 namespace sextant {
 
-// kUnavailable with reason PROBE_FAILED and metadata "fault", one of: absent, crashed, exited,
-// garbage, silent, partial_line, mismatch.
+// kUnavailable with reason PROBE_FAILED and metadata "fault", one of: absent, unstartable,
+// crashed, exited, garbage, silent, partial_line, mismatch.
 absl::Status ProbeFault(absl::string_view fault, absl::string_view message);
 
 // kUnavailable with reason PROBE_TIMEOUT.

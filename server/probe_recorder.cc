@@ -55,10 +55,20 @@ absl::Status ProbeRecorder::RecordCalibration(const v1::Calibration& calibration
     return absl::InvalidArgumentError(absl::StrCat(
         "a calibration of device ", Clip(uuid, kMaxTextBytes), ", which was not asked for"));
   }
+  measured_.push_back(calibration);
+  ClearAnnotations(&measured_.back());
+  partial_ = partial_ || calibration.coverage_ratio() < 1;
+  return absl::OkStatus();
+}
+
+void ProbeRecorder::Keep() {
+  for (const v1::Calibration& calibration : measured_) Keep(calibration);
+}
+
+void ProbeRecorder::Keep(const v1::Calibration& calibration) {
   v1::RunProbeResponse response;
   v1::RunProbeResponse::Result& result = *response.mutable_result();
   *result.mutable_calibration() = calibration;
-  ClearAnnotations(result.mutable_calibration());
   if (spec_.with_shapes) {
     result.set_fingerprint(CalibrationFingerprint(result.calibration()));
   } else {
@@ -69,9 +79,7 @@ absl::Status ProbeRecorder::RecordCalibration(const v1::Calibration& calibration
   }
   AnnotateCalibration(result.mutable_calibration());
   result.set_engine_version(std::string(EngineVersion()));
-  partial_ = partial_ || calibration.coverage_ratio() < 1;
   send_(response);
-  return absl::OkStatus();
 }
 
 absl::Status ProbeRecorder::RecordFailure(const v1::ProbeFailure& failure) {

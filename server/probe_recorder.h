@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/calibration_store.h"
@@ -23,11 +24,15 @@ class ProbeRecorder {
                 const SendProbeResponse& send)
       : spec_(spec), store_(store), metrics_(metrics), send_(send) {}
 
-  // Keeps and sends a calibration, sends progress; a wrong result takes its device's
-  // calibration out of use.
+  // Sends progress, and holds a calibration until Keep(); a wrong result takes its device's
+  // calibration out of use at once.
   //
   // Errors: kInvalidArgument where the event makes no sense.
   absl::Status Record(const v1::ProbeEvent& event);
+
+  // Keeps and sends the calibrations: the probe has ended well. One that fails in the end, on
+  // whatever device, may have measured none rightly.
+  void Keep();
 
   // Whether a calibration lacks some of what was planned.
   bool partial() const { return partial_; }
@@ -36,12 +41,14 @@ class ProbeRecorder {
   absl::Status RecordProgress(const v1::ProbeProgress& progress);
   absl::Status RecordCalibration(const v1::Calibration& calibration);
   absl::Status RecordFailure(const v1::ProbeFailure& failure);
+  void Keep(const v1::Calibration& calibration);
 
   const ProbeSpec& spec_;
   CalibrationStore& store_;
   ProbeMetrics& metrics_;
   const SendProbeResponse& send_;
   size_t ended_count_ = 0;  // devices that have a calibration or a failure
+  std::vector<v1::Calibration> measured_;
   bool partial_ = false;
 };
 

@@ -147,17 +147,24 @@ class Session {
   Clock::time_point last_line_ = start_;
 };
 
+absl::Status CannotStart(const absl::Status& why) {
+  if (absl::IsNotFound(why)) {
+    return ProbeFault("absent", absl::StrCat(why.message(),
+                                             ": install sextant-probe there, or say where it "
+                                             "is with --probe_program"));
+  }
+  return ProbeFault("unstartable", absl::StrCat(why.message(),
+                                                ": the server's host has no room for it now: try "
+                                                "again, or raise the limit that it met"));
+}
+
 }  // namespace
 
 absl::Status RunProbe(const ProbeRun& run, const Cancellation& cancellation,
                       ProbeEventCallback on_event) {
   if (cancellation.cancelled()) return ProbeCancelled();
   absl::StatusOr<ChildProcess> child = ChildProcess::Start(run.program, run.arguments);
-  if (!child.ok()) {
-    return ProbeFault("absent", absl::StrCat(child.status().message(),
-                                             ": install sextant-probe there, or say where it is "
-                                             "with --probe_program"));
-  }
+  if (!child.ok()) return CannotStart(child.status());
   return Session(run, *std::move(child), std::move(on_event)).Run(cancellation);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -162,7 +163,7 @@ absl::Status Server::StartHttp() {
                       .port = parts.port,
                       .ready = [this] { return ready_.load(); },
                       .registry = registry_,
-                      .collectables = {&calibration_metrics_}};
+                      .collectables = {&calibration_metrics_, &log_metrics_}};
   SEXTANT_ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
   http_address_ = absl::StrCat(parts.host, ":", http_->port());
   return absl::OkStatus();
@@ -181,8 +182,16 @@ void Server::Drain() {
   std::this_thread::sleep_for(Seconds(options_.drain_announce_seconds));
   const auto grace = std::chrono::duration_cast<std::chrono::system_clock::duration>(
       Seconds(options_.drain_grace_seconds));
-  grpc_->Shutdown(std::chrono::system_clock::now() + grace);
+  const auto end = std::chrono::system_clock::now() + grace;
+  // gRPC cancels late calls, but waits for each to end, and a list of devices belongs to none.
+  std::promise<void> drained;
+  std::thread late([&, all = drained.get_future()] {
+    if (all.wait_until(end) == std::future_status::timeout) probe_.Stop();
+  });
+  grpc_->Shutdown(end);
   grpc_->Wait();
+  drained.set_value();
+  late.join();
 }
 
 }  // namespace sextant

@@ -16,6 +16,7 @@
 #include "server/hardware_service.h"
 #include "server/host_probe.h"
 #include "server/http_server.h"
+#include "server/log_metrics.h"
 #include "server/metrics.h"
 #include "server/options.h"
 #include "server/planning_service.h"
@@ -37,7 +38,7 @@ class Server {
 
   // Says NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
   // new calls, lets the rest finish (drain_grace_seconds), cancels those that are late, and
-  // kills their probe.
+  // kills the probe that measures, or lists, for them.
   void Drain();
 
   // The addresses as clients write them, ports filled in.
@@ -55,6 +56,7 @@ class Server {
   ProbeMetrics probe_metrics_;
   CalibrationStore store_;
   CalibrationMetrics calibration_metrics_;
+  LogMetrics log_metrics_;
   HostProbe probe_;
   PlanningService planning_;
   HardwareService hardware_;

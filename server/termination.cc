@@ -2,8 +2,10 @@
 
 namespace sextant {
 
-sigset_t BlockTerminationSignals() {
+sigset_t PrepareSignals() {
   std::signal(SIGPIPE, SIG_IGN);
+  // Where it is ignored, which outlives an exec, the system lets no one know how a child ended.
+  std::signal(SIGCHLD, SIG_DFL);
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);

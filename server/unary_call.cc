@@ -11,8 +11,9 @@ UnaryCall::UnaryCall(Method& method, grpc::CallbackServerContext* context,
 
 void UnaryCall::Finish(const absl::Status& status) {
   const grpc::Status wire = call_.Count(status);
-  reactor_->Finish(wire);
+  // Before the end: the server may shut down, and the method be gone, as soon as it is known.
   call_.Log();
+  reactor_->Finish(wire);
 }
 
 }  // namespace sextant

@@ -24,8 +24,8 @@ class UnaryCall {
   UnaryCall(Method& method, grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
             grpc::ByteBuffer* response);
 
-  // Counts the call, answers the caller with `status`, and logs. `context` and the buffers may
-  // be gone when this returns.
+  // Counts the call, logs it, and answers the caller with `status`. `context`, the buffers and
+  // the method may be gone when this returns.
   void Finish(const absl::Status& status);
 
   const grpc::ByteBuffer& request() const { return *request_; }

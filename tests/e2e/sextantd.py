@@ -15,11 +15,13 @@ class Server:
     """A sextantd on free loopback ports; use it as a context.
 
     It keeps no calibrations unless `flags` say where. Its probes' locks are its own: they
-    do not wait for, or stop, those of other programs on the host.
+    do not wait for, or stop, those of other programs on the host. `starter` is the start of
+    the command line: a program that becomes the one that follows.
     """
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, starter=()):
         self.flags = flags
+        self.starter = starter
         if not any(flag.startswith("--calibration_directory") for flag in flags):
             self.flags += ("--calibration_directory=none",)
 
@@ -27,8 +29,8 @@ class Server:
         self.log = tempfile.TemporaryFile(mode="w+")
         self.runtime_folder = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(
-            [os.path.join(BIN, "sextantd"), "--listen=127.0.0.1:0", "--http_listen=127.0.0.1:0",
-             *self.flags], stderr=subprocess.PIPE, text=True,
+            [*self.starter, os.path.join(BIN, "sextantd"), "--listen=127.0.0.1:0",
+             "--http_listen=127.0.0.1:0", *self.flags], stderr=subprocess.PIPE, text=True,
             env={**os.environ, "XDG_RUNTIME_DIR": self.runtime_folder.name})
         started = json.loads(self.process.stderr.readline())
         assert started["event"] == "serving", started

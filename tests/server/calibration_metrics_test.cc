@@ -147,6 +147,15 @@ TEST(CalibrationMetrics, AreAbsentRatherThanZero) {
   }
 }
 
+// A folder that hosts share: before the probe has listed this one's devices.
+TEST(CalibrationMetrics, ShowNoOtherHostsDevice) {
+  const TemporaryFolder folder;
+  CalibrationStore(folder.path()).Keep(FakeCalibration());
+  EXPECT_THAT(Scrape(CalibrationStore(folder.path(), "node1")),
+              HasSubstr("sextant_gpu_healthy{D} 1\n"));
+  EXPECT_EQ(Scrape(CalibrationStore(folder.path(), "node2")), "");
+}
+
 TEST(CalibrationMetrics, CallADeviceWithAWrongResultUnhealthy) {
   CalibrationStore store("");
   store.SetDevices({FakeDevice()});

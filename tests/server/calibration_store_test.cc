@@ -71,7 +71,7 @@ TEST(CalibrationStore, KeepsAcrossRestarts) {
   EXPECT_EQ(info.st_mode & 0777, 0700u);
   EXPECT_THAT(NamesIn(nested), UnorderedElementsAre("CPU-0123456789abcdef.json", "GPU-1.json"));
 
-  CalibrationStore again(nested);
+  CalibrationStore again(nested, "node1");
   ASSERT_EQ(again.snapshot()->calibrations.size(), 2u);
   const StoredCalibration& stored = *again.snapshot()->calibrations[0];
   EXPECT_TRUE(MessageDifferencer::Equals(stored.calibration, FakeCalibration()));
@@ -82,6 +82,31 @@ TEST(CalibrationStore, KeepsAcrossRestarts) {
   again.SetDevices({FakeDevice()});
   EXPECT_NE(again.snapshot()->Find("host"), nullptr);
   EXPECT_EQ(again.snapshot()->Find("GPU-1"), nullptr);
+}
+
+TEST(CalibrationStore, TakesNoOtherHostsDeviceForItsOwn) {
+  const TemporaryFolder folder;
+  {
+    CalibrationStore store(folder.path());
+    v1::Calibration foreign = Measured("CPU-0000000000000000", 1'700'000'000);  // loaded first
+    foreign.mutable_device()->set_hostname("node2");
+    store.Keep(foreign);
+    v1::Calibration nameless = Measured("CPU-0000000000000001", 1'700'000'000);
+    nameless.mutable_device()->clear_hostname();
+    store.Keep(nameless);
+    store.Keep(FakeCalibration());
+  }
+  const CalibrationStore ours(folder.path(), "node1");
+  EXPECT_EQ(ours.snapshot()->calibrations.size(), 3u);
+  ASSERT_EQ(ours.snapshot()->devices.size(), 1u);
+  ASSERT_NE(ours.snapshot()->Find("host"), nullptr);
+  EXPECT_EQ(ours.snapshot()->Find("host")->calibration.device().uuid(), kUuid);
+  EXPECT_EQ(ours.snapshot()->Find("CPU-0000000000000000"), nullptr);
+  for (const char* hostname : {"node3", ""}) {
+    const CalibrationStore none(folder.path(), hostname);
+    EXPECT_TRUE(none.snapshot()->devices.empty()) << hostname;
+    EXPECT_EQ(none.snapshot()->Find("host"), nullptr) << hostname;
+  }
 }
 
 TEST(CalibrationStore, ReplacesTheFormerOneOfADevice) {
@@ -171,6 +196,23 @@ TEST(CalibrationStore, SetsAsideWhatItCannotUse) {
     EXPECT_EQ(line["renamed_to"], aside);
     EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr(bad.reason)) << bad.name;
   }
+}
+
+// A line that is too long for a pipe would be dropped.
+TEST(CalibrationStore, SaysSoHoweverMuchIsWrong) {
+  const TemporaryFolder folder;
+  std::string deep = folder.path();
+  for (int i = 0; i < 8; ++i) deep += "/" + std::string(200, 'd');
+  std::filesystem::create_directories(deep);
+  v1::Calibration calibration = FakeCalibration();
+  calibration.clear_measured_time();
+  for (int i = 0; i < 20; ++i) *calibration.add_matmuls() = v1::MatmulMeasurement();
+  WriteFile(CalibrationPath(deep, kUuid), Json(calibration));
+  ::testing::internal::CaptureStderr();
+  const CalibrationStore store(deep);
+  const auto line = nlohmann::json::parse(::testing::internal::GetCapturedStderr());
+  EXPECT_EQ(line["event"], "calibration_set_aside");
+  EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr("measured_time"));
 }
 
 TEST(CalibrationStore, LeavesAloneWhatIsNotItsOwn) {

@@ -2,8 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits.h>
+#include <prometheus/text_serializer.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+
+#include "server/log_metrics.h"
 
 namespace sextant {
 namespace {
@@ -62,6 +67,19 @@ TEST(LogCall, WritesWhatItsLevelAsksFor) {
   EXPECT_THAT(lines, HasSubstr("NOT_FOUND"));
   EXPECT_THAT(lines, HasSubstr("\"OK\""));
   EXPECT_THAT(lines, EndsWith("}\n"));
+}
+
+TEST(WriteLogLine, CountsWhatItDrops) {
+  const int64_t before = DroppedLogLineCount();
+  ::testing::internal::CaptureStderr();
+  WriteLogLine("short\n");
+  WriteLogLine(std::string(PIPE_BUF + 1, 'x'));  // could block on a pipe
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "short\n");
+  EXPECT_EQ(DroppedLogLineCount(), before + 1);
+  EXPECT_THAT(prometheus::TextSerializer().Serialize(LogMetrics().Collect()),
+              HasSubstr("# TYPE sextant_log_lines_dropped_total counter\n"
+                        "sextant_log_lines_dropped_total " +
+                        std::to_string(before + 1) + "\n"));
 }
 
 }  // namespace

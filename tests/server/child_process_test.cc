@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +13,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/server/descriptor_limit.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
@@ -65,10 +68,29 @@ TEST(ChildProcess, SaysWhyItCannotStart) {
         {folder.path(), "Permission denied"},
         {"", "No such"}}) {
     const auto child = ChildProcess::Start(path, {});
-    ASSERT_FALSE(child.ok()) << path;
+    EXPECT_EQ(child.status().code(), absl::StatusCode::kNotFound) << path;
     EXPECT_THAT(std::string(child.status().message()), HasSubstr(path));
     EXPECT_THAT(std::string(child.status().message()), HasSubstr(why));
   }
+}
+
+// Each descriptor that a start needs is missing in turn: of the pipes, and what tells the end.
+TEST(ChildProcess, SaysThatItCannotStartNow) {
+  rlim_t count = FirstFreeDescriptor();
+  int failure_count = 0;
+  while (true) {
+    const auto child = [&] {
+      const DescriptorLimit limit(count);
+      return ChildProcess::Start("/bin/sh", {"-c", "exit 0"});
+    }();
+    if (child.ok()) break;
+    EXPECT_EQ(child.status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(child.status().message()), HasSubstr("Too many open files"));
+    ASSERT_LT(++failure_count, 100);
+    ++count;
+  }
+  EXPECT_GE(failure_count, 5);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "one was born and is left";
 }
 
 // The server blocks signals and ignores SIGPIPE, and has descriptors that are no business of
@@ -106,6 +128,26 @@ TEST(ChildProcess, IsKilledWithItsOwnChildren) {
   ASSERT_TRUE(end.has_value());
   EXPECT_TRUE(end->signaled);
   EXPECT_EQ(end->code, SIGKILL);
+}
+
+// Its number may be a stranger's by then; here what it started still goes by it.
+TEST(ChildProcess, KillsNobodyOnceTheSystemHasReapedIt) {
+  const TemporaryFolder folder;
+  const Latch end(folder);
+  const std::string other_latch = folder.File("other");
+  ASSERT_EQ(mkfifo(other_latch.c_str(), 0600), 0);
+  const int go = open(other_latch.c_str(), O_RDWR | O_CLOEXEC);  // waits for no reader
+  auto child = StartShell(
+      absl::StrCat("(read -r go <'", other_latch, "'; echo alive) &\n", end.WaitCommand()));
+  ASSERT_THAT(child, IsOk());
+  const auto disposition = std::signal(SIGCHLD, SIG_IGN);
+  end.Open();
+  EXPECT_FALSE(child->End().has_value());
+  child->Kill();
+  std::signal(SIGCHLD, disposition);
+  ASSERT_EQ(write(go, "go\n", 3), 3);
+  EXPECT_EQ(ReadAll(child->stdout_fd()), "alive\n");
+  close(go);
 }
 
 TEST(ChildProcess, IsGoneWithItsObject) {

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -23,6 +24,11 @@ namespace sextant {
 namespace {
 
 using ::testing::HasSubstr;
+
+std::string MetricsOf(const Server& server) {
+  httplib::Client http("http://" + server.http_address());
+  return http.Get("/metrics")->body;
+}
 
 // A server whose probe lists FakeDevice() and, asked to measure, runs `commands`.
 class ProbingServer {
@@ -53,14 +59,25 @@ class ProbingServer {
     return reader->Finish();
   }
 
+  // Probes, and waits no longer than `timeout` for the end.
+  grpc::Status ProbeFor(std::chrono::milliseconds timeout) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + timeout);
+    const auto reader = hardware().RunProbe(&context, {});
+    v1::RunProbeResponse response;
+    while (reader->Read(&response)) continue;
+    return reader->Finish();
+  }
+
   // Probes until no other probe stands in the way: a client hears of its cancellation at once,
   // the server a little later.
   grpc::Status ProbeOnceFree() {
-    while (true) {
-      grpc::Status status = Probe();
-      if (status.error_code() != grpc::StatusCode::ABORTED) return status;
+    grpc::Status status = Probe();
+    for (int i = 0; i < 100'000 && status.error_code() == grpc::StatusCode::ABORTED; ++i) {
       std::this_thread::yield();
+      status = Probe();
     }
+    return status;
   }
 
   // Leaves the mark that HangsOnce() looks for.
@@ -71,9 +88,26 @@ class ProbingServer {
     return server_.PlanRun(TestServer::GoodRequest(), &response).ok();
   }
 
-  std::string Metrics() {
-    httplib::Client http("http://" + server_.server().http_address());
-    return http.Get("/metrics")->body;
+  std::string Metrics() const { return MetricsOf(server_.server()); }
+
+  bool HasCountedAProbeCall(const char* code) const {
+    return !absl::StrContains(Metrics(), absl::StrCat("sextant_grpc_calls_total{code=\"", code,
+                                                      "\",method=\"sextant.v1.HardwareService/"
+                                                      "RunProbe\"} 0\n"));
+  }
+
+  // The outcome that the first probe is counted under, once it is.
+  std::string FirstOutcome() const {
+    while (true) {
+      const std::string metrics = Metrics();
+      for (const char* outcome : {"ok", "partial", "refused", "failed", "timeout", "cancelled"}) {
+        if (absl::StrContains(metrics, absl::StrCat("sextant_gpu_probe_runs_total{outcome=\"",
+                                                    outcome, "\"} 1\n"))) {
+          return outcome;
+        }
+      }
+      std::this_thread::yield();
+    }
   }
 
  private:
@@ -199,24 +233,34 @@ TEST(RunProbeCall, KillsTheProbeWhenTheClientLeaves) {
     context.TryCancel();
     EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
+  EXPECT_EQ(server.FirstOutcome(), "cancelled");
   EXPECT_TRUE(server.ProbeOnceFree().ok());
-  EXPECT_THAT(server.Metrics(),
-              HasSubstr("sextant_gpu_probe_runs_total{outcome=\"cancelled\"} 1\n"));
 }
 
 TEST(RunProbeCall, KillsTheProbeAtTheClientsDeadline) {
   ProbingServer server(HangsOnce());
   v1::ListDevicesResponse listed;  // or the deadline could pass before the probe starts
   ASSERT_TRUE(server.List(&listed).ok());
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(300));
-  const auto reader = server.hardware().RunProbe(&context, {});
-  v1::RunProbeResponse response;
-  while (reader->Read(&response)) continue;
-  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(server.ProbeFor(std::chrono::milliseconds(300)).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
   server.LetTheNextEnd();  // on a busy host this one may not have come to its mark
-  // Killed, not waited for: or this one would never be free to run.
   EXPECT_TRUE(server.ProbeOnceFree().ok());
+  // Killed by then, not waited for.
+  EXPECT_THAT(server.Metrics(), HasSubstr("sextant_gpu_probe_runs_total{outcome=\"timeout\"} 0\n"));
+}
+
+TEST(RunProbeCall, IsCountedAsLateAtTheClientsDeadline) {
+  ProbingServer server("sleep 1000");
+  v1::ListDevicesResponse listed;
+  ASSERT_TRUE(server.List(&listed).ok());
+  // On a busy host a deadline can pass before the server knows of the call, or of its end; twice
+  // as long a one is told more precisely.
+  for (auto timeout = std::chrono::milliseconds(100); timeout < std::chrono::seconds(10);
+       timeout *= 2) {
+    server.ProbeFor(timeout);
+    if (server.HasCountedAProbeCall("DEADLINE_EXCEEDED")) return;
+  }
+  FAIL() << "counted as cancelled: " << server.HasCountedAProbeCall("CANCELLED");
 }
 
 TEST(RunProbeCall, IsCancelledWhenTheServerHasDrained) {
@@ -254,10 +298,7 @@ TEST(RunProbeCall, DoesNotWaitForASlowClient) {
                                     WriteCalibration(FakeCalibration())));
   grpc::ClientContext context;
   const auto reader = server.hardware().RunProbe(&context, {});
-  while (server.Metrics().find("sextant_gpu_probe_runs_total{outcome=\"ok\"} 1\n") ==
-         std::string::npos) {
-    std::this_thread::yield();
-  }
+  EXPECT_EQ(server.FirstOutcome(), "ok");
   int progress_count = 0;
   int result_count = 0;
   v1::RunProbeResponse response;
@@ -311,6 +352,27 @@ TEST(ListDevicesCall, WaitsForTheListWithoutHoldingAThread) {
   for (auto& call : calls) EXPECT_EQ(call.get(), 1);
 }
 
+TEST(ListDevicesCall, IsCancelledWhenTheServerHasDrained) {
+  const TemporaryFolder folder;
+  const Latch latch(folder);
+  ServerOptions options = TestServer::Options();
+  options.probe_program = WriteScript(folder, "probe", latch.WaitCommand() + "sleep 1000");
+  options.drain_grace_seconds = 0.1;
+  TestServer server(options);
+  auto call = std::async(std::launch::async, [&] {
+    grpc::ClientContext context;
+    v1::ListDevicesResponse response;
+    return server.hardware().ListDevices(&context, {}, &response);
+  });
+  latch.Open();  // the list is under way
+  server.server().Drain();
+  EXPECT_FALSE(call.get().ok());
+  // Not by the probe's own deadline, which is later.
+  EXPECT_THAT(MetricsOf(server.server()),
+              HasSubstr("sextant_grpc_calls_total{code=\"CANCELLED\",method="
+                        "\"sextant.v1.HardwareService/ListDevices\"} 1\n"));
+}
+
 TEST(ListDevicesCall, SaysWhyThereIsNoList) {
   const TestServer server;
   for (int i = 0; i < 2; ++i) {
@@ -320,32 +382,6 @@ TEST(ListDevicesCall, SaysWhyThereIsNoList) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_THAT(status.error_message(), HasSubstr("/nowhere/sextant-probe"));
     EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(status).metadata().at("fault"), "absent");
-  }
-}
-
-TEST(GetCalibrationCall, SurvivesARestart) {
-  const TemporaryFolder folder;
-  ServerOptions options = TestServer::Options();
-  options.probe_program =
-      WriteScript(folder, "probe", ListsAnd(WriteCalibration(FakeCalibration())));
-  options.calibration_directory = folder.File("calibrations");
-  std::string fingerprint;
-  for (int start = 0; start < 2; ++start) {
-    const TestServer server(options);
-    if (start == 0) {
-      grpc::ClientContext context;
-      const auto reader = server.hardware().RunProbe(&context, {});
-      v1::RunProbeResponse response;
-      while (reader->Read(&response)) fingerprint = response.result().fingerprint();
-      ASSERT_TRUE(reader->Finish().ok());
-    }
-    grpc::ClientContext context;
-    v1::GetCalibrationResponse response;
-    v1::GetCalibrationRequest request;
-    request.set_device_uuid("host");
-    ASSERT_TRUE(server.hardware().GetCalibration(&context, request, &response).ok());
-    EXPECT_EQ(response.fingerprint(), fingerprint);
-    EXPECT_GT(response.age_seconds(), 0);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/calibration_file.h"
+#include "server/convert/calibration.h"
 #include "server/retry_delay.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
@@ -45,13 +46,18 @@ class Host {
     std::vector<v1::RunProbeResponse> responses;
   };
 
-  std::future<Outcome> Start(const v1::RunProbeRequest& request,
-                             std::shared_ptr<Cancellation> cancellation) {
+  std::future<Outcome> Start(
+      const v1::RunProbeRequest& request, std::shared_ptr<Cancellation> cancellation,
+      const SendProbeResponse& also = [](const auto&) {}) {
     auto promise = std::make_shared<std::promise<Outcome>>();
     auto outcome = std::make_shared<Outcome>();
     probe_.Run({.request = request,
                 .cancellation = std::move(cancellation),
-                .send = [outcome](const auto& r) { outcome->responses.push_back(r); },
+                .send =
+                    [outcome, also](const auto& r) {
+                      outcome->responses.push_back(r);
+                      also(r);
+                    },
                 .end =
                     [outcome, promise](const absl::Status& status) {
                       outcome->status = status;
@@ -206,6 +212,42 @@ TEST(HostProbe, CountsOutcomesAndKeepsTheLastCalibration) {
     host.Run();
     EXPECT_EQ(host.store().snapshot()->calibrations.size(), 1u) << c.commands;
     for (const std::string& line : c.counted) EXPECT_TRUE(host.Counts(line)) << line;
+  }
+}
+
+v1::Calibration Newer() {
+  return Changed([](v1::Calibration& c) { c.mutable_measured_time()->set_seconds(1'800'000'000); });
+}
+
+// What a probe measured before it failed is not put to use.
+TEST(HostProbe, JudgesAResultByTheProbesEnd) {
+  const struct {
+    const char* name;
+    std::string commands;
+    const char* reason;
+  } cases[] = {
+      {"Crash", "kill -SEGV $$", "PROBE_FAILED"},
+      {"Exit", "exit 1", "PROBE_FAILED"},
+      {"SecondResult", WriteCalibration(Newer()), "PROBE_FAILED"},
+      {"Garbage", "echo garbage", "PROBE_FAILED"},
+      {"Cancelled", WriteProgress("the end", 1) + "sleep 1000", "PROBE_CANCELLED"},
+  };
+  for (const auto& c : cases) {
+    Host host(WriteCalibration(Newer()) + c.commands);
+    const std::string before = host.store().Keep(FakeCalibration()).stored->fingerprint;
+    const auto cancellation = std::make_shared<Cancellation>();
+    const auto leave_late = [&](const v1::RunProbeResponse& response) {
+      if (response.progress().phase() == "the end") cancellation->Cancel();
+    };
+    const auto outcome = host.Start({}, cancellation, leave_late).get();
+    EXPECT_EQ(ReasonOf(outcome.status), c.reason) << c.name;
+    for (const v1::RunProbeResponse& r : outcome.responses) EXPECT_FALSE(r.has_result()) << c.name;
+    ASSERT_NE(host.store().snapshot()->Find("host"), nullptr) << c.name;
+    EXPECT_EQ(host.store().snapshot()->Find("host")->fingerprint, before) << c.name;
+    const auto file =
+        ReadCalibrationFile(CalibrationPath(host.folder().File("calibrations"), kUuid));
+    ASSERT_THAT(file, IsOk()) << c.name;
+    EXPECT_EQ(CalibrationFingerprint(*file), before) << c.name;
   }
 }
 

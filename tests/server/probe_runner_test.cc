@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/server/descriptor_limit.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
@@ -132,6 +133,19 @@ TEST(RunProbe, NamesTheProgramThatIsNotThere) {
   EXPECT_THAT(MetadataOf(status), ElementsAre(Pair("fault", "absent")));
   EXPECT_THAT(std::string(status.message()), HasSubstr("/nowhere/sextant-probe"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--probe_program"));
+}
+
+TEST(RunProbe, TellsAProbeThatCannotStartFromOneThatIsNotThere) {
+  const TemporaryFolder folder;
+  const std::string program = WriteScript(folder, "probe", "exit 0");
+  const Cancellation never;
+  const DescriptorLimit none(FirstFreeDescriptor());
+  const absl::Status status =
+      RunProbe({.program = program, .deadline_seconds = 9, .silence_seconds = 9}, never,
+               [](const v1::ProbeEvent&) { return absl::OkStatus(); });
+  EXPECT_THAT(status, Fails(absl::StatusCode::kUnavailable, "PROBE_FAILED"));
+  EXPECT_THAT(MetadataOf(status), ElementsAre(Pair("fault", "unstartable")));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Too many open files: "));
 }
 
 TEST(RunProbe, CarriesARefusal) {

@@ -1,13 +1,17 @@
 // The small pieces around a probe: texts, times, places.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
+#include <limits.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/calibration_age.h"
 #include "server/default_paths.h"
 #include "server/event_log.h"
@@ -49,11 +53,33 @@ TEST(EventLogLine, IsOneLineOfJson) {
   EXPECT_EQ(json["time"].get<std::string>().size(), 24u);
 }
 
+TEST(EventLogLine, FitsThePipeWhateverTheFacts) {
+  const struct {
+    const char* name;
+    std::string content;
+  } cases[] = {{"plain", "x"},        {"escaped", "\x01"}, {"two bytes", "\xc3\xa9"},
+               {"not UTF-8", "\xff"}, {"quotes", "\"\\"},  {"cut character", "a\xc3\xa9"}};
+  for (const auto& c : cases) {
+    std::string fact;
+    while (fact.size() < 100'000) fact += c.content;
+    const std::string line = EventLogLine(
+        "calibration_set_aside", {{"a", fact}, {"b", fact}, {"c", fact}, {"d", fact}, {"e", fact}});
+    EXPECT_LE(line.size(), size_t{PIPE_BUF}) << c.name;
+    const auto json = nlohmann::json::parse(line);
+    for (const char* key : {"a", "b", "c", "d", "e"}) {
+      const auto shown = json[key].get<std::string>();
+      EXPECT_GE(shown.size(), 80u) << c.name;
+      EXPECT_TRUE(absl::EndsWith(shown, "...")) << c.name;
+    }
+  }
+}
+
 TEST(CalibrationAge, IsNegativeOfTheFuture) {
   const std::chrono::system_clock::time_point now(std::chrono::seconds(1'000));
   v1::Calibration calibration;
   calibration.mutable_measured_time()->set_seconds(990);
   calibration.mutable_measured_time()->set_nanos(500'000'000);
+  EXPECT_DOUBLE_EQ(MeasuredUnixSeconds(calibration), 990.5);
   EXPECT_DOUBLE_EQ(CalibrationAgeSeconds(calibration, now), 9.5);
   // The host's clock was set back, or another's was ahead.
   calibration.mutable_measured_time()->set_seconds(2'000);
@@ -124,17 +150,25 @@ TEST(DefaultCalibrationDirectory, IsTheFirstThatIsSet) {
   }
 }
 
-// Built beside the tests; without it the next in $PATH is found.
-TEST(FindProbeProgram, LooksBesideThisProgramAndInThePath) {
-  const TemporaryFolder folder;
-  const std::string in_path = WriteScript(folder, "sextant-probe", "exit 0\n");
-  const Variable path("PATH", "/nowhere:" + folder.path());
-  const std::string found = FindProbeProgram();
-  if (found != in_path) {
-    struct stat info = {};
-    EXPECT_EQ(stat(found.c_str(), &info), 0) << found;
-    EXPECT_NE(info.st_mode & 0111, 0u) << found;
+TEST(FindProbeProgram, LooksBesideThisProgramAndThenInThePath) {
+  const TemporaryFolder own;
+  const TemporaryFolder in_path;
+  const TemporaryFolder neither;
+  const std::string beside = WriteScript(own, "sextant-probe", "exit 0\n");
+  const std::string found = WriteScript(in_path, "sextant-probe", "exit 0\n");
+  WriteFile(neither.File("sextant-probe"), "not a program");
+  const Variable path("PATH", absl::StrCat("/nowhere::", neither.path(), ":", in_path.path()));
+  EXPECT_EQ(FindProbeProgram(own.path()), beside);
+  for (const std::string& folder : {neither.path(), std::string("/nowhere"), std::string()}) {
+    EXPECT_EQ(FindProbeProgram(folder), found) << folder;
   }
+  const Variable empty_path("PATH", "/nowhere");
+  EXPECT_EQ(FindProbeProgram(neither.path()), "sextant-probe");
+}
+
+TEST(ProgramFolder, HoldsTheProgramThatRuns) {
+  EXPECT_TRUE(std::filesystem::equivalent(
+      absl::StrCat(ProgramFolder(), "/", program_invocation_short_name), "/proc/self/exe"));
 }
 
 }  // namespace

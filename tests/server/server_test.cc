@@ -134,6 +134,20 @@ TEST(Server, WillNotTakeOverAUnixSocket) {
   EXPECT_TRUE(first.PlanRun(TestServer::GoodRequest(), &response).ok());
 }
 
+TEST(Server, LogsACallBeforeItAnswers) {
+  ServerOptions options = TestServer::Options();
+  options.log_calls = CallLogLevel::kAll;
+  const TestServer server(options);
+  // Answered on the probe's thread. A line written later may still be in time, now and then.
+  for (int i = 0; i < 200; ++i) {
+    ::testing::internal::CaptureStderr();
+    grpc::ClientContext context;
+    v1::ListDevicesResponse response;
+    EXPECT_FALSE(server.hardware().ListDevices(&context, {}, &response).ok());
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("/ListDevices"));
+  }
+}
+
 TEST(Server, RefusesCallsOnceDrained) {
   TestServer server;
   server.server().Drain();

@@ -1,0 +1,15 @@
+#include "server/hostname.h"
+
+#include <unistd.h>
+
+#include <array>
+
+namespace sextant {
+
+std::string Hostname() {
+  std::array<char, 256> name = {};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
+}
+
+}  // namespace sextant
