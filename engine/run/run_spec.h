@@ -55,7 +55,7 @@ inline constexpr int kMaxCalibrations = 16;
 struct ClusterSpec {
   absl::string_view accelerator;
   std::vector<NamedDevice> devices = {};             // cluster.device_uuids
-  std::vector<DeviceCalibration> calibrations = {};  // the caller's own
+  std::vector<DeviceCalibration> calibrations = {};  // the caller's own; one at fault is empty
   int64_t device_count = 0;
   absl::optional<double> peak_flops_per_second = {};
   absl::optional<int64_t> device_memory_bytes = {};
