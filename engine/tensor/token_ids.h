@@ -11,7 +11,8 @@ namespace sextant {
 
 // Bytes of one token id in a token file: 2 (uint16) where every id of the vocabulary fits, the
 // vocabulary having at most 2^16 tokens, else 4 (uint32). Token files use no narrower type.
-// Source: derivation; the types are those of karpathy/nanoGPT's data preparation.
+// Source: derivation: ids run from 0 to vocabulary_size - 1. Megatron-LM's files take 4 bytes
+// from 65,500 tokens on already.
 //
 // Errors: kInvalidArgument "vocabulary_size" outside 1 to 2^32.
 absl::StatusOr<int64_t> TokenIdBytes(int64_t vocabulary_size);
