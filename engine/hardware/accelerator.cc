@@ -4,6 +4,26 @@
 
 namespace sextant {
 
+namespace {
+
+// Whether the matrix units' fp8 is e4m3 as OCP defines it. Two makers shipped another e4m3, with
+// a largest number of 240: AMD's CDNA 3 (FNUZ: HIP documentation 6.2, "FP8 Numbers", supported
+// devices) and Intel's Gaudi 2 (HabanaAI/vllm-fork pull request 1505 halves OCP weights for it).
+bool HasOcpE4m3(const Accelerator& a) { return a.architecture != "CDNA3" && a.name != "gaudi2"; }
+
+// FNUZ again; Gaudi 2's e5m2 is IEEE-like, as OCP's.
+bool HasOcpE5m2(const Accelerator& a) { return a.architecture != "CDNA3"; }
+
+// Whether matrix units take block scales at the rate of their fp8 figure. Those that do have
+// an fp6 figure. GeForce Blackwell has none and multiplies mxfp8 too, but its fp8 figure is
+// halved by fp32 accumulation, which scaled products are not (flashinfer issue 3628): no figure
+// here is theirs.
+bool TakesBlockScalesAtFp8Rate(const Accelerator& a) { return a.fp6_flops_per_second.present; }
+
+Figure OnlyIf(bool held, const Figure& figure) { return held ? figure : Figure(); }
+
+}  // namespace
+
 std::string SourceOf(const Accelerator& accelerator, const Figure& figure) {
   constexpr char kVendor[] = "vendor's datasheet or architecture whitepaper, not re-read";
   switch (figure.source) {
@@ -39,6 +59,17 @@ Figure PeakFlopsPerSecond(const Accelerator& a, DataType type) {
       return a.fp6_flops_per_second;
     case DataType::kFp4:
       return a.fp4_flops_per_second;
+    case DataType::kFp8E4m3:
+      return OnlyIf(HasOcpE4m3(a), a.fp8_flops_per_second);
+    case DataType::kFp8E5m2:
+      return OnlyIf(HasOcpE5m2(a), a.fp8_flops_per_second);
+    case DataType::kMxfp8:
+      return OnlyIf(TakesBlockScalesAtFp8Rate(a), a.fp8_flops_per_second);
+    case DataType::kMxfp4:
+      return a.fp4_flops_per_second;
+    case DataType::kNvfp4:
+      return OnlyIf(a.vendor == "NVIDIA", a.fp4_flops_per_second);
+    case DataType::kInt4:  // no row of the catalogue has a figure
     case DataType::kUnspecified:
       break;
   }

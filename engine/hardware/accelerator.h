@@ -64,7 +64,10 @@ struct Accelerator {
 std::string SourceOf(const Accelerator& accelerator, const Figure& figure);
 
 // The dense peak that a matrix multiplication in `type` can reach: the matrix units' where
-// they take `type`, else the general units'. Absent where the datasheet has none.
+// they take `type`, else the general units'. Absent where the datasheet has none. Datasheets
+// name families, whose figure stands for their members where the device computes in them: fp8
+// for e4m3 and e5m2 as OCP defines them and, where the matrix units take block scales, mxfp8;
+// fp4 for mxfp4 and, on NVIDIA's devices, nvfp4.
 Figure PeakFlopsPerSecond(const Accelerator& accelerator, DataType type);
 
 }  // namespace sextant

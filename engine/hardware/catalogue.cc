@@ -90,6 +90,14 @@ const std::vector<Accelerator>& Accelerators() {
   return *all;
 }
 
+std::vector<const Accelerator*> AcceleratorsComputingIn(DataType type) {
+  std::vector<const Accelerator*> out;
+  for (const Accelerator& a : Accelerators()) {
+    if (PeakFlopsPerSecond(a, type)) out.push_back(&a);
+  }
+  return out;
+}
+
 const Accelerator* AcceleratorNamed(absl::string_view name) {
   const Index& index = IndexByComparableName();
   const auto it = index.find(ComparableName(name));

@@ -13,6 +13,9 @@ namespace sextant {
 // By vendor, then from older to newer. Built at the first call.
 const std::vector<Accelerator>& Accelerators();
 
+// Those of Accelerators() that have a PeakFlopsPerSecond() in `type`, in the same order.
+std::vector<const Accelerator*> AcceleratorsComputingIn(DataType type);
+
 // The accelerator whose name or product name has the ComparableName() of `name`; null: none. A
 // family's name alone ("h100") names several, hence none.
 const Accelerator* AcceleratorNamed(absl::string_view name);

@@ -17,7 +17,7 @@ void RequireStorage(FieldViolations& violations, absl::string_view path, absl::s
   if (type == DataType::kUnspecified || IsStorageType(type)) return;
   violations.Add(FieldPath(path, name),
                  absl::StrCat(DataTypeName(type), " is not accounted for as a storage format: ",
-                              "write FP64, FP32, FP16, BF16 or FP8"));
+                              "write FP64, FP32, FP16, BF16, FP8, FP8_E4M3 or FP8_E5M2"));
 }
 
 }  // namespace
@@ -26,7 +26,9 @@ bool NeedsShapes(OptimizerKind kind) {
   return kind == OptimizerKind::kAdafactor || kind == OptimizerKind::kMuon;
 }
 
-bool CanCompute(DataType type) { return type != DataType::kUnspecified && type != DataType::kInt8; }
+bool CanCompute(DataType type) {
+  return type != DataType::kUnspecified && type != DataType::kInt8 && type != DataType::kInt4;
+}
 
 PrecisionPolicy WithDefaults(PrecisionPolicy policy) {
   constexpr DataType kNone = DataType::kUnspecified;
@@ -47,8 +49,9 @@ void CheckPolicy(const PrecisionPolicy& policy, const OptimizerSpec& optimizer,
   const std::string precision = FieldPath(path, "precision");
   if (policy.compute_data_type != DataType::kUnspecified && !CanCompute(policy.compute_data_type)) {
     violations.Add(FieldPath(precision, "compute_data_type"),
-                   "int8 multiplies integers, which no training here is modelled in: write a "
-                   "floating-point type");
+                   absl::StrCat(DataTypeName(policy.compute_data_type),
+                                " multiplies integers, which no training here is modelled in: "
+                                "write a floating-point type"));
   }
   RequireStorage(violations, precision, "weight_data_type", policy.weight_data_type);
   RequireStorage(violations, precision, "gradient_data_type", policy.gradient_data_type);

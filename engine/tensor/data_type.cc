@@ -24,6 +24,18 @@ absl::string_view DataTypeName(DataType type) {
       return "fp6";
     case DataType::kFp4:
       return "fp4";
+    case DataType::kFp8E4m3:
+      return "fp8_e4m3";
+    case DataType::kFp8E5m2:
+      return "fp8_e5m2";
+    case DataType::kMxfp8:
+      return "mxfp8";
+    case DataType::kMxfp4:
+      return "mxfp4";
+    case DataType::kNvfp4:
+      return "nvfp4";
+    case DataType::kInt4:
+      return "int4";
   }
   return "unspecified";
 }
@@ -42,6 +54,8 @@ int64_t StorageBytes(DataType type) {
     case DataType::kBf16:
       return 2;
     case DataType::kFp8:
+    case DataType::kFp8E4m3:
+    case DataType::kFp8E5m2:
       return 1;
     default:
       return 0;

@@ -22,6 +22,8 @@ Engine SameOrder(Wire wire, bool valid, absl::string_view field, FieldViolations
 }
 
 static_assert(static_cast<int>(DataType::kFp4) == v1::DATA_TYPE_FP4);
+static_assert(static_cast<int>(DataType::kInt4) == v1::DATA_TYPE_INT4);
+static_assert(v1::DataType_ARRAYSIZE == static_cast<int>(DataType::kInt4) + 1);
 static_assert(static_cast<int>(FeedForwardKind::kGated) ==
               v1::TransformerSpec::FEED_FORWARD_KIND_GATED);
 static_assert(static_cast<int>(NormKind::kNonParametric) ==

@@ -61,6 +61,44 @@ TEST(Peaks, AreAbsentWhereTheDatasheetHasNone) {
   EXPECT_FALSE(PeakFlopsPerSecond(Find("h100-sxm"), DataType::kUnspecified));
 }
 
+// fp8 in a datasheet is not always OCP's: CDNA 3's is FNUZ, Gaudi 2's e4m3 ends at 240.
+TEST(Peaks, OfMembersAreTheirFamiliesWhereTheDeviceComputesInThem) {
+  const double h100 = PeakFlopsPerSecond(Find("h100-sxm"), DataType::kFp8).value;
+  EXPECT_EQ(PeakFlopsPerSecond(Find("h100-sxm"), DataType::kFp8E4m3).value, h100);
+  EXPECT_EQ(PeakFlopsPerSecond(Find("h100-sxm"), DataType::kFp8E5m2).value, h100);
+  EXPECT_FALSE(PeakFlopsPerSecond(Find("h100-sxm"), DataType::kMxfp8));
+  EXPECT_FALSE(PeakFlopsPerSecond(Find("h100-sxm"), DataType::kNvfp4));
+  EXPECT_TRUE(PeakFlopsPerSecond(Find("mi300x"), DataType::kFp8));
+  EXPECT_FALSE(PeakFlopsPerSecond(Find("mi300x"), DataType::kFp8E4m3));
+  EXPECT_FALSE(PeakFlopsPerSecond(Find("mi300x"), DataType::kFp8E5m2));
+  EXPECT_FALSE(PeakFlopsPerSecond(Find("gaudi2"), DataType::kFp8E4m3));
+  EXPECT_TRUE(PeakFlopsPerSecond(Find("gaudi2"), DataType::kFp8E5m2));
+  EXPECT_EQ(PeakFlopsPerSecond(Find("b200-sxm"), DataType::kMxfp8).value, 4500e12);
+  EXPECT_EQ(PeakFlopsPerSecond(Find("b200-sxm"), DataType::kNvfp4).value, 9000e12);
+  EXPECT_EQ(PeakFlopsPerSecond(Find("mi355x"), DataType::kMxfp4).value, 10066e12);
+  EXPECT_FALSE(PeakFlopsPerSecond(Find("mi355x"), DataType::kNvfp4));
+}
+
+std::vector<std::string> Computing(DataType type) {
+  std::vector<std::string> out;
+  for (const Accelerator* a : AcceleratorsComputingIn(type)) out.emplace_back(a->name);
+  return out;
+}
+
+TEST(AcceleratorsComputingIn, AreThoseWithAPeak) {
+  using testing::ElementsAre;
+  EXPECT_THAT(Computing(DataType::kMxfp8),
+              ElementsAre("b200-sxm", "b300-sxm", "gb200", "gb300", "mi350x", "mi355x"));
+  EXPECT_THAT(Computing(DataType::kMxfp4), ElementsAre("rtx-5090", "b200-sxm", "b300-sxm", "gb200",
+                                                       "gb300", "mi350x", "mi355x"));
+  EXPECT_THAT(Computing(DataType::kNvfp4),
+              ElementsAre("rtx-5090", "b200-sxm", "b300-sxm", "gb200", "gb300"));
+  EXPECT_THAT(Computing(DataType::kInt4), ElementsAre());
+  EXPECT_THAT(Computing(DataType::kUnspecified), ElementsAre());
+  EXPECT_EQ(Computing(DataType::kFp8).size(), Computing(DataType::kFp8E5m2).size() + 3);
+  EXPECT_EQ(Computing(DataType::kFp8).size(), Computing(DataType::kFp8E4m3).size() + 4);
+}
+
 TEST(Figures, SayWhereTheyWereRead) {
   const Accelerator& h100 = Find("h100-sxm");
   EXPECT_THAT(SourceOf(h100, h100.memory_bytes), HasSubstr("stas00/ml-engineering"));

@@ -56,6 +56,8 @@ TEST(ModelState, IsASumOfDeclaredTerms) {
       {"bf16 moments: 2 + 2 + 4 + 4", {.optimizer_data_type = DataType::kBf16}, {}, 12},
       {"fp8 compute stores bf16", {.compute_data_type = DataType::kFp8}, {}, 16},
       {"fp8 weights: 1 + 1 + 4 + 8", {.weight_data_type = DataType::kFp8}, {}, 14},
+      {"e4m3 weights alike", {.weight_data_type = DataType::kFp8E4m3}, {}, 14},
+      {"block compute stores bf16", {.compute_data_type = DataType::kNvfp4}, {}, 16},
       {"SGD: 2 + 2 + 4", {}, {.kind = OptimizerKind::kSgd}, 8},
       {"momentum", {}, {.kind = OptimizerKind::kSgdMomentum}, 12},
       {"AdaGrad", {}, {.kind = OptimizerKind::kAdagrad}, 12},
@@ -135,6 +137,16 @@ TEST(CheckPolicy, RefusesFormatsThatDoNotStore) {
                               "t.precision.optimizer_data_type")));
 }
 
+TEST(CheckPolicy, RefusesBlockFormatsAndInt4AsStorage) {
+  EXPECT_THAT(
+      Check({.weight_data_type = DataType::kMxfp8,
+             .gradient_data_type = DataType::kNvfp4,
+             .optimizer_data_type = DataType::kInt4},
+            {}),
+      NamesFields(ElementsAre("t.precision.weight_data_type", "t.precision.gradient_data_type",
+                              "t.precision.optimizer_data_type")));
+}
+
 TEST(CheckPolicy, RefusesOptionsOfAnotherOptimizer) {
   EXPECT_THAT(Check({}, {.adafactor_momentum = true, .quantization_block_size = 64}),
               NamesFields(ElementsAre("t.optimizer.quantization_block_size",
@@ -154,8 +166,10 @@ TEST(CheckPolicy, RefusesAMasterNarrowerThanItsWeights) {
 }
 
 TEST(CheckPolicy, RefusesIntegerArithmetic) {
-  EXPECT_THAT(Check({.compute_data_type = DataType::kInt8}, {}),
-              NamesFields(ElementsAre("t.precision.compute_data_type")));
+  for (const DataType type : {DataType::kInt8, DataType::kInt4}) {
+    EXPECT_THAT(Check({.compute_data_type = type}, {}),
+                NamesFields(ElementsAre("t.precision.compute_data_type")));
+  }
 }
 
 TEST(CheckPolicy, HoldsTheBlockSizeToItsRange) {
