@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "client/accounting_parsers.h"
 #include "client/command_parts.h"
 #include "client/exit_code.h"
 #include "client/hardware_parsers.h"
@@ -91,6 +92,7 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   AddDevices(app.get(), line);
   AddProbe(app.get(), line);
   AddCalibration(app.get(), line);
+  AddDataType(app.get(), line);
   AddCommand("version", "Print the client's and the server's version", kVersionHelp, app.get())
       ->final_callback([line] { line->command = Command::kVersion; });
   AddCompletion(app.get(), line);

@@ -10,6 +10,7 @@
 #include "client/connection.h"
 #include "client/plan_flags.h"
 #include "client/probe_request.h"
+#include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
 
 namespace CLI {
@@ -18,7 +19,16 @@ class App;
 
 namespace sextant {
 
-enum class Command { kPlan, kAccelerators, kDevices, kProbe, kCalibration, kVersion, kCompletion };
+enum class Command {
+  kPlan,
+  kAccelerators,
+  kDevices,
+  kProbe,
+  kCalibration,
+  kDataType,
+  kVersion,
+  kCompletion
+};
 
 struct CommandLine {
   Command command = Command::kPlan;
@@ -36,6 +46,8 @@ struct CommandLine {
 
   std::string device_uuid;  // "" for the only device
   std::string save_file;    // "" for none
+
+  v1::DescribeDataTypeRequest data_type_request;  // unspecified: all types
 
   std::string shell;  // "bash" or "zsh"
 

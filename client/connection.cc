@@ -6,10 +6,28 @@
 #include "client/call_error.h"
 #include "client/channel.h"
 #include "client/text_file.h"
+#include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant {
+
+grpc::Status ListDataTypes(const ServerAddress& server, const v1::ListDataTypesRequest& request,
+                           v1::ListDataTypesResponse* response) {
+  grpc::ClientContext context;
+  SetDeadline(server, &context);
+  return v1::AccountingService::NewStub(NewChannel(server))
+      ->ListDataTypes(&context, request, response);
+}
+
+grpc::Status DescribeDataType(const ServerAddress& server,
+                              const v1::DescribeDataTypeRequest& request,
+                              v1::DescribeDataTypeResponse* response) {
+  grpc::ClientContext context;
+  SetDeadline(server, &context);
+  return v1::AccountingService::NewStub(NewChannel(server))
+      ->DescribeDataType(&context, request, response);
+}
 
 grpc::Status PlanRun(const ServerAddress& server, const v1::PlanRunRequest& request,
                      v1::PlanRunResponse* response) {

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -16,6 +17,15 @@ struct ServerAddress {
   std::string address = "127.0.0.1:50051";  // or "unix:PATH"
   double timeout_seconds = 10;
 };
+
+// AccountingService.ListDataTypes.
+grpc::Status ListDataTypes(const ServerAddress& server, const v1::ListDataTypesRequest& request,
+                           v1::ListDataTypesResponse* response);
+
+// AccountingService.DescribeDataType.
+grpc::Status DescribeDataType(const ServerAddress& server,
+                              const v1::DescribeDataTypeRequest& request,
+                              v1::DescribeDataTypeResponse* response);
 
 // PlanningService.PlanRun. A request above kMaxRequestBytes is refused here, unsent:
 // INVALID_ARGUMENT with reason REQUEST_TOO_LARGE.

@@ -31,7 +31,7 @@ inline std::string DataTypeName(v1::DataType type) {
 
 // What speeds in `type` are counted in: operations on whole numbers are no FLOPs.
 inline const char* UnitOfWork(v1::DataType type) {
-  return type == v1::DATA_TYPE_INT8 ? "OP/s" : "FLOP/s";
+  return type == v1::DATA_TYPE_INT8 || type == v1::DATA_TYPE_INT4 ? "OP/s" : "FLOP/s";
 }
 
 }  // namespace sextant

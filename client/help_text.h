@@ -77,6 +77,15 @@ inline constexpr char kProbeHelp[] =
     "  How long does this multiplication take, and how near to the peak is it?\n"
     "    sextant probe --matmul=4096x4096x4096 --matmul=1024x1024x1024:int8 --dtype=fp32\n";
 
+inline constexpr char kDataTypeHelp[] =
+    "Examples:\n"
+    "  sextant dtype                           all formats: layout, range, storage\n"
+    "  sextant dtype bf16\n"
+    "  Does 1e-8 survive in fp16?\n"
+    "    sextant dtype fp16 --value=1e-8\n"
+    "  What becomes of 7.9 beside 100 in a block of nvfp4?\n"
+    "    sextant dtype nvfp4 --value=7.9 --block-maximum=100\n";
+
 inline constexpr char kVersionHelp[] =
     "Succeeds without a server too, and says so.\n"
     "\n"

@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "client/accounting_commands.h"
 #include "client/call_error.h"
 #include "client/command_line.h"
 #include "client/commands.h"
@@ -38,6 +39,8 @@ int Run(const CommandLine& line, const Streams& streams) {
       return RunProbe(line, streams);
     case Command::kCalibration:
       return RunCalibration(line, streams);
+    case Command::kDataType:
+      return RunDataType(line, streams);
     case Command::kVersion:
       return RunVersion(line, streams);
     case Command::kCompletion:

@@ -97,6 +97,7 @@ Server::Server(const ServerOptions& options)
       store_(CalibrationFolder(options)),
       calibration_metrics_(store_, options.probe_metrics),
       probe_(options.probe_program, store_, probe_metrics_),
+      accounting_(metrics_, options.log_calls),
       planning_(metrics_, {.log_level = options.log_calls,
                            .calibrations = [this] { return store_.snapshot(); },
                            .now = absl::Now}),
@@ -125,6 +126,7 @@ absl::Status Server::StartGrpc() {
   }
   grpc::ServerBuilder builder;
   Configure(builder);
+  builder.RegisterService(&accounting_);
   builder.RegisterService(&planning_);
   builder.RegisterService(&hardware_);
   std::vector<int> ports(options_.listen.size(), 0);
@@ -146,7 +148,8 @@ absl::Status Server::StartGrpc() {
     SEXTANT_ASSIGN_OR_RETURN(const HostPort parts, SplitHostPort(address));
     grpc_addresses_.push_back(absl::StrCat(parts.host, ":", ports[i]));
   }
-  for (const char* service : {"sextant.v1.PlanningService", "sextant.v1.HardwareService"}) {
+  for (const char* service : {"sextant.v1.AccountingService", "sextant.v1.PlanningService",
+                              "sextant.v1.HardwareService"}) {
     grpc_->GetHealthCheckService()->SetServingStatus(service, true);
   }
   ready_ = true;

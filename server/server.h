@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/accounting_service.h"
 #include "server/calibration_metrics.h"
 #include "server/calibration_store.h"
 #include "server/hardware_service.h"
@@ -58,6 +59,7 @@ class Server {
   CalibrationMetrics calibration_metrics_;
   LogMetrics log_metrics_;
   HostProbe probe_;
+  AccountingService accounting_;
   PlanningService planning_;
   HardwareService hardware_;
   std::atomic<bool> ready_{false};

@@ -1,0 +1,15 @@
+// The commands about tensors and operations.
+#ifndef SEXTANT_CLIENT_ACCOUNTING_COMMANDS_H_
+#define SEXTANT_CLIENT_ACCOUNTING_COMMANDS_H_
+
+#include "client/command_line.h"
+#include "client/streams.h"
+
+namespace sextant {
+
+// Each runs one command and returns the program's exit code.
+int RunDataType(const CommandLine& line, const Streams& streams);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_CLIENT_ACCOUNTING_COMMANDS_H_
