@@ -16,7 +16,9 @@
 #include "absl/strings/str_split.h"
 #include "client/enum_names.h"
 #include "client/number.h"
+#include "sextant/v1/data_type.pb.h"
 #include "sextant/v1/rates.pb.h"
+#include "sextant/v1/training.pb.h"
 
 namespace sextant {
 namespace {
@@ -25,11 +27,23 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// The names that `field` takes. A rate may come from the request, but none is required to.
+// Names of `field`'s type that the server refuses in it: a rate may come from the request, but
+// none is required to; runs compute in floating point, and store what needs no scales.
+std::vector<std::string> RefusedIn(const FieldDescriptor& field) {
+  if (&field == v1::RateRequirement::descriptor()->FindFieldByName("minimum_source")) {
+    return {"request"};
+  }
+  if (field.enum_type() != v1::DataType_descriptor()) return {};
+  if (field.containing_type() != v1::PrecisionPolicy::descriptor()) return {};
+  if (field.name() == "compute_data_type") return {"int8", "int4"};
+  return {"tf32", "int8", "fp6", "fp4", "mxfp8", "mxfp4", "nvfp4", "int4"};
+}
+
+// The names that `field` takes.
 std::vector<std::string> ChoicesOf(const FieldDescriptor& field) {
   std::vector<std::string> names = EnumNames(*field.enum_type());
-  if (&field == v1::RateRequirement::descriptor()->FindFieldByName("minimum_source")) {
-    names.erase(std::remove(names.begin(), names.end(), "request"), names.end());
+  for (const std::string& refused : RefusedIn(field)) {
+    names.erase(std::remove(names.begin(), names.end(), refused), names.end());
   }
   return names;
 }

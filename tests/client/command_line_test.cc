@@ -105,6 +105,13 @@ TEST(Help, OffersTheSourcesThatCanBeRequired) {
               HasSubstr("measured-supplied|measured-device|datasheet\n"));
 }
 
+TEST(Help, OffersTheDataTypesThatRunsComputeAndStoreIn) {
+  const std::string help = RunWith({"plan", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("--compute-data-type fp64|fp32|tf32|fp16|bf16|fp8|fp6|fp4|fp8-e4m3|"
+                              "fp8-e5m2|mxfp8|mxfp4|nvfp4\n"));
+  EXPECT_THAT(help, HasSubstr("--weight-data-type fp64|fp32|fp16|bf16|fp8|fp8-e4m3|fp8-e5m2\n"));
+}
+
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
   for (const char* command :
        {"", "plan", "accelerators", "devices", "probe", "calibration", "version", "completion"}) {
