@@ -35,7 +35,7 @@ struct BackwardCost {
 
 struct OperationAnalysis {
   absl::string_view name;
-  OperationTypes types;  // defaults filled in
+  OperationTypes types = {};  // defaults filled in
   std::vector<Array> operands;
   std::vector<Array> outputs;
   OperationCost forward;
@@ -50,7 +50,7 @@ struct OperationAnalysis {
 
 struct OperationRequest {
   Operation operation;
-  OperationTypes types;
+  OperationTypes types = {};
   FlopConvention convention = {};
 };
 

@@ -21,8 +21,8 @@ struct TrafficTerm {
 };
 
 struct CostSum {
-  Flops matrix_flops;  // of matrix products
-  Flops other_flops;
+  Flops matrix_flops = {};  // of matrix products
+  Flops other_flops = {};
   Bytes read = Bytes(0);
   Bytes written = Bytes(0);
 

@@ -158,8 +158,8 @@ struct OptimizerUpdate {
 struct HostCopy {
   int64_t bytes = 0;
   bool pinned = true;  // else staged: copied into pinned memory first
-  BytesPerSecond link;
-  BytesPerSecond staging;  // where not pinned
+  BytesPerSecond link = {};
+  BytesPerSecond staging = {};  // where not pinned
 };
 
 // One function of the running array and of `extra_input_count` further ones.

@@ -25,8 +25,8 @@ struct Recipe {
 };
 
 struct RecipeInput {
-  OperationTypes types;  // defaults filled in
-  FlopConvention convention;
+  OperationTypes types = {};  // defaults filled in
+  FlopConvention convention = {};
 };
 
 // Source: derived in docs/operations.md, from each operation's definition.

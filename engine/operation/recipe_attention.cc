@@ -129,7 +129,9 @@ std::vector<Step> UnfusedBackward(const Arrays& x, const Counting& count) {
            .movements = {Read(ds, kK), Read(x.q, kK), Write(GradientOf(x.k), kK)}}};
 }
 
-Step FusedBackward(const Arrays& x, const Counting& count, DataType accumulation) {
+// Keys that no query attends to have a gradient of zero, which is written too.
+Step FusedBackward(const Arrays& x, const Arrays& whole, const Counting& count,
+                   DataType accumulation) {
   const Array log_sums =
       Statistic("log-sum-exp", accumulation, {x.q.shape[0], x.q.shape[1], x.q.shape[2]});
   return {
@@ -147,7 +149,7 @@ Step FusedBackward(const Arrays& x, const Counting& count, DataType accumulation
                      count.Product("gradient of k", kK)},
       .movements = {Read(GradientOf(x.o)), Read(x.q), Read(x.k), Read(x.v, kQ | kK),
                     Read(x.o, kQ | kK), Read(log_sums), Write(GradientOf(x.q), kQ),
-                    Write(GradientOf(x.k), kK), Write(GradientOf(x.v), kV)}};
+                    Write(GradientOf(whole.k), kK), Write(GradientOf(whole.v), kV)}};
 }
 
 }  // namespace
@@ -165,7 +167,7 @@ Recipe AttentionRecipe(const Attention& op, const RecipeInput& in) {
   if (op.fused) {
     out.forward = {Fuse("attention", ForwardSteps(attended, allowed, false))};
     out.unfused = std::move(unfused);
-    out.backward = {FusedBackward(attended, allowed, in.types.accumulation)};
+    out.backward = {FusedBackward(attended, whole, allowed, in.types.accumulation)};
   } else {
     out.forward = std::move(unfused);
     out.backward = UnfusedBackward(whole, all);

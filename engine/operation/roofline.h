@@ -12,10 +12,10 @@ namespace sextant {
 
 // Of one device, peak or measured.
 struct DeviceRates {
-  FlopsPerSecond matrix;                        // matrix products, in the operation's types
+  FlopsPerSecond matrix = {};                   // matrix products, in the operation's types
   absl::optional<FlopsPerSecond> general = {};  // all other arithmetic; absent: as matrix
-  BytesPerSecond memory;                        // read plus write
-  Seconds launch;                               // of one kernel that hides behind no other
+  BytesPerSecond memory = {};                   // read plus write
+  Seconds launch = {};                          // of one kernel that hides behind no other
 };
 
 // How a kernel's compute time c and memory time m make its time.
@@ -43,7 +43,7 @@ struct Roofline {
   double ridge = 0;                              // FLOPs a byte from which compute bounds
   Seconds compute;                               // all arithmetic at its rate
   Seconds memory;                                // all bytes at the memory's rate
-  Seconds launch;                                // one a kernel
+  Seconds launch = {};                           // one a kernel
   Seconds time;                                  // by the method asked for, launches included
   Seconds classical;                             // by kClassical: the least it can take
   double fraction_of_peak = 0;                   // compute / time

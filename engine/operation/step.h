@@ -20,7 +20,7 @@ constexpr OperandSet OperandBit(size_t index) { return OperandSet{1} << index; }
 // One term of the arithmetic.
 struct ArithmeticTerm {
   std::string name;  // "product", "bias"
-  Flops flops;
+  Flops flops = {};
   bool matrix_product = false;  // by the matrix units, else by the general ones
   std::string reason;           // "2 m n k: each of m n outputs is k multiply-adds"
   // In a backward step: the operands whose gradients take this term, any of them.

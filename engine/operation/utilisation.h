@@ -11,9 +11,9 @@
 namespace sextant {
 
 struct AchievedTime {
-  Flops flops;  // of the model: what is computed again does not count
-  Seconds time;
-  FlopsPerSecond peak;  // of one device, dense
+  Flops flops = {};  // of the model: what is computed again does not count
+  Seconds time = {};
+  FlopsPerSecond peak = {};  // of one device, dense
   int64_t device_count = 1;
 };
 
