@@ -28,8 +28,8 @@ enum class RooflineMethod {
 // infinity, the classical roofline) and none (p = 1). Far from the ridge the smaller of the
 // two adds 1/p of its ratio's p-th power; at the ridge a kernel takes 2^(1/p) of either.
 // p = 2: 41 % more at the ridge. Measured bf16 products of H100 and H200 whose two times are
-// within a factor of 3 are off by 6 % in the median with p = 2, and by 11 % and 14 % with the
-// classical roofline, always too fast; docs/roofline.md.
+// within a factor of 3 are off by 6 % in the median with p = 2, and by 12 % and 15 % with the
+// classical roofline, which is too fast; docs/roofline.md.
 inline constexpr double kRooflineExponent = 2;
 
 // "smooth", "classical".
