@@ -58,6 +58,16 @@ TEST(AnalyzeOperation, SaysWhatIsSavedAndForWhat) {
   EXPECT_EQ(analysis->backward_without_input->cost.sum.flops(), Flops(60 + 6));
 }
 
+// The gradient of each factor takes the other one.
+TEST(AnalyzeOperation, SavesTheOtherFactor) {
+  const Elementwise product = {
+      .count = 6, .input_count = 2, .function = ElementwiseFunction::kMultiply};
+  const auto analysis = AnalyzeOperation({product, kBf16}, "");
+  ASSERT_THAT(analysis, IsOk());
+  EXPECT_THAT(Saved(*analysis->backward), UnorderedElementsAre("x1 [6] bf16", "x2 [6] bf16"));
+  EXPECT_THAT(Saved(*analysis->backward_without_input), ElementsAre("x1 [6] bf16"));
+}
+
 struct SavedCase {
   const char* name;
   Operation operation;
