@@ -55,6 +55,9 @@ json TokenReadRate(const json& in) {
 
 TextbookQuestions NumberQuestions() {
   TextbookQuestions out = {
+      {"fp32-max", [](const json& in) { return LargestFinite(LayoutOf(in)); }},
+      {"fp16-max", [](const json& in) { return LargestFinite(LayoutOf(in)); }},
+      {"bf16-max", [](const json& in) { return LargestFinite(LayoutOf(in)); }},
       {"fp8e4m3-max", [](const json& in) { return LargestFinite(LayoutOf(in)); }},
       {"fp8e5m2-max", [](const json& in) { return LargestFinite(LayoutOf(in)); }},
       {"fp16-1e-8", Rounded},
@@ -68,7 +71,6 @@ TextbookQuestions NumberQuestions() {
   };
   for (const std::string type : {"fp32", "tf32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"}) {
     out[type + "-layout"] = Layout;
-    out[type + "-max"] = [](const json& in) { return LargestFinite(LayoutOf(in)); };
     out[type + "-min-normal"] = [](const json& in) { return SmallestNormal(LayoutOf(in)); };
     out[type + "-min-subnormal"] = [](const json& in) { return SmallestSubnormal(LayoutOf(in)); };
     out[type + "-epsilon"] = [](const json& in) { return Epsilon(LayoutOf(in)); };

@@ -16,6 +16,9 @@ using TextbookQuestions =
 // On number formats, and on the bytes of tensors and token files.
 TextbookQuestions NumberQuestions();
 
+// On single operations: FLOPs, bytes, backward, rooflines, initialisation, copies.
+TextbookQuestions OperationQuestions();
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_GOLDEN_TEXTBOOK_QUESTIONS_H_

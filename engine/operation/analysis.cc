@@ -1,0 +1,107 @@
+#include "engine/operation/analysis.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+
+namespace sextant {
+namespace {
+
+// At least 0; above this it counts nothing that is done.
+constexpr double kMaxTranscendentalFlops = 1e6;
+
+bool ComesFromForward(ArrayRole role) {
+  return role != ArrayRole::kGradient && role != ArrayRole::kScratch;
+}
+
+absl::Status Check(const OperationRequest& request, absl::string_view path) {
+  FieldViolations violations;
+  CheckOperation(request.operation, path, violations);
+  CheckTypes(request.types, path, violations);
+  violations.RequireRange(path, "transcendental_flops", request.convention.transcendental,
+                          FieldViolations::RealRange{.low = 0, .high = kMaxTranscendentalFlops});
+  return violations.ToStatus();
+}
+
+absl::Status AddSaved(const TrafficTerm& term, absl::string_view step,
+                      std::vector<SavedArray>& saved) {
+  if (term.written || !ComesFromForward(term.array.role)) return absl::OkStatus();
+  const auto same = std::find_if(saved.begin(), saved.end(), [&term](const SavedArray& s) {
+    return s.array.name == term.array.name;
+  });
+  if (same != saved.end()) {
+    absl::StrAppend(&same->reason, "; so does ", step);
+    return absl::OkStatus();
+  }
+  SEXTANT_ASSIGN_OR_RETURN(const int64_t elements, ElementsOf(term.array));
+  saved.push_back({.array = term.array,
+                   .elements = elements,
+                   .size = term.size,
+                   .held_anyway = term.array.role == ArrayRole::kParameter,
+                   .reason = absl::StrCat(step, " reads it")});
+  return absl::OkStatus();
+}
+
+// The first operand's bit where it is an input rather than a parameter.
+OperandSet FirstInput(const Recipe& recipe) {
+  return recipe.operands[0].role == ArrayRole::kInput ? OperandBit(0) : 0;
+}
+
+absl::StatusOr<OperationAnalysis> Analyze(const OperationRequest& request) {
+  OperationAnalysis out;
+  out.name = OperationName(request.operation);
+  out.types = WithDefaults(request.types);
+  Recipe recipe = RecipeOf(request.operation, {out.types, request.convention});
+  SEXTANT_ASSIGN_OR_RETURN(out.forward, CostOf(recipe.forward, kEveryOperand));
+  if (recipe.unfused.size() > 1) {
+    SEXTANT_ASSIGN_OR_RETURN(out.unfused, CostOf(recipe.unfused, kEveryOperand));
+  }
+  if (recipe.differentiable != 0) {
+    SEXTANT_ASSIGN_OR_RETURN(out.backward, BackwardCostOf(recipe, recipe.differentiable));
+    const OperandSet rest = recipe.differentiable & ~FirstInput(recipe);
+    if (rest != 0 && rest != recipe.differentiable) {
+      SEXTANT_ASSIGN_OR_RETURN(out.backward_without_input, BackwardCostOf(recipe, rest));
+    }
+  }
+  out.operands = std::move(recipe.operands);
+  out.outputs = std::move(recipe.outputs);
+  return out;
+}
+
+// `status` with its fields below `path`.
+absl::Status Below(absl::string_view path, const absl::Status& status) {
+  FieldViolations violations;
+  for (const FieldViolation& v : FieldViolationsOf(status)) {
+    violations.Add(FieldPath(path, v.field), v.description);
+  }
+  return violations.ToStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<BackwardCost> BackwardCostOf(const Recipe& recipe, OperandSet needed) {
+  BackwardCost out;
+  SEXTANT_ASSIGN_OR_RETURN(out.cost, CostOf(recipe.backward, needed));
+  for (const StepCost& step : out.cost.steps) {
+    for (const TrafficTerm& term : step.traffic) {
+      SEXTANT_RETURN_IF_ERROR(AddSaved(term, step.name, out.saved));
+    }
+  }
+  for (const SavedArray& s : out.saved) {
+    if (!s.held_anyway) out.saved_bytes = out.saved_bytes + s.size;
+  }
+  return out;
+}
+
+absl::StatusOr<OperationAnalysis> AnalyzeOperation(const OperationRequest& request,
+                                                   absl::string_view path) {
+  SEXTANT_RETURN_IF_ERROR(Check(request, path));
+  absl::StatusOr<OperationAnalysis> out = Analyze(request);
+  if (!out.ok()) return Below(path, out.status());
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,207 @@
+// The operations that the accounting knows, each described by its sizes alone.
+#ifndef SEXTANT_ENGINE_OPERATION_OPERATION_H_
+#define SEXTANT_ENGINE_OPERATION_OPERATION_H_
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/units.h"
+#include "engine/tensor/data_type.h"
+
+namespace sextant {
+
+// The largest size of one dimension: 1.1e12.
+inline constexpr int64_t kMaxDimension = int64_t{1} << 40;
+// The most inputs of one operation, and the most steps of a chain.
+inline constexpr int64_t kMaxOperands = 64;
+// The most FLOPs an element that a caller may declare.
+inline constexpr double kMaxFlopsPerElement = 1e6;
+
+// c [m, n] = a [m, k] b [k, n]
+struct Matmul {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
+
+// `batch` such products, each of its own a and b.
+struct BatchedMatmul {
+  int64_t batch = 0;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
+
+// y [rows, output_size] = x [rows, input_size] w [input_size, output_size] + b
+struct Linear {
+  int64_t rows = 0;  // tokens
+  int64_t input_size = 0;
+  int64_t output_size = 0;
+  bool bias = false;
+};
+
+enum class ElementwiseFunction {
+  kGeneral,   // declared by its inputs and its FLOPs an element
+  kAdd,       // the sum of its inputs
+  kMultiply,  // the product of two
+  kSquare,
+  kScale,  // times a constant
+  kExp,
+};
+
+// One function of `input_count` arrays of `count` elements each, element by element.
+struct Elementwise {
+  int64_t count = 0;
+  int64_t input_count = 1;
+  ElementwiseFunction function = ElementwiseFunction::kGeneral;
+  double flops_per_element = 1;  // of kGeneral alone
+};
+
+enum class ReductionFunction { kSum, kMean, kMax, kMin, kProduct };
+
+// y [outer] from x [outer, reduced]
+struct Reduction {
+  int64_t outer = 0;
+  int64_t reduced = 0;
+  ReductionFunction function = ReductionFunction::kSum;
+};
+
+// Over each of `rows` rows of `columns` numbers.
+struct Softmax {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// With weight and bias, each [columns].
+struct LayerNorm {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// With weight [columns].
+struct RmsNorm {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+enum class ActivationFunction { kRelu, kSilu, kGeluTanh, kGeluErf };
+
+struct Activation {
+  ActivationFunction function = ActivationFunction::kRelu;
+  int64_t count = 0;
+};
+
+// y = silu(gate) x up, all [rows, columns].
+struct SwiGlu {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// Turns each pair of numbers of x [tokens, heads, head_size] by its position's angle; the
+// sines and cosines are read from tables that all heads share.
+struct Rotary {
+  int64_t tokens = 0;
+  int64_t heads = 0;
+  int64_t head_size = 0;  // even
+};
+
+struct Dropout {
+  int64_t count = 0;
+};
+
+// y [tokens, width]: the rows of table [vocabulary, width] that the ids name.
+struct EmbeddingLookup {
+  int64_t tokens = 0;
+  int64_t vocabulary = 0;
+  int64_t width = 0;
+};
+
+// The mean over tokens of -log softmax(logits [tokens, vocabulary])[target].
+struct CrossEntropy {
+  int64_t tokens = 0;
+  int64_t vocabulary = 0;
+};
+
+// How a causal mask counts the positions that a query attends to; see AttendedPairs().
+enum class CausalConvention { kWithDiagonal, kWithoutDiagonal, kPublished };
+
+// softmax(q k^T / sqrt(head_size)) v for q [batch, heads, query_length, head_size] and
+// k, v [batch, kv_heads, key_length, head_size]. Where causal, the queries are the last of
+// the positions.
+struct Attention {
+  int64_t batch = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;  // divides heads
+  int64_t query_length = 0;
+  int64_t key_length = 0;
+  int64_t head_size = 0;
+  bool causal = false;
+  CausalConvention convention = CausalConvention::kWithDiagonal;  // where causal
+  int64_t window = 0;  // the most positions that a query attends to; 0 where not limited
+  bool fused = true;   // one kernel, no matrix of scores moves
+};
+
+enum class UpdateRule { kSgd, kSgdMomentum, kAdagrad, kRmsprop, kAdam, kAdamw, kLion };
+
+// One optimizer step of `parameters` numbers. The input type is the gradient's, the output
+// type the weight's, the accumulation type that of the state and of the master weight.
+struct OptimizerUpdate {
+  int64_t parameters = 0;
+  UpdateRule rule = UpdateRule::kAdamw;
+  bool master_weights = false;
+};
+
+// Between host and device, either way.
+struct HostCopy {
+  int64_t bytes = 0;
+  bool pinned = true;  // else staged: copied into pinned memory first
+  BytesPerSecond link = {};
+  BytesPerSecond staging = {};  // where not pinned
+};
+
+// One function of the running array and of `extra_input_count` further ones.
+struct ChainStep {
+  ElementwiseFunction function = ElementwiseFunction::kGeneral;
+  int64_t extra_input_count = 0;
+  double flops_per_element = 1;  // of kGeneral alone
+};
+
+// Elementwise steps, each of the result before it, in one kernel.
+struct FusedChain {
+  int64_t count = 0;
+  std::vector<ChainStep> steps;
+};
+
+using Operation =
+    std::variant<Matmul, BatchedMatmul, Linear, Elementwise, Reduction, Softmax, LayerNorm, RmsNorm,
+                 Activation, SwiGlu, Rotary, Dropout, EmbeddingLookup, CrossEntropy, Attention,
+                 OptimizerUpdate, HostCopy, FusedChain>;
+
+// "matmul", "layer_norm".
+absl::string_view OperationName(const Operation& operation);
+
+// Number formats of what an operation reads (weights too), writes, and adds up in. The
+// gradient of an array has the array's own format.
+struct OperationTypes {
+  DataType input = DataType::kUnspecified;         // required
+  DataType output = DataType::kUnspecified;        // kUnspecified: as the input
+  DataType accumulation = DataType::kUnspecified;  // kUnspecified: fp32, or fp64 for fp64
+};
+
+OperationTypes WithDefaults(OperationTypes types);
+
+// Appends what is wrong with `operation`, under paths that start with `path`: sizes below 1
+// or above kMaxDimension, options that contradict each other. Products of sizes are checked
+// where they are made.
+void CheckOperation(const Operation& operation, absl::string_view path,
+                    FieldViolations& violations);
+
+// Appends what is wrong with `types`: "input_data_type" below `path` where there is none.
+void CheckTypes(const OperationTypes& types, absl::string_view path, FieldViolations& violations);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_OPERATION_OPERATION_H_

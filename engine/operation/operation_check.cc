@@ -1,0 +1,171 @@
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "engine/operation/operation.h"
+
+namespace sextant {
+namespace {
+
+// Copies of more than 1.1e18 bytes are mistakes of the caller's.
+constexpr int64_t kMaxCopyBytes = int64_t{1} << 60;
+constexpr double kMaxBytesPerSecond = 1e18;
+
+// One overload an operation: `path` is where its fields stand.
+class Check {
+ public:
+  Check(absl::string_view path, FieldViolations& violations)
+      : path_(path), violations_(violations) {}
+
+  void operator()(const Matmul& op) const {
+    Size("m", op.m);
+    Size("n", op.n);
+    Size("k", op.k);
+  }
+  void operator()(const BatchedMatmul& op) const {
+    Size("batch", op.batch);
+    (*this)(Matmul{.m = op.m, .n = op.n, .k = op.k});
+  }
+  void operator()(const Linear& op) const {
+    Size("rows", op.rows);
+    Size("input_size", op.input_size);
+    Size("output_size", op.output_size);
+  }
+  void operator()(const Elementwise& op) const {
+    Size("count", op.count);
+    violations_.RequireRange(path_, "input_count", op.input_count, 1, kMaxOperands);
+    Function(op.function, op.input_count, op.flops_per_element, "");
+  }
+  void operator()(const Reduction& op) const {
+    Size("outer", op.outer);
+    Size("reduced", op.reduced);
+  }
+  void operator()(const Softmax& op) const { Matrix(op.rows, op.columns); }
+  void operator()(const LayerNorm& op) const { Matrix(op.rows, op.columns); }
+  void operator()(const RmsNorm& op) const { Matrix(op.rows, op.columns); }
+  void operator()(const SwiGlu& op) const { Matrix(op.rows, op.columns); }
+  void operator()(const Activation& op) const { Size("count", op.count); }
+  void operator()(const Dropout& op) const { Size("count", op.count); }
+  void operator()(const Rotary& op) const {
+    Size("tokens", op.tokens);
+    Size("heads", op.heads);
+    Size("head_size", op.head_size);
+    if (op.head_size % 2 != 0) {
+      Add("head_size", absl::StrCat("must be even, since pairs are turned, not ", op.head_size));
+    }
+  }
+  void operator()(const EmbeddingLookup& op) const {
+    Size("tokens", op.tokens);
+    Size("vocabulary", op.vocabulary);
+    Size("width", op.width);
+  }
+  void operator()(const CrossEntropy& op) const {
+    Size("tokens", op.tokens);
+    Size("vocabulary", op.vocabulary);
+  }
+  void operator()(const Attention& op) const;
+  void operator()(const OptimizerUpdate& op) const { Size("parameters", op.parameters); }
+  void operator()(const HostCopy& op) const {
+    violations_.Require(path_, "bytes", op.bytes, 1, kMaxCopyBytes);
+    Rate("link_bytes_per_second", op.link);
+    if (!op.pinned) Rate("staging_bytes_per_second", op.staging);
+  }
+  void operator()(const FusedChain& op) const;
+
+ private:
+  void Add(absl::string_view name, absl::string_view description) const {
+    violations_.Add(FieldPath(path_, name), description);
+  }
+  void Size(absl::string_view name, int64_t value) const {
+    if (value < 1) Add(name, absl::StrCat("must be at least 1, not ", value));
+    if (value > kMaxDimension) {
+      Add(name, absl::StrCat("must be at most ", kMaxDimension, " (2^40), not ", value));
+    }
+  }
+  void Matrix(int64_t rows, int64_t columns) const {
+    Size("rows", rows);
+    Size("columns", columns);
+  }
+  void Rate(absl::string_view name, BytesPerSecond rate) const {
+    violations_.RequireRange(
+        path_, name, rate.value(),
+        FieldViolations::RealRange{.low = 0, .high = kMaxBytesPerSecond, .above_low = true});
+  }
+  void Function(ElementwiseFunction function, int64_t inputs, double flops,
+                absl::string_view below) const;
+
+  absl::string_view path_;
+  FieldViolations& violations_;
+};
+
+void Check::Function(ElementwiseFunction function, int64_t inputs, double flops,
+                     absl::string_view below) const {
+  switch (function) {
+    case ElementwiseFunction::kGeneral:
+      violations_.RequireRange(FieldPath(path_, below), "flops_per_element", flops,
+                               FieldViolations::RealRange{.low = 0, .high = kMaxFlopsPerElement});
+      return;
+    case ElementwiseFunction::kAdd:
+      return;
+    case ElementwiseFunction::kMultiply:
+      if (inputs != 2) {
+        Add(FieldPath(below, "function"),
+            absl::StrCat("multiplies two arrays, not ", inputs, ": chain the others"));
+      }
+      return;
+    case ElementwiseFunction::kSquare:
+    case ElementwiseFunction::kScale:
+    case ElementwiseFunction::kExp:
+      if (inputs != 1) {
+        Add(FieldPath(below, "function"), absl::StrCat("takes one array, not ", inputs));
+      }
+      return;
+  }
+}
+
+void Check::operator()(const Attention& op) const {
+  Size("batch", op.batch);
+  Size("heads", op.heads);
+  Size("kv_heads", op.kv_heads);
+  Size("query_length", op.query_length);
+  Size("key_length", op.key_length);
+  Size("head_size", op.head_size);
+  if (op.kv_heads > 0 && op.heads % op.kv_heads != 0) {
+    Add("kv_heads",
+        absl::StrCat("must divide heads (", op.heads, "), which ", op.kv_heads, " does not"));
+  }
+  if (op.window < 0) Add("window", absl::StrCat("must be at least 0 (no window), not ", op.window));
+  if (op.causal && op.key_length < op.query_length) {
+    Add("key_length", absl::StrCat("must be at least query_length (", op.query_length,
+                                   ") where causal, since the queries are the last positions, not ",
+                                   op.key_length));
+  }
+}
+
+void Check::operator()(const FusedChain& op) const {
+  Size("count", op.count);
+  const auto steps = static_cast<int64_t>(op.steps.size());
+  violations_.Require(path_, "steps", steps, 1, kMaxOperands);
+  if (steps > kMaxOperands) return;
+  int64_t inputs = 1;
+  for (size_t i = 0; i < op.steps.size(); ++i) {
+    const ChainStep& step = op.steps[i];
+    const std::string below = absl::StrCat("steps[", i, "]");
+    violations_.RequireRange(FieldPath(path_, below), "extra_input_count", step.extra_input_count,
+                             0, kMaxOperands - 1);
+    if (step.extra_input_count < 0 || step.extra_input_count >= kMaxOperands) return;
+    Function(step.function, 1 + step.extra_input_count, step.flops_per_element, below);
+    inputs += step.extra_input_count;
+  }
+  if (inputs > kMaxOperands) {
+    Add("steps", absl::StrCat("read ", inputs, " arrays, more than ", kMaxOperands));
+  }
+}
+
+}  // namespace
+
+void CheckOperation(const Operation& operation, absl::string_view path,
+                    FieldViolations& violations) {
+  std::visit(Check(path, violations), operation);
+}
+
+}  // namespace sextant

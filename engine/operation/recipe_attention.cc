@@ -1,0 +1,178 @@
+// Attention, as separate kernels and as one.
+//
+// Unfused, s = q k^T, p = softmax(scale s + mask), o = p v: both matrices of q x k numbers are
+// written and read, and what the mask rules out is computed all the same. Its backward pass
+// keeps p: dv = p^T do, dp = do v^T, ds = scale p (dp - sum(dp p)), dq = ds k, dk = ds^T q:
+// four products, twice the forward pass.
+//
+// Fused (Dao et al. 2022, arXiv 2205.14135; Dao 2023, arXiv 2307.08691): no such matrix moves,
+// and blocks that the mask rules out are left out. Its backward pass keeps o and the rows'
+// log-sum-exp alone and computes s again: five products, 2.5 times the forward pass. The
+// rescaling of partial sums between blocks depends on the block's size and is not counted.
+//
+// Keys and values of kv_heads heads are each read by heads / kv_heads query heads; their
+// gradients add up within the products' own additions.
+#include "absl/strings/str_cat.h"
+#include "engine/base/number_text.h"
+#include "engine/operation/attended_pairs.h"
+#include "engine/operation/recipe_parts.h"
+
+namespace sextant {
+namespace {
+
+constexpr OperandSet kQ = OperandBit(0);
+constexpr OperandSet kK = OperandBit(1);
+constexpr OperandSet kV = OperandBit(2);
+
+// The softmax's own: max, subtract, exp, sum, divide.
+constexpr Work kScaledSoftmax = {.plain = 5, .transcendental = 1};
+constexpr Work kMaskedSoftmax = {.plain = 6, .transcendental = 1};
+
+struct Arrays {
+  Array q;
+  Array k;
+  Array v;
+  Array o;
+  Array scores;
+  Array probabilities;
+};
+
+Arrays ArraysOf(const Attention& a, const RecipeInput& in, int64_t keys) {
+  const ArrayShape queries = {a.batch, a.heads, a.query_length, a.head_size};
+  const ArrayShape kv = {a.batch, a.kv_heads, keys, a.head_size};
+  const ArrayShape square = {a.batch, a.heads, a.query_length, keys};
+  return {.q = Input("q", in.types.input, queries),
+          .k = Input("k", in.types.input, kv),
+          .v = Input("v", in.types.input, kv),
+          .o = Output("o", in.types.output, queries),
+          .scores = Scratch("scores", in.types.output, square),
+          .probabilities = Scratch("probabilities", in.types.output, square)};
+}
+
+// Counts over all heads and sequences.
+class Counting {
+ public:
+  Counting(const Attention& a, double pairs_per_head, FlopConvention convention)
+      : heads_(Count(a.batch, a.heads)),
+        pairs_(heads_ * pairs_per_head),
+        head_size_(a.head_size),
+        outputs_(heads_ * Count(a.query_length, a.head_size)),
+        convention_(convention) {}
+
+  ArithmeticTerm Product(absl::string_view name, OperandSet needed_by = kEveryOperand) const {
+    return {.name = std::string(name),
+            .flops = Flops(kFlopsPerMultiplyAdd * pairs_ * Count(head_size_)),
+            .matrix_product = true,
+            .reason = absl::StrCat("2 x ", NumberText(pairs_), " x ", head_size_,
+                                   ": each pair of a query and a key, in each head, is ",
+                                   head_size_, " multiply-adds of 2 FLOPs"),
+            .needed_by = needed_by};
+  }
+  ArithmeticTerm EachPair(absl::string_view name, absl::string_view what, Work work,
+                          OperandSet needed_by = kEveryOperand) const {
+    return Term({.name = name, .what = what, .work = work, .count = pairs_, .needed_by = needed_by},
+                convention_);
+  }
+  ArithmeticTerm EachOutput(absl::string_view name, absl::string_view what, Work work,
+                            OperandSet needed_by) const {
+    return Term(
+        {.name = name, .what = what, .work = work, .count = outputs_, .needed_by = needed_by},
+        convention_);
+  }
+
+ private:
+  double heads_;
+  double pairs_;
+  int64_t head_size_;
+  double outputs_;
+  FlopConvention convention_;
+};
+
+std::vector<Step> ForwardSteps(const Arrays& x, const Counting& count, bool adds_mask) {
+  const ArithmeticTerm softmax =
+      adds_mask ? count.EachPair("softmax", "scale, mask +, max, subtract, exp, sum, divide a pair",
+                                 kMaskedSoftmax)
+                : count.EachPair("softmax", "scale, max, subtract, exp, sum, divide a pair",
+                                 kScaledSoftmax);
+  return {{.name = "scores = q k^T",
+           .arithmetic = {count.Product("scores")},
+           .movements = {Read(x.q), Read(x.k), Write(x.scores)}},
+          {.name = "softmax",
+           .arithmetic = {softmax},
+           .movements = {Read(x.scores), Write(x.probabilities)}},
+          {.name = "o = probabilities v",
+           .arithmetic = {count.Product("weighted sum")},
+           .movements = {Read(x.probabilities), Read(x.v), Write(x.o)}}};
+}
+
+std::vector<Step> UnfusedBackward(const Arrays& x, const Counting& count) {
+  Array p = x.probabilities;
+  p.role = ArrayRole::kStatistic;
+  const Array dp = Scratch("gradient of probabilities", p.data_type, p.shape);
+  const Array ds = Scratch("gradient of scores", p.data_type, p.shape);
+  return {{.name = "dv = p^T do",
+           .arithmetic = {count.Product("gradient of v", kV)},
+           .movements = {Read(p, kV), Read(GradientOf(x.o), kV), Write(GradientOf(x.v), kV)}},
+          {.name = "dp = do v^T",
+           .arithmetic = {count.Product("gradient of probabilities", kQ | kK)},
+           .movements = {Read(GradientOf(x.o), kQ | kK), Read(x.v, kQ | kK), Write(dp, kQ | kK)}},
+          {.name = "ds = scale p (dp - sum(dp p))",
+           .arithmetic = {count.EachPair("gradient of scores",
+                                         "dp p, its sum, a difference, a product, scale a pair",
+                                         {.plain = 5}, kQ | kK)},
+           .movements = {Read(p, kQ | kK), Read(dp, kQ | kK), Write(ds, kQ | kK)}},
+          {.name = "dq = ds k",
+           .arithmetic = {count.Product("gradient of q", kQ)},
+           .movements = {Read(ds, kQ), Read(x.k, kQ), Write(GradientOf(x.q), kQ)}},
+          {.name = "dk = ds^T q",
+           .arithmetic = {count.Product("gradient of k", kK)},
+           .movements = {Read(ds, kK), Read(x.q, kK), Write(GradientOf(x.k), kK)}}};
+}
+
+// Keys that no query attends to have a gradient of zero, which is written too.
+Step FusedBackward(const Arrays& x, const Arrays& whole, const Counting& count,
+                   DataType accumulation) {
+  const Array log_sums =
+      Statistic("log-sum-exp", accumulation, {x.q.shape[0], x.q.shape[1], x.q.shape[2]});
+  return {
+      .name = "dq, dk, dv",
+      .arithmetic = {count.Product("scores again"),
+                     count.EachPair("probabilities again",
+                                    "scale, subtract the log-sum-exp, exp a pair",
+                                    {.plain = 2, .transcendental = 1}),
+                     count.Product("gradient of probabilities", kQ | kK),
+                     count.EachOutput("sums of do o", "a product and an addition an output",
+                                      {.plain = 2}, kQ | kK),
+                     count.EachPair("gradient of scores", "a difference, a product, scale a pair",
+                                    {.plain = 3}, kQ | kK),
+                     count.Product("gradient of v", kV), count.Product("gradient of q", kQ),
+                     count.Product("gradient of k", kK)},
+      .movements = {Read(GradientOf(x.o)), Read(x.q), Read(x.k), Read(x.v, kQ | kK),
+                    Read(x.o, kQ | kK), Read(log_sums), Write(GradientOf(x.q), kQ),
+                    Write(GradientOf(whole.k), kK), Write(GradientOf(whole.v), kV)}};
+}
+
+}  // namespace
+
+Recipe AttentionRecipe(const Attention& op, const RecipeInput& in) {
+  const Arrays whole = ArraysOf(op, in, op.key_length);
+  const Arrays attended = ArraysOf(op, in, AttendedKeys(op));
+  const Counting all(op, Count(op.query_length, op.key_length), in.convention);
+  const Counting allowed(op, AttendedPairs(op), in.convention);
+  Recipe out;
+  out.operands = {whole.q, whole.k, whole.v};
+  out.outputs = {whole.o};
+  out.differentiable = kQ | kK | kV;
+  std::vector<Step> unfused = ForwardSteps(whole, all, op.causal || op.window > 0);
+  if (op.fused) {
+    out.forward = {Fuse("attention", ForwardSteps(attended, allowed, false))};
+    out.unfused = std::move(unfused);
+    out.backward = {FusedBackward(attended, whole, allowed, in.types.accumulation)};
+  } else {
+    out.forward = std::move(unfused);
+    out.backward = UnfusedBackward(whole, all);
+  }
+  return out;
+}
+
+}  // namespace sextant

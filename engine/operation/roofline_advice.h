@@ -1,0 +1,26 @@
+// What to do about an operation's time.
+#ifndef SEXTANT_ENGINE_OPERATION_ROOFLINE_ADVICE_H_
+#define SEXTANT_ENGINE_OPERATION_ROOFLINE_ADVICE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "engine/operation/analysis.h"
+#include "engine/operation/roofline.h"
+
+namespace sextant {
+
+// The fewest rows m (of a matmul, of each product of a batched one, or of a linear layer) from
+// which `rates` bind by compute; absent where no m up to kMaxDimension does, and for
+// operations without such rows. Found by bisection: with m, arithmetic grows in proportion
+// and bytes by less, so that the intensity only grows.
+absl::optional<int64_t> RowsAtRidge(const OperationRequest& request, const DeviceRates& rates);
+
+// One sentence. Errors: those of AnalyzeOperation() and RooflineOf().
+absl::StatusOr<std::string> AdviceFor(const OperationRequest& request, const DeviceRates& rates);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_OPERATION_ROOFLINE_ADVICE_H_

@@ -1,0 +1,334 @@
+// Attention against loops that count, over every pair that a mask allows.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/operation/attended_pairs.h"
+#include "tests/engine/operation/naive.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using naive::Buffer;
+using naive::Has;
+using naive::kAccumulationBytes;
+using naive::kOutputBytes;
+using naive::Naive;
+using naive::Number;
+
+constexpr OperandSet kQ = OperandBit(0);
+constexpr OperandSet kK = OperandBit(1);
+constexpr OperandSet kV = OperandBit(2);
+
+// Whether query i may look at key j, both counted from 0; the queries are the last positions.
+bool Allowed(const Attention& a, int64_t i, int64_t j) {
+  if (!a.causal) return true;
+  const int64_t self = i + a.key_length - a.query_length;
+  const bool diagonal = a.convention == CausalConvention::kWithDiagonal;
+  const int64_t last = diagonal ? self : self - 1;
+  return j <= last && (a.window == 0 || j > last - a.window);
+}
+
+class NaiveAttention : public Naive {
+ public:
+  explicit NaiveAttention(const Attention& a)
+      : a_(a), scale_(1 / std::sqrt(static_cast<double>(a.head_size))) {
+    const int64_t heads = a.batch * a.heads;
+    Operand(heads * a.query_length * a.head_size);
+    Operand(a.batch * a.kv_heads * a.key_length * a.head_size);
+    Operand(a.batch * a.kv_heads * a.key_length * a.head_size);
+    Output(heads * a.query_length * a.head_size);
+    log_sums_ = New(heads * a.query_length, kAccumulationBytes);
+    log_sums_->counted_forward = false;
+    const int64_t pairs = heads * a.query_length * a.key_length;
+    for (Buffer** square : {&scores_, &p_, &dp_, &ds_}) *square = New(pairs, kOutputBytes);
+  }
+
+  void Forward() override {
+    ForEachRow([this](int64_t row, int64_t kv, int64_t i) { ForwardFused(row, kv, i); });
+  }
+  // Gradients of keys and values add up over rows, hence the sums beside the buffers.
+  void Backward(OperandSet needed) override {
+    dk_.assign(static_cast<size_t>(operands[1]->count()), 0);
+    dv_ = dk_;
+    ForEachRow(
+        [this, needed](int64_t row, int64_t kv, int64_t i) { BackwardFused(needed, row, kv, i); });
+    WriteSums(needed);
+  }
+
+ protected:
+  // f(row of q and o, row of k's head, query) for all batches and heads.
+  void ForEachRow(const std::function<void(int64_t, int64_t, int64_t)>& f) const {
+    const int64_t group = a_.heads / a_.kv_heads;
+    for (int64_t b = 0; b < a_.batch; ++b) {
+      for (int64_t h = 0; h < a_.heads; ++h) {
+        for (int64_t i = 0; i < a_.query_length; ++i) {
+          f((b * a_.heads + h) * a_.query_length + i, (b * a_.kv_heads + h / group) * a_.key_length,
+            i);
+        }
+      }
+    }
+  }
+  // x[row] . y[other], head_size multiply-adds.
+  Number Dot(const Buffer& x, int64_t row, const Buffer& y, int64_t other) const {
+    Number sum = 0;
+    for (int64_t d = 0; d < a_.head_size; ++d) {
+      sum += x[row * a_.head_size + d] * y[other * a_.head_size + d];
+    }
+    return sum;
+  }
+  // sums[other] += weight x[row]
+  void Accumulate(std::vector<Number>& sums, int64_t other, Number weight, const Buffer& x,
+                  int64_t row) const {
+    for (int64_t d = 0; d < a_.head_size; ++d) {
+      sums[static_cast<size_t>(other * a_.head_size + d)] += weight * x[row * a_.head_size + d];
+    }
+  }
+  void Put(Buffer& to, int64_t row, const std::vector<Number>& from) const {
+    for (int64_t d = 0; d < a_.head_size; ++d) {
+      to.Set(row * a_.head_size + d, from[static_cast<size_t>(d)]);
+    }
+  }
+  void WriteSums(OperandSet needed) {
+    for (int64_t i = 0; i < operands[1]->count(); ++i) {
+      if (Has(needed, 1)) gradient(1).Set(i, dk_[static_cast<size_t>(i)]);
+      if (Has(needed, 2)) gradient(2).Set(i, dv_[static_cast<size_t>(i)]);
+    }
+  }
+  const Buffer& q() const { return *operands[0]; }
+  const Buffer& k() const { return *operands[1]; }
+  const Buffer& v() const { return *operands[2]; }
+  std::vector<Number> Zeros() const {
+    return std::vector<Number>(static_cast<size_t>(a_.head_size));
+  }
+
+  Attention a_;
+  double scale_;
+  Buffer* log_sums_;
+  Buffer* scores_ = nullptr;
+  Buffer* p_ = nullptr;
+  Buffer* dp_ = nullptr;
+  Buffer* ds_ = nullptr;
+  std::vector<Number> dk_;
+  std::vector<Number> dv_;
+
+ private:
+  void ForwardFused(int64_t row, int64_t kv, int64_t i) {
+    std::vector<Number> s(static_cast<size_t>(a_.key_length));
+    Number largest = -std::numeric_limits<double>::infinity();
+    for (int64_t j = 0; j < a_.key_length; ++j) {
+      if (!Allowed(a_, i, j)) continue;
+      const Number score = Dot(q(), row, k(), kv + j) * scale_;
+      largest = score > largest ? score : largest;
+      s[static_cast<size_t>(j)] = score;
+    }
+    Number sum = 0;
+    for (int64_t j = 0; j < a_.key_length; ++j) {
+      if (!Allowed(a_, i, j)) continue;
+      Number& e = s[static_cast<size_t>(j)];
+      sum += e = naive::Exp(e - largest);
+    }
+    log_sums_->Set(row, largest.value() + std::log(sum.value()));
+    std::vector<Number> o = Zeros();
+    for (int64_t j = 0; j < a_.key_length; ++j) {
+      if (Allowed(a_, i, j)) Accumulate(o, 0, s[static_cast<size_t>(j)] / sum, v(), kv + j);
+    }
+    Put(*output, row, o);
+  }
+  void BackwardFused(OperandSet needed, int64_t row, int64_t kv, int64_t i) {
+    const Buffer& d_o = *output_gradient;
+    const bool scores_too = (needed & (kQ | kK)) != 0;
+    const Number sum = scores_too ? Dot(d_o, row, *output, row) : 0;
+    std::vector<Number> dq = Zeros();
+    for (int64_t j = 0; j < a_.key_length; ++j) {
+      if (!Allowed(a_, i, j)) continue;
+      const Number p = naive::Exp(Dot(q(), row, k(), kv + j) * scale_ - (*log_sums_)[row]);
+      if (Has(needed, 2)) Accumulate(dv_, kv + j, p, d_o, row);
+      if (!scores_too) continue;
+      const Number ds = p * (Dot(d_o, row, v(), kv + j) - sum) * scale_;
+      if (Has(needed, 0)) Accumulate(dq, 0, ds, k(), kv + j);
+      if (Has(needed, 1)) Accumulate(dk_, kv + j, ds, q(), row);
+    }
+    if (Has(needed, 0)) Put(gradient(0), row, dq);
+  }
+};
+
+// Kernel by kernel, with all pairs in both matrices.
+class NaiveUnfused : public NaiveAttention {
+ public:
+  using NaiveAttention::NaiveAttention;
+
+  void Forward() override {
+    ForEachRow([this](int64_t row, int64_t kv, int64_t) {
+      for (int64_t j = 0; j < a_.key_length; ++j) {
+        scores_->Set(row * a_.key_length + j, Dot(q(), row, k(), kv + j));
+      }
+    });
+    Kernel();
+    ForEachRow([this](int64_t row, int64_t, int64_t i) { SoftmaxRow(row, i); });
+    Kernel();
+    ForEachRow([this](int64_t row, int64_t kv, int64_t) {
+      std::vector<Number> o = Zeros();
+      for (int64_t j = 0; j < a_.key_length; ++j) {
+        Accumulate(o, 0, (*p_)[row * a_.key_length + j], v(), kv + j);
+      }
+      Put(*output, row, o);
+    });
+  }
+
+  void Backward(OperandSet needed) override {
+    const Buffer& d_o = *output_gradient;
+    dk_.assign(static_cast<size_t>(operands[1]->count()), 0);
+    dv_ = dk_;
+    if (Has(needed, 2)) {
+      ForEachPair(
+          [&](int64_t row, int64_t kv, int64_t at) { Accumulate(dv_, kv, (*p_)[at], d_o, row); });
+      WriteSums(kV);
+      Kernel();
+    }
+    if ((needed & (kQ | kK)) == 0) return;
+    ForEachPair([&](int64_t row, int64_t kv, int64_t at) { dp_->Set(at, Dot(d_o, row, v(), kv)); });
+    Kernel();
+    ForEachRow([this](int64_t row, int64_t, int64_t) { SoftmaxGradientRow(row); });
+    Kernel();
+    if (Has(needed, 0)) {
+      ForEachRow([this](int64_t row, int64_t kv, int64_t) {
+        std::vector<Number> dq = Zeros();
+        for (int64_t j = 0; j < a_.key_length; ++j) {
+          Accumulate(dq, 0, (*ds_)[row * a_.key_length + j], k(), kv + j);
+        }
+        Put(gradient(0), row, dq);
+      });
+      Kernel();
+    }
+    if (!Has(needed, 1)) return;
+    ForEachPair(
+        [&](int64_t row, int64_t kv, int64_t at) { Accumulate(dk_, kv, (*ds_)[at], q(), row); });
+    WriteSums(kK);
+  }
+
+ private:
+  // f(row of q, row of k, place in the matrices)
+  void ForEachPair(const std::function<void(int64_t, int64_t, int64_t)>& f) const {
+    ForEachRow([&](int64_t row, int64_t kv, int64_t) {
+      for (int64_t j = 0; j < a_.key_length; ++j) f(row, kv + j, row * a_.key_length + j);
+    });
+  }
+  void SoftmaxRow(int64_t row, int64_t i) {
+    const double minus_infinity = -std::numeric_limits<double>::infinity();
+    std::vector<Number> s;
+    for (int64_t j = 0; j < a_.key_length; ++j) {
+      s.push_back((*scores_)[row * a_.key_length + j] * scale_);
+      if (a_.causal) s.back() += Allowed(a_, i, j) ? 0 : minus_infinity;
+    }
+    Number largest = minus_infinity;
+    for (const Number x : s) largest = x > largest ? x : largest;
+    Number sum = 0;
+    for (Number& x : s) sum += x = naive::Exp(x - largest);
+    for (int64_t j = 0; j < a_.key_length; ++j) {
+      p_->Set(row * a_.key_length + j, s[static_cast<size_t>(j)] / sum);
+    }
+  }
+  void SoftmaxGradientRow(int64_t row) {
+    const int64_t from = row * a_.key_length;
+    Number sum = 0;
+    for (int64_t j = 0; j < a_.key_length; ++j) sum += (*dp_)[from + j] * (*p_)[from + j];
+    for (int64_t j = 0; j < a_.key_length; ++j) {
+      ds_->Set(from + j, (*p_)[from + j] * ((*dp_)[from + j] - sum) * scale_);
+    }
+  }
+};
+
+Attention Case(int64_t queries, int64_t keys, bool causal, int64_t window) {
+  return {.batch = 2,
+          .heads = 4,
+          .kv_heads = 2,
+          .query_length = queries,
+          .key_length = keys,
+          .head_size = 3,
+          .causal = causal,
+          .window = window};
+}
+
+const std::vector<Attention> kCases = {
+    Case(3, 3, false, 0), Case(2, 5, false, 0), Case(4, 4, true, 0),
+    Case(1, 1, true, 0),  Case(2, 5, true, 0),  Case(5, 5, true, 2),
+    Case(1, 6, true, 3),  Case(2, 6, true, 2),  Case(3, 3, true, 9)};
+
+TEST(AttentionCounted, Fused) {
+  for (Attention op : kCases) {
+    NaiveAttention naive(op);
+    ExpectCounted(op, naive);
+  }
+}
+
+TEST(AttentionCounted, Unfused) {
+  for (Attention op : kCases) {
+    op.fused = false;
+    NaiveUnfused naive(op);
+    ExpectCounted(op, naive);
+  }
+}
+
+// Every mask of up to 12 positions, against a count of the pairs that it allows.
+TEST(AttendedPairs, AreThoseThatTheMaskAllows) {
+  for (int64_t k = 1; k <= 12; ++k) {
+    for (int64_t q = 1; q <= k; ++q) {
+      for (int64_t window = 0; window <= 14; ++window) {
+        Attention op = Case(q, k, true, window);
+        double counted[2] = {};
+        for (int i = 0; i < 2; ++i) {
+          op.convention =
+              i == 0 ? CausalConvention::kWithDiagonal : CausalConvention::kWithoutDiagonal;
+          for (int64_t at = 0; at < q * k; ++at) counted[i] += Allowed(op, at / k, at % k) ? 1 : 0;
+          EXPECT_EQ(AttendedPairs(op), counted[i]) << q << " " << k << " " << window << " " << i;
+        }
+        op.convention = CausalConvention::kPublished;
+        EXPECT_EQ(AttendedPairs(op), (counted[0] + counted[1]) / 2);
+      }
+    }
+  }
+}
+
+// s^2/2 and s w - w^2/2: a common factor of all published counts, though no mask's.
+TEST(AttendedPairs, PublishedConventionIsHalfTheSquare) {
+  for (int64_t s = 1; s <= 40; ++s) {
+    for (int64_t w = 1; w <= s; ++w) {
+      Attention op = Case(s, s, true, w);
+      op.convention = CausalConvention::kPublished;
+      const auto window = static_cast<double>(w);
+      EXPECT_EQ(AttendedPairs(op), static_cast<double>(s) * window - window * window / 2);
+    }
+  }
+}
+
+TEST(AttendedPairs, KeepTheirDigitsAtAnyLength) {
+  const int64_t length = int64_t{1} << 40;
+  EXPECT_EQ(AttendedPairs(Case(1, length, true, 0)), std::ldexp(1, 40));
+  EXPECT_EQ(AttendedPairs(Case(2, length, true, 7)), 14);
+  EXPECT_EQ(AttendedPairs(Case(length, length, true, std::numeric_limits<int64_t>::max())),
+            std::ldexp(1, 39) * (std::ldexp(1, 40) + 1));
+}
+
+// The T x T scores and probabilities, written and read: 4 T^2 numbers that fusion saves.
+TEST(Attention, FusionSavesTheSquares) {
+  const Attention op = {
+      .batch = 1, .heads = 1, .kv_heads = 1, .query_length = 64, .key_length = 64, .head_size = 8};
+  const auto analysis = AnalyzeOperation({op, {.input = DataType::kBf16}}, "");
+  ASSERT_THAT(analysis, IsOk());
+  EXPECT_EQ(analysis->forward.sum.moved(), Bytes(4 * 64 * 8 * 2));
+  EXPECT_EQ(analysis->unfused->sum.moved(), Bytes(4 * 64 * 8 * 2 + 4 * 64 * 64 * 2));
+  // 2.5 times the forward products, against 2 times where the probabilities are kept.
+  const Flops forward = analysis->forward.sum.matrix_flops;
+  EXPECT_EQ(forward, Flops(2 * 2.0 * 64 * 64 * 8));
+  EXPECT_EQ(analysis->backward->cost.sum.matrix_flops, forward * 2.5);
+  Attention unfused = op;
+  unfused.fused = false;
+  const auto kept = AnalyzeOperation({unfused, {.input = DataType::kBf16}}, "");
+  EXPECT_EQ(kept->backward->cost.sum.matrix_flops, forward * 2);
+}
+
+}  // namespace
+}  // namespace sextant

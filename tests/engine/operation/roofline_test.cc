@@ -1,0 +1,176 @@
+#include "engine/operation/roofline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/operation/roofline_advice.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr OperationTypes kBf16 = {.input = DataType::kBf16};
+
+// Ridge 100 FLOPs a byte.
+constexpr DeviceRates kDevice = {.matrix = FlopsPerSecond(1e14), .memory = BytesPerSecond(1e12)};
+
+OperationCost Cost(const Operation& op) {
+  const auto analysis = AnalyzeOperation({op, kBf16}, "");
+  EXPECT_THAT(analysis, IsOk());
+  return analysis.value_or(OperationAnalysis()).forward;
+}
+
+Roofline Of(const Operation& op, const DeviceRates& rates,
+            RooflineMethod method = RooflineMethod::kSmooth) {
+  const auto roofline = RooflineOf(Cost(op), rates, method);
+  EXPECT_THAT(roofline, IsOk());
+  return roofline.value_or(Roofline());
+}
+
+std::string Advice(const Operation& op, const DeviceRates& rates) {
+  const auto advice = AdviceFor({op, kBf16}, rates);
+  EXPECT_THAT(advice, IsOk());
+  return advice.value_or("");
+}
+
+// n = 300: 5.4e7 FLOPs over 5.4e5 bytes, exactly on the ridge: c = m = 0.54 us.
+TEST(Roofline, AtTheRidgeTakesRootTwoOfEither) {
+  const Matmul op = {.m = 300, .n = 300, .k = 300};
+  const Roofline smooth = Of(op, kDevice);
+  EXPECT_DOUBLE_EQ(*smooth.intensity, 100);
+  EXPECT_DOUBLE_EQ(smooth.ridge, 100);
+  EXPECT_DOUBLE_EQ(smooth.compute.value(), 5.4e-7);
+  EXPECT_DOUBLE_EQ(smooth.memory.value(), 5.4e-7);
+  EXPECT_DOUBLE_EQ(smooth.time.value(), 5.4e-7 * std::sqrt(2));
+  EXPECT_DOUBLE_EQ(smooth.classical.value(), 5.4e-7);
+  EXPECT_DOUBLE_EQ(smooth.fraction_of_peak, 1 / std::sqrt(2));
+  EXPECT_DOUBLE_EQ(Of(op, kDevice, RooflineMethod::kClassical).time.value(), 5.4e-7);
+}
+
+// Between perfect overlap and none, and near the longer of the two far from the ridge.
+TEST(Roofline, SmoothMaximumLiesBetweenTheLargerAndTheSum) {
+  for (int64_t m = 1; m <= 1 << 20; m *= 2) {
+    const Roofline r = Of(Matmul{.m = m, .n = 1024, .k = 1024}, kDevice);
+    EXPECT_GE(r.time, r.classical);
+    EXPECT_LE(r.time, r.compute + r.memory);
+    EXPECT_EQ(r.bound == RooflineBound::kCompute, *r.intensity > r.ridge) << m;
+    const double ratio = std::min(r.compute, r.memory).value() / r.classical.value();
+    // sqrt(1 + x^2) <= 1 + x^2 / 2
+    EXPECT_LE(r.time.value(), r.classical.value() * (1 + ratio * ratio / 2) * (1 + 1e-12));
+  }
+}
+
+// Products at 1e14, the rest at 1e13: softmax on general units has a ridge of 10.
+TEST(Roofline, GeneralArithmeticHasItsOwnRate) {
+  DeviceRates rates = kDevice;
+  rates.general = FlopsPerSecond(1e13);
+  const Roofline r = Of(Softmax{1000, 1000}, rates);
+  EXPECT_DOUBLE_EQ(r.ridge, 10);
+  EXPECT_DOUBLE_EQ(r.compute.value(), 5e6 / 1e13);
+  EXPECT_EQ(Of(Matmul{.m = 300, .n = 300, .k = 300}, rates).ridge, 100);
+}
+
+// Each kernel pays its launch; kernels follow one another.
+TEST(Roofline, AddsUpKernels) {
+  DeviceRates rates = kDevice;
+  rates.launch = Seconds(1e-6);
+  const auto analysis = AnalyzeOperation({Softmax{1000, 1000}, kBf16}, "");
+  ASSERT_THAT(analysis, IsOk());
+  const auto unfused = RooflineOf(*analysis->unfused, rates);
+  ASSERT_THAT(unfused, IsOk());
+  EXPECT_DOUBLE_EQ(unfused->launch.value(), 5e-6);
+  double kernels = 5e-6;
+  for (const StepCost& step : analysis->unfused->steps) {
+    kernels += std::hypot(step.sum.flops().value() / 1e14,
+                          static_cast<double>(step.sum.moved().value()) / 1e12);
+  }
+  EXPECT_NEAR(unfused->time.value(), kernels, 1e-18);
+}
+
+TEST(Roofline, OfNothingTakesNoTime) {
+  const auto r = RooflineOf(OperationCost(), kDevice);
+  ASSERT_THAT(r, IsOk());
+  EXPECT_EQ(r->time, Seconds(0));
+  EXPECT_EQ(r->fraction_of_peak, 0);
+  EXPECT_FALSE(r->intensity.has_value());
+}
+
+TEST(Roofline, RefusesRatesThatAreNone) {
+  for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(RooflineOf({}, {.matrix = FlopsPerSecond(bad),
+                                .general = FlopsPerSecond(bad),
+                                .memory = BytesPerSecond(bad),
+                                .launch = Seconds(-1)}),
+                NamesFields(ElementsAre("matrix_flops_per_second", "general_flops_per_second",
+                                        "memory_bytes_per_second", "launch_seconds")));
+  }
+}
+
+// m (2 n k - R s (k + n)) >= R s n k with R = 100, s = 2 bytes:
+// n = k = 1000: m (2e6 - 4e5) > 2e8, m > 125.
+TEST(RowsAtRidge, AreWhereComputeStartsToBind) {
+  const Matmul op = {.m = 1, .n = 1000, .k = 1000};
+  EXPECT_EQ(RowsAtRidge({op, kBf16}, kDevice), 126);
+  EXPECT_EQ(Of(Matmul{.m = 126, .n = 1000, .k = 1000}, kDevice).bound, RooflineBound::kCompute);
+  EXPECT_EQ(Of(Matmul{.m = 125, .n = 1000, .k = 1000}, kDevice).bound, RooflineBound::kMemory);
+  const Linear linear = {.rows = 7, .input_size = 1000, .output_size = 1000};
+  EXPECT_EQ(RowsAtRidge({linear, kBf16}, kDevice), 126);
+  EXPECT_EQ(RowsAtRidge({BatchedMatmul{.batch = 9, .m = 1, .n = 1000, .k = 1000}, kBf16}, kDevice),
+            126);
+}
+
+// With n = k = 100 even endless rows have 50 FLOPs a byte.
+TEST(RowsAtRidge, MayNotExist) {
+  EXPECT_FALSE(RowsAtRidge({Matmul{.m = 1, .n = 100, .k = 100}, kBf16}, kDevice).has_value());
+  EXPECT_FALSE(RowsAtRidge({Softmax{10, 10}, kBf16}, kDevice).has_value());
+}
+
+TEST(Advice, SaysWhatToDo) {
+  EXPECT_THAT(Advice(Matmul{.m = 8, .n = 1000, .k = 1000}, kDevice),
+              AllOf(StartsWith("memory-bound"), HasSubstr("until m = 126")));
+  EXPECT_THAT(Advice(Linear{.rows = 8, .input_size = 1000, .output_size = 1000}, kDevice),
+              HasSubstr("until rows = 126"));
+  EXPECT_THAT(Advice(Matmul{.m = 8, .n = 100, .k = 100}, kDevice), HasSubstr("at any m"));
+  EXPECT_THAT(Advice(Matmul{.m = 4096, .n = 4096, .k = 4096}, kDevice),
+              StartsWith("compute-bound: 1.37e+03 FLOPs a byte, the ridge is 100"));
+  EXPECT_THAT(Advice(Activation{ActivationFunction::kRelu, 1000}, kDevice),
+              HasSubstr("fuse with its neighbours"));
+  EXPECT_THAT(Advice(OptimizerUpdate{.parameters = 1000}, kDevice), HasSubstr("state"));
+  EXPECT_THAT(Advice(EmbeddingLookup{4, 9, 3}, kDevice), HasSubstr("no arithmetic"));
+  EXPECT_THAT(
+      Advice(
+          HostCopy{
+              .bytes = 4, .pinned = false, .link = BytesPerSecond(1), .staging = BytesPerSecond(1)},
+          kDevice),
+      HasSubstr("pin"));
+  EXPECT_THAT(Advice(Attention{.batch = 1,
+                               .heads = 1,
+                               .kv_heads = 1,
+                               .query_length = 512,
+                               .key_length = 512,
+                               .head_size = 64,
+                               .fused = false},
+                     kDevice),
+              HasSubstr("fused kernel"));
+  DeviceRates slow_launch = kDevice;
+  slow_launch.launch = Seconds(1e-3);
+  EXPECT_THAT(Advice(Matmul{.m = 8, .n = 100, .k = 100}, slow_launch), StartsWith("launch-bound"));
+}
+
+// What no size reaches is no loop without end.
+TEST(Advice, ComesForTheLargestSizes) {
+  EXPECT_THAT(Advice(Matmul{.m = kMaxDimension, .n = 1, .k = 1}, kDevice), HasSubstr("at any m"));
+  EXPECT_THAT(Advice(Matmul{.m = 1, .n = kMaxDimension, .k = 1 << 20}, kDevice),
+              HasSubstr("until m = "));
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,244 @@
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "engine/operation/analysis.h"
+#include "engine/operation/attended_pairs.h"
+#include "engine/operation/host_copy.h"
+#include "engine/operation/initialization.h"
+#include "engine/operation/utilisation.h"
+#include "tests/golden/textbook_questions.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using nlohmann::json;
+
+OperationAnalysis Analyze(const Operation& operation, DataType type = DataType::kFp32) {
+  const auto analysis = AnalyzeOperation({operation, {.input = type}}, "");
+  EXPECT_THAT(analysis, IsOk());
+  return analysis.value_or(OperationAnalysis());
+}
+
+double ForwardFlops(const Operation& operation) {
+  return Analyze(operation).forward.sum.flops().value();
+}
+
+Linear Layer(const json& in, const char* input, const char* output) {
+  return {.rows = in["B"], .input_size = in[input], .output_size = in[output]};
+}
+
+Matmul Product(const json& in) { return {.m = in["B"], .n = in["K"], .k = in["D"]}; }
+
+double AddMatrices(const json& in) {
+  const int64_t count = in["m"].get<int64_t>() * in["n"].get<int64_t>();
+  return ForwardFlops(
+      Elementwise{.count = count, .input_count = 2, .function = ElementwiseFunction::kAdd});
+}
+
+// x w1 (D, D), then w2 (D, K).
+double TwoLayerForward(const json& in) {
+  return ForwardFlops(Layer(in, "D", "D")) + ForwardFlops(Layer(in, "D", "K"));
+}
+
+double TwoLayerBackward(const json& in, bool input_gradient) {
+  const OperationAnalysis first = Analyze(Layer(in, "D", "D"));
+  const OperationAnalysis second = Analyze(Layer(in, "D", "K"));
+  const BackwardCost& cost = input_gradient ? *first.backward : *first.backward_without_input;
+  return (cost.cost.sum.flops() + second.backward->cost.sum.flops()).value();
+}
+
+// The mean of the squares of h (B, K).
+double SquaredLoss(const json& in) {
+  const int64_t count = in["B"].get<int64_t>() * in["K"].get<int64_t>();
+  return ForwardFlops(Elementwise{.count = count, .function = ElementwiseFunction::kSquare}) +
+         ForwardFlops(
+             Reduction{.outer = 1, .reduced = count, .function = ReductionFunction::kMean});
+}
+
+// L layers D by D, and a head D by 1.
+std::vector<OperationAnalysis> DeepLinear(const json& in, int64_t rows) {
+  const int64_t d = in["D"];
+  std::vector<OperationAnalysis> layers(
+      in["L"].get<size_t>(), Analyze(Linear{.rows = rows, .input_size = d, .output_size = d}));
+  layers.push_back(Analyze(Linear{.rows = rows, .input_size = d, .output_size = 1}));
+  return layers;
+}
+
+int64_t ElementsOfRole(const OperationAnalysis& analysis, ArrayRole role) {
+  int64_t sum = 0;
+  for (const Array& array : analysis.operands) {
+    if (array.role == role) sum += ElementsOf(array).value_or(0);
+  }
+  return sum;
+}
+
+int64_t DeepLinearParameters(const json& in) {
+  int64_t sum = 0;
+  for (const OperationAnalysis& layer : DeepLinear(in, 1)) {
+    sum += ElementsOfRole(layer, ArrayRole::kParameter);
+  }
+  return sum;
+}
+
+// What the layers save for the backward pass, but for the batch itself, which the first saves.
+int64_t DeepLinearActivations(const json& in) {
+  const std::vector<OperationAnalysis> layers = DeepLinear(in, in["B"]);
+  int64_t sum = 0;
+  for (size_t i = 1; i < layers.size(); ++i) {
+    for (const SavedArray& saved : layers[i].backward->saved) {
+      if (!saved.held_anyway) sum += saved.elements;
+    }
+  }
+  return sum;
+}
+
+double DeepLinearMemory(const json& in) {
+  const int64_t parameters = DeepLinearParameters(in);
+  const OperationAnalysis update =
+      Analyze(OptimizerUpdate{.parameters = parameters, .rule = UpdateRule::kAdagrad});
+  const int64_t elements = ElementsOfRole(update, ArrayRole::kParameter) +
+                           ElementsOfRole(update, ArrayRole::kInput) +  // the gradient
+                           ElementsOfRole(update, ArrayRole::kState) + DeepLinearActivations(in);
+  const Array all = {.name = "all", .data_type = DataType::kFp32, .shape = {elements}};
+  return static_cast<double>(BytesOf(all).value_or(Bytes(0)).value());
+}
+
+double DeepLinearStep(const json& in) {
+  double flops = 0;
+  for (const OperationAnalysis& layer : DeepLinear(in, in["B"])) {
+    flops += (layer.forward.sum.flops() + layer.backward->cost.sum.flops()).value();
+  }
+  return flops;
+}
+
+double Intensity(const Operation& operation, DataType type) {
+  return Analyze(operation, type).forward.sum.intensity().value_or(0);
+}
+
+double FusedShare(const json& in) {
+  const FusedChain chain = {.count = 4096, .steps = std::vector<ChainStep>(in["ops"])};
+  const OperationAnalysis analysis = Analyze(chain, DataType::kBf16);
+  return static_cast<double>(analysis.forward.sum.moved().value()) /
+         static_cast<double>(analysis.unfused->sum.moved().value());
+}
+
+double ModelFlopsUtilisation(const json& in) {
+  const auto utilisation = UtilisationOf({.flops = Flops(ForwardFlops(Product(in))),
+                                          .time = Seconds(in["seconds"]),
+                                          .peak = FlopsPerSecond(in["peak_flops"])});
+  EXPECT_THAT(utilisation, IsOk());
+  return utilisation.value_or(Utilisation()).ratio;
+}
+
+double CopySeconds(const json& in) {
+  HostCopy copy = {.bytes = in["bytes"], .link = BytesPerSecond(in["link_bytes_per_second"])};
+  if (in.contains("staging_bytes_per_second")) {
+    copy.pinned = false;
+    copy.staging = BytesPerSecond(in["staging_bytes_per_second"]);
+  }
+  return TimeOf(copy).no_overlap.value();
+}
+
+double MeanAttended(const json& in, CausalConvention convention) {
+  const Attention attention = {.query_length = in["s"],
+                               .key_length = in["s"],
+                               .causal = true,
+                               .convention = convention,
+                               .window = in.value("w", int64_t{0})};
+  return AttendedPairs(attention) / in["s"].get<double>();
+}
+
+// Both products a token, of all layers; heads are summed up as one of their whole width.
+double FullMaskFlops(const json& in) {
+  const OperationAnalysis analysis = Analyze(Attention{.batch = 1,
+                                                       .heads = 1,
+                                                       .kv_heads = 1,
+                                                       .query_length = in["n_ctx"],
+                                                       .key_length = in["n_ctx"],
+                                                       .head_size = in["d_attn"]});
+  return analysis.forward.sum.matrix_flops.value() * in["n_layer"].get<double>() /
+         in["n_ctx"].get<double>();
+}
+
+LinearInitialization Initialization(const json& in) {
+  const auto init = InitializationOf(in["fan_in"], in.value("truncate_sigma", kDefaultTruncation));
+  EXPECT_THAT(init, IsOk());
+  return init.value_or(LinearInitialization());
+}
+
+TextbookQuestions WholeOperations() {
+  return {
+      {"matmul-linear-forward", [](const json& in) { return ForwardFlops(Product(in)); }},
+      {"add-mxn", AddMatrices},
+      {"two-layer-forward", TwoLayerForward},
+      {"two-layer-loss-elementwise", SquaredLoss},
+      {"two-layer-backward-no-input-grad",
+       [](const json& in) { return TwoLayerBackward(in, false); }},
+      {"two-layer-backward-with-input-grad",
+       [](const json& in) { return TwoLayerBackward(in, true); }},
+      {"two-layer-step",
+       [](const json& in) { return TwoLayerForward(in) + TwoLayerBackward(in, true); }},
+      {"deep-linear-params",
+       [](const json& in) { return static_cast<double>(DeepLinearParameters(in)); }},
+      {"deep-linear-activations",
+       [](const json& in) { return static_cast<double>(DeepLinearActivations(in)); }},
+      {"deep-linear-memory-fp32-adagrad", DeepLinearMemory},
+      {"deep-linear-step-flops", DeepLinearStep},
+  };
+}
+
+TextbookQuestions Ratios() {
+  return {
+      {"intensity-square-matmul-bf16",
+       [](const json& in) {
+         return Intensity(Matmul{.m = in["n"], .n = in["n"], .k = in["n"]}, DataType::kBf16);
+       }},
+      {"intensity-relu-bf16",
+       [](const json&) {
+         return Intensity(Activation{ActivationFunction::kRelu, 4096}, DataType::kBf16);
+       }},
+      {"intensity-add-fp32",
+       [](const json&) {
+         return Intensity(
+             Elementwise{.count = 4096, .input_count = 2, .function = ElementwiseFunction::kAdd},
+             DataType::kFp32);
+       }},
+      {"fusion-3-unary-bf16", FusedShare},
+      {"mfu-timed-matmul", ModelFlopsUtilisation},
+      {"mfu-sparse-peak-mistake", ModelFlopsUtilisation},
+      {"pinned-copy-1gib", CopySeconds},
+      {"pageable-copy-1gib", CopySeconds},
+  };
+}
+
+TextbookQuestions LengthsAndDeviations() {
+  using C = CausalConvention;
+  return {
+      {"attention-mean-causal-exact",
+       [](const json& in) { return MeanAttended(in, C::kWithDiagonal); }},
+      {"attention-mean-window-exact",
+       [](const json& in) { return MeanAttended(in, C::kWithDiagonal); }},
+      {"attention-mean-window-published",
+       [](const json& in) { return MeanAttended(in, C::kPublished); }},
+      {"exact-gpt3-mask-flops", FullMaskFlops},
+      {"init-unscaled-output-std",
+       [](const json& in) { return Initialization(in).output_deviation_of_unit_weights; }},
+      {"init-scaled-output-std",
+       [](const json& in) { return OutputDeviation(in["fan_in"], in["weight_std"]); }},
+      {"init-truncated-output-std",
+       [](const json& in) { return Initialization(in).output_deviation_of_truncated_weights; }},
+  };
+}
+
+}  // namespace
+
+TextbookQuestions OperationQuestions() {
+  TextbookQuestions all = WholeOperations();
+  all.merge(Ratios());
+  all.merge(LengthsAndDeviations());
+  return all;
+}
+
+}  // namespace sextant
