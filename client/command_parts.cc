@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/help_text.h"
 #include "client/text_file.h"
@@ -21,7 +22,8 @@ CLI::App* AddCommand(const char* name, const char* description, const char* help
 void AddChoices(CLI::Option* option, const std::string& choices) {
   option->type_name(choices)->check(Check([choices](const std::string& text) -> std::string {
     const std::vector<std::string> known = absl::StrSplit(choices, '|');
-    if (absl::c_linear_search(known, text)) return "";
+    // The API spells its names with '_'.
+    if (absl::c_linear_search(known, absl::StrReplaceAll(text, {{"_", "-"}}))) return "";
     return absl::StrCat("\"", text, "\" is not known; write one of ", choices);
   }));
 }

@@ -1,5 +1,6 @@
 #include "client/number_format_text.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,7 @@ std::string About(const v1::NumberFormat& format) {
 
 // Shortest text that reads back as the same number.
 std::string Exact(double value) {
+  if (std::trunc(value) == value && std::abs(value) < 1e15) return absl::StrFormat("%.0f", value);
   for (int digits = 1; digits < 17; ++digits) {
     std::string text = absl::StrFormat("%.*g", digits, value);
     double read = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "server/server.h"
+#include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
@@ -47,6 +48,7 @@ class TestServer {
         grpc::CreateChannel(server_->grpc_addresses()[0], grpc::InsecureChannelCredentials());
     planning_ = v1::PlanningService::NewStub(channel_);
     hardware_ = v1::HardwareService::NewStub(channel_);
+    accounting_ = v1::AccountingService::NewStub(channel_);
   }
 
   Server& server() { return *server_; }
@@ -54,6 +56,7 @@ class TestServer {
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   v1::PlanningService::Stub& planning() const { return *planning_; }
   v1::HardwareService::Stub& hardware() const { return *hardware_; }
+  v1::AccountingService::Stub& accounting() const { return *accounting_; }
 
   grpc::Status PlanRun(const v1::PlanRunRequest& request, v1::PlanRunResponse* response) const {
     grpc::ClientContext context;
@@ -65,6 +68,7 @@ class TestServer {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::PlanningService::Stub> planning_;
   std::unique_ptr<v1::HardwareService::Stub> hardware_;
+  std::unique_ptr<v1::AccountingService::Stub> accounting_;
 };
 
 }  // namespace sextant

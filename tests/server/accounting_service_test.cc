@@ -1,0 +1,180 @@
+// Number formats as callers ask for them, over gRPC.
+#include "server/accounting_service.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/support/error_details.h>
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "tests/golden/golden_files.h"
+#include "tests/server/test_server.h"
+
+namespace sextant {
+namespace {
+
+using ::nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class AccountingTest : public ::testing::Test {
+ protected:
+  grpc::Status Describe(const v1::DescribeDataTypeRequest& request,
+                        v1::DescribeDataTypeResponse* response) {
+    grpc::ClientContext context;
+    return server_.accounting().DescribeDataType(&context, request, response);
+  }
+
+  // The fields that the server finds at fault.
+  std::vector<std::string> FieldsAtFault(const v1::DescribeDataTypeRequest& request) {
+    v1::DescribeDataTypeResponse response;
+    const grpc::Status status = Describe(request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    google::rpc::Status details;
+    EXPECT_TRUE(grpc::ExtractErrorDetails(status, &details).ok());
+    std::vector<std::string> fields;
+    for (const auto& detail : details.details()) {
+      google::rpc::BadRequest bad;
+      if (!detail.UnpackTo(&bad)) continue;
+      for (const auto& violation : bad.field_violations()) fields.push_back(violation.field());
+    }
+    return fields;
+  }
+
+  const TestServer server_;
+};
+
+v1::DescribeDataTypeRequest Of(v1::DataType type, const std::vector<double>& values = {}) {
+  v1::DescribeDataTypeRequest request;
+  request.set_data_type(type);
+  for (const double value : values) request.add_values(value);
+  return request;
+}
+
+TEST_F(AccountingTest, ListsEveryFormatOnce) {
+  grpc::ClientContext context;
+  v1::ListDataTypesResponse response;
+  ASSERT_TRUE(server_.accounting().ListDataTypes(&context, {}, &response).ok());
+  ASSERT_EQ(response.formats_size(), v1::DataType_ARRAYSIZE - 1);
+  for (int i = 0; i < response.formats_size(); ++i) {
+    const v1::NumberFormat& format = response.formats(i);
+    EXPECT_EQ(format.data_type(), i + 1);
+    EXPECT_NE(format.kind(), v1::NUMBER_KIND_UNSPECIFIED);
+    EXPECT_NE(format.overflow_rule(), v1::OVERFLOW_RULE_UNSPECIFIED);
+    for (const std::string& text : {format.name(), format.role(), format.source()}) {
+      EXPECT_FALSE(text.empty()) << i;
+    }
+  }
+  EXPECT_FALSE(response.engine_version().empty());
+}
+
+TEST_F(AccountingTest, DescribesAFormatAndWhatNumbersBecomeInIt) {
+  v1::DescribeDataTypeResponse response;
+  ASSERT_TRUE(Describe(Of(v1::DATA_TYPE_FP8_E4M3, {0.3, 1000, NAN}), &response).ok());
+  EXPECT_EQ(response.format().name(), "fp8_e4m3");
+  EXPECT_THAT(response.format().accelerators(), Contains("h100-sxm"));
+  ASSERT_EQ(response.rounded_size(), 3);
+  // 0.3 = 1.2 x 2^-2 lies between 1.125 and 1.25 x 2^-2.
+  EXPECT_EQ(response.rounded(0).value(), 0.3125);
+  EXPECT_EQ(response.rounded(0).outcome(), v1::ROUNDING_OUTCOME_ROUNDED);
+  EXPECT_EQ(response.rounded(0).code(), 0b0'0101'010);
+  EXPECT_EQ(response.rounded(1).value(), 448);
+  EXPECT_EQ(response.rounded(1).outcome(), v1::ROUNDING_OUTCOME_OVERFLOWED);
+  EXPECT_EQ(response.rounded(1).overflow_rule(), v1::OVERFLOW_RULE_SATURATING);
+  EXPECT_TRUE(std::isnan(response.rounded(2).value()));
+  EXPECT_FALSE(response.rounded(2).has_relative_error());
+}
+
+TEST_F(AccountingTest, TakesTheCallersRuleAndBlock) {
+  v1::DescribeDataTypeRequest request = Of(v1::DATA_TYPE_FP8_E5M2, {kInfinity, 1e6});
+  request.set_overflow_rule(v1::OVERFLOW_RULE_NON_SATURATING);
+  v1::DescribeDataTypeResponse response;
+  ASSERT_TRUE(Describe(request, &response).ok());
+  EXPECT_EQ(response.rounded(0).value(), kInfinity);
+  EXPECT_EQ(response.rounded(1).value(), kInfinity);
+  request = Of(v1::DATA_TYPE_MXFP4, {1});
+  request.set_block_maximum(24);  // scale 2^(4 - 2) = 4; 1/4 is half of the smallest, 0.5
+  response.Clear();
+  ASSERT_TRUE(Describe(request, &response).ok());
+  EXPECT_EQ(response.rounded(0).block_scale(), 4);
+  EXPECT_EQ(response.rounded(0).value(), 0);
+  EXPECT_EQ(response.rounded(0).outcome(), v1::ROUNDING_OUTCOME_UNDERFLOWED);
+}
+
+TEST_F(AccountingTest, NamesWhatIsWrong) {
+  EXPECT_THAT(FieldsAtFault({}), ElementsAre("data_type"));
+  EXPECT_THAT(FieldsAtFault(Of(static_cast<v1::DataType>(99))), ElementsAre("data_type"));
+  EXPECT_THAT(FieldsAtFault(Of(v1::DATA_TYPE_FP8, {1})), ElementsAre("data_type"));
+  EXPECT_THAT(FieldsAtFault(Of(v1::DATA_TYPE_INT8, {1, NAN, 2, NAN})),
+              ElementsAre("values[1]", "values[3]"));
+  EXPECT_THAT(FieldsAtFault(Of(v1::DATA_TYPE_BF16, std::vector<double>(65, 1))),
+              ElementsAre("values"));
+  v1::DescribeDataTypeRequest request = Of(v1::DATA_TYPE_BF16, {1});
+  request.set_block_maximum(2);
+  EXPECT_THAT(FieldsAtFault(request), ElementsAre("block_maximum"));
+  request = Of(static_cast<v1::DataType>(99), {1});
+  request.set_overflow_rule(static_cast<v1::OverflowRule>(7));
+  EXPECT_THAT(FieldsAtFault(request), UnorderedElementsAre("data_type", "overflow_rule"));
+}
+
+v1::DataType TypeNamed(const std::string& name) {
+  std::string upper = "DATA_TYPE_";
+  for (const char c : name) upper += static_cast<char>(std::toupper(c));
+  v1::DataType type = v1::DATA_TYPE_UNSPECIFIED;
+  EXPECT_TRUE(v1::DataType_Parse(upper, &type)) << name;
+  return type;
+}
+
+double FigureOf(const std::string& question, const v1::FloatLayout& layout) {
+  if (question == "max") return layout.largest_finite();
+  if (question == "min-normal") return layout.smallest_normal();
+  if (question == "min-subnormal") return layout.smallest_subnormal();
+  if (question == "epsilon") return layout.epsilon();
+  ADD_FAILURE() << question << ": no figure is known for this question";
+  return NAN;
+}
+
+// The textbook's answers on number formats, asked of the service.
+TEST_F(AccountingTest, TextbookNumberFormats) {
+  int asked = 0;
+  for (const json& row : GoldenLines("textbook_answers.jsonl")) {
+    const json& inputs = row["inputs"];
+    const std::string id = row["id"];
+    const bool of_a_format = inputs.contains("dtype") && !inputs.contains("shape");
+    const bool of_an_operation = id.rfind("intensity", 0) == 0 || id.rfind("fusion", 0) == 0;
+    if (!of_a_format || of_an_operation) continue;
+    ++asked;
+    v1::DescribeDataTypeRequest request = Of(TypeNamed(inputs["dtype"]));
+    if (inputs.contains("value")) request.add_values(inputs["value"]);
+    v1::DescribeDataTypeResponse response;
+    ASSERT_TRUE(Describe(request, &response).ok()) << id;
+    const v1::FloatLayout& layout = response.format().layouts(0);
+    if (inputs.contains("value")) {
+      const double expected = row["expected"];
+      EXPECT_NEAR(response.rounded(0).value(), expected, expected * row["rel_tol"].get<double>());
+    } else if (row["expected"].is_array()) {
+      EXPECT_EQ(row["expected"],
+                json({layout.bits(), layout.exponent_bits(), layout.fraction_bits()}))
+          << id;
+    } else {
+      const double expected = row["expected"];
+      EXPECT_NEAR(FigureOf(id.substr(id.find('-') + 1), layout), expected,
+                  expected * row["rel_tol"].get<double>())
+          << id;
+    }
+  }
+  EXPECT_EQ(asked, 31);
+}
+
+}  // namespace
+}  // namespace sextant
