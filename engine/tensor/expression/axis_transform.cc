@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
@@ -115,7 +116,7 @@ absl::Status CheckGivenAreUsed(absl::Span<const AxisSize> sizes, const Sides& si
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (known.contains(sizes[i].name)) continue;
     violations.Add(absl::StrCat("sizes[", i, "].name"),
-                   absl::StrCat("'", absl::string_view(sizes[i].name).substr(0, kMaxAxisNameBytes),
+                   absl::StrCat("'", absl::CHexEscape(sizes[i].name.substr(0, kMaxAxisNameBytes)),
                                 "' is no axis of the expression"));
   }
   return violations.ToStatus();
