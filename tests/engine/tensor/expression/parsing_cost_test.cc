@@ -22,7 +22,7 @@ TEST_P(ParsingCost, IsLinearInTheText) {
     const auto tokens = Tokenise(Repeated(GetParam(), bytes));
     if (!tokens.ok()) continue;
     ASSERT_LE(tokens->size(), bytes + 1);
-    const auto most = static_cast<int64_t>(4 * tokens->size());
+    const auto most = static_cast<int64_t>(6 * tokens->size());
     for (const EinsumStyle style : {EinsumStyle::kNamed, EinsumStyle::kLetters}) {
       TokenReader reader(*tokens);
       (void)ParseEinsum(reader, style);
