@@ -63,8 +63,7 @@ inline constexpr int kMaxExactOperands = 10;
 
 // ((first, second), third), ...
 //
-// Errors: kInvalidArgument "operands" where an intermediate exceeds 9.2e18 elements, or the FLOPs
-// 1.8e308.
+// Errors: kInvalidArgument "operands" where an intermediate exceeds 9.2e18 elements.
 absl::StatusOr<ContractionOrder> LeftToRight(const Contraction& contraction);
 
 // The order of fewest FLOPs, of those the one whose largest intermediate is smallest; orders with

@@ -22,7 +22,7 @@ absl::optional<int64_t> ElementsOf(const Contraction& contraction, const AxisSet
 Flops PairFlops(const Contraction& contraction, const AxisSet& all, const AxisSet& kept);
 
 // The order that `pairs` describe, worked out step by step; nothing where an intermediate
-// exceeds 9.2e18 elements or the FLOPs 1.8e308.
+// exceeds 9.2e18 elements. (A step's FLOPs are then below 2 x 9.2e18 squared: a double holds all.)
 absl::optional<ContractionOrder> OrderOf(const Contraction& contraction,
                                          const ContractionPairs& pairs);
 
