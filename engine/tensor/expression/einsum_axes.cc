@@ -43,7 +43,10 @@ class Binder {
     return InvalidField(
         OperandPath(operand),
         absl::StrCat("the expression has ", term.has_ellipsis ? "at least " : "", named,
-                     " axes in column ", term.column, ", the tensor has ", has));
+                     " axes in column ", term.column, ", the tensor has ", has,
+                     pattern_.style == EinsumStyle::kLetters
+                         ? " (without blanks between axes, every letter is one)"
+                         : ""));
   }
 
   absl::Status BindEllipses() {
