@@ -36,6 +36,12 @@ std::string SideText(const Side& side) {
   return absl::StrJoin(words, " ");
 }
 
+Names NamesOf(const Side& side) {
+  Names names;
+  for (const Names& group : side) names.insert(names.end(), group.begin(), group.end());
+  return names;
+}
+
 Index ShapeOf(const Side& side, const std::map<std::string, int64_t>& sizes) {
   Index shape;
   for (const Names& group : side) {
@@ -207,7 +213,12 @@ TEST(AxisTransformOracle, ReduceReadsEveryElementOnce) {
     }
     const Index shape = ShapeOf(q.right, q.sizes);
     EXPECT_EQ(Index(result->tensor.shape.begin(), result->tensor.shape.end()), shape);
-    if (result->reduced_axes.empty()) {
+    Names reduced = NamesOf(q.left);
+    for (const std::string& kept : NamesOf(q.right)) {
+      reduced.erase(std::find(reduced.begin(), reduced.end(), kept));
+    }
+    EXPECT_EQ(result->reduced_axes, reduced);
+    if (reduced.empty()) {
       EXPECT_EQ(result->flops, Flops(0));
       continue;
     }
