@@ -19,6 +19,9 @@ TextbookQuestions NumberQuestions();
 // On single operations: FLOPs, bytes, backward, rooflines, initialisation, copies.
 TextbookQuestions OperationQuestions();
 
+// On shapes, views and axis expressions.
+TextbookQuestions TensorQuestions();
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_GOLDEN_TEXTBOOK_QUESTIONS_H_

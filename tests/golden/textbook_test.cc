@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -193,6 +194,7 @@ const TextbookQuestions& SmallQuestions() {
   static const TextbookQuestions questions = [] {
     TextbookQuestions all = NumberQuestions();
     all.merge(OperationQuestions());
+    all.merge(TensorQuestions());
     return all;
   }();
   return questions;
@@ -216,7 +218,7 @@ void ExpectAnswer(const json& answer, const json& expected, double tolerance,
 
 TEST(Textbook, AnswersAreReproduced) {
   const auto rows = GoldenLines("textbook_answers.jsonl");
-  ASSERT_GE(rows.size(), 97u);
+  ASSERT_GE(rows.size(), 111u);
   for (const json& row : rows) {
     ExpectAnswer(Answer(row["id"], row["inputs"]), row["expected"], row["rel_tol"], row["id"]);
   }

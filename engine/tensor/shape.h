@@ -1,0 +1,52 @@
+// Shapes: the sizes of a tensor's axes, outermost first. A tensor without axes is a scalar.
+#ifndef SEXTANT_ENGINE_TENSOR_SHAPE_H_
+#define SEXTANT_ENGINE_TENSOR_SHAPE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "engine/base/field_violation.h"
+
+namespace sextant {
+
+inline constexpr int kMaxAxes = 32;
+inline constexpr int64_t kMaxDimension = int64_t{1} << 40;
+
+using Shape = absl::InlinedVector<int64_t, 6>;
+// How many elements of the storage lie between neighbours along each axis.
+using Strides = absl::InlinedVector<int64_t, 6>;
+
+// "[2, 3, 4]"; "[]" for a scalar.
+std::string ShapeText(absl::Span<const int64_t> shape);
+
+// The product of the sizes, 1 for a scalar; nothing where it exceeds 9.2e18.
+absl::optional<int64_t> ElementCount(absl::Span<const int64_t> shape);
+
+// Adds what is wrong with a caller's shape: more than kMaxAxes axes or 9.2e18 elements at
+// `path`, a size outside 1 to kMaxDimension at `path`[i].
+void CheckShape(absl::Span<const int64_t> shape, absl::string_view path,
+                FieldViolations& violations);
+
+// Strides of a row-major tensor: the last axis is 1 apart. ElementCount() has to be known.
+Strides ContiguousStrides(absl::Span<const int64_t> shape);
+
+// size x stride, or `stride` where that exceeds 9.2e18: the stride that PyTorch gives an axis
+// of size 1 before an axis of `size` and `stride`. No index ever steps along it.
+int64_t StrideBefore(int64_t size, int64_t stride);
+
+// The shape of an elementwise operation on shapes `a` and `b`: aligned at the last axis, a
+// missing axis and one of size 1 stretch to the other's size.
+// Source: NumPy, "General broadcasting rules".
+//
+// Errors: kInvalidArgument `field` where two sizes differ and neither is 1.
+absl::StatusOr<Shape> BroadcastShapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b,
+                                      absl::string_view field);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_TENSOR_SHAPE_H_
