@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "engine/base/units.h"
 #include "engine/tensor/data_type.h"
+#include "engine/tensor/shape.h"
 
 namespace sextant {
 
@@ -26,7 +26,7 @@ struct Array {
   std::string name;
   ArrayRole role = ArrayRole::kInput;
   DataType data_type = DataType::kUnspecified;
-  absl::InlinedVector<int64_t, 4> shape;
+  Shape shape;
   // Bytes of an element that is no number of a format: 8 of a token's id (int64), 1 of a
   // mask; 0 where data_type says.
   int64_t index_bytes = 0;

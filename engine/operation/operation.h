@@ -10,13 +10,10 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/tensor/data_type.h"
+#include "engine/tensor/shape.h"
 
 namespace sextant {
 
-// The largest size of one dimension: 1.1e12.
-inline constexpr int64_t kMaxDimension = int64_t{1} << 40;
-// The most inputs of one operation, and the most steps of a chain.
-inline constexpr int64_t kMaxOperands = 64;
 // The most FLOPs an element that a caller may declare.
 inline constexpr double kMaxFlopsPerElement = 1e6;
 

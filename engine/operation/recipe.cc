@@ -31,7 +31,7 @@ struct Visitor {
   Recipe operator()(const HostCopy& op) const { return HostCopyRecipe(op, in); }
 };
 
-Array MakeArray(absl::string_view name, ArrayRole role, DataType type, const ArrayShape& shape) {
+Array MakeArray(absl::string_view name, ArrayRole role, DataType type, const Shape& shape) {
   return {.name = std::string(name), .role = role, .data_type = type, .shape = shape};
 }
 
@@ -41,22 +41,22 @@ Recipe RecipeOf(const Operation& operation, const RecipeInput& input) {
   return std::visit(Visitor{input}, operation);
 }
 
-Array Input(absl::string_view name, DataType type, const ArrayShape& shape) {
+Array Input(absl::string_view name, DataType type, const Shape& shape) {
   return MakeArray(name, ArrayRole::kInput, type, shape);
 }
-Array Parameter(absl::string_view name, DataType type, const ArrayShape& shape) {
+Array Parameter(absl::string_view name, DataType type, const Shape& shape) {
   return MakeArray(name, ArrayRole::kParameter, type, shape);
 }
-Array Output(absl::string_view name, DataType type, const ArrayShape& shape) {
+Array Output(absl::string_view name, DataType type, const Shape& shape) {
   return MakeArray(name, ArrayRole::kOutput, type, shape);
 }
-Array Statistic(absl::string_view name, DataType type, const ArrayShape& shape) {
+Array Statistic(absl::string_view name, DataType type, const Shape& shape) {
   return MakeArray(name, ArrayRole::kStatistic, type, shape);
 }
-Array Scratch(absl::string_view name, DataType type, const ArrayShape& shape) {
+Array Scratch(absl::string_view name, DataType type, const Shape& shape) {
   return MakeArray(name, ArrayRole::kScratch, type, shape);
 }
-Array Indices(absl::string_view name, int64_t index_bytes, const ArrayShape& shape) {
+Array Indices(absl::string_view name, int64_t index_bytes, const Shape& shape) {
   Array out = Input(name, DataType::kUnspecified, shape);
   out.index_bytes = index_bytes;
   return out;

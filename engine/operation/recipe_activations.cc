@@ -82,7 +82,7 @@ Recipe ActivationRecipe(const Activation& op, const RecipeInput& in) {
 }
 
 Recipe SwiGluRecipe(const SwiGlu& op, const RecipeInput& in) {
-  const ArrayShape shape = {op.rows, op.columns};
+  const Shape shape = {op.rows, op.columns};
   const Array gate = Input("gate", in.types.input, shape);
   const Array up = Input("up", in.types.input, shape);
   const Array y = Output("y", in.types.output, shape);

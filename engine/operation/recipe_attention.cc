@@ -38,9 +38,9 @@ struct Arrays {
 };
 
 Arrays ArraysOf(const Attention& a, const RecipeInput& in, int64_t keys) {
-  const ArrayShape queries = {a.batch, a.heads, a.query_length, a.head_size};
-  const ArrayShape kv = {a.batch, a.kv_heads, keys, a.head_size};
-  const ArrayShape square = {a.batch, a.heads, a.query_length, keys};
+  const Shape queries = {a.batch, a.heads, a.query_length, a.head_size};
+  const Shape kv = {a.batch, a.kv_heads, keys, a.head_size};
+  const Shape square = {a.batch, a.heads, a.query_length, keys};
   return {.q = Input("q", in.types.input, queries),
           .k = Input("k", in.types.input, kv),
           .v = Input("v", in.types.input, kv),

@@ -40,7 +40,7 @@ struct Size {
 };
 
 Norm NormOf(Size size, const RecipeInput& in) {
-  const ArrayShape matrix = {size.rows, size.columns};
+  const Shape matrix = {size.rows, size.columns};
   return {.x = Input("x", in.types.input, matrix),
           .w = Parameter("weight", in.types.input, {size.columns}),
           .b = Parameter("bias", in.types.input, {size.columns}),

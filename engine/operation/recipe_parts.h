@@ -11,15 +11,13 @@
 
 namespace sextant {
 
-using ArrayShape = absl::InlinedVector<int64_t, 4>;
-
-Array Input(absl::string_view name, DataType type, const ArrayShape& shape);
-Array Parameter(absl::string_view name, DataType type, const ArrayShape& shape);
-Array Output(absl::string_view name, DataType type, const ArrayShape& shape);
-Array Statistic(absl::string_view name, DataType type, const ArrayShape& shape);
-Array Scratch(absl::string_view name, DataType type, const ArrayShape& shape);
+Array Input(absl::string_view name, DataType type, const Shape& shape);
+Array Parameter(absl::string_view name, DataType type, const Shape& shape);
+Array Output(absl::string_view name, DataType type, const Shape& shape);
+Array Statistic(absl::string_view name, DataType type, const Shape& shape);
+Array Scratch(absl::string_view name, DataType type, const Shape& shape);
 // Of ids or masks.
-Array Indices(absl::string_view name, int64_t index_bytes, const ArrayShape& shape);
+Array Indices(absl::string_view name, int64_t index_bytes, const Shape& shape);
 // "gradient of x", in x's shape and format.
 Array GradientOf(const Array& array);
 

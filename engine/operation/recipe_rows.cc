@@ -85,7 +85,7 @@ Recipe ReductionRecipe(const Reduction& op, const RecipeInput& in) {
 
 // y = e / sum(e), e = exp(x - max(x)); dx = y (dy - sum(dy y)).
 Recipe SoftmaxRecipe(const Softmax& op, const RecipeInput& in) {
-  const ArrayShape matrix = {op.rows, op.columns};
+  const Shape matrix = {op.rows, op.columns};
   const Array x = Input("x", in.types.input, matrix);
   const Array y = Output("y", in.types.output, matrix);
   const Array largest = Scratch("max", in.types.accumulation, {op.rows});

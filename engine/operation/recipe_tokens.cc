@@ -14,7 +14,7 @@ constexpr Work kOne = {.plain = 1};
 // (a, b) -> (a cos - b sin, b cos + a sin): 6 FLOPs a pair. The gradient turns back by the
 // same angle. Source: Su et al. 2021 (arXiv 2104.09864) section 3.4.
 Recipe RotaryRecipe(const Rotary& op, const RecipeInput& in) {
-  const ArrayShape shape = {op.tokens, op.heads, op.head_size};
+  const Shape shape = {op.tokens, op.heads, op.head_size};
   const Array x = Input("x", in.types.input, shape);
   const Array y = Output("y", in.types.output, shape);
   const Array cosines = Input("cosines", in.types.input, {op.tokens, op.head_size / 2});

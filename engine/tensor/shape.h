@@ -14,8 +14,11 @@
 
 namespace sextant {
 
+// The most axes of a tensor, the largest size of one (1.1e12), and the most tensors that one
+// operation takes.
 inline constexpr int kMaxAxes = 32;
 inline constexpr int64_t kMaxDimension = int64_t{1} << 40;
+inline constexpr int kMaxOperands = 64;
 
 using Shape = absl::InlinedVector<int64_t, 6>;
 // How many elements of the storage lie between neighbours along each axis.

@@ -7,6 +7,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/tensor/number_format.h"
+#include "engine/tensor/shape.h"
 
 namespace sextant {
 namespace {
@@ -19,17 +20,17 @@ int64_t RowBytes(const NumberFormat& format, int64_t columns) {
 }
 
 absl::Status CheckShape(absl::Span<const int64_t> shape) {
-  if (shape.size() > static_cast<size_t>(kMaxStorageAxes)) {
-    return InvalidField(
-        "shape", absl::StrCat("has ", shape.size(), " axes: write at most ", kMaxStorageAxes));
+  if (shape.size() > size_t{kMaxAxes}) {
+    return InvalidField("shape",
+                        absl::StrCat("has ", shape.size(), " axes: write at most ", kMaxAxes));
   }
   FieldViolations violations;
   for (size_t i = 0; i < shape.size(); ++i) {
     const std::string axis = absl::StrCat("shape[", i, "]");
     if (shape[i] < 1) violations.Add(axis, absl::StrCat("must be at least 1, not ", shape[i]));
-    if (shape[i] > kMaxStorageDimension) {
-      violations.Add(
-          axis, absl::StrCat("must be at most ", kMaxStorageDimension, " (2^40), not ", shape[i]));
+    if (shape[i] > kMaxDimension) {
+      violations.Add(axis,
+                     absl::StrCat("must be at most ", kMaxDimension, " (2^40), not ", shape[i]));
     }
   }
   return violations.ToStatus();

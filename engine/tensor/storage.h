@@ -24,12 +24,9 @@ namespace sextant {
 //
 // Errors: kInvalidArgument, naming
 //   "data_type"  unspecified
-//   "shape"      more axes than kMaxStorageAxes; more bytes than an int64 holds
-//   "shape[i]"   a size outside 1 to kMaxStorageDimension
+//   "shape"      more axes than kMaxAxes; more bytes than an int64 holds
+//   "shape[i]"   a size outside 1 to kMaxDimension
 absl::StatusOr<Bytes> TensorBytes(DataType type, absl::Span<const int64_t> shape);
-
-inline constexpr int64_t kMaxStorageAxes = 32;
-inline constexpr int64_t kMaxStorageDimension = int64_t{1} << 40;
 
 }  // namespace sextant
 

@@ -26,7 +26,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{}, "A subcommand is required"},
       {{"plann"},
        "\"plann\" is no command; write one of plan, accelerators, devices, probe, "
-       "calibration, version, completion"},
+       "calibration, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},
       {{"plan", "--tokens"}, "--token-count"},

@@ -149,7 +149,8 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
-  EXPECT_THAT(zsh, HasSubstr("plan|accelerators|devices|probe|calibration|dtype|version|completion)"));
+  EXPECT_THAT(zsh,
+              HasSubstr("plan|accelerators|devices|probe|calibration|dtype|version|completion)"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

@@ -6,10 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "engine/tensor/expression/axis_term.h"
+#include "engine/tensor/shape.h"
 
 namespace sextant {
-
-inline constexpr int kMaxOperands = 64;
 
 enum class EinsumStyle {
   // kNamed where a blank stands between two axes of a tensor, or a name has a digit or _, or

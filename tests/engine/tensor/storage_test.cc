@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/tensor/number_format.h"
+#include "engine/tensor/shape.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -102,7 +103,7 @@ TEST(TensorBytes, OfWholeBlocksAreTheStorageBits) {
 TEST(TensorBytes, RefuseWhatIsNoShape) {
   EXPECT_THAT(TensorBytes(DataType::kFp32, {2, 0, -1}),
               NamesFields(ElementsAre("shape[1]", "shape[2]")));
-  const std::vector<int64_t> wide = {1, kMaxStorageDimension + 1, INT64_MAX};
+  const std::vector<int64_t> wide = {1, kMaxDimension + 1, INT64_MAX};
   EXPECT_THAT(TensorBytes(DataType::kFp32, wide), NamesFields(ElementsAre("shape[1]", "shape[2]")));
   EXPECT_THAT(TensorBytes(DataType::kFp32, std::vector<int64_t>(33, 1)),
               NamesFields(ElementsAre("shape")));
@@ -111,12 +112,12 @@ TEST(TensorBytes, RefuseWhatIsNoShape) {
 
 TEST(TensorBytes, TakeTheLargestShapesAndRefuseOverflow) {
   EXPECT_EQ(BytesOf(DataType::kFp64, std::vector<int64_t>(32, 1)), 8);
-  EXPECT_EQ(BytesOf(DataType::kFp64, {kMaxStorageDimension}), 8 * kMaxStorageDimension);
-  EXPECT_EQ(BytesOf(DataType::kInt8, {(int64_t{1} << 23) - 1, kMaxStorageDimension}),
-            INT64_MAX - kMaxStorageDimension + 1);
-  EXPECT_THAT(TensorBytes(DataType::kInt8, {int64_t{1} << 23, kMaxStorageDimension}),
+  EXPECT_EQ(BytesOf(DataType::kFp64, {kMaxDimension}), 8 * kMaxDimension);
+  EXPECT_EQ(BytesOf(DataType::kInt8, {(int64_t{1} << 23) - 1, kMaxDimension}),
+            INT64_MAX - kMaxDimension + 1);
+  EXPECT_THAT(TensorBytes(DataType::kInt8, {int64_t{1} << 23, kMaxDimension}),
               NamesFields(ElementsAre("shape")));
-  EXPECT_THAT(TensorBytes(DataType::kInt4, std::vector<int64_t>(32, kMaxStorageDimension)),
+  EXPECT_THAT(TensorBytes(DataType::kInt4, std::vector<int64_t>(32, kMaxDimension)),
               NamesFields(ElementsAre("shape")));
 }
 
