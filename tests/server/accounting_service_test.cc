@@ -64,7 +64,8 @@ v1::DescribeDataTypeRequest Of(v1::DataType type, const std::vector<double>& val
 TEST_F(AccountingTest, ListsEveryFormatOnce) {
   grpc::ClientContext context;
   v1::ListDataTypesResponse response;
-  ASSERT_TRUE(server_.accounting().ListDataTypes(&context, {}, &response).ok());
+  const grpc::Status status = server_.accounting().ListDataTypes(&context, {}, &response);
+  ASSERT_TRUE(status.ok()) << status.error_code() << ": " << status.error_message();
   ASSERT_EQ(response.formats_size(), v1::DataType_ARRAYSIZE - 1);
   for (int i = 0; i < response.formats_size(); ++i) {
     const v1::NumberFormat& format = response.formats(i);

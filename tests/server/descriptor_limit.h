@@ -16,7 +16,8 @@ inline rlim_t FirstFreeDescriptor() {
   return static_cast<rlim_t>(free);
 }
 
-// Descriptors from `count` on can't be opened while it lives.
+// Descriptors from `count` on can't be opened while it lives. Keep assertions out of its life:
+// sanitizers open descriptors for their own checks of types.
 class DescriptorLimit {
  public:
   explicit DescriptorLimit(rlim_t count) {

@@ -139,10 +139,12 @@ TEST(RunProbe, TellsAProbeThatCannotStartFromOneThatIsNotThere) {
   const TemporaryFolder folder;
   const std::string program = WriteScript(folder, "probe", "exit 0");
   const Cancellation never;
-  const DescriptorLimit none(FirstFreeDescriptor());
-  const absl::Status status =
-      RunProbe({.program = program, .deadline_seconds = 9, .silence_seconds = 9}, never,
-               [](const v1::ProbeEvent&) { return absl::OkStatus(); });
+  absl::Status status;
+  {
+    const DescriptorLimit none(FirstFreeDescriptor());
+    status = RunProbe({.program = program, .deadline_seconds = 9, .silence_seconds = 9}, never,
+                      [](const v1::ProbeEvent&) { return absl::OkStatus(); });
+  }
   EXPECT_THAT(status, Fails(absl::StatusCode::kUnavailable, "PROBE_FAILED"));
   EXPECT_THAT(MetadataOf(status), ElementsAre(Pair("fault", "unstartable")));
   EXPECT_THAT(std::string(status.message()), HasSubstr("Too many open files: "));
