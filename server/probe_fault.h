@@ -19,8 +19,8 @@ absl::Status ProbeTimeout(absl::string_view message);
 absl::Status ProbeCancelled();
 
 // What the probe itself said: kFailedPrecondition with reason PROBE_REFUSED and metadata
-// "reason" ("memory", "locked", "unsupported") where it refused, or can't do what was asked;
-// PROBE_TIMEOUT where its time was up; else PROBE_FAILED, fault mismatch or exited.
+// "reason" ("memory", "threads", "locked", "unsupported") where it refused, or can't do what was
+// asked; PROBE_TIMEOUT where its time was up; else PROBE_FAILED, fault mismatch or exited.
 absl::Status ProbeFailureStatus(const v1::ProbeFailure& failure);
 
 }  // namespace sextant

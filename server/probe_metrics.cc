@@ -39,13 +39,13 @@ ProbeMetrics::ProbeMetrics(prometheus::Registry& registry)
                             .Help("Probes that this server ran, by how they ended.")
                             .Register(registry),
                         "outcome", {"ok", "partial", "refused", "failed", "timeout", "cancelled"})),
-      refusals_(AddCounters(
-          prometheus::BuildCounter()
-              .Name("sextant_gpu_probe_refusals_total")
-              .Help("Probes that refused to measure, by reason.")
-              .Register(registry),
-          "reason",
-          {"busy", "memory", "mig", "hot", "ecc", "mode", "locked", "unsupported", kOther})),
+      refusals_(AddCounters(prometheus::BuildCounter()
+                                .Name("sextant_gpu_probe_refusals_total")
+                                .Help("Probes that refused to measure, by reason.")
+                                .Register(registry),
+                            "reason",
+                            {"busy", "memory", "threads", "mig", "hot", "ecc", "mode", "locked",
+                             "unsupported", kOther})),
       mismatches_(AddCounters(
           prometheus::BuildCounter()
               .Name("sextant_gpu_probe_mismatches_total")

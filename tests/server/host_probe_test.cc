@@ -203,6 +203,8 @@ TEST(HostProbe, CountsOutcomesAndKeepsTheLastCalibration) {
       {WriteFailure("REFUSED", "no room", "memory"),
        {"sextant_gpu_probe_runs_total{outcome=\"refused\"} 1",
         "sextant_gpu_probe_refusals_total{reason=\"memory\"} 1"}},
+      {WriteFailure("REFUSED", "a limit of processes", "threads"),
+       {"sextant_gpu_probe_refusals_total{reason=\"threads\"} 1"}},
       {WriteFailure("REFUSED", "unheard of", "phase of the moon"),
        {"sextant_gpu_probe_refusals_total{reason=\"other\"} 1"}},
   };
