@@ -25,7 +25,7 @@ OperationTypes WithDefaults(OperationTypes types) {
 
 void CheckTypes(const OperationTypes& types, absl::string_view path, FieldViolations& violations) {
   if (types.input == DataType::kUnspecified) {
-    violations.Add(FieldPath(path, "input_data_type"), "is required: write e.g. bf16");
+    violations.Add(FieldPath(path, "input"), "is required: write e.g. bf16");
   }
 }
 

@@ -196,7 +196,7 @@ OperationTypes WithDefaults(OperationTypes types);
 void CheckOperation(const Operation& operation, absl::string_view path,
                     FieldViolations& violations);
 
-// Appends what is wrong with `types`: "input_data_type" below `path` where there is none.
+// Appends what is wrong with `types`: "input" below `path` where there is none.
 void CheckTypes(const OperationTypes& types, absl::string_view path, FieldViolations& violations);
 
 }  // namespace sextant
