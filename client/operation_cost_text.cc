@@ -1,0 +1,138 @@
+#include "client/operation_cost_text.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/amounts.h"
+#include "client/table.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kNothing[] = "-";
+
+std::string IntensityCell(const v1::CostSum& sum) {
+  return sum.has_arithmetic_intensity() ? IntensityText(sum.arithmetic_intensity()) : kNothing;
+}
+
+// The terms of one kernel: what, how much, why.
+std::string TermTable(const v1::StepCost& step, size_t indent) {
+  Table table(indent, {Align::kLeft, Align::kRight, Align::kLeft});
+  for (const v1::ArithmeticTerm& term : step.arithmetic()) {
+    table.AddRow({term.name(), ShortFlops(term.flops()), term.reason()});
+  }
+  for (const v1::TrafficTerm& term : step.traffic()) {
+    table.AddRow({absl::StrCat(term.written() ? "write " : "read ", term.array().name()),
+                  ShortBytes(term.size_bytes()), term.reason()});
+  }
+  return table.Text();
+}
+
+// A row a kernel, and their sum where there are several.
+std::string KernelTable(const v1::OperationCost& cost) {
+  const Align right = Align::kRight;
+  Table table(2, {Align::kLeft, right, right, right, right});
+  const auto add = [&table](const std::string& name, const v1::CostSum& sum) {
+    table.AddRow({name, ShortFlops(TotalFlops(sum)), ShortBytes(sum.read_bytes()),
+                  ShortBytes(sum.written_bytes()), IntensityCell(sum)});
+  };
+  table.AddRow({"kernel", "arithmetic", "read", "written", "intensity"});
+  for (const v1::StepCost& step : cost.steps()) add(step.name(), step.sum());
+  if (cost.steps_size() > 1) add("all", cost.sum());
+  return table.Text();
+}
+
+// "2.00 x forward"; "" where forward does no arithmetic.
+std::string OfForward(const v1::CostSum& sum, const v1::OperationCost& forward) {
+  const double base = TotalFlops(forward.sum());
+  return base > 0 ? absl::StrCat(RatioText(TotalFlops(sum) / base), " forward") : "";
+}
+
+// Arithmetic of a kernel that does several things, as fused backward kernels do.
+std::string ArithmeticTable(const v1::OperationCost& cost) {
+  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  for (const v1::StepCost& step : cost.steps()) {
+    for (const v1::ArithmeticTerm& term : step.arithmetic()) {
+      table.AddRow({term.name(), ShortFlops(term.flops()), term.reason()});
+    }
+  }
+  return table.Text();
+}
+
+std::string SavedTable(const v1::BackwardCost& backward) {
+  if (backward.saved().empty()) return Wrap("  ", "Nothing of the forward pass is kept.", 2);
+  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  for (const v1::SavedArray& saved : backward.saved()) {
+    table.AddRow({absl::StrCat("keep ", saved.array().name()),
+                  ShortBytes(saved.array().size_bytes()),
+                  absl::StrCat(saved.reason(),
+                               saved.held_anyway() ? "; a parameter, in memory anyway" : "")});
+  }
+  return table.Text();
+}
+
+std::string WithoutInput(const v1::AnalyzeOperationResponse& response) {
+  if (!response.has_backward_without_input() || response.operands().empty()) return "";
+  const v1::BackwardCost& rest = response.backward_without_input();
+  std::vector<std::string> parts = {SumText(rest.cost().sum())};
+  const std::string ratio = OfForward(rest.cost().sum(), response.forward());
+  if (!ratio.empty()) parts.push_back(ratio);
+  parts.push_back(absl::StrCat("keeps ", ShortBytes(rest.saved_bytes())));
+  return Wrap("  ",
+              absl::StrCat("Without the gradient of ", response.operands(0).name(),
+                           ", as in a model's first layer: ", absl::StrJoin(parts, ", ")),
+              4);
+}
+
+}  // namespace
+
+double TotalFlops(const v1::CostSum& sum) { return sum.matrix_flops() + sum.other_flops(); }
+
+int64_t MovedBytes(const v1::CostSum& sum) { return sum.read_bytes() + sum.written_bytes(); }
+
+std::string SumText(const v1::CostSum& sum) {
+  return absl::StrCat(
+      ExactFlops(TotalFlops(sum)), ", ", ExactBytes(MovedBytes(sum)), " moved",
+      sum.has_arithmetic_intensity() ? absl::StrCat(", ", IntensityText(sum.arithmetic_intensity()))
+                                     : "");
+}
+
+std::string ForwardSection(const v1::AnalyzeOperationResponse& response) {
+  const v1::OperationCost& forward = response.forward();
+  if (forward.steps().empty()) return "";
+  if (forward.steps_size() == 1) {
+    const v1::StepCost& step = forward.steps(0);
+    return absl::StrCat("\n", Wrap("Forward: ", step.name(), 2), TermTable(step, 2));
+  }
+  std::string out = absl::StrCat("\nForward, kernel by kernel\n", KernelTable(forward));
+  for (const v1::StepCost& step : forward.steps()) {
+    absl::StrAppend(&out, Wrap("  ", step.name(), 4), TermTable(step, 4));
+  }
+  return out;
+}
+
+std::string UnfusedSection(const v1::AnalyzeOperationResponse& response) {
+  if (!response.has_unfused()) return "";
+  const v1::CostSum& fused = response.forward().sum();
+  const v1::CostSum& unfused = response.unfused().sum();
+  std::string title = "Unfused, in kernels that each pay their round trip";
+  if (MovedBytes(fused) > 0) {
+    const double ratio =
+        static_cast<double>(MovedBytes(unfused)) / static_cast<double>(MovedBytes(fused));
+    absl::StrAppend(&title, ": ", RatioText(ratio), " the bytes");
+  }
+  return absl::StrCat("\n", Wrap("", title, 2), KernelTable(response.unfused()));
+}
+
+std::string BackwardSection(const v1::AnalyzeOperationResponse& response) {
+  if (!response.has_backward()) return "";
+  const v1::BackwardCost& backward = response.backward();
+  const std::string ratio = OfForward(backward.cost().sum(), response.forward());
+  return absl::StrCat("\n",
+                      Wrap("", absl::StrCat("Backward", ratio.empty() ? "" : ": ", ratio), 2),
+                      KernelTable(backward.cost()), ArithmeticTable(backward.cost()),
+                      SavedTable(backward), WithoutInput(response));
+}
+
+}  // namespace sextant
