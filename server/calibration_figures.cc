@@ -16,7 +16,7 @@ std::vector<v1::DataType> DataTypesOf(const Matmuls& matmuls) {
 
 const v1::MatmulMeasurement* BestMatmul(const Matmuls& matmuls, v1::DataType type) {
   const auto seen = [](const v1::MatmulMeasurement& matmul) -> RateSeen {
-    return {.rate = FlopsPerSecond(matmul.flops_per_second()), .stable = matmul.time().stable()};
+    return {.rate = matmul.flops_per_second(), .stable = matmul.time().stable()};
   };
   const v1::MatmulMeasurement* best = nullptr;
   for (const v1::MatmulMeasurement& matmul : matmuls) {

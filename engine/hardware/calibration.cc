@@ -13,7 +13,7 @@ constexpr double kShareOfFastest = 0.9;
 
 bool IsBetter(const MeasuredMatmul& x, const MeasuredMatmul& y) {
   if (x.sustained != y.sustained) return x.sustained;
-  return IsBetterRate({.rate = x.rate, .stable = x.stable}, {.rate = y.rate, .stable = y.stable});
+  return IsBetterRate({x.rate.value(), x.stable}, {y.rate.value(), y.stable});
 }
 
 // Keeps `matmul` unless `kept` has a better one of its type.
@@ -33,11 +33,21 @@ const MeasuredMatmul* Find(const Matmuls& matmuls, DataType type) {
   return nullptr;
 }
 
+void Keep(const MeasuredPass& pass, absl::optional<MeasuredPass>& kept) {
+  if (!kept.has_value() ||
+      IsBetterRate({pass.per_second, pass.stable}, {kept->per_second, kept->stable})) {
+    kept = pass;
+  }
+}
+
 // A single sample has no spread.
-std::string SamplesText(const MeasuredMatmul& m) {
-  if (m.sample_count == 1) return "a single sample";
-  return absl::StrCat("median of ", m.sample_count, " samples, relative spread ",
-                      m.relative_spread);
+std::string SamplesText(int64_t count, double relative_spread) {
+  if (count == 1) return "a single sample";
+  return absl::StrCat("median of ", count, " samples, relative spread ", relative_spread);
+}
+
+std::string MeasuredText(const DeviceCalibration& c) {
+  return absl::StrCat("; measured ", UtcText(c.measured_unix_seconds), " by ", c.probe_version);
 }
 
 }  // namespace
@@ -54,6 +64,9 @@ void DeviceCalibration::Consider(const MeasuredMatmul& matmul) {
   if (matmul.stable && !matmul.sustained) Keep(matmul, stable_bursts);
 }
 
+void DeviceCalibration::ConsiderCopy(const MeasuredPass& pass) { Keep(pass, memory_copy); }
+void DeviceCalibration::ConsiderElementwise(const MeasuredPass& pass) { Keep(pass, elementwise); }
+
 const MeasuredMatmul* DeviceCalibration::MatmulIn(DataType type) const {
   return Find(matmuls, type);
 }
@@ -67,8 +80,16 @@ const MeasuredMatmul* DeviceCalibration::FasterBurstIn(DataType type) const {
 
 std::string CitationOf(const DeviceCalibration& c, const MeasuredMatmul& m) {
   return absl::StrCat(m.sustained ? "sustained" : "best", " matmul ", m.m, "x", m.n, "x", m.k,
-                      " by ", m.engine, ", ", SamplesText(m), "; measured ",
-                      UtcText(c.measured_unix_seconds), " by ", c.probe_version);
+                      " by ", m.engine, ", ", SamplesText(m.sample_count, m.relative_spread),
+                      MeasuredText(c));
+}
+
+std::string CitationOf(const DeviceCalibration& c, const MeasuredPass& p) {
+  const std::string what = p.multiply_adds == 0
+                               ? absl::StrCat("copy of ", p.array_bytes, " bytes in main memory")
+                               : absl::StrCat(p.multiply_adds, " fp32 multiply-adds an element of ",
+                                              p.array_bytes, " bytes");
+  return absl::StrCat(what, ", ", SamplesText(p.sample_count, p.relative_spread), MeasuredText(c));
 }
 
 }  // namespace sextant

@@ -8,6 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "engine/base/units.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/tensor/data_type.h"
@@ -28,8 +29,18 @@ struct MeasuredMatmul {
   absl::string_view engine;  // the library, e.g. "onednn 2.6.3"
 };
 
+// A rate that one pass over memory showed, in bytes or FLOPs a second.
+struct MeasuredPass {
+  double per_second = 0;       // 1 to 1e18
+  int64_t array_bytes = 0;     // of each array
+  int64_t multiply_adds = 0;   // an element; of an elementwise pass
+  double relative_spread = 0;  // 1.4826 x median absolute deviation / median
+  int64_t sample_count = 0;
+  bool stable = false;
+};
+
 struct RateSeen {
-  FlopsPerSecond rate;
+  double rate = 0;  // of either in the same unit
   bool stable = false;
 };
 
@@ -54,12 +65,20 @@ struct DeviceCalibration {
   absl::InlinedVector<MeasuredMatmul, 3> matmuls;
   // The fastest stable burst of each data type, beside which a sustained rate may look slow.
   absl::InlinedVector<MeasuredMatmul, 3> stable_bursts;
+  // The fastest copy within main memory, in bytes read plus written; see ConsiderCopy().
+  absl::optional<MeasuredPass> memory_copy = {};
+  // The fastest fp32 multiply-adds on an array, in FLOP/s: general arithmetic.
+  absl::optional<MeasuredPass> elementwise = {};
   // Others whose shapes somebody asked for: however fast, they are not the device's best.
   int64_t requested_matmul_count = 0;
 
   // Keeps `matmul` if it says more than what is kept of its type: sustained before burst,
   // then stable, where it is at most 10 % slower than one that is not; then the faster.
   void Consider(const MeasuredMatmul& matmul);
+
+  // Keeps `pass` if IsBetterRate().
+  void ConsiderCopy(const MeasuredPass& pass);
+  void ConsiderElementwise(const MeasuredPass& pass);
 
   // Null: none was measured in `type`.
   const MeasuredMatmul* MatmulIn(DataType type) const;
@@ -72,6 +91,9 @@ struct DeviceCalibration {
 // "sustained matmul 8192x8192x8192 by onednn 2.6.3, median of 12 samples, relative spread
 // 0.004; measured 2026-01-31T12:00:00Z by sextant-probe 0.1.0"
 std::string CitationOf(const DeviceCalibration& calibration, const MeasuredMatmul& matmul);
+
+// "copy of 2147483648 bytes in main memory, ...", "16 fp32 multiply-adds an element of ...".
+std::string CitationOf(const DeviceCalibration& calibration, const MeasuredPass& pass);
 
 }  // namespace sextant
 

@@ -20,8 +20,11 @@ bool ComesFromForward(ArrayRole role) {
 absl::Status Check(const OperationRequest& request, absl::string_view path) {
   FieldViolations violations;
   CheckOperation(request.operation, path, violations);
-  CheckTypes(request.types, path, violations);
-  violations.RequireRange(path, "transcendental_flops", request.convention.transcendental,
+  // A copy between host and device moves bytes of whatever type.
+  if (!std::holds_alternative<HostCopy>(request.operation)) {
+    CheckTypes(request.types, "data_types", violations);
+  }
+  violations.RequireRange("", "transcendental_flops", request.convention.transcendental,
                           FieldViolations::RealRange{.low = 0, .high = kMaxTranscendentalFlops});
   return violations.ToStatus();
 }
@@ -71,11 +74,13 @@ absl::StatusOr<OperationAnalysis> Analyze(const OperationRequest& request) {
   return out;
 }
 
-// `status` with its fields below `path`.
+// `status` with its fields below `path`. The shape of an array is no field of an operation: that
+// is put down to the operation.
 absl::Status Below(absl::string_view path, const absl::Status& status) {
   FieldViolations violations;
   for (const FieldViolation& v : FieldViolationsOf(status)) {
-    violations.Add(FieldPath(path, v.field), v.description);
+    const bool of_operation = v.field == "shape" && !path.empty();
+    violations.Add(of_operation ? path : FieldPath(path, v.field), v.description);
   }
   return violations.ToStatus();
 }

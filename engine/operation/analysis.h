@@ -54,9 +54,9 @@ struct OperationRequest {
   FlopConvention convention = {};
 };
 
-// Errors: kInvalidArgument, naming the fields of the operation and of the types below `path`,
-// as CheckOperation() and CheckTypes() do; "shape" below `path` where an array or all traffic
-// exceeds 9.2e18 bytes.
+// Errors: kInvalidArgument, naming the fields of the operation below `path`, as CheckOperation()
+// does, "data_types.input" (but of a host copy, which moves any) and "transcendental_flops";
+// `path` itself ("shape" where that is empty) where an array or all traffic exceeds 9.2e18 bytes.
 absl::StatusOr<OperationAnalysis> AnalyzeOperation(const OperationRequest& request,
                                                    absl::string_view path);
 

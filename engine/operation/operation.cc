@@ -7,9 +7,10 @@ namespace {
 
 // In the order of the variant.
 constexpr std::array<absl::string_view, std::variant_size_v<Operation>> kNames = {
-    "matmul",     "batched_matmul", "linear",     "elementwise",      "reduction", "softmax",
-    "layer_norm", "rms_norm",       "activation", "swiglu",           "rotary",    "dropout",
-    "embedding",  "cross_entropy",  "attention",  "optimizer_update", "host_copy", "fused_chain"};
+    "matmul",           "batched_matmul", "linear",      "elementwise",   "reduction",
+    "softmax",          "layer_norm",     "rms_norm",    "activation",    "swiglu",
+    "rotary",           "dropout",        "embedding",   "cross_entropy", "attention",
+    "optimizer_update", "host_copy",      "fused_chain", "einsum"};
 
 }  // namespace
 
@@ -25,7 +26,7 @@ OperationTypes WithDefaults(OperationTypes types) {
 
 void CheckTypes(const OperationTypes& types, absl::string_view path, FieldViolations& violations) {
   if (types.input == DataType::kUnspecified) {
-    violations.Add(FieldPath(path, "input_data_type"), "is required: write e.g. bf16");
+    violations.Add(FieldPath(path, "input"), "is required: write e.g. bf16");
   }
 }
 

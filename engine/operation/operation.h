@@ -3,6 +3,7 @@
 #define SEXTANT_ENGINE_OPERATION_OPERATION_H_
 
 #include <cstdint>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/tensor/data_type.h"
+#include "engine/tensor/expression/einsum_pattern.h"
 #include "engine/tensor/shape.h"
 
 namespace sextant {
@@ -172,10 +174,21 @@ struct FusedChain {
   std::vector<ChainStep> steps;
 };
 
+// The product of all operands, summed over the axes that the result lacks: "b s h, b t h -> b s
+// t", or "bsh,bth->bst". More than two operands are contracted in pairs.
+struct Einsum {
+  std::string expression = {};
+  std::vector<Shape> operands = {};
+  EinsumStyle style = EinsumStyle::kDetect;
+  // One operand after the other; else in the order of fewest FLOPs, as far as it is searched
+  // for. Gradients take the latter.
+  bool left_to_right = false;
+};
+
 using Operation =
     std::variant<Matmul, BatchedMatmul, Linear, Elementwise, Reduction, Softmax, LayerNorm, RmsNorm,
                  Activation, SwiGlu, Rotary, Dropout, EmbeddingLookup, CrossEntropy, Attention,
-                 OptimizerUpdate, HostCopy, FusedChain>;
+                 OptimizerUpdate, HostCopy, FusedChain, Einsum>;
 
 // "matmul", "layer_norm".
 absl::string_view OperationName(const Operation& operation);
@@ -191,12 +204,12 @@ struct OperationTypes {
 OperationTypes WithDefaults(OperationTypes types);
 
 // Appends what is wrong with `operation`, under paths that start with `path`: sizes below 1
-// or above kMaxDimension, options that contradict each other. Products of sizes are checked
-// where they are made.
+// or above kMaxDimension, options that contradict each other, an expression that its operands do
+// not fit. Products of sizes are checked where they are made.
 void CheckOperation(const Operation& operation, absl::string_view path,
                     FieldViolations& violations);
 
-// Appends what is wrong with `types`: "input_data_type" below `path` where there is none.
+// Appends what is wrong with `types`: "input" below `path` where there is none.
 void CheckTypes(const OperationTypes& types, absl::string_view path, FieldViolations& violations);
 
 }  // namespace sextant

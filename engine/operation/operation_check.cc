@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "engine/operation/einsum_plan.h"
 #include "engine/operation/operation.h"
 
 namespace sextant {
@@ -70,6 +71,10 @@ class Check {
     if (!op.pinned) Rate("staging_bytes_per_second", op.staging);
   }
   void operator()(const FusedChain& op) const;
+  void operator()(const Einsum& op) const {
+    const absl::Status status = PlanEinsum(op).status();
+    for (const FieldViolation& v : FieldViolationsOf(status)) Add(v.field, v.description);
+  }
 
  private:
   void Add(absl::string_view name, absl::string_view description) const {

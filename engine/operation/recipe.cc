@@ -29,6 +29,7 @@ struct Visitor {
   Recipe operator()(const Attention& op) const { return AttentionRecipe(op, in); }
   Recipe operator()(const OptimizerUpdate& op) const { return OptimizerRecipe(op, in); }
   Recipe operator()(const HostCopy& op) const { return HostCopyRecipe(op, in); }
+  Recipe operator()(const Einsum& op) const { return EinsumRecipe(op, in); }
 };
 
 Array MakeArray(absl::string_view name, ArrayRole role, DataType type, const Shape& shape) {

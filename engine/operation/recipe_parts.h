@@ -67,6 +67,7 @@ Recipe CrossEntropyRecipe(const CrossEntropy& op, const RecipeInput& in);
 Recipe AttentionRecipe(const Attention& op, const RecipeInput& in);
 Recipe OptimizerRecipe(const OptimizerUpdate& op, const RecipeInput& in);
 Recipe HostCopyRecipe(const HostCopy& op, const RecipeInput& in);
+Recipe EinsumRecipe(const Einsum& op, const RecipeInput& in);
 
 }  // namespace sextant
 

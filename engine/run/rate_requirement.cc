@@ -7,9 +7,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "engine/base/precondition.h"
 #include "engine/base/utc_text.h"
+#include "engine/run/unmeasured.h"
 
 namespace sextant {
 namespace {
@@ -17,27 +17,14 @@ namespace {
 // How far two hosts' clocks may differ before an age says nothing.
 constexpr double kClockSlackSeconds = 60;
 
-constexpr char kReason[] = "RATES_NOT_MEASURED";
-
-// " (it has: fp32): set training.precision.compute_data_type to one that it has", of the types
-// to compute in that were measured.
-std::string OtherTypes(const DeviceCalibration& calibration) {
-  std::vector<absl::string_view> names;
-  for (const MeasuredMatmul& matmul : calibration.matmuls) {
-    if (CanCompute(matmul.data_type)) names.push_back(DataTypeName(matmul.data_type));
-  }
-  if (names.empty()) return ", nor in another floating-point type:";
-  return absl::StrCat(" (it has: ", absl::StrJoin(names, ", "),
-                      "): set training.precision.compute_data_type to one that it has, or");
-}
-
 // Collects what is missing; one method a kind.
 class Missing {
  public:
   Missing(const RunSpec& run, const ResolvedRun& resolved) : run_(run), resolved_(resolved) {}
 
   absl::Status ToStatus() const {
-    return violations_.empty() ? absl::OkStatus() : FailedPrecondition(kReason, violations_);
+    return violations_.empty() ? absl::OkStatus()
+                               : FailedPrecondition(kRatesNotMeasured, violations_);
   }
 
   void Collect() {
@@ -48,7 +35,7 @@ class Missing {
 
  private:
   void Add(absl::string_view subject, std::string description) {
-    violations_.push_back({kReason, std::string(subject), std::move(description)});
+    violations_.push_back({kRatesNotMeasured, std::string(subject), std::move(description)});
   }
 
   void OfDevice(const NamedDevice& device);
@@ -63,14 +50,9 @@ class Missing {
 void Missing::OfDevice(const NamedDevice& device) {
   const absl::optional<double> limit = run_.rate_requirement.maximum_age_seconds;
   if (device.distrusted) {
-    Add(device.uuid, absl::StrCat("device ", device.uuid,
-                                  " had a wrong result in its last probe, so what was measured of "
-                                  "it is withdrawn: have it looked at, and measure it again with "
-                                  "sextant probe (HardwareService.RunProbe)"));
+    Add(device.uuid, DistrustedText(device.uuid));
   } else if (!device.calibration.has_value()) {
-    Add(device.uuid, absl::StrCat("device ", device.uuid,
-                                  " was never measured: measure it with sextant probe "
-                                  "(HardwareService.RunProbe), or plan by cluster.accelerator"));
+    Add(device.uuid, NeverMeasuredText(device.uuid, "plan by cluster.accelerator"));
   } else if (limit.has_value() && device.age_seconds < -kClockSlackSeconds) {
     Add(device.uuid,
         absl::StrFormat("device %s was measured in the future, at %s, so its age is not known to "
@@ -92,17 +74,7 @@ void Missing::OfDevice(const NamedDevice& device) {
 void Missing::OfCalibration(const DeviceCalibration& calibration) {
   const DataType type = resolved_.precision.compute_data_type;
   if (calibration.MatmulIn(type) != nullptr) return;
-  if (calibration.matmuls.empty() && calibration.requested_matmul_count > 0) {
-    Add(calibration.uuid,
-        absl::StrCat("the calibration of device ", calibration.uuid,
-                     " holds only shapes that were asked for, which do not stand for its best: "
-                     "measure it again with sextant probe, without --matmul"));
-    return;
-  }
-  Add(calibration.uuid,
-      absl::StrCat("device ", calibration.uuid, " has no measured matrix multiplication in ",
-                   DataTypeName(type), OtherTypes(calibration),
-                   " measure it again with sextant probe"));
+  Add(calibration.uuid, NotInTypeText(calibration, type, "training.precision.compute_data_type"));
 }
 
 // The rate that the times stand on is the measured one where there is one, else the peak.

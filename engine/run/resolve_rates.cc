@@ -5,12 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/hardware/rate_writer.h"
 #include "engine/run/check_cluster.h"
 
 namespace sextant {
 namespace {
-
-constexpr char kGivenInRequest[] = "given in the request";
 
 // The data types to compute in for which `a` has a peak, for an error to offer.
 std::string TypesWithPeak(const Accelerator& a) {
@@ -22,54 +21,22 @@ std::string TypesWithPeak(const Accelerator& a) {
   return names.empty() ? "none" : absl::StrJoin(names, ", ");
 }
 
-// One of the figures of `out`, to be filled from whichever source has it.
-class RateWriter {
- public:
-  RateWriter(Rate rate, ResolvedRun& out) : rate_(std::move(rate)), out_(out) {
-    rate_.device = out.device_name;
-  }
-
-  double FromRequest(double value) {
-    rate_.citation = kGivenInRequest;
-    return Write(value, RateSource::kRequest);
-  }
-
-  double FromDatasheet(const Figure& figure) {
-    rate_.citation = SourceOf(*out_.accelerator, figure);
-    return Write(figure.value, RateSource::kDatasheet);
-  }
-
-  double FromMeasurement(double value, const DeviceCalibration& calibration, std::string citation) {
-    rate_.citation = std::move(citation);
-    if (!rate_.measured.has_value()) rate_.measured.emplace();
-    rate_.measured->unix_seconds = calibration.measured_unix_seconds;
-    rate_.measured->device_uuid = calibration.uuid;
-    rate_.measured->calibration_fingerprint = calibration.fingerprint;
-    return Write(value, out_.measured->source);
-  }
-
- private:
-  double Write(double value, RateSource source) {
-    rate_.value = value;
-    rate_.source = source;
-    out_.rates.push_back(std::move(rate_));
-    return value;
-  }
-
-  Rate rate_;
-  ResolvedRun& out_;
-};
+// One of the figures of `out`.
+RateWriter WriterOf(Rate rate, ResolvedRun& out) {
+  rate.device = out.device_name;
+  return RateWriter(std::move(rate), out.rates);
+}
 
 void ResolvePeak(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
   const DataType type = out.precision.compute_data_type;
-  RateWriter writer({.quantity = "peak_flops_per_second", .data_type = type, .unit = "FLOP/s"},
-                    out);
+  RateWriter writer =
+      WriterOf({.quantity = "peak_flops_per_second", .data_type = type, .unit = "FLOP/s"}, out);
   const Figure figure =
       out.accelerator != nullptr ? PeakFlopsPerSecond(*out.accelerator, type) : Figure();
   if (run.cluster.peak_flops_per_second.has_value()) {
     out.peak = FlopsPerSecond(writer.FromRequest(*run.cluster.peak_flops_per_second));
   } else if (figure) {
-    out.peak = FlopsPerSecond(writer.FromDatasheet(figure));
+    out.peak = FlopsPerSecond(writer.FromDatasheet(*out.accelerator, figure));
   } else if (!out.measured.has_value()) {
     violations.Add(
         "cluster.peak_flops_per_second",
@@ -93,25 +60,28 @@ void ResolveMatmul(ResolvedRun& out) {
   }
   Measurement measured = {.stable = gang.matmul->stable};
   if (gang.matmul->sample_count > 1) measured.relative_spread = gang.matmul->relative_spread;
-  RateWriter({.quantity = "matmul_flops_per_second",
-              .data_type = gang.matmul->data_type,
-              .unit = "FLOP/s",
-              .measured = std::move(measured)},
-             out)
-      .FromMeasurement(gang.matmul->rate.value(), *gang.slowest, std::move(citation));
+  WriterOf({.quantity = "matmul_flops_per_second",
+            .data_type = gang.matmul->data_type,
+            .unit = "FLOP/s",
+            .measured = std::move(measured)},
+           out)
+      .FromMeasurement(*gang.slowest, {.value = gang.matmul->rate.value(),
+                                       .source = gang.source,
+                                       .citation = std::move(citation)});
 }
 
 // The memory of one device by the best source that has it; absent where none does.
 absl::optional<Bytes> FindMemory(const RunSpec& run, ResolvedRun& out) {
-  RateWriter writer({.quantity = "memory_bytes", .unit = "byte"}, out);
+  RateWriter writer = WriterOf({.quantity = "memory_bytes", .unit = "byte"}, out);
   double bytes = 0;  // at most 1e15: exact
   if (run.cluster.device_memory_bytes.has_value()) {
     bytes = writer.FromRequest(static_cast<double>(*run.cluster.device_memory_bytes));
   } else if (!out.measured.has_value()) {
-    bytes = writer.FromDatasheet(out.accelerator->memory_bytes);
+    bytes = writer.FromDatasheet(*out.accelerator, out.accelerator->memory_bytes);
   } else if (const DeviceCalibration* c = out.measured->smallest; c != nullptr) {
-    bytes = writer.FromMeasurement(static_cast<double>(c->memory.value()), *c,
-                                   "as the device's host reports it");
+    bytes = writer.FromMeasurement(*c, {.value = static_cast<double>(c->memory.value()),
+                                        .source = out.measured->source,
+                                        .citation = "as the device's host reports it"});
   } else {
     return absl::nullopt;
   }
@@ -142,11 +112,12 @@ void ResolveMemory(const RunSpec& run, ResolvedRun& out, FieldViolations& violat
 }
 
 void ResolvePower(const RunSpec& run, ResolvedRun& out) {
-  RateWriter writer({.quantity = "device_power_watts", .unit = "W"}, out);
+  RateWriter writer = WriterOf({.quantity = "device_power_watts", .unit = "W"}, out);
   if (run.economics.device_power_watts.has_value()) {
     out.device_power = Watts(writer.FromRequest(*run.economics.device_power_watts));
   } else if (out.accelerator != nullptr && out.accelerator->thermal_design_power_watts) {
-    out.device_power = Watts(writer.FromDatasheet(out.accelerator->thermal_design_power_watts));
+    out.device_power =
+        Watts(writer.FromDatasheet(*out.accelerator, out.accelerator->thermal_design_power_watts));
   }
 }
 

@@ -83,15 +83,15 @@ absl::StatusOr<StepResult> Apply(const StridedTensor& tensor, const ElementwiseS
   Shape shape = tensor.shape;
   if (step.other_shape.has_value()) {
     FieldViolations violations;
-    CheckShape(*step.other_shape, "other_shape", violations);
+    CheckShape(*step.other_shape, "other.shape", violations);
     if (kind.operand_count == 1) {
-      violations.Add("other_shape",
+      violations.Add("other.shape",
                      absl::StrCat("must not be given: ", kind.name, " has one operand"));
     }
     if (!violations.empty()) return violations.ToStatus();
     SEXTANT_ASSIGN_OR_RETURN(shape,
-                             BroadcastShapes(tensor.shape, *step.other_shape, "other_shape"));
-    CheckShape(shape, "other_shape", violations);
+                             BroadcastShapes(tensor.shape, *step.other_shape, "other.shape"));
+    CheckShape(shape, "other.shape", violations);
     if (!violations.empty()) return violations.ToStatus();
     operands.push_back(ContiguousTensor(*step.other_shape, tensor.data_type));
   }

@@ -8,12 +8,18 @@
 namespace sextant {
 namespace {
 
-void CheckStorage(const StridedTensor& tensor, absl::string_view path,
-                  FieldViolations& violations) {
+// The storage position of the last element.
+CheckedInt LastPosition(const StridedTensor& tensor) {
   CheckedInt last = tensor.offset;
   for (size_t i = 0; i < tensor.shape.size(); ++i) {
     last = last + CheckedInt(tensor.shape[i] - 1) * tensor.strides[i];
   }
+  return last;
+}
+
+void CheckStorage(const StridedTensor& tensor, absl::string_view path,
+                  FieldViolations& violations) {
+  const CheckedInt last = LastPosition(tensor);
   if (!last.ok()) {
     violations.Add(FieldPath(path, "strides"), "reach beyond 9.2e18 elements");
   } else if (last.value() >= tensor.storage_elements) {
@@ -49,12 +55,14 @@ void CheckStridedTensor(const StridedTensor& tensor, absl::string_view path,
               absl::StrCat("must not be negative, and is ", tensor.strides[i]));
   }
   if (tensor.offset < 0) {
-    found.Add(FieldPath(path, "offset"),
+    found.Add(FieldPath(path, "offset_elements"),
               absl::StrCat("must not be negative, and is ", tensor.offset));
   }
   if (found.empty()) CheckStorage(tensor, path, found);
   violations.AddAll(found.ToStatus());
 }
+
+int64_t ReachedElements(const StridedTensor& tensor) { return LastPosition(tensor).value() + 1; }
 
 bool IsContiguous(const StridedTensor& tensor) {
   int64_t expected = 1;

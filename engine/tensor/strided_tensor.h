@@ -34,6 +34,9 @@ StridedTensor ContiguousTensor(Shape shape, DataType data_type);
 void CheckStridedTensor(const StridedTensor& tensor, absl::string_view path,
                         FieldViolations& violations);
 
+// Elements of the smallest storage that holds the tensor. CheckStridedTensor() has passed it.
+int64_t ReachedElements(const StridedTensor& tensor);
+
 // Whether the elements lie in row-major order without gaps. Axes of size 1 do not count: no
 // index steps along them, so that their strides say nothing.
 // Source: PyTorch, torch.Tensor.is_contiguous.

@@ -14,7 +14,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "absl/types/span.h"
 #include "engine/tensor/strided_tensor.h"
 
 namespace sextant {
@@ -110,8 +109,6 @@ using TensorStep = std::variant<SelectStep, SliceStep, TransposeStep, PermuteSte
                                 ReshapeStep, ExpandStep, SqueezeStep, UnsqueezeStep, FlattenStep,
                                 ContiguousStep, CastStep, ElementwiseStep>;
 
-inline constexpr int kMaxTensorSteps = 64;
-
 struct StepResult {
   StridedTensor tensor = {};
   bool is_view = false;  // shares the storage of the tensor before
@@ -129,13 +126,6 @@ std::vector<absl::string_view> ElementwiseNames();
 
 // Errors: kInvalidArgument naming the step's field, "axis".
 absl::StatusOr<StepResult> ApplyStep(const StridedTensor& tensor, const TensorStep& step);
-
-// One after the other, the result of each.
-//
-// Errors: kInvalidArgument "steps" where there are too many, or what is wrong with the first
-// step that fails, "steps[2].select.axis".
-absl::StatusOr<std::vector<StepResult>> ApplySteps(const StridedTensor& tensor,
-                                                   absl::Span<const TensorStep> steps);
 
 }  // namespace sextant
 

@@ -39,6 +39,26 @@ void ConsiderAll(const Matmuls& matmuls, bool sustained, DeviceCalibration& out)
   }
 }
 
+MeasuredPass PassOf(const v1::TimeStatistics& time, double per_second, int64_t array_bytes) {
+  return {.per_second = per_second,
+          .array_bytes = array_bytes,
+          .relative_spread = time.relative_spread(),
+          .sample_count = time.sample_count(),
+          .stable = time.stable()};
+}
+
+void ConsiderPasses(const v1::Calibration& calibration, DeviceCalibration& out) {
+  for (const v1::StreamMeasurement& s : calibration.streams()) {
+    if (!s.main_memory() || s.operation() != v1::StreamMeasurement::OPERATION_COPY) continue;
+    out.ConsiderCopy(PassOf(s.time(), s.bytes_per_second(), s.array_bytes()));
+  }
+  for (const v1::ElementwiseMeasurement& e : calibration.elementwise()) {
+    MeasuredPass pass = PassOf(e.time(), e.flops_per_second(), e.array_bytes());
+    pass.multiply_adds = e.multiply_add_count();
+    out.ConsiderElementwise(pass);
+  }
+}
+
 }  // namespace
 
 std::string CalibrationFingerprint(const v1::Calibration& calibration) {
@@ -63,6 +83,7 @@ DeviceCalibration DeviceCalibrationFrom(const v1::Calibration& calibration,
   out.coverage_ratio = calibration.coverage_ratio();
   ConsiderAll(calibration.matmuls(), false, out);
   ConsiderAll(calibration.sustained_matmuls(), true, out);
+  ConsiderPasses(calibration, out);
   return out;
 }
 

@@ -8,8 +8,7 @@ namespace {
 // Whether `number` is one of the enum's; adds a violation if not.
 bool IsKnown(bool valid, int number, absl::string_view field, FieldViolations& violations) {
   if (!valid) {
-    violations.Add(field, absl::StrCat("is number ", number,
-                                       ", which this version does not know: see the API's enum"));
+    violations.Add(field, UnknownEnumNumber(number));
   }
   return valid;
 }
@@ -37,6 +36,11 @@ static_assert(static_cast<int>(RateSource::kRequest) == v1::RATE_SOURCE_REQUEST)
 static_assert(static_cast<int>(OptimizerKind::kAdam8bit) + 1 == v1::OptimizerSpec::KIND_ADAM_8BIT);
 
 }  // namespace
+
+std::string UnknownEnumNumber(int number) {
+  return absl::StrCat("is number ", number,
+                      ", which this version does not know: see the API's enum");
+}
 
 DataType DataTypeFrom(v1::DataType wire, absl::string_view field, FieldViolations& violations) {
   return SameOrder<DataType>(wire, v1::DataType_IsValid(wire), field, violations);

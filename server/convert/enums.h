@@ -2,6 +2,8 @@
 #ifndef SEXTANT_SERVER_CONVERT_ENUMS_H_
 #define SEXTANT_SERVER_CONVERT_ENUMS_H_
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
@@ -17,6 +19,9 @@
 #include "sextant/v1/training.pb.h"
 
 namespace sextant {
+
+// What to say of an enum's `number` that this version lacks.
+std::string UnknownEnumNumber(int number);
 
 // From the wire. proto3 lets any number through; one that this version does not know is a
 // violation at `field`, and the enum's default is returned.

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/number_text.h"
+#include "server/convert/enums.h"
 
 namespace sextant {
 namespace {
@@ -50,8 +51,7 @@ void FieldChecker::Enum(Field field, int value, bool known) {
   if (value == 0) {
     Fault(field, "is required");
   } else if (!known) {
-    Fault(field, absl::StrCat("is number ", value,
-                              ", which this version does not know: see the API's enum"));
+    Fault(field, UnknownEnumNumber(value));
   }
 }
 

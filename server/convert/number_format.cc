@@ -68,9 +68,7 @@ RoundingOptions OptionsFrom(const v1::DescribeDataTypeRequest& request,
                             FieldViolations& violations) {
   RoundingOptions out;
   if (!v1::OverflowRule_IsValid(request.overflow_rule())) {
-    violations.Add("overflow_rule", absl::StrCat("is number ", request.overflow_rule(),
-                                                 ", which this version does not know: see the "
-                                                 "API's enum"));
+    violations.Add("overflow_rule", UnknownEnumNumber(request.overflow_rule()));
   } else if (request.overflow_rule() != v1::OVERFLOW_RULE_UNSPECIFIED) {
     out.overflow_rule = static_cast<OverflowRule>(request.overflow_rule() - 1);
   }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "server/convert/enums.h"
 #include "server/convert/short_name.h"
 #include "server/unknown_device.h"
 
@@ -17,8 +18,7 @@ constexpr int64_t kMaxDimension = 1'000'000;
 
 void CheckMode(v1::ProbeMode mode, FieldViolations& violations) {
   if (v1::ProbeMode_IsValid(mode)) return;
-  violations.Add("mode", absl::StrCat("is number ", static_cast<int>(mode),
-                                      ", which this version does not know: see the API's enum"));
+  violations.Add("mode", UnknownEnumNumber(mode));
 }
 
 void CheckShapes(const v1::RunProbeRequest& request, FieldViolations& violations) {

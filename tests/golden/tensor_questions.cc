@@ -6,7 +6,7 @@
 #include "engine/tensor/expression/axis_transform.h"
 #include "engine/tensor/expression/einsum.h"
 #include "engine/tensor/expression/shape_check.h"
-#include "engine/tensor/tensor_step.h"
+#include "engine/tensor/expression/tensor_analysis.h"
 #include "tests/golden/textbook_questions.h"
 #include "tests/support/status_matchers.h"
 
@@ -64,17 +64,13 @@ json FlatIndexOf(const json& in) {
 }
 
 // Bytes that all `steps` on an fp32 tensor allocate, and the tensor that they end with.
-json AllocatedBytes(const Shape& shape, const std::vector<TensorStep>& steps,
+json AllocatedBytes(const Shape& shape, const std::vector<TensorAction>& steps,
                     StridedTensor* last = nullptr) {
-  const auto results = ApplySteps(Fp32(shape), steps);
-  EXPECT_THAT(results, IsOk());
-  if (!results.ok()) return json();
-  int64_t bytes = 0;
-  for (const StepResult& result : *results) {
-    bytes += result.allocated_elements * StorageBytes(result.tensor.data_type);
-  }
-  if (last != nullptr) *last = results->back().tensor;
-  return bytes;
+  const auto analysis = AnalyzeTensor(Fp32(shape), steps);
+  EXPECT_THAT(analysis, IsOk());
+  if (!analysis.ok()) return json();
+  if (last != nullptr) *last = analysis->results.back().step.tensor;
+  return analysis->allocated.value();
 }
 
 json TransposedBytes(const json&) {

@@ -40,10 +40,24 @@ double Product(const Contraction& contraction, const AxisSet& axes) {
 ContractionOrder OneStep(const Contraction& contraction) {
   const AxisSet output = OutputSet(contraction);
   ContractionStep step = {.left = 0, .axes = OutputText(contraction)};
+  step.axis_set = output;
   step.result_elements = ElementsOf(contraction, output).value_or(0);
   step.sums = contraction.operands[0] != output;
   if (step.sums) step.flops = Flops(Product(contraction, contraction.operands[0]));
   return {.steps = {step}, .flops = step.flops};
+}
+
+bool IsExact(const Contraction& contraction) {
+  return contraction.operands.size() <= kMaxExactOperands;
+}
+
+// What the search finds, of at least two operands; nothing where every order that it looks at
+// has too large an intermediate.
+absl::optional<ContractionOrder> Searched(const Contraction& contraction) {
+  const ContractionPairs pairs =
+      IsExact(contraction) ? ExactPairs(contraction) : GreedyPairs(contraction);
+  if (pairs.size() + 1 != contraction.operands.size()) return absl::nullopt;
+  return OrderOf(contraction, pairs);
 }
 
 }  // namespace
@@ -87,6 +101,7 @@ absl::optional<ContractionOrder> OrderOf(const Contraction& contraction,
     order.steps.push_back({.left = left,
                            .right = right,
                            .axes = is_last ? OutputText(contraction) : AxesText(contraction, kept),
+                           .axis_set = kept,
                            .result_elements = *elements,
                            .sums = all != kept,
                            .flops = PairFlops(contraction, all, kept)});
@@ -114,21 +129,29 @@ absl::StatusOr<ContractionOrder> LeftToRight(const Contraction& contraction) {
 }
 
 ContractionOrder BestOrder(const Contraction& contraction, const ContractionOrder& left_to_right) {
-  const size_t count = contraction.operands.size();
-  const bool is_exact = count <= kMaxExactOperands;
   ContractionOrder best = left_to_right;
-  if (count > 2) {
-    const absl::optional<ContractionOrder> found =
-        OrderOf(contraction, is_exact ? ExactPairs(contraction) : GreedyPairs(contraction));
+  if (contraction.operands.size() > 2) {
+    const absl::optional<ContractionOrder> found = Searched(contraction);
     const auto cost = [](const ContractionOrder& order) {
       return std::make_tuple(order.flops, order.largest_intermediate_elements);
     };
-    if (found.has_value() && found->steps.size() + 1 == count && cost(*found) < cost(best)) {
-      best = *found;
-    }
+    if (found.has_value() && cost(*found) < cost(best)) best = *found;
   }
-  best.search = is_exact ? OrderSearch::kExact : OrderSearch::kGreedy;
+  best.search = IsExact(contraction) ? OrderSearch::kExact : OrderSearch::kGreedy;
   return best;
+}
+
+absl::StatusOr<ContractionOrder> BestOrder(const Contraction& contraction) {
+  const absl::StatusOr<ContractionOrder> left_to_right = LeftToRight(contraction);
+  if (left_to_right.ok()) return BestOrder(contraction, *left_to_right);
+  absl::optional<ContractionOrder> found = Searched(contraction);
+  if (!found.has_value()) {
+    return InvalidField("operands",
+                        "no order of contraction was found whose intermediates all have at most "
+                        "9.2e18 elements: write smaller sizes, or fewer operands");
+  }
+  found->search = IsExact(contraction) ? OrderSearch::kExact : OrderSearch::kGreedy;
+  return *found;
 }
 
 }  // namespace sextant

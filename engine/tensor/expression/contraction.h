@@ -39,6 +39,7 @@ struct ContractionStep {
   int left = 0;
   int right = -1;
   std::string axes = {};  // of the result: "b s t"
+  AxisSet axis_set = {};  // the same as a set
   int64_t result_elements = 0;
   bool sums = false;
   Flops flops = Flops(0);
@@ -70,6 +71,11 @@ absl::StatusOr<ContractionOrder> LeftToRight(const Contraction& contraction);
 // an intermediate above 9.2e18 elements are left out. Of `left_to_right`, the result of
 // LeftToRight(), where nothing is better.
 ContractionOrder BestOrder(const Contraction& contraction, const ContractionOrder& left_to_right);
+
+// The same where left to right may have an intermediate above 9.2e18 elements.
+//
+// Errors: kInvalidArgument "operands" where no order was found without one.
+absl::StatusOr<ContractionOrder> BestOrder(const Contraction& contraction);
 
 }  // namespace sextant
 

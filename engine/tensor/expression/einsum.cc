@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/tensor/expression/einsum_axes.h"
 
 namespace sextant {
 namespace {
@@ -33,16 +32,20 @@ std::vector<std::string> SummedAxes(const Contraction& contraction) {
 
 }  // namespace
 
-absl::StatusOr<EinsumCost> EinsumCostOf(absl::string_view expression,
-                                        absl::Span<const Shape> operands, EinsumStyle style) {
+absl::StatusOr<BoundEinsum> EinsumAxesOf(absl::string_view expression,
+                                         absl::Span<const Shape> operands, EinsumStyle style) {
   SEXTANT_RETURN_IF_ERROR(CheckOperands(operands));
   SEXTANT_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenise(expression));
   if (style == EinsumStyle::kDetect) style = DetectEinsumStyle(tokens);
   TokenReader reader(std::move(tokens));
   SEXTANT_ASSIGN_OR_RETURN(const EinsumPattern pattern, ParseEinsum(reader, style));
-  SEXTANT_ASSIGN_OR_RETURN(BoundEinsum bound, BindEinsum(pattern, operands));
+  return BindEinsum(pattern, operands);
+}
 
-  EinsumCost cost = {.style = style, .summed_axes = SummedAxes(bound.contraction)};
+absl::StatusOr<EinsumCost> EinsumCostOf(absl::string_view expression,
+                                        absl::Span<const Shape> operands, EinsumStyle style) {
+  SEXTANT_ASSIGN_OR_RETURN(BoundEinsum bound, EinsumAxesOf(expression, operands, style));
+  EinsumCost cost = {.style = bound.style, .summed_axes = SummedAxes(bound.contraction)};
   SEXTANT_ASSIGN_OR_RETURN(cost.left_to_right, LeftToRight(bound.contraction));
   cost.best = BestOrder(bound.contraction, cost.left_to_right);
   cost.result_elements = ElementCount(bound.shape).value_or(0);

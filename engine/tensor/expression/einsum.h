@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/tensor/expression/contraction.h"
+#include "engine/tensor/expression/einsum_axes.h"
 #include "engine/tensor/expression/einsum_pattern.h"
 #include "engine/tensor/shape.h"
 
@@ -35,6 +36,12 @@ struct EinsumCost {
 absl::StatusOr<EinsumCost> EinsumCostOf(absl::string_view expression,
                                         absl::Span<const Shape> operands,
                                         EinsumStyle style = EinsumStyle::kDetect);
+
+// The axes alone, without a search for an order of contraction. Errors: as EinsumCostOf(), but
+// for LeftToRight()'s.
+absl::StatusOr<BoundEinsum> EinsumAxesOf(absl::string_view expression,
+                                         absl::Span<const Shape> operands,
+                                         EinsumStyle style = EinsumStyle::kDetect);
 
 }  // namespace sextant
 

@@ -169,6 +169,7 @@ absl::StatusOr<BoundEinsum> BindEinsum(const EinsumPattern& pattern,
   }
   SEXTANT_ASSIGN_OR_RETURN(BoundEinsum bound, Binder(pattern, shapes).Bind());
   SEXTANT_RETURN_IF_ERROR(CheckEllipsisStays(pattern, bound));
+  bound.style = pattern.style;
   return bound;
 }
 

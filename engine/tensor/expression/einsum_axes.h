@@ -13,6 +13,7 @@
 namespace sextant {
 
 struct BoundEinsum {
+  EinsumStyle style = EinsumStyle::kNamed;  // as it was read
   Contraction contraction = {};
   Shape shape = {};  // of the result
   // Elements that are read of each operand: all, or its diagonal.

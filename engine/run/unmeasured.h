@@ -1,0 +1,28 @@
+// Why a device has no measured rate, and what to do about it: sentences for people.
+#ifndef SEXTANT_ENGINE_RUN_UNMEASURED_H_
+#define SEXTANT_ENGINE_RUN_UNMEASURED_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "engine/hardware/calibration.h"
+#include "engine/tensor/data_type.h"
+
+namespace sextant {
+
+// The reason of errors about such devices.
+inline constexpr char kRatesNotMeasured[] = "RATES_NOT_MEASURED";
+
+// Its last probe had a wrong result.
+std::string DistrustedText(absl::string_view uuid);
+
+// `instead` is what else to do: "plan by cluster.accelerator".
+std::string NeverMeasuredText(absl::string_view uuid, absl::string_view instead);
+
+// `calibration` has no MatmulIn(type); `type_field` is the field that says which type.
+std::string NotInTypeText(const DeviceCalibration& calibration, DataType type,
+                          absl::string_view type_field);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_RUN_UNMEASURED_H_

@@ -1,0 +1,31 @@
+#include "server/convert/exactly_one.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace sextant {
+
+bool HasExactlyOneField(const google::protobuf::Message& message, absl::string_view path,
+                        FieldViolations& violations) {
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  if (fields.size() == 1) return true;
+  std::vector<std::string> names;
+  for (const auto* field : fields) names.push_back(field->name());
+  if (!names.empty()) {
+    violations.Add(path, absl::StrCat("has ", absl::StrJoin(names, " and "), ": give one of them"));
+    return false;
+  }
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    names.push_back(message.GetDescriptor()->field(i)->name());
+  }
+  violations.Add(path, absl::StrCat("is empty: give one of ", absl::StrJoin(names, ", ")));
+  return false;
+}
+
+}  // namespace sextant
