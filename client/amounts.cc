@@ -13,8 +13,7 @@ bool IsWhole(double value) { return std::trunc(value) == value; }
 
 // Two decimals, or four digits where those would say little.
 std::string FourDigits(double value) {
-  return std::abs(value) >= 10 || value == 0 ? Grouped(value, 2)
-                                             : absl::StrFormat("%.4g", value);
+  return std::abs(value) >= 10 || value == 0 ? Grouped(value, 2) : absl::StrFormat("%.4g", value);
 }
 
 }  // namespace

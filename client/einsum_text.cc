@@ -38,12 +38,12 @@ std::string OrderText(const std::string& title, const Order& order, int operand_
                   absl::StrCat("\"", step.axes(), "\"")});
   }
   const std::string largest =
-      order.steps_size() > 1 ? absl::StrCat("; at most ",
-                                            Grouped(order.largest_intermediate_elements()),
-                                            " elements between steps")
-                             : "";
-  return absl::StrCat(
-      Wrap("  ", absl::StrCat(title, ": ", ExactFlops(order.flops()), largest), 4), table.Text());
+      order.steps_size() > 1
+          ? absl::StrCat("; at most ", Grouped(order.largest_intermediate_elements()),
+                         " elements between steps")
+          : "";
+  return absl::StrCat(Wrap("  ", absl::StrCat(title, ": ", ExactFlops(order.flops()), largest), 4),
+                      table.Text());
 }
 
 std::string AxesText(const v1::EinsumAnalysis& einsum) {
@@ -61,11 +61,10 @@ std::string EinsumSection(const v1::AnalyzeOperationResponse& response) {
   Table table(2, {Align::kLeft, Align::kLeft});
   table.AddRow({"result", SizesText(einsum.shape())});
   table.AddRow({"axes", AxesText(einsum)});
-  table.AddRow({"summed", einsum.summed_axes().empty()
-                              ? "none"
-                              : absl::StrJoin(einsum.summed_axes(), ", ")});
-  const bool same = google::protobuf::util::MessageDifferencer::Equals(einsum.best(),
-                                                                       einsum.left_to_right());
+  table.AddRow({"summed",
+                einsum.summed_axes().empty() ? "none" : absl::StrJoin(einsum.summed_axes(), ", ")});
+  const bool same =
+      google::protobuf::util::MessageDifferencer::Equals(einsum.best(), einsum.left_to_right());
   const std::string best = einsum.best_is_exact()
                                ? "Order of fewest FLOPs"
                                : "A good order (too many operands to try every one)";

@@ -87,7 +87,8 @@ inline constexpr char kDataTypeHelp[] =
     "    sextant dtype nvfp4 --value=7.9 --block-maximum=100\n";
 
 inline constexpr char kOperationHelp[] =
-    "Each kind has a --help of its own: sextant op attention --help. Sizes take K M B T (powers of\n"
+    "Each kind has a --help of its own: sextant op attention --help. Sizes take K M B T (powers "
+    "of\n"
     "1000): 8K is 8000. FLOPs count a multiply-add as two; every array moves once a kernel.\n"
     "\n"
     "Examples:\n"
@@ -123,7 +124,8 @@ inline constexpr char kTensorHelp[] =
     "  elementwise NAME [SHAPE]   add, relu, softmax, ...; SHAPE is the other operand's\n"
     "  rearrange EXPRESSION[, AXIS=SIZE...]   \"rearrange b s (h d) -> b h s d, h=8\"\n"
     "  repeat EXPRESSION[, AXIS=SIZE...]      \"repeat b d -> b r d, r=4\"\n"
-    "  reduce EXPRESSION[, AXIS=SIZE...][, sum|mean|max|min|product]   \"reduce b s d -> b d, mean\"\n"
+    "  reduce EXPRESSION[, AXIS=SIZE...][, sum|mean|max|min|product]   \"reduce b s d -> b d, "
+    "mean\"\n"
     "  check EXPRESSION           whether the shape is this: \"check batch seq hidden\"\n"
     "  index INDEX...             where in the storage an element is: \"index 1 2\"\n"
     "\n"

@@ -92,10 +92,10 @@ double TotalFlops(const v1::CostSum& sum) { return sum.matrix_flops() + sum.othe
 int64_t MovedBytes(const v1::CostSum& sum) { return sum.read_bytes() + sum.written_bytes(); }
 
 std::string SumText(const v1::CostSum& sum) {
-  return absl::StrCat(
-      ExactFlops(TotalFlops(sum)), ", ", ExactBytes(MovedBytes(sum)), " moved",
-      sum.has_arithmetic_intensity() ? absl::StrCat(", ", IntensityText(sum.arithmetic_intensity()))
-                                     : "");
+  return absl::StrCat(ExactFlops(TotalFlops(sum)), ", ", ExactBytes(MovedBytes(sum)), " moved",
+                      sum.has_arithmetic_intensity()
+                          ? absl::StrCat(", ", IntensityText(sum.arithmetic_intensity()))
+                          : "");
 }
 
 std::string ForwardSection(const v1::AnalyzeOperationResponse& response) {
@@ -129,8 +129,7 @@ std::string BackwardSection(const v1::AnalyzeOperationResponse& response) {
   if (!response.has_backward()) return "";
   const v1::BackwardCost& backward = response.backward();
   const std::string ratio = OfForward(backward.cost().sum(), response.forward());
-  return absl::StrCat("\n",
-                      Wrap("", absl::StrCat("Backward", ratio.empty() ? "" : ": ", ratio), 2),
+  return absl::StrCat("\n", Wrap("", absl::StrCat("Backward", ratio.empty() ? "" : ": ", ratio), 2),
                       KernelTable(backward.cost()), ArithmeticTable(backward.cost()),
                       SavedTable(backward), WithoutInput(response));
 }

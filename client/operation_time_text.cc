@@ -58,10 +58,11 @@ std::string TimesTable(const std::vector<Column>& columns) {
 
 std::string RowsAtRidge(const v1::AnalyzeOperationResponse& response) {
   if (!response.time().has_rows_at_ridge()) return "";
-  return Wrap("  ",
-              absl::StrCat("Arithmetic takes longer from ", Grouped(response.time().rows_at_ridge()),
-                           " rows on, the other sizes as they are."),
-              2);
+  return Wrap(
+      "  ",
+      absl::StrCat("Arithmetic takes longer from ", Grouped(response.time().rows_at_ridge()),
+                   " rows on, the other sizes as they are."),
+      2);
 }
 
 }  // namespace
@@ -89,11 +90,11 @@ std::string TimeSection(const v1::AnalyzeOperationResponse& response) {
 std::string UtilisationSection(const v1::AnalyzeOperationResponse& response) {
   if (!response.time().has_utilisation()) return "";
   const v1::Utilisation& use = response.time().utilisation();
-  const std::string figures = absl::StrCat(
-      ShortFlops(use.flops()), " in ", TimeText(use.achieved_seconds()), " is ",
-      Scaled(use.flops_per_second(), "FLOP/s"), ", ", Percent(use.ratio()), " of ",
-      Scaled(use.peak_flops_per_second(), "FLOP/s"), " (MFU): ",
-      EnumName(*v1::UtilisationReading_descriptor(), use.reading()));
+  const std::string figures =
+      absl::StrCat(ShortFlops(use.flops()), " in ", TimeText(use.achieved_seconds()), " is ",
+                   Scaled(use.flops_per_second(), "FLOP/s"), ", ", Percent(use.ratio()), " of ",
+                   Scaled(use.peak_flops_per_second(), "FLOP/s"),
+                   " (MFU): ", EnumName(*v1::UtilisationReading_descriptor(), use.reading()));
   return absl::StrCat("\nAchieved\n", Wrap("  ", figures, 2), Wrap("  ", use.explanation(), 2));
 }
 

@@ -51,8 +51,8 @@ void AddSteps(CLI::App* command, CommandLine* line) {
 }  // namespace
 
 void AddTensor(CLI::App* app, CommandLine* line) {
-  CLI::App* command = AddCommand("tensor", "Follow a tensor through views and copies", kTensorHelp,
-                                 app);
+  CLI::App* command =
+      AddCommand("tensor", "Follow a tensor through views and copies", kTensorHelp, app);
   v1::TensorSpec* tensor = line->tensor_request.mutable_tensor();
   command
       ->add_option_function<std::string>(

@@ -144,8 +144,8 @@ absl::Status ReadCast(const Arguments& arguments, v1::TensorStep* step) {
   if (arguments.words.size() != 1) return WrongForm();
   const auto type = EnumNumber(*v1::DataType_descriptor(), arguments.words[0]);
   if (!type.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("TYPE is one of ", absl::StrJoin(EnumNames(*v1::DataType_descriptor()), ", ")));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "TYPE is one of ", absl::StrJoin(EnumNames(*v1::DataType_descriptor()), ", ")));
   }
   step->mutable_cast()->set_data_type(static_cast<v1::DataType>(*type));
   return absl::OkStatus();

@@ -1,0 +1,113 @@
+#include "client/roofline_chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/enum_names.h"
+#include "client/format.h"
+#include "client/operation_cost_text.h"
+#include "client/operation_time_text.h"
+
+namespace sextant {
+namespace {
+
+// Whether a logarithmic axis has a place for it.
+bool IsDrawable(double value) { return std::isfinite(value) && value > 0; }
+
+bool IsMemory(const v1::RateUsed& rate) { return rate.unit() == "byte/s"; }
+
+bool IsGeneral(const v1::RateUsed& rate) { return absl::StrContains(rate.quantity(), "general"); }
+
+std::string SourceOf(const std::string& what, const v1::RateUsed& rate) {
+  return absl::StrCat(what, " ", WithUnit(rate.value(), rate.unit()), ": ",
+                      EnumName(*v1::RateSource_descriptor(), rate.source()),
+                      rate.citation().empty() ? "" : ", ", rate.citation());
+}
+
+// The roofs with their sources.
+void AddRates(const v1::OperationTime& time, RooflineChart* chart) {
+  std::optional<Roof> general;
+  for (const v1::RateUsed& rate : time.rates()) {
+    if (IsMemory(rate)) {
+      chart->memory_bytes_per_second = rate.value();
+      chart->sources.push_back(SourceOf("memory", rate));
+    } else if (IsGeneral(rate)) {
+      general = Roof{"other arithmetic", rate.value()};
+      chart->sources.push_back(SourceOf("other arithmetic", rate));
+    } else if (absl::EndsWith(rate.unit(), "OP/s") && chart->roofs.empty()) {
+      chart->roofs.push_back({"matrix products", rate.value()});
+      chart->sources.push_back(SourceOf("matrix products", rate));
+    }
+  }
+  if (general.has_value() && !chart->roofs.empty() &&
+      general->flops_per_second != chart->roofs[0].flops_per_second) {
+    chart->roofs.push_back(*general);
+  } else if (!general.has_value() && !chart->roofs.empty()) {
+    chart->roofs[0].name = "all arithmetic";
+  }
+}
+
+void AddPoint(const std::string& name, const v1::CostSum& sum, double seconds,
+              RooflineChart* chart) {
+  const double flops = TotalFlops(sum);
+  const auto letter = static_cast<char>(name[0] - 'a' + 'A');
+  const ChartPoint point = {.name = name,
+                            .letter = letter,
+                            .intensity = sum.arithmetic_intensity(),
+                            .flops_per_second = seconds > 0 ? flops / seconds : 0,
+                            .seconds = seconds};
+  if (IsDrawable(point.intensity) && IsDrawable(point.flops_per_second)) {
+    chart->points.push_back(point);
+  } else {
+    chart->absent.push_back(absl::StrCat(name, " has no point: it ",
+                                         flops > 0 ? "moves no bytes" : "does no arithmetic"));
+  }
+}
+
+void AddPoints(const v1::AnalyzeOperationResponse& response, RooflineChart* chart) {
+  const v1::OperationTime& time = response.time();
+  AddPoint("forward", response.forward().sum(), time.forward().total_seconds(), chart);
+  if (time.has_unfused()) {
+    AddPoint("unfused", response.unfused().sum(), time.unfused().total_seconds(), chart);
+  }
+  if (time.has_backward()) {
+    AddPoint("backward", response.backward().cost().sum(), time.backward().total_seconds(), chart);
+  }
+  if (time.has_utilisation()) {
+    AddPoint("achieved", response.forward().sum(), time.utilisation().achieved_seconds(), chart);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RooflineChart> RooflineChartOf(const v1::AnalyzeOperationResponse& response) {
+  if (!response.has_time()) {
+    return absl::FailedPreconditionError("there is no roofline: the answer is of no device");
+  }
+  RooflineChart chart;
+  chart.title =
+      absl::StrCat(absl::StrReplaceAll(response.name(), {{"_", "-"}}), " in ",
+                   DataTypeName(response.data_types().input()), " on ", DeviceOf(response.time()));
+  chart.ridge = response.time().forward().ridge_flops_per_byte();
+  AddRates(response.time(), &chart);
+  AddPoints(response, &chart);
+  const bool drawable = IsDrawable(chart.memory_bytes_per_second) && IsDrawable(chart.ridge) &&
+                        !chart.roofs.empty() &&
+                        std::all_of(chart.roofs.begin(), chart.roofs.end(), [](const Roof& roof) {
+                          return IsDrawable(roof.flops_per_second);
+                        });
+  if (drawable) return chart;
+  return absl::FailedPreconditionError(
+      "there is no roofline: the answer lacks the rates of matrix products or of memory");
+}
+
+double RoofAt(const RooflineChart& chart, double roof_flops_per_second, double intensity) {
+  return std::min(roof_flops_per_second, chart.memory_bytes_per_second * intensity);
+}
+
+}  // namespace sextant
