@@ -1,11 +1,16 @@
 #include "server/accounting_service.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/tensor/number_format.h"
 #include "server/convert/number_format.h"
+#include "server/convert/tensor.h"
+#include "server/convert/token_data.h"
+#include "server/operation_answer.h"
 #include "server/unary_call.h"
 
 namespace sextant {
@@ -25,11 +30,42 @@ absl::Status Describe(const v1::DescribeDataTypeRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status Tokens(const v1::DescribeTokensRequest& request,
+                    v1::DescribeTokensResponse* response) {
+  SEXTANT_RETURN_IF_ERROR(DescribeTokensTo(request, response));
+  response->set_engine_version(std::string(EngineVersion()));
+  return absl::OkStatus();
+}
+
+absl::Status Tensor(const v1::AnalyzeTensorRequest& request, v1::AnalyzeTensorResponse* response) {
+  FieldViolations violations;
+  const StridedTensor tensor = TensorFrom(request.tensor(), "tensor", violations);
+  const std::vector<TensorAction> actions = TensorActionsFrom(request.steps(), violations);
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  if (const absl::Status status = TensorLayoutTo(tensor, response->mutable_tensor());
+      !status.ok()) {
+    return InvalidField("tensor.shape", FieldViolationsOf(status)[0].description);
+  }
+  SEXTANT_ASSIGN_OR_RETURN(const TensorAnalysis analysis, AnalyzeTensor(tensor, actions));
+  for (const ActionResult& result : analysis.results) {
+    SEXTANT_RETURN_IF_ERROR(ActionResultTo(result, response->add_steps()));
+  }
+  response->set_allocated_bytes(analysis.allocated.value());
+  response->set_engine_version(std::string(EngineVersion()));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-AccountingService::AccountingService(Metrics& metrics, CallLogLevel log_level)
-    : list_data_types_("sextant.v1.AccountingService/ListDataTypes", metrics, log_level),
-      describe_data_type_("sextant.v1.AccountingService/DescribeDataType", metrics, log_level) {}
+AccountingService::AccountingService(Metrics& metrics, AccountingOptions options)
+    : options_(std::move(options)),
+      list_data_types_("sextant.v1.AccountingService/ListDataTypes", metrics, options_.log_level),
+      describe_data_type_("sextant.v1.AccountingService/DescribeDataType", metrics,
+                          options_.log_level),
+      describe_tokens_("sextant.v1.AccountingService/DescribeTokens", metrics, options_.log_level),
+      analyze_tensor_("sextant.v1.AccountingService/AnalyzeTensor", metrics, options_.log_level),
+      analyze_operation_("sextant.v1.AccountingService/AnalyzeOperation", metrics,
+                         options_.log_level) {}
 
 grpc::ServerUnaryReactor* AccountingService::ListDataTypes(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,
@@ -43,6 +79,30 @@ grpc::ServerUnaryReactor* AccountingService::DescribeDataType(grpc::CallbackServ
                                                               grpc::ByteBuffer* response) {
   return AnswerInline<v1::DescribeDataTypeRequest, v1::DescribeDataTypeResponse>(
       describe_data_type_, context, request, response, Describe);
+}
+
+grpc::ServerUnaryReactor* AccountingService::DescribeTokens(grpc::CallbackServerContext* context,
+                                                            const grpc::ByteBuffer* request,
+                                                            grpc::ByteBuffer* response) {
+  return AnswerInline<v1::DescribeTokensRequest, v1::DescribeTokensResponse>(
+      describe_tokens_, context, request, response, Tokens);
+}
+
+grpc::ServerUnaryReactor* AccountingService::AnalyzeTensor(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  return AnswerInline<v1::AnalyzeTensorRequest, v1::AnalyzeTensorResponse>(
+      analyze_tensor_, context, request, response, Tensor);
+}
+
+grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServerContext* context,
+                                                              const grpc::ByteBuffer* request,
+                                                              grpc::ByteBuffer* response) {
+  return AnswerInline<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse>(
+      analyze_operation_, context, request, response,
+      [this](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
+        return AnswerOperation(in, options_, out);
+      });
 }
 
 }  // namespace sextant

@@ -2,18 +2,36 @@
 #ifndef SEXTANT_SERVER_ACCOUNTING_SERVICE_H_
 #define SEXTANT_SERVER_ACCOUNTING_SERVICE_H_
 
+#include <functional>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "server/calibration_snapshot.h"
 #include "server/call.h"
 #include "server/metrics.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant {
 
-class AccountingService final : public v1::AccountingService::WithRawCallbackMethod_ListDataTypes<
-                                    v1::AccountingService::WithRawCallbackMethod_DescribeDataType<
-                                        v1::AccountingService::Service>> {
+struct AccountingOptions {
+  CallLogLevel log_level = CallLogLevel::kNone;
+  // What is known of this host's devices; never null. Both are called from many threads.
+  std::function<std::shared_ptr<const CalibrationSnapshot>()> calibrations;
+  std::function<absl::Time()> now;
+};
+
+// Every method on bytes; see unary_call.h.
+using RawAccountingService = v1::AccountingService::WithRawCallbackMethod_ListDataTypes<
+    v1::AccountingService::WithRawCallbackMethod_DescribeDataType<
+        v1::AccountingService::WithRawCallbackMethod_DescribeTokens<
+            v1::AccountingService::WithRawCallbackMethod_AnalyzeTensor<
+                v1::AccountingService::WithRawCallbackMethod_AnalyzeOperation<
+                    v1::AccountingService::Service>>>>>;
+
+class AccountingService final : public RawAccountingService {
  public:
   // `metrics` outlives the service.
-  AccountingService(Metrics& metrics, CallLogLevel log_level);
+  AccountingService(Metrics& metrics, AccountingOptions options);
 
   grpc::ServerUnaryReactor* ListDataTypes(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
@@ -21,10 +39,23 @@ class AccountingService final : public v1::AccountingService::WithRawCallbackMet
   grpc::ServerUnaryReactor* DescribeDataType(grpc::CallbackServerContext* context,
                                              const grpc::ByteBuffer* request,
                                              grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* DescribeTokens(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* AnalyzeTensor(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* AnalyzeOperation(grpc::CallbackServerContext* context,
+                                             const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* response) override;
 
  private:
+  const AccountingOptions options_;
   Method list_data_types_;
   Method describe_data_type_;
+  Method describe_tokens_;
+  Method analyze_tensor_;
+  Method analyze_operation_;
 };
 
 }  // namespace sextant

@@ -12,6 +12,7 @@
 #include "engine/base/units.h"
 #include "engine/tensor/data_type.h"
 #include "engine/tensor/expression/einsum_pattern.h"
+#include "engine/tensor/reduction.h"
 #include "engine/tensor/shape.h"
 
 namespace sextant {
@@ -59,13 +60,11 @@ struct Elementwise {
   double flops_per_element = 1;  // of kGeneral alone
 };
 
-enum class ReductionFunction { kSum, kMean, kMax, kMin, kProduct };
-
 // y [outer] from x [outer, reduced]
 struct Reduction {
   int64_t outer = 0;
   int64_t reduced = 0;
-  ReductionFunction function = ReductionFunction::kSum;
+  ReductionKind function = ReductionKind::kSum;
 };
 
 // Over each of `rows` rows of `columns` numbers.

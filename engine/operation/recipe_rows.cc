@@ -18,20 +18,20 @@ struct ReductionWork {
 // sum: dy to each.  mean: dy / n to each.  max, min: dy shared out among the inputs that are
 // the extreme: found by comparing (1), counted (1), given their share (1), which is dy over
 // their number, as torch.amax does.  product: dx = dy y / x.
-ReductionWork WorkOf(ReductionFunction function) {
+ReductionWork WorkOf(ReductionKind function) {
   switch (function) {
-    case ReductionFunction::kSum:
+    case ReductionKind::kSum:
       return {.what = "one addition of each input"};
-    case ReductionFunction::kMean:
+    case ReductionKind::kMean:
       return {
           .what = "one addition of each input", .forward_per_output = 1, .gradient_per_output = 1};
-    case ReductionFunction::kMax:
-    case ReductionFunction::kMin:
+    case ReductionKind::kMax:
+    case ReductionKind::kMin:
       return {.what = "one comparison of each input",
               .gradient_per_input = 3,
               .gradient_per_output = 1,
               .reads_values = true};
-    case ReductionFunction::kProduct:
+    case ReductionKind::kProduct:
       break;
   }
   return {.what = "one multiplication of each input",

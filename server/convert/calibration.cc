@@ -6,6 +6,7 @@
 #include "engine/hardware/reported_names.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/enums.h"
+#include "server/convert/field_checker.h"
 
 namespace sextant {
 namespace {
@@ -85,6 +86,15 @@ DeviceCalibration DeviceCalibrationFrom(const v1::Calibration& calibration,
   ConsiderAll(calibration.sustained_matmuls(), true, out);
   ConsiderPasses(calibration, out);
   return out;
+}
+
+DeviceCalibration CheckedCalibrationFrom(const v1::Calibration& calibration, absl::string_view path,
+                                         FieldViolations& violations) {
+  if (FieldChecker(violations).IsFull()) return {};
+  const size_t faults_before = violations.all().size();
+  CheckCalibration(calibration, path, violations);
+  if (violations.all().size() > faults_before) return {};
+  return DeviceCalibrationFrom(calibration, CalibrationFingerprint(calibration));
 }
 
 }  // namespace sextant

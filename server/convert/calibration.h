@@ -25,6 +25,10 @@ std::string CalibrationFingerprint(const v1::Calibration& calibration);
 DeviceCalibration DeviceCalibrationFrom(const v1::Calibration& calibration,
                                         std::string fingerprint);
 
+// Both: empty where it is at fault, or where so much is that there is no use in looking at it.
+DeviceCalibration CheckedCalibrationFrom(const v1::Calibration& calibration, absl::string_view path,
+                                         FieldViolations& violations);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_SERVER_CONVERT_CALIBRATION_H_

@@ -2,7 +2,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,22 +9,22 @@
 
 namespace sextant {
 
-bool HasExactlyOneField(const google::protobuf::Message& message, absl::string_view path,
-                        FieldViolations& violations) {
+absl::optional<std::string> OnlyFieldOf(const google::protobuf::Message& message,
+                                        absl::string_view path, FieldViolations& violations) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
-  if (fields.size() == 1) return true;
+  if (fields.size() == 1) return fields[0]->name();
   std::vector<std::string> names;
   for (const auto* field : fields) names.push_back(field->name());
   if (!names.empty()) {
     violations.Add(path, absl::StrCat("has ", absl::StrJoin(names, " and "), ": give one of them"));
-    return false;
+    return absl::nullopt;
   }
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     names.push_back(message.GetDescriptor()->field(i)->name());
   }
   violations.Add(path, absl::StrCat("is empty: give one of ", absl::StrJoin(names, ", ")));
-  return false;
+  return absl::nullopt;
 }
 
 }  // namespace sextant

@@ -5,15 +5,18 @@
 
 #include <google/protobuf/message.h>
 
+#include <string>
+
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 
 namespace sextant {
 
-// Whether `message`, which stands at `path`, has exactly one field; else adds a violation that
-// lists those given, or those to choose from.
-bool HasExactlyOneField(const google::protobuf::Message& message, absl::string_view path,
-                        FieldViolations& violations);
+// The name of the only field of `message`, which stands at `path`; where it has none or several,
+// a violation lists those given, or those to choose from.
+absl::optional<std::string> OnlyFieldOf(const google::protobuf::Message& message,
+                                        absl::string_view path, FieldViolations& violations);
 
 }  // namespace sextant
 

@@ -7,8 +7,6 @@
 #include "server/unknown_device.h"
 
 namespace sextant {
-namespace {
-
 NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& snapshot,
                             absl::Time now) {
   const v1::Device* device = snapshot.FindDevice(name);
@@ -26,8 +24,6 @@ NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& 
       absl::ToDoubleSeconds(now - absl::FromUnixSeconds(out.calibration->measured_unix_seconds));
   return out;
 }
-
-}  // namespace
 
 std::vector<NamedDevice> NamedDevicesFrom(const v1::ClusterSpec& cluster,
                                           const CalibrationSnapshot& snapshot, absl::Time now,

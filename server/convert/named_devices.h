@@ -2,6 +2,7 @@
 #ifndef SEXTANT_SERVER_CONVERT_NAMED_DEVICES_H_
 #define SEXTANT_SERVER_CONVERT_NAMED_DEVICES_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -18,6 +19,10 @@ namespace sextant {
 std::vector<NamedDevice> NamedDevicesFrom(const v1::ClusterSpec& cluster,
                                           const CalibrationSnapshot& snapshot, absl::Time now,
                                           FieldViolations& violations);
+
+// One such device.
+NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& snapshot,
+                            absl::Time now);
 
 }  // namespace sextant
 

@@ -4,7 +4,6 @@
 #include "absl/strings/string_view.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
-#include "server/convert/field_checker.h"
 #include "server/hugging_face/read_config.h"
 
 namespace sextant {
@@ -90,16 +89,6 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   return out;
 }
 
-// Empty where it is at fault, or where so much is that there is no use in looking at it.
-DeviceCalibration CheckedCalibration(const v1::Calibration& calibration, absl::string_view path,
-                                     FieldViolations& violations) {
-  if (FieldChecker(violations).IsFull()) return {};
-  const size_t faults_before = violations.all().size();
-  CheckCalibration(calibration, path, violations);
-  if (violations.all().size() > faults_before) return {};
-  return DeviceCalibrationFrom(calibration, CalibrationFingerprint(calibration));
-}
-
 std::vector<DeviceCalibration> CalibrationsFrom(const v1::ClusterSpec& m,
                                                 FieldViolations& violations) {
   constexpr char kPath[] = "cluster.calibrations";
@@ -114,7 +103,7 @@ std::vector<DeviceCalibration> CalibrationsFrom(const v1::ClusterSpec& m,
   out.reserve(static_cast<size_t>(m.calibrations_size()));
   for (const v1::Calibration& calibration : m.calibrations()) {
     out.push_back(
-        CheckedCalibration(calibration, absl::StrCat(kPath, "[", out.size(), "]"), violations));
+        CheckedCalibrationFrom(calibration, absl::StrCat(kPath, "[", out.size(), "]"), violations));
   }
   return out;
 }

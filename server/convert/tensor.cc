@@ -168,7 +168,7 @@ std::vector<TensorAction> TensorActionsFrom(
   out.reserve(static_cast<size_t>(steps.size()));
   for (int i = 0; i < steps.size(); ++i) {
     const std::string path = absl::StrCat("steps[", i, "]");
-    if (HasExactlyOneField(steps[i], path, violations)) {
+    if (OnlyFieldOf(steps[i], path, violations).has_value()) {
       out.push_back(ActionFrom(steps[i], path, violations));
     }
   }

@@ -54,7 +54,7 @@ double SquaredLoss(const json& in) {
   const int64_t count = in["B"].get<int64_t>() * in["K"].get<int64_t>();
   return ForwardFlops(Elementwise{.count = count, .function = ElementwiseFunction::kSquare}) +
          ForwardFlops(
-             Reduction{.outer = 1, .reduced = count, .function = ReductionFunction::kMean});
+             Reduction{.outer = 1, .reduced = count, .function = ReductionKind::kMean});
 }
 
 // L layers D by D, and a head D by 1.

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "engine/base/units.h"
 #include "engine/tensor/expression/axis_pattern.h"
+#include "engine/tensor/reduction.h"
 #include "engine/tensor/strided_tensor.h"
 
 namespace sextant {
@@ -41,8 +42,6 @@ absl::StatusOr<AxisTransform> Rearrange(const StridedTensor& tensor, absl::strin
 // merging needs a copy.
 absl::StatusOr<AxisTransform> Repeat(const StridedTensor& tensor, absl::string_view expression,
                                      absl::Span<const AxisSize> sizes);
-
-enum class ReductionKind { kSum, kMean, kMax, kMin, kProduct };
 
 // Combines all elements along the axes that the right side lacks. One pass: the tensor is read
 // once, and the result written once, row-major.

@@ -28,7 +28,7 @@ class NaiveReduction : public Naive {
     for (int64_t r = 0; r < op_.outer; ++r) {
       Number y = Identity();
       for (int64_t c = 0; c < n_; ++c) y = Join(y, x[r * n_ + c]);
-      if (op_.function == ReductionFunction::kMean) y = y / static_cast<double>(n_);
+      if (op_.function == ReductionKind::kMean) y = y / static_cast<double>(n_);
       output->Set(r, y);
     }
   }
@@ -39,11 +39,11 @@ class NaiveReduction : public Naive {
  private:
   Number Identity() const {
     switch (op_.function) {
-      case ReductionFunction::kMax:
+      case ReductionKind::kMax:
         return -kInfinity;
-      case ReductionFunction::kMin:
+      case ReductionKind::kMin:
         return kInfinity;
-      case ReductionFunction::kProduct:
+      case ReductionKind::kProduct:
         return 1;
       default:
         return 0;
@@ -51,11 +51,11 @@ class NaiveReduction : public Naive {
   }
   Number Join(Number y, Number x) const {
     switch (op_.function) {
-      case ReductionFunction::kMax:
+      case ReductionKind::kMax:
         return x > y ? x : y;
-      case ReductionFunction::kMin:
+      case ReductionKind::kMin:
         return y > x ? x : y;
-      case ReductionFunction::kProduct:
+      case ReductionKind::kProduct:
         return y * x;
       default:
         return y + x;
@@ -65,14 +65,14 @@ class NaiveReduction : public Naive {
     const Buffer& x = *operands[0];
     Number d = (*output_gradient)[r];
     switch (op_.function) {
-      case ReductionFunction::kSum:
+      case ReductionKind::kSum:
         for (int64_t c = 0; c < n_; ++c) gradient(0).Set(r * n_ + c, d);
         return;
-      case ReductionFunction::kMean:
+      case ReductionKind::kMean:
         d = d / static_cast<double>(n_);
         for (int64_t c = 0; c < n_; ++c) gradient(0).Set(r * n_ + c, d);
         return;
-      case ReductionFunction::kProduct:
+      case ReductionKind::kProduct:
         d = d * (*output)[r];
         for (int64_t c = 0; c < n_; ++c) gradient(0).Set(r * n_ + c, d / x[r * n_ + c]);
         return;
@@ -96,7 +96,7 @@ class NaiveReduction : public Naive {
 };
 
 TEST(RowsCounted, Reductions) {
-  using R = ReductionFunction;
+  using R = ReductionKind;
   for (const R function : {R::kSum, R::kMean, R::kMax, R::kMin, R::kProduct}) {
     for (const Reduction& size :
          {Reduction{1, 1}, Reduction{3, 4}, Reduction{2, 1}, Reduction{1, 6}}) {

@@ -1,0 +1,21 @@
+// What operations cost, to the wire.
+#ifndef SEXTANT_SERVER_CONVERT_OPERATION_COST_H_
+#define SEXTANT_SERVER_CONVERT_OPERATION_COST_H_
+
+#include "engine/operation/analysis.h"
+#include "engine/operation/array.h"
+#include "engine/operation/cost.h"
+#include "sextant/v1/operation_cost.pb.h"
+
+namespace sextant {
+
+// Errors: kInvalidArgument "shape" where it takes more than 9.2e18 bytes.
+absl::Status OperationArrayTo(const Array& array, v1::OperationArray* out);
+
+void CostSumTo(const CostSum& sum, v1::CostSum* out);
+void OperationCostTo(const OperationCost& cost, v1::OperationCost* out);
+void BackwardCostTo(const BackwardCost& cost, v1::BackwardCost* out);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_CONVERT_OPERATION_COST_H_

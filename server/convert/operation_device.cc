@@ -1,0 +1,116 @@
+#include "server/convert/operation_device.h"
+
+#include <string>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/operation/roofline_advice.h"
+#include "engine/operation/utilisation.h"
+#include "server/convert/calibration.h"
+#include "server/convert/enums.h"
+#include "server/convert/rates.h"
+
+namespace sextant {
+namespace {
+
+static_assert(static_cast<int>(RooflineBound::kMemory) + 1 == v1::ROOFLINE_BOUND_MEMORY);
+static_assert(static_cast<int>(UtilisationReading::kWaiting) + 1 ==
+              v1::UTILISATION_READING_WAITING);
+
+void RooflineTo(const Roofline& roofline, v1::Roofline* out) {
+  out->set_bound(static_cast<v1::RooflineBound>(static_cast<int>(roofline.bound) + 1));
+  if (roofline.intensity.has_value()) out->set_arithmetic_intensity(*roofline.intensity);
+  out->set_ridge_flops_per_byte(roofline.ridge);
+  out->set_compute_seconds(roofline.compute.value());
+  out->set_memory_seconds(roofline.memory.value());
+  out->set_launch_seconds(roofline.launch.value());
+  out->set_total_seconds(roofline.time.value());
+  out->set_least_seconds(roofline.classical.value());
+  out->set_fraction_of_peak(roofline.fraction_of_peak);
+}
+
+// The achieved time as a share of `peak`.
+absl::Status UtilisationTo(const TimedOperation& timed, FlopsPerSecond peak, v1::Utilisation* out) {
+  const Flops flops = timed.analysis.forward.sum.flops();
+  const absl::StatusOr<Utilisation> utilisation =
+      UtilisationOf({.flops = flops, .time = Seconds(*timed.achieved_seconds), .peak = peak});
+  if (!utilisation.ok()) {
+    return InvalidField("achieved_seconds", FieldViolationsOf(utilisation.status())[0].description);
+  }
+  out->set_flops(flops.value());
+  out->set_achieved_seconds(*timed.achieved_seconds);
+  out->set_flops_per_second(flops.value() / *timed.achieved_seconds);
+  out->set_peak_flops_per_second(peak.value());
+  out->set_ratio(utilisation->ratio);
+  out->set_reading(static_cast<v1::UtilisationReading>(static_cast<int>(utilisation->reading) + 1));
+  out->set_explanation(std::string(utilisation->explanation));
+  return absl::OkStatus();
+}
+
+absl::Status AchievedTo(const TimedOperation& timed, v1::OperationTime* out) {
+  if (!timed.achieved_seconds.has_value()) return absl::OkStatus();
+  const FlopsPerSecond rate = timed.rates.rates.matrix;
+  SEXTANT_RETURN_IF_ERROR(UtilisationTo(timed, rate, out->mutable_utilisation()));
+  const absl::optional<FlopsPerSecond> peak = timed.rates.datasheet_peak;
+  if (!peak.has_value() || *peak == rate) return absl::OkStatus();
+  return UtilisationTo(timed, *peak, out->mutable_datasheet_utilisation());
+}
+
+}  // namespace
+
+OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
+                                    FieldViolations& violations) {
+  OperationDevice out;
+  out.accelerator = wire.accelerator();
+  if (wire.has_calibration()) {
+    out.calibration =
+        CheckedCalibrationFrom(wire.calibration(), FieldPath(path, "calibration"), violations);
+  }
+  if (wire.has_matrix_flops_per_second()) {
+    out.matrix_flops_per_second = wire.matrix_flops_per_second();
+  }
+  if (wire.has_general_flops_per_second()) {
+    out.general_flops_per_second = wire.general_flops_per_second();
+  }
+  if (wire.has_memory_bytes_per_second()) {
+    out.memory_bytes_per_second = wire.memory_bytes_per_second();
+  }
+  out.launch_seconds = wire.launch_seconds();
+  return out;
+}
+
+RooflineMethod RooflineMethodFrom(v1::RooflineMethod wire, absl::string_view field,
+                                  FieldViolations& violations) {
+  if (!v1::RooflineMethod_IsValid(wire)) violations.Add(field, UnknownEnumNumber(wire));
+  return wire == v1::ROOFLINE_METHOD_CLASSICAL ? RooflineMethod::kClassical
+                                               : RooflineMethod::kSmooth;
+}
+
+absl::Status OperationTimeTo(const TimedOperation& timed, v1::OperationTime* out) {
+  const OperationAnalysis& analysis = timed.analysis;
+  const DeviceRates& rates = timed.rates.rates;
+  SEXTANT_ASSIGN_OR_RETURN(const Roofline forward,
+                           RooflineOf(analysis.forward, rates, timed.method));
+  RooflineTo(forward, out->mutable_forward());
+  if (analysis.unfused.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(const Roofline unfused,
+                             RooflineOf(*analysis.unfused, rates, timed.method));
+    RooflineTo(unfused, out->mutable_unfused());
+  }
+  if (analysis.backward.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(const Roofline backward,
+                             RooflineOf(analysis.backward->cost, rates, timed.method));
+    RooflineTo(backward, out->mutable_backward());
+  }
+  SEXTANT_ASSIGN_OR_RETURN(std::string advice, AdviceFor(timed.request, rates));
+  out->set_advice(std::move(advice));
+  if (const auto rows = RowsAtRidge(timed.request, rates); rows.has_value()) {
+    out->set_rows_at_ridge(*rows);
+  }
+  for (const Rate& rate : timed.rates.used) RateTo(rate, out->add_rates());
+  out->set_rates_fingerprint(RatesFingerprint(timed.rates.used));
+  for (const std::string& sentence : timed.rates.assumptions) out->add_assumptions(sentence);
+  return AchievedTo(timed, out);
+}
+
+}  // namespace sextant

@@ -1,0 +1,36 @@
+// The device of an operation, and its times there.
+#ifndef SEXTANT_SERVER_CONVERT_OPERATION_DEVICE_H_
+#define SEXTANT_SERVER_CONVERT_OPERATION_DEVICE_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/field_violation.h"
+#include "engine/operation/analysis.h"
+#include "engine/run/operation_rates.h"
+#include "sextant/v1/accounting_service.pb.h"
+#include "sextant/v1/operation_device.pb.h"
+
+namespace sextant {
+
+// The figures and the accelerator at `path`, and a calibration of the caller's, checked. A device
+// of this host is the service's to look up.
+OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
+                                    FieldViolations& violations);
+
+RooflineMethod RooflineMethodFrom(v1::RooflineMethod wire, absl::string_view field,
+                                  FieldViolations& violations);
+
+struct TimedOperation {
+  const OperationRequest& request;
+  const OperationAnalysis& analysis;
+  const OperationRates& rates;
+  RooflineMethod method = RooflineMethod::kSmooth;
+  absl::optional<double> achieved_seconds = {};
+};
+
+// Errors: those of RooflineOf(), AdviceFor() and UtilisationOf(), as fields of the request.
+absl::Status OperationTimeTo(const TimedOperation& timed, v1::OperationTime* out);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_CONVERT_OPERATION_DEVICE_H_

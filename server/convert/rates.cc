@@ -1,0 +1,35 @@
+#include "server/convert/rates.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "server/convert/enums.h"
+
+namespace sextant {
+namespace {
+
+std::string Text(absl::string_view text) { return std::string(text); }
+
+void MeasurementTo(const Measurement& measured, v1::RateUsed* out) {
+  if (measured.relative_spread.has_value()) out->set_relative_spread(*measured.relative_spread);
+  if (measured.stable.has_value()) out->set_stable(*measured.stable);
+  out->mutable_measured_time()->set_seconds(measured.unix_seconds);
+  out->set_device_uuid(Text(measured.device_uuid));
+  out->set_calibration_fingerprint(Text(measured.calibration_fingerprint));
+}
+
+}  // namespace
+
+void RateTo(Rate rate, v1::RateUsed* out) {
+  out->set_quantity(Text(rate.quantity));
+  out->set_data_type(DataTypeTo(rate.data_type));
+  out->set_value(rate.value);
+  out->set_unit(Text(rate.unit));
+  out->set_source(RateSourceTo(rate.source));
+  out->set_citation(std::move(rate.citation));
+  out->set_device(Text(rate.device));
+  if (rate.measured.has_value()) MeasurementTo(*rate.measured, out);
+}
+
+}  // namespace sextant
