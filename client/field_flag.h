@@ -15,7 +15,7 @@ struct FieldFlag {
   const char* names;  // as CLI11 takes them: the field's own name first, then short ones
   const char* field;  // the field's path in the request
   const char* help;
-  const char* group = "OPTIONS";  // heading in --help
+  const char* group = "Options";  // heading in --help
 };
 
 // Adds a flag that sets the field in `*message`, which has to outlive `app`. How its text is

@@ -12,15 +12,13 @@ constexpr const char* kPrefixes[] = {"", " k", " M", " G", " T", " P", " E"};  /
 constexpr int kPrefixedPowers = 21;                                            // 10^0 to 10^20
 
 // Between a point and the edge, so that no mark is cut.
-constexpr double kMargin = 1.4;
+constexpr double kMargin = 1.6;
 
-int PowerBelow(double value) { return static_cast<int>(std::floor(std::log10(value))); }
-
-int PowerAbove(double value) { return static_cast<int>(std::ceil(std::log10(value))); }
+// How much of the slope is shown below the ridge, at least.
+constexpr double kSlope = 50;
 
 LogAxis AxisAround(double smallest, double largest) {
-  const int low = PowerBelow(smallest / kMargin);
-  return {.low = low, .high = std::max(PowerAbove(largest * kMargin), low + 1)};
+  return {.low = std::log10(smallest / kMargin), .high = std::log10(largest * kMargin)};
 }
 
 }  // namespace
@@ -32,14 +30,16 @@ double LogAxis::ValueAt(double fraction) const {
 }
 
 std::vector<int> LogAxis::Ticks(int most) const {
-  const int step = (high - low + most - 2) / (most - 1);
+  const int first = static_cast<int>(std::ceil(low));
+  const int last = static_cast<int>(std::floor(high));
+  const int step = std::max(1, (last - first + most - 2) / (most - 1));
   std::vector<int> ticks;
-  for (int power = low; power <= high; power += step) ticks.push_back(power);
+  for (int power = first; power <= last; power += step) ticks.push_back(power);
   return ticks;
 }
 
 ChartAxes AxesOf(const RooflineChart& chart) {
-  double smallest = chart.ridge / 10;
+  double smallest = chart.ridge / kSlope;
   double largest = chart.ridge * 10;
   double slowest = chart.roofs[0].flops_per_second;
   double fastest = slowest;

@@ -1,4 +1,4 @@
-// A logarithmic axis over whole powers of ten.
+// Logarithmic axes, and how their powers of ten are written.
 #ifndef SEXTANT_CLIENT_LOG_AXIS_H_
 #define SEXTANT_CLIENT_LOG_AXIS_H_
 
@@ -11,8 +11,8 @@ namespace sextant {
 
 // From 10^low to 10^high, low < high.
 struct LogAxis {
-  int low = 0;
-  int high = 1;
+  double low = 0;
+  double high = 1;
 
   // 0 at the low end and 1 at the high one; what is beyond lies beyond. `value` is above 0.
   double Fraction(double value) const;
@@ -20,11 +20,12 @@ struct LogAxis {
   // The value at a fraction.
   double ValueAt(double fraction) const;
 
-  // Powers of ten from low to high, at most `most` (2 or more) and evenly apart.
+  // Powers of ten on it, at most `most` (2 or more), evenly apart.
   std::vector<int> Ticks(int most) const;
 };
 
-// Both axes of a roofline: all points and the ridge, with a decade of slope below it.
+// Both axes of a roofline: around all points, the roofs, and enough of the slope to hold two
+// powers of ten.
 struct ChartAxes {
   LogAxis intensity;
   LogAxis flops_per_second;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/amounts.h"
+#include "client/format.h"
 #include "client/table.h"
 
 namespace sextant {
@@ -26,6 +27,9 @@ std::string TermTable(const v1::StepCost& step, size_t indent) {
     table.AddRow({absl::StrCat(term.written() ? "write " : "read ", term.array().name()),
                   ShortBytes(term.size_bytes()), term.reason()});
   }
+  table.AddRow({"moved", ShortBytes(MovedBytes(step.sum())),
+                absl::StrCat(Grouped(step.sum().read_bytes()), " bytes read, ",
+                             Grouped(step.sum().written_bytes()), " written")});
   return table.Text();
 }
 
@@ -92,7 +96,7 @@ double TotalFlops(const v1::CostSum& sum) { return sum.matrix_flops() + sum.othe
 int64_t MovedBytes(const v1::CostSum& sum) { return sum.read_bytes() + sum.written_bytes(); }
 
 std::string SumText(const v1::CostSum& sum) {
-  return absl::StrCat(ExactFlops(TotalFlops(sum)), ", ", ExactBytes(MovedBytes(sum)), " moved",
+  return absl::StrCat(ExactFlops(TotalFlops(sum)), ", ", ShortBytes(MovedBytes(sum)), " moved",
                       sum.has_arithmetic_intensity()
                           ? absl::StrCat(", ", IntensityText(sum.arithmetic_intensity()))
                           : "");

@@ -14,7 +14,7 @@ double TotalFlops(const v1::CostSum& sum);
 // Bytes read and written.
 int64_t MovedBytes(const v1::CostSum& sum);
 
-// "8,796,093,022,208 FLOP (8.80 TFLOP), 1,879,048,192 bytes (1.75 GiB) moved, 4,681.14 FLOP/byte".
+// "8,796,093,022,208 FLOP (8.80 TFLOP), 1.75 GiB moved, 4,681.14 FLOP/byte".
 std::string SumText(const v1::CostSum& sum);
 
 // Sections. Each starts with an empty line and its title, and is "" where the answer has nothing

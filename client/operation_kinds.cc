@@ -42,7 +42,7 @@ constexpr FieldFlag kLinearFlags[] = {
 constexpr FieldFlag kElementwiseFlags[] = {
     {"--function", "operation.elementwise.function", "what it does; default: general", kOfTheKind},
     {"--input-count,--inputs", "operation.elementwise.input_count",
-     "arrays that it reads; default: 2 of add and multiply, else 1", kOfTheKind},
+     "arrays that it reads; default: 2 of add, multiply; else 1", kOfTheKind},
     {"--flops-per-element", "operation.elementwise.flops_per_element",
      "of general: FLOPs an element; default: 1", kOfTheKind}};
 constexpr FieldFlag kReductionFlags[] = {
@@ -60,7 +60,7 @@ constexpr FieldFlag kAttentionFlags[] = {
     {"--window", "operation.attention.window", "the most keys that a query sees; default: all",
      kOfTheKind},
     {"--unfused", "operation.attention.unfused",
-     "in kernels that move the matrix of scores; default: one kernel", kOfTheKind}};
+     "in kernels that move the scores; default: one kernel", kOfTheKind}};
 constexpr FieldFlag kOptimizerUpdateFlags[] = {
     {"--rule", "operation.optimizer_update.rule", "the optimizer; default: adamw", kOfTheKind},
     {"--master-weights", "operation.optimizer_update.master_weights",
@@ -69,12 +69,12 @@ constexpr FieldFlag kHostCopyFlags[] = {
     {"--link-bytes-per-second,--link", "operation.host_copy.link_bytes_per_second",
      "bytes a second of the link, e.g. 25e9", kOfTheKind},
     {"--pageable", "operation.host_copy.pageable",
-     "the host's memory is pageable: copied into pinned memory first", kOfTheKind},
+     "the host's memory is pageable: copied to pinned first", kOfTheKind},
     {"--staging-bytes-per-second,--staging", "operation.host_copy.staging_bytes_per_second",
      "pageable: bytes a second of that copy, e.g. 10e9", kOfTheKind}};
-constexpr FieldFlag kEinsumFlags[] = {
-    {"--left-to-right", "operation.einsum.left_to_right",
-     "contract in the order given; default: in that of fewest FLOPs", kOfTheKind}};
+constexpr FieldFlag kEinsumFlags[] = {{"--left-to-right", "operation.einsum.left_to_right",
+                                       "contract in this order; default: that of fewest FLOPs",
+                                       kOfTheKind}};
 
 constexpr char kRowsHelp[] = "rows of COLUMNS numbers";
 constexpr char kCountHelp[] = "any shape, or a number of elements";
@@ -95,7 +95,7 @@ constexpr OperationKind kKinds[] = {
      .sizes_help = "BATCH products of a [m, k] and b [k, n]",
      .example = "64x4096x128x4096 --dtype=bf16 --device=h100-sxm"},
     {.name = "linear",
-     .description = "y = x w, and a bias; also how large its outputs are at the start",
+     .description = "y = x w, and a bias; how large outputs are at the start",
      .form = SizesForm::kEach,
      .sizes = "ROWSxINPUTSxOUTPUTS",
      .size_fields = kLinearSizes,
@@ -155,7 +155,7 @@ constexpr OperationKind kKinds[] = {
      .sizes_help = kRowsHelp,
      .example = "8192x14336 --dtype=bf16 --device=h100-sxm"},
     {.name = "rotary",
-     .description = "Rotary embedding: turns each pair of numbers by its position's angle",
+     .description = "Rotary embedding: turns each pair of numbers by an angle",
      .form = SizesForm::kEach,
      .sizes = "TOKENSxHEADSxHEAD_SIZE",
      .size_fields = kRotarySizes,
@@ -183,7 +183,7 @@ constexpr OperationKind kKinds[] = {
      .sizes_help = "logits [tokens, vocabulary]",
      .example = "8192x128256 --dtype=fp32"},
     {.name = "attention",
-     .description = "softmax(q k^T / sqrt(head size)) v, in one kernel or in several",
+     .description = "softmax(q k^T / sqrt(head size)) v, fused or not",
      .form = SizesForm::kEach,
      .sizes = "BATCHxHEADSxLENGTHxHEAD_SIZE",
      .size_fields = kAttentionSizes,
@@ -208,7 +208,7 @@ constexpr OperationKind kKinds[] = {
      .on_device = false,
      .example = "1GiB --link=25e9 --pageable --staging=10e9"},
     {.name = "fused-chain",
-     .description = "Elementwise steps, each of the result before it, in one kernel",
+     .description = "Elementwise steps, one upon another, in one kernel",
      .form = SizesForm::kShape,
      .sizes = "SHAPE",
      .size_fields = kFusedChainSizes,
@@ -220,18 +220,18 @@ constexpr OperationKind kKinds[] = {
      .form = SizesForm::kExpression,
      .sizes = "EXPRESSION",
      .size_fields = {},
-     .sizes_help = "\"b s h, b t h -> b s t\" by names, or \"bsh,bth->bst\" by letters",
+     .sizes_help = "\"b s h, b t h -> b s t\", or \"bsh,bth->bst\" by letters",
      .flags = kEinsumFlags,
      .example = "\"b s h, b t h -> b s t\" 2x3x4 2x3x4 --dtype=bf16"},
 };
 
 constexpr FieldFlag kNumberFormatFlags[] = {
-    {"--dtype", "data_types.input", "of what it reads", kFormats},
+    {"--dtype", "data_types.input", "of what it reads; sextant dtype lists them", kFormats},
     {"--output-dtype", "data_types.output", "of what it writes; default: --dtype", kFormats},
     {"--accumulation-dtype", "data_types.accumulation",
      "of sums and statistics; default: fp32, or fp64 of fp64", kFormats},
     {"--transcendental-flops", "transcendental_flops",
-     "FLOPs that one exp, log, tanh, erf or root counts; default: 1", kFormats}};
+     "FLOPs of one exp, log, tanh, erf or root; default: 1", kFormats}};
 
 constexpr FieldFlag kDeviceFlags[] = {
     {"--matrix-flops-per-second,--matrix-flops", "device.matrix_flops_per_second",
@@ -239,14 +239,10 @@ constexpr FieldFlag kDeviceFlags[] = {
     {"--general-flops-per-second,--general-flops", "device.general_flops_per_second",
      "FLOP/s of all other arithmetic, for the device's", kDevice},
     {"--memory-bytes-per-second,--memory-bandwidth", "device.memory_bytes_per_second",
-     "bytes a second of the memory, for the device's, e.g. 3.35e12", kDevice},
+     "memory's bytes a second, for the device's, e.g. 3.35e12", kDevice},
     {"--launch-seconds", "device.launch_seconds",
-     "seconds that a kernel takes beside its work, e.g. 4e-6; default: 0", kDevice},
-    {"--method", "device.method", "how compute and memory time overlap; default: smooth", kDevice},
-    {"--minimum-source,--minimum-rate-source", "device.rate_requirement.minimum_source",
-     "the worst source allowed for matrix products", kDevice},
-    {"--maximum-age", "device.rate_requirement.maximum_age",
-     "the oldest measurement allowed, e.g. 36h or 7d", kDevice}};
+     "of a kernel, beside its work, e.g. 4e-6; default: 0", kDevice},
+    {"--method", "device.method", "how compute and memory time overlap; default: smooth", kDevice}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/command_parts.h"
 #include "client/field_flag.h"
@@ -61,8 +62,8 @@ void AddArguments(const OperationKind& kind, CLI::App* command, OperationCommand
     AddMore("SHAPE", "of each operand, 2x3x4 or scalar", AddOperand, command, operation);
   }
   if (kind.has_steps) {
-    AddMore("STEP", "FUNCTION[:EXTRA_INPUTS[:FLOPS]], e.g. exp, add:1, general:1:8", AddChainStep,
-            command, operation);
+    AddMore("STEP", "FUNCTION[:EXTRA_INPUTS[:FLOPS]], e.g. exp, add:1", AddChainStep, command,
+            operation);
   }
 }
 
@@ -73,18 +74,19 @@ std::string CheckTime(const std::string& text) {
 void AddDeviceFlags(CLI::App* command, OperationCommand* operation) {
   constexpr char kGroup[] = "Device";
   v1::AnalyzeOperationRequest* request = &operation->request;
-  CLI::Option* device = command->add_option_function<std::string>(
-      "--device",
-      [request](const std::string& name) { SetDevice(name, request->mutable_device()); },
-      "of sextant accelerators or sextant devices; host is the server's CPU");
-  device->type_name("NAME")->group(kGroup);
+  command
+      ->add_option_function<std::string>(
+          "--device",
+          [request](const std::string& name) { SetDevice(name, request->mutable_device()); },
+          "of sextant accelerators, or a UUID; host: server's CPU")
+      ->type_name("NAME")
+      ->group(kGroup);
   command
       ->add_option("--calibration", operation->calibration_file,
                    "one of: sextant calibration --save")
       ->type_name("FILE")
       ->check(Check(CheckFile))
-      ->group(kGroup)
-      ->excludes(device);
+      ->group(kGroup);
   for (const FieldFlag& flag : DeviceFlags()) AddFieldFlag(flag, request, command);
   command
       ->add_option_function<std::string>(
@@ -92,7 +94,7 @@ void AddDeviceFlags(CLI::App* command, OperationCommand* operation) {
           [request](const std::string& text) {
             request->set_achieved_seconds(ParseSeconds(text).value_or(0));
           },
-          "what the forward pass took, e.g. 9.5ms: tells its utilisation")
+          "what forward took, e.g. 9.5ms: tells its utilisation")
       ->type_name("TIME")
       ->check(Check(CheckTime))
       ->group(kGroup);
@@ -105,6 +107,11 @@ void AddDeviceFlags(CLI::App* command, OperationCommand* operation) {
 // The last word on flags that are each right.
 void Finish(const OperationKind& kind, CommandLine* line) {
   OperationCommand& operation = line->operation;
+  const v1::OperationDevice& device = operation.request.device();
+  const bool named = !device.accelerator().empty() || !device.device_uuid().empty();
+  if (named && !operation.calibration_file.empty()) {
+    throw CLI::ValidationError("--device and --calibration each name a device: give one of them");
+  }
   const bool draws = operation.plot || !operation.svg_file.empty();
   if (draws && !operation.request.has_device() && operation.calibration_file.empty()) {
     throw CLI::ValidationError(
@@ -118,6 +125,9 @@ void Finish(const OperationKind& kind, CommandLine* line) {
   line->command = Command::kOperation;
 }
 
+// Their names would not fit on a line of --help.
+bool IsDataType(const FieldFlag& flag) { return absl::StartsWith(flag.field, "data_types."); }
+
 void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
   OperationCommand* operation = &line->operation;
   const std::string help =
@@ -128,7 +138,9 @@ void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
   if (kind.on_device) {
     for (const FieldFlag& flag : NumberFormatFlags()) {
       CLI::Option* option = AddFieldFlag(flag, &operation->request, command);
-      option->required(&flag == NumberFormatFlags().data());
+      const bool required = &flag == NumberFormatFlags().data();
+      option->required(required);
+      if (IsDataType(flag)) option->option_text(required ? "TYPE REQUIRED" : "TYPE");
     }
     AddDeviceFlags(command, operation);
   }

@@ -39,8 +39,8 @@ std::string TypesText(const v1::OperationTypes& types) {
 std::string BackwardSummary(const v1::AnalyzeOperationResponse& response) {
   if (!response.has_backward()) return "none: it has no gradient";
   const v1::BackwardCost& backward = response.backward();
-  return absl::StrCat(SumText(backward.cost().sum()), "; keeps ",
-                      ShortBytes(backward.saved_bytes()), " until then");
+  return absl::StrCat(SumText(backward.cost().sum()), ", keeps ",
+                      ShortBytes(backward.saved_bytes()));
 }
 
 std::string HostCopySummary(const v1::HostCopyTime& copy) {

@@ -93,8 +93,7 @@ std::string UtilisationSection(const v1::AnalyzeOperationResponse& response) {
   const std::string figures =
       absl::StrCat(ShortFlops(use.flops()), " in ", TimeText(use.achieved_seconds()), " is ",
                    Scaled(use.flops_per_second(), "FLOP/s"), ", ", Percent(use.ratio()), " of ",
-                   Scaled(use.peak_flops_per_second(), "FLOP/s"),
-                   " (MFU): ", EnumName(*v1::UtilisationReading_descriptor(), use.reading()));
+                   Scaled(use.peak_flops_per_second(), "FLOP/s"), " (MFU)");
   return absl::StrCat("\nAchieved\n", Wrap("  ", figures, 2), Wrap("  ", use.explanation(), 2));
 }
 

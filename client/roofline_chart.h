@@ -32,7 +32,7 @@ struct RooflineChart {
   std::vector<Roof> roofs;           // matrix products, and other arithmetic where it has its own
   std::vector<ChartPoint> points;    // forward, unfused, backward, achieved, as far as there are
   std::vector<std::string> absent;   // sentences: what has no point, and why
-  std::vector<std::string> sources;  // "memory 3.35 TB/s: datasheet (...)"
+  std::vector<std::string> sources;  // "memory 3.35 TB/s: datasheet, ..."
 };
 
 // Errors: kFailedPrecondition where the answer names no device, or rates that can't be drawn,

@@ -63,8 +63,10 @@ void AddTensor(CLI::App* app, CommandLine* line) {
       ->check(Check(CheckShape))
       ->required();
   AddSteps(command, line);
-  AddFieldFlag({"--data-type,--dtype", "tensor.data_type", "its number format"},
-               &line->tensor_request, command)
+  AddFieldFlag(
+      {"--data-type,--dtype", "tensor.data_type", "its number format; sextant dtype lists them"},
+      &line->tensor_request, command)
+      ->option_text("TYPE REQUIRED")
       ->required();
   command
       ->add_option_function<std::string>(
@@ -89,13 +91,16 @@ void AddTokens(CLI::App* app, CommandLine* line) {
   AddFieldFlag({"COUNT", "token_count", "how many tokens, e.g. 15T"}, request, command)
       ->type_name("")
       ->required();
-  CLI::Option* vocabulary = AddFieldFlag(
-      {"--vocabulary-size,--vocabulary", "vocabulary_size", "tokens in the vocabulary"}, request,
-      command);
-  AddFieldFlag({"--bytes-per-id", "bytes_per_id", "1, 2, 4 or 8, instead"}, request, command)
-      ->excludes(vocabulary);
+  AddFieldFlag({"--vocabulary-size,--vocabulary", "vocabulary_size", "tokens in the vocabulary"},
+               request, command);
+  AddFieldFlag({"--bytes-per-id", "bytes_per_id", "1, 2, 4 or 8: instead of it"}, request, command);
   AddFieldFlag({"--tokens-per-second", "tokens_per_second", "that a run reads"}, request, command);
-  command->final_callback([line] { line->command = Command::kTokens; });
+  command->final_callback([request, line] {
+    if (request->has_vocabulary_size() == request->has_bytes_per_id()) {
+      throw CLI::ValidationError("give one of --vocabulary and --bytes-per-id");
+    }
+    line->command = Command::kTokens;
+  });
 }
 
 }  // namespace sextant
