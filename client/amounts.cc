@@ -11,11 +11,6 @@ namespace {
 
 bool IsWhole(double value) { return std::trunc(value) == value; }
 
-// Two decimals, or four digits where those would say little.
-std::string FourDigits(double value) {
-  return std::abs(value) >= 10 || value == 0 ? Grouped(value, 2) : absl::StrFormat("%.4g", value);
-}
-
 }  // namespace
 
 std::string ShortFlops(double flops) {
@@ -38,8 +33,14 @@ std::string ExactBytes(int64_t bytes) {
   return absl::StrCat(Grouped(bytes), " bytes (", ShortBytes(bytes), ")");
 }
 
+std::string IntensityNumber(double flops_per_byte) {
+  // Two decimals, or four digits where those would say little.
+  return std::abs(flops_per_byte) >= 10 ? Grouped(flops_per_byte, 2)
+                                        : absl::StrFormat("%.4g", flops_per_byte);
+}
+
 std::string IntensityText(double flops_per_byte) {
-  return absl::StrCat(FourDigits(flops_per_byte), " FLOP/byte");
+  return absl::StrCat(IntensityNumber(flops_per_byte), " FLOP/byte");
 }
 
 std::string TimeText(double seconds) {

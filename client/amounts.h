@@ -20,7 +20,8 @@ std::string ShortBytes(int64_t bytes);
 // "1,879,048,192 bytes (1.75 GiB)".
 std::string ExactBytes(int64_t bytes);
 
-// "4,681.14 FLOP/byte", "0.08333 FLOP/byte".
+// "4,681.14", "0.08333", in FLOP/byte; the second with the unit.
+std::string IntensityNumber(double flops_per_byte);
 std::string IntensityText(double flops_per_byte);
 
 // "8.89 ms", "3.20 hours", "1.25e-13 s".

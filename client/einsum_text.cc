@@ -17,10 +17,11 @@ namespace {
 using Order = v1::EinsumAnalysis::Order;
 using Step = v1::EinsumAnalysis::Step;
 
-// "operand 2", or "step 1" of what an earlier step made. Both are counted from 1.
+// "operand 1", counted from 0, or "part 1" of what an earlier step made, from 1: as the kernels'
+// names have them.
 std::string PartName(int32_t index, int operand_count) {
-  return index < operand_count ? absl::StrCat("operand ", index + 1)
-                               : absl::StrCat("step ", index - operand_count + 1);
+  return index < operand_count ? absl::StrCat("operand ", index)
+                               : absl::StrCat("part ", index - operand_count + 1);
 }
 
 std::string StepName(const Step& step, int operand_count) {

@@ -14,7 +14,7 @@ namespace {
 constexpr char kNothing[] = "-";
 
 std::string IntensityCell(const v1::CostSum& sum) {
-  return sum.has_arithmetic_intensity() ? IntensityText(sum.arithmetic_intensity()) : kNothing;
+  return sum.has_arithmetic_intensity() ? IntensityNumber(sum.arithmetic_intensity()) : kNothing;
 }
 
 // The terms of one kernel: what, how much, why.
@@ -33,35 +33,52 @@ std::string TermTable(const v1::StepCost& step, size_t indent) {
   return table.Text();
 }
 
-// A row a kernel, and their sum where there are several.
-std::string KernelTable(const v1::OperationCost& cost) {
+// A row a kernel, and their sum where there are several; names last, where they may wrap.
+std::vector<std::string> KernelRows(const v1::OperationCost& cost) {
   const Align right = Align::kRight;
-  Table table(2, {Align::kLeft, right, right, right, right});
-  const auto add = [&table](const std::string& name, const v1::CostSum& sum) {
-    table.AddRow({name, ShortFlops(TotalFlops(sum)), ShortBytes(sum.read_bytes()),
-                  ShortBytes(sum.written_bytes()), IntensityCell(sum)});
+  Table table(2, {right, right, right, right, Align::kLeft});
+  const auto add = [&table](const v1::CostSum& sum, const std::string& name) {
+    table.AddRow({ShortFlops(TotalFlops(sum)), ShortBytes(sum.read_bytes()),
+                  ShortBytes(sum.written_bytes()), IntensityCell(sum), name});
   };
-  table.AddRow({"kernel", "arithmetic", "read", "written", "intensity"});
-  for (const v1::StepCost& step : cost.steps()) add(step.name(), step.sum());
-  if (cost.steps_size() > 1) add("all", cost.sum());
-  return table.Text();
+  table.AddRow({"arithmetic", "read", "written", "FLOP/byte", "kernel"});
+  for (const v1::StepCost& step : cost.steps()) add(step.sum(), step.name());
+  if (cost.steps_size() > 1) add(cost.sum(), "all");
+  return table.RowTexts();
+}
+
+std::string KernelTable(const v1::OperationCost& cost) {
+  return absl::StrJoin(KernelRows(cost), "");
+}
+
+// What a kernel's arithmetic is, one line or more a term, which has its own figure where there
+// are several.
+std::string ArithmeticLines(const v1::StepCost& step) {
+  std::string out;
+  for (const v1::ArithmeticTerm& term : step.arithmetic()) {
+    const std::string figure =
+        step.arithmetic_size() > 1 ? absl::StrCat(", ", ShortFlops(term.flops())) : "";
+    out += Wrap("      ", absl::StrCat(term.name(), figure, ": ", term.reason()), 8);
+  }
+  return out;
+}
+
+// The kernels, below each its arithmetic.
+std::string ExplainedKernels(const v1::OperationCost& cost) {
+  const std::vector<std::string> rows = KernelRows(cost);
+  std::string out = rows[0];
+  for (size_t i = 1; i < rows.size(); ++i) {
+    out += rows[i];
+    const int step = static_cast<int>(i) - 1;
+    if (step < cost.steps_size()) out += ArithmeticLines(cost.steps(step));
+  }
+  return out;
 }
 
 // "2.00 x forward"; "" where forward does no arithmetic.
 std::string OfForward(const v1::CostSum& sum, const v1::OperationCost& forward) {
   const double base = TotalFlops(forward.sum());
   return base > 0 ? absl::StrCat(RatioText(TotalFlops(sum) / base), " forward") : "";
-}
-
-// Arithmetic of a kernel that does several things, as fused backward kernels do.
-std::string ArithmeticTable(const v1::OperationCost& cost) {
-  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
-  for (const v1::StepCost& step : cost.steps()) {
-    for (const v1::ArithmeticTerm& term : step.arithmetic()) {
-      table.AddRow({term.name(), ShortFlops(term.flops()), term.reason()});
-    }
-  }
-  return table.Text();
 }
 
 std::string SavedTable(const v1::BackwardCost& backward) {
@@ -134,8 +151,8 @@ std::string BackwardSection(const v1::AnalyzeOperationResponse& response) {
   const v1::BackwardCost& backward = response.backward();
   const std::string ratio = OfForward(backward.cost().sum(), response.forward());
   return absl::StrCat("\n", Wrap("", absl::StrCat("Backward", ratio.empty() ? "" : ": ", ratio), 2),
-                      KernelTable(backward.cost()), ArithmeticTable(backward.cost()),
-                      SavedTable(backward), WithoutInput(response));
+                      ExplainedKernels(backward.cost()), SavedTable(backward),
+                      WithoutInput(response));
 }
 
 }  // namespace sextant

@@ -32,15 +32,16 @@ std::string ArraysText(const Arrays& arrays) {
 }
 
 std::string TypesText(const v1::OperationTypes& types) {
-  if (types.accumulation() == v1::DATA_TYPE_UNSPECIFIED) return "";
+  if (types.input() == v1::DATA_TYPE_UNSPECIFIED) return "";  // a copy adds nothing up
   return absl::StrCat("; sums in ", DataTypeName(types.accumulation()));
 }
 
 std::string BackwardSummary(const v1::AnalyzeOperationResponse& response) {
   if (!response.has_backward()) return "none: it has no gradient";
   const v1::BackwardCost& backward = response.backward();
-  return absl::StrCat(SumText(backward.cost().sum()), ", keeps ",
-                      ShortBytes(backward.saved_bytes()));
+  const v1::CostSum& sum = backward.cost().sum();
+  return absl::StrCat(ExactFlops(TotalFlops(sum)), ", ", ShortBytes(MovedBytes(sum)),
+                      " moved, keeps ", ShortBytes(backward.saved_bytes()));
 }
 
 std::string HostCopySummary(const v1::HostCopyTime& copy) {

@@ -73,11 +73,11 @@ void AddRates(const v1::OperationTime& time, RooflineChart* chart) {
     }
   }
   chart->sources = sources.Lines();
-  if (general.has_value() && !chart->roofs.empty() &&
-      general->flops_per_second != chart->roofs[0].flops_per_second) {
-    chart->roofs.push_back(*general);
-  } else if (!general.has_value() && !chart->roofs.empty()) {
+  if (chart->roofs.empty()) return;
+  if (general.value_or(chart->roofs[0]).flops_per_second == chart->roofs[0].flops_per_second) {
     chart->roofs[0].name = "all arithmetic";
+  } else {
+    chart->roofs.push_back(*general);
   }
 }
 

@@ -17,7 +17,8 @@ namespace sextant {
 namespace {
 
 constexpr double kWidth = 800;
-constexpr Box kArea = {92, 48, 780, 352};  // what the axes enclose
+constexpr Box kArea = {92, 48, 780, 352};    // what the axes enclose
+constexpr Box kLabels = {92, 36, 780, 352};  // where labels may be: up to the title
 constexpr double kLegendTop = 418;
 constexpr double kLegendLine = 19;
 constexpr double kSourceLine = 15;
@@ -64,7 +65,7 @@ class Drawing {
         axes_(AxesOf(chart)),
         sources_(SourceLines(chart)),
         svg_(kWidth, Height()),
-        layout_(kArea) {}
+        layout_(kLabels) {}
 
   std::string Document() {
     DrawAxes();
@@ -125,8 +126,8 @@ class Drawing {
     for (size_t i = chart_.roofs.size(); i-- > 0;) {
       DrawRoof(chart_.roofs[i], i == 0 ? kRoofLine : kLowerRoofLine);
     }
-    for (const Roof& roof : chart_.roofs) LabelRoof(roof);
     LabelSlope();
+    for (const Roof& roof : chart_.roofs) LabelRoof(roof);
     LabelRidge(top.x);
   }
 
@@ -183,6 +184,18 @@ class Drawing {
            .degrees = angle * 180 / M_PI});
     }
     svg_.Text(layout_.Place(candidates));
+    BlockSlope(start, end);
+  }
+
+  // In small boxes along it, after its own label, whose box they would meet.
+  void BlockSlope(const SvgPoint& start, const SvgPoint& end) {
+    constexpr int kBoxes = 40;
+    for (int i = 0; i < kBoxes; ++i) {
+      const double part = static_cast<double>(i) / kBoxes;
+      const double x = start.x + part * (end.x - start.x);
+      const double y = start.y + part * (end.y - start.y);
+      layout_.Block({x, y + (end.y - start.y) / kBoxes, x + (end.x - start.x) / kBoxes, y});
+    }
   }
 
   void LabelRidge(double x) {
