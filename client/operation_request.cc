@@ -135,7 +135,9 @@ std::string OperationFieldWords(const OperationKind& kind, const std::string& fi
     if (const auto flag = FlagOf(flags, field)) return *flag;
   }
   if (field == "achieved_seconds") return "--achieved";
-  if (field == "device.accelerator" || field == "device.device_uuid") return "--device";
+  if (field == "device" || field == "device.accelerator" || field == "device.device_uuid") {
+    return "--device";
+  }
   if (absl::StartsWith(field, "device.calibration")) {
     return absl::StrCat("--calibration", absl::StripPrefix(field, "device.calibration"));
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/amounts.h"
@@ -39,7 +40,8 @@ std::string Headline(const v1::TensorLayout& tensor) {
           : absl::StrCat(", from storage position ", Grouped(tensor.offset_elements()));
   return Wrap("",
               absl::StrCat(SizesText(tensor.shape()), " ", DataTypeName(tensor.data_type()), ": ",
-                           Grouped(tensor.element_count()), " elements", storage, ", ",
+                           Grouped(tensor.element_count()),
+                           tensor.element_count() == 1 ? " element" : " elements", storage, ", ",
                            ExactBytes(tensor.size_bytes()), ", strides ",
                            SizesText(tensor.strides()), offset, ", ", order),
               2);
@@ -51,9 +53,13 @@ std::string ResultName(const v1::TensorStepResult& step) {
   return step.is_view() ? "view" : "copy";
 }
 
-std::string CheckText(const v1::ShapeCheck& check) {
+// What the step's reason leaves unsaid of a check.
+std::string CheckText(const v1::TensorStepResult& step) {
+  const v1::ShapeCheck& check = step.check();
   std::string out;
-  for (const std::string& mismatch : check.mismatches()) out += Wrap("      - ", mismatch, 8);
+  for (const std::string& mismatch : check.mismatches()) {
+    if (!absl::StrContains(step.reason(), mismatch)) out += Wrap("      - ", mismatch, 8);
+  }
   std::vector<std::string> bound;
   for (const v1::AxisSize& axis : check.sizes()) bound.push_back(SizeName(axis));
   for (const v1::ShapeCheck::Several& several : check.several()) {
@@ -76,13 +82,8 @@ std::string ExpressionText(const v1::TensorStepResult& step) {
 }
 
 std::string Details(const v1::TensorStepResult& step, const std::string& written) {
-  std::string out = Wrap("      ", absl::StrCat(written, ": ", step.reason()), kHang);
-  if (step.has_storage_position()) {
-    absl::StrAppend(
-        &out,
-        Wrap("      ", absl::StrCat("storage position ", Grouped(step.storage_position())), kHang));
-  }
-  return absl::StrCat(out, ExpressionText(step), CheckText(step.check()));
+  return absl::StrCat(Wrap("      ", absl::StrCat(written, ": ", step.reason()), kHang),
+                      ExpressionText(step), CheckText(step));
 }
 
 std::string StepsText(const v1::AnalyzeTensorResponse& response,
