@@ -122,7 +122,6 @@ class Drawing {
     for (const ChartPoint& point : chart_.points) BlockAround(PlaceOf(point));
     const SvgPoint top = {X(chart_.ridge), Y(chart_.memory_bytes_per_second * chart_.ridge)};
     svg_.Line(top, {top.x, kArea.bottom}, kRidgeLine);
-    layout_.Block({top.x - 2, top.y, top.x + 2, kArea.bottom});
     for (size_t i = chart_.roofs.size(); i-- > 0;) {
       DrawRoof(chart_.roofs[i], i == 0 ? kRoofLine : kLowerRoofLine);
     }
@@ -154,7 +153,7 @@ class Drawing {
     const std::string text = absl::StrCat(roof.name, " ", Scaled(roof.flops_per_second, "FLOP/s"));
     std::vector<SvgText> candidates;
     for (const double part : {1.0, 0.7, 0.4}) {
-      for (const double down : {-7.0, 17.0}) {
+      for (const double down : {-7.0, 17.0, 34.0, 51.0, 75.0, 95.0, 115.0}) {
         const double x = corner.x + part * (kArea.right - corner.x) - 6;
         candidates.push_back({.at = {x, corner.y + down},
                               .text = text,

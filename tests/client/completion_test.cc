@@ -70,8 +70,8 @@ TEST(BashCompletion, IsBash) {
 TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
   EXPECT_THAT(BashOffers({"sextant", ""}),
-              IsSupersetOf({"plan", "accelerators", "devices", "probe", "calibration", "version",
-                            "completion", "--address"}));
+              IsSupersetOf({"plan", "accelerators", "devices", "probe", "calibration", "op",
+                            "tensor", "tokens", "dtype", "version", "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
@@ -123,7 +123,7 @@ TEST(BashCompletion, KnowsTheKindsOfOperation) {
   EXPECT_THAT(BashOffers({"sextant", "op", "reduction", "--function", ""}),
               ElementsAre("sum", "mean", "max", "min", "product"));
   // A kind's name elsewhere is no command.
-  EXPECT_THAT(BashOffers({"sextant", "plan", "matmul", "--opti"}), ElementsAre("--optimizer"));
+  EXPECT_THAT(BashOffers({"sextant", "plan", "matmul", "--mf"}), ElementsAre("--mfu"));
   const std::string file = ScriptFile("bash");
   EXPECT_THAT(BashOffers({"sextant", "op", "matmul", "--svg", file.substr(0, file.size() - 2)}),
               Contains(file));
