@@ -267,7 +267,7 @@ TEST(Tensor, AsksForWhatIsWritten) {
       RunWith({"tensor", "4x8", "transpose 0 1", "view -1", "--dtype=bf16", "--strides=16x2",
                "--offset=3", "--storage=1K", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("transpose 0 1: "));
+  EXPECT_THAT(ran.out, HasSubstr("      transpose 0 1:"));
   EXPECT_TRUE(MessageDifferencer::Equals(
       tensors.request,
       Read<v1::AnalyzeTensorRequest>(

@@ -99,7 +99,7 @@ TEST(TensorText, SaysWhereInItsStorageAViewIs) {
       {});
   EXPECT_EQ(text,
             "[2] fp32: 2 elements of a storage of 32 elements, 8 bytes, strides [3], from storage "
-            "position\n  5, not contiguous\n\nengine 0.1.0\n");
+            "position 5,\n  not contiguous\n\nengine 0.1.0\n");
   EXPECT_THAT(text, Not(HasSubstr("Allocated")));
 }
 
