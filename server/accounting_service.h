@@ -9,6 +9,7 @@
 #include "server/calibration_snapshot.h"
 #include "server/call.h"
 #include "server/metrics.h"
+#include "server/worker_pool.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 
 namespace sextant {
@@ -18,6 +19,8 @@ struct AccountingOptions {
   // What is known of this host's devices; never null. Both are called from many threads.
   std::function<std::shared_ptr<const CalibrationSnapshot>()> calibrations;
   std::function<absl::Time()> now;
+  // Where what takes long is answered; outlives the service's calls.
+  WorkerPool* workers = nullptr;
 };
 
 // Every method on bytes; see unary_call.h.

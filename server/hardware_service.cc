@@ -49,7 +49,7 @@ grpc::ServerUnaryReactor* HardwareService::ListDevices(grpc::CallbackServerConte
                                                        grpc::ByteBuffer* response) {
   return AnswerAfter<v1::ListDevicesRequest, v1::ListDevicesResponse>(
       UnaryCall(list_devices_, context, request, response),
-      [this](auto then) { probe_.WhenListed(std::move(then)); },
+      [this](const auto&, auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::ListDevicesRequest&, v1::ListDevicesResponse* out) {
         AnswerListDevices(*store_.snapshot(), std::chrono::system_clock::now(), out);
         return absl::OkStatus();
@@ -61,7 +61,7 @@ grpc::ServerUnaryReactor* HardwareService::GetCalibration(grpc::CallbackServerCo
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::GetCalibrationRequest, v1::GetCalibrationResponse>(
       UnaryCall(get_calibration_, context, request, response),
-      [this](auto then) { probe_.WhenListed(std::move(then)); },
+      [this](const auto&, auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::GetCalibrationRequest& in, v1::GetCalibrationResponse* out) {
         return AnswerGetCalibration(in, *store_.snapshot(), std::chrono::system_clock::now(), out);
       });

@@ -22,6 +22,7 @@
 #include "server/options.h"
 #include "server/planning_service.h"
 #include "server/probe_metrics.h"
+#include "server/worker_pool.h"
 
 namespace sextant {
 
@@ -59,6 +60,7 @@ class Server {
   CalibrationMetrics calibration_metrics_;
   LogMetrics log_metrics_;
   HostProbe probe_;
+  WorkerPool workers_{WorkerPoolOptions{}};
   AccountingService accounting_;
   PlanningService planning_;
   HardwareService hardware_;

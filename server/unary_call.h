@@ -10,6 +10,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -84,20 +85,20 @@ grpc::ServerUnaryReactor* AnswerInline(Method& method, grpc::CallbackServerConte
   return reactor;
 }
 
-// The same for an answer that has to wait: `wait(then)` calls then(status) once, on whatever
-// thread, and the answer is made there, or `status` is it. No thread of gRPC's waits.
+// The same for an answer that has to wait: `wait(request, then)` calls then(status) once, on
+// whatever thread, and the answer is made there, or `status` is it. No thread of gRPC's waits.
 template <typename Request, typename Response, typename Wait, typename Answer>
 grpc::ServerUnaryReactor* AnswerAfter(UnaryCall call, Wait wait, Answer answer) {
   grpc::ServerUnaryReactor* reactor = call.reactor();
-  Request request;
-  if (const absl::Status decoded = Decode(call.request(), &request); !decoded.ok()) {
+  auto request = std::make_shared<Request>();
+  if (const absl::Status decoded = Decode(call.request(), request.get()); !decoded.ok()) {
     call.Finish(decoded);
     return reactor;
   }
-  wait([call, request = std::move(request), answer](const absl::Status& ready) mutable {
+  wait(*request, [call, request, answer](const absl::Status& ready) mutable {
     Response response;
     absl::Status status = ready;
-    if (status.ok()) status = answer(request, &response);
+    if (status.ok()) status = answer(*request, &response);
     if (status.ok()) status = Encode(response, call.response());
     call.Finish(status);
   });

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 
 namespace sextant {
@@ -24,8 +23,7 @@ absl::Status Check(const OperationRequest& request, absl::string_view path) {
   if (!std::holds_alternative<HostCopy>(request.operation)) {
     CheckTypes(request.types, "data_types", violations);
   }
-  violations.RequireRange("", "transcendental_flops", request.convention.transcendental,
-                          FieldViolations::RealRange{.low = 0, .high = kMaxTranscendentalFlops});
+  CheckConvention(request.convention, "", violations);
   return violations.ToStatus();
 }
 
@@ -86,6 +84,12 @@ absl::Status Below(absl::string_view path, const absl::Status& status) {
 }
 
 }  // namespace
+
+void CheckConvention(const FlopConvention& convention, absl::string_view path,
+                     FieldViolations& violations) {
+  violations.RequireRange(path, "transcendental_flops", convention.transcendental,
+                          FieldViolations::RealRange{.low = 0, .high = kMaxTranscendentalFlops});
+}
 
 absl::StatusOr<BackwardCost> BackwardCostOf(const Recipe& recipe, OperandSet needed) {
   BackwardCost out;

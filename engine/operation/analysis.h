@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/operation/cost.h"
 #include "engine/operation/flop_convention.h"
@@ -59,6 +60,10 @@ struct OperationRequest {
 // `path` itself ("shape" where that is empty) where an array or all traffic exceeds 9.2e18 bytes.
 absl::StatusOr<OperationAnalysis> AnalyzeOperation(const OperationRequest& request,
                                                    absl::string_view path);
+
+// Adds "transcendental_flops" below `path` where it is not a number from 0 to 1e6.
+void CheckConvention(const FlopConvention& convention, absl::string_view path,
+                     FieldViolations& violations);
 
 // What the gradients of `needed` alone take: what a graph asks for.
 absl::StatusOr<BackwardCost> BackwardCostOf(const Recipe& recipe, OperandSet needed);

@@ -10,20 +10,6 @@
 namespace sextant {
 namespace {
 
-absl::StatusOr<CostSum> Sum(const CostSum& a, const CostSum& b) {
-  const CheckedInt read = CheckedInt(a.read.value()) + b.read.value();
-  const CheckedInt written = CheckedInt(a.written.value()) + b.written.value();
-  if (!(read + written).ok()) {
-    return InvalidField("shape", "more than 9.2e18 bytes move: write smaller sizes");
-  }
-  CostSum sum;
-  sum.matrix_flops = a.matrix_flops + b.matrix_flops;
-  sum.other_flops = a.other_flops + b.other_flops;
-  sum.read = Bytes(read.value());
-  sum.written = Bytes(written.value());
-  return sum;
-}
-
 absl::StatusOr<StepCost> CostOf(const Step& step, OperandSet needed) {
   StepCost cost = {.name = step.name, .arithmetic = {}, .traffic = {}, .sum = {}};
   for (const ArithmeticTerm& term : step.arithmetic) {
@@ -42,7 +28,7 @@ absl::StatusOr<StepCost> CostOf(const Step& step, OperandSet needed) {
                                                                               : " is read once")});
     CostSum term;
     (m.written ? term.written : term.read) = size;
-    SEXTANT_ASSIGN_OR_RETURN(cost.sum, Sum(cost.sum, term));
+    SEXTANT_ASSIGN_OR_RETURN(cost.sum, SumOf(cost.sum, term));
   }
   return cost;
 }
@@ -54,12 +40,26 @@ absl::optional<double> CostSum::intensity() const {
   return flops().value() / static_cast<double>(moved().value());
 }
 
+absl::StatusOr<CostSum> SumOf(const CostSum& a, const CostSum& b) {
+  const CheckedInt read = CheckedInt(a.read.value()) + b.read.value();
+  const CheckedInt written = CheckedInt(a.written.value()) + b.written.value();
+  if (!(read + written).ok()) {
+    return InvalidField("shape", "more than 9.2e18 bytes move: write smaller sizes");
+  }
+  CostSum sum;
+  sum.matrix_flops = a.matrix_flops + b.matrix_flops;
+  sum.other_flops = a.other_flops + b.other_flops;
+  sum.read = Bytes(read.value());
+  sum.written = Bytes(written.value());
+  return sum;
+}
+
 absl::StatusOr<OperationCost> CostOf(absl::Span<const Step> steps, OperandSet needed) {
   OperationCost cost;
   for (const Step& step : steps) {
     SEXTANT_ASSIGN_OR_RETURN(StepCost one, CostOf(step, needed));
     if (one.arithmetic.empty() && one.traffic.empty()) continue;
-    SEXTANT_ASSIGN_OR_RETURN(cost.sum, Sum(cost.sum, one.sum));
+    SEXTANT_ASSIGN_OR_RETURN(cost.sum, SumOf(cost.sum, one.sum));
     cost.steps.push_back(std::move(one));
   }
   return cost;

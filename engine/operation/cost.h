@@ -45,6 +45,9 @@ struct OperationCost {
   CostSum sum;  // exactly that of the steps
 };
 
+// Errors: kInvalidArgument "shape" where more than 9.2e18 bytes move.
+absl::StatusOr<CostSum> SumOf(const CostSum& a, const CostSum& b);
+
 // The cost of `steps`, as far as the gradients of `needed` take them; steps of which nothing
 // is left are left out.
 //

@@ -20,18 +20,25 @@ Rows RowsOf(Operation& operation) {
   return {};
 }
 
+// The forward pass of `operation`, which has passed CheckOperation() but perhaps for its rows.
+absl::StatusOr<OperationCost> ForwardCost(const OperationRequest& request) {
+  const Recipe recipe =
+      RecipeOf(request.operation, {WithDefaults(request.types), request.convention});
+  return CostOf(recipe.forward, kEveryOperand);
+}
+
 // False too where the sizes overflow: such an m is no answer.
 bool IsComputeBound(const OperationRequest& request, const DeviceRates& rates) {
-  const auto analysis = AnalyzeOperation(request, "");
-  if (!analysis.ok()) return false;
-  const auto roofline = RooflineOf(analysis->forward, rates);
+  const auto cost = ForwardCost(request);
+  if (!cost.ok()) return false;
+  const auto roofline = RooflineOf(*cost, rates);
   return roofline.ok() && roofline->bound == RooflineBound::kCompute;
 }
 
 // The largest power of two that has a size at all.
 int64_t LargestRows(OperationRequest& request, int64_t& rows) {
   rows = kMaxDimension;
-  while (rows > 1 && !AnalyzeOperation(request, "").ok()) rows /= 2;
+  while (rows > 1 && !ForwardCost(request).ok()) rows /= 2;
   return rows;
 }
 
@@ -80,7 +87,7 @@ std::string MemoryAdvice(const OperationRequest& request, const OperationAnalysi
 absl::optional<int64_t> RowsAtRidge(const OperationRequest& request, const DeviceRates& rates) {
   OperationRequest trial = request;
   const Rows rows = RowsOf(trial.operation);
-  if (rows.field == nullptr) return absl::nullopt;
+  if (rows.field == nullptr || !AnalyzeOperation(request, "").ok()) return absl::nullopt;
   int64_t high = LargestRows(trial, *rows.field);
   if (!IsComputeBound(trial, rates)) return absl::nullopt;
   int64_t low = 0;  // does not reach it; `high` does

@@ -162,6 +162,49 @@ double FullMaskFlops(const json& in) {
          in["n_ctx"].get<double>();
 }
 
+// FLOPs a token of one matrix of each layer, or of one alone: Kaplan's table, row by row.
+double MatrixFlopsPerToken(const json& in, int64_t columns, int64_t layers) {
+  return static_cast<double>(layers) *
+         ForwardFlops(Linear{.rows = 1, .input_size = in["d_model"], .output_size = columns});
+}
+
+// His attention row: both products, a query attending to half of the positions.
+double HalfMaskFlops(const json& in) {
+  const OperationAnalysis analysis =
+      Analyze(Attention{.batch = 1,
+                        .heads = 1,
+                        .kv_heads = 1,
+                        .query_length = in["n_ctx"],
+                        .key_length = in["n_ctx"],
+                        .head_size = in["d_attn"],
+                        .causal = true,
+                        .convention = CausalConvention::kPublished});
+  return analysis.forward.sum.matrix_flops.value() * in["n_layer"].get<double>() /
+         in["n_ctx"].get<double>();
+}
+
+// Every parameter that is no embedding is one multiply-add a token.
+double KaplanForward(const json& in) {
+  return ForwardFlops(Linear{.rows = 1, .input_size = in["N"], .output_size = 1}) +
+         HalfMaskFlops(in);
+}
+
+TextbookQuestions KaplansTable() {
+  const auto wide = [](const json& in) { return 3 * in["d_model"].get<int64_t>(); };
+  return {
+      {"kaplan-gpt3-qkv-flops",
+       [wide](const json& in) { return MatrixFlopsPerToken(in, wide(in), in["n_layer"]); }},
+      {"kaplan-gpt3-mask-flops", HalfMaskFlops},
+      {"kaplan-gpt3-project-flops",
+       [](const json& in) { return MatrixFlopsPerToken(in, in["d_model"], in["n_layer"]); }},
+      {"kaplan-gpt3-ffn-flops",
+       [](const json& in) { return 2 * MatrixFlopsPerToken(in, in["d_ff"], in["n_layer"]); }},
+      {"kaplan-gpt3-deembed-flops",
+       [](const json& in) { return MatrixFlopsPerToken(in, in["n_vocab"], 1); }},
+      {"kaplan-gpt3-forward-flops", KaplanForward},
+  };
+}
+
 LinearInitialization Initialization(const json& in) {
   const auto init = InitializationOf(in["fan_in"], in.value("truncate_sigma", kDefaultTruncation));
   EXPECT_THAT(init, IsOk());
@@ -238,6 +281,7 @@ TextbookQuestions OperationQuestions() {
   TextbookQuestions all = WholeOperations();
   all.merge(Ratios());
   all.merge(LengthsAndDeviations());
+  all.merge(KaplansTable());
   return all;
 }
 

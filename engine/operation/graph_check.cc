@@ -1,0 +1,193 @@
+#include "engine/operation/graph_check.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/operation/analysis.h"
+#include "engine/operation/graph_names.h"
+#include "engine/tensor/expression/contraction.h"
+
+namespace sextant {
+namespace {
+
+// Pairs of sets of tensors that the searches for orders of contraction look at, over all
+// einsums of a graph: about a second's work.
+constexpr double kMaxContractionWork = 2e7;
+
+// Of an einsum of `count` operands and of its gradients: subsets of subsets where the search is
+// exact, pairs at each step where it is greedy.
+double ContractionWork(size_t count) {
+  const auto n = static_cast<double>(count);
+  if (count <= 2) return 0;
+  return (n + 1) * (count <= kMaxExactOperands ? std::pow(3, n) : n * n * n);
+}
+
+double ContractionWork(const GraphSpec& spec) {
+  double work = 0;
+  for (const GraphOperation& op : spec.operations) {
+    const auto* operation = std::get_if<Operation>(&op.work);
+    if (operation == nullptr || !std::holds_alternative<Einsum>(*operation)) continue;
+    work += ContractionWork(op.inputs.size());
+  }
+  return work;
+}
+
+size_t InputCount(const GraphSpec& spec) {
+  size_t count = 0;
+  for (const GraphOperation& op : spec.operations) count += op.inputs.size();
+  return count;
+}
+
+size_t TensorCount(const GraphSpec& spec) { return spec.tensors.size() + spec.operations.size(); }
+
+void CheckLimits(const GraphSpec& spec, FieldViolations& violations) {
+  const auto at_most = [&violations](absl::string_view path, absl::string_view what, size_t count,
+                                     size_t most) {
+    if (count <= most) return;
+    violations.Add(path, absl::StrCat(what, " are ", count, ": at most ", most));
+  };
+  if (spec.operations.empty()) violations.Add("operations", "are required: write at least one");
+  at_most("operations", "the operations", spec.operations.size(), kMaxGraphOperations);
+  at_most("tensors", "the tensors, given and made,", TensorCount(spec), kMaxGraphTensors);
+  at_most("operations", "all inputs together", InputCount(spec), kMaxGraphInputs);
+  at_most("losses", "the losses", spec.losses.size(), kMaxGraphTensors);
+  at_most("checkpointed_segments", "the segments", spec.checkpointed_segments.size(),
+          kMaxGraphOperations);
+  if (ContractionWork(spec) > kMaxContractionWork) {
+    violations.Add("operations",
+                   "have einsums of too many operands to search for their orders of contraction: "
+                   "write some as several of two operands");
+  }
+}
+
+void CheckOperationOf(const GraphSpec& spec, size_t i, GraphNames& names,
+                      FieldViolations& violations) {
+  const GraphOperation& op = spec.operations[i];
+  const std::string path = OperationPath(i);
+  const std::string name = FieldPath(path, "name");
+  if (CheckGraphName(op.name, name, violations) && !names.Add(op.name, i)) {
+    violations.Add(name, absl::StrCat("'", op.name, "' is ", OperationPath(*names.Find(op.name)),
+                                      " already: write another name"));
+  }
+  if (op.outputs.size() != 1) {
+    violations.Add(FieldPath(path, "outputs"),
+                   absl::StrCat("are ", op.outputs.size(), ": an operation makes one tensor"));
+  }
+  if (op.inputs.size() > kMaxOperands) {
+    violations.Add(FieldPath(path, "inputs"),
+                   absl::StrCat("are ", op.inputs.size(), ": at most ", kMaxOperands));
+  }
+  if (!op.segment.empty()) CheckGraphName(op.segment, FieldPath(path, "segment"), violations);
+}
+
+void CheckKind(const GraphTensor& tensor, const Array& array, absl::string_view path,
+               FieldViolations& violations) {
+  if (tensor.frozen && !tensor.parameter) {
+    violations.Add(FieldPath(path, "frozen"), "is of parameters alone: this is an input");
+  }
+  if (tensor.requires_gradient && tensor.parameter) {
+    violations.Add(FieldPath(path, "requires_gradient"),
+                   "is of inputs alone: a parameter has a gradient unless it is frozen");
+  }
+  const bool asked = tensor.requires_gradient || (tensor.parameter && !tensor.frozen);
+  if (!asked || CanHaveGradient(array)) return;
+  violations.Add(path,
+                 absl::StrCat("'", tensor.name, "' has no gradient, since it is no tensor ",
+                              "of floating-point numbers: ",
+                              tensor.parameter ? "mark it frozen" : "leave requires_gradient out"));
+}
+
+void CheckFormat(const GraphTensor& tensor, DataType graph_type, absl::string_view path,
+                 FieldViolations& violations) {
+  const int64_t bytes = tensor.index_bytes;
+  if (bytes != 0 && bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) {
+    violations.Add(FieldPath(path, "index_bytes"),
+                   absl::StrCat("must be 1, 2, 4 or 8, or 0 for numbers, not ", bytes));
+  }
+  if (bytes != 0 && tensor.data_type != DataType::kUnspecified) {
+    violations.Add(FieldPath(path, "data_type"),
+                   "must not be given where index_bytes is: ids and masks have none");
+  }
+  if (bytes == 0 && tensor.data_type == DataType::kUnspecified &&
+      graph_type == DataType::kUnspecified) {
+    violations.Add(FieldPath(path, "data_type"),
+                   "is required where the graph has none: write e.g. bf16");
+  }
+}
+
+}  // namespace
+
+bool IsWithinGraphLimits(const GraphSpec& spec) {
+  FieldViolations violations;
+  CheckLimits(spec, violations);
+  return violations.empty();
+}
+
+void CheckGraphSpec(const GraphSpec& spec, FieldViolations& violations) {
+  CheckLimits(spec, violations);
+  if (!violations.empty()) return;
+  CheckConvention(spec.convention, "", violations);
+  GraphNames names("operation", "the graph's operations");
+  for (size_t i = 0; i < spec.operations.size(); ++i) CheckOperationOf(spec, i, names, violations);
+}
+
+absl::optional<GraphValue> GivenValue(const GraphSpec& spec, size_t i, absl::string_view path,
+                                      FieldViolations& violations) {
+  const GraphTensor& tensor = spec.tensors[i];
+  FieldViolations wrong;
+  CheckShape(tensor.shape, FieldPath(path, "shape"), wrong);
+  CheckFormat(tensor, spec.data_type, path, wrong);
+  GraphValue value;
+  value.root = i;
+  value.kind = tensor.parameter ? GraphTensorKind::kParameter : GraphTensorKind::kInput;
+  value.frozen = tensor.frozen;
+  value.gradient_asked_for = tensor.parameter ? !tensor.frozen : tensor.requires_gradient;
+  const DataType type =
+      tensor.data_type == DataType::kUnspecified ? spec.data_type : tensor.data_type;
+  value.array = {.name = tensor.name,
+                 .role = tensor.parameter ? ArrayRole::kParameter : ArrayRole::kInput,
+                 .data_type = tensor.index_bytes > 0 ? DataType::kUnspecified : type,
+                 .shape = tensor.shape,
+                 .index_bytes = tensor.index_bytes};
+  if (wrong.empty()) {
+    CheckKind(tensor, value.array, path, wrong);
+    value.elements = ElementCount(tensor.shape).value_or(0);
+    const auto size = BytesOf(value.array);
+    if (size.ok()) value.size = *size;
+    if (!size.ok() || (tensor.parameter && value.elements > kMaxDimension)) {
+      wrong.Add(FieldPath(path, "shape"),
+                absl::StrCat(ShapeText(tensor.shape), " is too large: at most 2^40 elements of a ",
+                             "parameter, and 9.2e18 bytes of any tensor"));
+    } else {
+      value.layout = ContiguousTensor(tensor.shape, value.array.data_type);
+    }
+  }
+  if (wrong.empty()) return value;
+  violations.AddAll(wrong.ToStatus());
+  return absl::nullopt;
+}
+
+std::vector<CheckpointedSegment> SegmentsOf(const GraphSpec& spec, FieldViolations& violations) {
+  std::vector<CheckpointedSegment> segments;
+  GraphNames names("segment", "the operations' segments");
+  for (size_t i = 0; i < spec.operations.size(); ++i) {
+    const std::string& name = spec.operations[i].segment;
+    if (name.empty()) continue;
+    const auto known = names.Find(name);
+    if (!known.has_value()) {
+      names.Add(name, segments.size());
+      segments.push_back({.name = name, .first = i, .end = i + 1});
+    } else if (segments[*known].end == i) {
+      segments[*known].end = i + 1;
+    } else {
+      violations.Add(
+          FieldPath(OperationPath(i), "segment"),
+          absl::StrCat("'", name, "' ended with ", OperationPath(segments[*known].end - 1),
+                       ": a segment is one run of operations"));
+    }
+  }
+  return segments;
+}
+
+}  // namespace sextant

@@ -1,0 +1,239 @@
+#include "engine/operation/graph_lifetimes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/operation/graph_arrays.h"
+#include "engine/operation/graph_ledger.h"
+
+namespace sextant {
+namespace {
+
+// What one run of a node leaves behind: its output, and its statistics by name.
+struct NodeRun {
+  size_t output = kNoIndex;
+  absl::flat_hash_map<std::string, size_t> statistics;
+};
+
+class TrainingStep {
+ public:
+  explicit TrainingStep(const LifetimeRequest& request)
+      : r_(request), runs_(r_.graph.nodes.size()) {}
+
+  absl::StatusOr<GraphMemory> Run() {
+    Begin();
+    for (size_t i = 0; i < r_.graph.nodes.size(); ++i) {
+      RunForward(i, ledger_.Next({MomentKind::kForward, NameOf(i)}), runs_[i]);
+    }
+    ledger_.EndForward();
+    for (size_t a = 0; a < r_.gradients.actions.size(); ++a) SEXTANT_RETURN_IF_ERROR(GoBack(a));
+    if (!r_.update.kept.empty() || UpdatesAnything()) ledger_.Next({MomentKind::kUpdate, ""});
+    SEXTANT_ASSIGN_OR_RETURN(GraphMemory memory, ledger_.Close());
+    memory.recompute = recompute_;
+    memory.recomputed_operations = recomputed_;
+    return memory;
+  }
+
+ private:
+  absl::string_view NameOf(size_t node) const { return r_.graph.nodes[node].spec->name; }
+  const GraphValue& ValueAt(size_t value) const { return r_.graph.values[value]; }
+  size_t RootOf(size_t value) const { return ValueAt(value).root; }
+
+  bool UpdatesAnything() const {
+    for (size_t v = 0; v < r_.graph.values.size(); ++v) {
+      if (ValueAt(v).kind == GraphTensorKind::kParameter && r_.gradients.has_gradient[v]) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // What is there all along.
+  void Begin() {
+    for (const GraphValue& value : r_.graph.values) {
+      if (value.maker != kNoIndex) continue;
+      const bool parameter = value.kind == GraphTensorKind::kParameter;
+      given_.push_back(
+          ledger_.AddHeld({value.array.name,
+                           parameter ? StorageKind::kParameter : StorageKind::kInput, value.size}));
+    }
+    for (const KeptState& state : r_.update.kept) {
+      ledger_.AddHeld({absl::StrCat(state.name, " of ", ValueAt(state.value).array.name),
+                       StorageKind::kOptimizerState, state.size});
+    }
+    for (size_t i = 0; i < r_.graph.nodes.size(); ++i) {
+      for (const OwnArray& table : TablesOf(r_.graph.nodes[i])) {
+        tables_[{i, table.name}] = ledger_.AddHeld(
+            {absl::StrCat(table.name, " of ", NameOf(i)), StorageKind::kTable, table.size});
+      }
+    }
+  }
+
+  // The nodes of segment s that are done again.
+  size_t EndOfRecompute(size_t s) const {
+    const CheckpointedSegment& segment = r_.graph.segments[s];
+    if (r_.extent == RecomputeExtent::kWholeSegment) return segment.end;
+    size_t end = segment.first;
+    for (size_t i = segment.first; i < segment.end; ++i) {
+      for (const SavedSource& saved : SavedSourcesOf(r_.graph, r_.gradients, i)) {
+        if (saved.maker == kNoIndex || saved.maker < segment.first) continue;
+        end = std::max(end, saved.maker + 1);
+      }
+    }
+    return end;
+  }
+
+  // The storage of `value`: that of the run again where there was one.
+  size_t StorageOf(size_t value) const {
+    const size_t root = RootOf(value);
+    const size_t maker = ValueAt(root).maker;
+    if (maker == kNoIndex) return given_[root];
+    const auto again = again_.find(maker);
+    return again != again_.end() ? again->second.output : runs_[maker].output;
+  }
+
+  void RunForward(size_t i, size_t moment, NodeRun& run) {
+    const GraphNode& node = r_.graph.nodes[i];
+    const bool is_again = &run != &runs_[i];
+    const absl::string_view suffix = is_again ? ", computed again" : "";
+    for (const size_t value : node.operands) {
+      if (value == kNoIndex) continue;
+      const size_t storage = StorageOf(value);
+      ledger_.Touch(storage, moment);
+      if (is_again) ledger_.Saves(storage, NameOf(i), "it is computed again from it");
+    }
+    const GraphValue& output = ValueAt(node.output);
+    if (output.root == node.output) {
+      run.output = ledger_.Add(
+          {absl::StrCat(output.array.name, suffix), StorageKind::kActivation, output.size}, moment);
+    }
+    for (const OwnArray& own : OwnArraysOf(node, r_.gradients.nodes[i])) {
+      const size_t storage = ledger_.Add(
+          {absl::StrCat(own.name, " of ", NameOf(i), suffix), own.kind, own.size}, moment);
+      run.statistics[own.name] = storage;
+    }
+    if (!is_again && !output.is_read) ledger_.Hold(StorageOf(node.output));
+  }
+
+  absl::Status GoBack(size_t a) {
+    const BackwardAction& action = r_.gradients.actions[a];
+    if (a == 0) AddLossGradients();
+    if (action.node == kNoIndex) {
+      AddUp(a, ledger_.Next({MomentKind::kAccumulation, GradientName(action.makes[0])}));
+      return absl::OkStatus();
+    }
+    SEXTANT_RETURN_IF_ERROR(RunSegmentAgain(r_.graph.nodes[action.node].segment));
+    const size_t moment = ledger_.Next({MomentKind::kBackward, NameOf(action.node)});
+    ReadSaved(action.node, moment);
+    for (const OwnArray& scratch : BackwardScratchOf(r_.gradients.nodes[action.node])) {
+      ledger_.Add({absl::StrCat(scratch.name, " of ", NameOf(action.node)), StorageKind::kScratch,
+                   scratch.size},
+                  moment);
+    }
+    ledger_.Touch(places_[action.reads[0]], moment);
+    for (const size_t array : action.makes) {
+      const size_t shares = r_.gradients.arrays[array].shares;
+      Place(array, shares == kNoIndex ? NewGradient(array, moment) : places_[shares]);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunSegmentAgain(size_t s) {
+    if (!r_.checkpointed || s == kNoIndex || !done_again_.insert(s).second) return absl::OkStatus();
+    const size_t end = EndOfRecompute(s);
+    for (size_t i = r_.graph.segments[s].first; i < end; ++i) {
+      NodeRun run;
+      RunForward(i, ledger_.Next({MomentKind::kRecompute, NameOf(i)}), run);
+      again_[i] = std::move(run);
+      ++recomputed_;
+      SEXTANT_ASSIGN_OR_RETURN(recompute_, SumOf(recompute_, r_.graph.nodes[i].forward.sum));
+    }
+    return absl::OkStatus();
+  }
+
+  void ReadSaved(size_t i, size_t moment) {
+    for (const SavedSource& saved : SavedSourcesOf(r_.graph, r_.gradients, i)) {
+      size_t storage = kNoIndex;
+      if (saved.value != kNoIndex) {
+        storage = StorageOf(saved.value);
+      } else if (const auto table = tables_.find({i, saved.array->array.name});
+                 table != tables_.end()) {
+        storage = table->second;
+      } else {
+        const auto again = again_.find(i);
+        storage = (again != again_.end() ? again->second : runs_[i])
+                      .statistics.at(saved.array->array.name);
+      }
+      ledger_.Touch(storage, moment);
+      ledger_.Saves(storage, NameOf(i), saved.array->reason);
+    }
+  }
+
+  absl::string_view GradientName(size_t array) const {
+    return ValueAt(r_.gradients.arrays[array].value).array.name;
+  }
+
+  // Those that are given are there from the start of the backward pass.
+  void AddLossGradients() {
+    for (size_t i = 0; i < r_.gradients.losses.size(); ++i) {
+      Place(i, NewGradient(i, ledger_.moment_count()));
+    }
+  }
+
+  size_t NewGradient(size_t array, size_t moment) {
+    const GraphValue& value = ValueAt(r_.gradients.arrays[array].value);
+    return ledger_.Add(
+        {absl::StrCat("gradient of ", value.array.name), StorageKind::kGradient, value.size},
+        moment);
+  }
+
+  // Arrays are placed in the order of their numbers.
+  void Place(size_t array, size_t storage) {
+    const GradientArray& gradient = r_.gradients.arrays[array];
+    places_.resize(std::max(places_.size(), array + 1), kNoIndex);
+    places_[array] = storage;
+    size_t& read_until = read_until_[storage];
+    read_until = std::max(read_until, gradient.held ? kNoIndex : gradient.last_read);
+    if (!gradient.held) return;
+    const GraphValue& value = ValueAt(gradient.value);
+    ledger_.Rename(storage, absl::StrCat("gradient of ", value.array.name),
+                   value.kind == GraphTensorKind::kParameter ? StorageKind::kParameterGradient
+                                                             : StorageKind::kGradient);
+    ledger_.Hold(storage);
+  }
+
+  void AddUp(size_t a, size_t moment) {
+    const BackwardAction& action = r_.gradients.actions[a];
+    size_t storage = kNoIndex;
+    for (const size_t array : action.reads) {
+      const size_t place = places_[array];
+      ledger_.Touch(place, moment);
+      if (storage == kNoIndex && read_until_[place] <= a) storage = place;
+    }
+    Place(action.makes[0], storage == kNoIndex ? NewGradient(action.makes[0], moment) : storage);
+  }
+
+  const LifetimeRequest& r_;
+  Ledger ledger_;
+  std::vector<size_t> given_;  // storages of given values
+  std::vector<NodeRun> runs_;  // by node
+  absl::flat_hash_map<size_t, NodeRun> again_;
+  absl::flat_hash_map<std::pair<size_t, std::string>, size_t> tables_;
+  std::vector<size_t> places_;                      // storages of gradient arrays
+  absl::flat_hash_map<size_t, size_t> read_until_;  // by storage: the last action that reads it
+  absl::flat_hash_set<size_t> done_again_;          // segments
+  CostSum recompute_;
+  int64_t recomputed_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<GraphMemory> MemoryOf(const LifetimeRequest& request) {
+  return TrainingStep(request).Run();
+}
+
+}  // namespace sextant

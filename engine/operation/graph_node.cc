@@ -1,0 +1,251 @@
+#include "engine/operation/graph_node.h"
+
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "engine/operation/graph_sizes.h"
+#include "engine/operation/recipe_parts.h"
+#include "engine/tensor/expression/axis_transform.h"
+
+namespace sextant {
+namespace {
+
+constexpr absl::string_view kRearrangement = "rearrangement";
+
+// Adds what `status` says, below `path`; fields that are not the operation's become `path`.
+void AddBelow(const absl::Status& status, absl::string_view path, FieldViolations& violations) {
+  for (const FieldViolation& v : FieldViolationsOf(status)) {
+    violations.Add(v.field == "shape" ? path : FieldPath(path, v.field), v.description);
+  }
+}
+
+// The arrays of a recipe that are tensors of the graph, by the name that the recipe has for
+// them, and what they are there.
+class Binding {
+ public:
+  void Add(const Array& in_recipe, const Array& in_graph) {
+    arrays_.emplace(in_recipe.name, Pair{in_recipe.shape, in_graph});
+    arrays_.emplace(GradientOf(in_recipe).name, Pair{in_recipe.shape, in_graph});
+  }
+
+  void Apply(Recipe& recipe) const {
+    for (Array& array : recipe.operands) Apply(array);
+    for (Array& array : recipe.outputs) Apply(array);
+    for (std::vector<Step>* steps : {&recipe.forward, &recipe.backward}) {
+      for (Step& step : *steps) {
+        for (Movement& m : step.movements) Apply(m.array);
+      }
+    }
+    recipe.unfused.clear();
+  }
+
+ private:
+  struct Pair {
+    Shape whole;
+    Array in_graph;
+  };
+
+  // A kernel that reads a part of a tensor alone keeps that part's shape.
+  void Apply(Array& array) const {
+    const auto found = arrays_.find(array.name);
+    if (found == arrays_.end() || array.role == ArrayRole::kStatistic) return;
+    const auto& [whole, in_graph] = found->second;
+    array.data_type = in_graph.data_type;
+    array.index_bytes = in_graph.index_bytes;
+    if (array.shape == whole) array.shape = in_graph.shape;
+    if (array.role == ArrayRole::kInput || array.role == ArrayRole::kParameter) {
+      array.role = in_graph.role;
+    }
+  }
+
+  absl::flat_hash_map<std::string, Pair> arrays_;
+};
+
+class Builder {
+ public:
+  Builder(const NodeRequest& request, absl::string_view path, FieldViolations& violations)
+      : r_(request), path_(path), violations_(violations) {
+    built_.node.spec = &r_.operation;
+    built_.node.output = r_.output;
+    built_.value.root = r_.output;
+    built_.value.array.name = r_.operation.outputs[0];
+    built_.value.array.role = ArrayRole::kInput;
+  }
+
+  bool Build(const Operation& operation) {
+    const auto sized = SizeOperation(operation, Inputs(), path_, violations_);
+    if (!sized.has_value() || !FindTypes()) return false;
+    GraphNode& node = built_.node;
+    node.kind = OperationName(operation);
+    node.operation = sized->operation;
+    node.recipe = RecipeOf(node.operation, {node.types, r_.convention});
+    node.operands.assign(node.recipe.operands.size(), kNoIndex);
+    for (size_t i = 0; i < r_.inputs.size(); ++i) node.operands[sized->operands[i]] = r_.inputs[i];
+    Array& made = built_.value.array;
+    made.data_type = node.types.output;
+    made.shape = std::holds_alternative<Einsum>(node.operation) ? node.recipe.outputs[0].shape
+                                                                : sized->shape;
+    FieldViolations wrong;
+    CheckShape(made.shape, FieldPath(path_, "outputs[0]"), wrong);
+    violations_.AddAll(wrong.ToStatus());
+    if (!wrong.empty()) return false;
+    built_.value.layout = ContiguousTensor(made.shape, made.data_type);
+    return Finish();
+  }
+
+  BuiltNode Take() { return std::move(built_); }
+
+  // A copy is a kernel of its own, and so is its gradient's way back.
+  bool Build(const Rearrangement& work) {
+    if (r_.inputs.size() != 1) {
+      violations_.Add(FieldPath(path_, "inputs"),
+                      absl::StrCat("are ", r_.inputs.size(), ", but it reads one tensor"));
+      return false;
+    }
+    if (r_.operation.output_data_type != DataType::kUnspecified) {
+      violations_.Add(FieldPath(path_, "output_data_type"),
+                      "must not be given: a rearrangement keeps its input's format");
+      return false;
+    }
+    const GraphValue& input = r_.values[r_.inputs[0]];
+    const auto done = Rearrange(input.layout, work.expression, work.sizes);
+    if (!done.ok()) {
+      AddRearrangementFaults(done.status());
+      return false;
+    }
+    GraphNode& node = built_.node;
+    node.kind = kRearrangement;
+    node.note = done->reason;
+    node.types = WithDefaults({.input = input.array.data_type});
+    node.operands = {r_.inputs[0]};
+    GraphValue& value = built_.value;
+    value.array.data_type = input.array.data_type;
+    value.array.index_bytes = input.array.index_bytes;
+    value.array.shape = done->tensor.shape;
+    value.layout = done->tensor;
+    if (done->is_view) value.root = input.root;
+    node.recipe = RecipeOfCopy(input.array, value.array, done->is_view);
+    return Finish();
+  }
+
+ private:
+  std::vector<OperationInput> Inputs() const {
+    std::vector<OperationInput> inputs;
+    for (const size_t i : r_.inputs) {
+      const Array& array = r_.values[i].array;
+      inputs.push_back({array.name, array.shape, array.index_bytes > 0});
+    }
+    return inputs;
+  }
+
+  bool FindTypes() {
+    OperationTypes types = {.output = r_.operation.output_data_type};
+    for (const size_t i : r_.inputs) {
+      if (types.input == DataType::kUnspecified) types.input = r_.values[i].array.data_type;
+    }
+    if (types.input == DataType::kUnspecified) {
+      violations_.Add(FieldPath(path_, "inputs"), "hold no numbers: all have index_bytes");
+      return false;
+    }
+    built_.node.types = WithDefaults(types);
+    return true;
+  }
+
+  void AddRearrangementFaults(const absl::Status& status) {
+    for (const FieldViolation& v : FieldViolationsOf(status)) {
+      const bool of_tensor = v.field == "tensor";
+      violations_.Add(FieldPath(path_, of_tensor ? std::string("inputs[0]")
+                                                 : FieldPath(kRearrangement, v.field)),
+                      v.description);
+    }
+  }
+
+  static Recipe RecipeOfCopy(const Array& from, const Array& to, bool is_view) {
+    Recipe recipe;
+    recipe.operands = {from};
+    recipe.operands[0].name = std::string("x");
+    recipe.outputs = {to};
+    recipe.outputs[0].name = std::string("y");
+    recipe.outputs[0].role = ArrayRole::kOutput;
+    recipe.differentiable = OperandBit(0);
+    if (is_view) return recipe;
+    const Array& x = recipe.operands[0];
+    const Array& y = recipe.outputs[0];
+    recipe.forward = {{.name = "copy", .arithmetic = {}, .movements = {Read(x), Write(y)}}};
+    recipe.backward = {{.name = "dx = dy, copied back",
+                        .arithmetic = {},
+                        .movements = {Read(GradientOf(y)), Write(GradientOf(x))}}};
+    return recipe;
+  }
+
+  // A gradient that is passed on as it is has to change its format where its tensor has another.
+  void AddCasts() {
+    Recipe& recipe = built_.node.recipe;
+    const Array& y = recipe.outputs[0];
+    for (size_t k = 0; k < recipe.operands.size(); ++k) {
+      const Array& x = recipe.operands[k];
+      const OperandSet bit = OperandBit(k);
+      if ((recipe.differentiable & bit) == 0 || x.data_type == y.data_type) continue;
+      if (WritesGradientOf(recipe, k)) continue;
+      recipe.backward.push_back(
+          {.name = absl::StrCat("d", x.name, " = dy in its format"),
+           .arithmetic = {},
+           .movements = {Read(GradientOf(y), bit), Write(GradientOf(x), bit)}});
+    }
+  }
+
+  // Binds the recipe's arrays to the graph's, and adds up.
+  bool Finish() {
+    GraphNode& node = built_.node;
+    GraphValue& value = built_.value;
+    Binding binding;
+    for (size_t k = 0; k < node.operands.size(); ++k) {
+      if (node.operands[k] == kNoIndex) continue;
+      binding.Add(node.recipe.operands[k], r_.values[node.operands[k]].array);
+    }
+    binding.Add(node.recipe.outputs[0], value.array);
+    binding.Apply(node.recipe);
+    AddCasts();
+    const auto size = BytesOf(value.array);
+    const auto forward = CostOf(node.recipe.forward, kEveryOperand);
+    AddBelow(size.status(), FieldPath(path_, "outputs[0]"), violations_);
+    AddBelow(forward.status(), path_, violations_);
+    if (!size.ok() || !forward.ok()) return false;
+    value.size = *size;
+    value.elements = ElementCount(value.array.shape).value_or(0);
+    // A view of a parameter is in memory anyway, as the parameter is.
+    if (value.root != r_.output) value.array.role = r_.values[value.root].array.role;
+    node.forward = *forward;
+    return true;
+  }
+
+  const NodeRequest& r_;
+  absl::string_view path_;
+  FieldViolations& violations_;
+  BuiltNode built_;
+};
+
+}  // namespace
+
+bool WritesGradientOf(const Recipe& recipe, size_t operand) {
+  const std::string name = GradientOf(recipe.operands[operand]).name;
+  for (const Step& step : recipe.backward) {
+    for (const Movement& m : step.movements) {
+      if (m.written && m.array.name == name) return true;
+    }
+  }
+  return false;
+}
+
+absl::optional<BuiltNode> BuildNode(const NodeRequest& request, absl::string_view path,
+                                    FieldViolations& violations) {
+  Builder builder(request, path, violations);
+  if (!std::visit([&builder](const auto& work) { return builder.Build(work); },
+                  request.operation.work)) {
+    return absl::nullopt;
+  }
+  return builder.Take();
+}
+
+}  // namespace sextant

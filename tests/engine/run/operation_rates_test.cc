@@ -1,0 +1,112 @@
+#include "engine/run/operation_rates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/base/precondition.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<absl::string_view> Quantities(const OperationRates& rates) {
+  std::vector<absl::string_view> out;
+  for (const Rate& rate : rates.used) out.push_back(rate.quantity);
+  return out;
+}
+
+DeviceCalibration Measured() {
+  DeviceCalibration out;
+  out.uuid = "GPU-1";
+  out.product_name = "Some GPU";
+  out.Consider({.data_type = DataType::kBf16,
+                .m = 1,
+                .n = 1,
+                .k = 1,
+                .rate = FlopsPerSecond(5e14),
+                .sample_count = 3,
+                .stable = true,
+                .engine = "library"});
+  out.ConsiderCopy({.per_second = 2e12, .array_bytes = 1 << 30, .sample_count = 1});
+  return out;
+}
+
+TEST(OperationRates, OfADatasheetAreItsPeaks) {
+  const auto rates = RatesFor({.accelerator = "h100-sxm"}, DataType::kFp64, "device");
+  ASSERT_THAT(rates, IsOk());
+  EXPECT_THAT(Quantities(*rates),
+              ElementsAre("peak_flops_per_second", "peak_general_flops_per_second",
+                          "peak_memory_bandwidth_bytes_per_second"));
+  EXPECT_NEAR(rates->rates.matrix.value(), 67e12, 0.2e12);      // fp64 by the matrix units
+  EXPECT_NEAR(rates->rates.general->value(), 33.5e12, 0.2e12);  // without them
+  EXPECT_EQ(rates->datasheet_peak, rates->rates.matrix);
+}
+
+TEST(OperationRates, OfAMeasuredDeviceLeaveOutWhatWasNotMeasured) {
+  OperationDevice device = {.calibration = Measured()};
+  device.launch_seconds = 1e-6;
+  const auto rates = RatesFor(device, DataType::kBf16, "device");
+  ASSERT_THAT(rates, IsOk());
+  EXPECT_THAT(Quantities(*rates),
+              ElementsAre("matmul_flops_per_second", "memory_bandwidth_bytes_per_second"));
+  EXPECT_EQ(rates->used[0].source, RateSource::kMeasuredSupplied);
+  EXPECT_FALSE(rates->used[1].measured->relative_spread.has_value());  // of a single sample
+  EXPECT_FALSE(rates->rates.general.has_value());
+  EXPECT_FALSE(rates->datasheet_peak.has_value());
+  EXPECT_EQ(rates->rates.launch, Seconds(1e-6));
+  EXPECT_THAT(rates->assumptions, ElementsAre(HasSubstr("at the rate of matrix products")));
+}
+
+TEST(OperationRates, KeepTheMeasuredPassThatSaysMost) {
+  DeviceCalibration c = Measured();
+  const auto copy = [&c] { return c.memory_copy->per_second; };
+  c.ConsiderCopy({.per_second = 1.9e12, .sample_count = 9, .stable = true});
+  EXPECT_EQ(copy(), 1.9e12);  // not 2e12, which is unstable and less than 10 % more
+  c.ConsiderCopy({.per_second = 1.8e12, .sample_count = 9, .stable = true});
+  EXPECT_EQ(copy(), 1.9e12);
+  c.ConsiderCopy({.per_second = 3e12, .sample_count = 9});
+  EXPECT_EQ(copy(), 3e12);
+}
+
+TEST(OperationRates, OfANamedDeviceNeedAMeasurement) {
+  NamedDevice device = {.found = {}, .uuid = "GPU-1"};
+  const auto fault = [&] {
+    OperationDevice asked;
+    asked.device = device;
+    return PreconditionsOf(RatesFor(asked, DataType::kBf16, "device").status());
+  };
+  ASSERT_EQ(fault().size(), 1);
+  EXPECT_THAT(fault()[0].description, HasSubstr("was never measured"));
+  EXPECT_EQ(fault()[0].subject, "GPU-1");
+  device.distrusted = true;
+  EXPECT_THAT(fault()[0].description, HasSubstr("wrong result"));
+  device.distrusted = false;
+  device.calibration = Measured();
+  EXPECT_THAT(fault(), IsEmpty());
+  OperationDevice asked;
+  asked.device = device;
+  EXPECT_EQ(RatesFor(asked, DataType::kBf16, "device")->used[0].source,
+            RateSource::kMeasuredDevice);
+  device.found = absl::NotFoundError("no such device");
+  asked.device = device;
+  EXPECT_TRUE(absl::IsNotFound(RatesFor(asked, DataType::kBf16, "device").status()));
+}
+
+TEST(OperationRates, NameWhatIsMissing) {
+  EXPECT_THAT(
+      RatesFor({}, DataType::kBf16, "device"),
+      NamesFields(ElementsAre("device.matrix_flops_per_second", "device.memory_bytes_per_second")));
+  DeviceCalibration c = Measured();
+  c.memory_copy.reset();
+  EXPECT_THAT(RatesFor({.calibration = c}, DataType::kBf16, "device"),
+              NamesFields(ElementsAre("device.memory_bytes_per_second")));
+  EXPECT_THAT(RatesFor({.accelerator = "h100-sxm", .calibration = c}, DataType::kBf16, "device"),
+              NamesFields(ElementsAre("device")));
+}
+
+}  // namespace
+}  // namespace sextant

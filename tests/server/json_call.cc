@@ -1,0 +1,104 @@
+#include "tests/server/json_call.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/util/json_util.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/error_details.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <future>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace sextant {
+namespace {
+
+using google::protobuf::DescriptorPool;
+using google::protobuf::Message;
+using google::protobuf::MessageFactory;
+using nlohmann::json;
+
+std::unique_ptr<Message> NewMessage(const google::protobuf::Descriptor* type) {
+  return std::unique_ptr<Message>(MessageFactory::generated_factory()->GetPrototype(type)->New());
+}
+
+grpc::ByteBuffer BytesOf(const Message& message) {
+  const grpc::Slice slice(message.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+json JsonOf(const Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(message, &text, options).ok());
+  return json::parse(text);
+}
+
+}  // namespace
+
+grpc::Status CallJson(const TestServer& server, const std::string& method, const json& request,
+                      json* response) {
+  const std::string path = absl::StrCat("/sextant.v1.", method);
+  const std::string name = absl::StrReplaceAll(path.substr(1), {{"/", "."}});
+  const auto* found = DescriptorPool::generated_pool()->FindMethodByName(name);
+  if (found == nullptr) return {grpc::StatusCode::UNIMPLEMENTED, "no method " + name};
+  const std::unique_ptr<Message> in = NewMessage(found->input_type());
+  const auto read = google::protobuf::util::JsonStringToMessage(request.dump(), in.get());
+  if (!read.ok()) return {grpc::StatusCode::UNKNOWN, "the test's request: " + read.ToString()};
+
+  grpc::GenericStub stub(server.channel());
+  grpc::ClientContext context;
+  const grpc::ByteBuffer bytes = BytesOf(*in);
+  grpc::ByteBuffer answer;
+  std::promise<grpc::Status> done;
+  stub.UnaryCall(&context, path, {}, &bytes, &answer,
+                 [&done](grpc::Status status) { done.set_value(std::move(status)); });
+  grpc::Status status = done.get_future().get();
+  if (!status.ok()) return status;
+  const std::unique_ptr<Message> out = NewMessage(found->output_type());
+  grpc::ProtoBufferReader reader(&answer);
+  EXPECT_TRUE(out->ParseFromZeroCopyStream(&reader));
+  *response = JsonOf(*out);
+  return status;
+}
+
+json Ask(const TestServer& server, const std::string& method, const json& request) {
+  json response;
+  const grpc::Status status = CallJson(server, method, request, &response);
+  EXPECT_TRUE(status.ok()) << method << " " << request << ": " << status.error_code() << " "
+                           << status.error_message();
+  return response;
+}
+
+std::vector<std::string> Faults(const TestServer& server, const std::string& method,
+                                const json& request) {
+  json response;
+  const grpc::Status status = CallJson(server, method, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  google::rpc::Status details;
+  EXPECT_TRUE(grpc::ExtractErrorDetails(status, &details).ok());
+  std::vector<std::string> faults;
+  for (const auto& detail : details.details()) {
+    google::rpc::BadRequest bad;
+    if (!detail.UnpackTo(&bad)) continue;
+    for (const auto& v : bad.field_violations()) {
+      faults.push_back(v.field() + ": " + v.description());
+    }
+  }
+  return faults;
+}
+
+double NumberAt(const json& answer, const std::string& pointer) {
+  const json::json_pointer at(pointer);
+  if (!answer.contains(at)) return 0;
+  const json& value = answer.at(at);
+  return value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
+}
+
+}  // namespace sextant

@@ -1,0 +1,329 @@
+// Operations as callers ask for them, over gRPC.
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/json_call.h"
+#include "tests/server/sample_calibration.h"
+
+namespace sextant {
+namespace {
+
+using ::nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kMethod[] = "AccountingService/AnalyzeOperation";
+
+// `operation` in bf16, with the members of `more`.
+json Request(const char* operation, const json& more = json::object()) {
+  json request = {{"operation", json::parse(operation)},
+                  {"data_types", {{"input", "DATA_TYPE_BF16"}}}};
+  request.update(more);
+  return request;
+}
+
+class OperationServiceTest : public ::testing::Test {
+ protected:
+  json Analyze(const char* operation, const json& more = json::object()) const {
+    return Ask(server_, kMethod, Request(operation, more));
+  }
+  std::vector<std::string> FaultsOf(const char* operation,
+                                    const json& more = json::object()) const {
+    return Faults(server_, kMethod, Request(operation, more));
+  }
+
+  const TestServer server_;
+};
+
+// Forward FLOPs and bytes by hand, where they are told in a line, of one small operation of
+// each kind.
+struct Known {
+  const char* operation;
+  std::optional<double> flops = {};
+  std::optional<double> moved_bytes = {};
+};
+
+TEST_F(OperationServiceTest, EveryKindOfOperation) {
+  const std::vector<Known> known = {
+      {R"({"matmul":{"m":2,"n":3,"k":4}})", 2 * 2 * 3 * 4, 2 * (8 + 12 + 6)},
+      {R"({"batched_matmul":{"batch":5,"m":2,"n":3,"k":4}})", 5 * 48, 5 * 2 * 26},
+      {R"({"linear":{"rows":2,"input_size":4,"output_size":3,"bias":true}})", 48 + 6, 2 * (26 + 3)},
+      {R"({"elementwise":{"count":10,"function":"ELEMENTWISE_FUNCTION_ADD"}})", 10, 60},
+      {R"({"elementwise":{"count":10,"input_count":3,"flops_per_element":2.5}})", 25, 80},
+      {R"({"reduction":{"outer":3,"reduced":5,"function":"REDUCTION_FUNCTION_MEAN"}})", 18, 36},
+      {R"({"activation":{"count":10}})", 10, 40},
+      {R"({"dropout":{"count":8}})", {}, {}},
+      {R"({"embedding":{"tokens":4,"vocabulary":100,"width":8}})", 0, 4 * 8 + 2 * 4 * 8 * 2},
+      {R"({"host_copy":{"bytes":100,"link_bytes_per_second":1e9}})", 0, 200},
+      {R"({"fused_chain":{"count":10,"steps":[{},{"function":"ELEMENTWISE_FUNCTION_ADD",
+           "extra_input_count":1},{}]}})",
+       30, 60},
+      {R"({"einsum":{"expression":"i j, j k -> i k",
+           "operands":[{"shape":[2,4]},{"shape":[4,3]}]}})",
+       48, 52},
+      {R"({"attention":{"batch":1,"heads":2,"query_length":4,"head_size":8}})", {}, 4 * 2 * 64},
+      {R"({"optimizer_update":{"parameters":10,"rule":"UPDATE_RULE_SGD"}})", {}, {}},
+      {R"({"softmax":{"rows":2,"columns":5}})", {}, 40},
+      {R"({"layer_norm":{"rows":2,"columns":5}})", {}, {}},
+      {R"({"rms_norm":{"rows":2,"columns":5}})", {}, {}},
+      {R"({"swiglu":{"rows":2,"columns":5}})", {}, 60},
+      {R"({"rotary":{"tokens":2,"heads":3,"head_size":4}})", {}, {}},
+      {R"({"cross_entropy":{"tokens":2,"vocabulary":5}})", {}, {}},
+  };
+  for (const Known& k : known) {
+    const json answer = Analyze(k.operation);
+    EXPECT_EQ(answer["name"], json::parse(k.operation).begin().key());
+    const double flops = NumberAt(answer, "/forward/sum/matrix_flops") +
+                         NumberAt(answer, "/forward/sum/other_flops");
+    const double moved = NumberAt(answer, "/forward/sum/read_bytes") +
+                         NumberAt(answer, "/forward/sum/written_bytes");
+    if (k.flops) {
+      EXPECT_EQ(flops, *k.flops) << k.operation;
+    }
+    if (k.moved_bytes) {
+      EXPECT_EQ(moved, *k.moved_bytes) << k.operation;
+    }
+    EXPECT_FALSE(answer["operands"].empty()) << k.operation;
+  }
+}
+
+TEST_F(OperationServiceTest, ALinearLayerTellsItsGradientsAndItsStart) {
+  const json answer = Analyze(R"({"linear":{"rows":32,"input_size":16384,"output_size":8}})");
+  const double forward = NumberAt(answer, "/forward/sum/matrix_flops");
+  EXPECT_EQ(NumberAt(answer, "/backward/cost/sum/matrix_flops"), 2 * forward);
+  EXPECT_EQ(NumberAt(answer, "/backward_without_input/cost/sum/matrix_flops"), forward);
+  EXPECT_EQ(NumberAt(answer, "/backward/saved_bytes"), 32 * 16384 * 2);  // x; w is held anyway
+  EXPECT_EQ(NumberAt(answer, "/initialization/output_deviation_of_unit_weights"), 128);
+}
+
+TEST_F(OperationServiceTest, AnEinsumOfManyOperandsTellsBothOrders) {
+  const json answer = Analyze(R"({"einsum":{"expression":"a b, b c, c d -> a d","operands":
+      [{"shape":[10,2]},{"shape":[2,50]},{"shape":[50,1]}]}})");
+  EXPECT_EQ(NumberAt(answer, "/einsum/left_to_right/flops"), 2 * (10 * 2 * 50 + 10 * 50 * 1));
+  EXPECT_EQ(NumberAt(answer, "/einsum/best/flops"), 2 * (2 * 50 * 1 + 10 * 2 * 1));
+  EXPECT_EQ(answer["einsum"]["best_is_exact"], true);
+  EXPECT_EQ(answer["einsum"]["summed_axes"], json({"b", "c"}));
+  EXPECT_EQ(NumberAt(answer, "/forward/sum/matrix_flops"), 2 * (100 + 20));
+  // More than three are answered on the server's own threads.
+  json many = {{"expression", ""}, {"operands", json::array()}};
+  std::string expression;
+  for (int i = 0; i < 64; ++i) {
+    absl::StrAppend(&expression, i > 0 ? ", " : "", "x", i, " x", i + 1);
+    many["operands"].push_back({{"shape", {2, 2}}});
+  }
+  many["expression"] = absl::StrCat(expression, " -> x0 x64");
+  const json chain = Analyze(json({{"einsum", many}}).dump().c_str());
+  EXPECT_EQ(NumberAt(chain, "/forward/sum/matrix_flops"), 63 * 16);
+  many["operands"].push_back({{"shape", {2, 2}}});
+  many["expression"] = absl::StrCat(expression, ", x64 x65 -> x0 x65");
+  EXPECT_THAT(FaultsOf(json({{"einsum", many}}).dump().c_str()), ElementsAre(HasSubstr("64")));
+}
+
+TEST_F(OperationServiceTest, LengthsAndHeadsDefaultToTheQueries) {
+  const json answer = Analyze(R"({"attention":{"batch":1,"heads":4,"query_length":8,
+                                  "head_size":2,"causal":true}})");
+  EXPECT_EQ(answer["operands"][1]["shape"], json({"1", "4", "8", "2"}));
+  EXPECT_EQ(NumberAt(answer, "/attended_pairs"), 8 * 9 / 2);
+}
+
+TEST_F(OperationServiceTest, TimesOnADatasheetSayWhereTheyComeFrom) {
+  const json time = Analyze(R"({"matmul":{"m":8192,"n":8192,"k":8192}})",
+                            {{"device", {{"accelerator", "h100-sxm"}}}})["time"];
+  EXPECT_EQ(time["forward"]["bound"], "ROOFLINE_BOUND_COMPUTE");
+  const double compute = NumberAt(time, "/forward/compute_seconds");
+  const double memory = NumberAt(time, "/forward/memory_seconds");
+  EXPECT_NEAR(compute, 2 * std::pow(8192.0, 3) / 989.4e12, 1e-9 * compute);
+  EXPECT_NEAR(memory, 3 * 8192.0 * 8192 * 2 / 3.35e12, 1e-9 * memory);
+  EXPECT_NEAR(NumberAt(time, "/forward/total_seconds"), std::hypot(compute, memory), 1e-12);
+  EXPECT_EQ(NumberAt(time, "/forward/least_seconds"), compute);
+  EXPECT_EQ(time["rates"].size(), 3);
+  for (const json& rate : time["rates"]) {
+    EXPECT_EQ(rate["source"], "RATE_SOURCE_DATASHEET");
+    EXPECT_EQ(rate["device"], "h100-sxm");
+    EXPECT_FALSE(rate["citation"].get<std::string>().empty());
+    EXPECT_FALSE(rate["unit"].get<std::string>().empty());
+  }
+  EXPECT_THAT(time["assumptions"][0], HasSubstr("datasheet's peaks are taken in full"));
+  EXPECT_FALSE(time["rates_fingerprint"].get<std::string>().empty());
+}
+
+TEST_F(OperationServiceTest, FiguresOfTheRequestGoBeforeTheDevices) {
+  const json device = {{"accelerator", "h100-sxm"},
+                       {"matrix_flops_per_second", 1e12},
+                       {"launch_seconds", 1e-5},
+                       {"method", "ROOFLINE_METHOD_CLASSICAL"}};
+  const json time = Analyze(R"({"matmul":{"m":1000,"n":1000,"k":1000}})",
+                            {{"device", device}, {"achieved_seconds", 0.004}})["time"];
+  EXPECT_EQ(time["rates"][0]["source"], "RATE_SOURCE_REQUEST");
+  EXPECT_EQ(time["rates"][1]["source"], "RATE_SOURCE_DATASHEET");
+  EXPECT_NEAR(NumberAt(time, "/forward/total_seconds"), 0.00201, 1e-12);
+  EXPECT_NEAR(NumberAt(time, "/utilisation/ratio"), 0.5, 1e-12);
+  EXPECT_EQ(time["utilisation"]["reading"], "UTILISATION_READING_GOOD");
+  EXPECT_NEAR(NumberAt(time, "/datasheet_utilisation/ratio"), 0.5 * 1e12 / 989.4e12, 1e-12);
+}
+
+TEST_F(OperationServiceTest, RatesAloneWillDo) {
+  const json device = {{"matrix_flops_per_second", 1e12}, {"memory_bytes_per_second", 1e10}};
+  const json time =
+      Analyze(R"({"softmax":{"rows":10,"columns":10}})", {{"device", device}})["time"];
+  EXPECT_EQ(time["forward"]["bound"], "ROOFLINE_BOUND_MEMORY");
+  EXPECT_EQ(NumberAt(time, "/forward/memory_seconds"), 400 / 1e10);
+  EXPECT_FALSE(time.contains("datasheet_utilisation"));
+  EXPECT_THAT(time["assumptions"][0], HasSubstr("at the rate of matrix products"));
+}
+
+json Supplied(const v1::Calibration& calibration) {
+  std::string text;
+  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(calibration, &text).ok());
+  return {{"device", {{"calibration", json::parse(text)}}}};
+}
+
+// 10 MB copied in a millisecond: 20 GB/s read plus written.
+v1::Calibration CalibrationWithACopy() {
+  v1::Calibration calibration = SampleCalibration();
+  v1::StreamMeasurement* copy = calibration.add_streams();
+  *copy = calibration.streams(0);
+  copy->set_operation(v1::StreamMeasurement::OPERATION_COPY);
+  copy->set_bytes_per_second(2e10);
+  return calibration;
+}
+
+TEST_F(OperationServiceTest, AMeasuredDeviceTakesNothingFromADatasheet) {
+  const json time = Analyze(R"({"matmul":{"m":1000,"n":1000,"k":1000}})",
+                            Supplied(CalibrationWithACopy()))["time"];
+  EXPECT_EQ(NumberAt(time, "/forward/compute_seconds"), 2e9 / 1.6e12);  // sustained
+  EXPECT_EQ(NumberAt(time, "/forward/memory_seconds"), 6e6 / 2e10);
+  ASSERT_EQ(time["rates"].size(), 3);
+  for (const json& rate : time["rates"]) {
+    EXPECT_EQ(rate["source"], "RATE_SOURCE_MEASURED_SUPPLIED");
+    EXPECT_EQ(rate["device_uuid"], "CPU-0123456789abcdef");
+    EXPECT_EQ(rate["relative_spread"], 0.01);
+    EXPECT_EQ(rate["measured_time"], "2026-01-31T12:00:00Z");
+  }
+  EXPECT_EQ(time["rates"][1]["quantity"], "general_flops_per_second");
+  EXPECT_EQ(NumberAt(time, "/rates/1/value"), 2e10);
+  EXPECT_THAT(time["rates"][1]["citation"], HasSubstr("4 fp32 multiply-adds an element"));
+  EXPECT_THAT(time["rates"][2]["citation"], HasSubstr("copy of 10000000 bytes in main memory"));
+}
+
+TEST_F(OperationServiceTest, ACalibrationMayLackWhatIsAskedFor) {
+  constexpr char kMatmul[] = R"({"matmul":{"m":1000,"n":1000,"k":1000}})";
+  EXPECT_THAT(FaultsOf(kMatmul, Supplied(SampleCalibration())),
+              ElementsAre(HasSubstr("device.memory_bytes_per_second: is required: no copy")));
+  json in_fp16 = Request(kMatmul, Supplied(CalibrationWithACopy()));
+  in_fp16["data_types"]["input"] = "DATA_TYPE_FP16";
+  json answer;
+  const grpc::Status status = CallJson(server_, kMethod, in_fp16, &answer);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("(it has: bf16, fp32): set data_types.input to one that it has"));
+}
+
+TEST_F(OperationServiceTest, NamesWhatIsWrong) {
+  EXPECT_THAT(FaultsOf("{}"), ElementsAre(HasSubstr("operation: is empty: give one of matmul")));
+  EXPECT_THAT(FaultsOf(R"({"matmul":{},"linear":{}})"),
+              ElementsAre(HasSubstr("operation: has matmul and linear")));
+  EXPECT_THAT(FaultsOf(R"({"matmul":{"m":0,"n":-5,"k":1099511627777}})"),
+              ElementsAre(HasSubstr("operation.matmul.m: must be at least 1, not 0"),
+                          HasSubstr("operation.matmul.n: must be at least 1, not -5"),
+                          HasSubstr("operation.matmul.k: must be at most")));
+  EXPECT_THAT(FaultsOf(R"({"matmul":{"m":1099511627776,"n":1,"k":1099511627776}})"),
+              ElementsAre(HasSubstr("operation.matmul: a [1099511627776, 1099511627776] bf16")));
+  EXPECT_THAT(FaultsOf(R"({"attention":{"batch":1,"heads":4,"kv_heads":3,"query_length":8,
+                           "head_size":2,"convention":"CAUSAL_CONVENTION_PUBLISHED"}})"),
+              UnorderedElementsAre(HasSubstr("operation.attention.kv_heads: must divide heads"),
+                                   HasSubstr("operation.attention.convention: ")));
+  EXPECT_THAT(FaultsOf(R"({"elementwise":{"count":1,"input_count":65,"function":9}})"),
+              UnorderedElementsAre(HasSubstr("operation.elementwise.function: is number 9"),
+                                   HasSubstr("operation.elementwise.input_count: ")));
+  EXPECT_THAT(FaultsOf(R"({"elementwise":{"count":1,"function":2,"flops_per_element":3}})"),
+              ElementsAre(HasSubstr("operation.elementwise.flops_per_element: is known")));
+  for (const char* flops : {"\"NaN\"", "\"Infinity\"", "-1", "1e7"}) {
+    const std::string operation =
+        absl::StrCat(R"({"elementwise":{"count":1,"flops_per_element":)", flops, "}}");
+    EXPECT_THAT(FaultsOf(operation.c_str()),
+                ElementsAre(HasSubstr("operation.elementwise.flops_per_element: ")));
+  }
+  EXPECT_THAT(FaultsOf(R"({"fused_chain":{"count":1}})"),
+              ElementsAre(HasSubstr("operation.fused_chain.steps: ")));
+  EXPECT_THAT(FaultsOf(R"({"host_copy":{"bytes":1,"pageable":true}})"),
+              ElementsAre(HasSubstr("operation.host_copy.link_bytes_per_second: "),
+                          HasSubstr("operation.host_copy.staging_bytes_per_second: ")));
+  EXPECT_THAT(FaultsOf(R"({"softmax":{"rows":1,"columns":1}})", {{"data_types", json::object()}}),
+              ElementsAre(HasSubstr("data_types.input: is required")));
+  EXPECT_THAT(FaultsOf(R"({"softmax":{"rows":1,"columns":1}})", {{"transcendental_flops", -1}}),
+              ElementsAre(HasSubstr("transcendental_flops: ")));
+}
+
+TEST_F(OperationServiceTest, PointsAtTheColumnOfAnEinsum) {
+  const auto faults = [&](const char* expression) {
+    const json einsum = {{"expression", expression},
+                         {"operands", {{{"shape", {2, 3}}}, {{"shape", {3, 4}}}}}};
+    return FaultsOf(json({{"einsum", einsum}}).dump().c_str());
+  };
+  EXPECT_THAT(faults("a b, c d -> a b c d e"),
+              ElementsAre(HasSubstr("operation.einsum.expression: column 21: axis 'e'")));
+  EXPECT_THAT(faults("a b, a c -> b c"),
+              ElementsAre(HasSubstr("operation.einsum.expression: column 6: axis 'a'")));
+  EXPECT_THAT(faults("a b c, c d -> a d"), ElementsAre(HasSubstr("operation.einsum.operands[0]")));
+  EXPECT_THAT(faults("a b -> a"), ElementsAre(HasSubstr("operation.einsum.operands: ")));
+  const json zero = {{"expression", "a b -> a"}, {"operands", {{{"shape", {2, 0}}}}}};
+  EXPECT_THAT(FaultsOf(json({{"einsum", zero}}).dump().c_str()),
+              ElementsAre(HasSubstr("operation.einsum.operands[0]")));
+}
+
+TEST_F(OperationServiceTest, NamesWhatIsWrongWithADevice) {
+  constexpr char kSoftmax[] = R"({"softmax":{"rows":1,"columns":1}})";
+  const auto faults = [&](const char* device) {
+    return FaultsOf(kSoftmax, {{"device", json::parse(device)}});
+  };
+  EXPECT_THAT(faults("{}"), ElementsAre(HasSubstr("device.matrix_flops_per_second: is required"),
+                                        HasSubstr("device.memory_bytes_per_second: is required")));
+  EXPECT_THAT(faults(R"({"accelerator":"h100-sxm","device_uuid":"host"})"),
+              ElementsAre(HasSubstr("device: names a device twice")));
+  EXPECT_THAT(faults(R"({"accelerator":"h100-sxm","matrix_flops_per_second":0,
+                         "memory_bytes_per_second":"Infinity","launch_seconds":-1})"),
+              ElementsAre(HasSubstr("device.matrix_flops_per_second: "),
+                          HasSubstr("device.memory_bytes_per_second: "),
+                          HasSubstr("device.launch_seconds: ")));
+  EXPECT_THAT(faults(R"({"accelerator":"h100-sxm","method":5})"),
+              ElementsAre(HasSubstr("device.method: is number 5")));
+  EXPECT_THAT(faults(R"({"calibration":{}})"),
+              ::testing::Contains(HasSubstr("device.calibration.schema_version: ")));
+  EXPECT_THAT(FaultsOf(kSoftmax, {{"achieved_seconds", 1}}),
+              ElementsAre(HasSubstr("device: is required with achieved_seconds")));
+  EXPECT_THAT(
+      FaultsOf(kSoftmax, {{"device", {{"accelerator", "h100-sxm"}}}, {"achieved_seconds", "NaN"}}),
+      ElementsAre(HasSubstr("achieved_seconds: ")));
+  EXPECT_THAT(FaultsOf(R"({"host_copy":{"bytes":1,"link_bytes_per_second":1}})",
+                       {{"device", {{"accelerator", "h100-sxm"}}}}),
+              ElementsAre(HasSubstr("device: is not where a copy")));
+  // A100 has no fp8.
+  EXPECT_THAT(FaultsOf(kSoftmax, {{"device", {{"accelerator", "a100-sxm-80"}}},
+                                  {"data_types", {{"input", "DATA_TYPE_FP8_E4M3"}}}}),
+              ElementsAre(HasSubstr("device.matrix_flops_per_second: is required: the catalogue "
+                                    "has no dense fp8_e4m3 peak")));
+}
+
+TEST_F(OperationServiceTest, UnknownDevicesAreNotFound) {
+  json answer;
+  const auto code = [&](const json& device) {
+    return CallJson(server_, kMethod, Request(R"({"dropout":{"count":1}})", {{"device", device}}),
+                    &answer)
+        .error_code();
+  };
+  EXPECT_EQ(code({{"accelerator", "h1000"}}), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(code({{"device_uuid", "GPU-none"}}), grpc::StatusCode::NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace sextant

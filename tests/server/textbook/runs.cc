@@ -1,0 +1,208 @@
+// What one call of PlanRun says, and datasheets.
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/textbook/questions.h"
+
+namespace sextant {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kGib = 1024.0 * 1024 * 1024;
+
+// A run of as many parameters and tokens on one H100.
+json Run(const json& parameters, const json& tokens) {
+  return {{"model", {{"parameter_count", static_cast<int64_t>(parameters.get<double>())}}},
+          {"training", {{"token_count", static_cast<int64_t>(tokens.get<double>())}}},
+          {"cluster", {{"accelerator", "h100-sxm"}, {"device_count", 1}}}};
+}
+
+json Plan(const TestServer& server, const json& run) {
+  return Ask(server, "PlanningService/PlanRun", run)["plan"];
+}
+
+double RunFlops(const json& plan) { return NumberAt(plan, "/flops/counts/0/flops"); }
+
+json SixNd(const TestServer& server, const json& in) {
+  return RunFlops(Plan(server, Run(in["N"], in["D"])));
+}
+
+json WithPeak(json run, const json& in) {
+  run["cluster"]["device_count"] = in["gpus"];
+  run["cluster"]["peak_flops_per_second"] = in["peak_flops"];
+  run["options"]["assumed_mfu"] = in["mfu"];
+  return run;
+}
+
+json Days(const TestServer& server, const json& in) {
+  return NumberAt(Plan(server, WithPeak(Run(in["N"], in["D"]), in)),
+                  "/textbook_estimate/duration_days");
+}
+
+// A run takes 7 days x its FLOPs over the answer: any run tells.
+json FlopsOfAWeek(const TestServer& server, const json& in) {
+  const json plan = Plan(server, WithPeak(Run(1e9, 1e12), in));
+  return RunFlops(plan) * 7 / NumberAt(plan, "/textbook_estimate/duration_days");
+}
+
+json LargestModel(const TestServer& server, const json& in) {
+  json run = Run(1e9, 1);
+  run["cluster"]["device_count"] = in["gpus"];
+  run["cluster"]["device_memory_bytes"] = static_cast<int64_t>(in["bytes_per_gpu"].get<double>());
+  return NumberAt(Plan(server, run), "/memory/largest_parameter_count");
+}
+
+AskedQuestion State(const char* compute) {
+  return [compute](const TestServer& server, const json& in) -> json {
+    json run = Run(in["N"], 1);
+    run["training"]["precision"]["compute_data_type"] = absl::StrCat("DATA_TYPE_", compute);
+    return NumberAt(Plan(server, run), "/memory/model_state_bytes");
+  };
+}
+
+double TermBytes(const json& plan, const std::string& name) {
+  for (const json& term : plan["memory"]["terms"]) {
+    if (term["name"] == name) return NumberAt(term, "/size_bytes");
+  }
+  return std::nan("");
+}
+
+AskedQuestion TermGib(const char* name) {
+  return [name](const TestServer& server, const json& in) -> json {
+    return TermBytes(Plan(server, Run(in["N"], 1)), name) / kGib;
+  };
+}
+
+json WithActivations(double gib) {
+  json run = Run(7e9, 1);
+  run["training"]["activation_bytes"] = static_cast<int64_t>(gib * kGib);
+  return run;
+}
+
+json BudgetTotal(const TestServer& server, const json& in) {
+  return NumberAt(Plan(server, WithActivations(in["activations_gib"])), "/memory/total_bytes") /
+         kGib;
+}
+
+json BudgetDevices(const TestServer& server, const json& in) {
+  json run = WithActivations(8);
+  run["cluster"]["device_memory_bytes"] =
+      static_cast<int64_t>(in["gpu_gib"].get<double>() * kGib);
+  return NumberAt(Plan(server, run), "/memory/minimum_device_count");
+}
+
+// By the matrix units where those take the type.
+AskedQuestion Peak(const char* name, const char* type) {
+  return [name, type](const TestServer& server, const json&) -> json {
+    const json answer = Ask(server, "HardwareService/ListAccelerators", {{"name", name}});
+    double peak = 0;
+    for (const json& rate : answer["accelerators"][0]["peak_rates"]) {
+      if (rate["data_type"] == type) peak = std::max(peak, NumberAt(rate, "/flops_per_second/value"));
+    }
+    return peak;
+  };
+}
+
+// A model whose feed-forward has two matrices a layer, or three.
+json FeedForward(const json& in, bool gated) {
+  json run = Run(1, 1);
+  run["model"] = {{"transformer",
+                   {{"layer_count", 1},
+                    {"hidden_size", in["rows"]},
+                    {"attention_head_count", 32},
+                    {"feed_forward_size", in["columns"]},
+                    {"vocabulary_size", 1000},
+                    {"feed_forward_kind",
+                     gated ? "FEED_FORWARD_KIND_GATED" : "FEED_FORWARD_KIND_PLAIN"}}}};
+  return run;
+}
+
+// Bytes of the optimizer's own for one matrix of `in`: those of a model with one more of it, less
+// those of the same model without.
+double StateOfOneMatrix(const TestServer& server, const json& in, const char* kind) {
+  double bytes = 0;
+  for (const bool gated : {true, false}) {
+    json run = FeedForward(in, gated);
+    run["training"]["optimizer"]["kind"] = kind;
+    for (const json& term : Plan(server, run)["memory"]["terms"]) {
+      const std::string name = term["name"];
+      if (name == "weight" || name == "gradient" || name == "master_weight") continue;
+      bytes += (gated ? 1 : -1) * NumberAt(term, "/size_bytes");
+    }
+  }
+  return bytes;
+}
+
+json AdafactorElements(const TestServer& server, const json& in) {
+  return StateOfOneMatrix(server, in, "KIND_ADAFACTOR") / 4;
+}
+
+json MuonBuffers(const TestServer& server, const json&) {
+  const json matrix = {{"rows", 4096}, {"columns", 14336}};
+  return StateOfOneMatrix(server, matrix, "KIND_MUON") / 4 / (4096.0 * 14336);
+}
+
+json EightBitAdamBytes(const TestServer& server, const json& in) {
+  json run = Run(in["N"], 1);
+  run["training"]["optimizer"] = {{"kind", "KIND_ADAM_8BIT"},
+                                  {"quantization_block_size", in["block"]}};
+  double bytes = 0;
+  for (const json& term : Plan(server, run)["memory"]["terms"]) {
+    if (term["data_type"] == "DATA_TYPE_INT8") bytes += NumberAt(term, "/size_bytes");
+  }
+  return bytes;
+}
+
+// Kaplan's N leaves out biases and norms, which GPT-3 has.
+AskedQuestion Gpt3(std::vector<std::string> components) {
+  return [components](const TestServer& server, const json&) -> json {
+    json run = Run(1, 1);
+    run["model"] = {{"preset", "gpt3-175b"}};
+    double sum = 0;
+    for (const json& part : Plan(server, run)["parameters"]["components"]) {
+      for (const std::string& name : components) {
+        if (part["name"] == name) sum += NumberAt(part, "/parameter_count");
+      }
+    }
+    return sum;
+  };
+}
+
+}  // namespace
+
+AskedQuestions AskedOfRuns() {
+  return {
+      {"6nd-7b-2t", SixNd},
+      {"6nd-70b-15t", SixNd},
+      {"gpt3-total-flops", SixNd},
+      {"days-70b-15t-1024-h100", Days},
+      {"largest-model-8xh100-adamw", LargestModel},
+      {"week-8xh100-flops", FlopsOfAWeek},
+      {"state-7b-fp32-adam", State("FP32")},
+      {"state-1b-fp32-adam", State("FP32")},
+      {"state-70b-mixed-adamw", State("BF16")},
+      {"budget-7b-weights-bf16", TermGib("weight")},
+      {"budget-7b-gradients-bf16", TermGib("gradient")},
+      {"budget-7b-master-fp32", TermGib("master_weight")},
+      {"budget-7b-adam-m-fp32", TermGib("first_moment")},
+      {"budget-7b-adam-v-fp32", TermGib("second_moment")},
+      {"budget-7b-total-with-8gib-activations", BudgetTotal},
+      {"budget-7b-gpus-80", BudgetDevices},
+      {"a100-bf16-dense-peak", Peak("a100-sxm-80", "DATA_TYPE_BF16")},
+      {"h100-bf16-dense-peak", Peak("h100-sxm", "DATA_TYPE_BF16")},
+      {"h100-fp32-peak", Peak("h100-sxm", "DATA_TYPE_FP32")},
+      {"optimizer-state-adafactor-matrix", AdafactorElements},
+      {"optimizer-buffers-muon", MuonBuffers},
+      {"optimizer-state-adam8bit", EightBitAdamBytes},
+      {"kaplan-gpt3-nonembedding-params",
+       Gpt3({"attention_query_key_value", "attention_output", "feed_forward"})},
+      {"kaplan-gpt3-embed-params", Gpt3({"token_embedding", "position_embedding"})},
+      {"kaplan-gpt3-qkv-params", Gpt3({"attention_query_key_value"})},
+      {"kaplan-gpt3-project-params", Gpt3({"attention_output"})},
+      {"kaplan-gpt3-ffn-params", Gpt3({"feed_forward"})},
+  };
+}
+
+}  // namespace sextant
