@@ -9,6 +9,9 @@ namespace sextant {
 
 // Each runs one command and returns the program's exit code.
 int RunDataType(const CommandLine& line, const Streams& streams);
+int RunTokens(const CommandLine& line, const Streams& streams);
+int RunTensor(const CommandLine& line, const Streams& streams);
+int RunOperation(const CommandLine& line, const Streams& streams);
 
 }  // namespace sextant
 

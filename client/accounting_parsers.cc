@@ -60,7 +60,7 @@ void AddDataType(CLI::App* app, CommandLine* line) {
           [line](const std::string& text) {
             line->data_type_request.set_block_maximum(Number(text));
           },
-          "block formats: the largest magnitude of the values' block; default: each value's own")
+          "largest number of the values' block; default: each's own")
       ->type_name("NUMBER")
       ->check(Check(CheckNumber))
       ->needs(name);

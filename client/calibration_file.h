@@ -18,11 +18,7 @@ namespace sextant {
 // Errors: kInvalidArgument, saying what is wrong.
 absl::StatusOr<v1::Calibration> ReadCalibration(const std::string& json);
 
-// Writes `calibration` as `file`: all of it, or, where it fails, what was there before. A
-// symbolic link is followed.
-//
-// Errors: kFailedPrecondition where `file` is something else than a regular file, a device
-// say; kUnavailable, with the system's own word, where it can't be written.
+// Writes `calibration` as `file`. Errors: as WriteText().
 absl::Status SaveCalibration(const std::string& file, const v1::Calibration& calibration);
 
 }  // namespace sextant

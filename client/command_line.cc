@@ -12,7 +12,9 @@
 #include "client/hardware_parsers.h"
 #include "client/help_text.h"
 #include "client/number.h"
+#include "client/operation_parser.h"
 #include "client/plan_parser.h"
+#include "client/tensor_parser.h"
 #include "client/version.h"
 
 namespace sextant {
@@ -47,10 +49,17 @@ void AddGlobalFlags(CLI::App* app, CommandLine* line) {
              "text|json");
 }
 
-// The command that was being read, for "try ... --help".
-std::string CommandRead(const CLI::App& app) {
+// The command that was being read, a kind of operation where it came that far.
+const CLI::App& CommandRead(const CLI::App& app) {
   const std::vector<CLI::App*> read = app.get_subcommands();
-  return read.empty() ? "sextant" : absl::StrCat("sextant ", read.front()->get_name());
+  return read.empty() ? app : CommandRead(*read.front());
+}
+
+// What to write before --help: "sextant op matmul".
+std::string NameOf(const CLI::App& command) {
+  return command.get_parent() == nullptr
+             ? command.get_name()
+             : absl::StrCat(NameOf(*command.get_parent()), " ", command.get_name());
 }
 
 // CLI11 puts two empty lines between groups.
@@ -61,10 +70,11 @@ std::string Help(const CLI::App& app) {
 
 // CLI11 says only that a command is missing where one is misspelt.
 std::string MessageOf(const CLI::Error& error, const CLI::App& app) {
+  const std::vector<const CLI::App*> known = CommandRead(app).get_subcommands({});
   const std::vector<std::string> unread = app.remaining();
-  if (!app.get_subcommands().empty() || unread.empty()) return error.what();
+  if (known.empty() || unread.empty()) return error.what();
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  for (const CLI::App* command : known) names.push_back(command->get_name());
   return absl::StrCat("\"", unread.front(), "\" is no command; write one of ",
                       absl::StrJoin(names, ", "));
 }
@@ -74,7 +84,7 @@ NoCommand UsageError(const CLI::App& app, const std::string& message) {
   return {.exit_code = kExitUsage,
           .json = !output.empty() && output.back() == "json",
           .message = message,
-          .command = CommandRead(app)};
+          .command = NameOf(CommandRead(app))};
 }
 
 }  // namespace
@@ -92,6 +102,9 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   AddDevices(app.get(), line);
   AddProbe(app.get(), line);
   AddCalibration(app.get(), line);
+  AddOperation(app.get(), line);
+  AddTensor(app.get(), line);
+  AddTokens(app.get(), line);
   AddDataType(app.get(), line);
   AddCommand("version", "Print the client's and the server's version", kVersionHelp, app.get())
       ->final_callback([line] { line->command = Command::kVersion; });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/connection.h"
+#include "client/operation_request.h"
 #include "client/plan_flags.h"
 #include "client/probe_request.h"
 #include "sextant/v1/accounting_service.pb.h"
@@ -26,6 +27,9 @@ enum class Command {
   kProbe,
   kCalibration,
   kDataType,
+  kTokens,
+  kTensor,
+  kOperation,
   kVersion,
   kCompletion
 };
@@ -48,6 +52,10 @@ struct CommandLine {
   std::string save_file;    // "" for none
 
   v1::DescribeDataTypeRequest data_type_request;  // unspecified: all types
+  v1::DescribeTokensRequest tokens_request;
+  v1::AnalyzeTensorRequest tensor_request;
+  std::vector<std::string> tensor_steps;  // as they were written
+  OperationCommand operation;
 
   std::string shell;  // "bash" or "zsh"
 

@@ -1,5 +1,6 @@
 #include "client/connection.h"
 
+#include <google/protobuf/message.h>
 #include <grpcpp/client_context.h>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,18 @@
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant {
+namespace {
+
+// Whether the server takes a request of this size.
+grpc::Status CheckSize(const google::protobuf::Message& request) {
+  const size_t size = request.ByteSizeLong();
+  if (size <= kMaxRequestBytes) return grpc::Status::OK;
+  return RefusalStatus("REQUEST_TOO_LARGE",
+                       absl::StrCat("the request takes ", size, " bytes; the limit is 1 MiB (",
+                                    kMaxRequestBytes, " bytes)"));
+}
+
+}  // namespace
 
 grpc::Status ListDataTypes(const ServerAddress& server, const v1::ListDataTypesRequest& request,
                            v1::ListDataTypesResponse* response) {
@@ -29,14 +42,39 @@ grpc::Status DescribeDataType(const ServerAddress& server,
       ->DescribeDataType(&context, request, response);
 }
 
+grpc::Status DescribeTokens(const ServerAddress& server, const v1::DescribeTokensRequest& request,
+                            v1::DescribeTokensResponse* response) {
+  grpc::ClientContext context;
+  SetDeadline(server, &context);
+  return v1::AccountingService::NewStub(NewChannel(server))
+      ->DescribeTokens(&context, request, response);
+}
+
+grpc::Status AnalyzeTensor(const ServerAddress& server, const v1::AnalyzeTensorRequest& request,
+                           v1::AnalyzeTensorResponse* response) {
+  grpc::Status checked = CheckSize(request);
+  if (!checked.ok()) return checked;
+  grpc::ClientContext context;
+  SetDeadline(server, &context);
+  return v1::AccountingService::NewStub(NewChannel(server))
+      ->AnalyzeTensor(&context, request, response);
+}
+
+grpc::Status AnalyzeOperation(const ServerAddress& server,
+                              const v1::AnalyzeOperationRequest& request,
+                              v1::AnalyzeOperationResponse* response) {
+  grpc::Status checked = CheckSize(request);
+  if (!checked.ok()) return checked;
+  grpc::ClientContext context;
+  SetDeadline(server, &context);
+  return v1::AccountingService::NewStub(NewChannel(server))
+      ->AnalyzeOperation(&context, request, response);
+}
+
 grpc::Status PlanRun(const ServerAddress& server, const v1::PlanRunRequest& request,
                      v1::PlanRunResponse* response) {
-  const size_t size = request.ByteSizeLong();
-  if (size > kMaxRequestBytes) {
-    return RefusalStatus("REQUEST_TOO_LARGE",
-                         absl::StrCat("the request takes ", size, " bytes; the limit is 1 MiB (",
-                                      kMaxRequestBytes, " bytes)"));
-  }
+  grpc::Status checked = CheckSize(request);
+  if (!checked.ok()) return checked;
   grpc::ClientContext context;
   SetDeadline(server, &context);
   return v1::PlanningService::NewStub(NewChannel(server))->PlanRun(&context, request, response);

@@ -27,6 +27,19 @@ grpc::Status DescribeDataType(const ServerAddress& server,
                               const v1::DescribeDataTypeRequest& request,
                               v1::DescribeDataTypeResponse* response);
 
+// AccountingService.DescribeTokens.
+grpc::Status DescribeTokens(const ServerAddress& server, const v1::DescribeTokensRequest& request,
+                            v1::DescribeTokensResponse* response);
+
+// AccountingService.AnalyzeTensor. Errors: as PlanRun().
+grpc::Status AnalyzeTensor(const ServerAddress& server, const v1::AnalyzeTensorRequest& request,
+                           v1::AnalyzeTensorResponse* response);
+
+// AccountingService.AnalyzeOperation. Errors: as PlanRun().
+grpc::Status AnalyzeOperation(const ServerAddress& server,
+                              const v1::AnalyzeOperationRequest& request,
+                              v1::AnalyzeOperationResponse* response);
+
 // PlanningService.PlanRun. A request above kMaxRequestBytes is refused here, unsent:
 // INVALID_ARGUMENT with reason REQUEST_TOO_LARGE.
 grpc::Status PlanRun(const ServerAddress& server, const v1::PlanRunRequest& request,

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/call_error.h"
+#include "client/exit_code.h"
 #include "client/format.h"
 
 namespace sextant {
@@ -29,11 +30,26 @@ std::string HintFor(const CallError& error, const ServerAddress& server) {
 
 }  // namespace
 
-int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams) {
+int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams,
+         const FieldWords& words) {
   CallError error = CallErrorOf(status);
   error.hint = HintFor(error, line.server);
+  if (words && !line.json()) {
+    for (CallError::Violation& v : error.field_violations) v.subject = words(v.subject);
+  }
   streams.err << (line.json() ? CallErrorJson(error) : Printable(CallErrorText(error)));
   return ExitCodeOf(error);
+}
+
+int FailToWrite(const absl::Status& written, const CommandLine& line, const Streams& streams) {
+  const std::string message(written.message());
+  if (line.json()) {
+    streams.err << CallErrorJson(
+        {.code = grpc::StatusCode::INVALID_ARGUMENT, .reason = "USAGE", .message = message});
+  } else {
+    streams.err << Printable(absl::StrCat("sextant: ", OneLine(message), "\n"));
+  }
+  return kExitUsage;
 }
 
 }  // namespace sextant

@@ -4,14 +4,27 @@
 
 #include <grpcpp/support/status.h>
 
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
 #include "client/command_line.h"
 #include "client/streams.h"
 
 namespace sextant {
 
+// The words of the command line for a field of the request, by its path; the path itself where
+// there are none.
+using FieldWords = std::function<std::string(const std::string& field)>;
+
 // Prints why a call failed, `status` not being OK, with a hint where gRPC itself reports it,
-// and returns the exit code.
-int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams);
+// and returns the exit code. `words`, if given, name the fields at fault, to people alone.
+int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams,
+         const FieldWords& words = nullptr);
+
+// Prints why a file that the command line names was not written, and returns the exit code: it
+// is the user's to mend, and no call failed.
+int FailToWrite(const absl::Status& written, const CommandLine& line, const Streams& streams);
 
 }  // namespace sextant
 

@@ -159,7 +159,9 @@ const FieldDescriptor* FindField(const Descriptor& type, absl::string_view path)
 FieldForm FormOf(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT64:
-      return absl::EndsWith(field.name(), "_bytes") ? FieldForm::kByteCount : FieldForm::kCount;
+      return field.name() == "bytes" || absl::EndsWith(field.name(), "_bytes")
+                 ? FieldForm::kByteCount
+                 : FieldForm::kCount;
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return FieldForm::kNumber;
     case FieldDescriptor::CPPTYPE_ENUM:

@@ -17,7 +17,7 @@ namespace sextant {
 // How the text of a field is written.
 enum class FieldForm {
   kCount,      // int64
-  kByteCount,  // int64 whose name ends in "_bytes"
+  kByteCount,  // int64 "bytes", or whose name ends in "_bytes"
   kNumber,     // double
   kText,       // string
   kTextFile,   // string whose name ends in "_config": the text of a file

@@ -4,10 +4,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "client/calibration_file.h"
 #include "client/calibration_text.h"
-#include "client/call_error.h"
 #include "client/connection.h"
 #include "client/device_text.h"
 #include "client/exit_code.h"
@@ -57,18 +55,6 @@ class ProbeEvents {
   bool any_ = false;
 };
 
-// The file that --save names is the user's to mend, and no call failed.
-int CannotSave(const absl::Status& saved, const CommandLine& line, const Streams& streams) {
-  const std::string message(saved.message());
-  if (line.json()) {
-    streams.err << CallErrorJson(
-        {.code = grpc::StatusCode::INVALID_ARGUMENT, .reason = "USAGE", .message = message});
-  } else {
-    streams.err << Printable(absl::StrCat("sextant: ", OneLine(message), "\n"));
-  }
-  return kExitUsage;
-}
-
 int Interrupted(int signal_number, const CommandLine& line, const Streams& streams) {
   Fail({grpc::StatusCode::CANCELLED,
         "interrupted: the server stops the probe and keeps the last calibration"},
@@ -95,7 +81,7 @@ int RunCalibration(const CommandLine& line, const Streams& streams) {
   if (!status.ok()) return Fail(status, line, streams);
   if (!line.save_file.empty()) {
     const absl::Status saved = SaveCalibration(line.save_file, response.calibration());
-    if (!saved.ok()) return CannotSave(saved, line, streams);
+    if (!saved.ok()) return FailToWrite(saved, line, streams);
   }
   streams.out << (line.json() ? ProtoJson(response) : Printable(HeldCalibrationText(response)));
   return kExitFits;

@@ -86,6 +86,67 @@ inline constexpr char kDataTypeHelp[] =
     "  What becomes of 7.9 beside 100 in a block of nvfp4?\n"
     "    sextant dtype nvfp4 --value=7.9 --block-maximum=100\n";
 
+inline constexpr char kOperationHelp[] =
+    "Each kind has a --help of its own: sextant op attention --help. Sizes take K M B T (powers "
+    "of\n"
+    "1000): 8K is 8000. FLOPs count a multiply-add as two; every array moves once a kernel.\n"
+    "\n"
+    "Examples:\n"
+    "  What does this product cost, and what bounds it?\n"
+    "    sextant op matmul 16384x32768x8192 --dtype=bf16 --device=h100-sxm\n"
+    "  The roofline, here and as a picture:\n"
+    "    sextant op softmax 8192x4096 --dtype=bf16 --device=h100-sxm --plot --svg=softmax.svg\n"
+    "  Fused attention beside its separate kernels:\n"
+    "    sextant op attention 1x32x8192x128 --kv-heads=8 --causal --dtype=bf16 --device=h100-sxm\n"
+    "  It took 9.5 ms: is that good?\n"
+    "    sextant op matmul 16384x32768x8192 --dtype=bf16 --device=h100-sxm --achieved=9.5ms\n"
+    "  By names of axes:\n"
+    "    sextant op einsum \"b s h, b t h -> b s t\" 2x3x4 2x3x4 --dtype=fp32\n"
+    "  Rates of your own:\n"
+    "    sextant op linear 8192x4096x14336 --dtype=bf16 --matrix-flops=400e12 \\\n"
+    "        --memory-bandwidth=2e12\n";
+
+inline constexpr char kTensorHelp[] =
+    "Each STEP is one argument, in quotes; it works on the result of the one before. Names and\n"
+    "behaviour are PyTorch's. Axes and indices may be negative: they count from the end.\n"
+    "  select AXIS INDEX          one index of an axis, which goes\n"
+    "  slice AXIS START:STOP:STEP a range, as Python has it: \"slice 1 0:10:2\", \"slice 0 :8\"\n"
+    "  transpose [AXIS AXIS]      two axes change places; default: 0 1\n"
+    "  permute AXIS...            all axes in another order\n"
+    "  view SIZE...               another shape of the same storage; -1 is what remains\n"
+    "  reshape SIZE...            the same, as a copy where there is no view\n"
+    "  expand SIZE...             repeats axes of size 1; -1 keeps a size\n"
+    "  squeeze [AXIS]             axes of size 1 go; default: all\n"
+    "  unsqueeze [AXIS]           an axis of size 1 comes; default: 0\n"
+    "  flatten [FIRST LAST]       axes become one; default: 0 -1\n"
+    "  contiguous                 row-major order\n"
+    "  cast TYPE                  another number format\n"
+    "  elementwise NAME [SHAPE]   add, relu, softmax, ...; SHAPE is the other operand's\n"
+    "  rearrange EXPRESSION[, AXIS=SIZE...]   \"rearrange b s (h d) -> b h s d, h=8\"\n"
+    "  repeat EXPRESSION[, AXIS=SIZE...]      \"repeat b d -> b r d, r=4\"\n"
+    "  reduce EXPRESSION[, AXIS=SIZE...][, sum|mean|max|min|product]   \"reduce b s d -> b d, "
+    "mean\"\n"
+    "  check EXPRESSION           whether the shape is this: \"check batch seq hidden\"\n"
+    "  index INDEX...             where in the storage an element is: \"index 1 2\"\n"
+    "\n"
+    "Examples:\n"
+    "  Which steps copy?\n"
+    "    sextant tensor 4x128x512 --dtype=bf16 \"view 4 128 8 64\" \"transpose 1 2\" contiguous\n"
+    "  Does this view exist, and if not, why?\n"
+    "    sextant tensor 4x8 --dtype=fp32 \"transpose 0 1\" \"view 32\"\n"
+    "  By names of axes:\n"
+    "    sextant tensor 4x128x512 --dtype=bf16 \"rearrange b s (h d) -> b h s d, h=8\" \\\n"
+    "        \"check batch heads seq 64\"\n";
+
+inline constexpr char kTokensHelp[] =
+    "An id takes 2 bytes up to a vocabulary of 65,536, else 4; in memory often 8 (int64).\n"
+    "\n"
+    "Examples:\n"
+    "  How large is the file?\n"
+    "    sextant tokens 15T --vocabulary=128256\n"
+    "  And how fast must it be read?\n"
+    "    sextant tokens 2.8T --bytes-per-id=2 --tokens-per-second=9e6\n";
+
 inline constexpr char kVersionHelp[] =
     "Succeeds without a server too, and says so.\n"
     "\n"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/numeric/int128.h"
 #include "absl/status/status.h"
@@ -174,6 +175,23 @@ absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {
 }
 
 absl::StatusOr<int64_t> ParseNanoseconds(absl::string_view text) { return ParseWhole(text, kTime); }
+
+absl::StatusOr<double> ParseSeconds(absl::string_view text) {
+  // "ms" before "m" and "s", which it ends in.
+  constexpr std::pair<absl::string_view, double> kUnits[] = {
+      {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+  for (const auto& [unit, seconds] : kUnits) {
+    absl::string_view number = text;
+    double value = 0;
+    if (!absl::ConsumeSuffix(&number, unit)) continue;
+    if (absl::SimpleAtod(number, &value)) return value * seconds;
+    break;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text,
+                   "\" is not a time; write a number and its unit such as 850ns, 12us, 6.9ms, "
+                   "1.2s, 15m (minutes) or 36h"));
+}
 
 absl::StatusOr<double> ParseNumber(absl::string_view text) {
   double value = 0;

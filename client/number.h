@@ -30,6 +30,12 @@ absl::StatusOr<int64_t> ParseByteCount(absl::string_view text);
 // Errors: as ParseCount.
 absl::StatusOr<int64_t> ParseNanoseconds(absl::string_view text);
 
+// A time in seconds: 6.9ms, 12us, 850ns, or one that ParseNanoseconds() takes. A bare number is
+// refused.
+//
+// Errors: kInvalidArgument, saying what to write.
+absl::StatusOr<double> ParseSeconds(absl::string_view text);
+
 // A real number, "nan" and "inf" included: 0.4, 989e12.
 //
 // Errors: kInvalidArgument, saying what to write.

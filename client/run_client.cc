@@ -41,6 +41,12 @@ int Run(const CommandLine& line, const Streams& streams) {
       return RunCalibration(line, streams);
     case Command::kDataType:
       return RunDataType(line, streams);
+    case Command::kTokens:
+      return RunTokens(line, streams);
+    case Command::kTensor:
+      return RunTensor(line, streams);
+    case Command::kOperation:
+      return RunOperation(line, streams);
     case Command::kVersion:
       return RunVersion(line, streams);
     case Command::kCompletion:

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/format.h"
 
@@ -89,11 +90,14 @@ std::string Table::Line(const std::vector<std::string>& cells,
   return absl::StrCat(EndLine(line), Wrap(std::string(below, ' '), cells.back(), below));
 }
 
-std::string Table::Text() const {
+std::vector<std::string> Table::RowTexts() const {
   const std::vector<size_t> widths = Widths();
-  std::string out;
-  for (const std::vector<std::string>& row : rows_) out += Line(row, widths);
-  return out;
+  std::vector<std::string> texts;
+  texts.reserve(rows_.size());
+  for (const std::vector<std::string>& row : rows_) texts.push_back(Line(row, widths));
+  return texts;
 }
+
+std::string Table::Text() const { return absl::StrJoin(RowTexts(), ""); }
 
 }  // namespace sextant

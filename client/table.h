@@ -36,6 +36,9 @@ class Table {
 
   std::string Text() const;
 
+  // The same row by row, each of one or more lines: for what is to stand between them.
+  std::vector<std::string> RowTexts() const;
+
  private:
   std::vector<size_t> Widths() const;
   std::string Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
+#include "client/operation_kinds.h"
 #include "client/table.h"
 #include "client/version.h"
 #include "tests/client/fake_server.h"
@@ -26,7 +27,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{}, "A subcommand is required"},
       {{"plann"},
        "\"plann\" is no command; write one of plan, accelerators, devices, probe, "
-       "calibration, dtype, version, completion"},
+       "calibration, op, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},
       {{"plan", "--tokens"}, "--token-count"},
@@ -64,6 +65,40 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"probe", "--matmul=1x2x3", "--dtype=fp64"}, "write one of bf16|fp32|int8"},
       {{"probe", "--matmul=1x2"}, "\"1x2\" is not three whole numbers; write MxNxK"},
       {{"probe", "--matmul=1x2x3", "4x5x6"}, "4x5x6"},
+      {{"op"}, "A subcommand is required"},
+      {{"op", "matmull", "1x2x3"},
+       "\"matmull\" is no command; write one of matmul, batched-matmul"},
+      {{"op", "matmul"}, "MxKxN is required"},
+      {{"op", "matmul", "1x2x3"}, "--dtype is required"},
+      {{"op", "matmul", "1x2", "--dtype=bf16"}, "\"1x2\" is not MxKxN"},
+      {{"op", "matmul", "1x2x3", "4x5x6", "--dtype=bf16"}, "4x5x6"},
+      {{"op", "matmul", "1x2x3", "--dtype=bf17"}, "write one of fp64, fp32"},
+      {{"op", "matmul", "1x2x3", "--dtype=bf16", "--kv-heads=2"}, "--kv-heads"},
+      {{"op", "matmul", "1x2x3", "--dtype=bf16", "--achieved=5"}, "its unit such as 850ns"},
+      {{"op", "matmul", "1x2x3", "--dtype=bf16", "--matrix-flops=fast"}, "is not a number"},
+      {{"op", "matmul", "1x2x3", "--dtype=bf16", "--method=exact"}, "smooth, classical"},
+      {{"op", "matmul", "1x2x3", "--dtype=bf16", "--calibration=/nonexistent/c.json"},
+       "cannot read \"/nonexistent/c.json\""},
+      {{"op", "matmul", "1x2x3", "--dtype=bf16", "--plot"}, "a roofline is drawn for a device"},
+      {{"op", "matmul", "1x2x3", "--dtype=bf16", "--svg=/tmp/x.svg"},
+       "--matrix-flops and --memory-bandwidth"},
+      {{"op", "matmul", "1x2x3", "--dtype=bf16", "--device=a10", "--calibration=/proc/self/status"},
+       "give one of them"},
+      {{"op", "einsum", "ab,bc->ac", "--dtype=bf16"}, "SHAPE is required"},
+      {{"op", "einsum", "ab,bc->ac", "2x3", "3by4", "--dtype=bf16"}, "join sizes by x"},
+      {{"op", "fused-chain", "64", "--dtype=bf16"}, "STEP is required"},
+      {{"op", "fused-chain", "64", "exp", "expp", "--dtype=bf16"}, "\"expp\" is no step"},
+      {{"op", "host-copy", "1GiB", "--device=a10"}, "--device=a10"},
+      {{"tensor"}, "SHAPE is required"},
+      {{"tensor", "4x8"}, "--data-type is required"},
+      {{"tensor", "4by8", "--dtype=bf16"}, "join sizes by x: 4x8x64"},
+      {{"tensor", "4x8", "--dtype=bf16", "--strides=scalar"}, "join sizes by x"},
+      {{"tensor", "4x8", "transpose 0", "--dtype=bf16"},
+       "STEP: \"transpose 0\": write transpose [AXIS AXIS]"},
+      {{"tensor", "4x8", "transpose", "0", "1", "--dtype=bf16"}, "in the same quotes"},
+      {{"tokens"}, "COUNT is required"},
+      {{"tokens", "5"}, "give one of --vocabulary and --bytes-per-id"},
+      {{"tokens", "5", "--vocabulary=7", "--bytes-per-id=2"}, "give one of --vocabulary"},
       {{"completion", "fish"}, "write one of bash|zsh"},
       {{"completion"}, "SHELL"},
   };
@@ -100,6 +135,14 @@ TEST(Usage, IsJsonForPrograms) {
   }
 }
 
+TEST(Usage, HasNoPlotForPrograms) {
+  const Ran ran =
+      RunWith({"op", "matmul", "1x2x3", "--dtype=bf16", "--device=a10", "--plot", "--output=json"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_EQ(nlohmann::json::parse(ran.err).at("message"),
+            "--plot is for people: leave out --output=json, or use --svg=FILE");
+}
+
 TEST(Help, OffersTheSourcesThatCanBeRequired) {
   EXPECT_THAT(RunWith({"plan", "--help"}).out,
               HasSubstr("measured-supplied|measured-device|datasheet\n"));
@@ -113,8 +156,8 @@ TEST(Help, OffersTheDataTypesThatRunsComputeAndStoreIn) {
 }
 
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
-  for (const char* command :
-       {"", "plan", "accelerators", "devices", "probe", "calibration", "version", "completion"}) {
+  for (const char* command : {"", "plan", "accelerators", "devices", "probe", "calibration", "op",
+                              "tensor", "tokens", "dtype", "version", "completion"}) {
     std::vector<std::string> args = {"--help"};
     if (*command != '\0') args.insert(args.begin(), command);
     const Ran ran = RunWith(args);
@@ -128,6 +171,18 @@ TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
   EXPECT_THAT(RunWith({"--help"}).out, HasSubstr("1  it does not fit"));
   EXPECT_THAT(RunWith({"--help"}).out, HasSubstr("130  interrupted (Ctrl-C)"));
   EXPECT_THAT(RunWith({"plan", "--help"}).out, HasSubstr("fp64|fp32|tf32|fp16|bf16"));
+}
+
+TEST(Help, OfEachKindOfOperationHasItsExample) {
+  for (const OperationKind& kind : OperationKinds()) {
+    const Ran ran = RunWith({"op", kind.name, "--help"});
+    EXPECT_EQ(ran.exit_code, 0) << kind.name;
+    EXPECT_THAT(ran.out, HasSubstr(absl::StrCat("sextant op ", kind.name, " ", kind.example)));
+    EXPECT_THAT(ran.out, HasSubstr(kind.sizes_help));
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(ran.out, '\n'))) {
+      EXPECT_LE(line.size(), kTextWidth) << line;
+    }
+  }
 }
 
 TEST(VersionFlag, PrintsTheClientsVersion) {

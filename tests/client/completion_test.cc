@@ -70,8 +70,8 @@ TEST(BashCompletion, IsBash) {
 TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
   EXPECT_THAT(BashOffers({"sextant", ""}),
-              IsSupersetOf({"plan", "accelerators", "devices", "probe", "calibration", "version",
-                            "completion", "--address"}));
+              IsSupersetOf({"plan", "accelerators", "devices", "probe", "calibration", "op",
+                            "tensor", "tokens", "dtype", "version", "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
@@ -112,6 +112,23 @@ TEST(BashCompletion, OffersNothingForFreeText) {
   EXPECT_THAT(BashOffers({"sextant", "plan", "--derivation", "--mf"}), ElementsAre("--mfu"));
 }
 
+TEST(BashCompletion, KnowsTheKindsOfOperation) {
+  EXPECT_THAT(BashOffers({"sextant", "op", "lay"}), ElementsAre("layer-norm"));
+  EXPECT_THAT(BashOffers({"sextant", "op", "attention", "--conv"}), ElementsAre("--convention"));
+  EXPECT_THAT(BashOffers({"sextant", "op", "matmul", "--conv"}), IsEmpty());
+  EXPECT_THAT(BashOffers({"sextant", "op", "attention", "--convention", "=", "p"}),
+              ElementsAre("published"));
+  EXPECT_THAT(BashOffers({"sextant", "--timeout", "5", "op", "matmul", "1x2x3", "--dtype", "bf"}),
+              ElementsAre("bf16"));
+  EXPECT_THAT(BashOffers({"sextant", "op", "reduction", "--function", ""}),
+              ElementsAre("sum", "mean", "max", "min", "product"));
+  // A kind's name elsewhere is no command.
+  EXPECT_THAT(BashOffers({"sextant", "plan", "matmul", "--mf"}), ElementsAre("--mfu"));
+  const std::string file = ScriptFile("bash");
+  EXPECT_THAT(BashOffers({"sextant", "op", "matmul", "--svg", file.substr(0, file.size() - 2)}),
+              Contains(file));
+}
+
 bool HaveZsh() { return RunShell("command -v zsh").status == 0; }
 
 TEST(ZshCompletion, IsZsh) {
@@ -144,13 +161,16 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
   EXPECT_THAT(ZshOffers({"sextant", "plan", "--optimizer", "mu"}), ElementsAre("muon"));
   EXPECT_THAT(ZshOffers({"sextant", "plan", "--optimizer=mu"}), ElementsAre("muon"));
   EXPECT_THAT(ZshOffers({"sextant", "plan", "--tokens", ""}), IsEmpty());
+  EXPECT_THAT(ZshOffers({"sextant", "op", "lay"}), ElementsAre("layer-norm"));
+  EXPECT_THAT(ZshOffers({"sextant", "op", "attention", "--convention=p"}),
+              ElementsAre("published"));
 }
 
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
-  EXPECT_THAT(zsh,
-              HasSubstr("plan|accelerators|devices|probe|calibration|dtype|version|completion)"));
+  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"accelerators\"|\"devices\"|\"probe\"|\"calibration\"|"
+                             "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

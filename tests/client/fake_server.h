@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/run_client.h"
+#include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
@@ -37,6 +38,13 @@ struct HardwareHandlers {
   Handler<v1::RunProbeRequest, grpc::ServerWriter<v1::RunProbeResponse>> run_probe = {};
 };
 
+// The calls of AccountingService; the same.
+struct AccountingHandlers {
+  Handler<v1::DescribeTokensRequest, v1::DescribeTokensResponse> describe_tokens = {};
+  Handler<v1::AnalyzeTensorRequest, v1::AnalyzeTensorResponse> analyze_tensor = {};
+  Handler<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse> analyze_operation = {};
+};
+
 // Serves on a free port of 127.0.0.1 for as long as it lives. Without a handler a method
 // answers UNIMPLEMENTED.
 class FakeServer {
@@ -44,13 +52,18 @@ class FakeServer {
   explicit FakeServer(PlanHandler plan, ListHandler list = nullptr)
       : FakeServer(std::move(plan), HardwareHandlers{.list_accelerators = std::move(list)}) {}
   explicit FakeServer(HardwareHandlers hardware) : FakeServer(nullptr, std::move(hardware)) {}
-  FakeServer(PlanHandler plan, HardwareHandlers hardware)
-      : planning_(std::move(plan)), hardware_(std::move(hardware)) {
+  explicit FakeServer(AccountingHandlers accounting)
+      : FakeServer(nullptr, HardwareHandlers{}, std::move(accounting)) {}
+  FakeServer(PlanHandler plan, HardwareHandlers hardware, AccountingHandlers accounting = {})
+      : planning_(std::move(plan)),
+        hardware_(std::move(hardware)),
+        accounting_(std::move(accounting)) {
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(&planning_);
     builder.RegisterService(&hardware_);
+    builder.RegisterService(&accounting_);
     server_ = builder.BuildAndStart();
     address_ = absl::StrCat("127.0.0.1:", port);
   }
@@ -104,8 +117,32 @@ class FakeServer {
     HardwareHandlers handlers_;
   };
 
+  class Accounting final : public v1::AccountingService::Service {
+   public:
+    explicit Accounting(AccountingHandlers handlers) : handlers_(std::move(handlers)) {}
+    grpc::Status DescribeTokens(grpc::ServerContext* context,
+                                const v1::DescribeTokensRequest* request,
+                                v1::DescribeTokensResponse* response) override {
+      return Answer(handlers_.describe_tokens, context, request, response);
+    }
+    grpc::Status AnalyzeTensor(grpc::ServerContext* context,
+                               const v1::AnalyzeTensorRequest* request,
+                               v1::AnalyzeTensorResponse* response) override {
+      return Answer(handlers_.analyze_tensor, context, request, response);
+    }
+    grpc::Status AnalyzeOperation(grpc::ServerContext* context,
+                                  const v1::AnalyzeOperationRequest* request,
+                                  v1::AnalyzeOperationResponse* response) override {
+      return Answer(handlers_.analyze_operation, context, request, response);
+    }
+
+   private:
+    AccountingHandlers handlers_;
+  };
+
   Planning planning_;
   Hardware hardware_;
+  Accounting accounting_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };

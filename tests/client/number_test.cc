@@ -184,5 +184,26 @@ TEST(ParseNumber, RefusesWhatIsNone) {
   }
 }
 
+TEST(ParseSeconds, ReadsShortTimesAndLongOnes) {
+  EXPECT_DOUBLE_EQ(*ParseSeconds("6.9ms"), 6.9e-3);
+  EXPECT_DOUBLE_EQ(*ParseSeconds("12us"), 12e-6);
+  EXPECT_DOUBLE_EQ(*ParseSeconds("850ns"), 850e-9);
+  EXPECT_DOUBLE_EQ(*ParseSeconds("1.2s"), 1.2);
+  EXPECT_DOUBLE_EQ(*ParseSeconds("1e-3s"), 1e-3);
+  EXPECT_DOUBLE_EQ(*ParseSeconds("5m"), 300);  // minutes, as everywhere
+  EXPECT_DOUBLE_EQ(*ParseSeconds("2h"), 7200);
+  EXPECT_DOUBLE_EQ(*ParseSeconds("1d"), 86400);
+}
+
+TEST(ParseSeconds, RefusesWhatHasNoUnit) {
+  for (const char* text : {"", "5", "s", "ms", "5 m s", "5ks", "5M", "fives"}) {
+    const auto seconds = ParseSeconds(text);
+    ASSERT_FALSE(seconds.ok()) << text;
+    EXPECT_NE(seconds.status().message().find("write a number and its unit such as 850ns"),
+              absl::string_view::npos)
+        << text;
+  }
+}
+
 }  // namespace
 }  // namespace sextant

@@ -1,0 +1,47 @@
+// What a roofline shows, however it is drawn: attained FLOP/s over arithmetic intensity, below
+// the roofs of a device.
+#ifndef SEXTANT_CLIENT_ROOFLINE_CHART_H_
+#define SEXTANT_CLIENT_ROOFLINE_CHART_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sextant/v1/accounting_service.pb.h"
+
+namespace sextant {
+
+// A rate that arithmetic can't exceed.
+struct Roof {
+  std::string name;
+  double flops_per_second = 0;
+};
+
+struct ChartPoint {
+  std::string name;      // "forward"
+  char letter = ' ';     // "F"
+  double intensity = 0;  // FLOP a byte
+  double flops_per_second = 0;
+  double seconds = 0;
+};
+
+struct RooflineChart {
+  std::string title;
+  double memory_bytes_per_second = 0;
+  double ridge = 0;                  // of the forward pass, FLOP a byte
+  std::vector<Roof> roofs;           // matrix products, and other arithmetic where it has its own
+  std::vector<ChartPoint> points;    // forward, unfused, backward, achieved, as far as there are
+  std::vector<std::string> absent;   // sentences: what has no point, and why
+  std::vector<std::string> sources;  // "memory 3.35 TB/s: datasheet, ..."
+};
+
+// Errors: kFailedPrecondition where the answer names no device, or rates that can't be drawn,
+// being zero or not finite.
+absl::StatusOr<RooflineChart> RooflineChartOf(const v1::AnalyzeOperationResponse& response);
+
+// The most FLOP/s that `intensity` allows under a roof.
+double RoofAt(const RooflineChart& chart, double roof_flops_per_second, double intensity);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_CLIENT_ROOFLINE_CHART_H_

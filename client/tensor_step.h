@@ -1,0 +1,19 @@
+// Steps of `sextant tensor`, each written as one argument: "transpose 1 2".
+#ifndef SEXTANT_CLIENT_TENSOR_STEP_H_
+#define SEXTANT_CLIENT_TENSOR_STEP_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "sextant/v1/tensor.pb.h"
+
+namespace sextant {
+
+// Reads one step; kTensorHelp says how each is written. Which axes and sizes make sense is the
+// server's to say.
+//
+// Errors: kInvalidArgument, quoting `text` and saying what to write.
+absl::Status ReadTensorStep(absl::string_view text, v1::TensorStep* step);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_CLIENT_TENSOR_STEP_H_

@@ -1,0 +1,194 @@
+#include "client/operation_text.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "client/format.h"
+#include "client/table.h"
+#include "tests/client/sample_operation.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::string TextOf(const v1::AnalyzeOperationResponse& response) {
+  return OperationText(response, "", absl::UnixEpoch());
+}
+
+TEST(OperationText, IsAsWorkedByHand) {
+  EXPECT_EQ(TextOf(SampleWithoutDevice()),
+            R"(matmul: a [1000, 2000] bf16, b [2000, 500] bf16 -> c [1000, 500] bf16; sums in fp32
+  forward   2,000,000,000 FLOP (2.00 GFLOP), 9.54 MiB moved, 200.00 FLOP/byte
+  backward  4,000,000,000 FLOP (4.00 GFLOP), 19.07 MiB moved, keeps 3.81 MiB
+
+Forward: c = a b
+  product  2.00 GFLOP  2 x 1e9
+  read a     3.81 MiB  a is read once
+  read b     3.81 MiB  b is read once
+  write c    1.91 MiB  c is written once
+  moved      9.54 MiB  8,000,000 bytes read, 2,000,000 written
+
+Unfused, in kernels that each pay their round trip: 10.00 x the bytes
+  arithmetic       read    written  FLOP/byte  kernel
+  1.00 GFLOP  57.22 MiB    0 bytes      16.67  first
+  1.00 GFLOP    0 bytes  38.15 MiB      25.00  second
+  2.00 GFLOP  57.22 MiB  38.15 MiB      20.00  all
+
+Backward: 2.00 x forward
+  arithmetic       read   written  FLOP/byte  kernel
+  2.00 GFLOP   5.72 MiB  3.81 MiB     200.00  da = dc b^T
+      gradient of a: 2 x 1e9
+  2.00 GFLOP   5.72 MiB  3.81 MiB     200.00  db = a^T dc
+      gradient of b, 1.90 GFLOP: 2 x 0.95e9
+      rest, 100.00 MFLOP: 1 x 1e8
+  4.00 GFLOP  11.44 MiB  7.63 MiB     200.00  all
+  keep b  3.81 MiB  da reads it; a parameter, in memory anyway
+  keep a  3.81 MiB  db reads it
+  Without the gradient of a, as in a model's first layer: 2,000,000,000 FLOP (2.00 GFLOP), 9.54 MiB
+    moved, 200.00 FLOP/byte, 1.00 x forward, keeps 3.81 MiB
+
+engine 0.1.0
+)");
+}
+
+TEST(OperationText, SaysHowLongItTakesAndWhy) {
+  const std::string text = TextOf(SampleOperation());
+  EXPECT_THAT(text, HasSubstr("  time      2.50 ms on toy, compute-bound, 80.00 % of peak\n"
+                              "  advice    compute-bound: do less\n"));
+  EXPECT_THAT(text, HasSubstr(R"(
+On toy
+                                 forward           unfused          backward
+  bound by                       compute            memory           compute
+  intensity             200.00 FLOP/byte   20.00 FLOP/byte  200.00 FLOP/byte
+  ridge                 100.00 FLOP/byte  100.00 FLOP/byte   90.00 FLOP/byte
+  arithmetic                     2.00 ms           2.00 ms           4.00 ms
+  memory                         1.00 ms          10.00 ms           2.00 ms
+  launches                       4.00 us           8.00 us            0.00 s
+  time                           2.50 ms          10.00 ms           5.00 ms
+  at least (classical)           2.00 ms          10.00 ms           4.00 ms
+  of peak                        80.00 %           20.00 %           80.00 %
+  Arithmetic takes longer from 310 rows on, the other sizes as they are.
+)"));
+  EXPECT_THAT(text, HasSubstr("\nAchieved\n  2.00 GFLOP in 4.00 ms is 500.00 GFLOP/s, 50.00 % of "
+                              "1.00 TFLOP/s (MFU)\n  Good: most of it is arithmetic.\n"));
+  EXPECT_THAT(text, HasSubstr("\nRates used\n  peak_flops_per_second (bf16)"));
+  EXPECT_THAT(text, HasSubstr("toy: sheet <A & B>"));
+  EXPECT_THAT(text, HasSubstr("\nAssumptions\n  - Kernels launch at once.\n"));
+  EXPECT_THAT(text, HasSubstr("\nengine 0.1.0, rates feed\n"));
+}
+
+TEST(OperationText, PutsThePlotBelowTheTimes) {
+  const std::string text = OperationText(SampleOperation(), "\nPLOT\n", absl::UnixEpoch());
+  EXPECT_THAT(text, HasSubstr("as they are.\n\nPLOT\n\nAchieved\n"));
+}
+
+TEST(OperationText, StaysWithin99Columns) {
+  v1::AnalyzeOperationResponse response = SampleOperation();
+  const std::string name(150, 'n');
+  response.mutable_operands(0)->set_name(name);
+  response.mutable_forward()->mutable_steps(0)->set_name(name);
+  response.mutable_unfused()->mutable_steps(0)->set_name(name);
+  response.mutable_backward()->mutable_cost()->mutable_steps(0)->set_name(name);
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(TextOf(response), '\n'))) {
+    EXPECT_LE(DisplayWidth(line), static_cast<int64_t>(kTextWidth)) << line;
+  }
+}
+
+void Add(const char* text, v1::AnalyzeOperationResponse* response) {
+  ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(text, response));
+}
+
+TEST(OperationText, SaysHowLargeALinearLayerStarts) {
+  v1::AnalyzeOperationResponse response = SampleWithoutDevice();
+  Add("initialization { fan_in: 4096 output_deviation_of_unit_weights: 64 "
+      "scaled_weight_deviation: 0.015625 output_deviation_of_scaled_weights: 1 "
+      "output_deviation_of_truncated_weights: 0.98658 }",
+      &response);
+  EXPECT_THAT(TextOf(response), HasSubstr(R"(
+At the start (inputs of mean 0, variance 1; fan-in 4,096): standard deviations
+  weights' deviation   outputs'
+  1                          64  sqrt(fan-in)
+  0.015625                    1  1 / sqrt(fan-in)
+  the same, truncated   0.98658  drawn again beyond 3 deviations
+)"));
+}
+
+TEST(OperationText, SaysHowAnEinsumIsContracted) {
+  v1::AnalyzeOperationResponse response = SampleWithoutDevice();
+  response.add_operands()->set_name("third");
+  Add("einsum { shape: [2, 50] axes { name: 'a' size: 2 } axes { name: 'b' size: 3 } "
+      "summed_axes: 'b' best_is_exact: true "
+      "best { steps { left: 0 right: 1 axes: 'a c' result_elements: 8 flops: 48 } "
+      "steps { left: 3 right: 2 axes: 'a d' result_elements: 100 flops: 800 } "
+      "flops: 848 largest_intermediate_elements: 8 } "
+      "left_to_right { steps { left: 2 axes: 'd' result_elements: 5 flops: 9000 } "
+      "flops: 9000 } }",
+      &response);
+  EXPECT_THAT(TextOf(response), HasSubstr(R"(
+Contraction
+  result  [2, 50]
+  axes    a = 2, b = 3
+  summed  b
+  Order of fewest FLOPs: 848 FLOP; at most 8 elements between steps
+    1.  operand 0 x operand 1   48 FLOP    8 elements  "a c"
+    2.  part 1 x operand 2     800 FLOP  100 elements  "a d"
+  From left to right: 9,000 FLOP (9.00 kFLOP)
+    1.  sum operand 2  9.00 kFLOP  5 elements  "d"
+)"));
+  *response.mutable_einsum()->mutable_left_to_right() = response.einsum().best();
+  response.mutable_einsum()->set_best_is_exact(false);
+  const std::string text = TextOf(response);
+  EXPECT_THAT(text, HasSubstr("  A good order (too many operands to try every one), which is from "
+                              "left to right: 848 FLOP"));
+  EXPECT_THAT(text, Not(HasSubstr("From left to right")));
+}
+
+TEST(OperationText, SaysHowManyPairsAttend) {
+  v1::AnalyzeOperationResponse response = SampleWithoutDevice();
+  response.set_attended_pairs(33558528);
+  EXPECT_THAT(TextOf(response), HasSubstr("head of a sequence\n  33,558,528\n"));
+}
+
+TEST(OperationText, SaysHowLongACopyTakes) {
+  v1::AnalyzeOperationResponse response;
+  Add("name: 'host_copy' data_types { accumulation: DATA_TYPE_FP32 } operands { name: 'source' "
+      "shape: 8 } outputs { name: 'target' shape: 8 } forward { sum { read_bytes: 8 } } "
+      "host_copy { no_overlap_seconds: 0.15 full_overlap_seconds: 0.1 } engine_version: '0.1.0'",
+      &response);
+  EXPECT_EQ(TextOf(response),
+            "host-copy: source [8] -> target [8]\n"
+            "  forward   0 FLOP, 8 bytes moved\n"
+            "  time      150.00 ms, staging and then the link; 100.00 ms at best, in chunks that "
+            "overlap\n"
+            "\n"
+            "engine 0.1.0\n");
+  response.mutable_host_copy()->set_no_overlap_seconds(0.1);
+  EXPECT_THAT(TextOf(response), HasSubstr("  time      100.00 ms\n"));
+}
+
+TEST(OperationText, SaysThatThereIsNoGradient) {
+  v1::AnalyzeOperationResponse response = SampleWithoutDevice();
+  response.clear_backward();
+  response.clear_backward_without_input();
+  const std::string text = TextOf(response);
+  EXPECT_THAT(text, HasSubstr("  backward  none: it has no gradient\n"));
+  EXPECT_THAT(text, Not(HasSubstr("Backward")));
+}
+
+// What a server that knows less leaves out is not made up.
+TEST(OperationText, OfAnEmptyAnswerHoldsNoFigures) {
+  v1::AnalyzeOperationResponse response;
+  response.set_name("future_kind");
+  EXPECT_THAT(TextOf(response), StartsWith("future-kind\n  forward   0 FLOP, 0 bytes moved\n"));
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,53 @@
+#include "client/svg_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(XmlEscaped, LeavesNothingThatIsMarkup) {
+  EXPECT_EQ(XmlEscaped("a < b & c > \"d\" 'e'"),
+            "a &lt; b &amp; c &gt; &quot;d&quot; &apos;e&apos;");
+  EXPECT_EQ(XmlEscaped("µ ü ⣿"), "µ ü ⣿");
+}
+
+TEST(XmlEscaped, LeavesOutWhatXmlCantHold) {
+  EXPECT_EQ(XmlEscaped("a\x1b[2J\nb"), "a?[2J b");
+  EXPECT_EQ(XmlEscaped(absl::string_view("a\0b", 3)), "a?b");
+  EXPECT_EQ(XmlEscaped("\xC2\x85"), "?");           // U+0085, a control character
+  EXPECT_EQ(XmlEscaped("a\xFFz"), "a?z");           // not UTF-8
+  EXPECT_EQ(XmlEscaped("\xEF\xBF\xBE!"), "?!");     // U+FFFE
+  EXPECT_EQ(XmlEscaped("\xEF\xBF\xBF<"), "?&lt;");  // U+FFFF
+}
+
+TEST(SvgWriter, WritesWhatItIsGiven) {
+  SvgWriter svg(800, 500);
+  svg.Line({1, 2}, {3, 4}, {.color = "#123456", .width = 2, .dashes = "4 4"});
+  svg.Text({.at = {5, 6},
+            .text = "a<b",
+            .size = 13,
+            .anchor = SvgAnchor::kEnd,
+            .degrees = -90,
+            .bold = true});
+  svg.Mark(SvgMark::kDisc, {7, 8}, "#0072b2");
+  svg.Mark(SvgMark::kSquare, {7, 8}, "#d55e00");
+  const std::string document = svg.Document();
+  EXPECT_THAT(document, HasSubstr("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "));
+  EXPECT_THAT(document, HasSubstr("viewBox=\"0 0 800 500\""));
+  EXPECT_THAT(document, HasSubstr("<line x1=\"1.0\" y1=\"2.0\" x2=\"3.0\" y2=\"4.0\" fill=\"none\" "
+                                  "stroke=\"#123456\" stroke-width=\"2.0\" "
+                                  "stroke-dasharray=\"4 4\"/>"));
+  EXPECT_THAT(document, HasSubstr("<text x=\"5.0\" y=\"6.0\" font-size=\"13\" text-anchor=\"end\" "
+                                  "fill=\"#222222\" font-weight=\"bold\" "
+                                  "transform=\"rotate(-90.0 5.0 6.0)\">a&lt;b</text>"));
+  EXPECT_THAT(document, HasSubstr("fill=\"#0072b2\""));
+  // A square is hollow, so that a disc in its middle shows.
+  EXPECT_THAT(document, HasSubstr("fill=\"none\" stroke=\"#d55e00\""));
+  EXPECT_EQ(document.substr(document.size() - 7), "</svg>\n");
+}
+
+}  // namespace
+}  // namespace sextant
