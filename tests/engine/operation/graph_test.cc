@@ -355,6 +355,23 @@ TEST(GraphTextbook, CheckpointingALinearSegment) {
   ExpectAddsUp(*early.checkpointed);
 }
 
+// The backward pass of a frozen product reads its weight alone, no activation; the forward pass
+// still gets that far before it stops.
+TEST(Graph, EarlyStopGoesUpToTheLastOperationThatSavesAnything) {
+  GraphSpec spec = DeepLinear(3, 5, 7);
+  spec.tensors[3].frozen = true;  // w3
+  for (GraphOperation& op : spec.operations) op.segment = "all";
+  spec.checkpointed_segments = {"all"};
+  spec.extent = RecomputeExtent::kUntilLastNeeded;
+  const GraphAnalysis a = Analyzed(spec);
+  EXPECT_EQ(a.checkpointed->recomputed_operations, 2);
+  // A norm at the end keeps its rows' statistics, so that it is done too.
+  spec.tensors.push_back(ParameterOf("norm", {7}));
+  spec.operations.push_back(Make("n", RmsNorm{}, {"h3", "norm"}));
+  spec.operations.back().segment = "all";
+  EXPECT_EQ(Analyzed(spec).checkpointed->recomputed_operations, 4);
+}
+
 // One large activation within each of two segments: with checkpointing one of them is there at
 // a time.
 TEST(Graph, CheckpointingLowersThePeak) {

@@ -217,7 +217,7 @@ class Simulation {
     for (size_t k = first; k < end; ++k) {
       any = any || GoesBack(k);
       for (const std::string& name : SavedOf(k)) {
-        if (IsInside(i, name)) needed = std::max(needed, MakerOf(name) + 1);
+        needed = std::max(needed, MakerOf(name) == k ? k + 1 : k);
       }
       if (GoesBack(k) && StatisticOf(k) > 0) needed = std::max(needed, k + 1);
     }
