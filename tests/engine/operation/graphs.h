@@ -41,6 +41,18 @@ inline GraphOperation Rearranged(std::string output, std::string expression, std
 
 inline Elementwise Plain(ElementwiseFunction function) { return {.function = function}; }
 
+// x [rows, width], named h0, through layers h1, h2, ... of weights w1, w2, ... [width, width],
+// without bias, in fp32.
+GraphSpec DeepLinear(int layers, int64_t rows, int64_t width);
+
+// The answer, which is expected to be one.
+GraphAnalysis Analyzed(const GraphSpec& spec);
+
+std::vector<std::string> SavedNames(const GraphMemory& memory);
+
+// The ledger at the peak and the list of what is saved have the sums that are stated.
+void ExpectAddsUp(const GraphMemory& memory);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_ENGINE_OPERATION_GRAPHS_H_
