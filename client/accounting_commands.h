@@ -12,6 +12,7 @@ int RunDataType(const CommandLine& line, const Streams& streams);
 int RunTokens(const CommandLine& line, const Streams& streams);
 int RunTensor(const CommandLine& line, const Streams& streams);
 int RunOperation(const CommandLine& line, const Streams& streams);
+int RunGraph(const CommandLine& line, const Streams& streams);
 
 }  // namespace sextant
 

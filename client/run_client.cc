@@ -47,6 +47,8 @@ int Run(const CommandLine& line, const Streams& streams) {
       return RunTensor(line, streams);
     case Command::kOperation:
       return RunOperation(line, streams);
+    case Command::kGraph:
+      return RunGraph(line, streams);
     case Command::kVersion:
       return RunVersion(line, streams);
     case Command::kCompletion:
