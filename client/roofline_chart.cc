@@ -1,7 +1,6 @@
 #include "client/roofline_chart.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -22,8 +21,8 @@ namespace {
 
 constexpr int64_t kTitleWidth = 66;  // characters of a title that fit above a drawing
 
-// Whether a logarithmic axis has a place for it.
-bool IsDrawable(double value) { return std::isfinite(value) && value > 0; }
+// Whether a logarithmic axis has a place for it, and for ten times and a tenth of it.
+bool IsDrawable(double value) { return value > 1e-100 && value < 1e100; }
 
 bool IsMemory(const v1::RateUsed& rate) { return rate.unit() == "byte/s"; }
 

@@ -9,6 +9,7 @@
 #include "client/commands.h"
 #include "client/exit_code.h"
 #include "client/hardware_commands.h"
+#include "client/operation_command.h"
 
 namespace sextant {
 namespace {
