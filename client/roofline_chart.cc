@@ -111,17 +111,20 @@ void AddPoints(const v1::AnalyzeOperationResponse& response, RooflineChart* char
   }
 }
 
-// With the operands' shapes, where there is room for them.
+// With the operands' shapes, or the first one's, where there is room for them.
 std::string TitleOf(const v1::AnalyzeOperationResponse& response) {
   const std::string name = absl::StrReplaceAll(response.name(), {{"_", "-"}});
   const std::string place = absl::StrCat(" in ", DataTypeName(response.data_types().input()),
                                          " on ", DeviceOf(response.time()));
-  const std::string operands = absl::StrJoin(
-      response.operands(), ", ", [](std::string* out, const v1::OperationArray& operand) {
-        absl::StrAppend(out, operand.name(), " ", SizesText(operand.shape()));
-      });
-  const std::string whole = absl::StrCat(name, " of ", operands, place);
-  return DisplayWidth(whole) <= kTitleWidth ? whole : absl::StrCat(name, place);
+  std::vector<std::string> operands;
+  for (const v1::OperationArray& operand : response.operands()) {
+    operands.push_back(absl::StrCat(operand.name(), " ", SizesText(operand.shape())));
+  }
+  for (; !operands.empty(); operands.resize(operands.size() > 1 ? 1 : 0)) {
+    std::string title = absl::StrCat(name, " of ", absl::StrJoin(operands, ", "), place);
+    if (DisplayWidth(title) <= kTitleWidth) return title;
+  }
+  return absl::StrCat(name, place);
 }
 
 }  // namespace
