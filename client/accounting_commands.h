@@ -1,4 +1,4 @@
-// The commands about number formats, token ids and tensors.
+// The commands about number formats, token ids, tensors, operations and graphs.
 #ifndef SEXTANT_CLIENT_ACCOUNTING_COMMANDS_H_
 #define SEXTANT_CLIENT_ACCOUNTING_COMMANDS_H_
 
@@ -11,6 +11,8 @@ namespace sextant {
 int RunDataType(const CommandLine& line, const Streams& streams);
 int RunTokens(const CommandLine& line, const Streams& streams);
 int RunTensor(const CommandLine& line, const Streams& streams);
+int RunOperation(const CommandLine& line, const Streams& streams);
+int RunGraph(const CommandLine& line, const Streams& streams);
 
 }  // namespace sextant
 

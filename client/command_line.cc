@@ -9,6 +9,7 @@
 #include "client/accounting_parsers.h"
 #include "client/command_parts.h"
 #include "client/exit_code.h"
+#include "client/graph_parser.h"
 #include "client/hardware_parsers.h"
 #include "client/help_text.h"
 #include "client/number.h"
@@ -103,6 +104,7 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   AddProbe(app.get(), line);
   AddCalibration(app.get(), line);
   AddOperation(app.get(), line);
+  AddGraph(app.get(), line);
   AddTensor(app.get(), line);
   AddTokens(app.get(), line);
   AddDataType(app.get(), line);

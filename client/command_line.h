@@ -30,6 +30,7 @@ enum class Command {
   kTokens,
   kTensor,
   kOperation,
+  kGraph,
   kVersion,
   kCompletion
 };
@@ -56,6 +57,8 @@ struct CommandLine {
   v1::AnalyzeTensorRequest tensor_request;
   std::vector<std::string> tensor_steps;  // as they were written
   OperationCommand operation;
+  std::string graph_file;                 // "-" for standard input
+  v1::AnalyzeGraphRequest graph_request;  // what flags add to the file's graph
 
   std::string shell;  // "bash" or "zsh"
 

@@ -71,6 +71,16 @@ grpc::Status AnalyzeOperation(const ServerAddress& server,
       ->AnalyzeOperation(&context, request, response);
 }
 
+grpc::Status AnalyzeGraph(const ServerAddress& server, const v1::AnalyzeGraphRequest& request,
+                          v1::AnalyzeGraphResponse* response) {
+  grpc::Status checked = CheckSize(request);
+  if (!checked.ok()) return checked;
+  grpc::ClientContext context;
+  SetDeadline(server, &context);
+  return v1::AccountingService::NewStub(NewChannel(server))
+      ->AnalyzeGraph(&context, request, response);
+}
+
 grpc::Status PlanRun(const ServerAddress& server, const v1::PlanRunRequest& request,
                      v1::PlanRunResponse* response) {
   grpc::Status checked = CheckSize(request);

@@ -40,6 +40,10 @@ grpc::Status AnalyzeOperation(const ServerAddress& server,
                               const v1::AnalyzeOperationRequest& request,
                               v1::AnalyzeOperationResponse* response);
 
+// AccountingService.AnalyzeGraph; a request that is too large is refused as PlanRun's.
+grpc::Status AnalyzeGraph(const ServerAddress& server, const v1::AnalyzeGraphRequest& request,
+                          v1::AnalyzeGraphResponse* response);
+
 // PlanningService.PlanRun. A request above kMaxRequestBytes is refused here, unsent:
 // INVALID_ARGUMENT with reason REQUEST_TOO_LARGE.
 grpc::Status PlanRun(const ServerAddress& server, const v1::PlanRunRequest& request,

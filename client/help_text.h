@@ -108,6 +108,26 @@ inline constexpr char kOperationHelp[] =
     "    sextant op linear 8192x4096x14336 --dtype=bf16 --matrix-flops=400e12 \\\n"
     "        --memory-bandwidth=2e12\n";
 
+inline constexpr char kGraphHelp[] =
+    "FILE is a Graph in proto JSON (docs/graphs.md); - is stdin. Tensors from outside have "
+    "shapes;\n"
+    "operations name their inputs, and sizes that they leave out follow from those. Flags go\n"
+    "before what the file says.\n"
+    "\n"
+    "Examples:\n"
+    "  What does a training step cost, and what does it keep?\n"
+    "    sextant graph docs/examples/block.json\n"
+    "  And with the block computed again?\n"
+    "    sextant graph docs/examples/block.json --checkpoint=block\n"
+    "  A model written down on the spot:\n"
+    "    sextant graph - <<'END'\n"
+    "    {\"data_type\": \"DATA_TYPE_BF16\",\n"
+    "     \"tensors\": [{\"name\": \"x\", \"shape\": [32, 1024]},\n"
+    "                 {\"name\": \"w\", \"shape\": [1024, 4096], \"parameter\": true}],\n"
+    "     \"operations\": [{\"name\": \"y\", \"operation\": {\"linear\": {}},\n"
+    "                     \"inputs\": [\"x\", \"w\"]}]}\n"
+    "    END\n";
+
 inline constexpr char kTensorHelp[] =
     "Each STEP is one argument, in quotes; it works on the result of the one before. Names and\n"
     "behaviour are PyTorch's. Axes and indices may be negative: they count from the end.\n"

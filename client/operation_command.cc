@@ -1,10 +1,9 @@
-#include "client/operation_command.h"
-
 #include <ostream>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "client/accounting_commands.h"
 #include "client/calibration_file.h"
 #include "client/call_error.h"
 #include "client/connection.h"

@@ -64,18 +64,6 @@ std::string ArithmeticLines(const v1::StepCost& step) {
   return out;
 }
 
-// The kernels, below each its arithmetic.
-std::string ExplainedKernels(const v1::OperationCost& cost) {
-  const std::vector<std::string> rows = KernelRows(cost);
-  std::string out = rows[0];
-  for (size_t i = 1; i < rows.size(); ++i) {
-    out += rows[i];
-    const int step = static_cast<int>(i) - 1;
-    if (step < cost.steps_size()) out += ArithmeticLines(cost.steps(step));
-  }
-  return out;
-}
-
 // "2.00 x forward"; "" where forward does no arithmetic.
 std::string OfForward(const v1::CostSum& sum, const v1::OperationCost& forward) {
   const double base = TotalFlops(forward.sum());
@@ -124,6 +112,17 @@ std::string SumText(const v1::CostSum& sum) {
                           : "");
 }
 
+std::string KernelsText(const v1::OperationCost& cost) {
+  const std::vector<std::string> rows = KernelRows(cost);
+  std::string out = rows[0];
+  for (size_t i = 1; i < rows.size(); ++i) {
+    out += rows[i];
+    const int step = static_cast<int>(i) - 1;
+    if (step < cost.steps_size()) out += ArithmeticLines(cost.steps(step));
+  }
+  return out;
+}
+
 std::string ForwardSection(const v1::AnalyzeOperationResponse& response) {
   const v1::OperationCost& forward = response.forward();
   if (forward.steps().empty()) return "";
@@ -156,8 +155,7 @@ std::string BackwardSection(const v1::AnalyzeOperationResponse& response) {
   const v1::BackwardCost& backward = response.backward();
   const std::string ratio = OfForward(backward.cost().sum(), response.forward());
   return absl::StrCat("\n", Wrap("", absl::StrCat("Backward", ratio.empty() ? "" : ": ", ratio), 2),
-                      ExplainedKernels(backward.cost()), SavedTable(backward),
-                      WithoutInput(response));
+                      KernelsText(backward.cost()), SavedTable(backward), WithoutInput(response));
 }
 
 }  // namespace sextant

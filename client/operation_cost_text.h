@@ -17,6 +17,9 @@ int64_t MovedBytes(const v1::CostSum& sum);
 // "8,796,093,022,208 FLOP (8.80 TFLOP), 1.75 GiB moved, 4,681.14 FLOP/byte".
 std::string SumText(const v1::CostSum& sum);
 
+// The kernels, a row each, below each its arithmetic with the reasons.
+std::string KernelsText(const v1::OperationCost& cost);
+
 // Sections. Each starts with an empty line and its title, and is "" where the answer has nothing
 // for it.
 //

@@ -9,7 +9,6 @@
 #include "client/commands.h"
 #include "client/exit_code.h"
 #include "client/hardware_commands.h"
-#include "client/operation_command.h"
 
 namespace sextant {
 namespace {
@@ -48,6 +47,8 @@ int Run(const CommandLine& line, const Streams& streams) {
       return RunTensor(line, streams);
     case Command::kOperation:
       return RunOperation(line, streams);
+    case Command::kGraph:
+      return RunGraph(line, streams);
     case Command::kVersion:
       return RunVersion(line, streams);
     case Command::kCompletion:

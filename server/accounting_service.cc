@@ -4,9 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
+#include "engine/operation/graph.h"
 #include "engine/tensor/number_format.h"
+#include "server/convert/graph.h"
 #include "server/convert/number_format.h"
 #include "server/convert/tensor.h"
 #include "server/convert/token_data.h"
@@ -59,6 +62,30 @@ absl::Status Tensor(const v1::AnalyzeTensorRequest& request, v1::AnalyzeTensorRe
   return absl::OkStatus();
 }
 
+// Each operation's kernels are about a kilobyte; an answer is at most 4 MiB.
+constexpr int kMostOperationsWithSteps = 256;
+
+absl::Status AnswerGraph(const v1::AnalyzeGraphRequest& request,
+                         v1::AnalyzeGraphResponse* response) {
+  FieldViolations violations;
+  const GraphSpec graph = GraphFrom(request.graph(), "graph", violations);
+  if (request.include_steps() && request.graph().operations_size() > kMostOperationsWithSteps) {
+    violations.Add("include_steps", absl::StrCat("is for graphs of at most ",
+                                                 kMostOperationsWithSteps, " operations"));
+  }
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  const absl::StatusOr<GraphAnalysis> analysis = AnalyzeGraph(graph);
+  if (!analysis.ok()) {
+    for (const FieldViolation& v : FieldViolationsOf(analysis.status())) {
+      violations.Add(FieldPath("graph", v.field), v.description);
+    }
+    return violations.ToStatus();
+  }
+  GraphAnalysisTo(*analysis, request.include_steps(), response);
+  response->set_engine_version(std::string(EngineVersion()));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 AccountingService::AccountingService(Metrics& metrics, AccountingOptions options)
@@ -69,7 +96,8 @@ AccountingService::AccountingService(Metrics& metrics, AccountingOptions options
       describe_tokens_("sextant.v1.AccountingService/DescribeTokens", metrics, options_.log_level),
       analyze_tensor_("sextant.v1.AccountingService/AnalyzeTensor", metrics, options_.log_level),
       analyze_operation_("sextant.v1.AccountingService/AnalyzeOperation", metrics,
-                         options_.log_level) {}
+                         options_.log_level),
+      analyze_graph_("sextant.v1.AccountingService/AnalyzeGraph", metrics, options_.log_level) {}
 
 grpc::ServerUnaryReactor* AccountingService::ListDataTypes(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,
@@ -114,6 +142,17 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
       [this](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
         return AnswerOperation(in, options_, out);
       });
+}
+
+grpc::ServerUnaryReactor* AccountingService::AnalyzeGraph(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return AnswerAfter<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse>(
+      UnaryCall(analyze_graph_, context, request, response),
+      [this](const v1::AnalyzeGraphRequest&, auto then) {
+        options_.workers->Post(std::move(then));
+      },
+      AnswerGraph);
 }
 
 }  // namespace sextant

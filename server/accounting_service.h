@@ -29,7 +29,8 @@ using RawAccountingService = v1::AccountingService::WithRawCallbackMethod_ListDa
         v1::AccountingService::WithRawCallbackMethod_DescribeTokens<
             v1::AccountingService::WithRawCallbackMethod_AnalyzeTensor<
                 v1::AccountingService::WithRawCallbackMethod_AnalyzeOperation<
-                    v1::AccountingService::Service>>>>>;
+                    v1::AccountingService::WithRawCallbackMethod_AnalyzeGraph<
+                        v1::AccountingService::Service>>>>>>;
 
 class AccountingService final : public RawAccountingService {
  public:
@@ -51,6 +52,9 @@ class AccountingService final : public RawAccountingService {
   grpc::ServerUnaryReactor* AnalyzeOperation(grpc::CallbackServerContext* context,
                                              const grpc::ByteBuffer* request,
                                              grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* AnalyzeGraph(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
 
  private:
   const AccountingOptions options_;
@@ -59,6 +63,7 @@ class AccountingService final : public RawAccountingService {
   Method describe_tokens_;
   Method analyze_tensor_;
   Method analyze_operation_;
+  Method analyze_graph_;
 };
 
 }  // namespace sextant

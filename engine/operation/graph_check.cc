@@ -11,24 +11,28 @@
 namespace sextant {
 namespace {
 
-// Pairs of sets of tensors that the searches for orders of contraction look at, over all
-// einsums of a graph: about a second's work.
-constexpr double kMaxContractionWork = 2e7;
+// What the searches for orders of contraction look at, over all einsums of a graph: a few
+// seconds' work at most.
+constexpr double kMaxContractionWork = 5e7;
 
-// Of an einsum of `count` operands and of its gradients: subsets of subsets where the search is
-// exact, pairs at each step where it is greedy.
-double ContractionWork(size_t count) {
-  const auto n = static_cast<double>(count);
+// Of an einsum and its gradients: subsets of subsets of `count` operands where the search is
+// exact, pairs at each step where it is greedy, each the longer the more axes there are. The
+// weights were measured.
+double ContractionWork(size_t count, size_t expression_bytes) {
   if (count <= 2) return 0;
-  return (n + 1) * (count <= kMaxExactOperands ? std::pow(3, n) : n * n * n);
+  const auto n = static_cast<double>(count);
+  const double pairs = count <= kMaxExactOperands ? std::pow(3, n) : n * n * n / 8;
+  return (n + 1) * pairs * (1 + static_cast<double>(expression_bytes) / 256);
 }
 
 double ContractionWork(const GraphSpec& spec) {
   double work = 0;
   for (const GraphOperation& op : spec.operations) {
     const auto* operation = std::get_if<Operation>(&op.work);
-    if (operation == nullptr || !std::holds_alternative<Einsum>(*operation)) continue;
-    work += ContractionWork(op.inputs.size());
+    if (operation == nullptr) continue;
+    const auto* einsum = std::get_if<Einsum>(operation);
+    if (einsum == nullptr) continue;
+    work += ContractionWork(op.inputs.size(), einsum->expression.size());
   }
   return work;
 }

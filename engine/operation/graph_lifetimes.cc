@@ -80,8 +80,7 @@ class TrainingStep {
     size_t end = segment.first;
     for (size_t i = segment.first; i < segment.end; ++i) {
       for (const SavedSource& saved : SavedSourcesOf(r_.graph, r_.gradients, i)) {
-        if (saved.maker == kNoIndex || saved.maker < segment.first) continue;
-        end = std::max(end, saved.maker + 1);
+        end = std::max(end, saved.maker == i ? i + 1 : i);
       }
     }
     return end;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/operation/graph_sizes.h"
 #include "engine/operation/recipe_parts.h"
+#include "engine/tensor/elementwise_layout.h"
 #include "engine/tensor/expression/axis_transform.h"
 
 namespace sextant {
@@ -62,6 +63,14 @@ class Binding {
   absl::flat_hash_map<std::string, Pair> arrays_;
 };
 
+// Whether the result's axes lie in memory as the operands' do; else it is row-major.
+bool KeepsLayout(const Operation& operation) {
+  return std::holds_alternative<Elementwise>(operation) ||
+         std::holds_alternative<FusedChain>(operation) ||
+         std::holds_alternative<Activation>(operation) ||
+         std::holds_alternative<Dropout>(operation);
+}
+
 class Builder {
  public:
   Builder(const NodeRequest& request, absl::string_view path, FieldViolations& violations)
@@ -91,6 +100,9 @@ class Builder {
     violations_.AddAll(wrong.ToStatus());
     if (!wrong.empty()) return false;
     built_.value.layout = ContiguousTensor(made.shape, made.data_type);
+    if (KeepsLayout(node.operation)) {
+      built_.value.layout.strides = ElementwiseStrides(made.shape, Layouts());
+    }
     return Finish();
   }
 
@@ -137,6 +149,12 @@ class Builder {
       inputs.push_back({array.name, array.shape, array.index_bytes > 0});
     }
     return inputs;
+  }
+
+  std::vector<StridedTensor> Layouts() const {
+    std::vector<StridedTensor> layouts;
+    for (const size_t i : r_.inputs) layouts.push_back(r_.values[i].layout);
+    return layouts;
   }
 
   bool FindTypes() {

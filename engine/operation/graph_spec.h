@@ -56,8 +56,10 @@ struct GraphOperation {
 // What is done again of a checkpointed segment before its backward pass.
 enum class RecomputeExtent {
   kWholeSegment,  // every operation: one forward pass more
-  // Up to the last operation that makes something that the backward pass reads: what
-  // torch.utils.checkpoint does where early_stop is on.
+  // Up to the last operation of which the backward pass reads anything: that one included where
+  // it reads what the operation makes, left out where it reads what goes into it alone. It is
+  // what torch.utils.checkpoint does where early_stop is on: it ends where the last tensor is
+  // saved, and inputs are saved before an operation computes.
   kUntilLastNeeded,
 };
 

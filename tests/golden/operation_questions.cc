@@ -25,10 +25,6 @@ double ForwardFlops(const Operation& operation) {
   return Analyze(operation).forward.sum.flops().value();
 }
 
-Linear Layer(const json& in, const char* input, const char* output) {
-  return {.rows = in["B"], .input_size = in[input], .output_size = in[output]};
-}
-
 Matmul Product(const json& in) { return {.m = in["B"], .n = in["K"], .k = in["D"]}; }
 
 double AddMatrices(const json& in) {
@@ -37,80 +33,12 @@ double AddMatrices(const json& in) {
       Elementwise{.count = count, .input_count = 2, .function = ElementwiseFunction::kAdd});
 }
 
-// x w1 (D, D), then w2 (D, K).
-double TwoLayerForward(const json& in) {
-  return ForwardFlops(Layer(in, "D", "D")) + ForwardFlops(Layer(in, "D", "K"));
-}
-
-double TwoLayerBackward(const json& in, bool input_gradient) {
-  const OperationAnalysis first = Analyze(Layer(in, "D", "D"));
-  const OperationAnalysis second = Analyze(Layer(in, "D", "K"));
-  const BackwardCost& cost = input_gradient ? *first.backward : *first.backward_without_input;
-  return (cost.cost.sum.flops() + second.backward->cost.sum.flops()).value();
-}
-
 // The mean of the squares of h (B, K).
 double SquaredLoss(const json& in) {
   const int64_t count = in["B"].get<int64_t>() * in["K"].get<int64_t>();
   return ForwardFlops(Elementwise{.count = count, .function = ElementwiseFunction::kSquare}) +
          ForwardFlops(
              Reduction{.outer = 1, .reduced = count, .function = ReductionKind::kMean});
-}
-
-// L layers D by D, and a head D by 1.
-std::vector<OperationAnalysis> DeepLinear(const json& in, int64_t rows) {
-  const int64_t d = in["D"];
-  std::vector<OperationAnalysis> layers(
-      in["L"].get<size_t>(), Analyze(Linear{.rows = rows, .input_size = d, .output_size = d}));
-  layers.push_back(Analyze(Linear{.rows = rows, .input_size = d, .output_size = 1}));
-  return layers;
-}
-
-int64_t ElementsOfRole(const OperationAnalysis& analysis, ArrayRole role) {
-  int64_t sum = 0;
-  for (const Array& array : analysis.operands) {
-    if (array.role == role) sum += ElementsOf(array).value_or(0);
-  }
-  return sum;
-}
-
-int64_t DeepLinearParameters(const json& in) {
-  int64_t sum = 0;
-  for (const OperationAnalysis& layer : DeepLinear(in, 1)) {
-    sum += ElementsOfRole(layer, ArrayRole::kParameter);
-  }
-  return sum;
-}
-
-// What the layers save for the backward pass, but for the batch itself, which the first saves.
-int64_t DeepLinearActivations(const json& in) {
-  const std::vector<OperationAnalysis> layers = DeepLinear(in, in["B"]);
-  int64_t sum = 0;
-  for (size_t i = 1; i < layers.size(); ++i) {
-    for (const SavedArray& saved : layers[i].backward->saved) {
-      if (!saved.held_anyway) sum += saved.elements;
-    }
-  }
-  return sum;
-}
-
-double DeepLinearMemory(const json& in) {
-  const int64_t parameters = DeepLinearParameters(in);
-  const OperationAnalysis update =
-      Analyze(OptimizerUpdate{.parameters = parameters, .rule = UpdateRule::kAdagrad});
-  const int64_t elements = ElementsOfRole(update, ArrayRole::kParameter) +
-                           ElementsOfRole(update, ArrayRole::kInput) +  // the gradient
-                           ElementsOfRole(update, ArrayRole::kState) + DeepLinearActivations(in);
-  const Array all = {.name = "all", .data_type = DataType::kFp32, .shape = {elements}};
-  return static_cast<double>(BytesOf(all).value_or(Bytes(0)).value());
-}
-
-double DeepLinearStep(const json& in) {
-  double flops = 0;
-  for (const OperationAnalysis& layer : DeepLinear(in, in["B"])) {
-    flops += (layer.forward.sum.flops() + layer.backward->cost.sum.flops()).value();
-  }
-  return flops;
 }
 
 double Intensity(const Operation& operation, DataType type) {
@@ -215,20 +143,7 @@ TextbookQuestions WholeOperations() {
   return {
       {"matmul-linear-forward", [](const json& in) { return ForwardFlops(Product(in)); }},
       {"add-mxn", AddMatrices},
-      {"two-layer-forward", TwoLayerForward},
       {"two-layer-loss-elementwise", SquaredLoss},
-      {"two-layer-backward-no-input-grad",
-       [](const json& in) { return TwoLayerBackward(in, false); }},
-      {"two-layer-backward-with-input-grad",
-       [](const json& in) { return TwoLayerBackward(in, true); }},
-      {"two-layer-step",
-       [](const json& in) { return TwoLayerForward(in) + TwoLayerBackward(in, true); }},
-      {"deep-linear-params",
-       [](const json& in) { return static_cast<double>(DeepLinearParameters(in)); }},
-      {"deep-linear-activations",
-       [](const json& in) { return static_cast<double>(DeepLinearActivations(in)); }},
-      {"deep-linear-memory-fp32-adagrad", DeepLinearMemory},
-      {"deep-linear-step-flops", DeepLinearStep},
   };
 }
 

@@ -19,6 +19,9 @@ TextbookQuestions NumberQuestions();
 // On single operations: FLOPs, bytes, backward, rooflines, initialisation, copies.
 TextbookQuestions OperationQuestions();
 
+// On models of a few layers, as graphs.
+TextbookQuestions GraphQuestions();
+
 // On shapes, views and axis expressions.
 TextbookQuestions TensorQuestions();
 

@@ -194,6 +194,7 @@ const TextbookQuestions& SmallQuestions() {
   static const TextbookQuestions questions = [] {
     TextbookQuestions all = NumberQuestions();
     all.merge(OperationQuestions());
+    all.merge(GraphQuestions());
     all.merge(TensorQuestions());
     return all;
   }();

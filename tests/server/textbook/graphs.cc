@@ -11,32 +11,29 @@ using nlohmann::json;
 json TwoLayers(const json& in, bool input_gradient) {
   json x = {{"name", "x"}, {"shape", {in["B"], in["D"]}}};
   if (input_gradient) x["requires_gradient"] = true;
-  return {{"data_type", "DATA_TYPE_FP32"},
-          {"tensors",
-           {x,
-            {{"name", "w1"}, {"shape", {in["D"], in["D"]}}, {"parameter", true}},
-            {{"name", "w2"}, {"shape", {in["D"], in["K"]}}, {"parameter", true}}}},
-          {"operations",
-           {{{"name", "h1"},
-             {"operation", {{"linear", json::object()}}},
-             {"inputs", {"x", "w1"}}},
-            {{"name", "h2"},
-             {"operation", {{"linear", json::object()}}},
-             {"inputs", {"h1", "w2"}}}}}};
+  return {
+      {"data_type", "DATA_TYPE_FP32"},
+      {"tensors",
+       {x,
+        {{"name", "w1"}, {"shape", {in["D"], in["D"]}}, {"parameter", true}},
+        {{"name", "w2"}, {"shape", {in["D"], in["K"]}}, {"parameter", true}}}},
+      {"operations",
+       {{{"name", "h1"}, {"operation", {{"linear", json::object()}}}, {"inputs", {"x", "w1"}}},
+        {{"name", "h2"}, {"operation", {{"linear", json::object()}}}, {"inputs", {"h1", "w2"}}}}}};
 }
 
 // L layers D by D, and a head D by 1.
 json DeepLinear(const json& in) {
   const int64_t layers = in["L"];
+  const json input = {{"name", "h0"}, {"shape", {in.value("B", 1), in["D"]}}};
   json graph = {{"data_type", "DATA_TYPE_FP32"},
                 {"optimizer", "UPDATE_RULE_ADAGRAD"},
-                {"tensors", {{{"name", "h0"}, {"shape", {in.value("B", 1), in["D"]}}}}},
+                {"tensors", json::array({input})},
                 {"operations", json::array()}};
   for (int64_t i = 1; i <= layers + 1; ++i) {
     const json columns = i <= layers ? in["D"] : json(1);
-    graph["tensors"].push_back({{"name", absl::StrCat("w", i)},
-                                {"shape", {in["D"], columns}},
-                                {"parameter", true}});
+    graph["tensors"].push_back(
+        {{"name", absl::StrCat("w", i)}, {"shape", {in["D"], columns}}, {"parameter", true}});
     graph["operations"].push_back({{"name", absl::StrCat("h", i)},
                                    {"operation", {{"linear", json::object()}}},
                                    {"inputs", {absl::StrCat("h", i - 1), absl::StrCat("w", i)}}});

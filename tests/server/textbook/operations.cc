@@ -22,8 +22,8 @@ double Flops(const json& answer) {
 }
 
 double MatrixFlopsPerToken(const TestServer& server, int64_t rows, int64_t columns) {
-  return Flops(Analyze(
-      server, {{"linear", {{"rows", 1}, {"input_size", rows}, {"output_size", columns}}}}));
+  return Flops(
+      Analyze(server, {{"linear", {{"rows", 1}, {"input_size", rows}, {"output_size", columns}}}}));
 }
 
 json Product(const json& in) {
@@ -38,12 +38,13 @@ json Sum(const json& in) {
 
 json SquaredLoss(const TestServer& server, const json& in) {
   const int64_t count = in["B"].get<int64_t>() * in["K"].get<int64_t>();
-  return Flops(Analyze(server, {{"elementwise",
-                                 {{"count", count}, {"function", "ELEMENTWISE_FUNCTION_SQUARE"}}}})) +
-         Flops(Analyze(server, {{"reduction",
-                                 {{"outer", 1},
-                                  {"reduced", count},
-                                  {"function", "REDUCTION_FUNCTION_MEAN"}}}}));
+  return Flops(Analyze(
+             server,
+             {{"elementwise", {{"count", count}, {"function", "ELEMENTWISE_FUNCTION_SQUARE"}}}})) +
+         Flops(Analyze(
+             server,
+             {{"reduction",
+               {{"outer", 1}, {"reduced", count}, {"function", "REDUCTION_FUNCTION_MEAN"}}}}));
 }
 
 json Scores(const TestServer& server, const json& in) {
@@ -55,7 +56,8 @@ json Scores(const TestServer& server, const json& in) {
 
 json ScoresShape(const TestServer& server, const json& in) {
   json out = json::array();
-  for (const json& size : Scores(server, in)["einsum"]["shape"]) {
+  const json answer = Scores(server, in);
+  for (const json& size : answer["einsum"]["shape"]) {
     out.push_back(std::stoll(size.get<std::string>()));
   }
   return out;
@@ -95,9 +97,9 @@ json Utilisation(const TestServer& server, const json& in) {
 json CopySeconds(const TestServer& server, const json& in) {
   json copy = in;
   copy["pageable"] = in.contains("staging_bytes_per_second");
-  return NumberAt(Ask(server, "AccountingService/AnalyzeOperation",
-                      {{"operation", {{"host_copy", copy}}}}),
-                  "/host_copy/no_overlap_seconds");
+  return NumberAt(
+      Ask(server, "AccountingService/AnalyzeOperation", {{"operation", {{"host_copy", copy}}}}),
+      "/host_copy/no_overlap_seconds");
 }
 
 json Attention(const json& length, const json& head_size) {
@@ -140,7 +142,8 @@ AskedQuestion Buffers(const std::string& rule) {
     const json update = {{"parameters", 1000},
                          {"rule", absl::StrCat("UPDATE_RULE_", absl::AsciiStrToUpper(rule))}};
     int buffers = 0;
-    for (const json& operand : Analyze(server, {{"optimizer_update", update}})["operands"]) {
+    const json answer = Analyze(server, {{"optimizer_update", update}});
+    for (const json& operand : answer["operands"]) {
       buffers += operand["role"] == "ARRAY_ROLE_STATE" ? 1 : 0;
     }
     return buffers;
@@ -158,14 +161,12 @@ AskedQuestions KaplansTable() {
        [](const TestServer& s, const json& in) -> json { return MaskFlops(s, in, true); }},
       {"kaplan-gpt3-project-flops",
        [](const TestServer& s, const json& in) -> json {
-         return in["n_layer"].get<double>() *
-                MatrixFlopsPerToken(s, in["d_model"], in["d_model"]);
+         return in["n_layer"].get<double>() * MatrixFlopsPerToken(s, in["d_model"], in["d_model"]);
        }},
       {"kaplan-gpt3-ffn-flops",
        [](const TestServer& s, const json& in) -> json {
-         return in["n_layer"].get<double>() *
-                (MatrixFlopsPerToken(s, in["d_model"], in["d_ff"]) +
-                 MatrixFlopsPerToken(s, in["d_ff"], in["d_model"]));
+         return in["n_layer"].get<double>() * (MatrixFlopsPerToken(s, in["d_model"], in["d_ff"]) +
+                                               MatrixFlopsPerToken(s, in["d_ff"], in["d_model"]));
        }},
       {"kaplan-gpt3-deembed-flops",
        [](const TestServer& s, const json& in) -> json {

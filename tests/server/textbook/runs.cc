@@ -88,8 +88,7 @@ json BudgetTotal(const TestServer& server, const json& in) {
 
 json BudgetDevices(const TestServer& server, const json& in) {
   json run = WithActivations(8);
-  run["cluster"]["device_memory_bytes"] =
-      static_cast<int64_t>(in["gpu_gib"].get<double>() * kGib);
+  run["cluster"]["device_memory_bytes"] = static_cast<int64_t>(in["gpu_gib"].get<double>() * kGib);
   return NumberAt(Plan(server, run), "/memory/minimum_device_count");
 }
 
@@ -99,7 +98,8 @@ AskedQuestion Peak(const char* name, const char* type) {
     const json answer = Ask(server, "HardwareService/ListAccelerators", {{"name", name}});
     double peak = 0;
     for (const json& rate : answer["accelerators"][0]["peak_rates"]) {
-      if (rate["data_type"] == type) peak = std::max(peak, NumberAt(rate, "/flops_per_second/value"));
+      if (rate["data_type"] == type)
+        peak = std::max(peak, NumberAt(rate, "/flops_per_second/value"));
     }
     return peak;
   };
@@ -108,14 +108,15 @@ AskedQuestion Peak(const char* name, const char* type) {
 // A model whose feed-forward has two matrices a layer, or three.
 json FeedForward(const json& in, bool gated) {
   json run = Run(1, 1);
-  run["model"] = {{"transformer",
-                   {{"layer_count", 1},
-                    {"hidden_size", in["rows"]},
-                    {"attention_head_count", 32},
-                    {"feed_forward_size", in["columns"]},
-                    {"vocabulary_size", 1000},
-                    {"feed_forward_kind",
-                     gated ? "FEED_FORWARD_KIND_GATED" : "FEED_FORWARD_KIND_PLAIN"}}}};
+  run["model"] = {
+      {"transformer",
+       {{"layer_count", 1},
+        {"hidden_size", in["rows"]},
+        {"attention_head_count", 32},
+        {"feed_forward_size", in["columns"]},
+        {"vocabulary_size", 1000},
+        {"norm_kind", "NORM_KIND_RMS_NORM"},
+        {"feed_forward_kind", gated ? "FEED_FORWARD_KIND_GATED" : "FEED_FORWARD_KIND_PLAIN"}}}};
   return run;
 }
 
@@ -126,7 +127,8 @@ double StateOfOneMatrix(const TestServer& server, const json& in, const char* ki
   for (const bool gated : {true, false}) {
     json run = FeedForward(in, gated);
     run["training"]["optimizer"]["kind"] = kind;
-    for (const json& term : Plan(server, run)["memory"]["terms"]) {
+    const json answer = Plan(server, run);
+    for (const json& term : answer["memory"]["terms"]) {
       const std::string name = term["name"];
       if (name == "weight" || name == "gradient" || name == "master_weight") continue;
       bytes += (gated ? 1 : -1) * NumberAt(term, "/size_bytes");
@@ -149,7 +151,8 @@ json EightBitAdamBytes(const TestServer& server, const json& in) {
   run["training"]["optimizer"] = {{"kind", "KIND_ADAM_8BIT"},
                                   {"quantization_block_size", in["block"]}};
   double bytes = 0;
-  for (const json& term : Plan(server, run)["memory"]["terms"]) {
+  const json answer = Plan(server, run);
+  for (const json& term : answer["memory"]["terms"]) {
     if (term["data_type"] == "DATA_TYPE_INT8") bytes += NumberAt(term, "/size_bytes");
   }
   return bytes;
@@ -161,7 +164,8 @@ AskedQuestion Gpt3(std::vector<std::string> components) {
     json run = Run(1, 1);
     run["model"] = {{"preset", "gpt3-175b"}};
     double sum = 0;
-    for (const json& part : Plan(server, run)["parameters"]["components"]) {
+    const json answer = Plan(server, run);
+    for (const json& part : answer["parameters"]["components"]) {
       for (const std::string& name : components) {
         if (part["name"] == name) sum += NumberAt(part, "/parameter_count");
       }

@@ -10,9 +10,12 @@ using nlohmann::json;
 constexpr char kAnalyze[] = "AccountingService/AnalyzeTensor";
 
 json Analyze(const TestServer& server, const json& shape, const json& steps = json::array()) {
-  return Ask(server, kAnalyze, {{"tensor", {{"shape", shape}, {"data_type", "DATA_TYPE_FP32"}}},
-                                {"steps", steps}});
+  return Ask(server, kAnalyze,
+             {{"tensor", {{"shape", shape}, {"data_type", "DATA_TYPE_FP32"}}}, {"steps", steps}});
 }
+
+// A chain of one step.
+json One(const char* step, json fields) { return json::array({json({{step, std::move(fields)}})}); }
 
 json Numbers(const json& texts) {
   json out = json::array();
@@ -23,11 +26,12 @@ json Numbers(const json& texts) {
 // The shape after `step`, an expression of row `in`.
 json ShapeAfter(const TestServer& server, const json& in, const char* step) {
   json expression = {{"expression", in["expr"]}, {"sizes", json::array()}};
-  for (const auto& [name, size] : in.value("axes", json::object()).items()) {
+  const json axes = in.value("axes", json::object());
+  for (const auto& [name, size] : axes.items()) {
     expression["sizes"].push_back({{"name", name}, {"size", size}});
   }
   return Numbers(
-      Analyze(server, in["shape"], {{{step, expression}}})["steps"][0]["tensor"]["shape"]);
+      Analyze(server, in["shape"], One(step, expression))["steps"][0]["tensor"]["shape"]);
 }
 
 AskedQuestion Allocated(json shape, json steps) {
@@ -38,7 +42,7 @@ AskedQuestion Allocated(json shape, json steps) {
 }
 
 json TransposedBytes(const TestServer& server, const json&) {
-  const json answer = Analyze(server, {2, 3}, {{{"transpose", json::object()}}});
+  const json answer = Analyze(server, {2, 3}, One("transpose", json::object()));
   EXPECT_FALSE(answer["steps"][0]["tensor"].contains("is_contiguous"));
   EXPECT_EQ(answer["steps"][0]["is_view"], true);
   return NumberAt(answer, "/allocated_bytes");
@@ -46,12 +50,13 @@ json TransposedBytes(const TestServer& server, const json&) {
 
 json Check(const TestServer& server, const json& in) {
   return Analyze(server, in["shape"],
-                 {{{"check_shape", {{"expression", in["axes"]}}}}})["steps"][0]["check"];
+                 One("check_shape", {{"expression", in["axes"]}}))["steps"][0]["check"];
 }
 
 json BoundSizes(const TestServer& server, const json& in) {
   json out;
-  for (const json& axis : Check(server, in)["sizes"]) {
+  const json answer = Check(server, in);
+  for (const json& axis : answer["sizes"]) {
     out[axis["name"].get<std::string>()] = std::stoll(axis["size"].get<std::string>());
   }
   return out;
@@ -66,23 +71,22 @@ json SizeBytes(const TestServer& server, const json& in) {
 }
 
 json FlatIndex(const TestServer& server, const json& in) {
-  return NumberAt(Analyze(server, in["shape"], {{{"flat_index", {{"index", in["index"]}}}}}),
+  return NumberAt(Analyze(server, in["shape"], One("flat_index", {{"index", in["index"]}})),
                   "/steps/0/storage_position");
 }
 
 json TokenFile(const TestServer& server, const json& in) {
-  return NumberAt(Ask(server, "AccountingService/DescribeTokens",
-                      {{"token_count", in["tokens"].get<int64_t>()},
-                       {"vocabulary_size", in["vocabulary"]}}),
-                  "/size_bytes");
+  return NumberAt(
+      Ask(server, "AccountingService/DescribeTokens",
+          {{"token_count", in["tokens"].get<int64_t>()}, {"vocabulary_size", in["vocabulary"]}}),
+      "/size_bytes");
 }
 
 json BatchOfTokens(const TestServer& server, const json& in) {
-  return NumberAt(
-      Ask(server, "AccountingService/DescribeTokens",
-          {{"token_count", in["batch"].get<int64_t>() * in["sequence"].get<int64_t>()},
-           {"bytes_per_id", in["bytes_per_id"]}}),
-      "/size_bytes");
+  return NumberAt(Ask(server, "AccountingService/DescribeTokens",
+                      {{"token_count", in["batch"].get<int64_t>() * in["sequence"].get<int64_t>()},
+                       {"bytes_per_id", in["bytes_per_id"]}}),
+                  "/size_bytes");
 }
 
 json ReadRate(const TestServer& server, const json& in) {
@@ -108,11 +112,11 @@ AskedQuestions AskedOfTensors() {
       {"reduce-sum",
        [](const TestServer& s, const json& in) { return ShapeAfter(s, in, "reduce"); }},
       {"stride-index", FlatIndex},
-      {"slice-row-is-view", Allocated({2, 3}, {{{"select", json::object()}}})},
+      {"slice-row-is-view", Allocated({2, 3}, One("select", json::object()))},
       {"transpose-is-view", TransposedBytes},
       {"transpose-contiguous-copies", Allocated({2, 3}, {transpose, contiguous})},
-      {"elementwise-allocates", Allocated({4, 8}, {{{"elementwise", {{"name", "add"}}}}})},
-      {"triu-allocates", Allocated({3, 3}, {{{"elementwise", {{"name", "triu"}}}}})},
+      {"elementwise-allocates", Allocated({4, 8}, One("elementwise", {{"name", "add"}}))},
+      {"triu-allocates", Allocated({3, 3}, One("elementwise", {{"name", "triu"}}))},
       {"check-shape-named-axes", BoundSizes},
       {"check-shape-rank-mismatch", Matches},
       {"check-shape-repeated-axis", Matches},

@@ -35,8 +35,7 @@ TEST(TextbookCalls, AreAnsweredAsTheTextbookDoes) {
     ++asked;
     if (row["expected"].is_number() && answer.is_number()) {
       const double expected = row["expected"];
-      EXPECT_NEAR(answer.get<double>(), expected,
-                  std::abs(expected) * row["rel_tol"].get<double>())
+      EXPECT_NEAR(answer.get<double>(), expected, std::abs(expected) * row["rel_tol"].get<double>())
           << id;
     } else {
       EXPECT_EQ(answer, row["expected"]) << id;

@@ -5,22 +5,18 @@
 #include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "tests/golden/golden_files.h"
 #include "tests/server/test_server.h"
 
 namespace sextant {
 namespace {
 
-using ::nlohmann::json;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
@@ -126,55 +122,6 @@ TEST_F(AccountingTest, NamesWhatIsWrong) {
   request = Of(static_cast<v1::DataType>(99), {1});
   request.set_overflow_rule(static_cast<v1::OverflowRule>(7));
   EXPECT_THAT(FieldsAtFault(request), UnorderedElementsAre("data_type", "overflow_rule"));
-}
-
-v1::DataType TypeNamed(const std::string& name) {
-  std::string upper = "DATA_TYPE_";
-  for (const char c : name) upper += static_cast<char>(std::toupper(c));
-  v1::DataType type = v1::DATA_TYPE_UNSPECIFIED;
-  EXPECT_TRUE(v1::DataType_Parse(upper, &type)) << name;
-  return type;
-}
-
-double FigureOf(const std::string& question, const v1::FloatLayout& layout) {
-  if (question == "max") return layout.largest_finite();
-  if (question == "min-normal") return layout.smallest_normal();
-  if (question == "min-subnormal") return layout.smallest_subnormal();
-  if (question == "epsilon") return layout.epsilon();
-  ADD_FAILURE() << question << ": no figure is known for this question";
-  return NAN;
-}
-
-// The textbook's answers on number formats, asked of the service.
-TEST_F(AccountingTest, TextbookNumberFormats) {
-  int asked = 0;
-  for (const json& row : GoldenLines("textbook_answers.jsonl")) {
-    const json& inputs = row["inputs"];
-    const std::string id = row["id"];
-    const bool of_a_format = inputs.contains("dtype") && !inputs.contains("shape");
-    const bool of_an_operation = id.rfind("intensity", 0) == 0 || id.rfind("fusion", 0) == 0;
-    if (!of_a_format || of_an_operation) continue;
-    ++asked;
-    v1::DescribeDataTypeRequest request = Of(TypeNamed(inputs["dtype"]));
-    if (inputs.contains("value")) request.add_values(inputs["value"]);
-    v1::DescribeDataTypeResponse response;
-    ASSERT_TRUE(Describe(request, &response).ok()) << id;
-    const v1::FloatLayout& layout = response.format().layouts(0);
-    if (inputs.contains("value")) {
-      const double expected = row["expected"];
-      EXPECT_NEAR(response.rounded(0).value(), expected, expected * row["rel_tol"].get<double>());
-    } else if (row["expected"].is_array()) {
-      EXPECT_EQ(row["expected"],
-                json({layout.bits(), layout.exponent_bits(), layout.fraction_bits()}))
-          << id;
-    } else {
-      const double expected = row["expected"];
-      EXPECT_NEAR(FigureOf(id.substr(id.find('-') + 1), layout), expected,
-                  expected * row["rel_tol"].get<double>())
-          << id;
-    }
-  }
-  EXPECT_EQ(asked, 31);
 }
 
 }  // namespace

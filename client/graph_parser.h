@@ -1,0 +1,14 @@
+// "sextant graph" as CLI11 reads it.
+#ifndef SEXTANT_CLIENT_GRAPH_PARSER_H_
+#define SEXTANT_CLIENT_GRAPH_PARSER_H_
+
+#include "client/command_line.h"
+
+namespace sextant {
+
+// Adds the command to `app`, which reads into `*line`.
+void AddGraph(CLI::App* app, CommandLine* line);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_CLIENT_GRAPH_PARSER_H_
