@@ -1,4 +1,4 @@
-// The commands about tensors and operations.
+// The commands about number formats, token ids, tensors, operations and graphs.
 #ifndef SEXTANT_CLIENT_ACCOUNTING_COMMANDS_H_
 #define SEXTANT_CLIENT_ACCOUNTING_COMMANDS_H_
 

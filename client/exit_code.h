@@ -21,7 +21,7 @@ inline constexpr char kExitCodeHelp[] =
     "Exit codes:\n"
     "  0  it fits (plan), or success\n"
     "  1  it does not fit: a valid answer\n"
-    "  2  usage: the command line is wrong, or its --save file can't be written\n"
+    "  2  usage: the command line is wrong, or its output file can't be written\n"
     "  3  bad request: a field or a name is wrong; do not retry\n"
     "  4  retry later: no server, busy, past the deadline, or the probe failed\n"
     "  5  not allowed: no identity, or not this one\n"

@@ -10,6 +10,8 @@ inline constexpr char kProgramHelp[] =
     "  sextant accelerators h100-sxm\n"
     "  sextant probe\n"
     "  sextant plan gpt2 --tokens=10B --device=host --devices=1\n"
+    "  sextant op matmul 16384x32768x8192 --dtype=bf16 --device=h100-sxm --plot\n"
+    "  sextant tensor 4x128x512 --dtype=bf16 \"view 4 128 8 64\" \"transpose 1 2\" contiguous\n"
     "  sextant plan --help\n";
 
 inline constexpr char kPlanHelp[] =
@@ -107,7 +109,8 @@ inline constexpr char kOperationHelp[] =
     "        --memory-bandwidth=2e12\n";
 
 inline constexpr char kGraphHelp[] =
-    "FILE is a Graph in proto JSON (docs/graphs.md); - is stdin. Tensors from outside have shapes;\n"
+    "FILE is a Graph in proto JSON (docs/graphs.md); - is stdin. Tensors from outside have "
+    "shapes;\n"
     "operations name their inputs, and sizes that they leave out follow from those. Flags go\n"
     "before what the file says.\n"
     "\n"

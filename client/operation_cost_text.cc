@@ -1,5 +1,6 @@
 #include "client/operation_cost_text.h"
 
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -98,7 +99,11 @@ std::string WithoutInput(const v1::AnalyzeOperationResponse& response) {
 
 double TotalFlops(const v1::CostSum& sum) { return sum.matrix_flops() + sum.other_flops(); }
 
-int64_t MovedBytes(const v1::CostSum& sum) { return sum.read_bytes() + sum.written_bytes(); }
+int64_t MovedBytes(const v1::CostSum& sum) {
+  int64_t moved = 0;
+  const bool fits = !__builtin_add_overflow(sum.read_bytes(), sum.written_bytes(), &moved);
+  return fits ? moved : std::numeric_limits<int64_t>::max();  // no server's answer has as many
+}
 
 std::string SumText(const v1::CostSum& sum) {
   return absl::StrCat(ExactFlops(TotalFlops(sum)), ", ", ShortBytes(MovedBytes(sum)), " moved",

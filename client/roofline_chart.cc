@@ -1,7 +1,6 @@
 #include "client/roofline_chart.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -22,8 +21,8 @@ namespace {
 
 constexpr int64_t kTitleWidth = 66;  // characters of a title that fit above a drawing
 
-// Whether a logarithmic axis has a place for it.
-bool IsDrawable(double value) { return std::isfinite(value) && value > 0; }
+// Whether a logarithmic axis has a place for it, and for ten times and a tenth of it.
+bool IsDrawable(double value) { return value > 1e-100 && value < 1e100; }
 
 bool IsMemory(const v1::RateUsed& rate) { return rate.unit() == "byte/s"; }
 
@@ -112,17 +111,20 @@ void AddPoints(const v1::AnalyzeOperationResponse& response, RooflineChart* char
   }
 }
 
-// With the operands' shapes, where there is room for them.
+// With the operands' shapes, or the first one's, where there is room for them.
 std::string TitleOf(const v1::AnalyzeOperationResponse& response) {
   const std::string name = absl::StrReplaceAll(response.name(), {{"_", "-"}});
   const std::string place = absl::StrCat(" in ", DataTypeName(response.data_types().input()),
                                          " on ", DeviceOf(response.time()));
-  const std::string operands = absl::StrJoin(
-      response.operands(), ", ", [](std::string* out, const v1::OperationArray& operand) {
-        absl::StrAppend(out, operand.name(), " ", SizesText(operand.shape()));
-      });
-  const std::string whole = absl::StrCat(name, " of ", operands, place);
-  return DisplayWidth(whole) <= kTitleWidth ? whole : absl::StrCat(name, place);
+  std::vector<std::string> operands;
+  for (const v1::OperationArray& operand : response.operands()) {
+    operands.push_back(absl::StrCat(operand.name(), " ", SizesText(operand.shape())));
+  }
+  for (; !operands.empty(); operands.resize(operands.size() > 1 ? 1 : 0)) {
+    std::string title = absl::StrCat(name, " of ", absl::StrJoin(operands, ", "), place);
+    if (DisplayWidth(title) <= kTitleWidth) return title;
+  }
+  return absl::StrCat(name, place);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ std::string CheckText(const v1::TensorStepResult& step) {
 std::string ExpressionText(const v1::TensorStepResult& step) {
   std::vector<std::string> parts;
   if (!step.axes().empty()) parts.push_back(AxesText(step.axes()));
-  if (step.read_bytes() + step.written_bytes() > 0) {
+  if (step.read_bytes() > 0 || step.written_bytes() > 0) {
     parts.push_back(absl::StrCat("reads ", ShortBytes(step.read_bytes()), ", writes ",
                                  ShortBytes(step.written_bytes())));
   }

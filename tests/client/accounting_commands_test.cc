@@ -1,7 +1,5 @@
 // `sextant op`, `tensor` and `tokens` from their arguments to the exit code, against a fake
 // server.
-#include "client/accounting_commands.h"
-
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>

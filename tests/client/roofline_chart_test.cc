@@ -94,6 +94,8 @@ TEST(RooflineChart, IsRefusedWithoutRates) {
 
 TEST(RooflineChart, ShortensALongTitle) {
   v1::AnalyzeOperationResponse response = SampleOperation();
+  response.mutable_operands(1)->set_name(std::string(40, 'b'));
+  EXPECT_EQ(RooflineChartOf(response)->title, "matmul of a [1000, 2000] in bf16 on toy");
   response.mutable_operands(0)->set_name(std::string(40, 'a'));
   EXPECT_EQ(RooflineChartOf(response)->title, "matmul in bf16 on toy");
 }

@@ -63,5 +63,17 @@ TEST(Wrap, BreaksWordsThatAreLongerThanALine) {
 
 TEST(Wrap, OfNothingIsTheFirstLine) { EXPECT_EQ(Wrap("  counts  ", "", 4), "  counts\n"); }
 
+// Rows that wrap are several lines of one text.
+TEST(Table, GivesItsRowsOneByOne) {
+  Table table(2, {Align::kRight, Align::kLeft});
+  table.AddRow({"1", "short"});
+  table.AddRow({"22", std::string(95, 'a') + " b"});
+  const std::vector<std::string> rows = table.RowTexts();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0], "   1  short\n");
+  EXPECT_EQ(rows[0] + rows[1], table.Text());
+  EXPECT_NE(rows[1].find('\n'), rows[1].size() - 1);
+}
+
 }  // namespace
 }  // namespace sextant
