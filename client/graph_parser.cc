@@ -29,7 +29,8 @@ void AddGraph(CLI::App* app, CommandLine* line) {
   AddFieldFlag({"--recompute", "graph.recompute_extent", "how much of a checkpointed segment"},
                request, command);
   AddFieldFlag({"--data-type,--dtype", "graph.data_type", "of tensors that have none of their own"},
-               request, command);
+               request, command)
+      ->option_text("TYPE");
   AddFieldFlag({"--optimizer", "graph.optimizer", "the rule of the update; default: adamw"},
                request, command);
   AddFieldFlag({"--master-weights", "graph.master_weights", "keep a copy in the state's format"},

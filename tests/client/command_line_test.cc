@@ -27,7 +27,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{}, "A subcommand is required"},
       {{"plann"},
        "\"plann\" is no command; write one of plan, accelerators, devices, probe, "
-       "calibration, op, tensor, tokens, dtype, version, completion"},
+       "calibration, op, graph, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},
       {{"plan", "--tokens"}, "--token-count"},
@@ -157,7 +157,7 @@ TEST(Help, OffersTheDataTypesThatRunsComputeAndStoreIn) {
 
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
   for (const char* command : {"", "plan", "accelerators", "devices", "probe", "calibration", "op",
-                              "tensor", "tokens", "dtype", "version", "completion"}) {
+                              "graph", "tensor", "tokens", "dtype", "version", "completion"}) {
     std::vector<std::string> args = {"--help"};
     if (*command != '\0') args.insert(args.begin(), command);
     const Ran ran = RunWith(args);

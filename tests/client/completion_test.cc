@@ -71,7 +71,7 @@ TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
   EXPECT_THAT(BashOffers({"sextant", ""}),
               IsSupersetOf({"plan", "accelerators", "devices", "probe", "calibration", "op",
-                            "tensor", "tokens", "dtype", "version", "completion", "--address"}));
+                            "graph", "tensor", "tokens", "dtype", "version", "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
