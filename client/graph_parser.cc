@@ -16,7 +16,7 @@ void AddGraph(CLI::App* app, CommandLine* line) {
   v1::AnalyzeGraphRequest* request = &line->graph_request;
   command->add_option("FILE", line->graph_file, "a Graph in proto JSON; - is stdin")
       ->type_name("")
-      ->check(Check(CheckFile))
+      ->check(Check(CheckFileOrInput))
       ->required();
   const auto checkpoint = [request](const std::vector<std::string>& names) {
     for (const std::string& name : names) request->mutable_graph()->add_checkpointed_segments(name);
@@ -29,7 +29,8 @@ void AddGraph(CLI::App* app, CommandLine* line) {
   AddFieldFlag({"--recompute", "graph.recompute_extent", "how much of a checkpointed segment"},
                request, command);
   AddFieldFlag({"--data-type,--dtype", "graph.data_type", "of tensors that have none of their own"},
-               request, command);
+               request, command)
+      ->option_text("TYPE");
   AddFieldFlag({"--optimizer", "graph.optimizer", "the rule of the update; default: adamw"},
                request, command);
   AddFieldFlag({"--master-weights", "graph.master_weights", "keep a copy in the state's format"},

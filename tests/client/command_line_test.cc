@@ -27,7 +27,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{}, "A subcommand is required"},
       {{"plann"},
        "\"plann\" is no command; write one of plan, accelerators, devices, probe, "
-       "calibration, op, tensor, tokens, dtype, version, completion"},
+       "calibration, op, graph, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},
       {{"plan", "--tokens"}, "--token-count"},
@@ -89,6 +89,8 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"op", "fused-chain", "64", "--dtype=bf16"}, "STEP is required"},
       {{"op", "fused-chain", "64", "exp", "expp", "--dtype=bf16"}, "\"expp\" is no step"},
       {{"op", "host-copy", "1GiB", "--device=a10"}, "--device=a10"},
+      {{"graph"}, "FILE is required"},
+      {{"graph", "/nonexistent/g.json"}, "cannot read \"/nonexistent/g.json\""},
       {{"tensor"}, "SHAPE is required"},
       {{"tensor", "4x8"}, "--data-type is required"},
       {{"tensor", "4by8", "--dtype=bf16"}, "join sizes by x: 4x8x64"},
@@ -120,6 +122,12 @@ TEST(Usage, AllowsSixteenShapes) {
   const Ran ran = RunWith(args);
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("17 shapes; write at most 16"));
+}
+
+TEST(Usage, TakesAGraphFromStandardInput) {
+  const std::vector<std::string> args = {"graph", "-", "--address=unix:/nonexistent/sextant.sock"};
+  EXPECT_EQ(RunWith(args, "{}").exit_code, 4);  // it got as far as the server that is not there
+  EXPECT_EQ(RunWith(args, "no graph").exit_code, 3);
 }
 
 TEST(Usage, IsJsonForPrograms) {
@@ -157,7 +165,7 @@ TEST(Help, OffersTheDataTypesThatRunsComputeAndStoreIn) {
 
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
   for (const char* command : {"", "plan", "accelerators", "devices", "probe", "calibration", "op",
-                              "tensor", "tokens", "dtype", "version", "completion"}) {
+                              "graph", "tensor", "tokens", "dtype", "version", "completion"}) {
     std::vector<std::string> args = {"--help"};
     if (*command != '\0') args.insert(args.begin(), command);
     const Ran ran = RunWith(args);
