@@ -32,4 +32,6 @@ std::string CheckFile(const std::string& name) {
   return IsReadableFile(name) ? "" : absl::StrCat("cannot read \"", name, "\"");
 }
 
+std::string CheckFileOrInput(const std::string& name) { return name == "-" ? "" : CheckFile(name); }
+
 }  // namespace sextant

@@ -22,8 +22,9 @@ CLI::App* AddCommand(const char* name, const char* description, const char* help
 // type's name.
 void AddChoices(CLI::Option* option, const std::string& choices);
 
-// Refuses what can't be opened for reading.
+// Refuses what can't be opened for reading; the second takes "-" too, standard input.
 std::string CheckFile(const std::string& name);
+std::string CheckFileOrInput(const std::string& name);
 
 }  // namespace sextant
 

@@ -16,7 +16,7 @@ void AddGraph(CLI::App* app, CommandLine* line) {
   v1::AnalyzeGraphRequest* request = &line->graph_request;
   command->add_option("FILE", line->graph_file, "a Graph in proto JSON; - is stdin")
       ->type_name("")
-      ->check(Check(CheckFile))
+      ->check(Check(CheckFileOrInput))
       ->required();
   const auto checkpoint = [request](const std::vector<std::string>& names) {
     for (const std::string& name : names) request->mutable_graph()->add_checkpointed_segments(name);

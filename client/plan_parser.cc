@@ -17,8 +17,6 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-std::string CheckRequestFile(const std::string& name) { return name == "-" ? "" : CheckFile(name); }
-
 Check CheckOf(const PlanFlag& flag, FieldForm form) {
   if (IsFile(form)) return CheckFile;
   return [&flag](const std::string& text) {
@@ -55,7 +53,7 @@ void AddPlan(CLI::App* app, CommandLine* line) {
       AddCommand("plan", "Plan a training run, and say whether it fits", kPlanHelp, app);
   plan->add_option("--request", line->request_file, "a PlanRunRequest in proto JSON; - is stdin")
       ->type_name("FILE")
-      ->check(Check(CheckRequestFile));
+      ->check(Check(CheckFileOrInput));
   for (const PlanFlag& flag : PlanFlags()) AddPlanFlag(flag, plan, line);
   plan->final_callback([line] { line->command = Command::kPlan; });
 }

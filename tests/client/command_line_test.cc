@@ -89,6 +89,8 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"op", "fused-chain", "64", "--dtype=bf16"}, "STEP is required"},
       {{"op", "fused-chain", "64", "exp", "expp", "--dtype=bf16"}, "\"expp\" is no step"},
       {{"op", "host-copy", "1GiB", "--device=a10"}, "--device=a10"},
+      {{"graph"}, "FILE is required"},
+      {{"graph", "/nonexistent/g.json"}, "cannot read \"/nonexistent/g.json\""},
       {{"tensor"}, "SHAPE is required"},
       {{"tensor", "4x8"}, "--data-type is required"},
       {{"tensor", "4by8", "--dtype=bf16"}, "join sizes by x: 4x8x64"},
@@ -120,6 +122,12 @@ TEST(Usage, AllowsSixteenShapes) {
   const Ran ran = RunWith(args);
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("17 shapes; write at most 16"));
+}
+
+TEST(Usage, TakesAGraphFromStandardInput) {
+  const std::vector<std::string> args = {"graph", "-", "--address=unix:/nonexistent/sextant.sock"};
+  EXPECT_EQ(RunWith(args, "{}").exit_code, 4);  // it got as far as the server that is not there
+  EXPECT_EQ(RunWith(args, "no graph").exit_code, 3);
 }
 
 TEST(Usage, IsJsonForPrograms) {

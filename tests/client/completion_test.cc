@@ -69,9 +69,10 @@ TEST(BashCompletion, IsBash) {
 
 TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
-  EXPECT_THAT(BashOffers({"sextant", ""}),
-              IsSupersetOf({"plan", "accelerators", "devices", "probe", "calibration", "op",
-                            "graph", "tensor", "tokens", "dtype", "version", "completion", "--address"}));
+  EXPECT_THAT(
+      BashOffers({"sextant", ""}),
+      IsSupersetOf({"plan", "accelerators", "devices", "probe", "calibration", "op", "graph",
+                    "tensor", "tokens", "dtype", "version", "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
