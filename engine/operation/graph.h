@@ -34,7 +34,7 @@ struct GraphTensorRow {
 
 struct GraphOperationRow {
   std::string name;
-  absl::string_view kind;  // "linear", "rearrangement"
+  absl::string_view kind;  // "linear", "rearrange"
   Operation operation;     // sizes filled in; a rearrangement's is meaningless
   OperationTypes types;
   OperationCost forward;
@@ -83,7 +83,8 @@ struct GraphAnalysis {
 // 2nd ed. 2008, chapter 3) over the recipes of the operations; all rules in docs/graphs.md.
 //
 // Errors: kInvalidArgument naming "tensors[1].shape[0]", "operations[3].inputs[0]",
-// "operations[3].linear.input_size", "losses[0]" and so on, all that can be found at once.
+// "operations[3].operation.linear.input_size", "losses[0]" and so on, all that can be found at
+// once.
 absl::StatusOr<GraphAnalysis> AnalyzeGraph(const GraphSpec& spec);
 
 }  // namespace sextant

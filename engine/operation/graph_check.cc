@@ -74,10 +74,6 @@ void CheckOperationOf(const GraphSpec& spec, size_t i, GraphNames& names,
     violations.Add(name, absl::StrCat("'", op.name, "' is ", OperationPath(*names.Find(op.name)),
                                       " already: write another name"));
   }
-  if (op.outputs.size() != 1) {
-    violations.Add(FieldPath(path, "outputs"),
-                   absl::StrCat("are ", op.outputs.size(), ": an operation makes one tensor"));
-  }
   if (op.inputs.size() > kMaxOperands) {
     violations.Add(FieldPath(path, "inputs"),
                    absl::StrCat("are ", op.inputs.size(), ": at most ", kMaxOperands));

@@ -17,8 +17,8 @@ namespace sextant {
 // search through as a graph may have.
 bool IsWithinGraphLimits(const GraphSpec& spec);
 
-// Adds what is wrong with the graph's size, its own fields, and its operations' names, numbers
-// of outputs and output types.
+// Adds what is wrong with the graph's size, its own fields, and its operations' names,
+// numbers of inputs and segments.
 void CheckGraphSpec(const GraphSpec& spec, FieldViolations& violations);
 
 // Given tensor i as a value; nothing where something is wrong with it, but for its name, which

@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-constexpr absl::string_view kRearrangement = "rearrangement";
+constexpr absl::string_view kRearrange = "rearrange";
 
 // Adds what `status` says, below `path`; fields that are not the operation's become `path`.
 void AddBelow(const absl::Status& status, absl::string_view path, FieldViolations& violations) {
@@ -78,7 +78,7 @@ class Builder {
     built_.node.spec = &r_.operation;
     built_.node.output = r_.output;
     built_.value.root = r_.output;
-    built_.value.array.name = r_.operation.outputs[0];
+    built_.value.array.name = r_.operation.output;
     built_.value.array.role = ArrayRole::kInput;
   }
 
@@ -96,7 +96,7 @@ class Builder {
     made.shape = std::holds_alternative<Einsum>(node.operation) ? node.recipe.outputs[0].shape
                                                                 : sized->shape;
     FieldViolations wrong;
-    CheckShape(made.shape, FieldPath(path_, "outputs[0]"), wrong);
+    CheckShape(made.shape, FieldPath(path_, "output"), wrong);
     violations_.AddAll(wrong.ToStatus());
     if (!wrong.empty()) return false;
     built_.value.layout = ContiguousTensor(made.shape, made.data_type);
@@ -127,7 +127,7 @@ class Builder {
       return false;
     }
     GraphNode& node = built_.node;
-    node.kind = kRearrangement;
+    node.kind = kRearrange;
     node.note = done->reason;
     node.types = WithDefaults({.input = input.array.data_type});
     node.operands = {r_.inputs[0]};
@@ -173,9 +173,9 @@ class Builder {
   void AddRearrangementFaults(const absl::Status& status) {
     for (const FieldViolation& v : FieldViolationsOf(status)) {
       const bool of_tensor = v.field == "tensor";
-      violations_.Add(FieldPath(path_, of_tensor ? std::string("inputs[0]")
-                                                 : FieldPath(kRearrangement, v.field)),
-                      v.description);
+      violations_.Add(
+          FieldPath(path_, of_tensor ? std::string("inputs[0]") : FieldPath(kRearrange, v.field)),
+          v.description);
     }
   }
 
@@ -227,7 +227,7 @@ class Builder {
     AddCasts();
     const auto size = BytesOf(value.array);
     const auto forward = CostOf(node.recipe.forward, kEveryOperand);
-    AddBelow(size.status(), FieldPath(path_, "outputs[0]"), violations_);
+    AddBelow(size.status(), FieldPath(path_, "output"), violations_);
     AddBelow(forward.status(), path_, violations_);
     if (!size.ok() || !forward.ok()) return false;
     value.size = *size;

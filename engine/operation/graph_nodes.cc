@@ -56,19 +56,16 @@ class Graph {
     out_.values.emplace_back();
     known_.push_back(false);
     const GraphOperation& op = spec_.operations[i];
-    if (op.outputs.size() != 1) return;
-    const std::string path = FieldPath(OperationPath(i), "outputs[0]");
-    if (!CheckGraphName(op.outputs[0], path, violations_) ||
-        tensors_.Add(op.outputs[0], ValueOf(i))) {
+    const std::string path = FieldPath(OperationPath(i), "output");
+    if (!CheckGraphName(op.output, path, violations_) || tensors_.Add(op.output, ValueOf(i))) {
       return;
     }
-    const size_t before = *tensors_.Find(op.outputs[0]);
+    const size_t before = *tensors_.Find(op.output);
     const bool given = before < spec_.tensors.size();
-    violations_.Add(path,
-                    absl::StrCat("'", op.outputs[0], "' is ", given ? "given, as " : "made by ",
-                                 given ? absl::StrCat("tensors[", before, "]")
-                                       : OperationPath(before - spec_.tensors.size()),
-                                 " already: write another name"));
+    violations_.Add(path, absl::StrCat("'", op.output, "' is ", given ? "given, as " : "made by ",
+                                       given ? absl::StrCat("tensors[", before, "]")
+                                             : OperationPath(before - spec_.tensors.size()),
+                                       " already: write another name"));
   }
 
   // Of operation i; nothing where one is not known, which need not be its fault.
@@ -96,9 +93,7 @@ class Graph {
     out_.nodes.emplace_back();
     const GraphOperation& op = spec_.operations[i];
     absl::optional<std::vector<size_t>> inputs = InputsOf(i);
-    if (!inputs.has_value() || op.outputs.size() != 1 || inputs->size() > kMaxOperands) {
-      return;
-    }
+    if (!inputs.has_value() || inputs->size() > kMaxOperands) return;
     absl::optional<BuiltNode> built = BuildNode({.operation = op,
                                                  .values = out_.values,
                                                  .inputs = std::move(*inputs),

@@ -312,7 +312,7 @@ absl::optional<SizedOperation> SizeOperation(const Operation& operation,
                                              absl::Span<const OperationInput> inputs,
                                              absl::string_view path, FieldViolations& violations) {
   SizedOperation out = {.operation = operation, .operands = {}, .shape = {}};
-  const absl::string_view name = OperationName(operation);
+  const std::string name = absl::StrCat("operation.", OperationName(operation));
   Sizes sizes(inputs, path, name, violations);
   out.shape = std::visit([&sizes](auto& op) { return sizes(op); }, out.operation);
   if (sizes.failed()) return absl::nullopt;

@@ -29,8 +29,8 @@ struct SizedOperation {
 
 // `operation` with those sizes that are 0 worked out from `inputs`, as docs/graphs.md lists.
 // Nothing where something is wrong, which is then added: "operations[3].inputs[1]" below
-// `path` where a tensor does not fit, "operations[3].linear.input_size" where a given size does
-// not.
+// `path` where a tensor does not fit, "operations[3].operation.linear.input_size" where a given
+// size does not.
 absl::optional<SizedOperation> SizeOperation(const Operation& operation,
                                              absl::Span<const OperationInput> inputs,
                                              absl::string_view path, FieldViolations& violations);

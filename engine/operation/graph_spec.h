@@ -45,8 +45,8 @@ struct Rearrangement {
 struct GraphOperation {
   std::string name = {};
   std::variant<Operation, Rearrangement> work = {};
-  std::vector<std::string> inputs = {};   // given tensors, and outputs of earlier operations
-  std::vector<std::string> outputs = {};  // one
+  std::vector<std::string> inputs = {};  // given tensors, and outputs of earlier operations
+  std::string output = {};               // the tensor that it makes
   // kUnspecified: as the first input that holds numbers.
   DataType output_data_type = DataType::kUnspecified;
   // Operations of one name are one run of the list. Empty: of none.

@@ -49,7 +49,7 @@ GraphOperation OperationFrom(const v1::GraphOperation& wire, absl::string_view p
   GraphOperation out = {
       .name = wire.name(),
       .inputs = {wire.inputs().begin(), wire.inputs().end()},
-      .outputs = {wire.output().empty() ? wire.name() : wire.output()},
+      .output = wire.output().empty() ? wire.name() : wire.output(),
       .output_data_type =
           DataTypeFrom(wire.output_data_type(), FieldPath(path, "output_data_type"), violations),
       .segment = wire.segment()};

@@ -43,7 +43,7 @@ tensors { name: "v" kind: GRAPH_TENSOR_KIND_MADE shape: 8 data_type: DATA_TYPE_B
           view_of: "y" has_gradient: true gradient_count: 2 }
 operations { name: "y" kind: "batched_matmul" forward { matrix_flops: 48 read_bytes: 36
              written_bytes: 16 } backward { matrix_flops: 96 } gradients: ["w", "x"] }
-operations { name: "v" kind: "rearrangement" forward {} note: "a view: of course" }
+operations { name: "v" kind: "rearrange" forward {} note: "a view: of course" }
 losses: "v"
 totals {
   trainable_parameters: 12 frozen_parameters: 5 parameters_without_gradient: 2
@@ -85,7 +85,7 @@ TEST(GraphText, SaysWhatAStepCosts) {
            "recomputed  170 bytes in the forward of y; 4 bytes saved for the backward pass; 1 "
            "operations\n              again, 48 FLOP\n",
            "y          batched-matmul  48 FLOP   96 FLOP  w, x\n",
-           "v          rearrangement    0 FLOP         -  a view: of course\n",
+           "v          rearrange         0 FLOP         -  a view: of course\n",
            "v       view of y  [8]     bf16  16 bytes  2\n",
            "x      input  12 bytes  y: dw reads it\n",
            "At the peak without checkpointing: backward of y\n",

@@ -147,7 +147,7 @@ class Reader {
     op.segment = segment_;
     op.output_data_type = TakeType();
     if (words.size() > 1) op.name = std::string(words[1]);
-    op.outputs = {op.name};
+    op.output = op.name;
     const bool plain = words[0][0] == 'o';
     Operation operation;
     if (plain && words.size() > 2) {

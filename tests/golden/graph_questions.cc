@@ -30,7 +30,7 @@ GraphAnalysis Analyze(const Layers& layers) {
     spec.operations.push_back({.name = output,
                                .work = Linear{},
                                .inputs = {absl::StrCat("h", i - 1), weight},
-                               .outputs = {output}});
+                               .output = output});
   }
   const auto analysis = AnalyzeGraph(spec);
   EXPECT_THAT(analysis, IsOk()) << analysis.status();

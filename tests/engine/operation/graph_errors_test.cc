@@ -79,20 +79,18 @@ const std::vector<Case>& Cases() {
        "'w' is tensors[2] already"},
       {"OperationTwice", [](auto& s) { s.operations[2].name = "h"; }, "operations[2].name",
        "'h' is operations[1] already"},
-      {"MadeTwice", [](auto& s) { s.operations[3].outputs[0] = "h"; }, "operations[3].outputs[0]",
+      {"MadeTwice", [](auto& s) { s.operations[3].output = "h"; }, "operations[3].output",
        "'h' is made by operations[1] already"},
-      {"MadeThoughGiven", [](auto& s) { s.operations[3].outputs[0] = "w"; },
-       "operations[3].outputs[0]", "'w' is given, as tensors[2] already"},
+      {"MadeThoughGiven", [](auto& s) { s.operations[3].output = "w"; }, "operations[3].output",
+       "'w' is given, as tensors[2] already"},
       {"MadeLater", [](auto& s) { s.operations[1].inputs[0] = "y"; }, "operations[1].inputs[0]",
        "'y' is made later, by operations[2]"},
       {"MadeByItself", [](auto& s) { s.operations[1].inputs[0] = "h"; }, "operations[1].inputs[0]",
        "'h' is what this operation makes"},
       {"Unknown", [](auto& s) { s.operations[1].inputs[1] = "W"; }, "operations[1].inputs[1]",
        "tensor \"W\" is not known; near names: w"},
-      {"NoOutput", [](auto& s) { s.operations[3].outputs.clear(); }, "operations[3].outputs",
-       "are 0: an operation makes one"},
-      {"TwoOutputs", [](auto& s) { s.operations[3].outputs.push_back("z"); },
-       "operations[3].outputs", "are 2"},
+      {"NoOutput", [](auto& s) { s.operations[3].output.clear(); }, "operations[3].output",
+       "1 to 64 bytes"},
       {"SegmentInterrupted", [](auto& s) { s.operations[3].segment = "first"; },
        "operations[3].segment", "'first' ended with operations[1]"},
       {"SegmentOfNoOperation", [](auto& s) { s.checkpointed_segments = {"frist"}; },
@@ -164,9 +162,10 @@ const std::vector<Case>& Cases() {
        [](auto& s) { s.convention.transcendental = std::numeric_limits<double>::quiet_NaN(); },
        "transcendental_flops", ""},
       {"GivenSizeDiffers", [](auto& s) { s.operations[1].work = Linear{.input_size = 7}; },
-       "operations[1].linear.input_size", "is 7, but inputs[0] 'e' is [2, 8, 6], which makes it 6"},
+       "operations[1].operation.linear.input_size",
+       "is 7, but inputs[0] 'e' is [2, 8, 6], which makes it 6"},
       {"NegativeGivenSize", [](auto& s) { s.operations[1].work = Linear{.rows = -1}; },
-       "operations[1].linear.rows", "is -1"},
+       "operations[1].operation.linear.rows", "is -1"},
       {"InputsDiffer",
        [](auto& s) {
          s.tensors[2].shape = {5, 4};
@@ -179,7 +178,7 @@ const std::vector<Case>& Cases() {
        [](auto& s) {
          Replace(s, 1, Linear{.bias = true}, {"e", "w"});
        },
-       "operations[1].linear.bias", "no third input"},
+       "operations[1].operation.linear.bias", "no third input"},
       {"TooFewInputs", [](auto& s) { s.operations[1].inputs.resize(1); }, "operations[1].inputs",
        "are 1, but it reads x, w"},
       {"NoInputs", [](auto& s) { s.operations[2].inputs.clear(); }, "operations[2].inputs",
@@ -203,12 +202,12 @@ const std::vector<Case>& Cases() {
          Replace(s, 2, Elementwise{.input_count = 3, .function = ElementwiseFunction::kAdd},
                  {"h", "h"});
        },
-       "operations[2].elementwise.input_count", "is 3, but its inputs say 2"},
+       "operations[2].operation.elementwise.input_count", "is 3, but its inputs say 2"},
       {"ThreeFactors",
        [](auto& s) {
          Replace(s, 2, Plain(ElementwiseFunction::kMultiply), {"h", "h", "h"});
        },
-       "operations[2].elementwise.function", "two arrays, not 3"},
+       "operations[2].operation.elementwise.function", "two arrays, not 3"},
       {"ChainOfTwoInputs",
        [](auto& s) {
          Replace(s, 2, FusedChain{.steps = {{ElementwiseFunction::kAdd, 1}}}, {"h"});
@@ -226,7 +225,7 @@ const std::vector<Case>& Cases() {
          Replace(s, 2, Rotary{}, {"scores"});
          Replace(s, 3, Softmax{}, {"h"});
        },
-       "operations[2].rotary.head_size", "even"},
+       "operations[2].operation.rotary.head_size", "even"},
       {"Update", [](auto& s) { Replace(s, 2, OptimizerUpdate{}, {"h"}); },
        "operations[2].optimizer_update", "a graph's update is its own"},
       {"Copy", [](auto& s) { Replace(s, 2, HostCopy{}, {"h"}); }, "operations[2].host_copy",
@@ -235,15 +234,16 @@ const std::vector<Case>& Cases() {
        [](auto& s) {
          Replace(s, 2, Einsum{.expression = "b t h, h h -> b t"}, {"h", "w"});
        },
-       "operations[2].einsum.expression", "column"},
+       "operations[2].operation.einsum.expression", "column"},
       {"EinsumOperandsDiffer",
        [](auto& s) {
          Replace(s, 2, Einsum{.expression = "b t h -> b t h", .operands = {{2, 8, 5}}}, {"h"});
        },
-       "operations[2].einsum.operands[0]", "is [2, 8, 5], but inputs[0] 'h' is [2, 8, 4]"},
+       "operations[2].operation.einsum.operands[0]",
+       "is [2, 8, 5], but inputs[0] 'h' is [2, 8, 4]"},
       {"RearrangementText",
        [](auto& s) { s.operations[2].work = Rearrangement{.expression = "b t h -> b (t"}; },
-       "operations[2].rearrangement.expression", "column"},
+       "operations[2].rearrange.expression", "column"},
       {"RearrangementAxes",
        [](auto& s) { s.operations[2].work = Rearrangement{.expression = "b t -> t b"}; },
        "operations[2].inputs[0]", "axes"},
@@ -251,7 +251,7 @@ const std::vector<Case>& Cases() {
        [](auto& s) {
          s.operations[2].work = Rearrangement{"b t h -> t b h", {{"b", 2}, {"b", 2}}};
        },
-       "operations[2].rearrangement.sizes[1].name", ""},
+       "operations[2].rearrange.sizes[1].name", ""},
       {"RearrangementInputs",
        [](auto& s) {
          s.operations[2].work = Rearrangement{.expression = "b t h -> t b h"};
@@ -266,7 +266,7 @@ const std::vector<Case>& Cases() {
        "operations[2].output_data_type", "keeps its input's"},
       {"ResultOfTooManyAxes",
        [](auto& s) { s.tensors[0].shape = s.tensors[4].shape = Shape(32, 1); },
-       "operations[0].outputs[0]", "33 axes"},
+       "operations[0].output", "33 axes"},
       {"TooManyOrdersOfContraction",
        [](auto& s) {
          const std::vector<std::string> ten(10, "b");
@@ -306,14 +306,14 @@ TEST(GraphErrorsTogether, AreAllSaidAtOnce) {
   spec.tensors[1].shape = {0, 6};
   spec.tensors[5].index_bytes = 5;
   spec.operations[1].inputs[2] = "bb";
-  spec.operations[2].outputs[0] = "w";
+  spec.operations[2].output = "w";
   spec.losses = {"x"};
   spec.checkpointed_segments = {"other"};
   EXPECT_THAT(AnalyzeGraph(spec),
-              NamesFields(UnorderedElementsAre(
-                  "tensors[1].shape[0]", "tensors[5].index_bytes", "operations[1].inputs[2]",
-                  "operations[2].outputs[0]", "operations[3].inputs[0]", "losses[0]",
-                  "checkpointed_segments[0]")));
+              NamesFields(UnorderedElementsAre("tensors[1].shape[0]", "tensors[5].index_bytes",
+                                               "operations[1].inputs[2]", "operations[2].output",
+                                               "operations[3].inputs[0]", "losses[0]",
+                                               "checkpointed_segments[0]")));
 }
 
 // A search for near names looks at all names: only the first few unknown names get one.

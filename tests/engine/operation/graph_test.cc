@@ -103,7 +103,7 @@ TEST(Graph, ViewsAreFreeAndCopiesAreNot) {
                      Rearranged("copy", "b h t d -> (b t) (h d)", "p")},
       .data_type = DataType::kFp32};
   const GraphAnalysis a = Analyzed(spec);
-  EXPECT_EQ(a.operations[0].kind, "rearrangement");
+  EXPECT_EQ(a.operations[0].kind, "rearrange");
   EXPECT_EQ(a.operations[0].forward.sum.moved(), Bytes(0));
   EXPECT_EQ(a.tensors[1].view_of, "x");
   EXPECT_EQ(a.tensors[1].array.shape, (Shape{2, 2, 3, 2}));

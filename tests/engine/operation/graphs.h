@@ -25,10 +25,8 @@ inline GraphTensor IdsOf(std::string name, Shape shape, int64_t index_bytes = 8)
 // An operation that is named as what it makes.
 inline GraphOperation Make(std::string output, Operation operation,
                            std::vector<std::string> inputs) {
-  return {.name = output,
-          .work = std::move(operation),
-          .inputs = std::move(inputs),
-          .outputs = {output}};
+  return {
+      .name = output, .work = std::move(operation), .inputs = std::move(inputs), .output = output};
 }
 
 inline GraphOperation Rearranged(std::string output, std::string expression, std::string input,
@@ -36,7 +34,7 @@ inline GraphOperation Rearranged(std::string output, std::string expression, std
   return {.name = output,
           .work = Rearrangement{.expression = std::move(expression), .sizes = std::move(sizes)},
           .inputs = {std::move(input)},
-          .outputs = {output}};
+          .output = output};
 }
 
 inline Elementwise Plain(ElementwiseFunction function) { return {.function = function}; }

@@ -141,7 +141,7 @@ NaiveGraph::NaiveGraph(const GraphSpec& spec) : spec_(spec) {
   }
   std::set<std::string> read;
   for (const GraphOperation& op : spec.operations) {
-    const std::string& made = op.outputs[0];
+    const std::string& made = op.output;
     read.insert(op.inputs.begin(), op.inputs.end());
     base[made] = std::holds_alternative<Rearrangement>(op.work) ? base[op.inputs[0]] : made;
     for (const std::string& input : op.inputs) {
@@ -150,7 +150,7 @@ NaiveGraph::NaiveGraph(const GraphSpec& spec) : spec_(spec) {
   }
   Forward();
   for (const GraphOperation& op : spec.operations) {
-    const std::string& made = op.outputs[0];
+    const std::string& made = op.output;
     const bool is_loss = spec.losses.empty()
                              ? read.count(made) == 0 && Wants(made)
                              : std::count(spec.losses.begin(), spec.losses.end(), made) > 0;
@@ -175,7 +175,7 @@ double NaiveGraph::Loss() const {
 }
 
 void NaiveGraph::RunForward(const GraphOperation& op) {
-  NaiveTensor& made = values[op.outputs[0]];
+  NaiveTensor& made = values[op.output];
   const NaiveTensor& x = values[op.inputs[0]];
   if (const Elementwise* elementwise = AsElementwise(op)) {
     made = x;
@@ -211,7 +211,7 @@ const NaiveTensor& NaiveGraph::Saved(const std::string& name) {
 }
 
 NaiveTensor NaiveGraph::GradientOf(const GraphOperation& op, size_t operand) {
-  const NaiveTensor& dy = gradients[op.outputs[0]];
+  const NaiveTensor& dy = gradients[op.output];
   const Shape& shape = values[op.inputs[operand]].shape;
   if (const Elementwise* elementwise = AsElementwise(op)) {
     NaiveTensor out = dy;
@@ -268,7 +268,7 @@ void NaiveGraph::Backward() {
   Counted() = {};
   for (const auto& [name, gradient] : loss_gradients_) Arrive(name, gradient);
   for (auto op = spec_.operations.rbegin(); op != spec_.operations.rend(); ++op) {
-    if (gradients.count(op->outputs[0]) > 0) RunBackward(*op);
+    if (gradients.count(op->output) > 0) RunBackward(*op);
   }
   backward_operations = Counted().plain - additions_of_gradients;
 }

@@ -94,7 +94,7 @@ class Simulation {
       base_[tensor.name] = tensor.name;
     }
     for (const GraphOperation& op : spec_.operations) {
-      const std::string& made = op.outputs[0];
+      const std::string& made = op.output;
       types_[made] = op.output_data_type == DataType::kUnspecified ? types_[op.inputs[0]]
                                                                    : op.output_data_type;
       base_[made] = IsView(op) ? base_[op.inputs[0]] : made;
@@ -112,11 +112,11 @@ class Simulation {
     for (const GraphOperation& op : spec_.operations) {
       for (const std::string& input : op.inputs) {
         read.insert(input);
-        if (wants_.count(input) > 0) wants_.insert(op.outputs[0]);
+        if (wants_.count(input) > 0) wants_.insert(op.output);
       }
     }
     for (const GraphOperation& op : spec_.operations) {
-      const std::string& made = op.outputs[0];
+      const std::string& made = op.output;
       if (read.count(made) == 0) results_.insert(base_[made]);
       const bool named = std::count(spec_.losses.begin(), spec_.losses.end(), made) > 0;
       const bool loss = spec_.losses.empty() ? read.count(made) == 0 : named;
@@ -131,7 +131,7 @@ class Simulation {
     }
   }
 
-  bool GoesBack(size_t i) const { return reached_.count(spec_.operations[i].outputs[0]) > 0; }
+  bool GoesBack(size_t i) const { return reached_.count(spec_.operations[i].output) > 0; }
   bool Needs(size_t i, size_t operand) const {
     const GraphOperation& op = spec_.operations[i];
     return GoesBack(i) && operand < op.inputs.size() && wants_.count(op.inputs[operand]) > 0;
@@ -160,7 +160,7 @@ class Simulation {
     if (!GoesBack(i)) return saved;
     if (IsFunction(op, ElementwiseFunction::kSquare)) saved.push_back(op.inputs[0]);
     if (As<Softmax>(op) != nullptr || As<Activation>(op) != nullptr) {
-      saved.push_back(op.outputs[0]);
+      saved.push_back(op.output);
     }
     const bool product = As<Linear>(op) != nullptr ||
                          (As<Einsum>(op) != nullptr && op.inputs.size() == 2) ||
@@ -198,7 +198,7 @@ class Simulation {
   size_t MakerOf(const std::string& name) {
     const auto made =
         std::find_if(spec_.operations.begin(), spec_.operations.end(),
-                     [&](const GraphOperation& op) { return op.outputs[0] == base_[name]; });
+                     [&](const GraphOperation& op) { return op.output == base_[name]; });
     return static_cast<size_t>(made - spec_.operations.begin());
   }
   bool IsInside(size_t segment_of, const std::string& name) {
@@ -232,7 +232,7 @@ class Simulation {
     }
     for (size_t i = 0; i < spec_.operations.size(); ++i) {
       const GraphOperation& op = spec_.operations[i];
-      const std::string& made = op.outputs[0];
+      const std::string& made = op.output;
       if (!IsView(op)) env_[made] = New(BytesOf(made));
       Handle statistic = New(StatisticOf(i));
       heap_.Measure("forward of " + op.name);
@@ -275,7 +275,7 @@ class Simulation {
     for (size_t k = first; k < spec_.operations.size() && SameSegment(k, i); ++k) all.push_back(k);
     for (size_t k = first; k < end; ++k) {
       const GraphOperation& op = spec_.operations[k];
-      const std::string& made = op.outputs[0];
+      const std::string& made = op.output;
       if (!IsView(op)) env[made] = New(BytesOf(made));
       Handle statistic = New(StatisticOf(k));
       heap_.Measure("forward of " + op.name + ", computed again");
@@ -297,7 +297,7 @@ class Simulation {
 
   bool PassesOn(const GraphOperation& op, const std::string& input) {
     return (IsView(op) || IsFunction(op, ElementwiseFunction::kAdd)) &&
-           types_[input] == types_[op.outputs[0]];
+           types_[input] == types_[op.output];
   }
 
   void Arrive(const std::string& name, Handle gradient) {
@@ -327,8 +327,8 @@ class Simulation {
       if (!GoesBack(i)) continue;
       const GraphOperation& op = spec_.operations[i];
       if (IsCheckpointed(i) && done_again.insert(op.segment).second) RunAgain(i);
-      Handle dy = std::move(gradients_[op.outputs[0]]);
-      gradients_.erase(op.outputs[0]);
+      Handle dy = std::move(gradients_[op.output]);
+      gradients_.erase(op.output);
       std::vector<std::pair<std::string, Handle>> made;
       for (size_t k = 0; k < op.inputs.size(); ++k) {
         if (!Needs(i, k)) continue;

@@ -134,7 +134,7 @@ void RandomGraphs::AddRowFunction() {
 void RandomGraphs::NameLosses() {
   if (Below(2) == 0) return;
   for (const GraphOperation& op : spec_.operations) {
-    if (wants_gradient_[op.outputs[0]] && Below(4) == 0) spec_.losses.push_back(op.outputs[0]);
+    if (wants_gradient_[op.output] && Below(4) == 0) spec_.losses.push_back(op.output);
   }
 }
 
