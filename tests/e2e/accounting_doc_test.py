@@ -17,7 +17,8 @@ from sextantd import BIN, ROOT, Server
 
 DOCUMENT = os.path.join(ROOT, "docs", "accounting.md")
 ANSWERS = os.path.join(ROOT, "tests", "golden", "textbook_answers.jsonl")
-BLOCK = re.compile(r"(?:<!-- answers: (?P<ids>[^>]*?) -->\n)?```console\n(?P<body>.*?)```", re.DOTALL)
+BLOCK = re.compile(
+    r"(?:<!-- answers: (?P<ids>[^>]*?) -->\n)?```console\n(?P<body>.*?)```", re.DOTALL)
 
 
 def is_whole(command):
@@ -86,12 +87,12 @@ def check(text, server):
 
 
 def check_itself(answers):
-    """A wrong figure has to be noticed: no row is answered by an empty output or by another's."""
+    """A wrong figure has to be noticed, and a missing output; commands have several lines."""
     for row_id, row in answers.items():
         assert not re.search(pattern_of(row), "", re.DOTALL | re.MULTILINE), row_id
     assert list(unanswered(["add-mxn"], "16,777,217 FLOP", answers)), "a wrong figure passes"
     assert not list(unanswered(["add-mxn"], "16,777,216 FLOP", answers))
-    assert list(commands_of("$ a |\n  b\nout\n$ c\n")) == ["a |\n  b", "c"]
+    assert list(commands_of("$ a |\n  b\nout\n$ c \\\n d\n")) == ["a |\n  b", "c \\\n d"]
 
 
 def main():
