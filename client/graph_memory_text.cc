@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kHang = 14;
 
 std::string KindName(v1::StorageKind kind) {
-  return absl::StrReplaceAll(EnumName(*v1::StorageKind_descriptor(), kind), {{"_", " "}});
+  return absl::StrReplaceAll(EnumName(*v1::StorageKind_descriptor(), kind), {{"-", " "}});
 }
 
 std::string PeakText(const v1::GraphMemory& memory) {
@@ -43,10 +43,33 @@ std::string SavedTable(const v1::GraphMemory& memory) {
   return table.Text();
 }
 
+// Weights, their gradients and their optimizer's state, of which there are many: a sum each.
+bool IsSummedUp(v1::StorageKind kind) {
+  return kind == v1::STORAGE_KIND_PARAMETER || kind == v1::STORAGE_KIND_OPTIMIZER_STATE ||
+         kind == v1::STORAGE_KIND_PARAMETER_GRADIENT;
+}
+
+void AddSum(const v1::GraphMemory& memory, v1::StorageKind kind, Table* table) {
+  int64_t count = 0;
+  int64_t bytes = 0;
+  for (const v1::GraphStorage& storage : memory.at_peak()) {
+    if (storage.kind() != kind) continue;
+    ++count;
+    bytes += storage.size_bytes();
+  }
+  if (count == 0) return;
+  table->AddRow(
+      {absl::StrCat(count, count == 1 ? " array" : " arrays"), KindName(kind), ShortBytes(bytes)});
+}
+
 std::string PeakTable(const v1::GraphMemory& memory) {
   Table table(2, {Align::kLeft, Align::kLeft, Align::kRight});
   table.AddRow({"array", "kind", "size"});
+  AddSum(memory, v1::STORAGE_KIND_PARAMETER, &table);
+  AddSum(memory, v1::STORAGE_KIND_PARAMETER_GRADIENT, &table);
+  AddSum(memory, v1::STORAGE_KIND_OPTIMIZER_STATE, &table);
   for (const v1::GraphStorage& storage : memory.at_peak()) {
+    if (IsSummedUp(storage.kind())) continue;
     table.AddRow({storage.name(), KindName(storage.kind()), ShortBytes(storage.size_bytes())});
   }
   table.AddRow({"all", "", ShortBytes(memory.peak_bytes())});
@@ -63,8 +86,7 @@ std::string Sections(const v1::GraphMemory& memory, const std::string& of) {
 std::string MemorySummary(const v1::AnalyzeGraphResponse& response) {
   std::string out = Wrap("  peak        ", PeakText(response.memory()), kHang);
   if (response.has_checkpointed_memory()) {
-    absl::StrAppend(&out, Wrap("  checkpointed",
-                               absl::StrCat(" ", PeakText(response.checkpointed_memory())), kHang));
+    out += Wrap("  recomputed  ", PeakText(response.checkpointed_memory()), kHang);
   }
   return out;
 }

@@ -31,7 +31,7 @@ class TrainingStep {
     }
     ledger_.EndForward();
     for (size_t a = 0; a < r_.gradients.actions.size(); ++a) SEXTANT_RETURN_IF_ERROR(GoBack(a));
-    if (!r_.update.kept.empty() || UpdatesAnything()) ledger_.Next({MomentKind::kUpdate, ""});
+    if (UpdatesAnything()) ledger_.Next({MomentKind::kUpdate, ""});
     SEXTANT_ASSIGN_OR_RETURN(GraphMemory memory, ledger_.Close());
     memory.recompute = recompute_;
     memory.recomputed_operations = recomputed_;

@@ -43,6 +43,7 @@ struct AccountingHandlers {
   Handler<v1::DescribeTokensRequest, v1::DescribeTokensResponse> describe_tokens = {};
   Handler<v1::AnalyzeTensorRequest, v1::AnalyzeTensorResponse> analyze_tensor = {};
   Handler<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse> analyze_operation = {};
+  Handler<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse> analyze_graph = {};
 };
 
 // Serves on a free port of 127.0.0.1 for as long as it lives. Without a handler a method
@@ -134,6 +135,10 @@ class FakeServer {
                                   const v1::AnalyzeOperationRequest* request,
                                   v1::AnalyzeOperationResponse* response) override {
       return Answer(handlers_.analyze_operation, context, request, response);
+    }
+    grpc::Status AnalyzeGraph(grpc::ServerContext* context, const v1::AnalyzeGraphRequest* request,
+                              v1::AnalyzeGraphResponse* response) override {
+      return Answer(handlers_.analyze_graph, context, request, response);
     }
 
    private:
