@@ -30,12 +30,9 @@ constexpr char kGraph[] = R"json({
     {"name": "h", "operation": {"linear": {}}, "inputs": ["x", "w"], "segment": "first"},
     {"name": "s", "operation": {"elementwise": {"function": "ELEMENTWISE_FUNCTION_SQUARE"}},
      "inputs": ["h"], "segment": "first"},
-    {"name": "t", "rearrange": {"expression": "r c -> (r c)"
-}
-, "inputs" : ["h"], "segment" : "first"
-},
-    {"name": "product", "operation": {"linear": {}}, "inputs": ["s", "w2"], "output": "y"}]
-})";
+    {"name": "t", "rearrange": {"expression": "r c -> (r c)"}, "inputs": ["h"],
+     "segment": "first"},
+    {"name": "product", "operation": {"linear": {}}, "inputs": ["s", "w2"], "output": "y"}]})json";
 
 class GraphServiceTest : public ::testing::Test {
  protected:
