@@ -5,7 +5,7 @@
 #   deploy/install-deps.sh [programs|tests|runtime]
 #
 #   programs  to build sextantd and sextant (the default)
-#   tests     that, and all that the tests use: GoogleTest, Python's gRPC, buf
+#   tests     that, and all that the tests use: GoogleTest, libFuzzer, Python's gRPC, buf
 #   runtime   the shared libraries that the built programs load, nothing else
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ readonly PROGRAMS=(
 readonly TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-grpcio python3-protobuf
-  clang-format git shellcheck zsh
+  clang-14 libclang-rt-14-dev clang-format git shellcheck zsh
 )
 # What `ldd` names for sextantd and sextant, less what every Debian has; and oneDNN, which
 # sextant-probe loads by name to measure processors (without it, by its own kernel).

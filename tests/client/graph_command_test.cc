@@ -85,7 +85,7 @@ TEST(GraphText, SaysWhatAStepCosts) {
            "recomputed  170 bytes in the forward of y; 4 bytes saved for the backward pass; 1 "
            "operations\n              again, 48 FLOP\n",
            "y          batched-matmul  48 FLOP   96 FLOP  w, x\n",
-           "v          rearrange         0 FLOP         -  a view: of course\n",
+           "v          rearrange        0 FLOP         -  a view: of course\n",
            "v       view of y  [8]     bf16  16 bytes  2\n",
            "x      input  12 bytes  y: dw reads it\n",
            "At the peak without checkpointing: backward of y\n",

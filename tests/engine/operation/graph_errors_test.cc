@@ -90,7 +90,7 @@ const std::vector<Case>& Cases() {
       {"Unknown", [](auto& s) { s.operations[1].inputs[1] = "W"; }, "operations[1].inputs[1]",
        "tensor \"W\" is not known; near names: w"},
       {"NoOutput", [](auto& s) { s.operations[3].output.clear(); }, "operations[3].output",
-       "1 to 64 bytes"},
+       "is required: write a name"},
       {"SegmentInterrupted", [](auto& s) { s.operations[3].segment = "first"; },
        "operations[3].segment", "'first' ended with operations[1]"},
       {"SegmentOfNoOperation", [](auto& s) { s.checkpointed_segments = {"frist"}; },
@@ -227,9 +227,9 @@ const std::vector<Case>& Cases() {
        },
        "operations[2].operation.rotary.head_size", "even"},
       {"Update", [](auto& s) { Replace(s, 2, OptimizerUpdate{}, {"h"}); },
-       "operations[2].optimizer_update", "a graph's update is its own"},
-      {"Copy", [](auto& s) { Replace(s, 2, HostCopy{}, {"h"}); }, "operations[2].host_copy",
-       "leave the copy out"},
+       "operations[2].operation.optimizer_update", "a graph's update is its own"},
+      {"Copy", [](auto& s) { Replace(s, 2, HostCopy{}, {"h"}); },
+       "operations[2].operation.host_copy", "leave the copy out"},
       {"EinsumSizes",
        [](auto& s) {
          Replace(s, 2, Einsum{.expression = "b t h, h h -> b t"}, {"h", "w"});
