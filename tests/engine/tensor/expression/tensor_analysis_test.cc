@@ -119,6 +119,12 @@ TEST(TensorAnalysisLimits, SixtyFourSteps) {
               NamesFields(ElementsAre("steps")));
 }
 
+TEST(TensorAnalysisLimits, GivenSizesAreCounted) {
+  const std::vector<AxisSize> sizes(257, AxisSize{"b", 3});
+  EXPECT_THAT(AnalyzeTensor(Of({2, 3}), {RearrangeAction{"a b -> b a", sizes}}),
+              NamesFields(ElementsAre("steps[0].rearrange.sizes")));
+}
+
 TEST(TensorAnalysisLimits, NamesInAllChecksAreCounted) {
   std::vector<TensorAction> checks;
   for (size_t i = 0; i < kMaxCheckedNames / 2; ++i) {
