@@ -37,8 +37,7 @@ double AddMatrices(const json& in) {
 double SquaredLoss(const json& in) {
   const int64_t count = in["B"].get<int64_t>() * in["K"].get<int64_t>();
   return ForwardFlops(Elementwise{.count = count, .function = ElementwiseFunction::kSquare}) +
-         ForwardFlops(
-             Reduction{.outer = 1, .reduced = count, .function = ReductionKind::kMean});
+         ForwardFlops(Reduction{.outer = 1, .reduced = count, .function = ReductionKind::kMean});
 }
 
 double Intensity(const Operation& operation, DataType type) {
@@ -98,15 +97,14 @@ double MatrixFlopsPerToken(const json& in, int64_t columns, int64_t layers) {
 
 // His attention row: both products, a query attending to half of the positions.
 double HalfMaskFlops(const json& in) {
-  const OperationAnalysis analysis =
-      Analyze(Attention{.batch = 1,
-                        .heads = 1,
-                        .kv_heads = 1,
-                        .query_length = in["n_ctx"],
-                        .key_length = in["n_ctx"],
-                        .head_size = in["d_attn"],
-                        .causal = true,
-                        .convention = CausalConvention::kPublished});
+  const OperationAnalysis analysis = Analyze(Attention{.batch = 1,
+                                                       .heads = 1,
+                                                       .kv_heads = 1,
+                                                       .query_length = in["n_ctx"],
+                                                       .key_length = in["n_ctx"],
+                                                       .head_size = in["d_attn"],
+                                                       .causal = true,
+                                                       .convention = CausalConvention::kPublished});
   return analysis.forward.sum.matrix_flops.value() * in["n_layer"].get<double>() /
          in["n_ctx"].get<double>();
 }

@@ -1,6 +1,4 @@
 // Number formats as callers ask for them, over gRPC.
-#include "server/accounting_service.h"
-
 #include <gmock/gmock.h>
 #include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "server/accounting_service.h"
 #include "tests/server/test_server.h"
 
 namespace sextant {

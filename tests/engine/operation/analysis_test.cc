@@ -114,9 +114,9 @@ TEST(AnalyzeOperation, SavesWhatEachBackwardReads) {
 }
 
 TEST(AnalyzeOperation, NamesEveryFieldAtFault) {
-  EXPECT_THAT(AnalyzeOperation({Matmul{.m = 0, .n = -1, .k = kMaxDimension + 1}, {}}, "matmul"),
-              NamesFields(UnorderedElementsAre("matmul.m", "matmul.n", "matmul.k",
-                                               "data_types.input")));
+  EXPECT_THAT(
+      AnalyzeOperation({Matmul{.m = 0, .n = -1, .k = kMaxDimension + 1}, {}}, "matmul"),
+      NamesFields(UnorderedElementsAre("matmul.m", "matmul.n", "matmul.k", "data_types.input")));
   EXPECT_THAT(AnalyzeOperation({Rotary{1, 1, 3}, kBf16}, ""),
               NamesFields(ElementsAre("head_size")));
   EXPECT_THAT(AnalyzeOperation({Elementwise{.count = 1, .input_count = 65}, kBf16}, "op"),

@@ -83,7 +83,8 @@ TEST(StridedTensor, ACallersTensorStaysWithinItsStorage) {
   wrong = fine;
   wrong.strides = {1, -2};
   wrong.offset = -1;
-  EXPECT_THAT(Checked(wrong), NamesFields(ElementsAre("tensor.strides[1]", "tensor.offset_elements")));
+  EXPECT_THAT(Checked(wrong),
+              NamesFields(ElementsAre("tensor.strides[1]", "tensor.offset_elements")));
   wrong = fine;
   wrong.strides = {1};
   EXPECT_THAT(Checked(wrong), NamesFields(ElementsAre("tensor.strides")));
