@@ -26,7 +26,7 @@ std::string PartName(int32_t index, int operand_count) {
 
 std::string StepName(const Step& step, int operand_count) {
   const std::string left = PartName(step.left(), operand_count);
-  if (!step.has_right()) return absl::StrCat("sum ", left);
+  if (!step.has_right()) return absl::StrCat(step.flops() > 0 ? "sum " : "copy ", left);
   return absl::StrCat(left, " x ", PartName(step.right(), operand_count));
 }
 
@@ -53,6 +53,14 @@ std::string AxesText(const v1::EinsumAnalysis& einsum) {
   });
 }
 
+std::string LeftToRightText(const v1::EinsumAnalysis& einsum, int operand_count) {
+  if (einsum.has_left_to_right()) {
+    return OrderText("From left to right", einsum.left_to_right(), operand_count);
+  }
+  return "  From left to right: not possible, an intermediate would have more than 9.2e18 "
+         "elements\n";
+}
+
 }  // namespace
 
 std::string EinsumSection(const v1::AnalyzeOperationResponse& response) {
@@ -69,11 +77,10 @@ std::string EinsumSection(const v1::AnalyzeOperationResponse& response) {
   const std::string best = einsum.best_is_exact()
                                ? "Order of fewest FLOPs"
                                : "A good order (too many operands to try every one)";
-  return absl::StrCat(
-      "\nContraction\n", table.Text(),
-      OrderText(same ? absl::StrCat(best, ", which is from left to right") : best, einsum.best(),
-                operand_count),
-      same ? "" : OrderText("From left to right", einsum.left_to_right(), operand_count));
+  return absl::StrCat("\nContraction\n", table.Text(),
+                      OrderText(same ? absl::StrCat(best, ", which is from left to right") : best,
+                                einsum.best(), operand_count),
+                      same ? "" : LeftToRightText(einsum, operand_count));
 }
 
 }  // namespace sextant

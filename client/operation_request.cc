@@ -61,6 +61,7 @@ std::optional<std::string> ArgumentOf(const OperationKind& kind, absl::string_vi
     return absl::StrCat(letters[i], " of ", kind.sizes);
   }
   if (field == "operation.einsum.expression") return "EXPRESSION";
+  if (field == "operation.einsum.operands") return "SHAPE...";
   if (const auto operand = EntryOf(field, "operation.einsum.operands[")) {
     return absl::StrCat("SHAPE ", *operand);
   }

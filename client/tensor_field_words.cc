@@ -18,6 +18,15 @@ std::string PartOf(absl::string_view rest) {
   return absl::StrCat(" (", absl::StrReplaceAll(rest.substr(name_end + 1), {{"_", " "}}), ")");
 }
 
+// A step as it was written, as far as a line of an error has room.
+std::string Quoted(absl::string_view step) {
+  constexpr size_t kMostBytes = 64;
+  if (step.size() <= kMostBytes) return absl::StrCat("\"", step, "\"");
+  size_t end = kMostBytes;
+  while (end > 0 && (static_cast<unsigned char>(step[end]) & 0xC0U) == 0x80U) --end;  // in UTF-8
+  return absl::StrCat("\"", step.substr(0, end), "...\"");
+}
+
 }  // namespace
 
 std::string TensorFieldWords(const std::vector<std::string>& steps, const std::string& field) {
@@ -29,7 +38,7 @@ std::string TensorFieldWords(const std::vector<std::string>& steps, const std::s
         index >= steps.size()) {
       return field;
     }
-    return absl::StrCat("STEP ", index + 1, ", \"", steps[index], "\"",
+    return absl::StrCat("STEP ", index + 1, ", ", Quoted(steps[index]),
                         PartOf(rest.substr(end + 1)));
   }
   if (field == "steps") return "STEP";

@@ -45,4 +45,13 @@ absl::Status Undecodable(const std::string& type_name) {
                     "FIELD_INVALID");
 }
 
+absl::Status AnswerTooLarge(size_t bytes) {
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat(
+          "the answer has ", bytes, " bytes, and at most ", kMaxAnswerBytes,
+          " are sent: ask for less, e.g. of fewer operations or operands, by shorter names, or "
+          "without what was asked for beside (include_steps)")),
+      "ANSWER_TOO_LARGE");
+}
+
 }  // namespace sextant

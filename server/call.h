@@ -46,6 +46,13 @@ class Call {
 // kInvalidArgument with reason FIELD_INVALID: the bytes are no message of this type.
 absl::Status Undecodable(const std::string& type_name);
 
+// The largest answer that is sent; clients of gRPC take no larger one unless told to.
+inline constexpr size_t kMaxAnswerBytes = 4 << 20;
+
+// kInvalidArgument with reason ANSWER_TOO_LARGE: the answer has more than kMaxAnswerBytes. Asked
+// again it would have as many.
+absl::Status AnswerTooLarge(size_t bytes);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_SERVER_CALL_H_

@@ -27,7 +27,6 @@ namespace sextant {
 namespace {
 
 constexpr int kMaxReceiveBytes = 1 << 20;
-constexpr int kMaxSendBytes = 4 << 20;
 constexpr int kMinPingIntervalMilliseconds = 10'000;
 constexpr int kMaxPingStrikes = 5;
 constexpr int kMaxConnectionAgeMilliseconds = 600'000;
@@ -47,7 +46,7 @@ void InitializeLibraries() {
 
 void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
-  builder.SetMaxSendMessageSize(kMaxSendBytes);
+  builder.SetMaxSendMessageSize(static_cast<int>(kMaxAnswerBytes));
   // Two servers on one port would share its calls in silence.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Clients that ping every 30 s, a common setting, are not to be sent away.

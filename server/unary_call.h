@@ -51,6 +51,9 @@ absl::Status Decode(const grpc::ByteBuffer& bytes, Message* message) {
 
 template <typename Message>
 absl::Status Encode(const Message& message, grpc::ByteBuffer* out) {
+  if (const size_t bytes = message.ByteSizeLong(); bytes > kMaxAnswerBytes) {
+    return AnswerTooLarge(bytes);
+  }
   bool own_buffer = false;
   return grpc::SerializationTraits<Message>::Serialize(message, out, &own_buffer).ok()
              ? absl::OkStatus()

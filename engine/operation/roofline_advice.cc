@@ -98,13 +98,13 @@ absl::optional<int64_t> RowsAtRidge(const OperationRequest& request, const Devic
   return high;
 }
 
-absl::StatusOr<std::string> AdviceFor(const OperationRequest& request, const DeviceRates& rates) {
+absl::StatusOr<std::string> AdviceFor(const OperationRequest& request,
+                                      const OperationAnalysis& analysis, const DeviceRates& rates) {
   if (std::holds_alternative<HostCopy>(request.operation)) {
     return std::get<HostCopy>(request.operation).pinned
                ? "bound by the link: copy while the device computes, or send fewer bytes"
                : "copied twice: pin the host's memory, and copy while the device computes";
   }
-  SEXTANT_ASSIGN_OR_RETURN(const OperationAnalysis analysis, AnalyzeOperation(request, ""));
   SEXTANT_ASSIGN_OR_RETURN(const Roofline roofline, RooflineOf(analysis.forward, rates));
   if (roofline.launch > roofline.compute + roofline.memory) {
     return absl::StrFormat(

@@ -18,8 +18,9 @@ namespace sextant {
 // and bytes by less, so that the intensity only grows.
 absl::optional<int64_t> RowsAtRidge(const OperationRequest& request, const DeviceRates& rates);
 
-// One sentence. Errors: those of AnalyzeOperation() and RooflineOf().
-absl::StatusOr<std::string> AdviceFor(const OperationRequest& request, const DeviceRates& rates);
+// One sentence; `analysis` is that of `request`. Errors: those of RooflineOf().
+absl::StatusOr<std::string> AdviceFor(const OperationRequest& request,
+                                      const OperationAnalysis& analysis, const DeviceRates& rates);
 
 }  // namespace sextant
 

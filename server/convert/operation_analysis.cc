@@ -14,6 +14,9 @@
 namespace sextant {
 namespace {
 
+// An einsum of n operands has n gradients of n - 1 steps: 64 operands' are megabytes.
+constexpr size_t kMostOperandsWithAllSteps = 16;
+
 absl::Status InitializationTo(const Linear& linear, v1::LinearInitialization* out) {
   SEXTANT_ASSIGN_OR_RETURN(const LinearInitialization in, InitializationOf(linear.input_size));
   out->set_fan_in(in.fan_in);
@@ -43,7 +46,9 @@ absl::Status EinsumTo(const Einsum& einsum, v1::EinsumAnalysis* out) {
   ShapeTo(cost.shape, out->mutable_shape());
   AxisSizesTo(cost.axes, out->mutable_axes());
   for (const std::string& axis : cost.summed_axes) out->add_summed_axes(axis);
-  OrderTo(cost.left_to_right, out->mutable_left_to_right());
+  if (cost.left_to_right.has_value()) {
+    OrderTo(*cost.left_to_right, out->mutable_left_to_right());
+  }
   OrderTo(cost.best, out->mutable_best());
   out->set_best_is_exact(cost.best.search != OrderSearch::kGreedy);
   return absl::OkStatus();
@@ -85,6 +90,9 @@ absl::Status OperationAnalysisTo(const Operation& operation, const OperationAnal
   if (analysis.backward.has_value()) BackwardCostTo(*analysis.backward, out->mutable_backward());
   if (analysis.backward_without_input.has_value()) {
     BackwardCostTo(*analysis.backward_without_input, out->mutable_backward_without_input());
+    if (analysis.operands.size() > kMostOperandsWithAllSteps) {
+      out->mutable_backward_without_input()->mutable_cost()->clear_steps();
+    }
   }
   return DetailTo(operation, out);
 }

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/operation/roofline_advice.h"
 #include "engine/operation/utilisation.h"
@@ -29,6 +31,25 @@ void RooflineTo(const Roofline& roofline, v1::Roofline* out) {
   out->set_fraction_of_peak(roofline.fraction_of_peak);
 }
 
+// How to read `utilisation` of the operation. What memory bounds has a low one however well it
+// runs: that is no sign of waiting.
+std::string ExplanationOf(const TimedOperation& timed, const Roofline& roofline,
+                          const Utilisation& utilisation) {
+  if (roofline.bound != RooflineBound::kMemory ||
+      utilisation.reading == UtilisationReading::kImpossible) {
+    return std::string(utilisation.explanation);
+  }
+  const double times = *timed.achieved_seconds / roofline.classical.value();
+  const std::string limit = absl::StrFormat(
+      "Memory bounds the operation, so that its MFU says little: the roofline allows %.3g %%, and "
+      "it took %.3g times the roofline's least time.",
+      100 * utilisation.ratio * times, times);
+  return times >= 1 ? limit
+                    : absl::StrCat(limit,
+                                   " Less than once: the data was in a cache, or the time was "
+                                   "taken before the device had finished.");
+}
+
 // The achieved time as a share of `peak`.
 absl::Status UtilisationTo(const TimedOperation& timed, FlopsPerSecond peak, v1::Utilisation* out) {
   const Flops flops = timed.analysis.forward.sum.flops();
@@ -43,7 +64,9 @@ absl::Status UtilisationTo(const TimedOperation& timed, FlopsPerSecond peak, v1:
   out->set_peak_flops_per_second(peak.value());
   out->set_ratio(utilisation->ratio);
   out->set_reading(static_cast<v1::UtilisationReading>(static_cast<int>(utilisation->reading) + 1));
-  out->set_explanation(std::string(utilisation->explanation));
+  SEXTANT_ASSIGN_OR_RETURN(const Roofline roofline,
+                           RooflineOf(timed.analysis.forward, timed.rates.rates, timed.method));
+  out->set_explanation(ExplanationOf(timed, roofline, *utilisation));
   return absl::OkStatus();
 }
 
@@ -102,7 +125,7 @@ absl::Status OperationTimeTo(const TimedOperation& timed, v1::OperationTime* out
                              RooflineOf(analysis.backward->cost, rates, timed.method));
     RooflineTo(backward, out->mutable_backward());
   }
-  SEXTANT_ASSIGN_OR_RETURN(std::string advice, AdviceFor(timed.request, rates));
+  SEXTANT_ASSIGN_OR_RETURN(std::string advice, AdviceFor(timed.request, analysis, rates));
   out->set_advice(std::move(advice));
   if (const auto rows = RowsAtRidge(timed.request, rates); rows.has_value()) {
     out->set_rows_at_ridge(*rows);

@@ -181,6 +181,7 @@ TEST(OperationFieldWords, AreThoseOfTheCommandLine) {
       {"elementwise", "operation.elementwise.input_count", "--inputs"},
       {"einsum", "operation.einsum.expression", "EXPRESSION"},
       {"einsum", "operation.einsum.operands[1].shape[0]", "SHAPE 2"},
+      {"einsum", "operation.einsum.operands", "SHAPE..."},
       {"fused-chain", "operation.fused_chain.steps[0].extra_input_count", "STEP 1"},
       {"matmul", "data_types.input", "--dtype"},
       {"matmul", "transcendental_flops", "--transcendental-flops"},

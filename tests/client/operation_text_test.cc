@@ -143,12 +143,16 @@ Contraction
   From left to right: 9,000 FLOP (9.00 kFLOP)
     1.  sum operand 2  9.00 kFLOP  5 elements  "d"
 )"));
+  response.mutable_einsum()->mutable_left_to_right()->mutable_steps(0)->set_flops(0);
+  EXPECT_THAT(TextOf(response), HasSubstr("1.  copy operand 2  0 FLOP  5 elements  \"d\""));
   *response.mutable_einsum()->mutable_left_to_right() = response.einsum().best();
   response.mutable_einsum()->set_best_is_exact(false);
   const std::string text = TextOf(response);
   EXPECT_THAT(text, HasSubstr("  A good order (too many operands to try every one), which is from "
                               "left to right: 848 FLOP"));
   EXPECT_THAT(text, Not(HasSubstr("From left to right")));
+  response.mutable_einsum()->clear_left_to_right();
+  EXPECT_THAT(TextOf(response), HasSubstr("From left to right: not possible, an intermediate"));
 }
 
 TEST(OperationText, SaysHowManyPairsAttend) {

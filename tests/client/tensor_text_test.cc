@@ -119,13 +119,17 @@ TEST(TokensText, SaysHowLargeAndHowFast) {
 }
 
 TEST(TensorFieldWords, AreThoseOfTheCommandLine) {
-  const std::vector<std::string> steps = {"transpose 0 9", "check a"};
+  // The third has an umlaut of two bytes where the line ends.
+  const std::vector<std::string> steps = {"transpose 0 9", "check a",
+                                          std::string(63, 'a') + "\xc3\xa4" + "b"};
+  const std::string cut = "STEP 3, \"" + std::string(63, 'a') + "...\"";
   const std::pair<const char*, const char*> cases[] = {
       {"steps[0].transpose.axis_b", "STEP 1, \"transpose 0 9\" (axis b)"},
       {"steps[1].check_shape.expression", "STEP 2, \"check a\" (expression)"},
       {"steps[1]", "STEP 2, \"check a\""},
       {"steps[1].check_shape", "STEP 2, \"check a\""},
-      {"steps[2].view", "steps[2].view"},  // there is no such step
+      {"steps[2].view", cut.c_str()},
+      {"steps[3].view", "steps[3].view"},  // there is no such step
       {"steps[x]", "steps[x]"},
       {"steps[1", "steps[1"},
       {"steps", "STEP"},

@@ -90,9 +90,11 @@ void AskEinsum(const Input& input, EinsumStyle style) {
   const auto cost = EinsumCostOf(input.expression, input.shapes, style);
   if (!cost.ok()) return RequireRefusal(cost.status());
   RequireShape(cost->shape);
-  RequireOrder(cost->left_to_right);
   RequireOrder(cost->best);
-  Require(cost->best.flops <= cost->left_to_right.flops);
+  if (cost->left_to_right.has_value()) {
+    RequireOrder(*cost->left_to_right);
+    Require(cost->best.flops <= cost->left_to_right->flops);
+  }
   Require(cost->best.steps.size() == std::max<size_t>(input.shapes.size(), 2) - 1);
 }
 

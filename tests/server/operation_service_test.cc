@@ -113,6 +113,11 @@ TEST_F(OperationServiceTest, AnEinsumOfManyOperandsTellsBothOrders) {
   EXPECT_EQ(answer["einsum"]["best_is_exact"], true);
   EXPECT_EQ(answer["einsum"]["summed_axes"], json({"b", "c"}));
   EXPECT_EQ(NumberAt(answer, "/forward/sum/matrix_flops"), 2 * (100 + 20));
+  // Where left to right has too large an intermediate, the best order is told alone.
+  const json large = Analyze(R"({"einsum":{"expression":"a b, c d, b c -> a d","operands":
+      [{"shape":[65536,65536]},{"shape":[65536,65536]},{"shape":[65536,65536]}]}})");
+  EXPECT_FALSE(large["einsum"].contains("left_to_right"));
+  EXPECT_EQ(NumberAt(large, "/einsum/best/flops"), 4.0 * 65536 * 65536 * 65536);
   // More than three are answered on the server's own threads.
   json many = {{"expression", ""}, {"operands", json::array()}};
   std::string expression;
@@ -123,6 +128,9 @@ TEST_F(OperationServiceTest, AnEinsumOfManyOperandsTellsBothOrders) {
   many["expression"] = absl::StrCat(expression, " -> x0 x64");
   const json chain = Analyze(json({{"einsum", many}}).dump().c_str());
   EXPECT_EQ(NumberAt(chain, "/forward/sum/matrix_flops"), 63 * 16);
+  EXPECT_EQ(chain["backward"]["cost"]["steps"].size(), 64 * 63);
+  EXPECT_FALSE(chain["backward_without_input"]["cost"].contains("steps"));
+  EXPECT_GT(NumberAt(chain, "/backward_without_input/cost/sum/matrix_flops"), 0);
   many["operands"].push_back({{"shape", {2, 2}}});
   many["expression"] = absl::StrCat(expression, ", x64 x65 -> x0 x65");
   EXPECT_THAT(FaultsOf(json({{"einsum", many}}).dump().c_str()), ElementsAre(HasSubstr("64")));
@@ -179,6 +187,21 @@ TEST_F(OperationServiceTest, RatesAloneWillDo) {
   EXPECT_EQ(NumberAt(time, "/forward/memory_seconds"), 400 / 1e10);
   EXPECT_FALSE(time.contains("datasheet_utilisation"));
   EXPECT_THAT(time["assumptions"][0], HasSubstr("at the rate of matrix products"));
+}
+
+// 400 bytes in 40 ns at least; 500 FLOPs in 80 ns are 0.6 % of the peak, and half of what can be.
+TEST_F(OperationServiceTest, AShareOfThePeakSaysLittleWhereMemoryBounds) {
+  const json device = {{"matrix_flops_per_second", 1e12}, {"memory_bytes_per_second", 1e10}};
+  const char kSoftmax[] = R"({"softmax":{"rows":10,"columns":10}})";
+  const auto utilisation = [&](double seconds) {
+    return Analyze(kSoftmax,
+                   {{"device", device}, {"achieved_seconds", seconds}})["time"]["utilisation"];
+  };
+  EXPECT_NEAR(NumberAt(utilisation(8e-8), "/ratio"), 500 / 8e-8 / 1e12, 1e-9);
+  EXPECT_EQ(utilisation(8e-8)["explanation"],
+            "Memory bounds the operation, so that its MFU says little: the roofline allows 1.25 %, "
+            "and it took 2 times the roofline's least time.");
+  EXPECT_THAT(utilisation(2e-8)["explanation"], HasSubstr("Less than once: the data was in"));
 }
 
 json Supplied(const v1::Calibration& calibration) {

@@ -66,6 +66,10 @@ bool IsEllipsis(const AxisGroup& group) {
 }  // namespace
 
 absl::StatusOr<GivenSizes> GivenSizesOf(absl::Span<const AxisSize> sizes) {
+  if (sizes.size() > kMaxGivenSizes) {
+    return InvalidField("sizes",
+                        absl::StrCat("must be at most ", kMaxGivenSizes, ", not ", sizes.size()));
+  }
   GivenSizes given;
   FieldViolations violations;
   for (size_t i = 0; i < sizes.size(); ++i) {

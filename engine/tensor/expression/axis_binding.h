@@ -16,7 +16,10 @@ namespace sextant {
 // The sizes that a caller gives, by axis; names point into them.
 using GivenSizes = absl::flat_hash_map<absl::string_view, int64_t>;
 
-// Errors: kInvalidArgument "sizes[1]" where a name comes twice or a size is out of range.
+inline constexpr size_t kMaxGivenSizes = 256;
+
+// Errors: kInvalidArgument "sizes" of more than kMaxGivenSizes, "sizes[1]" where a name comes twice
+// or a size is out of range.
 absl::StatusOr<GivenSizes> GivenSizesOf(absl::Span<const AxisSize> sizes);
 
 struct BoundAxis {

@@ -15,7 +15,7 @@ absl::Status CheckOperands(absl::Span<const Shape> operands) {
   }
   FieldViolations violations;
   for (size_t i = 0; i < operands.size(); ++i) {
-    CheckShape(operands[i], absl::StrCat("operands[", i, "]"), violations);
+    CheckShape(operands[i], absl::StrCat("operands[", i, "].shape"), violations);
   }
   return violations.ToStatus();
 }
@@ -46,8 +46,13 @@ absl::StatusOr<EinsumCost> EinsumCostOf(absl::string_view expression,
                                         absl::Span<const Shape> operands, EinsumStyle style) {
   SEXTANT_ASSIGN_OR_RETURN(BoundEinsum bound, EinsumAxesOf(expression, operands, style));
   EinsumCost cost = {.style = bound.style, .summed_axes = SummedAxes(bound.contraction)};
-  SEXTANT_ASSIGN_OR_RETURN(cost.left_to_right, LeftToRight(bound.contraction));
-  cost.best = BestOrder(bound.contraction, cost.left_to_right);
+  absl::StatusOr<ContractionOrder> left_to_right = LeftToRight(bound.contraction);
+  if (left_to_right.ok()) {
+    cost.best = BestOrder(bound.contraction, *left_to_right);
+    cost.left_to_right = *std::move(left_to_right);
+  } else {
+    SEXTANT_ASSIGN_OR_RETURN(cost.best, BestOrder(bound.contraction));
+  }
   cost.result_elements = ElementCount(bound.shape).value_or(0);
   cost.shape = std::move(bound.shape);
   cost.axes = std::move(bound.contraction.axes);

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/tensor/expression/contraction.h"
 #include "engine/tensor/expression/einsum_axes.h"
@@ -25,20 +26,21 @@ struct EinsumCost {
   // Each operand once; of a diagonal only its elements. Intermediates are not in it.
   std::vector<int64_t> operand_elements = {};
   int64_t result_elements = 0;
-  // FLOPs by the convention of ContractionStep. Alike for up to two operands.
-  ContractionOrder left_to_right = {};
+  // FLOPs by the convention of ContractionStep. Alike for up to two operands. Absent where an
+  // intermediate on the way would have more than 9.2e18 elements.
+  absl::optional<ContractionOrder> left_to_right = {};
   ContractionOrder best = {};
 };
 
 // Errors: kInvalidArgument "expression" with the column, "operands", "operands[1]",
-// "operands[1][0]" (a size), "result": as ParseEinsum(), BindEinsum(), LeftToRight() and
+// "operands[1].shape[0]", "result": as ParseEinsum(), BindEinsum(), BestOrder() and
 // CheckShape().
 absl::StatusOr<EinsumCost> EinsumCostOf(absl::string_view expression,
                                         absl::Span<const Shape> operands,
                                         EinsumStyle style = EinsumStyle::kDetect);
 
 // The axes alone, without a search for an order of contraction. Errors: as EinsumCostOf(), but
-// for LeftToRight()'s.
+// for BestOrder()'s.
 absl::StatusOr<BoundEinsum> EinsumAxesOf(absl::string_view expression,
                                          absl::Span<const Shape> operands,
                                          EinsumStyle style = EinsumStyle::kDetect);

@@ -71,6 +71,10 @@ absl::StatusOr<ActionResult> Applier::operator()(const CheckShapeAction& action)
   ActionResult out;
   SEXTANT_ASSIGN_OR_RETURN(out.check,
                            CheckDeclaredShape(action.expression, before_.shape, bindings_));
+  if (out.check->bindings.sizes.size() + out.check->bindings.several.size() > kMaxCheckedNames) {
+    return InvalidField("expression", absl::StrCat("the checks of a chain have more than ",
+                                                   kMaxCheckedNames, " different names"));
+  }
   bindings_ = out.check->bindings;
   out.step = Unchanged(before_, out.check->matches ? "the shape is as declared"
                                                    : absl::StrJoin(out.check->mismatches, "; "));

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_TENSOR_EXPRESSION_TENSOR_ANALYSIS_H_
 #define SEXTANT_ENGINE_TENSOR_EXPRESSION_TENSOR_ANALYSIS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -54,6 +55,9 @@ using TensorAction = std::variant<TensorStep, RearrangeAction, RepeatAction, Red
 
 inline constexpr int kMaxTensorActions = 64;
 
+// Different names in all shape checks of a chain; each check answers with all so far.
+inline constexpr size_t kMaxCheckedNames = 64;
+
 // What a rearrangement, repetition or reduction did beside its step.
 struct TransformDetail {
   std::vector<AxisSize> axes = {};  // every named axis, in order of appearance
@@ -82,9 +86,10 @@ absl::string_view ActionName(const TensorAction& action);
 // One after the other, each on the result of the one before. Bytes are those of dense tensors
 // (TensorBytes); a transform that copies reads and writes each of its elements once.
 //
-// Errors: kInvalidArgument "steps" where there are too many or they allocate more than
-// 9.2e18 bytes, or what is wrong with the first
-// that fails, "steps[2].select.axis", "steps[0].rearrange.expression".
+// Errors: kInvalidArgument "steps" where there are too many or they allocate more than 9.2e18
+// bytes, or what is wrong with the first that fails, "steps[2].select.axis",
+// "steps[0].rearrange.expression"; "steps[9].check_shape.expression" of more than
+// kMaxCheckedNames names.
 absl::StatusOr<TensorAnalysis> AnalyzeTensor(const StridedTensor& tensor,
                                              absl::Span<const TensorAction> actions);
 

@@ -36,7 +36,11 @@ Roofline Of(const Operation& op, const DeviceRates& rates,
 }
 
 std::string Advice(const Operation& op, const DeviceRates& rates) {
-  const auto advice = AdviceFor({op, kBf16}, rates);
+  const OperationRequest request = {op, kBf16};
+  const auto analysis = AnalyzeOperation(request, "");
+  EXPECT_THAT(analysis, IsOk());
+  if (!analysis.ok()) return "";
+  const auto advice = AdviceFor(request, *analysis, rates);
   EXPECT_THAT(advice, IsOk());
   return advice.value_or("");
 }

@@ -73,7 +73,7 @@ TEST(Einsum, ThreeOperandsHaveTwoOrders) {
   const auto cost =
       EinsumCostOf("ij,jk,kl->il", {Shape{10, 1000}, Shape{1000, 500}, Shape{500, 2}});
   ASSERT_THAT(cost, IsOk());
-  EXPECT_EQ(cost->left_to_right.flops, Flops(2.0 * 10 * 1000 * 500 + 2.0 * 10 * 500 * 2));
+  EXPECT_EQ(cost->left_to_right->flops, Flops(2.0 * 10 * 1000 * 500 + 2.0 * 10 * 500 * 2));
   EXPECT_EQ(cost->best.flops, Flops(2.0 * 1000 * 500 * 2 + 2.0 * 10 * 1000 * 2));
   EXPECT_EQ(cost->best.search, OrderSearch::kExact);
 }
@@ -140,8 +140,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "operands[1]",
                 "[4] does not broadcast with [2]"},
         Refused{"FewerOperands", "ij,jk", kOne, "operands", "the expression has 2, and 1"},
-        Refused{"NegativeSize", "ij", {{2, -3}}, "operands[0][1]", "must be at least 1, not -3"},
-        Refused{"ZeroSize", "ij", {{0, 3}}, "operands[0][0]", "must be at least 1, not 0"},
+        Refused{
+            "NegativeSize", "ij", {{2, -3}}, "operands[0].shape[1]", "must be at least 1, not -3"},
+        Refused{"ZeroSize", "ij", {{0, 3}}, "operands[0].shape[0]", "must be at least 1, not 0"},
         Refused{"ResultTooLarge",
                 "i,j->ij",
                 {{kMaxDimension}, {kMaxDimension}},
@@ -164,6 +165,16 @@ TEST(EinsumLimits, OperandsAndAxesAreCounted) {
               NamesFields(ElementsAre("expression")));
   EXPECT_THAT(EinsumCostOf(std::string(65, 'i') + " b -> b", {Shape{1, 1}}),
               NamesFields(ElementsAre("expression")));
+}
+
+// a b c d has 2^64 elements; a b times b c first has 2^32 at most.
+TEST(EinsumLimits, LeftToRightIsLeftOutWhereItIsTooLarge) {
+  const Shape square = {65536, 65536};
+  const auto cost = EinsumCostOf("a b, c d, b c -> a d", {square, square, square});
+  ASSERT_THAT(cost, IsOk());
+  EXPECT_FALSE(cost->left_to_right.has_value());
+  EXPECT_EQ(cost->best.flops, Flops(2 * 2.0 * 65536 * 65536 * 65536));
+  EXPECT_EQ(cost->best.largest_intermediate_elements, int64_t{1} << 32);
 }
 
 TEST(EinsumLimits, DifferentAxesAreCounted) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -116,6 +117,24 @@ TEST(TensorAnalysisLimits, SixtyFourSteps) {
   EXPECT_THAT(AnalyzeTensor(Of({1}), std::vector<TensorAction>(kMaxTensorActions + 1,
                                                                TensorStep(ContiguousStep{}))),
               NamesFields(ElementsAre("steps")));
+}
+
+TEST(TensorAnalysisLimits, GivenSizesAreCounted) {
+  const std::vector<AxisSize> sizes(257, AxisSize{"b", 3});
+  EXPECT_THAT(AnalyzeTensor(Of({2, 3}), {RearrangeAction{"a b -> b a", sizes}}),
+              NamesFields(ElementsAre("steps[0].rearrange.sizes")));
+}
+
+TEST(TensorAnalysisLimits, NamesInAllChecksAreCounted) {
+  std::vector<TensorAction> checks;
+  for (size_t i = 0; i < kMaxCheckedNames / 2; ++i) {
+    checks.push_back(CheckShapeAction{absl::StrCat("a", i, " *b", i)});
+  }
+  checks.push_back(checks[0]);  // no further names
+  EXPECT_THAT(AnalyzeTensor(Of({2, 3}), checks), IsOk());
+  checks[kMaxCheckedNames / 2] = CheckShapeAction{"c ..."};
+  EXPECT_THAT(AnalyzeTensor(Of({2, 3}), checks),
+              NamesFields(ElementsAre("steps[32].check_shape.expression")));
 }
 
 TEST(TensorAnalysisLimits, MoreBytesThanAnInt64Holds) {

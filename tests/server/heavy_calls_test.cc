@@ -1,0 +1,114 @@
+// Calls that the server answers on its own threads: large answers, and callers who leave.
+#include <gmock/gmock.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+#include <prometheus/registry.h>
+
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "server/accounting_service.h"
+#include "server/metrics.h"
+#include "tests/server/json_call.h"
+
+namespace sextant {
+namespace {
+
+using ::nlohmann::json;
+using ::testing::HasSubstr;
+
+// Each einsum of 40 operands has 40 gradients of 39 kernels.
+TEST(HeavyCalls, AnAnswerThatIsTooLargeIsRefusedInWords) {
+  std::string expression;
+  json inputs = json::array();
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(&expression, i > 0 ? ", " : "", "x", i, " x", i + 1);
+    inputs.push_back("w");
+  }
+  absl::StrAppend(&expression, " -> x0 x40");
+  json graph = {{"data_type", "DATA_TYPE_BF16"},
+                {"tensors", {{{"name", "w"}, {"shape", {2, 2}}, {"parameter", true}}}},
+                {"operations", json::array()}};
+  for (int i = 0; i < 8; ++i) {
+    graph["operations"].push_back({{"name", absl::StrCat("y", i)},
+                                   {"operation", {{"einsum", {{"expression", expression}}}}},
+                                   {"inputs", inputs}});
+  }
+  const TestServer server;
+  json answer;
+  const grpc::Status refused = CallJson(server, "AccountingService/AnalyzeGraph",
+                                        {{"graph", graph}, {"include_steps", true}}, &answer);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("at most 4194304 are sent"));
+  EXPECT_THAT(refused.error_details(), HasSubstr("ANSWER_TOO_LARGE"));
+  EXPECT_TRUE(CallJson(server, "AccountingService/AnalyzeGraph", {{"graph", graph}}, &answer).ok());
+}
+
+using RawGraph =
+    v1::AccountingService::WithRawCallbackMethod_AnalyzeGraph<v1::AccountingService::Service>;
+
+// Hands AnalyzeGraph on, and tells with which context.
+class ObservedService final : public RawGraph {
+ public:
+  explicit ObservedService(AccountingService& service) : service_(service) {}
+
+  grpc::ServerUnaryReactor* AnalyzeGraph(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override {
+    grpc::ServerUnaryReactor* const reactor = service_.AnalyzeGraph(context, request, response);
+    arrived_.set_value(context);
+    return reactor;
+  }
+  grpc::CallbackServerContext* WaitForCall() { return arrived_.get_future().get(); }
+
+ private:
+  AccountingService& service_;
+  std::promise<grpc::CallbackServerContext*> arrived_;
+};
+
+double CancelledCalls(const prometheus::Registry& registry) {
+  double calls = 0;
+  for (const prometheus::MetricFamily& family : registry.Collect()) {
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      for (const prometheus::ClientMetric::Label& label : metric.label) {
+        if (label.value == "CANCELLED") calls += metric.counter.value;
+      }
+    }
+  }
+  return calls;
+}
+
+TEST(HeavyCalls, NothingIsWorkedOutForACallerWhoHasLeft) {
+  prometheus::Registry registry;
+  Metrics metrics(registry);
+  WorkerPool workers({.threads = 1});
+  std::promise<void> released;
+  workers.Post([&released](const absl::Status&) { released.get_future().wait(); });
+  AccountingService service(metrics, {.calibrations = {}, .now = {}, .workers = &workers});
+  ObservedService observed(service);
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&observed);
+  const auto server = builder.BuildAndStart();
+
+  grpc::ClientContext context;
+  const auto stub = v1::AccountingService::NewStub(server->InProcessChannel({}));
+  std::thread caller([&] {
+    v1::AnalyzeGraphResponse response;
+    EXPECT_EQ(stub->AnalyzeGraph(&context, {}, &response).error_code(),
+              grpc::StatusCode::CANCELLED);
+  });
+  const grpc::CallbackServerContext* const waiting = observed.WaitForCall();
+  context.TryCancel();
+  caller.join();
+  while (!waiting->IsCancelled()) std::this_thread::yield();
+  released.set_value();
+  server->Shutdown();
+  server->Wait();
+  EXPECT_EQ(CancelledCalls(registry), 1);
+}
+
+}  // namespace
+}  // namespace sextant
