@@ -20,8 +20,8 @@
 namespace sextant {
 namespace {
 
-// An einsum's orders take time beyond any other operation's: 0.03 ms with two operands, 0.2 s to
-// 2 s with 64, for each gradient is an einsum of its own.
+// The search for an einsum's order takes longer than any other operation's answer: 0.02 ms with
+// two operands, 1.5 ms with 10, 12 ms with 64.
 constexpr int kMostOperandsInline = 3;
 
 absl::Status List(const v1::ListDataTypesRequest&, v1::ListDataTypesResponse* response) {

@@ -16,57 +16,42 @@ std::string TextOfName(const Array& array) {
   return absl::StrCat("d(", name, ")");
 }
 
-// The arithmetic of one contraction; of one tensor that nothing is summed of there is none.
-std::vector<ArithmeticTerm> WorkOf(const ContractionStep& step, OperandSet needed_by) {
-  if (step.flops == Flops(0)) return {};
-  const bool pair = step.right >= 0;
-  const double each = pair && step.sums ? kFlopsPerMultiplyAdd : 1;
-  const absl::string_view what = !pair       ? "one addition of each element"
-                                 : step.sums ? "a multiply-add at each index of all axes"
+// What one contraction does; nothing where nothing is summed of one tensor.
+struct Arithmetic {
+  bool pair = true;
+  bool sums = false;
+  Flops flops = {};
+};
+
+std::vector<ArithmeticTerm> WorkOf(const Arithmetic& work, OperandSet needed_by) {
+  if (work.flops == Flops(0)) return {};
+  const double each = work.pair && work.sums ? kFlopsPerMultiplyAdd : 1;
+  const absl::string_view what = !work.pair  ? "one addition of each element"
+                                 : work.sums ? "a multiply-add at each index of all axes"
                                              : "one multiplication at each index of all axes";
-  ArithmeticTerm term = Term({.name = pair ? "product" : "sum",
+  ArithmeticTerm term = Term({.name = work.pair ? "product" : "sum",
                               .what = what,
                               .work = {.plain = each},
-                              .count = step.flops.value() / each,
+                              .count = work.flops.value() / each,
                               .needed_by = needed_by},
                              {});
-  term.matrix_product = pair && step.sums;
+  term.matrix_product = work.pair && work.sums;
   return {term};
 }
 
-// A contraction's tensors as arrays, and who needs its steps.
-struct Contracted {
-  const OrderedContraction& contraction;
-  std::vector<Array> tensors;
-  Array result;
-  DataType intermediate_type = DataType::kUnspecified;
-  OperandSet needed_by = kEveryOperand;
-};
-
-std::vector<Step> StepsOf(Contracted c) {
-  std::vector<Step> steps;
-  const auto& order = c.contraction.order.steps;
-  for (const ContractionStep& s : order) {
-    const bool last = &s == &order.back();
-    const Array& left = c.tensors[static_cast<size_t>(s.left)];
-    const Array& right = c.tensors[static_cast<size_t>(s.right < 0 ? s.left : s.right)];
-    const Array made =
-        last ? c.result
-             : Scratch(absl::StrCat(TextOfName(c.result), " part ", steps.size() + 1),
-                       c.intermediate_type, ShapeOf(c.contraction.contraction, s.axis_set));
-    Step step = {.name = absl::StrCat(TextOfName(made), " = einsum(", TextOfName(left)),
-                 .arithmetic = WorkOf(s, c.needed_by),
-                 .movements = {Read(left, c.needed_by)}};
-    if (s.right >= 0) {
-      absl::StrAppend(&step.name, ", ", TextOfName(right));
-      step.movements.push_back(Read(right, c.needed_by));
-    }
-    step.name += ")";
-    step.movements.push_back(Write(made, c.needed_by));
-    steps.push_back(std::move(step));
-    c.tensors.push_back(made);
+// "made = einsum(first, second)"; `second` may be null.
+Step StepOf(const Array& made, const Array& first, const Array* second, const Arithmetic& work,
+            OperandSet needed_by) {
+  Step step = {.name = absl::StrCat(TextOfName(made), " = einsum(", TextOfName(first)),
+               .arithmetic = WorkOf(work, needed_by),
+               .movements = {Read(first, needed_by)}};
+  if (second != nullptr) {
+    absl::StrAppend(&step.name, ", ", TextOfName(*second));
+    step.movements.push_back(Read(*second, needed_by));
   }
-  return steps;
+  step.name += ")";
+  step.movements.push_back(Write(made, needed_by));
+  return step;
 }
 
 // The operands as they are read: of a diagonal only its elements.
@@ -76,6 +61,33 @@ std::vector<Array> ReadOf(const Recipe& recipe, const Contraction& contraction) 
     Shape read = ShapeOf(contraction, contraction.operands[i]);
     if (ElementCount(read) != ElementCount(out[i].shape)) out[i].shape = std::move(read);
   }
+  return out;
+}
+
+// The recipe's tensors, numbered as in ContractionStep, and their gradients. What lies between
+// two steps is made on the way; the backward pass reads what the forward pass kept of it.
+struct Tensors {
+  std::vector<Array> forward;
+  std::vector<Array> backward;
+  std::vector<Array> gradients;
+};
+
+Tensors TensorsOf(const EinsumPlan& plan, const Recipe& recipe) {
+  Tensors out;
+  out.forward = ReadOf(recipe, plan.contraction);
+  out.backward = out.forward;
+  for (const Array& operand : recipe.operands) out.gradients.push_back(GradientOf(operand));
+  const Array& result = recipe.outputs[0];
+  for (size_t i = 0; i + 1 < plan.order.steps.size(); ++i) {
+    const Shape shape = ShapeOf(plan.contraction, plan.order.steps[i].axis_set);
+    const std::string name = absl::StrCat("result part ", i + 1);
+    out.forward.push_back(Scratch(name, result.data_type, shape));
+    out.backward.push_back(Statistic(name, result.data_type, shape));
+    out.gradients.push_back(Scratch(absl::StrCat("d(", name, ")"), result.data_type, shape));
+  }
+  out.forward.push_back(result);
+  out.backward.push_back(result);
+  out.gradients.push_back(GradientOf(result));
   return out;
 }
 
@@ -90,24 +102,19 @@ Recipe EinsumRecipe(const Einsum& op, const RecipeInput& in) {
     out.operands.push_back(Input(absl::StrCat("operand ", i), in.types.input, op.operands[i]));
     out.differentiable |= OperandBit(i);
   }
-  const Array result = Output("result", in.types.output, plan.shape);
-  const std::vector<Array> read = ReadOf(out, plan.forward.contraction);
-  out.outputs = {result};
-  out.forward = StepsOf({.contraction = plan.forward,
-                         .tensors = read,
-                         .result = result,
-                         .intermediate_type = in.types.output});
-  for (size_t i = 0; i < out.operands.size(); ++i) {
-    Contracted gradient = {.contraction = plan.gradients[i],
-                           .tensors = {GradientOf(result)},
-                           .result = GradientOf(out.operands[i]),
-                           .intermediate_type = in.types.output,
-                           .needed_by = OperandBit(i)};
-    for (size_t other = 0; other < read.size(); ++other) {
-      if (other != i) gradient.tensors.push_back(read[other]);
-    }
-    const std::vector<Step> steps = StepsOf(std::move(gradient));
-    out.backward.insert(out.backward.end(), steps.begin(), steps.end());
+  out.outputs = {Output("result", in.types.output, plan.shape)};
+  const Tensors tensors = TensorsOf(plan, out);
+  for (size_t i = 0; i < plan.order.steps.size(); ++i) {
+    const ContractionStep& s = plan.order.steps[i];
+    const Array* right = s.right < 0 ? nullptr : &tensors.forward[static_cast<size_t>(s.right)];
+    out.forward.push_back(StepOf(
+        tensors.forward[op.operands.size() + i], tensors.forward[static_cast<size_t>(s.left)],
+        right, {.pair = s.right >= 0, .sums = s.sums, .flops = s.flops}, kEveryOperand));
+  }
+  for (const PairGradient& g : plan.gradients) {
+    const Array* other = g.other < 0 ? nullptr : &tensors.backward[static_cast<size_t>(g.other)];
+    out.backward.push_back(StepOf(tensors.gradients[g.of], tensors.gradients[g.result], other,
+                                  {.sums = g.sums, .flops = g.flops}, g.operands));
   }
   return out;
 }

@@ -14,9 +14,6 @@
 namespace sextant {
 namespace {
 
-// An einsum of n operands has n gradients of n - 1 steps: 64 operands' are megabytes.
-constexpr size_t kMostOperandsWithAllSteps = 16;
-
 absl::Status InitializationTo(const Linear& linear, v1::LinearInitialization* out) {
   SEXTANT_ASSIGN_OR_RETURN(const LinearInitialization in, InitializationOf(linear.input_size));
   out->set_fan_in(in.fan_in);
@@ -90,9 +87,6 @@ absl::Status OperationAnalysisTo(const Operation& operation, const OperationAnal
   if (analysis.backward.has_value()) BackwardCostTo(*analysis.backward, out->mutable_backward());
   if (analysis.backward_without_input.has_value()) {
     BackwardCostTo(*analysis.backward_without_input, out->mutable_backward_without_input());
-    if (analysis.operands.size() > kMostOperandsWithAllSteps) {
-      out->mutable_backward_without_input()->mutable_cost()->clear_steps();
-    }
   }
   return DetailTo(operation, out);
 }

@@ -128,9 +128,9 @@ TEST_F(OperationServiceTest, AnEinsumOfManyOperandsTellsBothOrders) {
   many["expression"] = absl::StrCat(expression, " -> x0 x64");
   const json chain = Analyze(json({{"einsum", many}}).dump().c_str());
   EXPECT_EQ(NumberAt(chain, "/forward/sum/matrix_flops"), 63 * 16);
-  EXPECT_EQ(chain["backward"]["cost"]["steps"].size(), 64 * 63);
-  EXPECT_FALSE(chain["backward_without_input"]["cost"].contains("steps"));
-  EXPECT_GT(NumberAt(chain, "/backward_without_input/cost/sum/matrix_flops"), 0);
+  // Back through each contraction, to both of its tensors.
+  EXPECT_EQ(chain["backward"]["cost"]["steps"].size(), 2 * 63);
+  EXPECT_EQ(chain["backward_without_input"]["cost"]["steps"].size(), 2 * 63 - 1);
   many["operands"].push_back({{"shape", {2, 2}}});
   many["expression"] = absl::StrCat(expression, ", x64 x65 -> x0 x65");
   EXPECT_THAT(FaultsOf(json({{"einsum", many}}).dump().c_str()), ElementsAre(HasSubstr("64")));

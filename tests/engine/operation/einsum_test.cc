@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "engine/operation/analysis.h"
 #include "tests/engine/tensor/expression/random_einsum.h"
 #include "tests/support/status_matchers.h"
@@ -36,35 +36,6 @@ Names AxesIn(const std::vector<NamedTensor>& tensors, const Names& wanted) {
     if (present) out.push_back(axis);
   }
   return out;
-}
-
-// The fewest FLOPs of all orders in pairs, each pair contracted by a loop that counts.
-double FewestFlops(const std::vector<NamedTensor>& tensors, const Names& output,
-                   const AxisSizes& sizes) {
-  if (tensors.size() == 1) {
-    const CountedContraction counted = ContractNaively(tensors, output, sizes);
-    return static_cast<double>(counted.multiplications + counted.additions);
-  }
-  double fewest = std::numeric_limits<double>::infinity();
-  for (size_t a = 0; a < tensors.size(); ++a) {
-    for (size_t b = a + 1; b < tensors.size(); ++b) {
-      std::vector<NamedTensor> rest = tensors;
-      rest.erase(rest.begin() + static_cast<ptrdiff_t>(b));
-      rest.erase(rest.begin() + static_cast<ptrdiff_t>(a));
-      const std::vector<NamedTensor> pair = {tensors[a], tensors[b]};
-      std::vector<NamedTensor> readers = rest;
-      readers.push_back({output, {}});
-      std::set<std::string> all(pair[0].axes.begin(), pair[0].axes.end());
-      all.insert(pair[1].axes.begin(), pair[1].axes.end());
-      const Names kept = AxesIn(readers, {all.begin(), all.end()});
-      const CountedContraction counted = ContractNaively(pair, kept, sizes);
-      double flops = static_cast<double>(counted.multiplications + counted.additions);
-      rest.push_back(counted.result);
-      if (rest.size() > 1) flops += FewestFlops(rest, output, sizes);
-      fewest = std::min(fewest, flops);
-    }
-  }
-  return fewest;
 }
 
 NamedTensor OnesOf(const NamedTensor& like) {
@@ -112,26 +83,81 @@ int64_t ScratchBytes(const OperationCost& cost) {
 
 int64_t Elements(const NamedTensor& tensor) { return static_cast<int64_t>(tensor.at.size()); }
 
-void ExpectGradient(const EinsumQuestion& q, const Recipe& recipe, size_t operand,
-                    const NamedTensor& result_gradient) {
-  std::vector<NamedTensor> parts = {result_gradient};
-  int64_t read = Elements(result_gradient) * kOutputBytes;
-  for (size_t i = 0; i < q.tensors.size(); ++i) {
-    if (i == operand) continue;
-    parts.push_back(q.tensors[i]);
-    read += Elements(q.tensors[i]) * kInputBytes;
+// The tensors of a forward pass in the order that `order` says, every one of them made by loops.
+std::vector<NamedTensor> TensorsOf(const EinsumQuestion& q, const ContractionOrder& order) {
+  std::vector<NamedTensor> out = q.tensors;
+  for (const ContractionStep& step : order.steps) {
+    std::vector<NamedTensor> pair = {out[static_cast<size_t>(step.left)]};
+    if (step.right >= 0) pair.push_back(out[static_cast<size_t>(step.right)]);
+    const bool last = &step == &order.steps.back();
+    const Names axes = last ? q.output : Names(absl::StrSplit(step.axes, ' ', absl::SkipEmpty()));
+    out.push_back(ContractNaively(pair, axes, q.sizes).result);
   }
-  const Names axes = AxesIn(parts, q.tensors[operand].axes);
-  ExpectTrueGradient(q, operand, result_gradient, ContractNaively(parts, axes, q.sizes).result);
+  return out;
+}
+
+// What the gradient of one tensor takes on its own.
+struct NaiveGradient {
+  NamedTensor gradient;
+  double flops = 0;
+  int64_t read_bytes = 0;
+  int64_t between_bytes = 0;  // written and read again
+  size_t steps = 0;
+};
+
+// Back from the result's gradient to operand `operand`, step by step, in loops that count.
+NaiveGradient GoBack(const EinsumQuestion& q, const ContractionOrder& order, size_t operand,
+                     const NamedTensor& result_gradient) {
+  const std::vector<NamedTensor> tensors = TensorsOf(q, order);
+  const size_t count = q.tensors.size();
+  std::vector<std::set<size_t>> made_of(tensors.size());
+  for (size_t i = 0; i < count; ++i) made_of[i] = {i};
+  for (size_t i = 0; i < order.steps.size(); ++i) {
+    for (const int part : {order.steps[i].left, order.steps[i].right}) {
+      if (part < 0) continue;
+      const auto& of = made_of[static_cast<size_t>(part)];
+      made_of[count + i].insert(of.begin(), of.end());
+    }
+  }
+  NaiveGradient out = {.gradient = result_gradient};
+  for (size_t i = order.steps.size(); i-- > 0;) {
+    if (made_of[count + i].count(operand) == 0) continue;
+    const ContractionStep& step = order.steps[i];
+    const bool from_left = made_of[static_cast<size_t>(step.left)].count(operand) > 0;
+    const int of = from_left ? step.left : step.right;
+    const int other = from_left ? step.right : step.left;
+    std::vector<NamedTensor> parts = {out.gradient};
+    out.read_bytes += Elements(out.gradient) * kOutputBytes;
+    if (other >= 0) {
+      parts.push_back(tensors[static_cast<size_t>(other)]);
+      const bool is_operand = static_cast<size_t>(other) < count;
+      out.read_bytes += Elements(parts[1]) * (is_operand ? kInputBytes : kOutputBytes);
+    }
+    const Names axes = AxesIn(parts, tensors[static_cast<size_t>(of)].axes);
+    const CountedContraction counted = ContractNaively(parts, axes, q.sizes);
+    out.flops += static_cast<double>(counted.multiplications + counted.additions);
+    out.gradient = counted.result;
+    ++out.steps;
+    if (static_cast<size_t>(of) >= count) {
+      out.between_bytes += Elements(out.gradient) * kOutputBytes;
+    }
+  }
+  return out;
+}
+
+// FLOPs of the gradient of `operand` alone.
+void ExpectGradient(const EinsumQuestion& q, const Recipe& recipe, const ContractionOrder& order,
+                    size_t operand, const NamedTensor& result_gradient) {
+  const NaiveGradient naive = GoBack(q, order, operand, result_gradient);
+  ExpectTrueGradient(q, operand, result_gradient, naive.gradient);
   const auto cost = BackwardCostOf(recipe, OperandBit(operand));
   ASSERT_THAT(cost, IsOk());
-  EXPECT_EQ(cost->cost.sum.flops().value(), FewestFlops(parts, axes, q.sizes)) << operand;
-  EXPECT_EQ(cost->cost.steps.size(), std::max<size_t>(q.tensors.size(), 2) - 1);
-  const int64_t between = ScratchBytes(cost->cost);
-  EXPECT_EQ(cost->cost.sum.read.value(), read + between / 2);
+  EXPECT_EQ(cost->cost.sum.flops().value(), naive.flops) << operand;
+  EXPECT_EQ(cost->cost.steps.size(), naive.steps);
+  EXPECT_EQ(cost->cost.sum.read.value(), naive.read_bytes);
   EXPECT_EQ(cost->cost.sum.written.value(),
-            *ElementCount(q.shapes[operand]) * kInputBytes + between / 2);
-  EXPECT_EQ(cost->saved.size(), q.tensors.size() - 1);
+            *ElementCount(q.shapes[operand]) * kInputBytes + naive.between_bytes);
+  EXPECT_EQ(cost->saved.size(), q.tensors.size() == 1 ? 0 : naive.steps);
 }
 
 void ExpectForward(const EinsumQuestion& q, const Einsum& op, const OperationCost& cost) {
@@ -167,12 +193,14 @@ TEST(EinsumOracle, CostsAreThoseOfLoopsAndGradientsAreTrue) {
     ExpectForward(q, op, analysis->forward);
     const NamedTensor gradient = OnesOf(ContractNaively(q.tensors, q.output, q.sizes).result);
     const Recipe recipe = RecipeOf(op, {analysis->types, {}});
-    double all = 0;
+    const auto einsum = EinsumCostOf(op.expression, op.operands, op.style);
+    const ContractionOrder& order = op.left_to_right ? *einsum->left_to_right : einsum->best;
     for (size_t k = 0; k < q.tensors.size(); ++k) {
-      ExpectGradient(q, recipe, k, gradient);
-      all += BackwardCostOf(recipe, OperandBit(k))->cost.sum.flops().value();
+      ExpectGradient(q, recipe, order, k, gradient);
     }
-    EXPECT_EQ(analysis->backward->cost.sum.flops().value(), all);
+    // Of all together every step is done once, for both of its tensors.
+    const size_t pairs = q.tensors.size() - 1;
+    EXPECT_EQ(analysis->backward->cost.steps.size(), std::max<size_t>(2 * pairs, 1));
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -210,7 +238,16 @@ TEST(Einsum, OfThreeOperandsTakesTheOrderAskedFor) {
   ASSERT_THAT(left, IsOk());
   EXPECT_EQ(left->forward.sum.flops(), Flops(96 + 12));
   EXPECT_EQ(ScratchBytes(left->forward), 2 * 6 * kOutputBytes);
-  EXPECT_EQ(left->backward->cost.sum.flops(), best->backward->cost.sum.flops());
+  // Two products for each of the forward pass's, all of the same size.
+  EXPECT_EQ(best->backward->cost.sum.flops(), Flops(2 * (48 + 32)));
+  EXPECT_EQ(left->backward->cost.sum.flops(), Flops(2 * (96 + 12)));
+  EXPECT_EQ(best->backward->cost.steps[1].name, "d(result part 1) = einsum(d(result), operand 0)");
+  EXPECT_EQ(best->backward->cost.steps[3].name,
+            "d(operand 2) = einsum(d(result part 1), operand 1)");
+  // Both operands of each step: the part between among them, which the forward pass keeps.
+  ASSERT_EQ(best->backward->saved.size(), 4u);
+  EXPECT_EQ(best->backward->saved[0].array.name, "result part 1");
+  EXPECT_EQ(best->backward->saved_bytes, Bytes(8 * kOutputBytes + (16 + 24 + 3) * kInputBytes));
 }
 
 // A diagonal reads its elements alone, and its gradient is written whole; a sum's gradient
@@ -248,7 +285,7 @@ TEST(Einsum, OfSixtyFourOperandsHasAsManyGradients) {
   const auto analysis = AnalyzeOperation({op, kTypes}, "");
   ASSERT_THAT(analysis, IsOk());
   EXPECT_EQ(analysis->forward.sum.flops(), Flops(63 * 16));
-  EXPECT_EQ(analysis->backward->cost.sum.flops(), Flops(64 * 63 * 16));
+  EXPECT_EQ(analysis->backward->cost.sum.flops(), Flops(2 * 63 * 16));
 }
 
 // Outer products of 40 vectors of two numbers each: up to 40 axes, more than a tensor has.
