@@ -54,6 +54,19 @@ void CheckMultiTokenPrediction(const ArchitectureSpec& s, absl::string_view path
   }
 }
 
+// Which kinds have layers. Numbers of no kind are found where they stand.
+std::vector<bool> UsedKinds(const ArchitectureSpec& s) {
+  std::vector<bool> used(s.layer_kinds.size(), false);
+  const auto use = [&used](int kind) {
+    if (kind >= 0 && static_cast<size_t>(kind) < used.size())
+      used[static_cast<size_t>(kind)] = true;
+  };
+  for (const LayerRun& run : s.encoder.layers) use(run.layer_kind);
+  for (const LayerRun& run : s.decoder.layers) use(run.layer_kind);
+  if (s.multi_token_prediction.has_value()) use(s.multi_token_prediction->layer_kind);
+  return used;
+}
+
 // Kinds one by one, their names, and that each is in use: a layer left out is a wrong count.
 void CheckLayerKinds(const ArchitectureSpec& s, absl::string_view path,
                      FieldViolations& violations) {
@@ -63,10 +76,7 @@ void CheckLayerKinds(const ArchitectureSpec& s, absl::string_view path,
         list, absl::StrCat("must be 1 to ", kMaxLayerKinds, " kinds, not ", s.layer_kinds.size()));
     return;
   }
-  absl::flat_hash_set<int> used;
-  for (const LayerRun& run : s.encoder.layers) used.insert(run.layer_kind);
-  for (const LayerRun& run : s.decoder.layers) used.insert(run.layer_kind);
-  if (s.multi_token_prediction.has_value()) used.insert(s.multi_token_prediction->layer_kind);
+  const std::vector<bool> used = UsedKinds(s);
   absl::flat_hash_set<absl::string_view> names;
   for (size_t i = 0; i < s.layer_kinds.size(); ++i) {
     const LayerSpec& kind = s.layer_kinds[i];
@@ -75,7 +85,7 @@ void CheckLayerKinds(const ArchitectureSpec& s, absl::string_view path,
     if (!names.insert(kind.name).second) {
       violations.Add(FieldPath(at, "name"), absl::StrCat(kind.name, " is the name of two kinds"));
     }
-    if (!used.contains(static_cast<int>(i))) {
+    if (!used[i]) {
       violations.Add(at, "is the kind of no layer: leave it out, or give it layers");
     }
   }

@@ -25,11 +25,11 @@ class StackCheck {
     int64_t layers = 0;
     for (size_t i = 0; i < stack_.layers.size(); ++i) {
       const LayerRun& run = stack_.layers[i];
-      const std::string at = absl::StrCat(path_, ".layers[", i, "]");
-      violations_.Require(at, "count", run.count, 1, kMaxLayerCount);
-      violations_.RequireRange(at, "layer_kind", int64_t{run.layer_kind}, 0,
-                               static_cast<int64_t>(spec_.layer_kinds.size()) - 1);
-      if (run.count > 0 && run.count <= kMaxLayerCount) layers += run.count;
+      if (IsSound(run)) {
+        layers += run.count;
+      } else {
+        CheckRun(run, i);
+      }
     }
     if (layers > kMaxLayerCount) {
       Add("layers", absl::StrCat("must be at most ", kMaxLayerCount, " layers, not ", layers));
@@ -87,6 +87,20 @@ class StackCheck {
   }
 
  private:
+  int64_t kind_count() const { return static_cast<int64_t>(spec_.layer_kinds.size()); }
+
+  // Most runs are: their paths need not be written.
+  bool IsSound(const LayerRun& run) const {
+    return run.count >= 1 && run.count <= kMaxLayerCount && run.layer_kind >= 0 &&
+           run.layer_kind < kind_count();
+  }
+
+  void CheckRun(const LayerRun& run, size_t index) {
+    const std::string at = absl::StrCat(path_, ".layers[", index, "]");
+    violations_.Require(at, "count", run.count, 1, kMaxLayerCount);
+    violations_.RequireRange(at, "layer_kind", int64_t{run.layer_kind}, 0, kind_count() - 1);
+  }
+
   const LayerSpec& KindOf(const LayerRun& run) const {
     return spec_.layer_kinds[static_cast<size_t>(run.layer_kind)];
   }
