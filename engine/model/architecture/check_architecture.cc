@@ -141,7 +141,7 @@ void CheckArchitecture(const ArchitectureSpec& s, absl::string_view path,
   }
   CheckEmbedding(s.embedding, FieldPath(path, "embedding"), violations);
   CheckLayerKinds(s, path, violations);
-  CheckStacks(s, path, violations);
+  if (!s.layer_kinds.empty()) CheckStacks(s, path, violations);  // else no run has a kind
   CheckOutput(s.output, FieldPath(path, "output"), violations);
   if (s.multi_token_prediction.has_value()) {
     CheckMultiTokenPrediction(s, FieldPath(path, "multi_token_prediction"), violations);

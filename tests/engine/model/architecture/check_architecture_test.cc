@@ -15,12 +15,29 @@ namespace sextant {
 namespace {
 
 using S = ArchitectureSpec;
+using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
 
 absl::Status Check(const ArchitectureSpec& spec) {
   FieldViolations violations;
   CheckArchitecture(spec, "m", violations);
   return violations.ToStatus();
+}
+
+TEST(CheckArchitecture, SaysOnceThatThereAreNoKindsOfLayers) {
+  ArchitectureSpec spec = SmallDecoder();
+  spec.layer_kinds.clear();
+  EXPECT_THAT(Check(spec), NamesFields(ElementsAre("m.layer_kinds")));
+}
+
+TEST(CheckArchitecture, NamesAllFaultsAtOnce) {
+  ArchitectureSpec spec = SmallDecoder();
+  spec.hidden_size = 0;
+  spec.layer_kinds[0].attention->key_value_head_count = 3;
+  spec.output.head = OutputHeadKind::kUnspecified;
+  EXPECT_THAT(Check(spec), NamesFields(ElementsAre(
+                               "m.hidden_size", "m.layer_kinds[0].attention.key_value_head_count",
+                               "m.output.head")));
 }
 
 struct Fault {
