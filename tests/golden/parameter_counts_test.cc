@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/dense_decoder.h"
 #include "engine/model/parameter_count.h"
 #include "engine/model/presets.h"
 #include "tests/golden/golden_files.h"
@@ -13,6 +15,16 @@ namespace sextant {
 namespace {
 
 using nlohmann::json;
+
+// As a list of layer kinds.
+int64_t ArchitectureCountOf(const TransformerSpec& spec) {
+  const auto architecture = DenseDecoder(spec, "");
+  EXPECT_THAT(architecture, IsOk());
+  if (!architecture.ok()) return -1;
+  const auto count = CountArchitecture(*architecture, "");
+  EXPECT_THAT(count, IsOk());
+  return count.ok() ? count->all.total : -1;
+}
 
 int64_t CountOf(const TransformerSpec& spec) {
   FieldViolations violations;
@@ -62,6 +74,7 @@ TEST(PublishedParameterCounts, FromShapesAreExact) {
         row.contains("config") ? SpecOf(row["config"])
                                : (*FindModelPreset(row["preset"].get<std::string>()))->transformer;
     EXPECT_EQ(CountOf(spec), row["value"].get<int64_t>()) << row["id"];
+    EXPECT_EQ(ArchitectureCountOf(spec), row["value"].get<int64_t>()) << row["id"];
   }
 }
 

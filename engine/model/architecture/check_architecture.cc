@@ -1,0 +1,155 @@
+#include "engine/model/architecture/check_architecture.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "engine/model/architecture/check_layer.h"
+#include "engine/model/architecture/model_weights.h"
+#include "engine/model/architecture/size_limits.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kMaxTargets = 100;
+
+void CheckEmbedding(const EmbeddingSpec& e, absl::string_view path, FieldViolations& violations) {
+  violations.Require(path, "vocabulary_size", e.vocabulary_size, 1, kMaxVocabularySize);
+  violations.RequireRange(path, "embedding_size", e.embedding_size, 0, kMaxHiddenSize);
+  violations.RequireRange(path, "token_type_count", e.token_type_count, 0, kMaxVocabularySize);
+  if (e.padded_vocabulary_size != 0 && e.vocabulary_size > 0) {
+    violations.RequireRange(path, "padded_vocabulary_size", e.padded_vocabulary_size,
+                            e.vocabulary_size, kMaxVocabularySize);
+  }
+}
+
+void CheckOutput(const OutputSpec& o, absl::string_view path, FieldViolations& violations) {
+  if (o.head == OutputHeadKind::kUnspecified) {
+    violations.Add(FieldPath(path, "head"), "is required: write none, tied or untied");
+  }
+  if (o.head == OutputHeadKind::kNone) {
+    const std::string none = "is of no head: write a tied or an untied one, or leave it out";
+    if (o.head_bias) violations.Add(FieldPath(path, "head_bias"), none);
+    if (o.transform) violations.Add(FieldPath(path, "transform"), none);
+  }
+  violations.RequireRange(path, "pooled_class_count", o.pooled_class_count, 0, kMaxVocabularySize);
+  if (o.pooled_class_count > 0 && !o.pooler) {
+    violations.Add(FieldPath(path, "pooled_class_count"), "needs a pooler");
+  }
+}
+
+void CheckMultiTokenPrediction(const ArchitectureSpec& s, absl::string_view path,
+                               FieldViolations& violations) {
+  const MultiTokenPredictionSpec& m = *s.multi_token_prediction;
+  violations.Require(path, "module_count", m.module_count, 1, kMaxLayerCount);
+  const auto kinds = static_cast<int64_t>(s.layer_kinds.size());
+  violations.RequireRange(path, "layer_kind", int64_t{m.layer_kind}, 0, kinds - 1);
+  if (s.decoder.layers.empty() || s.output.head == OutputHeadKind::kNone) {
+    violations.Add(path, "needs a decoder and its output head");
+  }
+  if (m.layer_kind >= 0 && m.layer_kind < kinds &&
+      s.layer_kinds[static_cast<size_t>(m.layer_kind)].cross_attention.has_value()) {
+    violations.Add(FieldPath(path, "layer_kind"), "must be a layer without cross_attention");
+  }
+}
+
+// Which kinds have layers. Numbers of no kind are found where they stand.
+std::vector<bool> UsedKinds(const ArchitectureSpec& s) {
+  std::vector<bool> used(s.layer_kinds.size(), false);
+  const auto use = [&used](int kind) {
+    if (kind >= 0 && static_cast<size_t>(kind) < used.size())
+      used[static_cast<size_t>(kind)] = true;
+  };
+  for (const LayerRun& run : s.encoder.layers) use(run.layer_kind);
+  for (const LayerRun& run : s.decoder.layers) use(run.layer_kind);
+  if (s.multi_token_prediction.has_value()) use(s.multi_token_prediction->layer_kind);
+  return used;
+}
+
+// Kinds one by one, their names, and that each is in use: a layer left out is a wrong count.
+void CheckLayerKinds(const ArchitectureSpec& s, absl::string_view path,
+                     FieldViolations& violations) {
+  const std::string list = FieldPath(path, "layer_kinds");
+  if (s.layer_kinds.empty() || s.layer_kinds.size() > kMaxLayerKinds) {
+    violations.Add(
+        list, absl::StrCat("must be 1 to ", kMaxLayerKinds, " kinds, not ", s.layer_kinds.size()));
+    return;
+  }
+  const std::vector<bool> used = UsedKinds(s);
+  absl::flat_hash_set<absl::string_view> names;
+  for (size_t i = 0; i < s.layer_kinds.size(); ++i) {
+    const LayerSpec& kind = s.layer_kinds[i];
+    const std::string at = absl::StrCat(list, "[", i, "]");
+    CheckLayer(kind, at, violations);
+    if (!names.insert(kind.name).second) {
+      violations.Add(FieldPath(at, "name"), absl::StrCat(kind.name, " is the name of two kinds"));
+    }
+    if (!used[i]) {
+      violations.Add(at, "is the kind of no layer: leave it out, or give it layers");
+    }
+  }
+}
+
+bool HasTarget(const WeightTensors& tensors, const WeightName& target) {
+  for (const WeightTensor& tensor : tensors) {
+    if (IsTarget(tensor, target)) return true;
+  }
+  return false;
+}
+
+void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViolations& violations) {
+  violations.Require(path, "rank", s.adapters->rank, 1, kMaxHiddenSize);
+  const std::vector<WeightName>& targets = s.adapters->targets;
+  if (targets.empty() || targets.size() > kMaxTargets) {
+    violations.Add(FieldPath(path, "targets"),
+                   absl::StrCat("must be 1 to ", kMaxTargets, " matrices, not ", targets.size()));
+    return;
+  }
+  const WeightTensors tensors = BaseWeightsOf(s);
+  absl::flat_hash_set<std::string> seen;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const std::string name = absl::StrCat(targets[i].module, ".", targets[i].name);
+    const std::string at = absl::StrCat(path, ".targets[", i, "]");
+    if (!HasTarget(tensors, targets[i])) {
+      violations.Add(at, absl::StrCat(name, " is no matrix of the model"));
+    }
+    if (!seen.insert(name).second) violations.Add(at, absl::StrCat(name, " is there twice"));
+  }
+}
+
+void CheckTraining(const ArchitectureSpec& s, absl::string_view path, FieldViolations& violations) {
+  if (s.base_frozen && !s.adapters.has_value()) {
+    violations.Add(FieldPath(path, "base_frozen"), "leaves nothing to train: give adapters");
+  }
+  for (size_t i = 0; i < s.frozen_components.size(); ++i) {
+    if (s.frozen_components[i] == WeightComponent::kAdapter) {
+      violations.Add(absl::StrCat(FieldPath(path, "frozen_components"), "[", i, "]"),
+                     "can't be adapter: adapters are there to be trained");
+    }
+  }
+}
+
+}  // namespace
+
+void CheckArchitecture(const ArchitectureSpec& s, absl::string_view path,
+                       FieldViolations& violations) {
+  const size_t faults = violations.all().size();
+  violations.Require(path, "hidden_size", s.hidden_size, 1, kMaxHiddenSize);
+  if (s.norm == NormVariant::kUnspecified) {
+    violations.Add(FieldPath(path, "norm"), "is required");
+  }
+  CheckEmbedding(s.embedding, FieldPath(path, "embedding"), violations);
+  CheckLayerKinds(s, path, violations);
+  if (!s.layer_kinds.empty()) CheckStacks(s, path, violations);  // else no run has a kind
+  CheckOutput(s.output, FieldPath(path, "output"), violations);
+  if (s.multi_token_prediction.has_value()) {
+    CheckMultiTokenPrediction(s, FieldPath(path, "multi_token_prediction"), violations);
+  }
+  CheckTraining(s, path, violations);
+  if (s.adapters.has_value() && violations.all().size() == faults) {
+    CheckAdapters(s, FieldPath(path, "adapters"), violations);
+  }
+}
+
+}  // namespace sextant

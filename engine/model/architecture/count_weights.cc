@@ -1,0 +1,69 @@
+#include "engine/model/architecture/count_weights.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+#include "engine/model/architecture/check_architecture.h"
+#include "engine/model/architecture/model_weights.h"
+#include "engine/model/parameter_count.h"
+
+namespace sextant {
+namespace {
+
+void AddTo(WeightCount& sum, const WeightCount& count) {
+  sum.total += count.total;
+  sum.active += count.active;
+  sum.trainable += count.trainable;
+}
+
+LayerKindCount& CountOfKind(const WeightTensor& t, std::vector<LayerKindCount>& kinds) {
+  if (kinds.empty() || kinds.back().part != t.part || kinds.back().layer_kind != t.layer_kind) {
+    kinds.push_back({.part = t.part, .layer_kind = t.layer_kind, .layers = t.layers});
+  }
+  return kinds.back();
+}
+
+// `size` is rows x columns of `t`. No overflow: each product is at most the tensor's total,
+// which the caller has checked.
+void Record(const WeightTensor& t, int64_t size, ArchitectureCount& out) {
+  const WeightCount count = {.total = size * t.copies * t.layers,
+                             .active = size * t.active_copies * t.layers,
+                             .trainable = size * t.copies * t.trainable_layers};
+  AddTo(out.all, count);
+  AddTo(out.by_component[static_cast<size_t>(t.component)], count);
+  AddTo(out.by_part[static_cast<size_t>(t.part)], count);
+  if (IsEmbedding(t.component)) out.embedding += count.total;
+  out.padding += t.padding_rows * t.columns;
+  if (t.layer_kind < 0) return;
+  LayerKindCount& kind = CountOfKind(t, out.by_layer_kind);
+  kind.total_per_layer += size * t.copies;
+  kind.active_per_layer += size * t.active_copies;
+  AddTo(kind.all_layers, count);
+}
+
+}  // namespace
+
+absl::StatusOr<ArchitectureCount> CountWeights(const WeightTensors& tensors,
+                                               absl::string_view path) {
+  ArchitectureCount out;
+  for (const WeightTensor& t : tensors) {
+    const CheckedInt total = CheckedInt(t.rows) * t.columns * t.copies * t.layers + out.all.total;
+    if (!total.ok() || total.value() > kMaxParameterCount) {
+      return InvalidField(path, absl::StrCat("describes more than ", kMaxParameterCount,
+                                             " parameters: make its sizes smaller"));
+    }
+    Record(t, t.rows * t.columns, out);
+  }
+  return out;
+}
+
+absl::StatusOr<ArchitectureCount> CountArchitecture(const ArchitectureSpec& spec,
+                                                    absl::string_view path) {
+  FieldViolations violations;
+  CheckArchitecture(spec, path, violations);
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  return CountWeights(WeightsOf(spec), path);
+}
+
+}  // namespace sextant

@@ -1,0 +1,61 @@
+// How many parameters a model of any architecture has, exactly.
+#ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_COUNT_WEIGHTS_H_
+#define SEXTANT_ENGINE_MODEL_ARCHITECTURE_COUNT_WEIGHTS_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/model/architecture/architecture_spec.h"
+#include "engine/model/architecture/weight_tensor.h"
+
+namespace sextant {
+
+// Parameters. Active are those that one token meets: experts_per_token of the routed experts,
+// and all of everything else.
+struct WeightCount {
+  int64_t total = 0;
+  int64_t active = 0;
+  int64_t trainable = 0;  // neither frozen nor set by other means than gradients
+
+  friend bool operator==(const WeightCount&, const WeightCount&) = default;
+};
+
+// The layers of one kind in one part of the model.
+struct LayerKindCount {
+  ModelPart part;
+  int layer_kind;
+  int64_t layers = 0;
+  int64_t total_per_layer = 0;
+  int64_t active_per_layer = 0;
+  WeightCount all_layers = {};
+};
+
+struct ArchitectureCount {
+  WeightCount all = {};
+  int64_t embedding = 0;  // of the components that IsEmbedding()
+  int64_t padding = 0;    // of `embedding`: rows that only pad the vocabulary
+  std::array<WeightCount, kWeightComponentCount> by_component{};
+  std::array<WeightCount, kModelPartCount> by_part{};
+  std::vector<LayerKindCount> by_layer_kind = {};
+
+  int64_t non_embedding() const { return all.total - embedding; }
+  const WeightCount& of(WeightComponent c) const { return by_component[static_cast<size_t>(c)]; }
+  const WeightCount& of(ModelPart p) const { return by_part[static_cast<size_t>(p)]; }
+};
+
+// Sums `tensors`, those of one part and kind of layer standing together (WeightsOf()).
+// Errors: kInvalidArgument naming `path` where the total exceeds kMaxParameterCount.
+absl::StatusOr<ArchitectureCount> CountWeights(const WeightTensors& tensors,
+                                               absl::string_view path);
+
+// Checks `spec`, whose fields stand at `path`, and counts it.
+// Errors: kInvalidArgument with all that CheckArchitecture() finds, or CountWeights()'s.
+absl::StatusOr<ArchitectureCount> CountArchitecture(const ArchitectureSpec& spec,
+                                                    absl::string_view path);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MODEL_ARCHITECTURE_COUNT_WEIGHTS_H_

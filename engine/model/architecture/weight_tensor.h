@@ -1,0 +1,78 @@
+// The parameter tensors of a model, each by name, shape and place. Counts, and whatever shards
+// or trains parameters, stand on this one list, so that they can't disagree.
+#ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_WEIGHT_TENSOR_H_
+#define SEXTANT_ENGINE_MODEL_ARCHITECTURE_WEIGHT_TENSOR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace sextant {
+
+// What a tensor is of, in the order of the forward pass.
+enum class WeightComponent {
+  kTokenEmbedding,
+  kPositionEmbedding,  // learned positions, and the table of relative ones
+  kTokenTypeEmbedding,
+  kEmbeddingProjection,
+  kAttentionQueryKeyValue,
+  kAttentionLatent,
+  kAttentionOutput,
+  kAttentionSinks,
+  kRouter,
+  kRoutedExperts,
+  kSharedExperts,
+  kDenseFeedForward,
+  kBias,  // of all matrices but the output head
+  kNorm,
+  kMultiTokenProjection,
+  kPooler,           // pooled token's projection and its classifier
+  kOutputTransform,  // the projection before an encoder's output head
+  kOutputHead,
+  kAdapter,
+};
+inline constexpr int kWeightComponentCount = 19;
+
+// "token_embedding", "routed_experts", ...
+absl::string_view WeightComponentName(WeightComponent component);
+
+// Whether "without embeddings" leaves `component` out; docs/architecture.md says why.
+bool IsEmbedding(WeightComponent component);
+
+enum class ModelPart {
+  kInput,  // embeddings that all stacks share
+  kEncoder,
+  kDecoder,
+  kOutput,
+  kMultiTokenPrediction,
+};
+inline constexpr int kModelPartCount = 5;
+
+// "input", "multi_token_prediction", ...
+absl::string_view ModelPartName(ModelPart part);
+
+enum class WeightRole { kWeight, kBias, kAdapterDown, kAdapterUp };
+
+// Tensors of one shape at one place of the layers of one kind. A vector has columns == 1.
+struct WeightTensor {
+  absl::string_view module;  // "attention"; never freed
+  absl::string_view name;    // "query"; may be empty; never freed
+  WeightRole role;
+  WeightComponent component;
+  ModelPart part = ModelPart::kInput;
+  int layer_kind = -1;  // in ArchitectureSpec::layer_kinds; -1: of no layer
+  int64_t rows;
+  int64_t columns;
+  int64_t copies = 1;         // in one layer
+  int64_t active_copies = 1;  // those that one token meets
+  int64_t layers = 1;
+  int64_t trainable_layers = 1;
+  int64_t padding_rows = 0;  // those of the rows that only pad the vocabulary
+};
+
+using WeightTensors = std::vector<WeightTensor>;
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MODEL_ARCHITECTURE_WEIGHT_TENSOR_H_
