@@ -23,95 +23,82 @@ grpc::Status CheckSize(const google::protobuf::Message& request) {
                                     kMaxRequestBytes, " bytes)"));
 }
 
+// One call of `method`, with its deadline. A request that is too large is not sent.
+template <typename Service, typename Request, typename Response>
+grpc::Status Call(const ServerAddress& server,
+                  grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                        Response*),
+                  const Request& request, Response* response) {
+  grpc::Status checked = CheckSize(request);
+  if (!checked.ok()) return checked;
+  grpc::ClientContext context;
+  SetDeadline(server, &context);
+  const auto stub = Service::NewStub(NewChannel(server));
+  return (*stub.*method)(&context, request, response);
+}
+
 }  // namespace
 
 grpc::Status ListDataTypes(const ServerAddress& server, const v1::ListDataTypesRequest& request,
                            v1::ListDataTypesResponse* response) {
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::AccountingService::NewStub(NewChannel(server))
-      ->ListDataTypes(&context, request, response);
+  return Call<v1::AccountingService>(server, &v1::AccountingService::Stub::ListDataTypes, request,
+                                     response);
 }
 
 grpc::Status DescribeDataType(const ServerAddress& server,
                               const v1::DescribeDataTypeRequest& request,
                               v1::DescribeDataTypeResponse* response) {
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::AccountingService::NewStub(NewChannel(server))
-      ->DescribeDataType(&context, request, response);
+  return Call<v1::AccountingService>(server, &v1::AccountingService::Stub::DescribeDataType,
+                                     request, response);
 }
 
 grpc::Status DescribeTokens(const ServerAddress& server, const v1::DescribeTokensRequest& request,
                             v1::DescribeTokensResponse* response) {
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::AccountingService::NewStub(NewChannel(server))
-      ->DescribeTokens(&context, request, response);
+  return Call<v1::AccountingService>(server, &v1::AccountingService::Stub::DescribeTokens, request,
+                                     response);
 }
 
 grpc::Status AnalyzeTensor(const ServerAddress& server, const v1::AnalyzeTensorRequest& request,
                            v1::AnalyzeTensorResponse* response) {
-  grpc::Status checked = CheckSize(request);
-  if (!checked.ok()) return checked;
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::AccountingService::NewStub(NewChannel(server))
-      ->AnalyzeTensor(&context, request, response);
+  return Call<v1::AccountingService>(server, &v1::AccountingService::Stub::AnalyzeTensor, request,
+                                     response);
 }
 
 grpc::Status AnalyzeOperation(const ServerAddress& server,
                               const v1::AnalyzeOperationRequest& request,
                               v1::AnalyzeOperationResponse* response) {
-  grpc::Status checked = CheckSize(request);
-  if (!checked.ok()) return checked;
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::AccountingService::NewStub(NewChannel(server))
-      ->AnalyzeOperation(&context, request, response);
+  return Call<v1::AccountingService>(server, &v1::AccountingService::Stub::AnalyzeOperation,
+                                     request, response);
 }
 
 grpc::Status AnalyzeGraph(const ServerAddress& server, const v1::AnalyzeGraphRequest& request,
                           v1::AnalyzeGraphResponse* response) {
-  grpc::Status checked = CheckSize(request);
-  if (!checked.ok()) return checked;
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::AccountingService::NewStub(NewChannel(server))
-      ->AnalyzeGraph(&context, request, response);
+  return Call<v1::AccountingService>(server, &v1::AccountingService::Stub::AnalyzeGraph, request,
+                                     response);
 }
 
 grpc::Status PlanRun(const ServerAddress& server, const v1::PlanRunRequest& request,
                      v1::PlanRunResponse* response) {
-  grpc::Status checked = CheckSize(request);
-  if (!checked.ok()) return checked;
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::PlanningService::NewStub(NewChannel(server))->PlanRun(&context, request, response);
+  return Call<v1::PlanningService>(server, &v1::PlanningService::Stub::PlanRun, request, response);
 }
 
 grpc::Status ListAccelerators(const ServerAddress& server,
                               const v1::ListAcceleratorsRequest& request,
                               v1::ListAcceleratorsResponse* response) {
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::HardwareService::NewStub(NewChannel(server))
-      ->ListAccelerators(&context, request, response);
+  return Call<v1::HardwareService>(server, &v1::HardwareService::Stub::ListAccelerators, request,
+                                   response);
 }
 
 grpc::Status ListDevices(const ServerAddress& server, const v1::ListDevicesRequest& request,
                          v1::ListDevicesResponse* response) {
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::HardwareService::NewStub(NewChannel(server))->ListDevices(&context, request, response);
+  return Call<v1::HardwareService>(server, &v1::HardwareService::Stub::ListDevices, request,
+                                   response);
 }
 
 grpc::Status GetCalibration(const ServerAddress& server, const v1::GetCalibrationRequest& request,
                             v1::GetCalibrationResponse* response) {
-  grpc::ClientContext context;
-  SetDeadline(server, &context);
-  return v1::HardwareService::NewStub(NewChannel(server))
-      ->GetCalibration(&context, request, response);
+  return Call<v1::HardwareService>(server, &v1::HardwareService::Stub::GetCalibration, request,
+                                   response);
 }
 
 }  // namespace sextant

@@ -15,6 +15,7 @@
 #include "client/format.h"
 #include "client/graph_text.h"
 #include "client/proto_json.h"
+#include "client/read_refusal.h"
 #include "client/text_file.h"
 
 namespace sextant {
@@ -22,11 +23,7 @@ namespace {
 
 grpc::Status ReadGraph(const std::string& file, std::istream& in, v1::Graph* graph) {
   const absl::StatusOr<std::string> text = ReadText(file, in);
-  if (!text.ok()) {
-    const bool too_large = text.status().code() == absl::StatusCode::kOutOfRange;
-    return RefusalStatus(too_large ? "REQUEST_TOO_LARGE" : "REQUEST_MALFORMED",
-                         std::string(text.status().message()));
-  }
+  if (!text.ok()) return ReadRefusal(text.status());
   const auto parsed = google::protobuf::util::JsonStringToMessage(*text, graph);
   if (parsed.ok()) return grpc::Status::OK;
   return RefusalStatus("REQUEST_MALFORMED",

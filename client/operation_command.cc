@@ -12,6 +12,7 @@
 #include "client/format.h"
 #include "client/operation_text.h"
 #include "client/proto_json.h"
+#include "client/read_refusal.h"
 #include "client/roofline_chart.h"
 #include "client/roofline_plot.h"
 #include "client/roofline_svg.h"
@@ -25,7 +26,7 @@ grpc::Status AddCalibration(const std::string& file, std::istream& in,
                             v1::AnalyzeOperationRequest* request) {
   if (file.empty()) return grpc::Status::OK;
   const absl::StatusOr<std::string> text = ReadText(file, in);
-  if (!text.ok()) return RefusalStatus("REQUEST_MALFORMED", std::string(text.status().message()));
+  if (!text.ok()) return ReadRefusal(text.status());
   const absl::StatusOr<v1::Calibration> calibration = ReadCalibration(*text);
   if (!calibration.ok()) {
     return RefusalStatus("REQUEST_MALFORMED",

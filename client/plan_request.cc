@@ -13,6 +13,7 @@
 #include "client/calibration_file.h"
 #include "client/call_error.h"
 #include "client/field_path.h"
+#include "client/read_refusal.h"
 #include "client/text_file.h"
 
 namespace sextant {
@@ -24,15 +25,9 @@ grpc::Status Malformed(const std::string& file, const std::string& why) {
   return RefusalStatus("REQUEST_MALFORMED", absl::StrCat(file, ": ", why));
 }
 
-grpc::Status ReadFailure(const absl::Status& status) {
-  const bool too_large = status.code() == absl::StatusCode::kOutOfRange;
-  return RefusalStatus(too_large ? "REQUEST_TOO_LARGE" : "REQUEST_MALFORMED",
-                       std::string(status.message()));
-}
-
 grpc::Status ReadRequest(const std::string& file, std::istream& in, v1::PlanRunRequest* request) {
   const absl::StatusOr<std::string> text = ReadText(file, in);
-  if (!text.ok()) return ReadFailure(text.status());
+  if (!text.ok()) return ReadRefusal(text.status());
   const auto parsed = google::protobuf::util::JsonStringToMessage(*text, request);
   if (parsed.ok()) return grpc::Status::OK;
   return Malformed(file == "-" ? "standard input" : file,
@@ -70,7 +65,7 @@ grpc::Status CheckTextFile(const GivenFlag& given, const std::string& text) {
 grpc::Status Apply(const GivenFlag& given, std::istream& in, v1::PlanRunRequest* request) {
   const FieldDescriptor& field = *FindField(*request->GetDescriptor(), given.flag->field);
   const absl::StatusOr<std::string> text = TextFor(field, given.text, in);
-  if (!text.ok()) return ReadFailure(text.status());
+  if (!text.ok()) return ReadRefusal(text.status());
   if (field.message_type() == v1::Calibration::descriptor()) {
     return AddCalibration(given.text, *text, request);
   }

@@ -154,9 +154,13 @@ TEST(Op, SendsACalibrationFromAFile) {
       MessageDifferencer::Equals(operations.request.device().calibration(), SampleCalibration()));
   std::ofstream(file) << "{}, no calibration";
   const Ran wrong = RunWith(args);
-  std::remove(file.c_str());
   EXPECT_EQ(wrong.exit_code, 3);
   EXPECT_THAT(wrong.err, HasSubstr(absl::StrCat("(REQUEST_MALFORMED): ", file)));
+  std::ofstream(file) << std::string(2 << 20, ' ');
+  const Ran too_large = RunWith(args);
+  std::remove(file.c_str());
+  EXPECT_EQ(too_large.exit_code, 3);
+  EXPECT_THAT(too_large.err, HasSubstr("(REQUEST_TOO_LARGE): "));
 }
 
 TEST(Op, PrintsJsonThatReadsBackAsTheResponse) {
