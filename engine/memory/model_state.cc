@@ -58,22 +58,23 @@ StateTerm QuantizedTerm(const OptimizerBuffer& buffer, int64_t scale_count) {
 
 }  // namespace
 
-absl::StatusOr<ModelState> ModelStateOf(int64_t parameter_count, const ParameterTensors& tensors,
+absl::StatusOr<ModelState> ModelStateOf(const WeightCount& parameters, const WeightTensors& tensors,
                                         const PrecisionPolicy& precision,
                                         const OptimizerSpec& optimizer) {
   TermList terms;
-  terms.Add(TermOf("weight", precision.weight_data_type, parameter_count, kByDefinition));
-  terms.Add(TermOf("gradient", precision.gradient_data_type, parameter_count, kByDefinition));
+  const int64_t trained = parameters.trainable;
+  terms.Add(TermOf("weight", precision.weight_data_type, parameters.total, kByDefinition));
+  terms.Add(TermOf("gradient", precision.gradient_data_type, trained, kByDefinition));
   if (precision.master_weights.value_or(false)) {
-    terms.Add(TermOf("master_weight", DataType::kFp32, parameter_count, kMixedPrecision));
+    terms.Add(TermOf("master_weight", DataType::kFp32, trained, kMixedPrecision));
   }
   const bool quantized = optimizer.kind == OptimizerKind::kAdam8bit;
   const int64_t scales =
       quantized
           ? ScaleCount(optimizer.quantization_block_size.value_or(kDefaultQuantizationBlockSize),
-                       parameter_count, tensors)
+                       trained, tensors)
           : 0;
-  for (const OptimizerBuffer& b : OptimizerBuffersOf(optimizer, parameter_count, tensors)) {
+  for (const OptimizerBuffer& b : OptimizerBuffersOf(optimizer, trained, tensors)) {
     terms.Add(quantized ? QuantizedTerm(b, scales)
                         : TermOf(b.name, precision.optimizer_data_type, b.elements, b.source));
   }

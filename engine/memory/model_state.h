@@ -9,7 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/units.h"
 #include "engine/memory/training_policy.h"
-#include "engine/model/parameter_tensors.h"
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/weight_tensor.h"
 
 namespace sextant {
 
@@ -32,12 +33,12 @@ struct ModelState {
   Bytes total;  // exactly their sum
 };
 
-// The state of `parameter_count` parameters whose tensors are `tensors`; empty where only
-// the count is known, and then NeedsShapes(optimizer.kind) has to be false.
-// `precision` has its defaults filled in.
+// The state of the parameters counted, whose tensors are `tensors`; empty where only their number
+// is known, and then NeedsShapes(optimizer.kind) has to be false. Only what is trained has
+// gradients, master weights and optimizer state. `precision` has its defaults filled in.
 //
 // Errors: kInvalidArgument "model" where the total exceeds 9.2e18 bytes.
-absl::StatusOr<ModelState> ModelStateOf(int64_t parameter_count, const ParameterTensors& tensors,
+absl::StatusOr<ModelState> ModelStateOf(const WeightCount& parameters, const WeightTensors& tensors,
                                         const PrecisionPolicy& precision,
                                         const OptimizerSpec& optimizer);
 

@@ -14,24 +14,24 @@ constexpr char kMuonSource[] =
     "KellerJordan/Muon README.md @50c4225d6d5d";
 
 // Numbers in the factored second moment: rows + columns of a matrix, the length of a vector.
-int64_t FactoredElements(const ParameterTensors& tensors) {
+int64_t FactoredElements(const WeightTensors& tensors) {
   int64_t sum = 0;
-  for (const ParameterTensor& t : tensors) {
-    sum += t.copies * (t.is_vector() ? t.rows : t.rows + t.columns);
+  for (const WeightTensor& t : tensors) {
+    sum += t.trained_copies() * (t.is_vector() ? t.rows : t.rows + t.columns);
   }
   return sum;
 }
 
 // Parameters that Muon itself updates: matrices inside the layers.
-int64_t HiddenMatrixElements(const ParameterTensors& tensors) {
+int64_t HiddenMatrixElements(const WeightTensors& tensors) {
   int64_t sum = 0;
-  for (const ParameterTensor& t : tensors) {
-    if (!t.is_vector() && !IsEmbedding(t.component)) sum += t.rows * t.columns * t.copies;
+  for (const WeightTensor& t : tensors) {
+    if (!t.is_vector() && !IsEmbedding(t.component)) sum += t.rows * t.columns * t.trained_copies();
   }
   return sum;
 }
 
-OptimizerBuffers MuonBuffers(int64_t count, const ParameterTensors& tensors) {
+OptimizerBuffers MuonBuffers(int64_t count, const WeightTensors& tensors) {
   const int64_t hidden = HiddenMatrixElements(tensors);
   OptimizerBuffers out;
   out.push_back({"muon_momentum", hidden, kMuonSource});
@@ -40,7 +40,7 @@ OptimizerBuffers MuonBuffers(int64_t count, const ParameterTensors& tensors) {
   return out;
 }
 
-OptimizerBuffers AdafactorBuffers(int64_t count, const ParameterTensors& tensors, bool momentum) {
+OptimizerBuffers AdafactorBuffers(int64_t count, const WeightTensors& tensors, bool momentum) {
   OptimizerBuffers out;
   out.push_back({"factored_second_moment", FactoredElements(tensors), kAdafactorSource});
   if (momentum) out.push_back({"first_moment", count, kAdafactorSource});
@@ -50,7 +50,7 @@ OptimizerBuffers AdafactorBuffers(int64_t count, const ParameterTensors& tensors
 }  // namespace
 
 OptimizerBuffers OptimizerBuffersOf(const OptimizerSpec& optimizer, int64_t count,
-                                    const ParameterTensors& tensors) {
+                                    const WeightTensors& tensors) {
   switch (optimizer.kind) {
     case OptimizerKind::kSgd:
       return {};
@@ -74,11 +74,11 @@ OptimizerBuffers OptimizerBuffersOf(const OptimizerSpec& optimizer, int64_t coun
   return {{"first_moment", count, kAdamSource}, {"second_moment", count, kAdamSource}};
 }
 
-int64_t ScaleCount(int64_t block_size, int64_t parameter_count, const ParameterTensors& tensors) {
-  if (tensors.empty()) return CeilDivide(parameter_count, block_size);
+int64_t ScaleCount(int64_t block_size, int64_t trainable, const WeightTensors& tensors) {
+  if (tensors.empty()) return CeilDivide(trainable, block_size);
   int64_t sum = 0;
-  for (const ParameterTensor& t : tensors) {
-    sum += t.copies * CeilDivide(t.rows * t.columns, block_size);
+  for (const WeightTensor& t : tensors) {
+    sum += t.trained_copies() * CeilDivide(t.rows * t.columns, block_size);
   }
   return sum;
 }

@@ -5,7 +5,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "engine/memory/training_policy.h"
-#include "engine/model/parameter_tensors.h"
+#include "engine/model/architecture/weight_tensor.h"
 
 namespace sextant {
 
@@ -18,14 +18,14 @@ struct OptimizerBuffer {
 
 using OptimizerBuffers = absl::InlinedVector<OptimizerBuffer, 3>;
 
-// The buffers of `optimizer` over `parameter_count` parameters whose tensors are `tensors`
+// The buffers of `optimizer` over `trainable` parameters whose tensors are among `tensors`
 // (empty where NeedsShapes() is false and only the count is known).
-OptimizerBuffers OptimizerBuffersOf(const OptimizerSpec& optimizer, int64_t parameter_count,
-                                    const ParameterTensors& tensors);
+OptimizerBuffers OptimizerBuffersOf(const OptimizerSpec& optimizer, int64_t trainable,
+                                    const WeightTensors& tensors);
 
 // fp32 scales of a buffer quantised in blocks: one a block, a tensor's last block being
 // short; over the bare count where `tensors` is empty.
-int64_t ScaleCount(int64_t block_size, int64_t parameter_count, const ParameterTensors& tensors);
+int64_t ScaleCount(int64_t block_size, int64_t trainable, const WeightTensors& tensors);
 
 }  // namespace sextant
 

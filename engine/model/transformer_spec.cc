@@ -13,7 +13,7 @@ constexpr int64_t kMaxHidden = 10'000'000;
 constexpr int64_t kMaxFeedForward = 100'000'000;
 constexpr int64_t kMaxHeads = 1'000'000;
 constexpr int64_t kMaxVocabulary = 1'000'000'000;
-constexpr int64_t kMaxNormsPerLayer = 8;
+constexpr int64_t kMaxNormsPerLayer = 4;  // before and after both branches
 
 // Zero stands for a default; anything else has to be in range.
 void RequireOptional(FieldViolations& violations, absl::string_view path, absl::string_view name,

@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "engine/model/parameter_count.h"
+#include "engine/model/architecture/count_weights.h"
 #include "engine/run/check_cluster.h"
 #include "engine/run/run_spec.h"
 

@@ -13,7 +13,7 @@ std::string Number(double value) { return NumberText(value); }
 std::string Number(int64_t value) { return absl::StrCat(value); }
 std::string Number(Bytes value) { return absl::StrCat(value.value()); }
 
-constexpr char kTensorSource[] = "the model's tensors, one by one: docs/parameters.md";
+constexpr char kTensorSource[] = "the model's tensors, one by one: docs/architecture.md";
 
 void AppendTerm(std::string& sum, int64_t term) {
   absl::StrAppend(&sum, sum.empty() ? "" : " + ", term);
@@ -42,7 +42,8 @@ class Derivation {
 
   void Given();
   void Parameters();
-  void Component(ParameterComponent component);
+  void Component(WeightComponent component);
+  void Subset(absl::string_view name, int64_t count, int64_t WeightCount::*of);
   void FlopsOfRun();
   void State();
   void Term(const StateTerm& term);
@@ -87,50 +88,67 @@ void Derivation::Given() {
 }
 
 void Derivation::Parameters() {
-  const ParameterCount& p = plan_.parameters;
+  const ArchitectureCount& p = plan_.parameters;
+  const auto total = static_cast<double>(p.all.total);
   if (!plan_.has_shapes()) {
-    Add({"parameters.total", "given", Number(p.total), static_cast<double>(p.total), "parameter",
+    Add({"parameters.total", "given", Number(p.all.total), total, "parameter",
          "model.parameter_count of the request"});
     return;
   }
   std::string all;
   std::string embedding;
-  for (int i = 0; i < kParameterComponentCount; ++i) {
-    const auto component = static_cast<ParameterComponent>(i);
-    if (p.of(component) == 0) continue;
+  for (int i = 0; i < kWeightComponentCount; ++i) {
+    const auto component = static_cast<WeightComponent>(i);
+    if (p.of(component).total == 0) continue;
     Component(component);
-    AppendTerm(all, p.of(component));
-    if (IsEmbedding(component)) AppendTerm(embedding, p.of(component));
+    AppendTerm(all, p.of(component).total);
+    if (IsEmbedding(component)) AppendTerm(embedding, p.of(component).total);
   }
-  Add({"parameters.total", "sum of the components", all, static_cast<double>(p.total), "parameter",
-       kTensorSource});
+  Add({"parameters.total", "sum of the components", all, total, "parameter", kTensorSource});
+  Subset("parameters.active", p.all.active, &WeightCount::active);
+  Subset("parameters.trainable", p.all.trainable, &WeightCount::trainable);
   Add({"parameters.embedding", "sum of the components marked embedding", embedding,
        static_cast<double>(p.embedding), "parameter", kTensorSource});
-  Add({"parameters.non_embedding", "total - embedding", absl::StrCat(p.total, " - ", p.embedding),
-       static_cast<double>(p.non_embedding()), "parameter", kTensorSource});
+  Add({"parameters.non_embedding", "total - embedding",
+       absl::StrCat(p.all.total, " - ", p.embedding), static_cast<double>(p.non_embedding()),
+       "parameter", kTensorSource});
 }
 
-void Derivation::Component(ParameterComponent component) {
+void Derivation::Component(WeightComponent component) {
   std::string sum;
-  for (const ParameterTensor& t : plan_.tensors) {
+  for (const WeightTensor& t : plan_.tensors) {
     if (t.component != component) continue;
-    absl::StrAppend(&sum, sum.empty() ? "" : " + ", t.rows, " * ", t.columns, " * ", t.copies);
+    absl::StrAppend(&sum, sum.empty() ? "" : " + ", t.rows);
+    for (const int64_t factor : {t.columns, t.copies, t.layers}) {
+      if (factor != 1) absl::StrAppend(&sum, " * ", factor);
+    }
   }
-  Add({absl::StrCat("parameters.components.", ParameterComponentName(component),
-                    ".parameter_count"),
-       "sum of rows x columns x copies over its tensors", sum,
-       static_cast<double>(plan_.parameters.of(component)), "parameter", kTensorSource});
+  Add({absl::StrCat("parameters.components.", WeightComponentName(component), ".parameter_count"),
+       "sum of rows x columns x copies x layers over its tensors, ones left out", sum,
+       static_cast<double>(plan_.parameters.of(component).total), "parameter", kTensorSource});
+}
+
+// Where all parameters are of the subset, there is nothing to derive.
+void Derivation::Subset(absl::string_view name, int64_t count, int64_t WeightCount::*of) {
+  if (count == plan_.parameters.all.total) return;
+  std::string sum;
+  for (const WeightCount& component : plan_.parameters.by_component) {
+    if (component.*of != 0) AppendTerm(sum, component.*of);
+  }
+  Add({std::string(name), "sum over the components", sum.empty() ? "0" : sum,
+       static_cast<double>(count), "parameter", kTensorSource});
 }
 
 void Derivation::FlopsOfRun() {
   constexpr char kSource[] = "Kaplan et al. 2020 (arXiv 2001.08361) section 2.1; docs/flops.md";
   for (const FlopsCount& count : plan_.flops) {
     const bool total = count.convention == FlopsConvention::kSixNTotal;
-    const int64_t n = total ? plan_.parameters.total : plan_.parameters.non_embedding();
+    const ArchitectureCount& p = plan_.parameters;
+    const int64_t n = total ? p.all.active : p.active_non_embedding();
     const std::string prefix = absl::StrCat("flops.counts.", FlopsConventionName(count.convention));
     Add({prefix + ".flops_per_token",
-         total ? "6 x parameters.total" : "6 x parameters.non_embedding", absl::StrCat("6 * ", n),
-         count.per_token.value(), "FLOP/token", kSource});
+         total ? "6 x active parameters" : "6 x active parameters without embeddings",
+         absl::StrCat("6 * ", n), count.per_token.value(), "FLOP/token", kSource});
     Add({prefix + ".flops", "flops_per_token x token_count",
          absl::StrCat(Number(count.per_token.value()), " * ", run_.training.token_count),
          count.run.value(), "FLOP", kSource});
@@ -154,8 +172,8 @@ void Derivation::Term(const StateTerm& term) {
        absl::StrCat(term.elements, " * ", term.element_bytes, " + ", term.scale_bytes), size,
        "byte", std::string(term.source)});
   Add({prefix + ".bytes_per_parameter", "size_bytes / parameters.total",
-       absl::StrCat(term.size.value(), " / ", plan_.parameters.total),
-       size / static_cast<double>(plan_.parameters.total), "byte/parameter", "by definition"});
+       absl::StrCat(term.size.value(), " / ", plan_.parameters.all.total),
+       size / static_cast<double>(plan_.parameters.all.total), "byte/parameter", "by definition"});
 }
 
 void Derivation::FitOfRun() {
@@ -187,8 +205,8 @@ void Derivation::FitOfRun() {
   if (fit.largest_parameter_count == 0) return;  // activations alone fill the devices
   add("largest_parameter_count",
       "floor((device_count x usable - activation_bytes) x parameters / model_state_bytes)",
-      absl::StrCat("floor((", n, " * ", usable, " - ", activations, ") * ", plan_.parameters.total,
-                   " / ", Number(plan_.state.total), ")"),
+      absl::StrCat("floor((", n, " * ", usable, " - ", activations, ") * ",
+                   plan_.parameters.all.total, " / ", Number(plan_.state.total), ")"),
       static_cast<double>(fit.largest_parameter_count), "parameter");
 }
 

@@ -14,15 +14,15 @@ void CountFlops(const RunSpec& run, Plan& plan) {
     plan.flops.push_back({convention, TrainingFlopsPerToken(parameters),
                           TrainingFlops(parameters, run.training.token_count)});
   };
-  add(FlopsConvention::kSixNTotal, plan.parameters.total);
+  add(FlopsConvention::kSixNTotal, plan.parameters.all.active);
   if (plan.has_shapes()) {
-    add(FlopsConvention::kSixNNonEmbedding, plan.parameters.non_embedding());
+    add(FlopsConvention::kSixNNonEmbedding, plan.parameters.active_non_embedding());
   }
   plan.flops_convention = run.options.flops_convention;
 }
 
 absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
-  SEXTANT_ASSIGN_OR_RETURN(plan.state, ModelStateOf(plan.parameters.total, plan.tensors,
+  SEXTANT_ASSIGN_OR_RETURN(plan.state, ModelStateOf(plan.parameters.all, plan.tensors,
                                                     resolved.precision, run.training.optimizer));
   if (run.training.activation_bytes.has_value()) {
     plan.activations = Bytes(*run.training.activation_bytes);
@@ -32,7 +32,7 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
                     .activations = plan.activations.value_or(Bytes(0)),
                     .usable_per_device = plan.usable_per_device,
                     .device_count = run.cluster.device_count,
-                    .parameter_count = plan.parameters.total});
+                    .parameter_count = plan.parameters.all.total});
   return absl::OkStatus();
 }
 

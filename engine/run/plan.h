@@ -11,7 +11,7 @@
 #include "engine/hardware/rates.h"
 #include "engine/memory/fit.h"
 #include "engine/memory/model_state.h"
-#include "engine/model/parameter_count.h"
+#include "engine/model/architecture/count_weights.h"
 #include "engine/model/training_flops.h"
 #include "engine/run/derivation.h"
 #include "engine/run/run_cost.h"
@@ -32,8 +32,8 @@ struct Plan {
   absl::string_view accelerator;  // as the catalogue names it, or else as it names itself
   int64_t device_count = 0;
   int64_t token_count = 0;
-  ParameterCount parameters;
-  ParameterTensors tensors;  // empty where the model is a bare count
+  ArchitectureCount parameters;
+  WeightTensors tensors;  // empty where the model is a bare count
   absl::InlinedVector<FlopsCount, 2> flops;
   FlopsConvention flops_convention = FlopsConvention::kSixNTotal;
   ModelState state;

@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
+#include "engine/model/architecture/dense_decoder.h"
+#include "engine/model/architecture/model_weights.h"
 #include "engine/model/presets.h"
 #include "engine/run/rate_requirement.h"
 #include "engine/run/resolve_rates.h"
@@ -56,30 +58,32 @@ absl::Status StatusOfAll(const Named& named, FieldViolations& violations) {
 // The name and shape of a model that has a shape.
 struct NamedShape {
   absl::string_view name;
-  const TransformerSpec& transformer;
+  ArchitectureSpec architecture;
 };
 
 NamedShape ShapeOf(const ModelSpec& model, const ModelPreset* preset) {
-  if (preset != nullptr) return {preset->name, preset->transformer};
+  if (preset != nullptr) return {preset->name, DenseDecoder(preset->transformer)};
   if (model.hugging_face_config.has_value()) {
-    return {model.hugging_face_config->model_type, model.hugging_face_config->transformer};
+    return {model.hugging_face_config->model_type,
+            DenseDecoder(model.hugging_face_config->transformer)};
   }
-  return {"transformer", *model.transformer};
+  return {"transformer", DenseDecoder(*model.transformer)};
 }
 
 void ResolveModel(const ModelSpec& model, const ModelPreset* preset, ResolvedRun& out,
                   FieldViolations& violations) {
   if (model.parameter_count.has_value()) {
     out.model_name = "parameters";
-    out.parameters.total = *model.parameter_count;
+    const int64_t count = *model.parameter_count;
+    out.parameters.all = {.total = count, .active = count, .trainable = count};
     return;
   }
   const NamedShape shape = ShapeOf(model, preset);
   out.model_name = shape.name;
-  out.tensors = ParameterTensorsOf(shape.transformer);
-  const auto count = CountParameters(out.tensors, "model.transformer");
+  out.tensors = WeightsOf(shape.architecture);
+  const auto count = CountWeights(out.tensors, "model.transformer");
   violations.AddAll(count.status());
-  out.parameters = count.value_or(ParameterCount());
+  out.parameters = count.value_or(ArchitectureCount());
 }
 
 // Finds the devices and their figures. Leaves `out` without them where the request's

@@ -11,7 +11,7 @@
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/training_policy.h"
-#include "engine/model/parameter_count.h"
+#include "engine/model/architecture/count_weights.h"
 #include "engine/run/measured_gang.h"
 #include "engine/run/run_spec.h"
 
@@ -20,8 +20,8 @@ namespace sextant {
 // A run whose every field has been checked and every name found. Points into the RunSpec.
 struct ResolvedRun {
   absl::string_view model_name;
-  ParameterCount parameters;
-  ParameterTensors tensors;                    // empty where the model is a bare count
+  ArchitectureCount parameters;
+  WeightTensors tensors;                       // empty where the model is a bare count
   PrecisionPolicy precision;                   // with its defaults
   absl::string_view device_name;               // the catalogue's name, or else the device's own
   const Accelerator* accelerator = nullptr;    // its datasheet; null: not in the catalogue

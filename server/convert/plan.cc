@@ -13,17 +13,17 @@ namespace {
 std::string Text(absl::string_view text) { return std::string(text); }
 
 void ParametersTo(const Plan& plan, v1::ParameterCounts* out) {
-  const ParameterCount& p = plan.parameters;
-  out->set_total(p.total);
+  const ArchitectureCount& p = plan.parameters;
+  out->set_total(p.all.total);
   if (!plan.has_shapes()) return;
   out->set_embedding(p.embedding);
   out->set_non_embedding(p.non_embedding());
-  for (int i = 0; i < kParameterComponentCount; ++i) {
-    const auto component = static_cast<ParameterComponent>(i);
-    if (p.of(component) == 0) continue;
+  for (int i = 0; i < kWeightComponentCount; ++i) {
+    const auto component = static_cast<WeightComponent>(i);
+    if (p.of(component).total == 0) continue;
     auto* part = out->add_components();
-    part->set_name(Text(ParameterComponentName(component)));
-    part->set_parameter_count(p.of(component));
+    part->set_name(Text(WeightComponentName(component)));
+    part->set_parameter_count(p.of(component).total);
     part->set_embedding(IsEmbedding(component));
   }
 }
@@ -44,7 +44,7 @@ void MemoryTo(const Plan& plan, v1::Memory* out) {
     wire->set_name(Text(term.name));
     wire->set_data_type(DataTypeTo(term.data_type));
     wire->set_bytes_per_parameter(static_cast<double>(term.size.value()) /
-                                  static_cast<double>(plan.parameters.total));
+                                  static_cast<double>(plan.parameters.all.total));
     wire->set_size_bytes(term.size.value());
   }
   out->set_model_state_bytes(plan.state.total.value());

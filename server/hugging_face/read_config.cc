@@ -7,8 +7,8 @@
 #include "absl/strings/str_replace.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/model/parameter_count.h"
-#include "engine/model/parameter_tensors.h"
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/dense_decoder.h"
 #include "server/clip.h"
 #include "server/hugging_face/config_fields.h"
 #include "server/hugging_face/config_reader.h"
@@ -161,7 +161,7 @@ absl::StatusOr<HuggingFaceModel> ReadHuggingFaceConfig(absl::string_view text) {
   RefuseCountedFields(config);
   if (config.ok()) RefuseContradictions(config, shape);
   if (config.ok()) {
-    violations.AddAll(CountParameters(ParameterTensorsOf(shape), kConfigPath).status());
+    violations.AddAll(CountArchitecture(DenseDecoder(shape), kConfigPath).status());
   }
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   return HuggingFaceModel{.model_type = family->model_type,

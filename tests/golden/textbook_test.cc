@@ -99,6 +99,15 @@ double Peak(absl::string_view name, DataType type) {
   return PeakFlopsPerSecond(**FindAccelerator(name), type).value;
 }
 
+WeightTensor Matrix(int64_t rows, int64_t columns) {
+  return {.module = "feed_forward",
+          .name = "up",
+          .role = WeightRole::kWeight,
+          .component = WeightComponent::kDenseFeedForward,
+          .rows = rows,
+          .columns = columns};
+}
+
 // Numbers an optimizer keeps for each parameter of a hidden matrix.
 double BuffersPerParameter(const json& in) {
   static const std::map<std::string, OptimizerKind> kinds = {
@@ -106,7 +115,7 @@ double BuffersPerParameter(const json& in) {
       {"adagrad", OptimizerKind::kAdagrad}, {"rmsprop", OptimizerKind::kRmsprop},
       {"adam", OptimizerKind::kAdam},       {"adamw", OptimizerKind::kAdamw},
       {"lion", OptimizerKind::kLion},       {"muon", OptimizerKind::kMuon}};
-  const ParameterTensors matrix = {{ParameterComponent::kFeedForward, 16, 8, 1}};
+  const WeightTensors matrix = {Matrix(16, 8)};
   int64_t elements = 0;
   for (const auto& b : OptimizerBuffersOf({.kind = kinds.at(in["optimizer"])}, 16 * 8, matrix)) {
     elements += b.elements;
@@ -117,7 +126,7 @@ double BuffersPerParameter(const json& in) {
 double AdafactorElements(const json& in) {
   const int64_t rows = in["rows"];
   const int64_t columns = in["columns"];
-  const ParameterTensors matrix = {{ParameterComponent::kFeedForward, rows, columns, 1}};
+  const WeightTensors matrix = {Matrix(rows, columns)};
   return static_cast<double>(
       OptimizerBuffersOf({.kind = OptimizerKind::kAdafactor}, rows * columns, matrix)[0].elements);
 }
@@ -134,18 +143,18 @@ double EightBitAdamBytes(const json& in) {
 }
 
 // Kaplan's N leaves out biases and norms, which GPT-3 has.
-double Gpt3Parameters(std::initializer_list<ParameterComponent> components) {
+double Gpt3Parameters(std::initializer_list<WeightComponent> components) {
   RunSpec run = RunOf(1, 1);
   run.model = {};
   run.model.preset = "gpt3-175b";
   const Plan plan = PlanOf(run);
   int64_t sum = 0;
-  for (const ParameterComponent c : components) sum += plan.parameters.of(c);
+  for (const WeightComponent c : components) sum += plan.parameters.of(c).total;
   return static_cast<double>(sum);
 }
 
 double RunAnswer(const std::string& id, const json& in) {
-  using C = ParameterComponent;
+  using C = WeightComponent;
   using Asked = double (*)(const json&);
   static const std::map<std::string, Asked> questions = {
       {"6nd-7b-2t", SixNd},
@@ -171,7 +180,7 @@ double RunAnswer(const std::string& id, const json& in) {
       {"optimizer-state-adam8bit", EightBitAdamBytes},
       {"kaplan-gpt3-nonembedding-params",
        [](const json&) {
-         return Gpt3Parameters({C::kAttentionQueryKeyValue, C::kAttentionOutput, C::kFeedForward});
+         return Gpt3Parameters({C::kAttentionQueryKeyValue, C::kAttentionOutput, C::kDenseFeedForward});
        }},
       {"kaplan-gpt3-embed-params",
        [](const json&) {
@@ -181,7 +190,7 @@ double RunAnswer(const std::string& id, const json& in) {
        [](const json&) { return Gpt3Parameters({C::kAttentionQueryKeyValue}); }},
       {"kaplan-gpt3-project-params",
        [](const json&) { return Gpt3Parameters({C::kAttentionOutput}); }},
-      {"kaplan-gpt3-ffn-params", [](const json&) { return Gpt3Parameters({C::kFeedForward}); }},
+      {"kaplan-gpt3-ffn-params", [](const json&) { return Gpt3Parameters({C::kDenseFeedForward}); }},
   };
   if (id.rfind("optimizer-buffers-", 0) == 0) return BuffersPerParameter(in);
   const auto found = questions.find(id);

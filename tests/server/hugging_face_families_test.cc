@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "engine/model/parameter_count.h"
-#include "engine/model/parameter_tensors.h"
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/dense_decoder.h"
 #include "engine/model/presets.h"
 #include "server/hugging_face/families.h"
 #include "server/hugging_face/read_config.h"
@@ -35,13 +35,17 @@ std::string TextOf(const std::string& path) {
   return text.str();
 }
 
+int64_t CountOf(const TransformerSpec& transformer) {
+  const auto count = CountArchitecture(DenseDecoder(transformer), "");
+  EXPECT_THAT(count, IsOk());
+  return count.ok() ? count->all.total : -1;
+}
+
 int64_t CountOf(const std::string& text) {
   const auto model = ReadHuggingFaceConfig(text);
   EXPECT_THAT(model, IsOk()) << text;
   if (!model.ok()) return -1;
-  const auto count = CountParameters(ParameterTensorsOf(model->transformer), "");
-  EXPECT_THAT(count, IsOk());
-  return count.ok() ? count->total : -1;
+  return CountOf(model->transformer);
 }
 
 // Whole files, with the fields that no count depends on; each says where its total comes from.
@@ -57,8 +61,8 @@ TEST(HuggingFaceFamilies, CountWholeFilesExactly) {
     if (row.at("total_source").rfind(preset_prefix, 0) != 0) continue;
     const auto preset = FindModelPreset(row.at("total_source").substr(preset_prefix.size()));
     ASSERT_THAT(preset, IsOk());
-    const auto count = CountParameters(ParameterTensorsOf((*preset)->transformer), "");
-    EXPECT_EQ(std::to_string(count->total), row.at("total_parameters")) << row.at("file");
+    EXPECT_EQ(std::to_string(CountOf((*preset)->transformer)), row.at("total_parameters"))
+        << row.at("file");
   }
   // Every family has a file, and a line in the document.
   const std::string document = TextOf("docs/config_json.md");

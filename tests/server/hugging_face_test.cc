@@ -11,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "engine/model/parameter_count.h"
-#include "engine/model/parameter_tensors.h"
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/architecture/dense_decoder.h"
 #include "server/hugging_face/read_config.h"
 #include "tests/support/status_matchers.h"
 
@@ -332,9 +332,9 @@ TEST(HuggingFaceConfig, SurvivesMutation) {
     FieldViolations violations;
     CheckTransformer(model->transformer, "", violations);
     EXPECT_TRUE(violations.empty()) << text;
-    const auto count = CountParameters(ParameterTensorsOf(model->transformer), "");
+    const auto count = CountArchitecture(DenseDecoder(model->transformer), "");
     EXPECT_THAT(count, IsOk()) << text;
-    EXPECT_GT(count->total, 0) << text;
+    EXPECT_GT(count->all.total, 0) << text;
   }
   EXPECT_GT(read, 500);
   EXPECT_GT(refused, 1000);

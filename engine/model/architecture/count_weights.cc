@@ -6,7 +6,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/model_weights.h"
-#include "engine/model/parameter_count.h"
 
 namespace sextant {
 namespace {

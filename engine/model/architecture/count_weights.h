@@ -13,6 +13,9 @@
 
 namespace sextant {
 
+// A model larger than this is refused; the largest ever announced has about 1e13.
+inline constexpr int64_t kMaxParameterCount = 1'000'000'000'000'000;
+
 // Parameters. Active are those that one token meets: experts_per_token of the routed experts,
 // and all of everything else.
 struct WeightCount {
@@ -42,6 +45,7 @@ struct ArchitectureCount {
   std::vector<LayerKindCount> by_layer_kind = {};
 
   int64_t non_embedding() const { return all.total - embedding; }
+  int64_t active_non_embedding() const { return all.active - embedding; }
   const WeightCount& of(WeightComponent c) const { return by_component[static_cast<size_t>(c)]; }
   const WeightCount& of(ModelPart p) const { return by_part[static_cast<size_t>(p)]; }
 };

@@ -1,12 +1,7 @@
 #include "engine/model/architecture/dense_decoder.h"
 
-#include "absl/strings/str_cat.h"
-#include "engine/base/field_violation.h"
-
 namespace sextant {
 namespace {
-
-constexpr int64_t kMaxNorms = 4;
 
 NormVariant VariantOf(NormKind kind) {
   switch (kind) {
@@ -54,14 +49,7 @@ LayerSpec LayerOf(const TransformerSpec& s) {
 
 }  // namespace
 
-absl::StatusOr<ArchitectureSpec> DenseDecoder(const TransformerSpec& spec, absl::string_view path) {
-  if (spec.norms_per_layer > kMaxNorms) {
-    return InvalidField(FieldPath(path, "norms_per_layer"),
-                        absl::StrCat("must be 0 to ", kMaxNorms,
-                                     ", before and after two branches, "
-                                     "not ",
-                                     spec.norms_per_layer));
-  }
+ArchitectureSpec DenseDecoder(const TransformerSpec& spec) {
   const TransformerSpec s = WithDefaults(spec);
   ArchitectureSpec out;
   out.hidden_size = s.hidden_size;

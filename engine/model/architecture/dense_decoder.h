@@ -2,18 +2,15 @@
 #ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_DENSE_DECODER_H_
 #define SEXTANT_ENGINE_MODEL_ARCHITECTURE_DENSE_DECODER_H_
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/transformer_spec.h"
 
 namespace sextant {
 
-// `spec`, which CheckTransformer() has passed and whose fields stand at `path`, with one kind of
-// layer named "dense". `spec` says how many norms a layer has, not where: one stands before
-// attention, two before both branches, and a third and a fourth after them.
-// Errors: kInvalidArgument for more than four norms a layer.
-absl::StatusOr<ArchitectureSpec> DenseDecoder(const TransformerSpec& spec, absl::string_view path);
+// `spec`, which CheckTransformer() has passed, with one kind of layer named "dense". `spec` says
+// how many norms a layer has, not where: one stands before attention, two before both branches,
+// and a third and a fourth after them.
+ArchitectureSpec DenseDecoder(const TransformerSpec& spec);
 
 }  // namespace sextant
 

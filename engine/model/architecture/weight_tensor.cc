@@ -15,7 +15,7 @@ absl::string_view WeightComponentName(WeightComponent component) {
       "router",
       "routed_experts",
       "shared_experts",
-      "dense_feed_forward",
+      "feed_forward",
       "bias",
       "norm",
       "multi_token_projection",

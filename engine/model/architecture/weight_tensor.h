@@ -1,5 +1,5 @@
-// The parameter tensors of a model, each by name, shape and place. Counts, and whatever shards
-// or trains parameters, stand on this one list, so that they can't disagree.
+// The parameter tensors of a model, each by name, shape and place. Counts, optimizer state and
+// whatever shards parameters stand on this one list, so that they can't disagree.
 #ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_WEIGHT_TENSOR_H_
 #define SEXTANT_ENGINE_MODEL_ARCHITECTURE_WEIGHT_TENSOR_H_
 
@@ -37,7 +37,9 @@ inline constexpr int kWeightComponentCount = 19;
 // "token_embedding", "routed_experts", ...
 absl::string_view WeightComponentName(WeightComponent component);
 
-// Whether "without embeddings" leaves `component` out; docs/architecture.md says why.
+// Whether "N without embeddings" leaves `component` out.
+// Source: Kaplan et al. 2020 (arXiv 2001.08361) section 2.1 leave out vocabulary and position
+// embeddings; an output head of its own is the vocabulary's other copy and is treated alike.
 bool IsEmbedding(WeightComponent component);
 
 enum class ModelPart {
@@ -69,6 +71,9 @@ struct WeightTensor {
   int64_t layers = 1;
   int64_t trainable_layers = 1;
   int64_t padding_rows = 0;  // those of the rows that only pad the vocabulary
+
+  bool is_vector() const { return columns == 1; }
+  int64_t trained_copies() const { return copies * trainable_layers; }
 };
 
 using WeightTensors = std::vector<WeightTensor>;

@@ -6,7 +6,6 @@
 #include <map>
 #include <string>
 
-#include "engine/model/parameter_count.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -16,9 +15,14 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
+constexpr WeightCount AllTrained(int64_t parameters) {
+  return {parameters, parameters, parameters};
+}
+
 ModelState StateOf(int64_t parameters, PrecisionPolicy precision, OptimizerSpec optimizer,
-                   const ParameterTensors& tensors = {}) {
-  const auto state = ModelStateOf(parameters, tensors, WithDefaults(precision), optimizer);
+                   const WeightTensors& tensors = {}) {
+  const auto state =
+      ModelStateOf(AllTrained(parameters), tensors, WithDefaults(precision), optimizer);
   EXPECT_THAT(state, IsOk());
   return state.value_or(ModelState());
 }
@@ -71,10 +75,25 @@ TEST(ModelState, IsASumOfDeclaredTerms) {
 }
 
 // One matrix of 6 x 4 in each of 2 layers, an embedding of 10 x 4, a norm of 4.
-ParameterTensors SomeTensors() {
-  return {{ParameterComponent::kTokenEmbedding, 10, 4, 1},
-          {ParameterComponent::kFeedForward, 6, 4, 2},
-          {ParameterComponent::kNorm, 4, 1, 1}};
+WeightTensors SomeTensors() {
+  using C = WeightComponent;
+  constexpr WeightRole kWeight = WeightRole::kWeight;
+  return {
+      {.module = "e",
+       .name = "",
+       .role = kWeight,
+       .component = C::kTokenEmbedding,
+       .rows = 10,
+       .columns = 4},
+      {.module = "f",
+       .name = "up",
+       .role = kWeight,
+       .component = C::kDenseFeedForward,
+       .rows = 6,
+       .columns = 4,
+       .layers = 2,
+       .trainable_layers = 2},
+      {.module = "n", .name = "", .role = kWeight, .component = C::kNorm, .rows = 4, .columns = 1}};
 }
 constexpr int64_t kSomeCount = 40 + 48 + 4;
 
@@ -107,6 +126,24 @@ TEST(OptimizerState, OfEightBitAdamHasAScaleABlock) {
             kSomeCount + 4 * 8);
 }
 
+// One of the two layers is frozen: its matrix has its weight alone.
+TEST(ModelState, OfWhatIsFrozenIsTheWeightAlone) {
+  WeightTensors tensors = SomeTensors();
+  tensors[1].trainable_layers = 1;
+  const WeightCount count = {.total = kSomeCount, .active = kSomeCount, .trainable = 40 + 24 + 4};
+  const auto state = [&](OptimizerSpec optimizer) {
+    return TermBytes(*ModelStateOf(count, tensors, WithDefaults(PrecisionPolicy()), optimizer));
+  };
+  auto adam = state({});
+  EXPECT_EQ(adam["weight"], 2 * kSomeCount);
+  EXPECT_EQ(adam["gradient"], 2 * 68);
+  EXPECT_EQ(adam["master_weight"], 4 * 68);
+  EXPECT_EQ(adam["second_moment"], 4 * 68);
+  EXPECT_EQ(state({.kind = OptimizerKind::kAdafactor})["factored_second_moment"],
+            4 * ((10 + 4) + (6 + 4) + 4));
+  EXPECT_EQ(state({.kind = OptimizerKind::kMuon})["muon_momentum"], 4 * 24);
+}
+
 TEST(ModelState, OfTheLargestModelFitsAnInt64) {
   const PrecisionPolicy widest = {.compute_data_type = DataType::kFp64,
                                   .weight_data_type = DataType::kFp64,
@@ -117,7 +154,7 @@ TEST(ModelState, OfTheLargestModelFitsAnInt64) {
 }
 
 TEST(ModelState, ThatOverflowsIsRefused) {
-  EXPECT_THAT(ModelStateOf(INT64_MAX / 2, {}, WithDefaults(PrecisionPolicy()), {}),
+  EXPECT_THAT(ModelStateOf(AllTrained(INT64_MAX / 2), {}, WithDefaults(PrecisionPolicy()), {}),
               NamesFields(ElementsAre("model")));
 }
 

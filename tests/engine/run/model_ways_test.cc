@@ -38,7 +38,7 @@ TEST(ModelWays, AConfigIsATransformerWithItsFamilysName) {
   const auto plan = PlanRun(RunOf(model));
   ASSERT_THAT(plan, IsOk());
   EXPECT_EQ(plan->model_name, "llama");
-  EXPECT_EQ(plan->parameters.total, kSmallParameters);
+  EXPECT_EQ(plan->parameters.all.total, kSmallParameters);
   EXPECT_TRUE(plan->has_shapes());
 }
 

@@ -42,7 +42,7 @@ TEST(PlanRun, OfLlama70bByHand) {
   run.options.assumed_mfu = 0.5;
   const Plan plan = PlanOf(run);
   EXPECT_EQ(plan.model_name, "llama-3.1-70b");
-  EXPECT_EQ(plan.parameters.total, 70'553'706'496);
+  EXPECT_EQ(plan.parameters.all.total, 70'553'706'496);
   // 2 x 128256 x 8192 of embedding and head
   EXPECT_EQ(plan.parameters.embedding, 2'101'346'304);
   ASSERT_THAT(plan.flops, SizeIs(2));

@@ -1,12 +1,10 @@
-// A dense decoder counts the same as a list of tensors and as an architecture.
+// Dense decoders, worked by hand.
 #include "engine/model/architecture/dense_decoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engine/model/architecture/count_weights.h"
-#include "engine/model/parameter_count.h"
-#include "engine/model/presets.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -14,54 +12,92 @@ namespace {
 
 using ::testing::ElementsAre;
 
-void ExpectTheSame(const TransformerSpec& transformer) {
-  const auto spec = DenseDecoder(transformer, "m");
-  ASSERT_THAT(spec, IsOk());
-  const auto count = CountArchitecture(*spec, "m");
-  ASSERT_THAT(count, IsOk());
-  const auto old = CountParameters(ParameterTensorsOf(transformer), "m");
-  ASSERT_THAT(old, IsOk());
-  EXPECT_EQ(count->all, (WeightCount{old->total, old->total, old->total}));
-  EXPECT_EQ(count->embedding, old->embedding);
-  using Old = ParameterComponent;
-  using New = WeightComponent;
-  const struct {
-    Old old;
-    New now;
-  } components[] = {
-      {Old::kTokenEmbedding, New::kTokenEmbedding},
-      {Old::kPositionEmbedding, New::kPositionEmbedding},
-      {Old::kEmbeddingProjection, New::kEmbeddingProjection},
-      {Old::kAttentionQueryKeyValue, New::kAttentionQueryKeyValue},
-      {Old::kAttentionOutput, New::kAttentionOutput},
-      {Old::kFeedForward, New::kDenseFeedForward},
-      {Old::kBias, New::kBias},
-      {Old::kNorm, New::kNorm},
-      {Old::kOutputHead, New::kOutputHead},
+// h = 8, 2 layers, 4 query heads and 2 key heads of size 2, f = 32, V = 100.
+TransformerSpec Small() {
+  return {.layer_count = 2,
+          .hidden_size = 8,
+          .feed_forward_size = 32,
+          .attention_head_count = 4,
+          .key_value_head_count = 2,
+          .vocabulary_size = 100,
+          .feed_forward_kind = FeedForwardKind::kGated,
+          .norm_kind = NormKind::kRmsNorm};
+}
+
+ArchitectureCount Count(const TransformerSpec& spec) {
+  FieldViolations violations;
+  CheckTransformer(spec, "m", violations);
+  EXPECT_THAT(violations.ToStatus(), IsOk());
+  const auto count = CountArchitecture(DenseDecoder(spec), "m");
+  EXPECT_THAT(count, IsOk());
+  return count.value_or(ArchitectureCount());
+}
+
+TEST(DenseDecoder, OfAGatedGroupedQueryModelByHand) {
+  const ArchitectureCount count = Count(Small());
+  using C = WeightComponent;
+  EXPECT_EQ(count.of(C::kAttentionQueryKeyValue).total, 2 * (8 * 8 + 2 * 4 * 8));
+  EXPECT_EQ(count.of(C::kDenseFeedForward).total, 2 * 3 * 8 * 32);
+  EXPECT_EQ(count.of(C::kNorm).total, (2 * 2 + 1) * 8);
+  // 800 + 256 + 128 + 1536 + 40 + 800
+  EXPECT_EQ(count.all, (WeightCount{3560, 3560, 3560}));
+  EXPECT_EQ(count.embedding, 1600);
+}
+
+struct Change {
+  const char* name;
+  void (*apply)(TransformerSpec&);
+  int64_t difference;  // from 3560, worked by hand
+};
+
+TEST(DenseDecoder, EachOptionAddsWhatItSays) {
+  const Change changes[] = {
+      {"tied head", [](TransformerSpec& s) { s.tied_embeddings = true; }, -800},
+      {"ungated", [](TransformerSpec& s) { s.feed_forward_kind = FeedForwardKind::kPlain; },
+       -2 * 8 * 32},
+      {"layer norm has a bias too", [](TransformerSpec& s) { s.norm_kind = NormKind::kLayerNorm; },
+       5 * 8},
+      {"norms without parameters",
+       [](TransformerSpec& s) { s.norm_kind = NormKind::kNonParametric; }, -5 * 8},
+      {"one norm a layer", [](TransformerSpec& s) { s.norms_per_layer = 1; }, -2 * 8},
+      {"four norms a layer", [](TransformerSpec& s) { s.norms_per_layer = 4; }, 4 * 8},
+      {"no final norm", [](TransformerSpec& s) { s.final_norm = false; }, -8},
+      {"query key norm a head",
+       [](TransformerSpec& s) { s.query_key_norm = QueryKeyNorm::kPerHead; }, 2 * 2 * 2},
+      {"query key norm over heads",
+       [](TransformerSpec& s) { s.query_key_norm = QueryKeyNorm::kAllHeads; }, 2 * (8 + 4)},
+      {"qkv bias", [](TransformerSpec& s) { s.query_key_value_bias = true; }, 2 * (8 + 2 * 4)},
+      {"output bias", [](TransformerSpec& s) { s.attention_output_bias = true; }, 2 * 8},
+      {"gated feed-forward bias", [](TransformerSpec& s) { s.feed_forward_bias = true; },
+       2 * (2 * 32 + 8)},
+      {"head bias", [](TransformerSpec& s) { s.output_head_bias = true; }, 100},
+      {"learned positions", [](TransformerSpec& s) { s.learned_position_count = 50; }, 50 * 8},
+      {"larger heads", [](TransformerSpec& s) { s.head_size = 4; },
+       2 * (8 * 8 + 2 * 4 * 8 + 8 * 8)},
+      {"all heads have keys", [](TransformerSpec& s) { s.key_value_head_count = 0; },
+       2 * 2 * 4 * 8},
+      // Both tables shrink to 100 x 4; two projections of 4 x 8 join them to the rest.
+      {"narrow embedding", [](TransformerSpec& s) { s.embedding_size = 4; }, -2 * 400 + 2 * 32},
   };
-  for (const auto& component : components) {
-    EXPECT_EQ(count->of(component.now).total, old->of(component.old))
-        << ParameterComponentName(component.old);
+  for (const Change& change : changes) {
+    TransformerSpec spec = Small();
+    change.apply(spec);
+    EXPECT_EQ(Count(spec).all.total, 3560 + change.difference) << change.name;
   }
 }
 
-TEST(DenseDecoder, CountsEveryPresetTheSameByComponent) {
-  ASSERT_FALSE(ModelPresets().empty());
-  for (const ModelPreset& preset : ModelPresets()) {
-    SCOPED_TRACE(preset.name);
-    ExpectTheSame(preset.transformer);
-  }
-}
-
-TEST(DenseDecoder, TakesUpToFourNormsALayer) {
-  TransformerSpec transformer = ModelPresets().front().transformer;
-  for (int64_t norms = 0; norms <= 4; ++norms) {
-    SCOPED_TRACE(norms);
-    transformer.norms_per_layer = norms;
-    ExpectTheSame(transformer);
-  }
-  transformer.norms_per_layer = 5;
-  EXPECT_THAT(DenseDecoder(transformer, "m"), NamesFields(ElementsAre("m.norms_per_layer")));
+// Each size is within its range; their product is not.
+TEST(DenseDecoder, OfMoreThanCanBeHeldIsRefused) {
+  TransformerSpec spec = Small();
+  spec.layer_count = 1'000'000;
+  spec.hidden_size = 10'000'000;
+  spec.feed_forward_size = 100'000'000;
+  spec.attention_head_count = 1'000'000;
+  spec.key_value_head_count = 0;
+  FieldViolations violations;
+  CheckTransformer(spec, "m", violations);
+  ASSERT_TRUE(violations.empty());
+  EXPECT_THAT(CountArchitecture(DenseDecoder(spec), "m"), NamesFields(ElementsAre("m")));
 }
 
 }  // namespace
