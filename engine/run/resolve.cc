@@ -7,7 +7,7 @@
 #include "engine/hardware/catalogue.h"
 #include "engine/model/architecture/dense_decoder.h"
 #include "engine/model/architecture/model_weights.h"
-#include "engine/model/presets.h"
+#include "engine/model/presets/presets.h"
 #include "engine/run/rate_requirement.h"
 #include "engine/run/resolve_rates.h"
 
@@ -62,10 +62,9 @@ struct NamedShape {
 };
 
 NamedShape ShapeOf(const ModelSpec& model, const ModelPreset* preset) {
-  if (preset != nullptr) return {preset->name, DenseDecoder(preset->transformer)};
+  if (preset != nullptr) return {preset->name, preset->architecture};
   if (model.hugging_face_config.has_value()) {
-    return {model.hugging_face_config->model_type,
-            DenseDecoder(model.hugging_face_config->transformer)};
+    return {model.hugging_face_config->model_type, model.hugging_face_config->architecture};
   }
   return {"transformer", DenseDecoder(*model.transformer)};
 }

@@ -4,7 +4,7 @@
 #include "absl/strings/string_view.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
-#include "server/hugging_face/read_config.h"
+#include "server/hugging_face/config_text.h"
 
 namespace sextant {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/architecture/dense_decoder.h"
-#include "engine/model/presets.h"
+#include "engine/model/presets/presets.h"
 #include "tests/golden/golden_files.h"
 #include "tests/support/status_matchers.h"
 

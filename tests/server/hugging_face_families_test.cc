@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/architecture/dense_decoder.h"
-#include "engine/model/presets.h"
+#include "engine/model/presets/presets.h"
 #include "server/hugging_face/families.h"
 #include "server/hugging_face/read_config.h"
 #include "tests/golden/golden_files.h"

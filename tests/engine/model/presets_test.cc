@@ -1,4 +1,4 @@
-#include "engine/model/presets.h"
+#include "engine/model/presets/presets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
