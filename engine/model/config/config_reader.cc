@@ -54,6 +54,7 @@ void ConfigReader::RefuseOddObject(absl::string_view name) {
   const ConfigValue& value = found->second;
   if (value.kind != Kind::kObject && value.kind != Kind::kNull) {
     Refuse(object, absl::StrCat("must be an object, not ", Quoted(value)));
+    odd_objects_.insert(std::string(object));
   }
   const absl::string_view member = name.substr(object.size() + 1);
   const auto same = std::count_if(value.elements.begin(), value.elements.end(),
@@ -148,6 +149,7 @@ absl::optional<std::vector<int64_t>> ConfigReader::Integers(absl::string_view na
 }
 
 void ConfigReader::Refuse(absl::string_view name, absl::string_view description) {
+  if (odd_objects_.count(ObjectOf(name)) != 0) return;
   const std::string path = FieldPath(path_, Clip(name, kMaxNameBytes));
   if (!violations_.Mentions(path)) violations_.Add(path, description);
 }

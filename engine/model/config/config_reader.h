@@ -52,7 +52,7 @@ class ConfigReader {
   // Whether the field is there, be it null; marks nothing.
   bool Has(absl::string_view name) const { return Lookup(name) != nullptr; }
 
-  // Appends a violation of `name`, unless it has one.
+  // Appends a violation of `name`, unless it, or what holds it, has one.
   void Refuse(absl::string_view name, absl::string_view description);
 
   bool HasRead(absl::string_view name) const { return read_.count(name) != 0; }
@@ -73,6 +73,7 @@ class ConfigReader {
   const absl::string_view path_;
   FieldViolations& violations_;
   std::set<std::string, std::less<>> read_;
+  std::set<std::string, std::less<>> odd_objects_;  // no objects, though members of them are read
 };
 
 }  // namespace sextant

@@ -43,6 +43,10 @@ LayerSpec BertLayer(ConfigReader& config, int64_t hidden_size) {
                                                       "), which ", heads, " does not"));
   }
   const int64_t head_size = heads > 0 ? hidden_size / heads : 0;
+  if (head_size > kMaxHeadSize) {
+    config.Refuse("num_attention_heads",
+                  absl::StrCat("makes heads of more than ", kMaxHeadSize, ": write more heads"));
+  }
   const int64_t inner = config.RequiredSize("intermediate_size", kMaxFeedForwardSize);
   return {
       .name = "dense",

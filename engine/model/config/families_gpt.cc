@@ -213,17 +213,17 @@ void ReadMptWidth(ConfigReader& config, DecoderDraft& draft) {
 // norms have none either.
 void ReadMptOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadMptWidth(config, draft);
+  const bool no_bias = config.Flag("no_bias", true);
+  SetAllBiases(!no_bias, draft);
+  if (no_bias) draft.style.norm = NormVariant::kBiasFreeLayerNorm;
+  const bool rotary = config.Flag("attn_config.rope", false);
+  const bool alibi = config.Flag("attn_config.alibi", true);
   for (const char* name : {"no_bias", "attn_config.alibi"}) {
     if (!config.Has(name)) {
       config.Refuse(name,
                     "is required: llm-foundry's code and transformers' differ in its default");
     }
   }
-  const bool no_bias = config.Flag("no_bias", true);
-  SetAllBiases(!no_bias, draft);
-  if (no_bias) draft.style.norm = NormVariant::kBiasFreeLayerNorm;
-  const bool rotary = config.Flag("attn_config.rope", false);
-  const bool alibi = config.Flag("attn_config.alibi", true);
   const bool learned = config.Flag("learned_pos_emb", true) && !alibi && !rotary;
   if (learned)
     draft.learned_position_count = config.RequiredSize("max_seq_len", kMaxVocabularySize);

@@ -84,6 +84,9 @@ void CheckHeads(const Family& family, const DecoderDraft& d, ConfigReader& confi
                   absl::StrCat("must divide ", names.hidden_size.name, " (", d.hidden_size,
                                "), which ", d.head_count, " does not",
                                names.head_size.name.empty() ? "" : "; or give head_dim"));
+  } else if (d.head_size == 0 && d.hidden_size / d.head_count > kMaxHeadSize) {
+    config.Refuse(names.head_count.name,
+                  absl::StrCat("makes heads of more than ", kMaxHeadSize, ": write more heads"));
   }
 }
 

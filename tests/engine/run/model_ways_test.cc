@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/model/architecture/dense_decoder.h"
 #include "engine/run/plan.h"
 #include "tests/support/status_matchers.h"
 
@@ -30,7 +31,9 @@ RunSpec RunOf(const ModelSpec& model) {
   return run;
 }
 
-HuggingFaceModel SmallConfig() { return {.model_type = "llama", .transformer = kSmall}; }
+HuggingFaceModel SmallConfig() {
+  return {.model_type = "llama", .architecture = DenseDecoder(kSmall)};
+}
 
 TEST(ModelWays, AConfigIsATransformerWithItsFamilysName) {
   ModelSpec model;
