@@ -18,6 +18,9 @@ void ParametersTo(const Plan& plan, v1::ParameterCounts* out) {
   if (!plan.has_shapes()) return;
   out->set_embedding(p.embedding);
   out->set_non_embedding(p.non_embedding());
+  out->set_active(p.all.active);
+  out->set_trainable(p.all.trainable);
+  out->set_padding(p.padding);
   for (int i = 0; i < kWeightComponentCount; ++i) {
     const auto component = static_cast<WeightComponent>(i);
     if (p.of(component).total == 0) continue;
@@ -25,6 +28,8 @@ void ParametersTo(const Plan& plan, v1::ParameterCounts* out) {
     part->set_name(Text(WeightComponentName(component)));
     part->set_parameter_count(p.of(component).total);
     part->set_embedding(IsEmbedding(component));
+    part->set_active_parameter_count(p.of(component).active);
+    part->set_trainable_parameter_count(p.of(component).trainable);
   }
 }
 
