@@ -1,0 +1,41 @@
+#include "engine/model/sharding/tensor_shard.h"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+// How many ways the axis of a tensor is cut.
+int64_t PartsOf(const ArchitectureSpec& spec, const WeightTensor& tensor, ShardAxis axis,
+                int64_t ranks) {
+  if (axis == ShardAxis::kNone) return 1;
+  if (axis != ShardAxis::kKeyValueRows) return ranks;
+  return std::min(ranks, AttentionOf(spec, tensor)->key_value_head_count);
+}
+
+}  // namespace
+
+TensorShard ShardOf(const ArchitectureSpec& spec, const WeightTensor& tensor,
+                    const ParallelLayout& layout) {
+  const ShardRule rule = ShardRuleOf(spec, tensor);
+  const bool expert = rule.group == ShardGroup::kExpert;
+  const int64_t tensor_ranks =
+      expert ? ExpertTensorParallelSize(layout) : layout.tensor_parallel_size;
+  const int64_t expert_ranks = expert ? layout.expert_parallel_size : 1;
+  const int64_t parts = PartsOf(spec, tensor, rule.axis, tensor_ranks);
+  TensorShard out = {.group = rule.group,
+                     .rows = tensor.rows,
+                     .columns = tensor.columns,
+                     .copies = tensor.copies / expert_ranks,
+                     .ranks = tensor_ranks * expert_ranks,
+                     .holders = tensor_ranks / parts};
+  int64_t& axis = rule.axis == ShardAxis::kColumns ? out.columns : out.rows;
+  if (axis % parts != 0) {
+    axis *= out.copies;
+    out.copies = 1;
+  }
+  axis /= parts;
+  return out;
+}
+
+}  // namespace sextant
