@@ -4,6 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/model/architecture/model_weights.h"
+#include "engine/model/sharding/check_layout.h"
 
 namespace sextant {
 namespace {
