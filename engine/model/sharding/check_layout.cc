@@ -34,7 +34,7 @@ class LayoutCheck {
   }
 
   void CheckTensors() {
-    CutSizes cuts = TensorCuts(spec_);
+    CutSizes cuts = TensorCuts(spec_, layout_.split_key_value_heads);
     if (layout_.expert_tensor_parallel_size == 0) {
       const CutSizes experts = ExpertTensorCuts(spec_);
       cuts.insert(cuts.end(), experts.begin(), experts.end());

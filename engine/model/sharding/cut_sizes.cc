@@ -5,11 +5,17 @@
 namespace sextant {
 namespace {
 
-void AddHeads(const AttentionSpec& attention, const std::string& where, CutSizes& out) {
+void AddHeads(const AttentionSpec& attention, const std::string& where, bool split, CutSizes& out) {
   out.push_back({.size = attention.head_count, .what = absl::StrCat(where, "head_count")});
   out.push_back({.size = attention.key_value_head_count,
                  .what = absl::StrCat(where, "key_value_head_count"),
                  .shared = true});
+  if (!split || attention.latent.has_value()) return;
+  const int64_t heads = attention.key_value_head_count;
+  out.push_back({.size = heads * attention.query_key_head_size,
+                 .what = absl::StrCat(where, "key_value_head_count x query_key_head_size")});
+  out.push_back({.size = heads * attention.value_head_size,
+                 .what = absl::StrCat(where, "key_value_head_count x value_head_size")});
 }
 
 bool Divides(int64_t ranks, const CutSize& cut) {
@@ -18,15 +24,15 @@ bool Divides(int64_t ranks, const CutSize& cut) {
 
 }  // namespace
 
-CutSizes TensorCuts(const ArchitectureSpec& spec) {
+CutSizes TensorCuts(const ArchitectureSpec& spec, bool split_key_value_heads) {
   CutSizes out;
   for (const LayerSpec& layer : spec.layer_kinds) {
     const std::string where = absl::StrCat(layer.name, ".");
     if (layer.attention.has_value()) {
-      AddHeads(*layer.attention, where + "attention.", out);
+      AddHeads(*layer.attention, where + "attention.", split_key_value_heads, out);
     }
     if (layer.cross_attention.has_value()) {
-      AddHeads(*layer.cross_attention, where + "cross_attention.", out);
+      AddHeads(*layer.cross_attention, where + "cross_attention.", split_key_value_heads, out);
     }
     if (layer.feed_forward.has_value()) {
       out.push_back({.size = layer.feed_forward->size, .what = where + "feed_forward.size"});

@@ -19,9 +19,9 @@ struct CutSize {
 
 using CutSizes = std::vector<CutSize>;
 
-// What tensor parallelism cuts, but for the vocabulary; what expert parallelism deals out; what
-// expert tensor parallelism cuts. The latter two are empty for a model without experts.
-CutSizes TensorCuts(const ArchitectureSpec& spec);
+// What tensor parallelism cuts, but for the vocabulary and experts; what expert parallelism deals
+// out; what expert tensor parallelism cuts. The latter two are empty for a model without experts.
+CutSizes TensorCuts(const ArchitectureSpec& spec, bool split_key_value_heads);
 CutSizes ExpertCuts(const ArchitectureSpec& spec);
 CutSizes ExpertTensorCuts(const ArchitectureSpec& spec);
 

@@ -19,6 +19,9 @@ inline constexpr int64_t kMaxChunks = 65'536;  // stages x virtual stages
 // Source: Narayanan et al. 2021, arXiv 2104.04473, section 2.2.
 struct ParallelLayout {
   int64_t tensor_parallel_size = 1;
+  // Of key and value heads fewer than the ranks of tensor parallelism: whether each rank holds a
+  // part of one, and ranks gather what they project; else ranks hold copies of whole ones.
+  bool split_key_value_heads = false;
   int64_t pipeline_parallel_size = 1;
   int64_t virtual_stage_count = 1;
   std::vector<int64_t> layers_per_chunk = {};  // may be 0; empty: as many in each

@@ -16,7 +16,7 @@ enum class ShardAxis {
   kNone,          // every rank of tensor parallelism holds all of it
   kRows,          // outputs are cut: a column-parallel matrix in Megatron's words
   kColumns,       // inputs are cut: a row-parallel matrix
-  kKeyValueRows,  // rows by heads of keys and values; with fewer heads than ranks, some share one
+  kKeyValueRows,  // rows by heads of keys and values, of which ranks may share one
 };
 
 struct ShardRule {

@@ -5,12 +5,12 @@
 namespace sextant {
 namespace {
 
-// How many ways the axis of a tensor is cut.
-int64_t PartsOf(const ArchitectureSpec& spec, const WeightTensor& tensor, ShardAxis axis,
+// How many ways the axis of a tensor is cut; `attention` is the tensor's, if it is of any.
+int64_t PartsOf(ShardAxis axis, const AttentionSpec* attention, const ParallelLayout& layout,
                 int64_t ranks) {
   if (axis == ShardAxis::kNone) return 1;
-  if (axis != ShardAxis::kKeyValueRows) return ranks;
-  return std::min(ranks, AttentionOf(spec, tensor)->key_value_head_count);
+  if (axis != ShardAxis::kKeyValueRows || layout.split_key_value_heads) return ranks;
+  return std::min(ranks, attention->key_value_head_count);
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ TensorShard ShardOf(const ArchitectureSpec& spec, const WeightTensor& tensor,
   const int64_t tensor_ranks =
       expert ? ExpertTensorParallelSize(layout) : layout.tensor_parallel_size;
   const int64_t expert_ranks = expert ? layout.expert_parallel_size : 1;
-  const int64_t parts = PartsOf(spec, tensor, rule.axis, tensor_ranks);
+  const int64_t parts = PartsOf(rule.axis, AttentionOf(spec, tensor), layout, tensor_ranks);
   TensorShard out = {.group = rule.group,
                      .rows = tensor.rows,
                      .columns = tensor.columns,

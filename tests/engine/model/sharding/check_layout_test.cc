@@ -121,6 +121,17 @@ TEST(CheckLayout, SaysWhatToWriteInstead) {
   EXPECT_THAT(Check(spec, {.tensor_parallel_size = 4}), IsOk());
 }
 
+// Four ranks of two key heads of size 2: halves are of a feature each, quarters aren't.
+TEST(CheckLayout, SplitsKeyHeadsIntoWholeRows) {
+  ArchitectureSpec spec = Deep();
+  L layout = {.tensor_parallel_size = 4, .split_key_value_heads = true};
+  EXPECT_THAT(Check(spec, layout), IsOk());
+  spec.layer_kinds[0].attention->key_value_head_count = 1;
+  EXPECT_THAT(Check(spec, layout), NamesFields(ElementsAre("layout.tensor_parallel_size")));
+  layout.split_key_value_heads = false;
+  EXPECT_THAT(Check(spec, layout), IsOk());
+}
+
 // Shared experts are cut as one, so that two of size 3 divide by 2.
 TEST(CheckLayout, CutsSharedExpertsTogether) {
   ArchitectureSpec spec = SmallMixture();

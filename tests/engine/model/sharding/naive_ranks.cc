@@ -80,10 +80,17 @@ class Needs {
     if (t_.name == "gate" || t_.name == "up") return MyNeuron(copy, row);
     return true;
   }
+  bool IsOfKeyHeads() const {
+    return t_.name == "key" || t_.name == "value" ||
+           (t_.name == "key_norm" && attention_->query_key_norm == QueryKeyNorm::kAllHeads);
+  }
   bool HeadRow(int64_t row) const {
     const int64_t key = attention_->query_key_head_size;
     const bool all_heads = attention_->query_key_norm == QueryKeyNorm::kAllHeads;
     if (t_.name == "query" || t_.name == "query_up") return MyHead(row / key);
+    if (layout_.split_key_value_heads && IsOfKeyHeads()) {
+      return IsDealt(row, t_.rows, ranks_, gpu_.tensor_rank);
+    }
     if (t_.name == "key") return MyKeyHead(row / key);
     if (t_.name == "value") return MyKeyHead(row / attention_->value_head_size);
     if (t_.name == "key_value_up") {

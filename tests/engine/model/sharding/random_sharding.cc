@@ -19,6 +19,7 @@ class Draw {
     expert_ = Between(1, 3);
     expert_tensor_ = Chance() ? 0 : int64_t{1} << Between(0, 2);
     heads_ = 4 * Between(1, 2);
+    out_.layout.split_key_value_heads = Chance();
     const int64_t shape = Between(0, 3);  // an encoder, both stacks, else a decoder
     FillModel(shape == 1, shape >= 1);
     if (shape == 0) out_.spec.decoder = {};
@@ -37,6 +38,7 @@ class Draw {
   AttentionSpec Attention(AttentionMask mask) {
     AttentionSpec out = Heads(heads_, int64_t{1} << Between(0, 2), Between(2, 3));
     out.value_head_size = Between(1, 3);
+    if (out_.layout.split_key_value_heads) out.query_key_head_size = out.value_head_size = 4;
     out.output_bias = Chance();
     out.sinks = Chance();
     out.mask = mask;
@@ -82,7 +84,7 @@ class Draw {
     layer.norm = Norm();
     layer.norms.after_attention = Chance();
     if (crosses) {
-      layer.cross_attention = Heads(heads_, heads_, 2);
+      layer.cross_attention = Heads(heads_, heads_, 4);
       layer.cross_attention->mask = AttentionMask::kFull;
       layer.norms.before_cross_attention = true;
     }

@@ -18,6 +18,37 @@ absl::StatusOr<ShardedWeights> Shard(const RandomSharding& drawn) {
   return ShardedWeights::Of(drawn.spec, "model", drawn.layout, "layout");
 }
 
+// The properties below are of something: each of the rules is drawn.
+TEST(RandomSharding, DrawsEveryCase) {
+  int copied_keys = 0;
+  int split_keys = 0;
+  int joined_experts = 0;
+  int copied_ends = 0;
+  int interleaved = 0;
+  int empty_stages = 0;
+  for (uint32_t seed = 0; seed < kModels; ++seed) {
+    const RandomSharding drawn = DrawSharding(seed);
+    const auto weights = Shard(drawn);
+    ASSERT_THAT(weights, IsOk()) << seed;
+    interleaved += drawn.layout.virtual_stage_count > 1 ? 1 : 0;
+    for (int64_t stage = 0; stage < weights->stage_count(); ++stage) {
+      empty_stages += weights->Stage(stage).layer_count == 0 ? 1 : 0;
+      for (const StageTensor& t : weights->TensorsOf(stage)) {
+        const bool shared = t.tensor.module == "shared_experts" && t.tensor.copies == 2;
+        const bool key = t.tensor.module == "attention" && t.tensor.name == "key";
+        copied_keys += key && t.shard.holders > 1 ? 1 : 0;
+        split_keys += key && drawn.layout.split_key_value_heads ? 1 : 0;
+        joined_experts += shared && t.shard.copies == 1 ? 1 : 0;
+        copied_ends += t.repeated ? 1 : 0;
+      }
+    }
+  }
+  for (const int count :
+       {copied_keys, split_keys, joined_experts, copied_ends, interleaved, empty_stages}) {
+    EXPECT_GT(count, 10);
+  }
+}
+
 // By the order of WeightsOf(): what each GPU of `stage` holds of each tensor.
 std::vector<StageTensor> ByTensor(const ShardedWeights& weights, const WeightTensors& tensors,
                                   int64_t stage) {

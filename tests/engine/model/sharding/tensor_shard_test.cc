@@ -86,6 +86,15 @@ TEST(TensorShard, CopiesKeyHeadsWhereThereAreFewerThanRanks) {
                 {"decoder.dense.attention.output.weight", 8, 2, 1}});
 }
 
+// Or each rank holds half a key head: no parameter is copied.
+TEST(TensorShard, SplitsKeyHeadsIfToldTo) {
+  ExpectShards(Biased(), {.tensor_parallel_size = 4, .split_key_value_heads = true},
+               {{"decoder.dense.attention.query.weight", 2, 8, 1},
+                {"decoder.dense.attention.key.weight", 1, 8, 1},
+                {"decoder.dense.attention.value.bias", 1, 1, 1},
+                {"decoder.dense.attention.key_norm.weight", 1, 1, 1}});
+}
+
 TEST(TensorShard, LeavesNormsWhole) {
   ArchitectureSpec spec = Biased();
   spec.layer_kinds[0].attention->query_key_norm = QueryKeyNorm::kPerHead;
