@@ -29,6 +29,7 @@ ParallelLayout LayoutFrom(const v1::ParallelLayout& m, FieldViolations& violatio
   if (m.has_virtual_stage_count()) out.virtual_stage_count = m.virtual_stage_count();
   out.layers_per_chunk.assign(m.layers_per_chunk().begin(), m.layers_per_chunk().end());
   if (m.has_expert_parallel_size()) out.expert_parallel_size = m.expert_parallel_size();
+  out.split_key_value_heads = m.split_key_value_heads();
   if (!m.has_expert_tensor_parallel_size()) return out;
   out.expert_tensor_parallel_size = m.expert_tensor_parallel_size();
   if (out.expert_tensor_parallel_size == 0) {  // the engine's word for "as tensor_parallel_size"
