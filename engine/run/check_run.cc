@@ -1,5 +1,4 @@
 #include "absl/strings/str_cat.h"
-#include "engine/model/architecture/count_weights.h"
 #include "engine/run/check_cluster.h"
 #include "engine/run/run_spec.h"
 
@@ -26,30 +25,17 @@ void CheckWhole(FieldViolations& violations, absl::string_view path, absl::strin
   if (value.has_value()) violations.RequireRange(path, name, *value, low, high);
 }
 
-void CheckModel(const RunSpec& run, FieldViolations& violations) {
-  const ModelSpec& model = run.model;
-  const int ways = (model.preset.empty() ? 0 : 1) + (model.transformer.has_value() ? 1 : 0) +
-                   (model.parameter_count.has_value() ? 1 : 0) +
-                   (model.hugging_face_config.has_value() ? 1 : 0);
-  if (ways != 1) {
-    violations.Add("model", absl::StrCat(ways == 0 ? "is required" : "is given more than once",
-                                         ": write exactly one of preset, transformer, "
-                                         "parameter_count and hugging_face_config"));
-  }
-  if (model.transformer.has_value()) {
-    CheckTransformer(*model.transformer, "model.transformer", violations);
-  }
-  CheckWhole(violations, "model", "parameter_count", model.parameter_count, 1, kMaxParameterCount);
-  if (ways != 1 || !model.parameter_count.has_value()) return;
+// What a bare parameter_count can't answer.
+void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
   if (NeedsShapes(run.training.optimizer.kind)) {
     violations.Add("training.optimizer.kind",
                    "keeps state by the shapes of the model's tensors, which a bare "
-                   "parameter_count does not have: give a preset, a transformer or a config.json");
+                   "parameter_count does not have: give the model in another way");
   }
   if (run.options.flops_convention == FlopsConvention::kSixNNonEmbedding) {
     violations.Add("options.flops_convention",
                    "needs the embeddings' size, which a bare parameter_count does not have: give "
-                   "a preset, a transformer or a config.json, or use "
+                   "the model in another way, or use "
                    "FLOPS_CONVENTION_SIX_N_TOTAL");
   }
 }
@@ -80,7 +66,10 @@ void CheckRequirement(const RateRequirement& requirement, FieldViolations& viola
 }  // namespace
 
 void CheckRun(const RunSpec& run, FieldViolations& violations) {
-  CheckModel(run, violations);
+  CheckModel(run.model, violations);
+  if (run.model.parameter_count.has_value() && !violations.Mentions("model")) {
+    CheckBareCount(run, violations);
+  }
   violations.Require("training", "token_count", run.training.token_count, 1, kMaxTokens);
   CheckPolicy(run.training.precision, run.training.optimizer, "training", violations);
   CheckWhole(violations, "training", "activation_bytes", run.training.activation_bytes, 0,

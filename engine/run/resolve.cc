@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/model/architecture/dense_decoder.h"
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/presets/presets.h"
 #include "engine/run/rate_requirement.h"
@@ -55,20 +54,6 @@ absl::Status StatusOfAll(const Named& named, FieldViolations& violations) {
   return violations.ToStatus();
 }
 
-// The name and shape of a model that has a shape.
-struct NamedShape {
-  absl::string_view name;
-  ArchitectureSpec architecture;
-};
-
-NamedShape ShapeOf(const ModelSpec& model, const ModelPreset* preset) {
-  if (preset != nullptr) return {preset->name, preset->architecture};
-  if (model.hugging_face_config.has_value()) {
-    return {model.hugging_face_config->model_type, model.hugging_face_config->architecture};
-  }
-  return {"transformer", DenseDecoder(*model.transformer)};
-}
-
 void ResolveModel(const ModelSpec& model, const ModelPreset* preset, ResolvedRun& out,
                   FieldViolations& violations) {
   if (model.parameter_count.has_value()) {
@@ -77,10 +62,12 @@ void ResolveModel(const ModelSpec& model, const ModelPreset* preset, ResolvedRun
     out.parameters.all = {.total = count, .active = count, .trainable = count};
     return;
   }
-  const NamedShape shape = ShapeOf(model, preset);
+  const size_t faults = violations.all().size();
+  const ShapedModel shape = ShapeOf(model, preset, violations);
+  if (violations.all().size() != faults) return;
   out.model_name = shape.name;
-  out.tensors = WeightsOf(shape.architecture);
-  const auto count = CountWeights(out.tensors, "model.transformer");
+  out.tensors = WeightsOf(*shape.architecture);
+  const auto count = CountWeights(out.tensors, "model");
   violations.AddAll(count.status());
   out.parameters = count.value_or(ArchitectureCount());
 }

@@ -13,20 +13,10 @@
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/training_policy.h"
-#include "engine/model/hugging_face_model.h"
+#include "engine/model/model_spec.h"
 #include "engine/model/training_flops.h"
-#include "engine/model/transformer_spec.h"
 
 namespace sextant {
-
-// Exactly one of the four.
-struct ModelSpec {
-  absl::string_view preset;  // empty: not given
-  absl::optional<TransformerSpec> transformer = {};
-  absl::optional<int64_t> parameter_count = {};
-  // Given but empty where it could not be read: the reader's violations say why.
-  absl::optional<HuggingFaceModel> hugging_face_config = {};
-};
 
 struct TrainingSpec {
   int64_t token_count = 0;

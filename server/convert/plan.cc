@@ -5,28 +5,13 @@
 
 #include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
+#include "server/convert/parameter_counts.h"
 #include "server/convert/rates.h"
 
 namespace sextant {
 namespace {
 
 std::string Text(absl::string_view text) { return std::string(text); }
-
-void ParametersTo(const Plan& plan, v1::ParameterCounts* out) {
-  const ArchitectureCount& p = plan.parameters;
-  out->set_total(p.all.total);
-  if (!plan.has_shapes()) return;
-  out->set_embedding(p.embedding);
-  out->set_non_embedding(p.non_embedding());
-  for (int i = 0; i < kWeightComponentCount; ++i) {
-    const auto component = static_cast<WeightComponent>(i);
-    if (p.of(component).total == 0) continue;
-    auto* part = out->add_components();
-    part->set_name(Text(WeightComponentName(component)));
-    part->set_parameter_count(p.of(component).total);
-    part->set_embedding(IsEmbedding(component));
-  }
-}
 
 void FlopsTo(const Plan& plan, v1::TrainingFlops* out) {
   for (const FlopsCount& count : plan.flops) {
@@ -100,7 +85,11 @@ void PlanTo(Plan plan, v1::Plan* out) {
   out->set_accelerator(Text(plan.accelerator));
   out->set_device_count(plan.device_count);
   out->set_token_count(plan.token_count);
-  ParametersTo(plan, out->mutable_parameters());
+  if (plan.has_shapes()) {
+    ParameterCountsTo(plan.parameters, out->mutable_parameters());
+  } else {
+    out->mutable_parameters()->set_total(plan.parameters.all.total);
+  }
   FlopsTo(plan, out->mutable_flops());
   MemoryTo(plan, out->mutable_memory());
   CostsTo(plan, out);

@@ -4,63 +4,10 @@
 #include "absl/strings/string_view.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
-#include "server/hugging_face/config_text.h"
+#include "server/convert/model_spec.h"
 
 namespace sextant {
 namespace {
-
-// An optional size for which the engine's 0 stands for the default: present and 0 is a
-// mistake, not a default.
-int64_t SizeOrDefault(bool present, int64_t value, absl::string_view field,
-                      FieldViolations& violations) {
-  if (present && value == 0) {
-    violations.Add(field, "must be at least 1, or left out for its default");
-  }
-  return value;
-}
-
-TransformerSpec TransformerFrom(const v1::TransformerSpec& m, FieldViolations& violations) {
-  const auto size = [&](bool present, int64_t value, absl::string_view name) {
-    return SizeOrDefault(present, value, FieldPath("model.transformer", name), violations);
-  };
-  TransformerSpec out;
-  out.layer_count = m.layer_count();
-  out.hidden_size = m.hidden_size();
-  out.feed_forward_size = m.feed_forward_size();
-  out.attention_head_count = m.attention_head_count();
-  out.key_value_head_count =
-      size(m.has_key_value_head_count(), m.key_value_head_count(), "key_value_head_count");
-  out.head_size = size(m.has_head_size(), m.head_size(), "head_size");
-  out.vocabulary_size = m.vocabulary_size();
-  out.tied_embeddings = m.tied_embeddings();
-  out.learned_position_count = m.learned_position_count();
-  out.feed_forward_kind =
-      FeedForwardKindFrom(m.feed_forward_kind(), "model.transformer.feed_forward_kind", violations);
-  out.norm_kind = NormKindFrom(m.norm_kind(), "model.transformer.norm_kind", violations);
-  if (m.has_norms_per_layer()) out.norms_per_layer = m.norms_per_layer();
-  if (m.has_final_norm()) out.final_norm = m.final_norm();
-  out.query_key_norm =
-      QueryKeyNormFrom(m.query_key_norm(), "model.transformer.query_key_norm", violations);
-  out.query_key_value_bias = m.query_key_value_bias();
-  out.attention_output_bias = m.attention_output_bias();
-  out.feed_forward_bias = m.feed_forward_bias();
-  out.output_head_bias = m.output_head_bias();
-  out.embedding_size = size(m.has_embedding_size(), m.embedding_size(), "embedding_size");
-  return out;
-}
-
-ModelSpec ModelFrom(const v1::ModelSpec& m, FieldViolations& violations) {
-  ModelSpec out;
-  out.preset = m.preset();
-  if (m.has_transformer()) out.transformer = TransformerFrom(m.transformer(), violations);
-  if (m.has_parameter_count()) out.parameter_count = m.parameter_count();
-  if (!m.hugging_face_config().empty()) {
-    const auto read = ReadHuggingFaceConfig(m.hugging_face_config());
-    violations.AddAll(read.status());
-    out.hugging_face_config = read.value_or(HuggingFaceModel());
-  }
-  return out;
-}
 
 PrecisionPolicy PrecisionFrom(const v1::PrecisionPolicy& m, FieldViolations& violations) {
   const auto type = [&](v1::DataType wire, absl::string_view name) {
@@ -160,7 +107,7 @@ RateRequirement RequirementFrom(const v1::RateRequirement& m, FieldViolations& v
 
 RunSpec RunSpecFrom(const v1::PlanRunRequest& request, FieldViolations& violations) {
   RunSpec out;
-  out.model = ModelFrom(request.model(), violations);
+  out.model = ModelSpecFrom(request.model(), violations);
   out.training = TrainingFrom(request.training(), violations);
   out.cluster = ClusterFrom(request.cluster(), violations);
   out.economics = EconomicsFrom(request.economics());

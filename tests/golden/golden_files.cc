@@ -71,4 +71,9 @@ std::vector<nlohmann::json> SharedLines(const std::string& file) {
   return JsonLines(SharedDirectory() + "/" + file);
 }
 
+nlohmann::json SharedJson(const std::string& file) {
+  std::ifstream in(SharedDirectory() + "/" + file);
+  return nlohmann::json::parse(in);  // throws where the file is missing or broken
+}
+
 }  // namespace sextant

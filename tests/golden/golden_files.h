@@ -23,6 +23,9 @@ std::string SharedDirectory();
 // The lines of a JSON-lines file below SharedDirectory().
 std::vector<nlohmann::json> SharedLines(const std::string& file);
 
+// A JSON file below SharedDirectory().
+nlohmann::json SharedJson(const std::string& file);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_GOLDEN_GOLDEN_FILES_H_

@@ -69,7 +69,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.model.parameter_count, 1);
   ASSERT_TRUE(run.model.hugging_face_config.has_value());
   EXPECT_EQ(run.model.hugging_face_config->model_type, "gptj");
-  EXPECT_EQ(run.model.hugging_face_config->transformer.hidden_size, 8);
+  EXPECT_EQ(run.model.hugging_face_config->architecture.hidden_size, 8);
   EXPECT_THAT(run.model.hugging_face_config->ignored_fields, ::testing::ElementsAre("rotary"));
   ASSERT_TRUE(run.model.transformer.has_value());
   const TransformerSpec& t = *run.model.transformer;

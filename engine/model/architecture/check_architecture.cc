@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_layer.h"
 #include "engine/model/architecture/model_weights.h"
+#include "engine/model/architecture/names.h"
 #include "engine/model/architecture/size_limits.h"
 
 namespace sextant {
@@ -68,6 +69,7 @@ std::vector<bool> UsedKinds(const ArchitectureSpec& s) {
 }
 
 // Kinds one by one, their names, and that each is in use: a layer left out is a wrong count.
+// Names are repeated only where they are fit to be.
 void CheckLayerKinds(const ArchitectureSpec& s, absl::string_view path,
                      FieldViolations& violations) {
   const std::string list = FieldPath(path, "layer_kinds");
@@ -82,7 +84,7 @@ void CheckLayerKinds(const ArchitectureSpec& s, absl::string_view path,
     const LayerSpec& kind = s.layer_kinds[i];
     const std::string at = absl::StrCat(list, "[", i, "]");
     CheckLayer(kind, at, violations);
-    if (!names.insert(kind.name).second) {
+    if (IsSoundName(kind.name) && !names.insert(kind.name).second) {
       violations.Add(FieldPath(at, "name"), absl::StrCat(kind.name, " is the name of two kinds"));
     }
     if (!used[i]) {
@@ -112,15 +114,23 @@ void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViola
     const std::string name = absl::StrCat(targets[i].module, ".", targets[i].name);
     const std::string at = absl::StrCat(path, ".targets[", i, "]");
     if (!HasTarget(tensors, targets[i])) {
-      violations.Add(at, absl::StrCat(name, " is no matrix of the model"));
+      violations.Add(at,
+                     absl::StrCat(IsSoundName(name) ? name : "this", " is no matrix of the model"));
+    } else if (!seen.insert(name).second) {
+      violations.Add(at, absl::StrCat(name, " is there twice"));
     }
-    if (!seen.insert(name).second) violations.Add(at, absl::StrCat(name, " is there twice"));
   }
 }
 
 void CheckTraining(const ArchitectureSpec& s, absl::string_view path, FieldViolations& violations) {
   if (s.base_frozen && !s.adapters.has_value()) {
     violations.Add(FieldPath(path, "base_frozen"), "leaves nothing to train: give adapters");
+  }
+  if (s.frozen_components.size() > kWeightComponentCount) {
+    violations.Add(FieldPath(path, "frozen_components"),
+                   absl::StrCat("must be at most the ", kWeightComponentCount,
+                                " components that there are, not ", s.frozen_components.size()));
+    return;
   }
   for (size_t i = 0; i < s.frozen_components.size(); ++i) {
     if (s.frozen_components[i] == WeightComponent::kAdapter) {

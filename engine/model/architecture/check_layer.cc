@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/model/architecture/names.h"
 #include "engine/model/architecture/size_limits.h"
 
 namespace sextant {
@@ -67,7 +68,12 @@ void CheckNorms(const LayerSpec& layer, absl::string_view path, FieldViolations&
 }  // namespace
 
 void CheckLayer(const LayerSpec& layer, absl::string_view path, FieldViolations& violations) {
-  if (layer.name.empty()) violations.Add(FieldPath(path, "name"), "is required");
+  if (layer.name.empty()) {
+    violations.Add(FieldPath(path, "name"), "is required");
+  } else if (!IsSoundName(layer.name)) {
+    violations.Add(FieldPath(path, "name"),
+                   absl::StrCat("must be at most ", kMaxNameLength, " printable ASCII characters"));
+  }
   if (layer.norm == NormVariant::kUnspecified) {
     violations.Add(FieldPath(path, "norm"), "is required");
   }

@@ -8,7 +8,8 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kMaxRuns = 1'000'000;
+// Runs at fault that are named one by one, so that an answer stays short.
+constexpr int64_t kMaxNamedRuns = 16;
 
 // One of the two stacks of a model, and where its fields stand.
 class StackCheck {
@@ -18,18 +19,23 @@ class StackCheck {
       : spec_(spec), stack_(stack), path_(std::move(path)), violations_(violations) {}
 
   void CheckRuns() {
-    if (static_cast<int64_t>(stack_.layers.size()) > kMaxRuns) {
-      Add("layers", absl::StrCat("must be at most ", kMaxRuns, " runs"));
+    if (stack_.layers.size() > kMaxLayerRuns) {
+      Add("layers", absl::StrCat("must be at most ", kMaxLayerRuns, " runs, not ",
+                                 stack_.layers.size(), ": join neighbours of one kind"));
       return;
     }
     int64_t layers = 0;
+    int64_t at_fault = 0;
     for (size_t i = 0; i < stack_.layers.size(); ++i) {
       const LayerRun& run = stack_.layers[i];
       if (IsSound(run)) {
         layers += run.count;
-      } else {
+      } else if (++at_fault <= kMaxNamedRuns) {
         CheckRun(run, i);
       }
+    }
+    if (at_fault > kMaxNamedRuns) {
+      Add("layers", absl::StrCat("has ", at_fault - kMaxNamedRuns, " more runs at fault"));
     }
     if (layers > kMaxLayerCount) {
       Add("layers", absl::StrCat("must be at most ", kMaxLayerCount, " layers, not ", layers));
@@ -58,8 +64,8 @@ class StackCheck {
       if (heads == 0) heads = here;
       if (here == 0 || here != heads) {
         Add("relative_position_bucket_count",
-            absl::StrCat("needs attention with as many heads in every layer, which ", layer.name,
-                         " has not"));
+            absl::StrCat("needs attention with as many heads in every layer, which layer_kinds[",
+                         run.layer_kind, "] has not"));
         return;
       }
     }

@@ -223,18 +223,24 @@ WeightTensors BaseWeightsOf(const ArchitectureSpec& spec) {
 }
 
 WeightTensors WeightsOf(const ArchitectureSpec& spec) {
+  WeightTensors tensors = BaseWeightsOf(spec);
+  for (WeightTensor& tensor : tensors) {
+    if (IsFrozen(spec, tensor)) tensor.trainable_layers = 0;
+  }
+  if (!spec.adapters.has_value()) return tensors;
   WeightTensors out;
-  for (WeightTensor& base : BaseWeightsOf(spec)) {
-    if (IsFrozen(spec, base)) base.trainable_layers = 0;
-    out.push_back(base);
-    if (spec.adapters.has_value()) AppendAdapters(*spec.adapters, base, out);
+  for (const WeightTensor& tensor : tensors) {
+    out.push_back(tensor);
+    AppendAdapters(*spec.adapters, tensor, out);
   }
   return out;
 }
 
+// A table of relative positions is looked up a pair of tokens, which no published adapter does.
 bool IsTarget(const WeightTensor& tensor, const WeightName& target) {
   return tensor.role == WeightRole::kWeight && tensor.columns > 1 &&
-         tensor.module == target.module && tensor.name == target.name;
+         tensor.module != "relative_position_bias" && tensor.module == target.module &&
+         tensor.name == target.name;
 }
 
 std::string WeightNameOf(const ArchitectureSpec& spec, const WeightTensor& tensor) {

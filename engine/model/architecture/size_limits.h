@@ -8,7 +8,8 @@
 namespace sextant {
 
 inline constexpr int64_t kMaxLayerCount = 1'000'000;  // of a run, and of a stack
-inline constexpr int64_t kMaxLayerKinds = 10'000;
+inline constexpr int64_t kMaxLayerKinds = 128;
+inline constexpr int64_t kMaxLayerRuns = 4096;  // of a stack
 inline constexpr int64_t kMaxHiddenSize = 10'000'000;
 inline constexpr int64_t kMaxFeedForwardSize = 100'000'000;
 inline constexpr int64_t kMaxHeadCount = 1'000'000;

@@ -28,6 +28,14 @@ absl::string_view WeightComponentName(WeightComponent component) {
   return kNames[static_cast<size_t>(component)];
 }
 
+absl::optional<WeightComponent> FindWeightComponent(absl::string_view name) {
+  for (int i = 0; i < kWeightComponentCount; ++i) {
+    const auto component = static_cast<WeightComponent>(i);
+    if (WeightComponentName(component) == name) return component;
+  }
+  return absl::nullopt;
+}
+
 bool IsEmbedding(WeightComponent component) {
   return component == WeightComponent::kTokenEmbedding ||
          component == WeightComponent::kPositionEmbedding ||

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 
 namespace sextant {
 
@@ -36,6 +37,9 @@ inline constexpr int kWeightComponentCount = 19;
 
 // "token_embedding", "routed_experts", ...
 absl::string_view WeightComponentName(WeightComponent component);
+
+// The component of that name, if there is one.
+absl::optional<WeightComponent> FindWeightComponent(absl::string_view name);
 
 // Whether "N without embeddings" leaves `component` out.
 // Source: Kaplan et al. 2020 (arXiv 2001.08361) section 2.1 leave out vocabulary and position

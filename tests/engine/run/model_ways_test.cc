@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "engine/model/architecture/dense_decoder.h"
 #include "engine/run/plan.h"
 #include "tests/support/status_matchers.h"
@@ -46,19 +48,21 @@ TEST(ModelWays, AConfigIsATransformerWithItsFamilysName) {
 }
 
 TEST(ModelWays, ExactlyOneIsGiven) {
-  for (int ways = 0; ways < 16; ++ways) {
+  for (int ways = 0; ways < 32; ++ways) {
     ModelSpec model;
     if ((ways & 1) != 0) model.preset = "gpt2";
     if ((ways & 2) != 0) model.transformer = kSmall;
     if ((ways & 4) != 0) model.parameter_count = 1000;
     if ((ways & 8) != 0) model.hugging_face_config = SmallConfig();
+    if ((ways & 16) != 0) model.architecture = DenseDecoder(kSmall);
     const auto plan = PlanRun(RunOf(model));
-    const bool one = ways == 1 || ways == 2 || ways == 4 || ways == 8;
+    const bool one = std::has_single_bit(static_cast<unsigned>(ways));
     EXPECT_EQ(plan.ok(), one) << ways;
     if (one) continue;
     EXPECT_THAT(plan, NamesFields(ElementsAre("model")));
     EXPECT_THAT(std::string(plan.status().message()),
-                HasSubstr("preset, transformer, parameter_count and hugging_face_config"));
+                HasSubstr("preset, transformer, parameter_count, hugging_face_config and "
+                          "architecture"));
   }
 }
 

@@ -54,6 +54,52 @@ void ExpectFaults(const ArchitectureSpec& base, const std::vector<Fault>& faults
   }
 }
 
+// Whatever comes over the wire is refused in a bounded answer, by a bounded number of looks.
+TEST(CheckArchitecture, BoundsWhatItSaysAboutRuns) {
+  ArchitectureSpec spec = SmallDecoder();
+  spec.decoder.layers.assign(4096, {.layer_kind = -1, .count = -1});
+  FieldViolations violations;
+  CheckArchitecture(spec, "m", violations);
+  // 16 runs at two fields each, that there are more of them, and that kind 0 is of no layer.
+  EXPECT_EQ(violations.all().size(), 34u);
+  EXPECT_EQ(violations.all().back().field, "m.decoder.layers");
+  EXPECT_EQ(violations.all().back().description, "has 4080 more runs at fault");
+
+  spec.decoder.layers.assign(100'000, {.layer_kind = -1, .count = -1});
+  EXPECT_THAT(Check(spec), NamesFields(ElementsAre("m.layer_kinds[0]", "m.decoder.layers")));
+  spec.decoder.layers.assign(4096, {.layer_kind = 0, .count = 1});
+  EXPECT_THAT(Check(spec), IsOk());
+}
+
+TEST(CheckArchitecture, BoundsListsAndNames) {
+  const std::string longest(64, 'x');
+  ExpectFaults(
+      SmallDecoder(),
+      {
+          {"m.layer_kinds", [](S& s) { s.layer_kinds.assign(129, s.layer_kinds[0]); }},
+          {"m.layer_kinds[0].name", [](S& s) { s.layer_kinds[0].name = std::string(65, 'x'); }},
+          {"m.layer_kinds[0].name", [](S& s) { s.layer_kinds[0].name = "new\nline"; }},
+          {"m.layer_kinds[0].name", [](S& s) { s.layer_kinds[0].name = "caf\xc3\xa9"; }},
+          {"m.frozen_components",
+           [](S& s) { s.frozen_components.assign(20, WeightComponent::kNorm); }},
+      });
+  ArchitectureSpec spec = SmallDecoder();
+  spec.layer_kinds[0].name = longest;
+  EXPECT_THAT(Check(spec), IsOk());
+}
+
+// A name that is unfit to be repeated isn't: not as a kind's, nor as a target's.
+TEST(CheckArchitecture, RepeatsNoNameThatIsTooLong) {
+  ArchitectureSpec spec = SmallDecoder();
+  spec.layer_kinds[0].name = std::string(1'000'000, 'x');
+  spec.layer_kinds.push_back(spec.layer_kinds[0]);
+  EXPECT_LT(Check(spec).message().size(), 1000u);
+  spec = SmallDecoder();
+  spec.adapters = AdapterSpec{.rank = 1, .targets = {{std::string(1'000'000, 'x'), ""}}};
+  EXPECT_THAT(Check(spec), NamesFields(ElementsAre("m.adapters.targets[0]")));
+  EXPECT_LT(Check(spec).message().size(), 1000u);
+}
+
 TEST(CheckArchitecture, RefusesNonsenseOutsideLayers) {
   ExpectFaults(
       SmallDecoder(),

@@ -1,0 +1,174 @@
+#include "engine/model/flops/activation_flow.h"
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace sextant {
+namespace {
+
+using A = Activation;
+
+struct NamedSite {
+  absl::string_view name;
+  WeightSite site;
+};
+
+constexpr ActivationSet kKeyAndValue = ActivationSet(A::kKey) | A::kValue;
+
+// The rotary part of a key comes straight from key_value_down, whose latent it needs no less.
+constexpr NamedSite kAttentionSites[] = {
+    {"query", {A::kAttentionInput, A::kQuery}},
+    {"key", {A::kAttentionInput, A::kKey}},
+    {"value", {A::kAttentionInput, A::kValue}},
+    {"output", {A::kHeads, A::kAfterAttention}},
+    {"query_down", {A::kAttentionInput, A::kQueryLatent}},
+    {"query_latent_norm", {A::kQueryLatent, A::kQueryLatent}},
+    {"query_up", {A::kQueryLatent, A::kQuery}},
+    {"key_value_down", {A::kAttentionInput, A::kKeyValueLatent}},
+    {"key_value_latent_norm", {A::kKeyValueLatent, A::kKeyValueLatent}},
+    {"key_value_up", {A::kKeyValueLatent, kKeyAndValue}},
+    {"query_norm", {A::kQuery, A::kQuery}},
+    {"key_norm", {A::kKey, A::kKey}},
+    {"sinks", {A::kScores, A::kScores}},
+};
+
+constexpr NamedSite kCrossAttentionSites[] = {
+    {"query", {A::kCrossInput, A::kCrossQuery}},
+    {"key", {A::kEncoderOutput, A::kCrossKey}},
+    {"value", {A::kEncoderOutput, A::kCrossValue}},
+    {"output", {A::kCrossHeads, A::kAfterCrossAttention}},
+    {"query_norm", {A::kCrossQuery, A::kCrossQuery}},
+    {"key_norm", {A::kCrossKey, A::kCrossKey}},
+    {"sinks", {A::kCrossScores, A::kCrossScores}},
+};
+
+constexpr NamedSite kFeedForwardSites[] = {
+    {"gate", {A::kFeedForwardInput, A::kFeedForwardInner}},
+    {"up", {A::kFeedForwardInput, A::kFeedForwardInner}},
+    {"down", {A::kFeedForwardInner, A::kLayerOutput}},
+};
+
+constexpr NamedSite kExpertSites[] = {
+    {"gate", {A::kFeedForwardInput, A::kExpertInner}},
+    {"up", {A::kFeedForwardInput, A::kExpertInner}},
+    {"down", {A::kExpertInner, A::kLayerOutput}},
+};
+
+constexpr NamedSite kSharedExpertSites[] = {
+    {"gate", {A::kFeedForwardInput, A::kSharedExpertInner}},
+    {"up", {A::kFeedForwardInput, A::kSharedExpertInner}},
+    {"down", {A::kSharedExpertInner, A::kLayerOutput}},
+    {"token_gate", {A::kFeedForwardInput, A::kLayerOutput}},
+};
+
+// The correction moves which experts are chosen, which no gradient passes.
+constexpr NamedSite kRouterSites[] = {
+    {"", {A::kFeedForwardInput, A::kLayerOutput}},
+    {"correction", {A::kFeedForwardInput, ActivationSet()}},
+};
+
+constexpr NamedSite kNormSites[] = {
+    {"before_attention", {A::kLayerInput, A::kAttentionInput}},
+    {"after_attention", {A::kAfterAttention, A::kAfterAttention}},
+    {"before_cross_attention", {A::kAfterAttention, A::kCrossInput}},
+    {"after_cross_attention", {A::kAfterCrossAttention, A::kAfterCrossAttention}},
+    {"before_feed_forward", {A::kAfterCrossAttention, A::kFeedForwardInput}},
+    {"after_feed_forward", {A::kLayerOutput, A::kLayerOutput}},
+};
+
+constexpr struct {
+  absl::string_view module;
+  absl::Span<const NamedSite> sites;
+} kModules[] = {
+    {"attention", kAttentionSites},
+    {"norm", kNormSites},
+    {"feed_forward", kFeedForwardSites},
+    {"experts", kExpertSites},
+    {"router", kRouterSites},
+    {"shared_experts", kSharedExpertSites},
+    {"cross_attention", kCrossAttentionSites},
+};
+
+// Forward: what needs a gradient makes that the second needs one. Residuals are among them.
+constexpr struct {
+  Activation from;
+  Activation to;
+} kEdges[] = {
+    {A::kLayerInput, A::kAttentionInput},
+    {A::kAttentionInput, A::kQueryLatent},
+    {A::kAttentionInput, A::kKeyValueLatent},
+    {A::kAttentionInput, A::kQuery},
+    {A::kAttentionInput, A::kKey},
+    {A::kAttentionInput, A::kValue},
+    {A::kQueryLatent, A::kQuery},
+    {A::kKeyValueLatent, A::kKey},
+    {A::kKeyValueLatent, A::kValue},
+    {A::kQuery, A::kScores},
+    {A::kKey, A::kScores},
+    {A::kScores, A::kHeads},
+    {A::kValue, A::kHeads},
+    {A::kHeads, A::kAfterAttention},
+    {A::kLayerInput, A::kAfterAttention},
+    {A::kAfterAttention, A::kCrossInput},
+    {A::kCrossInput, A::kCrossQuery},
+    {A::kEncoderOutput, A::kCrossKey},
+    {A::kEncoderOutput, A::kCrossValue},
+    {A::kCrossQuery, A::kCrossScores},
+    {A::kCrossKey, A::kCrossScores},
+    {A::kCrossScores, A::kCrossHeads},
+    {A::kCrossValue, A::kCrossHeads},
+    {A::kCrossHeads, A::kAfterCrossAttention},
+    {A::kAfterAttention, A::kAfterCrossAttention},
+};
+
+constexpr struct {
+  Activation from;
+  Activation to;
+} kFeedForwardEdges[] = {
+    {A::kFeedForwardInput, A::kFeedForwardInner},
+    {A::kFeedForwardInput, A::kExpertInner},
+    {A::kFeedForwardInput, A::kSharedExpertInner},
+    {A::kFeedForwardInput, A::kLayerOutput},  // a router, a gate
+    {A::kFeedForwardInner, A::kLayerOutput},
+    {A::kExpertInner, A::kLayerOutput},
+    {A::kSharedExpertInner, A::kLayerOutput},
+    {A::kAfterCrossAttention, A::kLayerOutput},
+};
+
+// A feed-forward beside attention reads the norm that they share, not attention's sum.
+bool IsParallel(const LayerSpec& layer) {
+  return layer.attention.has_value() && layer.norms.before_attention &&
+         !layer.norms.after_attention && !layer.norms.before_feed_forward &&
+         !layer.norms.after_feed_forward;
+}
+
+template <typename Edges>
+void Follow(const Edges& edges, ActivationSet& set) {
+  for (const auto& edge : edges) {
+    if (set.Has(edge.from)) set = set | edge.to;
+  }
+}
+
+}  // namespace
+
+WeightSite SiteOf(const WeightTensor& tensor) {
+  for (const auto& module : kModules) {
+    if (module.module != tensor.module) continue;
+    for (const NamedSite& named : module.sites) {
+      if (named.name == tensor.name) return named.site;
+    }
+  }
+  // Not reached: a test asks for the site of every tensor there is.
+  return {A::kLayerInput, A::kLayerOutput};
+}
+
+ActivationSet NeedGradient(ActivationSet known, const LayerSpec& layer) {
+  ActivationSet set = known;
+  Follow(kEdges, set);
+  const A read = IsParallel(layer) ? A::kAttentionInput : A::kAfterCrossAttention;
+  if (set.Has(read)) set = set | A::kFeedForwardInput;
+  Follow(kFeedForwardEdges, set);
+  return set;
+}
+
+}  // namespace sextant

@@ -1,0 +1,164 @@
+#include "engine/model/flops/layer_flops.h"
+
+#include "engine/model/flops/activation_flow.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kFlopsPerMultiplyAdd = 2;
+
+FlopsComponent ComponentOf(WeightComponent component) {
+  switch (component) {
+    case WeightComponent::kAttentionLatent:
+      return FlopsComponent::kAttentionLatent;
+    case WeightComponent::kAttentionOutput:
+      return FlopsComponent::kAttentionOutput;
+    case WeightComponent::kRouter:
+      return FlopsComponent::kRouter;
+    case WeightComponent::kRoutedExperts:
+      return FlopsComponent::kRoutedExperts;
+    case WeightComponent::kSharedExperts:
+      return FlopsComponent::kSharedExperts;
+    case WeightComponent::kDenseFeedForward:
+      return FlopsComponent::kDenseFeedForward;
+    case WeightComponent::kAdapter:
+      return FlopsComponent::kAdapter;
+    default:
+      return FlopsComponent::kAttentionQueryKeyValue;
+  }
+}
+
+ActivationSet NeedsOf(const LayerGroup& group, const LayerState& state) {
+  ActivationSet known;
+  if (state.input_needs_gradient) known = known | Activation::kLayerInput;
+  if (group.layer.attention.has_value() && group.scores_bias_trained) {
+    known = known | Activation::kScores;
+  }
+  if (group.layer.cross_attention.has_value() && group.encoder_output_needs_gradient) {
+    known = known | Activation::kEncoderOutput;
+  }
+  for (const WeightTensor& tensor : group.tensors) {
+    if (IsTrained(tensor, state.frozen)) known = known | SiteOf(tensor).makes;
+  }
+  return NeedGradient(known, group.layer);
+}
+
+// The activations of one attention, its own or over the encoder.
+struct CoreAttention {
+  const AttentionSpec& attention;
+  Activation query;
+  Activation key;
+  Activation value;
+  Activation scores;
+  Activation heads;
+};
+
+class LayerCount {
+ public:
+  LayerCount(const LayerGroup& group, const LayerState& state, FlopsTally& tally)
+      : group_(group),
+        state_(state),
+        needs_(NeedsOf(group, state)),
+        layers_(static_cast<double>(state.layers)),
+        tally_(tally) {}
+
+  void AddProducts() {
+    for (const WeightTensor& tensor : group_.tensors) {
+      if (IsMatrix(tensor)) AddProduct(tensor);
+    }
+  }
+
+  void AddCoreAttentions() {
+    if (group_.layer.attention.has_value()) {
+      using A = Activation;
+      AddCore({*group_.layer.attention, A::kQuery, A::kKey, A::kValue, A::kScores, A::kHeads},
+              group_.attended);
+    }
+    if (group_.layer.cross_attention.has_value()) {
+      using A = Activation;
+      ByMask<double> pairs;
+      pairs.fill(group_.cross_pairs);
+      AddCore({*group_.layer.cross_attention, A::kCrossQuery, A::kCrossKey, A::kCrossValue,
+               A::kCrossScores, A::kCrossHeads},
+              pairs);
+    }
+  }
+
+ private:
+  bool RecomputesLayer() const {
+    return group_.recompute == RecomputePolicy::kFull && needs_.Has(Activation::kLayerOutput);
+  }
+
+  void AddProduct(const WeightTensor& tensor) {
+    const Activation reads = SiteOf(tensor).reads;
+    const bool routed = tensor.module == "experts";
+    const double tokens =
+        reads == Activation::kEncoderOutput ? group_.encoder_tokens : group_.tokens;
+    // What an adapter's second matrix reads is made by its first, which is trained.
+    const bool inner = tensor.role == WeightRole::kAdapterUp;
+    tally_.Add(ComponentOf(tensor.component),
+               PassesOf({.forward = ProductOf(tensor) * tokens * layers_,
+                         .input_needs_gradient = inner || needs_.Has(reads),
+                         .trained = IsTrained(tensor, state_.frozen),
+                         .recomputed = RecomputesLayer(),
+                         .capacity = routed ? group_.expert_capacity : 1}));
+  }
+
+  // Source: S = Q K^T and O = P V; backward dV = P^T dO, dP = dO V^T, dQ = dS K, dK = dS^T Q:
+  // each the size of its forward product. FlashAttention (arXiv 2205.14135, section 3.1 and
+  // appendix B) computes S once more in its backward.
+  void AddCore(const CoreAttention& core, const ByMask<double>& pairs) {
+    const double heads =
+        kFlopsPerMultiplyAdd * layers_ * static_cast<double>(core.attention.head_count);
+    const bool backward = needs_.Has(core.heads);
+    const bool recomputed =
+        RecomputesLayer() || (group_.recompute == RecomputePolicy::kSelective && backward);
+    const int score_gradients = needs_.Has(core.query) + needs_.Has(core.key);
+    const int value_gradients = needs_.Has(core.value) + needs_.Has(core.scores);
+    ByMask<PassFlops> scores;
+    ByMask<PassFlops> values;
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      const Flops qk(heads * static_cast<double>(core.attention.query_key_head_size) * pairs[i]);
+      const Flops pv(heads * static_cast<double>(core.attention.value_head_size) * pairs[i]);
+      scores[i] = {.forward = qk,
+                   .input_gradient = qk * score_gradients,
+                   .recompute = qk * recomputed,
+                   .flash_recompute = qk * backward};
+      values[i] = {
+          .forward = pv, .input_gradient = pv * value_gradients, .recompute = pv * recomputed};
+    }
+    tally_.Add(FlopsComponent::kAttentionScores, scores);
+    tally_.Add(FlopsComponent::kAttentionValues, values);
+  }
+
+  const LayerGroup& group_;
+  const LayerState& state_;
+  const ActivationSet needs_;
+  const double layers_;
+  FlopsTally& tally_;
+};
+
+}  // namespace
+
+bool IsMatrix(const WeightTensor& tensor) {
+  return tensor.role != WeightRole::kBias && tensor.component != WeightComponent::kNorm &&
+         tensor.component != WeightComponent::kBias &&
+         tensor.component != WeightComponent::kAttentionSinks;
+}
+
+double ProductOf(const WeightTensor& tensor) {
+  return kFlopsPerMultiplyAdd * static_cast<double>(tensor.rows) *
+         static_cast<double>(tensor.columns) * static_cast<double>(tensor.active_copies);
+}
+
+bool OutputNeedsGradient(const LayerGroup& group, const LayerState& state) {
+  return NeedsOf(group, state).Has(Activation::kLayerOutput);
+}
+
+void AddLayerFlops(const LayerGroup& group, const LayerState& state, FlopsTally& tally) {
+  LayerCount count(group, state, tally);
+  count.AddProducts();
+  count.AddCoreAttentions();
+}
+
+}  // namespace sextant

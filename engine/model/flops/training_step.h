@@ -1,0 +1,48 @@
+// One training step, as far as its FLOPs depend on it: which sequences, and what is done twice.
+#ifndef SEXTANT_ENGINE_MODEL_FLOPS_TRAINING_STEP_H_
+#define SEXTANT_ENGINE_MODEL_FLOPS_TRAINING_STEP_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
+#include "engine/model/architecture/architecture_spec.h"
+
+namespace sextant {
+
+// `count` sequences of one length. A ragged batch is several groups: attention grows with the
+// square of each length, so that a mean length would be wrong.
+struct SequenceGroup {
+  int64_t count = 0;
+  int64_t length = 0;          // tokens of the decoder; of the encoder if it is the only stack
+  int64_t encoder_length = 0;  // tokens of the encoder, where there are both
+};
+
+// What is computed again in the backward pass instead of being kept.
+enum class RecomputePolicy {
+  kNone,
+  kSelective,  // core attention: scores and their product with the values
+  kFull,       // all layers
+};
+
+struct TrainingStepSpec {
+  std::vector<SequenceGroup> sequences = {};
+  RecomputePolicy recompute = RecomputePolicy::kNone;
+  // Token slots of the routed experts, as a multiple of the tokens routed to them: more where
+  // experts are padded, less where tokens are dropped. Absent: as many as there are.
+  absl::optional<double> expert_capacity_factor = {};
+};
+
+// "none", "selective", "full".
+absl::string_view RecomputePolicyName(RecomputePolicy policy);
+
+// Appends what is wrong with `step` for `spec`, which CheckArchitecture() has passed, under paths
+// that start with `path`.
+void CheckTrainingStep(const TrainingStepSpec& step, const ArchitectureSpec& spec,
+                       absl::string_view path, FieldViolations& violations);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MODEL_FLOPS_TRAINING_STEP_H_

@@ -1,0 +1,148 @@
+#include "server/convert/layer_kind.h"
+
+#include "server/convert/enums.h"
+#include "server/convert/optional_size.h"
+
+namespace sextant {
+namespace {
+
+static_assert(static_cast<int>(NormVariant::kNonParametricLayerNorm) ==
+              v1::NORM_VARIANT_NON_PARAMETRIC_LAYER_NORM);
+static_assert(static_cast<int>(QueryKeyNorm::kAllHeads) == v1::Attention::QUERY_KEY_NORM_ALL_HEADS);
+static_assert(static_cast<int>(FeedForwardKind::kGated) == v1::FeedForward::KIND_GATED);
+
+// The fields of one message.
+struct Fields {
+  const MessagePath& path;
+  FieldViolations& violations;
+
+  std::string At(absl::string_view name) const { return MessagePath(path, name).ToString(); }
+
+  int64_t Size(bool present, int64_t value, absl::string_view name) const {
+    return SizeOrDefault(
+        present, value, [&] { return At(name); }, violations);
+  }
+
+  // Where an engine's enum lists the wire's values in the wire's order, from 0.
+  template <typename Engine>
+  Engine Enum(int wire, bool known, absl::string_view name) const {
+    if (known) return static_cast<Engine>(wire);
+    violations.Add(At(name), UnknownEnumNumber(wire));
+    return Engine{};
+  }
+};
+
+AttentionMask MaskFrom(v1::AttentionMask wire, const Fields& fields) {
+  if (!v1::AttentionMask_IsValid(wire)) {
+    fields.violations.Add(fields.At("mask"), UnknownEnumNumber(wire));
+  }
+  return wire == v1::ATTENTION_MASK_FULL ? AttentionMask::kFull : AttentionMask::kCausal;
+}
+
+LatentSpec LatentFrom(const v1::Attention::Latent& m, const Fields& f) {
+  return {.query_rank = f.Size(m.has_query_rank(), m.query_rank(), "query_rank"),
+          .key_value_rank = m.key_value_rank(),
+          .rotary_size = m.rotary_size(),
+          .down_bias = m.down_bias()};
+}
+
+AttentionSpec AttentionFrom(const v1::Attention& m, const MessagePath& path,
+                            FieldViolations& violations) {
+  const Fields f{path, violations};
+  const int64_t value_size =
+      f.Size(m.has_value_head_size(), m.value_head_size(), "value_head_size");
+  const int64_t groups =
+      f.Size(m.has_key_value_head_count(), m.key_value_head_count(), "key_value_head_count");
+  AttentionSpec out;
+  out.head_count = m.head_count();
+  out.key_value_head_count = m.has_key_value_head_count() ? groups : m.head_count();
+  out.query_key_head_size = m.query_key_head_size();
+  out.value_head_size = m.has_value_head_size() ? value_size : m.query_key_head_size();
+  if (m.has_latent()) {
+    out.latent = LatentFrom(m.latent(), {MessagePath(path, "latent"), violations});
+  }
+  out.query_bias = m.query_bias();
+  out.key_bias = m.key_bias();
+  out.value_bias = m.value_bias();
+  out.output_bias = m.output_bias();
+  out.query_key_norm = f.Enum<QueryKeyNorm>(m.query_key_norm(),
+                                            v1::Attention::QueryKeyNorm_IsValid(m.query_key_norm()),
+                                            "query_key_norm");
+  out.query_key_norm_variant =
+      NormVariantFrom(m.query_key_norm_variant(), path, "query_key_norm_variant", violations);
+  out.sinks = m.sinks();
+  out.mask = MaskFrom(m.mask(), f);
+  out.window = f.Size(m.has_window(), m.window(), "window");
+  out.chunk = f.Size(m.has_chunk(), m.chunk(), "chunk");
+  return out;
+}
+
+FeedForwardSpec FeedForwardFrom(const v1::FeedForward& m, const MessagePath& path,
+                                FieldViolations& violations) {
+  const Fields f{path, violations};
+  return {
+      .kind = f.Enum<FeedForwardKind>(m.kind(), v1::FeedForward::Kind_IsValid(m.kind()), "kind"),
+      .size = m.size(),
+      .input_bias = m.input_bias(),
+      .output_bias = m.output_bias()};
+}
+
+ExpertsSpec ExpertsFrom(const v1::Experts& m, const MessagePath& path,
+                        FieldViolations& violations) {
+  ExpertsSpec out;
+  out.expert_count = m.expert_count();
+  out.experts_per_token = m.experts_per_token();
+  out.expert = FeedForwardFrom(m.expert(), MessagePath(path, "expert"), violations);
+  out.shared_expert_count = m.shared_expert_count();
+  if (m.has_shared_expert()) {
+    out.shared_expert =
+        FeedForwardFrom(m.shared_expert(), MessagePath(path, "shared_expert"), violations);
+  }
+  out.shared_expert_gate = m.shared_expert_gate();
+  out.router_bias = m.router_bias();
+  out.router_correction_bias = m.router_correction_bias();
+  return out;
+}
+
+// By default each branch that the layer has is normalised before it.
+LayerNorms NormsFrom(const v1::LayerKind& m) {
+  const v1::LayerKind::Norms& n = m.norms();
+  const bool feeds = m.has_feed_forward() || m.has_experts();
+  return {.before_attention = n.has_before_attention() ? n.before_attention() : m.has_attention(),
+          .after_attention = n.after_attention(),
+          .before_cross_attention = n.before_cross_attention(),
+          .before_feed_forward = n.has_before_feed_forward() ? n.before_feed_forward() : feeds,
+          .after_feed_forward = n.after_feed_forward(),
+          .after_cross_attention = n.after_cross_attention()};
+}
+
+}  // namespace
+
+NormVariant NormVariantFrom(v1::NormVariant wire, const MessagePath& path, absl::string_view name,
+                            FieldViolations& violations) {
+  return Fields{path, violations}.Enum<NormVariant>(wire, v1::NormVariant_IsValid(wire), name);
+}
+
+LayerSpec LayerKindFrom(const v1::LayerKind& m, const MessagePath& path,
+                        FieldViolations& violations) {
+  const auto at = [&](absl::string_view name) { return MessagePath(path, name); };
+  LayerSpec out;
+  out.name = m.name();
+  out.norm = NormVariantFrom(m.norm(), path, "norm", violations);
+  out.norms = NormsFrom(m);
+  if (m.has_attention()) out.attention = AttentionFrom(m.attention(), at("attention"), violations);
+  if (m.has_cross_attention()) {
+    out.cross_attention = AttentionFrom(m.cross_attention(), at("cross_attention"), violations);
+    // There is no other mask over an encoder's output.
+    if (m.cross_attention().mask() == v1::ATTENTION_MASK_UNSPECIFIED) {
+      out.cross_attention->mask = AttentionMask::kFull;
+    }
+  }
+  if (m.has_feed_forward()) {
+    out.feed_forward = FeedForwardFrom(m.feed_forward(), at("feed_forward"), violations);
+  }
+  if (m.has_experts()) out.experts = ExpertsFrom(m.experts(), at("experts"), violations);
+  return out;
+}
+
+}  // namespace sextant
