@@ -144,6 +144,27 @@ TEST(FlopsProperties, AStepGrowsWithItsSequences) {
   }
 }
 
+// A ragged batch costs what its sequences cost apart.
+TEST(FlopsProperties, ARaggedBatchIsTheSumOfItsGroups) {
+  for (uint32_t seed = 0; seed < kModels; ++seed) {
+    SCOPED_TRACE(seed);
+    const Drawn drawn = Draw(seed, {});
+    const StepFlops whole = Counted(drawn.spec, drawn.step);
+    ByMask<PassFlops> sum = {};
+    for (const SequenceGroup& group : drawn.step.sequences) {
+      TrainingStepSpec step = drawn.step;
+      step.sequences = {group};
+      const StepFlops apart = Counted(drawn.spec, step);
+      for (size_t mask = 0; mask < sum.size(); ++mask) {
+        sum[mask] = sum[mask] + apart.PerStep(static_cast<MaskConvention>(mask));
+      }
+    }
+    for (size_t mask = 0; mask < sum.size(); ++mask) {
+      ExpectNear(whole.PerStep(static_cast<MaskConvention>(mask)), sum[mask]);
+    }
+  }
+}
+
 // A run of n layers is n runs of one.
 TEST(FlopsProperties, RunsOfLayersMayBeSplit) {
   for (uint32_t seed = 0; seed < kModels; ++seed) {
