@@ -24,7 +24,7 @@ Flops Forward(const StepFlops& flops, std::initializer_list<Component> component
 KaplanRow TotalOf(const std::vector<KaplanRow>& rows) {
   KaplanRow total = {.operation = "total (non-embedding)",
                      .formula = "2 N + 2 n_layer n_ctx d_attn",
-                     .difference = "none: what it leaves out, the output head, it says so"};
+                     .difference = "none but the output head, which it says it leaves out"};
   for (size_t i = 1; i + 1 < rows.size(); ++i) {
     total.per_token = total.per_token + rows[i].per_token;
     total.exact = total.exact + rows[i].exact;
@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<KaplanRow>> KaplanTable(const ConventionInput& input)
        Forward(flops, {Component::kAttentionQueryKeyValue}), "none"},
       {"attention: mask", "2 n_layer n_ctx d_attn", Flops(2 * p.layers * p.length * p.attention()),
        Forward(flops, {Component::kAttentionScores, Component::kAttentionValues}),
-       "none as both products under half a mask; as scores alone it is half of exact_full"},
+       "none as both products under half a mask; or it is the scores alone, unmasked"},
       {"attention: project", "2 n_layer d_attn d_embd",
        Flops(2 * p.layers * p.attention() * p.hidden),
        Forward(flops, {Component::kAttentionOutput}), "none"},
