@@ -196,9 +196,8 @@ TEST(Conventions, HaveFacts) {
     EXPECT_EQ(facts.kind == FlopsKind::kHardware, i == static_cast<int>(C::kMegatron2021Hardware));
   }
   // The two that plans have already.
-  EXPECT_EQ(FactsOf(C::kSixNTotal).name, FlopsConventionName(FlopsConvention::kSixNTotal));
-  EXPECT_EQ(FactsOf(C::kSixNNonEmbedding).name,
-            FlopsConventionName(FlopsConvention::kSixNNonEmbedding));
+  EXPECT_EQ(FactsOf(C::kSixNTotal).name, "six_n_total");
+  EXPECT_EQ(FactsOf(C::kSixNNonEmbedding).name, "six_n_non_embedding");
 }
 
 TEST(KaplanTable, RowByRow) {
