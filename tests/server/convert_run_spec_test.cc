@@ -73,7 +73,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.model.parameter_count, 1);
   ASSERT_TRUE(run.model.hugging_face_config.has_value());
   EXPECT_EQ(run.model.hugging_face_config->model_type, "gptj");
-  EXPECT_EQ(run.model.hugging_face_config->transformer.hidden_size, 8);
+  EXPECT_EQ(run.model.hugging_face_config->architecture.hidden_size, 8);
   EXPECT_THAT(run.model.hugging_face_config->ignored_fields, ::testing::ElementsAre("rotary"));
   ASSERT_TRUE(run.model.architecture.has_value());
   EXPECT_EQ(run.model.architecture->hidden_size, 25);  // more of it: convert_architecture_test.cc
