@@ -1,6 +1,10 @@
 #include "tests/engine/model/flops/random_models.h"
 
+#include <set>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "engine/model/architecture/model_weights.h"
 
 namespace sextant {
 
@@ -116,20 +120,18 @@ void RandomModels::Freeze(ArchitectureSpec& spec) {
     if (is_front ? front || Chance(3) : Chance(4)) spec.frozen_components.push_back(component);
   }
   if (Chance()) return;
-  spec.adapters = AdapterSpec{.rank = Between(1, 2), .targets = {{"token_embedding", ""}}};
-  if (front) spec.adapters->targets.clear();
-  for (const LayerSpec& layer : spec.layer_kinds) {
-    if (!layer.feed_forward.has_value() || layer.feed_forward->size == 1) continue;
-    spec.adapters->targets.push_back({"feed_forward", "down"});
-    break;
+  // Beside any matrices that there are.
+  std::set<std::pair<std::string, std::string>> targets;
+  const WeightTensors tensors = BaseWeightsOf(spec);
+  for (int i = 0; i < 20 && targets.size() < 3; ++i) {
+    const WeightTensor& tensor =
+        tensors[static_cast<size_t>(Between(0, static_cast<int64_t>(tensors.size()) - 1))];
+    const WeightName name = {std::string(tensor.module), std::string(tensor.name)};
+    if (IsTarget(tensor, name)) targets.insert({name.module, name.name});
   }
-  for (const LayerSpec& layer : spec.layer_kinds) {
-    if (!layer.attention.has_value() || layer.attention->latent.has_value()) continue;
-    spec.adapters->targets.push_back({"attention", "query"});
-    if (Chance()) spec.adapters->targets.push_back({"attention", "value"});
-    break;
-  }
-  if (spec.adapters->targets.empty()) spec.adapters->targets = {{"token_embedding", ""}};
+  if (targets.empty()) return;
+  spec.adapters = AdapterSpec{.rank = Between(1, 2)};
+  for (const auto& [module, name] : targets) spec.adapters->targets.push_back({module, name});
   spec.base_frozen = Chance();
 }
 
