@@ -106,19 +106,27 @@ void RandomModels::AddOutput(ArchitectureSpec& spec) {
   spec.output.transform = Chance(4);
 }
 
-void RandomModels::Freeze(ArchitectureSpec& spec) {
-  for (StackSpec* stack : {&spec.encoder, &spec.decoder}) {
-    for (LayerRun& run : stack->layers) run.frozen = Chance(3);
-  }
-  // Often the front of the model, so that gradients start somewhere in the middle.
+// All but one; or often the front of the model, so that gradients start somewhere in the middle.
+void RandomModels::FreezeComponents(ArchitectureSpec& spec) {
+  const int64_t trained = Chance() ? Between(0, kWeightComponentCount - 1) : -1;
   const bool front = Chance();
   for (int i = 0; i < kWeightComponentCount; ++i) {
     const auto component = static_cast<WeightComponent>(i);
-    if (component == WeightComponent::kAdapter) continue;
+    if (component == WeightComponent::kAdapter || i == trained) continue;
     const bool is_front = i <= static_cast<int>(WeightComponent::kEmbeddingProjection) ||
                           component == WeightComponent::kNorm;
-    if (is_front ? front || Chance(3) : Chance(4)) spec.frozen_components.push_back(component);
+    if (trained >= 0 || (is_front ? front || Chance(3) : Chance(4))) {
+      spec.frozen_components.push_back(component);
+    }
   }
+}
+
+void RandomModels::Freeze(ArchitectureSpec& spec) {
+  const int one_in = Chance() ? 3 : 1;
+  for (StackSpec* stack : {&spec.encoder, &spec.decoder}) {
+    for (LayerRun& run : stack->layers) run.frozen = Chance(one_in);
+  }
+  FreezeComponents(spec);
   if (Chance()) return;
   // Beside any matrices that there are.
   std::set<std::pair<std::string, std::string>> targets;
