@@ -1,6 +1,5 @@
 #include "client/model_flops_text.h"
 
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -15,12 +14,14 @@
 namespace sextant {
 namespace {
 
+using v1::ModelFlops;
+
 double ModelFlopsOf(const v1::PassFlops& passes) {
   return passes.forward() + passes.input_gradient() + passes.weight_gradient();
 }
 
 // Under the causal mask; the only one where all are the same.
-v1::PassFlops CausalOf(const v1::ModelFlops::Component& component) {
+v1::PassFlops CausalOf(const ModelFlops::Component& component) {
   if (component.passes().empty()) return {};
   return component.passes(component.passes_size() > 1 ? v1::MASK_CONVENTION_CAUSAL - 1 : 0);
 }
@@ -31,9 +32,9 @@ struct ComponentSum {
   v1::PassFlops passes;
 };
 
-std::vector<ComponentSum> SumsOf(const v1::ModelFlops& flops) {
+std::vector<ComponentSum> SumsOf(const ModelFlops& flops) {
   std::vector<ComponentSum> sums;
-  for (const v1::ModelFlops::Component& component : flops.components()) {
+  for (const ModelFlops::Component& component : flops.components()) {
     auto sum =
         absl::c_find_if(sums, [&](const ComponentSum& s) { return s.name == component.name(); });
     if (sum == sums.end()) sum = sums.insert(sums.end(), {component.name(), {}});
@@ -52,11 +53,11 @@ void AddComponent(const std::string& name, const v1::PassFlops& passes, double a
                  all == 0 ? "" : Percent(sum / all)});
 }
 
-std::string ComponentsTable(const v1::ModelFlops& flops) {
+std::string ComponentsTable(const ModelFlops& flops) {
   const std::vector<ComponentSum> sums = SumsOf(flops);
   if (sums.empty()) return "";
   v1::PassFlops all;
-  for (const v1::ModelFlops::Masked& masked : flops.masks()) {
+  for (const ModelFlops::Masked& masked : flops.masks()) {
     if (masked.mask() == v1::MASK_CONVENTION_CAUSAL) all = masked.passes();
   }
   Table table(
@@ -69,58 +70,55 @@ std::string ComponentsTable(const v1::ModelFlops& flops) {
   return absl::StrCat(table.Text(), "\n");
 }
 
-using Figure = std::function<double(const v1::ModelFlops::Masked&)>;
-
 // A line of the ledger: a figure under each mask.
 struct LedgerRow {
   const char* name;
-  Figure figure;
+  double (*figure)(const ModelFlops::Masked& m);
   bool step = false;  // of the whole step, which has too many digits to show
 };
 
-const std::vector<LedgerRow>& LedgerRows() {
-  using Masked = v1::ModelFlops::Masked;
-  static const auto& rows = *new std::vector<LedgerRow>{
-      {"forward", [](const Masked& m) { return m.passes().forward(); }},
-      {"+ gradients of inputs", [](const Masked& m) { return m.passes().input_gradient(); }},
-      {"+ gradients of weights", [](const Masked& m) { return m.passes().weight_gradient(); }},
-      {"= model FLOPs", [](const Masked& m) { return m.model_flops_per_token(); }},
-      {"+ recomputed", [](const Masked& m) { return m.passes().recompute(); }},
-      {"+ capacity of experts", [](const Masked& m) { return m.passes().capacity(); }},
-      {"= hardware FLOPs", [](const Masked& m) { return m.hardware_flops_per_token(); }},
-      {"+ fused attention's own", [](const Masked& m) { return m.passes().flash_recompute(); }},
-      {"= hardware FLOPs with it",
-       [](const Masked& m) { return m.hardware_flops_per_token_with_flash_recompute(); }},
-      {"step: model FLOPs", [](const Masked& m) { return m.model_flops(); }, true},
-      {"step: hardware FLOPs", [](const Masked& m) { return m.hardware_flops(); }, true},
-  };
-  return rows;
-}
+constexpr LedgerRow kLedger[] = {
+    {"forward", [](const ModelFlops::Masked& m) { return m.passes().forward(); }},
+    {"+ gradients of inputs",
+     [](const ModelFlops::Masked& m) { return m.passes().input_gradient(); }},
+    {"+ gradients of weights",
+     [](const ModelFlops::Masked& m) { return m.passes().weight_gradient(); }},
+    {"= model FLOPs", [](const ModelFlops::Masked& m) { return m.model_flops_per_token(); }},
+    {"+ recomputed", [](const ModelFlops::Masked& m) { return m.passes().recompute(); }},
+    {"+ capacity of experts", [](const ModelFlops::Masked& m) { return m.passes().capacity(); }},
+    {"= hardware FLOPs", [](const ModelFlops::Masked& m) { return m.hardware_flops_per_token(); }},
+    {"+ fused attention's own",
+     [](const ModelFlops::Masked& m) { return m.passes().flash_recompute(); }},
+    {"= hardware FLOPs with it",
+     [](const ModelFlops::Masked& m) { return m.hardware_flops_per_token_with_flash_recompute(); }},
+    {"step: model FLOPs", [](const ModelFlops::Masked& m) { return m.model_flops(); }, true},
+    {"step: hardware FLOPs", [](const ModelFlops::Masked& m) { return m.hardware_flops(); }, true},
+};
 
-bool Any(const v1::ModelFlops& flops, const Figure& figure) {
+bool IsThere(const LedgerRow& row, const ModelFlops& flops) {
   return absl::c_any_of(flops.masks(),
-                        [&](const v1::ModelFlops::Masked& m) { return figure(m) != 0; });
+                        [&](const ModelFlops::Masked& m) { return row.figure(m) != 0; });
 }
 
 bool IsSum(const LedgerRow& row) { return row.name[0] == '='; }
 
 // A sum is worth a line only behind what it adds up.
-std::string LedgerTable(const v1::ModelFlops& flops) {
+std::string LedgerTable(const ModelFlops& flops) {
   std::vector<Align> aligned(static_cast<size_t>(flops.masks_size()) + 1, Align::kRight);
   aligned.front() = Align::kLeft;
   Table table(2, std::move(aligned));
   std::vector<std::string> titles = {"FLOP a token, by mask"};
-  for (const v1::ModelFlops::Masked& masked : flops.masks()) {
+  for (const ModelFlops::Masked& masked : flops.masks()) {
     titles.push_back(EnumName(*v1::MaskConvention_descriptor(), masked.mask()));
   }
   table.AddRow(std::move(titles));
   bool added = false;  // something since the last sum
-  for (const LedgerRow& row : LedgerRows()) {
-    const bool shown = IsSum(row) ? std::exchange(added, false) : Any(flops, row.figure);
+  for (const LedgerRow& row : kLedger) {
+    const bool shown = IsSum(row) ? std::exchange(added, false) : IsThere(row, flops);
     if (!shown) continue;
     if (!IsSum(row)) added = true;
     std::vector<std::string> cells = {row.name};
-    for (const v1::ModelFlops::Masked& masked : flops.masks()) {
+    for (const ModelFlops::Masked& masked : flops.masks()) {
       const double value = row.figure(masked);
       cells.push_back(row.step ? absl::StrFormat("%.4e", value) : Plain(value));
     }
