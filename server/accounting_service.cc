@@ -8,8 +8,11 @@
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
+#include "engine/model/count_model.h"
 #include "engine/operation/graph.h"
 #include "engine/tensor/number_format.h"
+#include "server/convert/count_spec.h"
+#include "server/convert/counted_model.h"
 #include "server/convert/graph.h"
 #include "server/convert/number_format.h"
 #include "server/convert/tensor.h"
@@ -87,6 +90,25 @@ absl::Status AnswerGraph(const v1::AnalyzeGraphRequest& request,
   return absl::OkStatus();
 }
 
+// What is larger than any model and step in use may take milliseconds.
+constexpr size_t kMostCountBytesInline = 16'384;
+constexpr int64_t kMostStagesInline = 64;
+
+bool IsQuick(const v1::CountModelRequest& request) {
+  return request.ByteSizeLong() <= kMostCountBytesInline &&
+         request.layout().pipeline_parallel_size() <= kMostStagesInline &&
+         request.layout().virtual_stage_count() <= kMostStagesInline;
+}
+
+absl::Status AnswerCount(const v1::CountModelRequest& request, v1::CountModelResponse* response) {
+  FieldViolations violations;
+  const CountSpec spec = CountSpecFrom(request, violations);
+  SEXTANT_ASSIGN_OR_RETURN(const CountedModel counted, CountModel(spec, std::move(violations)));
+  CountedModelTo(counted, spec, request, response);
+  response->set_engine_version(std::string(EngineVersion()));
+  return absl::OkStatus();
+}
+
 // Of a caller who has gone when its turn comes, nothing is worked out: calls that wait would keep
 // the others, or a server that stops, waiting for nobody.
 void PostFor(const grpc::CallbackServerContext* context, WorkerPool& workers,
@@ -110,7 +132,8 @@ AccountingService::AccountingService(Metrics& metrics, AccountingOptions options
       analyze_tensor_("sextant.v1.AccountingService/AnalyzeTensor", metrics, options_.log_level),
       analyze_operation_("sextant.v1.AccountingService/AnalyzeOperation", metrics,
                          options_.log_level),
-      analyze_graph_("sextant.v1.AccountingService/AnalyzeGraph", metrics, options_.log_level) {}
+      analyze_graph_("sextant.v1.AccountingService/AnalyzeGraph", metrics, options_.log_level),
+      count_model_("sextant.v1.AccountingService/CountModel", metrics, options_.log_level) {}
 
 grpc::ServerUnaryReactor* AccountingService::ListDataTypes(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,
@@ -166,6 +189,21 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeGraph(grpc::CallbackServerCo
         PostFor(context, *options_.workers, std::move(then));
       },
       AnswerGraph);
+}
+
+grpc::ServerUnaryReactor* AccountingService::CountModel(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  return AnswerAfter<v1::CountModelRequest, v1::CountModelResponse>(
+      UnaryCall(count_model_, context, request, response),
+      [this, context](const v1::CountModelRequest& in, auto then) {
+        if (IsQuick(in)) {
+          then(absl::OkStatus());
+        } else {
+          PostFor(context, *options_.workers, std::move(then));
+        }
+      },
+      AnswerCount);
 }
 
 }  // namespace sextant

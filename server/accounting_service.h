@@ -30,7 +30,8 @@ using RawAccountingService = v1::AccountingService::WithRawCallbackMethod_ListDa
             v1::AccountingService::WithRawCallbackMethod_AnalyzeTensor<
                 v1::AccountingService::WithRawCallbackMethod_AnalyzeOperation<
                     v1::AccountingService::WithRawCallbackMethod_AnalyzeGraph<
-                        v1::AccountingService::Service>>>>>>;
+                        v1::AccountingService::WithRawCallbackMethod_CountModel<
+                            v1::AccountingService::Service>>>>>>>;
 
 class AccountingService final : public RawAccountingService {
  public:
@@ -55,6 +56,9 @@ class AccountingService final : public RawAccountingService {
   grpc::ServerUnaryReactor* AnalyzeGraph(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* CountModel(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
 
  private:
   const AccountingOptions options_;
@@ -64,6 +68,7 @@ class AccountingService final : public RawAccountingService {
   Method analyze_tensor_;
   Method analyze_operation_;
   Method analyze_graph_;
+  Method count_model_;
 };
 
 }  // namespace sextant

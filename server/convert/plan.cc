@@ -5,6 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
+#include "server/convert/parameter_counts.h"
 #include "server/convert/rates.h"
 
 namespace sextant {
@@ -12,35 +13,18 @@ namespace {
 
 std::string Text(absl::string_view text) { return std::string(text); }
 
-void ParametersTo(const Plan& plan, v1::ParameterCounts* out) {
-  const ArchitectureCount& p = plan.parameters;
-  out->set_total(p.all.total);
-  if (!plan.has_shapes()) return;
-  out->set_embedding(p.embedding);
-  out->set_non_embedding(p.non_embedding());
-  out->set_active(p.all.active);
-  out->set_trainable(p.all.trainable);
-  out->set_padding(p.padding);
-  for (int i = 0; i < kWeightComponentCount; ++i) {
-    const auto component = static_cast<WeightComponent>(i);
-    if (p.of(component).total == 0) continue;
-    auto* part = out->add_components();
-    part->set_name(Text(WeightComponentName(component)));
-    part->set_parameter_count(p.of(component).total);
-    part->set_embedding(IsEmbedding(component));
-    part->set_active_parameter_count(p.of(component).active);
-    part->set_trainable_parameter_count(p.of(component).trainable);
-  }
-}
-
 void FlopsTo(const Plan& plan, v1::TrainingFlops* out) {
-  for (const FlopsCount& count : plan.flops) {
+  for (const FlopsCount& count : plan.flops.counts) {
     auto* wire = out->add_counts();
     wire->set_convention(FlopsConventionTo(count.convention));
     wire->set_flops_per_token(count.per_token.value());
     wire->set_flops(count.run.value());
+    wire->set_hardware(FactsOf(count.convention).kind == FlopsKind::kHardware);
   }
-  out->set_convention_used(FlopsConventionTo(plan.flops_convention));
+  out->set_convention_used(FlopsConventionTo(plan.flops.convention));
+  if (plan.flops.hardware.has_value()) {
+    out->set_hardware_flops_ratio(plan.flops.hardware->ratio());
+  }
 }
 
 void MemoryTo(const Plan& plan, v1::Memory* out) {
@@ -67,6 +51,7 @@ void MemoryTo(const Plan& plan, v1::Memory* out) {
 void CostTo(RunCost cost, v1::RunCost* out) {
   if (cost.mfu.has_value()) out->set_mfu(*cost.mfu);
   out->set_mfu_basis(std::move(cost.mfu_basis));
+  if (cost.hfu.has_value()) out->set_hfu(*cost.hfu);
   out->set_duration_seconds(cost.duration.value());
   out->set_duration_days(cost.duration_days());
   out->set_device_hours(cost.device_hours);
@@ -105,7 +90,11 @@ void PlanTo(Plan plan, v1::Plan* out) {
   out->set_accelerator(Text(plan.accelerator));
   out->set_device_count(plan.device_count);
   out->set_token_count(plan.token_count);
-  ParametersTo(plan, out->mutable_parameters());
+  if (plan.has_shapes()) {
+    ParameterCountsTo(plan.parameters, out->mutable_parameters());
+  } else {
+    out->mutable_parameters()->set_total(plan.parameters.all.total);
+  }
   FlopsTo(plan, out->mutable_flops());
   MemoryTo(plan, out->mutable_memory());
   CostsTo(plan, out);

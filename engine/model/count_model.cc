@@ -1,0 +1,62 @@
+#include "engine/model/count_model.h"
+
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/model/architecture/model_weights.h"
+#include "engine/model/sharding/check_layout.h"
+
+namespace sextant {
+namespace {
+
+// The preset that `model` names; null if it names none. What is wrong with the model is appended to
+// `violations`, an unknown name where it is not the only fault.
+absl::StatusOr<const ModelPreset*> CheckedPreset(const ModelSpec& model,
+                                                 FieldViolations& violations) {
+  CheckModel(model, violations);
+  if (model.parameter_count.has_value()) {
+    violations.Add("model.parameter_count",
+                   "has no shapes to count: give the model in another way");
+  }
+  if (model.preset.empty()) return nullptr;
+  const auto preset = FindModelPreset(model.preset);
+  if (preset.ok()) return *preset;
+  if (violations.empty()) return preset.status();
+  violations.Add("model.preset", preset.status().message());
+  return nullptr;
+}
+
+void CountStep(const CountSpec& spec, CountedModel& out) {
+  const ArchitectureSpec& architecture = *out.model.architecture;
+  out.flops = CountFlops(architecture, out.tensors, *spec.step, spec.detail);
+  if (!spec.conventions) return;
+  const ConventionInput input = {
+      .spec = architecture, .tensors = out.tensors, .step = *spec.step, .flops = *out.flops};
+  out.conventions = FlopsByConvention(input);
+  out.kaplan_table = KaplanTable(input).value_or(std::vector<KaplanRow>());
+}
+
+}  // namespace
+
+absl::StatusOr<CountedModel> CountModel(const CountSpec& spec, FieldViolations found) {
+  SEXTANT_ASSIGN_OR_RETURN(const ModelPreset* const preset, CheckedPreset(spec.model, found));
+  CountedModel out;
+  // Step and layout are checked against a shape, so that a model at fault has to be mended first.
+  SEXTANT_RETURN_IF_ERROR(found.ToStatus());
+  out.model = ShapeOf(spec.model, preset, found);
+  SEXTANT_RETURN_IF_ERROR(found.ToStatus());
+  const ArchitectureSpec& architecture = *out.model.architecture;
+  out.tensors = WeightsOf(architecture);
+  SEXTANT_ASSIGN_OR_RETURN(out.parameters, CountWeights(out.tensors, "model"));
+  if (spec.step.has_value()) CheckTrainingStep(*spec.step, architecture, "step", found);
+  if (spec.layout.has_value()) CheckLayout(architecture, *spec.layout, "layout", found);
+  SEXTANT_RETURN_IF_ERROR(found.ToStatus());
+  if (spec.step.has_value()) CountStep(spec, out);
+  if (spec.layout.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(out.shards,
+                             ShardedWeights::Of(architecture, "model", *spec.layout, "layout"));
+  }
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,159 @@
+#include "engine/model/sharding/check_layout.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/model/sharding/cut_sizes.h"
+#include "engine/model/sharding/layer_placement.h"
+
+namespace sextant {
+namespace {
+
+// What Megatron-LM pads a vocabulary to, times the ranks: docs/sharding.md.
+constexpr int64_t kVocabularyMultiple = 128;
+
+class LayoutCheck {
+ public:
+  LayoutCheck(const ArchitectureSpec& spec, const ParallelLayout& layout, absl::string_view path,
+              FieldViolations& violations)
+      : spec_(spec), layout_(layout), path_(path), violations_(violations) {}
+
+  bool RangesAreSound() {
+    const size_t faults = violations_.all().size();
+    violations_.Require(path_, "tensor_parallel_size", layout_.tensor_parallel_size, 1,
+                        kMaxTensorParallelSize);
+    violations_.Require(path_, "pipeline_parallel_size", layout_.pipeline_parallel_size, 1,
+                        kMaxPipelineParallelSize);
+    violations_.Require(path_, "virtual_stage_count", layout_.virtual_stage_count, 1, kMaxChunks);
+    violations_.Require(path_, "expert_parallel_size", layout_.expert_parallel_size, 1,
+                        kMaxExpertParallelSize);
+    violations_.RequireRange(path_, "expert_tensor_parallel_size",
+                             layout_.expert_tensor_parallel_size, 0, kMaxTensorParallelSize);
+    return violations_.all().size() == faults;
+  }
+
+  void CheckTensors() {
+    CutSizes cuts = TensorCuts(spec_, layout_.split_key_value_heads);
+    if (layout_.expert_tensor_parallel_size == 0) {
+      const CutSizes experts = ExpertTensorCuts(spec_);
+      cuts.insert(cuts.end(), experts.begin(), experts.end());
+    }
+    CheckDivides("tensor_parallel_size", layout_.tensor_parallel_size, cuts);
+    const int64_t rows = spec_.embedding.padded_vocabulary_size == 0
+                             ? spec_.embedding.vocabulary_size
+                             : spec_.embedding.padded_vocabulary_size;
+    if (rows % layout_.tensor_parallel_size == 0) return;
+    const int64_t multiple = kVocabularyMultiple * layout_.tensor_parallel_size;
+    Add("tensor_parallel_size",
+        absl::StrCat("must divide the vocabulary's ", rows, " rows, which ",
+                     layout_.tensor_parallel_size, " does not: pad them, such as to ",
+                     PaddedVocabularySize(spec_.embedding.vocabulary_size, multiple),
+                     ", in embedding.padded_vocabulary_size"));
+  }
+
+  void CheckExperts() {
+    const CutSizes experts = ExpertCuts(spec_);
+    if (!experts.empty()) {
+      CheckDivides("expert_parallel_size", layout_.expert_parallel_size, experts);
+      if (layout_.expert_tensor_parallel_size > 0) {
+        CheckDivides("expert_tensor_parallel_size", layout_.expert_tensor_parallel_size,
+                     ExpertTensorCuts(spec_));
+      }
+      return;
+    }
+    if (layout_.expert_parallel_size > 1) {
+      Add("expert_parallel_size", "must be 1: the model has no routed experts");
+    }
+    if (layout_.expert_tensor_parallel_size > 1) {
+      Add("expert_tensor_parallel_size", "must be left out: the model has no routed experts");
+    }
+  }
+
+  void CheckPipeline() {
+    if (layout_.virtual_stage_count > 1 && layout_.pipeline_parallel_size == 1) {
+      Add("virtual_stage_count", "must be 1 without pipeline parallelism: nothing interleaves");
+    }
+    if (layout_.virtual_stage_count > 1 && !spec_.encoder.layers.empty() &&
+        !spec_.decoder.layers.empty()) {
+      Add("virtual_stage_count",
+          "must be 1: no known schedule interleaves an encoder with a decoder");
+    }
+    const int64_t layers = LayerCountOf(spec_.encoder) + LayerCountOf(spec_.decoder);
+    const int64_t chunks = ChunkCount(layout_);
+    if (chunks > kMaxChunks) {
+      Add("virtual_stage_count", absl::StrCat("must be at most ", kMaxChunks,
+                                              " chunks with pipeline_parallel_size, not ", chunks));
+    } else if (!layout_.layers_per_chunk.empty()) {
+      CheckChunks(layers, chunks);
+    } else if (layers % chunks != 0) {
+      Add("pipeline_parallel_size", DoesNotDivide(layers, chunks));
+    }
+  }
+
+ private:
+  void Add(absl::string_view name, const std::string& description) {
+    violations_.Add(FieldPath(path_, name), description);
+  }
+
+  void CheckDivides(absl::string_view name, int64_t ranks, const CutSizes& cuts) {
+    const CutSize* cut = FirstUndivided(cuts, ranks);
+    if (cut == nullptr) return;
+    Add(name, absl::StrCat("must divide ", cut->shared ? "or be a multiple of " : "", cut->what,
+                           " (", cut->size, "), which ", ranks, " does not: write ",
+                           NearestDivisor(cuts, ranks)));
+  }
+
+  std::string DoesNotDivide(int64_t layers, int64_t chunks) const {
+    constexpr absl::string_view kElse = "or say how many go where in layers_per_chunk";
+    if (layout_.virtual_stage_count > 1) {
+      return absl::StrCat("times virtual_stage_count must divide the ", layers, " layers, which ",
+                          chunks, " does not: change one of them, ", kElse);
+    }
+    const CutSizes cuts = {{.size = layers, .what = "layers"}};
+    return absl::StrCat("must divide the ", layers, " layers, which ", chunks, " does not: write ",
+                        NearestDivisor(cuts, chunks), ", ", kElse);
+  }
+
+  // Chunks without layers hold what stands around the layers: Megatron-LM's pipeline layouts have
+  // such stages for an embedding or a loss.
+  void CheckChunks(int64_t layers, int64_t chunks) {
+    const std::vector<int64_t>& list = layout_.layers_per_chunk;
+    if (static_cast<int64_t>(list.size()) != chunks) {
+      Add("layers_per_chunk",
+          absl::StrCat("must have ", chunks, " numbers, one for each chunk, not ", list.size()));
+      return;
+    }
+    CheckedInt sum = 0;
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (list[i] < 0 || list[i] > layers) {
+        Add(absl::StrCat("layers_per_chunk[", i, "]"),
+            absl::StrCat("must be 0 to ", layers, ", not ", list[i]));
+        return;
+      }
+      sum = sum + list[i];
+    }
+    if (sum.value() != layers) {
+      Add("layers_per_chunk",
+          absl::StrCat("must add up to the model's ", layers, " layers, not ", sum.value()));
+    }
+  }
+
+  const ArchitectureSpec& spec_;
+  const ParallelLayout& layout_;
+  const absl::string_view path_;
+  FieldViolations& violations_;
+};
+
+}  // namespace
+
+void CheckLayout(const ArchitectureSpec& spec, const ParallelLayout& layout, absl::string_view path,
+                 FieldViolations& violations) {
+  LayoutCheck check(spec, layout, path, violations);
+  if (!check.RangesAreSound()) return;
+  check.CheckTensors();
+  check.CheckExperts();
+  check.CheckPipeline();
+}
+
+}  // namespace sextant

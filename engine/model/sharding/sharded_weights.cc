@@ -1,0 +1,148 @@
+#include "engine/model/sharding/sharded_weights.h"
+
+#include <utility>
+
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+#include "engine/model/architecture/check_architecture.h"
+#include "engine/model/architecture/model_weights.h"
+#include "engine/model/sharding/check_layout.h"
+
+namespace sextant {
+namespace {
+
+bool IsAdapter(const WeightTensor& tensor) {
+  return tensor.role == WeightRole::kAdapterDown || tensor.role == WeightRole::kAdapterUp;
+}
+
+bool IsOfStack(const WeightTensor& tensor) {
+  return tensor.part == ModelPart::kEncoder || tensor.part == ModelPart::kDecoder;
+}
+
+void AddTo(ShardCount& sum, const ShardCount& count) {
+  sum.total += count.total;
+  sum.trainable += count.trainable;
+}
+
+}  // namespace
+
+absl::StatusOr<ShardedWeights> ShardedWeights::Of(const ArchitectureSpec& spec,
+                                                  absl::string_view model_path,
+                                                  const ParallelLayout& layout,
+                                                  absl::string_view layout_path) {
+  FieldViolations violations;
+  CheckArchitecture(spec, model_path, violations);
+  if (violations.empty()) CheckLayout(spec, layout, layout_path, violations);
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  WeightTensors tensors = WeightsOf(spec);
+  SEXTANT_ASSIGN_OR_RETURN(ArchitectureCount whole_model, CountWeights(tensors, model_path));
+  return ShardedWeights(spec, layout, std::move(tensors), std::move(whole_model));
+}
+
+ShardedWeights::ShardedWeights(const ArchitectureSpec& spec, const ParallelLayout& layout,
+                               WeightTensors tensors, ArchitectureCount whole_model)
+    : placement_(spec, layout),
+      whole_model_(std::move(whole_model)),
+      tensors_(std::move(tensors)),
+      tied_(spec.output.head == OutputHeadKind::kTied),
+      predicts_further_(spec.multi_token_prediction.has_value()),
+      lowest_stage_{placement_.LowestStageOf(ModelPart::kEncoder),
+                    placement_.LowestStageOf(ModelPart::kDecoder)} {
+  shards_.reserve(tensors_.size());
+  for (const WeightTensor& tensor : tensors_) shards_.push_back(ShardOf(spec, tensor, layout));
+}
+
+// What stands around the layers of a stack. Every layer reads the table of relative positions, so
+// that every stage with layers has it.
+bool ShardedWeights::EndIsOn(int64_t stage, const WeightTensor& t) const {
+  const bool decoder = t.part == ModelPart::kDecoder;
+  if (t.module == "relative_position_bias") return placement_.HasLayersOf(stage, t.part);
+  if (t.name == "final") {
+    return stage == (decoder ? last_stage() : placement_.encoder_last_stage());
+  }
+  if (stage == (decoder ? placement_.decoder_first_stage() : 0)) return true;
+  return decoder && predicts_further_ && t.module == "position_embedding" && stage == last_stage();
+}
+
+// Embeddings stand where a stack is fed; once more on the last stage where modules of multi-token
+// prediction embed tokens, or where a tied head needs the matrix. Source: docs/sharding.md.
+bool ShardedWeights::IsOn(int64_t stage, const WeightTensor& t) const {
+  if (IsOfStack(t)) return EndIsOn(stage, t);
+  if (t.part != ModelPart::kInput) return stage == last_stage();
+  if (stage == 0 || stage == placement_.decoder_first_stage()) return true;
+  return stage == last_stage() && (predicts_further_ || (tied_ && t.module == "token_embedding"));
+}
+
+int64_t ShardedWeights::FirstHolder(const WeightTensor& t) const {
+  if (t.layer_kind >= 0) return -1;
+  const bool decoder = t.part == ModelPart::kDecoder;
+  if (t.part == ModelPart::kInput) return 0;
+  if (t.module == "relative_position_bias") return lowest_stage_[decoder ? 1 : 0];
+  if (t.module == "position_embedding") return decoder ? placement_.decoder_first_stage() : 0;
+  return -1;  // nothing else has copies
+}
+
+KindLayers ShardedWeights::LayersOn(int64_t stage, const WeightTensor& t) const {
+  if (t.layer_kind >= 0 && IsOfStack(t)) {
+    KindLayers layers = placement_.On(stage, t.part, t.layer_kind);
+    if (t.trainable_layers == 0) layers.not_frozen = 0;
+    if (IsAdapter(t)) layers.not_frozen = layers.count;
+    return layers;
+  }
+  if (!IsOn(stage, t)) return {};
+  return {.count = t.layers, .not_frozen = t.trainable_layers};
+}
+
+std::vector<StageTensor> ShardedWeights::TensorsOf(int64_t stage) const {
+  std::vector<StageTensor> out;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const KindLayers layers = LayersOn(stage, tensors_[i]);
+    if (layers.count == 0) continue;
+    const int64_t first = FirstHolder(tensors_[i]);
+    out.push_back({.tensor = tensors_[i],
+                   .shard = shards_[i],
+                   .layers = layers.count,
+                   .trainable_layers = layers.not_frozen,
+                   .repeated = first >= 0 && first != stage});
+  }
+  return out;
+}
+
+// No overflow: a stage holds at most each tensor of the model once.
+StageWeights ShardedWeights::Stage(int64_t stage) const {
+  StageWeights out;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const WeightTensor& t = tensors_[i];
+    const KindLayers layers = LayersOn(stage, t);
+    if (layers.count == 0) continue;
+    const int64_t size = shards_[i].elements();
+    const auto group = static_cast<size_t>(shards_[i].group);
+    const ShardCount count = {.total = size * layers.count, .trainable = size * layers.not_frozen};
+    AddTo(out.all, count);
+    AddTo(out.by_group[group], count);
+    AddTo(out.by_component[group][static_cast<size_t>(t.component)], count);
+    const int64_t first = FirstHolder(t);
+    if (first >= 0 && first != stage) out.repeated += count.total;
+  }
+  out.layer_count = placement_.LayersOn(stage);
+  return out;
+}
+
+int64_t ShardedWeights::LargestStage() const {
+  int64_t largest = 0;
+  int64_t most = -1;
+  for (int64_t stage = 0; stage < stage_count(); ++stage) {
+    const int64_t here = Stage(stage).all.total;
+    if (here > most) largest = stage;
+    if (here > most) most = here;
+  }
+  return largest;
+}
+
+CheckedInt ShardedWeights::HeldByJob(int64_t gpus_per_stage) const {
+  CheckedInt held = 0;
+  for (int64_t stage = 0; stage < stage_count(); ++stage) held = held + Stage(stage).all.total;
+  return held * gpus_per_stage;
+}
+
+}  // namespace sextant

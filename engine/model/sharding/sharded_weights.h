@@ -1,0 +1,100 @@
+// How many parameters each GPU of each pipeline stage holds, exactly.
+#ifndef SEXTANT_ENGINE_MODEL_SHARDING_SHARDED_WEIGHTS_H_
+#define SEXTANT_ENGINE_MODEL_SHARDING_SHARDED_WEIGHTS_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/checked_math.h"
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/sharding/layer_placement.h"
+#include "engine/model/sharding/tensor_shard.h"
+
+namespace sextant {
+
+// Parameters on one GPU.
+struct ShardCount {
+  int64_t total = 0;
+  int64_t trainable = 0;
+
+  friend bool operator==(const ShardCount&, const ShardCount&) = default;
+};
+
+// What each GPU of one stage holds; all of them hold as much. Data parallelism shards the dense
+// parameters over other groups than the experts', so that the two are kept apart.
+struct StageWeights {
+  int64_t layer_count = 0;  // of encoder and decoder
+  ShardCount all = {};
+  std::array<ShardCount, kShardGroupCount> by_group{};
+  std::array<std::array<ShardCount, kWeightComponentCount>, kShardGroupCount> by_component{};
+  int64_t repeated = 0;  // of all.total: copies of what another stage holds first
+
+  const ShardCount& of(ShardGroup g) const { return by_group[static_cast<size_t>(g)]; }
+  const ShardCount& of(ShardGroup g, WeightComponent c) const {
+    return by_component[static_cast<size_t>(g)][static_cast<size_t>(c)];
+  }
+};
+
+// A tensor on a stage, in as many layers as the stage has of it.
+struct StageTensor {
+  WeightTensor tensor;  // of the whole model
+  TensorShard shard;
+  int64_t layers = 0;
+  int64_t trainable_layers = 0;
+  bool repeated = false;  // another stage holds it first
+
+  int64_t elements() const { return shard.elements() * layers; }
+  int64_t trainable_elements() const { return shard.elements() * trainable_layers; }
+};
+
+// A model under a layout. Stages are worked out when asked for.
+class ShardedWeights {
+ public:
+  // Errors: kInvalidArgument with all that CheckArchitecture() finds under `model_path`, else with
+  // all that CheckLayout() finds under `layout_path`; or CountWeights()'s.
+  static absl::StatusOr<ShardedWeights> Of(const ArchitectureSpec& spec,
+                                           absl::string_view model_path,
+                                           const ParallelLayout& layout,
+                                           absl::string_view layout_path);
+
+  const LayerPlacement& placement() const { return placement_; }
+  const ArchitectureCount& whole_model() const { return whole_model_; }
+  int64_t stage_count() const { return placement_.stage_count(); }
+
+  StageWeights Stage(int64_t stage) const;
+
+  // The tensors that Stage() is the sum of, those of the whole model in their order.
+  std::vector<StageTensor> TensorsOf(int64_t stage) const;
+
+  // The stage whose GPUs hold the most parameters; the first of several.
+  int64_t LargestStage() const;
+
+  // The sum over all GPUs of a job, copies included; `gpus_per_stage` is tensor x data x context
+  // parallel size, and a multiple of expert x expert tensor parallel size.
+  CheckedInt HeldByJob(int64_t gpus_per_stage) const;
+
+ private:
+  ShardedWeights(const ArchitectureSpec& spec, const ParallelLayout& layout, WeightTensors tensors,
+                 ArchitectureCount whole_model);
+
+  KindLayers LayersOn(int64_t stage, const WeightTensor& tensor) const;
+  bool IsOn(int64_t stage, const WeightTensor& tensor) const;
+  bool EndIsOn(int64_t stage, const WeightTensor& tensor) const;
+  int64_t FirstHolder(const WeightTensor& tensor) const;
+  int64_t last_stage() const { return stage_count() - 1; }
+
+  LayerPlacement placement_;
+  ArchitectureCount whole_model_;
+  WeightTensors tensors_;
+  std::vector<TensorShard> shards_;  // of tensors_
+  bool tied_;
+  bool predicts_further_;                  // has modules of multi-token prediction
+  std::array<int64_t, 2> lowest_stage_{};  // with layers of encoder and decoder
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MODEL_SHARDING_SHARDED_WEIGHTS_H_

@@ -1,0 +1,114 @@
+#include "engine/run/run_flops.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+#include "engine/model/flops/count_flops.h"
+#include "engine/model/flops/flops_by_convention.h"
+#include "engine/model/flops/model_flops_context.h"
+#include "engine/model/flops/published_shape.h"
+#include "engine/model/training_flops.h"
+#include "engine/run/check_lengths.h"
+
+namespace sextant {
+namespace {
+
+using C = CountingConvention;
+
+// Why 6 N does not say how to count the model; empty where it does.
+absl::string_view WhyNotSixN(const FlopsSubject& subject) {
+  if (subject.architecture == nullptr) return "";
+  if (HasTwoStacks(*subject.architecture)) {
+    return "encoder and decoder have tokens of their own, so that none meets all parameters";
+  }
+  return HasFrozen(*subject.architecture) ? "some parameters are frozen, and 6 N trains them all"
+                                          : "";
+}
+
+FlopsCount SixN(C convention, int64_t parameters, int64_t tokens) {
+  return {convention, TrainingFlopsPerToken(parameters), TrainingFlops(parameters, tokens)};
+}
+
+absl::StatusOr<RunFlops> WithoutLength(const RunSpec& run, const FlopsSubject& subject) {
+  if (const absl::string_view why = WhyNotSixN(subject); !why.empty()) {
+    return InvalidField("training.sequence_length", absl::StrCat("is required: ", why));
+  }
+  RunFlops out;
+  const int64_t tokens = run.training.token_count;
+  out.counts.push_back(SixN(C::kSixNTotal, subject.parameters.all.active, tokens));
+  if (subject.architecture != nullptr) {
+    out.counts.push_back(
+        SixN(C::kSixNNonEmbedding, subject.parameters.active_non_embedding(), tokens));
+  }
+  out.convention = run.options.flops_convention.value_or(C::kSixNTotal);
+  for (const FlopsCount& count : out.counts) {
+    if (count.convention == out.convention) return out;
+  }
+  return InvalidField("options.flops_convention",
+                      absl::StrCat("needs training.sequence_length and a model with a shape: ",
+                                   FactsOf(out.convention).name, " counts attention"));
+}
+
+HardwareShare HardwareShareOf(const StepFlops& flops, C convention) {
+  const MaskConvention mask = convention == C::kExactFull ? MaskConvention::kFull
+                              : convention == C::kExactCausalDiagonal
+                                  ? MaskConvention::kCausalDiagonal
+                                  : MaskConvention::kCausal;
+  const PassFlops& passes = flops.PerToken(mask);
+  return {passes.HardwareWithoutFlashRecompute(), passes.Model()};
+}
+
+absl::Status CheckConvention(const std::vector<ConventionFlops>& all, C convention) {
+  constexpr char kField[] = "options.flops_convention";
+  const ConventionFlops& asked = all[static_cast<size_t>(convention)];
+  if (!asked.not_applicable.empty()) {
+    return InvalidField(
+        kField,
+        absl::StrCat("says nothing about this model: ", asked.not_applicable, "; leave it out"));
+  }
+  if (FactsOf(convention).kind == FlopsKind::kHardware) {
+    return InvalidField(kField,
+                        "counts hardware FLOPs, with which an MFU would be none: leave it out, or "
+                        "write a convention of model FLOPs");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const FlopsCount& RunFlops::Of(CountingConvention wanted) const {
+  for (const FlopsCount& count : counts) {
+    if (count.convention == wanted) return count;
+  }
+  return counts.front();  // RunFlopsOf() lets no other convention through
+}
+
+absl::StatusOr<RunFlops> RunFlopsOf(const RunSpec& run, const FlopsSubject& subject) {
+  if (!run.training.sequence_length.has_value() || subject.architecture == nullptr) {
+    return WithoutLength(run, subject);
+  }
+  const TrainingStepSpec step = StepOf(run.training);
+  const StepFlops flops =
+      CountFlops(*subject.architecture, subject.tensors, step, FlopsDetail::kComponents);
+  std::vector<ConventionFlops> all = FlopsByConvention(
+      {.spec = *subject.architecture, .tensors = subject.tensors, .step = step, .flops = flops});
+  RunFlops out;
+  out.convention = run.options.flops_convention.value_or(C::kExactCausal);
+  SEXTANT_RETURN_IF_ERROR(CheckConvention(all, out.convention));
+  for (ConventionFlops& count : all) {
+    if (!count.not_applicable.empty()) continue;
+    out.counts.push_back({count.convention, count.per_token,
+                          count.per_token * static_cast<double>(run.training.token_count),
+                          std::move(count.differences)});
+  }
+  for (const ComponentFlops& component : flops.components) {
+    out.products.push_back(
+        component.per_token[static_cast<size_t>(MaskConvention::kCausal)].Model());
+  }
+  out.hardware = HardwareShareOf(flops, out.convention);
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,70 @@
+#include "server/convert/count_spec.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/convert/enums.h"
+#include "server/convert/model_spec.h"
+
+namespace sextant {
+namespace {
+
+TrainingStepSpec StepFrom(const v1::TrainingStep& m, FieldViolations& violations) {
+  TrainingStepSpec out;
+  out.sequences.reserve(static_cast<size_t>(m.sequences_size()));
+  for (const v1::TrainingStep::SequenceGroup& group : m.sequences()) {
+    out.sequences.push_back({.count = group.has_count() ? group.count() : 1,
+                             .length = group.length(),
+                             .encoder_length = group.encoder_length()});
+  }
+  out.recompute = RecomputePolicyFrom(m.recompute(), "step.recompute", violations);
+  if (m.has_expert_capacity_factor()) out.expert_capacity_factor = m.expert_capacity_factor();
+  return out;
+}
+
+ParallelLayout LayoutFrom(const v1::ParallelLayout& m, FieldViolations& violations) {
+  ParallelLayout out;
+  if (m.has_tensor_parallel_size()) out.tensor_parallel_size = m.tensor_parallel_size();
+  if (m.has_pipeline_parallel_size()) out.pipeline_parallel_size = m.pipeline_parallel_size();
+  if (m.has_virtual_stage_count()) out.virtual_stage_count = m.virtual_stage_count();
+  out.layers_per_chunk.assign(m.layers_per_chunk().begin(), m.layers_per_chunk().end());
+  if (m.has_expert_parallel_size()) out.expert_parallel_size = m.expert_parallel_size();
+  out.split_key_value_heads = m.split_key_value_heads();
+  if (!m.has_expert_tensor_parallel_size()) return out;
+  out.expert_tensor_parallel_size = m.expert_tensor_parallel_size();
+  if (out.expert_tensor_parallel_size == 0) {  // the engine's word for "as tensor_parallel_size"
+    violations.Add("layout.expert_tensor_parallel_size",
+                   "must be at least 1, or left out for its default");
+  }
+  return out;
+}
+
+}  // namespace
+
+RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, absl::string_view field,
+                                    FieldViolations& violations) {
+  switch (wire) {
+    case v1::RECOMPUTE_POLICY_UNSPECIFIED:
+    case v1::RECOMPUTE_POLICY_NONE:
+      return RecomputePolicy::kNone;
+    case v1::RECOMPUTE_POLICY_SELECTIVE:
+      return RecomputePolicy::kSelective;
+    case v1::RECOMPUTE_POLICY_FULL:
+      return RecomputePolicy::kFull;
+    default:
+      violations.Add(field, UnknownEnumNumber(wire));
+      return RecomputePolicy::kNone;
+  }
+}
+
+CountSpec CountSpecFrom(const v1::CountModelRequest& request, FieldViolations& violations) {
+  CountSpec out;
+  out.model = ModelSpecFrom(request.model(), violations);
+  if (request.has_step()) out.step = StepFrom(request.step(), violations);
+  if (request.has_layout()) out.layout = LayoutFrom(request.layout(), violations);
+  out.detail = FlopsDetail::kComponents;  // which conventions are told apart by
+  out.conventions = true;
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,212 @@
+// Models as callers ask for their counts, over gRPC.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/server/json_call.h"
+
+namespace sextant {
+namespace {
+
+using ::nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kMethod[] = "AccountingService/CountModel";
+
+// Mixtral 8x7B.
+constexpr char kMixture[] = R"json({
+  "hidden_size": 4096, "norm": "NORM_VARIANT_RMS_NORM",
+  "embedding": {"vocabulary_size": 32000},
+  "layer_kinds": [{
+    "name": "experts", "norm": "NORM_VARIANT_RMS_NORM",
+    "attention": {"head_count": 32, "key_value_head_count": 8, "query_key_head_size": 128},
+    "experts": {"expert_count": 8, "experts_per_token": 2,
+                "expert": {"kind": "KIND_GATED", "size": 14336}}}],
+  "decoder": {"layers": [{"layer_kind": "experts", "count": 32}]},
+  "output": {"head": "OUTPUT_HEAD_UNTIED"}})json";
+
+class CountModelServiceTest : public ::testing::Test {
+ protected:
+  json Count(const json& request) const { return Ask(server_, kMethod, request); }
+  std::vector<std::string> FaultsOf(const json& request) const {
+    return Faults(server_, kMethod, request);
+  }
+
+  const TestServer server_;
+  const json mixture_ = json::parse(kMixture);
+  const json step_ = {{"sequences", {{{"length", 4096}}}}};
+};
+
+// Totals and FLOPs are those worked by hand for case D of the reference models.
+TEST_F(CountModelServiceTest, CountsAMixtureAsItsHandCountsSay) {
+  const json answer = Count({{"model", {{"architecture", mixture_}}},
+                             {"step", step_},
+                             {"include_components", true},
+                             {"include_tensors", true}});
+  EXPECT_EQ(answer["model_name"], "architecture");
+  EXPECT_EQ(NumberAt(answer, "/parameters/total"), 46'702'792'704);
+  EXPECT_EQ(NumberAt(answer, "/parameters/active"), 12'879'925'248);
+  EXPECT_EQ(NumberAt(answer, "/parameters/trainable"), 46'702'792'704);
+  EXPECT_EQ(NumberAt(answer, "/parameters/embedding"), 2 * 32000 * 4096);
+  EXPECT_EQ(answer["layer_kinds"][0]["layer_kind"], "experts");
+  EXPECT_EQ(NumberAt(answer, "/layer_kinds/0/layer_count"), 32);
+  const json& flops = answer["flops"];
+  EXPECT_EQ(NumberAt(flops, "/token_count"), 4096);
+  ASSERT_EQ(flops["masks"].size(), 3u);
+  EXPECT_EQ(flops["masks"][0]["mask"], "MASK_CONVENTION_FULL");
+  EXPECT_EQ(NumberAt(flops, "/masks/0/model_flops_per_token"), 82'933'972'992);
+  EXPECT_EQ(NumberAt(flops, "/masks/1/model_flops_per_token"), 79'712'747'520);
+  EXPECT_EQ(NumberAt(flops, "/masks/1/model_flops"), 79'712'747'520.0 * 4096);
+  double sum = 0;
+  for (const json& component : flops["components"]) {
+    const json& passes = component["passes"][0];  // as if nothing were hidden
+    sum += NumberAt(passes, "/forward") + NumberAt(passes, "/input_gradient") +
+           NumberAt(passes, "/weight_gradient");
+  }
+  EXPECT_EQ(sum, 82'933'972'992);
+  double tensors = 0;
+  for (const json& tensor : answer["tensors"]) tensors += NumberAt(tensor, "/parameter_count");
+  EXPECT_EQ(tensors, 46'702'792'704);
+  EXPECT_FALSE(answer["engine_version"].get<std::string>().empty());
+}
+
+TEST_F(CountModelServiceTest, LeavesOutWhatIsNotAskedFor) {
+  const json answer = Count({{"model", {{"preset", "gpt2"}}}});
+  EXPECT_EQ(answer["model_name"], "gpt2");
+  EXPECT_EQ(NumberAt(answer, "/parameters/total"), 124'439'808);
+  for (const char* absent : {"flops", "stages", "tensors", "ignored_config_fields"}) {
+    EXPECT_FALSE(answer.contains(absent)) << absent;
+  }
+}
+
+TEST_F(CountModelServiceTest, SaysWhatEachGpuHolds) {
+  const json answer =
+      Count({{"model", {{"preset", "llama-3-70b"}}},
+             {"layout", {{"tensor_parallel_size", 8}, {"pipeline_parallel_size", 4}}},
+             {"include_components", true}});
+  ASSERT_EQ(answer["stages"].size(), 4u);
+  // 20 layers, and the table: 18 bytes a parameter of it, optimizer state divided by 2, are the
+  // 25.3777 GiB worked by hand for case C of the reference models.
+  const double parameters = NumberAt(answer, "/stages/0/parameter_count");
+  EXPECT_NEAR(parameters * (6 + 12.0 / 2) / (1 << 30), 25.3777, 5e-5);
+  EXPECT_EQ(NumberAt(answer, "/stages/1/layer_count"), 20);
+  double sum = 0;
+  for (const json& component : answer["stages"][0]["components"]) {
+    sum += NumberAt(component, "/parameter_count");
+  }
+  EXPECT_EQ(sum, parameters);
+}
+
+// 4 x 32 matrices of 4096 x 4096 get rank 16 on both sides; 8-bit tables or not, nothing else is
+// trained.
+TEST_F(CountModelServiceTest, CountsAdaptersAndWhatIsFrozen) {
+  const json changes = {
+      {"adapters", {{"rank", 16}, {"targets", {"attention.query", "attention.output"}}}},
+      {"base_frozen", true}};
+  const json answer =
+      Count({{"model", {{"preset", "llama-2-7b"}, {"changes", changes}}}, {"step", step_}});
+  EXPECT_EQ(NumberAt(answer, "/parameters/trainable"), 2 * 32 * 16 * (4096 + 4096));
+  EXPECT_EQ(NumberAt(answer, "/parameters/total"),
+            6'738'415'616 + NumberAt(answer, "/parameters/trainable"));
+  const json& passes = answer["flops"]["masks"][0]["passes"];
+  EXPECT_LT(NumberAt(passes, "/weight_gradient"), 0.01 * NumberAt(passes, "/forward"));
+}
+
+TEST_F(CountModelServiceTest, RefusesWhatHasNoShape) {
+  EXPECT_THAT(FaultsOf({{"model", {{"parameter_count", 1000}}}}),
+              ElementsAre(HasSubstr("model.parameter_count: has no shapes to count")));
+  EXPECT_THAT(FaultsOf({{"model", json::object()}}),
+              ElementsAre(HasSubstr("exactly one of preset, transformer, parameter_count, "
+                                    "hugging_face_config and architecture")));
+  json unknown;
+  const grpc::Status status =
+      CallJson(server_, kMethod, {{"model", {{"preset", "lama-2-7b"}}}}, &unknown);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("llama-2-7b"));
+}
+
+struct Fault {
+  const char* pointer;  // into the request
+  json value;
+  const char* says;
+};
+
+TEST_F(CountModelServiceTest, NamesEachFieldAtFault) {
+  const json good = {{"model", {{"architecture", mixture_}, {"changes", json::object()}}},
+                     {"step", step_},
+                     {"layout", json::object()}};
+  const Fault faults[] = {
+      {"/model/architecture/hidden_size", 0, "model.architecture.hidden_size: is required"},
+      {"/model/architecture/hidden_size", -1, "model.architecture.hidden_size: "},
+      {"/model/architecture/norm", 17, "model.architecture.norm: is number 17"},
+      {"/model/architecture/embedding/embedding_size", 0,
+       "model.architecture.embedding.embedding_size: must be at least 1, or left out"},
+      {"/model/architecture/decoder/layers/0/layer_kind", "dense",
+       "model.architecture.decoder.layers[0].layer_kind: \"dense\" names none of layer_kinds"},
+      {"/model/architecture/decoder/layers/0/count", 0,
+       "model.architecture.decoder.layers[0].count: is required"},
+      {"/model/architecture/layer_kinds/0/attention/head_count", 33,
+       "model.architecture.layer_kinds[0].attention.key_value_head_count: must divide"},
+      {"/model/architecture/layer_kinds/0/attention/window", 0,
+       "model.architecture.layer_kinds[0].attention.window: must be at least 1"},
+      {"/model/architecture/layer_kinds/0/attention/mask", 9,
+       "model.architecture.layer_kinds[0].attention.mask: is number 9"},
+      {"/model/architecture/layer_kinds/0/experts/experts_per_token", 9,
+       "model.architecture.layer_kinds[0].experts.experts_per_token: must be at most"},
+      {"/model/architecture/layer_kinds/0/experts/expert/kind", 0,
+       "model.architecture.layer_kinds[0].experts.expert.kind: is required"},
+      {"/model/architecture/output/head", 5, "model.architecture.output.head: is number 5"},
+      {"/model/changes/frozen_components",
+       {"norm", "nrom"},
+       "model.changes.frozen_components[1]: \"nrom\" is no component"},
+      {"/model/changes/adapters",
+       {{"rank", 4}, {"targets", {"attention.kwery"}}},
+       "model.changes.adapters.targets[0]: "},
+      {"/model/changes/frozen_layer_count", 33, "model.changes.frozen_layer_count: "},
+      {"/step/sequences/0/length", 0, "step.sequences[0].length: "},
+      {"/step/sequences/0/count", 0, "step.sequences[0].count: "},
+      {"/step/sequences/0/encoder_length", 5, "step.sequences[0].encoder_length: "},
+      {"/step/sequences", json::array(), "step.sequences: "},
+      {"/step/recompute", 8, "step.recompute: is number 8"},
+      {"/step/expert_capacity_factor", "NaN", "step.expert_capacity_factor: "},
+      {"/step/expert_capacity_factor", -1, "step.expert_capacity_factor: "},
+      {"/layout/tensor_parallel_size", 3, "layout.tensor_parallel_size: "},
+      {"/layout/tensor_parallel_size", 0, "layout.tensor_parallel_size: "},
+      {"/layout/pipeline_parallel_size", 5, "layout.pipeline_parallel_size: "},
+      {"/layout/expert_parallel_size", 3, "layout.expert_parallel_size: "},
+      {"/layout/expert_tensor_parallel_size", 0, "layout.expert_tensor_parallel_size: "},
+  };
+  ASSERT_FALSE(Count(good).is_null());
+  for (const Fault& fault : faults) {
+    SCOPED_TRACE(fault.pointer);
+    json request = good;
+    request[json::json_pointer(fault.pointer)] = fault.value;
+    EXPECT_THAT(FaultsOf(request), Contains(HasSubstr(fault.says)));
+  }
+}
+
+// Far too large by every size, each within its range.
+TEST_F(CountModelServiceTest, RefusesMoreThanItCanCount) {
+  json huge = mixture_;
+  huge["layer_kinds"][0]["experts"]["expert_count"] = 1'000'000;
+  huge["layer_kinds"][0]["experts"]["expert"]["size"] = 100'000'000;
+  EXPECT_THAT(FaultsOf({{"model", {{"architecture", huge}}}}),
+              ElementsAre(HasSubstr("model: describes more than")));
+}
+
+// What may take long is answered on the server's own threads.
+TEST_F(CountModelServiceTest, AnswersALongRaggedBatch) {
+  json groups = json::array();
+  for (int i = 1; i <= 5000; ++i) groups.push_back({{"length", i}});
+  const json answer =
+      Count({{"model", {{"preset", "llama-2-7b"}}}, {"step", {{"sequences", groups}}}});
+  EXPECT_EQ(NumberAt(answer, "/flops/token_count"), 5000 * 5001 / 2);
+}
+
+}  // namespace
+}  // namespace sextant
