@@ -1,4 +1,4 @@
-// The commands about number formats, token ids, tensors, operations and graphs.
+// The commands about number formats, token ids, tensors, operations, graphs and models.
 #ifndef SEXTANT_CLIENT_ACCOUNTING_COMMANDS_H_
 #define SEXTANT_CLIENT_ACCOUNTING_COMMANDS_H_
 
@@ -13,6 +13,7 @@ int RunTokens(const CommandLine& line, const Streams& streams);
 int RunTensor(const CommandLine& line, const Streams& streams);
 int RunOperation(const CommandLine& line, const Streams& streams);
 int RunGraph(const CommandLine& line, const Streams& streams);
+int RunCount(const CommandLine& line, const Streams& streams);
 
 }  // namespace sextant
 

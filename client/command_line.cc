@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "client/accounting_parsers.h"
 #include "client/command_parts.h"
+#include "client/count_parser.h"
 #include "client/exit_code.h"
 #include "client/graph_parser.h"
 #include "client/hardware_parsers.h"
@@ -99,6 +100,7 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   AddGlobalFlags(app.get(), line);
   app->footer(absl::StrCat(kExitCodeHelp, "\n\n", kProgramHelp));
   AddPlan(app.get(), line);
+  AddCount(app.get(), line);
   AddAccelerators(app.get(), line);
   AddDevices(app.get(), line);
   AddProbe(app.get(), line);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/connection.h"
+#include "client/count_request.h"
 #include "client/operation_request.h"
 #include "client/plan_flags.h"
 #include "client/probe_request.h"
@@ -31,6 +32,7 @@ enum class Command {
   kTensor,
   kOperation,
   kGraph,
+  kCount,
   kVersion,
   kCompletion
 };
@@ -59,6 +61,8 @@ struct CommandLine {
   OperationCommand operation;
   std::string graph_file;                 // "-" for standard input
   v1::AnalyzeGraphRequest graph_request;  // what flags add to the file's graph
+
+  CountCommand count;
 
   std::string shell;  // "bash" or "zsh"
 

@@ -77,6 +77,12 @@ grpc::Status AnalyzeGraph(const ServerAddress& server, const v1::AnalyzeGraphReq
                                      response);
 }
 
+grpc::Status CountModel(const ServerAddress& server, const v1::CountModelRequest& request,
+                        v1::CountModelResponse* response) {
+  return Call<v1::AccountingService>(server, &v1::AccountingService::Stub::CountModel, request,
+                                     response);
+}
+
 grpc::Status PlanRun(const ServerAddress& server, const v1::PlanRunRequest& request,
                      v1::PlanRunResponse* response) {
   return Call<v1::PlanningService>(server, &v1::PlanningService::Stub::PlanRun, request, response);

@@ -44,6 +44,10 @@ grpc::Status AnalyzeOperation(const ServerAddress& server,
 grpc::Status AnalyzeGraph(const ServerAddress& server, const v1::AnalyzeGraphRequest& request,
                           v1::AnalyzeGraphResponse* response);
 
+// AccountingService.CountModel; the same.
+grpc::Status CountModel(const ServerAddress& server, const v1::CountModelRequest& request,
+                        v1::CountModelResponse* response);
+
 // PlanningService.PlanRun. A request above kMaxRequestBytes is refused here, unsent:
 // INVALID_ARGUMENT with reason REQUEST_TOO_LARGE.
 grpc::Status PlanRun(const ServerAddress& server, const v1::PlanRunRequest& request,

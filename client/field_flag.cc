@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "client/command_parts.h"
 #include "client/field_path.h"
 
@@ -41,7 +42,13 @@ CLI::Option* AddFieldFlag(const FieldFlag& flag, Message* message, CLI::App* app
   return app->add_option_function<std::string>(flag.names, set, flag.help)
       ->group(flag.group)
       ->type_name(ValueName(field))
-      ->check(CheckOf(path, message));
+      ->check(CheckOf(path, message))
+      ->trigger_on_parse(field.is_repeated());  // each time that the flag is given
+}
+
+std::string ShortName(const FieldFlag& flag) {
+  const absl::string_view names = flag.names;
+  return std::string(names.substr(names.rfind(',') + 1));
 }
 
 }  // namespace sextant

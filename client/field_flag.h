@@ -4,6 +4,8 @@
 
 #include <google/protobuf/message.h>
 
+#include <string>
+
 namespace CLI {
 class App;
 class Option;
@@ -21,6 +23,9 @@ struct FieldFlag {
 // Adds a flag that sets the field in `*message`, which has to outlive `app`. How its text is
 // written follows from the field (field_path.h).
 CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* message, CLI::App* app);
+
+// The last one of its names: "--inputs" of "--input-count,--inputs".
+std::string ShortName(const FieldFlag& flag);
 
 }  // namespace sextant
 

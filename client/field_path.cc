@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -110,10 +111,12 @@ absl::Status SetMessage(const Place& place, const std::string& json) {
 }
 
 absl::Status SetText(const Place& place, const std::string& text) {
-  if (place.field->is_repeated()) {
-    place.reflection().AddString(place.message, place.field, text);
-  } else {
+  if (!place.field->is_repeated()) {
     place.reflection().SetString(place.message, place.field, text);
+    return absl::OkStatus();
+  }
+  for (std::string& entry : std::vector<std::string>(absl::StrSplit(text, ','))) {
+    place.reflection().AddString(place.message, place.field, std::move(entry));
   }
   return absl::OkStatus();
 }

@@ -40,8 +40,8 @@ bool IsFile(FieldForm form);
 // What help shows for the field's value: "COUNT", or all choices as "a|b|c".
 std::string ValueName(const google::protobuf::FieldDescriptor& field);
 
-// Sets the field at `path` of `message` from `text`; a repeated one gains an entry. Ranges
-// are not checked: that is the server's.
+// Sets the field at `path` of `message` from `text`; a repeated one gains an entry, and one of
+// texts as many as stand between commas. Ranges are not checked: that is the server's.
 //
 // Errors: kInvalidArgument, saying what to write; kInternal where there is no such field.
 absl::Status SetField(absl::string_view path, const std::string& text,

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
 namespace sextant {
 namespace {
@@ -116,6 +117,8 @@ std::string Printable(const std::string& text) {
   }
   return out;
 }
+
+std::string Words(absl::string_view name) { return absl::StrReplaceAll(name, {{"_", " "}}); }
 
 std::string OneLine(std::string text) {
   for (char& c : text) {

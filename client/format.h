@@ -49,6 +49,9 @@ int64_t DisplayWidth(absl::string_view text);
 // sends must not steer a terminal.
 std::string Printable(const std::string& text);
 
+// A name of the API's as words: "first moment" for "first_moment".
+std::string Words(absl::string_view name);
+
 // `text` with blanks for line ends.
 std::string OneLine(std::string text);
 

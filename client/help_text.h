@@ -7,6 +7,7 @@ namespace sextant {
 inline constexpr char kProgramHelp[] =
     "Examples:\n"
     "  sextant plan llama-3.1-70b --tokens=15T --accelerator=h100-sxm --devices=1024\n"
+    "  sextant count llama-3.1-70b --sequence=8192 --conventions\n"
     "  sextant accelerators h100-sxm\n"
     "  sextant probe\n"
     "  sextant plan gpt2 --tokens=10B --device=host --devices=1\n"
@@ -20,6 +21,9 @@ inline constexpr char kPlanHelp[] =
     "A TIME takes s, m (minutes), h or d. Flags beside --request override its fields; a model "
     "flag\n"
     "replaces its whole model, and one that names devices all its devices.\n"
+    "--flops-convention takes six-n-total, six-n-non-embedding, kaplan-2020, chinchilla-2022,\n"
+    "palm-2022, megatron-2021-model, megatron-2021-hardware, megatron-causal, exact-full,\n"
+    "exact-causal or exact-causal-diagonal; sextant count --conventions compares them.\n"
     "\n"
     "Examples:\n"
     "  Does it fit, and for how long does it run?\n"
@@ -35,10 +39,33 @@ inline constexpr char kPlanHelp[] =
     "--minimum-source=measured-device\n"
     "  At the rates of another host, and for a model as its config.json describes it:\n"
     "    sextant plan --config=config.json --tokens=10B --calibration=node7.json --devices=64\n"
+    "  With adapters, of which alone there are gradients and optimizer state:\n"
+    "    sextant plan llama-3.1-8b --lora-rank=16 --freeze-base --tokens=1B \\\n"
+    "        --accelerator=a10 --devices=1\n"
     "  A request from a file, on more devices:\n"
     "    sextant plan --request=run.json --devices=2048\n"
     "  In a job script: refuse on 1 and 3; whatever else goes wrong, launch unplanned:\n"
     "    sextant plan --request=run.json || { c=$?; [ $c = 1 ] || [ $c = 3 ] && exit $c; }\n";
+
+inline constexpr char kCountHelp[] =
+    "MODEL is a file if there is one of that name, or if it ends in .json or has a / in it. Sizes\n"
+    "take K M B T (powers of 1000): 8K is 8000. A multiply-add counts as two FLOPs. Components,\n"
+    "and matrices for --lora-targets, have the names that the answer shows (--tensors), blanks\n"
+    "written as _. Programs get all of it: --output=json.\n"
+    "\n"
+    "Examples:\n"
+    "  How many parameters, and where are they?\n"
+    "    sextant count llama-3.1-70b\n"
+    "  And how many FLOPs a token, by this and by all other ways to count?\n"
+    "    sextant count llama-3.1-70b --sequence=8192 --conventions\n"
+    "  A batch of sequences that are not equally long, all layers computed again:\n"
+    "    sextant count gpt2 --sequence=12x1024 --sequence=4x512 --recompute=full\n"
+    "  What does each GPU hold?\n"
+    "    sextant count llama-3.1-70b --tp=8 --pp=4 --vocabulary-multiple=1024\n"
+    "  What do adapters add, and what is trained then?\n"
+    "    sextant count llama-3.1-8b --lora-rank=16 --freeze-base --tensors\n"
+    "  A model as its config.json describes it:\n"
+    "    sextant count config.json\n";
 
 inline constexpr char kAcceleratorsHelp[] =
     "Examples:\n"

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/enum_names.h"
+#include "client/field_flag.h"
 #include "client/field_path.h"
 #include "client/number.h"
 #include "client/sizes.h"
@@ -37,12 +38,6 @@ std::optional<int64_t> EntryOf(absl::string_view field, absl::string_view prefix
     return std::nullopt;
   }
   return index + 1;
-}
-
-// "--kv-heads" of "--kv-heads", "--inputs" of "--input-count,--inputs".
-std::string ShortName(const FieldFlag& flag) {
-  const std::vector<std::string> names = absl::StrSplit(flag.names, ',');
-  return names.back();
 }
 
 // The flag among `flags` that sets `field`, or a message that it is part of.

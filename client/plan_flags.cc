@@ -3,7 +3,8 @@
 namespace sextant {
 namespace {
 
-constexpr char kModel[] = "Model (one of the four ways)";
+constexpr char kModel[] = "Model (one of the five ways)";
+constexpr char kChanges[] = "Changes to the model";
 constexpr char kTraining[] = "Training";
 constexpr char kDevices[] = "Devices (named in one of three ways)";
 constexpr char kRates[] = "Rates";
@@ -16,10 +17,28 @@ constexpr PlanFlag kPlanFlags[] = {
      "a bare number of parameters, e.g. 70e9 or 70B"},
     {"--transformer", "model.transformer", kModel, "a TransformerSpec in proto JSON"},
     {"--hugging-face-config,--config", "model.hugging_face_config", kModel,
-     "a dense decoder's config.json, up to 64 KiB"},
+     "a model's config.json, up to 64 KiB"},
+    {"--architecture", "model.architecture", kModel, "an Architecture in proto JSON"},
+
+    {"--vocabulary-multiple", "model.changes.vocabulary_multiple", kChanges,
+     "pad the vocabulary to a multiple of this, e.g. 128"},
+    {"--lora-rank", "model.changes.adapters.rank", kChanges,
+     "low-rank adapters of this rank beside some matrices"},
+    {"--lora-targets", "model.changes.adapters.targets", kChanges,
+     "those; default: attention.query,attention.value"},
+    {"--base-frozen,--freeze-base", "model.changes.base_frozen", kChanges, "train adapters alone"},
+    {"--frozen-components,--freeze", "model.changes.frozen_components", kChanges,
+     "don't train this, e.g. token_embedding; repeatable"},
+    {"--frozen-layer-count,--freeze-layers", "model.changes.frozen_layer_count", kChanges,
+     "don't train so many layers, the first ones"},
 
     {"--token-count,--tokens", "training.token_count", kTraining,
      "tokens to train on, e.g. 15e12 or 15T"},
+    {"--sequence-length", "training.sequence_length", kTraining,
+     "tokens of each sequence: attention's FLOPs depend on it"},
+    {"--encoder-sequence-length", "training.encoder_sequence_length", kTraining,
+     "tokens that an encoder reads for each"},
+    {"--recompute", "training.recompute", kTraining, "what the backward pass computes again"},
     {"--activation-bytes", "training.activation_bytes", kTraining,
      "activations of the whole job at its peak, e.g. 2TiB"},
     {"--compute-data-type", "training.precision.compute_data_type", kTraining,

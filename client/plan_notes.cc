@@ -15,12 +15,12 @@ std::string RatesSection(const v1::Plan& plan, absl::Time now) {
 
 std::string AssumptionsSection(const v1::Plan& plan) { return AssumptionsText(plan.assumptions()); }
 
-std::string IgnoredFieldsSection(const v1::Plan& plan) {
-  if (plan.ignored_config_fields().empty()) return "";
+std::string IgnoredFieldsSection(const google::protobuf::RepeatedPtrField<std::string>& fields) {
+  if (fields.empty()) return "";
   return absl::StrCat(
       "\nFields of config.json that were not read: look them over\n",
       Wrap("  ", "A field that only its author's code reads could change a count.", 2),
-      Wrap("  ", absl::StrJoin(plan.ignored_config_fields(), ", "), 2));
+      Wrap("  ", absl::StrJoin(fields, ", "), 2));
 }
 
 std::string DerivationSection(const v1::Plan& plan) {

@@ -3,6 +3,8 @@
 #ifndef SEXTANT_CLIENT_PLAN_NOTES_H_
 #define SEXTANT_CLIENT_PLAN_NOTES_H_
 
+#include <google/protobuf/repeated_ptr_field.h>
+
 #include <string>
 
 #include "absl/time/time.h"
@@ -16,8 +18,8 @@ std::string RatesSection(const v1::Plan& plan, absl::Time now);
 
 std::string AssumptionsSection(const v1::Plan& plan);
 
-// The fields of a config.json that were not read.
-std::string IgnoredFieldsSection(const v1::Plan& plan);
+// The fields of a config.json that were not read, which a count of its model has too.
+std::string IgnoredFieldsSection(const google::protobuf::RepeatedPtrField<std::string>& fields);
 
 // symbol = formula, = its numbers, = value unit [source].
 std::string DerivationSection(const v1::Plan& plan);

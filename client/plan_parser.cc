@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "client/command_parts.h"
 #include "client/field_path.h"
 #include "client/help_text.h"
 #include "client/plan_flags.h"
+#include "client/table.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant {
@@ -23,6 +25,11 @@ Check CheckOf(const PlanFlag& flag, FieldForm form) {
     v1::PlanRunRequest scratch;
     return std::string(SetField(flag.field, text, &scratch).message());
   };
+}
+
+// Names that would not fit on a line of --help stand below it, in kPlanHelp.
+bool FitsOnALine(const PlanFlag& flag, const std::string& choices) {
+  return absl::string_view(flag.names).size() + choices.size() + 3 <= kTextWidth;
 }
 
 void AddPlanFlag(const PlanFlag& flag, CLI::App* plan, CommandLine* line) {
@@ -39,11 +46,12 @@ void AddPlanFlag(const PlanFlag& flag, CLI::App* plan, CommandLine* line) {
   const auto give = [line, &flag](const std::string& text) {
     line->plan_flags.push_back({&flag, text});
   };
-  plan->add_option_function<std::string>(flag.names, give, flag.help)
-      ->group(flag.group)
-      ->type_name(ValueName(field))
-      ->check(CheckOf(flag, form))
-      ->trigger_on_parse(field.is_repeated());  // each time that the flag is given
+  CLI::Option* option = plan->add_option_function<std::string>(flag.names, give, flag.help)
+                            ->group(flag.group)
+                            ->type_name(ValueName(field))
+                            ->check(CheckOf(flag, form))
+                            ->trigger_on_parse(field.is_repeated());  // each time that it is given
+  if (!FitsOnALine(flag, ValueName(field))) option->option_text("NAME");
 }
 
 }  // namespace

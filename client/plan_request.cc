@@ -1,18 +1,19 @@
 #include "client/plan_request.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/adapter_targets.h"
 #include "client/calibration_file.h"
 #include "client/call_error.h"
+#include "client/config_file.h"
 #include "client/field_path.h"
+#include "client/message_file.h"
 #include "client/read_refusal.h"
 #include "client/text_file.h"
 
@@ -25,23 +26,6 @@ grpc::Status Malformed(const std::string& file, const std::string& why) {
   return RefusalStatus("REQUEST_MALFORMED", absl::StrCat(file, ": ", why));
 }
 
-grpc::Status ReadRequest(const std::string& file, std::istream& in, v1::PlanRunRequest* request) {
-  const absl::StatusOr<std::string> text = ReadText(file, in);
-  if (!text.ok()) return ReadRefusal(text.status());
-  const auto parsed = google::protobuf::util::JsonStringToMessage(*text, request);
-  if (parsed.ok()) return grpc::Status::OK;
-  return Malformed(file == "-" ? "standard input" : file,
-                   absl::StrCat("not a PlanRunRequest in proto JSON: ", parsed.ToString()));
-}
-
-// The text for `field`: `given` itself, or the content of the file that it names.
-absl::StatusOr<std::string> TextFor(const FieldDescriptor& field, const std::string& given,
-                                    std::istream& in) {
-  const FieldForm form = FormOf(field);
-  if (!IsFile(form)) return given;
-  return ReadText(given, in, form == FieldForm::kTextFile ? kMaxConfigBytes : kMaxRequestBytes);
-}
-
 grpc::Status AddCalibration(const std::string& file, const std::string& json,
                             v1::PlanRunRequest* request) {
   absl::StatusOr<v1::Calibration> calibration = ReadCalibration(json);
@@ -50,33 +34,30 @@ grpc::Status AddCalibration(const std::string& file, const std::string& json,
   return grpc::Status::OK;
 }
 
-// Sent as it is, an empty text would read as none at all, and one that is not UTF-8 would be lost
-// with the whole request.
-grpc::Status CheckTextFile(const GivenFlag& given, const std::string& text) {
+// The last one of a flag's names, as it was written with its value.
+std::string Written(const GivenFlag& given) {
   const absl::string_view names = given.flag->names;
-  const std::string where = absl::StrCat(names.substr(names.rfind(',') + 1), "=", given.text);
-  if (absl::StripAsciiWhitespace(text).empty()) {
-    return Malformed(where, "the file holds no text: give one that does");
-  }
-  if (!IsUtf8(text)) return Malformed(where, "the file's text is not UTF-8: save it as UTF-8");
-  return grpc::Status::OK;
+  return absl::StrCat(names.substr(names.rfind(',') + 1), "=", given.text);
 }
 
 grpc::Status Apply(const GivenFlag& given, std::istream& in, v1::PlanRunRequest* request) {
   const FieldDescriptor& field = *FindField(*request->GetDescriptor(), given.flag->field);
-  const absl::StatusOr<std::string> text = TextFor(field, given.text, in);
-  if (!text.ok()) return ReadRefusal(text.status());
+  const FieldForm form = FormOf(field);
+  std::string text = given.text;
+  if (form == FieldForm::kTextFile) {
+    grpc::Status read = ReadConfig(given.text, Written(given), in, &text);
+    if (!read.ok()) return read;
+  } else if (form == FieldForm::kMessage) {
+    absl::StatusOr<std::string> read = ReadText(given.text, in);
+    if (!read.ok()) return ReadRefusal(read.status());
+    text = *std::move(read);
+  }
   if (field.message_type() == v1::Calibration::descriptor()) {
-    return AddCalibration(given.text, *text, request);
+    return AddCalibration(given.text, text, request);
   }
-  if (FormOf(field) == FieldForm::kTextFile) {
-    grpc::Status checked = CheckTextFile(given, *text);
-    if (!checked.ok()) return checked;
-  }
-  const absl::Status set = SetField(given.flag->field, *text, request);
+  const absl::Status set = SetField(given.flag->field, text, request);
   if (set.ok()) return grpc::Status::OK;
-  return Malformed(IsFile(FormOf(field)) ? given.text : given.flag->names,
-                   std::string(set.message()));
+  return Malformed(IsFile(form) ? given.text : given.flag->names, std::string(set.message()));
 }
 
 bool NamesDevices(absl::string_view field) {
@@ -84,15 +65,27 @@ bool NamesDevices(absl::string_view field) {
          field == "cluster.calibrations";
 }
 
+// What is done to a model is said beside the way that names it.
+bool NamesModel(absl::string_view field) {
+  return absl::StartsWith(field, "model.") && !absl::StartsWith(field, "model.changes.");
+}
+
 // The ways to give a model exclude each other, and so do those to name devices: beside the
-// file's own way, a flag would make two.
+// file's own way, a flag would make two. A list that flags give replaces the file's.
 void ClearWhatFlagsReplace(const std::vector<GivenFlag>& flags, v1::PlanRunRequest* request) {
   for (const GivenFlag& given : flags) {
-    if (absl::StartsWith(given.flag->field, "model.")) request->clear_model();
-    if (NamesDevices(given.flag->field)) {
+    const absl::string_view field = given.flag->field;
+    if (NamesModel(field)) request->clear_model();
+    if (NamesDevices(field)) {
       request->mutable_cluster()->clear_accelerator();
       request->mutable_cluster()->clear_device_uuids();
       request->mutable_cluster()->clear_calibrations();
+    }
+    if (field == "model.changes.adapters.targets") {
+      request->mutable_model()->mutable_changes()->mutable_adapters()->clear_targets();
+    }
+    if (field == "model.changes.frozen_components") {
+      request->mutable_model()->mutable_changes()->clear_frozen_components();
     }
   }
 }
@@ -102,7 +95,7 @@ void ClearWhatFlagsReplace(const std::vector<GivenFlag>& flags, v1::PlanRunReque
 grpc::Status BuildPlanRequest(const CommandLine& line, std::istream& in,
                               v1::PlanRunRequest* request) {
   if (!line.request_file.empty()) {
-    grpc::Status read = ReadRequest(line.request_file, in, request);
+    grpc::Status read = ReadMessage(line.request_file, in, request);
     if (!read.ok()) return read;
   }
   ClearWhatFlagsReplace(line.plan_flags, request);
@@ -110,6 +103,10 @@ grpc::Status BuildPlanRequest(const CommandLine& line, std::istream& in,
     grpc::Status applied = Apply(given, in, request);
     if (!applied.ok()) return applied;
   }
+  const bool gives_rank = absl::c_any_of(line.plan_flags, [](const GivenFlag& given) {
+    return absl::string_view(given.flag->field) == "model.changes.adapters.rank";
+  });
+  if (gives_rank) AddDefaultTargets(request->mutable_model()->mutable_changes());
   return grpc::Status::OK;
 }
 

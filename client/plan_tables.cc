@@ -2,18 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "client/enum_names.h"
 #include "client/format.h"
 #include "client/table.h"
 
 namespace sextant {
-namespace {
-
-// The API's "first_moment" as words.
-std::string Words(const std::string& name) { return absl::StrReplaceAll(name, {{"_", " "}}); }
-
-}  // namespace
 
 std::string ModelSection(const v1::ParameterCounts& parameters) {
   Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
@@ -21,8 +14,15 @@ std::string ModelSection(const v1::ParameterCounts& parameters) {
     table.AddRow({name, Grouped(count), note});
   };
   add("total", parameters.total(), "parameters");
+  if (parameters.has_active() && parameters.active() != parameters.total()) {
+    add("active", parameters.active(), "that one token meets");
+  }
+  if (parameters.has_trainable() && parameters.trainable() != parameters.total()) {
+    add("trainable", parameters.trainable(), "");
+  }
   if (parameters.has_embedding()) add("embedding", parameters.embedding(), "");
   if (parameters.has_non_embedding()) add("non-embedding", parameters.non_embedding(), "");
+  if (parameters.padding() > 0) add("padding", parameters.padding(), "of the embedding");
   if (parameters.components_size() > 0) table.AddRow({"by component:"});
   for (const v1::ParameterCounts::Component& part : parameters.components()) {
     add(absl::StrCat("  ", Words(part.name())), part.parameter_count(),

@@ -49,6 +49,8 @@ int Run(const CommandLine& line, const Streams& streams) {
       return RunOperation(line, streams);
     case Command::kGraph:
       return RunGraph(line, streams);
+    case Command::kCount:
+      return RunCount(line, streams);
     case Command::kVersion:
       return RunVersion(line, streams);
     case Command::kCompletion:

@@ -26,6 +26,16 @@ absl::StatusOr<const ModelPreset*> CheckedPreset(const ModelSpec& model,
   return nullptr;
 }
 
+void CountStep(const CountSpec& spec, CountedModel& out) {
+  const ArchitectureSpec& architecture = *out.model.architecture;
+  out.flops = CountFlops(architecture, out.tensors, *spec.step, spec.detail);
+  if (!spec.conventions) return;
+  const ConventionInput input = {
+      .spec = architecture, .tensors = out.tensors, .step = *spec.step, .flops = *out.flops};
+  out.conventions = FlopsByConvention(input);
+  out.kaplan_table = KaplanTable(input).value_or(std::vector<KaplanRow>());
+}
+
 }  // namespace
 
 absl::StatusOr<CountedModel> CountModel(const CountSpec& spec, FieldViolations found) {
@@ -41,9 +51,7 @@ absl::StatusOr<CountedModel> CountModel(const CountSpec& spec, FieldViolations f
   if (spec.step.has_value()) CheckTrainingStep(*spec.step, architecture, "step", found);
   if (spec.layout.has_value()) CheckLayout(architecture, *spec.layout, "layout", found);
   SEXTANT_RETURN_IF_ERROR(found.ToStatus());
-  if (spec.step.has_value()) {
-    out.flops = CountFlops(architecture, out.tensors, *spec.step, spec.detail);
-  }
+  if (spec.step.has_value()) CountStep(spec, out);
   if (spec.layout.has_value()) {
     SEXTANT_ASSIGN_OR_RETURN(out.shards,
                              ShardedWeights::Of(architecture, "model", *spec.layout, "layout"));

@@ -2,11 +2,15 @@
 #ifndef SEXTANT_ENGINE_MODEL_COUNT_MODEL_H_
 #define SEXTANT_ENGINE_MODEL_COUNT_MODEL_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/flops/count_flops.h"
+#include "engine/model/flops/flops_by_convention.h"
+#include "engine/model/flops/kaplan_table.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/sharding/sharded_weights.h"
 
@@ -18,6 +22,7 @@ struct CountSpec {
   absl::optional<TrainingStepSpec> step = {};
   absl::optional<ParallelLayout> layout = {};
   FlopsDetail detail = FlopsDetail::kTotals;
+  bool conventions = false;  // FLOPs under each of them, too; needs FlopsDetail::kComponents
 };
 
 // Points into the CountSpec.
@@ -25,7 +30,9 @@ struct CountedModel {
   ShapedModel model;
   WeightTensors tensors;
   ArchitectureCount parameters;
-  absl::optional<StepFlops> flops = {};        // with a step
+  absl::optional<StepFlops> flops = {};  // with a step
+  std::vector<ConventionFlops> conventions = {};
+  std::vector<KaplanRow> kaplan_table = {};    // empty where it says nothing about the model
   absl::optional<ShardedWeights> shards = {};  // with a layout
 };
 

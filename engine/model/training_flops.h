@@ -1,21 +1,12 @@
-// Training FLOPs from parameters and tokens, under each named convention.
+// Training FLOPs from parameters and tokens alone.
 #ifndef SEXTANT_ENGINE_MODEL_TRAINING_FLOPS_H_
 #define SEXTANT_ENGINE_MODEL_TRAINING_FLOPS_H_
 
 #include <cstdint>
 
-#include "absl/strings/string_view.h"
 #include "engine/base/units.h"
 
 namespace sextant {
-
-enum class FlopsConvention {
-  kSixNTotal,         // N = all parameters
-  kSixNNonEmbedding,  // N = parameters without embeddings
-};
-
-// "six_n_total", "six_n_non_embedding".
-absl::string_view FlopsConventionName(FlopsConvention convention);
 
 // FLOPs a parameter and token: one multiply-add forward (2), two backward (4), for the
 // gradients of the input and of the weight.

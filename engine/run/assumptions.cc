@@ -7,14 +7,18 @@ namespace {
 
 using Sentences = std::vector<std::string>;
 
-void AboutArithmetic(const RunSpec& run, Sentences& out) {
-  out.push_back(absl::StrCat(
-      "FLOPs are 6 x ",
-      run.options.flops_convention == FlopsConvention::kSixNTotal
-          ? "all parameters"
-          : "the parameters without embeddings",
-      " x tokens: attention's products over the sequence, elementwise work and recomputation "
-      "are not counted."));
+void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Sentences& out) {
+  out.push_back(absl::StrCat("FLOPs are by the convention ",
+                             FactsOf(resolved.flops.convention).name, ": ",
+                             FactsOf(resolved.flops.convention).definition, "."));
+  if (run.training.sequence_length.has_value()) {
+    out.push_back(absl::StrCat("Every sequence has ", *run.training.sequence_length,
+                               " tokens; elementwise work counts no FLOPs."));
+  } else {
+    out.push_back(
+        "Attention's products over the sequence, elementwise work and recomputation are not "
+        "counted: give training.sequence_length to count the first and the last.");
+  }
 }
 
 void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Sentences& out) {
@@ -155,7 +159,7 @@ std::string MfuBasis(const RunSpec& run, DataType compute) {
 std::vector<std::string> AssumptionsOf(const RunSpec& run, const ResolvedRun& resolved) {
   Sentences out;
   out.reserve(11);
-  AboutArithmetic(run, out);
+  AboutArithmetic(run, resolved, out);
   AboutMemory(run, resolved, out);
   AboutTime(run, resolved, out);
   AboutEconomics(run, resolved, out);

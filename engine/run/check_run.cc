@@ -32,11 +32,16 @@ void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
                    "keeps state by the shapes of the model's tensors, which a bare "
                    "parameter_count does not have: give the model in another way");
   }
-  if (run.options.flops_convention == FlopsConvention::kSixNNonEmbedding) {
+  if (run.options.flops_convention.value_or(CountingConvention::kSixNTotal) !=
+      CountingConvention::kSixNTotal) {
     violations.Add("options.flops_convention",
-                   "needs the embeddings' size, which a bare parameter_count does not have: give "
-                   "the model in another way, or use "
-                   "FLOPS_CONVENTION_SIX_N_TOTAL");
+                   "needs the shapes of the model's tensors, which a bare parameter_count does not "
+                   "have: give the model in another way, or use FLOPS_CONVENTION_SIX_N_TOTAL");
+  }
+  if (run.training.sequence_length.has_value()) {
+    violations.Add("training.sequence_length",
+                   "needs the shapes of the model's tensors, which a bare parameter_count does not "
+                   "have: give the model in another way, or leave it out");
   }
 }
 

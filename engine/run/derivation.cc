@@ -1,5 +1,6 @@
 #include "engine/run/derivation.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,6 +45,7 @@ class Derivation {
   void Parameters();
   void Component(WeightComponent component);
   void Subset(absl::string_view name, int64_t count, int64_t WeightCount::*of);
+  DerivationStep FlopsPerToken(const FlopsCount& count) const;
   void FlopsOfRun();
   void State();
   void Term(const StateTerm& term);
@@ -139,20 +141,65 @@ void Derivation::Subset(absl::string_view name, int64_t count, int64_t WeightCou
        static_cast<double>(count), "parameter", kTensorSource});
 }
 
-void Derivation::FlopsOfRun() {
-  constexpr char kSource[] = "Kaplan et al. 2020 (arXiv 2001.08361) section 2.1; docs/flops.md";
-  for (const FlopsCount& count : plan_.flops) {
-    const bool total = count.convention == FlopsConvention::kSixNTotal;
-    const ArchitectureCount& p = plan_.parameters;
-    const int64_t n = total ? p.all.active : p.active_non_embedding();
-    const std::string prefix = absl::StrCat("flops.counts.", FlopsConventionName(count.convention));
-    Add({prefix + ".flops_per_token",
-         total ? "6 x active parameters" : "6 x active parameters without embeddings",
-         absl::StrCat("6 * ", n), count.per_token.value(), "FLOP/token", kSource});
-    Add({prefix + ".flops", "flops_per_token x token_count",
-         absl::StrCat(Number(count.per_token.value()), " * ", run_.training.token_count),
-         count.run.value(), "FLOP", kSource});
+// How a convention's FLOPs a token come about.
+DerivationStep Derivation::FlopsPerToken(const FlopsCount& count) const {
+  using C = CountingConvention;
+  const ConventionFacts& facts = FactsOf(count.convention);
+  DerivationStep out = {.symbol = absl::StrCat("flops.counts.", facts.name, ".flops_per_token"),
+                        .formula = facts.definition,
+                        .substitution = "",
+                        .value = count.per_token.value(),
+                        .unit = "FLOP/token",
+                        .source = std::string(facts.source)};
+  const ArchitectureCount& p = plan_.parameters;
+  if (count.convention == C::kSixNTotal) {
+    out.formula = "6 x active parameters";
+    out.substitution = absl::StrCat("6 * ", p.all.active);
+  } else if (count.convention == C::kSixNNonEmbedding) {
+    out.formula = "6 x active parameters without embeddings";
+    out.substitution = absl::StrCat("6 * ", p.active_non_embedding());
+  } else if (count.convention == C::kExactCausal) {
+    out.formula = "sum of the model's matrix products, forward and backward, by component";
+    for (const Flops product : plan_.flops.products) {
+      absl::StrAppend(&out.substitution, out.substitution.empty() ? "" : " + ",
+                      Number(product.value()));
+    }
+  } else {
+    out.substitution = Number(plan_.flops.exact_causal().value());
+    for (const TermDifference& difference : count.differences) {
+      const double value = difference.per_token.value();
+      absl::StrAppend(&out.substitution, value < 0 ? " - " : " + ", Number(std::abs(value)));
+    }
   }
+  return out;
+}
+
+void Derivation::FlopsOfRun() {
+  const auto add = [this](const FlopsCount& count) {
+    DerivationStep per_token = FlopsPerToken(count);
+    const std::string source = per_token.source;
+    Add(std::move(per_token));
+    Add({absl::StrCat("flops.counts.", FactsOf(count.convention).name, ".flops"),
+         "flops_per_token x token_count",
+         absl::StrCat(Number(count.per_token.value()), " * ", run_.training.token_count),
+         count.run.value(), "FLOP", source});
+  };
+  // The exact count first: others are told by what they differ from it in.
+  const auto exact = [](const FlopsCount& count) {
+    return count.convention == CountingConvention::kExactCausal;
+  };
+  for (const FlopsCount& count : plan_.flops.counts) {
+    if (exact(count)) add(count);
+  }
+  for (const FlopsCount& count : plan_.flops.counts) {
+    if (!exact(count)) add(count);
+  }
+  if (!plan_.flops.hardware.has_value()) return;
+  const HardwareShare& share = *plan_.flops.hardware;
+  Add({"flops.hardware_flops_ratio", "FLOPs computed, recomputation included / FLOPs of the model",
+       absl::StrCat(Number(share.hardware_per_token.value()), " / ",
+                    Number(share.model_per_token.value())),
+       share.ratio(), "ratio", "docs/transformer.md"});
 }
 
 void Derivation::State() {
@@ -234,8 +281,9 @@ void Derivation::AtPeak(absl::string_view prefix, const RunCost& cost) {
        cost.mfu_basis});
   Add({absl::StrCat(prefix, ".duration_seconds"),
        "flops / (device_count x peak_flops_per_second x mfu)",
-       absl::StrCat(Number(plan_.flops_used().value()), " / (", run_.cluster.device_count, " * ",
-                    Number(RateValue("peak_flops_per_second")), " * ", Number(*cost.mfu), ")"),
+       absl::StrCat(Number(plan_.flops.used().run.value()), " / (", run_.cluster.device_count,
+                    " * ", Number(RateValue("peak_flops_per_second")), " * ", Number(*cost.mfu),
+                    ")"),
        cost.duration.value(), "s", "Chowdhery et al. 2022 (arXiv 2204.02311) appendix B"});
   Cost(prefix, cost);
 }
@@ -249,8 +297,8 @@ void Derivation::AtMeasuredRate(absl::string_view prefix, const RunCost& cost) {
   }
   Add({absl::StrCat(prefix, ".duration_seconds"),
        "flops / (device_count x matmul_flops_per_second)",
-       absl::StrCat(Number(plan_.flops_used().value()), " / (", run_.cluster.device_count, " * ",
-                    rate, ")"),
+       absl::StrCat(Number(plan_.flops.used().run.value()), " / (", run_.cluster.device_count,
+                    " * ", rate, ")"),
        cost.duration.value(), "s", "docs/run.md"});
   Cost(prefix, cost);
 }
@@ -264,9 +312,14 @@ void Derivation::Cost(absl::string_view prefix, const RunCost& cost) {
     Add({absl::StrCat(prefix, ".", symbol), formula, std::move(numbers), value, unit,
          std::string(source)});
   };
+  if (cost.hfu.has_value()) {
+    add("hfu", "mfu x flops.hardware_flops_ratio",
+        absl::StrCat(Number(*cost.mfu), " * ", Number(plan_.flops.hardware->ratio())), *cost.hfu,
+        "ratio", "docs/transformer.md");
+  }
   if (cost.measured_fraction.has_value()) {
     add("measured_fraction", "flops / (device_count x matmul_flops_per_second x duration_seconds)",
-        absl::StrCat(Number(plan_.flops_used().value()), " / (", n, " * ",
+        absl::StrCat(Number(plan_.flops.used().run.value()), " / (", n, " * ",
                      Number(RateValue("matmul_flops_per_second")), " * ", seconds, ")"),
         *cost.measured_fraction, "ratio", "by definition");
   }

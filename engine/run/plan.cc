@@ -9,18 +9,6 @@
 namespace sextant {
 namespace {
 
-void CountFlops(const RunSpec& run, Plan& plan) {
-  const auto add = [&](FlopsConvention convention, int64_t parameters) {
-    plan.flops.push_back({convention, TrainingFlopsPerToken(parameters),
-                          TrainingFlops(parameters, run.training.token_count)});
-  };
-  add(FlopsConvention::kSixNTotal, plan.parameters.all.active);
-  if (plan.has_shapes()) {
-    add(FlopsConvention::kSixNNonEmbedding, plan.parameters.active_non_embedding());
-  }
-  plan.flops_convention = run.options.flops_convention;
-}
-
 absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   SEXTANT_ASSIGN_OR_RETURN(plan.state, ModelStateOf(plan.parameters.all, plan.tensors,
                                                     resolved.precision, run.training.optimizer));
@@ -39,7 +27,7 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
 // All that the costs at different rates have in common.
 RunCostInput CostInput(const RunSpec& run, const ResolvedRun& resolved, const Plan& plan) {
   RunCostInput out = {
-      .flops = plan.flops_used(),
+      .flops = plan.flops.used().run,
       .rate = {},
       .mfu_basis = {},
       .peak = resolved.peak,
@@ -50,6 +38,7 @@ RunCostInput CostInput(const RunSpec& run, const ResolvedRun& resolved, const Pl
       .host_power_per_device = Watts(run.economics.host_power_watts_per_device.value_or(0)),
       .power_usage_effectiveness = run.economics.power_usage_effectiveness.value_or(1),
   };
+  if (plan.flops.hardware.has_value()) out.hardware_ratio = plan.flops.hardware->ratio();
   if (resolved.measured.has_value()) out.measured = resolved.measured->matmul->rate;
   return out;
 }
@@ -74,13 +63,6 @@ void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
 
 }  // namespace
 
-Flops Plan::flops_used() const {
-  for (const FlopsCount& count : flops) {
-    if (count.convention == flops_convention) return count.run;
-  }
-  return flops.front().run;  // CheckRun() lets no other convention through
-}
-
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found)));
   Plan plan;
@@ -90,7 +72,7 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   plan.token_count = run.training.token_count;
   plan.parameters = resolved.parameters;
   plan.tensors = std::move(resolved.tensors);
-  CountFlops(run, plan);
+  plan.flops = std::move(resolved.flops);
   SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, plan));
   PlanTime(run, resolved, plan);
   plan.assumptions = AssumptionsOf(run, resolved);

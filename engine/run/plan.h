@@ -5,25 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/fit.h"
 #include "engine/memory/model_state.h"
 #include "engine/model/architecture/count_weights.h"
-#include "engine/model/training_flops.h"
 #include "engine/run/derivation.h"
 #include "engine/run/run_cost.h"
+#include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
-
-struct FlopsCount {
-  FlopsConvention convention;
-  Flops per_token;
-  Flops run;
-};
 
 // Texts that are views point into the RunSpec, or are there for ever.
 struct Plan {
@@ -34,8 +27,7 @@ struct Plan {
   int64_t token_count = 0;
   ArchitectureCount parameters;
   WeightTensors tensors;  // empty where the model is a bare count
-  absl::InlinedVector<FlopsCount, 2> flops;
-  FlopsConvention flops_convention = FlopsConvention::kSixNTotal;
+  RunFlops flops;
   ModelState state;
   absl::optional<Bytes> activations = {};
   Bytes usable_per_device;
@@ -48,7 +40,6 @@ struct Plan {
   std::vector<DerivationStep> derivation;  // empty unless asked for
 
   bool has_shapes() const { return !tensors.empty(); }
-  Flops flops_used() const;  // of the run, by flops_convention
 };
 
 // Plans `run`. Pure: the same run gives the same plan. `found` are violations that the

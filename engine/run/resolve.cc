@@ -1,12 +1,14 @@
 #include "engine/run/resolve.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/presets/presets.h"
+#include "engine/run/check_lengths.h"
 #include "engine/run/rate_requirement.h"
 #include "engine/run/resolve_rates.h"
 
@@ -54,22 +56,45 @@ absl::Status StatusOfAll(const Named& named, FieldViolations& violations) {
   return violations.ToStatus();
 }
 
-void ResolveModel(const ModelSpec& model, const ModelPreset* preset, ResolvedRun& out,
+void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, ResolvedRun& out,
                   FieldViolations& violations) {
-  if (model.parameter_count.has_value()) {
-    out.model_name = "parameters";
-    const int64_t count = *model.parameter_count;
-    out.parameters.all = {.total = count, .active = count, .trainable = count};
-    return;
-  }
+  if (run.training.token_count < 1) return;  // is at fault already
+  auto flops = RunFlopsOf(
+      run, {.architecture = architecture, .tensors = out.tensors, .parameters = out.parameters});
+  violations.AddAll(flops.status());
+  if (flops.ok()) out.flops = *std::move(flops);
+}
+
+// The model's shape; its name stays behind where it is at fault.
+void ResolveShape(const RunSpec& run, const ModelPreset* preset, ResolvedRun& out,
+                  FieldViolations& violations) {
   const size_t faults = violations.all().size();
-  const ShapedModel shape = ShapeOf(model, preset, violations);
+  const ShapedModel shape = ShapeOf(run.model, preset, violations);
   if (violations.all().size() != faults) return;
   out.model_name = shape.name;
   out.tensors = WeightsOf(*shape.architecture);
-  const auto count = CountWeights(out.tensors, "model");
+  auto count = CountWeights(out.tensors, "model");
   violations.AddAll(count.status());
-  out.parameters = count.value_or(ArchitectureCount());
+  if (count.ok()) out.parameters = *std::move(count);
+  CheckLengths(run.training, *shape.architecture, violations);
+  if (violations.all().size() == faults) {
+    ResolveFlops(run, shape.architecture, out, violations);
+  }
+}
+
+void ResolveModel(const RunSpec& run, const ModelPreset* preset, ResolvedRun& out,
+                  FieldViolations& violations) {
+  if (!run.model.parameter_count.has_value()) {
+    ResolveShape(run, preset, out, violations);
+    return;
+  }
+  out.model_name = "parameters";
+  const int64_t count = *run.model.parameter_count;
+  out.parameters.all = {.total = count, .active = count, .trainable = count};
+  if (!violations.Mentions("training.sequence_length") &&
+      !violations.Mentions("options.flops_convention")) {
+    ResolveFlops(run, nullptr, out, violations);
+  }
 }
 
 // Finds the devices and their figures. Leaves `out` without them where the request's
@@ -101,7 +126,7 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violatio
   ResolvedRun out;
   out.precision = WithDefaults(run.training.precision);
   if ((run.model.preset.empty() || named.preset != nullptr) && !violations.Mentions("model")) {
-    ResolveModel(run.model, named.preset, out, violations);
+    ResolveModel(run, named.preset, out, violations);
   }
   ResolveDevices(run, named.accelerator, out, violations);
   SEXTANT_RETURN_IF_ERROR(StatusOfAll(named, violations));

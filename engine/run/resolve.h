@@ -13,6 +13,7 @@
 #include "engine/memory/training_policy.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/run/measured_gang.h"
+#include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
@@ -21,6 +22,7 @@ namespace sextant {
 struct ResolvedRun {
   absl::string_view model_name;
   ArchitectureCount parameters;
+  RunFlops flops;
   WeightTensors tensors;                       // empty where the model is a bare count
   PrecisionPolicy precision;                   // with its defaults
   absl::string_view device_name;               // the catalogue's name, or else the device's own

@@ -18,6 +18,7 @@ RunCost RunCostOf(const RunCostInput& in) {
   RunCost out;
   out.mfu = ShareOf(in.peak, in);
   out.mfu_basis = in.mfu_basis;
+  if (out.mfu.has_value() && in.hardware_ratio.has_value()) out.hfu = *out.mfu * *in.hardware_ratio;
   out.measured_fraction = ShareOf(in.measured, in);
   out.duration = ComputeTime({.flops = in.flops,
                               .rate = in.rate,

@@ -19,6 +19,7 @@ struct RunCostInput {
   absl::optional<FlopsPerSecond> measured = {};  // absent: measured_fraction is not known
   int64_t device_count = 1;
   int64_t token_count = 1;
+  absl::optional<double> hardware_ratio = {};  // what is computed for each of `flops`
   absl::optional<double> device_hour_price_usd = {};
   absl::optional<Watts> device_power = {};  // absent: energy is not known
   Watts host_power_per_device;
@@ -28,6 +29,7 @@ struct RunCostInput {
 struct RunCost {
   absl::optional<double> mfu = {};  // above 1 where what was measured exceeds the peak
   std::string mfu_basis;
+  absl::optional<double> hfu = {};
   absl::optional<double> measured_fraction = {};
   Seconds duration;
   double device_hours = 0;
@@ -40,6 +42,7 @@ struct RunCost {
 
 // duration          = flops / (n x rate x utilisation)
 // mfu               = utilisation x rate / peak
+// hfu               = mfu x hardware FLOPs / model FLOPs
 // measured_fraction = utilisation x rate / measured
 // device_hours      = n x duration / 3600
 // cost              = device_hours x price

@@ -1,20 +1,21 @@
 #include "engine/run/run_flops.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/model/flops/count_flops.h"
 #include "engine/model/flops/flops_by_convention.h"
+#include "engine/model/flops/model_flops_context.h"
+#include "engine/model/flops/published_shape.h"
 #include "engine/model/training_flops.h"
+#include "engine/run/check_lengths.h"
 
 namespace sextant {
 namespace {
 
 using C = CountingConvention;
-
-bool HasTwoStacks(const ArchitectureSpec& spec) {
-  return !spec.encoder.layers.empty() && !spec.decoder.layers.empty();
-}
 
 // Why 6 N does not say how to count the model; empty where it does.
 absl::string_view WhyNotSixN(const FlopsSubject& subject) {
@@ -22,10 +23,8 @@ absl::string_view WhyNotSixN(const FlopsSubject& subject) {
   if (HasTwoStacks(*subject.architecture)) {
     return "encoder and decoder have tokens of their own, so that none meets all parameters";
   }
-  return subject.parameters.all.trainable < subject.parameters.all.total &&
-                 subject.parameters.all.trainable > 0 && HasFrozen(*subject.architecture)
-             ? "some parameters are frozen, and 6 N trains them all"
-             : "";
+  return HasFrozen(*subject.architecture) ? "some parameters are frozen, and 6 N trains them all"
+                                          : "";
 }
 
 FlopsCount SixN(C convention, int64_t parameters, int64_t tokens) {
@@ -52,30 +51,22 @@ absl::StatusOr<RunFlops> WithoutLength(const RunSpec& run, const FlopsSubject& s
                                    FactsOf(out.convention).name, " counts attention"));
 }
 
-// One sequence stands for all: FLOPs a token are the same.
-TrainingStepSpec StepOf(const TrainingSpec& training) {
-  return {.sequences = {{.count = 1,
-                         .length = *training.sequence_length,
-                         .encoder_length = training.encoder_sequence_length.value_or(0)}},
-          .recompute = training.recompute};
-}
-
-// Of the exact count with the convention's own mask, or half of one.
-double HardwareRatio(const StepFlops& flops, C convention) {
+HardwareShare HardwareShareOf(const StepFlops& flops, C convention) {
   const MaskConvention mask = convention == C::kExactFull ? MaskConvention::kFull
                               : convention == C::kExactCausalDiagonal
                                   ? MaskConvention::kCausalDiagonal
                                   : MaskConvention::kCausal;
   const PassFlops& passes = flops.PerToken(mask);
-  return passes.HardwareWithoutFlashRecompute() / passes.Model();
+  return {passes.HardwareWithoutFlashRecompute(), passes.Model()};
 }
 
 absl::Status CheckConvention(const std::vector<ConventionFlops>& all, C convention) {
   constexpr char kField[] = "options.flops_convention";
   const ConventionFlops& asked = all[static_cast<size_t>(convention)];
   if (!asked.not_applicable.empty()) {
-    return InvalidField(kField, absl::StrCat("says nothing about this model: ",
-                                             asked.not_applicable, "; leave it out"));
+    return InvalidField(
+        kField,
+        absl::StrCat("says nothing about this model: ", asked.not_applicable, "; leave it out"));
   }
   if (FactsOf(convention).kind == FlopsKind::kHardware) {
     return InvalidField(kField,
@@ -87,9 +78,9 @@ absl::Status CheckConvention(const std::vector<ConventionFlops>& all, C conventi
 
 }  // namespace
 
-const FlopsCount& RunFlops::used() const {
+const FlopsCount& RunFlops::Of(CountingConvention wanted) const {
   for (const FlopsCount& count : counts) {
-    if (count.convention == convention) return count;
+    if (count.convention == wanted) return count;
   }
   return counts.front();  // RunFlopsOf() lets no other convention through
 }
@@ -101,20 +92,22 @@ absl::StatusOr<RunFlops> RunFlopsOf(const RunSpec& run, const FlopsSubject& subj
   const TrainingStepSpec step = StepOf(run.training);
   const StepFlops flops =
       CountFlops(*subject.architecture, subject.tensors, step, FlopsDetail::kComponents);
-  const std::vector<ConventionFlops> all =
-      FlopsByConvention({.spec = *subject.architecture,
-                         .tensors = subject.tensors,
-                         .step = step,
-                         .flops = flops});
+  std::vector<ConventionFlops> all = FlopsByConvention(
+      {.spec = *subject.architecture, .tensors = subject.tensors, .step = step, .flops = flops});
   RunFlops out;
   out.convention = run.options.flops_convention.value_or(C::kExactCausal);
   SEXTANT_RETURN_IF_ERROR(CheckConvention(all, out.convention));
-  for (const ConventionFlops& count : all) {
+  for (ConventionFlops& count : all) {
     if (!count.not_applicable.empty()) continue;
     out.counts.push_back({count.convention, count.per_token,
-                          count.per_token * static_cast<double>(run.training.token_count)});
+                          count.per_token * static_cast<double>(run.training.token_count),
+                          std::move(count.differences)});
   }
-  out.hardware_ratio = HardwareRatio(flops, out.convention);
+  for (const ComponentFlops& component : flops.components) {
+    out.products.push_back(
+        component.per_token[static_cast<size_t>(MaskConvention::kCausal)].Model());
+  }
+  out.hardware = HardwareShareOf(flops, out.convention);
   return out;
 }
 

@@ -8,7 +8,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
 #include "engine/model/architecture/count_weights.h"
-#include "engine/model/flops/convention.h"
+#include "engine/model/flops/flops_by_convention.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
@@ -17,16 +17,29 @@ struct FlopsCount {
   CountingConvention convention;
   Flops per_token;
   Flops run;
+  std::vector<TermDifference> differences = {};  // per_token less that of kExactCausal
+};
+
+// What is computed, recomputation included, beside what the model asks for: exactly counted, under
+// the mask of a convention, or half of one where it has none.
+struct HardwareShare {
+  Flops hardware_per_token;
+  Flops model_per_token;
+
+  double ratio() const { return hardware_per_token.value() / model_per_token.value(); }
 };
 
 struct RunFlops {
   std::vector<FlopsCount> counts = {};  // in the order of CountingConvention; at least one
   CountingConvention convention = CountingConvention::kSixNTotal;  // of the times
-  // What is computed for each FLOP of `convention`, recomputation included; absent without a
-  // sequence length.
-  absl::optional<double> hardware_ratio = {};
+  absl::optional<HardwareShare> hardware = {};  // absent without a sequence length
+  std::vector<Flops> products = {};             // a token, by component: kExactCausal is their sum
 
-  const FlopsCount& used() const;
+  const FlopsCount& used() const { return Of(convention); }
+  Flops exact_causal() const { return Of(CountingConvention::kExactCausal).per_token; }
+
+ private:
+  const FlopsCount& Of(CountingConvention wanted) const;
 };
 
 // A model with a shape, or without one.

@@ -13,8 +13,9 @@
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/training_policy.h"
+#include "engine/model/flops/convention.h"
+#include "engine/model/flops/training_step.h"
 #include "engine/model/model_spec.h"
-#include "engine/model/training_flops.h"
 
 namespace sextant {
 
@@ -23,6 +24,9 @@ struct TrainingSpec {
   PrecisionPolicy precision;
   OptimizerSpec optimizer;
   absl::optional<int64_t> activation_bytes = {};
+  absl::optional<int64_t> sequence_length = {};
+  absl::optional<int64_t> encoder_sequence_length = {};
+  RecomputePolicy recompute = RecomputePolicy::kNone;
 };
 
 // A device of this host that a run names, and what was measured of it.
@@ -67,7 +71,7 @@ struct RateRequirement {
 
 struct PlanOptions {
   absl::optional<double> assumed_mfu = {};
-  FlopsConvention flops_convention = FlopsConvention::kSixNTotal;
+  absl::optional<CountingConvention> flops_convention = {};
   bool include_derivation = false;
 };
 

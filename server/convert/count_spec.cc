@@ -62,7 +62,8 @@ CountSpec CountSpecFrom(const v1::CountModelRequest& request, FieldViolations& v
   out.model = ModelSpecFrom(request.model(), violations);
   if (request.has_step()) out.step = StepFrom(request.step(), violations);
   if (request.has_layout()) out.layout = LayoutFrom(request.layout(), violations);
-  out.detail = request.include_components() ? FlopsDetail::kComponents : FlopsDetail::kTotals;
+  out.detail = FlopsDetail::kComponents;  // which conventions are told apart by
+  out.conventions = true;
   return out;
 }
 

@@ -64,7 +64,7 @@ void CountedModelTo(const CountedModel& counted, const CountSpec& spec,
     LayerKindTo(architecture, kind, out->add_layer_kinds());
   }
   if (counted.flops.has_value()) {
-    ModelFlopsTo(architecture, counted, out->mutable_flops());
+    ModelFlopsTo(counted, request.include_components(), out->mutable_flops());
   }
   if (counted.shards.has_value()) {
     for (int64_t stage = 0; stage < counted.shards->stage_count(); ++stage) {

@@ -9,7 +9,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/training_policy.h"
-#include "engine/model/training_flops.h"
+#include "engine/model/flops/convention.h"
 #include "engine/model/transformer_spec.h"
 #include "engine/tensor/data_type.h"
 #include "sextant/v1/data_type.pb.h"
@@ -34,15 +34,16 @@ QueryKeyNorm QueryKeyNormFrom(v1::TransformerSpec::QueryKeyNorm wire, absl::stri
                               FieldViolations& violations);
 OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, absl::string_view field,
                                 FieldViolations& violations);
-FlopsConvention FlopsConventionFrom(v1::FlopsConvention wire, absl::string_view field,
-                                    FieldViolations& violations);
 // Absent: unspecified.
+absl::optional<CountingConvention> FlopsConventionFrom(v1::FlopsConvention wire,
+                                                       absl::string_view field,
+                                                       FieldViolations& violations);
 absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view field,
                                           FieldViolations& violations);
 
 // To the wire.
 v1::DataType DataTypeTo(DataType type);
-v1::FlopsConvention FlopsConventionTo(FlopsConvention convention);
+v1::FlopsConvention FlopsConventionTo(CountingConvention convention);
 v1::RateSource RateSourceTo(RateSource source);
 
 }  // namespace sextant

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "server/convert/enums.h"
+
 namespace sextant {
 namespace {
 
@@ -48,18 +50,50 @@ void ComponentTo(const ArchitectureSpec& architecture, const ComponentFlops& com
   }
 }
 
+void ConventionTo(const ConventionFlops& flops, v1::ModelFlops::Convention* out) {
+  const ConventionFacts& facts = FactsOf(flops.convention);
+  out->set_convention(FlopsConventionTo(flops.convention));
+  out->set_name(std::string(facts.name));
+  out->set_definition(std::string(facts.definition));
+  out->set_source(std::string(facts.source));
+  out->set_hardware(facts.kind == FlopsKind::kHardware);
+  out->set_why_not(flops.not_applicable);
+  if (!flops.not_applicable.empty()) return;
+  out->set_flops_per_token(flops.per_token.value());
+  out->set_flops(flops.per_step.value());
+  out->set_ratio_to_exact(flops.ratio_to_exact);
+  for (const TermDifference& difference : flops.differences) {
+    auto* wire = out->add_differences();
+    wire->set_name(std::string(FlopsTermName(difference.term)));
+    wire->set_flops_per_token(difference.per_token.value());
+  }
+}
+
+void KaplanRowTo(const KaplanRow& row, v1::ModelFlops::KaplanRow* out) {
+  out->set_name(std::string(row.operation));
+  out->set_formula(std::string(row.formula));
+  out->set_flops_per_token(row.per_token.value());
+  out->set_exact_flops_per_token(row.exact.value());
+  out->set_difference(std::string(row.difference));
+}
+
 }  // namespace
 
-void ModelFlopsTo(const ArchitectureSpec& architecture, const CountedModel& counted,
-                  v1::ModelFlops* out) {
+void ModelFlopsTo(const CountedModel& counted, bool components, v1::ModelFlops* out) {
   const StepFlops& flops = *counted.flops;
   out->set_token_count(flops.tokens);
   for (int i = 0; i < kMaskConventionCount; ++i) {
     MaskedTo(flops, static_cast<MaskConvention>(i), out->add_masks());
   }
-  for (const ComponentFlops& component : flops.components) {
-    ComponentTo(architecture, component, out->add_components());
+  if (components) {
+    for (const ComponentFlops& component : flops.components) {
+      ComponentTo(*counted.model.architecture, component, out->add_components());
+    }
   }
+  for (const ConventionFlops& convention : counted.conventions) {
+    ConventionTo(convention, out->add_conventions());
+  }
+  for (const KaplanRow& row : counted.kaplan_table) KaplanRowTo(row, out->add_kaplan_table());
 }
 
 }  // namespace sextant

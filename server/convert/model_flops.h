@@ -7,9 +7,8 @@
 
 namespace sextant {
 
-// `counted` has FLOPs, of `architecture`.
-void ModelFlopsTo(const ArchitectureSpec& architecture, const CountedModel& counted,
-                  v1::ModelFlops* out);
+// `counted` has FLOPs; each component's too where `components`.
+void ModelFlopsTo(const CountedModel& counted, bool components, v1::ModelFlops* out);
 
 }  // namespace sextant
 

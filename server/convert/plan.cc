@@ -14,13 +14,17 @@ namespace {
 std::string Text(absl::string_view text) { return std::string(text); }
 
 void FlopsTo(const Plan& plan, v1::TrainingFlops* out) {
-  for (const FlopsCount& count : plan.flops) {
+  for (const FlopsCount& count : plan.flops.counts) {
     auto* wire = out->add_counts();
     wire->set_convention(FlopsConventionTo(count.convention));
     wire->set_flops_per_token(count.per_token.value());
     wire->set_flops(count.run.value());
+    wire->set_hardware(FactsOf(count.convention).kind == FlopsKind::kHardware);
   }
-  out->set_convention_used(FlopsConventionTo(plan.flops_convention));
+  out->set_convention_used(FlopsConventionTo(plan.flops.convention));
+  if (plan.flops.hardware.has_value()) {
+    out->set_hardware_flops_ratio(plan.flops.hardware->ratio());
+  }
 }
 
 void MemoryTo(const Plan& plan, v1::Memory* out) {
@@ -47,6 +51,7 @@ void MemoryTo(const Plan& plan, v1::Memory* out) {
 void CostTo(RunCost cost, v1::RunCost* out) {
   if (cost.mfu.has_value()) out->set_mfu(*cost.mfu);
   out->set_mfu_basis(std::move(cost.mfu_basis));
+  if (cost.hfu.has_value()) out->set_hfu(*cost.hfu);
   out->set_duration_seconds(cost.duration.value());
   out->set_duration_days(cost.duration_days());
   out->set_device_hours(cost.device_hours);

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/convert/calibration.h"
+#include "server/convert/count_spec.h"
 #include "server/convert/enums.h"
 #include "server/convert/model_spec.h"
 
@@ -33,6 +34,11 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
     out.optimizer.quantization_block_size = m.optimizer().quantization_block_size();
   }
   if (m.has_activation_bytes()) out.activation_bytes = m.activation_bytes();
+  if (m.has_sequence_length()) out.sequence_length = m.sequence_length();
+  if (m.has_encoder_sequence_length()) {
+    out.encoder_sequence_length = m.encoder_sequence_length();
+  }
+  out.recompute = RecomputePolicyFrom(m.recompute(), "training.recompute", violations);
   return out;
 }
 

@@ -13,17 +13,25 @@ echo "== a call of PlanRun beside a call of an empty handler"
 echo "== the engine alone"
 "$bin/engine_benchmark" --benchmark_min_time=0.2
 
-echo "== instructions of one plan (callgrind)"
+echo "== instructions (callgrind)"
 if ! command -v valgrind > /dev/null; then
   echo "skipped: no valgrind"
   exit 0
 fi
 scratch=$(mktemp)
 trap 'rm -f "$scratch"' EXIT
-# PlanRun and all that it calls, of a thousand plans; the first also builds the indexes of names.
-collected=$(valgrind --tool=callgrind --callgrind-out-file="$scratch" \
-  --toggle-collect='sextant::PlanRun(*' \
-  "$bin/engine_benchmark" --benchmark_filter='^PlanPresetThousandTimes' 2>&1 |
-  sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p')
-[ -n "$collected" ] || { echo "callgrind counted nothing"; exit 1; }
-echo "$((collected / 1000)) instructions a plan"
+# Instructions of `function` and all that it calls, in a benchmark that does it a thousand times.
+instructions() {
+  local function=$1 benchmark=$2 collected
+  collected=$(valgrind --tool=callgrind --callgrind-out-file="$scratch" \
+    --toggle-collect="$function" \
+    "$bin/engine_benchmark" --benchmark_filter="^$benchmark" 2>&1 |
+    sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p')
+  [ -n "$collected" ] || { echo "callgrind counted nothing"; exit 1; }
+  echo "$((collected / 1000))"
+}
+# The first of the plans also builds the indexes of names.
+plan=$(instructions 'sextant::PlanRun(*' PlanPresetThousandTimes)
+count=$(instructions 'sextant::CountModel(*' CountModelThousandTimes)
+echo "$plan instructions a plan"
+echo "$count instructions a count of a model of 126 layers, without the breakdown"

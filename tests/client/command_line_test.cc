@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
+#include "client/enum_names.h"
 #include "client/operation_kinds.h"
 #include "client/table.h"
 #include "client/version.h"
@@ -26,7 +27,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
   const UsageCase cases[] = {
       {{}, "A subcommand is required"},
       {{"plann"},
-       "\"plann\" is no command; write one of plan, accelerators, devices, probe, "
+       "\"plann\" is no command; write one of plan, count, accelerators, devices, probe, "
        "calibration, op, graph, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},
@@ -91,6 +92,25 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"op", "host-copy", "1GiB", "--device=a10"}, "--device=a10"},
       {{"graph"}, "FILE is required"},
       {{"graph", "/nonexistent/g.json"}, "cannot read \"/nonexistent/g.json\""},
+      {{"count"}, "give the model in one way: a preset's name, a config.json or --architecture"},
+      {{"count", "gpt2", "--architecture=/proc/self/status"}, "give the model in one way"},
+      {{"count", "gpt2", "llama"}, "llama"},
+      {{"count", "/nonexistent/c.json"}, "cannot read \"/nonexistent/c.json\""},
+      {{"count", "config.jsn.json"}, "no preset has a / or .json in its name"},
+      {{"count", "someone/model"}, "cannot read \"someone/model\""},
+      {{"count", "--architecture=/"}, "cannot read \"/\""},
+      {{"count", "gpt2", "--sequence=8y"},
+       "\"8y\" is not [COUNTx]LENGTH[:ENCODER_LENGTH], such as"},
+      {{"count", "gpt2", "--sequence=2x3x4"}, "such as 4096, 8x4096"},
+      {{"count", "gpt2", "--sequence=4:5:6"}, "or 512:1024"},
+      {{"count", "gpt2", "--sequence=x4"}, "write a whole number"},
+      {{"count", "gpt2", "--sequence=4:"}, "write a whole number"},
+      {{"count", "gpt2", "--sequence=4", "8"}, "8"},
+      {{"count", "gpt2", "--recompute=all"}, "write one of none, selective, full"},
+      {{"count", "gpt2", "--layers-per-chunk=8by7"}, "join sizes by x"},
+      {{"count", "gpt2", "--tp=two"}, "\"two\" is not a whole number"},
+      {{"count", "gpt2", "--conventions"}, "give --sequence=LENGTH, e.g. --sequence=4096"},
+      {{"count", "gpt2", "--kaplan", "--recompute=full"}, "FLOPs depend on how long sequences are"},
       {{"tensor"}, "SHAPE is required"},
       {{"tensor", "4x8"}, "--data-type is required"},
       {{"tensor", "4by8", "--dtype=bf16"}, "join sizes by x: 4x8x64"},
@@ -163,9 +183,18 @@ TEST(Help, OffersTheDataTypesThatRunsComputeAndStoreIn) {
   EXPECT_THAT(help, HasSubstr("--weight-data-type fp64|fp32|fp16|bf16|fp8|fp8-e4m3|fp8-e5m2\n"));
 }
 
+// Too many for the line of its flag.
+TEST(Help, NamesTheConventionsOfFlops) {
+  const std::string help = RunWith({"plan", "--help"}).out;
+  for (const std::string& name : EnumNames(*v1::FlopsConvention_descriptor())) {
+    EXPECT_THAT(help, HasSubstr(name));
+  }
+}
+
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
-  for (const char* command : {"", "plan", "accelerators", "devices", "probe", "calibration", "op",
-                              "graph", "tensor", "tokens", "dtype", "version", "completion"}) {
+  for (const char* command :
+       {"", "plan", "count", "accelerators", "devices", "probe", "calibration", "op", "graph",
+        "tensor", "tokens", "dtype", "version", "completion"}) {
     std::vector<std::string> args = {"--help"};
     if (*command != '\0') args.insert(args.begin(), command);
     const Ran ran = RunWith(args);

@@ -71,8 +71,8 @@ TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
   EXPECT_THAT(
       BashOffers({"sextant", ""}),
-      IsSupersetOf({"plan", "accelerators", "devices", "probe", "calibration", "op", "graph",
-                    "tensor", "tokens", "dtype", "version", "completion", "--address"}));
+      IsSupersetOf({"plan", "count", "accelerators", "devices", "probe", "calibration", "op",
+                    "graph", "tensor", "tokens", "dtype", "version", "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
@@ -104,6 +104,18 @@ TEST(BashCompletion, OffersFiles) {
     EXPECT_THAT(BashOffers({"sextant", "plan", flag, file.substr(0, file.size() - 2)}),
                 Contains(file));
   }
+}
+
+TEST(BashCompletion, KnowsWhatIsCounted) {
+  EXPECT_THAT(BashOffers({"sextant", "count", "gpt2", "--recompute", "="}),
+              ElementsAre("none", "selective", "full"));
+  EXPECT_THAT(BashOffers({"sextant", "count", "--kap"}), ElementsAre("--kaplan"));
+  // The plan's choices are too many for a line of --help, and offered all the same.
+  EXPECT_THAT(BashOffers({"sextant", "plan", "--flops-convention", "meg"}),
+              ElementsAre("megatron-2021-model", "megatron-2021-hardware", "megatron-causal"));
+  const std::string file = ScriptFile("bash");
+  EXPECT_THAT(BashOffers({"sextant", "count", "--architecture", file.substr(0, file.size() - 2)}),
+              Contains(file));
 }
 
 TEST(BashCompletion, OffersNothingForFreeText) {
@@ -170,8 +182,9 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
-  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"accelerators\"|\"devices\"|\"probe\"|\"calibration\"|"
-                             "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
+  EXPECT_THAT(zsh,
+              HasSubstr("\"plan\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|\"calibration\"|"
+                        "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

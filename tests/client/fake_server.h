@@ -44,6 +44,7 @@ struct AccountingHandlers {
   Handler<v1::AnalyzeTensorRequest, v1::AnalyzeTensorResponse> analyze_tensor = {};
   Handler<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse> analyze_operation = {};
   Handler<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse> analyze_graph = {};
+  Handler<v1::CountModelRequest, v1::CountModelResponse> count_model = {};
 };
 
 // Serves on a free port of 127.0.0.1 for as long as it lives. Without a handler a method
@@ -139,6 +140,10 @@ class FakeServer {
     grpc::Status AnalyzeGraph(grpc::ServerContext* context, const v1::AnalyzeGraphRequest* request,
                               v1::AnalyzeGraphResponse* response) override {
       return Answer(handlers_.analyze_graph, context, request, response);
+    }
+    grpc::Status CountModel(grpc::ServerContext* context, const v1::CountModelRequest* request,
+                            v1::CountModelResponse* response) override {
+      return Answer(handlers_.count_model, context, request, response);
     }
 
    private:

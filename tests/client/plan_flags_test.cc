@@ -22,7 +22,8 @@ using google::protobuf::FieldDescriptor;
 // Whether a flag gives a message of `type` as one: a file of it, or text for all its fields.
 bool IsOneValue(const Descriptor* type) {
   return type == nullptr || type == v1::TransformerSpec::descriptor() ||
-         type == v1::Calibration::descriptor() || type == google::protobuf::Duration::descriptor();
+         type == v1::Architecture::descriptor() || type == v1::Calibration::descriptor() ||
+         type == google::protobuf::Duration::descriptor();
 }
 
 // Paths of the fields below `type` that hold a value.
@@ -49,13 +50,21 @@ TEST(PlanFlags, AreExactlyTheFieldsOfTheRequest) {
   EXPECT_EQ(flags, fields);
 }
 
+// "--kind" would not say of what.
+std::string NameOf(const FieldDescriptor& field) {
+  if (field.name() == "kind") return "optimizer";
+  if (field.containing_type() == v1::ModelChanges::Adapters::descriptor()) {
+    return absl::StrCat("lora_", field.name());
+  }
+  return field.name();
+}
+
 TEST(PlanFlags, BearTheNamesOfTheirFields) {
   for (const PlanFlag& flag : PlanFlags()) {
     const FieldDescriptor* field = FindField(*v1::PlanRunRequest::descriptor(), flag.field);
     ASSERT_NE(field, nullptr) << flag.field;
-    // "--kind" would not say of what.
-    const std::string name = field->name() == "kind" ? "optimizer" : field->name();
-    const std::string expect = absl::StrCat("--", absl::StrReplaceAll(name, {{"_", "-"}}));
+    const std::string expect =
+        absl::StrCat("--", absl::StrReplaceAll(NameOf(*field), {{"_", "-"}}));
     EXPECT_TRUE(
         absl::StrContains(absl::StrCat(",", flag.names, ","), absl::StrCat(",", expect, ",")))
         << flag.names << " lacks " << expect;

@@ -62,7 +62,18 @@ TEST(BuildPlanRequest, SetsNothingThatWasNotGiven) { ExpectRequest({}, "{}"); }
 
 TEST(BuildPlanRequest, FillsEveryField) {
   ExpectRequest({"llama-3.1-8b",
+                 "--vocabulary-multiple=128",
+                 "--lora-rank=16",
+                 "--lora-targets=attention.output,feed_forward.up",
+                 "--lora-targets=output_head",
+                 "--freeze-base",
+                 "--freeze=norm",
+                 "--frozen-components=bias",
+                 "--freeze-layers=3",
                  "--tokens=15T",
+                 "--sequence-length=8192",
+                 "--encoder-sequence-length=512",
+                 "--recompute=selective",
                  "--activation-bytes=2TiB",
                  "--compute-data-type=fp8",
                  "--weight-data-type=bf16",
@@ -88,8 +99,14 @@ TEST(BuildPlanRequest, FillsEveryField) {
                  "--mfu=0.4",
                  "--flops-convention=six-n-non-embedding",
                  "--derivation"},
-                R"({"model": {"preset": "llama-3.1-8b"},
+                R"({"model": {"preset": "llama-3.1-8b", "changes": {"vocabulary_multiple": 128,
+            "adapters": {"rank": 16,
+              "targets": ["attention.output", "feed_forward.up", "output_head"]},
+            "base_frozen": true, "frozen_components": ["norm", "bias"],
+            "frozen_layer_count": 3}},
           "training": {"token_count": 15000000000000, "activation_bytes": 2199023255552,
+            "sequence_length": 8192, "encoder_sequence_length": 512,
+            "recompute": "RECOMPUTE_POLICY_SELECTIVE",
             "precision": {"compute_data_type": "DATA_TYPE_FP8",
               "weight_data_type": "DATA_TYPE_BF16", "gradient_data_type": "DATA_TYPE_FP32",
               "optimizer_data_type": "DATA_TYPE_BF16", "master_weights": false},
@@ -158,6 +175,43 @@ TEST(BuildPlanRequest, AModelFlagReplacesTheFilesModel) {
                     "cluster": {"accelerator": "a10", "device_count": 8},
                     "options": {"include_derivation": true}})",
                 kFileJson);
+}
+
+TEST(BuildPlanRequest, AChangeKeepsTheFilesModel) {
+  const char* json = R"({"model": {"preset": "gpt2", "changes": {"vocabulary_multiple": 128,
+      "adapters": {"rank": 4, "targets": ["output_head"]}, "frozen_components": ["norm"]}}})";
+  ExpectRequest({"--request=-", "--lora-rank=8", "--freeze=bias"},
+                R"({"model": {"preset": "gpt2", "changes": {"vocabulary_multiple": 128,
+                    "adapters": {"rank": 8, "targets": ["output_head"]},
+                    "frozen_components": ["bias"]}}})",
+                json);
+  ExpectRequest({"--request=-", "--lora-targets=attention.key"},
+                R"({"model": {"preset": "gpt2", "changes": {"vocabulary_multiple": 128,
+                    "adapters": {"rank": 4, "targets": ["attention.key"]},
+                    "frozen_components": ["norm"]}}})",
+                json);
+  ExpectRequest({"--request=-", "--freeze-layers=2", "llama-3.1-8b"},
+                R"({"model": {"preset": "llama-3.1-8b", "changes": {"frozen_layer_count": 2}}})",
+                json);
+}
+
+TEST(BuildPlanRequest, AdaptsQueriesAndValuesWhereARankAloneIsGiven) {
+  ExpectRequest({"--lora-rank=8"}, R"({"model": {"changes": {"adapters": {"rank": 8,
+                    "targets": ["attention.query", "attention.value"]}}}})");
+  // What a file leaves out is the server's to ask for.
+  const char* json = R"({"model": {"changes": {"adapters": {"rank": 4}}}})";
+  ExpectRequest({"--request=-"}, json, json);
+}
+
+TEST(BuildPlanRequest, ReadsAnArchitectureFromItsFile) {
+  const std::string file = FileWith("architecture.json", R"({"hidden_size": 4, "encoder": {}})");
+  ExpectRequest({absl::StrCat("--architecture=", file)},
+                R"({"model": {"architecture": {"hidden_size": 4, "encoder": {}}}})");
+  const std::string wrong = FileWith("not_architecture.json", R"({"hidden_width": 4})");
+  const CallError error = CallErrorOf(Build({absl::StrCat("--architecture=", wrong)}).status);
+  EXPECT_EQ(error.reason, "REQUEST_MALFORMED");
+  EXPECT_THAT(error.message, HasSubstr(wrong));
+  EXPECT_THAT(error.message, HasSubstr("hidden_width"));
 }
 
 // Likewise with devices, however the file names them.

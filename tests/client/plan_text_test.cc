@@ -234,8 +234,8 @@ TEST(PlanText, SaysWhatWasNotCounted) {
 
 TEST(PlanText, OmitsEmptySections) {
   const v1::Plan plan;
-  EXPECT_EQ(RatesSection(plan, kNow) + AssumptionsSection(plan) + IgnoredFieldsSection(plan) +
-                DerivationSection(plan),
+  EXPECT_EQ(RatesSection(plan, kNow) + AssumptionsSection(plan) +
+                IgnoredFieldsSection(plan.ignored_config_fields()) + DerivationSection(plan),
             "");
 }
 

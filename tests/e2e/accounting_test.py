@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""sextant op, tensor and tokens against a running server, their drawings read by an XML parser."""
+"""sextant op, count, tensor and tokens against a running server, drawings read by an XML parser."""
 
 import json
 import math
@@ -14,17 +14,17 @@ SVG = "{http://www.w3.org/2000/svg}"
 LEFT, TOP, RIGHT, BOTTOM = 92, 48, 780, 352  # of a drawing's axes
 
 
-def run(server, *arguments):
+def run(server, *arguments, given=""):
     environment = dict(os.environ, SEXTANT_ADDRESS=server.address)
     done = subprocess.run([os.path.join(BIN, "sextant"), *arguments], timeout=60, env=environment,
-                          capture_output=True, text=True, check=False)
+                          input=given, capture_output=True, text=True, check=False)
     for line in [] if "--output=json" in arguments else done.stdout.splitlines():
         assert len(line) <= 99, (len(line), line)
     return done
 
 
-def text_of(server, *arguments):
-    done = run(server, *arguments)
+def text_of(server, *arguments, given=""):
+    done = run(server, *arguments, given=given)
     assert done.returncode == 0 and done.stderr == "", done
     return done.stdout
 
@@ -106,6 +106,83 @@ def check_drawings(server, folder):
         os.remove(file)
 
 
+def count(server, *arguments, given=""):
+    """An answer of sextant count: int64 are strings in proto JSON, and zeroes are left out."""
+    return json.loads(text_of(server, "count", *arguments, "--output=json", given=given))
+
+
+def check_counts(server):
+    """A published total, in text and in JSON, and the same model as its config.json has it."""
+    out = text_of(server, "count", "llama-3.1-8b")
+    assert out.startswith("llama-3.1-8b: 8,030,261,248 parameters\n"), out
+    assert "FLOP" not in out and "Stages" not in out and "Tensors" not in out, out
+    config = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+              "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+              "vocab_size": 128256, "rope_theta": 500000.0, "made_up": 1}
+    answer = count(server, "-", "--tensors", given=json.dumps(config))
+    assert answer["parameters"]["total"] == "8030261248", answer
+    assert "made_up" in answer["ignored_config_fields"], answer
+    for parts in (answer["tensors"], answer["parameters"]["components"]):
+        assert sum(int(part["parameter_count"]) for part in parts) == 8030261248, parts
+    assert "made_up" in text_of(server, "count", "-", given=json.dumps(config))
+
+
+# Llama-3-70B on sequences of 8192 tokens.
+LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD, INNER, VOCABULARY, LENGTH = (
+    80, 8192, 64, 8, 128, 28672, 128256, 8192)
+
+
+def check_model_flops(server):
+    """By hand: 6 a parameter in a matrix, and two products of a query with each position seen."""
+    matrices = VOCABULARY * HIDDEN + LAYERS * (
+        2 * HIDDEN * HEADS * HEAD + 2 * HIDDEN * KV_HEADS * HEAD + 3 * HIDDEN * INNER)
+    attention = LAYERS * 12 * HEADS * HEAD
+    flops = count(server, "llama-3-70b", "--sequence=64x8192", "--recompute=full")["flops"]
+    assert flops["token_count"] == str(64 * LENGTH), flops
+    for masked, positions in zip(flops["masks"], (LENGTH, LENGTH / 2, (LENGTH + 1) / 2)):
+        expected = 6 * matrices + attention * positions
+        assert math.isclose(masked["model_flops_per_token"], expected, rel_tol=1e-12), masked
+        # All but the output head once more.
+        recompute = 2 * (matrices - VOCABULARY * HIDDEN) + attention * positions / 3
+        assert math.isclose(masked["passes"]["recompute"], recompute, rel_tol=1e-12), masked
+    out = text_of(server, "count", "llama-3-70b", "--sequence=8K", "--conventions", "--kaplan")
+    for convention in ("six-n-total", "palm-2022", "megatron-causal", "exact-causal"):
+        assert convention in out, out
+
+
+def check_shards(server):
+    """All ranks together hold each matrix once, and each norm on all ranks that share matrices."""
+    answer = count(server, "llama-3-70b", "--tp=8", "--pp=4")
+    held = 8 * sum(int(stage["parameter_count"]) for stage in answer["stages"])
+    norms = (2 * LAYERS + 1) * HIDDEN
+    assert held == int(answer["parameters"]["total"]) + 7 * norms, (held, answer)
+    out = text_of(server, "count", "llama-3-70b", "--tp=8", "--pp=4")
+    assert "\n  1-2  " in out and "<- the most" in out, out
+
+
+def check_adapters(server):
+    """Rank 16 beside 4096 x 4096 and 1024 x 4096, in 32 layers."""
+    out = text_of(server, "count", "llama-3.1-8b", "--lora-rank=16", "--freeze-base")
+    trained = 32 * 16 * ((4096 + 4096) + (1024 + 4096))
+    assert f"{trained:,} trained" in out, out
+    frozen = text_of(server, "count", "llama-3.1-8b", "--freeze=token_embedding,output_head",
+                     "--sequence=8192")
+    assert f"{8030261248 - 2 * 128256 * 4096:,} trained" in frozen, frozen
+
+
+def check_count_refusals(server):
+    wrong = run(server, "count", "gpt2", "--sequence=0", "--tp=0", "--lora-rank=0")
+    assert wrong.returncode == 3 and wrong.stdout == "", wrong
+    for flag in ("--sequence, entry 1 (length): ", "--tp: ", "--lora-rank: "):
+        assert f"\n  {flag}" in wrong.stderr, wrong
+    unknown = run(server, "count", "llama-3.1-8bb")
+    assert unknown.returncode == 3 and "llama-3.1-8b" in unknown.stderr, unknown
+    config = run(server, "count", "-", given='{"model_type": "llama", "hidden_size": -1}')
+    assert config.returncode == 3 and "\n  MODEL" in config.stderr, config
+    shape = run(server, "count", "--architecture=-", given='{"hidden_size": 4}')
+    assert shape.returncode == 3 and "\n  --architecture: " in shape.stderr, shape
+
+
 def check_tensor(server):
     out = text_of(server, "tensor", "4x128x512", "--dtype=bf16", "view 4 128 8 64",
                   "transpose 1 2", "contiguous", "check batch heads seq 64", "index 1 2 3 4")
@@ -136,6 +213,11 @@ def main():
     with Server("--log_calls=none") as server, tempfile.TemporaryDirectory() as folder:
         check_kinds(server)
         check_drawings(server, folder)
+        check_counts(server)
+        check_model_flops(server)
+        check_shards(server)
+        check_adapters(server)
+        check_count_refusals(server)
         check_tensor(server)
         check_tokens(server)
         check_refusals(server)

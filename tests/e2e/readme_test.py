@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""README.md shows what its own command prints, to the letter. With --write, makes it so."""
+"""README.md shows what its own commands print, to the letter. With --write, makes it so."""
 
 import os
 import re
@@ -10,26 +10,34 @@ import sys
 from sextantd import BIN, ROOT, Server
 
 README = os.path.join(ROOT, "README.md")
-COMMAND = re.compile(r"^build/release/bin/(sextant plan .*)$", re.MULTILINE)
-BLOCK = re.compile(r"```text\n(FITS:.*?)```", re.DOTALL)
+# The last command of a block of them, and the block of what it prints.
+SHOWN = re.compile(
+    r"^build/release/bin/(?P<command>sextant [^\n]*)\n```\n\n```text\n(?P<printed>.*?)```",
+    re.MULTILINE | re.DOTALL)
+
+
+def printed_by(command, server):
+    program, *arguments = shlex.split(command)
+    return subprocess.run([os.path.join(BIN, program), *arguments],
+                          env=dict(os.environ, SEXTANT_ADDRESS=server.address),
+                          capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 def main():
     with open(README, encoding="utf-8") as file:
         text = file.read()
-    command = shlex.split(COMMAND.search(text).group(1))
     with Server("--log_calls=none") as server:
-        printed = subprocess.run([os.path.join(BIN, command[0]), *command[1:]],
-                                 env=dict(os.environ, SEXTANT_ADDRESS=server.address),
-                                 capture_output=True, text=True, check=True, timeout=60).stdout
+        renewed = SHOWN.sub(lambda block: block[0].replace(
+            block["printed"], printed_by(block["command"], server)), text)
     if "--write" in sys.argv:
         with open(README, "w", encoding="utf-8") as file:
-            file.write(BLOCK.sub(lambda _: f"```text\n{printed}```", text))
+            file.write(renewed)
         return 0
-    if BLOCK.search(text).group(1) != printed:
-        print("README.md is out of date: run tests/e2e/readme_test.py --write\n" + printed)
+    assert len(SHOWN.findall(text)) == 2, "README.md shows a plan and a count"
+    if renewed != text:
+        print("README.md is out of date: run tests/e2e/readme_test.py --write")
         return 1
-    print("README.md shows what its command prints")
+    print("README.md shows what its commands print")
     return 0
 
 

@@ -38,7 +38,7 @@ Plan PlanOf(const RunSpec& run) {
   return plan.value_or(Plan());
 }
 
-double SixNd(const json& in) { return PlanOf(RunOf(in["N"], in["D"])).flops[0].run.value(); }
+double SixNd(const json& in) { return PlanOf(RunOf(in["N"], in["D"])).flops.counts[0].run.value(); }
 
 double Days(const json& in) {
   RunSpec run = RunOf(in["N"], in["D"]);
@@ -62,7 +62,7 @@ double FlopsOfAWeek(const json& in) {
   run.cluster.peak_flops_per_second = in["peak_flops"];
   run.options.assumed_mfu = in["mfu"];
   const Plan plan = PlanOf(run);
-  return plan.flops[0].run.value() * 7 / plan.textbook_estimate->duration_days();
+  return plan.flops.counts[0].run.value() * 7 / plan.textbook_estimate->duration_days();
 }
 
 double StateBytes(const json& in, DataType compute) {

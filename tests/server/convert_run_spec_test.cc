@@ -42,8 +42,12 @@ TEST(RunSpecFrom, CarriesEveryField) {
       "norm_kind": "NORM_KIND_RMS_NORM", "norms_per_layer": 1, "final_norm": false,
       "query_key_norm": "QUERY_KEY_NORM_ALL_HEADS", "query_key_value_bias": true,
       "attention_output_bias": true, "feed_forward_bias": true, "output_head_bias": true,
-      "embedding_size": 10}},
-    "training": {"token_count": 11, "activation_bytes": 12,
+      "embedding_size": 10}, "architecture": {"hidden_size": 25},
+      "changes": {"vocabulary_multiple": 26, "base_frozen": true, "frozen_layer_count": 27,
+        "frozen_components": ["norm", "router"],
+        "adapters": {"rank": 28, "targets": ["attention.query", "output_head"]}}},
+    "training": {"token_count": 11, "activation_bytes": 12, "sequence_length": 23,
+      "encoder_sequence_length": 24, "recompute": "RECOMPUTE_POLICY_SELECTIVE",
       "precision": {"compute_data_type": "DATA_TYPE_FP8", "weight_data_type": "DATA_TYPE_FP16",
         "gradient_data_type": "DATA_TYPE_FP32", "master_weights": false,
         "optimizer_data_type": "DATA_TYPE_BF16"},
@@ -71,6 +75,21 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.model.hugging_face_config->model_type, "gptj");
   EXPECT_EQ(run.model.hugging_face_config->architecture.hidden_size, 8);
   EXPECT_THAT(run.model.hugging_face_config->ignored_fields, ::testing::ElementsAre("rotary"));
+  ASSERT_TRUE(run.model.architecture.has_value());
+  EXPECT_EQ(run.model.architecture->hidden_size, 25);  // more of it: convert_architecture_test.cc
+  const ModelChanges& changes = run.model.changes;
+  EXPECT_EQ(changes.vocabulary_multiple, 26);
+  EXPECT_TRUE(changes.base_frozen);
+  EXPECT_EQ(changes.frozen_layer_count, 27);
+  EXPECT_EQ(changes.frozen_components,
+            (std::vector{WeightComponent::kNorm, WeightComponent::kRouter}));
+  ASSERT_TRUE(changes.adapters.has_value());
+  EXPECT_EQ(changes.adapters->rank, 28);
+  ASSERT_EQ(changes.adapters->targets.size(), 2u);
+  EXPECT_EQ(changes.adapters->targets[0].module, "attention");
+  EXPECT_EQ(changes.adapters->targets[0].name, "query");
+  EXPECT_EQ(changes.adapters->targets[1].module, "output_head");
+  EXPECT_EQ(changes.adapters->targets[1].name, "");
   ASSERT_TRUE(run.model.transformer.has_value());
   const TransformerSpec& t = *run.model.transformer;
   EXPECT_EQ(t.layer_count, 2);
@@ -93,6 +112,9 @@ TEST(RunSpecFrom, CarriesEveryField) {
 
   EXPECT_EQ(run.training.token_count, 11);
   EXPECT_EQ(run.training.activation_bytes, 12);
+  EXPECT_EQ(run.training.sequence_length, 23);
+  EXPECT_EQ(run.training.encoder_sequence_length, 24);
+  EXPECT_EQ(run.training.recompute, RecomputePolicy::kSelective);
   EXPECT_EQ(run.training.precision.compute_data_type, DataType::kFp8);
   EXPECT_EQ(run.training.precision.weight_data_type, DataType::kFp16);
   EXPECT_EQ(run.training.precision.gradient_data_type, DataType::kFp32);
@@ -112,7 +134,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.economics.host_power_watts_per_device, 20);
   EXPECT_EQ(run.economics.power_usage_effectiveness, 21);
   EXPECT_EQ(run.options.assumed_mfu, 0.22);
-  EXPECT_EQ(run.options.flops_convention, FlopsConvention::kSixNNonEmbedding);
+  EXPECT_EQ(run.options.flops_convention, CountingConvention::kSixNNonEmbedding);
   EXPECT_TRUE(run.options.include_derivation);
   EXPECT_EQ(run.rate_requirement.minimum_source, RateSource::kMeasuredDevice);
   EXPECT_EQ(run.rate_requirement.maximum_age_seconds, 90.5);
@@ -125,9 +147,11 @@ TEST(RunSpecFrom, CarriesEveryField) {
 // translation, or to the test, shows here.
 TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 6);
-  EXPECT_EQ(v1::ModelSpec::descriptor()->field_count(), 4);
+  EXPECT_EQ(v1::ModelSpec::descriptor()->field_count(), 6);
+  EXPECT_EQ(v1::ModelChanges::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::ModelChanges::Adapters::descriptor()->field_count(), 2);
   EXPECT_EQ(v1::TransformerSpec::descriptor()->field_count(), 19);
-  EXPECT_EQ(v1::TrainingSpec::descriptor()->field_count(), 4);
+  EXPECT_EQ(v1::TrainingSpec::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::PrecisionPolicy::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 7);
@@ -206,9 +230,10 @@ TEST(Enums, DataTypesHaveTheSameNames) {
 }
 
 TEST(Enums, FlopsConventionsHaveTheSameNames) {
-  for (const FlopsConvention c :
-       {FlopsConvention::kSixNTotal, FlopsConvention::kSixNNonEmbedding}) {
-    EXPECT_EQ("FLOPS_CONVENTION_" + absl::AsciiStrToUpper(FlopsConventionName(c)),
+  ASSERT_EQ(v1::FlopsConvention_descriptor()->value_count(), kCountingConventionCount + 1);
+  for (int i = 0; i < kCountingConventionCount; ++i) {
+    const auto c = static_cast<CountingConvention>(i);
+    EXPECT_EQ("FLOPS_CONVENTION_" + absl::AsciiStrToUpper(FactsOf(c).name),
               v1::FlopsConvention_Name(FlopsConventionTo(c)));
     FieldViolations violations;
     EXPECT_EQ(FlopsConventionFrom(FlopsConventionTo(c), "f", violations), c);

@@ -203,7 +203,8 @@ TEST_F(CountModelServiceTest, RefusesMoreThanItCanCount) {
 TEST_F(CountModelServiceTest, AnswersALongRaggedBatch) {
   json groups = json::array();
   for (int i = 1; i <= 5000; ++i) groups.push_back({{"length", i}});
-  const json answer = Count({{"model", {{"preset", "gpt2"}}}, {"step", {{"sequences", groups}}}});
+  const json answer =
+      Count({{"model", {{"preset", "llama-2-7b"}}}, {"step", {{"sequences", groups}}}});
   EXPECT_EQ(NumberAt(answer, "/flops/token_count"), 5000 * 5001 / 2);
 }
 

@@ -132,7 +132,7 @@ class ModelCount {
   Modules ModulesAfter(const LayerGroup& group, Tensors ends, const Chain& chain) const {
     Modules out = {.count = static_cast<double>(chain.modules),
                    .joined = chain.hidden_needs_gradient || embedding_needs_gradient_ ||
-                             Trains(ends, "norm", "hidden") || Trains(ends, "norm", "embedding"),
+                             Trains(ends, "norm", "hidden") || Trains(ends, "norm", "token"),
                    .layer = {.layers = chain.modules},
                    .head_input = false};
     out.layer.input_needs_gradient = out.joined || Trains(ends, "projection", "");

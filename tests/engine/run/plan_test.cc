@@ -45,9 +45,9 @@ TEST(PlanRun, OfLlama70bByHand) {
   EXPECT_EQ(plan.parameters.all.total, 70'553'706'496);
   // 2 x 128256 x 8192 of embedding and head
   EXPECT_EQ(plan.parameters.embedding, 2'101'346'304);
-  ASSERT_THAT(plan.flops, SizeIs(2));
-  EXPECT_DOUBLE_EQ(plan.flops[0].run.value(), 6.0 * 70553706496.0 * 15e12);
-  EXPECT_DOUBLE_EQ(plan.flops[1].run.value(), 6.0 * (70553706496.0 - 2101346304.0) * 15e12);
+  ASSERT_THAT(plan.flops.counts, SizeIs(2));
+  EXPECT_DOUBLE_EQ(plan.flops.counts[0].run.value(), 6.0 * 70553706496.0 * 15e12);
+  EXPECT_DOUBLE_EQ(plan.flops.counts[1].run.value(), 6.0 * (70553706496.0 - 2101346304.0) * 15e12);
   EXPECT_EQ(plan.state.total, Bytes(16 * 70'553'706'496));
   // 1128859303936 / 1024 = 1102401664
   EXPECT_EQ(plan.fit.per_device, Bytes(1'102'401'664));
@@ -77,14 +77,14 @@ TEST(PlanRun, TakesABareParameterCount) {
   run.model.parameter_count = 70'000'000'000;
   const Plan plan = PlanOf(run);
   EXPECT_EQ(plan.model_name, "parameters");
-  EXPECT_THAT(plan.flops, SizeIs(1));
+  EXPECT_THAT(plan.flops.counts, SizeIs(1));
   EXPECT_FALSE(plan.has_shapes());
 }
 
 TEST(PlanRun, UsesTheFlopsConventionAskedFor) {
   RunSpec run = Llama70b();
   const double total = PlanOf(run).lower_bound->duration.value();
-  run.options.flops_convention = FlopsConvention::kSixNNonEmbedding;
+  run.options.flops_convention = CountingConvention::kSixNNonEmbedding;
   const double non_embedding = PlanOf(run).lower_bound->duration.value();
   EXPECT_DOUBLE_EQ(non_embedding / total, (70553706496.0 - 2101346304.0) / 70553706496.0);
 }
@@ -214,7 +214,7 @@ TEST(PlanRunRefuses, WhatNeedsShapesOfABareCount) {
   run.model = {};
   run.model.parameter_count = 1000;
   run.training.optimizer.kind = OptimizerKind::kAdafactor;
-  run.options.flops_convention = FlopsConvention::kSixNNonEmbedding;
+  run.options.flops_convention = CountingConvention::kSixNNonEmbedding;
   EXPECT_THAT(PlanRun(run), NamesFields(UnorderedElementsAre("training.optimizer.kind",
                                                              "options.flops_convention")));
 }

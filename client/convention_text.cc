@@ -1,0 +1,59 @@
+#include "client/convention_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "client/amounts.h"
+#include "client/format.h"
+#include "client/table.h"
+
+namespace sextant {
+namespace {
+
+// As --flops-convention has it.
+std::string NameOf(const v1::ModelFlops::Convention& convention) {
+  return absl::StrReplaceAll(convention.name(), {{"_", "-"}});
+}
+
+// "attention -12.88 GFLOP".
+std::string LargestDifference(const v1::ModelFlops::Convention& convention) {
+  if (convention.differences().empty()) return "none";
+  const v1::ModelFlops::Convention::Difference& largest = convention.differences(0);
+  return absl::StrCat(Words(largest.name()), largest.flops_per_token() > 0 ? " +" : " ",
+                      ShortFlops(largest.flops_per_token()));
+}
+
+}  // namespace
+
+std::string ConventionsSection(const v1::ModelFlops& flops) {
+  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"convention", "FLOP a token", "to exact", "counts", "largest difference"});
+  std::string others;
+  for (const v1::ModelFlops::Convention& convention : flops.conventions()) {
+    if (!convention.has_flops_per_token()) {
+      others += Wrap(absl::StrCat("  ", NameOf(convention), ": "),
+                     absl::StrCat("not for this model: ", convention.why_not()), 4);
+      continue;
+    }
+    table.AddRow({NameOf(convention), Plain(convention.flops_per_token()),
+                  absl::StrFormat("%.4f x", convention.ratio_to_exact()),
+                  convention.hardware() ? "hardware" : "model", LargestDifference(convention)});
+  }
+  return absl::StrCat("\nConventions (exact: causal mask)\n", table.Text(), others);
+}
+
+std::string KaplanSection(const v1::ModelFlops& flops) {
+  std::string out = "\nKaplan et al. 2020, table 1 (forward, FLOP a token; counted: causal mask)\n";
+  if (flops.kaplan_table().empty()) {
+    return absl::StrCat(out, "  The table does not say how to count this model.\n");
+  }
+  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  table.AddRow({"row", "by the table", "counted", "why they differ"});
+  for (const v1::ModelFlops::KaplanRow& row : flops.kaplan_table()) {
+    table.AddRow({Words(row.name()), Plain(row.flops_per_token()),
+                  Plain(row.exact_flops_per_token()), row.why()});
+  }
+  return absl::StrCat(out, table.Text());
+}
+
+}  // namespace sextant

@@ -1,0 +1,138 @@
+#include "client/model_flops_text.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/amounts.h"
+#include "client/enum_names.h"
+#include "client/format.h"
+#include "client/table.h"
+
+namespace sextant {
+namespace {
+
+using v1::ModelFlops;
+
+double ModelFlopsOf(const v1::PassFlops& passes) {
+  return passes.forward() + passes.input_gradient() + passes.weight_gradient();
+}
+
+// Under the causal mask; the only one where all are the same.
+v1::PassFlops CausalOf(const ModelFlops::Component& component) {
+  if (component.passes().empty()) return {};
+  return component.passes(component.passes_size() > 1 ? v1::MASK_CONVENTION_CAUSAL - 1 : 0);
+}
+
+// What products are of, over all parts and kinds of layers.
+struct ComponentSum {
+  std::string name;
+  v1::PassFlops passes;
+};
+
+std::vector<ComponentSum> SumsOf(const ModelFlops& flops) {
+  std::vector<ComponentSum> sums;
+  for (const ModelFlops::Component& component : flops.components()) {
+    auto sum =
+        absl::c_find_if(sums, [&](const ComponentSum& s) { return s.name == component.name(); });
+    if (sum == sums.end()) sum = sums.insert(sums.end(), {component.name(), {}});
+    const v1::PassFlops passes = CausalOf(component);
+    sum->passes.set_forward(sum->passes.forward() + passes.forward());
+    sum->passes.set_input_gradient(sum->passes.input_gradient() + passes.input_gradient());
+    sum->passes.set_weight_gradient(sum->passes.weight_gradient() + passes.weight_gradient());
+  }
+  return sums;
+}
+
+void AddComponent(const std::string& name, const v1::PassFlops& passes, double all, Table* table) {
+  const double sum = ModelFlopsOf(passes);
+  table->AddRow({name, ShortFlops(passes.forward()), ShortFlops(passes.input_gradient()),
+                 ShortFlops(passes.weight_gradient()), ShortFlops(sum),
+                 all == 0 ? "" : Percent(sum / all)});
+}
+
+std::string ComponentsTable(const ModelFlops& flops) {
+  const std::vector<ComponentSum> sums = SumsOf(flops);
+  if (sums.empty()) return "";
+  v1::PassFlops all;
+  for (const ModelFlops::Masked& masked : flops.masks()) {
+    if (masked.mask() == v1::MASK_CONVENTION_CAUSAL) all = masked.passes();
+  }
+  Table table(
+      2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow({"causal mask", "forward", "input gradient", "weight gradient", "sum", "share"});
+  for (const ComponentSum& sum : sums) {
+    AddComponent(Words(sum.name), sum.passes, ModelFlopsOf(all), &table);
+  }
+  AddComponent("all", all, ModelFlopsOf(all), &table);
+  return absl::StrCat(table.Text(), "\n");
+}
+
+// A line of the ledger: a figure under each mask.
+struct LedgerRow {
+  const char* name;
+  double (*figure)(const ModelFlops::Masked& m);
+  bool step = false;  // of the whole step, which has too many digits to show
+};
+
+constexpr LedgerRow kLedger[] = {
+    {"forward", [](const ModelFlops::Masked& m) { return m.passes().forward(); }},
+    {"+ gradients of inputs",
+     [](const ModelFlops::Masked& m) { return m.passes().input_gradient(); }},
+    {"+ gradients of weights",
+     [](const ModelFlops::Masked& m) { return m.passes().weight_gradient(); }},
+    {"= model FLOPs", [](const ModelFlops::Masked& m) { return m.model_flops_per_token(); }},
+    {"+ recomputed", [](const ModelFlops::Masked& m) { return m.passes().recompute(); }},
+    {"+ capacity of experts", [](const ModelFlops::Masked& m) { return m.passes().capacity(); }},
+    {"= hardware FLOPs", [](const ModelFlops::Masked& m) { return m.hardware_flops_per_token(); }},
+    {"+ fused attention's own",
+     [](const ModelFlops::Masked& m) { return m.passes().flash_recompute(); }},
+    {"= hardware FLOPs with it",
+     [](const ModelFlops::Masked& m) { return m.hardware_flops_per_token_with_flash_recompute(); }},
+    {"step: model FLOPs", [](const ModelFlops::Masked& m) { return m.model_flops(); }, true},
+    {"step: hardware FLOPs", [](const ModelFlops::Masked& m) { return m.hardware_flops(); }, true},
+};
+
+bool IsThere(const LedgerRow& row, const ModelFlops& flops) {
+  return absl::c_any_of(flops.masks(),
+                        [&](const ModelFlops::Masked& m) { return row.figure(m) != 0; });
+}
+
+bool IsSum(const LedgerRow& row) { return row.name[0] == '='; }
+
+// A sum is worth a line only behind what it adds up.
+std::string LedgerTable(const ModelFlops& flops) {
+  std::vector<Align> aligned(static_cast<size_t>(flops.masks_size()) + 1, Align::kRight);
+  aligned.front() = Align::kLeft;
+  Table table(2, std::move(aligned));
+  std::vector<std::string> titles = {"FLOP a token, by mask"};
+  for (const ModelFlops::Masked& masked : flops.masks()) {
+    titles.push_back(EnumName(*v1::MaskConvention_descriptor(), masked.mask()));
+  }
+  table.AddRow(std::move(titles));
+  bool added = false;  // something since the last sum
+  for (const LedgerRow& row : kLedger) {
+    const bool shown = IsSum(row) ? std::exchange(added, false) : IsThere(row, flops);
+    if (!shown) continue;
+    if (!IsSum(row)) added = true;
+    std::vector<std::string> cells = {row.name};
+    for (const ModelFlops::Masked& masked : flops.masks()) {
+      const double value = row.figure(masked);
+      cells.push_back(row.step ? absl::StrFormat("%.4e", value) : Plain(value));
+    }
+    table.AddRow(std::move(cells));
+  }
+  return table.Text();
+}
+
+}  // namespace
+
+std::string ModelFlopsSection(const v1::ModelFlops& flops) {
+  const std::string title =
+      absl::StrCat("FLOPs a token, of a step of ", Grouped(flops.token_count()), " tokens");
+  return absl::StrCat("\n", Wrap("", title, 0), ComponentsTable(flops), LedgerTable(flops));
+}
+
+}  // namespace sextant

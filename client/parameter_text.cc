@@ -1,0 +1,141 @@
+#include "client/parameter_text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "client/format.h"
+#include "client/sizes.h"
+#include "client/table.h"
+
+namespace sextant {
+namespace {
+
+std::string ShareOf(int64_t part, int64_t total) {
+  return total == 0 ? "" : Percent(static_cast<double>(part) / static_cast<double>(total));
+}
+
+bool HasInactive(const v1::ParameterCounts& p) { return p.has_active() && p.active() != p.total(); }
+
+bool HasFrozen(const v1::ParameterCounts& p) {
+  return p.has_trainable() && p.trainable() != p.total();
+}
+
+std::string EmbeddingText(const v1::ParameterCounts& parameters) {
+  const std::string padding =
+      parameters.padding() == 0
+          ? ""
+          : absl::StrCat(", ", Grouped(parameters.padding()), " of them padding of the vocabulary");
+  return absl::StrCat(Grouped(parameters.embedding()), " in embeddings (",
+                      ShareOf(parameters.embedding(), parameters.total()), padding, "), ",
+                      Grouped(parameters.non_embedding()), " elsewhere");
+}
+
+// The cells of a row of components: what has no column is left out.
+struct ComponentRow {
+  std::string name;
+  int64_t total;
+  int64_t active;
+  int64_t trainable;
+  std::string note;
+};
+
+std::vector<std::string> CellsOf(const ComponentRow& row, const v1::ParameterCounts& all) {
+  std::vector<std::string> cells = {row.name, Grouped(row.total), ShareOf(row.total, all.total())};
+  if (HasInactive(all)) cells.push_back(Grouped(row.active));
+  if (HasFrozen(all)) cells.push_back(Grouped(row.trainable));
+  cells.push_back(row.note);
+  return cells;
+}
+
+// "8", or "8 (2 active)".
+std::string CopiesText(const v1::ModelTensor& tensor) {
+  if (tensor.active_copies() == tensor.copies()) return Grouped(tensor.copies());
+  return absl::StrCat(Grouped(tensor.copies()), " (", Grouped(tensor.active_copies()), " active)");
+}
+
+// "32", or "32 (0 trained)".
+std::string LayersText(const v1::ModelTensor& tensor) {
+  if (tensor.trainable_layer_count() == tensor.layer_count()) return Grouped(tensor.layer_count());
+  return absl::StrCat(Grouped(tensor.layer_count()), " (", Grouped(tensor.trainable_layer_count()),
+                      " trained)");
+}
+
+}  // namespace
+
+std::string ParametersHeadline(const std::string& model, const v1::ParameterCounts& parameters) {
+  std::string text = absl::StrCat(OneLine(model), ": ", Grouped(parameters.total()), " parameters");
+  if (HasInactive(parameters)) {
+    absl::StrAppend(&text, ", ", Grouped(parameters.active()), " active (",
+                    ShareOf(parameters.active(), parameters.total()), ")");
+  }
+  if (HasFrozen(parameters)) {
+    absl::StrAppend(&text, ", ", Grouped(parameters.trainable()), " trained (",
+                    ShareOf(parameters.trainable(), parameters.total()), ")");
+  }
+  return absl::StrCat(Wrap("", text, 2), Wrap("  ", EmbeddingText(parameters), 2));
+}
+
+std::string ParameterComponents(const v1::ParameterCounts& parameters) {
+  if (parameters.components().empty()) return "";
+  std::vector<std::string> titles = {"component", "parameters", "share"};
+  if (HasInactive(parameters)) titles.emplace_back("active");
+  if (HasFrozen(parameters)) titles.emplace_back("trained");
+  std::vector<Align> aligned(titles.size() + 1, Align::kRight);
+  aligned.front() = aligned.back() = Align::kLeft;
+  Table table(2, std::move(aligned));
+  table.AddRow(std::move(titles));
+  for (const v1::ParameterCounts::Component& part : parameters.components()) {
+    table.AddRow(CellsOf({.name = Words(part.name()),
+                          .total = part.parameter_count(),
+                          .active = part.active_parameter_count(),
+                          .trainable = part.trainable_parameter_count(),
+                          .note = part.embedding() ? "embedding" : ""},
+                         parameters));
+  }
+  table.AddRow(CellsOf({.name = "all",
+                        .total = parameters.total(),
+                        .active = parameters.active(),
+                        .trainable = parameters.trainable(),
+                        .note = ""},
+                       parameters));
+  return absl::StrCat("\nParameters\n", table.Text());
+}
+
+std::string LayerKindsSection(const google::protobuf::RepeatedPtrField<v1::LayerKindCount>& kinds) {
+  if (kinds.empty()) return "";
+  const bool inactive = absl::c_any_of(kinds, [](const v1::LayerKindCount& kind) {
+    return kind.active_parameters_per_layer() != kind.parameters_per_layer();
+  });
+  std::vector<Align> aligned(inactive ? 6 : 5, Align::kRight);
+  aligned[0] = aligned[1] = Align::kLeft;
+  Table table(2, std::move(aligned));
+  std::vector<std::string> titles = {"part", "kind", "layers", "all of them", "each"};
+  if (inactive) titles.emplace_back("each, active");
+  table.AddRow(std::move(titles));
+  for (const v1::LayerKindCount& kind : kinds) {
+    std::vector<std::string> cells = {Words(kind.part()), kind.layer_kind(),
+                                      Grouped(kind.layer_count()), Grouped(kind.parameter_count()),
+                                      Grouped(kind.parameters_per_layer())};
+    if (inactive) cells.push_back(Grouped(kind.active_parameters_per_layer()));
+    table.AddRow(std::move(cells));
+  }
+  return absl::StrCat("\nLayers and their parameters\n", table.Text());
+}
+
+std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTensor>& tensors) {
+  if (tensors.empty()) return "";
+  // The name last: it alone may take more than one line.
+  Table table(2, {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"parameters", "layers", "copies in each", "shape", "tensor"});
+  for (const v1::ModelTensor& tensor : tensors) {
+    table.AddRow({Grouped(tensor.parameter_count()), LayersText(tensor), CopiesText(tensor),
+                  SizesText(tensor.shape()), tensor.name()});
+  }
+  return absl::StrCat("\nTensors\n", table.Text());
+}
+
+}  // namespace sextant

@@ -1,0 +1,107 @@
+#include "engine/model/flops/flops_by_convention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/status/statusor.h"
+#include "engine/base/status_macros.h"
+#include "engine/model/flops/published_formulas.h"
+#include "engine/model/flops/published_shape.h"
+#include "engine/model/flops/term_flops.h"
+
+namespace sextant {
+namespace {
+
+using C = CountingConvention;
+
+absl::Status Undefined(absl::string_view why) { return absl::FailedPreconditionError(why); }
+
+absl::StatusOr<TermFlops> SixN(const ConventionInput& in, bool embeddings) {
+  if (!in.spec.encoder.layers.empty() && !in.spec.decoder.layers.empty()) {
+    return Undefined("no token meets N parameters: encoder and decoder have tokens of their own");
+  }
+  if (HasFrozen(in.spec)) {
+    return Undefined("the formula trains every parameter, and some are frozen");
+  }
+  return SixNTerms(in.tensors, embeddings);
+}
+
+absl::StatusOr<TermFlops> Megatron2021(const ConventionInput& in, bool recompute) {
+  SEXTANT_ASSIGN_OR_RETURN(const PublishedShape shape, PublishedShapeOf(in.spec, in.step, {}));
+  if (shape.attention() != shape.hidden || shape.feed_forward != 4 * shape.hidden) {
+    return Undefined("the formula has heads that are h wide together, and a feed-forward of 4 h");
+  }
+  return Megatron2021Terms(shape, recompute);
+}
+
+absl::StatusOr<TermFlops> TermsOf(C convention, const ConventionInput& in) {
+  switch (convention) {
+    case C::kSixNTotal:
+      return SixN(in, true);
+    case C::kSixNNonEmbedding:
+      return SixN(in, false);
+    case C::kKaplan2020: {
+      SEXTANT_ASSIGN_OR_RETURN(const PublishedShape shape, PublishedShapeOf(in.spec, in.step, {}));
+      return KaplanTerms(shape);
+    }
+    case C::kChinchilla2022: {
+      SEXTANT_ASSIGN_OR_RETURN(const PublishedShape shape, PublishedShapeOf(in.spec, in.step, {}));
+      return ChinchillaTerms(shape);
+    }
+    case C::kPalm2022: {
+      SEXTANT_ASSIGN_OR_RETURN(
+          const PublishedShape shape,
+          PublishedShapeOf(in.spec, in.step, {.grouped_queries = true, .gated = true}));
+      return PalmTerms(in.tensors, shape);
+    }
+    case C::kMegatron2021Hardware:
+      return Megatron2021(in, true);
+    case C::kMegatron2021Model:
+      return Megatron2021(in, false);
+    case C::kMegatronCausal:
+      return MegatronCausalTerms(in.spec, in.step);
+    case C::kExactFull:
+      return ExactTerms(in.flops, MaskConvention::kFull);
+    case C::kExactCausal:
+      return ExactTerms(in.flops, MaskConvention::kCausal);
+    case C::kExactCausalDiagonal:
+      return ExactTerms(in.flops, MaskConvention::kCausalDiagonal);
+  }
+  return Undefined("");
+}
+
+std::vector<TermDifference> DifferencesOf(const TermFlops& terms, const TermFlops& exact) {
+  std::vector<TermDifference> out;
+  for (int i = 0; i < kFlopsTermCount; ++i) {
+    const auto term = static_cast<FlopsTerm>(i);
+    const double difference = terms.of(term) - exact.of(term);
+    if (difference != 0) out.push_back({.term = term, .per_token = Flops(difference)});
+  }
+  std::stable_sort(out.begin(), out.end(), [](const TermDifference& a, const TermDifference& b) {
+    return std::abs(a.per_token.value()) > std::abs(b.per_token.value());
+  });
+  return out;
+}
+
+}  // namespace
+
+std::vector<ConventionFlops> FlopsByConvention(const ConventionInput& input) {
+  const TermFlops exact = ExactTerms(input.flops, MaskConvention::kCausal);
+  std::vector<ConventionFlops> out;
+  for (int i = 0; i < kCountingConventionCount; ++i) {
+    ConventionFlops& row = out.emplace_back();
+    row.convention = static_cast<C>(i);
+    const absl::StatusOr<TermFlops> terms = TermsOf(row.convention, input);
+    if (!terms.ok()) {
+      row.not_applicable = std::string(terms.status().message());
+      continue;
+    }
+    row.per_token = Flops(terms->Total());
+    row.per_step = row.per_token * static_cast<double>(input.flops.tokens);
+    row.ratio_to_exact = terms->Total() / exact.Total();
+    row.differences = DifferencesOf(*terms, exact);
+  }
+  return out;
+}
+
+}  // namespace sextant

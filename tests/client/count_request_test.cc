@@ -1,0 +1,202 @@
+// What `sextant count` asks for, and the words for what is wrong with it.
+#include "client/count_request.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "client/call_error.h"
+#include "client/command_line.h"
+#include "client/count_flags.h"
+#include "client/field_path.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A file of the test's own, holding `text`.
+std::string FileWith(const std::string& name, const std::string& text) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/", getpid(), "_count_", name);
+  std::ofstream(path) << text;
+  return path;
+}
+
+struct Built {
+  grpc::Status status;
+  v1::CountModelRequest request;
+};
+
+Built Build(std::vector<std::string> args, const std::string& input = "") {
+  args.insert(args.begin(), "count");
+  const auto parsed = ParseCommandLine(args);
+  if (const NoCommand* no_command = std::get_if<NoCommand>(&parsed)) {
+    ADD_FAILURE() << no_command->message;
+    return {};
+  }
+  EXPECT_EQ(std::get<CommandLine>(parsed).command, Command::kCount);
+  std::istringstream in(input);
+  Built built;
+  built.status = BuildCountRequest(std::get<CommandLine>(parsed).count, in, &built.request);
+  return built;
+}
+
+void ExpectRequest(const std::vector<std::string>& args, const std::string& json,
+                   const std::string& input = "") {
+  const Built built = Build(args, input);
+  ASSERT_TRUE(built.status.ok()) << built.status.error_message();
+  v1::CountModelRequest expect;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &expect).ok()) << json;
+  expect.set_include_components(true);
+  google::protobuf::util::MessageDifferencer differ;
+  std::string difference;
+  differ.ReportDifferencesToString(&difference);
+  EXPECT_TRUE(differ.Compare(expect, built.request)) << difference;
+}
+
+TEST(BuildCountRequest, SetsNothingThatWasNotGiven) {
+  ExpectRequest({"gpt2"}, R"({"model": {"preset": "gpt2"}})");
+}
+
+TEST(BuildCountRequest, FillsEveryField) {
+  ExpectRequest({"mixtral-8x7b",
+                 "--sequence=4096",
+                 "--sequence-length=8x2K",
+                 "--sequence=2x512:64",
+                 "--sequence",
+                 "7:9",
+                 "--recompute=full",
+                 "--expert-capacity-factor=1.25",
+                 "--tp=8",
+                 "--pp=4",
+                 "--virtual-stages=2",
+                 "--layers-per-chunk=8x8x7",
+                 "--ep=16",
+                 "--etp=1",
+                 "--vocabulary-multiple=128",
+                 "--lora-rank=16",
+                 "--freeze-base",
+                 "--freeze=norm",
+                 "--freeze=bias,router",
+                 "--freeze-layers=3",
+                 "--tensors",
+                 "--conventions"},
+                R"({"model": {"preset": "mixtral-8x7b", "changes": {"vocabulary_multiple": 128,
+            "adapters": {"rank": 16, "targets": ["attention.query", "attention.value"]},
+            "base_frozen": true, "frozen_components": ["norm", "bias", "router"],
+            "frozen_layer_count": 3}},
+          "step": {"sequences": [{"length": 4096}, {"count": 8, "length": 2000},
+              {"count": 2, "length": 512, "encoder_length": 64},
+              {"length": 7, "encoder_length": 9}],
+            "recompute": "RECOMPUTE_POLICY_FULL", "expert_capacity_factor": 1.25},
+          "layout": {"tensor_parallel_size": 8, "pipeline_parallel_size": 4,
+            "virtual_stage_count": 2, "layers_per_chunk": [8, 8, 7],
+            "expert_parallel_size": 16, "expert_tensor_parallel_size": 1},
+          "include_tensors": true})");
+}
+
+TEST(BuildCountRequest, AdaptsWhatIsNamedInPlaceOfTheDefault) {
+  ExpectRequest({"gpt2", "--lora-rank=2", "--lora-targets=feed_forward.up"},
+                R"({"model": {"preset": "gpt2", "changes": {"adapters": {"rank": 2,
+                    "targets": ["feed_forward.up"]}}}})");
+}
+
+// The server's message names the field; ours could only guess at its rules.
+TEST(BuildCountRequest, ForwardsValuesThatTheServerWillRefuse) {
+  ExpectRequest({"gpt2", "--sequence=-5x0", "--tp=0", "--lora-targets=,", "--recompute=none"},
+                R"({"model": {"preset": "gpt2", "changes": {"adapters": {"targets": ["", ""]}}},
+                    "step": {"sequences": [{"count": -5, "length": 0}],
+                      "recompute": "RECOMPUTE_POLICY_NONE"},
+                    "layout": {"tensor_parallel_size": 0}})");
+}
+
+TEST(BuildCountRequest, TakesWhatReadsAsAFileForAConfig) {
+  const std::string json = R"({"model": {"hugging_face_config": "{\"a\": 1}"}})";
+  const std::string text = R"({"a": 1})";
+  ExpectRequest({FileWith("config.json", text)}, json);
+  ExpectRequest({"-"}, json, text);
+  // A file in the folder at hand, whatever its name.
+  const std::string name = absl::StrCat("sextant_count_test_", getpid());
+  std::ofstream(name) << text;
+  ExpectRequest({name}, json);
+  std::remove(name.c_str());
+  ExpectRequest({name}, absl::StrCat(R"({"model": {"preset": ")", name, R"("}})"));
+}
+
+TEST(BuildCountRequest, NamesTheConfigThatCantBeSent) {
+  const std::string empty = FileWith("empty.json", " \n");
+  EXPECT_EQ(Build({empty}).status.error_message(),
+            absl::StrCat(empty, ": the file holds no text: give one that does"));
+  const CallError utf16 = CallErrorOf(Build({"-"}, "\xff\xfe{").status);
+  EXPECT_EQ(utf16.reason, "REQUEST_MALFORMED");
+  EXPECT_EQ(utf16.message, "standard input: the file's text is not UTF-8: save it as UTF-8");
+  const CallError large = CallErrorOf(Build({"-"}, std::string(64 * 1024 + 1, ' ')).status);
+  EXPECT_EQ(large.reason, "REQUEST_TOO_LARGE");
+  EXPECT_THAT(large.message, HasSubstr("64 KiB (65536 bytes)"));
+}
+
+TEST(BuildCountRequest, ReadsAnArchitecture) {
+  const std::string json = R"({"model": {"architecture": {"hidden_size": 4}}})";
+  ExpectRequest({"--architecture=-"}, json, R"({"hidden_size": 4})");
+  ExpectRequest(
+      {absl::StrCat("--architecture=", FileWith("architecture.json", R"({"hidden_size": 4})"))},
+      json);
+  const CallError error = CallErrorOf(Build({"--architecture=-"}, R"({"hidden": 4})").status);
+  EXPECT_EQ(error.reason, "REQUEST_MALFORMED");
+  EXPECT_THAT(error.message, HasSubstr("standard input: not an Architecture in proto JSON"));
+}
+
+// All that has one value, or a list of texts.
+TEST(CountFlags, SetFieldsOfTheRequest) {
+  std::set<std::string> fields;
+  for (const FieldFlag& flag : CountFlags()) {
+    EXPECT_NE(FindField(*v1::CountModelRequest::descriptor(), flag.field), nullptr) << flag.field;
+    EXPECT_TRUE(fields.insert(flag.field).second) << flag.field << " has two flags";
+  }
+  for (const auto& [path, type] : {std::pair("step.", v1::TrainingStep::descriptor()),
+                                   {"layout.", v1::ParallelLayout::descriptor()}}) {
+    for (int i = 0; i < type->field_count(); ++i) {
+      if (type->field(i)->is_repeated()) continue;
+      EXPECT_TRUE(fields.count(absl::StrCat(path, type->field(i)->name())))
+          << type->field(i)->name() << " has no flag";
+    }
+  }
+}
+
+TEST(CountFieldWords, AreThoseOfTheCommandLine) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"model", "MODEL"},
+      {"model.preset", "MODEL"},
+      {"model.hugging_face_config", "MODEL"},
+      {"model.hugging_face_config.num_hidden_layers", "MODEL: num_hidden_layers"},
+      {"model.architecture", "--architecture"},
+      {"model.architecture.layer_kinds[1].experts.expert_count",
+       "--architecture: layer_kinds[1].experts.expert_count"},
+      {"model.changes.adapters.rank", "--lora-rank"},
+      {"model.changes.adapters.targets[1]", "--lora-targets, entry 2"},
+      {"model.changes.base_frozen", "--freeze-base"},
+      {"model.changes.frozen_components[0]", "--freeze, entry 1"},
+      {"model.changes.frozen_layer_count", "--freeze-layers"},
+      {"step.sequences", "--sequence"},
+      {"step.sequences[2].encoder_length", "--sequence, entry 3 (encoder length)"},
+      {"step.expert_capacity_factor", "--expert-capacity-factor"},
+      {"layout.tensor_parallel_size", "--tp"},
+      {"layout.layers_per_chunk[3]", "--layers-per-chunk, entry 4"},
+      {"layout.layers_per_chunk[x]", "--layers-per-chunk ([x])"},
+      {"step.sequences_of_the_future", "step.sequences_of_the_future"},
+      {"future", "future"}};
+  for (const auto& [field, words] : cases) EXPECT_EQ(CountFieldWords(field), words);
+}
+
+}  // namespace
+}  // namespace sextant
