@@ -219,7 +219,8 @@ TEST(PublishedTotals, AreSixND) {
 }
 
 // PaLM 540B, 6,144 TPU v4 of 275e12 FLOP/s: 46.2 % MFU. Its 238.3e3 tokens a second, and its
-// shape, are the paper's (arXiv 2204.02311, sections 2 and 4.1), from memory.
+// shape, are the paper's (arXiv 2204.02311, sections 2 and 4.1), from memory. Its 57.8 % HFU
+// depends on what was recomputed, which nothing here says.
 TEST(PublishedMfu, OfPalmIsItsOwnConventions) {
   const ArchitectureSpec spec = [] {
     ArchitectureSpec palm = DecoderOf({.layers = 118,
