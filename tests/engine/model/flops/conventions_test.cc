@@ -15,7 +15,7 @@
 namespace sextant {
 namespace {
 
-using C = CountingConvention;
+using C = FlopsConvention;
 
 // A decoder as the papers' formulas want it. L 24, h 1024, 16 heads of 64, V 51200 = 50 x 1024.
 constexpr double kL = 24;
@@ -188,7 +188,7 @@ TEST(Conventions, SayWhyTheyDontApply) {
 
 TEST(Conventions, HaveFacts) {
   std::set<std::string> names;
-  for (int i = 0; i < kCountingConventionCount; ++i) {
+  for (int i = 0; i < kFlopsConventionCount; ++i) {
     const ConventionFacts& facts = FactsOf(static_cast<C>(i));
     EXPECT_TRUE(names.insert(std::string(facts.name)).second);
     EXPECT_FALSE(facts.definition.empty());
