@@ -8,7 +8,6 @@
 #include "engine/model/flops/kaplan_table.h"
 #include "engine/model/training_flops.h"
 #include "tests/engine/model/architecture/architectures.h"
-#include "tests/engine/model/architecture/published_architectures.h"
 #include "tests/engine/model/flops/flops_cases.h"
 #include "tests/support/status_matchers.h"
 
