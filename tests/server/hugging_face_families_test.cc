@@ -86,7 +86,7 @@ TEST(HuggingFaceFamilies, CountWholeFilesExactly) {
   for (const KnownName& name : KnownModelTypes()) {
     EXPECT_THAT(families, Contains(std::string(name.name)));
     EXPECT_THAT(document, HasSubstr(absl::StrCat("| `", name.name, "` | ",
-                                                 FindFamily(name.name)->architecture, " | ")));
+                                                 FindFamily(name.name)->architecture)));
   }
 }
 

@@ -8,8 +8,8 @@ namespace {
 template <typename Matches>
 const Family* FindWhere(Matches matches) {
   for (const absl::Span<const Family> families :
-       {GptFamilies(), LlamaFamilies(), MixedFamilies(), MixtureFamilies(), LatentFamilies(),
-        EncoderFamilies()}) {
+       {GptFamilies(), AlibiFamilies(), LlamaFamilies(), MixedFamilies(), MixtureFamilies(),
+        LatentFamilies(), EncoderFamilies()}) {
     for (const Family& family : families) {
       if (matches(family)) return &family;
     }

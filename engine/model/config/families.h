@@ -56,6 +56,7 @@ struct Family {
 };
 
 absl::Span<const Family> GptFamilies();      // in GPT-2's style
+absl::Span<const Family> AlibiFamilies();    // BLOOM and MPT
 absl::Span<const Family> LlamaFamilies();    // in Llama's style
 absl::Span<const Family> MixedFamilies();    // neither
 absl::Span<const Family> MixtureFamilies();  // mixtures of experts
