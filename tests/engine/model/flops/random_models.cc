@@ -103,12 +103,13 @@ void RandomModels::AddOutput(ArchitectureSpec& spec) {
   }
   spec.output.head = Chance() ? OutputHeadKind::kTied : OutputHeadKind::kUntied;
   spec.output.head_bias = Chance();
-  spec.output.transform = Chance(4);
+  spec.output.transform = Chance(3);
 }
 
 // All but one; or often the front of the model, so that gradients start somewhere in the middle.
 void RandomModels::FreezeComponents(ArchitectureSpec& spec) {
-  const int64_t trained = Chance() ? Between(0, kWeightComponentCount - 1) : -1;
+  int64_t trained = Chance() ? Between(0, kWeightComponentCount - 1) : -1;
+  if (trained >= 0 && Chance(3)) trained = static_cast<int64_t>(WeightComponent::kNorm);
   const bool front = Chance();
   for (int i = 0; i < kWeightComponentCount; ++i) {
     const auto component = static_cast<WeightComponent>(i);
