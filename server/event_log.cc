@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/call_log.h"
-#include "server/clip.h"
+#include "engine/base/clip.h"
 
 namespace sextant {
 namespace {

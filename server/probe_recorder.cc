@@ -8,7 +8,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
-#include "server/clip.h"
+#include "engine/base/clip.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/calibration.h"
 

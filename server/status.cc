@@ -12,7 +12,7 @@
 #include "engine/base/reason.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/clip.h"
+#include "engine/base/clip.h"
 #include "server/retry_delay.h"
 
 namespace sextant {

@@ -1,5 +1,4 @@
-// What a Hugging Face config.json says of a model. The text is JSON, and so is read outside the
-// engine (server/hugging_face).
+// What a Hugging Face config.json says of a model.
 #ifndef SEXTANT_ENGINE_MODEL_HUGGING_FACE_MODEL_H_
 #define SEXTANT_ENGINE_MODEL_HUGGING_FACE_MODEL_H_
 
@@ -7,13 +6,13 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "engine/model/transformer_spec.h"
+#include "engine/model/architecture/architecture_spec.h"
 
 namespace sextant {
 
 struct HuggingFaceModel {
   absl::string_view model_type;  // a family's name, never freed: "llama"
-  TransformerSpec transformer = {};
+  ArchitectureSpec architecture = {};
   std::vector<std::string> ignored_fields = {};  // those that were not read, by name
 };
 

@@ -23,10 +23,10 @@ ShapedModel Owned(absl::string_view name, ArchitectureSpec architecture) {
 }
 
 ShapedModel Unchanged(const ModelSpec& model, const ModelPreset* preset) {
-  if (preset != nullptr) return Owned(preset->name, DenseDecoder(preset->transformer));
+  if (preset != nullptr) return {.name = preset->name, .architecture = &preset->architecture};
   if (model.hugging_face_config.has_value()) {
-    return Owned(model.hugging_face_config->model_type,
-                 DenseDecoder(model.hugging_face_config->transformer));
+    return {.name = model.hugging_face_config->model_type,
+            .architecture = &model.hugging_face_config->architecture};
   }
   if (model.architecture.has_value())
     return {.name = "architecture", .architecture = &*model.architecture};

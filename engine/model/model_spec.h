@@ -11,7 +11,7 @@
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/architecture/model_changes.h"
 #include "engine/model/hugging_face_model.h"
-#include "engine/model/presets.h"
+#include "engine/model/presets/presets.h"
 #include "engine/model/transformer_spec.h"
 
 namespace sextant {

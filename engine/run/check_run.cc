@@ -32,8 +32,8 @@ void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
                    "keeps state by the shapes of the model's tensors, which a bare "
                    "parameter_count does not have: give the model in another way");
   }
-  if (run.options.flops_convention.value_or(CountingConvention::kSixNTotal) !=
-      CountingConvention::kSixNTotal) {
+  if (run.options.flops_convention.value_or(FlopsConvention::kSixNTotal) !=
+      FlopsConvention::kSixNTotal) {
     violations.Add("options.flops_convention",
                    "needs the shapes of the model's tensors, which a bare parameter_count does not "
                    "have: give the model in another way, or use FLOPS_CONVENTION_SIX_N_TOTAL");

@@ -143,7 +143,7 @@ void Derivation::Subset(absl::string_view name, int64_t count, int64_t WeightCou
 
 // How a convention's FLOPs a token come about.
 DerivationStep Derivation::FlopsPerToken(const FlopsCount& count) const {
-  using C = CountingConvention;
+  using C = FlopsConvention;
   const ConventionFacts& facts = FactsOf(count.convention);
   DerivationStep out = {.symbol = absl::StrCat("flops.counts.", facts.name, ".flops_per_token"),
                         .formula = facts.definition,
@@ -186,7 +186,7 @@ void Derivation::FlopsOfRun() {
   };
   // The exact count first: others are told by what they differ from it in.
   const auto exact = [](const FlopsCount& count) {
-    return count.convention == CountingConvention::kExactCausal;
+    return count.convention == FlopsConvention::kExactCausal;
   };
   for (const FlopsCount& count : plan_.flops.counts) {
     if (exact(count)) add(count);

@@ -7,7 +7,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/model/architecture/model_weights.h"
-#include "engine/model/presets.h"
+#include "engine/model/presets/presets.h"
 #include "engine/run/check_lengths.h"
 #include "engine/run/rate_requirement.h"
 #include "engine/run/resolve_rates.h"

@@ -15,7 +15,7 @@
 namespace sextant {
 namespace {
 
-using C = CountingConvention;
+using C = FlopsConvention;
 
 // Why 6 N does not say how to count the model; empty where it does.
 absl::string_view WhyNotSixN(const FlopsSubject& subject) {
@@ -78,7 +78,7 @@ absl::Status CheckConvention(const std::vector<ConventionFlops>& all, C conventi
 
 }  // namespace
 
-const FlopsCount& RunFlops::Of(CountingConvention wanted) const {
+const FlopsCount& RunFlops::Of(FlopsConvention wanted) const {
   for (const FlopsCount& count : counts) {
     if (count.convention == wanted) return count;
   }

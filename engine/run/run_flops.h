@@ -14,7 +14,7 @@
 namespace sextant {
 
 struct FlopsCount {
-  CountingConvention convention;
+  FlopsConvention convention;
   Flops per_token;
   Flops run;
   std::vector<TermDifference> differences = {};  // per_token less that of kExactCausal
@@ -30,16 +30,16 @@ struct HardwareShare {
 };
 
 struct RunFlops {
-  std::vector<FlopsCount> counts = {};  // in the order of CountingConvention; at least one
-  CountingConvention convention = CountingConvention::kSixNTotal;  // of the times
-  absl::optional<HardwareShare> hardware = {};  // absent without a sequence length
-  std::vector<Flops> products = {};             // a token, by component: kExactCausal is their sum
+  std::vector<FlopsCount> counts = {};  // in the order of FlopsConvention; at least one
+  FlopsConvention convention = FlopsConvention::kSixNTotal;  // of the times
+  absl::optional<HardwareShare> hardware = {};               // absent without a sequence length
+  std::vector<Flops> products = {};  // a token, by component: kExactCausal is their sum
 
   const FlopsCount& used() const { return Of(convention); }
-  Flops exact_causal() const { return Of(CountingConvention::kExactCausal).per_token; }
+  Flops exact_causal() const { return Of(FlopsConvention::kExactCausal).per_token; }
 
  private:
-  const FlopsCount& Of(CountingConvention wanted) const;
+  const FlopsCount& Of(FlopsConvention wanted) const;
 };
 
 // A model with a shape, or without one.

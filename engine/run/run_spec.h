@@ -71,7 +71,7 @@ struct RateRequirement {
 
 struct PlanOptions {
   absl::optional<double> assumed_mfu = {};
-  absl::optional<CountingConvention> flops_convention = {};
+  absl::optional<FlopsConvention> flops_convention = {};
   bool include_derivation = false;
 };
 

@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "server/clip.h"
+#include "engine/base/clip.h"
 #include "server/convert/enums.h"
 #include "server/convert/field_checker.h"
 #include "server/convert/layer_kind.h"

@@ -33,9 +33,9 @@ static_assert(static_cast<int>(RateSource::kMeasuredSupplied) == v1::RATE_SOURCE
 static_assert(static_cast<int>(RateSource::kMeasuredDevice) == v1::RATE_SOURCE_MEASURED_DEVICE);
 static_assert(static_cast<int>(RateSource::kDatasheet) == v1::RATE_SOURCE_DATASHEET);
 static_assert(static_cast<int>(RateSource::kRequest) == v1::RATE_SOURCE_REQUEST);
-static_assert(static_cast<int>(CountingConvention::kExactCausalDiagonal) + 1 ==
+static_assert(static_cast<int>(FlopsConvention::kExactCausalDiagonal) + 1 ==
               v1::FLOPS_CONVENTION_EXACT_CAUSAL_DIAGONAL);
-static_assert(static_cast<int>(CountingConvention::kMegatronCausal) + 1 ==
+static_assert(static_cast<int>(FlopsConvention::kMegatronCausal) + 1 ==
               v1::FLOPS_CONVENTION_MEGATRON_CAUSAL);
 static_assert(static_cast<int>(OptimizerKind::kAdam8bit) + 1 == v1::OptimizerSpec::KIND_ADAM_8BIT);
 
@@ -75,13 +75,13 @@ OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, absl::string_view 
   return static_cast<OptimizerKind>(static_cast<int>(wire) - 1);
 }
 
-absl::optional<CountingConvention> FlopsConventionFrom(v1::FlopsConvention wire,
-                                                       absl::string_view field,
-                                                       FieldViolations& violations) {
+absl::optional<FlopsConvention> FlopsConventionFrom(v1::FlopsConvention wire,
+                                                    absl::string_view field,
+                                                    FieldViolations& violations) {
   const bool known =
       IsKnown(v1::FlopsConvention_IsValid(wire), static_cast<int>(wire), field, violations);
   if (!known || wire == v1::FLOPS_CONVENTION_UNSPECIFIED) return absl::nullopt;
-  return static_cast<CountingConvention>(static_cast<int>(wire) - 1);
+  return static_cast<FlopsConvention>(static_cast<int>(wire) - 1);
 }
 
 absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view field,
@@ -94,7 +94,7 @@ absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view
 
 v1::DataType DataTypeTo(DataType type) { return static_cast<v1::DataType>(type); }
 
-v1::FlopsConvention FlopsConventionTo(CountingConvention convention) {
+v1::FlopsConvention FlopsConventionTo(FlopsConvention convention) {
   return static_cast<v1::FlopsConvention>(static_cast<int>(convention) + 1);
 }
 

@@ -35,15 +35,15 @@ QueryKeyNorm QueryKeyNormFrom(v1::TransformerSpec::QueryKeyNorm wire, absl::stri
 OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, absl::string_view field,
                                 FieldViolations& violations);
 // Absent: unspecified.
-absl::optional<CountingConvention> FlopsConventionFrom(v1::FlopsConvention wire,
-                                                       absl::string_view field,
-                                                       FieldViolations& violations);
+absl::optional<FlopsConvention> FlopsConventionFrom(v1::FlopsConvention wire,
+                                                    absl::string_view field,
+                                                    FieldViolations& violations);
 absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view field,
                                           FieldViolations& violations);
 
 // To the wire.
 v1::DataType DataTypeTo(DataType type);
-v1::FlopsConvention FlopsConventionTo(CountingConvention convention);
+v1::FlopsConvention FlopsConventionTo(FlopsConvention convention);
 v1::RateSource RateSourceTo(RateSource source);
 
 }  // namespace sextant

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/clip.h"
+#include "engine/base/clip.h"
 #include "server/convert/architecture.h"
 #include "server/convert/enums.h"
 #include "server/convert/optional_size.h"
-#include "server/hugging_face/read_config.h"
+#include "server/hugging_face/config_text.h"
 
 namespace sextant {
 namespace {

@@ -23,6 +23,13 @@ BENCHMARK(PlanPreset);
 // A fixed number of plans, for counting instructions.
 BENCHMARK(PlanPreset)->Name("PlanPresetThousandTimes")->Iterations(1000);
 
+void PlanWithSequenceLength(benchmark::State& state) {
+  RunSpec run = Llama70b();
+  run.training.sequence_length = 8192;
+  for (auto _ : state) benchmark::DoNotOptimize(PlanRun(run));
+}
+BENCHMARK(PlanWithSequenceLength);
+
 void PlanParameterCount(benchmark::State& state) {
   RunSpec run = Llama70b();
   run.model = {};

@@ -62,8 +62,8 @@ struct Counted {
 TEST(TransformerDoc, ConventionsOfTheReferenceCases) {
   std::vector<std::vector<ConventionFlops>> columns;
   for (const Case& c : Cases()) columns.push_back(FlopsByConvention(Counted(c).input()));
-  for (int i = 0; i < kCountingConventionCount; ++i) {
-    std::string line = absl::StrCat("| `", FactsOf(static_cast<CountingConvention>(i)).name, "` |");
+  for (int i = 0; i < kFlopsConventionCount; ++i) {
+    std::string line = absl::StrCat("| `", FactsOf(static_cast<FlopsConvention>(i)).name, "` |");
     for (const std::vector<ConventionFlops>& column : columns) {
       const ConventionFlops& row = column[static_cast<size_t>(i)];
       if (row.not_applicable.empty()) {
@@ -117,8 +117,8 @@ TEST(TransformerDoc, KaplanTable) {
 
 // Every convention's sentence.
 TEST(TransformerDoc, DefinesEveryConvention) {
-  for (int i = 0; i < kCountingConventionCount; ++i) {
-    const ConventionFacts& facts = FactsOf(static_cast<CountingConvention>(i));
+  for (int i = 0; i < kFlopsConventionCount; ++i) {
+    const ConventionFacts& facts = FactsOf(static_cast<FlopsConvention>(i));
     EXPECT_THAT(Document(), HasSubstr(absl::StrCat("**`", facts.name, "`**")));
   }
 }

@@ -73,7 +73,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.model.parameter_count, 1);
   ASSERT_TRUE(run.model.hugging_face_config.has_value());
   EXPECT_EQ(run.model.hugging_face_config->model_type, "gptj");
-  EXPECT_EQ(run.model.hugging_face_config->transformer.hidden_size, 8);
+  EXPECT_EQ(run.model.hugging_face_config->architecture.hidden_size, 8);
   EXPECT_THAT(run.model.hugging_face_config->ignored_fields, ::testing::ElementsAre("rotary"));
   ASSERT_TRUE(run.model.architecture.has_value());
   EXPECT_EQ(run.model.architecture->hidden_size, 25);  // more of it: convert_architecture_test.cc
@@ -134,7 +134,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.economics.host_power_watts_per_device, 20);
   EXPECT_EQ(run.economics.power_usage_effectiveness, 21);
   EXPECT_EQ(run.options.assumed_mfu, 0.22);
-  EXPECT_EQ(run.options.flops_convention, CountingConvention::kSixNNonEmbedding);
+  EXPECT_EQ(run.options.flops_convention, FlopsConvention::kSixNNonEmbedding);
   EXPECT_TRUE(run.options.include_derivation);
   EXPECT_EQ(run.rate_requirement.minimum_source, RateSource::kMeasuredDevice);
   EXPECT_EQ(run.rate_requirement.maximum_age_seconds, 90.5);
@@ -230,9 +230,9 @@ TEST(Enums, DataTypesHaveTheSameNames) {
 }
 
 TEST(Enums, FlopsConventionsHaveTheSameNames) {
-  ASSERT_EQ(v1::FlopsConvention_descriptor()->value_count(), kCountingConventionCount + 1);
-  for (int i = 0; i < kCountingConventionCount; ++i) {
-    const auto c = static_cast<CountingConvention>(i);
+  ASSERT_EQ(v1::FlopsConvention_descriptor()->value_count(), kFlopsConventionCount + 1);
+  for (int i = 0; i < kFlopsConventionCount; ++i) {
+    const auto c = static_cast<FlopsConvention>(i);
     EXPECT_EQ("FLOPS_CONVENTION_" + absl::AsciiStrToUpper(FactsOf(c).name),
               v1::FlopsConvention_Name(FlopsConventionTo(c)));
     FieldViolations violations;

@@ -129,10 +129,10 @@ TEST(HuggingFaceServer, SaysWholeWhereTheFamiliesAreListed) {
   for (int i = 0; i < 100; ++i) accents += "\u00e9";
   for (const std::string& config :
        {std::string(R"({"hidden_size": 8})"), std::string(R"({"model_type": "gpt"})"),
-        std::string(R"({"model_type": "mpt"})"), std::string(R"({"model_type": "gemma3n"})"),
+        std::string(R"({"model_type": "nemotron_h"})"), std::string(R"({"model_type": "gemma3n"})"),
         absl::StrCat(R"({"model_type": "gpt )", accents, R"("})"),
         absl::StrCat(R"({"architectures": [")", accents, R"("]})"),
-        std::string(R"({"architectures": ["MixtralForCausalLM"]})")}) {
+        std::string(R"({"architectures": ["GraniteMoeForCausalLM"]})")}) {
     v1::PlanRunResponse response;
     const grpc::Status status = server.PlanRun(RequestFor(config), &response);
     const std::vector<Violation> violations = ViolationsOf(status);

@@ -16,7 +16,8 @@ WeightTensors WeightsOf(const ArchitectureSpec& spec);
 // The same without the adapters, as if everything were trained.
 WeightTensors BaseWeightsOf(const ArchitectureSpec& spec);
 
-// Whether adapters of `target` belong beside `tensor`: a matrix of that name.
+// Whether adapters of `target` belong beside `tensor`: a matrix of that name, but for a table of
+// relative positions.
 bool IsTarget(const WeightTensor& tensor, const WeightName& target);
 
 // "decoder.dense.attention.query.weight": the part, the kind of layer by its name in `spec`, the

@@ -3,7 +3,7 @@
 namespace sextant {
 namespace {
 
-using C = CountingConvention;
+using C = FlopsConvention;
 
 // Which of the sources were opened: docs/sources.md.
 constexpr ConventionFacts kFacts[] = {
@@ -47,10 +47,10 @@ constexpr ConventionFacts kFacts[] = {
      "every matrix product, attention over what the mask lets through ((s + 1)/2 a token)",
      "docs/transformer.md", FlopsKind::kModel},
 };
-static_assert(sizeof(kFacts) / sizeof(kFacts[0]) == kCountingConventionCount);
+static_assert(sizeof(kFacts) / sizeof(kFacts[0]) == kFlopsConventionCount);
 
 constexpr bool InOrder() {
-  for (int i = 0; i < kCountingConventionCount; ++i) {
+  for (int i = 0; i < kFlopsConventionCount; ++i) {
     if (static_cast<int>(kFacts[i].convention) != i) return false;
   }
   return true;
@@ -59,7 +59,7 @@ static_assert(InOrder());
 
 }  // namespace
 
-const ConventionFacts& FactsOf(CountingConvention convention) {
+const ConventionFacts& FactsOf(FlopsConvention convention) {
   return kFacts[static_cast<size_t>(convention)];
 }
 

@@ -6,7 +6,7 @@
 
 namespace sextant {
 
-enum class CountingConvention {
+enum class FlopsConvention {
   kSixNTotal,
   kSixNNonEmbedding,
   kKaplan2020,
@@ -19,20 +19,20 @@ enum class CountingConvention {
   kExactCausal,  // what all others are compared with
   kExactCausalDiagonal,
 };
-inline constexpr int kCountingConventionCount = 11;
+inline constexpr int kFlopsConventionCount = 11;
 
 // Hardware FLOPs contain what is computed twice to save memory; model FLOPs don't.
 enum class FlopsKind { kModel, kHardware };
 
 struct ConventionFacts {
-  CountingConvention convention;
+  FlopsConvention convention;
   absl::string_view name;        // "six_n_total"
   absl::string_view definition;  // one sentence
   absl::string_view source;
   FlopsKind kind;
 };
 
-const ConventionFacts& FactsOf(CountingConvention convention);
+const ConventionFacts& FactsOf(FlopsConvention convention);
 
 // What conventions differ in.
 enum class FlopsTerm {

@@ -172,7 +172,6 @@ absl::StatusOr<StepFlops> CheckAndCountFlops(const ArchitectureSpec& spec,
                                              FlopsDetail detail) {
   FieldViolations violations;
   CheckArchitecture(spec, paths.model, violations);
-  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   CheckTrainingStep(step, spec, paths.step, violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   const WeightTensors tensors = WeightsOf(spec);

@@ -30,7 +30,7 @@ struct FlopsPaths {
 };
 
 // Checks both, then counts.
-// Errors: kInvalidArgument with all that CheckArchitecture() or CheckTrainingStep() finds, or
+// Errors: kInvalidArgument with all that CheckArchitecture() and CheckTrainingStep() find, or
 // CountWeights()'s.
 absl::StatusOr<StepFlops> CheckAndCountFlops(const ArchitectureSpec& spec,
                                              const TrainingStepSpec& step, const FlopsPaths& paths,

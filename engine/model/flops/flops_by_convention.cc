@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-using C = CountingConvention;
+using C = FlopsConvention;
 
 absl::Status Undefined(absl::string_view why) { return absl::FailedPreconditionError(why); }
 
@@ -88,7 +88,7 @@ std::vector<TermDifference> DifferencesOf(const TermFlops& terms, const TermFlop
 std::vector<ConventionFlops> FlopsByConvention(const ConventionInput& input) {
   const TermFlops exact = ExactTerms(input.flops, MaskConvention::kCausal);
   std::vector<ConventionFlops> out;
-  for (int i = 0; i < kCountingConventionCount; ++i) {
+  for (int i = 0; i < kFlopsConventionCount; ++i) {
     ConventionFlops& row = out.emplace_back();
     row.convention = static_cast<C>(i);
     const absl::StatusOr<TermFlops> terms = TermsOf(row.convention, input);

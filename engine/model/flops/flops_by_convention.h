@@ -20,7 +20,7 @@ struct TermDifference {
 };
 
 struct ConventionFlops {
-  CountingConvention convention;
+  FlopsConvention convention;
   // Why the convention says nothing about this model: what its source leaves undefined. Empty
   // where it applies; else there is nothing below.
   std::string not_applicable;
@@ -37,7 +37,7 @@ struct ConventionInput {
   const StepFlops& flops;  // CountFlops() of the three, with FlopsDetail::kComponents
 };
 
-// In the order of CountingConvention.
+// In the order of FlopsConvention.
 std::vector<ConventionFlops> FlopsByConvention(const ConventionInput& input);
 
 }  // namespace sextant

@@ -38,8 +38,8 @@ struct TrainingStepSpec {
 // "none", "selective", "full".
 absl::string_view RecomputePolicyName(RecomputePolicy policy);
 
-// Appends what is wrong with `step` for `spec`, which CheckArchitecture() has passed, under paths
-// that start with `path`.
+// Appends what is wrong with `step` for `spec` (itself checked or not), under paths that start with
+// `path`.
 void CheckTrainingStep(const TrainingStepSpec& step, const ArchitectureSpec& spec,
                        absl::string_view path, FieldViolations& violations);
 

@@ -33,7 +33,9 @@ RunSpec RunOf(const ModelSpec& model) {
   return run;
 }
 
-HuggingFaceModel SmallConfig() { return {.model_type = "llama", .transformer = kSmall}; }
+HuggingFaceModel SmallConfig() {
+  return {.model_type = "llama", .architecture = DenseDecoder(kSmall)};
+}
 
 TEST(ModelWays, AConfigIsATransformerWithItsFamilysName) {
   ModelSpec model;

@@ -84,7 +84,7 @@ TEST(PlanRun, TakesABareParameterCount) {
 TEST(PlanRun, UsesTheFlopsConventionAskedFor) {
   RunSpec run = Llama70b();
   const double total = PlanOf(run).lower_bound->duration.value();
-  run.options.flops_convention = CountingConvention::kSixNNonEmbedding;
+  run.options.flops_convention = FlopsConvention::kSixNNonEmbedding;
   const double non_embedding = PlanOf(run).lower_bound->duration.value();
   EXPECT_DOUBLE_EQ(non_embedding / total, (70553706496.0 - 2101346304.0) / 70553706496.0);
 }
@@ -214,7 +214,7 @@ TEST(PlanRunRefuses, WhatNeedsShapesOfABareCount) {
   run.model = {};
   run.model.parameter_count = 1000;
   run.training.optimizer.kind = OptimizerKind::kAdafactor;
-  run.options.flops_convention = CountingConvention::kSixNNonEmbedding;
+  run.options.flops_convention = FlopsConvention::kSixNNonEmbedding;
   EXPECT_THAT(PlanRun(run), NamesFields(UnorderedElementsAre("training.optimizer.kind",
                                                              "options.flops_convention")));
 }

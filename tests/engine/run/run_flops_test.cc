@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using C = CountingConvention;
+using C = FlopsConvention;
 
 // 1 token on 1 device of 1e12 FLOP/s, so that a time in picoseconds is FLOPs.
 RunSpec RunOf(absl::string_view preset) {

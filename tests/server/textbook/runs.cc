@@ -174,6 +174,15 @@ AskedQuestion Gpt3(std::vector<std::string> components) {
   };
 }
 
+// The first row of Kaplan's table, of GPT-3.
+json Gpt3EmbedFlops(const TestServer& server, const json&) {
+  const json answer =
+      Ask(server, "AccountingService/CountModel",
+          {{"model", {{"preset", "gpt3-175b"}}}, {"step", {{"sequences", {{{"length", 2048}}}}}}});
+  EXPECT_EQ(answer["flops"]["kaplan_table"][0]["name"], "embed");
+  return NumberAt(answer, "/flops/kaplan_table/0/flops_per_token");
+}
+
 }  // namespace
 
 AskedQuestions AskedOfRuns() {
@@ -203,6 +212,7 @@ AskedQuestions AskedOfRuns() {
       {"kaplan-gpt3-nonembedding-params",
        Gpt3({"attention_query_key_value", "attention_output", "feed_forward"})},
       {"kaplan-gpt3-embed-params", Gpt3({"token_embedding", "position_embedding"})},
+      {"kaplan-gpt3-embed-flops", Gpt3EmbedFlops},
       {"kaplan-gpt3-qkv-params", Gpt3({"attention_query_key_value"})},
       {"kaplan-gpt3-project-params", Gpt3({"attention_output"})},
       {"kaplan-gpt3-ffn-params", Gpt3({"feed_forward"})},

@@ -147,6 +147,11 @@ TEST(CheckArchitecture, RefusesNonsenseOutsideLayers) {
            [](S& s) {
              s.adapters = AdapterSpec{.rank = 1, .targets = {{"norm", "final"}}};
            }},
+          {"m.adapters.targets[0]",  // looked up a pair of tokens
+           [](S& s) {
+             s.decoder.relative_position_bucket_count = 32;
+             s.adapters = AdapterSpec{.rank = 1, .targets = {{"relative_position_bias", ""}}};
+           }},
           {"m.adapters.targets[1]",
            [](S& s) {
              s.adapters = AdapterSpec{.rank = 1,

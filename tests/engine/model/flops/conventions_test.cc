@@ -8,14 +8,13 @@
 #include "engine/model/flops/kaplan_table.h"
 #include "engine/model/training_flops.h"
 #include "tests/engine/model/architecture/architectures.h"
-#include "tests/engine/model/architecture/published_architectures.h"
 #include "tests/engine/model/flops/flops_cases.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
 
-using C = CountingConvention;
+using C = FlopsConvention;
 
 // A decoder as the papers' formulas want it. L 24, h 1024, 16 heads of 64, V 51200 = 50 x 1024.
 constexpr double kL = 24;
@@ -188,7 +187,7 @@ TEST(Conventions, SayWhyTheyDontApply) {
 
 TEST(Conventions, HaveFacts) {
   std::set<std::string> names;
-  for (int i = 0; i < kCountingConventionCount; ++i) {
+  for (int i = 0; i < kFlopsConventionCount; ++i) {
     const ConventionFacts& facts = FactsOf(static_cast<C>(i));
     EXPECT_TRUE(names.insert(std::string(facts.name)).second);
     EXPECT_FALSE(facts.definition.empty());

@@ -1,25 +1,9 @@
 // Counting FLOPs allocates nothing, however many layers, runs of layers and sequences there are.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/flops/count_flops.h"
-
-namespace {
-
-int64_t allocations = 0;
-
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "tests/engine/model/flops/counting_allocator.h"
 
 namespace sextant {
 namespace {
@@ -59,14 +43,14 @@ TEST(FlopsAllocation, OfTotalsIsNone) {
     const WeightTensors tensors = WeightsOf(spec);
     TrainingStepSpec step = {.recompute = RecomputePolicy::kFull};
     for (int64_t length = 1; length <= 500; ++length) step.sequences.push_back({2, length});
-    const int64_t before = allocations;
+    const int64_t before = AllocationCount();
     const StepFlops flops = CountFlops(spec, tensors, step, FlopsDetail::kTotals);
-    EXPECT_EQ(allocations - before, 0) << pairs;
+    EXPECT_EQ(AllocationCount() - before, 0) << pairs;
     EXPECT_GT(flops.PerToken(MaskConvention::kCausal).Model().value(), 0);
   }
-  const int64_t before = allocations;
+  const int64_t before = AllocationCount();
   const WeightTensors tensors = WeightsOf(Alternating(1));
-  EXPECT_GT(allocations - before, 0);  // the count counts
+  EXPECT_GT(AllocationCount() - before, 0);  // the count counts
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ inline std::vector<ConventionFlops> Conventions(const ArchitectureSpec& spec,
   return FlopsByConvention({spec, tensors, step, flops});
 }
 
-inline ConventionFlops Convention(CountingConvention convention, const ArchitectureSpec& spec,
+inline ConventionFlops Convention(FlopsConvention convention, const ArchitectureSpec& spec,
                                   const TrainingStepSpec& step) {
   return Conventions(spec, step)[static_cast<size_t>(convention)];
 }

@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-constexpr uint32_t kModels = 600;
+constexpr uint32_t kModels = 400;
 
 struct GraphFlops {
   double forward = 0;

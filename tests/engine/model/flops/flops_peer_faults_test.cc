@@ -54,8 +54,8 @@ TEST(FlopsPeerFaults, EmbeddingsAlwaysTied) {
   const TrainingStepSpec step = {.sequences = {{1, 4096}}};
   EXPECT_EQ(ModelFlops(Llama(), 4096), ModelFlops(tied, 4096));
   const double head = 6.0 * 32000 * 4096;
-  EXPECT_EQ(Convention(CountingConvention::kSixNTotal, Llama(), step).per_token.value() -
-                Convention(CountingConvention::kSixNTotal, tied, step).per_token.value(),
+  EXPECT_EQ(Convention(FlopsConvention::kSixNTotal, Llama(), step).per_token.value() -
+                Convention(FlopsConvention::kSixNTotal, tied, step).per_token.value(),
             head);
 }
 

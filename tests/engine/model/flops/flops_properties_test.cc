@@ -202,9 +202,8 @@ TEST(FlopsProperties, ConventionsAddUpToTheirDifferences) {
     SCOPED_TRACE(seed);
     const Drawn drawn = Draw(seed, {});
     const std::vector<ConventionFlops> rows = Conventions(drawn.spec, drawn.step);
-    ASSERT_EQ(rows.size(), static_cast<size_t>(kCountingConventionCount));
-    const double exact =
-        rows[static_cast<size_t>(CountingConvention::kExactCausal)].per_token.value();
+    ASSERT_EQ(rows.size(), static_cast<size_t>(kFlopsConventionCount));
+    const double exact = rows[static_cast<size_t>(FlopsConvention::kExactCausal)].per_token.value();
     for (const ConventionFlops& row : rows) {
       if (!row.not_applicable.empty()) continue;
       ++applicable;
@@ -223,8 +222,7 @@ TEST(FlopsProperties, SixNIsSixTimesTheActiveParameters) {
     const Drawn drawn = Draw(seed, {.frozen = false});
     const auto count = CountArchitecture(drawn.spec, "");
     ASSERT_TRUE(count.ok());
-    const ConventionFlops total =
-        Convention(CountingConvention::kSixNTotal, drawn.spec, drawn.step);
+    const ConventionFlops total = Convention(FlopsConvention::kSixNTotal, drawn.spec, drawn.step);
     if (!total.not_applicable.empty()) continue;
     EXPECT_EQ(total.per_token.value(), 6.0 * static_cast<double>(count->all.active)) << seed;
     int64_t embedding = 0;
@@ -233,7 +231,7 @@ TEST(FlopsProperties, SixNIsSixTimesTheActiveParameters) {
       if (IsEmbedding(component)) embedding += count->of(component).active;
     }
     EXPECT_EQ(
-        Convention(CountingConvention::kSixNNonEmbedding, drawn.spec, drawn.step).per_token.value(),
+        Convention(FlopsConvention::kSixNNonEmbedding, drawn.spec, drawn.step).per_token.value(),
         6.0 * static_cast<double>(count->all.active - embedding))
         << seed;
   }

@@ -1,6 +1,10 @@
 #include "tests/engine/model/flops/random_models.h"
 
+#include <set>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "engine/model/architecture/model_weights.h"
 
 namespace sextant {
 
@@ -99,37 +103,44 @@ void RandomModels::AddOutput(ArchitectureSpec& spec) {
   }
   spec.output.head = Chance() ? OutputHeadKind::kTied : OutputHeadKind::kUntied;
   spec.output.head_bias = Chance();
-  spec.output.transform = Chance(4);
+  spec.output.transform = Chance(3);
 }
 
-void RandomModels::Freeze(ArchitectureSpec& spec) {
-  for (StackSpec* stack : {&spec.encoder, &spec.decoder}) {
-    for (LayerRun& run : stack->layers) run.frozen = Chance(3);
-  }
-  // Often the front of the model, so that gradients start somewhere in the middle.
+// All but one; or often the front of the model, so that gradients start somewhere in the middle.
+void RandomModels::FreezeComponents(ArchitectureSpec& spec) {
+  int64_t trained = Chance() ? Between(0, kWeightComponentCount - 1) : -1;
+  if (trained >= 0 && Chance(3)) trained = static_cast<int64_t>(WeightComponent::kNorm);
   const bool front = Chance();
   for (int i = 0; i < kWeightComponentCount; ++i) {
     const auto component = static_cast<WeightComponent>(i);
-    if (component == WeightComponent::kAdapter) continue;
+    if (component == WeightComponent::kAdapter || i == trained) continue;
     const bool is_front = i <= static_cast<int>(WeightComponent::kEmbeddingProjection) ||
                           component == WeightComponent::kNorm;
-    if (is_front ? front || Chance(3) : Chance(4)) spec.frozen_components.push_back(component);
+    if (trained >= 0 || (is_front ? front || Chance(3) : Chance(4))) {
+      spec.frozen_components.push_back(component);
+    }
   }
+}
+
+void RandomModels::Freeze(ArchitectureSpec& spec) {
+  const int one_in = Chance() ? 3 : 1;
+  for (StackSpec* stack : {&spec.encoder, &spec.decoder}) {
+    for (LayerRun& run : stack->layers) run.frozen = Chance(one_in);
+  }
+  FreezeComponents(spec);
   if (Chance()) return;
-  spec.adapters = AdapterSpec{.rank = Between(1, 2), .targets = {{"token_embedding", ""}}};
-  if (front) spec.adapters->targets.clear();
-  for (const LayerSpec& layer : spec.layer_kinds) {
-    if (!layer.feed_forward.has_value() || layer.feed_forward->size == 1) continue;
-    spec.adapters->targets.push_back({"feed_forward", "down"});
-    break;
+  // Beside any matrices that there are.
+  std::set<std::pair<std::string, std::string>> targets;
+  const WeightTensors tensors = BaseWeightsOf(spec);
+  for (int i = 0; i < 20 && targets.size() < 3; ++i) {
+    const WeightTensor& tensor =
+        tensors[static_cast<size_t>(Between(0, static_cast<int64_t>(tensors.size()) - 1))];
+    const WeightName name = {std::string(tensor.module), std::string(tensor.name)};
+    if (IsTarget(tensor, name)) targets.insert({name.module, name.name});
   }
-  for (const LayerSpec& layer : spec.layer_kinds) {
-    if (!layer.attention.has_value() || layer.attention->latent.has_value()) continue;
-    spec.adapters->targets.push_back({"attention", "query"});
-    if (Chance()) spec.adapters->targets.push_back({"attention", "value"});
-    break;
-  }
-  if (spec.adapters->targets.empty()) spec.adapters->targets = {{"token_embedding", ""}};
+  if (targets.empty()) return;
+  spec.adapters = AdapterSpec{.rank = Between(1, 2)};
+  for (const auto& [module, name] : targets) spec.adapters->targets.push_back({module, name});
   spec.base_frozen = Chance();
 }
 

@@ -38,6 +38,7 @@ class RandomModels {
   LayerSpec Layer(const std::string& name, AttentionMask mask);
   void AddStack(AttentionMask mask, ArchitectureSpec& spec, StackSpec& stack);
   void AddOutput(ArchitectureSpec& spec);
+  void FreezeComponents(ArchitectureSpec& spec);
   void Freeze(ArchitectureSpec& spec);
 
   std::mt19937 random_;

@@ -85,14 +85,24 @@ TEST(CheckTrainingStep, CapacityIsAPositiveNumberOfAMixture) {
               NamesFields(UnorderedElementsAre("step.expert_capacity_factor")));
 }
 
-TEST(CheckAndCountFlops, NamesFaultsOfTheModelToo) {
+TEST(CheckAndCountFlops, NamesFaultsOfModelAndStepTogether) {
   ArchitectureSpec spec = SmallDecoder();
   spec.hidden_size = 0;
+  EXPECT_THAT(CheckAndCountFlops(spec, {}, {"model", "step"}, FlopsDetail::kTotals),
+              NamesFields(UnorderedElementsAre("model.hidden_size", "step.sequences")));
+  EXPECT_THAT(CheckAndCountFlops(ArchitectureSpec(), {.sequences = {{1, 1, 1}}}, {"model", "step"},
+                                 FlopsDetail::kTotals),
+              NamesFields(::testing::Contains("step.sequences[0].encoder_length")));
+}
+
+// More parameters than can be counted are refused before their FLOPs.
+TEST(CheckAndCountFlops, RefusesTooManyParameters) {
+  ArchitectureSpec spec = SmallDecoder();
+  spec.hidden_size = 10'000'000;
+  spec.layer_kinds[0].feed_forward->size = 100'000'000;
   EXPECT_THAT(
       CheckAndCountFlops(spec, {.sequences = {{1, 1}}}, {"model", "step"}, FlopsDetail::kTotals),
-      NamesFields(UnorderedElementsAre("model.hidden_size")));
-  EXPECT_THAT(CheckAndCountFlops(SmallDecoder(), {}, {"model", "step"}, FlopsDetail::kTotals),
-              NamesFields(UnorderedElementsAre("step.sequences")));
+      NamesFields(UnorderedElementsAre("model")));
 }
 
 // The largest model on the largest step is a finite number of FLOPs.

@@ -1,0 +1,81 @@
+// Reads fields of a config.json by name, and knows which were read.
+#ifndef SEXTANT_ENGINE_MODEL_CONFIG_CONFIG_READER_H_
+#define SEXTANT_ENGINE_MODEL_CONFIG_CONFIG_READER_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
+#include "engine/model/config/config_fields.h"
+
+namespace sextant {
+
+// "attn_config.kv_n_heads" is the member of an object. A null is an absent field, but for flags:
+// there transformers takes it as false where an absent field takes its default, so it is refused.
+// A field at fault reads like an absent one.
+class ConfigReader {
+ public:
+  // All outlive the reader; mistakes are appended to `violations`, under paths below `path`.
+  ConfigReader(const ConfigFields& fields, absl::string_view path, FieldViolations& violations)
+      : fields_(fields), path_(path), violations_(violations) {}
+
+  // A whole number of 1 to 1e9, which no size exceeds; 0 where the field is absent.
+  int64_t Size(absl::string_view name);
+
+  // That of a field that has to be there, and be at most `most`.
+  int64_t RequiredSize(absl::string_view name, int64_t most);
+
+  // A whole number of 0 to 1e9; `if_absent` where the field is absent.
+  int64_t Count(absl::string_view name, int64_t if_absent);
+
+  // Tokens that an attention looks back on: a Size(), where null says all of them, which is 0
+  // here. `if_absent` where the field is absent.
+  int64_t Span(absl::string_view name, int64_t if_absent);
+
+  // True or false; `if_absent` where the field is absent.
+  bool Flag(absl::string_view name, bool if_absent);
+
+  // A text; `if_absent` where the field is absent.
+  std::string Text(absl::string_view name, absl::string_view if_absent);
+
+  // An array of texts, or of whole numbers; none where the field is absent.
+  absl::optional<std::vector<std::string>> Texts(absl::string_view name);
+  absl::optional<std::vector<int64_t>> Integers(absl::string_view name);
+
+  // The field, marked as read; null where it is absent.
+  const ConfigValue* Find(absl::string_view name);
+
+  // Whether the field is there, be it null; marks nothing.
+  bool Has(absl::string_view name) const { return Lookup(name) != nullptr; }
+
+  // Appends a violation of `name`, unless it, or what holds it, has one.
+  void Refuse(absl::string_view name, absl::string_view description);
+
+  bool HasRead(absl::string_view name) const { return read_.count(name) != 0; }
+  // Whether a member of the object `name` was read.
+  bool HasReadInside(absl::string_view name) const;
+
+  const ConfigFields& fields() const { return fields_; }
+  absl::string_view path() const { return path_; }
+  bool ok() const { return violations_.empty(); }
+
+ private:
+  const ConfigValue* Lookup(absl::string_view name) const;
+  const ConfigValue* Mark(absl::string_view name);
+  void RefuseNumber(absl::string_view name, int64_t low, const ConfigValue& value);
+  void RefuseOddObject(absl::string_view name);
+
+  const ConfigFields& fields_;
+  const absl::string_view path_;
+  FieldViolations& violations_;
+  std::set<std::string, std::less<>> read_;
+  std::set<std::string, std::less<>> odd_objects_;  // no objects, though members of them are read
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MODEL_CONFIG_CONFIG_READER_H_

@@ -1,0 +1,147 @@
+#include "engine/model/config/decoder_draft.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace sextant {
+namespace {
+
+// What sets two layers of a draft apart.
+struct LayerTraits {
+  LayerSpan span;
+  bool experts;
+};
+
+absl::string_view NameOf(LayerSpan span) {
+  switch (span) {
+    case LayerSpan::kAll:
+      return "global";
+    case LayerSpan::kWindow:
+      return "sliding";
+    case LayerSpan::kChunk:
+      return "chunked";
+  }
+  return "global";
+}
+
+AttentionSpec AttentionOf(const DecoderDraft& d) {
+  const DecoderStyle& s = d.style;
+  const bool bias = s.query_key_value_bias;
+  return {.head_count = d.head_count,
+          .key_value_head_count = d.key_value_head_count,
+          .query_key_head_size = d.head_size,
+          .value_head_size = d.value_head_size,
+          .latent = d.latent,
+          .query_bias = bias,
+          .key_bias = bias,
+          .value_bias = bias,
+          .output_bias = s.attention_output_bias,
+          .query_key_norm = s.query_key_norm,
+          .query_key_norm_variant = s.query_key_norm == QueryKeyNorm::kNone
+                                        ? NormVariant::kUnspecified
+                                        : s.query_key_norm_variant,
+          .sinks = d.sinks};
+}
+
+LayerSpec LayerOf(const DecoderDraft& d, LayerTraits traits) {
+  LayerSpec out;
+  out.norm = d.style.norm;
+  out.norms = d.style.norms;
+  out.attention = AttentionOf(d);
+  if (traits.span == LayerSpan::kWindow) out.attention->window = d.window;
+  if (traits.span == LayerSpan::kChunk) out.attention->chunk = d.chunk;
+  if (traits.experts) {
+    out.experts = d.experts;
+  } else {
+    out.feed_forward = FeedForwardSpec{.kind = d.style.feed_forward,
+                                       .size = d.feed_forward_size,
+                                       .input_bias = d.style.feed_forward_bias,
+                                       .output_bias = d.style.feed_forward_bias};
+  }
+  return out;
+}
+
+// Collects layers one after another.
+class LayerList {
+ public:
+  explicit LayerList(const DecoderDraft& draft) : draft_(draft) {}
+
+  void Add(LayerTraits traits) {
+    const size_t key = static_cast<size_t>(traits.span) * 2 + (traits.experts ? 1 : 0);
+    if (kind_of_[key] < 0) {
+      kind_of_[key] = static_cast<int>(kinds_.size());
+      kinds_.push_back(LayerOf(draft_, traits));
+      traits_.push_back(traits);
+    }
+    if (runs_.empty() || runs_.back().layer_kind != kind_of_[key]) {
+      runs_.push_back({.layer_kind = kind_of_[key]});
+    }
+    ++runs_.back().count;
+  }
+
+  void MoveTo(ArchitectureSpec& out) {
+    for (size_t i = 0; i < kinds_.size(); ++i) kinds_[i].name = NameOfKind(traits_[i]);
+    out.layer_kinds = std::move(kinds_);
+    out.decoder.layers = std::move(runs_);
+  }
+
+ private:
+  std::string NameOfKind(LayerTraits traits) const {
+    const auto differ = [this](auto trait) {
+      return std::any_of(traits_.begin(), traits_.end(),
+                         [&](const LayerTraits& t) { return t.*trait != traits_[0].*trait; });
+    };
+    const absl::string_view feed = traits.experts ? "experts" : "dense";
+    if (!differ(&LayerTraits::span)) return std::string(feed);
+    if (!differ(&LayerTraits::experts)) return std::string(NameOf(traits.span));
+    return absl::StrCat(NameOf(traits.span), "_", feed);
+  }
+
+  const DecoderDraft& draft_;
+  std::array<int, 6> kind_of_ = {-1, -1, -1, -1, -1, -1};
+  std::vector<LayerTraits> traits_;
+  std::vector<LayerSpec> kinds_;
+  std::vector<LayerRun> runs_;
+};
+
+}  // namespace
+
+DecoderDraft WithDefaults(DecoderDraft draft) {
+  if (draft.key_value_head_count == 0) draft.key_value_head_count = draft.head_count;
+  if (draft.head_size == 0) draft.head_size = draft.hidden_size / draft.head_count;
+  if (draft.value_head_size == 0) draft.value_head_size = draft.head_size;
+  return draft;
+}
+
+ArchitectureSpec ArchitectureOf(const DecoderDraft& draft) {
+  const DecoderDraft d = WithDefaults(draft);
+  ArchitectureSpec out;
+  out.hidden_size = d.hidden_size;
+  out.norm = d.style.norm;
+  out.embedding = {.vocabulary_size = d.vocabulary_size, .embedding_size = d.embedding_size};
+  out.decoder.learned_position_count = d.learned_position_count;
+  out.decoder.embedding_norm = d.style.embedding_norm;
+  out.decoder.final_norm = d.style.final_norm;
+  out.output = {.head = d.style.tied ? OutputHeadKind::kTied : OutputHeadKind::kUntied,
+                .head_bias = d.style.head_bias};
+  LayerList layers(d);
+  for (int64_t i = 0; i < d.layer_count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    layers.Add(
+        {.span = d.spans.empty() ? LayerSpan::kAll : d.spans[at],
+         .experts = d.experts.has_value() && (d.expert_layers.empty() || d.expert_layers[at])});
+  }
+  layers.MoveTo(out);
+  if (d.prediction_module_count > 0) {
+    out.multi_token_prediction =
+        MultiTokenPredictionSpec{.module_count = d.prediction_module_count,
+                                 .layer_kind = out.decoder.layers.back().layer_kind};
+  }
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,124 @@
+// Families with multi-head latent attention: DeepSeek's, and Kimi's in DeepSeek-V3's code.
+//
+// Read in huggingface/transformers src/transformers/models: configuration_deepseek_v2.py
+// @008e57439125, configuration_deepseek_v3.py @001f85b38fb4. That moe_layer_freq leaves out layers,
+// and which topk_method has a correction bias: DeepSeek's own code, from memory.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/model/architecture/size_limits.h"
+#include "engine/model/config/families.h"
+#include "engine/model/config/layer_patterns.h"
+
+namespace sextant {
+namespace {
+
+constexpr SizeNames kNames = {.head_size = ""};
+
+constexpr DecoderStyle kStyle = {};
+
+// Null is none, but an absent field would be one model's number.
+int64_t NullableSize(ConfigReader& config, absl::string_view name, int64_t most) {
+  if (!config.Has(name)) config.Refuse(name, "is required: write a size, or null for none");
+  return config.Find(name) == nullptr ? 0 : config.RequiredSize(name, most);
+}
+
+// Keys have a plain part, which comes out of the latent, and a rotary part.
+void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
+  LatentSpec latent;
+  latent.query_rank = NullableSize(config, "q_lora_rank", kMaxHiddenSize);
+  latent.key_value_rank = config.RequiredSize("kv_lora_rank", kMaxHiddenSize);
+  latent.rotary_size = config.RequiredSize("qk_rope_head_dim", kMaxHeadSize / 2);
+  latent.down_bias = config.Flag("attention_bias", false);
+  draft.head_size = latent.rotary_size + config.RequiredSize("qk_nope_head_dim", kMaxHeadSize / 2);
+  draft.value_head_size = config.RequiredSize("v_head_dim", kMaxHeadSize);
+  draft.style.attention_output_bias = latent.down_bias;
+  draft.latent = latent;
+  if (draft.key_value_head_count != 0 && draft.key_value_head_count != draft.head_count) {
+    config.Refuse("num_key_value_heads",
+                  absl::StrCat("must be num_attention_heads (", draft.head_count,
+                               "): a latent is expanded for every head"));
+  }
+  draft.key_value_head_count = draft.head_count;
+  // transformers writes the rotary part as head_dim.
+  const int64_t head_dim = config.Size("head_dim");
+  if (head_dim != 0 && head_dim != latent.rotary_size) {
+    config.Refuse("head_dim", "is not qk_rope_head_dim: remove it, or mend them");
+  }
+}
+
+// Routed and shared experts of one size. The first first_k_dense_replace layers have none; of the
+// others, those do that moe_layer_freq divides.
+void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
+  ExpertsSpec experts;
+  experts.expert_count = config.RequiredSize("n_routed_experts", kMaxExpertCount);
+  experts.experts_per_token = config.RequiredSize("num_experts_per_tok", kMaxExpertCount);
+  experts.expert = {.kind = FeedForwardKind::kGated,
+                    .size = config.RequiredSize("moe_intermediate_size", kMaxFeedForwardSize)};
+  if (experts.expert_count > 0 && experts.experts_per_token > experts.expert_count) {
+    config.Refuse("num_experts_per_tok",
+                  absl::StrCat("must be at most n_routed_experts (", experts.expert_count,
+                               "), not ", experts.experts_per_token));
+  }
+  experts.shared_expert_count = NullableSize(config, "n_shared_experts", kMaxExpertCount);
+  if (experts.shared_expert_count > 0) experts.shared_expert = experts.expert;
+  draft.experts = experts;
+  int64_t every = config.Size("moe_layer_freq");
+  if (every == 0) every = 1;
+  if (!config.Has("first_k_dense_replace")) config.Refuse("first_k_dense_replace", "is required");
+  const int64_t first = config.Count("first_k_dense_replace", 0);
+  if (first > draft.layer_count && draft.layer_count > 0) {
+    config.Refuse("first_k_dense_replace",
+                  absl::StrCat("must be 0 to ", draft.layer_count, ", not ", first));
+  }
+  SetExpertLayers([&](int64_t i) { return i >= first && i % every == 0; }, draft);
+}
+
+void ReadDeepseekV2Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadLatentAttention(config, draft);
+  ReadLatentExperts(config, draft);
+  draft.style.feed_forward_bias = config.Flag("mlp_bias", false);
+  if (draft.style.feed_forward_bias) {
+    config.Refuse("mlp_bias", "must be false: whether experts then have a bias is not known");
+  }
+}
+
+// Routing that balances by a bias. num_nextn_predict_layers are modules of multi-token prediction,
+// which transformers leaves out and training holds: docs/architecture.md.
+void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadLatentAttention(config, draft);
+  ReadLatentExperts(config, draft);
+  const std::string method = config.Text("topk_method", "noaux_tc");
+  if (method != "noaux_tc") {
+    config.Refuse("topk_method", "must be noaux_tc: the router of this family has its bias");
+  }
+  draft.experts->router_correction_bias = true;
+  draft.prediction_module_count = config.Count("num_nextn_predict_layers", 0);
+  if (draft.prediction_module_count > kMaxLayerCount) {
+    config.Refuse("num_nextn_predict_layers", absl::StrCat("must be at most ", kMaxLayerCount));
+  }
+}
+
+constexpr Family kFamilies[] = {
+    {.model_type = "deepseek_v2",
+     .architecture = "DeepseekV2ForCausalLM",
+     .names = kNames,
+     .style = kStyle,
+     .read_options = ReadDeepseekV2Options},
+    {.model_type = "deepseek_v3",
+     .architecture = "DeepseekV3ForCausalLM",
+     .names = kNames,
+     .style = kStyle,
+     .read_options = ReadDeepseekV3Options},
+    {.model_type = "kimi_k2",
+     .architecture = "DeepseekV3ForCausalLM",
+     .names = kNames,
+     .style = kStyle,
+     .read_options = ReadDeepseekV3Options},
+};
+
+}  // namespace
+
+absl::Span<const Family> LatentFamilies() { return kFamilies; }
+
+}  // namespace sextant

@@ -1,0 +1,161 @@
+// Families in Llama's style: RMSNorm, a gated feed-forward, rotary positions.
+//
+// Read in huggingface/transformers src/transformers/models, configuration_*.py @008e57439125 of
+// llama, gemma, gemma2, qwen2, qwen3, phi3, olmo2, olmo3, granite and smollm3;
+// configuration_mistral.py @001f85b38fb4; configuration_gemma3.py @008f5c8c29be (its text part).
+#include "engine/model/config/families.h"
+#include "engine/model/config/layer_patterns.h"
+
+namespace sextant {
+namespace {
+
+constexpr DecoderStyle kLlamaStyle = {};
+
+constexpr DecoderStyle kTiedStyle = {.tied = true};
+
+constexpr DecoderStyle kGemma2Style = {.norms = kNormsAround, .tied = true};
+
+constexpr DecoderStyle kGemma3Style = {
+    .norms = kNormsAround, .query_key_norm = QueryKeyNorm::kPerHead, .tied = true};
+
+constexpr DecoderStyle kQwen2Style = {.query_key_value_bias = true};
+
+constexpr DecoderStyle kQwen3Style = {.query_key_norm = QueryKeyNorm::kPerHead};
+
+constexpr DecoderStyle kOlmo2Style = {.norms = kNormsAfter,
+                                      .query_key_norm = QueryKeyNorm::kAllHeads};
+
+void ReadMistralOptions(ConfigReader& config, DecoderDraft& draft) {
+  ReadWindowOfAllLayers(config, 4096, draft);
+}
+
+void ReadPhi3Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadWindowOfAllLayers(config, 0, draft);
+}
+
+// The layers from max_window_layers on have the window, if use_sliding_window says so.
+void ReadQwen2Options(ConfigReader& config, DecoderDraft& draft) {
+  constexpr int64_t kWindowIfAbsent = 4096;
+  constexpr int64_t kFirstIfAbsent = 28;
+  const bool use = config.Flag("use_sliding_window", false);
+  const int64_t window = config.Span("sliding_window", kWindowIfAbsent);
+  const int64_t first = config.Count("max_window_layers", kFirstIfAbsent);
+  draft.window = use ? window : 0;
+  if (ReadLayerTypes(config, draft)) return;
+  SetSpans(
+      LayerSpan::kWindow, [&](int64_t i) { return i >= first; }, draft);
+}
+
+void ReadQwen3Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadAttentionBias(config, draft);
+  ReadQwen2Options(config, draft);
+}
+
+// One layer in `no_rope_layer_interval` has no rotary positions; no_rope_layers may say which,
+// where 1 has them. These are the layers with a window, if use_sliding_window says so.
+void ReadSmolLm3Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadBothBiases(config, draft);
+  const bool use = config.Flag("use_sliding_window", false);
+  const int64_t window = config.Span("sliding_window", 0);
+  draft.window = use ? window : 0;
+  int64_t interval = config.Size("no_rope_layer_interval");
+  if (interval == 0) interval = 4;
+  const auto rotary = config.Integers("no_rope_layers");
+  if (ReadLayerTypes(config, draft) || draft.layer_count == 0) return;
+  if (rotary.has_value() && static_cast<int64_t>(rotary->size()) < draft.layer_count) {
+    config.Refuse("no_rope_layers", "is shorter than the model: write 1 or 0 a layer");
+    return;
+  }
+  SetSpans(
+      LayerSpan::kWindow,
+      [&](int64_t i) {
+        return rotary.has_value() ? (*rotary)[static_cast<size_t>(i)] == 0
+                                  : (i + 1) % interval == 0;
+      },
+      draft);
+}
+
+void ReadGemma2Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadAttentionBias(config, draft);
+  ReadWindowPattern(config, {.window_if_absent = 4096, .period = 2}, draft);
+}
+
+void ReadGemma3Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadAttentionBias(config, draft);
+  ReadWindowPattern(
+      config, {.window_if_absent = 4096, .period = 6, .period_name = "sliding_window_pattern"},
+      draft);
+}
+
+void ReadOlmo3Options(ConfigReader& config, DecoderDraft& draft) {
+  ReadAttentionBias(config, draft);
+  ReadWindowPattern(config, {.window_if_absent = 4096, .period = 4}, draft);
+}
+
+constexpr Family kFamilies[] = {
+    {.model_type = "llama",
+     .architecture = "LlamaForCausalLM",
+     .style = kLlamaStyle,
+     .read_options = ReadBothBiases},
+    {.model_type = "mistral",
+     .architecture = "MistralForCausalLM",
+     .style = kLlamaStyle,
+     .key_value_head_count_required = true,
+     .read_options = ReadMistralOptions},
+    {.model_type = "granite",
+     .architecture = "GraniteForCausalLM",
+     .style = kLlamaStyle,
+     .read_options = ReadBothBiases},
+    {.model_type = "smollm3",
+     .architecture = "SmolLM3ForCausalLM",
+     .style = kTiedStyle,
+     .key_value_head_count_required = true,
+     .read_options = ReadSmolLm3Options},
+    {.model_type = "phi3",
+     .architecture = "Phi3ForCausalLM",
+     .style = kLlamaStyle,
+     .read_options = ReadPhi3Options},
+    {.model_type = "qwen2",
+     .architecture = "Qwen2ForCausalLM",
+     .style = kQwen2Style,
+     .key_value_head_count_required = true,
+     .read_options = ReadQwen2Options},
+    {.model_type = "qwen3",
+     .architecture = "Qwen3ForCausalLM",
+     .style = kQwen3Style,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .read_options = ReadQwen3Options},
+    {.model_type = "gemma",
+     .architecture = "GemmaForCausalLM",
+     .style = kTiedStyle,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .read_options = ReadAttentionBias},
+    {.model_type = "gemma2",
+     .architecture = "Gemma2ForCausalLM",
+     .style = kGemma2Style,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .read_options = ReadGemma2Options},
+    {.model_type = "gemma3_text",
+     .architecture = "Gemma3ForCausalLM",
+     .style = kGemma3Style,
+     .key_value_head_count_required = true,
+     .head_size_required = true,
+     .read_options = ReadGemma3Options},
+    {.model_type = "olmo2",
+     .architecture = "Olmo2ForCausalLM",
+     .style = kOlmo2Style,
+     .read_options = ReadAttentionBias},
+    {.model_type = "olmo3",
+     .architecture = "Olmo3ForCausalLM",
+     .style = kOlmo2Style,
+     .read_options = ReadOlmo3Options},
+};
+
+}  // namespace
+
+absl::Span<const Family> LlamaFamilies() { return kFamilies; }
+
+}  // namespace sextant

@@ -1,0 +1,62 @@
+// The tables behind ModelPresets(): each row is what a model's published config.json says, read as
+// a user's would be. Private to engine/model/presets.
+#ifndef SEXTANT_ENGINE_MODEL_PRESETS_PRESET_TABLE_H_
+#define SEXTANT_ENGINE_MODEL_PRESETS_PRESET_TABLE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/model/config/config_fields.h"
+#include "engine/model/config/field_list.h"
+#include "engine/model/presets/presets.h"
+
+namespace sextant {
+
+// The fields that the columns of a table name, in their order; 0 leaves a field out.
+struct PresetRow {
+  absl::string_view name;
+  std::array<int64_t, 9> values;
+  absl::string_view source = "";  // the table's
+};
+
+// Models that share `fields` and differ in `columns`.
+struct PresetTable {
+  absl::string_view source;
+  absl::Span<const ConfigField> fields;
+  absl::Span<const absl::string_view> columns;
+  absl::Span<const PresetRow> rows;
+};
+
+// The columns that most tables have.
+inline constexpr absl::string_view kSizes[] = {"num_hidden_layers", "hidden_size",
+                                               "intermediate_size", "num_attention_heads"};
+inline constexpr absl::string_view kGroupedSizes[] = {"num_hidden_layers", "hidden_size",
+                                                      "intermediate_size", "num_attention_heads",
+                                                      "num_key_value_heads"};
+
+// All the fields of `row`.
+ConfigFields FieldsOf(const PresetTable& table, const PresetRow& row);
+
+// Appends the models of `table`, whose rows ReadConfig() can read, to `out`.
+void AddPresets(const PresetTable& table, std::vector<ModelPreset>& out);
+
+absl::Span<const PresetTable> GptTables();
+absl::Span<const PresetTable> LlamaTables();
+absl::Span<const PresetTable> QwenTables();
+absl::Span<const PresetTable> GoogleTables();
+absl::Span<const PresetTable> MicrosoftTables();
+absl::Span<const PresetTable> OpenTables();
+absl::Span<const PresetTable> OtherTables();
+absl::Span<const PresetTable> MixtureTables();
+absl::Span<const PresetTable> LatentTables();
+absl::Span<const PresetTable> EncoderTables();
+
+// GPT-3 XL as its paper prints it, which no family's config.json can say.
+ModelPreset Gpt3Xl();
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MODEL_PRESETS_PRESET_TABLE_H_

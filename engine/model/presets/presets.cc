@@ -1,0 +1,58 @@
+#include "engine/model/presets/presets.h"
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "engine/base/near_names.h"
+#include "engine/base/reason.h"
+#include "engine/model/presets/preset_table.h"
+
+namespace sextant {
+namespace {
+
+using Index = absl::flat_hash_map<std::string, const ModelPreset*>;
+
+const Index& IndexByComparableName() {
+  static const Index* const index = [] {
+    auto* out = new Index;
+    for (const ModelPreset& preset : ModelPresets()) {
+      out->emplace(ComparableName(preset.name), &preset);
+    }
+    return out;
+  }();
+  return *index;
+}
+
+absl::Status UnknownModel(absl::string_view name) {
+  std::vector<KnownName> names;
+  for (const ModelPreset& preset : ModelPresets()) names.push_back({preset.name});
+  return WithReason(absl::NotFoundError(UnknownNameMessage("model", name, names, "docs/models.md")),
+                    "MODEL_UNKNOWN");
+}
+
+}  // namespace
+
+// Never destroyed, like the index below: a server may still answer while it exits.
+const std::vector<ModelPreset>& ModelPresets() {
+  static const std::vector<ModelPreset>& presets = *[] {
+    auto* out = new std::vector<ModelPreset>;
+    for (const absl::Span<const PresetTable> tables :
+         {GptTables(), LlamaTables(), QwenTables(), GoogleTables(), MicrosoftTables(), OpenTables(),
+          OtherTables(), MixtureTables(), LatentTables(), EncoderTables()}) {
+      for (const PresetTable& table : tables) AddPresets(table, *out);
+    }
+    out->push_back(Gpt3Xl());
+    return out;
+  }();
+  return presets;
+}
+
+absl::StatusOr<const ModelPreset*> FindModelPreset(absl::string_view name) {
+  const Index& index = IndexByComparableName();
+  const auto found = index.find(ComparableName(name));
+  return found != index.end() ? absl::StatusOr<const ModelPreset*>(found->second)
+                              : UnknownModel(name);
+}
+
+}  // namespace sextant

@@ -1,0 +1,29 @@
+// The text of a Hugging Face config.json. What it means is read in engine/model/config.
+#ifndef SEXTANT_SERVER_HUGGING_FACE_CONFIG_TEXT_H_
+#define SEXTANT_SERVER_HUGGING_FACE_CONFIG_TEXT_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/model/config/config_fields.h"
+#include "engine/model/hugging_face_model.h"
+
+namespace sextant {
+
+// The request's field that holds the text; violations are below it.
+inline constexpr char kConfigPath[] = "model.hugging_face_config";
+
+// Parses `text`. A byte order mark before it is skipped.
+//
+// Errors, all kInvalidArgument FIELD_INVALID, of kConfigPath or the field below it:
+//   empty; longer than 64 KiB; not JSON (line and column are named), NaN, Infinity and text
+//   that is not UTF-8 included; not an object; nested deeper than 64 levels; more than 1,000
+//   fields; a field given twice
+absl::StatusOr<ConfigFields> ParseConfigFields(absl::string_view text);
+
+// The model that `text` describes. Errors: ParseConfigFields()'s and ReadConfig()'s, under
+// kConfigPath.
+absl::StatusOr<HuggingFaceModel> ReadHuggingFaceConfig(absl::string_view text);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_HUGGING_FACE_CONFIG_TEXT_H_

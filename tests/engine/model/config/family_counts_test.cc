@@ -1,0 +1,223 @@
+// Parameters of a small model of each family, and what each option adds, worked by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/config/families.h"
+#include "engine/model/config/read_config.h"
+#include "tests/engine/model/config/small_configs.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+WeightCount CountOf(const ConfigFields& fields) {
+  const auto model = ReadConfig(fields, "config");
+  EXPECT_THAT(model, IsOk());
+  if (!model.ok()) return {};
+  const auto count = CountArchitecture(model->architecture, "config");
+  EXPECT_THAT(count, IsOk());
+  return count.value_or(ArchitectureCount()).all;
+}
+
+// h = 8, 4 layers, 2 heads of 4, 16 inside, 10 tokens: attention has 4 x 8 x 8 = 256, a gated
+// feed-forward 3 x 8 x 16 = 384, a plain one 256, one of 32 512; a table 80; RMSNorm 8 and
+// LayerNorm 16; biases of queries, keys and values 24, of the output 8.
+TEST(FamilyCounts, OfSmallModelsByHand) {
+  constexpr int64_t kLlama = 80 + 4 * (256 + 384 + 16) + 8 + 80;
+  constexpr int64_t kGpt2Layer = 256 + 32 + 512 + 40 + 32;
+  constexpr int64_t kNeoxLayer = 256 + 32 + 256 + 24 + 32;
+  constexpr int64_t kMixtral = 80 + 4 * (256 + 4 * 384 + 32 + 16) + 8 + 80;
+  // Queries 8 x 6 + 6 + 6 x 10, keys and values 8 x 7 + 5 + 5 x 14, output 8 x 8.
+  constexpr int64_t kLatent = 48 + 6 + 60 + 56 + 5 + 70 + 64;
+  // Of experts of 6: 4, one shared, and the router.
+  constexpr int64_t kLatentModel = 80 + 4 * (kLatent + 16) + 384 + 3 * (5 * 3 * 48 + 32) + 8 + 80;
+  const std::map<absl::string_view, int64_t> totals = {
+      {"gpt2", 80 + 48 + 4 * kGpt2Layer + 16},
+      {"gpt_bigcode", 80 + 48 + 4 * (kGpt2Layer - 2 * 4 * 8 - 2 * 4) + 16},
+      {"gpt_neo", 80 + 48 + 4 * (kGpt2Layer - 24) + 16},
+      {"gptj", 80 + 4 * (256 + 512 + 40 + 16) + 16 + 80 + 10},
+      {"codegen", 80 + 4 * (256 + 512 + 40 + 16) + 16 + 80 + 10},
+      {"gpt_neox", 80 + 4 * kNeoxLayer + 16 + 80},
+      {"opt", 80 + 8 * 8 + 4 * kNeoxLayer + 16},
+      {"bloom", 80 + 16 + 4 * kGpt2Layer + 16},
+      {"mpt", 80 + 4 * (256 + 512 + 16) + 8},
+      {"llama", kLlama},
+      {"mistral", kLlama},
+      {"granite", kLlama},
+      {"smollm3", kLlama - 80},
+      {"phi3", kLlama},
+      {"qwen2", kLlama + 4 * 24},
+      {"qwen3", kLlama + 4 * 2 * 4},
+      {"gemma", kLlama - 80},
+      {"gemma2", kLlama - 80 + 4 * 16},
+      {"gemma3_text", kLlama - 80 + 4 * (16 + 2 * 4)},
+      {"olmo2", kLlama + 4 * 16},
+      {"olmo3", kLlama + 4 * 16},
+      {"phi", 80 + 4 * (kNeoxLayer - 16) + 16 + 80 + 10},
+      {"olmo", kLlama - 9 * 8},
+      {"starcoder2", 80 + 4 * kNeoxLayer + 16},
+      {"stablelm", kLlama + 9 * 8},
+      {"cohere", 80 + 4 * (256 + 384 + 8) + 8},
+      {"cohere2", 80 + 4 * (256 + 384 + 8) + 8},
+      {"nemotron", 80 + 4 * (256 + 256 + 32) + 16 + 80},
+      {"falcon", 80 + 4 * (2 * 64 + 2 * 32 + 512 + 16) + 16},
+      {"mixtral", kMixtral},
+      {"olmoe", kMixtral + 4 * 16},
+      {"phimoe", kMixtral + 9 * 8},
+      {"dbrx", kMixtral},
+      // Biases 32, 2 sinks, a router's 4, and 16 + 16 + 8 of each expert.
+      {"gpt_oss", kMixtral + 4 * (32 + 2 + 4 + 4 * 40)},
+      // Experts of 6, a shared one of 10 and its gate.
+      {"qwen2_moe", 80 + 4 * (280 + 4 * 144 + 240 + 8 + 32 + 16) + 8 + 80},
+      {"qwen3_moe", 80 + 4 * (256 + 8 + 4 * 144 + 32 + 16) + 8 + 80},
+      {"llama4_text", 80 + 4 * (256 + 5 * 144 + 32 + 16) + 8 + 80},
+      {"deepseek_v2", kLatentModel},
+      {"deepseek_v3", kLatentModel + 3 * 4},
+      {"kimi_k2", kLatentModel + 3 * 4},
+      // Positions, 2 types, a norm; a pooler with its bias.
+      {"bert", 80 + 48 + 16 + 16 + 4 * kNeoxLayer + 72},
+      // Tables of 32 x 2.
+      {"t5", 80 + 4 * (256 + 256 + 16) + 4 * (512 + 256 + 24) + 2 * (64 + 8)},
+  };
+  for (const KnownName& family : KnownModelTypes()) {
+    const auto total = totals.find(family.name);
+    ASSERT_NE(total, totals.end()) << family.name;
+    EXPECT_EQ(CountOf(SmallConfig(family.name)).total, total->second) << family.name;
+  }
+  EXPECT_EQ(KnownModelTypes().size(), totals.size());
+}
+
+TEST(FamilyCounts, OnlyMixturesHaveIdleParameters) {
+  for (const KnownName& family : KnownModelTypes()) {
+    const WeightCount count = CountOf(SmallConfig(family.name));
+    const bool mixture = CountOf(SmallConfig(family.name)).active < count.total;
+    const ConfigFields fields = SmallConfig(family.name);
+    const bool speaks = fields.count("num_experts_per_tok") + fields.count("ffn_config") > 0;
+    EXPECT_EQ(mixture, speaks) << family.name;
+  }
+  // Two of four experts of 384, in four layers.
+  EXPECT_EQ(CountOf(SmallConfig("mixtral")).active, 7528 - 4 * 2 * 384);
+  EXPECT_EQ(CountOf(SmallConfig("dbrx")).active, 7528 - 4 * 2 * 384);
+  // The shared expert is met by all.
+  EXPECT_EQ(CountOf(SmallConfig("deepseek_v2")).total - CountOf(SmallConfig("deepseek_v2")).active,
+            3 * 2 * 144);
+}
+
+// An option, by what it adds to the small model.
+struct OptionCase {
+  const char* name;
+  const char* model_type;
+  std::vector<ConfigField> more;
+  int64_t difference;
+};
+
+class FamilyOptions : public ::testing::TestWithParam<OptionCase> {};
+
+TEST_P(FamilyOptions, AddTheHandCount) {
+  const OptionCase& c = GetParam();
+  EXPECT_EQ(
+      CountOf(SmallConfig(c.model_type, c.more)).total - CountOf(SmallConfig(c.model_type)).total,
+      c.difference);
+}
+
+const auto kName = [](const auto& tested) { return tested.param.name; };
+
+// Those of dense decoders in Llama's style and near it are counted in the server's tests.
+INSTANTIATE_TEST_SUITE_P(
+    Decoders, FamilyOptions,
+    ::testing::Values(
+        OptionCase{"BloomTied", "bloom", {{"tie_word_embeddings", false}}, 80},
+        OptionCase{"BloomOtherNames",
+                   "bloom",
+                   {{"n_layer", nullptr}, {"num_hidden_layers", 4}, {"n_embed", 8}},
+                   0},
+        // Layers of 872.
+        OptionCase{"BloomFewerByTheOtherName",
+                   "bloom",
+                   {{"n_layer", nullptr}, {"num_hidden_layers", 3}},
+                   -872},
+        // 24 + 8 + 32 + 8 and two norms' biases a layer, and the last norm's.
+        OptionCase{"MptBiases", "mpt", {{"no_bias", false}}, 4 * (72 + 16) + 8},
+        OptionCase{"MptPositions", "mpt", {{"attn_config.alibi", false}, {"max_seq_len", 6}}, 48},
+        OptionCase{
+            "MptNoPositions", "mpt", {{"attn_config.alibi", false}, {"learned_pos_emb", false}}, 0},
+        OptionCase{
+            "MptRotary", "mpt", {{"attn_config.alibi", false}, {"attn_config.rope", true}}, 0},
+        OptionCase{"MptNarrow", "mpt", {{"expansion_ratio", 2}}, -4 * 256},
+        // A weight and a bias of 4 for queries and for keys.
+        OptionCase{"PhiNorms", "phi", {{"qk_layernorm", true}}, 4 * 16},
+        OptionCase{"Cohere2Bias", "cohere2", {{"attention_bias", true}}, 4 * 32},
+        OptionCase{"MistralHeads", "mistral", {{"head_dim", 8}}, 4 * 256}),
+    kName);
+
+INSTANTIATE_TEST_SUITE_P(
+    Mixtures, FamilyOptions,
+    ::testing::Values(
+        OptionCase{"MixtralExperts", "mixtral", {{"num_local_experts", 5}}, 4 * (384 + 8)},
+        OptionCase{"MixtralActive", "mixtral", {{"num_experts_per_tok", 1}}, 0},
+        OptionCase{"PhimoeHeadBias", "phimoe", {{"lm_head_bias", true}}, 10},
+        OptionCase{"PhimoeBias", "phimoe", {{"attention_bias", true}}, 4 * 32},
+        OptionCase{"OlmoeBias", "olmoe", {{"attention_bias", true}}, 4 * 32},
+        OptionCase{"GptOssNoBias", "gpt_oss", {{"attention_bias", false}}, -4 * 32},
+        OptionCase{"Qwen2MoeNoBias", "qwen2_moe", {{"qkv_bias", false}}, -4 * 24},
+        // Two layers with a feed-forward of 384 rather than 4 x 144 + 240 + 8 + 32.
+        OptionCase{
+            "Qwen2MoeEverySecond", "qwen2_moe", {{"decoder_sparse_step", 2}}, 2 * (384 - 856)},
+        OptionCase{
+            "Qwen3MoeEverySecond", "qwen3_moe", {{"decoder_sparse_step", 2}}, 2 * (384 - 608)},
+        // Layers 0 and 2 rather than 5 x 144 + 32.
+        OptionCase{"Llama4EverySecond",
+                   "llama4_text",
+                   {{"interleave_moe_layer_step", 2}},
+                   2 * (384 - 752)},
+        OptionCase{"DbrxHeads", "dbrx", {{"attn_config.kv_n_heads", 1}}, -4 * 2 * 4 * 8}),
+    kName);
+
+INSTANTIATE_TEST_SUITE_P(
+    Latent, FamilyOptions,
+    ::testing::Values(
+        // 10 x 8 rather than 6 x 8 + 6 + 10 x 6.
+        OptionCase{"WholeQueries", "deepseek_v2", {{"q_lora_rank", nullptr}}, 4 * (80 - 114)},
+        OptionCase{"NoSharedExpert", "deepseek_v2", {{"n_shared_experts", nullptr}}, -3 * 144},
+        OptionCase{"TwoSharedExperts", "deepseek_v3", {{"n_shared_experts", 2}}, 3 * 144},
+        OptionCase{"NoDenseLayer", "deepseek_v2", {{"first_k_dense_replace", 0}}, 752 - 384},
+        OptionCase{"AllDense", "deepseek_v2", {{"first_k_dense_replace", 4}}, 3 * (384 - 752)},
+        // Of layers 1 to 3, layer 2 alone.
+        OptionCase{"EverySecond", "deepseek_v2", {{"moe_layer_freq", 2}}, 2 * (384 - 752)},
+        // Of the projections into latents, 6 and 7, and of the output.
+        OptionCase{"Biases", "deepseek_v2", {{"attention_bias", true}}, 4 * (6 + 7 + 8)},
+        // Two norms, 16 x 8, a layer of experts with its two norms, and a last norm.
+        OptionCase{"PredictsAhead",
+                   "deepseek_v3",
+                   {{"num_nextn_predict_layers", 1}},
+                   16 + 128 + (309 + 756 + 16) + 8}),
+    kName);
+
+INSTANTIATE_TEST_SUITE_P(
+    Encoders, FamilyOptions,
+    ::testing::Values(
+        // A transform of 64 + 8 and its norm of 16, and a bias of 10, rather than the pooler of 72.
+        OptionCase{
+            "BertMasked", "bert", {{"architectures", OneName{"BertForMaskedLM"}}}, 88 + 10 - 72},
+        // All of these, and 2 x 8 + 2.
+        OptionCase{"BertPreTraining",
+                   "bert",
+                   {{"architectures", OneName{"BertForPreTraining"}}},
+                   88 + 10 + 18},
+        OptionCase{"BertUntied",
+                   "bert",
+                   {{"architectures", OneName{"BertForMaskedLM"}}, {"tie_word_embeddings", false}},
+                   88 + 10 - 72 + 80},
+        OptionCase{"BertOneType", "bert", {{"type_vocab_size", 1}}, -8},
+        OptionCase{"T5Untied", "t5", {{"tie_word_embeddings", false}}, 80},
+        OptionCase{"T5Gated", "t5", {{"feed_forward_proj", "gated-gelu"}}, 8 * 128},
+        OptionCase{"T5FewerDecoders", "t5", {{"num_decoder_layers", 2}}, -2 * 792},
+        OptionCase{"T5Buckets", "t5", {{"relative_attention_num_buckets", 16}}, -2 * 32},
+        OptionCase{"T5OtherClass", "t5", {{"architectures", OneName{"T5WithLMHeadModel"}}}, 0}),
+    kName);
+
+}  // namespace
+}  // namespace sextant

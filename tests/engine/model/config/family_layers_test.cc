@@ -1,0 +1,229 @@
+// What the layers of each family attend to, and which have experts, layer by layer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/model/config/read_config.h"
+#include "tests/engine/model/config/small_configs.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+// "w4096 w4096 all": what each layer of the decoder attends to, "+e" where it has experts.
+std::string LayersOf(const ConfigFields& fields) {
+  const auto model = ReadConfig(fields, "config");
+  EXPECT_THAT(model, IsOk());
+  if (!model.ok()) return "";
+  std::vector<std::string> out;
+  for (const LayerRun& run : model->architecture.decoder.layers) {
+    const LayerSpec& kind = model->architecture.layer_kinds[static_cast<size_t>(run.layer_kind)];
+    std::string words = "all";
+    if (kind.attention->window > 0) words = absl::StrCat("w", kind.attention->window);
+    if (kind.attention->chunk > 0) words = absl::StrCat("c", kind.attention->chunk);
+    if (kind.experts.has_value()) words += "+e";
+    for (int64_t i = 0; i < run.count; ++i) out.push_back(words);
+  }
+  return absl::StrJoin(out, " ");
+}
+
+ConfigFields With(ConfigFields fields, const std::string& name, const ConfigValue& value) {
+  fields[name] = value;
+  return fields;
+}
+
+struct LayersCase {
+  const char* name;
+  ConfigFields fields;
+  const char* layers;
+};
+
+class FamilyLayers : public ::testing::TestWithParam<LayersCase> {};
+
+TEST_P(FamilyLayers, AreAsTheFamilysCodeHasThem) {
+  EXPECT_EQ(LayersOf(GetParam().fields), GetParam().layers);
+}
+
+const auto kName = [](const auto& tested) { return tested.param.name; };
+
+ConfigFields Six(absl::string_view model_type, std::vector<ConfigField> more = {}) {
+  more.push_back({"num_hidden_layers", 6});
+  return SmallConfig(model_type, more);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Windows, FamilyLayers,
+    ::testing::Values(
+        LayersCase{"Llama", SmallConfig("llama", {{"sliding_window", 5}}), "all all all all"},
+        LayersCase{"MistralAbsent", SmallConfig("mistral"), "w4096 w4096 w4096 w4096"},
+        LayersCase{"MistralNull", SmallConfig("mistral", {{"sliding_window", nullptr}}),
+                   "all all all all"},
+        LayersCase{"Mistral", SmallConfig("mistral", {{"sliding_window", 5}}), "w5 w5 w5 w5"},
+        LayersCase{"Phi3Absent", SmallConfig("phi3"), "all all all all"},
+        LayersCase{"Phi3", SmallConfig("phi3", {{"sliding_window", 2047}}),
+                   "w2047 w2047 w2047 w2047"},
+        LayersCase{"Starcoder2Absent", SmallConfig("starcoder2"), "all all all all"},
+        LayersCase{"Starcoder2", SmallConfig("starcoder2", {{"sliding_window", 5}}), "w5 w5 w5 w5"},
+        LayersCase{"Qwen2Unused", SmallConfig("qwen2", {{"sliding_window", 5}}), "all all all all"},
+        LayersCase{"Qwen2Used",
+                   SmallConfig("qwen2", {{"sliding_window", 5},
+                                         {"use_sliding_window", true},
+                                         {"max_window_layers", 3}}),
+                   "all all all w5"},
+        LayersCase{"Qwen2FromTheFirst",
+                   SmallConfig("qwen2", {{"use_sliding_window", true}, {"max_window_layers", 0}}),
+                   "w4096 w4096 w4096 w4096"},
+        LayersCase{"Qwen2Late", SmallConfig("qwen2", {{"use_sliding_window", true}}),
+                   "all all all all"},
+        LayersCase{"Qwen3Used",
+                   SmallConfig("qwen3", {{"sliding_window", 5},
+                                         {"use_sliding_window", true},
+                                         {"max_window_layers", 2}}),
+                   "all all w5 w5"},
+        LayersCase{"SmolUnused", SmallConfig("smollm3", {{"sliding_window", 5}}),
+                   "all all all all"},
+        LayersCase{"SmolUsed",
+                   SmallConfig("smollm3", {{"sliding_window", 5}, {"use_sliding_window", true}}),
+                   "all all all w5"},
+        LayersCase{
+            "SmolNamed",
+            With(SmallConfig("smollm3", {{"sliding_window", 5}, {"use_sliding_window", true}}),
+                 "no_rope_layers", NumberArray({0, 1, 1, 0})),
+            "w5 all all w5"},
+        LayersCase{"Gemma2", SmallConfig("gemma2"), "w4096 all w4096 all"},
+        LayersCase{"Gemma2Typed",
+                   With(SmallConfig("gemma2", {{"sliding_window", 5}}), "layer_types",
+                        TextArray({"full_attention", "full_attention", "full_attention",
+                                   "sliding_attention"})),
+                   "all all all w5"},
+        LayersCase{"Gemma3", Six("gemma3_text", {{"sliding_window", 5}}), "w5 w5 w5 w5 w5 all"},
+        LayersCase{"Gemma3Pattern",
+                   Six("gemma3_text", {{"sliding_window", 5}, {"sliding_window_pattern", 2}}),
+                   "w5 all w5 all w5 all"},
+        LayersCase{"Cohere2", Six("cohere2"), "w4096 w4096 w4096 all w4096 w4096"},
+        LayersCase{"Olmo3", Six("olmo3", {{"sliding_window", 5}}), "w5 w5 w5 all w5 w5"},
+        LayersCase{"Olmo3None", Six("olmo3", {{"sliding_window", nullptr}}),
+                   "all all all all all all"},
+        LayersCase{"GptNeo", SmallConfig("gpt_neo"), "all w256 all w256"},
+        LayersCase{"GptNeoWindow", SmallConfig("gpt_neo", {{"window_size", 5}}), "all w5 all w5"},
+        LayersCase{"GptNeoGlobal",
+                   With(SmallConfig("gpt_neo"), "attention_types", AttentionTypes({"global"}, 4)),
+                   "all all all all"}),
+    kName);
+
+INSTANTIATE_TEST_SUITE_P(
+    Experts, FamilyLayers,
+    ::testing::Values(
+        LayersCase{"Mixtral", SmallConfig("mixtral"), "all+e all+e all+e all+e"},
+        LayersCase{"MixtralWindow", SmallConfig("mixtral", {{"sliding_window", 5}}),
+                   "w5+e w5+e w5+e w5+e"},
+        LayersCase{"GptOss", SmallConfig("gpt_oss"), "w128+e all+e w128+e all+e"},
+        LayersCase{"Qwen2MoeWindow",
+                   SmallConfig("qwen2_moe", {{"sliding_window", 5},
+                                             {"use_sliding_window", true},
+                                             {"max_window_layers", 2}}),
+                   "w5+e all+e all+e all+e"},
+        LayersCase{"Qwen2MoeDenseLayers",
+                   With(SmallConfig("qwen2_moe"), "mlp_only_layers", NumberArray({0, 3})),
+                   "all all+e all+e all"},
+        LayersCase{"Qwen3MoeStep", SmallConfig("qwen3_moe", {{"decoder_sparse_step", 2}}),
+                   "all all+e all all+e"},
+        LayersCase{"Qwen3MoeWindow",
+                   SmallConfig("qwen3_moe", {{"sliding_window", 5}, {"use_sliding_window", true}}),
+                   "w5+e w5+e w5+e w5+e"},
+        LayersCase{"Llama4", SmallConfig("llama4_text"), "c8192+e c8192+e c8192+e all+e"},
+        LayersCase{"Llama4Interleaved",
+                   SmallConfig("llama4_text",
+                               {{"attention_chunk_size", 5}, {"interleave_moe_layer_step", 2}}),
+                   "c5 c5+e c5 all+e"},
+        LayersCase{"Llama4Named",
+                   With(With(SmallConfig("llama4_text", {{"attention_chunk_size", 5}}),
+                             "no_rope_layers", NumberArray({0, 1, 1, 0})),
+                        "moe_layers", NumberArray({2})),
+                   "all c5 c5+e all"},
+        LayersCase{"Llama4EmptyNames",
+                   With(SmallConfig("llama4_text", {{"no_rope_layer_interval", 2}}),
+                        "no_rope_layers", NumberArray({})),
+                   "c8192+e all+e c8192+e all+e"},
+        LayersCase{"Llama4NoChunks",
+                   SmallConfig("llama4_text", {{"attention_chunk_size", nullptr}}),
+                   "all+e all+e all+e all+e"},
+        LayersCase{"Llama4Typed",
+                   With(SmallConfig("llama4_text"), "layer_types",
+                        TextArray({"full_attention", "chunked_attention", "full_attention",
+                                   "full_attention"})),
+                   "all+e c8192+e all+e all+e"},
+        LayersCase{"DeepSeek", SmallConfig("deepseek_v3"), "all all+e all+e all+e"}),
+    kName);
+
+TEST(FamilyLayers, AreNamedByWhatSetsThemApart) {
+  const std::map<std::string, std::vector<std::string>> names = {
+      {"llama", {"dense"}},
+      {"mistral", {"dense"}},
+      {"mixtral", {"experts"}},
+      {"gemma2", {"sliding", "global"}},
+      {"gpt_oss", {"sliding", "global"}},
+      {"llama4_text", {"chunked", "global"}},
+      {"deepseek_v2", {"dense", "experts"}},
+      {"t5", {"encoder", "decoder"}},
+  };
+  for (const auto& [model_type, kinds] : names) {
+    const auto model = ReadConfig(SmallConfig(model_type), "config");
+    ASSERT_THAT(model, IsOk());
+    std::vector<std::string> found;
+    for (const LayerSpec& kind : model->architecture.layer_kinds) found.push_back(kind.name);
+    EXPECT_EQ(found, kinds) << model_type;
+  }
+  const auto maverick =
+      ReadConfig(SmallConfig("llama4_text", {{"interleave_moe_layer_step", 2}}), "config");
+  ASSERT_THAT(maverick, IsOk());
+  EXPECT_EQ(maverick->architecture.layer_kinds[0].name, "chunked_dense");
+  EXPECT_EQ(maverick->architecture.layer_kinds[1].name, "chunked_experts");
+  EXPECT_EQ(maverick->architecture.layer_kinds[2].name, "global_experts");
+}
+
+TEST(FamilyLayers, OfOneKindAreOneRun) {
+  const auto model = ReadConfig(SmallConfig("deepseek_v2"), "config");
+  ASSERT_THAT(model, IsOk());
+  ASSERT_EQ(model->architecture.decoder.layers.size(), 2u);
+  EXPECT_EQ(model->architecture.decoder.layers[1].count, 3);
+}
+
+TEST(FamilyLayers, OfEncodersLookBothWays) {
+  const auto bert = ReadConfig(SmallConfig("bert"), "config");
+  ASSERT_THAT(bert, IsOk());
+  EXPECT_TRUE(bert->architecture.decoder.layers.empty());
+  EXPECT_EQ(bert->architecture.layer_kinds[0].attention->mask, AttentionMask::kFull);
+  const auto t5 = ReadConfig(SmallConfig("t5"), "config");
+  ASSERT_THAT(t5, IsOk());
+  EXPECT_EQ(t5->architecture.layer_kinds[0].attention->mask, AttentionMask::kFull);
+  EXPECT_EQ(t5->architecture.layer_kinds[1].attention->mask, AttentionMask::kCausal);
+  EXPECT_EQ(t5->architecture.layer_kinds[1].cross_attention->mask, AttentionMask::kFull);
+}
+
+// Norms stand where the published code has them.
+TEST(FamilyLayers, HaveTheirNormsInPlace) {
+  const auto norms_of = [](absl::string_view model_type, const std::vector<ConfigField>& more) {
+    const auto model = ReadConfig(SmallConfig(model_type, more), "config");
+    EXPECT_THAT(model, IsOk());
+    const LayerNorms n = model->architecture.layer_kinds[0].norms;
+    return absl::StrCat(n.before_attention ? "A" : "", n.after_attention ? "a" : "",
+                        n.before_feed_forward ? "F" : "", n.after_feed_forward ? "f" : "");
+  };
+  EXPECT_EQ(norms_of("llama", {}), "AF");
+  EXPECT_EQ(norms_of("gptj", {}), "A");
+  EXPECT_EQ(norms_of("cohere2", {}), "A");
+  EXPECT_EQ(norms_of("gemma3_text", {}), "AaFf");
+  EXPECT_EQ(norms_of("olmo2", {}), "af");
+  EXPECT_EQ(norms_of("opt", {}), "AF");
+  EXPECT_EQ(norms_of("opt", {{"do_layer_norm_before", false}}), "af");
+  EXPECT_EQ(norms_of("bert", {}), "af");
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,164 @@
+#include "tests/engine/model/config/small_configs.h"
+
+#include <map>
+
+namespace sextant {
+namespace {
+
+using Fields = std::vector<ConfigField>;
+using Kind = ConfigValue::Kind;
+
+const Fields& Llama() {
+  static const Fields fields = {{"num_hidden_layers", 4},   {"hidden_size", 8},
+                                {"intermediate_size", 16},  {"num_attention_heads", 2},
+                                {"num_key_value_heads", 2}, {"vocab_size", 10}};
+  return fields;
+}
+
+Fields LlamaWith(const Fields& more) {
+  Fields out = Llama();
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+Fields Latent() {
+  return LlamaWith({{"q_lora_rank", 6},
+                    {"kv_lora_rank", 5},
+                    {"qk_nope_head_dim", 3},
+                    {"qk_rope_head_dim", 2},
+                    {"v_head_dim", 4},
+                    {"n_routed_experts", 4},
+                    {"n_shared_experts", 1},
+                    {"num_experts_per_tok", 2},
+                    {"moe_intermediate_size", 6},
+                    {"first_k_dense_replace", 1}});
+}
+
+// Those whose fields are not Llama's.
+const std::map<absl::string_view, Fields>& OwnFields() {
+  static const Fields gpt2 = {
+      {"n_layer", 4}, {"n_embd", 8}, {"n_head", 2}, {"n_positions", 6}, {"vocab_size", 10}};
+  static const Fields gptj = {{"n_layer", 4}, {"n_embd", 8}, {"n_head", 2}, {"vocab_size", 10}};
+  static const Fields mixture = LlamaWith({{"num_local_experts", 4}, {"num_experts_per_tok", 2}});
+  static const std::map<absl::string_view, Fields> own = {
+      {"gpt2", gpt2},
+      {"gpt_bigcode", gpt2},
+      {"gpt_neo",
+       {{"num_layers", 4},
+        {"hidden_size", 8},
+        {"num_heads", 2},
+        {"max_position_embeddings", 6},
+        {"vocab_size", 10}}},
+      {"gptj", gptj},
+      {"codegen", gptj},
+      {"gpt_neox",
+       {{"num_hidden_layers", 4},
+        {"hidden_size", 8},
+        {"intermediate_size", 16},
+        {"num_attention_heads", 2},
+        {"vocab_size", 10}}},
+      {"opt",
+       {{"num_hidden_layers", 4},
+        {"hidden_size", 8},
+        {"ffn_dim", 16},
+        {"num_attention_heads", 2},
+        {"max_position_embeddings", 6},
+        {"vocab_size", 10}}},
+      {"bloom", {{"n_layer", 4}, {"hidden_size", 8}, {"n_head", 2}, {"vocab_size", 10}}},
+      {"mpt",
+       {{"n_layers", 4},
+        {"d_model", 8},
+        {"n_heads", 2},
+        {"vocab_size", 10},
+        {"no_bias", true},
+        {"attn_config.alibi", true}}},
+      {"falcon",
+       {{"num_hidden_layers", 4},
+        {"hidden_size", 8},
+        {"num_attention_heads", 2},
+        {"vocab_size", 10}}},
+      {"qwen3", LlamaWith({{"head_dim", 4}})},
+      {"gemma", LlamaWith({{"head_dim", 4}})},
+      {"gemma2", LlamaWith({{"head_dim", 4}})},
+      {"gemma3_text", LlamaWith({{"head_dim", 4}})},
+      {"mixtral", mixture},
+      {"phimoe", mixture},
+      {"gpt_oss",
+       LlamaWith({{"num_local_experts", 4}, {"num_experts_per_tok", 2}, {"head_dim", 4}})},
+      {"olmoe", LlamaWith({{"num_experts", 4}, {"num_experts_per_tok", 2}})},
+      {"qwen2_moe", LlamaWith({{"num_experts", 4},
+                               {"num_experts_per_tok", 2},
+                               {"moe_intermediate_size", 6},
+                               {"shared_expert_intermediate_size", 10}})},
+      {"qwen3_moe",
+       LlamaWith({{"num_experts", 4}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 6}})},
+      {"llama4_text", LlamaWith({{"intermediate_size", 6},
+                                 {"intermediate_size_mlp", 16},
+                                 {"num_local_experts", 4},
+                                 {"num_experts_per_tok", 2},
+                                 {"head_dim", 4}})},
+      {"dbrx",
+       {{"n_layers", 4},
+        {"d_model", 8},
+        {"n_heads", 2},
+        {"vocab_size", 10},
+        {"attn_config.kv_n_heads", 2},
+        {"ffn_config.ffn_hidden_size", 16},
+        {"ffn_config.moe_num_experts", 4},
+        {"ffn_config.moe_top_k", 2}}},
+      {"deepseek_v2", Latent()},
+      {"deepseek_v3", Latent()},
+      {"kimi_k2", Latent()},
+      {"bert",
+       {{"num_hidden_layers", 4},
+        {"hidden_size", 8},
+        {"intermediate_size", 16},
+        {"num_attention_heads", 2},
+        {"max_position_embeddings", 6},
+        {"vocab_size", 10}}},
+      {"t5",
+       {{"num_layers", 4},
+        {"d_model", 8},
+        {"d_kv", 4},
+        {"d_ff", 16},
+        {"num_heads", 2},
+        {"vocab_size", 10}}},
+  };
+  return own;
+}
+
+}  // namespace
+
+ConfigFields SmallConfig(absl::string_view model_type, const std::vector<ConfigField>& more) {
+  const auto own = OwnFields().find(model_type);
+  ConfigFields out;
+  for (const ConfigField& field : own == OwnFields().end() ? Llama() : own->second) {
+    SetField(field, out);
+  }
+  out["model_type"] = {.kind = Kind::kText, .text = std::string(model_type)};
+  if (model_type == "gpt_neo") out["attention_types"] = AttentionTypes({"global", "local"}, 2);
+  for (const ConfigField& field : more) SetField(field, out);
+  return out;
+}
+
+ConfigValue TextArray(const std::vector<std::string>& texts) {
+  ConfigValue out = {.kind = Kind::kArray, .element_count = texts.size()};
+  for (const std::string& text : texts) out.elements.push_back({.kind = Kind::kText, .text = text});
+  return out;
+}
+
+ConfigValue NumberArray(const std::vector<int64_t>& numbers) {
+  ConfigValue out = {.kind = Kind::kArray, .element_count = numbers.size()};
+  for (const int64_t number : numbers) {
+    out.elements.push_back({.kind = Kind::kInteger, .integer = number});
+  }
+  return out;
+}
+
+ConfigValue AttentionTypes(const std::vector<std::string>& types, int64_t times) {
+  ConfigValue group = {.kind = Kind::kArray, .element_count = 2};
+  group.elements = {TextArray(types), {.kind = Kind::kInteger, .integer = times}};
+  return {.kind = Kind::kArray, .element_count = 1, .elements = {group}};
+}
+
+}  // namespace sextant

@@ -1,0 +1,24 @@
+#include "tests/engine/model/flops/counting_allocator.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+int64_t allocations = 0;
+
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace sextant {
+
+int64_t AllocationCount() { return allocations; }
+
+}  // namespace sextant

@@ -1,0 +1,96 @@
+#include "engine/model/presets/presets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "engine/base/near_names.h"
+#include "engine/model/architecture/count_weights.h"
+#include "engine/model/config/read_config.h"
+#include "engine/model/presets/preset_table.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<PresetTable> AllTables() {
+  std::vector<PresetTable> out;
+  for (const auto tables :
+       {GptTables(), LlamaTables(), QwenTables(), GoogleTables(), MicrosoftTables(), OpenTables(),
+        OtherTables(), MixtureTables(), LatentTables(), EncoderTables()}) {
+    out.insert(out.end(), tables.begin(), tables.end());
+  }
+  return out;
+}
+
+TEST(Presets, AreValidNamedOnceAndSourced) {
+  std::set<std::string> names;
+  for (const ModelPreset& preset : ModelPresets()) {
+    EXPECT_THAT(CountArchitecture(preset.architecture, "m"), IsOk()) << preset.name;
+    EXPECT_TRUE(names.insert(ComparableName(preset.name)).second) << preset.name;
+    EXPECT_FALSE(preset.source.empty()) << preset.name;
+  }
+}
+
+// A field that nothing reads says nothing, and a model of memory's is no more than its source.
+TEST(Presets, AreConfigsOfWhichEveryFieldIsRead) {
+  size_t rows = 1;  // GPT-3 XL is none
+  for (const PresetTable& table : AllTables()) {
+    for (const PresetRow& row : table.rows) {
+      const auto model = ReadConfig(FieldsOf(table, row), row.name);
+      ASSERT_THAT(model, IsOk()) << row.name;
+      EXPECT_THAT(model->ignored_fields, IsEmpty()) << row.name;
+      ++rows;
+    }
+  }
+  EXPECT_EQ(rows, ModelPresets().size());
+}
+
+// What the layers of `name` attend to first and last: a window, or 0.
+std::pair<int64_t, int64_t> WindowsOf(absl::string_view name) {
+  const auto preset = FindModelPreset(name);
+  EXPECT_THAT(preset, IsOk());
+  if (!preset.ok()) return {-1, -1};
+  const ArchitectureSpec& a = (*preset)->architecture;
+  const auto window = [&a](const LayerRun& run) {
+    return a.layer_kinds[static_cast<size_t>(run.layer_kind)].attention->window;
+  };
+  return {window(a.decoder.layers.front()), window(a.decoder.layers.back())};
+}
+
+TEST(Presets, HaveTheWindowsOfTheirConfigs) {
+  using Windows = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(WindowsOf("llama-3.1-8b"), Windows(0, 0));
+  EXPECT_EQ(WindowsOf("mistral-7b-v0.1"), Windows(4096, 4096));
+  EXPECT_EQ(WindowsOf("mistral-7b-v0.3"), Windows(0, 0));
+  EXPECT_EQ(WindowsOf("gemma-2-9b"), Windows(4096, 0));
+  EXPECT_EQ(WindowsOf("gemma-3-1b"), Windows(512, 512));  // 26 layers end in the middle
+  EXPECT_EQ(WindowsOf("gemma-3-12b"), Windows(1024, 0));
+  EXPECT_EQ(WindowsOf("phi-3-mini-4k"), Windows(2047, 2047));
+  EXPECT_EQ(WindowsOf("phi-4"), Windows(0, 0));
+  EXPECT_EQ(WindowsOf("gpt-oss-20b"), Windows(128, 0));
+  EXPECT_EQ(WindowsOf("starcoder2-7b"), Windows(4096, 4096));
+  EXPECT_EQ(WindowsOf("olmo-3-7b"), Windows(4096, 0));
+}
+
+TEST(FindModelPreset, LooksPastCaseAndSeparators) {
+  for (const char* name : {"llama-3.1-70b", "Llama 3.1 70B", "LLAMA_3.1_70b"}) {
+    const auto preset = FindModelPreset(name);
+    ASSERT_THAT(preset, IsOk()) << name;
+    EXPECT_EQ((*preset)->name, "llama-3.1-70b");
+  }
+}
+
+TEST(FindModelPreset, OffersNearNamesForAnUnknownOne) {
+  const auto preset = FindModelPreset("llama-3.1-71b");
+  EXPECT_THAT(preset, Fails(absl::StatusCode::kNotFound, "MODEL_UNKNOWN"));
+  EXPECT_THAT(std::string(preset.status().message()), HasSubstr("llama-3.1-70b"));
+}
+
+}  // namespace
+}  // namespace sextant
