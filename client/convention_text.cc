@@ -1,5 +1,6 @@
 #include "client/convention_text.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -45,13 +46,18 @@ std::string ConventionsSection(const v1::ModelFlops& flops) {
 std::string KaplanSection(const v1::ModelFlops& flops) {
   std::string out = "\nKaplan et al. 2020, table 1 (forward, FLOP a token; counted: causal mask)\n";
   if (flops.kaplan_table().empty()) {
-    return absl::StrCat(out, "  The table does not say how to count this model.\n");
+    const auto kaplan = absl::c_find_if(flops.conventions(), [](const auto& convention) {
+      return convention.convention() == v1::FLOPS_CONVENTION_KAPLAN_2020;
+    });
+    return absl::StrCat(out, Wrap("  not for this model: ",
+                                  kaplan == flops.conventions().end() ? "" : kaplan->why_not(), 4));
   }
   Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  table.AddRow({"row", "by the table", "counted", "why they differ"});
+  table.AddRow({"row", "by the table", "counted", "formula; where a difference comes from"});
   for (const v1::ModelFlops::KaplanRow& row : flops.kaplan_table()) {
-    table.AddRow({Words(row.name()), Plain(row.flops_per_token()),
-                  Plain(row.exact_flops_per_token()), row.why()});
+    table.AddRow({row.name(), Plain(row.flops_per_token()), Plain(row.exact_flops_per_token()),
+                  absl::StrCat(row.formula(), row.difference() == "none" ? "" : "; ",
+                               row.difference() == "none" ? "" : row.difference())});
   }
   return absl::StrCat(out, table.Text());
 }

@@ -29,6 +29,8 @@ constexpr FieldFlag kFlags[] = {
      "ranks that the experts are dealt out to", kLayoutGroup},
     {"--expert-tensor-parallel-size,--etp", "layout.expert_tensor_parallel_size",
      "ranks that share an expert; default: --tp", kLayoutGroup},
+    {"--split-key-value-heads", "layout.split_key_value_heads",
+     "--tp above the heads of keys: part them, don't copy", kLayoutGroup},
 };
 
 constexpr char kArchitecture[] = "model.architecture";

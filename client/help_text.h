@@ -22,7 +22,7 @@ inline constexpr char kPlanHelp[] =
     "flag\n"
     "replaces its whole model, and one that names devices all its devices.\n"
     "--flops-convention takes six-n-total, six-n-non-embedding, kaplan-2020, chinchilla-2022,\n"
-    "palm-2022, megatron-2021-model, megatron-2021-hardware, megatron-causal, exact-full,\n"
+    "palm-2022, megatron-2021-hardware, megatron-2021-model, megatron-causal, exact-full,\n"
     "exact-causal or exact-causal-diagonal; sextant count --conventions compares them.\n"
     "\n"
     "Examples:\n"

@@ -74,7 +74,6 @@ std::string ComponentsTable(const ModelFlops& flops) {
 struct LedgerRow {
   const char* name;
   double (*figure)(const ModelFlops::Masked& m);
-  bool step = false;  // of the whole step, which has too many digits to show
 };
 
 constexpr LedgerRow kLedger[] = {
@@ -87,12 +86,10 @@ constexpr LedgerRow kLedger[] = {
     {"+ recomputed", [](const ModelFlops::Masked& m) { return m.passes().recompute(); }},
     {"+ capacity of experts", [](const ModelFlops::Masked& m) { return m.passes().capacity(); }},
     {"= hardware FLOPs", [](const ModelFlops::Masked& m) { return m.hardware_flops_per_token(); }},
-    {"+ fused attention's own",
+    {"+ recomputed by fused attention",
      [](const ModelFlops::Masked& m) { return m.passes().flash_recompute(); }},
-    {"= hardware FLOPs with it",
+    {"= hardware FLOPs, that included",
      [](const ModelFlops::Masked& m) { return m.hardware_flops_per_token_with_flash_recompute(); }},
-    {"step: model FLOPs", [](const ModelFlops::Masked& m) { return m.model_flops(); }, true},
-    {"step: hardware FLOPs", [](const ModelFlops::Masked& m) { return m.hardware_flops(); }, true},
 };
 
 bool IsThere(const LedgerRow& row, const ModelFlops& flops) {
@@ -101,6 +98,29 @@ bool IsThere(const LedgerRow& row, const ModelFlops& flops) {
 }
 
 bool IsSum(const LedgerRow& row) { return row.name[0] == '='; }
+
+// A figure under each mask. A step's has too many digits to show them all.
+void AddFigures(const LedgerRow& row, const ModelFlops& flops, bool step, Table* table) {
+  std::vector<std::string> cells = {row.name};
+  for (const ModelFlops::Masked& masked : flops.masks()) {
+    const double value = row.figure(masked);
+    cells.push_back(step ? absl::StrFormat("%.4e", value) : Plain(value));
+  }
+  table->AddRow(std::move(cells));
+}
+
+void AddSteps(const ModelFlops& flops, Table* table) {
+  AddFigures(
+      {"model FLOPs of the step", [](const ModelFlops::Masked& m) { return m.model_flops(); }},
+      flops, true, table);
+  const bool more = absl::c_any_of(flops.masks(), [](const ModelFlops::Masked& m) {
+    return m.hardware_flops() != m.model_flops();
+  });
+  if (!more) return;
+  AddFigures({"hardware FLOPs of the step",
+              [](const ModelFlops::Masked& m) { return m.hardware_flops(); }},
+             flops, true, table);
+}
 
 // A sum is worth a line only behind what it adds up.
 std::string LedgerTable(const ModelFlops& flops) {
@@ -117,13 +137,9 @@ std::string LedgerTable(const ModelFlops& flops) {
     const bool shown = IsSum(row) ? std::exchange(added, false) : IsThere(row, flops);
     if (!shown) continue;
     if (!IsSum(row)) added = true;
-    std::vector<std::string> cells = {row.name};
-    for (const ModelFlops::Masked& masked : flops.masks()) {
-      const double value = row.figure(masked);
-      cells.push_back(row.step ? absl::StrFormat("%.4e", value) : Plain(value));
-    }
-    table.AddRow(std::move(cells));
+    AddFigures(row, flops, false, &table);
   }
+  AddSteps(flops, &table);
   return table.Text();
 }
 

@@ -51,17 +51,20 @@ std::vector<std::string> CellsOf(const ComponentRow& row, const v1::ParameterCou
   return cells;
 }
 
-// "8", or "8 (2 active)".
-std::string CopiesText(const v1::ModelTensor& tensor) {
-  if (tensor.active_copies() == tensor.copies()) return Grouped(tensor.copies());
-  return absl::StrCat(Grouped(tensor.copies()), " (", Grouped(tensor.active_copies()), " active)");
-}
+// The columns of a list of tensors that say something of these.
+struct TensorColumns {
+  bool trained;
+  bool copies;
+};
 
-// "32", or "32 (0 trained)".
-std::string LayersText(const v1::ModelTensor& tensor) {
-  if (tensor.trainable_layer_count() == tensor.layer_count()) return Grouped(tensor.layer_count());
-  return absl::StrCat(Grouped(tensor.layer_count()), " (", Grouped(tensor.trainable_layer_count()),
-                      " trained)");
+std::vector<std::string> CellsOf(const v1::ModelTensor& tensor, const TensorColumns& columns) {
+  std::vector<std::string> cells = {Grouped(tensor.parameter_count()),
+                                    Grouped(tensor.layer_count())};
+  if (columns.trained) cells.push_back(Grouped(tensor.trainable_layer_count()));
+  if (columns.copies) cells.push_back(Grouped(tensor.copies()));
+  cells.push_back(SizesText(tensor.shape()));
+  cells.push_back(tensor.name());
+  return cells;
 }
 
 }  // namespace
@@ -128,13 +131,20 @@ std::string LayerKindsSection(const google::protobuf::RepeatedPtrField<v1::Layer
 
 std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTensor>& tensors) {
   if (tensors.empty()) return "";
-  // The name last: it alone may take more than one line.
-  Table table(2, {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
-  table.AddRow({"parameters", "layers", "copies in each", "shape", "tensor"});
-  for (const v1::ModelTensor& tensor : tensors) {
-    table.AddRow({Grouped(tensor.parameter_count()), LayersText(tensor), CopiesText(tensor),
-                  SizesText(tensor.shape()), tensor.name()});
-  }
+  const TensorColumns columns = {
+      .trained = absl::c_any_of(
+          tensors,
+          [](const v1::ModelTensor& t) { return t.trainable_layer_count() != t.layer_count(); }),
+      .copies = absl::c_any_of(tensors, [](const v1::ModelTensor& t) { return t.copies() != 1; })};
+  std::vector<std::string> titles = {"parameters", "layers"};
+  if (columns.trained) titles.emplace_back("trained");
+  if (columns.copies) titles.emplace_back("copies");
+  std::vector<Align> aligned(titles.size(), Align::kRight);
+  aligned.insert(aligned.end(), {Align::kLeft, Align::kLeft});
+  titles.insert(titles.end(), {"shape", "tensor"});  // the name last, as it may wrap
+  Table table(2, std::move(aligned));
+  table.AddRow(std::move(titles));
+  for (const v1::ModelTensor& tensor : tensors) table.AddRow(CellsOf(tensor, columns));
   return absl::StrCat("\nTensors\n", table.Text());
 }
 

@@ -83,6 +83,7 @@ TEST(BuildCountRequest, FillsEveryField) {
                  "--layers-per-chunk=8x8x7",
                  "--ep=16",
                  "--etp=1",
+                 "--split-key-value-heads",
                  "--vocabulary-multiple=128",
                  "--lora-rank=16",
                  "--freeze-base",
@@ -101,7 +102,8 @@ TEST(BuildCountRequest, FillsEveryField) {
             "recompute": "RECOMPUTE_POLICY_FULL", "expert_capacity_factor": 1.25},
           "layout": {"tensor_parallel_size": 8, "pipeline_parallel_size": 4,
             "virtual_stage_count": 2, "layers_per_chunk": [8, 8, 7],
-            "expert_parallel_size": 16, "expert_tensor_parallel_size": 1},
+            "expert_parallel_size": 16, "expert_tensor_parallel_size": 1,
+            "split_key_value_heads": true},
           "include_tensors": true})");
 }
 

@@ -139,18 +139,18 @@ FLOPs a token, of a step of 64 tokens
   routed experts    100 FLOP        100 FLOP         100 FLOP  300 FLOP   80.00 %
   all               125 FLOP        150 FLOP         100 FLOP  375 FLOP  100.00 %
 
-  FLOP a token, by mask           full      causal  causal-diagonal
-  forward                          150         125              128
-  + gradients of inputs            200         150              156
-  + gradients of weights           100         100              100
-  = model FLOPs                    450         375              384
-  + recomputed                      50          25               28
-  + capacity of experts             75          75               75
-  = hardware FLOPs                 575         475              487
-  + fused attention's own           25        12.5               14
-  = hardware FLOPs with it         600       487.5              501
-  step: model FLOPs         2.8800e+04  2.4000e+04       2.4576e+04
-  step: hardware FLOPs      3.6800e+04  3.0400e+04       3.1168e+04
+  FLOP a token, by mask                  full      causal  causal-diagonal
+  forward                                 150         125              128
+  + gradients of inputs                   200         150              156
+  + gradients of weights                  100         100              100
+  = model FLOPs                           450         375              384
+  + recomputed                             50          25               28
+  + capacity of experts                    75          75               75
+  = hardware FLOPs                        575         475              487
+  + recomputed by fused attention          25        12.5               14
+  = hardware FLOPs, that included         600       487.5              501
+  model FLOPs of the step          2.8800e+04  2.4000e+04       2.4576e+04
+  hardware FLOPs of the step       3.6800e+04  3.0400e+04       3.1168e+04
 )");
 }
 
@@ -161,13 +161,15 @@ TEST(ModelFlopsSection, LeavesOutWhatIsNotDone) {
     masked.mutable_passes()->clear_recompute();
     masked.mutable_passes()->clear_capacity();
     masked.mutable_passes()->clear_weight_gradient();
+    masked.set_hardware_flops(masked.model_flops());
   }
   const std::string text = ModelFlopsSection(flops);
   EXPECT_THAT(text, Not(HasSubstr("= hardware FLOPs  ")));
-  EXPECT_THAT(text, Not(HasSubstr("+ recomputed")));
+  EXPECT_THAT(text, Not(HasSubstr("+ recomputed  ")));
   EXPECT_THAT(text, Not(HasSubstr("+ capacity")));
   EXPECT_THAT(text, Not(HasSubstr("+ gradients of weights")));
-  EXPECT_THAT(text, HasSubstr("= hardware FLOPs with it"));
+  EXPECT_THAT(text, Not(HasSubstr("hardware FLOPs of the step")));
+  EXPECT_THAT(text, HasSubstr("= hardware FLOPs, that included"));
   flops.clear_components();
   EXPECT_THAT(ModelFlopsSection(flops), Not(HasSubstr("share")));
 }
@@ -176,7 +178,8 @@ constexpr char kConventions[] = R"(
 conventions { convention: FLOPS_CONVENTION_SIX_N_TOTAL name: "six_n_total" flops_per_token: 360
               ratio_to_exact: 0.96 differences { name: "attention" flops_per_token: -75 }
               differences { name: "embedding_lookup" flops_per_token: 60 } }
-conventions { name: "kaplan_2020" why_not: "it knows no experts" }
+conventions { convention: FLOPS_CONVENTION_KAPLAN_2020 name: "kaplan_2020"
+              why_not: "it knows no experts" }
 conventions { name: "megatron_2021_hardware" hardware: true flops_per_token: 500
               ratio_to_exact: 1.0526315789
               differences { name: "attention_mask" flops_per_token: 25 } }
@@ -195,16 +198,18 @@ Conventions (exact: causal mask)
 }
 
 TEST(KaplanSection, GoesRowByRow) {
-  v1::ModelFlops flops;
-  EXPECT_THAT(KaplanSection(flops), HasSubstr("  The table does not say how to count"));
+  v1::ModelFlops flops = Read<v1::ModelFlops>(kConventions);
+  EXPECT_THAT(KaplanSection(flops), HasSubstr("\n  not for this model: it knows no experts\n"));
   flops = Read<v1::ModelFlops>(R"(
-    kaplan_table { name: "embed" flops_per_token: 4000 why: "a lookup multiplies nothing" }
-    kaplan_table { name: "attention_mask" flops_per_token: 100 exact_flops_per_token: 100 })");
+    kaplan_table { name: "embed" formula: "4 d_model" flops_per_token: 4000
+                   difference: "a lookup multiplies nothing" }
+    kaplan_table { name: "de-embed" formula: "2 d_model n_vocab" flops_per_token: 100
+                   exact_flops_per_token: 100 difference: "none" })");
   EXPECT_EQ(KaplanSection(flops), R"(
 Kaplan et al. 2020, table 1 (forward, FLOP a token; counted: causal mask)
-  row             by the table  counted  why they differ
-  embed                  4,000        0  a lookup multiplies nothing
-  attention mask           100      100
+  row       by the table  counted  formula; where a difference comes from
+  embed            4,000        0  4 d_model; a lookup multiplies nothing
+  de-embed           100      100  2 d_model n_vocab
 )");
 }
 
@@ -245,16 +250,22 @@ Stages: what each GPU holds
 }
 
 TEST(TensorsSection, ListsThemAll) {
-  const auto tensors = Read<v1::CountModelResponse>(R"(
+  auto tensors = Read<v1::CountModelResponse>(R"(
     tensors { name: "input.token_embedding.weight" shape: [32000, 4096] copies: 1 active_copies: 1
               layer_count: 1 trainable_layer_count: 1 parameter_count: 131072000 }
     tensors { name: "decoder.experts.expert.up.weight" shape: [14336, 4096] copies: 8
               active_copies: 2 layer_count: 32 parameter_count: 15032385536 })");
   EXPECT_EQ(TensorsSection(tensors.tensors()), R"(
 Tensors
-      parameters          layers  copies in each  shape          tensor
-     131,072,000               1               1  [32000, 4096]  input.token_embedding.weight
-  15,032,385,536  32 (0 trained)    8 (2 active)  [14336, 4096]  decoder.experts.expert.up.weight
+      parameters  layers  trained  copies  shape          tensor
+     131,072,000       1        1       1  [32000, 4096]  input.token_embedding.weight
+  15,032,385,536      32        0       8  [14336, 4096]  decoder.experts.expert.up.weight
+)");
+  tensors.mutable_tensors()->RemoveLast();
+  EXPECT_EQ(TensorsSection(tensors.tensors()), R"(
+Tensors
+   parameters  layers  shape          tensor
+  131,072,000       1  [32000, 4096]  input.token_embedding.weight
 )");
 }
 
@@ -298,7 +309,7 @@ TEST(CountText, NeverPasses99Columns) {
   flops->mutable_conventions(1)->set_why_not(text);
   flops->mutable_conventions(2)->mutable_differences(0)->set_name(text);
   flops->mutable_conventions(2)->set_flops_per_token(big);
-  flops->mutable_kaplan_table(0)->set_why(text);
+  flops->mutable_kaplan_table(0)->set_difference(text);
   flops->mutable_kaplan_table(0)->set_flops_per_token(-big);
   const std::string all = CountText({.conventions = true, .kaplan = true}, response);
   for (const std::string& line : std::vector<std::string>(absl::StrSplit(all, '\n'))) {

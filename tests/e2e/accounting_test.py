@@ -171,10 +171,11 @@ def check_adapters(server):
 
 
 def check_count_refusals(server):
-    wrong = run(server, "count", "gpt2", "--sequence=0", "--tp=0", "--lora-rank=0")
-    assert wrong.returncode == 3 and wrong.stdout == "", wrong
-    for flag in ("--sequence, entry 1 (length): ", "--tp: ", "--lora-rank: "):
-        assert f"\n  {flag}" in wrong.stderr, wrong
+    for wrong, named in (("--sequence=0", "--sequence, entry 1 (length)"), ("--tp=0", "--tp"),
+                         ("--lora-rank=0", "--lora-rank"), ("--freeze=nor", "--freeze, entry 1")):
+        refused = run(server, "count", "gpt2", wrong)
+        assert refused.returncode == 3 and refused.stdout == "", refused
+        assert f"\n  {named}: " in refused.stderr, refused
     unknown = run(server, "count", "llama-3.1-8bb")
     assert unknown.returncode == 3 and "llama-3.1-8b" in unknown.stderr, unknown
     config = run(server, "count", "-", given='{"model_type": "llama", "hidden_size": -1}')
