@@ -3,8 +3,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "server/call_log.h"
 #include "engine/base/clip.h"
+#include "server/call_log.h"
 
 namespace sextant {
 namespace {

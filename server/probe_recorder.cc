@@ -5,10 +5,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/clip.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
-#include "engine/base/clip.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/calibration.h"
 

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/clip.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/precondition.h"
 #include "engine/base/reason.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "engine/base/clip.h"
 #include "server/retry_delay.h"
 
 namespace sextant {

@@ -1,10 +1,10 @@
 #include "engine/run/derivation.h"
 
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/number_text.h"
+#include "engine/run/model_derivation.h"
 #include "engine/run/plan.h"
 
 namespace sextant {
@@ -13,8 +13,6 @@ namespace {
 std::string Number(double value) { return NumberText(value); }
 std::string Number(int64_t value) { return absl::StrCat(value); }
 std::string Number(Bytes value) { return absl::StrCat(value.value()); }
-
-constexpr char kTensorSource[] = "the model's tensors, one by one: docs/architecture.md";
 
 void AppendTerm(std::string& sum, int64_t term) {
   absl::StrAppend(&sum, sum.empty() ? "" : " + ", term);
@@ -27,8 +25,7 @@ class Derivation {
 
   std::vector<DerivationStep> Take() {
     Given();
-    Parameters();
-    FlopsOfRun();
+    AppendModelSteps(run_, plan_, steps_);
     State();
     FitOfRun();
     Rates();
@@ -42,11 +39,6 @@ class Derivation {
   void Add(DerivationStep step) { steps_.push_back(std::move(step)); }
 
   void Given();
-  void Parameters();
-  void Component(WeightComponent component);
-  void Subset(absl::string_view name, int64_t count, int64_t WeightCount::*of);
-  DerivationStep FlopsPerToken(const FlopsCount& count) const;
-  void FlopsOfRun();
   void State();
   void Term(const StateTerm& term);
   void FitOfRun();
@@ -87,119 +79,6 @@ void Derivation::Given() {
   }
   add_default("host_power_watts_per_device", economics.host_power_watts_per_device, 0, "W");
   add_default("power_usage_effectiveness", economics.power_usage_effectiveness, 1, "ratio");
-}
-
-void Derivation::Parameters() {
-  const ArchitectureCount& p = plan_.parameters;
-  const auto total = static_cast<double>(p.all.total);
-  if (!plan_.has_shapes()) {
-    Add({"parameters.total", "given", Number(p.all.total), total, "parameter",
-         "model.parameter_count of the request"});
-    return;
-  }
-  std::string all;
-  std::string embedding;
-  for (int i = 0; i < kWeightComponentCount; ++i) {
-    const auto component = static_cast<WeightComponent>(i);
-    if (p.of(component).total == 0) continue;
-    Component(component);
-    AppendTerm(all, p.of(component).total);
-    if (IsEmbedding(component)) AppendTerm(embedding, p.of(component).total);
-  }
-  Add({"parameters.total", "sum of the components", all, total, "parameter", kTensorSource});
-  Subset("parameters.active", p.all.active, &WeightCount::active);
-  Subset("parameters.trainable", p.all.trainable, &WeightCount::trainable);
-  Add({"parameters.embedding", "sum of the components marked embedding", embedding,
-       static_cast<double>(p.embedding), "parameter", kTensorSource});
-  Add({"parameters.non_embedding", "total - embedding",
-       absl::StrCat(p.all.total, " - ", p.embedding), static_cast<double>(p.non_embedding()),
-       "parameter", kTensorSource});
-}
-
-void Derivation::Component(WeightComponent component) {
-  std::string sum;
-  for (const WeightTensor& t : plan_.tensors) {
-    if (t.component != component) continue;
-    absl::StrAppend(&sum, sum.empty() ? "" : " + ", t.rows);
-    for (const int64_t factor : {t.columns, t.copies, t.layers}) {
-      if (factor != 1) absl::StrAppend(&sum, " * ", factor);
-    }
-  }
-  Add({absl::StrCat("parameters.components.", WeightComponentName(component), ".parameter_count"),
-       "sum of rows x columns x copies x layers over its tensors, ones left out", sum,
-       static_cast<double>(plan_.parameters.of(component).total), "parameter", kTensorSource});
-}
-
-// Where all parameters are of the subset, there is nothing to derive.
-void Derivation::Subset(absl::string_view name, int64_t count, int64_t WeightCount::*of) {
-  if (count == plan_.parameters.all.total) return;
-  std::string sum;
-  for (const WeightCount& component : plan_.parameters.by_component) {
-    if (component.*of != 0) AppendTerm(sum, component.*of);
-  }
-  Add({std::string(name), "sum over the components", sum.empty() ? "0" : sum,
-       static_cast<double>(count), "parameter", kTensorSource});
-}
-
-// How a convention's FLOPs a token come about.
-DerivationStep Derivation::FlopsPerToken(const FlopsCount& count) const {
-  using C = FlopsConvention;
-  const ConventionFacts& facts = FactsOf(count.convention);
-  DerivationStep out = {.symbol = absl::StrCat("flops.counts.", facts.name, ".flops_per_token"),
-                        .formula = facts.definition,
-                        .substitution = "",
-                        .value = count.per_token.value(),
-                        .unit = "FLOP/token",
-                        .source = std::string(facts.source)};
-  const ArchitectureCount& p = plan_.parameters;
-  if (count.convention == C::kSixNTotal) {
-    out.formula = "6 x active parameters";
-    out.substitution = absl::StrCat("6 * ", p.all.active);
-  } else if (count.convention == C::kSixNNonEmbedding) {
-    out.formula = "6 x active parameters without embeddings";
-    out.substitution = absl::StrCat("6 * ", p.active_non_embedding());
-  } else if (count.convention == C::kExactCausal) {
-    out.formula = "sum of the model's matrix products, forward and backward, by component";
-    for (const Flops product : plan_.flops.products) {
-      absl::StrAppend(&out.substitution, out.substitution.empty() ? "" : " + ",
-                      Number(product.value()));
-    }
-  } else {
-    out.substitution = Number(plan_.flops.exact_causal().value());
-    for (const TermDifference& difference : count.differences) {
-      const double value = difference.per_token.value();
-      absl::StrAppend(&out.substitution, value < 0 ? " - " : " + ", Number(std::abs(value)));
-    }
-  }
-  return out;
-}
-
-void Derivation::FlopsOfRun() {
-  const auto add = [this](const FlopsCount& count) {
-    DerivationStep per_token = FlopsPerToken(count);
-    const std::string source = per_token.source;
-    Add(std::move(per_token));
-    Add({absl::StrCat("flops.counts.", FactsOf(count.convention).name, ".flops"),
-         "flops_per_token x token_count",
-         absl::StrCat(Number(count.per_token.value()), " * ", run_.training.token_count),
-         count.run.value(), "FLOP", source});
-  };
-  // The exact count first: others are told by what they differ from it in.
-  const auto exact = [](const FlopsCount& count) {
-    return count.convention == FlopsConvention::kExactCausal;
-  };
-  for (const FlopsCount& count : plan_.flops.counts) {
-    if (exact(count)) add(count);
-  }
-  for (const FlopsCount& count : plan_.flops.counts) {
-    if (!exact(count)) add(count);
-  }
-  if (!plan_.flops.hardware.has_value()) return;
-  const HardwareShare& share = *plan_.flops.hardware;
-  Add({"flops.hardware_flops_ratio", "FLOPs computed, recomputation included / FLOPs of the model",
-       absl::StrCat(Number(share.hardware_per_token.value()), " / ",
-                    Number(share.model_per_token.value())),
-       share.ratio(), "ratio", "docs/transformer.md"});
 }
 
 void Derivation::State() {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/size_limits.h"
+#include "engine/model/config/expert_fields.h"
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 
@@ -50,19 +51,11 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
 // Routed and shared experts of one size. The first first_k_dense_replace layers have none; of the
 // others, those do that moe_layer_freq divides.
 void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
-  ExpertsSpec experts;
-  experts.expert_count = config.RequiredSize("n_routed_experts", kMaxExpertCount);
-  experts.experts_per_token = config.RequiredSize("num_experts_per_tok", kMaxExpertCount);
-  experts.expert = {.kind = FeedForwardKind::kGated,
-                    .size = config.RequiredSize("moe_intermediate_size", kMaxFeedForwardSize)};
-  if (experts.expert_count > 0 && experts.experts_per_token > experts.expert_count) {
-    config.Refuse("num_experts_per_tok",
-                  absl::StrCat("must be at most n_routed_experts (", experts.expert_count,
-                               "), not ", experts.experts_per_token));
-  }
-  experts.shared_expert_count = NullableSize(config, "n_shared_experts", kMaxExpertCount);
-  if (experts.shared_expert_count > 0) experts.shared_expert = experts.expert;
-  draft.experts = experts;
+  const int64_t size = config.RequiredSize("moe_intermediate_size", kMaxFeedForwardSize);
+  ReadExperts(config, {.expert_count = "n_routed_experts"}, size, draft);
+  const int64_t shared = NullableSize(config, "n_shared_experts", kMaxExpertCount);
+  draft.experts->shared_expert_count = shared;
+  if (shared > 0) draft.experts->shared_expert = draft.experts->expert;
   int64_t every = config.Size("moe_layer_freq");
   if (every == 0) every = 1;
   if (!config.Has("first_k_dense_replace")) config.Refuse("first_k_dense_replace", "is required");
@@ -77,8 +70,7 @@ void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
 void ReadDeepseekV2Options(ConfigReader& config, DecoderDraft& draft) {
   ReadLatentAttention(config, draft);
   ReadLatentExperts(config, draft);
-  draft.style.feed_forward_bias = config.Flag("mlp_bias", false);
-  if (draft.style.feed_forward_bias) {
+  if (config.Flag("mlp_bias", false)) {
     config.Refuse("mlp_bias", "must be false: whether experts then have a bias is not known");
   }
 }

@@ -4,8 +4,8 @@
 // mixtral, qwen2_moe, qwen3_moe, olmoe and llama4 (its text part); configuration_gpt_oss.py
 // @02b8f42b4240, configuration_phimoe.py @040e1a7e4bb4, configuration_dbrx.py @032b32abfb07. Which
 // matrices have a bias: from memory, fixed by the published counts that the tests compare with.
-#include "absl/strings/str_cat.h"
 #include "engine/model/architecture/size_limits.h"
+#include "engine/model/config/expert_fields.h"
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 
@@ -32,27 +32,6 @@ constexpr DecoderStyle kOlmoeStyle = {.query_key_norm = QueryKeyNorm::kAllHeads}
 constexpr DecoderStyle kPhimoeStyle = {.norm = NormVariant::kLayerNorm};
 
 constexpr DecoderStyle kDbrxStyle = {.norm = NormVariant::kBiasFreeLayerNorm};
-
-// The config's names of a mixture's sizes.
-struct ExpertNames {
-  absl::string_view expert_count;
-  absl::string_view experts_per_token = "num_experts_per_tok";
-};
-
-// Gated experts of `size`.
-void ReadExperts(ConfigReader& config, const ExpertNames& names, int64_t size,
-                 DecoderDraft& draft) {
-  ExpertsSpec experts;
-  experts.expert_count = config.RequiredSize(names.expert_count, kMaxExpertCount);
-  experts.experts_per_token = config.RequiredSize(names.experts_per_token, kMaxExpertCount);
-  experts.expert = {.kind = FeedForwardKind::kGated, .size = size};
-  if (experts.expert_count > 0 && experts.experts_per_token > experts.expert_count) {
-    config.Refuse(names.experts_per_token,
-                  absl::StrCat("must be at most ", names.expert_count, " (", experts.expert_count,
-                               "), not ", experts.experts_per_token));
-  }
-  draft.experts = experts;
-}
 
 void ReadMixtralOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadExperts(config, {.expert_count = "num_local_experts"}, draft.feed_forward_size, draft);

@@ -122,7 +122,13 @@ ArchitectureSpec ReadDecoder(const Family& family, ConfigReader& config) {
   CheckHeads(family, draft, config);
   if (!config.ok()) return {};
   RefuseContradictions(draft, config);
-  return ArchitectureOf(draft);
+  ArchitectureSpec out = ArchitectureOf(draft);
+  if (static_cast<int64_t>(out.decoder.layers.size()) > kMaxLayerRuns) {
+    config.Refuse(family.names.layer_count.name,
+                  absl::StrCat("makes kinds of layers take turns more than ", kMaxLayerRuns,
+                               " times: write fewer layers"));
+  }
+  return out;
 }
 
 }  // namespace sextant

@@ -221,6 +221,8 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedCase{"TooLargeAhead",
                     SmallConfig("deepseek_v3", {{"num_nextn_predict_layers", 1'000'000'000}}),
                     "num_nextn_predict_layers", "must be at most 1000000"},
+        RefusedCase{"TooManyTurns", SmallConfig("gemma2", {{"num_hidden_layers", 4097}}),
+                    "num_hidden_layers", "take turns more than 4096 times"},
         RefusedCase{"StateSpace", SmallConfig("mamba"), "model_type", "state-space"},
         RefusedCase{"Vision", SmallConfig("vit"), "model_type", "a vision model"},
         RefusedCase{"Multimodal", SmallConfig("llama4"), "model_type", "multimodal"}),

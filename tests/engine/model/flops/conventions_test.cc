@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/model/flops/kaplan_table.h"
+#include "engine/model/presets/presets.h"
 #include "engine/model/training_flops.h"
 #include "tests/engine/model/architecture/architectures.h"
 #include "tests/engine/model/flops/flops_cases.h"
@@ -133,7 +134,7 @@ TEST(Conventions, SixNNamesItsDifferences) {
 
 // Half a mask, latent attention with its norms, top-k and shared experts, a module: DeepSeek-V3.
 TEST(Conventions, MegatronCausalOfDeepSeekV3) {
-  ArchitectureSpec spec = DeepSeekV3();
+  ArchitectureSpec spec = (*FindModelPreset("deepseek-v3"))->architecture;
   spec.multi_token_prediction = MultiTokenPredictionSpec{
       .module_count = 1, .layer_kind = spec.decoder.layers.back().layer_kind};
   const double attention = 1536 * (7168 + 128 * 192 + 1.0) + 512 * (7168 + 128 * 256 + 1.0) +
