@@ -7,8 +7,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/format.h"
-#include "client/sizes.h"
 #include "client/table.h"
 
 namespace sextant {
@@ -34,37 +34,36 @@ std::string EmbeddingText(const v1::ParameterCounts& parameters) {
                       Grouped(parameters.non_embedding()), " elsewhere");
 }
 
+// A handful that no gradient trains would vanish in a rounded share.
+std::string TrainedText(const v1::ParameterCounts& parameters) {
+  const std::string share = ShareOf(parameters.trainable(), parameters.total());
+  if (share == Percent(1)) {
+    return absl::StrCat("all but ", Grouped(parameters.total() - parameters.trainable()),
+                        " trained");
+  }
+  return absl::StrCat(Grouped(parameters.trainable()), " trained (", share, ")");
+}
+
 // The cells of a row of components: what has no column is left out.
 struct ComponentRow {
   std::string name;
   int64_t total;
   int64_t active;
   int64_t trainable;
-  std::string note;
 };
 
 std::vector<std::string> CellsOf(const ComponentRow& row, const v1::ParameterCounts& all) {
   std::vector<std::string> cells = {row.name, Grouped(row.total), ShareOf(row.total, all.total())};
   if (HasInactive(all)) cells.push_back(Grouped(row.active));
   if (HasFrozen(all)) cells.push_back(Grouped(row.trainable));
-  cells.push_back(row.note);
   return cells;
 }
 
-// The columns of a list of tensors that say something of these.
-struct TensorColumns {
-  bool trained;
-  bool copies;
-};
-
-std::vector<std::string> CellsOf(const v1::ModelTensor& tensor, const TensorColumns& columns) {
-  std::vector<std::string> cells = {Grouped(tensor.parameter_count()),
-                                    Grouped(tensor.layer_count())};
-  if (columns.trained) cells.push_back(Grouped(tensor.trainable_layer_count()));
-  if (columns.copies) cells.push_back(Grouped(tensor.copies()));
-  cells.push_back(SizesText(tensor.shape()));
-  cells.push_back(tensor.name());
-  return cells;
+// "32", or "0/32" where none of them is trained.
+std::string LayersText(const v1::ModelTensor& tensor) {
+  const std::string layers = Grouped(tensor.layer_count());
+  if (tensor.trainable_layer_count() == tensor.layer_count()) return layers;
+  return absl::StrCat(Grouped(tensor.trainable_layer_count()), "/", layers);
 }
 
 }  // namespace
@@ -75,35 +74,30 @@ std::string ParametersHeadline(const std::string& model, const v1::ParameterCoun
     absl::StrAppend(&text, ", ", Grouped(parameters.active()), " active (",
                     ShareOf(parameters.active(), parameters.total()), ")");
   }
-  if (HasFrozen(parameters)) {
-    absl::StrAppend(&text, ", ", Grouped(parameters.trainable()), " trained (",
-                    ShareOf(parameters.trainable(), parameters.total()), ")");
-  }
+  if (HasFrozen(parameters)) absl::StrAppend(&text, ", ", TrainedText(parameters));
   return absl::StrCat(Wrap("", text, 2), Wrap("  ", EmbeddingText(parameters), 2));
 }
 
 std::string ParameterComponents(const v1::ParameterCounts& parameters) {
   if (parameters.components().empty()) return "";
-  std::vector<std::string> titles = {"component", "parameters", "share"};
+  std::vector<std::string> titles = {"component (* embedding)", "parameters", "share"};
   if (HasInactive(parameters)) titles.emplace_back("active");
   if (HasFrozen(parameters)) titles.emplace_back("trained");
-  std::vector<Align> aligned(titles.size() + 1, Align::kRight);
-  aligned.front() = aligned.back() = Align::kLeft;
+  std::vector<Align> aligned(titles.size(), Align::kRight);
+  aligned.front() = Align::kLeft;
   Table table(2, std::move(aligned));
   table.AddRow(std::move(titles));
   for (const v1::ParameterCounts::Component& part : parameters.components()) {
-    table.AddRow(CellsOf({.name = Words(part.name()),
+    table.AddRow(CellsOf({.name = absl::StrCat(Words(part.name()), part.embedding() ? " *" : ""),
                           .total = part.parameter_count(),
                           .active = part.active_parameter_count(),
-                          .trainable = part.trainable_parameter_count(),
-                          .note = part.embedding() ? "embedding" : ""},
+                          .trainable = part.trainable_parameter_count()},
                          parameters));
   }
   table.AddRow(CellsOf({.name = "all",
                         .total = parameters.total(),
                         .active = parameters.active(),
-                        .trainable = parameters.trainable(),
-                        .note = ""},
+                        .trainable = parameters.trainable()},
                        parameters));
   return absl::StrCat("\nParameters\n", table.Text());
 }
@@ -131,21 +125,18 @@ std::string LayerKindsSection(const google::protobuf::RepeatedPtrField<v1::Layer
 
 std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTensor>& tensors) {
   if (tensors.empty()) return "";
-  const TensorColumns columns = {
-      .trained = absl::c_any_of(
-          tensors,
-          [](const v1::ModelTensor& t) { return t.trainable_layer_count() != t.layer_count(); }),
-      .copies = absl::c_any_of(tensors, [](const v1::ModelTensor& t) { return t.copies() != 1; })};
-  std::vector<std::string> titles = {"parameters", "layers"};
-  if (columns.trained) titles.emplace_back("trained");
-  if (columns.copies) titles.emplace_back("copies");
-  std::vector<Align> aligned(titles.size(), Align::kRight);
-  aligned.insert(aligned.end(), {Align::kLeft, Align::kLeft});
-  titles.insert(titles.end(), {"shape", "tensor"});  // the name last, as it may wrap
-  Table table(2, std::move(aligned));
-  table.AddRow(std::move(titles));
-  for (const v1::ModelTensor& tensor : tensors) table.AddRow(CellsOf(tensor, columns));
-  return absl::StrCat("\nTensors\n", table.Text());
+  // The name last: it may take more than a line.
+  Table table(2, {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"parameters", "layers", "copies", "shape", "tensor"});
+  for (const v1::ModelTensor& tensor : tensors) {
+    table.AddRow({Grouped(tensor.parameter_count()), LayersText(tensor), Grouped(tensor.copies()),
+                  absl::StrJoin(tensor.shape(), "x"), tensor.name()});
+  }
+  const bool frozen = absl::c_any_of(tensors, [](const v1::ModelTensor& t) {
+    return t.trainable_layer_count() != t.layer_count();
+  });
+  return absl::StrCat(frozen ? "\nTensors (0/32: none of 32 layers' is trained)\n" : "\nTensors\n",
+                      table.Text());
 }
 
 }  // namespace sextant

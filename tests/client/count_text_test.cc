@@ -50,10 +50,10 @@ TEST(CountText, SaysWhatAModelHas) {
   2,000 in embeddings (20.00 %, 160 of them padding of the vocabulary), 8,000 elsewhere
 
 Parameters
-  component        parameters     share  active  trained
-  token embedding       2,000   20.00 %   2,000    1,000  embedding
-  routed experts        8,000   80.00 %   4,000    8,000
-  all                  10,000  100.00 %   6,000    9,000
+  component (* embedding)  parameters     share  active  trained
+  token embedding *             2,000   20.00 %   2,000    1,000
+  routed experts                8,000   80.00 %   4,000    8,000
+  all                          10,000  100.00 %   6,000    9,000
 
 Layers and their parameters
   part                    kind     layers  all of them   each  each, active
@@ -76,10 +76,10 @@ TEST(CountText, HasNoColumnForWhatEveryParameterIs) {
   2,000 in embeddings (20.00 %), 8,000 elsewhere
 
 Parameters
-  component        parameters     share
-  token embedding       2,000   20.00 %  embedding
-  routed experts        8,000   80.00 %
-  all                  10,000  100.00 %
+  component (* embedding)  parameters     share
+  token embedding *             2,000   20.00 %
+  routed experts                8,000   80.00 %
+  all                          10,000  100.00 %
 
 Layers and their parameters
   part     kind     layers  all of them   each
@@ -87,6 +87,15 @@ Layers and their parameters
 
 engine 1.2.3
 )");
+}
+
+TEST(ParametersHeadline, DoesNotRoundWhatIsNotTrainedAway) {
+  v1::ParameterCounts parameters;
+  parameters.set_total(100000);
+  parameters.set_trainable(99996);
+  EXPECT_THAT(ParametersHeadline("toy", parameters), HasSubstr("parameters, all but 4 trained\n"));
+  parameters.set_trainable(99990);
+  EXPECT_THAT(ParametersHeadline("toy", parameters), HasSubstr("99,990 trained (99.99 %)\n"));
 }
 
 // Scores of two kinds of layers, selectively recomputed, and experts with 3/4 of their slots
@@ -256,16 +265,16 @@ TEST(TensorsSection, ListsThemAll) {
     tensors { name: "decoder.experts.expert.up.weight" shape: [14336, 4096] copies: 8
               active_copies: 2 layer_count: 32 parameter_count: 15032385536 })");
   EXPECT_EQ(TensorsSection(tensors.tensors()), R"(
-Tensors
-      parameters  layers  trained  copies  shape          tensor
-     131,072,000       1        1       1  [32000, 4096]  input.token_embedding.weight
-  15,032,385,536      32        0       8  [14336, 4096]  decoder.experts.expert.up.weight
+Tensors (0/32: none of 32 layers' is trained)
+      parameters  layers  copies  shape       tensor
+     131,072,000       1       1  32000x4096  input.token_embedding.weight
+  15,032,385,536    0/32       8  14336x4096  decoder.experts.expert.up.weight
 )");
   tensors.mutable_tensors()->RemoveLast();
   EXPECT_EQ(TensorsSection(tensors.tensors()), R"(
 Tensors
-   parameters  layers  shape          tensor
-  131,072,000       1  [32000, 4096]  input.token_embedding.weight
+   parameters  layers  copies  shape       tensor
+  131,072,000       1       1  32000x4096  input.token_embedding.weight
 )");
 }
 
@@ -277,7 +286,7 @@ TEST(CountText, HoldsWhatWasAskedFor) {
                    "ignored_config_fields: 'rope_theta'"));
   const std::string plain = CountText({}, response);
   for (const char* section : {"\nParameters\n", "\nLayers and", "\nFLOPs a token, of a step",
-                              "\nStages: ", "\nTensors\n", "that were not read", "rope_theta"}) {
+                              "\nStages: ", "\nTensors", "that were not read", "rope_theta"}) {
     EXPECT_THAT(plain, HasSubstr(section));
   }
   EXPECT_THAT(plain, Not(HasSubstr("\nConventions")));
