@@ -33,6 +33,7 @@ class ModelDerivation {
 
   void Component(WeightComponent component);
   void Padding();
+  void MultiTokenPrediction();
   void Subset(absl::string_view name, int64_t count, int64_t WeightCount::*of);
   DerivationStep FlopsPerToken(const FlopsCount& count) const;
 
@@ -62,6 +63,7 @@ void ModelDerivation::Parameters() {
   Subset("parameters.active", p.all.active, &WeightCount::active);
   Subset("parameters.trainable", p.all.trainable, &WeightCount::trainable);
   Padding();
+  MultiTokenPrediction();
   Add({"parameters.embedding", "sum of the components marked embedding", embedding,
        static_cast<double>(p.embedding), "parameter", kTensorSource});
   Add({"parameters.non_embedding", "total - embedding",
@@ -113,6 +115,20 @@ void ModelDerivation::Subset(absl::string_view name, int64_t count, int64_t Weig
     if (component.*of != 0) AppendTerm(sum, component.*of);
   }
   Add({std::string(name), "sum over the components", sum.empty() ? "0" : sum,
+       static_cast<double>(count), "parameter", kTensorSource});
+}
+
+void ModelDerivation::MultiTokenPrediction() {
+  const int64_t count = plan_.parameters.of(ModelPart::kMultiTokenPrediction).total;
+  if (count == 0) return;
+  std::string sum;
+  for (const WeightTensor& t : plan_.tensors) {
+    if (t.part != ModelPart::kMultiTokenPrediction) continue;
+    absl::StrAppend(&sum, sum.empty() ? "" : " + ",
+                    Product({t.rows, t.columns, t.copies, t.layers}));
+  }
+  Add({"parameters.multi_token_prediction",
+       "sum of rows x columns x copies x layers over the tensors of its modules", sum,
        static_cast<double>(count), "parameter", kTensorSource});
 }
 

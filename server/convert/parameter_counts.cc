@@ -11,6 +11,9 @@ void ParameterCountsTo(const ArchitectureCount& count, v1::ParameterCounts* out)
   out->set_active(count.all.active);
   out->set_trainable(count.all.trainable);
   out->set_padding(count.padding);
+  if (const int64_t ahead = count.of(ModelPart::kMultiTokenPrediction).total; ahead > 0) {
+    out->set_multi_token_prediction(ahead);
+  }
   for (int i = 0; i < kWeightComponentCount; ++i) {
     const auto component = static_cast<WeightComponent>(i);
     const WeightCount& of = count.of(component);

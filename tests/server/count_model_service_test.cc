@@ -84,6 +84,15 @@ TEST_F(CountModelServiceTest, LeavesOutWhatIsNotAskedFor) {
   }
 }
 
+// The checkpoint's page says 671B of the main model.
+TEST_F(CountModelServiceTest, TellsModulesOfMultiTokenPredictionApart) {
+  const json answer = Count({{"model", {{"preset", "deepseek-v3"}}}});
+  EXPECT_EQ(NumberAt(answer, "/parameters/multi_token_prediction"), 11'610'068'224);
+  EXPECT_EQ(NumberAt(answer, "/parameters/total"), 671'026'419'200 + 11'610'068'224);
+  EXPECT_FALSE(
+      Count({{"model", {{"preset", "gpt2"}}}})["parameters"].contains("multi_token_prediction"));
+}
+
 TEST_F(CountModelServiceTest, SaysWhatEachGpuHolds) {
   const json answer =
       Count({{"model", {{"preset", "llama-3-70b"}}},

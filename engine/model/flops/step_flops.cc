@@ -13,7 +13,7 @@ absl::string_view FlopsComponentName(FlopsComponent component) {
       "router",
       "routed_experts",
       "shared_experts",
-      "dense_feed_forward",
+      "feed_forward",
       "multi_token_projection",
       "pooler",
       "output_transform",
