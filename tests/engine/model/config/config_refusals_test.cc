@@ -184,6 +184,10 @@ INSTANTIATE_TEST_SUITE_P(
                     "must be low_precision_layernorm"},
         RefusedCase{"MptHuge", SmallConfig("mpt", {{"expansion_ratio", 1'000'000'000}}),
                     "expansion_ratio", "must be at most 100000000"},
+        // Two rows more than it says.
+        RefusedCase{"OptPositions",
+                    SmallConfig("opt", {{"max_position_embeddings", 1'000'000'000}}),
+                    "max_position_embeddings", "must be at most 999999998"},
         RefusedCase{"BloomTwoWidths", SmallConfig("bloom", {{"n_embed", 16}}), "n_embed",
                     "is not hidden_size"},
         RefusedCase{"BloomInner", SmallConfig("bloom", {{"n_inner", 16}}), "n_inner",
