@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/model/architecture/size_limits.h"
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 
@@ -85,6 +86,10 @@ void ReadGptBigcodeOptions(ConfigReader& config, DecoderDraft& draft) {
 // the end.
 void ReadOptOptions(ConfigReader& config, DecoderDraft& draft) {
   if (draft.learned_position_count > 0) draft.learned_position_count += 2;
+  if (draft.learned_position_count > kMaxVocabularySize) {
+    config.Refuse("max_position_embeddings",
+                  absl::StrCat("must be at most ", kMaxVocabularySize - 2));
+  }
   SetAllBiases(config.Flag("enable_bias", true), draft);
   if (!config.Flag("layer_norm_elementwise_affine", true)) {
     draft.style.norm = NormVariant::kNonParametricLayerNorm;

@@ -113,8 +113,8 @@ TEST(ConfigMutation, IsRefusedOrReadAsAPossibleModel) {
       for (const FieldViolation& v : violations) {
         EXPECT_TRUE(absl::StartsWith(v.field, "config")) << v.field;
         // The engine's own words for a config's mistake would mean nothing to its writer.
-        for (const char* own : {"layer_kinds", "config.decoder", "config.encoder",
-                                "config.embedding", "config.output"}) {
+        for (const char* own : {"layer_kinds", "config.decoder.", "config.encoder.",
+                                "config.embedding.", "config.output."}) {
           EXPECT_FALSE(absl::StrContains(v.field, own)) << v.field << v.description;
         }
       }
