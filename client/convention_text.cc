@@ -1,8 +1,11 @@
 #include "client/convention_text.h"
 
+#include <vector>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/amounts.h"
 #include "client/format.h"
@@ -24,23 +27,38 @@ std::string LargestDifference(const v1::ModelFlops::Convention& convention) {
                       ShortFlops(largest.flops_per_token()));
 }
 
+// The conventions that don't say how to count this model, together where they have one reason.
+std::string OthersText(const v1::ModelFlops& flops) {
+  std::vector<std::string> reasons;
+  for (const v1::ModelFlops::Convention& convention : flops.conventions()) {
+    const bool listed = absl::c_linear_search(reasons, convention.why_not());
+    if (!convention.has_flops_per_token() && !listed) reasons.push_back(convention.why_not());
+  }
+  std::string out;
+  for (const std::string& reason : reasons) {
+    std::vector<std::string> names;
+    for (const v1::ModelFlops::Convention& convention : flops.conventions()) {
+      const bool counts = convention.has_flops_per_token();
+      if (!counts && convention.why_not() == reason) names.push_back(NameOf(convention));
+    }
+    out +=
+        Wrap("  not for this model: ", absl::StrCat(absl::StrJoin(names, ", "), ": ", reason), 4);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string ConventionsSection(const v1::ModelFlops& flops) {
   Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
   table.AddRow({"convention", "FLOP a token", "to exact", "counts", "largest difference"});
-  std::string others;
   for (const v1::ModelFlops::Convention& convention : flops.conventions()) {
-    if (!convention.has_flops_per_token()) {
-      others += Wrap(absl::StrCat("  ", NameOf(convention), ": "),
-                     absl::StrCat("not for this model: ", convention.why_not()), 4);
-      continue;
-    }
+    if (!convention.has_flops_per_token()) continue;
     table.AddRow({NameOf(convention), Plain(convention.flops_per_token()),
                   absl::StrFormat("%.4f x", convention.ratio_to_exact()),
                   convention.hardware() ? "hardware" : "model", LargestDifference(convention)});
   }
-  return absl::StrCat("\nConventions (exact: causal mask)\n", table.Text(), others);
+  return absl::StrCat("\nConventions (exact: causal mask)\n", table.Text(), OthersText(flops));
 }
 
 std::string KaplanSection(const v1::ModelFlops& flops) {

@@ -189,6 +189,8 @@ conventions { convention: FLOPS_CONVENTION_SIX_N_TOTAL name: "six_n_total" flops
               differences { name: "embedding_lookup" flops_per_token: 60 } }
 conventions { convention: FLOPS_CONVENTION_KAPLAN_2020 name: "kaplan_2020"
               why_not: "it knows no experts" }
+conventions { name: "palm_2022" why_not: "it knows no encoder" }
+conventions { name: "chinchilla_2022" why_not: "it knows no experts" }
 conventions { name: "megatron_2021_hardware" hardware: true flops_per_token: 500
               ratio_to_exact: 1.0526315789
               differences { name: "attention_mask" flops_per_token: 25 } }
@@ -202,7 +204,8 @@ Conventions (exact: causal mask)
   six-n-total                      360  0.9600 x  model     attention -75 FLOP
   megatron-2021-hardware           500  1.0526 x  hardware  attention mask +25 FLOP
   exact-causal                     375  1.0000 x  model     none
-  kaplan-2020: not for this model: it knows no experts
+  not for this model: kaplan-2020, chinchilla-2022: it knows no experts
+  not for this model: palm-2022: it knows no encoder
 )");
 }
 
@@ -316,8 +319,8 @@ TEST(CountText, NeverPasses99Columns) {
   flops->mutable_masks(1)->mutable_passes()->set_forward(big);
   flops->mutable_conventions(0)->set_name(text);
   flops->mutable_conventions(1)->set_why_not(text);
-  flops->mutable_conventions(2)->mutable_differences(0)->set_name(text);
-  flops->mutable_conventions(2)->set_flops_per_token(big);
+  flops->mutable_conventions(4)->mutable_differences(0)->set_name(text);
+  flops->mutable_conventions(4)->set_flops_per_token(big);
   flops->mutable_kaplan_table(0)->set_difference(text);
   flops->mutable_kaplan_table(0)->set_flops_per_token(-big);
   const std::string all = CountText({.conventions = true, .kaplan = true}, response);

@@ -106,5 +106,10 @@ TEST(Printable, TakesControlOfTheTerminalFromNobody) {
 
 TEST(OneLine, HasNoLineEnds) { EXPECT_EQ(OneLine("a\r\nb\nc"), "a  b c"); }
 
+TEST(Words, StandApart) {
+  EXPECT_EQ(Words("attention_query_key_value"), "attention query key value");
+  EXPECT_EQ(Words("norm"), "norm");
+}
+
 }  // namespace
 }  // namespace sextant

@@ -232,6 +232,24 @@ TEST(PlanText, SaysWhatWasNotCounted) {
               HasSubstr("\n  activations                                 0.00 GiB\n"));
 }
 
+TEST(PlanText, TellsActiveAndTrainedParametersApart) {
+  v1::ParameterCounts parameters;
+  parameters.set_total(1000);
+  parameters.set_active(1000);
+  parameters.set_trainable(1000);
+  EXPECT_EQ(ModelSection(parameters), "\nModel\n  total  1,000  parameters\n");
+  parameters.set_active(600);
+  parameters.set_trainable(10);
+  parameters.set_padding(8);
+  EXPECT_EQ(ModelSection(parameters), R"(
+Model
+  total      1,000  parameters
+  active       600  that one token meets
+  trainable     10
+  padding        8  of the embedding
+)");
+}
+
 TEST(PlanText, OmitsEmptySections) {
   const v1::Plan plan;
   EXPECT_EQ(RatesSection(plan, kNow) + AssumptionsSection(plan) +

@@ -38,6 +38,7 @@ IN_OTHER_WORDS = {
     "fusion-3-unary-bf16": r"Unfused.*: 3\.00 x the bytes",
     "check-shape-rank-mismatch": r"MISMATCH.*3 axes declared, the tensor has 4",
     "check-shape-repeated-axis": r"MISMATCH.*'seq' is bound to 3 and to 4",
+    "kaplan-gpt3-embed-flops": r"^  embed +49,152 ",
     "token-read-rate": r"2\.00 MB/s",
 }
 

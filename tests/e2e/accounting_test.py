@@ -112,10 +112,12 @@ def count(server, *arguments, given=""):
 
 
 def check_counts(server):
-    """A published total, in text and in JSON, and the same model as its config.json has it."""
+    """Published totals, in text and in JSON, and the same model as its config.json has it."""
     out = text_of(server, "count", "llama-3.1-8b")
     assert out.startswith("llama-3.1-8b: 8,030,261,248 parameters\n"), out
     assert "FLOP" not in out and "Stages" not in out and "Tensors" not in out, out
+    mixture = text_of(server, "count", "mixtral-8x7b")
+    assert mixture.startswith("mixtral-8x7b: 46,702,792,704 parameters, 12,879,925,248 active")
     config = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
               "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
               "vocab_size": 128256, "rope_theta": 500000.0, "made_up": 1}
@@ -156,6 +158,10 @@ def check_shards(server):
     held = 8 * sum(int(stage["parameter_count"]) for stage in answer["stages"])
     norms = (2 * LAYERS + 1) * HIDDEN
     assert held == int(answer["parameters"]["total"]) + 7 * norms, (held, answer)
+    # 8 experts, each cut in 2.
+    mixture = count(server, "mixtral-8x7b", "--tp=2", "--pp=4", "--ep=8")
+    experts = 32 * 8 * 3 * 4096 * 14336
+    assert 16 * sum(int(s["expert_parameter_count"]) for s in mixture["stages"]) == experts, mixture
     out = text_of(server, "count", "llama-3-70b", "--tp=8", "--pp=4")
     assert "\n  1-2  " in out and "<- the most" in out, out
 

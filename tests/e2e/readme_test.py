@@ -12,7 +12,7 @@ from sextantd import BIN, ROOT, Server
 README = os.path.join(ROOT, "README.md")
 # The last command of a block of them, and the block of what it prints.
 SHOWN = re.compile(
-    r"^build/release/bin/(?P<command>sextant [^\n]*)\n```\n\n```text\n(?P<printed>.*?)```",
+    r"(?P<before>^build/release/bin/(?P<command>sextant [^\n]*)\n```\n\n```text\n).*?(?=```)",
     re.MULTILINE | re.DOTALL)
 
 
@@ -27,8 +27,8 @@ def main():
     with open(README, encoding="utf-8") as file:
         text = file.read()
     with Server("--log_calls=none") as server:
-        renewed = SHOWN.sub(lambda block: block[0].replace(
-            block["printed"], printed_by(block["command"], server)), text)
+        renewed = SHOWN.sub(
+            lambda block: block["before"] + printed_by(block["command"], server), text)
     if "--write" in sys.argv:
         with open(README, "w", encoding="utf-8") as file:
             file.write(renewed)
