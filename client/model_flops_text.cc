@@ -145,9 +145,10 @@ std::string LedgerTable(const ModelFlops& flops) {
 
 }  // namespace
 
-std::string ModelFlopsSection(const v1::ModelFlops& flops) {
+std::string ModelFlopsSection(const v1::ModelFlops& flops, bool two_stacks) {
   const std::string title =
-      absl::StrCat("FLOPs a token, of a step of ", Grouped(flops.token_count()), " tokens");
+      absl::StrCat("FLOPs a token", two_stacks ? " of the decoder" : "", ", of a step of ",
+                   Grouped(flops.token_count()), " tokens");
   return absl::StrCat("\n", Wrap("", title, 0), ComponentsTable(flops), LedgerTable(flops));
 }
 

@@ -9,8 +9,8 @@
 namespace sextant {
 
 // By component and pass, and in all under each convention of counting masks. Starts with an empty
-// line and its title.
-std::string ModelFlopsSection(const v1::ModelFlops& flops);
+// line and its title. Of a model with `two_stacks`, tokens are the decoder's.
+std::string ModelFlopsSection(const v1::ModelFlops& flops, bool two_stacks = false);
 
 }  // namespace sextant
 

@@ -75,6 +75,11 @@ std::string ParametersHeadline(const std::string& model, const v1::ParameterCoun
                     ShareOf(parameters.active(), parameters.total()), ")");
   }
   if (HasFrozen(parameters)) absl::StrAppend(&text, ", ", TrainedText(parameters));
+  if (parameters.has_multi_token_prediction()) {
+    absl::StrAppend(&text, "; ", Grouped(parameters.multi_token_prediction()),
+                    " of them for multi-token prediction, ",
+                    Grouped(parameters.total() - parameters.multi_token_prediction()), " without");
+  }
   return absl::StrCat(Wrap("", text, 2), Wrap("  ", EmbeddingText(parameters), 2));
 }
 

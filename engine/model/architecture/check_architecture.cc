@@ -114,8 +114,9 @@ void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViola
     const std::string name = absl::StrCat(targets[i].module, ".", targets[i].name);
     const std::string at = absl::StrCat(path, ".targets[", i, "]");
     if (!HasTarget(tensors, targets[i])) {
-      violations.Add(at,
-                     absl::StrCat(IsSoundName(name) ? name : "this", " is no matrix of the model"));
+      violations.Add(
+          at, absl::StrCat(IsSoundName(name) ? name : "this",
+                           " is no matrix of the model: the list of its tensors names them"));
     } else if (!seen.insert(name).second) {
       violations.Add(at, absl::StrCat(name, " is there twice"));
     }

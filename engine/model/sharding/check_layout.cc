@@ -49,7 +49,7 @@ class LayoutCheck {
         absl::StrCat("must divide the vocabulary's ", rows, " rows, which ",
                      layout_.tensor_parallel_size, " does not: pad them, such as to ",
                      PaddedVocabularySize(spec_.embedding.vocabulary_size, multiple),
-                     ", in embedding.padded_vocabulary_size"));
+                     ", by model.changes.vocabulary_multiple ", multiple));
   }
 
   void CheckExperts() {

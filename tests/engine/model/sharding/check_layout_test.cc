@@ -116,7 +116,7 @@ TEST(CheckLayout, SaysWhatToWriteInstead) {
   spec = Deep();
   spec.embedding.vocabulary_size = 1001;  // 1024 = 4 x 128 x 2
   EXPECT_THAT(Advice(spec, {.tensor_parallel_size = 4}),
-              HasSubstr("such as to 1024, in embedding.padded_vocabulary_size"));
+              HasSubstr("such as to 1024, by model.changes.vocabulary_multiple "));
   spec.embedding.padded_vocabulary_size = 1024;
   EXPECT_THAT(Check(spec, {.tensor_parallel_size = 4}), IsOk());
 }
