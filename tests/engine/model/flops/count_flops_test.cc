@@ -40,7 +40,7 @@ TEST(CountFlops, OfASmallDecoder) {
                            Pair("decoder/attention_scores", 2 * 2 * 16 * 8),
                            Pair("decoder/attention_values", 2 * 2 * 16 * 8),
                            Pair("decoder/attention_output", 2 * 2 * 8 * 8),
-                           Pair("decoder/dense_feed_forward", 2 * 2 * 3 * 32 * 8),
+                           Pair("decoder/feed_forward", 2 * 2 * 3 * 32 * 8),
                            Pair("output/output_head", 2 * 100 * 8)));
   const double products = 512 + 256 + 3072 + 1600;
   EXPECT_EQ(flops.PerToken(MaskConvention::kFull).forward.value(), products + 1024);
@@ -101,8 +101,8 @@ TEST(CountFlops, OfMultiTokenPrediction) {
   auto forward = ForwardOf(Counted(spec, {.sequences = {{1, 16}}}), MaskConvention::kFull);
   EXPECT_EQ(forward["multi_token_prediction/multi_token_projection"], 3 * 2 * 16 * 8);
   EXPECT_EQ(forward["multi_token_prediction/output_head"], 3 * 2 * 100 * 8);
-  EXPECT_EQ(forward["multi_token_prediction/dense_feed_forward"],
-            3 * forward["decoder/dense_feed_forward"] / 2);
+  EXPECT_EQ(forward["multi_token_prediction/feed_forward"],
+            3 * forward["decoder/feed_forward"] / 2);
   EXPECT_EQ(forward["multi_token_prediction/attention_scores"],
             3 * forward["decoder/attention_scores"] / 2);
 }
