@@ -41,16 +41,15 @@ void CountStep(const CountSpec& spec, CountedModel& out) {
 absl::StatusOr<CountedModel> CountModel(const CountSpec& spec, FieldViolations found) {
   SEXTANT_ASSIGN_OR_RETURN(const ModelPreset* const preset, CheckedPreset(spec.model, found));
   CountedModel out;
-  // Step and layout are checked against a shape, so that a model at fault has to be mended first.
-  SEXTANT_RETURN_IF_ERROR(found.ToStatus());
+  // Step and layout are checked against a shape, so that one at fault has to be mended first.
+  if (!IsShapeSound(found)) return found.ToStatus();
   out.model = ShapeOf(spec.model, preset, found);
-  SEXTANT_RETURN_IF_ERROR(found.ToStatus());
   const ArchitectureSpec& architecture = *out.model.architecture;
-  out.tensors = WeightsOf(architecture);
-  SEXTANT_ASSIGN_OR_RETURN(out.parameters, CountWeights(out.tensors, "model"));
   if (spec.step.has_value()) CheckTrainingStep(*spec.step, architecture, "step", found);
   if (spec.layout.has_value()) CheckLayout(architecture, *spec.layout, "layout", found);
   SEXTANT_RETURN_IF_ERROR(found.ToStatus());
+  out.tensors = WeightsOf(architecture);
+  SEXTANT_ASSIGN_OR_RETURN(out.parameters, CountWeights(out.tensors, "model"));
   if (spec.step.has_value()) CountStep(spec, out);
   if (spec.layout.has_value()) {
     SEXTANT_ASSIGN_OR_RETURN(out.shards,

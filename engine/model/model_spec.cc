@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/count_weights.h"
@@ -56,6 +58,13 @@ void CheckModel(const ModelSpec& model, FieldViolations& violations) {
                    "need the shapes of the model's tensors, which a bare parameter_count does not "
                    "have: give the model in another way");
   }
+}
+
+bool IsShapeSound(const FieldViolations& violations) {
+  return absl::c_none_of(violations.all(), [](const FieldViolation& violation) {
+    return violation.field == "model" || (absl::StartsWith(violation.field, "model.") &&
+                                          !absl::StartsWith(violation.field, "model.changes"));
+  });
 }
 
 ShapedModel ShapeOf(const ModelSpec& model, const ModelPreset* preset,

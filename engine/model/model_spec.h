@@ -31,6 +31,9 @@ struct ModelSpec {
 // names are looked up later, and changes once it is known what they change.
 void CheckModel(const ModelSpec& model, FieldViolations& violations);
 
+// Whether nothing that `violations` name is wrong with the model itself, but for its changes.
+bool IsShapeSound(const FieldViolations& violations);
+
 // A model with its shape.
 struct ShapedModel {
   absl::string_view name;  // the preset's, the config.json's model_type or the way it was given
@@ -40,7 +43,7 @@ struct ShapedModel {
 
 // The shape of `model`, which CheckModel() has passed and which is no bare parameter_count;
 // `preset` is what it names, if it names one. What is wrong with its changes is appended to
-// `violations`.
+// `violations`; the shape is then of use for checks alone.
 ShapedModel ShapeOf(const ModelSpec& model, const ModelPreset* preset, FieldViolations& violations);
 
 }  // namespace sextant

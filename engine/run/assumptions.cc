@@ -14,6 +14,13 @@ void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Sentences&
   if (run.training.sequence_length.has_value()) {
     out.push_back(absl::StrCat("Every sequence has ", *run.training.sequence_length,
                                " tokens; elementwise work counts no FLOPs."));
+    if (run.training.recompute != RecomputePolicy::kNone) {
+      out.push_back(absl::StrCat("Recomputation (", RecomputePolicyName(run.training.recompute),
+                                 ") makes ", resolved.flops.hardware->ratio(),
+                                 " FLOPs of each that the model asks for: the bounds contain them, "
+                                 "and an HFU counts them; "
+                                 "the estimate's time follows from its MFU, which doesn't."));
+    }
   } else {
     out.push_back(
         "Attention's products over the sequence, elementwise work and recomputation are not "

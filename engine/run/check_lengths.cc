@@ -23,6 +23,10 @@ void CheckLengths(const TrainingSpec& training, const ArchitectureSpec& spec,
     }
     return;
   }
+  if (*training.sequence_length == 0) {
+    violations.Add("training.sequence_length", "must be at least 1, or left out");
+    return;
+  }
   FieldViolations found;
   CheckTrainingStep(StepOf(training), spec, "step", found);
   for (const FieldViolation& violation : found.all()) {

@@ -156,8 +156,14 @@ void Derivation::Measured(const Rate& rate) {
 }
 
 void Derivation::AtPeak(absl::string_view prefix, const RunCost& cost) {
-  Add({absl::StrCat(prefix, ".mfu"), "given", Number(*cost.mfu), *cost.mfu, "ratio",
-       cost.mfu_basis});
+  const auto& hardware = plan_.flops.hardware;
+  if (prefix == "lower_bound" && hardware.has_value()) {
+    Add({absl::StrCat(prefix, ".mfu"), "1 / flops.hardware_flops_ratio",
+         absl::StrCat("1 / ", Number(hardware->ratio())), *cost.mfu, "ratio", cost.mfu_basis});
+  } else {
+    Add({absl::StrCat(prefix, ".mfu"), "given", Number(*cost.mfu), *cost.mfu, "ratio",
+         cost.mfu_basis});
+  }
   Add({absl::StrCat(prefix, ".duration_seconds"),
        "flops / (device_count x peak_flops_per_second x mfu)",
        absl::StrCat(Number(plan_.flops.used().run.value()), " / (", run_.cluster.device_count,
@@ -169,15 +175,21 @@ void Derivation::AtPeak(absl::string_view prefix, const RunCost& cost) {
 
 void Derivation::AtMeasuredRate(absl::string_view prefix, const RunCost& cost) {
   const std::string rate = Number(RateValue("matmul_flops_per_second"));
+  const bool twice = plan_.flops.hardware.has_value();  // all that is computed goes at the rate
+  const std::string ratio = twice ? Number(plan_.flops.hardware->ratio()) : "";
   if (cost.mfu.has_value()) {
-    Add({absl::StrCat(prefix, ".mfu"), "matmul_flops_per_second / peak_flops_per_second",
-         absl::StrCat(rate, " / ", Number(RateValue("peak_flops_per_second"))), *cost.mfu, "ratio",
-         cost.mfu_basis});
+    Add({absl::StrCat(prefix, ".mfu"),
+         twice ? "matmul_flops_per_second / peak_flops_per_second / flops.hardware_flops_ratio"
+               : "matmul_flops_per_second / peak_flops_per_second",
+         absl::StrCat(rate, " / ", Number(RateValue("peak_flops_per_second")), twice ? " / " : "",
+                      ratio),
+         *cost.mfu, "ratio", cost.mfu_basis});
   }
   Add({absl::StrCat(prefix, ".duration_seconds"),
-       "flops / (device_count x matmul_flops_per_second)",
-       absl::StrCat(Number(plan_.flops.used().run.value()), " / (", run_.cluster.device_count,
-                    " * ", rate, ")"),
+       twice ? "flops x flops.hardware_flops_ratio / (device_count x matmul_flops_per_second)"
+             : "flops / (device_count x matmul_flops_per_second)",
+       absl::StrCat(Number(plan_.flops.used().run.value()), twice ? " * " : "", ratio, " / (",
+                    run_.cluster.device_count, " * ", rate, ")"),
        cost.duration.value(), "s", "docs/run.md"});
   Cost(prefix, cost);
 }

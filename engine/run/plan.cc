@@ -45,9 +45,12 @@ RunCostInput CostInput(const RunSpec& run, const ResolvedRun& resolved, const Pl
 
 void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   RunCostInput input = CostInput(run, resolved, plan);
+  // At a full rate all that is computed is at that rate: what is done twice, too.
+  const double full = 1 / input.hardware_ratio.value_or(1);
   if (resolved.peak.has_value()) {
     input.rate = *resolved.peak;
-    input.mfu_basis = "full peak";
+    input.utilisation = full;
+    input.mfu_basis = full == 1 ? "full peak" : "full peak, recomputation included";
     plan.lower_bound = RunCostOf(input);
     input.utilisation = run.options.assumed_mfu.value_or(kAssumedMfu);
     input.mfu_basis = MfuBasis(run, resolved.precision.compute_data_type);
@@ -55,7 +58,7 @@ void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   }
   if (input.measured.has_value()) {
     input.rate = *input.measured;
-    input.utilisation = 1;
+    input.utilisation = full;
     input.mfu_basis = "the measured rate of matrix multiplication";
     plan.measured_bound = RunCostOf(input);
   }

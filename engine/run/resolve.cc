@@ -62,7 +62,14 @@ void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, Reso
   auto flops = RunFlopsOf(
       run, {.architecture = architecture, .tensors = out.tensors, .parameters = out.parameters});
   violations.AddAll(flops.status());
-  if (flops.ok()) out.flops = *std::move(flops);
+  if (!flops.ok()) return;
+  out.flops = *std::move(flops);
+  const double ratio = out.flops.hardware.has_value() ? out.flops.hardware->ratio() : 1;
+  if (run.options.assumed_mfu.value_or(0) * ratio > 1) {
+    violations.Add("options.assumed_mfu",
+                   absl::StrCat("must be at most ", 1 / ratio, ": with recomputation ",
+                                *run.options.assumed_mfu, " would be an HFU above 1"));
+  }
 }
 
 // The model's shape; its name stays behind where it is at fault.
@@ -70,16 +77,15 @@ void ResolveShape(const RunSpec& run, const ModelPreset* preset, ResolvedRun& ou
                   FieldViolations& violations) {
   const size_t faults = violations.all().size();
   const ShapedModel shape = ShapeOf(run.model, preset, violations);
-  if (violations.all().size() != faults) return;
+  CheckLengths(run.training, *shape.architecture, violations);
+  if (violations.all().size() != faults || violations.Mentions("model.changes")) return;
   out.model_name = shape.name;
   out.tensors = WeightsOf(*shape.architecture);
   auto count = CountWeights(out.tensors, "model");
   violations.AddAll(count.status());
-  if (count.ok()) out.parameters = *std::move(count);
-  CheckLengths(run.training, *shape.architecture, violations);
-  if (violations.all().size() == faults) {
-    ResolveFlops(run, shape.architecture, out, violations);
-  }
+  if (!count.ok()) return;
+  out.parameters = *std::move(count);
+  ResolveFlops(run, shape.architecture, out, violations);
 }
 
 void ResolveModel(const RunSpec& run, const ModelPreset* preset, ResolvedRun& out,
@@ -125,7 +131,7 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violatio
   const Named named = FindNames(run);
   ResolvedRun out;
   out.precision = WithDefaults(run.training.precision);
-  if ((run.model.preset.empty() || named.preset != nullptr) && !violations.Mentions("model")) {
+  if ((run.model.preset.empty() || named.preset != nullptr) && IsShapeSound(violations)) {
     ResolveModel(run, named.preset, out, violations);
   }
   ResolveDevices(run, named.accelerator, out, violations);

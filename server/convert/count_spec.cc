@@ -5,15 +5,26 @@
 #include "absl/strings/str_cat.h"
 #include "server/convert/enums.h"
 #include "server/convert/model_spec.h"
+#include "server/convert/optional_size.h"
 
 namespace sextant {
 namespace {
+
+// Sizes that are present and 0 are mistakes: what stands for the default is to leave them out.
+int64_t CountOf(const v1::TrainingStep::SequenceGroup& group, size_t index,
+                FieldViolations& violations) {
+  if (!group.has_count()) return 1;
+  SizeOrDefault(
+      true, group.count(), [&] { return absl::StrCat("step.sequences[", index, "].count"); },
+      violations);
+  return group.count() == 0 ? 1 : group.count();
+}
 
 TrainingStepSpec StepFrom(const v1::TrainingStep& m, FieldViolations& violations) {
   TrainingStepSpec out;
   out.sequences.reserve(static_cast<size_t>(m.sequences_size()));
   for (const v1::TrainingStep::SequenceGroup& group : m.sequences()) {
-    out.sequences.push_back({.count = group.has_count() ? group.count() : 1,
+    out.sequences.push_back({.count = CountOf(group, out.sequences.size(), violations),
                              .length = group.length(),
                              .encoder_length = group.encoder_length()});
   }
@@ -23,19 +34,24 @@ TrainingStepSpec StepFrom(const v1::TrainingStep& m, FieldViolations& violations
 }
 
 ParallelLayout LayoutFrom(const v1::ParallelLayout& m, FieldViolations& violations) {
+  const auto set = [&](bool present, int64_t value, absl::string_view name, int64_t& size) {
+    SizeOrDefault(
+        present, value, [&] { return FieldPath("layout", name); }, violations);
+    if (value != 0) size = value;
+  };
   ParallelLayout out;
-  if (m.has_tensor_parallel_size()) out.tensor_parallel_size = m.tensor_parallel_size();
-  if (m.has_pipeline_parallel_size()) out.pipeline_parallel_size = m.pipeline_parallel_size();
-  if (m.has_virtual_stage_count()) out.virtual_stage_count = m.virtual_stage_count();
+  set(m.has_tensor_parallel_size(), m.tensor_parallel_size(), "tensor_parallel_size",
+      out.tensor_parallel_size);
+  set(m.has_pipeline_parallel_size(), m.pipeline_parallel_size(), "pipeline_parallel_size",
+      out.pipeline_parallel_size);
+  set(m.has_virtual_stage_count(), m.virtual_stage_count(), "virtual_stage_count",
+      out.virtual_stage_count);
+  set(m.has_expert_parallel_size(), m.expert_parallel_size(), "expert_parallel_size",
+      out.expert_parallel_size);
+  set(m.has_expert_tensor_parallel_size(), m.expert_tensor_parallel_size(),
+      "expert_tensor_parallel_size", out.expert_tensor_parallel_size);
   out.layers_per_chunk.assign(m.layers_per_chunk().begin(), m.layers_per_chunk().end());
-  if (m.has_expert_parallel_size()) out.expert_parallel_size = m.expert_parallel_size();
   out.split_key_value_heads = m.split_key_value_heads();
-  if (!m.has_expert_tensor_parallel_size()) return out;
-  out.expert_tensor_parallel_size = m.expert_tensor_parallel_size();
-  if (out.expert_tensor_parallel_size == 0) {  // the engine's word for "as tensor_parallel_size"
-    violations.Add("layout.expert_tensor_parallel_size",
-                   "must be at least 1, or left out for its default");
-  }
   return out;
 }
 

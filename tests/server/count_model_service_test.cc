@@ -15,6 +15,8 @@ using ::nlohmann::json;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 constexpr char kMethod[] = "AccountingService/CountModel";
 
@@ -197,6 +199,24 @@ TEST_F(CountModelServiceTest, NamesEachFieldAtFault) {
     request[json::json_pointer(fault.pointer)] = fault.value;
     EXPECT_THAT(FaultsOf(request), Contains(HasSubstr(fault.says)));
   }
+}
+
+// Mended one by one they would take as many calls.
+TEST_F(CountModelServiceTest, NamesFaultsOfModelStepAndLayoutTogether) {
+  const json changes = {{"frozen_components", {"nosuch"}},
+                        {"frozen_layer_count", -1},
+                        {"vocabulary_multiple", 0},
+                        {"adapters", {{"rank", 0}, {"targets", {"attention.query"}}}}};
+  EXPECT_THAT(FaultsOf({{"model", {{"preset", "gpt2"}, {"changes", changes}}},
+                        {"step", {{"sequences", {{{"length", -5}}}}}},
+                        {"layout", {{"tensor_parallel_size", 5}}}}),
+              UnorderedElementsAre(StartsWith("model.changes.frozen_components[0]"),
+                                   StartsWith("model.changes.frozen_layer_count"),
+                                   StartsWith("model.changes.vocabulary_multiple"),
+                                   StartsWith("model.changes.adapters.rank"),
+                                   StartsWith("step.sequences[0].length"),
+                                   StartsWith("layout.tensor_parallel_size"),
+                                   StartsWith("layout.tensor_parallel_size")));
 }
 
 // Far too large by every size, each within its range.

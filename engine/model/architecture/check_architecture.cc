@@ -1,10 +1,13 @@
 #include "engine/model/architecture/check_architecture.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/model/architecture/check_layer.h"
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/architecture/names.h"
@@ -100,6 +103,22 @@ bool HasTarget(const WeightTensors& tensors, const WeightName& target) {
   return false;
 }
 
+std::string NameOf(const WeightName& target) {
+  return target.name.empty() ? target.module : absl::StrCat(target.module, ".", target.name);
+}
+
+// The names of the matrices inside layers, each once.
+std::string MatricesOf(const WeightTensors& tensors) {
+  std::vector<std::string> names;
+  for (const WeightTensor& tensor : tensors) {
+    if (tensor.layer_kind < 0 || tensor.role != WeightRole::kWeight || tensor.is_vector()) continue;
+    std::string name =
+        NameOf({.module = std::string(tensor.module), .name = std::string(tensor.name)});
+    if (!absl::c_linear_search(names, name)) names.push_back(std::move(name));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
 void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViolations& violations) {
   violations.Require(path, "rank", s.adapters->rank, 1, kMaxHiddenSize);
   const std::vector<WeightName>& targets = s.adapters->targets;
@@ -111,12 +130,12 @@ void CheckAdapters(const ArchitectureSpec& s, absl::string_view path, FieldViola
   const WeightTensors tensors = BaseWeightsOf(s);
   absl::flat_hash_set<std::string> seen;
   for (size_t i = 0; i < targets.size(); ++i) {
-    const std::string name = absl::StrCat(targets[i].module, ".", targets[i].name);
+    const std::string name = NameOf(targets[i]);
     const std::string at = absl::StrCat(path, ".targets[", i, "]");
     if (!HasTarget(tensors, targets[i])) {
       violations.Add(
           at, absl::StrCat(IsSoundName(name) ? name : "this",
-                           " is no matrix of the model: the list of its tensors names them"));
+                           " is no matrix of the model: write one of ", MatricesOf(tensors)));
     } else if (!seen.insert(name).second) {
       violations.Add(at, absl::StrCat(name, " is there twice"));
     }

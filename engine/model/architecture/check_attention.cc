@@ -48,8 +48,9 @@ void CheckLatent(const AttentionSpec& a, absl::string_view path, FieldViolations
 
 void CheckMask(const AttentionSpec& a, bool cross, absl::string_view path,
                FieldViolations& violations) {
-  violations.RequireRange(path, "window", a.window, 0, kMaxSpan);
-  violations.RequireRange(path, "chunk", a.chunk, 0, kMaxSpan);
+  // 0 is none.
+  if (a.window != 0) violations.RequireRange(path, "window", a.window, 1, kMaxSpan);
+  if (a.chunk != 0) violations.RequireRange(path, "chunk", a.chunk, 1, kMaxSpan);
   if (a.window > 0 && a.chunk > 0) {
     violations.Add(FieldPath(path, "chunk"), "can't be given beside a window: write one of them");
   }

@@ -60,8 +60,12 @@ bool HasExperts(const ArchitectureSpec& spec) {
 void CheckSequences(const TrainingStepSpec& step, const ArchitectureSpec& spec,
                     absl::string_view path, FieldViolations& violations) {
   const auto groups = static_cast<int64_t>(step.sequences.size());
-  if (groups < 1 || groups > kMaxGroups) {
-    violations.Add(path, absl::StrCat("must be 1 to ", kMaxGroups, " groups, not ", groups));
+  if (groups < 1) {
+    violations.Add(path, "are required: write at least one, with its length");
+    return;
+  }
+  if (groups > kMaxGroups) {
+    violations.Add(path, absl::StrCat("must be at most ", kMaxGroups, " groups, not ", groups));
     return;
   }
   if (groups * static_cast<int64_t>(spec.layer_kinds.size()) > kMaxGroupsTimesKinds) {
@@ -88,12 +92,13 @@ void CheckTrainingStep(const TrainingStepSpec& step, const ArchitectureSpec& spe
                        absl::string_view path, FieldViolations& violations) {
   CheckSequences(step, spec, FieldPath(path, "sequences"), violations);
   if (!step.expert_capacity_factor.has_value()) return;
-  violations.RequireRange(path, "expert_capacity_factor", *step.expert_capacity_factor,
-                          {.low = 0, .high = kMaxCapacityFactor, .above_low = true});
   if (!HasExperts(spec)) {
     violations.Add(FieldPath(path, "expert_capacity_factor"),
                    "is of a mixture of experts: leave it out");
+    return;
   }
+  violations.RequireRange(path, "expert_capacity_factor", *step.expert_capacity_factor,
+                          {.low = 0, .high = kMaxCapacityFactor, .above_low = true});
 }
 
 }  // namespace sextant

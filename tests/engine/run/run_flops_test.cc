@@ -11,6 +11,7 @@
 namespace sextant {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using C = FlopsConvention;
@@ -65,9 +66,23 @@ TEST(RunFlops, ThatAreDoneAgainCountInHfuAlone) {
   const double head = 6.0 * 32000 * 4096;
   const double model = 42863689728;
   EXPECT_DOUBLE_EQ(plan.flops.hardware->ratio(), (model + (model - head) / 3) / model);
-  EXPECT_DOUBLE_EQ(plan.lower_bound->duration.value(), 42863689728e-12);
+  // At full peak what is done twice takes its time too.
+  EXPECT_DOUBLE_EQ(plan.lower_bound->duration.value(), 1e-12 * (model + (model - head) / 3));
+  EXPECT_DOUBLE_EQ(*plan.lower_bound->mfu, 1 / plan.flops.hardware->ratio());
+  EXPECT_DOUBLE_EQ(*plan.lower_bound->hfu, 1);
   EXPECT_DOUBLE_EQ(*plan.textbook_estimate->mfu, 0.4);
   EXPECT_DOUBLE_EQ(*plan.textbook_estimate->hfu, 0.4 * plan.flops.hardware->ratio());
+  EXPECT_THAT(plan.assumptions, Contains(HasSubstr("Recomputation (full) makes 1.3")));
+}
+
+// It would be an HFU of 1.2.
+TEST(RunFlopsRefuse, AnMfuThatRecomputationLeavesNoRoomFor) {
+  RunSpec run = RunOf("llama-2-7b");
+  run.training.sequence_length = 4096;
+  run.options.assumed_mfu = 0.9;
+  EXPECT_THAT(PlanRun(run), IsOk());
+  run.training.recompute = RecomputePolicy::kFull;
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.assumed_mfu")));
 }
 
 TEST(RunFlops, FollowTheConventionAskedFor) {

@@ -11,6 +11,7 @@ namespace sextant {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // Of SmallDecoder(): h = 8, 2 layers of 976, V = 100, untied; 3560 parameters.
 ArchitectureCount Changed(const ModelChanges& changes) {
@@ -72,6 +73,39 @@ TEST(ModelChanges, FreezeAnEncoderBeforeADecoder) {
   EXPECT_EQ(spec.decoder.layers[0].count, 1);
   EXPECT_FALSE(spec.decoder.layers[1].frozen);
   EXPECT_EQ(spec.decoder.layers[1].count, 2);
+}
+
+TEST(ModelChanges, ThatFreezeWhatIsNotThereOrAllThereIsAreNamed) {
+  using C = WeightComponent;
+  EXPECT_THAT(Refused({.frozen_components = {C::kNorm, C::kRouter}}),
+              NamesFields(ElementsAre("model.changes.frozen_components[1]")));
+  ArchitectureSpec tied = SmallDecoder();
+  tied.output.head = OutputHeadKind::kTied;
+  FieldViolations violations;
+  ApplyChanges({.frozen_components = {C::kOutputHead}}, "c", tied, violations);
+  ASSERT_THAT(violations.ToStatus(), NamesFields(ElementsAre("c.frozen_components[0]")));
+  EXPECT_THAT(violations.all()[0].description, HasSubstr("is tied: write token_embedding"));
+  EXPECT_THAT(Refused({.frozen_components = {C::kTokenEmbedding, C::kOutputHead, C::kNorm},
+                       .frozen_layer_count = 2}),
+              NamesFields(ElementsAre("model.changes")));
+}
+
+// All of them at once.
+TEST(ModelChanges, ThatAreAllWrongAreAllNamed) {
+  EXPECT_THAT(
+      Refused({.vocabulary_multiple = -1,
+               .adapters = AdapterSpec{.rank = 0, .targets = {{"attention", "query"}}},
+               .frozen_layer_count = 99}),
+      NamesFields(ElementsAre("model.changes.vocabulary_multiple",
+                              "model.changes.frozen_layer_count", "model.changes.adapters.rank")));
+}
+
+TEST(ModelChanges, OfAWrongMatrixNameTheRightOnes) {
+  const absl::Status status =
+      Refused({.adapters = AdapterSpec{.rank = 1, .targets = {{"attention", "kwery"}}}});
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("attention.kwery is no matrix of the model: write one of attention.query, "
+                        "attention.key, attention.value, attention.output"));
 }
 
 TEST(ModelChanges, ThatMakeNoSenseAreNamed) {
