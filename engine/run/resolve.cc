@@ -65,7 +65,8 @@ void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, Reso
   if (!flops.ok()) return;
   out.flops = *std::move(flops);
   const double ratio = out.flops.hardware.has_value() ? out.flops.hardware->ratio() : 1;
-  if (run.options.assumed_mfu.value_or(0) * ratio > 1) {
+  if (run.options.assumed_mfu.value_or(0) * ratio > 1 &&
+      !violations.Mentions("options.assumed_mfu")) {
     violations.Add("options.assumed_mfu",
                    absl::StrCat("must be at most ", 1 / ratio, ": with recomputation ",
                                 *run.options.assumed_mfu, " would be an HFU above 1"));
