@@ -4,6 +4,9 @@
 // mixtral, qwen2_moe, qwen3_moe, olmoe and llama4 (its text part); configuration_gpt_oss.py
 // @02b8f42b4240, configuration_phimoe.py @040e1a7e4bb4, configuration_dbrx.py @032b32abfb07. Which
 // matrices have a bias: from memory, fixed by the published counts that the tests compare with.
+// Phi-3.5-MoE's file names its own code's class, PhiMoEForCausalLM: as it is quoted in public text
+// (text index ids 6017024208 and 41338317673) and in vllm-project/vllm
+// vllm/model_executor/models/registry.py @0002bff0b6cb.
 #include "engine/model/architecture/size_limits.h"
 #include "engine/model/config/expert_fields.h"
 #include "engine/model/config/families.h"
@@ -163,6 +166,9 @@ void ReadDbrxOptions(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
+// transformers spells the class differently.
+constexpr absl::string_view kPhimoeAlso[] = {"PhimoeForCausalLM"};
+
 constexpr Family kFamilies[] = {
     {.model_type = "mixtral",
      .architecture = "MixtralForCausalLM",
@@ -184,7 +190,8 @@ constexpr Family kFamilies[] = {
      .style = kOlmoeStyle,
      .read_options = ReadOlmoeOptions},
     {.model_type = "phimoe",
-     .architecture = "PhimoeForCausalLM",
+     .architecture = "PhiMoEForCausalLM",
+     .also_architectures = kPhimoeAlso,
      .style = kPhimoeStyle,
      .key_value_head_count_required = true,
      .read_options = ReadPhimoeOptions},

@@ -158,6 +158,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         OptionCase{"MixtralExperts", "mixtral", {{"num_local_experts", 5}}, 4 * (384 + 8)},
         OptionCase{"MixtralActive", "mixtral", {{"num_experts_per_tok", 1}}, 0},
+        // The class as the published file names it, and as transformers does.
+        OptionCase{"PhimoeFile", "phimoe", {{"architectures", OneName{"PhiMoEForCausalLM"}}}, 0},
+        OptionCase{"PhimoeClass", "phimoe", {{"architectures", OneName{"PhimoeForCausalLM"}}}, 0},
         OptionCase{"PhimoeHeadBias", "phimoe", {{"lm_head_bias", true}}, 10},
         OptionCase{"PhimoeBias", "phimoe", {{"attention_bias", true}}, 4 * 32},
         OptionCase{"OlmoeBias", "olmoe", {{"attention_bias", true}}, 4 * 32},
