@@ -70,8 +70,7 @@ ArchitectureSpec ReadBert(ConfigReader& config) {
   out.hidden_size = config.RequiredSize("hidden_size", kMaxHiddenSize);
   out.norm = NormVariant::kLayerNorm;
   out.embedding.vocabulary_size = config.RequiredSize("vocab_size", kMaxVocabularySize);
-  out.embedding.token_type_count = config.Size("type_vocab_size");
-  if (out.embedding.token_type_count == 0) out.embedding.token_type_count = 2;
+  out.embedding.token_type_count = config.Count("type_vocab_size", 2);  // 0: an empty table
   out.layer_kinds = {BertLayer(config, out.hidden_size)};
   out.encoder = {
       .layers = {{.count = config.RequiredSize("num_hidden_layers", kMaxLayerCount)}},
