@@ -4,9 +4,10 @@
 // configuration_t5.py @038869d4d54d. Which classes have which output, and which matrices a bias:
 // from memory, fixed by the published counts that the tests compare with.
 #include <string>
+#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "engine/model/architecture/size_limits.h"
 #include "engine/model/config/decoder_draft.h"
 #include "engine/model/config/families.h"
@@ -70,8 +71,7 @@ ArchitectureSpec ReadBert(ConfigReader& config) {
   out.hidden_size = config.RequiredSize("hidden_size", kMaxHiddenSize);
   out.norm = NormVariant::kLayerNorm;
   out.embedding.vocabulary_size = config.RequiredSize("vocab_size", kMaxVocabularySize);
-  out.embedding.token_type_count = config.Size("type_vocab_size");
-  if (out.embedding.token_type_count == 0) out.embedding.token_type_count = 2;
+  out.embedding.token_type_count = config.Count("type_vocab_size", 2);  // 0: an empty table
   out.layer_kinds = {BertLayer(config, out.hidden_size)};
   out.encoder = {
       .layers = {{.count = config.RequiredSize("num_hidden_layers", kMaxLayerCount)}},
@@ -89,11 +89,14 @@ ArchitectureSpec ReadBert(ConfigReader& config) {
   return out;
 }
 
-// "relu", "gated-gelu": gated or not.
+// "relu", "gated-gelu": gated or not. transformers takes no more than one dash, and that only
+// behind gated; a function of no name, or of the name gated, it does not find.
 FeedForwardKind T5FeedForwardKind(ConfigReader& config) {
   const std::string words = config.Text("feed_forward_proj", "relu");
-  const bool gated = absl::StartsWith(words, "gated-");
-  if (!gated && absl::StrContains(words, "-")) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(words, '-');
+  const bool gated = parts.size() == 2 && parts[0] == "gated";
+  const bool plain = parts.size() == 1;
+  if (!(gated || plain) || parts.back().empty() || parts.back() == "gated") {
     config.Refuse("feed_forward_proj", "must be a function, such as relu, or gated-gelu");
   }
   if (config.Has("is_gated_act") && config.Flag("is_gated_act", gated) != gated) {

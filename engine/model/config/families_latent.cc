@@ -2,7 +2,8 @@
 //
 // Read in huggingface/transformers src/transformers/models: configuration_deepseek_v2.py
 // @008e57439125, configuration_deepseek_v3.py @001f85b38fb4. That moe_layer_freq leaves out layers,
-// and which topk_method has a correction bias: DeepSeek's own code, from memory.
+// and which topk_method has a correction bias: DeepSeek's own code, from memory. What a zero does:
+// modeling_deepseek_v2.py @0233e509531a.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -19,15 +20,33 @@ constexpr SizeNames kNames = {.head_size = ""};
 constexpr DecoderStyle kStyle = {};
 
 // Null is none, but an absent field would be one model's number.
-int64_t NullableSize(ConfigReader& config, absl::string_view name, int64_t most) {
+void RequireField(ConfigReader& config, absl::string_view name) {
   if (!config.Has(name)) config.Refuse(name, "is required: write a size, or null for none");
-  return config.Find(name) == nullptr ? 0 : config.RequiredSize(name, most);
+}
+
+// The rank of compressed queries; 0: they are not compressed, which a config says by null alone.
+// At a rank of 0 transformers would leave queries of nothing but zeros.
+int64_t ReadQueryRank(ConfigReader& config) {
+  RequireField(config, "q_lora_rank");
+  if (config.Find("q_lora_rank") == nullptr) return 0;
+  return config.RequiredSize("q_lora_rank", kMaxHiddenSize);
+}
+
+// 0 is none as null is: transformers then makes a feed-forward without a width, which holds
+// nothing and adds nothing.
+int64_t ReadSharedExpertCount(ConfigReader& config) {
+  RequireField(config, "n_shared_experts");
+  const int64_t count = config.Count("n_shared_experts", 0);
+  if (count > kMaxExpertCount) {
+    config.Refuse("n_shared_experts", absl::StrCat("must be at most ", kMaxExpertCount));
+  }
+  return count;
 }
 
 // Keys have a plain part, which comes out of the latent, and a rotary part.
 void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
   LatentSpec latent;
-  latent.query_rank = NullableSize(config, "q_lora_rank", kMaxHiddenSize);
+  latent.query_rank = ReadQueryRank(config);
   latent.key_value_rank = config.RequiredSize("kv_lora_rank", kMaxHiddenSize);
   latent.rotary_size = config.RequiredSize("qk_rope_head_dim", kMaxHeadSize / 2);
   latent.down_bias = config.Flag("attention_bias", false);
@@ -53,7 +72,7 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
 void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
   const int64_t size = config.RequiredSize("moe_intermediate_size", kMaxFeedForwardSize);
   ReadExperts(config, {.expert_count = "n_routed_experts"}, size, draft);
-  const int64_t shared = NullableSize(config, "n_shared_experts", kMaxExpertCount);
+  const int64_t shared = ReadSharedExpertCount(config);
   draft.experts->shared_expert_count = shared;
   if (shared > 0) draft.experts->shared_expert = draft.experts->expert;
   int64_t every = config.Size("moe_layer_freq");

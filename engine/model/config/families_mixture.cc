@@ -4,6 +4,10 @@
 // mixtral, qwen2_moe, qwen3_moe, olmoe and llama4 (its text part); configuration_gpt_oss.py
 // @02b8f42b4240, configuration_phimoe.py @040e1a7e4bb4, configuration_dbrx.py @032b32abfb07. Which
 // matrices have a bias: from memory, fixed by the published counts that the tests compare with.
+// What a shared expert of size 0 leaves: modeling_qwen2_moe.py @00a3f9386614.
+// Phi-3.5-MoE's file names its own code's class, PhiMoEForCausalLM: as it is quoted in public text
+// (text index ids 6017024208 and 41338317673) and in vllm-project/vllm
+// vllm/model_executor/models/registry.py @0002bff0b6cb.
 #include "engine/model/architecture/size_limits.h"
 #include "engine/model/config/expert_fields.h"
 #include "engine/model/config/families.h"
@@ -64,17 +68,29 @@ void ReadQwenExperts(ConfigReader& config, DecoderDraft& draft) {
       draft);
 }
 
+// A size of 0 is not none: the published code then still holds the gate of a shared expert, and
+// hidden_size weights that scale nothing can't be described.
+void ReadGatedSharedExpert(ConfigReader& config, ExpertsSpec& experts) {
+  constexpr absl::string_view kName = "shared_expert_intermediate_size";
+  if (config.Count(kName, 1) == 0) {
+    config.Refuse(kName,
+                  "must be at least 1: at 0 this family's code still holds a shared expert's gate, "
+                  "which is not supported yet");
+    return;
+  }
+  experts.shared_expert_count = 1;
+  experts.shared_expert = {.kind = FeedForwardKind::kGated,
+                           .size = config.RequiredSize(kName, kMaxFeedForwardSize)};
+  experts.shared_expert_gate = true;
+}
+
 // Every other of the first max_window_layers layers has the window, if use_sliding_window says so.
 void ReadQwen2MoeOptions(ConfigReader& config, DecoderDraft& draft) {
   constexpr int64_t kWindowIfAbsent = 4096;
   constexpr int64_t kLastIfAbsent = 28;
   draft.style.query_key_value_bias = config.Flag("qkv_bias", true);
   ReadQwenExperts(config, draft);
-  draft.experts->shared_expert_count = 1;
-  draft.experts->shared_expert = {
-      .kind = FeedForwardKind::kGated,
-      .size = config.RequiredSize("shared_expert_intermediate_size", kMaxFeedForwardSize)};
-  draft.experts->shared_expert_gate = true;
+  ReadGatedSharedExpert(config, *draft.experts);
   const bool use = config.Flag("use_sliding_window", false);
   const int64_t window = config.Span("sliding_window", kWindowIfAbsent);
   const int64_t last = config.Count("max_window_layers", kLastIfAbsent);
@@ -163,6 +179,9 @@ void ReadDbrxOptions(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
+// transformers spells the class differently.
+constexpr absl::string_view kPhimoeAlso[] = {"PhimoeForCausalLM"};
+
 constexpr Family kFamilies[] = {
     {.model_type = "mixtral",
      .architecture = "MixtralForCausalLM",
@@ -184,7 +203,8 @@ constexpr Family kFamilies[] = {
      .style = kOlmoeStyle,
      .read_options = ReadOlmoeOptions},
     {.model_type = "phimoe",
-     .architecture = "PhimoeForCausalLM",
+     .architecture = "PhiMoEForCausalLM",
+     .also_architectures = kPhimoeAlso,
      .style = kPhimoeStyle,
      .key_value_head_count_required = true,
      .read_options = ReadPhimoeOptions},

@@ -78,6 +78,10 @@ absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::s
           name, absl::StrCat("numbers layers from 0 to ", draft.layer_count - 1, ", not ", number));
       return {};
     }
+    if (out[static_cast<size_t>(number)]) {
+      config.Refuse(name, absl::StrCat("numbers layer ", number, " twice: write it once"));
+      return {};
+    }
     out[static_cast<size_t>(number)] = true;
   }
   return out;

@@ -39,7 +39,8 @@ void SetSpans(LayerSpan span, Has has, DecoderDraft& draft) {
   }
 }
 
-// The layers that the array `name` numbers from 0, as a flag a layer; none where it is absent.
+// The layers that the array `name` numbers from 0, each once, as a flag a layer; none where it is
+// absent.
 absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::string_view name,
                                                    const DecoderDraft& draft);
 

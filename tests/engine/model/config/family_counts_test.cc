@@ -158,6 +158,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         OptionCase{"MixtralExperts", "mixtral", {{"num_local_experts", 5}}, 4 * (384 + 8)},
         OptionCase{"MixtralActive", "mixtral", {{"num_experts_per_tok", 1}}, 0},
+        // The class as the published file names it, and as transformers does.
+        OptionCase{"PhimoeFile", "phimoe", {{"architectures", OneName{"PhiMoEForCausalLM"}}}, 0},
+        OptionCase{"PhimoeClass", "phimoe", {{"architectures", OneName{"PhimoeForCausalLM"}}}, 0},
         OptionCase{"PhimoeHeadBias", "phimoe", {{"lm_head_bias", true}}, 10},
         OptionCase{"PhimoeBias", "phimoe", {{"attention_bias", true}}, 4 * 32},
         OptionCase{"OlmoeBias", "olmoe", {{"attention_bias", true}}, 4 * 32},
@@ -182,6 +185,7 @@ INSTANTIATE_TEST_SUITE_P(
         // 10 x 8 rather than 6 x 8 + 6 + 10 x 6.
         OptionCase{"WholeQueries", "deepseek_v2", {{"q_lora_rank", nullptr}}, 4 * (80 - 114)},
         OptionCase{"NoSharedExpert", "deepseek_v2", {{"n_shared_experts", nullptr}}, -3 * 144},
+        OptionCase{"ZeroSharedExperts", "deepseek_v2", {{"n_shared_experts", 0}}, -3 * 144},
         OptionCase{"TwoSharedExperts", "deepseek_v3", {{"n_shared_experts", 2}}, 3 * 144},
         OptionCase{"NoDenseLayer", "deepseek_v2", {{"first_k_dense_replace", 0}}, 752 - 384},
         OptionCase{"AllDense", "deepseek_v2", {{"first_k_dense_replace", 4}}, 3 * (384 - 752)},
@@ -212,6 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {{"architectures", OneName{"BertForMaskedLM"}}, {"tie_word_embeddings", false}},
                    88 + 10 - 72 + 80},
         OptionCase{"BertOneType", "bert", {{"type_vocab_size", 1}}, -8},
+        OptionCase{"BertNoTypes", "bert", {{"type_vocab_size", 0}}, -2 * 8},
         OptionCase{"T5Untied", "t5", {{"tie_word_embeddings", false}}, 80},
         OptionCase{"T5Gated", "t5", {{"feed_forward_proj", "gated-gelu"}}, 8 * 128},
         OptionCase{"T5FewerDecoders", "t5", {{"num_decoder_layers", 2}}, -2 * 792},
