@@ -99,7 +99,10 @@ std::string Energy(double joules) {
   return absl::StrCat(Grouped(kwh, 2), " kWh");
 }
 
-std::string Percent(double ratio) { return absl::StrFormat("%.2f %%", 100 * ratio); }
+std::string Percent(double ratio) {
+  if (ratio > 0 && ratio < 0.0001) return "< 0.01 %";
+  return absl::StrFormat("%.2f %%", 100 * ratio);
+}
 
 int64_t DisplayWidth(absl::string_view text) {
   // Every byte but UTF-8's continuation bytes (10xxxxxx) starts a character.

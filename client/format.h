@@ -39,7 +39,7 @@ std::string ShortTime(double seconds);
 // "8.42 MWh" for 3.03e10 J: kWh, MWh or GWh.
 std::string Energy(double joules);
 
-// "40.00 %" for 0.4.
+// "40.00 %" for 0.4; "< 0.01 %" for less that is not 0.
 std::string Percent(double ratio);
 
 // Characters on a terminal, `text` being UTF-8 without combining or wide characters.

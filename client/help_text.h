@@ -41,7 +41,7 @@ inline constexpr char kPlanHelp[] =
     "    sextant plan --config=config.json --tokens=10B --calibration=node7.json --devices=64\n"
     "  With adapters, of which alone there are gradients and optimizer state:\n"
     "    sextant plan llama-3.1-8b --lora-rank=16 --freeze-base --tokens=1B \\\n"
-    "        --accelerator=a10 --devices=1\n"
+    "        --sequence-length=4096 --accelerator=a10 --devices=1\n"
     "  A request from a file, on more devices:\n"
     "    sextant plan --request=run.json --devices=2048\n"
     "  In a job script: refuse on 1 and 3; whatever else goes wrong, launch unplanned:\n"

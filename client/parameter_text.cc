@@ -34,6 +34,16 @@ std::string EmbeddingText(const v1::ParameterCounts& parameters) {
                       Grouped(parameters.non_embedding()), " elsewhere");
 }
 
+// Totals are published with them and without.
+std::string MultiTokenPredictionLine(const v1::ParameterCounts& parameters) {
+  if (!parameters.has_multi_token_prediction()) return "";
+  const int64_t count = parameters.multi_token_prediction();
+  return Wrap("  ",
+              absl::StrCat("of all, ", Grouped(count), " are for multi-token prediction; ",
+                           Grouped(parameters.total() - count), " without"),
+              2);
+}
+
 // A handful that no gradient trains would vanish in a rounded share.
 std::string TrainedText(const v1::ParameterCounts& parameters) {
   const std::string share = ShareOf(parameters.trainable(), parameters.total());
@@ -75,12 +85,8 @@ std::string ParametersHeadline(const std::string& model, const v1::ParameterCoun
                     ShareOf(parameters.active(), parameters.total()), ")");
   }
   if (HasFrozen(parameters)) absl::StrAppend(&text, ", ", TrainedText(parameters));
-  if (parameters.has_multi_token_prediction()) {
-    absl::StrAppend(&text, "; ", Grouped(parameters.multi_token_prediction()),
-                    " of them for multi-token prediction, ",
-                    Grouped(parameters.total() - parameters.multi_token_prediction()), " without");
-  }
-  return absl::StrCat(Wrap("", text, 2), Wrap("  ", EmbeddingText(parameters), 2));
+  return absl::StrCat(Wrap("", text, 2), MultiTokenPredictionLine(parameters),
+                      Wrap("  ", EmbeddingText(parameters), 2));
 }
 
 std::string ParameterComponents(const v1::ParameterCounts& parameters) {

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/format.h"
@@ -31,6 +32,15 @@ std::string EnergyOf(const v1::RunCost& cost) {
 
 std::string MfuOf(const v1::RunCost& cost) {
   return cost.has_mfu() ? Percent(cost.mfu()) : "no peak known";
+}
+
+std::string HfuOf(const v1::RunCost& cost) {
+  return cost.has_hfu() ? Percent(cost.hfu()) : "not known";
+}
+
+// An HFU that is the MFU is no news.
+bool HasItsOwnHfu(const CostColumn& column) {
+  return column.cost.has_hfu() && column.cost.hfu() != column.cost.mfu();
 }
 
 std::string FractionOf(const v1::RunCost& cost) {
@@ -65,6 +75,9 @@ std::string CostTable(const std::vector<CostColumn>& columns, bool measured) {
   };
   add("", [](const CostColumn& column) { return column.title; });
   add("MFU", [](const CostColumn& column) { return MfuOf(column.cost); });
+  if (absl::c_any_of(columns, HasItsOwnHfu)) {
+    add("HFU", [](const CostColumn& column) { return HfuOf(column.cost); });
+  }
   if (measured)
     add("of measured", [](const CostColumn& column) { return FractionOf(column.cost); });
   add("duration",

@@ -7,6 +7,19 @@
 #include "client/table.h"
 
 namespace sextant {
+namespace {
+
+// What is computed twice is no model FLOP, and in no figure of the table but hardware ones.
+std::string HardwareLine(const v1::TrainingFlops& flops) {
+  if (!flops.has_hardware_flops_ratio() || flops.hardware_flops_ratio() == 1) return "";
+  return Wrap("  ",
+              absl::StrFormat("hardware FLOPs, recomputation included: %.4f x those of %s",
+                              flops.hardware_flops_ratio(),
+                              EnumName(*v1::FlopsConvention_descriptor(), flops.convention_used())),
+              4);
+}
+
+}  // namespace
 
 std::string ModelSection(const v1::ParameterCounts& parameters) {
   Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
@@ -32,16 +45,17 @@ std::string ModelSection(const v1::ParameterCounts& parameters) {
 }
 
 std::string ArithmeticSection(const v1::TrainingFlops& flops) {
-  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  table.AddRow({"convention", "per token", "whole run", ""});
+  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"convention", "per token", "whole run", "counts", ""});
   for (const v1::TrainingFlops::Count& count : flops.counts()) {
     const bool used = count.convention() == flops.convention_used();
     table.AddRow({EnumName(*v1::FlopsConvention_descriptor(), count.convention()),
                   Scaled(count.flops_per_token(), "FLOP"),
                   absl::StrFormat("%.4e FLOP", count.flops()),
-                  used ? "<- used for the times" : ""});
+                  count.hardware() ? "hardware" : "model", used ? "<- used for the times" : ""});
   }
-  return absl::StrCat("\nArithmetic (training, forward and backward)\n", table.Text());
+  return absl::StrCat("\nArithmetic (training, forward and backward)\n", table.Text(),
+                      HardwareLine(flops));
 }
 
 std::string MemorySection(const v1::Memory& memory) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -15,6 +16,22 @@ namespace {
 constexpr size_t kMinWrapWidth = 14;  // a wrapped column narrower than this goes below
 
 size_t WidthOf(absl::string_view text) { return static_cast<size_t>(DisplayWidth(text)); }
+
+// The words of `text`. A number and its % are one, "< 0.01 %" too.
+std::vector<std::string> WordsOf(absl::string_view text) {
+  std::vector<std::string> words;
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
+    const bool glued =
+        !words.empty() && (absl::StartsWith(word, "%") || absl::EndsWith(words.back(), "<"));
+    if (glued) {
+      absl::StrAppend(&words.back(), " ", word);
+    } else {
+      words.emplace_back(word);
+    }
+  }
+  return words;
+}
 
 // Cuts `line` to kTextWidth and ends it, without blanks at its end.
 std::string EndLine(absl::string_view line) {
@@ -44,8 +61,8 @@ std::string Wrap(absl::string_view first, absl::string_view text, size_t hanging
     line = margin;
     fresh = true;
   };
-  for (absl::string_view word :
-       absl::StrSplit(text, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
+  for (const std::string& unbroken : WordsOf(text)) {
+    absl::string_view word = unbroken;
     if (!fresh && WidthOf(line) + 1 + WidthOf(word) > kTextWidth) end_line();
     if (!fresh) line += ' ';
     while (WidthOf(line) + WidthOf(word) > kTextWidth && WidthOf(line) < kTextWidth) {

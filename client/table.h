@@ -17,8 +17,8 @@ inline constexpr size_t kTextWidth = 99;  // columns: output stays under 100
 size_t PrefixBytes(absl::string_view text, size_t width);
 
 // `text` in lines of at most kTextWidth, each ended. The first starts with `first`, the
-// others with `hanging` blanks. Breaks at blanks; a word too long for a line of its own
-// is broken inside.
+// others with `hanging` blanks. Breaks at blanks, but none before a %; a word too long for a line
+// of its own is broken inside.
 std::string Wrap(absl::string_view first, absl::string_view text, size_t hanging);
 
 enum class Align { kLeft, kRight };

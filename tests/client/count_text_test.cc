@@ -98,6 +98,20 @@ TEST(ParametersHeadline, DoesNotRoundWhatIsNotTrainedAway) {
   EXPECT_THAT(ParametersHeadline("toy", parameters), HasSubstr("99,990 trained (99.99 %)\n"));
 }
 
+// A quarter of all is for multi-token prediction; 7 of 100,000 are trained, 0.007 %.
+TEST(ParametersHeadline, TellsWhatEachCountIsOf) {
+  v1::ParameterCounts parameters;
+  parameters.set_total(100000);
+  parameters.set_trainable(7);
+  parameters.set_embedding(50000);
+  parameters.set_non_embedding(50000);
+  parameters.set_multi_token_prediction(25000);
+  EXPECT_EQ(ParametersHeadline("toy", parameters),
+            "toy: 100,000 parameters, 7 trained (< 0.01 %)\n"
+            "  of all, 25,000 are for multi-token prediction; 75,000 without\n"
+            "  50,000 in embeddings (50.00 %), 50,000 elsewhere\n");
+}
+
 // Scores of two kinds of layers, selectively recomputed, and experts with 3/4 of their slots
 // empty. A token is the 64th part of a step.
 constexpr char kFlops[] = R"(

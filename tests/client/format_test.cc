@@ -90,6 +90,13 @@ TEST(Energy, PicksAReadableUnit) {
 
 TEST(Percent, IsOfOne) { EXPECT_EQ(Percent(0.4), "40.00 %"); }
 
+TEST(Percent, CallsNothingZeroThatIsNot) {
+  EXPECT_EQ(Percent(0), "0.00 %");
+  EXPECT_EQ(Percent(1e-12), "< 0.01 %");
+  EXPECT_EQ(Percent(0.0000999), "< 0.01 %");
+  EXPECT_EQ(Percent(0.0001), "0.01 %");
+}
+
 TEST(DisplayWidth, CountsCharacters) {
   EXPECT_EQ(DisplayWidth("abc"), 3);
   EXPECT_EQ(DisplayWidth("\xC3\xA9t\xC3\xA9"), 3);  // e acute, t, e acute

@@ -37,9 +37,9 @@ Model
     feed forward       800,000,000
 
 Arithmetic (training, forward and backward)
-  convention            per token        whole run
-  six-n-total          6.00 GFLOP  1.2000e+20 FLOP  <- used for the times
-  six-n-non-embedding  4.80 GFLOP  9.6000e+19 FLOP
+  convention            per token        whole run  counts
+  six-n-total          6.00 GFLOP  1.2000e+20 FLOP  model   <- used for the times
+  six-n-non-embedding  4.80 GFLOP  9.6000e+19 FLOP  model
 
 Memory (sharded evenly over all devices)
   whole job      data type  bytes/parameter       memory
@@ -87,6 +87,39 @@ engine 0.1.0, rates c0ffee
 )";
 
 TEST(PlanText, IsAsWorkedByHand) { EXPECT_EQ(PlanText(SampleResponse(), kNow), kGolden); }
+
+// Recomputing all layers costs a third more: 8 N for 6 N.
+TEST(PlanText, TellsHardwareFromModelFlops) {
+  v1::PlanRunResponse response = SampleResponse();
+  v1::TrainingFlops* flops = response.mutable_plan()->mutable_flops();
+  flops->mutable_counts(1)->set_convention(v1::FLOPS_CONVENTION_MEGATRON_2021_HARDWARE);
+  flops->mutable_counts(1)->set_hardware(true);
+  EXPECT_THAT(PlanText(response, kNow), HasSubstr(R"(
+  convention               per token        whole run  counts
+  six-n-total             6.00 GFLOP  1.2000e+20 FLOP  model     <- used for the times
+  megatron-2021-hardware  4.80 GFLOP  9.6000e+19 FLOP  hardware
+
+Memory)"));
+  flops->set_hardware_flops_ratio(4.0 / 3);
+  response.mutable_plan()->mutable_lower_bound()->set_hfu(4.0 / 3);
+  response.mutable_plan()->mutable_textbook_estimate()->set_hfu(0.4 * 4 / 3);
+  const std::string text = PlanText(response, kNow);
+  EXPECT_THAT(text, HasSubstr(" FLOP  hardware\n"
+                              "  hardware FLOPs, recomputation included: 1.3333 x those of "
+                              "six-n-total\n\nMemory"));
+  EXPECT_THAT(text, HasSubstr(R"(
+  MFU                    100.00 %             40.00 %
+  HFU                    133.33 %             53.33 %
+  duration )"));
+}
+
+TEST(PlanText, HasNoHfuThatIsTheMfu) {
+  v1::PlanRunResponse response = SampleResponse();
+  response.mutable_plan()->mutable_flops()->set_hardware_flops_ratio(1);
+  response.mutable_plan()->mutable_lower_bound()->set_hfu(1);
+  response.mutable_plan()->mutable_textbook_estimate()->set_hfu(0.4);
+  EXPECT_EQ(PlanText(response, kNow), kGolden);
+}
 
 TEST(PlanText, SaysAtOnceHowMuchIsMissing) {
   v1::PlanRunResponse response = SampleThatDoesNotFit();

@@ -50,6 +50,14 @@ TEST(Wrap, BreaksAtBlanksAndHangs) {
   EXPECT_EQ(Wrap("- ", absl::StrCat(a, "\n ", b), 4), absl::StrCat("- ", a, "\n    ", b, "\n"));
 }
 
+TEST(Wrap, KeepsANumberAndItsPercentSignTogether) {
+  const std::string a(90, 'a');
+  EXPECT_EQ(Wrap("", absl::StrCat(a, " (12.00 %)."), 2),
+            absl::StrCat(a, "\n  (12.00 %).\n"));  // "(12.00" alone would fit
+  EXPECT_EQ(Wrap("", absl::StrCat(a, " (< 0.01 %)"), 2), absl::StrCat(a, "\n  (< 0.01 %)\n"));
+  EXPECT_EQ(Wrap("", absl::StrCat(a, " this <- it"), 2), absl::StrCat(a, " this <-\n  it\n"));
+}
+
 TEST(Wrap, FillsLinesToTheLastColumn) {
   const std::string a(49, 'a');
   EXPECT_EQ(Wrap("", absl::StrCat(a, " ", a), 0), absl::StrCat(a, " ", a, "\n"));  // 99 columns
