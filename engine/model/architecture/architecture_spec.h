@@ -25,6 +25,7 @@ struct LayerRun {
 struct StackSpec {
   std::vector<LayerRun> layers = {};
   int64_t learned_position_count = 0;
+  int64_t first_position = 0;  // row of a sequence's first token: no token has those before it
   int64_t relative_position_bucket_count = 0;  // a bias a head of one table for all layers (T5)
   bool embedding_norm = false;
   bool final_norm = true;

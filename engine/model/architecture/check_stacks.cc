@@ -45,6 +45,9 @@ class StackCheck {
   void CheckEnds() {
     violations_.RequireRange(path_, "learned_position_count", stack_.learned_position_count, 0,
                              kMaxVocabularySize);
+    const int64_t rows = stack_.learned_position_count;
+    violations_.RequireRange(path_, "first_position", stack_.first_position, 0,
+                             rows > 0 ? rows - 1 : 0);
     violations_.RequireRange(path_, "relative_position_bucket_count",
                              stack_.relative_position_bucket_count, 0, kMaxVocabularySize);
     if (stack_.layers.empty() &&

@@ -124,6 +124,7 @@ ArchitectureSpec ArchitectureOf(const DecoderDraft& draft) {
   out.norm = d.style.norm;
   out.embedding = {.vocabulary_size = d.vocabulary_size, .embedding_size = d.embedding_size};
   out.decoder.learned_position_count = d.learned_position_count;
+  out.decoder.first_position = d.first_position;
   out.decoder.embedding_norm = d.style.embedding_norm;
   out.decoder.final_norm = d.style.final_norm;
   out.output = {.head = d.style.tied ? OutputHeadKind::kTied : OutputHeadKind::kUntied,

@@ -50,6 +50,7 @@ struct DecoderDraft {
   int64_t value_head_size = 0;       // 0: head_size
   int64_t vocabulary_size = 0;
   int64_t learned_position_count = 0;
+  int64_t first_position = 0;
   int64_t embedding_size = 0;  // 0: hidden_size
   DecoderStyle style = {};
   absl::optional<LatentSpec> latent = {};

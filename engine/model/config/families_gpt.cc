@@ -82,14 +82,16 @@ void ReadGptBigcodeOptions(ConfigReader& config, DecoderDraft& draft) {
   if (config.Flag("multi_query", true)) draft.key_value_head_count = 1;
 }
 
-// Positions start at 2. Norms behind the sublayers (do_layer_norm_before: false) need none at
-// the end.
+// Positions start at 2: tokens have as many rows as the config says, behind two. Norms behind the
+// sublayers (do_layer_norm_before: false) need none at the end.
 void ReadOptOptions(ConfigReader& config, DecoderDraft& draft) {
-  if (draft.learned_position_count > 0) draft.learned_position_count += 2;
-  if (draft.learned_position_count > kMaxVocabularySize) {
+  constexpr int64_t kFirstPosition = 2;
+  if (draft.learned_position_count > kMaxVocabularySize - kFirstPosition) {
     config.Refuse("max_position_embeddings",
-                  absl::StrCat("must be at most ", kMaxVocabularySize - 2));
+                  absl::StrCat("must be at most ", kMaxVocabularySize - kFirstPosition));
   }
+  draft.first_position = kFirstPosition;
+  draft.learned_position_count += kFirstPosition;
   SetAllBiases(config.Flag("enable_bias", true), draft);
   if (!config.Flag("layer_norm_elementwise_affine", true)) {
     draft.style.norm = NormVariant::kNonParametricLayerNorm;

@@ -17,10 +17,13 @@ constexpr int64_t kMaxGroups = 65536;
 constexpr int64_t kMaxGroupsTimesKinds = 10'000'000;  // each kind of attention meets each group
 constexpr double kMaxCapacityFactor = 1e6;
 
-// A learned table of positions has no row for what lies beyond its end.
+// A learned table of positions has no row for what lies beyond its end. The stack may not have been
+// checked.
 int64_t MaxLength(const StackSpec& stack) {
-  const int64_t positions = stack.learned_position_count;
-  return positions > 0 ? std::min(positions, kMaxLength) : kMaxLength;
+  const int64_t rows = stack.learned_position_count;
+  if (rows <= 0) return kMaxLength;
+  const int64_t first = std::clamp<int64_t>(stack.first_position, 0, rows - 1);
+  return std::min(rows - first, kMaxLength);
 }
 
 void CheckGroup(const SequenceGroup& group, const ArchitectureSpec& spec, absl::string_view path,

@@ -177,6 +177,17 @@ TEST(CheckArchitecture, RefusesNonsenseOfStacks) {
              s.decoder.layers = {{0, 1'000'000}, {0, 1'000'000}};
            }},
           {"m.decoder.learned_position_count", [](S& s) { s.decoder.learned_position_count = -1; }},
+          {"m.decoder.first_position", [](S& s) { s.decoder.first_position = 1; }},
+          {"m.decoder.first_position",
+           [](S& s) {
+             s.decoder.learned_position_count = 4;
+             s.decoder.first_position = 4;
+           }},
+          {"m.decoder.first_position",
+           [](S& s) {
+             s.decoder.learned_position_count = 4;
+             s.decoder.first_position = -1;
+           }},
           {"m.encoder.layers", [](S& s) { s.encoder.learned_position_count = 4; }},
           {"m.encoder.layers",
            [](S& s) {

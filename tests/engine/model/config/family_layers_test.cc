@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/model/config/read_config.h"
+#include "engine/model/flops/training_step.h"
 #include "tests/engine/model/config/small_configs.h"
 #include "tests/support/status_matchers.h"
 
@@ -204,6 +205,18 @@ TEST(FamilyLayers, OfEncodersLookBothWays) {
   EXPECT_EQ(t5->architecture.layer_kinds[0].attention->mask, AttentionMask::kFull);
   EXPECT_EQ(t5->architecture.layer_kinds[1].attention->mask, AttentionMask::kCausal);
   EXPECT_EQ(t5->architecture.layer_kinds[1].cross_attention->mask, AttentionMask::kFull);
+}
+
+// OPT's table has two rows that no token has, so that a sequence is as long as the config says.
+TEST(FamilyLayers, OptsPositionsStartAtTwo) {
+  const auto model = ReadConfig(SmallConfig("opt"), "config");
+  ASSERT_THAT(model, IsOk());
+  EXPECT_EQ(model->architecture.decoder.learned_position_count, 8);
+  FieldViolations violations;
+  CheckTrainingStep({.sequences = {{1, 6}}}, model->architecture, "step", violations);
+  EXPECT_THAT(violations.ToStatus(), IsOk());
+  CheckTrainingStep({.sequences = {{1, 7}}}, model->architecture, "step", violations);
+  EXPECT_THAT(violations.ToStatus(), NamesFields(testing::ElementsAre("step.sequences[0].length")));
 }
 
 // Norms stand where the published code has them.

@@ -73,6 +73,16 @@ TEST(CheckTrainingStep, LearnedPositionsBoundLengths) {
   EXPECT_THAT(Check(spec, {.sequences = {{1, 16}}}), IsOk());
   EXPECT_THAT(Check(spec, {.sequences = {{1, 17}}}),
               NamesFields(UnorderedElementsAre("step.sequences[0].length")));
+  spec.decoder.first_position = 2;
+  EXPECT_THAT(Check(spec, {.sequences = {{1, 14}}}), IsOk());
+  EXPECT_THAT(Check(spec, {.sequences = {{1, 15}}}),
+              NamesFields(UnorderedElementsAre("step.sequences[0].length")));
+  for (const int64_t fault : {std::numeric_limits<int64_t>::min(), kHuge}) {
+    spec.decoder.first_position = fault;
+    EXPECT_THAT(Check(spec, {.sequences = {{1, 1}}}), IsOk());
+    EXPECT_THAT(Check(spec, {.sequences = {{1, 17}}}),
+                NamesFields(UnorderedElementsAre("step.sequences[0].length")));
+  }
 }
 
 TEST(CheckTrainingStep, CapacityIsAPositiveNumberOfAMixture) {
