@@ -36,6 +36,7 @@ int RunCount(const CommandLine& line, const Streams& streams) {
   if (!status.ok()) {
     return Fail(status, line, streams,
                 {.field = CountFieldWords,
+                 .description = CountDescriptionWords,
                  .hint = [&request](const CallError& error) {
                    return DefaultTargetsHint(request.model().changes(), error);
                  }});

@@ -98,6 +98,12 @@ TEST_F(CountModelCommand, NamesTheFlagAtFault) {
             "step.sequences[0].length");
 }
 
+TEST_F(CountModelCommand, ExplainsFlagsByFlags) {
+  status_ = FieldIsWrong("layout.pipeline_parallel_size", "or say it in layers_per_chunk");
+  EXPECT_THAT(Run({"gpt2", "--pp=5"}).err, HasSubstr("--pp: or say it in --layers-per-chunk\n"));
+  EXPECT_THAT(Run({"gpt2", "--pp=5", "--output=json"}).err, HasSubstr("in layers_per_chunk\""));
+}
+
 TEST_F(CountModelCommand, SaysThatTargetsWereDefaults) {
   status_ = FieldIsWrong("model.changes.adapters.targets[0]", "is no matrix");
   const std::string hint = "attention.query,attention.value is the default of --lora-targets";
