@@ -43,7 +43,7 @@ int RunDataType(const CommandLine& line, const Streams& streams) {
 int RunTokens(const CommandLine& line, const Streams& streams) {
   v1::DescribeTokensResponse response;
   const grpc::Status status = DescribeTokens(line.server, line.tokens_request, &response);
-  if (!status.ok()) return Fail(status, line, streams, TokensFieldWords);
+  if (!status.ok()) return Fail(status, line, streams, {.field = TokensFieldWords});
   streams.out << (line.json() ? ProtoJson(response)
                               : Printable(TokensText(line.tokens_request, response)));
   return kExitFits;
@@ -55,9 +55,9 @@ int RunTensor(const CommandLine& line, const Streams& streams) {
   grpc::Status status = AnalyzeTensor(line.server, request, &response);
   if (status.ok() && response.steps_size() != request.steps_size()) status = Incomplete("steps");
   if (!status.ok()) {
-    return Fail(status, line, streams, [&line](const std::string& field) {
-      return TensorFieldWords(line.tensor_steps, field);
-    });
+    return Fail(status, line, streams, {.field = [&line](const std::string& field) {
+                  return TensorFieldWords(line.tensor_steps, field);
+                }});
   }
   streams.out << (line.json() ? ProtoJson(response)
                               : Printable(TensorText(response, line.tensor_steps)));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/accelerator_text.h"
+#include "client/adapter_targets.h"
 #include "client/call_error.h"
 #include "client/completion.h"
 #include "client/connection.h"
@@ -22,7 +23,11 @@ int RunPlan(const CommandLine& line, const Streams& streams) {
   grpc::Status status = BuildPlanRequest(line, streams.in, &request);
   v1::PlanRunResponse response;
   if (status.ok()) status = PlanRun(line.server, request, &response);
-  if (!status.ok()) return Fail(status, line, streams);
+  if (!status.ok()) {
+    return Fail(status, line, streams, {.hint = [&request](const CallError& error) {
+                  return DefaultTargetsHint(request.model().changes(), error);
+                }});
+  }
 
   const v1::Verdict verdict = response.plan().verdict();
   if (verdict != v1::VERDICT_FITS && verdict != v1::VERDICT_DOES_NOT_FIT) {

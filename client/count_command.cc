@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/accounting_commands.h"
+#include "client/adapter_targets.h"
 #include "client/connection.h"
 #include "client/count_flags.h"
 #include "client/count_text.h"
@@ -32,7 +33,14 @@ int RunCount(const CommandLine& line, const Streams& streams) {
   v1::CountModelResponse response;
   if (status.ok()) status = CountModel(line.server, request, &response);
   if (status.ok()) status = CheckAnswer(request, response);
-  if (!status.ok()) return Fail(status, line, streams, CountFieldWords);
+  if (!status.ok()) {
+    return Fail(status, line, streams,
+                {.field = CountFieldWords,
+                 .description = CountDescriptionWords,
+                 .hint = [&request](const CallError& error) {
+                   return DefaultTargetsHint(request.model().changes(), error);
+                 }});
+  }
   streams.out << (line.json() ? ProtoJson(response) : Printable(CountText(line.count, response)));
   return kExitFits;
 }

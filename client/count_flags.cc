@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -36,9 +38,11 @@ constexpr FieldFlag kFlags[] = {
 constexpr char kArchitecture[] = "model.architecture";
 constexpr char kConfig[] = "model.hugging_face_config";
 
+constexpr FieldFlag kChunksFlag = {"--layers-per-chunk", "layout.layers_per_chunk", ""};
+
 // Read otherwise than by their field's type alone.
 constexpr FieldFlag kOtherFlags[] = {
-    {"--sequence", "step.sequences", ""},  {"--layers-per-chunk", "layout.layers_per_chunk", ""},
+    {"--sequence", "step.sequences", ""},  kChunksFlag,
     {"--architecture", kArchitecture, ""}, {"MODEL", kConfig, ""},
     {"MODEL", "model.preset", ""},
 };
@@ -69,6 +73,20 @@ std::optional<std::string> WordsOf(const FieldFlag& flag, absl::string_view fiel
   return absl::StrCat(ShortName(flag), PlaceWords(field));
 }
 
+// The flag of a field that a text names by its path or by its last name; the name itself where it
+// has none. A name without "_" is an ordinary word.
+std::string FlagOf(absl::string_view name) {
+  std::vector<FieldFlag> flags = CountFlags();
+  flags.push_back(kChunksFlag);
+  for (const FieldFlag& flag : flags) {
+    const bool named = name == flag.field || absl::EndsWith(flag.field, absl::StrCat(".", name));
+    if (named && absl::StrContains(name, "_")) return ShortName(flag);
+  }
+  return std::string(name);
+}
+
+bool IsOfAName(char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-'; }
+
 }  // namespace
 
 std::vector<FieldFlag> CountFlags() {
@@ -89,6 +107,25 @@ std::string CountFieldWords(const std::string& field) {
     if (const auto words = WordsOf(flag, field)) return *words;
   }
   return field;
+}
+
+std::string CountDescriptionWords(const std::string& text) {
+  std::string out;
+  absl::string_view rest = text;
+  while (!rest.empty()) {
+    const size_t length = static_cast<size_t>(absl::c_find_if_not(rest, IsOfAName) - rest.begin());
+    const absl::string_view name = absl::StripSuffix(rest.substr(0, length), ".");
+    const std::string flag = FlagOf(name);
+    out += flag;
+    rest.remove_prefix(name.size());
+    // "vocabulary_multiple 1024" is written with "=" on the command line.
+    const bool has_value =
+        flag != name && rest.size() > 1 && rest[0] == ' ' && absl::ascii_isdigit(rest[1]);
+    if (has_value) out += '=';
+    if (!has_value && !rest.empty()) out += rest.front();
+    if (!rest.empty()) rest.remove_prefix(1);
+  }
+  return out;
 }
 
 }  // namespace sextant

@@ -19,6 +19,9 @@ std::vector<FieldFlag> CountFlags();
 // "--tp", "MODEL"; the field itself where there are none.
 std::string CountFieldWords(const std::string& field);
 
+// What the server says of a field, with flags in place of the fields that it names.
+std::string CountDescriptionWords(const std::string& text);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_CLIENT_COUNT_FLAGS_H_

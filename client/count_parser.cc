@@ -74,10 +74,11 @@ void Finish(CommandLine* line) {
     throw CLI::ValidationError(
         "give the model in one way: a preset's name, a config.json or --architecture");
   }
-  if ((count.conventions || count.kaplan) && count.request.step().sequences().empty()) {
+  const bool counts_flops = count.conventions || count.kaplan || count.request.has_step();
+  if (counts_flops && count.request.step().sequences().empty()) {
     throw CLI::ValidationError(
-        "FLOPs depend on how long sequences are: with --conventions and --kaplan, give "
-        "--sequence=LENGTH, e.g. --sequence=4096");
+        "FLOPs depend on how long sequences are: with --conventions, --kaplan, --recompute and "
+        "--expert-capacity-factor, give --sequence=LENGTH, e.g. --sequence=4096");
   }
   line->command = Command::kCount;
 }

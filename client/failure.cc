@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/call_error.h"
 #include "client/exit_code.h"
 #include "client/format.h"
 
@@ -31,11 +30,14 @@ std::string HintFor(const CallError& error, const ServerAddress& server) {
 }  // namespace
 
 int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams,
-         const FieldWords& words) {
+         const FailureWords& words) {
   CallError error = CallErrorOf(status);
   error.hint = HintFor(error, line.server);
-  if (words && !line.json()) {
-    for (CallError::Violation& v : error.field_violations) v.subject = words(v.subject);
+  if (error.hint.empty() && words.hint) error.hint = words.hint(error);
+  for (CallError::Violation& v : error.field_violations) {
+    if (line.json()) break;
+    if (words.field) v.subject = words.field(v.subject);
+    if (words.description) v.description = words.description(v.description);
   }
   streams.err << (line.json() ? CallErrorJson(error) : Printable(CallErrorText(error)));
   return ExitCodeOf(error);

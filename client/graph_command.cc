@@ -31,7 +31,7 @@ int RunGraph(const CommandLine& line, const Streams& streams) {
   if (status.ok() && !response.has_totals()) {
     status = {grpc::StatusCode::INTERNAL, "the answer holds no totals"};
   }
-  if (!status.ok()) return Fail(status, line, streams, GraphFieldWords);
+  if (!status.ok()) return Fail(status, line, streams, {.field = GraphFieldWords});
   streams.out << (line.json() ? ProtoJson(response) : Printable(GraphText(response)));
   return kExitFits;
 }

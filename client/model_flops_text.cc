@@ -1,5 +1,8 @@
 #include "client/model_flops_text.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -14,6 +17,7 @@
 namespace sextant {
 namespace {
 
+using ::google::protobuf::util::MessageDifferencer;
 using v1::ModelFlops;
 
 double ModelFlopsOf(const v1::PassFlops& passes) {
@@ -24,6 +28,13 @@ double ModelFlopsOf(const v1::PassFlops& passes) {
 v1::PassFlops CausalOf(const ModelFlops::Component& component) {
   if (component.passes().empty()) return {};
   return component.passes(component.passes_size() > 1 ? v1::MASK_CONVENTION_CAUSAL - 1 : 0);
+}
+
+// A model that only looks both ways: no mask hides anything from it.
+bool MasksAreAlike(const ModelFlops& flops) {
+  return absl::c_all_of(flops.masks(), [&flops](const ModelFlops::Masked& masked) {
+    return MessageDifferencer::Equals(masked.passes(), flops.masks(0).passes());
+  });
 }
 
 // What products are of, over all parts and kinds of layers.
@@ -62,7 +73,8 @@ std::string ComponentsTable(const ModelFlops& flops) {
   }
   Table table(
       2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  table.AddRow({"causal mask", "forward", "input gradient", "weight gradient", "sum", "share"});
+  table.AddRow({MasksAreAlike(flops) ? "full mask" : "causal mask", "forward", "input gradient",
+                "weight gradient", "sum", "share"});
   for (const ComponentSum& sum : sums) {
     AddComponent(Words(sum.name), sum.passes, ModelFlopsOf(all), &table);
   }
@@ -146,9 +158,10 @@ std::string LedgerTable(const ModelFlops& flops) {
 }  // namespace
 
 std::string ModelFlopsSection(const v1::ModelFlops& flops, bool two_stacks) {
+  const int64_t tokens = flops.token_count();
   const std::string title =
       absl::StrCat("FLOPs a token", two_stacks ? " of the decoder" : "", ", of a step of ",
-                   Grouped(flops.token_count()), " tokens");
+                   Grouped(tokens), tokens == 1 ? " token" : " tokens");
   return absl::StrCat("\n", Wrap("", title, 0), ComponentsTable(flops), LedgerTable(flops));
 }
 

@@ -58,9 +58,9 @@ int RunOperation(const CommandLine& line, const Streams& streams) {
   v1::AnalyzeOperationResponse response;
   const grpc::Status status = Ask(line, streams.in, &response);
   if (!status.ok()) {
-    return Fail(status, line, streams, [&operation](const std::string& field) {
-      return OperationFieldWords(*operation.kind, field);
-    });
+    return Fail(status, line, streams, {.field = [&operation](const std::string& field) {
+                  return OperationFieldWords(*operation.kind, field);
+                }});
   }
   std::string plot;
   if (operation.plot || !operation.svg_file.empty()) {

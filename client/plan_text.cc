@@ -52,9 +52,9 @@ std::string HeadlineModel(const v1::Plan& plan) {
 
 std::string Headline(const v1::Plan& plan) {
   const bool fits = plan.verdict() == v1::VERDICT_FITS;
-  const std::string what =
-      absl::StrCat(HeadlineModel(plan), ", ", Grouped(plan.token_count()), " tokens, ",
-                   Grouped(plan.device_count()), " x ", plan.accelerator());
+  const std::string what = absl::StrCat(HeadlineModel(plan), ", ", Grouped(plan.token_count()),
+                                        plan.token_count() == 1 ? " token, " : " tokens, ",
+                                        Grouped(plan.device_count()), " x ", plan.accelerator());
   return absl::StrCat(Wrap(fits ? "FITS: " : "DOES NOT FIT: ", what, kHang),
                       Wrap("  counts  ", plan.memory().counted(), kHang),
                       Wrap("  memory  ", HeadlineMemory(plan.memory()), kHang),

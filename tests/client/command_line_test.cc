@@ -111,6 +111,8 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"count", "gpt2", "--tp=two"}, "\"two\" is not a whole number"},
       {{"count", "gpt2", "--conventions"}, "give --sequence=LENGTH, e.g. --sequence=4096"},
       {{"count", "gpt2", "--kaplan", "--recompute=full"}, "FLOPs depend on how long sequences are"},
+      {{"count", "gpt2", "--recompute=full"}, "give --sequence=LENGTH"},
+      {{"count", "gpt2", "--expert-capacity-factor=2"}, "give --sequence=LENGTH"},
       {{"tensor"}, "SHAPE is required"},
       {{"tensor", "4x8"}, "--data-type is required"},
       {{"tensor", "4by8", "--dtype=bf16"}, "join sizes by x: 4x8x64"},

@@ -19,7 +19,21 @@ namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
+
+grpc::Status FieldIsWrong(const std::string& field, const std::string& description) {
+  google::rpc::BadRequest bad_request;
+  auto* violation = bad_request.add_field_violations();
+  violation->set_field(field);
+  violation->set_description(description);
+  google::rpc::Status details;
+  details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
+  details.add_details()->PackFrom(bad_request);
+  grpc::Status status;
+  EXPECT_TRUE(grpc::SetErrorDetails(details, &status).ok());
+  return status;
+}
 
 // One answer, and what the server was asked.
 class CountModelCommand : public ::testing::Test {
@@ -69,14 +83,7 @@ TEST_F(CountModelCommand, PrintsJsonThatReadsBackAsTheResponse) {
 }
 
 TEST_F(CountModelCommand, NamesTheFlagAtFault) {
-  google::rpc::BadRequest bad_request;
-  auto* violation = bad_request.add_field_violations();
-  violation->set_field("step.sequences[0].length");
-  violation->set_description("is wrong");
-  google::rpc::Status details;
-  details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
-  details.add_details()->PackFrom(bad_request);
-  ASSERT_TRUE(grpc::SetErrorDetails(details, &status_).ok());
+  status_ = FieldIsWrong("step.sequences[0].length", "is wrong");
   const Ran ran = Run({"gpt2", "--sequence=0"});
   EXPECT_EQ(ran.exit_code, kExitBadRequest);
   EXPECT_EQ(ran.out, "");
@@ -89,6 +96,22 @@ TEST_F(CountModelCommand, NamesTheFlagAtFault) {
                 .at(0)
                 .at("field"),
             "step.sequences[0].length");
+}
+
+TEST_F(CountModelCommand, ExplainsFlagsByFlags) {
+  status_ = FieldIsWrong("layout.pipeline_parallel_size", "or say it in layers_per_chunk");
+  EXPECT_THAT(Run({"gpt2", "--pp=5"}).err, HasSubstr("--pp: or say it in --layers-per-chunk\n"));
+  EXPECT_THAT(Run({"gpt2", "--pp=5", "--output=json"}).err, HasSubstr("in layers_per_chunk\""));
+}
+
+TEST_F(CountModelCommand, SaysThatTargetsWereDefaults) {
+  status_ = FieldIsWrong("model.changes.adapters.targets[0]", "is no matrix");
+  const std::string hint = "attention.query,attention.value is the default of --lora-targets";
+  EXPECT_THAT(Run({"gpt2", "--lora-rank=8"}).err,
+              HasSubstr("  --lora-targets, entry 1: is no matrix\n  " + hint));
+  EXPECT_THAT(Run({"gpt2", "--lora-rank=8", "--lora-targets=a"}).err, Not(HasSubstr(hint)));
+  status_ = FieldIsWrong("model.changes.adapters.rank", "is too large");
+  EXPECT_THAT(Run({"gpt2", "--lora-rank=8"}).err, Not(HasSubstr(hint)));
 }
 
 TEST_F(CountModelCommand, TakesNoAnswerWithoutWhatWasAsked) {

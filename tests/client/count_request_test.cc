@@ -200,5 +200,21 @@ TEST(CountFieldWords, AreThoseOfTheCommandLine) {
   for (const auto& [field, words] : cases) EXPECT_EQ(CountFieldWords(field), words);
 }
 
+TEST(CountDescriptionWords, AreThoseOfTheCommandLine) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", ""},
+      {"pad them to 51200, by model.changes.vocabulary_multiple 1024",
+       "pad them to 51200, by --vocabulary-multiple=1024"},
+      {"write 4, or say how many go where in layers_per_chunk",
+       "write 4, or say how many go where in --layers-per-chunk"},
+      {"times virtual_stage_count must divide", "times --virtual-stages must divide"},
+      {"fit layout.pipeline_parallel_size.", "fit --pp."},
+      // Of the model, or ordinary words.
+      {"dense.attention.head_count (12), which 8", "dense.attention.head_count (12), which 8"},
+      {"the rank 8 of its targets", "the rank 8 of its targets"},
+      {"a.layers_per_chunk, my_layers_per_chunk", "a.layers_per_chunk, my_layers_per_chunk"}};
+  for (const auto& [text, words] : cases) EXPECT_EQ(CountDescriptionWords(text), words);
+}
+
 }  // namespace
 }  // namespace sextant

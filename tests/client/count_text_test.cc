@@ -197,6 +197,17 @@ TEST(ModelFlopsSection, LeavesOutWhatIsNotDone) {
   EXPECT_THAT(ModelFlopsSection(flops), Not(HasSubstr("share")));
 }
 
+// An encoder looks both ways, whatever the mask is called.
+TEST(ModelFlopsSection, NamesTheMaskThatThereIs) {
+  v1::ModelFlops flops = Read<v1::ModelFlops>(kFlops);
+  EXPECT_THAT(ModelFlopsSection(flops), HasSubstr("\n  causal mask  "));
+  for (v1::ModelFlops::Masked& masked : *flops.mutable_masks()) {
+    *masked.mutable_passes() = flops.masks(0).passes();
+  }
+  flops.set_token_count(1);
+  EXPECT_THAT(ModelFlopsSection(flops), HasSubstr(", of a step of 1 token\n  full mask  "));
+}
+
 constexpr char kConventions[] = R"(
 conventions { convention: FLOPS_CONVENTION_SIX_N_TOTAL name: "six_n_total" flops_per_token: 360
               ratio_to_exact: 0.96 differences { name: "attention" flops_per_token: -75 }

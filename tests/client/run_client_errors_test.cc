@@ -5,6 +5,8 @@
 
 #include <latch>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "client/run_client.h"
 #include "google/rpc/error_details.pb.h"
@@ -16,14 +18,15 @@ namespace sextant {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
-grpc::Status FieldInvalid() {
+grpc::Status FieldInvalid(const char* field = "cluster.device_count") {
   google::rpc::ErrorInfo info;
   info.set_domain("sextant");
   info.set_reason("FIELD_INVALID");
   google::rpc::BadRequest bad_request;
   auto* violation = bad_request.add_field_violations();
-  violation->set_field("cluster.device_count");
+  violation->set_field(field);
   violation->set_description("must be at least 1");
   google::rpc::Status details;
   details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
@@ -49,6 +52,15 @@ TEST(PlanError, NamesTheFieldAtFault) {
   EXPECT_EQ(ran.err,
             "sextant: INVALID_ARGUMENT (FIELD_INVALID): mend 1 field\n"
             "  cluster.device_count: must be at least 1\n");
+}
+
+TEST(PlanError, SaysThatTargetsWereDefaults) {
+  const FakeServer server(Fails(FieldInvalid("model.changes.adapters.targets[1]")));
+  const std::string hint = "attention.query,attention.value is the default of --lora-targets";
+  std::vector<std::string> args = {"plan", "--lora-rank=8", "--address", server.address()};
+  EXPECT_THAT(RunWith(args).err, HasSubstr(hint));
+  args.emplace_back("--lora-targets=attention.output");
+  EXPECT_THAT(RunWith(args).err, Not(HasSubstr(hint)));
 }
 
 TEST(PlanError, IsJsonForPrograms) {
