@@ -1,16 +1,29 @@
 #include "engine/model/config/field_list.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sextant {
 namespace {
 
+using Kind = ConfigValue::Kind;
+
+ConfigValue ArrayOf(std::vector<ConfigValue> elements) {
+  const size_t count = elements.size();
+  return {.kind = Kind::kArray, .element_count = count, .elements = std::move(elements)};
+}
+
+// An array of one text, or [[["global", "local"], 6]] where the field has the number.
+ConfigValue ArrayValueOf(const ConfigField& field) {
+  if (field.integer == 0) return ArrayOf({{.kind = Kind::kText, .text = std::string(field.text)}});
+  const ConfigValue pair =
+      ArrayOf({{.kind = Kind::kText, .text = "global"}, {.kind = Kind::kText, .text = "local"}});
+  return ArrayOf({ArrayOf({pair, {.kind = Kind::kInteger, .integer = field.integer}})});
+}
+
 ConfigValue ValueOf(const ConfigField& field) {
-  if (field.kind == ConfigValue::Kind::kArray) {
-    return {.kind = field.kind,
-            .element_count = 1,
-            .elements = {{.kind = ConfigValue::Kind::kText, .text = std::string(field.text)}}};
-  }
+  if (field.kind == Kind::kArray) return ArrayValueOf(field);
   return {.kind = field.kind,
           .boolean = field.boolean,
           .integer = field.integer,
@@ -26,7 +39,7 @@ void SetField(const ConfigField& field, ConfigFields& fields) {
     return;
   }
   ConfigValue& object = fields[std::string(field.name.substr(0, dot))];
-  object.kind = ConfigValue::Kind::kObject;
+  object.kind = Kind::kObject;
   ConfigValue member = ValueOf(field);
   member.name = std::string(field.name.substr(dot + 1));
   for (ConfigValue& old : object.elements) {

@@ -16,6 +16,11 @@ struct OneName {
   absl::string_view text;
 };
 
+// gpt_neo's attention_types of layers that attend to all and to a window in turn, `pairs` times.
+struct GlobalLocalPairs {
+  int64_t pairs;
+};
+
 // {"hidden_size", 4096}, {"model_type", "llama"}, {"sliding_window", nullptr}. The texts outlive
 // the field.
 struct ConfigField {
@@ -28,6 +33,8 @@ struct ConfigField {
       : name(n), kind(ConfigValue::Kind::kText), text(value) {}
   constexpr ConfigField(absl::string_view n, OneName value)
       : name(n), kind(ConfigValue::Kind::kArray), text(value.text) {}
+  constexpr ConfigField(absl::string_view n, GlobalLocalPairs value)
+      : name(n), kind(ConfigValue::Kind::kArray), integer(value.pairs) {}
   constexpr ConfigField(absl::string_view n, std::nullptr_t)
       : name(n), kind(ConfigValue::Kind::kNull) {}
 

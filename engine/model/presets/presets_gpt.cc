@@ -1,4 +1,4 @@
-// GPT-2, GPT-3 and what came of them: GPT-J.
+// GPT-2, GPT-3 and what came of them: GPT-Neo and GPT-J.
 #include "engine/model/architecture/dense_decoder.h"
 #include "engine/model/presets/preset_table.h"
 
@@ -22,6 +22,10 @@ constexpr char kGpt3With5120Source[] =
     "Brown et al. 2020 (arXiv 2005.14165) table 2.1, read as transcribed in "
     "dmccreary/gpt-3-demos docs/background.md, but with d_model 5120: the printed 5140 is a "
     "misprint, 40 heads of 128 make 5120, as in saforem2/Megatron-DeepSpeed gpt-sizes.sh";
+constexpr char kGptNeoSource[] =
+    "public config.json, from memory, fixed by the published count but for the heads";
+constexpr char kGptNeo1300mSource[] =
+    "printed module tree of GPTNeoForCausalLM (text index id 58887566530); heads from memory";
 constexpr char kGptjSource[] = "public config.json, from memory, fixed by the published count";
 
 constexpr absl::string_view kColumns[] = {"n_layer", "n_embd", "n_head"};
@@ -52,6 +56,33 @@ constexpr PresetRow kGpt3Rows[] = {
     {"gpt3-175b", {96, 12288, 96}},
 };
 
+constexpr absl::string_view kGptNeoColumns[] = {"num_layers", "hidden_size", "num_heads"};
+
+// They differ in how often a layer that attends to all and one with a window take turns.
+constexpr ConfigField kGptNeo125m[] = {{"model_type", "gpt_neo"},
+                                       {"vocab_size", 50257},
+                                       {"max_position_embeddings", 2048},
+                                       {"window_size", 256},
+                                       {"attention_types", GlobalLocalPairs{6}}};
+
+constexpr PresetRow kGptNeo125mRows[] = {{"gpt-neo-125m", {12, 768, 12}}};
+
+constexpr ConfigField kGptNeo1300m[] = {{"model_type", "gpt_neo"},
+                                        {"vocab_size", 50257},
+                                        {"max_position_embeddings", 2048},
+                                        {"window_size", 256},
+                                        {"attention_types", GlobalLocalPairs{12}}};
+
+constexpr PresetRow kGptNeo1300mRows[] = {{"gpt-neo-1.3b", {24, 2048, 16}}};
+
+constexpr ConfigField kGptNeo2700m[] = {{"model_type", "gpt_neo"},
+                                        {"vocab_size", 50257},
+                                        {"max_position_embeddings", 2048},
+                                        {"window_size", 256},
+                                        {"attention_types", GlobalLocalPairs{16}}};
+
+constexpr PresetRow kGptNeo2700mRows[] = {{"gpt-neo-2.7b", {32, 2560, 20}}};
+
 constexpr ConfigField kGptj[] = {{"model_type", "gptj"}, {"vocab_size", 50400}};
 
 constexpr PresetRow kGptjRows[] = {{"gpt-j-6b", {28, 4096, 16}}};
@@ -59,6 +90,9 @@ constexpr PresetRow kGptjRows[] = {{"gpt-j-6b", {28, 4096, 16}}};
 constexpr PresetTable kTables[] = {
     {kGpt2Source, kGpt2, kColumns, kGpt2Rows},
     {kGpt3Source, kGpt3, kColumns, kGpt3Rows},
+    {kGptNeoSource, kGptNeo125m, kGptNeoColumns, kGptNeo125mRows},
+    {kGptNeo1300mSource, kGptNeo1300m, kGptNeoColumns, kGptNeo1300mRows},
+    {kGptNeoSource, kGptNeo2700m, kGptNeoColumns, kGptNeo2700mRows},
     {kGptjSource, kGptj, kColumns, kGptjRows},
 };
 

@@ -1,4 +1,4 @@
-// OLMo, Pythia, GPT-NeoX, OPT, StarCoder and Granite.
+// OLMo, Pythia, GPT-NeoX, OPT, StarCoder, StableLM and Granite.
 #include "engine/model/presets/preset_table.h"
 
 namespace sextant {
@@ -25,6 +25,14 @@ constexpr char kStarcoder2Source[] =
 constexpr char kConfigSource[] = "public config.json, from memory, fixed by the published count";
 constexpr char kOlmo3Source[] =
     "public config.json, from memory, fixed by the published count but for the sliding window";
+
+constexpr char kStablelm2Source[] =
+    "sizes quoted in public text (text index id 35661935992): only queries, keys and values have "
+    "biases";
+constexpr char kLargeStablelm2Source[] =
+    "the model's page (text index id 13733735924) but for the feed-forward's size, which is from "
+    "memory, fixed by the checkpoint's count. Against the page, transformers and the checkpoint "
+    "hold biases of norms; the page's own count is 41 x 10,240 more";
 
 constexpr ConfigField kSmallOlmo[] = {
     {"model_type", "olmo"}, {"vocab_size", 50304}, {"tie_word_embeddings", true}};
@@ -106,6 +114,22 @@ constexpr ConfigField kLargeStarcoder2[] = {{"model_type", "starcoder2"},
 
 constexpr PresetRow kLargeStarcoder2Rows[] = {{"starcoder2-15b", {40, 6144, 24576, 48, 4}}};
 
+constexpr ConfigField kStablelm[] = {{"model_type", "stablelm"}, {"vocab_size", 50304}};
+
+constexpr PresetRow kStablelmRows[] = {{"stablelm-3b-4e1t", {32, 2560, 6912, 32, 32}}};
+
+constexpr ConfigField kStablelm2[] = {
+    {"model_type", "stablelm"}, {"vocab_size", 100352}, {"use_qkv_bias", true}};
+
+constexpr PresetRow kStablelm2Rows[] = {{"stablelm-2-1.6b", {24, 2048, 5632, 32, 32}}};
+
+constexpr ConfigField kLargeStablelm2[] = {{"model_type", "stablelm"},
+                                           {"vocab_size", 100352},
+                                           {"use_parallel_residual", true},
+                                           {"qk_layernorm", true}};
+
+constexpr PresetRow kLargeStablelm2Rows[] = {{"stablelm-2-12b", {40, 5120, 13824, 32, 8}}};
+
 constexpr ConfigField kGranite[] = {
     {"model_type", "granite"}, {"vocab_size", 49155}, {"tie_word_embeddings", true}};
 
@@ -121,6 +145,9 @@ constexpr PresetTable kTables[] = {
     {kOpt350mSource, kOpt350m, kOptColumns, kOpt350mRows},
     {kStarcoder2Source, kStarcoder2, kGroupedSizes, kStarcoder2Rows},
     {kStarcoder2Source, kLargeStarcoder2, kGroupedSizes, kLargeStarcoder2Rows},
+    {kConfigSource, kStablelm, kGroupedSizes, kStablelmRows},
+    {kStablelm2Source, kStablelm2, kGroupedSizes, kStablelm2Rows},
+    {kLargeStablelm2Source, kLargeStablelm2, kGroupedSizes, kLargeStablelm2Rows},
     {kConfigSource, kGranite, kGroupedSizes, kGraniteRows},
 };
 

@@ -72,6 +72,7 @@ TEST(Presets, HaveTheWindowsOfTheirConfigs) {
   EXPECT_EQ(WindowsOf("gemma-3-1b"), Windows(512, 512));  // 26 layers end in the middle
   EXPECT_EQ(WindowsOf("gemma-3-12b"), Windows(1024, 0));
   EXPECT_EQ(WindowsOf("phi-3-mini-4k"), Windows(2047, 2047));
+  EXPECT_EQ(WindowsOf("gpt-neo-2.7b"), Windows(0, 256));
   EXPECT_EQ(WindowsOf("phi-4"), Windows(0, 0));
   EXPECT_EQ(WindowsOf("gpt-oss-20b"), Windows(128, 0));
   EXPECT_EQ(WindowsOf("starcoder2-7b"), Windows(4096, 4096));
