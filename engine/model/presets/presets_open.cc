@@ -32,8 +32,7 @@ constexpr char kStablelm2Source[] =
 constexpr char kLargeStablelm2Source[] =
     "the model's page (text index id 13733735924) but for the feed-forward's size, which is from "
     "memory, fixed by the checkpoint's count. Against the page, transformers and the checkpoint "
-    "hold "
-    "biases of norms; the page's own count is 41 x 10,240 more";
+    "hold biases of norms; the page's own count is 41 x 10,240 more";
 
 constexpr ConfigField kSmallOlmo[] = {
     {"model_type", "olmo"}, {"vocab_size", 50304}, {"tie_word_embeddings", true}};
