@@ -94,9 +94,11 @@ class MicroBatchCheck {
   }
 
   void CheckExperts() {
-    violations_.RequireRange(path_, "expert_load_factor", batch_.expert_load_factor,
-                             {.low = 0, .high = kMaxLoadFactor, .above_low = true});
-    if (HasExperts(spec_)) return;
+    if (HasExperts(spec_)) {
+      violations_.RequireRange(path_, "expert_load_factor", batch_.expert_load_factor,
+                               {.low = 0, .high = kMaxLoadFactor, .above_low = true});
+      return;
+    }
     constexpr absl::string_view kNoExperts = "is of a mixture of experts: leave it out";
     if (batch_.expert_load_factor != 1) Add("expert_load_factor", kNoExperts);
     if (batch_.expert_scaling != ExpertScaling::kBeforeDown) Add("expert_scaling", kNoExperts);
