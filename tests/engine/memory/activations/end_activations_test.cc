@@ -148,5 +148,16 @@ TEST(StageActivations, OfBlocksOfLayers) {
   EXPECT_EQ(again, LayerBytes(c) - kNorm);
 }
 
+// A block never reaches from the encoder into the decoder: an input of each.
+TEST(StageActivations, OfBlocksOfTwoStacks) {
+  ActivationCase c;
+  c.spec = SmallEncoderDecoder();
+  c.batch.sequence_length = 5;
+  c.batch.encoder_sequence_length = 7;
+  const int64_t ends = EndBytes(c);
+  c.batch.recomputation = {.policy = RecomputePolicy::kFull, .layers_per_block = 4};
+  EXPECT_EQ(StageBytes(c), ends + (5 + 7) * 8 * 2);
+}
+
 }  // namespace
 }  // namespace sextant

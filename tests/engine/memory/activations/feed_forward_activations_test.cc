@@ -92,6 +92,22 @@ TEST(FeedForwardActivations, OfUnevenLoads) {
   EXPECT_EQ(RowBytes(c, "experts", "gate"), 24 * 48 * 2);
 }
 
+// An encoder's experts see the encoder's tokens.
+TEST(FeedForwardActivations, OfExpertsInAnEncoder) {
+  ActivationCase c = Mixture();
+  c.spec.encoder.layers = c.spec.decoder.layers;
+  c.batch.encoder_sequence_length = 20;
+  ActivationTensors rows;
+  ASSERT_TRUE(LayerActivations(c.context(), ModelPart::kEncoder, 0, &rows).ok());
+  int found = 0;
+  for (const ActivationTensor& row : rows) {
+    if (row.module != "experts" || row.name != "input") continue;
+    EXPECT_EQ(row.elements, 20 * 2 * 64);
+    ++found;
+  }
+  EXPECT_EQ(found, 1);
+}
+
 TEST(NormActivations, StandWhereNormsDo) {
   ActivationCase c = Mixture();
   LayerSpec& layer = c.spec.layer_kinds[0];
