@@ -74,6 +74,29 @@ TEST(EndActivations, OfNarrowEmbeddings) {
   EXPECT_EQ(ends.at("output_head.input"), 6 * 4 * 2);
 }
 
+// The projection of narrow embeddings is whole on every rank, and so is what it reads.
+TEST(EndActivations, UnderSequenceParallelism) {
+  ActivationCase c = Small();
+  c.spec.embedding.embedding_size = 4;
+  c.layout.tensor_parallel_size = 2;
+  c.batch.sequence_parallel = true;
+  const BytesByName ends = Ends(c);
+  EXPECT_EQ(ends.at("embedding_projection.input"), 6 * 4 * 2 + 6 * 8 * 2 / 2);
+  EXPECT_EQ(ends.at("token_embedding.ids"), kIds);
+  EXPECT_EQ(ends.at("output_head.input"), 6 * 4 * 2 / 2);
+}
+
+TEST(EndActivations, InOtherDataTypes) {
+  ActivationCase c = Small();
+  c.batch.matmul_input_data_type = DataType::kFp8;
+  EXPECT_EQ(Ends(c)["output_head.input"], kNorm / 2);
+  EXPECT_EQ(Ends(c)["norm.final"], kNorm);
+  c.batch.matmul_input_data_type = DataType::kUnspecified;
+  c.batch.compute_data_type = DataType::kTf32;  // a mode of the units: fp32 in memory
+  EXPECT_EQ(Ends(c)["output_head.input"], 2 * kNorm);
+  EXPECT_EQ(Ends(c)["loss.softmax"], 6 * 128 * 4);
+}
+
 TEST(EndActivations, OfAnEncodersOutput) {
   ActivationCase c = Small();
   c.spec.output.transform = c.spec.output.pooler = true;
@@ -129,6 +152,25 @@ TEST(StageActivations, OfTwoStacks) {
   EXPECT_EQ(second.at("token_embedding.ids"), 5 * 8);
   EXPECT_EQ(second.at("norm.final"), 5 * 8 * 2);
   EXPECT_EQ(second.at("encoder_output.input"), 7 * 8 * 2);
+}
+
+// An encoder's layer on each of two stages, a decoder's on each of two more.
+TEST(StageActivations, OfLongerStacks) {
+  ActivationCase c;
+  c.spec = SmallEncoderDecoder();
+  c.spec.encoder.layers[0].count = c.spec.decoder.layers[0].count = 2;
+  c.batch.sequence_length = 5;
+  c.batch.encoder_sequence_length = 7;
+  c.layout.pipeline_parallel_size = 4;
+  EXPECT_EQ(Ends(c, 0), (BytesByName{{"token_embedding.ids", 7 * 8}}));
+  EXPECT_EQ(Ends(c, 1), (BytesByName{{"norm.final", 7 * 8 * 2}}));
+  EXPECT_EQ(Ends(c, 2),
+            (BytesByName{{"token_embedding.ids", 5 * 8}, {"encoder_output.input", 7 * 8 * 2}}));
+  c.batch.recomputation.policy = RecomputePolicy::kFull;
+  EXPECT_EQ(StageBytes(c, 1), 7 * 8 * 2 + 7 * 8 * 2);
+  EXPECT_EQ(StageBytes(c, 2), 5 * 8 * 2 + 5 * 8 + 7 * 8 * 2);
+  EXPECT_EQ(StageBytes(c, 3) - StageBytes(c, 2),
+            5 * 8 * 2 + 5 * 8 * 2 + 5 * c.spec.embedding.vocabulary_size * 4 - 5 * 8);
 }
 
 // Blocks of 3 layers: 5 and 2 layers of a stage's two chunks keep 2 and 1 inputs.

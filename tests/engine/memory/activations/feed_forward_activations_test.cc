@@ -53,6 +53,16 @@ TEST(FeedForwardActivations, OfExperts) {
   EXPECT_EQ(RowBytes(c, "shared_experts", "output"), 12 * 64 * 2);
 }
 
+// What a router reads too stays as it was computed; the copies that experts read need not.
+TEST(FeedForwardActivations, OfExpertsInFp8) {
+  ActivationCase c = Mixture();
+  c.batch.matmul_input_data_type = DataType::kFp8E5m2;
+  EXPECT_EQ(RowBytes(c, "feed_forward", "input"), 12 * 64 * 2);
+  EXPECT_EQ(RowBytes(c, "experts", "input"), 12 * 2 * 64);
+  EXPECT_EQ(RowBytes(c, "experts", "down_input"), 12 * 2 * 48);
+  EXPECT_EQ(RowBytes(c, "shared_experts", "down_input"), 12 * 32);
+}
+
 // Experts that are dealt out get as many tokens from others as they give.
 TEST(FeedForwardActivations, ExpertParallelismChangesNothing) {
   ActivationCase c = Mixture();
@@ -125,6 +135,11 @@ TEST(NormActivations, StandWhereNormsDo) {
   // Branches in parallel that share a norm share its output: norm input and one input less.
   layer.norms = {.before_feed_forward = false};
   EXPECT_EQ(LayerBytes(c), before - 2 * h);
+  // Not so behind a cross attention, whose sum the feed-forward reads.
+  EXPECT_EQ(RowBytes(c, "feed_forward", "input"), -1);
+  layer.cross_attention = Heads(4, 4, 16);
+  EXPECT_EQ(RowBytes(c, "feed_forward", "input"), h);
+  layer.cross_attention.reset();
   layer.norms = {};
   c.batch.recomputation.norm_outputs = true;
   EXPECT_EQ(LayerBytes(c), before - 2 * h);
