@@ -33,5 +33,7 @@ instructions() {
 # The first of the plans also builds the indexes of names.
 plan=$(instructions 'sextant::PlanRun(*' PlanPresetThousandTimes)
 count=$(instructions 'sextant::CountModel(*' CountModelThousandTimes)
+stage=$(instructions 'sextant::StageActivations(*' StageActivationsThousandTimes)
 echo "$plan instructions a plan"
 echo "$count instructions a count of a model of 126 layers, without the breakdown"
+echo "$stage instructions a micro-batch's activations of such a model, without rows"

@@ -1,0 +1,91 @@
+#include "engine/memory/activations/activation_list.h"
+
+namespace sextant {
+namespace {
+
+// TF32 is a mode of the matrix units over fp32 data.
+DataType StoredAs(DataType type) { return type == DataType::kTf32 ? DataType::kFp32 : type; }
+
+}  // namespace
+
+absl::string_view ActivationCutName(ActivationCut cut) {
+  constexpr absl::string_view kNames[] = {"context", "sequence", "tensor", "expert_tokens",
+                                          "expert_features"};
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kActivationCutCount);
+  return kNames[static_cast<size_t>(cut)];
+}
+
+int64_t SequenceLengthOf(const ActivationContext& context, ModelPart part) {
+  const bool encoder = part == ModelPart::kEncoder && !context.spec.decoder.layers.empty();
+  return encoder ? context.batch.encoder_sequence_length : context.batch.sequence_length;
+}
+
+int64_t TokensOf(const ActivationContext& context, ModelPart part) {
+  return context.batch.sequence_count * SequenceLengthOf(context, part) /
+         context.batch.context_parallel_size;
+}
+
+bool ActivationList::narrows_matmul_inputs() const {
+  return StorageBytes(TypeOf(ElementKind::kMatmulInput)) <
+         StorageBytes(TypeOf(ElementKind::kCompute));
+}
+
+void ActivationList::GoTo(const ActivationPlace& place) {
+  place_ = place;
+  tokens_ = TokensOf(context_, place.part);
+  sequence_tokens_ = batch().sequence_parallel ? tokens_ / tensor_ranks() : tokens_;
+}
+
+void ActivationList::SetExpertSlots(CheckedInt slots_per_sequence) {
+  expert_slots_ = slots_per_sequence * batch().sequence_count;
+}
+
+void ActivationList::Add(const ActivationRow& row) {
+  switch (row.cut) {
+    case ActivationCut::kSequence:
+      return AddElements(row, row.width * sequence_tokens_);
+    case ActivationCut::kContext:
+    case ActivationCut::kTensor:
+      return AddElements(row, row.width * tokens_);
+    case ActivationCut::kExpertTokens:
+    case ActivationCut::kExpertFeatures:
+      return AddElements(row, row.width * expert_slots_);
+  }
+}
+
+DataType ActivationList::TypeOf(ElementKind kind) const {
+  const DataType compute = StoredAs(batch().compute_data_type);
+  if (kind == ElementKind::kFp32) return DataType::kFp32;
+  if (kind == ElementKind::kMatmulInput &&
+      batch().matmul_input_data_type != DataType::kUnspecified) {
+    return batch().matmul_input_data_type;
+  }
+  return compute;
+}
+
+void ActivationList::AddElements(const ActivationRow& row, CheckedInt elements) {
+  const bool mask = row.kind == ElementKind::kMask;
+  const bool index = row.kind == ElementKind::kIndex;
+  const DataType type = TypeOf(row.kind);
+  const int64_t element_bytes = mask ? 1 : index ? 8 : StorageBytes(type);
+  const CheckedInt size = elements * element_bytes;
+  total_ = total_ + size * place_.layers;
+  if (rows_ == nullptr || size.value() == 0) return;
+  rows_->push_back({.part = place_.part,
+                    .layer_kind = place_.layer_kind,
+                    .module = module_,
+                    .name = row.name,
+                    .shape = row.shape,
+                    .data_type = mask    ? "bool"
+                                 : index ? "int64"
+                                         : DataTypeName(type),
+                    .element_bytes = element_bytes,
+                    .cut = row.cut,
+                    .elements = elements.value(),
+                    .size = Bytes(size.value()),
+                    .layers = place_.layers,
+                    .kept_for = row.kept_for,
+                    .source = row.source});
+}
+
+}  // namespace sextant

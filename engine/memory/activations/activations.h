@@ -1,0 +1,40 @@
+// What one micro-batch leaves on one GPU for its backward pass, tensor by tensor.
+#ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATIONS_H_
+#define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATIONS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "engine/base/units.h"
+#include "engine/memory/activations/activation_list.h"
+#include "engine/memory/activations/activation_tensor.h"
+#include "engine/memory/activations/micro_batch.h"
+#include "engine/model/sharding/layer_placement.h"
+
+namespace sextant {
+
+// Below, `rows` gets the tensors that the result is exactly the sum of, each times its layers;
+// null: nothing is allocated. docs/memory.md has the table of tensors and its sources.
+//
+// Errors, of all of them: kInvalidArgument "micro_batch" where the sum exceeds 9.2e18 bytes.
+
+// Of one layer of the kind at `layer_kind`, in the encoder or the decoder, under the batch's
+// recomputation.
+absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
+                                       int layer_kind, ActivationTensors* rows = nullptr);
+
+// What such a layer makes again in its backward pass and holds while that runs, on top of what it
+// kept: nothing without recomputation.
+absl::StatusOr<Bytes> RecomputedByLayer(const ActivationContext& context, ModelPart part,
+                                        int layer_kind);
+
+// Of all that stands on `stage`: layers, embedding, final norm, head, loss, multi-token prediction.
+// `placement` is the context's model under its layout. Costs as many steps as there are kinds of
+// layers and virtual stages, not layers.
+absl::StatusOr<Bytes> StageActivations(const ActivationContext& context,
+                                       const LayerPlacement& placement, int64_t stage,
+                                       ActivationTensors* rows = nullptr);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATIONS_H_

@@ -1,0 +1,27 @@
+// The tensors that what stands around the layers keeps. docs/memory.md derives them.
+#ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_END_ROWS_H_
+#define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_END_ROWS_H_
+
+#include "engine/memory/activations/activation_list.h"
+
+namespace sextant {
+
+// What embeds the tokens of a stack; the list stands at its part.
+void AddEmbeddingRows(const StackSpec& stack, ActivationList& out);
+
+// A stack's final norm, if it has one.
+void AddFinalNormRow(const StackSpec& stack, ActivationList& out);
+
+// The encoder's output, which all cross attentions of a stage read.
+void AddEncoderOutputRow(ActivationList& out);
+
+// Pooler, output transform, head and loss.
+void AddOutputRows(ActivationList& out);
+
+// What a module of multi-token prediction keeps around its layer, with its own pass of the head
+// and its own loss.
+void AddMultiTokenPredictionRows(ActivationList& out);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MEMORY_ACTIVATIONS_END_ROWS_H_

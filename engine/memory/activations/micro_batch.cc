@@ -1,0 +1,155 @@
+#include "engine/memory/activations/micro_batch.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/model/architecture/size_limits.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kMaxLength = 1'000'000'000;
+constexpr int64_t kMaxSequences = 1'000'000'000;
+constexpr int64_t kMaxContextParallelSize = 65'536;
+constexpr double kMaxLoadFactor = 1e6;
+
+bool HasExperts(const ArchitectureSpec& spec) {
+  return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
+                     [](const LayerSpec& layer) { return layer.experts.has_value(); });
+}
+
+class MicroBatchCheck {
+ public:
+  MicroBatchCheck(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
+                  const ParallelLayout& layout, absl::string_view path, FieldViolations& violations)
+      : batch_(batch), spec_(spec), layout_(layout), path_(path), violations_(violations) {}
+
+  void CheckLengths() {
+    violations_.Require(path_, "sequence_count", batch_.sequence_count, 1, kMaxSequences);
+    violations_.Require(path_, "context_parallel_size", batch_.context_parallel_size, 1,
+                        kMaxContextParallelSize);
+    const bool two_stacks = !spec_.encoder.layers.empty() && !spec_.decoder.layers.empty();
+    const StackSpec& output = spec_.decoder.layers.empty() ? spec_.encoder : spec_.decoder;
+    CheckLength("sequence_length", batch_.sequence_length, output);
+    if (two_stacks) {
+      CheckLength("encoder_sequence_length", batch_.encoder_sequence_length, spec_.encoder);
+    } else if (batch_.encoder_sequence_length != 0) {
+      Add("encoder_sequence_length", "is of a model with an encoder and a decoder: leave it out");
+    }
+  }
+
+  void CheckDataTypes() {
+    const DataType compute = batch_.compute_data_type;
+    if (StorageBytes(compute) < 2 && compute != DataType::kTf32) {
+      Add("compute_data_type",
+          absl::StrCat(DataTypeName(compute),
+                       " is not what norms and attention compute in: write BF16, FP16, TF32, FP32 "
+                       "or FP64, and a narrower one in matmul_input_data_type"));
+    }
+    const DataType input = batch_.matmul_input_data_type;
+    if (input == DataType::kUnspecified) return;
+    if (!IsStorageType(input)) {
+      Add("matmul_input_data_type",
+          absl::StrCat(DataTypeName(input),
+                       " is not accounted for as a storage format: write FP8, FP8_E4M3, FP8_E5M2, "
+                       "BF16, FP16, FP32 or FP64"));
+    } else if (StorageBytes(compute) >= 2 && StorageBytes(input) > StorageBytes(compute)) {
+      Add("matmul_input_data_type",
+          absl::StrCat("must not be wider than compute_data_type (", DataTypeName(compute),
+                       "), which ", DataTypeName(input), " is"));
+    }
+  }
+
+  void CheckRecomputation() {
+    const std::string path = FieldPath(path_, "recomputation");
+    const Recomputation& again = batch_.recomputation;
+    violations_.Require(path, "layers_per_block", again.layers_per_block, 1, kMaxLayerCount);
+    if (again.policy != RecomputePolicy::kFull) {
+      if (again.layers_per_block > 1) {
+        violations_.Add(FieldPath(path, "layers_per_block"),
+                        "is of full recomputation: leave it out, or choose that policy");
+      }
+      return;
+    }
+    const struct {
+      bool given;
+      absl::string_view name;
+    } switches[] = {{again.activation_function, "activation_function"},
+                    {again.norm_outputs, "norm_outputs"},
+                    {again.latent_up_projections, "latent_up_projections"}};
+    for (const auto& s : switches) {
+      if (!s.given) continue;
+      violations_.Add(FieldPath(path, s.name),
+                      "is part of full recomputation already: leave it out");
+    }
+  }
+
+  void CheckLoss() {
+    if (batch_.loss == LossKind::kChunked) {
+      violations_.Require(path_, "loss_chunk_tokens", batch_.loss_chunk_tokens, 1, kMaxLength);
+    } else if (batch_.loss_chunk_tokens != 0) {
+      Add("loss_chunk_tokens", "is of a chunked loss: leave it out, or choose that loss");
+    }
+  }
+
+  void CheckExperts() {
+    if (HasExperts(spec_)) {
+      violations_.RequireRange(path_, "expert_load_factor", batch_.expert_load_factor,
+                               {.low = 0, .high = kMaxLoadFactor, .above_low = true});
+      return;
+    }
+    constexpr absl::string_view kNoExperts = "is of a mixture of experts: leave it out";
+    if (batch_.expert_load_factor != 1) Add("expert_load_factor", kNoExperts);
+    if (batch_.expert_scaling != ExpertScaling::kBeforeDown) Add("expert_scaling", kNoExperts);
+  }
+
+ private:
+  void Add(absl::string_view name, absl::string_view description) {
+    violations_.Add(FieldPath(path_, name), description);
+  }
+
+  // Whoever shares a sequence holds as much of it as the others.
+  void CheckLength(absl::string_view name, int64_t length, const StackSpec& stack) {
+    const int64_t positions = stack.learned_position_count;
+    const int64_t most = positions > 0 ? std::min(positions, kMaxLength) : kMaxLength;
+    const size_t faults = violations_.all().size();
+    violations_.Require(path_, name, length, 1, most);
+    if (violations_.all().size() > faults || batch_.context_parallel_size < 1) return;
+    const int64_t context = batch_.context_parallel_size;
+    if (length % context != 0) {
+      Add(name, absl::StrCat("must be a multiple of context_parallel_size (", context, "), which ",
+                             length, " is not"));
+      return;
+    }
+    const int64_t tensor = layout_.tensor_parallel_size;
+    if (!batch_.sequence_parallel || length / context % tensor == 0) return;
+    Add(name, absl::StrCat("must be a multiple of context_parallel_size times tensor_parallel_size "
+                           "(",
+                           context, " x ", tensor,
+                           "), since sequence_parallel cuts it among "
+                           "both, which ",
+                           length, " is not"));
+  }
+
+  const MicroBatchSpec& batch_;
+  const ArchitectureSpec& spec_;
+  const ParallelLayout& layout_;
+  const absl::string_view path_;
+  FieldViolations& violations_;
+};
+
+}  // namespace
+
+void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
+                     const ParallelLayout& layout, absl::string_view path,
+                     FieldViolations& violations) {
+  MicroBatchCheck check(batch, spec, layout, path, violations);
+  check.CheckLengths();
+  check.CheckDataTypes();
+  check.CheckRecomputation();
+  check.CheckLoss();
+  check.CheckExperts();
+}
+
+}  // namespace sextant

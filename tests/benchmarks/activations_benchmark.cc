@@ -1,0 +1,23 @@
+// What the activations of one micro-batch of a model of 126 layers cost to add up, without rows.
+#include <benchmark/benchmark.h>
+
+#include "engine/memory/activations/activations.h"
+#include "engine/model/presets/presets.h"
+
+namespace sextant {
+namespace {
+
+void Activations(benchmark::State& state) {
+  const ArchitectureSpec& spec = FindModelPreset("llama-3.1-405b").value()->architecture;
+  const ParallelLayout layout = {.tensor_parallel_size = 8};
+  const MicroBatchSpec batch = {.sequence_length = 8192, .sequence_parallel = true};
+  const LayerPlacement placement(spec, layout);
+  const ActivationContext context = {spec, layout, batch};
+  for (auto _ : state) benchmark::DoNotOptimize(StageActivations(context, placement, 0));
+}
+BENCHMARK(Activations)->Name("StageActivations");
+// A fixed number of sums, for counting instructions.
+BENCHMARK(Activations)->Name("StageActivationsThousandTimes")->Iterations(1000);
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,35 @@
+// Sums without rows allocate nothing, however many layers and stages there are.
+#include <gtest/gtest.h>
+
+#include "engine/memory/activations/activations.h"
+#include "engine/model/presets/presets.h"
+#include "tests/engine/model/flops/counting_allocator.h"
+
+namespace sextant {
+namespace {
+
+TEST(ActivationsAllocation, OfSumsIsNone) {
+  const ParallelLayout layout;
+  for (const char* name : {"llama-3.1-405b", "deepseek-v3", "mixtral-8x7b"}) {
+    const auto preset = FindModelPreset(name);
+    ASSERT_TRUE(preset.ok()) << name;
+    const ArchitectureSpec& spec = (*preset)->architecture;
+    const LayerPlacement placement(spec, layout);
+    MicroBatchSpec batch = {.sequence_length = 4096};
+    for (const auto policy :
+         {RecomputePolicy::kNone, RecomputePolicy::kSelective, RecomputePolicy::kFull}) {
+      batch.recomputation.policy = policy;
+      const ActivationContext context = {spec, layout, batch};
+      const int64_t before = AllocationCount();
+      const absl::StatusOr<Bytes> bytes = StageActivations(context, placement, 0);
+      EXPECT_EQ(AllocationCount() - before, 0) << name;
+      EXPECT_GT(bytes.value(), Bytes(0));
+      ActivationTensors rows;
+      EXPECT_EQ(StageActivations(context, placement, 0, &rows).value(), bytes.value());
+      EXPECT_GT(AllocationCount() - before, 0);  // the count counts
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sextant

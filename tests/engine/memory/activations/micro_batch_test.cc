@@ -1,0 +1,127 @@
+// What a micro-batch must be, and what is said of one that isn't.
+#include "engine/memory/activations/micro_batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/engine/memory/activations/activation_cases.h"
+#include "tests/engine/model/architecture/architectures.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::Status Check(const ActivationCase& c) {
+  FieldViolations violations;
+  CheckMicroBatch(c.batch, c.spec, c.layout, "micro_batch", violations);
+  return violations.ToStatus();
+}
+
+ActivationCase Sound() {
+  ActivationCase c;
+  c.spec = SmallDecoder();
+  c.batch.sequence_length = 16;
+  return c;
+}
+
+TEST(MicroBatch, SoundOnesPass) {
+  ActivationCase c = Sound();
+  EXPECT_THAT(Check(c), IsOk());
+  c.layout.tensor_parallel_size = 4;
+  c.batch.sequence_parallel = true;
+  c.batch.context_parallel_size = 4;
+  c.batch.compute_data_type = DataType::kTf32;
+  c.batch.matmul_input_data_type = DataType::kFp8;
+  EXPECT_THAT(Check(c), IsOk());
+}
+
+TEST(MicroBatch, FaultsAreNamedTogether) {
+  ActivationCase c = Sound();
+  c.batch.sequence_count = 0;
+  c.batch.sequence_length = 0;
+  c.batch.encoder_sequence_length = 4;
+  c.batch.compute_data_type = DataType::kFp8;
+  c.batch.matmul_input_data_type = DataType::kInt4;
+  c.batch.loss_chunk_tokens = 4;
+  c.batch.expert_load_factor = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(Check(c), NamesFields(::testing::UnorderedElementsAre(
+                            "micro_batch.sequence_count", "micro_batch.sequence_length",
+                            "micro_batch.encoder_sequence_length", "micro_batch.compute_data_type",
+                            "micro_batch.matmul_input_data_type", "micro_batch.loss_chunk_tokens",
+                            "micro_batch.expert_load_factor")));
+}
+
+TEST(MicroBatch, TokensDivideByThoseWhoShareThem) {
+  ActivationCase c = Sound();
+  c.batch.context_parallel_size = 3;
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.sequence_length")));
+  EXPECT_THAT(Check(c).message(), HasSubstr("multiple of context_parallel_size (3)"));
+  c.batch.context_parallel_size = 8;
+  c.layout.tensor_parallel_size = 4;
+  EXPECT_THAT(Check(c), IsOk());
+  c.batch.sequence_parallel = true;
+  EXPECT_THAT(Check(c).message(), HasSubstr("(8 x 4)"));
+}
+
+TEST(MicroBatch, LengthsEndWithThePositions) {
+  ActivationCase c = Sound();
+  c.spec.decoder.learned_position_count = 15;
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.sequence_length")));
+  c.spec = SmallEncoderDecoder();
+  c.spec.encoder.learned_position_count = c.spec.decoder.learned_position_count = 0;
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.encoder_sequence_length")));
+}
+
+TEST(MicroBatch, OptionsThatWouldBeIgnoredAreRefused) {
+  ActivationCase c = Sound();
+  c.batch.expert_load_factor = 2;
+  c.batch.expert_scaling = ExpertScaling::kAfterDown;
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.expert_load_factor",
+                                                "micro_batch.expert_scaling")));
+  c.spec = SmallMixture();
+  EXPECT_THAT(Check(c), IsOk());
+  for (const double factor : {0.0, -1.0, 2e6, std::numeric_limits<double>::quiet_NaN()}) {
+    c.batch.expert_load_factor = factor;
+    EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.expert_load_factor"))) << factor;
+  }
+  c = Sound();
+  c.batch.recomputation.layers_per_block = 2;
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.recomputation.layers_per_block")));
+  c.batch.recomputation.policy = RecomputePolicy::kFull;
+  EXPECT_THAT(Check(c), IsOk());
+  c.batch.recomputation.norm_outputs = true;
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.recomputation.norm_outputs")));
+  c = Sound();
+  c.batch.loss = LossKind::kChunked;
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.loss_chunk_tokens")));
+  c = Sound();
+  c.batch.matmul_input_data_type = DataType::kFp32;
+  EXPECT_THAT(Check(c).message(), HasSubstr("must not be wider than compute_data_type (bf16)"));
+}
+
+TEST(MicroBatch, TooManyBytesAreAnError) {
+  ActivationCase c = Sound();
+  c.batch.sequence_count = c.batch.sequence_length = 1'000'000'000;
+  EXPECT_THAT(Check(c), IsOk());
+  EXPECT_THAT(LayerActivations(c.context(), ModelPart::kDecoder, 0),
+              NamesFields(ElementsAre("micro_batch")));
+  const LayerPlacement placement(c.spec, c.layout);
+  EXPECT_THAT(StageActivations(c.context(), placement, 0), NamesFields(ElementsAre("micro_batch")));
+  // Also where a load factor alone goes too far.
+  c = Sound();
+  c.spec = SmallMixture();
+  c.batch.sequence_length = 1'000'000'000;
+  c.batch.sequence_count = 1000;
+  EXPECT_THAT(LayerActivations(c.context(), ModelPart::kDecoder, 0), IsOk());
+  c.batch.expert_load_factor = 1e6;
+  EXPECT_THAT(LayerActivations(c.context(), ModelPart::kDecoder, 0),
+              NamesFields(ElementsAre("micro_batch")));
+}
+
+}  // namespace
+}  // namespace sextant
