@@ -41,8 +41,13 @@ void CountStep(const CountSpec& spec, CountedModel& out) {
 absl::StatusOr<CountedModel> CountModel(const CountSpec& spec, FieldViolations found) {
   SEXTANT_ASSIGN_OR_RETURN(const ModelPreset* const preset, CheckedPreset(spec.model, found));
   CountedModel out;
-  // Step and layout are checked against a shape, so that one at fault has to be mended first.
-  if (!IsShapeSound(found)) return found.ToStatus();
+  // A layout is checked against a sound shape, so that one at fault has to be mended first.
+  if (!IsShapeSound(found)) {
+    if (spec.step.has_value() && spec.model.architecture.has_value()) {
+      CheckTrainingStep(*spec.step, *spec.model.architecture, "step", found);
+    }
+    return found.ToStatus();
+  }
   out.model = ShapeOf(spec.model, preset, found);
   const ArchitectureSpec& architecture = *out.model.architecture;
   if (spec.step.has_value()) CheckTrainingStep(*spec.step, architecture, "step", found);

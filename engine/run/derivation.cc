@@ -3,20 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/number_text.h"
+#include "engine/run/derivation_text.h"
 #include "engine/run/model_derivation.h"
 #include "engine/run/plan.h"
 
 namespace sextant {
 namespace {
-
-std::string Number(double value) { return NumberText(value); }
-std::string Number(int64_t value) { return absl::StrCat(value); }
-std::string Number(Bytes value) { return absl::StrCat(value.value()); }
-
-void AppendTerm(std::string& sum, int64_t term) {
-  absl::StrAppend(&sum, sum.empty() ? "" : " + ", term);
-}
 
 // Collects steps; one method for each part of a plan, in the order of the plan.
 class Derivation {

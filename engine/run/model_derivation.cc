@@ -6,19 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/number_text.h"
+#include "engine/run/derivation_text.h"
 #include "engine/run/plan.h"
 
 namespace sextant {
 namespace {
 
 constexpr char kTensorSource[] = "the model's tensors, one by one: docs/architecture.md";
-
-std::string Number(double value) { return NumberText(value); }
-
-void AppendTerm(std::string& sum, int64_t term) {
-  absl::StrAppend(&sum, sum.empty() ? "" : " + ", term);
-}
 
 class ModelDerivation {
  public:

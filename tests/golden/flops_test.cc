@@ -10,6 +10,7 @@
 #include "engine/model/flops/count_flops.h"
 #include "engine/model/flops/flops_by_convention.h"
 #include "engine/model/training_flops.h"
+#include "tests/engine/model/flops/flops_cases.h"
 #include "tests/golden/golden_files.h"
 #include "tests/golden/reference_models.h"
 #include "tests/support/status_matchers.h"
@@ -19,12 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-StepFlops Count(const ArchitectureSpec& spec, const TrainingStepSpec& step) {
-  const auto flops = CheckAndCountFlops(spec, step, {"model", "step"}, FlopsDetail::kComponents);
-  EXPECT_THAT(flops, IsOk());
-  return flops.value_or(StepFlops());
-}
-
 double PerToken(const StepFlops& flops, MaskConvention mask) {
   return flops.PerToken(mask).Model().value();
 }
@@ -32,7 +27,7 @@ double PerToken(const StepFlops& flops, MaskConvention mask) {
 TEST(ReferenceFlops, OfCasesAToDAreExact) {
   int rows = 0;
   for (const json& row : GoldenLines("reference_flops.jsonl")) {
-    const StepFlops flops = Count(ReferenceModel(row["case"]), OneSequence(row["length"]));
+    const StepFlops flops = Counted(ReferenceModel(row["case"]), OneSequence(row["length"]));
     const MaskConvention mask =
         row["mask"] == "full" ? MaskConvention::kFull : MaskConvention::kCausal;
     EXPECT_EQ(PerToken(flops, mask), row["per_token"].get<double>()) << row;
@@ -52,7 +47,7 @@ TEST(ReferenceFlops, AgreeWithTheSharedTables) {
     ASSERT_THAT(count, IsOk());
     EXPECT_EQ(count->all.total, row["params"].get<int64_t>());
     EXPECT_EQ(count->all.active, row["active_params"].get<int64_t>());
-    const StepFlops flops = Count(spec, OneSequence(row["seq_len"]));
+    const StepFlops flops = Counted(spec, OneSequence(row["seq_len"]));
     const json& expect = row["flops_per_token"];
     const double full = PerToken(flops, MaskConvention::kFull);
     const double causal = PerToken(flops, MaskConvention::kCausal);
@@ -79,7 +74,7 @@ class PublishedFlops : public ::testing::Test {
       if (row["id"] != id) continue;
       Row out = {
           .published = row, .spec = SpecOf(row), .step = OneSequence(row["length"]), .flops = {}};
-      out.flops = Count(out.spec, out.step);
+      out.flops = Counted(out.spec, out.step);
       return out;
     }
     throw std::out_of_range("no row " + id);
@@ -237,7 +232,7 @@ TEST(PublishedMfu, OfPalmIsItsOwnConventions) {
   }();
   const TrainingStepSpec step = OneSequence(2048);
   const WeightTensors tensors = WeightsOf(spec);
-  const StepFlops flops = Count(spec, step);
+  const StepFlops flops = Counted(spec, step);
   const ConventionFlops palm = FlopsByConvention(
       {spec, tensors, step, flops})[static_cast<size_t>(FlopsConvention::kPalm2022)];
   EXPECT_EQ(palm.not_applicable, "");

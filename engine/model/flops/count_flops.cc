@@ -1,10 +1,6 @@
 #include "engine/model/flops/count_flops.h"
 
 #include "absl/types/span.h"
-#include "engine/base/status_macros.h"
-#include "engine/model/architecture/check_architecture.h"
-#include "engine/model/architecture/count_weights.h"
-#include "engine/model/architecture/model_weights.h"
 #include "engine/model/flops/model_flops_context.h"
 #include "engine/model/flops/stack_flops.h"
 
@@ -165,18 +161,6 @@ StepFlops CountFlops(const ArchitectureSpec& spec, const WeightTensors& tensors,
   FlopsTally tally(detail == FlopsDetail::kComponents);
   ModelCount({spec, step, shares, tally}, tensors).Add();
   return tally.Take(shares.tokens());
-}
-
-absl::StatusOr<StepFlops> CheckAndCountFlops(const ArchitectureSpec& spec,
-                                             const TrainingStepSpec& step, const FlopsPaths& paths,
-                                             FlopsDetail detail) {
-  FieldViolations violations;
-  CheckArchitecture(spec, paths.model, violations);
-  CheckTrainingStep(step, spec, paths.step, violations);
-  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  const WeightTensors tensors = WeightsOf(spec);
-  SEXTANT_RETURN_IF_ERROR(CountWeights(tensors, paths.model).status());
-  return CountFlops(spec, tensors, step, detail);
 }
 
 }  // namespace sextant

@@ -2,8 +2,6 @@
 #ifndef SEXTANT_ENGINE_MODEL_FLOPS_COUNT_FLOPS_H_
 #define SEXTANT_ENGINE_MODEL_FLOPS_COUNT_FLOPS_H_
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/architecture/weight_tensor.h"
 #include "engine/model/flops/step_flops.h"
@@ -22,19 +20,6 @@ enum class FlopsDetail { kTotals, kComponents };
 // Source: derived in docs/transformer.md.
 StepFlops CountFlops(const ArchitectureSpec& spec, const WeightTensors& tensors,
                      const TrainingStepSpec& step, FlopsDetail detail);
-
-// Where the fields of a model and of a step stand.
-struct FlopsPaths {
-  absl::string_view model;
-  absl::string_view step;
-};
-
-// Checks both, then counts.
-// Errors: kInvalidArgument with all that CheckArchitecture() and CheckTrainingStep() find, or
-// CountWeights()'s.
-absl::StatusOr<StepFlops> CheckAndCountFlops(const ArchitectureSpec& spec,
-                                             const TrainingStepSpec& step, const FlopsPaths& paths,
-                                             FlopsDetail detail);
 
 }  // namespace sextant
 

@@ -5,6 +5,7 @@
 
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/flops/count_flops.h"
+#include "tests/engine/model/flops/flops_cases.h"
 #include "tests/engine/model/flops/model_graph.h"
 #include "tests/engine/model/flops/random_models.h"
 #include "tests/support/status_matchers.h"
@@ -53,8 +54,8 @@ TEST_P(FlopsOracle, AgreesWithAGraphOfOperations) {
     const auto analysis = AnalyzeGraph(graph.spec());
     ASSERT_THAT(analysis, IsOk());
     const auto flops =
-        CheckAndCountFlops(spec, {.sequences = {{batch.count, batch.length, batch.encoder_length}}},
-                           {"", ""}, FlopsDetail::kTotals);
+        CountStepOf(spec, {.sequences = {{batch.count, batch.length, batch.encoder_length}}},
+                    FlopsDetail::kTotals);
     ASSERT_THAT(flops, IsOk());
     const auto count = CountArchitecture(spec, "");
     ASSERT_THAT(count, IsOk());

@@ -8,8 +8,8 @@
 #include <limits>
 #include <string>
 
-#include "engine/model/flops/count_flops.h"
 #include "tests/engine/model/architecture/architectures.h"
+#include "tests/engine/model/flops/flops_cases.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -95,34 +95,33 @@ TEST(CheckTrainingStep, CapacityIsAPositiveNumberOfAMixture) {
               NamesFields(UnorderedElementsAre("step.expert_capacity_factor")));
 }
 
-TEST(CheckAndCountFlops, NamesFaultsOfModelAndStepTogether) {
+TEST(CountStep, NamesFaultsOfModelAndStepTogether) {
   ArchitectureSpec spec = SmallDecoder();
   spec.hidden_size = 0;
-  EXPECT_THAT(CheckAndCountFlops(spec, {}, {"model", "step"}, FlopsDetail::kTotals),
-              NamesFields(UnorderedElementsAre("model.hidden_size", "step.sequences")));
-  EXPECT_THAT(CheckAndCountFlops(ArchitectureSpec(), {.sequences = {{1, 1, 1}}}, {"model", "step"},
-                                 FlopsDetail::kTotals),
+  EXPECT_THAT(
+      CountStepOf(spec, {}, FlopsDetail::kTotals),
+      NamesFields(UnorderedElementsAre("model.architecture.hidden_size", "step.sequences")));
+  EXPECT_THAT(CountStepOf(ArchitectureSpec(), {.sequences = {{1, 1, 1}}}, FlopsDetail::kTotals),
               NamesFields(::testing::Contains("step.sequences[0].encoder_length")));
 }
 
 // More parameters than can be counted are refused before their FLOPs.
-TEST(CheckAndCountFlops, RefusesTooManyParameters) {
+TEST(CountStep, RefusesTooManyParameters) {
   ArchitectureSpec spec = SmallDecoder();
   spec.hidden_size = 10'000'000;
   spec.layer_kinds[0].feed_forward->size = 100'000'000;
-  EXPECT_THAT(
-      CheckAndCountFlops(spec, {.sequences = {{1, 1}}}, {"model", "step"}, FlopsDetail::kTotals),
-      NamesFields(UnorderedElementsAre("model")));
+  EXPECT_THAT(CountStepOf(spec, {.sequences = {{1, 1}}}, FlopsDetail::kTotals),
+              NamesFields(UnorderedElementsAre("model")));
 }
 
 // The largest model on the largest step is a finite number of FLOPs.
-TEST(CheckAndCountFlops, OfTheLargestIsFinite) {
+TEST(CountStep, OfTheLargestIsFinite) {
   ArchitectureSpec spec = SmallDecoder();
   AttentionSpec& attention = *spec.layer_kinds[0].attention;
   attention = Heads(1'000'000, 1, 10);
   spec.decoder.layers[0].count = 1'000'000;
-  const auto flops = CheckAndCountFlops(spec, {.sequences = {{1'000'000'000, 1'000'000'000}}},
-                                        {"model", "step"}, FlopsDetail::kTotals);
+  const auto flops =
+      CountStepOf(spec, {.sequences = {{1'000'000'000, 1'000'000'000}}}, FlopsDetail::kTotals);
   ASSERT_THAT(flops, IsOk());
   for (const MaskConvention mask : {MaskConvention::kFull, MaskConvention::kCausal}) {
     EXPECT_TRUE(std::isfinite(flops->PerStep(mask).HardwareWithFlashRecompute().value()));
