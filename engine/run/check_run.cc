@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "engine/run/check_cluster.h"
 #include "engine/run/run_spec.h"
@@ -38,8 +40,16 @@ void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
                    "needs the shapes of the model's tensors, which a bare parameter_count does not "
                    "have: give the model in another way, or use FLOPS_CONVENTION_SIX_N_TOTAL");
   }
-  if (run.training.sequence_length.has_value()) {
-    violations.Add("training.sequence_length",
+  // Accepted, they would be ignored.
+  const TrainingSpec& training = run.training;
+  const std::pair<bool, const char*> given[] = {
+      {training.sequence_length.has_value(), "training.sequence_length"},
+      {training.encoder_sequence_length.has_value(), "training.encoder_sequence_length"},
+      {training.recompute != RecomputePolicy::kNone, "training.recompute"},
+  };
+  for (const auto& [present, field] : given) {
+    if (!present) continue;
+    violations.Add(field,
                    "needs the shapes of the model's tensors, which a bare parameter_count does not "
                    "have: give the model in another way, or leave it out");
   }

@@ -156,6 +156,11 @@ TEST(RunFlopsRefuse, LengthsThatMakeNoSense) {
   run.training.token_count = 1;
   run.training.sequence_length = 8;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("training.sequence_length")));
+  run.training.encoder_sequence_length = 8;
+  run.training.recompute = RecomputePolicy::kFull;
+  EXPECT_THAT(PlanRun(run),
+              NamesFields(ElementsAre("training.sequence_length",
+                                      "training.encoder_sequence_length", "training.recompute")));
 }
 
 }  // namespace
