@@ -1,0 +1,59 @@
+// One line of a memory ledger: bytes that one GPU holds at the moment of its stage's peak.
+#ifndef SEXTANT_ENGINE_MEMORY_LEDGER_ROW_H_
+#define SEXTANT_ENGINE_MEMORY_LEDGER_ROW_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "engine/base/units.h"
+#include "engine/model/architecture/weight_tensor.h"
+
+namespace sextant {
+
+enum class LedgerKind {
+  kWeight,
+  kGradient,
+  kMasterWeight,
+  kOptimizerState,
+  kActivation,
+  kTransient,  // there only while something is worked out
+  kCommunicationBuffer,
+  kFrameworkReserve,
+};
+inline constexpr int kLedgerKindCount = 8;
+
+// "weight", "communication_buffer", ...
+absl::string_view LedgerKindName(LedgerKind kind);
+
+// size = (elements x element_bits / 8, rounded up, + scale_bytes) x layers x micro_batches.
+// Views are of literals: never freed.
+struct LedgerRow {
+  LedgerKind kind = LedgerKind::kWeight;
+  absl::optional<ModelPart> part = {};  // absent: of no part of the model, or of all
+  int layer_kind = -1;                  // in ArchitectureSpec::layer_kinds; -1: of no layer
+  absl::string_view module = "";        // "attention"
+  absl::string_view name = "";          // "query"
+  absl::string_view role = "";          // "bias"; empty: the matrix itself
+  // On this GPU; zeros behind the last dimension. All zero where `shape` says it in words.
+  std::array<int64_t, 3> dimensions = {};
+  absl::string_view shape = "";  // "b s h": docs/memory.md has the symbols
+  absl::string_view data_type = "";
+  int64_t element_bits = 0;
+  int64_t elements = 0;
+  int64_t scale_bytes = 0;
+  int64_t layers = 1;
+  int64_t micro_batches = 1;  // in flight
+  Bytes size = Bytes(0);
+  absl::string_view alive = "";  // when: "always", "from its forward to its backward pass"
+  absl::string_view why = "";
+  absl::string_view source = "";
+};
+
+using LedgerRows = std::vector<LedgerRow>;
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MEMORY_LEDGER_ROW_H_
