@@ -66,6 +66,11 @@ void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
 
 }  // namespace
 
+Verdict Plan::verdict() const {
+  if (memory_estimate.has_value()) return memory_estimate->verdict;
+  return fit.fits() ? Verdict::kFits : Verdict::kDoesNotFit;
+}
+
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found)));
   Plan plan;
