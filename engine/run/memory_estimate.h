@@ -20,7 +20,7 @@ enum class Verdict {
 
 struct StageEstimate {
   StageMemory memory;
-  std::vector<int64_t> micro_batches_in_flight;  // by chunk: StageMemory's own points elsewhere
+  std::vector<int64_t> micro_batches_in_flight;  // by chunk
   int64_t layer_count = 0;
   int64_t parameter_count = 0;  // before data parallel ranks share them out
   LedgerRows ledger;            // empty unless asked for
