@@ -37,6 +37,7 @@ struct LedgerRow {
   absl::string_view module = "";        // "attention"
   absl::string_view name = "";          // "query"
   absl::string_view role = "";          // "bias"; empty: the matrix itself
+  absl::string_view term = "";          // of model state: "gradient", "first_moment"
   // On this GPU; zeros behind the last dimension. All zero where `shape` says it in words.
   std::array<int64_t, 3> dimensions = {};
   absl::string_view shape = "";  // "b s h": docs/memory.md has the symbols
