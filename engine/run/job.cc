@@ -3,35 +3,49 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/checked_math.h"
-#include "engine/model/sharding/check_layout.h"
 
 namespace sextant {
 namespace {
 
-constexpr int64_t kMaxMicroBatchSize = 1'000'000'000;
 constexpr int64_t kMaxGlobalBatchSize = 1'000'000'000'000;
 // Micro-batches a stage and rank where the request has no global batch: with as many every schedule
 // but GPipe's holds the most that it ever does.
 constexpr int64_t kMicroBatchesAStage = 2;
 
-// Where a request has what a micro-batch calls otherwise.
-std::string RequestFieldOf(absl::string_view field) {
-  const absl::string_view name = absl::StripPrefix(field, "layout.kernels.");
-  if (name == "sequence_length") return "training.sequence_length";
-  if (name == "encoder_sequence_length") return "training.encoder_sequence_length";
-  if (name == "sequence_count") return "layout.micro_batch_size";
-  if (name == "context_parallel_size") return "layout.context_parallel_size";
-  if (name == "compute_data_type") return "training.precision.compute_data_type";
-  if (name == "recomputation.layers_per_block") return "layout.kernels.recomputed_layers_per_block";
-  if (absl::StartsWith(name, "recomputation.")) {
-    return absl::StrCat("layout.kernels.recompute_", absl::StripPrefix(name, "recomputation."));
-  }
-  return std::string(field);
-}
+struct Renamed {
+  absl::string_view job;
+  absl::string_view request;
+};
+
+// Names that are not the job's with another beginning.
+constexpr Renamed kFields[] = {
+    {"batch.sequence_count", "layout.micro_batch_size"},
+    {"batch.sequence_length", "training.sequence_length"},
+    {"batch.encoder_sequence_length", "training.encoder_sequence_length"},
+    {"batch.context_parallel_size", "layout.context_parallel_size"},
+    {"batch.compute_data_type", "training.precision.compute_data_type"},
+    {"batch.recomputation.layers_per_block", "layout.kernels.recomputed_layers_per_block"},
+    {"pipeline.micro_batch_count", "layout.global_batch_size"},
+    {"state.sharding.data_parallel_size", "cluster.device_count"},
+    {"state.frozen.data_type", "layout.storage.frozen_data_type"},
+    {"state.frozen.block_size", "layout.storage.frozen_block_size"},
+    {"state.frozen.double_quantization", "layout.storage.double_quantization"},
+    {"state.weight_scaling", "layout.storage.scaling"},
+    {"state.fp8_weight_copies", "layout.storage.fp8_weight_copies"},
+};
+
+// Beginnings, the longer ones first.
+constexpr Renamed kMessages[] = {
+    {"batch.recomputation.", "layout.kernels.recompute_"},
+    {"batch.", "layout.kernels."},
+    {"layout.", "layout.parallel."},
+    {"state.precision.", "training.precision."},
+    {"state.optimizer.", "training.optimizer."},
+    {"state.sharding.", "layout.sharding."},
+};
 
 class JobBuilder {
  public:
@@ -40,12 +54,9 @@ class JobBuilder {
 
   absl::optional<JobSpec> Build() {
     const size_t faults = violations_.all().size();
-    CheckLayout(context_.spec, layout_.parallel, "layout.parallel", violations_);
     CheckFramework(layout_.framework, "layout.framework", violations_);
-    CheckSizes();
-    if (violations_.all().size() != faults) return absl::nullopt;
+    CheckBatch();
     FillParallelism();
-    if (violations_.all().size() != faults) return absl::nullopt;
     FillBatch();
     FillState();
     FillPipeline();
@@ -56,10 +67,7 @@ class JobBuilder {
   }
 
  private:
-  void CheckSizes() {
-    violations_.Require("layout", "context_parallel_size", context_size(), 1,
-                        kMaxTensorParallelSize);
-    violations_.Require("layout", "micro_batch_size", micro_batch_size(), 1, kMaxMicroBatchSize);
+  void CheckBatch() {
     if (layout_.global_batch_size.has_value()) {
       violations_.Require("layout", "global_batch_size", *layout_.global_batch_size, 1,
                           kMaxGlobalBatchSize);
@@ -72,8 +80,13 @@ class JobBuilder {
 
   void FillParallelism() {
     job_.layout = layout_.parallel;
-    const CheckedInt model = CheckedInt(job_.layout.tensor_parallel_size) *
-                             job_.layout.pipeline_parallel_size * context_size();
+    const int64_t sizes[] = {job_.layout.tensor_parallel_size, job_.layout.pipeline_parallel_size,
+                             context_size()};
+    CheckedInt model = 1;
+    for (const int64_t size : sizes) {
+      if (size < 1) return;  // at fault: see MemoryModel::Of()
+      model = model * size;
+    }
     if (!model.ok() || choice_.device_count % model.value() != 0) {
       violations_.Add(
           "cluster.device_count",
@@ -100,11 +113,6 @@ class JobBuilder {
     const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
     batch.compute_data_type = narrow ? DataType::kBf16 : compute;
     batch.recomputation.policy = choice_.recompute;
-    FieldViolations found;
-    CheckMicroBatch(batch, context_.spec, job_.layout, "layout.kernels", found);
-    for (const FieldViolation& violation : found.all()) {
-      violations_.Add(RequestFieldOf(violation.field), violation.description);
-    }
   }
 
   void FillState() {
@@ -124,6 +132,7 @@ class JobBuilder {
     job_.pipeline.schedule = layout_.schedule;
     job_.pipeline.micro_batch_count = kMicroBatchesAStage * job_.layout.pipeline_parallel_size;
     if (!layout_.global_batch_size.has_value()) return;
+    if (micro_batch_size() < 1) return;
     const CheckedInt unit = CheckedInt(micro_batch_size()) * data_size_;
     if (!unit.ok() || *layout_.global_batch_size % unit.value() != 0) {
       violations_.Add("layout.global_batch_size",
@@ -155,6 +164,17 @@ class JobBuilder {
 };
 
 }  // namespace
+
+std::string RequestFieldOf(absl::string_view job_field) {
+  for (const Renamed& field : kFields) {
+    if (job_field == field.job) return std::string(field.request);
+  }
+  for (const Renamed& message : kMessages) {
+    absl::string_view rest = job_field;
+    if (absl::ConsumePrefix(&rest, message.job)) return absl::StrCat(message.request, rest);
+  }
+  return std::string(job_field);
+}
 
 JobChoice ChoiceOf(const RunSpec& run) {
   return {.layout = *run.layout,

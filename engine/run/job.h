@@ -3,7 +3,9 @@
 #define SEXTANT_ENGINE_RUN_JOB_H_
 
 #include <cstdint>
+#include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/memory/ledger/job_spec.h"
@@ -32,10 +34,13 @@ struct JobContext {
 // The choice that `run`, which has a layout and a sequence length, makes.
 JobChoice ChoiceOf(const RunSpec& run);
 
-// The job of `choice`; absent where something is wrong with it, which is appended to `violations`
-// under the request's paths.
+// The job of `choice`, as far as it goes into one: absent where it doesn't, with the reason in
+// `violations`. MemoryModel::Of() checks the job itself.
 absl::optional<JobSpec> JobOf(const JobContext& context, const JobChoice& choice,
                               FieldViolations& violations);
+
+// Where a request has `job_field`, a field that MemoryModel::Of() finds fault with.
+std::string RequestFieldOf(absl::string_view job_field);
 
 }  // namespace sextant
 

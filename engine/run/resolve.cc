@@ -76,14 +76,17 @@ void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, Reso
 
 // The job of the run's layout, of which `out.shape` is the model.
 void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
-  // What these lack is at fault already.
-  if (!run.layout.has_value() || !run.training.sequence_length.has_value()) return;
-  if (run.cluster.device_count < 1) return;
+  if (!run.layout.has_value() || violations.Mentions("training") ||
+      violations.Mentions("cluster.device_count")) {
+    return;
+  }
   const absl::optional<JobSpec> job = JobOf(
       {*out.shape.architecture, out.precision, run.training.optimizer}, ChoiceOf(run), violations);
   if (!job.has_value()) return;
   auto memory = MemoryModel::Of(*out.shape.architecture, *job);
-  violations.AddAll(memory.status());
+  for (const FieldViolation& violation : FieldViolationsOf(memory.status())) {
+    violations.Add(RequestFieldOf(violation.field), violation.description);
+  }
   if (memory.ok()) out.memory = *std::move(memory);
 }
 
