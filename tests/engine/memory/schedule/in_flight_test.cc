@@ -98,6 +98,20 @@ TEST(InFlight, OfZeroBubbleSchedules) {
   }
 }
 
+// The paper's sums for device i (from 0): (p - i) M_B + i M_W and (2 (p - i) - 1) M_B + 2 i M_W, W
+// keeping less than B.
+TEST(InFlight, OfZeroBubbleSchedulesWeighsAsPublished) {
+  const ParallelLayout layout = {.pipeline_parallel_size = 8};
+  const std::vector<ChunkBytes> chunk = {
+      {.held = Bytes(34), .awaiting_weight_gradient = Bytes(32)}};
+  const InFlight h1({.schedule = PipelineSchedule::kZeroBubbleH1, .micro_batch_count = 64}, layout);
+  const InFlight h2({.schedule = PipelineSchedule::kZeroBubbleH2, .micro_batch_count = 64}, layout);
+  for (int64_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(h1.Peak(i, chunk)->size, Bytes((8 - i) * 34 + i * 32));
+    EXPECT_EQ(h2.Peak(i, chunk)->size, Bytes((2 * (8 - i) - 1) * 34 + 2 * i * 32));
+  }
+}
+
 // README.md of deepseek-ai/DualPipe: p + 1. Each stage's own layers have more the earlier it is.
 TEST(InFlight, OfDualPipe) {
   const PipelineSpec pipeline = {.schedule = PipelineSchedule::kDualPipe, .micro_batch_count = 20};
