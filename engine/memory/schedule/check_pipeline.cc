@@ -1,8 +1,5 @@
 #include "engine/memory/schedule/check_pipeline.h"
 
-#include <algorithm>
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 
@@ -13,26 +10,22 @@ class PipelineCheck {
  public:
   PipelineCheck(const PipelineSpec& pipeline, const ParallelLayout& layout, absl::string_view path,
                 FieldViolations& violations)
-      : pipeline_(pipeline),
-        layout_(layout),
-        pipeline_path_(FieldPath(path, "pipeline")),
-        layout_path_(FieldPath(path, "layout")),
-        violations_(violations) {}
+      : pipeline_(pipeline), layout_(layout), path_(path), violations_(violations) {}
 
   bool RangesAreSound() {
-    const size_t faults = violations_.all().size();
-    violations_.Require(pipeline_path_, "micro_batch_count", pipeline_.micro_batch_count, 1,
+    const int64_t count = pipeline_.micro_batch_count;
+    if (count >= 1 && count <= kMaxMicroBatches) return true;
+    violations_.Require(FieldPath(path_, "pipeline"), "micro_batch_count", count, 1,
                         kMaxMicroBatches);
-    return violations_.all().size() == faults;
+    return false;
   }
 
   void CheckChunks() {
     if (layout_.virtual_stage_count == 1) return;
     if (pipeline_.schedule != PipelineSchedule::kOneForwardOneBackward) {
-      violations_.Add(
-          FieldPath(layout_path_, "virtual_stage_count"),
-          absl::StrCat("must be 1 for schedule ", PipelineScheduleName(pipeline_.schedule),
-                       ": interleaved stages are of 1f1b"));
+      AddLayout("virtual_stage_count",
+                absl::StrCat("must be 1 for schedule ", PipelineScheduleName(pipeline_.schedule),
+                             ": interleaved stages are of 1f1b"));
       return;
     }
     RequireMicroBatches(layout_.pipeline_parallel_size,
@@ -43,9 +36,9 @@ class PipelineCheck {
     if (pipeline_.schedule != PipelineSchedule::kDualPipe) return;
     const int64_t stages = layout_.pipeline_parallel_size;
     if (stages % 2 != 0) {
-      violations_.Add(FieldPath(layout_path_, "pipeline_parallel_size"),
-                      absl::StrCat("must be even for schedule dualpipe, which ", stages,
-                                   " is not: write ", stages + 1, ", or choose another schedule"));
+      AddLayout("pipeline_parallel_size",
+                absl::StrCat("must be even for schedule dualpipe, which ", stages,
+                             " is not: write ", stages + 1, ", or choose another schedule"));
       return;
     }
     if (pipeline_.micro_batch_count < 2 * stages) {
@@ -60,7 +53,10 @@ class PipelineCheck {
 
  private:
   void AddMicroBatches(absl::string_view description) {
-    violations_.Add(FieldPath(pipeline_path_, "micro_batch_count"), description);
+    violations_.Add(FieldPath(FieldPath(path_, "pipeline"), "micro_batch_count"), description);
+  }
+  void AddLayout(absl::string_view name, absl::string_view description) {
+    violations_.Add(FieldPath(FieldPath(path_, "layout"), name), description);
   }
 
   void RequireMicroBatches(int64_t multiple, absl::string_view of) {
@@ -73,8 +69,7 @@ class PipelineCheck {
 
   const PipelineSpec& pipeline_;
   const ParallelLayout& layout_;
-  const std::string pipeline_path_;
-  const std::string layout_path_;
+  const absl::string_view path_;  // paths are made up only for faults: they allocate
   FieldViolations& violations_;
 };
 

@@ -51,7 +51,7 @@ class InFlight {
   // Visits the moments among which the peak of `stage` is, whatever its chunks weigh. Moments are
   // compared where the same begins on the same chunk, a backward pass being as its first half: at
   // each other one of a step the stage holds no more than at one of these, or than at a weighted
-  // mean of two. At most 3 a chunk of interleaved stages, 3 of other schedules, 17 of DualPipe.
+  // mean of two. At most 3 a chunk of interleaved stages, 3 of other schedules, 15 of DualPipe.
   void ForEachMoment(int64_t stage, MomentVisitor visit) const;
 
   // The moment at which the stage's chunk_count() chunks weigh the most, and what they do:

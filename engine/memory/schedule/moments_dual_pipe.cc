@@ -39,7 +39,7 @@ class DualPipeStage {
     const int64_t before_outer = half_ - depth_ - 1;
     const int64_t turn = std::min(depth_, before_outer - 1);
     int64_t last = -1;
-    for (const int64_t done : {int64_t{0}, int64_t{1}, turn - 1, turn, turn + 1}) {
+    for (const int64_t done : {int64_t{0}, int64_t{1}, turn - 1, turn}) {
       if (done <= last || done >= before_outer) continue;
       last = done;
       Visit(ScheduleWork::kWeightGradient, Layers(done), At(depth_ + 1 + done, done), "cool-down");
