@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/field_violation.h"
+#include "engine/memory/activations/gradient_flow.h"
 #include "engine/memory/ledger/job_spec.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
