@@ -15,8 +15,8 @@ class Interleaved {
       : of_(of),
         visit_(visit),
         passes_(of.micro_batch_count * of.virtual_stage_count),
-        warm_up_(std::min(passes_, 2 * (of.stage_count - 1 - of.stage) +
-                                       (of.virtual_stage_count - 1) * of.stage_count)),
+        warm_up_(2 * (of.stage_count - 1 - of.stage) +
+                 (of.virtual_stage_count - 1) * of.stage_count),
         last_steady_(std::max<int64_t>(0, passes_ - warm_up_ - 1)) {}
 
   void VisitBlock(int64_t block) const {
