@@ -33,6 +33,13 @@ WideBytes SizeOf(const InFlightMoment& moment, absl::Span<const ChunkBytes> chun
   return sum;
 }
 
+// As those of most interleaved stages are. Nothing awaits there.
+bool AllAlike(absl::Span<const ChunkBytes> chunks) {
+  return std::all_of(chunks.begin(), chunks.end(), [&](const ChunkBytes& chunk) {
+    return chunk.held == chunks[0].held && chunk.backward_work == chunks[0].backward_work;
+  });
+}
+
 // Follows what interleaved stages hold from one position to the next: with thousands of chunks,
 // adding all of them up at each would take seconds.
 class InterleavedSearch {
@@ -153,6 +160,11 @@ absl::StatusOr<InFlightPeak> InFlight::Peak(int64_t stage,
                                             absl::Span<const ChunkBytes> chunks) const {
   const StageOfPipeline of = StageAt(stage);
   if (virtual_stage_count_ > 1) {
+    if (AllAlike(chunks)) {
+      const InterleavedPosition first = FirstInterleaved(of);
+      return PeakOf(MomentAt(of, first), WideBytes{first.forwards} * chunks[0].held.value() +
+                                             chunks[0].backward_work.value());
+    }
     InterleavedSearch search(of, chunks);
     VisitInterleaved(of, [&](const InterleavedPosition& position) { search.Visit(position); });
     return search.Result();

@@ -32,6 +32,8 @@ struct InterleavedPosition {
 // In the order of the step.
 void VisitInterleaved(const StageOfPipeline& of,
                       absl::FunctionRef<void(const InterleavedPosition&)> visit);
+// The first backward pass: no later one begins with more passes in flight, of all chunks together.
+InterleavedPosition FirstInterleaved(const StageOfPipeline& of);
 InFlightMoment MomentAt(const StageOfPipeline& of, const InterleavedPosition& position);
 
 // A zero-bubble schedule's stage runs `ahead` forward passes before its first backward pass, and

@@ -7,6 +7,10 @@ namespace {
 
 using PositionVisitor = absl::FunctionRef<void(const InterleavedPosition&)>;
 
+int64_t WarmUp(const StageOfPipeline& of) {
+  return 2 * (of.stage_count - 1 - of.stage) + (of.virtual_stage_count - 1) * of.stage_count;
+}
+
 // The k-th backward pass of a stage begins after warm_up + k + 1 forward passes, or all. As passes
 // go round chunks in blocks of p, the vector of micro-batches held moves along one straight line
 // from corner to corner: where a block of forward or of backward passes begins. Past the first
@@ -17,8 +21,7 @@ class Interleaved {
       : of_(of),
         visit_(visit),
         passes_(of.micro_batch_count * of.virtual_stage_count),
-        warm_up_(2 * (of.stage_count - 1 - of.stage) +
-                 (of.virtual_stage_count - 1) * of.stage_count),
+        warm_up_(WarmUp(of)),
         last_steady_(std::max<int64_t>(0, passes_ - warm_up_ - 1)) {}
 
   void VisitBlock(int64_t block) const {
@@ -44,12 +47,11 @@ class Interleaved {
   }
 
   void Visit(int64_t backward_passes, int64_t chunk) const {
+    if (backward_passes == 0) return visit_(FirstInterleaved(of_));
     visit_({.forwards = ForwardPasses(backward_passes),
             .backwards = backward_passes,
             .chunk = chunk,
-            .when = backward_passes == 0              ? "first backward pass"
-                    : backward_passes <= last_steady_ ? "steady state"
-                                                      : "cool-down"});
+            .when = backward_passes <= last_steady_ ? "steady state" : "cool-down"});
   }
 
   const StageOfPipeline& of_;
@@ -71,6 +73,12 @@ ChunkPasses PassesOf(const StageOfPipeline& of, int64_t passes) {
 void VisitInterleaved(const StageOfPipeline& of, PositionVisitor visit) {
   const Interleaved interleaved(of, visit);
   for (int64_t block = 0; block < of.virtual_stage_count; ++block) interleaved.VisitBlock(block);
+}
+
+InterleavedPosition FirstInterleaved(const StageOfPipeline& of) {
+  return {.forwards = std::min(of.micro_batch_count * of.virtual_stage_count, WarmUp(of) + 1),
+          .chunk = of.virtual_stage_count - 1,
+          .when = "first backward pass"};
 }
 
 InFlightMoment MomentAt(const StageOfPipeline& of, const InterleavedPosition& position) {
