@@ -18,7 +18,6 @@ struct ChunkPasses {
   int64_t whole_rounds = 0;  // micro-batches that every chunk is through with
   int64_t rest = 0;          // passes after those
 
-  int64_t Passes(int64_t chunk_count) const { return whole_rounds * chunk_count + rest; }
   // Of the `chunk`th in the order of the passes.
   int64_t Of(int64_t chunk) const {
     return whole_rounds + std::clamp<int64_t>(rest - chunk * stage_count, 0, stage_count);
@@ -45,10 +44,6 @@ class InFlightMoment {
   int64_t AwaitingWeightGradient(int64_t of_chunk) const {
     return chunk_count_ == 0 ? awaiting_[static_cast<size_t>(of_chunk)] : 0;
   }
-
-  // Of SetPasses().
-  const ChunkPasses& forwards() const { return forwards_; }
-  const ChunkPasses& backwards() const { return backwards_; }
 
   // By a stage's passes so far, where it interleaves `chunk_count` chunks: backward passes take
   // them from the last to the first.

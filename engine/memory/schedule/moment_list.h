@@ -22,12 +22,19 @@ struct StageOfPipeline {
 // Schedules of one chunk a stage that split no backward pass.
 void VisitOneChunk(int64_t held, absl::string_view when, MomentVisitor visit);
 
-// Interleaved 1F1B, in the order of the step. Between two moments that are visited one after the
-// other the stage runs forward passes of at most two chunks, and backward passes of at most two.
-void VisitInterleaved(const StageOfPipeline& of, MomentVisitor visit);
-
-// What has passed through the stage's chunks after `passes`.
-ChunkPasses PassesOf(const StageOfPipeline& of, int64_t passes);
+// Interleaved 1F1B: as the backward pass after `backwards` others begins, on `chunk`.
+struct InterleavedPosition {
+  int64_t forwards = 0;
+  int64_t backwards = 0;
+  int64_t chunk = 0;
+  absl::string_view when = "";
+};
+// In the order of the step.
+void VisitInterleaved(const StageOfPipeline& of,
+                      absl::FunctionRef<void(const InterleavedPosition&)> visit);
+// The first backward pass: no later one begins with more passes in flight, of all chunks together.
+InterleavedPosition FirstInterleaved(const StageOfPipeline& of);
+InFlightMoment MomentAt(const StageOfPipeline& of, const InterleavedPosition& position);
 
 // A zero-bubble schedule's stage runs `ahead` forward passes before its first backward pass, and
 // puts off the weight gradient of a micro-batch until after the backward pass of the one that

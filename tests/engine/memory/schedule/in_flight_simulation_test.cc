@@ -60,6 +60,16 @@ std::vector<ChunkBytes> RandomChunks(int64_t count, std::mt19937_64& random) {
   return out;
 }
 
+// The peak of `chunks` is that of all moments.
+void ExpectPeak(const InFlight& in_flight, int64_t stage, const std::vector<SimulatedMoment>& all,
+                const std::vector<ChunkBytes>& chunks) {
+  int64_t most = 0;
+  for (const SimulatedMoment& moment : all) most = std::max(most, BytesOf(moment, chunks));
+  const InFlightPeak peak = in_flight.Peak(stage, chunks).value();
+  EXPECT_EQ(peak.size.value(), most) << "stage " << stage;
+  EXPECT_EQ(BytesOf(Listed(peak.moment, in_flight.chunk_count()), chunks), most);
+}
+
 // Each moment listed occurs, each that occurs is covered, and the peak of random chunks is that of
 // all moments.
 void ExpectAgreement(const PipelineSpec& pipeline, const ParallelLayout& layout) {
@@ -83,12 +93,10 @@ void ExpectAgreement(const PipelineSpec& pipeline, const ParallelLayout& layout)
     for (const SimulatedMoment& moment : all) {
       ASSERT_TRUE(Covered(moment, listed)) << "stage " << stage;
     }
-    const std::vector<ChunkBytes> bytes = RandomChunks(chunks, random);
-    int64_t most = 0;
-    for (const SimulatedMoment& moment : all) most = std::max(most, BytesOf(moment, bytes));
-    const InFlightPeak peak = in_flight.Peak(stage, bytes).value();
-    EXPECT_EQ(peak.size.value(), most) << "stage " << stage;
-    EXPECT_EQ(BytesOf(Listed(peak.moment, chunks), bytes), most) << "stage " << stage;
+    std::vector<ChunkBytes> bytes = RandomChunks(chunks, random);
+    ExpectPeak(in_flight, stage, all, bytes);
+    std::fill(bytes.begin(), bytes.end(), bytes[0]);
+    ExpectPeak(in_flight, stage, all, bytes);
   }
 }
 

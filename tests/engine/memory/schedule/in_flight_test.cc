@@ -137,10 +137,11 @@ TEST(InFlight, CostsLittleAtTheLimits) {
         InFlight::Of({.micro_batch_count = m},
                      {.pipeline_parallel_size = p, .virtual_stage_count = v}, "")
             .value();
-    const std::vector<ChunkBytes> chunks(static_cast<size_t>(v), {.held = Bytes(1'000'000'000)});
+    std::vector<ChunkBytes> chunks(static_cast<size_t>(v), {.held = Bytes(1'000'000'000)});
+    chunks[0].backward_work = Bytes(1);
     for (int64_t stage = 0; stage < p; ++stage) {
       const int64_t passes = 2 * (p - 1 - stage) + (v - 1) * p + 1;
-      ASSERT_EQ(in_flight.Peak(stage, chunks)->size, Bytes(passes * 1'000'000'000));
+      ASSERT_EQ(in_flight.Peak(stage, chunks)->size, Bytes(passes * 1'000'000'000 + 1));
     }
   }
   const InFlight gpipe({.schedule = PipelineSchedule::kGPipe, .micro_batch_count = 1'000'000'000},
