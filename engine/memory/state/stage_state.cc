@@ -132,10 +132,7 @@ class StageSum {
                     const KindLayers& layers) {
     const bool quantized = IsQuantized(state_.frozen, tensor);
     const int64_t copied = quantized ? layers.not_frozen : layers.count;
-    // Routers decide in wider types.
-    if (!IsLayerMatrix(tensor) || tensor.component == WeightComponent::kRouter || copied == 0) {
-      return;
-    }
+    if (!IsLayerMatrix(tensor) || copied == 0) return;
     for (int64_t i = 0; i < state_.fp8_weight_copies; ++i) {
       const int64_t scales = Fp8ScaleBytes(state_.weight_scaling, shard, i == 1);
       list_.Add(Fp8CopyTerm(i == 0 ? "fp8_copy" : "fp8_transpose"),

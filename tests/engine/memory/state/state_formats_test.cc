@@ -158,7 +158,13 @@ TEST(StateFormats, OfFp8CopiesBesideTheWeights) {
   EXPECT_EQ(RowOf(c, "feed_forward.gate.fp8_transpose").size, Bytes(2 * (256 + 8)));
   EXPECT_EQ(RowOf(c, "feed_forward.gate.weight").size, Bytes(2 * 512));
   EXPECT_EQ(RowOf(c, "token_embedding.fp8_copy").size, Bytes(0));
-  EXPECT_EQ(ElementsByRow(ExpertsCase()).count("router.fp8_copy"), 0u);
+  c = ExpertsCase();
+  c.state.fp8_weight_copies = 1;
+  auto elements = ElementsByRow(c);
+  EXPECT_EQ(elements["experts.up.fp8_copy"], 4 * 24 * 2);
+  EXPECT_EQ(elements.count("experts.up.fp8_transpose"), 0u);
+  EXPECT_EQ(elements["router.weight"], 4 * 8 * 2);
+  EXPECT_EQ(elements.count("router.fp8_copy"), 0u);
 }
 
 }  // namespace
