@@ -68,7 +68,7 @@ class Units {
     return walk.frozen() ? unit->frozen : unit->trained;
   }
 
-  // Of one unit, as the window compares them.
+  // Of units' weights, as rows have them.
   int64_t BytesOf(const UnitSize& unit) const {
     return unit.elements * element_bytes_ + unit.scale_bytes + unit.quantized_scale_bytes +
            SizeOf({.elements = unit.quantized}, QuantizedBits(state_.frozen));
@@ -202,8 +202,8 @@ UnitSize LargestWindow(const Units& units, int64_t count) {
   return out;
 }
 
-int64_t AddGathered(const StageStateContext& context, const UnitSize& unit, absl::string_view name,
-                    StateList& list) {
+void ListWeights(const StageStateContext& context, const UnitSize& unit, absl::string_view name,
+                 StateList& list) {
   const DataType type = GatheredType(context.state.precision);
   LedgerRow row = {.module = "gathered_weights",
                    .name = name,
@@ -215,26 +215,24 @@ int64_t AddGathered(const StageStateContext& context, const UnitSize& unit, absl
                    .alive = "from a unit's gathering to the end of its work",
                    .why = "a unit computes with whole weights",
                    .source = kSource};
-  const int64_t plain = list.AddTransient(row);
-  if (unit.quantized == 0) return plain;
+  list.AddTransient(row);
   row.data_type = DataTypeName(context.state.frozen.data_type);
   row.element_bits = QuantizedBits(context.state.frozen);
   row.elements = unit.quantized;
   row.scale_bytes = unit.quantized_scale_bytes;
-  return plain + list.AddTransient(row);
+  list.AddTransient(row);
 }
 
-int64_t AddGradients(const StageStateContext& context, int64_t elements, StateList& list) {
-  const DataType type = context.state.precision.gradient_data_type;
-  return list.AddTransient({.module = "gathered_gradients",
-                            .name = "largest_unit",
-                            .shape = "a whole unit",
-                            .data_type = DataTypeName(type),
-                            .element_bits = 8 * StorageBytes(type),
-                            .elements = elements,
-                            .alive = "from a unit's backward pass until it is reduced or sent off",
-                            .why = "gradients are worked out whole before they are shared out",
-                            .source = kSource});
+void ListGradients(DataType type, int64_t elements, StateList& list) {
+  list.AddTransient({.module = "gathered_gradients",
+                     .name = "largest_unit",
+                     .shape = "a whole unit",
+                     .data_type = DataTypeName(type),
+                     .element_bits = 8 * StorageBytes(type),
+                     .elements = elements,
+                     .alive = "from a unit's backward pass until it is reduced or sent off",
+                     .why = "gradients are worked out whole before they are shared out",
+                     .source = kSource});
 }
 
 }  // namespace
@@ -244,15 +242,16 @@ GatheredSizes GatheredSizesOf(const StageStateContext& context, const StateRanks
   const Units units(context, ranks, stage);
   const StageTotals totals = TotalsOf(units);
   const StateSharding& s = context.state.sharding;
-  GatheredSizes out;
-  out.weights = AddGathered(context, units.root(), "root", list);
-  out.weights = out.weights + AddGathered(context,
-                                          s.reshard_after_forward
-                                              ? LargestWindow(units, 1 + s.prefetched_unit_count)
-                                              : totals.layers,
-                                          "layers", list);
-  out.gradients = AddGradients(context, totals.largest_gradient, list);
-  return out;
+  const UnitSize layers =
+      s.reshard_after_forward ? LargestWindow(units, 1 + s.prefetched_unit_count) : totals.layers;
+  const DataType gradient = context.state.precision.gradient_data_type;
+  if (list.has_rows()) {
+    ListWeights(context, units.root(), "root", list);
+    ListWeights(context, layers, "layers", list);
+    ListGradients(gradient, totals.largest_gradient, list);
+  }
+  return {.weights = units.BytesOf(units.root()) + units.BytesOf(layers),
+          .gradients = totals.largest_gradient * StorageBytes(gradient)};
 }
 
 }  // namespace sextant

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/memory/state/frozen_weights.h"
 #include "engine/memory/state/gathered_units.h"
@@ -101,6 +102,11 @@ class StageSum {
                                               : DividesOptimizer(sharding_);
   }
 
+  // ShareOf()'s elements.
+  int64_t NumbersHere(int64_t numbers, bool divided) const {
+    return divided && ranks_here_ > 1 ? CeilDivide(numbers, ranks_here_) : numbers;
+  }
+
   StateAmount WeightShare(const StateAmount& amount) const {
     return DividesParameters(sharding_) ? ShareOf(amount, ranks_here_) : amount;
   }
@@ -114,9 +120,10 @@ class StageSum {
       list_.Add(weight_, WeightShare(whole), sharding_.offload_parameters);
       return;
     }
-    const StateAmount share = WeightShare({.elements = shard.elements(), .layers = layers});
-    weight_numbers_ += share.elements * share.layers;
-    if (list_.has_rows()) list_.AddRow(weight_, share, sharding_.offload_parameters);
+    weight_numbers_ += NumbersHere(shard.elements() * layers, DividesParameters(sharding_));
+    if (!list_.has_rows()) return;
+    list_.AddRow(weight_, WeightShare({.elements = shard.elements(), .layers = layers}),
+                 sharding_.offload_parameters);
   }
 
   void AddQuantized(const TensorShard& shard, int64_t layers) {
@@ -141,18 +148,19 @@ class StageSum {
   }
 
   void AddTrained(const WeightTensor& tensor, const TensorShard& shard, int64_t layers) {
-    const StateAmount whole = {.elements = shard.elements(), .layers = layers};
-    const StateAmount share = DividesOptimizer(sharding_) ? ShareOf(whole, ranks_here_) : whole;
+    const int64_t whole = shard.elements() * layers;
     Numbers& numbers = numbers_[by_scope_ && !IsHiddenMatrix(tensor) ? 1 : 0];
-    numbers.whole += whole.elements * layers;
-    numbers.divided += share.elements * share.layers;
+    numbers.whole += whole;
+    numbers.divided += NumbersHere(whole, DividesOptimizer(sharding_));
     if (all_plain_ && !list_.has_rows()) return;
     for (const TermRule& rule : trained_) {
       if (!InScope(rule.scope, tensor)) continue;
       if (!IsPlain(rule)) {
         list_.Add(rule, BufferShare(rule, tensor, shard, layers), sharding_.offload_optimizer);
       } else if (list_.has_rows()) {
-        list_.AddRow(rule, IsDivided(rule) ? share : whole, sharding_.offload_optimizer);
+        const StateAmount amount = {.elements = shard.elements(), .layers = layers};
+        list_.AddRow(rule, IsDivided(rule) ? ShareOf(amount, ranks_here_) : amount,
+                     sharding_.offload_optimizer);
       }
     }
   }
@@ -190,16 +198,19 @@ class StageSum {
   int64_t largest_quantized_ = 0;
 };
 
-int64_t AddDequantized(const StageStateContext& context, int64_t elements, StateList& list) {
-  const DataType type = StorageFor(context.state.precision.compute_data_type);
-  return list.AddTransient({.name = "dequantized_weight",
-                            .shape = "the largest quantised matrix",
-                            .data_type = DataTypeName(type),
-                            .element_bits = 8 * StorageBytes(type),
-                            .elements = elements,
-                            .alive = "while a quantised matrix is multiplied with",
-                            .why = "matrix units multiply in the compute type",
-                            .source = kQuantizedSource});
+int64_t AddDequantized(const PrecisionPolicy& precision, int64_t elements, StateList& list) {
+  const DataType type = StorageFor(precision.compute_data_type);
+  if (list.has_rows()) {
+    list.AddTransient({.name = "dequantized_weight",
+                       .shape = "the largest quantised matrix",
+                       .data_type = DataTypeName(type),
+                       .element_bits = 8 * StorageBytes(type),
+                       .elements = elements,
+                       .alive = "while a quantised matrix is multiplied with",
+                       .why = "matrix units multiply in the compute type",
+                       .source = kQuantizedSource});
+  }
+  return elements * StorageBytes(type);
 }
 
 }  // namespace
@@ -216,8 +227,8 @@ absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, int64_
                     const KindLayers& layers) { sum.Add(tensor, shard, layers); });
   sum.AddPlainTerms();
   StateList& list = sum.list();
-  const int64_t quantized = sum.largest_quantized();
-  const int64_t dequantized = quantized > 0 ? AddDequantized(context, quantized, list) : 0;
+  const int64_t dequantized =
+      AddDequantized(context.state.precision, sum.largest_quantized(), list);
   GatheredSizes gathered;
   const StateSharding& s = context.state.sharding;
   if (DividesParameters(s) || s.offload_optimizer) {

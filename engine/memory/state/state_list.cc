@@ -67,16 +67,12 @@ void StateList::AddRow(const TermRule& rule, const StateAmount& amount, bool off
                     .source = rule.source});
 }
 
-int64_t StateList::AddTransient(LedgerRow row) {
-  const int64_t size =
-      SizeOf({.elements = row.elements, .scale_bytes = row.scale_bytes, .layers = row.layers},
-             row.element_bits);
-  if (rows_ != nullptr && size > 0) {
-    row.kind = LedgerKind::kTransient;
-    row.size = Bytes(size);
-    rows_->push_back(row);
-  }
-  return size;
+void StateList::AddTransient(LedgerRow row) {
+  const StateAmount amount = {
+      .elements = row.elements, .scale_bytes = row.scale_bytes, .layers = row.layers};
+  row.kind = LedgerKind::kTransient;
+  row.size = Bytes(SizeOf(amount, row.element_bits));
+  if (row.size > Bytes(0)) rows_->push_back(row);
 }
 
 }  // namespace sextant

@@ -45,8 +45,8 @@ class StateList {
   // The same in two steps: the row of a tensor, where there are rows; the numbers of all tensors.
   void AddRow(const TermRule& rule, const StateAmount& amount, bool offloaded);
   void AddSum(const TermRule& rule, int64_t numbers, bool offloaded);
-  // There only at times, and of no tensor in particular. Returns its bytes.
-  int64_t AddTransient(LedgerRow row);
+  // There only at times, and of no tensor in particular: a row, and no sum. There are rows.
+  void AddTransient(LedgerRow row);
 
   int64_t of(LedgerKind kind) const { return sums_[static_cast<size_t>(kind)]; }
   int64_t host() const { return host_; }
