@@ -9,9 +9,11 @@
 namespace sextant {
 
 // A matrix that tokens are multiplied with inside the layers: what fp8 recipes multiply in 8 bits,
-// and what bitsandbytes quantises of a frozen model. Adapters are trained in the weights' type.
+// and what is quantised of a frozen model. Adapters are trained in the weights' type, and routers
+// decide in wider ones.
 inline bool IsLayerMatrix(const WeightTensor& tensor) {
-  return tensor.role == WeightRole::kWeight && IsHiddenMatrix(tensor);
+  return tensor.role == WeightRole::kWeight && IsHiddenMatrix(tensor) &&
+         tensor.component != WeightComponent::kRouter;
 }
 
 // Whether the layers of `tensor` that nothing trains are quantised.

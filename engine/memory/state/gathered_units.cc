@@ -10,19 +10,19 @@
 namespace sextant {
 namespace {
 
-// What is gathered of a unit, in numbers.
+// What is gathered of a unit.
 struct UnitSize {
-  CheckedInt elements = 0;
-  CheckedInt scale_bytes = 0;
-  CheckedInt quantized = 0;
-  CheckedInt quantized_scale_bytes = 0;
-  CheckedInt gradients = 0;
+  int64_t elements = 0;
+  int64_t scale_bytes = 0;
+  int64_t quantized = 0;
+  int64_t quantized_scale_bytes = 0;
+  int64_t gradients = 0;
 
   void Add(const UnitSize& unit, int64_t count) {
-    elements = elements + unit.elements * count;
-    scale_bytes = scale_bytes + unit.scale_bytes * count;
-    quantized = quantized + unit.quantized * count;
-    quantized_scale_bytes = quantized_scale_bytes + unit.quantized_scale_bytes * count;
+    elements += unit.elements * count;
+    scale_bytes += unit.scale_bytes * count;
+    quantized += unit.quantized * count;
+    quantized_scale_bytes += unit.quantized_scale_bytes * count;
   }
 };
 
@@ -46,7 +46,11 @@ DataType GatheredType(const PrecisionPolicy& precision) {
 class Units {
  public:
   Units(const StageStateContext& context, const StateRanks& ranks, int64_t stage)
-      : context_(context), state_(context.state), ranks_(ranks), stage_(stage) {
+      : context_(context),
+        state_(context.state),
+        ranks_(ranks),
+        stage_(stage),
+        element_bytes_(StorageBytes(GatheredType(state_.precision))) {
     context.weights.ForEachTensor(
         stage, [this](const WeightTensor& tensor, const TensorShard& shard, const KindLayers& l) {
           Add(tensor, shard, l);
@@ -64,11 +68,10 @@ class Units {
     return walk.frozen() ? unit->frozen : unit->trained;
   }
 
-  // Of one unit, as the window compares them.
-  CheckedInt BytesOf(const UnitSize& unit) const {
-    const int64_t bits = 8 * StorageBytes(GatheredType(state_.precision));
-    return unit.elements * (bits / 8) + unit.scale_bytes + unit.quantized_scale_bytes +
-           SizeOf({.elements = unit.quantized.value()}, QuantizedBits(state_.frozen));
+  // Of units' weights, as rows have them.
+  int64_t BytesOf(const UnitSize& unit) const {
+    return unit.elements * element_bytes_ + unit.scale_bytes + unit.quantized_scale_bytes +
+           SizeOf({.elements = unit.quantized}, QuantizedBits(state_.frozen));
   }
 
   // The layers of a stage's chunk, modules of multi-token prediction behind the very last.
@@ -109,17 +112,16 @@ class Units {
 
   void AddTensor(const WeightTensor& tensor, const TensorShard& shard, bool trained,
                  const Gathers& gathers, UnitSize& unit) const {
-    if (gathers.gradients && trained) unit.gradients = unit.gradients + shard.elements();
+    if (gathers.gradients && trained) unit.gradients += shard.elements();
     if (!gathers.weights) return;
     if (!trained && IsQuantized(state_.frozen, tensor)) {
-      unit.quantized = unit.quantized + shard.elements();
-      unit.quantized_scale_bytes =
-          unit.quantized_scale_bytes + QuantizedScaleBytes(state_.frozen, shard);
+      unit.quantized += shard.elements();
+      unit.quantized_scale_bytes += QuantizedScaleBytes(state_.frozen, shard);
       return;
     }
-    unit.elements = unit.elements + shard.elements();
-    if (StorageBytes(GatheredType(state_.precision)) == 1) {
-      unit.scale_bytes = unit.scale_bytes + Fp8ScaleBytes(state_.weight_scaling, shard, false);
+    unit.elements += shard.elements();
+    if (element_bytes_ == 1) {
+      unit.scale_bytes += Fp8ScaleBytes(state_.weight_scaling, shard, false);
     }
   }
 
@@ -134,6 +136,7 @@ class Units {
   const StateSpec& state_;
   const StateRanks& ranks_;
   const int64_t stage_;
+  const int64_t element_bytes_;
   const UnitSize none_ = {};
   UnitSize root_ = {};
   absl::InlinedVector<LayerUnit, 8> layers_;  // more kinds than that allocate
@@ -145,13 +148,13 @@ struct StageTotals {
 };
 
 StageTotals TotalsOf(const Units& units) {
-  StageTotals out = {.layers = {}, .largest_gradient = units.root().gradients.value()};
+  StageTotals out = {.layers = {}, .largest_gradient = units.root().gradients};
   for (int64_t chunk = 0; chunk < units.chunk_count(); ++chunk) {
     for (UnitWalk walk = units.WalkOf(units.ChunkOf(chunk)); !walk.done();
          walk.Advance(walk.left())) {
       const UnitSize& unit = units.At(walk);
       out.layers.Add(unit, walk.left());
-      out.largest_gradient = std::max(out.largest_gradient, unit.gradients.value());
+      out.largest_gradient = std::max(out.largest_gradient, unit.gradients);
     }
   }
   return out;
@@ -170,7 +173,7 @@ void FindLargest(const Units& units, const LayerRange& chunk, int64_t count, Win
   UnitWalk head = units.WalkOf(chunk);
   for (int64_t left = window.layers.count; left > 0;) {
     const int64_t step = std::min(left, head.left());
-    window.bytes += units.BytesOf(units.At(head)).value() * step;
+    window.bytes += units.BytesOf(units.At(head)) * step;
     head.Advance(step);
     left -= step;
   }
@@ -178,8 +181,7 @@ void FindLargest(const Units& units, const LayerRange& chunk, int64_t count, Win
   UnitWalk tail = units.WalkOf(chunk);
   while (!head.done()) {
     const int64_t step = std::min(head.left(), tail.left());
-    const int64_t change =
-        units.BytesOf(units.At(head)).value() - units.BytesOf(units.At(tail)).value();
+    const int64_t change = units.BytesOf(units.At(head)) - units.BytesOf(units.At(tail));
     window.bytes += change * step;
     window.layers.first += step;
     head.Advance(step);
@@ -200,38 +202,37 @@ UnitSize LargestWindow(const Units& units, int64_t count) {
   return out;
 }
 
-CheckedInt AddGathered(const StageStateContext& context, const UnitSize& unit,
-                       absl::string_view name, StateList& list) {
+void ListWeights(const StageStateContext& context, const UnitSize& unit, absl::string_view name,
+                 StateList& list) {
   const DataType type = GatheredType(context.state.precision);
   LedgerRow row = {.module = "gathered_weights",
                    .name = name,
                    .shape = "whole units",
                    .data_type = DataTypeName(type),
                    .element_bits = 8 * StorageBytes(type),
-                   .elements = unit.elements.value(),
-                   .scale_bytes = unit.scale_bytes.value(),
+                   .elements = unit.elements,
+                   .scale_bytes = unit.scale_bytes,
                    .alive = "from a unit's gathering to the end of its work",
                    .why = "a unit computes with whole weights",
                    .source = kSource};
-  const CheckedInt plain = list.AddTransient(row);
+  list.AddTransient(row);
   row.data_type = DataTypeName(context.state.frozen.data_type);
   row.element_bits = QuantizedBits(context.state.frozen);
-  row.elements = unit.quantized.value();
-  row.scale_bytes = unit.quantized_scale_bytes.value();
-  return plain + list.AddTransient(row);
+  row.elements = unit.quantized;
+  row.scale_bytes = unit.quantized_scale_bytes;
+  list.AddTransient(row);
 }
 
-CheckedInt AddGradients(const StageStateContext& context, int64_t elements, StateList& list) {
-  const DataType type = context.state.precision.gradient_data_type;
-  return list.AddTransient({.module = "gathered_gradients",
-                            .name = "largest_unit",
-                            .shape = "a whole unit",
-                            .data_type = DataTypeName(type),
-                            .element_bits = 8 * StorageBytes(type),
-                            .elements = elements,
-                            .alive = "from a unit's backward pass until it is reduced or sent off",
-                            .why = "gradients are worked out whole before they are shared out",
-                            .source = kSource});
+void ListGradients(DataType type, int64_t elements, StateList& list) {
+  list.AddTransient({.module = "gathered_gradients",
+                     .name = "largest_unit",
+                     .shape = "a whole unit",
+                     .data_type = DataTypeName(type),
+                     .element_bits = 8 * StorageBytes(type),
+                     .elements = elements,
+                     .alive = "from a unit's backward pass until it is reduced or sent off",
+                     .why = "gradients are worked out whole before they are shared out",
+                     .source = kSource});
 }
 
 }  // namespace
@@ -240,18 +241,17 @@ GatheredSizes GatheredSizesOf(const StageStateContext& context, const StateRanks
                               int64_t stage, StateList& list) {
   const Units units(context, ranks, stage);
   const StageTotals totals = TotalsOf(units);
-  const CheckedInt everything = units.BytesOf(totals.layers) + units.BytesOf(units.root());
-  if (!everything.ok()) return {.weights = everything};
   const StateSharding& s = context.state.sharding;
-  GatheredSizes out;
-  out.weights = AddGathered(context, units.root(), "root", list);
-  out.weights = out.weights + AddGathered(context,
-                                          s.reshard_after_forward
-                                              ? LargestWindow(units, 1 + s.prefetched_unit_count)
-                                              : totals.layers,
-                                          "layers", list);
-  out.gradients = AddGradients(context, totals.largest_gradient, list);
-  return out;
+  const UnitSize layers =
+      s.reshard_after_forward ? LargestWindow(units, 1 + s.prefetched_unit_count) : totals.layers;
+  const DataType gradient = context.state.precision.gradient_data_type;
+  if (list.has_rows()) {
+    ListWeights(context, units.root(), "root", list);
+    ListWeights(context, layers, "layers", list);
+    ListGradients(gradient, totals.largest_gradient, list);
+  }
+  return {.weights = units.BytesOf(units.root()) + units.BytesOf(layers),
+          .gradients = totals.largest_gradient * StorageBytes(gradient)};
 }
 
 }  // namespace sextant

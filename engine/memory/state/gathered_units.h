@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "engine/base/checked_math.h"
 #include "engine/memory/state/stage_state.h"
 #include "engine/memory/state/state_list.h"
 #include "engine/memory/state/state_ranks.h"
@@ -12,8 +11,8 @@
 namespace sextant {
 
 struct GatheredSizes {
-  CheckedInt weights = 0;
-  CheckedInt gradients = 0;
+  int64_t weights = 0;
+  int64_t gradients = 0;
 };
 
 // A unit is a layer, a module of multi-token prediction, or, as the root, all that stands around

@@ -46,7 +46,7 @@ struct StageState {
 // The state of `stage`. Rows, appended to `rows`, add up to total() and, those of kind kTransient,
 // to transients(); null: sums alone, and nothing is allocated.
 //
-// Errors: kInvalidArgument "model" where a sum exceeds 9.2e18 bytes.
+// Errors: kInvalidArgument "stage" where the layout has no such stage.
 absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, int64_t stage,
                                         LedgerRows* rows = nullptr);
 

@@ -1,5 +1,6 @@
 #include "engine/memory/state/state_list.h"
 
+#include "engine/base/checked_math.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
@@ -20,27 +21,33 @@ std::array<int64_t, 3> DimensionsOf(const WeightTensor& tensor, const TensorShar
 
 StateAmount ShareOf(const StateAmount& amount, int64_t ranks) {
   if (ranks == 1) return amount;
-  const CheckedInt scales = CheckedInt(amount.scale_bytes) * amount.layers;
   return {.elements = CeilDivide(amount.elements * amount.layers, ranks),
-          .scale_bytes = scales.ok() ? CeilDivide(scales.value(), ranks) : INT64_MAX,
+          .scale_bytes = CeilDivide(amount.scale_bytes * amount.layers, ranks),
           .layers = 1};
 }
 
-CheckedInt SizeOf(const StateAmount& amount, int64_t element_bits) {
-  const CheckedInt numbers = element_bits % 8 == 0
-                                 ? CheckedInt(amount.elements) * (element_bits / 8)
-                                 : CheckedInt(CeilDivide(amount.elements, 8 / element_bits));
+int64_t SizeOf(const StateAmount& amount, int64_t element_bits) {
+  const int64_t numbers = element_bits % 8 == 0 ? amount.elements * (element_bits / 8)
+                                                : CeilDivide(amount.elements, 8 / element_bits);
   return (numbers + amount.scale_bytes) * amount.layers;
 }
 
-void StateList::Add(const TermRule& rule, const StateAmount& amount) {
-  const CheckedInt size = SizeOf(amount, rule.element_bits);
-  CheckedInt& sum = sums_[static_cast<size_t>(rule.kind)];
-  sum = sum + size;
-  if (rows_ != nullptr && size.value() > 0) AddRow(rule, amount, size.value());
+void StateList::AddTo(LedgerKind kind, int64_t size, bool offloaded) {
+  (offloaded ? host_ : sums_[static_cast<size_t>(kind)]) += size;
 }
 
-void StateList::AddRow(const TermRule& rule, const StateAmount& amount, int64_t size) {
+void StateList::Add(const TermRule& rule, const StateAmount& amount, bool offloaded) {
+  AddTo(rule.kind, SizeOf(amount, rule.element_bits), offloaded);
+  if (has_rows()) AddRow(rule, amount, offloaded);
+}
+
+void StateList::AddSum(const TermRule& rule, int64_t numbers, bool offloaded) {
+  AddTo(rule.kind, numbers * (rule.element_bits / 8), offloaded);
+}
+
+void StateList::AddRow(const TermRule& rule, const StateAmount& amount, bool offloaded) {
+  const int64_t size = SizeOf(amount, rule.element_bits);
+  if (offloaded || size == 0) return;
   rows_->push_back({.kind = rule.kind,
                     .part = tensor_->part,
                     .layer_kind = tensor_->layer_kind,
@@ -60,16 +67,12 @@ void StateList::AddRow(const TermRule& rule, const StateAmount& amount, int64_t 
                     .source = rule.source});
 }
 
-CheckedInt StateList::AddTransient(LedgerRow row) {
-  const CheckedInt size =
-      SizeOf({.elements = row.elements, .scale_bytes = row.scale_bytes, .layers = row.layers},
-             row.element_bits);
-  if (rows_ != nullptr && size.value() > 0) {
-    row.kind = LedgerKind::kTransient;
-    row.size = Bytes(size.value());
-    rows_->push_back(row);
-  }
-  return size;
+void StateList::AddTransient(LedgerRow row) {
+  const StateAmount amount = {
+      .elements = row.elements, .scale_bytes = row.scale_bytes, .layers = row.layers};
+  row.kind = LedgerKind::kTransient;
+  row.size = Bytes(SizeOf(amount, row.element_bits));
+  if (row.size > Bytes(0)) rows_->push_back(row);
 }
 
 }  // namespace sextant

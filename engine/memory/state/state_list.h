@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/base/checked_math.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/memory/state/term_rule.h"
 #include "engine/model/sharding/tensor_shard.h"
@@ -24,8 +23,10 @@ struct StateAmount {
 StateAmount ShareOf(const StateAmount& amount, int64_t ranks);
 
 // (elements x bits / 8, rounded up, + scale_bytes) x layers. Bits are 4, or whole bytes.
-CheckedInt SizeOf(const StateAmount& amount, int64_t element_bits);
+int64_t SizeOf(const StateAmount& amount, int64_t element_bits);
 
+// A model has at most kMaxParameterCount (1e15) parameters, and a parameter less than 100 bytes of
+// all terms and scales together, so that no sum here overflows.
 class StateList {
  public:
   // Rows are appended to `rows`; null: sums alone, and nothing is allocated.
@@ -37,25 +38,27 @@ class StateList {
     shard_ = &shard;
   }
 
-  void Add(const TermRule& rule, const StateAmount& amount);
-  // In host memory: no row of the GPU's.
-  void AddToHost(const TermRule& rule, const StateAmount& amount) {
-    host_ = host_ + SizeOf(amount, rule.element_bits);
-  }
-  // There only at times, and of no tensor in particular. Returns its bytes.
-  CheckedInt AddTransient(LedgerRow row);
+  bool has_rows() const { return rows_ != nullptr; }
 
-  CheckedInt of(LedgerKind kind) const { return sums_[static_cast<size_t>(kind)]; }
-  CheckedInt host() const { return host_; }
+  // `offloaded`: to host memory, which has no rows of the GPU's.
+  void Add(const TermRule& rule, const StateAmount& amount, bool offloaded);
+  // The same in two steps: the row of a tensor, where there are rows; the numbers of all tensors.
+  void AddRow(const TermRule& rule, const StateAmount& amount, bool offloaded);
+  void AddSum(const TermRule& rule, int64_t numbers, bool offloaded);
+  // There only at times, and of no tensor in particular: a row, and no sum. There are rows.
+  void AddTransient(LedgerRow row);
+
+  int64_t of(LedgerKind kind) const { return sums_[static_cast<size_t>(kind)]; }
+  int64_t host() const { return host_; }
 
  private:
-  void AddRow(const TermRule& rule, const StateAmount& amount, int64_t size);
+  void AddTo(LedgerKind kind, int64_t size, bool offloaded);
 
   LedgerRows* const rows_;
   const WeightTensor* tensor_ = nullptr;
   const TensorShard* shard_ = nullptr;
-  std::array<CheckedInt, kLedgerKindCount> sums_{0, 0, 0, 0, 0, 0, 0, 0};
-  CheckedInt host_ = 0;
+  std::array<int64_t, kLedgerKindCount> sums_{};
+  int64_t host_ = 0;
 };
 
 }  // namespace sextant

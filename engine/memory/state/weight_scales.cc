@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "engine/base/checked_math.h"
+
 namespace sextant {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr int64_t kScalesOfAScale = 256;
 
 }  // namespace
 
-CheckedInt Fp8ScaleBytes(WeightScaling scaling, const TensorShard& shard, bool transposed) {
+int64_t Fp8ScaleBytes(WeightScaling scaling, const TensorShard& shard, bool transposed) {
   int64_t rows = shard.rows;
   int64_t columns = shard.columns;
   if (transposed || columns == 1) std::swap(rows, columns);
@@ -21,24 +23,23 @@ CheckedInt Fp8ScaleBytes(WeightScaling scaling, const TensorShard& shard, bool t
     case WeightScaling::kNone:
       return 0;
     case WeightScaling::kTensor:
-      return CheckedInt(kFp32Bytes) * shard.copies;
+      return kFp32Bytes * shard.copies;
     case WeightScaling::kBlock:
-      return CheckedInt(kFp32Bytes) * CeilDivide(rows, kFp8Block) * CeilDivide(columns, kFp8Block) *
+      return kFp32Bytes * CeilDivide(rows, kFp8Block) * CeilDivide(columns, kFp8Block) *
              shard.copies;
     case WeightScaling::kMx:
-      return CheckedInt(rows) * CeilDivide(columns, kMxBlock) * shard.copies;
+      return rows * CeilDivide(columns, kMxBlock) * shard.copies;
   }
   return 0;
 }
 
-CheckedInt QuantizedScaleBytes(const FrozenWeightFormat& format, const TensorShard& shard) {
+int64_t QuantizedScaleBytes(const FrozenWeightFormat& format, const TensorShard& shard) {
   const bool by_row = format.block_size == 0 && format.data_type == DataType::kInt8;
   const int64_t block = format.block_size == 0 ? kFourBitBlock : format.block_size;
   const int64_t scales = by_row ? shard.rows : CeilDivide(shard.rows * shard.columns, block);
-  const CheckedInt bytes =
-      format.double_quantization
-          ? CheckedInt(kFp32Bytes) * CeilDivide(scales, kScalesOfAScale) + scales
-          : CheckedInt(kFp32Bytes) * scales;
+  const int64_t bytes = format.double_quantization
+                            ? kFp32Bytes * CeilDivide(scales, kScalesOfAScale) + scales
+                            : kFp32Bytes * scales;
   return bytes * shard.copies;
 }
 

@@ -126,6 +126,27 @@ TEST(GatheredUnits, OfQuantizedLayersAreQuantized) {
   EXPECT_EQ(StateOf(c).gathered_gradients, Bytes(2 * kRoot));
 }
 
+// fp8 weights bring a scale a tensor along: 3 of the root, 9 of a layer.
+TEST(GatheredUnits, HaveTheirScales) {
+  StateCase c = Sharded();
+  c.state.precision.weight_data_type = DataType::kFp8;
+  c.state.weight_scaling = WeightScaling::kTensor;
+  EXPECT_EQ(StateOf(c).gathered_weights, Bytes(kRoot + 2 * kSmall + 4 * (3 + 2 * 9)));
+}
+
+// Adapters of rank 2 beside a query of 8 x 8, be its layers frozen one by one or all together.
+TEST(GatheredUnits, HaveTheGradientsOfAdaptersAlone) {
+  StateCase c = Sharded();
+  c.spec.adapters = AdapterSpec{.rank = 2, .targets = {{"attention", "query"}}};
+  c.spec.base_frozen = true;
+  EXPECT_EQ(StateOf(c).gathered_gradients, Bytes(2 * 32));
+  EXPECT_EQ(StateOf(c).gathered_weights, Bytes(2 * (kRoot + 2 * (kSmall + 32))));
+  c.spec.base_frozen = false;
+  c.spec.frozen_components = {WeightComponent::kTokenEmbedding, WeightComponent::kOutputHead};
+  c.spec.decoder.layers[0].frozen = true;
+  EXPECT_EQ(StateOf(c).gathered_gradients, Bytes(2 * 32));
+}
+
 TEST(GatheredUnits, AreListed) {
   LedgerRows rows;
   const StageState state = StateOf(Sharded(), 0, &rows);

@@ -211,18 +211,30 @@ TEST(StageState, OffloadedWithItsWeightsLeavesWhatIsGathered) {
   EXPECT_EQ(state.gathered_weights, Bytes(2 * (1608 + 2 * 976)));
 }
 
-TEST(StageState, ThatOverflowsIsRefused) {
+TEST(StageState, OfNoStageIsRefused) {
   StateCase c = DenseCase();
-  // 1e6 layers of 3 x 1e9 x 1e4 numbers and more: 3e19 of weights alone would not be counted, so
-  // fewer, whose state is.
-  c.spec.hidden_size = 1'000'000;
-  c.spec.layer_kinds[0].feed_forward->size = 1'000'000;
-  c.spec.decoder.layers[0].count = 400'000;
+  c.layout.pipeline_parallel_size = 2;
   const auto weights = ShardedWeights::Of(c.spec, "model", c.layout, "layout");
   ASSERT_THAT(weights, IsOk());
-  EXPECT_GT(weights->whole_model().all.total, INT64_MAX / 16);
-  const StageStateContext context = {c.spec, c.layout, *weights, c.state};
-  EXPECT_THAT(StageStateOf(context, 0), NamesFields(ElementsAre("model")));
+  for (const int64_t stage : {int64_t{-1}, int64_t{2}, INT64_MAX, INT64_MIN}) {
+    EXPECT_THAT(StageStateOf({c.spec, c.layout, *weights, c.state}, stage),
+                NamesFields(ElementsAre("stage")));
+  }
+}
+
+// The largest model that is counted, in the widest formats.
+TEST(StageState, OfTheLargestModelFitsAnInt64) {
+  StateCase c = DenseCase();
+  c.spec.hidden_size = 10'000'000;
+  c.spec.layer_kinds[0].feed_forward->size = 33'000'000;
+  c.spec.decoder.layers[0].count = 1;
+  c.state.precision = WithDefaults({.compute_data_type = DataType::kFp64,
+                                    .weight_data_type = DataType::kFp64,
+                                    .gradient_data_type = DataType::kFp64,
+                                    .optimizer_data_type = DataType::kFp64});
+  c.state.sharding = {.data_parallel_size = 1, .zero_stage = ZeroStage::kParameters};
+  // 3 x 3.3e7 x 1e7 of the feed-forward, and what is small beside: 8 + 8 + 16 bytes.
+  EXPECT_NEAR(static_cast<double>(StateOf(c).total().value()) / (32 * 9.9e14), 1, 0.01);
 }
 
 }  // namespace

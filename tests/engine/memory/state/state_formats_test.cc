@@ -93,13 +93,11 @@ TEST(StateFormats, OfFourBitWeights) {
 TEST(StateFormats, OfDoubleQuantizationIsAnEighthOfABit) {
   const FrozenWeightFormat format = {.data_type = DataType::kFp4, .double_quantization = true};
   const TensorShard shard = {.rows = 4096, .columns = 4096, .copies = 1};
-  const double bits =
-      8.0 * static_cast<double>(QuantizedScaleBytes(format, shard).value()) / (4096 * 4096);
+  const double bits = 8.0 * static_cast<double>(QuantizedScaleBytes(format, shard)) / (4096 * 4096);
   EXPECT_NEAR(bits, 0.127, 0.0005);
-  EXPECT_EQ(QuantizedScaleBytes(format, {.rows = 1, .columns = 65, .copies = 3}).value(),
-            3 * (2 + 4));
+  EXPECT_EQ(QuantizedScaleBytes(format, {.rows = 1, .columns = 65, .copies = 3}), 3 * (2 + 4));
   const FrozenWeightFormat once = {.data_type = DataType::kInt4, .block_size = 32};
-  EXPECT_EQ(QuantizedScaleBytes(once, shard).value(), 4 * 4096 * 128);
+  EXPECT_EQ(QuantizedScaleBytes(once, shard), 4 * 4096 * 128);
 }
 
 // A scale a row: 32 of gate, 8 of down.
@@ -160,7 +158,13 @@ TEST(StateFormats, OfFp8CopiesBesideTheWeights) {
   EXPECT_EQ(RowOf(c, "feed_forward.gate.fp8_transpose").size, Bytes(2 * (256 + 8)));
   EXPECT_EQ(RowOf(c, "feed_forward.gate.weight").size, Bytes(2 * 512));
   EXPECT_EQ(RowOf(c, "token_embedding.fp8_copy").size, Bytes(0));
-  EXPECT_EQ(ElementsByRow(ExpertsCase()).count("router.fp8_copy"), 0u);
+  c = ExpertsCase();
+  c.state.fp8_weight_copies = 1;
+  auto elements = ElementsByRow(c);
+  EXPECT_EQ(elements["experts.up.fp8_copy"], 4 * 24 * 2);
+  EXPECT_EQ(elements.count("experts.up.fp8_transpose"), 0u);
+  EXPECT_EQ(elements["router.weight"], 4 * 8 * 2);
+  EXPECT_EQ(elements.count("router.fp8_copy"), 0u);
 }
 
 }  // namespace

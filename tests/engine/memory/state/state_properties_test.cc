@@ -49,6 +49,25 @@ class Draw {
     return c;
   }
 
+  // And with what only some ZeRO stages and formats have.
+  void AddOptions(StateCase& c) {
+    StateSharding& s = c.state.sharding;
+    s.offload_optimizer = Between(0, 2) == 0;
+    if (s.zero_stage == ZeroStage::kParameters) {
+      s.reshard_after_forward = Between(0, 2) > 0;
+      if (s.reshard_after_forward) s.prefetched_unit_count = Between(0, 3);
+      s.offload_parameters = s.offload_optimizer && Between(0, 1) == 1;
+    } else {
+      c.state.fp8_weight_copies = Between(0, 2);
+    }
+    if (c.state.fp8_weight_copies == 0 && Between(0, 1) == 1) {
+      c.state.precision.weight_data_type = DataType::kFp8;
+    }
+    if (c.state.fp8_weight_copies > 0 || c.state.precision.weight_data_type == DataType::kFp8) {
+      c.state.weight_scaling = static_cast<WeightScaling>(Between(0, 3));
+    }
+  }
+
  private:
   std::mt19937 random_;
 };
@@ -63,7 +82,9 @@ void ForEachStage(Visit visit) {
 }
 
 TEST(StateProperties, RowsAddUp) {
-  ForEachStage([](const StateCase& c, int64_t stage) {
+  Draw draw(1);
+  ForEachStage([&draw](StateCase c, int64_t stage) {
+    draw.AddOptions(c);
     LedgerRows rows;
     const StageState state = StateOf(c, stage, &rows);
     std::array<int64_t, kLedgerKindCount> sums{};
