@@ -28,9 +28,10 @@ class StageMoments {
                                std::max<int64_t>(layers_.LongestOf(part), 1));
   }
 
-  // The layer in whose backward pass most is held. `output_freed`: what of the ends is gone by the
-  // time that the stage's layers run.
-  LayerPeak Backward(CheckedInt output_freed) {
+  // The layer in whose backward pass most is held, when all that stands behind the layers is gone.
+  LayerPeak Backward(const StageParts& kept) {
+    const CheckedInt output_freed =
+        last_ ? CheckedInt(kept.output.value()) + OutputThatStays(context_) * -1 : CheckedInt(0);
     LayerPeak best;
     ForEachPlace([&](const ActivationPlace& place) {
       if (place.gradients != nullptr && !place.gradients->needs.Has(ActivationSite::kLayerOutput)) {
@@ -136,9 +137,7 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
     AddHeadTransients(context, head);
     writer.Put(StageMoment::kHead, head.total(), FreedBehindLoss(context));
   }
-  const CheckedInt gone =
-      moments.is_last() ? CheckedInt(output) + OutputThatStays(context) * -1 : CheckedInt(0);
-  const LayerPeak layer = moments.Backward(gone);
+  const LayerPeak layer = moments.Backward(kept);
   if (layer.place.layer_kind >= 0) writer.Put(StageMoment::kLayer, layer.added, layer.freed);
   const auto forward = moments.LargestForward();
   if (forward.place.layer_kind >= 0) writer.Put(StageMoment::kForward, forward.bytes, output);
@@ -148,7 +147,7 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
 }
 
 void AppendTransientRows(const TransientContext& context, int64_t stage, StageMoment moment,
-                         LedgerRows& rows) {
+                         const StageParts& kept, LedgerRows& rows) {
   TransientList list(context, &rows);
   StageMoments moments(context, stage);
   switch (moment) {
@@ -159,7 +158,7 @@ void AppendTransientRows(const TransientContext& context, int64_t stage, StageMo
       if (moments.is_last()) AddHeadTransients(context, list);
       return;
     case StageMoment::kLayer: {
-      const LayerPeak peak = moments.Backward(0);
+      const LayerPeak peak = moments.Backward(kept);
       if (peak.place.layer_kind < 0) return;
       return ListBackward(context, peak, moments.BlockOf(peak.place.part), list);
     }
