@@ -48,28 +48,35 @@ CheckedInt ScoresOf(const TransientContext& context, const ActivationPlace& plac
          TokensOf(a, place.part) * keys;
 }
 
+// Of a layer's tokens on this GPU: all that it has, and those cut by sequence parallelism.
+struct ForwardSizes {
+  CheckedInt whole = 0;  // 0: not gathered
+  CheckedInt cut = 0;
+};
+
+ForwardSizes ForwardSizesOf(const TransientContext& context, const ActivationPlace& place) {
+  const ActivationContext& a = context.activations;
+  const int64_t ranks = a.batch.sequence_parallel ? a.layout.tensor_parallel_size : 1;
+  const int64_t tokens = TokensOf(a, place.part);
+  const CheckedInt hidden = a.spec.hidden_size;
+  return {.whole = ranks > 1 ? hidden * tokens : CheckedInt(0), .cut = hidden * (tokens / ranks)};
+}
+
 // The residual and the branch's output; under sequence parallelism either the input of all tokens
 // or, as many bytes, the output before it is summed and scattered.
 void AddForwardEnds(const TransientContext& context, const ActivationPlace& place, size_t branch,
                     TransientList& out) {
-  const ActivationContext& a = context.activations;
-  const bool gathers = a.batch.sequence_parallel && a.layout.tensor_parallel_size > 1;
-  const int64_t tokens = TokensOf(a, place.part);
-  const CheckedInt whole = CheckedInt(tokens) * a.spec.hidden_size;
-  const CheckedInt cut =
-      CheckedInt(gathers ? tokens / a.layout.tensor_parallel_size : tokens) * a.spec.hidden_size;
+  const auto [whole, cut] = ForwardSizesOf(context, place);
   out.GoTo({.part = place.part,
             .layer_kind = place.layer_kind,
             .module = "layer",
             .alive = "in the forward pass of a layer"});
   out.Add({.name = "residual", .shape = "b s h", .elements = cut, .why = "the branch adds to it"});
   out.Add({.name = "branch_output", .shape = "b s h", .elements = cut, .why = "added to it"});
-  if (gathers) {
-    out.Add({.name = "gathered_input",
-             .shape = "b s h",
-             .elements = whole,
-             .why = "a rank's features read all tokens, and make a part of all tokens' sums"});
-  }
+  out.Add({.name = "gathered_input",
+           .shape = "b s h",
+           .elements = whole,
+           .why = "a rank's features read all tokens, and make a part of all tokens' sums"});
   out.Add({.name = "scores",
            .shape = "b a s s",
            .elements = ScoresOf(context, place, branch),
@@ -88,11 +95,11 @@ ForwardBranch LargestForward(const TransientContext& context, const ActivationPl
     CheckedInt& sum = again[ForwardBranchOf(i)].value;
     sum = sum + steps.again[i].value;
   }
+  const ForwardSizes sizes = ForwardSizesOf(context, place);
   ForwardBranch best;
   for (size_t branch = 0; branch < again.size(); ++branch) {
-    TransientList ends(context);
-    AddForwardEnds(context, place, branch, ends);
-    const CheckedInt bytes = again[branch].value + ends.total();
+    const CheckedInt ends = sizes.cut * 2 + sizes.whole + ScoresOf(context, place, branch);
+    const CheckedInt bytes = again[branch].value + ends * ComputeBytesOf(context.activations.batch);
     if (branch > 0 && bytes.ok() && bytes.value() <= best.bytes.value()) continue;
     best = {branch, bytes};
   }
