@@ -17,7 +17,7 @@ namespace sextant {
 class BackwardPeak {
  public:
   explicit BackwardPeak(const LayerSteps& steps)
-      : steps_(steps), again_(HeldFrom(steps.again, 0)) {}
+      : steps_(steps), again_(steps.any_again ? HeldFrom(steps.again, 0) : CheckedInt(0)) {}
   // Lists what the step `listed`, the number() of another walk, makes.
   BackwardPeak(const LayerSteps& steps, size_t listed, TransientList& list)
       : steps_(steps), listed_(listed), list_(&list) {}

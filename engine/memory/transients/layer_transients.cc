@@ -14,21 +14,6 @@ const LayerSpec& LayerAt(const TransientContext& context, const ActivationPlace&
   return context.activations.spec.layer_kinds[static_cast<size_t>(place.layer_kind)];
 }
 
-// What the forward pass of a layer makes and doesn't keep. Where no gradient passes, that is all.
-LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& place,
-                        ActivationTensors* rows) {
-  const ActivationContext& a = context.activations;
-  const bool kept =
-      place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput);
-  if (kept) return LayerStepsOf(a, place, rows);
-  MicroBatchSpec again = a.batch;
-  again.recomputation = {.policy = RecomputePolicy::kFull};
-  const ActivationContext all = {a.spec, a.layout, again};
-  ActivationPlace trained = place;
-  trained.gradients = nullptr;
-  return LayerStepsOf(all, trained, rows);
-}
-
 // Shared experts are part of their feed-forward.
 constexpr size_t kForwardBranchCount = 3;
 size_t ForwardBranchOf(size_t moment) {
@@ -91,7 +76,7 @@ struct ForwardBranch {
 ForwardBranch LargestForward(const TransientContext& context, const ActivationPlace& place,
                              const LayerSteps& steps) {
   std::array<CheckedBytes, kForwardBranchCount> again = {};
-  for (size_t i = 0; i < steps.again.size(); ++i) {
+  for (size_t i = 0; steps.any_again && i < steps.again.size(); ++i) {
     CheckedInt& sum = again[ForwardBranchOf(i)].value;
     sum = sum + steps.again[i].value;
   }
@@ -108,17 +93,30 @@ ForwardBranch LargestForward(const TransientContext& context, const ActivationPl
 
 }  // namespace
 
+LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& place,
+                        ActivationTensors* rows) {
+  const ActivationContext& a = context.activations;
+  const bool kept =
+      place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput);
+  if (kept) return LayerStepsOf(a, place, rows);
+  MicroBatchSpec again = a.batch;
+  again.recomputation = {.policy = RecomputePolicy::kFull};
+  const ActivationContext all = {a.spec, a.layout, again};
+  ActivationPlace trained = place;
+  trained.gradients = nullptr;
+  return LayerStepsOf(all, trained, rows);
+}
+
 LayerPeak BackwardOf(const TransientContext& context, const ActivationPlace& place,
-                     int64_t block_layers) {
-  const LayerSteps steps = LayerStepsOf(context.activations, place);
+                     const LayerSteps& steps, int64_t block_layers) {
   BackwardPeak peak(steps);
   LayerBackward(context, place).Walk(peak);
-  const CheckedInt others =
-      (HeldFrom(steps.again, 0) + HeldFrom(steps.kept, 0)) * (block_layers - 1);
-  return {.place = place,
-          .number = peak.number(),
-          .added = block_layers > 1 ? peak.added() + others : peak.added(),
-          .freed = peak.freed()};
+  LayerPeak out = {
+      .place = place, .number = peak.number(), .added = peak.added(), .freed = peak.freed()};
+  if (block_layers == 1) return out;
+  const CheckedInt other = HeldFrom(steps.again, 0) + HeldFrom(steps.kept, 0);
+  out.added = out.added + other * (block_layers - 1);
+  return out;
 }
 
 void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_t block_layers,
@@ -145,8 +143,9 @@ void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_
   walk.Walk(listed);
 }
 
-CheckedInt ForwardOf(const TransientContext& context, const ActivationPlace& place) {
-  return LargestForward(context, place, ForwardSteps(context, place, nullptr)).bytes;
+CheckedInt ForwardOf(const TransientContext& context, const ActivationPlace& place,
+                     const LayerSteps& steps) {
+  return LargestForward(context, place, steps).bytes;
 }
 
 void ListForward(const TransientContext& context, const ActivationPlace& place,
