@@ -127,6 +127,7 @@ void ActivationList::AddElements(const ActivationRow& row, CheckedInt elements) 
     BytesByMoment& bytes = row.again ? steps_->again : steps_->kept;
     CheckedInt& freed = bytes[last_read.index()].value;
     freed = freed + size;
+    steps_->any_again = steps_->any_again || row.again;
   }
   ActivationTensors* const rows = !row.again ? rows_ : steps_ ? steps_->again_rows : nullptr;
   if (rows == nullptr || size.value() == 0) return;

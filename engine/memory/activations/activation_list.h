@@ -55,6 +55,7 @@ struct ActivationRow {
 struct LayerSteps {
   BytesByMoment kept = {};
   BytesByMoment again = {};
+  bool any_again = false;
   ActivationTensors* again_rows = nullptr;  // gets those that are computed again
 };
 

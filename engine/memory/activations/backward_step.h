@@ -9,7 +9,8 @@
 
 namespace sextant {
 
-// A feed-forward that others stand beside comes back first: shared experts, or a dense one.
+// The end of a feed-forward comes back first, and what stands beside routed experts: shared ones,
+// or a dense feed-forward.
 enum class LayerBranch { kBesideExperts, kFeedForward, kCrossAttention, kAttention };
 inline constexpr size_t kLayerBranchCount = 4;
 

@@ -54,6 +54,7 @@ class LayerRows {
       out_.EnterBranch(LayerBranch::kFeedForward);
     }
     if (experts) AddExpertRows(*layer_.experts, out_);
+    out_.EnterBranch(LayerBranch::kBesideExperts);
     out_.Enter("feed_forward");
     AddBranchMask(ActivationSite::kLayerOutput);
     AddNorm(norms_.after_feed_forward, "after_feed_forward", ActivationSite::kLayerOutput);

@@ -44,7 +44,11 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
   MakeWeightGradient({.shape = "h a v",
                       .elements = core.output_weights,
                       .reads = core.cross ? ActivationSite::kCrossHeads : ActivationSite::kHeads});
-  WalkCore(core);
+  if (context_.activations.batch.attention == AttentionKernel::kFlash) {
+    WalkFusedCore(core);
+  } else {
+    WalkUnfusedCore(core);
+  }
   if (attention.query_key_norm != QueryKeyNorm::kNone) {
     Start(branch, Step::kHeadNorms);
     Make("query_gradient", "b s a d", core.query * 2, "of the norm's output and input");
@@ -61,34 +65,32 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
        .reads = core.cross ? ActivationSite::kCrossInput : ActivationSite::kAttentionInput});
 }
 
-// Fused: dQ is added up in fp32 by all blocks of keys; gradients of shared keys and values are
-// worked out a query head each and then summed; the rows of dO O are summed once. Unfused: the
-// chain rule, softmax as an operation of its own.
-// Source: flash-attention, csrc/flash_attn/flash_api.cpp (mha_bwd), an excerpt;
-// docs/memory_transients.md.
-void LayerBackward::WalkCore(const Operands& core) {
+// dQ is added up in fp32 by all blocks of keys; gradients of shared keys and values are worked out
+// a query head each and then summed; the rows of dO O are summed once. Source: flash-attention,
+// csrc/flash_attn/flash_api.cpp (mha_bwd), an excerpt; docs/memory_transients.md.
+void LayerBackward::WalkFusedCore(const Operands& core) {
   constexpr int64_t kFp32Bytes = 4;
-  if (context_.activations.batch.attention == AttentionKernel::kFlash) {
-    Start(core.branch, Step::kCore);
-    Make("heads_gradient", "b s a v", core.output, "read by the core");
-    Make("query_gradient", "b s a d", core.query, "made by the core");
-    Make("key_value_gradients", "b s g d+v", core.key + core.value, "made by the core");
-    Make("expanded_key_value_gradients", "b s a d+v", core.expanded, "before heads are summed");
-    const CheckedInt rows = CheckedInt(core.heads) * sizes_.tokens;
-    out_->Make({.name = "query_gradient_sum",
-                .shape = "b s a d",
-                .elements = core.query,
-                .element_bytes = kFp32Bytes,
-                .why = "blocks of keys add to it"},
-               kFp32Bytes);
-    out_->Make({.name = "row_sums",
-                .shape = "b a s",
-                .elements = rows,
-                .element_bytes = kFp32Bytes,
-                .why = "of the output times its gradient"},
-               kFp32Bytes);
-    return;
-  }
+  Start(core.branch, Step::kCore);
+  Make("heads_gradient", "b s a v", core.output, "read by the core");
+  Make("query_gradient", "b s a d", core.query, "made by the core");
+  Make("key_value_gradients", "b s g d+v", core.key + core.value, "made by the core");
+  Make("expanded_key_value_gradients", "b s a d+v", core.expanded, "before heads are summed");
+  out_->Make({.name = "query_gradient_sum",
+              .shape = "b s a d",
+              .elements = core.query,
+              .element_bytes = kFp32Bytes,
+              .why = "blocks of keys add to it"},
+             kFp32Bytes);
+  out_->Make({.name = "row_sums",
+              .shape = "b a s",
+              .elements = CheckedInt(core.heads) * sizes_.tokens,
+              .element_bytes = kFp32Bytes,
+              .why = "of the output times its gradient"},
+             kFp32Bytes);
+}
+
+// The chain rule, softmax as an operation of its own.
+void LayerBackward::WalkUnfusedCore(const Operands& core) {
   Start(core.branch, Step::kValues);
   Make("heads_gradient", "b s a v", core.output, "read by the product");
   Make("softmax_gradient", "b a s s", core.scores, "made by it");

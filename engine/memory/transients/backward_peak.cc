@@ -14,14 +14,6 @@ void BackwardPeak::Begin(const BackwardMoment& moment) {
   }
 }
 
-void BackwardPeak::Make(const Transient& transient, int64_t element_bytes) {
-  if (list_ != nullptr) {
-    if (count_ == listed_) list_->Add(transient);
-    return;
-  }
-  made_ = made_ + transient.elements * element_bytes;
-}
-
 void BackwardPeak::End() {
   if (!begun_ || list_ != nullptr) return;
   begun_ = false;

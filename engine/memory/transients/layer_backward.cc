@@ -126,12 +126,6 @@ void LayerBackward::MakeWeightGradient(const Matrix& matrix) {
              sizes_.gradient_bytes);
 }
 
-void LayerBackward::Make(absl::string_view name, absl::string_view shape, CheckedInt elements,
-                         absl::string_view why) {
-  out_->Make({.name = name, .shape = shape, .elements = elements, .why = why},
-             sizes_.compute_bytes);
-}
-
 void LayerBackward::WalkFeedForward(const Inner& inner, LayerBranch branch) {
   const CheckedInt features = CheckedInt(inner.features) * sizes_.tokens;
   const int64_t inputs = inner.gated ? 2 : 1;
@@ -161,28 +155,34 @@ void LayerBackward::MakeBranchInput() {
   Make("unreduced_input_gradient", "b s h", Whole(), "a rank's part of the sum, of all tokens");
 }
 
-// Shared experts first, then those that tokens were routed to: gradients go the way of the tokens,
-// to the experts' ranks and back.
+// Shared experts first, then those that tokens were routed to.
 void LayerBackward::WalkExperts(const ExpertsSpec& experts) {
-  const ActivationContext& a = context_.activations;
+  const int64_t ranks = context_.activations.layout.tensor_parallel_size;
   if (experts.shared_expert_count > 0) {
-    WalkFeedForward({.features = experts.shared_expert_count * experts.shared_expert.size /
-                                 a.layout.tensor_parallel_size,
+    WalkFeedForward({.features = experts.shared_expert_count * experts.shared_expert.size / ranks,
                      .gated = experts.shared_expert.kind == FeedForwardKind::kGated,
                      .inner = ActivationSite::kSharedExpertInner},
                     Branch::kBesideExperts);
   }
-  const int64_t sharing = ExpertTensorParallelSize(a.layout);
+  WalkRouted(experts);
+  beside_ = 0;
+}
+
+// Gradients go the way of the tokens, to the experts' ranks and back.
+void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
+  const ActivationContext& a = context_.activations;
+  const int64_t width = experts.expert.size / ExpertTensorParallelSize(a.layout);
   const CheckedInt slots = ExpertSlotsPerSequence(experts, a, place_.part) * a.batch.sequence_count;
   const CheckedInt sent = Cut() * experts.experts_per_token;
   const CheckedInt received = slots * sizes_.hidden;
-  const CheckedInt features = slots * (experts.expert.size / sharing);
+  const CheckedInt features = slots * width;
   const int64_t inputs = experts.expert.kind == FeedForwardKind::kGated ? 2 : 1;
-  const CheckedInt weights = CheckedInt(experts.expert.size / sharing) * sizes_.hidden *
-                             (experts.expert_count / a.layout.expert_parallel_size);
-  const bool own = layer_.norms.after_feed_forward || sizes_.dropout;
+  const CheckedInt weights =
+      CheckedInt(width) * sizes_.hidden * (experts.expert_count / a.layout.expert_parallel_size);
   Start(Branch::kFeedForward, Step::kOutput);
-  if (own) MakeInputGradient("branch_output_gradient");
+  if (layer_.norms.after_feed_forward || sizes_.dropout) {
+    MakeInputGradient("branch_output_gradient");
+  }
   Make("combined_gradient", "b s k h", sent, "a copy for each expert of a token");
   Make("expert_output_gradient", "b s k h", received, "the same, at the experts' ranks");
   Start(Branch::kFeedForward, Step::kOutput);
@@ -202,7 +202,6 @@ void LayerBackward::WalkExperts(const ExpertsSpec& experts) {
   Make("expert_input_gradient", "b s k h", received, "at the experts' ranks");
   Make("dispatched_gradient", "b s k h", sent, "the same, back at the tokens' ranks");
   MakeInputGradient("branch_input_gradient");
-  beside_ = 0;
 }
 
 }  // namespace sextant

@@ -17,13 +17,17 @@ namespace sextant {
 class BackwardPeak {
  public:
   explicit BackwardPeak(const LayerSteps& steps)
-      : steps_(steps), again_(HeldFrom(steps.again, 0)) {}
+      : steps_(steps), again_(steps.any_again ? HeldFrom(steps.again, 0) : CheckedInt(0)) {}
   // Lists what the step `listed`, the number() of another walk, makes.
   BackwardPeak(const LayerSteps& steps, size_t listed, TransientList& list)
       : steps_(steps), listed_(listed), list_(&list) {}
 
   void Begin(const BackwardMoment& moment);
-  void Make(const Transient& transient, int64_t element_bytes);
+  // Inline: most walks want sums alone.
+  void Make(const Transient& transient, int64_t element_bytes) {
+    made_ = made_ + transient.elements * element_bytes;
+    if (list_ != nullptr && count_ == listed_) list_->Add(transient);
+  }
 
   void End();
   // Of the step with the most, once the last one has ended.
@@ -75,9 +79,11 @@ class LayerBackward {
   struct Operands;  // of an attention's core
 
   void WalkExperts(const ExpertsSpec& experts);
+  void WalkRouted(const ExpertsSpec& experts);
   void WalkFeedForward(const Inner& inner, LayerBranch branch);
   void WalkAttention(const AttentionSpec& attention, LayerBranch branch);
-  void WalkCore(const Operands& core);
+  void WalkFusedCore(const Operands& core);
+  void WalkUnfusedCore(const Operands& core);
   void WalkLatents(const AttentionSpec& attention, const Operands& core);
   Operands OperandsOf(const AttentionSpec& attention, bool cross) const;
 
@@ -90,7 +96,10 @@ class LayerBackward {
   void MakeBranchInput();
   void MakeWeightGradient(const Matrix& matrix);
   void Make(absl::string_view name, absl::string_view shape, CheckedInt elements,
-            absl::string_view why);
+            absl::string_view why) {
+    out_->Make({.name = name, .shape = shape, .elements = elements, .why = why},
+               sizes_.compute_bytes);
+  }
 
   CheckedInt Whole() const { return CheckedInt(sizes_.tokens) * sizes_.hidden; }
   CheckedInt Cut() const { return CheckedInt(sizes_.sequence_tokens) * sizes_.hidden; }

@@ -31,7 +31,7 @@ LayerSteps AllAgain(const ActivationContext& context, const ActivationPlace& pla
   ActivationList list(all, again_rows, &held);
   list.GoTo(place);
   AddLayerRows(layer, list);
-  LayerSteps out = {.again = held.kept};
+  LayerSteps out = {.again = held.kept, .any_again = true};
   if (!list.Needs(ActivationSite::kLayerOutput)) return out;
 
   LayerSteps input;

@@ -14,21 +14,6 @@ const LayerSpec& LayerAt(const TransientContext& context, const ActivationPlace&
   return context.activations.spec.layer_kinds[static_cast<size_t>(place.layer_kind)];
 }
 
-// What the forward pass of a layer makes and doesn't keep. Where no gradient passes, that is all.
-LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& place,
-                        ActivationTensors* rows) {
-  const ActivationContext& a = context.activations;
-  const bool kept =
-      place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput);
-  if (kept) return LayerStepsOf(a, place, rows);
-  MicroBatchSpec again = a.batch;
-  again.recomputation = {.policy = RecomputePolicy::kFull};
-  const ActivationContext all = {a.spec, a.layout, again};
-  ActivationPlace trained = place;
-  trained.gradients = nullptr;
-  return LayerStepsOf(all, trained, rows);
-}
-
 // Shared experts are part of their feed-forward.
 constexpr size_t kForwardBranchCount = 3;
 size_t ForwardBranchOf(size_t moment) {
@@ -48,28 +33,35 @@ CheckedInt ScoresOf(const TransientContext& context, const ActivationPlace& plac
          TokensOf(a, place.part) * keys;
 }
 
+// Of a layer's tokens on this GPU: all that it has, and those cut by sequence parallelism.
+struct ForwardSizes {
+  CheckedInt whole = 0;  // 0: not gathered
+  CheckedInt cut = 0;
+};
+
+ForwardSizes ForwardSizesOf(const TransientContext& context, const ActivationPlace& place) {
+  const ActivationContext& a = context.activations;
+  const int64_t ranks = a.batch.sequence_parallel ? a.layout.tensor_parallel_size : 1;
+  const int64_t tokens = TokensOf(a, place.part);
+  const CheckedInt hidden = a.spec.hidden_size;
+  return {.whole = ranks > 1 ? hidden * tokens : CheckedInt(0), .cut = hidden * (tokens / ranks)};
+}
+
 // The residual and the branch's output; under sequence parallelism either the input of all tokens
 // or, as many bytes, the output before it is summed and scattered.
 void AddForwardEnds(const TransientContext& context, const ActivationPlace& place, size_t branch,
                     TransientList& out) {
-  const ActivationContext& a = context.activations;
-  const bool gathers = a.batch.sequence_parallel && a.layout.tensor_parallel_size > 1;
-  const int64_t tokens = TokensOf(a, place.part);
-  const CheckedInt whole = CheckedInt(tokens) * a.spec.hidden_size;
-  const CheckedInt cut =
-      CheckedInt(gathers ? tokens / a.layout.tensor_parallel_size : tokens) * a.spec.hidden_size;
+  const auto [whole, cut] = ForwardSizesOf(context, place);
   out.GoTo({.part = place.part,
             .layer_kind = place.layer_kind,
             .module = "layer",
             .alive = "in the forward pass of a layer"});
   out.Add({.name = "residual", .shape = "b s h", .elements = cut, .why = "the branch adds to it"});
   out.Add({.name = "branch_output", .shape = "b s h", .elements = cut, .why = "added to it"});
-  if (gathers) {
-    out.Add({.name = "gathered_input",
-             .shape = "b s h",
-             .elements = whole,
-             .why = "a rank's features read all tokens, and make a part of all tokens' sums"});
-  }
+  out.Add({.name = "gathered_input",
+           .shape = "b s h",
+           .elements = whole,
+           .why = "a rank's features read all tokens, and make a part of all tokens' sums"});
   out.Add({.name = "scores",
            .shape = "b a s s",
            .elements = ScoresOf(context, place, branch),
@@ -84,15 +76,15 @@ struct ForwardBranch {
 ForwardBranch LargestForward(const TransientContext& context, const ActivationPlace& place,
                              const LayerSteps& steps) {
   std::array<CheckedBytes, kForwardBranchCount> again = {};
-  for (size_t i = 0; i < steps.again.size(); ++i) {
+  for (size_t i = 0; steps.any_again && i < steps.again.size(); ++i) {
     CheckedInt& sum = again[ForwardBranchOf(i)].value;
     sum = sum + steps.again[i].value;
   }
+  const ForwardSizes sizes = ForwardSizesOf(context, place);
   ForwardBranch best;
   for (size_t branch = 0; branch < again.size(); ++branch) {
-    TransientList ends(context);
-    AddForwardEnds(context, place, branch, ends);
-    const CheckedInt bytes = again[branch].value + ends.total();
+    const CheckedInt ends = sizes.cut * 2 + sizes.whole + ScoresOf(context, place, branch);
+    const CheckedInt bytes = again[branch].value + ends * ComputeBytesOf(context.activations.batch);
     if (branch > 0 && bytes.ok() && bytes.value() <= best.bytes.value()) continue;
     best = {branch, bytes};
   }
@@ -101,17 +93,30 @@ ForwardBranch LargestForward(const TransientContext& context, const ActivationPl
 
 }  // namespace
 
+LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& place,
+                        ActivationTensors* rows) {
+  const ActivationContext& a = context.activations;
+  const bool kept =
+      place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput);
+  if (kept) return LayerStepsOf(a, place, rows);
+  MicroBatchSpec again = a.batch;
+  again.recomputation = {.policy = RecomputePolicy::kFull};
+  const ActivationContext all = {a.spec, a.layout, again};
+  ActivationPlace trained = place;
+  trained.gradients = nullptr;
+  return LayerStepsOf(all, trained, rows);
+}
+
 LayerPeak BackwardOf(const TransientContext& context, const ActivationPlace& place,
-                     int64_t block_layers) {
-  const LayerSteps steps = LayerStepsOf(context.activations, place);
+                     const LayerSteps& steps, int64_t block_layers) {
   BackwardPeak peak(steps);
   LayerBackward(context, place).Walk(peak);
-  const CheckedInt others =
-      (HeldFrom(steps.again, 0) + HeldFrom(steps.kept, 0)) * (block_layers - 1);
-  return {.place = place,
-          .number = peak.number(),
-          .added = block_layers > 1 ? peak.added() + others : peak.added(),
-          .freed = peak.freed()};
+  LayerPeak out = {
+      .place = place, .number = peak.number(), .added = peak.added(), .freed = peak.freed()};
+  if (block_layers == 1) return out;
+  const CheckedInt other = HeldFrom(steps.again, 0) + HeldFrom(steps.kept, 0);
+  out.added = out.added + other * (block_layers - 1);
+  return out;
 }
 
 void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_t block_layers,
@@ -138,8 +143,9 @@ void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_
   walk.Walk(listed);
 }
 
-CheckedInt ForwardOf(const TransientContext& context, const ActivationPlace& place) {
-  return LargestForward(context, place, ForwardSteps(context, place, nullptr)).bytes;
+CheckedInt ForwardOf(const TransientContext& context, const ActivationPlace& place,
+                     const LayerSteps& steps) {
+  return LargestForward(context, place, steps).bytes;
 }
 
 void ListForward(const TransientContext& context, const ActivationPlace& place,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/memory/transients/layer_steps.h"
 #include "engine/memory/transients/transient_list.h"
 
 namespace sextant {
@@ -17,14 +18,20 @@ struct LayerPeak {
   CheckedInt freed = 0;  // of what the micro-batch in work kept
 };
 
-// Of one layer at `place`, with the others of its block; `block_layers` counts all of them.
+// Of one layer at `place`, with the others of its block; `block_layers` counts all of them. `steps`
+// are LayerStepsOf() it.
 LayerPeak BackwardOf(const TransientContext& context, const ActivationPlace& place,
-                     int64_t block_layers);
+                     const LayerSteps& steps, int64_t block_layers);
 void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_t block_layers,
                   TransientList& out);
 
+// What the forward pass of a layer makes and doesn't keep. Where no gradient passes, that is all.
+LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& place,
+                        ActivationTensors* rows = nullptr);
+
 // The forward pass of the branch of the layer at `place` that makes most besides what is kept.
-CheckedInt ForwardOf(const TransientContext& context, const ActivationPlace& place);
+CheckedInt ForwardOf(const TransientContext& context, const ActivationPlace& place,
+                     const LayerSteps& steps);
 void ListForward(const TransientContext& context, const ActivationPlace& place, TransientList& out);
 
 }  // namespace sextant

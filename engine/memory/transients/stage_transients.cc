@@ -28,38 +28,39 @@ class StageMoments {
                                std::max<int64_t>(layers_.LongestOf(part), 1));
   }
 
-  // The layer in whose backward pass most is held. `output_freed`: what of the ends is gone by the
-  // time that the stage's layers run.
-  LayerPeak Backward(CheckedInt output_freed) {
-    LayerPeak best;
-    ForEachPlace([&](const ActivationPlace& place) {
-      if (place.gradients != nullptr && !place.gradients->needs.Has(ActivationSite::kLayerOutput)) {
-        return;
-      }
-      LayerPeak peak = BackwardOf(context_, place, BlockOf(place.part));
-      // A module's layer runs before the main model's head and layers do.
-      const bool module = place.part == ModelPart::kMultiTokenPrediction;
-      peak.freed = peak.freed + (module ? FreedBehindLoss(context_) : output_freed);
-      if (best.place.layer_kind < 0 || NetOf(peak) > NetOf(best)) best = peak;
-    });
-    return best;
-  }
-
-  struct Forward {
-    ActivationPlace place = {.layer_kind = -1};
-    CheckedInt bytes = 0;
+  // The layers that hold most in their backward pass, when all that stands behind the layers is
+  // gone, and in their forward pass.
+  struct Largest {
+    LayerPeak backward;
+    ActivationPlace forward_place = {.layer_kind = -1};
+    CheckedInt forward = 0;
   };
-  Forward LargestForward() {
-    Forward best;
+  Largest LargestOf(const StageParts& kept) {
+    const CheckedInt gone =
+        last_ ? CheckedInt(kept.output.value()) + OutputThatStays(context_) * -1 : CheckedInt(0);
+    Largest best;
     ForEachPlace([&](const ActivationPlace& place) {
-      const CheckedInt bytes = ForwardOf(context_, place);
-      if (best.place.layer_kind >= 0 && bytes.ok() && bytes.value() <= best.bytes.value()) return;
-      best = {place, bytes};
+      const LayerSteps steps = ForwardSteps(context_, place);
+      const CheckedInt forward = ForwardOf(context_, place, steps);
+      if (best.forward_place.layer_kind < 0 || !forward.ok() ||
+          forward.value() > best.forward.value()) {
+        best.forward_place = place;
+        best.forward = forward;
+      }
+      if (place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput)) {
+        TakeBackward(BackwardOf(context_, place, steps, BlockOf(place.part)), gone, best.backward);
+      }
     });
     return best;
   }
 
  private:
+  // A module's layer runs before the main model's head and layers do.
+  void TakeBackward(LayerPeak peak, CheckedInt gone, LayerPeak& best) const {
+    const bool module = peak.place.part == ModelPart::kMultiTokenPrediction;
+    peak.freed = peak.freed + (module ? FreedBehindLoss(context_) : gone);
+    if (best.place.layer_kind < 0 || NetOf(peak) > NetOf(best)) best = peak;
+  }
   static int64_t NetOf(const LayerPeak& peak) { return peak.added.value() - peak.freed.value(); }
 
   template <typename Visit>
@@ -136,19 +137,19 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
     AddHeadTransients(context, head);
     writer.Put(StageMoment::kHead, head.total(), FreedBehindLoss(context));
   }
-  const CheckedInt gone =
-      moments.is_last() ? CheckedInt(output) + OutputThatStays(context) * -1 : CheckedInt(0);
-  const LayerPeak layer = moments.Backward(gone);
+  const auto largest = moments.LargestOf(kept);
+  const LayerPeak& layer = largest.backward;
   if (layer.place.layer_kind >= 0) writer.Put(StageMoment::kLayer, layer.added, layer.freed);
-  const auto forward = moments.LargestForward();
-  if (forward.place.layer_kind >= 0) writer.Put(StageMoment::kForward, forward.bytes, output);
+  if (largest.forward_place.layer_kind >= 0) {
+    writer.Put(StageMoment::kForward, largest.forward, output);
+  }
   writer.PutBuffers(AddReceiveBuffers(context, stage, nullptr));
   if (writer.ok()) return out;
   return InvalidField("micro_batch", "makes more than 9.2e18 bytes on a GPU at a time");
 }
 
 void AppendTransientRows(const TransientContext& context, int64_t stage, StageMoment moment,
-                         LedgerRows& rows) {
+                         const StageParts& kept, LedgerRows& rows) {
   TransientList list(context, &rows);
   StageMoments moments(context, stage);
   switch (moment) {
@@ -159,13 +160,13 @@ void AppendTransientRows(const TransientContext& context, int64_t stage, StageMo
       if (moments.is_last()) AddHeadTransients(context, list);
       return;
     case StageMoment::kLayer: {
-      const LayerPeak peak = moments.Backward(0);
+      const LayerPeak peak = moments.LargestOf(kept).backward;
       if (peak.place.layer_kind < 0) return;
       return ListBackward(context, peak, moments.BlockOf(peak.place.part), list);
     }
     case StageMoment::kForward: {
-      const auto forward = moments.LargestForward();
-      if (forward.place.layer_kind >= 0) ListForward(context, forward.place, list);
+      const ActivationPlace place = moments.LargestOf(kept).forward_place;
+      if (place.layer_kind >= 0) ListForward(context, place, list);
       return;
     }
   }

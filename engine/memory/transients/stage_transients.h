@@ -50,7 +50,7 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
 
 // Appends rows that add up to `added` of `moment`, and those of the receive buffers.
 void AppendTransientRows(const TransientContext& context, int64_t stage, StageMoment moment,
-                         LedgerRows& rows);
+                         const StageParts& kept, LedgerRows& rows);
 void AppendReceiveBufferRows(const TransientContext& context, int64_t stage, LedgerRows& rows);
 
 }  // namespace sextant
