@@ -1,0 +1,97 @@
+#include "tests/validation/megatron_row.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "tests/validation/megatron_arguments.h"
+#include "tests/validation/megatron_job.h"
+#include "tests/validation/megatron_model.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kUsualGpuCount = 8;  // of a test whose recipe is not in the table
+
+std::string Cell(const CsvRow& row, const std::string& column) {
+  const auto at = row.find(column);
+  return at == row.end() ? "" : at->second;
+}
+
+// Whole bytes, written as "5707393024.0" too.
+absl::optional<Bytes> BytesOf(const CsvRow& row, const std::string& column) {
+  double out = 0;
+  if (!absl::SimpleAtod(Cell(row, column), &out) || out < 1) return absl::nullopt;
+  return Bytes(static_cast<int64_t>(out));
+}
+
+absl::StatusOr<int> ComputeCapability(const std::string& hardware) {
+  if (hardware == "a100") return 8;
+  if (hardware == "h100") return 9;
+  if (hardware == "gb200") return 10;
+  return absl::InvalidArgumentError(absl::StrCat("unknown hardware ", hardware));
+}
+
+// As the recipe says; else 8, where that is possible at all.
+absl::StatusOr<int64_t> GpuCount(const CsvRow& row, const MegatronArguments& arguments,
+                                 std::vector<std::string>& assumptions) {
+  const int64_t replica = GpusOfReplica(arguments);
+  int64_t nodes = 0;
+  int64_t per_node = 0;
+  int64_t out = kUsualGpuCount;
+  if (absl::SimpleAtoi(Cell(row, "nodes"), &nodes) &&
+      absl::SimpleAtoi(Cell(row, "gpus_per_node"), &per_node)) {
+    out = nodes * per_node;
+  } else if (absl::StrContains(Cell(row, "test"), "release") || out % replica != 0) {
+    // Release tests run on several nodes; one replica stands for all where none shares state.
+    if (SharesState(arguments) || arguments.Has("num-experts")) {
+      return absl::InvalidArgumentError("GPU count not published, and not one node's");
+    }
+    out = replica;
+  } else if (SharesState(arguments)) {
+    assumptions.push_back("8 GPUs");
+  }
+  if (out < 1 || out % replica != 0) {
+    return absl::InvalidArgumentError("GPU count is no multiple of the parallel sizes");
+  }
+  return out;
+}
+
+absl::StatusOr<MeasuredCase> Translate(const CsvRow& row) {
+  SEXTANT_ASSIGN_OR_RETURN(const MegatronArguments arguments,
+                           MegatronArguments::Parse(Cell(row, "all_args")));
+  if (const auto reason = arguments.Undescribed(); reason.has_value()) {
+    return absl::InvalidArgumentError(*reason);
+  }
+  const std::string test = Cell(row, "test");
+  const bool bert = absl::StartsWith(test, "bert");
+  MeasuredCase out;
+  out.source = "Megatron-LM CI";
+  out.id = absl::StrCat(test, " ", Cell(row, "hardware"), " ", Cell(row, "container"), " ",
+                        Cell(row, "golden_variant"));
+  MegatronMachine machine;
+  SEXTANT_ASSIGN_OR_RETURN(machine.compute_capability, ComputeCapability(Cell(row, "hardware")));
+  SEXTANT_ASSIGN_OR_RETURN(machine.gpu_count, GpuCount(row, arguments, out.assumptions));
+  SEXTANT_ASSIGN_OR_RETURN(out.model, MegatronModel(arguments, bert, out.assumptions));
+  SEXTANT_ASSIGN_OR_RETURN(out.job, MegatronJob(arguments, machine));
+  const auto peak = BytesOf(row, "max_mem_allocated_bytes");
+  if (!peak.has_value()) return absl::InvalidArgumentError("no measured memory");
+  out.measured.push_back({MemoryDefinition::kAllocated, *peak});
+  out.between_steps = BytesOf(row, "mem_allocated_bytes");
+  out.stage = out.job.layout.pipeline_parallel_size - 1;  // the last rank writes the log
+  return out;
+}
+
+}  // namespace
+
+Translated TranslateMegatronRow(const CsvRow& row) {
+  absl::StatusOr<MeasuredCase> out = Translate(row);
+  if (!out.ok()) return LeftOut{std::string(out.status().message())};
+  return *std::move(out);
+}
+
+}  // namespace sextant
