@@ -5,11 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "tests/validation/megatron_arguments.h"
-#include "tests/validation/megatron_job.h"
+#include "tests/validation/cells.h"
 #include "tests/validation/megatron_model.h"
 
 namespace sextant {
@@ -17,16 +15,10 @@ namespace {
 
 constexpr int64_t kUsualGpuCount = 8;  // of a test whose recipe is not in the table
 
-std::string Cell(const CsvRow& row, const std::string& column) {
-  const auto at = row.find(column);
-  return at == row.end() ? "" : at->second;
-}
-
-// Whole bytes, written as "5707393024.0" too.
 absl::optional<Bytes> BytesOf(const CsvRow& row, const std::string& column) {
-  double out = 0;
-  if (!absl::SimpleAtod(Cell(row, column), &out) || out < 1) return absl::nullopt;
-  return Bytes(static_cast<int64_t>(out));
+  const absl::optional<int64_t> out = WholeCell(row, column);
+  if (!out.has_value() || *out < 1) return absl::nullopt;
+  return Bytes(*out);
 }
 
 absl::StatusOr<int> ComputeCapability(const std::string& hardware) {
@@ -40,12 +32,11 @@ absl::StatusOr<int> ComputeCapability(const std::string& hardware) {
 absl::StatusOr<int64_t> GpuCount(const CsvRow& row, const MegatronArguments& arguments,
                                  std::vector<std::string>& assumptions) {
   const int64_t replica = GpusOfReplica(arguments);
-  int64_t nodes = 0;
-  int64_t per_node = 0;
+  const absl::optional<int64_t> nodes = WholeCell(row, "nodes");
+  const absl::optional<int64_t> per_node = WholeCell(row, "gpus_per_node");
   int64_t out = kUsualGpuCount;
-  if (absl::SimpleAtoi(Cell(row, "nodes"), &nodes) &&
-      absl::SimpleAtoi(Cell(row, "gpus_per_node"), &per_node)) {
-    out = nodes * per_node;
+  if (nodes.has_value() && per_node.has_value()) {
+    out = *nodes * *per_node;
   } else if (absl::StrContains(Cell(row, "test"), "release") || out % replica != 0) {
     // Release tests run on several nodes; one replica stands for all where none shares state.
     if (SharesState(arguments) || arguments.Has("num-experts")) {
@@ -64,9 +55,6 @@ absl::StatusOr<int64_t> GpuCount(const CsvRow& row, const MegatronArguments& arg
 absl::StatusOr<MeasuredCase> Translate(const CsvRow& row) {
   SEXTANT_ASSIGN_OR_RETURN(const MegatronArguments arguments,
                            MegatronArguments::Parse(Cell(row, "all_args")));
-  if (const auto reason = arguments.Undescribed(); reason.has_value()) {
-    return absl::InvalidArgumentError(*reason);
-  }
   const std::string test = Cell(row, "test");
   const bool bert = absl::StartsWith(test, "bert");
   MeasuredCase out;
@@ -76,8 +64,7 @@ absl::StatusOr<MeasuredCase> Translate(const CsvRow& row) {
   MegatronMachine machine;
   SEXTANT_ASSIGN_OR_RETURN(machine.compute_capability, ComputeCapability(Cell(row, "hardware")));
   SEXTANT_ASSIGN_OR_RETURN(machine.gpu_count, GpuCount(row, arguments, out.assumptions));
-  SEXTANT_ASSIGN_OR_RETURN(out.model, MegatronModel(arguments, bert, out.assumptions));
-  SEXTANT_ASSIGN_OR_RETURN(out.job, MegatronJob(arguments, machine));
+  SEXTANT_RETURN_IF_ERROR(DescribeMegatron(arguments, machine, bert, out));
   const auto peak = BytesOf(row, "max_mem_allocated_bytes");
   if (!peak.has_value()) return absl::InvalidArgumentError("no measured memory");
   out.measured.push_back({MemoryDefinition::kAllocated, *peak});
@@ -87,6 +74,16 @@ absl::StatusOr<MeasuredCase> Translate(const CsvRow& row) {
 }
 
 }  // namespace
+
+absl::Status DescribeMegatron(const MegatronArguments& arguments, const MegatronMachine& machine,
+                              bool bert, MeasuredCase& out) {
+  if (const auto reason = arguments.Undescribed(); reason.has_value()) {
+    return absl::InvalidArgumentError(*reason);
+  }
+  SEXTANT_ASSIGN_OR_RETURN(out.model, MegatronModel(arguments, bert, out.assumptions));
+  SEXTANT_ASSIGN_OR_RETURN(out.job, MegatronJob(arguments, machine));
+  return absl::OkStatus();
+}
 
 Translated TranslateMegatronRow(const CsvRow& row) {
   absl::StatusOr<MeasuredCase> out = Translate(row);
