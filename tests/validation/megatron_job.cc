@@ -16,11 +16,6 @@ namespace {
 
 constexpr double kDefaultDropout = 0.1;
 
-bool UsesTransformerEngine(const MegatronArguments& arguments) {
-  return arguments.Text("transformer-impl", "transformer_engine") == "transformer_engine" &&
-         arguments.Text("spec", "") != "local";
-}
-
 bool IsUnfused(const MegatronArguments& arguments) {
   const std::string backend = arguments.Text("attention-backend", "auto");
   return backend == "unfused" || backend == "local" || !UsesTransformerEngine(arguments);
@@ -125,6 +120,11 @@ absl::StatusOr<int64_t> MicroBatches(const MegatronArguments& arguments, int64_t
 }
 
 }  // namespace
+
+bool UsesTransformerEngine(const MegatronArguments& arguments) {
+  return arguments.Text("transformer-impl", "transformer_engine") == "transformer_engine" &&
+         arguments.Text("spec", "") != "local";
+}
 
 int64_t GpusOfReplica(const MegatronArguments& arguments) {
   return arguments.Count("tensor-model-parallel-size", 1) *

@@ -21,6 +21,9 @@ int64_t GpusOfReplica(const MegatronArguments& arguments);
 // Whether what a GPU holds depends on how many there are: shards of ZeRO.
 bool SharesState(const MegatronArguments& arguments);
 
+// Whether layers are Transformer Engine's; else Megatron-LM's own.
+bool UsesTransformerEngine(const MegatronArguments& arguments);
+
 // Errors: kInvalidArgument with the reason why it can't be described.
 absl::StatusOr<JobSpec> MegatronJob(const MegatronArguments& arguments,
                                     const MegatronMachine& machine);

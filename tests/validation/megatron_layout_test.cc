@@ -68,7 +68,8 @@ TEST(MegatronLayout, ChunksFollowTheirArguments) {
 
 TEST(MegatronLayout, ExpertRanksNeedExperts) {
   const char* const kRanks =
-      R"json({"num-layers": 2, "expert-model-parallel-size": 4, "expert-tensor-parallel-size": 2%s})json";
+      R"json({"num-layers": 2, "expert-model-parallel-size": 4,
+              "expert-tensor-parallel-size": 2%s})json";
   EXPECT_EQ(LayoutOf(absl::StrReplaceAll(kRanks, {{"%s", ""}})).expert_parallel_size, 1);
   const ParallelLayout experts =
       LayoutOf(absl::StrReplaceAll(kRanks, {{"%s", R"json(, "num-experts": 8)json"}}));
@@ -80,7 +81,8 @@ TEST(MegatronLayout, WhatDoesntDivideIsRefused) {
   for (const char* wrong : {R"json({"num-layers": 10, "pipeline-model-parallel-size": 4,
                 "num-layers-per-virtual-pipeline-stage": 2})json",
                             R"json({"num-layers": 7, "pipeline-model-parallel-size": 4,
-                "account-for-loss-in-pipeline-split": true, "num-virtual-stages-per-pipeline-rank": 3})json",
+                "account-for-loss-in-pipeline-split": true,
+                "num-virtual-stages-per-pipeline-rank": 3})json",
                             R"json({"num-layers": 8, "pipeline-model-parallel-size": 2,
                 "pipeline-model-parallel-layout": "Et*3|t*4L"})json"}) {
     EXPECT_FALSE(MegatronLayout(MegatronArguments::Parse(wrong).value()).ok()) << wrong;

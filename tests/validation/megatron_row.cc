@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "tests/validation/cells.h"
+#include "tests/validation/megatron_buffers.h"
 #include "tests/validation/megatron_model.h"
 
 namespace sextant {
@@ -82,6 +83,13 @@ absl::Status DescribeMegatron(const MegatronArguments& arguments, const Megatron
   }
   SEXTANT_ASSIGN_OR_RETURN(out.model, MegatronModel(arguments, bert, out.assumptions));
   SEXTANT_ASSIGN_OR_RETURN(out.job, MegatronJob(arguments, machine));
+  const bool engine = UsesTransformerEngine(arguments);
+  Bytes& standing = out.job.reserve.workspace;
+  standing = standing + GlobalMemoryBuffer(out.model, out.job, !engine);
+  if (engine && out.job.buffers.fused_weight_gradient) {
+    SEXTANT_ASSIGN_OR_RETURN(const Bytes gradients, PlaceholderGradients(out.model, out.job));
+    standing = standing + gradients;
+  }
   return absl::OkStatus();
 }
 

@@ -127,8 +127,11 @@ TEST(MegatronRow, ExpertsHaveTheirOwnSizes) {
   EXPECT_EQ(experts.shared_expert_count, 1);
   EXPECT_TRUE(experts.router_correction_bias);
   EXPECT_EQ(c.job.layout.expert_parallel_size, 2);
-  // Two handles of 32 MiB; five workspaces of 32 MiB.
-  EXPECT_EQ(c.job.reserve.workspace, Bytes((2 * 32 + 5 * 32) * kMib));
+  // Two handles of 32 MiB; five workspaces of 32 MiB; an empty gradient each of 1536 x 512,
+  // 512 x 512, dense 2048 x 512 and 512 x 2048, experts' 256 x 512 and 512 x 256, and shared ones'
+  // 128 x 512 and 512 x 128.
+  const int64_t shapes = 1536 * 512 + 512 * 512 + 2 * 2048 * 512 + 2 * 256 * 512 + 2 * 128 * 512;
+  EXPECT_EQ(c.job.reserve.workspace, Bytes((2 * 32 + 5 * 32) * kMib + 2 * shapes));
 }
 
 TEST(MegatronRow, BertHasItsHeads) {
@@ -184,6 +187,18 @@ TEST(MegatronRow, WhatCantBeDescribedIsLeftOutWithItsReason) {
   CsvRow unmeasured = SmallGpt("");
   unmeasured["max_mem_allocated_bytes"] = "";
   EXPECT_EQ(ReasonOf(unmeasured), "no measured memory");
+}
+
+// Scores of a layer: 4 sequences, 8 heads and 1,024 x 1,024 pairs of tokens in 2 bytes. The
+// gathered input of the head, 4 x 1,024 x 512 numbers, fits in there.
+TEST(MegatronRow, MegatronsOwnAttentionHasABufferForScores) {
+  const std::string flags =
+      R"json(, "transformer-impl": "local", "tensor-model-parallel-size": 2,
+               "sequence-parallel": true)json";
+  EXPECT_EQ(CaseOf(SmallGpt(flags)).job.reserve.workspace, Bytes((2 * 32 + 64 / 2) * kMib));
+  const std::string engine = R"json(, "no-gradient-accumulation-fusion": true,
+    "tensor-model-parallel-size": 2, "sequence-parallel": true)json";
+  EXPECT_EQ(CaseOf(SmallGpt(engine)).job.reserve.workspace, Bytes((2 * 32 + 32 + 4) * kMib));
 }
 
 TEST(FrameworkMemory, WorkspacesFollowTheDevice) {
