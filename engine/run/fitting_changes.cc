@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/run/run_change.h"
@@ -43,12 +44,13 @@ class ChangeSearch {
   bool Try(absl::Span<const RunChange> changes) {
     JobChoice choice = choice_;
     FittingChange out;
-    for (const RunChange& change : changes) out.settings.push_back(Apply(change, choice));
+    for (const RunChange& change : changes) {
+      out.settings.push_back(Apply(change, choice));
+      absl::StrAppend(&out.cost, out.cost.empty() ? "" : "; ", CostOf(change.setting));
+    }
     ++out_.considered;
     const absl::optional<BytesInterval> process = ProcessOf(choice);
     if (!process.has_value() || VerdictOf(*process, usable_) != Verdict::kFits) return false;
-    // Of two the dearer one's.
-    out.cost = CostOf(changes.back().setting);
     out.process = *process;
     out_.changes.push_back(std::move(out));
     return true;

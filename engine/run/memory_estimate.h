@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
 
@@ -35,7 +34,7 @@ struct ChangedSetting {
 
 struct FittingChange {
   std::vector<ChangedSetting> settings;  // one, or two
-  absl::string_view cost;                // never freed
+  std::string cost;                      // of each, in words
   BytesInterval process = {};            // of the stage with the peak
 };
 

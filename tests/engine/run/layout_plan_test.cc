@@ -129,6 +129,7 @@ TEST(LayoutPlan, NamesFieldsAsTheRequestDoes) {
   for (const int64_t bad : {int64_t{-1}, int64_t{0}, std::numeric_limits<int64_t>::max()}) {
     RunSpec run = Llama70b();
     run.layout->micro_batch_size = bad;
+    run.layout->global_batch_size = absl::nullopt;
     EXPECT_THAT(FieldsOf(run), Contains("layout.micro_batch_size")) << bad;
 
     run = Llama70b();
@@ -189,7 +190,7 @@ TEST(LayoutPlan, LedgersAddUpToEveryStage) {
 TEST(FittingChanges, EachMakesItFitAndIsSorted) {
   RunSpec run = Llama70b();
   run.layout->micro_batch_size = 2;
-  run.cluster.device_memory_bytes = 48'000'000'000;
+  run.cluster.device_memory_bytes = 60'000'000'000;
   const auto plan = PlanRun(run);
   ASSERT_THAT(plan, IsOk());
   const MemoryEstimate& memory = *plan->memory_estimate;
@@ -206,7 +207,7 @@ TEST(FittingChanges, EachMakesItFitAndIsSorted) {
 TEST(FittingChanges, AreWhatTheChangedRunHolds) {
   RunSpec run = Llama70b();
   run.layout->micro_batch_size = 2;
-  run.cluster.device_memory_bytes = 48'000'000'000;
+  run.cluster.device_memory_bytes = 60'000'000'000;
   const MemoryEstimate memory = EstimateOf(run);
   const auto full =
       std::find_if(memory.changes.begin(), memory.changes.end(), [](const FittingChange& change) {
@@ -222,8 +223,7 @@ TEST(FittingChanges, AreWhatTheChangedRunHolds) {
 
 TEST(FittingChanges, APairWhereNoSingleOneWillDo) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "";
-  run.cluster.accelerator = "a100-sxm-40gb";
+  run.cluster.accelerator = "a100-sxm-40";
   run.cluster.device_count = 8;
   run.layout->parallel.pipeline_parallel_size = 1;
   run.layout->global_batch_size = 8;
