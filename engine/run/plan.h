@@ -12,6 +12,7 @@
 #include "engine/memory/model_state.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/run/derivation.h"
+#include "engine/run/memory_estimate.h"
 #include "engine/run/run_cost.h"
 #include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
@@ -31,8 +32,9 @@ struct Plan {
   ModelState state;
   absl::optional<Bytes> activations = {};
   Bytes usable_per_device;
-  Fit fit;
-  absl::optional<RunCost> lower_bound = {};  // these two absent where no peak is known
+  Fit fit;                                              // shared out evenly
+  absl::optional<MemoryEstimate> memory_estimate = {};  // present where the run has a layout
+  absl::optional<RunCost> lower_bound = {};             // these two absent where no peak is known
   absl::optional<RunCost> textbook_estimate = {};
   absl::optional<RunCost> measured_bound = {};  // absent where nothing was measured
   std::vector<Rate> rates;
@@ -40,6 +42,7 @@ struct Plan {
   std::vector<DerivationStep> derivation;  // empty unless asked for
 
   bool has_shapes() const { return !tensors.empty(); }
+  Verdict verdict() const;
 };
 
 // Plans `run`. Pure: the same run gives the same plan. `found` are violations that the

@@ -16,6 +16,7 @@
 #include "engine/model/flops/convention.h"
 #include "engine/model/flops/training_step.h"
 #include "engine/model/model_spec.h"
+#include "engine/run/run_layout.h"
 
 namespace sextant {
 
@@ -73,6 +74,7 @@ struct PlanOptions {
   absl::optional<double> assumed_mfu = {};
   absl::optional<FlopsConvention> flops_convention = {};
   bool include_derivation = false;
+  bool include_ledger = false;  // beside a layout
 };
 
 // Texts are views: they outlive the call that plans the run.
@@ -83,6 +85,7 @@ struct RunSpec {
   EconomicsSpec economics;
   PlanOptions options;
   RateRequirement rate_requirement;
+  absl::optional<RunLayout> layout = {};
 };
 
 // Appends to `violations` all that is wrong with `run` taken by itself: ranges, missing

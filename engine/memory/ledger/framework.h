@@ -1,0 +1,47 @@
+// What training frameworks hold beside tensors of the model, by framework.
+#ifndef SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_H_
+#define SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
+#include "engine/memory/ledger/job_spec.h"
+
+namespace sextant {
+
+enum class Framework { kMegatronLm, kDeepSpeed, kPytorchFsdp };
+
+// "megatron_lm", "deepspeed", "pytorch_fsdp".
+absl::string_view FrameworkName(Framework framework);
+
+// A framework, and what a run has otherwise.
+struct FrameworkSpec {
+  Framework kind = Framework::kMegatronLm;
+  absl::optional<bool> persistent_gradients = {};
+  absl::optional<bool> fused_weight_gradient = {};
+  absl::optional<int64_t> reduce_bucket_elements = {};
+  absl::optional<int64_t> gather_bucket_elements = {};
+  absl::optional<int64_t> workspace_bytes = {};
+  absl::optional<double> fragmentation_ratio = {};
+  absl::optional<int64_t> context_bytes = {};
+  absl::optional<int64_t> communicator_bytes = {};
+};
+
+// The stage of ZeRO where a run doesn't say: 3 of FSDP, else 0.
+ZeroStage DefaultZeroStage(Framework framework);
+
+// What `framework` holds. docs/memory.md has the table and its sources.
+BufferSpec BuffersOf(const FrameworkSpec& framework);
+
+// What is estimated, for a rank that is in `communicator_count` groups of ranks.
+ReserveSpec ReserveOf(const FrameworkSpec& framework, int64_t communicator_count);
+
+// Appends to `violations` what is wrong with `framework`, whose path is `path`.
+void CheckFramework(const FrameworkSpec& framework, absl::string_view path,
+                    FieldViolations& violations);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_H_
