@@ -150,6 +150,14 @@ TEST(FrozenActivations, OfFrozenExperts) {
   EXPECT_EQ(kept.at("router.probabilities"), 4 * 10 * 8 * 4);  // dx of the router
 }
 
+TEST(FrozenActivations, AdaptersDropoutAsksForAdapters) {
+  ActivationCase c = FourLayers();
+  c.batch.adapter_dropout = true;
+  FieldViolations violations;
+  CheckMicroBatch(c.batch, c.spec, c.layout, "micro_batch", violations);
+  EXPECT_TRUE(violations.Mentions("micro_batch.adapter_dropout"));
+}
+
 TEST(FrozenActivations, OfNothingTrained) {
   ActivationCase c = FourLayers();
   c.spec.base_frozen = true;
