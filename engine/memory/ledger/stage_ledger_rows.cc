@@ -122,7 +122,8 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
   if (memory.in_flight.begins != ScheduleWork::kWeightGradient) {
     const MomentBytes bytes = BytesAt(chunk, *moment);
     if (bytes.freed > Bytes(0)) rows.push_back(FreedRow(bytes.freed));
-    if (bytes.happens) AppendTransientRows(transients_, chunk.where.stage, *moment, rows);
+    if (bytes.happens)
+      AppendTransientRows(transients_, chunk.where.stage, *moment, chunk.parts, rows);
   }
   AppendReceiveBufferRows(transients_, StageWithMostReceived(content), rows);
   const bool reduces = *moment == StageMoment::kHead || *moment == StageMoment::kLayer;

@@ -39,7 +39,7 @@ class Draw {
   }
 
   StateSpec State(const ParallelLayout& layout) {
-    StateSpec out = {.precision = WithDefaults({})};
+    StateSpec out = {.precision = WithDefaults(PrecisionPolicy())};
     const int64_t holders = layout.expert_parallel_size * ExpertTensorParallelSize(layout);
     out.sharding.data_parallel_size = holders * Between(1, 2);
     out.sharding.zero_stage = static_cast<ZeroStage>(Between(0, 3));
