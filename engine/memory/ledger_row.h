@@ -29,7 +29,8 @@ inline constexpr int kLedgerKindCount = 8;
 absl::string_view LedgerKindName(LedgerKind kind);
 
 // size = (elements x element_bits / 8, rounded up, + scale_bytes) x layers x micro_batches.
-// Views are of literals: never freed.
+// Negative where it takes back what other rows have and the peak no longer does. Views are of
+// literals: never freed.
 struct LedgerRow {
   LedgerKind kind = LedgerKind::kWeight;
   absl::optional<ModelPart> part = {};  // absent: of no part of the model, or of all
