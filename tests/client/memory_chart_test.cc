@@ -1,0 +1,1 @@
+#include "client/memory_chart.h"
