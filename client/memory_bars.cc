@@ -102,7 +102,22 @@ class BarDrawing {
     }
     parts.push_back(absl::StrCat(kEstimateMark, " up to the high end"));
     parts.push_back(absl::StrCat(kUsableMark, " usable: ", Grouped(chart_.usable, 2), " GiB"));
-    return Wrap("  ", absl::StrJoin(parts, ", "), 2);
+    return LinesOf(parts);
+  }
+
+  // As many parts a line as it has room for, none broken.
+  static std::string LinesOf(const std::vector<std::string>& parts) {
+    std::vector<std::string> lines;
+    for (const std::string& part : parts) {
+      const bool fits = !lines.empty() && DisplayWidth(lines.back()) + 2 + DisplayWidth(part) <=
+                                              static_cast<int64_t>(kTextWidth);
+      if (fits) {
+        absl::StrAppend(&lines.back(), "  ", part);
+      } else {
+        lines.push_back(absl::StrCat("  ", part));
+      }
+    }
+    return absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
   }
 
   const MemoryChart& chart_;

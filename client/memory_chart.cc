@@ -51,6 +51,7 @@ MemoryChart MemoryChartOf(const v1::MemoryEstimate& estimate) {
     most = std::max({most, chart.bars.back().total, chart.bars.back().high});
   }
   chart.end = most > 0 ? most : 1;
+  if (most > chart.usable) chart.end *= 1.02;  // room behind the longest
   const double step = TickStep(chart.end);
   for (int i = 0; i * step <= chart.end; ++i) chart.ticks.push_back(i * step);
   return chart;

@@ -89,7 +89,7 @@ void AddKind(const v1::StageMemory& stage, const MemoryKind& kind, Notes* notes,
     sum += row.size_bytes();
     table->AddRow(
         {Grouped(row.size_bytes()), absl::StrCat("    ", row.name()), TimesText(row),
-         row.data_type(), Grouped(row.elements()),
+         row.data_type(), row.elements() == 0 ? "" : Grouped(row.elements()),
          absl::StrCat(ShapeText(row), ShapeText(row).empty() ? "" : " ", notes->Reference(row))});
   }
   if (any) AddSum(kind.name, sum, table);

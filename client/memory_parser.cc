@@ -23,8 +23,8 @@ bool IsOfMemory(const PlanFlag& flag) {
 }  // namespace
 
 void AddMemory(CLI::App* app, CommandLine* line) {
-  CLI::App* memory = AddCommand(
-      "memory", "Count what each GPU holds under a layout, and whether it fits", kMemoryHelp, app);
+  CLI::App* memory =
+      AddCommand("memory", "Count what each GPU holds, and say whether it fits", kMemoryHelp, app);
   AddRequestFile(memory, line);
   for (const PlanFlag& flag : PlanFlags()) {
     if (IsOfMemory(flag)) AddPlanFlag(flag, memory, line);

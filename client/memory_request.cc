@@ -17,12 +17,6 @@ int64_t SizeOf(bool given, int64_t size) {
   return given && size >= 1 && size <= kMostRanks ? size : 1;
 }
 
-// One factor of the devices, as a sentence names it.
-struct Factor {
-  const char* name;
-  int64_t size;
-};
-
 int64_t DevicesOf(const v1::RunLayout& layout, std::string* sentence) {
   const v1::ParallelLayout& p = layout.parallel();
   const int64_t tensor = SizeOf(p.has_tensor_parallel_size(), p.tensor_parallel_size());
@@ -35,14 +29,10 @@ int64_t DevicesOf(const v1::RunLayout& layout, std::string* sentence) {
   // Experts are dealt out among ranks that otherwise share tensors and sequences, or train on
   // data of their own: of these there are as many as it takes.
   const int64_t ranks = std::lcm(tensor * context, expert * expert_tensor);
+  const int64_t data = ranks / (tensor * context);
   *sentence = absl::StrCat("cluster.device_count = ", ranks * pipeline, ": tensor ", tensor,
-                           " x pipeline ", pipeline, " x context ", context, " parallel ranks");
-  if (const int64_t data = ranks / (tensor * context); data > 1) {
-    absl::StrAppend(sentence, " x ", data, " data parallel ones that share the experts");
-  } else {
-    absl::StrAppend(sentence, ", data parallel size 1");
-  }
-  absl::StrAppend(sentence, " (--devices)");
+                           " x pipeline ", pipeline, " x context ", context, " x data ", data,
+                           data > 1 ? " ranks, the fewest that the experts need" : " ranks");
   return ranks * pipeline;
 }
 

@@ -51,35 +51,42 @@ std::string PeakText(const v1::MemoryEstimate& estimate) {
 }
 
 std::string HeadroomText(const v1::BytesInterval& headroom) {
-  if (headroom.low() >= 0) return absl::StrCat("headroom ", IntervalText(headroom));
-  if (headroom.high() >= 0) {
-    return absl::StrCat("between ", GibNumber(-headroom.low()), " GiB too few and ",
-                        GibNumber(headroom.high()), " GiB to spare; ",
-                        headroom.expected() < 0
-                            ? absl::StrCat(GibNumber(-headroom.expected()), " GiB too few")
-                            : absl::StrCat(GibNumber(headroom.expected()), " GiB to spare"),
-                        " as expected");
+  if (headroom.low() >= 0) return absl::StrCat(IntervalText(headroom), " to spare");
+  if (headroom.high() < 0) {
+    v1::BytesInterval missing;
+    missing.set_low(-headroom.high());
+    missing.set_expected(-headroom.expected());
+    missing.set_high(-headroom.low());
+    return absl::StrCat(IntervalText(missing), " too few");
   }
-  v1::BytesInterval missing;
-  missing.set_low(-headroom.high());
-  missing.set_expected(-headroom.expected());
-  missing.set_high(-headroom.low());
-  return absl::StrCat("short by ", IntervalText(missing));
+  const int64_t expected = headroom.expected();
+  return absl::StrCat("from ", GibNumber(-headroom.low()), " GiB too few to ",
+                      GibNumber(headroom.high()), " GiB to spare; as expected ",
+                      GibNumber(expected < 0 ? -expected : expected), " GiB ",
+                      expected < 0 ? "too few" : "to spare");
 }
 
 std::string StageWorkTable(const v1::MemoryEstimate& estimate) {
   const bool host = absl::c_any_of(
       estimate.stages(), [](const v1::StageMemory& stage) { return stage.host_bytes() > 0; });
-  Table table(2, {Align::kRight, Align::kRight, Align::kRight, Align::kLeft,
-                  host ? Align::kRight : Align::kLeft, Align::kLeft});
-  table.AddRow({"stage", "layers", "parameters", "in flight", host ? "in host memory" : "",
-                "holds the most"});
+  std::vector<Align> aligned = {Align::kRight, Align::kRight, Align::kRight, Align::kLeft};
+  std::vector<std::string> titles = {"stage", "layers", "parameters", "in flight"};
+  if (host) {
+    aligned.push_back(Align::kRight);
+    titles.emplace_back("in host memory");
+  }
+  aligned.push_back(Align::kLeft);
+  titles.emplace_back("holds the most");
+  Table table(2, std::move(aligned));
+  table.AddRow(std::move(titles));
   for (const StageRun& run : ShownStageRuns(estimate)) {
     const v1::StageMemory& stage = estimate.stages(run.first);
+    std::vector<std::string> cells = {StageRunName(estimate, run), Grouped(stage.layer_count()),
+                                      Grouped(stage.parameter_count()), InFlightText(stage)};
+    if (host) cells.push_back(Gib(stage.host_bytes()));
+    cells.push_back(MomentWords(stage.moment()));
     AddGap(run, &table);
-    table.AddRow({StageRunName(estimate, run), Grouped(stage.layer_count()),
-                  Grouped(stage.parameter_count()), InFlightText(stage),
-                  host ? Gib(stage.host_bytes()) : "", MomentWords(stage.moment())});
+    table.AddRow(std::move(cells));
   }
   return table.Text();
 }

@@ -12,7 +12,7 @@ namespace sextant {
 // with the peak.
 std::string PeakText(const v1::MemoryEstimate& estimate);
 
-// "headroom 17.80 GiB (14.97 to 20.10)", or how much it is short by.
+// "17.80 GiB (14.97 to 20.10) to spare", or how much is missing.
 std::string HeadroomText(const v1::BytesInterval& headroom);
 
 // A line a stage, or run of equal ones: what it has to work on, and when it holds the most.

@@ -29,7 +29,7 @@ constexpr SvgStroke kFrame = {"#222222", 1.2, ""};
 constexpr SvgStroke kGridLine = {"#e2e2e2", 1, ""};
 constexpr SvgStroke kUsableLine = {"#c00000", 2, "7 4"};
 constexpr SvgStroke kWhisker = {"#000000", 1.4, ""};
-constexpr SvgStroke kWhiskerGround = {"#ffffff", 4, ""};
+constexpr SvgStroke kWhiskerGround = {"#ffffff", 3, ""};
 
 // In the order of kMemoryKinds. Light, so that hatching shows on them; their hue is one that
 // colour-blind readers tell from its neighbours' (Okabe, Ito 2008).
@@ -67,7 +67,7 @@ class Drawing {
         chart_(MemoryChartOf(plan.memory_estimate())),
         size_(RowSizeFor(chart_.bars.size())),
         bottom_(kTop + size_.row * static_cast<double>(RowCount())),
-        svg_(kWidth, bottom_ + 76 + 5 * kLegendLine) {}
+        svg_(kWidth, bottom_ + 90 + 5 * kLegendLine) {}
 
   std::string Document() {
     DrawTitle();
@@ -150,11 +150,10 @@ class Drawing {
 
   void DrawWhisker(double low, double high, double y) {
     constexpr double kCap = 4;
-    for (const SvgStroke& stroke : {kWhiskerGround, kWhisker}) {
-      svg_.Line({low, y}, {high, y}, stroke);
-      svg_.Line({low, y - kCap}, {low, y + kCap}, stroke);
-      svg_.Line({high, y - kCap}, {high, y + kCap}, stroke);
-    }
+    svg_.Line({low, y}, {high, y}, kWhiskerGround);  // or hatching would hide it
+    svg_.Line({low, y}, {high, y}, kWhisker);
+    svg_.Line({low, y - kCap}, {low, y + kCap}, kWhisker);
+    svg_.Line({high, y - kCap}, {high, y + kCap}, kWhisker);
   }
 
   void DrawUsable() {
@@ -180,21 +179,23 @@ class Drawing {
   void DrawLegend() {
     const auto is_peak = [](const MemoryBar& bar) { return bar.peak; };
     const MemoryBar& peak = *std::find_if(chart_.bars.begin(), chart_.bars.end(), is_peak);
-    const double top = bottom_ + 62;
+    svg_.Text({.at = {kLeft, bottom_ + 68},
+               .text = absl::StrCat("Stage ", peak.name, " holds:"),
+               .bold = true});
+    const double top = bottom_ + 78;
     for (size_t i = 0; i < kMemoryKinds.size(); ++i) {
       const double x = kLeft + kLegendColumn * static_cast<double>(i / 4);
       const double y = top + kLegendLine * static_cast<double>(i % 4);
       svg_.Rectangle({{x, y}, 30, 14}, kFills[i]);
-      svg_.Text({.at = {x + 40, y + 12},
-                 .text = absl::StrCat(kMemoryKinds[i].name, ": ", Grouped(peak.sizes[i], 2),
-                                      " GiB on stage ", peak.name)});
+      svg_.Text(
+          {.at = {x + 40, y + 12},
+           .text = absl::StrCat(kMemoryKinds[i].name, ": ", Grouped(peak.sizes[i], 2), " GiB")});
     }
     const double y = top + 4 * kLegendLine;
     DrawWhisker(kLeft, kLeft + 30, y + 7);
     svg_.Text({.at = {kLeft + 40, y + 12},
-               .text = absl::StrCat(
-                   "from the low to the high end of what is estimated: ", Grouped(peak.low, 2),
-                   " to ", Grouped(peak.high, 2), " GiB on stage ", peak.name)});
+               .text = absl::StrCat("from the low to the high end of what is estimated: ",
+                                    Grouped(peak.low, 2), " to ", Grouped(peak.high, 2), " GiB")});
   }
 
   const v1::Plan& plan_;

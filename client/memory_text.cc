@@ -20,8 +20,9 @@ namespace {
 
 constexpr size_t kHang = 12;  // below the text behind "  headroom  "
 
-std::string Times(int64_t count, const char* one) {
-  return absl::StrCat(Grouped(count), " ", one, count == 1 ? "" : "s");
+// "8 micro-batches", "1 sequence".
+std::string Times(int64_t count, const char* one, const char* many) {
+  return absl::StrCat(Grouped(count), " ", count == 1 ? one : many);
 }
 
 // "tensor 8 x pipeline 4 x data 2; a step is 8 micro-batches of 1 sequence".
@@ -38,8 +39,9 @@ std::string LayoutWords(const v1::RunLayout& layout, const v1::MemoryEstimate& e
   add("data", estimate.data_parallel_size());
   const int64_t sequences = size(layout.has_micro_batch_size(), layout.micro_batch_size());
   return absl::StrCat(sizes.empty() ? "one GPU holds all" : absl::StrJoin(sizes, " x "),
-                      "; a step is ", Times(estimate.micro_batch_count(), "micro-batch"), " of ",
-                      Times(sequences, "sequence"));
+                      "; a step is ",
+                      Times(estimate.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
+                      Times(sequences, "sequence", "sequences"));
 }
 
 std::string RunWords(const v1::Plan& plan) {

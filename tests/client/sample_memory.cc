@@ -81,8 +81,7 @@ v1::PlanRunResponse SampleMemory() {
     *estimate->add_stages() =
         StageOf(stage, {7, 14, 3.5, 7, 1.5, 1, 0.5, 2.5}, 3, v1::PEAK_MOMENT_LAYER_BACKWARD);
   }
-  *estimate->add_stages() =
-      StageOf(3, {8, 16, 4, 8, 0.5, 2, 0.5, 2.5}, 1, v1::PEAK_MOMENT_LOSS);
+  *estimate->add_stages() = StageOf(3, {8, 16, 4, 8, 0.5, 2, 0.5, 2.5}, 1, v1::PEAK_MOMENT_LOSS);
   estimate->set_peak_stage(0);
   estimate->set_data_parallel_size(2);
   estimate->set_micro_batch_count(8);
