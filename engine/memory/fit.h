@@ -8,6 +8,9 @@
 
 namespace sextant {
 
+// The most memory of one device that a plan takes: with it every count of a plan is an int64.
+inline constexpr int64_t kMaxDeviceMemoryBytes = 10'000'000'000'000;
+
 // What has to be held, and where. All at least 0; device_count at least 1.
 struct FitInput {
   Bytes model_state;

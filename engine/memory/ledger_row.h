@@ -29,7 +29,8 @@ inline constexpr int kLedgerKindCount = 8;
 absl::string_view LedgerKindName(LedgerKind kind);
 
 // size = (elements x element_bits / 8, rounded up, + scale_bytes) x layers x micro_batches.
-// Views are of literals: never freed.
+// Negative where it takes back what other rows have and the peak no longer does. Views are of
+// literals: never freed.
 struct LedgerRow {
   LedgerKind kind = LedgerKind::kWeight;
   absl::optional<ModelPart> part = {};  // absent: of no part of the model, or of all
@@ -37,6 +38,7 @@ struct LedgerRow {
   absl::string_view module = "";        // "attention"
   absl::string_view name = "";          // "query"
   absl::string_view role = "";          // "bias"; empty: the matrix itself
+  absl::string_view term = "";          // of model state: "gradient", "first_moment"
   // On this GPU; zeros behind the last dimension. All zero where `shape` says it in words.
   std::array<int64_t, 3> dimensions = {};
   absl::string_view shape = "";  // "b s h": docs/memory.md has the symbols

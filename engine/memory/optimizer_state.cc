@@ -13,65 +13,73 @@ constexpr char kMuonSource[] =
     "Muon keeps one momentum a hidden matrix and leaves the rest to AdamW: "
     "KellerJordan/Muon README.md @50c4225d6d5d";
 
-// Numbers in the factored second moment: rows + columns of a matrix, the length of a vector.
-int64_t FactoredElements(const WeightTensors& tensors) {
-  int64_t sum = 0;
-  for (const WeightTensor& t : tensors) {
-    sum += t.trained_copies() * (t.is_vector() ? t.rows : t.rows + t.columns);
-  }
-  return sum;
-}
+constexpr BufferRule kSgdMomentum[] = {
+    {.name = "momentum", .source = "torch.optim.SGD with momentum: momentum_buffer"}};
+constexpr BufferRule kAdagrad[] = {
+    {.name = "squared_gradient_sum", .source = "Duchi et al. 2011, JMLR 12: diagonal AdaGrad"}};
+constexpr BufferRule kRmsprop[] = {
+    {.name = "squared_gradient_mean", .source = "torch.optim.RMSprop, not centered: square_avg"}};
+constexpr BufferRule kLion[] = {
+    {.name = "momentum", .source = "Chen et al. 2023 (arXiv 2302.06675) algorithm 2: m"}};
+constexpr BufferRule kAdafactor[] = {{.name = "factored_second_moment",
+                                      .shape = BufferShape::kRowsAndColumns,
+                                      .source = kAdafactorSource},
+                                     {.name = "first_moment", .source = kAdafactorSource}};
+constexpr BufferRule kMuon[] = {
+    {.name = "muon_momentum", .scope = BufferScope::kHiddenMatrices, .source = kMuonSource},
+    {.name = "first_moment", .scope = BufferScope::kOthers, .source = kMuonSource},
+    {.name = "second_moment", .scope = BufferScope::kOthers, .source = kMuonSource}};
+constexpr BufferRule kAdam[] = {{.name = "first_moment", .source = kAdamSource},
+                                {.name = "second_moment", .source = kAdamSource}};
 
-// Parameters that Muon itself updates: matrices inside the layers.
-int64_t HiddenMatrixElements(const WeightTensors& tensors) {
-  int64_t sum = 0;
-  for (const WeightTensor& t : tensors) {
-    if (!t.is_vector() && !IsEmbedding(t.component)) sum += t.rows * t.columns * t.trained_copies();
-  }
-  return sum;
-}
-
-OptimizerBuffers MuonBuffers(int64_t count, const WeightTensors& tensors) {
-  const int64_t hidden = HiddenMatrixElements(tensors);
-  OptimizerBuffers out;
-  out.push_back({"muon_momentum", hidden, kMuonSource});
-  out.push_back({"first_moment", count - hidden, kMuonSource});
-  out.push_back({"second_moment", count - hidden, kMuonSource});
-  return out;
-}
-
-OptimizerBuffers AdafactorBuffers(int64_t count, const WeightTensors& tensors, bool momentum) {
-  OptimizerBuffers out;
-  out.push_back({"factored_second_moment", FactoredElements(tensors), kAdafactorSource});
-  if (momentum) out.push_back({"first_moment", count, kAdafactorSource});
-  return out;
+int64_t NumbersOf(BufferShape shape, const WeightTensor& t) {
+  if (shape == BufferShape::kElements) return t.rows * t.columns;
+  return t.is_vector() ? t.rows : t.rows + t.columns;
 }
 
 }  // namespace
 
-OptimizerBuffers OptimizerBuffersOf(const OptimizerSpec& optimizer, int64_t count,
-                                    const WeightTensors& tensors) {
+absl::Span<const BufferRule> BufferRulesOf(const OptimizerSpec& optimizer) {
   switch (optimizer.kind) {
     case OptimizerKind::kSgd:
       return {};
     case OptimizerKind::kSgdMomentum:
-      return {{"momentum", count, "torch.optim.SGD with momentum: momentum_buffer"}};
+      return kSgdMomentum;
     case OptimizerKind::kAdagrad:
-      return {{"squared_gradient_sum", count, "Duchi et al. 2011, JMLR 12: diagonal AdaGrad"}};
+      return kAdagrad;
     case OptimizerKind::kRmsprop:
-      return {{"squared_gradient_mean", count, "torch.optim.RMSprop, not centered: square_avg"}};
+      return kRmsprop;
     case OptimizerKind::kLion:
-      return {{"momentum", count, "Chen et al. 2023 (arXiv 2302.06675) algorithm 2: m"}};
+      return kLion;
     case OptimizerKind::kAdafactor:
-      return AdafactorBuffers(count, tensors, optimizer.adafactor_momentum);
+      return absl::MakeConstSpan(kAdafactor, optimizer.adafactor_momentum ? 2 : 1);
     case OptimizerKind::kMuon:
-      return MuonBuffers(count, tensors);
+      return kMuon;
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamw:
     case OptimizerKind::kAdam8bit:
       break;
   }
-  return {{"first_moment", count, kAdamSource}, {"second_moment", count, kAdamSource}};
+  return kAdam;
+}
+
+bool IsHiddenMatrix(const WeightTensor& tensor) {
+  return !tensor.is_vector() && !IsEmbedding(tensor.component);
+}
+
+bool InScope(BufferScope scope, const WeightTensor& tensor) {
+  return scope == BufferScope::kAll ||
+         IsHiddenMatrix(tensor) == (scope == BufferScope::kHiddenMatrices);
+}
+
+int64_t BufferElements(BufferShape shape, BufferScope scope, int64_t trainable,
+                       const WeightTensors& tensors) {
+  if (shape == BufferShape::kElements && scope == BufferScope::kAll) return trainable;
+  int64_t sum = 0;
+  for (const WeightTensor& t : tensors) {
+    if (InScope(scope, t)) sum += NumbersOf(shape, t) * t.trained_copies();
+  }
+  return sum;
 }
 
 int64_t ScaleCount(int64_t block_size, int64_t trainable, const WeightTensors& tensors) {

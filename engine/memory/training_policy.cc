@@ -7,11 +7,6 @@ namespace {
 
 constexpr int64_t kMaxBlockSize = 1'000'000'000;
 
-DataType StorageFor(DataType compute) {
-  if (compute == DataType::kTf32) return DataType::kFp32;
-  return StorageBytes(compute) >= 2 ? compute : DataType::kBf16;
-}
-
 void RequireStorage(FieldViolations& violations, absl::string_view path, absl::string_view name,
                     DataType type) {
   if (type == DataType::kUnspecified || IsStorageType(type)) return;
@@ -21,6 +16,11 @@ void RequireStorage(FieldViolations& violations, absl::string_view path, absl::s
 }
 
 }  // namespace
+
+DataType StorageFor(DataType compute) {
+  if (compute == DataType::kTf32) return DataType::kFp32;
+  return StorageBytes(compute) >= 2 ? compute : DataType::kBf16;
+}
 
 bool NeedsShapes(OptimizerKind kind) {
   return kind == OptimizerKind::kAdafactor || kind == OptimizerKind::kMuon;

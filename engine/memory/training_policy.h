@@ -46,6 +46,10 @@ struct OptimizerSpec {
 // Whether a run can compute in `type`: any floating-point type.
 bool CanCompute(DataType type);
 
+// What tensors are stored in that are computed with in `compute`: itself, fp32 for tf32, bf16 for
+// anything below 16 bits.
+DataType StorageFor(DataType compute);
+
 // Whether the optimizer's state depends on the shapes of the model's tensors, not on their
 // number alone.
 bool NeedsShapes(OptimizerKind kind);

@@ -1,6 +1,7 @@
 #include "engine/run/assumptions.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/run/memory_assumptions.h"
 
 namespace sextant {
 namespace {
@@ -25,31 +26,6 @@ void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Sentences&
     out.push_back(
         "Attention's products over the sequence, elementwise work and recomputation are not "
         "counted: give training.sequence_length to count the first and the last.");
-  }
-}
-
-void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Sentences& out) {
-  if (run.cluster.device_count > 1) {
-    out.push_back(
-        "Memory is divided evenly over all devices, as ZeRO stage 3 and FSDP keep it between "
-        "gathers; the layers gathered at a time and communication buffers are not counted.");
-  }
-  out.push_back(run.training.activation_bytes.has_value()
-                    ? "Activations are those of the request."
-                    : "Activations are not counted: give training.activation_bytes to count them.");
-  if (!run.cluster.device_memory_bytes.has_value()) {
-    out.push_back(absl::StrCat("A device has ", resolved.device_memory.value(), " bytes: ",
-                               resolved.measured.has_value()
-                                   ? "all that its host reports, used by others or not."
-                                   : "the datasheet's gigabytes taken as 1e9 bytes each."));
-  }
-  if (!run.cluster.reserved_memory_bytes.has_value()) {
-    out.push_back(
-        "No device memory is reserved for contexts, libraries or fragmentation: give "
-        "cluster.reserved_memory_bytes to reserve some.");
-  }
-  if (run.training.optimizer.kind == OptimizerKind::kAdam8bit) {
-    out.push_back("All optimizer state is in 8 bits; libraries keep small tensors in 32.");
   }
 }
 
@@ -167,7 +143,7 @@ std::vector<std::string> AssumptionsOf(const RunSpec& run, const ResolvedRun& re
   Sentences out;
   out.reserve(11);
   AboutArithmetic(run, resolved, out);
-  AboutMemory(run, resolved, out);
+  AddMemoryAssumptions(run, resolved, out);
   AboutTime(run, resolved, out);
   AboutEconomics(run, resolved, out);
   return out;

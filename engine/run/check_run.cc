@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/run/check_cluster.h"
+#include "engine/run/check_run_layout.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
@@ -89,6 +90,7 @@ void CheckRun(const RunSpec& run, FieldViolations& violations) {
   CheckPolicy(run.training.precision, run.training.optimizer, "training", violations);
   CheckWhole(violations, "training", "activation_bytes", run.training.activation_bytes, 0,
              kMaxActivationBytes);
+  CheckRunLayout(run, violations);
   CheckCluster(run.cluster, violations);
   CheckEconomics(run.economics, violations);
   CheckReal(violations, "options", "assumed_mfu", run.options.assumed_mfu,

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
 
@@ -20,7 +19,7 @@ enum class Verdict {
 
 struct StageEstimate {
   StageMemory memory;
-  std::vector<int64_t> micro_batches_in_flight;  // by chunk: StageMemory's own points elsewhere
+  std::vector<int64_t> micro_batches_in_flight;  // by chunk
   int64_t layer_count = 0;
   int64_t parameter_count = 0;  // before data parallel ranks share them out
   LedgerRows ledger;            // empty unless asked for
@@ -35,7 +34,7 @@ struct ChangedSetting {
 
 struct FittingChange {
   std::vector<ChangedSetting> settings;  // one, or two
-  absl::string_view cost;                // never freed
+  std::string cost;                      // of each, in words
   BytesInterval process = {};            // of the stage with the peak
 };
 

@@ -4,6 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/run/assumptions.h"
+#include "engine/run/estimate_memory.h"
 #include "engine/run/resolve.h"
 
 namespace sextant {
@@ -21,6 +22,15 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
                     .usable_per_device = plan.usable_per_device,
                     .device_count = run.cluster.device_count,
                     .parameter_count = plan.parameters.all.total});
+  if (!resolved.memory.has_value()) return absl::OkStatus();
+  const JobContext context = {*resolved.shape.architecture, resolved.precision,
+                              run.training.optimizer};
+  SEXTANT_ASSIGN_OR_RETURN(plan.memory_estimate,
+                           EstimateMemory({.context = context,
+                                           .choice = ChoiceOf(run),
+                                           .model = *resolved.memory,
+                                           .usable = plan.usable_per_device,
+                                           .include_ledger = run.options.include_ledger}));
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/presets/presets.h"
 #include "engine/run/check_lengths.h"
+#include "engine/run/job.h"
 #include "engine/run/rate_requirement.h"
 #include "engine/run/resolve_rates.h"
 
@@ -73,20 +74,37 @@ void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, Reso
   }
 }
 
+// The job of the run's layout, of which `out.shape` is the model.
+void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+  if (!run.layout.has_value() || violations.Mentions("training") ||
+      violations.Mentions("cluster.device_count")) {
+    return;
+  }
+  const absl::optional<JobSpec> job = JobOf(
+      {*out.shape.architecture, out.precision, run.training.optimizer}, ChoiceOf(run), violations);
+  if (!job.has_value()) return;
+  auto memory = MemoryModel::Of(*out.shape.architecture, *job);
+  for (const FieldViolation& violation : FieldViolationsOf(memory.status())) {
+    violations.Add(RequestFieldOf(violation.field), violation.description);
+  }
+  if (memory.ok()) out.memory = *std::move(memory);
+}
+
 // The model's shape; its name stays behind where it is at fault.
 void ResolveShape(const RunSpec& run, const ModelPreset* preset, ResolvedRun& out,
                   FieldViolations& violations) {
   const size_t faults = violations.all().size();
-  const ShapedModel shape = ShapeOf(run.model, preset, violations);
-  CheckLengths(run.training, *shape.architecture, violations);
+  out.shape = ShapeOf(run.model, preset, violations);
+  CheckLengths(run.training, *out.shape.architecture, violations);
   if (violations.all().size() != faults || violations.Mentions("model.changes")) return;
-  out.model_name = shape.name;
-  out.tensors = WeightsOf(*shape.architecture);
+  out.model_name = out.shape.name;
+  out.tensors = WeightsOf(*out.shape.architecture);
   auto count = CountWeights(out.tensors, "model");
   violations.AddAll(count.status());
   if (!count.ok()) return;
   out.parameters = *std::move(count);
-  ResolveFlops(run, shape.architecture, out, violations);
+  ResolveFlops(run, out.shape.architecture, out, violations);
+  ResolveLayout(run, out, violations);
 }
 
 void ResolveModel(const RunSpec& run, const ModelPreset* preset, ResolvedRun& out,

@@ -10,8 +10,10 @@
 #include "engine/base/units.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/rates.h"
+#include "engine/memory/ledger/memory_model.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/architecture/count_weights.h"
+#include "engine/model/model_spec.h"
 #include "engine/run/measured_gang.h"
 #include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
@@ -24,6 +26,8 @@ struct ResolvedRun {
   ArchitectureCount parameters;
   RunFlops flops;
   WeightTensors tensors;                       // empty where the model is a bare count
+  ShapedModel shape;                           // empty likewise
+  absl::optional<MemoryModel> memory = {};     // present where the run has a layout
   PrecisionPolicy precision;                   // with its defaults
   absl::string_view device_name;               // the catalogue's name, or else the device's own
   const Accelerator* accelerator = nullptr;    // its datasheet; null: not in the catalogue

@@ -26,38 +26,16 @@ std::vector<nlohmann::json> JsonLines(const std::string& path) {
   return out;
 }
 
-std::vector<std::string> Cells(const std::string& line) {
-  std::vector<std::string> out(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      out.emplace_back();
-    } else if (c != '\r') {
-      out.back() += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<nlohmann::json> GoldenLines(const std::string& file) {
   return JsonLines(kGolden + file);
 }
 
-std::vector<std::map<std::string, std::string>> GoldenRows(const std::string& file) {
-  const std::vector<std::string> lines = Lines(kGolden + file);
-  const std::vector<std::string> columns = Cells(lines.at(0));
-  std::vector<std::map<std::string, std::string>> out;
-  for (size_t i = 1; i < lines.size(); ++i) {
-    const std::vector<std::string> cells = Cells(lines[i]);
-    if (cells.size() != columns.size()) throw std::runtime_error(file + ": ragged: " + lines[i]);
-    auto& row = out.emplace_back();
-    for (size_t c = 0; c < columns.size(); ++c) row[columns[c]] = cells[c];
-  }
-  return out;
+std::vector<CsvRow> GoldenRows(const std::string& file) {
+  absl::StatusOr<std::vector<CsvRow>> rows = ReadCsv(kGolden + file);
+  if (!rows.ok()) throw std::runtime_error(std::string(rows.status().message()));
+  return *std::move(rows);
 }
 
 std::string SharedDirectory() {

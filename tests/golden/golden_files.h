@@ -2,10 +2,11 @@
 #ifndef SEXTANT_TESTS_GOLDEN_GOLDEN_FILES_H_
 #define SEXTANT_TESTS_GOLDEN_GOLDEN_FILES_H_
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "tests/support/csv.h"
 
 namespace sextant {
 
@@ -14,7 +15,7 @@ namespace sextant {
 std::vector<nlohmann::json> GoldenLines(const std::string& file);
 
 // The rows of a CSV file of tests/golden (quoted cells allowed), each by column name.
-std::vector<std::map<std::string, std::string>> GoldenRows(const std::string& file);
+std::vector<CsvRow> GoldenRows(const std::string& file);
 
 // The folder of the large shared tables: $SEXTANT_SHARED_DIR, or ../shared beside the source
 // tree. Empty where it is not there; a test that needs it is then skipped.

@@ -118,8 +118,8 @@ double BuffersPerParameter(const json& in) {
       {"lion", OptimizerKind::kLion},       {"muon", OptimizerKind::kMuon}};
   const WeightTensors matrix = {Matrix(16, 8)};
   int64_t elements = 0;
-  for (const auto& b : OptimizerBuffersOf({.kind = kinds.at(in["optimizer"])}, 16 * 8, matrix)) {
-    elements += b.elements;
+  for (const BufferRule& b : BufferRulesOf({.kind = kinds.at(in["optimizer"])})) {
+    elements += BufferElements(b.shape, b.scope, 16 * 8, matrix);
   }
   return static_cast<double>(elements) / (16 * 8);
 }
@@ -128,8 +128,8 @@ double AdafactorElements(const json& in) {
   const int64_t rows = in["rows"];
   const int64_t columns = in["columns"];
   const WeightTensors matrix = {Matrix(rows, columns)};
-  return static_cast<double>(
-      OptimizerBuffersOf({.kind = OptimizerKind::kAdafactor}, rows * columns, matrix)[0].elements);
+  const BufferRule& factors = BufferRulesOf({.kind = OptimizerKind::kAdafactor})[0];
+  return static_cast<double>(BufferElements(factors.shape, factors.scope, rows * columns, matrix));
 }
 
 double EightBitAdamBytes(const json& in) {

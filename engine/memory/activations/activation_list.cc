@@ -1,5 +1,7 @@
 #include "engine/memory/activations/activation_list.h"
 
+#include "engine/memory/activations/sources.h"
+
 namespace sextant {
 namespace {
 
@@ -23,6 +25,10 @@ int64_t SequenceLengthOf(const ActivationContext& context, ModelPart part) {
 int64_t TokensOf(const ActivationContext& context, ModelPart part) {
   return context.batch.sequence_count * SequenceLengthOf(context, part) /
          context.batch.context_parallel_size;
+}
+
+int64_t ComputeBytesOf(const MicroBatchSpec& batch) {
+  return StorageBytes(StoredAs(batch.compute_data_type));
 }
 
 bool ActivationList::narrows_matmul_inputs() const {
@@ -53,6 +59,52 @@ void ActivationList::Add(const ActivationRow& row) {
   }
 }
 
+void ActivationList::AddMatmulInput(ActivationRow row, ActivationSite activation) {
+  if (place_.gradients == nullptr) return Add(row);
+  AddMatmulInput(row, place_.gradients->UseOf(activation));
+}
+
+// An adapter reads what its matrix does, in the type that is computed in: the same tensor serves
+// both, unless dropout makes a copy for each adapter.
+// Source: docs/memory_transients.md, "Frozen parts and adapters".
+void ActivationList::AddMatmulInput(ActivationRow row, const MatrixUse& use) {
+  const bool shared = use.adapters > 0 && !batch().adapter_dropout;
+  ActivationRow input = row;
+  if (shared) input.kind = ElementKind::kCompute;
+  if (use.trained || shared) Add(input);
+  if (use.adapters > 0) AddAdapters(row, use);
+}
+
+void ActivationList::AddAdapters(ActivationRow row, const MatrixUse& use) {
+  row.source = activation_source::kChainRule;
+  if (batch().adapter_dropout) {
+    row.width = row.width * use.adapters;
+    row.name = "adapter_input";
+    row.kind = ElementKind::kCompute;
+    row.kept_for = "weight gradients of adapters, behind their dropout";
+    Add(row);
+    row.name = "adapter_dropout_mask";
+    row.kind = ElementKind::kMask;
+    row.kept_for = "gradient of adapters' dropout";
+    if (use.needs_gradient) Add(row);
+  }
+  const bool experts =
+      row.cut == ActivationCut::kExpertTokens || row.cut == ActivationCut::kExpertFeatures;
+  AddAdapterInner({.adapters = use.adapters,
+                   .cut = experts ? ActivationCut::kExpertTokens : ActivationCut::kSequence,
+                   .step = row.step});
+}
+
+void ActivationList::AddAdapterInner(const AdapterInner& inner) {
+  Add({.name = "adapter_inner",
+       .shape = "b s r",
+       .cut = inner.cut,
+       .width = CheckedInt(context_.flow->adapter_rank()) * inner.adapters,
+       .step = inner.step,
+       .kept_for = "weight gradients of adapters' second matrices",
+       .source = activation_source::kChainRule});
+}
+
 DataType ActivationList::TypeOf(ElementKind kind) const {
   const DataType compute = StoredAs(batch().compute_data_type);
   if (kind == ElementKind::kFp32) return DataType::kFp32;
@@ -69,23 +121,32 @@ void ActivationList::AddElements(const ActivationRow& row, CheckedInt elements) 
   const DataType type = TypeOf(row.kind);
   const int64_t element_bytes = mask ? 1 : index ? 8 : StorageBytes(type);
   const CheckedInt size = elements * element_bytes;
-  total_ = total_ + size * place_.layers;
-  if (rows_ == nullptr || size.value() == 0) return;
-  rows_->push_back({.part = place_.part,
-                    .layer_kind = place_.layer_kind,
-                    .module = module_,
-                    .name = row.name,
-                    .shape = row.shape,
-                    .data_type = mask    ? "bool"
-                                 : index ? "int64"
-                                         : DataTypeName(type),
-                    .element_bytes = element_bytes,
-                    .cut = row.cut,
-                    .elements = elements.value(),
-                    .size = Bytes(size.value()),
-                    .layers = place_.layers,
-                    .kept_for = row.kept_for,
-                    .source = row.source});
+  const BackwardMoment last_read = {branch_, row.step};
+  if (!row.again) total_ = total_ + size * place_.layers;
+  if (steps_ != nullptr) {
+    BytesByMoment& bytes = row.again ? steps_->again : steps_->kept;
+    CheckedInt& freed = bytes[last_read.index()].value;
+    freed = freed + size;
+    steps_->any_again = steps_->any_again || row.again;
+  }
+  ActivationTensors* const rows = !row.again ? rows_ : steps_ ? steps_->again_rows : nullptr;
+  if (rows == nullptr || size.value() == 0) return;
+  rows->push_back({.part = place_.part,
+                   .layer_kind = place_.layer_kind,
+                   .module = module_,
+                   .name = row.name,
+                   .shape = row.shape,
+                   .data_type = mask    ? "bool"
+                                : index ? "int64"
+                                        : DataTypeName(type),
+                   .element_bytes = element_bytes,
+                   .cut = row.cut,
+                   .elements = elements.value(),
+                   .size = Bytes(size.value()),
+                   .layers = place_.layers,
+                   .last_read = last_read,
+                   .kept_for = row.kept_for,
+                   .source = row.source});
 }
 
 }  // namespace sextant

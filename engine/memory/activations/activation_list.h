@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/checked_math.h"
 #include "engine/memory/activations/activation_tensor.h"
+#include "engine/memory/activations/gradient_flow.h"
 #include "engine/memory/activations/micro_batch.h"
 
 namespace sextant {
@@ -16,6 +17,8 @@ struct ActivationContext {
   const ArchitectureSpec& spec;
   const ParallelLayout& layout;
   const MicroBatchSpec& batch;
+  // What needs a gradient where parts are frozen; null: all parts are trained.
+  const GradientFlow* flow = nullptr;
 };
 
 // Tokens of a sequence of `part`'s stack, on all GPUs together.
@@ -23,6 +26,9 @@ int64_t SequenceLengthOf(const ActivationContext& context, ModelPart part);
 
 // Tokens of the micro-batch on one GPU that shares them with those of context parallelism alone.
 int64_t TokensOf(const ActivationContext& context, ModelPart part);
+
+// Of a number that is computed with. TF32 is a mode of the matrix units over fp32 data.
+int64_t ComputeBytesOf(const MicroBatchSpec& batch);
 
 enum class ElementKind {
   kCompute,      // of the batch's compute_data_type
@@ -34,30 +40,51 @@ enum class ElementKind {
 
 // A tensor of `width` elements a row on this GPU; `cut` says how many rows there are.
 struct ActivationRow {
-  absl::string_view name;
-  absl::string_view shape;
+  absl::string_view name = {};
+  absl::string_view shape = {};
   ElementKind kind = ElementKind::kCompute;
   ActivationCut cut = ActivationCut::kSequence;
   CheckedInt width = 0;
-  absl::string_view kept_for;
-  absl::string_view source;
+  BackwardStep step = BackwardStep::kAfterNorm;  // the last to read it, of a layer's branch
+  bool again = false;                            // not kept, but computed again
+  absl::string_view kept_for = {};
+  absl::string_view source = {};
+};
+
+// A layer's bytes by the step of its backward pass that frees them.
+struct LayerSteps {
+  BytesByMoment kept = {};
+  BytesByMoment again = {};
+  bool any_again = false;
+  ActivationTensors* again_rows = nullptr;  // gets those that are computed again
 };
 
 struct ActivationPlace {
   ModelPart part = ModelPart::kDecoder;
   int layer_kind = -1;
   int64_t layers = 1;
+  const LayerGradients* gradients = nullptr;  // of the layer; null: all of it is trained
+};
+
+// The tensors of adapters' own rank.
+struct AdapterInner {
+  int64_t adapters = 0;
+  ActivationCut cut = ActivationCut::kSequence;
+  BackwardStep step = BackwardStep::kAfterNorm;
 };
 
 class ActivationList {
  public:
   // Rows are appended to `rows`; null: sums alone, and nothing is allocated.
-  explicit ActivationList(const ActivationContext& context, ActivationTensors* rows = nullptr)
-      : context_(context), rows_(rows) {}
+  // `steps` gets those of layers by when they are freed.
+  explicit ActivationList(const ActivationContext& context, ActivationTensors* rows = nullptr,
+                          LayerSteps* steps = nullptr)
+      : context_(context), rows_(rows), steps_(steps) {}
 
   const ActivationContext& context() const { return context_; }
   const MicroBatchSpec& batch() const { return context_.batch; }
   int64_t tensor_ranks() const { return context_.layout.tensor_parallel_size; }
+  ModelPart part() const { return place_.part; }
   int64_t sequence_length() const { return SequenceLengthOf(context_, place_.part); }
   // Whether what is kept only to multiply weights with is a copy of its own.
   bool narrows_matmul_inputs() const;
@@ -65,6 +92,8 @@ class ActivationList {
   // Rows added from here on are of `place`, and of `module`.
   void GoTo(const ActivationPlace& place);
   void Enter(absl::string_view module) { module_ = module; }
+  void EnterBranch(LayerBranch branch) { branch_ = branch; }
+  LayerBranch branch() const { return branch_; }
   // Routed token slots a sequence of the experts on this GPU.
   void SetExpertSlots(CheckedInt slots_per_sequence);
 
@@ -72,16 +101,45 @@ class ActivationList {
   // A tensor that doesn't grow with the tokens of the stack: `row.width` elements in all.
   void AddWhole(const ActivationRow& row) { AddElements(row, row.width); }
 
+  // Whether `activation` of the layer needs a gradient.
+  bool Needs(ActivationSite activation) const {
+    return place_.gradients == nullptr || place_.gradients->needs.Has(activation);
+  }
+  // Adds `row`, the input of matrices that read `activation`, if one of them is trained; and what
+  // their adapters keep.
+  void AddMatmulInput(ActivationRow row, ActivationSite activation);
+  // The same where it is no layer's: `use` says what reads it.
+  void AddMatmulInput(ActivationRow row, const MatrixUse& use);
+  // What adapters that read `activation` keep besides their input, which is `row`.
+  void AddAdaptersOf(const ActivationRow& row, ActivationSite activation) {
+    if (place_.gradients == nullptr) return;
+    const MatrixUse use = place_.gradients->UseOf(activation);
+    if (use.adapters > 0) AddAdapters(row, use);
+  }
+  // Whether a matrix or an adapter that reads `activation` keeps it as it was computed.
+  bool KeepsAsComputed(ActivationSite activation) const {
+    if (place_.gradients == nullptr) return !narrows_matmul_inputs();
+    const MatrixUse use = place_.gradients->UseOf(activation);
+    return (use.trained && !narrows_matmul_inputs()) ||
+           (use.adapters > 0 && !batch().adapter_dropout);
+  }
+  // The tensors of adapters' own rank, which their second matrices read.
+  void AddAdapterInner(const AdapterInner& inner);
+  const LayerGradients* gradients() const { return place_.gradients; }
+
   CheckedInt total() const { return total_; }
 
  private:
   void AddElements(const ActivationRow& row, CheckedInt elements);
+  void AddAdapters(ActivationRow row, const MatrixUse& use);
   DataType TypeOf(ElementKind kind) const;
 
   const ActivationContext& context_;
   ActivationTensors* const rows_;
+  LayerSteps* const steps_;
   ActivationPlace place_ = {};
   absl::string_view module_;
+  LayerBranch branch_ = LayerBranch::kFeedForward;
   int64_t tokens_ = 0;
   int64_t sequence_tokens_ = 0;
   CheckedInt expert_slots_ = 0;

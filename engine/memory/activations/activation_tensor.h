@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/units.h"
+#include "engine/memory/activations/backward_step.h"
 #include "engine/model/architecture/weight_tensor.h"
 
 namespace sextant {
@@ -39,7 +40,8 @@ struct ActivationTensor {
   int64_t elements = 0;
   Bytes size = Bytes(0);
   int64_t layers = 1;
-  absl::string_view kept_for;  // what of the backward pass needs it
+  BackwardMoment last_read = {};  // of a layer's: freed behind it
+  absl::string_view kept_for;     // what of the backward pass needs it
   absl::string_view source;
 };
 

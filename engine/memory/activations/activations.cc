@@ -15,20 +15,22 @@ absl::StatusOr<Bytes> SumOf(const ActivationList& list) {
   return InvalidField("micro_batch", "leaves more than 9.2e18 bytes of activations on a GPU");
 }
 
-// Adds up one stage; keeps what all of its parts need.
+// Adds up a stage or a chunk of it; keeps what all of its parts need.
 class StageRows {
  public:
-  StageRows(const ActivationContext& context, const LayerPlacement& placement, int64_t stage,
-            ActivationTensors* rows)
+  StageRows(const ActivationContext& context, const LayerPlacement& placement,
+            const StageChunk& where, ActivationTensors* rows)
       : spec_(context.spec),
         context_(context),
         placement_(placement),
-        stage_(stage),
+        where_(where),
+        layers_(context, placement, where),
         list_(context, rows) {}
 
   void AddEmbeddings() {
-    if (stage_ == 0 && has_encoder()) AddEmbedding(ModelPart::kEncoder, spec_.encoder);
-    if (stage_ == placement_.decoder_first_stage() && has_decoder()) {
+    if (!HasFirstChunk()) return;
+    if (where_.stage == 0 && has_encoder()) AddEmbedding(ModelPart::kEncoder, spec_.encoder);
+    if (where_.stage == placement_.decoder_first_stage() && has_decoder()) {
       AddEmbedding(ModelPart::kDecoder, spec_.decoder);
     }
   }
@@ -37,28 +39,27 @@ class StageRows {
     if (context_.batch.recomputation.policy == RecomputePolicy::kFull) return AddBlocks();
     for (const ModelPart part : {ModelPart::kEncoder, ModelPart::kDecoder}) {
       for (size_t kind = 0; kind < spec_.layer_kinds.size(); ++kind) {
-        const auto layer_kind = static_cast<int>(kind);
-        const int64_t layers = placement_.On(stage_, part, layer_kind).count;
-        if (layers == 0) continue;
-        list_.GoTo({.part = part, .layer_kind = layer_kind, .layers = layers});
-        AddLayerRows(spec_.layer_kinds[kind], list_);
+        AddLayersOf(part, static_cast<int>(kind));
       }
     }
   }
 
+  // Cross attentions on the stage all read one output of the encoder. Such a model has one chunk a
+  // stage.
   void AddEncoderEnd() {
-    if (!has_encoder()) return;
+    if (!has_encoder() || !HasFirstChunk()) return;
     list_.GoTo({.part = ModelPart::kEncoder});
-    if (stage_ == placement_.encoder_last_stage()) AddFinalNormRow(spec_.encoder, list_);
+    if (has_decoder() && where_.stage == placement_.encoder_last_stage()) {
+      AddFinalNormRow(spec_.encoder, ModelPart::kEncoder, list_);
+    }
     if (ReadsEncoder()) AddEncoderOutputRow(list_);
   }
 
   void AddOutput() {
-    if (stage_ != placement_.stage_count() - 1) return;
-    if (has_decoder()) {
-      list_.GoTo({.part = ModelPart::kDecoder});
-      AddFinalNormRow(spec_.decoder, list_);
-    }
+    if (where_.stage != placement_.stage_count() - 1 || !HasLastChunk()) return;
+    const ModelPart last = has_decoder() ? ModelPart::kDecoder : ModelPart::kEncoder;
+    list_.GoTo({.part = last});
+    AddFinalNormRow(has_decoder() ? spec_.decoder : spec_.encoder, last, list_);
     list_.GoTo({.part = ModelPart::kOutput});
     AddOutputRows(list_);
     if (!spec_.multi_token_prediction.has_value()) return;
@@ -68,43 +69,64 @@ class StageRows {
     list_.GoTo(place);
     AddMultiTokenPredictionRows(list_);
     place.layer_kind = modules.layer_kind;
+    if (context_.flow != nullptr) {
+      place.gradients =
+          &context_.flow->Of(place.part, place.layer_kind,
+                             {.input_needs_gradient = context_.flow->modules().layer_input});
+    }
     list_.GoTo(place);
     AddLayerRows(spec_.layer_kinds[static_cast<size_t>(modules.layer_kind)], list_);
   }
 
-  absl::StatusOr<Bytes> Sum() const { return SumOf(list_); }
+  absl::StatusOr<StageParts> Add() {
+    AddEmbeddings();
+    const CheckedInt embedding = list_.total();
+    AddLayers();
+    AddEncoderEnd();
+    const CheckedInt layers = list_.total();
+    AddOutput();
+    if (!list_.total().ok()) return SumOf(list_).status();
+    return StageParts{.embedding = Bytes(embedding.value()),
+                      .layers = Bytes(layers.value() - embedding.value()),
+                      .output = Bytes(list_.total().value() - layers.value())};
+  }
 
  private:
   bool has_encoder() const { return !spec_.encoder.layers.empty(); }
   bool has_decoder() const { return !spec_.decoder.layers.empty(); }
+  bool HasFirstChunk() const { return where_.chunk == kAllChunks || where_.chunk == 0; }
+  bool HasLastChunk() const {
+    return where_.chunk == kAllChunks || where_.chunk == context_.layout.virtual_stage_count - 1;
+  }
 
   void AddEmbedding(ModelPart part, const StackSpec& stack) {
     list_.GoTo({.part = part});
-    AddEmbeddingRows(stack, list_);
+    AddEmbeddingRows(stack, part, list_);
   }
 
-  // The inputs of blocks of layers, which end where a chunk or the encoder does.
-  void AddBlocks() {
-    const int64_t encoder_layers = LayerCountOf(spec_.encoder);
-    const int64_t block = context_.batch.recomputation.layers_per_block;
-    int64_t encoder_blocks = 0;
-    int64_t decoder_blocks = 0;
-    for (int64_t i = 0; i < context_.layout.virtual_stage_count; ++i) {
-      const LayerRange chunk = placement_.ChunkOf(stage_, i);
-      const int64_t encoder = std::clamp<int64_t>(encoder_layers - chunk.first, 0, chunk.count);
-      encoder_blocks += CeilDivide(encoder, block);
-      decoder_blocks += CeilDivide(chunk.count - encoder, block);
+  void AddLayersOf(ModelPart part, int kind) {
+    for (const LayersAlike& alike : layers_.AlikeOf(part, kind)) {
+      if (alike.count == 0) continue;
+      ActivationPlace place = {.part = part, .layer_kind = kind, .layers = alike.count};
+      if (context_.flow != nullptr) place.gradients = &context_.flow->Of(part, kind, alike.state);
+      list_.GoTo(place);
+      AddLayerRows(spec_.layer_kinds[static_cast<size_t>(kind)], list_);
     }
-    list_.GoTo({.part = ModelPart::kEncoder, .layers = encoder_blocks});
-    if (encoder_blocks > 0) AddLayerInputRow(list_);
-    list_.GoTo({.part = ModelPart::kDecoder, .layers = decoder_blocks});
-    if (decoder_blocks > 0) AddLayerInputRow(list_);
+  }
+
+  void AddBlocks() {
+    const int64_t block = context_.batch.recomputation.layers_per_block;
+    for (const ModelPart part : {ModelPart::kEncoder, ModelPart::kDecoder}) {
+      const int64_t blocks = layers_.BlocksOf(part, block);
+      list_.GoTo({.part = part, .layers = blocks});
+      if (blocks > 0) AddLayerInputRow(list_);
+    }
   }
 
   bool ReadsEncoder() const {
     for (size_t kind = 0; kind < spec_.layer_kinds.size(); ++kind) {
       if (spec_.layer_kinds[kind].cross_attention.has_value() &&
-          placement_.On(stage_, ModelPart::kDecoder, static_cast<int>(kind)).count > 0) {
+          layers_.CountOf(ModelPart::kDecoder, static_cast<int>(kind)) > 0) {
         return true;
       }
     }
@@ -114,7 +136,8 @@ class StageRows {
   const ArchitectureSpec& spec_;
   const ActivationContext& context_;
   const LayerPlacement& placement_;
-  const int64_t stage_;
+  const StageChunk where_;
+  const ChunkLayers layers_;
   ActivationList list_;
 };
 
@@ -141,12 +164,15 @@ absl::StatusOr<Bytes> RecomputedByLayer(const ActivationContext& context, ModelP
 absl::StatusOr<Bytes> StageActivations(const ActivationContext& context,
                                        const LayerPlacement& placement, int64_t stage,
                                        ActivationTensors* rows) {
-  StageRows stage_rows(context, placement, stage, rows);
-  stage_rows.AddEmbeddings();
-  stage_rows.AddLayers();
-  stage_rows.AddEncoderEnd();
-  stage_rows.AddOutput();
-  return stage_rows.Sum();
+  SEXTANT_ASSIGN_OR_RETURN(const StageParts parts,
+                           ChunkActivations(context, placement, {.stage = stage}, rows));
+  return parts.total();
+}
+
+absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
+                                            const LayerPlacement& placement,
+                                            const StageChunk& where, ActivationTensors* rows) {
+  return StageRows(context, placement, where, rows).Add();
 }
 
 }  // namespace sextant

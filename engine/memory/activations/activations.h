@@ -8,6 +8,7 @@
 #include "engine/base/units.h"
 #include "engine/memory/activations/activation_list.h"
 #include "engine/memory/activations/activation_tensor.h"
+#include "engine/memory/activations/chunk_layers.h"
 #include "engine/memory/activations/micro_batch.h"
 #include "engine/model/sharding/layer_placement.h"
 
@@ -34,6 +35,22 @@ absl::StatusOr<Bytes> RecomputedByLayer(const ActivationContext& context, ModelP
 absl::StatusOr<Bytes> StageActivations(const ActivationContext& context,
                                        const LayerPlacement& placement, int64_t stage,
                                        ActivationTensors* rows = nullptr);
+
+// What a stage or a chunk of it keeps, by place.
+struct StageParts {
+  Bytes embedding = Bytes(0);
+  Bytes layers = Bytes(0);  // with the final norm and the output of an encoder that others read
+  Bytes output = Bytes(0);  // final norm, output transform, head, loss, multi-token prediction
+
+  Bytes total() const { return embedding + layers + output; }
+};
+
+// The same of one chunk of a stage, or of all: chunks add up exactly to the stage. Of one chunk a
+// stage it costs no more.
+absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
+                                            const LayerPlacement& placement,
+                                            const StageChunk& where,
+                                            ActivationTensors* rows = nullptr);
 
 }  // namespace sextant
 

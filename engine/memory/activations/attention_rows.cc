@@ -23,80 +23,153 @@ class AttentionRows {
   // Latents are whole on every rank of tensor parallelism, but for their tokens.
   void AddLatents(const LatentSpec& latent) {
     if (latent.query_rank > 0) {
-      AddLatent("query_latent", "b s q", latent.query_rank, Kind::kCompute,
-                "gradient of the latent's norm");
-      AddLatent("query_latent_normed", "b s q", latent.query_rank, Kind::kMatmulInput,
-                "weight gradient of query_up");
+      AddLatent({.name = "query_latent",
+                 .shape = "b s q",
+                 .width = latent.query_rank,
+                 .kept_for = "gradient of the latent's norm"},
+                ActivationSite::kQueryLatent);
+      AddNormed({.name = "query_latent_normed",
+                 .shape = "b s q",
+                 .width = latent.query_rank,
+                 .kept_for = "weight gradient of query_up"},
+                ActivationSite::kQueryLatent);
     }
-    AddLatent("key_value_latent", "b s r+r'", latent.key_value_rank + latent.rotary_size,
-              Kind::kCompute, "gradient of the latent's norm");
-    AddLatent("key_value_latent_normed", "b s r", latent.key_value_rank, Kind::kMatmulInput,
-              "weight gradient of key_value_up");
+    AddLatent({.name = "key_value_latent",
+               .shape = "b s r+r'",
+               .width = latent.key_value_rank + latent.rotary_size,
+               .kept_for = "gradient of the latent's norm"},
+              ActivationSite::kKeyValueLatent);
+    AddNormed({.name = "key_value_latent_normed",
+               .shape = "b s r",
+               .width = latent.key_value_rank,
+               .kept_for = "weight gradient of key_value_up"},
+              ActivationSite::kKeyValueLatent);
   }
 
   void AddNormInputs() {
     if (attention_.query_key_norm == QueryKeyNorm::kNone) return;
-    AddQuery("query_norm_input", "gradient of the query norm", source::kChainRule);
-    AddKeys("key_norm_input", "b s g d", attention_.query_key_head_size, "gradient of the key norm",
-            source::kChainRule);
+    if (Needs(ActivationSite::kQuery)) {
+      AddQuery({.name = "query_norm_input",
+                .step = BackwardStep::kHeadNorms,
+                .kept_for = "gradient of the query norm",
+                .source = source::kChainRule});
+    }
+    if (!Needs(ActivationSite::kKey)) return;
+    AddKeys({.name = "key_norm_input",
+             .shape = "b s g d",
+             .width = attention_.query_key_head_size,
+             .step = BackwardStep::kHeadNorms,
+             .kept_for = "gradient of the key norm",
+             .source = source::kChainRule});
   }
 
   // Neither a causal mask nor a window nor grouped heads change what the core reads: all of them.
   void AddOperands() {
-    if (attention_.latent.has_value() && out_.batch().recomputation.latent_up_projections) return;
-    AddQuery("query", "gradient of keys", source::kLayer);
-    AddKeys("key", "b s g d", attention_.query_key_head_size, "gradient of queries",
-            source::kLayer);
-    AddKeys("value", "b s g v", attention_.value_head_size, "gradient of scores", source::kLayer);
+    const bool again =
+        attention_.latent.has_value() && out_.batch().recomputation.latent_up_projections;
+    ActivationRow row = {.name = "query",
+                         .step = BackwardStep::kCore,
+                         .again = again,
+                         .kept_for = "gradient of keys",
+                         .source = source::kLayer};
+    if (ReadsOperand(ActivationSite::kKey)) AddQuery(row);
+    row.name = "key";
+    row.shape = "b s g d";
+    row.width = attention_.query_key_head_size;
+    row.kept_for = "gradient of queries";
+    if (ReadsOperand(ActivationSite::kQuery)) AddKeys(row);
+    row.name = "value";
+    row.shape = "b s g v";
+    row.width = attention_.value_head_size;
+    row.step = flash() ? BackwardStep::kCore : BackwardStep::kValues;
+    row.kept_for = "gradient of scores";
+    if (ReadsOperand(ActivationSite::kScores)) AddKeys(row);
   }
 
   void AddCore() {
-    const bool kept = out_.batch().recomputation.policy != RecomputePolicy::kSelective;
-    const bool flash = out_.batch().attention == AttentionKernel::kFlash;
-    if (kept && !flash) AddScores();
-    if (kept && flash) {
+    if (!flash()) {
+      AddScores();
+    } else if (Needs(ActivationSite::kHeads)) {
       out_.Add({.name = "softmax_statistics",
                 .shape = "b a s",
                 .kind = Kind::kFp32,
                 .cut = Cut::kTensor,
                 .width = heads_,
+                .step = BackwardStep::kCore,
+                .again = core_again(),
                 .kept_for = "computing scores again in the fused backward",
                 .source = source::kFlash});
-      AddHeads("heads", Kind::kCompute, "gradient of scores, weight gradient of output");
-      if (!out_.narrows_matmul_inputs()) return;
+      // Where the matrix behind it reads the very same, one tensor serves both.
+      const bool shared = out_.KeepsAsComputed(At(ActivationSite::kHeads));
+      AddHeads({.name = "heads",
+                .step = BackwardStep::kCore,
+                .again = core_again() && !shared,
+                .kept_for = shared ? "gradient of scores, weight gradient of output"
+                                   : "gradient of scores"});
+      if (shared) {
+        return out_.AddAdaptersOf(HeadsRow({.step = BackwardStep::kOutput}),
+                                  At(ActivationSite::kHeads));
+      }
     }
-    AddHeads("output_input", Kind::kMatmulInput, "weight gradient of output");
+    out_.AddMatmulInput(HeadsRow({.name = "output_input",
+                                  .kind = Kind::kMatmulInput,
+                                  .step = BackwardStep::kOutput,
+                                  .kept_for = "weight gradient of output"}),
+                        At(ActivationSite::kHeads));
   }
 
  private:
-  void AddLatent(absl::string_view name, absl::string_view shape, int64_t width, Kind kind,
-                 absl::string_view kept_for) {
-    out_.Add({.name = name,
-              .shape = shape,
-              .kind = kind,
-              .cut = Cut::kSequence,
-              .width = width,
-              .kept_for = kept_for,
-              .source = source::kLatent});
+  bool flash() const { return out_.batch().attention == AttentionKernel::kFlash; }
+  bool core_again() const {
+    return out_.batch().recomputation.policy == RecomputePolicy::kSelective;
+  }
+  // `activation` of the decoder's own attention, as this attention has it.
+  ActivationSite At(ActivationSite activation) const {
+    if (!cross_) return activation;
+    switch (activation) {
+      case ActivationSite::kQuery:
+        return ActivationSite::kCrossQuery;
+      case ActivationSite::kKey:
+        return ActivationSite::kCrossKey;
+      case ActivationSite::kValue:
+        return ActivationSite::kCrossValue;
+      case ActivationSite::kScores:
+        return ActivationSite::kCrossScores;
+      default:
+        return ActivationSite::kCrossHeads;
+    }
+  }
+  bool Needs(ActivationSite activation) const { return out_.Needs(At(activation)); }
+  // A fused core saves all of its operands whichever gradient it is asked for.
+  bool ReadsOperand(ActivationSite gradient) const {
+    return Needs(flash() ? ActivationSite::kHeads : gradient);
   }
 
-  void AddQuery(absl::string_view name, absl::string_view kept_for, absl::string_view from) {
-    out_.Add({.name = name,
-              .shape = "b s a d",
-              .cut = Cut::kTensor,
-              .width = CheckedInt(heads_) * attention_.query_key_head_size,
-              .kept_for = kept_for,
-              .source = from});
+  void AddLatent(ActivationRow row, ActivationSite latent) {
+    if (!out_.Needs(latent)) return;
+    row.step = BackwardStep::kLatentNorms;
+    row.source = source::kLatent;
+    out_.Add(row);
   }
 
-  void AddKeys(absl::string_view name, absl::string_view shape, int64_t head_size,
-               absl::string_view kept_for, absl::string_view from) {
-    ActivationRow row = {.name = name,
-                         .shape = shape,
-                         .cut = Cut::kTensor,
-                         .width = CheckedInt(key_heads_) * head_size,
-                         .kept_for = kept_for,
-                         .source = from};
+  void AddNormed(ActivationRow row, ActivationSite latent) {
+    row.kind = Kind::kMatmulInput;
+    row.step = BackwardStep::kUp;
+    row.source = source::kLatent;
+    out_.AddMatmulInput(row, latent);
+  }
+
+  void AddQuery(ActivationRow row) {
+    row.shape = "b s a d";
+    row.cut = Cut::kTensor;
+    row.width = CheckedInt(heads_) * attention_.query_key_head_size;
+    out_.Add(row);
+  }
+
+  // `row.width` is that of one head.
+  void AddKeys(ActivationRow row) {
+    row.cut = Cut::kTensor;
+    row.width = row.width * key_heads_;
     if (!cross_) return out_.Add(row);
     row.width = row.width * TokensOf(out_.context(), ModelPart::kEncoder);
     out_.AddWhole(row);
@@ -110,28 +183,33 @@ class AttentionRows {
                          .shape = "b a s s",
                          .cut = Cut::kTensor,
                          .width = CheckedInt(heads_) * keys,
+                         .step = BackwardStep::kCore,
+                         .again = core_again(),
                          .kept_for = "gradients of scores and values",
                          .source = source::kLayer};
-    out_.Add(row);
+    const bool scores = Needs(ActivationSite::kScores);
+    const bool values = Needs(ActivationSite::kValue);
+    if (scores || (values && !batch.dropout)) out_.Add(row);
     if (!batch.dropout) return;
     row.name = "dropped_softmax";
+    row.step = BackwardStep::kValues;
     row.kept_for = "gradient of values";
-    out_.Add(row);
+    if (values) out_.Add(row);
     row.name = "softmax_mask";
+    row.step = BackwardStep::kCore;
     row.kind = Kind::kMask;
     row.kept_for = "gradient of dropout";
-    out_.Add(row);
+    if (scores) out_.Add(row);
   }
 
-  void AddHeads(absl::string_view name, Kind kind, absl::string_view kept_for) {
-    out_.Add({.name = name,
-              .shape = "b s a v",
-              .kind = kind,
-              .cut = Cut::kTensor,
-              .width = CheckedInt(heads_) * attention_.value_head_size,
-              .kept_for = kept_for,
-              .source = source::kLayer});
+  ActivationRow HeadsRow(ActivationRow row) const {
+    row.shape = "b s a v";
+    row.cut = Cut::kTensor;
+    row.width = CheckedInt(heads_) * attention_.value_head_size;
+    row.source = source::kLayer;
+    return row;
   }
+  void AddHeads(const ActivationRow& row) { out_.Add(HeadsRow(row)); }
 
   const AttentionSpec& attention_;
   const bool cross_;

@@ -16,17 +16,10 @@ constexpr char kNormGradient[] = "gradient of the norm";
 int64_t HiddenOf(const ActivationList& out) { return out.context().spec.hidden_size; }
 
 int64_t EmbeddingSizeOf(const ActivationList& out) {
-  const EmbeddingSpec& embedding = out.context().spec.embedding;
-  return embedding.embedding_size == 0 ? HiddenOf(out) : embedding.embedding_size;
+  return sextant::EmbeddingSizeOf(out.context().spec);
 }
 
-// The vocabulary's share of a rank of tensor parallelism.
-int64_t LogitsOf(const ActivationList& out) {
-  const EmbeddingSpec& embedding = out.context().spec.embedding;
-  const int64_t rows = embedding.padded_vocabulary_size == 0 ? embedding.vocabulary_size
-                                                             : embedding.padded_vocabulary_size;
-  return rows / out.tensor_ranks();
-}
+int64_t LogitsOf(const ActivationList& out) { return sextant::LogitsOf(out.context()); }
 
 void AddNorm(absl::string_view name, ActivationList& out) {
   out.Enter("norm");
@@ -37,19 +30,41 @@ void AddNorm(absl::string_view name, ActivationList& out) {
            .source = source::kEnds});
 }
 
-void AddMatmulInput(absl::string_view module, int64_t width, Cut cut, ActivationList& out) {
+// What of the model's ends needs a gradient.
+const EndGradients& EndsOf(const ActivationList& out) {
+  static constexpr EndGradients kAllTrained = {};
+  const GradientFlow* flow = out.context().flow;
+  return flow == nullptr ? kAllTrained : flow->ends();
+}
+
+const StackGradients& StackOf(ModelPart part, const ActivationList& out) {
+  static constexpr StackGradients kAllTrained = {};
+  const GradientFlow* flow = out.context().flow;
+  return flow == nullptr ? kAllTrained : flow->StackOf(part);
+}
+
+const ModuleGradients& ModulesOf(const ActivationList& out) {
+  static constexpr ModuleGradients kAllTrained = {};
+  const GradientFlow* flow = out.context().flow;
+  return flow == nullptr ? kAllTrained : flow->modules();
+}
+
+void AddMatmulInput(absl::string_view module, int64_t width, Cut cut, const MatrixUse& use,
+                    ActivationList& out) {
   out.Enter(module);
-  out.Add({.name = "input",
-           .shape = width == HiddenOf(out) ? "b s h" : "b s e",
-           .kind = Kind::kMatmulInput,
-           .cut = cut,
-           .width = width,
-           .kept_for = "weight gradient",
-           .source = source::kEnds});
+  out.AddMatmulInput({.name = "input",
+                      .shape = width == HiddenOf(out) ? "b s h" : "b s e",
+                      .kind = Kind::kMatmulInput,
+                      .cut = cut,
+                      .width = width,
+                      .kept_for = "weight gradient",
+                      .source = source::kEnds},
+                     use);
 }
 
 void AddTokenIds(ActivationList& out) {
   out.Enter("token_embedding");
+  if (!EndsOf(out).ids_kept) return;
   out.Add({.name = "ids",
            .shape = "b s",
            .kind = Kind::kIndex,
@@ -57,9 +72,13 @@ void AddTokenIds(ActivationList& out) {
            .width = 1,
            .kept_for = "rows of the embedding's gradient",
            .source = source::kChainRule});
+  // Of an adapter of the table, what is looked up is the inner tensor.
+  const int64_t adapters = EndsOf(out).token_embedding_adapters;
+  if (adapters > 0) out.AddAdapterInner({.adapters = adapters});
 }
 
 void AddPooler(ActivationList& out) {
+  const EndGradients& ends = EndsOf(out);
   const CheckedInt elements = CheckedInt(out.batch().sequence_count) * HiddenOf(out);
   out.Enter("pooler");
   ActivationRow row = {.name = "input",
@@ -69,15 +88,18 @@ void AddPooler(ActivationList& out) {
                        .width = elements,
                        .kept_for = "weight gradient",
                        .source = source::kChainRule};
-  out.AddWhole(row);
+  if (ends.pooler.trained || ends.pooler.adapters > 0) out.AddWhole(row);
   row.name = "output";
   row.kind = Kind::kCompute;
   row.kept_for = "gradient of its tanh, weight gradient of the classifier";
-  out.AddWhole(row);
+  const bool classifier = ends.classifier.trained || ends.classifier.adapters > 0;
+  if (classifier || ends.classifier.needs_gradient) out.AddWhole(row);
 }
 
 void AddTransform(ActivationList& out) {
-  AddMatmulInput("output_transform", HiddenOf(out), Cut::kSequence, out);
+  const EndGradients& ends = EndsOf(out);
+  AddMatmulInput("output_transform", HiddenOf(out), Cut::kSequence, ends.transform, out);
+  if (!ends.transform_output_needs) return;
   ActivationRow row = {.name = "activation_input",
                        .shape = "b s h",
                        .width = HiddenOf(out),
@@ -109,10 +131,10 @@ void AddChunkedLoss(ActivationList& out) {
        .source = source::kChainRule});
 }
 
-void AddLoss(ActivationList& out) {
+void AddLoss(const MatrixUse& head, ActivationList& out) {
   const LossKind loss = out.batch().loss;
   if (loss == LossKind::kChunked) return AddChunkedLoss(out);
-  AddMatmulInput("output_head", EmbeddingSizeOf(out), Cut::kSequence, out);
+  AddMatmulInput("output_head", EmbeddingSizeOf(out), Cut::kSequence, head, out);
   out.Enter("loss");
   ActivationRow row = {.name = "logits",
                        .shape = "b s V",
@@ -138,13 +160,27 @@ void AddLoss(ActivationList& out) {
 
 }  // namespace
 
-void AddEmbeddingRows(const StackSpec& stack, ActivationList& out) {
+int64_t EmbeddingSizeOf(const ArchitectureSpec& spec) {
+  return spec.embedding.embedding_size == 0 ? spec.hidden_size : spec.embedding.embedding_size;
+}
+
+// The vocabulary's share of a rank of tensor parallelism.
+int64_t LogitsOf(const ActivationContext& context) {
+  const EmbeddingSpec& embedding = context.spec.embedding;
+  const int64_t rows = embedding.padded_vocabulary_size == 0 ? embedding.vocabulary_size
+                                                             : embedding.padded_vocabulary_size;
+  return rows / context.layout.tensor_parallel_size;
+}
+
+void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& out) {
+  const StackGradients& gradients = StackOf(part, out);
   AddTokenIds(out);
   if (EmbeddingSizeOf(out) != HiddenOf(out)) {
-    AddMatmulInput("embedding_projection", EmbeddingSizeOf(out), Cut::kContext, out);
+    AddMatmulInput("embedding_projection", EmbeddingSizeOf(out), Cut::kContext,
+                   EndsOf(out).projection_into, out);
   }
-  if (stack.embedding_norm) AddNorm("embedding", out);
-  if (!out.batch().dropout) return;
+  if (stack.embedding_norm && gradients.embedding_norm_needs) AddNorm("embedding", out);
+  if (!out.batch().dropout || !gradients.embedding_needs) return;
   out.Enter("token_embedding");
   out.Add({.name = "dropout_mask",
            .shape = "b s h",
@@ -154,12 +190,12 @@ void AddEmbeddingRows(const StackSpec& stack, ActivationList& out) {
            .source = source::kEnds});
 }
 
-void AddFinalNormRow(const StackSpec& stack, ActivationList& out) {
-  if (stack.final_norm) AddNorm("final", out);
+void AddFinalNormRow(const StackSpec& stack, ModelPart part, ActivationList& out) {
+  if (stack.final_norm && StackOf(part, out).final_norm_needs) AddNorm("final", out);
 }
 
 void AddEncoderOutputRow(ActivationList& out) {
-  AddMatmulInput("encoder_output", HiddenOf(out), Cut::kSequence, out);
+  AddMatmulInput("encoder_output", HiddenOf(out), Cut::kSequence, MatrixUse(), out);
 }
 
 void AddOutputRows(ActivationList& out) {
@@ -168,20 +204,22 @@ void AddOutputRows(ActivationList& out) {
   if (output.head == OutputHeadKind::kNone) return;
   if (output.transform) AddTransform(out);
   if (EmbeddingSizeOf(out) != HiddenOf(out)) {
-    AddMatmulInput("embedding_projection", HiddenOf(out), Cut::kSequence, out);
+    AddMatmulInput("embedding_projection", HiddenOf(out), Cut::kSequence,
+                   EndsOf(out).projection_out, out);
   }
-  AddLoss(out);
+  AddLoss(EndsOf(out).head, out);
 }
 
 // Source: DeepSeek-V3 (arXiv 2412.19437) section 2.2.
 void AddMultiTokenPredictionRows(ActivationList& out) {
   const MultiTokenPredictionSpec& modules = *out.context().spec.multi_token_prediction;
+  const ModuleGradients& gradients = ModulesOf(out);
   AddTokenIds(out);
-  AddNorm("token", out);
-  AddNorm("hidden", out);
-  AddMatmulInput("projection", 2 * HiddenOf(out), Cut::kSequence, out);
-  if (modules.final_norm) AddNorm("final", out);
-  if (out.context().spec.output.head != OutputHeadKind::kNone) AddLoss(out);
+  if (gradients.token_norm) AddNorm("token", out);
+  if (gradients.hidden_norm) AddNorm("hidden", out);
+  AddMatmulInput("projection", 2 * HiddenOf(out), Cut::kSequence, gradients.projection, out);
+  if (modules.final_norm && gradients.final_norm) AddNorm("final", out);
+  if (out.context().spec.output.head != OutputHeadKind::kNone) AddLoss(gradients.head, out);
 }
 
 }  // namespace sextant

@@ -6,11 +6,15 @@
 
 namespace sextant {
 
+// The width of what the output head reads, and of what it makes on this GPU.
+int64_t EmbeddingSizeOf(const ArchitectureSpec& spec);
+int64_t LogitsOf(const ActivationContext& context);
+
 // What embeds the tokens of a stack; the list stands at its part.
-void AddEmbeddingRows(const StackSpec& stack, ActivationList& out);
+void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& out);
 
 // A stack's final norm, if it has one.
-void AddFinalNormRow(const StackSpec& stack, ActivationList& out);
+void AddFinalNormRow(const StackSpec& stack, ModelPart part, ActivationList& out);
 
 // The encoder's output, which all cross attentions of a stage read.
 void AddEncoderOutputRow(ActivationList& out);

@@ -18,6 +18,8 @@ struct InnerRows {
   absl::string_view shape;
   Cut cut;
   int64_t width;
+  ActivationSite inner;
+  bool needs;  // a gradient passes the activation function
 };
 
 // Source: Korthikanti et al. 2022 (arXiv 2205.05198) section 4.1 for the ungated one: the
@@ -29,59 +31,50 @@ void AddInnerRows(const InnerRows& inner, ActivationList& out) {
                        .shape = inner.shape,
                        .cut = inner.cut,
                        .width = inner.width,
+                       .step = BackwardStep::kCore,
                        .kept_for = "gradient of the activation function",
                        .source = gated ? source::kChainRule : source::kLayer};
-  if (gated) out.Add(row);
+  if (gated && inner.needs) out.Add(row);
   row.name = "up";
-  out.Add(row);
-  if (out.batch().recomputation.activation_function) return;
+  if (inner.needs) out.Add(row);
   row.name = "down_input";
   row.kind = Kind::kMatmulInput;
+  row.step = BackwardStep::kOutput;
+  row.again = out.batch().recomputation.activation_function;
   row.kept_for = "weight gradient of down";
-  out.Add(row);
-}
-
-// Each of the groups of tensor parallel ranks that together hold all experts brings its own tokens:
-//   k s/c x_t/t slots a GPU and sequence, times the load factor
-// where x_t ranks share an expert and see the same slots. Rounded up a sequence.
-// Source: derived in docs/memory.md; x_t = t = 1 is k s, as SimuMax and llm-analysis have it.
-CheckedInt SlotsPerSequence(const ExpertsSpec& experts, const ActivationList& out) {
-  const MicroBatchSpec& batch = out.batch();
-  const CheckedInt shared = CheckedInt(experts.experts_per_token) *
-                            (out.sequence_length() / batch.context_parallel_size) *
-                            ExpertTensorParallelSize(out.context().layout);
-  if (!shared.ok()) return shared;
-  if (batch.expert_load_factor == 1) return CeilDivide(shared.value(), out.tensor_ranks());
-  const double slots =
-      std::ceil(static_cast<double>(shared.value()) / static_cast<double>(out.tensor_ranks()) *
-                batch.expert_load_factor);
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  if (slots >= static_cast<double>(kMost)) return CheckedInt(kMost) * 2;
-  return static_cast<int64_t>(slots);
+  out.AddMatmulInput(row, inner.inner);
 }
 
 void AddRoutedRows(const ExpertsSpec& experts, ActivationList& out) {
   const int64_t hidden = out.context().spec.hidden_size;
-  out.SetExpertSlots(SlotsPerSequence(experts, out));
+  out.SetExpertSlots(ExpertSlotsPerSequence(experts, out.context(), out.part()));
   out.Enter("experts");
-  out.Add({.name = "input",
-           .shape = "b s k h",
-           .kind = Kind::kMatmulInput,
-           .cut = Cut::kExpertTokens,
-           .width = hidden,
-           .kept_for = "weight gradients of gate and up",
-           .source = source::kChainRule});
+  out.AddMatmulInput({.name = "input",
+                      .shape = "b s k h",
+                      .kind = Kind::kMatmulInput,
+                      .cut = Cut::kExpertTokens,
+                      .width = hidden,
+                      .step = BackwardStep::kInput,
+                      .kept_for = "weight gradients of gate and up",
+                      .source = source::kChainRule},
+                     ActivationSite::kExpertInput);
+  const bool scaled_before = out.batch().expert_scaling == ExpertScaling::kBeforeDown;
+  const bool router = out.gradients() == nullptr || out.gradients()->router_needs;
   AddInnerRows({.kind = experts.expert.kind,
                 .shape = "b s k f",
                 .cut = Cut::kExpertFeatures,
-                .width = experts.expert.size / ExpertTensorParallelSize(out.context().layout)},
+                .width = experts.expert.size / ExpertTensorParallelSize(out.context().layout),
+                .inner = ActivationSite::kExpertInner,
+                // The gradient of a probability is that of what it scaled.
+                .needs = out.Needs(ActivationSite::kExpertInner) || (scaled_before && router)},
                out);
-  if (out.batch().expert_scaling == ExpertScaling::kBeforeDown) return;
+  if (scaled_before || !router) return;
   // Back at the tokens' own rank, so that the load of its experts doesn't matter.
   out.Add({.name = "output",
            .shape = "b s k h",
            .cut = Cut::kSequence,
            .width = CheckedInt(experts.experts_per_token) * hidden,
+           .step = BackwardStep::kOutput,
            .kept_for = "gradient of the router's probabilities",
            .source = source::kChainRule});
 }
@@ -93,15 +86,20 @@ void AddSharedRows(const ExpertsSpec& experts, ActivationList& out) {
       {.kind = experts.shared_expert.kind,
        .shape = "b s f",
        .cut = Cut::kTensor,
-       .width = experts.shared_expert_count * experts.shared_expert.size / out.tensor_ranks()},
+       .width = experts.shared_expert_count * experts.shared_expert.size / out.tensor_ranks(),
+       .inner = ActivationSite::kSharedExpertInner,
+       .needs = out.Needs(ActivationSite::kSharedExpertInner)},
       out);
   if (!experts.shared_expert_gate) return;
   ActivationRow row = {.name = "token_gate",
                        .shape = "b s",
                        .width = 1,
+                       .step = BackwardStep::kOutput,
                        .kept_for = "gradients of the gate and of what it scales",
                        .source = source::kChainRule};
-  out.Add(row);
+  const bool gate = out.gradients() == nullptr || out.gradients()->token_gate_needs;
+  if (gate || out.Needs(ActivationSite::kSharedExpertInner)) out.Add(row);
+  if (!gate) return;
   row.name = "output";
   row.shape = "b s h";
   row.width = out.context().spec.hidden_size;
@@ -111,24 +109,51 @@ void AddSharedRows(const ExpertsSpec& experts, ActivationList& out) {
 
 }  // namespace
 
+// Each of the groups of tensor parallel ranks that together hold all experts brings its own tokens:
+//   k s/c x_t/t slots a GPU and sequence, times the load factor
+// where x_t ranks share an expert and see the same slots. Rounded up a sequence.
+// Source: derived in docs/memory.md; x_t = t = 1 is k s, as SimuMax and llm-analysis have it.
+CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ActivationContext& context,
+                                  ModelPart part) {
+  const MicroBatchSpec& batch = context.batch;
+  const int64_t ranks = context.layout.tensor_parallel_size;
+  const CheckedInt shared = CheckedInt(experts.experts_per_token) *
+                            (SequenceLengthOf(context, part) / batch.context_parallel_size) *
+                            ExpertTensorParallelSize(context.layout);
+  if (!shared.ok()) return shared;
+  if (batch.expert_load_factor == 1) return CeilDivide(shared.value(), ranks);
+  const double slots = std::ceil(static_cast<double>(shared.value()) / static_cast<double>(ranks) *
+                                 batch.expert_load_factor);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  if (slots >= static_cast<double>(kMost)) return CheckedInt(kMost) * 2;
+  return static_cast<int64_t>(slots);
+}
+
 void AddFeedForwardRows(const FeedForwardSpec& feed_forward, ActivationList& out) {
   AddInnerRows({.kind = feed_forward.kind,
                 .shape = "b s f",
                 .cut = Cut::kTensor,
-                .width = feed_forward.size / out.tensor_ranks()},
+                .width = feed_forward.size / out.tensor_ranks(),
+                .inner = ActivationSite::kFeedForwardInner,
+                .needs = out.Needs(ActivationSite::kFeedForwardInner)},
                out);
 }
 
 void AddExpertRows(const ExpertsSpec& experts, ActivationList& out) {
   out.Enter("router");
-  out.Add({.name = "probabilities",
-           .shape = "b s E",
-           .kind = Kind::kFp32,
-           .width = experts.expert_count,
-           .kept_for = "gradient of the router's softmax",
-           .source = source::kChainRule});
+  if (out.gradients() == nullptr || out.gradients()->router_needs) {
+    out.Add({.name = "probabilities",
+             .shape = "b s E",
+             .kind = Kind::kFp32,
+             .width = experts.expert_count,
+             .step = BackwardStep::kInput,
+             .kept_for = "gradient of the router's softmax",
+             .source = source::kChainRule});
+  }
   AddRoutedRows(experts, out);
+  out.EnterBranch(LayerBranch::kBesideExperts);
   AddSharedRows(experts, out);
+  out.EnterBranch(LayerBranch::kFeedForward);
 }
 
 }  // namespace sextant

@@ -16,73 +16,94 @@ class LayerRows {
 
   void AddAttention() {
     if (!layer_.attention.has_value()) return;
-    AddNorm(norms_.before_attention, "before_attention");
+    out_.EnterBranch(LayerBranch::kAttention);
+    AddNorm(norms_.before_attention, "before_attention", ActivationSite::kAttentionInput);
     out_.Enter("attention");
-    AddInput(norms_.before_attention, Kind::kMatmulInput);
+    AddInput(norms_.before_attention, Kind::kMatmulInput, ActivationSite::kAttentionInput);
     AddAttentionRows(*layer_.attention, false, out_);
-    AddBranchMask();
-    AddNorm(norms_.after_attention, "after_attention");
+    AddBranchMask(ActivationSite::kAfterAttention);
+    AddNorm(norms_.after_attention, "after_attention", ActivationSite::kAfterAttention);
   }
 
   void AddCrossAttention() {
     if (!layer_.cross_attention.has_value()) return;
-    AddNorm(norms_.before_cross_attention, "before_cross_attention");
+    out_.EnterBranch(LayerBranch::kCrossAttention);
+    AddNorm(norms_.before_cross_attention, "before_cross_attention", ActivationSite::kCrossInput);
     out_.Enter("cross_attention");
-    AddInput(norms_.before_cross_attention, Kind::kMatmulInput);
+    AddInput(norms_.before_cross_attention, Kind::kMatmulInput, ActivationSite::kCrossInput);
     AddAttentionRows(*layer_.cross_attention, true, out_);
-    AddBranchMask();
-    AddNorm(norms_.after_cross_attention, "after_cross_attention");
+    AddBranchMask(ActivationSite::kAfterCrossAttention);
+    AddNorm(norms_.after_cross_attention, "after_cross_attention",
+            ActivationSite::kAfterCrossAttention);
   }
 
   void AddFeedForward() {
     const bool experts = layer_.experts.has_value();
     if (!layer_.feed_forward.has_value() && !experts) return;
-    AddNorm(norms_.before_feed_forward, "before_feed_forward");
+    out_.EnterBranch(LayerBranch::kFeedForward);
+    AddNorm(norms_.before_feed_forward, "before_feed_forward", ActivationSite::kFeedForwardInput);
     out_.Enter("feed_forward");
     // A router reads it as it is computed.
-    if (!SharesItsInput()) {
-      AddInput(norms_.before_feed_forward, experts ? Kind::kCompute : Kind::kMatmulInput);
+    if (!SharesItsInput(layer_)) {
+      AddInput(norms_.before_feed_forward, experts ? Kind::kCompute : Kind::kMatmulInput,
+               ActivationSite::kFeedForwardInput);
     }
-    if (layer_.feed_forward.has_value()) AddFeedForwardRows(*layer_.feed_forward, out_);
+    if (layer_.feed_forward.has_value()) {
+      if (experts) out_.EnterBranch(LayerBranch::kBesideExperts);
+      AddFeedForwardRows(*layer_.feed_forward, out_);
+      out_.EnterBranch(LayerBranch::kFeedForward);
+    }
     if (experts) AddExpertRows(*layer_.experts, out_);
+    out_.EnterBranch(LayerBranch::kBesideExperts);
     out_.Enter("feed_forward");
-    AddBranchMask();
-    AddNorm(norms_.after_feed_forward, "after_feed_forward");
+    AddBranchMask(ActivationSite::kLayerOutput);
+    AddNorm(norms_.after_feed_forward, "after_feed_forward", ActivationSite::kLayerOutput);
   }
 
  private:
-  // Branches that run in parallel read the output of one norm.
-  bool SharesItsInput() const {
-    return layer_.attention.has_value() && !layer_.cross_attention.has_value() &&
-           norms_.before_attention && !norms_.after_attention && !norms_.before_feed_forward;
-  }
-
-  void AddNorm(bool present, absl::string_view name) {
-    if (!present) return;
+  // dx of a norm asks for x whether its scale is trained or not, so that a frozen norm keeps its
+  // input wherever a gradient passes it.
+  void AddNorm(bool present, absl::string_view name, ActivationSite made) {
+    if (!present || !out_.Needs(made)) return;
+    const bool after = made == ActivationSite::kAfterAttention ||
+                       made == ActivationSite::kAfterCrossAttention ||
+                       made == ActivationSite::kLayerOutput;
     out_.Enter("norm");
     out_.Add({.name = name,
               .shape = "b s h",
               .width = hidden(),
+              .step = after ? BackwardStep::kAfterNorm : BackwardStep::kBeforeNorm,
               .kept_for = "gradient of the norm",
               .source = source::kLayer});
   }
 
-  void AddInput(bool normed, Kind kind) {
-    if (normed && out_.batch().recomputation.norm_outputs) return;
-    out_.Add({.name = "input",
-              .shape = "b s h",
-              .kind = kind,
-              .width = hidden(),
-              .kept_for = "weight gradients of the matrices that read it",
-              .source = source::kLayer});
+  void AddInput(bool normed, Kind kind, ActivationSite read) {
+    ActivationRow row = {.name = "input",
+                         .shape = "b s h",
+                         .kind = kind,
+                         .width = hidden(),
+                         .step = BackwardStep::kInput,
+                         .again = normed && out_.batch().recomputation.norm_outputs,
+                         .kept_for = "weight gradients of the matrices that read it",
+                         .source = source::kLayer};
+    const LayerGradients* gradients = out_.gradients();
+    if (gradients == nullptr) return out_.Add(row);
+    MatrixUse use = gradients->UseOf(read);
+    if (read == ActivationSite::kAttentionInput && SharesItsInput(layer_)) {
+      const MatrixUse other = gradients->UseOf(ActivationSite::kFeedForwardInput);
+      use.trained = use.trained || other.trained;
+      use.adapters = static_cast<int8_t>(use.adapters + other.adapters);
+    }
+    out_.AddMatmulInput(row, use);
   }
 
-  void AddBranchMask() {
-    if (!out_.batch().dropout) return;
+  void AddBranchMask(ActivationSite made) {
+    if (!out_.batch().dropout || !out_.Needs(made)) return;
     out_.Add({.name = "dropout_mask",
               .shape = "b s h",
               .kind = Kind::kMask,
               .width = hidden(),
+              .step = BackwardStep::kDropout,
               .kept_for = "gradient of dropout",
               .source = source::kLayer});
   }
@@ -96,6 +117,13 @@ class LayerRows {
 
 }  // namespace
 
+// Branches that run in parallel read the output of one norm.
+bool SharesItsInput(const LayerSpec& layer) {
+  const LayerNorms& norms = layer.norms;
+  return layer.attention.has_value() && !layer.cross_attention.has_value() &&
+         norms.before_attention && !norms.after_attention && !norms.before_feed_forward;
+}
+
 void AddLayerRows(const LayerSpec& layer, ActivationList& out) {
   if (out.batch().recomputation.policy == RecomputePolicy::kFull) return AddLayerInputRow(out);
   LayerRows rows(layer, out);
@@ -105,6 +133,7 @@ void AddLayerRows(const LayerSpec& layer, ActivationList& out) {
 }
 
 void AddLayerInputRow(ActivationList& out) {
+  if (!out.Needs(ActivationSite::kLayerOutput)) return;
   out.Enter("layer");
   out.Add({.name = "input",
            .shape = "b s h",

@@ -14,8 +14,15 @@ void AddAttentionRows(const AttentionSpec& attention, bool cross, ActivationList
 // What a feed-forward keeps behind its input.
 void AddFeedForwardRows(const FeedForwardSpec& feed_forward, ActivationList& out);
 
+// Routed token slots of a sequence that this GPU's experts have.
+CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ActivationContext& context,
+                                  ModelPart part);
+
 // What router, routed and shared experts keep behind the router's input.
 void AddExpertRows(const ExpertsSpec& experts, ActivationList& out);
+
+// Whether a feed-forward beside attention reads the output of attention's norm.
+bool SharesItsInput(const LayerSpec& layer);
 
 // All that a layer of `layer` keeps under the batch's recomputation.
 void AddLayerRows(const LayerSpec& layer, ActivationList& out);

@@ -93,6 +93,11 @@ class MicroBatchCheck {
     }
   }
 
+  void CheckAdapters() {
+    if (!batch_.adapter_dropout || spec_.adapters.has_value()) return;
+    Add("adapter_dropout", "is of adapters: leave it out");
+  }
+
   void CheckExperts() {
     if (HasExperts(spec_)) {
       violations_.RequireRange(path_, "expert_load_factor", batch_.expert_load_factor,
@@ -149,6 +154,7 @@ void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
   check.CheckDataTypes();
   check.CheckRecomputation();
   check.CheckLoss();
+  check.CheckAdapters();
   check.CheckExperts();
 }
 

@@ -52,7 +52,8 @@ struct MicroBatchSpec {
   // What is kept only to multiply weights with: fp8 recipes keep it narrower.
   DataType matmul_input_data_type = DataType::kUnspecified;  // compute_data_type
   AttentionKernel attention = AttentionKernel::kFlash;
-  bool dropout = false;  // of embeddings, attention and branches
+  bool dropout = false;          // of embeddings, attention and branches
+  bool adapter_dropout = false;  // of what each adapter reads
   Recomputation recomputation = {};
   LossKind loss = LossKind::kVocabularyParallel;
   int64_t loss_chunk_tokens = 0;  // of kChunked

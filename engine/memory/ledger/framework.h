@@ -34,7 +34,9 @@ ZeroStage DefaultZeroStage(Framework framework);
 
 // What `framework` holds. docs/memory.md has the table and its sources.
 BufferSpec BuffersOf(const FrameworkSpec& framework);
-ReserveSpec ReserveOf(const FrameworkSpec& framework);
+
+// What is estimated, for a rank that is in `communicator_count` groups of ranks.
+ReserveSpec ReserveOf(const FrameworkSpec& framework, int64_t communicator_count);
 
 // Appends to `violations` what is wrong with `framework`, whose path is `path`.
 void CheckFramework(const FrameworkSpec& framework, absl::string_view path,

@@ -6,10 +6,10 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "engine/base/units.h"
 #include "engine/memory/ledger/job_spec.h"
 #include "engine/memory/ledger_row.h"
+#include "engine/memory/schedule/in_flight_moment.h"
 
 namespace sextant {
 
@@ -21,14 +21,17 @@ absl::string_view PeakMomentName(PeakMoment moment);
 
 struct StageMemory {
   PeakMoment moment = PeakMoment::kForward;
-  // Micro-batches in flight by chunk of the stage; of the MemoryModel that was asked.
-  absl::Span<const int64_t> micro_batches_in_flight = {};
+  InFlightMoment in_flight;                    // at that moment
   std::array<Bytes, kLedgerKindCount> sums{};  // the reserve at its expected size
   Bytes host = Bytes(0);                       // of state in host memory
   Bytes allocated = Bytes(0);                  // what the framework's allocator hands out
   BytesInterval reserved = {};                 // what it has taken from the driver
   BytesInterval process = {};                  // what the device reports of the process
 
+  // Micro-batches whose activations of `chunk` are held, if only for their weights' gradients.
+  int64_t InFlightOf(int64_t chunk) const {
+    return in_flight.Held(chunk) + in_flight.AwaitingWeightGradient(chunk);
+  }
   Bytes of(LedgerKind kind) const { return sums[static_cast<size_t>(kind)]; }
   Bytes total() const { return process.expected; }  // exactly what `sums` add up to
 };

@@ -29,10 +29,12 @@ struct StateSharding {
   bool offload_parameters = false;    // of stage 3: weight shards live in host memory
 };
 
-// How weights that nothing trains are stored, where that differs from those trained (QLoRA).
+// How matrices inside layers that nothing trains are stored, where that differs from all other
+// weights. A block_size of 0 is 64 elements of 4 bits, and a row of 8: Dettmers et al. 2023 (QLoRA,
+// arXiv 2305.14314) section 3; Dettmers et al. 2022 (LLM.int8(), arXiv 2208.07339) section 2.
 struct FrozenWeightFormat {
   DataType data_type = DataType::kUnspecified;  // as all weights; else kInt8, kInt4 or kFp4 (NF4)
-  int64_t block_size = 64;                      // elements that share a scale
+  int64_t block_size = 0;                       // elements that share a scale; 0: see below
   bool double_quantization = false;             // scales in 8 bits, an fp32 a 256 of them
 };
 

@@ -6,7 +6,7 @@
 namespace sextant {
 namespace {
 
-using A = Activation;
+using A = ActivationSite;
 
 struct NamedSite {
   absl::string_view name;
@@ -49,8 +49,8 @@ constexpr NamedSite kFeedForwardSites[] = {
 };
 
 constexpr NamedSite kExpertSites[] = {
-    {"gate", {A::kFeedForwardInput, A::kExpertInner}},
-    {"up", {A::kFeedForwardInput, A::kExpertInner}},
+    {"gate", {A::kExpertInput, A::kExpertInner}},
+    {"up", {A::kExpertInput, A::kExpertInner}},
     {"down", {A::kExpertInner, A::kLayerOutput}},
 };
 
@@ -91,8 +91,8 @@ constexpr struct {
 
 // Forward: what needs a gradient makes that the second needs one. Residuals are among them.
 constexpr struct {
-  Activation from;
-  Activation to;
+  ActivationSite from;
+  ActivationSite to;
 } kEdges[] = {
     {A::kLayerInput, A::kAttentionInput},
     {A::kAttentionInput, A::kQueryLatent},
@@ -122,17 +122,14 @@ constexpr struct {
 };
 
 constexpr struct {
-  Activation from;
-  Activation to;
+  ActivationSite from;
+  ActivationSite to;
 } kFeedForwardEdges[] = {
-    {A::kFeedForwardInput, A::kFeedForwardInner},
-    {A::kFeedForwardInput, A::kExpertInner},
-    {A::kFeedForwardInput, A::kSharedExpertInner},
+    {A::kFeedForwardInput, A::kFeedForwardInner}, {A::kFeedForwardInput, A::kExpertInput},
+    {A::kExpertInput, A::kExpertInner},           {A::kFeedForwardInput, A::kSharedExpertInner},
     {A::kFeedForwardInput, A::kLayerOutput},  // a router, a gate
-    {A::kFeedForwardInner, A::kLayerOutput},
-    {A::kExpertInner, A::kLayerOutput},
-    {A::kSharedExpertInner, A::kLayerOutput},
-    {A::kAfterCrossAttention, A::kLayerOutput},
+    {A::kFeedForwardInner, A::kLayerOutput},      {A::kExpertInner, A::kLayerOutput},
+    {A::kSharedExpertInner, A::kLayerOutput},     {A::kAfterCrossAttention, A::kLayerOutput},
 };
 
 // A feed-forward beside attention reads the norm that they share, not attention's sum.

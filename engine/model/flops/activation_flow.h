@@ -12,7 +12,7 @@ namespace sextant {
 
 // What lies between the products of a layer, in the order of the forward pass. A norm belongs to
 // what it makes.
-enum class Activation {
+enum class ActivationSite {
   kLayerInput,
   kAttentionInput,
   kQueryLatent,
@@ -32,19 +32,21 @@ enum class Activation {
   kCrossHeads,
   kAfterCrossAttention,
   kFeedForwardInput,
+  kExpertInput,  // tokens as they were routed
   kFeedForwardInner,
   kExpertInner,
   kSharedExpertInner,
   kLayerOutput,
 };
+inline constexpr int kActivationCount = 24;
 
 class ActivationSet {
  public:
   constexpr ActivationSet() = default;
-  constexpr ActivationSet(Activation a)  // NOLINT: a set of one, by design
+  constexpr ActivationSet(ActivationSite a)  // NOLINT: a set of one, by design
       : bits_(uint32_t{1} << static_cast<int>(a)) {}
 
-  constexpr bool Has(Activation a) const { return (bits_ & ActivationSet(a).bits_) != 0; }
+  constexpr bool Has(ActivationSite a) const { return (bits_ & ActivationSet(a).bits_) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
   friend constexpr ActivationSet operator|(ActivationSet a, ActivationSet b) {
     a.bits_ |= b.bits_;
@@ -57,7 +59,7 @@ class ActivationSet {
 
 // Where a tensor of a layer stands. Vectors read nothing that matters.
 struct WeightSite {
-  Activation reads;
+  ActivationSite reads;
   ActivationSet makes;
 };
 

@@ -30,12 +30,12 @@ FlopsComponent ComponentOf(WeightComponent component) {
 
 ActivationSet NeedsOf(const LayerGroup& group, const LayerState& state) {
   ActivationSet known;
-  if (state.input_needs_gradient) known = known | Activation::kLayerInput;
+  if (state.input_needs_gradient) known = known | ActivationSite::kLayerInput;
   if (group.layer.attention.has_value() && group.scores_bias_trained) {
-    known = known | Activation::kScores;
+    known = known | ActivationSite::kScores;
   }
   if (group.layer.cross_attention.has_value() && group.encoder_output_needs_gradient) {
-    known = known | Activation::kEncoderOutput;
+    known = known | ActivationSite::kEncoderOutput;
   }
   for (const WeightTensor& tensor : group.tensors) {
     if (IsTrained(tensor, state.frozen)) known = known | SiteOf(tensor).makes;
@@ -46,11 +46,11 @@ ActivationSet NeedsOf(const LayerGroup& group, const LayerState& state) {
 // The activations of one attention, its own or over the encoder.
 struct CoreAttention {
   const AttentionSpec& attention;
-  Activation query;
-  Activation key;
-  Activation value;
-  Activation scores;
-  Activation heads;
+  ActivationSite query;
+  ActivationSite key;
+  ActivationSite value;
+  ActivationSite scores;
+  ActivationSite heads;
 };
 
 class LayerCount {
@@ -70,12 +70,12 @@ class LayerCount {
 
   void AddCoreAttentions() {
     if (group_.layer.attention.has_value()) {
-      using A = Activation;
+      using A = ActivationSite;
       AddCore({*group_.layer.attention, A::kQuery, A::kKey, A::kValue, A::kScores, A::kHeads},
               group_.attended);
     }
     if (group_.layer.cross_attention.has_value()) {
-      using A = Activation;
+      using A = ActivationSite;
       ByMask<double> pairs;
       pairs.fill(group_.cross_pairs);
       AddCore({*group_.layer.cross_attention, A::kCrossQuery, A::kCrossKey, A::kCrossValue,
@@ -86,14 +86,14 @@ class LayerCount {
 
  private:
   bool RecomputesLayer() const {
-    return group_.recompute == RecomputePolicy::kFull && needs_.Has(Activation::kLayerOutput);
+    return group_.recompute == RecomputePolicy::kFull && needs_.Has(ActivationSite::kLayerOutput);
   }
 
   void AddProduct(const WeightTensor& tensor) {
-    const Activation reads = SiteOf(tensor).reads;
+    const ActivationSite reads = SiteOf(tensor).reads;
     const bool routed = tensor.module == "experts";
     const double tokens =
-        reads == Activation::kEncoderOutput ? group_.encoder_tokens : group_.tokens;
+        reads == ActivationSite::kEncoderOutput ? group_.encoder_tokens : group_.tokens;
     // What an adapter's second matrix reads is made by its first, which is trained.
     const bool inner = tensor.role == WeightRole::kAdapterUp;
     tally_.Add(ComponentOf(tensor.component),
@@ -152,7 +152,7 @@ double ProductOf(const WeightTensor& tensor) {
 }
 
 bool OutputNeedsGradient(const LayerGroup& group, const LayerState& state) {
-  return NeedsOf(group, state).Has(Activation::kLayerOutput);
+  return NeedsOf(group, state).Has(ActivationSite::kLayerOutput);
 }
 
 void AddLayerFlops(const LayerGroup& group, const LayerState& state, FlopsTally& tally) {

@@ -95,35 +95,30 @@ KindLayers ShardedWeights::LayersOn(int64_t stage, const WeightTensor& t) const 
 
 std::vector<StageTensor> ShardedWeights::TensorsOf(int64_t stage) const {
   std::vector<StageTensor> out;
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    const KindLayers layers = LayersOn(stage, tensors_[i]);
-    if (layers.count == 0) continue;
-    const int64_t first = FirstHolder(tensors_[i]);
-    out.push_back({.tensor = tensors_[i],
-                   .shard = shards_[i],
+  ForEachTensor(stage, [&](const WeightTensor& t, const TensorShard& s, const KindLayers& layers) {
+    const int64_t first = FirstHolder(t);
+    out.push_back({.tensor = t,
+                   .shard = s,
                    .layers = layers.count,
                    .trainable_layers = layers.not_frozen,
                    .repeated = first >= 0 && first != stage});
-  }
+  });
   return out;
 }
 
 // No overflow: a stage holds at most each tensor of the model once.
 StageWeights ShardedWeights::Stage(int64_t stage) const {
   StageWeights out;
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    const WeightTensor& t = tensors_[i];
-    const KindLayers layers = LayersOn(stage, t);
-    if (layers.count == 0) continue;
-    const int64_t size = shards_[i].elements();
-    const auto group = static_cast<size_t>(shards_[i].group);
+  ForEachTensor(stage, [&](const WeightTensor& t, const TensorShard& s, const KindLayers& layers) {
+    const int64_t size = s.elements();
+    const auto group = static_cast<size_t>(s.group);
     const ShardCount count = {.total = size * layers.count, .trainable = size * layers.not_frozen};
     AddTo(out.all, count);
     AddTo(out.by_group[group], count);
     AddTo(out.by_component[group][static_cast<size_t>(t.component)], count);
     const int64_t first = FirstHolder(t);
     if (first >= 0 && first != stage) out.repeated += count.total;
-  }
+  });
   out.layer_count = placement_.LayersOn(stage);
   return out;
 }

@@ -69,6 +69,16 @@ class ShardedWeights {
   // The tensors that Stage() is the sum of, those of the whole model in their order.
   std::vector<StageTensor> TensorsOf(int64_t stage) const;
 
+  // Calls visit(const WeightTensor&, const TensorShard&, const KindLayers&) for each of them.
+  // Allocates nothing.
+  template <typename Visit>
+  void ForEachTensor(int64_t stage, Visit&& visit) const {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const KindLayers layers = LayersOn(stage, tensors_[i]);
+      if (layers.count > 0) visit(tensors_[i], shards_[i], layers);
+    }
+  }
+
   // The stage whose GPUs hold the most parameters; the first of several.
   int64_t LargestStage() const;
 

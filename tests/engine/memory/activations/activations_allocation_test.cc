@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/memory/activations/activations.h"
+#include "engine/memory/transients/stage_transients.h"
 #include "engine/model/presets/presets.h"
 #include "tests/engine/model/flops/counting_allocator.h"
 
@@ -27,6 +28,27 @@ TEST(ActivationsAllocation, OfSumsIsNone) {
       ActivationTensors rows;
       EXPECT_EQ(StageActivations(context, placement, 0, &rows).value(), bytes.value());
       EXPECT_GT(AllocationCount() - before, 0);  // the count counts
+    }
+  }
+}
+
+// Chunks, flows of gradients that are there already, and transients.
+TEST(ActivationsAllocation, OfTransientsIsNone) {
+  const ParallelLayout layout = {.pipeline_parallel_size = 2, .virtual_stage_count = 1};
+  const BufferSpec buffers = {.fused_weight_gradient = false};
+  for (const char* name : {"llama-3.1-405b", "mixtral-8x7b"}) {
+    const ArchitectureSpec& spec = (*FindModelPreset(name))->architecture;
+    const LayerPlacement placement(spec, layout);
+    const GradientFlow flow(spec);
+    for (const auto policy : {RecomputePolicy::kNone, RecomputePolicy::kFull}) {
+      const MicroBatchSpec batch = {.sequence_length = 4096, .recomputation = {.policy = policy}};
+      const ActivationContext activations = {spec, layout, batch, &flow};
+      const TransientContext context = {activations, placement, buffers};
+      const int64_t before = AllocationCount();
+      const auto kept = ChunkActivations(activations, placement, {.stage = 1, .chunk = 0});
+      const auto transients = StageTransientsOf(context, 1, *kept);
+      EXPECT_EQ(AllocationCount() - before, 0) << name;
+      EXPECT_GT(transients->At(StageMoment::kLayer).added, Bytes(0));
     }
   }
 }

@@ -189,8 +189,8 @@ TEST(FlopsProperties, EveryTensorOfALayerHasASite) {
     for (const WeightTensor& tensor : WeightsOf(spec)) {
       if (tensor.layer_kind < 0) continue;
       const WeightSite site = SiteOf(tensor);
-      EXPECT_FALSE(site.reads == Activation::kLayerInput &&
-                   site.makes.Has(Activation::kLayerOutput))
+      EXPECT_FALSE(site.reads == ActivationSite::kLayerInput &&
+                   site.makes.Has(ActivationSite::kLayerOutput))
           << WeightNameOf(spec, tensor);
     }
   }

@@ -1,0 +1,69 @@
+#include "engine/memory/ledger/reserve.h"
+
+#include <cmath>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/field_violation.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kAlways[] = "always";
+constexpr char kSource[] = "docs/memory.md, estimated";
+
+// Beyond this a double's share of it could leave an int64.
+constexpr int64_t kMostAllocated = int64_t{1} << 58;
+
+Bytes ShareOf(Bytes size, double share) {
+  return Bytes(std::llround(static_cast<double>(size.value()) * share));
+}
+
+LedgerRow RowOf(absl::string_view name, absl::string_view why, Bytes size) {
+  return {.kind = LedgerKind::kFrameworkReserve,
+          .module = "framework",
+          .name = name,
+          .data_type = "byte",
+          .element_bits = 8,
+          .elements = size.value(),
+          .size = size,
+          .alive = kAlways,
+          .why = why,
+          .source = kSource};
+}
+
+}  // namespace
+
+absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory) {
+  CheckedInt counted = reserve.workspace.value();
+  for (const Bytes sum : memory.sums) counted = counted + sum.value();
+  if (!counted.ok() || counted.value() > kMostAllocated) {
+    return InvalidField("layout", "needs more than 2.8e17 bytes on a GPU");
+  }
+  memory.allocated = Bytes(counted.value());
+  const ShareInterval& share = reserve.fragmentation;
+  memory.reserved = {memory.allocated + ShareOf(memory.allocated, share.low),
+                     memory.allocated + ShareOf(memory.allocated, share.expected),
+                     memory.allocated + ShareOf(memory.allocated, share.high)};
+  const auto process = [&reserve](Bytes reserved, Bytes BytesInterval::*end) {
+    return reserved + reserve.context.*end + reserve.communicators.*end;
+  };
+  memory.process = {process(memory.reserved.low, &BytesInterval::low),
+                    process(memory.reserved.expected, &BytesInterval::expected),
+                    process(memory.reserved.high, &BytesInterval::high)};
+  memory.sums[static_cast<size_t>(LedgerKind::kFrameworkReserve)] =
+      memory.process.expected - memory.allocated + reserve.workspace;
+  return memory;
+}
+
+void AppendReserveRows(const ReserveSpec& reserve, const StageMemory& memory, LedgerRows& rows) {
+  const auto append = [&rows](absl::string_view name, absl::string_view why, Bytes size) {
+    if (size > Bytes(0)) rows.push_back(RowOf(name, why, size));
+  };
+  append("workspace", "matrix libraries work in it", reserve.workspace);
+  append("fragmentation", "the allocator has taken it and can't hand it out",
+         memory.reserved.expected - memory.allocated);
+  append("context", "driver and loaded kernels", reserve.context.expected);
+  append("communicators", "buffers of collective libraries", reserve.communicators.expected);
+}
+
+}  // namespace sextant

@@ -1,0 +1,211 @@
+#include "engine/memory/ledger/stage_ledger.h"
+
+#include <algorithm>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+#include "engine/memory/ledger/reserve.h"
+
+namespace sextant {
+namespace {
+
+PeakMoment PeakMomentOf(StageMoment moment) {
+  switch (moment) {
+    case StageMoment::kForward:
+      return PeakMoment::kForward;
+    case StageMoment::kLoss:
+      return PeakMoment::kLoss;
+    case StageMoment::kHead:
+      return PeakMoment::kHeadBackward;
+    case StageMoment::kLayer:
+      break;
+  }
+  return PeakMoment::kLayerBackward;
+}
+
+// A gradient as it is worked out has the type that weights are multiplied in.
+DataType GradientAsComputed(const JobSpec& job) {
+  const DataType weight = job.state.precision.weight_data_type;
+  return StorageBytes(weight) < 2 ? DataType::kBf16 : weight;
+}
+
+// Gradients that are tensors of their own before they are added to a buffer: not where backward
+// passes make the very tensors that are kept, or units that are counted as gathered.
+BufferSpec AsTransientsSee(const JobSpec& job) {
+  BufferSpec out = job.buffers;
+  const bool made_once = out.gradient_lifetime == GradientLifetime::kFromBackward &&
+                         job.pipeline.micro_batch_count == 1;
+  const bool gathered = job.state.sharding.zero_stage >= ZeroStage::kGradients;
+  out.fused_weight_gradient = out.fused_weight_gradient || made_once || gathered;
+  return out;
+}
+
+StageState SumOf(const StageState& a, const StageState& b) {
+  return {.weights = a.weights + b.weights,
+          .gradients = a.gradients + b.gradients,
+          .master_weights = a.master_weights + b.master_weights,
+          .optimizer_state = a.optimizer_state + b.optimizer_state,
+          .host = a.host + b.host,
+          .gathered_weights = a.gathered_weights + b.gathered_weights,
+          .gathered_gradients = a.gathered_gradients + b.gathered_gradients,
+          .dequantized_weights = a.dequantized_weights + b.dequantized_weights};
+}
+
+Bytes BucketOf(int64_t elements, int64_t most, DataType type) {
+  return Bytes(std::min(elements, most) * StorageBytes(type));
+}
+
+}  // namespace
+
+StageStateContext StateContextOf(const LedgerContext& context) {
+  return {.spec = context.spec,
+          .layout = context.job.layout,
+          .weights = context.weights,
+          .state = context.job.state,
+          .context_parallel_size = context.job.batch.context_parallel_size};
+}
+
+int64_t StageWithMostReceived(const StageContent& content) {
+  const auto most = std::max_element(
+      content.chunks.begin(), content.chunks.end(), [](const auto& a, const auto& b) {
+        return a.transients.receive_buffers < b.transients.receive_buffers;
+      });
+  return most->where.stage;
+}
+
+StageLedger::StageLedger(const LedgerContext& context)
+    : context_(context),
+      activations_{.spec = context.spec,
+                   .layout = context.job.layout,
+                   .batch = context.job.batch,
+                   .flow = context.flow},
+      buffers_(AsTransientsSee(context.job)),
+      transients_{.activations = activations_,
+                  .placement = context.weights.placement(),
+                  .buffers = buffers_,
+                  .gradient_data_type = GradientAsComputed(context.job)} {}
+
+int64_t StageLedger::StageOfChunk(int64_t stage, int64_t chunk) const {
+  const bool opposite = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe && chunk == 1;
+  return opposite ? context_.weights.stage_count() - 1 - stage : stage;
+}
+
+absl::StatusOr<StageContent> StageLedger::ContentOf(int64_t stage) const {
+  StageContent out;
+  const int64_t chunk_count = context_.in_flight.chunk_count();
+  const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
+  SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(StateContextOf(context_), stage));
+  if (dual) {
+    SEXTANT_ASSIGN_OR_RETURN(const StageState opposite,
+                             StageStateOf(StateContextOf(context_), StageOfChunk(stage, 1)));
+    out.state = SumOf(out.state, opposite);
+  }
+  for (int64_t i = 0; i < chunk_count; ++i) {
+    ChunkMemory chunk = {.where = {.stage = StageOfChunk(stage, i), .chunk = dual ? 0 : i}};
+    chunk.last =
+        chunk.where.stage == context_.weights.stage_count() - 1 && (dual || i == chunk_count - 1);
+    SEXTANT_ASSIGN_OR_RETURN(
+        chunk.parts, ChunkActivations(activations_, context_.weights.placement(), chunk.where));
+    SEXTANT_ASSIGN_OR_RETURN(chunk.transients,
+                             StageTransientsOf(transients_, chunk.where.stage, chunk.parts));
+    out.chunks.push_back(chunk);
+  }
+  const BufferSpec& buffers = context_.job.buffers;
+  if (buffers.reduce_bucket_elements == 0 && buffers.gather_bucket_elements == 0) return out;
+  const PrecisionPolicy& precision = context_.job.state.precision;
+  const StageWeights weights = context_.weights.Stage(stage);
+  out.reduce_bucket =
+      BucketOf(buffers.reduce_bucket_elements, weights.all.trainable, precision.gradient_data_type);
+  out.gather_bucket =
+      BucketOf(buffers.gather_bucket_elements, weights.all.trainable, precision.weight_data_type);
+  return out;
+}
+
+bool StageLedger::gradients_wait() const {
+  return context_.job.buffers.gradient_lifetime == GradientLifetime::kFromBackward &&
+         context_.job.pipeline.micro_batch_count == 1;
+}
+
+// Only the last chunk has a loss and a head, and what stands behind the layers to be freed.
+MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StageMoment moment) const {
+  MomentBytes out = chunk.transients.At(moment);
+  if (chunk.last) return out;
+  if (moment == StageMoment::kLoss || moment == StageMoment::kHead) return {};
+  const bool last_stage = chunk.where.stage == context_.weights.stage_count() - 1;
+  if (last_stage) out.freed = Bytes(0);
+  return out;
+}
+
+Bytes StageLedger::BesideAt(StageMoment moment, const StageContent& content) const {
+  const StageState& state = content.state;
+  const Bytes always = state.gathered_weights + state.dequantized_weights;
+  if (moment == StageMoment::kForward || moment == StageMoment::kLoss) return always;
+  return always + state.gathered_gradients + content.reduce_bucket;
+}
+
+StageLedger::Work StageLedger::WorstOf(const ChunkMemory& chunk,
+                                       const StageContent& content) const {
+  Work worst;
+  for (int i = 0; i < kStageMomentCount; ++i) {
+    const auto moment = static_cast<StageMoment>(i);
+    const MomentBytes bytes = BytesAt(chunk, moment);
+    if (!bytes.happens) continue;
+    const Bytes net = bytes.added - bytes.freed + BesideAt(moment, content);
+    if (worst.happens && net <= worst.net) continue;
+    worst = {.moment = moment, .net = net, .happens = true};
+  }
+  return worst;
+}
+
+absl::StatusOr<StageMemory> StageLedger::PeakOf(int64_t stage, const StageContent& content) const {
+  absl::InlinedVector<ChunkBytes, 8> chunks;
+  for (const ChunkMemory& chunk : content.chunks) {
+    // Held in full until its weights' gradients are there: what the second half of a backward pass
+    // reads is no more than that.
+    chunks.push_back({.held = chunk.parts.total(),
+                      .awaiting_weight_gradient = chunk.parts.total(),
+                      .backward_work = WorstOf(chunk, content).net});
+  }
+  SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, context_.in_flight.Peak(stage, chunks));
+  StageMemory out;
+  out.in_flight = peak.moment;
+  const StageState& state = content.state;
+  const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
+  const bool works = peak.moment.begins != ScheduleWork::kWeightGradient;
+  const Work work = works ? WorstOf(chunk, content) : Work{};
+  out.moment = PeakMomentOf(work.moment);
+  const Bytes waiting = gradients_wait() ? state.gradients : Bytes(0);
+  const bool step = content.gather_bucket > peak.size - waiting;
+  if (step) {
+    out.moment = PeakMoment::kOptimizerStep;
+    out.in_flight = InFlightMoment();
+  }
+  out.host = state.host;
+  const auto put = [&out](LedgerKind kind, Bytes size) {
+    out.sums[static_cast<size_t>(kind)] = size;
+  };
+  put(LedgerKind::kWeight, state.weights);
+  put(LedgerKind::kGradient, drops_gradients(out.moment) ? Bytes(0) : state.gradients);
+  put(LedgerKind::kMasterWeight, state.master_weights);
+  put(LedgerKind::kOptimizerState, state.optimizer_state);
+  if (step) {
+    put(LedgerKind::kCommunicationBuffer, content.gather_bucket);
+    return AddReserve(context_.job.reserve, out);
+  }
+  const MomentBytes bytes = work.happens ? BytesAt(chunk, work.moment) : MomentBytes();
+  const bool reduces =
+      work.happens && work.moment != StageMoment::kForward && work.moment != StageMoment::kLoss;
+  const Bytes reduced = reduces ? content.reduce_bucket : Bytes(0);
+  const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
+  put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
+  put(LedgerKind::kTransient, bytes.added + beside);
+  Bytes received(0);
+  for (const ChunkMemory& each : content.chunks) {
+    received = std::max(received, each.transients.receive_buffers);
+  }
+  put(LedgerKind::kCommunicationBuffer, received + reduced);
+  return AddReserve(context_.job.reserve, out);
+}
+
+}  // namespace sextant

@@ -1,0 +1,98 @@
+// Adds up what the GPUs of one stage hold at their peak, and lists it.
+#ifndef SEXTANT_ENGINE_MEMORY_LEDGER_STAGE_LEDGER_H_
+#define SEXTANT_ENGINE_MEMORY_LEDGER_STAGE_LEDGER_H_
+
+#include <cstdint>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "engine/memory/activations/activations.h"
+#include "engine/memory/activations/gradient_flow.h"
+#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/stage_memory.h"
+#include "engine/memory/ledger_row.h"
+#include "engine/memory/schedule/in_flight.h"
+#include "engine/memory/state/stage_state.h"
+#include "engine/memory/transients/stage_transients.h"
+#include "engine/model/sharding/sharded_weights.h"
+
+namespace sextant {
+
+// A checked job, prepared. `flow` is null where everything is trained.
+struct LedgerContext {
+  const ArchitectureSpec& spec;
+  const JobSpec& job;
+  const ShardedWeights& weights;
+  const InFlight& in_flight;
+  const GradientFlow* flow;
+};
+
+// One of the chunks that a stage works on.
+struct ChunkMemory {
+  StageChunk where;
+  bool last = false;      // of the model
+  StageParts parts = {};  // of one micro-batch
+  StageTransients transients = {};
+};
+
+// What stages have, whichever stage of several alike it is and however many micro-batches it holds.
+struct StageContent {
+  StageState state;
+  absl::InlinedVector<ChunkMemory, 8> chunks;
+  Bytes reduce_bucket = Bytes(0);
+  Bytes gather_bucket = Bytes(0);
+};
+
+class StageLedger {
+ public:
+  explicit StageLedger(const LedgerContext& context);
+  StageLedger(const StageLedger&) = delete;  // its members point at one another
+  StageLedger& operator=(const StageLedger&) = delete;
+
+  // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes.
+  absl::StatusOr<StageContent> ContentOf(int64_t stage) const;
+
+  // The peak of `stage`, which has `content`. Errors: as above.
+  absl::StatusOr<StageMemory> PeakOf(int64_t stage, const StageContent& content) const;
+
+  // Appends the rows that add up to `memory`, the peak of `stage`.
+  absl::Status Append(int64_t stage, const StageContent& content, const StageMemory& memory,
+                      LedgerRows& rows) const;
+
+ private:
+  // What a moment of a chunk adds to state and activations in flight, and where it is reached.
+  struct Work {
+    StageMoment moment = StageMoment::kLayer;
+    Bytes net = Bytes(0);
+    bool happens = false;
+  };
+
+  // The stage whose layers the `chunk`th chunk of `stage` has.
+  int64_t StageOfChunk(int64_t stage, int64_t chunk) const;
+  MomentBytes BytesAt(const ChunkMemory& chunk, StageMoment moment) const;
+  Work WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
+  // Beside the micro-batches: what of the state is whole, or being sent, at `moment`.
+  Bytes BesideAt(StageMoment moment, const StageContent& content) const;
+  bool gradients_wait() const;  // for the backward pass, before they have memory
+  bool drops_gradients(PeakMoment moment) const {
+    return gradients_wait() && moment != PeakMoment::kOptimizerStep;
+  }
+  absl::Status AppendState(int64_t stage, const StageMemory& memory, LedgerRows& rows) const;
+  absl::Status AppendActivations(const StageContent& content, const StageMemory& memory,
+                                 LedgerRows& rows) const;
+
+  LedgerContext context_;
+  ActivationContext activations_;
+  BufferSpec buffers_;  // as transients see them
+  TransientContext transients_;
+};
+
+StageStateContext StateContextOf(const LedgerContext& context);
+
+// Of the stages whose layers the chunks have, the one that receives the most: a stage of both ends
+// of a pipeline receives into the same buffers.
+int64_t StageWithMostReceived(const StageContent& content);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MEMORY_LEDGER_STAGE_LEDGER_H_

@@ -1,0 +1,137 @@
+// The rows of a stage's ledger.
+#include <algorithm>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/ledger/reserve.h"
+#include "engine/memory/ledger/stage_ledger.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kBitsPerByte = 8;
+constexpr absl::string_view kGatheredGradients = "gathered_gradients";  // StageStateOf()'s rows
+
+LedgerRow RowOf(const ActivationTensor& tensor, int64_t micro_batches) {
+  return {.kind = LedgerKind::kActivation,
+          .part = tensor.part,
+          .layer_kind = tensor.layer_kind,
+          .module = tensor.module,
+          .name = tensor.name,
+          .shape = tensor.shape,
+          .data_type = tensor.data_type,
+          .element_bits = tensor.element_bytes * kBitsPerByte,
+          .elements = tensor.elements,
+          .layers = tensor.layers,
+          .micro_batches = micro_batches,
+          .size = tensor.size * (tensor.layers * micro_batches),
+          .alive = "from a micro-batch's forward to its backward pass",
+          .why = tensor.kept_for,
+          .source = tensor.source};
+}
+
+LedgerRow FreedRow(Bytes freed) {
+  return {.kind = LedgerKind::kActivation,
+          .name = "freed",
+          .data_type = "byte",
+          .element_bits = kBitsPerByte,
+          .elements = -freed.value(),
+          .size = Bytes(0) - freed,
+          .alive = "no more, or not yet, at the peak",
+          .why = "the micro-batch in work is past what needed it, or before what makes it",
+          .source = "docs/memory.md"};
+}
+
+LedgerRow BucketRow(absl::string_view name, Bytes size, absl::string_view alive) {
+  return {.kind = LedgerKind::kCommunicationBuffer,
+          .module = "framework",
+          .name = name,
+          .data_type = "byte",
+          .element_bits = kBitsPerByte,
+          .elements = size.value(),
+          .size = size,
+          .alive = alive,
+          .why = "beside the tensors that it is filled from",
+          .source = "docs/memory.md"};
+}
+
+// Whether a row of model state is there at `moment`.
+bool IsThere(const LedgerRow& row, PeakMoment moment) {
+  if (row.kind != LedgerKind::kTransient) return true;
+  if (moment == PeakMoment::kOptimizerStep) return false;
+  if (row.module != kGatheredGradients) return true;
+  return moment == PeakMoment::kHeadBackward || moment == PeakMoment::kLayerBackward;
+}
+
+absl::optional<StageMoment> StageMomentOf(PeakMoment moment) {
+  switch (moment) {
+    case PeakMoment::kForward:
+      return StageMoment::kForward;
+    case PeakMoment::kLoss:
+      return StageMoment::kLoss;
+    case PeakMoment::kHeadBackward:
+      return StageMoment::kHead;
+    case PeakMoment::kLayerBackward:
+      return StageMoment::kLayer;
+    case PeakMoment::kOptimizerStep:
+      break;
+  }
+  return absl::nullopt;
+}
+
+}  // namespace
+
+absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
+                                      LedgerRows& rows) const {
+  LedgerRows state;
+  SEXTANT_RETURN_IF_ERROR(StageStateOf(StateContextOf(context_), stage, &state).status());
+  for (const LedgerRow& row : state) {
+    const bool waits = row.kind == LedgerKind::kGradient && drops_gradients(memory.moment);
+    if (!waits && IsThere(row, memory.moment)) rows.push_back(row);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StageLedger::AppendActivations(const StageContent& content, const StageMemory& memory,
+                                            LedgerRows& rows) const {
+  for (size_t i = 0; i < content.chunks.size(); ++i) {
+    const int64_t micro_batches = memory.InFlightOf(static_cast<int64_t>(i));
+    if (micro_batches == 0) continue;
+    ActivationTensors tensors;
+    SEXTANT_RETURN_IF_ERROR(ChunkActivations(activations_, context_.weights.placement(),
+                                             content.chunks[i].where, &tensors)
+                                .status());
+    for (const ActivationTensor& tensor : tensors) rows.push_back(RowOf(tensor, micro_batches));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
+                                 const StageMemory& memory, LedgerRows& rows) const {
+  SEXTANT_RETURN_IF_ERROR(AppendState(stage, memory, rows));
+  if (context_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
+    SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, rows));
+  }
+  const absl::optional<StageMoment> moment = StageMomentOf(memory.moment);
+  if (!moment.has_value()) {
+    rows.push_back(BucketRow("gather_bucket", content.gather_bucket, "in the optimizer step"));
+    AppendReserveRows(context_.job.reserve, memory, rows);
+    return absl::OkStatus();
+  }
+  SEXTANT_RETURN_IF_ERROR(AppendActivations(content, memory, rows));
+  const ChunkMemory& chunk = content.chunks[static_cast<size_t>(memory.in_flight.chunk)];
+  if (memory.in_flight.begins != ScheduleWork::kWeightGradient) {
+    const MomentBytes bytes = BytesAt(chunk, *moment);
+    if (bytes.freed > Bytes(0)) rows.push_back(FreedRow(bytes.freed));
+    if (bytes.happens)
+      AppendTransientRows(transients_, chunk.where.stage, *moment, chunk.parts, rows);
+  }
+  AppendReceiveBufferRows(transients_, StageWithMostReceived(content), rows);
+  const bool reduces = *moment == StageMoment::kHead || *moment == StageMoment::kLayer;
+  if (reduces && content.reduce_bucket > Bytes(0)) {
+    rows.push_back(BucketRow("reduce_bucket", content.reduce_bucket, "in backward passes"));
+  }
+  AppendReserveRows(context_.job.reserve, memory, rows);
+  return absl::OkStatus();
+}
+
+}  // namespace sextant

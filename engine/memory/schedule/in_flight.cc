@@ -1,0 +1,183 @@
+#include "engine/memory/schedule/in_flight.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+#include "engine/memory/schedule/check_pipeline.h"
+
+namespace sextant {
+namespace {
+
+// 1e9 micro-batches on 65,536 chunks of 9.2e18 bytes: 6e32.
+__extension__ typedef __int128 WideBytes;
+
+absl::StatusOr<InFlightPeak> PeakOf(const InFlightMoment& moment, WideBytes size) {
+  if (size > std::numeric_limits<int64_t>::max()) {
+    return InvalidField("pipeline", "has more than 9.2e18 bytes of activations in flight");
+  }
+  return InFlightPeak{.moment = moment, .size = Bytes(static_cast<int64_t>(size))};
+}
+
+WideBytes SizeOf(const InFlightMoment& moment, absl::Span<const ChunkBytes> chunks) {
+  const ChunkBytes& in_work = chunks[static_cast<size_t>(moment.chunk)];
+  const bool second_half = moment.begins == ScheduleWork::kWeightGradient;
+  WideBytes sum = (second_half ? in_work.weight_gradient_work : in_work.backward_work).value();
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const int64_t chunk = static_cast<int64_t>(i);
+    sum += WideBytes{moment.Held(chunk)} * chunks[i].held.value();
+    sum += WideBytes{moment.AwaitingWeightGradient(chunk)} *
+           chunks[i].awaiting_weight_gradient.value();
+  }
+  return sum;
+}
+
+// As those of most interleaved stages are. Nothing awaits there.
+bool AllAlike(absl::Span<const ChunkBytes> chunks) {
+  return std::all_of(chunks.begin(), chunks.end(), [&](const ChunkBytes& chunk) {
+    return chunk.held == chunks[0].held && chunk.backward_work == chunks[0].backward_work;
+  });
+}
+
+// Follows what interleaved stages hold from one position to the next: with thousands of chunks,
+// adding all of them up at each would take seconds.
+class InterleavedSearch {
+ public:
+  InterleavedSearch(const StageOfPipeline& of, absl::Span<const ChunkBytes> chunks)
+      : of_(of), chunks_(chunks) {}
+
+  void Visit(const InterleavedPosition& position) {
+    if (!started_) {
+      Start(position);
+    } else {
+      held_ += forwards_.Run(position.forwards - at_.forwards, of_, chunks_);
+      held_ -= backwards_.Run(position.backwards - at_.backwards, of_, chunks_);
+    }
+    at_ = position;
+    const WideBytes size =
+        held_ + chunks_[static_cast<size_t>(position.chunk)].backward_work.value();
+    if (size <= most_) return;
+    most_ = size;
+    peak_ = position;
+  }
+
+  absl::StatusOr<InFlightPeak> Result() const { return PeakOf(MomentAt(of_, peak_), most_); }
+
+ private:
+  // Passes that go round chunks, as many through each as there are stages.
+  struct Round {
+    int64_t chunk = 0;
+    int64_t left = 0;  // before the next chunk's turn
+    int64_t step = 1;
+
+    // The bytes held of what the next `passes` pass through.
+    WideBytes Run(int64_t passes, const StageOfPipeline& of, absl::Span<const ChunkBytes> chunks) {
+      WideBytes sum = 0;
+      while (passes > 0) {
+        const int64_t now = std::min(passes, left);
+        sum += WideBytes{now} * chunks[static_cast<size_t>(chunk)].held.value();
+        passes -= now;
+        left -= now;
+        if (left > 0) continue;
+        left = of.stage_count;
+        chunk += step;
+        if (chunk == of.virtual_stage_count) chunk = 0;
+        if (chunk < 0) chunk = of.virtual_stage_count - 1;
+      }
+      return sum;
+    }
+  };
+
+  void Start(const InterleavedPosition& position) {
+    started_ = true;
+    const int64_t last = of_.virtual_stage_count - 1;
+    const int64_t block = position.forwards / of_.stage_count;
+    forwards_ = {.chunk = block % of_.virtual_stage_count,
+                 .left = of_.stage_count - position.forwards % of_.stage_count};
+    backwards_ = {.chunk = last, .left = of_.stage_count, .step = -1};
+    backwards_.Run(position.backwards, of_, chunks_);
+    const InFlightMoment moment = MomentAt(of_, position);
+    for (int64_t chunk = 0; chunk <= last; ++chunk) {
+      held_ += WideBytes{moment.Held(chunk)} * chunks_[static_cast<size_t>(chunk)].held.value();
+    }
+  }
+
+  const StageOfPipeline& of_;
+  const absl::Span<const ChunkBytes> chunks_;
+  bool started_ = false;
+  InterleavedPosition at_;
+  InterleavedPosition peak_;
+  Round forwards_;
+  Round backwards_;
+  WideBytes held_ = 0;
+  WideBytes most_ = -1;
+};
+
+}  // namespace
+
+absl::StatusOr<InFlight> InFlight::Of(const PipelineSpec& pipeline, const ParallelLayout& layout,
+                                      absl::string_view path) {
+  FieldViolations violations;
+  CheckPipeline(pipeline, layout, path, violations);
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  return InFlight(pipeline, layout);
+}
+
+InFlight::InFlight(const PipelineSpec& pipeline, const ParallelLayout& layout)
+    : schedule_(pipeline.schedule),
+      stage_count_(layout.pipeline_parallel_size),
+      virtual_stage_count_(layout.virtual_stage_count),
+      micro_batch_count_(pipeline.micro_batch_count) {}
+
+int64_t InFlight::chunk_count() const {
+  return schedule_ == PipelineSchedule::kDualPipe ? 2 : virtual_stage_count_;
+}
+
+void InFlight::ForEachMoment(int64_t stage, MomentVisitor visit) const {
+  const StageOfPipeline of = StageAt(stage);
+  switch (schedule_) {
+    case PipelineSchedule::kZeroBubbleH1:
+      return VisitZeroBubble(of, {.ahead = stage_count_ - stage, .delay = stage}, visit);
+    case PipelineSchedule::kZeroBubbleH2:
+      return VisitZeroBubble(of, {.ahead = 2 * (stage_count_ - stage) - 1, .delay = 2 * stage},
+                             visit);
+    case PipelineSchedule::kDualPipe:
+      return VisitDualPipe(of, visit);
+    case PipelineSchedule::kGPipe:
+      return VisitOneChunk(micro_batch_count_, "first backward pass", visit);
+    case PipelineSchedule::kOneForwardOneBackward:
+      if (virtual_stage_count_ > 1) {
+        return VisitInterleaved(
+            of, [&](const InterleavedPosition& position) { visit(MomentAt(of, position)); });
+      }
+      return VisitOneChunk(std::min(micro_batch_count_, stage_count_ - stage), "steady state",
+                           visit);
+  }
+}
+
+absl::StatusOr<InFlightPeak> InFlight::Peak(int64_t stage,
+                                            absl::Span<const ChunkBytes> chunks) const {
+  const StageOfPipeline of = StageAt(stage);
+  if (virtual_stage_count_ > 1) {
+    if (AllAlike(chunks)) {
+      const InterleavedPosition first = FirstInterleaved(of);
+      return PeakOf(MomentAt(of, first), WideBytes{first.forwards} * chunks[0].held.value() +
+                                             chunks[0].backward_work.value());
+    }
+    InterleavedSearch search(of, chunks);
+    VisitInterleaved(of, [&](const InterleavedPosition& position) { search.Visit(position); });
+    return search.Result();
+  }
+  InFlightMoment peak;
+  WideBytes most = -1;
+  ForEachMoment(stage, [&](const InFlightMoment& moment) {
+    const WideBytes size = SizeOf(moment, chunks);
+    if (size <= most) return;
+    most = size;
+    peak = moment;
+  });
+  return PeakOf(peak, most);
+}
+
+}  // namespace sextant

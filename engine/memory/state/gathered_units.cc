@@ -1,0 +1,257 @@
+#include "engine/memory/state/gathered_units.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "engine/memory/state/frozen_weights.h"
+#include "engine/memory/state/unit_walk.h"
+#include "engine/memory/state/weight_scales.h"
+
+namespace sextant {
+namespace {
+
+// What is gathered of a unit.
+struct UnitSize {
+  int64_t elements = 0;
+  int64_t scale_bytes = 0;
+  int64_t quantized = 0;
+  int64_t quantized_scale_bytes = 0;
+  int64_t gradients = 0;
+
+  void Add(const UnitSize& unit, int64_t count) {
+    elements += unit.elements * count;
+    scale_bytes += unit.scale_bytes * count;
+    quantized += unit.quantized * count;
+    quantized_scale_bytes += unit.quantized_scale_bytes * count;
+  }
+};
+
+// Layers of one kind in one part, as trained and as frozen runs have them.
+struct LayerUnit {
+  ModelPart part = ModelPart::kDecoder;
+  int layer_kind = -1;
+  UnitSize trained = {};
+  UnitSize frozen = {};
+};
+
+constexpr char kSource[] =
+    "PyTorch FSDP; Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.3; docs/memory_state.md";
+
+DataType GatheredType(const PrecisionPolicy& precision) {
+  const DataType computed = StorageFor(precision.compute_data_type);
+  const bool narrower = StorageBytes(computed) < StorageBytes(precision.weight_data_type);
+  return narrower ? computed : precision.weight_data_type;
+}
+
+class Units {
+ public:
+  Units(const StageStateContext& context, const StateRanks& ranks, int64_t stage)
+      : context_(context),
+        state_(context.state),
+        ranks_(ranks),
+        stage_(stage),
+        element_bytes_(StorageBytes(GatheredType(state_.precision))) {
+    context.weights.ForEachTensor(
+        stage, [this](const WeightTensor& tensor, const TensorShard& shard, const KindLayers& l) {
+          Add(tensor, shard, l);
+        });
+  }
+
+  const UnitSize& root() const { return root_; }
+
+  // Of the layer that `walk` stands at. Every layer's unit is there.
+  const UnitSize& At(const UnitWalk& walk) const {
+    const auto unit = std::find_if(layers_.begin(), layers_.end(), [&walk](const LayerUnit& u) {
+      return u.part == walk.part() && u.layer_kind == walk.layer_kind();
+    });
+    if (unit == layers_.end()) return none_;
+    return walk.frozen() ? unit->frozen : unit->trained;
+  }
+
+  // Of units' weights, as rows have them.
+  int64_t BytesOf(const UnitSize& unit) const {
+    return unit.elements * element_bytes_ + unit.scale_bytes + unit.quantized_scale_bytes +
+           SizeOf({.elements = unit.quantized}, QuantizedBits(state_.frozen));
+  }
+
+  // The layers of a stage's chunk, modules of multi-token prediction behind the very last.
+  LayerRange ChunkOf(int64_t chunk) const {
+    LayerRange range = context_.weights.placement().ChunkOf(stage_, chunk);
+    const bool last = stage_ == context_.weights.stage_count() - 1 &&
+                      chunk == context_.layout.virtual_stage_count - 1;
+    const auto& modules = context_.spec.multi_token_prediction;
+    if (last && modules.has_value()) range.count += modules->module_count;
+    return range;
+  }
+
+  UnitWalk WalkOf(const LayerRange& range) const { return UnitWalk(context_.spec, range); }
+  int64_t chunk_count() const { return context_.layout.virtual_stage_count; }
+
+ private:
+  void Add(const WeightTensor& tensor, const TensorShard& shard, const KindLayers& layers) {
+    const bool shared = ranks_.of(shard.group) > 1;
+    const StateSharding& s = state_.sharding;
+    const Gathers gathers = {.weights = DividesParameters(s) && (shared || s.offload_parameters),
+                             .gradients = (DividesParameters(s) && shared) || s.offload_optimizer};
+    if (tensor.part == ModelPart::kMultiTokenPrediction) {
+      AddTensor(tensor, shard, layers.not_frozen > 0, gathers, UnitOf(tensor.part, -1).trained);
+    } else if (tensor.layer_kind < 0) {
+      AddTensor(tensor, shard, layers.not_frozen > 0, gathers, root_);
+    } else {
+      LayerUnit& unit = UnitOf(tensor.part, tensor.layer_kind);
+      const bool adapter = tensor.component == WeightComponent::kAdapter;
+      AddTensor(tensor, shard, tensor.trainable_layers > 0, gathers, unit.trained);
+      AddTensor(tensor, shard, adapter, gathers, unit.frozen);
+    }
+  }
+
+  struct Gathers {
+    bool weights;
+    bool gradients;
+  };
+
+  void AddTensor(const WeightTensor& tensor, const TensorShard& shard, bool trained,
+                 const Gathers& gathers, UnitSize& unit) const {
+    if (gathers.gradients && trained) unit.gradients += shard.elements();
+    if (!gathers.weights) return;
+    if (!trained && IsQuantized(state_.frozen, tensor)) {
+      unit.quantized += shard.elements();
+      unit.quantized_scale_bytes += QuantizedScaleBytes(state_.frozen, shard);
+      return;
+    }
+    unit.elements += shard.elements();
+    if (element_bytes_ == 1) {
+      unit.scale_bytes += Fp8ScaleBytes(state_.weight_scaling, shard, false);
+    }
+  }
+
+  LayerUnit& UnitOf(ModelPart part, int layer_kind) {
+    if (layers_.empty() || layers_.back().part != part || layers_.back().layer_kind != layer_kind) {
+      layers_.push_back({.part = part, .layer_kind = layer_kind});
+    }
+    return layers_.back();
+  }
+
+  const StageStateContext& context_;
+  const StateSpec& state_;
+  const StateRanks& ranks_;
+  const int64_t stage_;
+  const int64_t element_bytes_;
+  const UnitSize none_ = {};
+  UnitSize root_ = {};
+  absl::InlinedVector<LayerUnit, 8> layers_;  // more kinds than that allocate
+};
+
+struct StageTotals {
+  UnitSize layers = {};
+  int64_t largest_gradient = 0;
+};
+
+StageTotals TotalsOf(const Units& units) {
+  StageTotals out = {.layers = {}, .largest_gradient = units.root().gradients};
+  for (int64_t chunk = 0; chunk < units.chunk_count(); ++chunk) {
+    for (UnitWalk walk = units.WalkOf(units.ChunkOf(chunk)); !walk.done();
+         walk.Advance(walk.left())) {
+      const UnitSize& unit = units.At(walk);
+      out.layers.Add(unit, walk.left());
+      out.largest_gradient = std::max(out.largest_gradient, unit.gradients);
+    }
+  }
+  return out;
+}
+
+// `count` layers in a row, or all of a shorter chunk, and their bytes.
+struct Window {
+  LayerRange layers = {};
+  int64_t bytes = -1;
+};
+
+// Between ends of runs the sum moves evenly, so that its peaks are at such ends.
+void FindLargest(const Units& units, const LayerRange& chunk, int64_t count, Window& largest) {
+  Window window = {.layers = {.first = chunk.first, .count = std::min(count, chunk.count)},
+                   .bytes = 0};
+  UnitWalk head = units.WalkOf(chunk);
+  for (int64_t left = window.layers.count; left > 0;) {
+    const int64_t step = std::min(left, head.left());
+    window.bytes += units.BytesOf(units.At(head)) * step;
+    head.Advance(step);
+    left -= step;
+  }
+  if (window.bytes > largest.bytes) largest = window;
+  UnitWalk tail = units.WalkOf(chunk);
+  while (!head.done()) {
+    const int64_t step = std::min(head.left(), tail.left());
+    const int64_t change = units.BytesOf(units.At(head)) - units.BytesOf(units.At(tail));
+    window.bytes += change * step;
+    window.layers.first += step;
+    head.Advance(step);
+    tail.Advance(step);
+    if (window.bytes > largest.bytes) largest = window;
+  }
+}
+
+UnitSize LargestWindow(const Units& units, int64_t count) {
+  Window largest;
+  for (int64_t chunk = 0; chunk < units.chunk_count(); ++chunk) {
+    FindLargest(units, units.ChunkOf(chunk), count, largest);
+  }
+  UnitSize out;
+  for (UnitWalk walk = units.WalkOf(largest.layers); !walk.done(); walk.Advance(walk.left())) {
+    out.Add(units.At(walk), walk.left());
+  }
+  return out;
+}
+
+void ListWeights(const StageStateContext& context, const UnitSize& unit, absl::string_view name,
+                 StateList& list) {
+  const DataType type = GatheredType(context.state.precision);
+  LedgerRow row = {.module = "gathered_weights",
+                   .name = name,
+                   .shape = "whole units",
+                   .data_type = DataTypeName(type),
+                   .element_bits = 8 * StorageBytes(type),
+                   .elements = unit.elements,
+                   .scale_bytes = unit.scale_bytes,
+                   .alive = "from a unit's gathering to the end of its work",
+                   .why = "a unit computes with whole weights",
+                   .source = kSource};
+  list.AddTransient(row);
+  row.data_type = DataTypeName(context.state.frozen.data_type);
+  row.element_bits = QuantizedBits(context.state.frozen);
+  row.elements = unit.quantized;
+  row.scale_bytes = unit.quantized_scale_bytes;
+  list.AddTransient(row);
+}
+
+void ListGradients(DataType type, int64_t elements, StateList& list) {
+  list.AddTransient({.module = "gathered_gradients",
+                     .name = "largest_unit",
+                     .shape = "a whole unit",
+                     .data_type = DataTypeName(type),
+                     .element_bits = 8 * StorageBytes(type),
+                     .elements = elements,
+                     .alive = "from a unit's backward pass until it is reduced or sent off",
+                     .why = "gradients are worked out whole before they are shared out",
+                     .source = kSource});
+}
+
+}  // namespace
+
+GatheredSizes GatheredSizesOf(const StageStateContext& context, const StateRanks& ranks,
+                              int64_t stage, StateList& list) {
+  const Units units(context, ranks, stage);
+  const StageTotals totals = TotalsOf(units);
+  const StateSharding& s = context.state.sharding;
+  const UnitSize layers =
+      s.reshard_after_forward ? LargestWindow(units, 1 + s.prefetched_unit_count) : totals.layers;
+  const DataType gradient = context.state.precision.gradient_data_type;
+  if (list.has_rows()) {
+    ListWeights(context, units.root(), "root", list);
+    ListWeights(context, layers, "layers", list);
+    ListGradients(gradient, totals.largest_gradient, list);
+  }
+  return {.weights = units.BytesOf(units.root()) + units.BytesOf(layers),
+          .gradients = totals.largest_gradient * StorageBytes(gradient)};
+}
+
+}  // namespace sextant

@@ -1,0 +1,151 @@
+#include <algorithm>
+
+#include "engine/memory/transients/backward_shapes.h"
+#include "engine/memory/transients/layer_backward.h"
+
+namespace sextant {
+namespace {
+
+using Step = BackwardStep;
+
+}  // namespace
+
+LayerBackward::Operands LayerBackward::OperandsOf(const AttentionSpec& attention,
+                                                  bool cross) const {
+  const ActivationContext& a = context_.activations;
+  const int64_t ranks = a.layout.tensor_parallel_size;
+  const int64_t heads = attention.head_count / ranks;
+  const int64_t key_heads = std::max<int64_t>(attention.key_value_head_count / ranks, 1);
+  const int64_t keys = cross ? sizes_.encoder_tokens : sizes_.tokens;
+  const int64_t length = SequenceLengthOf(a, cross ? ModelPart::kEncoder : place_.part);
+  const CheckedInt d = attention.query_key_head_size;
+  const CheckedInt v = attention.value_head_size;
+  const CheckedInt hidden = sizes_.hidden;
+  return {.branch = cross ? LayerBranch::kCrossAttention : LayerBranch::kAttention,
+          .cross = cross,
+          .heads = heads,
+          .query = d * heads * sizes_.tokens,
+          .key = d * key_heads * keys,
+          .value = v * key_heads * keys,
+          .output = v * heads * sizes_.tokens,
+          .expanded = key_heads < heads ? (d + v) * heads * keys : CheckedInt(0),
+          .scores = CheckedInt(heads) * sizes_.tokens * length,
+          .projections = hidden * (d * heads + (d + v) * key_heads),
+          .output_weights = hidden * v * heads};
+}
+
+void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch branch) {
+  const Operands core = OperandsOf(attention, branch == LayerBranch::kCrossAttention);
+  const bool normed =
+      core.cross ? layer_.norms.after_cross_attention : layer_.norms.after_attention;
+  Start(branch, Step::kOutput);
+  MakeOutputGradient(normed);
+  Make("heads_gradient", "b s a v", core.output, "made by output");
+  MakeWeightGradient({.shape = "h a v",
+                      .elements = core.output_weights,
+                      .reads = core.cross ? ActivationSite::kCrossHeads : ActivationSite::kHeads});
+  if (context_.activations.batch.attention == AttentionKernel::kFlash) {
+    WalkFusedCore(core);
+  } else {
+    WalkUnfusedCore(core);
+  }
+  if (attention.query_key_norm != QueryKeyNorm::kNone) {
+    Start(branch, Step::kHeadNorms);
+    Make("query_gradient", "b s a d", core.query * 2, "of the norm's output and input");
+    Make("key_value_gradients", "b s g d+v", core.key + core.value, "not yet read");
+  }
+  if (attention.latent.has_value()) return WalkLatents(attention, core);
+  Start(branch, Step::kInput);
+  Make("query_gradient", "b s a d", core.query, "read by query's matrix");
+  Make("key_value_gradients", "b s g d+v", core.key + core.value, "read by theirs");
+  MakeBranchInput();
+  MakeWeightGradient(
+      {.shape = "(a+g) d+g v h",
+       .elements = core.projections,
+       .reads = core.cross ? ActivationSite::kCrossInput : ActivationSite::kAttentionInput});
+}
+
+// dQ is added up in fp32 by all blocks of keys; gradients of shared keys and values are worked out
+// a query head each and then summed; the rows of dO O are summed once. Source: flash-attention,
+// csrc/flash_attn/flash_api.cpp (mha_bwd), an excerpt; docs/memory_transients.md.
+void LayerBackward::WalkFusedCore(const Operands& core) {
+  constexpr int64_t kFp32Bytes = 4;
+  Start(core.branch, Step::kCore);
+  Make("heads_gradient", "b s a v", core.output, "read by the core");
+  Make("query_gradient", "b s a d", core.query, "made by the core");
+  Make("key_value_gradients", "b s g d+v", core.key + core.value, "made by the core");
+  Make("expanded_key_value_gradients", "b s a d+v", core.expanded, "before heads are summed");
+  out_->Make({.name = "query_gradient_sum",
+              .shape = "b s a d",
+              .elements = core.query,
+              .element_bytes = kFp32Bytes,
+              .why = "blocks of keys add to it"},
+             kFp32Bytes);
+  out_->Make({.name = "row_sums",
+              .shape = "b a s",
+              .elements = CheckedInt(core.heads) * sizes_.tokens,
+              .element_bytes = kFp32Bytes,
+              .why = "of the output times its gradient"},
+             kFp32Bytes);
+}
+
+// The chain rule, softmax as an operation of its own.
+void LayerBackward::WalkUnfusedCore(const Operands& core) {
+  Start(core.branch, Step::kValues);
+  Make("heads_gradient", "b s a v", core.output, "read by the product");
+  Make("softmax_gradient", "b a s s", core.scores, "made by it");
+  Make("value_gradient", "b s g v", core.value, "made by it");
+  Start(core.branch, Step::kCore);
+  Make("value_gradient", "b s g v", core.value, "not yet read");
+  Make("softmax_gradient", "b a s s", core.scores, "read by dropout, or by softmax");
+  Make("score_gradient", "b a s s", core.scores, "made by it");
+  Start(core.branch, Step::kCore);
+  Make("value_gradient", "b s g v", core.value, "not yet read");
+  Make("score_gradient", "b a s s", core.scores, "read by the product");
+  Make("query_gradient", "b s a d", core.query, "made by it");
+  Make("key_gradient", "b s g d", core.key, "made by it");
+}
+
+// Latents are whole on every rank: their tokens are cut by sequence parallelism alone.
+void LayerBackward::WalkLatents(const AttentionSpec& attention, const Operands& core) {
+  const LatentSpec& latent = *attention.latent;
+  const int64_t ranks = context_.activations.layout.tensor_parallel_size;
+  const int64_t normed = latent.query_rank + latent.key_value_rank;
+  const CheckedInt widths = CheckedInt(normed) + latent.rotary_size;
+  const CheckedInt latents = widths * sizes_.sequence_tokens;
+  const CheckedInt d = attention.query_key_head_size;
+  const CheckedInt plain_and_value = d + attention.value_head_size + latent.rotary_size * -1;
+  const CheckedInt heads = attention.head_count / ranks;
+  const bool direct = latent.query_rank == 0;
+  Start(core.branch, Step::kUp);
+  Make("query_gradient", "b s a d", core.query, "read by query_up");
+  Make("key_value_gradients", "b s a d+v", core.key + core.value, "read by key_value_up");
+  Make("latent_gradients", "b s q+r+r'", latents, "made by them");
+  if (sizes_.gathers) {
+    Make("gathered_latents", "b s q+r", CheckedInt(normed) * sizes_.tokens,
+         "a rank's weight gradient reads all tokens");
+    Make("unreduced_latent_gradients", "b s q+r", CheckedInt(normed) * sizes_.tokens,
+         "a rank's part of the sum, of all tokens");
+  }
+  MakeWeightGradient(
+      {.shape = "a (d+v) r",
+       .elements = heads * (d * latent.query_rank + plain_and_value * latent.key_value_rank),
+       .reads = ActivationSite::kKeyValueLatent});
+  Start(core.branch, Step::kLatentNorms);
+  if (direct) Make("query_gradient", "b s a d", core.query, "not yet read");
+  Make("latent_gradients", "b s q+r+r'", latents * 2, "of the norms' outputs and inputs");
+  Start(core.branch, Step::kInput);
+  Make("latent_gradients", "b s q+r+r'", latents, "read by the matrices");
+  if (direct) {
+    Make("query_gradient", "b s a d", core.query, "read by query's matrix");
+    MakeBranchInput();
+  } else {
+    MakeInputGradient("branch_input_gradient");
+  }
+  const CheckedInt query = direct ? d * heads : CheckedInt(0);
+  MakeWeightGradient({.shape = "q+r+r' h",
+                      .elements = (widths + query) * sizes_.hidden,
+                      .reads = ActivationSite::kAttentionInput});
+}
+
+}  // namespace sextant

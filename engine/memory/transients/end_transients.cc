@@ -1,0 +1,184 @@
+#include "engine/memory/transients/end_transients.h"
+
+#include "engine/memory/activations/end_rows.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kFp32Bytes = 4;
+
+bool HasHead(const TransientContext& context) {
+  return context.activations.spec.output.head != OutputHeadKind::kNone;
+}
+
+LossKind LossOf(const TransientContext& context) { return context.activations.batch.loss; }
+
+bool ComputesInFp32(const TransientContext& context) {
+  return ComputeBytesOf(context.activations.batch) >= kFp32Bytes;
+}
+
+// Of all logits on this GPU.
+CheckedInt LogitsOn(const TransientContext& context) {
+  return CheckedInt(TokensOf(context.activations, ModelPart::kOutput)) *
+         LogitsOf(context.activations);
+}
+
+bool Gathers(const ActivationContext& context) {
+  return context.batch.sequence_parallel && context.layout.tensor_parallel_size > 1;
+}
+
+int64_t CutTokensOf(const ActivationContext& context, ModelPart part) {
+  const int64_t tokens = TokensOf(context, part);
+  return Gathers(context) ? tokens / context.layout.tensor_parallel_size : tokens;
+}
+
+void AddWeightGradient(const TransientContext& context, TransientList& out) {
+  const GradientFlow* flow = context.activations.flow;
+  if (context.buffers.fused_weight_gradient) return;
+  if (flow != nullptr && !flow->ends().head.trained) return;
+  out.Add({.name = "weight_gradient",
+           .shape = "V h",
+           .elements = CheckedInt(LogitsOf(context.activations)) *
+                       EmbeddingSizeOf(context.activations.spec),
+           .element_bytes = StorageBytes(context.gradient_data_type),
+           .why = "a tensor of its own before it is added to its buffer"});
+}
+
+struct Received {
+  absl::string_view name;
+  absl::string_view why;
+  CheckedInt elements;
+};
+
+}  // namespace
+
+// Vocabulary-parallel: the logits in 16 bits are there until their fp32 copy has become the
+// softmax; in the backward pass the gradient, which has taken the softmax's place, is cast back:
+// the same bytes. Plain: the gradient of the log of the softmax and that of its input, in fp32.
+// Source: Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py; docs/memory_transients.md.
+void AddLossTransients(const TransientContext& context, TransientList& out) {
+  if (!HasHead(context)) return;
+  out.GoTo({.part = ModelPart::kOutput, .module = "loss", .alive = "while the loss is worked out"});
+  switch (LossOf(context)) {
+    case LossKind::kVocabularyParallel:
+      if (ComputesInFp32(context)) return;
+      return out.Add({.name = "logits",
+                      .shape = "b s V",
+                      .elements = LogitsOn(context),
+                      .why = "beside their softmax; then the gradient, cast back to their type"});
+    case LossKind::kPlain:
+      out.Add({.name = "log_softmax_gradient",
+               .shape = "b s V",
+               .elements = LogitsOn(context),
+               .element_bytes = kFp32Bytes,
+               .why = "made by the loss's backward pass"});
+      return out.Add({.name = "logits_gradient",
+                      .shape = "b s V",
+                      .elements = LogitsOn(context),
+                      .element_bytes = kFp32Bytes,
+                      .why = "made by the softmax's backward pass"});
+    case LossKind::kFused:
+      return;
+    case LossKind::kChunked:
+      return AddWeightGradient(context, out);
+  }
+}
+
+void AddHeadTransients(const TransientContext& context, TransientList& out) {
+  if (!HasHead(context)) return;
+  out.GoTo({.part = ModelPart::kOutput,
+            .module = "output_head",
+            .alive = "in the backward pass of the output head"});
+  AddWeightGradient(context, out);
+  const LossKind loss = LossOf(context);
+  if (loss == LossKind::kChunked) return;
+  const bool softmax_is_gradient = loss == LossKind::kVocabularyParallel && ComputesInFp32(context);
+  if (loss != LossKind::kFused && !softmax_is_gradient) {
+    out.Add({.name = "logits_gradient",
+             .shape = "b s V",
+             .elements = LogitsOn(context),
+             .why = "read by the head's matrix"});
+  }
+  const ActivationContext& a = context.activations;
+  const int64_t width = EmbeddingSizeOf(a.spec);
+  out.Add({.name = "input_gradient",
+           .shape = "b s h",
+           .elements = CheckedInt(CutTokensOf(a, ModelPart::kOutput)) * width,
+           .why = "made by the head's matrix"});
+  if (!Gathers(a)) return;
+  const CheckedInt whole = CheckedInt(TokensOf(a, ModelPart::kOutput)) * width;
+  out.Add({.name = "gathered_input",
+           .shape = "b s h",
+           .elements = whole,
+           .why = "a rank's weight gradient reads all tokens"});
+  out.Add({.name = "unreduced_input_gradient",
+           .shape = "b s h",
+           .elements = whole,
+           .why = "a rank's part of the sum, of all tokens"});
+}
+
+CheckedInt FreedBehindLoss(const TransientContext& context) {
+  if (!HasHead(context)) return 0;
+  switch (LossOf(context)) {
+    case LossKind::kVocabularyParallel:
+      return ComputesInFp32(context) ? CheckedInt(0) : LogitsOn(context) * kFp32Bytes;
+    case LossKind::kPlain:
+      return LogitsOn(context) * kFp32Bytes;
+    case LossKind::kFused:
+      return CheckedInt(TokensOf(context.activations, ModelPart::kOutput)) * kFp32Bytes;
+    case LossKind::kChunked:
+      return 0;
+  }
+  return 0;
+}
+
+CheckedInt OutputThatStays(const TransientContext& context) {
+  if (!HasHead(context) || LossOf(context) != LossKind::kPlain) return 0;
+  return LogitsOn(context) * ComputeBytesOf(context.activations.batch);
+}
+
+CheckedInt AddReceiveBuffers(const TransientContext& context, int64_t stage, LedgerRows* rows) {
+  const ActivationContext& a = context.activations;
+  const int64_t stages = a.layout.pipeline_parallel_size;
+  if (stages == 1) return 0;
+  const bool two_stacks = !a.spec.encoder.layers.empty() && !a.spec.decoder.layers.empty();
+  // Between stages of the decoder the encoder's output goes along.
+  const auto hidden = [&](bool behind) {
+    const int64_t from = behind ? stage : stage - 1;
+    const int64_t first = context.placement.decoder_first_stage();
+    int64_t tokens = CutTokensOf(a, ModelPart::kDecoder);
+    if (two_stacks && from + 1 > first) tokens += CutTokensOf(a, ModelPart::kEncoder);
+    if (two_stacks && from + 1 <= first) tokens = CutTokensOf(a, ModelPart::kEncoder);
+    return CheckedInt(tokens) * a.spec.hidden_size;
+  };
+  // Chunks of a stage come round: then the first stage receives from the last, and sends to it.
+  const bool round = a.layout.virtual_stage_count > 1;
+  const Received both[] = {
+      {.name = "received_input",
+       .why = "of the next micro-batch, from the stage before",
+       .elements = stage > 0 || round ? hidden(false) : CheckedInt(0)},
+      {.name = "received_output_gradient",
+       .why = "of the next micro-batch, from the stage behind",
+       .elements = stage < stages - 1 || round ? hidden(true) : CheckedInt(0)}};
+  CheckedInt total = 0;
+  const int64_t bytes = ComputeBytesOf(a.batch);
+  for (const Received& received : both) {
+    const CheckedInt size = received.elements * bytes;
+    total = total + size;
+    if (rows == nullptr || size.value() == 0) continue;
+    rows->push_back({.kind = LedgerKind::kCommunicationBuffer,
+                     .module = "pipeline",
+                     .name = received.name,
+                     .shape = "b s h",
+                     .data_type = DataTypeName(a.batch.compute_data_type),
+                     .element_bits = bytes * 8,
+                     .elements = received.elements.value(),
+                     .size = Bytes(size.value()),
+                     .alive = "always",
+                     .why = received.why,
+                     .source = "derived in docs/memory_transients.md"});
+  }
+  return total;
+}
+
+}  // namespace sextant

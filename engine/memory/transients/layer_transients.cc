@@ -1,0 +1,162 @@
+#include "engine/memory/transients/layer_transients.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/memory/activations/layer_rows.h"
+#include "engine/memory/transients/layer_backward.h"
+#include "engine/memory/transients/layer_steps.h"
+
+namespace sextant {
+namespace {
+
+const LayerSpec& LayerAt(const TransientContext& context, const ActivationPlace& place) {
+  return context.activations.spec.layer_kinds[static_cast<size_t>(place.layer_kind)];
+}
+
+// Shared experts are part of their feed-forward.
+constexpr size_t kForwardBranchCount = 3;
+size_t ForwardBranchOf(size_t moment) {
+  const size_t branch = moment / kBackwardStepCount;
+  return branch == 0 ? 0 : branch - 1;
+}
+
+CheckedInt ScoresOf(const TransientContext& context, const ActivationPlace& place, size_t branch) {
+  const ActivationContext& a = context.activations;
+  const LayerSpec& layer = LayerAt(context, place);
+  const bool cross = branch == 1;
+  const auto& attention = cross ? layer.cross_attention : layer.attention;
+  if (branch == 0 || !attention.has_value()) return 0;
+  if (a.batch.attention == AttentionKernel::kFlash) return 0;
+  const int64_t keys = SequenceLengthOf(a, cross ? ModelPart::kEncoder : place.part);
+  return CheckedInt(attention->head_count / a.layout.tensor_parallel_size) *
+         TokensOf(a, place.part) * keys;
+}
+
+// Of a layer's tokens on this GPU: all that it has, and those cut by sequence parallelism.
+struct ForwardSizes {
+  CheckedInt whole = 0;  // 0: not gathered
+  CheckedInt cut = 0;
+};
+
+ForwardSizes ForwardSizesOf(const TransientContext& context, const ActivationPlace& place) {
+  const ActivationContext& a = context.activations;
+  const int64_t ranks = a.batch.sequence_parallel ? a.layout.tensor_parallel_size : 1;
+  const int64_t tokens = TokensOf(a, place.part);
+  const CheckedInt hidden = a.spec.hidden_size;
+  return {.whole = ranks > 1 ? hidden * tokens : CheckedInt(0), .cut = hidden * (tokens / ranks)};
+}
+
+// The residual and the branch's output; under sequence parallelism either the input of all tokens
+// or, as many bytes, the output before it is summed and scattered.
+void AddForwardEnds(const TransientContext& context, const ActivationPlace& place, size_t branch,
+                    TransientList& out) {
+  const auto [whole, cut] = ForwardSizesOf(context, place);
+  out.GoTo({.part = place.part,
+            .layer_kind = place.layer_kind,
+            .module = "layer",
+            .alive = "in the forward pass of a layer"});
+  out.Add({.name = "residual", .shape = "b s h", .elements = cut, .why = "the branch adds to it"});
+  out.Add({.name = "branch_output", .shape = "b s h", .elements = cut, .why = "added to it"});
+  out.Add({.name = "gathered_input",
+           .shape = "b s h",
+           .elements = whole,
+           .why = "a rank's features read all tokens, and make a part of all tokens' sums"});
+  out.Add({.name = "scores",
+           .shape = "b a s s",
+           .elements = ScoresOf(context, place, branch),
+           .why = "beside their softmax"});
+}
+
+struct ForwardBranch {
+  size_t branch = 0;
+  CheckedInt bytes = 0;
+};
+
+ForwardBranch LargestForward(const TransientContext& context, const ActivationPlace& place,
+                             const LayerSteps& steps) {
+  std::array<CheckedBytes, kForwardBranchCount> again = {};
+  for (size_t i = 0; steps.any_again && i < steps.again.size(); ++i) {
+    CheckedInt& sum = again[ForwardBranchOf(i)].value;
+    sum = sum + steps.again[i].value;
+  }
+  const ForwardSizes sizes = ForwardSizesOf(context, place);
+  ForwardBranch best;
+  for (size_t branch = 0; branch < again.size(); ++branch) {
+    const CheckedInt ends = sizes.cut * 2 + sizes.whole + ScoresOf(context, place, branch);
+    const CheckedInt bytes = again[branch].value + ends * ComputeBytesOf(context.activations.batch);
+    if (branch > 0 && bytes.ok() && bytes.value() <= best.bytes.value()) continue;
+    best = {branch, bytes};
+  }
+  return best;
+}
+
+}  // namespace
+
+LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& place,
+                        ActivationTensors* rows) {
+  const ActivationContext& a = context.activations;
+  const bool kept =
+      place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput);
+  if (kept) return LayerStepsOf(a, place, rows);
+  MicroBatchSpec again = a.batch;
+  again.recomputation = {.policy = RecomputePolicy::kFull};
+  const ActivationContext all = {a.spec, a.layout, again};
+  ActivationPlace trained = place;
+  trained.gradients = nullptr;
+  return LayerStepsOf(all, trained, rows);
+}
+
+LayerPeak BackwardOf(const TransientContext& context, const ActivationPlace& place,
+                     const LayerSteps& steps, int64_t block_layers) {
+  BackwardPeak peak(steps);
+  LayerBackward(context, place).Walk(peak);
+  LayerPeak out = {
+      .place = place, .number = peak.number(), .added = peak.added(), .freed = peak.freed()};
+  if (block_layers == 1) return out;
+  const CheckedInt other = HeldFrom(steps.again, 0) + HeldFrom(steps.kept, 0);
+  out.added = out.added + other * (block_layers - 1);
+  return out;
+}
+
+void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_t block_layers,
+                  TransientList& out) {
+  ActivationTensors rows;
+  const LayerSteps steps = LayerStepsOf(context.activations, peak.place, &rows);
+  BackwardPeak found(steps);
+  LayerBackward walk(context, peak.place);
+  walk.Walk(found);
+  out.GoTo({.part = peak.place.part,
+            .layer_kind = peak.place.layer_kind,
+            .module = "layer",
+            .alive = "in the backward pass of a layer"});
+  for (const ActivationTensor& row : rows) {
+    const bool there = row.last_read.index() >= found.moment();
+    out.AddAgain(row, there ? block_layers : block_layers - 1);
+  }
+  out.Add({.name = "input",
+           .shape = "b s h",
+           .elements = HeldFrom(steps.kept, 0).value() / ComputeBytesOf(context.activations.batch) *
+                       (block_layers - 1),
+           .why = "of the block's other layers, computed again"});
+  BackwardPeak listed(steps, peak.number, out);
+  walk.Walk(listed);
+}
+
+CheckedInt ForwardOf(const TransientContext& context, const ActivationPlace& place,
+                     const LayerSteps& steps) {
+  return LargestForward(context, place, steps).bytes;
+}
+
+void ListForward(const TransientContext& context, const ActivationPlace& place,
+                 TransientList& out) {
+  ActivationTensors rows;
+  const LayerSteps steps = ForwardSteps(context, place, &rows);
+  const ForwardBranch best = LargestForward(context, place, steps);
+  AddForwardEnds(context, place, best.branch, out);
+  for (const ActivationTensor& row : rows) {
+    if (ForwardBranchOf(row.last_read.index()) == best.branch) out.AddAgain(row, 1);
+  }
+}
+
+}  // namespace sextant

@@ -1,0 +1,179 @@
+#include "engine/memory/transients/stage_transients.h"
+
+#include <algorithm>
+
+#include "engine/base/field_violation.h"
+#include "engine/memory/transients/end_transients.h"
+#include "engine/memory/transients/layer_transients.h"
+
+namespace sextant {
+namespace {
+
+class StageMoments {
+ public:
+  StageMoments(const TransientContext& context, int64_t stage)
+      : context_(context),
+        stage_(stage),
+        last_(stage == context.placement.stage_count() - 1),
+        layers_(context.activations, context.placement, {.stage = stage}) {}
+
+  bool is_last() const { return last_; }
+
+  // Layers that come back together.
+  int64_t BlockOf(ModelPart part) const {
+    const Recomputation& again = context_.activations.batch.recomputation;
+    if (again.policy != RecomputePolicy::kFull || again.layers_per_block == 1) return 1;
+    if (part == ModelPart::kMultiTokenPrediction) return 1;
+    return std::clamp<int64_t>(again.layers_per_block, 1,
+                               std::max<int64_t>(layers_.LongestOf(part), 1));
+  }
+
+  // The layers that hold most in their backward pass, when all that stands behind the layers is
+  // gone, and in their forward pass.
+  struct Largest {
+    LayerPeak backward;
+    ActivationPlace forward_place = {.layer_kind = -1};
+    CheckedInt forward = 0;
+  };
+  Largest LargestOf(const StageParts& kept) {
+    const CheckedInt gone =
+        last_ ? CheckedInt(kept.output.value()) + OutputThatStays(context_) * -1 : CheckedInt(0);
+    Largest best;
+    ForEachPlace([&](const ActivationPlace& place) {
+      const LayerSteps steps = ForwardSteps(context_, place);
+      const CheckedInt forward = ForwardOf(context_, place, steps);
+      if (best.forward_place.layer_kind < 0 || !forward.ok() ||
+          forward.value() > best.forward.value()) {
+        best.forward_place = place;
+        best.forward = forward;
+      }
+      if (place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput)) {
+        TakeBackward(BackwardOf(context_, place, steps, BlockOf(place.part)), gone, best.backward);
+      }
+    });
+    return best;
+  }
+
+ private:
+  // A module's layer runs before the main model's head and layers do.
+  void TakeBackward(LayerPeak peak, CheckedInt gone, LayerPeak& best) const {
+    const bool module = peak.place.part == ModelPart::kMultiTokenPrediction;
+    peak.freed = peak.freed + (module ? FreedBehindLoss(context_) : gone);
+    if (best.place.layer_kind < 0 || NetOf(peak) > NetOf(best)) best = peak;
+  }
+  static int64_t NetOf(const LayerPeak& peak) { return peak.added.value() - peak.freed.value(); }
+
+  template <typename Visit>
+  void ForEachPlace(const Visit& visit) {
+    const ActivationContext& a = context_.activations;
+    for (const ModelPart part : {ModelPart::kEncoder, ModelPart::kDecoder}) {
+      for (size_t i = 0; i < a.spec.layer_kinds.size(); ++i) {
+        const int kind = static_cast<int>(i);
+        for (const LayersAlike& alike : layers_.AlikeOf(part, kind)) {
+          if (alike.count == 0) continue;
+          visit(PlaceOf(part, kind, alike.state));
+        }
+      }
+    }
+    if (!last_ || !a.spec.multi_token_prediction.has_value()) return;
+    const bool needs = a.flow == nullptr || a.flow->modules().layer_input;
+    visit(PlaceOf(ModelPart::kMultiTokenPrediction, a.spec.multi_token_prediction->layer_kind,
+                  {.input_needs_gradient = needs}));
+  }
+
+  ActivationPlace PlaceOf(ModelPart part, int kind, const LayerGradientState& state) const {
+    const GradientFlow* flow = context_.activations.flow;
+    return {.part = part,
+            .layer_kind = kind,
+            .gradients = flow == nullptr ? nullptr : &flow->Of(part, kind, state)};
+  }
+
+  const TransientContext& context_;
+  const int64_t stage_;
+  const bool last_;
+  const ChunkLayers layers_;
+};
+
+// Puts sums in place, and remembers whether all of them are sound.
+class MomentWriter {
+ public:
+  explicit MomentWriter(StageTransients& out) : out_(out) {}
+
+  void Put(StageMoment moment, CheckedInt added, CheckedInt freed) {
+    ok_ = ok_ && added.ok() && freed.ok();
+    out_.moments[static_cast<size_t>(moment)] = {
+        .added = Bytes(added.value()), .freed = Bytes(freed.value()), .happens = true};
+  }
+  void PutBuffers(CheckedInt bytes) {
+    ok_ = ok_ && bytes.ok();
+    out_.receive_buffers = Bytes(bytes.value());
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  StageTransients& out_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+absl::string_view StageMomentName(StageMoment moment) {
+  constexpr absl::string_view kNames[] = {"forward", "loss", "head", "layer"};
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kStageMomentCount);
+  return kNames[static_cast<size_t>(moment)];
+}
+
+absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
+                                                  const StageParts& kept) {
+  StageTransients out;
+  MomentWriter writer(out);
+  StageMoments moments(context, stage);
+  const int64_t output = moments.is_last() ? kept.output.value() : 0;
+  if (moments.is_last()) {
+    TransientList loss(context);
+    AddLossTransients(context, loss);
+    writer.Put(StageMoment::kLoss, loss.total(), 0);
+    TransientList head(context);
+    AddHeadTransients(context, head);
+    writer.Put(StageMoment::kHead, head.total(), FreedBehindLoss(context));
+  }
+  const auto largest = moments.LargestOf(kept);
+  const LayerPeak& layer = largest.backward;
+  if (layer.place.layer_kind >= 0) writer.Put(StageMoment::kLayer, layer.added, layer.freed);
+  if (largest.forward_place.layer_kind >= 0) {
+    writer.Put(StageMoment::kForward, largest.forward, output);
+  }
+  writer.PutBuffers(AddReceiveBuffers(context, stage, nullptr));
+  if (writer.ok()) return out;
+  return InvalidField("micro_batch", "makes more than 9.2e18 bytes on a GPU at a time");
+}
+
+void AppendTransientRows(const TransientContext& context, int64_t stage, StageMoment moment,
+                         const StageParts& kept, LedgerRows& rows) {
+  TransientList list(context, &rows);
+  StageMoments moments(context, stage);
+  switch (moment) {
+    case StageMoment::kLoss:
+      if (moments.is_last()) AddLossTransients(context, list);
+      return;
+    case StageMoment::kHead:
+      if (moments.is_last()) AddHeadTransients(context, list);
+      return;
+    case StageMoment::kLayer: {
+      const LayerPeak peak = moments.LargestOf(kept).backward;
+      if (peak.place.layer_kind < 0) return;
+      return ListBackward(context, peak, moments.BlockOf(peak.place.part), list);
+    }
+    case StageMoment::kForward: {
+      const ActivationPlace place = moments.LargestOf(kept).forward_place;
+      if (place.layer_kind >= 0) ListForward(context, place, list);
+      return;
+    }
+  }
+}
+
+void AppendReceiveBufferRows(const TransientContext& context, int64_t stage, LedgerRows& rows) {
+  AddReceiveBuffers(context, stage, &rows);
+}
+
+}  // namespace sextant

@@ -1,0 +1,58 @@
+// What a pipeline stage holds for a moment besides what it keeps: at the loss, in the backward pass
+// of the output head and of its layers, in their forward pass. docs/memory_transients.md derives
+// it.
+#ifndef SEXTANT_ENGINE_MEMORY_TRANSIENTS_STAGE_TRANSIENTS_H_
+#define SEXTANT_ENGINE_MEMORY_TRANSIENTS_STAGE_TRANSIENTS_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/base/units.h"
+#include "engine/memory/activations/activations.h"
+#include "engine/memory/transients/transient_list.h"
+
+namespace sextant {
+
+enum class StageMoment {
+  kForward,  // of the layer that makes most and keeps it not
+  kLoss,     // and its backward pass; of the last stage
+  kHead,     // the backward pass of the output head; of the last stage
+  kLayer,    // of the layer and the step that hold most
+};
+inline constexpr int kStageMomentCount = 4;
+
+// "forward", "loss", ...
+absl::string_view StageMomentName(StageMoment moment);
+
+// At a moment the GPU holds, besides model state and all other micro-batches in flight, what the
+// one in work keeps (ChunkActivations() of all its chunks), less `freed`, and `added`.
+struct MomentBytes {
+  Bytes added = Bytes(0);
+  Bytes freed = Bytes(0);  // or not yet made
+  bool happens = false;    // the stage has such a moment
+};
+
+struct StageTransients {
+  std::array<MomentBytes, kStageMomentCount> moments;
+  Bytes receive_buffers = Bytes(0);  // of a pipeline, at every moment
+
+  const MomentBytes& At(StageMoment moment) const { return moments[static_cast<size_t>(moment)]; }
+};
+
+// `kept` is ChunkActivations() of the stage's last chunk, or of the stage. Allocates nothing. Costs
+// as many steps as there are kinds of layers.
+//
+// Errors: kInvalidArgument "micro_batch" where a sum exceeds 9.2e18 bytes.
+absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
+                                                  const StageParts& kept);
+
+// Appends rows that add up to `added` of `moment`, and those of the receive buffers.
+void AppendTransientRows(const TransientContext& context, int64_t stage, StageMoment moment,
+                         const StageParts& kept, LedgerRows& rows);
+void AppendReceiveBufferRows(const TransientContext& context, int64_t stage, LedgerRows& rows);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MEMORY_TRANSIENTS_STAGE_TRANSIENTS_H_

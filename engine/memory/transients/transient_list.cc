@@ -1,0 +1,57 @@
+#include "engine/memory/transients/transient_list.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kSource[] = "the chain rule: docs/memory_transients.md";
+constexpr int64_t kBitsPerByte = 8;
+
+absl::string_view FloatName(int64_t bytes, const MicroBatchSpec& batch) {
+  if (bytes == ComputeBytesOf(batch)) return DataTypeName(batch.compute_data_type);
+  return bytes == 4 ? DataTypeName(DataType::kFp32) : DataTypeName(DataType::kBf16);
+}
+
+}  // namespace
+
+void TransientList::Add(const Transient& transient) {
+  const int64_t bytes =
+      transient.element_bytes == 0 ? ComputeBytesOf(batch_) : transient.element_bytes;
+  const CheckedInt size = transient.elements * bytes;
+  total_ = total_ + size;
+  if (rows_ == nullptr || size.value() == 0) return;
+  rows_->push_back({.kind = LedgerKind::kTransient,
+                    .part = place_.part,
+                    .layer_kind = place_.layer_kind,
+                    .module = place_.module,
+                    .name = transient.name,
+                    .shape = transient.shape,
+                    .data_type = FloatName(bytes, batch_),
+                    .element_bits = bytes * kBitsPerByte,
+                    .elements = transient.elements.value(),
+                    .size = Bytes(size.value()),
+                    .alive = place_.alive,
+                    .why = transient.why,
+                    .source = kSource});
+}
+
+void TransientList::AddAgain(const ActivationTensor& tensor, int64_t times) {
+  const CheckedInt size = CheckedInt(tensor.size.value()) * times;
+  total_ = total_ + size;
+  if (rows_ == nullptr || size.value() == 0) return;
+  rows_->push_back({.kind = LedgerKind::kTransient,
+                    .part = tensor.part,
+                    .layer_kind = tensor.layer_kind,
+                    .module = tensor.module,
+                    .name = tensor.name,
+                    .shape = tensor.shape,
+                    .data_type = tensor.data_type,
+                    .element_bits = tensor.element_bytes * kBitsPerByte,
+                    .elements = tensor.elements,
+                    .layers = times,
+                    .size = Bytes(size.value()),
+                    .alive = place_.alive,
+                    .why = "computed again instead of being kept",
+                    .source = tensor.source});
+}
+
+}  // namespace sextant

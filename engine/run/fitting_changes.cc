@@ -1,0 +1,91 @@
+#include "engine/run/fitting_changes.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "engine/memory/ledger/memory_model.h"
+#include "engine/run/run_change.h"
+
+namespace sextant {
+namespace {
+
+class ChangeSearch {
+ public:
+  ChangeSearch(const JobContext& context, const JobChoice& choice, Bytes usable)
+      : context_(context), choice_(choice), usable_(usable), all_(ChangesOf(context, choice)) {}
+
+  FittingChanges Find() {
+    for (const RunChange& change : all_) {
+      if (!out_.changes.empty() && settled_ == change.setting) continue;
+      if (!Try({&change, 1})) continue;
+      settled_ = change.setting;
+    }
+    if (out_.changes.empty()) FindPair();
+    return std::move(out_);
+  }
+
+ private:
+  // Pairs by the sum of their places; of two settings those with the smaller changes first.
+  void FindPair() {
+    for (int sum = 1; sum < 2 * kRunSettingCount; ++sum) {
+      for (const RunChange& first : all_) {
+        for (const RunChange& second : all_) {
+          const int places = static_cast<int>(first.setting) + static_cast<int>(second.setting);
+          if (first.setting >= second.setting || places != sum) continue;
+          const RunChange pair[] = {first, second};
+          if (Try(pair)) return;
+        }
+      }
+    }
+  }
+
+  // Whether the run fits with `changes`, which are then kept.
+  bool Try(absl::Span<const RunChange> changes) {
+    JobChoice choice = choice_;
+    FittingChange out;
+    for (const RunChange& change : changes) {
+      out.settings.push_back(Apply(change, choice));
+      absl::StrAppend(&out.cost, out.cost.empty() ? "" : "; ", CostOf(change.setting));
+    }
+    ++out_.considered;
+    const absl::optional<BytesInterval> process = ProcessOf(choice);
+    if (!process.has_value() || VerdictOf(*process, usable_) != Verdict::kFits) return false;
+    out.process = *process;
+    out_.changes.push_back(std::move(out));
+    return true;
+  }
+
+  // Absent where the choice contradicts itself, or the model.
+  absl::optional<BytesInterval> ProcessOf(const JobChoice& choice) const {
+    FieldViolations violations;
+    const absl::optional<JobSpec> job = JobOf(context_, choice, violations);
+    if (!job.has_value()) return absl::nullopt;
+    const auto model = MemoryModel::Of(context_.spec, *job);
+    if (!model.ok()) return absl::nullopt;
+    const auto peak = model->Peak();
+    if (!peak.ok()) return absl::nullopt;
+    return peak->memory.process;
+  }
+
+  const JobContext& context_;
+  const JobChoice& choice_;
+  const Bytes usable_;
+  const std::vector<RunChange> all_;
+  absl::optional<RunSetting> settled_ = {};  // the last setting that a change was found of
+  FittingChanges out_;
+};
+
+}  // namespace
+
+Verdict VerdictOf(const BytesInterval& process, Bytes usable) {
+  if (process.high <= usable) return Verdict::kFits;
+  return process.low <= usable ? Verdict::kTight : Verdict::kDoesNotFit;
+}
+
+FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice,
+                                  Bytes usable) {
+  return ChangeSearch(context, choice, usable).Find();
+}
+
+}  // namespace sextant

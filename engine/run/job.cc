@@ -1,0 +1,192 @@
+#include "engine/run/job.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/base/checked_math.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kMaxGlobalBatchSize = 1'000'000'000'000;
+// Micro-batches a stage and rank where the request has no global batch: with as many every schedule
+// but GPipe's holds the most that it ever does.
+constexpr int64_t kMicroBatchesAStage = 2;
+
+struct Renamed {
+  absl::string_view job;
+  absl::string_view request;
+};
+
+// Names that are not the job's with another beginning.
+constexpr Renamed kFields[] = {
+    {"batch.sequence_count", "layout.micro_batch_size"},
+    {"batch.sequence_length", "training.sequence_length"},
+    {"batch.encoder_sequence_length", "training.encoder_sequence_length"},
+    {"batch.context_parallel_size", "layout.context_parallel_size"},
+    {"batch.compute_data_type", "training.precision.compute_data_type"},
+    {"batch.recomputation.layers_per_block", "layout.kernels.recomputed_layers_per_block"},
+    {"pipeline.micro_batch_count", "layout.global_batch_size"},
+    {"state.sharding.data_parallel_size", "cluster.device_count"},
+    {"state.frozen.data_type", "layout.storage.frozen_data_type"},
+    {"state.frozen.block_size", "layout.storage.frozen_block_size"},
+    {"state.frozen.double_quantization", "layout.storage.double_quantization"},
+    {"state.weight_scaling", "layout.storage.scaling"},
+    {"state.fp8_weight_copies", "layout.storage.fp8_weight_copies"},
+};
+
+// Beginnings, the longer ones first.
+constexpr Renamed kMessages[] = {
+    {"batch.recomputation.", "layout.kernels.recompute_"},
+    {"batch.", "layout.kernels."},
+    {"layout.", "layout.parallel."},
+    {"state.precision.", "training.precision."},
+    {"state.optimizer.", "training.optimizer."},
+    {"state.sharding.", "layout.sharding."},
+};
+
+class JobBuilder {
+ public:
+  JobBuilder(const JobContext& context, const JobChoice& choice, FieldViolations& violations)
+      : context_(context), choice_(choice), layout_(choice.layout), violations_(violations) {}
+
+  absl::optional<JobSpec> Build() {
+    const size_t faults = violations_.all().size();
+    CheckFramework(layout_.framework, "layout.framework", violations_);
+    CheckBatch();
+    FillParallelism();
+    FillBatch();
+    FillState();
+    FillPipeline();
+    job_.buffers = BuffersOf(layout_.framework);
+    job_.reserve = ReserveOf(layout_.framework, CommunicatorCount());
+    if (violations_.all().size() != faults) return absl::nullopt;
+    return job_;
+  }
+
+ private:
+  void CheckBatch() {
+    if (layout_.global_batch_size.has_value()) {
+      violations_.Require("layout", "global_batch_size", *layout_.global_batch_size, 1,
+                          kMaxGlobalBatchSize);
+    } else if (layout_.schedule == PipelineSchedule::kGPipe) {
+      violations_.Add("layout.global_batch_size",
+                      "is required for PIPELINE_SCHEDULE_GPIPE, which holds all micro-batches of a "
+                      "step");
+    }
+  }
+
+  void FillParallelism() {
+    job_.layout = layout_.parallel;
+    const int64_t sizes[] = {job_.layout.tensor_parallel_size, job_.layout.pipeline_parallel_size,
+                             context_size()};
+    CheckedInt model = 1;
+    for (const int64_t size : sizes) {
+      if (size < 1) return;  // at fault: see MemoryModel::Of()
+      model = model * size;
+    }
+    if (!model.ok() || choice_.device_count % model.value() != 0) {
+      violations_.Add(
+          "cluster.device_count",
+          absl::StrCat("must be a multiple of tensor x pipeline x context parallel "
+                       "size (",
+                       job_.layout.tensor_parallel_size, " x ", job_.layout.pipeline_parallel_size,
+                       " x ", context_size(), "), which ", choice_.device_count, " is not"));
+      return;
+    }
+    data_size_ = choice_.device_count / model.value();
+  }
+
+  void FillBatch() {
+    MicroBatchSpec& batch = job_.batch;
+    batch = layout_.kernels;
+    batch.sequence_count = micro_batch_size();
+    batch.sequence_length = choice_.sequence_length;
+    batch.encoder_sequence_length = choice_.encoder_sequence_length;
+    batch.sequence_parallel =
+        layout_.sequence_parallel.value_or(job_.layout.tensor_parallel_size > 1);
+    batch.context_parallel_size = context_size();
+    // Below 16 bits matrices are multiplied, but nothing else is computed.
+    const DataType compute = context_.precision.compute_data_type;
+    const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
+    batch.compute_data_type = narrow ? DataType::kBf16 : compute;
+    batch.recomputation.policy = choice_.recompute;
+  }
+
+  void FillState() {
+    StateSpec& state = job_.state;
+    state.precision = context_.precision;
+    state.optimizer = context_.optimizer;
+    state.sharding = layout_.sharding;
+    state.sharding.data_parallel_size = data_size_;
+    state.sharding.zero_stage =
+        layout_.zero_stage.value_or(DefaultZeroStage(layout_.framework.kind));
+    state.frozen = layout_.frozen;
+    state.weight_scaling = layout_.weight_scaling;
+    state.fp8_weight_copies = layout_.fp8_weight_copies;
+  }
+
+  void FillPipeline() {
+    job_.pipeline.schedule = layout_.schedule;
+    job_.pipeline.micro_batch_count = kMicroBatchesAStage * job_.layout.pipeline_parallel_size;
+    if (!layout_.global_batch_size.has_value()) return;
+    if (micro_batch_size() < 1) return;
+    const CheckedInt unit = CheckedInt(micro_batch_size()) * data_size_;
+    if (!unit.ok() || *layout_.global_batch_size % unit.value() != 0) {
+      violations_.Add("layout.global_batch_size",
+                      absl::StrCat("must be a multiple of micro_batch_size x the data parallel "
+                                   "size (",
+                                   micro_batch_size(), " x ", data_size_, "), which ",
+                                   *layout_.global_batch_size, " is not"));
+      return;
+    }
+    job_.pipeline.micro_batch_count = *layout_.global_batch_size / unit.value();
+  }
+
+  // Groups of more than one rank that a rank communicates in.
+  int64_t CommunicatorCount() const {
+    const int64_t sizes[] = {job_.layout.tensor_parallel_size, job_.layout.pipeline_parallel_size,
+                             job_.layout.expert_parallel_size, context_size(), data_size_};
+    return std::count_if(std::begin(sizes), std::end(sizes), [](int64_t size) { return size > 1; });
+  }
+
+  int64_t context_size() const { return layout_.context_parallel_size.value_or(1); }
+  int64_t micro_batch_size() const { return layout_.micro_batch_size.value_or(1); }
+
+  const JobContext& context_;
+  const JobChoice& choice_;
+  const RunLayout& layout_;
+  FieldViolations& violations_;
+  int64_t data_size_ = 1;
+  JobSpec job_;
+};
+
+}  // namespace
+
+std::string RequestFieldOf(absl::string_view job_field) {
+  for (const Renamed& field : kFields) {
+    if (job_field == field.job) return std::string(field.request);
+  }
+  for (const Renamed& message : kMessages) {
+    absl::string_view rest = job_field;
+    if (absl::ConsumePrefix(&rest, message.job)) return absl::StrCat(message.request, rest);
+  }
+  return std::string(job_field);
+}
+
+JobChoice ChoiceOf(const RunSpec& run) {
+  return {.layout = *run.layout,
+          .recompute = run.training.recompute,
+          .sequence_length = *run.training.sequence_length,
+          .encoder_sequence_length = run.training.encoder_sequence_length.value_or(0),
+          .device_count = run.cluster.device_count};
+}
+
+absl::optional<JobSpec> JobOf(const JobContext& context, const JobChoice& choice,
+                              FieldViolations& violations) {
+  return JobBuilder(context, choice, violations).Build();
+}
+
+}  // namespace sextant

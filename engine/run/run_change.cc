@@ -1,0 +1,239 @@
+#include "engine/run/run_change.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kMostRanks = 65'536;
+constexpr int64_t kMostTensorRanks = 64;   // a fast domain of today's largest systems has 72
+constexpr int64_t kMostDeviceFactor = 64;  // times the devices of the run
+constexpr int64_t kLeastSequenceLength = 512;
+
+bool HasExperts(const ArchitectureSpec& spec) {
+  return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
+                     [](const LayerSpec& layer) { return layer.experts.has_value(); });
+}
+
+ZeroStage StageOf(const JobChoice& choice) {
+  return choice.layout.zero_stage.value_or(DefaultZeroStage(choice.layout.framework.kind));
+}
+
+absl::string_view ZeroStageText(ZeroStage stage) {
+  switch (stage) {
+    case ZeroStage::kNone:
+      return "none";
+    case ZeroStage::kOptimizer:
+      return "optimizer";
+    case ZeroStage::kGradients:
+      return "gradients";
+    case ZeroStage::kParameters:
+      break;
+  }
+  return "parameters";
+}
+
+class ChangeList {
+ public:
+  explicit ChangeList(const JobContext& context, const JobChoice& choice)
+      : context_(context), choice_(choice), kernels_(choice.layout.kernels) {}
+
+  void AddKernels() {
+    const bool sequence_parallel = choice_.layout.sequence_parallel.value_or(true);
+    if (!sequence_parallel && tensor_size() > 1) Add(RunSetting::kSequenceParallel, 1);
+    if (kernels_.attention == AttentionKernel::kUnfused) Add(RunSetting::kAttention, 0);
+    if (kernels_.loss != LossKind::kFused && kernels_.loss != LossKind::kChunked) {
+      Add(RunSetting::kLoss, static_cast<int64_t>(LossKind::kFused));
+    }
+  }
+
+  void AddRecomputation() {
+    const bool none = choice_.recompute == RecomputePolicy::kNone;
+    const bool full = choice_.recompute == RecomputePolicy::kFull;
+    const Recomputation& again = kernels_.recomputation;
+    if (!full && !(again.activation_function && again.norm_outputs)) {
+      Add(RunSetting::kRecomputedParts, 1);
+    }
+    if (none && kernels_.attention == AttentionKernel::kUnfused) {
+      Add(RunSetting::kSelectiveRecompute, 1);
+    }
+    if (!full) Add(RunSetting::kFullRecompute, 1);
+  }
+
+  void AddState() {
+    for (const ZeroStage stage :
+         {ZeroStage::kOptimizer, ZeroStage::kGradients, ZeroStage::kParameters}) {
+      if (stage > StageOf(choice_)) Add(RunSetting::kZeroStage, static_cast<int64_t>(stage));
+    }
+    const StateSharding& sharding = choice_.layout.sharding;
+    if (!sharding.offload_optimizer) Add(RunSetting::kOffloadOptimizer, 1);
+    if (!sharding.offload_parameters) Add(RunSetting::kOffloadParameters, 1);
+  }
+
+  void AddSizes() {
+    for (int64_t b = choice_.layout.micro_batch_size.value_or(1) / 2; b >= 1; b /= 2) {
+      Add(RunSetting::kMicroBatchSize, b);
+    }
+    AddRanks(RunSetting::kTensorParallelSize, tensor_size(), kMostTensorRanks);
+    AddRanks(RunSetting::kContextParallelSize, choice_.layout.context_parallel_size.value_or(1),
+             kMostRanks);
+    // Chunks by hand are of one number of stages.
+    if (choice_.layout.parallel.layers_per_chunk.empty()) {
+      AddRanks(RunSetting::kPipelineParallelSize, choice_.layout.parallel.pipeline_parallel_size,
+               kMaxPipelineParallelSize);
+    }
+    if (HasExperts(context_.spec)) {
+      AddRanks(RunSetting::kExpertParallelSize, choice_.layout.parallel.expert_parallel_size,
+               kMaxExpertParallelSize);
+    }
+    for (int64_t factor = 2; factor <= kMostDeviceFactor; factor *= 2) {
+      Add(RunSetting::kDeviceCount, choice_.device_count * factor);
+    }
+    for (int64_t s = choice_.sequence_length / 2; s >= kLeastSequenceLength; s /= 2) {
+      Add(RunSetting::kSequenceLength, s);
+    }
+  }
+
+  std::vector<RunChange> Take() {
+    std::stable_sort(changes_.begin(), changes_.end(),
+                     [](const RunChange& a, const RunChange& b) { return a.setting < b.setting; });
+    return std::move(changes_);
+  }
+
+ private:
+  void Add(RunSetting setting, int64_t value) { changes_.push_back({setting, value}); }
+
+  void AddRanks(RunSetting setting, int64_t now, int64_t most) {
+    for (int64_t ranks = now * 2; ranks <= std::min(most, choice_.device_count); ranks *= 2) {
+      Add(setting, ranks);
+    }
+  }
+
+  int64_t tensor_size() const { return choice_.layout.parallel.tensor_parallel_size; }
+
+  const JobContext& context_;
+  const JobChoice& choice_;
+  const MicroBatchSpec& kernels_;
+  std::vector<RunChange> changes_;
+};
+
+ChangedSetting SizeChanged(absl::string_view field, int64_t from, int64_t to) {
+  return {std::string(field), absl::StrCat(from), absl::StrCat(to)};
+}
+
+ChangedSetting SwitchedOn(absl::string_view field) { return {std::string(field), "false", "true"}; }
+
+ChangedSetting ApplySize(const RunChange& change, JobChoice& choice) {
+  ParallelLayout& parallel = choice.layout.parallel;
+  const auto set = [&change](absl::string_view field, int64_t& size) {
+    return SizeChanged(field, std::exchange(size, change.value), change.value);
+  };
+  switch (change.setting) {
+    case RunSetting::kTensorParallelSize:
+      return set("layout.parallel.tensor_parallel_size", parallel.tensor_parallel_size);
+    case RunSetting::kPipelineParallelSize:
+      return set("layout.parallel.pipeline_parallel_size", parallel.pipeline_parallel_size);
+    case RunSetting::kExpertParallelSize:
+      return set("layout.parallel.expert_parallel_size", parallel.expert_parallel_size);
+    case RunSetting::kDeviceCount:
+      return set("cluster.device_count", choice.device_count);
+    case RunSetting::kSequenceLength:
+      return set("training.sequence_length", choice.sequence_length);
+    default:
+      break;
+  }
+  const bool context = change.setting == RunSetting::kContextParallelSize;
+  absl::optional<int64_t>& size =
+      context ? choice.layout.context_parallel_size : choice.layout.micro_batch_size;
+  const int64_t from = size.value_or(1);
+  size = change.value;
+  return SizeChanged(context ? "layout.context_parallel_size" : "layout.micro_batch_size", from,
+                     change.value);
+}
+
+ChangedSetting ApplyRecompute(RecomputePolicy policy, JobChoice& choice) {
+  const RecomputePolicy from = std::exchange(choice.recompute, policy);
+  if (policy == RecomputePolicy::kFull) choice.layout.kernels.recomputation = {};
+  return {"training.recompute", std::string(RecomputePolicyName(from)),
+          std::string(RecomputePolicyName(policy))};
+}
+
+ChangedSetting ApplyZeroStage(ZeroStage stage, JobChoice& choice) {
+  const ZeroStage from = StageOf(choice);
+  choice.layout.zero_stage = stage;
+  return {"layout.sharding.zero_stage", std::string(ZeroStageText(from)),
+          std::string(ZeroStageText(stage))};
+}
+
+}  // namespace
+
+absl::string_view CostOf(RunSetting setting) {
+  constexpr absl::string_view kCosts[] = {
+      "no time: the same bytes, gathered and scattered instead of reduced",
+      "none: a fused kernel is the faster one",
+      "none: the gradient takes the place of the logits",
+      "stages 1 and 2 send no more; stage 3 gathers weights in each forward and backward pass",
+      "little time: elementwise work is done again",
+      "some time: smaller matrix products, more of them",
+      "some time: scores are computed again",
+      "some time: tokens are sent to more ranks",
+      "time: up to a third more FLOPs, a forward pass of all layers again",
+      "time: more is sent in every layer, in the fast domain only if that is large enough",
+      "time: keys and values are sent around in every layer",
+      "time: a longer bubble, unless the step has more micro-batches",
+      "time: gradients and weights cross the host link in each step",
+      "money: more devices for less time each",
+      "much time: weights cross the host link in each pass",
+      "another run: the model sees shorter sequences"};
+  static_assert(sizeof(kCosts) / sizeof(kCosts[0]) == kRunSettingCount);
+  return kCosts[static_cast<size_t>(setting)];
+}
+
+std::vector<RunChange> ChangesOf(const JobContext& context, const JobChoice& choice) {
+  ChangeList list(context, choice);
+  list.AddKernels();
+  list.AddRecomputation();
+  list.AddState();
+  list.AddSizes();
+  return list.Take();
+}
+
+ChangedSetting Apply(const RunChange& change, JobChoice& choice) {
+  MicroBatchSpec& kernels = choice.layout.kernels;
+  switch (change.setting) {
+    case RunSetting::kSequenceParallel:
+      choice.layout.sequence_parallel = true;
+      return SwitchedOn("layout.sequence_parallel");
+    case RunSetting::kAttention:
+      kernels.attention = AttentionKernel::kFlash;
+      return {"layout.kernels.attention", "unfused", "flash"};
+    case RunSetting::kLoss: {
+      const bool plain = std::exchange(kernels.loss, LossKind::kFused) == LossKind::kPlain;
+      return {"layout.kernels.loss", plain ? "plain" : "vocabulary_parallel", "fused"};
+    }
+    case RunSetting::kZeroStage:
+      return ApplyZeroStage(static_cast<ZeroStage>(change.value), choice);
+    case RunSetting::kRecomputedParts:
+      kernels.recomputation.activation_function = true;
+      kernels.recomputation.norm_outputs = true;
+      return SwitchedOn(
+          "layout.kernels.recompute_activation_function, layout.kernels.recompute_norm_outputs");
+    case RunSetting::kSelectiveRecompute:
+      return ApplyRecompute(RecomputePolicy::kSelective, choice);
+    case RunSetting::kFullRecompute:
+      return ApplyRecompute(RecomputePolicy::kFull, choice);
+    case RunSetting::kOffloadOptimizer:
+      choice.layout.sharding.offload_optimizer = true;
+      return SwitchedOn("layout.sharding.offload_optimizer");
+    case RunSetting::kOffloadParameters:
+      choice.layout.sharding.offload_parameters = true;
+      return SwitchedOn("layout.sharding.offload_parameters");
+    default:
+      return ApplySize(change, choice);
+  }
+}
+
+}  // namespace sextant

@@ -1,0 +1,211 @@
+// Whole stages by hand: the reference cases, the moments of a peak, buckets and the reserve.
+#include "engine/memory/ledger/memory_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "engine/memory/ledger/framework.h"
+#include "engine/model/presets/presets.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::Not;
+
+constexpr double kGib = 1073741824.0;
+
+const ArchitectureSpec& Preset(const std::string& name) {
+  return FindModelPreset(name).value()->architecture;
+}
+
+// Megatron-LM's mixed precision: bf16 weights, fp32 gradients, 18 bytes a parameter.
+JobSpec MegatronJob() {
+  JobSpec job;
+  job.state.precision = WithDefaults({.gradient_data_type = DataType::kFp32});
+  job.pipeline.micro_batch_count = 64;
+  return job;
+}
+
+// Case C: Llama-3-70B, s 8192, TP 8, PP 4, DP 2, ZeRO-1.
+JobSpec CaseC() {
+  JobSpec job = MegatronJob();
+  job.layout = {.tensor_parallel_size = 8, .pipeline_parallel_size = 4};
+  job.batch = {.sequence_length = 8192, .sequence_parallel = true};
+  job.state.sharding = {.data_parallel_size = 2, .zero_stage = ZeroStage::kOptimizer};
+  return job;
+}
+
+StageMemory StageOf(const ArchitectureSpec& spec, const JobSpec& job, int64_t stage = 0,
+                    LedgerRows* rows = nullptr) {
+  const auto model = MemoryModel::Of(spec, job);
+  EXPECT_THAT(model, IsOk());
+  if (!model.ok()) return {};
+  const auto memory = model->Stage(stage, rows);
+  EXPECT_THAT(memory, IsOk());
+  return memory.value_or(StageMemory());
+}
+
+double StateGib(const StageMemory& memory) {
+  const Bytes state = memory.of(LedgerKind::kWeight) + memory.of(LedgerKind::kGradient) +
+                      memory.of(LedgerKind::kMasterWeight) + memory.of(LedgerKind::kOptimizerState);
+  return static_cast<double>(state.value()) / kGib;
+}
+
+TEST(MemoryModel, OfCaseC) {
+  const StageMemory first = StageOf(Preset("llama-3-70b"), CaseC());
+  EXPECT_NEAR(StateGib(first), 25.3777, 25.3777e-3);
+  EXPECT_EQ(first.InFlightOf(0), 4);
+  EXPECT_EQ(first.moment, PeakMoment::kLayerBackward);
+  // Hand count, 4 in flight; less what the layer in work has freed, its feed-forward's 6f/t + 2h/t
+  // of 8192 tokens: at most 0.2 GiB.
+  const double activations = static_cast<double>(first.of(LedgerKind::kActivation).value()) / kGib;
+  EXPECT_LE(activations, 20.957 * 1.001);
+  EXPECT_GE(activations, 20.957 - 0.2);
+  const StageMemory last = StageOf(Preset("llama-3-70b"), CaseC(), 3);
+  EXPECT_NEAR(StateGib(last), 25.3778, 25.3778e-3);
+  EXPECT_EQ(last.InFlightOf(0), 1);
+  EXPECT_EQ(last.moment, PeakMoment::kLoss);
+}
+
+TEST(MemoryModel, PipelineBuffersAreOfTheEnds) {
+  // 2 s h / t bytes: 8192 x 8192 x 2 / 8
+  constexpr int64_t kBuffer = 16'777'216;
+  const auto buffers = [](int64_t stage) {
+    return StageOf(Preset("llama-3-70b"), CaseC(), stage).of(LedgerKind::kCommunicationBuffer);
+  };
+  EXPECT_EQ(buffers(0), Bytes(kBuffer));      // a gradient from behind
+  EXPECT_EQ(buffers(1), Bytes(2 * kBuffer));  // and hidden states from before
+  EXPECT_EQ(buffers(3), Bytes(kBuffer));
+}
+
+// A stage of both ends: its own layers and the opposite's, p + 1 micro-batches together.
+TEST(MemoryModel, DualPipeHoldsTwoStages) {
+  JobSpec job = CaseC();
+  const StageMemory first = StageOf(Preset("llama-3-70b"), job, 0);
+  const StageMemory last = StageOf(Preset("llama-3-70b"), job, 3);
+  job.pipeline.schedule = PipelineSchedule::kDualPipe;
+  const StageMemory both = StageOf(Preset("llama-3-70b"), job, 0);
+  EXPECT_EQ(both.of(LedgerKind::kWeight),
+            first.of(LedgerKind::kWeight) + last.of(LedgerKind::kWeight));
+  EXPECT_EQ(both.of(LedgerKind::kOptimizerState),
+            first.of(LedgerKind::kOptimizerState) + last.of(LedgerKind::kOptimizerState));
+  EXPECT_EQ(both.InFlightOf(0) + both.InFlightOf(1), 5);
+}
+
+// Megatron's own formula of interleaved stages: p (1 + (p - 1)/(p v)) micro-batches of a stage.
+TEST(MemoryModel, InterleavedStagesHoldMore) {
+  JobSpec job = CaseC();
+  job.layout.virtual_stage_count = 2;  // 10 layers a chunk
+  LedgerRows rows;
+  const StageMemory memory = StageOf(Preset("llama-3-70b"), job, 0, &rows);
+  // Chunks of 10 layers: p v + p - 1 = 11 of them.
+  EXPECT_EQ(memory.InFlightOf(0) + memory.InFlightOf(1), 11);
+}
+
+TEST(MemoryModel, ReserveIsByItsFormula) {
+  JobSpec job = CaseC();
+  job.reserve = {.workspace = Bytes(1'000),
+                 .fragmentation = {0.1, 0.25, 0.5},
+                 .context = {Bytes(1), Bytes(20), Bytes(300)},
+                 .communicators = {Bytes(5), Bytes(6), Bytes(7)}};
+  const StageMemory bare = StageOf(Preset("llama-3-70b"), CaseC());
+  LedgerRows rows;
+  const StageMemory memory = StageOf(Preset("llama-3-70b"), job, 0, &rows);
+  const int64_t allocated = bare.total().value() + 1'000;
+  EXPECT_EQ(memory.allocated, Bytes(allocated));
+  EXPECT_NEAR(static_cast<double>(memory.reserved.low.value()),
+              1.1 * static_cast<double>(allocated), 1);
+  EXPECT_NEAR(static_cast<double>(memory.process.high.value()),
+              1.5 * static_cast<double>(allocated) + 307, 1);
+  EXPECT_EQ(memory.of(LedgerKind::kFrameworkReserve).value(),
+            memory.process.expected.value() - bare.total().value());
+}
+
+TEST(MemoryModel, BucketsAreNoLargerThanWhatGoesThroughThem) {
+  JobSpec job = MegatronJob();
+  job.batch = {.sequence_length = 128};
+  job.buffers.reduce_bucket_elements = 1'000'000'000'000;
+  const ArchitectureSpec& gpt2 = Preset("gpt2");
+  const StageMemory memory = StageOf(gpt2, job);
+  // At the loss nothing is reduced yet; where the peak is in a backward pass, all gradients fit.
+  if (memory.moment == PeakMoment::kLayerBackward || memory.moment == PeakMoment::kHeadBackward) {
+    EXPECT_EQ(memory.of(LedgerKind::kCommunicationBuffer), Bytes(4 * 124'439'808));
+  }
+  job.buffers = {.gather_bucket_elements = 1'000'000'000'000};
+  job.batch.sequence_length = 1;
+  const StageMemory step = StageOf(gpt2, job);
+  EXPECT_EQ(step.moment, PeakMoment::kOptimizerStep);
+  EXPECT_EQ(step.of(LedgerKind::kCommunicationBuffer), Bytes(2 * 124'439'808));
+  EXPECT_EQ(step.of(LedgerKind::kActivation), Bytes(0));
+}
+
+// PyTorch's .grad is there from the backward pass on, Megatron-LM's buffer always.
+TEST(MemoryModel, GradientsMayWaitForTheBackwardPass) {
+  JobSpec job = MegatronJob();
+  job.batch = {.sequence_length = 1024};
+  job.pipeline.micro_batch_count = 1;
+  job.buffers.gradient_lifetime = GradientLifetime::kFromBackward;
+  const ArchitectureSpec& gpt2 = Preset("gpt2");
+  const StageMemory waiting = StageOf(gpt2, job);
+  EXPECT_EQ(waiting.of(LedgerKind::kGradient),
+            waiting.moment == PeakMoment::kOptimizerStep ? Bytes(4 * 124'439'808) : Bytes(0));
+  job.pipeline.micro_batch_count = 2;
+  EXPECT_EQ(StageOf(gpt2, job).of(LedgerKind::kGradient), Bytes(4 * 124'439'808));
+}
+
+TEST(MemoryModel, FaultsAreNamed) {
+  const auto fields = [](const JobSpec& job) {
+    std::vector<std::string> out;
+    for (const FieldViolation& v :
+         FieldViolationsOf(MemoryModel::Of(Preset("llama-3-70b"), job).status())) {
+      out.push_back(v.field);
+    }
+    return out;
+  };
+  JobSpec job = CaseC();
+  job.layout.tensor_parallel_size = 7;
+  EXPECT_THAT(fields(job), Contains("layout.tensor_parallel_size"));
+  job = CaseC();
+  job.batch.sequence_count = 0;
+  job.pipeline.micro_batch_count = -1;
+  job.state.sharding.data_parallel_size = std::numeric_limits<int64_t>::min();
+  EXPECT_THAT(fields(job), Contains("batch.sequence_count"));
+  EXPECT_THAT(fields(job), Contains("pipeline.micro_batch_count"));
+  EXPECT_THAT(fields(job), Contains("state.sharding.data_parallel_size"));
+}
+
+TEST(MemoryModel, MoreThanAllBytesIsAnError) {
+  JobSpec job = CaseC();
+  job.batch.sequence_count = 1'000'000'000;
+  job.batch.sequence_length = 1'000'000'000 / 8 * 8;
+  const auto model = MemoryModel::Of(Preset("llama-3-70b"), job);
+  ASSERT_THAT(model, IsOk());
+  EXPECT_FALSE(model->Stage(0).ok());
+  EXPECT_FALSE(model->Peak().ok());
+}
+
+TEST(Framework, DefaultsAndWhatARunHasOtherwise) {
+  EXPECT_TRUE(BuffersOf({}).fused_weight_gradient);
+  EXPECT_EQ(BuffersOf({}).reduce_bucket_elements, 0);
+  EXPECT_EQ(BuffersOf({.kind = Framework::kDeepSpeed}).reduce_bucket_elements, 500'000'000);
+  EXPECT_EQ(BuffersOf({.kind = Framework::kPytorchFsdp}).gradient_lifetime,
+            GradientLifetime::kFromBackward);
+  EXPECT_EQ(DefaultZeroStage(Framework::kPytorchFsdp), ZeroStage::kParameters);
+  EXPECT_EQ(DefaultZeroStage(Framework::kDeepSpeed), ZeroStage::kNone);
+  const ReserveSpec one = ReserveOf({}, 1);
+  const ReserveSpec three = ReserveOf({}, 3);
+  EXPECT_EQ(three.communicators.high, one.communicators.high * 3);
+  const ReserveSpec given = ReserveOf({.fragmentation_ratio = 0.5, .context_bytes = 7}, 3);
+  EXPECT_EQ(given.fragmentation.low, 0.5);
+  EXPECT_EQ(given.fragmentation.high, 0.5);
+  EXPECT_EQ(given.context.low, Bytes(7));
+}
+
+}  // namespace
+}  // namespace sextant

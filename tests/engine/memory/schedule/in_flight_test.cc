@@ -1,0 +1,167 @@
+// Micro-batches in flight: published counts, and faults of others.
+#include "engine/memory/schedule/in_flight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+
+struct Total {
+  int64_t held = 0;
+  int64_t with_awaiting = 0;
+};
+
+// The most of any moment, over all chunks.
+Total MostOf(const PipelineSpec& pipeline, const ParallelLayout& layout, int64_t stage) {
+  const InFlight in_flight = InFlight::Of(pipeline, layout, "").value();
+  Total most;
+  in_flight.ForEachMoment(stage, [&](const InFlightMoment& moment) {
+    int64_t held = 0;
+    int64_t awaiting = 0;
+    for (int64_t chunk = 0; chunk < in_flight.chunk_count(); ++chunk) {
+      held += moment.Held(chunk);
+      awaiting += moment.AwaitingWeightGradient(chunk);
+    }
+    most.held = std::max(most.held, held);
+    most.with_awaiting = std::max(most.with_awaiting, held + awaiting);
+  });
+  return most;
+}
+
+TEST(InFlight, OfOneForwardOneBackwardIsStagesLeft) {
+  const ParallelLayout layout = {.pipeline_parallel_size = 8};
+  for (int64_t stage = 0; stage < 8; ++stage) {
+    EXPECT_EQ(MostOf({.micro_batch_count = 64}, layout, stage).held, 8 - stage);
+    EXPECT_EQ(MostOf({.micro_batch_count = 3}, layout, stage).held,
+              std::min<int64_t>(3, 8 - stage));
+    EXPECT_EQ(
+        MostOf({.schedule = PipelineSchedule::kGPipe, .micro_batch_count = 64}, layout, stage).held,
+        64);
+  }
+}
+
+// arXiv 2205.05198, section 4.2.3: 1 + (p - 1) / (p v) times as much as 1F1B's p micro-batches.
+TEST(InFlight, OfInterleavedStagesIsThePublishedFactor) {
+  for (const int64_t p : {2, 4, 8, 16}) {
+    for (const int64_t v : {2, 3, 6}) {
+      const ParallelLayout layout = {.pipeline_parallel_size = p, .virtual_stage_count = v};
+      EXPECT_EQ(MostOf({.micro_batch_count = 8 * p}, layout, 0).held, p * v + p - 1);
+      EXPECT_EQ(MostOf({.micro_batch_count = 8 * p}, layout, p - 1).held, p * v - p + 1);
+    }
+  }
+}
+
+// Case A of docs/memory.md interleaved: 4 layers a chunk of 34 s b h / t bytes. 12.35 GiB are
+// published in arXiv 2205.05198's terms.
+TEST(InFlight, OfCaseAInterleavedIsThePublishedSize) {
+  const InFlight in_flight(PipelineSpec{.micro_batch_count = 64},
+                           {.pipeline_parallel_size = 8, .virtual_stage_count = 3});
+  const std::vector<ChunkBytes> chunks(3, {.held = Bytes(4 * 106'954'752)});
+  const double gib = static_cast<double>(in_flight.Peak(0, chunks)->size.value()) / (1 << 30);
+  EXPECT_NEAR(gib, 12.35, 0.005);
+}
+
+// A fault of a peer: its factor for interleaved stages forgets that no more micro-batches are in
+// flight than a step has. Of 8 on 8 stages with 3 chunks it says 31 passes, where there are 24.
+TEST(InFlight, PeerFaultOfInterleavedStagesWithFewMicroBatches) {
+  const ParallelLayout layout = {.pipeline_parallel_size = 8, .virtual_stage_count = 3};
+  EXPECT_EQ(MostOf({.micro_batch_count = 8}, layout, 0).held, 24);
+  EXPECT_EQ(MostOf({.micro_batch_count = 16}, layout, 0).held, 31);
+}
+
+// arXiv 2401.10241, section 2: H1 has no more than 1F1B's first stage on any stage, H2 up to
+// 2 p - 1, all of them with their weight gradients.
+TEST(InFlight, OfZeroBubbleSchedules) {
+  const ParallelLayout layout = {.pipeline_parallel_size = 8};
+  for (int64_t stage = 0; stage < 8; ++stage) {
+    const Total h1 = MostOf({.schedule = PipelineSchedule::kZeroBubbleH1, .micro_batch_count = 64},
+                            layout, stage);
+    EXPECT_EQ(h1.held, 8 - stage);
+    EXPECT_EQ(h1.with_awaiting, 8);
+    const Total h2 = MostOf({.schedule = PipelineSchedule::kZeroBubbleH2, .micro_batch_count = 64},
+                            layout, stage);
+    EXPECT_EQ(h2.held, 2 * (8 - stage) - 1);
+    EXPECT_EQ(h2.with_awaiting, 15);
+    EXPECT_LE(
+        MostOf({.schedule = PipelineSchedule::kZeroBubbleH2, .micro_batch_count = 5}, layout, stage)
+            .with_awaiting,
+        5);
+  }
+}
+
+// The paper's sums for device i (from 0): (p - i) M_B + i M_W and (2 (p - i) - 1) M_B + 2 i M_W, W
+// keeping less than B.
+TEST(InFlight, OfZeroBubbleSchedulesWeighsAsPublished) {
+  const ParallelLayout layout = {.pipeline_parallel_size = 8};
+  const std::vector<ChunkBytes> chunk = {
+      {.held = Bytes(34), .awaiting_weight_gradient = Bytes(32)}};
+  const InFlight h1({.schedule = PipelineSchedule::kZeroBubbleH1, .micro_batch_count = 64}, layout);
+  const InFlight h2({.schedule = PipelineSchedule::kZeroBubbleH2, .micro_batch_count = 64}, layout);
+  for (int64_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(h1.Peak(i, chunk)->size, Bytes((8 - i) * 34 + i * 32));
+    EXPECT_EQ(h2.Peak(i, chunk)->size, Bytes((2 * (8 - i) - 1) * 34 + 2 * i * 32));
+  }
+}
+
+// README.md of deepseek-ai/DualPipe: p + 1. Each stage's own layers have more the earlier it is.
+TEST(InFlight, OfDualPipe) {
+  const PipelineSpec pipeline = {.schedule = PipelineSchedule::kDualPipe, .micro_batch_count = 20};
+  const ParallelLayout layout = {.pipeline_parallel_size = 8};
+  const InFlight in_flight(pipeline, layout);
+  for (int64_t stage = 0; stage < 8; ++stage) {
+    const Total most = MostOf(pipeline, layout, stage);
+    EXPECT_EQ(most.held, 9);
+    EXPECT_EQ(most.with_awaiting, 9);
+    const std::vector<ChunkBytes> own = {{.held = Bytes(1)}, {}};
+    EXPECT_EQ(in_flight.Peak(stage, own)->size, Bytes(8 - stage));
+    const std::vector<ChunkBytes> opposite = {{}, {.held = Bytes(1)}};
+    EXPECT_EQ(in_flight.Peak(stage, opposite)->size, Bytes(stage + 1));
+  }
+}
+
+// Seconds if a moment cost a chunk each; forever if a micro-batch cost anything.
+TEST(InFlight, CostsLittleAtTheLimits) {
+  for (const int64_t p : {2, 4096}) {
+    const int64_t v = kMaxChunks / p;
+    const int64_t m = 1'000'000'000 / p * p;
+    const InFlight in_flight =
+        InFlight::Of({.micro_batch_count = m},
+                     {.pipeline_parallel_size = p, .virtual_stage_count = v}, "")
+            .value();
+    std::vector<ChunkBytes> chunks(static_cast<size_t>(v), {.held = Bytes(1'000'000'000)});
+    chunks[0].backward_work = Bytes(1);
+    for (int64_t stage = 0; stage < p; ++stage) {
+      const int64_t passes = 2 * (p - 1 - stage) + (v - 1) * p + 1;
+      ASSERT_EQ(in_flight.Peak(stage, chunks)->size, Bytes(passes * 1'000'000'000 + 1));
+    }
+  }
+  const InFlight gpipe({.schedule = PipelineSchedule::kGPipe, .micro_batch_count = 1'000'000'000},
+                       {.pipeline_parallel_size = 4096});
+  const std::vector<ChunkBytes> chunk = {{.held = Bytes(9'000'000'000)}};
+  EXPECT_EQ(gpipe.Peak(4095, chunk)->size, Bytes(9'000'000'000'000'000'000));
+}
+
+TEST(InFlight, SumsThatOverflowAreRefused) {
+  const Bytes most(std::numeric_limits<int64_t>::max());
+  const std::vector<ChunkBytes> one = {{.held = most}};
+  EXPECT_EQ(InFlight(PipelineSpec{}, {}).Peak(0, one)->size, most);
+  const std::vector<ChunkBytes> more = {{.held = most, .backward_work = Bytes(1)}};
+  EXPECT_THAT(InFlight(PipelineSpec{}, {}).Peak(0, more), NamesFields(ElementsAre("pipeline")));
+  const std::vector<ChunkBytes> many(64, {.held = most, .backward_work = most});
+  EXPECT_THAT(InFlight({.micro_batch_count = 1'000'000'000},
+                       {.pipeline_parallel_size = 8, .virtual_stage_count = 64})
+                  .Peak(0, many),
+              NamesFields(ElementsAre("pipeline")));
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,128 @@
+// Orders of stages: the bubble that each schedule is published with, read off a simulated pipeline.
+#include "engine/memory/schedule/schedule_order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/engine/memory/schedule/simulation.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+int64_t BubbleOf(PipelineSchedule schedule, int64_t stages, int64_t virtual_stages,
+                 int64_t micro_batches) {
+  const Simulation simulation =
+      Simulate({.schedule = schedule, .micro_batch_count = micro_batches},
+               {.pipeline_parallel_size = stages, .virtual_stage_count = virtual_stages});
+  EXPECT_FALSE(simulation.deadlock);
+  EXPECT_FALSE(simulation.repeated);
+  for (const SimulatedStage& stage : simulation.stages) {
+    EXPECT_EQ(stage.passes, 3 * micro_batches * virtual_stages);
+    EXPECT_THAT(stage.left, Each(0));
+  }
+  return simulation.Bubble();
+}
+
+// With F = B = W = 1, B being the input gradient's half: docs/memory_schedules.md.
+TEST(ScheduleOrder, BubblesOfOneForwardOneBackward) {
+  for (int64_t p = 1; p <= 8; ++p) {
+    for (int64_t m = 1; m <= 24; ++m) {
+      EXPECT_EQ(BubbleOf(PipelineSchedule::kOneForwardOneBackward, p, 1, m), 3 * (p - 1));
+      EXPECT_EQ(BubbleOf(PipelineSchedule::kGPipe, p, 1, m), 3 * (p - 1));
+    }
+  }
+}
+
+// A v-th of the above in time, as a chunk's pass takes a v-th.
+TEST(ScheduleOrder, BubblesOfInterleavedStages) {
+  for (int64_t p = 2; p <= 8; ++p) {
+    for (int64_t v = 2; v <= 4; ++v) {
+      for (int64_t m = p; m <= 24; m += p) {
+        EXPECT_EQ(BubbleOf(PipelineSchedule::kOneForwardOneBackward, p, v, m), 3 * (p - 1))
+            << p << " " << v << " " << m;
+      }
+    }
+  }
+}
+
+TEST(ScheduleOrder, BubblesOfZeroBubbleSchedules) {
+  for (int64_t p = 1; p <= 8; ++p) {
+    for (int64_t m = p; m <= 24; ++m) {
+      EXPECT_EQ(BubbleOf(PipelineSchedule::kZeroBubbleH1, p, 1, m), p - 1);
+    }
+    for (int64_t m = 2 * p - 1; m <= 24; ++m) {
+      EXPECT_EQ(BubbleOf(PipelineSchedule::kZeroBubbleH2, p, 1, m), 0) << p << " " << m;
+    }
+  }
+}
+
+// (p / 2 - 1) (F&B + B - 3 W), where B is a whole backward pass and F&B = F + B: 2 for each.
+TEST(ScheduleOrder, BubblesOfDualPipe) {
+  for (int64_t p = 2; p <= 16; p += 2) {
+    for (int64_t m = 2 * p; m <= 2 * p + 8; m += 2) {
+      const Simulation simulation =
+          Simulate({.schedule = PipelineSchedule::kDualPipe, .micro_batch_count = m},
+                   {.pipeline_parallel_size = p});
+      EXPECT_FALSE(simulation.deadlock);
+      EXPECT_EQ(simulation.Bubble(), 2 * (p / 2 - 1));
+      // Each half of the micro-batches passes one of a stage's two chunks.
+      for (const SimulatedStage& stage : simulation.stages) {
+        EXPECT_EQ(stage.passes, 3 * m);
+        EXPECT_THAT(stage.left, Each(0));
+      }
+    }
+  }
+}
+
+// "F0a": forward pass of micro-batch 0 through the first chunk; X a whole backward pass.
+std::string TextOf(const PipelineSpec& pipeline, const ParallelLayout& layout, int64_t stage) {
+  std::string text;
+  const std::vector<WorkItem> items = OrderOfStage(pipeline, layout, stage).value();
+  for (const WorkItem& item : items) {
+    text += "FXBW"[static_cast<size_t>(item.work)];
+    absl::StrAppend(&text, item.micro_batch, item.chunk == 0 ? "a " : "b ");
+  }
+  return text;
+}
+
+// Megatron-LM's order of 2 stages with 2 chunks each, by hand from its warm-up counts: 2 (p - 1 -
+// i)
+// + (v - 1) p is 4 and 2, before which and after which forward and backward passes take turns.
+TEST(ScheduleOrder, OfInterleavedStagesIsMegatrons) {
+  const PipelineSpec pipeline = {.micro_batch_count = 4};
+  const ParallelLayout layout = {.pipeline_parallel_size = 2, .virtual_stage_count = 2};
+  EXPECT_EQ(TextOf(pipeline, layout, 0),
+            "F0a F1a F0b F1b F2a X0b F3a X1b F2b X0a F3b X1a X2b X3b X2a X3a ");
+  EXPECT_EQ(TextOf(pipeline, layout, 1),
+            "F0a F1a F0b X0b F1b X1b F2a X0a F3a X1a F2b X2b F3b X3b X2a X3a ");
+}
+
+// Rows of the picture in arXiv 2401.10241, figure 3 (top), 8 micro-batches on 4 stages: the first
+// and the last device.
+TEST(ScheduleOrder, OfZeroBubbleH1IsThePublishedOne) {
+  const PipelineSpec pipeline = {.schedule = PipelineSchedule::kZeroBubbleH1,
+                                 .micro_batch_count = 8};
+  const ParallelLayout layout = {.pipeline_parallel_size = 4};
+  EXPECT_EQ(TextOf(pipeline, layout, 0),
+            "F0a F1a F2a F3a B0a W0a F4a B1a W1a F5a B2a W2a F6a "
+            "B3a W3a F7a B4a W4a B5a W5a B6a W6a B7a W7a ");
+  EXPECT_EQ(TextOf(pipeline, layout, 3),
+            "F0a B0a F1a B1a F2a B2a F3a B3a W0a F4a B4a W1a F5a "
+            "B5a W2a F6a B6a W3a F7a B7a W4a W5a W6a W7a ");
+}
+
+TEST(ScheduleOrder, OfMillionsOfPassesIsRefused) {
+  EXPECT_THAT(OrderOfStage({.micro_batch_count = 1'000'000'000}, {}, 0),
+              NamesFields(ElementsAre("pipeline")));
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,116 @@
+// What holds of any model under any layout.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "tests/engine/memory/transients/transient_cases.h"
+#include "tests/engine/model/sharding/random_sharding.h"
+
+namespace sextant {
+namespace {
+
+constexpr uint32_t kModels = 200;
+constexpr StageMoment kMoments[] = {StageMoment::kForward, StageMoment::kLoss, StageMoment::kHead,
+                                    StageMoment::kLayer};
+
+TransientCase Draw(uint32_t seed) {
+  const RandomSharding drawn = DrawSharding(seed);
+  TransientCase c = {.base = {.spec = drawn.spec, .layout = drawn.layout}};
+  c.base.spec.encoder.learned_position_count = c.base.spec.decoder.learned_position_count = 0;
+  MicroBatchSpec& batch = c.base.batch;
+  batch.context_parallel_size = 1 + seed % 2;
+  const int64_t ranks = batch.context_parallel_size * c.base.layout.tensor_parallel_size;
+  batch.sequence_length = ranks * (1 + seed % 5);
+  const bool two = !c.base.spec.encoder.layers.empty() && !c.base.spec.decoder.layers.empty();
+  batch.encoder_sequence_length = two ? ranks * (1 + seed % 4) : 0;
+  batch.dropout = seed % 2 == 0;
+  batch.sequence_parallel = seed % 4 < 2;
+  batch.attention = seed % 3 == 0 ? AttentionKernel::kUnfused : AttentionKernel::kFlash;
+  batch.loss = static_cast<LossKind>(seed % 3);
+  c.buffers.fused_weight_gradient = seed % 5 > 0;
+  return c;
+}
+
+void ForEachStage(const std::function<void(TransientCase&, int64_t)>& check) {
+  for (uint32_t seed = 0; seed < kModels; ++seed) {
+    SCOPED_TRACE(seed);
+    TransientCase c = Draw(seed);
+    const GradientFlow flow(c.base.spec);
+    if (seed % 2 == 1) c.flow = &flow;
+    for (int64_t stage = 0; stage < c.base.layout.pipeline_parallel_size; ++stage) {
+      TransientCase copy = c;
+      check(copy, stage);
+    }
+  }
+}
+
+int64_t KeptOn(const TransientCase& c, int64_t stage) {
+  return c.With(
+      stage, [](const TransientContext&, const StageParts& kept) { return kept.total().value(); });
+}
+
+TEST(TransientProperties, RowsAddUp) {
+  ForEachStage([](TransientCase& c, int64_t stage) {
+    for (const auto policy :
+         {RecomputePolicy::kNone, RecomputePolicy::kSelective, RecomputePolicy::kFull}) {
+      c.base.batch.recomputation = {.policy = policy};
+      if (policy == RecomputePolicy::kFull) c.base.batch.recomputation.layers_per_block = 2;
+      for (const StageMoment moment : kMoments) {
+        SCOPED_TRACE(static_cast<int>(policy) * 10 + static_cast<int>(moment));
+        int64_t sum = 0;
+        for (const LedgerRow& row : c.Rows(moment, stage)) {
+          EXPECT_EQ(row.size.value(), row.elements * row.element_bits / 8 * row.layers);
+          EXPECT_GT(row.size.value(), 0);
+          EXPECT_FALSE(row.name.empty() || row.alive.empty() || row.why.empty());
+          EXPECT_FALSE(row.shape.empty() || row.source.empty() || row.data_type.empty());
+          sum += row.size.value();
+        }
+        EXPECT_EQ(sum, c.Added(moment, stage));
+      }
+    }
+  });
+}
+
+TEST(TransientProperties, NoMoreIsFreedThanWasKept) {
+  ForEachStage([](TransientCase& c, int64_t stage) {
+    for (const StageMoment moment : kMoments) {
+      EXPECT_LE(c.Freed(moment, stage), KeptOn(c, stage));
+      EXPECT_GE(c.Freed(moment, stage), 0);
+    }
+  });
+}
+
+TEST(TransientProperties, TwiceTheSequencesNeverTakeLess) {
+  ForEachStage([](TransientCase& c, int64_t stage) {
+    TransientCase twice = c;
+    twice.base.batch.sequence_count *= 2;
+    for (const StageMoment moment : kMoments) {
+      const MomentBytes one = c.Of(stage).At(moment);
+      const MomentBytes two = twice.Of(stage).At(moment);
+      EXPECT_GE(KeptOn(twice, stage) + (two.added - two.freed).value(),
+                KeptOn(c, stage) + (one.added - one.freed).value());
+    }
+  });
+}
+
+// What is not kept comes back: a stage of one micro-batch peaks no lower for a layer's sake, and
+// kept and computed again are what was kept without recomputation.
+TEST(TransientProperties, OneLayerTakesNoLessForBeingComputedAgain) {
+  ForEachStage([](TransientCase& c, int64_t stage) {
+    for (LayerRun& run : c.base.spec.decoder.layers) run.count = std::min<int64_t>(run.count, 1);
+    const auto peak = [&] {
+      const MomentBytes layer = c.Of(stage).At(StageMoment::kLayer);
+      return (layer.added - layer.freed).value();
+    };
+    const int64_t none = peak();
+    c.base.batch.recomputation.policy = RecomputePolicy::kSelective;
+    const int64_t selective = peak();
+    c.base.batch.recomputation.policy = RecomputePolicy::kFull;
+    EXPECT_GE(selective, none);
+    EXPECT_GE(peak(), selective);
+  });
+}
+
+}  // namespace
+}  // namespace sextant

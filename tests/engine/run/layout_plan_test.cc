@@ -1,0 +1,249 @@
+// Plans under a layout: the job that a request becomes, what is refused, the verdict and what to
+// change.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "engine/run/fitting_changes.h"
+#include "engine/run/job.h"
+#include "engine/run/plan.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+RunSpec Llama70b() {
+  RunSpec run;
+  run.model.preset = "llama-3.1-70b";
+  run.training.token_count = 1'000'000'000'000;
+  run.training.sequence_length = 8192;
+  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device_count = 64;
+  run.layout = RunLayout{};
+  run.layout->parallel.tensor_parallel_size = 8;
+  run.layout->parallel.pipeline_parallel_size = 4;
+  run.layout->global_batch_size = 64;
+  return run;
+}
+
+std::vector<std::string> FieldsOf(const RunSpec& run) {
+  std::vector<std::string> out;
+  for (const FieldViolation& violation : FieldViolationsOf(PlanRun(run).status())) {
+    out.push_back(violation.field);
+  }
+  return out;
+}
+
+MemoryEstimate EstimateOf(const RunSpec& run) {
+  const auto plan = PlanRun(run);
+  EXPECT_THAT(plan, IsOk());
+  return plan.ok() ? *plan->memory_estimate : MemoryEstimate();
+}
+
+TEST(LayoutPlan, DataParallelSizeAndMicroBatchesFollow) {
+  const MemoryEstimate memory = EstimateOf(Llama70b());
+  EXPECT_THAT(memory.stages, SizeIs(4));
+  EXPECT_EQ(memory.data_parallel_size, 2);  // 64 / (8 x 4)
+  EXPECT_EQ(memory.micro_batch_count, 32);  // 64 / (2 x 1)
+  EXPECT_EQ(memory.stages[0].layer_count, 20);
+  EXPECT_EQ(memory.stages[0].micro_batches_in_flight, std::vector<int64_t>{4});
+  EXPECT_EQ(memory.stages[3].micro_batches_in_flight, std::vector<int64_t>{1});
+}
+
+TEST(LayoutPlan, WithoutGlobalBatchTheScheduleIsFull) {
+  RunSpec run = Llama70b();
+  run.layout->global_batch_size = absl::nullopt;
+  const auto plan = PlanRun(run);
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_EQ(plan->memory_estimate->micro_batch_count, 8);
+  EXPECT_THAT(plan->assumptions, Contains(HasSubstr("A step has 8 micro-batches on each of 2")));
+}
+
+TEST(LayoutPlan, WithoutLayoutThereIsNoEstimate) {
+  RunSpec run = Llama70b();
+  run.layout = absl::nullopt;
+  const auto plan = PlanRun(run);
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_FALSE(plan->memory_estimate.has_value());
+}
+
+TEST(LayoutPlan, RefusesWhatContradictsIt) {
+  RunSpec run = Llama70b();
+  run.training.activation_bytes = 1;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("training.activation_bytes"));
+
+  run = Llama70b();
+  run.training.sequence_length = absl::nullopt;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("training.sequence_length"));
+
+  run = Llama70b();
+  run.model.preset = "";
+  run.model.parameter_count = 70'000'000'000;
+  run.training.sequence_length = absl::nullopt;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout"));
+
+  run = Llama70b();
+  run.layout = absl::nullopt;
+  run.options.include_ledger = true;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("options.include_ledger"));
+}
+
+TEST(LayoutPlan, RefusesSizesThatDoNotGoTogether) {
+  RunSpec run = Llama70b();
+  run.cluster.device_count = 65;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("cluster.device_count"));
+
+  run = Llama70b();
+  run.layout->global_batch_size = 63;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.global_batch_size"));
+
+  run = Llama70b();
+  run.layout->schedule = PipelineSchedule::kGPipe;
+  run.layout->global_batch_size = absl::nullopt;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.global_batch_size"));
+
+  run = Llama70b();
+  run.layout->parallel.tensor_parallel_size = 7;
+  run.cluster.device_count = 56;
+  run.layout->global_batch_size = 64;
+  EXPECT_THAT(FieldsOf(run), Contains("layout.parallel.tensor_parallel_size"));
+
+  run = Llama70b();
+  run.layout->parallel.pipeline_parallel_size = 3;
+  run.cluster.device_count = 48;
+  EXPECT_THAT(FieldsOf(run), Contains(HasSubstr("layout.parallel.")));
+}
+
+TEST(LayoutPlan, NamesFieldsAsTheRequestDoes) {
+  for (const int64_t bad : {int64_t{-1}, int64_t{0}, std::numeric_limits<int64_t>::max()}) {
+    RunSpec run = Llama70b();
+    run.layout->micro_batch_size = bad;
+    run.layout->global_batch_size = absl::nullopt;
+    EXPECT_THAT(FieldsOf(run), Contains("layout.micro_batch_size")) << bad;
+
+    run = Llama70b();
+    run.layout->context_parallel_size = bad;
+    EXPECT_THAT(FieldsOf(run), Not(IsEmpty())) << bad;
+
+    run = Llama70b();
+    run.layout->parallel.tensor_parallel_size = bad;
+    EXPECT_THAT(FieldsOf(run), Not(IsEmpty())) << bad;
+
+    run = Llama70b();
+    run.layout->sharding.shard_group_size = bad == 0 ? -5 : bad;
+    EXPECT_THAT(FieldsOf(run), Contains("layout.sharding.shard_group_size")) << bad;
+  }
+  RunSpec run = Llama70b();
+  run.layout->kernels.loss_chunk_tokens = 5;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.kernels.loss_chunk_tokens"));
+  run = Llama70b();
+  run.layout->kernels.recomputation.layers_per_block = 5;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.kernels.recomputed_layers_per_block"));
+  run = Llama70b();
+  run.layout->framework.fragmentation_ratio = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.framework.fragmentation_ratio"));
+}
+
+TEST(LayoutPlan, RequestFieldsOfAJob) {
+  EXPECT_EQ(RequestFieldOf("layout.tensor_parallel_size"), "layout.parallel.tensor_parallel_size");
+  EXPECT_EQ(RequestFieldOf("batch.sequence_count"), "layout.micro_batch_size");
+  EXPECT_EQ(RequestFieldOf("batch.recomputation.norm_outputs"),
+            "layout.kernels.recompute_norm_outputs");
+  EXPECT_EQ(RequestFieldOf("state.sharding.shard_group_size"), "layout.sharding.shard_group_size");
+  EXPECT_EQ(RequestFieldOf("state.frozen.block_size"), "layout.storage.frozen_block_size");
+  EXPECT_EQ(RequestFieldOf("model.hidden_size"), "model.hidden_size");
+}
+
+TEST(LayoutPlan, VerdictIsByTheEndsOfTheInterval) {
+  const BytesInterval process = {Bytes(90), Bytes(100), Bytes(110)};
+  EXPECT_EQ(VerdictOf(process, Bytes(110)), Verdict::kFits);
+  EXPECT_EQ(VerdictOf(process, Bytes(109)), Verdict::kTight);
+  EXPECT_EQ(VerdictOf(process, Bytes(90)), Verdict::kTight);
+  EXPECT_EQ(VerdictOf(process, Bytes(89)), Verdict::kDoesNotFit);
+}
+
+TEST(LayoutPlan, LedgersAddUpToEveryStage) {
+  RunSpec run = Llama70b();
+  run.options.include_ledger = true;
+  const MemoryEstimate memory = EstimateOf(run);
+  for (const StageEstimate& stage : memory.stages) {
+    Bytes rows(0);
+    for (const LedgerRow& row : stage.ledger) rows = rows + row.size;
+    EXPECT_EQ(rows, stage.memory.total());
+    Bytes sums(0);
+    for (const Bytes sum : stage.memory.sums) sums = sums + sum;
+    EXPECT_EQ(sums, stage.memory.total());
+  }
+}
+
+TEST(FittingChanges, EachMakesItFitAndIsSorted) {
+  RunSpec run = Llama70b();
+  run.layout->micro_batch_size = 2;
+  run.cluster.device_memory_bytes = 60'000'000'000;
+  const auto plan = PlanRun(run);
+  ASSERT_THAT(plan, IsOk());
+  const MemoryEstimate& memory = *plan->memory_estimate;
+  EXPECT_EQ(plan->verdict(), Verdict::kDoesNotFit);
+  ASSERT_THAT(memory.changes, Not(IsEmpty()));
+  for (const FittingChange& change : memory.changes) {
+    EXPECT_THAT(change.settings, SizeIs(1));
+    EXPECT_LE(change.process.high, memory.usable) << change.settings[0].field;
+    EXPECT_FALSE(change.cost.empty());
+  }
+}
+
+// What a change says is what a request with it says.
+TEST(FittingChanges, AreWhatTheChangedRunHolds) {
+  RunSpec run = Llama70b();
+  run.layout->micro_batch_size = 2;
+  run.cluster.device_memory_bytes = 60'000'000'000;
+  const MemoryEstimate memory = EstimateOf(run);
+  const auto full =
+      std::find_if(memory.changes.begin(), memory.changes.end(), [](const FittingChange& change) {
+        return change.settings[0].field == "training.recompute" && change.settings[0].to == "full";
+      });
+  ASSERT_NE(full, memory.changes.end());
+  run.training.recompute = RecomputePolicy::kFull;
+  const MemoryEstimate changed = EstimateOf(run);
+  EXPECT_EQ(changed.verdict, Verdict::kFits);
+  EXPECT_EQ(changed.peak().process.high, full->process.high);
+  EXPECT_EQ(changed.peak().process.expected, full->process.expected);
+}
+
+TEST(FittingChanges, APairWhereNoSingleOneWillDo) {
+  RunSpec run = Llama70b();
+  run.cluster.accelerator = "a100-sxm-40";
+  run.cluster.device_count = 8;
+  run.layout->parallel.pipeline_parallel_size = 1;
+  run.layout->global_batch_size = 8;
+  run.cluster.device_memory_bytes = 40'000'000'000;
+  const MemoryEstimate memory = EstimateOf(run);
+  EXPECT_EQ(memory.verdict, Verdict::kDoesNotFit);
+  // 70.6e9 x 16 bytes over 8 devices are 141 GB: one more of anything but devices won't do.
+  ASSERT_THAT(memory.changes, Not(IsEmpty()));
+  EXPECT_LE(memory.changes[0].settings.size(), 2u);
+  EXPECT_GT(memory.changes_considered, 10);
+}
+
+TEST(FittingChanges, NoneWhereItFits) {
+  RunSpec run = Llama70b();
+  run.cluster.device_memory_bytes = 1'000'000'000'000;
+  const MemoryEstimate memory = EstimateOf(run);
+  EXPECT_EQ(memory.verdict, Verdict::kFits);
+  EXPECT_THAT(memory.changes, IsEmpty());
+  EXPECT_EQ(memory.changes_considered, 0);
+}
+
+}  // namespace
+}  // namespace sextant

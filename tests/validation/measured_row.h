@@ -1,0 +1,18 @@
+// A row of measured_runs.csv that says something about memory.
+#ifndef SEXTANT_TESTS_VALIDATION_MEASURED_ROW_H_
+#define SEXTANT_TESTS_VALIDATION_MEASURED_ROW_H_
+
+#include "tests/support/csv.h"
+#include "tests/validation/measured_case.h"
+
+namespace sextant {
+
+// Whether a row has a figure of memory or tells of a job that ran out of it.
+bool SaysMemory(const CsvRow& row);
+
+// `row`, one that SaysMemory(), by the rules of its source.
+Translated TranslateMeasuredRow(const CsvRow& row);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_VALIDATION_MEASURED_ROW_H_

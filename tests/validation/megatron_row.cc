@@ -1,0 +1,102 @@
+#include "tests/validation/megatron_row.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "tests/validation/cells.h"
+#include "tests/validation/megatron_buffers.h"
+#include "tests/validation/megatron_model.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kUsualGpuCount = 8;  // of a test whose recipe is not in the table
+
+absl::optional<Bytes> BytesOf(const CsvRow& row, const std::string& column) {
+  const absl::optional<int64_t> out = WholeCell(row, column);
+  if (!out.has_value() || *out < 1) return absl::nullopt;
+  return Bytes(*out);
+}
+
+absl::StatusOr<int> ComputeCapability(const std::string& hardware) {
+  if (hardware == "a100") return 8;
+  if (hardware == "h100") return 9;
+  if (hardware == "gb200") return 10;
+  return absl::InvalidArgumentError(absl::StrCat("unknown hardware ", hardware));
+}
+
+// As the recipe says; else 8, where that is possible at all.
+absl::StatusOr<int64_t> GpuCount(const CsvRow& row, const MegatronArguments& arguments,
+                                 std::vector<std::string>& assumptions) {
+  const int64_t replica = GpusOfReplica(arguments);
+  const absl::optional<int64_t> nodes = WholeCell(row, "nodes");
+  const absl::optional<int64_t> per_node = WholeCell(row, "gpus_per_node");
+  int64_t out = kUsualGpuCount;
+  if (nodes.has_value() && per_node.has_value()) {
+    out = *nodes * *per_node;
+  } else if (absl::StrContains(Cell(row, "test"), "release") || out % replica != 0) {
+    // Release tests run on several nodes; one replica stands for all where none shares state.
+    if (SharesState(arguments) || arguments.Has("num-experts")) {
+      return absl::InvalidArgumentError("GPU count not published, and not one node's");
+    }
+    out = replica;
+  } else if (SharesState(arguments)) {
+    assumptions.push_back("8 GPUs");
+  }
+  if (out < 1 || out % replica != 0) {
+    return absl::InvalidArgumentError("GPU count is no multiple of the parallel sizes");
+  }
+  return out;
+}
+
+absl::StatusOr<MeasuredCase> Translate(const CsvRow& row) {
+  SEXTANT_ASSIGN_OR_RETURN(const MegatronArguments arguments,
+                           MegatronArguments::Parse(Cell(row, "all_args")));
+  const std::string test = Cell(row, "test");
+  const bool bert = absl::StartsWith(test, "bert");
+  MeasuredCase out;
+  out.source = "Megatron-LM CI";
+  out.id = absl::StrCat(test, " ", Cell(row, "hardware"), " ", Cell(row, "container"), " ",
+                        Cell(row, "golden_variant"));
+  MegatronMachine machine;
+  SEXTANT_ASSIGN_OR_RETURN(machine.compute_capability, ComputeCapability(Cell(row, "hardware")));
+  SEXTANT_ASSIGN_OR_RETURN(machine.gpu_count, GpuCount(row, arguments, out.assumptions));
+  SEXTANT_RETURN_IF_ERROR(DescribeMegatron(arguments, machine, bert, out));
+  const auto peak = BytesOf(row, "max_mem_allocated_bytes");
+  if (!peak.has_value()) return absl::InvalidArgumentError("no measured memory");
+  out.measured.push_back({MemoryDefinition::kAllocated, *peak});
+  out.between_steps = BytesOf(row, "mem_allocated_bytes");
+  out.stage = out.job.layout.pipeline_parallel_size - 1;  // the last rank writes the log
+  return out;
+}
+
+}  // namespace
+
+absl::Status DescribeMegatron(const MegatronArguments& arguments, const MegatronMachine& machine,
+                              bool bert, MeasuredCase& out) {
+  if (const auto reason = arguments.Undescribed(); reason.has_value()) {
+    return absl::InvalidArgumentError(*reason);
+  }
+  SEXTANT_ASSIGN_OR_RETURN(out.model, MegatronModel(arguments, bert, out.assumptions));
+  SEXTANT_ASSIGN_OR_RETURN(out.job, MegatronJob(arguments, machine));
+  const bool engine = UsesTransformerEngine(arguments);
+  Bytes& standing = out.job.reserve.workspace;
+  standing = standing + GlobalMemoryBuffer(out.model, out.job, !engine);
+  if (engine && out.job.buffers.fused_weight_gradient) {
+    SEXTANT_ASSIGN_OR_RETURN(const Bytes gradients, PlaceholderGradients(out.model, out.job));
+    standing = standing + gradients;
+  }
+  return absl::OkStatus();
+}
+
+Translated TranslateMegatronRow(const CsvRow& row) {
+  absl::StatusOr<MeasuredCase> out = Translate(row);
+  if (!out.ok()) return LeftOut{std::string(out.status().message())};
+  return *std::move(out);
+}
+
+}  // namespace sextant
