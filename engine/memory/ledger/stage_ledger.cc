@@ -163,6 +163,12 @@ StageLedger::Work StageLedger::WorstOf(const ChunkMemory& chunk,
   return worst;
 }
 
+StageLedger::Work StageLedger::WorkOf(const InFlightMoment& moment,
+                                      const StageContent& content) const {
+  if (moment.begins == ScheduleWork::kWeightGradient) return {};
+  return WorstOf(content.chunks[static_cast<size_t>(moment.chunk)], content);
+}
+
 absl::StatusOr<StageMemory> StageLedger::PeakOf(int64_t stage, const StageContent& content) const {
   absl::InlinedVector<ChunkBytes, 8> chunks;
   for (const ChunkMemory& chunk : content.chunks) {
@@ -177,8 +183,7 @@ absl::StatusOr<StageMemory> StageLedger::PeakOf(int64_t stage, const StageConten
   out.in_flight = peak.moment;
   const StageState& state = content.state;
   const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
-  const bool works = peak.moment.begins != ScheduleWork::kWeightGradient;
-  const Work work = works ? WorstOf(chunk, content) : Work{};
+  const Work work = WorkOf(peak.moment, content);
   out.moment = PeakMomentOf(work.moment);
   const Bytes waiting = gradients_wait() ? state.gradients : Bytes(0);
   const bool step = content.gather_bucket > peak.size - waiting;
