@@ -40,9 +40,10 @@ absl::StatusOr<Bytes> CalculatedOf(const MemoryModel& model, int64_t stage) {
 }
 
 bool IsCalculated(const MeasuredCase& run) {
-  return std::any_of(run.measured.begin(), run.measured.end(), [](const Measurement& measurement) {
-    return measurement.definition == MemoryDefinition::kCalculated;
-  });
+  return std::any_of(run.measured.begin(), run.measured.end(),
+                     [](const MeasuredMemory& measurement) {
+                       return measurement.definition == MemoryDefinition::kCalculated;
+                     });
 }
 
 void Take(Translated translated, const std::string& source, Answers& out) {
@@ -75,7 +76,7 @@ Bytes Answer::Predicted(MemoryDefinition definition) const {
   return calculated;
 }
 
-double Answer::ErrorOf(const Measurement& measurement) const {
+double Answer::ErrorOf(const MeasuredMemory& measurement) const {
   const double predicted = static_cast<double>(Predicted(measurement.definition).value());
   return predicted / static_cast<double>(measurement.size.value()) - 1;
 }

@@ -25,7 +25,7 @@ struct Answer {
   // a source's own formula is of.
   Bytes Predicted(MemoryDefinition definition) const;
   // Signed: what is predicted over what was measured, less 1.
-  double ErrorOf(const Measurement& measurement) const;
+  double ErrorOf(const MeasuredMemory& measurement) const;
 };
 
 // Errors: kInvalidArgument where the engine refuses the run.

@@ -103,7 +103,9 @@ absl::StatusOr<MeasuredCase> BloomCase(const CsvRow& row) {
   out.job.buffers.fused_weight_gradient = false;
   out.job.buffers.reduce_bucket_elements = kBucketElements;
   out.job.buffers.gather_bucket_elements = kBucketElements;
-  out.job.reserve.workspace = WorkspaceOf({.compute_capability = kAmpere});
+  out.job.reserve =
+      ReserveWith(WorkspaceOf({.compute_capability = kAmpere}), Framework::kDeepSpeed, out.job);
+  out.hardware = Cell(row, "hardware");
   out.device_memory = Bytes(int64_t{80} << 30);
   return out;
 }

@@ -1,5 +1,8 @@
 #include "tests/validation/framework_memory.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace sextant {
 namespace {
 
@@ -17,6 +20,17 @@ Bytes WorkspaceOf(const WorkspaceUse& use) {
   const int64_t torch = use.deterministic ? 8 * 4096 * kKib : fallback;
   const int64_t engine = use.transformer_engine ? (recent ? 32 : 4) * kMib : 0;
   return Bytes(kTorchHandles * torch + engine * (use.grouped_gemm ? 1 + kGroupedGemmStreams : 1));
+}
+
+ReserveSpec ReserveWith(Bytes workspace, Framework framework, const JobSpec& job) {
+  const int64_t sizes[] = {job.layout.tensor_parallel_size, job.layout.pipeline_parallel_size,
+                           job.layout.expert_parallel_size, job.batch.context_parallel_size,
+                           job.state.sharding.data_parallel_size};
+  const auto communicators =
+      std::count_if(std::begin(sizes), std::end(sizes), [](int64_t size) { return size > 1; });
+  ReserveSpec out = ReserveOf({.kind = framework}, communicators);
+  out.workspace = workspace;
+  return out;
 }
 
 }  // namespace sextant

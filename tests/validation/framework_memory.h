@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "engine/base/units.h"
+#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/job_spec.h"
 
 namespace sextant {
 
@@ -26,6 +28,10 @@ struct WorkspaceUse {
 // products: 32 MiB from Hopper on, 4 MiB before (NVIDIA/TransformerEngine,
 // get_cublas_workspace_size_bytes and get_num_cublas_streams of `transformer_engine/pytorch`).
 Bytes WorkspaceOf(const WorkspaceUse& use);
+
+// The engine's reserve of `framework` for `job`, a communicator for each kind of parallelism, with
+// that workspace.
+ReserveSpec ReserveWith(Bytes workspace, Framework framework, const JobSpec& job);
 
 }  // namespace sextant
 

@@ -16,11 +16,11 @@ namespace {
 
 constexpr double kClose = 0.03;
 
-bool IsKnown(const Figure& figure) { return figure.answer->run.fully_known(); }
+bool IsKnown(const ScoredFigure& figure) { return figure.answer->run.fully_known(); }
 
-std::vector<double> ErrorsOf(const std::vector<Figure>& figures, bool known_only) {
+std::vector<double> ErrorsOf(const std::vector<ScoredFigure>& figures, bool known_only) {
   std::vector<double> out;
-  for (const Figure& figure : figures) {
+  for (const ScoredFigure& figure : figures) {
     if (!known_only || IsKnown(figure)) out.push_back(figure.error);
   }
   return out;
@@ -28,11 +28,11 @@ std::vector<double> ErrorsOf(const std::vector<Figure>& figures, bool known_only
 
 std::string SummaryCells(const ErrorSummary& summary) {
   if (summary.count == 0) return "0 | | | | | | |";
-  return absl::StrCat(
-      summary.count, " | ", SignedPercent(summary.median_signed), " | ", SignedPercent(summary.low),
-      " to ", SignedPercent(summary.high), " | ", Percent(summary.median), " | ",
-      Percent(summary.p90), " | ", absl::StrFormat("%.0f %%", 100 * summary.within_3), " | ",
-      absl::StrFormat("%.0f %%", 100 * summary.within_10), " |");
+  return absl::StrCat(summary.count, " | ", SignedPercent(summary.median_signed), " | ",
+                      SignedPercent(summary.low), " to ", SignedPercent(summary.high), " | ",
+                      Percent(summary.median), " | ", Percent(summary.p90), " | ",
+                      absl::StrFormat("%.0f %%", 100 * summary.within_3), " | ",
+                      absl::StrFormat("%.0f %%", 100 * summary.within_10), " |");
 }
 
 constexpr char kSummaryHead[] =
@@ -40,17 +40,17 @@ constexpr char kSummaryHead[] =
     "3 % | within 10 % |\n";
 constexpr char kSummaryRule[] = "---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
 
-std::string CauseName(const Figure& figure) {
+std::string CauseName(const ScoredFigure& figure) {
   const Cause* cause = CauseOf(*figure.answer, figure.measured.definition);
   return cause == nullptr ? "not named" : std::string(cause->name);
 }
 
 }  // namespace
 
-std::vector<Figure> FiguresOf(const std::vector<Answer>& answers) {
-  std::vector<Figure> out;
+std::vector<ScoredFigure> FiguresOf(const std::vector<Answer>& answers) {
+  std::vector<ScoredFigure> out;
   for (const Answer& answer : answers) {
-    for (const Measurement& measured : answer.run.measured) {
+    for (const MeasuredMemory& measured : answer.run.measured) {
       out.push_back({&answer, measured, answer.ErrorOf(measured)});
     }
   }
@@ -79,9 +79,9 @@ std::string Gibibytes(Bytes size) {
   return absl::StrFormat("%.2f", static_cast<double>(size.value()) / 0x1p30);
 }
 
-std::string ErrorTable(const std::vector<Figure>& figures) {
-  std::map<std::pair<MemoryDefinition, std::string>, std::vector<Figure>> groups;
-  for (const Figure& figure : figures) {
+std::string ErrorTable(const std::vector<ScoredFigure>& figures) {
+  std::map<std::pair<MemoryDefinition, std::string>, std::vector<ScoredFigure>> groups;
+  for (const ScoredFigure& figure : figures) {
     groups[{figure.measured.definition, figure.answer->run.source}].push_back(figure);
   }
   std::string out = absl::StrCat("| definition | source | which | ", kSummaryHead,
@@ -115,28 +115,29 @@ std::string BetweenStepsTable(const std::vector<Answer>& answers) {
                       SummaryCells(SummaryOf(known)), "\n");
 }
 
-std::string WorstTable(std::vector<Figure> figures, size_t count) {
-  std::stable_sort(figures.begin(), figures.end(), [](const Figure& a, const Figure& b) {
-    return std::abs(a.error) > std::abs(b.error);
-  });
+std::string WorstTable(std::vector<ScoredFigure> figures, size_t count) {
+  std::stable_sort(figures.begin(), figures.end(),
+                   [](const ScoredFigure& a, const ScoredFigure& b) {
+                     return std::abs(a.error) > std::abs(b.error);
+                   });
   figures.resize(std::min(figures.size(), count));
   std::string out =
       "| run | definition | measured GiB | predicted GiB | error | at the peak | cause |\n"
       "| --- | --- | ---: | ---: | ---: | --- | --- |\n";
-  for (const Figure& figure : figures) {
+  for (const ScoredFigure& figure : figures) {
     const Answer& answer = *figure.answer;
     const MemoryDefinition definition = figure.measured.definition;
     absl::StrAppend(&out, "| ", answer.run.id, " | ", DefinitionName(definition), " | ",
                     Gibibytes(figure.measured.size), " | ", Gibibytes(answer.Predicted(definition)),
-                    " | ", SignedPercent(figure.error), " | ",
-                    PeakMomentName(answer.memory.moment), " | ", CauseName(figure), " |\n");
+                    " | ", SignedPercent(figure.error), " | ", PeakMomentName(answer.memory.moment),
+                    " | ", CauseName(figure), " |\n");
   }
   return out;
 }
 
-std::string CauseTable(const std::vector<Figure>& figures) {
+std::string CauseTable(const std::vector<ScoredFigure>& figures) {
   std::map<std::string, std::vector<double>> errors;
-  for (const Figure& figure : figures) {
+  for (const ScoredFigure& figure : figures) {
     if (std::abs(figure.error) > kClose) errors[CauseName(figure)].push_back(figure.error);
   }
   std::string out =

@@ -12,14 +12,14 @@
 namespace sextant {
 
 // A figure of a run, and what the engine says.
-struct Figure {
+struct ScoredFigure {
   const Answer* answer = nullptr;
-  Measurement measured;
+  MeasuredMemory measured;
   double error = 0;
 };
 
 // Every figure of every answer, in their order.
-std::vector<Figure> FiguresOf(const std::vector<Answer>& answers);
+std::vector<ScoredFigure> FiguresOf(const std::vector<Answer>& answers);
 
 // "allocated", ...
 absl::string_view DefinitionName(MemoryDefinition definition);
@@ -27,12 +27,12 @@ std::string Percent(double share);        // "1.69 %"
 std::string SignedPercent(double share);  // "+1.69 %"
 std::string Gibibytes(Bytes size);        // "54.19"
 
-std::string ErrorTable(const std::vector<Figure>& figures);
+std::string ErrorTable(const std::vector<ScoredFigure>& figures);
 std::string BetweenStepsTable(const std::vector<Answer>& answers);
 // The `count` largest errors.
-std::string WorstTable(std::vector<Figure> figures, size_t count);
+std::string WorstTable(std::vector<ScoredFigure> figures, size_t count);
 // Of figures more than 3 % off.
-std::string CauseTable(const std::vector<Figure>& figures);
+std::string CauseTable(const std::vector<ScoredFigure>& figures);
 std::string VerdictTable(const std::vector<Answer>& answers);
 std::string OutOfMemoryTable(const std::vector<Answer>& answers);
 std::string LeftOutTable(const std::vector<RowLeftOut>& left_out);
