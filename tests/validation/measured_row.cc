@@ -10,7 +10,10 @@
 #include "absl/strings/string_view.h"
 #include "tests/validation/bloom_row.h"
 #include "tests/validation/cells.h"
+#include "tests/validation/korthikanti_row.h"
+#include "tests/validation/litgpt_row.h"
 #include "tests/validation/simumax_row.h"
+#include "tests/validation/torchtitan_row.h"
 
 namespace sextant {
 namespace {
@@ -29,6 +32,13 @@ constexpr SourceRule kSources[] = {
     {"MooreThreads/SimuMax", "SimuMax B200", SimumaxCase, "",
      "recompute; sequence_parallel; zero_stage; micro_batch; global_batch; seq_len"},
     {"bigscience-workshop/bigscience", "BLOOM trials", BloomCase, ""},
+    {"calculon-ai/calculon", "Korthikanti 2022, figure 1", KorthikantiCase, "",
+     "vocab; zero_stage; dp_strategy"},
+    {"pytorch/torchtitan", "torchtitan", TorchtitanCase, ""},
+    {"Lightning-AI/litgpt", "litgpt", LitgptCase, ""},
+    {"pytorch/ao", "torchao", nullptr,
+     "selective recomputation by operator is not described in the engine's terms, or model and "
+     "batch not published"},
     {"InternLM/InternEvo", "InternEvo", nullptr, "sequence length not published"},
     {"huggingface/nanotron", "nanotron", nullptr, "shape of the layers not published"},
     {"AMD-AGI/Primus", "Primus", nullptr, "sequence length and batch not published"},
