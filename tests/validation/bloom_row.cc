@@ -1,11 +1,13 @@
 #include "tests/validation/bloom_row.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
 #include "engine/model/architecture/dense_decoder.h"
+#include "engine/model/sharding/sharded_weights.h"
 #include "tests/validation/cells.h"
 #include "tests/validation/framework_memory.h"
 
@@ -72,6 +74,20 @@ absl::StatusOr<StateSpec> State(const CsvRow& row) {
   return out;
 }
 
+// DeepSpeed's bf16 optimizer adds gradients up in fp32, but lets go of those in bf16, of the whole
+// stage, only as the next backward pass begins. Source: deepspeedai/DeepSpeed,
+// `deepspeed/runtime/pipe/engine.py`, clear_lp_grads() before and update_hp_grads() behind it.
+absl::StatusOr<Bytes> NarrowGradients(const ArchitectureSpec& model, const JobSpec& job) {
+  if (job.state.precision.gradient_data_type != DataType::kFp32) return Bytes(0);
+  SEXTANT_ASSIGN_OR_RETURN(const ShardedWeights weights,
+                           ShardedWeights::Of(model, "model", job.layout, "layout"));
+  int64_t most = 0;
+  for (int64_t i = 0; i < weights.stage_count(); ++i) {
+    most = std::max(most, weights.Stage(i).all.trainable);
+  }
+  return Bytes(most * StorageBytes(DataType::kBf16));
+}
+
 absl::Status SetMemory(const CsvRow& row, MeasuredCase& out) {
   const std::string text = Cell(row, "peak_mem_as_published");
   out.ran_out = text == "OOM" || Cell(row, "oom") == "True";
@@ -103,8 +119,9 @@ absl::StatusOr<MeasuredCase> BloomCase(const CsvRow& row) {
   out.job.buffers.fused_weight_gradient = false;
   out.job.buffers.reduce_bucket_elements = kBucketElements;
   out.job.buffers.gather_bucket_elements = kBucketElements;
-  out.job.reserve =
-      ReserveWith(WorkspaceOf({.compute_capability = kAmpere}), Framework::kDeepSpeed, out.job);
+  SEXTANT_ASSIGN_OR_RETURN(const Bytes narrow, NarrowGradients(out.model, out.job));
+  const Bytes workspace = WorkspaceOf({.compute_capability = kAmpere}) + narrow;
+  out.job.reserve = ReserveWith(workspace, Framework::kDeepSpeed, out.job);
   out.hardware = Cell(row, "hardware");
   out.device_memory = Bytes(int64_t{80} << 30);
   return out;

@@ -1,7 +1,6 @@
 #include "tests/validation/contradictions.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,7 +10,6 @@ namespace sextant {
 namespace {
 
 constexpr double kFarOff = 0.10;
-constexpr size_t kWithMajority = 3;  // figures of which one can be the odd one out
 
 using Group = std::vector<Answer*>;
 
@@ -24,21 +22,12 @@ void Mark(Answer& answer) {
   answer.run.assumptions.push_back(kContradicted);
 }
 
-void MarkIn(Group& group) {
-  std::sort(group.begin(), group.end(),
-            [](const Answer* a, const Answer* b) { return FigureOf(*a) < FigureOf(*b); });
-  const double median = FigureOf(*group[(group.size() - 1) / 2]);
-  const auto far = [&](const Answer& answer) {
-    return std::abs(FigureOf(answer) / median - 1) > kFarOff;
-  };
-  if (group.size() < kWithMajority) {
-    if (!far(*group.back())) return;
-    for (Answer* answer : group) Mark(*answer);
-    return;
-  }
-  for (Answer* answer : group) {
-    if (far(*answer)) Mark(*answer);
-  }
+void MarkIn(const Group& group) {
+  const auto [least, most] = std::minmax_element(
+      group.begin(), group.end(),
+      [](const Answer* a, const Answer* b) { return FigureOf(*a) < FigureOf(*b); });
+  if (FigureOf(**most) <= (1 + kFarOff) * FigureOf(**least)) return;
+  for (Answer* answer : group) Mark(*answer);
 }
 
 }  // namespace
@@ -52,7 +41,7 @@ void MarkContradicted(std::vector<Answer>& answers) {
         &answer);
   }
   for (auto& [question, group] : groups) {
-    if (group.size() > 1) MarkIn(group);
+    MarkIn(group);
   }
 }
 

@@ -11,10 +11,10 @@ namespace sextant {
 inline constexpr char kContradicted[] = "contradicted by a repetition";
 
 // Runs of a source on the same hardware that are the same question, so that the engine's answer is
-// the same to the byte, ought to have the same memory. Where a figure is more than 10 % off the
-// median of its group (the lower one of two), something that the row doesn't say is different: a
-// release of the framework, in the main. Such a run gets kContradicted as a trait and as an
-// assumption; in groups of two, both do. The engine's answer plays no part beyond forming groups.
+// the same to the byte, ought to have the same memory. Where the largest figure of such a group is
+// more than 10 % above the smallest, something that rows don't say is different: a release of the
+// framework, in the main. All runs of the group get kContradicted as a trait and as an assumption.
+// The engine's answer plays no part beyond forming groups.
 void MarkContradicted(std::vector<Answer>& answers);
 
 }  // namespace sextant

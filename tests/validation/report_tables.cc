@@ -101,6 +101,7 @@ std::string BetweenStepsTable(const std::vector<Answer>& answers) {
   std::vector<double> known;
   for (const Answer& answer : answers) {
     if (!answer.run.between_steps.has_value() || answer.stage_count > 1) continue;
+    if (answer.run.job.batch.compute_data_type != DataType::kBf16) continue;
     Bytes state = answer.run.job.reserve.workspace;
     for (const LedgerKind kind : {LedgerKind::kWeight, LedgerKind::kGradient,
                                   LedgerKind::kMasterWeight, LedgerKind::kOptimizerState}) {
