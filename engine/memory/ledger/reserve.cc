@@ -57,8 +57,8 @@ absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory m
   memory.reserved = {reserved(&ShareInterval::low, memory.allocated.low),
                      reserved(&ShareInterval::expected, memory.allocated.expected),
                      reserved(&ShareInterval::high, memory.allocated.high)};
-  const auto process = [&reserve](Bytes reserved, Bytes BytesInterval::*end) {
-    return reserved + reserve.context.*end + reserve.communicators.*end;
+  const auto process = [&reserve](Bytes taken, Bytes BytesInterval::*end) {
+    return taken + reserve.context.*end + reserve.communicators.*end;
   };
   memory.process = {process(memory.reserved.low, &BytesInterval::low),
                     process(memory.reserved.expected, &BytesInterval::expected),
