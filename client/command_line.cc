@@ -13,6 +13,7 @@
 #include "client/graph_parser.h"
 #include "client/hardware_parsers.h"
 #include "client/help_text.h"
+#include "client/memory_parser.h"
 #include "client/number.h"
 #include "client/operation_parser.h"
 #include "client/plan_parser.h"
@@ -100,6 +101,7 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   AddGlobalFlags(app.get(), line);
   app->footer(absl::StrCat(kExitCodeHelp, "\n\n", kProgramHelp));
   AddPlan(app.get(), line);
+  AddMemory(app.get(), line);
   AddCount(app.get(), line);
   AddAccelerators(app.get(), line);
   AddDevices(app.get(), line);

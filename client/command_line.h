@@ -23,6 +23,7 @@ namespace sextant {
 
 enum class Command {
   kPlan,
+  kMemory,
   kAccelerators,
   kDevices,
   kProbe,
@@ -44,6 +45,8 @@ struct CommandLine {
 
   std::vector<GivenFlag> plan_flags;
   std::string request_file;  // "" where none was given, "-" for standard input
+
+  std::string memory_svg_file;  // "" for none
 
   std::string accelerator;  // "" for all
   bool sources = false;

@@ -2,6 +2,7 @@
 
 #include <CLI/App.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "client/plan_request.h"
 #include "client/plan_text.h"
 #include "client/proto_json.h"
+#include "client/verdict.h"
 #include "client/version.h"
 
 namespace sextant {
@@ -29,13 +31,10 @@ int RunPlan(const CommandLine& line, const Streams& streams) {
                 }});
   }
 
-  const v1::Verdict verdict = response.plan().verdict();
-  if (verdict != v1::VERDICT_FITS && verdict != v1::VERDICT_DOES_NOT_FIT) {
-    return Fail({grpc::StatusCode::INTERNAL, "the answer holds no verdict that this client knows"},
-                line, streams);
-  }
+  const std::optional<ExitCode> exit_code = ExitCodeOfVerdict(response.plan().verdict());
+  if (!exit_code.has_value()) return FailToJudge(line, streams);
   streams.out << (line.json() ? ProtoJson(response) : Printable(PlanText(response, streams.now())));
-  return verdict == v1::VERDICT_FITS ? kExitFits : kExitDoesNotFit;
+  return *exit_code;
 }
 
 int RunAccelerators(const CommandLine& line, const Streams& streams) {

@@ -9,6 +9,7 @@
 namespace sextant {
 
 int RunPlan(const CommandLine& line, const Streams& streams);
+int RunMemory(const CommandLine& line, const Streams& streams);
 int RunAccelerators(const CommandLine& line, const Streams& streams);
 int RunVersion(const CommandLine& line, const Streams& streams);
 int RunCompletion(const CommandLine& line, const Streams& streams);

@@ -25,7 +25,7 @@ constexpr FieldFlag kFlags[] = {
      kLayoutGroup},
     {"--pipeline-parallel-size,--pp", "layout.pipeline_parallel_size", "stages of layers",
      kLayoutGroup},
-    {"--virtual-stage-count,--virtual-stages", "layout.virtual_stage_count",
+    {"--virtual-stage-count,--vpp,--virtual-stages", "layout.virtual_stage_count",
      "chunks of layers on each stage", kLayoutGroup},
     {"--expert-parallel-size,--ep", "layout.expert_parallel_size",
      "ranks that the experts are dealt out to", kLayoutGroup},

@@ -54,4 +54,9 @@ int FailToWrite(const absl::Status& written, const CommandLine& line, const Stre
   return kExitUsage;
 }
 
+int FailToJudge(const CommandLine& line, const Streams& streams) {
+  return Fail({grpc::StatusCode::INTERNAL, "the answer holds no verdict that this client knows"},
+              line, streams);
+}
+
 }  // namespace sextant

@@ -34,6 +34,9 @@ int Fail(const grpc::Status& status, const CommandLine& line, const Streams& str
 // is the user's to mend, and no call failed.
 int FailToWrite(const absl::Status& written, const CommandLine& line, const Streams& streams);
 
+// The same for a plan without a verdict that this client knows: a newer server's.
+int FailToJudge(const CommandLine& line, const Streams& streams);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_CLIENT_FAILURE_H_

@@ -14,10 +14,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/enum_names.h"
 #include "client/number.h"
+#include "client/sizes.h"
 #include "sextant/v1/data_type.pb.h"
+#include "sextant/v1/layout.pb.h"
 #include "sextant/v1/rates.pb.h"
 #include "sextant/v1/training.pb.h"
 
@@ -35,18 +38,39 @@ std::vector<std::string> RefusedIn(const FieldDescriptor& field) {
     return {"request"};
   }
   if (field.enum_type() != v1::DataType_descriptor()) return {};
-  if (field.containing_type() != v1::PrecisionPolicy::descriptor()) return {};
-  if (field.name() == "compute_data_type") return {"int8", "int4"};
+  const bool precision = field.containing_type() == v1::PrecisionPolicy::descriptor();
+  if (precision && field.name() == "compute_data_type") return {"int8", "int4"};
+  if (!precision && field.containing_type() != v1::KernelChoices::descriptor()) return {};
   return {"tf32", "int8", "fp6", "fp4", "mxfp8", "mxfp4", "nvfp4", "int4"};
 }
 
 // The names that `field` takes.
 std::vector<std::string> ChoicesOf(const FieldDescriptor& field) {
+  if (&field == v1::WeightStorage::descriptor()->FindFieldByName("frozen_data_type")) {
+    return {"int8", "int4", "fp4"};
+  }
   std::vector<std::string> names = EnumNames(*field.enum_type());
   for (const std::string& refused : RefusedIn(field)) {
     names.erase(std::remove(names.begin(), names.end(), refused), names.end());
   }
   return names;
+}
+
+// Other words for values of the API's enums, which people know them by.
+std::string UsualName(const google::protobuf::EnumDescriptor& type, const std::string& text) {
+  constexpr const char* kSchedules[][2] = {{"1f1b", "one-forward-one-backward"},
+                                           {"zb-h1", "zero-bubble-h1"},
+                                           {"zb-h2", "zero-bubble-h2"}};
+  constexpr const char* kZeroStages[][2] = {
+      {"0", "none"}, {"1", "optimizer"}, {"2", "gradients"}, {"3", "parameters"}};
+  const auto find = [&text](const auto& pairs) -> std::string {
+    for (const auto& [usual, name] : pairs) {
+      if (text == usual) return name;
+    }
+    return text;
+  };
+  if (&type == v1::PipelineSchedule_descriptor()) return find(kSchedules);
+  return &type == v1::ZeroStage_descriptor() ? find(kZeroStages) : text;
 }
 
 // A field of one message, ready to be set.
@@ -63,6 +87,16 @@ absl::Status SetWhole(const Place& place, const absl::StatusOr<int64_t>& value) 
   return absl::OkStatus();
 }
 
+absl::Status SetWholes(const Place& place, const std::string& text) {
+  const absl::StatusOr<std::vector<int64_t>> values =
+      ParseSizes(absl::StrReplaceAll(text, {{",", "x"}}));
+  if (!values.ok()) return values.status();
+  for (const int64_t value : *values) {
+    place.reflection().AddInt64(place.message, place.field, value);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetNumber(const Place& place, const absl::StatusOr<double>& value) {
   if (!value.ok()) return value.status();
   place.reflection().SetDouble(place.message, place.field, *value);
@@ -71,7 +105,7 @@ absl::Status SetNumber(const Place& place, const absl::StatusOr<double>& value) 
 
 absl::Status SetChoice(const Place& place, const std::string& text) {
   const google::protobuf::EnumDescriptor& type = *place.field->enum_type();
-  const std::optional<int> number = EnumNumber(type, text);
+  const std::optional<int> number = EnumNumber(type, UsualName(type, text));
   const std::vector<std::string> choices = ChoicesOf(*place.field);
   if (!number.has_value() || !absl::c_linear_search(choices, EnumName(type, *number))) {
     return absl::InvalidArgumentError(
@@ -125,6 +159,8 @@ absl::Status SetPlace(const Place& place, const std::string& text) {
   switch (FormOf(*place.field)) {
     case FieldForm::kCount:
       return SetWhole(place, ParseCount(text));
+    case FieldForm::kCounts:
+      return SetWholes(place, text);
     case FieldForm::kByteCount:
       return SetWhole(place, ParseByteCount(text));
     case FieldForm::kNumber:
@@ -162,6 +198,7 @@ const FieldDescriptor* FindField(const Descriptor& type, absl::string_view path)
 FieldForm FormOf(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT64:
+      if (field.is_repeated()) return FieldForm::kCounts;
       return field.name() == "bytes" || absl::EndsWith(field.name(), "_bytes")
                  ? FieldForm::kByteCount
                  : FieldForm::kCount;
@@ -185,6 +222,8 @@ std::string ValueName(const FieldDescriptor& field) {
   switch (FormOf(field)) {
     case FieldForm::kCount:
       return "COUNT";
+    case FieldForm::kCounts:
+      return "SIZES";
     case FieldForm::kByteCount:
       return "BYTES";
     case FieldForm::kNumber:

@@ -17,6 +17,7 @@ namespace sextant {
 // How the text of a field is written.
 enum class FieldForm {
   kCount,      // int64
+  kCounts,     // repeated int64: "8x8x7"
   kByteCount,  // int64 "bytes", or whose name ends in "_bytes"
   kNumber,     // double
   kText,       // string
@@ -40,8 +41,9 @@ bool IsFile(FieldForm form);
 // What help shows for the field's value: "COUNT", or all choices as "a|b|c".
 std::string ValueName(const google::protobuf::FieldDescriptor& field);
 
-// Sets the field at `path` of `message` from `text`; a repeated one gains an entry, and one of
-// texts as many as stand between commas. Ranges are not checked: that is the server's.
+// Sets the field at `path` of `message` from `text`; a repeated one gains an entry, one of texts as
+// many as stand between commas, one of counts as many as are joined by x or by commas. Ranges are
+// not checked: that is the server's.
 //
 // Errors: kInvalidArgument, saying what to write; kInternal where there is no such field.
 absl::Status SetField(absl::string_view path, const std::string& text,

@@ -7,6 +7,7 @@ namespace sextant {
 inline constexpr char kProgramHelp[] =
     "Examples:\n"
     "  sextant plan llama-3.1-70b --tokens=15T --accelerator=h100-sxm --devices=1024\n"
+    "  sextant memory llama-3.1-8b --tp=8 --sequence-length=8192 --accelerator=h100-sxm\n"
     "  sextant count llama-3.1-70b --sequence=8192 --conventions\n"
     "  sextant accelerators h100-sxm\n"
     "  sextant probe\n"
@@ -24,6 +25,8 @@ inline constexpr char kPlanHelp[] =
     "--flops-convention takes six-n-total, six-n-non-embedding, kaplan-2020, chinchilla-2022,\n"
     "palm-2022, megatron-2021-hardware, megatron-2021-model, megatron-causal, exact-full,\n"
     "exact-causal or exact-causal-diagonal; sextant count --conventions compares them.\n"
+    "--schedule takes 1f1b (one-forward-one-backward), gpipe, zb-h1, zb-h2 (zero-bubble-) or\n"
+    "dualpipe.\n"
     "\n"
     "Examples:\n"
     "  Does it fit, and for how long does it run?\n"
@@ -46,6 +49,31 @@ inline constexpr char kPlanHelp[] =
     "    sextant plan --request=run.json --devices=2048\n"
     "  In a job script: refuse on 1 and 3; whatever else goes wrong, launch unplanned:\n"
     "    sextant plan --request=run.json || { c=$?; [ $c = 1 ] || [ $c = 3 ] && exit $c; }\n";
+
+inline constexpr char kMemoryHelp[] =
+    "What each GPU of each pipeline stage holds when that stage holds the most: model state,\n"
+    "activations, transients, buffers and an estimated reserve, which has a low and a high end.\n"
+    "FITS: even at the high end; TIGHT: between; DOES NOT FIT: not even at the low end.\n"
+    "Without --devices there are as many as the layout's sizes need. Numbers, files and --request\n"
+    "are read as sextant plan reads them; flags of data types, --schedule and --optimizer take\n"
+    "the names that sextant plan --help shows, --schedule 1f1b, zb-h1 and zb-h2 too.\n"
+    "\n"
+    "Examples:\n"
+    "  Does it fit, and what takes the memory?\n"
+    "    sextant memory llama-3.1-70b --tp=8 --pp=4 --devices=64 --zero=optimizer \\\n"
+    "        --sequence-length=8192 --accelerator=h100-sxm\n"
+    "  Every tensor of it, and a picture:\n"
+    "    sextant memory llama-3.1-8b --tp=8 --sequence-length=8192 --accelerator=h100-sxm \\\n"
+    "        --ledger --svg=memory.svg\n"
+    "  A mixture of experts, all layers computed again:\n"
+    "    sextant memory mixtral-8x7b --pp=4 --ep=8 --zero=1 --gbs=256 --recompute=full \\\n"
+    "        --sequence-length=4096 --devices=32 --accelerator=a100-sxm-80\n"
+    "  Adapters beside a base in 4 bits:\n"
+    "    sextant memory llama-3.1-8b --lora-rank=16 --freeze-base --frozen-data-type=fp4 \\\n"
+    "        --sequence-length=2048 --framework=pytorch-fsdp --accelerator=a10\n"
+    "  A rule of thumb, shared out evenly: 16 bytes a parameter, and activations\n"
+    "    sextant memory --parameters=7e9 --activation-bytes=8GiB --accelerator=h100-sxm \\\n"
+    "        --devices=2\n";
 
 inline constexpr char kCountHelp[] =
     "MODEL is a file if there is one of that name, or if it ends in .json or has a / in it. Sizes\n"

@@ -32,7 +32,15 @@ bool FitsOnALine(const PlanFlag& flag, const std::string& choices) {
   return absl::string_view(flag.names).size() + choices.size() + 3 <= kTextWidth;
 }
 
-void AddPlanFlag(const PlanFlag& flag, CLI::App* plan, CommandLine* line) {
+}  // namespace
+
+void AddRequestFile(CLI::App* command, CommandLine* line) {
+  command->add_option("--request", line->request_file, "a PlanRunRequest in proto JSON; - is stdin")
+      ->type_name("FILE")
+      ->check(Check(CheckFileOrInput));
+}
+
+void AddPlanFlag(const PlanFlag& flag, CLI::App* command, CommandLine* line) {
   const FieldDescriptor& field = *FindField(*v1::PlanRunRequest::descriptor(), flag.field);
   const FieldForm form = FormOf(field);
   if (form == FieldForm::kSwitch) {
@@ -40,13 +48,13 @@ void AddPlanFlag(const PlanFlag& flag, CLI::App* plan, CommandLine* line) {
     const auto give = [line, &flag](int64_t count) {
       line->plan_flags.push_back({&flag, count > 0 ? "true" : "false"});
     };
-    plan->add_flag_function(flag.names, give, flag.help)->group(flag.group);
+    command->add_flag_function(flag.names, give, flag.help)->group(flag.group);
     return;
   }
   const auto give = [line, &flag](const std::string& text) {
     line->plan_flags.push_back({&flag, text});
   };
-  CLI::Option* option = plan->add_option_function<std::string>(flag.names, give, flag.help)
+  CLI::Option* option = command->add_option_function<std::string>(flag.names, give, flag.help)
                             ->group(flag.group)
                             ->type_name(ValueName(field))
                             ->check(CheckOf(flag, form))
@@ -54,14 +62,10 @@ void AddPlanFlag(const PlanFlag& flag, CLI::App* plan, CommandLine* line) {
   if (!FitsOnALine(flag, ValueName(field))) option->option_text("NAME");
 }
 
-}  // namespace
-
 void AddPlan(CLI::App* app, CommandLine* line) {
   CLI::App* plan =
       AddCommand("plan", "Plan a training run, and say whether it fits", kPlanHelp, app);
-  plan->add_option("--request", line->request_file, "a PlanRunRequest in proto JSON; - is stdin")
-      ->type_name("FILE")
-      ->check(Check(CheckFileOrInput));
+  AddRequestFile(plan, line);
   for (const PlanFlag& flag : PlanFlags()) AddPlanFlag(flag, plan, line);
   plan->final_callback([line] { line->command = Command::kPlan; });
 }

@@ -84,6 +84,9 @@ void ClearWhatFlagsReplace(const std::vector<GivenFlag>& flags, v1::PlanRunReque
     if (field == "model.changes.adapters.targets") {
       request->mutable_model()->mutable_changes()->mutable_adapters()->clear_targets();
     }
+    if (field == "layout.parallel.layers_per_chunk") {
+      request->mutable_layout()->mutable_parallel()->clear_layers_per_chunk();
+    }
     if (field == "model.changes.frozen_components") {
       request->mutable_model()->mutable_changes()->clear_frozen_components();
     }

@@ -5,10 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/format.h"
+#include "client/memory_stage_text.h"
+#include "client/memory_text.h"
 #include "client/plan_cost.h"
 #include "client/plan_notes.h"
 #include "client/plan_tables.h"
 #include "client/table.h"
+#include "client/verdict.h"
 
 namespace sextant {
 namespace {
@@ -43,37 +46,39 @@ std::string HeadlineTime(const v1::Plan& plan) {
   return times.empty() ? "not known: no rate of the devices is" : absl::StrJoin(times, "; ");
 }
 
-// A bare parameter count has no name but its number, and no components.
-std::string HeadlineModel(const v1::Plan& plan) {
-  std::string size = absl::StrCat(Grouped(plan.parameters().total()), " parameters");
-  if (plan.parameters().components().empty()) return size;
-  return absl::StrCat(plan.model_name(), " (", size, ")");
+// What the verdict stands on: stages under a layout, or else an even share.
+std::string HeadlineFit(const v1::Plan& plan) {
+  if (!plan.has_memory_estimate()) {
+    return absl::StrCat(Wrap("  counts  ", plan.memory().counted(), kHang),
+                        Wrap("  memory  ", HeadlineMemory(plan.memory()), kHang));
+  }
+  const v1::MemoryEstimate& estimate = plan.memory_estimate();
+  return Wrap("  memory  ",
+              absl::StrCat(PeakText(estimate), ": ", HeadroomText(estimate.headroom_bytes())),
+              kHang);
 }
 
 std::string Headline(const v1::Plan& plan) {
-  const bool fits = plan.verdict() == v1::VERDICT_FITS;
-  const std::string what = absl::StrCat(HeadlineModel(plan), ", ", Grouped(plan.token_count()),
+  const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
                                         plan.token_count() == 1 ? " token, " : " tokens, ",
                                         Grouped(plan.device_count()), " x ", plan.accelerator());
-  return absl::StrCat(Wrap(fits ? "FITS: " : "DOES NOT FIT: ", what, kHang),
-                      Wrap("  counts  ", plan.memory().counted(), kHang),
-                      Wrap("  memory  ", HeadlineMemory(plan.memory()), kHang),
-                      Wrap("  time    ", HeadlineTime(plan), kHang));
+  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kHang),
+                      HeadlineFit(plan), Wrap("  time    ", HeadlineTime(plan), kHang));
 }
 
 }  // namespace
 
 std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
   const v1::Plan& plan = response.plan();
-  return absl::StrCat(Headline(plan), ModelSection(plan.parameters()),
-                      ArithmeticSection(plan.flops()), MemorySection(plan.memory()),
-                      CostSection(plan), RatesSection(plan, now), AssumptionsSection(plan),
-                      IgnoredFieldsSection(plan.ignored_config_fields()), DerivationSection(plan),
-                      "\n",
-                      Wrap("",
-                           absl::StrCat("engine ", response.engine_version(), ", rates ",
-                                        response.rates_fingerprint()),
-                           0));
+  return absl::StrCat(
+      Headline(plan), ModelSection(plan.parameters()), ArithmeticSection(plan.flops()),
+      plan.has_memory_estimate() ? EstimateSection(plan) : MemorySection(plan.memory()),
+      CostSection(plan), RatesSection(plan, now), AssumptionsSection(plan),
+      IgnoredFieldsSection(plan.ignored_config_fields()), DerivationSection(plan), "\n",
+      Wrap("",
+           absl::StrCat("engine ", response.engine_version(), ", rates ",
+                        response.rates_fingerprint()),
+           0));
 }
 
 }  // namespace sextant

@@ -31,6 +31,8 @@ int Run(const CommandLine& line, const Streams& streams) {
   switch (line.command) {
     case Command::kPlan:
       return RunPlan(line, streams);
+    case Command::kMemory:
+      return RunMemory(line, streams);
     case Command::kAccelerators:
       return RunAccelerators(line, streams);
     case Command::kDevices:

@@ -51,10 +51,44 @@ std::string MarkPath(SvgMark mark, const SvgPoint& at) {
                          at.y, r, r, 2 * r, r, r, -2 * r);
 }
 
+// A tile of `hatch` that repeats, as a <pattern>'s content, of kTile pixels a side.
+constexpr double kTile = 8;
+
+const char* TilePath(SvgHatch hatch) {
+  switch (hatch) {
+    case SvgHatch::kNone:
+      break;
+    case SvgHatch::kRising:
+      return "M-2 2l4 -4M0 8l8 -8M6 10l4 -4";
+    case SvgHatch::kFalling:
+      return "M-2 6l4 4M0 0l8 8M6 -2l4 4";
+    case SvgHatch::kCrossed:
+      return "M0 8l8 -8M0 0l8 8";
+    case SvgHatch::kGrid:
+      return "M0 4h8M4 0v8";
+    case SvgHatch::kHorizontal:
+      return "M0 2h8M0 6h8";
+    case SvgHatch::kVertical:
+      return "M2 0v8M6 0v8";
+    case SvgHatch::kDots:
+      return "M1.2 2h1.6M5.2 6h1.6";
+  }
+  return "";
+}
+
+std::string HatchId(SvgHatch hatch) { return absl::StrCat("hatch", static_cast<int>(hatch)); }
+
+std::string Pattern(SvgHatch hatch) {
+  return absl::StrFormat(
+      "<pattern id=\"%s\" width=\"%.0f\" height=\"%.0f\" patternUnits=\"userSpaceOnUse\">"
+      "<path d=\"%s\" fill=\"none\" stroke=\"#222222\" stroke-width=\"%.1f\"/></pattern>\n",
+      HatchId(hatch), kTile, kTile, TilePath(hatch), hatch == SvgHatch::kDots ? 1.6 : 0.9);
+}
+
 }  // namespace
 
 SvgWriter::SvgWriter(double width, double height) {
-  body_ = absl::StrFormat(
+  head_ = absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
       "viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\">\n"
       "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
@@ -64,6 +98,17 @@ SvgWriter::SvgWriter(double width, double height) {
 void SvgWriter::Line(const SvgPoint& from, const SvgPoint& to, const SvgStroke& stroke) {
   absl::StrAppendFormat(&body_, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n",
                         from.x, from.y, to.x, to.y, StrokeText(stroke));
+}
+
+void SvgWriter::Rectangle(const SvgArea& area, const SvgFill& fill) {
+  const std::string place =
+      absl::StrFormat("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"", area.at.x,
+                      area.at.y, area.width, area.height);
+  absl::StrAppend(&body_, place, " fill=\"", fill.color,
+                  "\" stroke=\"#222222\" stroke-width=\"0.6\"/>\n");
+  if (fill.hatch == SvgHatch::kNone) return;
+  hatches_.insert(fill.hatch);
+  absl::StrAppend(&body_, place, " fill=\"url(#", HatchId(fill.hatch), ")\"/>\n");
 }
 
 void SvgWriter::Text(const SvgText& text) {
@@ -85,7 +130,11 @@ void SvgWriter::Mark(SvgMark mark, const SvgPoint& at, const char* color) {
 }
 
 std::string SvgWriter::Document() const {
-  return absl::StrCat("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", body_, "</svg>\n");
+  std::string patterns;
+  for (const SvgHatch hatch : hatches_) patterns += Pattern(hatch);
+  if (!patterns.empty()) patterns = absl::StrCat("<defs>\n", patterns, "</defs>\n");
+  return absl::StrCat("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", head_, patterns, body_,
+                      "</svg>\n");
 }
 
 std::string XmlEscaped(absl::string_view text) {

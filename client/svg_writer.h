@@ -1,7 +1,8 @@
-// A small SVG document: lines, marks and text on white.
+// A small SVG document: lines, areas, marks and text on white.
 #ifndef SEXTANT_CLIENT_SVG_WRITER_H_
 #define SEXTANT_CLIENT_SVG_WRITER_H_
 
+#include <set>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -36,11 +37,27 @@ struct SvgText {
 // each other both can be seen.
 enum class SvgMark { kDisc, kSquare, kTriangle, kCross };
 
+// What an area is filled with beside its colour: each tells from the others without it.
+enum class SvgHatch { kNone, kRising, kFalling, kCrossed, kGrid, kHorizontal, kVertical, kDots };
+
+struct SvgFill {
+  const char* color = "#ffffff";
+  SvgHatch hatch = SvgHatch::kNone;
+};
+
+struct SvgArea {
+  SvgPoint at = {};  // its corner at the left and top
+  double width = 0;
+  double height = 0;
+};
+
 class SvgWriter {
  public:
   SvgWriter(double width, double height);
 
   void Line(const SvgPoint& from, const SvgPoint& to, const SvgStroke& stroke);
+  // With a thin outline.
+  void Rectangle(const SvgArea& area, const SvgFill& fill);
   void Text(const SvgText& text);
   void Mark(SvgMark mark, const SvgPoint& at, const char* color);
 
@@ -48,6 +65,8 @@ class SvgWriter {
   std::string Document() const;
 
  private:
+  std::string head_;
+  std::set<SvgHatch> hatches_;  // that areas use
   std::string body_;
 };
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/model/count_model.h"
@@ -18,6 +17,7 @@
 #include "server/convert/tensor.h"
 #include "server/convert/token_data.h"
 #include "server/operation_answer.h"
+#include "server/post_call.h"
 #include "server/unary_call.h"
 
 namespace sextant {
@@ -109,18 +109,6 @@ absl::Status AnswerCount(const v1::CountModelRequest& request, v1::CountModelRes
   return absl::OkStatus();
 }
 
-// Of a caller who has gone when its turn comes, nothing is worked out: calls that wait would keep
-// the others, or a server that stops, waiting for nobody.
-void PostFor(const grpc::CallbackServerContext* context, WorkerPool& workers,
-             std::function<void(const absl::Status&)> then) {
-  workers.Post([context, then = std::move(then)](const absl::Status& ready) {
-    then(ready.ok() && context->IsCancelled()
-             ? WithReason(absl::CancelledError("the caller left before the call's turn"),
-                          "CALL_CANCELLED")
-             : ready);
-  });
-}
-
 }  // namespace
 
 AccountingService::AccountingService(Metrics& metrics, AccountingOptions options)
@@ -172,7 +160,7 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
         if (in.operation().einsum().operands_size() <= kMostOperandsInline) {
           then(absl::OkStatus());
         } else {
-          PostFor(context, *options_.workers, std::move(then));
+          PostCall(context, *options_.workers, std::move(then));
         }
       },
       [this](const v1::AnalyzeOperationRequest& in, v1::AnalyzeOperationResponse* out) {
@@ -186,7 +174,7 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeGraph(grpc::CallbackServerCo
   return AnswerAfter<v1::AnalyzeGraphRequest, v1::AnalyzeGraphResponse>(
       UnaryCall(analyze_graph_, context, request, response),
       [this, context](const v1::AnalyzeGraphRequest&, auto then) {
-        PostFor(context, *options_.workers, std::move(then));
+        PostCall(context, *options_.workers, std::move(then));
       },
       AnswerGraph);
 }
@@ -200,7 +188,7 @@ grpc::ServerUnaryReactor* AccountingService::CountModel(grpc::CallbackServerCont
         if (IsQuick(in)) {
           then(absl::OkStatus());
         } else {
-          PostFor(context, *options_.workers, std::move(then));
+          PostCall(context, *options_.workers, std::move(then));
         }
       },
       AnswerCount);

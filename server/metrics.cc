@@ -1,6 +1,7 @@
 #include "server/metrics.h"
 
 #include "engine/base/version.h"
+#include "engine/run/memory_estimate.h"
 
 namespace sextant {
 namespace {
@@ -64,6 +65,7 @@ Metrics::Metrics(prometheus::Registry& registry)
                               .Register(registry)
                               .Add({})),
       fits_(VerdictFamily(registry).Add({{"verdict", "fits"}})),
+      tight_(VerdictFamily(registry).Add({{"verdict", "tight"}})),
       does_not_fit_(VerdictFamily(registry).Add({{"verdict", "does_not_fit"}})) {
   prometheus::BuildGauge()
       .Name("sextant_build_info")
@@ -71,6 +73,18 @@ Metrics::Metrics(prometheus::Registry& registry)
       .Register(registry)
       .Add({{"version", std::string(EngineVersion())}})
       .Set(1);
+}
+
+prometheus::Counter& Metrics::verdict(Verdict of) {
+  switch (of) {
+    case Verdict::kFits:
+      return fits_;
+    case Verdict::kTight:
+      return tight_;
+    case Verdict::kDoesNotFit:
+      break;
+  }
+  return does_not_fit_;
 }
 
 }  // namespace sextant

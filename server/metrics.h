@@ -16,6 +16,8 @@
 
 namespace sextant {
 
+enum class Verdict;
+
 // gRPC's own name of `code`, e.g. "INVALID_ARGUMENT"; "UNKNOWN" outside its set.
 const char* CodeName(grpc::StatusCode code);
 
@@ -46,7 +48,8 @@ class Metrics {
 
   prometheus::Gauge& plans_in_flight() { return plans_in_flight_; }
   prometheus::Counter& layouts_considered() { return layouts_considered_; }
-  prometheus::Counter& verdict(bool fits) { return fits ? fits_ : does_not_fit_; }
+  // Plans answered with it.
+  prometheus::Counter& verdict(Verdict of);
 
  private:
   CounterFamily& calls_;
@@ -54,6 +57,7 @@ class Metrics {
   prometheus::Gauge& plans_in_flight_;
   prometheus::Counter& layouts_considered_;
   prometheus::Counter& fits_;
+  prometheus::Counter& tight_;
   prometheus::Counter& does_not_fit_;
 };
 

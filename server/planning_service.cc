@@ -10,6 +10,7 @@
 #include "server/convert/named_devices.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
+#include "server/post_call.h"
 
 namespace sextant {
 namespace {
@@ -21,6 +22,18 @@ void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
   }
 }
 
+// A plan that is being computed, on whatever thread.
+class InFlight {
+ public:
+  explicit InFlight(prometheus::Gauge& plans) : plans_(plans) { plans_.Increment(); }
+  ~InFlight() { plans_.Decrement(); }
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
+ private:
+  prometheus::Gauge& plans_;
+};
+
 }  // namespace
 
 PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
@@ -30,6 +43,7 @@ PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
 
 absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
                                      v1::PlanRunResponse* response) {
+  const InFlight in_flight(metrics_.plans_in_flight());
   FieldViolations violations;
   RunSpec run = RunSpecFrom(request, violations);
   // Held to the end: the run's texts point into it.
@@ -43,7 +57,7 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   response->set_engine_version(std::string(EngineVersion()));
   response->set_rates_fingerprint(RatesFingerprint(plan.rates));
   metrics_.layouts_considered().Increment();
-  metrics_.verdict(plan.fit.fits()).Increment();
+  metrics_.verdict(plan.verdict()).Increment();
   PlanTo(std::move(plan), response->mutable_plan());
   IgnoredFieldsTo(run.model, response->mutable_plan());
   return absl::OkStatus();
@@ -52,12 +66,15 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
 grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* context,
                                                    const grpc::ByteBuffer* request,
                                                    grpc::ByteBuffer* response) {
-  metrics_.plans_in_flight().Increment();
-  auto* reactor = AnswerInline<v1::PlanRunRequest, v1::PlanRunResponse>(
-      plan_run_, context, request, response,
+  // Every stage of a layout is looked at, and where it does not fit many changes to it: that may
+  // take milliseconds.
+  return AnswerInlineOrAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
+      UnaryCall(plan_run_, context, request, response),
+      [](const v1::PlanRunRequest& in) { return !in.has_layout(); },
+      [this, context](const v1::PlanRunRequest&, auto then) {
+        PostCall(context, *options_.workers, std::move(then));
+      },
       [this](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) { return Answer(in, out); });
-  metrics_.plans_in_flight().Decrement();
-  return reactor;
 }
 
 }  // namespace sextant

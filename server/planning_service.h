@@ -10,6 +10,7 @@
 #include "server/calibration_snapshot.h"
 #include "server/metrics.h"
 #include "server/unary_call.h"
+#include "server/worker_pool.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
 namespace sextant {
@@ -19,6 +20,8 @@ struct PlanningOptions {
   // What is known of this host's devices; never null. Both are called from many threads.
   std::function<std::shared_ptr<const CalibrationSnapshot>()> calibrations;
   std::function<absl::Time()> now;
+  // Where what takes long is answered; outlives the service's calls.
+  WorkerPool* workers = nullptr;
 };
 
 class PlanningService final

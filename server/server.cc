@@ -102,7 +102,8 @@ Server::Server(const ServerOptions& options)
                              .workers = &workers_}),
       planning_(metrics_, {.log_level = options.log_calls,
                            .calibrations = [this] { return store_.snapshot(); },
-                           .now = absl::Now}),
+                           .now = absl::Now,
+                           .workers = &workers_}),
       hardware_(
           {.metrics = metrics_, .log_level = options.log_calls, .store = store_, .probe = probe_}) {
 }

@@ -60,36 +60,13 @@ absl::Status Encode(const Message& message, grpc::ByteBuffer* out) {
              : absl::InternalError("the answer can't be encoded");
 }
 
-// Reads a Request, runs `answer(request, response)`, bounded to about a millisecond (a plan with
-// as many calibrations as it takes; else it is microseconds), on gRPC's own thread, and finishes
-// the call with the status that it returns.
+// Reads a Request, waits, runs `answer(request, response)`, and finishes the call with the status
+// that it returns. `wait(request, then)` calls then(status) once, on whatever thread, and the
+// answer is made there, or `status` is it. No thread of gRPC's waits.
 //
 // The handlers are raw, on bytes: gRPC's own answer to bytes that don't decode is
 // UNIMPLEMENTED without a word, which a caller takes for an older server and which no metric
-// counts. Request and response live on one arena a call.
-template <typename Request, typename Response, typename Answer>
-grpc::ServerUnaryReactor* AnswerInline(Method& method, grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* bytes, grpc::ByteBuffer* out,
-                                       Answer answer) {
-  UnaryCall call(method, context, bytes, out);
-  alignas(std::max_align_t) char block[8192];  // a plan's messages fit: no growing blocks
-  google::protobuf::ArenaOptions options;
-  options.initial_block = block;
-  options.initial_block_size = sizeof(block);
-  google::protobuf::Arena arena(options);
-  auto* request = google::protobuf::Arena::CreateMessage<Request>(&arena);
-  auto* response = google::protobuf::Arena::CreateMessage<Response>(&arena);
-
-  absl::Status status = Decode(*bytes, request);
-  if (status.ok()) status = answer(*request, response);
-  if (status.ok()) status = Encode(*response, out);
-  grpc::ServerUnaryReactor* reactor = call.reactor();
-  call.Finish(status);
-  return reactor;
-}
-
-// The same for an answer that has to wait: `wait(request, then)` calls then(status) once, on
-// whatever thread, and the answer is made there, or `status` is it. No thread of gRPC's waits.
+// counts.
 template <typename Request, typename Response, typename Wait, typename Answer>
 grpc::ServerUnaryReactor* AnswerAfter(UnaryCall call, Wait wait, Answer answer) {
   grpc::ServerUnaryReactor* reactor = call.reactor();
@@ -106,6 +83,41 @@ grpc::ServerUnaryReactor* AnswerAfter(UnaryCall call, Wait wait, Answer answer) 
     call.Finish(status);
   });
   return reactor;
+}
+
+// The same for requests of which those that `is_quick(request)` are answered on gRPC's own thread:
+// their answers are bounded to about a millisecond (a plan with as many calibrations as it takes;
+// else it is microseconds). Their request and response live on one arena a call.
+template <typename Request, typename Response, typename IsQuick, typename Wait, typename Answer>
+grpc::ServerUnaryReactor* AnswerInlineOrAfter(UnaryCall call, IsQuick is_quick, Wait wait,
+                                              Answer answer) {
+  alignas(std::max_align_t) char block[8192];  // a plan's messages fit: no growing blocks
+  google::protobuf::ArenaOptions options;
+  options.initial_block = block;
+  options.initial_block_size = sizeof(block);
+  google::protobuf::Arena arena(options);
+  auto* request = google::protobuf::Arena::CreateMessage<Request>(&arena);
+  auto* response = google::protobuf::Arena::CreateMessage<Response>(&arena);
+
+  absl::Status status = Decode(call.request(), request);
+  if (status.ok() && !is_quick(*request)) {
+    return AnswerAfter<Request, Response>(std::move(call), std::move(wait), std::move(answer));
+  }
+  if (status.ok()) status = answer(*request, response);
+  if (status.ok()) status = Encode(*response, call.response());
+  grpc::ServerUnaryReactor* reactor = call.reactor();
+  call.Finish(status);
+  return reactor;
+}
+
+// The same where all of them are.
+template <typename Request, typename Response, typename Answer>
+grpc::ServerUnaryReactor* AnswerInline(Method& method, grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* bytes, grpc::ByteBuffer* out,
+                                       Answer answer) {
+  return AnswerInlineOrAfter<Request, Response>(
+      UnaryCall(method, context, bytes, out), [](const Request&) { return true; },
+      [](const Request&, auto then) { then(absl::OkStatus()); }, std::move(answer));
 }
 
 }  // namespace sextant

@@ -6,6 +6,7 @@
 #include "server/convert/enums.h"
 #include "server/convert/model_spec.h"
 #include "server/convert/optional_size.h"
+#include "server/convert/parallel_layout.h"
 
 namespace sextant {
 namespace {
@@ -33,28 +34,6 @@ TrainingStepSpec StepFrom(const v1::TrainingStep& m, FieldViolations& violations
   return out;
 }
 
-ParallelLayout LayoutFrom(const v1::ParallelLayout& m, FieldViolations& violations) {
-  const auto set = [&](bool present, int64_t value, absl::string_view name, int64_t& size) {
-    SizeOrDefault(
-        present, value, [&] { return FieldPath("layout", name); }, violations);
-    if (value != 0) size = value;
-  };
-  ParallelLayout out;
-  set(m.has_tensor_parallel_size(), m.tensor_parallel_size(), "tensor_parallel_size",
-      out.tensor_parallel_size);
-  set(m.has_pipeline_parallel_size(), m.pipeline_parallel_size(), "pipeline_parallel_size",
-      out.pipeline_parallel_size);
-  set(m.has_virtual_stage_count(), m.virtual_stage_count(), "virtual_stage_count",
-      out.virtual_stage_count);
-  set(m.has_expert_parallel_size(), m.expert_parallel_size(), "expert_parallel_size",
-      out.expert_parallel_size);
-  set(m.has_expert_tensor_parallel_size(), m.expert_tensor_parallel_size(),
-      "expert_tensor_parallel_size", out.expert_tensor_parallel_size);
-  out.layers_per_chunk.assign(m.layers_per_chunk().begin(), m.layers_per_chunk().end());
-  out.split_key_value_heads = m.split_key_value_heads();
-  return out;
-}
-
 }  // namespace
 
 RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, absl::string_view field,
@@ -77,7 +56,7 @@ CountSpec CountSpecFrom(const v1::CountModelRequest& request, FieldViolations& v
   CountSpec out;
   out.model = ModelSpecFrom(request.model(), violations);
   if (request.has_step()) out.step = StepFrom(request.step(), violations);
-  if (request.has_layout()) out.layout = LayoutFrom(request.layout(), violations);
+  if (request.has_layout()) out.layout = ParallelLayoutFrom(request.layout(), "layout", violations);
   out.detail = FlopsDetail::kComponents;  // which conventions are told apart by
   out.conventions = true;
   return out;

@@ -5,6 +5,8 @@
 
 #include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
+#include "server/convert/layout_enums.h"
+#include "server/convert/memory_estimate.h"
 #include "server/convert/parameter_counts.h"
 #include "server/convert/rates.h"
 
@@ -85,7 +87,7 @@ void StepTo(DerivationStep step, v1::DerivationStep* out) {
 }  // namespace
 
 void PlanTo(Plan plan, v1::Plan* out) {
-  out->set_verdict(plan.fit.fits() ? v1::VERDICT_FITS : v1::VERDICT_DOES_NOT_FIT);
+  out->set_verdict(VerdictTo(plan.verdict()));
   out->set_model_name(Text(plan.model_name));
   out->set_accelerator(Text(plan.accelerator));
   out->set_device_count(plan.device_count);
@@ -97,6 +99,9 @@ void PlanTo(Plan plan, v1::Plan* out) {
   }
   FlopsTo(plan, out->mutable_flops());
   MemoryTo(plan, out->mutable_memory());
+  if (plan.memory_estimate.has_value()) {
+    MemoryEstimateTo(*std::move(plan.memory_estimate), out->mutable_memory_estimate());
+  }
   CostsTo(plan, out);
   for (Rate& rate : plan.rates) RateTo(std::move(rate), out->add_rates());
   for (std::string& sentence : plan.assumptions) out->add_assumptions(std::move(sentence));

@@ -6,6 +6,7 @@
 #include "server/convert/count_spec.h"
 #include "server/convert/enums.h"
 #include "server/convert/model_spec.h"
+#include "server/convert/run_layout.h"
 
 namespace sextant {
 namespace {
@@ -91,6 +92,7 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   out.flops_convention =
       FlopsConventionFrom(m.flops_convention(), "options.flops_convention", violations);
   out.include_derivation = m.include_derivation();
+  out.include_ledger = m.include_ledger();
   return out;
 }
 
@@ -119,6 +121,7 @@ RunSpec RunSpecFrom(const v1::PlanRunRequest& request, FieldViolations& violatio
   out.economics = EconomicsFrom(request.economics());
   out.options = OptionsFrom(request.options(), violations);
   out.rate_requirement = RequirementFrom(request.rate_requirement(), violations);
+  if (request.has_layout()) out.layout = RunLayoutFrom(request.layout(), "layout", violations);
   return out;
 }
 

@@ -27,7 +27,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
   const UsageCase cases[] = {
       {{}, "A subcommand is required"},
       {{"plann"},
-       "\"plann\" is no command; write one of plan, count, accelerators, devices, probe, "
+       "\"plann\" is no command; write one of plan, memory, count, accelerators, devices, probe, "
        "calibration, op, graph, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},
@@ -58,6 +58,20 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"plan", "--calibration=/nonexistent/c.json"}, "cannot read \"/nonexistent/c.json\""},
       {{"plan", "--config=/"}, "cannot read \"/\""},
       {{"plan", "gpt2", "--device=host", "llama"}, "llama"},
+      {{"plan", "--tp=two"}, "\"two\" is not a whole number"},
+      {{"plan", "--zero=4"}, "write one of none, optimizer, gradients, parameters"},
+      {{"plan", "--layers-per-chunk=8by7"}, "join sizes by x"},
+      {{"memory", "--schedule=2f2b"}, "write one of one-forward-one-backward, gpipe"},
+      {{"memory", "--frozen-data-type=bf16"}, "write one of int8, int4, fp4\n"},
+      {{"memory", "--matmul-input-data-type=int8"},
+       "write one of fp64, fp32, fp16, bf16, fp8, fp8-e4m3, fp8-e5m2\n"},
+      {{"memory", "--sp"}, "--sequence-parallel"},
+      {{"memory", "--context-bytes=1G"}, "write"},
+      {{"memory", "--mfu=0.4"}, "--mfu"},  // nothing about time or money
+      {{"memory", "--device-hour-price-usd=2"}, "--device-hour-price-usd"},
+      {{"memory", "--minimum-source=datasheet"}, "--minimum-source"},
+      {{"memory", "gpt2", "llama"}, "llama"},
+      {{"memory", "--request=/nonexistent/r.json"}, "cannot read \"/nonexistent/r.json\""},
       {{"devices", "host"}, "host"},
       {{"calibration", "a", "b"}, "b"},
       {{"calibration", "--save"}, "--save"},

@@ -69,10 +69,10 @@ TEST(BashCompletion, IsBash) {
 
 TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
-  EXPECT_THAT(
-      BashOffers({"sextant", ""}),
-      IsSupersetOf({"plan", "count", "accelerators", "devices", "probe", "calibration", "op",
-                    "graph", "tensor", "tokens", "dtype", "version", "completion", "--address"}));
+  EXPECT_THAT(BashOffers({"sextant", ""}),
+              IsSupersetOf({"plan", "memory", "count", "accelerators", "devices", "probe",
+                            "calibration", "op", "graph", "tensor", "tokens", "dtype", "version",
+                            "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
@@ -115,6 +115,20 @@ TEST(BashCompletion, KnowsWhatIsCounted) {
               ElementsAre("megatron-2021-hardware", "megatron-2021-model", "megatron-causal"));
   const std::string file = ScriptFile("bash");
   EXPECT_THAT(BashOffers({"sextant", "count", "--architecture", file.substr(0, file.size() - 2)}),
+              Contains(file));
+}
+
+TEST(BashCompletion, KnowsLayouts) {
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--zero", "="}),
+              ElementsAre("none", "optimizer", "gradients", "parameters"));
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--schedule", "z"}),
+              ElementsAre("zero-bubble-h1", "zero-bubble-h2"));
+  EXPECT_THAT(BashOffers({"sextant", "plan", "--frozen-data-type", ""}),
+              ElementsAre("int8", "int4", "fp4"));
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--tensor"}), ElementsAre("--tensor-parallel-size"));
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--mf"}), IsEmpty());
+  const std::string file = ScriptFile("bash");
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--svg", file.substr(0, file.size() - 2)}),
               Contains(file));
 }
 
@@ -182,9 +196,11 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
-  EXPECT_THAT(zsh,
-              HasSubstr("\"plan\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|\"calibration\"|"
-                        "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
+  EXPECT_THAT(
+      zsh,
+      HasSubstr(
+          "\"plan\"|\"memory\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|\"calibration\"|"
+          "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

@@ -52,6 +52,9 @@ TEST(PlanFlags, AreExactlyTheFieldsOfTheRequest) {
 
 // "--kind" would not say of what.
 std::string NameOf(const FieldDescriptor& field) {
+  if (field.containing_type() == v1::FrameworkMemory::descriptor() && field.name() == "kind") {
+    return "framework";
+  }
   if (field.name() == "kind") return "optimizer";
   if (field.containing_type() == v1::ModelChanges::Adapters::descriptor()) {
     return absl::StrCat("lora_", field.name());

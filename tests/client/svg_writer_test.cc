@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 namespace sextant {
 namespace {
 
@@ -47,6 +50,39 @@ TEST(SvgWriter, WritesWhatItIsGiven) {
   // A square is hollow, so that a disc in its middle shows.
   EXPECT_THAT(document, HasSubstr("fill=\"none\" stroke=\"#d55e00\""));
   EXPECT_EQ(document.substr(document.size() - 7), "</svg>\n");
+}
+
+TEST(SvgWriter, HatchesAreas) {
+  SvgWriter svg(800, 500);
+  svg.Rectangle({{1, 2}, 30, 40}, {"#56b4e9", SvgHatch::kNone});
+  svg.Rectangle({{5, 6}, 70, 80}, {"#ffffff", SvgHatch::kDots});
+  svg.Rectangle({{5, 6}, 70, 80}, {"#f0e442", SvgHatch::kDots});
+  const std::string document = svg.Document();
+  EXPECT_THAT(document, HasSubstr("<rect x=\"1.0\" y=\"2.0\" width=\"30.0\" height=\"40.0\" "
+                                  "fill=\"#56b4e9\" stroke="));
+  // The colour, and the hatching upon it, which is defined once, ahead of its use.
+  const size_t pattern = document.find("<pattern id=\"hatch7\"");
+  const size_t use = document.find("fill=\"url(#hatch7)\"");
+  ASSERT_NE(pattern, std::string::npos);
+  ASSERT_NE(use, std::string::npos);
+  EXPECT_LT(pattern, use);
+  EXPECT_EQ(document.find("<pattern id=\"hatch7\"", pattern + 1), std::string::npos);
+  EXPECT_EQ(document.find("<pattern", pattern + 1), std::string::npos);
+}
+
+TEST(SvgWriter, EveryHatchIsAnother) {
+  std::set<std::string> patterns;
+  for (const SvgHatch hatch :
+       {SvgHatch::kRising, SvgHatch::kFalling, SvgHatch::kCrossed, SvgHatch::kGrid,
+        SvgHatch::kHorizontal, SvgHatch::kVertical, SvgHatch::kDots}) {
+    SvgWriter svg(100, 100);
+    svg.Rectangle({{0, 0}, 10, 10}, {"#ffffff", hatch});
+    const std::string document = svg.Document();
+    const size_t path = document.find("<path d=");
+    ASSERT_NE(path, std::string::npos);
+    patterns.insert(document.substr(path, document.find('>', path) - path));
+  }
+  EXPECT_EQ(patterns.size(), 7u);
 }
 
 }  // namespace

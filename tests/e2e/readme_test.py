@@ -33,7 +33,7 @@ def main():
         with open(README, "w", encoding="utf-8") as file:
             file.write(renewed)
         return 0
-    assert len(SHOWN.findall(text)) == 2, "README.md shows a plan and a count"
+    assert len(SHOWN.findall(text)) == 3, "README.md shows a plan, its memory and a count"
     if renewed != text:
         print("README.md is out of date: run tests/e2e/readme_test.py --write")
         return 1

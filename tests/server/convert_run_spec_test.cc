@@ -57,7 +57,8 @@ TEST(RunSpecFrom, CarriesEveryField) {
       "device_memory_bytes": 16, "reserved_memory_bytes": 17, "device_uuids": ["host"]},
     "economics": {"device_hour_price_usd": 18, "device_power_watts": 19,
       "host_power_watts_per_device": 20, "power_usage_effectiveness": 21},
-    "options": {"assumed_mfu": 0.22, "include_derivation": true,
+    "layout": {"micro_batch_size": 29},
+    "options": {"assumed_mfu": 0.22, "include_derivation": true, "include_ledger": true,
       "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING"},
      "rate_requirement": {"minimum_source": "RATE_SOURCE_MEASURED_DEVICE",
        "maximum_age": "90.5s"}})");
@@ -136,6 +137,9 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.options.assumed_mfu, 0.22);
   EXPECT_EQ(run.options.flops_convention, FlopsConvention::kSixNNonEmbedding);
   EXPECT_TRUE(run.options.include_derivation);
+  EXPECT_TRUE(run.options.include_ledger);
+  ASSERT_TRUE(run.layout.has_value());
+  EXPECT_EQ(run.layout->micro_batch_size, 29);  // more of it: convert_run_layout_test.cc
   EXPECT_EQ(run.rate_requirement.minimum_source, RateSource::kMeasuredDevice);
   EXPECT_EQ(run.rate_requirement.maximum_age_seconds, 90.5);
   ASSERT_EQ(run.cluster.calibrations.size(), 1u);
@@ -146,7 +150,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
 // The request above sets every field there is: a field added to the API but not to the
 // translation, or to the test, shows here.
 TEST(RunSpecFrom, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 6);
+  EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::ModelSpec::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::ModelChanges::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::ModelChanges::Adapters::descriptor()->field_count(), 2);
@@ -156,7 +160,7 @@ TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 4);
-  EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 3);
+  EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::RateRequirement::descriptor()->field_count(), 2);
 }
 
@@ -169,6 +173,8 @@ TEST(RunSpecFrom, AnEmptyRequestStandsForDefaults) {
   EXPECT_EQ(run.training.optimizer.kind, OptimizerKind::kAdamw);
   EXPECT_FALSE(run.training.precision.master_weights.has_value());
   EXPECT_FALSE(run.options.assumed_mfu.has_value());
+  EXPECT_FALSE(run.options.include_ledger);
+  EXPECT_FALSE(run.layout.has_value());
 }
 
 TEST(RunSpecFrom, TellsAnExplicitZeroFromADefault) {

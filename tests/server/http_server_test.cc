@@ -65,6 +65,7 @@ TEST(Metrics, CountCallsVerdictsAndTime) {
         "sextant_grpc_calls_total{code=\"INVALID_ARGUMENT\"," + method + "} 1\n",
         "sextant_grpc_call_duration_seconds_count{" + method + "} 3\n",
         std::string("sextant_plan_verdicts_total{verdict=\"fits\"} 1\n"),
+        std::string("sextant_plan_verdicts_total{verdict=\"tight\"} 0\n"),
         std::string("sextant_plan_verdicts_total{verdict=\"does_not_fit\"} 1\n"),
         std::string("sextant_layouts_considered_total 2\n"),
         std::string("sextant_plans_in_flight 0\n"),

@@ -46,7 +46,8 @@ class PlanningServer {
         metrics_(registry_),
         service_(metrics_, {.log_level = CallLogLevel::kNone,
                             .calibrations = [this] { return snapshot_; },
-                            .now = [] { return absl::FromUnixSeconds(kMeasured + 3600); }}) {
+                            .now = [] { return absl::FromUnixSeconds(kMeasured + 3600); },
+                            .workers = &workers_}) {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
@@ -66,6 +67,7 @@ class PlanningServer {
   const std::shared_ptr<const CalibrationSnapshot> snapshot_;
   prometheus::Registry registry_;
   Metrics metrics_;
+  WorkerPool workers_{WorkerPoolOptions{.threads = 1}};
   PlanningService service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::PlanningService::Stub> stub_;

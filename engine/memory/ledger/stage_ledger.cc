@@ -185,8 +185,7 @@ absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
   out.in_flight = peak.moment;
   const StageState& state = content.state;
   const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
-  const bool works = peak.moment.begins != ScheduleWork::kWeightGradient;
-  const ChunkWork work = works ? chunk.worst : ChunkWork();
+  const ChunkWork work = WorkOf(peak.moment, content);
   out.moment = PeakMomentOf(work.moment);
   const Bytes waiting = gradients_wait() ? state.gradients : Bytes(0);
   const bool step = content.gather_bucket > peak.size - waiting;

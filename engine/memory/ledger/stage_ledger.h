@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "engine/memory/activations/activations.h"
 #include "engine/memory/activations/gradient_flow.h"
 #include "engine/memory/ledger/job_spec.h"
@@ -85,13 +86,23 @@ class StageLedger {
   ChunkBytes WeightOf(const ChunkMemory& chunk) const;
   MomentBytes BytesAt(const ChunkMemory& chunk, StageMoment moment) const;
   ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
+  // Of the chunk in work at `moment`; nothing where that waits only for weights' gradients, or has
+  // no layers.
+  static ChunkWork WorkOf(const InFlightMoment& moment, const StageContent& content) {
+    if (moment.begins == ScheduleWork::kWeightGradient) return {};
+    return content.chunks[static_cast<size_t>(moment.chunk)].worst;
+  }
   // Beside the micro-batches: what of the state is whole, or being sent, at `moment`.
   Bytes BesideAt(StageMoment moment, const StageContent& content) const;
   bool gradients_wait() const;  // for the backward pass, before they have memory
   bool drops_gradients(PeakMoment moment) const {
     return gradients_wait() && moment != PeakMoment::kOptimizerStep;
   }
-  absl::Status AppendState(int64_t stage, const StageMemory& memory, LedgerRows& rows) const;
+  // What makes transients at the peak; absent where nothing does.
+  absl::optional<StageMoment> WorkingMoment(const StageContent& content,
+                                            const StageMemory& memory) const;
+  absl::Status AppendState(int64_t stage, const StageMemory& memory,
+                           const absl::optional<StageMoment>& moment, LedgerRows& rows) const;
   absl::Status AppendActivations(const StageContent& content, const StageMemory& memory,
                                  LedgerRows& rows) const;
 

@@ -1,0 +1,214 @@
+#include "client/memory_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/format.h"
+#include "client/memory_bars.h"
+#include "client/memory_ledger_text.h"
+#include "client/memory_stage_text.h"
+#include "client/plan_text.h"
+#include "client/table.h"
+#include "tests/client/sample_memory.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:00:00 UTC
+
+std::string TextOf(const v1::PlanRunResponse& response) {
+  return MemoryText(SampleMemoryRequest(), response, {});
+}
+
+// A bar has 84 columns for 80 GiB: of stage 0 W ends at 8 x 84 / 80 = 8.4, G at 25.2, M at 29.4, O
+// at 37.8, A at 39.9, t at 40.95, b at 41.475, r at 44.1, and ~ at 46.2, each rounded.
+constexpr char kGolden[] =
+    R"(FITS: 42.00 GiB (41.00 to 44.00) of 80.00 GiB usable on stage 0, which holds the most
+  headroom  38.00 GiB (36.00 to 39.00) to spare
+  run       toy (1,000,000,000 parameters), 16 x h100-sxm
+  layout    tensor 2 x pipeline 4 x data 2; a step is 8 micro-batches of 1 sequence
+
+Stages
+  stage  layers     parameters  in flight  holds the most
+      0       2  1,000,000,000  4          in the backward pass of a layer
+    1-2       2  1,000,000,000  3          in the backward pass of a layer
+      3       2  1,000,000,000  1          while the loss is worked out
+
+Memory of each GPU at its stage's peak, in GiB
+  stage  state  activations  transients  buffers  reserve  total  low to high
+      0  36.00         2.00        1.00     0.50     2.50  42.00  41.00 to 44.00  <- the most
+    1-2  31.50         1.50        1.00     0.50     2.50  37.00  36.00 to 39.00
+      3  36.00         0.50        2.00     0.50     2.50  41.50  40.50 to 43.50
+
+    0  WWWWWWWWGGGGGGGGGGGGGGGGGMMMMOOOOOOOOOAAtrrr~~                                      │  42.00
+  1-2  WWWWWWWGGGGGGGGGGGGGGGMMMMOOOOOOOAAtrrr~~                                           │  37.00
+    3  WWWWWWWWGGGGGGGGGGGGGGGGGMMMMOOOOOOOOOttbrrr~~                                      │  41.50
+       └──────────┴─────────┴──────────┴─────────┴──────────┴─────────┴──────────┴─────────┴
+       0         10        20         30        40         50        60         70        80 GiB
+  W weights  G gradients  M master weights  O optimizer state  A activations  t transients
+  b communication buffers  r framework reserve  ~ up to the high end  │ usable: 80.00 GiB
+
+Assumptions
+)";
+
+TEST(MemoryText, IsAsWorkedByHand) { EXPECT_THAT(TextOf(SampleMemory()), StartsWith(kGolden)); }
+
+TEST(MemoryText, SaysHowManyAreTooFew) {
+  EXPECT_THAT(TextOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT)),
+              StartsWith("DOES NOT FIT: 42.00 GiB (41.00 to 44.00) of 20.00 GiB usable on stage 0, "
+                         "which holds the most\n  headroom  22.00 GiB (21.00 to 24.00) too few\n"));
+  EXPECT_THAT(TextOf(SampleMemoryOn(43, v1::VERDICT_TIGHT)),
+              HasSubstr("\n  headroom  from 1.00 GiB too few to 2.00 GiB to spare; as expected "
+                        "1.00 GiB to spare\n"));
+  EXPECT_THAT(TextOf(SampleMemoryOn(41, v1::VERDICT_TIGHT)),
+              HasSubstr("\n  headroom  from 3.00 GiB too few to 0.00 GiB to spare; as expected "
+                        "1.00 GiB too few\n"));
+}
+
+TEST(MemoryText, ListsChangesAsFlags) {
+  EXPECT_THAT(TextOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT)), HasSubstr(R"(
+What to change: each of these makes it fit, the cheapest first (1,234 considered)
+  with                                        the peak is                 at the cost of
+  --zero=optimizer (now none)                 31.00 GiB (30.00 to 33.00)  more communication
+  --tp=4 (now 2) and a.newer_field=y (now x)  11.00 GiB (10.00 to 13.00)  smaller products
+)"));
+  EXPECT_THAT(TextOf(SampleMemory()), Not(HasSubstr("What to change")));
+  v1::PlanRunResponse none = SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT);
+  none.mutable_plan()->mutable_memory_estimate()->clear_changes();
+  EXPECT_THAT(TextOf(none),
+              HasSubstr("\nWhat to change\n  Of 1,234 changes and pairs of them that were "
+                        "considered, none makes it fit.\n"));
+}
+
+// 2 x (1024 + 64) + 2 x 2048 = 6272; 2 x 1024 x 2 x 3 = 12288.
+TEST(LedgerSections, AddUp) {
+  EXPECT_EQ(LedgerSections(SampleLedger().plan().memory_estimate()), R"(
+Ledger of stage 3: what each GPU holds while the loss is worked out
+   bytes  of                   times  type  elements  shape
+          weights
+            decoder, dense
+   2,176      attention.query      2  fp8      1,024  [32, 32] + 64 B (1)
+            output
+   4,096      output_head             bf16     2,048  [64, 32] (1)
+   6,272  = weights                                   0.00 GiB (6,272 bytes)
+          activations
+            decoder, dense
+  12,288      attention.input  2 x 3  bf16     1,024  b s h (2)
+  12,288  = activations                               0.00 GiB (12,288 bytes)
+          framework reserve
+   1,000      context                                 (3)
+   1,000  = framework reserve                         0.00 GiB (1,000 bytes)
+  19,560  = all                                       0.00 GiB (19,560 bytes)
+
+Notes (times: layers x micro-batches in flight)
+  (1) always; parameters [a paper]
+  (2) from its forward to its backward pass; gradient of the weights
+  (3) always
+)");
+  EXPECT_EQ(LedgerSections(SampleMemory().plan().memory_estimate()), "");
+}
+
+TEST(MemoryText, CountsChunksAndHostMemory) {
+  v1::PlanRunResponse response = SampleMemory();
+  v1::StageMemory* stage = response.mutable_plan()->mutable_memory_estimate()->mutable_stages(0);
+  stage->set_host_bytes(3 * kGibibyte);
+  stage->add_micro_batches_in_flight(2);
+  EXPECT_THAT(TextOf(response), HasSubstr(R"(
+  stage  layers     parameters  in flight  in host memory  holds the most
+      0       2  1,000,000,000  4 + 2            3.00 GiB  in the backward pass of a layer
+    1-2       2  1,000,000,000  3                0.00 GiB  in the backward pass of a layer
+)"));
+  for (const int64_t count : {1, 1, 1}) stage->add_micro_batches_in_flight(count);
+  EXPECT_THAT(TextOf(response), HasSubstr("  9 in 5 chunks"));
+}
+
+TEST(MemoryText, NamesWhatALayoutIs) {
+  v1::PlanRunResponse response = SampleOfStages(1);
+  response.mutable_plan()->mutable_memory_estimate()->set_data_parallel_size(1);
+  response.mutable_plan()->mutable_memory_estimate()->set_micro_batch_count(1);
+  v1::PlanRunRequest request;
+  request.mutable_layout();
+  const std::string text = MemoryText(request, response, {});
+  EXPECT_THAT(text, HasSubstr("\n  layout    one GPU holds all; a step is 1 micro-batch of 1 "
+                              "sequence\n"));
+  EXPECT_THAT(text, HasSubstr(" of 80.00 GiB usable\n"));  // of which stage goes without saying
+  request.mutable_layout()->set_context_parallel_size(2);
+  request.mutable_layout()->set_micro_batch_size(3);
+  EXPECT_THAT(MemoryText(request, response, {}),
+              HasSubstr("\n  layout    context 2; a step is 1 micro-batch of 3 sequences\n"));
+}
+
+void ExpectNarrow(const std::string& text) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    EXPECT_LE(DisplayWidth(line), static_cast<int64_t>(kTextWidth)) << line;
+    EXPECT_THAT(std::string(line), Not(HasSubstr("GiB...")));
+  }
+}
+
+TEST(MemoryText, StaysNarrowWhateverItsNumbers) {
+  for (const int count : {1, 4, 64, 65, 1000, 4096}) {
+    ExpectNarrow(TextOf(SampleOfStages(count)));
+  }
+  v1::PlanRunResponse huge = SampleOfStages(4096);
+  for (v1::StageMemory& stage : *huge.mutable_plan()->mutable_memory_estimate()->mutable_stages()) {
+    for (v1::LedgerSum& sum : *stage.mutable_sums()) sum.set_size_bytes(sum.size_bytes() * 9999);
+    stage.set_total_bytes(stage.total_bytes() * 9999);
+    stage.mutable_process_bytes()->set_high(stage.process_bytes().high() * 9999);
+    stage.mutable_process_bytes()->set_low(stage.process_bytes().low() * 9999);
+    stage.set_parameter_count(999'999'999'999'999);
+  }
+  ExpectNarrow(TextOf(huge));
+}
+
+TEST(MemoryText, LeavesStagesOutOfALongList) {
+  const std::string text = TextOf(SampleOfStages(100));
+  EXPECT_THAT(text, HasSubstr("\n     19  "));
+  EXPECT_THAT(text, HasSubstr("... 60 more\n"));
+  EXPECT_THAT(text, HasSubstr("\n    ...\n     80  "));
+  EXPECT_THAT(text, Not(HasSubstr("\n     50  ")));
+}
+
+// The mark stands where it ends, upon a bar or behind it.
+TEST(MemoryBars, MarkWhatIsUsable) {
+  const std::string text = MemoryBars(
+      MemoryChartOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT).plan().memory_estimate()));
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  // 84 columns for 1.02 x 44 GiB: 20 x 84 / 44.88 = 37.4.
+  for (int i = 0; i < 3; ++i) {
+    const size_t at = lines[static_cast<size_t>(i)].find("│");
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_EQ(DisplayWidth(lines[static_cast<size_t>(i)].substr(0, at)), 7 + 37) << i;
+  }
+  EXPECT_THAT(lines[0], HasSubstr("G│G"));
+}
+
+TEST(PlanText, OfALayoutShowsItsStages) {
+  const std::string text = PlanText(SampleMemoryOn(43, v1::VERDICT_TIGHT), kNow);
+  EXPECT_THAT(
+      text,
+      StartsWith(R"(TIGHT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 16 x h100-sxm
+  memory  42.00 GiB (41.00 to 44.00) of 43.00 GiB usable on stage 0, which holds the most: from
+          1.00 GiB too few to 2.00 GiB to spare; as expected 1.00 GiB to spare
+  time )"));
+  EXPECT_THAT(text, HasSubstr("\nMemory of each GPU at its stage's peak, in GiB (bars: sextant "
+                              "memory)\n  stage  state  activations"));
+  EXPECT_THAT(text, HasSubstr("\nWhat to change"));
+  EXPECT_THAT(text, Not(HasSubstr("sharded evenly over all devices)")));
+  EXPECT_THAT(text, Not(HasSubstr("  counts  ")));
+  EXPECT_THAT(PlanText(SampleLedger(), kNow), HasSubstr("\nLedger of stage 3"));
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,282 @@
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/convert/layout_enums.h"
+#include "server/convert/run_layout.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+v1::RunLayout LayoutOf(const std::string& json) {
+  v1::RunLayout out;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &out).ok()) << json;
+  return out;
+}
+
+std::vector<std::string> FieldsOf(const FieldViolations& violations) {
+  std::vector<std::string> out;
+  for (const FieldViolation& v : violations.all()) out.push_back(v.field);
+  return out;
+}
+
+// Every field set to a value of its own, other than its default: one that is dropped or swapped
+// shows.
+constexpr char kEveryField[] = R"json({
+  "parallel": {"tensor_parallel_size": 2, "pipeline_parallel_size": 3, "virtual_stage_count": 4,
+    "layers_per_chunk": [5, 6], "expert_parallel_size": 7, "expert_tensor_parallel_size": 8,
+    "split_key_value_heads": true},
+  "context_parallel_size": 9, "sequence_parallel": false, "micro_batch_size": 10,
+  "global_batch_size": 11, "schedule": "PIPELINE_SCHEDULE_ZERO_BUBBLE_H1",
+  "sharding": {"zero_stage": "ZERO_STAGE_GRADIENTS", "shard_group_size": 12,
+    "reshard_after_forward": false, "prefetched_unit_count": 13, "offload_optimizer": true,
+    "offload_parameters": true},
+  "storage": {"frozen_data_type": "DATA_TYPE_INT4", "frozen_block_size": 14,
+    "double_quantization": true, "scaling": "SCALING_BLOCK", "fp8_weight_copies": 15},
+  "kernels": {"attention": "ATTENTION_UNFUSED", "loss": "LOSS_FUSED", "loss_chunk_tokens": 16,
+    "dropout": true, "matmul_input_data_type": "DATA_TYPE_FP8", "recomputed_layers_per_block": 17,
+    "recompute_activation_function": true, "recompute_norm_outputs": true,
+    "recompute_latent_up_projections": true, "expert_load_factor": 1.8,
+    "expert_scaling": "EXPERT_SCALING_AFTER_DOWN"},
+  "framework": {"kind": "KIND_DEEPSPEED", "persistent_gradients": false,
+    "fused_weight_gradient": true, "reduce_bucket_elements": 19, "gather_bucket_elements": 20,
+    "workspace_bytes": 21, "fragmentation_ratio": 0.22, "context_bytes": 23,
+    "communicator_bytes": 24}})json";
+
+class EveryField : public ::testing::Test {
+ protected:
+  void SetUp() override { EXPECT_TRUE(violations_.empty()); }
+
+  FieldViolations violations_;
+  const RunLayout layout_ = RunLayoutFrom(LayoutOf(kEveryField), "layout", violations_);
+};
+
+TEST_F(EveryField, OfTheLayoutItselfArrives) {
+  EXPECT_EQ(layout_.parallel.tensor_parallel_size, 2);
+  EXPECT_EQ(layout_.parallel.pipeline_parallel_size, 3);
+  EXPECT_EQ(layout_.parallel.virtual_stage_count, 4);
+  EXPECT_THAT(layout_.parallel.layers_per_chunk, ElementsAre(5, 6));
+  EXPECT_EQ(layout_.parallel.expert_parallel_size, 7);
+  EXPECT_EQ(layout_.parallel.expert_tensor_parallel_size, 8);
+  EXPECT_TRUE(layout_.parallel.split_key_value_heads);
+  EXPECT_EQ(layout_.context_parallel_size, 9);
+  EXPECT_EQ(layout_.sequence_parallel, false);
+  EXPECT_EQ(layout_.micro_batch_size, 10);
+  EXPECT_EQ(layout_.global_batch_size, 11);
+  EXPECT_EQ(layout_.schedule, PipelineSchedule::kZeroBubbleH1);
+}
+
+TEST_F(EveryField, OfModelStateArrives) {
+  EXPECT_EQ(layout_.zero_stage, ZeroStage::kGradients);
+  EXPECT_EQ(layout_.sharding.shard_group_size, 12);
+  EXPECT_FALSE(layout_.sharding.reshard_after_forward);
+  EXPECT_EQ(layout_.sharding.prefetched_unit_count, 13);
+  EXPECT_TRUE(layout_.sharding.offload_optimizer);
+  EXPECT_TRUE(layout_.sharding.offload_parameters);
+  EXPECT_EQ(layout_.frozen.data_type, DataType::kInt4);
+  EXPECT_EQ(layout_.frozen.block_size, 14);
+  EXPECT_TRUE(layout_.frozen.double_quantization);
+  EXPECT_EQ(layout_.weight_scaling, WeightScaling::kBlock);
+  EXPECT_EQ(layout_.fp8_weight_copies, 15);
+}
+
+TEST_F(EveryField, OfKernelsArrives) {
+  EXPECT_EQ(layout_.kernels.attention, AttentionKernel::kUnfused);
+  EXPECT_EQ(layout_.kernels.loss, LossKind::kFused);
+  EXPECT_EQ(layout_.kernels.loss_chunk_tokens, 16);
+  EXPECT_TRUE(layout_.kernels.dropout);
+  EXPECT_EQ(layout_.kernels.matmul_input_data_type, DataType::kFp8);
+  EXPECT_EQ(layout_.kernels.recomputation.layers_per_block, 17);
+  EXPECT_TRUE(layout_.kernels.recomputation.activation_function);
+  EXPECT_TRUE(layout_.kernels.recomputation.norm_outputs);
+  EXPECT_TRUE(layout_.kernels.recomputation.latent_up_projections);
+  EXPECT_EQ(layout_.kernels.expert_load_factor, 1.8);
+  EXPECT_EQ(layout_.kernels.expert_scaling, ExpertScaling::kAfterDown);
+}
+
+TEST_F(EveryField, OfTheFrameworkArrives) {
+  EXPECT_EQ(layout_.framework.kind, Framework::kDeepSpeed);
+  EXPECT_EQ(layout_.framework.persistent_gradients, false);
+  EXPECT_EQ(layout_.framework.fused_weight_gradient, true);
+  EXPECT_EQ(layout_.framework.reduce_bucket_elements, 19);
+  EXPECT_EQ(layout_.framework.gather_bucket_elements, 20);
+  EXPECT_EQ(layout_.framework.workspace_bytes, 21);
+  EXPECT_EQ(layout_.framework.fragmentation_ratio, 0.22);
+  EXPECT_EQ(layout_.framework.context_bytes, 23);
+  EXPECT_EQ(layout_.framework.communicator_bytes, 24);
+}
+
+// A field added to the API but not to the translation, or to the test, shows here.
+TEST(RunLayoutFrom, TheTestKnowsEveryField) {
+  EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 10);
+  EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
+  EXPECT_EQ(v1::StateSharding::descriptor()->field_count(), 6);
+  EXPECT_EQ(v1::WeightStorage::descriptor()->field_count(), 5);
+  EXPECT_EQ(v1::KernelChoices::descriptor()->field_count(), 11);
+  EXPECT_EQ(v1::FrameworkMemory::descriptor()->field_count(), 9);
+}
+
+TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
+  FieldViolations violations;
+  const RunLayout layout = RunLayoutFrom(v1::RunLayout(), "layout", violations);
+  EXPECT_TRUE(violations.empty());
+  EXPECT_EQ(layout.parallel.tensor_parallel_size, 1);
+  EXPECT_EQ(layout.parallel.expert_tensor_parallel_size, 0);
+  EXPECT_FALSE(layout.context_parallel_size.has_value());
+  EXPECT_FALSE(layout.sequence_parallel.has_value());
+  EXPECT_FALSE(layout.micro_batch_size.has_value());
+  EXPECT_FALSE(layout.global_batch_size.has_value());
+  EXPECT_FALSE(layout.zero_stage.has_value());
+  EXPECT_EQ(layout.sharding.shard_group_size, 0);
+  EXPECT_TRUE(layout.sharding.reshard_after_forward);
+  EXPECT_EQ(layout.sharding.prefetched_unit_count, 1);
+  EXPECT_EQ(layout.frozen.data_type, DataType::kUnspecified);
+  EXPECT_EQ(layout.frozen.block_size, 64);
+  EXPECT_EQ(layout.kernels.recomputation.layers_per_block, 1);
+  EXPECT_EQ(layout.kernels.expert_load_factor, 1);
+  EXPECT_EQ(layout.kernels.loss, LossKind::kVocabularyParallel);
+  EXPECT_FALSE(layout.framework.persistent_gradients.has_value());
+  EXPECT_FALSE(layout.framework.fused_weight_gradient.has_value());
+  EXPECT_FALSE(layout.framework.reduce_bucket_elements.has_value());
+  EXPECT_FALSE(layout.framework.gather_bucket_elements.has_value());
+  EXPECT_FALSE(layout.framework.workspace_bytes.has_value());
+  EXPECT_FALSE(layout.framework.fragmentation_ratio.has_value());
+  EXPECT_FALSE(layout.framework.context_bytes.has_value());
+  EXPECT_FALSE(layout.framework.communicator_bytes.has_value());
+}
+
+// Zeros that mean something arrive as zeros; those that would be taken for a default do not.
+TEST(RunLayoutFrom, TellsAnExplicitZeroFromADefault) {
+  FieldViolations violations;
+  const RunLayout layout = RunLayoutFrom(
+      LayoutOf(R"json({"context_parallel_size": 0, "micro_batch_size": 0, "global_batch_size": 0,
+                   "sharding": {"shard_group_size": 0, "prefetched_unit_count": 0},
+                   "parallel": {"tensor_parallel_size": 0, "expert_tensor_parallel_size": 0},
+                   "kernels": {"recomputed_layers_per_block": 0, "expert_load_factor": 0},
+                   "framework": {"reduce_bucket_elements": 0, "context_bytes": 0}})json"),
+      "layout", violations);
+  EXPECT_THAT(FieldsOf(violations),
+              UnorderedElementsAre("layout.sharding.shard_group_size",
+                                   "layout.parallel.tensor_parallel_size",
+                                   "layout.parallel.expert_tensor_parallel_size"));
+  EXPECT_EQ(layout.context_parallel_size, 0);
+  EXPECT_EQ(layout.micro_batch_size, 0);
+  EXPECT_EQ(layout.global_batch_size, 0);
+  EXPECT_EQ(layout.sharding.prefetched_unit_count, 0);
+  EXPECT_EQ(layout.kernels.recomputation.layers_per_block, 0);
+  EXPECT_EQ(layout.kernels.expert_load_factor, 0);
+  EXPECT_EQ(layout.framework.reduce_bucket_elements, 0);
+  EXPECT_EQ(layout.framework.context_bytes, 0);
+}
+
+TEST(RunLayoutFrom, RefusesABlockSizeOfNothing) {
+  FieldViolations violations;
+  RunLayoutFrom(LayoutOf(R"json({"storage": {"frozen_block_size": 64}})json"), "layout",
+                violations);
+  ASSERT_THAT(FieldsOf(violations), ElementsAre("layout.storage.frozen_block_size"));
+  EXPECT_THAT(violations.all()[0].description, HasSubstr("frozen_data_type"));
+}
+
+TEST(RunLayoutFrom, NamesEnumNumbersThatItDoesNotKnow) {
+  FieldViolations violations;
+  const RunLayout layout =
+      RunLayoutFrom(LayoutOf(R"json({"schedule": 6, "sharding": {"zero_stage": 5},
+                   "storage": {"frozen_data_type": 99, "scaling": -1},
+                   "kernels": {"attention": 3, "loss": 5, "expert_scaling": 3,
+                               "matmul_input_data_type": 99},
+                   "framework": {"kind": 4}})json"),
+                    "layout", violations);
+  EXPECT_THAT(
+      FieldsOf(violations),
+      UnorderedElementsAre("layout.schedule", "layout.sharding.zero_stage",
+                           "layout.storage.frozen_data_type", "layout.storage.scaling",
+                           "layout.kernels.attention", "layout.kernels.loss",
+                           "layout.kernels.expert_scaling", "layout.kernels.matmul_input_data_type",
+                           "layout.framework.kind"));
+  EXPECT_EQ(layout.schedule, PipelineSchedule::kOneForwardOneBackward);
+  EXPECT_FALSE(layout.zero_stage.has_value());
+  EXPECT_EQ(layout.kernels.loss, LossKind::kVocabularyParallel);
+}
+
+template <typename Wire, typename Engine, typename From>
+void ExpectEach(const std::vector<std::pair<Wire, Engine>>& pairs, int wire_values, From from) {
+  EXPECT_EQ(static_cast<int>(pairs.size()), wire_values);
+  for (const auto& [wire, engine] : pairs) {
+    FieldViolations violations;
+    EXPECT_EQ(from(wire, "f", violations), engine) << wire;
+    EXPECT_THAT(FieldsOf(violations), IsEmpty());
+  }
+}
+
+TEST(LayoutEnums, SchedulesArriveAsThemselves) {
+  ExpectEach<v1::PipelineSchedule, PipelineSchedule>(
+      {{v1::PIPELINE_SCHEDULE_UNSPECIFIED, PipelineSchedule::kOneForwardOneBackward},
+       {v1::PIPELINE_SCHEDULE_ONE_FORWARD_ONE_BACKWARD, PipelineSchedule::kOneForwardOneBackward},
+       {v1::PIPELINE_SCHEDULE_GPIPE, PipelineSchedule::kGPipe},
+       {v1::PIPELINE_SCHEDULE_ZERO_BUBBLE_H1, PipelineSchedule::kZeroBubbleH1},
+       {v1::PIPELINE_SCHEDULE_ZERO_BUBBLE_H2, PipelineSchedule::kZeroBubbleH2},
+       {v1::PIPELINE_SCHEDULE_DUALPIPE, PipelineSchedule::kDualPipe}},
+      v1::PipelineSchedule_descriptor()->value_count(), PipelineScheduleFrom);
+}
+
+TEST(LayoutEnums, ZeroStagesArriveAsThemselves) {
+  ExpectEach<v1::ZeroStage, absl::optional<ZeroStage>>(
+      {{v1::ZERO_STAGE_UNSPECIFIED, absl::nullopt},
+       {v1::ZERO_STAGE_NONE, ZeroStage::kNone},
+       {v1::ZERO_STAGE_OPTIMIZER, ZeroStage::kOptimizer},
+       {v1::ZERO_STAGE_GRADIENTS, ZeroStage::kGradients},
+       {v1::ZERO_STAGE_PARAMETERS, ZeroStage::kParameters}},
+      v1::ZeroStage_descriptor()->value_count(), ZeroStageFrom);
+}
+
+TEST(LayoutEnums, ScalingsArriveAsThemselves) {
+  ExpectEach<v1::WeightStorage::Scaling, WeightScaling>(
+      {{v1::WeightStorage::SCALING_UNSPECIFIED, WeightScaling::kNone},
+       {v1::WeightStorage::SCALING_NONE, WeightScaling::kNone},
+       {v1::WeightStorage::SCALING_TENSOR, WeightScaling::kTensor},
+       {v1::WeightStorage::SCALING_BLOCK, WeightScaling::kBlock},
+       {v1::WeightStorage::SCALING_MX, WeightScaling::kMx}},
+      v1::WeightStorage::Scaling_descriptor()->value_count(), WeightScalingFrom);
+}
+
+TEST(LayoutEnums, KernelsArriveAsThemselves) {
+  using Choices = v1::KernelChoices;
+  ExpectEach<Choices::Attention, AttentionKernel>(
+      {{Choices::ATTENTION_UNSPECIFIED, AttentionKernel::kFlash},
+       {Choices::ATTENTION_FLASH, AttentionKernel::kFlash},
+       {Choices::ATTENTION_UNFUSED, AttentionKernel::kUnfused}},
+      Choices::Attention_descriptor()->value_count(), AttentionKernelFrom);
+  ExpectEach<Choices::Loss, LossKind>(
+      {{Choices::LOSS_UNSPECIFIED, LossKind::kVocabularyParallel},
+       {Choices::LOSS_PLAIN, LossKind::kPlain},
+       {Choices::LOSS_VOCABULARY_PARALLEL, LossKind::kVocabularyParallel},
+       {Choices::LOSS_FUSED, LossKind::kFused},
+       {Choices::LOSS_CHUNKED, LossKind::kChunked}},
+      Choices::Loss_descriptor()->value_count(), LossKindFrom);
+  ExpectEach<Choices::ExpertScaling, ExpertScaling>(
+      {{Choices::EXPERT_SCALING_UNSPECIFIED, ExpertScaling::kBeforeDown},
+       {Choices::EXPERT_SCALING_BEFORE_DOWN, ExpertScaling::kBeforeDown},
+       {Choices::EXPERT_SCALING_AFTER_DOWN, ExpertScaling::kAfterDown}},
+      Choices::ExpertScaling_descriptor()->value_count(), ExpertScalingFrom);
+}
+
+TEST(LayoutEnums, FrameworksArriveAsThemselves) {
+  ExpectEach<v1::FrameworkMemory::Kind, Framework>(
+      {{v1::FrameworkMemory::KIND_UNSPECIFIED, Framework::kMegatronLm},
+       {v1::FrameworkMemory::KIND_MEGATRON_LM, Framework::kMegatronLm},
+       {v1::FrameworkMemory::KIND_DEEPSPEED, Framework::kDeepSpeed},
+       {v1::FrameworkMemory::KIND_PYTORCH_FSDP, Framework::kPytorchFsdp}},
+      v1::FrameworkMemory::Kind_descriptor()->value_count(), FrameworkFrom);
+}
+
+}  // namespace
+}  // namespace sextant
