@@ -84,7 +84,7 @@ void ChangeTo(FittingChange change, v1::FittingChange* out) {
     wire->set_from(std::move(setting.from));
     wire->set_to(std::move(setting.to));
   }
-  out->set_cost(Text(change.cost));
+  out->set_cost(std::move(change.cost));
   IntervalTo(change.process, out->mutable_process_bytes());
 }
 
@@ -106,6 +106,7 @@ void MemoryEstimateTo(MemoryEstimate estimate, v1::MemoryEstimate* out) {
   out->set_micro_batch_count(estimate.micro_batch_count);
   for (FittingChange& change : estimate.changes) ChangeTo(std::move(change), out->add_changes());
   out->set_changes_considered(estimate.changes_considered);
+  for (std::string& sentence : estimate.assumptions) out->add_assumptions(std::move(sentence));
 }
 
 }  // namespace sextant

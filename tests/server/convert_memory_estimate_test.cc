@@ -64,7 +64,8 @@ MemoryEstimate SampleEstimate() {
           .changes = {{.settings = {{"layout.micro_batch_size", "2", "1"}, {"a", "b", "c"}},
                        .cost = "more steps",
                        .process = {Bytes(23), Bytes(24), Bytes(25)}}},
-          .changes_considered = 26};
+          .changes_considered = 26,
+          .assumptions = {std::string("One."), std::string("Two.")}};
 }
 
 v1::MemoryEstimate Wire() {
@@ -92,6 +93,7 @@ TEST(MemoryEstimateTo, CarriesTheWhole) {
   EXPECT_EQ(wire.data_parallel_size(), 21);
   EXPECT_EQ(wire.micro_batch_count(), 22);
   EXPECT_EQ(wire.changes_considered(), 26);
+  EXPECT_THAT(wire.assumptions(), ElementsAre("One.", "Two."));
 }
 
 TEST(MemoryEstimateTo, CarriesEachStage) {
@@ -166,7 +168,7 @@ TEST(MemoryEstimateTo, CarriesChanges) {
 
 // A field added to the API but not to the translation, or to the tests above, shows here.
 TEST(MemoryEstimateTo, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::MemoryEstimate::descriptor()->field_count(), 8);
+  EXPECT_EQ(v1::MemoryEstimate::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::StageMemory::descriptor()->field_count(), 12);
   EXPECT_EQ(v1::LedgerRow::descriptor()->field_count(), 16);
   EXPECT_EQ(v1::FittingChange::descriptor()->field_count(), 3);
