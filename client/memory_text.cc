@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/flag_words.h"
 #include "client/format.h"
 #include "client/memory_bars.h"
 #include "client/memory_changes_text.h"
@@ -12,6 +13,7 @@
 #include "client/memory_stage_text.h"
 #include "client/plan_notes.h"
 #include "client/plan_tables.h"
+#include "client/rates_text.h"
 #include "client/table.h"
 #include "client/verdict.h"
 
@@ -71,6 +73,15 @@ std::string EvenShare(const v1::Plan& plan) {
       MemorySection(memory));
 }
 
+// Those of memory alone where the answer tells them apart, with flags for the fields they name.
+std::string Assumptions(const v1::Plan& plan) {
+  google::protobuf::RepeatedPtrField<std::string> sentences =
+      plan.memory_estimate().assumptions().empty() ? plan.assumptions()
+                                                   : plan.memory_estimate().assumptions();
+  for (std::string& sentence : sentences) sentence = PlanDescriptionWords(sentence);
+  return AssumptionsText(sentences);
+}
+
 std::string Estimate(const v1::PlanRunRequest& request, const v1::Plan& plan) {
   const v1::MemoryEstimate& estimate = plan.memory_estimate();
   return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), PeakText(estimate), 2),
@@ -95,7 +106,7 @@ std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunRespo
                        const std::vector<std::string>& filled_in) {
   const v1::Plan& plan = response.plan();
   return absl::StrCat(plan.has_memory_estimate() ? Estimate(request, plan) : EvenShare(plan),
-                      FilledInSection(filled_in), AssumptionsSection(plan),
+                      FilledInSection(filled_in), Assumptions(plan),
                       IgnoredFieldsSection(plan.ignored_config_fields()), "\n",
                       Wrap("", absl::StrCat("engine ", response.engine_version()), 0));
 }

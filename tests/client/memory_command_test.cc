@@ -153,14 +153,15 @@ TEST(MemoryCommand, SaysWhatItFilledIn) {
   const std::string out = Ask({"gpt2", "--tp=2", "--pp=4"}, SampleMemory()).ran.out;
   EXPECT_THAT(out, HasSubstr(R"(
 Filled in, not given
-  - training.token_count = 1: memory does not depend on it
-  - cluster.device_count = 8: tensor 2 x pipeline 4 x context 1 x data 1 ranks
+  - --tokens=1: memory does not depend on it
+  - --devices=8: tensor 2 x pipeline 4 x context 1 x data 1 ranks
 )"));
   const std::string given =
       Ask({"gpt2", "--tp=2", "--tokens=1B", "--devices=8"}, SampleMemory()).ran.out;
   EXPECT_THAT(given, Not(HasSubstr("Filled in")));
   EXPECT_THAT(Ask({"gpt2", "--ep=4"}, SampleMemory()).ran.out,
-              HasSubstr("x context 1 x data 4 ranks, the fewest that"));
+              HasSubstr("  - --devices=4: tensor 1 x pipeline 1 x context 1 x data 4 ranks, the "
+                        "fewest that the experts need\n"));
 }
 
 TEST(MemoryCommand, FlagsOverrideAFile) {

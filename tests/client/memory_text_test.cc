@@ -48,7 +48,7 @@ Stages
 
 Memory of each GPU at its stage's peak, in GiB
   stage  state  activations  transients  buffers  reserve  total  low to high
-      0  36.00         2.00        1.00     0.50     2.50  42.00  41.00 to 44.00  <- the most
+      0  36.00         2.00        1.00     0.50     2.50  42.00  41.00 to 44.00 <- the most
     1-2  31.50         1.50        1.00     0.50     2.50  37.00  36.00 to 39.00
       3  36.00         0.50        2.00     0.50     2.50  41.50  40.50 to 43.50
 

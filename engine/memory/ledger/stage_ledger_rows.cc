@@ -67,7 +67,7 @@ bool IsThere(const LedgerRow& row, const absl::optional<StageMoment>& moment) {
 absl::optional<StageMoment> StageLedger::WorkingMoment(const StageContent& content,
                                                        const StageMemory& memory) const {
   if (memory.moment == PeakMoment::kOptimizerStep) return absl::nullopt;
-  const Work work = WorkOf(memory.in_flight, content);
+  const ChunkWork work = WorkOf(memory.in_flight, content);
   if (!work.happens) return absl::nullopt;
   return work.moment;
 }
