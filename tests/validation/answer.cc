@@ -65,7 +65,7 @@ void Take(Translated translated, const std::string& source, Answers& out) {
 Bytes Answer::Predicted(MemoryDefinition definition) const {
   switch (definition) {
     case MemoryDefinition::kAllocated:
-      return memory.allocated;
+      return memory.allocated.expected;
     case MemoryDefinition::kReserved:
       return memory.reserved.expected;
     case MemoryDefinition::kProcess:

@@ -17,14 +17,24 @@ constexpr Cause kCauses[] = {
      "another run of the source that is the same question, on the same hardware, is more than 10 % "
      "away: a golden value of another release of the framework, most of them of `lts` containers",
      [](const Answer& a, MemoryDefinition) { return Has(a, kContradicted); }},
+    {"samples shorter than the maximum",
+     "litgpt's table says how long a sample may be, not how long they are, nor how the gradients "
+     "of "
+     "several micro-batches are kept; rows of 1 and of 4 GPUs have the same figure, as if both "
+     "were "
+     "of one GPU",
+     [](const Answer& a, MemoryDefinition) { return Has(a, kTraitShorterSamples); }},
+    {"torch.compile and fp8",
+     "what a compiled layer keeps under full recomputation, and the copies that fp8 products make, "
+     "are not described",
+     [](const Answer& a, MemoryDefinition) { return Has(a, kTraitCompiled); }},
     {"allocator's cache",
      "the share that the allocator reserves beyond what it hands out follows its history of sizes; "
      "the ledger adds one share to all, the median of SimuMax's runs",
      [](const Answer&, MemoryDefinition d) { return d == MemoryDefinition::kReserved; }},
     {"process of 2022",
      "read off nvidia-smi in whole GB: context, communicators and cache of DeepSpeed of early 2022 "
-     "are estimated, and its bf16 optimizer's gradients in 16 bits beside those in fp32 are not "
-     "described",
+     "are estimated",
      [](const Answer&, MemoryDefinition d) { return d == MemoryDefinition::kProcess; }},
 };
 

@@ -37,8 +37,8 @@ void MarkContradicted(std::vector<Answer>& answers) {
   for (Answer& answer : answers) {
     const MeasuredCase& run = answer.run;
     if (run.measured.empty() || run.hardware.empty()) continue;
-    groups[{run.source, run.hardware, answer.stage, answer.memory.allocated.value()}].push_back(
-        &answer);
+    groups[{run.source, run.hardware, answer.stage, answer.memory.allocated.expected.value()}]
+        .push_back(&answer);
   }
   for (auto& [question, group] : groups) {
     MarkIn(group);

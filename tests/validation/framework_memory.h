@@ -30,7 +30,7 @@ struct WorkspaceUse {
 Bytes WorkspaceOf(const WorkspaceUse& use);
 
 // The engine's reserve of `framework` for `job`, a communicator for each kind of parallelism, with
-// that workspace.
+// that workspace. Nothing for what is not counted: what that is, the report is to say.
 ReserveSpec ReserveWith(Bytes workspace, Framework framework, const JobSpec& job);
 
 }  // namespace sextant

@@ -34,6 +34,18 @@ std::string PresetNameOf(const std::string& model) {
   return model == "llama3-405b" ? "llama-3.1-405b" : model;
 }
 
+// Where stages don't divide the layers the first ones have one more. torchtitan's own split may
+// differ by a layer.
+void SetChunks(const ArchitectureSpec& model, ParallelLayout& layout) {
+  int64_t layers = 0;
+  for (const LayerRun& run : model.decoder.layers) layers += run.count;
+  const int64_t stages = layout.pipeline_parallel_size;
+  if (stages < 1 || layers % stages == 0) return;
+  for (int64_t i = 0; i < stages; ++i) {
+    layout.layers_per_chunk.push_back(layers / stages + (i < layers % stages ? 1 : 0));
+  }
+}
+
 absl::Status SetBatch(const CsvRow& row, JobSpec& job) {
   MicroBatchSpec& batch = job.batch;
   SEXTANT_ASSIGN_OR_RETURN(batch.sequence_length, RequiredCell(row, "seq_len", "sequence length"));
@@ -62,6 +74,7 @@ absl::StatusOr<MeasuredCase> TorchtitanCase(const CsvRow& row) {
   ParallelLayout& layout = out.job.layout;
   SEXTANT_ASSIGN_OR_RETURN(layout.tensor_parallel_size, RequiredCell(row, "tp", "layout"));
   SEXTANT_ASSIGN_OR_RETURN(layout.pipeline_parallel_size, RequiredCell(row, "pp", "layout"));
+  SetChunks(out.model, layout);
   SEXTANT_RETURN_IF_ERROR(SetBatch(row, out.job));
   StateSharding& sharding = out.job.state.sharding;
   SEXTANT_ASSIGN_OR_RETURN(sharding.data_parallel_size, RequiredCell(row, "dp", "layout"));
