@@ -1,13 +1,11 @@
 #include "tests/validation/bloom_row.h"
 
-#include <algorithm>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
 #include "engine/model/architecture/dense_decoder.h"
-#include "engine/model/sharding/sharded_weights.h"
 #include "tests/validation/cells.h"
 #include "tests/validation/framework_memory.h"
 
@@ -79,12 +77,7 @@ absl::StatusOr<StateSpec> State(const CsvRow& row) {
 // `deepspeed/runtime/pipe/engine.py`, clear_lp_grads() before and update_hp_grads() behind it.
 absl::StatusOr<Bytes> NarrowGradients(const ArchitectureSpec& model, const JobSpec& job) {
   if (job.state.precision.gradient_data_type != DataType::kFp32) return Bytes(0);
-  SEXTANT_ASSIGN_OR_RETURN(const ShardedWeights weights,
-                           ShardedWeights::Of(model, "model", job.layout, "layout"));
-  int64_t most = 0;
-  for (int64_t i = 0; i < weights.stage_count(); ++i) {
-    most = std::max(most, weights.Stage(i).all.trainable);
-  }
+  SEXTANT_ASSIGN_OR_RETURN(const int64_t most, LargestStage(model, job.layout));
   return Bytes(most * StorageBytes(DataType::kBf16));
 }
 

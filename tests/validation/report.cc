@@ -36,8 +36,8 @@ Megatron-LM CI rows; constants come from source code and no number was fitted to
 rows are no hold-out. Others were kept apart until the ledger stood. Then SimuMax's allocated
 figures showed that the empty gradient of the output head was missing (median 2.20 % before, the
 head's gradient in Megatron-LM's source behind it), and BLOOM's that DeepSpeed's bf16 optimizer
-keeps gradients in bf16 too. Since then they are no hold-outs either, in the strict sense;
-torchtitan and litgpt are. SimuMax's reserved figures never were one: the share of cache that the
+keeps gradients in bf16 too, and torchtitan's that FSDP2 under a pipeline keeps whole weights and
+gradients. Since then they are no hold-outs either, in the strict sense. SimuMax's reserved figures never were one: the share of cache that the
 ledger expects is the median of those very rows.
 )";
 
