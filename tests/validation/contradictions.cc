@@ -33,12 +33,15 @@ void MarkIn(const Group& group) {
 }  // namespace
 
 void MarkContradicted(std::vector<Answer>& answers) {
-  std::map<std::tuple<std::string, std::string, int64_t, int64_t>, Group> groups;
+  // Sequences of other lengths, cut by context parallelism, may well have the same answer.
+  using Question = std::tuple<std::string, std::string, int64_t, int64_t, int64_t>;
+  std::map<Question, Group> groups;
   for (Answer& answer : answers) {
     const MeasuredCase& run = answer.run;
     if (run.measured.empty() || run.hardware.empty()) continue;
-    groups[{run.source, run.hardware, answer.stage, answer.memory.allocated.expected.value()}]
-        .push_back(&answer);
+    const int64_t length = run.job.batch.sequence_length;
+    const int64_t bytes = answer.memory.allocated.expected.value();
+    groups[{run.source, run.hardware, length, answer.stage, bytes}].push_back(&answer);
   }
   for (auto& [question, group] : groups) {
     MarkIn(group);
