@@ -19,8 +19,8 @@ one statistic:
 
 | definition | measured | compared with |
 | --- | --- | --- |
-| allocated | the most that PyTorch's allocator had handed out | all that is counted, and workspaces |
-| reserved | the most that it had taken from the driver | the same and the expected share of cache |
+| allocated | the most that PyTorch's allocator had handed out | what is counted, and workspaces |
+| reserved | the most that it had taken from the driver | the same and the expected cache |
 | process | what nvidia-smi shows | the same, context and communicators, as expected |
 | calculated | the source's own formula, no measurement | matrices and activations of layers |
 
@@ -37,8 +37,8 @@ rows are no hold-out. Others were kept apart until the ledger stood. Then SimuMa
 figures showed that the empty gradient of the output head was missing (median 2.20 % before, the
 head's gradient in Megatron-LM's source behind it), and BLOOM's that DeepSpeed's bf16 optimizer
 keeps gradients in bf16 too, and torchtitan's that FSDP2 under a pipeline keeps whole weights and
-gradients. Since then they are no hold-outs either, in the strict sense. SimuMax's reserved figures never were one: the share of cache that the
-ledger expects is the median of those very rows.
+gradients. Since then they are no hold-outs either, in the strict sense. SimuMax's reserved figures
+never were one: the share of cache that the ledger expects is the median of those very rows.
 )";
 
 constexpr char kBetweenSteps[] = R"(
