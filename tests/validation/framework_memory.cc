@@ -43,7 +43,6 @@ ReserveSpec ReserveWith(Bytes workspace, Framework framework, const JobSpec& job
       std::count_if(std::begin(sizes), std::end(sizes), [](int64_t size) { return size > 1; });
   ReserveSpec out = ReserveOf({.kind = framework}, communicators);
   out.workspace = workspace;
-  out.uncounted = {};
   return out;
 }
 

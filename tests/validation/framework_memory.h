@@ -36,7 +36,7 @@ Bytes WorkspaceOf(const WorkspaceUse& use);
 absl::StatusOr<int64_t> LargestStage(const ArchitectureSpec& model, const ParallelLayout& layout);
 
 // The engine's reserve of `framework` for `job`, a communicator for each kind of parallelism, with
-// that workspace. Nothing for what is not counted: what that is, the report is to say.
+// that workspace.
 ReserveSpec ReserveWith(Bytes workspace, Framework framework, const JobSpec& job);
 
 }  // namespace sextant

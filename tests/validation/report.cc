@@ -78,15 +78,22 @@ std::vector<ScoredFigure> KnownOf(const std::vector<ScoredFigure>& figures) {
 // Of allocated, fully known figures: what the ledger leaves out or has too much.
 std::string ResidualOf(const std::vector<ScoredFigure>& known) {
   std::vector<double> errors;
+  std::vector<double> beyond;
   for (const ScoredFigure& figure : known) {
-    if (figure.measured.definition == MemoryDefinition::kAllocated) errors.push_back(figure.error);
+    if (figure.measured.definition != MemoryDefinition::kAllocated) continue;
+    errors.push_back(figure.error);
+    beyond.push_back(1 / (1 + figure.error) - 1);
   }
   const ErrorSummary summary = SummaryOf(errors);
+  const ErrorSummary uncounted = SummaryOf(beyond);
   if (summary.count == 0) return "";
   return absl::StrCat("\nOf the ", summary.count,
                       " fully known allocated figures together: median of sizes ",
                       Percent(summary.median), ", 10th to 90th percentile ",
-                      SignedPercent(summary.low), " to ", SignedPercent(summary.high), ".\n");
+                      SignedPercent(summary.low), " to ", SignedPercent(summary.high),
+                      ". Measured over predicted, less 1, is what no row of a ledger has: ",
+                      SignedPercent(uncounted.low), " to ", SignedPercent(uncounted.high),
+                      ", median ", SignedPercent(uncounted.median_signed), ".\n");
 }
 
 }  // namespace
