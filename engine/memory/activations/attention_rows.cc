@@ -274,7 +274,7 @@ void AddAttentionRows(const AttentionSpec& attention, bool cross, ActivationList
   rows.AddNormInputs();
   rows.AddOperands();
   rows.AddCore();
-  rows.AddOutputGradients();
+  if (out.WaitsFor(MatrixUse())) rows.AddOutputGradients();
 }
 
 }  // namespace sextant
