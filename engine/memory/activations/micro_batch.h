@@ -24,6 +24,9 @@ enum class LossKind {
   kVocabularyParallel,  // keeps the fp32 softmax, made in the place of the logits (Megatron-LM)
   kFused,               // keeps logits, which their gradient overwrites
   kChunked,             // works out gradients chunk by chunk of tokens in the forward pass
+  // The same as kVocabularyParallel, in compiled steps, one of which makes a copy of all logits in
+  // fp32: Megatron-LM's cross_entropy_loss_fusion before it moved that step out.
+  kVocabularyParallelCompiled,
 };
 
 // Where the output of an expert is scaled by what the router gave it.
