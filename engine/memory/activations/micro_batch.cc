@@ -93,6 +93,11 @@ class MicroBatchCheck {
     }
   }
 
+  void CheckAttention() {
+    if (!batch_.attention_output_copied || batch_.attention == AttentionKernel::kFlash) return;
+    Add("attention_output_copied", "is of fused attention: leave it out");
+  }
+
   void CheckAdapters() {
     if (!batch_.adapter_dropout || spec_.adapters.has_value()) return;
     Add("adapter_dropout", "is of adapters: leave it out");
@@ -154,6 +159,7 @@ void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
   check.CheckDataTypes();
   check.CheckRecomputation();
   check.CheckLoss();
+  check.CheckAttention();
   check.CheckAdapters();
   check.CheckExperts();
 }
