@@ -112,6 +112,7 @@ class MicroBatchCheck {
     constexpr absl::string_view kNoExperts = "is of a mixture of experts: leave it out";
     if (batch_.expert_load_factor != 1) Add("expert_load_factor", kNoExperts);
     if (batch_.expert_scaling != ExpertScaling::kBeforeDown) Add("expert_scaling", kNoExperts);
+    if (!batch_.fused_expert_activation) Add("fused_expert_activation", kNoExperts);
   }
 
  private:
