@@ -70,7 +70,7 @@ void StageTo(int64_t number, const std::vector<std::string>& layer_kinds,
     sum->set_size_bytes(stage.memory.of(kind).value());
   }
   out->set_total_bytes(stage.memory.total().value());
-  out->set_allocated_bytes(stage.memory.allocated.value());
+  IntervalTo(stage.memory.allocated, out->mutable_allocated_bytes());
   IntervalTo(stage.memory.reserved, out->mutable_reserved_bytes());
   IntervalTo(stage.memory.process, out->mutable_process_bytes());
   out->set_host_bytes(stage.memory.host.value());

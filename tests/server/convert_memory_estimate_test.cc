@@ -43,7 +43,7 @@ MemoryEstimate SampleEstimate() {
     first.memory.sums[static_cast<size_t>(i)] = Bytes(100 + i);
   }
   first.memory.host = Bytes(11);
-  first.memory.allocated = Bytes(12);
+  first.memory.allocated = {Bytes(11), Bytes(12), Bytes(13)};
   first.memory.reserved = {Bytes(13), Bytes(14), Bytes(15)};
   first.memory.process = {Bytes(800), Bytes(828), Bytes(900)};
   first.micro_batches_in_flight = {4, 2};
@@ -109,7 +109,9 @@ TEST(MemoryEstimateTo, CarriesEachStage) {
   }
   EXPECT_EQ(stage.total_bytes(), 828);  // 8 x 100 + 0 + 1 + ... + 7
   EXPECT_EQ(stage.host_bytes(), 11);
-  EXPECT_EQ(stage.allocated_bytes(), 12);
+  EXPECT_EQ(stage.allocated_bytes().low(), 11);
+  EXPECT_EQ(stage.allocated_bytes().expected(), 12);
+  EXPECT_EQ(stage.allocated_bytes().high(), 13);
   ExpectInterval(stage.reserved_bytes(), 13, 14, 15);
   ExpectInterval(stage.process_bytes(), 800, 828, 900);
   EXPECT_EQ(Wire().stages(0).ledger_size(), 0);

@@ -31,32 +31,30 @@ int64_t ComputeBytesOf(const MicroBatchSpec& batch) {
   return StorageBytes(StoredAs(batch.compute_data_type));
 }
 
-bool ActivationList::narrows_matmul_inputs() const {
-  return StorageBytes(TypeOf(ElementKind::kMatmulInput)) <
-         StorageBytes(TypeOf(ElementKind::kCompute));
-}
+ActivationList::ActivationList(const ActivationContext& context, ActivationTensors* rows,
+                               LayerSteps* steps)
+    : context_(context),
+      rows_(rows),
+      steps_(steps),
+      lists_(rows != nullptr || (steps != nullptr && steps->again_rows != nullptr)),
+      element_bytes_{StorageBytes(TypeOf(ElementKind::kCompute)),
+                     StorageBytes(TypeOf(ElementKind::kMatmulInput)), 4, 1, 8} {}
 
 void ActivationList::GoTo(const ActivationPlace& place) {
   place_ = place;
-  tokens_ = TokensOf(context_, place.part);
-  sequence_tokens_ = batch().sequence_parallel ? tokens_ / tensor_ranks() : tokens_;
+  const int64_t tokens = TokensOf(context_, place.part);
+  const auto rows = [this](ActivationCut cut) -> CheckedInt& {
+    return rows_by_cut_[static_cast<size_t>(cut)];
+  };
+  rows(ActivationCut::kContext) = tokens;
+  rows(ActivationCut::kTensor) = tokens;
+  rows(ActivationCut::kSequence) = batch().sequence_parallel ? tokens / tensor_ranks() : tokens;
 }
 
 void ActivationList::SetExpertSlots(CheckedInt slots_per_sequence) {
-  expert_slots_ = slots_per_sequence * batch().sequence_count;
-}
-
-void ActivationList::Add(const ActivationRow& row) {
-  switch (row.cut) {
-    case ActivationCut::kSequence:
-      return AddElements(row, row.width * sequence_tokens_);
-    case ActivationCut::kContext:
-    case ActivationCut::kTensor:
-      return AddElements(row, row.width * tokens_);
-    case ActivationCut::kExpertTokens:
-    case ActivationCut::kExpertFeatures:
-      return AddElements(row, row.width * expert_slots_);
-  }
+  const CheckedInt slots = slots_per_sequence * batch().sequence_count;
+  rows_by_cut_[static_cast<size_t>(ActivationCut::kExpertTokens)] = slots;
+  rows_by_cut_[static_cast<size_t>(ActivationCut::kExpertFeatures)] = slots;
 }
 
 void ActivationList::AddMatmulInput(ActivationRow row, ActivationSite activation) {
@@ -115,22 +113,13 @@ DataType ActivationList::TypeOf(ElementKind kind) const {
   return compute;
 }
 
-void ActivationList::AddElements(const ActivationRow& row, CheckedInt elements) {
+void ActivationList::ListRow(const ActivationRow& row, CheckedInt elements) {
+  ActivationTensors* const rows = !row.again ? rows_ : steps_ ? steps_->again_rows : nullptr;
+  const int64_t element_bytes = BytesOf(row.kind);
+  const CheckedInt size = elements * element_bytes;
+  if (rows == nullptr || size.value() == 0) return;
   const bool mask = row.kind == ElementKind::kMask;
   const bool index = row.kind == ElementKind::kIndex;
-  const DataType type = TypeOf(row.kind);
-  const int64_t element_bytes = mask ? 1 : index ? 8 : StorageBytes(type);
-  const CheckedInt size = elements * element_bytes;
-  const BackwardMoment last_read = {branch_, row.step};
-  if (!row.again) total_ = total_ + size * place_.layers;
-  if (steps_ != nullptr) {
-    BytesByMoment& bytes = row.again ? steps_->again : steps_->kept;
-    CheckedInt& freed = bytes[last_read.index()].value;
-    freed = freed + size;
-    steps_->any_again = steps_->any_again || row.again;
-  }
-  ActivationTensors* const rows = !row.again ? rows_ : steps_ ? steps_->again_rows : nullptr;
-  if (rows == nullptr || size.value() == 0) return;
   rows->push_back({.part = place_.part,
                    .layer_kind = place_.layer_kind,
                    .module = module_,
@@ -138,13 +127,13 @@ void ActivationList::AddElements(const ActivationRow& row, CheckedInt elements) 
                    .shape = row.shape,
                    .data_type = mask    ? "bool"
                                 : index ? "int64"
-                                        : DataTypeName(type),
+                                        : DataTypeName(TypeOf(row.kind)),
                    .element_bytes = element_bytes,
                    .cut = row.cut,
                    .elements = elements.value(),
                    .size = Bytes(size.value()),
                    .layers = place_.layers,
-                   .last_read = last_read,
+                   .last_read = {branch_, row.step},
                    .kept_for = row.kept_for,
                    .source = row.source});
 }

@@ -2,6 +2,8 @@
 #ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATION_LIST_H_
 #define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATION_LIST_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
@@ -37,6 +39,7 @@ enum class ElementKind {
   kMask,   // a byte: whether dropout kept it
   kIndex,  // int64
 };
+inline constexpr size_t kElementKindCount = 5;
 
 // A tensor of `width` elements a row on this GPU; `cut` says how many rows there are.
 struct ActivationRow {
@@ -51,10 +54,12 @@ struct ActivationRow {
   absl::string_view source = {};
 };
 
-// A layer's bytes by the step of its backward pass that frees them.
+// A layer's bytes by the step of its backward pass that frees them. Meaningless unless `all` is
+// ok(): then no sum of some of them overflows.
 struct LayerSteps {
   BytesByMoment kept = {};
   BytesByMoment again = {};
+  CheckedInt all = 0;
   bool any_again = false;
   ActivationTensors* again_rows = nullptr;  // gets those that are computed again
 };
@@ -78,8 +83,7 @@ class ActivationList {
   // Rows are appended to `rows`; null: sums alone, and nothing is allocated.
   // `steps` gets those of layers by when they are freed.
   explicit ActivationList(const ActivationContext& context, ActivationTensors* rows = nullptr,
-                          LayerSteps* steps = nullptr)
-      : context_(context), rows_(rows), steps_(steps) {}
+                          LayerSteps* steps = nullptr);
 
   const ActivationContext& context() const { return context_; }
   const MicroBatchSpec& batch() const { return context_.batch; }
@@ -87,7 +91,9 @@ class ActivationList {
   ModelPart part() const { return place_.part; }
   int64_t sequence_length() const { return SequenceLengthOf(context_, place_.part); }
   // Whether what is kept only to multiply weights with is a copy of its own.
-  bool narrows_matmul_inputs() const;
+  bool narrows_matmul_inputs() const {
+    return BytesOf(ElementKind::kMatmulInput) < BytesOf(ElementKind::kCompute);
+  }
 
   // Rows added from here on are of `place`, and of `module`.
   void GoTo(const ActivationPlace& place);
@@ -97,7 +103,12 @@ class ActivationList {
   // Routed token slots a sequence of the experts on this GPU.
   void SetExpertSlots(CheckedInt slots_per_sequence);
 
-  void Add(const ActivationRow& row);
+  // Inline, as most lists are of sums alone.
+  void Add(const ActivationRow& row) {
+    AddElements(row, row.width * rows_by_cut_[static_cast<size_t>(row.cut)]);
+  }
+  // What was added up elsewhere.
+  void AddSum(CheckedInt bytes) { total_ = total_ + bytes; }
   // A tensor that doesn't grow with the tokens of the stack: `row.width` elements in all.
   void AddWhole(const ActivationRow& row) { AddElements(row, row.width); }
 
@@ -130,19 +141,35 @@ class ActivationList {
   CheckedInt total() const { return total_; }
 
  private:
-  void AddElements(const ActivationRow& row, CheckedInt elements);
+  int64_t BytesOf(ElementKind kind) const { return element_bytes_[static_cast<size_t>(kind)]; }
+  void AddElements(const ActivationRow& row, CheckedInt elements) {
+    const CheckedInt size = elements * BytesOf(row.kind);
+    if (!row.again) total_ = total_ + size * place_.layers;
+    if (steps_ != nullptr) AddStep(row, size);
+    if (lists_) ListRow(row, elements);
+  }
+  void AddStep(const ActivationRow& row, CheckedInt size) {
+    LayerSteps& steps = *steps_;
+    steps.all = steps.all + size;
+    steps.any_again = steps.any_again || row.again;
+    if (!steps.all.ok()) return;
+    BytesByMoment& bytes = row.again ? steps.again : steps.kept;
+    bytes[BackwardMoment{branch_, row.step}.index()] += size.value();
+  }
+  // Where it is to be listed.
+  void ListRow(const ActivationRow& row, CheckedInt elements);
   void AddAdapters(ActivationRow row, const MatrixUse& use);
   DataType TypeOf(ElementKind kind) const;
 
   const ActivationContext& context_;
   ActivationTensors* const rows_;
   LayerSteps* const steps_;
+  const bool lists_;
   ActivationPlace place_ = {};
   absl::string_view module_;
   LayerBranch branch_ = LayerBranch::kFeedForward;
-  int64_t tokens_ = 0;
-  int64_t sequence_tokens_ = 0;
-  CheckedInt expert_slots_ = 0;
+  std::array<int64_t, kElementKindCount> element_bytes_;
+  std::array<CheckedInt, kActivationCutCount> rows_by_cut_ = {0, 0, 0, 0, 0};
   CheckedInt total_ = 0;
 };
 

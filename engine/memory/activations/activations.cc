@@ -19,13 +19,14 @@ absl::StatusOr<Bytes> SumOf(const ActivationList& list) {
 class StageRows {
  public:
   StageRows(const ActivationContext& context, const LayerPlacement& placement,
-            const StageChunk& where, ActivationTensors* rows)
+            const StageChunk& where, ActivationTensors* rows, LayerSums* sums = nullptr)
       : spec_(context.spec),
         context_(context),
         placement_(placement),
         where_(where),
         layers_(context, placement, where),
-        list_(context, rows) {}
+        list_(context, rows),
+        sums_(sums) {}
 
   void AddEmbeddings() {
     if (!HasFirstChunk()) return;
@@ -38,6 +39,7 @@ class StageRows {
   void AddLayers() {
     if (context_.batch.recomputation.policy == RecomputePolicy::kFull) return AddBlocks();
     for (const ModelPart part : {ModelPart::kEncoder, ModelPart::kDecoder}) {
+      if (part == ModelPart::kEncoder ? !has_encoder() : !has_decoder()) continue;
       for (size_t kind = 0; kind < spec_.layer_kinds.size(); ++kind) {
         AddLayersOf(part, static_cast<int>(kind));
       }
@@ -109,6 +111,10 @@ class StageRows {
       if (alike.count == 0) continue;
       ActivationPlace place = {.part = part, .layer_kind = kind, .layers = alike.count};
       if (context_.flow != nullptr) place.gradients = &context_.flow->Of(part, kind, alike.state);
+      if (sums_ != nullptr) {
+        list_.AddSum(sums_->Of(context_, place) * alike.count);
+        continue;
+      }
       list_.GoTo(place);
       AddLayerRows(spec_.layer_kinds[static_cast<size_t>(kind)], list_);
     }
@@ -139,9 +145,26 @@ class StageRows {
   const StageChunk where_;
   const ChunkLayers layers_;
   ActivationList list_;
+  LayerSums* const sums_;  // not where there are rows
 };
 
 }  // namespace
+
+CheckedInt LayerSums::Of(const ActivationContext& context, const ActivationPlace& place) {
+  for (const Sum& known : known_) {
+    if (known.place.part == place.part && known.place.layer_kind == place.layer_kind &&
+        known.place.gradients == place.gradients) {
+      return known.bytes;
+    }
+  }
+  ActivationPlace one = place;
+  one.layers = 1;
+  ActivationList list(context);
+  list.GoTo(one);
+  AddLayerRows(context.spec.layer_kinds[static_cast<size_t>(place.layer_kind)], list);
+  if (known_.size() < kMost) known_.push_back({.place = one, .bytes = list.total()});
+  return list.total();
+}
 
 absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
                                        int layer_kind, ActivationTensors* rows) {
@@ -173,6 +196,12 @@ absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
                                             const StageChunk& where, ActivationTensors* rows) {
   return StageRows(context, placement, where, rows).Add();
+}
+
+absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
+                                            const LayerPlacement& placement,
+                                            const StageChunk& where, LayerSums& sums) {
+  return StageRows(context, placement, where, nullptr, &sums).Add();
 }
 
 }  // namespace sextant

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "engine/base/units.h"
 #include "engine/memory/activations/activation_list.h"
@@ -45,12 +46,32 @@ struct StageParts {
   Bytes total() const { return embedding + layers + output; }
 };
 
+// Remembers what layers of a job keep from one stage or chunk to the next.
+class LayerSums {
+ public:
+  // Of one layer at `place`.
+  CheckedInt Of(const ActivationContext& context, const ActivationPlace& place);
+
+ private:
+  struct Sum {
+    ActivationPlace place;
+    CheckedInt bytes;
+  };
+  static constexpr size_t kMost = 8;  // more are added up again: nothing is allocated
+  absl::InlinedVector<Sum, kMost> known_;
+};
+
 // The same of one chunk of a stage, or of all: chunks add up exactly to the stage. Of one chunk a
 // stage it costs no more.
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
                                             const StageChunk& where,
                                             ActivationTensors* rows = nullptr);
+
+// Sums of several chunks of one job, whose layers are added up once.
+absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
+                                            const LayerPlacement& placement,
+                                            const StageChunk& where, LayerSums& sums);
 
 }  // namespace sextant
 

@@ -4,8 +4,7 @@
 
 #include <array>
 #include <cstddef>
-
-#include "engine/base/checked_math.h"
+#include <cstdint>
 
 namespace sextant {
 
@@ -40,10 +39,7 @@ struct BackwardMoment {
 };
 inline constexpr size_t kBackwardMomentCount = kLayerBranchCount * kBackwardStepCount;
 
-struct CheckedBytes {
-  CheckedInt value = 0;
-};
-using BytesByMoment = std::array<CheckedBytes, kBackwardMomentCount>;
+using BytesByMoment = std::array<int64_t, kBackwardMomentCount>;
 
 }  // namespace sextant
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/ledger/alike_stages.h"
 #include "engine/memory/ledger/stage_ledger.h"
 #include "engine/memory/schedule/check_pipeline.h"
 #include "engine/memory/state/check_state_spec.h"
@@ -28,12 +29,15 @@ MemoryModel::MemoryModel(const ArchitectureSpec& spec, JobSpec job, ShardedWeigh
       job_(std::move(job)),
       weights_(std::move(weights)),
       in_flight_(job_.pipeline, job_.layout),
-      flow_(TrainsEverything(spec) ? nullptr : std::make_unique<const GradientFlow>(spec)) {}
+      flow_(TrainsEverything(spec) ? nullptr : std::make_unique<const GradientFlow>(spec)),
+      as_before_(AlikeStages(spec, job_, weights_.placement())) {}
 
 absl::StatusOr<StageMemory> MemoryModel::Stage(int64_t stage, LedgerRows* rows) const {
   const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get()});
-  SEXTANT_ASSIGN_OR_RETURN(const StageContent content, ledger.ContentOf(stage));
-  SEXTANT_ASSIGN_OR_RETURN(StageMemory memory, ledger.PeakOf(stage, content));
+  JobCosts costs;
+  SEXTANT_ASSIGN_OR_RETURN(const StageContent content, ledger.ContentOf(stage, costs));
+  SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, in_flight_.Peak(stage, content.weights));
+  SEXTANT_ASSIGN_OR_RETURN(StageMemory memory, ledger.MemoryOf(content, peak));
   if (rows == nullptr) return memory;
   SEXTANT_RETURN_IF_ERROR(ledger.Append(stage, content, memory, *rows));
   return memory;
@@ -41,12 +45,30 @@ absl::StatusOr<StageMemory> MemoryModel::Stage(int64_t stage, LedgerRows* rows) 
 
 absl::StatusOr<StagePeak> MemoryModel::Peak() const {
   const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get()});
+  JobCosts costs;
   StagePeak out;
-  for (int64_t stage = 0; stage < stage_count(); ++stage) {
-    SEXTANT_ASSIGN_OR_RETURN(const StageContent content, ledger.ContentOf(stage));
-    SEXTANT_ASSIGN_OR_RETURN(const StageMemory memory, ledger.PeakOf(stage, content));
-    if (stage == 0 || memory.total() > out.memory.total()) out = {stage, memory};
+  for (int64_t stage = 0; stage < stage_count();) {
+    SEXTANT_ASSIGN_OR_RETURN(const StageContent content, ledger.ContentOf(stage, costs));
+    SEXTANT_ASSIGN_OR_RETURN(const StagePeak of_run, PeakOfRun(ledger, stage, content));
+    if (stage == 0 || of_run.memory.total() > out.memory.total()) out = of_run;
+    for (++stage; stage < stage_count() && IsAsBefore(stage);) ++stage;
   }
+  return out;
+}
+
+// The stage with the most in flight; in the optimizer step nothing is, and all hold the same.
+absl::StatusOr<StagePeak> MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
+                                                 const StageContent& content) const {
+  StagePeak out = {.stage = first};
+  SEXTANT_ASSIGN_OR_RETURN(InFlightPeak most, in_flight_.Peak(first, content.weights));
+  for (int64_t stage = first + 1; stage < stage_count() && IsAsBefore(stage); ++stage) {
+    SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, in_flight_.Peak(stage, content.weights));
+    if (peak.size <= most.size) continue;
+    out.stage = stage;
+    most = peak;
+  }
+  SEXTANT_ASSIGN_OR_RETURN(out.memory, ledger.MemoryOf(content, most));
+  if (out.memory.moment == PeakMoment::kOptimizerStep) out.stage = first;
   return out;
 }
 

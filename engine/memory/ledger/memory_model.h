@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/base/field_violation.h"
@@ -17,9 +18,12 @@
 
 namespace sextant {
 
+class StageLedger;
+struct StageContent;
+
 struct StagePeak {
   int64_t stage = 0;
-  StageMemory memory;
+  StageMemory memory = {};
 };
 
 // A model and a job, checked and prepared. Total of a stage, exactly:
@@ -46,17 +50,24 @@ class MemoryModel {
   // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes.
   absl::StatusOr<StageMemory> Stage(int64_t stage, LedgerRows* rows = nullptr) const;
 
-  // Of the stage that holds the most, the first of several. Allocates nothing.
+  // Of the stage that holds the most, the first of several. Works out once what a run of stages
+  // alike has. Allocates nothing where a stage has no more than 8 chunks.
   absl::StatusOr<StagePeak> Peak() const;
 
  private:
   MemoryModel(const ArchitectureSpec& spec, JobSpec job, ShardedWeights weights);
+
+  bool IsAsBefore(int64_t stage) const { return as_before_[static_cast<size_t>(stage)]; }
+  // Of `first` and the stages behind it that are alike, which all have `content`.
+  absl::StatusOr<StagePeak> PeakOfRun(const StageLedger& ledger, int64_t first,
+                                      const StageContent& content) const;
 
   const ArchitectureSpec* spec_;
   JobSpec job_;
   ShardedWeights weights_;
   InFlight in_flight_;
   std::unique_ptr<const GradientFlow> flow_;  // null where everything is trained
+  std::vector<bool> as_before_;               // AlikeStages()
 };
 
 }  // namespace sextant

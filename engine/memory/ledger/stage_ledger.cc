@@ -91,7 +91,7 @@ int64_t StageLedger::StageOfChunk(int64_t stage, int64_t chunk) const {
   return opposite ? context_.weights.stage_count() - 1 - stage : stage;
 }
 
-absl::StatusOr<StageContent> StageLedger::ContentOf(int64_t stage) const {
+absl::StatusOr<StageContent> StageLedger::ContentOf(int64_t stage, JobCosts& costs) const {
   StageContent out;
   const int64_t chunk_count = context_.in_flight.chunk_count();
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
@@ -102,24 +102,46 @@ absl::StatusOr<StageContent> StageLedger::ContentOf(int64_t stage) const {
     out.state = SumOf(out.state, opposite);
   }
   for (int64_t i = 0; i < chunk_count; ++i) {
-    ChunkMemory chunk = {.where = {.stage = StageOfChunk(stage, i), .chunk = dual ? 0 : i}};
-    chunk.last =
-        chunk.where.stage == context_.weights.stage_count() - 1 && (dual || i == chunk_count - 1);
-    SEXTANT_ASSIGN_OR_RETURN(
-        chunk.parts, ChunkActivations(activations_, context_.weights.placement(), chunk.where));
-    SEXTANT_ASSIGN_OR_RETURN(chunk.transients,
-                             StageTransientsOf(transients_, chunk.where.stage, chunk.parts));
-    out.chunks.push_back(chunk);
+    SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
   }
-  const BufferSpec& buffers = context_.job.buffers;
-  if (buffers.reduce_bucket_elements == 0 && buffers.gather_bucket_elements == 0) return out;
-  const PrecisionPolicy& precision = context_.job.state.precision;
-  const StageWeights weights = context_.weights.Stage(stage);
-  out.reduce_bucket =
-      BucketOf(buffers.reduce_bucket_elements, weights.all.trainable, precision.gradient_data_type);
-  out.gather_bucket =
-      BucketOf(buffers.gather_bucket_elements, weights.all.trainable, precision.weight_data_type);
+  AddBuckets(stage, out);
+  // What is beside a chunk's micro-batches is the stage's: all of it has to be there.
+  for (ChunkMemory& chunk : out.chunks) {
+    chunk.worst = WorstOf(chunk, out);
+    out.weights.push_back(WeightOf(chunk));
+  }
   return out;
+}
+
+absl::Status StageLedger::AddChunk(const StageChunk& of, JobCosts& costs, StageContent& out) const {
+  const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
+  const bool last_chunk = dual || of.chunk == context_.in_flight.chunk_count() - 1;
+  ChunkMemory& chunk = out.chunks.emplace_back();
+  chunk.where = {.stage = StageOfChunk(of.stage, of.chunk), .chunk = dual ? 0 : of.chunk};
+  chunk.last = last_chunk && chunk.where.stage == context_.weights.stage_count() - 1;
+  SEXTANT_ASSIGN_OR_RETURN(chunk.parts, ChunkActivations(activations_, context_.weights.placement(),
+                                                         chunk.where, costs.kept));
+  SEXTANT_ASSIGN_OR_RETURN(
+      chunk.transients, StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs.made));
+  return absl::OkStatus();
+}
+
+void StageLedger::AddBuckets(int64_t stage, StageContent& out) const {
+  const BufferSpec& buffers = context_.job.buffers;
+  if (buffers.reduce_bucket_elements == 0 && buffers.gather_bucket_elements == 0) return;
+  const PrecisionPolicy& precision = context_.job.state.precision;
+  const int64_t trainable = context_.weights.Stage(stage).all.trainable;
+  out.reduce_bucket =
+      BucketOf(buffers.reduce_bucket_elements, trainable, precision.gradient_data_type);
+  out.gather_bucket =
+      BucketOf(buffers.gather_bucket_elements, trainable, precision.weight_data_type);
+}
+
+// Held in full until its weights' gradients are there: what the second half of a backward pass
+// reads is no more than that.
+ChunkBytes StageLedger::WeightOf(const ChunkMemory& chunk) const {
+  const Bytes held = chunk.parts.total();
+  return {.held = held, .awaiting_weight_gradient = held, .backward_work = chunk.worst.net};
 }
 
 bool StageLedger::gradients_wait() const {
@@ -144,9 +166,8 @@ Bytes StageLedger::BesideAt(StageMoment moment, const StageContent& content) con
   return always + state.gathered_gradients + content.reduce_bucket;
 }
 
-StageLedger::Work StageLedger::WorstOf(const ChunkMemory& chunk,
-                                       const StageContent& content) const {
-  Work worst;
+ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& content) const {
+  ChunkWork worst;
   for (int i = 0; i < kStageMomentCount; ++i) {
     const auto moment = static_cast<StageMoment>(i);
     const MomentBytes bytes = BytesAt(chunk, moment);
@@ -158,22 +179,13 @@ StageLedger::Work StageLedger::WorstOf(const ChunkMemory& chunk,
   return worst;
 }
 
-absl::StatusOr<StageMemory> StageLedger::PeakOf(int64_t stage, const StageContent& content) const {
-  absl::InlinedVector<ChunkBytes, 8> chunks;
-  for (const ChunkMemory& chunk : content.chunks) {
-    // Held in full until its weights' gradients are there: what the second half of a backward pass
-    // reads is no more than that.
-    chunks.push_back({.held = chunk.parts.total(),
-                      .awaiting_weight_gradient = chunk.parts.total(),
-                      .backward_work = WorstOf(chunk, content).net});
-  }
-  SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, context_.in_flight.Peak(stage, chunks));
+absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
+                                                  const InFlightPeak& peak) const {
   StageMemory out;
   out.in_flight = peak.moment;
   const StageState& state = content.state;
   const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
-  const bool works = peak.moment.begins != ScheduleWork::kWeightGradient;
-  const Work work = works ? WorstOf(chunk, content) : Work{};
+  const ChunkWork work = WorkOf(peak.moment, content);
   out.moment = PeakMomentOf(work.moment);
   const Bytes waiting = gradients_wait() ? state.gradients : Bytes(0);
   const bool step = content.gather_bucket > peak.size - waiting;

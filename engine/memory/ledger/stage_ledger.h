@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "engine/memory/activations/activations.h"
 #include "engine/memory/activations/gradient_flow.h"
 #include "engine/memory/ledger/job_spec.h"
@@ -27,20 +28,35 @@ struct LedgerContext {
   const GradientFlow* flow;
 };
 
+// What a moment of a chunk adds to state and activations in flight, and where it is reached.
+struct ChunkWork {
+  StageMoment moment = StageMoment::kLayer;
+  Bytes net = Bytes(0);
+  bool happens = false;
+};
+
 // One of the chunks that a stage works on.
 struct ChunkMemory {
   StageChunk where;
   bool last = false;      // of the model
   StageParts parts = {};  // of one micro-batch
   StageTransients transients = {};
+  ChunkWork worst = {};
 };
 
 // What stages have, whichever stage of several alike it is and however many micro-batches it holds.
 struct StageContent {
   StageState state;
   absl::InlinedVector<ChunkMemory, 8> chunks;
+  absl::InlinedVector<ChunkBytes, 8> weights;  // of `chunks`
   Bytes reduce_bucket = Bytes(0);
   Bytes gather_bucket = Bytes(0);
+};
+
+// What is worked out once for all stages and chunks.
+struct JobCosts {
+  LayerSums kept;
+  LayerCosts made;
 };
 
 class StageLedger {
@@ -50,34 +66,43 @@ class StageLedger {
   StageLedger& operator=(const StageLedger&) = delete;
 
   // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes.
-  absl::StatusOr<StageContent> ContentOf(int64_t stage) const;
+  // `costs` are of this job.
+  absl::StatusOr<StageContent> ContentOf(int64_t stage, JobCosts& costs) const;
 
-  // The peak of `stage`, which has `content`. Errors: as above.
-  absl::StatusOr<StageMemory> PeakOf(int64_t stage, const StageContent& content) const;
+  // What a stage with `content` holds at `peak`, which is InFlight::Peak() of its chunks' weights.
+  // Of stages with the same content, more in flight is more in all, unless the peak is in the
+  // optimizer step. Errors: as above.
+  absl::StatusOr<StageMemory> MemoryOf(const StageContent& content, const InFlightPeak& peak) const;
 
   // Appends the rows that add up to `memory`, the peak of `stage`.
   absl::Status Append(int64_t stage, const StageContent& content, const StageMemory& memory,
                       LedgerRows& rows) const;
 
  private:
-  // What a moment of a chunk adds to state and activations in flight, and where it is reached.
-  struct Work {
-    StageMoment moment = StageMoment::kLayer;
-    Bytes net = Bytes(0);
-    bool happens = false;
-  };
-
   // The stage whose layers the `chunk`th chunk of `stage` has.
   int64_t StageOfChunk(int64_t stage, int64_t chunk) const;
+  absl::Status AddChunk(const StageChunk& of, JobCosts& costs, StageContent& out) const;
+  void AddBuckets(int64_t stage, StageContent& out) const;
+  ChunkBytes WeightOf(const ChunkMemory& chunk) const;
   MomentBytes BytesAt(const ChunkMemory& chunk, StageMoment moment) const;
-  Work WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
+  ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
+  // Of the chunk in work at `moment`; nothing where that waits only for weights' gradients, or has
+  // no layers.
+  static ChunkWork WorkOf(const InFlightMoment& moment, const StageContent& content) {
+    if (moment.begins == ScheduleWork::kWeightGradient) return {};
+    return content.chunks[static_cast<size_t>(moment.chunk)].worst;
+  }
   // Beside the micro-batches: what of the state is whole, or being sent, at `moment`.
   Bytes BesideAt(StageMoment moment, const StageContent& content) const;
   bool gradients_wait() const;  // for the backward pass, before they have memory
   bool drops_gradients(PeakMoment moment) const {
     return gradients_wait() && moment != PeakMoment::kOptimizerStep;
   }
-  absl::Status AppendState(int64_t stage, const StageMemory& memory, LedgerRows& rows) const;
+  // What makes transients at the peak; absent where nothing does.
+  absl::optional<StageMoment> WorkingMoment(const StageContent& content,
+                                            const StageMemory& memory) const;
+  absl::Status AppendState(int64_t stage, const StageMemory& memory,
+                           const absl::optional<StageMoment>& moment, LedgerRows& rows) const;
   absl::Status AppendActivations(const StageContent& content, const StageMemory& memory,
                                  LedgerRows& rows) const;
 

@@ -55,38 +55,31 @@ LedgerRow BucketRow(absl::string_view name, Bytes size, absl::string_view alive)
 }
 
 // Whether a row of model state is there at `moment`.
-bool IsThere(const LedgerRow& row, PeakMoment moment) {
+bool IsThere(const LedgerRow& row, const absl::optional<StageMoment>& moment) {
   if (row.kind != LedgerKind::kTransient) return true;
-  if (moment == PeakMoment::kOptimizerStep) return false;
+  if (!moment.has_value()) return false;
   if (row.module != kGatheredGradients) return true;
-  return moment == PeakMoment::kHeadBackward || moment == PeakMoment::kLayerBackward;
-}
-
-absl::optional<StageMoment> StageMomentOf(PeakMoment moment) {
-  switch (moment) {
-    case PeakMoment::kForward:
-      return StageMoment::kForward;
-    case PeakMoment::kLoss:
-      return StageMoment::kLoss;
-    case PeakMoment::kHeadBackward:
-      return StageMoment::kHead;
-    case PeakMoment::kLayerBackward:
-      return StageMoment::kLayer;
-    case PeakMoment::kOptimizerStep:
-      break;
-  }
-  return absl::nullopt;
+  return *moment == StageMoment::kHead || *moment == StageMoment::kLayer;
 }
 
 }  // namespace
 
+absl::optional<StageMoment> StageLedger::WorkingMoment(const StageContent& content,
+                                                       const StageMemory& memory) const {
+  if (memory.moment == PeakMoment::kOptimizerStep) return absl::nullopt;
+  const ChunkWork work = WorkOf(memory.in_flight, content);
+  if (!work.happens) return absl::nullopt;
+  return work.moment;
+}
+
 absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
+                                      const absl::optional<StageMoment>& moment,
                                       LedgerRows& rows) const {
   LedgerRows state;
   SEXTANT_RETURN_IF_ERROR(StageStateOf(StateContextOf(context_), stage, &state).status());
   for (const LedgerRow& row : state) {
     const bool waits = row.kind == LedgerKind::kGradient && drops_gradients(memory.moment);
-    if (!waits && IsThere(row, memory.moment)) rows.push_back(row);
+    if (!waits && IsThere(row, moment)) rows.push_back(row);
   }
   return absl::OkStatus();
 }
@@ -107,26 +100,25 @@ absl::Status StageLedger::AppendActivations(const StageContent& content, const S
 
 absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
                                  const StageMemory& memory, LedgerRows& rows) const {
-  SEXTANT_RETURN_IF_ERROR(AppendState(stage, memory, rows));
+  const absl::optional<StageMoment> moment = WorkingMoment(content, memory);
+  SEXTANT_RETURN_IF_ERROR(AppendState(stage, memory, moment, rows));
   if (context_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
-    SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, rows));
+    SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, moment, rows));
   }
-  const absl::optional<StageMoment> moment = StageMomentOf(memory.moment);
-  if (!moment.has_value()) {
+  if (memory.moment == PeakMoment::kOptimizerStep) {
     rows.push_back(BucketRow("gather_bucket", content.gather_bucket, "in the optimizer step"));
     AppendReserveRows(context_.job.reserve, memory, rows);
     return absl::OkStatus();
   }
   SEXTANT_RETURN_IF_ERROR(AppendActivations(content, memory, rows));
-  const ChunkMemory& chunk = content.chunks[static_cast<size_t>(memory.in_flight.chunk)];
-  if (memory.in_flight.begins != ScheduleWork::kWeightGradient) {
+  if (moment.has_value()) {
+    const ChunkMemory& chunk = content.chunks[static_cast<size_t>(memory.in_flight.chunk)];
     const MomentBytes bytes = BytesAt(chunk, *moment);
     if (bytes.freed > Bytes(0)) rows.push_back(FreedRow(bytes.freed));
-    if (bytes.happens)
-      AppendTransientRows(transients_, chunk.where.stage, *moment, chunk.parts, rows);
+    AppendTransientRows(transients_, chunk.where.stage, *moment, chunk.parts, rows);
   }
   AppendReceiveBufferRows(transients_, StageWithMostReceived(content), rows);
-  const bool reduces = *moment == StageMoment::kHead || *moment == StageMoment::kLayer;
+  const bool reduces = moment == StageMoment::kHead || moment == StageMoment::kLayer;
   if (reduces && content.reduce_bucket > Bytes(0)) {
     rows.push_back(BucketRow("reduce_bucket", content.reduce_bucket, "in backward passes"));
   }

@@ -13,11 +13,12 @@
 namespace sextant {
 
 // Takes what the steps make, one step after the other, and finds the one with the most bytes: what
-// it made and what was computed again, less what the layer has freed by then.
+// it made and what was computed again, less what the layer has freed by then. `steps` are sound
+// (LayerSteps::all).
 class BackwardPeak {
  public:
   explicit BackwardPeak(const LayerSteps& steps)
-      : steps_(steps), again_(steps.any_again ? HeldFrom(steps.again, 0) : CheckedInt(0)) {}
+      : steps_(steps), again_(steps.any_again ? HeldFrom(steps.again, 0) : 0) {}
   // Lists what the step `listed`, the number() of another walk, makes.
   BackwardPeak(const LayerSteps& steps, size_t listed, TransientList& list)
       : steps_(steps), listed_(listed), list_(&list) {}
@@ -26,7 +27,7 @@ class BackwardPeak {
   // Inline: most walks want sums alone.
   void Make(const Transient& transient, int64_t element_bytes) {
     made_ = made_ + transient.elements * element_bytes;
-    if (list_ != nullptr && count_ == listed_) list_->Add(transient);
+    if (list_ != nullptr) List(transient);
   }
 
   void End();
@@ -34,9 +35,11 @@ class BackwardPeak {
   size_t moment() const { return best_moment_; }
   size_t number() const { return best_; }
   CheckedInt added() const { return best_added_; }  // made and computed again
-  CheckedInt freed() const { return best_freed_; }  // of what the layer kept
+  int64_t freed() const { return best_freed_; }     // of what the layer kept
 
  private:
+  void List(const Transient& transient);
+
   const LayerSteps& steps_;
   size_t listed_ = 0;
   TransientList* list_ = nullptr;
@@ -45,13 +48,13 @@ class BackwardPeak {
   size_t moment_ = 0;  // in work
   size_t seen_ = 0;    // steps whose bytes are in again_ and freed_
   CheckedInt made_ = 0;
-  CheckedInt again_ = 0;
-  CheckedInt freed_ = 0;
+  int64_t again_ = 0;
+  int64_t freed_ = 0;
   int64_t best_net_ = 0;
   size_t best_ = 0;
   size_t best_moment_ = 0;
   CheckedInt best_added_ = 0;
-  CheckedInt best_freed_ = 0;
+  int64_t best_freed_ = 0;
 };
 
 // Sizes that all of a layer's steps share. Elements on this GPU.

@@ -1,5 +1,8 @@
 #include "engine/memory/transients/layer_steps.h"
 
+#include <cstddef>
+#include <numeric>
+
 #include "engine/memory/activations/layer_rows.h"
 
 namespace sextant {
@@ -31,19 +34,19 @@ LayerSteps AllAgain(const ActivationContext& context, const ActivationPlace& pla
   ActivationList list(all, again_rows, &held);
   list.GoTo(place);
   AddLayerRows(layer, list);
-  LayerSteps out = {.again = held.kept, .any_again = true};
+  LayerSteps out = {.again = held.kept, .all = held.all, .any_again = true};
   if (!list.Needs(ActivationSite::kLayerOutput)) return out;
 
-  LayerSteps input;
-  ActivationList inputs(context, nullptr, &input);
+  ActivationList inputs(context);
   inputs.GoTo(place);
   AddLayerInputRow(inputs);
+  const CheckedInt input = inputs.total();
   const size_t moment = InputMomentOf(layer).index();
-  CheckedInt& again = out.again[moment].value;
-  const bool same = again.ok() && again.value() >= inputs.total().value();
-  out.kept[moment].value = inputs.total();
-  if (!same) return out;
-  again = again + inputs.total() * -1;
+  const bool same = out.again[moment] >= input.value();
+  out.all = out.all + input;
+  out.kept[moment] = input.value();
+  if (!same || !out.all.ok()) return out;
+  out.again[moment] -= input.value();
   if (again_rows != nullptr) again_rows->erase(again_rows->begin());
   return out;
 }
@@ -62,16 +65,9 @@ LayerSteps LayerStepsOf(const ActivationContext& context, const ActivationPlace&
   return steps;
 }
 
-CheckedInt HeldFrom(const BytesByMoment& bytes, size_t moment) {
-  CheckedInt sum = 0;
-  for (size_t i = moment; i < bytes.size(); ++i) sum = sum + bytes[i].value;
-  return sum;
-}
-
-CheckedInt FreedBefore(const BytesByMoment& bytes, size_t moment) {
-  CheckedInt sum = 0;
-  for (size_t i = 0; i < moment; ++i) sum = sum + bytes[i].value;
-  return sum;
+int64_t HeldFrom(const BytesByMoment& bytes, size_t moment) {
+  return std::accumulate(bytes.begin() + static_cast<std::ptrdiff_t>(moment), bytes.end(),
+                         int64_t{0});
 }
 
 }  // namespace sextant

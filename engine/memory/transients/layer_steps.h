@@ -11,9 +11,8 @@ namespace sextant {
 LayerSteps LayerStepsOf(const ActivationContext& context, const ActivationPlace& place,
                         ActivationTensors* again_rows = nullptr);
 
-// Those freed at or behind `moment`, and those freed before it.
-CheckedInt HeldFrom(const BytesByMoment& bytes, size_t moment);
-CheckedInt FreedBefore(const BytesByMoment& bytes, size_t moment);
+// Those freed at or behind `moment`.
+int64_t HeldFrom(const BytesByMoment& bytes, size_t moment);
 
 }  // namespace sextant
 

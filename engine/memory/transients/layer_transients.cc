@@ -75,16 +75,16 @@ struct ForwardBranch {
 
 ForwardBranch LargestForward(const TransientContext& context, const ActivationPlace& place,
                              const LayerSteps& steps) {
-  std::array<CheckedBytes, kForwardBranchCount> again = {};
+  std::array<int64_t, kForwardBranchCount> again = {};
   for (size_t i = 0; steps.any_again && i < steps.again.size(); ++i) {
-    CheckedInt& sum = again[ForwardBranchOf(i)].value;
-    sum = sum + steps.again[i].value;
+    again[ForwardBranchOf(i)] += steps.again[i];
   }
   const ForwardSizes sizes = ForwardSizesOf(context, place);
+  if (!steps.all.ok()) return {.bytes = steps.all};
   ForwardBranch best;
   for (size_t branch = 0; branch < again.size(); ++branch) {
     const CheckedInt ends = sizes.cut * 2 + sizes.whole + ScoresOf(context, place, branch);
-    const CheckedInt bytes = again[branch].value + ends * ComputeBytesOf(context.activations.batch);
+    const CheckedInt bytes = ends * ComputeBytesOf(context.activations.batch) + again[branch];
     if (branch > 0 && bytes.ok() && bytes.value() <= best.bytes.value()) continue;
     best = {branch, bytes};
   }
@@ -109,6 +109,7 @@ LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& 
 
 LayerPeak BackwardOf(const TransientContext& context, const ActivationPlace& place,
                      const LayerSteps& steps, int64_t block_layers) {
+  if (!steps.all.ok()) return {.place = place, .added = steps.all};
   BackwardPeak peak(steps);
   LayerBackward(context, place).Walk(peak);
   LayerPeak out = {
@@ -136,16 +137,30 @@ void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_
   }
   out.Add({.name = "input",
            .shape = "b s h",
-           .elements = HeldFrom(steps.kept, 0).value() / ComputeBytesOf(context.activations.batch) *
+           .elements = HeldFrom(steps.kept, 0) / ComputeBytesOf(context.activations.batch) *
                        (block_layers - 1),
            .why = "of the block's other layers, computed again"});
   BackwardPeak listed(steps, peak.number, out);
   walk.Walk(listed);
 }
 
-CheckedInt ForwardOf(const TransientContext& context, const ActivationPlace& place,
-                     const LayerSteps& steps) {
-  return LargestForward(context, place, steps).bytes;
+LayerCost LayerCosts::Of(const TransientContext& context, const ActivationPlace& place,
+                         int64_t block_layers) {
+  for (const LayerCost& known : known_) {
+    if (known.place.part == place.part && known.place.layer_kind == place.layer_kind &&
+        known.place.gradients == place.gradients && known.block_layers == block_layers) {
+      return known;
+    }
+  }
+  const LayerSteps steps = ForwardSteps(context, place);
+  LayerCost out = {.place = place,
+                   .block_layers = block_layers,
+                   .forward = LargestForward(context, place, steps).bytes,
+                   .goes_back = place.gradients == nullptr ||
+                                place.gradients->needs.Has(ActivationSite::kLayerOutput)};
+  if (out.goes_back) out.backward = BackwardOf(context, place, steps, block_layers);
+  if (known_.size() < kMost) known_.push_back(out);
+  return out;
 }
 
 void ListForward(const TransientContext& context, const ActivationPlace& place,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/container/inlined_vector.h"
 #include "engine/memory/transients/layer_steps.h"
 #include "engine/memory/transients/transient_list.h"
 
@@ -16,6 +17,25 @@ struct LayerPeak {
   size_t number = 0;                           // of the step of its backward pass
   CheckedInt added = 0;
   CheckedInt freed = 0;  // of what the micro-batch in work kept
+};
+
+// What a layer's passes make at most: the same wherever it stands.
+struct LayerCost {
+  ActivationPlace place;
+  int64_t block_layers = 1;
+  CheckedInt forward = 0;
+  bool goes_back = true;  // has a backward pass
+  LayerPeak backward = {};
+};
+
+// Remembers the costs of a job's layers from one stage or chunk to the next.
+class LayerCosts {
+ public:
+  LayerCost Of(const TransientContext& context, const ActivationPlace& place, int64_t block_layers);
+
+ private:
+  static constexpr size_t kMost = 8;  // more are worked out again: nothing is allocated
+  absl::InlinedVector<LayerCost, kMost> known_;
 };
 
 // Of one layer at `place`, with the others of its block; `block_layers` counts all of them. `steps`
@@ -30,8 +50,6 @@ LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& 
                         ActivationTensors* rows = nullptr);
 
 // The forward pass of the branch of the layer at `place` that makes most besides what is kept.
-CheckedInt ForwardOf(const TransientContext& context, const ActivationPlace& place,
-                     const LayerSteps& steps);
 void ListForward(const TransientContext& context, const ActivationPlace& place, TransientList& out);
 
 }  // namespace sextant

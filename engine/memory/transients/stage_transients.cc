@@ -35,21 +35,18 @@ class StageMoments {
     ActivationPlace forward_place = {.layer_kind = -1};
     CheckedInt forward = 0;
   };
-  Largest LargestOf(const StageParts& kept) {
+  Largest LargestOf(const StageParts& kept, LayerCosts& costs) const {
     const CheckedInt gone =
         last_ ? CheckedInt(kept.output.value()) + OutputThatStays(context_) * -1 : CheckedInt(0);
     Largest best;
     ForEachPlace([&](const ActivationPlace& place) {
-      const LayerSteps steps = ForwardSteps(context_, place);
-      const CheckedInt forward = ForwardOf(context_, place, steps);
-      if (best.forward_place.layer_kind < 0 || !forward.ok() ||
-          forward.value() > best.forward.value()) {
+      const LayerCost cost = costs.Of(context_, place, BlockOf(place.part));
+      if (best.forward_place.layer_kind < 0 || !cost.forward.ok() ||
+          cost.forward.value() > best.forward.value()) {
         best.forward_place = place;
-        best.forward = forward;
+        best.forward = cost.forward;
       }
-      if (place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput)) {
-        TakeBackward(BackwardOf(context_, place, steps, BlockOf(place.part)), gone, best.backward);
-      }
+      if (cost.goes_back) TakeBackward(cost.backward, gone, best.backward);
     });
     return best;
   }
@@ -64,9 +61,10 @@ class StageMoments {
   static int64_t NetOf(const LayerPeak& peak) { return peak.added.value() - peak.freed.value(); }
 
   template <typename Visit>
-  void ForEachPlace(const Visit& visit) {
+  void ForEachPlace(const Visit& visit) const {
     const ActivationContext& a = context_.activations;
     for (const ModelPart part : {ModelPart::kEncoder, ModelPart::kDecoder}) {
+      if ((part == ModelPart::kEncoder ? a.spec.encoder : a.spec.decoder).layers.empty()) continue;
       for (size_t i = 0; i < a.spec.layer_kinds.size(); ++i) {
         const int kind = static_cast<int>(i);
         for (const LayersAlike& alike : layers_.AlikeOf(part, kind)) {
@@ -125,9 +123,15 @@ absl::string_view StageMomentName(StageMoment moment) {
 
 absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
                                                   const StageParts& kept) {
+  LayerCosts costs;
+  return StageTransientsOf(context, stage, kept, costs);
+}
+
+absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
+                                                  const StageParts& kept, LayerCosts& costs) {
   StageTransients out;
   MomentWriter writer(out);
-  StageMoments moments(context, stage);
+  const StageMoments moments(context, stage);
   const int64_t output = moments.is_last() ? kept.output.value() : 0;
   if (moments.is_last()) {
     TransientList loss(context);
@@ -137,7 +141,7 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
     AddHeadTransients(context, head);
     writer.Put(StageMoment::kHead, head.total(), FreedBehindLoss(context));
   }
-  const auto largest = moments.LargestOf(kept);
+  const auto largest = moments.LargestOf(kept, costs);
   const LayerPeak& layer = largest.backward;
   if (layer.place.layer_kind >= 0) writer.Put(StageMoment::kLayer, layer.added, layer.freed);
   if (largest.forward_place.layer_kind >= 0) {
@@ -151,7 +155,8 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
 void AppendTransientRows(const TransientContext& context, int64_t stage, StageMoment moment,
                          const StageParts& kept, LedgerRows& rows) {
   TransientList list(context, &rows);
-  StageMoments moments(context, stage);
+  LayerCosts costs;
+  const StageMoments moments(context, stage);
   switch (moment) {
     case StageMoment::kLoss:
       if (moments.is_last()) AddLossTransients(context, list);
@@ -160,12 +165,12 @@ void AppendTransientRows(const TransientContext& context, int64_t stage, StageMo
       if (moments.is_last()) AddHeadTransients(context, list);
       return;
     case StageMoment::kLayer: {
-      const LayerPeak peak = moments.LargestOf(kept).backward;
+      const LayerPeak peak = moments.LargestOf(kept, costs).backward;
       if (peak.place.layer_kind < 0) return;
       return ListBackward(context, peak, moments.BlockOf(peak.place.part), list);
     }
     case StageMoment::kForward: {
-      const ActivationPlace place = moments.LargestOf(kept).forward_place;
+      const ActivationPlace place = moments.LargestOf(kept, costs).forward_place;
       if (place.layer_kind >= 0) ListForward(context, place, list);
       return;
     }

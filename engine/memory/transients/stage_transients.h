@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/units.h"
 #include "engine/memory/activations/activations.h"
+#include "engine/memory/transients/layer_transients.h"
 #include "engine/memory/transients/transient_list.h"
 
 namespace sextant {
@@ -47,6 +48,10 @@ struct StageTransients {
 // Errors: kInvalidArgument "micro_batch" where a sum exceeds 9.2e18 bytes.
 absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
                                                   const StageParts& kept);
+
+// The same for stages of one job: what their layers make is worked out once.
+absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
+                                                  const StageParts& kept, LayerCosts& costs);
 
 // Appends rows that add up to `added` of `moment`, and those of the receive buffers.
 void AppendTransientRows(const TransientContext& context, int64_t stage, StageMoment moment,

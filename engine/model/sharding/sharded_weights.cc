@@ -11,10 +11,6 @@
 namespace sextant {
 namespace {
 
-bool IsAdapter(const WeightTensor& tensor) {
-  return tensor.role == WeightRole::kAdapterDown || tensor.role == WeightRole::kAdapterUp;
-}
-
 bool IsOfStack(const WeightTensor& tensor) {
   return tensor.part == ModelPart::kEncoder || tensor.part == ModelPart::kDecoder;
 }
@@ -82,13 +78,7 @@ int64_t ShardedWeights::FirstHolder(const WeightTensor& t) const {
   return -1;  // nothing else has copies
 }
 
-KindLayers ShardedWeights::LayersOn(int64_t stage, const WeightTensor& t) const {
-  if (t.layer_kind >= 0 && IsOfStack(t)) {
-    KindLayers layers = placement_.On(stage, t.part, t.layer_kind);
-    if (t.trainable_layers == 0) layers.not_frozen = 0;
-    if (IsAdapter(t)) layers.not_frozen = layers.count;
-    return layers;
-  }
+KindLayers ShardedWeights::EndLayersOn(int64_t stage, const WeightTensor& t) const {
   if (!IsOn(stage, t)) return {};
   return {.count = t.layers, .not_frozen = t.trainable_layers};
 }

@@ -90,7 +90,19 @@ class ShardedWeights {
   ShardedWeights(const ArchitectureSpec& spec, const ParallelLayout& layout, WeightTensors tensors,
                  ArchitectureCount whole_model);
 
-  KindLayers LayersOn(int64_t stage, const WeightTensor& tensor) const;
+  // Inline, as most tensors are of layers.
+  KindLayers LayersOn(int64_t stage, const WeightTensor& tensor) const {
+    const bool stack = tensor.part == ModelPart::kEncoder || tensor.part == ModelPart::kDecoder;
+    if (tensor.layer_kind < 0 || !stack) return EndLayersOn(stage, tensor);
+    KindLayers layers = placement_.On(stage, tensor.part, tensor.layer_kind);
+    if (tensor.trainable_layers == 0) layers.not_frozen = 0;
+    if (IsAdapter(tensor)) layers.not_frozen = layers.count;
+    return layers;
+  }
+  KindLayers EndLayersOn(int64_t stage, const WeightTensor& tensor) const;
+  static bool IsAdapter(const WeightTensor& tensor) {
+    return tensor.role == WeightRole::kAdapterDown || tensor.role == WeightRole::kAdapterUp;
+  }
   bool IsOn(int64_t stage, const WeightTensor& tensor) const;
   bool EndIsOn(int64_t stage, const WeightTensor& tensor) const;
   int64_t FirstHolder(const WeightTensor& tensor) const;

@@ -34,5 +34,69 @@ TEST(PeerFaults, SparsePeakAsTheDenominatorOfAnMfu) {
   }
 }
 
+// A run under a layout, in Megatron-LM's mixed precision.
+RunSpec RunOf(absl::string_view preset, absl::string_view accelerator, int64_t devices) {
+  RunSpec run;
+  run.model.preset = preset;
+  run.training.token_count = 1'000'000'000;
+  run.training.precision.gradient_data_type = DataType::kFp32;
+  run.cluster.accelerator = accelerator;
+  run.cluster.device_count = devices;
+  run.layout = RunLayout();
+  return run;
+}
+
+MemoryEstimate EstimateOf(const RunSpec& run) {
+  const auto plan = PlanRun(run);
+  EXPECT_THAT(plan, IsOk());
+  return plan.ok() ? *plan->memory_estimate : MemoryEstimate();
+}
+
+// calculon knows no fused attention, and refuses Llama-2-7B at 4,096 tokens on 80 GB. Case B.
+TEST(PeerFaults, Llama2Of7bAt4096TokensFits80Gb) {
+  RunSpec run = RunOf("llama-2-7b", "a100-sxm-80", 8);
+  run.training.sequence_length = 4096;
+  run.layout->zero_stage = ZeroStage::kParameters;
+  const MemoryEstimate memory = EstimateOf(run);
+  EXPECT_EQ(memory.verdict, Verdict::kFits);
+  // 14.12 GiB of shards, 16.08 GiB of layers.
+  EXPECT_GT(memory.peak().total(), Bytes(30 * (int64_t{1} << 30)));
+  EXPECT_LT(memory.peak().total(), Bytes(45 * (int64_t{1} << 30)));
+}
+
+// Megatron-LM's estimate takes every stage to have as many layers.
+TEST(PeerFaults, StagesHaveTheLayersTheyHave) {
+  RunSpec run = RunOf("llama-3-70b", "h100-sxm", 32);
+  run.training.sequence_length = 8192;
+  run.layout->parallel = {
+      .tensor_parallel_size = 8, .pipeline_parallel_size = 4, .layers_per_chunk = {19, 21, 21, 19}};
+  const MemoryEstimate uneven = EstimateOf(run);
+  run.layout->parallel.layers_per_chunk = {};
+  const MemoryEstimate even = EstimateOf(run);
+  const auto weights = [](const MemoryEstimate& memory, size_t stage) {
+    return memory.stages[stage].memory.of(LedgerKind::kWeight).value();
+  };
+  // A layer: 2 x (2 x 8192^2 + 2 x 8192 x 1024 + 3 x 8192 x 28672) / 8 bytes, and two whole norms.
+  constexpr int64_t kLayer =
+      2 * ((2 * 8192 * 8192 + 2 * 8192 * 1024 + 3 * int64_t{8192} * 28'672) / 8 + 2 * 8192);
+  EXPECT_EQ(weights(even, 0) - weights(uneven, 0), kLayer);
+  EXPECT_EQ(weights(uneven, 1) - weights(even, 1), kLayer);
+  EXPECT_EQ(uneven.stages[1].layer_count, 21);
+}
+
+// Megatron-LM's estimate forgets that no more micro-batches than a step has can be in flight where
+// stages are interleaved.
+TEST(PeerFaults, InterleavedStagesHoldNoMoreThanAStepHas) {
+  RunSpec run = RunOf("llama-3-70b", "h100-sxm", 64);
+  run.training.sequence_length = 4096;
+  run.layout->parallel = {
+      .tensor_parallel_size = 8, .pipeline_parallel_size = 8, .virtual_stage_count = 5};
+  run.layout->global_batch_size = 8;
+  const MemoryEstimate memory = EstimateOf(run);
+  for (const StageEstimate& stage : memory.stages) {
+    for (const int64_t held : stage.micro_batches_in_flight) EXPECT_LE(held, 8);
+  }
+}
+
 }  // namespace
 }  // namespace sextant

@@ -1,0 +1,53 @@
+// Sums of a stage and of the fullest stage allocate nothing, however many layers and stages there
+// are.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/memory/ledger/memory_model.h"
+#include "engine/model/presets/presets.h"
+#include "tests/engine/model/flops/counting_allocator.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+MemoryModel ModelOf(const std::string& preset, const PipelineSpec& pipeline, ZeroStage zero,
+                    RecomputePolicy recompute) {
+  JobSpec job;
+  // 126 layers of Llama-3.1-405B, 32 of Mixtral.
+  job.layout = {.tensor_parallel_size = 8, .pipeline_parallel_size = 2};
+  job.batch = {
+      .sequence_length = 4096, .sequence_parallel = true, .recomputation = {.policy = recompute}};
+  job.pipeline = pipeline;
+  job.state.precision = WithDefaults(PrecisionPolicy());
+  job.state.sharding = {.data_parallel_size = 16, .zero_stage = zero};
+  return *MemoryModel::Of(FindModelPreset(preset).value()->architecture, job);
+}
+
+TEST(MemoryAllocation, OfSumsIsNone) {
+  for (const char* preset : {"llama-3.1-405b", "mixtral-8x7b"}) {
+    for (const ZeroStage zero : {ZeroStage::kOptimizer, ZeroStage::kParameters}) {
+      for (const RecomputePolicy recompute : {RecomputePolicy::kNone, RecomputePolicy::kFull}) {
+        for (const PipelineSchedule schedule :
+             {PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kZeroBubbleH2,
+              PipelineSchedule::kDualPipe}) {
+          const MemoryModel model =
+              ModelOf(preset, {.schedule = schedule, .micro_batch_count = 64}, zero, recompute);
+          const int64_t before = AllocationCount();
+          const auto stage = model.Stage(1);
+          const auto peak = model.Peak();
+          EXPECT_EQ(AllocationCount() - before, 0) << preset;
+          ASSERT_THAT(stage, IsOk());
+          ASSERT_THAT(peak, IsOk());
+          LedgerRows rows;
+          EXPECT_EQ(model.Stage(1, &rows)->total(), stage->total());
+          EXPECT_GT(AllocationCount() - before, 0);  // the count counts
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sextant
