@@ -54,7 +54,7 @@ std::string RunWords(const v1::Plan& plan) {
 std::string FilledInSection(const std::vector<std::string>& filled_in) {
   if (filled_in.empty()) return "";
   std::string out = "\nFilled in, not given\n";
-  for (const std::string& sentence : filled_in) out += Wrap("  - ", sentence, 4);
+  for (const std::string& sentence : filled_in) out += Wrap("  ", sentence, 4);
   return out;
 }
 

@@ -92,6 +92,27 @@ What to change: each of these makes it fit, the cheapest first (1,234 considered
                         "considered, none makes it fit.\n"));
 }
 
+TEST(MemoryText, ListsSwitchesOfOneChange) {
+  v1::PlanRunResponse response = SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT);
+  v1::MemoryEstimate* estimate = response.mutable_plan()->mutable_memory_estimate();
+  v1::ChangedSetting* setting = estimate->mutable_changes(0)->mutable_settings(0);
+  setting->set_field("layout.kernels.dropout, layout.sharding.offload_optimizer");
+  setting->set_from("false");
+  setting->set_to("true");
+  EXPECT_THAT(TextOf(response), HasSubstr("\n  --dropout=true --offload-optimizer=true (now "
+                                          "false)  "));
+}
+
+// Those of memory alone where they are told apart.
+TEST(MemoryText, SaysWhatWasTakenForGranted) {
+  v1::PlanRunResponse response = SampleMemory();
+  EXPECT_THAT(TextOf(response), HasSubstr("\n  - Activations are not counted"));
+  response.mutable_plan()->mutable_memory_estimate()->add_assumptions(
+      "Give cluster.reserved_memory_bytes.");
+  EXPECT_THAT(TextOf(response),
+              HasSubstr("\nAssumptions\n  - Give --reserved-memory-bytes.\n\nengine"));
+}
+
 // 2 x (1024 + 64) + 2 x 2048 = 6272; 2 x 1024 x 2 x 3 = 12288.
 TEST(LedgerSections, AddUp) {
   EXPECT_EQ(LedgerSections(SampleLedger().plan().memory_estimate()), R"(

@@ -41,16 +41,16 @@ BufferSpec AsTransientsSee(const JobSpec& job) {
   return out;
 }
 
-bool GivesPlaceholders(const BufferSpec& buffers) {
-  return buffers.fused_weight_gradient && buffers.gradient_lifetime == GradientLifetime::kAlways;
-}
-
 bool AlwaysSplitsBackward(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::kZeroBubbleH1 || schedule == PipelineSchedule::kZeroBubbleH2;
 }
 
 bool SplitsBackward(PipelineSchedule schedule) {
   return AlwaysSplitsBackward(schedule) || schedule == PipelineSchedule::kDualPipe;
+}
+
+bool GivesPlaceholders(const BufferSpec& buffers) {
+  return buffers.fused_weight_gradient && buffers.gradient_lifetime == GradientLifetime::kAlways;
 }
 
 StageState SumOf(const StageState& a, const StageState& b) {
