@@ -39,6 +39,19 @@ std::string RunCells(const Answer& answer) {
                       Gibibytes(process.high), " | ", NameOf(VerdictOn(answer)), " |\n");
 }
 
+// A run that is said to fit but ran out, beside one like it that ran. Empty where the verdict is
+// right, or nothing is near.
+std::string SurpriseOf(const Answer& answer, const Answer& other) {
+  if (VerdictOn(answer) != Verdict::kFits || other.run.measured.empty()) return "";
+  const double ratio = static_cast<double>(answer.memory.total().value()) /
+                       static_cast<double>(other.memory.total().value());
+  return absl::StrCat("\n", answer.run.id, " ran out though it is said to fit: predicted ",
+                      SignedPercent(ratio - 1), " beside ", other.run.id, ", which ran in ",
+                      Gibibytes(other.run.measured.front().size),
+                      " GiB. Where the two are as good ",
+                      "as equal, what made it run out is not in the row.\n");
+}
+
 }  // namespace
 
 std::string VerdictTable(const std::vector<Answer>& answers) {
@@ -61,13 +74,16 @@ std::string OutOfMemoryTable(const std::vector<Answer>& answers) {
   std::string out =
       "| run | settings | measured GiB | process, predicted GiB | verdict |\n"
       "| --- | --- | ---: | ---: | --- |\n";
+  std::string surprises;
   for (const Answer& answer : answers) {
     if (!answer.run.ran_out || !answer.run.device_memory.has_value()) continue;
     absl::StrAppend(&out, RunCells(answer));
     const Answer* other = NearestThatFits(answer, answers);
-    if (other != nullptr) absl::StrAppend(&out, RunCells(*other));
+    if (other == nullptr) continue;
+    absl::StrAppend(&out, RunCells(*other));
+    absl::StrAppend(&surprises, SurpriseOf(answer, *other));
   }
-  return out;
+  return out + surprises;
 }
 
 std::string LeftOutTable(const std::vector<RowLeftOut>& left_out) {
