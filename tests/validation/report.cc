@@ -39,6 +39,8 @@ head's gradient in Megatron-LM's source behind it), and BLOOM's that DeepSpeed's
 keeps gradients in bf16 too, and torchtitan's that FSDP2 under a pipeline keeps whole weights and
 gradients. Since then they are no hold-outs either, in the strict sense. SimuMax's reserved figures
 never were one: the share of cache that the ledger expects is the median of those very rows.
+So is the spread of what the ledger doesn't count, in the intervals of verdicts, that of the errors
+below.
 )";
 
 constexpr char kBetweenSteps[] = R"(
