@@ -99,10 +99,10 @@ TEST(PlanningServiceLayouts, NamesWhatIsWrongWithALayout) {
                                             HasSubstr("layout.schedule")));
   v1::PlanRunRequest other = RunWithLayout();
   other.mutable_layout()->mutable_framework()->set_fragmentation_ratio(-1);
-  other.mutable_layout()->mutable_storage()->set_double_quantization(true);
+  other.mutable_layout()->mutable_framework()->set_context_bytes(-1);
   EXPECT_THAT(server.PlanRun(other, &response).error_message(),
               AllOf(HasSubstr("layout.framework.fragmentation_ratio"),
-                    HasSubstr("layout.storage.double_quantization")));
+                    HasSubstr("layout.framework.context_bytes")));
 }
 
 // What may take long keeps no thread of gRPC's.
