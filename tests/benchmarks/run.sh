@@ -34,6 +34,14 @@ instructions() {
 plan=$(instructions 'sextant::PlanRun(*' PlanPresetThousandTimes)
 count=$(instructions 'sextant::CountModel(*' CountModelThousandTimes)
 stage=$(instructions 'sextant::StageActivations(*' StageActivationsThousandTimes)
+state=$(instructions 'sextant::StageStateOf(*' StageStateThousandTimes)
+transients=$(instructions 'sextant::StageTransientsOf(*' MemoryStageThousandTimes)
+memory=$(instructions 'sextant::MemoryModel::Stage(*' MemoryStageThousandTimes)
+peak=$(instructions 'sextant::MemoryModel::Peak(*' MemoryPeakThousandTimes)
 echo "$plan instructions a plan"
 echo "$count instructions a count of a model of 126 layers, without the breakdown"
 echo "$stage instructions a micro-batch's activations of such a model, without rows"
+echo "$state instructions the model state of a stage, without rows"
+echo "$transients instructions what a last stage holds for a moment"
+echo "$memory instructions the memory of a last stage, without rows"
+echo "$peak instructions that of the fullest of 16 stages"

@@ -58,6 +58,7 @@ void ActivationList::SetExpertSlots(CheckedInt slots_per_sequence) {
 }
 
 void ActivationList::AddMatmulInput(ActivationRow row, ActivationSite activation) {
+  row.for_weights = true;
   if (place_.gradients == nullptr) return Add(row);
   AddMatmulInput(row, place_.gradients->UseOf(activation));
 }
@@ -67,6 +68,7 @@ void ActivationList::AddMatmulInput(ActivationRow row, ActivationSite activation
 // Source: docs/memory_transients.md, "Frozen parts and adapters".
 void ActivationList::AddMatmulInput(ActivationRow row, const MatrixUse& use) {
   const bool shared = use.adapters > 0 && !batch().adapter_dropout;
+  row.for_weights = true;
   ActivationRow input = row;
   if (shared) input.kind = ElementKind::kCompute;
   if (use.trained || shared) Add(input);
@@ -84,6 +86,7 @@ void ActivationList::AddAdapters(ActivationRow row, const MatrixUse& use) {
     row.name = "adapter_dropout_mask";
     row.kind = ElementKind::kMask;
     row.kept_for = "gradient of adapters' dropout";
+    row.for_weights = false;
     if (use.needs_gradient) Add(row);
   }
   const bool experts =
@@ -94,13 +97,25 @@ void ActivationList::AddAdapters(ActivationRow row, const MatrixUse& use) {
 }
 
 void ActivationList::AddAdapterInner(const AdapterInner& inner) {
-  Add({.name = "adapter_inner",
-       .shape = "b s r",
-       .cut = inner.cut,
-       .width = CheckedInt(context_.flow->adapter_rank()) * inner.adapters,
-       .step = inner.step,
-       .kept_for = "weight gradients of adapters' second matrices",
-       .source = activation_source::kChainRule});
+  ActivationRow row = {.name = "adapter_inner",
+                       .shape = "b s r",
+                       .cut = inner.cut,
+                       .width = CheckedInt(context_.flow->adapter_rank()) * inner.adapters,
+                       .step = inner.step,
+                       .for_weights = true,
+                       .kept_for = "weight gradients of adapters' second matrices",
+                       .source = activation_source::kChainRule};
+  Add(row);
+  row.name = "adapter_inner.gradient";
+  AddOutputGradient(row, MatrixUse());
+}
+
+// Of dW = dy x^T, the dy. Source: Qi et al. 2023 (arXiv 2401.10241) section 2.
+ActivationRow ActivationList::OutputGradient(ActivationRow row) {
+  row.for_weights = true;
+  row.kept_for = "weight gradient of the matrix that made the output";
+  row.source = activation_source::kWeightGradient;
+  return row;
 }
 
 DataType ActivationList::TypeOf(ElementKind kind) const {
@@ -114,7 +129,9 @@ DataType ActivationList::TypeOf(ElementKind kind) const {
 }
 
 void ActivationList::ListRow(const ActivationRow& row, CheckedInt elements) {
-  ActivationTensors* const rows = !row.again ? rows_ : steps_ ? steps_->again_rows : nullptr;
+  ActivationTensors* const rows = !row.again || for_weights_ ? rows_
+                                  : steps_                   ? steps_->again_rows
+                                                             : nullptr;
   const int64_t element_bytes = BytesOf(row.kind);
   const CheckedInt size = elements * element_bytes;
   if (rows == nullptr || size.value() == 0) return;

@@ -50,6 +50,7 @@ struct ActivationRow {
   CheckedInt width = 0;
   BackwardStep step = BackwardStep::kAfterNorm;  // the last to read it, of a layer's branch
   bool again = false;                            // not kept, but computed again
+  bool for_weights = false;                      // a weight gradient is worked out from it
   absl::string_view kept_for = {};
   absl::string_view source = {};
 };
@@ -84,6 +85,10 @@ class ActivationList {
   // `steps` gets those of layers by when they are freed.
   explicit ActivationList(const ActivationContext& context, ActivationTensors* rows = nullptr,
                           LayerSteps* steps = nullptr);
+
+  // From here on, only what weight gradients are worked out from: inputs of matrices, computed
+  // again or not, and gradients of their outputs, which no forward pass leaves behind.
+  void ListForWeights() { for_weights_ = true; }
 
   const ActivationContext& context() const { return context_; }
   const MicroBatchSpec& batch() const { return context_.batch; }
@@ -121,6 +126,23 @@ class ActivationList {
   void AddMatmulInput(ActivationRow row, ActivationSite activation);
   // The same where it is no layer's: `use` says what reads it.
   void AddMatmulInput(ActivationRow row, const MatrixUse& use);
+  // The gradient of what matrices make that read `activation`, if one of them is trained or has
+  // an adapter; where weight gradients wait, it does too.
+  void AddOutputGradient(const ActivationRow& row, ActivationSite activation) {
+    if (WaitsFor(activation)) Add(OutputGradient(row));
+  }
+  void AddOutputGradient(const ActivationRow& row, const MatrixUse& use) {
+    if (WaitsFor(use)) Add(OutputGradient(row));
+  }
+  // Whether such a gradient is to be listed, and its row.
+  bool WaitsFor(ActivationSite activation) const {
+    return for_weights_ &&
+           (place_.gradients == nullptr || WaitsFor(place_.gradients->UseOf(activation)));
+  }
+  bool WaitsFor(const MatrixUse& use) const {
+    return for_weights_ && (use.trained || use.adapters > 0);
+  }
+  static ActivationRow OutputGradient(ActivationRow row);
   // What adapters that read `activation` keep besides their input, which is `row`.
   void AddAdaptersOf(const ActivationRow& row, ActivationSite activation) {
     if (place_.gradients == nullptr) return;
@@ -143,8 +165,9 @@ class ActivationList {
  private:
   int64_t BytesOf(ElementKind kind) const { return element_bytes_[static_cast<size_t>(kind)]; }
   void AddElements(const ActivationRow& row, CheckedInt elements) {
+    if (for_weights_ && !row.for_weights) return;
     const CheckedInt size = elements * BytesOf(row.kind);
-    if (!row.again) total_ = total_ + size * place_.layers;
+    if (!row.again || for_weights_) total_ = total_ + size * place_.layers;
     if (steps_ != nullptr) AddStep(row, size);
     if (lists_) ListRow(row, elements);
   }
@@ -165,6 +188,7 @@ class ActivationList {
   ActivationTensors* const rows_;
   LayerSteps* const steps_;
   const bool lists_;
+  bool for_weights_ = false;
   ActivationPlace place_ = {};
   absl::string_view module_;
   LayerBranch branch_ = LayerBranch::kFeedForward;

@@ -28,6 +28,8 @@ class StageRows {
         list_(context, rows),
         sums_(sums) {}
 
+  void ListForWeights() { list_.ListForWeights(); }
+
   void AddEmbeddings() {
     if (!HasFirstChunk()) return;
     if (where_.stage == 0 && has_encoder()) AddEmbedding(ModelPart::kEncoder, spec_.encoder);
@@ -196,6 +198,18 @@ absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
                                             const StageChunk& where, ActivationTensors* rows) {
   return StageRows(context, placement, where, rows).Add();
+}
+
+// Computed again in the first half, they stay for the second.
+absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
+                                               const LayerPlacement& placement,
+                                               const StageChunk& where, ActivationTensors* rows) {
+  MicroBatchSpec keeps_all = context.batch;
+  keeps_all.recomputation = {};
+  const ActivationContext all = {context.spec, context.layout, keeps_all, context.flow};
+  StageRows stage(all, placement, where, rows);
+  stage.ListForWeights();
+  return stage.Add();
 }
 
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,

@@ -68,6 +68,14 @@ absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const StageChunk& where,
                                             ActivationTensors* rows = nullptr);
 
+// What of a chunk's micro-batch is there from the first half of a backward pass that is split until
+// the second: inputs of matrices, whether kept or computed again, and gradients of their outputs.
+// docs/memory_transients.md derives it.
+absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
+                                               const LayerPlacement& placement,
+                                               const StageChunk& where,
+                                               ActivationTensors* rows = nullptr);
+
 // Sums of several chunks of one job, whose layers are added up once.
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,

@@ -104,6 +104,7 @@ class AttentionRows {
       AddHeads({.name = "heads",
                 .step = BackwardStep::kCore,
                 .again = core_again() && !shared,
+                .for_weights = shared,
                 .kept_for = shared ? "gradient of scores, weight gradient of output"
                                    : "gradient of scores"});
       if (shared) {
@@ -116,6 +117,17 @@ class AttentionRows {
                                   .step = BackwardStep::kOutput,
                                   .kept_for = "weight gradient of output"}),
                         At(ActivationSite::kHeads));
+  }
+
+  // Of the matrices up to the core.
+  void AddOutputGradients() {
+    const ActivationSite input =
+        cross_ ? ActivationSite::kCrossInput : ActivationSite::kAttentionInput;
+    if (attention_.latent.has_value()) return AddLatentOutputGradients(*attention_.latent, input);
+    const ActivationSite keys = cross_ ? ActivationSite::kEncoderOutput : input;
+    AddQueryGradient(input);
+    AddKeyGradient("key.output_gradient", "b s g d", attention_.query_key_head_size, keys);
+    AddKeyGradient("value.output_gradient", "b s g v", attention_.value_head_size, keys);
   }
 
  private:
@@ -143,6 +155,40 @@ class AttentionRows {
   // A fused core saves all of its operands whichever gradient it is asked for.
   bool ReadsOperand(ActivationSite gradient) const {
     return Needs(flash() ? ActivationSite::kHeads : gradient);
+  }
+
+  void AddQueryGradient(ActivationSite read) {
+    out_.AddOutputGradient({.name = "query.output_gradient",
+                            .shape = "b s a d",
+                            .cut = Cut::kTensor,
+                            .width = CheckedInt(heads_) * attention_.query_key_head_size},
+                           read);
+  }
+
+  void AddKeyGradient(absl::string_view name, absl::string_view shape, int64_t head_size,
+                      ActivationSite read) {
+    if (!out_.WaitsFor(read)) return;
+    AddKeys(ActivationList::OutputGradient({.name = name, .shape = shape, .width = head_size}));
+  }
+
+  void AddLatentOutputGradients(const LatentSpec& latent, ActivationSite input) {
+    if (latent.query_rank > 0) {
+      out_.AddOutputGradient(
+          {.name = "query_down.output_gradient", .shape = "b s q", .width = latent.query_rank},
+          input);
+    }
+    AddQueryGradient(latent.query_rank > 0 ? ActivationSite::kQueryLatent : input);
+    out_.AddOutputGradient({.name = "key_value_down.output_gradient",
+                            .shape = "b s r+r'",
+                            .width = latent.key_value_rank + latent.rotary_size},
+                           input);
+    const int64_t features =
+        attention_.query_key_head_size - latent.rotary_size + attention_.value_head_size;
+    out_.AddOutputGradient({.name = "key_value_up.output_gradient",
+                            .shape = "b s a d-r'+v",
+                            .cut = Cut::kTensor,
+                            .width = CheckedInt(heads_) * features},
+                           ActivationSite::kKeyValueLatent);
   }
 
   void AddLatent(ActivationRow row, ActivationSite latent) {
@@ -228,6 +274,7 @@ void AddAttentionRows(const AttentionSpec& attention, bool cross, ActivationList
   rows.AddNormInputs();
   rows.AddOperands();
   rows.AddCore();
+  rows.AddOutputGradients();
 }
 
 }  // namespace sextant

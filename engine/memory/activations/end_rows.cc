@@ -62,6 +62,12 @@ void AddMatmulInput(absl::string_view module, int64_t width, Cut cut, const Matr
                      use);
 }
 
+// The gradient of what a matrix of the ends makes.
+void AddOutputGradient(ActivationRow row, const MatrixUse& use, ActivationList& out) {
+  row.name = "output_gradient";
+  out.AddOutputGradient(row, use);
+}
+
 void AddTokenIds(ActivationList& out) {
   out.Enter("token_embedding");
   if (!EndsOf(out).ids_kept) return;
@@ -86,6 +92,7 @@ void AddPooler(ActivationList& out) {
                        .kind = Kind::kMatmulInput,
                        .cut = Cut::kContext,
                        .width = elements,
+                       .for_weights = true,
                        .kept_for = "weight gradient",
                        .source = source::kChainRule};
   if (ends.pooler.trained || ends.pooler.adapters > 0) out.AddWhole(row);
@@ -99,6 +106,7 @@ void AddPooler(ActivationList& out) {
 void AddTransform(ActivationList& out) {
   const EndGradients& ends = EndsOf(out);
   AddMatmulInput("output_transform", HiddenOf(out), Cut::kSequence, ends.transform, out);
+  AddOutputGradient({.shape = "b s h", .width = HiddenOf(out)}, ends.transform, out);
   if (!ends.transform_output_needs) return;
   ActivationRow row = {.name = "activation_input",
                        .shape = "b s h",
@@ -135,6 +143,7 @@ void AddLoss(const MatrixUse& head, ActivationList& out) {
   const LossKind loss = out.batch().loss;
   if (loss == LossKind::kChunked) return AddChunkedLoss(out);
   AddMatmulInput("output_head", EmbeddingSizeOf(out), Cut::kSequence, head, out);
+  AddOutputGradient({.shape = "b s V", .cut = Cut::kTensor, .width = LogitsOf(out)}, head, out);
   out.Enter("loss");
   ActivationRow row = {.name = "logits",
                        .shape = "b s V",
@@ -178,6 +187,7 @@ void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& ou
   if (EmbeddingSizeOf(out) != HiddenOf(out)) {
     AddMatmulInput("embedding_projection", EmbeddingSizeOf(out), Cut::kContext,
                    EndsOf(out).projection_into, out);
+    AddOutputGradient({.shape = "b s h", .width = HiddenOf(out)}, EndsOf(out).projection_into, out);
   }
   if (stack.embedding_norm && gradients.embedding_norm_needs) AddNorm("embedding", out);
   if (!out.batch().dropout || !gradients.embedding_needs) return;
@@ -206,6 +216,8 @@ void AddOutputRows(ActivationList& out) {
   if (EmbeddingSizeOf(out) != HiddenOf(out)) {
     AddMatmulInput("embedding_projection", HiddenOf(out), Cut::kSequence,
                    EndsOf(out).projection_out, out);
+    AddOutputGradient({.shape = "b s e", .width = EmbeddingSizeOf(out)}, EndsOf(out).projection_out,
+                      out);
   }
   AddLoss(EndsOf(out).head, out);
 }
@@ -218,6 +230,7 @@ void AddMultiTokenPredictionRows(ActivationList& out) {
   if (gradients.token_norm) AddNorm("token", out);
   if (gradients.hidden_norm) AddNorm("hidden", out);
   AddMatmulInput("projection", 2 * HiddenOf(out), Cut::kSequence, gradients.projection, out);
+  AddOutputGradient({.shape = "b s h", .width = HiddenOf(out)}, gradients.projection, out);
   if (modules.final_norm && gradients.final_norm) AddNorm("final", out);
   if (out.context().spec.output.head != OutputHeadKind::kNone) AddLoss(gradients.head, out);
 }

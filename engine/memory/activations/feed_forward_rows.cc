@@ -18,6 +18,7 @@ struct InnerRows {
   absl::string_view shape;
   Cut cut;
   int64_t width;
+  ActivationSite input;
   ActivationSite inner;
   bool needs;  // a gradient passes the activation function
 };
@@ -43,6 +44,11 @@ void AddInnerRows(const InnerRows& inner, ActivationList& out) {
   row.again = out.batch().recomputation.activation_function;
   row.kept_for = "weight gradient of down";
   out.AddMatmulInput(row, inner.inner);
+  ActivationRow gradient = {
+      .name = "gate.output_gradient", .shape = inner.shape, .cut = inner.cut, .width = inner.width};
+  if (gated) out.AddOutputGradient(gradient, inner.input);
+  gradient.name = "up.output_gradient";
+  out.AddOutputGradient(gradient, inner.input);
 }
 
 void AddRoutedRows(const ExpertsSpec& experts, ActivationList& out) {
@@ -64,10 +70,16 @@ void AddRoutedRows(const ExpertsSpec& experts, ActivationList& out) {
                 .shape = "b s k f",
                 .cut = Cut::kExpertFeatures,
                 .width = experts.expert.size / ExpertTensorParallelSize(out.context().layout),
+                .input = ActivationSite::kExpertInput,
                 .inner = ActivationSite::kExpertInner,
                 // The gradient of a probability is that of what it scaled.
                 .needs = out.Needs(ActivationSite::kExpertInner) || (scaled_before && router)},
                out);
+  out.AddOutputGradient({.name = "down.output_gradient",
+                         .shape = "b s k h",
+                         .cut = Cut::kExpertTokens,
+                         .width = hidden},
+                        ActivationSite::kExpertInner);
   if (scaled_before || !router) return;
   // Back at the tokens' own rank, so that the load of its experts doesn't matter.
   out.Add({.name = "output",
@@ -87,6 +99,7 @@ void AddSharedRows(const ExpertsSpec& experts, ActivationList& out) {
        .shape = "b s f",
        .cut = Cut::kTensor,
        .width = experts.shared_expert_count * experts.shared_expert.size / out.tensor_ranks(),
+       .input = ActivationSite::kFeedForwardInput,
        .inner = ActivationSite::kSharedExpertInner,
        .needs = out.Needs(ActivationSite::kSharedExpertInner)},
       out);
@@ -100,6 +113,8 @@ void AddSharedRows(const ExpertsSpec& experts, ActivationList& out) {
   const bool gate = out.gradients() == nullptr || out.gradients()->token_gate_needs;
   if (gate || out.Needs(ActivationSite::kSharedExpertInner)) out.Add(row);
   if (!gate) return;
+  out.AddOutputGradient({.name = "token_gate.output_gradient", .shape = "b s", .width = 1},
+                        ActivationSite::kFeedForwardInput);
   row.name = "output";
   row.shape = "b s h";
   row.width = out.context().spec.hidden_size;
@@ -134,6 +149,7 @@ void AddFeedForwardRows(const FeedForwardSpec& feed_forward, ActivationList& out
                 .shape = "b s f",
                 .cut = Cut::kTensor,
                 .width = feed_forward.size / out.tensor_ranks(),
+                .input = ActivationSite::kFeedForwardInput,
                 .inner = ActivationSite::kFeedForwardInner,
                 .needs = out.Needs(ActivationSite::kFeedForwardInner)},
                out);
@@ -150,6 +166,11 @@ void AddExpertRows(const ExpertsSpec& experts, ActivationList& out) {
              .kept_for = "gradient of the router's softmax",
              .source = source::kChainRule});
   }
+  out.AddOutputGradient({.name = "output_gradient",
+                         .shape = "b s E",
+                         .kind = Kind::kFp32,
+                         .width = experts.expert_count},
+                        ActivationSite::kFeedForwardInput);
   AddRoutedRows(experts, out);
   out.EnterBranch(LayerBranch::kBesideExperts);
   AddSharedRows(experts, out);

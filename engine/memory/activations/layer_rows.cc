@@ -60,7 +60,36 @@ class LayerRows {
     AddNorm(norms_.after_feed_forward, "after_feed_forward", ActivationSite::kLayerOutput);
   }
 
+  // Of the matrices that end the branches: of each what the residual carries, or what is made of it
+  // by dropout or a norm. Branches in parallel without these all read the same. Routed experts' are
+  // at their own ranks.
+  void AddOutputGradients() {
+    const bool ends_alike =
+        SharesItsInput(layer_) && !norms_.after_feed_forward && !out_.batch().dropout;
+    const bool dense = layer_.feed_forward.has_value();
+    const bool shared = layer_.experts.has_value() && layer_.experts->shared_expert_count > 0;
+    const bool gated = shared && layer_.experts->shared_expert_gate;
+    if (layer_.attention.has_value() && !(ends_alike && (dense || shared))) {
+      AddOutputGradient("attention", "output.output_gradient", ActivationSite::kHeads);
+    }
+    if (layer_.cross_attention.has_value()) {
+      AddOutputGradient("cross_attention", "output.output_gradient", ActivationSite::kCrossHeads);
+    }
+    if (dense) {
+      AddOutputGradient("feed_forward", "down.output_gradient", ActivationSite::kFeedForwardInner);
+    }
+    if (shared && (gated || !dense)) {
+      AddOutputGradient("shared_experts", "down.output_gradient",
+                        ActivationSite::kSharedExpertInner);
+    }
+  }
+
  private:
+  void AddOutputGradient(absl::string_view module, absl::string_view name, ActivationSite read) {
+    out_.Enter(module);
+    out_.AddOutputGradient({.name = name, .shape = "b s h", .width = hidden()}, read);
+  }
+
   // dx of a norm asks for x whether its scale is trained or not, so that a frozen norm keeps its
   // input wherever a gradient passes it.
   void AddNorm(bool present, absl::string_view name, ActivationSite made) {
@@ -84,6 +113,7 @@ class LayerRows {
                          .width = hidden(),
                          .step = BackwardStep::kInput,
                          .again = normed && out_.batch().recomputation.norm_outputs,
+                         .for_weights = true,
                          .kept_for = "weight gradients of the matrices that read it",
                          .source = source::kLayer};
     const LayerGradients* gradients = out_.gradients();
@@ -130,6 +160,7 @@ void AddLayerRows(const LayerSpec& layer, ActivationList& out) {
   rows.AddAttention();
   rows.AddCrossAttention();
   rows.AddFeedForward();
+  rows.AddOutputGradients();
 }
 
 void AddLayerInputRow(ActivationList& out) {

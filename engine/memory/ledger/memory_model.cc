@@ -61,7 +61,9 @@ absl::StatusOr<StagePeak> MemoryModel::PeakOfRun(const StageLedger& ledger, int6
                                                  const StageContent& content) const {
   StagePeak out = {.stage = first};
   SEXTANT_ASSIGN_OR_RETURN(InFlightPeak most, in_flight_.Peak(first, content.weights));
-  for (int64_t stage = first + 1; stage < stage_count() && IsAsBefore(stage); ++stage) {
+  int64_t end = first + 1;
+  while (!in_flight_.FirstStagesHoldMost() && end < stage_count() && IsAsBefore(end)) ++end;
+  for (int64_t stage = first + 1; stage < end; ++stage) {
     SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, in_flight_.Peak(stage, content.weights));
     if (peak.size <= most.size) continue;
     out.stage = stage;

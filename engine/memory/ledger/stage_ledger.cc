@@ -41,6 +41,18 @@ BufferSpec AsTransientsSee(const JobSpec& job) {
   return out;
 }
 
+bool AlwaysSplitsBackward(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::kZeroBubbleH1 || schedule == PipelineSchedule::kZeroBubbleH2;
+}
+
+bool SplitsBackward(PipelineSchedule schedule) {
+  return AlwaysSplitsBackward(schedule) || schedule == PipelineSchedule::kDualPipe;
+}
+
+bool GivesPlaceholders(const BufferSpec& buffers) {
+  return buffers.fused_weight_gradient && buffers.gradient_lifetime == GradientLifetime::kAlways;
+}
+
 StageState SumOf(const StageState& a, const StageState& b) {
   return {.weights = a.weights + b.weights,
           .gradients = a.gradients + b.gradients,
@@ -84,7 +96,8 @@ StageLedger::StageLedger(const LedgerContext& context)
       transients_{.activations = activations_,
                   .placement = context.weights.placement(),
                   .buffers = buffers_,
-                  .gradient_data_type = GradientAsComputed(context.job)} {}
+                  .gradient_data_type = GradientAsComputed(context.job),
+                  .head_placeholder = GivesPlaceholders(context.job.buffers)} {}
 
 int64_t StageLedger::StageOfChunk(int64_t stage, int64_t chunk) const {
   const bool opposite = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe && chunk == 1;
@@ -108,7 +121,9 @@ absl::StatusOr<StageContent> StageLedger::ContentOf(int64_t stage, JobCosts& cos
   // What is beside a chunk's micro-batches is the stage's: all of it has to be there.
   for (ChunkMemory& chunk : out.chunks) {
     chunk.worst = WorstOf(chunk, out);
-    out.weights.push_back(WeightOf(chunk));
+    out.weights.push_back({.held = chunk.parts.total(),
+                           .awaiting_weight_gradient = chunk.awaiting.total(),
+                           .backward_work = chunk.worst.net});
   }
   return out;
 }
@@ -121,6 +136,11 @@ absl::Status StageLedger::AddChunk(const StageChunk& of, JobCosts& costs, StageC
   chunk.last = last_chunk && chunk.where.stage == context_.weights.stage_count() - 1;
   SEXTANT_ASSIGN_OR_RETURN(chunk.parts, ChunkActivations(activations_, context_.weights.placement(),
                                                          chunk.where, costs.kept));
+  if (SplitsBackward(context_.job.pipeline.schedule)) {
+    SEXTANT_ASSIGN_OR_RETURN(
+        chunk.awaiting,
+        AwaitingActivations(activations_, context_.weights.placement(), chunk.where));
+  }
   SEXTANT_ASSIGN_OR_RETURN(
       chunk.transients, StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs.made));
   return absl::OkStatus();
@@ -137,13 +157,6 @@ void StageLedger::AddBuckets(int64_t stage, StageContent& out) const {
       BucketOf(buffers.gather_bucket_elements, trainable, precision.weight_data_type);
 }
 
-// Held in full until its weights' gradients are there: what the second half of a backward pass
-// reads is no more than that.
-ChunkBytes StageLedger::WeightOf(const ChunkMemory& chunk) const {
-  const Bytes held = chunk.parts.total();
-  return {.held = held, .awaiting_weight_gradient = held, .backward_work = chunk.worst.net};
-}
-
 bool StageLedger::gradients_wait() const {
   return context_.job.buffers.gradient_lifetime == GradientLifetime::kFromBackward &&
          context_.job.pipeline.micro_batch_count == 1;
@@ -152,6 +165,11 @@ bool StageLedger::gradients_wait() const {
 // Only the last chunk has a loss and a head, and what stands behind the layers to be freed.
 MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StageMoment moment) const {
   MomentBytes out = chunk.transients.At(moment);
+  const bool splits = AlwaysSplitsBackward(context_.job.pipeline.schedule);
+  if (chunk.last && splits && moment == StageMoment::kLayer) {
+    // The head's weight gradient waits, and with it the head's input and the logits' gradient.
+    out.freed = std::max(out.freed - chunk.awaiting.output, Bytes(0));
+  }
   if (chunk.last) return out;
   if (moment == StageMoment::kLoss || moment == StageMoment::kHead) return {};
   const bool last_stage = chunk.where.stage == context_.weights.stage_count() - 1;

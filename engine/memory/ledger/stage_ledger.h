@@ -40,6 +40,8 @@ struct ChunkMemory {
   StageChunk where;
   bool last = false;      // of the model
   StageParts parts = {};  // of one micro-batch
+  // Of one that waits for its weights' gradients, where backward passes are split.
+  StageParts awaiting = {};
   StageTransients transients = {};
   ChunkWork worst = {};
 };
@@ -83,7 +85,6 @@ class StageLedger {
   int64_t StageOfChunk(int64_t stage, int64_t chunk) const;
   absl::Status AddChunk(const StageChunk& of, JobCosts& costs, StageContent& out) const;
   void AddBuckets(int64_t stage, StageContent& out) const;
-  ChunkBytes WeightOf(const ChunkMemory& chunk) const;
   MomentBytes BytesAt(const ChunkMemory& chunk, StageMoment moment) const;
   ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
   // Of the chunk in work at `moment`; nothing where that waits only for weights' gradients, or has

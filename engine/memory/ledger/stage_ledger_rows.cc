@@ -9,9 +9,11 @@ namespace sextant {
 namespace {
 
 constexpr int64_t kBitsPerByte = 8;
+constexpr char kHeld[] = "from a micro-batch's forward to its backward pass";
+constexpr char kAwaits[] = "from the first half of a backward pass to the second";
 constexpr absl::string_view kGatheredGradients = "gathered_gradients";  // StageStateOf()'s rows
 
-LedgerRow RowOf(const ActivationTensor& tensor, int64_t micro_batches) {
+LedgerRow RowOf(const ActivationTensor& tensor, int64_t micro_batches, absl::string_view alive) {
   return {.kind = LedgerKind::kActivation,
           .part = tensor.part,
           .layer_kind = tensor.layer_kind,
@@ -24,7 +26,7 @@ LedgerRow RowOf(const ActivationTensor& tensor, int64_t micro_batches) {
           .layers = tensor.layers,
           .micro_batches = micro_batches,
           .size = tensor.size * (tensor.layers * micro_batches),
-          .alive = "from a micro-batch's forward to its backward pass",
+          .alive = alive,
           .why = tensor.kept_for,
           .source = tensor.source};
 }
@@ -86,14 +88,20 @@ absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
 
 absl::Status StageLedger::AppendActivations(const StageContent& content, const StageMemory& memory,
                                             LedgerRows& rows) const {
+  const LayerPlacement& placement = context_.weights.placement();
   for (size_t i = 0; i < content.chunks.size(); ++i) {
-    const int64_t micro_batches = memory.InFlightOf(static_cast<int64_t>(i));
-    if (micro_batches == 0) continue;
-    ActivationTensors tensors;
-    SEXTANT_RETURN_IF_ERROR(ChunkActivations(activations_, context_.weights.placement(),
-                                             content.chunks[i].where, &tensors)
-                                .status());
-    for (const ActivationTensor& tensor : tensors) rows.push_back(RowOf(tensor, micro_batches));
+    const StageChunk& where = content.chunks[i].where;
+    const int64_t held = memory.in_flight.Held(static_cast<int64_t>(i));
+    const int64_t awaiting = memory.in_flight.AwaitingWeightGradient(static_cast<int64_t>(i));
+    ActivationTensors kept;
+    SEXTANT_RETURN_IF_ERROR(ChunkActivations(activations_, placement, where, &kept).status());
+    for (const ActivationTensor& tensor : kept) {
+      if (held > 0) rows.push_back(RowOf(tensor, held, kHeld));
+    }
+    if (awaiting == 0) continue;
+    ActivationTensors waits;
+    SEXTANT_RETURN_IF_ERROR(AwaitingActivations(activations_, placement, where, &waits).status());
+    for (const ActivationTensor& tensor : waits) rows.push_back(RowOf(tensor, awaiting, kAwaits));
   }
   return absl::OkStatus();
 }

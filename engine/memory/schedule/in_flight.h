@@ -54,6 +54,12 @@ class InFlight {
   // mean of two. At most 3 a chunk of interleaved stages, 3 of other schedules, 15 of DualPipe.
   void ForEachMoment(int64_t stage, MomentVisitor visit) const;
 
+  // Whether no stage holds more than the one before it, if their chunks weigh the same.
+  bool FirstStagesHoldMost() const {
+    return virtual_stage_count_ == 1 && (schedule_ == PipelineSchedule::kOneForwardOneBackward ||
+                                         schedule_ == PipelineSchedule::kGPipe);
+  }
+
   // The moment at which the stage's chunk_count() chunks weigh the most, and what they do:
   // O(chunks) time. The first of several.
   //
