@@ -6,33 +6,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "client/flag_words.h"
 #include "client/format.h"
 #include "client/memory_chart.h"
-#include "client/plan_flags.h"
 #include "client/table.h"
 
 namespace sextant {
 namespace {
-
-// "--tp"; the field itself where no flag sets it.
-std::string FlagOf(const std::string& field) {
-  for (const PlanFlag& flag : PlanFlags()) {
-    if (field != flag.field) continue;
-    const absl::string_view names = flag.names;
-    return std::string(names.substr(names.rfind(',') + 1));
-  }
-  return field;
-}
 
 // A value as flags take it: names of enums in lower case, with "-".
 std::string ValueText(const std::string& value) {
   return absl::StrReplaceAll(absl::AsciiStrToLower(value), {{"_", "-"}});
 }
 
-// "--tp=8 (now 4)".
+// "--tp=8 (now 4)". A setting may be of several switches at once.
 std::string SettingText(const v1::ChangedSetting& setting) {
-  return absl::StrCat(FlagOf(setting.field()), "=", ValueText(setting.to()), " (now ",
+  const auto append = [&setting](std::string* out, absl::string_view field) {
+    absl::StrAppend(out, PlanFieldWords(std::string(field)), "=", ValueText(setting.to()));
+  };
+  return absl::StrCat(absl::StrJoin(absl::StrSplit(setting.field(), ", "), " ", append), " (now ",
                       ValueText(setting.from()), ")");
 }
 

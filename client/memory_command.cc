@@ -8,6 +8,7 @@
 #include "client/commands.h"
 #include "client/connection.h"
 #include "client/failure.h"
+#include "client/flag_words.h"
 #include "client/format.h"
 #include "client/memory_request.h"
 #include "client/memory_svg.h"
@@ -52,9 +53,12 @@ int RunMemory(const CommandLine& line, const Streams& streams) {
     status = Ask(line, request, &response);
   }
   if (!status.ok()) {
-    return Fail(status, line, streams, {.hint = [&request](const CallError& error) {
-                  return DefaultTargetsHint(request.model().changes(), error);
-                }});
+    return Fail(status, line, streams,
+                {.field = PlanFieldWords,
+                 .description = PlanDescriptionWords,
+                 .hint = [&request](const CallError& error) {
+                   return DefaultTargetsHint(request.model().changes(), error);
+                 }});
   }
   const std::optional<ExitCode> exit_code = ExitCodeOfVerdict(response.plan().verdict());
   if (!exit_code.has_value()) return FailToJudge(line, streams);

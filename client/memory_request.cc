@@ -30,8 +30,8 @@ int64_t DevicesOf(const v1::RunLayout& layout, std::string* sentence) {
   // data of their own: of these there are as many as it takes.
   const int64_t ranks = std::lcm(tensor * context, expert * expert_tensor);
   const int64_t data = ranks / (tensor * context);
-  *sentence = absl::StrCat("cluster.device_count = ", ranks * pipeline, ": tensor ", tensor,
-                           " x pipeline ", pipeline, " x context ", context, " x data ", data,
+  *sentence = absl::StrCat("--devices=", ranks * pipeline, ": tensor ", tensor, " x pipeline ",
+                           pipeline, " x context ", context, " x data ", data,
                            data > 1 ? " ranks, the fewest that the experts need" : " ranks");
   return ranks * pipeline;
 }
@@ -42,7 +42,7 @@ std::vector<std::string> FillInMemoryRequest(v1::PlanRunRequest* request) {
   std::vector<std::string> sentences;
   if (request->training().token_count() == 0) {
     request->mutable_training()->set_token_count(1);
-    sentences.emplace_back("training.token_count = 1: memory does not depend on it");
+    sentences.emplace_back("--tokens=1: memory does not depend on it");
   }
   const bool even =
       request->model().has_parameter_count() || request->training().has_activation_bytes();

@@ -92,8 +92,8 @@ std::string StageWorkTable(const v1::MemoryEstimate& estimate) {
 }
 
 std::string StageMemoryTable(const v1::MemoryEstimate& estimate) {
-  std::vector<Align> aligned(9, Align::kRight);
-  aligned[7] = aligned[8] = Align::kLeft;
+  std::vector<Align> aligned(8, Align::kRight);
+  aligned.back() = Align::kLeft;
   Table table(2, std::move(aligned));
   table.AddRow({"stage", "state", "activations", "transients", "buffers", "reserve", "total",
                 "low to high"});
@@ -102,13 +102,14 @@ std::string StageMemoryTable(const v1::MemoryEstimate& estimate) {
     const v1::StageMemory& stage = estimate.stages(run.first);
     const auto size = [&stage](v1::LedgerKind kind) { return GibNumber(BytesOf(stage, kind)); };
     AddGap(run, &table);
-    table.AddRow({StageRunName(estimate, run), GibNumber(ModelState(stage)),
-                  size(v1::LEDGER_KIND_ACTIVATION), size(v1::LEDGER_KIND_TRANSIENT),
-                  size(v1::LEDGER_KIND_COMMUNICATION_BUFFER),
-                  size(v1::LEDGER_KIND_FRAMEWORK_RESERVE), GibNumber(stage.total_bytes()),
-                  absl::StrCat(GibNumber(stage.process_bytes().low()), " to ",
-                               GibNumber(stage.process_bytes().high())),
-                  runs.size() > 1 && HoldsThePeak(estimate, run) ? "<- the most" : ""});
+    table.AddRow(
+        {StageRunName(estimate, run), GibNumber(ModelState(stage)),
+         size(v1::LEDGER_KIND_ACTIVATION), size(v1::LEDGER_KIND_TRANSIENT),
+         size(v1::LEDGER_KIND_COMMUNICATION_BUFFER), size(v1::LEDGER_KIND_FRAMEWORK_RESERVE),
+         GibNumber(stage.total_bytes()),
+         absl::StrCat(GibNumber(stage.process_bytes().low()), " to ",
+                      GibNumber(stage.process_bytes().high()),
+                      runs.size() > 1 && HoldsThePeak(estimate, run) ? " <- the most" : "")});
   }
   return table.Text();
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/flag_words.h"
 #include "client/format.h"
 #include "client/memory_bars.h"
 #include "client/memory_changes_text.h"
@@ -12,6 +13,7 @@
 #include "client/memory_stage_text.h"
 #include "client/plan_notes.h"
 #include "client/plan_tables.h"
+#include "client/rates_text.h"
 #include "client/table.h"
 #include "client/verdict.h"
 
@@ -52,7 +54,7 @@ std::string RunWords(const v1::Plan& plan) {
 std::string FilledInSection(const std::vector<std::string>& filled_in) {
   if (filled_in.empty()) return "";
   std::string out = "\nFilled in, not given\n";
-  for (const std::string& sentence : filled_in) out += Wrap("  - ", sentence, 4);
+  for (const std::string& sentence : filled_in) out += Wrap("  ", sentence, 4);
   return out;
 }
 
@@ -69,6 +71,15 @@ std::string EvenShare(const v1::Plan& plan) {
            2),
       Wrap("  run       ", RunWords(plan), kHang), Wrap("  counts    ", memory.counted(), kHang),
       MemorySection(memory));
+}
+
+// Those of memory alone where the answer tells them apart, with flags for the fields they name.
+std::string Assumptions(const v1::Plan& plan) {
+  google::protobuf::RepeatedPtrField<std::string> sentences =
+      plan.memory_estimate().assumptions().empty() ? plan.assumptions()
+                                                   : plan.memory_estimate().assumptions();
+  for (std::string& sentence : sentences) sentence = PlanDescriptionWords(sentence);
+  return AssumptionsText(sentences);
 }
 
 std::string Estimate(const v1::PlanRunRequest& request, const v1::Plan& plan) {
@@ -95,7 +106,7 @@ std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunRespo
                        const std::vector<std::string>& filled_in) {
   const v1::Plan& plan = response.plan();
   return absl::StrCat(plan.has_memory_estimate() ? Estimate(request, plan) : EvenShare(plan),
-                      FilledInSection(filled_in), AssumptionsSection(plan),
+                      FilledInSection(filled_in), Assumptions(plan),
                       IgnoredFieldsSection(plan.ignored_config_fields()), "\n",
                       Wrap("", absl::StrCat("engine ", response.engine_version()), 0));
 }

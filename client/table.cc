@@ -101,7 +101,7 @@ std::string Table::Line(const std::vector<std::string>& cells,
     absl::StrAppend(&line, columns_[i] == Align::kRight ? pad : "", cells[i],
                     columns_[i] == Align::kLeft ? pad : "");
   }
-  if (!wraps) return EndLine(line);
+  if (!wraps || cells.back().empty()) return EndLine(line);
   if (WidthOf(line) + kMinWrapWidth <= kTextWidth) return Wrap(line, cells.back(), WidthOf(line));
   const size_t below = indent_ + 4;
   return absl::StrCat(EndLine(line), Wrap(std::string(below, ' '), cells.back(), below));

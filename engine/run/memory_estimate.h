@@ -48,6 +48,7 @@ struct MemoryEstimate {
   int64_t micro_batch_count = 1;
   std::vector<FittingChange> changes;
   int64_t changes_considered = 0;
+  std::vector<std::string> assumptions;
 
   const StageMemory& peak() const { return stages[static_cast<size_t>(peak_stage)].memory; }
 };

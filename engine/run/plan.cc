@@ -5,6 +5,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/run/assumptions.h"
 #include "engine/run/estimate_memory.h"
+#include "engine/run/memory_assumptions.h"
 #include "engine/run/resolve.h"
 
 namespace sextant {
@@ -94,6 +95,9 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, plan));
   PlanTime(run, resolved, plan);
   plan.assumptions = AssumptionsOf(run, resolved);
+  if (plan.memory_estimate.has_value()) {
+    AddMemoryAssumptions(run, resolved, plan.memory_estimate->assumptions);
+  }
   plan.rates = std::move(resolved.rates);
   if (run.options.include_derivation) plan.derivation = DerivationOf(run, plan);
   return plan;

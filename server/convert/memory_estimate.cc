@@ -70,7 +70,7 @@ void StageTo(int64_t number, const std::vector<std::string>& layer_kinds,
     sum->set_size_bytes(stage.memory.of(kind).value());
   }
   out->set_total_bytes(stage.memory.total().value());
-  out->set_allocated_bytes(stage.memory.allocated.value());
+  IntervalTo(stage.memory.allocated, out->mutable_allocated_bytes());
   IntervalTo(stage.memory.reserved, out->mutable_reserved_bytes());
   IntervalTo(stage.memory.process, out->mutable_process_bytes());
   out->set_host_bytes(stage.memory.host.value());
@@ -84,7 +84,7 @@ void ChangeTo(FittingChange change, v1::FittingChange* out) {
     wire->set_from(std::move(setting.from));
     wire->set_to(std::move(setting.to));
   }
-  out->set_cost(Text(change.cost));
+  out->set_cost(std::move(change.cost));
   IntervalTo(change.process, out->mutable_process_bytes());
 }
 
@@ -106,6 +106,7 @@ void MemoryEstimateTo(MemoryEstimate estimate, v1::MemoryEstimate* out) {
   out->set_micro_batch_count(estimate.micro_batch_count);
   for (FittingChange& change : estimate.changes) ChangeTo(std::move(change), out->add_changes());
   out->set_changes_considered(estimate.changes_considered);
+  for (std::string& sentence : estimate.assumptions) out->add_assumptions(std::move(sentence));
 }
 
 }  // namespace sextant

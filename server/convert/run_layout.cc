@@ -32,9 +32,11 @@ void StorageFrom(const v1::WeightStorage& m, absl::string_view path, FieldViolat
       DataTypeFrom(m.frozen_data_type(), FieldPath(path, "frozen_data_type"), violations);
   out.frozen.double_quantization = m.double_quantization();
   if (m.has_frozen_block_size()) {
+    // One that is given beside nothing is the engine's to refuse, but for its default, which it
+    // can't tell from one that was not.
+    const bool as_default = m.frozen_block_size() == out.frozen.block_size;
     out.frozen.block_size = m.frozen_block_size();
-    // The engine can't tell a size that was given from its default.
-    if (m.frozen_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+    if (as_default && m.frozen_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
       violations.Add(FieldPath(path, "frozen_block_size"),
                      "is of frozen_data_type: leave it out, or give that");
     }

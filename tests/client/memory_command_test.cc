@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_memory.h"
 #include "tests/client/sample_plan.h"
@@ -153,14 +155,15 @@ TEST(MemoryCommand, SaysWhatItFilledIn) {
   const std::string out = Ask({"gpt2", "--tp=2", "--pp=4"}, SampleMemory()).ran.out;
   EXPECT_THAT(out, HasSubstr(R"(
 Filled in, not given
-  - training.token_count = 1: memory does not depend on it
-  - cluster.device_count = 8: tensor 2 x pipeline 4 x context 1 x data 1 ranks
+  --tokens=1: memory does not depend on it
+  --devices=8: tensor 2 x pipeline 4 x context 1 x data 1 ranks
 )"));
   const std::string given =
       Ask({"gpt2", "--tp=2", "--tokens=1B", "--devices=8"}, SampleMemory()).ran.out;
   EXPECT_THAT(given, Not(HasSubstr("Filled in")));
   EXPECT_THAT(Ask({"gpt2", "--ep=4"}, SampleMemory()).ran.out,
-              HasSubstr("x context 1 x data 4 ranks, the fewest that"));
+              HasSubstr("  --devices=4: tensor 1 x pipeline 1 x context 1 x data 4 ranks, the "
+                        "fewest that the experts need\n"));
 }
 
 TEST(MemoryCommand, FlagsOverrideAFile) {
@@ -212,6 +215,24 @@ TEST(MemoryCommand, TakesABareParameterCount) {
   // Beside a layout it is the server's to refuse.
   EXPECT_TRUE(
       Ask({"gpt2", "--activation-bytes=8GiB", "--tp=2"}, SampleMemory()).request.has_layout());
+}
+
+TEST(MemoryCommand, NamesFlagsForFields) {
+  const FakeServer server(
+      [](grpc::ServerContext*, const v1::PlanRunRequest&, v1::PlanRunResponse*) {
+        google::rpc::BadRequest bad;
+        auto* violation = bad.add_field_violations();
+        violation->set_field("layout.parallel.tensor_parallel_size");
+        violation->set_description("needs layout.micro_batch_size 2");
+        google::rpc::Status wire;
+        wire.set_code(grpc::StatusCode::INVALID_ARGUMENT);
+        wire.add_details()->PackFrom(bad);
+        return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "", wire.SerializeAsString());
+      });
+  const std::string address = absl::StrCat("--address=", server.address());
+  EXPECT_THAT(RunWith({"memory", "gpt2", address}).err, HasSubstr("\n  --tp: needs --mbs=2\n"));
+  EXPECT_THAT(RunWith({"memory", "gpt2", address, "--output=json"}).err,
+              HasSubstr("layout.parallel.tensor_parallel_size"));
 }
 
 TEST(MemoryCommand, RefusesAnAnswerWithoutStages) {

@@ -48,7 +48,7 @@ Stages
 
 Memory of each GPU at its stage's peak, in GiB
   stage  state  activations  transients  buffers  reserve  total  low to high
-      0  36.00         2.00        1.00     0.50     2.50  42.00  41.00 to 44.00  <- the most
+      0  36.00         2.00        1.00     0.50     2.50  42.00  41.00 to 44.00 <- the most
     1-2  31.50         1.50        1.00     0.50     2.50  37.00  36.00 to 39.00
       3  36.00         0.50        2.00     0.50     2.50  41.50  40.50 to 43.50
 
@@ -90,6 +90,27 @@ What to change: each of these makes it fit, the cheapest first (1,234 considered
   EXPECT_THAT(TextOf(none),
               HasSubstr("\nWhat to change\n  Of 1,234 changes and pairs of them that were "
                         "considered, none makes it fit.\n"));
+}
+
+TEST(MemoryText, ListsSwitchesOfOneChange) {
+  v1::PlanRunResponse response = SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT);
+  v1::MemoryEstimate* estimate = response.mutable_plan()->mutable_memory_estimate();
+  v1::ChangedSetting* setting = estimate->mutable_changes(0)->mutable_settings(0);
+  setting->set_field("layout.kernels.dropout, layout.sharding.offload_optimizer");
+  setting->set_from("false");
+  setting->set_to("true");
+  EXPECT_THAT(TextOf(response), HasSubstr("\n  --dropout=true --offload-optimizer=true (now "
+                                          "false)  "));
+}
+
+// Those of memory alone where they are told apart.
+TEST(MemoryText, SaysWhatWasTakenForGranted) {
+  v1::PlanRunResponse response = SampleMemory();
+  EXPECT_THAT(TextOf(response), HasSubstr("\n  - Activations are not counted"));
+  response.mutable_plan()->mutable_memory_estimate()->add_assumptions(
+      "Give cluster.reserved_memory_bytes.");
+  EXPECT_THAT(TextOf(response),
+              HasSubstr("\nAssumptions\n  - Give --reserved-memory-bytes.\n\nengine"));
 }
 
 // 2 x (1024 + 64) + 2 x 2048 = 6272; 2 x 1024 x 2 x 3 = 12288.

@@ -43,7 +43,7 @@ MemoryEstimate SampleEstimate() {
     first.memory.sums[static_cast<size_t>(i)] = Bytes(100 + i);
   }
   first.memory.host = Bytes(11);
-  first.memory.allocated = Bytes(12);
+  first.memory.allocated = {Bytes(11), Bytes(12), Bytes(13)};
   first.memory.reserved = {Bytes(13), Bytes(14), Bytes(15)};
   first.memory.process = {Bytes(800), Bytes(828), Bytes(900)};
   first.micro_batches_in_flight = {4, 2};
@@ -64,7 +64,8 @@ MemoryEstimate SampleEstimate() {
           .changes = {{.settings = {{"layout.micro_batch_size", "2", "1"}, {"a", "b", "c"}},
                        .cost = "more steps",
                        .process = {Bytes(23), Bytes(24), Bytes(25)}}},
-          .changes_considered = 26};
+          .changes_considered = 26,
+          .assumptions = {std::string("One."), std::string("Two.")}};
 }
 
 v1::MemoryEstimate Wire() {
@@ -92,6 +93,7 @@ TEST(MemoryEstimateTo, CarriesTheWhole) {
   EXPECT_EQ(wire.data_parallel_size(), 21);
   EXPECT_EQ(wire.micro_batch_count(), 22);
   EXPECT_EQ(wire.changes_considered(), 26);
+  EXPECT_THAT(wire.assumptions(), ElementsAre("One.", "Two."));
 }
 
 TEST(MemoryEstimateTo, CarriesEachStage) {
@@ -107,7 +109,9 @@ TEST(MemoryEstimateTo, CarriesEachStage) {
   }
   EXPECT_EQ(stage.total_bytes(), 828);  // 8 x 100 + 0 + 1 + ... + 7
   EXPECT_EQ(stage.host_bytes(), 11);
-  EXPECT_EQ(stage.allocated_bytes(), 12);
+  EXPECT_EQ(stage.allocated_bytes().low(), 11);
+  EXPECT_EQ(stage.allocated_bytes().expected(), 12);
+  EXPECT_EQ(stage.allocated_bytes().high(), 13);
   ExpectInterval(stage.reserved_bytes(), 13, 14, 15);
   ExpectInterval(stage.process_bytes(), 800, 828, 900);
   EXPECT_EQ(Wire().stages(0).ledger_size(), 0);
@@ -164,7 +168,7 @@ TEST(MemoryEstimateTo, CarriesChanges) {
 
 // A field added to the API but not to the translation, or to the tests above, shows here.
 TEST(MemoryEstimateTo, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::MemoryEstimate::descriptor()->field_count(), 8);
+  EXPECT_EQ(v1::MemoryEstimate::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::StageMemory::descriptor()->field_count(), 12);
   EXPECT_EQ(v1::LedgerRow::descriptor()->field_count(), 16);
   EXPECT_EQ(v1::FittingChange::descriptor()->field_count(), 3);

@@ -2,11 +2,8 @@
 #include "server/planning_service.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/server_builder.h>
 #include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
-#include <prometheus/registry.h>
 
 #include <string>
 #include <utility>
@@ -16,7 +13,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/convert/calibration.h"
-#include "tests/server/sample_calibration.h"
+#include "tests/server/planning_server.h"
 
 namespace sextant {
 namespace {
@@ -26,54 +23,6 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr char kUuid[] = "CPU-0123456789abcdef";
-constexpr int64_t kMeasured = 1'769'860'800;  // SampleCalibration()'s
-
-CalibrationSnapshot SnapshotOf(const std::vector<v1::Calibration>& calibrations) {
-  CalibrationSnapshot out;
-  for (const v1::Calibration& c : calibrations) {
-    out.devices.push_back(c.device());
-    out.calibrations.push_back(std::make_shared<const StoredCalibration>(
-        StoredCalibration{.calibration = c, .fingerprint = CalibrationFingerprint(c)}));
-  }
-  return out;
-}
-
-// A service of its own that knows `snapshot`, an hour after the sample was measured.
-class PlanningServer {
- public:
-  explicit PlanningServer(CalibrationSnapshot snapshot)
-      : snapshot_(std::make_shared<const CalibrationSnapshot>(std::move(snapshot))),
-        metrics_(registry_),
-        service_(metrics_, {.log_level = CallLogLevel::kNone,
-                            .calibrations = [this] { return snapshot_; },
-                            .now = [] { return absl::FromUnixSeconds(kMeasured + 3600); },
-                            .workers = &workers_}) {
-    int port = 0;
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    stub_ = v1::PlanningService::NewStub(grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
-                                                             grpc::InsecureChannelCredentials()));
-  }
-  ~PlanningServer() { server_->Shutdown(); }
-
-  grpc::Status PlanRun(const v1::PlanRunRequest& request, v1::PlanRunResponse* response) const {
-    grpc::ClientContext context;
-    return stub_->PlanRun(&context, request, response);
-  }
-
- private:
-  const std::shared_ptr<const CalibrationSnapshot> snapshot_;
-  prometheus::Registry registry_;
-  Metrics metrics_;
-  WorkerPool workers_{WorkerPoolOptions{.threads = 1}};
-  PlanningService service_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<v1::PlanningService::Stub> stub_;
-};
-
-PlanningServer WithSample() { return PlanningServer(SnapshotOf({SampleCalibration()})); }
 
 // 1e9 parameters on 2e10 tokens, 1.2e20 FLOP, on devices yet to be named.
 v1::PlanRunRequest SmallRun() {

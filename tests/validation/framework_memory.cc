@@ -1,5 +1,11 @@
 #include "tests/validation/framework_memory.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "engine/base/status_macros.h"
+#include "engine/model/sharding/sharded_weights.h"
+
 namespace sextant {
 namespace {
 
@@ -17,6 +23,27 @@ Bytes WorkspaceOf(const WorkspaceUse& use) {
   const int64_t torch = use.deterministic ? 8 * 4096 * kKib : fallback;
   const int64_t engine = use.transformer_engine ? (recent ? 32 : 4) * kMib : 0;
   return Bytes(kTorchHandles * torch + engine * (use.grouped_gemm ? 1 + kGroupedGemmStreams : 1));
+}
+
+absl::StatusOr<int64_t> LargestStage(const ArchitectureSpec& model, const ParallelLayout& layout) {
+  SEXTANT_ASSIGN_OR_RETURN(const ShardedWeights weights,
+                           ShardedWeights::Of(model, "model", layout, "layout"));
+  int64_t out = 0;
+  for (int64_t i = 0; i < weights.stage_count(); ++i) {
+    out = std::max(out, weights.Stage(i).all.trainable);
+  }
+  return out;
+}
+
+ReserveSpec ReserveWith(Bytes workspace, Framework framework, const JobSpec& job) {
+  const int64_t sizes[] = {job.layout.tensor_parallel_size, job.layout.pipeline_parallel_size,
+                           job.layout.expert_parallel_size, job.batch.context_parallel_size,
+                           job.state.sharding.data_parallel_size};
+  const auto communicators =
+      std::count_if(std::begin(sizes), std::end(sizes), [](int64_t size) { return size > 1; });
+  ReserveSpec out = ReserveOf({.kind = framework}, communicators);
+  out.workspace = workspace;
+  return out;
 }
 
 }  // namespace sextant

@@ -24,7 +24,7 @@ enum class MemoryDefinition {
 };
 inline constexpr int kMemoryDefinitionCount = 4;
 
-struct Measurement {
+struct MeasuredMemory {
   MemoryDefinition definition = MemoryDefinition::kAllocated;
   Bytes size = Bytes(0);
 };
@@ -34,9 +34,10 @@ struct MeasuredCase {
   std::string id;
   ArchitectureSpec model = {};
   JobSpec job = {};
-  absl::optional<int64_t> stage = {};        // whose GPU was read; absent: the fullest
-  std::vector<Measurement> measured = {};    // none of a job that ran out of memory
-  absl::optional<Bytes> between_steps = {};  // allocated after a step: model state and workspaces
+  absl::optional<int64_t> stage = {};         // whose GPU was read; absent: the fullest
+  std::vector<MeasuredMemory> measured = {};  // none of a job that ran out of memory
+  absl::optional<Bytes> between_steps = {};   // allocated after a step: model state and workspaces
+  std::string hardware = {};                  // as the source calls it
   absl::optional<Bytes> device_memory = {};
   bool ran_out = false;
   std::vector<std::string> assumptions = {};  // what the row doesn't say and the answer depends on

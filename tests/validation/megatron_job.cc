@@ -146,10 +146,11 @@ absl::StatusOr<JobSpec> MegatronJob(const MegatronArguments& arguments,
                            MicroBatches(arguments, out.state.sharding.data_parallel_size));
   out.state.precision = PrecisionOf(arguments, out.batch.compute_data_type);
   out.buffers.fused_weight_gradient = !arguments.Flag("no-gradient-accumulation-fusion");
-  out.reserve.workspace = WorkspaceOf({.compute_capability = machine.compute_capability,
+  const Bytes workspace = WorkspaceOf({.compute_capability = machine.compute_capability,
                                        .deterministic = arguments.Flag("deterministic-mode"),
                                        .transformer_engine = UsesTransformerEngine(arguments),
                                        .grouped_gemm = arguments.Flag("moe-grouped-gemm")});
+  out.reserve = ReserveWith(workspace, Framework::kMegatronLm, out);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "tests/validation/cells.h"
 #include "tests/validation/megatron_buffers.h"
 #include "tests/validation/megatron_model.h"
+#include "tests/validation/traits.h"
 
 namespace sextant {
 namespace {
@@ -53,6 +54,22 @@ absl::StatusOr<int64_t> GpuCount(const CsvRow& row, const MegatronArguments& arg
   return out;
 }
 
+void SetTraits(const MegatronArguments& arguments, bool bert, MeasuredCase& out) {
+  const bool fused_loss = arguments.Flag("cross-entropy-loss-fusion");
+  const bool native = arguments.Text("cross-entropy-fusion-impl", "native") == "native";
+  const std::pair<const char*, bool> kTraits[] = {
+      {kTraitExperts, arguments.Has("num-experts")},
+      {kTraitGated, arguments.Flag("swiglu")},
+      {kTraitFsdp, arguments.Flag("use-megatron-fsdp")},
+      {kTraitBert, bert},
+      {kTraitNativeFusedLoss, fused_loss && native},
+      {kTraitLocalLayers, !UsesTransformerEngine(arguments)},
+      {kTraitContextParallel, out.job.batch.context_parallel_size > 1}};
+  for (const auto& [trait, holds] : kTraits) {
+    if (holds) out.traits.insert(trait);
+  }
+}
+
 absl::StatusOr<MeasuredCase> Translate(const CsvRow& row) {
   SEXTANT_ASSIGN_OR_RETURN(const MegatronArguments arguments,
                            MegatronArguments::Parse(Cell(row, "all_args")));
@@ -62,6 +79,7 @@ absl::StatusOr<MeasuredCase> Translate(const CsvRow& row) {
   out.source = "Megatron-LM CI";
   out.id = absl::StrCat(test, " ", Cell(row, "hardware"), " ", Cell(row, "container"), " ",
                         Cell(row, "golden_variant"));
+  out.hardware = Cell(row, "hardware");
   MegatronMachine machine;
   SEXTANT_ASSIGN_OR_RETURN(machine.compute_capability, ComputeCapability(Cell(row, "hardware")));
   SEXTANT_ASSIGN_OR_RETURN(machine.gpu_count, GpuCount(row, arguments, out.assumptions));
@@ -83,6 +101,7 @@ absl::Status DescribeMegatron(const MegatronArguments& arguments, const Megatron
   }
   SEXTANT_ASSIGN_OR_RETURN(out.model, MegatronModel(arguments, bert, out.assumptions));
   SEXTANT_ASSIGN_OR_RETURN(out.job, MegatronJob(arguments, machine));
+  SetTraits(arguments, bert, out);
   const bool engine = UsesTransformerEngine(arguments);
   Bytes& standing = out.job.reserve.workspace;
   standing = standing + GlobalMemoryBuffer(out.model, out.job, !engine);

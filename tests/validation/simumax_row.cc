@@ -94,6 +94,7 @@ absl::StatusOr<MeasuredCase> SimumaxCase(const CsvRow& row) {
   MeasuredCase out;
   const MegatronMachine machine = {.compute_capability = kBlackwell, .gpu_count = gpus};
   SEXTANT_RETURN_IF_ERROR(DescribeMegatron(parsed, machine, false, out));
+  out.hardware = Cell(row, "hardware");
   out.job.batch.loss = LossKind::kFused;
   out.job.pipeline.micro_batch_count = WholeCell(row, "grad_accum").value_or(1);
   SEXTANT_RETURN_IF_ERROR(AddFigures(Cell(row, "peak_mem_as_published"), out));

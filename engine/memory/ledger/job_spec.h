@@ -44,10 +44,11 @@ struct ShareInterval {
 
 // What is estimated. docs/memory.md has the sources of the defaults.
 struct ReserveSpec {
-  Bytes workspace = Bytes(0);   // of matrix libraries, inside the framework's allocator
-  ShareInterval fragmentation;  // reserved by the allocator, of what is allocated
-  BytesInterval context;        // of the driver and the kernels loaded
-  BytesInterval communicators;  // of the collective library
+  Bytes workspace = Bytes(0);        // of matrix libraries, inside the framework's allocator
+  ShareInterval uncounted = {};      // allocated beyond what is counted, as a share of it
+  ShareInterval fragmentation = {};  // reserved by the allocator, of what is allocated
+  BytesInterval context = {};        // of the driver and the kernels loaded
+  BytesInterval communicators = {};  // of the collective library
 };
 
 struct JobSpec {

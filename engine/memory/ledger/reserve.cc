@@ -31,6 +31,16 @@ LedgerRow RowOf(absl::string_view name, absl::string_view why, Bytes size) {
           .source = kSource};
 }
 
+// Counted, and the workspace.
+Bytes CountedOf(const ReserveSpec& reserve, const StageMemory& memory) {
+  Bytes out = reserve.workspace;
+  for (int i = 0; i < kLedgerKindCount; ++i) {
+    const auto kind = static_cast<LedgerKind>(i);
+    if (kind != LedgerKind::kFrameworkReserve) out = out + memory.of(kind);
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory) {
@@ -39,19 +49,22 @@ absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory m
   if (!counted.ok() || counted.value() > kMostAllocated) {
     return InvalidField("layout", "needs more than 2.8e17 bytes on a GPU");
   }
-  memory.allocated = Bytes(counted.value());
-  const ShareInterval& share = reserve.fragmentation;
-  memory.reserved = {memory.allocated + ShareOf(memory.allocated, share.low),
-                     memory.allocated + ShareOf(memory.allocated, share.expected),
-                     memory.allocated + ShareOf(memory.allocated, share.high)};
-  const auto process = [&reserve](Bytes reserved, Bytes BytesInterval::*end) {
-    return reserved + reserve.context.*end + reserve.communicators.*end;
+  const Bytes base(counted.value());
+  const auto reserved = [&](double ShareInterval::*end, Bytes& allocated) {
+    allocated = base + ShareOf(base, reserve.uncounted.*end);
+    return allocated + ShareOf(allocated, reserve.fragmentation.*end);
+  };
+  memory.reserved = {reserved(&ShareInterval::low, memory.allocated.low),
+                     reserved(&ShareInterval::expected, memory.allocated.expected),
+                     reserved(&ShareInterval::high, memory.allocated.high)};
+  const auto process = [&reserve](Bytes taken, Bytes BytesInterval::*end) {
+    return taken + reserve.context.*end + reserve.communicators.*end;
   };
   memory.process = {process(memory.reserved.low, &BytesInterval::low),
                     process(memory.reserved.expected, &BytesInterval::expected),
                     process(memory.reserved.high, &BytesInterval::high)};
   memory.sums[static_cast<size_t>(LedgerKind::kFrameworkReserve)] =
-      memory.process.expected - memory.allocated + reserve.workspace;
+      memory.process.expected - base + reserve.workspace;
   return memory;
 }
 
@@ -60,8 +73,10 @@ void AppendReserveRows(const ReserveSpec& reserve, const StageMemory& memory, Le
     if (size > Bytes(0)) rows.push_back(RowOf(name, why, size));
   };
   append("workspace", "matrix libraries work in it", reserve.workspace);
+  append("uncounted", "what frameworks hold and no row has",
+         ShareOf(CountedOf(reserve, memory), reserve.uncounted.expected));
   append("fragmentation", "the allocator has taken it and can't hand it out",
-         memory.reserved.expected - memory.allocated);
+         memory.reserved.expected - memory.allocated.expected);
   append("context", "driver and loaded kernels", reserve.context.expected);
   append("communicators", "buffers of collective libraries", reserve.communicators.expected);
 }

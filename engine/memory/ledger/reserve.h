@@ -11,9 +11,11 @@ namespace sextant {
 
 // `memory` with its sums but the reserve's, and the reserve:
 //
-//   allocated = all that is counted + workspace
+//   allocated = (all that is counted + workspace) (1 + uncounted)
 //   reserved  = allocated (1 + fragmentation)
 //   process   = reserved + context + communicators
+//
+// each at its low, expected and high end.
 //
 // Errors: kInvalidArgument "layout" where a sum exceeds 9.2e18 bytes.
 absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory);

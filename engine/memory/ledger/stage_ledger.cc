@@ -49,6 +49,10 @@ bool SplitsBackward(PipelineSchedule schedule) {
   return AlwaysSplitsBackward(schedule) || schedule == PipelineSchedule::kDualPipe;
 }
 
+bool GivesPlaceholders(const BufferSpec& buffers) {
+  return buffers.fused_weight_gradient && buffers.gradient_lifetime == GradientLifetime::kAlways;
+}
+
 StageState SumOf(const StageState& a, const StageState& b) {
   return {.weights = a.weights + b.weights,
           .gradients = a.gradients + b.gradients,
@@ -92,7 +96,8 @@ StageLedger::StageLedger(const LedgerContext& context)
       transients_{.activations = activations_,
                   .placement = context.weights.placement(),
                   .buffers = buffers_,
-                  .gradient_data_type = GradientAsComputed(context.job)} {}
+                  .gradient_data_type = GradientAsComputed(context.job),
+                  .head_placeholder = GivesPlaceholders(context.job.buffers)} {}
 
 int64_t StageLedger::StageOfChunk(int64_t stage, int64_t chunk) const {
   const bool opposite = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe && chunk == 1;

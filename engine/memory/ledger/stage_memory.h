@@ -24,7 +24,7 @@ struct StageMemory {
   InFlightMoment in_flight;                    // at that moment
   std::array<Bytes, kLedgerKindCount> sums{};  // the reserve at its expected size
   Bytes host = Bytes(0);                       // of state in host memory
-  Bytes allocated = Bytes(0);                  // what the framework's allocator hands out
+  BytesInterval allocated = {};                // what the framework's allocator hands out
   BytesInterval reserved = {};                 // what it has taken from the driver
   BytesInterval process = {};                  // what the device reports of the process
 

@@ -44,6 +44,21 @@ void AddWeightGradient(const TransientContext& context, TransientList& out) {
            .why = "a tensor of its own before it is added to its buffer"});
 }
 
+// Megatron-LM's own matrices make one each time, as large as the weight; the head is the only one
+// where layers are Transformer Engine's. Source: NVIDIA/Megatron-LM,
+// megatron/core/tensor_parallel/layers.py, the backward pass of
+// LinearWithGradAccumulationAndAsyncCommunication, "dummy grad_weight".
+void AddPlaceholder(const TransientContext& context, TransientList& out) {
+  const GradientFlow* flow = context.activations.flow;
+  if (!context.head_placeholder) return;
+  if (flow != nullptr && !flow->ends().head.trained) return;
+  out.Add({.name = "placeholder_gradient",
+           .shape = "V h",
+           .elements = CheckedInt(LogitsOf(context.activations)) *
+                       EmbeddingSizeOf(context.activations.spec),
+           .why = "empty, in place of the gradient that was added to its buffer"});
+}
+
 struct Received {
   absl::string_view name;
   absl::string_view why;
@@ -101,6 +116,7 @@ void AddHeadTransients(const TransientContext& context, TransientList& out) {
   AddWeightGradient(context, out);
   const LossKind loss = LossOf(context);
   if (loss == LossKind::kChunked) return;
+  AddPlaceholder(context, out);
   const bool softmax_is_gradient = SoftmaxTakesTheirPlace(loss) && ComputesInFp32(context);
   if (loss != LossKind::kFused && !softmax_is_gradient) {
     out.Add({.name = "logits_gradient",

@@ -19,6 +19,8 @@ struct TransientContext {
   const LayerPlacement& placement;
   const BufferSpec& buffers;
   DataType gradient_data_type = DataType::kBf16;  // of a matrix's gradient as it is worked out
+  // Autograd is given an empty tensor for a gradient of the head that went into its buffer.
+  bool head_placeholder = false;
 };
 
 // One of them. Views are of literals.

@@ -69,7 +69,7 @@ TEST(LedgerProperties, RowsAddUpToEachSumAndToTheTotal) {
       EXPECT_EQ(total, memory->total());
       EXPECT_LE(memory->process.low, memory->process.expected);
       EXPECT_LE(memory->process.expected, memory->process.high);
-      EXPECT_LE(memory->allocated, memory->reserved.low);
+      EXPECT_LE(memory->allocated.low, memory->reserved.low);
     }
   });
 }

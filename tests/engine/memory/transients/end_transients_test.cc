@@ -95,6 +95,21 @@ TEST(HeadTransients, UnderSequenceParallelism) {
                                      {"output_head.unreduced_input_gradient", 6 * 8 * 2}}));
 }
 
+// In the type that is computed in, as the weights that it stands for.
+TEST(HeadTransients, APlaceholderIsAsLargeAsTheWeights) {
+  TransientCase c = Small();
+  c.head_placeholder = true;
+  EXPECT_EQ(c.ByName(kHead), (Bytes_{{"output_head.placeholder_gradient", 128 * 8 * 2},
+                                     {"output_head.logits_gradient", kLogits * 2},
+                                     {"output_head.input_gradient", 6 * 8 * 2}}));
+  EXPECT_EQ(c.Added(kLoss), kLogits * 2);
+  c.base.layout.tensor_parallel_size = 2;
+  EXPECT_EQ(c.ByName(kHead)["output_head.placeholder_gradient"], 64 * 8 * 2);
+  c.base.batch.loss = LossKind::kChunked;  // gradients are worked out chunk by chunk
+  c.base.batch.loss_chunk_tokens = 2;
+  EXPECT_EQ(c.Added(kHead), 0);
+}
+
 TEST(HeadTransients, OfNone) {
   TransientCase c = Small();
   c.base.spec.output = {.head = OutputHeadKind::kNone};

@@ -17,6 +17,7 @@ struct TransientCase {
   ActivationCase base = {};
   BufferSpec buffers = {};
   DataType gradient_data_type = DataType::kBf16;
+  bool head_placeholder = false;
   const GradientFlow* flow = nullptr;
 
   // Calls `ask` with the transient context and what `stage` keeps.
@@ -24,7 +25,8 @@ struct TransientCase {
   auto With(int64_t stage, const Ask& ask) const {
     const LayerPlacement placement(base.spec, base.layout);
     const ActivationContext activations = {base.spec, base.layout, base.batch, flow};
-    const TransientContext context = {activations, placement, buffers, gradient_data_type};
+    const TransientContext context = {activations, placement, buffers, gradient_data_type,
+                                      head_placeholder};
     return ask(context, *ChunkActivations(activations, placement, {.stage = stage}));
   }
 

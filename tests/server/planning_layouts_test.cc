@@ -1,0 +1,120 @@
+// PlanRun of layouts over the wire.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+
+#include "tests/server/planning_server.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Llama-3-8B on 32 devices, tensor 4 x pipeline 4 x data 2.
+v1::PlanRunRequest RunWithLayout() {
+  v1::PlanRunRequest request;
+  request.mutable_model()->set_preset("llama-3.1-8b");
+  request.mutable_training()->set_token_count(1);
+  request.mutable_training()->set_sequence_length(4096);
+  request.mutable_cluster()->set_accelerator("h100-sxm");
+  request.mutable_cluster()->set_device_count(32);
+  v1::ParallelLayout* parallel = request.mutable_layout()->mutable_parallel();
+  parallel->set_tensor_parallel_size(4);
+  parallel->set_pipeline_parallel_size(4);
+  return request;
+}
+
+void ExpectAddsUp(const v1::StageMemory& stage) {
+  int64_t sums = 0;
+  for (const v1::LedgerSum& sum : stage.sums()) {
+    int64_t rows = 0;
+    for (const v1::LedgerRow& row : stage.ledger()) {
+      if (row.kind() == sum.kind()) rows += row.size_bytes();
+    }
+    EXPECT_EQ(rows, sum.size_bytes()) << stage.stage() << " " << v1::LedgerKind_Name(sum.kind());
+    sums += sum.size_bytes();
+  }
+  EXPECT_EQ(sums, stage.total_bytes());
+  EXPECT_EQ(stage.process_bytes().expected(), stage.total_bytes());
+}
+
+TEST(PlanningServiceLayouts, EstimatesMemoryByStage) {
+  const PlanningServer server = WithSample();
+  v1::PlanRunRequest request = RunWithLayout();
+  request.mutable_options()->set_include_ledger(true);
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const v1::MemoryEstimate& estimate = response.plan().memory_estimate();
+  EXPECT_EQ(response.plan().verdict(), v1::VERDICT_FITS);
+  EXPECT_EQ(estimate.data_parallel_size(), 2);
+  ASSERT_EQ(estimate.stages_size(), 4);
+  for (const v1::StageMemory& stage : estimate.stages()) {
+    EXPECT_EQ(stage.layer_count(), 8);
+    EXPECT_GT(stage.ledger_size(), 20);
+    ExpectAddsUp(stage);
+  }
+  // Without its rows the answer is the same.
+  request.mutable_options()->clear_include_ledger();
+  v1::PlanRunResponse sums;
+  ASSERT_TRUE(server.PlanRun(request, &sums).ok());
+  for (v1::StageMemory& stage :
+       *response.mutable_plan()->mutable_memory_estimate()->mutable_stages()) {
+    stage.clear_ledger();
+  }
+  EXPECT_EQ(sums.SerializeAsString(), response.SerializeAsString());
+}
+
+TEST(PlanningServiceLayouts, NamesWhatMakesALayoutFit) {
+  const PlanningServer server = WithSample();
+  v1::PlanRunRequest request = RunWithLayout();
+  request.mutable_cluster()->set_device_memory_bytes(10'000'000'000);
+  v1::PlanRunResponse response;
+  ASSERT_TRUE(server.PlanRun(request, &response).ok());
+  EXPECT_EQ(response.plan().verdict(), v1::VERDICT_DOES_NOT_FIT);
+  const v1::MemoryEstimate& estimate = response.plan().memory_estimate();
+  EXPECT_LT(estimate.headroom_bytes().high(), 0);
+  ASSERT_GT(estimate.changes_size(), 0);
+  for (const v1::FittingChange& change : estimate.changes()) {
+    EXPECT_LE(change.process_bytes().high(), estimate.usable_bytes());
+    EXPECT_GT(change.settings_size(), 0);
+  }
+}
+
+// All that is wrong with a layout comes back together, by the request's own names.
+TEST(PlanningServiceLayouts, NamesWhatIsWrongWithALayout) {
+  const PlanningServer server = WithSample();
+  v1::PlanRunRequest request = RunWithLayout();
+  request.mutable_training()->clear_sequence_length();
+  request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(0);
+  request.mutable_layout()->mutable_framework()->set_fragmentation_ratio(-1);
+  request.mutable_layout()->set_schedule(static_cast<v1::PipelineSchedule>(99));
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("training.sequence_length"),
+                                            HasSubstr("layout.parallel.tensor_parallel_size"),
+                                            HasSubstr("layout.framework.fragmentation_ratio"),
+                                            HasSubstr("layout.schedule")));
+}
+
+// What may take long keeps no thread of gRPC's.
+TEST(PlanningServiceLayouts, LooksAtLayoutsOnItsWorkers) {
+  PlanningServer server = WithSample();
+  std::promise<void> released;
+  server.workers().Post([&released](const absl::Status&) { released.get_future().wait(); });
+  v1::PlanRunResponse response;
+  EXPECT_EQ(server.PlanRun(RunWithLayout(), &response, 0.2).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  v1::PlanRunRequest without = RunWithLayout();
+  without.clear_layout();
+  EXPECT_TRUE(server.PlanRun(without, &response).ok());
+  released.set_value();
+  EXPECT_TRUE(server.PlanRun(RunWithLayout(), &response).ok());
+}
+
+}  // namespace
+}  // namespace sextant

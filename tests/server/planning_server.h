@@ -1,0 +1,78 @@
+// A PlanningService of its own that knows some devices.
+#ifndef SEXTANT_TESTS_SERVER_PLANNING_SERVER_H_
+#define SEXTANT_TESTS_SERVER_PLANNING_SERVER_H_
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/server_builder.h>
+#include <prometheus/registry.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/convert/calibration.h"
+#include "server/planning_service.h"
+#include "tests/server/sample_calibration.h"
+
+namespace sextant {
+
+inline constexpr int64_t kMeasured = 1'769'860'800;  // SampleCalibration()'s
+
+inline CalibrationSnapshot SnapshotOf(const std::vector<v1::Calibration>& calibrations) {
+  CalibrationSnapshot out;
+  for (const v1::Calibration& c : calibrations) {
+    out.devices.push_back(c.device());
+    out.calibrations.push_back(std::make_shared<const StoredCalibration>(
+        StoredCalibration{.calibration = c, .fingerprint = CalibrationFingerprint(c)}));
+  }
+  return out;
+}
+
+// A service of its own that knows `snapshot`, an hour after the sample was measured.
+class PlanningServer {
+ public:
+  explicit PlanningServer(CalibrationSnapshot snapshot)
+      : snapshot_(std::make_shared<const CalibrationSnapshot>(std::move(snapshot))),
+        metrics_(registry_),
+        service_(metrics_, {.log_level = CallLogLevel::kNone,
+                            .calibrations = [this] { return snapshot_; },
+                            .now = [] { return absl::FromUnixSeconds(kMeasured + 3600); },
+                            .workers = &workers_}) {
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    stub_ = v1::PlanningService::NewStub(grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
+                                                             grpc::InsecureChannelCredentials()));
+  }
+  ~PlanningServer() { server_->Shutdown(); }
+
+  // The one thread on which layouts are looked at.
+  WorkerPool& workers() { return workers_; }
+
+  grpc::Status PlanRun(const v1::PlanRunRequest& request, v1::PlanRunResponse* response,
+                       double timeout_seconds = 60) const {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(static_cast<int>(1000 * timeout_seconds)));
+    return stub_->PlanRun(&context, request, response);
+  }
+
+ private:
+  const std::shared_ptr<const CalibrationSnapshot> snapshot_;
+  prometheus::Registry registry_;
+  Metrics metrics_;
+  WorkerPool workers_{WorkerPoolOptions{.threads = 1}};
+  PlanningService service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<v1::PlanningService::Stub> stub_;
+};
+
+inline PlanningServer WithSample() { return PlanningServer(SnapshotOf({SampleCalibration()})); }
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_SERVER_PLANNING_SERVER_H_

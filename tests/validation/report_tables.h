@@ -1,0 +1,43 @@
+// Tables of the report, each in Markdown with its heading row.
+#ifndef SEXTANT_TESTS_VALIDATION_REPORT_TABLES_H_
+#define SEXTANT_TESTS_VALIDATION_REPORT_TABLES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "engine/base/units.h"
+#include "tests/validation/answer.h"
+
+namespace sextant {
+
+// A figure of a run, and what the engine says.
+struct ScoredFigure {
+  const Answer* answer = nullptr;
+  MeasuredMemory measured;
+  double error = 0;
+};
+
+// Every figure of every answer, in their order.
+std::vector<ScoredFigure> FiguresOf(const std::vector<Answer>& answers);
+
+// "allocated", ...
+absl::string_view DefinitionName(MemoryDefinition definition);
+std::string Percent(double share);        // "1.69 %"
+std::string SignedPercent(double share);  // "+1.69 %"
+std::string Gibibytes(Bytes size);        // "54.19"
+
+std::string ErrorTable(const std::vector<ScoredFigure>& figures);
+std::string BetweenStepsTable(const std::vector<Answer>& answers);
+// The `count` largest errors.
+std::string WorstTable(std::vector<ScoredFigure> figures, size_t count);
+// Of figures more than 3 % off.
+std::string CauseTable(const std::vector<ScoredFigure>& figures);
+std::string VerdictTable(const std::vector<Answer>& answers);
+std::string OutOfMemoryTable(const std::vector<Answer>& answers);
+std::string LeftOutTable(const std::vector<RowLeftOut>& left_out);
+std::string AssumptionTable(const std::vector<Answer>& answers);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_VALIDATION_REPORT_TABLES_H_

@@ -1,0 +1,19 @@
+// What causes of errors are looked up by: words that translators put into MeasuredCase::traits.
+#ifndef SEXTANT_TESTS_VALIDATION_TRAITS_H_
+#define SEXTANT_TESTS_VALIDATION_TRAITS_H_
+
+namespace sextant {
+
+inline constexpr char kTraitExperts[] = "experts";
+inline constexpr char kTraitGated[] = "gated";
+inline constexpr char kTraitFsdp[] = "fsdp";
+inline constexpr char kTraitBert[] = "bert";
+inline constexpr char kTraitNativeFusedLoss[] = "native fused loss";
+inline constexpr char kTraitLocalLayers[] = "local layers";
+inline constexpr char kTraitContextParallel[] = "context parallel";
+inline constexpr char kTraitShorterSamples[] = "samples shorter than the maximum";
+inline constexpr char kTraitCompiled[] = "compiled";
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_VALIDATION_TRAITS_H_

@@ -1,0 +1,102 @@
+// What fits and what ran out, and what was left out or assumed.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/run/fitting_changes.h"
+#include "tests/validation/neighbours.h"
+#include "tests/validation/report_tables.h"
+
+namespace sextant {
+namespace {
+
+constexpr Verdict kVerdicts[] = {Verdict::kFits, Verdict::kTight, Verdict::kDoesNotFit};
+
+std::string NameOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFits:
+      return "FITS";
+    case Verdict::kTight:
+      return "TIGHT";
+    case Verdict::kDoesNotFit:
+      break;
+  }
+  return "DOES_NOT_FIT";
+}
+
+Verdict VerdictOn(const Answer& answer) {
+  return VerdictOf(answer.memory.process, *answer.run.device_memory);
+}
+
+std::string RunCells(const Answer& answer) {
+  const BytesInterval& process = answer.memory.process;
+  const std::string measured =
+      answer.run.measured.empty() ? "ran out" : Gibibytes(answer.run.measured.front().size);
+  return absl::StrCat("| ", answer.run.id, " | ", absl::StrJoin(SettingsOf(answer.run), ", "),
+                      " | ", measured, " | ", Gibibytes(process.low), " to ",
+                      Gibibytes(process.high), " | ", NameOf(VerdictOn(answer)), " |\n");
+}
+
+}  // namespace
+
+std::string VerdictTable(const std::vector<Answer>& answers) {
+  std::map<std::pair<std::string, bool>, std::map<Verdict, int>> counts;
+  for (const Answer& answer : answers) {
+    if (!answer.run.device_memory.has_value()) continue;
+    ++counts[{answer.run.source, answer.run.ran_out}][VerdictOn(answer)];
+  }
+  std::string out =
+      "| source | the job | FITS | TIGHT | DOES_NOT_FIT |\n| --- | --- | ---: | ---: | ---: |\n";
+  for (auto& [key, of] : counts) {
+    absl::StrAppend(&out, "| ", key.first, " | ", key.second ? "ran out of memory" : "ran", " |");
+    for (const Verdict verdict : kVerdicts) absl::StrAppend(&out, " ", of[verdict], " |");
+    absl::StrAppend(&out, "\n");
+  }
+  return out;
+}
+
+std::string OutOfMemoryTable(const std::vector<Answer>& answers) {
+  std::string out =
+      "| run | settings | measured GiB | process, predicted GiB | verdict |\n"
+      "| --- | --- | ---: | ---: | --- |\n";
+  for (const Answer& answer : answers) {
+    if (!answer.run.ran_out || !answer.run.device_memory.has_value()) continue;
+    absl::StrAppend(&out, RunCells(answer));
+    const Answer* other = NearestThatFits(answer, answers);
+    if (other != nullptr) absl::StrAppend(&out, RunCells(*other));
+  }
+  return out;
+}
+
+std::string LeftOutTable(const std::vector<RowLeftOut>& left_out) {
+  std::map<std::pair<std::string, std::string>, int> counts;
+  for (const RowLeftOut& row : left_out) ++counts[{row.source, row.reason}];
+  std::vector<std::pair<std::pair<std::string, std::string>, int>> rows(counts.begin(),
+                                                                        counts.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return a.first.first != b.first.first ? a.first.first < b.first.first : a.second > b.second;
+  });
+  std::string out = "| source | rows | why |\n| --- | ---: | --- |\n";
+  for (const auto& [key, count] : rows) {
+    absl::StrAppend(&out, "| ", key.first, " | ", count, " | ", key.second, " |\n");
+  }
+  return out;
+}
+
+std::string AssumptionTable(const std::vector<Answer>& answers) {
+  std::map<std::pair<std::string, std::string>, int> counts;
+  for (const Answer& answer : answers) {
+    for (const std::string& assumption : answer.run.assumptions) {
+      ++counts[{answer.run.source, assumption}];
+    }
+  }
+  std::string out = "| source | rows | what is assumed |\n| --- | ---: | --- |\n";
+  for (const auto& [key, count] : counts) {
+    absl::StrAppend(&out, "| ", key.first, " | ", count, " | ", key.second, " |\n");
+  }
+  return out;
+}
+
+}  // namespace sextant
