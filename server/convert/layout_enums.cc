@@ -26,7 +26,7 @@ static_assert(Ends(PipelineSchedule::kDualPipe, v1::PipelineSchedule_ARRAYSIZE))
 static_assert(Ends(ZeroStage::kParameters, v1::ZeroStage_ARRAYSIZE));
 static_assert(Ends(WeightScaling::kMx, v1::WeightStorage::Scaling_ARRAYSIZE));
 static_assert(Ends(AttentionKernel::kUnfused, v1::KernelChoices::Attention_ARRAYSIZE));
-static_assert(Ends(LossKind::kChunked, v1::KernelChoices::Loss_ARRAYSIZE));
+static_assert(Ends(LossKind::kVocabularyParallelCompiled, v1::KernelChoices::Loss_ARRAYSIZE));
 static_assert(Ends(ExpertScaling::kAfterDown, v1::KernelChoices::ExpertScaling_ARRAYSIZE));
 static_assert(Ends(Framework::kPytorchFsdp, v1::FrameworkMemory::Kind_ARRAYSIZE));
 static_assert(kLedgerKindCount + 1 == v1::LedgerKind_ARRAYSIZE);

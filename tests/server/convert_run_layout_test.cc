@@ -253,7 +253,8 @@ TEST(LayoutEnums, KernelsArriveAsThemselves) {
        {Choices::LOSS_PLAIN, LossKind::kPlain},
        {Choices::LOSS_VOCABULARY_PARALLEL, LossKind::kVocabularyParallel},
        {Choices::LOSS_FUSED, LossKind::kFused},
-       {Choices::LOSS_CHUNKED, LossKind::kChunked}},
+       {Choices::LOSS_CHUNKED, LossKind::kChunked},
+       {Choices::LOSS_VOCABULARY_PARALLEL_COMPILED, LossKind::kVocabularyParallelCompiled}},
       Choices::Loss_descriptor()->value_count(), LossKindFrom);
   ExpectEach<Choices::ExpertScaling, ExpertScaling>(
       {{Choices::EXPERT_SCALING_UNSPECIFIED, ExpertScaling::kBeforeDown},

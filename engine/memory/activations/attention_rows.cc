@@ -100,7 +100,8 @@ class AttentionRows {
                 .kept_for = "computing scores again in the fused backward",
                 .source = source::kFlash});
       // Where the matrix behind it reads the very same, one tensor serves both.
-      const bool shared = out_.KeepsAsComputed(At(ActivationSite::kHeads));
+      const bool copied = out_.batch().attention_output_copied && out_.batch().sequence_count > 1;
+      const bool shared = !copied && out_.KeepsAsComputed(At(ActivationSite::kHeads));
       AddHeads({.name = "heads",
                 .step = BackwardStep::kCore,
                 .again = core_again() && !shared,
@@ -274,7 +275,7 @@ void AddAttentionRows(const AttentionSpec& attention, bool cross, ActivationList
   rows.AddNormInputs();
   rows.AddOperands();
   rows.AddCore();
-  rows.AddOutputGradients();
+  if (out.WaitsFor(MatrixUse())) rows.AddOutputGradients();
 }
 
 }  // namespace sextant

@@ -152,7 +152,7 @@ void AddLoss(const MatrixUse& head, ActivationList& out) {
                        .kept_for = loss == LossKind::kFused ? "gradient of the loss"
                                                             : "nothing: they are the output",
                        .source = source::kChainRule};
-  if (loss != LossKind::kVocabularyParallel) out.Add(row);
+  if (!SoftmaxTakesTheirPlace(loss)) out.Add(row);
   row.kind = Kind::kFp32;
   row.kept_for = "gradient of the loss";
   if (loss == LossKind::kFused) {
@@ -171,6 +171,10 @@ void AddLoss(const MatrixUse& head, ActivationList& out) {
 
 int64_t EmbeddingSizeOf(const ArchitectureSpec& spec) {
   return spec.embedding.embedding_size == 0 ? spec.hidden_size : spec.embedding.embedding_size;
+}
+
+bool SoftmaxTakesTheirPlace(LossKind loss) {
+  return loss == LossKind::kVocabularyParallel || loss == LossKind::kVocabularyParallelCompiled;
 }
 
 // The vocabulary's share of a rank of tensor parallelism.

@@ -10,6 +10,9 @@ namespace sextant {
 int64_t EmbeddingSizeOf(const ArchitectureSpec& spec);
 int64_t LogitsOf(const ActivationContext& context);
 
+// Whether a loss keeps no logits, but their softmax alone.
+bool SoftmaxTakesTheirPlace(LossKind loss);
+
 // What embeds the tokens of a stack; the list stands at its part.
 void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& out);
 

@@ -23,6 +23,25 @@ struct InnerRows {
   bool needs;  // a gradient passes the activation function
 };
 
+// Where experts' features are made by operations of their own: scaling reads the activation's
+// output, for the gradient of what the router gave; and a gated activation's product the activated
+// gate, for that of up. Source: Megatron-LM, megatron/core/transformer/moe/experts.py, unfused
+// (docs/memory.md).
+void AddUnfusedRows(const InnerRows& inner, bool router, ActivationList& out) {
+  ActivationRow row = {.name = "activated_gate",
+                       .shape = inner.shape,
+                       .cut = inner.cut,
+                       .width = inner.width,
+                       .step = BackwardStep::kCore,
+                       .again = out.batch().recomputation.activation_function,
+                       .kept_for = "gradient of up",
+                       .source = source::kChainRule};
+  if (inner.kind == FeedForwardKind::kGated && out.Needs(inner.inner)) out.Add(row);
+  row.name = "activation_output";
+  row.kept_for = "gradient of the router's probabilities";
+  if (router) out.Add(row);
+}
+
 // Source: Korthikanti et al. 2022 (arXiv 2205.05198) section 4.1 for the ungated one: the
 // activation function's input and output. Gated: d(a(g) u) asks for both g and u, and the matrix
 // behind it for their product.
@@ -66,15 +85,17 @@ void AddRoutedRows(const ExpertsSpec& experts, ActivationList& out) {
                      ActivationSite::kExpertInput);
   const bool scaled_before = out.batch().expert_scaling == ExpertScaling::kBeforeDown;
   const bool router = out.gradients() == nullptr || out.gradients()->router_needs;
-  AddInnerRows({.kind = experts.expert.kind,
-                .shape = "b s k f",
-                .cut = Cut::kExpertFeatures,
-                .width = experts.expert.size / ExpertTensorParallelSize(out.context().layout),
-                .input = ActivationSite::kExpertInput,
-                .inner = ActivationSite::kExpertInner,
-                // The gradient of a probability is that of what it scaled.
-                .needs = out.Needs(ActivationSite::kExpertInner) || (scaled_before && router)},
-               out);
+  const InnerRows inner = {
+      .kind = experts.expert.kind,
+      .shape = "b s k f",
+      .cut = Cut::kExpertFeatures,
+      .width = experts.expert.size / ExpertTensorParallelSize(out.context().layout),
+      .input = ActivationSite::kExpertInput,
+      .inner = ActivationSite::kExpertInner,
+      // The gradient of a probability is that of what it scaled.
+      .needs = out.Needs(ActivationSite::kExpertInner) || (scaled_before && router)};
+  AddInnerRows(inner, out);
+  if (scaled_before && !out.batch().fused_expert_activation) AddUnfusedRows(inner, router, out);
   out.AddOutputGradient({.name = "down.output_gradient",
                          .shape = "b s k h",
                          .cut = Cut::kExpertTokens,

@@ -160,7 +160,7 @@ void AddLayerRows(const LayerSpec& layer, ActivationList& out) {
   rows.AddAttention();
   rows.AddCrossAttention();
   rows.AddFeedForward();
-  rows.AddOutputGradients();
+  if (out.WaitsFor(MatrixUse())) rows.AddOutputGradients();
 }
 
 void AddLayerInputRow(ActivationList& out) {

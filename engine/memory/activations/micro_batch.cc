@@ -93,6 +93,11 @@ class MicroBatchCheck {
     }
   }
 
+  void CheckAttention() {
+    if (!batch_.attention_output_copied || batch_.attention == AttentionKernel::kFlash) return;
+    Add("attention_output_copied", "is of fused attention: leave it out");
+  }
+
   void CheckAdapters() {
     if (!batch_.adapter_dropout || spec_.adapters.has_value()) return;
     Add("adapter_dropout", "is of adapters: leave it out");
@@ -107,6 +112,7 @@ class MicroBatchCheck {
     constexpr absl::string_view kNoExperts = "is of a mixture of experts: leave it out";
     if (batch_.expert_load_factor != 1) Add("expert_load_factor", kNoExperts);
     if (batch_.expert_scaling != ExpertScaling::kBeforeDown) Add("expert_scaling", kNoExperts);
+    if (!batch_.fused_expert_activation) Add("fused_expert_activation", kNoExperts);
   }
 
  private:
@@ -154,6 +160,7 @@ void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
   check.CheckDataTypes();
   check.CheckRecomputation();
   check.CheckLoss();
+  check.CheckAttention();
   check.CheckAdapters();
   check.CheckExperts();
 }

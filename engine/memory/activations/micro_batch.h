@@ -24,6 +24,9 @@ enum class LossKind {
   kVocabularyParallel,  // keeps the fp32 softmax, made in the place of the logits (Megatron-LM)
   kFused,               // keeps logits, which their gradient overwrites
   kChunked,             // works out gradients chunk by chunk of tokens in the forward pass
+  // The same as kVocabularyParallel, in compiled steps, one of which makes a copy of all logits in
+  // fp32: Megatron-LM's cross_entropy_loss_fusion before it moved that step out.
+  kVocabularyParallelCompiled,
 };
 
 // Where the output of an expert is scaled by what the router gave it.
@@ -52,12 +55,20 @@ struct MicroBatchSpec {
   // What is kept only to multiply weights with: fp8 recipes keep it narrower.
   DataType matmul_input_data_type = DataType::kUnspecified;  // compute_data_type
   AttentionKernel attention = AttentionKernel::kFlash;
+  // Whether the output of fused attention is kept as the kernel made it and once more in the order
+  // that the matrix behind it reads: Transformer Engine over flash-attention, which has sequences
+  // ahead of tokens. Of one sequence the two orders are the same, and nothing is copied.
+  bool attention_output_copied = false;
   bool dropout = false;          // of embeddings, attention and branches
   bool adapter_dropout = false;  // of what each adapter reads
   Recomputation recomputation = {};
   LossKind loss = LossKind::kVocabularyParallel;
   int64_t loss_chunk_tokens = 0;  // of kChunked
   ExpertScaling expert_scaling = ExpertScaling::kBeforeDown;
+  // Of kBeforeDown: whether one kernel works out the activation function and the scaling, and works
+  // them out again for their gradients (Megatron-LM's fused SwiGLU, quick GEGLU and squared ReLU).
+  // False: operations of their own, each of which keeps what it reads.
+  bool fused_expert_activation = true;
   // Token slots of a GPU's routed experts as a multiple of an even share: how far the busiest GPU
   // is above it, or a capacity factor.
   double expert_load_factor = 1;

@@ -69,12 +69,21 @@ struct Received {
 
 // Vocabulary-parallel: the logits in 16 bits are there until their fp32 copy has become the
 // softmax; in the backward pass the gradient, which has taken the softmax's place, is cast back:
-// the same bytes. Plain: the gradient of the log of the softmax and that of its input, in fp32.
-// Source: Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py; docs/memory_transients.md.
+// the same bytes. Compiled: the step that exponentiates also adds up, so that what it writes is a
+// new tensor, copied back. Plain: the gradient of the log of the softmax and that of its input, in
+// fp32. Source: Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py and, compiled,
+// megatron/core/fusions/fused_cross_entropy.py, whose comment says so; docs/memory_transients.md.
 void AddLossTransients(const TransientContext& context, TransientList& out) {
   if (!HasHead(context)) return;
   out.GoTo({.part = ModelPart::kOutput, .module = "loss", .alive = "while the loss is worked out"});
   switch (LossOf(context)) {
+    case LossKind::kVocabularyParallelCompiled:
+      out.Add({.name = "exponentials",
+               .shape = "b s V",
+               .elements = LogitsOn(context),
+               .element_bytes = kFp32Bytes,
+               .why = "made beside what they are copied over"});
+      [[fallthrough]];
     case LossKind::kVocabularyParallel:
       if (ComputesInFp32(context)) return;
       return out.Add({.name = "logits",
@@ -108,7 +117,7 @@ void AddHeadTransients(const TransientContext& context, TransientList& out) {
   const LossKind loss = LossOf(context);
   if (loss == LossKind::kChunked) return;
   AddPlaceholder(context, out);
-  const bool softmax_is_gradient = loss == LossKind::kVocabularyParallel && ComputesInFp32(context);
+  const bool softmax_is_gradient = SoftmaxTakesTheirPlace(loss) && ComputesInFp32(context);
   if (loss != LossKind::kFused && !softmax_is_gradient) {
     out.Add({.name = "logits_gradient",
              .shape = "b s V",
@@ -137,6 +146,7 @@ CheckedInt FreedBehindLoss(const TransientContext& context) {
   if (!HasHead(context)) return 0;
   switch (LossOf(context)) {
     case LossKind::kVocabularyParallel:
+    case LossKind::kVocabularyParallelCompiled:
       return ComputesInFp32(context) ? CheckedInt(0) : LogitsOn(context) * kFp32Bytes;
     case LossKind::kPlain:
       return LogitsOn(context) * kFp32Bytes;

@@ -111,6 +111,31 @@ TEST(AttentionActivations, WindowsChangeNothing) {
 }
 
 // Core attention computed again: neither statistics nor scores are kept.
+// 2 ae more a token; of one sequence the order of sequences and tokens is no matter.
+TEST(AttentionActivations, OfAnOutputThatIsCopied) {
+  ActivationCase c = Grouped();
+  const int64_t once = LayerBytes(c);
+  c.batch.attention_output_copied = true;
+  EXPECT_EQ(LayerBytes(c) - once, 30 * 8 * 16 * 2);
+  EXPECT_EQ(RowBytes(c, "attention", "heads"), 30 * 8 * 16 * 2);
+  EXPECT_EQ(RowBytes(c, "attention", "output_input"), 30 * 8 * 16 * 2);
+  // Computed again are the kernel's own tensors, not what the matrix reads.
+  c.batch.recomputation.policy = RecomputePolicy::kSelective;
+  EXPECT_EQ(RowBytes(c, "attention", "heads"), -1);
+  EXPECT_EQ(RowBytes(c, "attention", "output_input"), 30 * 8 * 16 * 2);
+  // A narrower copy for the matrix is there in any case.
+  c.batch.recomputation = {};
+  c.batch.matmul_input_data_type = DataType::kFp8E4m3;
+  const int64_t narrow = LayerBytes(c);
+  c.batch.attention_output_copied = false;
+  EXPECT_EQ(LayerBytes(c), narrow);
+  c.batch = Grouped().batch;
+  c.batch.sequence_count = 1;
+  const int64_t one = LayerBytes(c);
+  c.batch.attention_output_copied = true;
+  EXPECT_EQ(LayerBytes(c), one);
+}
+
 TEST(AttentionActivations, UnderSelectiveRecomputation) {
   ActivationCase c = Grouped();
   const int64_t flash = LayerBytes(c);

@@ -53,6 +53,26 @@ TEST(FeedForwardActivations, OfExperts) {
   EXPECT_EQ(RowBytes(c, "shared_experts", "output"), 12 * 64 * 2);
 }
 
+// act(gate), for up's gradient, and act(gate) up, for the probabilities': 2 f a slot each.
+TEST(FeedForwardActivations, OfExpertsWhoseActivationIsNotFused) {
+  ActivationCase c = Mixture();
+  const int64_t fused = LayerBytes(c);
+  const int64_t features = 12 * 2 * 48 * 2;
+  c.batch.fused_expert_activation = false;
+  EXPECT_EQ(LayerBytes(c) - fused, 2 * features);
+  EXPECT_EQ(RowBytes(c, "experts", "activated_gate"), features);
+  EXPECT_EQ(RowBytes(c, "experts", "activation_output"), features);
+  c.spec.layer_kinds[0].experts->expert = Plain(48);
+  EXPECT_EQ(RowBytes(c, "experts", "activated_gate"), -1);
+  EXPECT_EQ(RowBytes(c, "experts", "activation_output"), features);
+  // Worked out again with what is made of it.
+  c.batch.recomputation.activation_function = true;
+  EXPECT_EQ(RowBytes(c, "experts", "activation_output"), -1);
+  c.batch.recomputation = {};
+  c.batch.expert_scaling = ExpertScaling::kAfterDown;
+  EXPECT_EQ(RowBytes(c, "experts", "activation_output"), -1);
+}
+
 // What a router reads too stays as it was computed; the copies that experts read need not.
 TEST(FeedForwardActivations, OfExpertsInFp8) {
   ActivationCase c = Mixture();

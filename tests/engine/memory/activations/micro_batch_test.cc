@@ -81,8 +81,13 @@ TEST(MicroBatch, OptionsThatWouldBeIgnoredAreRefused) {
   ActivationCase c = Sound();
   c.batch.expert_load_factor = 2;
   c.batch.expert_scaling = ExpertScaling::kAfterDown;
-  EXPECT_THAT(Check(c), NamesFields(ElementsAre("micro_batch.expert_load_factor",
-                                                "micro_batch.expert_scaling")));
+  c.batch.fused_expert_activation = false;
+  c.batch.attention = AttentionKernel::kUnfused;
+  c.batch.attention_output_copied = true;
+  EXPECT_THAT(Check(c), NamesFields(ElementsAre(
+                            "micro_batch.attention_output_copied", "micro_batch.expert_load_factor",
+                            "micro_batch.expert_scaling", "micro_batch.fused_expert_activation")));
+  c.batch.attention_output_copied = false;
   c.spec = SmallMixture();
   EXPECT_THAT(Check(c), IsOk());
   for (const double factor : {0.0, -1.0, 2e6, std::numeric_limits<double>::quiet_NaN()}) {

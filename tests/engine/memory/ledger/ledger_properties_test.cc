@@ -109,9 +109,19 @@ TEST(LedgerProperties, StateNeverGrowsWithTheZeroStage) {
   });
 }
 
-// Activations, all that is held for a backward pass and while it runs.
+// All that is held for backward passes and while they run. Where these are split, the peak may move
+// to a moment at which more micro-batches wait for weight gradients and nothing has been freed, so
+// that activations alone may be more.
 TEST(LedgerProperties, MoreRecomputationKeepsNoMore) {
   ForEachJob([](RandomJob& job) {
+    const PipelineSchedule schedule = job.job.pipeline.schedule;
+    const bool splits = schedule == PipelineSchedule::kZeroBubbleH1 ||
+                        schedule == PipelineSchedule::kZeroBubbleH2 ||
+                        schedule == PipelineSchedule::kDualPipe;
+    const auto kept = [splits](const StageMemory& stage) {
+      const Bytes activations = stage.of(LedgerKind::kActivation);
+      return splits ? activations + stage.of(LedgerKind::kTransient) : activations;
+    };
     std::vector<Bytes> last;
     for (const RecomputePolicy policy :
          {RecomputePolicy::kNone, RecomputePolicy::kSelective, RecomputePolicy::kFull}) {
@@ -119,10 +129,10 @@ TEST(LedgerProperties, MoreRecomputationKeepsNoMore) {
       const std::vector<StageMemory> stages = StagesOf(job);
       for (size_t i = 0; i < stages.size(); ++i) {
         if (policy == RecomputePolicy::kNone) continue;
-        EXPECT_LE(stages[i].of(LedgerKind::kActivation), last[i]) << i;
+        EXPECT_LE(kept(stages[i]), last[i]) << i;
       }
       last.clear();
-      for (const StageMemory& stage : stages) last.push_back(stage.of(LedgerKind::kActivation));
+      for (const StageMemory& stage : stages) last.push_back(kept(stage));
     }
   });
 }

@@ -101,6 +101,29 @@ TEST(MemoryModel, DualPipeHoldsTwoStages) {
   EXPECT_EQ(both.InFlightOf(0) + both.InFlightOf(1), 5);
 }
 
+// The last of 4 stages under ZB-H1: one micro-batch held, 3 that wait for weight gradients. Of
+// those the head has its input and the logits' gradient in 16 bits, and no softmax in 32.
+TEST(MemoryModel, WaitingMicroBatchesKeepNoSoftmax) {
+  JobSpec job = CaseC();
+  job.pipeline.schedule = PipelineSchedule::kZeroBubbleH1;
+  LedgerRows rows;
+  const StageMemory memory = StageOf(Preset("llama-3-70b"), job, 3, &rows);
+  EXPECT_EQ(memory.in_flight.Held(0), 1);
+  EXPECT_EQ(memory.in_flight.AwaitingWeightGradient(0), 3);
+  int64_t softmax = 0;
+  int64_t gradient = 0;
+  int64_t up_gradient = 0;
+  for (const LedgerRow& row : rows) {
+    if (row.kind != LedgerKind::kActivation) continue;
+    if (row.name == "softmax") softmax += row.size.value();
+    if (row.module == "output_head" && row.name == "output_gradient") gradient += row.size.value();
+    if (row.name == "up.output_gradient") up_gradient += row.size.value();
+  }
+  EXPECT_EQ(softmax, int64_t{4} * 8192 * 128256 / 8);
+  EXPECT_EQ(gradient, 3 * int64_t{2} * 8192 * 128256 / 8);
+  EXPECT_EQ(up_gradient, 3 * int64_t{20} * 2 * 8192 * 28672 / 8);  // 20 layers
+}
+
 // Megatron's own formula of interleaved stages: p (1 + (p - 1)/(p v)) micro-batches of a stage.
 TEST(MemoryModel, InterleavedStagesHoldMore) {
   JobSpec job = CaseC();

@@ -27,7 +27,9 @@ class Draw {
     out.sequence_parallel = Between(0, 1) == 1;
     out.dropout = Between(0, 1) == 1;
     out.attention = Between(0, 1) == 1 ? AttentionKernel::kFlash : AttentionKernel::kUnfused;
-    out.loss = static_cast<LossKind>(Between(0, 2));
+    constexpr LossKind kLosses[] = {LossKind::kPlain, LossKind::kVocabularyParallel,
+                                    LossKind::kFused, LossKind::kVocabularyParallelCompiled};
+    out.loss = kLosses[Between(0, 3)];
     out.recomputation.policy = static_cast<RecomputePolicy>(Between(0, 2));
     if (out.recomputation.policy == RecomputePolicy::kFull) {
       out.recomputation.layers_per_block = Between(1, 3);

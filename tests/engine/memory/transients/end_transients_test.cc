@@ -39,6 +39,22 @@ TEST(LossTransients, InFp32TheSoftmaxIsTheGradient) {
   EXPECT_EQ(c.Freed(kHead), 0);
 }
 
+// 10 bytes a logit in all: 4 are kept; the logits, 2, and the exponentials beside them, 4, are not.
+TEST(LossTransients, OfACompiledVocabularyParallelLoss) {
+  TransientCase c = Small();
+  c.base.batch.loss = LossKind::kVocabularyParallelCompiled;
+  EXPECT_EQ(c.ByName(kLoss),
+            (Bytes_{{"loss.exponentials", kLogits * 4}, {"loss.logits", kLogits * 2}}));
+  EXPECT_EQ(c.Added(kLoss), kLogits * 6);
+  EXPECT_EQ(c.Freed(kHead), kLogits * 4);  // the softmax
+  TransientCase plain = Small();
+  EXPECT_EQ(EndBytes(c.base), EndBytes(plain.base));
+  EXPECT_EQ(c.ByName(kHead), plain.ByName(kHead));
+  c.base.batch.compute_data_type = DataType::kFp32;
+  EXPECT_EQ(c.Added(kLoss), kLogits * 4);
+  EXPECT_EQ(c.Freed(kHead), 0);
+}
+
 // log_softmax's gradient and its input's, both in fp32, beside 2 + 4 bytes kept a logit.
 TEST(LossTransients, OfAPlainLoss) {
   TransientCase c = Small();
