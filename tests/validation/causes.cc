@@ -28,6 +28,32 @@ constexpr Cause kCauses[] = {
      "what a compiled layer keeps under full recomputation, and the copies that fp8 products make, "
      "are not described",
      [](const Answer& a, MemoryDefinition) { return Has(a, kTraitCompiled); }},
+    {"experts under Megatron-FSDP",
+     "what it gathers of experts, and holds for them besides, is not described; without experts "
+     "its "
+     "rows are within 2 %",
+     [](const Answer& a, MemoryDefinition) { return Has(a, kTraitFsdp) && Has(a, kTraitExperts); }},
+    {"a dispatcher that gathers",
+     "Megatron-LM's `allgather` dispatcher gives every rank the tokens of all expert parallel "
+     "ranks "
+     "and their routing; the ledger has those alone that its experts take, in even shares",
+     [](const Answer& a, MemoryDefinition) { return Has(a, kTraitGatheringDispatcher); }},
+    {"shares of experts",
+     "tokens are routed as the router learns, and the logged rank's share is not published; the "
+     "ledger has even shares, and not the dispatcher's maps of indices",
+     [](const Answer& a, MemoryDefinition) { return Has(a, kTraitExperts); }},
+    {"BERT",
+     "4 to 6 MiB a layer more under tensor parallelism than the same layers of a GPT, and some 50 "
+     "MiB on the last of 8 stages in fp16: what keeps them was not found",
+     [](const Answer& a, MemoryDefinition) { return Has(a, kTraitBert); }},
+    {"workspaces of PyTorch on Blackwell",
+     "older releases take 8.125 MiB for each cuBLAS handle there, the newest 32 MiB, which is what "
+     "is assumed",
+     [](const Answer& a, MemoryDefinition) { return Has(a, kTraitNewestWorkspace); }},
+    {"without Transformer Engine",
+     "Megatron-LM's own layers; in the one row far off the package was not installed, so that "
+     "fallbacks ran that keep more",
+     [](const Answer& a, MemoryDefinition) { return Has(a, kTraitLocalLayers); }},
     {"allocator's cache",
      "the share that the allocator reserves beyond what it hands out follows its history of sizes; "
      "the ledger adds one share to all, the median of SimuMax's runs",

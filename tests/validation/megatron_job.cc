@@ -15,10 +15,33 @@ namespace sextant {
 namespace {
 
 constexpr double kDefaultDropout = 0.1;
+constexpr int kHopper = 9;  // compute capability
 
 bool IsUnfused(const MegatronArguments& arguments) {
   const std::string backend = arguments.Text("attention-backend", "auto");
   return backend == "unfused" || backend == "local" || !UsesTransformerEngine(arguments);
+}
+
+// Whether Transformer Engine takes flash-attention rather than cuDNN's: always before Hopper, and
+// on Blackwell where a run is to be deterministic, which cuDNN's wasn't there before its release
+// 9.18.1. Source: NVIDIA/TransformerEngine, get_attention_backend(), pull requests 2130 and 2584.
+bool TakesFlashAttention(const MegatronArguments& arguments, const MegatronMachine& machine) {
+  const std::string backend = arguments.Text("attention-backend", "auto");
+  if (IsUnfused(arguments) || backend == "fused") return false;
+  if (backend == "flash") return true;
+  const int capability = machine.compute_capability;
+  return capability < kHopper || (capability > kHopper && arguments.Flag("deterministic-mode"));
+}
+
+// One kernel where experts are gated, or their squared ReLU is asked to be fused.
+bool FusesExpertActivation(const MegatronArguments& arguments) {
+  if (!arguments.Has("num-experts")) return true;
+  return arguments.Flag("swiglu") || arguments.Flag("use-fused-weighted-squared-relu");
+}
+
+LossKind LossOf(const MegatronArguments& arguments) {
+  return arguments.Flag("cross-entropy-loss-fusion") ? LossKind::kVocabularyParallelCompiled
+                                                     : LossKind::kVocabularyParallel;
 }
 
 // "[layernorm mla_up_proj moe_act]"
@@ -57,7 +80,8 @@ absl::StatusOr<Recomputation> RecomputationOf(const MegatronArguments& arguments
   return out;
 }
 
-absl::StatusOr<MicroBatchSpec> BatchOf(const MegatronArguments& arguments) {
+absl::StatusOr<MicroBatchSpec> BatchOf(const MegatronArguments& arguments,
+                                       const MegatronMachine& machine) {
   const double hidden = arguments.Number("hidden-dropout", kDefaultDropout);
   const double attention = arguments.Number("attention-dropout", kDefaultDropout);
   if ((hidden > 0) != (attention > 0)) {
@@ -75,8 +99,11 @@ absl::StatusOr<MicroBatchSpec> BatchOf(const MegatronArguments& arguments) {
       .context_parallel_size = arguments.Count("context-parallel-size", 1),
       .compute_data_type = compute,
       .attention = IsUnfused(arguments) ? AttentionKernel::kUnfused : AttentionKernel::kFlash,
+      .attention_output_copied = TakesFlashAttention(arguments, machine),
       .dropout = hidden > 0,
-      .recomputation = recomputation};
+      .recomputation = recomputation,
+      .loss = LossOf(arguments),
+      .fused_expert_activation = FusesExpertActivation(arguments)};
 }
 
 // bf16 training adds gradients up in fp32; fp16 training in fp16.
@@ -140,7 +167,7 @@ absl::StatusOr<JobSpec> MegatronJob(const MegatronArguments& arguments,
                                     const MegatronMachine& machine) {
   JobSpec out;
   SEXTANT_ASSIGN_OR_RETURN(out.layout, MegatronLayout(arguments));
-  SEXTANT_ASSIGN_OR_RETURN(out.batch, BatchOf(arguments));
+  SEXTANT_ASSIGN_OR_RETURN(out.batch, BatchOf(arguments, machine));
   SEXTANT_ASSIGN_OR_RETURN(out.state.sharding, ShardingOf(arguments, machine));
   SEXTANT_ASSIGN_OR_RETURN(out.pipeline.micro_batch_count,
                            MicroBatches(arguments, out.state.sharding.data_parallel_size));

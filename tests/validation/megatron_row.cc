@@ -15,6 +15,7 @@
 namespace sextant {
 namespace {
 
+constexpr int kHopper = 9;             // compute capability
 constexpr int64_t kUsualGpuCount = 8;  // of a test whose recipe is not in the table
 
 absl::optional<Bytes> BytesOf(const CsvRow& row, const std::string& column) {
@@ -54,17 +55,20 @@ absl::StatusOr<int64_t> GpuCount(const CsvRow& row, const MegatronArguments& arg
   return out;
 }
 
-void SetTraits(const MegatronArguments& arguments, bool bert, MeasuredCase& out) {
-  const bool fused_loss = arguments.Flag("cross-entropy-loss-fusion");
-  const bool native = arguments.Text("cross-entropy-fusion-impl", "native") == "native";
+void SetTraits(const MegatronArguments& arguments, const MegatronMachine& machine, bool bert,
+               MeasuredCase& out) {
+  const bool experts = arguments.Has("num-experts");
+  const bool gathers = arguments.Text("moe-token-dispatcher-type", "allgather") == "allgather" &&
+                       arguments.Count("expert-model-parallel-size", 1) > 1;
+  const bool newest = machine.compute_capability > kHopper && !arguments.Flag("deterministic-mode");
   const std::pair<const char*, bool> kTraits[] = {
-      {kTraitExperts, arguments.Has("num-experts")},
-      {kTraitGated, arguments.Flag("swiglu")},
+      {kTraitExperts, experts},
+      {kTraitGatheringDispatcher, experts && gathers},
       {kTraitFsdp, arguments.Flag("use-megatron-fsdp")},
       {kTraitBert, bert},
-      {kTraitNativeFusedLoss, fused_loss && native},
       {kTraitLocalLayers, !UsesTransformerEngine(arguments)},
-      {kTraitContextParallel, out.job.batch.context_parallel_size > 1}};
+      {kTraitContextParallel, out.job.batch.context_parallel_size > 1},
+      {kTraitNewestWorkspace, newest}};
   for (const auto& [trait, holds] : kTraits) {
     if (holds) out.traits.insert(trait);
   }
@@ -101,7 +105,7 @@ absl::Status DescribeMegatron(const MegatronArguments& arguments, const Megatron
   }
   SEXTANT_ASSIGN_OR_RETURN(out.model, MegatronModel(arguments, bert, out.assumptions));
   SEXTANT_ASSIGN_OR_RETURN(out.job, MegatronJob(arguments, machine));
-  SetTraits(arguments, bert, out);
+  SetTraits(arguments, machine, bert, out);
   const bool engine = UsesTransformerEngine(arguments);
   Bytes& standing = out.job.reserve.workspace;
   standing = standing + GlobalMemoryBuffer(out.model, out.job, !engine);

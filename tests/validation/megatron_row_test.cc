@@ -162,6 +162,40 @@ TEST(MegatronRow, RecomputationIsReadModuleByModule) {
             "recomputation of module mlp alone is not described");
 }
 
+// cuDNN's attention is taken on Hopper, and on Blackwell but for deterministic runs.
+TEST(MegatronRow, FlashAttentionsOutputIsCopiedWhereItIsTaken) {
+  const auto copies = [](const std::string& hardware, const std::string& more) {
+    CsvRow row = SmallGpt(more);
+    row["hardware"] = hardware;
+    return CaseOf(row).job.batch.attention_output_copied;
+  };
+  const std::string deterministic = R"json(, "deterministic-mode": true)json";
+  EXPECT_TRUE(copies("a100", ""));
+  EXPECT_TRUE(copies("a100", deterministic));
+  EXPECT_FALSE(copies("h100", deterministic));
+  EXPECT_FALSE(copies("gb200", ""));
+  EXPECT_TRUE(copies("gb200", deterministic));
+  EXPECT_TRUE(copies("h100", R"json(, "attention-backend": "flash")json"));
+  EXPECT_FALSE(copies("a100", R"json(, "attention-backend": "fused")json"));
+  EXPECT_FALSE(copies("a100", R"json(, "attention-backend": "unfused")json"));
+  EXPECT_FALSE(copies("a100", R"json(, "transformer-impl": "local")json"));
+}
+
+TEST(MegatronRow, ExpertsFuseTheirActivationWhereItIsGated) {
+  const auto fuses = [](const std::string& more) {
+    return CaseOf(SmallGpt(more)).job.batch.fused_expert_activation;
+  };
+  EXPECT_TRUE(fuses(""));  // no experts: nothing to say
+  EXPECT_FALSE(fuses(R"json(, "num-experts": 8)json"));
+  EXPECT_TRUE(fuses(R"json(, "num-experts": 8, "swiglu": true)json"));
+}
+
+TEST(MegatronRow, AFusedLossIsInCompiledSteps) {
+  EXPECT_EQ(CaseOf(SmallGpt("")).job.batch.loss, LossKind::kVocabularyParallel);
+  EXPECT_EQ(CaseOf(SmallGpt(R"json(, "cross-entropy-loss-fusion": true)json")).job.batch.loss,
+            LossKind::kVocabularyParallelCompiled);
+}
+
 TEST(MegatronRow, AnUnpublishedGpuCountIsSaidWhereItMatters) {
   CsvRow row = SmallGpt(R"json(, "use-distributed-optimizer": true)json");
   row["nodes"] = row["gpus_per_node"] = "";
