@@ -36,6 +36,13 @@ absl::string_view ZeroStageText(ZeroStage stage) {
   return "parameters";
 }
 
+// What can be made kFused.
+absl::string_view LossText(LossKind loss) {
+  if (loss == LossKind::kPlain) return "plain";
+  return loss == LossKind::kVocabularyParallel ? "vocabulary_parallel"
+                                               : "vocabulary_parallel_compiled";
+}
+
 class ChangeList {
  public:
   explicit ChangeList(const JobContext& context, const JobChoice& choice)
@@ -217,8 +224,8 @@ std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
       kernels.attention = AttentionKernel::kFlash;
       return {{"layout.kernels.attention", "unfused", "flash"}};
     case RunSetting::kLoss: {
-      const bool plain = std::exchange(kernels.loss, LossKind::kFused) == LossKind::kPlain;
-      return {{"layout.kernels.loss", plain ? "plain" : "vocabulary_parallel", "fused"}};
+      const absl::string_view from = LossText(std::exchange(kernels.loss, LossKind::kFused));
+      return {{"layout.kernels.loss", std::string(from), "fused"}};
     }
     case RunSetting::kZeroStage:
       return {ApplyZeroStage(static_cast<ZeroStage>(change.value), choice)};
