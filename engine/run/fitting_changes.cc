@@ -45,7 +45,9 @@ class ChangeSearch {
     JobChoice choice = choice_;
     FittingChange out;
     for (const RunChange& change : changes) {
-      out.settings.push_back(Apply(change, choice));
+      for (ChangedSetting& setting : Apply(change, choice)) {
+        out.settings.push_back(std::move(setting));
+      }
       absl::StrAppend(&out.cost, out.cost.empty() ? "" : "; ", CostOf(change.setting));
     }
     ++out_.considered;
@@ -59,9 +61,9 @@ class ChangeSearch {
   // Absent where the choice contradicts itself, or the model.
   absl::optional<BytesInterval> ProcessOf(const JobChoice& choice) const {
     FieldViolations violations;
-    const absl::optional<JobSpec> job = JobOf(context_, choice, violations);
-    if (!job.has_value()) return absl::nullopt;
-    const auto model = MemoryModel::Of(context_.spec, *job);
+    const JobSpec job = JobOf(context_, choice, violations);
+    if (!violations.empty()) return absl::nullopt;
+    const auto model = MemoryModel::Of(context_.spec, job);
     if (!model.ok()) return absl::nullopt;
     const auto peak = model->Peak();
     if (!peak.ok()) return absl::nullopt;

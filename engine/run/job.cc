@@ -52,8 +52,7 @@ class JobBuilder {
   JobBuilder(const JobContext& context, const JobChoice& choice, FieldViolations& violations)
       : context_(context), choice_(choice), layout_(choice.layout), violations_(violations) {}
 
-  absl::optional<JobSpec> Build() {
-    const size_t faults = violations_.all().size();
+  JobSpec Build() {
     CheckFramework(layout_.framework, "layout.framework", violations_);
     CheckBatch();
     FillParallelism();
@@ -62,7 +61,6 @@ class JobBuilder {
     FillPipeline();
     job_.buffers = BuffersOf(layout_.framework);
     job_.reserve = ReserveOf(layout_.framework, CommunicatorCount());
-    if (violations_.all().size() != faults) return absl::nullopt;
     return job_;
   }
 
@@ -184,8 +182,7 @@ JobChoice ChoiceOf(const RunSpec& run) {
           .device_count = run.cluster.device_count};
 }
 
-absl::optional<JobSpec> JobOf(const JobContext& context, const JobChoice& choice,
-                              FieldViolations& violations) {
+JobSpec JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations) {
   return JobBuilder(context, choice, violations).Build();
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/memory/ledger/job_spec.h"
 #include "engine/model/architecture/architecture_spec.h"
@@ -34,10 +33,9 @@ struct JobContext {
 // The choice that `run`, which has a layout and a sequence length, makes.
 JobChoice ChoiceOf(const RunSpec& run);
 
-// The job of `choice`, as far as it goes into one: absent where it doesn't, with the reason in
-// `violations`. MemoryModel::Of() checks the job itself.
-absl::optional<JobSpec> JobOf(const JobContext& context, const JobChoice& choice,
-                              FieldViolations& violations);
+// The job of `choice`. Appends to `violations` what of it goes into no job; MemoryModel::Of()
+// checks the job itself.
+JobSpec JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations);
 
 // Where a request has `job_field`, a field that MemoryModel::Of() finds fault with.
 std::string RequestFieldOf(absl::string_view job_field);

@@ -80,10 +80,9 @@ void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violat
       violations.Mentions("cluster.device_count")) {
     return;
   }
-  const absl::optional<JobSpec> job = JobOf(
-      {*out.shape.architecture, out.precision, run.training.optimizer}, ChoiceOf(run), violations);
-  if (!job.has_value()) return;
-  auto memory = MemoryModel::Of(*out.shape.architecture, *job);
+  const JobSpec job = JobOf({*out.shape.architecture, out.precision, run.training.optimizer},
+                            ChoiceOf(run), violations);
+  auto memory = MemoryModel::Of(*out.shape.architecture, job);
   for (const FieldViolation& violation : FieldViolationsOf(memory.status())) {
     violations.Add(RequestFieldOf(violation.field), violation.description);
   }

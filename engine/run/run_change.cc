@@ -36,6 +36,13 @@ absl::string_view ZeroStageText(ZeroStage stage) {
   return "parameters";
 }
 
+// What can be made kFused.
+absl::string_view LossText(LossKind loss) {
+  if (loss == LossKind::kPlain) return "plain";
+  return loss == LossKind::kVocabularyParallel ? "vocabulary_parallel"
+                                               : "vocabulary_parallel_compiled";
+}
+
 class ChangeList {
  public:
   explicit ChangeList(const JobContext& context, const JobChoice& choice)
@@ -126,6 +133,11 @@ ChangedSetting SizeChanged(absl::string_view field, int64_t from, int64_t to) {
 
 ChangedSetting SwitchedOn(absl::string_view field) { return {std::string(field), "false", "true"}; }
 
+// Adds what changes, if that is off.
+void SwitchOn(absl::string_view field, bool& value, std::vector<ChangedSetting>& out) {
+  if (!std::exchange(value, true)) out.push_back(SwitchedOn(field));
+}
+
 ChangedSetting ApplySize(const RunChange& change, JobChoice& choice) {
   ParallelLayout& parallel = choice.layout.parallel;
   const auto set = [&change](absl::string_view field, int64_t& size) {
@@ -201,38 +213,47 @@ std::vector<RunChange> ChangesOf(const JobContext& context, const JobChoice& cho
   return list.Take();
 }
 
-ChangedSetting Apply(const RunChange& change, JobChoice& choice) {
+std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
   MicroBatchSpec& kernels = choice.layout.kernels;
+  StateSharding& sharding = choice.layout.sharding;
   switch (change.setting) {
     case RunSetting::kSequenceParallel:
       choice.layout.sequence_parallel = true;
-      return SwitchedOn("layout.sequence_parallel");
+      return {SwitchedOn("layout.sequence_parallel")};
     case RunSetting::kAttention:
       kernels.attention = AttentionKernel::kFlash;
-      return {"layout.kernels.attention", "unfused", "flash"};
+      return {{"layout.kernels.attention", "unfused", "flash"}};
     case RunSetting::kLoss: {
-      const bool plain = std::exchange(kernels.loss, LossKind::kFused) == LossKind::kPlain;
-      return {"layout.kernels.loss", plain ? "plain" : "vocabulary_parallel", "fused"};
+      const absl::string_view from = LossText(std::exchange(kernels.loss, LossKind::kFused));
+      return {{"layout.kernels.loss", std::string(from), "fused"}};
     }
     case RunSetting::kZeroStage:
-      return ApplyZeroStage(static_cast<ZeroStage>(change.value), choice);
-    case RunSetting::kRecomputedParts:
-      kernels.recomputation.activation_function = true;
-      kernels.recomputation.norm_outputs = true;
-      return SwitchedOn(
-          "layout.kernels.recompute_activation_function, layout.kernels.recompute_norm_outputs");
+      return {ApplyZeroStage(static_cast<ZeroStage>(change.value), choice)};
+    case RunSetting::kRecomputedParts: {
+      std::vector<ChangedSetting> out;
+      SwitchOn("layout.kernels.recompute_activation_function",
+               kernels.recomputation.activation_function, out);
+      SwitchOn("layout.kernels.recompute_norm_outputs", kernels.recomputation.norm_outputs, out);
+      return out;
+    }
     case RunSetting::kSelectiveRecompute:
-      return ApplyRecompute(RecomputePolicy::kSelective, choice);
+      return {ApplyRecompute(RecomputePolicy::kSelective, choice)};
     case RunSetting::kFullRecompute:
-      return ApplyRecompute(RecomputePolicy::kFull, choice);
+      return {ApplyRecompute(RecomputePolicy::kFull, choice)};
     case RunSetting::kOffloadOptimizer:
-      choice.layout.sharding.offload_optimizer = true;
-      return SwitchedOn("layout.sharding.offload_optimizer");
-    case RunSetting::kOffloadParameters:
-      choice.layout.sharding.offload_parameters = true;
-      return SwitchedOn("layout.sharding.offload_parameters");
+      sharding.offload_optimizer = true;
+      return {SwitchedOn("layout.sharding.offload_optimizer")};
+    case RunSetting::kOffloadParameters: {
+      std::vector<ChangedSetting> out;
+      if (StageOf(choice) != ZeroStage::kParameters) {
+        out.push_back(ApplyZeroStage(ZeroStage::kParameters, choice));
+      }
+      SwitchOn("layout.sharding.offload_optimizer", sharding.offload_optimizer, out);
+      SwitchOn("layout.sharding.offload_parameters", sharding.offload_parameters, out);
+      return out;
+    }
     default:
-      return ApplySize(change, choice);
+      return {ApplySize(change, choice)};
   }
 }
 

@@ -46,8 +46,8 @@ absl::string_view CostOf(RunSetting setting);
 // The changes of a run that has `choice`, those of one setting in a row, the smallest first.
 std::vector<RunChange> ChangesOf(const JobContext& context, const JobChoice& choice);
 
-// Makes `change` in `choice`; the words of what it makes other.
-ChangedSetting Apply(const RunChange& change, JobChoice& choice);
+// Makes `change` in `choice`, with what it can't be without; the words of all that it makes other.
+std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice);
 
 }  // namespace sextant
 

@@ -19,10 +19,12 @@ void IntervalTo(const BytesInterval& interval, v1::BytesInterval* out) {
   out->set_high(interval.high.value());
 }
 
-// "attention.query.bias"; parts that are empty are left out.
+// "attention.query.bias"; parts that are empty are left out. Buffers of one optimizer are told by
+// their terms, all else by its kind.
 std::string RowName(const LedgerRow& row) {
   std::string out;
-  for (const absl::string_view part : {row.module, row.name, row.role}) {
+  const absl::string_view buffer = row.kind == LedgerKind::kOptimizerState ? row.term : "";
+  for (const absl::string_view part : {row.module, row.name, row.role, buffer}) {
     if (!part.empty()) absl::StrAppend(&out, out.empty() ? "" : ".", part);
   }
   return out;

@@ -31,16 +31,9 @@ void StorageFrom(const v1::WeightStorage& m, absl::string_view path, FieldViolat
   out.frozen.data_type =
       DataTypeFrom(m.frozen_data_type(), FieldPath(path, "frozen_data_type"), violations);
   out.frozen.double_quantization = m.double_quantization();
-  if (m.has_frozen_block_size()) {
-    // One that is given beside nothing is the engine's to refuse, but for its default, which it
-    // can't tell from one that was not.
-    const bool as_default = m.frozen_block_size() == out.frozen.block_size;
-    out.frozen.block_size = m.frozen_block_size();
-    if (as_default && m.frozen_data_type() == v1::DATA_TYPE_UNSPECIFIED) {
-      violations.Add(FieldPath(path, "frozen_block_size"),
-                     "is of frozen_data_type: leave it out, or give that");
-    }
-  }
+  out.frozen.block_size = SizeOrDefault(
+      m.has_frozen_block_size(), m.frozen_block_size(),
+      [&] { return FieldPath(path, "frozen_block_size"); }, violations);
   out.weight_scaling = WeightScalingFrom(m.scaling(), FieldPath(path, "scaling"), violations);
   out.fp8_weight_copies = m.fp8_weight_copies();
 }

@@ -10,8 +10,7 @@
 namespace sextant {
 
 // `layout`, which stands at `path`. What only the wire can get wrong is appended to `violations`:
-// enum numbers out of range, optional sizes that are present but zero, and what is given beside
-// nothing that it belongs to.
+// enum numbers out of range, and optional sizes that are present but zero.
 RunLayout RunLayoutFrom(const v1::RunLayout& layout, absl::string_view path,
                         FieldViolations& violations);
 

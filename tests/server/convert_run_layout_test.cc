@@ -13,7 +13,6 @@ namespace sextant {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -140,7 +139,7 @@ TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
   EXPECT_TRUE(layout.sharding.reshard_after_forward);
   EXPECT_EQ(layout.sharding.prefetched_unit_count, 1);
   EXPECT_EQ(layout.frozen.data_type, DataType::kUnspecified);
-  EXPECT_EQ(layout.frozen.block_size, 64);
+  EXPECT_EQ(layout.frozen.block_size, 0);
   EXPECT_EQ(layout.kernels.recomputation.layers_per_block, 1);
   EXPECT_EQ(layout.kernels.expert_load_factor, 1);
   EXPECT_EQ(layout.kernels.loss, LossKind::kVocabularyParallel);
@@ -160,14 +159,16 @@ TEST(RunLayoutFrom, TellsAnExplicitZeroFromADefault) {
   const RunLayout layout = RunLayoutFrom(
       LayoutOf(R"json({"context_parallel_size": 0, "micro_batch_size": 0, "global_batch_size": 0,
                    "sharding": {"shard_group_size": 0, "prefetched_unit_count": 0},
+                   "storage": {"frozen_block_size": 0},
                    "parallel": {"tensor_parallel_size": 0, "expert_tensor_parallel_size": 0},
                    "kernels": {"recomputed_layers_per_block": 0, "expert_load_factor": 0},
                    "framework": {"reduce_bucket_elements": 0, "context_bytes": 0}})json"),
       "layout", violations);
-  EXPECT_THAT(FieldsOf(violations),
-              UnorderedElementsAre("layout.sharding.shard_group_size",
-                                   "layout.parallel.tensor_parallel_size",
-                                   "layout.parallel.expert_tensor_parallel_size"));
+  EXPECT_THAT(
+      FieldsOf(violations),
+      UnorderedElementsAre("layout.sharding.shard_group_size", "layout.storage.frozen_block_size",
+                           "layout.parallel.tensor_parallel_size",
+                           "layout.parallel.expert_tensor_parallel_size"));
   EXPECT_EQ(layout.context_parallel_size, 0);
   EXPECT_EQ(layout.micro_batch_size, 0);
   EXPECT_EQ(layout.global_batch_size, 0);
@@ -176,14 +177,6 @@ TEST(RunLayoutFrom, TellsAnExplicitZeroFromADefault) {
   EXPECT_EQ(layout.kernels.expert_load_factor, 0);
   EXPECT_EQ(layout.framework.reduce_bucket_elements, 0);
   EXPECT_EQ(layout.framework.context_bytes, 0);
-}
-
-TEST(RunLayoutFrom, RefusesABlockSizeOfNothing) {
-  FieldViolations violations;
-  RunLayoutFrom(LayoutOf(R"json({"storage": {"frozen_block_size": 64}})json"), "layout",
-                violations);
-  ASSERT_THAT(FieldsOf(violations), ElementsAre("layout.storage.frozen_block_size"));
-  EXPECT_THAT(violations.all()[0].description, HasSubstr("frozen_data_type"));
 }
 
 TEST(RunLayoutFrom, NamesEnumNumbersThatItDoesNotKnow) {

@@ -90,15 +90,19 @@ TEST(PlanningServiceLayouts, NamesWhatIsWrongWithALayout) {
   v1::PlanRunRequest request = RunWithLayout();
   request.mutable_training()->clear_sequence_length();
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(0);
-  request.mutable_layout()->mutable_framework()->set_fragmentation_ratio(-1);
   request.mutable_layout()->set_schedule(static_cast<v1::PipelineSchedule>(99));
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), AllOf(HasSubstr("training.sequence_length"),
                                             HasSubstr("layout.parallel.tensor_parallel_size"),
-                                            HasSubstr("layout.framework.fragmentation_ratio"),
                                             HasSubstr("layout.schedule")));
+  v1::PlanRunRequest other = RunWithLayout();
+  other.mutable_layout()->mutable_framework()->set_fragmentation_ratio(-1);
+  other.mutable_layout()->mutable_framework()->set_context_bytes(-1);
+  EXPECT_THAT(server.PlanRun(other, &response).error_message(),
+              AllOf(HasSubstr("layout.framework.fragmentation_ratio"),
+                    HasSubstr("layout.framework.context_bytes")));
 }
 
 // What may take long keeps no thread of gRPC's.

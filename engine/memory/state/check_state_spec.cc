@@ -96,7 +96,8 @@ class StateCheck {
     const FrozenWeightFormat& f = state_.frozen;
     const std::string path = FieldPath(path_, "frozen");
     if (f.data_type == DataType::kUnspecified) {
-      constexpr absl::string_view kOfFormat = "is of quantised weights: give frozen.data_type";
+      constexpr absl::string_view kOfFormat =
+          "is of quantised weights: leave it out, or give their data type";
       if (f.block_size != 0) violations_.Add(FieldPath(path, "block_size"), kOfFormat);
       if (f.double_quantization) {
         violations_.Add(FieldPath(path, "double_quantization"), kOfFormat);
@@ -152,6 +153,7 @@ class StateCheck {
 
   void CheckGroup(absl::string_view path, int64_t ranks) {
     const int64_t group = state_.sharding.shard_group_size;
+    if (state_.sharding.zero_stage == ZeroStage::kNone && group != 0) return;  // at fault already
     if (group >= 0 && group <= ranks && (group == 0 || ranks % group == 0)) return;
     violations_.Add(FieldPath(path, "shard_group_size"),
                     absl::StrCat("must divide data_parallel_size times context_parallel_size (",

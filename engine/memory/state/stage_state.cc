@@ -59,9 +59,13 @@ class StageSum {
       all_plain_ = all_plain_ && IsPlain(rule);
       by_scope_ = by_scope_ || rule.scope != BufferScope::kAll;
     }
+    only_numbers_ = all_plain_ && !by_scope_ && !scales_fp8_ && rows == nullptr &&
+                    state_.frozen.data_type == DataType::kUnspecified &&
+                    state_.fp8_weight_copies == 0;
   }
 
   void Add(const WeightTensor& tensor, const TensorShard& shard, const KindLayers& layers) {
+    if (only_numbers_) return AddNumbers(shard, layers);
     list_.GoTo(tensor, shard);
     ranks_here_ = ranks_.of(shard.group);
     const bool quantized = IsQuantized(state_.frozen, tensor);
@@ -105,6 +109,16 @@ class StageSum {
   // ShareOf()'s elements.
   int64_t NumbersHere(int64_t numbers, bool divided) const {
     return divided && ranks_here_ > 1 ? CeilDivide(numbers, ranks_here_) : numbers;
+  }
+
+  // Where no term asks what a tensor is: most stages, so that they take the shorter way.
+  void AddNumbers(const TensorShard& shard, const KindLayers& layers) {
+    ranks_here_ = ranks_.of(shard.group);
+    const int64_t elements = shard.elements();
+    const int64_t whole = elements * layers.not_frozen;
+    weight_numbers_ += NumbersHere(elements * layers.count, DividesParameters(sharding_));
+    numbers_[0].whole += whole;
+    numbers_[0].divided += NumbersHere(whole, DividesOptimizer(sharding_));
   }
 
   StateAmount WeightShare(const StateAmount& amount) const {
@@ -190,6 +204,7 @@ class StageSum {
   const bool scales_fp8_;
   bool all_plain_ = true;
   bool by_scope_ = false;
+  bool only_numbers_ = false;
   StateList list_;
   int64_t ranks_here_ = 1;
   int64_t weight_numbers_ = 0;
