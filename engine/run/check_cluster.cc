@@ -8,7 +8,6 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kMaxDevices = 1'000'000;
 constexpr double kMaxPeak = 1e20;
 
 // One of the devices that a run names.

@@ -48,7 +48,7 @@ class ChangeSearch {
       for (ChangedSetting& setting : Apply(change, choice)) {
         out.settings.push_back(std::move(setting));
       }
-      absl::StrAppend(&out.cost, out.cost.empty() ? "" : "; ", CostOf(change.setting));
+      absl::StrAppend(&out.cost, out.cost.empty() ? "" : "; ", CostOf(change));
     }
     ++out_.considered;
     const absl::optional<BytesInterval> process = ProcessOf(choice);

@@ -29,6 +29,8 @@ constexpr Renamed kFields[] = {
     {"batch.compute_data_type", "training.precision.compute_data_type"},
     {"batch.recomputation.layers_per_block", "layout.kernels.recomputed_layers_per_block"},
     {"pipeline.micro_batch_count", "layout.global_batch_size"},
+    {"micro_batch", "layout.micro_batch_size"},
+    {"pipeline", "layout.global_batch_size"},
     {"state.sharding.data_parallel_size", "cluster.device_count"},
     {"state.frozen.data_type", "layout.storage.frozen_data_type"},
     {"state.frozen.block_size", "layout.storage.frozen_block_size"},
@@ -67,8 +69,8 @@ class JobBuilder {
  private:
   void CheckBatch() {
     if (layout_.global_batch_size.has_value()) {
-      violations_.Require("layout", "global_batch_size", *layout_.global_batch_size, 1,
-                          kMaxGlobalBatchSize);
+      violations_.RequireRange("layout", "global_batch_size", *layout_.global_batch_size, 1,
+                               kMaxGlobalBatchSize);
     } else if (layout_.schedule == PipelineSchedule::kGPipe) {
       violations_.Add("layout.global_batch_size",
                       "is required for PIPELINE_SCHEDULE_GPIPE, which holds all micro-batches of a "
@@ -141,6 +143,26 @@ class JobBuilder {
       return;
     }
     job_.pipeline.micro_batch_count = *layout_.global_batch_size / unit.value();
+    CheckRounds(unit.value());
+  }
+
+  // What a schedule asks of micro-batches, in the request's sequences; `unit` of them are a
+  // micro-batch of all ranks.
+  void CheckRounds(int64_t unit) {
+    const int64_t stages = job_.layout.pipeline_parallel_size;
+    const bool dual = layout_.schedule == PipelineSchedule::kDualPipe;
+    const int64_t round = dual ? 2 : job_.layout.virtual_stage_count > 1 ? stages : 1;
+    const int64_t least = dual ? 2 * stages : round;
+    const int64_t count = job_.pipeline.micro_batch_count;
+    if (round < 1 || (count % round == 0 && count >= least)) return;
+    const CheckedInt fitting = CheckedInt(std::max(CeilDivide(count, round) * round, least)) * unit;
+    if (!fitting.ok()) return;
+    violations_.Add(
+        "layout.global_batch_size",
+        absl::StrCat("is ", count, " micro-batches of ", unit, " sequences on all ranks, but ",
+                     dual ? "DualPipe takes an even number of them, two a stage or more"
+                          : "interleaved stages take as many at a time as there are stages",
+                     ": write ", fitting.value()));
   }
 
   // Groups of more than one rank that a rank communicates in.

@@ -20,6 +20,32 @@ void AboutEvenSharing(const RunSpec& run, Sentences& out) {
                       "training.activation_bytes.");
 }
 
+// Where the frameworks' own habits hold more than is counted.
+void AboutFramework(const RunSpec& run, const JobSpec& job, Sentences& out) {
+  const Framework kind = run.layout->framework.kind;
+  const PrecisionPolicy& precision = job.state.precision;
+  const bool fsdp = kind == Framework::kPytorchFsdp;
+  const bool defaulted = run.training.precision.gradient_data_type == DataType::kUnspecified;
+  if (!fsdp && defaulted && StorageBytes(precision.gradient_data_type) < 4) {
+    out.push_back(absl::StrCat("Gradients are kept in ", DataTypeName(precision.gradient_data_type),
+                               "; Megatron-LM and DeepSpeed add those of bf16 weights up in fp32, "
+                               "unless told otherwise: give training.precision.gradient_data_type "
+                               "= FP32 to count that."));
+  }
+  if (kind == Framework::kDeepSpeed &&
+      StorageBytes(precision.gradient_data_type) > StorageBytes(precision.weight_data_type)) {
+    out.push_back(
+        "DeepSpeed's bf16 optimizer keeps gradients in bf16 beside those in fp32, 2 bytes for each "
+        "parameter of a stage: these are not counted.");
+  }
+  if (fsdp && job.layout.pipeline_parallel_size > 1) {
+    out.push_back(
+        "Gradients are reduced for each micro-batch; under a pipeline PyTorch's FSDP may add them "
+        "up whole, 4 bytes for each parameter of a stage, which is not counted, and keep gathered "
+        "weights (layout.sharding.reshard_after_forward = false).");
+  }
+}
+
 void AboutLayout(const RunSpec& run, const JobSpec& job, Sentences& out) {
   const RunLayout& layout = *run.layout;
   if (!layout.global_batch_size.has_value()) {
@@ -37,6 +63,7 @@ void AboutLayout(const RunSpec& run, const JobSpec& job, Sentences& out) {
   out.push_back(absl::StrCat("Buffers are as ", FrameworkName(framework.kind),
                              " has them; model state, activations, transients and buffers are "
                              "counted, one by one."));
+  AboutFramework(run, job, out);
   const bool all_given = framework.fragmentation_ratio.has_value() &&
                          framework.context_bytes.has_value() &&
                          framework.communicator_bytes.has_value();

@@ -11,6 +11,15 @@
 namespace sextant {
 namespace {
 
+// Sums beyond all bytes are known by the job's fields.
+absl::Status InRequestFields(const absl::Status& status) {
+  FieldViolations violations;
+  for (const FieldViolation& violation : FieldViolationsOf(status)) {
+    violations.Add(RequestFieldOf(violation.field), violation.description);
+  }
+  return violations.empty() ? status : violations.ToStatus();
+}
+
 absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   SEXTANT_ASSIGN_OR_RETURN(plan.state, ModelStateOf(plan.parameters.all, plan.tensors,
                                                     resolved.precision, run.training.optimizer));
@@ -26,12 +35,14 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
   if (!resolved.memory.has_value()) return absl::OkStatus();
   const JobContext context = {*resolved.shape.architecture, resolved.precision,
                               run.training.optimizer};
-  SEXTANT_ASSIGN_OR_RETURN(plan.memory_estimate,
-                           EstimateMemory({.context = context,
-                                           .choice = ChoiceOf(run),
-                                           .model = *resolved.memory,
-                                           .usable = plan.usable_per_device,
-                                           .include_ledger = run.options.include_ledger}));
+  absl::StatusOr<MemoryEstimate> estimate =
+      EstimateMemory({.context = context,
+                      .choice = ChoiceOf(run),
+                      .model = *resolved.memory,
+                      .usable = plan.usable_per_device,
+                      .include_ledger = run.options.include_ledger});
+  if (!estimate.ok()) return InRequestFields(estimate.status());
+  plan.memory_estimate = *std::move(estimate);
   return absl::OkStatus();
 }
 

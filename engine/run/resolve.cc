@@ -84,7 +84,8 @@ void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violat
                             ChoiceOf(run), violations);
   auto memory = MemoryModel::Of(*out.shape.architecture, job);
   for (const FieldViolation& violation : FieldViolationsOf(memory.status())) {
-    violations.Add(RequestFieldOf(violation.field), violation.description);
+    const std::string field = RequestFieldOf(violation.field);
+    if (!violations.Mentions(field)) violations.Add(field, violation.description);
   }
   if (memory.ok()) out.memory = *std::move(memory);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/run/check_cluster.h"
 
 namespace sextant {
 namespace {
@@ -97,7 +98,8 @@ class ChangeList {
                kMaxExpertParallelSize);
     }
     for (int64_t factor = 2; factor <= kMostDeviceFactor; factor *= 2) {
-      Add(RunSetting::kDeviceCount, choice_.device_count * factor);
+      const int64_t devices = choice_.device_count * factor;
+      if (devices <= kMaxDevices) Add(RunSetting::kDeviceCount, devices);
     }
     for (int64_t s = choice_.sequence_length / 2; s >= kLeastSequenceLength; s /= 2) {
       Add(RunSetting::kSequenceLength, s);
@@ -182,12 +184,16 @@ ChangedSetting ApplyZeroStage(ZeroStage stage, JobChoice& choice) {
 
 }  // namespace
 
-absl::string_view CostOf(RunSetting setting) {
+absl::string_view CostOf(const RunChange& change) {
+  if (change.setting == RunSetting::kZeroStage &&
+      change.value == static_cast<int64_t>(ZeroStage::kParameters)) {
+    return "time: weights are gathered in each forward and backward pass";
+  }
   constexpr absl::string_view kCosts[] = {
       "no time: the same bytes, gathered and scattered instead of reduced",
       "none: a fused kernel is the faster one",
       "none: the gradient takes the place of the logits",
-      "stages 1 and 2 send no more; stage 3 gathers weights in each forward and backward pass",
+      "no time: as much is sent, in other collectives",
       "little time: elementwise work is done again",
       "some time: smaller matrix products, more of them",
       "some time: scores are computed again",
@@ -196,12 +202,12 @@ absl::string_view CostOf(RunSetting setting) {
       "time: more is sent in every layer, in the fast domain only if that is large enough",
       "time: keys and values are sent around in every layer",
       "time: a longer bubble, unless the step has more micro-batches",
-      "time: gradients and weights cross the host link in each step",
+      "time: gradients and weights cross the host link in each step; and memory of the host",
       "money: more devices for less time each",
-      "much time: weights cross the host link in each pass",
+      "much time: weights cross the host link in each pass; and memory of the host",
       "another run: the model sees shorter sequences"};
   static_assert(sizeof(kCosts) / sizeof(kCosts[0]) == kRunSettingCount);
-  return kCosts[static_cast<size_t>(setting)];
+  return kCosts[static_cast<size_t>(change.setting)];
 }
 
 std::vector<RunChange> ChangesOf(const JobContext& context, const JobChoice& choice) {

@@ -40,8 +40,8 @@ struct RunChange {
   friend bool operator==(const RunChange&, const RunChange&) = default;
 };
 
-// What `setting` costs, in words.
-absl::string_view CostOf(RunSetting setting);
+// What `change` costs, in words.
+absl::string_view CostOf(const RunChange& change);
 
 // The changes of a run that has `choice`, those of one setting in a row, the smallest first.
 std::vector<RunChange> ChangesOf(const JobContext& context, const JobChoice& choice);

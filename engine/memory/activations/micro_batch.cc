@@ -19,6 +19,12 @@ bool HasExperts(const ArchitectureSpec& spec) {
                      [](const LayerSpec& layer) { return layer.experts.has_value(); });
 }
 
+bool HasLatents(const ArchitectureSpec& spec) {
+  return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(), [](const LayerSpec& layer) {
+    return layer.attention.has_value() && layer.attention->latent.has_value();
+  });
+}
+
 class MicroBatchCheck {
  public:
   MicroBatchCheck(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
@@ -65,6 +71,10 @@ class MicroBatchCheck {
     const std::string path = FieldPath(path_, "recomputation");
     const Recomputation& again = batch_.recomputation;
     violations_.Require(path, "layers_per_block", again.layers_per_block, 1, kMaxLayerCount);
+    if (again.latent_up_projections && !HasLatents(spec_)) {
+      violations_.Add(FieldPath(path, "latent_up_projections"),
+                      "is of latent attention, which the model has not: leave it out");
+    }
     if (again.policy != RecomputePolicy::kFull) {
       if (again.layers_per_block > 1) {
         violations_.Add(FieldPath(path, "layers_per_block"),

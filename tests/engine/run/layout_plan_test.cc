@@ -125,6 +125,47 @@ TEST(LayoutPlan, RefusesSizesThatDoNotGoTogether) {
   EXPECT_THAT(FieldsOf(run), Contains(HasSubstr("layout.parallel.")));
 }
 
+std::string DescriptionOf(const RunSpec& run, const std::string& field) {
+  for (const FieldViolation& violation : FieldViolationsOf(PlanRun(run).status())) {
+    if (violation.field == field) return violation.description;
+  }
+  return "";
+}
+
+// What to write instead is in sequences, as the request has it.
+TEST(LayoutPlan, SaysWhichGlobalBatchWillDo) {
+  RunSpec run = Llama70b();
+  run.layout->parallel.virtual_stage_count = 2;
+  run.layout->micro_batch_size = 2;
+  run.layout->global_batch_size = 24;  // 6 micro-batches of 2 x 2 sequences, in rounds of 4
+  EXPECT_THAT(DescriptionOf(run, "layout.global_batch_size"), HasSubstr("write 32"));
+  run.layout->global_batch_size = 32;
+  EXPECT_THAT(PlanRun(run), IsOk());
+
+  run = Llama70b();
+  run.layout->schedule = PipelineSchedule::kDualPipe;
+  run.layout->global_batch_size = 4;  // 2 micro-batches; 8 at least
+  EXPECT_THAT(DescriptionOf(run, "layout.global_batch_size"), HasSubstr("write 16"));
+  run.layout->global_batch_size = 18;  // 9
+  EXPECT_THAT(DescriptionOf(run, "layout.global_batch_size"), HasSubstr("write 20"));
+  run.layout->global_batch_size = 20;
+  EXPECT_THAT(PlanRun(run), IsOk());
+}
+
+TEST(LayoutPlan, SumsBeyondAllBytesNameTheirField) {
+  RunSpec run = Llama70b();
+  run.training.sequence_length = 1'000'000'000;
+  run.layout->micro_batch_size = 1'000'000'000;
+  run.layout->global_batch_size = absl::nullopt;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.micro_batch_size"));
+}
+
+TEST(LayoutPlan, WhatTheModelHasNotIsNotIgnored) {
+  RunSpec run = Llama70b();
+  run.layout->kernels.recomputation.latent_up_projections = true;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.kernels.recompute_latent_up_projections"));
+}
+
 TEST(LayoutPlan, NamesFieldsAsTheRequestDoes) {
   for (const int64_t bad : {int64_t{-1}, int64_t{0}, std::numeric_limits<int64_t>::max()}) {
     RunSpec run = Llama70b();
@@ -187,7 +228,7 @@ TEST(LayoutPlan, LedgersAddUpToEveryStage) {
   }
 }
 
-TEST(FittingChanges, EachMakesItFitAndIsSorted) {
+TEST(FittingChanges, EachMakesItFit) {
   RunSpec run = Llama70b();
   run.layout->micro_batch_size = 2;
   run.cluster.device_memory_bytes = 60'000'000'000;
@@ -235,6 +276,19 @@ TEST(FittingChanges, APairWhereNoSingleOneWillDo) {
   EXPECT_GE(memory.changes[0].settings.size(), 2u);
   EXPECT_LE(memory.changes[0].process.high, memory.usable);
   EXPECT_GT(memory.changes_considered, 10);
+}
+
+// A change that a request refuses is none.
+TEST(FittingChanges, StayWithinTheLimitsOfRequests) {
+  RunSpec run = Llama70b();
+  run.cluster.device_count = 600'000 / 32 * 32;
+  run.layout->global_batch_size = absl::nullopt;
+  run.cluster.device_memory_bytes = 20'000'000'000;
+  for (const FittingChange& change : EstimateOf(run).changes) {
+    for (const ChangedSetting& setting : change.settings) {
+      EXPECT_NE(setting.field, "cluster.device_count");
+    }
+  }
 }
 
 TEST(FittingChanges, NoneWhereItFits) {
