@@ -184,7 +184,7 @@ TEST(RunLayoutFrom, NamesEnumNumbersThatItDoesNotKnow) {
   const RunLayout layout =
       RunLayoutFrom(LayoutOf(R"json({"schedule": 6, "sharding": {"zero_stage": 5},
                    "storage": {"frozen_data_type": 99, "scaling": -1},
-                   "kernels": {"attention": 3, "loss": 5, "expert_scaling": 3,
+                   "kernels": {"attention": 3, "loss": 6, "expert_scaling": 3,
                                "matmul_input_data_type": 99},
                    "framework": {"kind": 4}})json"),
                     "layout", violations);
