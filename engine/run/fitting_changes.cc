@@ -1,9 +1,11 @@
 #include "engine/run/fitting_changes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/run/run_change.h"
 
@@ -20,17 +22,30 @@ class ChangeSearch {
       if (!out_.changes.empty() && settled_ == change.setting) continue;
       if (!Try({&change, 1})) continue;
       settled_ = change.setting;
+      cheap_ = cheap_ || IsCheap(change);
     }
-    if (out_.changes.empty()) FindPair();
+    const size_t singles = out_.changes.size();
+    if (!cheap_) FindPair(singles == 0 ? all_.size() : CheapCount());
+    // The pair is the cheaper.
+    std::rotate(out_.changes.begin(), out_.changes.begin() + static_cast<ptrdiff_t>(singles),
+                out_.changes.end());
     return std::move(out_);
   }
 
  private:
-  // Pairs by the sum of their places; of two settings those with the smaller changes first.
-  void FindPair() {
+  // What neither takes more devices nor makes another run of it.
+  static bool IsCheap(const RunChange& change) { return change.setting < RunSetting::kDeviceCount; }
+  size_t CheapCount() const {
+    return static_cast<size_t>(std::count_if(all_.begin(), all_.end(), IsCheap));
+  }
+
+  // Among the first `count` changes pairs by the sum of their places; of two settings those with
+  // the smaller changes first.
+  void FindPair(size_t count) {
+    const absl::Span<const RunChange> changes = absl::MakeConstSpan(all_).first(count);
     for (int sum = 1; sum < 2 * kRunSettingCount; ++sum) {
-      for (const RunChange& first : all_) {
-        for (const RunChange& second : all_) {
+      for (const RunChange& first : changes) {
+        for (const RunChange& second : changes) {
           const int places = static_cast<int>(first.setting) + static_cast<int>(second.setting);
           if (first.setting >= second.setting || places != sum) continue;
           const RunChange pair[] = {first, second};
@@ -75,6 +90,7 @@ class ChangeSearch {
   const Bytes usable_;
   const std::vector<RunChange> all_;
   absl::optional<RunSetting> settled_ = {};  // the last setting that a change was found of
+  bool cheap_ = false;                       // one of those found is
   FittingChanges out_;
 };
 

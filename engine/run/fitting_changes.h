@@ -20,8 +20,9 @@ struct FittingChanges {
 };
 
 // Of each setting the smallest change that makes `choice` fit for certain into `usable` bytes a
-// device, the cheapest setting first. Where there is none: the cheapest pair of settings that
-// does, by the sum of their places in RunSetting.
+// device, the cheapest setting first. Where there is none, or only such as take more devices or
+// make another run of it: first the cheapest pair of settings that does, by the sum of their places
+// in RunSetting.
 FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice, Bytes usable);
 
 }  // namespace sextant

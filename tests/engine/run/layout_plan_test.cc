@@ -278,6 +278,29 @@ TEST(FittingChanges, APairWhereNoSingleOneWillDo) {
   EXPECT_GT(memory.changes_considered, 10);
 }
 
+// Case D on devices of 40 GB: sixteen times the devices would do; two settings are cheaper.
+TEST(FittingChanges, APairIsCheaperThanMoreDevices) {
+  RunSpec run;
+  run.model.preset = "mixtral-8x7b";
+  run.training.token_count = 1;
+  run.training.sequence_length = 4096;
+  run.training.precision.gradient_data_type = DataType::kFp32;
+  run.cluster.accelerator = "a100-sxm-40";
+  run.cluster.device_count = 32;
+  run.layout = RunLayout();
+  run.layout->parallel = {.pipeline_parallel_size = 4, .expert_parallel_size = 8};
+  run.layout->global_batch_size = 256;
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  const MemoryEstimate memory = EstimateOf(run);
+  ASSERT_THAT(memory.changes, SizeIs(2));
+  EXPECT_GE(memory.changes[0].settings.size(), 2u);
+  for (const ChangedSetting& setting : memory.changes[0].settings) {
+    EXPECT_NE(setting.field, "cluster.device_count");
+  }
+  ASSERT_THAT(memory.changes[1].settings, SizeIs(1));
+  EXPECT_EQ(memory.changes[1].settings[0].field, "cluster.device_count");
+}
+
 // A change that a request refuses is none.
 TEST(FittingChanges, StayWithinTheLimitsOfRequests) {
   RunSpec run = Llama70b();
