@@ -262,6 +262,8 @@ TEST(FittingChanges, AreWhatTheChangedRunHolds) {
   EXPECT_EQ(changed.peak().process.expected, full->process.expected);
 }
 
+// 70.6e9 parameters at 16 bytes over TP 8 are 141 GB a device of 40: one more of anything that
+// takes no host memory won't do.
 TEST(FittingChanges, APairWhereNoSingleOneWillDo) {
   RunSpec run = Llama70b();
   run.cluster.accelerator = "a100-sxm-40";
@@ -271,10 +273,11 @@ TEST(FittingChanges, APairWhereNoSingleOneWillDo) {
   run.cluster.device_memory_bytes = 40'000'000'000;
   const MemoryEstimate memory = EstimateOf(run);
   EXPECT_EQ(memory.verdict, Verdict::kDoesNotFit);
-  // 70.6e9 x 16 bytes over 8 devices are 141 GB: one more of anything but devices won't do.
-  ASSERT_THAT(memory.changes, SizeIs(1));
+  ASSERT_THAT(memory.changes, Not(IsEmpty()));
   EXPECT_GE(memory.changes[0].settings.size(), 2u);
-  EXPECT_LE(memory.changes[0].process.high, memory.usable);
+  for (const FittingChange& change : memory.changes) {
+    EXPECT_LE(change.process.high, memory.usable);
+  }
   EXPECT_GT(memory.changes_considered, 10);
 }
 
