@@ -60,10 +60,19 @@ std::string TimesText(const v1::LedgerRow& row) {
   return absl::StrCat(Grouped(row.layer_count()), " x ", Grouped(row.micro_batch_count()));
 }
 
+// "[64, 32]"; "[64, 32], of it 512" where ranks share it out; "b s h: 1,024".
 std::string ShapeText(const v1::LedgerRow& row) {
   std::string shape = row.shape();
-  if (shape.empty() && !row.dimensions().empty()) {
-    shape = SizesText(std::vector<int64_t>(row.dimensions().begin(), row.dimensions().end()));
+  if (!shape.empty()) {
+    absl::StrAppend(&shape, ": ", Grouped(row.elements()));
+  } else if (!row.dimensions().empty()) {
+    const std::vector<int64_t> sizes(row.dimensions().begin(), row.dimensions().end());
+    shape = SizesText(sizes);
+    double whole = 1;  // of any server: it need not fit an int64
+    for (const int64_t size : sizes) whole *= static_cast<double>(size);
+    if (whole != static_cast<double>(row.elements())) {
+      absl::StrAppend(&shape, ", of it ", Grouped(row.elements()));
+    }
   }
   if (row.scale_bytes() > 0) absl::StrAppend(&shape, " + ", Grouped(row.scale_bytes()), " B");
   return shape;
@@ -71,7 +80,7 @@ std::string ShapeText(const v1::LedgerRow& row) {
 
 // "12,345,678" and "8.00 GiB", which adds up in the first column.
 void AddSum(const std::string& what, int64_t bytes, Table* table) {
-  table->AddRow({Grouped(bytes), absl::StrCat("= ", what), "", "", "", Gib(bytes)});
+  table->AddRow({Grouped(bytes), absl::StrCat("= ", what), "", "", Gib(bytes)});
 }
 
 void AddKind(const v1::StageMemory& stage, const MemoryKind& kind, Notes* notes, Table* table) {
@@ -89,7 +98,7 @@ void AddKind(const v1::StageMemory& stage, const MemoryKind& kind, Notes* notes,
     sum += row.size_bytes();
     table->AddRow(
         {Grouped(row.size_bytes()), absl::StrCat("    ", row.name()), TimesText(row),
-         row.data_type(), row.elements() == 0 ? "" : Grouped(row.elements()),
+         row.data_type(),
          absl::StrCat(ShapeText(row), ShapeText(row).empty() ? "" : " ", notes->Reference(row))});
   }
   if (any) AddSum(kind.name, sum, table);
@@ -97,9 +106,8 @@ void AddKind(const v1::StageMemory& stage, const MemoryKind& kind, Notes* notes,
 
 std::string Section(const v1::MemoryEstimate& estimate, const StageRun& run, Notes* notes) {
   const v1::StageMemory& stage = estimate.stages(run.first);
-  Table table(
-      2, {Align::kRight, Align::kLeft, Align::kRight, Align::kLeft, Align::kRight, Align::kLeft});
-  table.AddRow({"bytes", "of", "times", "type", "elements", "shape"});
+  Table table(2, {Align::kRight, Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"bytes", "of", "times", "type", "shape: elements"});
   int64_t sum = 0;
   for (const MemoryKind& kind : kMemoryKinds) AddKind(stage, kind, notes, &table);
   for (const v1::LedgerRow& row : stage.ledger()) sum += row.size_bytes();

@@ -117,21 +117,21 @@ TEST(MemoryText, SaysWhatWasTakenForGranted) {
 TEST(LedgerSections, AddUp) {
   EXPECT_EQ(LedgerSections(SampleLedger().plan().memory_estimate()), R"(
 Ledger of stage 3: what each GPU holds while the loss is worked out
-   bytes  of                   times  type  elements  shape
+   bytes  of                   times  type  shape: elements
           weights
             decoder, dense
-   2,176      attention.query      2  fp8      1,024  [32, 32] + 64 B (1)
+   2,176      attention.query      2  fp8   [32, 32] + 64 B (1)
             output
-   4,096      output_head             bf16     2,048  [64, 32] (1)
-   6,272  = weights                                   0.00 GiB (6,272 bytes)
+   4,096      output_head             bf16  [64, 32] (1)
+   6,272  = weights                         0.00 GiB (6,272 bytes)
           activations
             decoder, dense
-  12,288      attention.input  2 x 3  bf16     1,024  b s h (2)
-  12,288  = activations                               0.00 GiB (12,288 bytes)
+  12,288      attention.input  2 x 3  bf16  b s h: 1,024 (2)
+  12,288  = activations                     0.00 GiB (12,288 bytes)
           framework reserve
-   1,000      context                                 (3)
-   1,000  = framework reserve                         0.00 GiB (1,000 bytes)
-  19,560  = all                                       0.00 GiB (19,560 bytes)
+   1,000      context                       (3)
+   1,000  = framework reserve               0.00 GiB (1,000 bytes)
+  19,560  = all                             0.00 GiB (19,560 bytes)
 
 Notes (times: layers x micro-batches in flight)
   (1) always; parameters [a paper]
@@ -139,6 +139,18 @@ Notes (times: layers x micro-batches in flight)
   (3) always
 )");
   EXPECT_EQ(LedgerSections(SampleMemory().plan().memory_estimate()), "");
+}
+
+// Ranks that share a tensor out keep a part of its shape.
+TEST(LedgerSections, SaysHowMuchOfAShapeIsKept) {
+  v1::PlanRunResponse response = SampleLedger();
+  v1::MemoryEstimate* memory = response.mutable_plan()->mutable_memory_estimate();
+  for (v1::StageMemory& stage : *memory->mutable_stages()) {
+    for (v1::LedgerRow& row : *stage.mutable_ledger()) {
+      if (row.name() == "output_head") row.set_elements(512);
+    }
+  }
+  EXPECT_THAT(LedgerSections(*memory), HasSubstr("[64, 32], of it 512 (1)\n"));
 }
 
 TEST(MemoryText, CountsChunksAndHostMemory) {
