@@ -60,7 +60,7 @@ std::string TimesText(const v1::LedgerRow& row) {
   return absl::StrCat(Grouped(row.layer_count()), " x ", Grouped(row.micro_batch_count()));
 }
 
-// "[64, 32]"; "[64, 32], of it 512" where ranks share it out; "b s h: 1,024".
+// "[64, 32]"; "[64, 32]: 512" where ranks share it out, of all layers together; "b s h: 1,024".
 std::string ShapeText(const v1::LedgerRow& row) {
   std::string shape = row.shape();
   if (!shape.empty()) {
@@ -71,7 +71,7 @@ std::string ShapeText(const v1::LedgerRow& row) {
     double whole = 1;  // of any server: it need not fit an int64
     for (const int64_t size : sizes) whole *= static_cast<double>(size);
     if (whole != static_cast<double>(row.elements())) {
-      absl::StrAppend(&shape, ", of it ", Grouped(row.elements()));
+      absl::StrAppend(&shape, ": ", Grouped(row.elements()));
     }
   }
   if (row.scale_bytes() > 0) absl::StrAppend(&shape, " + ", Grouped(row.scale_bytes()), " B");

@@ -150,7 +150,7 @@ TEST(LedgerSections, SaysHowMuchOfAShapeIsKept) {
       if (row.name() == "output_head") row.set_elements(512);
     }
   }
-  EXPECT_THAT(LedgerSections(*memory), HasSubstr("[64, 32], of it 512 (1)\n"));
+  EXPECT_THAT(LedgerSections(*memory), HasSubstr("[64, 32]: 512 (1)\n"));
 }
 
 TEST(MemoryText, CountsChunksAndHostMemory) {
