@@ -98,7 +98,11 @@ TEST(TransientProperties, TwiceTheSequencesNeverTakeLess) {
 // kept and computed again are what was kept without recomputation.
 TEST(TransientProperties, OneLayerTakesNoLessForBeingComputedAgain) {
   ForEachStage([](TransientCase& c, int64_t stage) {
+    if (stage > 0) return;
     for (LayerRun& run : c.base.spec.decoder.layers) run.count = std::min<int64_t>(run.count, 1);
+    // Chunks were of the layers that there were.
+    c.base.layout.pipeline_parallel_size = c.base.layout.virtual_stage_count = 1;
+    c.base.layout.layers_per_chunk = {};
     const auto peak = [&] {
       const MomentBytes layer = c.Of(stage).At(StageMoment::kLayer);
       return (layer.added - layer.freed).value();
