@@ -8,6 +8,7 @@
 
 #include "server/convert/layout_enums.h"
 #include "server/convert/run_layout.h"
+#include "tests/support/field_names.h"
 
 namespace sextant {
 namespace {
@@ -19,12 +20,6 @@ using ::testing::UnorderedElementsAre;
 v1::RunLayout LayoutOf(const std::string& json) {
   v1::RunLayout out;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &out).ok()) << json;
-  return out;
-}
-
-std::vector<std::string> FieldsOf(const FieldViolations& violations) {
-  std::vector<std::string> out;
-  for (const FieldViolation& v : violations.all()) out.push_back(v.field);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "server/convert/enums.h"
 #include "server/convert/run_spec.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/support/field_names.h"
 
 namespace sextant {
 namespace {
@@ -23,12 +24,6 @@ using ::testing::UnorderedElementsAre;
 v1::PlanRunRequest RequestOf(const std::string& json) {
   v1::PlanRunRequest out;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &out).ok()) << json;
-  return out;
-}
-
-std::vector<std::string> FieldsOf(const FieldViolations& violations) {
-  std::vector<std::string> out;
-  for (const FieldViolation& v : violations.all()) out.push_back(v.field);
   return out;
 }
 

@@ -150,7 +150,10 @@ void StageLedger::AddBuckets(int64_t stage, StageContent& out) const {
   const BufferSpec& buffers = context_.job.buffers;
   if (buffers.reduce_bucket_elements == 0 && buffers.gather_bucket_elements == 0) return;
   const PrecisionPolicy& precision = context_.job.state.precision;
-  const int64_t trainable = context_.weights.Stage(stage).all.trainable;
+  int64_t trainable = context_.weights.Stage(stage).all.trainable;
+  if (context_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
+    trainable += context_.weights.Stage(StageOfChunk(stage, 1)).all.trainable;
+  }
   out.reduce_bucket =
       BucketOf(buffers.reduce_bucket_elements, trainable, precision.gradient_data_type);
   out.gather_bucket =
@@ -206,7 +209,11 @@ absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
   const ChunkWork work = WorkOf(peak.moment, content);
   out.moment = PeakMomentOf(work.moment);
   const Bytes waiting = gradients_wait() ? state.gradients : Bytes(0);
-  const bool step = content.gather_bucket > peak.size - waiting;
+  Bytes received(0);
+  for (const ChunkMemory& each : content.chunks) {
+    received = std::max(received, each.transients.receive_buffers);
+  }
+  const bool step = content.gather_bucket > peak.size + received - waiting;
   if (step) {
     out.moment = PeakMoment::kOptimizerStep;
     out.in_flight = InFlightMoment();
@@ -230,10 +237,6 @@ absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
   const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
   put(LedgerKind::kTransient, bytes.added + beside);
-  Bytes received(0);
-  for (const ChunkMemory& each : content.chunks) {
-    received = std::max(received, each.transients.receive_buffers);
-  }
   put(LedgerKind::kCommunicationBuffer, received + reduced);
   return AddReserve(context_.job.reserve, out);
 }

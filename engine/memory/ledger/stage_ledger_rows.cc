@@ -114,7 +114,9 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
     SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, moment, rows));
   }
   if (memory.moment == PeakMoment::kOptimizerStep) {
-    rows.push_back(BucketRow("gather_bucket", content.gather_bucket, "in the optimizer step"));
+    if (content.gather_bucket > Bytes(0)) {
+      rows.push_back(BucketRow("gather_bucket", content.gather_bucket, "in the optimizer step"));
+    }
     AppendReserveRows(context_.job.reserve, memory, rows);
     return absl::OkStatus();
   }

@@ -15,8 +15,6 @@ namespace sextant {
 namespace {
 
 using ::testing::Contains;
-using ::testing::Each;
-using ::testing::Not;
 
 constexpr double kGib = 1073741824.0;
 
@@ -184,6 +182,35 @@ TEST(MemoryModel, BucketsAreNoLargerThanWhatGoesThroughThem) {
   EXPECT_EQ(step.moment, PeakMoment::kOptimizerStep);
   EXPECT_EQ(step.of(LedgerKind::kCommunicationBuffer), Bytes(2 * 124'439'808));
   EXPECT_EQ(step.of(LedgerKind::kActivation), Bytes(0));
+}
+
+// All that is there at once counts when the optimizer's step is compared with it, what a pipeline
+// receives too.
+TEST(MemoryModel, ABucketNeverLowersThePeak) {
+  JobSpec job = MegatronJob();
+  job.layout.pipeline_parallel_size = 2;
+  job.batch = {.sequence_length = 128};
+  const ArchitectureSpec& gpt2 = Preset("gpt2");
+  const StageMemory without = StageOf(gpt2, job);
+  const Bytes beside_state = without.of(LedgerKind::kActivation) +
+                             without.of(LedgerKind::kTransient) +
+                             without.of(LedgerKind::kCommunicationBuffer);
+  ASSERT_GT(without.of(LedgerKind::kCommunicationBuffer), Bytes(4));
+  job.buffers.gather_bucket_elements = beside_state.value() / 2 - 1;  // in bf16
+  EXPECT_EQ(StageOf(gpt2, job).total(), without.total());
+  job.buffers.gather_bucket_elements = beside_state.value() / 2 + 1;
+  EXPECT_GT(StageOf(gpt2, job).total(), without.total());
+}
+
+TEST(MemoryModel, BucketsOfDualPipeAreOfBothStages) {
+  JobSpec job = MegatronJob();
+  job.layout.pipeline_parallel_size = 2;
+  job.pipeline.schedule = PipelineSchedule::kDualPipe;
+  job.batch = {.sequence_length = 1};
+  job.buffers = {.gather_bucket_elements = 1'000'000'000'000};
+  const StageMemory memory = StageOf(Preset("gpt2"), job);
+  ASSERT_EQ(memory.moment, PeakMoment::kOptimizerStep);
+  EXPECT_EQ(memory.of(LedgerKind::kCommunicationBuffer), memory.of(LedgerKind::kWeight));
 }
 
 // PyTorch's .grad is there from the backward pass on, Megatron-LM's buffer always.
