@@ -85,7 +85,7 @@ StageLedger::StageLedger(const LedgerContext& context)
                      .weights = context.weights,
                      .state = context.job.state,
                      .context_parallel_size = context.job.batch.context_parallel_size},
-      state_terms_(StateTermsOf(state_context_)),
+      state_rules_(StateRulesOf(state_context_)),
       activations_{.spec = context.spec,
                    .layout = context.job.layout,
                    .batch = context.job.batch,
@@ -107,10 +107,10 @@ absl::Status StageLedger::Fill(int64_t stage, JobCosts& costs, StageContent& out
   out.weights.clear();
   const int64_t chunk_count = context_.in_flight.chunk_count();
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
-  SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(state_context_, state_terms_, stage));
+  SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(state_context_, state_rules_, stage));
   if (dual) {
     SEXTANT_ASSIGN_OR_RETURN(const StageState opposite,
-                             StageStateOf(state_context_, state_terms_, StageOfChunk(stage, 1)));
+                             StageStateOf(state_context_, state_rules_, StageOfChunk(stage, 1)));
     out.state = SumOf(out.state, opposite);
   }
   for (int64_t i = 0; i < chunk_count; ++i) {

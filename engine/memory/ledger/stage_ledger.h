@@ -109,7 +109,7 @@ class StageLedger {
 
   LedgerContext context_;
   StageStateContext state_context_;
-  StateTerms state_terms_;
+  StateRules state_rules_;
   ActivationContext activations_;
   BufferSpec buffers_;  // as transients see them
   TransientContext transients_;

@@ -41,17 +41,17 @@ TermRule Fp8CopyTerm(absl::string_view name) {
 // by tensor.
 class StageSum {
  public:
-  StageSum(const StageStateContext& context, const StateTerms& terms, LedgerRows* rows)
+  StageSum(const StageStateContext& context, const StateRules& rules, LedgerRows* rows)
       : state_(context.state),
         sharding_(state_.sharding),
-        terms_(terms),
-        only_numbers_(terms.only_numbers && rows == nullptr),
+        rules_(rules),
+        only_numbers_(rules.only_numbers && rows == nullptr),
         list_(rows) {}
 
   void Add(const WeightTensor& tensor, const TensorShard& shard, const KindLayers& layers) {
     if (only_numbers_) return AddNumbers(shard, layers);
     list_.GoTo(tensor, shard);
-    ranks_here_ = terms_.ranks.of(shard.group);
+    ranks_here_ = rules_.ranks.of(shard.group);
     const bool quantized = IsQuantized(state_.frozen, tensor);
     if (quantized) AddQuantized(shard, layers.count - layers.not_frozen);
     AddWeights(shard, quantized ? layers.not_frozen : layers.count);
@@ -61,8 +61,8 @@ class StageSum {
 
   // Once all tensors are there.
   void AddPlainTerms() {
-    list_.AddSum(terms_.weight, weight_numbers_, sharding_.offload_parameters);
-    for (const TermRule& rule : terms_.trained) {
+    list_.AddSum(rules_.weight, weight_numbers_, sharding_.offload_parameters);
+    for (const TermRule& rule : rules_.trained) {
       if (!IsPlain(rule)) continue;
       int64_t numbers = 0;
       for (const BufferScope scope : {BufferScope::kHiddenMatrices, BufferScope::kOthers}) {
@@ -96,7 +96,7 @@ class StageSum {
 
   // Where no term asks what a tensor is: most stages, so that they take the shorter way.
   void AddNumbers(const TensorShard& shard, const KindLayers& layers) {
-    ranks_here_ = terms_.ranks.of(shard.group);
+    ranks_here_ = rules_.ranks.of(shard.group);
     const int64_t elements = shard.elements();
     const int64_t whole = elements * layers.not_frozen;
     weight_numbers_ += NumbersHere(elements * layers.count, DividesParameters(sharding_));
@@ -110,16 +110,16 @@ class StageSum {
 
   void AddWeights(const TensorShard& shard, int64_t layers) {
     if (layers == 0) return;
-    if (terms_.scales_fp8) {
+    if (rules_.scales_fp8) {
       const int64_t scales = Fp8ScaleBytes(state_.weight_scaling, shard, false);
       const StateAmount whole = {
           .elements = shard.elements(), .scale_bytes = scales, .layers = layers};
-      list_.Add(terms_.weight, WeightShare(whole), sharding_.offload_parameters);
+      list_.Add(rules_.weight, WeightShare(whole), sharding_.offload_parameters);
       return;
     }
     weight_numbers_ += NumbersHere(shard.elements() * layers, DividesParameters(sharding_));
     if (!list_.has_rows()) return;
-    list_.AddRow(terms_.weight, WeightShare({.elements = shard.elements(), .layers = layers}),
+    list_.AddRow(rules_.weight, WeightShare({.elements = shard.elements(), .layers = layers}),
                  sharding_.offload_parameters);
   }
 
@@ -146,11 +146,11 @@ class StageSum {
 
   void AddTrained(const WeightTensor& tensor, const TensorShard& shard, int64_t layers) {
     const int64_t whole = shard.elements() * layers;
-    Numbers& numbers = numbers_[terms_.by_scope && !IsHiddenMatrix(tensor) ? 1 : 0];
+    Numbers& numbers = numbers_[rules_.by_scope && !IsHiddenMatrix(tensor) ? 1 : 0];
     numbers.whole += whole;
     numbers.divided += NumbersHere(whole, DividesOptimizer(sharding_));
-    if (terms_.all_plain && !list_.has_rows()) return;
-    for (const TermRule& rule : terms_.trained) {
+    if (rules_.all_plain && !list_.has_rows()) return;
+    for (const TermRule& rule : rules_.trained) {
       if (!InScope(rule.scope, tensor)) continue;
       if (!IsPlain(rule)) {
         list_.Add(rule, BufferShare(rule, tensor, shard, layers), sharding_.offload_optimizer);
@@ -181,7 +181,7 @@ class StageSum {
 
   const StateSpec& state_;
   const StateSharding& sharding_;
-  const StateTerms& terms_;
+  const StateRules& rules_;
   const bool only_numbers_;
   StateList list_;
   int64_t ranks_here_ = 1;
@@ -210,16 +210,16 @@ int64_t AddDequantized(const PrecisionPolicy& precision, int64_t elements, State
 
 absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, int64_t stage,
                                         LedgerRows* rows) {
-  return StageStateOf(context, StateTermsOf(context), stage, rows);
+  return StageStateOf(context, StateRulesOf(context), stage, rows);
 }
 
-absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const StateTerms& terms,
+absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const StateRules& rules,
                                         int64_t stage, LedgerRows* rows) {
   if (stage < 0 || stage >= context.weights.stage_count()) {
     return InvalidField(
         "stage", absl::StrCat("must be 0 to ", context.weights.stage_count() - 1, ", not ", stage));
   }
-  StageSum sum(context, terms, rows);
+  StageSum sum(context, rules, rows);
   context.weights.ForEachTensor(
       stage, [&sum](const WeightTensor& tensor, const TensorShard& shard,
                     const KindLayers& layers) { sum.Add(tensor, shard, layers); });
@@ -230,7 +230,7 @@ absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const 
   GatheredSizes gathered;
   const StateSharding& s = context.state.sharding;
   if (DividesParameters(s) || s.offload_optimizer) {
-    gathered = GatheredSizesOf(context, terms.ranks, stage, list);
+    gathered = GatheredSizesOf(context, rules.ranks, stage, list);
   }
   const auto bytes = [&list](LedgerKind kind) { return Bytes(list.of(kind)); };
   return StageState{.weights = bytes(LedgerKind::kWeight),

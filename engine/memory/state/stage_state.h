@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/units.h"
 #include "engine/memory/ledger_row.h"
-#include "engine/memory/state/state_terms.h"
+#include "engine/memory/state/state_rules.h"
 
 namespace sextant {
 
@@ -36,8 +36,8 @@ struct StageState {
 // Errors: kInvalidArgument "stage" where the layout has no such stage.
 absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, int64_t stage,
                                         LedgerRows* rows = nullptr);
-// The same with `terms`, which are StateTermsOf(context), for one stage after another.
-absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const StateTerms& terms,
+// The same with `rules`, which are StateRulesOf(context), for one stage after another.
+absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const StateRules& rules,
                                         int64_t stage, LedgerRows* rows = nullptr);
 
 }  // namespace sextant

@@ -1,6 +1,6 @@
 // What is kept of every tensor of a model, whichever stage has it.
-#ifndef SEXTANT_ENGINE_MEMORY_STATE_STATE_TERMS_H_
-#define SEXTANT_ENGINE_MEMORY_STATE_STATE_TERMS_H_
+#ifndef SEXTANT_ENGINE_MEMORY_STATE_STATE_RULES_H_
+#define SEXTANT_ENGINE_MEMORY_STATE_STATE_RULES_H_
 
 #include <cstdint>
 
@@ -23,7 +23,7 @@ struct StageStateContext {
   int64_t context_parallel_size = 1;
 };
 
-struct StateTerms {
+struct StateRules {
   StateRanks ranks;
   TermRule weight;
   TermRules trained;
@@ -38,8 +38,8 @@ inline bool IsPlain(const TermRule& rule) {
   return rule.shape == BufferShape::kElements && rule.block_size == 0;
 }
 
-StateTerms StateTermsOf(const StageStateContext& context);
+StateRules StateRulesOf(const StageStateContext& context);
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_MEMORY_STATE_STATE_TERMS_H_
+#endif  // SEXTANT_ENGINE_MEMORY_STATE_STATE_RULES_H_

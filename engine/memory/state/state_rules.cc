@@ -1,10 +1,10 @@
-#include "engine/memory/state/state_terms.h"
+#include "engine/memory/state/state_rules.h"
 
 namespace sextant {
 
-StateTerms StateTermsOf(const StageStateContext& context) {
+StateRules StateRulesOf(const StageStateContext& context) {
   const StateSpec& state = context.state;
-  StateTerms out = {
+  StateRules out = {
       .ranks = StateRanksOf(context.layout, state.sharding, context.context_parallel_size),
       .weight = WeightTerm(state.precision),
       .trained = TrainedTerms(state.precision, state.optimizer)};
