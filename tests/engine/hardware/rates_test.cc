@@ -69,7 +69,7 @@ TEST(RatesFingerprint, SeesEverySourceAndEveryFactOfAMeasurement) {
     change(rate.measured.emplace());
     seen.insert(FingerprintOf(rate));
   }
-  EXPECT_EQ(seen.size(), 4 + std::size(changes));
+  EXPECT_EQ(seen.size(), 6 + std::size(changes));
 }
 
 TEST(RatesFingerprint, SeesHowManyRatesThereAre) {
