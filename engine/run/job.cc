@@ -61,7 +61,7 @@ class JobBuilder {
     FillBatch();
     FillState();
     FillPipeline();
-    job_.buffers = BuffersOf(layout_.framework);
+    job_.buffers = BuffersOf(layout_.framework, layout_.parallel);
     job_.reserve = ReserveOf(layout_.framework, CommunicatorCount());
     return job_;
   }
@@ -123,6 +123,12 @@ class JobBuilder {
     state.sharding.data_parallel_size = data_size_;
     state.sharding.zero_stage =
         layout_.zero_stage.value_or(DefaultZeroStage(layout_.framework.kind));
+    state.sharding.reshard_after_forward = ReshardsAfterForward();
+    if (layout_.framework.deferred_reduction.value_or(false) &&
+        state.sharding.zero_stage != ZeroStage::kParameters) {
+      violations_.Add("layout.framework.deferred_reduction",
+                      "is of ZeRO stage 3 alone: leave it out, or set layout.sharding.zero_stage");
+    }
     state.frozen = layout_.frozen;
     state.weight_scaling = layout_.weight_scaling;
     state.fp8_weight_copies = layout_.fp8_weight_copies;
@@ -163,6 +169,15 @@ class JobBuilder {
                      dual ? "DualPipe takes an even number of them, two a stage or more"
                           : "interleaved stages take as many at a time as there are stages",
                      ": write ", fitting.value()));
+  }
+
+  // Of ZeRO stage 3. Who says how many units are gathered ahead lets them go.
+  bool ReshardsAfterForward() const {
+    const StateSharding defaults;
+    const bool matters = job_.state.sharding.zero_stage == ZeroStage::kParameters &&
+                         layout_.sharding.prefetched_unit_count == defaults.prefetched_unit_count;
+    return layout_.reshard_after_forward.value_or(
+        !matters || DefaultReshardAfterForward(layout_.framework.kind, layout_.parallel));
   }
 
   // Groups of more than one rank that a rank communicates in.

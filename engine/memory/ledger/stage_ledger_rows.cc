@@ -83,7 +83,16 @@ absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
     const bool waits = row.kind == LedgerKind::kGradient && drops_gradients(memory.moment);
     if (!waits && IsThere(row, moment)) rows.push_back(row);
   }
+  AppendCopies(stage, memory, moment, rows);
   return absl::OkStatus();
+}
+
+void StageLedger::AppendCopies(int64_t stage, const StageMemory& memory,
+                               const absl::optional<StageMoment>& moment, LedgerRows& rows) const {
+  const CopiesContext copies = CopiesContextOf(context_);
+  if (has_computed_gradients(memory.moment)) AppendComputedGradientRows(copies, stage, rows);
+  if (memory.moment != PeakMoment::kOptimizerStep) AppendWholeGradientRows(copies, stage, rows);
+  if (moment.has_value()) AppendCastRows(copies, stage, *moment, rows);
 }
 
 absl::Status StageLedger::AppendActivations(const StageContent& content, const StageMemory& memory,

@@ -69,6 +69,58 @@ TEST(LayoutPlan, WithoutGlobalBatchTheScheduleIsFull) {
   EXPECT_THAT(plan->assumptions, Contains(HasSubstr("A step has 8 micro-batches on each of 2")));
 }
 
+// FSDP under a pipeline reduces once a step and keeps gathered weights, unless told otherwise; who
+// says how many are gathered ahead lets them go.
+TEST(LayoutPlan, FsdpUnderAPipelineKeepsWhatIsWhole) {
+  constexpr char kGradients[] = "Gradients add up whole";
+  constexpr char kWeights[] = "Gathered weights stay";
+  const auto assumptions = [](const RunSpec& run) {
+    const auto plan = PlanRun(run);
+    EXPECT_THAT(plan, IsOk());
+    return plan.ok() ? plan->assumptions : std::vector<std::string>();
+  };
+  RunSpec run = Llama70b();
+  run.layout->framework.kind = Framework::kPytorchFsdp;
+  EXPECT_THAT(assumptions(run), Contains(HasSubstr(kGradients)));
+  EXPECT_THAT(assumptions(run), Contains(HasSubstr(kWeights)));
+  const Bytes whole = EstimateOf(run).peak().total();
+  run.layout->framework.deferred_reduction = false;
+  EXPECT_THAT(assumptions(run), Not(Contains(HasSubstr(kGradients))));
+  EXPECT_LT(EstimateOf(run).peak().total(), whole);
+  const Bytes gathered = EstimateOf(run).peak().total();
+  run.layout->reshard_after_forward = true;
+  EXPECT_THAT(assumptions(run), Not(Contains(HasSubstr(kWeights))));
+  EXPECT_LT(EstimateOf(run).peak().total(), gathered);
+  run.layout->reshard_after_forward = absl::nullopt;
+  run.layout->sharding.prefetched_unit_count = 2;
+  EXPECT_THAT(assumptions(run), Not(Contains(HasSubstr(kWeights))));
+  run.layout->sharding.prefetched_unit_count = 1;
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  EXPECT_THAT(assumptions(run), Not(Contains(HasSubstr(kWeights))));
+}
+
+TEST(LayoutPlan, ReductionIsDeferredOfShardsAlone) {
+  RunSpec run = Llama70b();
+  run.layout->framework.deferred_reduction = true;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.framework.deferred_reduction"));
+  run.layout->zero_stage = ZeroStage::kParameters;
+  EXPECT_THAT(FieldsOf(run), IsEmpty());
+}
+
+TEST(LayoutPlan, SaysWhereAutocastKeepsWhatItCasts) {
+  RunSpec run = Llama70b();
+  run.layout->framework.kind = Framework::kPytorchFsdp;
+  run.layout->zero_stage = ZeroStage::kNone;
+  run.training.precision.weight_data_type = DataType::kFp32;
+  const auto cast = PlanRun(run);
+  ASSERT_THAT(cast, IsOk());
+  EXPECT_THAT(cast->assumptions, Contains(HasSubstr("torch.autocast")));
+  run.layout->framework.kind = Framework::kMegatronLm;
+  const auto none = PlanRun(run);
+  ASSERT_THAT(none, IsOk());
+  EXPECT_THAT(none->assumptions, Not(Contains(HasSubstr("torch.autocast"))));
+}
+
 TEST(LayoutPlan, WithoutLayoutThereIsNoEstimate) {
   RunSpec run = Llama70b();
   run.layout = absl::nullopt;
