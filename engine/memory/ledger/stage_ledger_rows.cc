@@ -78,7 +78,7 @@ absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
                                       const absl::optional<StageMoment>& moment,
                                       LedgerRows& rows) const {
   LedgerRows state;
-  SEXTANT_RETURN_IF_ERROR(StageStateOf(StateContextOf(context_), stage, &state).status());
+  SEXTANT_RETURN_IF_ERROR(StageStateOf(state_context_, state_rules_, stage, &state).status());
   for (const LedgerRow& row : state) {
     const bool waits = row.kind == LedgerKind::kGradient && drops_gradients(memory.moment);
     if (!waits && IsThere(row, moment)) rows.push_back(row);
@@ -89,10 +89,9 @@ absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
 
 void StageLedger::AppendCopies(int64_t stage, const StageMemory& memory,
                                const absl::optional<StageMoment>& moment, LedgerRows& rows) const {
-  const CopiesContext copies = CopiesContextOf(context_);
-  if (has_computed_gradients(memory.moment)) AppendComputedGradientRows(copies, stage, rows);
-  if (memory.moment != PeakMoment::kOptimizerStep) AppendWholeGradientRows(copies, stage, rows);
-  if (moment.has_value()) AppendCastRows(copies, stage, *moment, rows);
+  if (has_computed_gradients(memory.moment)) AppendComputedGradientRows(copies_, stage, rows);
+  if (memory.moment != PeakMoment::kOptimizerStep) AppendWholeGradientRows(copies_, stage, rows);
+  if (moment.has_value()) AppendCastRows(copies_, stage, *moment, rows);
 }
 
 absl::Status StageLedger::AppendActivations(const StageContent& content, const StageMemory& memory,
