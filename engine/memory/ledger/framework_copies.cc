@@ -86,11 +86,11 @@ bool KeepsComputedGradients(const JobSpec& job) {
 }
 
 bool KeepsWholeGradients(const JobSpec& job) {
-  const StateRanks ranks =
-      StateRanksOf(job.layout, job.state.sharding, job.batch.context_parallel_size);
-  return job.buffers.deferred_reduction && job.pipeline.micro_batch_count > 1 &&
-         job.buffers.gradient_lifetime == GradientLifetime::kFromBackward &&
-         DividesParameters(job.state.sharding) && ranks.dense > 1;
+  const bool waits = job.buffers.deferred_reduction && job.pipeline.micro_batch_count > 1 &&
+                     job.buffers.gradient_lifetime == GradientLifetime::kFromBackward &&
+                     DividesParameters(job.state.sharding);
+  if (!waits) return false;
+  return StateRanksOf(job.layout, job.state.sharding, job.batch.context_parallel_size).dense > 1;
 }
 
 bool CastsWeights(const JobSpec& job) {
