@@ -168,9 +168,9 @@ TEST(LedgerSections, SayWhichChunkRowsAreOf) {
   EXPECT_THAT(LedgerSections(response.plan().memory_estimate()), HasSubstr(R"(
           activations
             chunk 0, decoder, dense
-  12,288      attention.input  2 x 3  bf16  b s h: 1,024 (2)
+  12,288      attention.input        2 x 3  bf16  b s h: 1,024 (2)
             chunk 1, decoder, dense
-  12,288      attention.input  2 x 3  bf16  b s h: 1,024 (2)
+  12,288      attention.input        2 x 3  bf16  b s h: 1,024 (2)
   24,576  = activations )"));
 }
 
