@@ -62,7 +62,8 @@ MemoryModel::MemoryModel(const ArchitectureSpec& spec, JobSpec job, ShardedWeigh
 absl::StatusOr<StageMemory> MemoryModel::Stage(int64_t stage, LedgerRows* rows) const {
   const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get()});
   JobCosts costs;
-  SEXTANT_ASSIGN_OR_RETURN(const StageContent content, ledger.ContentOf(stage, costs));
+  StageContent content;
+  SEXTANT_RETURN_IF_ERROR(ledger.Fill(stage, costs, content));
   SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, in_flight_.Peak(stage, content.weights));
   SEXTANT_ASSIGN_OR_RETURN(StageMemory memory, ledger.MemoryOf(content, peak));
   if (rows == nullptr) return memory;
@@ -73,9 +74,10 @@ absl::StatusOr<StageMemory> MemoryModel::Stage(int64_t stage, LedgerRows* rows) 
 absl::StatusOr<StagePeak> MemoryModel::Peak() const {
   const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get()});
   JobCosts costs;
+  StageContent content;
   StagePeak out;
   for (int64_t stage = 0; stage < stage_count();) {
-    SEXTANT_ASSIGN_OR_RETURN(const StageContent content, ledger.ContentOf(stage, costs));
+    SEXTANT_RETURN_IF_ERROR(ledger.Fill(stage, costs, content));
     SEXTANT_ASSIGN_OR_RETURN(const StagePeak of_run, PeakOfRun(ledger, stage, content));
     if (stage == 0 || of_run.memory.total() > out.memory.total()) out = of_run;
     for (++stage; stage < stage_count() && IsAsBefore(stage);) ++stage;

@@ -70,14 +70,6 @@ Bytes BucketOf(int64_t elements, int64_t most, DataType type) {
 
 }  // namespace
 
-StageStateContext StateContextOf(const LedgerContext& context) {
-  return {.spec = context.spec,
-          .layout = context.job.layout,
-          .weights = context.weights,
-          .state = context.job.state,
-          .context_parallel_size = context.job.batch.context_parallel_size};
-}
-
 int64_t StageWithMostReceived(const StageContent& content) {
   const auto most = std::max_element(
       content.chunks.begin(), content.chunks.end(), [](const auto& a, const auto& b) {
@@ -88,6 +80,12 @@ int64_t StageWithMostReceived(const StageContent& content) {
 
 StageLedger::StageLedger(const LedgerContext& context)
     : context_(context),
+      state_context_{.spec = context.spec,
+                     .layout = context.job.layout,
+                     .weights = context.weights,
+                     .state = context.job.state,
+                     .context_parallel_size = context.job.batch.context_parallel_size},
+      state_rules_(StateRulesOf(state_context_)),
       activations_{.spec = context.spec,
                    .layout = context.job.layout,
                    .batch = context.job.batch,
@@ -104,14 +102,15 @@ int64_t StageLedger::StageOfChunk(int64_t stage, int64_t chunk) const {
   return opposite ? context_.weights.stage_count() - 1 - stage : stage;
 }
 
-absl::StatusOr<StageContent> StageLedger::ContentOf(int64_t stage, JobCosts& costs) const {
-  StageContent out;
+absl::Status StageLedger::Fill(int64_t stage, JobCosts& costs, StageContent& out) const {
+  out.chunks.clear();
+  out.weights.clear();
   const int64_t chunk_count = context_.in_flight.chunk_count();
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
-  SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(StateContextOf(context_), stage));
+  SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(state_context_, state_rules_, stage));
   if (dual) {
     SEXTANT_ASSIGN_OR_RETURN(const StageState opposite,
-                             StageStateOf(StateContextOf(context_), StageOfChunk(stage, 1)));
+                             StageStateOf(state_context_, state_rules_, StageOfChunk(stage, 1)));
     out.state = SumOf(out.state, opposite);
   }
   for (int64_t i = 0; i < chunk_count; ++i) {
@@ -125,7 +124,7 @@ absl::StatusOr<StageContent> StageLedger::ContentOf(int64_t stage, JobCosts& cos
                            .awaiting_weight_gradient = chunk.awaiting.total(),
                            .backward_work = chunk.worst.net});
   }
-  return out;
+  return absl::OkStatus();
 }
 
 absl::Status StageLedger::AddChunk(const StageChunk& of, JobCosts& costs, StageContent& out) const {

@@ -67,9 +67,9 @@ class StageLedger {
   StageLedger(const StageLedger&) = delete;  // its members point at one another
   StageLedger& operator=(const StageLedger&) = delete;
 
+  // What `stage` has, to `out`, whose memory is used again. `costs` are of this job.
   // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes.
-  // `costs` are of this job.
-  absl::StatusOr<StageContent> ContentOf(int64_t stage, JobCosts& costs) const;
+  absl::Status Fill(int64_t stage, JobCosts& costs, StageContent& out) const;
 
   // What a stage with `content` holds at `peak`, which is InFlight::Peak() of its chunks' weights.
   // Of stages with the same content, more in flight is more in all, unless the peak is in the
@@ -108,12 +108,12 @@ class StageLedger {
                                  LedgerRows& rows) const;
 
   LedgerContext context_;
+  StageStateContext state_context_;
+  StateRules state_rules_;
   ActivationContext activations_;
   BufferSpec buffers_;  // as transients see them
   TransientContext transients_;
 };
-
-StageStateContext StateContextOf(const LedgerContext& context);
 
 // Of the stages whose layers the chunks have, the one that receives the most: a stage of both ends
 // of a pipeline receives into the same buffers.
