@@ -41,13 +41,13 @@ std::vector<MeasuredGemm> Unseen(const std::vector<MeasuredGemm>& gemms, const G
 }
 
 std::string FormName(const GemmModel& model) {
-  return model.form() == GemmForm::kTiles ? "tiles" : "grid";
+  return model.chosen().form == GemmForm::kTiles ? "tiles" : "grid";
 }
 
 void Score(const GemmKey& key, const GemmModel& model, const std::vector<MeasuredGemm>& unseen,
            KernelScores& out) {
   const auto& [gpu, type, library] = key;
-  const double element_bytes = model.roofline().element_bytes;
+  const double element_bytes = model.fit().roofline.element_bytes;
   std::vector<KernelWork> seen;
   for (const MeasuredGemm& gemm : model.measured()) seen.push_back(WorkOf(gemm, element_bytes));
   for (const Domain& domain : kDomains) {

@@ -28,7 +28,7 @@ struct GemmCalibration {
   // At least kFewestGemmPoints together; ChooseGemmPoints() chooses good ones of a larger table.
   std::vector<MeasuredGemm> points;
   // Shapes that the form is chosen by and the error is told of. Where there are fewer than
-  // kFewestGemmChecks, every fourth point is one.
+  // kFewestGemmChecks, or hardly a point beside them, every fourth of all shapes is one.
   std::vector<MeasuredGemm> checks;
 };
 

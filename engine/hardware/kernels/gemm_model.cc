@@ -14,6 +14,7 @@ namespace sextant {
 namespace {
 
 constexpr size_t kCheckEvery = 4;
+constexpr size_t kFewestPoints = kFewestGemmPoints - kFewestGemmChecks;
 
 // A calibration's shapes, in an order that is not the caller's.
 struct Parts {
@@ -30,7 +31,7 @@ void SortByShape(std::vector<MeasuredGemm>& gemms) {
 Parts PartsOf(const GemmCalibration& calibration) {
   Parts out = {calibration.points, calibration.checks};
   SortByShape(out.checks);
-  if (out.checks.size() >= kFewestGemmChecks) {
+  if (out.checks.size() >= kFewestGemmChecks && out.points.size() >= kFewestPoints) {
     SortByShape(out.points);
     return out;
   }
@@ -42,29 +43,6 @@ Parts PartsOf(const GemmCalibration& calibration) {
     (i % kCheckEvery == kCheckEvery - 1 ? out.checks : out.points).push_back(all[i]);
   }
   return out;
-}
-
-// One form, fitted to points alone, on the checks.
-struct Trial {
-  GemmForm form;
-  PredictionError error;
-  double mean_log_error;  // what forms are chosen by: steadier over 40 shapes than a quantile
-};
-
-Trial TrialOf(const GemmFitInput& input, const Parts& parts) {
-  const GemmEfficiency efficiency = FitGemmEfficiency(input, parts.points);
-  std::vector<double> ratios;
-  double sum = 0;
-  for (const MeasuredGemm& check : parts.checks) {
-    const GemmSize size(check.shape);
-    const GemmRoof roof = input.roofline.At(size);
-    const double log_ratio = std::log(check.time.value() / roof.seconds) -
-                             efficiency.LogRatio(size, GemmPositionOf(size), roof.work_share);
-    ratios.push_back(std::exp(log_ratio));
-    sum += std::abs(log_ratio);
-  }
-  const double mean = sum / static_cast<double>(ratios.size());
-  return {input.form, ErrorOf(std::move(ratios)), mean};
 }
 
 // How many octaves `position` lies outside of the box, over all dimensions.
@@ -113,34 +91,26 @@ Widening Power(Widening widening, double exponent) {
 
 absl::StatusOr<GemmModel> GemmModel::Of(const GemmCalibration& calibration) {
   SEXTANT_RETURN_IF_ERROR(CheckGemmCalibration(calibration));
-  Parts parts = PartsOf(calibration);
+  const Parts parts = PartsOf(calibration);
   GemmModel out;
-  out.type_ = calibration.type;
-  GemmFitInput input = {.roofline = GemmRooflineOf(calibration.type, parts.points)};
-  Trial chosen = TrialOf(input, parts);
+  GemmSetting setting = {.type = calibration.type};
+  out.chosen_ = TryGemmForm(setting, parts.points, parts.checks);
   if (calibration.compute_units.has_value()) {
-    input.form = GemmForm::kTiles;
-    input.compute_units = static_cast<double>(*calibration.compute_units);
-    Trial tiles = TrialOf(input, parts);
-    if (tiles.mean_log_error < chosen.mean_log_error) std::swap(tiles, chosen);
-    out.other_form_error_ = tiles.error;
+    setting.form = GemmForm::kTiles;
+    setting.compute_units = static_cast<double>(*calibration.compute_units);
+    GemmTrial tiles = TryGemmForm(setting, parts.points, parts.checks);
+    if (tiles.mean_log_error < out.chosen_.mean_log_error) std::swap(tiles, out.chosen_);
+    out.other_ = tiles;
   }
-  out.error_ = chosen.error;
-  out.measured_ = std::move(parts.points);
+  setting.form = out.chosen_.form;
+  out.type_ = calibration.type;
+  out.measured_ = parts.points;
   out.measured_.insert(out.measured_.end(), parts.checks.begin(), parts.checks.end());
   SortByShape(out.measured_);
   out.box_ = BoxOf(out.measured_);
-  out.roofline_ = GemmRooflineOf(calibration.type, out.measured_);
-  input.form = chosen.form;
-  input.roofline = out.roofline_;
-  out.efficiency_ = FitGemmEfficiency(input, out.measured_);
+  out.fit_ = FitGemms(setting, out.measured_);
+  out.error_ = CrossValidate(setting, out.measured_);
   return out;
-}
-
-double GemmModel::SecondsOn(const GemmRoofline& roofline, const GemmSize& size,
-                            const GemmPosition& inside) const {
-  const GemmRoof roof = roofline.At(size);
-  return roof.seconds * std::exp(efficiency_.LogRatio(size, inside, roof.work_share));
 }
 
 KernelTime GemmModel::Within(double seconds, const GemmShape& shape, double octaves,
@@ -162,20 +132,20 @@ KernelTime GemmModel::Predict(const GemmShape& shape) const {
   const GemmSize size(InRange(shape));
   const GemmPosition position = GemmPositionOf(size);
   const GemmPosition inside = Inside(position, box_);
-  return Within(SecondsOn(roofline_, size, inside), shape, OctavesOutside(position, inside), {},
+  return Within(fit_.SecondsAt(size, inside), shape, OctavesOutside(position, inside), {},
                 KernelBasis::kWithinGrid);
 }
 
 KernelTime GemmModel::PredictOtherType(const GemmShape& shape, const OtherGemmType& other) const {
-  GemmRoofline roofline = roofline_;
-  roofline.seconds_per_flop /= other.peak_ratio;
-  SetGemmBytes(other.type, roofline);
+  GemmFit fit = fit_;
+  fit.roofline.seconds_per_flop /= other.peak_ratio;
+  SetGemmBytes(other.type, fit.roofline);
   const GemmSize size(InRange(shape));
   const GemmPosition position = GemmPositionOf(size);
   const GemmPosition inside = Inside(position, box_);
-  double seconds = SecondsOn(roofline, size, inside);
+  double seconds = fit.SecondsAt(size, inside);
   const bool like = other.peak_ratio == 1 && other.type.scaling == type_.scaling &&
-                    roofline.element_bytes == roofline_.element_bytes;
+                    fit.roofline.element_bytes == fit_.roofline.element_bytes;
   if (other.peak_ratio > 1) seconds *= GemmFallbacks::kFasterType;
   if (other.peak_ratio < 1) seconds *= GemmFallbacks::kSlowerType;
   return Within(seconds, shape, OctavesOutside(position, inside),

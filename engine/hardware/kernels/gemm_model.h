@@ -8,10 +8,9 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/hardware/kernels/gemm_calibration.h"
-#include "engine/hardware/kernels/gemm_efficiency.h"
 #include "engine/hardware/kernels/gemm_grid.h"
-#include "engine/hardware/kernels/gemm_roofline.h"
 #include "engine/hardware/kernels/gemm_shape.h"
+#include "engine/hardware/kernels/gemm_trial.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
 
@@ -32,7 +31,7 @@ struct GemmBox {
 class GemmModel {
  public:
   // Fits both forms to the points, keeps the one that is nearer to the checks, and fits that to
-  // points and checks. error() is from before that, of checks that the fit had not seen.
+  // points and checks.
   //
   // Errors: those of CheckGemmCalibration().
   static absl::StatusOr<GemmModel> Of(const GemmCalibration& calibration);
@@ -46,11 +45,14 @@ class GemmModel {
   KernelTime PredictOtherType(const GemmShape& shape, const OtherGemmType& other) const;
 
   GemmType type() const { return type_; }
-  GemmForm form() const { return efficiency_.form; }
-  const GemmRoofline& roofline() const { return roofline_; }
+  const GemmFit& fit() const { return fit_; }
+  // Of all that was measured, each shape predicted by a fit that had not seen it. Intervals are of
+  // it.
   const PredictionError& error() const { return error_; }
-  // Of the form that was not chosen; absent where the device's compute units are not known.
-  const absl::optional<PredictionError>& other_form_error() const { return other_form_error_; }
+  // On the checks, by a fit to the points alone: the form that was chosen, and the other, which is
+  // absent where the device's compute units are not known.
+  const GemmTrial& chosen() const { return chosen_; }
+  const absl::optional<GemmTrial>& other() const { return other_; }
 
   // All that was measured, checks included.
   absl::Span<const MeasuredGemm> measured() const { return measured_; }
@@ -60,17 +62,15 @@ class GemmModel {
 
  private:
   GemmModel() = default;
-  double SecondsOn(const GemmRoofline& roofline, const GemmSize& size,
-                   const GemmPosition& inside) const;
   KernelTime Within(double seconds, const GemmShape& shape, double octaves, Widening widening,
                     KernelBasis basis) const;
 
   GemmType type_;
-  GemmRoofline roofline_;
-  GemmEfficiency efficiency_;
+  GemmFit fit_;
   GemmBox box_;  // of what was measured
   PredictionError error_;
-  absl::optional<PredictionError> other_form_error_ = {};
+  GemmTrial chosen_;
+  absl::optional<GemmTrial> other_ = {};
   std::vector<MeasuredGemm> measured_;
 };
 

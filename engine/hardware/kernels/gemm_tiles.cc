@@ -1,12 +1,20 @@
 #include "engine/hardware/kernels/gemm_tiles.h"
 
-#include <cmath>
+#include <cstdint>
 
 namespace sextant {
 namespace {
 
+// std::ceil() of positive numbers, which is a call where the processor's instruction can't be taken
+// for granted. Above 2^52 every double is whole.
+double Ceil(double x) {
+  if (x >= 4503599627370496.0) return x;
+  const auto whole = static_cast<double>(static_cast<int64_t>(x));
+  return whole < x ? whole + 1 : whole;
+}
+
 // Sizes of tiles are powers of two, so that the product is exact.
-double TileCount(double size, double tile) { return std::ceil(size * (1 / tile)); }
+double TileCount(double size, double tile) { return Ceil(size * (1 / tile)); }
 
 struct WaveLoss {
   double unfilled = 0;  // of a device that has tiles for less than a wave
@@ -16,7 +24,7 @@ struct WaveLoss {
 WaveLoss WaveLossOf(double tiles, double multiprocessors) {
   const double waves = tiles / multiprocessors;
   if (waves < 1) return {.unfilled = 1 - waves};
-  return {.last = 1 - waves / std::ceil(waves)};
+  return {.last = 1 - waves / Ceil(waves)};
 }
 
 }  // namespace
