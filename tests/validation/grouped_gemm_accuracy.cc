@@ -86,7 +86,7 @@ absl::StatusOr<std::map<KernelKey, std::vector<GroupedGemmPoint>>> GroupedGemmTa
     SEXTANT_ASSIGN_OR_RETURN(const GroupedGemmPoint point, PointOf(row));
     out[{TextOf(row, "gpu"), TextOf(row, "dtype"),
          absl::StrCat(TextOf(row, "framework"), " ", TextOf(row, "framework_version"), " ",
-                      TextOf(row, "kernel"))}]
+                      TextOf(row, "kernel"), point.shape.gated ? "" : ", not gated")}]
         .push_back(point);
   }
   for (auto& [key, points] : out) {
