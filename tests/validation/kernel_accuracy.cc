@@ -16,7 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "tests/support/csv.h"
+#include "tests/validation/attention_accuracy.h"
 #include "tests/validation/gemm_accuracy.h"
+#include "tests/validation/grouped_gemm_accuracy.h"
 #include "tests/validation/kernel_score_table.h"
 
 namespace sextant {
@@ -30,7 +32,10 @@ struct Section {
   absl::StatusOr<KernelScores> (*scores)(const std::vector<CsvRow>& rows);
 };
 
-constexpr Section kSections[] = {{"Matrix multiplications", "gemm", GemmScores}};
+constexpr Section kSections[] = {{"Matrix multiplications", "gemm", GemmScores},
+                                 {"Attention", "attention", AttentionScores},
+                                 {"Latent attention", "mla", AttentionScores},
+                                 {"Layers of experts", "moe", GroupedGemmScores}};
 
 absl::StatusOr<std::vector<std::string>> FilesIn(const std::string& directory) {
   std::error_code error;

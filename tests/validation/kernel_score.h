@@ -22,10 +22,10 @@ struct KernelScore {
   std::string kernel;       // framework, version and kernel
   std::string domain;       // "sequence 2048 to 16384"
   int64_t point_count = 0;  // that the calibration is made of; none is scored
-  ErrorSummary ours;
-  ErrorSummary datasheet;      // its roofline; no rows where it has no figure
-  ErrorSummary measured_peak;  // a roofline of the best rates among the calibration's points
-  double in_interval = 0;      // share of rows within [low, high], which aims at 80 %
+  ErrorSummary ours = {};
+  ErrorSummary datasheet = {};      // its roofline; no rows where it has no figure
+  ErrorSummary measured_peak = {};  // a roofline of the best rates among the calibration's points
+  double in_interval = 0;           // share of rows within [low, high], which aims at 80 %
 };
 
 struct KernelScores {

@@ -26,10 +26,10 @@ struct GemmCalibration {
   // What the matrix units could do at most in this type; absent: not known, not checked.
   absl::optional<FlopsPerSecond> peak = {};
   // At least kFewestGemmPoints together; ChooseGemmPoints() chooses good ones of a larger table.
-  std::vector<MeasuredGemm> points;
+  std::vector<MeasuredGemm> points = {};
   // Shapes that the form is chosen by and the error is told of. Where there are fewer than
   // kFewestGemmChecks, or hardly a point beside them, every fourth of all shapes is one.
-  std::vector<MeasuredGemm> checks;
+  std::vector<MeasuredGemm> checks = {};
 };
 
 inline constexpr size_t kFewestGemmPoints = 24;

@@ -177,8 +177,8 @@ TEST(GemmModel, OtherTypesArePredictedByTheirPeak) {
   EXPECT_GT(fp16.high, bf16.high);
   const GemmType fp8 = {DataType::kFp8E4m3, GemmScaling::kTensor};
   const KernelTime faster = model.PredictOtherType(shape, {.type = fp8, .peak_ratio = 2});
-  // Half of it by the peak, of which published libraries reach two thirds.
-  EXPECT_NEAR(faster.expected.value() / bf16.expected.value(), 0.5 * 1.55, 0.03);
+  // Half of it by the peak, of which published libraries reach two thirds; and x is quantised.
+  EXPECT_NEAR(faster.expected.value() / bf16.expected.value(), 0.5 * 1.55, 0.06);
   EXPECT_LT(faster.low.value(), 0.7 * faster.expected.value());
 }
 
