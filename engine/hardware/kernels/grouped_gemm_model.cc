@@ -1,0 +1,102 @@
+#include "engine/hardware/kernels/grouped_gemm_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/check_grouped_gemm.h"
+#include "engine/hardware/kernels/kernel_limits.h"
+
+namespace sextant {
+namespace {
+
+// 1: a kernel that fills nothing up, or kernels for all sizes.
+constexpr int64_t kRowTiles[] = {1, 64, 128};
+// Peak over bandwidth in multiplications a weight: 153 of an A100, 281 to 295 of H100 to B200 in
+// every data type alike, since half the bytes come with twice the rate (datasheets).
+constexpr int64_t kBalanceRows[] = {150, 300};
+
+GroupedGemmShape Clamped(GroupedGemmShape shape) {
+  for (int64_t* size : {&shape.tokens, &shape.hidden, &shape.intermediate, &shape.experts_per_token,
+                        &shape.experts, &shape.expert_parallel}) {
+    *size = std::clamp<int64_t>(*size, 1, kMostKernelSize);
+  }
+  return shape;
+}
+
+std::vector<TermPoint> TermPointsOf(absl::Span<const GroupedGemmPoint> points,
+                                    GroupedGemmForm form) {
+  std::vector<TermPoint> out;
+  out.reserve(points.size());
+  for (const GroupedGemmPoint& point : points) {
+    out.push_back({.shape = GroupedGemmTerms(point.shape, form), .seconds = point.time.value()});
+  }
+  return out;
+}
+
+}  // namespace
+
+TermShape GroupedGemmTerms(const GroupedGemmShape& shape, GroupedGemmForm form) {
+  const auto tile = static_cast<double>(form.row_tile);
+  const double rows = ExpertRows(shape);
+  const double filled = std::ceil(std::max(RowsPerExpert(shape), 1.0) / tile) * tile;
+  const double weights = ActiveWeights(shape);
+  const auto tokens = static_cast<double>(shape.tokens);
+  const auto hidden = static_cast<double>(shape.hidden);
+  const auto intermediate = static_cast<double>(shape.intermediate);
+  const double local_experts =
+      static_cast<double>(shape.experts) / static_cast<double>(shape.expert_parallel);
+  return {.terms = {1, weights, weights * filled,
+                    weights * std::max(1.0, filled / static_cast<double>(form.balance_rows)),
+                    tokens * hidden, rows * hidden, rows * intermediate, tokens},
+          .position = {std::log2(RowsPerExpert(shape)) / 2, std::log2(local_experts) / 2,
+                       std::log2(hidden * intermediate) / 2}};
+}
+
+GroupedGemmModel::GroupedGemmModel(absl::Span<const TermPoint> points, GroupedGemmForm form,
+                                   PredictionError error)
+    : form_(form),
+      fit_(points),
+      low_(points[0].shape.position),
+      high_(points[0].shape.position),
+      error_(error) {
+  for (const TermPoint& point : points) {
+    for (size_t i = 0; i < low_.size(); ++i) {
+      low_[i] = std::min(low_[i], point.shape.position[i]);
+      high_[i] = std::max(high_[i], point.shape.position[i]);
+    }
+  }
+}
+
+absl::StatusOr<GroupedGemmModel> GroupedGemmModel::Of(const GroupedGemmCalibration& calibration) {
+  SEXTANT_RETURN_IF_ERROR(CheckGroupedGemm(calibration));
+  GroupedGemmForm best;
+  std::vector<double> best_ratios;
+  for (const int64_t tile : kRowTiles) {
+    for (const int64_t rows : kBalanceRows) {
+      const GroupedGemmForm form{.row_tile = tile, .balance_rows = rows};
+      std::vector<double> held_out = HeldOutRatios(TermPointsOf(calibration.points, form));
+      if (best_ratios.empty() || MeanError(held_out) < MeanError(best_ratios)) {
+        best = form;
+        best_ratios = std::move(held_out);
+      }
+    }
+  }
+  return GroupedGemmModel(TermPointsOf(calibration.points, best), best,
+                          ErrorOf(std::move(best_ratios)));
+}
+
+KernelTime GroupedGemmModel::Predict(const GroupedGemmShape& shape) const {
+  const TermShape terms = GroupedGemmTerms(Clamped(shape), form_);
+  double octaves = 0;
+  for (size_t i = 0; i < low_.size(); ++i) {
+    octaves += 2 * std::max({low_[i] - terms.position[i], terms.position[i] - high_[i], 0.0});
+  }
+  const Widening widening{.low = std::pow(kOctaveOutside.low, octaves),
+                          .high = std::pow(kOctaveOutside.high, octaves)};
+  return TimeWithin(fit_.Seconds(terms), error_, widening,
+                    octaves > 0 ? KernelBasis::kOutsideGrid : KernelBasis::kWithinGrid);
+}
+
+}  // namespace sextant

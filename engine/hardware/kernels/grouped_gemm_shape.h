@@ -1,0 +1,39 @@
+// The shape of a layer of experts, as one device computes it.
+#ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_GROUPED_GEMM_SHAPE_H_
+#define SEXTANT_ENGINE_HARDWARE_KERNELS_GROUPED_GEMM_SHAPE_H_
+
+#include <cstdint>
+
+namespace sextant {
+
+// A device's share of a mixture of experts, all experts being asked for as often. Times include
+// choosing experts, permuting tokens, quantising activations where the data type needs it, both
+// grouped multiplications, the activation between them, and adding up a token's experts. They
+// don't include communication, shared experts, or a backward pass.
+struct GroupedGemmShape {
+  int64_t tokens = 1;  // of the whole expert-parallel group
+  int64_t hidden = 1;
+  int64_t intermediate = 1;  // of one expert
+  int64_t experts_per_token = 1;
+  int64_t experts = 1;          // of the layer
+  int64_t expert_parallel = 1;  // devices that share them; divides experts
+  bool gated = true;            // three matrices an expert, not two
+
+  friend bool operator==(const GroupedGemmShape&, const GroupedGemmShape&) = default;
+};
+
+// Rows that this device's experts multiply: tokens x experts_per_token / expert_parallel.
+double ExpertRows(const GroupedGemmShape& shape);
+
+// Rows of one expert.
+double RowsPerExpert(const GroupedGemmShape& shape);
+
+// Weights of those of this device's experts that any row asks for.
+double ActiveWeights(const GroupedGemmShape& shape);
+
+// 2 FLOPs a weight and row.
+double GroupedGemmFlops(const GroupedGemmShape& shape);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_HARDWARE_KERNELS_GROUPED_GEMM_SHAPE_H_
