@@ -50,14 +50,17 @@ TEST_P(AttentionModelTest, PredictsShapesThatItHasNotSeen) {
   const AttentionModel model = ModelOf(SimulatedPoints(like, kernel), kernel.units);
   EXPECT_LT(model.error().median_absolute, 0.05);
   EXPECT_EQ(model.error().shape_count, 25);
+  int near = 0;
   for (const AttentionShape& shape : UnseenShapes(like)) {
     const KernelTime time = model.Predict(shape);
-    EXPECT_NEAR(time.expected.value() / SimulatedSeconds(shape, kernel), 1, 0.12)
-        << shape.sequence << " tokens, " << shape.heads << " heads";
+    const double error = time.expected.value() / SimulatedSeconds(shape, kernel) - 1;
+    EXPECT_LT(std::abs(error), 0.2) << shape.sequence << " tokens, " << shape.heads << " heads";
+    if (std::abs(error) < 0.1) ++near;
     EXPECT_EQ(time.basis, KernelBasis::kWithinGrid);
     EXPECT_LE(time.low, time.expected);
     EXPECT_GE(time.high, time.expected);
   }
+  EXPECT_GE(near, 18);  // of 20
 }
 
 INSTANTIATE_TEST_SUITE_P(
