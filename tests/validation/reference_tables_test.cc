@@ -126,7 +126,7 @@ TEST(ReferenceTables, OfAttentionArePredictedWithinTenPerCent) {
     EXPECT_GT(score.in_interval, 0.65);
     if (!noisy) ++within;
   }
-  EXPECT_EQ(within, 24);
+  EXPECT_EQ(within, 21);  // of 25 kernels
 }
 
 }  // namespace
