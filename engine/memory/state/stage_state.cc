@@ -9,7 +9,6 @@
 #include "engine/memory/state/frozen_weights.h"
 #include "engine/memory/state/gathered_units.h"
 #include "engine/memory/state/state_list.h"
-#include "engine/memory/state/state_ranks.h"
 #include "engine/memory/state/term_rule.h"
 #include "engine/memory/state/weight_scales.h"
 
@@ -38,36 +37,21 @@ TermRule Fp8CopyTerm(absl::string_view name) {
           .source = "NVIDIA Transformer Engine: cached fp8 weights"};
 }
 
-// Whether a number of the tensor is a number of the term, whole bytes of its own.
-bool IsPlain(const TermRule& rule) {
-  return rule.shape == BufferShape::kElements && rule.block_size == 0;
-}
-
 // Plain terms are multiples of how many numbers there are, so that these alone are added up tensor
 // by tensor.
 class StageSum {
  public:
-  StageSum(const StageStateContext& context, LedgerRows* rows)
+  StageSum(const StageStateContext& context, const StateRules& rules, LedgerRows* rows)
       : state_(context.state),
         sharding_(state_.sharding),
-        ranks_(StateRanksOf(context.layout, sharding_, context.context_parallel_size)),
-        weight_(WeightTerm(state_.precision)),
-        trained_(TrainedTerms(state_.precision, state_.optimizer)),
-        scales_fp8_(weight_.element_bits == 8 && state_.weight_scaling != WeightScaling::kNone),
-        list_(rows) {
-    for (const TermRule& rule : trained_) {
-      all_plain_ = all_plain_ && IsPlain(rule);
-      by_scope_ = by_scope_ || rule.scope != BufferScope::kAll;
-    }
-    only_numbers_ = all_plain_ && !by_scope_ && !scales_fp8_ && rows == nullptr &&
-                    state_.frozen.data_type == DataType::kUnspecified &&
-                    state_.fp8_weight_copies == 0;
-  }
+        rules_(rules),
+        only_numbers_(rules.only_numbers && rows == nullptr),
+        list_(rows) {}
 
   void Add(const WeightTensor& tensor, const TensorShard& shard, const KindLayers& layers) {
     if (only_numbers_) return AddNumbers(shard, layers);
     list_.GoTo(tensor, shard);
-    ranks_here_ = ranks_.of(shard.group);
+    ranks_here_ = rules_.ranks.of(shard.group);
     const bool quantized = IsQuantized(state_.frozen, tensor);
     if (quantized) AddQuantized(shard, layers.count - layers.not_frozen);
     AddWeights(shard, quantized ? layers.not_frozen : layers.count);
@@ -77,8 +61,8 @@ class StageSum {
 
   // Once all tensors are there.
   void AddPlainTerms() {
-    list_.AddSum(weight_, weight_numbers_, sharding_.offload_parameters);
-    for (const TermRule& rule : trained_) {
+    list_.AddSum(rules_.weight, weight_numbers_, sharding_.offload_parameters);
+    for (const TermRule& rule : rules_.trained) {
       if (!IsPlain(rule)) continue;
       int64_t numbers = 0;
       for (const BufferScope scope : {BufferScope::kHiddenMatrices, BufferScope::kOthers}) {
@@ -91,7 +75,6 @@ class StageSum {
   }
 
   StateList& list() { return list_; }
-  const StateRanks& ranks() const { return ranks_; }
   // Of the largest quantised matrix.
   int64_t largest_quantized() const { return largest_quantized_; }
 
@@ -113,7 +96,7 @@ class StageSum {
 
   // Where no term asks what a tensor is: most stages, so that they take the shorter way.
   void AddNumbers(const TensorShard& shard, const KindLayers& layers) {
-    ranks_here_ = ranks_.of(shard.group);
+    ranks_here_ = rules_.ranks.of(shard.group);
     const int64_t elements = shard.elements();
     const int64_t whole = elements * layers.not_frozen;
     weight_numbers_ += NumbersHere(elements * layers.count, DividesParameters(sharding_));
@@ -127,16 +110,16 @@ class StageSum {
 
   void AddWeights(const TensorShard& shard, int64_t layers) {
     if (layers == 0) return;
-    if (scales_fp8_) {
+    if (rules_.scales_fp8) {
       const int64_t scales = Fp8ScaleBytes(state_.weight_scaling, shard, false);
       const StateAmount whole = {
           .elements = shard.elements(), .scale_bytes = scales, .layers = layers};
-      list_.Add(weight_, WeightShare(whole), sharding_.offload_parameters);
+      list_.Add(rules_.weight, WeightShare(whole), sharding_.offload_parameters);
       return;
     }
     weight_numbers_ += NumbersHere(shard.elements() * layers, DividesParameters(sharding_));
     if (!list_.has_rows()) return;
-    list_.AddRow(weight_, WeightShare({.elements = shard.elements(), .layers = layers}),
+    list_.AddRow(rules_.weight, WeightShare({.elements = shard.elements(), .layers = layers}),
                  sharding_.offload_parameters);
   }
 
@@ -163,11 +146,11 @@ class StageSum {
 
   void AddTrained(const WeightTensor& tensor, const TensorShard& shard, int64_t layers) {
     const int64_t whole = shard.elements() * layers;
-    Numbers& numbers = numbers_[by_scope_ && !IsHiddenMatrix(tensor) ? 1 : 0];
+    Numbers& numbers = numbers_[rules_.by_scope && !IsHiddenMatrix(tensor) ? 1 : 0];
     numbers.whole += whole;
     numbers.divided += NumbersHere(whole, DividesOptimizer(sharding_));
-    if (all_plain_ && !list_.has_rows()) return;
-    for (const TermRule& rule : trained_) {
+    if (rules_.all_plain && !list_.has_rows()) return;
+    for (const TermRule& rule : rules_.trained) {
       if (!InScope(rule.scope, tensor)) continue;
       if (!IsPlain(rule)) {
         list_.Add(rule, BufferShare(rule, tensor, shard, layers), sharding_.offload_optimizer);
@@ -198,13 +181,8 @@ class StageSum {
 
   const StateSpec& state_;
   const StateSharding& sharding_;
-  const StateRanks ranks_;
-  const TermRule weight_;
-  const TermRules trained_;
-  const bool scales_fp8_;
-  bool all_plain_ = true;
-  bool by_scope_ = false;
-  bool only_numbers_ = false;
+  const StateRules& rules_;
+  const bool only_numbers_;
   StateList list_;
   int64_t ranks_here_ = 1;
   int64_t weight_numbers_ = 0;
@@ -232,11 +210,16 @@ int64_t AddDequantized(const PrecisionPolicy& precision, int64_t elements, State
 
 absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, int64_t stage,
                                         LedgerRows* rows) {
+  return StageStateOf(context, StateRulesOf(context), stage, rows);
+}
+
+absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const StateRules& rules,
+                                        int64_t stage, LedgerRows* rows) {
   if (stage < 0 || stage >= context.weights.stage_count()) {
     return InvalidField(
         "stage", absl::StrCat("must be 0 to ", context.weights.stage_count() - 1, ", not ", stage));
   }
-  StageSum sum(context, rows);
+  StageSum sum(context, rules, rows);
   context.weights.ForEachTensor(
       stage, [&sum](const WeightTensor& tensor, const TensorShard& shard,
                     const KindLayers& layers) { sum.Add(tensor, shard, layers); });
@@ -247,7 +230,7 @@ absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, int64_
   GatheredSizes gathered;
   const StateSharding& s = context.state.sharding;
   if (DividesParameters(s) || s.offload_optimizer) {
-    gathered = GatheredSizesOf(context, sum.ranks(), stage, list);
+    gathered = GatheredSizesOf(context, rules.ranks, stage, list);
   }
   const auto bytes = [&list](LedgerKind kind) { return Bytes(list.of(kind)); };
   return StageState{.weights = bytes(LedgerKind::kWeight),

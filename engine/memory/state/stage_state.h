@@ -8,22 +8,9 @@
 #include "absl/status/statusor.h"
 #include "engine/base/units.h"
 #include "engine/memory/ledger_row.h"
-#include "engine/memory/state/state_spec.h"
-#include "engine/model/architecture/architecture_spec.h"
-#include "engine/model/sharding/parallel_layout.h"
-#include "engine/model/sharding/sharded_weights.h"
+#include "engine/memory/state/state_rules.h"
 
 namespace sextant {
-
-// A model under a layout, and how its state is kept, all checked (CheckStateSpec()). `weights` are
-// those of `spec` under `layout`.
-struct StageStateContext {
-  const ArchitectureSpec& spec;
-  const ParallelLayout& layout;
-  const ShardedWeights& weights;
-  const StateSpec& state;
-  int64_t context_parallel_size = 1;
-};
 
 // On one GPU; on each of the stage's as much, to less than an element a tensor.
 struct StageState {
@@ -49,6 +36,9 @@ struct StageState {
 // Errors: kInvalidArgument "stage" where the layout has no such stage.
 absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, int64_t stage,
                                         LedgerRows* rows = nullptr);
+// The same with `rules`, which are StateRulesOf(context), for one stage after another.
+absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const StateRules& rules,
+                                        int64_t stage, LedgerRows* rows = nullptr);
 
 }  // namespace sextant
 
