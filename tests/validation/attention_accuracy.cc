@@ -34,11 +34,24 @@ struct Split {
   std::vector<AttentionPoint> scored;
 };
 
-Split SplitOf(const std::string& name, const std::vector<AttentionPoint>& points,
+using Picking = std::vector<AttentionPoint>(const std::vector<AttentionPoint>& like);
+
+std::vector<AttentionPoint> EverySecond(const std::vector<AttentionPoint>& like) {
+  std::vector<AttentionPoint> out;
+  for (size_t i = 0; i < like.size(); i += 2) out.push_back(like[i]);
+  return out;
+}
+
+struct Table {
+  KernelKey key;
+  std::vector<AttentionPoint> points;
+};
+
+Split SplitOf(const std::string& name, const std::vector<AttentionPoint>& points, Picking* pick,
               std::vector<std::string>& left_out) {
   Split out;
   for (const std::vector<AttentionPoint>& like : AttentionClasses(points)) {
-    const std::vector<AttentionPoint> picked = AttentionPick(like);
+    const std::vector<AttentionPoint> picked = pick(like);
     if (static_cast<int64_t>(picked.size()) < AttentionModel::kLeastPoints) {
       left_out.push_back(absl::StrCat(name, ", head size ", like[0].shape.query_key_head_size, ": ",
                                       like.size(), " rows, too few"));
@@ -55,9 +68,9 @@ Split SplitOf(const std::string& name, const std::vector<AttentionPoint>& points
   return out;
 }
 
-absl::Status Score(const KernelKey& key, const std::vector<AttentionPoint>& points,
+absl::Status Score(const Table& table, Picking* pick, absl::Span<const Domain> domains,
                    KernelScores& out) {
-  const auto& [gpu, data_type, kernel] = key;
+  const auto& [gpu, data_type, kernel] = table.key;
   const std::string name = absl::StrCat(gpu, " ", data_type, " ", kernel);
   const Accelerator* accelerator = AcceleratorNamed(gpu);
   if (accelerator == nullptr || !accelerator->compute_unit_count) {
@@ -65,7 +78,7 @@ absl::Status Score(const KernelKey& key, const std::vector<AttentionPoint>& poin
     return absl::OkStatus();
   }
   SEXTANT_ASSIGN_OR_RETURN(const DataType type, TableDataType(data_type));
-  const Split split = SplitOf(name, points, out.left_out);
+  const Split split = SplitOf(name, table.points, pick, out.left_out);
   if (split.calibration.empty()) return absl::OkStatus();
   SEXTANT_ASSIGN_OR_RETURN(const AttentionModel model,
                            AttentionModel::Of({.compute_units = static_cast<int64_t>(
@@ -76,7 +89,7 @@ absl::Status Score(const KernelKey& key, const std::vector<AttentionPoint>& poin
   for (const AttentionPoint& point : split.calibration) {
     seen.push_back(WorkOf(point, element_bytes));
   }
-  for (const Domain& domain : kDomains) {
+  for (const Domain& domain : domains) {
     Scoring scoring(DatasheetRoofline(gpu, type), RooflineSeen(seen));
     for (const AttentionPoint& point : split.scored) {
       if (point.shape.sequence < domain.least || point.shape.sequence > domain.most) continue;
@@ -90,13 +103,24 @@ absl::Status Score(const KernelKey& key, const std::vector<AttentionPoint>& poin
   return absl::OkStatus();
 }
 
+absl::StatusOr<KernelScores> ScoresOf(const std::vector<CsvRow>& rows, Picking* pick,
+                                      absl::Span<const Domain> domains) {
+  SEXTANT_ASSIGN_OR_RETURN(const auto tables, AttentionTable(rows));
+  KernelScores out;
+  for (const auto& [key, points] : tables) {
+    SEXTANT_RETURN_IF_ERROR(Score({.key = key, .points = points}, pick, domains, out));
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<KernelScores> AttentionScores(const std::vector<CsvRow>& rows) {
-  SEXTANT_ASSIGN_OR_RETURN(const auto table, AttentionTable(rows));
-  KernelScores out;
-  for (const auto& [key, points] : table) SEXTANT_RETURN_IF_ERROR(Score(key, points, out));
-  return out;
+  return ScoresOf(rows, AttentionPick, kDomains);
+}
+
+absl::StatusOr<KernelScores> AttentionLimits(const std::vector<CsvRow>& rows) {
+  return ScoresOf(rows, EverySecond, absl::MakeSpan(kDomains).first(1));
 }
 
 }  // namespace sextant

@@ -15,6 +15,10 @@ namespace sextant {
 // 16384 tokens, and all.
 absl::StatusOr<KernelScores> AttentionScores(const std::vector<CsvRow>& rows);
 
+// The same, every second row of the table being a point and sequences of 2048 to 16384 tokens alone
+// scored: what no number of points would mend, since kernels of neighbouring shapes differ by it.
+absl::StatusOr<KernelScores> AttentionLimits(const std::vector<CsvRow>& rows);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_VALIDATION_ATTENTION_ACCURACY_H_

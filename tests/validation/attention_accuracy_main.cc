@@ -14,6 +14,7 @@
 #include "engine/base/status_macros.h"
 #include "tests/support/csv.h"
 #include "tests/validation/attention_accuracy.h"
+#include "tests/validation/attention_lacks.h"
 #include "tests/validation/grouped_gemm_accuracy.h"
 #include "tests/validation/kernel_score_table.h"
 
@@ -24,12 +25,15 @@ struct Section {
   const char* title;
   const char* file;
   absl::StatusOr<KernelScores> (*scores)(const std::vector<CsvRow>& rows);
+  absl::StatusOr<KernelScores> (*limits)(const std::vector<CsvRow>& rows);
+  absl::StatusOr<std::vector<LackScore>> (*lacks)(const std::vector<CsvRow>& rows);
 };
 
 constexpr Section kSections[] = {
-    {"Attention", "attention_forward_dev.csv", AttentionScores},
-    {"Latent attention", "mla_context_forward_dev.csv", AttentionScores},
-    {"Layers of experts", "moe_grouped_gemm_dev.csv", GroupedGemmScores}};
+    {"Attention", "attention_forward_dev.csv", AttentionScores, AttentionLimits, AttentionLacks},
+    {"Latent attention", "mla_context_forward_dev.csv", AttentionScores, nullptr, nullptr},
+    {"Layers of experts", "moe_grouped_gemm_dev.csv", GroupedGemmScores, nullptr,
+     GroupedGemmLacks}};
 
 absl::Status Run(const std::string& directory) {
   int64_t found = 0;
@@ -43,6 +47,13 @@ absl::Status Run(const std::string& directory) {
     std::cout << "## " << section.title << "\n\n"
               << rows->size() << " rows.\n\n"
               << KernelScoreTable(scores) << "\n";
+    if (section.lacks == nullptr) continue;
+    SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, section.lacks(*rows));
+    if (section.limits != nullptr) {
+      SEXTANT_ASSIGN_OR_RETURN(const KernelScores limits, section.limits(*rows));
+      std::cout << "With every second row as a point:\n\n" << KernelScoreTable(limits) << "\n";
+    }
+    std::cout << "What a calibration lacks, and what that costs:\n\n" << LackTable(lacks) << "\n";
   }
   return found > 0 ? absl::OkStatus()
                    : absl::NotFoundError(absl::StrCat(directory, ": none of the tables is there"));

@@ -24,6 +24,15 @@ double MostKeys(const AttentionShape& shape, AttentionForm form) {
   return std::min(sequence, static_cast<double>(shape.window) + moved);
 }
 
+// Keys of a query of the mean tile. Of chunks, that of a whole one: a last, short chunk doesn't
+// make the others faster.
+double MeanKeys(const AttentionShape& shape, AttentionForm form) {
+  const bool chunked = form.window == WindowForm::kChunked && shape.causal && shape.window > 0 &&
+                       shape.window < shape.sequence;
+  if (!chunked) return WorkedPairs(shape, form) / static_cast<double>(shape.sequence);
+  return (static_cast<double>(shape.window) + 1 + static_cast<double>(form.query_tile)) / 2;
+}
+
 }  // namespace
 
 TermShape AttentionTerms(const AttentionShape& shape, AttentionForm form, int64_t compute_units) {
@@ -34,11 +43,10 @@ TermShape AttentionTerms(const AttentionShape& shape, AttentionForm form, int64_
                             static_cast<double>(shape.value_head_size)) /
                            2;
   const double head_count = static_cast<double>(shape.batch) * static_cast<double>(shape.heads);
-  const double pairs = WorkedPairs(shape, form);
-  const double even = head_count * pairs * head_size / units;
+  const double even = head_count * WorkedPairs(shape, form) * head_size / units;
   const double largest = tile * MostKeys(shape, form) * head_size;
   const double tiles = head_count * std::ceil(sequence / tile);
-  const double mean_tile = tile * (pairs / sequence) * head_size;
+  const double mean_tile = tile * MeanKeys(shape, form) * head_size;
   const double token_elements = static_cast<double>(shape.batch) * sequence * 2 * head_size;
   AttentionShape whole = shape;
   whole.window = 0;

@@ -13,7 +13,7 @@ namespace {
 
 // Weights of the penalties beside a point's of 1, the same for all devices and types. Chosen once,
 // on half of the published shapes of all of them together; the other half and other values:
-// docs/kernels_gemm.md. A tenth or ten times of any of them costs little.
+// docs/kernels_gemm.md. A third or three times of any of them costs about a point at most.
 constexpr double kCurvature = 0.02;             // of squared second differences, by log2
 constexpr double kSlope = 0.003;                // of squared first differences
 constexpr double kSize = 0.003;                 // of squared values

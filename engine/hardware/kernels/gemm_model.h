@@ -30,8 +30,8 @@ struct GemmBox {
 
 class GemmModel {
  public:
-  // Fits both forms to the points, keeps the one that is nearer to the checks, and fits that to
-  // points and checks.
+  // Fits both forms to the points, keeps the one that is nearer to the checks (kTiles, unless kGrid
+  // is clearly nearer), and fits that to points and checks.
   //
   // Errors: those of CheckGemmCalibration().
   static absl::StatusOr<GemmModel> Of(const GemmCalibration& calibration);

@@ -49,8 +49,8 @@ TermShape GroupedGemmTerms(const GroupedGemmShape& shape, GroupedGemmForm form);
 class GroupedGemmModel {
  public:
   static constexpr int64_t kLeastPoints = 16;
-  // Rows per expert, experts or their size beyond the points: factors each octave. From kernels'
-  // middle shapes, tested on their outer ones: docs/kernels_attention.md.
+  // Rows per expert, experts or their size beyond the points: factors each octave, made as those of
+  // AttentionFallbacks: docs/kernels_attention.md.
   static constexpr Widening kOctaveOutside{.low = 0.95, .high = 1.25};
 
   // Errors: kInvalidArgument naming calibration.grouped_gemm fields: fewer than kLeastPoints

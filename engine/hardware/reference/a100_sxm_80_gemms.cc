@@ -1,7 +1,7 @@
 // Measured multiplications of a100-sxm-80: made by make_gemm_reference.py, not by hand.
 //
 // Source: ai-dynamo/aiconfigurator @095f58a51c4c, <system>/gemm/.../gemm_perf.parquet (Apache-2.0).
-// Means of bursts on random data: docs/kernels_gemm.md. Microseconds by m, n, k, for each of
+// Bursts on random data: docs/kernels_gemm.md. Microseconds by m, n, k, for each of
 // kColumns; 0: not in its calibration.
 #include "engine/hardware/reference/reference_gemms_table.h"
 
@@ -312,8 +312,6 @@ constexpr ReferenceGemmRow kChecks[] = {
 
 }  // namespace
 
-ReferenceGemmTable A100Sxm80Gemms() {
-  return {"a100-sxm-80", kColumns, kPoints, kChecks};
-}
+ReferenceGemmTable A100Sxm80Gemms() { return {"a100-sxm-80", kColumns, kPoints, kChecks}; }
 
 }  // namespace sextant

@@ -4,8 +4,8 @@ namespace sextant {
 
 const GroupedGemmReference* FindGroupedGemmReference(const GroupedGemmKernel& kernel) {
   for (const absl::Span<const GroupedGemmReference> references :
-       {GroupedGemmReferencesOfA100(), GroupedGemmReferencesOfB200(),
-        GroupedGemmReferencesOfH100(), GroupedGemmReferencesOfH200()}) {
+       {GroupedGemmReferencesOfA100(), GroupedGemmReferencesOfB200(), GroupedGemmReferencesOfH100(),
+        GroupedGemmReferencesOfH200()}) {
     for (const GroupedGemmReference& reference : references) {
       if (reference.device == kernel.device && reference.data_type == kernel.data_type &&
           reference.block_scaled == kernel.block_scaled && reference.gated == kernel.gated) {

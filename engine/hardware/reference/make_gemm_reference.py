@@ -61,7 +61,8 @@ def rows_of(by_type, types, shapes, most):
     """Of each type the first `most` of `shapes` that it has; 0 is not one of them."""
     kept = {name: [s for s in shapes if s in by_type[name]][:most] for name in types}
     kept = {name: set(of) for name, of in kept.items()}
-    for shape in sorted(set().union(*kept.values()), key=lambda s: (s[1], s[2], s[0])):
+    union = set().union(*kept.values())
+    for shape in sorted(union, key=lambda s: (s[1], s[2], s[0])):
         values = [f"{by_type[name][shape] * 1e6:.4g}" if shape in kept[name] else "0"
                   for name in types]
         m, n, k = shape
@@ -79,7 +80,7 @@ def table_file(gpu, by_type, libraries):
         f"// Measured multiplications of {gpu}: made by make_gemm_reference.py, not by hand.",
         "//",
         f"// Source: {SOURCE}.",
-        "// Means of bursts on random data: docs/kernels_gemm.md. Microseconds by m, n, k, for each of",
+        "// Bursts on random data: docs/kernels_gemm.md. Microseconds by m, n, k, for each of",
         "// kColumns; 0: not in its calibration.",
         '#include "engine/hardware/reference/reference_gemms_table.h"',
         "",
@@ -102,9 +103,8 @@ def table_file(gpu, by_type, libraries):
         "",
         "}  // namespace",
         "",
-        f"ReferenceGemmTable {identifier(gpu)}Gemms() {{",
-        f'  return {{"{gpu}", kColumns, kPoints, kChecks}};',
-        "}",
+        f"ReferenceGemmTable {identifier(gpu)}Gemms() "
+        f'{{ return {{"{gpu}", kColumns, kPoints, kChecks}}; }}',
         "",
         "}  // namespace sextant",
         "",

@@ -1,0 +1,233 @@
+#include "engine/hardware/kernels/attention_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/engine/hardware/kernels/simulated_attention.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr AttentionShape kHead128 = {.query_key_head_size = 128, .value_head_size = 128};
+
+AttentionModel ModelOf(const std::vector<AttentionPoint>& points, int64_t units = 132) {
+  return AttentionModel::Of({.compute_units = units, .points = points}).value();
+}
+
+// Shapes between those of a calibration.
+std::vector<AttentionShape> UnseenShapes(AttentionShape like) {
+  std::vector<AttentionShape> out;
+  for (const int64_t sequence : {1536, 3072, 6144, 12288}) {
+    for (const int64_t heads : {8, 12, 24, 48, 96}) {
+      like.sequence = sequence;
+      like.heads = heads;
+      like.key_value_heads = heads % 8 == 0 ? heads / 4 : heads;
+      out.push_back(like);
+    }
+  }
+  return out;
+}
+
+struct KernelCase {
+  const char* name;
+  AttentionShape like;
+  SimulatedKernel kernel;
+};
+
+class AttentionModelTest : public ::testing::TestWithParam<KernelCase> {};
+
+TEST_P(AttentionModelTest, PredictsShapesThatItHasNotSeen) {
+  const auto& [name, like, kernel] = GetParam();
+  const AttentionModel model = ModelOf(SimulatedPoints(like, kernel), kernel.units);
+  EXPECT_LT(model.error().median_absolute, 0.05);
+  EXPECT_EQ(model.error().shape_count, 25);
+  int near = 0;
+  for (const AttentionShape& shape : UnseenShapes(like)) {
+    const KernelTime time = model.Predict(shape);
+    const double error = time.expected.value() / SimulatedSeconds(shape, kernel) - 1;
+    EXPECT_LT(std::abs(error), 0.2) << shape.sequence << " tokens, " << shape.heads << " heads";
+    if (std::abs(error) < 0.1) ++near;
+    EXPECT_EQ(time.basis, KernelBasis::kWithinGrid);
+    EXPECT_LE(time.low, time.expected);
+    EXPECT_GE(time.high, time.expected);
+  }
+  EXPECT_GE(near, 18);  // of 20
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, AttentionModelTest,
+    ::testing::Values(
+        KernelCase{"Causal", kHead128, {}},
+        KernelCase{"WideTiles", kHead128, {.units = 148, .query_tile = 256}},
+        KernelCase{"WithoutAMask",
+                   {.query_key_head_size = 64, .value_head_size = 64, .causal = false},
+                   {}},
+        KernelCase{"Latent", {.query_key_head_size = 192, .value_head_size = 128}, {}},
+        KernelCase{"SlidingWindow",
+                   {.query_key_head_size = 128, .value_head_size = 128, .window = 1024},
+                   {}},
+        KernelCase{"ChunkedWindow",
+                   {.query_key_head_size = 128, .value_head_size = 128, .window = 4096},
+                   {.window = WindowForm::kChunked}}),
+    [](const auto& test) { return test.param.name; });
+
+// Head sizes of 64 and 256 measured: 128 lies between, 512 beyond, and so do the intervals.
+TEST(AttentionModel, InterpolatesHeadSizes) {
+  std::vector<AttentionPoint> points;
+  for (const int64_t size : {64, 256}) {
+    AttentionShape like = kHead128;
+    like.query_key_head_size = like.value_head_size = size;
+    const std::vector<AttentionPoint> more = SimulatedPoints(like, {});
+    points.insert(points.end(), more.begin(), more.end());
+  }
+  const AttentionModel model = ModelOf(points);
+  AttentionShape shape = {.batch = 4,
+                          .sequence = 4096,
+                          .heads = 16,
+                          .key_value_heads = 16,
+                          .query_key_head_size = 128,
+                          .value_head_size = 128};
+  const KernelTime between = model.Predict(shape);
+  EXPECT_NEAR(between.expected.value() / SimulatedSeconds(shape, {}), 1, 0.1);
+  EXPECT_EQ(between.basis, KernelBasis::kWithinGrid);
+  const double between_width = between.high.value() / between.low.value();
+  shape.query_key_head_size = shape.value_head_size = 256;
+  const KernelTime known = model.Predict(shape);
+  EXPECT_GT(between_width, 1.1 * known.high.value() / known.low.value());
+  shape.query_key_head_size = shape.value_head_size = 512;
+  const KernelTime beyond = model.Predict(shape);
+  EXPECT_EQ(beyond.basis, KernelBasis::kOutsideGrid);
+  EXPECT_GT(beyond.high.value() / beyond.low.value(), between_width);
+}
+
+// 65536 tokens are two octaves beyond the points.
+TEST(AttentionModel, WidensOutsideItsPoints) {
+  const AttentionModel model = ModelOf(SimulatedPoints(kHead128, {}));
+  AttentionShape shape = kHead128;
+  shape.heads = shape.key_value_heads = 16;
+  shape.sequence = 16384;
+  const KernelTime inside = model.Predict(shape);
+  shape.sequence = 65536;
+  const KernelTime outside = model.Predict(shape);
+  EXPECT_EQ(inside.basis, KernelBasis::kWithinGrid);
+  EXPECT_EQ(outside.basis, KernelBasis::kOutsideGrid);
+  EXPECT_NEAR(outside.high.value() / outside.expected.value(),
+              inside.high.value() / inside.expected.value() * 1.13 * 1.13, 1e-9);
+  EXPECT_NEAR(outside.low.value() / outside.expected.value(),
+              inside.low.value() / inside.expected.value() * 0.95 * 0.95, 1e-9);
+}
+
+// The kernel that was measured without a window answers for one, and for no mask, with less
+// certainty.
+TEST(AttentionModel, WidensForOtherMasks) {
+  const AttentionModel model = ModelOf(SimulatedPoints(kHead128, {}));
+  AttentionShape shape = kHead128;
+  shape.heads = shape.key_value_heads = 16;
+  shape.sequence = 4096;
+  const auto upper = [&](const AttentionShape& of) {
+    const KernelTime time = model.Predict(of);
+    return time.high.value() / time.expected.value();
+  };
+  const double known = upper(shape);
+  AttentionShape windowed = shape;
+  windowed.window = 512;
+  EXPECT_NEAR(upper(windowed) / known, 1.8, 1e-9);
+  EXPECT_EQ(model.Predict(windowed).basis, KernelBasis::kOutsideGrid);
+  AttentionShape full = shape;
+  full.causal = false;
+  EXPECT_NEAR(upper(full) / known, 1.2, 1e-9);
+  AttentionShape idle = shape;
+  idle.window = 4096;  // hides nothing
+  EXPECT_EQ(model.Predict(idle).expected, model.Predict(shape).expected);
+  EXPECT_EQ(model.Predict(idle).basis, KernelBasis::kWithinGrid);
+}
+
+TEST(AttentionModel, TakesThreeForwardsForABackward) {
+  const AttentionModel model = ModelOf(SimulatedPoints(kHead128, {}));
+  const AttentionShape shape = SimulatedPoints(kHead128, {})[7].shape;
+  const KernelTime forward = model.Predict(shape);
+  const KernelTime backward = model.PredictBackward(shape);
+  EXPECT_NEAR(backward.expected.value(), 3 * forward.expected.value(), 1e-15);
+  EXPECT_NEAR(backward.low.value(), 2.7 * forward.low.value(), 1e-15);
+  EXPECT_NEAR(backward.high.value(), 3.6 * forward.high.value(), 1e-15);
+  EXPECT_EQ(backward.basis, KernelBasis::kOtherPass);
+}
+
+// A calibration that lost some of its points still works.
+TEST(AttentionModel, CopesWithMissingPoints) {
+  std::vector<AttentionPoint> points = SimulatedPoints(kHead128, {});
+  for (const size_t lost : {20, 13, 8, 3}) {
+    points.erase(points.begin() + static_cast<std::ptrdiff_t>(lost));
+  }
+  const AttentionModel model = ModelOf(points);
+  for (const AttentionShape& shape : UnseenShapes(kHead128)) {
+    EXPECT_NEAR(model.Predict(shape).expected.value() / SimulatedSeconds(shape, {}), 1, 0.15);
+  }
+}
+
+struct Damage {
+  const char* name;
+  std::function<void(std::vector<AttentionPoint>&)> damage;
+  std::string field;
+};
+
+class DamagedAttentionTest : public ::testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedAttentionTest, IsRefusedByItsField) {
+  std::vector<AttentionPoint> points = SimulatedPoints(kHead128, {});
+  ASSERT_THAT(
+      AttentionModel::Of({.compute_units = 132, .peak = FlopsPerSecond(989e12), .points = points}),
+      IsOk());
+  GetParam().damage(points);
+  EXPECT_THAT(
+      AttentionModel::Of({.compute_units = 132, .peak = FlopsPerSecond(989e12), .points = points}),
+      NamesFields(ElementsAre("calibration.attention." + GetParam().field)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, DamagedAttentionTest,
+    ::testing::Values(
+        Damage{"None", [](auto& points) { points.clear(); }, "points"},
+        Damage{"TooFew", [](auto& points) { points.resize(7); }, "points"},
+        Damage{"NotANumber",
+               [](auto& points) {
+                 points[3].time = Seconds(std::numeric_limits<double>::quiet_NaN());
+               },
+               "points[3].seconds"},
+        Damage{
+            "Infinite",
+            [](auto& points) { points[3].time = Seconds(std::numeric_limits<double>::infinity()); },
+            "points[3].seconds"},
+        Damage{"Zero", [](auto& points) { points[4].time = Seconds(0); }, "points[4].seconds"},
+        Damage{"Negative", [](auto& points) { points[4].time = Seconds(-1); }, "points[4].seconds"},
+        Damage{"TwoDays", [](auto& points) { points[4].time = Seconds(172800); },
+               "points[4].seconds"},
+        Damage{"Twice", [](auto& points) { points[6].shape = points[2].shape; }, "points[6]"},
+        Damage{"NoSequence", [](auto& points) { points[0].shape.sequence = 0; },
+               "points[0].sequence"},
+        Damage{"HugeBatch", [](auto& points) { points[0].shape.batch = (int64_t{1} << 40) + 1; },
+               "points[0].batch"},
+        Damage{"UnevenGroups", [](auto& points) { points[0].shape.key_value_heads = 3; },
+               "points[0].heads"},
+        // The last is 16384 tokens and 256 heads: 1.8e13 FLOPs, at 989e12 x 1.1 at least 16 ms.
+        Damage{"FasterThanTheDevice", [](auto& points) { points[24].time = Seconds(0.015); },
+               "points[24].seconds"}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(AttentionModel, NeedsTheDevicesUnits) {
+  const std::vector<AttentionPoint> points = SimulatedPoints(kHead128, {});
+  EXPECT_THAT(AttentionModel::Of({.compute_units = 0, .points = points}),
+              NamesFields(ElementsAre("calibration.attention.compute_units")));
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,239 @@
+#include "tests/validation/attention_lacks.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/base/status_macros.h"
+#include "engine/hardware/catalogue.h"
+#include "engine/hardware/kernels/attention_model.h"
+#include "engine/hardware/kernels/prediction_error.h"
+#include "tests/validation/attention_rows.h"
+#include "tests/validation/grouped_gemm_accuracy.h"
+
+namespace sextant {
+namespace {
+
+constexpr size_t kManyRows = 400;  // of a class, so that its middle alone makes a calibration
+
+using Points = std::vector<AttentionPoint>;
+using Ratios = std::map<std::string, std::vector<double>>;
+
+struct Band {
+  const char* name;
+  int64_t least;
+  int64_t most;
+};
+
+constexpr Band kSequences[] = {{"sequence: 1 octave below", 1024, 1024},
+                               {"sequence: up to 1 octave above", 6145, 12288},
+                               {"sequence: 1.4 octaves above", 16384, 16384}};
+constexpr Band kHeadCounts[] = {{"batch x heads: up to 1 octave below", 8, 15},
+                                {"batch x heads: 2 octaves below", 4, 7},
+                                {"batch x heads: up to 1 octave above", 257, 512},
+                                {"batch x heads: up to 2 octaves above", 513, 1024},
+                                {"batch x heads: 3 octaves above and more", 2049, 1 << 20}};
+
+bool Within(int64_t value, int64_t least, int64_t most) { return least <= value && value <= most; }
+
+int64_t HeadCount(const AttentionShape& shape) { return shape.batch * shape.heads; }
+
+bool MiddleSequence(const AttentionShape& shape) { return Within(shape.sequence, 2048, 6144); }
+
+bool MiddleHeads(const AttentionShape& shape) { return Within(HeadCount(shape), 16, 256); }
+
+template <typename Keep>
+Points Chosen(const Points& points, Keep keep) {
+  Points out;
+  for (const AttentionPoint& point : points) {
+    if (keep(point.shape)) out.push_back(point);
+  }
+  return out;
+}
+
+absl::StatusOr<AttentionModel> ModelOf(int64_t units, const Points& points) {
+  return AttentionModel::Of({.compute_units = units, .points = points});
+}
+
+void Ask(const AttentionModel& model, const Points& points, std::vector<double>& ratios) {
+  for (const AttentionPoint& point : points) {
+    ratios.push_back(point.time.value() / model.Predict(point.shape).expected.value());
+  }
+}
+
+absl::Status AskOutside(int64_t units, const Points& like, Ratios& out) {
+  const Points middle = Chosen(like, [](const AttentionShape& shape) {
+    return MiddleSequence(shape) && MiddleHeads(shape);
+  });
+  SEXTANT_ASSIGN_OR_RETURN(const AttentionModel model, ModelOf(units, AttentionPick(middle)));
+  Ask(model, middle, out["nothing"]);
+  for (const Band& band : kSequences) {
+    Ask(model,
+        Chosen(like,
+               [&](const AttentionShape& shape) {
+                 return MiddleHeads(shape) && Within(shape.sequence, band.least, band.most);
+               }),
+        out[band.name]);
+  }
+  for (const Band& band : kHeadCounts) {
+    Ask(model,
+        Chosen(like,
+               [&](const AttentionShape& shape) {
+                 return MiddleSequence(shape) && Within(HeadCount(shape), band.least, band.most);
+               }),
+        out[band.name]);
+  }
+  return absl::OkStatus();
+}
+
+// What asking a model `of` this class for the class `for_it` is called; empty: nothing of interest.
+std::string LackBetween(const AttentionShape& of, const AttentionShape& for_it) {
+  if (of.window > 0) return "";
+  const int64_t size = of.query_key_head_size;
+  const int64_t asked = for_it.query_key_head_size;
+  if (of.causal != for_it.causal) {
+    return size == asked && for_it.window == 0
+               ? absl::StrCat("mask: ", for_it.causal ? "none" : "causal", " measured")
+               : "";
+  }
+  if (for_it.window > 0) return size == asked ? absl::StrCat("window ", for_it.window) : "";
+  for (const int64_t octaves : {1, 2}) {
+    if (asked == size << octaves) return absl::StrCat("head size ", octaves, " octaves larger");
+    if (size == asked << octaves) return absl::StrCat("head size ", octaves, " octaves smaller");
+  }
+  return "";
+}
+
+Points Long(const Points& points) {
+  return Chosen(points,
+                [](const AttentionShape& shape) { return Within(shape.sequence, 2048, 16384); });
+}
+
+absl::Status AskOthers(int64_t units, const std::vector<Points>& classes, Ratios& out) {
+  for (const Points& like : classes) {
+    if (like[0].shape.window > 0) continue;
+    SEXTANT_ASSIGN_OR_RETURN(const AttentionModel model, ModelOf(units, AttentionPick(like)));
+    for (const Points& other : classes) {
+      const std::string lack = LackBetween(like[0].shape, other[0].shape);
+      if (!lack.empty()) Ask(model, Long(other), out[lack]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A model of the head sizes around that of classes[middle].
+absl::Status AskBetween(int64_t units, const std::vector<Points>& classes, Ratios& out) {
+  std::vector<const Points*> causal;
+  for (const Points& like : classes) {
+    if (like[0].shape.causal && like[0].shape.window == 0) causal.push_back(&like);
+  }
+  for (size_t middle = 1; middle + 1 < causal.size(); ++middle) {
+    Points around = AttentionPick(*causal[middle - 1]);
+    const Points above = AttentionPick(*causal[middle + 1]);
+    around.insert(around.end(), above.begin(), above.end());
+    SEXTANT_ASSIGN_OR_RETURN(const AttentionModel model, ModelOf(units, around));
+    Ask(model, Long(*causal[middle]), out["head size between two"]);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<LackScore> ScoresOf(const Ratios& ratios) {
+  std::vector<LackScore> out;
+  for (const auto& [lack, values] : ratios) {
+    if (!values.empty()) out.push_back({.lack = lack, .error = ErrorOf(values)});
+  }
+  return out;
+}
+
+using ExpertPoints = std::vector<GroupedGemmPoint>;
+
+ExpertPoints ChosenExperts(const ExpertPoints& points,
+                           const std::function<double(const GroupedGemmShape&)>& size, double least,
+                           double below) {
+  ExpertPoints out;
+  for (const GroupedGemmPoint& point : points) {
+    if (least <= size(point.shape) && size(point.shape) < below) out.push_back(point);
+  }
+  return out;
+}
+
+struct ExpertAxis {
+  const char* name;
+  std::function<double(const GroupedGemmShape&)> size;
+  double least;  // of the middle, which a model knows
+  double below;
+};
+
+absl::Status AskOutside(const ExpertAxis& axis, const ExpertPoints& points, Ratios& out) {
+  const ExpertPoints middle = ChosenExperts(points, axis.size, axis.least, axis.below);
+  SEXTANT_ASSIGN_OR_RETURN(const GroupedGemmModel model,
+                           GroupedGemmModel::Of({.points = GroupedGemmPick(middle)}));
+  const auto ask = [&](const std::string& name, const ExpertPoints& asked) {
+    for (const GroupedGemmPoint& point : asked) {
+      out[name].push_back(point.time.value() / model.Predict(point.shape).expected.value());
+    }
+  };
+  ask(absl::StrCat(axis.name, ": nothing"), middle);
+  for (int octave = 1; octave <= 4; ++octave) {
+    const double factor = static_cast<double>(1 << octave);
+    ask(absl::StrCat(axis.name, ": ", octave, " octaves below"),
+        ChosenExperts(points, axis.size, axis.least / factor, 2 * axis.least / factor));
+    ask(absl::StrCat(axis.name, ": ", octave, " octaves above"),
+        ChosenExperts(points, axis.size, axis.below * factor / 2, axis.below * factor));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<LackScore>> AttentionLacks(const std::vector<CsvRow>& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const auto table, AttentionTable(rows));
+  Ratios ratios;
+  for (const auto& [key, points] : table) {
+    const Accelerator* accelerator = AcceleratorNamed(std::get<0>(key));
+    if (accelerator == nullptr || !accelerator->compute_unit_count) continue;
+    const auto units = static_cast<int64_t>(accelerator->compute_unit_count.value);
+    const std::vector<Points> classes = AttentionClasses(points);
+    for (const Points& like : classes) {
+      if (like.size() < kManyRows || like[0].shape.window > 0) continue;
+      SEXTANT_RETURN_IF_ERROR(AskOutside(units, like, ratios));
+    }
+    SEXTANT_RETURN_IF_ERROR(AskOthers(units, classes, ratios));
+    SEXTANT_RETURN_IF_ERROR(AskBetween(units, classes, ratios));
+  }
+  return ScoresOf(ratios);
+}
+
+absl::StatusOr<std::vector<LackScore>> GroupedGemmLacks(const std::vector<CsvRow>& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const auto table, GroupedGemmTable(rows));
+  Ratios ratios;
+  const ExpertAxis axes[] = {{"rows an expert", RowsPerExpert, 16, 256},
+                             {"experts on the device",
+                              [](const GroupedGemmShape& shape) {
+                                return static_cast<double>(shape.experts / shape.expert_parallel);
+                              },
+                              4, 65}};
+  for (const auto& [key, points] : table) {
+    if (points.size() < kManyRows) continue;
+    for (const ExpertAxis& axis : axes) {
+      SEXTANT_RETURN_IF_ERROR(AskOutside(axis, points, ratios));
+    }
+  }
+  return ScoresOf(ratios);
+}
+
+std::string LackTable(const std::vector<LackScore>& lacks) {
+  std::string out =
+      "| lacking | shapes | measured over expected: p10 | median | p90 |\n"
+      "| --- | ---: | ---: | ---: | ---: |\n";
+  for (const LackScore& lack : lacks) {
+    absl::StrAppendFormat(&out, "| %s | %d | %.2f | %.2f | %.2f |\n", lack.lack,
+                          lack.error.shape_count, lack.error.p10, lack.error.median,
+                          lack.error.p90);
+  }
+  return out;
+}
+
+}  // namespace sextant
