@@ -16,9 +16,9 @@ struct ReachedShare {
   double high;
 };
 // NVLink, all but all_reduce in the switch.
-inline constexpr ReachedShare kNvlinkShare = {0.58, 0.72, 0.82};
+inline constexpr ReachedShare kNvlinkShare = {0.36, 0.64, 0.78};
 // all_reduce in the switch, of InSwitchWireShare().
-inline constexpr ReachedShare kInSwitchShare = {0.42, 0.50, 0.75};
+inline constexpr ReachedShare kInSwitchShare = {0.43, 0.57, 0.73};
 // PCIe, which depends on what stands between the cards.
 inline constexpr ReachedShare kPcieShare = {0.04, 0.4, 0.7};
 

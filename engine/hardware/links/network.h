@@ -27,9 +27,10 @@ absl::StatusOr<const NamedNetwork*> FindNetwork(absl::string_view name);
 
 // As a request says it: at most one of the two.
 struct NetworkRequest {
-  absl::string_view name;  // one adapter port of NamedNetworks() for each device
-  double bytes_per_second =
-      0;  // line rate of one device in one direction, 1e6 to 1e13; 0: not said
+  // Of NamedNetworks(), one adapter port for each device.
+  absl::string_view name = "";
+  // Line rate of one device in one direction, 1e6 to 1e13; 0: not said.
+  double bytes_per_second = 0;
 };
 
 struct Network {

@@ -97,6 +97,8 @@ double SecondsAcrossNodes(const NetworkCall& call, WithinNode within) {
   const auto others = static_cast<double>(call.group.node_count - 1);
   switch (call.op) {
     case CollectiveOp::kAllReduce:
+      // Where the switch reduces, NCCL runs trees of switches; elsewhere the faster of both.
+      if (call.switch_reduces) return kStart + TreeSeconds(call, within);
       return kStart +
              std::min(RingSeconds(call, 2 * others, within(call.bytes)), TreeSeconds(call, within));
     case CollectiveOp::kAllGather:

@@ -93,10 +93,11 @@ def table_file(gpu, version, libraries, by_op):
     return "\n".join(lines)
 
 
-def list_file(gpus):
+def list_file(versions):
+    gpus = sorted(versions)
     declared = [f"absl::Span<const ReferenceCollectiveRow> {identifier(g)}Collectives();"
                 for g in gpus]
-    listed = [f'      {{"{g}", {identifier(g)}Collectives()}},' for g in gpus]
+    listed = [f'      {{"{g}", "{versions[g]}", {identifier(g)}Collectives()}},' for g in gpus]
     sizes = [", ".join(str(size) for size in SIZES[i:i + 6]) + "," for i in range(0, len(SIZES), 6)]
     lines = [
         "// The list of reference tables: made by make_collectives_reference.py, not by hand.",
@@ -137,10 +138,9 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     times, libraries = read(sys.argv[1])
-    gpus = sorted(times)
-    files = {"reference_collectives_list.h": list_file(gpus)}
-    for gpu in gpus:
-        version = max(times[gpu], key=version_key)
+    versions = {gpu: max(times[gpu], key=version_key) for gpu in times}
+    files = {"reference_collectives_list.h": list_file(versions)}
+    for gpu, version in versions.items():
         files[f"{gpu.replace('-', '_')}_collectives.cc"] = table_file(
             gpu, version, libraries[gpu, version], times[gpu][version])
     for name, text in files.items():

@@ -56,6 +56,13 @@ std::vector<MeasuredCollective> ReferenceCollectivePoints(absl::string_view acce
   return out;
 }
 
+absl::string_view ReferenceCollectivesVersion(absl::string_view accelerator) {
+  for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
+    if (table.accelerator == accelerator) return table.version;
+  }
+  return "";
+}
+
 const CollectiveModel* ReferenceCollectives(absl::string_view accelerator) {
   const auto found = AllModels().find(accelerator);
   return found == AllModels().end() ? nullptr : &found->second;

@@ -20,6 +20,9 @@ std::vector<absl::string_view> ReferenceCollectiveAccelerators();
 // The points of one of them; empty for others.
 std::vector<MeasuredCollective> ReferenceCollectivePoints(absl::string_view accelerator);
 
+// The table_version of the published rows that were kept; empty for others.
+absl::string_view ReferenceCollectivesVersion(absl::string_view accelerator);
+
 // Their model, built at the first call; null for others. Its ranks are in one node: NVLink among 2,
 // 4 and 8 (GB200 and GB300: 2 and 4), or PCIe (L40S, RTX PRO 6000).
 const CollectiveModel* ReferenceCollectives(absl::string_view accelerator);

@@ -27,15 +27,15 @@ inline constexpr std::array<int64_t, 12> kReferenceCollectiveSizes = {
 
 inline std::array<ReferenceCollectiveTable, 9> ReferenceCollectiveTables() {
   return {{
-      {"a100-sxm-80", A100Sxm80Collectives()},
-      {"b200-sxm", B200SxmCollectives()},
-      {"b300-sxm", B300SxmCollectives()},
-      {"gb200", Gb200Collectives()},
-      {"gb300", Gb300Collectives()},
-      {"h100-sxm", H100SxmCollectives()},
-      {"h200-sxm", H200SxmCollectives()},
-      {"l40s", L40sCollectives()},
-      {"rtx-pro-6000", RtxPro6000Collectives()},
+      {"a100-sxm-80", "2.27.3", A100Sxm80Collectives()},
+      {"b200-sxm", "2.29.2", B200SxmCollectives()},
+      {"b300-sxm", "2.29.2", B300SxmCollectives()},
+      {"gb200", "2.29.2", Gb200Collectives()},
+      {"gb300", "2.29.2", Gb300Collectives()},
+      {"h100-sxm", "2.29.2", H100SxmCollectives()},
+      {"h200-sxm", "2.29.2", H200SxmCollectives()},
+      {"l40s", "2.27.3", L40sCollectives()},
+      {"rtx-pro-6000", "2.29.2", RtxPro6000Collectives()},
   }};
 }
 // clang-format on

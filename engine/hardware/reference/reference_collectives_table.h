@@ -23,6 +23,7 @@ struct ReferenceCollectiveRow {
 
 struct ReferenceCollectiveTable {
   absl::string_view accelerator;  // the catalogue's name
+  absl::string_view version;      // of NCCL, by the table's name
   absl::Span<const ReferenceCollectiveRow> rows;
 };
 

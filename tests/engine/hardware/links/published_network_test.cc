@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "engine/hardware/links/link_times.h"
 #include "engine/hardware/reference/reference_collectives.h"
 #include "tests/support/status_matchers.h"
@@ -151,7 +151,9 @@ TEST(PublishedNetworkRuns, AreWithinTheStatedInterval) {
   std::vector<double> ratios;
   for (const PublishedRun& run : Runs()) {
     const double ratio = RatioOf(run);
-    std::cout << run.source << " " << run.bytes << " " << ratio << "\n";
+    RecordProperty(absl::StrFormat("run_%d", ratios.size()),
+                   absl::StrFormat("%s, %.0f bytes: %.2f of the prediction", run.source, run.bytes,
+                                   ratio));
     ratios.push_back(ratio);
   }
   const auto inside = std::count_if(ratios.begin(), ratios.end(), [](double ratio) {
@@ -164,6 +166,28 @@ TEST(PublishedNetworkRuns, AreWithinTheStatedInterval) {
   EXPECT_LT(median, 1.1);
   EXPECT_GT(ratios.front(), 0.7);
   EXPECT_LT(ratios.back(), 2.0);
+}
+
+// 72 devices of a rack, by coreweave/nccl-tests pull request 43, from tables of 4 in one tray.
+TEST(PublishedRackRuns, AreWithinTheIntervalOfFarMoreRanks) {
+  const NodeType& node = **FindNodeType("gb200-nvl72");
+  const LinkTimes times(&node, ReferenceCollectives("gb200"));
+  const struct {
+    double bytes;
+    double seconds;
+  } runs[] = {{512 * kMiB, 1806.7e-6},
+              {1024 * kMiB, 3108.8e-6},
+              {2048 * kMiB, 5589.1e-6},
+              {4096 * kMiB, 10094e-6},
+              {8192 * kMiB, 20299e-6}};
+  for (const auto& run : runs) {
+    const auto time = times.TimeOf(kReduce, Bytes(std::llround(run.bytes)), {1, 72});
+    ASSERT_THAT(time, IsOk());
+    EXPECT_EQ(time->basis, KernelBasis::kOutsideGrid);
+    EXPECT_LE(time->low.value(), run.seconds);
+    EXPECT_GE(time->high.value(), run.seconds);
+    EXPECT_NEAR(time->expected.value() / run.seconds, 1, 0.35) << run.bytes;
+  }
 }
 
 }  // namespace
