@@ -10,10 +10,10 @@
 namespace sextant {
 namespace {
 
-// Repeats of one published point were within this of their median in 80 to 90 % of cases
-// (docs/links.md), so no interval is narrower.
+// Nine in ten repeats of a published point are within 5 % of their median (docs/links.md), so no
+// interval is narrower.
 constexpr double kRepeatWidening = 1.05;
-// Where too few sizes are there to leave one out: the widest that the published tables showed.
+// Where too few sizes are there to leave one out: nearly the widest p90 of NVLink's tables.
 constexpr double kUncheckedWidening = 1.3;
 
 // The smallest of `sorted` with at least `share` of them at or below it.

@@ -29,7 +29,7 @@ class LinkTimes {
   // the measured times; else the datasheet. Never below what the bytes take at the links' rates.
   //
   // Errors: kInvalidArgument naming `group` without ranks or with more in a node than it has
-  // devices, `bytes` below 0, `network` for several nodes without one.
+  // devices, `bytes` below 0 or above 1e18, `network` for several nodes without one.
   absl::StatusOr<KernelTime> TimeOf(CollectiveOp op, Bytes bytes, const RankGroup& group) const;
 
   const NodeType& node() const { return *node_; }

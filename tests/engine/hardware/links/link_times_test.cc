@@ -84,13 +84,13 @@ TEST(LinkTimes, AreNeverBelowTheWire) {
   for (const LinkTimes& times : AllTimes()) {
     for (const CollectiveOp op : kCollectiveOps) {
       for (const RankGroup& group : Groups(times)) {
-        if (group.node_count > 1 && op == CollectiveOp::kAllToAll) continue;
         ForSizes([&](int64_t bytes) {
           const double share = group.node_count > 1 ? WireShare(op, group.node_count)
                                : times.node().switch_reduces
                                    ? InSwitchWireShare(op, group.ranks_per_node)
                                    : WireShare(op, group.ranks_per_node);
-          const bool one = op == CollectiveOp::kSendReceive;
+          // Parts and sends go by the rank's own adapter, the rest by all of a node.
+          const bool one = op == CollectiveOp::kSendReceive || op == CollectiveOp::kAllToAll;
           const double rate = group.node_count == 1
                                   ? times.node().link_rate.value
                                   : times.network()->bytes_per_second *
@@ -188,6 +188,8 @@ TEST(LinkTimes, RefuseGroupsThatDoNotFit) {
   EXPECT_THAT(of(1, {1, 0}), NamesFields(ElementsAre("group.ranks_per_node")));
   EXPECT_THAT(of(1, {0, 1}), NamesFields(ElementsAre("group.node_count")));
   EXPECT_THAT(of(-1, {1, 8}), NamesFields(ElementsAre("bytes")));
+  EXPECT_THAT(of(INT64_MAX, {1, 8}), NamesFields(ElementsAre("bytes")));
+  EXPECT_THAT(of(1'000'000'000'000'000'000, {1, 8}), IsOk());
 }
 
 }  // namespace

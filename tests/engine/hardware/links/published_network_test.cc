@@ -151,9 +151,9 @@ TEST(PublishedNetworkRuns, AreWithinTheStatedInterval) {
   std::vector<double> ratios;
   for (const PublishedRun& run : Runs()) {
     const double ratio = RatioOf(run);
-    RecordProperty(absl::StrFormat("run_%d", ratios.size()),
-                   absl::StrFormat("%s, %.0f bytes: %.2f of the prediction", run.source, run.bytes,
-                                   ratio));
+    RecordProperty(
+        absl::StrFormat("run_%d", ratios.size()),
+        absl::StrFormat("%s, %.0f bytes: %.2f of the prediction", run.source, run.bytes, ratio));
     ratios.push_back(ratio);
   }
   const auto inside = std::count_if(ratios.begin(), ratios.end(), [](double ratio) {
