@@ -1,6 +1,7 @@
 #include "gpu_probe/health/check_options.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -77,7 +78,14 @@ void DefineHow(CLI::App& app, HealthLimits& limits, OptionTexts& texts) {
       ->capture_default_str();
 }
 
+// CLI11's ranges let through what is no number.
+bool IsNumber(const HealthLimits& limits) {
+  return !std::isnan(limits.history_tolerance + limits.peer_tolerance + limits.limit_tolerance +
+                     limits.peer_z);
+}
+
 absl::Status CheckTogether(const CheckOptions& options) {
+  if (!IsNumber(options.limits)) return absl::InvalidArgumentError("a limit is \"nan\": no number");
   for (const std::string& path : options.paths) {
     if (path.empty()) return absl::InvalidArgumentError("an empty PATH: leave it out");
   }

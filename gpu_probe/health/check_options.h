@@ -18,7 +18,7 @@ struct CheckOptions {
   std::string device = {};  // "": each
   bool measure = false;
   double budget_seconds = 0;  // 0: DefaultBudgetSeconds() of a quick probe
-  std::string keep = {};  // "": no folder
+  std::string keep = {};      // "": no folder
   bool json = false;
   HealthLimits limits = {};
 };

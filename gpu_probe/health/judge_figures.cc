@@ -24,9 +24,9 @@ Finding Slower(const FigureVerdict& figure, double log_deficit, const std::strin
           .value = figure.value,
           .reference = reference,
           .ratio = figure.value / reference,
-          .message = absl::StrCat(RateText(figure.value, figure.unit), " is ",
+          .message = absl::StrCat(FineRateText(figure.value, figure.unit), " is ",
                                   PercentText(1 - figure.value / reference), " below ",
-                                  RateText(reference, figure.unit), ", the median of ", than)};
+                                  FineRateText(reference, figure.unit), ", the median of ", than)};
 }
 
 bool IsAsFastAsPeers(const FigureVerdict& figure, const HealthLimits& limits) {
@@ -95,8 +95,7 @@ void JudgeOverall(const PeerReferences& peers, const HealthLimits& limits, Devic
 }
 
 void FindNothingJudged(const FigureReferences& references, std::vector<Finding>* findings) {
-  const bool alone = references.history.empty() &&
-                     references.peers.size() < static_cast<size_t>(kMinimumPeerCount);
+  const bool alone = references.history.empty() && references.peers.size() < kMinimumPeerCount;
   findings->push_back(
       {.status = HealthStatus::kUnknown,
        .rule = "reference",

@@ -49,8 +49,8 @@ void FindIn(const Matmuls& matmuls, const char* suffix, double tolerance,
         .ratio = share.ratio,
         .message = absl::StrFormat("%s is %.2f times the limit of %s at the clock it ran at: the "
                                    "measurement is wrong, measure again",
-                                   RateText(m.flops_per_second(), "FLOP/s"), share.ratio,
-                                   RateText(limit, "FLOP/s"))};
+                                   FineRateText(m.flops_per_second(), "FLOP/s"), share.ratio,
+                                   FineRateText(limit, "FLOP/s"))};
     const auto same = std::find_if(out->begin(), out->end(),
                                    [&](const Finding& f) { return f.figure == figure; });
     if (same == out->end()) {

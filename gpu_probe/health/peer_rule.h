@@ -2,6 +2,7 @@
 #ifndef SEXTANT_GPU_PROBE_HEALTH_PEER_RULE_H_
 #define SEXTANT_GPU_PROBE_HEALTH_PEER_RULE_H_
 
+#include <cstddef>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -12,7 +13,7 @@
 namespace sextant {
 
 // Fewer peers don't tell who of them is odd.
-inline constexpr int kMinimumPeerCount = 3;
+inline constexpr size_t kMinimumPeerCount = 3;
 
 // The standard deviation that figures of equal devices are taken to have at least, whatever a
 // few peers that happen to agree say; docs/health.md derives both. The second is that of the

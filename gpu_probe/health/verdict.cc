@@ -80,11 +80,11 @@ void NoteHistory(const References& references, std::vector<std::string>* notes) 
 }
 
 void NotePeers(const References& references, std::vector<std::string>* notes) {
-  const int count = static_cast<int>(references.peers.size());
+  const size_t count = references.peers.size();
   if (count < kMinimumPeerCount) {
     notes->push_back(absl::StrFormat(
         "%s of the same product, power limit and cores: fewer than %d can't be compared with.",
-        Plural(count, "peer"), kMinimumPeerCount));
+        Plural(static_cast<int>(count), "peer"), kMinimumPeerCount));
   }
   if (references.unlike_peer_count > 0) {
     notes->push_back(absl::StrCat(Plural(references.unlike_peer_count, "device"),
@@ -168,7 +168,7 @@ DeviceVerdict Judge(const KnownDevice& judged, const References& references,
                &verdict);
   Append(FindMissing(measured, references.history, "its own earlier measurements"),
          &verdict.findings);
-  if (references.peers.size() >= static_cast<size_t>(kMinimumPeerCount)) {
+  if (references.peers.size() >= kMinimumPeerCount) {
     Append(FindMissing(measured, references.peers, "its peers"), &verdict.findings);
   }
   FindAge(verdict, options.limits, &verdict.findings);

@@ -77,7 +77,7 @@ std::string RatioText(double log_deficit) {
 std::string FiguresText(const DeviceVerdict& verdict) {
   TextTable table({"figure", ">rate", ">of history", ">of peers", ">z", ""});
   for (const FigureVerdict& f : verdict.figures) {
-    table.AddRow({f.name, RateText(f.value, f.unit),
+    table.AddRow({f.name, FineRateText(f.value, f.unit),
                   f.history.has_value() ? RatioText(f.history->log_deficit) : "-",
                   f.peers.has_value() ? RatioText(f.peers->log_deficit) : "-",
                   f.peers.has_value() ? absl::StrFormat("%.1f", f.peers->z) : "-",
@@ -112,7 +112,12 @@ std::string ReportText(const CheckReport& report) {
                                              ", ", problem.reason),
                                 2));
   }
-  for (const DeviceVerdict& device : report.devices) absl::StrAppend(&text, DeviceText(device));
+  // Some that show it cut it short: what is wrong comes first.
+  for (const bool ok : {false, true}) {
+    for (const DeviceVerdict& device : report.devices) {
+      if ((device.status == HealthStatus::kOk) == ok) absl::StrAppend(&text, DeviceText(device));
+    }
+  }
   if (report.devices.size() == 1) absl::StrAppend(&text, FiguresText(report.devices[0]));
   for (const std::string& note : report.notes) {
     absl::StrAppend(&text, Line(absl::StrCat("- ", note), 2));
