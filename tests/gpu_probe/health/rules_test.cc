@@ -104,6 +104,25 @@ TEST(HistoryRuleTest, OneOutlierAtTheStartIsOutvoted) {
   EXPECT_FALSE(IsSlowerThanHistory(*AgainstHistory(Rate(99), Pointers(older), 0.05), 0.05));
 }
 
+std::vector<Figure> Falling(double share_a_run, int count) {
+  std::vector<Figure> figures;
+  for (int i = 0; i < count; ++i) figures.push_back(Rate(100 * std::pow(1 - share_a_run, i)));
+  return figures;
+}
+
+// 2 % a run: the sixth is 0.98^3 = 0.941 of the median of the first five, and is taken in no
+// more, nor is any after it. 1 % a run is 0.99^3 = 0.970 of it for ever: docs/health.md says so.
+TEST(HistoryRuleTest, ADriftIsSeenWhereThreeRunsOfItAreTooMuch) {
+  const auto fast =
+      AgainstHistory(Rate(100 * std::pow(0.98, 12)), Pointers(Falling(0.02, 12)), 0.05);
+  EXPECT_THAT(std::exp(-fast->log_deficit), DoubleNear(std::pow(0.98, 10), 1e-12));
+  EXPECT_TRUE(IsSlowerThanHistory(*fast, 0.05));
+  const auto slow =
+      AgainstHistory(Rate(100 * std::pow(0.99, 12)), Pointers(Falling(0.01, 12)), 0.05);
+  EXPECT_THAT(std::exp(-slow->log_deficit), DoubleNear(std::pow(0.99, 3), 1e-12));
+  EXPECT_FALSE(IsSlowerThanHistory(*slow, 0.05));
+}
+
 TEST(HistoryRuleTest, WithoutHistoryThereIsNoReference) {
   EXPECT_FALSE(AgainstHistory(Rate(1), {}, 0.05).has_value());
 }
