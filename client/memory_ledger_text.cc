@@ -46,10 +46,13 @@ class Notes {
   std::vector<std::string> notes_;
 };
 
-// "decoder, dense": whose rows follow.
+// "chunk 1, decoder, dense": whose rows follow.
 std::string OwnerOf(const v1::LedgerRow& row) {
-  if (row.layer_kind().empty()) return Words(row.part());
-  return absl::StrCat(Words(row.part()), ", ", row.layer_kind());
+  std::vector<std::string> words;
+  if (row.has_chunk()) words.push_back(absl::StrCat("chunk ", row.chunk()));
+  if (!row.part().empty()) words.push_back(Words(row.part()));
+  if (!row.layer_kind().empty()) words.push_back(row.layer_kind());
+  return absl::StrJoin(words, ", ");
 }
 
 // "20 x 4": layers and micro-batches; a one is not written.

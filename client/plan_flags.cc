@@ -174,6 +174,8 @@ constexpr PlanFlag kPlanFlags[] = {
      "numbers reduced at a time; 0: in place"},
     {"--gather-bucket-elements", "layout.framework.gather_bucket_elements", kFramework,
      "numbers gathered at a time; 0: in place"},
+    {"--deferred-reduction", "layout.framework.deferred_reduction", kFramework,
+     "stage 3: reduce behind the last micro-batch alone"},
     {"--workspace-bytes", "layout.framework.workspace_bytes", kFramework,
      "of matrix libraries, e.g. 64MiB"},
     {"--fragmentation-ratio,--fragmentation", "layout.framework.fragmentation_ratio", kFramework,

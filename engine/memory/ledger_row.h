@@ -35,6 +35,7 @@ struct LedgerRow {
   LedgerKind kind = LedgerKind::kWeight;
   absl::optional<ModelPart> part = {};  // absent: of no part of the model, or of all
   int layer_kind = -1;                  // in ArchitectureSpec::layer_kinds; -1: of no layer
+  int64_t chunk = -1;                   // of a stage that has several; -1: of all, or of none
   absl::string_view module = "";        // "attention"
   absl::string_view name = "";          // "query"
   absl::string_view role = "";          // "bias"; empty: the matrix itself

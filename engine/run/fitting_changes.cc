@@ -66,23 +66,38 @@ class ChangeSearch {
       absl::StrAppend(&out.cost, out.cost.empty() ? "" : "; ", CostOf(change));
     }
     ++out_.considered;
-    const absl::optional<BytesInterval> process = ProcessOf(choice);
-    if (!process.has_value() || VerdictOf(*process, usable_) != Verdict::kFits) return false;
+    const absl::optional<BytesInterval> process = ProcessIfItFits(choice);
+    if (!process.has_value()) return false;
     out.process = *process;
     out_.changes.push_back(std::move(out));
     return true;
   }
 
-  // Absent where the choice contradicts itself, or the model.
-  absl::optional<BytesInterval> ProcessOf(const JobChoice& choice) const {
+  // Absent, too, where the choice contradicts itself, or the model.
+  absl::optional<BytesInterval> ProcessIfItFits(const JobChoice& choice) {
     FieldViolations violations;
-    const JobSpec job = JobOf(context_, choice, violations);
+    JobSpec job = JobOf(context_, choice, violations);
     if (!violations.empty()) return absl::nullopt;
-    const auto model = MemoryModel::Of(context_.spec, job);
+    const auto model = MemoryModel::Of(context_.spec, std::move(job));
     if (!model.ok()) return absl::nullopt;
+    if (HasAFullStage(*model)) return absl::nullopt;
     const auto peak = model->Peak();
     if (!peak.ok()) return absl::nullopt;
+    fullest_ = peak->stage;
+    if (!Fits(peak->memory)) return absl::nullopt;
     return peak->memory.process;
+  }
+
+  // Whether the stage that was the fullest of another choice does not fit. The fullest of this one
+  // has as much or more, so that nobody need look for it among thousands.
+  bool HasAFullStage(const MemoryModel& model) const {
+    if (fullest_ < 0 || fullest_ >= model.stage_count()) return false;
+    const auto stage = model.Stage(fullest_);
+    return stage.ok() && !Fits(*stage);
+  }
+
+  bool Fits(const StageMemory& memory) const {
+    return VerdictOf(memory.process, usable_) == Verdict::kFits;
   }
 
   const JobContext& context_;
@@ -91,6 +106,7 @@ class ChangeSearch {
   const std::vector<RunChange> all_;
   absl::optional<RunSetting> settled_ = {};  // the last setting that a change was found of
   bool cheap_ = false;                       // one of those found is
+  int64_t fullest_ = -1;  // the stage of the last choice whose stages were all looked at
   FittingChanges out_;
 };
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/checked_math.h"
+#include "engine/memory/state/check_state_spec.h"
 
 namespace sextant {
 namespace {
@@ -61,9 +63,9 @@ class JobBuilder {
     FillBatch();
     FillState();
     FillPipeline();
-    job_.buffers = BuffersOf(layout_.framework);
+    job_.buffers = BuffersOf(layout_.framework, layout_.parallel);
     job_.reserve = ReserveOf(layout_.framework, CommunicatorCount());
-    return job_;
+    return std::move(job_);
   }
 
  private:
@@ -80,6 +82,8 @@ class JobBuilder {
 
   void FillParallelism() {
     job_.layout = layout_.parallel;
+    data_size_ = DataSizeToCheck();
+    if (choice_.device_count < 1) return;  // at fault already
     const int64_t sizes[] = {job_.layout.tensor_parallel_size, job_.layout.pipeline_parallel_size,
                              context_size()};
     CheckedInt model = 1;
@@ -97,6 +101,16 @@ class JobBuilder {
       return;
     }
     data_size_ = choice_.device_count / model.value();
+    data_size_known_ = true;
+  }
+
+  // What no group of ranks contradicts.
+  int64_t DataSizeToCheck() const {
+    const int64_t group = layout_.sharding.shard_group_size;
+    const CheckedInt holders =
+        CheckedInt(job_.layout.expert_parallel_size) * ExpertTensorParallelSize(job_.layout);
+    const int64_t least = group > 0 ? group : holders.ok() ? holders.value() : 1;
+    return std::clamp<int64_t>(least, 1, kMaxDataParallelSize);
   }
 
   void FillBatch() {
@@ -123,6 +137,12 @@ class JobBuilder {
     state.sharding.data_parallel_size = data_size_;
     state.sharding.zero_stage =
         layout_.zero_stage.value_or(DefaultZeroStage(layout_.framework.kind));
+    state.sharding.reshard_after_forward = ReshardsAfterForward();
+    if (layout_.framework.deferred_reduction.value_or(false) &&
+        state.sharding.zero_stage != ZeroStage::kParameters) {
+      violations_.Add("layout.framework.deferred_reduction",
+                      "is of ZeRO stage 3 alone: leave it out, or set layout.sharding.zero_stage");
+    }
     state.frozen = layout_.frozen;
     state.weight_scaling = layout_.weight_scaling;
     state.fp8_weight_copies = layout_.fp8_weight_copies;
@@ -131,7 +151,7 @@ class JobBuilder {
   void FillPipeline() {
     job_.pipeline.schedule = layout_.schedule;
     job_.pipeline.micro_batch_count = kMicroBatchesAStage * job_.layout.pipeline_parallel_size;
-    if (!layout_.global_batch_size.has_value()) return;
+    if (!layout_.global_batch_size.has_value() || !data_size_known_) return;
     if (micro_batch_size() < 1) return;
     const CheckedInt unit = CheckedInt(micro_batch_size()) * data_size_;
     if (!unit.ok() || *layout_.global_batch_size % unit.value() != 0) {
@@ -165,6 +185,15 @@ class JobBuilder {
                      ": write ", fitting.value()));
   }
 
+  // Of ZeRO stage 3. Who says how many units are gathered ahead lets them go.
+  bool ReshardsAfterForward() const {
+    const StateSharding defaults;
+    const bool matters = job_.state.sharding.zero_stage == ZeroStage::kParameters &&
+                         layout_.sharding.prefetched_unit_count == defaults.prefetched_unit_count;
+    return layout_.reshard_after_forward.value_or(
+        !matters || DefaultReshardAfterForward(layout_.framework.kind, layout_.parallel));
+  }
+
   // Groups of more than one rank that a rank communicates in.
   int64_t CommunicatorCount() const {
     const int64_t sizes[] = {job_.layout.tensor_parallel_size, job_.layout.pipeline_parallel_size,
@@ -180,6 +209,7 @@ class JobBuilder {
   const RunLayout& layout_;
   FieldViolations& violations_;
   int64_t data_size_ = 1;
+  bool data_size_known_ = false;
   JobSpec job_;
 };
 
@@ -199,7 +229,7 @@ std::string RequestFieldOf(absl::string_view job_field) {
 JobChoice ChoiceOf(const RunSpec& run) {
   return {.layout = *run.layout,
           .recompute = run.training.recompute,
-          .sequence_length = *run.training.sequence_length,
+          .sequence_length = run.training.sequence_length.value_or(0),
           .encoder_sequence_length = run.training.encoder_sequence_length.value_or(0),
           .device_count = run.cluster.device_count};
 }

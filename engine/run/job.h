@@ -30,11 +30,12 @@ struct JobContext {
   const OptimizerSpec& optimizer;
 };
 
-// The choice that `run`, which has a layout and a sequence length, makes.
+// The choice that `run`, which has a layout, makes; a length that it has not is 0.
 JobChoice ChoiceOf(const RunSpec& run);
 
 // The job of `choice`. Appends to `violations` what of it goes into no job; MemoryModel::Of()
-// checks the job itself.
+// checks the job itself. Where devices are 0 or don't divide, the job is of as many data parallel
+// ranks as its sharding asks for, so that the rest can be looked at.
 JobSpec JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations);
 
 // Where a request has `job_field`, a field that MemoryModel::Of() finds fault with.

@@ -1,6 +1,7 @@
 #include "engine/run/memory_assumptions.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/memory/ledger/framework_copies.h"
 
 namespace sextant {
 namespace {
@@ -20,7 +21,7 @@ void AboutEvenSharing(const RunSpec& run, Sentences& out) {
                       "training.activation_bytes.");
 }
 
-// Where the frameworks' own habits hold more than is counted.
+// Habits of frameworks that a run may not share.
 void AboutFramework(const RunSpec& run, const JobSpec& job, Sentences& out) {
   const Framework kind = run.layout->framework.kind;
   const PrecisionPolicy& precision = job.state.precision;
@@ -32,17 +33,23 @@ void AboutFramework(const RunSpec& run, const JobSpec& job, Sentences& out) {
                                "unless told otherwise: give training.precision.gradient_data_type "
                                "= FP32 to count that."));
   }
-  if (kind == Framework::kDeepSpeed &&
-      StorageBytes(precision.gradient_data_type) > StorageBytes(precision.weight_data_type)) {
+  if (KeepsWholeGradients(job) && !run.layout->framework.deferred_reduction.has_value()) {
     out.push_back(
-        "DeepSpeed's bf16 optimizer keeps gradients in bf16 beside those in fp32, 2 bytes for each "
-        "parameter of a stage: these are not counted.");
+        "Gradients add up whole and are reduced behind the last micro-batch alone, as PyTorch's "
+        "pipelines do: give layout.framework.deferred_reduction = false to have each reduced.");
   }
-  if (fsdp && job.layout.pipeline_parallel_size > 1) {
+  const bool stays = job.state.sharding.zero_stage == ZeroStage::kParameters &&
+                     !job.state.sharding.reshard_after_forward;
+  if (stays && !run.layout->reshard_after_forward.has_value()) {
     out.push_back(
-        "Gradients are reduced for each micro-batch; under a pipeline PyTorch's FSDP may add them "
-        "up whole, 4 bytes for each parameter of a stage, which is not counted, and keep gathered "
-        "weights (layout.sharding.reshard_after_forward = false).");
+        "Gathered weights stay from one micro-batch to the next: give "
+        "layout.sharding.reshard_after_forward = true to have them let go.");
+  }
+  if (CastsWeights(job)) {
+    out.push_back(absl::StrCat(
+        "Weights are cast to ", DataTypeName(job.batch.compute_data_type),
+        " by torch.autocast, in one region around a step's micro-batches under a pipeline; it "
+        "keeps the casts."));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "engine/run/resolve.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -74,14 +75,25 @@ void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, Reso
   }
 }
 
+// The choice that a run makes. What of it is at fault already is left to others, or stands aside
+// for such as the layout asks for, so that all else that is wrong comes back with it.
+JobChoice ChoiceToCheck(const RunSpec& run, const FieldViolations& violations) {
+  JobChoice out = ChoiceOf(run);
+  if (violations.Mentions("cluster.device_count")) out.device_count = 0;
+  if (violations.Mentions("training.sequence_length")) {
+    const int64_t context = out.layout.context_parallel_size.value_or(1);
+    const int64_t tensor = out.layout.parallel.tensor_parallel_size;
+    out.sequence_length = std::clamp<int64_t>(context, 1, kMaxTensorParallelSize) *
+                          std::clamp<int64_t>(tensor, 1, kMaxTensorParallelSize);
+  }
+  return out;
+}
+
 // The job of the run's layout, of which `out.shape` is the model.
 void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
-  if (!run.layout.has_value() || violations.Mentions("training") ||
-      violations.Mentions("cluster.device_count")) {
-    return;
-  }
+  if (!run.layout.has_value()) return;
   const JobSpec job = JobOf({*out.shape.architecture, out.precision, run.training.optimizer},
-                            ChoiceOf(run), violations);
+                            ChoiceToCheck(run, violations), violations);
   auto memory = MemoryModel::Of(*out.shape.architecture, job);
   for (const FieldViolation& violation : FieldViolationsOf(memory.status())) {
     const std::string field = RequestFieldOf(violation.field);
@@ -95,15 +107,17 @@ void ResolveShape(const RunSpec& run, const ModelPreset* preset, ResolvedRun& ou
                   FieldViolations& violations) {
   const size_t faults = violations.all().size();
   out.shape = ShapeOf(run.model, preset, violations);
+  const size_t with_shape = violations.all().size();
   CheckLengths(run.training, *out.shape.architecture, violations);
-  if (violations.all().size() != faults || violations.Mentions("model.changes")) return;
+  const bool lengths_are_sound = violations.all().size() == with_shape;
+  if (with_shape != faults || violations.Mentions("model.changes")) return;
   out.model_name = out.shape.name;
   out.tensors = WeightsOf(*out.shape.architecture);
   auto count = CountWeights(out.tensors, "model");
   violations.AddAll(count.status());
   if (!count.ok()) return;
   out.parameters = *std::move(count);
-  ResolveFlops(run, out.shape.architecture, out, violations);
+  if (lengths_are_sound) ResolveFlops(run, out.shape.architecture, out, violations);
   ResolveLayout(run, out, violations);
 }
 

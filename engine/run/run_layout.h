@@ -22,7 +22,8 @@ struct RunLayout {
   absl::optional<int64_t> global_batch_size = {};  // sequences
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   absl::optional<ZeroStage> zero_stage = {};
-  StateSharding sharding = {};  // but for data_parallel_size and zero_stage
+  StateSharding sharding = {};  // but for data_parallel_size and what has a field of its own here
+  absl::optional<bool> reshard_after_forward = {};
   FrozenWeightFormat frozen = {};
   WeightScaling weight_scaling = WeightScaling::kNone;
   int64_t fp8_weight_copies = 0;

@@ -42,6 +42,7 @@ void RowTo(const std::vector<std::string>& layer_kinds, const LedgerRow& row, v1
   if (row.part.has_value()) out->set_part(Text(ModelPartName(*row.part)));
   if (row.layer_kind >= 0) out->set_layer_kind(layer_kinds[static_cast<size_t>(row.layer_kind)]);
   out->set_layer_count(row.layers);
+  if (row.chunk >= 0) out->set_chunk(row.chunk);
   out->set_name(RowName(row));
   out->set_shape(Text(row.shape));
   DimensionsTo(row, out);

@@ -17,7 +17,7 @@ void ShardingFrom(const v1::StateSharding& m, absl::string_view path, FieldViola
       m.has_shard_group_size(), m.shard_group_size(),
       [&] { return FieldPath(path, "shard_group_size"); }, violations);
   if (m.has_reshard_after_forward()) {
-    out.sharding.reshard_after_forward = m.reshard_after_forward();
+    out.reshard_after_forward = m.reshard_after_forward();
   }
   if (m.has_prefetched_unit_count()) {
     out.sharding.prefetched_unit_count = m.prefetched_unit_count();
@@ -67,6 +67,7 @@ FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_vie
   if (m.has_fused_weight_gradient()) out.fused_weight_gradient = m.fused_weight_gradient();
   if (m.has_reduce_bucket_elements()) out.reduce_bucket_elements = m.reduce_bucket_elements();
   if (m.has_gather_bucket_elements()) out.gather_bucket_elements = m.gather_bucket_elements();
+  if (m.has_deferred_reduction()) out.deferred_reduction = m.deferred_reduction();
   if (m.has_workspace_bytes()) out.workspace_bytes = m.workspace_bytes();
   if (m.has_fragmentation_ratio()) out.fragmentation_ratio = m.fragmentation_ratio();
   if (m.has_context_bytes()) out.context_bytes = m.context_bytes();

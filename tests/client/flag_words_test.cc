@@ -28,8 +28,9 @@ TEST(PlanFieldWords, AreThoseOfTheCommandLine) {
 
 TEST(PlanDescriptionWords, AreThoseOfTheCommandLine) {
   const std::pair<const char*, const char*> cases[] = {
-      {"must divide the 61 layers: write 1, or say how many go where in layers_per_chunk",
-       "must divide the 61 layers: write 1, or say how many go where in --layers-per-chunk"},
+      {"must divide the 62 layers: write 2, or say how many go where in layers_per_chunk: such as",
+       "must divide the 62 layers: write 2, or say how many go where in --layers-per-chunk: such "
+       "as"},
       {"must be a multiple of micro_batch_size x the data parallel size (2 x 8), which 9 is not",
        "must be a multiple of --mbs x the data parallel size (2 x 8), which 9 is not"},
       {"give layout.global_batch_size to have fewer.", "give --gbs to have fewer."},

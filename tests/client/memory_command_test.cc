@@ -92,6 +92,7 @@ TEST(MemoryCommand, SendsEveryKindOfFlag) {
                  "--expert-scaling=after-down",
                  "--framework=pytorch-fsdp",
                  "--persistent-gradients=true",
+                 "--deferred-reduction=false",
                  "--reduce-bucket-elements=5e8",
                  "--workspace-bytes=64MiB",
                  "--fragmentation=0.06",
@@ -116,6 +117,7 @@ TEST(MemoryCommand, SendsEveryKindOfFlag) {
           "recomputed_layers_per_block": 5, "recompute_norm_outputs": true,
           "expert_load_factor": 1.5, "expert_scaling": "EXPERT_SCALING_AFTER_DOWN"},
         "framework": {"kind": "KIND_PYTORCH_FSDP", "persistent_gradients": true,
+          "deferred_reduction": false,
           "reduce_bucket_elements": 500000000, "workspace_bytes": 67108864,
           "fragmentation_ratio": 0.06}}})json");
 }

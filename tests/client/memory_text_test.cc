@@ -153,6 +153,27 @@ TEST(LedgerSections, SaysHowMuchOfAShapeIsKept) {
   EXPECT_THAT(LedgerSections(*memory), HasSubstr("[64, 32]: 512 (1)\n"));
 }
 
+// Of a stage with several chunks, rows stand by chunk.
+TEST(LedgerSections, SayWhichChunkRowsAreOf) {
+  v1::PlanRunResponse response = SampleLedger();
+  v1::StageMemory* stage = response.mutable_plan()->mutable_memory_estimate()->mutable_stages(3);
+  v1::LedgerRow input;
+  for (v1::LedgerRow& row : *stage->mutable_ledger()) {
+    if (row.name() != "attention.input") continue;
+    row.set_chunk(0);
+    input = row;
+  }
+  input.set_chunk(1);
+  *stage->add_ledger() = input;
+  EXPECT_THAT(LedgerSections(response.plan().memory_estimate()), HasSubstr(R"(
+          activations
+            chunk 0, decoder, dense
+  12,288      attention.input        2 x 3  bf16  b s h: 1,024 (2)
+            chunk 1, decoder, dense
+  12,288      attention.input        2 x 3  bf16  b s h: 1,024 (2)
+  24,576  = activations )"));
+}
+
 TEST(MemoryText, CountsChunksAndHostMemory) {
   v1::PlanRunResponse response = SampleMemory();
   v1::StageMemory* stage = response.mutable_plan()->mutable_memory_estimate()->mutable_stages(0);

@@ -19,6 +19,7 @@ LedgerRow WeightRow() {
   return {.kind = LedgerKind::kWeight,
           .part = ModelPart::kDecoder,
           .layer_kind = 1,
+          .chunk = 5,
           .module = "attention",
           .name = "query",
           .role = "bias",
@@ -124,6 +125,7 @@ TEST(MemoryEstimateTo, CarriesEachRow) {
   EXPECT_EQ(row.kind(), v1::LEDGER_KIND_WEIGHT);
   EXPECT_EQ(row.part(), "decoder");
   EXPECT_EQ(row.layer_kind(), "sparse");
+  EXPECT_EQ(row.chunk(), 5);
   EXPECT_EQ(row.layer_count(), 3);
   EXPECT_EQ(row.name(), "attention.query.bias");
   EXPECT_EQ(row.shape(), "");
@@ -148,6 +150,7 @@ TEST(MemoryEstimateTo, LeavesOutWhatARowLacks) {
   const v1::LedgerRow& row = wire.stages(0).ledger(0);
   EXPECT_EQ(row.part(), "");
   EXPECT_EQ(row.layer_kind(), "");
+  EXPECT_FALSE(row.has_chunk());
   EXPECT_EQ(row.name(), "context");
   EXPECT_EQ(row.shape(), "b s h");
   EXPECT_THAT(row.dimensions(), IsEmpty());
@@ -170,7 +173,7 @@ TEST(MemoryEstimateTo, CarriesChanges) {
 TEST(MemoryEstimateTo, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::MemoryEstimate::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::StageMemory::descriptor()->field_count(), 12);
-  EXPECT_EQ(v1::LedgerRow::descriptor()->field_count(), 16);
+  EXPECT_EQ(v1::LedgerRow::descriptor()->field_count(), 17);
   EXPECT_EQ(v1::FittingChange::descriptor()->field_count(), 3);
 }
 

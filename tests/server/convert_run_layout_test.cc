@@ -44,7 +44,7 @@ constexpr char kEveryField[] = R"json({
   "framework": {"kind": "KIND_DEEPSPEED", "persistent_gradients": false,
     "fused_weight_gradient": true, "reduce_bucket_elements": 19, "gather_bucket_elements": 20,
     "workspace_bytes": 21, "fragmentation_ratio": 0.22, "context_bytes": 23,
-    "communicator_bytes": 24}})json";
+    "communicator_bytes": 24, "deferred_reduction": false}})json";
 
 class EveryField : public ::testing::Test {
  protected:
@@ -72,7 +72,7 @@ TEST_F(EveryField, OfTheLayoutItselfArrives) {
 TEST_F(EveryField, OfModelStateArrives) {
   EXPECT_EQ(layout_.zero_stage, ZeroStage::kGradients);
   EXPECT_EQ(layout_.sharding.shard_group_size, 12);
-  EXPECT_FALSE(layout_.sharding.reshard_after_forward);
+  EXPECT_EQ(layout_.reshard_after_forward, false);
   EXPECT_EQ(layout_.sharding.prefetched_unit_count, 13);
   EXPECT_TRUE(layout_.sharding.offload_optimizer);
   EXPECT_TRUE(layout_.sharding.offload_parameters);
@@ -107,6 +107,7 @@ TEST_F(EveryField, OfTheFrameworkArrives) {
   EXPECT_EQ(layout_.framework.fragmentation_ratio, 0.22);
   EXPECT_EQ(layout_.framework.context_bytes, 23);
   EXPECT_EQ(layout_.framework.communicator_bytes, 24);
+  EXPECT_EQ(layout_.framework.deferred_reduction, false);
 }
 
 // A field added to the API but not to the translation, or to the test, shows here.
@@ -116,7 +117,7 @@ TEST(RunLayoutFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::StateSharding::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::WeightStorage::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::KernelChoices::descriptor()->field_count(), 11);
-  EXPECT_EQ(v1::FrameworkMemory::descriptor()->field_count(), 9);
+  EXPECT_EQ(v1::FrameworkMemory::descriptor()->field_count(), 10);
 }
 
 TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
@@ -131,7 +132,7 @@ TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
   EXPECT_FALSE(layout.global_batch_size.has_value());
   EXPECT_FALSE(layout.zero_stage.has_value());
   EXPECT_EQ(layout.sharding.shard_group_size, 0);
-  EXPECT_TRUE(layout.sharding.reshard_after_forward);
+  EXPECT_FALSE(layout.reshard_after_forward.has_value());
   EXPECT_EQ(layout.sharding.prefetched_unit_count, 1);
   EXPECT_EQ(layout.frozen.data_type, DataType::kUnspecified);
   EXPECT_EQ(layout.frozen.block_size, 0);
@@ -146,6 +147,7 @@ TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
   EXPECT_FALSE(layout.framework.fragmentation_ratio.has_value());
   EXPECT_FALSE(layout.framework.context_bytes.has_value());
   EXPECT_FALSE(layout.framework.communicator_bytes.has_value());
+  EXPECT_FALSE(layout.framework.deferred_reduction.has_value());
 }
 
 // Zeros that mean something arrive as zeros; those that would be taken for a default do not.

@@ -68,6 +68,45 @@ TEST(PlanningServiceLayouts, EstimatesMemoryByStage) {
   EXPECT_EQ(sums.SerializeAsString(), response.SerializeAsString());
 }
 
+// Its 32 layers on `stages` stages, with rows of all of them.
+v1::PlanRunRequest RunOnStages(int stages) {
+  v1::PlanRunRequest request = RunWithLayout();
+  request.mutable_cluster()->set_device_count(4 * stages);
+  request.mutable_options()->set_include_ledger(true);
+  v1::ParallelLayout* parallel = request.mutable_layout()->mutable_parallel();
+  parallel->set_pipeline_parallel_size(stages);
+  for (int i = 0; i < stages; ++i) parallel->add_layers_per_chunk(i < 32 ? 1 : 0);
+  return request;
+}
+
+// Rows of 500 stages reach a client with gRPC's own limits; of 2,000 they are refused as a whole,
+// since sums would no longer be those of the rows.
+TEST(PlanningServiceLayouts, RefusesLedgersOfTooManyRows) {
+  const PlanningServer server = WithSample();
+  v1::PlanRunResponse response;
+  grpc::Status status = server.PlanRun(RunOnStages(500), &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  int64_t rows = 0;
+  for (const v1::StageMemory& stage : response.plan().memory_estimate().stages()) {
+    rows += stage.ledger_size();
+    ExpectAddsUp(stage);
+  }
+  EXPECT_GT(rows, 2'000);
+  EXPECT_LE(rows, 10'000);
+
+  v1::PlanRunRequest request = RunOnStages(2'000);
+  status = server.PlanRun(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("options.include_ledger"),
+                    HasSubstr("more than 10000 rows over 2000 stages: leave it out, or plan fewer "
+                              "stages")));
+  request.mutable_options()->clear_include_ledger();
+  status = server.PlanRun(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.plan().memory_estimate().stages_size(), 2'000);
+}
+
 TEST(PlanningServiceLayouts, NamesWhatMakesALayoutFit) {
   const PlanningServer server = WithSample();
   v1::PlanRunRequest request = RunWithLayout();
@@ -90,13 +129,17 @@ TEST(PlanningServiceLayouts, NamesWhatIsWrongWithALayout) {
   v1::PlanRunRequest request = RunWithLayout();
   request.mutable_training()->clear_sequence_length();
   request.mutable_layout()->mutable_parallel()->set_tensor_parallel_size(0);
+  request.mutable_layout()->mutable_kernels()->set_loss_chunk_tokens(5);
+  request.mutable_layout()->mutable_framework()->set_context_bytes(-1);
   request.mutable_layout()->set_schedule(static_cast<v1::PipelineSchedule>(99));
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("training.sequence_length"),
-                                            HasSubstr("layout.parallel.tensor_parallel_size"),
-                                            HasSubstr("layout.schedule")));
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("training.sequence_length"),
+                    HasSubstr("layout.parallel.tensor_parallel_size"),
+                    HasSubstr("layout.kernels.loss_chunk_tokens"),
+                    HasSubstr("layout.framework.context_bytes"), HasSubstr("layout.schedule")));
   v1::PlanRunRequest other = RunWithLayout();
   other.mutable_layout()->mutable_framework()->set_fragmentation_ratio(-1);
   other.mutable_layout()->mutable_framework()->set_context_bytes(-1);

@@ -39,6 +39,23 @@ absl::StatusOr<Bytes> CalculatedOf(const MemoryModel& model, int64_t stage) {
   return out;
 }
 
+// Of the stage that was read; else of the fullest.
+absl::StatusOr<StagePeak> PeakOf(const MeasuredCase& run, const MemoryModel& model) {
+  if (!run.stage.has_value()) return model.Peak();
+  SEXTANT_ASSIGN_OR_RETURN(const StageMemory memory, model.Stage(*run.stage));
+  return StagePeak{.stage = *run.stage, .memory = memory};
+}
+
+// In the head's backward pass the ledger has the gathered input as it is made. It is in a buffer of
+// the workspace that is there at all moments: then it has been counted twice. Another moment, which
+// has the buffer, may then be the peak: it has no more than the buffer's size above what is said.
+absl::StatusOr<StagePeak> WithoutHeadBuffer(const MeasuredCase& run) {
+  JobSpec job = run.job;
+  job.reserve.workspace = job.reserve.workspace - run.head_buffer;
+  SEXTANT_ASSIGN_OR_RETURN(const MemoryModel model, MemoryModel::Of(run.model, std::move(job)));
+  return PeakOf(run, model);
+}
+
 bool IsCalculated(const MeasuredCase& run) {
   return std::any_of(run.measured.begin(), run.measured.end(),
                      [](const MeasuredMemory& measurement) {
@@ -86,14 +103,12 @@ absl::StatusOr<Answer> AnswerOf(MeasuredCase run) {
   out.run = std::move(run);
   SEXTANT_ASSIGN_OR_RETURN(const MemoryModel model, MemoryModel::Of(out.run.model, out.run.job));
   out.stage_count = model.stage_count();
-  if (out.run.stage.has_value()) {
-    out.stage = *out.run.stage;
-    SEXTANT_ASSIGN_OR_RETURN(out.memory, model.Stage(out.stage));
-  } else {
-    SEXTANT_ASSIGN_OR_RETURN(const StagePeak peak, model.Peak());
-    out.stage = peak.stage;
-    out.memory = peak.memory;
+  SEXTANT_ASSIGN_OR_RETURN(StagePeak peak, PeakOf(out.run, model));
+  if (out.run.head_buffer > Bytes(0) && peak.memory.moment == PeakMoment::kHeadBackward) {
+    SEXTANT_ASSIGN_OR_RETURN(peak, WithoutHeadBuffer(out.run));
   }
+  out.stage = peak.stage;
+  out.memory = peak.memory;
   if (IsCalculated(out.run)) {
     SEXTANT_ASSIGN_OR_RETURN(out.calculated, CalculatedOf(model, out.stage));
   }

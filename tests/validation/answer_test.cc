@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "engine/memory/ledger/memory_model.h"
+#include "engine/model/presets/presets.h"
 #include "tests/validation/causes.h"
 #include "tests/validation/contradictions.h"
 #include "tests/validation/neighbours.h"
@@ -81,6 +85,52 @@ TEST(Causes, TheGraverComesFirst) {
   ASSERT_NE(CauseOf(answer, MemoryDefinition::kAllocated), nullptr);
   EXPECT_EQ(CauseOf(answer, MemoryDefinition::kAllocated)->name, "contradicted");
   for (const Cause& cause : Causes()) EXPECT_THAT(std::string(cause.why), Not(IsEmpty()));
+}
+
+// GPT-2 of two ranks, with a buffer for the head's input in the workspace.
+MeasuredCase CaseWithHeadBuffer(LossKind loss) {
+  MeasuredCase out;
+  out.model = FindModelPreset("gpt2").value()->architecture;
+  out.model.embedding.padded_vocabulary_size = 50304;
+  out.job.layout.tensor_parallel_size = 2;
+  out.job.batch = {.sequence_length = 1024, .sequence_parallel = true, .loss = loss};
+  out.job.state.precision = WithDefaults(PrecisionPolicy());
+  out.job.buffers.fused_weight_gradient = false;
+  out.head_buffer = Bytes(1024 * 768 * 2);
+  out.job.reserve.workspace = Bytes(1'000'000) + out.head_buffer;
+  return out;
+}
+
+// The ledger's row of what is gathered and the workspace, of which it is a part.
+TEST(Answers, CountTheHeadsGatheredInputOnce) {
+  const MeasuredCase fused = CaseWithHeadBuffer(LossKind::kFused);
+  const auto model = MemoryModel::Of(fused.model, fused.job);
+  ASSERT_TRUE(model.ok());
+  LedgerRows rows;
+  const auto twice = model->Stage(0, &rows);
+  ASSERT_TRUE(twice.ok());
+  ASSERT_EQ(twice->moment, PeakMoment::kHeadBackward);
+  EXPECT_EQ(std::count_if(rows.begin(), rows.end(),
+                          [&fused](const LedgerRow& row) {
+                            return row.name == "gathered_input" && row.size == fused.head_buffer;
+                          }),
+            1);
+  const auto once = AnswerOf(fused);
+  ASSERT_TRUE(once.ok());
+  EXPECT_EQ(once->memory.allocated.expected, twice->allocated.expected - fused.head_buffer);
+}
+
+// At other moments it is there although nothing is gathered.
+TEST(Answers, CountTheHeadsBufferBesideTheLoss) {
+  const MeasuredCase plain = CaseWithHeadBuffer(LossKind::kPlain);
+  const auto model = MemoryModel::Of(plain.model, plain.job);
+  ASSERT_TRUE(model.ok());
+  const auto loss = model->Stage(0);
+  ASSERT_TRUE(loss.ok());
+  ASSERT_EQ(loss->moment, PeakMoment::kLoss);
+  const auto answer = AnswerOf(plain);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->memory.allocated.expected, loss->allocated.expected);
 }
 
 TEST(Answers, WhatTheEngineRefusesIsLeftOutWithItsWords) {

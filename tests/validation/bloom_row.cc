@@ -13,7 +13,6 @@ namespace sextant {
 namespace {
 
 constexpr int kAmpere = 8;
-constexpr int64_t kBucketElements = 500'000'000;  // DeepSpeed's default
 // From "Rebalancing layers" on, an embedding at either end counts as a layer.
 constexpr char kRebalanced[] = "Rebalancing layers";
 
@@ -72,15 +71,6 @@ absl::StatusOr<StateSpec> State(const CsvRow& row) {
   return out;
 }
 
-// DeepSpeed's bf16 optimizer adds gradients up in fp32, but lets go of those in bf16, of the whole
-// stage, only as the next backward pass begins. Source: deepspeedai/DeepSpeed,
-// `deepspeed/runtime/pipe/engine.py`, clear_lp_grads() before and update_hp_grads() behind it.
-absl::StatusOr<Bytes> NarrowGradients(const ArchitectureSpec& model, const JobSpec& job) {
-  if (job.state.precision.gradient_data_type != DataType::kFp32) return Bytes(0);
-  SEXTANT_ASSIGN_OR_RETURN(const int64_t most, LargestStage(model, job.layout));
-  return Bytes(most * StorageBytes(DataType::kBf16));
-}
-
 absl::Status SetMemory(const CsvRow& row, MeasuredCase& out) {
   const std::string text = Cell(row, "peak_mem_as_published");
   out.ran_out = text == "OOM" || Cell(row, "oom") == "True";
@@ -109,12 +99,9 @@ absl::StatusOr<MeasuredCase> BloomCase(const CsvRow& row) {
   batch.recomputation.policy = RecomputePolicy::kFull;
   out.job.pipeline.micro_batch_count =
       global / (batch.sequence_count * out.job.state.sharding.data_parallel_size);
-  out.job.buffers.fused_weight_gradient = false;
-  out.job.buffers.reduce_bucket_elements = kBucketElements;
-  out.job.buffers.gather_bucket_elements = kBucketElements;
-  SEXTANT_ASSIGN_OR_RETURN(const Bytes narrow, NarrowGradients(out.model, out.job));
-  const Bytes workspace = WorkspaceOf({.compute_capability = kAmpere}) + narrow;
-  out.job.reserve = ReserveWith(workspace, Framework::kDeepSpeed, out.job);
+  out.job.buffers = BuffersOf({.kind = Framework::kDeepSpeed}, out.job.layout);
+  out.job.reserve =
+      ReserveWith(WorkspaceOf({.compute_capability = kAmpere}), Framework::kDeepSpeed, out.job);
   out.hardware = Cell(row, "hardware");
   out.device_memory = Bytes(int64_t{80} << 30);
   return out;

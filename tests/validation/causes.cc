@@ -25,8 +25,8 @@ constexpr Cause kCauses[] = {
      "of one GPU",
      [](const Answer& a, MemoryDefinition) { return Has(a, kTraitShorterSamples); }},
     {"torch.compile and fp8",
-     "what a compiled layer keeps under full recomputation, and the copies that fp8 products make, "
-     "are not described",
+     "what a compiled layer keeps under full recomputation, the copies that fp8 products make, and "
+     "PyTorch's buffers to receive each micro-batch of a pipeline's step in are not described",
      [](const Answer& a, MemoryDefinition) { return Has(a, kTraitCompiled); }},
     {"experts under Megatron-FSDP",
      "what it gathers of experts, and holds for them besides, is not described; without experts "

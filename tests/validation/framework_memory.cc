@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "engine/base/status_macros.h"
-#include "engine/model/sharding/sharded_weights.h"
-
 namespace sextant {
 namespace {
 
@@ -23,16 +20,6 @@ Bytes WorkspaceOf(const WorkspaceUse& use) {
   const int64_t torch = use.deterministic ? 8 * 4096 * kKib : fallback;
   const int64_t engine = use.transformer_engine ? (recent ? 32 : 4) * kMib : 0;
   return Bytes(kTorchHandles * torch + engine * (use.grouped_gemm ? 1 + kGroupedGemmStreams : 1));
-}
-
-absl::StatusOr<int64_t> LargestStage(const ArchitectureSpec& model, const ParallelLayout& layout) {
-  SEXTANT_ASSIGN_OR_RETURN(const ShardedWeights weights,
-                           ShardedWeights::Of(model, "model", layout, "layout"));
-  int64_t out = 0;
-  for (int64_t i = 0; i < weights.stage_count(); ++i) {
-    out = std::max(out, weights.Stage(i).all.trainable);
-  }
-  return out;
 }
 
 ReserveSpec ReserveWith(Bytes workspace, Framework framework, const JobSpec& job) {

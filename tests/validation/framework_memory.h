@@ -4,12 +4,9 @@
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
 #include "engine/base/units.h"
 #include "engine/memory/ledger/framework.h"
 #include "engine/memory/ledger/job_spec.h"
-#include "engine/model/architecture/architecture_spec.h"
-#include "engine/model/sharding/parallel_layout.h"
 
 namespace sextant {
 
@@ -31,9 +28,6 @@ struct WorkspaceUse {
 // products: 32 MiB from Hopper on, 4 MiB before (NVIDIA/TransformerEngine,
 // get_cublas_workspace_size_bytes and get_num_cublas_streams of `transformer_engine/pytorch`).
 Bytes WorkspaceOf(const WorkspaceUse& use);
-
-// Parameters that a GPU of the stage with the most trains.
-absl::StatusOr<int64_t> LargestStage(const ArchitectureSpec& model, const ParallelLayout& layout);
 
 // The engine's reserve of `framework` for `job`, a communicator for each kind of parallelism, with
 // that workspace.

@@ -43,7 +43,7 @@ absl::StatusOr<MeasuredCase> LitgptCase(const CsvRow& row) {
                            RequiredCell(row, "gpus", "GPU count"));
   const bool several = state.sharding.data_parallel_size > 1;
   state.sharding.zero_stage = several ? ZeroStage::kParameters : ZeroStage::kNone;
-  out.job.buffers = BuffersOf({.kind = Framework::kPytorchFsdp});
+  out.job.buffers = BuffersOf({.kind = Framework::kPytorchFsdp}, out.job.layout);
   out.job.reserve =
       ReserveWith(WorkspaceOf({.compute_capability = kAmpere}), Framework::kPytorchFsdp, out.job);
   const std::string text = Cell(row, "peak_mem_as_published");

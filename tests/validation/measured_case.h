@@ -37,6 +37,7 @@ struct MeasuredCase {
   absl::optional<int64_t> stage = {};         // whose GPU was read; absent: the fullest
   std::vector<MeasuredMemory> measured = {};  // none of a job that ran out of memory
   absl::optional<Bytes> between_steps = {};   // allocated after a step: model state and workspaces
+  Bytes head_buffer = Bytes(0);               // of the workspace: the head's gathered input
   std::string hardware = {};                  // as the source calls it
   absl::optional<Bytes> device_memory = {};
   bool ran_out = false;

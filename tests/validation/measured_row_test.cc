@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/memory/ledger/memory_model.h"
 #include "engine/model/architecture/count_weights.h"
 #include "tests/validation/cells.h"
 
@@ -118,10 +119,14 @@ TEST(MeasuredRow, BloomsEmbeddingsCountAsLayersOnceRebalanced) {
   EXPECT_THAT(c.job.layout.layers_per_chunk, ElementsAre(16, 17, 17, 17, 17, 16));
   EXPECT_EQ(c.job.state.sharding.zero_stage, ZeroStage::kNone);
   EXPECT_EQ(c.job.state.precision.gradient_data_type, DataType::kFp32);
-  // Gradients in bf16 of the first stage: 16 layers of 12 h^2 and the embedding, an eighth of them.
+  // Gradients of the first stage, in fp32 and bf16: 16 layers of 12 h^2 and the embedding, an
+  // eighth of them.
   const double h = 14336;
-  const double narrow = 2 * (16 * 12 * h * h + 250880 * h) / 8;
-  EXPECT_NEAR(static_cast<double>(c.job.reserve.workspace.value()) / narrow, 1, 0.015);
+  const double elements = (16 * 12 * h * h + 250880 * h) / 8;
+  const auto model = MemoryModel::Of(c.model, c.job);
+  ASSERT_TRUE(model.ok());
+  const double gradients = static_cast<double>(model->Stage(0)->of(LedgerKind::kGradient).value());
+  EXPECT_NEAR(gradients / ((4 + 2) * elements), 1, 0.015);
   EXPECT_TRUE(c.ran_out);
   EXPECT_THAT(c.measured, IsEmpty());
 }

@@ -20,6 +20,10 @@ std::string FusedName(const WeightTensor& tensor) {
   return std::string(tensor.name);
 }
 
+int64_t TokensOf(const MicroBatchSpec& batch) {
+  return batch.sequence_count * batch.sequence_length / batch.context_parallel_size;
+}
+
 bool IsMatrixOfLayer(const WeightTensor& tensor) {
   return tensor.layer_kind >= 0 && tensor.role == WeightRole::kWeight && !tensor.is_vector() &&
          tensor.component != WeightComponent::kRouter;
@@ -27,17 +31,20 @@ bool IsMatrixOfLayer(const WeightTensor& tensor) {
 
 }  // namespace
 
+Bytes HeadBuffer(const ArchitectureSpec& model, const JobSpec& job) {
+  if (!job.batch.sequence_parallel) return Bytes(0);
+  return Bytes(TokensOf(job.batch) * model.hidden_size * StorageBytes(job.batch.compute_data_type));
+}
+
 Bytes GlobalMemoryBuffer(const ArchitectureSpec& model, const JobSpec& job, bool local_attention) {
   const MicroBatchSpec& batch = job.batch;
-  const int64_t tokens = batch.sequence_count * batch.sequence_length / batch.context_parallel_size;
   int64_t elements = 0;
-  if (batch.sequence_parallel) elements = tokens * model.hidden_size;
   for (const LayerSpec& layer : model.layer_kinds) {
     if (!local_attention || !layer.attention.has_value()) continue;
     const int64_t heads = layer.attention->head_count / job.layout.tensor_parallel_size;
-    elements = std::max(elements, tokens * heads * batch.sequence_length);
+    elements = std::max(elements, TokensOf(batch) * heads * batch.sequence_length);
   }
-  return Bytes(elements * StorageBytes(batch.compute_data_type));
+  return std::max(HeadBuffer(model, job), Bytes(elements * StorageBytes(batch.compute_data_type)));
 }
 
 absl::StatusOr<Bytes> PlaceholderGradients(const ArchitectureSpec& model, const JobSpec& job) {

@@ -14,6 +14,9 @@ namespace sextant {
 // and the gathered input of the output head under sequence parallelism. Source: NVIDIA/Megatron-LM,
 // `megatron/core/transformer/dot_product_attention.py` and
 // `megatron/core/tensor_parallel/layers.py`, get_global_memory_buffer().
+//
+// HeadBuffer() is the latter alone, which the buffer has room for.
+Bytes HeadBuffer(const ArchitectureSpec& model, const JobSpec& job);
 Bytes GlobalMemoryBuffer(const ArchitectureSpec& model, const JobSpec& job, bool local_attention);
 
 // Transformer Engine gives autograd one empty gradient for all matrices of a shape, where weight

@@ -109,6 +109,7 @@ absl::Status DescribeMegatron(const MegatronArguments& arguments, const Megatron
   const bool engine = UsesTransformerEngine(arguments);
   Bytes& standing = out.job.reserve.workspace;
   standing = standing + GlobalMemoryBuffer(out.model, out.job, !engine);
+  out.head_buffer = HeadBuffer(out.model, out.job);
   if (engine && out.job.buffers.fused_weight_gradient) {
     SEXTANT_ASSIGN_OR_RETURN(const Bytes gradients, PlaceholderGradients(out.model, out.job));
     standing = standing + gradients;

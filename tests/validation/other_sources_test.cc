@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/memory/ledger/memory_model.h"
 #include "tests/validation/answer.h"
 #include "tests/validation/measured_row.h"
 #include "tests/validation/traits.h"
@@ -77,10 +78,18 @@ TEST(TorchtitanRow, PipelinesKeepWholeWeightsAndGradients) {
   EXPECT_FALSE(c.job.state.sharding.reshard_after_forward);
   EXPECT_EQ(c.job.state.precision.master_weights, false);
   // 4 bytes of the first stage's 16 layers and embedding, an eighth of them here: 16 x 3.19e9 and
-  // 2.1e9. Norms are whole; 64 MiB are workspaces.
+  // 2.1e9. Norms are whole. No shards yet.
   const double matrices = 2 * 16384.0 * 16384 + 2 * 16384.0 * 1024 + 3 * 16384.0 * 53248;
   const double gradients = 4 * (16 * matrices + 128256.0 * 16384) / 8;
-  EXPECT_NEAR(static_cast<double>(c.job.reserve.workspace.value()), gradients + 0x1p26, 1e7);
+  const auto model = MemoryModel::Of(c.model, c.job);
+  ASSERT_TRUE(model.ok());
+  LedgerRows rows;
+  EXPECT_EQ(model->Stage(0, &rows)->of(LedgerKind::kGradient), Bytes(0));
+  double whole = 0;
+  for (const LedgerRow& row : rows) {
+    if (row.term == "whole_gradient") whole += static_cast<double>(row.size.value());
+  }
+  EXPECT_NEAR(whole, gradients, 1e7);
   EXPECT_EQ(c.measured.at(0).definition, MemoryDefinition::kReserved);
   EXPECT_NEAR(static_cast<double>(c.measured.at(0).size.value()), 75.9 * kGib, 1);
   EXPECT_FALSE(c.fully_known());

@@ -60,14 +60,6 @@ absl::Status SetBatch(const CsvRow& row, JobSpec& job) {
   return absl::OkStatus();
 }
 
-// Under a pipeline gathered weights stay, and gradients of all micro-batches but the last add up
-// where they are made, whole and in fp32.
-absl::StatusOr<Bytes> WholeGradients(const MeasuredCase& run) {
-  if (run.job.layout.pipeline_parallel_size == 1) return Bytes(0);
-  SEXTANT_ASSIGN_OR_RETURN(const int64_t most, LargestStage(run.model, run.job.layout));
-  return Bytes(most * StorageBytes(DataType::kFp32));
-}
-
 }  // namespace
 
 absl::StatusOr<MeasuredCase> TorchtitanCase(const CsvRow& row) {
@@ -87,14 +79,13 @@ absl::StatusOr<MeasuredCase> TorchtitanCase(const CsvRow& row) {
   StateSharding& sharding = out.job.state.sharding;
   SEXTANT_ASSIGN_OR_RETURN(sharding.data_parallel_size, RequiredCell(row, "dp", "layout"));
   sharding.zero_stage = ZeroStage::kParameters;
-  sharding.reshard_after_forward = layout.pipeline_parallel_size == 1;
+  sharding.reshard_after_forward = DefaultReshardAfterForward(Framework::kPytorchFsdp, layout);
   out.job.state.precision = WithDefaults({.compute_data_type = DataType::kBf16,
                                           .weight_data_type = DataType::kFp32,
                                           .gradient_data_type = DataType::kFp32});
-  out.job.buffers = BuffersOf({.kind = Framework::kPytorchFsdp});
-  SEXTANT_ASSIGN_OR_RETURN(const Bytes gradients, WholeGradients(out));
-  out.job.reserve = ReserveWith(WorkspaceOf({.compute_capability = kHopper}) + gradients,
-                                Framework::kPytorchFsdp, out.job);
+  out.job.buffers = BuffersOf({.kind = Framework::kPytorchFsdp}, layout);
+  out.job.reserve =
+      ReserveWith(WorkspaceOf({.compute_capability = kHopper}), Framework::kPytorchFsdp, out.job);
   const auto size = PublishedBytes(Cell(row, "peak_mem_as_published"));
   if (!size.has_value()) return absl::InvalidArgumentError("no measured memory");
   out.measured.push_back({MemoryDefinition::kReserved, *size});

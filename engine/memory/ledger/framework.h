@@ -23,6 +23,7 @@ struct FrameworkSpec {
   absl::optional<bool> fused_weight_gradient = {};
   absl::optional<int64_t> reduce_bucket_elements = {};
   absl::optional<int64_t> gather_bucket_elements = {};
+  absl::optional<bool> deferred_reduction = {};
   absl::optional<int64_t> workspace_bytes = {};
   absl::optional<double> fragmentation_ratio = {};
   absl::optional<int64_t> context_bytes = {};
@@ -32,8 +33,13 @@ struct FrameworkSpec {
 // The stage of ZeRO where a run doesn't say: 3 of FSDP, else 0.
 ZeroStage DefaultZeroStage(Framework framework);
 
-// What `framework` holds. docs/memory.md has the table and its sources.
-BufferSpec BuffersOf(const FrameworkSpec& framework);
+// Whether gathered weights are let go after a forward pass where a run doesn't say: not by FSDP
+// under a pipeline, whose next micro-batch would gather them again. Source: pytorch/torchtitan,
+// reshard_after_forward of `parallelize_llama.py`.
+bool DefaultReshardAfterForward(Framework framework, const ParallelLayout& layout);
+
+// What `framework` holds under `layout`. docs/memory.md has the table and its sources.
+BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layout);
 
 // What is estimated, for a rank that is in `communicator_count` groups of ranks.
 ReserveSpec ReserveOf(const FrameworkSpec& framework, int64_t communicator_count);

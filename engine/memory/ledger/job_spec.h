@@ -27,6 +27,12 @@ struct BufferSpec {
   // Numbers gathered or reduced at a time, beside what they come from. 0: in place.
   int64_t reduce_bucket_elements = 0;
   int64_t gather_bucket_elements = 0;
+  // See framework_copies.h, which says where each matters. Whether gradients stay in the type they
+  // are computed in beside wider ones, are reduced behind the last micro-batch alone, and whether
+  // weights are cast to the compute type as they are used.
+  bool computed_gradients_stay = false;
+  bool deferred_reduction = false;
+  bool autocast = false;
 };
 
 // An amount that is estimated, not counted. low <= expected <= high.

@@ -10,18 +10,45 @@
 
 namespace sextant {
 
-absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, JobSpec job) {
-  SEXTANT_ASSIGN_OR_RETURN(ShardedWeights weights,
-                           ShardedWeights::Of(spec, "model", job.layout, "layout"));
-  FieldViolations violations;
-  CheckMicroBatch(job.batch, spec, job.layout, "batch", violations);
-  CheckPipeline(job.pipeline, job.layout, "", violations);
+namespace {
+
+// What CheckLayout() found out of range, as 1: no reason to find fault with what goes with it.
+ParallelLayout WithSoundSizes(ParallelLayout layout) {
+  const auto mend = [](int64_t& size, int64_t most) { size = size < 1 || size > most ? 1 : size; };
+  mend(layout.tensor_parallel_size, kMaxTensorParallelSize);
+  mend(layout.pipeline_parallel_size, kMaxPipelineParallelSize);
+  mend(layout.virtual_stage_count, kMaxChunks);
+  mend(layout.expert_parallel_size, kMaxExpertParallelSize);
+  if (layout.expert_tensor_parallel_size != 0) {
+    mend(layout.expert_tensor_parallel_size, kMaxTensorParallelSize);
+  }
+  return layout;
+}
+
+void CheckJob(const JobSpec& job, const ArchitectureSpec& spec, const ParallelLayout& layout,
+              FieldViolations& violations) {
+  CheckMicroBatch(job.batch, spec, layout, "batch", violations);
+  CheckPipeline(job.pipeline, layout, "", violations);
   if (job.batch.context_parallel_size >= 1) {
-    CheckStateSpec(job.state, spec, job.layout, job.batch.context_parallel_size, "state",
-                   violations);
+    CheckStateSpec(job.state, spec, layout, job.batch.context_parallel_size, "state", violations);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, JobSpec job) {
+  absl::StatusOr<ShardedWeights> weights = ShardedWeights::Of(spec, "model", job.layout, "layout");
+  FieldViolations violations;
+  violations.AddAll(weights.status());
+  if (weights.ok()) {
+    CheckJob(job, spec, job.layout, violations);
+  } else if (!violations.Mentions("layout")) {
+    return weights.status();  // the model's, which all else depends on
+  } else {
+    CheckJob(job, spec, WithSoundSizes(job.layout), violations);
   }
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  return MemoryModel(spec, std::move(job), std::move(weights));
+  return MemoryModel(spec, std::move(job), *std::move(weights));
 }
 
 MemoryModel::MemoryModel(const ArchitectureSpec& spec, JobSpec job, ShardedWeights weights)

@@ -86,6 +86,7 @@ StageLedger::StageLedger(const LedgerContext& context)
                      .state = context.job.state,
                      .context_parallel_size = context.job.batch.context_parallel_size},
       state_rules_(StateRulesOf(state_context_)),
+      copies_{.job = context.job, .state = state_context_},
       activations_{.spec = context.spec,
                    .layout = context.job.layout,
                    .batch = context.job.batch,
@@ -108,10 +109,12 @@ absl::Status StageLedger::Fill(int64_t stage, JobCosts& costs, StageContent& out
   const int64_t chunk_count = context_.in_flight.chunk_count();
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
   SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(state_context_, state_rules_, stage));
+  out.copies = FrameworkCopiesOf(copies_, stage);
   if (dual) {
     SEXTANT_ASSIGN_OR_RETURN(const StageState opposite,
                              StageStateOf(state_context_, state_rules_, StageOfChunk(stage, 1)));
     out.state = SumOf(out.state, opposite);
+    out.copies = SumOf(out.copies, FrameworkCopiesOf(copies_, StageOfChunk(stage, 1)));
   }
   for (int64_t i = 0; i < chunk_count; ++i) {
     SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
@@ -161,7 +164,12 @@ void StageLedger::AddBuckets(int64_t stage, StageContent& out) const {
 
 bool StageLedger::gradients_wait() const {
   return context_.job.buffers.gradient_lifetime == GradientLifetime::kFromBackward &&
-         context_.job.pipeline.micro_batch_count == 1;
+         (context_.job.pipeline.micro_batch_count == 1 || KeepsWholeGradients(context_.job));
+}
+
+Bytes StageLedger::GradientsAt(PeakMoment moment, const StageContent& content) const {
+  const Bytes kept = drops_gradients(moment) ? Bytes(0) : content.state.gradients;
+  return has_computed_gradients(moment) ? kept + content.copies.computed_gradients : kept;
 }
 
 // Only the last chunk has a loss and a head, and what stands behind the layers to be freed.
@@ -181,7 +189,8 @@ MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StageMoment moment) c
 
 Bytes StageLedger::BesideAt(StageMoment moment, const StageContent& content) const {
   const StageState& state = content.state;
-  const Bytes always = state.gathered_weights + state.dequantized_weights;
+  const Bytes always =
+      state.gathered_weights + state.dequantized_weights + content.copies.CastsAt(moment);
   if (moment == StageMoment::kForward || moment == StageMoment::kLoss) return always;
   return always + state.gathered_gradients + content.reduce_bucket;
 }
@@ -207,12 +216,13 @@ absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
   const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
   const ChunkWork work = WorkOf(peak.moment, content);
   out.moment = PeakMomentOf(work.moment);
-  const Bytes waiting = gradients_wait() ? state.gradients : Bytes(0);
   Bytes received(0);
   for (const ChunkMemory& each : content.chunks) {
     received = std::max(received, each.transients.receive_buffers);
   }
-  const bool step = content.gather_bucket > peak.size + received - waiting;
+  const Bytes whole = content.copies.whole_gradients;
+  const bool step = content.gather_bucket + GradientsAt(PeakMoment::kOptimizerStep, content) >
+                    peak.size + received + whole + GradientsAt(out.moment, content);
   if (step) {
     out.moment = PeakMoment::kOptimizerStep;
     out.in_flight = InFlightMoment();
@@ -222,7 +232,7 @@ absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
     out.sums[static_cast<size_t>(kind)] = size;
   };
   put(LedgerKind::kWeight, state.weights);
-  put(LedgerKind::kGradient, drops_gradients(out.moment) ? Bytes(0) : state.gradients);
+  put(LedgerKind::kGradient, GradientsAt(out.moment, content));
   put(LedgerKind::kMasterWeight, state.master_weights);
   put(LedgerKind::kOptimizerState, state.optimizer_state);
   if (step) {
@@ -235,7 +245,7 @@ absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
   const Bytes reduced = reduces ? content.reduce_bucket : Bytes(0);
   const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
-  put(LedgerKind::kTransient, bytes.added + beside);
+  put(LedgerKind::kTransient, bytes.added + beside + whole);
   put(LedgerKind::kCommunicationBuffer, received + reduced);
   return AddReserve(context_.job.reserve, out);
 }

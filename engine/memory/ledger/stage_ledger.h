@@ -9,6 +9,7 @@
 #include "absl/types/optional.h"
 #include "engine/memory/activations/activations.h"
 #include "engine/memory/activations/gradient_flow.h"
+#include "engine/memory/ledger/framework_copies.h"
 #include "engine/memory/ledger/job_spec.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
@@ -51,6 +52,7 @@ struct StageContent {
   StageState state;
   absl::InlinedVector<ChunkMemory, 8> chunks;
   absl::InlinedVector<ChunkBytes, 8> weights;  // of `chunks`
+  FrameworkCopies copies;
   Bytes reduce_bucket = Bytes(0);
   Bytes gather_bucket = Bytes(0);
 };
@@ -93,23 +95,31 @@ class StageLedger {
     if (moment.begins == ScheduleWork::kWeightGradient) return {};
     return content.chunks[static_cast<size_t>(moment.chunk)].worst;
   }
-  // Beside the micro-batches: what of the state is whole, or being sent, at `moment`.
+  // Beside the micro-batches: what of the state is whole, cast, or being sent, at `moment`.
   Bytes BesideAt(StageMoment moment, const StageContent& content) const;
-  bool gradients_wait() const;  // for the backward pass, before they have memory
+  Bytes GradientsAt(PeakMoment moment, const StageContent& content) const;
+  bool gradients_wait() const;  // for a later backward pass, before they have memory
   bool drops_gradients(PeakMoment moment) const {
     return gradients_wait() && moment != PeakMoment::kOptimizerStep;
+  }
+  // Of a step's only micro-batch gradients are computed behind all other moments.
+  bool has_computed_gradients(PeakMoment moment) const {
+    return moment == PeakMoment::kOptimizerStep || context_.job.pipeline.micro_batch_count > 1;
   }
   // What makes transients at the peak; absent where nothing does.
   absl::optional<StageMoment> WorkingMoment(const StageContent& content,
                                             const StageMemory& memory) const;
   absl::Status AppendState(int64_t stage, const StageMemory& memory,
                            const absl::optional<StageMoment>& moment, LedgerRows& rows) const;
+  void AppendCopies(int64_t stage, const StageMemory& memory,
+                    const absl::optional<StageMoment>& moment, LedgerRows& rows) const;
   absl::Status AppendActivations(const StageContent& content, const StageMemory& memory,
                                  LedgerRows& rows) const;
 
   LedgerContext context_;
   StageStateContext state_context_;
   StateRules state_rules_;
+  CopiesContext copies_;
   ActivationContext activations_;
   BufferSpec buffers_;  // as transients see them
   TransientContext transients_;

@@ -56,6 +56,13 @@ LedgerRow BucketRow(absl::string_view name, Bytes size, absl::string_view alive)
           .source = "docs/memory.md"};
 }
 
+// What appends rows may leave to this whose chunk they are of: those from `first` on are of
+// `chunk`, where the stage has several.
+void SetChunk(const StageContent& content, int64_t chunk, size_t first, LedgerRows& rows) {
+  if (content.chunks.size() == 1) return;
+  for (size_t i = first; i < rows.size(); ++i) rows[i].chunk = chunk;
+}
+
 // Whether a row of model state is there at `moment`.
 bool IsThere(const LedgerRow& row, const absl::optional<StageMoment>& moment) {
   if (row.kind != LedgerKind::kTransient) return true;
@@ -83,7 +90,15 @@ absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
     const bool waits = row.kind == LedgerKind::kGradient && drops_gradients(memory.moment);
     if (!waits && IsThere(row, moment)) rows.push_back(row);
   }
+  AppendCopies(stage, memory, moment, rows);
   return absl::OkStatus();
+}
+
+void StageLedger::AppendCopies(int64_t stage, const StageMemory& memory,
+                               const absl::optional<StageMoment>& moment, LedgerRows& rows) const {
+  if (has_computed_gradients(memory.moment)) AppendComputedGradientRows(copies_, stage, rows);
+  if (memory.moment != PeakMoment::kOptimizerStep) AppendWholeGradientRows(copies_, stage, rows);
+  if (moment.has_value()) AppendCastRows(copies_, stage, *moment, rows);
 }
 
 absl::Status StageLedger::AppendActivations(const StageContent& content, const StageMemory& memory,
@@ -93,15 +108,18 @@ absl::Status StageLedger::AppendActivations(const StageContent& content, const S
     const StageChunk& where = content.chunks[i].where;
     const int64_t held = memory.in_flight.Held(static_cast<int64_t>(i));
     const int64_t awaiting = memory.in_flight.AwaitingWeightGradient(static_cast<int64_t>(i));
+    const size_t first = rows.size();
     ActivationTensors kept;
     SEXTANT_RETURN_IF_ERROR(ChunkActivations(activations_, placement, where, &kept).status());
     for (const ActivationTensor& tensor : kept) {
       if (held > 0) rows.push_back(RowOf(tensor, held, kHeld));
     }
-    if (awaiting == 0) continue;
-    ActivationTensors waits;
-    SEXTANT_RETURN_IF_ERROR(AwaitingActivations(activations_, placement, where, &waits).status());
-    for (const ActivationTensor& tensor : waits) rows.push_back(RowOf(tensor, awaiting, kAwaits));
+    if (awaiting > 0) {
+      ActivationTensors waits;
+      SEXTANT_RETURN_IF_ERROR(AwaitingActivations(activations_, placement, where, &waits).status());
+      for (const ActivationTensor& tensor : waits) rows.push_back(RowOf(tensor, awaiting, kAwaits));
+    }
+    SetChunk(content, static_cast<int64_t>(i), first, rows);
   }
   return absl::OkStatus();
 }
@@ -109,9 +127,13 @@ absl::Status StageLedger::AppendActivations(const StageContent& content, const S
 absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
                                  const StageMemory& memory, LedgerRows& rows) const {
   const absl::optional<StageMoment> moment = WorkingMoment(content, memory);
+  const size_t own = rows.size();
   SEXTANT_RETURN_IF_ERROR(AppendState(stage, memory, moment, rows));
   if (context_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
+    SetChunk(content, 0, own, rows);
+    const size_t opposite = rows.size();
     SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, moment, rows));
+    SetChunk(content, 1, opposite, rows);
   }
   if (memory.moment == PeakMoment::kOptimizerStep) {
     if (content.gather_bucket > Bytes(0)) {
@@ -124,8 +146,10 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
   if (moment.has_value()) {
     const ChunkMemory& chunk = content.chunks[static_cast<size_t>(memory.in_flight.chunk)];
     const MomentBytes bytes = BytesAt(chunk, *moment);
+    const size_t first = rows.size();
     if (bytes.freed > Bytes(0)) rows.push_back(FreedRow(bytes.freed));
     AppendTransientRows(transients_, chunk.where.stage, *moment, chunk.parts, rows);
+    SetChunk(content, memory.in_flight.chunk, first, rows);
   }
   AppendReceiveBufferRows(transients_, StageWithMostReceived(content), rows);
   const bool reduces = moment == StageMoment::kHead || moment == StageMoment::kLayer;

@@ -36,9 +36,12 @@ class PipelineCheck {
     if (pipeline_.schedule != PipelineSchedule::kDualPipe) return;
     const int64_t stages = layout_.pipeline_parallel_size;
     if (stages % 2 != 0) {
-      AddLayout("pipeline_parallel_size",
-                absl::StrCat("must be even for schedule dualpipe, which ", stages,
-                             " is not: write ", stages + 1, ", or choose another schedule"));
+      const bool by_hand = !layout_.layers_per_chunk.empty();
+      AddLayout(
+          "pipeline_parallel_size",
+          absl::StrCat("must be even for schedule dualpipe, which ", stages, " is not: write ",
+                       stages + 1, by_hand ? " and as many numbers in layers_per_chunk" : "",
+                       ", or choose another schedule"));
       return;
     }
     if (pipeline_.micro_batch_count < 2 * stages) {

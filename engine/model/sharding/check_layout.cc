@@ -33,6 +33,19 @@ class LayoutCheck {
     return violations_.all().size() == faults;
   }
 
+  // Accepted, it would be ignored: ranks hold whole heads, one or several each.
+  void CheckSplitHeads() {
+    if (!layout_.split_key_value_heads) return;
+    const int64_t fewest = FewestKeyValueHeads(spec_);
+    if (fewest > 0 && layout_.tensor_parallel_size > fewest) return;
+    Add("split_key_value_heads",
+        fewest == 0 ? "is of heads of keys and values, which the model has not: leave it out"
+                    : absl::StrCat("changes nothing where tensor_parallel_size (",
+                                   layout_.tensor_parallel_size,
+                                   ") doesn't exceed the heads of keys and values (", fewest,
+                                   "): leave it out, or write a tensor_parallel_size above these"));
+  }
+
   void CheckTensors() {
     CutSizes cuts = TensorCuts(spec_, layout_.split_key_value_heads);
     if (layout_.expert_tensor_parallel_size == 0) {
@@ -104,15 +117,33 @@ class LayoutCheck {
                            NearestDivisor(cuts, ranks)));
   }
 
+  // Where nothing below but 1 divides, as of a prime number of layers, other sizes are no help.
   std::string DoesNotDivide(int64_t layers, int64_t chunks) const {
-    constexpr absl::string_view kElse = "or say how many go where in layers_per_chunk";
+    const std::string uneven =
+        absl::StrCat("say how many go where in layers_per_chunk: ", EvenAsCanBe(layers, chunks));
     if (layout_.virtual_stage_count > 1) {
       return absl::StrCat("times virtual_stage_count must divide the ", layers, " layers, which ",
-                          chunks, " does not: change one of them, ", kElse);
+                          chunks, " does not: change one of them, or ", uneven);
     }
     const CutSizes cuts = {{.size = layers, .what = "layers"}};
-    return absl::StrCat("must divide the ", layers, " layers, which ", chunks, " does not: write ",
-                        NearestDivisor(cuts, chunks), ", ", kElse);
+    const int64_t nearest = NearestDivisor(cuts, chunks);
+    return absl::StrCat("must divide the ", layers, " layers, which ", chunks,
+                        " does not: ", nearest == 1 ? "" : absl::StrCat("write ", nearest, ", or "),
+                        uneven);
+  }
+
+  static std::string EvenAsCanBe(int64_t layers, int64_t chunks) {
+    const int64_t fewer = layers / chunks;
+    const int64_t larger = layers % chunks;
+    return absl::StrCat("such as ", larger, " chunks of ", fewer + 1, " and ", chunks - larger,
+                        " of ", fewer);
+  }
+
+  // The stages that a list of `chunks` is of.
+  std::string StagesOf(int64_t chunks) const {
+    const int64_t stages = chunks / layout_.virtual_stage_count;
+    if (chunks % layout_.virtual_stage_count != 0 || stages > kMaxPipelineParallelSize) return "";
+    return absl::StrCat(": or write pipeline_parallel_size ", stages, ", whose chunks these are");
   }
 
   // Chunks without layers hold what stands around the layers: Megatron-LM's pipeline layouts have
@@ -121,7 +152,8 @@ class LayoutCheck {
     const std::vector<int64_t>& list = layout_.layers_per_chunk;
     if (static_cast<int64_t>(list.size()) != chunks) {
       Add("layers_per_chunk",
-          absl::StrCat("must have ", chunks, " numbers, one for each chunk, not ", list.size()));
+          absl::StrCat("must have ", chunks, " numbers, one for each chunk, not ", list.size(),
+                       StagesOf(static_cast<int64_t>(list.size()))));
       return;
     }
     CheckedInt sum = 0;
@@ -152,6 +184,7 @@ void CheckLayout(const ArchitectureSpec& spec, const ParallelLayout& layout, abs
   LayoutCheck check(spec, layout, path, violations);
   if (!check.RangesAreSound()) return;
   check.CheckTensors();
+  check.CheckSplitHeads();
   check.CheckExperts();
   check.CheckPipeline();
 }

@@ -68,6 +68,19 @@ CutSizes ExpertTensorCuts(const ArchitectureSpec& spec) {
   return out;
 }
 
+int64_t FewestKeyValueHeads(const ArchitectureSpec& spec) {
+  int64_t fewest = 0;
+  for (const LayerSpec& layer : spec.layer_kinds) {
+    for (const absl::optional<AttentionSpec>* attention :
+         {&layer.attention, &layer.cross_attention}) {
+      if (!attention->has_value() || (*attention)->latent.has_value()) continue;
+      const int64_t heads = (*attention)->key_value_head_count;
+      if (fewest == 0 || heads < fewest) fewest = heads;
+    }
+  }
+  return fewest;
+}
+
 const CutSize* FirstUndivided(const CutSizes& cuts, int64_t ranks) {
   for (const CutSize& cut : cuts) {
     if (!Divides(ranks, cut)) return &cut;

@@ -25,6 +25,9 @@ CutSizes TensorCuts(const ArchitectureSpec& spec, bool split_key_value_heads);
 CutSizes ExpertCuts(const ArchitectureSpec& spec);
 CutSizes ExpertTensorCuts(const ArchitectureSpec& spec);
 
+// Of all attentions that have such, which latent ones don't; 0: none has.
+int64_t FewestKeyValueHeads(const ArchitectureSpec& spec);
+
 // The first of `cuts` that `ranks` doesn't divide; null if there is none.
 const CutSize* FirstUndivided(const CutSizes& cuts, int64_t ranks);
 

@@ -19,8 +19,10 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 RunSpec Llama70b() {
   RunSpec run;
@@ -67,6 +69,58 @@ TEST(LayoutPlan, WithoutGlobalBatchTheScheduleIsFull) {
   ASSERT_THAT(plan, IsOk());
   EXPECT_EQ(plan->memory_estimate->micro_batch_count, 8);
   EXPECT_THAT(plan->assumptions, Contains(HasSubstr("A step has 8 micro-batches on each of 2")));
+}
+
+// FSDP under a pipeline reduces once a step and keeps gathered weights, unless told otherwise; who
+// says how many are gathered ahead lets them go.
+TEST(LayoutPlan, FsdpUnderAPipelineKeepsWhatIsWhole) {
+  constexpr char kGradients[] = "Gradients add up whole";
+  constexpr char kWeights[] = "Gathered weights stay";
+  const auto assumptions = [](const RunSpec& run) {
+    const auto plan = PlanRun(run);
+    EXPECT_THAT(plan, IsOk());
+    return plan.ok() ? plan->assumptions : std::vector<std::string>();
+  };
+  RunSpec run = Llama70b();
+  run.layout->framework.kind = Framework::kPytorchFsdp;
+  EXPECT_THAT(assumptions(run), Contains(HasSubstr(kGradients)));
+  EXPECT_THAT(assumptions(run), Contains(HasSubstr(kWeights)));
+  const Bytes whole = EstimateOf(run).peak().total();
+  run.layout->framework.deferred_reduction = false;
+  EXPECT_THAT(assumptions(run), Not(Contains(HasSubstr(kGradients))));
+  EXPECT_LT(EstimateOf(run).peak().total(), whole);
+  const Bytes gathered = EstimateOf(run).peak().total();
+  run.layout->reshard_after_forward = true;
+  EXPECT_THAT(assumptions(run), Not(Contains(HasSubstr(kWeights))));
+  EXPECT_LT(EstimateOf(run).peak().total(), gathered);
+  run.layout->reshard_after_forward = absl::nullopt;
+  run.layout->sharding.prefetched_unit_count = 2;
+  EXPECT_THAT(assumptions(run), Not(Contains(HasSubstr(kWeights))));
+  run.layout->sharding.prefetched_unit_count = 1;
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  EXPECT_THAT(assumptions(run), Not(Contains(HasSubstr(kWeights))));
+}
+
+TEST(LayoutPlan, ReductionIsDeferredOfShardsAlone) {
+  RunSpec run = Llama70b();
+  run.layout->framework.deferred_reduction = true;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.framework.deferred_reduction"));
+  run.layout->zero_stage = ZeroStage::kParameters;
+  EXPECT_THAT(FieldsOf(run), IsEmpty());
+}
+
+TEST(LayoutPlan, SaysWhereAutocastKeepsWhatItCasts) {
+  RunSpec run = Llama70b();
+  run.layout->framework.kind = Framework::kPytorchFsdp;
+  run.layout->zero_stage = ZeroStage::kNone;
+  run.training.precision.weight_data_type = DataType::kFp32;
+  const auto cast = PlanRun(run);
+  ASSERT_THAT(cast, IsOk());
+  EXPECT_THAT(cast->assumptions, Contains(HasSubstr("torch.autocast")));
+  run.layout->framework.kind = Framework::kMegatronLm;
+  const auto none = PlanRun(run);
+  ASSERT_THAT(none, IsOk());
+  EXPECT_THAT(none->assumptions, Not(Contains(HasSubstr("torch.autocast"))));
 }
 
 TEST(LayoutPlan, WithoutLayoutThereIsNoEstimate) {
@@ -122,6 +176,50 @@ TEST(LayoutPlan, RefusesSizesThatDoNotGoTogether) {
   run.layout->parallel.pipeline_parallel_size = 3;
   run.cluster.device_count = 48;
   EXPECT_THAT(FieldsOf(run), Contains(HasSubstr("layout.parallel.")));
+}
+
+// What else is wrong comes back with a length or devices that are missing.
+TEST(LayoutPlan, NamesItsFaultsBesideThoseOfTheRun) {
+  RunSpec run = Llama70b();
+  run.training.sequence_length = absl::nullopt;
+  run.training.recompute = RecomputePolicy::kFull;
+  run.layout->parallel.tensor_parallel_size = 7;
+  run.layout->kernels.loss_chunk_tokens = 5;
+  run.layout->sharding.offload_parameters = true;
+  run.layout->framework.context_bytes = -1;
+  run.cluster.device_count = 0;
+  EXPECT_THAT(FieldsOf(run),
+              UnorderedElementsAre("training.sequence_length", "training.recompute",
+                                   "layout.parallel.tensor_parallel_size",
+                                   "layout.kernels.loss_chunk_tokens",
+                                   "layout.sharding.offload_parameters",  // of stage 3
+                                   "layout.framework.context_bytes", "cluster.device_count"));
+  // Of the policy of numbers as well.
+  run = Llama70b();
+  run.training.precision.weight_data_type = DataType::kInt8;
+  run.layout->micro_batch_size = 0;
+  EXPECT_THAT(FieldsOf(run),
+              IsSupersetOf({"training.precision.weight_data_type", "layout.micro_batch_size"}));
+}
+
+// And no more than that: what goes with them is not at fault.
+TEST(LayoutPlan, FindsNoFaultWithWhatWouldGoWithTheRest) {
+  RunSpec run = Llama70b();
+  run.model.preset = "mixtral-8x7b";
+  run.layout->parallel = {.tensor_parallel_size = 2, .expert_parallel_size = 8};
+  run.layout->context_parallel_size = 4;
+  run.layout->schedule = PipelineSchedule::kGPipe;
+  run.training.sequence_length = absl::nullopt;
+  run.cluster.device_count = 0;
+  EXPECT_THAT(FieldsOf(run),
+              UnorderedElementsAre("training.sequence_length", "cluster.device_count"));
+  run.training.sequence_length = 8192;
+  run.cluster.device_count = 65;  // 2 x 4 x 8 and one
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  run.layout->sharding.shard_group_size = 8;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("cluster.device_count"));
+  run.layout->parallel.tensor_parallel_size = 0;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("layout.parallel.tensor_parallel_size"));
 }
 
 std::string DescriptionOf(const RunSpec& run, const std::string& field) {

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/framework_copies.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/model/presets/presets.h"
 #include "tests/engine/model/flops/counting_allocator.h"
@@ -46,6 +48,37 @@ TEST(MemoryAllocation, OfSumsIsNone) {
         }
       }
     }
+  }
+}
+
+// What frameworks keep besides is summed up without a list, too.
+TEST(MemoryAllocation, OfFrameworksCopiesIsNone) {
+  const ArchitectureSpec& spec = FindModelPreset("llama-3.1-405b").value()->architecture;
+  const struct {
+    Framework framework;
+    ZeroStage zero;
+    DataType weight;
+    RecomputePolicy recompute;
+  } cases[] = {
+      {Framework::kDeepSpeed, ZeroStage::kOptimizer, DataType::kBf16, RecomputePolicy::kNone},
+      {Framework::kPytorchFsdp, ZeroStage::kParameters, DataType::kFp32, RecomputePolicy::kNone},
+      {Framework::kPytorchFsdp, ZeroStage::kNone, DataType::kFp32, RecomputePolicy::kFull}};
+  for (const auto& c : cases) {
+    JobSpec job;
+    job.layout = {.pipeline_parallel_size = c.recompute == RecomputePolicy::kFull ? 1 : 2};
+    job.batch = {.sequence_length = 4096, .recomputation = {.policy = c.recompute}};
+    job.pipeline.micro_batch_count = 64;
+    job.state.precision =
+        WithDefaults({.weight_data_type = c.weight, .gradient_data_type = DataType::kFp32});
+    job.state.sharding = {.data_parallel_size = 16, .zero_stage = c.zero};
+    job.buffers = BuffersOf({.kind = c.framework}, job.layout);
+    ASSERT_TRUE(KeepsComputedGradients(job) || KeepsWholeGradients(job) || CastsWeights(job));
+    const auto model = MemoryModel::Of(spec, job);
+    ASSERT_THAT(model, IsOk());
+    const int64_t before = AllocationCount();
+    const auto peak = model->Peak();
+    EXPECT_EQ(AllocationCount() - before, 0) << FrameworkName(c.framework);
+    ASSERT_THAT(peak, IsOk());
   }
 }
 

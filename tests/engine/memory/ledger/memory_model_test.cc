@@ -259,10 +259,12 @@ TEST(MemoryModel, MoreThanAllBytesIsAnError) {
 }
 
 TEST(Framework, DefaultsAndWhatARunHasOtherwise) {
-  EXPECT_TRUE(BuffersOf({}).fused_weight_gradient);
-  EXPECT_EQ(BuffersOf({}).reduce_bucket_elements, 0);
-  EXPECT_EQ(BuffersOf({.kind = Framework::kDeepSpeed}).reduce_bucket_elements, 500'000'000);
-  EXPECT_EQ(BuffersOf({.kind = Framework::kPytorchFsdp}).gradient_lifetime,
+  const ParallelLayout one_stage;
+  EXPECT_TRUE(BuffersOf({}, one_stage).fused_weight_gradient);
+  EXPECT_EQ(BuffersOf({}, one_stage).reduce_bucket_elements, 0);
+  const BufferSpec deepspeed = BuffersOf({.kind = Framework::kDeepSpeed}, one_stage);
+  EXPECT_EQ(deepspeed.reduce_bucket_elements, 500'000'000);
+  EXPECT_EQ(BuffersOf({.kind = Framework::kPytorchFsdp}, one_stage).gradient_lifetime,
             GradientLifetime::kFromBackward);
   EXPECT_EQ(DefaultZeroStage(Framework::kPytorchFsdp), ZeroStage::kParameters);
   EXPECT_EQ(DefaultZeroStage(Framework::kDeepSpeed), ZeroStage::kNone);

@@ -50,6 +50,13 @@ class Draw {
     return out;
   }
 
+  // Of the weights' type, and of gradients or weights that copies are kept of.
+  PrecisionPolicy Precision() {
+    constexpr PrecisionPolicy kPolicies[] = {
+        {}, {.gradient_data_type = DataType::kFp32}, {.weight_data_type = DataType::kFp32}};
+    return WithDefaults(kPolicies[Between(0, 2)]);
+  }
+
   PipelineSpec Pipeline(const ParallelLayout& layout) {
     PipelineSpec out;
     out.micro_batch_count = 2 * layout.pipeline_parallel_size * Between(1, 2);
@@ -74,8 +81,9 @@ RandomJob DrawJob(uint32_t seed) {
   out.job.state = draw.State(out.job.layout);
   out.job.pipeline = draw.Pipeline(out.job.layout);
   const FrameworkSpec framework = {.kind = static_cast<Framework>(draw.Between(0, 2))};
-  out.job.buffers = BuffersOf(framework);
+  out.job.buffers = BuffersOf(framework, out.job.layout);
   out.job.reserve = ReserveOf(framework, draw.Between(0, 3));
+  out.job.state.precision = draw.Precision();
   return out;
 }
 

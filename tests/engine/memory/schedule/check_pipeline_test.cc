@@ -79,5 +79,15 @@ TEST(CheckPipeline, DualPipeFeedsTwoEndsAlike) {
   EXPECT_THAT(FaultsOf(schedule, 14, 8).first, HasSubstr("write 16"));
 }
 
+// Another number of stages alone would contradict chunks by hand.
+TEST(CheckPipeline, AdvisesOnChunksByHandToo) {
+  FieldViolations violations;
+  CheckPipeline({.schedule = PipelineSchedule::kDualPipe, .micro_batch_count = 16},
+                {.pipeline_parallel_size = 3, .layers_per_chunk = {4, 5, 4}}, "job", violations);
+  ASSERT_EQ(violations.all().size(), 1u);
+  EXPECT_THAT(violations.all()[0].description,
+              HasSubstr("write 4 and as many numbers in layers_per_chunk, or choose another"));
+}
+
 }  // namespace
 }  // namespace sextant

@@ -17,6 +17,7 @@ namespace {
 using L = ParallelLayout;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 absl::Status Check(const ArchitectureSpec& spec, const ParallelLayout& layout) {
   FieldViolations violations;
@@ -112,7 +113,7 @@ TEST(CheckLayout, SaysWhatToWriteInstead) {
                         "which 4 does not: write 1"));
   EXPECT_THAT(Advice(Deep(), {.pipeline_parallel_size = 5}),
               HasSubstr("must divide the 12 layers, which 5 does not: write 4, or say how many go "
-                        "where in layers_per_chunk"));
+                        "where in layers_per_chunk: such as 2 chunks of 3 and 3 of 2"));
   spec = Deep();
   spec.embedding.vocabulary_size = 1001;  // 1024 = 4 x 128 x 2
   EXPECT_THAT(Advice(spec, {.tensor_parallel_size = 4}),
@@ -130,6 +131,57 @@ TEST(CheckLayout, SplitsKeyHeadsIntoWholeRows) {
   EXPECT_THAT(Check(spec, layout), NamesFields(ElementsAre("layout.tensor_parallel_size")));
   layout.split_key_value_heads = false;
   EXPECT_THAT(Check(spec, layout), IsOk());
+}
+
+// Where ranks don't outnumber the heads, each has whole ones of its own.
+TEST(CheckLayout, RefusesToSplitHeadsThatAreWhole) {
+  L layout = {.tensor_parallel_size = 4, .split_key_value_heads = true};
+  for (const int64_t ranks : {1, 2}) {
+    layout.tensor_parallel_size = ranks;
+    EXPECT_THAT(Check(Deep(), layout), NamesFields(ElementsAre("layout.split_key_value_heads")));
+  }
+  EXPECT_THAT(
+      Advice(Deep(), layout),
+      HasSubstr("where tensor_parallel_size (2) doesn't exceed the heads of keys and values "
+                "(2): leave it out, or write a tensor_parallel_size above these"));
+  // Of several kinds of layers one will do.
+  ArchitectureSpec spec = Deep();
+  spec.layer_kinds.push_back(spec.layer_kinds[0]);
+  spec.layer_kinds[1].name = "narrow";
+  spec.layer_kinds[1].attention->key_value_head_count = 1;
+  EXPECT_THAT(Check(spec, layout), IsOk());
+  // Latents are whole on every rank, and heads of latent attention as many as queries'.
+  spec = Deep();
+  spec.layer_kinds[0].attention->key_value_head_count = 4;
+  spec.layer_kinds[0].attention->latent = LatentSpec{.key_value_rank = 2};
+  EXPECT_THAT(Check(spec, layout), NamesFields(ElementsAre("layout.split_key_value_heads")));
+}
+
+// No number of stages below helps where layers are prime, or fewer than stages.
+TEST(CheckLayout, SaysWhatHelpsWhereNoSizeDivides) {
+  ArchitectureSpec spec = Deep();
+  spec.decoder.layers = {{0, 61}};
+  EXPECT_THAT(Advice(spec, {.pipeline_parallel_size = 16}),
+              HasSubstr("must divide the 61 layers, which 16 does not: say how many go where in "
+                        "layers_per_chunk: such as 13 chunks of 4 and 3 of 3"));
+  EXPECT_THAT(Advice(spec, {.pipeline_parallel_size = 2, .virtual_stage_count = 2}),
+              HasSubstr("change one of them, or say how many go where in layers_per_chunk: such as "
+                        "1 chunks of 16 and 3 of 15"));
+  spec.decoder.layers = {{0, 1}};
+  EXPECT_THAT(Advice(spec, {.pipeline_parallel_size = 2}),
+              HasSubstr("such as 1 chunks of 1 and 1 of 0"));
+}
+
+// A list of chunks says itself of how many stages it is.
+TEST(CheckLayout, SaysWhichStagesAListIsOf) {
+  EXPECT_THAT(Advice(Deep(), {.layers_per_chunk = {4, 4, 4}}),
+              HasSubstr("must have 1 numbers, one for each chunk, not 3: or write "
+                        "pipeline_parallel_size 3, whose chunks these are"));
+  const std::string odd = Advice(
+      Deep(),
+      {.pipeline_parallel_size = 2, .virtual_stage_count = 2, .layers_per_chunk = {4, 4, 4}});
+  EXPECT_THAT(odd, HasSubstr("must have 4 numbers, one for each chunk, not 3"));
+  EXPECT_THAT(odd, Not(HasSubstr("whose chunks")));
 }
 
 // Shared experts are cut as one, so that two of size 3 divide by 2.

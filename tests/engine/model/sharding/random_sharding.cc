@@ -1,5 +1,6 @@
 #include "tests/engine/model/sharding/random_sharding.h"
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -25,6 +26,7 @@ class Draw {
     if (shape == 0) out_.spec.decoder = {};
     FillExtras(shape >= 1);
     FillLayout(shape == 1);
+    out_.layout.split_key_value_heads = out_.layout.split_key_value_heads && SharesKeyHeads();
     return out_;
   }
 
@@ -34,6 +36,13 @@ class Draw {
   }
   bool Chance() { return Between(0, 1) == 1; }
   NormVariant Norm() { return static_cast<NormVariant>(Between(1, 4)); }
+
+  // Whether ranks outnumber the key heads of a layer: else there is nothing to split.
+  bool SharesKeyHeads() const {
+    return std::any_of(
+        out_.spec.layer_kinds.begin(), out_.spec.layer_kinds.end(),
+        [this](const LayerSpec& layer) { return layer.attention->key_value_head_count < tensor_; });
+  }
 
   AttentionSpec Attention(AttentionMask mask) {
     AttentionSpec out = Heads(heads_, int64_t{1} << Between(0, 2), Between(2, 3));

@@ -1,0 +1,237 @@
+// What frameworks keep beside model state, by hand, of GPT-2: 12 layers of h = 768, 50,257 tokens,
+// 1,024 positions, a tied head.
+#include "engine/memory/ledger/framework_copies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/memory_model.h"
+#include "engine/model/presets/presets.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kHidden = 768;
+constexpr int64_t kTable = 50'257 * kHidden;
+constexpr int64_t kLayer = 12 * kHidden * kHidden + 13 * kHidden;
+// Of its layer: matrices and their biases, of 3h, h, 4h and h.
+constexpr int64_t kCastLayer = 12 * kHidden * kHidden + 9 * kHidden;
+// Both tables, 12 layers, and the final norm's 2h.
+constexpr int64_t kAll = kTable + 1024 * kHidden + 12 * kLayer + 2 * kHidden;
+constexpr int64_t kFirstOfTwoStages = kTable + 1024 * kHidden + 6 * kLayer;
+
+const ArchitectureSpec& Gpt2() { return FindModelPreset("gpt2").value()->architecture; }
+
+JobSpec JobOn(Framework framework, const ParallelLayout& layout = {}) {
+  JobSpec job;
+  job.layout = layout;
+  job.batch = {.sequence_length = 128};
+  job.pipeline.micro_batch_count = 8;
+  job.state.precision = WithDefaults({.gradient_data_type = DataType::kFp32});
+  job.buffers = BuffersOf({.kind = framework}, layout);
+  return job;
+}
+
+struct Held {
+  StageMemory memory;
+  LedgerRows rows;
+
+  int64_t SizeOf(absl::string_view term) const {
+    int64_t out = 0;
+    for (const LedgerRow& row : rows) out += row.term == term ? row.size.value() : 0;
+    return out;
+  }
+};
+
+Held FirstStage(const JobSpec& job, const ArchitectureSpec& spec = Gpt2()) {
+  Held out;
+  const auto model = MemoryModel::Of(spec, job);
+  EXPECT_THAT(model, IsOk());
+  if (!model.ok()) return out;
+  const auto memory = model->Stage(0, &out.rows);
+  EXPECT_THAT(memory, IsOk());
+  out.memory = memory.value_or(StageMemory());
+  Bytes sum(0);
+  for (const LedgerRow& row : out.rows) sum = sum + row.size;
+  EXPECT_EQ(sum, out.memory.total());
+  return out;
+}
+
+FrameworkCopies CopiesOf(const JobSpec& job, const ArchitectureSpec& spec = Gpt2(),
+                         int64_t stage = 0) {
+  const auto model = MemoryModel::Of(spec, job);
+  EXPECT_THAT(model, IsOk());
+  if (!model.ok()) return {};
+  return FrameworkCopiesOf({.job = job,
+                            .state = {.spec = spec,
+                                      .layout = job.layout,
+                                      .weights = model->weights(),
+                                      .state = job.state,
+                                      .context_parallel_size = 1}},
+                           stage);
+}
+
+TEST(ComputedGradients, StayBesideWiderOnes) {
+  const Held held = FirstStage(JobOn(Framework::kDeepSpeed));
+  EXPECT_EQ(held.memory.of(LedgerKind::kGradient), Bytes((4 + 2) * kAll));
+  EXPECT_EQ(held.SizeOf("computed_gradient"), 2 * kAll);
+  EXPECT_EQ(held.SizeOf("gradient"), 4 * kAll);
+  for (const LedgerRow& row : held.rows) {
+    if (row.kind != LedgerKind::kGradient) continue;
+    EXPECT_EQ(row.data_type, row.term == "computed_gradient" ? "bf16" : "fp32");
+  }
+  EXPECT_EQ(FirstStage(JobOn(Framework::kMegatronLm)).SizeOf("computed_gradient"), 0);
+}
+
+TEST(ComputedGradients, AreOfTheBf16OptimizerAlone) {
+  JobSpec job = JobOn(Framework::kDeepSpeed);
+  job.state.sharding = {.data_parallel_size = 2, .zero_stage = ZeroStage::kOptimizer};
+  EXPECT_EQ(FirstStage(job).memory.of(LedgerKind::kGradient), Bytes(6 * kAll));
+  job.state.sharding.zero_stage = ZeroStage::kGradients;
+  EXPECT_EQ(FirstStage(job).SizeOf("computed_gradient"), 0);
+  job.state.sharding = {.offload_optimizer = true};
+  EXPECT_EQ(FirstStage(job).SizeOf("computed_gradient"), 0);
+  job = JobOn(Framework::kDeepSpeed);
+  job.state.precision = WithDefaults({.gradient_data_type = DataType::kBf16});
+  EXPECT_EQ(FirstStage(job).memory.of(LedgerKind::kGradient), Bytes(2 * kAll));
+}
+
+// The only micro-batch's are computed behind the peak, but are there in the optimizer's step.
+TEST(ComputedGradients, WaitForTheFirstBackwardPass) {
+  JobSpec job = JobOn(Framework::kDeepSpeed);
+  job.pipeline.micro_batch_count = 1;
+  job.batch.sequence_length = 1024;
+  job.batch.sequence_count = 16;
+  job.buffers.gather_bucket_elements = 0;
+  const Held held = FirstStage(job);
+  ASSERT_NE(held.memory.moment, PeakMoment::kOptimizerStep);
+  EXPECT_EQ(held.memory.of(LedgerKind::kGradient), Bytes(4 * kAll));
+  job.batch = {.sequence_length = 1};
+  job.buffers.reduce_bucket_elements = 0;
+  job.buffers.gather_bucket_elements = 1'000'000'000'000;
+  const Held step = FirstStage(job);
+  ASSERT_EQ(step.memory.moment, PeakMoment::kOptimizerStep);
+  EXPECT_EQ(step.memory.of(LedgerKind::kGradient), Bytes(6 * kAll));
+}
+
+JobSpec FsdpJob(int64_t stages) {
+  JobSpec job = JobOn(Framework::kPytorchFsdp, {.pipeline_parallel_size = stages});
+  job.state.precision =
+      WithDefaults({.weight_data_type = DataType::kFp32, .gradient_data_type = DataType::kFp32});
+  job.state.sharding = {.data_parallel_size = 4, .zero_stage = ZeroStage::kParameters};
+  return job;
+}
+
+TEST(WholeGradients, AreInPlaceOfShardsUnderAPipeline) {
+  const Held held = FirstStage(FsdpJob(2));
+  EXPECT_EQ(held.SizeOf("whole_gradient"), 4 * kFirstOfTwoStages);
+  EXPECT_EQ(held.memory.of(LedgerKind::kGradient), Bytes(0));
+  // Without a pipeline each micro-batch's are reduced: a quarter, each tensor's divisible by 4.
+  const Held shards = FirstStage(FsdpJob(1));
+  EXPECT_EQ(shards.SizeOf("whole_gradient"), 0);
+  EXPECT_EQ(shards.memory.of(LedgerKind::kGradient), Bytes(kAll));
+}
+
+TEST(WholeGradients, AreWhereReductionWaits) {
+  JobSpec job = FsdpJob(1);
+  job.buffers.deferred_reduction = true;
+  EXPECT_EQ(FirstStage(job).SizeOf("whole_gradient"), 4 * kAll);
+  job.pipeline.micro_batch_count = 1;
+  EXPECT_EQ(FirstStage(job).SizeOf("whole_gradient"), 0);
+  job = FsdpJob(2);
+  job.buffers.gradient_lifetime = GradientLifetime::kAlways;
+  EXPECT_EQ(FirstStage(job).SizeOf("whole_gradient"), 0);
+  job = FsdpJob(2);
+  job.state.sharding.data_parallel_size = 1;
+  EXPECT_EQ(FirstStage(job).SizeOf("whole_gradient"), 0);
+  job = FsdpJob(2);
+  job.state.sharding.zero_stage = ZeroStage::kGradients;
+  EXPECT_EQ(FirstStage(job).SizeOf("whole_gradient"), 0);
+}
+
+TEST(WholeGradients, OfDualPipeAreOfBothStages) {
+  JobSpec job = FsdpJob(2);
+  job.pipeline.schedule = PipelineSchedule::kDualPipe;
+  // The head's stage has a copy of the table, and the final norm.
+  EXPECT_EQ(FirstStage(job).SizeOf("whole_gradient"), 4 * (kAll + kTable));
+}
+
+JobSpec AutocastJob() {
+  JobSpec job = JobOn(Framework::kPytorchFsdp);
+  job.state.precision = WithDefaults({.weight_data_type = DataType::kFp32});
+  return job;
+}
+
+// The table is looked up in as it is, but the head multiplies with it.
+TEST(CastWeights, AreOfMatricesFromForwardToBackward) {
+  const FrameworkCopies copies = CopiesOf(AutocastJob());
+  EXPECT_EQ(copies.forward_casts, Bytes(2 * (12 * kCastLayer + kTable)));
+  EXPECT_EQ(copies.head_casts, copies.forward_casts);
+  EXPECT_EQ(copies.layer_casts, copies.forward_casts);
+  const Held held = FirstStage(AutocastJob());
+  EXPECT_EQ(Bytes(held.SizeOf("cast_weight")), copies.forward_casts);
+}
+
+TEST(CastWeights, OfLayersComputedAgainAreOfABlock) {
+  JobSpec job = AutocastJob();
+  job.batch.recomputation.policy = RecomputePolicy::kFull;
+  const FrameworkCopies one = CopiesOf(job);
+  EXPECT_EQ(one.forward_casts, Bytes(2 * (12 * kCastLayer + kTable)));
+  EXPECT_EQ(one.head_casts, Bytes(2 * kTable));
+  EXPECT_EQ(one.layer_casts, Bytes(2 * kCastLayer));
+  job.batch.recomputation.layers_per_block = 3;
+  EXPECT_EQ(CopiesOf(job).layer_casts, Bytes(2 * 3 * kCastLayer));
+  FirstStage(job);
+}
+
+TEST(CastWeights, OfAPipelineStayThroughout) {
+  JobSpec job = AutocastJob();
+  job.layout.pipeline_parallel_size = 2;
+  job.batch.recomputation.policy = RecomputePolicy::kFull;
+  EXPECT_EQ(CopiesOf(job).layer_casts, Bytes(2 * 6 * kCastLayer));
+  EXPECT_EQ(CopiesOf(job, Gpt2(), 1).layer_casts, Bytes(2 * (6 * kCastLayer + kTable)));
+}
+
+TEST(CastWeights, AreOfWiderWeightsThatNothingGathers) {
+  JobSpec job = AutocastJob();
+  job.state.precision = WithDefaults({.weight_data_type = DataType::kBf16});
+  EXPECT_EQ(CopiesOf(job).forward_casts, Bytes(0));
+  job = AutocastJob();
+  job.state.sharding = {.data_parallel_size = 4, .zero_stage = ZeroStage::kParameters};
+  EXPECT_EQ(CopiesOf(job).forward_casts, Bytes(0));
+  job = AutocastJob();
+  job.buffers = BuffersOf({.kind = Framework::kMegatronLm}, {});
+  EXPECT_EQ(CopiesOf(job).forward_casts, Bytes(0));
+}
+
+// Autograd keeps casts of layers that nothing trains; no cache does.
+TEST(CastWeights, OfFrozenLayersAreNotCached) {
+  ArchitectureSpec spec = Gpt2();
+  spec.decoder.layers = {{.layer_kind = 0, .count = 5, .frozen = true},
+                         {.layer_kind = 0, .count = 7}};
+  JobSpec job = AutocastJob();
+  EXPECT_EQ(CopiesOf(job, spec).forward_casts, Bytes(2 * (12 * kCastLayer + kTable)));
+  job.batch.recomputation.policy = RecomputePolicy::kFull;
+  EXPECT_EQ(CopiesOf(job, spec).forward_casts, Bytes(2 * (7 * kCastLayer + kTable)));
+}
+
+TEST(Framework, FsdpUnderAPipelineKeepsWhatIsWhole) {
+  const ParallelLayout one;
+  const ParallelLayout two = {.pipeline_parallel_size = 2};
+  const auto defers = [](const FrameworkSpec& framework, const ParallelLayout& layout) {
+    return BuffersOf(framework, layout).deferred_reduction;
+  };
+  EXPECT_TRUE(defers({.kind = Framework::kPytorchFsdp}, two));
+  EXPECT_FALSE(defers({.kind = Framework::kPytorchFsdp}, one));
+  EXPECT_FALSE(defers({.kind = Framework::kMegatronLm}, two));
+  EXPECT_TRUE(defers({.kind = Framework::kMegatronLm, .deferred_reduction = true}, one));
+  EXPECT_FALSE(defers({.kind = Framework::kPytorchFsdp, .deferred_reduction = false}, two));
+  EXPECT_FALSE(DefaultReshardAfterForward(Framework::kPytorchFsdp, two));
+  EXPECT_TRUE(DefaultReshardAfterForward(Framework::kPytorchFsdp, one));
+  EXPECT_TRUE(DefaultReshardAfterForward(Framework::kDeepSpeed, two));
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,180 @@
+// The search for changes leaves stages out that need not be looked at. It answers what one that
+// looks at all stages of all choices does.
+#include "engine/run/fitting_changes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/memory/ledger/memory_model.h"
+#include "engine/run/run_change.h"
+#include "tests/engine/memory/ledger/random_job.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+// Of the fullest stage, as its own high end says; absent where the choice contradicts itself.
+absl::optional<BytesInterval> ProcessOf(const JobContext& context, const JobChoice& choice) {
+  FieldViolations violations;
+  const JobSpec job = JobOf(context, choice, violations);
+  if (!violations.empty()) return absl::nullopt;
+  const auto model = MemoryModel::Of(context.spec, job);
+  if (!model.ok()) return absl::nullopt;
+  BytesInterval most;
+  for (int64_t stage = 0; stage < model->stage_count(); ++stage) {
+    const auto memory = model->Stage(stage);
+    if (!memory.ok()) return absl::nullopt;
+    if (memory->process.high > most.high) most = memory->process;
+  }
+  return most;
+}
+
+// Of one setting, or two.
+using Changes = std::vector<RunChange>;
+
+bool TryAll(const JobContext& context, const JobChoice& choice, Bytes usable,
+            const Changes& changes, FittingChanges& out) {
+  JobChoice changed = choice;
+  FittingChange found;
+  for (const RunChange& change : changes) {
+    for (const ChangedSetting& setting : Apply(change, changed)) found.settings.push_back(setting);
+    absl::StrAppend(&found.cost, found.cost.empty() ? "" : "; ", CostOf(change));
+  }
+  ++out.considered;
+  const auto process = ProcessOf(context, changed);
+  if (!process.has_value() || process->high > usable) return false;
+  found.process = *process;
+  out.changes.push_back(found);
+  return true;
+}
+
+// In the order in which they are tried.
+std::vector<Changes> PairsOf(const Changes& changes) {
+  std::vector<Changes> out;
+  for (const RunChange& first : changes) {
+    for (const RunChange& second : changes) {
+      if (first.setting < second.setting) out.push_back({first, second});
+    }
+  }
+  const auto places = [](const Changes& pair) {
+    return static_cast<int>(pair[0].setting) + static_cast<int>(pair[1].setting);
+  };
+  std::stable_sort(out.begin(), out.end(),
+                   [&places](const Changes& a, const Changes& b) { return places(a) < places(b); });
+  return out;
+}
+
+struct PlainSearch {
+  FittingChanges all;
+  bool pair = false;  // the first of them is one
+};
+
+PlainSearch SearchPlainly(const JobContext& context, const JobChoice& choice, Bytes usable) {
+  const auto cheap = [](const RunChange& change) {
+    return change.setting < RunSetting::kDeviceCount;
+  };
+  Changes all = ChangesOf(context, choice);
+  PlainSearch search;
+  FittingChanges& out = search.all;
+  absl::optional<RunSetting> last;
+  bool cheap_one = false;
+  for (const RunChange& change : all) {
+    if (last == change.setting || !TryAll(context, choice, usable, {change}, out)) continue;
+    last = change.setting;
+    cheap_one = cheap_one || cheap(change);
+  }
+  if (cheap_one) return search;
+  if (!out.changes.empty()) {
+    all.erase(std::remove_if(all.begin(), all.end(), [&](const auto& c) { return !cheap(c); }),
+              all.end());
+  }
+  for (const Changes& pair : PairsOf(all)) {
+    if (!TryAll(context, choice, usable, pair, out)) continue;
+    std::rotate(out.changes.begin(), out.changes.end() - 1, out.changes.end());
+    search.pair = true;
+    break;
+  }
+  return search;
+}
+
+// Of a random job on as many devices as it has ranks. Small models hold less than any driver:
+// nothing of that is here.
+JobChoice ChoiceOf(const RandomJob& random, uint32_t seed) {
+  const JobSpec& job = random.job;
+  JobChoice out;
+  out.layout.parallel = job.layout;
+  out.layout.context_parallel_size = job.batch.context_parallel_size;
+  out.layout.sequence_parallel = job.batch.sequence_parallel;
+  out.layout.micro_batch_size = 2 * job.batch.sequence_count;
+  out.layout.schedule = job.pipeline.schedule;
+  out.layout.zero_stage = job.state.sharding.zero_stage;
+  out.layout.sharding = job.state.sharding;
+  out.layout.kernels = job.batch;
+  out.layout.framework = {.kind = static_cast<Framework>(seed % 3),
+                          .workspace_bytes = 0,
+                          .context_bytes = 0,
+                          .communicator_bytes = 0};
+  out.recompute = job.batch.recomputation.policy;
+  out.sequence_length = 256 * job.batch.sequence_length;
+  out.encoder_sequence_length = 256 * job.batch.encoder_sequence_length;
+  const int64_t data = job.state.sharding.data_parallel_size;
+  out.device_count = job.layout.tensor_parallel_size * job.layout.pipeline_parallel_size *
+                     job.batch.context_parallel_size * data;
+  if (job.pipeline.schedule == PipelineSchedule::kGPipe || seed % 2 == 0) {
+    out.layout.global_batch_size =
+        *out.layout.micro_batch_size * data * job.pipeline.micro_batch_count;
+  }
+  return out;
+}
+
+void ExpectSame(const FittingChanges& found, const FittingChanges& plain) {
+  EXPECT_EQ(found.considered, plain.considered);
+  ASSERT_EQ(found.changes.size(), plain.changes.size());
+  for (size_t i = 0; i < plain.changes.size(); ++i) {
+    const FittingChange& a = found.changes[i];
+    const FittingChange& b = plain.changes[i];
+    EXPECT_EQ(a.cost, b.cost);
+    EXPECT_EQ(a.process.low, b.process.low);
+    EXPECT_EQ(a.process.expected, b.process.expected);
+    EXPECT_EQ(a.process.high, b.process.high);
+    ASSERT_EQ(a.settings.size(), b.settings.size());
+    for (size_t k = 0; k < b.settings.size(); ++k) {
+      EXPECT_EQ(a.settings[k].field, b.settings[k].field);
+      EXPECT_EQ(a.settings[k].from, b.settings[k].from);
+      EXPECT_EQ(a.settings[k].to, b.settings[k].to);
+    }
+  }
+}
+
+TEST(FittingChangesSearch, FindsWhatAPlainSearchDoes) {
+  int64_t none = 0;
+  int64_t singles = 0;
+  int64_t pairs = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomJob random = DrawJob(seed);
+    const JobContext context = {random.spec, random.job.state.precision,
+                                random.job.state.optimizer};
+    const JobChoice choice = ChoiceOf(random, seed);
+    const auto process = ProcessOf(context, choice);
+    ASSERT_TRUE(process.has_value());
+    for (const double share : {0.02, 0.2, 0.5, 0.9}) {
+      const Bytes usable(static_cast<int64_t>(share * static_cast<double>(process->high.value())));
+      const FittingChanges found = FindFittingChanges(context, choice, usable);
+      const PlainSearch plain = SearchPlainly(context, choice, usable);
+      ExpectSame(found, plain.all);
+      ++(plain.all.changes.empty() ? none : plain.pair ? pairs : singles);
+    }
+  }
+  // All three are there to be told apart.
+  EXPECT_GT(none, 10);
+  EXPECT_GT(singles, 10);
+  EXPECT_GT(pairs, 10);
+}
+
+}  // namespace
+}  // namespace sextant
