@@ -70,4 +70,18 @@ std::vector<Finding> FindBeyondLimit(const v1::Calibration& calibration, double 
   return findings;
 }
 
+std::vector<std::string> TypesWithoutLimit(const v1::Calibration& calibration) {
+  std::vector<std::string> types;
+  for (const auto* matmuls : {&calibration.matmuls(), &calibration.sustained_matmuls()}) {
+    for (const v1::MatmulMeasurement& m : *matmuls) {
+      const std::string type = EnumText(m.data_type());
+      const bool known = LimitShareOf(m, calibration).ratio > 0;
+      if (!known && std::find(types.begin(), types.end(), type) == types.end()) {
+        types.push_back(type);
+      }
+    }
+  }
+  return types;
+}
+
 }  // namespace sextant

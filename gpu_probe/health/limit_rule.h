@@ -2,6 +2,7 @@
 #ifndef SEXTANT_GPU_PROBE_HEALTH_LIMIT_RULE_H_
 #define SEXTANT_GPU_PROBE_HEALTH_LIMIT_RULE_H_
 
+#include <string>
 #include <vector>
 
 #include "gpu_probe/health/finding.h"
@@ -14,6 +15,10 @@ namespace sextant {
 // open in either of the two, the clock changed in between, or a kernel did not do its work; the
 // finding is UNKNOWN, one a figure.
 std::vector<Finding> FindBeyondLimit(const v1::Calibration& calibration, double tolerance);
+
+// The data types whose multiplications have no limit to be compared with, e.g. {"int8"}, each
+// once: nothing says whether those rates can be.
+std::vector<std::string> TypesWithoutLimit(const v1::Calibration& calibration);
 
 }  // namespace sextant
 

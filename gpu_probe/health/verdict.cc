@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "gpu_probe/figure_text.h"
 #include "gpu_probe/health/judge_figures.h"
 #include "gpu_probe/health/limit_rule.h"
@@ -102,6 +103,11 @@ void NoteMeasurement(const MeasuredDevice& measured, std::vector<std::string>* n
   if (coverage < 1) {
     notes->push_back(absl::StrCat("The run was cut short: ", PercentText(coverage),
                                   " of its points were measured."));
+  }
+  const std::vector<std::string> unlimited = TypesWithoutLimit(measured.calibration);
+  if (!unlimited.empty()) {
+    notes->push_back(absl::StrCat("No physical limit is known of its multiplications in ",
+                                  absl::StrJoin(unlimited, ", "), "."));
   }
   const auto unstable = std::count_if(measured.figures.begin(), measured.figures.end(),
                                       [](const Figure& f) { return BestOf(f).doubt > 0; });

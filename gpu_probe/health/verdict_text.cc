@@ -61,8 +61,8 @@ std::string DeviceLine(const DeviceVerdict& verdict) {
   }
   absl::StrAppend(&text, ", measured ",
                   google::protobuf::util::TimeUtil::ToString(verdict.measured_time), " (",
-                  EnumText(verdict.mode), "), ", verdict.history_count, " earlier measurements, ",
-                  verdict.peer_count, " peers");
+                  EnumText(verdict.mode), "), history: ", verdict.history_count,
+                  ", peers: ", verdict.peer_count);
   return text;
 }
 

@@ -93,7 +93,7 @@ def check_one_device():
     assert code == OK and lines[0].startswith("SEXTANT OK - GPU-1 is as fast as expected | "), lines
     # By hand: 95 % of the history's 3e12 B/s.
     assert "'copy_bytes_per_second'=3000000000000;;2850000000000:;0" in lines[0], lines
-    assert "5 earlier measurements, 0 peers" in "\n".join(lines[1:]).replace("\n  ", " "), lines
+    assert "history: 5, peers: 0" in "\n".join(lines[1:]).replace("\n  ", " "), lines
     code, lines = check(folder_of(*history(bf16=650e12)))
     assert code == CRITICAL, lines
     assert "GPU-1 matmul bf16: 650.0 TFLOP/s is 7.1 % below 700.0 TFLOP/s, the median of its " \

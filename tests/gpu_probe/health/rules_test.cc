@@ -231,6 +231,11 @@ TEST(LimitRuleTest, UnstableRegistersLeaveMoreOpen) {
   EXPECT_TRUE(FindBeyondLimit(calibration, 0.02).empty());
 }
 
+TEST(LimitRuleTest, TypesWithoutRegistersAreSaid) {
+  EXPECT_TRUE(TypesWithoutLimit(CalibrationOf({})).empty());
+  EXPECT_THAT(TypesWithoutLimit(WithRegisters(1)), ElementsAre("bf16", "tf32"));
+}
+
 TEST(LimitRuleTest, TheRatioAloneIsEnough) {
   v1::Calibration calibration = CalibrationOf({});
   calibration.mutable_sustained_matmuls(0)->set_register_ratio(1.2);
