@@ -137,7 +137,7 @@ TEST(GemmPredictor, OfADeviceRefusesDamagedTimes) {
   gemms[3].time = Seconds(-1);
   const auto predictor = GemmPredictor::OfMeasured(
       {.calibration = &device, .gemms = {{DataType::kBf16, gemms}}}, DataType::kBf16);
-  EXPECT_THAT(predictor, StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(predictor.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(GemmPredictor, AnswersForEveryAcceleratorThatHasAPeak) {
@@ -149,7 +149,7 @@ TEST(GemmPredictor, AnswersForEveryAcceleratorThatHasAPeak) {
                          static_cast<bool>(accelerator.memory_bandwidth_bytes_per_second);
       ASSERT_TRUE(predictor.has_value() || !known) << accelerator.name << DataTypeName(type);
       if (!predictor.has_value()) continue;
-      for (const int64_t size : {int64_t{1}, int64_t{1000}, kMaxGemmDimension}) {
+      for (const int64_t size : {int64_t{1}, int64_t{1000}, int64_t{1} << 40}) {
         const KernelTime time = predictor->Predict({size, size, size});
         EXPECT_GT(time.low.value(), 0) << accelerator.name;
         EXPECT_LT(time.low, time.high);
