@@ -1,0 +1,154 @@
+#include "engine/hardware/kernels/gemm_efficiency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "engine/hardware/kernels/least_squares.h"
+
+namespace sextant {
+namespace {
+
+// Weights of the penalties beside a point's of 1, the same for all devices and types. Chosen once,
+// on half of the published shapes of all of them together; the other half and other values:
+// docs/kernels_gemm.md. A third or three times of any of them costs about a point at most.
+constexpr double kCurvature = 0.02;             // of squared second differences, by log2
+constexpr double kSlope = 0.003;                // of squared first differences
+constexpr double kSize = 0.003;                 // of squared values
+constexpr double kTileCost = 0.01;              // of squared costs
+constexpr double kOctave = 0.6931471805599453;  // ln 2: differences are by natural logarithms
+
+// Errors of more than 4 % weigh by their size, no longer by its square.
+constexpr double kLargeError = 0.04;
+constexpr int kReweightings = 3;
+
+using Terms = absl::InlinedVector<LinearTerm, 16>;
+
+struct Point {
+  Terms terms;
+  double log_ratio;
+};
+
+// The lowest unknown that each meets: nodes meet those of the same cell and, by curvature, two
+// steps away along m; costs meet all.
+std::vector<size_t> FirstUnknowns(size_t cost_count) {
+  std::vector<size_t> out(kGemmNodeCount + cost_count, 0);
+  constexpr size_t kReach = 2 * kGemmNodeStep[0];
+  for (size_t i = kReach; i < kGemmNodeCount; ++i) out[i] = i - kReach;
+  return out;
+}
+
+Terms CellTerms(const GemmCell& cell) {
+  Terms out;
+  for (size_t corner = 0; corner < 8; ++corner) {
+    LinearTerm term = {.unknown = cell.corner, .coefficient = 1};
+    for (size_t axis = 0; axis < 3; ++axis) {
+      const bool high = (corner >> axis & 1) != 0;
+      term.unknown += high ? kGemmNodeStep[axis] : 0;
+      term.coefficient *= high ? cell.share[axis] : 1 - cell.share[axis];
+    }
+    if (term.coefficient != 0) out.push_back(term);
+  }
+  return out;
+}
+
+// Penalties between node `at` and its neighbours below and above along one axis.
+class AxisPenalty {
+ public:
+  AxisPenalty(absl::Span<const double> nodes, size_t step) : nodes_(nodes), step_(step) {}
+
+  void Add(size_t at, LeastSquares& equations) const {
+    const size_t index = at / step_ % nodes_.size();
+    if (index + 1 == nodes_.size()) return;
+    const double above = (nodes_[index + 1] - nodes_[index]) * kOctave;
+    const LinearTerm slope[] = {{at, -1}, {at + step_, 1}};
+    equations.Add(slope, 0, kSlope / above);
+    if (index == 0) return;
+    const double below = (nodes_[index] - nodes_[index - 1]) * kOctave;
+    const LinearTerm curvature[] = {
+        {at - step_, 1 / below}, {at, -1 / below - 1 / above}, {at + step_, 1 / above}};
+    equations.Add(curvature, 0, kCurvature * 2 / (below + above));
+  }
+
+ private:
+  absl::Span<const double> nodes_;
+  size_t step_;
+};
+
+void AddPenalties(size_t cost_count, LeastSquares& equations) {
+  const AxisPenalty axes[] = {{kGemmRowNodes, kGemmNodeStep[0]},
+                              {kGemmSizeNodes, kGemmNodeStep[1]},
+                              {kGemmSizeNodes, kGemmNodeStep[2]}};
+  for (size_t at = 0; at < kGemmNodeCount; ++at) {
+    const LinearTerm self[] = {{at, 1}};
+    equations.Add(self, 0, kSize);
+    for (const AxisPenalty& axis : axes) axis.Add(at, equations);
+  }
+  for (size_t cost = 0; cost < cost_count; ++cost) {
+    const LinearTerm self[] = {{kGemmNodeCount + cost, 1}};
+    equations.Add(self, 0, kTileCost);
+  }
+}
+
+std::vector<Point> PointsOf(const GemmFitInput& input, absl::Span<const MeasuredGemm> gemms) {
+  std::vector<Point> out;
+  out.reserve(gemms.size());
+  for (const MeasuredGemm& gemm : gemms) {
+    const GemmSize size(gemm.shape);
+    const GemmRoof roof = input.roofline.At(size);
+    Point point = {CellTerms(GemmCellOf(GemmPositionOf(size))),
+                   std::log(gemm.time.value() / roof.seconds)};
+    if (input.form == GemmForm::kTiles) {
+      const GemmTileLosses losses = GemmTileLossesOf(size, input.compute_units, roof.work_share);
+      for (size_t i = 0; i < losses.size(); ++i) {
+        point.terms.push_back({kGemmNodeCount + i, losses[i]});
+      }
+    }
+    out.push_back(std::move(point));
+  }
+  return out;
+}
+
+double ErrorAt(const Point& point, const std::vector<double>& x) {
+  double error = point.log_ratio;
+  for (const LinearTerm& term : point.terms) error -= term.coefficient * x[term.unknown];
+  return error;
+}
+
+}  // namespace
+
+double GemmEfficiency::LogRatio(const GemmSize& size, const GemmPosition& position,
+                                double work_share) const {
+  double out = GemmInterpolated(grid, GemmCellOf(position));
+  if (form == GemmForm::kGrid) return out;
+  const GemmTileLosses losses = GemmTileLossesOf(size, compute_units, work_share);
+  for (size_t i = 0; i < losses.size(); ++i) out += tile_costs[i] * losses[i];
+  return out;
+}
+
+GemmEfficiency FitGemmEfficiency(const GemmFitInput& input, absl::Span<const MeasuredGemm> gemms) {
+  const size_t cost_count = input.form == GemmForm::kTiles ? kGemmTileLossCount : 0;
+  const std::vector<Point> points = PointsOf(input, gemms);
+  const std::vector<size_t> first = FirstUnknowns(cost_count);
+  std::vector<double> weights(points.size(), 1.0);
+  std::vector<double> x;
+  for (int round = 0; round <= kReweightings; ++round) {
+    LeastSquares equations(first);
+    AddPenalties(cost_count, equations);
+    for (size_t i = 0; i < points.size(); ++i) {
+      equations.Add(points[i].terms, points[i].log_ratio, weights[i]);
+    }
+    x = equations.Solve();
+    for (size_t i = 0; i < points.size(); ++i) {
+      weights[i] = kLargeError / std::max(kLargeError, std::abs(ErrorAt(points[i], x)));
+    }
+  }
+  GemmEfficiency out = {.compute_units = input.compute_units, .form = input.form};
+  std::copy_n(x.begin(), kGemmNodeCount, out.grid.begin());
+  std::copy_n(x.begin() + kGemmNodeCount, cost_count, out.tile_costs.begin());
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,57 @@
+#include "engine/hardware/kernels/gemm_grid.h"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+struct Interval {
+  size_t index;
+  double share;
+};
+
+// The last node at or below each whole number from `kFirst` on, but for the last of all: nodes are
+// whole numbers, and a look-up is several times faster than a search that branches as shapes do.
+template <size_t kCount>
+constexpr auto IndexesOf(const std::array<double, kCount>& nodes) {
+  std::array<unsigned char, 16> out = {};
+  for (size_t whole = 0; whole < out.size(); ++whole) {
+    unsigned char index = 0;
+    while (index + size_t{2} < kCount && nodes[index + 1] <= static_cast<double>(whole)) ++index;
+    out[whole] = index;
+  }
+  return out;
+}
+
+constexpr auto kRowIndexes = IndexesOf(kGemmRowNodes);
+constexpr auto kSizeIndexes = IndexesOf(kGemmSizeNodes);
+
+template <size_t kCount>
+Interval IntervalOf(const std::array<double, kCount>& nodes,
+                    const std::array<unsigned char, 16>& indexes, double position) {
+  const double at = std::clamp(position, nodes.front(), nodes.back());
+  const size_t index = indexes[static_cast<size_t>(static_cast<int>(at))];
+  return {index, (at - nodes[index]) / (nodes[index + 1] - nodes[index])};
+}
+
+double Between(double low, double high, double share) { return low + share * (high - low); }
+
+}  // namespace
+
+GemmCell GemmCellOf(const GemmPosition& position) {
+  const Interval m = IntervalOf(kGemmRowNodes, kRowIndexes, position[0]);
+  const Interval n = IntervalOf(kGemmSizeNodes, kSizeIndexes, position[1]);
+  const Interval k = IntervalOf(kGemmSizeNodes, kSizeIndexes, position[2]);
+  return {m.index * kGemmNodeStep[0] + n.index * kGemmNodeStep[1] + k.index,
+          {m.share, n.share, k.share}};
+}
+
+double GemmInterpolated(const GemmNodes& nodes, const GemmCell& cell) {
+  const auto along_k = [&](size_t at) { return Between(nodes[at], nodes[at + 1], cell.share[2]); };
+  const auto along_n = [&](size_t at) {
+    return Between(along_k(at), along_k(at + kGemmNodeStep[1]), cell.share[1]);
+  };
+  return Between(along_n(cell.corner), along_n(cell.corner + kGemmNodeStep[0]), cell.share[0]);
+}
+
+}  // namespace sextant

@@ -1,0 +1,176 @@
+#include "engine/hardware/kernels/gemm_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/kernel_limits.h"
+
+namespace sextant {
+namespace {
+
+constexpr size_t kCheckEvery = 4;
+// The mean error over 40 shapes is itself known to a tenth or two. Within that the form that knows
+// of tiles is kept: where there is nothing to know, its costs are near 0.
+constexpr double kClearlyNearer = 0.9;
+constexpr size_t kFewestPoints = kFewestGemmPoints - kFewestGemmChecks;
+
+// A calibration's shapes, in an order that is not the caller's.
+struct Parts {
+  std::vector<MeasuredGemm> points;
+  std::vector<MeasuredGemm> checks;
+};
+
+void SortByShape(std::vector<MeasuredGemm>& gemms) {
+  std::sort(gemms.begin(), gemms.end(), [](const MeasuredGemm& x, const MeasuredGemm& y) {
+    return std::tie(x.shape.m, x.shape.n, x.shape.k) < std::tie(y.shape.m, y.shape.n, y.shape.k);
+  });
+}
+
+Parts PartsOf(const GemmCalibration& calibration) {
+  Parts out = {calibration.points, calibration.checks};
+  SortByShape(out.checks);
+  if (out.checks.size() >= kFewestGemmChecks && out.points.size() >= kFewestPoints) {
+    SortByShape(out.points);
+    return out;
+  }
+  std::vector<MeasuredGemm> all = std::move(out.points);
+  all.insert(all.end(), out.checks.begin(), out.checks.end());
+  SortByShape(all);
+  out = {};
+  for (size_t i = 0; i < all.size(); ++i) {
+    (i % kCheckEvery == kCheckEvery - 1 ? out.checks : out.points).push_back(all[i]);
+  }
+  return out;
+}
+
+// How many octaves `position` lies outside of the box, over all dimensions.
+double OctavesOutside(const GemmPosition& position, const GemmPosition& inside) {
+  double out = 0;
+  for (size_t i = 0; i < position.size(); ++i) out += std::abs(position[i] - inside[i]);
+  return out;
+}
+
+GemmPosition Inside(const GemmPosition& position, const GemmBox& box) {
+  GemmPosition out;
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = std::clamp(position[i], box.low[i], box.high[i]);
+  }
+  return out;
+}
+
+constexpr GemmBox kGrid = {{kGemmRowNodes.front(), kGemmSizeNodes.front(), kGemmSizeNodes.front()},
+                           {kGemmRowNodes.back(), kGemmSizeNodes.back(), kGemmSizeNodes.back()}};
+
+// What holds `gemms`, within the grid.
+GemmBox BoxOf(absl::Span<const MeasuredGemm> gemms) {
+  GemmBox out = {.low = kGrid.high, .high = kGrid.low};
+  for (const MeasuredGemm& gemm : gemms) {
+    const GemmPosition at = Inside(GemmPositionOf(GemmSize(gemm.shape)), kGrid);
+    for (size_t i = 0; i < at.size(); ++i) {
+      out.low[i] = std::min(out.low[i], at[i]);
+      out.high[i] = std::max(out.high[i], at[i]);
+    }
+  }
+  return out;
+}
+
+GemmShape InRange(GemmShape shape) {
+  for (int64_t* size : {&shape.m, &shape.n, &shape.k}) {
+    *size = std::clamp(*size, int64_t{1}, kMostKernelSize);
+  }
+  return shape;
+}
+
+Widening Power(Widening widening, double exponent) {
+  return {std::pow(widening.low, exponent), std::pow(widening.high, exponent)};
+}
+
+}  // namespace
+
+absl::StatusOr<GemmModel> GemmModel::Of(const GemmCalibration& calibration) {
+  SEXTANT_RETURN_IF_ERROR(CheckGemmCalibration(calibration));
+  const Parts parts = PartsOf(calibration);
+  GemmModel out;
+  GemmSetting setting = {.type = calibration.type};
+  out.chosen_ = TryGemmForm(setting, parts.points, parts.checks);
+  if (calibration.compute_units.has_value()) {
+    setting.form = GemmForm::kTiles;
+    setting.compute_units = static_cast<double>(*calibration.compute_units);
+    GemmTrial tiles = TryGemmForm(setting, parts.points, parts.checks);
+    if (kClearlyNearer * tiles.mean_log_error <= out.chosen_.mean_log_error) {
+      std::swap(tiles, out.chosen_);
+    }
+    out.other_ = tiles;
+  }
+  setting.form = out.chosen_.form;
+  out.type_ = calibration.type;
+  out.measured_ = parts.points;
+  out.measured_.insert(out.measured_.end(), parts.checks.begin(), parts.checks.end());
+  SortByShape(out.measured_);
+  out.box_ = BoxOf(out.measured_);
+  out.fit_ = FitGemms(setting, out.measured_);
+  out.error_ = CrossValidate(setting, out.measured_);
+  return out;
+}
+
+KernelTime GemmModel::Within(double seconds, const GemmShape& shape, double octaves,
+                             Widening widening, KernelBasis basis) const {
+  if (octaves > 0) {
+    basis = std::max(basis, KernelBasis::kOutsideGrid);
+    const double times = std::max(1.0, octaves / GemmFallbacks::kOctavesMeasured);
+    widening =
+        widening * (times > 1 ? Power(GemmFallbacks::kOutside, times) : GemmFallbacks::kOutside);
+  }
+  if (shape.pass != GemmPass::kForward) {
+    basis = std::max(basis, KernelBasis::kOtherPass);
+    widening = widening * GemmFallbacks::kOtherPass;
+  }
+  return TimeWithin(seconds, error_, widening, basis);
+}
+
+KernelTime GemmModel::Predict(const GemmShape& shape) const {
+  const GemmSize size(InRange(shape));
+  const GemmPosition position = GemmPositionOf(size);
+  const GemmPosition inside = Inside(position, box_);
+  return Within(fit_.SecondsAt(size, inside), shape, OctavesOutside(position, inside), {},
+                KernelBasis::kWithinGrid);
+}
+
+KernelTime GemmModel::PredictOtherType(const GemmShape& shape, const OtherGemmType& other) const {
+  GemmFit fit = fit_;
+  fit.roofline.seconds_per_flop /= other.peak_ratio;
+  SetGemmBytes(other.type, fit.roofline);
+  const GemmSize size(InRange(shape));
+  const GemmPosition position = GemmPositionOf(size);
+  const GemmPosition inside = Inside(position, box_);
+  double seconds = fit.SecondsAt(size, inside);
+  const bool like = other.peak_ratio == 1 && other.type.scaling == type_.scaling &&
+                    fit.roofline.element_bytes == fit_.roofline.element_bytes;
+  if (other.peak_ratio > 1) seconds *= GemmFallbacks::kFasterType;
+  if (other.peak_ratio < 1) seconds *= GemmFallbacks::kSlowerType;
+  return Within(seconds, shape, OctavesOutside(position, inside),
+                like ? GemmFallbacks::kLikeType : GemmFallbacks::kFarType, KernelBasis::kOtherType);
+}
+
+std::vector<MeasuredGemm> GemmModel::Nearest(const GemmShape& shape, size_t most) const {
+  const GemmPosition at = GemmPositionOf(GemmSize(InRange(shape)));
+  const auto distance = [&at](const MeasuredGemm& gemm) {
+    const GemmPosition other = GemmPositionOf(GemmSize(gemm.shape));
+    double sum = 0;
+    for (size_t i = 0; i < at.size(); ++i) sum += (other[i] - at[i]) * (other[i] - at[i]);
+    return sum;
+  };
+  std::vector<MeasuredGemm> out = measured_;
+  std::stable_sort(out.begin(), out.end(), [&](const MeasuredGemm& x, const MeasuredGemm& y) {
+    return distance(x) < distance(y);
+  });
+  out.resize(std::min(most, out.size()));
+  return out;
+}
+
+}  // namespace sextant

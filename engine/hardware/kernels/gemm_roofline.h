@@ -1,0 +1,68 @@
+// The time that no efficiency enters: what a multiplication's work and bytes take at the best rates
+// that its calibration saw.
+#ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_ROOFLINE_H_
+#define SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_ROOFLINE_H_
+
+#include <cmath>
+
+#include "absl/types/span.h"
+#include "engine/hardware/kernels/gemm_calibration.h"
+#include "engine/hardware/kernels/gemm_shape.h"
+
+namespace sextant {
+
+// Dimensions as real numbers: their products pass 2^63.
+struct GemmSize {
+  explicit GemmSize(const GemmShape& shape)
+      : m(static_cast<double>(shape.m)),
+        n(static_cast<double>(shape.n)),
+        k(static_cast<double>(shape.k)) {}
+
+  double m;
+  double n;
+  double k;
+};
+
+struct GemmRoof {
+  double seconds = 0;
+  double work_share = 0;  // of the work's time in that of work and bytes
+};
+
+struct GemmRoofline {
+  double seconds_per_flop = 0;
+  double seconds_per_byte = 0;
+  double fixed_seconds = 0;
+  double element_bytes = 0;   // of an operand
+  double quantise_bytes = 0;  // moved for each element of x before the multiplication
+
+  double WorkSeconds(const GemmSize& size) const {
+    return 2 * size.m * size.n * size.k * seconds_per_flop;
+  }
+
+  // Both operands read and the bf16 result written once, and x quantised.
+  double ByteSeconds(const GemmSize& size) const {
+    const double bytes = element_bytes * size.k * (size.m + size.n) + 2 * size.m * size.n +
+                         quantise_bytes * size.m * size.k;
+    return bytes * seconds_per_byte;
+  }
+
+  //   t = sqrt(work^2 + bytes^2) + t0
+  //
+  // with a smooth maximum of the two (docs/kernels_gemm.md): near the ridge a kernel hides less
+  // of the shorter behind the longer than max() says. Monotone in m, n and k.
+  GemmRoof At(const GemmSize& size) const {
+    const double work = WorkSeconds(size);
+    const double bytes = ByteSeconds(size);
+    return {std::sqrt(work * work + bytes * bytes) + fixed_seconds, work / (work + bytes)};
+  }
+};
+
+// Bytes that multiplications in `type` move.
+void SetGemmBytes(GemmType type, GemmRoofline& roofline);
+
+// The best rates among `gemms`, and the shortest of their times as t0. `gemms` is not empty.
+GemmRoofline GemmRooflineOf(GemmType type, absl::Span<const MeasuredGemm> gemms);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_ROOFLINE_H_

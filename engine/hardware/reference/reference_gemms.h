@@ -1,0 +1,34 @@
+// Published times of multiplications, for devices that nobody has measured here.
+#ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_H_
+#define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "engine/hardware/kernels/gemm_calibration.h"
+#include "engine/hardware/kernels/gemm_model.h"
+#include "engine/hardware/kernels/gemm_shape.h"
+
+namespace sextant {
+
+struct ReferenceGemmKey {
+  absl::string_view accelerator;  // the catalogue's name
+  GemmType type;
+  absl::string_view library;  // that was measured, with its version: "trtllm 1.3.0rc20"
+};
+
+// What there are tables of.
+std::vector<ReferenceGemmKey> ReferenceGemmKeys();
+
+// The shapes and times of one, with the catalogue's compute units and peak; absent for others.
+absl::optional<GemmCalibration> ReferenceGemmCalibration(absl::string_view accelerator,
+                                                         GemmType type);
+
+// Their model, built at the first call for it (some milliseconds); null for others. Bursts, not
+// sustained rates: a long run's clocks are lower.
+const GemmModel* ReferenceGemms(absl::string_view accelerator, GemmType type);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_H_

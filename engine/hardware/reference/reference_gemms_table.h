@@ -1,0 +1,39 @@
+// How tables of measured multiplications stand in this folder.
+#ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_TABLE_H_
+#define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_TABLE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace sextant {
+
+inline constexpr size_t kMostReferenceGemmTypes = 4;
+
+// One type, and the library that multiplied in it.
+struct ReferenceGemmColumn {
+  absl::string_view type;  // as GemmTypeNamed() takes it
+  absl::string_view library;
+};
+
+struct ReferenceGemmRow {
+  int64_t m;
+  int64_t n;
+  int64_t k;
+  // By the table's columns. 0: not in that type's calibration.
+  std::array<double, kMostReferenceGemmTypes> microseconds;
+};
+
+struct ReferenceGemmTable {
+  absl::string_view accelerator;  // the catalogue's name
+  absl::Span<const ReferenceGemmColumn> columns;
+  absl::Span<const ReferenceGemmRow> points;
+  absl::Span<const ReferenceGemmRow> checks;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_TABLE_H_

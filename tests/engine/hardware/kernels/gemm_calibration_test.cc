@@ -1,0 +1,79 @@
+#include "engine/hardware/kernels/gemm_calibration.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/base/field_violation.h"
+#include "engine/hardware/kernels/gemm_model.h"
+#include "tests/engine/hardware/kernels/made_gemms.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+using Fields = std::vector<std::string>;
+
+Fields FaultsOf(const GemmCalibration& calibration) {
+  const absl::StatusOr<GemmModel> model = GemmModel::Of(calibration);
+  EXPECT_EQ(model.status(), CheckGemmCalibration(calibration));
+  Fields out;
+  for (const FieldViolation& fault : FieldViolationsOf(model.status())) out.push_back(fault.field);
+  return out;
+}
+
+TEST(GemmCalibration, TimesThatCannotBeAreRefused) {
+  for (const double time : {kNan, kInfinity, 0.0, -1e-6, 1e6}) {
+    GemmCalibration calibration = MadeGemms(AddedSeconds);
+    calibration.points[3].time = Seconds(time);
+    calibration.checks[5].time = Seconds(time);
+    EXPECT_EQ(FaultsOf(calibration),
+              (Fields{"calibration.gemm.points[3].seconds", "calibration.gemm.checks[5].seconds"}))
+        << time;
+  }
+}
+
+TEST(GemmCalibration, RatesAboveThePeakAreRefused) {
+  GemmCalibration calibration = MadeGemms(AddedSeconds);
+  calibration.peak = FlopsPerSecond(1e15);
+  EXPECT_EQ(FaultsOf(calibration), Fields());
+  // The made device does up to 1e15; ten times as much is not multiplied at all.
+  calibration.peak = FlopsPerSecond(1e14);
+  EXPECT_FALSE(FaultsOf(calibration).empty());
+  calibration.peak = FlopsPerSecond(1e15);
+  calibration.checks[0].time = calibration.checks[0].time * 1e-3;
+  EXPECT_EQ(FaultsOf(calibration), Fields{"calibration.gemm.checks[0].seconds"});
+}
+
+TEST(GemmCalibration, ShapesThatCannotBeAreRefused) {
+  GemmCalibration calibration = MadeGemms(AddedSeconds);
+  calibration.points[0].shape.m = 0;
+  calibration.points[1].shape.k = (int64_t{1} << 40) + 1;
+  calibration.points[2].shape.pass = GemmPass::kWeightGradient;
+  calibration.checks[1].shape = calibration.points[7].shape;  // it would check nothing
+  calibration.compute_units = 0;
+  calibration.type.data_type = DataType::kUnspecified;
+  EXPECT_EQ(FaultsOf(calibration),
+            (Fields{"calibration.gemm.data_type", "calibration.gemm.compute_units",
+                    "calibration.gemm.points[0].m", "calibration.gemm.points[1].k",
+                    "calibration.gemm.points[2]", "calibration.gemm.checks[1]"}));
+}
+
+TEST(GemmCalibration, TooFewOrTooManyAreRefused) {
+  EXPECT_EQ(FaultsOf(GemmCalibration()),
+            (Fields{"calibration.gemm.data_type", "calibration.gemm.points"}));
+  GemmCalibration calibration = MadeGemms(AddedSeconds);
+  calibration.checks.clear();
+  calibration.points.resize(23);
+  EXPECT_EQ(FaultsOf(calibration), Fields{"calibration.gemm.points"});
+  for (int64_t i = 0; calibration.points.size() <= 4096; ++i) {
+    calibration.points.push_back({{7, 7, 7 + i}, Seconds(1)});
+  }
+  EXPECT_EQ(FaultsOf(calibration), Fields{"calibration.gemm.points"});
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,197 @@
+#include "engine/hardware/kernels/gemm_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "tests/engine/hardware/kernels/made_gemms.h"
+
+namespace sextant {
+namespace {
+
+GemmModel Made(const GemmLaw& law) { return *GemmModel::Of(MadeGemms(law)); }
+
+std::vector<GemmShape> RandomShapes(int count, double from, double to) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> exponent(from, to);
+  const auto draw = [&] { return static_cast<int64_t>(std::exp2(exponent(random))); };
+  std::vector<GemmShape> out;
+  for (int i = 0; i < count; ++i) out.push_back({draw(), draw(), draw()});
+  return out;
+}
+
+// The share `quantile` of errors of shapes in the grid.
+double ErrorOn(const GemmModel& model, const GemmLaw& law, double quantile) {
+  std::vector<double> errors;
+  for (const GemmShape& shape : RandomShapes(2000, 10, 13)) {
+    errors.push_back(std::abs(model.Predict(shape).expected.value() / law(shape) - 1));
+  }
+  std::sort(errors.begin(), errors.end());
+  return errors[static_cast<size_t>(quantile * 1999)];
+}
+
+TEST(GemmModel, KnowsADeviceThatAddsItsTimes) {
+  // The roofline has neither this device's rates nor its sum in place of a smooth maximum: the
+  // efficiency has to say so, from 200 shapes.
+  const GemmModel model = Made(AddedSeconds);
+  EXPECT_LT(ErrorOn(model, AddedSeconds, 0.5), 0.005);
+  EXPECT_LT(ErrorOn(model, AddedSeconds, 0.99), 0.02);
+  EXPECT_LT(model.error().p90_absolute, 0.03);
+}
+
+TEST(GemmModel, SeesWavesWhereThereAreSome) {
+  const GemmModel model = Made(WavesSeconds);
+  EXPECT_EQ(model.chosen().form, GemmForm::kTiles);
+  ASSERT_TRUE(model.other().has_value());
+  EXPECT_LT(model.chosen().mean_log_error, 0.5 * model.other()->mean_log_error);
+  GemmCalibration blind = MadeGemms(WavesSeconds);
+  blind.compute_units.reset();
+  const GemmModel grid = *GemmModel::Of(blind);
+  EXPECT_EQ(grid.chosen().form, GemmForm::kGrid);
+  EXPECT_FALSE(grid.other().has_value());
+  EXPECT_LT(ErrorOn(model, WavesSeconds, 0.9), 0.6 * ErrorOn(grid, WavesSeconds, 0.9));
+}
+
+TEST(GemmModel, ManyPointsMayBeMissing) {
+  GemmCalibration calibration = MadeGemms(AddedSeconds);
+  calibration.checks.clear();
+  for (size_t kept : {size_t{24}, size_t{40}, size_t{63}, size_t{100}}) {
+    GemmCalibration fewer = calibration;
+    std::shuffle(fewer.points.begin(), fewer.points.end(), std::mt19937(3));
+    fewer.points.resize(kept);
+    const absl::StatusOr<GemmModel> model = GemmModel::Of(fewer);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_LT(ErrorOn(*model, AddedSeconds, 0.9), 0.2) << kept;
+    EXPECT_EQ(model->error().shape_count, static_cast<int64_t>(kept));
+  }
+}
+
+TEST(GemmModel, TheOrderOfPointsDoesNotMatter) {
+  GemmCalibration calibration = MadeGemms(WavesSeconds);
+  const GemmModel model = *GemmModel::Of(calibration);
+  std::reverse(calibration.points.begin(), calibration.points.end());
+  std::shuffle(calibration.checks.begin(), calibration.checks.end(), std::mt19937(5));
+  const GemmModel other = *GemmModel::Of(calibration);
+  for (const GemmShape& shape : RandomShapes(100, 0, 20)) {
+    EXPECT_EQ(model.Predict(shape).expected, other.Predict(shape).expected);
+  }
+}
+
+TEST(GemmModel, IsFiniteAndPositiveEverywhere) {
+  for (const GemmLaw& law : {GemmLaw(AddedSeconds), GemmLaw(WavesSeconds)}) {
+    const GemmModel model = Made(law);
+    for (const GemmShape& shape : RandomShapes(5000, 0, 40)) {
+      for (const GemmPass pass : {GemmPass::kForward, GemmPass::kWeightGradient}) {
+        const KernelTime time = model.Predict({shape.m, shape.n, shape.k, pass});
+        ASSERT_GT(time.low.value(), 0);
+        ASSERT_LE(time.low, time.expected);
+        ASSERT_LE(time.expected, time.high);
+        ASSERT_TRUE(std::isfinite(time.high.value()));
+      }
+    }
+    // Beyond 2^40 and below 1 are those.
+    constexpr int64_t kMost = int64_t{1} << 40;
+    EXPECT_EQ(model.Predict({INT64_MAX, 5, -3}).expected, model.Predict({kMost, 5, 1}).expected);
+  }
+}
+
+TEST(GemmModel, GrowsWithEveryDimensionOfASmoothDevice) {
+  const GemmModel model = Made(AddedSeconds);
+  for (const GemmShape& s : RandomShapes(2000, 0, 20)) {
+    const double time = model.Predict(s).expected.value();
+    const int64_t step = 1 + std::max({s.m, s.n, s.k}) / 8;
+    EXPECT_GT(model.Predict({s.m + step, s.n, s.k}).expected.value(), time);
+    EXPECT_GT(model.Predict({s.m, s.n + step, s.k}).expected.value(), time);
+    EXPECT_GT(model.Predict({s.m, s.n, s.k + step}).expected.value(), time);
+  }
+}
+
+TEST(GemmModel, IsContinuousOverEdgesOfTheGridAndItsEnd) {
+  const GemmModel model = Made(AddedSeconds);
+  for (const int64_t edge : {1024, 2048, 4096, 8192, 16384}) {
+    for (const GemmShape& s : RandomShapes(50, 9, 15)) {
+      for (const auto& [below, above] :
+           {std::pair(GemmShape{edge - 1, s.n, s.k}, GemmShape{edge + 1, s.n, s.k}),
+            std::pair(GemmShape{s.m, edge - 1, s.k}, GemmShape{s.m, edge + 1, s.k}),
+            std::pair(GemmShape{s.m, s.n, edge - 1}, GemmShape{s.m, s.n, edge + 1})}) {
+        // The work grows by a share of 2 / edge; time at most three times as fast.
+        const double ratio =
+            model.Predict(above).expected.value() / model.Predict(below).expected.value();
+        EXPECT_NEAR(ratio, 1, 6.0 / static_cast<double>(edge));
+      }
+    }
+  }
+}
+
+TEST(GemmModel, StepsOnlyWhereATileIsAdded) {
+  const GemmModel model = Made(WavesSeconds);
+  const auto seconds = [&](int64_t m, int64_t n) {
+    return model.Predict({m, n, 8192}).expected.value();
+  };
+  // 40 tiles of 128 rows x 10 of 256 columns are 4 waves of 100 units; one row more is a fifth.
+  EXPECT_NEAR(seconds(5120, 2560) / seconds(5119, 2560), 1, 0.002);
+  EXPECT_GT(seconds(5121, 2560), 1.1 * seconds(5120, 2560));
+  EXPECT_NEAR(seconds(5122, 2560) / seconds(5121, 2560), 1, 0.002);
+}
+
+TEST(GemmModel, WidensWithWhatItLacks) {
+  const GemmModel model = Made(AddedSeconds);
+  const auto width = [](const KernelTime& time) { return time.high.value() / time.low.value(); };
+  const KernelTime inside = model.Predict({2000, 5000, 5000});
+  const KernelTime outside = model.Predict({2000, 5000, 50000});
+  const KernelTime far = model.Predict({2000, 5000, int64_t{1} << 24});
+  const KernelTime other = model.Predict(WeightGradientOf({2000, 5000, 5000}));
+  EXPECT_EQ(inside.basis, KernelBasis::kWithinGrid);
+  EXPECT_EQ(outside.basis, KernelBasis::kOutsideGrid);
+  EXPECT_EQ(far.basis, KernelBasis::kOutsideGrid);
+  EXPECT_EQ(other.basis, KernelBasis::kOtherPass);
+  EXPECT_NEAR(width(outside) / width(inside), 1.1 / 0.95, 1e-12);
+  // 2^24 is 10 octaves above 16384: to the fifth power.
+  EXPECT_NEAR(width(far) / width(inside), std::pow(1.1 / 0.95, 5), 1e-9);
+  EXPECT_NEAR(width(other) / width(inside), 1.2 / 0.9, 1e-12);
+  // A measured shape is smoothed as others are.
+  EXPECT_EQ(model.Predict({4096, 4096, 4096}).basis, KernelBasis::kWithinGrid);
+}
+
+TEST(GemmModel, TheBoxIsOfWhatWasMeasured) {
+  GemmCalibration calibration = MadeGemms(AddedSeconds);
+  const auto is_large = [](const MeasuredGemm& gemm) { return gemm.shape.n > 4096; };
+  std::erase_if(calibration.points, is_large);
+  std::erase_if(calibration.checks, is_large);
+  const GemmModel model = *GemmModel::Of(calibration);
+  EXPECT_EQ(model.Predict({1024, 4096, 8192}).basis, KernelBasis::kWithinGrid);
+  EXPECT_EQ(model.Predict({1024, 5000, 8192}).basis, KernelBasis::kOutsideGrid);
+}
+
+TEST(GemmModel, OtherTypesArePredictedByTheirPeak) {
+  const GemmModel model = Made(AddedSeconds);
+  const GemmShape shape = {4096, 8192, 8192};
+  const KernelTime bf16 = model.Predict(shape);
+  const KernelTime fp16 =
+      model.PredictOtherType(shape, {.type = {DataType::kFp16, GemmScaling::kNone}});
+  EXPECT_EQ(fp16.basis, KernelBasis::kOtherType);
+  EXPECT_EQ(fp16.expected, bf16.expected);
+  EXPECT_LT(fp16.low, bf16.low);
+  EXPECT_GT(fp16.high, bf16.high);
+  const GemmType fp8 = {DataType::kFp8E4m3, GemmScaling::kTensor};
+  const KernelTime faster = model.PredictOtherType(shape, {.type = fp8, .peak_ratio = 2});
+  // Half of it by the peak, of which published libraries reach two thirds; and x is quantised.
+  EXPECT_NEAR(faster.expected.value() / bf16.expected.value(), 0.5 * 1.55, 0.06);
+  EXPECT_LT(faster.low.value(), 0.7 * faster.expected.value());
+}
+
+TEST(GemmModel, ShowsTheNearestThatWereMeasured) {
+  const GemmModel model = Made(AddedSeconds);
+  EXPECT_EQ(model.measured().size(), 200u);
+  const std::vector<MeasuredGemm> nearest = model.Nearest({4000, 4100, 4100}, 3);
+  ASSERT_EQ(nearest.size(), 3u);
+  EXPECT_EQ(nearest[0].shape, (GemmShape{4096, 4096, 4096}));
+  EXPECT_EQ(nearest[0].time.value(), AddedSeconds({4096, 4096, 4096}));
+  EXPECT_EQ(model.Nearest({1, 1, 1}, 1000).size(), 200u);
+  EXPECT_TRUE(model.Nearest({1, 1, 1}, 0).empty());
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,34 @@
+// Tables of published multiplications.
+#ifndef SEXTANT_TESTS_VALIDATION_GEMM_ROWS_H_
+#define SEXTANT_TESTS_VALIDATION_GEMM_ROWS_H_
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/hardware/kernels/gemm_calibration.h"
+#include "tests/support/csv.h"
+
+namespace sextant {
+
+// The GPU, the type and the library with its version, as in the table.
+using GemmKey = std::tuple<std::string, std::string, std::string>;
+using GemmTable = std::map<GemmKey, std::vector<MeasuredGemm>>;
+
+// Errors: kInvalidArgument naming a column that is absent or no number.
+absl::StatusOr<GemmTable> GemmTableOf(const std::vector<CsvRow>& rows);
+
+// What the catalogue says of `gpu`, and the points of `gemms`.
+GemmCalibration GemmCalibrationOf(const GemmKey& key, const std::vector<MeasuredGemm>& gemms);
+
+// m to 8192, n and k of 1024 to 16384.
+bool InGemmDomain(const GemmShape& shape);
+
+// Whether the CRC-32 (IEEE 802.3) of "m,n,k" is even.
+bool InEvenHalf(const GemmShape& shape);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_VALIDATION_GEMM_ROWS_H_
