@@ -12,6 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/hardware/catalogue.h"
+#include "engine/run/run_spec.h"
 #include "engine/run/unmeasured.h"
 #include "engine/time/kernel_curves.h"
 #include "server/convert/calibration.h"
