@@ -35,12 +35,12 @@ std::string ByGpu(const CollectiveTables& tables) {
 
 std::string ByOperation(const CollectiveTables& tables) {
   std::ostringstream out;
-  out << "\n| comparison | GPU | operation | ranks | NCCL | " << kColumns
-      << "\n|---|---|---|---|---|" << kRule << "\n";
+  out << "\n| comparison | GPU | operation | NCCL | " << kColumns << "\n|---|---|---|---|" << kRule
+      << "\n";
   for (const CollectiveScore& s : ScoreCollectives(tables)) {
+    if (s.ranks != 0) continue;  // beside those of all ranks
     out << "| " << CollectiveComparisonName(s.comparison) << " | " << s.gpu << " | "
-        << CollectiveOpName(s.op) << " | " << (s.ranks == 0 ? "all" : std::to_string(s.ranks))
-        << " | " << s.version << " | " << Columns(s) << "\n";
+        << CollectiveOpName(s.op) << " | " << s.version << " | " << Columns(s) << "\n";
   }
   return out.str();
 }

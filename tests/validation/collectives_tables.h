@@ -8,8 +8,8 @@
 
 namespace sextant {
 
-// How many rows there are; scores by GPU, then by operation, ranks and version; the noise. Errors
-// in per cent.
+// How many rows there are; scores by GPU, then by operation and version, of all ranks; the noise.
+// Errors in per cent.
 std::string CollectivesReport(const CollectiveTables& tables);
 
 }  // namespace sextant

@@ -29,16 +29,17 @@ namespace {
 
 constexpr int kUsageError = 2;
 
-constexpr char kPreamble[] =
-    "# Predicted and published times of kernels\n\n"
-    "Made by `build/release/bin/kernel_accuracy $SEXTANT_SHARED_DIR/data/kernels`, which takes any "
-    "directory\nof such tables. Each table's calibration is chosen from its own rows by a fixed "
-    "rule; its points and\nchecks are never scored. Errors are |predicted / measured - 1| in per "
-    "cent, bias the median of predicted\nover measured less 1. The datasheet's roofline is "
-    "max(FLOPs / peak, bytes / bandwidth); the measured\npeaks' has the best rates of the "
-    "calibration's points instead. How the times are made, and why some\nare worse: "
-    "[kernels_gemm.md](kernels_gemm.md), [kernels_attention.md](kernels_attention.md),\n"
-    "[links.md](links.md).\n\n";
+constexpr char kPreamble[] = R"md(# Predicted and published times of kernels
+
+Made by `build/release/bin/kernel_accuracy $SEXTANT_SHARED_DIR/data/kernels`, which takes any
+directory of such tables. Each table's calibration is chosen from its own rows by a fixed
+rule; its points and checks are never scored. Errors are |predicted / measured - 1| in per
+cent, bias the median of predicted over measured less 1. The datasheet's roofline is max(FLOPs
+/ peak, bytes / bandwidth); the measured peaks' has the best rates of the calibration's points
+instead. How the times are made, and why some are worse: [kernels_gemm.md](kernels_gemm.md),
+[kernels_attention.md](kernels_attention.md), [links.md](links.md).
+
+)md";
 
 using Rows = std::vector<CsvRow>;
 
