@@ -17,6 +17,9 @@
 #include "engine/base/status_macros.h"
 #include "tests/support/csv.h"
 #include "tests/validation/attention_accuracy.h"
+#include "tests/validation/attention_lacks.h"
+#include "tests/validation/collectives_accuracy.h"
+#include "tests/validation/collectives_tables.h"
 #include "tests/validation/gemm_accuracy.h"
 #include "tests/validation/grouped_gemm_accuracy.h"
 #include "tests/validation/kernel_score_table.h"
@@ -26,16 +29,64 @@ namespace {
 
 constexpr int kUsageError = 2;
 
+constexpr char kPreamble[] = R"md(# Predicted and published times of kernels
+
+Made by `build/release/bin/kernel_accuracy $SEXTANT_SHARED_DIR/data/kernels`, which takes any
+directory of such tables. Each table's calibration is chosen from its own rows by a fixed
+rule; its points and checks are never scored. Errors are |predicted / measured - 1| in per
+cent, bias the median of predicted over measured less 1. The datasheet's roofline is max(FLOPs
+/ peak, bytes / bandwidth); the measured peaks' has the best rates of the calibration's points
+instead. How the times are made, and why some are worse: [kernels_gemm.md](kernels_gemm.md),
+[kernels_attention.md](kernels_attention.md), [links.md](links.md).
+
+)md";
+
+using Rows = std::vector<CsvRow>;
+
+absl::StatusOr<std::string> Gemms(const Rows& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, GemmScores(rows));
+  return KernelScoreTable(scores);
+}
+
+absl::StatusOr<std::string> LatentAttention(const Rows& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, AttentionScores(rows));
+  return KernelScoreTable(scores);
+}
+
+std::string LackSection(const std::vector<LackScore>& lacks) {
+  return absl::StrCat("\nWhat a calibration lacks, and what that costs:\n\n", LackTable(lacks));
+}
+
+absl::StatusOr<std::string> Attention(const Rows& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, AttentionScores(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const KernelScores limits, AttentionLimits(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, AttentionLacks(rows));
+  return absl::StrCat(KernelScoreTable(scores), "\nWith every second row as a point:\n\n",
+                      KernelScoreTable(limits), LackSection(lacks));
+}
+
+absl::StatusOr<std::string> Experts(const Rows& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, GroupedGemmScores(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, GroupedGemmLacks(rows));
+  return absl::StrCat(KernelScoreTable(scores), LackSection(lacks));
+}
+
+absl::StatusOr<std::string> Collectives(const Rows& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const CollectiveTables tables, TablesOf(rows));
+  return CollectivesReport(tables);
+}
+
 struct Section {
   const char* title;
   const char* prefix;  // of the names of its tables
-  absl::StatusOr<KernelScores> (*scores)(const std::vector<CsvRow>& rows);
+  absl::StatusOr<std::string> (*report)(const Rows& rows);
 };
 
-constexpr Section kSections[] = {{"Matrix multiplications", "gemm", GemmScores},
-                                 {"Attention", "attention", AttentionScores},
-                                 {"Latent attention", "mla", AttentionScores},
-                                 {"Layers of experts", "moe", GroupedGemmScores}};
+constexpr Section kSections[] = {{"Matrix multiplications", "gemm", Gemms},
+                                 {"Attention", "attention", Attention},
+                                 {"Latent attention", "mla", LatentAttention},
+                                 {"Layers of experts", "moe", Experts},
+                                 {"Collectives", "collectives", Collectives}};
 
 absl::StatusOr<std::vector<std::string>> FilesIn(const std::string& directory) {
   std::error_code error;
@@ -57,10 +108,10 @@ absl::Status Run(const std::string& directory) {
       if (!absl::StartsWith(file, section.prefix) || !absl::EndsWith(file, ".csv")) continue;
       ++found;
       SEXTANT_ASSIGN_OR_RETURN(const auto rows, ReadCsv(absl::StrCat(directory, "/", file)));
-      SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, section.scores(rows));
-      std::cout << "## " << section.title << "\n\n"
+      SEXTANT_ASSIGN_OR_RETURN(const std::string report, section.report(rows));
+      std::cout << (found == 1 ? kPreamble : "") << "## " << section.title << "\n\n"
                 << file << ": " << rows.size() << " rows.\n\n"
-                << KernelScoreTable(scores) << "\n";
+                << report << "\n";
     }
   }
   return found > 0 ? absl::OkStatus()

@@ -23,15 +23,26 @@ constexpr auto IndexesOf(const std::array<double, kCount>& nodes) {
   return out;
 }
 
+// One over the distance from each node to the next.
+template <size_t kCount>
+constexpr auto InverseWidthsOf(const std::array<double, kCount>& nodes) {
+  std::array<double, kCount - 1> out = {};
+  for (size_t i = 0; i + 1 < kCount; ++i) out[i] = 1 / (nodes[i + 1] - nodes[i]);
+  return out;
+}
+
 constexpr auto kRowIndexes = IndexesOf(kGemmRowNodes);
 constexpr auto kSizeIndexes = IndexesOf(kGemmSizeNodes);
+constexpr auto kRowInverses = InverseWidthsOf(kGemmRowNodes);
+constexpr auto kSizeInverses = InverseWidthsOf(kGemmSizeNodes);
 
 template <size_t kCount>
 Interval IntervalOf(const std::array<double, kCount>& nodes,
-                    const std::array<unsigned char, 16>& indexes, double position) {
+                    const std::array<unsigned char, 16>& indexes,
+                    const std::array<double, kCount - 1>& inverse_widths, double position) {
   const double at = std::clamp(position, nodes.front(), nodes.back());
   const size_t index = indexes[static_cast<size_t>(static_cast<int>(at))];
-  return {index, (at - nodes[index]) / (nodes[index + 1] - nodes[index])};
+  return {index, (at - nodes[index]) * inverse_widths[index]};
 }
 
 double Between(double low, double high, double share) { return low + share * (high - low); }
@@ -39,9 +50,9 @@ double Between(double low, double high, double share) { return low + share * (hi
 }  // namespace
 
 GemmCell GemmCellOf(const GemmPosition& position) {
-  const Interval m = IntervalOf(kGemmRowNodes, kRowIndexes, position[0]);
-  const Interval n = IntervalOf(kGemmSizeNodes, kSizeIndexes, position[1]);
-  const Interval k = IntervalOf(kGemmSizeNodes, kSizeIndexes, position[2]);
+  const Interval m = IntervalOf(kGemmRowNodes, kRowIndexes, kRowInverses, position[0]);
+  const Interval n = IntervalOf(kGemmSizeNodes, kSizeIndexes, kSizeInverses, position[1]);
+  const Interval k = IntervalOf(kGemmSizeNodes, kSizeIndexes, kSizeInverses, position[2]);
   return {m.index * kGemmNodeStep[0] + n.index * kGemmNodeStep[1] + k.index,
           {m.share, n.share, k.share}};
 }

@@ -10,7 +10,7 @@ namespace {
 double Ceil(double x) {
   if (x >= 4503599627370496.0) return x;
   const auto whole = static_cast<double>(static_cast<int64_t>(x));
-  return whole < x ? whole + 1 : whole;
+  return whole + static_cast<double>(whole < x);
 }
 
 // Sizes of tiles are powers of two, so that the product is exact.
@@ -21,10 +21,12 @@ struct WaveLoss {
   double last = 0;      // of the last wave
 };
 
+// Without branches, which shapes would mislead.
 WaveLoss WaveLossOf(double tiles, double multiprocessors) {
   const double waves = tiles / multiprocessors;
-  if (waves < 1) return {.unfilled = 1 - waves};
-  return {.last = 1 - waves / Ceil(waves)};
+  const double loss = 1 - waves / Ceil(waves);
+  const auto few = static_cast<double>(waves < 1);
+  return {.unfilled = few * loss, .last = (1 - few) * loss};
 }
 
 }  // namespace
