@@ -23,6 +23,7 @@
 #include "tests/validation/gemm_accuracy.h"
 #include "tests/validation/grouped_gemm_accuracy.h"
 #include "tests/validation/kernel_score_table.h"
+#include "tests/validation/roof_accuracy.h"
 
 namespace sextant {
 namespace {
@@ -43,9 +44,20 @@ instead. How the times are made, and why some are worse: [kernels_gemm.md](kerne
 
 using Rows = std::vector<CsvRow>;
 
+// Where nothing of the kind was measured: what ErrorUnderRoofs() is made of.
+std::string RoofSection(const std::vector<LackScore>& roofs) {
+  return absl::StrCat("\nBy two roofs alone, (c^2 + m^2)^(1/2) + floor:\n\n", LackTable(roofs));
+}
+
 absl::StatusOr<std::string> Gemms(const Rows& rows) {
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, GemmScores(rows));
-  return KernelScoreTable(scores);
+  SEXTANT_ASSIGN_OR_RETURN(const RoofErrors rates, GemmsUnderBestRates(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const RoofErrors datasheet, GemmsUnderDatasheets(rows));
+  return absl::StrCat(KernelScoreTable(scores),
+                      RoofSection({{"best measured rates, bf16", rates.wide},
+                                   {"best measured rates, fp8", rates.narrow},
+                                   {"datasheet x published share, bf16", datasheet.wide},
+                                   {"datasheet x published share, fp8", datasheet.narrow}}));
 }
 
 absl::StatusOr<std::string> LatentAttention(const Rows& rows) {
@@ -60,9 +72,12 @@ std::string LackSection(const std::vector<LackScore>& lacks) {
 absl::StatusOr<std::string> Attention(const Rows& rows) {
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, AttentionScores(rows));
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores limits, AttentionLimits(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const RoofErrors roofs, AttentionUnderDatasheets(rows));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, AttentionLacks(rows));
   return absl::StrCat(KernelScoreTable(scores), "\nWith every second row as a point:\n\n",
-                      KernelScoreTable(limits), LackSection(lacks));
+                      KernelScoreTable(limits), LackSection(lacks),
+                      RoofSection({{"datasheet x published share, bf16", roofs.wide},
+                                   {"datasheet x published share, fp8", roofs.narrow}}));
 }
 
 absl::StatusOr<std::string> Experts(const Rows& rows) {

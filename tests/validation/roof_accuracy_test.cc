@@ -1,0 +1,54 @@
+#include "tests/validation/roof_accuracy.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "engine/hardware/kernels/roof_time.h"
+#include "engine/hardware/predict/attention_predictor.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kRounding = 0.012;
+
+std::vector<CsvRow> Table(const char* name) {
+  const char* shared = std::getenv("SEXTANT_SHARED_DIR");
+  const std::string folder = shared != nullptr ? shared : SEXTANT_SOURCE_DIR "/../shared";
+  return ReadCsv(folder + "/data/kernels/" + name).value_or(std::vector<CsvRow>());
+}
+
+void ExpectAsStated(const PredictionError& stated, const PredictionError& seen) {
+  EXPECT_GT(seen.shape_count, 5000);
+  EXPECT_NEAR(stated.p10, seen.p10, kRounding);
+  EXPECT_NEAR(stated.median, seen.median, kRounding);
+  EXPECT_NEAR(stated.p90, seen.p90, kRounding);
+}
+
+TEST(RoofAccuracy, OfMultiplicationsIsWhatTheEngineStates) {
+  const std::vector<CsvRow> rows = Table("gemm_dev.csv");
+  if (rows.empty()) GTEST_SKIP() << "no shared tables: set SEXTANT_SHARED_DIR";
+  const auto datasheet = GemmsUnderDatasheets(rows);
+  const auto rates = GemmsUnderBestRates(rows);
+  ASSERT_THAT(datasheet, IsOk());
+  ASSERT_THAT(rates, IsOk());
+  constexpr DataType kFp8 = DataType::kFp8E4m3;
+  ExpectAsStated(ErrorUnderRoofs(KernelBasis::kDatasheet, DataType::kBf16), datasheet->wide);
+  ExpectAsStated(ErrorUnderRoofs(KernelBasis::kDatasheet, kFp8), datasheet->narrow);
+  ExpectAsStated(ErrorUnderRoofs(KernelBasis::kMeasuredRate, DataType::kBf16), rates->wide);
+  ExpectAsStated(ErrorUnderRoofs(KernelBasis::kMeasuredRate, kFp8), rates->narrow);
+}
+
+TEST(RoofAccuracy, OfAttentionIsWhatTheEngineStates) {
+  const std::vector<CsvRow> rows = Table("attention_forward_dev.csv");
+  if (rows.empty()) GTEST_SKIP() << "no shared tables: set SEXTANT_SHARED_DIR";
+  const auto seen = AttentionUnderDatasheets(rows);
+  ASSERT_THAT(seen, IsOk());
+  ExpectAsStated(AttentionErrorUnderRoofs(DataType::kBf16), seen->wide);
+  ExpectAsStated(AttentionErrorUnderRoofs(DataType::kFp8E4m3), seen->narrow);
+}
+
+}  // namespace
+}  // namespace sextant
