@@ -17,6 +17,7 @@
 #include "client/number.h"
 #include "client/operation_parser.h"
 #include "client/plan_parser.h"
+#include "client/rates_parser.h"
 #include "client/tensor_parser.h"
 #include "client/version.h"
 
@@ -107,6 +108,7 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   AddDevices(app.get(), line);
   AddProbe(app.get(), line);
   AddCalibration(app.get(), line);
+  AddRates(app.get(), line);
   AddOperation(app.get(), line);
   AddGraph(app.get(), line);
   AddTensor(app.get(), line);

@@ -12,6 +12,7 @@
 #include "client/operation_request.h"
 #include "client/plan_flags.h"
 #include "client/probe_request.h"
+#include "client/rates_request.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
 
@@ -28,6 +29,7 @@ enum class Command {
   kDevices,
   kProbe,
   kCalibration,
+  kRates,
   kDataType,
   kTokens,
   kTensor,
@@ -56,6 +58,8 @@ struct CommandLine {
 
   std::string device_uuid;  // "" for the only device
   std::string save_file;    // "" for none
+
+  RatesCommand rates;
 
   v1::DescribeDataTypeRequest data_type_request;  // unspecified: all types
   v1::DescribeTokensRequest tokens_request;

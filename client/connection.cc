@@ -101,6 +101,12 @@ grpc::Status ListDevices(const ServerAddress& server, const v1::ListDevicesReque
                                    response);
 }
 
+grpc::Status GetKernelRates(const ServerAddress& server, const v1::GetKernelRatesRequest& request,
+                            v1::GetKernelRatesResponse* response) {
+  return Call<v1::HardwareService>(server, &v1::HardwareService::Stub::GetKernelRates, request,
+                                   response);
+}
+
 grpc::Status GetCalibration(const ServerAddress& server, const v1::GetCalibrationRequest& request,
                             v1::GetCalibrationResponse* response) {
   return Call<v1::HardwareService>(server, &v1::HardwareService::Stub::GetCalibration, request,

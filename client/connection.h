@@ -62,6 +62,10 @@ grpc::Status ListAccelerators(const ServerAddress& server,
 grpc::Status ListDevices(const ServerAddress& server, const v1::ListDevicesRequest& request,
                          v1::ListDevicesResponse* response);
 
+// HardwareService.GetKernelRates.
+grpc::Status GetKernelRates(const ServerAddress& server, const v1::GetKernelRatesRequest& request,
+                            v1::GetKernelRatesResponse* response);
+
 // HardwareService.GetCalibration.
 grpc::Status GetCalibration(const ServerAddress& server, const v1::GetCalibrationRequest& request,
                             v1::GetCalibrationResponse* response);

@@ -1,5 +1,6 @@
 #include "client/device_text.h"
 
+#include <cmath>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -50,6 +51,9 @@ void AddDeviceRows(const v1::Device& device, Table* table) {
   }
   if (device.memory_bytes() != 0) add("memory", BytesText(device.memory_bytes()));
   if (device.has_cache_bytes()) add("last cache", BytesText(device.cache_bytes()));
+  if (device.has_power_limit_watts()) {
+    add("power limit", absl::StrCat(Grouped(std::llround(device.power_limit_watts())), " W"));
+  }
   add("instructions", absl::StrJoin(device.instruction_sets(), ", "));
   add("catalogue", device.accelerator());
 }

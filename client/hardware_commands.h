@@ -10,6 +10,7 @@ namespace sextant {
 
 int RunDevices(const CommandLine& line, const Streams& streams);
 int RunCalibration(const CommandLine& line, const Streams& streams);
+int RunRates(const CommandLine& line, const Streams& streams);
 
 // Prints each calibration as it comes: what was measured before an error is not lost.
 int RunProbe(const CommandLine& line, const Streams& streams);

@@ -183,6 +183,15 @@ inline constexpr char kGraphHelp[] =
     "                     \"inputs\": [\"x\", \"w\"]}]}\n"
     "    END\n";
 
+inline constexpr char kRatesHelp[] =
+    "A product's rates are this server's own measurements of such devices, else published\n"
+    "measurements, else its datasheet; of several devices the slowest counts at each size.\n"
+    "\n"
+    "Examples:\n"
+    "  sextant rates h200-sxm --svg=h200.svg\n"
+    "  sextant rates b200-sxm --dtype=bf16 --dtype=nvfp4\n"
+    "  sextant rates host\n";
+
 inline constexpr char kTensorHelp[] =
     "Each STEP is one argument, in quotes; it works on the result of the one before. Names and\n"
     "behaviour are PyTorch's. Axes and indices may be negative: they count from the end.\n"

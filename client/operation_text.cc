@@ -11,6 +11,7 @@
 #include "client/format.h"
 #include "client/operation_cost_text.h"
 #include "client/operation_time_text.h"
+#include "client/prediction_text.h"
 #include "client/rates_text.h"
 #include "client/sizes.h"
 #include "client/table.h"
@@ -112,8 +113,9 @@ std::string OperationText(const v1::AnalyzeOperationResponse& response, const st
                           absl::Time now) {
   return absl::StrCat(Headline(response), ForwardSection(response), PairsSection(response),
                       EinsumSection(response), UnfusedSection(response), BackwardSection(response),
-                      InitializationSection(response), TimeSection(response), plot,
-                      UtilisationSection(response), RatesText(response.time().rates(), now),
+                      InitializationSection(response), TimeSection(response),
+                      PredictionSection(response.time(), now), plot, UtilisationSection(response),
+                      RatesText(response.time().rates(), now),
                       AssumptionsText(response.time().assumptions()), Ending(response));
 }
 

@@ -41,6 +41,8 @@ int Run(const CommandLine& line, const Streams& streams) {
       return RunProbe(line, streams);
     case Command::kCalibration:
       return RunCalibration(line, streams);
+    case Command::kRates:
+      return RunRates(line, streams);
     case Command::kDataType:
       return RunDataType(line, streams);
     case Command::kTokens:

@@ -4,26 +4,15 @@
 
 #include <set>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
+#include "gpu_probe/enum_text.h"
 #include "gpu_probe/figure_text.h"
 #include "gpu_probe/text_table.h"
-#include "sextant/v1/data_type.pb.h"
-#include "sextant/v1/probe.pb.h"
 
 namespace sextant {
 namespace {
-
-// "bf16" for DATA_TYPE_BF16, "copy" for OPERATION_COPY.
-std::string ShortName(absl::string_view name, absl::string_view prefix) {
-  absl::ConsumePrefix(&name, prefix);
-  return absl::AsciiStrToLower(name);
-}
-
-std::string TypeName(v1::DataType type) { return ShortName(v1::DataType_Name(type), "DATA_TYPE_"); }
 
 std::string StableText(const v1::TimeStatistics& time) { return time.stable() ? "" : "unstable"; }
 
@@ -41,7 +30,7 @@ std::string Section(absl::string_view heading, const TextTable& table) {
 std::string EnginesText(const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& all) {
   std::set<std::string> lines;
   for (const v1::MatmulMeasurement& matmul : all) {
-    lines.insert(absl::StrCat("  ", TypeName(matmul.data_type()), " by ", matmul.engine(), " ",
+    lines.insert(absl::StrCat("  ", EnumText(matmul.data_type()), " by ", matmul.engine(), " ",
                               matmul.kernel()));
   }
   std::string text;
@@ -56,7 +45,7 @@ std::string MatmulTable(absl::string_view heading,
   TextTable table(
       {"type", ">m", ">n", ">k", ">rate", ">time", ">spread", ">samples", ">registers", ""});
   for (const v1::MatmulMeasurement& matmul : all) {
-    table.AddRow({TypeName(matmul.data_type()), absl::StrCat(matmul.m()), absl::StrCat(matmul.n()),
+    table.AddRow({EnumText(matmul.data_type()), absl::StrCat(matmul.m()), absl::StrCat(matmul.n()),
                   absl::StrCat(matmul.k()), RateText(matmul.flops_per_second(), "FLOP/s"),
                   SecondsText(matmul.time().median_seconds()), SpreadText(matmul.time()),
                   absl::StrCat(matmul.time().sample_count()),
@@ -69,7 +58,7 @@ std::string MatmulTable(absl::string_view heading,
 std::string RegisterTable(const v1::Calibration& calibration) {
   TextTable table({"type", ">rate", ">spread", ">samples", "", "instruction"});
   for (const v1::RegisterMeasurement& measured : calibration.registers()) {
-    table.AddRow({TypeName(measured.data_type()), RateText(measured.flops_per_second(), "FLOP/s"),
+    table.AddRow({EnumText(measured.data_type()), RateText(measured.flops_per_second(), "FLOP/s"),
                   SpreadText(measured.time()), absl::StrCat(measured.time().sample_count()),
                   StableText(measured.time()), measured.instruction()});
   }
@@ -79,11 +68,10 @@ std::string RegisterTable(const v1::Calibration& calibration) {
 std::string StreamTable(const v1::Calibration& calibration) {
   TextTable table({"operation", ">array", "in", ">rate", ">spread", ">samples", ""});
   for (const v1::StreamMeasurement& stream : calibration.streams()) {
-    table.AddRow(
-        {ShortName(v1::StreamMeasurement::Operation_Name(stream.operation()), "OPERATION_"),
-         BytesText(stream.array_bytes()), stream.main_memory() ? "memory" : "cache",
-         RateText(stream.bytes_per_second(), "B/s"), SpreadText(stream.time()),
-         absl::StrCat(stream.time().sample_count()), StableText(stream.time())});
+    table.AddRow({EnumText(stream.operation()), BytesText(stream.array_bytes()),
+                  stream.main_memory() ? "memory" : "cache",
+                  RateText(stream.bytes_per_second(), "B/s"), SpreadText(stream.time()),
+                  absl::StrCat(stream.time().sample_count()), StableText(stream.time())});
   }
   return Section("Passes over memory: bytes read plus bytes written", table);
 }
@@ -131,6 +119,9 @@ std::string DeviceText(const v1::Device& device) {
   if (device.has_cache_bytes()) {
     absl::StrAppend(&facts, ", ", BytesText(device.cache_bytes()), " cache");
   }
+  if (device.has_power_limit_watts()) {
+    absl::StrAppendFormat(&facts, ", limited to %.0f W", device.power_limit_watts());
+  }
   if (device.instruction_sets_size() > 0) {
     absl::StrAppend(&facts, "; ", absl::StrJoin(device.instruction_sets(), " "));
   }
@@ -140,8 +131,7 @@ std::string DeviceText(const v1::Device& device) {
 std::string RunText(const v1::Calibration& calibration) {
   std::string facts = absl::StrCat(
       "Measured ", google::protobuf::util::TimeUtil::ToString(calibration.measured_time()), " by ",
-      calibration.probe_version(), ", ",
-      ShortName(v1::ProbeMode_Name(calibration.mode()), "PROBE_MODE_"), ", in ",
+      calibration.probe_version(), ", ", EnumText(calibration.mode()), ", in ",
       SecondsText(calibration.duration_seconds()), ": ", PercentText(calibration.coverage_ratio()),
       " of the points, ", calibration.checked_result_count(), " results checked");
   if (calibration.has_drift_ratio()) {

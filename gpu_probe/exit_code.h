@@ -7,7 +7,8 @@
 
 namespace sextant {
 
-// One for each ProbeFailure.Kind.
+// One for each ProbeFailure.Kind. `sextant-probe check` ends with those of monitoring plugins
+// instead: HealthStatus of health/finding.h.
 enum ExitCode : int {
   kExitOk = 0,
   kExitInternal = 1,

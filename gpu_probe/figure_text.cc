@@ -17,6 +17,17 @@ std::string RateText(double rate, absl::string_view unit) {
   return absl::StrFormat("%.3e %s", rate, unit);
 }
 
+std::string FineRateText(double rate, absl::string_view unit) {
+  double scaled = rate;
+  for (const char* prefix : {"", "k", "M", "G", "T", "P", "E"}) {
+    if (std::abs(scaled) < 9.9995) return absl::StrFormat("%.3f %s%s", scaled, prefix, unit);
+    if (std::abs(scaled) < 99.995) return absl::StrFormat("%.2f %s%s", scaled, prefix, unit);
+    if (std::abs(scaled) < 999.95) return absl::StrFormat("%.1f %s%s", scaled, prefix, unit);
+    scaled /= 1000;
+  }
+  return absl::StrFormat("%.3e %s", rate, unit);
+}
+
 std::string SecondsText(double seconds) {
   struct Unit {
     const char* name;

@@ -12,6 +12,9 @@ namespace sextant {
 // "312.4 GFLOP/s": prefixes are powers of 1000, from none to E; "0.0" is below 0.05 of a unit.
 std::string RateText(double rate, absl::string_view unit);
 
+// The same with four digits, to tell rates apart that are close: "2.850 TB/s", "712.3 TFLOP/s".
+std::string FineRateText(double rate, absl::string_view unit);
+
 // "12.3 us", "1.50 ms", "241 s": three digits, from ns to s; more above 999 s.
 std::string SecondsText(double seconds);
 

@@ -18,6 +18,7 @@ namespace sextant {
 namespace {
 
 constexpr int64_t kMaximumDimension = 1000000;
+constexpr double kMaximumAgeSeconds = 3650 * 86400.0;
 constexpr double kMaximumBytes = 9007199254740992.0;  // 2^53: all whole doubles up to it exist
 
 struct Unit {
@@ -60,6 +61,14 @@ absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", text, "\" is no budget; write a time from 100ms to 1h, such as 5s, 500ms or 2m"));
+}
+
+absl::StatusOr<double> ParseAgeSeconds(absl::string_view text) {
+  constexpr Unit kUnits[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+  const absl::optional<double> seconds = NumberWithUnit(text, kUnits);
+  if (seconds.has_value() && *seconds > 0 && *seconds <= kMaximumAgeSeconds) return *seconds;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", text, "\" is no age; write one of at most 3650d with its unit, such as 7d or 36h"));
 }
 
 absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {

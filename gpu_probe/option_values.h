@@ -18,6 +18,9 @@ absl::StatusOr<v1::ProbeMode> ParseProbeMode(absl::string_view text);
 // "5", "5s", "500ms", "2m" or "1h", within kMinimumBudgetSeconds and kMaximumBudgetSeconds.
 absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text);
 
+// "7d", "36h", "30m" or "90s", above 0 and at most ten years, in seconds.
+absl::StatusOr<double> ParseAgeSeconds(absl::string_view text);
+
 // "1073741824", "512MiB" (2^20 each) or "1.5GB" (1e9 each): whole bytes, at least 1 and at
 // most 2^53.
 absl::StatusOr<int64_t> ParseByteCount(absl::string_view text);

@@ -143,9 +143,14 @@ absl::StatusOr<std::variant<ProbeOptions, AskedText>> ParseProbeOptions(
   app.set_version_flag("--version", absl::StrCat("sextant-probe ", EngineVersion()));
   DefineWhat(app, options, texts);
   DefineHow(app, options, texts);
-  app.footer(absl::StrCat(kExitCodeHelp,
-                          "\n\nExample: sextant-probe --mode=quick --output=calibration.json\n"
-                          "Example: sextant-probe --matmul=4096x4096x4096 --dtype=bf16"));
+  CLI::App* const check = app.add_subcommand(
+      "check", "judge devices by their calibrations, as a monitoring plugin; see check --help");
+  check->allow_extras();  // whatever they are, they are at the wrong place
+  app.footer(
+      absl::StrCat(kExitCodeHelp,
+                   "\nThose of check are a monitoring plugin's; see sextant-probe check --help"
+                   "\n\nExample: sextant-probe --mode=quick --output=calibration.json\n"
+                   "Example: sextant-probe --matmul=4096x4096x4096 --dtype=bf16"));
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them reversed
   } catch (const CLI::Success& asked) {
@@ -154,6 +159,10 @@ absl::StatusOr<std::variant<ProbeOptions, AskedText>> ParseProbeOptions(
     return AskedText{text.str()};
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(absl::StrCat(error.what(), "; see sextant-probe --help"));
+  }
+  if (check->parsed()) {
+    return absl::InvalidArgumentError(
+        "check comes first, and has options of its own; see sextant-probe check --help");
   }
   SEXTANT_RETURN_IF_ERROR(ReadTexts(texts, &options));
   return options;

@@ -1,11 +1,9 @@
 #include "gpu_probe/run_probe.h"
 
 #include <google/protobuf/stubs/logging.h>
-#include <google/protobuf/util/time_util.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <exception>
 #include <memory>
 #include <new>
@@ -16,14 +14,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "engine/base/status_macros.h"
-#include "engine/base/version.h"
 #include "gpu_probe/budget.h"
 #include "gpu_probe/clock.h"
-#include "gpu_probe/device_lock.h"
 #include "gpu_probe/exit_code.h"
 #include "gpu_probe/file_write.h"
-#include "gpu_probe/measure.h"
+#include "gpu_probe/measure_device.h"
 #include "gpu_probe/options.h"
 #include "gpu_probe/output.h"
 #include "gpu_probe/process.h"
@@ -32,11 +27,6 @@
 
 namespace sextant {
 namespace {
-
-constexpr int kSchemaVersion = 1;
-
-// Any number would do: the order only has to be the same from run to run.
-constexpr uint64_t kShuffleSeed = 1;
 
 constexpr double kTickSeconds = 1;
 
@@ -58,55 +48,6 @@ v1::ProbeEvent FailureEvent(const absl::Status& status) {
   v1::ProbeEvent event;
   *event.mutable_failure() = FailureOf(status);
   return event;
-}
-
-absl::StatusOr<const Backend*> BackendNamed(const std::string& name,
-                                            absl::Span<const Backend> backends) {
-  for (const Backend& backend : backends) {
-    if (name == "auto" || name == backend.name) return &backend;
-  }
-  return absl::UnimplementedError(absl::StrCat("this program has no backend \"", name, "\""));
-}
-
-// A shape that was asked for and can't be measured is a failure, not a note.
-absl::Status CheckRequested(const ProbeOptions& options, const Measurement& measurement) {
-  const auto& matmuls = measurement.calibration.matmuls();
-  const auto requested_count =
-      std::count_if(matmuls.begin(), matmuls.end(),
-                    [](const v1::MatmulMeasurement& matmul) { return matmul.requested(); });
-  if (static_cast<size_t>(requested_count) >= options.matmuls.size()) return absl::OkStatus();
-  if (!measurement.left_out.ok()) return measurement.left_out;
-  return absl::InternalError(absl::StrCat("only ", requested_count, " of ", options.matmuls.size(),
-                                          " shapes were measured"));
-}
-
-absl::StatusOr<v1::Calibration> MeasureWith(const Backend& backend, const ProbeOptions& options,
-                                            const MeasureOptions& measure_options, Clock& clock,
-                                            Output& output) {
-  const std::vector<v1::Device> devices = backend.devices();
-  if (devices.empty()) {
-    return absl::NotFoundError(absl::StrCat("there is no device for --backend=", backend.name));
-  }
-  SEXTANT_ASSIGN_OR_RETURN(const DeviceLock lock,
-                           DeviceLock::Take(LockFolder(), devices.front().uuid()));
-  v1::ProbeProgress loading;
-  loading.set_phase("load");
-  loading.set_elapsed_seconds(clock.NowSeconds() - measure_options.start_seconds);
-  output.Progress(loading);
-  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, backend.plan(options));
-  if (!lock.note().empty()) plan.notes.push_back(lock.note());
-  const auto show = [&output](const v1::ProbeProgress& progress) {
-    return output.Progress(progress);
-  };
-  SEXTANT_ASSIGN_OR_RETURN(Measurement measurement, Measure(plan, measure_options, clock, show));
-  SEXTANT_RETURN_IF_ERROR(CheckRequested(options, measurement));
-  v1::Calibration calibration = std::move(measurement.calibration);
-  calibration.set_schema_version(kSchemaVersion);
-  calibration.set_mode(options.mode);
-  calibration.set_probe_version(absl::StrCat("sextant-probe ", EngineVersion()));
-  *calibration.mutable_measured_time() =
-      google::protobuf::util::TimeUtil::TimeTToTimestamp(std::time(nullptr));
-  return calibration;
 }
 
 // Ends the process at the hard deadline, from the watchdog's thread: the main one may hang in
@@ -139,20 +80,16 @@ ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
     EraseProgressBarOnSignals();
   }
   Output output(output_options, clock);
-  const double budget_seconds = options.budget_seconds > 0
-                                    ? options.budget_seconds
-                                    : DefaultBudgetSeconds(options.mode, !options.matmuls.empty());
-  const MeasureOptions measure_options = {.start_seconds = clock.NowSeconds(),
-                                          .budget_seconds = budget_seconds,
-                                          .all_essential = !options.matmuls.empty(),
-                                          .shuffle_seed = kShuffleSeed};
+  const double budget_seconds = BudgetSecondsOf(options);
   const auto watchdog = Watchdog::Start({.seconds = HardDeadlineSeconds(budget_seconds),
                                          .on_expiry = [&] { EndLate(output, budget_seconds); },
                                          .tick_seconds = kTickSeconds,
                                          .on_tick = [&] { Beat(output); }});
   if (!watchdog.ok()) return output.Finish(FailureEvent(watchdog.status()));
   v1::ProbeEvent result;
-  auto calibration = MeasureWith(backend, options, measure_options, clock, output);
+  auto calibration = MeasureDevice(
+      backend, options, clock,
+      [&output](const v1::ProbeProgress& progress) { return output.Progress(progress); });
   if (absl::IsCancelled(calibration.status())) return kExitInternal;  // the reader has left
   if (calibration.ok()) {
     *result.mutable_calibration() = *std::move(calibration);

@@ -157,7 +157,10 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
   return AnswerAfter<v1::AnalyzeOperationRequest, v1::AnalyzeOperationResponse>(
       UnaryCall(analyze_operation_, context, request, response),
       [this, context](const v1::AnalyzeOperationRequest& in, auto then) {
-        if (in.operation().einsum().operands_size() <= kMostOperandsInline) {
+        // A device's models may be fitted first.
+        const bool quick =
+            in.operation().einsum().operands_size() <= kMostOperandsInline && !in.has_device();
+        if (quick) {
           then(absl::OkStatus());
         } else {
           PostCall(context, *options_.workers, std::move(then));

@@ -9,6 +9,8 @@
 #include "engine/hardware/catalogue.h"
 #include "server/convert/accelerator.h"
 #include "server/device_answers.h"
+#include "server/kernel_rates_answer.h"
+#include "server/post_call.h"
 #include "server/probe_call.h"
 #include "server/unary_call.h"
 
@@ -32,9 +34,11 @@ absl::Status Answer(const v1::ListAcceleratorsRequest& request,
 HardwareService::HardwareService(const Dependencies& d)
     : store_(d.store),
       probe_(d.probe),
+      workers_(d.workers),
       list_accelerators_("sextant.v1.HardwareService/ListAccelerators", d.metrics, d.log_level),
       list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.log_level),
       get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.log_level),
+      get_kernel_rates_("sextant.v1.HardwareService/GetKernelRates", d.metrics, d.log_level),
       run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.log_level) {}
 
 grpc::ServerUnaryReactor* HardwareService::ListAccelerators(grpc::CallbackServerContext* context,
@@ -64,6 +68,23 @@ grpc::ServerUnaryReactor* HardwareService::GetCalibration(grpc::CallbackServerCo
       [this](const auto&, auto then) { probe_.WhenListed(std::move(then)); },
       [this](const v1::GetCalibrationRequest& in, v1::GetCalibrationResponse* out) {
         return AnswerGetCalibration(in, *store_.snapshot(), std::chrono::system_clock::now(), out);
+      });
+}
+
+// Models are fitted to what was measured: milliseconds for each data type.
+grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
+      UnaryCall(get_kernel_rates_, context, request, response),
+      [this, context](const auto&, auto then) {
+        probe_.WhenListed([this, context, then](const absl::Status& listed) mutable {
+          if (!listed.ok()) return then(listed);
+          PostCall(context, workers_, std::move(then));
+        });
+      },
+      [this](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
+        return AnswerKernelRates(in, *store_.snapshot(), out);
       });
 }
 

@@ -6,21 +6,27 @@
 #include "server/call.h"
 #include "server/host_probe.h"
 #include "server/metrics.h"
+#include "server/worker_pool.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 
 namespace sextant {
 
-class HardwareService final : public v1::HardwareService::WithRawCallbackMethod_ListAccelerators<
-                                  v1::HardwareService::WithRawCallbackMethod_ListDevices<
-                                      v1::HardwareService::WithRawCallbackMethod_GetCalibration<
-                                          v1::HardwareService::WithRawCallbackMethod_RunProbe<
-                                              v1::HardwareService::Service>>>> {
+// Every method on bytes; see unary_call.h.
+using RawHardwareService = v1::HardwareService::WithRawCallbackMethod_ListAccelerators<
+    v1::HardwareService::WithRawCallbackMethod_ListDevices<
+        v1::HardwareService::WithRawCallbackMethod_GetCalibration<
+            v1::HardwareService::WithRawCallbackMethod_GetKernelRates<
+                v1::HardwareService::WithRawCallbackMethod_RunProbe<
+                    v1::HardwareService::Service>>>>>;
+
+class HardwareService final : public RawHardwareService {
  public:
   struct Dependencies {
     Metrics& metrics;
     CallLogLevel log_level;
     const CalibrationStore& store;
     HostProbe& probe;
+    WorkerPool& workers;  // where what takes milliseconds is answered
   };
   // All of `dependencies` outlive the service.
   explicit HardwareService(const Dependencies& dependencies);
@@ -34,15 +40,20 @@ class HardwareService final : public v1::HardwareService::WithRawCallbackMethod_
   grpc::ServerUnaryReactor* GetCalibration(grpc::CallbackServerContext* context,
                                            const grpc::ByteBuffer* request,
                                            grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetKernelRates(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* RunProbe(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request) override;
 
  private:
   const CalibrationStore& store_;
   HostProbe& probe_;
+  WorkerPool& workers_;
   Method list_accelerators_;
   Method list_devices_;
   Method get_calibration_;
+  Method get_kernel_rates_;
   Method run_probe_;
 };
 

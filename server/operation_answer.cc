@@ -5,12 +5,16 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
+#include "engine/hardware/catalogue.h"
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
+#include "engine/time/operation_prediction.h"
+#include "server/convert/kernel.h"
 #include "server/convert/named_devices.h"
 #include "server/convert/operation.h"
 #include "server/convert/operation_analysis.h"
 #include "server/convert/operation_device.h"
+#include "server/convert/predicted_devices.h"
 
 namespace sextant {
 namespace {
@@ -30,23 +34,64 @@ void CheckCombination(const v1::AnalyzeOperationRequest& request, FieldViolation
 }
 
 struct Device {
-  OperationDevice named;
+  const v1::OperationDevice& wire;
+  OperationDevice named = {};
   RooflineMethod method = RooflineMethod::kSmooth;
   // Texts of `named` point into it.
-  std::shared_ptr<const CalibrationSnapshot> snapshot;
+  std::shared_ptr<const CalibrationSnapshot> snapshot = nullptr;
 };
 
 Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOptions& options,
                   FieldViolations& violations) {
   const v1::OperationDevice& wire = request.device();
-  Device out;
+  Device out = {.wire = wire};
   out.named = OperationDeviceFrom(wire, "device", violations);
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
+  out.snapshot = options.calibrations();
   if (!wire.device_uuid().empty()) {
-    out.snapshot = options.calibrations();
     out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, options.now());
   }
   return out;
+}
+
+// The device's kernels; absent where it is nothing but rates, or has rates of the request's own.
+absl::optional<PredictedDevices> KernelsOf(const Device& device) {
+  const v1::OperationDevice& wire = device.wire;
+  if (wire.has_matrix_flops_per_second() || wire.has_memory_bytes_per_second()) {
+    return absl::nullopt;
+  }
+  if (wire.has_calibration()) {
+    const v1::Calibration* const given[] = {&wire.calibration()};
+    return PredictedDevices::OfCalibrations(given, RateSource::kMeasuredSupplied);
+  }
+  if (!wire.device_uuid().empty()) {
+    const StoredCalibration* stored = device.snapshot->Find(wire.device_uuid());
+    if (stored == nullptr) return absl::nullopt;
+    const v1::Calibration* const kept[] = {&stored->calibration};
+    return PredictedDevices::OfCalibrations(kept, RateSource::kMeasuredDevice);
+  }
+  const Accelerator* accelerator = AcceleratorNamed(wire.accelerator());
+  if (accelerator == nullptr) return absl::nullopt;
+  return PredictedDevices::OfProduct(*accelerator, *device.snapshot);
+}
+
+// Adds what measured kernels foretell.
+absl::Status PredictionTo(const OperationRequest& asked, const OperationAnalysis& analysis,
+                          const TimedOperation& timed, const Device& device,
+                          v1::OperationTime* out) {
+  const absl::optional<PredictedDevices> kernels = KernelsOf(device);
+  if (!kernels.has_value()) return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(
+      const absl::optional<OperationPrediction> prediction,
+      PredictOperation(asked.operation, asked.types.input, kernels->devices(), kernels->join()));
+  if (!prediction.has_value()) return absl::OkStatus();
+  PredictedWork work = {.flops = analysis.forward.sum.flops(), .peak = timed.rates.datasheet_peak};
+  KernelPredictionTo(*prediction, prediction->forward, work, out->mutable_predicted_forward());
+  if (analysis.backward.has_value()) {
+    work.flops = analysis.backward->cost.sum.flops();
+    KernelPredictionTo(*prediction, prediction->backward, work, out->mutable_predicted_backward());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -79,7 +124,8 @@ absl::Status AnswerOperation(const v1::AnalyzeOperationRequest& request,
   TimedOperation timed = {
       .request = asked, .analysis = *analysis, .rates = rates, .method = device.method};
   if (request.has_achieved_seconds()) timed.achieved_seconds = request.achieved_seconds();
-  return OperationTimeTo(timed, response->mutable_time());
+  SEXTANT_RETURN_IF_ERROR(OperationTimeTo(timed, response->mutable_time()));
+  return PredictionTo(asked, *analysis, timed, device, response->mutable_time());
 }
 
 }  // namespace sextant

@@ -104,9 +104,11 @@ Server::Server(const ServerOptions& options)
                            .calibrations = [this] { return store_.snapshot(); },
                            .now = absl::Now,
                            .workers = &workers_}),
-      hardware_(
-          {.metrics = metrics_, .log_level = options.log_calls, .store = store_, .probe = probe_}) {
-}
+      hardware_({.metrics = metrics_,
+                 .log_level = options.log_calls,
+                 .store = store_,
+                 .probe = probe_,
+                 .workers = workers_}) {}
 
 Server::~Server() {
   http_.reset();

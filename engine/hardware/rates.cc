@@ -25,6 +25,10 @@ absl::string_view RateSourceName(RateSource source) {
       return "measured_supplied";
     case RateSource::kMeasuredDevice:
       return "measured_device";
+    case RateSource::kMeasuredModel:
+      return "measured_model";
+    case RateSource::kReference:
+      return "reference";
     case RateSource::kDatasheet:
       return "datasheet";
     case RateSource::kRequest:

@@ -16,6 +16,8 @@ namespace sextant {
 enum class RateSource {
   kMeasuredSupplied = 1,  // a calibration of the caller's
   kMeasuredDevice = 2,    // this host's own measurement of the very devices named
+  kMeasuredModel = 3,   // this host's measurements of devices of the same product: their median
+  kReference = 4,       // somebody's published measurements of the product
   kDatasheet = 5,
   kRequest = 6,  // a figure of the caller's, taken as it is
 };

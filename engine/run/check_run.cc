@@ -73,7 +73,7 @@ void CheckRequirement(const RateRequirement& requirement, FieldViolations& viola
     violations.Add(
         "rate_requirement.minimum_source",
         "can't be RATE_SOURCE_REQUEST, which is no measurement: write MEASURED_SUPPLIED, "
-        "MEASURED_DEVICE or DATASHEET, or leave it out for any");
+        "MEASURED_DEVICE, MEASURED_MODEL, REFERENCE or DATASHEET, or leave it out for any");
   }
   CheckReal(violations, "rate_requirement", "maximum_age", requirement.maximum_age_seconds,
             {.low = 0, .high = kMaxAgeSeconds, .above_low = true});

@@ -22,6 +22,7 @@ constexpr int64_t kMaxUnixSeconds = 253'402'300'799;  // 9999-12-31, google.prot
 constexpr FieldViolations::RealRange kSeconds = {.low = 0, .high = 1e6, .above_low = true};
 // From 1, so that no time of a plan is infinite.
 constexpr FieldViolations::RealRange kRate = {.low = 1, .high = 1e18};
+constexpr FieldViolations::RealRange kWatts = {.low = 0, .high = 1e6, .above_low = true};
 constexpr FieldViolations::RealRange kSpread = {.low = 0, .high = 1e3};
 constexpr FieldViolations::RealRange kRatio = {.low = 0, .high = 1e3, .above_low = true};
 constexpr FieldViolations::RealRange kIntensity = {.low = 0, .high = 1e6, .above_low = true};
@@ -121,6 +122,9 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::Device& m) {
   if (m.has_cache_bytes()) check_.Whole({path, "cache_bytes"}, m.cache_bytes(), 1, kMaxBytes);
   if (m.has_compute_unit_count()) {
     check_.Whole({path, "compute_unit_count"}, m.compute_unit_count(), 1, kMaxCount);
+  }
+  if (m.has_power_limit_watts()) {
+    check_.Real({path, "power_limit_watts"}, m.power_limit_watts(), kWatts);
   }
   check_.Text({path, "pci_bus_id"}, m.pci_bus_id(), kMaxNameBytes);
   Each(path, "instruction_sets", m.instruction_sets(),

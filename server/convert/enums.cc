@@ -31,6 +31,8 @@ static_assert(static_cast<int>(QueryKeyNorm::kAllHeads) ==
               v1::TransformerSpec::QUERY_KEY_NORM_ALL_HEADS);
 static_assert(static_cast<int>(RateSource::kMeasuredSupplied) == v1::RATE_SOURCE_MEASURED_SUPPLIED);
 static_assert(static_cast<int>(RateSource::kMeasuredDevice) == v1::RATE_SOURCE_MEASURED_DEVICE);
+static_assert(static_cast<int>(RateSource::kMeasuredModel) == v1::RATE_SOURCE_MEASURED_MODEL);
+static_assert(static_cast<int>(RateSource::kReference) == v1::RATE_SOURCE_REFERENCE);
 static_assert(static_cast<int>(RateSource::kDatasheet) == v1::RATE_SOURCE_DATASHEET);
 static_assert(static_cast<int>(RateSource::kRequest) == v1::RATE_SOURCE_REQUEST);
 static_assert(static_cast<int>(FlopsConvention::kExactCausalDiagonal) + 1 ==

@@ -31,6 +31,7 @@ NVIDIA H100 80GB HBM3
   PCI bus          0000:1a:00.0
   multiprocessors  132
   memory           80.00 GiB
+  power limit      700 W
   catalogue        h100-sxm
   measured         never; sextant probe measures it
 )");

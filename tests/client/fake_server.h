@@ -35,6 +35,7 @@ struct HardwareHandlers {
   ListHandler list_accelerators = {};
   Handler<v1::ListDevicesRequest, v1::ListDevicesResponse> list_devices = {};
   Handler<v1::GetCalibrationRequest, v1::GetCalibrationResponse> get_calibration = {};
+  Handler<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse> get_kernel_rates = {};
   Handler<v1::RunProbeRequest, grpc::ServerWriter<v1::RunProbeResponse>> run_probe = {};
 };
 
@@ -109,6 +110,11 @@ class FakeServer {
                                 const v1::GetCalibrationRequest* request,
                                 v1::GetCalibrationResponse* response) override {
       return Answer(handlers_.get_calibration, context, request, response);
+    }
+    grpc::Status GetKernelRates(grpc::ServerContext* context,
+                                const v1::GetKernelRatesRequest* request,
+                                v1::GetKernelRatesResponse* response) override {
+      return Answer(handlers_.get_kernel_rates, context, request, response);
     }
     grpc::Status RunProbe(grpc::ServerContext* context, const v1::RunProbeRequest* request,
                           grpc::ServerWriter<v1::RunProbeResponse>* writer) override {

@@ -180,6 +180,7 @@ v1::ListDevicesResponse SampleDevices() {
         hostname: "node7"
         memory_bytes: 85899345920
         compute_unit_count: 132
+        power_limit_watts: 700
         pci_bus_id: "0000:1a:00.0"
         accelerator: "h100-sxm"
       }

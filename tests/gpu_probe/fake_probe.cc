@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gpu_probe/backend.h"
+#include "gpu_probe/health/run_check.h"
 #include "gpu_probe/run_probe.h"
 
 namespace sextant {
@@ -101,5 +102,7 @@ absl::StatusOr<ProbePlan> FakePlan(const ProbeOptions& options) {
 int main(int argc, char** argv) {
   const std::vector<sextant::Backend> backends = {
       {.name = "host", .devices = sextant::FakeDevices, .plan = sextant::FakePlan}};
-  return sextant::RunProbe({argv + 1, argv + argc}, backends);
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  return sextant::AsksForCheck(args) ? sextant::RunCheck(args, backends)
+                                     : sextant::RunProbe(args, backends);
 }

@@ -92,6 +92,7 @@ TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
            {{"--list", "--output=x"}, "measures nothing"},
            {{"--unknown"}, "--unknown"},
            {{"stray"}, "stray"},
+           {{"--mode=quick", "check", "x"}, "check comes first"},
            {many, "more than 16"}}) {
     const auto parsed = ParseProbeOptions(c.args);
     ASSERT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << c.args.front();
@@ -109,7 +110,7 @@ TEST(OptionsTest, HelpAndVersion) {
   const std::string text = std::get<AskedText>(*help).text;
   for (const char* option :
        {"--backend", "--mode", "--budget", "--matmul", "--dtype", "--list", "--format", "--output",
-        "--onednn_library", "--memory_cap", "--parent_pid", "--version", "Exit codes:"}) {
+        "--onednn_library", "--memory_cap", "--parent_pid", "--version", "Exit codes:", "check"}) {
     EXPECT_THAT(text, HasSubstr(option));
   }
 }
@@ -134,6 +135,16 @@ TEST(BudgetTest, DefaultsAndTheHardDeadline) {
   EXPECT_EQ(DefaultBudgetSeconds(v1::PROBE_MODE_FULL, false), 30);
   EXPECT_EQ(DefaultBudgetSeconds(v1::PROBE_MODE_STANDARD, true), 125);
   EXPECT_EQ(HardDeadlineSeconds(5), 11);
+}
+
+TEST(AgeTest, IsRead) {
+  EXPECT_EQ(*ParseAgeSeconds("7d"), 604800);
+  EXPECT_EQ(*ParseAgeSeconds("1.5h"), 5400);
+  EXPECT_EQ(*ParseAgeSeconds("30m"), 1800);
+  EXPECT_EQ(*ParseAgeSeconds("90s"), 90);
+  for (const char* bad : {"", "7", "d", "0d", "-1d", "3651d", "7 d", "7w", "nan", "1e2d"}) {
+    EXPECT_EQ(ParseAgeSeconds(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
 }
 
 TEST(ByteCountTest, IsRead) {

@@ -30,6 +30,15 @@ TEST(FigureTextTest, Rates) {
   EXPECT_EQ(RateText(std::numeric_limits<double>::infinity(), "B/s"), "inf B/s");
 }
 
+TEST(FigureTextTest, FineRates) {
+  EXPECT_EQ(FineRateText(2.85e12, "B/s"), "2.850 TB/s");
+  EXPECT_EQ(FineRateText(28.5e12, "B/s"), "28.50 TB/s");
+  EXPECT_EQ(FineRateText(712.34e12, "FLOP/s"), "712.3 TFLOP/s");
+  EXPECT_EQ(FineRateText(9.9996e9, "B/s"), "10.00 GB/s");
+  EXPECT_EQ(FineRateText(999.96, "B/s"), "1.000 kB/s");
+  EXPECT_EQ(FineRateText(1e24, "FLOP/s"), "1.000e+24 FLOP/s");
+}
+
 TEST(FigureTextTest, Seconds) {
   EXPECT_EQ(SecondsText(1.234e-8), "12.3 ns");
   EXPECT_EQ(SecondsText(1.5e-3), "1.50 ms");

@@ -164,6 +164,39 @@ TEST_F(OperationServiceTest, TimesOnADatasheetSayWhereTheyComeFrom) {
   EXPECT_FALSE(time["rates_fingerprint"].get<std::string>().empty());
 }
 
+// Beside the roofline: what published products of the same kind take.
+TEST_F(OperationServiceTest, MeasuredKernelsForetellProductsAndAttention) {
+  const json device = {{"device", {{"accelerator", "h200-sxm"}}}};
+  const json time =
+      Analyze(R"({"linear":{"rows":4096,"input_size":8192,"output_size":4096}})", device)["time"];
+  const json& forward = time["predicted_forward"];
+  EXPECT_EQ(forward["source"], "RATE_SOURCE_REFERENCE");
+  EXPECT_EQ(forward["device"], "h200-sxm");
+  EXPECT_EQ(forward["nearest"].size(), 3);
+  EXPECT_GT(NumberAt(forward, "/error/p90_absolute_error_ratio"), 0);
+  const double expected = NumberAt(forward, "/expected_seconds");
+  EXPECT_NEAR(NumberAt(forward, "/datasheet_mfu"), 2 * 4096.0 * 8192 * 4096 / expected / 989.4e12,
+              1e-9);
+  EXPECT_GT(expected, NumberAt(time, "/forward/least_seconds"));
+  EXPECT_LT(NumberAt(forward, "/low_seconds"), expected);
+  EXPECT_GT(NumberAt(forward, "/high_seconds"), expected);
+  EXPECT_EQ(time["predicted_backward"]["basis"], "KERNEL_BASIS_OTHER_PASS");
+  const json attention = Analyze(R"({"attention":{"batch":1,"heads":32,"query_length":8192,
+                                     "head_size":128,"causal":true}})",
+                                 device)["time"];
+  EXPECT_GT(NumberAt(attention, "/predicted_backward/expected_seconds"),
+            NumberAt(attention, "/predicted_forward/expected_seconds"));
+}
+
+TEST_F(OperationServiceTest, NothingIsForetoldOfOtherOperationsOrOfGivenRates) {
+  const json own = {{"device", {{"accelerator", "h200-sxm"}, {"matrix_flops_per_second", 1e12}}}};
+  const json product = Analyze(R"({"matmul":{"m":64,"n":64,"k":64}})", own)["time"];
+  EXPECT_FALSE(product.contains("predicted_forward"));
+  const json softmax = Analyze(R"({"softmax":{"rows":64,"columns":64}})",
+                               {{"device", {{"accelerator", "h200-sxm"}}}})["time"];
+  EXPECT_FALSE(softmax.contains("predicted_forward"));
+}
+
 TEST_F(OperationServiceTest, FiguresOfTheRequestGoBeforeTheDevices) {
   const json device = {{"accelerator", "h100-sxm"},
                        {"matrix_flops_per_second", 1e12},

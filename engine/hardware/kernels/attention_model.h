@@ -43,7 +43,7 @@ class AttentionModel {
   static absl::StatusOr<AttentionModel> Of(const AttentionCalibration& calibration);
 
   // Finite and positive for sizes of 1 to 2^40; others count as the nearest of those. Allocates
-  // nothing. Where a head size, mask or window was not measured, the nearest ones answer,
+  // nothing. Where a head size, mask or window was not measured, the nearest ones answer;
   // AttentionFallbacks say how far the interval widens. No basis is better than kWithinGrid: a
   // time that was measured is smoothed as all others are.
   KernelTime Predict(const AttentionShape& shape) const;

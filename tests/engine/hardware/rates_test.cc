@@ -47,8 +47,9 @@ TEST(RatesFingerprint, SeesEveryField) {
 // All kinds of source, and any one fact of a measurement: no two fingerprints are the same.
 TEST(RatesFingerprint, SeesEverySourceAndEveryFactOfAMeasurement) {
   std::set<std::string> seen;
-  for (const RateSource source : {RateSource::kMeasuredSupplied, RateSource::kMeasuredDevice,
-                                  RateSource::kDatasheet, RateSource::kRequest}) {
+  for (const RateSource source :
+       {RateSource::kMeasuredSupplied, RateSource::kMeasuredDevice, RateSource::kMeasuredModel,
+        RateSource::kReference, RateSource::kDatasheet, RateSource::kRequest}) {
     Rate rate = SomeRate();
     rate.source = source;
     seen.insert(FingerprintOf(rate));
@@ -68,7 +69,7 @@ TEST(RatesFingerprint, SeesEverySourceAndEveryFactOfAMeasurement) {
     change(rate.measured.emplace());
     seen.insert(FingerprintOf(rate));
   }
-  EXPECT_EQ(seen.size(), 4 + std::size(changes));
+  EXPECT_EQ(seen.size(), 6 + std::size(changes));
 }
 
 TEST(RatesFingerprint, SeesHowManyRatesThereAre) {

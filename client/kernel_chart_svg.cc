@@ -1,0 +1,163 @@
+#include "client/kernel_chart_svg.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/format.h"
+#include "client/svg_writer.h"
+#include "client/table.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kWidth = 800;
+constexpr double kLeft = 84;
+constexpr double kRight = 780;
+constexpr double kTop = 48;  // of the axes, below a chart's own top
+constexpr double kAxisHeight = 260;
+constexpr double kLegendTop = kTop + kAxisHeight + 64;
+constexpr double kLegendLine = 19;
+constexpr double kSourceLine = 15;
+constexpr double kGap = 24;
+
+constexpr SvgStroke kFrame = {"#222222", 1.2, ""};
+constexpr SvgStroke kGrid = {"#e2e2e2", 1, ""};
+constexpr char kSourceColor[] = "#555555";
+
+struct LineStyle {
+  SvgMark mark;
+  const char* color;
+  const char* dashes;
+};
+
+// Colours that colour-blind readers tell apart (Okabe, Ito 2008); marks and dashes too.
+LineStyle StyleOf(size_t line) {
+  constexpr LineStyle kStyles[] = {{SvgMark::kDisc, "#0072b2", ""},
+                                   {SvgMark::kSquare, "#d55e00", "7 3"},
+                                   {SvgMark::kTriangle, "#009e73", "2 3"},
+                                   {SvgMark::kCross, "#8e3a80", "9 3 2 3"}};
+  return kStyles[line % std::size(kStyles)];
+}
+
+std::vector<std::string> SourceLines(const KernelChart& chart) {
+  std::string text;
+  for (const std::string& source : chart.sources) text += Wrap("", source, 2);
+  return absl::StrSplit(text, '\n', absl::SkipEmpty());
+}
+
+double HeightOf(const KernelChart& chart) {
+  return kLegendTop + kLegendLine * static_cast<double>(chart.lines.size()) +
+         kSourceLine * static_cast<double>(SourceLines(chart).size()) + kGap;
+}
+
+// One chart, whose own top is at `top`.
+class Drawing {
+ public:
+  Drawing(const KernelChart& chart, double top, SvgWriter& svg)
+      : chart_(chart), top_(top), svg_(svg) {}
+
+  void Draw() {
+    DrawShareAxis();
+    DrawSizeAxis();
+    for (size_t i = 0; i < chart_.lines.size(); ++i) DrawLine(i);
+    DrawLegend();
+  }
+
+ private:
+  double X(double size) const { return kLeft + chart_.size.Fraction(size) * (kRight - kLeft); }
+  double Y(double share) const {
+    return top_ + kTop + (1 - std::min(share / chart_.top, 1.0)) * kAxisHeight;
+  }
+
+  void DrawShareAxis() {
+    svg_.Text({.at = {kLeft, top_ + 29}, .text = chart_.title, .size = 16, .bold = true});
+    constexpr int kTicks = 5;
+    for (int i = 0; i <= kTicks; ++i) {
+      const double share = chart_.top * i / kTicks;
+      svg_.Line({kLeft, Y(share)}, {kRight, Y(share)}, kGrid);
+      svg_.Text({.at = {kLeft - 8, Y(share) + 4},
+                 .text = absl::StrCat(std::lround(100 * share), " %"),
+                 .anchor = SvgAnchor::kEnd});
+    }
+    svg_.Text({.at = {22, Y(chart_.top / 2)},
+               .text = chart_.share_label,
+               .size = 13,
+               .anchor = SvgAnchor::kMiddle,
+               .degrees = -90});
+  }
+
+  // Powers of two, those that don't touch the one before.
+  void DrawSizeAxis() {
+    double free_from = 0;
+    for (double size = std::exp2(std::ceil(std::log2(chart_.size.ValueAt(0))));
+         size <= chart_.size.ValueAt(1); size *= 2) {
+      const double x = X(size);
+      svg_.Line({x, Y(chart_.top)}, {x, Y(0)}, kGrid);
+      if (x < free_from) continue;
+      svg_.Text({.at = {x, Y(0) + 18},
+                 .text = Grouped(static_cast<int64_t>(size)),
+                 .anchor = SvgAnchor::kMiddle});
+      free_from = x + 52;
+    }
+    svg_.Line({kLeft, Y(chart_.top)}, {kLeft, Y(0)}, kFrame);
+    svg_.Line({kLeft, Y(0)}, {kRight, Y(0)}, kFrame);
+    svg_.Text({.at = {(kLeft + kRight) / 2, Y(0) + 40},
+               .text = chart_.size_label,
+               .size = 13,
+               .anchor = SvgAnchor::kMiddle});
+  }
+
+  // Intervals as thin bars, then the line and its marks over them.
+  void DrawLine(size_t index) {
+    const LineStyle style = StyleOf(index);
+    const std::vector<KernelChartPoint>& points = chart_.lines[index].points;
+    for (const KernelChartPoint& point : points) {
+      svg_.Line({X(point.size), Y(point.low)}, {X(point.size), Y(point.high)},
+                {style.color, 1, ""});
+    }
+    for (size_t i = 1; i < points.size(); ++i) {
+      svg_.Line({X(points[i - 1].size), Y(points[i - 1].share)},
+                {X(points[i].size), Y(points[i].share)}, {style.color, 2, style.dashes});
+    }
+    for (const KernelChartPoint& point : points) {
+      svg_.Mark(style.mark, {X(point.size), Y(point.share)}, style.color);
+    }
+  }
+
+  void DrawLegend() {
+    double y = top_ + kLegendTop;
+    for (size_t i = 0; i < chart_.lines.size(); ++i) {
+      const LineStyle style = StyleOf(i);
+      svg_.Mark(style.mark, {kLeft + 8, y - 4}, style.color);
+      svg_.Text({.at = {kLeft + 26, y},
+                 .text = absl::StrCat(chart_.lines[i].name, "; bars: 80 % intervals")});
+      y += kLegendLine;
+    }
+    for (const std::string& line : SourceLines(chart_)) {
+      svg_.Text({.at = {kLeft, y}, .text = line, .size = 11, .color = kSourceColor});
+      y += kSourceLine;
+    }
+  }
+
+  const KernelChart& chart_;
+  const double top_;
+  SvgWriter& svg_;
+};
+
+}  // namespace
+
+std::string KernelChartsSvg(const std::vector<KernelChart>& charts) {
+  double height = 0;
+  for (const KernelChart& chart : charts) height += HeightOf(chart);
+  SvgWriter svg(kWidth, height);
+  double top = 0;
+  for (const KernelChart& chart : charts) {
+    Drawing(chart, top, svg).Draw();
+    top += HeightOf(chart);
+  }
+  return svg.Document();
+}
+
+}  // namespace sextant

@@ -1,0 +1,18 @@
+// Predicted times of kernels for people.
+#ifndef SEXTANT_CLIENT_PREDICTION_TEXT_H_
+#define SEXTANT_CLIENT_PREDICTION_TEXT_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "sextant/v1/operation_device.pb.h"
+
+namespace sextant {
+
+// A section "Predicted": times with their intervals, what they stand on, the nearest measured
+// shapes; "" where nothing was predicted. `now` is for the age of a measurement.
+std::string PredictionSection(const v1::OperationTime& time, absl::Time now);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_CLIENT_PREDICTION_TEXT_H_

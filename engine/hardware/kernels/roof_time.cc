@@ -1,0 +1,41 @@
+#include "engine/hardware/kernels/roof_time.h"
+
+#include <cmath>
+
+namespace sextant {
+
+bool IsNarrow(DataType type) {
+  switch (type) {
+    case DataType::kFp64:
+    case DataType::kFp32:
+    case DataType::kTf32:
+    case DataType::kFp16:
+    case DataType::kBf16:
+      return false;
+    default:
+      return true;
+  }
+}
+
+PredictionError ErrorUnderRoofs(KernelBasis basis, DataType type) {
+  const bool wide = !IsNarrow(type);
+  if (basis == KernelBasis::kMeasuredRate) {
+    return wide ? PredictionError{.p10 = 0.99, .median = 1.10, .p90 = 1.32}
+                : PredictionError{.p10 = 1.02, .median = 1.20, .p90 = 1.52};
+  }
+  return wide ? PredictionError{.p10 = 0.96, .median = 1.09, .p90 = 1.38}
+              : PredictionError{.p10 = 1.23, .median = 1.86, .p90 = 3.37};
+}
+
+KernelTime TimeUnderRoofs(const KernelWork& work, const KernelRoofs& roofs, DataType type) {
+  const double compute = (work.flops / roofs.matrix).value();
+  const double memory = work.moved_bytes / roofs.memory.value();
+  const Seconds time(std::hypot(compute, memory) + roofs.floor.value());
+  const PredictionError error = ErrorUnderRoofs(roofs.basis, type);
+  return {.expected = time * error.median,
+          .low = time * error.p10,
+          .high = time * error.p90,
+          .basis = roofs.basis};
+}
+
+}  // namespace sextant

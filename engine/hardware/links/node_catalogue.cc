@@ -1,0 +1,131 @@
+// The node types that Sextant knows by name, in the units in which vendors print them.
+#include "engine/hardware/links/node_type.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kNetworkTable[] = "stas00/ml-engineering network/README.md @0030e63f5275";
+constexpr char kBasePod[] = "docs.nvidia.com, DGX BasePOD reference architecture, core components";
+constexpr char kGb200Guide[] = "docs.nvidia.com, DGX GB200 user guide, hardware";
+constexpr char kGb300Guide[] =
+    "docs.nvidia.com, enterprise reference architecture, NVL72 AI factory";
+constexpr char kDgxA100Cards[] = "NVIDIA/nccl issue 812: a maintainer's DGX A100, 8 x 200 Gb/s";
+constexpr char kPcieLane[] =
+    "16 or 32 GT/s x 16 lanes x 128 / 130 / 8; "
+    "stas00/ml-engineering network/README.md rounds it to 31 and 63 GB/s";
+constexpr char kMlperfH200[] = "mlcommons/inference_results_v4.1, H200-SXM-141GBx8: PCIe Gen5 x16";
+
+constexpr LinkFigure Read(double value, absl::string_view source) { return {value, source, true}; }
+constexpr LinkFigure Recall(double value) { return {value, "", true}; }
+
+constexpr double kGiga = 1e9;
+constexpr double kGigabit = 1e9 / 8;
+constexpr double kPcie4 = 31.5 * kGiga;
+constexpr double kPcie5 = 63 * kGiga;
+
+constexpr absl::string_view kA100[] = {"a100-sxm-40", "a100-sxm-80"};
+constexpr absl::string_view kH100[] = {"h100-sxm"};
+constexpr absl::string_view kH200[] = {"h200-sxm"};
+constexpr absl::string_view kB200[] = {"b200-sxm"};
+constexpr absl::string_view kB300[] = {"b300-sxm"};
+constexpr absl::string_view kGb200[] = {"gb200"};
+constexpr absl::string_view kGb300[] = {"gb300"};
+constexpr absl::string_view kPcie4Cards[] = {"a100-pcie-40", "a100-pcie-80", "a10",
+                                             "l40s",         "l40",          "l4"};
+constexpr absl::string_view kL40s[] = {"l40s"};
+constexpr absl::string_view kPcie5Cards[] = {"h100-pcie", "h100-nvl", "h200-nvl", "rtx-pro-6000"};
+constexpr absl::string_view kRtxPro6000[] = {"rtx-pro-6000"};
+
+constexpr char kNoNetwork[] = "a board: whoever builds the server chooses the network";
+constexpr char kGeneric[] =
+    "whatever stands between the cards (switches, two sockets) is not known";
+constexpr char kAnyCount[] = "not a product: as many as most servers take";
+
+// clang-format off
+constexpr NodeType kNodeTypes[] = {
+    {.name = "dgx-a100", .product_name = "NVIDIA DGX A100", .accelerators = kA100,
+      .collectives = "a100-sxm-80", .link = "NVLink 3 through NVSwitch",
+      .device_count = 8, .device_count_source = kDgxA100Cards,
+      .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recall(kPcie4),
+      .network_rate = Read(200 * kGigabit, kDgxA100Cards)},
+    {.name = "hgx-a100", .product_name = "NVIDIA HGX A100 8-GPU", .accelerators = kA100,
+      .collectives = "a100-sxm-80", .link = "NVLink 3 through NVSwitch",
+      .device_count = 8, .device_count_source = "",
+      .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recall(kPcie4),
+      .notes = kNoNetwork},
+    {.name = "dgx-h100", .product_name = "NVIDIA DGX H100", .accelerators = kH100,
+      .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
+      .device_count = 8, .device_count_source = kBasePod,
+      .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kBasePod),
+      .network_rate = Read(400 * kGigabit, kBasePod)},
+    {.name = "hgx-h100", .product_name = "NVIDIA HGX H100 8-GPU", .accelerators = kH100,
+      .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
+      .device_count = 8, .device_count_source = "",
+      .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Recall(kPcie5),
+      .notes = kNoNetwork},
+    {.name = "dgx-h200", .product_name = "NVIDIA DGX H200", .accelerators = kH200,
+      .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
+      .device_count = 8, .device_count_source = kBasePod,
+      .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kMlperfH200),
+      .network_rate = Read(400 * kGigabit, kBasePod)},
+    {.name = "hgx-h200", .product_name = "NVIDIA HGX H200 8-GPU", .accelerators = kH200,
+      .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
+      .device_count = 8, .device_count_source = kMlperfH200,
+      .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kMlperfH200),
+      .notes = kNoNetwork},
+    {.name = "dgx-b200", .product_name = "NVIDIA DGX B200", .accelerators = kB200,
+      .collectives = "b200-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
+      .device_count = 8, .device_count_source = kBasePod,
+      .link_rate = Read(900 * kGiga, kNetworkTable), .host_rate = Recall(kPcie5),
+      .network_rate = Read(400 * kGigabit, kBasePod)},
+    {.name = "hgx-b200", .product_name = "NVIDIA HGX B200 8-GPU", .accelerators = kB200,
+      .collectives = "b200-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
+      .device_count = 8, .device_count_source = "",
+      .link_rate = Read(900 * kGiga, kNetworkTable), .host_rate = Recall(kPcie5),
+      .notes = kNoNetwork},
+    {.name = "hgx-b300", .product_name = "NVIDIA HGX B300 8-GPU", .accelerators = kB300,
+      .collectives = "b300-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
+      .device_count = 8, .device_count_source = "",
+      .link_rate = Read(900 * kGiga, kNetworkTable),
+      .notes = kNoNetwork},
+    {.name = "gb200-nvl72", .product_name = "NVIDIA GB200 NVL72", .accelerators = kGb200,
+      .collectives = "gb200", .link = "NVLink 5 through NVLink Switch trays",
+      .switch_reduces = true,
+      .device_count = 72, .device_count_source = kGb200Guide,
+      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recall(400 * kGigabit),
+      .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
+    {.name = "gb300-nvl72", .product_name = "NVIDIA GB300 NVL72", .accelerators = kGb300,
+      .collectives = "gb300", .link = "NVLink 5 through NVLink Switch trays",
+      .switch_reduces = true,
+      .device_count = 72, .device_count_source = kGb300Guide,
+      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recall(800 * kGigabit),
+      .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
+    {.name = "pcie-gen4-l40s", .product_name = "server with L40S on PCIe 4", .accelerators = kL40s,
+      .collectives = "l40s", .link = "PCIe 4 x16",
+      .device_count = 8, .device_count_source = kAnyCount,
+      .link_rate = Read(kPcie4, kPcieLane), .host_rate = Read(kPcie4, kPcieLane),
+      .notes = kGeneric},
+    {.name = "pcie-gen5-rtx-pro-6000", .product_name = "server with RTX PRO 6000 on PCIe 5",
+      .accelerators = kRtxPro6000,
+      .collectives = "rtx-pro-6000", .link = "PCIe 5 x16",
+      .device_count = 8, .device_count_source = kAnyCount,
+      .link_rate = Read(kPcie5, kPcieLane), .host_rate = Read(kPcie5, kPcieLane),
+      .notes = kGeneric},
+    {.name = "pcie-gen4", .product_name = "server with cards on PCIe 4",
+      .accelerators = kPcie4Cards, .link = "PCIe 4 x16",
+      .device_count = 8, .device_count_source = kAnyCount,
+      .link_rate = Read(kPcie4, kPcieLane), .host_rate = Read(kPcie4, kPcieLane),
+      .notes = kGeneric},
+    {.name = "pcie-gen5", .product_name = "server with cards on PCIe 5",
+      .accelerators = kPcie5Cards, .link = "PCIe 5 x16",
+      .device_count = 8, .device_count_source = kAnyCount,
+      .link_rate = Read(kPcie5, kPcieLane), .host_rate = Read(kPcie5, kPcieLane),
+      .notes = kGeneric},
+};
+// clang-format on
+
+}  // namespace
+
+absl::Span<const NodeType> NodeTypes() { return kNodeTypes; }
+
+}  // namespace sextant

@@ -1,0 +1,43 @@
+#include "engine/hardware/links/node_type.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/near_names.h"
+#include "engine/base/reason.h"
+
+namespace sextant {
+
+std::string SourceOf(const LinkFigure& figure) {
+  if (figure.source.empty()) return "the vendor's datasheet, from memory: not re-read";
+  return std::string(figure.source);
+}
+
+absl::StatusOr<const NodeType*> FindNodeType(absl::string_view name) {
+  const std::string wanted = ComparableName(name);
+  std::vector<KnownName> known;
+  for (const NodeType& node : NodeTypes()) {
+    if (ComparableName(node.name) == wanted || ComparableName(node.product_name) == wanted) {
+      return &node;
+    }
+    known.push_back({node.name, node.product_name});
+  }
+  return WithReason(
+      absl::NotFoundError(UnknownNameMessage("node type", name, known, "docs/links.md")),
+      "NODE_TYPE_UNKNOWN");
+}
+
+std::vector<const NodeType*> NodeTypesOf(absl::string_view accelerator) {
+  std::vector<const NodeType*> out;
+  for (const NodeType& node : NodeTypes()) {
+    if (Holds(node, accelerator)) out.push_back(&node);
+  }
+  return out;
+}
+
+bool Holds(const NodeType& node, absl::string_view accelerator) {
+  return std::find(node.accelerators.begin(), node.accelerators.end(), accelerator) !=
+         node.accelerators.end();
+}
+
+}  // namespace sextant

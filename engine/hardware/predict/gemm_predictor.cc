@@ -1,0 +1,167 @@
+#include "engine/hardware/predict/gemm_predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/achieved_fraction.h"
+#include "engine/hardware/reference/reference_gemms.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kReferenceSource[] = "ai-dynamo/aiconfigurator @095f58a51c4c, GEMM, ";
+
+absl::string_view FormName(GemmForm form) { return form == GemmForm::kGrid ? "grid" : "tiles"; }
+
+double PeakIn(const Accelerator& accelerator, DataType type) {
+  const Figure peak = PeakFlopsPerSecond(accelerator, type);
+  return peak ? peak.value : 0;
+}
+
+KernelWork WorkOf(const GemmShape& shape, DataType type) {
+  const auto m = static_cast<double>(shape.m);
+  const auto n = static_cast<double>(shape.n);
+  const auto k = static_cast<double>(shape.k);
+  constexpr double kOutputBytes = 2;  // a narrow type's outputs are bf16
+  const double element = GemmElementBytes(type);
+  return {.flops = Flops(2 * m * n * k),
+          .moved_bytes = element * (m * k + n * k) + std::max(element, kOutputBytes) * m * n};
+}
+
+}  // namespace
+
+GemmType UsualGemmType(DataType type) {
+  switch (type) {
+    case DataType::kFp8:
+    case DataType::kFp8E4m3:
+    case DataType::kFp8E5m2:
+      return {DataType::kFp8E4m3, GemmScaling::kTensor};
+    case DataType::kInt8:
+      return {type, GemmScaling::kTensor};
+    case DataType::kMxfp8:
+    case DataType::kMxfp4:
+    case DataType::kNvfp4:
+      return {type, GemmScaling::kBlock};
+    default:
+      return {type, GemmScaling::kNone};
+  }
+}
+
+absl::optional<GemmPredictor> GemmPredictor::OfAccelerator(const Accelerator& accelerator,
+                                                           DataType type) {
+  absl::optional<GemmPredictor> reference = OfReference(accelerator, type);
+  return reference.has_value() ? std::move(reference) : OfDatasheet(accelerator, type);
+}
+
+// In the type itself, else in the one whose peak is nearest, of what both have.
+absl::optional<GemmPredictor> GemmPredictor::OfReference(const Accelerator& accelerator,
+                                                         DataType type) {
+  const GemmType wanted = UsualGemmType(type);
+  const double peak = PeakIn(accelerator, type);
+  const ReferenceGemmKey* best = nullptr;
+  double distance = 0;
+  const std::vector<ReferenceGemmKey> keys = ReferenceGemmKeys();
+  for (const ReferenceGemmKey& key : keys) {
+    if (key.accelerator != accelerator.name) continue;
+    const double other = PeakIn(accelerator, key.type.data_type);
+    const bool same = key.type == wanted;
+    if (!same && (peak <= 0 || other <= 0)) continue;
+    const double away = same ? -1 : std::abs(std::log(peak / other));
+    if (best != nullptr && away >= distance) continue;
+    best = &key;
+    distance = away;
+  }
+  if (best == nullptr) return absl::nullopt;
+  GemmPredictor out;
+  out.type_ = type;
+  out.model_ = ReferenceGemms(best->accelerator, best->type);
+  if (out.model_ == nullptr) return absl::nullopt;
+  if (best->type != wanted) {
+    out.other_ = OtherGemmType{.type = wanted,
+                               .peak_ratio = peak / PeakIn(accelerator, best->type.data_type)};
+  }
+  out.source_ = {
+      .source = RateSource::kReference,
+      .citation = absl::StrCat(kReferenceSource, best->library, " ", GemmTypeName(best->type)),
+      .device = accelerator.name,
+      .form = FormName(out.model_->chosen().form),
+      .error = out.model_->error()};
+  return out;
+}
+
+absl::optional<GemmPredictor> GemmPredictor::OfDatasheet(const Accelerator& accelerator,
+                                                         DataType type) {
+  const double peak = PeakIn(accelerator, type);
+  const Figure& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
+  if (peak <= 0 || !bandwidth) return absl::nullopt;
+  const AchievedFraction matmul = AchievedMatmulFraction(accelerator, type);
+  const AchievedFraction copy = AchievedBandwidthFraction(accelerator);
+  GemmPredictor out;
+  out.type_ = type;
+  out.roofs_ = {.matrix = FlopsPerSecond(peak * matmul.expected),
+                .memory = BytesPerSecond(bandwidth.value * copy.expected),
+                .floor = kUnmeasuredFloor,
+                .basis = KernelBasis::kDatasheet};
+  out.source_ = {
+      .source = RateSource::kDatasheet,
+      .citation = absl::StrCat("datasheet peaks x shares: ", matmul.citation, "; ", copy.citation),
+      .device = accelerator.name,
+      .form = "roofs",
+      .error = ErrorUnderRoofs(KernelBasis::kDatasheet, type)};
+  return out;
+}
+
+absl::optional<GemmPredictor> GemmPredictor::OfRates(const MeasuredKernels& measured,
+                                                     DataType type) {
+  const DeviceCalibration& calibration = *measured.calibration;
+  const MeasuredMatmul* matmul = calibration.MatmulIn(type);
+  if (matmul == nullptr || !calibration.memory_copy.has_value()) return absl::nullopt;
+  GemmPredictor out;
+  out.type_ = type;
+  out.roofs_ = {.matrix = matmul->rate,
+                .memory = BytesPerSecond(calibration.memory_copy->per_second),
+                .floor = calibration.processor ? Seconds() : kUnmeasuredFloor,
+                .basis = KernelBasis::kMeasuredRate};
+  out.source_ = SourceOfMeasured(measured);
+  out.source_.form = "roofs";
+  out.source_.error = ErrorUnderRoofs(KernelBasis::kMeasuredRate, type);
+  return out;
+}
+
+absl::StatusOr<absl::optional<GemmPredictor>> GemmPredictor::OfMeasured(
+    const MeasuredKernels& measured, DataType type) {
+  const Accelerator* const accelerator = measured.calibration->accelerator;
+  for (const MeasuredGemms& each : measured.gemms) {
+    if (each.data_type != type || each.gemms.size() < kFewestGemmPoints) continue;
+    GemmCalibration calibration = {.type = UsualGemmType(type), .points = each.gemms};
+    if (accelerator != nullptr && accelerator->compute_unit_count) {
+      calibration.compute_units = static_cast<int64_t>(accelerator->compute_unit_count.value);
+    }
+    SEXTANT_ASSIGN_OR_RETURN(GemmModel model, GemmModel::Of(calibration));
+    GemmPredictor out;
+    out.type_ = type;
+    out.own_ = std::make_shared<const GemmModel>(std::move(model));
+    out.model_ = out.own_.get();
+    out.source_ = SourceOfMeasured(measured);
+    out.source_.form = FormName(out.model_->chosen().form);
+    out.source_.error = out.model_->error();
+    return absl::make_optional(std::move(out));
+  }
+  absl::optional<GemmPredictor> rates = OfRates(measured, type);
+  if (rates.has_value() || accelerator == nullptr) return rates;
+  return OfAccelerator(*accelerator, type);
+}
+
+KernelTime GemmPredictor::Predict(const GemmShape& shape) const {
+  if (model_ == nullptr) return TimeUnderRoofs(WorkOf(shape, type_), roofs_, type_);
+  return other_.has_value() ? model_->PredictOtherType(shape, *other_) : model_->Predict(shape);
+}
+
+std::vector<MeasuredGemm> GemmPredictor::Nearest(const GemmShape& shape, size_t most) const {
+  return model_ == nullptr ? std::vector<MeasuredGemm>() : model_->Nearest(shape, most);
+}
+
+}  // namespace sextant

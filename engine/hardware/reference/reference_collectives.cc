@@ -1,0 +1,71 @@
+#include "engine/hardware/reference/reference_collectives.h"
+
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "engine/hardware/reference/reference_collectives_list.h"
+
+namespace sextant {
+namespace {
+
+static_assert(kReferenceCollectiveSizes.size() == kReferenceCollectiveSizeCount);
+
+constexpr double kMicrosecond = 1e-6;
+
+using Models = absl::flat_hash_map<absl::string_view, CollectiveModel>;
+
+const Models& AllModels() {
+  static const Models* const models = [] {
+    auto* out = new Models;
+    for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
+      // Tests make each of them; one that is refused would be as if it were not there.
+      absl::StatusOr<CollectiveModel> model =
+          CollectiveModel::Make(ReferenceCollectivePoints(table.accelerator));
+      if (model.ok()) out->emplace(table.accelerator, *std::move(model));
+    }
+    return out;
+  }();
+  return *models;
+}
+
+}  // namespace
+
+absl::Span<const int64_t> ReferenceCollectiveSizes() { return kReferenceCollectiveSizes; }
+
+std::vector<absl::string_view> ReferenceCollectiveAccelerators() {
+  std::vector<absl::string_view> out;
+  for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
+    out.push_back(table.accelerator);
+  }
+  return out;
+}
+
+std::vector<MeasuredCollective> ReferenceCollectivePoints(absl::string_view accelerator) {
+  std::vector<MeasuredCollective> out;
+  for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
+    if (table.accelerator != accelerator) continue;
+    for (const ReferenceCollectiveRow& row : table.rows) {
+      for (size_t i = 0; i < row.microseconds.size(); ++i) {
+        out.push_back({.op = row.op,
+                       .ranks = row.ranks,
+                       .bytes = kReferenceCollectiveSizes[i],
+                       .seconds = row.microseconds[i] * kMicrosecond});
+      }
+    }
+  }
+  return out;
+}
+
+absl::string_view ReferenceCollectivesVersion(absl::string_view accelerator) {
+  for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
+    if (table.accelerator == accelerator) return table.version;
+  }
+  return "";
+}
+
+const CollectiveModel* ReferenceCollectives(absl::string_view accelerator) {
+  const auto found = AllModels().find(accelerator);
+  return found == AllModels().end() ? nullptr : &found->second;
+}
+
+}  // namespace sextant

@@ -1,0 +1,29 @@
+#include "gpu_probe/enum_text.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace sextant {
+namespace {
+
+std::string WithoutPrefix(absl::string_view name, absl::string_view prefix) {
+  absl::ConsumePrefix(&name, prefix);
+  return absl::AsciiStrToLower(name);
+}
+
+}  // namespace
+
+std::string EnumText(v1::DataType type) {
+  return WithoutPrefix(v1::DataType_Name(type), "DATA_TYPE_");
+}
+
+std::string EnumText(v1::ProbeMode mode) {
+  return WithoutPrefix(v1::ProbeMode_Name(mode), "PROBE_MODE_");
+}
+
+std::string EnumText(v1::StreamMeasurement::Operation operation) {
+  return WithoutPrefix(v1::StreamMeasurement::Operation_Name(operation), "OPERATION_");
+}
+
+}  // namespace sextant

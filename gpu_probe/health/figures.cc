@@ -1,0 +1,123 @@
+#include "gpu_probe/health/figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gpu_probe/enum_text.h"
+
+namespace sextant {
+namespace {
+
+using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
+
+// "onednn" of "onednn 2.6.3": a newer version of a library is still that library, and being
+// slower with it is worth knowing.
+absl::string_view LibraryOf(const std::string& engine) {
+  return absl::string_view(engine).substr(0, engine.find(' '));
+}
+
+// Figures in the order in which they first come.
+class FigureList {
+ public:
+  void Add(const std::string& name, const char* unit, RatePoint point) {
+    const auto [found, added] = index_.try_emplace(name, figures_.size());
+    if (added) figures_.push_back({.name = name, .unit = unit, .points = {}});
+    std::vector<RatePoint>& points = figures_[found->second].points;
+    const auto at =
+        std::lower_bound(points.begin(), points.end(), point,
+                         [](const RatePoint& a, const RatePoint& b) { return a.key < b.key; });
+    if (at == points.end() || at->key != point.key) {
+      points.insert(at, std::move(point));
+    } else if (point.rate > at->rate) {
+      *at = std::move(point);
+    }
+  }
+
+  std::vector<Figure> Take() { return std::move(figures_); }
+
+ private:
+  std::map<std::string, size_t> index_;
+  std::vector<Figure> figures_;
+};
+
+void AddMatmuls(const Matmuls& matmuls, absl::string_view suffix, FigureList* out) {
+  for (const v1::MatmulMeasurement& m : matmuls) {
+    if (m.requested()) continue;
+    out->Add(absl::StrCat("matmul ", EnumText(m.data_type()), suffix), "FLOP/s",
+             {.key = absl::StrCat(m.m(), "x", m.n(), "x", m.k(), " ", LibraryOf(m.engine())),
+              .rate = m.flops_per_second(),
+              .doubt = DoubtOf(m.time())});
+  }
+}
+
+void AddPasses(const v1::Calibration& calibration, FigureList* out) {
+  for (const v1::StreamMeasurement& s : calibration.streams()) {
+    const bool told = s.operation() == v1::StreamMeasurement::OPERATION_COPY ||
+                      s.operation() == v1::StreamMeasurement::OPERATION_TRIAD;
+    if (!s.main_memory() || !told) continue;
+    // Whatever the size of the array: past the caches the rate does not depend on it.
+    out->Add(EnumText(s.operation()), "B/s",
+             {.key = "", .rate = s.bytes_per_second(), .doubt = DoubtOf(s.time())});
+  }
+  for (const v1::ElementwiseMeasurement& e : calibration.elementwise()) {
+    const std::string key = absl::StrCat(e.multiply_add_count());
+    const double doubt = DoubtOf(e.time());
+    out->Add("elementwise bandwidth", "B/s",
+             {.key = key, .rate = e.bytes_per_second(), .doubt = doubt});
+    out->Add("elementwise arithmetic", "FLOP/s",
+             {.key = key, .rate = e.flops_per_second(), .doubt = doubt});
+  }
+}
+
+}  // namespace
+
+double DoubtOf(const v1::TimeStatistics& time) {
+  if (time.stable()) return 0;
+  return std::max(0.0, (time.p90_seconds() - time.p10_seconds()) / (2 * time.median_seconds()));
+}
+
+std::vector<Figure> FiguresOf(const v1::Calibration& calibration) {
+  FigureList list;
+  AddMatmuls(calibration.matmuls(), "", &list);
+  AddMatmuls(calibration.sustained_matmuls(), " sustained", &list);
+  AddPasses(calibration, &list);
+  return list.Take();
+}
+
+const Figure* FigureNamed(absl::string_view name, const std::vector<Figure>& figures) {
+  for (const Figure& figure : figures) {
+    if (figure.name == name) return &figure;
+  }
+  return nullptr;
+}
+
+const RatePoint& BestOf(const Figure& figure) {
+  return *std::max_element(figure.points.begin(), figure.points.end(),
+                           [](const RatePoint& a, const RatePoint& b) { return a.rate < b.rate; });
+}
+
+absl::optional<RatePair> CompareFigures(const Figure& judged, const Figure& reference) {
+  const RatePoint* best_judged = nullptr;
+  const RatePoint* best_reference = nullptr;
+  auto a = judged.points.begin();
+  auto b = reference.points.begin();
+  while (a != judged.points.end() && b != reference.points.end()) {
+    if (a->key != b->key) {
+      (a->key < b->key ? a : b)++;
+      continue;
+    }
+    if (best_judged == nullptr || a->rate > best_judged->rate) best_judged = &*a;
+    if (best_reference == nullptr || b->rate > best_reference->rate) best_reference = &*b;
+    ++a;
+    ++b;
+  }
+  if (best_judged == nullptr) return absl::nullopt;
+  return RatePair{.log_deficit = std::log(best_reference->rate / best_judged->rate),
+                  .judged_doubt = best_judged->doubt,
+                  .reference_doubt = best_reference->doubt};
+}
+
+}  // namespace sextant

@@ -1,0 +1,27 @@
+// Predicted times of kernels, to the wire.
+#ifndef SEXTANT_SERVER_CONVERT_KERNEL_H_
+#define SEXTANT_SERVER_CONVERT_KERNEL_H_
+
+#include "absl/types/optional.h"
+#include "engine/base/units.h"
+#include "engine/time/kernel_curves.h"
+#include "engine/time/operation_prediction.h"
+#include "sextant/v1/kernel.pb.h"
+
+namespace sextant {
+
+// What a time is told beside.
+struct PredictedWork {
+  Flops flops;
+  absl::optional<FlopsPerSecond> peak = {};  // the datasheet's dense one
+};
+
+// `time` is of `prediction`: its forward pass, or its backward pass.
+void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
+                        const PredictedWork& work, v1::KernelPrediction* out);
+
+void KernelCurveTo(const KernelCurve& curve, v1::KernelCurve* out);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_CONVERT_KERNEL_H_

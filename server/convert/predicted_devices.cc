@@ -1,0 +1,72 @@
+#include "server/convert/predicted_devices.h"
+
+#include <algorithm>
+
+#include "engine/hardware/reported_names.h"
+#include "server/convert/calibration.h"
+#include "server/convert/enums.h"
+
+namespace sextant {
+namespace {
+
+// Bursts of all shapes, those too that somebody asked for.
+std::vector<MeasuredGemms> GemmsOf(const v1::Calibration& calibration) {
+  std::vector<MeasuredGemms> out;
+  for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
+    FieldViolations checked_before;
+    const DataType type = DataTypeFrom(m.data_type(), "", checked_before);
+    auto of_type = std::find_if(out.begin(), out.end(),
+                                [type](const auto& each) { return each.data_type == type; });
+    if (of_type == out.end()) of_type = out.insert(out.end(), {.data_type = type, .gemms = {}});
+    const GemmShape shape = {m.m(), m.n(), m.k()};
+    const bool known = std::any_of(of_type->gemms.begin(), of_type->gemms.end(),
+                                   [&](const MeasuredGemm& g) { return g.shape == shape; });
+    if (!known) of_type->gemms.push_back({shape, Seconds(m.time().median_seconds())});
+  }
+  return out;
+}
+
+}  // namespace
+
+void PredictedDevices::Add(const v1::Calibration& calibration, RateSource source) {
+  calibrations_.push_back(DeviceCalibrationFrom(calibration, ""));
+  measured_.push_back(
+      {.calibration = &calibrations_.back(), .source = source, .gemms = GemmsOf(calibration)});
+  devices_.push_back({.measured = &measured_.back()});
+}
+
+PredictedDevices PredictedDevices::OfProduct(const Accelerator& accelerator,
+                                             const CalibrationSnapshot& snapshot) {
+  PredictedDevices out;
+  out.join_ = DeviceJoin::kMedian;
+  for (const auto& stored : snapshot.calibrations) {
+    const v1::Device& device = stored->calibration.device();
+    if (AcceleratorReportedAs(device.product_name()) != &accelerator) continue;
+    if (snapshot.distrusted.count(device.uuid()) > 0) continue;
+    out.Add(stored->calibration, RateSource::kMeasuredModel);
+  }
+  if (out.devices_.empty()) out.devices_.push_back({.accelerator = &accelerator});
+  return out;
+}
+
+PredictedDevices PredictedDevices::OfCalibrations(
+    absl::Span<const v1::Calibration* const> calibrations, RateSource source) {
+  PredictedDevices out;
+  for (const v1::Calibration* calibration : calibrations) out.Add(*calibration, source);
+  return out;
+}
+
+std::vector<DataType> PredictedDevices::MeasuredTypes() const {
+  if (measured_.empty()) return {DataType::kBf16, DataType::kFp8E4m3};
+  std::vector<DataType> out;
+  for (const MeasuredGemms& of_type : measured_.front().gemms) {
+    const bool everywhere =
+        std::all_of(calibrations_.begin(), calibrations_.end(), [&](const auto& calibration) {
+          return calibration.MatmulIn(of_type.data_type) != nullptr;
+        });
+    if (everywhere) out.push_back(of_type.data_type);
+  }
+  return out;
+}
+
+}  // namespace sextant

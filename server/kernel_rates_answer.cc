@@ -1,0 +1,137 @@
+#include "server/kernel_rates_answer.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/precondition.h"
+#include "engine/base/status_macros.h"
+#include "engine/base/version.h"
+#include "engine/hardware/catalogue.h"
+#include "engine/run/unmeasured.h"
+#include "engine/time/kernel_curves.h"
+#include "server/convert/calibration.h"
+#include "server/convert/enums.h"
+#include "server/convert/kernel.h"
+#include "server/convert/predicted_devices.h"
+#include "server/unknown_device.h"
+
+namespace sextant {
+namespace {
+
+constexpr int kMaxDataTypes = 16;
+
+void CheckDevice(const v1::GetKernelRatesRequest& request, FieldViolations& violations) {
+  const int named = (request.accelerator().empty() ? 0 : 1) +
+                    (request.device_uuids().empty() ? 0 : 1) +
+                    (request.calibrations().empty() ? 0 : 1);
+  if (named != 1) {
+    violations.Add("accelerator", named == 0
+                                      ? "is required where neither device_uuids nor calibrations "
+                                        "name a device, e.g. h100-sxm"
+                                      : "is one of three ways to name a device: give one of "
+                                        "accelerator, device_uuids and calibrations");
+  }
+  if (request.device_uuids_size() > kMaxNamedDevices) {
+    violations.Add("device_uuids", absl::StrCat("are ", request.device_uuids_size(),
+                                                ": name at most ", kMaxNamedDevices));
+  }
+  if (request.calibrations_size() > kMaxCalibrations) {
+    violations.Add("calibrations", absl::StrCat("are ", request.calibrations_size(),
+                                                ": give at most ", kMaxCalibrations));
+    return;
+  }
+  for (int i = 0; i < request.calibrations_size(); ++i) {
+    CheckCalibration(request.calibrations(i), absl::StrCat("calibrations[", i, "]"), violations);
+  }
+}
+
+std::vector<DataType> TypesOf(const v1::GetKernelRatesRequest& request,
+                              FieldViolations& violations) {
+  std::vector<DataType> out;
+  if (request.data_types_size() > kMaxDataTypes) {
+    violations.Add("data_types", absl::StrCat("are ", request.data_types_size(), ": name at most ",
+                                              kMaxDataTypes));
+    return out;
+  }
+  for (int i = 0; i < request.data_types_size(); ++i) {
+    const std::string field = absl::StrCat("data_types[", i, "]");
+    const DataType type =
+        DataTypeFrom(static_cast<v1::DataType>(request.data_types(i)), field, violations);
+    if (request.data_types(i) == v1::DATA_TYPE_UNSPECIFIED) {
+      violations.Add(field, "names no data type: write one, e.g. DATA_TYPE_BF16");
+    }
+    out.push_back(type);
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<const v1::Calibration*>> StoredOf(
+    const v1::GetKernelRatesRequest& request, const CalibrationSnapshot& host) {
+  std::vector<const v1::Calibration*> out;
+  std::vector<PreconditionViolation> missing;
+  for (const std::string& name : request.device_uuids()) {
+    const v1::Device* device = host.FindDevice(name);
+    if (device == nullptr) return UnknownDevice(UnknownDeviceMessage(name, host.devices));
+    const StoredCalibration* stored = host.Find(name);
+    if (stored != nullptr) {
+      out.push_back(&stored->calibration);
+      continue;
+    }
+    const bool distrusted = host.distrusted.count(device->uuid()) > 0;
+    missing.push_back({kRatesNotMeasured, device->uuid(),
+                       distrusted ? DistrustedText(device->uuid())
+                                  : NeverMeasuredText(device->uuid(), "name it by accelerator")});
+  }
+  if (!missing.empty()) return FailedPrecondition(kRatesNotMeasured, missing);
+  return out;
+}
+
+absl::StatusOr<PredictedDevices> DevicesOf(const v1::GetKernelRatesRequest& request,
+                                           const CalibrationSnapshot& host) {
+  if (!request.accelerator().empty()) {
+    SEXTANT_ASSIGN_OR_RETURN(const Accelerator* accelerator,
+                             FindAccelerator(request.accelerator()));
+    return PredictedDevices::OfProduct(*accelerator, host);
+  }
+  if (!request.device_uuids().empty()) {
+    SEXTANT_ASSIGN_OR_RETURN(const std::vector<const v1::Calibration*> stored,
+                             StoredOf(request, host));
+    return PredictedDevices::OfCalibrations(stored, RateSource::kMeasuredDevice);
+  }
+  std::vector<const v1::Calibration*> given;
+  for (const v1::Calibration& calibration : request.calibrations()) given.push_back(&calibration);
+  return PredictedDevices::OfCalibrations(given, RateSource::kMeasuredSupplied);
+}
+
+}  // namespace
+
+absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
+                               const CalibrationSnapshot& host,
+                               v1::GetKernelRatesResponse* response) {
+  FieldViolations violations;
+  CheckDevice(request, violations);
+  std::vector<DataType> types = TypesOf(request, violations);
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  SEXTANT_ASSIGN_OR_RETURN(const PredictedDevices devices, DevicesOf(request, host));
+  if (types.empty()) types = devices.MeasuredTypes();
+  SEXTANT_ASSIGN_OR_RETURN(const std::vector<KernelCurve> curves,
+                           KernelCurvesOf(devices.devices(), devices.join(), types));
+  if (curves.empty()) {
+    return InvalidField("data_types",
+                        "are none that anything is known of on this device: see sextant "
+                        "accelerators, or what was measured by sextant calibration");
+  }
+  response->set_device(std::string(curves.front().source.device));
+  for (const KernelCurve& curve : curves) KernelCurveTo(curve, response->add_curves());
+  response->add_assumptions(
+      "Times are of short bursts, one kernel at a time: a long run's clocks may be lower.");
+  response->set_engine_version(std::string(EngineVersion()));
+  return absl::OkStatus();
+}
+
+}  // namespace sextant

@@ -1,0 +1,19 @@
+// Answers how fast kernels run on a device.
+#ifndef SEXTANT_SERVER_KERNEL_RATES_ANSWER_H_
+#define SEXTANT_SERVER_KERNEL_RATES_ANSWER_H_
+
+#include "absl/status/status.h"
+#include "server/calibration_snapshot.h"
+#include "sextant/v1/hardware_service.pb.h"
+
+namespace sextant {
+
+// Errors: kInvalidArgument (FIELD_INVALID), kNotFound (GPU_UNKNOWN, DEVICE_UNKNOWN),
+// kFailedPrecondition (RATES_NOT_MEASURED).
+absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
+                               const CalibrationSnapshot& host,
+                               v1::GetKernelRatesResponse* response);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_KERNEL_RATES_ANSWER_H_

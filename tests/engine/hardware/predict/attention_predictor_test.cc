@@ -1,0 +1,63 @@
+#include "engine/hardware/predict/attention_predictor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/hardware/catalogue.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr AttentionShape kLayer = {.batch = 1,
+                                   .sequence = 8192,
+                                   .heads = 32,
+                                   .key_value_heads = 8,
+                                   .query_key_head_size = 128,
+                                   .value_head_size = 128,
+                                   .causal = true};
+
+TEST(AttentionPredictor, OfAMeasuredProductStandsOnPublishedTimes) {
+  for (const char* name : {"a100-sxm-80", "h100-sxm", "h200-sxm", "b200-sxm"}) {
+    const Accelerator& product = *AcceleratorNamed(name);
+    const auto predictor = AttentionPredictor::OfAccelerator(product, DataType::kBf16);
+    ASSERT_TRUE(predictor.has_value()) << name;
+    EXPECT_EQ(predictor->source().source, RateSource::kReference) << name;
+    EXPECT_THAT(predictor->source().citation, HasSubstr("aiconfigurator"));
+    const KernelTime forward = predictor->Predict(kLayer);
+    const double mfu =
+        AttentionFlops(kLayer) / forward.expected.value() / product.bf16_flops_per_second.value;
+    EXPECT_GT(mfu, 0.35) << name;  // published FlashAttention forwards: 50 to 75 %
+    EXPECT_LT(mfu, 0.8) << name;
+    const KernelTime backward = predictor->PredictBackward(kLayer);
+    EXPECT_GT(backward.expected, forward.expected * 2);
+    EXPECT_LT(backward.expected, forward.expected * 4);
+    EXPECT_EQ(backward.basis, KernelBasis::kOtherPass);
+  }
+}
+
+// 4 x 8192^2 / 2 x 32 x 128 FLOPs at 668.4 TFLOP/s, and 46 % more; hardly any of it memory.
+TEST(AttentionPredictor, OfAnyOtherProductIsSlowerThanItsProducts) {
+  const auto predictor =
+      AttentionPredictor::OfAccelerator(*AcceleratorNamed("mi300x"), DataType::kBf16);
+  ASSERT_TRUE(predictor.has_value());
+  const KernelTime time = predictor->Predict(kLayer);
+  EXPECT_NEAR(time.expected.value(), 1.46 * 2 * 8192.0 * 8192 * 32 * 128 / 668.4e12,
+              0.03 * time.expected.value());
+  EXPECT_EQ(time.basis, KernelBasis::kDatasheet);
+  EXPECT_GT(predictor->PredictBackward(kLayer).expected, time.expected * 2);
+}
+
+TEST(AttentionPredictor, IsAbsentWhereNothingIsKnown) {
+  EXPECT_FALSE(
+      AttentionPredictor::OfAccelerator(*AcceleratorNamed("v100-sxm-16"), DataType::kFp8E4m3)
+          .has_value());
+  DeviceCalibration device;
+  EXPECT_FALSE(
+      AttentionPredictor::OfMeasured({.calibration = &device, .gemms = {}}, DataType::kBf16)
+          .has_value());
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+"""deploy/monitoring: what Slurm and node-problem-detector are told of a verdict.
+
+The probe and scontrol are stand-ins that say what the test wants; the scripts are the real ones.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SCRIPTS = os.path.join(ROOT, "deploy", "monitoring")
+FOLDER = tempfile.mkdtemp()
+LINES = {0: "SEXTANT OK - fine", 1: "SEXTANT WARNING - old",
+         2: "SEXTANT CRITICAL - GPU-1 copy: slow", 3: "SEXTANT UNKNOWN - torn"}
+
+
+def stand_in(name, text):
+    path = os.path.join(FOLDER, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\n{text}\n")
+    os.chmod(path, 0o755)
+
+
+def run(script, code, node_state="IDLE", **environment):
+    """The script's exit code and output, and how the stand-ins were called."""
+    log = os.path.join(FOLDER, "log")
+    with open(log, "w", encoding="utf-8"):
+        pass
+    stand_in("sextant-probe", f'echo "probe $*" >> {log}\n'
+                              f"echo \"{LINES[code]} | 'copy'=1\"\necho more\nexit {code}")
+    stand_in("scontrol", f'echo "scontrol $*" >> {log}\n'
+                         f'[ "$2" = show ] && echo "State={node_state}"\nexit 0')
+    stand_in("logger", f'echo "logger $*" >> {log}')
+    done = subprocess.run([os.path.join(SCRIPTS, script)], capture_output=True, text=True,
+                          timeout=60, check=False,
+                          env={"PATH": f"{FOLDER}:/usr/bin:/bin", **environment})
+    with open(log, encoding="utf-8") as file:
+        return done.returncode, done.stdout, file.read()
+
+
+def check_slurm():
+    script = "slurm-health-check.sh"
+    code, _, log = run(script, 2, SLURMD_NODENAME="n7")
+    assert code == 0 and "probe check /var/lib/sextant-probe\n" in log, log
+    assert "scontrol update NodeName=n7 State=DRAIN Reason=SEXTANT CRITICAL - GPU-1 copy: slow\n" \
+        in log, log
+    _, _, log = run(script, 2, node_state="IDLE+DRAIN", SLURMD_NODENAME="n7")
+    assert "update" not in log, "a node that is drained keeps its reason"
+    for code in (0, 1, 3):
+        ended, _, log = run(script, code)
+        assert ended == 0 and "scontrol" not in log, log
+        assert (LINES[code] in log) == (code != 0), log
+    _, _, log = run(script, 0, SEXTANT_MEASURE="1", SEXTANT_CALIBRATIONS="/c")
+    assert "probe check --measure --keep=/c /c\n" in log, log
+
+
+def check_node_problem_detector():
+    script = "node-problem-detector.sh"
+    for code, expected in ((0, 0), (1, 1), (2, 1), (3, 2)):
+        ended, shown, _ = run(script, code)
+        assert (ended, shown) == (expected, LINES[code] + "\n"), (code, ended, shown)
+    with open(os.path.join(SCRIPTS, "node-problem-detector.json"), encoding="utf-8") as file:
+        rules = json.load(file)
+    assert rules["rules"][0]["condition"] == rules["conditions"][0]["type"]
+    assert os.path.basename(rules["rules"][0]["path"]) == script
+
+
+def check_options_exist():
+    """Each option that a configuration names is one of check's."""
+    program = os.path.join(os.environ.get("SEXTANT_BIN", "build/release/bin"), "sextant-probe")
+    text = subprocess.run([program, "check", "--help"], capture_output=True, text=True,
+                          timeout=60, check=False).stdout
+    for name in os.listdir(SCRIPTS):
+        with open(os.path.join(SCRIPTS, name), encoding="utf-8") as file:
+            for option in re.findall(r"(?<![-\w])--[a-z_]{2,}", file.read()):
+                assert re.search(rf"{option}\b", text), f"{name}: {option}"
+
+
+def main():
+    try:
+        check_slurm()
+        check_node_problem_detector()
+        check_options_exist()
+    finally:
+        shutil.rmtree(FOLDER)
+    print("Slurm and node-problem-detector are told what was found")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+#include "server/kernel_rates_answer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/precondition.h"
+#include "server/calibration_store.h"
+#include "tests/server/fake_probe.h"
+#include "tests/server/sample_calibration.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<v1::GetKernelRatesResponse> RatesOf(const v1::GetKernelRatesRequest& request,
+                                                   const CalibrationStore& store) {
+  v1::GetKernelRatesResponse response;
+  const absl::Status status = AnswerKernelRates(request, *store.snapshot(), &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+v1::GetKernelRatesRequest OfProduct(const std::string& name) {
+  v1::GetKernelRatesRequest request;
+  request.set_accelerator(name);
+  return request;
+}
+
+v1::Calibration CalibrationOfH200(const std::string& uuid, double seconds) {
+  v1::Calibration out = SampleCalibration(uuid);
+  out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
+  out.mutable_device()->set_product_name("NVIDIA H200");
+  for (auto* list : {out.mutable_matmuls(), out.mutable_sustained_matmuls()}) {
+    for (v1::MatmulMeasurement& m : *list) {
+      const double flops = 2.0 * static_cast<double>(m.m()) * static_cast<double>(m.n()) *
+                           static_cast<double>(m.k());
+      m.mutable_time()->set_median_seconds(seconds);
+      m.set_flops_per_second(flops / seconds);
+    }
+  }
+  return out;
+}
+
+TEST(KernelRates, OfAPublishedProductHaveASourceAnErrorAndAnInterval) {
+  const CalibrationStore store("");
+  const auto response = RatesOf(OfProduct("H200 SXM"), store);
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->device(), "h200-sxm");
+  EXPECT_EQ(response->engine_version(), "0.1.0");
+  ASSERT_EQ(response->curves_size(), 6);  // three kinds in bf16 and fp8
+  for (const v1::KernelCurve& curve : response->curves()) {
+    EXPECT_EQ(curve.source(), v1::RATE_SOURCE_REFERENCE);
+    EXPECT_THAT(curve.citation(), HasSubstr("aiconfigurator"));
+    EXPECT_GT(curve.error().shape_count(), 0);
+    EXPECT_GT(curve.peak_flops_per_second(), 9e14);
+    for (const v1::KernelCurvePoint& point : curve.points()) {
+      EXPECT_GT(point.low_seconds(), 0);
+      EXPECT_LT(point.low_seconds(), point.expected_seconds());
+      EXPECT_LT(point.expected_seconds(), point.high_seconds());
+      EXPECT_LT(point.datasheet_mfu(), 1);
+      EXPECT_NEAR(point.datasheet_mfu(), point.flops_per_second() / curve.peak_flops_per_second(),
+                  1e-12);
+      EXPECT_NE(point.basis(), v1::KERNEL_BASIS_UNSPECIFIED);
+    }
+  }
+}
+
+TEST(KernelRates, OfAnUnmeasuredProductAreItsDatasheets) {
+  const CalibrationStore store("");
+  const auto response = RatesOf(OfProduct("mi300x"), store);
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->curves(0).source(), v1::RATE_SOURCE_DATASHEET);
+  EXPECT_EQ(response->curves(0).error().shape_count(), 0);
+}
+
+// The server's own devices of a product go before what is published: the lower of both middles.
+TEST(KernelRates, OfAProductThatWasMeasuredHereAreItsMedian) {
+  CalibrationStore store("");
+  const double seconds[] = {0.004, 0.001, 0.002};
+  for (int i = 0; i < 3; ++i) store.Keep(CalibrationOfH200(absl::StrCat("GPU-", i), seconds[i]));
+  v1::GetKernelRatesRequest request = OfProduct("h200-sxm");
+  request.add_data_types(v1::DATA_TYPE_BF16);
+  const auto response = RatesOf(request, store);
+  ASSERT_THAT(response, IsOk());
+  const v1::KernelCurve& curve = response->curves(0);
+  EXPECT_EQ(curve.source(), v1::RATE_SOURCE_MEASURED_MODEL);
+  // 2 x 1000^3 FLOPs in 2 ms are 1e12 FLOP/s, of which the largest square product takes 10 % less.
+  EXPECT_NEAR(curve.points().rbegin()->flops_per_second(), 1e12 / 1.1, 1e10);
+}
+
+TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {
+  CalibrationStore store("");
+  store.SetDevices({SampleCalibration().device()});
+  store.Keep(SampleCalibration());
+  v1::GetKernelRatesRequest request;
+  request.add_device_uuids("host");
+  const auto response = RatesOf(request, store);
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->curves(0).source(), v1::RATE_SOURCE_MEASURED_DEVICE);
+  EXPECT_FALSE(response->curves(0).has_peak_flops_per_second());
+}
+
+TEST(KernelRates, OfCalibrationsOfTheCallersAreOfTheSlowest) {
+  const CalibrationStore store("");
+  v1::GetKernelRatesRequest request;
+  *request.add_calibrations() = CalibrationOfH200("GPU-1", 0.001);
+  *request.add_calibrations() = CalibrationOfH200("GPU-2", 0.004);
+  request.add_data_types(v1::DATA_TYPE_BF16);
+  const auto response = RatesOf(request, store);
+  ASSERT_THAT(response, IsOk());
+  const v1::KernelCurve& curve = response->curves(0);
+  EXPECT_EQ(curve.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
+  EXPECT_NEAR(curve.points().rbegin()->flops_per_second(), 0.5e12 / 1.1, 0.5e10);
+}
+
+TEST(KernelRates, RefuseWhatNamesNoDeviceOrTwo) {
+  const CalibrationStore store("");
+  EXPECT_THAT(RatesOf({}, store), NamesFields(std::vector<std::string>{"accelerator"}));
+  v1::GetKernelRatesRequest both = OfProduct("h200-sxm");
+  both.add_device_uuids("host");
+  EXPECT_THAT(RatesOf(both, store), NamesFields(std::vector<std::string>{"accelerator"}));
+  EXPECT_THAT(RatesOf(OfProduct("h2000"), store),
+              Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
+}
+
+TEST(KernelRates, RefuseListsAndTypesThatMakeNoSense) {
+  const CalibrationStore store("");
+  const std::function<void(v1::GetKernelRatesRequest&)> changes[] = {
+      [](auto& r) { r.add_data_types(v1::DATA_TYPE_UNSPECIFIED); },
+      [](auto& r) { r.add_data_types(static_cast<v1::DataType>(999)); },
+      [](auto& r) {
+        for (int i = 0; i < 17; ++i) r.add_data_types(v1::DATA_TYPE_BF16);
+      },
+  };
+  for (const auto& change : changes) {
+    v1::GetKernelRatesRequest request = OfProduct("h200-sxm");
+    change(request);
+    EXPECT_EQ(RatesOf(request, store).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  v1::GetKernelRatesRequest unknown = OfProduct("v100-sxm-16");
+  unknown.add_data_types(v1::DATA_TYPE_NVFP4);
+  EXPECT_THAT(RatesOf(unknown, store), NamesFields(std::vector<std::string>{"data_types"}));
+  v1::GetKernelRatesRequest many;
+  for (int i = 0; i < 65; ++i) many.add_device_uuids("host");
+  EXPECT_THAT(RatesOf(many, store), NamesFields(std::vector<std::string>{"device_uuids"}));
+}
+
+TEST(KernelRates, OfDevicesThatWereNeverMeasuredAreMissing) {
+  CalibrationStore store("");
+  store.SetDevices({FakeDevice()});
+  v1::GetKernelRatesRequest request;
+  request.add_device_uuids("host");
+  EXPECT_THAT(RatesOf(request, store),
+              Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
+  request.add_device_uuids("GPU-nobody");
+  EXPECT_THAT(RatesOf(request, store), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
+}
+
+TEST(KernelRates, OfADamagedCalibrationNameItsFields) {
+  const CalibrationStore store("");
+  v1::GetKernelRatesRequest request;
+  *request.add_calibrations() = SampleCalibration();
+  request.mutable_calibrations(0)->mutable_matmuls(0)->mutable_time()->set_median_seconds(-1);
+  EXPECT_THAT(std::string(RatesOf(request, store).status().message()),
+              HasSubstr("calibrations[0].matmuls[0].time.median_seconds"));
+}
+
+}  // namespace
+}  // namespace sextant
