@@ -10,8 +10,8 @@ struct Interval {
   double share;
 };
 
-// The last node at or below each whole number from `kFirst` on, but for the last of all: nodes are
-// whole numbers, and a look-up is several times faster than a search that branches as shapes do.
+// The last node at or below each whole number, the last of all left out. Nodes are whole numbers,
+// and a look-up is several times faster than a search that branches as shapes do.
 template <size_t kCount>
 constexpr auto IndexesOf(const std::array<double, kCount>& nodes) {
   std::array<unsigned char, 16> out = {};
