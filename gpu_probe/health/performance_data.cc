@@ -13,6 +13,9 @@
 namespace sextant {
 namespace {
 
+// Nagios takes 8 KiB of a plugin's output; a GPU's UUID alone has 40 bytes.
+constexpr size_t kMaximumRatioCount = 32;
+
 // Neither blanks nor signs: some that store them know neither.
 std::string Label(const FigureVerdict& figure) {
   const char* unit = figure.unit == "FLOP/s" ? "flops_per_second" : "bytes_per_second";
@@ -57,6 +60,7 @@ std::string PerformanceData(const CheckReport& report) {
           Count(report, "devices_warning", HealthStatus::kWarning),
           Count(report, "devices_critical", HealthStatus::kCritical),
           Count(report, "devices_unknown", HealthStatus::kUnknown)};
+  if (report.devices.size() > kMaximumRatioCount) return absl::StrJoin(data, " ");
   for (const DeviceVerdict& device : report.devices) {
     const absl::optional<double> lowest = LowestRatio(device);
     if (!lowest.has_value()) continue;

@@ -10,8 +10,9 @@ namespace sextant {
 
 // What comes after the "|" of a plugin's first line, by the Monitoring Plugins Guidelines:
 // 'label'=value[UOM];[warn];[crit];[min];[max], blanks between. Of one device each figure, the
-// unit in its label, "crit" the rate below which it is CRITICAL; of several, so that a line stays
-// short, the lowest ratio of each to what it was compared with, and how many are how well.
+// unit in its label, "crit" the rate below which it is CRITICAL; of several how many are how well,
+// and, of at most 32, so that the line stays short, the lowest ratio of each to what it was
+// compared with.
 // Empty where nothing was judged.
 std::string PerformanceData(const CheckReport& report);
 

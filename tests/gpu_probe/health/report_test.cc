@@ -76,6 +76,16 @@ TEST(ReportTest, OfSeveralTheLowestRatio) {
   EXPECT_THAT(data, HasSubstr("'GPU-5_lowest_ratio'=1.0000;;;0"));
 }
 
+TEST(ReportTest, ALargeFleetsLineStaysShort) {
+  CheckReport report = ReportOver(Node());
+  report.devices.resize(32, report.devices[0]);
+  EXPECT_THAT(PerformanceData(report), HasSubstr("_lowest_ratio"));
+  report.devices.resize(1000, report.devices[0]);
+  EXPECT_EQ(PerformanceData(report),
+            "'devices_ok'=1000;;;0;1000 'devices_warning'=0;;;0;1000 "
+            "'devices_critical'=0;;;0;1000 'devices_unknown'=0;;;0;1000");
+}
+
 TEST(ReportTest, TheFirstLineSaysHowItIsAndWhy) {
   EXPECT_THAT(ReportText(ReportOver(One(1))),
               StartsWith("SEXTANT OK - GPU-0 is as fast as expected | 'matmul_bf16_flops"));
