@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "client/enum_names.h"
 #include "client/format.h"
 
@@ -46,7 +47,7 @@ KernelChartLine LineOf(const v1::KernelCurve& curve, bool of_peak) {
 
 std::string SourceOf(const v1::KernelCurve& curve) {
   return absl::StrCat(EnumName(*v1::DataType_descriptor(), curve.data_type()), ": ",
-                      Words(EnumName(*v1::RateSource_descriptor(), curve.source())), ", ",
+                      EnumName(*v1::RateSource_descriptor(), curve.source()), ", ",
                       curve.citation());
 }
 
@@ -106,7 +107,7 @@ std::vector<KernelChart> KernelChartsOf(const v1::GetKernelRatesResponse& respon
 }
 
 std::string KernelKindName(v1::KernelKind kind) {
-  return Words(EnumName(*v1::KernelKind_descriptor(), kind));
+  return absl::StrReplaceAll(EnumName(*v1::KernelKind_descriptor(), kind), {{"-", " "}});
 }
 
 std::string KernelSizeName(v1::KernelKind kind) {

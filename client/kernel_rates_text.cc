@@ -31,7 +31,7 @@ std::string CurveTable(const v1::KernelCurve& curve) {
 
 std::string CurveSection(const v1::KernelCurve& curve) {
   const std::string error = PredictionErrorText(curve.error());
-  const std::string source = Words(EnumName(*v1::RateSource_descriptor(), curve.source()));
+  const std::string source = EnumName(*v1::RateSource_descriptor(), curve.source());
   return absl::StrCat(
       "\n",
       Wrap("",

@@ -41,8 +41,8 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
   table.AddRow({"", "time", "80 % interval", "rate", "of peak", "from"});
   AddTimeRow("forward", forward, table);
   if (time.has_predicted_backward()) AddTimeRow("backward", time.predicted_backward(), table);
-  std::string source = absl::StrCat(Words(EnumName(*v1::RateSource_descriptor(), forward.source())),
-                                    ", ", forward.citation());
+  std::string source = absl::StrCat(EnumName(*v1::RateSource_descriptor(), forward.source()), ", ",
+                                    forward.citation());
   if (forward.has_measured_time()) {
     absl::StrAppend(&source, ", ", AgeText(AgeSeconds(forward.measured_time(), now)));
   }

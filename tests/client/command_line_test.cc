@@ -28,7 +28,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{}, "A subcommand is required"},
       {{"plann"},
        "\"plann\" is no command; write one of plan, memory, count, accelerators, devices, probe, "
-       "calibration, op, graph, tensor, tokens, dtype, version, completion"},
+       "calibration, rates, op, graph, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},
       {{"plan", "--tokens"}, "--token-count"},
@@ -54,7 +54,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"plan", "--maximum-age=1e300d"}, "write at most 106751d"},
       {{"plan", "--minimum-source=best"}, "write one of measured-supplied, measured-device"},
       {{"plan", "--minimum-source=request"},
-       "write one of measured-supplied, measured-device, datasheet\n"},
+       "write one of measured-supplied, measured-device, measured-model, reference, datasheet\n"},
       {{"plan", "--calibration=/nonexistent/c.json"}, "cannot read \"/nonexistent/c.json\""},
       {{"plan", "--config=/"}, "cannot read \"/\""},
       {{"plan", "gpt2", "--device=host", "llama"}, "llama"},
@@ -189,7 +189,7 @@ TEST(Usage, HasNoPlotForPrograms) {
 
 TEST(Help, OffersTheSourcesThatCanBeRequired) {
   EXPECT_THAT(RunWith({"plan", "--help"}).out,
-              HasSubstr("measured-supplied|measured-device|datasheet\n"));
+              HasSubstr("measured-supplied|measured-device|measured-model|reference|datasheet"));
 }
 
 TEST(Help, OffersTheDataTypesThatRunsComputeAndStoreIn) {
@@ -209,8 +209,8 @@ TEST(Help, NamesTheConventionsOfFlops) {
 
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
   for (const char* command :
-       {"", "plan", "count", "accelerators", "devices", "probe", "calibration", "op", "graph",
-        "tensor", "tokens", "dtype", "version", "completion"}) {
+       {"", "plan", "count", "accelerators", "devices", "probe", "calibration", "rates", "op",
+        "graph", "tensor", "tokens", "dtype", "version", "completion"}) {
     std::vector<std::string> args = {"--help"};
     if (*command != '\0') args.insert(args.begin(), command);
     const Ran ran = RunWith(args);

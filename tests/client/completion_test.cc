@@ -71,8 +71,8 @@ TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
   EXPECT_THAT(BashOffers({"sextant", ""}),
               IsSupersetOf({"plan", "memory", "count", "accelerators", "devices", "probe",
-                            "calibration", "op", "graph", "tensor", "tokens", "dtype", "version",
-                            "completion", "--address"}));
+                            "calibration", "rates", "op", "graph", "tensor", "tokens", "dtype",
+                            "version", "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {
@@ -196,11 +196,9 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 // Both scripts come from one parser; no placeholder is left in either.
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
-  EXPECT_THAT(
-      zsh,
-      HasSubstr(
-          "\"plan\"|\"memory\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|\"calibration\"|"
-          "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
+  EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"memory\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|"
+                             "\"calibration\"|\"rates\"|"
+                             "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
 }

@@ -189,7 +189,7 @@ TEST(RunSpecFrom, NamesEnumNumbersThatItDoesNotKnow) {
                             "training": {"precision": {"compute_data_type": 99},
                                          "optimizer": {"kind": 99}},
                             "options": {"flops_convention": 99},
-                            "rate_requirement": {"minimum_source": 3}})"),
+                            "rate_requirement": {"minimum_source": 9}})"),
               violations);
   EXPECT_THAT(
       FieldsOf(violations),

@@ -48,7 +48,7 @@ def scores(report):
             head = cells
         elif head and line.startswith("|") and set(line) - set("|-: "):
             row = dict(zip(head, cells))
-            if not row["kernel"].startswith("from "):
+            if "shapes" in row and not row["kernel"].startswith("from "):
                 out[row["GPU"], row["type"], row["shapes"]] = row
     return out
 

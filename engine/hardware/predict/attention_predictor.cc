@@ -87,7 +87,7 @@ absl::optional<AttentionPredictor> AttentionPredictor::OfMeasured(const Measured
     absl::optional<AttentionPredictor> reference = OfReference(*calibration.accelerator, type);
     if (reference.has_value()) return reference;
   }
-  const MeasuredMatmul* matmul = calibration.MatmulIn(type);
+  const MeasuredMatmul* matmul = BurstIn(calibration, type);
   if (matmul == nullptr || !calibration.memory_copy.has_value()) {
     return calibration.accelerator == nullptr ? absl::nullopt
                                               : OfAccelerator(*calibration.accelerator, type);

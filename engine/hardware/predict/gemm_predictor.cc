@@ -117,7 +117,7 @@ absl::optional<GemmPredictor> GemmPredictor::OfDatasheet(const Accelerator& acce
 absl::optional<GemmPredictor> GemmPredictor::OfRates(const MeasuredKernels& measured,
                                                      DataType type) {
   const DeviceCalibration& calibration = *measured.calibration;
-  const MeasuredMatmul* matmul = calibration.MatmulIn(type);
+  const MeasuredMatmul* matmul = BurstIn(calibration, type);
   if (matmul == nullptr || !calibration.memory_copy.has_value()) return absl::nullopt;
   GemmPredictor out;
   out.type_ = type;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -20,10 +21,8 @@ using ::testing::IsEmpty;
 
 class ReadCalibrationsTest : public ::testing::Test {
  protected:
-  ReadCalibrationsTest() : folder_(::testing::TempDir() + "/read_calibrations_test") {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
+  // Of its own: tests may run beside one another.
+  ReadCalibrationsTest() { EXPECT_NE(mkdtemp(folder_.data()), nullptr); }
   ~ReadCalibrationsTest() override { std::filesystem::remove_all(folder_); }
 
   std::string Write(const std::string& name, const std::string& content) {
@@ -52,7 +51,7 @@ class ReadCalibrationsTest : public ::testing::Test {
     return result.problems[0].reason;
   }
 
-  const std::string folder_;
+  std::string folder_ = ::testing::TempDir() + "/read_calibrations_XXXXXX";
 };
 
 TEST_F(ReadCalibrationsTest, AFolderHasAllItsJsonFiles) {
