@@ -64,7 +64,7 @@ void SetAxes(KernelChart& chart) {
     }
   }
   chart.size = {.low = std::log10(low) - 0.05, .high = std::log10(high) + 0.05};
-  chart.top = std::clamp(std::ceil(10 * top) / 10, 0.1, 2.0);
+  chart.top = std::clamp(std::ceil(5 * top) / 5, 0.2, 2.0);  // round ticks
 }
 
 KernelChart ChartOf(const v1::GetKernelRatesResponse& response, v1::KernelKind kind) {

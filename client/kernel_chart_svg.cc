@@ -73,9 +73,9 @@ class Drawing {
 
   void DrawShareAxis() {
     svg_.Text({.at = {kLeft, top_ + 29}, .text = chart_.title, .size = 16, .bold = true});
-    constexpr int kTicks = 5;
-    for (int i = 0; i <= kTicks; ++i) {
-      const double share = chart_.top * i / kTicks;
+    const double step = chart_.top <= 0.4 ? 0.1 : 0.2;
+    for (int i = 0; i <= std::lround(chart_.top / step); ++i) {
+      const double share = step * i;
       svg_.Line({kLeft, Y(share)}, {kRight, Y(share)}, kGrid);
       svg_.Text({.at = {kLeft - 8, Y(share) + 4},
                  .text = absl::StrCat(std::lround(100 * share), " %"),

@@ -47,9 +47,10 @@ std::string CurveSection(const v1::KernelCurve& curve) {
 
 std::string PredictionErrorText(const v1::PredictionError& error) {
   if (error.shape_count() == 0) return "";
-  return absl::StrFormat("%s check shapes: %s off in the median, %s at the 90th percentile",
-                         Grouped(error.shape_count()), Percent(error.median_absolute_error_ratio()),
-                         Percent(error.p90_absolute_error_ratio()));
+  return absl::StrFormat(
+      "%s measured shapes, each unseen: %s off in the median, %s at the 90th percentile",
+      Grouped(error.shape_count()), Percent(error.median_absolute_error_ratio()),
+      Percent(error.p90_absolute_error_ratio()));
 }
 
 std::string KernelBasisText(v1::KernelBasis basis) {

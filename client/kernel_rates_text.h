@@ -12,7 +12,8 @@ namespace sextant {
 // Of each kind a picture and a table, and what they stand on.
 std::string KernelRatesText(const v1::GetKernelRatesResponse& response);
 
-// "40 check shapes: 3.1 % off in the median, 8.0 % at the 90th percentile"; "" without shapes.
+// "40 measured shapes, each unseen: 3.10 % off in the median, 8.00 % at the 90th percentile"; ""
+// without shapes.
 std::string PredictionErrorText(const v1::PredictionError& error);
 
 // "between measured shapes", "datasheet peaks and a published share".

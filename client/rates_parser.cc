@@ -62,7 +62,7 @@ void AddRates(CLI::App* app, CommandLine* line) {
           [rates](const std::vector<std::string>& names) {
             for (const std::string& name : names) rates->request.add_data_types(TypeNamed(name));
           },
-          "of the operands; repeatable; default: bf16 and fp8, or what was measured")
+          "of the operands; repeatable; default: all that was measured")
       ->allow_extra_args(false)
       ->type_name("TYPE")
       ->check(Check(CheckType));
