@@ -17,7 +17,8 @@ from sextantd import BIN, GOOD_REQUEST, ROOT, Server
 
 # What only a probe can answer, or has written.
 NEEDS_A_PROBE = re.compile(
-    r"sextant (--output=json )?(probe|calibration|devices)\b|(--device=|rates )host\b|--calibration=")
+    r"sextant (--output=json )?(probe|calibration|devices)\b|(--device=|rates )host\b|"
+    r"--calibration=")
 # Their examples probe, or are for a shell's start (tests/client/completion_test.cc).
 WITHOUT_EXAMPLES = {"probe", "calibration", "devices", "completion"}
 # It asks why not.
