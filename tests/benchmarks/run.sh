@@ -34,7 +34,7 @@ instructions() {
 plan=$(instructions 'sextant::PlanRun(*' PlanPresetThousandTimes)
 count=$(instructions 'sextant::CountModel(*' CountModelThousandTimes)
 stage=$(instructions 'sextant::StageActivations(*' StageActivationsThousandTimes)
-state=$(instructions 'sextant::StageStateOf(*' StageStateThousandTimes)
+state=$(instructions 'sextant::StageStateOf(*StateRules*' StageStateThousandTimes)
 transients=$(instructions 'sextant::StageTransientsOf(*' MemoryStageThousandTimes)
 memory=$(instructions 'sextant::MemoryModel::Stage(*' MemoryStageThousandTimes)
 peak=$(instructions 'sextant::MemoryModel::Peak(*' MemoryPeakThousandTimes)
