@@ -2,9 +2,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "client/accounting_commands.h"
-#include "client/calibration_file.h"
+#include "client/calibration_argument.h"
 #include "client/call_error.h"
 #include "client/connection.h"
 #include "client/exit_code.h"
@@ -12,34 +11,21 @@
 #include "client/format.h"
 #include "client/operation_text.h"
 #include "client/proto_json.h"
-#include "client/read_refusal.h"
 #include "client/roofline_chart.h"
 #include "client/roofline_plot.h"
 #include "client/roofline_svg.h"
-#include "client/text_file.h"
 #include "client/written_file.h"
 
 namespace sextant {
 namespace {
 
-grpc::Status AddCalibration(const std::string& file, std::istream& in,
-                            v1::AnalyzeOperationRequest* request) {
-  if (file.empty()) return grpc::Status::OK;
-  const absl::StatusOr<std::string> text = ReadText(file, in);
-  if (!text.ok()) return ReadRefusal(text.status());
-  const absl::StatusOr<v1::Calibration> calibration = ReadCalibration(*text);
-  if (!calibration.ok()) {
-    return RefusalStatus("REQUEST_MALFORMED",
-                         absl::StrCat(file, ": ", calibration.status().message()));
-  }
-  *request->mutable_device()->mutable_calibration() = *calibration;
-  return grpc::Status::OK;
-}
-
 grpc::Status Ask(const CommandLine& line, std::istream& in,
                  v1::AnalyzeOperationResponse* response) {
   v1::AnalyzeOperationRequest request = line.operation.request;
-  grpc::Status status = AddCalibration(line.operation.calibration_file, in, &request);
+  grpc::Status status;
+  if (const std::string& file = line.operation.calibration_file; !file.empty()) {
+    status = ReadCalibrationArgument(file, in, request.mutable_device()->mutable_calibration());
+  }
   if (status.ok()) status = AnalyzeOperation(line.server, request, response);
   if (status.ok() && !response->has_forward()) {
     return {grpc::StatusCode::INTERNAL, "the answer holds no cost"};

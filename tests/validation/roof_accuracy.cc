@@ -8,10 +8,10 @@
 #include "absl/types/optional.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/kernels/achieved_fraction.h"
 #include "engine/hardware/kernels/attention_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/kernels/roof_time.h"
+#include "engine/hardware/predict/device_roofs.h"
 #include "tests/validation/attention_rows.h"
 #include "tests/validation/gemm_rows.h"
 
@@ -32,16 +32,12 @@ double RatioUnder(const KernelRoofs& roofs, const TimedWork& timed) {
   return timed.seconds / (std::hypot(compute, memory) + roofs.floor.value());
 }
 
-absl::optional<KernelRoofs> DatasheetRoofs(const std::string& gpu, DataType type) {
+absl::optional<KernelRoofs> RoofsOf(const std::string& gpu, DataType type) {
   const Accelerator* accelerator = AcceleratorNamed(gpu);
   if (accelerator == nullptr) return absl::nullopt;
-  const Figure peak = PeakFlopsPerSecond(*accelerator, type);
-  const Figure& bandwidth = accelerator->memory_bandwidth_bytes_per_second;
-  if (!peak || !bandwidth) return absl::nullopt;
-  return KernelRoofs{
-      .matrix = FlopsPerSecond(peak.value * AchievedMatmulFraction(*accelerator, type).expected),
-      .memory = BytesPerSecond(bandwidth.value * AchievedBandwidthFraction(*accelerator).expected),
-      .floor = kUnmeasuredFloor};
+  const absl::optional<DeviceRoofs> roofs = DatasheetRoofs(*accelerator, type);
+  if (!roofs.has_value()) return absl::nullopt;
+  return roofs->roofs;
 }
 
 KernelRoofs BestRates(const std::vector<TimedWork>& all) {
@@ -109,9 +105,8 @@ bool IsNearTraining(absl::string_view kernel) {
 }  // namespace
 
 absl::StatusOr<RoofErrors> GemmsUnderDatasheets(const std::vector<CsvRow>& rows) {
-  return GemmsUnder(rows, [](const std::string& gpu, DataType type, const auto&) {
-    return DatasheetRoofs(gpu, type);
-  });
+  return GemmsUnder(
+      rows, [](const std::string& gpu, DataType type, const auto&) { return RoofsOf(gpu, type); });
 }
 
 absl::StatusOr<RoofErrors> GemmsUnderBestRates(const std::vector<CsvRow>& rows) {
@@ -127,7 +122,7 @@ absl::StatusOr<RoofErrors> AttentionUnderDatasheets(const std::vector<CsvRow>& r
     const auto& [gpu, name, kernel] = key;
     if (!IsNearTraining(kernel)) continue;
     const DataType type = GemmTypeNamed(name).data_type;
-    const absl::optional<KernelRoofs> roofs = DatasheetRoofs(gpu, type);
+    const absl::optional<KernelRoofs> roofs = RoofsOf(gpu, type);
     if (!roofs.has_value()) continue;
     for (const AttentionPoint& point : points) {
       const AttentionShape& shape = point.shape;

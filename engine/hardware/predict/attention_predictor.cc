@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/hardware/kernels/achieved_fraction.h"
 #include "engine/hardware/kernels/gemm_shape.h"
 #include "engine/hardware/reference/attention_reference.h"
 
@@ -56,51 +55,31 @@ absl::optional<AttentionPredictor> AttentionPredictor::OfReference(const Acceler
   return out;
 }
 
+absl::optional<AttentionPredictor> AttentionPredictor::OfRoofs(absl::optional<DeviceRoofs> roofs,
+                                                               DataType type) {
+  if (!roofs.has_value()) return absl::nullopt;
+  AttentionPredictor out;
+  out.type_ = type;
+  out.roofs_ = roofs->roofs;
+  out.source_ = std::move(roofs->source);
+  out.source_.error = AttentionErrorUnderRoofs(type);
+  return out;
+}
+
 absl::optional<AttentionPredictor> AttentionPredictor::OfAccelerator(const Accelerator& accelerator,
                                                                      DataType type) {
   absl::optional<AttentionPredictor> reference = OfReference(accelerator, type);
   if (reference.has_value()) return reference;
-  const Figure peak = PeakFlopsPerSecond(accelerator, type);
-  const Figure& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
-  if (!peak || !bandwidth) return absl::nullopt;
-  const AchievedFraction matmul = AchievedMatmulFraction(accelerator, type);
-  const AchievedFraction copy = AchievedBandwidthFraction(accelerator);
-  AttentionPredictor out;
-  out.type_ = type;
-  out.roofs_ = {.matrix = FlopsPerSecond(peak.value * matmul.expected),
-                .memory = BytesPerSecond(bandwidth.value * copy.expected),
-                .floor = kUnmeasuredFloor,
-                .basis = KernelBasis::kDatasheet};
-  out.source_ = {
-      .source = RateSource::kDatasheet,
-      .citation = absl::StrCat("datasheet peaks x shares: ", matmul.citation, "; ", copy.citation),
-      .device = accelerator.name,
-      .form = "roofs",
-      .error = AttentionErrorUnderRoofs(type)};
-  return out;
+  return OfRoofs(DatasheetRoofs(accelerator, type), type);
 }
 
 absl::optional<AttentionPredictor> AttentionPredictor::OfMeasured(const MeasuredKernels& measured,
                                                                   DataType type) {
-  const DeviceCalibration& calibration = *measured.calibration;
-  if (calibration.accelerator != nullptr) {
-    absl::optional<AttentionPredictor> reference = OfReference(*calibration.accelerator, type);
-    if (reference.has_value()) return reference;
-  }
-  const MeasuredMatmul* matmul = BurstIn(calibration, type);
-  if (matmul == nullptr || !calibration.memory_copy.has_value()) {
-    return calibration.accelerator == nullptr ? absl::nullopt
-                                              : OfAccelerator(*calibration.accelerator, type);
-  }
-  AttentionPredictor out;
-  out.type_ = type;
-  out.roofs_ = {.matrix = matmul->rate,
-                .memory = BytesPerSecond(calibration.memory_copy->per_second),
-                .floor = calibration.processor ? Seconds() : kUnmeasuredFloor,
-                .basis = KernelBasis::kMeasuredRate};
-  out.source_ = SourceOfMeasured(measured);
-  out.source_.form = "roofs";
-  out.source_.error = AttentionErrorUnderRoofs(type);
+  const Accelerator* const accelerator = measured.calibration->accelerator;
+  absl::optional<AttentionPredictor> out;
+  if (accelerator != nullptr) out = OfReference(*accelerator, type);
+  if (!out.has_value()) out = OfRoofs(MeasuredRoofs(measured, type), type);
+  if (!out.has_value() && accelerator != nullptr) out = OfAccelerator(*accelerator, type);
   return out;
 }
 

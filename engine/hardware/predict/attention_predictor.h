@@ -9,6 +9,7 @@
 #include "engine/hardware/kernels/attention_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/roof_time.h"
+#include "engine/hardware/predict/device_roofs.h"
 #include "engine/hardware/predict/kernel_source.h"
 
 namespace sextant {
@@ -36,6 +37,8 @@ class AttentionPredictor {
   AttentionPredictor() = default;
   static absl::optional<AttentionPredictor> OfReference(const Accelerator& accelerator,
                                                         DataType type);
+  static absl::optional<AttentionPredictor> OfRoofs(absl::optional<DeviceRoofs> roofs,
+                                                    DataType type);
 
   DataType type_ = DataType::kUnspecified;
   KernelSource source_;

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/kernels/achieved_fraction.h"
 #include "engine/hardware/reference/reference_gemms.h"
 
 namespace sextant {
@@ -53,7 +52,8 @@ GemmType UsualGemmType(DataType type) {
 absl::optional<GemmPredictor> GemmPredictor::OfAccelerator(const Accelerator& accelerator,
                                                            DataType type) {
   absl::optional<GemmPredictor> reference = OfReference(accelerator, type);
-  return reference.has_value() ? std::move(reference) : OfDatasheet(accelerator, type);
+  if (reference.has_value()) return reference;
+  return OfRoofs(DatasheetRoofs(accelerator, type), type);
 }
 
 // In the type itself, else in the one whose peak is nearest, of what both have.
@@ -92,42 +92,14 @@ absl::optional<GemmPredictor> GemmPredictor::OfReference(const Accelerator& acce
   return out;
 }
 
-absl::optional<GemmPredictor> GemmPredictor::OfDatasheet(const Accelerator& accelerator,
-                                                         DataType type) {
-  const double peak = PeakIn(accelerator, type);
-  const Figure& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
-  if (peak <= 0 || !bandwidth) return absl::nullopt;
-  const AchievedFraction matmul = AchievedMatmulFraction(accelerator, type);
-  const AchievedFraction copy = AchievedBandwidthFraction(accelerator);
-  GemmPredictor out;
-  out.type_ = type;
-  out.roofs_ = {.matrix = FlopsPerSecond(peak * matmul.expected),
-                .memory = BytesPerSecond(bandwidth.value * copy.expected),
-                .floor = kUnmeasuredFloor,
-                .basis = KernelBasis::kDatasheet};
-  out.source_ = {
-      .source = RateSource::kDatasheet,
-      .citation = absl::StrCat("datasheet peaks x shares: ", matmul.citation, "; ", copy.citation),
-      .device = accelerator.name,
-      .form = "roofs",
-      .error = ErrorUnderRoofs(KernelBasis::kDatasheet, type)};
-  return out;
-}
-
-absl::optional<GemmPredictor> GemmPredictor::OfRates(const MeasuredKernels& measured,
+absl::optional<GemmPredictor> GemmPredictor::OfRoofs(absl::optional<DeviceRoofs> roofs,
                                                      DataType type) {
-  const DeviceCalibration& calibration = *measured.calibration;
-  const MeasuredMatmul* matmul = BurstIn(calibration, type);
-  if (matmul == nullptr || !calibration.memory_copy.has_value()) return absl::nullopt;
+  if (!roofs.has_value()) return absl::nullopt;
   GemmPredictor out;
   out.type_ = type;
-  out.roofs_ = {.matrix = matmul->rate,
-                .memory = BytesPerSecond(calibration.memory_copy->per_second),
-                .floor = calibration.processor ? Seconds() : kUnmeasuredFloor,
-                .basis = KernelBasis::kMeasuredRate};
-  out.source_ = SourceOfMeasured(measured);
-  out.source_.form = "roofs";
-  out.source_.error = ErrorUnderRoofs(KernelBasis::kMeasuredRate, type);
+  out.roofs_ = roofs->roofs;
+  out.source_ = std::move(roofs->source);
+  out.source_.error = ErrorUnderRoofs(out.roofs_.basis, type);
   return out;
 }
 
@@ -150,7 +122,7 @@ absl::StatusOr<absl::optional<GemmPredictor>> GemmPredictor::OfMeasured(
     out.source_.error = out.model_->error();
     return absl::make_optional(std::move(out));
   }
-  absl::optional<GemmPredictor> rates = OfRates(measured, type);
+  absl::optional<GemmPredictor> rates = OfRoofs(MeasuredRoofs(measured, type), type);
   if (rates.has_value() || accelerator == nullptr) return rates;
   return OfAccelerator(*accelerator, type);
 }

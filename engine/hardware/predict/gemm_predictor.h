@@ -11,6 +11,7 @@
 #include "engine/hardware/kernels/gemm_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/roof_time.h"
+#include "engine/hardware/predict/device_roofs.h"
 #include "engine/hardware/predict/kernel_source.h"
 
 namespace sextant {
@@ -43,8 +44,7 @@ class GemmPredictor {
  private:
   GemmPredictor() = default;
   static absl::optional<GemmPredictor> OfReference(const Accelerator& accelerator, DataType type);
-  static absl::optional<GemmPredictor> OfDatasheet(const Accelerator& accelerator, DataType type);
-  static absl::optional<GemmPredictor> OfRates(const MeasuredKernels& measured, DataType type);
+  static absl::optional<GemmPredictor> OfRoofs(absl::optional<DeviceRoofs> roofs, DataType type);
 
   DataType type_ = DataType::kUnspecified;
   KernelSource source_;

@@ -18,13 +18,6 @@ KernelSource SourceOfMeasured(const MeasuredKernels& measured) {
   return out;
 }
 
-const MeasuredMatmul* BurstIn(const DeviceCalibration& calibration, DataType type) {
-  for (const MeasuredMatmul& burst : calibration.stable_bursts) {
-    if (burst.data_type == type) return &burst;
-  }
-  return calibration.MatmulIn(type);
-}
-
 absl::string_view KernelBasisName(KernelBasis basis) {
   constexpr absl::string_view kNames[] = {"measured",   "within_grid", "outside_grid",
                                           "other_pass", "other_type",  "measured_rate",

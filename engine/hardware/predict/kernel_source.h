@@ -43,10 +43,6 @@ struct KernelSource {
 // The KernelSource of figures that a probe measured, but for form and error.
 KernelSource SourceOfMeasured(const MeasuredKernels& measured);
 
-// The best short multiplication in `type`: the fastest that is stable, else what plans take. Null:
-// none was measured.
-const MeasuredMatmul* BurstIn(const DeviceCalibration& calibration, DataType type);
-
 // "within_grid".
 absl::string_view KernelBasisName(KernelBasis basis);
 

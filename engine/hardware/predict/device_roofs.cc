@@ -1,0 +1,50 @@
+#include "engine/hardware/predict/device_roofs.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/hardware/kernels/achieved_fraction.h"
+
+namespace sextant {
+namespace {
+
+// The best short multiplication in `type`: the fastest that is stable, else what plans take. Null:
+// none was measured.
+const MeasuredMatmul* BurstIn(const DeviceCalibration& calibration, DataType type) {
+  for (const MeasuredMatmul& burst : calibration.stable_bursts) {
+    if (burst.data_type == type) return &burst;
+  }
+  return calibration.MatmulIn(type);
+}
+
+}  // namespace
+
+absl::optional<DeviceRoofs> DatasheetRoofs(const Accelerator& accelerator, DataType type) {
+  const Figure peak = PeakFlopsPerSecond(accelerator, type);
+  const Figure& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
+  if (!peak || !bandwidth) return absl::nullopt;
+  const AchievedFraction matmul = AchievedMatmulFraction(accelerator, type);
+  const AchievedFraction copy = AchievedBandwidthFraction(accelerator);
+  return DeviceRoofs{.roofs = {.matrix = FlopsPerSecond(peak.value * matmul.expected),
+                               .memory = BytesPerSecond(bandwidth.value * copy.expected),
+                               .floor = kUnmeasuredFloor,
+                               .basis = KernelBasis::kDatasheet},
+                     .source = {.source = RateSource::kDatasheet,
+                                .citation = absl::StrCat("datasheet peaks x shares: ",
+                                                         matmul.citation, "; ", copy.citation),
+                                .device = accelerator.name,
+                                .form = "roofs"}};
+}
+
+absl::optional<DeviceRoofs> MeasuredRoofs(const MeasuredKernels& measured, DataType type) {
+  const DeviceCalibration& calibration = *measured.calibration;
+  const MeasuredMatmul* matmul = BurstIn(calibration, type);
+  if (matmul == nullptr || !calibration.memory_copy.has_value()) return absl::nullopt;
+  DeviceRoofs out = {.roofs = {.matrix = matmul->rate,
+                               .memory = BytesPerSecond(calibration.memory_copy->per_second),
+                               .floor = calibration.processor ? Seconds() : kUnmeasuredFloor,
+                               .basis = KernelBasis::kMeasuredRate},
+                     .source = SourceOfMeasured(measured)};
+  out.source.form = "roofs";
+  return out;
+}
+
+}  // namespace sextant
