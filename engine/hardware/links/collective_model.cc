@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/links/collective_points.h"
 
 namespace sextant {
@@ -16,27 +17,10 @@ constexpr double kRepeatWidening = 1.05;
 // Where too few sizes are there to leave one out: nearly the widest p90 of NVLink's tables.
 constexpr double kUncheckedWidening = 1.3;
 
-// The smallest of `sorted` with at least `share` of them at or below it.
-double Quantile(const std::vector<double>& sorted, double share) {
-  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return sorted[std::max<size_t>(rank, 1) - 1];
-}
-
-PredictionError ErrorOf(std::vector<double> measured_over_predicted) {
-  if (measured_over_predicted.empty()) {
-    return {.p10 = 1 / kUncheckedWidening, .p90 = kUncheckedWidening};
-  }
-  std::vector<double>& ratios = measured_over_predicted;
-  std::vector<double> sizes;
-  for (const double ratio : ratios) sizes.push_back(std::abs(1 / ratio - 1));
-  std::sort(ratios.begin(), ratios.end());
-  std::sort(sizes.begin(), sizes.end());
-  return {.p10 = Quantile(ratios, 0.1),
-          .median = Quantile(ratios, 0.5),
-          .p90 = Quantile(ratios, 0.9),
-          .median_absolute = Quantile(sizes, 0.5),
-          .p90_absolute = Quantile(sizes, 0.9),
-          .shape_count = static_cast<int64_t>(ratios.size())};
+// Nothing left out to compare with: a stated interval.
+PredictionError ErrorOfResiduals(const std::vector<double>& ratios) {
+  if (ratios.empty()) return {.p10 = 1 / kUncheckedWidening, .p90 = kUncheckedWidening};
+  return ErrorOf(ratios);
 }
 
 // Measured over predicted where each size in turn is left out.
@@ -77,8 +61,8 @@ absl::StatusOr<CollectiveModel> CollectiveModel::Make(absl::Span<const MeasuredC
     std::vector<double> large;
     std::vector<double> small;
     for (const OfRanks& r : measured.by_ranks) AddResiduals(r.curve, large, small);
-    measured.large = ErrorOf(std::move(large));
-    measured.small = ErrorOf(std::move(small));
+    measured.large = ErrorOfResiduals(large);
+    measured.small = ErrorOfResiduals(small);
   }
   return out;
 }

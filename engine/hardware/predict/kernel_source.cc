@@ -18,11 +18,4 @@ KernelSource SourceOfMeasured(const MeasuredKernels& measured) {
   return out;
 }
 
-absl::string_view KernelBasisName(KernelBasis basis) {
-  constexpr absl::string_view kNames[] = {"measured",   "within_grid", "outside_grid",
-                                          "other_pass", "other_type",  "measured_rate",
-                                          "datasheet"};
-  return kNames[static_cast<size_t>(basis)];
-}
-
 }  // namespace sextant

@@ -43,9 +43,6 @@ struct KernelSource {
 // The KernelSource of figures that a probe measured, but for form and error.
 KernelSource SourceOfMeasured(const MeasuredKernels& measured);
 
-// "within_grid".
-absl::string_view KernelBasisName(KernelBasis basis);
-
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_HARDWARE_PREDICT_KERNEL_SOURCE_H_
