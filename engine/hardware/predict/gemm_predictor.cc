@@ -56,23 +56,23 @@ absl::optional<GemmPredictor> GemmPredictor::OfAccelerator(const Accelerator& ac
   return OfRoofs(DatasheetRoofs(accelerator, type), type);
 }
 
-// In the type itself, else in the one whose peak is nearest, of what both have.
+// In the type itself, else in one as wide and with as high a peak (fp16 for bf16, int8 for fp8).
+// One of another peak says less than the datasheet does: a library's kernels of it are others, and
+// a time that peaks scale may lie below what the peak allows.
 absl::optional<GemmPredictor> GemmPredictor::OfReference(const Accelerator& accelerator,
                                                          DataType type) {
+  constexpr double kLikePeak = 0.02;
   const GemmType wanted = UsualGemmType(type);
   const double peak = PeakIn(accelerator, type);
   const ReferenceGemmKey* best = nullptr;
-  double distance = 0;
   const std::vector<ReferenceGemmKey> keys = ReferenceGemmKeys();
   for (const ReferenceGemmKey& key : keys) {
     if (key.accelerator != accelerator.name) continue;
     const double other = PeakIn(accelerator, key.type.data_type);
-    const bool same = key.type == wanted;
-    if (!same && (peak <= 0 || other <= 0)) continue;
-    const double away = same ? -1 : std::abs(std::log(peak / other));
-    if (best != nullptr && away >= distance) continue;
-    best = &key;
-    distance = away;
+    const bool like = peak > 0 && std::abs(other / peak - 1) < kLikePeak &&
+                      IsNarrow(key.type.data_type) == IsNarrow(type);
+    if (key.type == wanted || (like && best == nullptr)) best = &key;
+    if (key.type == wanted) break;
   }
   if (best == nullptr) return absl::nullopt;
   GemmPredictor out;

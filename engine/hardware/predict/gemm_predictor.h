@@ -20,7 +20,7 @@ class GemmPredictor {
  public:
   // Of a product that was not measured here. The first of
   //   published multiplications in the type
-  //   published ones in another type, by the ratio of peaks
+  //   published ones in another type as wide and of the same peak
   //   datasheet peaks, and the share of them that somebody published
   // Absent where the datasheet has no peak in `type`, or no bandwidth.
   static absl::optional<GemmPredictor> OfAccelerator(const Accelerator& accelerator, DataType type);

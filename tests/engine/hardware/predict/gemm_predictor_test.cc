@@ -140,6 +140,31 @@ TEST(GemmPredictor, OfADeviceRefusesDamagedTimes) {
   EXPECT_EQ(predictor.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+// tf32 has half of bf16's peak, and other kernels: its own datasheet says more.
+TEST(GemmPredictor, OfATypeOfAnotherPeakIsTheDatasheets) {
+  const auto tf32 = GemmPredictor::OfAccelerator(Product("h100-sxm"), DataType::kTf32);
+  ASSERT_TRUE(tf32.has_value());
+  EXPECT_EQ(tf32->source().source, RateSource::kDatasheet);
+  const auto int8 = GemmPredictor::OfAccelerator(Product("h100-sxm"), DataType::kInt8);
+  ASSERT_TRUE(int8.has_value());
+  EXPECT_EQ(int8->source().source, RateSource::kReference);  // fp8's
+}
+
+// A large product takes at least what the dense peak allows, whatever it is predicted from.
+TEST(GemmPredictor, IsNeverFasterThanTheDatasheet) {
+  for (const Accelerator& accelerator : Accelerators()) {
+    for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kTf32, DataType::kFp16,
+                                DataType::kBf16, DataType::kFp8E4m3, DataType::kFp8E5m2,
+                                DataType::kInt8, DataType::kMxfp8, DataType::kNvfp4}) {
+      const auto predictor = GemmPredictor::OfAccelerator(accelerator, type);
+      if (!predictor.has_value()) continue;
+      const double least = 2 * 8192.0 * 8192 * 8192 / PeakFlopsPerSecond(accelerator, type).value;
+      EXPECT_GT(predictor->Predict({8192, 8192, 8192}).expected.value(), least)
+          << accelerator.name << " " << DataTypeName(type);
+    }
+  }
+}
+
 TEST(GemmPredictor, AnswersForEveryAcceleratorThatHasAPeak) {
   for (const Accelerator& accelerator : Accelerators()) {
     for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kFp8E4m3,
