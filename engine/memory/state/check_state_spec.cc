@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
 #include "engine/memory/state/state_ranks.h"
 #include "engine/model/architecture/size_limits.h"
 
@@ -55,9 +56,12 @@ class StateCheck {
     violations_.RequireRange(path, "prefetched_unit_count", state_.sharding.prefetched_unit_count,
                              0, kMaxLayerCount);
     if (violations_.all().size() > faults) return;
-    const int64_t ranks = state_.sharding.data_parallel_size * context_parallel_size;
-    CheckGroup(path, ranks);
-    if (violations_.all().size() == faults) CheckExpertGroup(path, ranks);
+    // So many are a fault of context_parallel_size, which others tell of.
+    constexpr int64_t kMostRanks = int64_t{1} << 40;
+    const CheckedInt ranks = CheckedInt(state_.sharding.data_parallel_size) * context_parallel_size;
+    if (!ranks.ok() || ranks.value() > kMostRanks) return;
+    CheckGroup(path, ranks.value());
+    if (violations_.all().size() == faults) CheckExpertGroup(path, ranks.value());
   }
 
   void CheckZeroOptions() {
