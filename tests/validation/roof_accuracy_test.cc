@@ -14,10 +14,10 @@ namespace {
 
 constexpr double kRounding = 0.012;
 
-std::vector<CsvRow> Table(const char* name) {
+absl::StatusOr<std::vector<CsvRow>> Table(const char* name) {
   const char* shared = std::getenv("SEXTANT_SHARED_DIR");
   const std::string folder = shared != nullptr ? shared : SEXTANT_SOURCE_DIR "/../shared";
-  return ReadCsv(folder + "/data/kernels/" + name).value_or(std::vector<CsvRow>());
+  return ReadCsv(folder + "/data/kernels/" + name);
 }
 
 void ExpectAsStated(const PredictionError& stated, const PredictionError& seen) {
@@ -28,10 +28,13 @@ void ExpectAsStated(const PredictionError& stated, const PredictionError& seen) 
 }
 
 TEST(RoofAccuracy, OfMultiplicationsIsWhatTheEngineStates) {
-  const std::vector<CsvRow> rows = Table("gemm_dev.csv");
-  if (rows.empty()) GTEST_SKIP() << "no shared tables: set SEXTANT_SHARED_DIR";
-  const auto datasheet = GemmsUnderDatasheets(rows);
-  const auto rates = GemmsUnderBestRates(rows);
+  const absl::StatusOr<std::vector<CsvRow>> rows = Table("gemm_dev.csv");
+  if (absl::IsNotFound(rows.status())) {
+    GTEST_SKIP() << "no shared tables: set SEXTANT_SHARED_DIR";
+  }
+  ASSERT_THAT(rows, IsOk());
+  const auto datasheet = GemmsUnderDatasheets(*rows);
+  const auto rates = GemmsUnderBestRates(*rows);
   ASSERT_THAT(datasheet, IsOk());
   ASSERT_THAT(rates, IsOk());
   constexpr DataType kFp8 = DataType::kFp8E4m3;
@@ -42,9 +45,12 @@ TEST(RoofAccuracy, OfMultiplicationsIsWhatTheEngineStates) {
 }
 
 TEST(RoofAccuracy, OfAttentionIsWhatTheEngineStates) {
-  const std::vector<CsvRow> rows = Table("attention_forward_dev.csv");
-  if (rows.empty()) GTEST_SKIP() << "no shared tables: set SEXTANT_SHARED_DIR";
-  const auto seen = AttentionUnderDatasheets(rows);
+  const absl::StatusOr<std::vector<CsvRow>> rows = Table("attention_forward_dev.csv");
+  if (absl::IsNotFound(rows.status())) {
+    GTEST_SKIP() << "no shared tables: set SEXTANT_SHARED_DIR";
+  }
+  ASSERT_THAT(rows, IsOk());
+  const auto seen = AttentionUnderDatasheets(*rows);
   ASSERT_THAT(seen, IsOk());
   ExpectAsStated(AttentionErrorUnderRoofs(DataType::kBf16), seen->wide);
   ExpectAsStated(AttentionErrorUnderRoofs(DataType::kFp8E4m3), seen->narrow);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/hardware/catalogue.h"
+#include "engine/hardware/kernels/attention_shape.h"
+#include "engine/operation/attended_pairs.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -56,6 +58,25 @@ TEST(PredictOperation, OfSeveralDevicesOneDecides) {
   const Matmul matmul = {.m = 8192, .n = 8192, .k = 8192};
   EXPECT_EQ(On(all, matmul)->source.device, "a100-sxm-80");
   EXPECT_EQ(On(all, matmul, DeviceJoin::kMedian)->source.device, "h100-sxm");
+}
+
+// A kernel's shape and an operation count the same pairs, each in its own way.
+TEST(AttentionShapes, CountThePairsThatOperationsDo) {
+  for (const bool causal : {false, true}) {
+    for (const int64_t window : {0, 1, 7, 64, 100}) {
+      const Attention operation = {.batch = 1,
+                                   .heads = 1,
+                                   .kv_heads = 1,
+                                   .query_length = 64,
+                                   .key_length = 64,
+                                   .head_size = 1,
+                                   .causal = causal,
+                                   .window = window};
+      const AttentionShape kernel = {.sequence = 64, .causal = causal, .window = window};
+      EXPECT_EQ(AttendedPairs(kernel, WindowForm::kSliding), AttendedPairs(operation))
+          << causal << " " << window;
+    }
+  }
 }
 
 TEST(DecidingDevice, IsTheSlowestOrTheLowerMiddle) {
