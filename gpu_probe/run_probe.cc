@@ -99,6 +99,13 @@ ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
   return output.Finish(result);
 }
 
+ExitCode ListDevices(const Backend& backend, const ProbeOptions& options) {
+  SteadyClock clock;
+  Output output(OutputOptionsOf(options), clock);
+  const absl::StatusOr<std::vector<v1::Device>> devices = backend.devices();
+  return devices.ok() ? output.List(*devices) : output.Finish(FailureEvent(devices.status()));
+}
+
 ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backends) {
   if (options.parent_pid > 0 && !FollowParent(options.parent_pid)) {
     (void)WriteAll(STDERR_FILENO, absl::StrCat("sextant-probe: --parent_pid=", options.parent_pid,
@@ -110,7 +117,7 @@ ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backe
   if (!backend.ok()) {
     return Output(OutputOptionsOf(options), clock).Finish(FailureEvent(backend.status()));
   }
-  if (options.list) return Output(OutputOptionsOf(options), clock).List((*backend)->devices());
+  if (options.list) return ListDevices(**backend, options);
   return MeasureAndWrite(**backend, options);
 }
 
