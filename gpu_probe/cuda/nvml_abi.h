@@ -9,7 +9,6 @@ namespace sextant::nvml {
 // nvmlReturn_t.
 using Return = int;
 inline constexpr Return kSuccess = 0;
-inline constexpr Return kNotSupported = 3;
 inline constexpr Return kNoPermission = 4;
 inline constexpr Return kNotFound = 6;
 inline constexpr Return kInsufficientSize = 7;
@@ -20,7 +19,6 @@ inline constexpr Return kGpuIsLost = 15;
 inline constexpr Return kResetRequired = 16;
 inline constexpr Return kOperatingSystem = 17;
 inline constexpr Return kVersionsDiffer = 18;
-inline constexpr Return kUnknown = 999;
 
 // nvmlDevice_t.
 struct DeviceTag;
@@ -57,9 +55,8 @@ inline constexpr int kChipSensor = 0;
 inline constexpr int kUncorrectedErrors = 1;
 inline constexpr int kSinceReset = 0;
 
-// nvmlComputeMode_t.
+// nvmlComputeMode_t; 1 is an older way to be exclusive.
 inline constexpr int kComputeModeDefault = 0;
-inline constexpr int kComputeModeExclusiveThread = 1;
 inline constexpr int kComputeModeProhibited = 2;
 inline constexpr int kComputeModeExclusiveProcess = 3;
 
