@@ -32,7 +32,8 @@ StreamWork WorkOf(const CostSum& sum) {
 
 KernelTime SumOfKernels(const OperationCost& cost, StreamKind kind,
                         const StreamPredictor& predictor) {
-  KernelTime out = {.basis = KernelBasis::kMeasured};
+  KernelTime out;
+  out.basis = KernelBasis::kMeasured;
   for (const StepCost& step : cost.steps) {
     const KernelTime time = predictor.Predict(WorkOf(step.sum), kind);
     out.expected = out.expected + time.expected;
