@@ -25,11 +25,10 @@ StreamWork Limited(const StreamWork& work) {
           .flops = std::clamp(work.flops, 0.0, kMostWork)};
 }
 
-// Sizes and mixes apart: in main memory between mixes, of one mix between sizes.
+// Beyond the largest pass the rate is main memory's, which was measured.
 bool LiesAround(const StreamCurve& curve, const StreamWork& work) {
   const StreamLack lack = LackAt(curve, work.bytes(), work.read_share());
-  const double largest = std::exp(curve.sizes.back().log_bytes);
-  return lack.octaves_below == 0 && lack.share_outside == 0 && work.bytes() <= largest * 1.001;
+  return lack.octaves_below == 0 && lack.share_outside == 0;
 }
 
 bool HasMainMemory(const StreamCalibration& calibration) {

@@ -109,8 +109,9 @@ TEST(StreamModel, KnowsCachesAndWhereTheyEnd) {
 
 TEST(StreamModel, TellsItsErrorOfPassesThatItHasNotSeen) {
   const PredictionError exact = Made(MadePasses(PlainSeconds)).error();
-  // All but a copy of the smallest size, reads and writes, which nothing lies around.
-  EXPECT_EQ(exact.shape_count, 17 - 3);
+  // Twelve streams and eight steps, but a copy of the smallest size, reads and writes, which
+  // nothing lies around.
+  EXPECT_EQ(exact.shape_count, 12 + 8 - 3);
   EXPECT_LT(exact.median_absolute, 0.02);
   int64_t inside = 0;
   constexpr int kDevices = 40;

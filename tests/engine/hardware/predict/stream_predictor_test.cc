@@ -40,7 +40,7 @@ TEST(StreamPredictor, OfADeviceStandsOnItsOwnPasses) {
   EXPECT_EQ(source.source, RateSource::kMeasuredSupplied);
   EXPECT_EQ(source.form, "streams");
   EXPECT_EQ(source.device_uuid, "GPU-1");
-  EXPECT_EQ(source.error.shape_count, 14);
+  EXPECT_EQ(source.error.shape_count, 17);
   const KernelTime time = (*predictor)->Predict(kCopy, StreamKind::kElementwise);
   EXPECT_NEAR(time.expected.value(), kGibi / 3e12 + kGibi / 2.5e12, 1e-9);
   EXPECT_THAT((*predictor)->Nearest(kCopy, 3), SizeIs(3));
