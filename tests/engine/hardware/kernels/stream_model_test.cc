@@ -180,6 +180,42 @@ TEST(StreamModel, OfRatesIsTheirRoofAndAFloor) {
   EXPECT_NEAR(Elementwise(model, {0, 10}).expected.value(), 3e-6, 1e-10);
 }
 
+// What sextant-probe --mode=standard measured on two cores of an AMD EPYC with AVX-512, of a host
+// that others used too.
+StreamCalibration Processor() {
+  StreamCalibration out = {.processor = true, .cache_bytes = 33554432};
+  out.streams = {{StreamPattern::kCopy, 268435456, true, Seconds(0.01129)},
+                 {StreamPattern::kRead, 268435456, true, Seconds(0.008455)},
+                 {StreamPattern::kWrite, 268435456, true, Seconds(0.009656)},
+                 {StreamPattern::kScale, 268435456, true, Seconds(0.01123)},
+                 {StreamPattern::kTriad, 268435456, true, Seconds(0.02727)},
+                 {StreamPattern::kCopy, 16384, false, Seconds(9.884e-08)},
+                 {StreamPattern::kCopy, 524288, false, Seconds(6.367e-06)},
+                 {StreamPattern::kCopy, 4194304, false, Seconds(5.485e-05)}};
+  out.ladder = {{1, 134217728, Seconds(0.005722)},  {2, 134217728, Seconds(0.005185)},
+                {4, 134217728, Seconds(0.005455)},  {8, 134217728, Seconds(0.005787)},
+                {16, 134217728, Seconds(0.006823)}, {32, 134217728, Seconds(0.01268)},
+                {64, 134217728, Seconds(0.02454)},  {128, 134217728, Seconds(0.04529)}};
+  return out;
+}
+
+// The same run's chain of four operations on 64 MiB of fp32, which no fit has seen: s x, + bias,
+// a polynomial of 5 FLOPs, + residual.
+TEST(StreamModel, ForetellsAChainOfAProcessor) {
+  const StreamModel model = Made(Processor());
+  EXPECT_EQ(model.error().shape_count, 13);
+  EXPECT_LT(model.error().median_absolute, 0.1);
+  const double n = 16.0 * (1 << 20);
+  const KernelTime fused = Elementwise(model, {8 * n, 4 * n, 8 * n});
+  EXPECT_NEAR(fused.expected.value() / 0.006295, 1, 0.15);
+  double unfused = 0;
+  for (const StreamWork& work : {StreamWork{4 * n, 4 * n, n}, StreamWork{4 * n, 4 * n, n},
+                                 StreamWork{4 * n, 4 * n, 5 * n}, StreamWork{8 * n, 4 * n, n}}) {
+    unfused += Elementwise(model, work).expected.value();
+  }
+  EXPECT_NEAR(unfused / 0.01404, 1, 0.15);
+}
+
 TEST(StreamModel, RefusesDamagedPassesAllTogether) {
   StreamCalibration calibration = MadePasses(PlainSeconds);
   calibration.streams[1].time = Seconds(std::numeric_limits<double>::quiet_NaN());
