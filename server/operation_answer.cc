@@ -98,7 +98,7 @@ void PredictedTimesTo(const OperationPrediction& prediction, const OperationAnal
     work.flops = analysis.unfused->sum.flops();
     KernelPredictionTo(prediction, *prediction.unfused, work, out->mutable_predicted_unfused());
   }
-  if (analysis.backward.has_value()) {
+  if (analysis.backward.has_value() && prediction.backward.expected > Seconds(0)) {
     work.flops = analysis.backward->cost.sum.flops();
     KernelPredictionTo(prediction, prediction.backward, work, out->mutable_predicted_backward());
   }

@@ -42,7 +42,7 @@ enum class KernelRegime { kBurst, kSustained };
 
 struct OperationPrediction {
   KernelTime forward;
-  KernelTime backward;  // with the gradients of all operands
+  KernelTime backward;  // with the gradients of all operands; 0 where no kernel makes them
   KernelSource source;
   std::vector<NearbyShape> nearest;  // nearest first
   absl::optional<KernelTime> unfused = {};

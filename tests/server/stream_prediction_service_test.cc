@@ -82,6 +82,14 @@ TEST_F(StreamPredictionServiceTest, SoftmaxHasAnUnfusedForm) {
             2 * NumberAt(time, "/predicted_forward/expected_seconds"));
 }
 
+TEST_F(StreamPredictionServiceTest, GradientsThatAreTheOutputsOwnTakeNoTime) {
+  const json time = TimeOf(R"({"elementwise":{"count":"1000000","input_count":2,
+                               "function":"ELEMENTWISE_FUNCTION_ADD"}})",
+                           Measured());
+  EXPECT_TRUE(time.contains("predicted_forward"));
+  EXPECT_FALSE(time.contains("predicted_backward"));
+}
+
 TEST_F(StreamPredictionServiceTest, AProductAnswersByItsDatasheet) {
   const json forward = TimeOf(kRelu, {{"accelerator", "h200-sxm"}})["predicted_forward"];
   EXPECT_EQ(forward["source"], "RATE_SOURCE_DATASHEET");

@@ -40,7 +40,7 @@ class StreamPredictionTest : public ::testing::Test {
 constexpr double kReading = 1 / 3e12;
 constexpr double kWriting = 1 / 2.5e12;
 
-// Two bf16 inputs and an output; backward reads dy and writes two gradients of it.
+// Two bf16 inputs and an output. The gradients are the output's own: no kernel.
 TEST_F(StreamPredictionTest, OfASumIsItsArraysOnce) {
   constexpr double kCount = 1e9;
   const auto sum = OnMeasured(
@@ -49,9 +49,13 @@ TEST_F(StreamPredictionTest, OfASumIsItsArraysOnce) {
   EXPECT_TRUE(sum->streams);
   EXPECT_NEAR(sum->forward.expected.value(), kCount * (4 * kReading + 2 * kWriting), 1e-6);
   EXPECT_EQ(sum->forward.basis, KernelBasis::kWithinGrid);
-  EXPECT_GT(sum->backward.expected, Seconds(0));
+  EXPECT_EQ(sum->backward.expected.value(), 0);
   ASSERT_EQ(sum->nearest.size(), 3U);
   EXPECT_THAT(sum->nearest[0].shape, HasSubstr("triad"));
+  const auto product = OnMeasured(Elementwise{
+      .count = 1'000'000'000, .input_count = 2, .function = ElementwiseFunction::kMultiply});
+  // dy, a and b read, da and db written.
+  EXPECT_NEAR(product->backward.expected.value(), kCount * (6 * kReading + 4 * kWriting), 1e-5);
 }
 
 // fp32 state twice and a bf16 gradient and weight: 2 + 2 + 8 bytes read, 2 + 8 written.
