@@ -242,7 +242,9 @@ constexpr FieldFlag kDeviceFlags[] = {
      "memory's bytes a second, for the device's, e.g. 3.35e12", kDevice},
     {"--launch-seconds", "device.launch_seconds",
      "of a kernel, beside its work, e.g. 4e-6; default: 0", kDevice},
-    {"--method", "device.method", "how compute and memory time overlap; default: smooth", kDevice}};
+    {"--method", "device.method", "how compute and memory time overlap; default: smooth", kDevice},
+    {"--regime", "device.regime", "of predicted times: burst or sustained; default: burst",
+     kDevice}};
 
 }  // namespace
 

@@ -15,12 +15,13 @@ namespace sextant {
 namespace {
 
 void AddTimeRow(const char* label, const v1::KernelPrediction& prediction, Table& table) {
-  table.AddRow({label, TimeText(prediction.expected_seconds()),
-                absl::StrCat(TimeText(prediction.low_seconds()), " to ",
-                             TimeText(prediction.high_seconds())),
-                Scaled(prediction.flops_per_second(), "FLOP/s"),
-                prediction.has_datasheet_mfu() ? Percent(prediction.datasheet_mfu()) : "-",
-                KernelBasisText(prediction.basis())});
+  table.AddRow(
+      {label, TimeText(prediction.expected_seconds()),
+       absl::StrCat(TimeText(prediction.low_seconds()), " to ",
+                    TimeText(prediction.high_seconds())),
+       prediction.flops_per_second() > 0 ? Scaled(prediction.flops_per_second(), "FLOP/s") : "-",
+       prediction.has_datasheet_mfu() ? Percent(prediction.datasheet_mfu()) : "-",
+       KernelBasisText(prediction.basis())});
 }
 
 std::string NearestText(const v1::KernelPrediction& prediction) {
@@ -40,6 +41,7 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
       2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
   table.AddRow({"", "time", "80 % interval", "rate", "of peak", "from"});
   AddTimeRow("forward", forward, table);
+  if (time.has_predicted_unfused()) AddTimeRow("unfused", time.predicted_unfused(), table);
   if (time.has_predicted_backward()) AddTimeRow("backward", time.predicted_backward(), table);
   std::string source = absl::StrCat(EnumName(*v1::RateSource_descriptor(), forward.source()), ", ",
                                     forward.citation());
@@ -49,7 +51,10 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
   const std::string error = PredictionErrorText(forward.error());
   const std::string nearest = NearestText(forward);
   return absl::StrCat(
-      "\nPredicted from measured kernels\n", table.Text(), Wrap("  source: ", source, 4),
+      "\nPredicted from ",
+      forward.source() == v1::RATE_SOURCE_DATASHEET ? "published rates" : "measured kernels",
+      forward.regime() == v1::KERNEL_REGIME_SUSTAINED ? ", sustained\n" : "\n", table.Text(),
+      Wrap("  source: ", source, 4),
       Wrap("  form: ", absl::StrCat(Words(forward.form()), error.empty() ? "" : "; ", error), 4),
       nearest.empty() ? "" : Wrap("  nearest measured: ", nearest, 4));
 }

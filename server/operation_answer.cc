@@ -9,6 +9,8 @@
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
 #include "engine/time/operation_prediction.h"
+#include "engine/time/stream_prediction.h"
+#include "engine/time/sustained_prediction.h"
 #include "server/convert/kernel.h"
 #include "server/convert/named_devices.h"
 #include "server/convert/operation.h"
@@ -37,6 +39,7 @@ struct Device {
   const v1::OperationDevice& wire;
   OperationDevice named = {};
   RooflineMethod method = RooflineMethod::kSmooth;
+  KernelRegime regime = KernelRegime::kBurst;
   // Texts of `named` point into it.
   std::shared_ptr<const CalibrationSnapshot> snapshot = nullptr;
 };
@@ -47,6 +50,7 @@ Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOp
   Device out = {.wire = wire};
   out.named = OperationDeviceFrom(wire, "device", violations);
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
+  out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
   out.snapshot = options.calibrations();
   if (!wire.device_uuid().empty()) {
     out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, options.now());
@@ -75,22 +79,54 @@ absl::optional<PredictedDevices> KernelsOf(const Device& device) {
   return PredictedDevices::OfProduct(*accelerator, *device.snapshot);
 }
 
-// Adds what measured kernels foretell.
+// What measured kernels foretell; absent where nobody measured any of the kind.
+absl::StatusOr<absl::optional<OperationPrediction>> PredictionOf(const OperationRequest& asked,
+                                                                 const OperationAnalysis& analysis,
+                                                                 const PredictedDevices& kernels) {
+  SEXTANT_ASSIGN_OR_RETURN(
+      absl::optional<OperationPrediction> out,
+      PredictOperation(asked.operation, asked.types.input, kernels.devices(), kernels.join()));
+  if (out.has_value()) return out;
+  return PredictStreams(asked.operation, analysis, kernels.devices(), kernels.join());
+}
+
+void PredictedTimesTo(const OperationPrediction& prediction, const OperationAnalysis& analysis,
+                      PredictedWork work, v1::OperationTime* out) {
+  work.flops = analysis.forward.sum.flops();
+  KernelPredictionTo(prediction, prediction.forward, work, out->mutable_predicted_forward());
+  if (prediction.unfused.has_value()) {
+    work.flops = analysis.unfused->sum.flops();
+    KernelPredictionTo(prediction, *prediction.unfused, work, out->mutable_predicted_unfused());
+  }
+  if (analysis.backward.has_value() && prediction.backward.expected > Seconds(0)) {
+    work.flops = analysis.backward->cost.sum.flops();
+    KernelPredictionTo(prediction, prediction.backward, work, out->mutable_predicted_backward());
+  }
+}
+
+// Adds it.
 absl::Status PredictionTo(const OperationRequest& asked, const OperationAnalysis& analysis,
                           const TimedOperation& timed, const Device& device,
                           v1::OperationTime* out) {
   const absl::optional<PredictedDevices> kernels = KernelsOf(device);
   if (!kernels.has_value()) return absl::OkStatus();
-  SEXTANT_ASSIGN_OR_RETURN(
-      const absl::optional<OperationPrediction> prediction,
-      PredictOperation(asked.operation, asked.types.input, kernels->devices(), kernels->join()));
+  SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPrediction> prediction,
+                           PredictionOf(asked, analysis, *kernels));
   if (!prediction.has_value()) return absl::OkStatus();
-  PredictedWork work = {.flops = analysis.forward.sum.flops(), .peak = timed.rates.datasheet_peak};
-  KernelPredictionTo(*prediction, prediction->forward, work, out->mutable_predicted_forward());
-  if (analysis.backward.has_value()) {
-    work.flops = analysis.backward->cost.sum.flops();
-    KernelPredictionTo(*prediction, prediction->backward, work, out->mutable_predicted_backward());
+  if (device.regime == KernelRegime::kSustained) {
+    const PredictedDevice& deciding = kernels->devices()[prediction->device];
+    SEXTANT_ASSIGN_OR_RETURN(const std::string how,
+                             MakeSustained(deciding, asked.types.input, *prediction));
+    out->add_assumptions(how);
+  } else {
+    out->add_assumptions(
+        "Predicted times are of bursts of milliseconds: in a long run, products and attention may "
+        "take longer; device.regime says which are wanted.");
   }
+  // A peak of products says nothing of what multiplies no matrices.
+  PredictedWork work;
+  if (!prediction->streams) work.peak = timed.rates.datasheet_peak;
+  PredictedTimesTo(*prediction, analysis, work, out);
   return absl::OkStatus();
 }
 

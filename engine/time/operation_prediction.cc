@@ -117,7 +117,9 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
     all.push_back(*std::move(one));
   }
   if (all.empty()) return absl::optional<OperationPrediction>();
-  return absl::make_optional(std::move(all[DecidingDevice(seconds, join)]));
+  const size_t deciding = DecidingDevice(seconds, join);
+  all[deciding].device = deciding;
+  return absl::make_optional(std::move(all[deciding]));
 }
 
 }  // namespace sextant

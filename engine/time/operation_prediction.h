@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_TIME_OPERATION_PREDICTION_H_
 #define SEXTANT_ENGINE_TIME_OPERATION_PREDICTION_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -36,18 +37,26 @@ struct NearbyShape {
   Seconds time;
 };
 
+// Whether clocks are those of milliseconds or of hours.
+enum class KernelRegime { kBurst, kSustained };
+
 struct OperationPrediction {
   KernelTime forward;
-  KernelTime backward;  // with the gradients of all operands
+  KernelTime backward;  // with the gradients of all operands; 0 where no kernel makes them
   KernelSource source;
   std::vector<NearbyShape> nearest;  // nearest first
+  absl::optional<KernelTime> unfused = {};
+  KernelRegime regime = KernelRegime::kBurst;
+  bool streams = false;  // passes over memory, no products of matrices
+  size_t device = 0;     // which of those asked decides
 };
 
-// Of a matrix product, a linear layer (its bias is added by the same kernel), and attention in one
-// kernel whose queries and keys are as many. The gradients of a product are two products: dx of
-// [m, k] over n and dw of [k, n] over m, one after the other. Of several devices that whose forward
-// pass decides. Absent of other operations, and where nothing is known of one of the devices in
-// `type`.
+// Times of bursts; MakeSustained() makes them those of a long run. Of a matrix product, a linear
+// layer (its bias is added by the same kernel), and attention in one kernel whose queries and keys
+// are as many; PredictStreams() is of what multiplies no matrices. The gradients of a product are
+// two products: dx of [m, k] over n and dw of [k, n] over m, one after the other. Of several
+// devices that whose forward pass decides. Absent of other operations, and where nothing is known
+// of one of the devices in `type`.
 //
 // Errors: those of GemmModel::Of(), where what was measured is damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(

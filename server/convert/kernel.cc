@@ -8,6 +8,7 @@ namespace sextant {
 namespace {
 
 static_assert(static_cast<int>(KernelBasis::kDatasheet) + 1 == v1::KERNEL_BASIS_DATASHEET);
+static_assert(static_cast<int>(KernelRegime::kSustained) + 1 == v1::KERNEL_REGIME_SUSTAINED);
 static_assert(static_cast<int>(CurveKind::kCausalAttention) + 1 ==
               v1::KERNEL_KIND_CAUSAL_ATTENTION);
 
@@ -39,10 +40,17 @@ void TimeTo(const KernelTime& time, Flops flops, absl::optional<FlopsPerSecond> 
 
 }  // namespace
 
+KernelRegime KernelRegimeFrom(v1::KernelRegime wire, absl::string_view field,
+                              FieldViolations& violations) {
+  if (!v1::KernelRegime_IsValid(wire)) violations.Add(field, UnknownEnumNumber(wire));
+  return wire == v1::KERNEL_REGIME_SUSTAINED ? KernelRegime::kSustained : KernelRegime::kBurst;
+}
+
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
                         const PredictedWork& work, v1::KernelPrediction* out) {
   const KernelSource& source = prediction.source;
   TimeTo(time, work.flops, work.peak, out);
+  out->set_regime(static_cast<v1::KernelRegime>(static_cast<int>(prediction.regime) + 1));
   out->set_source(RateSourceTo(source.source));
   out->set_citation(source.citation);
   out->set_device(std::string(source.device));

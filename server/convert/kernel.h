@@ -2,13 +2,18 @@
 #ifndef SEXTANT_SERVER_CONVERT_KERNEL_H_
 #define SEXTANT_SERVER_CONVERT_KERNEL_H_
 
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/time/kernel_curves.h"
 #include "engine/time/operation_prediction.h"
 #include "sextant/v1/kernel.pb.h"
 
 namespace sextant {
+
+KernelRegime KernelRegimeFrom(v1::KernelRegime wire, absl::string_view field,
+                              FieldViolations& violations);
 
 // What a time is told beside.
 struct PredictedWork {

@@ -5,6 +5,7 @@
 #include "engine/hardware/reported_names.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
+#include "server/convert/stream_passes.h"
 
 namespace sextant {
 namespace {
@@ -32,6 +33,7 @@ void PredictedDevices::Add(const v1::Calibration& calibration, RateSource source
   calibrations_.push_back(DeviceCalibrationFrom(calibration, ""));
   measured_.push_back(
       {.calibration = &calibrations_.back(), .source = source, .gemms = GemmsOf(calibration)});
+  measured_.back().passes = StreamPassesFrom(calibration);
   devices_.push_back({.measured = &measured_.back()});
 }
 

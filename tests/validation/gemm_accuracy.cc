@@ -1,6 +1,7 @@
 #include "tests/validation/gemm_accuracy.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -111,6 +112,40 @@ void AddByOther(const Fitted& of, const Fitted& by, KernelScores& out) {
   out.scores.push_back(*std::move(score));
 }
 
+// Spread as the 18 shapes of a processor's standard grid are: three counts of rows, and six pairs
+// of n and k.
+constexpr int64_t kFewRows[] = {16, 256, 1024};
+constexpr std::pair<int64_t, int64_t> kFewSizes[] = {{1024, 1024}, {1024, 4096},  {4096, 1024},
+                                                     {4096, 4096}, {4096, 16384}, {16384, 4096}};
+constexpr Domain kAmongFew = {
+    "18 points, m 16 to 1024, n and k 1024 to 16384",
+    [](const GemmShape& s) { return s.m >= 16 && s.m <= 1024 && InGemmDomain(s); }};
+
+bool IsOneOfFew(const GemmShape& shape) {
+  const auto* rows = std::find(std::begin(kFewRows), std::end(kFewRows), shape.m);
+  const auto* sizes =
+      std::find(std::begin(kFewSizes), std::end(kFewSizes), std::pair(shape.n, shape.k));
+  return rows != std::end(kFewRows) && sizes != std::end(kFewSizes);
+}
+
+void AddOfFewPoints(const GemmKey& key, const std::vector<MeasuredGemm>& gemms, KernelScores& out) {
+  GemmCalibration calibration = GemmCalibrationOf(key, gemms);
+  calibration.checks.clear();
+  calibration.points.clear();
+  for (const MeasuredGemm& gemm : gemms) {
+    if (IsOneOfFew(gemm.shape)) calibration.points.push_back(gemm);
+  }
+  absl::StatusOr<GemmModel> model = GemmModel::Of(calibration);
+  if (!model.ok()) return;
+  std::vector<MeasuredGemm> unseen = Unseen(gemms, *model);
+  const Fitted of = {key, *std::move(model), std::move(unseen)};
+  auto score = ScoreOf(of, kAmongFew, [&](const GemmShape& s) { return of.model.Predict(s); });
+  if (!score.has_value()) return;
+  score->kernel = absl::StrCat(std::get<2>(key), ", ", FormName(of.model));
+  score->point_count = static_cast<int64_t>(of.model.measured().size());
+  out.scores.push_back(*std::move(score));
+}
+
 }  // namespace
 
 absl::StatusOr<KernelScores> GemmScores(const std::vector<CsvRow>& rows) {
@@ -129,6 +164,7 @@ absl::StatusOr<KernelScores> GemmScores(const std::vector<CsvRow>& rows) {
     fitted.push_back({key, *std::move(model), std::move(unseen)});
   }
   for (const Fitted& of : fitted) AddOwn(of, out);
+  for (const auto& [key, gemms] : table) AddOfFewPoints(key, gemms, out);
   for (const Fitted& of : fitted) {
     for (const Fitted& by : fitted) AddByOther(of, by, out);
   }

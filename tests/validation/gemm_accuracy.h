@@ -14,7 +14,8 @@ namespace sextant {
 // k, seconds) by a calibration of ChooseGemmPoints(); all other rows are scored: those of m to 8192
 // with n and k of 1024 to 16384, the halves of these by the parity of the CRC-32 of "m,n,k", those
 // outside, and all. What was chosen by looking at scores (docs/kernels_gemm.md) was chosen by the
-// even half. Then every type of a GPU by the points of every other.
+// even half. Then each by 18 shapes alone, as a processor's standard grid has, and every type of a
+// GPU by the points of every other.
 //
 // Errors: kInvalidArgument naming a column that is absent or no number.
 absl::StatusOr<KernelScores> GemmScores(const std::vector<CsvRow>& rows);

@@ -32,8 +32,11 @@ struct GemmCalibration {
   std::vector<MeasuredGemm> checks = {};
 };
 
-inline constexpr size_t kFewestGemmPoints = 24;
+// A processor's standard grid has 18 (docs/kernels_gemm.md, "few shapes").
+inline constexpr size_t kFewestGemmPoints = 16;
 inline constexpr size_t kFewestGemmChecks = 8;
+// Fewer tell nothing of tiles: the form is kGrid.
+inline constexpr size_t kFewestTilePoints = 24;
 
 // Errors: kInvalidArgument, all of them together, naming calibration.gemm's
 //   "data_type"      one that GemmElementBytes() doesn't know

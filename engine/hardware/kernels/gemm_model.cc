@@ -17,7 +17,7 @@ constexpr size_t kCheckEvery = 4;
 // The mean error over 40 shapes is itself known to a tenth or two. Within that the form that knows
 // of tiles is kept: where there is nothing to know, its costs are near 0.
 constexpr double kClearlyNearer = 0.9;
-constexpr size_t kFewestPoints = kFewestGemmPoints - kFewestGemmChecks;
+constexpr size_t kFewestPoints = kFewestTilePoints - kFewestGemmChecks;
 
 // A calibration's shapes, in an order that is not the caller's.
 struct Parts {
@@ -94,7 +94,8 @@ absl::StatusOr<GemmModel> GemmModel::Of(const GemmCalibration& calibration) {
   GemmModel out;
   GemmSetting setting = {.type = calibration.type};
   out.chosen_ = TryGemmForm(setting, parts.points, parts.checks);
-  if (calibration.compute_units.has_value()) {
+  const size_t count = parts.points.size() + parts.checks.size();
+  if (calibration.compute_units.has_value() && count >= kFewestTilePoints) {
     setting.form = GemmForm::kTiles;
     setting.compute_units = static_cast<double>(*calibration.compute_units);
     GemmTrial tiles = TryGemmForm(setting, parts.points, parts.checks);

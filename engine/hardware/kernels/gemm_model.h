@@ -31,7 +31,7 @@ struct GemmBox {
 class GemmModel {
  public:
   // Fits both forms to the points, keeps the one that is nearer to the checks (kTiles, unless kGrid
-  // is clearly nearer), and fits that to points and checks.
+  // is clearly nearer), and fits that to points and checks. Of fewer than kFewestTilePoints kGrid.
   //
   // Errors: those of CheckGemmCalibration().
   static absl::StatusOr<GemmModel> Of(const GemmCalibration& calibration);
@@ -50,7 +50,7 @@ class GemmModel {
   // it.
   const PredictionError& error() const { return error_; }
   // On the checks, by a fit to the points alone: the form that was chosen, and the other, which is
-  // absent where the device's compute units are not known.
+  // absent where the device's compute units are not known, or shapes are too few.
   const GemmTrial& chosen() const { return chosen_; }
   const absl::optional<GemmTrial>& other() const { return other_; }
 

@@ -11,6 +11,7 @@
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/kernels/gemm_calibration.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/rates.h"
 #include "engine/tensor/data_type.h"
 
@@ -27,6 +28,7 @@ struct MeasuredKernels {
   const DeviceCalibration* calibration = nullptr;
   RateSource source = RateSource::kMeasuredSupplied;
   std::vector<MeasuredGemms> gemms;
+  StreamCalibration passes = {};
 };
 
 // What a predictor stands on. Views live as long as the device's figures.
@@ -34,7 +36,7 @@ struct KernelSource {
   RateSource source = RateSource::kDatasheet;
   std::string citation;
   absl::string_view device = "";       // as the catalogue names it, else as it names itself
-  absl::string_view form = "";         // "grid", "tiles", "terms", "roofs"
+  absl::string_view form = "";         // "grid", "tiles", "terms", "streams", "roofs"
   PredictionError error = {};          // of what it is made of; without shapes where it is stated
   absl::string_view device_uuid = "";  // of what a probe measured
   int64_t measured_unix_seconds = 0;   // the same; 0: somebody else's measurement

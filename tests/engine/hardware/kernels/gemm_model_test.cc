@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 
 #include "tests/engine/hardware/kernels/made_gemms.h"
 
@@ -66,6 +67,33 @@ TEST(GemmModel, ManyPointsMayBeMissing) {
     EXPECT_LT(ErrorOn(*model, AddedSeconds, 0.9), 0.2) << kept;
     EXPECT_EQ(model->error().shape_count, static_cast<int64_t>(kept));
   }
+}
+
+// A processor's standard grid: 18 shapes, m of 16, 128 and 512.
+TEST(GemmModel, EighteenShapesAreAGridOfTheirOwn) {
+  GemmCalibration calibration = MadeGemms(AddedSeconds);
+  calibration.points.clear();
+  calibration.checks.clear();
+  for (const int64_t m : {16, 128, 512}) {
+    for (const auto& [n, k] :
+         {std::pair(256, 256), std::pair(256, 1024), std::pair(1024, 256), std::pair(1024, 1024),
+          std::pair(1024, 2048), std::pair(2048, 1024)}) {
+      const GemmShape shape = {m, n, k};
+      calibration.points.push_back({shape, Seconds(AddedSeconds(shape))});
+    }
+  }
+  const absl::StatusOr<GemmModel> model = GemmModel::Of(calibration);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->chosen().form, GemmForm::kGrid);
+  EXPECT_FALSE(model->other().has_value());  // too few to tell of tiles
+  EXPECT_EQ(model->error().shape_count, 18);
+  EXPECT_GT(model->error().p90_absolute, Made(AddedSeconds).error().p90_absolute);
+  for (const GemmShape& shape : {GemmShape{64, 512, 1024}, GemmShape{256, 1536, 768}}) {
+    const KernelTime time = model->Predict(shape);
+    EXPECT_NEAR(time.expected.value() / AddedSeconds(shape), 1, 0.15);
+  }
+  calibration.points.resize(kFewestGemmPoints - 1);
+  EXPECT_FALSE(GemmModel::Of(calibration).ok());
 }
 
 TEST(GemmModel, TheOrderOfPointsDoesNotMatter) {

@@ -131,6 +131,23 @@ TEST(GemmPredictor, OfADeviceWithFewTimesStandsOnItsBestRates) {
   EXPECT_FALSE(unknown->has_value());
 }
 
+// As many as a processor's standard grid has.
+TEST(GemmPredictor, OfADeviceWithEighteenTimesStandsOnThem) {
+  const DeviceCalibration device = Device(nullptr);
+  std::vector<MeasuredGemm> gemms = ManyGemms();
+  gemms.resize(18);  // m of 16 and 128
+  const auto predictor = GemmPredictor::OfMeasured(
+      {.calibration = &device, .gemms = {{DataType::kBf16, gemms}}}, DataType::kBf16);
+  ASSERT_THAT(predictor, IsOk());
+  ASSERT_TRUE(predictor->has_value());
+  EXPECT_EQ((*predictor)->source().form, "grid");
+  EXPECT_EQ((*predictor)->source().error.shape_count, 18);
+  const KernelTime time = (*predictor)->Predict({64, 2048, 2048});
+  const double exact = 1e-5 + 2.0 * 64 * 2048 * 2048 / 1e12;
+  EXPECT_NEAR(time.expected.value(), exact, 0.15 * exact);
+  EXPECT_EQ(time.basis, KernelBasis::kWithinGrid);
+}
+
 TEST(GemmPredictor, OfADeviceRefusesDamagedTimes) {
   const DeviceCalibration device = Device(nullptr);
   std::vector<MeasuredGemm> gemms = ManyGemms();

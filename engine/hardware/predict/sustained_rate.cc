@@ -1,0 +1,58 @@
+#include "engine/hardware/predict/sustained_rate.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
+#include "engine/base/status_macros.h"
+#include "engine/hardware/predict/gemm_predictor.h"
+
+namespace sextant {
+namespace {
+
+// What a burst of the shape took, or would take; absent where neither is known.
+absl::StatusOr<absl::optional<Seconds>> BurstTime(const MeasuredKernels& measured, DataType type,
+                                                  const GemmShape& shape) {
+  for (const MeasuredGemms& of_type : measured.gemms) {
+    if (of_type.data_type != type) continue;
+    for (const MeasuredGemm& gemm : of_type.gemms) {
+      if (gemm.shape == shape) return absl::make_optional(gemm.time);
+    }
+  }
+  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<GemmPredictor> predictor,
+                           GemmPredictor::OfMeasured(measured, type));
+  absl::optional<Seconds> out;
+  if (predictor.has_value()) out = predictor->Predict(shape).expected;
+  return out;
+}
+
+}  // namespace
+
+Derating DeratingOfUnmeasured() {
+  return {.expected = StatedDerating::kExpected,
+          .high = StatedDerating::kHigh,
+          .citation =
+              "long searches over best bursts of an H100 in bf16 (stas00/ml-engineering, published "
+              "tables), and a B200's loss after 5 ms (flashinfer pull request 2899)"};
+}
+
+absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type) {
+  const MeasuredMatmul* const matmul = measured.calibration->MatmulIn(type);
+  if (matmul == nullptr || !matmul->sustained) {
+    if (!measured.calibration->processor) return DeratingOfUnmeasured();
+    return Derating{.citation =
+                        "a processor's grids are gone over for seconds: they are no bursts"};
+  }
+  const GemmShape shape = {matmul->m, matmul->n, matmul->k};
+  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<Seconds> burst, BurstTime(measured, type, shape));
+  if (!burst.has_value()) return DeratingOfUnmeasured();
+  const double sustained = (GemmFlops(shape) / matmul->rate).value();
+  const double factor = std::max(1.0, sustained / burst->value());
+  return Derating{.expected = factor,
+                  .high = factor,
+                  .citation = absl::StrCat("measured, ", matmul->m, "x", matmul->n, "x", matmul->k,
+                                           " without a pause against a burst of it")};
+}
+
+}  // namespace sextant

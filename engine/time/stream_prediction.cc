@@ -1,0 +1,96 @@
+#include "engine/time/stream_prediction.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/hardware/predict/stream_predictor.h"
+
+namespace sextant {
+namespace {
+
+constexpr size_t kNearestPasses = 3;
+
+// Rows are summed up in softmax, norms, reductions and the loss, and looked up by ids in an
+// embedding; all other kernels take each element apart.
+StreamKind KindOf(const Operation& operation) {
+  const bool rows =
+      std::holds_alternative<Reduction>(operation) || std::holds_alternative<Softmax>(operation) ||
+      std::holds_alternative<LayerNorm>(operation) || std::holds_alternative<RmsNorm>(operation) ||
+      std::holds_alternative<EmbeddingLookup>(operation) ||
+      std::holds_alternative<CrossEntropy>(operation) || std::holds_alternative<Einsum>(operation);
+  return rows ? StreamKind::kRows : StreamKind::kElementwise;
+}
+
+StreamWork WorkOf(const CostSum& sum) {
+  return {.read_bytes = static_cast<double>(sum.read.value()),
+          .written_bytes = static_cast<double>(sum.written.value()),
+          .flops = sum.other_flops.value()};
+}
+
+KernelTime SumOfKernels(const OperationCost& cost, StreamKind kind,
+                        const StreamPredictor& predictor) {
+  KernelTime out;
+  out.basis = KernelBasis::kMeasured;
+  for (const StepCost& step : cost.steps) {
+    const KernelTime time = predictor.Predict(WorkOf(step.sum), kind);
+    out.expected = out.expected + time.expected;
+    out.low = out.low + time.low;
+    out.high = out.high + time.high;
+    out.basis = std::max(out.basis, time.basis);
+  }
+  return out;
+}
+
+absl::StatusOr<absl::optional<StreamPredictor>> PassesOn(const PredictedDevice& device,
+                                                         DataType type) {
+  if (device.measured != nullptr) return StreamPredictor::OfMeasured(*device.measured, type);
+  if (device.accelerator == nullptr) return absl::optional<StreamPredictor>();
+  return StreamPredictor::OfAccelerator(*device.accelerator, type);
+}
+
+OperationPrediction PredictionBy(const StreamPredictor& predictor, StreamKind kind,
+                                 const OperationAnalysis& analysis) {
+  OperationPrediction out = {.forward = SumOfKernels(analysis.forward, kind, predictor),
+                             .backward = {},
+                             .source = predictor.source(),
+                             .nearest = {},
+                             .streams = true};
+  if (analysis.unfused.has_value()) out.unfused = SumOfKernels(*analysis.unfused, kind, predictor);
+  if (analysis.backward.has_value()) {
+    out.backward = SumOfKernels(analysis.backward->cost, kind, predictor);
+  }
+  for (const NearbyPass& pass : predictor.Nearest(WorkOf(analysis.forward.sum), kNearestPasses)) {
+    out.nearest.push_back({pass.name, pass.time});
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<absl::optional<OperationPrediction>> PredictStreams(
+    const Operation& operation, const OperationAnalysis& analysis,
+    absl::Span<const PredictedDevice> devices, DeviceJoin join) {
+  absl::optional<OperationPrediction> out;
+  const bool streams = analysis.forward.sum.matrix_flops == Flops() &&
+                       !analysis.forward.steps.empty() &&
+                       !std::holds_alternative<HostCopy>(operation);
+  if (!streams || devices.empty()) return out;
+  const StreamKind kind = KindOf(operation);
+  std::vector<OperationPrediction> all;
+  std::vector<double> seconds;
+  for (const PredictedDevice& device : devices) {
+    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<StreamPredictor> predictor,
+                             PassesOn(device, analysis.types.input));
+    if (!predictor.has_value()) return out;
+    all.push_back(PredictionBy(*predictor, kind, analysis));
+    all.back().device = all.size() - 1;
+    seconds.push_back(all.back().forward.expected.value());
+  }
+  out = std::move(all[DecidingDevice(seconds, join)]);
+  return out;
+}
+
+}  // namespace sextant
