@@ -16,8 +16,11 @@ namespace sextant {
 struct Backend {
   std::string name;  // as --backend names it
 
-  // The devices that it can measure here. Fast: it loads no library.
-  std::function<std::vector<v1::Device>()> devices;
+  // The devices of its kind that are here. Fast: it loads no library of kernels, and uses no
+  // memory of a device.
+  //
+  // Errors: kNotFound or kInternal saying why there is none that can be seen.
+  std::function<absl::StatusOr<std::vector<v1::Device>>()> devices;
 
   // What is measured of the first of them. `options` tell the mode, the shapes, and what to
   // keep to.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gpu_probe/cuda/cuda_backend.h"
 #include "gpu_probe/host/host_backend.h"
 
 namespace sextant {
@@ -33,7 +34,10 @@ absl::StatusOr<ProbePlan> PlanOf(const ProbeOptions& options) {
 std::vector<Backend> Backends() {
   return {{.name = "host",
            .devices = [] { return std::vector<v1::Device>{HostDevice()}; },
-           .plan = PlanOf}};
+           .plan = PlanOf},
+          {.name = "cuda", .devices = CudaDevices, .plan = [](const ProbeOptions&) {
+             return CudaProbePlan();
+           }}};
 }
 
 }  // namespace sextant

@@ -109,6 +109,10 @@ std::string DeviceText(const v1::Device& device) {
   if (device.has_cache_bytes()) {
     absl::StrAppend(&facts, ", ", BytesText(device.cache_bytes()), " cache");
   }
+  if (device.has_compute_capability()) {
+    absl::StrAppend(&facts, ", compute capability ", device.compute_capability());
+  }
+  if (device.has_driver_version()) absl::StrAppend(&facts, ", driver ", device.driver_version());
   if (device.has_power_limit_watts()) {
     absl::StrAppendFormat(&facts, ", limited to %.0f W", device.power_limit_watts());
   }

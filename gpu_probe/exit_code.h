@@ -26,7 +26,8 @@ inline constexpr char kExitCodeHelp[] =
     "  1  internal: the result could not be written, nobody reads it, or a defect\n"
     "  2  usage: the command line is wrong\n"
     "  3  unsupported: no such device, or it can't do what was asked\n"
-    "  4  refused: too little memory, or another probe is measuring; try later\n"
+    "  4  refused: the device is in use or unfit, has too little memory, or another probe is\n"
+    "     measuring; try later\n"
     "  5  mismatch: a result was wrong: don't trust this device, or this kernel\n"
     "  6  deadline: the time was up before enough was measured";
 
@@ -37,6 +38,7 @@ inline constexpr char kExitCodeHelp[] =
 //   kDataLoss                                  MISMATCH, reason: its metadata "check"
 //   kDeadlineExceeded                          DEADLINE
 //   all others                                 INTERNAL
+// The metadata "reason", where there is one, is the reason of any of them.
 v1::ProbeFailure FailureOf(const absl::Status& status);
 
 ExitCode ExitCodeOf(v1::ProbeFailure::Kind kind);

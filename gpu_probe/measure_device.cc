@@ -64,7 +64,7 @@ absl::StatusOr<v1::Calibration> MeasureDevice(
                                           .budget_seconds = BudgetSecondsOf(options),
                                           .all_essential = !options.matmuls.empty(),
                                           .shuffle_seed = kShuffleSeed};
-  const std::vector<v1::Device> devices = backend.devices();
+  SEXTANT_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices, backend.devices());
   if (devices.empty()) {
     return absl::NotFoundError(absl::StrCat("there is no device for --backend=", backend.name));
   }

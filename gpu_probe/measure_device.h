@@ -28,7 +28,7 @@ double BudgetSecondsOf(const ProbeOptions& options);
 // it returns false. Without a watchdog: a kernel that hangs holds the caller.
 //
 // Errors: kNotFound where there is no device; kAborted where another probe measures it;
-// kCancelled where `show` ended it; those of the backend's plan, and of Measure().
+// kCancelled where `show` ended it; those of the backend's devices and plan, and of Measure().
 absl::StatusOr<v1::Calibration> MeasureDevice(
     const Backend& backend, const ProbeOptions& options, Clock& clock,
     const std::function<bool(const v1::ProbeProgress&)>& show);

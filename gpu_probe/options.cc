@@ -31,10 +31,10 @@ struct OptionTexts {
 
 void DefineWhat(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
   app.add_option("--backend", options.backend,
-                 "what to measure: host is this host's processor; auto is its GPUs where the "
-                 "program can measure them, which this version can't, else the host")
-      ->check(CLI::IsMember({"auto", "host"}).description(""))
-      ->type_name("auto|host")
+                 "what to measure: host is this host's processor; cuda is its NVIDIA GPUs, which "
+                 "this version lists, but can't measure; auto is the host")
+      ->check(CLI::IsMember({"auto", "host", "cuda"}).description(""))
+      ->type_name("auto|host|cuda")
       ->capture_default_str();
   app.add_option("--mode", texts.mode, "how thoroughly (default: standard)")
       ->type_name("quick|standard|full");

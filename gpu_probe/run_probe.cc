@@ -56,7 +56,7 @@ void EndLate(Output& output, double budget_seconds) {
   try {
     const absl::Status late = absl::DeadlineExceededError(absl::StrFormat(
         "the probe did not end within %gs, twice the budget of %gs and a second: a "
-        "kernel hangs, or the host is overloaded; try again, or give sextant-probe a "
+        "kernel or a driver hangs, or the host is overloaded; try again, or give sextant-probe a "
         "longer --budget",
         HardDeadlineSeconds(budget_seconds), budget_seconds));
     _exit(output.FinishLate(FailureOf(late)));
@@ -99,6 +99,22 @@ ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
   return output.Finish(result);
 }
 
+// The devices, unless a driver hangs: then the process ends at the hard deadline.
+absl::StatusOr<std::vector<v1::Device>> DevicesInTime(const Backend& backend, double budget_seconds,
+                                                      Output& output) {
+  const auto watchdog = Watchdog::Start({.seconds = HardDeadlineSeconds(budget_seconds),
+                                         .on_expiry = [&] { EndLate(output, budget_seconds); }});
+  if (!watchdog.ok()) return watchdog.status();
+  return backend.devices();
+}
+
+ExitCode ListDevices(const Backend& backend, const ProbeOptions& options) {
+  SteadyClock clock;
+  Output output(OutputOptionsOf(options), clock);
+  const auto devices = DevicesInTime(backend, BudgetSecondsOf(options), output);
+  return devices.ok() ? output.List(*devices) : output.Finish(FailureEvent(devices.status()));
+}
+
 ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backends) {
   if (options.parent_pid > 0 && !FollowParent(options.parent_pid)) {
     (void)WriteAll(STDERR_FILENO, absl::StrCat("sextant-probe: --parent_pid=", options.parent_pid,
@@ -110,7 +126,7 @@ ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backe
   if (!backend.ok()) {
     return Output(OutputOptionsOf(options), clock).Finish(FailureEvent(backend.status()));
   }
-  if (options.list) return Output(OutputOptionsOf(options), clock).List((*backend)->devices());
+  if (options.list) return ListDevices(**backend, options);
   return MeasureAndWrite(**backend, options);
 }
 

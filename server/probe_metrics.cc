@@ -44,8 +44,8 @@ ProbeMetrics::ProbeMetrics(prometheus::Registry& registry)
                                 .Help("Probes that refused to measure, by reason.")
                                 .Register(registry),
                             "reason",
-                            {"busy", "memory", "threads", "mig", "hot", "ecc", "mode", "locked",
-                             "unsupported", kOther})),
+                            {"busy", "memory", "threads", "mig", "mps", "hot", "ecc", "mode",
+                             "locked", "unreadable", "unsupported", kOther})),
       mismatches_(AddCounters(
           prometheus::BuildCounter()
               .Name("sextant_gpu_probe_mismatches_total")

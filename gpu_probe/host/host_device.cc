@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -10,15 +9,10 @@
 #include "gpu_probe/host/host_backend.h"
 #include "gpu_probe/host/host_facts.h"
 #include "gpu_probe/host/usable_cores.h"
+#include "gpu_probe/host_name.h"
 
 namespace sextant {
 namespace {
-
-std::string Hostname() {
-  std::array<char, 256> name = {};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "";
-  return name.data();
-}
 
 std::string Uuid(const std::string& identity, const std::string& product_name) {
   Fingerprint fingerprint;
@@ -42,7 +36,7 @@ v1::Device HostDevice() {
   v1::Device device;
   device.set_kind(v1::DEVICE_KIND_CPU);
   device.set_product_name(ProcessorName());
-  device.set_hostname(Hostname());
+  device.set_hostname(HostName());
   device.set_uuid(
       Uuid(facts.machine_id.empty() ? device.hostname() : facts.machine_id, device.product_name()));
   const auto memory_bytes = facts.memory_bytes ? facts.memory_bytes : PhysicalMemoryBytes();

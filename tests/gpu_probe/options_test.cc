@@ -71,7 +71,7 @@ TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
   const std::vector<std::string> many(17, "--matmul=1x1x1");
   for (const Case& c : std::vector<Case>{
            {{"--budget=0"}, "from 100ms to 1h"},
-           {{"--backend=cuda"}, "cuda"},
+           {{"--backend=rocm"}, "rocm"},
            {{"--mode=thorough"}, "thorough"},
            {{"--mode=slow"}, "\"slow\" is no mode; write one of quick, standard, full"},
            {{"--mode=1"}, "write one of quick, standard, full"},

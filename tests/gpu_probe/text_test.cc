@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gpu_probe/calibration_text.h"
 #include "gpu_probe/figure_text.h"
@@ -231,6 +232,21 @@ TEST(DevicesTextTest, ALineADevice) {
   const std::string text = DevicesText(devices);
   EXPECT_THAT(text, HasSubstr("A Processor, CPU-0123456789abcdef in node-1, 2 cores"));
   EXPECT_EQ(DevicesText({}), "");
+}
+
+TEST(DevicesTextTest, AGpuTellsWhatItCanRunAndItsDriver) {
+  v1::Device gpu;
+  gpu.set_kind(v1::DEVICE_KIND_GPU);
+  gpu.set_product_name("NVIDIA H200");
+  gpu.set_uuid("GPU-1");
+  gpu.set_compute_unit_count(132);
+  gpu.set_compute_capability("9.0");
+  gpu.set_driver_version("580.65.06");
+  gpu.set_power_limit_watts(700);
+  const std::string text = absl::StrReplaceAll(DevicesText({gpu}), {{"\n  ", " "}});
+  EXPECT_EQ(text,
+            "NVIDIA H200, GPU-1, 132 multiprocessors, compute capability 9.0, driver 580.65.06, "
+            "limited to 700 W\n");
 }
 
 }  // namespace

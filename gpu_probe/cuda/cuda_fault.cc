@@ -1,0 +1,83 @@
+#include "gpu_probe/cuda/cuda_fault.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/reason.h"
+#include "gpu_probe/cuda/absence.h"
+
+namespace sextant {
+namespace {
+
+using absl::StatusCode;
+
+struct KnownFault {
+  int code;
+  StatusCode status;
+  const char* reason;
+  const char* sentence;
+};
+
+constexpr char kSticky[] = "sticky";
+constexpr char kEndProcess[] =
+    "the kernel failed, and with it all later work of this process; run the probe again, and "
+    "suspect the GPU where that repeats (look for Xid in the kernel's log)";
+
+// Names and numbers: CUresult of cuda.h, cudaError of driver_types.h (CUDA 13.0).
+constexpr KnownFault kFaults[] = {
+    {2, StatusCode::kResourceExhausted, "memory",
+     "the GPU's memory is too little; free some, or give a lower --memory_cap"},
+    {34, StatusCode::kNotFound, kStubLibrary,
+     "libcuda.so.1 is the stub that programs are linked with, not a driver; take its folder off "
+     "LD_LIBRARY_PATH, or install a driver"},
+    {35, StatusCode::kNotFound, kDriverTooOld,
+     "the driver is older than the CUDA library that was loaded; install a newer driver, or an "
+     "older CUDA library"},
+    {46, StatusCode::kAborted, "mode",
+     "another process has the GPU to itself (compute mode exclusive), or nobody may use it "
+     "(prohibited); wait until it ends, or set the mode to default"},
+    {100, StatusCode::kNotFound, kNoDevice,
+     "the driver sees no GPU; pass one to this container or virtual machine"},
+    {101, StatusCode::kNotFound, kNoDevice, "a GPU that was named is not there"},
+    {214, StatusCode::kDataLoss, "ecc",
+     "memory of the GPU gave a wrong bit that could not be mended; drain this GPU, and reset it"},
+    {304, StatusCode::kNotFound, kNoDevice,
+     "the system does not let this process open the GPU's device files; see /dev/nvidia* and the "
+     "container's device rules"},
+    {700, StatusCode::kInternal, kSticky, kEndProcess},
+    {702, StatusCode::kInternal, kSticky, kEndProcess},
+    {710, StatusCode::kInternal, kSticky, kEndProcess},
+    {714, StatusCode::kInternal, kSticky, kEndProcess},
+    {715, StatusCode::kInternal, kSticky, kEndProcess},
+    {716, StatusCode::kInternal, kSticky, kEndProcess},
+    {717, StatusCode::kInternal, kSticky, kEndProcess},
+    {718, StatusCode::kInternal, kSticky, kEndProcess},
+    {719, StatusCode::kInternal, kSticky, kEndProcess},
+    {802, StatusCode::kNotFound, kNoDevice,
+     "the GPUs are there but not ready; start nvidia-fabricmanager, or wait until it has done"},
+    {803, StatusCode::kNotFound, kVersionMismatch,
+     "the driver in the kernel and its libraries are of different versions; load the new module "
+     "(reboot), or start the container anew"},
+    {804, StatusCode::kNotFound, kVersionMismatch,
+     "the CUDA compatibility libraries do not support this GPU; take them off LD_LIBRARY_PATH"},
+};
+
+}  // namespace
+
+absl::Status CudaStatus(int code, absl::string_view call) {
+  if (code == 0) return absl::OkStatus();
+  const auto known = std::find_if(std::begin(kFaults), std::end(kFaults),
+                                  [code](const KnownFault& fault) { return fault.code == code; });
+  if (known == std::end(kFaults)) {
+    return WithMetadata(absl::InternalError(absl::StrCat(
+                            call, " failed with CUDA's error ", code,
+                            "; look for NVRM and Xid in the kernel's log, and run nvidia-smi")),
+                        "reason", "cuda");
+  }
+  return WithMetadata(absl::Status(known->status, absl::StrCat(known->sentence, " (", call,
+                                                               ": CUDA's error ", code, ")")),
+                      "reason", known->reason);
+}
+
+}  // namespace sextant

@@ -1,0 +1,127 @@
+#include "gpu_probe/cuda/cuda_libraries.h"
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/absence.h"
+#include "gpu_probe/cuda/cuda_system.h"
+#include "gpu_probe/cuda/shared_library.h"
+
+namespace sextant {
+namespace {
+
+// Major, minor and patch as cuBLAS, cuDNN 9 and NCCL count: 130100 is 13.1.0.
+std::string VersionOf(std::size_t number) {
+  return absl::StrCat(number / 10000, ".", number / 100 % 100, ".", number % 100);
+}
+
+// Finds functions of one library, and remembers the first that it does not have.
+class FunctionFinder {
+ public:
+  explicit FunctionFinder(const SharedLibrary& library) : library_(library) {}
+
+  template <typename Function>
+  void Find(const char* name, Function* out) {
+    if (!library_.Find(name, out) && missing_.empty()) missing_ = name;
+  }
+
+  // kNotFound where one was missing.
+  absl::Status status() const {
+    if (missing_.empty()) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat(library_.name(), " has no ", missing_,
+                                            ": it is not the library that it is named after, or "
+                                            "of a version that the probe does not know"));
+  }
+
+ private:
+  const SharedLibrary& library_;
+  std::string missing_;
+};
+
+constexpr int kCuda13 = 13000;
+
+std::vector<std::string> CublasLtNames(int supported_cuda) {
+  if (supported_cuda < kCuda13) return {"libcublasLt.so.12"};
+  return {"libcublasLt.so.13", "libcublasLt.so.12"};
+}
+
+absl::StatusOr<CublasLt> ReadCublasLt(const SharedLibrary& library) {
+  CublasLt out;
+  std::function<std::size_t()> version;
+  FunctionFinder finder(library);
+  finder.Find("cublasLtGetVersion", &version);
+  finder.Find("cublasLtCreate", &out.create);
+  finder.Find("cublasLtDestroy", &out.destroy);
+  finder.Find("cublasLtMatmulDescCreate", &out.matmul_create);
+  finder.Find("cublasLtMatmulDescSetAttribute", &out.matmul_set);
+  finder.Find("cublasLtMatmulDescDestroy", &out.matmul_destroy);
+  finder.Find("cublasLtMatrixLayoutCreate", &out.layout_create);
+  finder.Find("cublasLtMatrixLayoutSetAttribute", &out.layout_set);
+  finder.Find("cublasLtMatrixLayoutDestroy", &out.layout_destroy);
+  finder.Find("cublasLtMatmulPreferenceCreate", &out.preference_create);
+  finder.Find("cublasLtMatmulPreferenceSetAttribute", &out.preference_set);
+  finder.Find("cublasLtMatmulPreferenceDestroy", &out.preference_destroy);
+  finder.Find("cublasLtMatmulAlgoGetHeuristic", &out.choose);
+  finder.Find("cublasLtMatmul", &out.multiply);
+  SEXTANT_RETURN_IF_ERROR(finder.status());
+  out.version = VersionOf(version());
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<CublasLt> LoadCublasLt(const CudaLibrarySearch& search) {
+  const std::string driver =
+      absl::StrCat("the driver supports CUDA ", CudaVersionText(search.supported_cuda));
+  const auto library = SharedLibrary::Open(search.folder, CublasLtNames(search.supported_cuda));
+  const auto read =
+      library.ok() ? ReadCublasLt(*library) : absl::StatusOr<CublasLt>(library.status());
+  if (read.ok()) return read;
+  return Absent(kNoCublasLt, absl::StrCat("cuBLASLt could not be loaded (", read.status().message(),
+                                          "); ", driver, ": install cuBLAS of CUDA 12",
+                                          search.supported_cuda < kCuda13 ? "" : " or 13"));
+}
+
+absl::StatusOr<Cudnn> LoadCudnn(const CudaLibrarySearch& search) {
+  SEXTANT_ASSIGN_OR_RETURN(const SharedLibrary library,
+                           SharedLibrary::Open(search.folder, {"libcudnn.so.9"}));
+  Cudnn out;
+  std::function<std::size_t()> version;
+  FunctionFinder finder(library);
+  finder.Find("cudnnGetVersion", &version);
+  finder.Find("cudnnCreate", &out.create);
+  finder.Find("cudnnDestroy", &out.destroy);
+  finder.Find("cudnnBackendCreateDescriptor", &out.descriptor_create);
+  finder.Find("cudnnBackendSetAttribute", &out.descriptor_set);
+  finder.Find("cudnnBackendFinalize", &out.descriptor_finalize);
+  finder.Find("cudnnBackendDestroyDescriptor", &out.descriptor_destroy);
+  finder.Find("cudnnBackendExecute", &out.execute);
+  SEXTANT_RETURN_IF_ERROR(finder.status());
+  out.version = VersionOf(version());
+  return out;
+}
+
+absl::StatusOr<Nccl> LoadNccl(const CudaLibrarySearch& search) {
+  SEXTANT_ASSIGN_OR_RETURN(const SharedLibrary library,
+                           SharedLibrary::Open(search.folder, {"libnccl.so.2"}));
+  Nccl out;
+  std::function<Nccl::Status(int*)> version;
+  FunctionFinder finder(library);
+  finder.Find("ncclGetVersion", &version);
+  finder.Find("ncclCommInitAll", &out.comm_init_all);
+  finder.Find("ncclCommAbort", &out.comm_abort);
+  finder.Find("ncclGroupStart", &out.group_start);
+  finder.Find("ncclGroupEnd", &out.group_end);
+  finder.Find("ncclAllReduce", &out.all_reduce);
+  SEXTANT_RETURN_IF_ERROR(finder.status());
+  int number = 0;
+  if (version(&number) != 0 || number < 0) {
+    return absl::NotFoundError(absl::StrCat(library.name(), " does not tell its version"));
+  }
+  out.version = VersionOf(static_cast<std::size_t>(number));
+  return out;
+}
+
+}  // namespace sextant

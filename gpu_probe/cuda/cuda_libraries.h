@@ -1,0 +1,112 @@
+// NVIDIA's libraries of kernels, which some hosts have: each is found by name while the probe
+// runs, in the worker process alone (cuBLASLt takes 154 MB of memory as it loads).
+#ifndef SEXTANT_GPU_PROBE_CUDA_CUDA_LIBRARIES_H_
+#define SEXTANT_GPU_PROBE_CUDA_CUDA_LIBRARIES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace sextant {
+
+// Where to look.
+struct CudaLibrarySearch {
+  std::string folder = {};  // "" for the system's own places
+  // What the driver supports, e.g. 12040: libraries of CUDA 13 do not run on a driver of CUDA 12.
+  int supported_cuda = 0;
+};
+
+// cublasLtMatmulHeuristicResult_t: an algorithm, as bytes that the library alone reads, and what
+// is told of it.
+struct CublasLtChoice {
+  std::array<uint64_t, 8> algorithm = {};
+  std::size_t workspace_bytes = 0;
+  int status = 0;        // 0: the others mean something
+  float wave_count = 0;  // how often its blocks fill all multiprocessors
+  std::array<int, 4> reserved = {};
+};
+static_assert(sizeof(CublasLtChoice) == 96);
+
+// Pointers to the library's own objects and to memory are void*; statuses, types and attributes
+// are int. 0 is success. Each is the function cublasLt...
+struct CublasLt {
+  using Status = int;
+
+  std::string version;  // "13.1.0"
+  // ...Create, ...Destroy
+  std::function<Status(void**)> create;
+  std::function<Status(void*)> destroy;
+  // ...MatmulDescCreate (compute type, scale type), ...SetAttribute, ...Destroy
+  std::function<Status(void**, int, int)> matmul_create;
+  std::function<Status(void*, int, const void*, std::size_t)> matmul_set;
+  std::function<Status(void*)> matmul_destroy;
+  // ...MatrixLayoutCreate (type, rows, columns, leading dimension), ...SetAttribute, ...Destroy
+  std::function<Status(void**, int, uint64_t, uint64_t, int64_t)> layout_create;
+  std::function<Status(void*, int, const void*, std::size_t)> layout_set;
+  std::function<Status(void*)> layout_destroy;
+  // ...MatmulPreferenceCreate, ...SetAttribute, ...Destroy
+  std::function<Status(void**)> preference_create;
+  std::function<Status(void*, int, const void*, std::size_t)> preference_set;
+  std::function<Status(void*)> preference_destroy;
+  // ...MatmulAlgoGetHeuristic (handle, matmul, layouts of A, B, C, D, preference, wanted, choices,
+  // found)
+  std::function<Status(void*, void*, void*, void*, void*, void*, void*, int, CublasLtChoice*, int*)>
+      choose;
+  // ...Matmul (handle, matmul, alpha, A, its layout, B, its layout, beta, C, its layout, D, its
+  // layout, algorithm, workspace, its bytes, stream)
+  std::function<Status(void*, void*, const void*, const void*, void*, const void*, void*,
+                       const void*, const void*, void*, void*, void*, const uint64_t*, void*,
+                       std::size_t, void*)>
+      multiply;
+};
+
+// The first of libcublasLt.so.13 and .12 that the driver can run.
+//
+// Errors: Absent() "no_cublaslt".
+absl::StatusOr<CublasLt> LoadCublasLt(const CudaLibrarySearch& search);
+
+// cudnnBackend... descriptors, by which fused attention is built.
+struct Cudnn {
+  using Status = int;
+
+  std::string version;                                   // "9.13.0"
+  std::function<Status(void**)> create;                  // cudnnCreate
+  std::function<Status(void*)> destroy;                  // cudnnDestroy
+  std::function<Status(int, void**)> descriptor_create;  // cudnnBackendCreateDescriptor
+  // cudnnBackendSetAttribute (attribute, type, element count, elements)
+  std::function<Status(void*, int, int, int64_t, const void*)> descriptor_set;
+  std::function<Status(void*)> descriptor_finalize;  // cudnnBackendFinalize
+  std::function<Status(void*)> descriptor_destroy;   // cudnnBackendDestroyDescriptor
+  // cudnnBackendExecute (handle, plan, its operands)
+  std::function<Status(void*, void*, void*)> execute;
+};
+
+// libcudnn.so.9.
+//
+// Errors: kNotFound saying what is missing.
+absl::StatusOr<Cudnn> LoadCudnn(const CudaLibrarySearch& search);
+
+struct Nccl {
+  using Status = int;
+
+  std::string version;                                           // "2.28.3"
+  std::function<Status(void**, int, const int*)> comm_init_all;  // ncclCommInitAll
+  std::function<Status(void*)> comm_abort;                       // ncclCommAbort
+  std::function<Status()> group_start;                           // ncclGroupStart
+  std::function<Status()> group_end;                             // ncclGroupEnd
+  // ncclAllReduce (from, to, count, type, operation, communicator, stream)
+  std::function<Status(const void*, void*, std::size_t, int, int, void*, void*)> all_reduce;
+};
+
+// libnccl.so.2.
+//
+// Errors: kNotFound saying what is missing.
+absl::StatusOr<Nccl> LoadNccl(const CudaLibrarySearch& search);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_CUDA_CUDA_LIBRARIES_H_

@@ -1,0 +1,133 @@
+#include "gpu_probe/cuda/gpu_list.h"
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/absence.h"
+#include "gpu_probe/cuda/cuda_fault.h"
+#include "gpu_probe/host_name.h"
+
+namespace sextant {
+namespace {
+
+// Ten kilowatts: no GPU draws that, so a limit above it is no limit.
+constexpr unsigned kHighestMilliwatts = 10'000'000;
+
+// More than a host has, so that a count above it is no count.
+constexpr int kMostGpus = 4096;
+
+using Text = std::array<char, 256>;
+
+// The last byte of a Text stays 0 whatever a library writes.
+constexpr int kTextRoom = sizeof(Text) - 1;
+
+absl::optional<int> Attribute(const CudaDriver& driver, int attribute, cuda::Device ordinal) {
+  int value = 0;
+  if (driver.attribute(&value, attribute, ordinal) != 0 || value < 0) return absl::nullopt;
+  return value;
+}
+
+void DescribeByCuda(const CudaDriver& driver, cuda::Device ordinal, v1::Device* out) {
+  std::size_t memory_bytes = 0;
+  if (driver.memory_size(&memory_bytes, ordinal) == 0 &&
+      memory_bytes <= static_cast<std::size_t>(std::numeric_limits<int64_t>::max())) {
+    out->set_memory_bytes(static_cast<int64_t>(memory_bytes));
+  }
+  const auto multiprocessors = Attribute(driver, cuda::kMultiprocessorCount, ordinal);
+  if (multiprocessors.value_or(0) > 0) out->set_compute_unit_count(*multiprocessors);
+  const auto cache_bytes = Attribute(driver, cuda::kL2CacheSize, ordinal);
+  if (cache_bytes.value_or(0) > 0) out->set_cache_bytes(*cache_bytes);
+  const auto major = Attribute(driver, cuda::kComputeCapabilityMajor, ordinal);
+  const auto minor = Attribute(driver, cuda::kComputeCapabilityMinor, ordinal);
+  if (major && minor) out->set_compute_capability(absl::StrCat(*major, ".", *minor));
+  Text bus_id = {};
+  if (driver.pci_bus_id(bus_id.data(), kTextRoom, ordinal) == 0) {
+    out->set_pci_bus_id(bus_id.data());
+  }
+}
+
+void DescribeByNvml(const Nvml& nvml, nvml::Device gpu, v1::Device* out) {
+  unsigned milliwatts = 0;
+  if (CallNvml(nvml.enforced_power_limit, gpu, &milliwatts) == nvml::kSuccess && milliwatts > 0 &&
+      milliwatts <= kHighestMilliwatts) {
+    out->set_power_limit_watts(milliwatts / 1e3);
+  }
+  int current = 0;
+  int pending = 0;
+  if (CallNvml(nvml.ecc_mode, gpu, &current, &pending) == nvml::kSuccess) {
+    out->set_ecc_enabled(current == 1);
+  }
+}
+
+// NVML's handle of the GPU named `uuid`.
+absl::optional<nvml::Device> Handle(const Nvml& nvml, const std::string& uuid) {
+  nvml::Device handle = nullptr;
+  if (CallNvml(nvml.find, uuid.c_str(), &handle) != nvml::kSuccess) return absl::nullopt;
+  return handle;
+}
+
+absl::StatusOr<Gpu> Describe(const CudaSystem& system, int index) {
+  const CudaDriver& driver = *system.driver;
+  Gpu gpu;
+  SEXTANT_RETURN_IF_ERROR(CudaStatus(driver.device(&gpu.ordinal, index), "cuDeviceGet"));
+  cuda::Uuid uuid = {};
+  SEXTANT_RETURN_IF_ERROR(CudaStatus(driver.uuid(&uuid, gpu.ordinal), "cuDeviceGetUuid"));
+  Text name = {};
+  SEXTANT_RETURN_IF_ERROR(
+      CudaStatus(driver.name(name.data(), kTextRoom, gpu.ordinal), "cuDeviceGetName"));
+  // "NVIDIA A100-SXM4-40GB MIG 1g.5gb". NVML, where it is there, decides.
+  gpu.mig_instance = absl::StrContains(name.data(), " MIG ");
+  if (system.nvml.ok()) {
+    const auto whole = Handle(*system.nvml, UuidText(uuid, /*mig_instance=*/false));
+    if (whole) DescribeByNvml(*system.nvml, *whole, &gpu.device);
+    const bool slice = !whole && Handle(*system.nvml, UuidText(uuid, /*mig_instance=*/true));
+    if (whole || slice) gpu.mig_instance = slice;
+  }
+  gpu.device.set_kind(v1::DEVICE_KIND_GPU);
+  gpu.device.set_uuid(UuidText(uuid, gpu.mig_instance));
+  gpu.device.set_product_name(name.data());
+  gpu.device.set_hostname(HostName());
+  DescribeByCuda(driver, gpu.ordinal, &gpu.device);
+  const std::string driver_version = DriverVersion(system);
+  if (!driver_version.empty()) gpu.device.set_driver_version(driver_version);
+  const int cuda_version = SupportedCuda(driver);
+  if (cuda_version > 0) gpu.device.set_cuda_version(CudaVersionText(cuda_version));
+  return gpu;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Gpu>> ListGpus(const CudaSystem& system) {
+  SEXTANT_RETURN_IF_ERROR(StartCuda(system));
+  int count = 0;
+  SEXTANT_RETURN_IF_ERROR(CudaStatus(system.driver->device_count(&count), "cuDeviceGetCount"));
+  if (count > kMostGpus) {
+    return absl::InternalError(absl::StrCat("CUDA counts ", count, " GPUs; run nvidia-smi"));
+  }
+  std::vector<Gpu> gpus;
+  absl::Status first_fault;
+  for (int i = 0; i < count; ++i) {
+    absl::StatusOr<Gpu> gpu = Describe(system, i);
+    first_fault.Update(gpu.status());
+    if (gpu.ok()) gpus.push_back(*std::move(gpu));
+  }
+  if (!gpus.empty()) return gpus;
+  if (!first_fault.ok()) return first_fault;
+  return Absent(kNoDevice, "CUDA counts no GPU; pass one to this container or virtual machine");
+}
+
+std::string UuidText(const cuda::Uuid& uuid, bool mig_instance) {
+  const std::string digits = absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(uuid.data()), uuid.size()));
+  return absl::StrCat(mig_instance ? "MIG-" : "GPU-", digits.substr(0, 8), "-", digits.substr(8, 4),
+                      "-", digits.substr(12, 4), "-", digits.substr(16, 4), "-", digits.substr(20));
+}
+
+}  // namespace sextant

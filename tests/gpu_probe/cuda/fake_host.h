@@ -1,0 +1,99 @@
+// A host with GPUs that do as they are told, behind the tables of functions that the probe calls.
+#ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_HOST_H_
+#define SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_HOST_H_
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu_probe/cuda/cuda_driver.h"
+#include "gpu_probe/cuda/cuda_environment.h"
+#include "gpu_probe/cuda/cuda_system.h"
+#include "gpu_probe/cuda/nvml.h"
+
+namespace sextant {
+
+inline constexpr unsigned long long kFakeGiB = 1ULL << 30;
+
+// An idle H200, of the figures that are published of one. Fields may change at any time.
+struct FakeGpu {
+  unsigned char identity = 0;  // each byte of its UUID
+  std::string name = "NVIDIA H200";
+  std::string pci_bus_id = "0000:19:00.0";
+  std::size_t memory_bytes = 150'754'820'096;
+  int multiprocessor_count = 132;
+  int cache_bytes = 62'914'560;
+  int major = 9;
+  int minor = 0;
+  int cuda_code = 0;  // what CUDA answers to questions about it; 0 for the truth
+
+  nvml::Memory2 memory = {.version = 0,
+                          .total = 140 * kFakeGiB,
+                          .reserved = kFakeGiB / 2,
+                          .free = 139 * kFakeGiB,
+                          .used = kFakeGiB / 2};
+  unsigned utilization_percent = 0;
+  unsigned process_count = 0;
+  unsigned mps_process_count = 0;
+  unsigned celsius = 31;
+  int compute_mode = nvml::kComputeModeDefault;
+  unsigned mig_mode = 0;
+  bool mig_instance = false;  // one slice: CUDA sees it and not the GPU
+  unsigned long long error_count = 0;
+  int ecc_mode = 1;
+  int retirement_pending = 0;
+  unsigned remap_pending = 0;
+  unsigned remap_failed = 0;
+  unsigned milliwatts = 700'000;
+  int nvml_code = nvml::kSuccess;  // what NVML answers to questions about it
+
+  // Called before NVML answers anything about it: to hang, or to change while it is read.
+  std::function<void()> on_question = {};
+
+  // Takes `bytes` of what is free.
+  void Take(unsigned long long bytes) {
+    memory.free -= bytes;
+    memory.used += bytes;
+  }
+};
+
+// Must outlive the tables that it gives.
+class FakeHost {
+ public:
+  // With as many idle GPUs, their identities from 1 on.
+  explicit FakeHost(int gpu_count);
+
+  // In CUDA's order; NVML's is the other way round.
+  std::deque<FakeGpu> gpus;
+  int cuda_version = 13000;
+  int cuda_init_code = 0;
+  int nvml_init_code = nvml::kSuccess;
+  std::string driver_version = "580.65.06";
+  CudaEnvironment environment = {};
+
+  // Has `change` happen once the clock has gone `seconds` from the start.
+  void At(double seconds, std::function<void()> change);
+  // Lets the clock go on, and what is due happen.
+  void Sleep(double seconds);
+  double slept_seconds() const { return now_seconds_; }
+
+  CudaDriver Driver();
+  Nvml NvmlTable();
+  // Both, started. Here, since the fake libraries, which do without, link nothing of the probe.
+  CudaSystem System() {
+    return {.driver = Driver(), .nvml = StartNvml(NvmlTable()), .environment = environment};
+  }
+
+  static std::string UuidOf(const FakeGpu& gpu);
+
+ private:
+  double now_seconds_ = 0;
+  std::vector<std::pair<double, std::function<void()>>> changes_;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_HOST_H_

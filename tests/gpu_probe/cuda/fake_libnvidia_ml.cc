@@ -1,0 +1,42 @@
+// libnvidia-ml.so.1 as a host with GPUs has it, under NVML's own names; $SEXTANT_FAKE_GPU says
+// what the GPUs do (scripted_host.h). Of an older NVML: it has not every function.
+#include "tests/gpu_probe/cuda/scripted_host.h"
+
+namespace sextant {
+namespace {
+
+const Nvml& ScriptedNvml() {
+  static const Nvml* const nvml = new Nvml(ScriptedHost().NvmlTable());
+  return *nvml;
+}
+
+}  // namespace
+}  // namespace sextant
+
+using sextant::ScriptedNvml;
+using sextant::nvml::Device;
+
+extern "C" {
+int nvmlInit_v2() { return ScriptedNvml().init(); }
+int nvmlSystemGetDriverVersion(char* text, unsigned size) {
+  return ScriptedNvml().driver_version(text, size);
+}
+int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
+  return ScriptedNvml().find(uuid, device);
+}
+int nvmlDeviceGetMemoryInfo_v2(Device device, sextant::nvml::Memory2* memory) {
+  return ScriptedNvml().memory2(device, memory);
+}
+int nvmlDeviceGetUtilizationRates(Device device, sextant::nvml::Utilization* load) {
+  return ScriptedNvml().utilization(device, load);
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, void* entries) {
+  return ScriptedNvml().processes(device, count, entries);
+}
+int nvmlDeviceGetTemperature(Device device, int sensor, unsigned* celsius) {
+  return ScriptedNvml().temperature(device, sensor, celsius);
+}
+int nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* milliwatts) {
+  return ScriptedNvml().enforced_power_limit(device, milliwatts);
+}
+}

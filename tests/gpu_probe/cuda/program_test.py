@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+"""sextant-probe --backend=cuda on hosts with GPUs, which libraries under the driver's names fake.
+
+Without them, on a host that has no driver, it says so.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BIN = os.environ.get("SEXTANT_BIN", "build/release/bin")
+PROGRAM = os.path.join(BIN, "sextant-probe")
+FAKE_DRIVER = os.path.join(BIN, "fake_cuda_driver")
+SKIPPED = 77
+
+
+def run(*flags, libraries=FAKE_DRIVER, script=""):
+    """Exit code and events of a run with the driver's libraries in folder `libraries`."""
+    with tempfile.TemporaryDirectory() as locks:
+        kept = {name: value for name, value in os.environ.items()
+                if not name.startswith(("CUDA_", "LD_LIBRARY_PATH"))}
+        done = subprocess.run(
+            [PROGRAM, "--backend=cuda", "--format=json", *flags], capture_output=True, text=True,
+            env={**kept, "XDG_RUNTIME_DIR": locks, "LD_LIBRARY_PATH": libraries,
+                 "SEXTANT_FAKE_GPU": script}, timeout=250, check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def failure(*flags, **how):
+    code, events = run(*flags, **how)
+    assert "failure" in events[-1], events
+    return code, events[-1]["failure"]
+
+
+def check_a_list():
+    code, events = run("--list")
+    assert code == 0 and len(events) == 8, (code, events)
+    devices = [event["device"] for event in events]
+    assert devices[0]["uuid"] == "GPU-01010101-0101-0101-0101-010101010101", devices[0]
+    assert len({device["uuid"] for device in devices}) == 8
+    assert devices[7]["compute_capability"] == "9.0" and devices[7]["cuda_version"] == "13.0"
+    assert devices[7]["driver_version"] == "580.65.06" and devices[7]["power_limit_watts"] == 700
+    assert "ecc_enabled" not in devices[7], "this NVML does not tell"
+
+
+def check_refusals():
+    for script, word in (("busy", "busy"), ("hot", "hot")):
+        code, refusal = failure("--mode=quick", script=script)
+        assert (code, refusal["kind"], refusal["reason"]) == (4, "KIND_REFUSED", word), refusal
+    code, lost = failure("--mode=quick", script="lost")
+    assert (code, lost["reason"]) == (1, "lost"), lost
+
+
+def check_an_idle_gpu():
+    code, unsupported = failure("--mode=quick")
+    assert (code, unsupported["kind"]) == (3, "KIND_UNSUPPORTED"), unsupported
+    assert "may be measured" in unsupported["message"], unsupported
+
+
+def check_absences():
+    for flags in (("--list",), ("--mode=quick",)):
+        for script, word in (("none", "no_device"), ("old", "driver_too_old")):
+            code, absence = failure(*flags, script=script)
+            assert (code, absence["reason"]) == (3, word), (flags, absence)
+        code, absence = failure(*flags, libraries=BIN)
+        assert (code, absence["reason"]) == (3, "no_driver"), (flags, absence)
+
+
+def check_a_driver_that_hangs():
+    for flags in (("--list",), ("--mode=quick",)):
+        code, late = failure("--budget=100ms", *flags, script="hang")
+        assert (code, late["kind"]) == (6, "KIND_DEADLINE"), (flags, late)
+
+
+def main():
+    if not os.path.exists(PROGRAM) or not os.path.isdir(FAKE_DRIVER):
+        print(f"skipped: there is no {PROGRAM}, or no {FAKE_DRIVER}")
+        return SKIPPED
+    if os.path.exists("/proc/driver/nvidia/version"):
+        print("skipped: this host has a driver of its own")
+        return SKIPPED
+    check_a_list()
+    check_refusals()
+    check_an_idle_gpu()
+    check_absences()
+    check_a_driver_that_hangs()
+    print("GPUs are listed, refused by their words, and missed by their reasons")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

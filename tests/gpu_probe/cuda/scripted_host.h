@@ -1,0 +1,39 @@
+// The host behind the fake libraries, as $SEXTANT_FAKE_GPU names it.
+#ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_SCRIPTED_HOST_H_
+#define SEXTANT_TESTS_GPU_PROBE_CUDA_SCRIPTED_HOST_H_
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/gpu_probe/cuda/fake_host.h"
+
+namespace sextant {
+
+// Eight idle GPUs; and the first of them busy, hot, or never answering NVML; or none at all; or a
+// driver that is too old.
+inline FakeHost& ScriptedHost() {
+  static FakeHost* const host = [] {
+    const char* const name = std::getenv("SEXTANT_FAKE_GPU");
+    const std::string script = name == nullptr ? "" : name;
+    auto* const made = new FakeHost(8);
+    FakeGpu& first = made->gpus.front();
+    if (script == "busy") first.utilization_percent = 97;
+    if (script == "hot") first.celsius = 91;
+    if (script == "lost") first.nvml_code = nvml::kGpuIsLost;
+    if (script == "none") made->cuda_init_code = 100;
+    if (script == "old") made->cuda_version = 11040;
+    if (script == "hang") {
+      first.on_question = [] {
+        while (true) pause();
+      };
+    }
+    return made;
+  }();
+  return *host;
+}
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_SCRIPTED_HOST_H_
