@@ -100,7 +100,9 @@ void PredictedTimesTo(const OperationPrediction& prediction, const OperationAnal
   }
   if (analysis.backward.has_value() && prediction.backward.expected > Seconds(0)) {
     work.flops = analysis.backward->cost.sum.flops();
-    KernelPredictionTo(prediction, prediction.backward, work, out->mutable_predicted_backward());
+    OperationPrediction backward = prediction;
+    if (backward.backward_source.has_value()) backward.source = *backward.backward_source;
+    KernelPredictionTo(backward, backward.backward, work, out->mutable_predicted_backward());
   }
 }
 

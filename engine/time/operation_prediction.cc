@@ -47,9 +47,10 @@ absl::StatusOr<absl::optional<GemmPredictor>> GemmsOf(const PredictedDevice& dev
   return GemmPredictor::OfAccelerator(*device.accelerator, type);
 }
 
-absl::optional<AttentionPredictor> AttentionsOf(const PredictedDevice& device, DataType type) {
+absl::StatusOr<absl::optional<AttentionPredictor>> AttentionsOf(const PredictedDevice& device,
+                                                                DataType type) {
   if (device.measured != nullptr) return AttentionPredictor::OfMeasured(*device.measured, type);
-  if (device.accelerator == nullptr) return absl::nullopt;
+  if (device.accelerator == nullptr) return absl::optional<AttentionPredictor>();
   return AttentionPredictor::OfAccelerator(*device.accelerator, type);
 }
 
@@ -83,12 +84,14 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const Predicted
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<GemmPredictor> gemms, GemmsOf(device, type));
     if (gemms.has_value()) out = PredictionOf(*gemms, *gemm);
   } else if (const auto attention = AttentionOf(operation); attention.has_value()) {
-    const absl::optional<AttentionPredictor> attentions = AttentionsOf(device, type);
+    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<AttentionPredictor> attentions,
+                             AttentionsOf(device, type));
     if (attentions.has_value()) {
       out = OperationPrediction{.forward = attentions->Predict(*attention),
                                 .backward = attentions->PredictBackward(*attention),
-                                .source = attentions->source(),
-                                .nearest = {}};
+                                .source = attentions->SourceOf(*attention),
+                                .nearest = {},
+                                .backward_source = attentions->BackwardSourceOf(*attention)};
     }
   }
   return out;
@@ -96,9 +99,16 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const Predicted
 
 }  // namespace
 
-size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join) {
+size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join,
+                      absl::Span<const RateSource> sources) {
   std::vector<size_t> order(seconds.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  if (join == DeviceJoin::kMedian && !sources.empty()) {
+    const RateSource best = *std::min_element(sources.begin(), sources.end());
+    order.erase(std::remove_if(order.begin(), order.end(),
+                               [&](size_t device) { return sources[device] != best; }),
+                order.end());
+  }
   std::stable_sort(order.begin(), order.end(),
                    [seconds](size_t a, size_t b) { return seconds[a] < seconds[b]; });
   return join == DeviceJoin::kSlowest ? order.back() : order[(order.size() - 1) / 2];
@@ -109,15 +119,17 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
     DeviceJoin join) {
   std::vector<OperationPrediction> all;
   std::vector<double> seconds;
+  std::vector<RateSource> sources;
   for (const PredictedDevice& device : devices) {
     SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPrediction> one,
                              PredictionOn(device, operation, type));
     if (!one.has_value()) return absl::optional<OperationPrediction>();
     seconds.push_back(one->forward.expected.value());
+    sources.push_back(one->source.source);
     all.push_back(*std::move(one));
   }
   if (all.empty()) return absl::optional<OperationPrediction>();
-  const size_t deciding = DecidingDevice(seconds, join);
+  const size_t deciding = DecidingDevice(seconds, join, sources);
   all[deciding].device = deciding;
   return absl::make_optional(std::move(all[deciding]));
 }

@@ -29,8 +29,11 @@ enum class DeviceJoin {
   kMedian,   // of a product: the lower of both middles where devices are even in number
 };
 
-// Which of `seconds`, which are one or more, decides.
-size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join);
+// Which of `seconds`, which are one or more, decides. Of a product, where `sources` are given, only
+// devices of the best of them take part: what one of them measured of a kind says more of all than
+// what is published.
+size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join,
+                      absl::Span<const RateSource> sources = {});
 
 struct NearbyShape {
   std::string shape;  // "4096x6144x4096"
@@ -49,6 +52,8 @@ struct OperationPrediction {
   KernelRegime regime = KernelRegime::kBurst;
   bool streams = false;  // passes over memory, no products of matrices
   size_t device = 0;     // which of those asked decides
+  // Of the backward pass; absent: `source`.
+  absl::optional<KernelSource> backward_source = {};
 };
 
 // Times of bursts; MakeSustained() makes them those of a long run. Of a matrix product, a linear
@@ -58,7 +63,7 @@ struct OperationPrediction {
 // devices that whose forward pass decides. Absent of other operations, and where nothing is known
 // of one of the devices in `type`.
 //
-// Errors: those of GemmModel::Of(), where what was measured is damaged.
+// Errors: those of GemmModel::Of() and its like, where what was measured is damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
     const Operation& operation, DataType type, absl::Span<const PredictedDevice> devices,
     DeviceJoin join);

@@ -81,6 +81,7 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictStreams(
   const StreamKind kind = KindOf(operation);
   std::vector<OperationPrediction> all;
   std::vector<double> seconds;
+  std::vector<RateSource> sources;
   for (const PredictedDevice& device : devices) {
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<StreamPredictor> predictor,
                              PassesOn(device, analysis.types.input));
@@ -88,8 +89,9 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictStreams(
     all.push_back(PredictionBy(*predictor, kind, analysis));
     all.back().device = all.size() - 1;
     seconds.push_back(all.back().forward.expected.value());
+    sources.push_back(all.back().source.source);
   }
-  out = std::move(all[DecidingDevice(seconds, join)]);
+  out = std::move(all[DecidingDevice(seconds, join, sources)]);
   return out;
 }
 
