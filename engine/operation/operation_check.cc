@@ -153,9 +153,10 @@ void Check::operator()(const Experts& op) const {
   Size("hidden_size", op.hidden_size);
   Size("feed_forward_size", op.feed_forward_size);
   violations_.Require(path_, "expert_count", op.expert_count, 1, kMostExperts);
-  if (op.expert_count < 1 || op.expert_count > kMostExperts) return;
-  violations_.Require(path_, "experts_per_token", op.experts_per_token, 1, op.expert_count);
-  if (op.expert_parallel_size < 1 || op.expert_count % op.expert_parallel_size != 0) {
+  const bool counted = op.expert_count >= 1 && op.expert_count <= kMostExperts;
+  violations_.Require(path_, "experts_per_token", op.experts_per_token, 1,
+                      counted ? op.expert_count : kMostExperts);
+  if (op.expert_parallel_size < 1 || (counted && op.expert_count % op.expert_parallel_size != 0)) {
     Add("expert_parallel_size",
         absl::StrCat("must be at least 1 and divide expert_count (", op.expert_count, "), which ",
                      op.expert_parallel_size, " does not"));

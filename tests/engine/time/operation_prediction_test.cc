@@ -33,6 +33,26 @@ TEST(PredictOperation, ALinearLayerIsItsProduct) {
   EXPECT_EQ(linear->backward.basis, KernelBasis::kOtherPass);
 }
 
+// 32 heads' scores as one batch, an einsum that says the same, and a chain.
+TEST(PredictOperation, AnEinsumIsItsProducts) {
+  const auto batch = On(kH100, BatchedMatmul{.batch = 32, .m = 2048, .n = 2048, .k = 128});
+  const auto scores = On(kH100, Einsum{.expression = "a q d, a k d -> a q k",
+                                       .operands = {{32, 2048, 128}, {32, 2048, 128}}});
+  ASSERT_TRUE(batch.has_value() && scores.has_value());
+  EXPECT_EQ(scores->forward.expected, batch->forward.expected);
+  EXPECT_EQ(scores->backward.expected, batch->backward.expected);
+  EXPECT_EQ(batch->forward.basis, KernelBasis::kOtherPass);
+  EXPECT_THAT(batch->nearest, SizeIs(3));
+  const auto first = On(kH100, Matmul{.m = 4096, .n = 512, .k = 4096});
+  const auto second = On(kH100, Matmul{.m = 4096, .n = 4096, .k = 512});
+  const auto chain = On(kH100, Einsum{.expression = "t i, i r, r o -> t o",
+                                      .operands = {{4096, 4096}, {4096, 512}, {512, 4096}}});
+  ASSERT_TRUE(chain.has_value());
+  EXPECT_NEAR(chain->forward.expected.value(),
+              (first->forward.expected + second->forward.expected).value(), 1e-12);
+  EXPECT_FALSE(On(kH100, Einsum{.expression = "a b -> a", .operands = {{64, 64}}}).has_value());
+}
+
 TEST(PredictOperation, IsOfProductsAndOfAttentionInOneKernel) {
   Attention attention = {.batch = 2,
                          .heads = 16,
