@@ -9,6 +9,7 @@
 #include "engine/hardware/predict/attention_predictor.h"
 #include "engine/hardware/predict/gemm_predictor.h"
 #include "engine/time/operation_products.h"
+#include "engine/time/predict_experts.h"
 
 namespace sextant {
 namespace {
@@ -76,6 +77,9 @@ OperationPrediction PredictionOf(const GemmPredictor& gemms, const OperationProd
 absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PredictedDevice& device,
                                                                  const Operation& operation,
                                                                  DataType type) {
+  if (const auto* experts = std::get_if<Experts>(&operation)) {
+    return PredictExperts(*experts, type, device);
+  }
   absl::optional<OperationPrediction> out;
   if (const auto products = ProductsOf(operation); products.has_value()) {
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<GemmPredictor> gemms, GemmsOf(device, type));

@@ -43,11 +43,10 @@ struct OperationPrediction {
   std::vector<NearbyShape> nearest;  // nearest first
 };
 
-// Of a matrix product, a linear layer (its bias is added by the same kernel), and attention in one
-// kernel whose queries and keys are as many. The gradients of a product are two products: dx of
-// [m, k] over n and dw of [k, n] over m, one after the other. Of several devices that whose forward
-// pass decides. Absent of other operations, and where nothing is known of one of the devices in
-// `type`.
+// Of what ProductsOf() knows, one product after the other; of attention in one kernel whose queries
+// and keys are as many; and of layers of experts, PredictExperts(). Of several devices that whose
+// forward pass decides. Absent of other operations, and where nothing is known of one of the
+// devices in `type`.
 //
 // Errors: those of GemmModel::Of(), where what was measured is damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(

@@ -299,7 +299,7 @@ TEST_P(AttentionCounted, Unfused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(ValueHeadSizes, AttentionCounted, ::testing::Values(0, 2, 3, 5));
+INSTANTIATE_TEST_SUITE_P(ValueHeadSizes, AttentionCounted, ::testing::Values(0, 2, 5));
 
 // Every mask of up to 12 positions, against a count of the pairs that it allows.
 TEST(AttendedPairs, AreThoseThatTheMaskAllows) {

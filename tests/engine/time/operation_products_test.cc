@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Einsum Contraction(const char* expression, std::vector<Shape> operands) {
+Einsum EinsumOf(const char* expression, std::vector<Shape> operands) {
   return {.expression = expression, .operands = std::move(operands)};
 }
 
@@ -40,19 +40,19 @@ TEST(ProductsOf, ProductsAndTheirGradients) {
 // Axes of all three are the batch, of both operands alone the sum, of one and the result m and n.
 TEST(ProductsOf, AnEinsumThatIsOneProduct) {
   const auto scores =
-      ProductsOf(Contraction("b q a d, b k a d -> b a q k", {{2, 5, 3, 4}, {2, 6, 3, 4}}));
+      ProductsOf(EinsumOf("b q a d, b k a d -> b a q k", {{2, 5, 3, 4}, {2, 6, 3, 4}}));
   ASSERT_TRUE(scores.has_value());
   EXPECT_THAT(scores->forward, ElementsAre(BatchedGemm{6, {5, 6, 4}}));
   EXPECT_THAT(scores->backward, ElementsAre(BatchedGemm{6, {5, 4, 6, GemmPass::kOtherLayout}},
                                             BatchedGemm{6, {6, 4, 5, GemmPass::kOtherLayout}}));
-  const auto layer = ProductsOf(Contraction("b s i, i o -> b s o", {{2, 5, 3}, {3, 7}}));
+  const auto layer = ProductsOf(EinsumOf("b s i, i o -> b s o", {{2, 5, 3}, {3, 7}}));
   ASSERT_TRUE(layer.has_value());
   EXPECT_THAT(layer->forward, ElementsAre(BatchedGemm{1, {10, 7, 3}}));
 }
 
 // The cheaper order: 50 x 1 by the last two first.
 TEST(ProductsOf, AnEinsumOfManyOperandsIsAChain) {
-  const auto chain = ProductsOf(Contraction("a b, b c, c d -> a d", {{10, 2}, {2, 50}, {50, 3}}));
+  const auto chain = ProductsOf(EinsumOf("a b, b c, c d -> a d", {{10, 2}, {2, 50}, {50, 3}}));
   ASSERT_TRUE(chain.has_value());
   EXPECT_THAT(chain->forward, ElementsAre(BatchedGemm{1, {2, 3, 50}}, BatchedGemm{1, {10, 3, 2}}));
   EXPECT_EQ(chain->backward.size(), 4u);
@@ -60,11 +60,11 @@ TEST(ProductsOf, AnEinsumOfManyOperandsIsAChain) {
 
 TEST(ProductsOf, HaveTheFlopsOfTheOperation) {
   for (const Einsum& einsum :
-       {Contraction("a b, b c, c d -> a d", {{10, 2}, {2, 50}, {50, 3}}),
-        Contraction("b q a d, b k a d -> b a q k", {{2, 5, 3, 4}, {2, 6, 3, 4}}),
-        Contraction("b i, b i -> b", {{4, 9}, {4, 9}}),
-        Contraction("b s i, i o -> b s o", {{2, 5, 1}, {1, 7}}),
-        Contraction("a b c, c d, b d e -> a e", {{3, 4, 5}, {5, 6}, {4, 6, 7}})}) {
+       {EinsumOf("a b, b c, c d -> a d", {{10, 2}, {2, 50}, {50, 3}}),
+        EinsumOf("b q a d, b k a d -> b a q k", {{2, 5, 3, 4}, {2, 6, 3, 4}}),
+        EinsumOf("b i, b i -> b", {{4, 9}, {4, 9}}),
+        EinsumOf("b s i, i o -> b s o", {{2, 5, 1}, {1, 7}}),
+        EinsumOf("a b c, c d, b d e -> a e", {{3, 4, 5}, {5, 6}, {4, 6, 7}})}) {
     const auto products = ProductsOf(einsum);
     const auto analysis = AnalyzeOperation({einsum, {.input = DataType::kBf16}}, "");
     ASSERT_TRUE(products.has_value()) << einsum.expression;
@@ -74,15 +74,36 @@ TEST(ProductsOf, HaveTheFlopsOfTheOperation) {
   }
 }
 
+TEST(ProductsOfUnfused, HaveTheFlopsOfBothPasses) {
+  for (const int64_t value_head_size : {0, 3}) {
+    const Attention attention = {.batch = 2,
+                                 .heads = 6,
+                                 .kv_heads = 2,
+                                 .query_length = 5,
+                                 .key_length = 7,
+                                 .head_size = 4,
+                                 .value_head_size = value_head_size,
+                                 .causal = true,
+                                 .fused = false};
+    const OperationProducts products = ProductsOfUnfused(attention);
+    EXPECT_EQ(products.forward[0], (BatchedGemm{4, {15, 7, 4}}));
+    const auto analysis = AnalyzeOperation({attention, {.input = DataType::kBf16}}, "");
+    ASSERT_THAT(analysis, IsOk());
+    EXPECT_EQ(FlopsOfProducts(products.forward), analysis->forward.sum.matrix_flops.value());
+    EXPECT_EQ(FlopsOfProducts(products.backward),
+              analysis->backward->cost.sum.matrix_flops.value());
+  }
+}
+
 TEST(ProductsOf, OnlyProducts) {
   EXPECT_FALSE(ProductsOf(Softmax{2, 3}).has_value());
   EXPECT_FALSE(ProductsOf(Attention{}).has_value());
   // A sum of one operand, an outer product, a diagonal, a sum beside a product, what does not fit.
-  EXPECT_FALSE(ProductsOf(Contraction("a b -> a", {{2, 3}})).has_value());
-  EXPECT_FALSE(ProductsOf(Contraction("a, b -> a b", {{2}, {3}})).has_value());
-  EXPECT_FALSE(ProductsOf(Contraction("ii,ij->j", {{3, 3}, {3, 4}})).has_value());
-  EXPECT_FALSE(ProductsOf(Contraction("a b c, c d -> a d", {{2, 3, 4}, {4, 5}})).has_value());
-  EXPECT_FALSE(ProductsOf(Contraction("a b, b c -> a c", {{2, 3}, {4, 5}})).has_value());
+  EXPECT_FALSE(ProductsOf(EinsumOf("a b -> a", {{2, 3}})).has_value());
+  EXPECT_FALSE(ProductsOf(EinsumOf("a, b -> a b", {{2}, {3}})).has_value());
+  EXPECT_FALSE(ProductsOf(EinsumOf("ii,ij->j", {{3, 3}, {3, 4}})).has_value());
+  EXPECT_FALSE(ProductsOf(EinsumOf("a b c, c d -> a d", {{2, 3, 4}, {4, 5}})).has_value());
+  EXPECT_FALSE(ProductsOf(EinsumOf("a b, b c -> a c", {{2, 3}, {4, 5}})).has_value());
 }
 
 }  // namespace
