@@ -245,8 +245,7 @@ constexpr OperationKind kKinds[] = {
      .size_fields = kExpertsSizes,
      .sizes_help = "tokens of all devices, width of one, of an expert",
      .flags = kExpertsFlags,
-     .example = "65536x7168x2048 --experts=256 --experts-per-token=8 --expert-parallel-size=32 "
-                "--dtype=bf16 --device=h200-sxm"},
+     .example = "8192x4096x14336 --experts=8 --experts-per-token=2 --dtype=bf16 --device=h200-sxm"},
 };
 
 constexpr FieldFlag kNumberFormatFlags[] = {
