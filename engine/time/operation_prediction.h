@@ -41,6 +41,8 @@ struct OperationPrediction {
   KernelTime backward;  // with the gradients of all operands
   KernelSource source;
   std::vector<NearbyShape> nearest;  // nearest first
+  // Of the backward pass; absent: `source`.
+  absl::optional<KernelSource> backward_source = {};
 };
 
 // Of what ProductsOf() knows, one product after the other; of attention in one kernel whose queries
@@ -48,7 +50,7 @@ struct OperationPrediction {
 // forward pass decides. Absent of other operations, and where nothing is known of one of the
 // devices in `type`.
 //
-// Errors: those of GemmModel::Of(), where what was measured is damaged.
+// Errors: those of GemmModel::Of() and its like, where what was measured is damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
     const Operation& operation, DataType type, absl::Span<const PredictedDevice> devices,
     DeviceJoin join);

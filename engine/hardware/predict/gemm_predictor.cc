@@ -144,13 +144,15 @@ absl::StatusOr<absl::optional<GemmPredictor>> GemmPredictor::OfMeasured(
 }
 
 KernelTime GemmPredictor::Predict(const GemmShape& shape) const {
-  if (model_ == nullptr) return TimeUnderRoofs(WorkOf({.each = shape}, type_), roofs_, type_);
+  if (model_ == nullptr)
+    return TimeUnderRoofs(WorkOf({.each = shape}, type_), roofs_, source_.error);
   return other_.has_value() ? model_->PredictOtherType(shape, *other_) : model_->Predict(shape);
 }
 
 KernelTime GemmPredictor::PredictBatch(const BatchedGemm& gemm) const {
   if (gemm.batch == 1) return Predict(gemm.each);
-  if (model_ == nullptr) return AsBatch(TimeUnderRoofs(WorkOf(gemm, type_), roofs_, type_), 1);
+  if (model_ == nullptr)
+    return AsBatch(TimeUnderRoofs(WorkOf(gemm, type_), roofs_, source_.error), 1);
   GemmRoofline roofline = model_->fit().roofline;
   if (other_.has_value()) {
     roofline.seconds_per_flop /= other_->peak_ratio;
