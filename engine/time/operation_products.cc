@@ -84,17 +84,4 @@ absl::optional<OperationProducts> ProductsOf(const Operation& operation) {
   return absl::nullopt;
 }
 
-OperationProducts ProductsOfUnfused(const Attention& a) {
-  constexpr GemmPass kOther = GemmPass::kOtherLayout;
-  const int64_t batch = a.batch * a.kv_heads;
-  const int64_t queries = a.heads / a.kv_heads * a.query_length;
-  const int64_t value = ValueHeadSize(a);
-  return {.forward = {{batch, {queries, a.key_length, a.head_size}},             // q k^T
-                      {batch, {queries, value, a.key_length, kOther}}},          // p v
-          .backward = {{batch, {a.key_length, value, queries, kOther}},          // p^T do
-                       {batch, {queries, a.key_length, value}},                  // do v^T
-                       {batch, {queries, a.head_size, a.key_length, kOther}},    // ds k
-                       {batch, {a.key_length, a.head_size, queries, kOther}}}};  // ds^T q
-}
-
 }  // namespace sextant

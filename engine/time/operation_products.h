@@ -24,11 +24,6 @@ struct OperationProducts {
 // `operation` has passed CheckOperation().
 absl::optional<OperationProducts> ProductsOf(const Operation& operation);
 
-// Those of attention in kernels that write the matrix of scores, all pairs of queries and keys in
-// both passes. The queries that share a head of keys lie below one another: their products are one,
-// and so are the sums over them in the gradients of keys and values.
-OperationProducts ProductsOfUnfused(const Attention& attention);
-
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_TIME_OPERATION_PRODUCTS_H_

@@ -11,6 +11,7 @@
 namespace sextant {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 const PredictedDevice kH100[] = {{.accelerator = AcceleratorNamed("h100-sxm")}};
@@ -69,6 +70,24 @@ TEST(PredictOperation, IsOfProductsAndOfAttentionInOneKernel) {
   EXPECT_FALSE(On(kH100, attention).has_value());
   EXPECT_FALSE(On(kH100, Elementwise{.count = 1'000'000}).has_value());
   EXPECT_FALSE(On({}, Matmul{.m = 1, .n = 1, .k = 1}).has_value());
+}
+
+// Published latent attention is of another library than published attention of equal heads.
+TEST(PredictOperation, OfNarrowerValuesIsLatentAttention) {
+  Attention attention = {.batch = 1,
+                         .heads = 64,
+                         .kv_heads = 64,
+                         .query_length = 4096,
+                         .key_length = 4096,
+                         .head_size = 192,
+                         .value_head_size = 128,
+                         .causal = true};
+  const auto latent = On(kH100, attention);
+  ASSERT_TRUE(latent.has_value());
+  EXPECT_EQ(latent->forward.basis, KernelBasis::kWithinGrid);
+  EXPECT_THAT(latent->source.citation, HasSubstr("trtllm"));
+  attention.value_head_size = 0;
+  EXPECT_THAT(On(kH100, attention)->source.citation, HasSubstr("sglang"));
 }
 
 TEST(PredictOperation, OfSeveralDevicesOneDecides) {

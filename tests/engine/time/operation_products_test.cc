@@ -74,27 +74,6 @@ TEST(ProductsOf, HaveTheFlopsOfTheOperation) {
   }
 }
 
-TEST(ProductsOfUnfused, HaveTheFlopsOfBothPasses) {
-  for (const int64_t value_head_size : {0, 3}) {
-    const Attention attention = {.batch = 2,
-                                 .heads = 6,
-                                 .kv_heads = 2,
-                                 .query_length = 5,
-                                 .key_length = 7,
-                                 .head_size = 4,
-                                 .value_head_size = value_head_size,
-                                 .causal = true,
-                                 .fused = false};
-    const OperationProducts products = ProductsOfUnfused(attention);
-    EXPECT_EQ(products.forward[0], (BatchedGemm{4, {15, 7, 4}}));
-    const auto analysis = AnalyzeOperation({attention, {.input = DataType::kBf16}}, "");
-    ASSERT_THAT(analysis, IsOk());
-    EXPECT_EQ(FlopsOfProducts(products.forward), analysis->forward.sum.matrix_flops.value());
-    EXPECT_EQ(FlopsOfProducts(products.backward),
-              analysis->backward->cost.sum.matrix_flops.value());
-  }
-}
-
 TEST(ProductsOf, OnlyProducts) {
   EXPECT_FALSE(ProductsOf(Softmax{2, 3}).has_value());
   EXPECT_FALSE(ProductsOf(Attention{}).has_value());
