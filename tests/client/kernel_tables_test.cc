@@ -68,7 +68,7 @@ TEST(KernelTables, AreAsWrittenByHand) {
   const v1::Calibration calibration = WithKernels();
   EXPECT_EQ(AttentionSection(calibration), R"(
 Attention (one kernel)
-  type  pass      batch x tokens  heads  size     mask                  rate   median  spread   n
+  type  pass      batch x tokens  heads  size     mask                   rate   median  spread   n
   bf16  backward  2 x 4096        32/8   192/128  causal 1024  450.00 TFLOP/s  2.00 ms  1.00 %  12
   heads: of queries/of keys and values; size: of a query's head/of a value's; mask: with its
   window, in tokens
@@ -76,19 +76,19 @@ Attention (one kernel)
   EXPECT_EQ(ExpertsSection(calibration), R"(
 Layers of experts (the products on one device)
   type      tokens  h x f              experts   devices            rate   median  spread   n
-  fp8_e4m3  16,384  7168 x 2048 gated  8 of 256       32  900.00 TFLOP/s  3.00 ms  1.00 %  12
+  fp8-e4m3  16,384  7168 x 2048 gated  8 of 256       32  900.00 TFLOP/s  3.00 ms  1.00 %  12
   tokens: of all devices that share the experts; h x f: widths of a token and of an expert
 )");
   EXPECT_EQ(CollectiveSection(calibration), R"(
 Collectives (devices of one host)
   collective  devices        size     bus rate   median  spread   n
-  all_gather        8  256.00 MiB  350.00 GB/s  4.00 ms  1.00 %  12
+  all-gather        8  256.00 MiB  350.00 GB/s  4.00 ms  1.00 %  12
   bus rate: nccl-tests' busbw, to compare with the link's
 )");
   EXPECT_EQ(HostCopySection(calibration), R"(
 Copies to and from the host
   copy            host memory        size        rate   median  spread   n
-  host_to_device  pinned       256.00 MiB  55.00 GB/s  5.00 ms  1.00 %  12
+  host-to-device  pinned       256.00 MiB  55.00 GB/s  5.00 ms  1.00 %  12
 )");
 }
 
