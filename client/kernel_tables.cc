@@ -11,8 +11,8 @@
 namespace sextant {
 namespace {
 
-constexpr Align kToLeft = Align::kToLeft;
-constexpr Align kToRight = Align::kToRight;
+constexpr Align kToLeft = Align::kLeft;
+constexpr Align kToRight = Align::kRight;
 
 std::string WordOr(const std::string& name) { return name.empty() ? kNoValue : name; }
 
