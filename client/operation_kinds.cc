@@ -54,6 +54,8 @@ constexpr FieldFlag kAttentionFlags[] = {
      kOfTheKind},
     {"--key-length", "operation.attention.key_length", "keys a sequence; default: LENGTH",
      kOfTheKind},
+    {"--value-head-size", "operation.attention.value_head_size",
+     "numbers of a value; default: HEAD_SIZE", kOfTheKind},
     {"--causal", "operation.attention.causal", "a query sees what is before it alone", kOfTheKind},
     {"--convention", "operation.attention.convention",
      "how a causal mask is counted; default: with-diagonal", kOfTheKind},
@@ -75,6 +77,19 @@ constexpr FieldFlag kHostCopyFlags[] = {
 constexpr FieldFlag kEinsumFlags[] = {{"--left-to-right", "operation.einsum.left_to_right",
                                        "contract in this order; default: that of fewest FLOPs",
                                        kOfTheKind}};
+
+constexpr const char* kExpertsSizes[] = {"operation.experts.tokens",
+                                         "operation.experts.hidden_size",
+                                         "operation.experts.feed_forward_size"};
+constexpr FieldFlag kExpertsFlags[] = {
+    {"--expert-count,--experts", "operation.experts.expert_count", "experts of the layer; needed",
+     kOfTheKind},
+    {"--experts-per-token", "operation.experts.experts_per_token",
+     "experts that a token goes to; needed", kOfTheKind},
+    {"--expert-parallel-size", "operation.experts.expert_parallel_size",
+     "devices that share the experts; default: 1", kOfTheKind},
+    {"--ungated", "operation.experts.ungated", "two matrices and GELU; default: three and SwiGLU",
+     kOfTheKind}};
 
 constexpr char kRowsHelp[] = "rows of COLUMNS numbers";
 constexpr char kCountHelp[] = "any shape, or a number of elements";
@@ -223,6 +238,14 @@ constexpr OperationKind kKinds[] = {
      .sizes_help = "\"b s h, b t h -> b s t\", or \"bsh,bth->bst\" by letters",
      .flags = kEinsumFlags,
      .example = "\"b s h, b t h -> b s t\" 2x3x4 2x3x4 --dtype=bf16"},
+    {.name = "experts",
+     .description = "A layer of experts, on one of the devices that share it",
+     .form = SizesForm::kEach,
+     .sizes = "TOKENSxHIDDENxFEED_FORWARD",
+     .size_fields = kExpertsSizes,
+     .sizes_help = "tokens of all devices, width of one, of an expert",
+     .flags = kExpertsFlags,
+     .example = "8192x4096x14336 --experts=8 --experts-per-token=2 --dtype=bf16 --device=h200-sxm"},
 };
 
 constexpr FieldFlag kNumberFormatFlags[] = {

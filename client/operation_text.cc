@@ -21,7 +21,7 @@ namespace {
 
 using Arrays = google::protobuf::RepeatedPtrField<v1::OperationArray>;
 
-constexpr size_t kHang = 12;  // below the text behind "  backward  "
+constexpr size_t kBehindBackward = 12;  // below the text behind "  backward  "
 
 // "a [2, 3] bf16, b [3, 4] bf16".
 std::string ArraysText(const Arrays& arrays) {
@@ -65,16 +65,17 @@ std::string Headline(const v1::AnalyzeOperationResponse& response) {
                             ArraysText(response.outputs()), TypesText(response.data_types())),
                2);
   }
-  absl::StrAppend(&out, Wrap("  forward   ", SumText(response.forward().sum()), kHang));
+  absl::StrAppend(&out, Wrap("  forward   ", SumText(response.forward().sum()), kBehindBackward));
   if (!response.has_host_copy()) {
-    absl::StrAppend(&out, Wrap("  backward  ", BackwardSummary(response), kHang));
+    absl::StrAppend(&out, Wrap("  backward  ", BackwardSummary(response), kBehindBackward));
   }
   if (response.has_host_copy()) {
-    absl::StrAppend(&out, Wrap("  time      ", HostCopySummary(response.host_copy()), kHang));
+    absl::StrAppend(&out,
+                    Wrap("  time      ", HostCopySummary(response.host_copy()), kBehindBackward));
   }
   if (response.has_time()) {
-    absl::StrAppend(&out, Wrap("  time      ", TimeSummary(response.time()), kHang),
-                    Wrap("  advice    ", response.time().advice(), kHang));
+    absl::StrAppend(&out, Wrap("  time      ", TimeSummary(response.time()), kBehindBackward),
+                    Wrap("  advice    ", response.time().advice(), kBehindBackward));
   }
   return out;
 }

@@ -146,7 +146,7 @@ class Sizes {
 
   Shape operator()(Attention& op) {
     if (!Take(3, 3, "q, k and v") || !Numbers() || !Fits(0, {kAny, kAny, kAny, kAny}) ||
-        !Fits(1, {inputs_[0].shape[0], kAny, kAny, Last(0)}) || !Fits(2, ShapeOf(1))) {
+        !Fits(1, {inputs_[0].shape[0], kAny, kAny, Last(0)}) || !Fits(2, Replaced(1, 1, {kAny}))) {
       return {};
     }
     Set("batch", op.batch, inputs_[0].shape[0], 0);
@@ -155,7 +155,8 @@ class Sizes {
     Set("head_size", op.head_size, Last(0), 0);
     Set("kv_heads", op.kv_heads, inputs_[1].shape[1], 1);
     Set("key_length", op.key_length, inputs_[1].shape[2], 1);
-    return ShapeOf(0);
+    Set("value_head_size", op.value_head_size, Last(2), 2);
+    return Replaced(0, 1, {op.value_head_size});
   }
 
   // What does not fit the expression is said by CheckOperation(), and the shape by the recipe.
@@ -176,6 +177,11 @@ class Sizes {
     return {};
   }
 
+  Shape operator()(Experts&) {
+    return Refused(
+        "does not follow from tensors, which don't say how tokens spread over experts: write each "
+        "matrix as a batched_matmul of [experts, rows, ...] by [experts, ...]");
+  }
   Shape operator()(OptimizerUpdate&) {
     return Refused("a graph's update is its own: name its rule in the graph");
   }

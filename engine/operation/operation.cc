@@ -10,7 +10,7 @@ constexpr std::array<absl::string_view, std::variant_size_v<Operation>> kNames =
     "matmul",           "batched_matmul", "linear",      "elementwise",   "reduction",
     "softmax",          "layer_norm",     "rms_norm",    "activation",    "swiglu",
     "rotary",           "dropout",        "embedding",   "cross_entropy", "attention",
-    "optimizer_update", "host_copy",      "fused_chain", "einsum"};
+    "optimizer_update", "host_copy",      "fused_chain", "einsum",        "experts"};
 
 }  // namespace
 

@@ -126,9 +126,9 @@ struct CrossEntropy {
 // How a causal mask counts the positions that a query attends to; see AttendedPairs().
 enum class CausalConvention { kWithDiagonal, kWithoutDiagonal, kPublished };
 
-// softmax(q k^T / sqrt(head_size)) v for q [batch, heads, query_length, head_size] and
-// k, v [batch, kv_heads, key_length, head_size]. Where causal, the queries are the last of
-// the positions.
+// softmax(q k^T / sqrt(head_size)) v for q [batch, heads, query_length, head_size],
+// k [batch, kv_heads, key_length, head_size] and v [batch, kv_heads, key_length,
+// value_head_size]. Where causal, the queries are the last of the positions.
 struct Attention {
   int64_t batch = 0;
   int64_t heads = 0;
@@ -136,11 +136,36 @@ struct Attention {
   int64_t query_length = 0;
   int64_t key_length = 0;
   int64_t head_size = 0;
+  int64_t value_head_size = 0;  // less than head_size in latent attention; 0: head_size
   bool causal = false;
   CausalConvention convention = CausalConvention::kWithDiagonal;  // where causal
   int64_t window = 0;  // the most positions that a query attends to; 0 where not limited
   bool fused = true;   // one kernel, no matrix of scores moves
 };
+
+constexpr int64_t ValueHeadSize(const Attention& attention) {
+  return attention.value_head_size == 0 ? attention.head_size : attention.value_head_size;
+}
+
+// The matrix products of a layer of experts on one device of the `expert_parallel_size` that share
+// them, each expert being asked for as often: of its rows x [rows, hidden_size],
+//   gated      y = (silu(gate) up) w_down, gate and up both x times a matrix
+//   otherwise  y = gelu(x w_up) w_down
+struct Experts {
+  int64_t tokens = 0;  // of the whole group
+  int64_t hidden_size = 0;
+  int64_t feed_forward_size = 0;  // of one expert
+  int64_t expert_count = 0;       // of the layer
+  int64_t experts_per_token = 0;
+  int64_t expert_parallel_size = 1;  // divides expert_count
+  bool gated = true;
+};
+
+inline constexpr int64_t kMostExperts = 65536;
+
+// Rows that a device's experts multiply: those of the fullest device, where they can't be spread
+// evenly. `experts` has passed CheckOperation().
+int64_t DeviceRows(const Experts& experts);
 
 enum class UpdateRule { kSgd, kSgdMomentum, kAdagrad, kRmsprop, kAdam, kAdamw, kLion };
 
@@ -187,7 +212,7 @@ struct Einsum {
 using Operation =
     std::variant<Matmul, BatchedMatmul, Linear, Elementwise, Reduction, Softmax, LayerNorm, RmsNorm,
                  Activation, SwiGlu, Rotary, Dropout, EmbeddingLookup, CrossEntropy, Attention,
-                 OptimizerUpdate, HostCopy, FusedChain, Einsum>;
+                 OptimizerUpdate, HostCopy, FusedChain, Einsum, Experts>;
 
 // "matmul", "layer_norm".
 absl::string_view OperationName(const Operation& operation);

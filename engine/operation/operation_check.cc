@@ -71,6 +71,7 @@ class Check {
     if (!op.pinned) Rate("staging_bytes_per_second", op.staging);
   }
   void operator()(const FusedChain& op) const;
+  void operator()(const Experts& op) const;
   void operator()(const Einsum& op) const {
     const absl::Status status = PlanEinsum(op).status();
     for (const FieldViolation& v : FieldViolationsOf(status)) Add(v.field, v.description);
@@ -134,6 +135,7 @@ void Check::operator()(const Attention& op) const {
   Size("query_length", op.query_length);
   Size("key_length", op.key_length);
   Size("head_size", op.head_size);
+  if (op.value_head_size != 0) Size("value_head_size", op.value_head_size);
   if (op.kv_heads > 0 && op.heads % op.kv_heads != 0) {
     Add("kv_heads",
         absl::StrCat("must divide heads (", op.heads, "), which ", op.kv_heads, " does not"));
@@ -143,6 +145,21 @@ void Check::operator()(const Attention& op) const {
     Add("key_length", absl::StrCat("must be at least query_length (", op.query_length,
                                    ") where causal, since the queries are the last positions, not ",
                                    op.key_length));
+  }
+}
+
+void Check::operator()(const Experts& op) const {
+  Size("tokens", op.tokens);
+  Size("hidden_size", op.hidden_size);
+  Size("feed_forward_size", op.feed_forward_size);
+  violations_.Require(path_, "expert_count", op.expert_count, 1, kMostExperts);
+  const bool counted = op.expert_count >= 1 && op.expert_count <= kMostExperts;
+  violations_.Require(path_, "experts_per_token", op.experts_per_token, 1,
+                      counted ? op.expert_count : kMostExperts);
+  if (op.expert_parallel_size < 1 || (counted && op.expert_count % op.expert_parallel_size != 0)) {
+    Add("expert_parallel_size",
+        absl::StrCat("must be at least 1 and divide expert_count (", op.expert_count, "), which ",
+                     op.expert_parallel_size, " does not"));
   }
 }
 

@@ -30,6 +30,7 @@ struct Visitor {
   Recipe operator()(const OptimizerUpdate& op) const { return OptimizerRecipe(op, in); }
   Recipe operator()(const HostCopy& op) const { return HostCopyRecipe(op, in); }
   Recipe operator()(const Einsum& op) const { return EinsumRecipe(op, in); }
+  Recipe operator()(const Experts& op) const { return ExpertsRecipe(op, in); }
 };
 
 Array MakeArray(absl::string_view name, ArrayRole role, DataType type, const Shape& shape) {

@@ -10,6 +10,10 @@
 // log-sum-exp alone and computes s again: five products, 2.5 times the forward pass. The
 // rescaling of partial sums between blocks depends on the block's size and is not counted.
 //
+// In multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1) values are narrower
+// than keys. Scores, dq and dk are products of keys' width, o, dp and dv of values'; the ratios of
+// backward to forward above are those of equal widths.
+//
 // Keys and values of kv_heads heads are each read by heads / kv_heads query heads; their
 // gradients add up within the products' own additions.
 #include "absl/strings/str_cat.h"
@@ -39,12 +43,14 @@ struct Arrays {
 
 Arrays ArraysOf(const Attention& a, const RecipeInput& in, int64_t keys) {
   const Shape queries = {a.batch, a.heads, a.query_length, a.head_size};
-  const Shape kv = {a.batch, a.kv_heads, keys, a.head_size};
+  const Shape outputs = {a.batch, a.heads, a.query_length, ValueHeadSize(a)};
+  const Shape key = {a.batch, a.kv_heads, keys, a.head_size};
+  const Shape value = {a.batch, a.kv_heads, keys, ValueHeadSize(a)};
   const Shape square = {a.batch, a.heads, a.query_length, keys};
   return {.q = Input("q", in.types.input, queries),
-          .k = Input("k", in.types.input, kv),
-          .v = Input("v", in.types.input, kv),
-          .o = Output("o", in.types.output, queries),
+          .k = Input("k", in.types.input, key),
+          .v = Input("v", in.types.input, value),
+          .o = Output("o", in.types.output, outputs),
           .scores = Scratch("scores", in.types.output, square),
           .probabilities = Scratch("probabilities", in.types.output, square)};
 }
@@ -56,17 +62,17 @@ class Counting {
       : heads_(Count(a.batch, a.heads)),
         pairs_(heads_ * pairs_per_head),
         head_size_(a.head_size),
-        outputs_(heads_ * Count(a.query_length, a.head_size)),
+        value_head_size_(ValueHeadSize(a)),
+        outputs_(heads_ * Count(a.query_length, value_head_size_)),
         convention_(convention) {}
 
-  ArithmeticTerm Product(absl::string_view name, OperandSet needed_by = kEveryOperand) const {
-    return {.name = std::string(name),
-            .flops = Flops(kFlopsPerMultiplyAdd * pairs_ * Count(head_size_)),
-            .matrix_product = true,
-            .reason = absl::StrCat("2 x ", NumberText(pairs_), " x ", head_size_,
-                                   ": each pair of a query and a key, in each head, is ",
-                                   head_size_, " multiply-adds of 2 FLOPs"),
-            .needed_by = needed_by};
+  // Of queries and keys, or of what is as wide as they are.
+  ArithmeticTerm OfKeys(absl::string_view name, OperandSet needed_by = kEveryOperand) const {
+    return Product(name, head_size_, needed_by);
+  }
+  // Of values and outputs.
+  ArithmeticTerm OfValues(absl::string_view name, OperandSet needed_by = kEveryOperand) const {
+    return Product(name, value_head_size_, needed_by);
   }
   ArithmeticTerm EachPair(absl::string_view name, absl::string_view what, Work work,
                           OperandSet needed_by = kEveryOperand) const {
@@ -81,9 +87,20 @@ class Counting {
   }
 
  private:
+  ArithmeticTerm Product(absl::string_view name, int64_t width, OperandSet needed_by) const {
+    return {.name = std::string(name),
+            .flops = Flops(kFlopsPerMultiplyAdd * pairs_ * Count(width)),
+            .matrix_product = true,
+            .reason = absl::StrCat("2 x ", NumberText(pairs_), " x ", width,
+                                   ": each pair of a query and a key, in each head, is ", width,
+                                   " multiply-adds of 2 FLOPs"),
+            .needed_by = needed_by};
+  }
+
   double heads_;
   double pairs_;
   int64_t head_size_;
+  int64_t value_head_size_;
   double outputs_;
   FlopConvention convention_;
 };
@@ -95,13 +112,13 @@ std::vector<Step> ForwardSteps(const Arrays& x, const Counting& count, bool adds
                 : count.EachPair("softmax", "scale, max, subtract, exp, sum, divide a pair",
                                  kScaledSoftmax);
   return {{.name = "scores = q k^T",
-           .arithmetic = {count.Product("scores")},
+           .arithmetic = {count.OfKeys("scores")},
            .movements = {Read(x.q), Read(x.k), Write(x.scores)}},
           {.name = "softmax",
            .arithmetic = {softmax},
            .movements = {Read(x.scores), Write(x.probabilities)}},
           {.name = "o = probabilities v",
-           .arithmetic = {count.Product("weighted sum")},
+           .arithmetic = {count.OfValues("weighted sum")},
            .movements = {Read(x.probabilities), Read(x.v), Write(x.o)}}};
 }
 
@@ -111,10 +128,10 @@ std::vector<Step> UnfusedBackward(const Arrays& x, const Counting& count) {
   const Array dp = Scratch("gradient of probabilities", p.data_type, p.shape);
   const Array ds = Scratch("gradient of scores", p.data_type, p.shape);
   return {{.name = "dv = p^T do",
-           .arithmetic = {count.Product("gradient of v", kV)},
+           .arithmetic = {count.OfValues("gradient of v", kV)},
            .movements = {Read(p, kV), Read(GradientOf(x.o), kV), Write(GradientOf(x.v), kV)}},
           {.name = "dp = do v^T",
-           .arithmetic = {count.Product("gradient of probabilities", kQ | kK)},
+           .arithmetic = {count.OfValues("gradient of probabilities", kQ | kK)},
            .movements = {Read(GradientOf(x.o), kQ | kK), Read(x.v, kQ | kK), Write(dp, kQ | kK)}},
           {.name = "ds = scale p (dp - sum(dp p))",
            .arithmetic = {count.EachPair("gradient of scores",
@@ -122,10 +139,10 @@ std::vector<Step> UnfusedBackward(const Arrays& x, const Counting& count) {
                                          {.plain = 5}, kQ | kK)},
            .movements = {Read(p, kQ | kK), Read(dp, kQ | kK), Write(ds, kQ | kK)}},
           {.name = "dq = ds k",
-           .arithmetic = {count.Product("gradient of q", kQ)},
+           .arithmetic = {count.OfKeys("gradient of q", kQ)},
            .movements = {Read(ds, kQ), Read(x.k, kQ), Write(GradientOf(x.q), kQ)}},
           {.name = "dk = ds^T q",
-           .arithmetic = {count.Product("gradient of k", kK)},
+           .arithmetic = {count.OfKeys("gradient of k", kK)},
            .movements = {Read(ds, kK), Read(x.q, kK), Write(GradientOf(x.k), kK)}}};
 }
 
@@ -136,17 +153,17 @@ Step FusedBackward(const Arrays& x, const Arrays& whole, const Counting& count,
       Statistic("log-sum-exp", accumulation, {x.q.shape[0], x.q.shape[1], x.q.shape[2]});
   return {
       .name = "dq, dk, dv",
-      .arithmetic = {count.Product("scores again"),
+      .arithmetic = {count.OfKeys("scores again"),
                      count.EachPair("probabilities again",
                                     "scale, subtract the log-sum-exp, exp a pair",
                                     {.plain = 2, .transcendental = 1}),
-                     count.Product("gradient of probabilities", kQ | kK),
+                     count.OfValues("gradient of probabilities", kQ | kK),
                      count.EachOutput("sums of do o", "a product and an addition an output",
                                       {.plain = 2}, kQ | kK),
                      count.EachPair("gradient of scores", "a difference, a product, scale a pair",
                                     {.plain = 3}, kQ | kK),
-                     count.Product("gradient of v", kV), count.Product("gradient of q", kQ),
-                     count.Product("gradient of k", kK)},
+                     count.OfValues("gradient of v", kV), count.OfKeys("gradient of q", kQ),
+                     count.OfKeys("gradient of k", kK)},
       .movements = {Read(GradientOf(x.o)), Read(x.q), Read(x.k), Read(x.v, kQ | kK),
                     Read(x.o, kQ | kK), Read(log_sums), Write(GradientOf(x.q), kQ),
                     Write(GradientOf(whole.k), kK), Write(GradientOf(whole.v), kV)}};

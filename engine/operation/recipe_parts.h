@@ -68,6 +68,7 @@ Recipe AttentionRecipe(const Attention& op, const RecipeInput& in);
 Recipe OptimizerRecipe(const OptimizerUpdate& op, const RecipeInput& in);
 Recipe HostCopyRecipe(const HostCopy& op, const RecipeInput& in);
 Recipe EinsumRecipe(const Einsum& op, const RecipeInput& in);
+Recipe ExpertsRecipe(const Experts& op, const RecipeInput& in);
 
 }  // namespace sextant
 

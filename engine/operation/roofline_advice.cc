@@ -17,6 +17,7 @@ Rows RowsOf(Operation& operation) {
   if (auto* op = std::get_if<Matmul>(&operation)) return {&op->m, "m"};
   if (auto* op = std::get_if<BatchedMatmul>(&operation)) return {&op->m, "m"};
   if (auto* op = std::get_if<Linear>(&operation)) return {&op->rows, "rows"};
+  if (auto* op = std::get_if<Experts>(&operation)) return {&op->tokens, "tokens"};
   return {};
 }
 

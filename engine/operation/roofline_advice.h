@@ -12,10 +12,10 @@
 
 namespace sextant {
 
-// The fewest rows m (of a matmul, of each product of a batched one, or of a linear layer) from
-// which `rates` bind by compute; absent where no m up to kMaxDimension does, and for
-// operations without such rows. Found by bisection: with m, arithmetic grows in proportion
-// and bytes by less, so that the intensity only grows.
+// The fewest rows m (of a matmul, of each product of a batched one, or of a linear layer), or
+// tokens of a layer of experts, from which `rates` bind by compute; absent where none up to
+// kMaxDimension do, and for operations without such rows. Found by bisection: with them
+// arithmetic grows in proportion and bytes by less, so that the intensity only grows.
 absl::optional<int64_t> RowsAtRidge(const OperationRequest& request, const DeviceRates& rates);
 
 // One sentence; `analysis` is that of `request`. Errors: those of RooflineOf().

@@ -8,21 +8,13 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/predict/attention_predictor.h"
 #include "engine/hardware/predict/gemm_predictor.h"
+#include "engine/time/operation_products.h"
+#include "engine/time/predict_experts.h"
 
 namespace sextant {
 namespace {
 
 constexpr size_t kNearest = 3;
-
-absl::optional<GemmShape> GemmOf(const Operation& operation) {
-  if (const auto* matmul = std::get_if<Matmul>(&operation)) {
-    return GemmShape{matmul->m, matmul->n, matmul->k};
-  }
-  if (const auto* linear = std::get_if<Linear>(&operation)) {
-    return GemmShape{linear->rows, linear->output_size, linear->input_size};
-  }
-  return absl::nullopt;
-}
 
 absl::optional<AttentionShape> AttentionOf(const Operation& operation) {
   const auto* attention = std::get_if<Attention>(&operation);
@@ -35,7 +27,7 @@ absl::optional<AttentionShape> AttentionOf(const Operation& operation) {
                         .heads = attention->heads,
                         .key_value_heads = attention->kv_heads,
                         .query_key_head_size = attention->head_size,
-                        .value_head_size = attention->head_size,
+                        .value_head_size = ValueHeadSize(*attention),
                         .causal = attention->causal,
                         .window = attention->window};
 }
@@ -63,13 +55,20 @@ KernelTime SumOf(const KernelTime& a, const KernelTime& b) {
           .basis = std::max(a.basis, b.basis)};
 }
 
-OperationPrediction PredictionOf(const GemmPredictor& gemms, const GemmShape& shape) {
-  OperationPrediction out = {.forward = gemms.Predict(shape),
-                             .backward = SumOf(gemms.Predict(InputGradientOf(shape)),
-                                               gemms.Predict(WeightGradientOf(shape))),
+KernelTime SumOf(const GemmPredictor& gemms, absl::Span<const BatchedGemm> products) {
+  KernelTime sum = gemms.PredictBatch(products[0]);
+  for (const BatchedGemm& product : products.subspan(1)) {
+    sum = SumOf(sum, gemms.PredictBatch(product));
+  }
+  return sum;
+}
+
+OperationPrediction PredictionOf(const GemmPredictor& gemms, const OperationProducts& products) {
+  OperationPrediction out = {.forward = SumOf(gemms, products.forward),
+                             .backward = SumOf(gemms, products.backward),
                              .source = gemms.source(),
                              .nearest = {}};
-  for (const MeasuredGemm& near : gemms.Nearest(shape, kNearest)) {
+  for (const MeasuredGemm& near : gemms.Nearest(StackedGemm(products.forward[0]), kNearest)) {
     out.nearest.push_back(
         {absl::StrCat(near.shape.m, "x", near.shape.n, "x", near.shape.k), near.time});
   }
@@ -79,10 +78,13 @@ OperationPrediction PredictionOf(const GemmPredictor& gemms, const GemmShape& sh
 absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PredictedDevice& device,
                                                                  const Operation& operation,
                                                                  DataType type) {
+  if (const auto* experts = std::get_if<Experts>(&operation)) {
+    return PredictExperts(*experts, type, device);
+  }
   absl::optional<OperationPrediction> out;
-  if (const auto gemm = GemmOf(operation); gemm.has_value()) {
+  if (const auto products = ProductsOf(operation); products.has_value()) {
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<GemmPredictor> gemms, GemmsOf(device, type));
-    if (gemms.has_value()) out = PredictionOf(*gemms, *gemm);
+    if (gemms.has_value()) out = PredictionOf(*gemms, *products);
   } else if (const auto attention = AttentionOf(operation); attention.has_value()) {
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<AttentionPredictor> attentions,
                              AttentionsOf(device, type));

@@ -56,12 +56,11 @@ struct OperationPrediction {
   absl::optional<KernelSource> backward_source = {};
 };
 
-// Times of bursts; MakeSustained() makes them those of a long run. Of a matrix product, a linear
-// layer (its bias is added by the same kernel), and attention in one kernel whose queries and keys
-// are as many; PredictStreams() is of what multiplies no matrices. The gradients of a product are
-// two products: dx of [m, k] over n and dw of [k, n] over m, one after the other. Of several
-// devices that whose forward pass decides. Absent of other operations, and where nothing is known
-// of one of the devices in `type`.
+// Times of bursts; MakeSustained() makes them those of a long run. Of what ProductsOf() knows, one
+// product after the other; of attention in one kernel whose queries and keys are as many; and of
+// layers of experts, PredictExperts(). PredictStreams() is of what multiplies no matrices. Of
+// several devices that whose forward pass decides. Absent of other operations, and where nothing is
+// known of one of the devices in `type`.
 //
 // Errors: those of GemmModel::Of() and its like, where what was measured is damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(

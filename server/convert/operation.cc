@@ -88,6 +88,15 @@ class Reader {
   }
   FusedChain Read(const v1::Operation::FusedChain& w) const;
   Einsum Read(const v1::Operation::Einsum& w) const;
+  Experts Read(const v1::Operation::Experts& w) const {
+    return {.tokens = w.tokens(),
+            .hidden_size = w.hidden_size(),
+            .feed_forward_size = w.feed_forward_size(),
+            .expert_count = w.expert_count(),
+            .experts_per_token = w.experts_per_token(),
+            .expert_parallel_size = w.expert_parallel_size(),
+            .gated = !w.ungated()};
+  }
 
  private:
   ElementwiseFunction Function(v1::ElementwiseFunction wire, absl::string_view below) const {
@@ -118,6 +127,7 @@ Attention Reader::Read(const v1::Operation::Attention& w) const {
           .query_length = w.query_length(),
           .key_length = w.key_length(),
           .head_size = w.head_size(),
+          .value_head_size = w.value_head_size(),
           .causal = w.causal(),
           .convention = EnumFrom(w.convention(), v1::CausalConvention_IsValid(w.convention()),
                                  FieldPath(path_, "convention"), CausalConvention::kWithDiagonal,
@@ -174,7 +184,8 @@ Operation ReadWith(const Reader& r, const v1::Operation& w) {
   if (w.has_optimizer_update()) return r.Read(w.optimizer_update());
   if (w.has_host_copy()) return r.Read(w.host_copy());
   if (w.has_fused_chain()) return r.Read(w.fused_chain());
-  return r.Read(w.einsum());
+  if (w.has_einsum()) return r.Read(w.einsum());
+  return r.Read(w.experts());
 }
 
 }  // namespace
@@ -198,6 +209,9 @@ void FillSizeDefaults(Operation& operation) {
   if (auto* op = std::get_if<Attention>(&operation); op != nullptr) {
     if (op->kv_heads == 0) op->kv_heads = op->heads;
     if (op->key_length == 0) op->key_length = op->query_length;
+  }
+  if (auto* op = std::get_if<Experts>(&operation); op != nullptr && op->expert_parallel_size == 0) {
+    op->expert_parallel_size = 1;
   }
 }
 

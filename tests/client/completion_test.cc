@@ -142,6 +142,8 @@ TEST(BashCompletion, OffersNothingForFreeText) {
 TEST(BashCompletion, KnowsTheKindsOfOperation) {
   EXPECT_THAT(BashOffers({"sextant", "op", "lay"}), ElementsAre("layer-norm"));
   EXPECT_THAT(BashOffers({"sextant", "op", "attention", "--conv"}), ElementsAre("--convention"));
+  EXPECT_THAT(BashOffers({"sextant", "op", "experts", "--expert-p"}),
+              ElementsAre("--expert-parallel-size"));
   EXPECT_THAT(BashOffers({"sextant", "op", "matmul", "--conv"}), IsEmpty());
   EXPECT_THAT(BashOffers({"sextant", "op", "attention", "--convention", "=", "p"}),
               ElementsAre("published"));

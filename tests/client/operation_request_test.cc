@@ -78,6 +78,10 @@ TEST(ReadSizes, PutsEachIntoItsField) {
   ASSERT_TRUE(ReadSizes(KindNamed("attention"), "1x2x3x4", &request).ok());
   EXPECT_EQ(request.operation().attention().query_length(), 3);
   EXPECT_EQ(request.operation().attention().head_size(), 4);
+  ASSERT_TRUE(ReadSizes(KindNamed("experts"), "64Kx7168x2048", &request).ok());
+  EXPECT_EQ(request.operation().experts().tokens(), 64000);
+  EXPECT_EQ(request.operation().experts().hidden_size(), 7168);
+  EXPECT_EQ(request.operation().experts().feed_forward_size(), 2048);
   ASSERT_TRUE(ReadSizes(KindNamed("batched-matmul"), "5x2x3x4", &request).ok());
   EXPECT_EQ(request.operation().batched_matmul().batch(), 5);
   EXPECT_EQ(request.operation().batched_matmul().k(), 3);
@@ -178,7 +182,10 @@ TEST(OperationFieldWords, AreThoseOfTheCommandLine) {
       {"matmul", "operation.matmul.k", "K of MxKxN"},
       {"dropout", "operation.dropout.count", "SHAPE"},
       {"attention", "operation.attention.kv_heads", "--kv-heads"},
+      {"attention", "operation.attention.value_head_size", "--value-head-size"},
       {"elementwise", "operation.elementwise.input_count", "--inputs"},
+      {"experts", "operation.experts.expert_count", "--experts"},
+      {"experts", "operation.experts.tokens", "TOKENS of TOKENSxHIDDENxFEED_FORWARD"},
       {"einsum", "operation.einsum.expression", "EXPRESSION"},
       {"einsum", "operation.einsum.operands[1].shape[0]", "SHAPE 2"},
       {"einsum", "operation.einsum.operands", "SHAPE..."},

@@ -1,7 +1,9 @@
 #include "engine/hardware/kernels/gemm_shape.h"
 
+#include <algorithm>
 #include <array>
 
+#include "engine/hardware/kernels/kernel_limits.h"
 #include "engine/tensor/storage.h"
 
 namespace sextant {
@@ -24,6 +26,13 @@ constexpr std::array<NamedType, 5> kNames = {{
 constexpr int64_t kElements = 1024;
 
 }  // namespace
+
+GemmShape StackedGemm(const BatchedGemm& gemm) {
+  GemmShape out = gemm.each;
+  const int64_t most = kMostKernelSize / std::max<int64_t>(gemm.batch, 1);
+  out.m = out.m > most ? kMostKernelSize : out.m * gemm.batch;
+  return out;
+}
 
 GemmType GemmTypeNamed(absl::string_view name) {
   for (const NamedType& known : kNames) {

@@ -44,6 +44,18 @@ constexpr GemmShape WeightGradientOf(const GemmShape& forward) {
   return {forward.n, forward.k, forward.m, GemmPass::kWeightGradient};
 }
 
+// `batch` multiplications in one launch, each of its own operands.
+struct BatchedGemm {
+  int64_t batch = 1;  // 1 to 2^40
+  GemmShape each;
+
+  friend bool operator==(const BatchedGemm&, const BatchedGemm&) = default;
+};
+
+// One multiplication of as many FLOPs and, where tiles fit, the same tiles: the first operands lie
+// below one another, and the second one is shared. m is 2^40 at most.
+GemmShape StackedGemm(const BatchedGemm& gemm);
+
 // Who scales the elements of narrow types, which is part of a measured time: x arrives in bf16 and
 // is quantised by a kernel of its own; w is quantised long before.
 enum class GemmScaling {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/gemm_roofline.h"
 #include "engine/hardware/reference/reference_gemms.h"
 
 namespace sextant {
@@ -20,14 +21,29 @@ double PeakIn(const Accelerator& accelerator, DataType type) {
   return peak ? peak.value : 0;
 }
 
-KernelWork WorkOf(const GemmShape& shape, DataType type) {
-  const auto m = static_cast<double>(shape.m);
-  const auto n = static_cast<double>(shape.n);
-  const auto k = static_cast<double>(shape.k);
+KernelWork WorkOf(const BatchedGemm& gemm, DataType type) {
+  const auto batch = static_cast<double>(gemm.batch);
+  const GemmSize each(gemm.each);
   constexpr double kOutputBytes = 2;  // a narrow type's outputs are bf16
   const double element = GemmElementBytes(type);
-  return {.flops = Flops(2 * m * n * k),
-          .moved_bytes = element * (m * k + n * k) + std::max(element, kOutputBytes) * m * n};
+  const double bytes =
+      element * each.k * (each.m + each.n) + std::max(element, kOutputBytes) * each.m * each.n;
+  return {.flops = GemmFlops(gemm.each) * batch, .moved_bytes = batch * bytes};
+}
+
+// By how much `more` seconds of moving bytes lengthen the roofline.
+double LongerRoof(const GemmRoofline& roofline, const GemmSize& size, double more) {
+  const double work = roofline.WorkSeconds(size);
+  const double bytes = roofline.ByteSeconds(size);
+  return std::hypot(work, bytes + more) - std::hypot(work, bytes);
+}
+
+// `factor` times as long, and as little known as kBatchedGemm says.
+KernelTime AsBatch(const KernelTime& time, double factor) {
+  return {.expected = time.expected * factor,
+          .low = time.low * (factor * kBatchedGemm.low),
+          .high = time.high * (factor * kBatchedGemm.high),
+          .basis = std::max(time.basis, KernelBasis::kOtherPass)};
 }
 
 }  // namespace
@@ -128,8 +144,26 @@ absl::StatusOr<absl::optional<GemmPredictor>> GemmPredictor::OfMeasured(
 }
 
 KernelTime GemmPredictor::Predict(const GemmShape& shape) const {
-  if (model_ == nullptr) return TimeUnderRoofs(WorkOf(shape, type_), roofs_, source_.error);
+  if (model_ == nullptr)
+    return TimeUnderRoofs(WorkOf({.each = shape}, type_), roofs_, source_.error);
   return other_.has_value() ? model_->PredictOtherType(shape, *other_) : model_->Predict(shape);
+}
+
+KernelTime GemmPredictor::PredictBatch(const BatchedGemm& gemm) const {
+  if (gemm.batch == 1) return Predict(gemm.each);
+  if (model_ == nullptr)
+    return AsBatch(TimeUnderRoofs(WorkOf(gemm, type_), roofs_, source_.error), 1);
+  GemmRoofline roofline = model_->fit().roofline;
+  if (other_.has_value()) {
+    roofline.seconds_per_flop /= other_->peak_ratio;
+    SetGemmBytes(other_->type, roofline);
+  }
+  const GemmShape stacked = StackedGemm(gemm);
+  const KernelTime time = Predict(stacked);
+  const GemmSize each(gemm.each);
+  const double unshared = static_cast<double>(gemm.batch - 1) * each.n * each.k;
+  const double more = unshared * roofline.element_bytes * roofline.seconds_per_byte;
+  return AsBatch(time, 1 + LongerRoof(roofline, GemmSize(stacked), more) / time.expected.value());
 }
 
 std::vector<MeasuredGemm> GemmPredictor::Nearest(const GemmShape& shape, size_t most) const {

@@ -10,6 +10,7 @@
 #include "engine/hardware/kernels/gemm_model.h"
 #include "engine/hardware/kernels/gemm_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/kernels/roof_time.h"
 #include "engine/hardware/predict/device_roofs.h"
 #include "engine/hardware/predict/kernel_source.h"
@@ -36,6 +37,11 @@ class GemmPredictor {
   // Finite and positive for dimensions of 1 to 2^40. Allocates nothing.
   KernelTime Predict(const GemmShape& shape) const;
 
+  // What a stacked one of the same tiles takes (StackedGemm()), and for the second operands of all
+  // but one, which that one lacks, what they add to the roofline: docs/kernels_gemm.md. Of a batch
+  // of one what Predict() says. Nobody published times of batches: kOtherPass at best.
+  KernelTime PredictBatch(const BatchedGemm& gemm) const;
+
   // Measured shapes, nearest first; none where it stands on rates.
   std::vector<MeasuredGemm> Nearest(const GemmShape& shape, size_t most) const;
 
@@ -53,6 +59,11 @@ class GemmPredictor {
   absl::optional<OtherGemmType> other_ = {};        // where the model is of another type
   KernelRoofs roofs_ = {};
 };
+
+// Factors on the interval of a batch. Not measured, stated: wider than GemmFallbacks::kOtherPass
+// twice over, since a library chooses among other kernels here too, and rows that fill no tile of
+// their own are not seen.
+inline constexpr Widening kBatchedGemm{.low = 0.8, .high = 1.6};
 
 // How a library takes operands of `type`: narrow ones with a scale a tensor, or a block where the
 // format has blocks.

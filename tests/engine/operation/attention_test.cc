@@ -34,12 +34,15 @@ bool Allowed(const Attention& a, int64_t i, int64_t j) {
 class NaiveAttention : public Naive {
  public:
   explicit NaiveAttention(const Attention& a)
-      : a_(a), scale_(1 / std::sqrt(static_cast<double>(a.head_size))) {
+      : a_(a),
+        key_(a.head_size),
+        value_(a.value_head_size == 0 ? a.head_size : a.value_head_size),
+        scale_(1 / std::sqrt(static_cast<double>(a.head_size))) {
     const int64_t heads = a.batch * a.heads;
-    Operand(heads * a.query_length * a.head_size);
-    Operand(a.batch * a.kv_heads * a.key_length * a.head_size);
-    Operand(a.batch * a.kv_heads * a.key_length * a.head_size);
-    Output(heads * a.query_length * a.head_size);
+    Operand(heads * a.query_length * key_);
+    Operand(a.batch * a.kv_heads * a.key_length * key_);
+    Operand(a.batch * a.kv_heads * a.key_length * value_);
+    Output(heads * a.query_length * value_);
     log_sums_ = New(heads * a.query_length, kAccumulationBytes);
     log_sums_->counted_forward = false;
     const int64_t pairs = heads * a.query_length * a.key_length;
@@ -51,8 +54,7 @@ class NaiveAttention : public Naive {
   }
   // Gradients of keys and values add up over rows, hence the sums beside the buffers.
   void Backward(OperandSet needed) override {
-    dk_.assign(static_cast<size_t>(operands[1]->count()), 0);
-    dv_ = dk_;
+    StartSums();
     ForEachRow(
         [this, needed](int64_t row, int64_t kv, int64_t i) { BackwardFused(needed, row, kv, i); });
     WriteSums(needed);
@@ -71,40 +73,49 @@ class NaiveAttention : public Naive {
       }
     }
   }
-  // x[row] . y[other], head_size multiply-adds.
-  Number Dot(const Buffer& x, int64_t row, const Buffer& y, int64_t other) const {
+  // A row of `of`, whose rows are `width` wide.
+  struct Row {
+    const Buffer& of;
+    int64_t row = 0;
+    int64_t width = 0;
+    Number operator[](int64_t i) const { return of[row * width + i]; }
+  };
+  Row KeyWide(const Buffer& of, int64_t row) const { return {of, row, key_}; }
+  Row ValueWide(const Buffer& of, int64_t row) const { return {of, row, value_}; }
+
+  static Number Dot(const Row& x, const Row& y) {
     Number sum = 0;
-    for (int64_t d = 0; d < a_.head_size; ++d) {
-      sum += x[row * a_.head_size + d] * y[other * a_.head_size + d];
-    }
+    for (int64_t d = 0; d < x.width; ++d) sum += x[d] * y[d];
     return sum;
   }
-  // sums[other] += weight x[row]
-  void Accumulate(std::vector<Number>& sums, int64_t other, Number weight, const Buffer& x,
-                  int64_t row) const {
-    for (int64_t d = 0; d < a_.head_size; ++d) {
-      sums[static_cast<size_t>(other * a_.head_size + d)] += weight * x[row * a_.head_size + d];
+  // sums[other] += weight x
+  static void Accumulate(std::vector<Number>& sums, int64_t other, Number weight, const Row& x) {
+    for (int64_t d = 0; d < x.width; ++d) {
+      sums[static_cast<size_t>(other * x.width + d)] += weight * x[d];
     }
   }
-  void Put(Buffer& to, int64_t row, const std::vector<Number>& from) const {
-    for (int64_t d = 0; d < a_.head_size; ++d) {
-      to.Set(row * a_.head_size + d, from[static_cast<size_t>(d)]);
-    }
+  static void Put(Buffer& to, int64_t row, const std::vector<Number>& from) {
+    const auto width = static_cast<int64_t>(from.size());
+    for (int64_t d = 0; d < width; ++d) to.Set(row * width + d, from[static_cast<size_t>(d)]);
+  }
+  void StartSums() {
+    dk_.assign(static_cast<size_t>(operands[1]->count()), 0);
+    dv_.assign(static_cast<size_t>(operands[2]->count()), 0);
   }
   void WriteSums(OperandSet needed) {
-    for (int64_t i = 0; i < operands[1]->count(); ++i) {
-      if (Has(needed, 1)) gradient(1).Set(i, dk_[static_cast<size_t>(i)]);
-      if (Has(needed, 2)) gradient(2).Set(i, dv_[static_cast<size_t>(i)]);
-    }
+    if (Has(needed, 1)) PutAll(gradient(1), dk_);
+    if (Has(needed, 2)) PutAll(gradient(2), dv_);
   }
   const Buffer& q() const { return *operands[0]; }
   const Buffer& k() const { return *operands[1]; }
   const Buffer& v() const { return *operands[2]; }
-  std::vector<Number> Zeros() const {
-    return std::vector<Number>(static_cast<size_t>(a_.head_size));
+  static std::vector<Number> Zeros(int64_t width) {
+    return std::vector<Number>(static_cast<size_t>(width));
   }
 
   Attention a_;
+  int64_t key_;    // numbers of a query and a key
+  int64_t value_;  // of a value and an output
   double scale_;
   Buffer* log_sums_;
   Buffer* scores_ = nullptr;
@@ -115,12 +126,15 @@ class NaiveAttention : public Naive {
   std::vector<Number> dv_;
 
  private:
+  static void PutAll(Buffer& to, const std::vector<Number>& from) {
+    for (size_t i = 0; i < from.size(); ++i) to.Set(static_cast<int64_t>(i), from[i]);
+  }
   void ForwardFused(int64_t row, int64_t kv, int64_t i) {
     std::vector<Number> s(static_cast<size_t>(a_.key_length));
     Number largest = -std::numeric_limits<double>::infinity();
     for (int64_t j = 0; j < a_.key_length; ++j) {
       if (!Allowed(a_, i, j)) continue;
-      const Number score = Dot(q(), row, k(), kv + j) * scale_;
+      const Number score = Dot(KeyWide(q(), row), KeyWide(k(), kv + j)) * scale_;
       largest = score > largest ? score : largest;
       s[static_cast<size_t>(j)] = score;
     }
@@ -131,25 +145,27 @@ class NaiveAttention : public Naive {
       sum += e = naive::Exp(e - largest);
     }
     log_sums_->Set(row, largest.value() + std::log(sum.value()));
-    std::vector<Number> o = Zeros();
+    std::vector<Number> o = Zeros(value_);
     for (int64_t j = 0; j < a_.key_length; ++j) {
-      if (Allowed(a_, i, j)) Accumulate(o, 0, s[static_cast<size_t>(j)] / sum, v(), kv + j);
+      if (!Allowed(a_, i, j)) continue;
+      Accumulate(o, 0, s[static_cast<size_t>(j)] / sum, ValueWide(v(), kv + j));
     }
     Put(*output, row, o);
   }
   void BackwardFused(OperandSet needed, int64_t row, int64_t kv, int64_t i) {
     const Buffer& d_o = *output_gradient;
     const bool scores_too = (needed & (kQ | kK)) != 0;
-    const Number sum = scores_too ? Dot(d_o, row, *output, row) : 0;
-    std::vector<Number> dq = Zeros();
+    const Number sum = scores_too ? Dot(ValueWide(d_o, row), ValueWide(*output, row)) : 0;
+    std::vector<Number> dq = Zeros(key_);
     for (int64_t j = 0; j < a_.key_length; ++j) {
       if (!Allowed(a_, i, j)) continue;
-      const Number p = naive::Exp(Dot(q(), row, k(), kv + j) * scale_ - (*log_sums_)[row]);
-      if (Has(needed, 2)) Accumulate(dv_, kv + j, p, d_o, row);
+      const Number p =
+          naive::Exp(Dot(KeyWide(q(), row), KeyWide(k(), kv + j)) * scale_ - (*log_sums_)[row]);
+      if (Has(needed, 2)) Accumulate(dv_, kv + j, p, ValueWide(d_o, row));
       if (!scores_too) continue;
-      const Number ds = p * (Dot(d_o, row, v(), kv + j) - sum) * scale_;
-      if (Has(needed, 0)) Accumulate(dq, 0, ds, k(), kv + j);
-      if (Has(needed, 1)) Accumulate(dk_, kv + j, ds, q(), row);
+      const Number ds = p * (Dot(ValueWide(d_o, row), ValueWide(v(), kv + j)) - sum) * scale_;
+      if (Has(needed, 0)) Accumulate(dq, 0, ds, KeyWide(k(), kv + j));
+      if (Has(needed, 1)) Accumulate(dk_, kv + j, ds, KeyWide(q(), row));
     }
     if (Has(needed, 0)) Put(gradient(0), row, dq);
   }
@@ -163,16 +179,16 @@ class NaiveUnfused : public NaiveAttention {
   void Forward() override {
     ForEachRow([this](int64_t row, int64_t kv, int64_t) {
       for (int64_t j = 0; j < a_.key_length; ++j) {
-        scores_->Set(row * a_.key_length + j, Dot(q(), row, k(), kv + j));
+        scores_->Set(row * a_.key_length + j, Dot(KeyWide(q(), row), KeyWide(k(), kv + j)));
       }
     });
     Kernel();
     ForEachRow([this](int64_t row, int64_t, int64_t i) { SoftmaxRow(row, i); });
     Kernel();
     ForEachRow([this](int64_t row, int64_t kv, int64_t) {
-      std::vector<Number> o = Zeros();
+      std::vector<Number> o = Zeros(value_);
       for (int64_t j = 0; j < a_.key_length; ++j) {
-        Accumulate(o, 0, (*p_)[row * a_.key_length + j], v(), kv + j);
+        Accumulate(o, 0, (*p_)[row * a_.key_length + j], ValueWide(v(), kv + j));
       }
       Put(*output, row, o);
     });
@@ -180,32 +196,35 @@ class NaiveUnfused : public NaiveAttention {
 
   void Backward(OperandSet needed) override {
     const Buffer& d_o = *output_gradient;
-    dk_.assign(static_cast<size_t>(operands[1]->count()), 0);
-    dv_ = dk_;
+    StartSums();
     if (Has(needed, 2)) {
-      ForEachPair(
-          [&](int64_t row, int64_t kv, int64_t at) { Accumulate(dv_, kv, (*p_)[at], d_o, row); });
+      ForEachPair([&](int64_t row, int64_t kv, int64_t at) {
+        Accumulate(dv_, kv, (*p_)[at], ValueWide(d_o, row));
+      });
       WriteSums(kV);
       Kernel();
     }
     if ((needed & (kQ | kK)) == 0) return;
-    ForEachPair([&](int64_t row, int64_t kv, int64_t at) { dp_->Set(at, Dot(d_o, row, v(), kv)); });
+    ForEachPair([&](int64_t row, int64_t kv, int64_t at) {
+      dp_->Set(at, Dot(ValueWide(d_o, row), ValueWide(v(), kv)));
+    });
     Kernel();
     ForEachRow([this](int64_t row, int64_t, int64_t) { SoftmaxGradientRow(row); });
     Kernel();
     if (Has(needed, 0)) {
       ForEachRow([this](int64_t row, int64_t kv, int64_t) {
-        std::vector<Number> dq = Zeros();
+        std::vector<Number> dq = Zeros(key_);
         for (int64_t j = 0; j < a_.key_length; ++j) {
-          Accumulate(dq, 0, (*ds_)[row * a_.key_length + j], k(), kv + j);
+          Accumulate(dq, 0, (*ds_)[row * a_.key_length + j], KeyWide(k(), kv + j));
         }
         Put(gradient(0), row, dq);
       });
       Kernel();
     }
     if (!Has(needed, 1)) return;
-    ForEachPair(
-        [&](int64_t row, int64_t kv, int64_t at) { Accumulate(dk_, kv, (*ds_)[at], q(), row); });
+    ForEachPair([&](int64_t row, int64_t kv, int64_t at) {
+      Accumulate(dk_, kv, (*ds_)[at], KeyWide(q(), row));
+    });
     WriteSums(kK);
   }
 
@@ -252,25 +271,35 @@ Attention Case(int64_t queries, int64_t keys, bool causal, int64_t window) {
           .window = window};
 }
 
+// Latent attention's values are narrower than its keys; nothing says that others can't be wider.
+std::vector<Attention> WithValuesOf(std::vector<Attention> cases, int64_t value_head_size) {
+  for (Attention& op : cases) op.value_head_size = value_head_size;
+  return cases;
+}
+
 const std::vector<Attention> kCases = {
     Case(3, 3, false, 0), Case(2, 5, false, 0), Case(4, 4, true, 0),
     Case(1, 1, true, 0),  Case(2, 5, true, 0),  Case(5, 5, true, 2),
     Case(1, 6, true, 3),  Case(2, 6, true, 2),  Case(3, 3, true, 9)};
 
-TEST(AttentionCounted, Fused) {
-  for (Attention op : kCases) {
+class AttentionCounted : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(AttentionCounted, Fused) {
+  for (const Attention& op : WithValuesOf(kCases, GetParam())) {
     NaiveAttention naive(op);
     ExpectCounted(op, naive);
   }
 }
 
-TEST(AttentionCounted, Unfused) {
-  for (Attention op : kCases) {
+TEST_P(AttentionCounted, Unfused) {
+  for (Attention op : WithValuesOf(kCases, GetParam())) {
     op.fused = false;
     NaiveUnfused naive(op);
     ExpectCounted(op, naive);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(ValueHeadSizes, AttentionCounted, ::testing::Values(0, 2, 5));
 
 // Every mask of up to 12 positions, against a count of the pairs that it allows.
 TEST(AttendedPairs, AreThoseThatTheMaskAllows) {
@@ -328,6 +357,37 @@ TEST(Attention, FusionSavesTheSquares) {
   unfused.fused = false;
   const auto kept = AnalyzeOperation({unfused, {.input = DataType::kBf16}}, "");
   EXPECT_EQ(kept->backward->cost.sum.matrix_flops, forward * 2);
+}
+
+// DeepSeek-V3 (arXiv 2412.19437, section 4.2): 128 heads, keys of 128 + 64, values of 128. Of 4096
+// tokens 4096 x 4097 / 2 pairs a head, each 192 + 128 multiply-adds forward; 3 x 192 + 2 x 128
+// back.
+TEST(Attention, OfNarrowerValuesIsLatentAttention) {
+  const Attention op = {.batch = 1,
+                        .heads = 128,
+                        .kv_heads = 128,
+                        .query_length = 4096,
+                        .key_length = 4096,
+                        .head_size = 192,
+                        .value_head_size = 128,
+                        .causal = true};
+  const auto analysis = AnalyzeOperation({op, {.input = DataType::kBf16}}, "");
+  ASSERT_THAT(analysis, IsOk());
+  constexpr double kPairs = 128.0 * 4096 * 4097 / 2;
+  EXPECT_EQ(analysis->forward.sum.matrix_flops, Flops(2 * kPairs * 320));
+  EXPECT_EQ(analysis->backward->cost.sum.matrix_flops, Flops(2 * kPairs * 832));
+  // q, k, v and o, in bf16.
+  constexpr int64_t kTokenHeads = 128 * 4096;
+  EXPECT_EQ(analysis->forward.sum.moved(), Bytes(2 * kTokenHeads * (192 + 192 + 128 + 128)));
+  // The same, and the log-sum-exp of a row in fp32.
+  EXPECT_EQ(analysis->backward->saved_bytes, Bytes(kTokenHeads * (2 * 640 + 4)));
+  Attention wrong = op;
+  wrong.value_head_size = -1;
+  EXPECT_THAT(AnalyzeOperation({wrong, {.input = DataType::kBf16}}, "a"),
+              NamesFields(::testing::ElementsAre("a.value_head_size")));
+  wrong.value_head_size = kMaxDimension + 1;
+  EXPECT_THAT(AnalyzeOperation({wrong, {.input = DataType::kBf16}}, "a"),
+              NamesFields(::testing::ElementsAre("a.value_head_size")));
 }
 
 }  // namespace

@@ -228,6 +228,8 @@ const std::vector<ErrorCase>& ErrorCases() {
        "operations[2].operation.rotary.head_size", "even"},
       {"Update", [](auto& s) { ReplaceNode(s, 2, OptimizerUpdate{}, {"h"}); },
        "operations[2].operation.optimizer_update", "a graph's update is its own"},
+      {"Experts", [](auto& s) { ReplaceNode(s, 2, Experts{}, {"h"}); },
+       "operations[2].operation.experts", "write each matrix as a batched_matmul"},
       {"Copy", [](auto& s) { ReplaceNode(s, 2, HostCopy{}, {"h"}); },
        "operations[2].operation.host_copy", "leave the copy out"},
       {"EinsumSizes",

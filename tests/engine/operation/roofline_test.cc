@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "engine/operation/roofline_advice.h"
 #include "tests/support/status_matchers.h"
 
@@ -129,6 +130,28 @@ TEST(RowsAtRidge, AreWhereComputeStartsToBind) {
   EXPECT_EQ(RowsAtRidge({linear, kBf16}, kDevice), 126);
   EXPECT_EQ(RowsAtRidge({BatchedMatmul{.batch = 9, .m = 1, .n = 1000, .k = 1000}, kBf16}, kDevice),
             126);
+}
+
+// A device has as many rows as there are tokens, m = tokens / 4 of each of its experts. Of two
+// products with GELU between them, three times 4000 bytes are moved a row:
+// m (4e6 + 5e3) >= 100 (4e6 + 12e3 m), m (4.005e6 - 1.2e6) >= 4e8, 4 m > 570.4.
+TEST(RowsAtRidge, OfExpertsAreTokens) {
+  Experts op = {.tokens = 8,
+                .hidden_size = 1000,
+                .feed_forward_size = 1000,
+                .expert_count = 8,
+                .experts_per_token = 2,
+                .expert_parallel_size = 2,
+                .gated = false};
+  const auto tokens = RowsAtRidge({op, kBf16}, kDevice);
+  ASSERT_TRUE(tokens.has_value());
+  op.tokens = *tokens;
+  EXPECT_EQ(Of(op, kDevice).bound, RooflineBound::kCompute);
+  op.tokens = *tokens - 1;
+  EXPECT_EQ(Of(op, kDevice).bound, RooflineBound::kMemory);
+  EXPECT_EQ(*tokens, 571);
+  op.tokens = 8;
+  EXPECT_THAT(Advice(op, kDevice), HasSubstr(absl::StrCat("until tokens = ", *tokens)));
 }
 
 // With n = k = 100 even endless rows have 50 FLOPs a byte.

@@ -11,6 +11,7 @@
 namespace sextant {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 const PredictedDevice kH100[] = {{.accelerator = AcceleratorNamed("h100-sxm")}};
@@ -33,6 +34,26 @@ TEST(PredictOperation, ALinearLayerIsItsProduct) {
   EXPECT_EQ(linear->backward.basis, KernelBasis::kOtherPass);
 }
 
+// 32 heads' scores as one batch, an einsum that says the same, and a chain.
+TEST(PredictOperation, AnEinsumIsItsProducts) {
+  const auto batch = On(kH100, BatchedMatmul{.batch = 32, .m = 2048, .n = 2048, .k = 128});
+  const auto scores = On(kH100, Einsum{.expression = "a q d, a k d -> a q k",
+                                       .operands = {{32, 2048, 128}, {32, 2048, 128}}});
+  ASSERT_TRUE(batch.has_value() && scores.has_value());
+  EXPECT_EQ(scores->forward.expected, batch->forward.expected);
+  EXPECT_EQ(scores->backward.expected, batch->backward.expected);
+  EXPECT_EQ(batch->forward.basis, KernelBasis::kOtherPass);
+  EXPECT_THAT(batch->nearest, SizeIs(3));
+  const auto first = On(kH100, Matmul{.m = 4096, .n = 512, .k = 4096});
+  const auto second = On(kH100, Matmul{.m = 4096, .n = 4096, .k = 512});
+  const auto chain = On(kH100, Einsum{.expression = "t i, i r, r o -> t o",
+                                      .operands = {{4096, 4096}, {4096, 512}, {512, 4096}}});
+  ASSERT_TRUE(chain.has_value());
+  EXPECT_NEAR(chain->forward.expected.value(),
+              (first->forward.expected + second->forward.expected).value(), 1e-12);
+  EXPECT_FALSE(On(kH100, Einsum{.expression = "a b -> a", .operands = {{64, 64}}}).has_value());
+}
+
 TEST(PredictOperation, IsOfProductsAndOfAttentionInOneKernel) {
   Attention attention = {.batch = 2,
                          .heads = 16,
@@ -49,6 +70,24 @@ TEST(PredictOperation, IsOfProductsAndOfAttentionInOneKernel) {
   EXPECT_FALSE(On(kH100, attention).has_value());
   EXPECT_FALSE(On(kH100, Elementwise{.count = 1'000'000}).has_value());
   EXPECT_FALSE(On({}, Matmul{.m = 1, .n = 1, .k = 1}).has_value());
+}
+
+// Published latent attention is of another library than published attention of equal heads.
+TEST(PredictOperation, OfNarrowerValuesIsLatentAttention) {
+  Attention attention = {.batch = 1,
+                         .heads = 64,
+                         .kv_heads = 64,
+                         .query_length = 4096,
+                         .key_length = 4096,
+                         .head_size = 192,
+                         .value_head_size = 128,
+                         .causal = true};
+  const auto latent = On(kH100, attention);
+  ASSERT_TRUE(latent.has_value());
+  EXPECT_EQ(latent->forward.basis, KernelBasis::kWithinGrid);
+  EXPECT_THAT(latent->source.citation, HasSubstr("trtllm"));
+  attention.value_head_size = 0;
+  EXPECT_THAT(On(kH100, attention)->source.citation, HasSubstr("sglang"));
 }
 
 TEST(PredictOperation, OfSeveralDevicesOneDecides) {

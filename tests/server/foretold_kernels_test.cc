@@ -1,0 +1,83 @@
+// Times of products, attention and experts that measured kernels foretell, over gRPC.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/json_call.h"
+
+namespace sextant {
+namespace {
+
+using ::nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ForetoldKernelsTest : public ::testing::Test {
+ protected:
+  static constexpr char kAnalyze[] = "AccountingService/AnalyzeOperation";
+
+  static json InBf16(const std::string& operation) {
+    return {{"operation", json::parse(operation)},
+            {"data_types", {{"input", "DATA_TYPE_BF16"}}},
+            {"device", {{"accelerator", "h200-sxm"}}}};
+  }
+  json TimeOf(const std::string& operation) const {
+    return Ask(server_, kAnalyze, InBf16(operation))["time"];
+  }
+  std::vector<std::string> FaultsOf(const std::string& operation) const {
+    return Faults(server_, kAnalyze, InBf16(operation));
+  }
+
+  const TestServer server_;
+};
+
+TEST_F(ForetoldKernelsTest, OfALayerOfExperts) {
+  const json time = TimeOf(R"({"experts":{"tokens":65536,"hidden_size":7168,
+      "feed_forward_size":2048,"expert_count":256,"experts_per_token":8,
+      "expert_parallel_size":32}})");
+  EXPECT_EQ(time["predicted_forward"]["source"], "RATE_SOURCE_REFERENCE");
+  EXPECT_THAT(time["predicted_forward"]["citation"], HasSubstr("layers of experts"));
+  EXPECT_EQ(time["predicted_backward"]["basis"], "KERNEL_BASIS_OTHER_PASS");
+  EXPECT_EQ(NumberAt(time, "/predicted_backward/expected_seconds"),
+            2 * NumberAt(time, "/predicted_forward/expected_seconds"));
+}
+
+TEST_F(ForetoldKernelsTest, OfABatch) {
+  const json time = TimeOf(R"({"batched_matmul":{"batch":64,"m":1024,"n":1024,"k":128}})");
+  EXPECT_EQ(time["predicted_forward"]["basis"], "KERNEL_BASIS_OTHER_PASS");
+  EXPECT_GT(NumberAt(time, "/predicted_forward/expected_seconds"),
+            NumberAt(time, "/forward/least_seconds"));
+  const json einsum = TimeOf(R"({"einsum":{"expression":"b i k, b j k -> b i j",
+      "operands":[{"shape":[64,1024,128]},{"shape":[64,1024,128]}]}})");
+  EXPECT_EQ(einsum["predicted_forward"], time["predicted_forward"]);
+}
+
+// Keys of 192 and values of 128 lie between equal heads of either size.
+TEST_F(ForetoldKernelsTest, OfLatentAttention) {
+  const auto expected = [this](const char* sizes) {
+    return NumberAt(TimeOf(absl::StrCat(
+                        R"({"attention":{"batch":1,"heads":128,"query_length":8192,"causal":true,)",
+                        sizes, "}}")),
+                    "/predicted_forward/expected_seconds");
+  };
+  const double latent = expected(R"("head_size":192,"value_head_size":128)");
+  EXPECT_GT(latent, expected(R"("head_size":128)"));
+  EXPECT_LT(latent, expected(R"("head_size":192)"));
+}
+
+TEST_F(ForetoldKernelsTest, FaultsNameTheirFields) {
+  EXPECT_THAT(FaultsOf(R"({"attention":{"batch":1,"heads":4,"query_length":8,"head_size":2,
+                           "value_head_size":-1}})"),
+              ElementsAre(HasSubstr("operation.attention.value_head_size: must be at least 1")));
+  EXPECT_THAT(FaultsOf(R"({"experts":{"tokens":8,"hidden_size":4,"feed_forward_size":4,
+                           "expert_count":6,"experts_per_token":7,"expert_parallel_size":4}})"),
+              ElementsAre(HasSubstr("operation.experts.experts_per_token: "),
+                          HasSubstr("operation.experts.expert_parallel_size: ")));
+}
+
+}  // namespace
+}  // namespace sextant
