@@ -11,10 +11,6 @@ static_assert(static_cast<int>(KernelBasis::kDatasheet) + 1 == v1::KERNEL_BASIS_
 static_assert(static_cast<int>(CurveKind::kCausalAttention) + 1 ==
               v1::KERNEL_KIND_CAUSAL_ATTENTION);
 
-v1::KernelBasis BasisTo(KernelBasis basis) {
-  return static_cast<v1::KernelBasis>(static_cast<int>(basis) + 1);
-}
-
 void ErrorTo(const PredictionError& error, v1::PredictionError* out) {
   out->set_shape_count(error.shape_count);
   out->set_p10_ratio(error.p10);
@@ -34,10 +30,14 @@ void TimeTo(const KernelTime& time, Flops flops, absl::optional<FlopsPerSecond> 
   out->set_high_seconds(time.high.value());
   out->set_flops_per_second(rate);
   if (peak.has_value()) out->set_datasheet_mfu(rate / peak->value());
-  out->set_basis(BasisTo(time.basis));
+  out->set_basis(KernelBasisTo(time.basis));
 }
 
 }  // namespace
+
+v1::KernelBasis KernelBasisTo(KernelBasis basis) {
+  return static_cast<v1::KernelBasis>(static_cast<int>(basis) + 1);
+}
 
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
                         const PredictedWork& work, v1::KernelPrediction* out) {

@@ -19,15 +19,17 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMiB = 1 << 20;
 
+using Models = std::vector<const CollectiveModel*>;
+
 // Every type with its own collectives and without, on its own network or InfiniBand NDR.
 std::vector<LinkTimes> AllTimes() {
   std::vector<LinkTimes> out;
   for (const NodeType& node : NodeTypes()) {
     const double rate = node.network_rate ? node.network_rate.value : 50e9;
     const Network network = {.bytes_per_second = rate, .citation = "test"};
-    out.emplace_back(&node, nullptr, network);
+    out.emplace_back(&node, Models{}, network);
     if (!node.collectives.empty()) {
-      out.emplace_back(&node, ReferenceCollectives(node.collectives), network);
+      out.emplace_back(&node, Models{ReferenceCollectives(node.collectives)}, network);
     }
   }
   return out;
@@ -108,7 +110,7 @@ TEST(LinkTimes, AreNeverBelowTheWire) {
 TEST(LinkTimes, OfAllReduceAreNoLongerThanOfItsHalves) {
   for (const char* name : {"dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72"}) {
     const NodeType& node = **FindNodeType(name);
-    const LinkTimes times(&node, ReferenceCollectives(node.collectives));
+    const LinkTimes times(&node, {ReferenceCollectives(node.collectives)});
     for (const int64_t ranks : {2, 4, 8}) {
       ForSizes([&](int64_t bytes) {
         const RankGroup group = {1, ranks};
@@ -145,7 +147,7 @@ TEST(LinkTimes, AcrossNodesAreLongerThanWithinOne) {
 // A DGX H100 says 400 Gb/s; 512 MiB to the next stage at 0.94 of 50 GB/s are 11.4 ms.
 TEST(LinkTimes, OfASendToTheNextNodeAreItsBytesOverOneAdapter) {
   const NodeType& node = **FindNodeType("dgx-h100");
-  const LinkTimes times(&node, ReferenceCollectives("h100-sxm"), *ResolveNetwork(node, 2, {}));
+  const LinkTimes times(&node, {ReferenceCollectives("h100-sxm")}, *ResolveNetwork(node, 2, {}));
   const KernelTime time = TimeOf(times, CollectiveOp::kSendReceive, 512 * kMiB, {2, 8});
   EXPECT_NEAR(time.expected.value(), 536870912 / (50e9 * 0.94), 100e-6);
   EXPECT_EQ(time.basis, KernelBasis::kDatasheet);
@@ -154,15 +156,15 @@ TEST(LinkTimes, OfASendToTheNextNodeAreItsBytesOverOneAdapter) {
 // 15 of 16 ranks' parts leave each of 16 nodes with one rank.
 TEST(LinkTimes, OfAllToAllAreThePartsForOtherNodes) {
   const NodeType& node = **FindNodeType("dgx-h100");
-  const LinkTimes times(&node, ReferenceCollectives("h100-sxm"), *ResolveNetwork(node, 2, {}));
+  const LinkTimes times(&node, {ReferenceCollectives("h100-sxm")}, *ResolveNetwork(node, 2, {}));
   const KernelTime time = TimeOf(times, CollectiveOp::kAllToAll, 512 * kMiB, {16, 1});
   EXPECT_NEAR(time.expected.value(), 536870912 * (15.0 / 16) / (50e9 * 0.94), 200e-6);
 }
 
 TEST(LinkTimes, UseMeasuredOnesWhereThereAreAny) {
   const NodeType& node = **FindNodeType("dgx-h100");
-  const LinkTimes published(&node, ReferenceCollectives("h100-sxm"));
-  const LinkTimes datasheet(&node, nullptr);
+  const LinkTimes published(&node, {ReferenceCollectives("h100-sxm")});
+  const LinkTimes datasheet(&node, {});
   EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, kMiB, {1, 8}).basis,
             KernelBasis::kMeasured);
   EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, 3 * kMiB, {1, 6}).basis,
@@ -173,14 +175,14 @@ TEST(LinkTimes, UseMeasuredOnesWhereThereAreAny) {
 
 TEST(LinkTimes, RefuseSeveralNodesWithoutANetwork) {
   const NodeType& node = **FindNodeType("hgx-h100");
-  const auto time = LinkTimes(&node, nullptr).TimeOf(CollectiveOp::kAllReduce, Bytes(1), {2, 8});
+  const auto time = LinkTimes(&node, {}).TimeOf(CollectiveOp::kAllReduce, Bytes(1), {2, 8});
   EXPECT_THAT(time, NamesFields(ElementsAre("network")));
   EXPECT_THAT(std::string(time.status().message()), HasSubstr("ib-ndr"));
 }
 
 TEST(LinkTimes, RefuseGroupsThatDoNotFit) {
   const NodeType& node = **FindNodeType("dgx-h100");
-  const LinkTimes times(&node, nullptr);
+  const LinkTimes times(&node, {});
   const auto of = [&](int64_t bytes, RankGroup group) {
     return times.TimeOf(CollectiveOp::kAllGather, Bytes(bytes), group);
   };
