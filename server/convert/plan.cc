@@ -9,11 +9,10 @@
 #include "server/convert/memory_estimate.h"
 #include "server/convert/parameter_counts.h"
 #include "server/convert/rates.h"
+#include "server/convert/text.h"
 
 namespace sextant {
 namespace {
-
-std::string Text(absl::string_view text) { return std::string(text); }
 
 void FlopsTo(const Plan& plan, v1::TrainingFlops* out) {
   for (const FlopsCount& count : plan.flops.counts) {

@@ -17,9 +17,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kCallMiB = 1 << 20;
 
-using Models = std::vector<const CollectiveModel*>;
+using CollectiveModels = std::vector<const CollectiveModel*>;
 
 // Every type with its own collectives and without, on its own network or InfiniBand NDR.
 std::vector<LinkTimes> AllTimes() {
@@ -27,9 +27,9 @@ std::vector<LinkTimes> AllTimes() {
   for (const NodeType& node : NodeTypes()) {
     const double rate = node.network_rate ? node.network_rate.value : 50e9;
     const Network network = {.bytes_per_second = rate, .citation = "test"};
-    out.emplace_back(&node, Models{}, network);
+    out.emplace_back(&node, CollectiveModels{}, network);
     if (!node.collectives.empty()) {
-      out.emplace_back(&node, Models{ReferenceCollectives(node.collectives)}, network);
+      out.emplace_back(&node, CollectiveModels{ReferenceCollectives(node.collectives)}, network);
     }
   }
   return out;
@@ -127,7 +127,7 @@ TEST(LinkTimes, OfAllReduceAreNoLongerThanOfItsHalves) {
 TEST(LinkTimes, OfOneRankAreNone) {
   for (const LinkTimes& times : AllTimes()) {
     for (const CollectiveOp op : kCollectiveOps) {
-      EXPECT_EQ(TimeOf(times, op, kMiB, {1, 1}).expected.value(), 0);
+      EXPECT_EQ(TimeOf(times, op, kCallMiB, {1, 1}).expected.value(), 0);
     }
   }
 }
@@ -148,7 +148,7 @@ TEST(LinkTimes, AcrossNodesAreLongerThanWithinOne) {
 TEST(LinkTimes, OfASendToTheNextNodeAreItsBytesOverOneAdapter) {
   const NodeType& node = **FindNodeType("dgx-h100");
   const LinkTimes times(&node, {ReferenceCollectives("h100-sxm")}, *ResolveNetwork(node, 2, {}));
-  const KernelTime time = TimeOf(times, CollectiveOp::kSendReceive, 512 * kMiB, {2, 8});
+  const KernelTime time = TimeOf(times, CollectiveOp::kSendReceive, 512 * kCallMiB, {2, 8});
   EXPECT_NEAR(time.expected.value(), 536870912 / (50e9 * 0.94), 100e-6);
   EXPECT_EQ(time.basis, KernelBasis::kDatasheet);
 }
@@ -157,7 +157,7 @@ TEST(LinkTimes, OfASendToTheNextNodeAreItsBytesOverOneAdapter) {
 TEST(LinkTimes, OfAllToAllAreThePartsForOtherNodes) {
   const NodeType& node = **FindNodeType("dgx-h100");
   const LinkTimes times(&node, {ReferenceCollectives("h100-sxm")}, *ResolveNetwork(node, 2, {}));
-  const KernelTime time = TimeOf(times, CollectiveOp::kAllToAll, 512 * kMiB, {16, 1});
+  const KernelTime time = TimeOf(times, CollectiveOp::kAllToAll, 512 * kCallMiB, {16, 1});
   EXPECT_NEAR(time.expected.value(), 536870912 * (15.0 / 16) / (50e9 * 0.94), 200e-6);
 }
 
@@ -165,11 +165,11 @@ TEST(LinkTimes, UseMeasuredOnesWhereThereAreAny) {
   const NodeType& node = **FindNodeType("dgx-h100");
   const LinkTimes published(&node, {ReferenceCollectives("h100-sxm")});
   const LinkTimes datasheet(&node, {});
-  EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, kMiB, {1, 8}).basis,
+  EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, kCallMiB, {1, 8}).basis,
             KernelBasis::kMeasured);
-  EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, 3 * kMiB, {1, 6}).basis,
+  EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, 3 * kCallMiB, {1, 6}).basis,
             KernelBasis::kWithinGrid);
-  EXPECT_EQ(TimeOf(datasheet, CollectiveOp::kAllReduce, kMiB, {1, 8}).basis,
+  EXPECT_EQ(TimeOf(datasheet, CollectiveOp::kAllReduce, kCallMiB, {1, 8}).basis,
             KernelBasis::kDatasheet);
 }
 
