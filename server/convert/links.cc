@@ -2,6 +2,7 @@
 
 #include "server/convert/enums.h"
 #include "server/convert/kernel.h"
+#include "server/convert/text.h"
 
 namespace sextant {
 namespace {
@@ -33,37 +34,39 @@ v1::CollectiveOperation CollectiveOperationTo(CollectiveOp op) {
 }
 
 void NodeTypeTo(const NodeType& node, v1::NodeType* out) {
-  out->set_name(std::string(node.name));
-  out->set_product_name(std::string(node.product_name));
-  for (const absl::string_view name : node.accelerators) out->add_accelerators(std::string(name));
+  out->set_name(Text(node.name));
+  out->set_product_name(Text(node.product_name));
+  for (const absl::string_view name : node.accelerators) out->add_accelerators(Text(name));
   out->set_device_count(node.device_count);
   out->set_device_count_citation(
       SourceOf(LinkFigure{.value = 0, .source = node.device_count_source, .present = true}));
-  out->set_link_name(std::string(node.link));
+  out->set_link_name(Text(node.link));
   LinkRateTo(node.link_rate, out->mutable_link());
   if (node.host_rate) LinkRateTo(node.host_rate, out->mutable_host());
   if (node.network_rate) LinkRateTo(node.network_rate, out->mutable_network());
   out->set_switch_reduces(node.switch_reduces);
-  out->set_notes(std::string(node.notes));
+  out->set_notes(Text(node.notes));
 }
 
 void NetworkTypeTo(const NamedNetwork& network, v1::NetworkType* out) {
-  out->set_name(std::string(network.name));
-  out->set_product_name(std::string(network.product_name));
+  out->set_name(Text(network.name));
+  out->set_product_name(Text(network.product_name));
   out->set_bytes_per_second(network.bytes_per_second);
-  out->set_citation(std::string(network.source));
+  out->set_citation(Text(network.source));
 }
 
 void NodeSpecTo(const NodeRequest& request, const NodeGroup& nodes, v1::NodeSpec* out) {
-  out->set_node_type(std::string(nodes.node->name));
-  if (nodes.accelerator != nullptr) out->set_accelerator(std::string(nodes.accelerator->name));
+  out->set_node_type(Text(nodes.node->name));
+  if (nodes.accelerator != nullptr) out->set_accelerator(Text(nodes.accelerator->name));
   out->set_node_count(nodes.group.node_count);
   out->set_ranks_per_node(nodes.group.ranks_per_node);
   if (!nodes.network) return;
-  if (request.network.name.empty()) {
-    out->mutable_network()->set_bytes_per_second(nodes.network->bytes_per_second);
+  // By the catalogue's own name, however it was written.
+  const auto named = FindNetwork(request.network.name);
+  if (named.ok()) {
+    out->mutable_network()->set_name(Text((*named)->name));
   } else {
-    out->mutable_network()->set_name(std::string(request.network.name));
+    out->mutable_network()->set_bytes_per_second(nodes.network->bytes_per_second);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
 #include "server/convert/layout_enums.h"
 #include "server/convert/memory_estimate.h"

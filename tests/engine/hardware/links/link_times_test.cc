@@ -173,6 +173,25 @@ TEST(LinkTimes, UseMeasuredOnesWhereThereAreAny) {
             KernelBasis::kDatasheet);
 }
 
+// The user's own answer for what they hold, the published ones for the rest.
+TEST(LinkTimes, AskTheFirstModelThatKnows) {
+  const MeasuredCollective own[] = {{CollectiveOp::kAllReduce, 4, kCallMiB, 1e-3},
+                                    {CollectiveOp::kAllReduce, 4, 4 * kCallMiB, 4e-3}};
+  const auto measured = CollectiveModel::Make(own);
+  ASSERT_THAT(measured, IsOk());
+  const NodeType& node = **FindNodeType("dgx-h100");
+  const CollectiveModel* published = ReferenceCollectives("h100-sxm");
+  const LinkTimes times(&node, {&*measured, nullptr, published});
+  EXPECT_EQ(times.Answering(CollectiveOp::kAllReduce, 4), &*measured);
+  EXPECT_EQ(times.Answering(CollectiveOp::kAllReduce, 8), &*measured);  // beyond its ranks
+  EXPECT_EQ(times.Answering(CollectiveOp::kAllReduce, 2), published);   // below them
+  EXPECT_EQ(times.Answering(CollectiveOp::kAllGather, 4), published);
+  EXPECT_EQ(LinkTimes(&node, {nullptr}).Answering(CollectiveOp::kAllReduce, 4), nullptr);
+  EXPECT_EQ(TimeOf(times, CollectiveOp::kAllReduce, kCallMiB, {1, 4}).expected.value(), 1e-3);
+  EXPECT_EQ(TimeOf(times, CollectiveOp::kAllGather, kCallMiB, {1, 4}).expected,
+            published->TimeOf({CollectiveOp::kAllGather, Bytes(kCallMiB), 4})->expected);
+}
+
 TEST(LinkTimes, RefuseSeveralNodesWithoutANetwork) {
   const NodeType& node = **FindNodeType("hgx-h100");
   const auto time = LinkTimes(&node, {}).TimeOf(CollectiveOp::kAllReduce, Bytes(1), {2, 8});
