@@ -10,6 +10,7 @@
 #include "client/device_text.h"
 #include "client/enum_names.h"
 #include "client/format.h"
+#include "client/kernel_tables.h"
 #include "client/matmul_tables.h"
 #include "client/measured_time.h"
 #include "client/memory_tables.h"
@@ -72,12 +73,13 @@ std::string Ending(const std::string& engine_version, const std::string& fingerp
 }  // namespace
 
 std::string CalibrationText(const v1::Calibration& calibration, std::optional<double> age_seconds) {
-  return absl::StrCat(HowSection(calibration, age_seconds), BestSection(calibration),
-                      RequestedMatmulSection(calibration), MatmulSection(calibration),
-                      SustainedMatmulSection(calibration), KernelSection(calibration),
-                      RegisterSection(calibration), StreamSection(calibration),
-                      ElementwiseSection(calibration), FusionSection(calibration),
-                      NotesSection(calibration));
+  return absl::StrCat(
+      HowSection(calibration, age_seconds), BestSection(calibration),
+      RequestedMatmulSection(calibration), MatmulSection(calibration),
+      SustainedMatmulSection(calibration), KernelSection(calibration), RegisterSection(calibration),
+      StreamSection(calibration), ElementwiseSection(calibration), FusionSection(calibration),
+      AttentionSection(calibration), ExpertsSection(calibration), CollectiveSection(calibration),
+      HostCopySection(calibration), NotesSection(calibration));
 }
 
 std::string HeldCalibrationText(const v1::GetCalibrationResponse& response) {

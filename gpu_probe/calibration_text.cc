@@ -9,22 +9,12 @@
 #include "absl/strings/str_join.h"
 #include "gpu_probe/enum_text.h"
 #include "gpu_probe/figure_text.h"
+#include "gpu_probe/kernel_tables.h"
+#include "gpu_probe/measurement_cells.h"
 #include "gpu_probe/text_table.h"
 
 namespace sextant {
 namespace {
-
-std::string StableText(const v1::TimeStatistics& time) { return time.stable() ? "" : "unstable"; }
-
-// One sample has no spread to tell.
-std::string SpreadText(const v1::TimeStatistics& time) {
-  return time.sample_count() > 1 ? PercentText(time.relative_spread()) : "-";
-}
-
-std::string Section(absl::string_view heading, const TextTable& table) {
-  const std::string text = table.Text();
-  return text.empty() ? "" : absl::StrCat("\n", heading, "\n", text);
-}
 
 // Which library and kernel did what: "  fp32 by onednn 2.6.3 brgemm:avx512_core", a line each.
 std::string EnginesText(const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& all) {
@@ -149,7 +139,8 @@ std::string CalibrationText(const v1::Calibration& calibration) {
       MatmulTable("Matrix multiplication, C[m,n] = A[m,k] B[k,n]: 2 m n k FLOP",
                   calibration.matmuls()),
       MatmulTable("Matrix multiplication without a pause", calibration.sustained_matmuls()),
-      StreamTable(calibration), ElementwiseTable(calibration), FusionText(calibration));
+      StreamTable(calibration), ElementwiseTable(calibration), FusionText(calibration),
+      KernelTables(calibration));
   if (calibration.notes_size() > 0) absl::StrAppend(&text, "\nNotes\n");
   for (const std::string& note : calibration.notes()) {
     absl::StrAppend(&text, WrapText(absl::StrCat("  - ", PrintableText(note)), /*hanging=*/4));

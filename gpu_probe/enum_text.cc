@@ -26,4 +26,16 @@ std::string EnumText(v1::StreamMeasurement::Operation operation) {
   return WithoutPrefix(v1::StreamMeasurement::Operation_Name(operation), "OPERATION_");
 }
 
+std::string EnumText(v1::AttentionMeasurement::Pass pass) {
+  return WithoutPrefix(v1::AttentionMeasurement::Pass_Name(pass), "PASS_");
+}
+
+std::string EnumText(v1::CollectiveOperation operation) {
+  return WithoutPrefix(v1::CollectiveOperation_Name(operation), "COLLECTIVE_OPERATION_");
+}
+
+std::string EnumText(v1::HostCopyMeasurement::Direction direction) {
+  return WithoutPrefix(v1::HostCopyMeasurement::Direction_Name(direction), "DIRECTION_");
+}
+
 }  // namespace sextant

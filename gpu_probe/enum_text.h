@@ -10,9 +10,12 @@
 
 namespace sextant {
 
-std::string EnumText(v1::DataType type);                           // "bf16"
-std::string EnumText(v1::ProbeMode mode);                          // "standard"
-std::string EnumText(v1::StreamMeasurement::Operation operation);  // "copy"
+std::string EnumText(v1::DataType type);                             // "bf16"
+std::string EnumText(v1::ProbeMode mode);                            // "standard"
+std::string EnumText(v1::StreamMeasurement::Operation operation);    // "copy"
+std::string EnumText(v1::AttentionMeasurement::Pass pass);           // "forward"
+std::string EnumText(v1::CollectiveOperation operation);             // "all_reduce"
+std::string EnumText(v1::HostCopyMeasurement::Direction direction);  // "host_to_device"
 
 }  // namespace sextant
 

@@ -1,10 +1,30 @@
 #include "server/calibration_figures.h"
 
+#include <algorithm>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "engine/hardware/calibration.h"
+#include "engine/hardware/links/node_type.h"
 
 namespace sextant {
+
+namespace {
+
+// Null: not known, or of several kinds.
+const char* LinkName(const Accelerator* accelerator) {
+  if (accelerator == nullptr) return nullptr;
+  int nvlink_count = 0;
+  int pcie_count = 0;
+  for (const NodeType* node : NodeTypesOf(accelerator->name)) {
+    nvlink_count += absl::StartsWith(node->link, "NVLink") ? 1 : 0;
+    pcie_count += absl::StartsWith(node->link, "PCIe") ? 1 : 0;
+  }
+  if ((nvlink_count > 0) == (pcie_count > 0)) return nullptr;
+  return nvlink_count > 0 ? "nvlink" : "pcie";
+}
+
+}  // namespace
 
 using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
 
@@ -34,6 +54,31 @@ const v1::StreamMeasurement* MainMemoryStream(const v1::Calibration& calibration
     if (largest == nullptr || stream.array_bytes() > largest->array_bytes()) largest = &stream;
   }
   return largest;
+}
+
+const v1::HostCopyMeasurement* LargestHostCopy(const v1::Calibration& calibration,
+                                               v1::HostCopyMeasurement::Direction direction,
+                                               bool pageable) {
+  const v1::HostCopyMeasurement* largest = nullptr;
+  for (const v1::HostCopyMeasurement& copy : calibration.host_copies()) {
+    if (copy.direction() != direction || copy.pageable() != pageable) continue;
+    if (largest == nullptr || copy.size_bytes() > largest->size_bytes()) largest = &copy;
+  }
+  return largest;
+}
+
+absl::optional<MeasuredLink> MeasuredLinkOf(const v1::Calibration& calibration,
+                                            const Accelerator* accelerator) {
+  const char* const name = LinkName(accelerator);
+  if (name == nullptr || calibration.collectives().empty()) return absl::nullopt;
+  double best = 0;
+  double best_reduced = 0;
+  for (const v1::CollectiveMeasurement& measured : calibration.collectives()) {
+    const bool reduced = measured.operation() == v1::COLLECTIVE_OPERATION_ALL_REDUCE;
+    double& rate = reduced ? best_reduced : best;
+    rate = std::max(rate, measured.bus_bytes_per_second());
+  }
+  return MeasuredLink{.name = name, .bytes_per_second = best > 0 ? best : best_reduced};
 }
 
 }  // namespace sextant

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "absl/types/optional.h"
+#include "engine/hardware/accelerator.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "sextant/v1/calibration.pb.h"
 
@@ -20,6 +22,23 @@ const v1::MatmulMeasurement* BestMatmul(
 // The pass over main memory, no cache's, with the largest arrays; null: there is none.
 const v1::StreamMeasurement* MainMemoryStream(const v1::Calibration& calibration,
                                               v1::StreamMeasurement::Operation operation);
+
+// The largest copy in a direction, of pinned or of pageable memory; null: there is none.
+const v1::HostCopyMeasurement* LargestHostCopy(const v1::Calibration& calibration,
+                                               v1::HostCopyMeasurement::Direction direction,
+                                               bool pageable);
+
+// What joins devices of one host.
+struct MeasuredLink {
+  const char* name = "";  // "nvlink", "pcie"
+  double bytes_per_second = 0;
+};
+
+// The highest bus rate of any exchange but all_reduce, which a switch that adds up takes past its
+// link (docs/links.md); of that where nothing else was measured. Absent without collectives, and
+// where the catalogue does not know by what `accelerator`, which may be null, is joined.
+absl::optional<MeasuredLink> MeasuredLinkOf(const v1::Calibration& calibration,
+                                            const Accelerator* accelerator);
 
 }  // namespace sextant
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,14 @@ constexpr GaugeName kBandwidth = {
 constexpr GaugeName kPeakBandwidth = {
     "sextant_gpu_peak_memory_bandwidth_bytes_per_second",
     "Datasheet bandwidth of memory, of devices that the catalogue knows."};
+constexpr GaugeName kHostCopy = {
+    "sextant_gpu_host_copy_bytes_per_second",
+    "Measured rate of the largest copy between device and host: direction is h2d, to the device, "
+    "or d2h; memory is the host's, pinned or pageable."};
+constexpr GaugeName kLink = {
+    "sextant_gpu_link_bandwidth_bytes_per_second",
+    "Highest measured bus rate of exchanges with other devices of the host, as nccl-tests counts "
+    "it, but all_reduce's where there are others; link is nvlink or pcie."};
 constexpr GaugeName kMemory = {
     "sextant_gpu_memory_total_bytes",
     "Memory that the device may use. gpu=\"cpu\" marks processors: the host's memory, or its "
@@ -90,6 +99,10 @@ class DeviceGauges {
     AddMatmuls(calibration.sustained_matmuls(), "sustained");
     AddEfficiency(calibration);
     AddStreams(calibration);
+    AddHostCopies(calibration);
+    if (const auto link = MeasuredLinkOf(calibration, accelerator_); link.has_value()) {
+      Add(kLink, link->bytes_per_second, {{"link", link->name}});
+    }
     Add(kLastSuccess, MeasuredUnixSeconds(calibration));
     if (full_) AddTheRest(calibration);
   }
@@ -149,6 +162,21 @@ class DeviceGauges {
           ShortName(v1::StreamMeasurement::Operation_Name(operation), "OPERATION_");
       Add(kBandwidth, stream->bytes_per_second(), {{"op", name}});
       if (full_) AddSpread(name, stream->time());
+    }
+  }
+
+  void AddHostCopies(const v1::Calibration& calibration) {
+    const std::pair<v1::HostCopyMeasurement::Direction, const char*> directions[] = {
+        {v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE, "h2d"},
+        {v1::HostCopyMeasurement::DIRECTION_DEVICE_TO_HOST, "d2h"}};
+    for (const bool pageable : {false, true}) {
+      if (pageable && !full_) continue;
+      for (const auto& [direction, name] : directions) {
+        const v1::HostCopyMeasurement* copy = LargestHostCopy(calibration, direction, pageable);
+        if (copy == nullptr) continue;
+        Add(kHostCopy, copy->bytes_per_second(),
+            {{"direction", name}, {"memory", pageable ? "pageable" : "pinned"}});
+      }
     }
   }
 

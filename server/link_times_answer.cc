@@ -15,6 +15,8 @@
 #include "engine/hardware/reference/reference_collectives.h"
 #include "server/convert/enums.h"
 #include "server/convert/links.h"
+#include "server/convert/measured_kernels.h"
+#include "server/convert/measured_links.h"
 
 namespace sextant {
 namespace {
@@ -40,7 +42,7 @@ std::vector<CollectiveOp> OperationsOf(const v1::GetLinkTimesRequest& request,
     } else if (!v1::CollectiveOperation_IsValid(number)) {
       violations.Add(absl::StrCat("operations[", i, "]"), UnknownEnumNumber(number));
     } else {
-      out.push_back(static_cast<CollectiveOp>(number - 1));
+      out.push_back(CollectiveOpFrom(static_cast<v1::CollectiveOperation>(number)));
     }
   }
   return out;
@@ -69,21 +71,22 @@ std::vector<int64_t> SizesOf(const v1::GetLinkTimesRequest& request, FieldViolat
   return {request.sizes_bytes().begin(), request.sizes_bytes().end()};
 }
 
-// Measured collectives, and whose they are.
-struct MeasuredTimes {
-  const CollectiveModel* model = nullptr;
-  LinkSource source = {};
-};
+// "the slowest of 2 calibrations in the request".
+std::string CalibrationsCitation(int count) {
+  return count == 1 ? "a calibration in the request"
+                    : absl::StrCat("the slowest of ", count, " calibrations in the request");
+}
 
 // Works out times among `nodes`, and says what each stands on.
 class LinkAnswer {
  public:
-  explicit LinkAnswer(NodeGroup nodes)
+  // `measured` outlives this.
+  LinkAnswer(NodeGroup nodes, const MeasuredLinks& measured, int calibration_count)
       : nodes_(std::move(nodes)),
-        published_({.model = ReferenceCollectives(nodes_.node->collectives),
-                    .source = {RateSource::kReference,
-                               ReferenceCollectivesCitation(nodes_.node->collectives)}}),
-        times_(nodes_.node, {published_.model}, nodes_.network) {}
+        measured_(measured),
+        calibrations_(CalibrationsCitation(calibration_count)),
+        published_(ReferenceCollectives(nodes_.node->collectives)),
+        times_(nodes_.node, {Supplied(), published_}, nodes_.network) {}
 
   absl::Status AddExchange(CollectiveOp op, const std::vector<int64_t>& sizes,
                            v1::GetLinkTimesResponse* out) const {
@@ -101,33 +104,53 @@ class LinkAnswer {
 
   void AddHostCopies(const std::vector<int64_t>& sizes, v1::GetLinkTimesResponse* out) const {
     const NodeType& node = *nodes_.node;
+    const LinkSource source = measured_.host_copies
+                                  ? LinkSource{RateSource::kMeasuredSupplied, calibrations_}
+                                  : LinkSource{RateSource::kDatasheet,
+                                               absl::StrCat("host link: ", SourceOf(node.host_rate),
+                                                            "; published share (docs/links.md)")};
     for (const int64_t bytes : sizes) {
-      const absl::optional<KernelTime> time = HostCopyTime(node, Bytes(bytes), absl::nullopt);
+      const absl::optional<KernelTime> time =
+          HostCopyTime(node, Bytes(bytes), measured_.host_copies);
       if (!time) {
         out->add_assumptions(absl::StrCat("Nothing is known of a ", node.name,
                                           "'s link to its host: there are no times of copies."));
         return;
       }
-      LinkTimeTo(bytes, *time,
-                 {RateSource::kDatasheet, absl::StrCat("host link: ", SourceOf(node.host_rate),
-                                                       "; published share (docs/links.md)")},
-                 out->add_host_copies());
+      LinkTimeTo(bytes, *time, source, out->add_host_copies());
     }
     out->add_assumptions(
         "Host memory is pinned, and copies go one way at a time with nothing else on the bus.");
   }
 
+  // Says so where the request's calibrations do not answer for `op`.
+  void AddWhatIsNotMeasured(CollectiveOp op, v1::GetLinkTimesResponse* out) const {
+    const int64_t ranks = nodes_.group.ranks_per_node;
+    if (ranks < 2) return;
+    if (Supplied() != nullptr && times_.Answering(op, ranks) == Supplied()) return;
+    out->add_assumptions(absl::StrCat("The calibrations hold no ", CollectiveOpName(op), " among ",
+                                      ranks,
+                                      " ranks or fewer, of two sizes: others' times or the "
+                                      "datasheet stand in."));
+  }
+
  private:
+  const CollectiveModel* Supplied() const {
+    return measured_.collectives ? &*measured_.collectives : nullptr;
+  }
+
   // Of calls within one node.
   LinkSource WithinNode(CollectiveOp op, int64_t ranks) const {
     if (ranks < 2) return {RateSource::kRequest, "one rank: there is nobody to wait for"};
-    if (times_.Answering(op, ranks) == published_.model && published_.model != nullptr) {
-      return published_.source;
-    }
+    const CollectiveModel* const model = times_.Answering(op, ranks);
     const NodeType& node = *nodes_.node;
-    return {RateSource::kDatasheet,
-            absl::StrCat(node.link, ": ", SourceOf(node.link_rate),
-                         "; NCCL's latencies and published shares (docs/links.md)")};
+    if (model == nullptr) {
+      return {RateSource::kDatasheet,
+              absl::StrCat(node.link, ": ", SourceOf(node.link_rate),
+                           "; NCCL's latencies and published shares (docs/links.md)")};
+    }
+    if (model == Supplied()) return {RateSource::kMeasuredSupplied, calibrations_};
+    return {RateSource::kReference, ReferenceCollectivesCitation(node.collectives)};
   }
 
   LinkSource StandsOn(CollectiveOp op) const {
@@ -143,7 +166,9 @@ class LinkAnswer {
   }
 
   NodeGroup nodes_;
-  MeasuredTimes published_;
+  const MeasuredLinks& measured_;
+  const std::string calibrations_;  // how they are cited
+  const CollectiveModel* published_;
   LinkTimes times_;
 };
 
@@ -192,6 +217,9 @@ absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request,
   }
   const std::vector<CollectiveOp> operations = OperationsOf(request, violations);
   const std::vector<int64_t> sizes = SizesOf(request, violations);
+  const auto& calibrations = request.nodes().calibrations();
+  const MeasuredLinks measured =
+      MeasuredLinksFrom(calibrations, nodes.ok() ? &*nodes : nullptr, violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   SEXTANT_RETURN_IF_ERROR(nodes.status());
   NodeSpecTo(named, *nodes, response->mutable_nodes());
@@ -201,9 +229,10 @@ absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request,
     response->mutable_network()->set_citation(nodes->network->citation);
   }
   AddAssumptions(*nodes, request, response);
-  const LinkAnswer answer(*std::move(nodes));
+  const LinkAnswer answer(*std::move(nodes), measured, calibrations.size());
   for (const CollectiveOp op : operations) {
     SEXTANT_RETURN_IF_ERROR(answer.AddExchange(op, sizes, response));
+    if (!calibrations.empty()) answer.AddWhatIsNotMeasured(op, response);
   }
   if (request.host_copies()) answer.AddHostCopies(sizes, response);
   response->set_engine_version(std::string(EngineVersion()));

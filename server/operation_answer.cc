@@ -89,7 +89,9 @@ absl::Status PredictionTo(const OperationRequest& asked, const OperationAnalysis
   KernelPredictionTo(*prediction, prediction->forward, work, out->mutable_predicted_forward());
   if (analysis.backward.has_value()) {
     work.flops = analysis.backward->cost.sum.flops();
-    KernelPredictionTo(*prediction, prediction->backward, work, out->mutable_predicted_backward());
+    OperationPrediction backward = *prediction;
+    if (backward.backward_source.has_value()) backward.source = *backward.backward_source;
+    KernelPredictionTo(backward, backward.backward, work, out->mutable_predicted_backward());
   }
   return absl::OkStatus();
 }

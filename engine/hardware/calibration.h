@@ -56,6 +56,7 @@ struct DeviceCalibration {
   bool processor = false;                    // a host's CPUs, not an accelerator
   const Accelerator* accelerator = nullptr;  // its datasheet; null: not in the catalogue
   Bytes memory;                              // as the host reports it; 1 to 1e15
+  int64_t compute_unit_count = 0;  // multiprocessors or cores, as the host reports; 0: not known
   int64_t measured_unix_seconds = 0;
   absl::string_view probe_version;  // e.g. "sextant-probe 0.1.0"
   std::string fingerprint;

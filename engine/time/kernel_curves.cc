@@ -67,9 +67,12 @@ absl::StatusOr<absl::optional<DeviceTimes>> TimesOf(const PredictedDevice& devic
                                                     DataType type) {
   absl::optional<DeviceTimes> out;
   if (kind == CurveKind::kCausalAttention) {
-    const absl::optional<AttentionPredictor> predictor =
-        device.measured != nullptr ? AttentionPredictor::OfMeasured(*device.measured, type)
-                                   : AttentionPredictor::OfAccelerator(*device.accelerator, type);
+    absl::optional<AttentionPredictor> predictor;
+    if (device.measured != nullptr) {
+      SEXTANT_ASSIGN_OR_RETURN(predictor, AttentionPredictor::OfMeasured(*device.measured, type));
+    } else {
+      predictor = AttentionPredictor::OfAccelerator(*device.accelerator, type);
+    }
     if (!predictor.has_value()) return out;
     out = DeviceTimes{
         TimesAt(kind, [&](int64_t size) { return predictor->Predict(AttentionAt(size)); }),

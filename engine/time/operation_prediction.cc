@@ -47,9 +47,10 @@ absl::StatusOr<absl::optional<GemmPredictor>> GemmsOf(const PredictedDevice& dev
   return GemmPredictor::OfAccelerator(*device.accelerator, type);
 }
 
-absl::optional<AttentionPredictor> AttentionsOf(const PredictedDevice& device, DataType type) {
+absl::StatusOr<absl::optional<AttentionPredictor>> AttentionsOf(const PredictedDevice& device,
+                                                                DataType type) {
   if (device.measured != nullptr) return AttentionPredictor::OfMeasured(*device.measured, type);
-  if (device.accelerator == nullptr) return absl::nullopt;
+  if (device.accelerator == nullptr) return absl::optional<AttentionPredictor>();
   return AttentionPredictor::OfAccelerator(*device.accelerator, type);
 }
 
@@ -83,12 +84,14 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const Predicted
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<GemmPredictor> gemms, GemmsOf(device, type));
     if (gemms.has_value()) out = PredictionOf(*gemms, *gemm);
   } else if (const auto attention = AttentionOf(operation); attention.has_value()) {
-    const absl::optional<AttentionPredictor> attentions = AttentionsOf(device, type);
+    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<AttentionPredictor> attentions,
+                             AttentionsOf(device, type));
     if (attentions.has_value()) {
       out = OperationPrediction{.forward = attentions->Predict(*attention),
                                 .backward = attentions->PredictBackward(*attention),
-                                .source = attentions->source(),
-                                .nearest = {}};
+                                .source = attentions->SourceOf(*attention),
+                                .nearest = {},
+                                .backward_source = attentions->BackwardSourceOf(*attention)};
     }
   }
   return out;

@@ -41,6 +41,8 @@ struct OperationPrediction {
   KernelTime backward;  // with the gradients of all operands
   KernelSource source;
   std::vector<NearbyShape> nearest;  // nearest first
+  // Of the backward pass; absent: `source`.
+  absl::optional<KernelSource> backward_source = {};
 };
 
 // Of a matrix product, a linear layer (its bias is added by the same kernel), and attention in one
@@ -49,7 +51,7 @@ struct OperationPrediction {
 // pass decides. Absent of other operations, and where nothing is known of one of the devices in
 // `type`.
 //
-// Errors: those of GemmModel::Of(), where what was measured is damaged.
+// Errors: those of GemmModel::Of() and its like, where what was measured is damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
     const Operation& operation, DataType type, absl::Span<const PredictedDevice> devices,
     DeviceJoin join);

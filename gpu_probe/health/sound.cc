@@ -42,17 +42,22 @@ struct RateOfWork {
   double work = 0;
 };
 
-absl::Status CheckRate(const RateOfWork& r) {
-  const v1::TimeStatistics& t = r.time;
-  if (!std::isfinite(r.rate) || r.rate < 1 || r.rate > kMaximumRate) {
-    return Fault(r.name, absl::StrCat("has the rate ", r.rate, ", which none can have"));
+absl::Status CheckRateAlone(const std::string& name, const v1::TimeStatistics& t, double rate) {
+  if (!std::isfinite(rate) || rate < 1 || rate > kMaximumRate) {
+    return Fault(name, absl::StrCat("has the rate ", rate, ", which none can have"));
   }
   const bool ordered =
       t.p10_seconds() <= t.median_seconds() && t.median_seconds() <= t.p90_seconds();
   if (!IsTime(t.median_seconds()) || !IsTime(t.p10_seconds()) || !IsTime(t.p90_seconds()) ||
       !ordered || t.sample_count() < 1) {
-    return Fault(r.name, "has no time that makes sense");
+    return Fault(name, "has no time that makes sense");
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRate(const RateOfWork& r) {
+  const v1::TimeStatistics& t = r.time;
+  SEXTANT_RETURN_IF_ERROR(CheckRateAlone(r.name, t, r.rate));
   if (!(std::abs(r.rate * t.median_seconds() / r.work - 1) <= kAgreement)) {
     return Fault(r.name, absl::StrCat("has the rate ", r.rate, ", but its time gives ",
                                       r.work / t.median_seconds()));
@@ -101,6 +106,28 @@ absl::Status CheckRates(const v1::Calibration& calibration) {
   return absl::OkStatus();
 }
 
+// Nothing judges these yet; a calibration with nonsense in it is damaged all the same.
+absl::Status CheckKernels(const v1::Calibration& calibration) {
+  for (const v1::AttentionMeasurement& m : calibration.attentions()) {
+    SEXTANT_RETURN_IF_ERROR(CheckRateAlone(absl::StrCat("attention ", EnumText(m.pass())), m.time(),
+                                           m.flops_per_second()));
+  }
+  for (const v1::ExpertsMeasurement& m : calibration.experts()) {
+    SEXTANT_RETURN_IF_ERROR(CheckRateAlone("layer of experts", m.time(), m.flops_per_second()));
+  }
+  for (const v1::CollectiveMeasurement& m : calibration.collectives()) {
+    SEXTANT_RETURN_IF_ERROR(
+        CheckRateAlone(EnumText(m.operation()), m.time(), m.bus_bytes_per_second()));
+  }
+  for (const v1::HostCopyMeasurement& m : calibration.host_copies()) {
+    SEXTANT_RETURN_IF_ERROR(CheckRate({.name = EnumText(m.direction()),
+                                       .time = m.time(),
+                                       .rate = m.bytes_per_second(),
+                                       .work = static_cast<double>(m.size_bytes())}));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckDevice(const v1::Device& device) {
   if (!IsUuid(device.uuid())) return absl::DataLossError("it names no device");
   if (device.product_name().empty()) return absl::DataLossError("its device has no product_name");
@@ -139,7 +166,8 @@ absl::Status CheckSound(const v1::Calibration& calibration, int64_t now_unix_sec
   if (calibration.checked_result_count() < 1) {
     return absl::DataLossError("no result of it was checked");
   }
-  return CheckRates(calibration);
+  SEXTANT_RETURN_IF_ERROR(CheckRates(calibration));
+  return CheckKernels(calibration);
 }
 
 }  // namespace sextant

@@ -9,9 +9,9 @@
 
 namespace sextant {
 
-// OK where every figure of `calibration` is what its own time and shape give, and the
-// measurement is of this schema, names its device, and is not from the future: at most five
-// minutes, since hosts' clocks differ, after `now_unix_seconds`.
+// OK where every figure that is judged is what its own time and shape give, no other is nonsense,
+// and the measurement is of this schema, names its device, and is not from the future: at most
+// five minutes, since hosts' clocks differ, after `now_unix_seconds`.
 //
 // Errors: kDataLoss with what is wrong, kUnimplemented where the schema is newer.
 absl::Status CheckSound(const v1::Calibration& calibration, int64_t now_unix_seconds);

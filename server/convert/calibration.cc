@@ -78,6 +78,7 @@ DeviceCalibration DeviceCalibrationFrom(const v1::Calibration& calibration,
   out.processor = device.kind() == v1::DEVICE_KIND_CPU;
   out.accelerator = AcceleratorReportedAs(device.product_name());
   out.memory = Bytes(device.memory_bytes());
+  out.compute_unit_count = device.compute_unit_count();
   out.measured_unix_seconds = calibration.measured_time().seconds();
   out.probe_version = calibration.probe_version();
   out.fingerprint = std::move(fingerprint);

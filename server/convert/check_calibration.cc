@@ -3,27 +3,20 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/convert/calibration.h"
-#include "server/convert/field_checker.h"
+#include "server/convert/check_kernels.h"
+#include "server/convert/measurement_checker.h"
 
 namespace sextant {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-constexpr int kMaxElements = 512;  // of any list: four of the probe's largest grids
 constexpr size_t kMaxUuidBytes = 80;
-constexpr size_t kMostNameBytes = 256;
 constexpr size_t kMaxSentenceBytes = 1024;
-constexpr int64_t kMaxBytes = 1'000'000'000'000'000;
-constexpr int64_t kMaxCount = 1'000'000'000'000;
 constexpr int64_t kMaxDimension = 1'000'000;
 constexpr int64_t kMinUnixSeconds = 946'684'800;      // 2000-01-01: before it a clock is not set
 constexpr int64_t kMaxUnixSeconds = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
 
-constexpr FieldViolations::RealRange kSeconds = {.low = 0, .high = 1e6, .above_low = true};
-// From 1, so that no time of a plan is infinite.
-constexpr FieldViolations::RealRange kRate = {.low = 1, .high = 1e18};
 constexpr FieldViolations::RealRange kWatts = {.low = 0, .high = 1e6, .above_low = true};
-constexpr FieldViolations::RealRange kSpread = {.low = 0, .high = 1e3};
 constexpr FieldViolations::RealRange kRatio = {.low = 0, .high = 1e3, .above_low = true};
 constexpr FieldViolations::RealRange kIntensity = {.low = 0, .high = 1e6, .above_low = true};
 constexpr FieldViolations::RealRange kShare = {.low = 0, .high = 1};
@@ -50,51 +43,26 @@ double ArraysOf(v1::StreamMeasurement::Operation operation) {
 }
 
 // One method for each message of a calibration.
-class CalibrationChecker {
+class CalibrationChecker : private MeasurementChecker {
  public:
   CalibrationChecker(const MessagePath& path, FieldViolations& violations)
-      : path_(path), check_(violations) {}
+      : MeasurementChecker(violations), path_(path), violations_(violations) {}
 
   void Check(const v1::Calibration& m);
 
  private:
-  // A name that has to be given.
-  void Name(FieldChecker::Field field, const std::string& text) {
-    check_.Present(field, !text.empty());
-    check_.Text(field, text, kMostNameBytes);
-  }
-
-  // Each element of a list by `check(path, element)`, until there is no use in going on.
-  template <typename Elements, typename CheckElement>
-  void Each(const MessagePath& path, absl::string_view name, const Elements& elements,
-            CheckElement check) {
-    if (elements.size() > kMaxElements) {
-      check_.Fault({path, name},
-                   absl::StrCat("has ", elements.size(), " elements: at most ", kMaxElements));
-      return;
-    }
-    int index = 0;
-    for (const auto& element : elements) {
-      if (check_.IsFull()) return;
-      check(MessagePath(path, name, index++), element);
-    }
-  }
-
   void Version(int32_t version);
   void Of(const MessagePath& path, const v1::Device& m);
   void Of(const MessagePath& path, const google::protobuf::Timestamp& m);
-  void Of(const MessagePath& path, const v1::TimeStatistics& m);
   void Of(const MessagePath& path, const v1::MatmulMeasurement& m);
   void Of(const MessagePath& path, const v1::RegisterMeasurement& m);
   void Of(const MessagePath& path, const v1::StreamMeasurement& m);
   void Of(const MessagePath& path, const v1::ElementwiseMeasurement& m);
   void Of(const MessagePath& path, const v1::FusionMeasurement& m);
-  void Time(const MessagePath& path, absl::string_view name, bool present,
-            const v1::TimeStatistics& m);
   void Lists(const v1::Calibration& m);
 
   const MessagePath& path_;
-  FieldChecker check_;
+  FieldViolations& violations_;
 };
 
 void CalibrationChecker::Version(int32_t version) {
@@ -138,45 +106,22 @@ void CalibrationChecker::Of(const MessagePath& path, const google::protobuf::Tim
   check_.Whole({path, "nanos"}, m.nanos(), 0, 999'999'999);
 }
 
-void CalibrationChecker::Time(const MessagePath& path, absl::string_view name, bool present,
-                              const v1::TimeStatistics& m) {
-  check_.Present({path, name}, present);
-  if (present) Of(MessagePath(path, name), m);
-}
-
-void CalibrationChecker::Of(const MessagePath& path, const v1::TimeStatistics& m) {
-  check_.Real({path, "median_seconds"}, m.median_seconds(), kSeconds);
-  check_.Real({path, "relative_spread"}, m.relative_spread(), kSpread);
-  check_.Real({path, "p10_seconds"}, m.p10_seconds(), kSeconds);
-  check_.Real({path, "p90_seconds"}, m.p90_seconds(), kSeconds);
-  if (m.p10_seconds() > m.median_seconds()) {
-    check_.Fault({path, "p10_seconds"}, "must not be above median_seconds");
-  }
-  if (m.p90_seconds() < m.median_seconds()) {
-    check_.Fault({path, "p90_seconds"}, "must not be below median_seconds");
-  }
-  check_.Whole({path, "sample_count"}, m.sample_count(), 1, kMaxCount);
-  check_.Whole({path, "repetition_count"}, m.repetition_count(), 1, kMaxCount);
-}
-
 void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement& m) {
-  check_.Enum({path, "data_type"}, m.data_type(), v1::DataType_IsValid(m.data_type()));
+  Type(path, m.data_type());
   check_.Whole({path, "m"}, m.m(), 1, kMaxDimension);
   check_.Whole({path, "n"}, m.n(), 1, kMaxDimension);
   check_.Whole({path, "k"}, m.k(), 1, kMaxDimension);
   Time(path, "time", m.has_time(), m.time());
-  check_.Real({path, "flops_per_second"}, m.flops_per_second(), kRate);
   const double flops =
       2 * static_cast<double>(m.m()) * static_cast<double>(m.n()) * static_cast<double>(m.k());
-  check_.Agrees({path, "flops_per_second"}, m.flops_per_second(),
-                flops / m.time().median_seconds());
+  RateOf({path, "flops_per_second"}, m.flops_per_second(), flops / m.time().median_seconds());
   Name({path, "engine"}, m.engine());
   check_.Text({path, "kernel"}, m.kernel(), kMostNameBytes);
   if (m.has_register_ratio()) check_.Real({path, "register_ratio"}, m.register_ratio(), kRatio);
 }
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::RegisterMeasurement& m) {
-  check_.Enum({path, "data_type"}, m.data_type(), v1::DataType_IsValid(m.data_type()));
+  Type(path, m.data_type());
   Name({path, "instruction"}, m.instruction());
   check_.Real({path, "flops_per_second"}, m.flops_per_second(), kRate);
   Time(path, "time", m.has_time(), m.time());
@@ -187,10 +132,8 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::StreamMeasurement
               v1::StreamMeasurement::Operation_IsValid(m.operation()));
   check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxBytes);
   Time(path, "time", m.has_time(), m.time());
-  check_.Real({path, "bytes_per_second"}, m.bytes_per_second(), kRate);
   const double bytes = ArraysOf(m.operation()) * static_cast<double>(m.array_bytes());
-  check_.Agrees({path, "bytes_per_second"}, m.bytes_per_second(),
-                bytes / m.time().median_seconds());
+  RateOf({path, "bytes_per_second"}, m.bytes_per_second(), bytes / m.time().median_seconds());
 }
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::ElementwiseMeasurement& m) {
@@ -203,10 +146,8 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::ElementwiseMeasur
   // Each element is read and written.
   const double bytes_per_second =
       2 * static_cast<double>(m.array_bytes()) / m.time().median_seconds();
-  check_.Real({path, "flops_per_second"}, m.flops_per_second(), kRate);
-  check_.Agrees({path, "flops_per_second"}, m.flops_per_second(), intensity * bytes_per_second);
-  check_.Real({path, "bytes_per_second"}, m.bytes_per_second(), kRate);
-  check_.Agrees({path, "bytes_per_second"}, m.bytes_per_second(), bytes_per_second);
+  RateOf({path, "flops_per_second"}, m.flops_per_second(), intensity * bytes_per_second);
+  RateOf({path, "bytes_per_second"}, m.bytes_per_second(), bytes_per_second);
 }
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::FusionMeasurement& m) {
@@ -226,6 +167,7 @@ void CalibrationChecker::Lists(const v1::Calibration& m) {
   Each(path_, "registers", m.registers(), check);
   Each(path_, "streams", m.streams(), check);
   Each(path_, "elementwise", m.elementwise(), check);
+  CheckKernelMeasurements(m, path_, violations_);
   Each(path_, "notes", m.notes(), [this](const MessagePath& path, const std::string& note) {
     check_.Text({path, ""}, note, kMaxSentenceBytes);
   });

@@ -7,12 +7,6 @@
 namespace sextant {
 namespace {
 
-static_assert(static_cast<int>(CollectiveOp::kAllReduce) + 1 ==
-              v1::COLLECTIVE_OPERATION_ALL_REDUCE);
-static_assert(static_cast<int>(CollectiveOp::kAllToAll) + 1 == v1::COLLECTIVE_OPERATION_ALL_TO_ALL);
-static_assert(static_cast<int>(CollectiveOp::kSendReceive) + 1 ==
-              v1::COLLECTIVE_OPERATION_SEND_RECEIVE);
-
 void LinkRateTo(const LinkFigure& figure, v1::LinkRate* out) {
   out->set_bytes_per_second(figure.value);
   out->set_citation(SourceOf(figure));

@@ -18,6 +18,7 @@ namespace sextant {
 // From the wire, as it is: ResolveNodes() checks it.
 NodeRequest NodeRequestFrom(const v1::NodeSpec& spec);
 
+// CollectiveOpFrom()'s inverse.
 v1::CollectiveOperation CollectiveOperationTo(CollectiveOp op);
 
 void NodeTypeTo(const NodeType& node, v1::NodeType* out);

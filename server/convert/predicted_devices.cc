@@ -5,6 +5,7 @@
 #include "engine/hardware/reported_names.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
+#include "server/convert/measured_kernels.h"
 
 namespace sextant {
 namespace {
@@ -30,8 +31,13 @@ std::vector<MeasuredGemms> GemmsOf(const v1::Calibration& calibration) {
 
 void PredictedDevices::Add(const v1::Calibration& calibration, RateSource source) {
   calibrations_.push_back(DeviceCalibrationFrom(calibration, ""));
-  measured_.push_back(
-      {.calibration = &calibrations_.back(), .source = source, .gemms = GemmsOf(calibration)});
+  measured_.push_back({.calibration = &calibrations_.back(),
+                       .source = source,
+                       .gemms = GemmsOf(calibration),
+                       .attentions = AttentionsFrom(calibration),
+                       .experts = ExpertsFrom(calibration),
+                       .collectives = CollectivesFrom(calibration),
+                       .host_copies = HostCopiesFrom(calibration)});
   devices_.push_back({.measured = &measured_.back()});
 }
 

@@ -51,6 +51,20 @@ std::string Text() {
         sample_count: 5 repetition_count: 1 }
       fused_)" +
          time + R"( }
+    attentions { data_type: DATA_TYPE_BF16 pass: PASS_FORWARD batch: 1 sequence_length: 1000
+      heads: 8 kv_heads: 2 head_size: 64 value_head_size: 64 causal: true window: 100
+      flops_per_second: 194662400000 engine: "onednn 2.6.3" )" +
+         time + R"( }
+    experts { data_type: DATA_TYPE_BF16 tokens: 1000 hidden_size: 10 feed_forward_size: 20
+      expert_count: 4 experts_per_token: 2 expert_parallel_size: 2 gated: true
+      flops_per_second: 1.2e9 engine: "onednn 2.6.3" )" +
+         time + R"( }
+    collectives { operation: COLLECTIVE_OPERATION_ALL_GATHER rank_count: 4 size_bytes: 1000000
+      bus_bytes_per_second: 7.5e8 engine: "nccl 2.28.3" )" +
+         time + R"( }
+    host_copies { direction: DIRECTION_HOST_TO_DEVICE pageable: true size_bytes: 1000000
+      bytes_per_second: 1e9 )" +
+         time + R"( }
     checked_result_count: 24
     notes: "The processor was quiet.")";
 }

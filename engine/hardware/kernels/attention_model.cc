@@ -215,4 +215,12 @@ KernelTime AttentionModel::PredictBackward(const AttentionShape& shape) const {
                     KernelBasis::kOtherPass);
 }
 
+bool AttentionModel::Knows(const AttentionShape& shape) const {
+  return std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) {
+    return group[0].like.causal == shape.causal &&
+           std::any_of(group.begin(), group.end(),
+                       [&](const Class& each) { return SameHeads(each.like, shape); });
+  });
+}
+
 }  // namespace sextant

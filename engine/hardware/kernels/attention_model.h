@@ -16,16 +16,18 @@
 
 namespace sextant {
 
-// A forward pass that was measured.
+// A pass that was measured.
 struct AttentionPoint {
   AttentionShape shape;
   Seconds time;
 };
 
-// Times of one kernel on one device in one data type.
+// Times of one kernel on one device in one data type, all of them forward or all of them backward:
+// a backward pass does the same things, at other costs.
 struct AttentionCalibration {
   int64_t compute_units = 0;  // streaming multiprocessors
-  // What the matrix units could do at most in this data type; absent: not known, not checked.
+  // What the matrix units could do at most in this data type, of forward passes; absent: not known,
+  // not checked.
   absl::optional<FlopsPerSecond> peak = {};
   absl::Span<const AttentionPoint> points;
 };
@@ -48,8 +50,11 @@ class AttentionModel {
   // time that was measured is smoothed as all others are.
   KernelTime Predict(const AttentionShape& shape) const;
 
-  // kOtherPass: the forward pass by kBackwardOverForward.
+  // Of a model of forward passes. kOtherPass: the forward pass by kBackwardOverForward.
   KernelTime PredictBackward(const AttentionShape& shape) const;
+
+  // Whether the head sizes and the mask of `shape`, whatever its window, were measured.
+  bool Knows(const AttentionShape& shape) const;
 
   // Of all points, each predicted by a fit that has not seen it.
   const PredictionError& error() const { return error_; }

@@ -25,12 +25,6 @@ void CheckShape(const std::string& path, const AttentionShape& shape, FieldViola
   }
 }
 
-// A chunked window leaves the fewest pairs, so no honest kernel is refused for what it skipped.
-double LeastFlops(const AttentionShape& shape) {
-  return AttentionFlops(shape) * AttendedPairs(shape, WindowForm::kChunked) /
-         AttendedPairs(shape, WindowForm::kSliding);
-}
-
 bool SeenBefore(absl::Span<const AttentionPoint> points, size_t index) {
   for (size_t i = 0; i < index; ++i) {
     if (points[i].shape == points[index].shape) return true;
@@ -39,6 +33,11 @@ bool SeenBefore(absl::Span<const AttentionPoint> points, size_t index) {
 }
 
 }  // namespace
+
+double LeastAttentionFlops(const AttentionShape& shape) {
+  return AttentionFlops(shape) * AttendedPairs(shape, WindowForm::kChunked) /
+         AttendedPairs(shape, WindowForm::kSliding);
+}
 
 absl::Status CheckAttention(const AttentionCalibration& calibration) {
   constexpr absl::string_view kPath = "calibration.attention";
@@ -58,7 +57,8 @@ absl::Status CheckAttention(const AttentionCalibration& calibration) {
     CheckKernelTime(path, point.time, out);
     if (out.Mentions(path)) continue;
     if (SeenBefore(calibration.points, i)) out.Add(path, "has the shape of an earlier point");
-    CheckKernelRate(path, Flops(LeastFlops(point.shape)), point.time, calibration.peak, out);
+    CheckKernelRate(path, Flops(LeastAttentionFlops(point.shape)), point.time, calibration.peak,
+                    out);
   }
   return out.ToStatus();
 }

@@ -10,6 +10,10 @@ namespace sextant {
 // What AttentionModel::Of() says of its fields, save for how many points a class needs.
 absl::Status CheckAttention(const AttentionCalibration& calibration);
 
+// AttentionFlops() of what a kernel may skip: a chunked window leaves the fewest pairs, and no
+// honest kernel is refused for cutting the sequence into chunks.
+double LeastAttentionFlops(const AttentionShape& shape);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_HARDWARE_KERNELS_CHECK_ATTENTION_H_

@@ -27,11 +27,11 @@ PredictionError ErrorUnderRoofs(KernelBasis basis, DataType type) {
               : PredictionError{.p10 = 1.23, .median = 1.86, .p90 = 3.37};
 }
 
-KernelTime TimeUnderRoofs(const KernelWork& work, const KernelRoofs& roofs, DataType type) {
+KernelTime TimeUnderRoofs(const KernelWork& work, const KernelRoofs& roofs,
+                          const PredictionError& error) {
   const double compute = (work.flops / roofs.matrix).value();
   const double memory = work.moved_bytes / roofs.memory.value();
   const Seconds time(std::hypot(compute, memory) + roofs.floor.value());
-  const PredictionError error = ErrorUnderRoofs(roofs.basis, type);
   return {.expected = time * error.median,
           .low = time * error.p10,
           .high = time * error.p90,

@@ -37,9 +37,11 @@ bool IsNarrow(DataType type);
 // published tables of four GPUs (docs/kernels.md).
 PredictionError ErrorUnderRoofs(KernelBasis basis, DataType type);
 
-// (c^2 + m^2)^(1/2) + floor, times the median of ErrorUnderRoofs(). `roofs` are above 0.
-// Source: docs/roofline.md for the p-norm, docs/kernels.md for the factor.
-KernelTime TimeUnderRoofs(const KernelWork& work, const KernelRoofs& roofs, DataType type);
+// (c^2 + m^2)^(1/2) + floor, times the median of `error`, which says how the kernel compares with
+// that: ErrorUnderRoofs() of a matrix product. `roofs` are above 0. Source: docs/roofline.md for
+// the p-norm, docs/kernels.md for the factor.
+KernelTime TimeUnderRoofs(const KernelWork& work, const KernelRoofs& roofs,
+                          const PredictionError& error);
 
 }  // namespace sextant
 

@@ -10,20 +10,14 @@
 namespace sextant {
 namespace {
 
-// 1 TB in one message and 1e6 ranks are more than anyone runs; below 100 ns no call returns, and
-// an hour is no measurement of a link.
-constexpr int64_t kMostRanks = 1'000'000;
-constexpr int64_t kMostBytes = 1'000'000'000'000;
-constexpr double kLeastSeconds = 1e-7;
-constexpr double kMostSeconds = 3600;
-
 std::string PathOf(size_t index) { return absl::StrCat("points[", index, "]"); }
 
 void Check(const MeasuredCollective& point, size_t index, FieldViolations& violations) {
   const std::string path = PathOf(index);
-  violations.RequireRange(path, "ranks", point.ranks, 2, kMostRanks);
-  violations.RequireRange(path, "bytes", point.bytes, 1, kMostBytes);
-  violations.RequireRange(path, "seconds", point.seconds, {kLeastSeconds, kMostSeconds});
+  violations.RequireRange(path, "ranks", point.ranks, 2, kMostCollectiveRanks);
+  violations.RequireRange(path, "bytes", point.bytes, 1, kMostCollectiveBytes);
+  violations.RequireRange(path, "seconds", point.seconds,
+                          {kLeastCollectiveSeconds, kMostCollectiveSeconds});
 }
 
 auto KeyOf(const MeasuredCollective& p) { return std::tuple(p.op, p.ranks, p.bytes); }

@@ -12,6 +12,13 @@
 
 namespace sextant {
 
+// 1 TB in one message and 1e6 ranks are more than anyone runs; below 100 ns no call returns, and
+// an hour is no measurement of a link.
+inline constexpr int64_t kMostCollectiveRanks = 1'000'000;
+inline constexpr int64_t kMostCollectiveBytes = 1'000'000'000'000;
+inline constexpr double kLeastCollectiveSeconds = 1e-7;
+inline constexpr double kMostCollectiveSeconds = 3600;
+
 // The times of one operation among so many ranks, sizes ascending.
 struct CollectiveSeries {
   CollectiveOp op;

@@ -1,27 +1,62 @@
 #include "engine/hardware/predict/attention_predictor.h"
 
-#include <cmath>
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/hardware/kernels/gemm_shape.h"
-#include "engine/hardware/reference/attention_reference.h"
+#include "engine/hardware/kernels/kernel_limits.h"
+#include "engine/hardware/predict/like_type.h"
+#include "engine/hardware/reference/reference_models.h"
 
 namespace sextant {
 namespace {
 
 constexpr char kAttentionTables[] = "ai-dynamo/aiconfigurator @095f58a51c4c, attention, ";
 
-// The type that tables call fp8.
-DataType TabledType(DataType type) {
-  return type == DataType::kFp8 || type == DataType::kFp8E5m2 ? DataType::kFp8E4m3 : type;
-}
+using OptionalAttention = absl::optional<AttentionPredictor>;
 
 KernelTime Scaled(KernelTime time, double by, Widening widening) {
   return {.expected = time.expected * by,
           .low = time.low * (by * widening.low),
           .high = time.high * (by * widening.high),
           .basis = time.basis};
+}
+
+bool OfOneClass(const AttentionShape& a, const AttentionShape& b) {
+  return a.causal == b.causal && a.window == b.window &&
+         a.query_key_head_size == b.query_key_head_size && a.value_head_size == b.value_head_size;
+}
+
+// Those of head sizes, masks and windows that were measured often enough to be fitted.
+std::vector<AttentionPoint> OfWholeClasses(absl::Span<const AttentionPoint> points) {
+  std::vector<AttentionPoint> out;
+  for (const AttentionPoint& point : points) {
+    const auto like = std::count_if(points.begin(), points.end(), [&](const AttentionPoint& p) {
+      return OfOneClass(p.shape, point.shape);
+    });
+    if (like >= AttentionModel::kLeastPoints) out.push_back(point);
+  }
+  return out;
+}
+
+const MeasuredAttentions* AttentionsIn(const MeasuredKernels& measured, DataType type) {
+  for (const MeasuredAttentions& each : measured.attentions) {
+    if (each.data_type == type) return &each;
+  }
+  return nullptr;
+}
+
+// As the device reports it, else as its datasheet says; 1: not known, and nothing is said of waves.
+int64_t ComputeUnitsOf(const DeviceCalibration& calibration) {
+  if (calibration.compute_unit_count > 0) {
+    return std::min(calibration.compute_unit_count, kMostComputeUnits);
+  }
+  const Accelerator* const accelerator = calibration.accelerator;
+  if (accelerator == nullptr || !accelerator->compute_unit_count) return 1;
+  return static_cast<int64_t>(accelerator->compute_unit_count.value);
 }
 
 }  // namespace
@@ -31,74 +66,159 @@ PredictionError AttentionErrorUnderRoofs(DataType type) {
                         : PredictionError{.p10 = 1.27, .median = 1.46, .p90 = 1.98};
 }
 
-// Built at each call: some milliseconds.
-absl::optional<AttentionPredictor> AttentionPredictor::OfReference(const Accelerator& accelerator,
-                                                                   DataType type) {
-  const AttentionReference* reference =
-      FindAttentionReference(accelerator.name, TabledType(type), false);
-  if (reference == nullptr) return absl::nullopt;
-  const std::vector<AttentionPoint> points = PointsOf(*reference);
-  AttentionCalibration calibration = {.points = points};
-  if (accelerator.compute_unit_count) {
-    calibration.compute_units = static_cast<int64_t>(accelerator.compute_unit_count.value);
+absl::StatusOr<absl::optional<AttentionPredictor::Stand>> AttentionPredictor::OwnStand(
+    const MeasuredKernels& measured, absl::Span<const AttentionPoint> points) {
+  const std::vector<AttentionPoint> fitted = OfWholeClasses(points);
+  if (fitted.empty()) return absl::optional<Stand>();
+  SEXTANT_ASSIGN_OR_RETURN(
+      AttentionModel model,
+      AttentionModel::Of(
+          {.compute_units = ComputeUnitsOf(*measured.calibration), .points = fitted}));
+  Stand out = {.source = SourceOfMeasured(measured),
+               .own = std::make_shared<const AttentionModel>(std::move(model))};
+  out.model = out.own.get();
+  out.source.form = "terms";
+  out.source.error = out.model->error();
+  return absl::make_optional(std::move(out));
+}
+
+absl::StatusOr<OptionalAttention> AttentionPredictor::OfOwn(const MeasuredKernels& measured,
+                                                            DataType type) {
+  const MeasuredAttentions* const attentions = AttentionsIn(measured, MeasuredNameOf(type));
+  if (attentions == nullptr) return OptionalAttention();
+  SEXTANT_ASSIGN_OR_RETURN(absl::optional<Stand> stand, OwnStand(measured, attentions->forward));
+  if (!stand.has_value()) return OptionalAttention();
+  AttentionPredictor out(type);
+  out.forward_ = *std::move(stand);
+  return absl::make_optional(std::move(out));
+}
+
+absl::StatusOr<absl::optional<AttentionPredictor::Stand>> AttentionPredictor::OwnBackward(
+    const MeasuredKernels& measured, DataType type) {
+  for (const DataType each : {MeasuredNameOf(type), LikeType(type)}) {
+    const MeasuredAttentions* const attentions = AttentionsIn(measured, each);
+    if (attentions == nullptr) continue;
+    SEXTANT_ASSIGN_OR_RETURN(absl::optional<Stand> stand, OwnStand(measured, attentions->backward));
+    if (!stand.has_value()) continue;
+    stand->like_type = each != MeasuredNameOf(type);
+    return stand;
   }
-  absl::StatusOr<AttentionModel> model = AttentionModel::Of(calibration);
-  if (!model.ok()) return absl::nullopt;  // tests make each of them
-  AttentionPredictor out;
-  out.type_ = type;
-  out.model_ = std::make_shared<const AttentionModel>(*std::move(model));
-  out.source_ = {.source = RateSource::kReference,
-                 .citation = absl::StrCat(kAttentionTables, reference->kernel),
-                 .device = accelerator.name,
-                 .form = "terms",
-                 .error = out.model_->error()};
+  return absl::optional<Stand>();
+}
+
+OptionalAttention AttentionPredictor::OfReference(const Accelerator& accelerator, DataType type) {
+  const auto stand_on = [&](bool latent) -> absl::optional<Stand> {
+    const AttentionReference* reference =
+        FindAttentionReference(accelerator.name, MeasuredNameOf(type), latent);
+    if (reference == nullptr) return absl::nullopt;
+    const AttentionModel* const model = ReferenceModel(*reference);
+    if (model == nullptr) return absl::nullopt;
+    return Stand{.source = {.source = RateSource::kReference,
+                            .citation = absl::StrCat(kAttentionTables, reference->kernel),
+                            .device = accelerator.name,
+                            .form = "terms",
+                            .error = model->error()},
+                 .model = model};
+  };
+  absl::optional<Stand> plain = stand_on(false);
+  if (!plain.has_value()) return absl::nullopt;
+  AttentionPredictor out(type);
+  out.forward_ = *std::move(plain);
+  out.latent_ = stand_on(true);
   return out;
 }
 
-absl::optional<AttentionPredictor> AttentionPredictor::OfRoofs(absl::optional<DeviceRoofs> roofs,
-                                                               DataType type) {
+OptionalAttention AttentionPredictor::OfRoofs(absl::optional<DeviceRoofs> roofs, DataType type) {
   if (!roofs.has_value()) return absl::nullopt;
-  AttentionPredictor out;
-  out.type_ = type;
-  out.roofs_ = roofs->roofs;
-  out.source_ = std::move(roofs->source);
-  out.source_.error = AttentionErrorUnderRoofs(type);
+  AttentionPredictor out(type);
+  out.forward_.roofs = roofs->roofs;
+  out.forward_.source = std::move(roofs->source);
+  out.forward_.source.error = AttentionErrorUnderRoofs(type);
   return out;
 }
 
-absl::optional<AttentionPredictor> AttentionPredictor::OfAccelerator(const Accelerator& accelerator,
-                                                                     DataType type) {
-  absl::optional<AttentionPredictor> reference = OfReference(accelerator, type);
-  if (reference.has_value()) return reference;
-  return OfRoofs(DatasheetRoofs(accelerator, type), type);
+OptionalAttention AttentionPredictor::AsLike(OptionalAttention other, DataType type) {
+  if (!other.has_value()) return other;
+  other->type_ = type;
+  other->forward_.like_type = true;
+  if (other->latent_.has_value()) other->latent_->like_type = true;
+  return other;
 }
 
-absl::optional<AttentionPredictor> AttentionPredictor::OfMeasured(const MeasuredKernels& measured,
-                                                                  DataType type) {
+OptionalAttention AttentionPredictor::OfAccelerator(const Accelerator& accelerator, DataType type) {
+  OptionalAttention out = OfReference(accelerator, type);
+  if (!out.has_value()) out = AsLike(OfReference(accelerator, LikeType(type)), type);
+  if (!out.has_value()) out = OfRoofs(DatasheetRoofs(accelerator, type), type);
+  return out;
+}
+
+absl::StatusOr<OptionalAttention> AttentionPredictor::OfMeasured(const MeasuredKernels& measured,
+                                                                 DataType type) {
   const Accelerator* const accelerator = measured.calibration->accelerator;
-  absl::optional<AttentionPredictor> out;
-  if (accelerator != nullptr) out = OfReference(*accelerator, type);
+  SEXTANT_ASSIGN_OR_RETURN(OptionalAttention out, OfOwn(measured, type));
+  if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, type);
+  if (!out.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(OptionalAttention like, OfOwn(measured, LikeType(type)));
+    if (!like.has_value() && accelerator != nullptr) {
+      like = OfReference(*accelerator, LikeType(type));
+    }
+    out = AsLike(std::move(like), type);
+  }
   if (!out.has_value()) out = OfRoofs(MeasuredRoofs(measured, type), type);
   if (!out.has_value() && accelerator != nullptr) out = OfAccelerator(*accelerator, type);
+  if (out.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(out->backward_, OwnBackward(measured, type));
+  }
   return out;
+}
+
+const AttentionPredictor::Stand& AttentionPredictor::ForwardStand(
+    const AttentionShape& shape) const {
+  const bool latent = shape.query_key_head_size > shape.value_head_size;
+  return latent && latent_.has_value() ? *latent_ : forward_;
+}
+
+KernelTime AttentionPredictor::TimeBy(const Stand& stand, const AttentionShape& shape) const {
+  if (stand.model == nullptr) {
+    const KernelWork work = {.flops = Flops(AttentionFlops(shape)),
+                             .moved_bytes = AttentionElements(shape) * GemmElementBytes(type_)};
+    return TimeUnderRoofs(work, stand.roofs, stand.source.error);
+  }
+  const KernelTime time = stand.model->Predict(shape);
+  return stand.like_type ? AsLikeType(time) : time;
 }
 
 KernelTime AttentionPredictor::Predict(const AttentionShape& shape) const {
-  if (model_ != nullptr) return model_->Predict(shape);
-  const double moved = AttentionElements(shape) * GemmElementBytes(type_);
-  const double compute = AttentionFlops(shape) / roofs_.matrix.value();
-  const Seconds time(std::hypot(compute, moved / roofs_.memory.value()) + roofs_.floor.value());
-  const PredictionError& error = source_.error;
-  return {.expected = time * error.median,
-          .low = time * error.p10,
-          .high = time * error.p90,
-          .basis = roofs_.basis};
+  return TimeBy(ForwardStand(shape), shape);
+}
+
+KernelTime AttentionPredictor::BackwardByForward(const AttentionShape& shape) const {
+  const Stand& stand = ForwardStand(shape);
+  if (stand.model == nullptr) {
+    return Scaled(TimeBy(stand, shape), AttentionFallbacks::kBackwardOverForward,
+                  AttentionFallbacks::kBackward);
+  }
+  const KernelTime time = stand.model->PredictBackward(shape);
+  return stand.like_type ? AsLikeType(time) : time;
+}
+
+// A head size and mask that only forward passes were measured of is better known by those.
+bool AttentionPredictor::HasBackwardOf(const AttentionShape& shape) const {
+  if (!backward_.has_value()) return false;
+  const AttentionModel* const forward = ForwardStand(shape).model;
+  return backward_->model->Knows(shape) || forward == nullptr || !forward->Knows(shape);
 }
 
 KernelTime AttentionPredictor::PredictBackward(const AttentionShape& shape) const {
-  if (model_ != nullptr) return model_->PredictBackward(shape);
-  return Scaled(Predict(shape), AttentionFallbacks::kBackwardOverForward,
-                AttentionFallbacks::kBackward);
+  return HasBackwardOf(shape) ? TimeBy(*backward_, shape) : BackwardByForward(shape);
+}
+
+const KernelSource& AttentionPredictor::SourceOf(const AttentionShape& shape) const {
+  return ForwardStand(shape).source;
+}
+
+const KernelSource& AttentionPredictor::BackwardSourceOf(const AttentionShape& shape) const {
+  return HasBackwardOf(shape) ? backward_->source : SourceOf(shape);
 }
 
 }  // namespace sextant

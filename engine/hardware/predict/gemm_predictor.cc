@@ -128,7 +128,7 @@ absl::StatusOr<absl::optional<GemmPredictor>> GemmPredictor::OfMeasured(
 }
 
 KernelTime GemmPredictor::Predict(const GemmShape& shape) const {
-  if (model_ == nullptr) return TimeUnderRoofs(WorkOf(shape, type_), roofs_, type_);
+  if (model_ == nullptr) return TimeUnderRoofs(WorkOf(shape, type_), roofs_, source_.error);
   return other_.has_value() ? model_->PredictOtherType(shape, *other_) : model_->Predict(shape);
 }
 

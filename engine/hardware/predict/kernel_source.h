@@ -9,8 +9,12 @@
 #include "absl/strings/string_view.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/calibration.h"
+#include "engine/hardware/kernels/attention_model.h"
 #include "engine/hardware/kernels/gemm_calibration.h"
+#include "engine/hardware/kernels/grouped_gemm_model.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/links/collective_model.h"
+#include "engine/hardware/links/host_copy_rate.h"
 #include "engine/hardware/rates.h"
 #include "engine/tensor/data_type.h"
 
@@ -22,11 +26,28 @@ struct MeasuredGemms {
   std::vector<MeasuredGemm> gemms;
 };
 
+// Attention in one kernel of one data type that a probe measured, each pass apart.
+struct MeasuredAttentions {
+  DataType data_type = DataType::kUnspecified;
+  std::vector<AttentionPoint> forward = {};
+  std::vector<AttentionPoint> backward = {};
+};
+
+// Products of layers of experts of one data type that a probe measured, gated ones and others.
+struct MeasuredExperts {
+  DataType data_type = DataType::kUnspecified;
+  std::vector<GroupedGemmPoint> points = {};
+};
+
 // A device that was measured. `calibration` outlives what is made of it, and so do its texts.
 struct MeasuredKernels {
   const DeviceCalibration* calibration = nullptr;
   RateSource source = RateSource::kMeasuredSupplied;
-  std::vector<MeasuredGemms> gemms;
+  std::vector<MeasuredGemms> gemms = {};
+  std::vector<MeasuredAttentions> attentions = {};
+  std::vector<MeasuredExperts> experts = {};
+  std::vector<MeasuredCollective> collectives = {};
+  std::vector<MeasuredHostCopy> host_copies = {};
 };
 
 // What a predictor stands on. Views live as long as the device's figures.

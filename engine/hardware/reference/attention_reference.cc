@@ -2,11 +2,14 @@
 
 namespace sextant {
 
+std::array<absl::Span<const AttentionReference>, 4> AttentionReferences() {
+  return {AttentionReferencesOfA100(), AttentionReferencesOfB200(), AttentionReferencesOfH100(),
+          AttentionReferencesOfH200()};
+}
+
 const AttentionReference* FindAttentionReference(absl::string_view device, DataType data_type,
                                                  bool latent) {
-  for (const absl::Span<const AttentionReference> references :
-       {AttentionReferencesOfA100(), AttentionReferencesOfB200(), AttentionReferencesOfH100(),
-        AttentionReferencesOfH200()}) {
+  for (const absl::Span<const AttentionReference> references : AttentionReferences()) {
     for (const AttentionReference& reference : references) {
       if (reference.device == device && reference.data_type == data_type &&
           reference.latent == latent) {

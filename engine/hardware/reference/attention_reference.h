@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_ATTENTION_REFERENCE_H_
 #define SEXTANT_ENGINE_HARDWARE_REFERENCE_ATTENTION_REFERENCE_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -42,6 +43,9 @@ absl::Span<const AttentionReference> AttentionReferencesOfA100();
 absl::Span<const AttentionReference> AttentionReferencesOfB200();
 absl::Span<const AttentionReference> AttentionReferencesOfH100();
 absl::Span<const AttentionReference> AttentionReferencesOfH200();
+
+// All of them, a span a device.
+std::array<absl::Span<const AttentionReference>, 4> AttentionReferences();
 
 // Of a device by its catalogue name; null: none.
 const AttentionReference* FindAttentionReference(absl::string_view device, DataType data_type,

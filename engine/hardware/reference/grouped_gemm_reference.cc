@@ -2,10 +2,13 @@
 
 namespace sextant {
 
+std::array<absl::Span<const GroupedGemmReference>, 4> GroupedGemmReferences() {
+  return {GroupedGemmReferencesOfA100(), GroupedGemmReferencesOfB200(),
+          GroupedGemmReferencesOfH100(), GroupedGemmReferencesOfH200()};
+}
+
 const GroupedGemmReference* FindGroupedGemmReference(const GroupedGemmKernel& kernel) {
-  for (const absl::Span<const GroupedGemmReference> references :
-       {GroupedGemmReferencesOfA100(), GroupedGemmReferencesOfB200(), GroupedGemmReferencesOfH100(),
-        GroupedGemmReferencesOfH200()}) {
+  for (const absl::Span<const GroupedGemmReference> references : GroupedGemmReferences()) {
     for (const GroupedGemmReference& reference : references) {
       if (reference.device == kernel.device && reference.data_type == kernel.data_type &&
           reference.block_scaled == kernel.block_scaled && reference.gated == kernel.gated) {

@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_GROUPED_GEMM_REFERENCE_H_
 #define SEXTANT_ENGINE_HARDWARE_REFERENCE_GROUPED_GEMM_REFERENCE_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -36,6 +37,9 @@ absl::Span<const GroupedGemmReference> GroupedGemmReferencesOfA100();
 absl::Span<const GroupedGemmReference> GroupedGemmReferencesOfB200();
 absl::Span<const GroupedGemmReference> GroupedGemmReferencesOfH100();
 absl::Span<const GroupedGemmReference> GroupedGemmReferencesOfH200();
+
+// All of them, a span a device.
+std::array<absl::Span<const GroupedGemmReference>, 4> GroupedGemmReferences();
 
 // What to look for.
 struct GroupedGemmKernel {

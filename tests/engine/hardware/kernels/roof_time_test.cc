@@ -14,8 +14,8 @@ constexpr KernelRoofs kRoofs = {.matrix = FlopsPerSecond(1e12),
 
 // 3 s of arithmetic and 4 s of memory overlap to 5 s; the shortest kernel adds 1 ms.
 TEST(TimeUnderRoofs, JoinsBothRoofs) {
-  const KernelTime time =
-      TimeUnderRoofs({.flops = Flops(3e12), .moved_bytes = 4e9}, kRoofs, DataType::kBf16);
+  const KernelTime time = TimeUnderRoofs({.flops = Flops(3e12), .moved_bytes = 4e9}, kRoofs,
+                                         ErrorUnderRoofs(kRoofs.basis, DataType::kBf16));
   const PredictionError error = ErrorUnderRoofs(kRoofs.basis, DataType::kBf16);
   EXPECT_NEAR(time.expected.value(), 5.001 * error.median, 1e-12);
   EXPECT_NEAR(time.low.value(), 5.001 * error.p10, 1e-12);
@@ -24,7 +24,8 @@ TEST(TimeUnderRoofs, JoinsBothRoofs) {
 }
 
 TEST(TimeUnderRoofs, NothingToDoTakesTheFloor) {
-  const KernelTime time = TimeUnderRoofs({}, kRoofs, DataType::kBf16);
+  const KernelTime time =
+      TimeUnderRoofs({}, kRoofs, ErrorUnderRoofs(kRoofs.basis, DataType::kBf16));
   EXPECT_GT(time.low.value(), 0.9e-3);
   EXPECT_LT(time.high.value(), 1.4e-3);
 }

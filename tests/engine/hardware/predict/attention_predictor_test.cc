@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/hardware/catalogue.h"
+#include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
@@ -54,9 +55,9 @@ TEST(AttentionPredictor, IsAbsentWhereNothingIsKnown) {
       AttentionPredictor::OfAccelerator(*AcceleratorNamed("v100-sxm-16"), DataType::kFp8E4m3)
           .has_value());
   DeviceCalibration device;
-  EXPECT_FALSE(
-      AttentionPredictor::OfMeasured({.calibration = &device, .gemms = {}}, DataType::kBf16)
-          .has_value());
+  const auto unknown = AttentionPredictor::OfMeasured({.calibration = &device}, DataType::kBf16);
+  ASSERT_THAT(unknown, IsOk());
+  EXPECT_FALSE(unknown->has_value());
 }
 
 }  // namespace

@@ -1,0 +1,147 @@
+#include "engine/hardware/predict/grouped_gemm_predictor.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/hardware/predict/experts_by_gemms.h"
+#include "engine/hardware/predict/like_type.h"
+#include "engine/hardware/reference/reference_models.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kLayersSource[] = "ai-dynamo/aiconfigurator @095f58a51c4c, layers of experts, ";
+
+using OptionalPredictor = absl::optional<GroupedGemmPredictor>;
+
+KernelTime Widened(const KernelTime& time, Widening by) {
+  return {.expected = time.expected,
+          .low = time.low * by.low,
+          .high = time.high * by.high,
+          .basis = time.basis};
+}
+
+}  // namespace
+
+absl::StatusOr<OptionalPredictor> GroupedGemmPredictor::OfOwn(const MeasuredKernels& measured,
+                                                              ExpertsKind kind) {
+  std::vector<GroupedGemmPoint> points;
+  for (const MeasuredExperts& each : measured.experts) {
+    if (each.data_type != MeasuredNameOf(kind.type)) continue;
+    for (const GroupedGemmPoint& point : each.points) {
+      if (point.shape.gated == kind.gated) points.push_back(point);
+    }
+  }
+  if (static_cast<int64_t>(points.size()) < GroupedGemmModel::kLeastPoints) {
+    return OptionalPredictor();
+  }
+  SEXTANT_ASSIGN_OR_RETURN(GroupedGemmModel model, GroupedGemmModel::Of({.points = points}));
+  GroupedGemmPredictor out;
+  out.kind_ = kind;
+  out.own_ = std::make_shared<const GroupedGemmModel>(std::move(model));
+  out.model_ = out.own_.get();
+  out.source_ = SourceOfMeasured(measured);
+  out.source_.form = "terms";
+  out.source_.error = out.model_->error();
+  return absl::make_optional(std::move(out));
+}
+
+OptionalPredictor GroupedGemmPredictor::OfReference(const Accelerator& accelerator,
+                                                    ExpertsKind kind) {
+  const GroupedGemmReference* reference =
+      FindGroupedGemmReference({.device = accelerator.name,
+                                .data_type = MeasuredNameOf(kind.type),
+                                .block_scaled = false,
+                                .gated = kind.gated});
+  if (reference == nullptr) return absl::nullopt;
+  GroupedGemmPredictor out;
+  out.kind_ = kind;
+  out.model_ = ReferenceModel(*reference);
+  if (out.model_ == nullptr) return absl::nullopt;
+  out.whole_layer_ = true;
+  out.source_ = {.source = RateSource::kReference,
+                 .citation = absl::StrCat(kLayersSource, reference->kernel),
+                 .device = accelerator.name,
+                 .form = "terms",
+                 .error = out.model_->error()};
+  return out;
+}
+
+OptionalPredictor GroupedGemmPredictor::OfGemms(absl::optional<GemmPredictor> gemms,
+                                                const absl::optional<DeviceRoofs>& roofs,
+                                                ExpertsKind kind) {
+  if (!gemms.has_value() || !roofs.has_value()) return absl::nullopt;
+  GroupedGemmPredictor out;
+  out.kind_ = kind;
+  out.memory_ = roofs->roofs.memory;
+  out.source_ = gemms->source();
+  out.source_.citation =
+      absl::StrCat("sum of an expert's products, each from ", out.source_.citation);
+  out.source_.form = "products";
+  out.source_.error = ErrorOfExpertsByGemms(kind.type);
+  out.gemms_ = std::move(gemms);
+  return out;
+}
+
+OptionalPredictor GroupedGemmPredictor::OfAccelerator(const Accelerator& accelerator,
+                                                      ExpertsKind kind) {
+  OptionalPredictor out = OfReference(accelerator, kind);
+  if (out.has_value()) return out;
+  out = OfReference(accelerator, {LikeType(kind.type), kind.gated});
+  if (out.has_value()) {
+    out->like_type_ = true;
+    return out;
+  }
+  return OfGemms(GemmPredictor::OfAccelerator(accelerator, kind.type),
+                 DatasheetRoofs(accelerator, kind.type), kind);
+}
+
+absl::StatusOr<OptionalPredictor> GroupedGemmPredictor::OfMeasured(const MeasuredKernels& measured,
+                                                                   ExpertsKind kind) {
+  const Accelerator* const accelerator = measured.calibration->accelerator;
+  SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor out, OfOwn(measured, kind));
+  if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, kind);
+  if (out.has_value()) return out;
+  const ExpertsKind like = {LikeType(kind.type), kind.gated};
+  SEXTANT_ASSIGN_OR_RETURN(out, OfOwn(measured, like));
+  if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, like);
+  if (out.has_value()) {
+    out->like_type_ = true;
+    return out;
+  }
+  SEXTANT_ASSIGN_OR_RETURN(absl::optional<GemmPredictor> gemms,
+                           GemmPredictor::OfMeasured(measured, kind.type));
+  absl::optional<DeviceRoofs> roofs = MeasuredRoofs(measured, kind.type);
+  if (!roofs.has_value() && accelerator != nullptr) roofs = DatasheetRoofs(*accelerator, kind.type);
+  return OfGemms(std::move(gemms), roofs, kind);
+}
+
+KernelTime GroupedGemmPredictor::PredictByGemms(const GroupedGemmShape& shape) const {
+  const Seconds time =
+      ExpertsByGemms(shape, {.gemms = *gemms_, .memory = memory_, .type = kind_.type});
+  // The multiplications' own interval, at the tallest of the products.
+  const KernelTime product = gemms_->Predict(
+      {std::max<int64_t>(1, static_cast<int64_t>(std::min(ExpertRows(shape), 1e12))), shape.hidden,
+       shape.intermediate});
+  const double low = product.low.value() / product.expected.value();
+  const double high = product.high.value() / product.expected.value();
+  const PredictionError& error = source_.error;
+  return {.expected = time * error.median,
+          .low = time * (error.p10 * std::min(low, 1.0)),
+          .high = time * (error.p90 * std::max(high, 1.0)),
+          .basis = std::max(product.basis, KernelBasis::kOtherPass)};
+}
+
+KernelTime GroupedGemmPredictor::Predict(const GroupedGemmShape& shape) const {
+  GroupedGemmShape of_kind = shape;
+  of_kind.gated = kind_.gated;
+  if (model_ == nullptr) return Widened(PredictByGemms(of_kind), kWholeLayerOfExperts);
+  KernelTime out = model_->Predict(of_kind);
+  if (whole_layer_) out = Widened(out, kWholeLayerOfExperts);
+  return like_type_ ? AsLikeType(out) : out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,20 @@
+// Models of the published times of attention and of layers of experts.
+#ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_MODELS_H_
+#define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_MODELS_H_
+
+#include "engine/hardware/kernels/attention_model.h"
+#include "engine/hardware/kernels/grouped_gemm_model.h"
+#include "engine/hardware/reference/attention_reference.h"
+#include "engine/hardware/reference/grouped_gemm_reference.h"
+
+namespace sextant {
+
+// Built at the first call for `reference` (some milliseconds), and kept. `reference` is one of
+// those that FindAttentionReference() and FindGroupedGemmReference() give. Null: it was refused;
+// tests make each of them.
+const AttentionModel* ReferenceModel(const AttentionReference& reference);
+const GroupedGemmModel* ReferenceModel(const GroupedGemmReference& reference);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_MODELS_H_

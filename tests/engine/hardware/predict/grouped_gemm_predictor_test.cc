@@ -1,0 +1,221 @@
+#include "engine/hardware/predict/grouped_gemm_predictor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "engine/hardware/catalogue.h"
+#include "engine/hardware/kernels/prediction_error.h"
+#include "engine/hardware/predict/experts_by_gemms.h"
+#include "engine/hardware/reference/grouped_gemm_reference.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr ExpertsKind kBf16Gated = {DataType::kBf16, true};
+
+GroupedGemmShape Layer(int64_t tokens, int64_t hidden, int64_t parallel) {
+  return {.tokens = tokens,
+          .hidden = hidden,
+          .intermediate = hidden / 2,
+          .experts_per_token = 8,
+          .experts = 64,
+          .expert_parallel = parallel,
+          .gated = true};
+}
+
+// A plain device: 600e12 FLOP/s, weights at 3e12 bytes a second, and a launch.
+double PlainSeconds(const GroupedGemmShape& shape) {
+  const double rows = static_cast<double>(shape.tokens * shape.experts_per_token) /
+                      static_cast<double>(shape.expert_parallel);
+  const double weights = static_cast<double>(3 * shape.hidden * shape.intermediate);
+  const auto local = static_cast<double>(shape.experts / shape.expert_parallel);
+  return 20e-6 + 2 * rows * weights / 600e12 + 2 * local * weights / 3e12;
+}
+
+std::vector<GroupedGemmPoint> Points() {
+  std::vector<GroupedGemmPoint> out;
+  for (const int64_t tokens : {256, 1024, 4096, 16384}) {
+    for (const int64_t hidden : {2048, 4096, 7168}) {
+      for (const int64_t parallel : {1, 4}) {
+        const GroupedGemmShape shape = Layer(tokens, hidden, parallel);
+        out.push_back({.shape = shape, .time = Seconds(PlainSeconds(shape))});
+      }
+    }
+  }
+  return out;
+}
+
+DeviceCalibration Device(const Accelerator* accelerator) {
+  DeviceCalibration out;
+  out.uuid = "GPU-1";
+  out.product_name = "Some GPU";
+  out.accelerator = accelerator;
+  out.measured_unix_seconds = 1'700'000'000;
+  out.probe_version = "sextant-probe 0.1.0";
+  out.Consider({.data_type = DataType::kBf16,
+                .m = 8192,
+                .n = 8192,
+                .k = 8192,
+                .rate = FlopsPerSecond(600e12),
+                .sample_count = 9,
+                .stable = true,
+                .engine = "library"});
+  out.ConsiderCopy({.per_second = 3e12, .array_bytes = 1 << 30, .sample_count = 9});
+  return out;
+}
+
+GroupedGemmPredictor PredictorOf(const MeasuredKernels& measured, ExpertsKind kind) {
+  auto out = GroupedGemmPredictor::OfMeasured(measured, kind);
+  EXPECT_THAT(out, IsOk());
+  EXPECT_TRUE(out->has_value());
+  return **out;
+}
+
+TEST(GroupedGemmPredictor, OfADeviceStandsOnItsOwnLayersFirst) {
+  const DeviceCalibration device = Device(AcceleratorNamed("h100-sxm"));
+  const MeasuredKernels measured = {.calibration = &device,
+                                    .experts = {{DataType::kBf16, Points()}}};
+  const GroupedGemmPredictor predictor = PredictorOf(measured, kBf16Gated);
+  EXPECT_EQ(predictor.source().source, RateSource::kMeasuredSupplied);
+  EXPECT_EQ(predictor.source().form, "terms");
+  EXPECT_EQ(predictor.source().error.shape_count, 24);
+  for (const int64_t tokens : {512, 2048, 6144}) {
+    const GroupedGemmShape shape = Layer(tokens, 5120, 2);
+    const KernelTime time = predictor.Predict(shape);
+    EXPECT_NEAR(time.expected.value() / PlainSeconds(shape), 1, 0.05);
+    EXPECT_EQ(time.basis, KernelBasis::kWithinGrid);
+  }
+  // Layers without a gate, and other types, weren't measured: the next source.
+  EXPECT_EQ(PredictorOf(measured, {DataType::kBf16, false}).source().source,
+            RateSource::kReference);
+  EXPECT_EQ(PredictorOf(measured, {DataType::kFp8E4m3, true}).source().source,
+            RateSource::kReference);
+}
+
+// fp16 has no table, and bf16's is of a type like it.
+TEST(GroupedGemmPredictor, OfALikeTypeIsWiderAndSaysSo) {
+  const Accelerator& h100 = *AcceleratorNamed("h100-sxm");
+  const auto bf16 = GroupedGemmPredictor::OfAccelerator(h100, kBf16Gated);
+  const auto fp16 = GroupedGemmPredictor::OfAccelerator(h100, {DataType::kFp16, true});
+  ASSERT_TRUE(bf16.has_value() && fp16.has_value());
+  const GroupedGemmShape shape = Layer(4096, 4096, 4);
+  EXPECT_EQ(bf16->Predict(shape).basis, KernelBasis::kWithinGrid);
+  EXPECT_EQ(fp16->Predict(shape).basis, KernelBasis::kOtherType);
+  EXPECT_EQ(fp16->Predict(shape).expected, bf16->Predict(shape).expected);
+  EXPECT_LT(fp16->Predict(shape).low, bf16->Predict(shape).low);
+  const DeviceCalibration device = Device(&h100);
+  EXPECT_EQ(PredictorOf({.calibration = &device, .experts = {{DataType::kBf16, Points()}}},
+                        {DataType::kFp16, true})
+                .source()
+                .source,
+            RateSource::kMeasuredSupplied);
+}
+
+// Large experts are their FLOPs: 2 x 65536 rows of 3 x 8192 x 4096 weights at 600e12 FLOP/s, 10 %
+// more for a product under roofs, 50 % more for a layer.
+TEST(GroupedGemmPredictor, OfADeviceWithoutLayersIsTheSumOfProducts) {
+  const DeviceCalibration device = Device(nullptr);
+  const GroupedGemmPredictor predictor = PredictorOf({.calibration = &device}, kBf16Gated);
+  EXPECT_EQ(predictor.source().form, "products");
+  EXPECT_THAT(predictor.source().citation, HasSubstr("sum of an expert's products"));
+  GroupedGemmShape shape = Layer(32768, 8192, 4);
+  const KernelTime time = predictor.Predict(shape);
+  const double flops = 2 * 65536.0 * 3 * 8192 * 4096;
+  EXPECT_NEAR(time.expected.value() / (1.5 * 1.1 * flops / 600e12), 1, 0.04);
+  EXPECT_EQ(time.basis, KernelBasis::kMeasuredRate);
+  // A token asks for 8 of 64 experts: reading their weights is all.
+  shape = Layer(1, 8192, 1);
+  const double weight_bytes = 8 * 2 * 3 * 8192.0 * 4096;
+  EXPECT_NEAR(predictor.Predict(shape).expected.value() / (1.5 * weight_bytes / 3e12), 1, 0.1);
+}
+
+TEST(GroupedGemmPredictor, IsAbsentWhereNothingIsKnown) {
+  DeviceCalibration device;
+  const auto predictor = GroupedGemmPredictor::OfMeasured({.calibration = &device}, kBf16Gated);
+  ASSERT_THAT(predictor, IsOk());
+  EXPECT_FALSE(predictor->has_value());
+  EXPECT_FALSE(GroupedGemmPredictor::OfAccelerator(*AcceleratorNamed("v100-sxm-16"),
+                                                   {DataType::kFp8E4m3, true})
+                   .has_value());
+}
+
+TEST(GroupedGemmPredictor, IsFiniteAndOrderedOnEveryProduct) {
+  for (const Accelerator& accelerator : Accelerators()) {
+    for (const DataType type : {DataType::kBf16, DataType::kFp8E4m3, DataType::kNvfp4}) {
+      for (const bool gated : {false, true}) {
+        const auto predictor = GroupedGemmPredictor::OfAccelerator(accelerator, {type, gated});
+        if (!predictor.has_value()) continue;
+        for (const int64_t size : {int64_t{1}, int64_t{4096}, int64_t{1} << 40}) {
+          const KernelTime time = predictor->Predict({.tokens = size,
+                                                      .hidden = size,
+                                                      .intermediate = size,
+                                                      .experts_per_token = 1,
+                                                      .experts = size,
+                                                      .expert_parallel = 1});
+          EXPECT_TRUE(std::isfinite(time.high.value())) << accelerator.name;
+          EXPECT_GT(time.low.value(), 0) << accelerator.name;
+          EXPECT_LE(time.low, time.expected);
+          EXPECT_LE(time.expected, time.high);
+        }
+      }
+    }
+  }
+}
+
+// What ErrorOfExpertsByGemms() states is what the published layers show.
+TEST(ExpertsByGemms, ComparesWithPublishedLayersAsStated) {
+  std::vector<double> wide;
+  std::vector<double> narrow;
+  for (const absl::Span<const GroupedGemmReference> of_device : GroupedGemmReferences()) {
+    for (const GroupedGemmReference& reference : of_device) {
+      if (reference.block_scaled) continue;  // another recipe than UsualGemmType()'s
+      const DataType type = reference.data_type;
+      const Accelerator& product = *AcceleratorNamed(reference.device);
+      const auto gemms = GemmPredictor::OfAccelerator(product, type);
+      const BytesPerSecond memory = DatasheetRoofs(product, type)->roofs.memory;
+      for (const GroupedGemmPoint& point : PointsOf(reference)) {
+        const Seconds sum =
+            ExpertsByGemms(point.shape, {.gemms = *gemms, .memory = memory, .type = type});
+        (IsNarrow(type) ? narrow : wide).push_back(point.time.value() / sum.value());
+      }
+    }
+  }
+  const auto expect_stated = [](DataType type, const std::vector<double>& ratios) {
+    const PredictionError seen = ErrorOf(ratios);
+    const PredictionError stated = ErrorOfExpertsByGemms(type);
+    EXPECT_NEAR(stated.p10, seen.p10, 0.01);
+    EXPECT_NEAR(stated.median, seen.median, 0.01);
+    EXPECT_NEAR(stated.p90, seen.p90, 0.02);
+  };
+  expect_stated(DataType::kBf16, wide);
+  expect_stated(DataType::kFp8E4m3, narrow);
+}
+
+// kWholeLayerOfExperts: four passes over the rows, in bf16, as shares of the published layers.
+TEST(ExpertsByGemms, PermutingIsAsMuchOfPublishedLayersAsStated) {
+  double most = 0;
+  for (const absl::Span<const GroupedGemmReference> of_device : GroupedGemmReferences()) {
+    for (const GroupedGemmReference& reference : of_device) {
+      const Accelerator& product = *AcceleratorNamed(reference.device);
+      const BytesPerSecond memory = DatasheetRoofs(product, DataType::kBf16)->roofs.memory;
+      std::vector<double> shares;
+      for (const GroupedGemmPoint& point : PointsOf(reference)) {
+        const double moved =
+            4 * 2 * ExpertRows(point.shape) * static_cast<double>(point.shape.hidden);
+        shares.push_back(moved / memory.value() / point.time.value());
+      }
+      most = std::max(most, ErrorOf(shares).p90);
+    }
+  }
+  EXPECT_NEAR(most, 0.22, 0.01);
+  EXPECT_NEAR(kWholeLayerOfExperts.low, 1 - most, 0.03);
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,34 @@
+#include "engine/hardware/reference/reference_models.h"
+
+#include <gtest/gtest.h>
+
+namespace sextant {
+namespace {
+
+TEST(ReferenceModel, IsThereForEveryTableAndIsMadeOnce) {
+  for (const absl::Span<const AttentionReference> of_device : AttentionReferences()) {
+    for (const AttentionReference& reference : of_device) {
+      const AttentionModel* const model = ReferenceModel(reference);
+      ASSERT_NE(model, nullptr) << reference.kernel;
+      EXPECT_EQ(model->error().shape_count, static_cast<int64_t>(PointsOf(reference).size()));
+      EXPECT_EQ(ReferenceModel(reference), model);
+    }
+  }
+  for (const absl::Span<const GroupedGemmReference> of_device : GroupedGemmReferences()) {
+    for (const GroupedGemmReference& reference : of_device) {
+      const GroupedGemmModel* const model = ReferenceModel(reference);
+      ASSERT_NE(model, nullptr) << reference.kernel;
+      EXPECT_EQ(model->error().shape_count, static_cast<int64_t>(PointsOf(reference).size()));
+      EXPECT_EQ(ReferenceModel(reference), model);
+    }
+  }
+}
+
+// A table of somebody else's is none of those that are kept.
+TEST(ReferenceModel, OfAnotherTableIsNone) {
+  const AttentionReference copy = AttentionReferences()[0][0];
+  EXPECT_EQ(ReferenceModel(copy), nullptr);
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,279 @@
+// Attention, experts, collectives and host copies of a calibration: what is refused, what is read.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/convert/calibration.h"
+#include "server/convert/measured_kernels.h"
+#include "tests/server/sample_calibration.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ChangeKernels = std::function<void(v1::Calibration&)>;
+
+std::vector<FieldViolation> KernelFaults(const v1::Calibration& calibration) {
+  FieldViolations violations;
+  CheckCalibration(calibration, "c", violations);
+  return violations.all();
+}
+
+std::vector<std::string> KernelFields(const v1::Calibration& calibration) {
+  std::vector<std::string> out;
+  for (const FieldViolation& v : KernelFaults(calibration)) out.push_back(v.field);
+  return out;
+}
+
+v1::Calibration ChangedKernels(const ChangeKernels& change) {
+  v1::Calibration out = SampleCalibration();
+  change(out);
+  return out;
+}
+
+struct KernelFault {
+  const char* field;
+  ChangeKernels change;
+};
+
+TEST(CheckKernels, NamesTheFieldAtFault) {
+  const KernelFault faults[] = {
+      {"c.attentions[0].data_type", [](auto& c) { c.mutable_attentions(0)->clear_data_type(); }},
+      {"c.attentions[0].data_type",
+       [](auto& c) { c.mutable_attentions(0)->set_data_type(v1::DataType(99)); }},
+      {"c.attentions[0].pass", [](auto& c) { c.mutable_attentions(0)->clear_pass(); }},
+      {"c.attentions[0].pass",
+       [](auto& c) { c.mutable_attentions(0)->set_pass(v1::AttentionMeasurement::Pass(7)); }},
+      {"c.attentions[0].batch", [](auto& c) { c.mutable_attentions(0)->set_batch(0); }},
+      {"c.attentions[0].sequence_length",
+       [](auto& c) { c.mutable_attentions(0)->set_sequence_length(-1); }},
+      {"c.attentions[0].heads", [](auto& c) { c.mutable_attentions(0)->set_heads(INT64_MAX); }},
+      {"c.attentions[0].kv_heads", [](auto& c) { c.mutable_attentions(0)->set_kv_heads(3); }},
+      {"c.attentions[0].value_head_size",
+       [](auto& c) { c.mutable_attentions(0)->clear_value_head_size(); }},
+      {"c.attentions[0].window", [](auto& c) { c.mutable_attentions(0)->set_window(-1); }},
+      {"c.attentions[0].time", [](auto& c) { c.mutable_attentions(0)->clear_time(); }},
+      {"c.attentions[0].engine", [](auto& c) { c.mutable_attentions(0)->clear_engine(); }},
+      {"c.attentions[0].time.sample_count",
+       [](auto& c) { c.mutable_attentions(0)->mutable_time()->set_sample_count(0); }},
+      {"c.experts[0].data_type", [](auto& c) { c.mutable_experts(0)->clear_data_type(); }},
+      {"c.experts[0].tokens", [](auto& c) { c.mutable_experts(0)->set_tokens(0); }},
+      {"c.experts[0].experts_per_token",
+       [](auto& c) { c.mutable_experts(0)->set_experts_per_token(5); }},
+      {"c.experts[0].expert_parallel_size",
+       [](auto& c) { c.mutable_experts(0)->set_expert_parallel_size(3); }},
+      {"c.experts[0].engine", [](auto& c) { c.mutable_experts(0)->set_engine("\x1b[2J"); }},
+      {"c.collectives[0].operation",
+       [](auto& c) { c.mutable_collectives(0)->set_operation(v1::CollectiveOperation(40)); }},
+      {"c.collectives[0].operation", [](auto& c) { c.mutable_collectives(0)->clear_operation(); }},
+      {"c.collectives[0].rank_count", [](auto& c) { c.mutable_collectives(0)->set_rank_count(1); }},
+      {"c.collectives[0].size_bytes", [](auto& c) { c.mutable_collectives(0)->set_size_bytes(0); }},
+      {"c.host_copies[0].direction", [](auto& c) { c.mutable_host_copies(0)->clear_direction(); }},
+      {"c.host_copies[0].direction",
+       [](auto& c) {
+         c.mutable_host_copies(0)->set_direction(v1::HostCopyMeasurement::Direction(9));
+       }},
+      {"c.host_copies[0].time", [](auto& c) { c.mutable_host_copies(0)->clear_time(); }},
+      // Rates that shape and time do not give.
+      {"c.attentions[0].flops_per_second",
+       [](auto& c) { c.mutable_attentions(0)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD); }},
+      {"c.attentions[0].flops_per_second",
+       [](auto& c) { c.mutable_attentions(0)->clear_window(); }},
+      {"c.experts[0].flops_per_second", [](auto& c) { c.mutable_experts(0)->clear_gated(); }},
+      {"c.collectives[0].bus_bytes_per_second",
+       [](auto& c) { c.mutable_collectives(0)->set_bus_bytes_per_second(1e9); }},
+      {"c.host_copies[0].bytes_per_second",
+       [](auto& c) { c.mutable_host_copies(0)->set_size_bytes(2'000'000); }},
+  };
+  for (const KernelFault& fault : faults) {
+    EXPECT_THAT(KernelFields(ChangedKernels(fault.change)), Contains(fault.field));
+  }
+}
+
+TEST(CheckKernels, NoRealNumberMayBeNegativeInfiniteOrNoNumber) {
+  using Set = std::function<void(v1::Calibration&, double)>;
+  const std::pair<const char*, Set> fields[] = {
+      {"c.attentions[0].flops_per_second",
+       [](auto& c, double v) { c.mutable_attentions(0)->set_flops_per_second(v); }},
+      {"c.attentions[0].time.median_seconds",
+       [](auto& c, double v) { c.mutable_attentions(0)->mutable_time()->set_median_seconds(v); }},
+      {"c.experts[0].flops_per_second",
+       [](auto& c, double v) { c.mutable_experts(0)->set_flops_per_second(v); }},
+      {"c.experts[0].time.median_seconds",
+       [](auto& c, double v) { c.mutable_experts(0)->mutable_time()->set_median_seconds(v); }},
+      {"c.collectives[0].bus_bytes_per_second",
+       [](auto& c, double v) { c.mutable_collectives(0)->set_bus_bytes_per_second(v); }},
+      {"c.collectives[0].time.median_seconds",
+       [](auto& c, double v) { c.mutable_collectives(0)->mutable_time()->set_median_seconds(v); }},
+      {"c.host_copies[0].bytes_per_second",
+       [](auto& c, double v) { c.mutable_host_copies(0)->set_bytes_per_second(v); }},
+      {"c.host_copies[0].time.median_seconds",
+       [](auto& c, double v) { c.mutable_host_copies(0)->mutable_time()->set_median_seconds(v); }},
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [field, set] : fields) {
+    for (const double bad : {0.0, -1.0, std::nan(""), infinity, -infinity, 1e300}) {
+      v1::Calibration c = SampleCalibration();
+      set(c, bad);
+      EXPECT_THAT(KernelFields(c), Contains(field)) << bad;
+    }
+  }
+}
+
+TEST(CheckKernels, NoTwoMayBeOfOneShape) {
+  v1::Calibration c = SampleCalibration();
+  *c.add_attentions() = c.attentions(0);
+  *c.add_experts() = c.experts(0);
+  *c.add_collectives() = c.collectives(0);
+  *c.add_host_copies() = c.host_copies(0);
+  EXPECT_THAT(KernelFields(c), ElementsAre("c.attentions[1]", "c.experts[1]", "c.collectives[1]",
+                                           "c.host_copies[1]"));
+  EXPECT_THAT(KernelFaults(c)[0].description, HasSubstr("is of the same work as an earlier one"));
+  c.mutable_attentions(1)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD);
+  c.mutable_attentions(1)->set_flops_per_second(2.5 * c.attentions(0).flops_per_second());
+  c.mutable_experts(1)->set_data_type(v1::DATA_TYPE_FP16);
+  c.mutable_collectives(1)->set_operation(v1::COLLECTIVE_OPERATION_REDUCE_SCATTER);
+  c.mutable_host_copies(1)->set_pageable(false);
+  EXPECT_THAT(KernelFields(c), IsEmpty());
+}
+
+// The time of `m` such that its rate is `factor` times as high.
+template <typename Measurement>
+void Hasten(Measurement* m, double factor) {
+  v1::TimeStatistics* time = m->mutable_time();
+  time->set_median_seconds(time->median_seconds() / factor);
+  time->set_p10_seconds(time->p10_seconds() / factor);
+  time->set_p90_seconds(time->p90_seconds() / factor);
+}
+
+// An H100: 989.4e12 FLOP/s in bf16, 3.35e12 bytes a second, of which a tenth more may be reached.
+TEST(CheckKernels, NothingIsFasterThanTheProductCanBe) {
+  const auto faults = [](double times_the_limit) {
+    v1::Calibration c = SampleCalibration("GPU-1");
+    c.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
+    c.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
+    const double peak = 989.4e12 * times_the_limit;
+    const double memory = 3.35e12 * times_the_limit;
+    v1::AttentionMeasurement* attention = c.mutable_attentions(0);
+    attention->set_sequence_length(100000);
+    attention->clear_window();
+    attention->set_flops_per_second(2 * 128 * 8 * (100000.0 * 100001 / 2) / 1e-3);
+    v1::ExpertsMeasurement* experts = c.mutable_experts(0);
+    v1::CollectiveMeasurement* collective = c.mutable_collectives(0);
+    v1::HostCopyMeasurement* copy = c.mutable_host_copies(0);
+    Hasten(attention, peak / attention->flops_per_second());
+    Hasten(experts, peak / experts->flops_per_second());
+    collective->set_size_bytes(1'000'000'000'000);
+    collective->set_bus_bytes_per_second(7.5e14);
+    Hasten(collective, memory / collective->bus_bytes_per_second());
+    Hasten(copy, memory / copy->bytes_per_second());
+    attention->set_flops_per_second(peak);
+    experts->set_flops_per_second(peak);
+    collective->set_bus_bytes_per_second(memory);
+    copy->set_bytes_per_second(memory);
+    return KernelFaults(c);
+  };
+  EXPECT_THAT(faults(1.09), IsEmpty());
+  const std::vector<FieldViolation> above = faults(1.11);
+  ASSERT_THAT(above, SizeIs(4));
+  EXPECT_EQ(above[0].field, "c.attentions[0].time.median_seconds");
+  EXPECT_THAT(above[0].description, HasSubstr("is too short: 1.098e+15 FLOP/s, above the dense "
+                                              "peak of this product, 9.894e+14 FLOP/s"));
+  EXPECT_EQ(above[1].field, "c.experts[0].time.median_seconds");
+  EXPECT_EQ(above[2].field, "c.collectives[0].time.median_seconds");
+  EXPECT_EQ(above[3].field, "c.host_copies[0].time.median_seconds");
+  EXPECT_THAT(above[3].description, HasSubstr("above the memory bandwidth of this product"));
+}
+
+// What CollectiveModel would refuse is refused where it can be named.
+TEST(CheckKernels, TimesAreOfTheirKind) {
+  v1::Calibration c = SampleCalibration();
+  v1::CollectiveMeasurement* collective = c.mutable_collectives(0);
+  Hasten(collective, 1e5);
+  collective->set_bus_bytes_per_second(7.5e13);
+  EXPECT_THAT(KernelFields(c), ElementsAre("c.collectives[0].time.median_seconds"));
+  c = SampleCalibration();
+  Hasten(c.mutable_experts(0), 1e-8);  // more than a day
+  c.mutable_experts(0)->set_flops_per_second(12);
+  EXPECT_THAT(KernelFields(c), ElementsAre("c.experts[0].time.median_seconds"));
+}
+
+TEST(CheckKernels, LooksNoFurtherThanIsOfUse) {
+  v1::Calibration c = SampleCalibration();
+  for (int i = c.attentions_size(); i < 512; ++i) c.add_attentions();
+  EXPECT_GT(KernelFaults(c).size(), 40u);
+  EXPECT_LT(KernelFaults(c).size(), 100u);
+  c.add_attentions();
+  EXPECT_THAT(KernelFields(c), Contains("c.attentions"));
+}
+
+TEST(MeasuredKernelsFrom, CarriesWhatPredictionsUse) {
+  const v1::Calibration wire = SampleCalibration();
+  const std::vector<MeasuredAttentions> attentions = AttentionsFrom(wire);
+  ASSERT_THAT(attentions, SizeIs(1));
+  EXPECT_EQ(attentions[0].data_type, DataType::kBf16);
+  ASSERT_THAT(attentions[0].forward, SizeIs(1));
+  EXPECT_THAT(attentions[0].backward, IsEmpty());
+  EXPECT_EQ(attentions[0].forward[0].shape, (AttentionShape{.batch = 1,
+                                                            .sequence = 1000,
+                                                            .heads = 8,
+                                                            .key_value_heads = 2,
+                                                            .query_key_head_size = 64,
+                                                            .value_head_size = 64,
+                                                            .causal = true,
+                                                            .window = 100}));
+  EXPECT_EQ(attentions[0].forward[0].time, Seconds(0.001));
+  const std::vector<MeasuredExperts> experts = ExpertsFrom(wire);
+  ASSERT_THAT(experts, SizeIs(1));
+  EXPECT_EQ(experts[0].points[0].shape, (GroupedGemmShape{.tokens = 1000,
+                                                          .hidden = 10,
+                                                          .intermediate = 20,
+                                                          .experts_per_token = 2,
+                                                          .experts = 4,
+                                                          .expert_parallel = 2,
+                                                          .gated = true}));
+  const std::vector<MeasuredCollective> collectives = CollectivesFrom(wire);
+  ASSERT_THAT(collectives, SizeIs(1));
+  EXPECT_EQ(collectives[0].op, CollectiveOp::kAllGather);
+  EXPECT_EQ(collectives[0].ranks, 4);
+  EXPECT_EQ(collectives[0].bytes, 1'000'000);
+  EXPECT_EQ(collectives[0].seconds, 0.001);
+  const std::vector<MeasuredHostCopy> copies = HostCopiesFrom(wire);
+  ASSERT_THAT(copies, SizeIs(1));
+  EXPECT_EQ(copies[0].direction, HostCopyDirection::kToDevice);
+  EXPECT_TRUE(copies[0].pageable);
+  EXPECT_EQ(copies[0].bytes, 1'000'000);
+}
+
+TEST(MeasuredKernelsFrom, ReadsBothPassesAndEveryCollective) {
+  v1::Calibration wire = SampleCalibration();
+  *wire.add_attentions() = wire.attentions(0);
+  wire.mutable_attentions(1)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD);
+  *wire.add_attentions() = wire.attentions(0);
+  wire.mutable_attentions(2)->set_data_type(v1::DATA_TYPE_FP8_E4M3);
+  const std::vector<MeasuredAttentions> attentions = AttentionsFrom(wire);
+  ASSERT_THAT(attentions, SizeIs(2));
+  EXPECT_THAT(attentions[0].backward, SizeIs(1));
+  EXPECT_EQ(attentions[1].data_type, DataType::kFp8E4m3);
+  const std::pair<v1::CollectiveOperation, CollectiveOp> operations[] = {
+      {v1::COLLECTIVE_OPERATION_ALL_REDUCE, CollectiveOp::kAllReduce},
+      {v1::COLLECTIVE_OPERATION_ALL_GATHER, CollectiveOp::kAllGather},
+      {v1::COLLECTIVE_OPERATION_REDUCE_SCATTER, CollectiveOp::kReduceScatter},
+      {v1::COLLECTIVE_OPERATION_ALL_TO_ALL, CollectiveOp::kAllToAll},
+      {v1::COLLECTIVE_OPERATION_BROADCAST, CollectiveOp::kBroadcast},
+      {v1::COLLECTIVE_OPERATION_SEND_RECEIVE, CollectiveOp::kSendReceive}};
+  for (const auto& [from, to] : operations) EXPECT_EQ(CollectiveOpFrom(from), to);
+}
+
+}  // namespace
+}  // namespace sextant
