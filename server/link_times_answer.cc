@@ -125,18 +125,24 @@ class LinkAnswer {
 
   // Says so where the request's calibrations do not answer for `op`.
   void AddWhatIsNotMeasured(CollectiveOp op, v1::GetLinkTimesResponse* out) const {
-    const int64_t ranks = nodes_.group.ranks_per_node;
-    if (ranks < 2) return;
-    if (Supplied() != nullptr && times_.Answering(op, ranks) == Supplied()) return;
-    out->add_assumptions(absl::StrCat("The calibrations hold no ", CollectiveOpName(op), " among ",
-                                      ranks,
-                                      " ranks or fewer, of two sizes: others' times or the "
-                                      "datasheet stand in."));
+    const RankGroup& group = nodes_.group;
+    if (group.ranks_per_node < 2 || !IsWithinNodes(op)) return;
+    const CollectiveModel* const model = times_.Answering(op, group.ranks_per_node);
+    if (model != nullptr && model == Supplied()) return;
+    out->add_assumptions(absl::StrCat("The calibrations hold no ", CollectiveOpName(op),
+                                      " that would tell its times among ", group.ranks_per_node,
+                                      model == nullptr ? " ranks: the datasheet stands in."
+                                                       : " ranks: published times stand in."));
   }
 
  private:
   const CollectiveModel* Supplied() const {
     return measured_.collectives ? &*measured_.collectives : nullptr;
+  }
+
+  // Whether anything of `op` stays within a node: a send to another does not.
+  bool IsWithinNodes(CollectiveOp op) const {
+    return nodes_.group.node_count == 1 || op != CollectiveOp::kSendReceive;
   }
 
   // Of calls within one node.
@@ -158,7 +164,7 @@ class LinkAnswer {
     if (group.node_count == 1) return WithinNode(op, group.ranks_per_node);
     std::string citation =
         absl::StrCat("network: ", nodes_.network->citation, "; NCCL's latencies (docs/links.md)");
-    if (op != CollectiveOp::kSendReceive && group.ranks_per_node > 1) {
+    if (IsWithinNodes(op) && group.ranks_per_node > 1) {
       absl::StrAppend(&citation,
                       "; within the node: ", WithinNode(op, group.ranks_per_node).citation);
     }

@@ -71,7 +71,7 @@ TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
   EXPECT_THAT(BashOffers({"sextant", ""}),
               IsSupersetOf({"plan", "memory", "count", "accelerators", "devices", "probe",
-                            "calibration", "rates", "op", "graph", "tensor", "tokens", "dtype",
+                            "calibration", "rates", "nodes", "links", "op", "graph", "tensor", "tokens", "dtype",
                             "version", "completion", "--address"}));
 }
 
