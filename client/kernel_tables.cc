@@ -11,8 +11,8 @@
 namespace sextant {
 namespace {
 
-constexpr Align kLeft = Align::kLeft;
-constexpr Align kRight = Align::kRight;
+constexpr Align kAlignLeft = Align::kLeft;
+constexpr Align kAlignRight = Align::kRight;
 
 std::string WordOr(const std::string& name) { return name.empty() ? kNoValue : name; }
 
@@ -37,7 +37,9 @@ std::string Titled(absl::string_view title, const Table& table, absl::string_vie
 
 std::string AttentionSection(const v1::Calibration& calibration) {
   if (calibration.attentions().empty()) return "";
-  Table table(2, Joined({kLeft, kLeft, kLeft, kLeft, kLeft, kLeft, kRight}, TimeAligns()));
+  Table table(2, Joined({kAlignLeft, kAlignLeft, kAlignLeft, kAlignLeft, kAlignLeft, kAlignLeft,
+                         kAlignRight},
+                        TimeAligns()));
   table.AddRow(
       Joined({"type", "pass", "batch x tokens", "heads", "size", "mask", "rate"}, TimeHeadings()));
   for (const v1::AttentionMeasurement& m : calibration.attentions()) {
@@ -56,7 +58,8 @@ std::string AttentionSection(const v1::Calibration& calibration) {
 
 std::string ExpertsSection(const v1::Calibration& calibration) {
   if (calibration.experts().empty()) return "";
-  Table table(2, Joined({kLeft, kRight, kLeft, kLeft, kRight, kRight}, TimeAligns()));
+  Table table(2, Joined({kAlignLeft, kAlignRight, kAlignLeft, kAlignLeft, kAlignRight, kAlignRight},
+                        TimeAligns()));
   table.AddRow(Joined({"type", "tokens", "h x f", "experts", "devices", "rate"}, TimeHeadings()));
   for (const v1::ExpertsMeasurement& m : calibration.experts()) {
     table.AddRow(Joined(
@@ -73,7 +76,7 @@ std::string ExpertsSection(const v1::Calibration& calibration) {
 
 std::string CollectiveSection(const v1::Calibration& calibration) {
   if (calibration.collectives().empty()) return "";
-  Table table(2, Joined({kLeft, kRight, kRight, kRight}, TimeAligns()));
+  Table table(2, Joined({kAlignLeft, kAlignRight, kAlignRight, kAlignRight}, TimeAligns()));
   table.AddRow(Joined({"collective", "devices", "size", "bus rate"}, TimeHeadings()));
   for (const v1::CollectiveMeasurement& m : calibration.collectives()) {
     table.AddRow(Joined({WordOr(EnumName(*v1::CollectiveOperation_descriptor(), m.operation())),
@@ -87,7 +90,7 @@ std::string CollectiveSection(const v1::Calibration& calibration) {
 
 std::string HostCopySection(const v1::Calibration& calibration) {
   if (calibration.host_copies().empty()) return "";
-  Table table(2, Joined({kLeft, kLeft, kRight, kRight}, TimeAligns()));
+  Table table(2, Joined({kAlignLeft, kAlignLeft, kAlignRight, kAlignRight}, TimeAligns()));
   table.AddRow(Joined({"copy", "host memory", "size", "rate"}, TimeHeadings()));
   for (const v1::HostCopyMeasurement& m : calibration.host_copies()) {
     table.AddRow(

@@ -96,11 +96,13 @@ KernelCurve CurveOf(CurveKind kind, DataType type, const std::vector<DeviceTimes
                     DeviceJoin join) {
   KernelCurve out = {.kind = kind, .data_type = type, .source = {}};
   const std::vector<int64_t> sizes = SizesOf(kind);
+  std::vector<RateSource> sources;
+  for (const DeviceTimes& each : all) sources.push_back(each.source.source);
   size_t deciding = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     std::vector<double> seconds;
     for (const DeviceTimes& each : all) seconds.push_back(each.times[i].expected.value());
-    deciding = DecidingDevice(seconds, join);
+    deciding = DecidingDevice(seconds, join, sources);
     out.points.push_back(
         {.size = sizes[i], .time = all[deciding].times[i], .flops = FlopsAt(kind, sizes[i])});
   }

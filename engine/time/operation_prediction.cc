@@ -99,9 +99,16 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const Predicted
 
 }  // namespace
 
-size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join) {
+size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join,
+                      absl::Span<const RateSource> sources) {
   std::vector<size_t> order(seconds.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  if (join == DeviceJoin::kMedian && !sources.empty()) {
+    const RateSource best = *std::min_element(sources.begin(), sources.end());
+    order.erase(std::remove_if(order.begin(), order.end(),
+                               [&](size_t device) { return sources[device] != best; }),
+                order.end());
+  }
   std::stable_sort(order.begin(), order.end(),
                    [seconds](size_t a, size_t b) { return seconds[a] < seconds[b]; });
   return join == DeviceJoin::kSlowest ? order.back() : order[(order.size() - 1) / 2];
@@ -112,15 +119,17 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
     DeviceJoin join) {
   std::vector<OperationPrediction> all;
   std::vector<double> seconds;
+  std::vector<RateSource> sources;
   for (const PredictedDevice& device : devices) {
     SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPrediction> one,
                              PredictionOn(device, operation, type));
     if (!one.has_value()) return absl::optional<OperationPrediction>();
     seconds.push_back(one->forward.expected.value());
+    sources.push_back(one->source.source);
     all.push_back(*std::move(one));
   }
   if (all.empty()) return absl::optional<OperationPrediction>();
-  return absl::make_optional(std::move(all[DecidingDevice(seconds, join)]));
+  return absl::make_optional(std::move(all[DecidingDevice(seconds, join, sources)]));
 }
 
 }  // namespace sextant

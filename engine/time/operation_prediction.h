@@ -28,8 +28,11 @@ enum class DeviceJoin {
   kMedian,   // of a product: the lower of both middles where devices are even in number
 };
 
-// Which of `seconds`, which are one or more, decides.
-size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join);
+// Which of `seconds`, which are one or more, decides. Of a product, where `sources` are given, only
+// devices of the best of them take part: what one of them measured of a kind says more of all than
+// what is published.
+size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join,
+                      absl::Span<const RateSource> sources = {});
 
 struct NearbyShape {
   std::string shape;  // "4096x6144x4096"

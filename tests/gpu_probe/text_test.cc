@@ -174,6 +174,32 @@ TEST(CalibrationTextTest, SaysEachFigureWithItsUnit) {
   for (const std::string& line : lines) EXPECT_LE(line.size(), kTextWidth) << line;
 }
 
+TEST(CalibrationTextTest, ShowsKernelsCollectivesAndCopies) {
+  v1::Calibration calibration;
+  const std::string json = R"json({"attentions":[{"data_type":"DATA_TYPE_BF16",
+      "pass":"PASS_BACKWARD","batch":"2","sequence_length":"4096","heads":"32","kv_heads":"8",
+      "head_size":"192","value_head_size":"128","causal":true,"window":"1024",
+      "flops_per_second":450e12,"time":{"median_seconds":0.002,"sample_count":1}}],
+      "experts":[{"data_type":"DATA_TYPE_FP8_E4M3","tokens":"16384","hidden_size":"7168",
+      "feed_forward_size":"2048","expert_count":"256","experts_per_token":"8",
+      "expert_parallel_size":"32","gated":true,"flops_per_second":900e12}],
+      "collectives":[{"operation":"COLLECTIVE_OPERATION_ALL_GATHER","rank_count":"8",
+      "size_bytes":"268435456","bus_bytes_per_second":350e9}],
+      "host_copies":[{"direction":"DIRECTION_DEVICE_TO_HOST","pageable":true,
+      "size_bytes":"268435456","bytes_per_second":9e9}]})json";
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &calibration).ok());
+  const std::string text = CalibrationText(calibration);
+  for (const char* part :
+       {"bf16  backward      2    4096  32/8   192/128  causal 1024  450.0 TFLOP/s  2.00 ms",
+        "fp8_e4m3   16384    7168    2048  8 of 256 gated       32  900.0 TFLOP/s",
+        "all_gather        8  256.00 MiB  350.0 GB/s", "device_to_host  pageable     256.00 MiB",
+        "9.0 GB/s"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (const std::string& line : lines) EXPECT_LE(line.size(), kTextWidth) << line;
+}
+
 TEST(CalibrationTextTest, LeavesOutWhatIsNotThere) {
   v1::Calibration bare;
   bare.mutable_device()->set_product_name("A Processor");

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "engine/hardware/catalogue.h"
 #include "server/calibration_figures.h"
 #include "tests/server/fake_probe.h"
 
@@ -118,6 +119,72 @@ TEST(CalibrationMetrics, CompareKnownProductsWithTheirDatasheet) {
     count += absl::StrContains(line, "GPU-1") ? 1 : 0;
   }
   EXPECT_LE(count, 16);
+}
+
+void AddHostCopy(v1::HostCopyMeasurement::Direction direction, bool pageable, int64_t bytes,
+                 double rate, v1::Calibration* out) {
+  v1::HostCopyMeasurement* copy = out->add_host_copies();
+  copy->set_direction(direction);
+  copy->set_pageable(pageable);
+  copy->set_size_bytes(bytes);
+  copy->set_bytes_per_second(rate);
+}
+
+void AddCollective(v1::CollectiveOperation operation, double bus_rate, v1::Calibration* out) {
+  v1::CollectiveMeasurement* collective = out->add_collectives();
+  collective->set_operation(operation);
+  collective->set_rank_count(8);
+  collective->set_bus_bytes_per_second(bus_rate);
+}
+
+// The largest copy's rate, not the best; the link's by what it carries, not by what a switch adds
+// up.
+TEST(CalibrationMetrics, ShowCopiesAndLinksWhereTheyWereMeasured) {
+  v1::Device gpu = FakeDevice();
+  gpu.set_uuid("GPU-1");
+  gpu.set_kind(v1::DEVICE_KIND_GPU);
+  gpu.set_product_name("NVIDIA H100 80GB HBM3");
+  v1::Calibration calibration = FakeCalibration();
+  *calibration.mutable_device() = gpu;
+  using Copy = v1::HostCopyMeasurement;
+  AddHostCopy(Copy::DIRECTION_HOST_TO_DEVICE, false, 1 << 20, 60e9, &calibration);
+  AddHostCopy(Copy::DIRECTION_HOST_TO_DEVICE, false, 1 << 28, 55e9, &calibration);
+  AddHostCopy(Copy::DIRECTION_DEVICE_TO_HOST, false, 1 << 28, 52e9, &calibration);
+  AddHostCopy(Copy::DIRECTION_DEVICE_TO_HOST, true, 1 << 28, 9e9, &calibration);
+  AddCollective(v1::COLLECTIVE_OPERATION_ALL_REDUCE, 470e9, &calibration);
+  AddCollective(v1::COLLECTIVE_OPERATION_ALL_GATHER, 350e9, &calibration);
+  AddCollective(v1::COLLECTIVE_OPERATION_ALL_TO_ALL, 340e9, &calibration);
+  CalibrationStore store("");
+  store.SetDevices({gpu});
+  store.Keep(calibration);
+  const std::string labels =
+      "{UUID=\"GPU-1\",gpu=\"0\",modelName=\"NVIDIA H100 80GB HBM3\",hostname=\"node1\",";
+  const std::string fleet = Scrape(store);
+  const std::string copies = "sextant_gpu_host_copy_bytes_per_second" + labels;
+  EXPECT_THAT(fleet, HasSubstr(copies + "direction=\"h2d\",memory=\"pinned\"} 55000000000\n"));
+  EXPECT_THAT(fleet, HasSubstr(copies + "direction=\"d2h\",memory=\"pinned\"} 52000000000\n"));
+  EXPECT_THAT(fleet, HasSubstr("sextant_gpu_link_bandwidth_bytes_per_second" + labels +
+                               "link=\"nvlink\"} 350000000000\n"));
+  EXPECT_THAT(fleet, Not(HasSubstr("pageable")));
+  EXPECT_THAT(Scrape(store, ProbeMetricsSet::kFull),
+              HasSubstr(copies + "direction=\"d2h\",memory=\"pageable\"} 9000000000\n"));
+  int count = 0;
+  for (const absl::string_view line : absl::StrSplit(fleet, '\n')) {
+    count += absl::StrContains(line, "GPU-1") ? 1 : 0;
+  }
+  EXPECT_LE(count, 16);
+}
+
+// PCIe joins an L40S; of a product that no catalogue has, nobody can say what does.
+TEST(MeasuredLinkOf, IsNamedByTheProduct) {
+  v1::Calibration calibration;
+  EXPECT_FALSE(MeasuredLinkOf(calibration, AcceleratorNamed("l40s")).has_value());
+  AddCollective(v1::COLLECTIVE_OPERATION_ALL_REDUCE, 20e9, &calibration);
+  const auto link = MeasuredLinkOf(calibration, AcceleratorNamed("l40s"));
+  ASSERT_TRUE(link.has_value());
+  EXPECT_STREQ(link->name, "pcie");
+  EXPECT_EQ(link->bytes_per_second, 20e9);
+  EXPECT_FALSE(MeasuredLinkOf(calibration, nullptr).has_value());
 }
 
 TEST(CalibrationMetrics, AreAbsentRatherThanZero) {

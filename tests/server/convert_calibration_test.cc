@@ -299,6 +299,8 @@ TEST(CalibrationFingerprint, SeesEverythingElse) {
       [](auto& c) { c.mutable_device()->set_hostname("node-8"); },
       [](auto& c) { c.mutable_measured_time()->set_nanos(6); },
       [](auto& c) { c.mutable_matmuls(0)->set_flops_per_second(2.0001e12); },
+      [](auto& c) { c.mutable_attentions(0)->set_flops_per_second(1.95e11); },
+      [](auto& c) { c.clear_host_copies(); },
       [](auto& c) { c.set_notes(0, "The processor was busy."); },
   };
   for (const Change& change : changes) {

@@ -43,4 +43,10 @@ KernelTime TimeWithin(double expected_seconds, const PredictionError& error, Wid
           .basis = basis};
 }
 
+KernelTime NoSurerThanAMedian(KernelTime time) {
+  time.low = std::min(time.low, time.expected * (1 - kMedianDoubt));
+  time.high = std::max(time.high, time.expected * (1 + kMedianDoubt));
+  return time;
+}
+
 }  // namespace sextant

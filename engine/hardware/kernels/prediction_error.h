@@ -27,6 +27,13 @@ PredictionError ErrorOf(std::vector<double> ratios);
 KernelTime TimeWithin(double expected_seconds, const PredictionError& error, Widening widening,
                       KernelBasis basis);
 
+// A probe's stable median is known to about that share each way (docs/probe.md).
+inline constexpr double kMedianDoubt = 0.025;
+
+// `time` with an interval at least that wide: points that agree with each other better than any of
+// them is known say nothing of what they share.
+KernelTime NoSurerThanAMedian(KernelTime time);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_HARDWARE_KERNELS_PREDICTION_ERROR_H_

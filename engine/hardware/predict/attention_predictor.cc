@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/kernels/gemm_shape.h"
 #include "engine/hardware/kernels/kernel_limits.h"
+#include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/like_type.h"
 #include "engine/hardware/reference/reference_models.h"
 
@@ -184,7 +185,8 @@ KernelTime AttentionPredictor::TimeBy(const Stand& stand, const AttentionShape& 
                              .moved_bytes = AttentionElements(shape) * GemmElementBytes(type_)};
     return TimeUnderRoofs(work, stand.roofs, stand.source.error);
   }
-  const KernelTime time = stand.model->Predict(shape);
+  KernelTime time = stand.model->Predict(shape);
+  if (stand.own != nullptr) time = NoSurerThanAMedian(time);
   return stand.like_type ? AsLikeType(time) : time;
 }
 

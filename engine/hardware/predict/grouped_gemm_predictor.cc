@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/experts_by_gemms.h"
 #include "engine/hardware/predict/like_type.h"
 #include "engine/hardware/reference/reference_models.h"
@@ -140,6 +141,7 @@ KernelTime GroupedGemmPredictor::Predict(const GroupedGemmShape& shape) const {
   of_kind.gated = kind_.gated;
   if (model_ == nullptr) return Widened(PredictByGemms(of_kind), kWholeLayerOfExperts);
   KernelTime out = model_->Predict(of_kind);
+  if (own_ != nullptr) out = NoSurerThanAMedian(out);
   if (whole_layer_) out = Widened(out, kWholeLayerOfExperts);
   return like_type_ ? AsLikeType(out) : out;
 }

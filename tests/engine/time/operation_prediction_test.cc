@@ -86,5 +86,14 @@ TEST(DecidingDevice, IsTheSlowestOrTheLowerMiddle) {
   EXPECT_EQ(DecidingDevice({7}, DeviceJoin::kMedian), 0U);
 }
 
+// Two that measured nothing of the kind don't outvote the one that did; of a gang all count.
+TEST(DecidingDevice, OfAProductIsOneOfTheBestSource) {
+  const std::vector<double> seconds = {1, 5, 1};
+  const std::vector<RateSource> sources = {RateSource::kReference, RateSource::kMeasuredModel,
+                                           RateSource::kReference};
+  EXPECT_EQ(DecidingDevice(seconds, DeviceJoin::kMedian, sources), 1U);
+  EXPECT_EQ(DecidingDevice({1, 5, 9}, DeviceJoin::kSlowest, sources), 2U);
+}
+
 }  // namespace
 }  // namespace sextant

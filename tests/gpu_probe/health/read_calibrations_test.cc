@@ -115,6 +115,34 @@ TEST_F(ReadCalibrationsTest, RatesThatMakeNoSenseAreRefused) {
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.add_registers(); }), HasSubstr("registers"));
 }
 
+// Nothing judges kernels, collectives and copies yet: sound ones are let through, nonsense is not.
+TEST_F(ReadCalibrationsTest, KernelsThatMakeNoSenseAreRefused) {
+  const auto with_copy = [](double seconds, double rate) {
+    return [=](v1::Calibration& c) {
+      v1::HostCopyMeasurement* copy = c.add_host_copies();
+      copy->set_direction(v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE);
+      copy->set_size_bytes(1'000'000);
+      copy->set_bytes_per_second(rate);
+      copy->mutable_time()->set_median_seconds(seconds);
+      copy->mutable_time()->set_p10_seconds(seconds);
+      copy->mutable_time()->set_p90_seconds(seconds);
+      copy->mutable_time()->set_sample_count(9);
+      *c.add_collectives()->mutable_time() = copy->time();
+      c.mutable_collectives(0)->set_bus_bytes_per_second(1e11);
+    };
+  };
+  v1::Calibration sound = CalibrationOf({});
+  with_copy(1e-3, 1e9)(sound);
+  EXPECT_THAT(Read({Write("x.json", sound)}).problems, IsEmpty());
+  EXPECT_THAT(ReasonWith(with_copy(1e-3, 2e9)), HasSubstr("host_to_device has the rate 2e+09"));
+  EXPECT_THAT(ReasonWith(with_copy(-1, 1e9)), HasSubstr("no time that makes sense"));
+  for (const auto& add : {+[](v1::Calibration& c) { c.add_attentions(); },
+                          +[](v1::Calibration& c) { c.add_experts(); },
+                          +[](v1::Calibration& c) { c.add_collectives(); }}) {
+    EXPECT_THAT(ReasonWith(add), HasSubstr("has the rate 0"));
+  }
+}
+
 TEST_F(ReadCalibrationsTest, OtherFieldsThatMakeNoSenseAreRefused) {
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.set_schema_version(2); }),
               HasSubstr("schema version 2, newer than 1"));
