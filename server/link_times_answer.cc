@@ -216,7 +216,7 @@ absl::Status AnswerListNodeTypes(const v1::ListNodeTypesRequest& request,
 absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request,
                              v1::GetLinkTimesResponse* response) {
   FieldViolations violations;
-  const NodeRequest named = NodeRequestFrom(request.nodes());
+  const NodeGroupRequest named = NodeGroupRequestFrom(request.nodes());
   absl::StatusOr<NodeGroup> nodes = ResolveNodes(named);
   for (const FieldViolation& v : FieldViolationsOf(nodes.status())) {
     violations.Add(FieldPath("nodes", v.field), v.description);

@@ -14,7 +14,7 @@ void LinkRateTo(const LinkFigure& figure, v1::LinkRate* out) {
 
 }  // namespace
 
-NodeRequest NodeRequestFrom(const v1::NodeSpec& spec) {
+NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec) {
   return {.node_type = spec.node_type(),
           .accelerator = spec.accelerator(),
           .node_count = spec.node_count(),
@@ -49,7 +49,7 @@ void NetworkTypeTo(const NamedNetwork& network, v1::NetworkType* out) {
   out->set_citation(Text(network.source));
 }
 
-void NodeSpecTo(const NodeRequest& request, const NodeGroup& nodes, v1::NodeSpec* out) {
+void NodeSpecTo(const NodeGroupRequest& request, const NodeGroup& nodes, v1::NodeSpec* out) {
   out->set_node_type(Text(nodes.node->name));
   if (nodes.accelerator != nullptr) out->set_accelerator(Text(nodes.accelerator->name));
   out->set_node_count(nodes.group.node_count);

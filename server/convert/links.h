@@ -16,7 +16,7 @@
 namespace sextant {
 
 // From the wire, as it is: ResolveNodes() checks it.
-NodeRequest NodeRequestFrom(const v1::NodeSpec& spec);
+NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec);
 
 // CollectiveOpFrom()'s inverse.
 v1::CollectiveOperation CollectiveOperationTo(CollectiveOp op);
@@ -25,7 +25,7 @@ void NodeTypeTo(const NodeType& node, v1::NodeType* out);
 void NetworkTypeTo(const NamedNetwork& network, v1::NetworkType* out);
 
 // What `request` came to, with its defaults.
-void NodeSpecTo(const NodeRequest& request, const NodeGroup& nodes, v1::NodeSpec* out);
+void NodeSpecTo(const NodeGroupRequest& request, const NodeGroup& nodes, v1::NodeSpec* out);
 
 // What a time stands on.
 struct LinkSource {

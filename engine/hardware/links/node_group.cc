@@ -20,7 +20,7 @@ std::string NamesOf(const std::vector<const NodeType*>& types) {
 // Faults in order: those of fields, and the first name that is unknown.
 class Resolver {
  public:
-  explicit Resolver(const NodeRequest& request) : request_(request) {}
+  explicit Resolver(const NodeGroupRequest& request) : request_(request) {}
 
   absl::StatusOr<NodeGroup> Resolve() {
     FindAcceleratorNamed();
@@ -129,7 +129,7 @@ class Resolver {
     if (several) out_.network = *network;
   }
 
-  const NodeRequest& request_;
+  const NodeGroupRequest& request_;
   NodeGroup out_;
   FieldViolations violations_;
   absl::Status unknown_;
@@ -137,7 +137,7 @@ class Resolver {
 
 }  // namespace
 
-absl::StatusOr<NodeGroup> ResolveNodes(const NodeRequest& request) {
+absl::StatusOr<NodeGroup> ResolveNodes(const NodeGroupRequest& request) {
   return Resolver(request).Resolve();
 }
 

@@ -16,7 +16,7 @@ namespace sextant {
 
 inline constexpr int64_t kMostNodes = 1'000'000;
 
-struct NodeRequest {
+struct NodeGroupRequest {
   std::string node_type = {};    // empty: the only one that `accelerator` comes in
   std::string accelerator = {};  // may be empty beside node_type
   int64_t node_count = 0;        // 0: one
@@ -35,7 +35,7 @@ struct NodeGroup {
 // or the accelerator comes in several; `accelerator` that comes in no type, or not in this one;
 // `node_count`, `ranks_per_node` out of range; those of ResolveNetwork(). Else kNotFound:
 // NODE_TYPE_UNKNOWN, GPU_UNKNOWN, NETWORK_UNKNOWN.
-absl::StatusOr<NodeGroup> ResolveNodes(const NodeRequest& request);
+absl::StatusOr<NodeGroup> ResolveNodes(const NodeGroupRequest& request);
 
 }  // namespace sextant
 

@@ -16,9 +16,9 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-NodeRequest OfType(const std::string& name) { return {.node_type = name}; }
+NodeGroupRequest OfType(const std::string& name) { return {.node_type = name}; }
 
-std::string Message(const NodeRequest& request) {
+std::string Message(const NodeGroupRequest& request) {
   return std::string(ResolveNodes(request).status().message());
 }
 
@@ -49,7 +49,7 @@ TEST(Nodes, AreTheOnlyTypeOfAnAccelerator) {
 // Each accelerator of the catalogue: its only type, or a refusal that names all of its types.
 TEST(Nodes, OfAnAcceleratorAreItsOnlyTypeOrNone) {
   for (const Accelerator& a : Accelerators()) {
-    const NodeRequest request = {.accelerator = std::string(a.name)};
+    const NodeGroupRequest request = {.accelerator = std::string(a.name)};
     const auto types = NodeTypesOf(a.name);
     const auto nodes = ResolveNodes(request);
     if (types.size() == 1) {
@@ -123,11 +123,11 @@ TEST(Nodes, UnknownNamesAreNotFoundWithNearOnes) {
   EXPECT_THAT(Message(OfType("dgx-h1000")), HasSubstr("dgx-h100"));
   EXPECT_THAT(ResolveNodes({.accelerator = "h1000"}),
               Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
-  const NodeRequest network = {
+  const NodeGroupRequest network = {
       .node_type = "hgx-h100", .node_count = 2, .network = {.name = "ib-ndx"}};
   EXPECT_THAT(ResolveNodes(network), Fails(absl::StatusCode::kNotFound, "NETWORK_UNKNOWN"));
   EXPECT_THAT(Message(network), HasSubstr("ib-ndr"));
-  NodeRequest one = network;
+  NodeGroupRequest one = network;
   one.node_count = 1;
   EXPECT_THAT(ResolveNodes(one), Fails(absl::StatusCode::kNotFound, "NETWORK_UNKNOWN"));
   EXPECT_THAT(ResolveNodes({.node_type = "dgx-h1000", .ranks_per_node = -1}),
