@@ -211,7 +211,7 @@ TEST(LinkTimesText, SaysTimesIntervalsRatesAndSources) {
        {"Exchanges among 2 nodes of 8 ranks, toy-8 (A Toy of Eight)",
         "link: ToyLink 3, 450.00 GB/s a device, one way; a sheet <1>",
         "network: 50.00 GB/s a device, one way; toy-8: a sheet 3",
-        "16.00 MiB   2.00 ms   1.00 ms   4.00 ms  20.00 GB/s   35.00 GB/s  link's rate",
+        "16.00 MiB   2.00 ms    1.00 ms   4.00 ms  20.00 GB/s   35.00 GB/s  link's rate",
         "source: datasheet, network: <N & M>", "another operation's times",
         "source: reference, a table\n", "beyond measured sizes or ranks",
         "source: reference, another table\n", "copies from or to the host", "41.90 GB/s      -",
