@@ -13,6 +13,7 @@
 #include "client/graph_parser.h"
 #include "client/hardware_parsers.h"
 #include "client/help_text.h"
+#include "client/links_parser.h"
 #include "client/memory_parser.h"
 #include "client/number.h"
 #include "client/operation_parser.h"
@@ -109,6 +110,8 @@ std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
   AddProbe(app.get(), line);
   AddCalibration(app.get(), line);
   AddRates(app.get(), line);
+  AddNodes(app.get(), line);
+  AddLinks(app.get(), line);
   AddOperation(app.get(), line);
   AddGraph(app.get(), line);
   AddTensor(app.get(), line);

@@ -9,6 +9,7 @@
 
 #include "client/connection.h"
 #include "client/count_request.h"
+#include "client/links_request.h"
 #include "client/operation_request.h"
 #include "client/plan_flags.h"
 #include "client/probe_request.h"
@@ -30,6 +31,8 @@ enum class Command {
   kProbe,
   kCalibration,
   kRates,
+  kNodes,
+  kLinks,
   kDataType,
   kTokens,
   kTensor,
@@ -60,6 +63,9 @@ struct CommandLine {
   std::string save_file;    // "" for none
 
   RatesCommand rates;
+
+  std::string node_type;  // "" for all
+  LinksCommand links;
 
   v1::DescribeDataTypeRequest data_type_request;  // unspecified: all types
   v1::DescribeTokensRequest tokens_request;

@@ -107,6 +107,18 @@ grpc::Status GetKernelRates(const ServerAddress& server, const v1::GetKernelRate
                                    response);
 }
 
+grpc::Status ListNodeTypes(const ServerAddress& server, const v1::ListNodeTypesRequest& request,
+                           v1::ListNodeTypesResponse* response) {
+  return Call<v1::HardwareService>(server, &v1::HardwareService::Stub::ListNodeTypes, request,
+                                   response);
+}
+
+grpc::Status GetLinkTimes(const ServerAddress& server, const v1::GetLinkTimesRequest& request,
+                          v1::GetLinkTimesResponse* response) {
+  return Call<v1::HardwareService>(server, &v1::HardwareService::Stub::GetLinkTimes, request,
+                                   response);
+}
+
 grpc::Status GetCalibration(const ServerAddress& server, const v1::GetCalibrationRequest& request,
                             v1::GetCalibrationResponse* response) {
   return Call<v1::HardwareService>(server, &v1::HardwareService::Stub::GetCalibration, request,

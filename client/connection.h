@@ -66,6 +66,14 @@ grpc::Status ListDevices(const ServerAddress& server, const v1::ListDevicesReque
 grpc::Status GetKernelRates(const ServerAddress& server, const v1::GetKernelRatesRequest& request,
                             v1::GetKernelRatesResponse* response);
 
+// HardwareService.ListNodeTypes.
+grpc::Status ListNodeTypes(const ServerAddress& server, const v1::ListNodeTypesRequest& request,
+                           v1::ListNodeTypesResponse* response);
+
+// HardwareService.GetLinkTimes. Errors: as PlanRun().
+grpc::Status GetLinkTimes(const ServerAddress& server, const v1::GetLinkTimesRequest& request,
+                          v1::GetLinkTimesResponse* response);
+
 // HardwareService.GetCalibration.
 grpc::Status GetCalibration(const ServerAddress& server, const v1::GetCalibrationRequest& request,
                             v1::GetCalibrationResponse* response);

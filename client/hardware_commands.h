@@ -11,6 +11,8 @@ namespace sextant {
 int RunDevices(const CommandLine& line, const Streams& streams);
 int RunCalibration(const CommandLine& line, const Streams& streams);
 int RunRates(const CommandLine& line, const Streams& streams);
+int RunNodes(const CommandLine& line, const Streams& streams);
+int RunLinks(const CommandLine& line, const Streams& streams);
 
 // Prints each calibration as it comes: what was measured before an error is not lost.
 int RunProbe(const CommandLine& line, const Streams& streams);

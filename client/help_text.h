@@ -192,6 +192,36 @@ inline constexpr char kRatesHelp[] =
     "  sextant rates b200-sxm --dtype=bf16 --dtype=nvfp4\n"
     "  sextant rates host\n";
 
+inline constexpr char kNodesHelp[] =
+    "Rates are those of one device in one direction. A node's link joins its devices; host is to\n"
+    "the host's memory; networks join nodes, one port a device.\n"
+    "\n"
+    "Examples:\n"
+    "  sextant nodes                           kinds of servers and networks as tables\n"
+    "  sextant nodes dgx-h100                  one, each figure with its source\n"
+    "  sextant nodes --sources                 all, each figure with its source\n"
+    "  sextant --output=json nodes             for a program\n";
+
+inline constexpr char kLinksHelp[] =
+    "Times within a node are measured ones where there are any: your own (--calibration), else\n"
+    "published; across nodes they follow from the network's rate. algbw is size over time, busbw\n"
+    "that times the share of the bytes that leave or reach a rank, as nccl-tests has them.\n"
+    "low to high holds four calls in five (docs/links.md).\n"
+    "\n"
+    "Examples:\n"
+    "  Gradients of 8 GPUs, inside their node:\n"
+    "    sextant links dgx-h100 --operation=all-reduce\n"
+    "  And among four nodes, with a picture:\n"
+    "    sextant links hgx-h100 --node-count=4 --network=ib-ndr --operation=all-reduce \\\n"
+    "        --svg=links.svg\n"
+    "  One size, by four of a node's devices, and copies from their hosts:\n"
+    "    sextant links dgx-b200 --ranks-per-node=4 --size=64MiB --host-copies\n"
+    "  A network of your own, and 2 GPUs of each node:\n"
+    "    sextant links pcie-gen5 --node-count=2 --ranks-per-node=2 \\\n"
+    "        --network-bytes-per-second=3.125e9 --operation=reduce-scatter --size=256MiB\n"
+    "  With collectives of your own:\n"
+    "    sextant links hgx-h200 --calibration=node7.json\n";
+
 inline constexpr char kTensorHelp[] =
     "Each STEP is one argument, in quotes; it works on the result of the one before. Names and\n"
     "behaviour are PyTorch's. Axes and indices may be negative: they count from the end.\n"

@@ -65,6 +65,7 @@ void SetAxes(KernelChart& chart) {
   }
   chart.size = {.low = std::log10(low) - 0.05, .high = std::log10(high) + 0.05};
   chart.top = std::clamp(std::ceil(5 * top) / 5, 0.2, 2.0);  // round ticks
+  chart.tick = chart.top <= 0.4 ? 0.1 : 0.2;
 }
 
 KernelChart ChartOf(const v1::GetKernelRatesResponse& response, v1::KernelKind kind) {
@@ -90,6 +91,22 @@ KernelChart ChartOf(const v1::GetKernelRatesResponse& response, v1::KernelKind k
 }
 
 }  // namespace
+
+std::string KernelChart::ShareLabel(double share) const {
+  if (scale == ChartScale::kShare) return absl::StrCat(std::lround(100 * share), " %");
+  return absl::StrCat(share);
+}
+
+std::string KernelChart::SizeLabel(double power) const {
+  if (scale == ChartScale::kShare) return Grouped(static_cast<int64_t>(power));
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  size_t unit = 0;
+  while (power >= 1024 && unit + 1 < std::size(kUnits)) {
+    power /= 1024;
+    ++unit;
+  }
+  return absl::StrCat(power, " ", kUnits[unit]);
+}
 
 std::vector<KernelChart> KernelChartsOf(const v1::GetKernelRatesResponse& response) {
   std::vector<v1::KernelKind> kinds;

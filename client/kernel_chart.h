@@ -10,7 +10,13 @@
 
 namespace sextant {
 
-// Shares of 1.
+// What a chart's axes count.
+enum class ChartScale {
+  kShare,  // shares of 1 against a number
+  kRate,   // GB/s against bytes
+};
+
+// Shares of 1, or rates.
 struct KernelChartPoint {
   double size = 1;
   double share = 0;
@@ -30,9 +36,17 @@ struct KernelChart {
   std::string size_label;  // "n of n x n x n"
   std::string share_label;
   LogAxis size = {};
-  double top = 1;  // of the shares' axis, which begins at 0
+  double top = 1;     // of the shares' axis, which begins at 0
+  double tick = 0.2;  // between its labels; divides `top`
   std::vector<KernelChartLine> lines = {};
   std::vector<std::string> sources = {};
+  ChartScale scale = ChartScale::kShare;
+
+  // Labels of the axes: "80 %" or "300"; "4,096" or "4 KiB", of powers of two.
+  std::string ShareLabel(double share) const;
+  std::string SizeLabel(double power) const;
+  // The steps between the labels of sizes, as a factor.
+  double SizeStep() const { return scale == ChartScale::kRate ? 4 : 2; }
 };
 
 // A chart a kind, in the answer's order. Shares are of the datasheet's dense peak where all of a

@@ -29,7 +29,8 @@ class Plot {
 
   std::string Text() const {
     const std::vector<std::string> rows = canvas_.Rows();
-    std::string out = absl::StrCat("  share ", chart_.share_label, "\n");
+    const bool shares = chart_.scale == ChartScale::kShare;
+    std::string out = absl::StrCat(shares ? "  share " : "  ", chart_.share_label, "\n");
     for (int i = 0; i < kRows; ++i) {
       const std::string label = RowLabel(i);
       const std::string& row = rows[static_cast<size_t>(i)];
@@ -59,7 +60,7 @@ class Plot {
   std::string RowLabel(int row) const {
     for (int quarter = 0; quarter <= 4; ++quarter) {
       const double share = chart_.top * quarter / 4;
-      if (YOf(share) / 4 == row) return absl::StrCat(std::lround(100 * share), " %");
+      if (YOf(share) / 4 == row) return chart_.ShareLabel(share);
     }
     return "";
   }
@@ -72,9 +73,9 @@ class Plot {
     std::string labels(kMargin + kColumns + 6, ' ');
     size_t free_from = 0;
     for (double size = std::exp2(std::ceil(std::log2(chart_.size.ValueAt(0))));
-         size <= chart_.size.ValueAt(1); size *= 2) {
+         size <= chart_.size.ValueAt(1); size *= chart_.SizeStep()) {
       const auto column = static_cast<size_t>(XOf(size) / 2);
-      const std::string label = Grouped(static_cast<int64_t>(size));
+      const std::string label = chart_.SizeLabel(size);
       const size_t at = kMargin + column - std::min(column + kMargin, label.size() / 2);
       if (at < free_from || at + label.size() > labels.size()) continue;
       cells[column] = "┴";

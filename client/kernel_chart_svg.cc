@@ -34,10 +34,10 @@ struct LineStyle {
 
 // Colours that colour-blind readers tell apart (Okabe, Ito 2008); marks and dashes too.
 LineStyle StyleOf(size_t line) {
-  constexpr LineStyle kStyles[] = {{SvgMark::kDisc, "#0072b2", ""},
-                                   {SvgMark::kSquare, "#d55e00", "7 3"},
-                                   {SvgMark::kTriangle, "#009e73", "2 3"},
-                                   {SvgMark::kCross, "#8e3a80", "9 3 2 3"}};
+  constexpr LineStyle kStyles[] = {
+      {SvgMark::kDisc, "#0072b2", ""},        {SvgMark::kSquare, "#d55e00", "7 3"},
+      {SvgMark::kTriangle, "#009e73", "2 3"}, {SvgMark::kCross, "#8e3a80", "9 3 2 3"},
+      {SvgMark::kDisc, "#222222", "12 4"},    {SvgMark::kSquare, "#e69f00", "1 4"}};
   return kStyles[line % std::size(kStyles)];
 }
 
@@ -73,12 +73,11 @@ class Drawing {
 
   void DrawShareAxis() {
     svg_.Text({.at = {kLeft, top_ + 29}, .text = chart_.title, .size = 16, .bold = true});
-    const double step = chart_.top <= 0.4 ? 0.1 : 0.2;
-    for (int i = 0; i <= std::lround(chart_.top / step); ++i) {
-      const double share = step * i;
+    for (int i = 0; i <= std::lround(chart_.top / chart_.tick); ++i) {
+      const double share = chart_.tick * i;
       svg_.Line({kLeft, Y(share)}, {kRight, Y(share)}, kGrid);
       svg_.Text({.at = {kLeft - 8, Y(share) + 4},
-                 .text = absl::StrCat(std::lround(100 * share), " %"),
+                 .text = chart_.ShareLabel(share),
                  .anchor = SvgAnchor::kEnd});
     }
     svg_.Text({.at = {22, Y(chart_.top / 2)},
@@ -92,13 +91,12 @@ class Drawing {
   void DrawSizeAxis() {
     double free_from = 0;
     for (double size = std::exp2(std::ceil(std::log2(chart_.size.ValueAt(0))));
-         size <= chart_.size.ValueAt(1); size *= 2) {
+         size <= chart_.size.ValueAt(1); size *= chart_.SizeStep()) {
       const double x = X(size);
       svg_.Line({x, Y(chart_.top)}, {x, Y(0)}, kGrid);
       if (x < free_from) continue;
-      svg_.Text({.at = {x, Y(0) + 18},
-                 .text = Grouped(static_cast<int64_t>(size)),
-                 .anchor = SvgAnchor::kMiddle});
+      svg_.Text(
+          {.at = {x, Y(0) + 18}, .text = chart_.SizeLabel(size), .anchor = SvgAnchor::kMiddle});
       free_from = x + 52;
     }
     svg_.Line({kLeft, Y(chart_.top)}, {kLeft, Y(0)}, kFrame);

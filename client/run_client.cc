@@ -43,6 +43,10 @@ int Run(const CommandLine& line, const Streams& streams) {
       return RunCalibration(line, streams);
     case Command::kRates:
       return RunRates(line, streams);
+    case Command::kNodes:
+      return RunNodes(line, streams);
+    case Command::kLinks:
+      return RunLinks(line, streams);
     case Command::kDataType:
       return RunDataType(line, streams);
     case Command::kTokens:

@@ -10,6 +10,7 @@
 #include "server/convert/accelerator.h"
 #include "server/device_answers.h"
 #include "server/kernel_rates_answer.h"
+#include "server/link_times_answer.h"
 #include "server/post_call.h"
 #include "server/probe_call.h"
 #include "server/unary_call.h"
@@ -39,6 +40,8 @@ HardwareService::HardwareService(const Dependencies& d)
       list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.log_level),
       get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.log_level),
       get_kernel_rates_("sextant.v1.HardwareService/GetKernelRates", d.metrics, d.log_level),
+      list_node_types_("sextant.v1.HardwareService/ListNodeTypes", d.metrics, d.log_level),
+      get_link_times_("sextant.v1.HardwareService/GetLinkTimes", d.metrics, d.log_level),
       run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.log_level) {}
 
 grpc::ServerUnaryReactor* HardwareService::ListAccelerators(grpc::CallbackServerContext* context,
@@ -86,6 +89,26 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
       [this](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
         return AnswerKernelRates(in, *store_.snapshot(), out);
       });
+}
+
+grpc::ServerUnaryReactor* HardwareService::ListNodeTypes(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request,
+                                                         grpc::ByteBuffer* response) {
+  return AnswerInline<v1::ListNodeTypesRequest, v1::ListNodeTypesResponse>(
+      list_node_types_, context, request, response, AnswerListNodeTypes);
+}
+
+// A few hundred times take microseconds; calibrations are read and joined in milliseconds.
+grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  return AnswerInlineOrAfter<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse>(
+      UnaryCall(get_link_times_, context, request, response),
+      [](const v1::GetLinkTimesRequest& in) { return in.nodes().calibrations().empty(); },
+      [this, context](const v1::GetLinkTimesRequest&, auto then) {
+        PostCall(context, workers_, std::move(then));
+      },
+      AnswerLinkTimes);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(

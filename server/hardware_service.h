@@ -16,8 +16,10 @@ using RawHardwareService = v1::HardwareService::WithRawCallbackMethod_ListAccele
     v1::HardwareService::WithRawCallbackMethod_ListDevices<
         v1::HardwareService::WithRawCallbackMethod_GetCalibration<
             v1::HardwareService::WithRawCallbackMethod_GetKernelRates<
-                v1::HardwareService::WithRawCallbackMethod_RunProbe<
-                    v1::HardwareService::Service>>>>>;
+                v1::HardwareService::WithRawCallbackMethod_ListNodeTypes<
+                    v1::HardwareService::WithRawCallbackMethod_GetLinkTimes<
+                        v1::HardwareService::WithRawCallbackMethod_RunProbe<
+                            v1::HardwareService::Service>>>>>>>;
 
 class HardwareService final : public RawHardwareService {
  public:
@@ -43,6 +45,12 @@ class HardwareService final : public RawHardwareService {
   grpc::ServerUnaryReactor* GetKernelRates(grpc::CallbackServerContext* context,
                                            const grpc::ByteBuffer* request,
                                            grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListNodeTypes(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetLinkTimes(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* RunProbe(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request) override;
 
@@ -54,6 +62,8 @@ class HardwareService final : public RawHardwareService {
   Method list_devices_;
   Method get_calibration_;
   Method get_kernel_rates_;
+  Method list_node_types_;
+  Method get_link_times_;
   Method run_probe_;
 };
 

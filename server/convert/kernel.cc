@@ -12,10 +12,6 @@ static_assert(static_cast<int>(KernelRegime::kSustained) + 1 == v1::KERNEL_REGIM
 static_assert(static_cast<int>(CurveKind::kCausalAttention) + 1 ==
               v1::KERNEL_KIND_CAUSAL_ATTENTION);
 
-v1::KernelBasis BasisTo(KernelBasis basis) {
-  return static_cast<v1::KernelBasis>(static_cast<int>(basis) + 1);
-}
-
 void ErrorTo(const PredictionError& error, v1::PredictionError* out) {
   out->set_shape_count(error.shape_count);
   out->set_p10_ratio(error.p10);
@@ -35,7 +31,7 @@ void TimeTo(const KernelTime& time, Flops flops, absl::optional<FlopsPerSecond> 
   out->set_high_seconds(time.high.value());
   out->set_flops_per_second(rate);
   if (peak.has_value()) out->set_datasheet_mfu(rate / peak->value());
-  out->set_basis(BasisTo(time.basis));
+  out->set_basis(KernelBasisTo(time.basis));
 }
 
 }  // namespace
@@ -44,6 +40,10 @@ KernelRegime KernelRegimeFrom(v1::KernelRegime wire, absl::string_view field,
                               FieldViolations& violations) {
   if (!v1::KernelRegime_IsValid(wire)) violations.Add(field, UnknownEnumNumber(wire));
   return wire == v1::KERNEL_REGIME_SUSTAINED ? KernelRegime::kSustained : KernelRegime::kBurst;
+}
+
+v1::KernelBasis KernelBasisTo(KernelBasis basis) {
+  return static_cast<v1::KernelBasis>(static_cast<int>(basis) + 1);
 }
 
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,

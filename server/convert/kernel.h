@@ -25,6 +25,8 @@ struct PredictedWork {
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
                         const PredictedWork& work, v1::KernelPrediction* out);
 
+v1::KernelBasis KernelBasisTo(KernelBasis basis);
+
 void KernelCurveTo(const KernelCurve& curve, v1::KernelCurve* out);
 
 }  // namespace sextant

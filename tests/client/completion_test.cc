@@ -71,8 +71,8 @@ TEST(BashCompletion, OffersCommandsAndGlobalFlags) {
   EXPECT_THAT(BashOffers({"sextant", "pl"}), ElementsAre("plan"));
   EXPECT_THAT(BashOffers({"sextant", ""}),
               IsSupersetOf({"plan", "memory", "count", "accelerators", "devices", "probe",
-                            "calibration", "rates", "op", "graph", "tensor", "tokens", "dtype",
-                            "version", "completion", "--address"}));
+                            "calibration", "rates", "nodes", "links", "op", "graph", "tensor",
+                            "tokens", "dtype", "version", "completion", "--address"}));
 }
 
 TEST(BashCompletion, OffersTheFlagsOfACommand) {

@@ -36,6 +36,8 @@ struct HardwareHandlers {
   Handler<v1::ListDevicesRequest, v1::ListDevicesResponse> list_devices = {};
   Handler<v1::GetCalibrationRequest, v1::GetCalibrationResponse> get_calibration = {};
   Handler<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse> get_kernel_rates = {};
+  Handler<v1::ListNodeTypesRequest, v1::ListNodeTypesResponse> list_node_types = {};
+  Handler<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse> get_link_times = {};
   Handler<v1::RunProbeRequest, grpc::ServerWriter<v1::RunProbeResponse>> run_probe = {};
 };
 
@@ -115,6 +117,15 @@ class FakeServer {
                                 const v1::GetKernelRatesRequest* request,
                                 v1::GetKernelRatesResponse* response) override {
       return Answer(handlers_.get_kernel_rates, context, request, response);
+    }
+    grpc::Status ListNodeTypes(grpc::ServerContext* context,
+                               const v1::ListNodeTypesRequest* request,
+                               v1::ListNodeTypesResponse* response) override {
+      return Answer(handlers_.list_node_types, context, request, response);
+    }
+    grpc::Status GetLinkTimes(grpc::ServerContext* context, const v1::GetLinkTimesRequest* request,
+                              v1::GetLinkTimesResponse* response) override {
+      return Answer(handlers_.get_link_times, context, request, response);
     }
     grpc::Status RunProbe(grpc::ServerContext* context, const v1::RunProbeRequest* request,
                           grpc::ServerWriter<v1::RunProbeResponse>* writer) override {

@@ -49,6 +49,11 @@ class CollectiveModel {
   // Absent where nothing of the kind was measured, or a rank count below the measured.
   absl::optional<KernelTime> TimeOf(const Collective& call) const;
 
+  // Whether TimeOf() has an answer for `op` among `ranks`, whatever the bytes.
+  bool Knows(CollectiveOp op, int64_t ranks) const {
+    return TimeOf({.op = op, .bytes = Bytes(1), .ranks = ranks}).has_value();
+  }
+
   // How far points were from the line between their neighbours, sizes from 1 MiB up and below.
   // Null: `op` was not measured.
   const PredictionError* LargeError(CollectiveOp op) const;

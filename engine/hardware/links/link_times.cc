@@ -36,11 +36,17 @@ absl::Status LinkTimes::Check(Bytes bytes, const RankGroup& group) const {
   return absl::OkStatus();
 }
 
+const CollectiveModel* LinkTimes::Answering(CollectiveOp op, int64_t ranks) const {
+  for (const CollectiveModel* model : measured_) {
+    if (model != nullptr && model->Knows(op, ranks)) return model;
+  }
+  return nullptr;
+}
+
 KernelTime LinkTimes::WithinNode(const Collective& call) const {
   if (call.ranks < 2) return NoTime();
-  absl::optional<KernelTime> measured;
-  if (collectives_ != nullptr) measured = collectives_->TimeOf(call);
-  return AtLeast(measured ? *measured : DatasheetCollectiveTime(*node_, call),
+  const CollectiveModel* const model = Answering(call.op, call.ranks);
+  return AtLeast(model != nullptr ? *model->TimeOf(call) : DatasheetCollectiveTime(*node_, call),
                  WireSeconds(*node_, call));
 }
 

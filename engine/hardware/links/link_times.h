@@ -2,7 +2,9 @@
 #ifndef SEXTANT_ENGINE_HARDWARE_LINKS_LINK_TIMES_H_
 #define SEXTANT_ENGINE_HARDWARE_LINKS_LINK_TIMES_H_
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
@@ -18,11 +20,16 @@ namespace sextant {
 
 class LinkTimes {
  public:
-  // `collectives`: measured within a node of this type, the user's own or the published ones; null:
-  // the datasheet answers. Both outlive this. `network`: absent for a single node.
-  LinkTimes(const NodeType* node, const CollectiveModel* collectives,
+  // `measured`: within a node of this type, best first, e.g. the user's own, then the published
+  // ones. The first that knows an operation among so many ranks answers for it; where none does,
+  // the datasheet. Nulls are passed over; all others outlive this. `network`: absent for a single
+  // node.
+  LinkTimes(const NodeType* node, std::vector<const CollectiveModel*> measured,
             absl::optional<Network> network = absl::nullopt)
-      : node_(node), collectives_(collectives), network_(std::move(network)) {}
+      : node_(node), measured_(std::move(measured)), network_(std::move(network)) {}
+
+  // The one of `measured` that answers for `op` among `ranks` of a node; null: the datasheet.
+  const CollectiveModel* Answering(CollectiveOp op, int64_t ranks) const;
 
   // One call of `op` among `group`, nothing else on the links; a send goes to another node where
   // the group has several. 0 for one rank. In one node of as many ranks as were measured or more,
@@ -41,7 +48,7 @@ class LinkTimes {
   KernelTime AcrossNodes(CollectiveOp op, Bytes bytes, const RankGroup& group) const;
 
   const NodeType* node_;
-  const CollectiveModel* collectives_;
+  std::vector<const CollectiveModel*> measured_;
   absl::optional<Network> network_;
 };
 

@@ -17,6 +17,7 @@ struct NamedNetwork {
   absl::string_view name;          // "ib-ndr"
   absl::string_view product_name;  // "InfiniBand NDR, 400 Gb/s"
   double bytes_per_second = 0;
+  absl::string_view source;  // where its line rate was read
 };
 
 // RDMA networks, slower first. Sockets over Ethernet reach far less and are none of them.

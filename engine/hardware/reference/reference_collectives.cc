@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "engine/hardware/reference/reference_collectives_list.h"
 
 namespace sextant {
@@ -61,6 +62,13 @@ absl::string_view ReferenceCollectivesVersion(absl::string_view accelerator) {
     if (table.accelerator == accelerator) return table.version;
   }
   return "";
+}
+
+std::string ReferenceCollectivesCitation(absl::string_view accelerator) {
+  const absl::string_view version = ReferenceCollectivesVersion(accelerator);
+  if (version.empty()) return "";
+  return absl::StrCat("ai-dynamo/aiconfigurator @095f58a51c4c, NCCL, table ", version, " of ",
+                      accelerator);
 }
 
 const CollectiveModel* ReferenceCollectives(absl::string_view accelerator) {

@@ -3,6 +3,7 @@
 #define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_COLLECTIVES_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -22,6 +23,9 @@ std::vector<MeasuredCollective> ReferenceCollectivePoints(absl::string_view acce
 
 // The table_version of the published rows that were kept; empty for others.
 absl::string_view ReferenceCollectivesVersion(absl::string_view accelerator);
+
+// Where they were published; empty for others.
+std::string ReferenceCollectivesCitation(absl::string_view accelerator);
 
 // Their model, built at the first call; null for others. Its ranks are in one node: NVLink among 2,
 // 4 and 8 (GB200 and GB300: 2 and 4), or PCIe (L40S, RTX PRO 6000).

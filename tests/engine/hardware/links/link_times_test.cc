@@ -19,15 +19,17 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kCallMiB = 1 << 20;
 
+using CollectiveModels = std::vector<const CollectiveModel*>;
+
 // Every type with its own collectives and without, on its own network or InfiniBand NDR.
 std::vector<LinkTimes> AllTimes() {
   std::vector<LinkTimes> out;
   for (const NodeType& node : NodeTypes()) {
     const double rate = node.network_rate ? node.network_rate.value : 50e9;
     const Network network = {.bytes_per_second = rate, .citation = "test"};
-    out.emplace_back(&node, nullptr, network);
+    out.emplace_back(&node, CollectiveModels{}, network);
     if (!node.collectives.empty()) {
-      out.emplace_back(&node, ReferenceCollectives(node.collectives), network);
+      out.emplace_back(&node, CollectiveModels{ReferenceCollectives(node.collectives)}, network);
     }
   }
   return out;
@@ -108,7 +110,7 @@ TEST(LinkTimes, AreNeverBelowTheWire) {
 TEST(LinkTimes, OfAllReduceAreNoLongerThanOfItsHalves) {
   for (const char* name : {"dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72"}) {
     const NodeType& node = **FindNodeType(name);
-    const LinkTimes times(&node, ReferenceCollectives(node.collectives));
+    const LinkTimes times(&node, {ReferenceCollectives(node.collectives)});
     for (const int64_t ranks : {2, 4, 8}) {
       ForSizes([&](int64_t bytes) {
         const RankGroup group = {1, ranks};
@@ -145,7 +147,7 @@ TEST(LinkTimes, AcrossNodesAreLongerThanWithinOne) {
 // A DGX H100 says 400 Gb/s; 512 MiB to the next stage at 0.94 of 50 GB/s are 11.4 ms.
 TEST(LinkTimes, OfASendToTheNextNodeAreItsBytesOverOneAdapter) {
   const NodeType& node = **FindNodeType("dgx-h100");
-  const LinkTimes times(&node, ReferenceCollectives("h100-sxm"), *ResolveNetwork(node, 2, {}));
+  const LinkTimes times(&node, {ReferenceCollectives("h100-sxm")}, *ResolveNetwork(node, 2, {}));
   const KernelTime time = TimeOf(times, CollectiveOp::kSendReceive, 512 * kCallMiB, {2, 8});
   EXPECT_NEAR(time.expected.value(), 536870912 / (50e9 * 0.94), 100e-6);
   EXPECT_EQ(time.basis, KernelBasis::kDatasheet);
@@ -154,15 +156,15 @@ TEST(LinkTimes, OfASendToTheNextNodeAreItsBytesOverOneAdapter) {
 // 15 of 16 ranks' parts leave each of 16 nodes with one rank.
 TEST(LinkTimes, OfAllToAllAreThePartsForOtherNodes) {
   const NodeType& node = **FindNodeType("dgx-h100");
-  const LinkTimes times(&node, ReferenceCollectives("h100-sxm"), *ResolveNetwork(node, 2, {}));
+  const LinkTimes times(&node, {ReferenceCollectives("h100-sxm")}, *ResolveNetwork(node, 2, {}));
   const KernelTime time = TimeOf(times, CollectiveOp::kAllToAll, 512 * kCallMiB, {16, 1});
   EXPECT_NEAR(time.expected.value(), 536870912 * (15.0 / 16) / (50e9 * 0.94), 200e-6);
 }
 
 TEST(LinkTimes, UseMeasuredOnesWhereThereAreAny) {
   const NodeType& node = **FindNodeType("dgx-h100");
-  const LinkTimes published(&node, ReferenceCollectives("h100-sxm"));
-  const LinkTimes datasheet(&node, nullptr);
+  const LinkTimes published(&node, {ReferenceCollectives("h100-sxm")});
+  const LinkTimes datasheet(&node, {});
   EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, kCallMiB, {1, 8}).basis,
             KernelBasis::kMeasured);
   EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, 3 * kCallMiB, {1, 6}).basis,
@@ -171,16 +173,35 @@ TEST(LinkTimes, UseMeasuredOnesWhereThereAreAny) {
             KernelBasis::kDatasheet);
 }
 
+// The user's own answer for what they hold, the published ones for the rest.
+TEST(LinkTimes, AskTheFirstModelThatKnows) {
+  const MeasuredCollective own[] = {{CollectiveOp::kAllReduce, 4, kCallMiB, 1e-3},
+                                    {CollectiveOp::kAllReduce, 4, 4 * kCallMiB, 4e-3}};
+  const auto measured = CollectiveModel::Make(own);
+  ASSERT_THAT(measured, IsOk());
+  const NodeType& node = **FindNodeType("dgx-h100");
+  const CollectiveModel* published = ReferenceCollectives("h100-sxm");
+  const LinkTimes times(&node, {&*measured, nullptr, published});
+  EXPECT_EQ(times.Answering(CollectiveOp::kAllReduce, 4), &*measured);
+  EXPECT_EQ(times.Answering(CollectiveOp::kAllReduce, 8), &*measured);  // beyond its ranks
+  EXPECT_EQ(times.Answering(CollectiveOp::kAllReduce, 2), published);   // below them
+  EXPECT_EQ(times.Answering(CollectiveOp::kAllGather, 4), published);
+  EXPECT_EQ(LinkTimes(&node, {nullptr}).Answering(CollectiveOp::kAllReduce, 4), nullptr);
+  EXPECT_EQ(TimeOf(times, CollectiveOp::kAllReduce, kCallMiB, {1, 4}).expected.value(), 1e-3);
+  EXPECT_EQ(TimeOf(times, CollectiveOp::kAllGather, kCallMiB, {1, 4}).expected,
+            published->TimeOf({CollectiveOp::kAllGather, Bytes(kCallMiB), 4})->expected);
+}
+
 TEST(LinkTimes, RefuseSeveralNodesWithoutANetwork) {
   const NodeType& node = **FindNodeType("hgx-h100");
-  const auto time = LinkTimes(&node, nullptr).TimeOf(CollectiveOp::kAllReduce, Bytes(1), {2, 8});
+  const auto time = LinkTimes(&node, {}).TimeOf(CollectiveOp::kAllReduce, Bytes(1), {2, 8});
   EXPECT_THAT(time, NamesFields(ElementsAre("network")));
   EXPECT_THAT(std::string(time.status().message()), HasSubstr("ib-ndr"));
 }
 
 TEST(LinkTimes, RefuseGroupsThatDoNotFit) {
   const NodeType& node = **FindNodeType("dgx-h100");
-  const LinkTimes times(&node, nullptr);
+  const LinkTimes times(&node, {});
   const auto of = [&](int64_t bytes, RankGroup group) {
     return times.TimeOf(CollectiveOp::kAllGather, Bytes(bytes), group);
   };

@@ -140,7 +140,7 @@ const std::vector<PublishedRun>& Runs() {
 
 double RatioOf(const PublishedRun& run) {
   const NodeType& node = **FindNodeType(run.node);
-  const LinkTimes times(&node, ReferenceCollectives(node.collectives),
+  const LinkTimes times(&node, {ReferenceCollectives(node.collectives)},
                         Network{.bytes_per_second = run.adapter, .citation = run.source});
   const auto time = times.TimeOf(run.op, Bytes(std::llround(run.bytes)), run.group);
   EXPECT_THAT(time, IsOk()) << run.source;
@@ -171,7 +171,7 @@ TEST(PublishedNetworkRuns, AreWithinTheStatedInterval) {
 // 72 devices of a rack, by coreweave/nccl-tests pull request 43, from tables of 4 in one tray.
 TEST(PublishedRackRuns, AreWithinTheIntervalOfFarMoreRanks) {
   const NodeType& node = **FindNodeType("gb200-nvl72");
-  const LinkTimes times(&node, ReferenceCollectives("gb200"));
+  const LinkTimes times(&node, {ReferenceCollectives("gb200")});
   const struct {
     double bytes;
     double seconds;

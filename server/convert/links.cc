@@ -1,0 +1,87 @@
+#include "server/convert/links.h"
+
+#include "server/convert/enums.h"
+#include "server/convert/kernel.h"
+#include "server/convert/text.h"
+
+namespace sextant {
+namespace {
+
+void LinkRateTo(const LinkFigure& figure, v1::LinkRate* out) {
+  out->set_bytes_per_second(figure.value);
+  out->set_citation(SourceOf(figure));
+}
+
+}  // namespace
+
+NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec) {
+  return {.node_type = spec.node_type(),
+          .accelerator = spec.accelerator(),
+          .node_count = spec.node_count(),
+          .ranks_per_node = spec.ranks_per_node(),
+          .network = {.name = spec.network().name(),
+                      .bytes_per_second = spec.network().bytes_per_second()}};
+}
+
+v1::CollectiveOperation CollectiveOperationTo(CollectiveOp op) {
+  return static_cast<v1::CollectiveOperation>(static_cast<int>(op) + 1);
+}
+
+void NodeTypeTo(const NodeType& node, v1::NodeType* out) {
+  out->set_name(Text(node.name));
+  out->set_product_name(Text(node.product_name));
+  for (const absl::string_view name : node.accelerators) out->add_accelerators(Text(name));
+  out->set_device_count(node.device_count);
+  out->set_device_count_citation(
+      SourceOf(LinkFigure{.value = 0, .source = node.device_count_source, .present = true}));
+  out->set_link_name(Text(node.link));
+  LinkRateTo(node.link_rate, out->mutable_link());
+  if (node.host_rate) LinkRateTo(node.host_rate, out->mutable_host());
+  if (node.network_rate) LinkRateTo(node.network_rate, out->mutable_network());
+  out->set_switch_reduces(node.switch_reduces);
+  out->set_notes(Text(node.notes));
+}
+
+void NetworkTypeTo(const NamedNetwork& network, v1::NetworkType* out) {
+  out->set_name(Text(network.name));
+  out->set_product_name(Text(network.product_name));
+  out->set_bytes_per_second(network.bytes_per_second);
+  out->set_citation(Text(network.source));
+}
+
+void NodeSpecTo(const NodeGroupRequest& request, const NodeGroup& nodes, v1::NodeSpec* out) {
+  out->set_node_type(Text(nodes.node->name));
+  if (nodes.accelerator != nullptr) out->set_accelerator(Text(nodes.accelerator->name));
+  out->set_node_count(nodes.group.node_count);
+  out->set_ranks_per_node(nodes.group.ranks_per_node);
+  if (!nodes.network) return;
+  // By the catalogue's own name, however it was written.
+  const auto named = FindNetwork(request.network.name);
+  if (named.ok()) {
+    out->mutable_network()->set_name(Text((*named)->name));
+  } else {
+    out->mutable_network()->set_bytes_per_second(nodes.network->bytes_per_second);
+  }
+}
+
+void LinkTimeTo(int64_t size_bytes, const KernelTime& time, const LinkSource& source,
+                v1::LinkTime* out) {
+  const double expected = time.expected.value();
+  out->set_size_bytes(size_bytes);
+  out->set_expected_seconds(expected);
+  out->set_low_seconds(time.low.value());
+  out->set_high_seconds(time.high.value());
+  if (expected > 0) out->set_bytes_per_second(static_cast<double>(size_bytes) / expected);
+  out->set_basis(KernelBasisTo(time.basis));
+  out->set_source(RateSourceTo(source.source));
+  out->set_citation(source.citation);
+}
+
+void CollectiveTimeTo(const Collective& call, const KernelTime& time, const LinkSource& source,
+                      v1::LinkTime* out) {
+  LinkTimeTo(call.bytes.value(), time, source, out);
+  if (!out->has_bytes_per_second()) return;
+  out->set_bus_bytes_per_second(out->bytes_per_second() * WireShare(call.op, call.ranks));
+}
+
+}  // namespace sextant

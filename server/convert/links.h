@@ -1,0 +1,46 @@
+// Kinds of servers, networks, and times of exchanges between the wire and the engine.
+#ifndef SEXTANT_SERVER_CONVERT_LINKS_H_
+#define SEXTANT_SERVER_CONVERT_LINKS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/links/collective.h"
+#include "engine/hardware/links/network.h"
+#include "engine/hardware/links/node_group.h"
+#include "engine/hardware/links/node_type.h"
+#include "engine/hardware/rates.h"
+#include "sextant/v1/links.pb.h"
+
+namespace sextant {
+
+// From the wire, as it is: ResolveNodes() checks it.
+NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec);
+
+// CollectiveOpFrom()'s inverse.
+v1::CollectiveOperation CollectiveOperationTo(CollectiveOp op);
+
+void NodeTypeTo(const NodeType& node, v1::NodeType* out);
+void NetworkTypeTo(const NamedNetwork& network, v1::NetworkType* out);
+
+// What `request` came to, with its defaults.
+void NodeSpecTo(const NodeGroupRequest& request, const NodeGroup& nodes, v1::NodeSpec* out);
+
+// What a time stands on.
+struct LinkSource {
+  RateSource source = RateSource::kDatasheet;
+  std::string citation = {};
+};
+
+// The time of so many bytes, and their rate.
+void LinkTimeTo(int64_t size_bytes, const KernelTime& time, const LinkSource& source,
+                v1::LinkTime* out);
+
+// The same of a collective, with its rate on the bus.
+void CollectiveTimeTo(const Collective& call, const KernelTime& time, const LinkSource& source,
+                      v1::LinkTime* out);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_SERVER_CONVERT_LINKS_H_

@@ -1,0 +1,283 @@
+#include "server/link_times_answer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/hardware/links/node_type.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int64_t kLinkMiB = 1 << 20;
+
+absl::StatusOr<v1::GetLinkTimesResponse> LinksOf(const v1::GetLinkTimesRequest& request) {
+  v1::GetLinkTimesResponse response;
+  const absl::Status status = AnswerLinkTimes(request, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+v1::GetLinkTimesRequest Among(const std::string& node_type, int64_t nodes, int64_t ranks) {
+  v1::GetLinkTimesRequest request;
+  request.mutable_nodes()->set_node_type(node_type);
+  request.mutable_nodes()->set_node_count(nodes);
+  request.mutable_nodes()->set_ranks_per_node(ranks);
+  return request;
+}
+
+// One call of one size.
+v1::GetLinkTimesRequest OneCall(v1::GetLinkTimesRequest request, v1::CollectiveOperation operation,
+                                int64_t bytes) {
+  request.add_operations(operation);
+  request.add_sizes_bytes(bytes);
+  return request;
+}
+
+v1::LinkTime TimeOfCall(const v1::GetLinkTimesRequest& request) {
+  const auto response = LinksOf(request);
+  EXPECT_THAT(response, IsOk());
+  if (!response.ok() || response->exchanges().empty()) return {};
+  return response->exchanges(0).times(0);
+}
+
+// Nobody published PCIe 4 cards of no name. Two ranks send each byte once (2 x 1 / 2) at 0.4 of
+// 31.5 GB/s, after NCCL's base of 6.6 us and two steps of 1 us; docs/links.md.
+TEST(LinkTimesAnswer, OfUnmeasuredCardsAreTheirDatasheets) {
+  const v1::LinkTime time = TimeOfCall(
+      OneCall(Among("pcie-gen4", 1, 2), v1::COLLECTIVE_OPERATION_ALL_REDUCE, 64 * kLinkMiB));
+  const double wire = 67108864 / 31.5e9;
+  EXPECT_NEAR(time.expected_seconds(), 8.6e-6 + wire / 0.4, 1e-12);
+  EXPECT_NEAR(time.low_seconds(), 0.6 * 8.6e-6 + wire / 0.7, 1e-12);
+  EXPECT_NEAR(time.high_seconds(), 2.2 * 8.6e-6 + wire / 0.04, 1e-12);
+  EXPECT_NEAR(time.bytes_per_second(), 67108864 / (8.6e-6 + wire / 0.4), 1);
+  EXPECT_DOUBLE_EQ(time.bus_bytes_per_second(), time.bytes_per_second());  // 2 (n - 1) / n = 1
+  EXPECT_EQ(time.size_bytes(), 67108864);
+  EXPECT_EQ(time.basis(), v1::KERNEL_BASIS_DATASHEET);
+  EXPECT_EQ(time.source(), v1::RATE_SOURCE_DATASHEET);
+  EXPECT_THAT(time.citation(), AllOf(HasSubstr("PCIe 4 x16"), HasSubstr("GT/s")));
+}
+
+// aiconfigurator's table of H100, NCCL 2.29.2: 1 MiB among eight took 25.4 us, each rank moving
+// 2 x 7 / 8 of it.
+TEST(LinkTimesAnswer, OfAPublishedSizeAreItsTime) {
+  const v1::LinkTime time =
+      TimeOfCall(OneCall(Among("dgx-h100", 1, 8), v1::COLLECTIVE_OPERATION_ALL_REDUCE, kLinkMiB));
+  EXPECT_NEAR(time.expected_seconds(), 25.4e-6, 1e-12);
+  EXPECT_NEAR(time.bytes_per_second(), 1048576 / 25.4e-6, 1);
+  EXPECT_NEAR(time.bus_bytes_per_second(), 1.75 * 1048576 / 25.4e-6, 2);
+  EXPECT_EQ(time.basis(), v1::KERNEL_BASIS_MEASURED);
+  EXPECT_EQ(time.source(), v1::RATE_SOURCE_REFERENCE);
+  EXPECT_THAT(time.citation(), AllOf(HasSubstr("aiconfigurator"), HasSubstr("2.29.2 of h100-sxm")));
+}
+
+// The published all_gather stands in for a broadcast, and says so by its basis.
+TEST(LinkTimesAnswer, OfABroadcastStandOnAllGather) {
+  const v1::LinkTime time =
+      TimeOfCall(OneCall(Among("dgx-h100", 1, 8), v1::COLLECTIVE_OPERATION_BROADCAST, kLinkMiB));
+  EXPECT_EQ(time.basis(), v1::KERNEL_BASIS_OTHER_PASS);
+  EXPECT_EQ(time.source(), v1::RATE_SOURCE_REFERENCE);
+  EXPECT_DOUBLE_EQ(time.bus_bytes_per_second(), time.bytes_per_second());
+}
+
+// 20 us for any call between nodes, 14 us for the step, 0.94 of 50 GB/s; docs/links.md.
+TEST(LinkTimesAnswer, OfASendToAnotherNodeAreTheNetworks) {
+  v1::GetLinkTimesRequest request =
+      OneCall(Among("hgx-h100", 2, 8), v1::COLLECTIVE_OPERATION_SEND_RECEIVE, 512 * kLinkMiB);
+  request.mutable_nodes()->mutable_network()->set_name("IB NDR");
+  const auto response = LinksOf(request);
+  ASSERT_THAT(response, IsOk());
+  const v1::LinkTime& time = response->exchanges(0).times(0);
+  const double expected = 34e-6 + 536870912 / (0.94 * 50e9);
+  EXPECT_NEAR(time.expected_seconds(), expected, 1e-9);
+  EXPECT_NEAR(time.low_seconds(), 536870912 / 50e9, 1e-12);  // 0.88 of it would beat the line
+  EXPECT_NEAR(time.high_seconds(), 1.35 * expected, 1e-9);
+  EXPECT_EQ(time.source(), v1::RATE_SOURCE_DATASHEET);
+  EXPECT_THAT(time.citation(), AllOf(HasSubstr("ib-ndr"), Not(HasSubstr("within the node"))));
+  EXPECT_EQ(response->nodes().network().name(), "ib-ndr");
+  EXPECT_EQ(response->network().bytes_per_second(), 50e9);
+  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("Across nodes")));
+}
+
+// Of 100 Gb/s given as such: half of the bytes leave each of two single ranks.
+TEST(LinkTimesAnswer, OfANetworkOfOnesOwn) {
+  v1::GetLinkTimesRequest request =
+      OneCall(Among("pcie-gen5", 2, 1), v1::COLLECTIVE_OPERATION_ALL_TO_ALL, 512 * kLinkMiB);
+  request.mutable_nodes()->mutable_network()->set_bytes_per_second(12.5e9);
+  const v1::LinkTime time = TimeOfCall(request);
+  EXPECT_NEAR(time.expected_seconds(), 22.7e-6 + 268435456 / (0.94 * 12.5e9), 1e-9);
+  EXPECT_THAT(time.citation(), HasSubstr("the request"));
+}
+
+// What a node does of a call across nodes stands on its own source, which is told.
+TEST(LinkTimesAnswer, AcrossNodesNameTheNodesSourceToo) {
+  const v1::LinkTime time =
+      TimeOfCall(OneCall(Among("dgx-h100", 4, 8), v1::COLLECTIVE_OPERATION_ALL_REDUCE, kLinkMiB));
+  EXPECT_THAT(time.citation(),
+              AllOf(HasSubstr("network: dgx-h100: docs.nvidia.com"), HasSubstr("aiconfigurator")));
+}
+
+// 0.82 (0.75 to 0.89) of PCIe 5's 63 GB/s after 5 us.
+TEST(LinkTimesAnswer, OfHostCopiesAreTheBuss) {
+  v1::GetLinkTimesRequest request = Among("dgx-h100", 1, 8);
+  request.add_sizes_bytes(1'000'000'000);
+  request.set_host_copies(true);
+  const auto response = LinksOf(request);
+  ASSERT_THAT(response, IsOk());
+  ASSERT_EQ(response->host_copies_size(), 1);
+  const v1::LinkTime& copy = response->host_copies(0);
+  EXPECT_NEAR(copy.expected_seconds(), 5e-6 + 1 / (0.82 * 63), 1e-12);
+  EXPECT_NEAR(copy.low_seconds(), 5e-6 + 1 / (0.89 * 63), 1e-12);
+  EXPECT_NEAR(copy.high_seconds(), 5e-6 + 1 / (0.75 * 63), 1e-12);
+  EXPECT_FALSE(copy.has_bus_bytes_per_second());
+  EXPECT_EQ(copy.source(), v1::RATE_SOURCE_DATASHEET);
+  EXPECT_THAT(copy.citation(), HasSubstr("DGX BasePOD"));
+}
+
+TEST(LinkTimesAnswer, OfAnUnknownHostLinkAreNone) {
+  v1::GetLinkTimesRequest request = Among("gb200-nvl72", 1, 8);
+  request.set_host_copies(true);
+  const auto response = LinksOf(request);
+  ASSERT_THAT(response, IsOk());
+  EXPECT_THAT(response->host_copies(), IsEmpty());
+  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("Nothing is known")));
+}
+
+TEST(LinkTimesAnswer, FillInDefaults) {
+  v1::GetLinkTimesRequest request;
+  request.mutable_nodes()->set_accelerator("gb200");
+  const auto response = LinksOf(request);
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->nodes().node_type(), "gb200-nvl72");
+  EXPECT_EQ(response->nodes().accelerator(), "gb200");
+  EXPECT_EQ(response->nodes().node_count(), 1);
+  EXPECT_EQ(response->nodes().ranks_per_node(), 72);
+  EXPECT_FALSE(response->has_network());
+  EXPECT_EQ(response->node_type().device_count(), 72);
+  EXPECT_EQ(response->engine_version(), "0.1.0");
+  ASSERT_EQ(response->exchanges_size(), 6);
+  for (const auto& exchange : response->exchanges()) {
+    ASSERT_EQ(exchange.times_size(), 13);  // 2^10 to 2^34 by fours
+    EXPECT_EQ(exchange.times(0).size_bytes(), 1024);
+    EXPECT_EQ(exchange.times(12).size_bytes(), int64_t{1} << 34);
+  }
+}
+
+TEST(LinkTimesAnswer, OfOneRankAreNoTimeAndNoRate) {
+  const auto response = LinksOf(Among("dgx-h100", 1, 1));
+  ASSERT_THAT(response, IsOk());
+  for (const auto& exchange : response->exchanges()) {
+    for (const v1::LinkTime& time : exchange.times()) {
+      EXPECT_EQ(time.expected_seconds(), 0);
+      EXPECT_FALSE(time.has_bytes_per_second());
+      EXPECT_FALSE(time.has_bus_bytes_per_second());
+      EXPECT_EQ(time.source(), v1::RATE_SOURCE_REQUEST);
+    }
+  }
+  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("nobody to exchange with")));
+}
+
+TEST(LinkTimesAnswer, OfOneNodeSayThatTheNetworkIsUnused) {
+  v1::GetLinkTimesRequest request = Among("hgx-h100", 1, 8);
+  request.mutable_nodes()->mutable_network()->set_name("ib-ndr");
+  const auto response = LinksOf(request);
+  ASSERT_THAT(response, IsOk());
+  EXPECT_FALSE(response->has_network());
+  EXPECT_FALSE(response->nodes().has_network());
+  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("uses no network")));
+}
+
+// Of every kind of server, on one node and on several: finite, within their intervals, never
+// falling as bytes or nodes grow, and each with its source. An all_to_all may: the more nodes, the
+// less of its bytes crosses a node's own slow bus.
+TEST(LinkTimesAnswer, GrowWithBytesAndNodes) {
+  for (const NodeType& type : NodeTypes()) {
+    std::vector<double> before;
+    for (const int64_t nodes : {2, 4, 8, 64}) {
+      v1::GetLinkTimesRequest request = Among(std::string(type.name), nodes, 2);
+      request.mutable_nodes()->mutable_network()->set_name("roce-400");
+      const auto response = LinksOf(request);
+      ASSERT_THAT(response, IsOk()) << type.name;
+      std::vector<double> now;
+      for (const auto& exchange : response->exchanges()) {
+        double smaller = 0;
+        for (const v1::LinkTime& time : exchange.times()) {
+          const bool all_to_all = exchange.operation() == v1::COLLECTIVE_OPERATION_ALL_TO_ALL;
+          now.push_back(all_to_all ? 0 : time.expected_seconds());
+          EXPECT_TRUE(std::isfinite(time.high_seconds()));
+          EXPECT_GT(time.low_seconds(), 0);
+          EXPECT_LE(time.low_seconds(), time.expected_seconds());
+          EXPECT_LE(time.expected_seconds(), time.high_seconds());
+          EXPECT_GE(time.expected_seconds(), smaller * (1 - 1e-12));
+          EXPECT_FALSE(time.citation().empty());
+          EXPECT_NE(time.source(), v1::RATE_SOURCE_UNSPECIFIED);
+          smaller = time.expected_seconds();
+        }
+      }
+      for (size_t i = 0; i < before.size(); ++i) {
+        EXPECT_GE(now[i], before[i] * (1 - 1e-12)) << type.name << " " << nodes << " " << i;
+      }
+      before = now;
+    }
+  }
+}
+
+TEST(LinkTimesAnswer, AllFaultsComeTogether) {
+  v1::GetLinkTimesRequest request = Among("hgx-h100", 2, 9);
+  request.mutable_nodes()->set_accelerator("a100-sxm-80");
+  request.add_operations(v1::COLLECTIVE_OPERATION_ALL_REDUCE);
+  request.add_operations(v1::COLLECTIVE_OPERATION_UNSPECIFIED);
+  request.add_operations(static_cast<v1::CollectiveOperation>(99));
+  for (const int64_t size : {int64_t{1}, int64_t{0}, kLinkMiB, int64_t{1'000'000'000'000'001}}) {
+    request.add_sizes_bytes(size);
+  }
+  EXPECT_THAT(LinksOf(request),
+              NamesFields(ElementsAre("nodes.accelerator", "nodes.ranks_per_node", "nodes.network",
+                                      "operations[1]", "operations[2]", "sizes_bytes[1]",
+                                      "sizes_bytes[3]")));
+}
+
+TEST(LinkTimesAnswer, RefuseListsThatAreTooLong) {
+  v1::GetLinkTimesRequest request = Among("dgx-h100", 1, 8);
+  for (int i = 0; i < 7; ++i) request.add_operations(v1::COLLECTIVE_OPERATION_ALL_REDUCE);
+  for (int i = 0; i < 65; ++i) request.add_sizes_bytes(kLinkMiB);
+  EXPECT_THAT(LinksOf(request), NamesFields(ElementsAre("operations", "sizes_bytes")));
+}
+
+TEST(LinkTimesAnswer, RefuseSeveralNodesWithoutANetworkSayingWhatToWrite) {
+  const auto response = LinksOf(Among("hgx-h100", 2, 8));
+  ASSERT_THAT(response, NamesFields(ElementsAre("nodes.network")));
+  EXPECT_THAT(std::string(response.status().message()),
+              AllOf(HasSubstr("ib-ndr"), HasSubstr("bytes_per_second")));
+}
+
+TEST(LinkTimesAnswer, RefuseWhatNamesNoKindOfServerOrSeveral) {
+  EXPECT_THAT(LinksOf({}), NamesFields(ElementsAre("nodes.node_type")));
+  v1::GetLinkTimesRequest request;
+  request.mutable_nodes()->set_accelerator("h100-sxm");
+  const auto several = LinksOf(request);
+  EXPECT_THAT(several, NamesFields(ElementsAre("nodes.node_type")));
+  EXPECT_THAT(std::string(several.status().message()),
+              AllOf(HasSubstr("dgx-h100"), HasSubstr("hgx-h100")));
+  request.mutable_nodes()->set_accelerator("mi300x");
+  EXPECT_THAT(LinksOf(request), NamesFields(ElementsAre("nodes.accelerator")));
+  request.mutable_nodes()->set_accelerator("h1000");
+  EXPECT_THAT(LinksOf(request), Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
+  EXPECT_THAT(LinksOf(Among("dgx-h1000", 1, 8)),
+              Fails(absl::StatusCode::kNotFound, "NODE_TYPE_UNKNOWN"));
+}
+
+}  // namespace
+}  // namespace sextant

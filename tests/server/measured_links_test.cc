@@ -1,0 +1,200 @@
+// Times of exchanges from the caller's own calibrations.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "server/link_times_answer.h"
+#include "tests/server/sample_calibration.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int64_t kOwnMiB = 1 << 20;
+
+// What one calibration is to hold.
+struct OwnCall {
+  v1::CollectiveOperation operation;
+  int64_t ranks;
+  int64_t bytes;
+  double seconds;
+  double wire_share;  // nccl-tests' factor of the bus bandwidth
+};
+
+v1::TimeStatistics ExactTime(v1::TimeStatistics time, double seconds) {
+  time.set_median_seconds(seconds);
+  time.set_p10_seconds(seconds);
+  time.set_p90_seconds(seconds);
+  return time;
+}
+
+v1::Calibration H100With(const std::vector<OwnCall>& calls) {
+  v1::Calibration out = SampleCalibration("GPU-1");
+  out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
+  out.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
+  out.clear_collectives();
+  out.clear_host_copies();
+  for (const OwnCall& call : calls) {
+    v1::CollectiveMeasurement* m = out.add_collectives();
+    m->set_operation(call.operation);
+    m->set_rank_count(call.ranks);
+    m->set_size_bytes(call.bytes);
+    m->set_bus_bytes_per_second(call.wire_share * static_cast<double>(call.bytes) / call.seconds);
+    m->set_engine("nccl 2.28.3");
+    *m->mutable_time() = ExactTime(out.matmuls(0).time(), call.seconds);
+  }
+  return out;
+}
+
+void AddCopy(v1::HostCopyMeasurement::Direction direction, bool pageable, double seconds,
+             v1::Calibration* out) {
+  v1::HostCopyMeasurement* m = out->add_host_copies();
+  m->set_direction(direction);
+  m->set_pageable(pageable);
+  m->set_size_bytes(1'000'000'000);
+  m->set_bytes_per_second(1e9 / seconds);
+  *m->mutable_time() = ExactTime(out->matmuls(0).time(), seconds);
+}
+
+// Two sizes of all_reduce among eight.
+v1::Calibration SlowH100(double factor) {
+  return H100With({{v1::COLLECTIVE_OPERATION_ALL_REDUCE, 8, kOwnMiB, factor * 30e-6, 1.75},
+                   {v1::COLLECTIVE_OPERATION_ALL_REDUCE, 8, 64 * kOwnMiB, factor * 500e-6, 1.75}});
+}
+
+v1::GetLinkTimesRequest OnDgx(const std::vector<v1::Calibration>& calibrations) {
+  v1::GetLinkTimesRequest request;
+  request.mutable_nodes()->set_node_type("dgx-h100");
+  for (const v1::Calibration& c : calibrations) *request.mutable_nodes()->add_calibrations() = c;
+  request.add_operations(v1::COLLECTIVE_OPERATION_ALL_REDUCE);
+  request.add_sizes_bytes(kOwnMiB);
+  request.add_sizes_bytes(2 * kOwnMiB);
+  return request;
+}
+
+absl::StatusOr<v1::GetLinkTimesResponse> AnswerTo(const v1::GetLinkTimesRequest& request) {
+  v1::GetLinkTimesResponse response;
+  const absl::Status status = AnswerLinkTimes(request, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+// 30 us at 1 MiB and 500 us at 64 MiB: a line over bytes has 30 + 470 / 63 at 2 MiB.
+TEST(MeasuredLinks, GoBeforePublishedOnes) {
+  const auto response = AnswerTo(OnDgx({SlowH100(1)}));
+  ASSERT_THAT(response, IsOk());
+  const auto& times = response->exchanges(0).times();
+  EXPECT_NEAR(times[0].expected_seconds(), 30e-6, 1e-12);
+  EXPECT_EQ(times[0].basis(), v1::KERNEL_BASIS_MEASURED);
+  EXPECT_NEAR(times[1].expected_seconds(), 30e-6 + 470e-6 / 63, 1e-12);
+  EXPECT_EQ(times[1].basis(), v1::KERNEL_BASIS_WITHIN_GRID);
+  for (const v1::LinkTime& time : times) {
+    EXPECT_EQ(time.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
+    EXPECT_EQ(time.citation(), "a calibration in the request");
+  }
+  EXPECT_THAT(response->nodes().calibrations(), IsEmpty());
+  EXPECT_THAT(response->assumptions(), Not(Contains(HasSubstr("The calibrations hold no"))));
+}
+
+TEST(MeasuredLinks, OfSeveralDevicesAreTheSlowest) {
+  const auto response = AnswerTo(OnDgx({SlowH100(1), SlowH100(1.5), SlowH100(1.2)}));
+  ASSERT_THAT(response, IsOk());
+  EXPECT_NEAR(response->exchanges(0).times(0).expected_seconds(), 45e-6, 1e-12);
+  EXPECT_EQ(response->exchanges(0).times(0).citation(),
+            "the slowest of 3 calibrations in the request");
+}
+
+TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
+  v1::GetLinkTimesRequest request = OnDgx({SlowH100(1)});
+  request.set_operations(0, v1::COLLECTIVE_OPERATION_ALL_GATHER);
+  const auto response = AnswerTo(request);
+  ASSERT_THAT(response, IsOk());
+  // aiconfigurator's table of H100, NCCL 2.29.2.
+  EXPECT_NEAR(response->exchanges(0).times(0).expected_seconds(), 17.13e-6, 1e-12);
+  EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_REFERENCE);
+  EXPECT_THAT(response->assumptions(),
+              Contains(HasSubstr("hold no all_gather that would tell its times among 8 ranks: "
+                                 "published times stand in")));
+}
+
+// A single size tells no line: it is as if it were not there, and the answer says so.
+TEST(MeasuredLinks, OfOneSizeTellNothing) {
+  const auto response =
+      AnswerTo(OnDgx({H100With({{v1::COLLECTIVE_OPERATION_ALL_REDUCE, 8, kOwnMiB, 30e-6, 1.75}})}));
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_REFERENCE);
+  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("The calibrations hold no all_reduce")));
+}
+
+TEST(MeasuredLinks, AreTheNodesPartAcrossNodes) {
+  v1::GetLinkTimesRequest request = OnDgx({SlowH100(1)});
+  request.mutable_nodes()->set_node_count(2);
+  const auto response = AnswerTo(request);
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_DATASHEET);
+  EXPECT_THAT(response->exchanges(0).times(0).citation(),
+              HasSubstr("within the node: a calibration in the request"));
+}
+
+// 1 GB in 20 ms one way and 25 ms the other; pageable memory is another matter.
+TEST(MeasuredLinks, OfHostCopiesAreTheSlowerWayOfTheSlowestDevice) {
+  v1::Calibration fast = SlowH100(1);
+  AddCopy(v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE, false, 18e-3, &fast);
+  v1::Calibration slow = SlowH100(1);
+  AddCopy(v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE, false, 20e-3, &slow);
+  AddCopy(v1::HostCopyMeasurement::DIRECTION_DEVICE_TO_HOST, false, 25e-3, &slow);
+  AddCopy(v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE, true, 100e-3, &slow);
+  v1::GetLinkTimesRequest request = OnDgx({fast, slow});
+  request.clear_sizes_bytes();
+  request.add_sizes_bytes(1'000'000'000);
+  request.set_host_copies(true);
+  const auto response = AnswerTo(request);
+  ASSERT_THAT(response, IsOk());
+  const v1::LinkTime& copy = response->host_copies(0);
+  EXPECT_NEAR(copy.expected_seconds(), 25e-3, 1e-9);
+  EXPECT_EQ(copy.basis(), v1::KERNEL_BASIS_MEASURED_RATE);
+  EXPECT_EQ(copy.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
+}
+
+// 1 GiB x 7 / 8 at 450 GB/s take 2.1 ms; 1 GB at 63 GB/s 16 ms.
+TEST(MeasuredLinks, ThatTheNodesCannotHaveAreRefused) {
+  v1::Calibration wrong =
+      H100With({{v1::COLLECTIVE_OPERATION_ALL_GATHER, 8, 1024 * kOwnMiB, 1e-3, 0.875},
+                {v1::COLLECTIVE_OPERATION_ALL_GATHER, 8, 2048 * kOwnMiB, 5e-3, 0.875},
+                {v1::COLLECTIVE_OPERATION_ALL_GATHER, 16, kOwnMiB, 1e-3, 0.9375}});
+  AddCopy(v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE, false, 10e-3, &wrong);
+  wrong.mutable_device()->set_product_name("NVIDIA A100-SXM4-80GB");
+  EXPECT_THAT(AnswerTo(OnDgx({SlowH100(1), wrong})),
+              NamesFields(ElementsAre("nodes.calibrations[1].device.product_name",
+                                      "nodes.calibrations[1].collectives[0].time.median_seconds",
+                                      "nodes.calibrations[1].collectives[2].rank_count",
+                                      "nodes.calibrations[1].host_copies[0].time.median_seconds")));
+}
+
+TEST(MeasuredLinks, ThatAreDamagedAreRefused) {
+  v1::Calibration damaged = SlowH100(1);
+  damaged.mutable_collectives(1)->mutable_time()->set_median_seconds(
+      std::numeric_limits<double>::quiet_NaN());
+  v1::GetLinkTimesRequest request = OnDgx({damaged});
+  request.mutable_nodes()->set_node_count(-1);
+  const auto response = AnswerTo(request);
+  EXPECT_THAT(response,
+              NamesFields(AllOf(Contains("nodes.node_count"),
+                                Contains("nodes.calibrations[0].collectives[1].time.median_"
+                                         "seconds"))));
+  EXPECT_THAT(AnswerTo(OnDgx(std::vector<v1::Calibration>(17, SlowH100(1)))),
+              NamesFields(ElementsAre("nodes.calibrations")));
+}
+
+}  // namespace
+}  // namespace sextant
