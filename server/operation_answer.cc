@@ -8,7 +8,9 @@
 #include "engine/hardware/catalogue.h"
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
+#include "engine/run/operation_requirement.h"
 #include "engine/time/operation_prediction.h"
+#include "server/convert/calibration_clock.h"
 #include "server/convert/kernel.h"
 #include "server/convert/named_devices.h"
 #include "server/convert/operation.h"
@@ -39,6 +41,7 @@ struct Device {
   RooflineMethod method = RooflineMethod::kSmooth;
   // Texts of `named` point into it.
   std::shared_ptr<const CalibrationSnapshot> snapshot = nullptr;
+  absl::Time now = {};
 };
 
 Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOptions& options,
@@ -48,8 +51,12 @@ Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOp
   out.named = OperationDeviceFrom(wire, "device", violations);
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
   out.snapshot = options.calibrations();
+  out.now = options.now();
+  if (wire.has_calibration()) {
+    CheckNotAhead(wire.calibration(), "device.calibration", out.now, violations);
+  }
   if (!wire.device_uuid().empty()) {
-    out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, options.now());
+    out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, out.now);
   }
   return out;
 }
@@ -72,7 +79,10 @@ absl::optional<PredictedDevices> KernelsOf(const Device& device) {
   }
   const Accelerator* accelerator = AcceleratorNamed(wire.accelerator());
   if (accelerator == nullptr) return absl::nullopt;
-  return PredictedDevices::OfProduct(*accelerator, *device.snapshot);
+  absl::optional<absl::Time> since;
+  const absl::optional<double> age = device.named.requirement.maximum_age_seconds;
+  if (age.has_value()) since = device.now - absl::Seconds(*age);
+  return PredictedDevices::OfProduct(*accelerator, *device.snapshot, since);
 }
 
 // Adds what measured kernels foretell.
@@ -85,6 +95,8 @@ absl::Status PredictionTo(const OperationRequest& asked, const OperationAnalysis
       const absl::optional<OperationPrediction> prediction,
       PredictOperation(asked.operation, asked.types.input, kernels->devices(), kernels->join()));
   if (!prediction.has_value()) return absl::OkStatus();
+  SEXTANT_RETURN_IF_ERROR(CheckPredictionSource(device.named, prediction->source, "device"));
+  for (const std::string& sentence : kernels->assumptions()) out->add_assumptions(sentence);
   PredictedWork work = {.flops = analysis.forward.sum.flops(), .peak = timed.rates.datasheet_peak};
   KernelPredictionTo(*prediction, prediction->forward, work, out->mutable_predicted_forward());
   if (analysis.backward.has_value()) {

@@ -1,10 +1,11 @@
 #include "server/convert/predicted_devices.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "engine/hardware/reported_names.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
+#include "server/convert/product_peers.h"
 
 namespace sextant {
 namespace {
@@ -36,15 +37,15 @@ void PredictedDevices::Add(const v1::Calibration& calibration, RateSource source
 }
 
 PredictedDevices PredictedDevices::OfProduct(const Accelerator& accelerator,
-                                             const CalibrationSnapshot& snapshot) {
+                                             const CalibrationSnapshot& snapshot,
+                                             absl::optional<absl::Time> measured_since) {
   PredictedDevices out;
   out.join_ = DeviceJoin::kMedian;
-  for (const auto& stored : snapshot.calibrations) {
-    const v1::Device& device = stored->calibration.device();
-    if (AcceleratorReportedAs(device.product_name()) != &accelerator) continue;
-    if (snapshot.distrusted.count(device.uuid()) > 0) continue;
-    out.Add(stored->calibration, RateSource::kMeasuredModel);
+  ProductPeers peers = PeersOf(accelerator, snapshot, measured_since);
+  for (const v1::Calibration* peer : peers.calibrations) {
+    out.Add(*peer, RateSource::kMeasuredModel);
   }
+  out.assumptions_ = std::move(peers.assumptions);
   if (out.devices_.empty()) out.devices_.push_back({.accelerator = &accelerator});
   return out;
 }
