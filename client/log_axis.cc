@@ -12,13 +12,13 @@ constexpr const char* kPrefixes[] = {"", " k", " M", " G", " T", " P", " E"};  /
 constexpr int kPrefixedPowers = 21;                                            // 10^0 to 10^20
 
 // Between a point and the edge, so that no mark is cut.
-constexpr double kMargin = 1.6;
+constexpr double kAxisMargin = 1.6;
 
 // How much of the slope is shown below the ridge, at least.
 constexpr double kSlope = 50;
 
 LogAxis AxisAround(double smallest, double largest) {
-  return {.low = std::log10(smallest / kMargin), .high = std::log10(largest * kMargin)};
+  return {.low = std::log10(smallest / kAxisMargin), .high = std::log10(largest * kAxisMargin)};
 }
 
 }  // namespace

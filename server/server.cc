@@ -82,7 +82,7 @@ std::string CalibrationFolder(const ServerOptions& options) {
                                                : options.calibration_directory;
 }
 
-std::chrono::duration<double> Seconds(double seconds) {
+std::chrono::duration<double> DurationOf(double seconds) {
   return std::chrono::duration<double>(seconds);
 }
 
@@ -187,9 +187,9 @@ void Server::ListDevices() {
 void Server::Drain() {
   ready_ = false;
   grpc_->GetHealthCheckService()->Shutdown();
-  std::this_thread::sleep_for(Seconds(options_.drain_announce_seconds));
+  std::this_thread::sleep_for(DurationOf(options_.drain_announce_seconds));
   const auto grace = std::chrono::duration_cast<std::chrono::system_clock::duration>(
-      Seconds(options_.drain_grace_seconds));
+      DurationOf(options_.drain_grace_seconds));
   const auto end = std::chrono::system_clock::now() + grace;
   // gRPC cancels late calls, but waits for each to end, and a list of devices belongs to none.
   std::promise<void> drained;

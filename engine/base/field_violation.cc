@@ -17,7 +17,7 @@ namespace {
 
 // The payload is text, a line for the field and a line for the description of each
 // violation in turn; Add() keeps line ends out of both.
-constexpr char kPayloadUrl[] = "sextant/field_violations";
+constexpr char kFieldsUrl[] = "sextant/field_violations";
 
 std::string OneLine(absl::string_view text) {
   std::string out(text);
@@ -82,7 +82,7 @@ absl::Status FieldViolations::ToStatus() const {
     absl::StrAppend(&payload, v.field, "\n", v.description, "\n");
   }
   absl::Status status = absl::InvalidArgumentError(message);
-  status.SetPayload(kPayloadUrl, absl::Cord(payload));
+  status.SetPayload(kFieldsUrl, absl::Cord(payload));
   return WithReason(std::move(status), "FIELD_INVALID");
 }
 
@@ -94,7 +94,7 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
 
 std::vector<FieldViolation> FieldViolationsOf(const absl::Status& status) {
   std::vector<FieldViolation> out;
-  const absl::optional<absl::Cord> payload = status.GetPayload(kPayloadUrl);
+  const absl::optional<absl::Cord> payload = status.GetPayload(kFieldsUrl);
   if (!payload.has_value()) return out;
   const std::string text(*payload);
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');

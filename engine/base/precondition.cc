@@ -11,7 +11,7 @@ namespace sextant {
 namespace {
 
 // The payload is text: three lines a violation, line ends within them made blanks.
-constexpr char kPayloadUrl[] = "sextant/preconditions";
+constexpr char kPreconditionsUrl[] = "sextant/preconditions";
 
 std::string Line(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}});
@@ -28,13 +28,13 @@ absl::Status FailedPrecondition(absl::string_view reason,
     absl::StrAppend(&payload, Line(v.type), "\n", Line(v.subject), "\n", Line(v.description), "\n");
   }
   absl::Status status = WithReason(absl::FailedPreconditionError(message), reason);
-  status.SetPayload(kPayloadUrl, absl::Cord(payload));
+  status.SetPayload(kPreconditionsUrl, absl::Cord(payload));
   return status;
 }
 
 std::vector<PreconditionViolation> PreconditionsOf(const absl::Status& status) {
   std::vector<PreconditionViolation> out;
-  const absl::optional<absl::Cord> payload = status.GetPayload(kPayloadUrl);
+  const absl::optional<absl::Cord> payload = status.GetPayload(kPreconditionsUrl);
   if (!payload.has_value()) return out;
   const std::string text(*payload);
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');

@@ -9,7 +9,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kPayloadUrl[] = "sextant/reason";
+constexpr char kReasonUrl[] = "sextant/reason";
 
 // Text: a line for the key and a line for the value of each fact in turn.
 constexpr char kMetadataUrl[] = "sextant/metadata";
@@ -17,12 +17,12 @@ constexpr char kMetadataUrl[] = "sextant/metadata";
 }  // namespace
 
 absl::Status WithReason(absl::Status status, absl::string_view reason) {
-  if (!status.ok()) status.SetPayload(kPayloadUrl, absl::Cord(reason));
+  if (!status.ok()) status.SetPayload(kReasonUrl, absl::Cord(reason));
   return status;
 }
 
 std::string ReasonOf(const absl::Status& status) {
-  const absl::optional<absl::Cord> payload = status.GetPayload(kPayloadUrl);
+  const absl::optional<absl::Cord> payload = status.GetPayload(kReasonUrl);
   return payload.has_value() ? std::string(*payload) : "INVARIANT_BROKEN";
 }
 

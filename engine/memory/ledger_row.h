@@ -25,6 +25,8 @@ enum class LedgerKind {
 };
 inline constexpr int kLedgerKindCount = 8;
 
+inline constexpr int64_t kBitsPerByte = 8;
+
 // "weight", "communication_buffer", ...
 absl::string_view LedgerKindName(LedgerKind kind);
 

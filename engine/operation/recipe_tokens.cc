@@ -7,7 +7,7 @@ namespace {
 // A token's id is an int64, as torch.long.
 constexpr int64_t kIdBytes = 8;
 
-constexpr Work kOne = {.plain = 1};
+constexpr Work kOneEach = {.plain = 1};
 
 }  // namespace
 
@@ -56,7 +56,7 @@ Recipe EmbeddingRecipe(const EmbeddingLookup& op, const RecipeInput& in) {
   out.backward = {{.name = "dtable from dy",
                    .arithmetic = {Term({.name = "gradient of table",
                                         .what = "one addition of each number of dy to its row",
-                                        .work = kOne,
+                                        .work = kOneEach,
                                         .count = Count(op.tokens, op.width)},
                                        in.convention)},
                    .movements = {Read(GradientOf(y)), Read(ids), Write(GradientOf(table))}}};
@@ -85,7 +85,7 @@ std::vector<Step> UnfusedCrossEntropy(const Recipe& recipe, const CrossEntropy& 
           {.name = "mean at the targets",
            .arithmetic = {Term({.name = "mean",
                                 .what = "one addition a token, and a division",
-                                .work = kOne,
+                                .work = kOneEach,
                                 .count = Count(op.tokens) + 1},
                                in.convention)},
            .movements = {Read(picked), Read(recipe.operands[1]), Write(recipe.outputs[0])}}};
@@ -115,14 +115,14 @@ Recipe CrossEntropyRecipe(const CrossEntropy& op, const RecipeInput& in) {
                            {.plain = 3, .transcendental = 1}, all),
                       term("tokens", "a log, max +, the target's logit -, the sum of losses +",
                            {.plain = 3, .transcendental = 1}, tokens),
-                      term("mean", "one division by the tokens", kOne, 1)},
+                      term("mean", "one division by the tokens", kOneEach, 1)},
        .movements = {Read(logits), Read(targets), Write(loss)}}};
   out.unfused = UnfusedCrossEntropy(out, op, in);
   out.backward = {{.name = "dlogits = (softmax - target) dloss / tokens",
                    .arithmetic = {term("probabilities", "subtract L, exp, times dloss / tokens",
                                        {.plain = 2, .transcendental = 1}, all),
-                                  term("targets", "one subtraction a token", kOne, tokens),
-                                  term("mean", "one division by the tokens", kOne, 1)},
+                                  term("targets", "one subtraction a token", kOneEach, tokens),
+                                  term("mean", "one division by the tokens", kOneEach, 1)},
                    .movements = {Read(GradientOf(loss)), Read(logits), Read(log_sums),
                                  Read(targets), Write(GradientOf(logits))}}};
   return out;

@@ -15,7 +15,7 @@ namespace sextant {
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kPageBytes = 4096;
+constexpr int64_t kArenaPageBytes = 4096;
 
 absl::StatusOr<int64_t> RoundedUp(CheckedInt bytes, int64_t multiple) {
   const CheckedInt rounded = bytes + multiple;
@@ -29,7 +29,7 @@ void Fill(const RepeatingPattern<Element>& pattern, char* to, int64_t bytes, Thr
   auto* const elements = reinterpret_cast<Element*>(to);
   const int64_t count = bytes / static_cast<int64_t>(sizeof(Element));
   team->Run([&](int index) {
-    const Part part = PartOf(count, index, team->size(), kPageBytes);
+    const Part part = PartOf(count, index, team->size(), kArenaPageBytes);
     pattern.Copy(part.begin, part.end - part.begin, elements + part.begin);
   });
 }
@@ -65,12 +65,12 @@ absl::StatusOr<MatmulBytes> BytesOf(const v1::MatmulShape& shape, const Rotation
   MatmulBytes out;
   SEXTANT_ASSIGN_OR_RETURN(
       out.a, RoundedUp(CheckedInt(shape.m()) * shape.k() * InputElementBytes(shape.data_type()),
-                       kPageBytes));
+                       kArenaPageBytes));
   SEXTANT_ASSIGN_OR_RETURN(
-      out.b, RoundedUp(CheckedInt(rotation.count) * rotation.stride_bytes, kPageBytes));
+      out.b, RoundedUp(CheckedInt(rotation.count) * rotation.stride_bytes, kArenaPageBytes));
   SEXTANT_ASSIGN_OR_RETURN(
       out.c, RoundedUp(CheckedInt(shape.m()) * shape.n() * OutputElementBytes(shape.data_type()),
-                       kPageBytes));
+                       kArenaPageBytes));
   if (!(CheckedInt(out.a) + out.b + out.c).ok()) {
     return absl::ResourceExhaustedError("needs more than 9.2e18 bytes");
   }

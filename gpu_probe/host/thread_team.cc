@@ -17,11 +17,11 @@ namespace {
 
 // Turns before a waiting thread sleeps, each 40 to 140 cycles: some hundred microseconds, what
 // the probe needs between two samples. A sleeping thread takes as long to wake.
-constexpr int kSpinCount = 10'000;
+constexpr int kTeamSpins = 10'000;
 
 // Waits until `value` is no longer `old`.
 void WaitWhile(const std::atomic<uint32_t>& value, uint32_t old) {
-  for (int i = 0; i < kSpinCount; ++i) {
+  for (int i = 0; i < kTeamSpins; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
     _mm_pause();
   }

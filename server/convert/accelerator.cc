@@ -4,11 +4,10 @@
 
 #include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
+#include "server/convert/text.h"
 
 namespace sextant {
 namespace {
-
-std::string Text(absl::string_view text) { return std::string(text); }
 
 // Writes the figures of one accelerator; absent ones stay absent.
 class FigureWriter {

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(static_cast<int>(OutputHeadKind::kUntied) == v1::OUTPUT_HEAD_UNTIED);
 
-constexpr size_t kMaxNameBytes = 40;  // that an error quotes
+constexpr size_t kMostKindBytes = 40;  // that an error quotes
 
 // Kinds of layers by their names.
 using KindNumbers = absl::flat_hash_map<absl::string_view, int>;
@@ -26,7 +26,7 @@ int NumberOf(const std::string& kind, const KindNumbers& kinds, const MessagePat
   const auto found = kinds.find(kind);
   if (found != kinds.end()) return found->second;
   violations.Add(MessagePath(path, "layer_kind").ToString(),
-                 absl::StrCat("\"", Clip(kind, kMaxNameBytes),
+                 absl::StrCat("\"", Clip(kind, kMostKindBytes),
                               "\" names none of layer_kinds: write one of their names"));
   return 0;
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr int kSchemaVersion = 1;
 constexpr int kMaxElements = 512;  // of any list: four of the probe's largest grids
 constexpr size_t kMaxUuidBytes = 80;
-constexpr size_t kMaxNameBytes = 256;
+constexpr size_t kMostNameBytes = 256;
 constexpr size_t kMaxSentenceBytes = 1024;
 constexpr int64_t kMaxBytes = 1'000'000'000'000'000;
 constexpr int64_t kMaxCount = 1'000'000'000'000;
@@ -61,7 +61,7 @@ class CalibrationChecker {
   // A name that has to be given.
   void Name(FieldChecker::Field field, const std::string& text) {
     check_.Present(field, !text.empty());
-    check_.Text(field, text, kMaxNameBytes);
+    check_.Text(field, text, kMostNameBytes);
   }
 
   // Each element of a list by `check(path, element)`, until there is no use in going on.
@@ -117,7 +117,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::Device& m) {
   }
   check_.Enum({path, "kind"}, m.kind(), v1::DeviceKind_IsValid(m.kind()));
   Name({path, "product_name"}, m.product_name());
-  check_.Text({path, "hostname"}, m.hostname(), kMaxNameBytes);
+  check_.Text({path, "hostname"}, m.hostname(), kMostNameBytes);
   check_.Whole({path, "memory_bytes"}, m.memory_bytes(), 1, kMaxBytes);
   if (m.has_cache_bytes()) check_.Whole({path, "cache_bytes"}, m.cache_bytes(), 1, kMaxBytes);
   if (m.has_compute_unit_count()) {
@@ -126,10 +126,10 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::Device& m) {
   if (m.has_power_limit_watts()) {
     check_.Real({path, "power_limit_watts"}, m.power_limit_watts(), kWatts);
   }
-  check_.Text({path, "pci_bus_id"}, m.pci_bus_id(), kMaxNameBytes);
+  check_.Text({path, "pci_bus_id"}, m.pci_bus_id(), kMostNameBytes);
   Each(path, "instruction_sets", m.instruction_sets(),
        [this](const MessagePath& element, const std::string& name) {
-         check_.Text({element, ""}, name, kMaxNameBytes);
+         check_.Text({element, ""}, name, kMostNameBytes);
        });
 }
 
@@ -171,7 +171,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement
   check_.Agrees({path, "flops_per_second"}, m.flops_per_second(),
                 flops / m.time().median_seconds());
   Name({path, "engine"}, m.engine());
-  check_.Text({path, "kernel"}, m.kernel(), kMaxNameBytes);
+  check_.Text({path, "kernel"}, m.kernel(), kMostNameBytes);
   if (m.has_register_ratio()) check_.Real({path, "register_ratio"}, m.register_ratio(), kRatio);
 }
 

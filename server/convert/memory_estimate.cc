@@ -7,11 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/convert/layout_enums.h"
+#include "server/convert/text.h"
 
 namespace sextant {
 namespace {
-
-std::string Text(absl::string_view text) { return std::string(text); }
 
 void IntervalTo(const BytesInterval& interval, v1::BytesInterval* out) {
   out->set_low(interval.low.value());

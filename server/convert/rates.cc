@@ -5,11 +5,10 @@
 
 #include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
+#include "server/convert/text.h"
 
 namespace sextant {
 namespace {
-
-std::string Text(absl::string_view text) { return std::string(text); }
 
 void MeasurementTo(const Measurement& measured, v1::RateUsed* out) {
   if (measured.relative_spread.has_value()) out->set_relative_spread(*measured.relative_spread);

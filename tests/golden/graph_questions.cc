@@ -53,7 +53,7 @@ GraphAnalysis DeepLinear(const json& in) {
   return Analyze(layers);
 }
 
-double StepFlops(const GraphTotals& totals) {
+double FlopsOfStep(const GraphTotals& totals) {
   return (totals.forward.flops() + totals.backward.flops()).value();
 }
 
@@ -82,7 +82,7 @@ TextbookQuestions GraphQuestions() {
        [](const json& in) { return TwoLayers(in, false).backward.flops().value(); }},
       {"two-layer-backward-with-input-grad",
        [](const json& in) { return TwoLayers(in, true).backward.flops().value(); }},
-      {"two-layer-step", [](const json& in) { return StepFlops(TwoLayers(in, true)); }},
+      {"two-layer-step", [](const json& in) { return FlopsOfStep(TwoLayers(in, true)); }},
       {"deep-linear-params",
        [](const json& in) {
          return static_cast<double>(DeepLinear(in).totals.trainable_parameters);
@@ -90,7 +90,7 @@ TextbookQuestions GraphQuestions() {
       {"deep-linear-activations",
        [](const json& in) { return static_cast<double>(ActivationBytes(DeepLinear(in)) / 4); }},
       {"deep-linear-memory-fp32-adagrad", DeepLinearMemory},
-      {"deep-linear-step-flops", [](const json& in) { return StepFlops(DeepLinear(in).totals); }},
+      {"deep-linear-step-flops", [](const json& in) { return FlopsOfStep(DeepLinear(in).totals); }},
   };
 }
 

@@ -57,14 +57,14 @@ ArchitectureSpec ModelOf(const json& c) {
   return spec;
 }
 
-struct Case {
+struct StateCase {
   ArchitectureSpec spec;
   ParallelLayout layout;
   StateSpec state;
 };
 
 // bf16 weights, fp32 gradients, AdamW: 2 + 4 + 4 + 8 bytes a parameter.
-Case CaseOf(const json& row) {
+StateCase StateCaseOf(const json& row) {
   const json& layout = row.at("layout");
   return {.spec = ModelOf(row.at("config")),
           .layout = {.tensor_parallel_size = layout.at("tensor"),
@@ -75,7 +75,7 @@ Case CaseOf(const json& row) {
                                  .zero_stage = layout.at("zero").get<ZeroStage>()}}};
 }
 
-StageState StateOf(const Case& c, int64_t stage) {
+StageState StateOf(const StateCase& c, int64_t stage) {
   FieldViolations violations;
   CheckStateSpec(c.state, c.spec, c.layout, 1, "state", violations);
   EXPECT_THAT(violations.ToStatus(), IsOk());
@@ -85,7 +85,7 @@ StageState StateOf(const Case& c, int64_t stage) {
   return StageStateOf({c.spec, c.layout, *weights, c.state}, stage).value_or(StageState());
 }
 
-double GibOf(const Case& c, int64_t stage) {
+double GibOf(const StateCase& c, int64_t stage) {
   return static_cast<double>(StateOf(c, stage).total().value()) / (1 << 30);
 }
 
@@ -93,7 +93,7 @@ TEST(ReferenceModelState, IsRightToTheDigitsGiven) {
   int stages = 0;
   for (const json& row : GoldenLines("reference_model_state.jsonl")) {
     SCOPED_TRACE(row["id"].get<std::string>());
-    const Case c = CaseOf(row);
+    const StateCase c = StateCaseOf(row);
     if (row.contains("parameters")) {
       const auto weights = ShardedWeights::Of(c.spec, "model", c.layout, "layout");
       ASSERT_THAT(weights, IsOk());
@@ -111,9 +111,9 @@ TEST(ReferenceModelState, IsRightToTheDigitsGiven) {
 TEST(ReferenceModelState, IsThatOfTheSharedCases) {
   if (SharedDirectory().empty()) GTEST_SKIP() << "no shared tables: set SEXTANT_SHARED_DIR";
   const json gib = SharedJson("golden/shared_cases.json")["hand_reference"]["model_state_gib"];
-  std::map<std::string, Case> cases;
+  std::map<std::string, StateCase> cases;
   for (const json& row : GoldenLines("reference_model_state.jsonl")) {
-    cases[row["id"].get<std::string>()] = CaseOf(row);
+    cases[row["id"].get<std::string>()] = StateCaseOf(row);
   }
   const struct {
     const char* name;
@@ -123,19 +123,19 @@ TEST(ReferenceModelState, IsThatOfTheSharedCases) {
                 {"D_first_stage", 0},  {"D_last_stage", 3}};
   for (const auto& s : stages) {
     SCOPED_TRACE(s.name);
-    const Case& c = cases.at(std::string(s.name, 1));
+    const StateCase& c = cases.at(std::string(s.name, 1));
     EXPECT_NEAR(GibOf(c, s.stage) / gib.at(s.name).get<double>(), 1, 0.001);
   }
 }
 
-// Case B's layers are 0.377 GiB each in bf16, its embedding and head 0.488 GiB together: two
+// StateCase B's layers are 0.377 GiB each in bf16, its embedding and head 0.488 GiB together: two
 // layers in a row are whole, and what stands around them.
 TEST(ReferenceModelState, OfCaseBGathersTwoLayers) {
   for (const json& row : GoldenLines("reference_model_state.jsonl")) {
     if (row["id"] != "B") continue;
     const int64_t layer = 4 * 4096 * 4096 + 3 * 4096 * 11008 + 2 * 4096;
     const int64_t root = 2 * 32000 * 4096 + 4096;
-    const StageState state = StateOf(CaseOf(row), 0);
+    const StageState state = StateOf(StateCaseOf(row), 0);
     EXPECT_EQ(state.gathered_weights, Bytes(2 * (2 * layer + root)));
     EXPECT_EQ(state.gathered_gradients, Bytes(4 * root));
     return;
@@ -146,17 +146,17 @@ TEST(ReferenceModelState, OfCaseBGathersTwoLayers) {
 // 7.5e9 parameters on 64 GPUs, 16 bits and 12 bytes of Adam: Rajbhandari et al. 2020, arXiv
 // 1910.02054, figure 1, to the digits given. The model here is a little smaller.
 TEST(PublishedModelState, IsThatOfZerosFigureOne) {
-  Case c = {.spec = DecoderOf({.layers = 36,
-                               .hidden = 4096,
-                               .heads = 32,
-                               .key_value_heads = 32,
-                               .kind = FeedForwardKind::kPlain,
-                               .feed_forward = 4 * 4096,
-                               .vocabulary = 51200,
-                               .tied = true}),
-            .layout = {},
-            .state = {.precision = WithDefaults(PrecisionPolicy()),
-                      .sharding = {.data_parallel_size = 64}}};
+  StateCase c = {.spec = DecoderOf({.layers = 36,
+                                    .hidden = 4096,
+                                    .heads = 32,
+                                    .key_value_heads = 32,
+                                    .kind = FeedForwardKind::kPlain,
+                                    .feed_forward = 4 * 4096,
+                                    .vocabulary = 51200,
+                                    .tied = true}),
+                 .layout = {},
+                 .state = {.precision = WithDefaults(PrecisionPolicy()),
+                           .sharding = {.data_parallel_size = 64}}};
   const auto weights = ShardedWeights::Of(c.spec, "model", c.layout, "layout");
   ASSERT_THAT(weights, IsOk());
   const double parameters = static_cast<double>(weights->whole_model().all.total);

@@ -12,6 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SOURCE = (".h", ".cc", ".cu", ".cuh", ".proto", ".py", ".sh")
 MAX_LINES = 400
 MAX_COLUMNS = 100
+PROGRAMS = (("engine/", "server/"), ("engine/base/", "gpu_probe/"), ("client/",))
 
 
 def tracked_files():
@@ -50,14 +51,40 @@ def problems_of(path, text):
     return found
 
 
+def types_of(text):
+    """Names of the types that a header defines in our namespace itself, not inside another."""
+    return re.findall(r"^(?:struct|class|enum class) (\w+)(?: final)?(?: : [^;{]*)? \{", text,
+                      re.MULTILINE)
+
+
+def twins(headers):
+    """Types that two headers of one program define by one name: C++ would mix them up without a
+    word, as they have no namespaces of their own."""
+    found = []
+    for folders in PROGRAMS:
+        homes = {}
+        for path, text in headers.items():
+            if path.startswith(folders):
+                for name in types_of(text):
+                    homes.setdefault(name, []).append(path)
+        found += [f"{name} is defined in {' and '.join(paths)}"
+                  for name, paths in homes.items() if len(paths) > 1]
+    return found
+
+
 def main():
     assert problems_of("a/b.h", "x" * 101 + "\n"), "the rules catch nothing"
+    assert twins({"engine/a.h": "struct A {\n", "server/b.h": "class A : public B {\n"})
+    headers = {}
     problems, lengths = [], []
     for path in tracked_files():
         if path.endswith(SOURCE) and os.path.exists(os.path.join(ROOT, path)):
             text = read(path)
             problems += problems_of(path, text)
+            if path.endswith(".h"):
+                headers[path] = text
             lengths.append(text.count("\n"))
+    problems += twins(headers)
     print("\n".join(problems) or
           f"{len(lengths)} files: median {statistics.median(lengths):.0f} lines, "
           f"longest {max(lengths)}")

@@ -62,10 +62,6 @@ double OctavesOutside(const TermPosition& low, const TermPosition& high,
   return out;
 }
 
-Widening Power(Widening widening, double exponent) {
-  return {std::pow(widening.low, exponent), std::pow(widening.high, exponent)};
-}
-
 bool HidesByWindow(const AttentionShape& shape) {
   return shape.window > 0 && shape.window < shape.sequence;
 }

@@ -86,10 +86,6 @@ GemmShape InRange(GemmShape shape) {
   return shape;
 }
 
-Widening Power(Widening widening, double exponent) {
-  return {std::pow(widening.low, exponent), std::pow(widening.high, exponent)};
-}
-
 }  // namespace
 
 absl::StatusOr<GemmModel> GemmModel::Of(const GemmCalibration& calibration) {

@@ -17,6 +17,10 @@ double Quantile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
+Widening Power(Widening widening, double exponent) {
+  return {std::pow(widening.low, exponent), std::pow(widening.high, exponent)};
+}
+
 PredictionError ErrorOf(std::vector<double> ratios) {
   std::sort(ratios.begin(), ratios.end());
   std::vector<double> sizes;

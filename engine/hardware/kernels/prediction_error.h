@@ -17,6 +17,9 @@ struct Widening {
   friend Widening operator*(Widening a, Widening b) { return {a.low * b.low, a.high * b.high}; }
 };
 
+// `widening` for `exponent` times as large a lack: of doublings, say.
+Widening Power(Widening widening, double exponent);
+
 // Quantiles, linear between ranks, of measured over predicted time; `ratios` are not empty.
 PredictionError ErrorOf(std::vector<double> ratios);
 

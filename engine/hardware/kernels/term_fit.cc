@@ -10,7 +10,7 @@ constexpr double kLeastSeconds = 1e-9;
 constexpr double kMostCorrection = 0.15;
 constexpr double kPriorWeight = 1;
 constexpr double kMostError = 0.2;
-constexpr size_t kFolds = 5;
+constexpr size_t kTermFolds = 5;
 
 }  // namespace
 
@@ -54,13 +54,13 @@ double TermFit::Seconds(const TermShape& shape) const {
 
 std::vector<double> HeldOutRatios(absl::Span<const TermPoint> points) {
   std::vector<double> out(points.size());
-  for (size_t fold = 0; fold < kFolds; ++fold) {
+  for (size_t fold = 0; fold < kTermFolds; ++fold) {
     std::vector<TermPoint> others;
     for (size_t i = 0; i < points.size(); ++i) {
-      if (i % kFolds != fold) others.push_back(points[i]);
+      if (i % kTermFolds != fold) others.push_back(points[i]);
     }
     const TermFit fit(others);
-    for (size_t i = fold; i < points.size(); i += kFolds) {
+    for (size_t i = fold; i < points.size(); i += kTermFolds) {
       out[i] = points[i].seconds / fit.Seconds(points[i].shape);
     }
   }

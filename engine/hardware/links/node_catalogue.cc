@@ -19,7 +19,7 @@ constexpr LinkFigure Read(double value, absl::string_view source) { return {valu
 constexpr LinkFigure Recall(double value) { return {value, "", true}; }
 
 constexpr double kGiga = 1e9;
-constexpr double kGigabit = 1e9 / 8;
+constexpr double kGigabitPerSecond = 1e9 / 8;
 constexpr double kPcie4 = 31.5 * kGiga;
 constexpr double kPcie5 = 63 * kGiga;
 
@@ -47,7 +47,7 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "a100-sxm-80", .link = "NVLink 3 through NVSwitch",
       .device_count = 8, .device_count_source = kDgxA100Cards,
       .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recall(kPcie4),
-      .network_rate = Read(200 * kGigabit, kDgxA100Cards)},
+      .network_rate = Read(200 * kGigabitPerSecond, kDgxA100Cards)},
     {.name = "hgx-a100", .product_name = "NVIDIA HGX A100 8-GPU", .accelerators = kA100,
       .collectives = "a100-sxm-80", .link = "NVLink 3 through NVSwitch",
       .device_count = 8, .device_count_source = "",
@@ -57,7 +57,7 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kBasePod,
       .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kBasePod),
-      .network_rate = Read(400 * kGigabit, kBasePod)},
+      .network_rate = Read(400 * kGigabitPerSecond, kBasePod)},
     {.name = "hgx-h100", .product_name = "NVIDIA HGX H100 8-GPU", .accelerators = kH100,
       .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = "",
@@ -67,7 +67,7 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kBasePod,
       .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Read(kPcie5, kMlperfH200),
-      .network_rate = Read(400 * kGigabit, kBasePod)},
+      .network_rate = Read(400 * kGigabitPerSecond, kBasePod)},
     {.name = "hgx-h200", .product_name = "NVIDIA HGX H200 8-GPU", .accelerators = kH200,
       .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kMlperfH200,
@@ -77,7 +77,7 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "b200-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kBasePod,
       .link_rate = Read(900 * kGiga, kNetworkTable), .host_rate = Recall(kPcie5),
-      .network_rate = Read(400 * kGigabit, kBasePod)},
+      .network_rate = Read(400 * kGigabitPerSecond, kBasePod)},
     {.name = "hgx-b200", .product_name = "NVIDIA HGX B200 8-GPU", .accelerators = kB200,
       .collectives = "b200-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = "",
@@ -92,13 +92,13 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "gb200", .link = "NVLink 5 through NVLink Switch trays",
       .switch_reduces = true,
       .device_count = 72, .device_count_source = kGb200Guide,
-      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recall(400 * kGigabit),
+      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recall(400 * kGigabitPerSecond),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
     {.name = "gb300-nvl72", .product_name = "NVIDIA GB300 NVL72", .accelerators = kGb300,
       .collectives = "gb300", .link = "NVLink 5 through NVLink Switch trays",
       .switch_reduces = true,
       .device_count = 72, .device_count_source = kGb300Guide,
-      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recall(800 * kGigabit),
+      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recall(800 * kGigabitPerSecond),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
     {.name = "pcie-gen4-l40s", .product_name = "server with L40S on PCIe 4", .accelerators = kL40s,
       .collectives = "l40s", .link = "PCIe 4 x16",

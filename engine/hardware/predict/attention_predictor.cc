@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kReferenceSource[] = "ai-dynamo/aiconfigurator @095f58a51c4c, attention, ";
+constexpr char kAttentionTables[] = "ai-dynamo/aiconfigurator @095f58a51c4c, attention, ";
 
 // The type that tables call fp8.
 DataType TabledType(DataType type) {
@@ -48,7 +48,7 @@ absl::optional<AttentionPredictor> AttentionPredictor::OfReference(const Acceler
   out.type_ = type;
   out.model_ = std::make_shared<const AttentionModel>(*std::move(model));
   out.source_ = {.source = RateSource::kReference,
-                 .citation = absl::StrCat(kReferenceSource, reference->kernel),
+                 .citation = absl::StrCat(kAttentionTables, reference->kernel),
                  .device = accelerator.name,
                  .form = "terms",
                  .error = out.model_->error()};

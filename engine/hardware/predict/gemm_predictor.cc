@@ -11,7 +11,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kReferenceSource[] = "ai-dynamo/aiconfigurator @095f58a51c4c, GEMM, ";
+constexpr char kGemmTables[] = "ai-dynamo/aiconfigurator @095f58a51c4c, GEMM, ";
 
 absl::string_view FormName(GemmForm form) { return form == GemmForm::kGrid ? "grid" : "tiles"; }
 
@@ -85,7 +85,7 @@ absl::optional<GemmPredictor> GemmPredictor::OfReference(const Accelerator& acce
   }
   out.source_ = {
       .source = RateSource::kReference,
-      .citation = absl::StrCat(kReferenceSource, best->library, " ", GemmTypeName(best->type)),
+      .citation = absl::StrCat(kGemmTables, best->library, " ", GemmTypeName(best->type)),
       .device = accelerator.name,
       .form = FormName(out.model_->chosen().form),
       .error = out.model_->error()};

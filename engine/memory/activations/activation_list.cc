@@ -66,7 +66,7 @@ void ActivationList::AddMatmulInput(ActivationRow row, ActivationSite activation
 // An adapter reads what its matrix does, in the type that is computed in: the same tensor serves
 // both, unless dropout makes a copy for each adapter.
 // Source: docs/memory_transients.md, "Frozen parts and adapters".
-void ActivationList::AddMatmulInput(ActivationRow row, const MatrixUse& use) {
+void ActivationList::AddMatmulInput(ActivationRow row, const MatmulUse& use) {
   const bool shared = use.adapters > 0 && !batch().adapter_dropout;
   row.for_weights = true;
   ActivationRow input = row;
@@ -75,7 +75,7 @@ void ActivationList::AddMatmulInput(ActivationRow row, const MatrixUse& use) {
   if (use.adapters > 0) AddAdapters(row, use);
 }
 
-void ActivationList::AddAdapters(ActivationRow row, const MatrixUse& use) {
+void ActivationList::AddAdapters(ActivationRow row, const MatmulUse& use) {
   row.source = activation_source::kChainRule;
   if (batch().adapter_dropout) {
     row.width = row.width * use.adapters;
@@ -107,7 +107,7 @@ void ActivationList::AddAdapterInner(const AdapterInner& inner) {
                        .source = activation_source::kChainRule};
   Add(row);
   row.name = "adapter_inner.gradient";
-  AddOutputGradient(row, MatrixUse());
+  AddOutputGradient(row, MatmulUse());
 }
 
 // Of dW = dy x^T, the dy. Source: Qi et al. 2023 (arXiv 2401.10241) section 2.

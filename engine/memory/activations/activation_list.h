@@ -125,13 +125,13 @@ class ActivationList {
   // their adapters keep.
   void AddMatmulInput(ActivationRow row, ActivationSite activation);
   // The same where it is no layer's: `use` says what reads it.
-  void AddMatmulInput(ActivationRow row, const MatrixUse& use);
+  void AddMatmulInput(ActivationRow row, const MatmulUse& use);
   // The gradient of what matrices make that read `activation`, if one of them is trained or has
   // an adapter; where weight gradients wait, it does too.
   void AddOutputGradient(const ActivationRow& row, ActivationSite activation) {
     if (WaitsFor(activation)) Add(OutputGradient(row));
   }
-  void AddOutputGradient(const ActivationRow& row, const MatrixUse& use) {
+  void AddOutputGradient(const ActivationRow& row, const MatmulUse& use) {
     if (WaitsFor(use)) Add(OutputGradient(row));
   }
   // Whether such a gradient is to be listed, and its row.
@@ -139,20 +139,20 @@ class ActivationList {
     return for_weights_ &&
            (place_.gradients == nullptr || WaitsFor(place_.gradients->UseOf(activation)));
   }
-  bool WaitsFor(const MatrixUse& use) const {
+  bool WaitsFor(const MatmulUse& use) const {
     return for_weights_ && (use.trained || use.adapters > 0);
   }
   static ActivationRow OutputGradient(ActivationRow row);
   // What adapters that read `activation` keep besides their input, which is `row`.
   void AddAdaptersOf(const ActivationRow& row, ActivationSite activation) {
     if (place_.gradients == nullptr) return;
-    const MatrixUse use = place_.gradients->UseOf(activation);
+    const MatmulUse use = place_.gradients->UseOf(activation);
     if (use.adapters > 0) AddAdapters(row, use);
   }
   // Whether a matrix or an adapter that reads `activation` keeps it as it was computed.
   bool KeepsAsComputed(ActivationSite activation) const {
     if (place_.gradients == nullptr) return !narrows_matmul_inputs();
-    const MatrixUse use = place_.gradients->UseOf(activation);
+    const MatmulUse use = place_.gradients->UseOf(activation);
     return (use.trained && !narrows_matmul_inputs()) ||
            (use.adapters > 0 && !batch().adapter_dropout);
   }
@@ -181,7 +181,7 @@ class ActivationList {
   }
   // Where it is to be listed.
   void ListRow(const ActivationRow& row, CheckedInt elements);
-  void AddAdapters(ActivationRow row, const MatrixUse& use);
+  void AddAdapters(ActivationRow row, const MatmulUse& use);
   DataType TypeOf(ElementKind kind) const;
 
   const ActivationContext& context_;

@@ -275,7 +275,7 @@ void AddAttentionRows(const AttentionSpec& attention, bool cross, ActivationList
   rows.AddNormInputs();
   rows.AddOperands();
   rows.AddCore();
-  if (out.WaitsFor(MatrixUse())) rows.AddOutputGradients();
+  if (out.WaitsFor(MatmulUse())) rows.AddOutputGradients();
 }
 
 }  // namespace sextant

@@ -49,7 +49,7 @@ const ModuleGradients& ModulesOf(const ActivationList& out) {
   return flow == nullptr ? kAllTrained : flow->modules();
 }
 
-void AddMatmulInput(absl::string_view module, int64_t width, Cut cut, const MatrixUse& use,
+void AddMatmulInput(absl::string_view module, int64_t width, Cut cut, const MatmulUse& use,
                     ActivationList& out) {
   out.Enter(module);
   out.AddMatmulInput({.name = "input",
@@ -63,7 +63,7 @@ void AddMatmulInput(absl::string_view module, int64_t width, Cut cut, const Matr
 }
 
 // The gradient of what a matrix of the ends makes.
-void AddOutputGradient(ActivationRow row, const MatrixUse& use, ActivationList& out) {
+void AddOutputGradient(ActivationRow row, const MatmulUse& use, ActivationList& out) {
   row.name = "output_gradient";
   out.AddOutputGradient(row, use);
 }
@@ -139,7 +139,7 @@ void AddChunkedLoss(ActivationList& out) {
        .source = source::kChainRule});
 }
 
-void AddLoss(const MatrixUse& head, ActivationList& out) {
+void AddLoss(const MatmulUse& head, ActivationList& out) {
   const LossKind loss = out.batch().loss;
   if (loss == LossKind::kChunked) return AddChunkedLoss(out);
   AddMatmulInput("output_head", EmbeddingSizeOf(out), Cut::kSequence, head, out);
@@ -209,7 +209,7 @@ void AddFinalNormRow(const StackSpec& stack, ModelPart part, ActivationList& out
 }
 
 void AddEncoderOutputRow(ActivationList& out) {
-  AddMatmulInput("encoder_output", HiddenOf(out), Cut::kSequence, MatrixUse(), out);
+  AddMatmulInput("encoder_output", HiddenOf(out), Cut::kSequence, MatmulUse(), out);
 }
 
 void AddOutputRows(ActivationList& out) {

@@ -34,7 +34,7 @@ class GradientFlowBuilder {
                         Trains(ModelPart::kInput, "token_type_embedding");
     const bool embeds = tokens || Trains(ModelPart::kInput, "embedding_projection", "into");
     EndGradients& ends = out_.ends_;
-    const MatrixUse table = UseOf(ModelPart::kInput, "token_embedding", "", tokens);
+    const MatmulUse table = UseOf(ModelPart::kInput, "token_embedding", "", tokens);
     ends.ids_kept = table.trained || table.adapters > 0;
     ends.token_embedding_adapters = table.adapters;
     ends.projection_into = UseOf(ModelPart::kInput, "embedding_projection", "into", tokens);
@@ -58,9 +58,9 @@ class GradientFlowBuilder {
   }
 
   // What a matrix outside layers and its adapter do with what they read.
-  MatrixUse UseOf(ModelPart part, absl::string_view module, absl::string_view name,
+  MatmulUse UseOf(ModelPart part, absl::string_view module, absl::string_view name,
                   bool needs) const {
-    MatrixUse use = {.trained = false, .needs_gradient = needs};
+    MatmulUse use = {.trained = false, .needs_gradient = needs};
     for (const WeightTensor& t : tensors_) {
       if (t.part != part || t.layer_kind >= 0 || t.module != module || t.name != name) continue;
       if (t.role == WeightRole::kAdapterDown) ++use.adapters;
@@ -127,9 +127,9 @@ class GradientFlowBuilder {
     return out.final_norm_needs;
   }
 
-  MatrixUse HeadOf(bool needs) const {
+  MatmulUse HeadOf(bool needs) const {
     const bool tied = spec_.output.head == OutputHeadKind::kTied;
-    MatrixUse use = UseOf(ModelPart::kOutput, "output_head", "", needs);
+    MatmulUse use = UseOf(ModelPart::kOutput, "output_head", "", needs);
     if (!tied) return use;
     use = UseOf(ModelPart::kInput, "token_embedding", "", needs);
     use.adapters = 0;  // they stand beside the lookup

@@ -15,7 +15,7 @@
 namespace sextant {
 
 // What reads an activation.
-struct MatrixUse {
+struct MatmulUse {
   bool trained = true;         // one of the matrices is
   int8_t adapters = 0;         // beside them
   bool needs_gradient = true;  // the activation does
@@ -29,7 +29,7 @@ struct LayerGradients {
   bool router_needs = false;                           // the probabilities of experts do
   bool token_gate_needs = false;                       // the gate of shared experts does
 
-  MatrixUse UseOf(ActivationSite activation) const {
+  MatmulUse UseOf(ActivationSite activation) const {
     return {.trained = trained.Has(activation),
             .adapters = adapters[static_cast<size_t>(activation)],
             .needs_gradient = needs.Has(activation)};
@@ -57,13 +57,13 @@ struct StackGradients {
 struct EndGradients {
   bool ids_kept = true;
   int8_t token_embedding_adapters = 0;
-  MatrixUse projection_into;
-  MatrixUse pooler;
-  MatrixUse classifier;
-  MatrixUse transform;
+  MatmulUse projection_into;
+  MatmulUse pooler;
+  MatmulUse classifier;
+  MatmulUse transform;
   bool transform_output_needs = true;  // behind its norm
-  MatrixUse projection_out;
-  MatrixUse head;
+  MatmulUse projection_out;
+  MatmulUse head;
 };
 
 // Of modules of multi-token prediction: all as the last one.
@@ -72,8 +72,8 @@ struct ModuleGradients {
   bool hidden_norm = true;
   bool final_norm = true;
   bool layer_input = true;  // needs one
-  MatrixUse projection;
-  MatrixUse head;  // its own pass of it
+  MatmulUse projection;
+  MatmulUse head;  // its own pass of it
 };
 
 class GradientFlow {

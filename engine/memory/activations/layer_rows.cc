@@ -118,9 +118,9 @@ class LayerRows {
                          .source = source::kLayer};
     const LayerGradients* gradients = out_.gradients();
     if (gradients == nullptr) return out_.Add(row);
-    MatrixUse use = gradients->UseOf(read);
+    MatmulUse use = gradients->UseOf(read);
     if (read == ActivationSite::kAttentionInput && SharesItsInput(layer_)) {
-      const MatrixUse other = gradients->UseOf(ActivationSite::kFeedForwardInput);
+      const MatmulUse other = gradients->UseOf(ActivationSite::kFeedForwardInput);
       use.trained = use.trained || other.trained;
       use.adapters = static_cast<int8_t>(use.adapters + other.adapters);
     }
@@ -160,7 +160,7 @@ void AddLayerRows(const LayerSpec& layer, ActivationList& out) {
   rows.AddAttention();
   rows.AddCrossAttention();
   rows.AddFeedForward();
-  if (out.WaitsFor(MatrixUse())) rows.AddOutputGradients();
+  if (out.WaitsFor(MatmulUse())) rows.AddOutputGradients();
 }
 
 void AddLayerInputRow(ActivationList& out) {

@@ -8,8 +8,6 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kBitsPerByte = 8;
-
 DataType ComputedType(const JobSpec& job) { return job.state.precision.weight_data_type; }
 DataType ReducedType(const JobSpec& job) { return job.state.precision.gradient_data_type; }
 DataType CastType(const JobSpec& job) { return StorageFor(job.batch.compute_data_type); }

@@ -8,7 +8,6 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kBitsPerByte = 8;
 constexpr char kHeld[] = "from a micro-batch's forward to its backward pass";
 constexpr char kAwaits[] = "from the first half of a backward pass to the second";
 constexpr absl::string_view kGatheredGradients = "gathered_gradients";  // StageStateOf()'s rows

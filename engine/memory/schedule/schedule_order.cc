@@ -28,7 +28,7 @@ Items OneChunk(int64_t count, int64_t ahead) {
 
 // Source: Megatron-LM, megatron/core/pipeline_parallel/schedules.py,
 // get_pp_rank_microbatches() and forward_backward_pipelining_with_interleaving().
-Items Interleaved(const StageOfPipeline& of) {
+Items InterleavedOrder(const StageOfPipeline& of) {
   const int64_t chunks = of.virtual_stage_count;
   const int64_t passes = of.micro_batch_count * chunks;
   const auto pass = [&](ScheduleWork work, int64_t index) {
@@ -92,7 +92,7 @@ absl::StatusOr<std::vector<WorkItem>> OrderOfStage(const PipelineSpec& pipeline,
     case PipelineSchedule::kDualPipe:
       return DualPipeOrder(of);
     case PipelineSchedule::kOneForwardOneBackward:
-      if (of.virtual_stage_count > 1) return Interleaved(of);
+      if (of.virtual_stage_count > 1) return InterleavedOrder(of);
       return OneChunk(count, std::min(count, stages_left));
   }
   return InvalidField("pipeline", "has no such schedule");

@@ -4,8 +4,6 @@ namespace sextant {
 namespace {
 
 constexpr char kSource[] = "the chain rule: docs/memory_transients.md";
-constexpr int64_t kBitsPerByte = 8;
-
 absl::string_view FloatName(int64_t bytes, const MicroBatchSpec& batch) {
   if (bytes == ComputeBytesOf(batch)) return DataTypeName(batch.compute_data_type);
   return bytes == 4 ? DataTypeName(DataType::kFp32) : DataTypeName(DataType::kBf16);

@@ -70,16 +70,17 @@ class LayerCount {
 
   void AddCoreAttentions() {
     if (group_.layer.attention.has_value()) {
-      using A = ActivationSite;
-      AddCore({*group_.layer.attention, A::kQuery, A::kKey, A::kValue, A::kScores, A::kHeads},
+      using Site = ActivationSite;
+      AddCore({*group_.layer.attention, Site::kQuery, Site::kKey, Site::kValue, Site::kScores,
+               Site::kHeads},
               group_.attended);
     }
     if (group_.layer.cross_attention.has_value()) {
-      using A = ActivationSite;
+      using Site = ActivationSite;
       ByMask<double> pairs;
       pairs.fill(group_.cross_pairs);
-      AddCore({*group_.layer.cross_attention, A::kCrossQuery, A::kCrossKey, A::kCrossValue,
-               A::kCrossScores, A::kCrossHeads},
+      AddCore({*group_.layer.cross_attention, Site::kCrossQuery, Site::kCrossKey, Site::kCrossValue,
+               Site::kCrossScores, Site::kCrossHeads},
               pairs);
     }
   }

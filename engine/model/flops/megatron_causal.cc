@@ -9,7 +9,7 @@ using Term = FlopsTerm;
 
 constexpr double kExpansion = 3 * 2;  // passes, and FLOPs a multiply-add
 
-absl::Status Undefined(absl::string_view why) { return absl::FailedPreconditionError(why); }
+absl::Status NotCounted(absl::string_view why) { return absl::FailedPreconditionError(why); }
 
 double MatricesOf(const FeedForwardSpec& feed_forward) {
   return feed_forward.kind == FeedForwardKind::kGated ? 3 : 2;
@@ -34,7 +34,7 @@ class MegatronCounter {
       const MultiTokenPredictionSpec& modules = *spec_.multi_token_prediction;
       const auto count = static_cast<double>(modules.module_count);
       if (!IsLikeLastLayer(modules.layer_kind)) {
-        return Undefined(
+        return NotCounted(
             "the counter takes modules of multi-token prediction for layers like the last");
       }
       SEXTANT_RETURN_IF_ERROR(AddLayers(modules.layer_kind, count));
@@ -56,9 +56,9 @@ class MegatronCounter {
 
   absl::Status AddLayers(int kind, double count) {
     const LayerSpec& layer = Kind(kind);
-    if (!layer.attention.has_value()) return Undefined("the counter has attention in each layer");
+    if (!layer.attention.has_value()) return NotCounted("the counter has attention in each layer");
     if (layer.feed_forward.has_value() == layer.experts.has_value()) {
-      return Undefined("the counter has either a feed-forward or experts in each layer");
+      return NotCounted("the counter has either a feed-forward or experts in each layer");
     }
     SEXTANT_RETURN_IF_ERROR(CheckAlike(layer));
     AddAttention(*layer.attention, count * kExpansion);
@@ -75,17 +75,17 @@ class MegatronCounter {
         a.query_key_head_size != attention_->query_key_head_size ||
         a.value_head_size != attention_->value_head_size ||
         a.latent.has_value() != attention_->latent.has_value()) {
-      return Undefined("the counter has one size of attention for all layers");
+      return NotCounted("the counter has one size of attention for all layers");
     }
     if (!a.latent.has_value() && a.query_key_head_size != a.value_head_size) {
-      return Undefined("the counter has one head size for keys and values");
+      return NotCounted("the counter has one head size for keys and values");
     }
     const FeedForwardSpec& here =
         layer.experts.has_value() ? layer.experts->expert : *layer.feed_forward;
     const FeedForwardSpec*& known = layer.experts.has_value() ? expert_ : dense_;
     if (known == nullptr) known = &here;
     if (here.size != known->size || here.kind != known->kind) {
-      return Undefined("the counter has one size of feed-forward for all layers");
+      return NotCounted("the counter has one size of feed-forward for all layers");
     }
     return absl::OkStatus();
   }

@@ -7,7 +7,7 @@
 namespace sextant {
 namespace {
 
-absl::Status Undefined(absl::string_view why) { return absl::FailedPreconditionError(why); }
+absl::Status NoFormula(absl::string_view why) { return absl::FailedPreconditionError(why); }
 
 bool HasFrozen(const StackSpec& stack) {
   return std::any_of(stack.layers.begin(), stack.layers.end(),
@@ -15,28 +15,28 @@ bool HasFrozen(const StackSpec& stack) {
 }
 
 absl::Status CheckAttention(const AttentionSpec& attention, const ShapeLimits& limits) {
-  if (attention.latent.has_value()) return Undefined("the formula knows no latent attention");
+  if (attention.latent.has_value()) return NoFormula("the formula knows no latent attention");
   if (attention.query_key_head_size != attention.value_head_size) {
-    return Undefined("the formula has one head size for keys and values");
+    return NoFormula("the formula has one head size for keys and values");
   }
   if (!limits.grouped_queries && attention.key_value_head_count != attention.head_count) {
-    return Undefined("the formula has a key and a value head for each query head");
+    return NoFormula("the formula has a key and a value head for each query head");
   }
   if (attention.mask != AttentionMask::kCausal)
-    return Undefined("the formula is of causal attention");
+    return NoFormula("the formula is of causal attention");
   if (attention.window > 0 || attention.chunk > 0) {
-    return Undefined("the formula knows no windows or chunks of attention");
+    return NoFormula("the formula knows no windows or chunks of attention");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckLayerKind(const LayerSpec& layer, const ShapeLimits& limits) {
-  if (layer.experts.has_value()) return Undefined("the formula knows no mixture of experts");
+  if (layer.experts.has_value()) return NoFormula("the formula knows no mixture of experts");
   if (!layer.attention.has_value() || !layer.feed_forward.has_value()) {
-    return Undefined("the formula has attention and a feed-forward in each layer");
+    return NoFormula("the formula has attention and a feed-forward in each layer");
   }
   if (!limits.gated && layer.feed_forward->kind == FeedForwardKind::kGated) {
-    return Undefined("the formula has two matrices a feed-forward, not a gated one's three");
+    return NoFormula("the formula has two matrices a feed-forward, not a gated one's three");
   }
   return CheckAttention(*layer.attention, limits);
 }
@@ -50,7 +50,7 @@ bool SameSizes(const LayerSpec& a, const LayerSpec& b) {
 absl::Status CheckLength(const TrainingStepSpec& step) {
   for (const SequenceGroup& group : step.sequences) {
     if (group.length != step.sequences[0].length) {
-      return Undefined("the formula has one sequence length");
+      return NoFormula("the formula has one sequence length");
     }
   }
   return absl::OkStatus();
@@ -64,19 +64,19 @@ bool HasFrozen(const ArchitectureSpec& spec) {
 }
 
 absl::Status CheckWholeDecoder(const ArchitectureSpec& spec) {
-  if (!spec.encoder.layers.empty()) return Undefined("the formula is of a decoder alone");
+  if (!spec.encoder.layers.empty()) return NoFormula("the formula is of a decoder alone");
   if (HasFrozen(spec)) {
-    return Undefined("the formula trains every parameter, and some are frozen");
+    return NoFormula("the formula trains every parameter, and some are frozen");
   }
-  if (spec.adapters.has_value()) return Undefined("the formula knows no adapters");
+  if (spec.adapters.has_value()) return NoFormula("the formula knows no adapters");
   if (spec.output.head == OutputHeadKind::kNone) {
-    return Undefined("the formula counts an output head, which the model lacks");
+    return NoFormula("the formula counts an output head, which the model lacks");
   }
   if (spec.embedding.embedding_size != 0 && spec.embedding.embedding_size != spec.hidden_size) {
-    return Undefined("the formula has embeddings of the hidden size");
+    return NoFormula("the formula has embeddings of the hidden size");
   }
   if (spec.output.transform || spec.output.pooler) {
-    return Undefined("the formula knows nothing but a head behind the layers");
+    return NoFormula("the formula knows nothing but a head behind the layers");
   }
   return absl::OkStatus();
 }
@@ -92,14 +92,14 @@ absl::StatusOr<PublishedShape> PublishedShapeOf(const ArchitectureSpec& spec,
                                                 const ShapeLimits& limits) {
   SEXTANT_RETURN_IF_ERROR(CheckWholeDecoder(spec));
   if (spec.multi_token_prediction.has_value())
-    return Undefined("the formula knows no multi-token prediction");
+    return NoFormula("the formula knows no multi-token prediction");
   const LayerSpec& first = spec.layer_kinds[0];
   double layers = 0;
   for (const LayerRun& run : spec.decoder.layers) {
     const LayerSpec& layer = spec.layer_kinds[static_cast<size_t>(run.layer_kind)];
     SEXTANT_RETURN_IF_ERROR(CheckLayerKind(first, limits));
     SEXTANT_RETURN_IF_ERROR(CheckLayerKind(layer, limits));
-    if (!SameSizes(first, layer)) return Undefined("the formula has one size for all layers");
+    if (!SameSizes(first, layer)) return NoFormula("the formula has one size for all layers");
     layers += static_cast<double>(run.count);
   }
   SEXTANT_RETURN_IF_ERROR(CheckLength(step));

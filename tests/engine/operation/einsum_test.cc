@@ -24,7 +24,7 @@ using Names = std::vector<std::string>;
 // Three widths, so that an array in the wrong type shows.
 constexpr OperationTypes kTypes = {.input = DataType::kBf16, .output = DataType::kFp32};
 constexpr int64_t kInputBytes = 2;
-constexpr int64_t kOutputBytes = 4;
+constexpr int64_t kEinsumOutputBytes = 4;
 
 // The axes of `wanted` that some of `tensors` has.
 Names AxesIn(const std::vector<NamedTensor>& tensors, const Names& wanted) {
@@ -127,11 +127,11 @@ NaiveGradient GoBack(const EinsumQuestion& q, const ContractionOrder& order, siz
     const int of = from_left ? step.left : step.right;
     const int other = from_left ? step.right : step.left;
     std::vector<NamedTensor> parts = {out.gradient};
-    out.read_bytes += Elements(out.gradient) * kOutputBytes;
+    out.read_bytes += Elements(out.gradient) * kEinsumOutputBytes;
     if (other >= 0) {
       parts.push_back(tensors[static_cast<size_t>(other)]);
       const bool is_operand = static_cast<size_t>(other) < count;
-      out.read_bytes += Elements(parts[1]) * (is_operand ? kInputBytes : kOutputBytes);
+      out.read_bytes += Elements(parts[1]) * (is_operand ? kInputBytes : kEinsumOutputBytes);
     }
     const Names axes = AxesIn(parts, tensors[static_cast<size_t>(of)].axes);
     const CountedContraction counted = ContractNaively(parts, axes, q.sizes);
@@ -139,7 +139,7 @@ NaiveGradient GoBack(const EinsumQuestion& q, const ContractionOrder& order, siz
     out.gradient = counted.result;
     ++out.steps;
     if (static_cast<size_t>(of) >= count) {
-      out.between_bytes += Elements(out.gradient) * kOutputBytes;
+      out.between_bytes += Elements(out.gradient) * kEinsumOutputBytes;
     }
   }
   return out;
@@ -172,10 +172,10 @@ void ExpectForward(const EinsumQuestion& q, const Einsum& op, const OperationCos
   for (size_t i = 0; i < order.steps.size(); ++i) {
     const bool product = order.steps[i].sums && order.steps[i].right >= 0;
     EXPECT_EQ(cost.steps[i].sum.matrix_flops, product ? order.steps[i].flops : Flops(0));
-    if (i + 1 < order.steps.size()) between += order.steps[i].result_elements * kOutputBytes;
+    if (i + 1 < order.steps.size()) between += order.steps[i].result_elements * kEinsumOutputBytes;
   }
   EXPECT_EQ(cost.sum.read.value(), read + between);
-  EXPECT_EQ(cost.sum.written.value(), einsum->result_elements * kOutputBytes + between);
+  EXPECT_EQ(cost.sum.written.value(), einsum->result_elements * kEinsumOutputBytes + between);
 }
 
 TEST(EinsumOracle, CostsAreThoseOfLoopsAndGradientsAreTrue) {
@@ -232,12 +232,12 @@ TEST(Einsum, OfThreeOperandsTakesTheOrderAskedFor) {
   ASSERT_THAT(best, IsOk());
   EXPECT_EQ(best->forward.sum.flops(), Flops(48 + 32));
   EXPECT_THAT(best->forward.steps[0].name, "result part 1 = einsum(operand 1, operand 2)");
-  EXPECT_EQ(ScratchBytes(best->forward), 2 * 8 * kOutputBytes);
+  EXPECT_EQ(ScratchBytes(best->forward), 2 * 8 * kEinsumOutputBytes);
   op.left_to_right = true;
   const auto left = AnalyzeOperation({op, kTypes}, "");
   ASSERT_THAT(left, IsOk());
   EXPECT_EQ(left->forward.sum.flops(), Flops(96 + 12));
-  EXPECT_EQ(ScratchBytes(left->forward), 2 * 6 * kOutputBytes);
+  EXPECT_EQ(ScratchBytes(left->forward), 2 * 6 * kEinsumOutputBytes);
   // Two products for each of the forward pass's, all of the same size.
   EXPECT_EQ(best->backward->cost.sum.flops(), Flops(2 * (48 + 32)));
   EXPECT_EQ(left->backward->cost.sum.flops(), Flops(2 * (96 + 12)));
@@ -247,7 +247,8 @@ TEST(Einsum, OfThreeOperandsTakesTheOrderAskedFor) {
   // Both operands of each step: the part between among them, which the forward pass keeps.
   ASSERT_EQ(best->backward->saved.size(), 4u);
   EXPECT_EQ(best->backward->saved[0].array.name, "result part 1");
-  EXPECT_EQ(best->backward->saved_bytes, Bytes(8 * kOutputBytes + (16 + 24 + 3) * kInputBytes));
+  EXPECT_EQ(best->backward->saved_bytes,
+            Bytes(8 * kEinsumOutputBytes + (16 + 24 + 3) * kInputBytes));
 }
 
 // A diagonal reads its elements alone, and its gradient is written whole; a sum's gradient

@@ -32,20 +32,20 @@ GraphSpec Good() {
   return spec;
 }
 
-void Replace(GraphSpec& spec, size_t i, Operation operation, std::vector<std::string> inputs) {
+void ReplaceNode(GraphSpec& spec, size_t i, Operation operation, std::vector<std::string> inputs) {
   spec.operations[i].work = std::move(operation);
   spec.operations[i].inputs = std::move(inputs);
 }
 
-struct Case {
+struct ErrorCase {
   const char* name;
   std::function<void(GraphSpec&)> spoil;
   const char* field;
   const char* what;
 };
 
-const std::vector<Case>& Cases() {
-  static const auto& cases = *new std::vector<Case>{
+const std::vector<ErrorCase>& ErrorCases() {
+  static const auto& cases = *new std::vector<ErrorCase>{
       {"NoOperations", [](auto& s) { s.operations.clear(); }, "operations", "at least one"},
       {"TooManyOperations",
        [](auto& s) { s.operations.resize(kMaxGraphOperations + 1, s.operations[0]); }, "operations",
@@ -60,7 +60,7 @@ const std::vector<Case>& Cases() {
        "operations", "16448: at most 16384"},
       {"SixtyFiveOperands",
        [](auto& s) {
-         Replace(s, 2, Plain(ElementwiseFunction::kAdd), std::vector<std::string>(65, "h"));
+         ReplaceNode(s, 2, Plain(ElementwiseFunction::kAdd), std::vector<std::string>(65, "h"));
        },
        "operations[2].inputs", "65: at most 64"},
       {"EmptyName", [](auto& s) { s.tensors[5].name = ""; }, "tensors[5].name", "is required"},
@@ -176,7 +176,7 @@ const std::vector<Case>& Cases() {
        "'b' is [6], but [4] is wanted"},
       {"BiasThatIsNotThere",
        [](auto& s) {
-         Replace(s, 1, Linear{.bias = true}, {"e", "w"});
+         ReplaceNode(s, 1, Linear{.bias = true}, {"e", "w"});
        },
        "operations[1].operation.linear.bias", "no third input"},
       {"TooFewInputs", [](auto& s) { s.operations[1].inputs.resize(1); }, "operations[1].inputs",
@@ -194,50 +194,50 @@ const std::vector<Case>& Cases() {
        "operations[3].inputs[1]", "'targets' is [8, 2], but [2, 8] is wanted"},
       {"NothingBroadcasts",
        [](auto& s) {
-         Replace(s, 2, Plain(ElementwiseFunction::kAdd), {"h", "b"});
+         ReplaceNode(s, 2, Plain(ElementwiseFunction::kAdd), {"h", "b"});
        },
        "operations[2].inputs[1]", "nothing broadcasts"},
       {"InputCountDiffers",
        [](auto& s) {
-         Replace(s, 2, Elementwise{.input_count = 3, .function = ElementwiseFunction::kAdd},
-                 {"h", "h"});
+         ReplaceNode(s, 2, Elementwise{.input_count = 3, .function = ElementwiseFunction::kAdd},
+                     {"h", "h"});
        },
        "operations[2].operation.elementwise.input_count", "is 3, but its inputs say 2"},
       {"ThreeFactors",
        [](auto& s) {
-         Replace(s, 2, Plain(ElementwiseFunction::kMultiply), {"h", "h", "h"});
+         ReplaceNode(s, 2, Plain(ElementwiseFunction::kMultiply), {"h", "h", "h"});
        },
        "operations[2].operation.elementwise.function", "two arrays, not 3"},
       {"ChainOfTwoInputs",
        [](auto& s) {
-         Replace(s, 2, FusedChain{.steps = {{ElementwiseFunction::kAdd, 1}}}, {"h"});
+         ReplaceNode(s, 2, FusedChain{.steps = {{ElementwiseFunction::kAdd, 1}}}, {"h"});
        },
        "operations[2].inputs", "are 1"},
       {"MaskAlone",
        [](auto& s) {
-         Replace(s, 2, Plain(ElementwiseFunction::kScale), {"ids"});
-         Replace(s, 3, Softmax{}, {"h"});
+         ReplaceNode(s, 2, Plain(ElementwiseFunction::kScale), {"ids"});
+         ReplaceNode(s, 3, Softmax{}, {"h"});
        },
        "operations[2].inputs", "hold no numbers"},
       {"OddHead",
        [](auto& s) {
          s.tensors[5].shape = {2, 2, 3};
-         Replace(s, 2, Rotary{}, {"scores"});
-         Replace(s, 3, Softmax{}, {"h"});
+         ReplaceNode(s, 2, Rotary{}, {"scores"});
+         ReplaceNode(s, 3, Softmax{}, {"h"});
        },
        "operations[2].operation.rotary.head_size", "even"},
-      {"Update", [](auto& s) { Replace(s, 2, OptimizerUpdate{}, {"h"}); },
+      {"Update", [](auto& s) { ReplaceNode(s, 2, OptimizerUpdate{}, {"h"}); },
        "operations[2].operation.optimizer_update", "a graph's update is its own"},
-      {"Copy", [](auto& s) { Replace(s, 2, HostCopy{}, {"h"}); },
+      {"Copy", [](auto& s) { ReplaceNode(s, 2, HostCopy{}, {"h"}); },
        "operations[2].operation.host_copy", "leave the copy out"},
       {"EinsumSizes",
        [](auto& s) {
-         Replace(s, 2, Einsum{.expression = "b t h, h h -> b t"}, {"h", "w"});
+         ReplaceNode(s, 2, Einsum{.expression = "b t h, h h -> b t"}, {"h", "w"});
        },
        "operations[2].operation.einsum.expression", "column"},
       {"EinsumOperandsDiffer",
        [](auto& s) {
-         Replace(s, 2, Einsum{.expression = "b t h -> b t h", .operands = {{2, 8, 5}}}, {"h"});
+         ReplaceNode(s, 2, Einsum{.expression = "b t h -> b t h", .operands = {{2, 8, 5}}}, {"h"});
        },
        "operations[2].operation.einsum.operands[0]",
        "is [2, 8, 5], but inputs[0] 'h' is [2, 8, 4]"},
@@ -281,7 +281,7 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class GraphErrors : public ::testing::TestWithParam<Case> {};
+class GraphErrors : public ::testing::TestWithParam<ErrorCase> {};
 
 TEST_P(GraphErrors, NameTheirPlace) {
   GraphSpec spec = Good();
@@ -295,7 +295,7 @@ TEST_P(GraphErrors, NameTheirPlace) {
   EXPECT_LT(violations[0].description.size(), 300u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, GraphErrors, ::testing::ValuesIn(Cases()),
+INSTANTIATE_TEST_SUITE_P(Table, GraphErrors, ::testing::ValuesIn(ErrorCases()),
                          [](const auto& tested) { return tested.param.name; });
 
 TEST(GraphErrorsTogether, AGoodGraphHasNone) { EXPECT_THAT(AnalyzeGraph(Good()), IsOk()); }

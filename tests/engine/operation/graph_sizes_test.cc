@@ -15,7 +15,7 @@
 namespace sextant {
 namespace {
 
-struct Case {
+struct SizesCase {
   const char* name;
   Operation given;            // sizes left 0
   std::vector<Shape> inputs;  // those that are of ids are in `ids`
@@ -24,8 +24,8 @@ struct Case {
   Shape output;
 };
 
-const std::vector<Case>& Cases() {
-  static const auto& cases = *new std::vector<Case>{
+const std::vector<SizesCase>& SizesCases() {
+  static const auto& cases = *new std::vector<SizesCase>{
       {"Matmul", Matmul{}, {{2, 3, 4}, {4, 5}}, {}, Matmul{.m = 6, .n = 5, .k = 4}, {2, 3, 5}},
       {"MatmulOfAVector", Matmul{}, {{4}, {4, 5}}, {}, Matmul{.m = 1, .n = 5, .k = 4}, {5}},
       {"BatchedMatmul",
@@ -135,11 +135,11 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-class GraphSizes : public ::testing::TestWithParam<Case> {};
+class GraphSizes : public ::testing::TestWithParam<SizesCase> {};
 
 // The graph's answer is that of the operation alone with its sizes.
 TEST_P(GraphSizes, FollowFromTheInputs) {
-  const Case& c = GetParam();
+  const SizesCase& c = GetParam();
   GraphSpec spec = {.data_type = DataType::kBf16};
   std::vector<std::string> names;
   for (size_t i = 0; i < c.inputs.size(); ++i) {
@@ -163,7 +163,7 @@ TEST_P(GraphSizes, FollowFromTheInputs) {
   EXPECT_EQ(graph.totals.backward.written, alone->backward->cost.sum.written);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, GraphSizes, ::testing::ValuesIn(Cases()),
+INSTANTIATE_TEST_SUITE_P(Table, GraphSizes, ::testing::ValuesIn(SizesCases()),
                          [](const auto& tested) { return tested.param.name; });
 
 // A mask is read in its own bytes, and has no gradient; what it is multiplied with has one.

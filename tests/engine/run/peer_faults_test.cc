@@ -46,7 +46,7 @@ RunSpec RunOf(absl::string_view preset, absl::string_view accelerator, int64_t d
   return run;
 }
 
-MemoryEstimate EstimateOf(const RunSpec& run) {
+MemoryEstimate FaultEstimate(const RunSpec& run) {
   const auto plan = PlanRun(run);
   EXPECT_THAT(plan, IsOk());
   return plan.ok() ? *plan->memory_estimate : MemoryEstimate();
@@ -57,7 +57,7 @@ TEST(PeerFaults, Llama2Of7bAt4096TokensFits80Gb) {
   RunSpec run = RunOf("llama-2-7b", "a100-sxm-80", 8);
   run.training.sequence_length = 4096;
   run.layout->zero_stage = ZeroStage::kParameters;
-  const MemoryEstimate memory = EstimateOf(run);
+  const MemoryEstimate memory = FaultEstimate(run);
   EXPECT_EQ(memory.verdict, Verdict::kFits);
   // 14.12 GiB of shards, 16.08 GiB of layers.
   EXPECT_GT(memory.peak().total(), Bytes(30 * (int64_t{1} << 30)));
@@ -70,9 +70,9 @@ TEST(PeerFaults, StagesHaveTheLayersTheyHave) {
   run.training.sequence_length = 8192;
   run.layout->parallel = {
       .tensor_parallel_size = 8, .pipeline_parallel_size = 4, .layers_per_chunk = {19, 21, 21, 19}};
-  const MemoryEstimate uneven = EstimateOf(run);
+  const MemoryEstimate uneven = FaultEstimate(run);
   run.layout->parallel.layers_per_chunk = {};
-  const MemoryEstimate even = EstimateOf(run);
+  const MemoryEstimate even = FaultEstimate(run);
   const auto weights = [](const MemoryEstimate& memory, size_t stage) {
     return memory.stages[stage].memory.of(LedgerKind::kWeight).value();
   };
@@ -92,7 +92,7 @@ TEST(PeerFaults, InterleavedStagesHoldNoMoreThanAStepHas) {
   run.layout->parallel = {
       .tensor_parallel_size = 8, .pipeline_parallel_size = 8, .virtual_stage_count = 5};
   run.layout->global_batch_size = 8;
-  const MemoryEstimate memory = EstimateOf(run);
+  const MemoryEstimate memory = FaultEstimate(run);
   for (const StageEstimate& stage : memory.stages) {
     for (const int64_t held : stage.micro_batches_in_flight) EXPECT_LE(held, 8);
   }

@@ -31,7 +31,7 @@ RunSpec Llama70b() {
   return run;
 }
 
-Plan PlanOf(const RunSpec& run) {
+Plan PlanFor(const RunSpec& run) {
   const auto plan = PlanRun(run);
   EXPECT_THAT(plan, IsOk());
   return plan.value_or(Plan());
@@ -40,7 +40,7 @@ Plan PlanOf(const RunSpec& run) {
 TEST(PlanRun, OfLlama70bByHand) {
   RunSpec run = Llama70b();
   run.options.assumed_mfu = 0.5;
-  const Plan plan = PlanOf(run);
+  const Plan plan = PlanFor(run);
   EXPECT_EQ(plan.model_name, "llama-3.1-70b");
   EXPECT_EQ(plan.parameters.all.total, 70'553'706'496);
   // 2 x 128256 x 8192 of embedding and head
@@ -59,7 +59,7 @@ TEST(PlanRun, OfLlama70bByHand) {
 }
 
 TEST(PlanRun, NamesAnAssumedMfuAsAssumed) {
-  const Plan plan = PlanOf(Llama70b());
+  const Plan plan = PlanFor(Llama70b());
   EXPECT_EQ(plan.textbook_estimate->mfu, 0.4);
   EXPECT_THAT(plan.textbook_estimate->mfu_basis, HasSubstr("assumed"));
   EXPECT_EQ(plan.lower_bound->mfu, 1);
@@ -68,14 +68,14 @@ TEST(PlanRun, NamesAnAssumedMfuAsAssumed) {
 TEST(PlanRun, SaysWhereTheAssumedMfuHasNoEvidence) {
   RunSpec run = Llama70b();
   run.training.precision.compute_data_type = DataType::kFp8;
-  EXPECT_THAT(PlanOf(run).textbook_estimate->mfu_basis, HasSubstr("fp8 were not looked at"));
+  EXPECT_THAT(PlanFor(run).textbook_estimate->mfu_basis, HasSubstr("fp8 were not looked at"));
 }
 
 TEST(PlanRun, TakesABareParameterCount) {
   RunSpec run = Llama70b();
   run.model = {};
   run.model.parameter_count = 70'000'000'000;
-  const Plan plan = PlanOf(run);
+  const Plan plan = PlanFor(run);
   EXPECT_EQ(plan.model_name, "parameters");
   EXPECT_THAT(plan.flops.counts, SizeIs(1));
   EXPECT_FALSE(plan.has_shapes());
@@ -83,15 +83,15 @@ TEST(PlanRun, TakesABareParameterCount) {
 
 TEST(PlanRun, UsesTheFlopsConventionAskedFor) {
   RunSpec run = Llama70b();
-  const double total = PlanOf(run).lower_bound->duration.value();
+  const double total = PlanFor(run).lower_bound->duration.value();
   run.options.flops_convention = FlopsConvention::kSixNNonEmbedding;
-  const double non_embedding = PlanOf(run).lower_bound->duration.value();
+  const double non_embedding = PlanFor(run).lower_bound->duration.value();
   EXPECT_DOUBLE_EQ(non_embedding / total, (70553706496.0 - 2101346304.0) / 70553706496.0);
 }
 
 TEST(PlanRun, SaysWhereEachRateComesFrom) {
   RunSpec run = Llama70b();
-  const Plan datasheet = PlanOf(run);
+  const Plan datasheet = PlanFor(run);
   ASSERT_THAT(datasheet.rates, SizeIs(3));
   EXPECT_EQ(datasheet.rates[0].quantity, "peak_flops_per_second");
   EXPECT_EQ(datasheet.rates[0].data_type, DataType::kBf16);
@@ -100,7 +100,7 @@ TEST(PlanRun, SaysWhereEachRateComesFrom) {
   run.cluster.peak_flops_per_second = 700e12;
   run.cluster.device_memory_bytes = 85'000'000'000;
   run.economics.device_power_watts = 650;
-  const Plan request = PlanOf(run);
+  const Plan request = PlanFor(run);
   for (const Rate& rate : request.rates) {
     EXPECT_EQ(rate.source, RateSource::kRequest) << rate.quantity;
     EXPECT_EQ(rate.citation, "given in the request");
@@ -112,7 +112,7 @@ TEST(PlanRun, SaysWhereEachRateComesFrom) {
 TEST(PlanRun, PicksThePeakOfTheComputeType) {
   RunSpec run = Llama70b();
   run.training.precision.compute_data_type = DataType::kFp8;
-  EXPECT_EQ(PlanOf(run).rates[0].value, 1978.9e12);
+  EXPECT_EQ(PlanFor(run).rates[0].value, 1978.9e12);
 }
 
 TEST(PlanRun, AsksForAPeakThatTheCatalogueLacks) {
@@ -128,7 +128,7 @@ TEST(PlanRun, AsksForAPeakThatTheCatalogueLacks) {
 TEST(PlanRun, LeavesEnergyOutWhereNoPowerIsKnown) {
   RunSpec run = Llama70b();
   run.cluster.accelerator = "tpu-v5p";
-  const Plan plan = PlanOf(run);
+  const Plan plan = PlanFor(run);
   EXPECT_FALSE(plan.lower_bound->energy.has_value());
   EXPECT_THAT(plan.assumptions, Contains(HasSubstr("No energy")));
 }
@@ -136,7 +136,7 @@ TEST(PlanRun, LeavesEnergyOutWhereNoPowerIsKnown) {
 TEST(PlanRun, ReservedMemoryIsNotUsable) {
   RunSpec run = Llama70b();
   run.cluster.reserved_memory_bytes = 5'000'000'000;
-  EXPECT_EQ(PlanOf(run).usable_per_device, Bytes(75'000'000'000));
+  EXPECT_EQ(PlanFor(run).usable_per_device, Bytes(75'000'000'000));
   run.cluster.reserved_memory_bytes = 80'000'000'000;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.reserved_memory_bytes")));
 }
@@ -144,23 +144,23 @@ TEST(PlanRun, ReservedMemoryIsNotUsable) {
 TEST(PlanRun, DoesNotFitIsAnAnswer) {
   RunSpec run = Llama70b();
   run.cluster.device_count = 8;  // 1128.9e9 bytes on 640e9
-  const Plan plan = PlanOf(run);
+  const Plan plan = PlanFor(run);
   EXPECT_FALSE(plan.fit.fits());
   EXPECT_EQ(plan.fit.minimum_device_count, 15);  // 14.11
 }
 
 TEST(PlanRun, AssumptionsFollowWhatWasGiven) {
   RunSpec run = Llama70b();
-  EXPECT_THAT(PlanOf(run).assumptions, Contains(HasSubstr("Activations are not counted")));
+  EXPECT_THAT(PlanFor(run).assumptions, Contains(HasSubstr("Activations are not counted")));
   run.training.activation_bytes = 1'000'000'000;
-  EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("Activations are not counted"))));
+  EXPECT_THAT(PlanFor(run).assumptions, Not(Contains(HasSubstr("Activations are not counted"))));
 }
 
 TEST(PlanRun, PassesOnWhatTheCatalogueNotes) {
   RunSpec run = Llama70b();
   run.cluster.accelerator = "v100-pcie";
   run.training.precision.compute_data_type = DataType::kFp16;
-  EXPECT_THAT(PlanOf(run).assumptions, Contains(HasSubstr("16GB and 32GB exist")));
+  EXPECT_THAT(PlanFor(run).assumptions, Contains(HasSubstr("16GB and 32GB exist")));
 }
 
 // --- What is refused -----------------------------------------------------------------
@@ -293,7 +293,7 @@ TEST(PlanRun, OfTheLargestRunIsFinite) {
                    .host_power_watts_per_device = 1e6,
                    .power_usage_effectiveness = 10};
   run.options.include_derivation = true;
-  const Plan plan = PlanOf(run);
+  const Plan plan = PlanFor(run);
   EXPECT_TRUE(std::isfinite(plan.textbook_estimate->cost->value()));
   EXPECT_TRUE(std::isfinite(plan.textbook_estimate->energy->value()));
   for (const DerivationStep& step : plan.derivation) {
@@ -303,14 +303,14 @@ TEST(PlanRun, OfTheLargestRunIsFinite) {
 
 // --- Derivation ----------------------------------------------------------------------
 
-TEST(Derivation, IsThereOnRequestAlone) { EXPECT_THAT(PlanOf(Llama70b()).derivation, IsEmpty()); }
+TEST(Derivation, IsThereOnRequestAlone) { EXPECT_THAT(PlanFor(Llama70b()).derivation, IsEmpty()); }
 
 TEST(Derivation, HasAStepWithUnitAndSourceForEachNumber) {
   RunSpec run = Llama70b();
   run.options.include_derivation = true;
   run.economics.device_hour_price_usd = 2;
   std::vector<std::string> symbols;
-  for (const DerivationStep& step : PlanOf(run).derivation) {
+  for (const DerivationStep& step : PlanFor(run).derivation) {
     symbols.push_back(step.symbol);
     EXPECT_FALSE(step.formula.empty() || step.substitution.empty() || step.unit.empty() ||
                  step.source.empty())

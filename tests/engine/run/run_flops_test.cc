@@ -27,7 +27,7 @@ RunSpec RunOf(absl::string_view preset) {
   return run;
 }
 
-Plan PlanOf(const RunSpec& run) {
+Plan FlopsPlan(const RunSpec& run) {
   auto plan = PlanRun(run);
   EXPECT_THAT(plan, IsOk());
   return plan.ok() ? *std::move(plan) : Plan();
@@ -43,9 +43,9 @@ double CountOf(const Plan& plan, C convention) {
 // The figures worked by hand for case B of the reference models.
 TEST(RunFlops, AreExactWhereALengthIsGiven) {
   RunSpec run = RunOf("llama-2-7b");
-  EXPECT_EQ(PlanOf(run).flops.convention, C::kSixNTotal);
+  EXPECT_EQ(FlopsPlan(run).flops.convention, C::kSixNTotal);
   run.training.sequence_length = 4096;
-  const Plan plan = PlanOf(run);
+  const Plan plan = FlopsPlan(run);
   EXPECT_EQ(plan.flops.convention, C::kExactCausal);
   EXPECT_EQ(CountOf(plan, C::kExactFull), 46084915200);
   EXPECT_EQ(CountOf(plan, C::kExactCausal), 42863689728);
@@ -62,7 +62,7 @@ TEST(RunFlops, ThatAreDoneAgainCountInHfuAlone) {
   run.training.sequence_length = 4096;
   run.training.recompute = RecomputePolicy::kFull;
   run.options.assumed_mfu = 0.4;
-  const Plan plan = PlanOf(run);
+  const Plan plan = FlopsPlan(run);
   const double head = 6.0 * 32000 * 4096;
   const double model = 42863689728;
   EXPECT_DOUBLE_EQ(plan.flops.hardware->ratio(), (model + (model - head) / 3) / model);
@@ -89,16 +89,16 @@ TEST(RunFlops, FollowTheConventionAskedFor) {
   RunSpec run = RunOf("llama-2-7b");
   run.training.sequence_length = 4096;
   run.options.flops_convention = C::kExactFull;
-  EXPECT_DOUBLE_EQ(PlanOf(run).lower_bound->duration.value(), 46084915200e-12);
+  EXPECT_DOUBLE_EQ(FlopsPlan(run).lower_bound->duration.value(), 46084915200e-12);
   run.options.flops_convention = C::kSixNTotal;
-  EXPECT_DOUBLE_EQ(PlanOf(run).lower_bound->duration.value(), 6e-12 * 6738415616);
+  EXPECT_DOUBLE_EQ(FlopsPlan(run).lower_bound->duration.value(), 6e-12 * 6738415616);
 }
 
 // 2 of the 4 experts of each of 2 layers are met: 6 N is of those.
 TEST(RunFlops, OfAMixtureAreOfTheExpertsThatATokenMeets) {
   RunSpec run = RunOf("");
   run.model.architecture = SmallMixture();
-  const Plan plan = PlanOf(run);
+  const Plan plan = FlopsPlan(run);
   EXPECT_EQ(plan.parameters.all.total - plan.parameters.all.active, 2 * 2 * 3 * 8 * 3);
   EXPECT_EQ(CountOf(plan, C::kSixNTotal), 6.0 * static_cast<double>(plan.parameters.all.active));
 }

@@ -14,7 +14,7 @@ namespace sextant {
 namespace {
 
 using Doubles = std::numeric_limits<double>;
-constexpr double kInfinity = Doubles::infinity();
+constexpr double kInfinite = Doubles::infinity();
 
 // The oracle of one layout: a search over all its numbers.
 class Oracle {
@@ -38,7 +38,7 @@ class Oracle {
 
  private:
   double NonSaturated() const {
-    if (f_.special_values == SpecialValues::kInfinitiesAndNan) return kInfinity;
+    if (f_.special_values == SpecialValues::kInfinitiesAndNan) return kInfinite;
     return f_.special_values == SpecialValues::kNanOnly ? Doubles::quiet_NaN() : largest_;
   }
 
@@ -78,7 +78,7 @@ TEST(RoundToLayout, AgreesWithSearchAtEveryNumberAndMidpoint) {
     for (size_t i = 0; i + 1 < table.size(); ++i) {
       for (const double at : {table[i], (table[i] + table[i + 1]) / 2}) {
         oracle.Compare(at);
-        oracle.Compare(std::nextafter(at, kInfinity));
+        oracle.Compare(std::nextafter(at, kInfinite));
         oracle.Compare(std::nextafter(at, 0));
       }
       if (HasFatalFailure()) return;
@@ -104,7 +104,7 @@ TEST(RoundToLayout, AgreesWithSearchAtRandom) {
 
 // The machine rounds doubles to floats as IEEE 754 has it; half of the values are ties.
 TEST(RoundToLayout, OfBinary32IsTheMachines) {
-  constexpr FloatLayout kBinary32 = {"binary32", 8, 23};
+  constexpr FloatLayout kSingle = {"binary32", 8, 23};
   std::mt19937 random(3);
   std::uniform_real_distribution<double> significand(-2, 2);
   std::uniform_int_distribution<int> exponent(-155, 130);
@@ -114,7 +114,7 @@ TEST(RoundToLayout, OfBinary32IsTheMachines) {
     if (!std::isfinite(low)) continue;
     for (const double value : {(static_cast<double>(low) + static_cast<double>(high)) / 2,
                                std::ldexp(significand(random), exponent(random))}) {
-      ASSERT_EQ(RoundToLayout(kBinary32, value, OverflowRule::kNonSaturating).value,
+      ASSERT_EQ(RoundToLayout(kSingle, value, OverflowRule::kNonSaturating).value,
                 static_cast<double>(static_cast<float>(value)))
           << value;
     }
@@ -122,9 +122,9 @@ TEST(RoundToLayout, OfBinary32IsTheMachines) {
 }
 
 TEST(RoundToLayout, KeepsEveryDoubleInBinary64) {
-  constexpr FloatLayout kBinary64 = {"binary64", 11, 52};
+  constexpr FloatLayout kDouble = {"binary64", 11, 52};
   for (const double value : {Doubles::denorm_min(), Doubles::min(), 0.1, -1e300, Doubles::max()}) {
-    const FloatRounding out = RoundToLayout(kBinary64, value, OverflowRule::kNonSaturating);
+    const FloatRounding out = RoundToLayout(kDouble, value, OverflowRule::kNonSaturating);
     EXPECT_EQ(out.value, value);
     EXPECT_EQ(out.outcome, RoundingOutcome::kExact);
   }
@@ -132,7 +132,7 @@ TEST(RoundToLayout, KeepsEveryDoubleInBinary64) {
 
 TEST(RoundToLayout, OverflowsAtTheEndsOfDoubles) {
   for (const SmallFloat& f : SmallFloats()) {
-    for (const double value : {Doubles::max(), kInfinity, -Doubles::max(), -kInfinity}) {
+    for (const double value : {Doubles::max(), kInfinite, -Doubles::max(), -kInfinite}) {
       const FloatRounding out = RoundToLayout(LayoutOf(f), value, OverflowRule::kSaturating);
       EXPECT_EQ(std::abs(out.value), FiniteMagnitudes(f).back()) << f.name;
       EXPECT_EQ(out.outcome, RoundingOutcome::kOverflowed) << f.name;
@@ -149,11 +149,11 @@ TEST(RoundToLayout, OverflowsAtTheEndsOfDoubles) {
 TEST(RoundToLayout, OfInfinityFollowsTheRule) {
   constexpr FloatLayout kE4m3 = {"e4m3", 4, 3, SpecialValues::kNanOnly};
   constexpr FloatLayout kE5m2 = {"e5m2", 5, 2};
-  EXPECT_EQ(RoundToLayout(kE4m3, kInfinity, OverflowRule::kSaturating).value, 448);
-  EXPECT_TRUE(std::isnan(RoundToLayout(kE4m3, kInfinity, OverflowRule::kNonSaturating).value));
-  EXPECT_EQ(RoundToLayout(kE5m2, -kInfinity, OverflowRule::kSaturating).value, -57344);
-  const FloatRounding kept = RoundToLayout(kE5m2, -kInfinity, OverflowRule::kNonSaturating);
-  EXPECT_EQ(kept.value, -kInfinity);
+  EXPECT_EQ(RoundToLayout(kE4m3, kInfinite, OverflowRule::kSaturating).value, 448);
+  EXPECT_TRUE(std::isnan(RoundToLayout(kE4m3, kInfinite, OverflowRule::kNonSaturating).value));
+  EXPECT_EQ(RoundToLayout(kE5m2, -kInfinite, OverflowRule::kSaturating).value, -57344);
+  const FloatRounding kept = RoundToLayout(kE5m2, -kInfinite, OverflowRule::kNonSaturating);
+  EXPECT_EQ(kept.value, -kInfinite);
   EXPECT_EQ(kept.outcome, RoundingOutcome::kExact);
 }
 

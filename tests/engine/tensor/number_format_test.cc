@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-const NumberFormat& Find(DataType type) { return **FindNumberFormat(type); }
+const NumberFormat& FormatOf(DataType type) { return **FindNumberFormat(type); }
 
 std::vector<std::string> LayoutNames(const NumberFormat& format) {
   std::vector<std::string> out;
@@ -58,12 +58,12 @@ TEST(NumberFormats, HaveThePublishedRanges) {
     int64_t nan_codes;
   };
   const Case cases[] = {
-      {Find(DataType::kFp8E4m3).layouts[0], 448, std::ldexp(1, -6), std::ldexp(1, -9), 2},
-      {Find(DataType::kFp8E5m2).layouts[0], 57344, std::ldexp(1, -14), std::ldexp(1, -16), 6},
-      {Find(DataType::kFp6).layouts[0], 7.5, 1, 0.125, 0},
-      {Find(DataType::kFp6).layouts[1], 28, 0.25, 0.0625, 0},
-      {Find(DataType::kFp4).layouts[0], 6, 1, 0.5, 0},
-      {Find(DataType::kFp16).layouts[0], 65504, std::ldexp(1, -14), std::ldexp(1, -24), 2046},
+      {FormatOf(DataType::kFp8E4m3).layouts[0], 448, std::ldexp(1, -6), std::ldexp(1, -9), 2},
+      {FormatOf(DataType::kFp8E5m2).layouts[0], 57344, std::ldexp(1, -14), std::ldexp(1, -16), 6},
+      {FormatOf(DataType::kFp6).layouts[0], 7.5, 1, 0.125, 0},
+      {FormatOf(DataType::kFp6).layouts[1], 28, 0.25, 0.0625, 0},
+      {FormatOf(DataType::kFp4).layouts[0], 6, 1, 0.5, 0},
+      {FormatOf(DataType::kFp16).layouts[0], 65504, std::ldexp(1, -14), std::ldexp(1, -24), 2046},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(LargestFinite(c.layout), c.largest) << c.layout.name;
@@ -74,33 +74,33 @@ TEST(NumberFormats, HaveThePublishedRanges) {
 }
 
 TEST(NumberFormats, OfFamiliesAreTheirMembers) {
-  EXPECT_THAT(LayoutNames(Find(DataType::kFp8)), ElementsAre("e4m3", "e5m2"));
-  EXPECT_THAT(LayoutNames(Find(DataType::kFp6)), ElementsAre("e2m3", "e3m2"));
-  EXPECT_THAT(LayoutNames(Find(DataType::kFp4)), ElementsAre("e2m1"));
+  EXPECT_THAT(LayoutNames(FormatOf(DataType::kFp8)), ElementsAre("e4m3", "e5m2"));
+  EXPECT_THAT(LayoutNames(FormatOf(DataType::kFp6)), ElementsAre("e2m3", "e3m2"));
+  EXPECT_THAT(LayoutNames(FormatOf(DataType::kFp4)), ElementsAre("e2m1"));
 }
 
 TEST(NumberFormats, OfIntegersAreTwosComplement) {
-  EXPECT_EQ(LargestInteger(Find(DataType::kInt8)), 127);
-  EXPECT_EQ(LowestInteger(Find(DataType::kInt8)), -128);
-  EXPECT_EQ(LargestInteger(Find(DataType::kInt4)), 7);
-  EXPECT_EQ(LowestInteger(Find(DataType::kInt4)), -8);
+  EXPECT_EQ(LargestInteger(FormatOf(DataType::kInt8)), 127);
+  EXPECT_EQ(LowestInteger(FormatOf(DataType::kInt8)), -128);
+  EXPECT_EQ(LargestInteger(FormatOf(DataType::kInt4)), 7);
+  EXPECT_EQ(LowestInteger(FormatOf(DataType::kInt4)), -8);
 }
 
 TEST(StorageBits, CountEachElementsShareOfItsScale) {
-  EXPECT_EQ(StorageBits(Find(DataType::kMxfp8)), 8 + 8.0 / 32);
-  EXPECT_EQ(StorageBits(Find(DataType::kMxfp4)), 4 + 8.0 / 32);
-  EXPECT_EQ(StorageBits(Find(DataType::kNvfp4)), 4 + 8.0 / 16);
-  EXPECT_EQ(StorageBits(Find(DataType::kTf32)), 32);
-  EXPECT_EQ(StorageBits(Find(DataType::kInt4)), 4);
-  EXPECT_EQ(StorageBits(Find(DataType::kFp64)), 64);
+  EXPECT_EQ(StorageBits(FormatOf(DataType::kMxfp8)), 8 + 8.0 / 32);
+  EXPECT_EQ(StorageBits(FormatOf(DataType::kMxfp4)), 4 + 8.0 / 32);
+  EXPECT_EQ(StorageBits(FormatOf(DataType::kNvfp4)), 4 + 8.0 / 16);
+  EXPECT_EQ(StorageBits(FormatOf(DataType::kTf32)), 32);
+  EXPECT_EQ(StorageBits(FormatOf(DataType::kInt4)), 4);
+  EXPECT_EQ(StorageBits(FormatOf(DataType::kFp64)), 64);
 }
 
 TEST(BlockScale, HasItsLayoutsRange) {
-  const BlockScale power = *Find(DataType::kMxfp4).block;
+  const BlockScale power = *FormatOf(DataType::kMxfp4).block;
   EXPECT_EQ(power.smallest_scale, std::ldexp(1, -127));
   EXPECT_EQ(power.largest_scale, std::ldexp(1, 127));
   EXPECT_FALSE(power.has_tensor_scale);
-  const BlockScale e4m3 = *Find(DataType::kNvfp4).block;
+  const BlockScale e4m3 = *FormatOf(DataType::kNvfp4).block;
   EXPECT_EQ(e4m3.smallest_scale, std::ldexp(1, -9));
   EXPECT_EQ(e4m3.largest_scale, 448);
   EXPECT_TRUE(e4m3.has_tensor_scale);

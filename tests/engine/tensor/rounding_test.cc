@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kEndless = std::numeric_limits<double>::infinity();
 
 RoundedValue Round(DataType type, double value, const RoundingOptions& options = {}) {
   const auto out = RoundTo(type, value, options);
@@ -44,8 +44,8 @@ TEST(RoundTo, IsWorkedByHand) {
       {DataType::kFp16, std::ldexp(1.5, -25), std::ldexp(1, -24), Outcome::kRounded, true},
       {DataType::kFp16, std::ldexp(1, -20), std::ldexp(1, -20), Outcome::kExact, true},
       {DataType::kFp16, 65519, 65504, Outcome::kRounded, false},
-      {DataType::kFp16, 65520, kInfinity, Outcome::kOverflowed, false},
-      {DataType::kFp16, -kInfinity, -kInfinity, Outcome::kExact, false},
+      {DataType::kFp16, 65520, kEndless, Outcome::kOverflowed, false},
+      {DataType::kFp16, -kEndless, -kEndless, Outcome::kExact, false},
       {DataType::kBf16, 1 + std::ldexp(1, -8), 1, Outcome::kRounded, false},
       {DataType::kBf16, 1 + std::ldexp(3, -8), 1 + std::ldexp(4, -8), Outcome::kRounded, false},
       {DataType::kTf32, 1 + std::ldexp(1, -10), 1 + std::ldexp(1, -10), Outcome::kExact, false},
@@ -68,8 +68,8 @@ TEST(RoundTo, IsWorkedByHand) {
       {DataType::kInt8, -0.5, 0, Outcome::kUnderflowed, false},
       {DataType::kInt4, 2.5, 2, Outcome::kRounded, false},
       {DataType::kInt4, 3.5, 4, Outcome::kRounded, false},
-      {DataType::kInt4, kInfinity, 7, Outcome::kOverflowed, false},
-      {DataType::kInt4, -kInfinity, -8, Outcome::kOverflowed, false},
+      {DataType::kInt4, kEndless, 7, Outcome::kOverflowed, false},
+      {DataType::kInt4, -kEndless, -8, Outcome::kOverflowed, false},
   };
   for (const Case& c : cases) {
     const RoundedValue out = Round(c.type, c.value);
@@ -105,7 +105,7 @@ TEST(RoundTo, FollowsTheRuleAskedFor) {
   EXPECT_EQ(Round(DataType::kFp16, 1e6, saturating).value, 65504);
   EXPECT_EQ(Round(DataType::kFp8E4m3, 1e6).overflow_rule, OverflowRule::kSaturating);
   EXPECT_TRUE(std::isnan(Round(DataType::kFp8E4m3, 1e6, not_saturating).value));
-  EXPECT_EQ(Round(DataType::kFp8E5m2, 1e6, not_saturating).value, kInfinity);
+  EXPECT_EQ(Round(DataType::kFp8E5m2, 1e6, not_saturating).value, kEndless);
   EXPECT_EQ(Round(DataType::kInt8, 1e6, saturating).value, 127);
 }
 
@@ -126,14 +126,14 @@ TEST(RoundTo, SaysTheRelativeErrorWhereThereIsOne) {
   EXPECT_EQ(Round(DataType::kBf16, 257).relative_error, 1.0 / 257);
   EXPECT_EQ(Round(DataType::kFp8E4m3, -896).relative_error, 0.5);
   EXPECT_EQ(Round(DataType::kFp16, 1e6).relative_error, absl::nullopt);
-  EXPECT_EQ(Round(DataType::kFp8E4m3, kInfinity).relative_error, absl::nullopt);
+  EXPECT_EQ(Round(DataType::kFp8E4m3, kEndless).relative_error, absl::nullopt);
   EXPECT_EQ(Round(DataType::kFp16, std::nan("")).relative_error, absl::nullopt);
 }
 
 TEST(RoundTo, GivesCodesOfUpTo32Bits) {
   EXPECT_EQ(Round(DataType::kFp32, 1).code, 0x3f800000u);
   EXPECT_EQ(Round(DataType::kTf32, -1).code, 0x5fc00u);
-  EXPECT_EQ(Round(DataType::kBf16, kInfinity).code, 0x7f80u);
+  EXPECT_EQ(Round(DataType::kBf16, kEndless).code, 0x7f80u);
   EXPECT_EQ(Round(DataType::kFp8E4m3, std::nan("")).code, 0x7fu);
   EXPECT_EQ(Round(DataType::kFp16, -0.0).code, 0x8000u);
   EXPECT_EQ(Round(DataType::kFp64, 1).code, absl::nullopt);
@@ -172,7 +172,7 @@ TEST(RoundTo, RefusesOptionsThatDoNotApply) {
   for (const DataType type : {DataType::kFp32, DataType::kFp8E4m3, DataType::kInt8}) {
     EXPECT_THAT(RoundTo(type, 1, {.block_maximum = 2}), NamesFields(ElementsAre("block_maximum")));
   }
-  for (const double maximum : {0.0, 0.5, -2.0, kInfinity, std::nan("")}) {
+  for (const double maximum : {0.0, 0.5, -2.0, kEndless, std::nan("")}) {
     EXPECT_THAT(RoundTo(DataType::kMxfp4, -1, {.block_maximum = maximum}),
                 NamesFields(ElementsAre("block_maximum")))
         << maximum;

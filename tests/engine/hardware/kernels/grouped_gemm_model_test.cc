@@ -111,13 +111,13 @@ TEST(GroupedGemmModel, WidensOutsideItsPoints) {
               inside.high.value() / inside.expected.value() * 1.25 * 1.25, 1e-9);
 }
 
-struct Damage {
+struct GroupedDamage {
   const char* name;
   std::function<void(std::vector<GroupedGemmPoint>&)> damage;
   std::string field;
 };
 
-class DamagedGroupedGemmTest : public ::testing::TestWithParam<Damage> {};
+class DamagedGroupedGemmTest : public ::testing::TestWithParam<GroupedDamage> {};
 
 TEST_P(DamagedGroupedGemmTest, IsRefusedByItsField) {
   std::vector<GroupedGemmPoint> points = Points();
@@ -130,22 +130,26 @@ TEST_P(DamagedGroupedGemmTest, IsRefusedByItsField) {
 INSTANTIATE_TEST_SUITE_P(
     Faults, DamagedGroupedGemmTest,
     ::testing::Values(
-        Damage{"None", [](auto& points) { points.clear(); }, "points"},
-        Damage{"TooFew", [](auto& points) { points.resize(15); }, "points"},
-        Damage{"NotANumber",
-               [](auto& points) {
-                 points[3].time = Seconds(std::numeric_limits<double>::quiet_NaN());
-               },
-               "points[3].seconds"},
-        Damage{"Negative", [](auto& points) { points[4].time = Seconds(-1); }, "points[4].seconds"},
-        Damage{"Twice", [](auto& points) { points[6].shape = points[2].shape; }, "points[6]"},
-        Damage{"NoTokens", [](auto& points) { points[0].shape.tokens = 0; }, "points[0].tokens"},
-        Damage{"UnevenExperts", [](auto& points) { points[0].shape.expert_parallel = 3; },
-               "points[0].expert_parallel"},
-        Damage{"TooManyExpertsAToken", [](auto& points) { points[0].shape.experts_per_token = 65; },
-               "points[0].experts_per_token"},
-        Damage{"FasterThanTheDevice", [](auto& points) { points[33].time = Seconds(1e-6); },
-               "points[33].seconds"}),
+        GroupedDamage{"None", [](auto& points) { points.clear(); }, "points"},
+        GroupedDamage{"TooFew", [](auto& points) { points.resize(15); }, "points"},
+        GroupedDamage{"NotANumber",
+                      [](auto& points) {
+                        points[3].time = Seconds(std::numeric_limits<double>::quiet_NaN());
+                      },
+                      "points[3].seconds"},
+        GroupedDamage{"Negative", [](auto& points) { points[4].time = Seconds(-1); },
+                      "points[4].seconds"},
+        GroupedDamage{"Twice", [](auto& points) { points[6].shape = points[2].shape; },
+                      "points[6]"},
+        GroupedDamage{"NoTokens", [](auto& points) { points[0].shape.tokens = 0; },
+                      "points[0].tokens"},
+        GroupedDamage{"UnevenExperts", [](auto& points) { points[0].shape.expert_parallel = 3; },
+                      "points[0].expert_parallel"},
+        GroupedDamage{"TooManyExpertsAToken",
+                      [](auto& points) { points[0].shape.experts_per_token = 65; },
+                      "points[0].experts_per_token"},
+        GroupedDamage{"FasterThanTheDevice", [](auto& points) { points[33].time = Seconds(1e-6); },
+                      "points[33].seconds"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace sextant {
 namespace {
 
 // Times of 1 + amount, at positions log2 of the amount; every third is 8 % slower.
-std::vector<TermPoint> Points() {
+std::vector<TermPoint> LinePoints() {
   std::vector<TermPoint> out;
   for (int i = 0; i < 20; ++i) {
     const double amount = std::exp2(0.5 * i);
@@ -20,7 +20,7 @@ std::vector<TermPoint> Points() {
 }
 
 TEST(TermFit, PredictsBetweenItsPoints) {
-  const TermFit fit(Points());
+  const TermFit fit(LinePoints());
   for (const double amount : {3.3, 17.0, 300.0}) {
     const TermShape shape = {.terms = {1, amount}, .position = {std::log2(amount), 0, 0}};
     EXPECT_NEAR(fit.Seconds(shape) / (1 + amount), 1, 0.05) << amount;
@@ -29,7 +29,7 @@ TEST(TermFit, PredictsBetweenItsPoints) {
 
 // Far from every point the sum of costs alone stands.
 TEST(TermFit, CorrectsOnlyNearItsPoints) {
-  const TermFit fit(Points());
+  const TermFit fit(LinePoints());
   const TermArray terms = {1, 64};
   const double sum = fit.costs()[0] + 64 * fit.costs()[1];
   EXPECT_DOUBLE_EQ(fit.Seconds({.terms = terms, .position = {6, 100, 0}}), sum);
@@ -39,7 +39,7 @@ TEST(TermFit, CorrectsOnlyNearItsPoints) {
 }
 
 TEST(TermFit, IsSmoothAcrossItsPoints) {
-  const TermFit fit(Points());
+  const TermFit fit(LinePoints());
   double last = fit.Seconds({.terms = {1, 10}, .position = {-3, 0, 0}});
   for (double position = -3; position < 13; position += 0.001) {
     const double here = fit.Seconds({.terms = {1, 10}, .position = {position, 0, 0}});
@@ -49,12 +49,12 @@ TEST(TermFit, IsSmoothAcrossItsPoints) {
 }
 
 TEST(TermFit, TakesNoTimeBelowANanosecond) {
-  EXPECT_EQ(TermFit(Points()).Seconds({.position = {-100, 0, 0}}), 1e-9);
+  EXPECT_EQ(TermFit(LinePoints()).Seconds({.position = {-100, 0, 0}}), 1e-9);
 }
 
 // However a point's own time is changed, what the others predict for it stays.
 TEST(HeldOutRatios, DontKnowTheirOwnPoint) {
-  std::vector<TermPoint> points = Points();
+  std::vector<TermPoint> points = LinePoints();
   const std::vector<double> ratios = HeldOutRatios(points);
   for (size_t i = 0; i < points.size(); ++i) {
     std::vector<TermPoint> changed = points;

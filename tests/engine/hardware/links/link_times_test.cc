@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kCallMiB = 1 << 20;
 
 // Every type with its own collectives and without, on its own network or InfiniBand NDR.
 std::vector<LinkTimes> AllTimes() {
@@ -125,7 +125,7 @@ TEST(LinkTimes, OfAllReduceAreNoLongerThanOfItsHalves) {
 TEST(LinkTimes, OfOneRankAreNone) {
   for (const LinkTimes& times : AllTimes()) {
     for (const CollectiveOp op : kCollectiveOps) {
-      EXPECT_EQ(TimeOf(times, op, kMiB, {1, 1}).expected.value(), 0);
+      EXPECT_EQ(TimeOf(times, op, kCallMiB, {1, 1}).expected.value(), 0);
     }
   }
 }
@@ -146,7 +146,7 @@ TEST(LinkTimes, AcrossNodesAreLongerThanWithinOne) {
 TEST(LinkTimes, OfASendToTheNextNodeAreItsBytesOverOneAdapter) {
   const NodeType& node = **FindNodeType("dgx-h100");
   const LinkTimes times(&node, ReferenceCollectives("h100-sxm"), *ResolveNetwork(node, 2, {}));
-  const KernelTime time = TimeOf(times, CollectiveOp::kSendReceive, 512 * kMiB, {2, 8});
+  const KernelTime time = TimeOf(times, CollectiveOp::kSendReceive, 512 * kCallMiB, {2, 8});
   EXPECT_NEAR(time.expected.value(), 536870912 / (50e9 * 0.94), 100e-6);
   EXPECT_EQ(time.basis, KernelBasis::kDatasheet);
 }
@@ -155,7 +155,7 @@ TEST(LinkTimes, OfASendToTheNextNodeAreItsBytesOverOneAdapter) {
 TEST(LinkTimes, OfAllToAllAreThePartsForOtherNodes) {
   const NodeType& node = **FindNodeType("dgx-h100");
   const LinkTimes times(&node, ReferenceCollectives("h100-sxm"), *ResolveNetwork(node, 2, {}));
-  const KernelTime time = TimeOf(times, CollectiveOp::kAllToAll, 512 * kMiB, {16, 1});
+  const KernelTime time = TimeOf(times, CollectiveOp::kAllToAll, 512 * kCallMiB, {16, 1});
   EXPECT_NEAR(time.expected.value(), 536870912 * (15.0 / 16) / (50e9 * 0.94), 200e-6);
 }
 
@@ -163,11 +163,11 @@ TEST(LinkTimes, UseMeasuredOnesWhereThereAreAny) {
   const NodeType& node = **FindNodeType("dgx-h100");
   const LinkTimes published(&node, ReferenceCollectives("h100-sxm"));
   const LinkTimes datasheet(&node, nullptr);
-  EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, kMiB, {1, 8}).basis,
+  EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, kCallMiB, {1, 8}).basis,
             KernelBasis::kMeasured);
-  EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, 3 * kMiB, {1, 6}).basis,
+  EXPECT_EQ(TimeOf(published, CollectiveOp::kAllReduce, 3 * kCallMiB, {1, 6}).basis,
             KernelBasis::kWithinGrid);
-  EXPECT_EQ(TimeOf(datasheet, CollectiveOp::kAllReduce, kMiB, {1, 8}).basis,
+  EXPECT_EQ(TimeOf(datasheet, CollectiveOp::kAllReduce, kCallMiB, {1, 8}).basis,
             KernelBasis::kDatasheet);
 }
 

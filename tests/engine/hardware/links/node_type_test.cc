@@ -21,16 +21,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const NodeType& Find(absl::string_view name) {
+const NodeType& Known(absl::string_view name) {
   const auto found = FindNodeType(name);
   EXPECT_THAT(found, IsOk()) << name;
   return **found;
 }
 
 TEST(FindNodeType, TakesKeysAndProductNames) {
-  EXPECT_EQ(Find("dgx-h100").name, "dgx-h100");
-  EXPECT_EQ(Find("NVIDIA DGX H100").name, "dgx-h100");
-  EXPECT_EQ(Find("GB200_NVL72").name, "gb200-nvl72");
+  EXPECT_EQ(Known("dgx-h100").name, "dgx-h100");
+  EXPECT_EQ(Known("NVIDIA DGX H100").name, "dgx-h100");
+  EXPECT_EQ(Known("GB200_NVL72").name, "gb200-nvl72");
 }
 
 TEST(FindNodeType, NamesNearOnesForOthers) {
@@ -43,20 +43,20 @@ TEST(FindNodeType, NamesNearOnesForOthers) {
 
 // Datasheets print NVLink both ways added up: 600, 900, 1800 GB/s; networks in bits: 200, 400.
 TEST(NodeTypes, HaveTheirDatasheetsFigures) {
-  EXPECT_EQ(Find("dgx-a100").link_rate.value, 300e9);
-  EXPECT_EQ(Find("dgx-h100").link_rate.value, 450e9);
-  EXPECT_EQ(Find("dgx-b200").link_rate.value, 900e9);
-  EXPECT_EQ(Find("dgx-a100").network_rate.value, 25e9);
-  EXPECT_EQ(Find("dgx-h200").network_rate.value, 50e9);
-  EXPECT_EQ(Find("gb200-nvl72").device_count, 72);
-  EXPECT_EQ(Find("dgx-b200").device_count, 8);
-  EXPECT_FALSE(Find("dgx-a100").switch_reduces);
-  EXPECT_TRUE(Find("dgx-h100").switch_reduces);
+  EXPECT_EQ(Known("dgx-a100").link_rate.value, 300e9);
+  EXPECT_EQ(Known("dgx-h100").link_rate.value, 450e9);
+  EXPECT_EQ(Known("dgx-b200").link_rate.value, 900e9);
+  EXPECT_EQ(Known("dgx-a100").network_rate.value, 25e9);
+  EXPECT_EQ(Known("dgx-h200").network_rate.value, 50e9);
+  EXPECT_EQ(Known("gb200-nvl72").device_count, 72);
+  EXPECT_EQ(Known("dgx-b200").device_count, 8);
+  EXPECT_FALSE(Known("dgx-a100").switch_reduces);
+  EXPECT_TRUE(Known("dgx-h100").switch_reduces);
 }
 
 TEST(NodeTypes, OfABoardSayNoNetwork) {
   for (const char* name : {"hgx-a100", "hgx-h100", "hgx-h200", "hgx-b200", "pcie-gen4"}) {
-    EXPECT_FALSE(Find(name).network_rate) << name;
+    EXPECT_FALSE(Known(name).network_rate) << name;
   }
 }
 
@@ -98,25 +98,25 @@ TEST(NodeTypesOf, AreThoseThatHoldIt) {
 }
 
 TEST(SourceOf, SaysWhatIsFromMemory) {
-  EXPECT_THAT(SourceOf(Find("dgx-h100").network_rate), HasSubstr("docs.nvidia.com"));
-  EXPECT_THAT(SourceOf(Find("gb200-nvl72").network_rate), HasSubstr("from memory"));
+  EXPECT_THAT(SourceOf(Known("dgx-h100").network_rate), HasSubstr("docs.nvidia.com"));
+  EXPECT_THAT(SourceOf(Known("gb200-nvl72").network_rate), HasSubstr("from memory"));
 }
 
 TEST(ResolveNetwork, TakesTheTypesOwn) {
-  const auto network = ResolveNetwork(Find("dgx-h100"), 2, {});
+  const auto network = ResolveNetwork(Known("dgx-h100"), 2, {});
   ASSERT_THAT(network, IsOk());
   EXPECT_EQ(network->bytes_per_second, 50e9);
   EXPECT_THAT(network->citation, HasSubstr("dgx-h100"));
 }
 
 TEST(ResolveNetwork, TakesWhatIsSaidBefore) {
-  EXPECT_EQ(ResolveNetwork(Find("dgx-h100"), 2, {.name = "IB HDR"})->bytes_per_second, 25e9);
-  EXPECT_EQ(ResolveNetwork(Find("hgx-h100"), 2, {.bytes_per_second = 12.5e9})->bytes_per_second,
+  EXPECT_EQ(ResolveNetwork(Known("dgx-h100"), 2, {.name = "IB HDR"})->bytes_per_second, 25e9);
+  EXPECT_EQ(ResolveNetwork(Known("hgx-h100"), 2, {.bytes_per_second = 12.5e9})->bytes_per_second,
             12.5e9);
 }
 
 TEST(ResolveNetwork, NeverGuesses) {
-  const auto network = ResolveNetwork(Find("hgx-h100"), 4, {});
+  const auto network = ResolveNetwork(Known("hgx-h100"), 4, {});
   EXPECT_THAT(network, NamesFields(ElementsAre("network")));
   EXPECT_THAT(std::string(network.status().message()),
               AllOf(HasSubstr("4 nodes of type hgx-h100"), HasSubstr("ib-ndr"),
@@ -124,7 +124,7 @@ TEST(ResolveNetwork, NeverGuesses) {
 }
 
 TEST(ResolveNetwork, RefusesNonsense) {
-  const NodeType& node = Find("hgx-h100");
+  const NodeType& node = Known("hgx-h100");
   EXPECT_THAT(ResolveNetwork(node, 2, {.name = "ib-ndx"}),
               Fails(absl::StatusCode::kNotFound, "NETWORK_UNKNOWN"));
   EXPECT_THAT(ResolveNetwork(node, 2, {.name = "ib-ndr", .bytes_per_second = 1e9}),

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr GemmShape kLayer = {4096, 8192, 4096};
+constexpr GemmShape kProjection = {4096, 8192, 4096};
 
 const Accelerator& Product(absl::string_view name) { return *AcceleratorNamed(name); }
 
@@ -59,13 +59,13 @@ TEST(GemmPredictor, OfAMeasuredProductStandsOnPublishedTimes) {
   EXPECT_EQ(predictor->source().source, RateSource::kReference);
   EXPECT_THAT(predictor->source().citation, HasSubstr("aiconfigurator"));
   EXPECT_GT(predictor->source().error.shape_count, 0);
-  const KernelTime time = predictor->Predict(kLayer);
+  const KernelTime time = predictor->Predict(kProjection);
   // 275 GFLOP at 45 to 95 % of 989.4 TFLOP/s.
   EXPECT_GT(time.expected.value(), 2.9e-4);
   EXPECT_LT(time.expected.value(), 6.2e-4);
   EXPECT_LT(time.low, time.expected);
   EXPECT_LT(time.expected, time.high);
-  EXPECT_THAT(predictor->Nearest(kLayer, 3), SizeIs(3));
+  EXPECT_THAT(predictor->Nearest(kProjection, 3), SizeIs(3));
 }
 
 // Nobody published fp16: bf16 has its peak, and stands for it with a wider interval.
@@ -73,8 +73,8 @@ TEST(GemmPredictor, OfATypeLikeAMeasuredOneTakesThatOnesTimes) {
   const auto bf16 = GemmPredictor::OfAccelerator(Product("h100-sxm"), DataType::kBf16);
   const auto fp16 = GemmPredictor::OfAccelerator(Product("h100-sxm"), DataType::kFp16);
   ASSERT_TRUE(fp16.has_value());
-  const KernelTime one = bf16->Predict(kLayer);
-  const KernelTime other = fp16->Predict(kLayer);
+  const KernelTime one = bf16->Predict(kProjection);
+  const KernelTime other = fp16->Predict(kProjection);
   EXPECT_EQ(other.basis, KernelBasis::kOtherType);
   EXPECT_NEAR(other.expected.value() / one.expected.value(), 1, 1e-9);
   EXPECT_LT(other.low, one.low);
@@ -87,7 +87,7 @@ TEST(GemmPredictor, OfAnyOtherProductIsItsDatasheetTimesAPublishedShare) {
   ASSERT_TRUE(predictor.has_value());
   EXPECT_EQ(predictor->source().source, RateSource::kDatasheet);
   EXPECT_EQ(predictor->source().form, "roofs");
-  EXPECT_THAT(predictor->Nearest(kLayer, 3), IsEmpty());
+  EXPECT_THAT(predictor->Nearest(kProjection, 3), IsEmpty());
   // A product so large that arithmetic is all: 2 x 16384^3 FLOPs at 668.4 TFLOP/s, and 9 % more.
   const KernelTime time = predictor->Predict({16384, 16384, 16384});
   EXPECT_NEAR(time.expected.value(), 1.09 * 2 * 16384.0 * 16384 * 16384 / 668.4e12,

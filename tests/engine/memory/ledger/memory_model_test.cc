@@ -18,7 +18,7 @@ using ::testing::Contains;
 
 constexpr double kGib = 1073741824.0;
 
-const ArchitectureSpec& Preset(const std::string& name) {
+const ArchitectureSpec& PresetNamed(const std::string& name) {
   return FindModelPreset(name).value()->architecture;
 }
 
@@ -56,7 +56,7 @@ double StateGib(const StageMemory& memory) {
 }
 
 TEST(MemoryModel, OfCaseC) {
-  const StageMemory first = StageOf(Preset("llama-3-70b"), CaseC());
+  const StageMemory first = StageOf(PresetNamed("llama-3-70b"), CaseC());
   EXPECT_NEAR(StateGib(first), 25.3777, 25.3777e-3);
   EXPECT_EQ(first.InFlightOf(0), 4);
   EXPECT_EQ(first.moment, PeakMoment::kLayerBackward);
@@ -65,7 +65,7 @@ TEST(MemoryModel, OfCaseC) {
   const double activations = static_cast<double>(first.of(LedgerKind::kActivation).value()) / kGib;
   EXPECT_LE(activations, 20.957 * 1.001);
   EXPECT_GE(activations, 20.957 - 0.2);
-  const StageMemory last = StageOf(Preset("llama-3-70b"), CaseC(), 3);
+  const StageMemory last = StageOf(PresetNamed("llama-3-70b"), CaseC(), 3);
   EXPECT_NEAR(StateGib(last), 25.3778, 25.3778e-3);
   EXPECT_EQ(last.InFlightOf(0), 1);
   // 263 MB are 2 s V/t bytes, and 2 V h/t, as s = h. The loss: fp32 softmax and logits, 788 MB. The
@@ -78,7 +78,7 @@ TEST(MemoryModel, PipelineBuffersAreOfTheEnds) {
   // 2 s h / t bytes: 8192 x 8192 x 2 / 8
   constexpr int64_t kBuffer = 16'777'216;
   const auto buffers = [](int64_t stage) {
-    return StageOf(Preset("llama-3-70b"), CaseC(), stage).of(LedgerKind::kCommunicationBuffer);
+    return StageOf(PresetNamed("llama-3-70b"), CaseC(), stage).of(LedgerKind::kCommunicationBuffer);
   };
   EXPECT_EQ(buffers(0), Bytes(kBuffer));      // a gradient from behind
   EXPECT_EQ(buffers(1), Bytes(2 * kBuffer));  // and hidden states from before
@@ -88,10 +88,10 @@ TEST(MemoryModel, PipelineBuffersAreOfTheEnds) {
 // A stage of both ends: its own layers and the opposite's, p + 1 micro-batches together.
 TEST(MemoryModel, DualPipeHoldsTwoStages) {
   JobSpec job = CaseC();
-  const StageMemory first = StageOf(Preset("llama-3-70b"), job, 0);
-  const StageMemory last = StageOf(Preset("llama-3-70b"), job, 3);
+  const StageMemory first = StageOf(PresetNamed("llama-3-70b"), job, 0);
+  const StageMemory last = StageOf(PresetNamed("llama-3-70b"), job, 3);
   job.pipeline.schedule = PipelineSchedule::kDualPipe;
-  const StageMemory both = StageOf(Preset("llama-3-70b"), job, 0);
+  const StageMemory both = StageOf(PresetNamed("llama-3-70b"), job, 0);
   EXPECT_EQ(both.of(LedgerKind::kWeight),
             first.of(LedgerKind::kWeight) + last.of(LedgerKind::kWeight));
   EXPECT_EQ(both.of(LedgerKind::kOptimizerState),
@@ -105,7 +105,7 @@ TEST(MemoryModel, WaitingMicroBatchesKeepNoSoftmax) {
   JobSpec job = CaseC();
   job.pipeline.schedule = PipelineSchedule::kZeroBubbleH1;
   LedgerRows rows;
-  const StageMemory memory = StageOf(Preset("llama-3-70b"), job, 3, &rows);
+  const StageMemory memory = StageOf(PresetNamed("llama-3-70b"), job, 3, &rows);
   EXPECT_EQ(memory.in_flight.Held(0), 1);
   EXPECT_EQ(memory.in_flight.AwaitingWeightGradient(0), 3);
   int64_t softmax = 0;
@@ -127,7 +127,7 @@ TEST(MemoryModel, InterleavedStagesHoldMore) {
   JobSpec job = CaseC();
   job.layout.virtual_stage_count = 2;  // 10 layers a chunk
   LedgerRows rows;
-  const StageMemory memory = StageOf(Preset("llama-3-70b"), job, 0, &rows);
+  const StageMemory memory = StageOf(PresetNamed("llama-3-70b"), job, 0, &rows);
   // Chunks of 10 layers: p v + p - 1 = 11 of them.
   EXPECT_EQ(memory.InFlightOf(0) + memory.InFlightOf(1), 11);
 }
@@ -138,9 +138,9 @@ TEST(MemoryModel, ReserveIsByItsFormula) {
                  .fragmentation = {0.1, 0.25, 0.5},
                  .context = {Bytes(1), Bytes(20), Bytes(300)},
                  .communicators = {Bytes(5), Bytes(6), Bytes(7)}};
-  const StageMemory bare = StageOf(Preset("llama-3-70b"), CaseC());
+  const StageMemory bare = StageOf(PresetNamed("llama-3-70b"), CaseC());
   LedgerRows rows;
-  const StageMemory memory = StageOf(Preset("llama-3-70b"), job, 0, &rows);
+  const StageMemory memory = StageOf(PresetNamed("llama-3-70b"), job, 0, &rows);
   const int64_t allocated = bare.total().value() + 1'000;
   EXPECT_EQ(memory.allocated.expected, Bytes(allocated));
   EXPECT_NEAR(static_cast<double>(memory.reserved.low.value()),
@@ -154,9 +154,9 @@ TEST(MemoryModel, ReserveIsByItsFormula) {
 TEST(MemoryModel, WhatIsUncountedWidensTheInterval) {
   JobSpec job = CaseC();
   job.reserve = {.workspace = Bytes(1'000), .uncounted = {-0.01, 0.02, 0.06}};
-  const StageMemory bare = StageOf(Preset("llama-3-70b"), CaseC());
+  const StageMemory bare = StageOf(PresetNamed("llama-3-70b"), CaseC());
   LedgerRows rows;
-  const StageMemory memory = StageOf(Preset("llama-3-70b"), job, 0, &rows);
+  const StageMemory memory = StageOf(PresetNamed("llama-3-70b"), job, 0, &rows);
   const double counted = static_cast<double>(bare.total().value() + 1'000);
   EXPECT_NEAR(static_cast<double>(memory.process.low.value()), 0.99 * counted, 1);
   EXPECT_NEAR(static_cast<double>(memory.process.expected.value()), 1.02 * counted, 1);
@@ -170,7 +170,7 @@ TEST(MemoryModel, BucketsAreNoLargerThanWhatGoesThroughThem) {
   JobSpec job = MegatronJob();
   job.batch = {.sequence_length = 128};
   job.buffers.reduce_bucket_elements = 1'000'000'000'000;
-  const ArchitectureSpec& gpt2 = Preset("gpt2");
+  const ArchitectureSpec& gpt2 = PresetNamed("gpt2");
   const StageMemory memory = StageOf(gpt2, job);
   // At the loss nothing is reduced yet; where the peak is in a backward pass, all gradients fit.
   if (memory.moment == PeakMoment::kLayerBackward || memory.moment == PeakMoment::kHeadBackward) {
@@ -190,7 +190,7 @@ TEST(MemoryModel, ABucketNeverLowersThePeak) {
   JobSpec job = MegatronJob();
   job.layout.pipeline_parallel_size = 2;
   job.batch = {.sequence_length = 128};
-  const ArchitectureSpec& gpt2 = Preset("gpt2");
+  const ArchitectureSpec& gpt2 = PresetNamed("gpt2");
   const StageMemory without = StageOf(gpt2, job);
   const Bytes beside_state = without.of(LedgerKind::kActivation) +
                              without.of(LedgerKind::kTransient) +
@@ -208,7 +208,7 @@ TEST(MemoryModel, BucketsOfDualPipeAreOfBothStages) {
   job.pipeline.schedule = PipelineSchedule::kDualPipe;
   job.batch = {.sequence_length = 1};
   job.buffers = {.gather_bucket_elements = 1'000'000'000'000};
-  const StageMemory memory = StageOf(Preset("gpt2"), job);
+  const StageMemory memory = StageOf(PresetNamed("gpt2"), job);
   ASSERT_EQ(memory.moment, PeakMoment::kOptimizerStep);
   EXPECT_EQ(memory.of(LedgerKind::kCommunicationBuffer), memory.of(LedgerKind::kWeight));
 }
@@ -219,7 +219,7 @@ TEST(MemoryModel, GradientsMayWaitForTheBackwardPass) {
   job.batch = {.sequence_length = 1024};
   job.pipeline.micro_batch_count = 1;
   job.buffers.gradient_lifetime = GradientLifetime::kFromBackward;
-  const ArchitectureSpec& gpt2 = Preset("gpt2");
+  const ArchitectureSpec& gpt2 = PresetNamed("gpt2");
   const StageMemory waiting = StageOf(gpt2, job);
   EXPECT_EQ(waiting.of(LedgerKind::kGradient),
             waiting.moment == PeakMoment::kOptimizerStep ? Bytes(4 * 124'439'808) : Bytes(0));
@@ -231,7 +231,7 @@ TEST(MemoryModel, FaultsAreNamed) {
   const auto fields = [](const JobSpec& job) {
     std::vector<std::string> out;
     for (const FieldViolation& v :
-         FieldViolationsOf(MemoryModel::Of(Preset("llama-3-70b"), job).status())) {
+         FieldViolationsOf(MemoryModel::Of(PresetNamed("llama-3-70b"), job).status())) {
       out.push_back(v.field);
     }
     return out;
@@ -252,7 +252,7 @@ TEST(MemoryModel, MoreThanAllBytesIsAnError) {
   JobSpec job = CaseC();
   job.batch.sequence_count = 1'000'000'000;
   job.batch.sequence_length = 1'000'000'000 / 8 * 8;
-  const auto model = MemoryModel::Of(Preset("llama-3-70b"), job);
+  const auto model = MemoryModel::Of(PresetNamed("llama-3-70b"), job);
   ASSERT_THAT(model, IsOk());
   EXPECT_FALSE(model->Stage(0).ok());
   EXPECT_FALSE(model->Peak().ok());

@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-constexpr uint32_t kModels = 200;
+constexpr uint32_t kPropertyModels = 200;
 constexpr StageMoment kMoments[] = {StageMoment::kForward, StageMoment::kLoss, StageMoment::kHead,
                                     StageMoment::kLayer};
 
@@ -33,7 +33,7 @@ TransientCase Draw(uint32_t seed) {
 }
 
 void ForEachStage(const std::function<void(TransientCase&, int64_t)>& check) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     TransientCase c = Draw(seed);
     const GradientFlow flow(c.base.spec);

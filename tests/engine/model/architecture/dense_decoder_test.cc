@@ -35,23 +35,23 @@ ArchitectureCount Count(const TransformerSpec& spec) {
 
 TEST(DenseDecoder, OfAGatedGroupedQueryModelByHand) {
   const ArchitectureCount count = Count(Small());
-  using C = WeightComponent;
-  EXPECT_EQ(count.of(C::kAttentionQueryKeyValue).total, 2 * (8 * 8 + 2 * 4 * 8));
-  EXPECT_EQ(count.of(C::kDenseFeedForward).total, 2 * 3 * 8 * 32);
-  EXPECT_EQ(count.of(C::kNorm).total, (2 * 2 + 1) * 8);
+  using Component = WeightComponent;
+  EXPECT_EQ(count.of(Component::kAttentionQueryKeyValue).total, 2 * (8 * 8 + 2 * 4 * 8));
+  EXPECT_EQ(count.of(Component::kDenseFeedForward).total, 2 * 3 * 8 * 32);
+  EXPECT_EQ(count.of(Component::kNorm).total, (2 * 2 + 1) * 8);
   // 800 + 256 + 128 + 1536 + 40 + 800
   EXPECT_EQ(count.all, (WeightCount{3560, 3560, 3560}));
   EXPECT_EQ(count.embedding, 1600);
 }
 
-struct Change {
+struct OptionChange {
   const char* name;
   void (*apply)(TransformerSpec&);
   int64_t difference;  // from 3560, worked by hand
 };
 
 TEST(DenseDecoder, EachOptionAddsWhatItSays) {
-  const Change changes[] = {
+  const OptionChange changes[] = {
       {"tied head", [](TransformerSpec& s) { s.tied_embeddings = true; }, -800},
       {"ungated", [](TransformerSpec& s) { s.feed_forward_kind = FeedForwardKind::kPlain; },
        -2 * 8 * 32},
@@ -79,7 +79,7 @@ TEST(DenseDecoder, EachOptionAddsWhatItSays) {
       // Both tables shrink to 100 x 4; two projections of 4 x 8 join them to the rest.
       {"narrow embedding", [](TransformerSpec& s) { s.embedding_size = 4; }, -2 * 400 + 2 * 32},
   };
-  for (const Change& change : changes) {
+  for (const OptionChange& change : changes) {
     TransformerSpec spec = Small();
     change.apply(spec);
     EXPECT_EQ(Count(spec).all.total, 3560 + change.difference) << change.name;

@@ -76,16 +76,17 @@ TEST(ModelChanges, FreezeAnEncoderBeforeADecoder) {
 }
 
 TEST(ModelChanges, ThatFreezeWhatIsNotThereOrAllThereIsAreNamed) {
-  using C = WeightComponent;
-  EXPECT_THAT(Refused({.frozen_components = {C::kNorm, C::kRouter}}),
+  using Component = WeightComponent;
+  EXPECT_THAT(Refused({.frozen_components = {Component::kNorm, Component::kRouter}}),
               NamesFields(ElementsAre("model.changes.frozen_components[1]")));
   ArchitectureSpec tied = SmallDecoder();
   tied.output.head = OutputHeadKind::kTied;
   FieldViolations violations;
-  ApplyChanges({.frozen_components = {C::kOutputHead}}, "c", tied, violations);
+  ApplyChanges({.frozen_components = {Component::kOutputHead}}, "c", tied, violations);
   ASSERT_THAT(violations.ToStatus(), NamesFields(ElementsAre("c.frozen_components[0]")));
   EXPECT_THAT(violations.all()[0].description, HasSubstr("is tied: write token_embedding"));
-  EXPECT_THAT(Refused({.frozen_components = {C::kTokenEmbedding, C::kOutputHead, C::kNorm},
+  EXPECT_THAT(Refused({.frozen_components = {Component::kTokenEmbedding, Component::kOutputHead,
+                                             Component::kNorm},
                        .frozen_layer_count = 2}),
               NamesFields(ElementsAre("model.changes")));
 }

@@ -16,7 +16,7 @@ ArchitectureSpec Preset(absl::string_view name) {
   return preset.ok() ? (*preset)->architecture : ArchitectureSpec();
 }
 
-ArchitectureCount Count(const ArchitectureSpec& spec) {
+ArchitectureCount CountPublished(const ArchitectureSpec& spec) {
   const auto count = CountArchitecture(spec, "");
   EXPECT_THAT(count, IsOk());
   return count.value_or(ArchitectureCount());
@@ -26,7 +26,7 @@ ArchitectureCount Count(const ArchitectureSpec& spec) {
 // the main model (671,026,419,200, id 70123698298), a module of multi-token prediction, and that
 // module's copies of the embedding and of the output head.
 TEST(PublishedArchitectures, DeepSeekV3HasAModuleThatPredictsAhead) {
-  const ArchitectureCount count = Count(Preset("deepseek-v3"));
+  const ArchitectureCount count = CountPublished(Preset("deepseek-v3"));
   const int64_t embedding = count.of(WeightComponent::kTokenEmbedding).total;
   const int64_t head = count.of(WeightComponent::kOutputHead).total;
   EXPECT_EQ(count.all.total + embedding + head, 684'489'845'504);
@@ -43,7 +43,7 @@ TEST(PublishedArchitectures, AdaptersOfFlanT5SmallAreExact) {
                                           {"attention", "value"},
                                           {"cross_attention", "query"},
                                           {"cross_attention", "value"}}};
-  const ArchitectureCount count = Count(spec);
+  const ArchitectureCount count = CountPublished(spec);
   EXPECT_EQ(count.all.trainable, 1'376'256);
   EXPECT_EQ(count.all.total, 76'961'152 + 1'376'256);
 }

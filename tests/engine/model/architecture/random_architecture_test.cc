@@ -96,7 +96,7 @@ class RandomArchitecture {
   std::mt19937 random_;
 };
 
-ArchitectureCount Count(const ArchitectureSpec& spec) {
+ArchitectureCount CountRandom(const ArchitectureSpec& spec) {
   const auto count = CountArchitecture(spec, "");
   EXPECT_THAT(count, IsOk());
   return count.value_or(ArchitectureCount());
@@ -111,7 +111,7 @@ void AddTo(WeightCount& sum, const WeightCount& count) {
 TEST(RandomArchitectures, ComponentsAndPartsSumToTheTotal) {
   for (uint32_t seed = 0; seed < kModels; ++seed) {
     SCOPED_TRACE(seed);
-    const ArchitectureCount count = Count(RandomArchitecture(seed).Draw());
+    const ArchitectureCount count = CountRandom(RandomArchitecture(seed).Draw());
     WeightCount components;
     WeightCount parts;
     for (const WeightCount& c : count.by_component) AddTo(components, c);
@@ -130,14 +130,14 @@ TEST(RandomArchitectures, LayersCostWhatTheirKindCosts) {
   for (uint32_t seed = 0; seed < kModels; ++seed) {
     SCOPED_TRACE(seed);
     ArchitectureSpec spec = RandomArchitecture(seed).Draw();
-    const ArchitectureCount before = Count(spec);
+    const ArchitectureCount before = CountRandom(spec);
     for (const LayerKindCount& kind : before.by_layer_kind) {
       EXPECT_EQ(kind.total_per_layer * kind.layers, kind.all_layers.total);
       EXPECT_EQ(kind.active_per_layer * kind.layers, kind.all_layers.active);
       if (kind.part != ModelPart::kDecoder) continue;
       ArchitectureSpec longer = spec;
       longer.decoder.layers.push_back({kind.layer_kind, 7});
-      const ArchitectureCount after = Count(longer);
+      const ArchitectureCount after = CountRandom(longer);
       EXPECT_EQ(after.all.total - before.all.total, 7 * kind.total_per_layer);
       EXPECT_EQ(after.all.active - before.all.active, 7 * kind.active_per_layer);
     }
@@ -148,9 +148,9 @@ TEST(RandomArchitectures, TyingRemovesExactlyTheHead) {
   for (uint32_t seed = 0; seed < kModels; ++seed) {
     SCOPED_TRACE(seed);
     ArchitectureSpec spec = RandomArchitecture(seed).Draw();
-    const ArchitectureCount untied = Count(spec);
+    const ArchitectureCount untied = CountRandom(spec);
     spec.output.head = OutputHeadKind::kTied;
-    const ArchitectureCount tied = Count(spec);
+    const ArchitectureCount tied = CountRandom(spec);
     EXPECT_EQ(untied.all.total - tied.all.total, untied.of(WeightComponent::kTokenEmbedding).total);
     EXPECT_EQ(untied.non_embedding(), tied.non_embedding());
   }
@@ -161,12 +161,12 @@ TEST(RandomArchitectures, AdaptersAloneAreTrainedOfAFrozenBase) {
   for (uint32_t seed = 0; seed < kModels; ++seed) {
     SCOPED_TRACE(seed);
     ArchitectureSpec spec = RandomArchitecture(seed).Draw();
-    const ArchitectureCount base = Count(spec);
+    const ArchitectureCount base = CountRandom(spec);
     spec.base_frozen = true;
     spec.adapters = AdapterSpec{.rank = 3, .targets = {{"token_embedding", ""}}};
     const int64_t experts = base.of(WeightComponent::kRoutedExperts).total;
     if (experts > 0) spec.adapters->targets.push_back({"experts", "up"});
-    const ArchitectureCount count = Count(spec);
+    const ArchitectureCount count = CountRandom(spec);
     EXPECT_EQ(count.all.trainable, count.of(WeightComponent::kAdapter).total);
     EXPECT_EQ(count.all.total, base.all.total + count.all.trainable);
     EXPECT_LE(count.of(WeightComponent::kAdapter).active, count.all.trainable);
@@ -180,7 +180,7 @@ TEST(RandomArchitectures, AllExpertsInUseMakeAllActive) {
     for (LayerSpec& layer : spec.layer_kinds) {
       if (layer.experts.has_value()) layer.experts->experts_per_token = layer.experts->expert_count;
     }
-    const ArchitectureCount count = Count(spec);
+    const ArchitectureCount count = CountRandom(spec);
     EXPECT_EQ(count.all.active, count.all.total) << seed;
   }
 }

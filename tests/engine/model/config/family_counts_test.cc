@@ -123,7 +123,7 @@ TEST_P(FamilyOptions, AddTheHandCount) {
       c.difference);
 }
 
-const auto kName = [](const auto& tested) { return tested.param.name; };
+const auto kCountName = [](const auto& tested) { return tested.param.name; };
 
 // Those of dense decoders in Llama's style and near it are counted in the server's tests.
 INSTANTIATE_TEST_SUITE_P(
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
         OptionCase{"PhiNorms", "phi", {{"qk_layernorm", true}}, 4 * 16},
         OptionCase{"Cohere2Bias", "cohere2", {{"attention_bias", true}}, 4 * 32},
         OptionCase{"MistralHeads", "mistral", {{"head_dim", 8}}, 4 * 256}),
-    kName);
+    kCountName);
 
 INSTANTIATE_TEST_SUITE_P(
     Mixtures, FamilyOptions,
@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {{"interleave_moe_layer_step", 2}},
                    2 * (384 - 752)},
         OptionCase{"DbrxHeads", "dbrx", {{"attn_config.kv_n_heads", 1}}, -4 * 2 * 4 * 8}),
-    kName);
+    kCountName);
 
 INSTANTIATE_TEST_SUITE_P(
     Latent, FamilyOptions,
@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(
                    "deepseek_v3",
                    {{"num_nextn_predict_layers", 1}},
                    16 + 128 + (309 + 756 + 16) + 8}),
-    kName);
+    kCountName);
 
 INSTANTIATE_TEST_SUITE_P(
     Encoders, FamilyOptions,
@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
         OptionCase{"T5FewerDecoders", "t5", {{"num_decoder_layers", 2}}, -2 * 792},
         OptionCase{"T5Buckets", "t5", {{"relative_attention_num_buckets", 16}}, -2 * 32},
         OptionCase{"T5OtherClass", "t5", {{"architectures", OneName{"T5WithLMHeadModel"}}}, 0}),
-    kName);
+    kCountName);
 
 }  // namespace
 }  // namespace sextant

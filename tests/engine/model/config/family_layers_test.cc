@@ -33,7 +33,7 @@ std::string LayersOf(const ConfigFields& fields) {
   return absl::StrJoin(out, " ");
 }
 
-ConfigFields With(ConfigFields fields, const std::string& name, const ConfigValue& value) {
+ConfigFields WithField(ConfigFields fields, const std::string& name, const ConfigValue& value) {
   fields[name] = value;
   return fields;
 }
@@ -50,7 +50,7 @@ TEST_P(FamilyLayers, AreAsTheFamilysCodeHasThem) {
   EXPECT_EQ(LayersOf(GetParam().fields), GetParam().layers);
 }
 
-const auto kName = [](const auto& tested) { return tested.param.name; };
+const auto kLayersName = [](const auto& tested) { return tested.param.name; };
 
 ConfigFields Six(absl::string_view model_type, std::vector<ConfigField> more = {}) {
   more.push_back({"num_hidden_layers", 6});
@@ -93,14 +93,14 @@ INSTANTIATE_TEST_SUITE_P(
                    "all all all w5"},
         LayersCase{
             "SmolNamed",
-            With(SmallConfig("smollm3", {{"sliding_window", 5}, {"use_sliding_window", true}}),
-                 "no_rope_layers", NumberArray({0, 1, 1, 0})),
+            WithField(SmallConfig("smollm3", {{"sliding_window", 5}, {"use_sliding_window", true}}),
+                      "no_rope_layers", NumberArray({0, 1, 1, 0})),
             "w5 all all w5"},
         LayersCase{"Gemma2", SmallConfig("gemma2"), "w4096 all w4096 all"},
         LayersCase{"Gemma2Typed",
-                   With(SmallConfig("gemma2", {{"sliding_window", 5}}), "layer_types",
-                        TextArray({"full_attention", "full_attention", "full_attention",
-                                   "sliding_attention"})),
+                   WithField(SmallConfig("gemma2", {{"sliding_window", 5}}), "layer_types",
+                             TextArray({"full_attention", "full_attention", "full_attention",
+                                        "sliding_attention"})),
                    "all all all w5"},
         LayersCase{"Gemma3", Six("gemma3_text", {{"sliding_window", 5}}), "w5 w5 w5 w5 w5 all"},
         LayersCase{"Gemma3Pattern",
@@ -112,10 +112,11 @@ INSTANTIATE_TEST_SUITE_P(
                    "all all all all all all"},
         LayersCase{"GptNeo", SmallConfig("gpt_neo"), "all w256 all w256"},
         LayersCase{"GptNeoWindow", SmallConfig("gpt_neo", {{"window_size", 5}}), "all w5 all w5"},
-        LayersCase{"GptNeoGlobal",
-                   With(SmallConfig("gpt_neo"), "attention_types", AttentionTypes({"global"}, 4)),
-                   "all all all all"}),
-    kName);
+        LayersCase{
+            "GptNeoGlobal",
+            WithField(SmallConfig("gpt_neo"), "attention_types", AttentionTypes({"global"}, 4)),
+            "all all all all"}),
+    kLayersName);
 
 INSTANTIATE_TEST_SUITE_P(
     Experts, FamilyLayers,
@@ -130,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
                                              {"max_window_layers", 2}}),
                    "w5+e all+e all+e all+e"},
         LayersCase{"Qwen2MoeDenseLayers",
-                   With(SmallConfig("qwen2_moe"), "mlp_only_layers", NumberArray({0, 3})),
+                   WithField(SmallConfig("qwen2_moe"), "mlp_only_layers", NumberArray({0, 3})),
                    "all all+e all+e all"},
         LayersCase{"Qwen3MoeStep", SmallConfig("qwen3_moe", {{"decoder_sparse_step", 2}}),
                    "all all+e all all+e"},
@@ -143,24 +144,24 @@ INSTANTIATE_TEST_SUITE_P(
                                {{"attention_chunk_size", 5}, {"interleave_moe_layer_step", 2}}),
                    "c5 c5+e c5 all+e"},
         LayersCase{"Llama4Named",
-                   With(With(SmallConfig("llama4_text", {{"attention_chunk_size", 5}}),
-                             "no_rope_layers", NumberArray({0, 1, 1, 0})),
-                        "moe_layers", NumberArray({2})),
+                   WithField(WithField(SmallConfig("llama4_text", {{"attention_chunk_size", 5}}),
+                                       "no_rope_layers", NumberArray({0, 1, 1, 0})),
+                             "moe_layers", NumberArray({2})),
                    "all c5 c5+e all"},
         LayersCase{"Llama4EmptyNames",
-                   With(SmallConfig("llama4_text", {{"no_rope_layer_interval", 2}}),
-                        "no_rope_layers", NumberArray({})),
+                   WithField(SmallConfig("llama4_text", {{"no_rope_layer_interval", 2}}),
+                             "no_rope_layers", NumberArray({})),
                    "c8192+e all+e c8192+e all+e"},
         LayersCase{"Llama4NoChunks",
                    SmallConfig("llama4_text", {{"attention_chunk_size", nullptr}}),
                    "all+e all+e all+e all+e"},
         LayersCase{"Llama4Typed",
-                   With(SmallConfig("llama4_text"), "layer_types",
-                        TextArray({"full_attention", "chunked_attention", "full_attention",
-                                   "full_attention"})),
+                   WithField(SmallConfig("llama4_text"), "layer_types",
+                             TextArray({"full_attention", "chunked_attention", "full_attention",
+                                        "full_attention"})),
                    "all+e c8192+e all+e all+e"},
         LayersCase{"DeepSeek", SmallConfig("deepseek_v3"), "all all+e all+e all+e"}),
-    kName);
+    kLayersName);
 
 TEST(FamilyLayers, AreNamedByWhatSetsThemApart) {
   const std::map<std::string, std::vector<std::string>> names = {

@@ -11,7 +11,7 @@
 namespace sextant {
 namespace {
 
-constexpr uint32_t kModels = 500;
+constexpr uint32_t kPropertyModels = 500;
 constexpr int64_t kMaxLength = 20;
 
 void ExpectNear(const PassFlops& a, const PassFlops& b) {
@@ -41,7 +41,7 @@ Drawn Draw(uint32_t seed, RandomModelOptions options) {
 }
 
 TEST(FlopsProperties, ComponentsSumToTotals) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     const Drawn drawn = Draw(seed, {});
     const StepFlops flops = Counted(drawn.spec, drawn.step);
@@ -58,7 +58,7 @@ TEST(FlopsProperties, ComponentsSumToTotals) {
 }
 
 TEST(FlopsProperties, EachComponentOfAPlaceIsOneRow) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     const Drawn drawn = Draw(seed, {});
     const StepFlops flops = Counted(drawn.spec, drawn.step);
     for (const ComponentFlops& a : flops.components) {
@@ -72,7 +72,7 @@ TEST(FlopsProperties, EachComponentOfAPlaceIsOneRow) {
 
 // An average token of a model that is all trained: backward twice forward.
 TEST(FlopsProperties, TrainingIsThreeForwardPasses) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     const Drawn drawn = Draw(seed, {.frozen = false});
     for (const PassFlops& flops : Counted(drawn.spec, drawn.step).per_token) {
@@ -82,7 +82,7 @@ TEST(FlopsProperties, TrainingIsThreeForwardPasses) {
 }
 
 TEST(FlopsProperties, FreezingNeverAddsWork) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     Drawn drawn = Draw(seed, {});
     const StepFlops frozen = Counted(drawn.spec, drawn.step);
@@ -103,7 +103,7 @@ TEST(FlopsProperties, FreezingNeverAddsWork) {
 }
 
 TEST(FlopsProperties, MasksAreInOrder) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     const Drawn drawn = Draw(seed, {});
     const StepFlops flops = Counted(drawn.spec, drawn.step);
     const double causal = flops.PerToken(MaskConvention::kCausal).Model().value();
@@ -116,7 +116,7 @@ TEST(FlopsProperties, MasksAreInOrder) {
 
 // A window or a chunk as long as the longest sequence is none.
 TEST(FlopsProperties, AWindowOfTheSequenceIsNone) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     Drawn drawn = Draw(seed, {.windows = false});
     const StepFlops none = Counted(drawn.spec, drawn.step);
@@ -133,7 +133,7 @@ TEST(FlopsProperties, AWindowOfTheSequenceIsNone) {
 }
 
 TEST(FlopsProperties, AStepGrowsWithItsSequences) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     Drawn drawn = Draw(seed, {});
     const StepFlops once = Counted(drawn.spec, drawn.step);
@@ -146,7 +146,7 @@ TEST(FlopsProperties, AStepGrowsWithItsSequences) {
 
 // A ragged batch costs what its sequences cost apart.
 TEST(FlopsProperties, ARaggedBatchIsTheSumOfItsGroups) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     const Drawn drawn = Draw(seed, {});
     const StepFlops whole = Counted(drawn.spec, drawn.step);
@@ -167,7 +167,7 @@ TEST(FlopsProperties, ARaggedBatchIsTheSumOfItsGroups) {
 
 // A run of n layers is n runs of one.
 TEST(FlopsProperties, RunsOfLayersMayBeSplit) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     Drawn drawn = Draw(seed, {});
     const StepFlops whole = Counted(drawn.spec, drawn.step);
@@ -184,7 +184,7 @@ TEST(FlopsProperties, RunsOfLayersMayBeSplit) {
 
 // No tensor of a layer falls through to where those stand that are not known.
 TEST(FlopsProperties, EveryTensorOfALayerHasASite) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     const ArchitectureSpec spec = Draw(seed, {}).spec;
     for (const WeightTensor& tensor : WeightsOf(spec)) {
       if (tensor.layer_kind < 0) continue;
@@ -198,7 +198,7 @@ TEST(FlopsProperties, EveryTensorOfALayerHasASite) {
 
 TEST(FlopsProperties, ConventionsAddUpToTheirDifferences) {
   int applicable = 0;
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     SCOPED_TRACE(seed);
     const Drawn drawn = Draw(seed, {});
     const std::vector<ConventionFlops> rows = Conventions(drawn.spec, drawn.step);
@@ -213,12 +213,12 @@ TEST(FlopsProperties, ConventionsAddUpToTheirDifferences) {
       EXPECT_NEAR(row.ratio_to_exact, row.per_token.value() / exact, 1e-12);
     }
   }
-  EXPECT_GT(applicable, 3 * static_cast<int>(kModels));
+  EXPECT_GT(applicable, 3 * static_cast<int>(kPropertyModels));
 }
 
 // 6 N is 6 times what is counted as active.
 TEST(FlopsProperties, SixNIsSixTimesTheActiveParameters) {
-  for (uint32_t seed = 0; seed < kModels; ++seed) {
+  for (uint32_t seed = 0; seed < kPropertyModels; ++seed) {
     const Drawn drawn = Draw(seed, {.frozen = false});
     const auto count = CountArchitecture(drawn.spec, "");
     ASSERT_TRUE(count.ok());

@@ -78,7 +78,7 @@ TEST(Einsum, ThreeOperandsHaveTwoOrders) {
   EXPECT_EQ(cost->best.search, OrderSearch::kExact);
 }
 
-struct Refused {
+struct RefusedEinsum {
   const char* name;
   const char* expression;
   std::vector<Shape> shapes;
@@ -86,7 +86,7 @@ struct Refused {
   const char* says;
 };
 
-class EinsumErrors : public ::testing::TestWithParam<Refused> {};
+class EinsumErrors : public ::testing::TestWithParam<RefusedEinsum> {};
 
 TEST_P(EinsumErrors, NameTheirPlace) {
   const auto cost = EinsumCostOf(GetParam().expression, GetParam().shapes);
@@ -96,58 +96,69 @@ TEST_P(EinsumErrors, NameTheirPlace) {
 
 const std::vector<Shape> kOne = {{2, 3}};
 const std::vector<Shape> kTwo = {{2, 3}, {3, 4}};
-const char kExpression[] = "expression";
+const char kEinsumExpression[] = "expression";
 
 INSTANTIATE_TEST_SUITE_P(
     Table, EinsumErrors,
     ::testing::Values(
-        Refused{"TwiceInAnOperand", "a b a, b c -> a c", kTwo, kExpression,
-                "column 5: axis 'a' appears twice"},
-        Refused{"TwiceInTheOutput", "ij,jk->ii", kTwo, kExpression,
-                "column 9: axis 'i' appears twice"},
-        Refused{"UnknownInTheOutput", "a b, b c -> a z", kTwo, kExpression,
-                "column 15: axis 'z' is in no operand"},
-        Refused{"SizesDiffer", "ij,ik->jk", kTwo, kExpression,
-                "column 4: axis 'i' has size 3 in operand 2, and 2 before"},
-        Refused{"DiagonalOfARectangle", "ii->i", kOne, kExpression,
-                "column 2: axis 'i' has size 3 in operand 1, and 2 before"},
-        Refused{"NoOutputByName", "a b, b c", kTwo, kExpression, "column 9: '->'"},
-        Refused{"TwoOutputs", "ij,jk->i,k", kTwo, kExpression, "column 9: ',' after the output"},
-        Refused{"TwoArrows", "ij->i->j", kOne, kExpression, "column 6: '->' after the output"},
-        Refused{"Composite", "(a b) c, c d -> a", kTwo, kExpression,
-                "column 1: einsum takes no parentheses"},
-        Refused{"UnknownSign", "a b, b c = a c", kTwo, kExpression, "column 10: '=' has no"},
-        Refused{"NotText", "a b\xc3\xa9", kOne, kExpression, "column 4: '\\xc3' has no"},
-        Refused{"OneDot", "a . b", kOne, kExpression, "column 3: '.' has no"},
-        Refused{"SizeZero", "a 0 -> a", kOne, kExpression, "column 3: '0' is no size"},
-        Refused{"SizeTooLarge", "a 99999999999999999999 -> a", kOne, kExpression, "column 3: '999"},
-        Refused{"OtherSize", "a 4 -> a", kOne, kExpression, "column 3: the axis has size 3"},
-        Refused{"NumberInTheOutput", "a b -> a 7", kOne, kExpression,
-                "column 10: the output can't have an unnamed axis of 7"},
-        Refused{"NameOfDigits", "a 2b -> a", kOne, kExpression, "column 3: '2b' begins"},
-        Refused{"EllipsisTwice", "...i...->i", kOne, kExpression, "column 5: '...' appears twice"},
-        Refused{"EllipsisFromNowhere", "ij->...i", kOne, kExpression, "column 5: '...' is in no"},
-        Refused{"EllipsisSummedUnsaid", "...j->j", kOne, kExpression, "column 7: the output lacks"},
-        Refused{"TooFewAxes", "i j k -> i", kOne, "operands[0]",
-                "the expression has 3 axes in column 1, the tensor has 2"},
-        Refused{"AWordInLetters", "seq->", kOne, "operands[0]",
-                "the expression has 3 axes in column 1, the tensor has 2 (without blanks"},
-        Refused{"TooFewAxesForAnEllipsis", "...ijk->...i", kOne, "operands[0]",
-                "the expression has at least 3 axes"},
-        Refused{"EllipsesDoNotBroadcast",
-                "...j,...j->...",
-                {{2, 3}, {4, 3}},
-                "operands[1]",
-                "[4] does not broadcast with [2]"},
-        Refused{"FewerOperands", "ij,jk", kOne, "operands", "the expression has 2, and 1"},
-        Refused{
+        RefusedEinsum{"TwiceInAnOperand", "a b a, b c -> a c", kTwo, kEinsumExpression,
+                      "column 5: axis 'a' appears twice"},
+        RefusedEinsum{"TwiceInTheOutput", "ij,jk->ii", kTwo, kEinsumExpression,
+                      "column 9: axis 'i' appears twice"},
+        RefusedEinsum{"UnknownInTheOutput", "a b, b c -> a z", kTwo, kEinsumExpression,
+                      "column 15: axis 'z' is in no operand"},
+        RefusedEinsum{"SizesDiffer", "ij,ik->jk", kTwo, kEinsumExpression,
+                      "column 4: axis 'i' has size 3 in operand 2, and 2 before"},
+        RefusedEinsum{"DiagonalOfARectangle", "ii->i", kOne, kEinsumExpression,
+                      "column 2: axis 'i' has size 3 in operand 1, and 2 before"},
+        RefusedEinsum{"NoOutputByName", "a b, b c", kTwo, kEinsumExpression, "column 9: '->'"},
+        RefusedEinsum{"TwoOutputs", "ij,jk->i,k", kTwo, kEinsumExpression,
+                      "column 9: ',' after the output"},
+        RefusedEinsum{"TwoArrows", "ij->i->j", kOne, kEinsumExpression,
+                      "column 6: '->' after the output"},
+        RefusedEinsum{"Composite", "(a b) c, c d -> a", kTwo, kEinsumExpression,
+                      "column 1: einsum takes no parentheses"},
+        RefusedEinsum{"UnknownSign", "a b, b c = a c", kTwo, kEinsumExpression,
+                      "column 10: '=' has no"},
+        RefusedEinsum{"NotText", "a b\xc3\xa9", kOne, kEinsumExpression,
+                      "column 4: '\\xc3' has no"},
+        RefusedEinsum{"OneDot", "a . b", kOne, kEinsumExpression, "column 3: '.' has no"},
+        RefusedEinsum{"SizeZero", "a 0 -> a", kOne, kEinsumExpression, "column 3: '0' is no size"},
+        RefusedEinsum{"SizeTooLarge", "a 99999999999999999999 -> a", kOne, kEinsumExpression,
+                      "column 3: '999"},
+        RefusedEinsum{"OtherSize", "a 4 -> a", kOne, kEinsumExpression,
+                      "column 3: the axis has size 3"},
+        RefusedEinsum{"NumberInTheOutput", "a b -> a 7", kOne, kEinsumExpression,
+                      "column 10: the output can't have an unnamed axis of 7"},
+        RefusedEinsum{"NameOfDigits", "a 2b -> a", kOne, kEinsumExpression,
+                      "column 3: '2b' begins"},
+        RefusedEinsum{"EllipsisTwice", "...i...->i", kOne, kEinsumExpression,
+                      "column 5: '...' appears twice"},
+        RefusedEinsum{"EllipsisFromNowhere", "ij->...i", kOne, kEinsumExpression,
+                      "column 5: '...' is in no"},
+        RefusedEinsum{"EllipsisSummedUnsaid", "...j->j", kOne, kEinsumExpression,
+                      "column 7: the output lacks"},
+        RefusedEinsum{"TooFewAxes", "i j k -> i", kOne, "operands[0]",
+                      "the expression has 3 axes in column 1, the tensor has 2"},
+        RefusedEinsum{"AWordInLetters", "seq->", kOne, "operands[0]",
+                      "the expression has 3 axes in column 1, the tensor has 2 (without blanks"},
+        RefusedEinsum{"TooFewAxesForAnEllipsis", "...ijk->...i", kOne, "operands[0]",
+                      "the expression has at least 3 axes"},
+        RefusedEinsum{"EllipsesDoNotBroadcast",
+                      "...j,...j->...",
+                      {{2, 3}, {4, 3}},
+                      "operands[1]",
+                      "[4] does not broadcast with [2]"},
+        RefusedEinsum{"FewerOperands", "ij,jk", kOne, "operands", "the expression has 2, and 1"},
+        RefusedEinsum{
             "NegativeSize", "ij", {{2, -3}}, "operands[0].shape[1]", "must be at least 1, not -3"},
-        Refused{"ZeroSize", "ij", {{0, 3}}, "operands[0].shape[0]", "must be at least 1, not 0"},
-        Refused{"ResultTooLarge",
-                "i,j->ij",
-                {{kMaxDimension}, {kMaxDimension}},
-                "result",
-                "[1099511627776, 1099511627776] has more than 9.2e18"}),
+        RefusedEinsum{
+            "ZeroSize", "ij", {{0, 3}}, "operands[0].shape[0]", "must be at least 1, not 0"},
+        RefusedEinsum{"ResultTooLarge",
+                      "i,j->ij",
+                      {{kMaxDimension}, {kMaxDimension}},
+                      "result",
+                      "[1099511627776, 1099511627776] has more than 9.2e18"}),
     [](const auto& one) { return one.param.name; });
 
 TEST(EinsumLimits, OperandsAndAxesAreCounted) {

@@ -72,13 +72,13 @@ TEST(ShapeCheck, NamesHoldAcrossTensors) {
   EXPECT_TRUE(CheckDeclaredShape("*batch hidden", {2, 3, 8}, first->bindings)->matches);
 }
 
-struct Refused {
+struct RefusedCheck {
   const char* name;
   const char* expression;
   const char* says;
 };
 
-class ShapeCheckErrors : public ::testing::TestWithParam<Refused> {};
+class ShapeCheckErrors : public ::testing::TestWithParam<RefusedCheck> {};
 
 TEST_P(ShapeCheckErrors, NameTheColumn) {
   const auto check = CheckDeclaredShape(GetParam().expression, {2, 3}, {});
@@ -88,14 +88,14 @@ TEST_P(ShapeCheckErrors, NameTheColumn) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, ShapeCheckErrors,
-    ::testing::Values(Refused{"TwoEllipses", "... a ...", "column 7: a second '...'"},
-                      Refused{"EllipsisAndSeveral", "... a *b", "column 7: a second '...'"},
-                      Refused{"StarAlone", "a *", "column 3: '*' stands before a name"},
-                      Refused{"StarNumber", "a *3", "column 3: '*' stands before a name"},
-                      Refused{"HashAlone", "# a b #", "column 7: '#' stands before a name"},
-                      Refused{"Parenthesis", "(a b)", "column 1: '(' names no axis"},
-                      Refused{"Comma", "a, b", "column 2: ',' names no axis"},
-                      Refused{"Negative", "a -3", "column 3: '-' has no meaning"}),
+    ::testing::Values(RefusedCheck{"TwoEllipses", "... a ...", "column 7: a second '...'"},
+                      RefusedCheck{"EllipsisAndSeveral", "... a *b", "column 7: a second '...'"},
+                      RefusedCheck{"StarAlone", "a *", "column 3: '*' stands before a name"},
+                      RefusedCheck{"StarNumber", "a *3", "column 3: '*' stands before a name"},
+                      RefusedCheck{"HashAlone", "# a b #", "column 7: '#' stands before a name"},
+                      RefusedCheck{"Parenthesis", "(a b)", "column 1: '(' names no axis"},
+                      RefusedCheck{"Comma", "a, b", "column 2: ',' names no axis"},
+                      RefusedCheck{"Negative", "a -3", "column 3: '-' has no meaning"}),
     [](const auto& one) { return one.param.name; });
 
 TEST(ShapeCheckLimits, AxesAndSizesAreChecked) {

@@ -77,14 +77,14 @@ TEST(TensorAnalysis, FindsAnElementInTheStorage) {
   EXPECT_EQ(results[2].storage_position, 9);  // [2, 1] of the storage
 }
 
-struct Refused {
+struct RefusedStep {
   const char* name;
   TensorAction action;
   const char* field;
   const char* says;
 };
 
-class TensorAnalysisErrors : public ::testing::TestWithParam<Refused> {};
+class TensorAnalysisErrors : public ::testing::TestWithParam<RefusedStep> {};
 
 TEST_P(TensorAnalysisErrors, NameTheStepAndTheField) {
   const auto results = AnalyzeTensor(Of({2, 3, 4}), {Transpose(0, 2), GetParam().action});
@@ -95,19 +95,21 @@ TEST_P(TensorAnalysisErrors, NameTheStepAndTheField) {
 INSTANTIATE_TEST_SUITE_P(
     Table, TensorAnalysisErrors,
     ::testing::Values(
-        Refused{"Step", TensorStep(SelectStep{.axis = 3}), "steps[1].select.axis", "-3 to 2"},
-        Refused{"UnknownAxis", RearrangeAction{"a b c -> a b c d"}, "steps[1].rearrange.expression",
-                "column 16"},
-        Refused{"MissingSize", RepeatAction{"a b c -> a b c d"}, "steps[1].repeat.expression",
-                "'d'"},
-        Refused{"SizeMismatch", RearrangeAction{"a b (c d) -> a b c d", {{"c", 5}}},
-                "steps[1].rearrange.expression", "5"},
-        Refused{"SizeOfNoAxis", ReduceAction{"a b c -> a", {{"e", 5}}},
-                "steps[1].reduce.sizes[0].name", "'e'"},
-        Refused{"TooFewAxes", ReduceAction{"a b -> a"}, "steps[1].reduce.expression", "3"},
-        Refused{"NoAxis", CheckShapeAction{"a ) c"}, "steps[1].check_shape.expression", "column 3"},
-        Refused{"Outside", FlatIndexAction{{0, 3, 0}}, "steps[1].flat_index.index[1]", "-3 to 2"},
-        Refused{"TooFewIndices", FlatIndexAction{{0, 0}}, "steps[1].flat_index.index", "3"}),
+        RefusedStep{"Step", TensorStep(SelectStep{.axis = 3}), "steps[1].select.axis", "-3 to 2"},
+        RefusedStep{"UnknownAxis", RearrangeAction{"a b c -> a b c d"},
+                    "steps[1].rearrange.expression", "column 16"},
+        RefusedStep{"MissingSize", RepeatAction{"a b c -> a b c d"}, "steps[1].repeat.expression",
+                    "'d'"},
+        RefusedStep{"SizeMismatch", RearrangeAction{"a b (c d) -> a b c d", {{"c", 5}}},
+                    "steps[1].rearrange.expression", "5"},
+        RefusedStep{"SizeOfNoAxis", ReduceAction{"a b c -> a", {{"e", 5}}},
+                    "steps[1].reduce.sizes[0].name", "'e'"},
+        RefusedStep{"TooFewAxes", ReduceAction{"a b -> a"}, "steps[1].reduce.expression", "3"},
+        RefusedStep{"NoAxis", CheckShapeAction{"a ) c"}, "steps[1].check_shape.expression",
+                    "column 3"},
+        RefusedStep{"Outside", FlatIndexAction{{0, 3, 0}}, "steps[1].flat_index.index[1]",
+                    "-3 to 2"},
+        RefusedStep{"TooFewIndices", FlatIndexAction{{0, 0}}, "steps[1].flat_index.index", "3"}),
     [](const auto& one) { return one.param.name; });
 
 TEST(TensorAnalysisLimits, SixtyFourSteps) {
