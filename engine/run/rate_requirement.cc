@@ -11,7 +11,7 @@
 namespace sextant {
 namespace {
 
-constexpr char kPath[] = "rate_requirement";
+constexpr char kRequirementPath[] = "rate_requirement";
 constexpr double kMaxAgeSeconds = 315'576'000'000;  // google.protobuf.Duration's own
 
 // Collects what is missing; one method a kind.
@@ -49,7 +49,8 @@ void Missing::OfDevice(const NamedDevice& device) {
     Add(device.uuid, DistrustedText(device.uuid));
   } else if (!device.calibration.has_value()) {
     Add(device.uuid, NeverMeasuredText(device.uuid, "plan by cluster.accelerator"));
-  } else if (auto text = NotRecentText(device, run_.rate_requirement, kPath); text.has_value()) {
+  } else if (auto text = NotRecentText(device, run_.rate_requirement, kRequirementPath);
+             text.has_value()) {
     Add(device.uuid, *std::move(text));
   } else {
     OfCalibration(*device.calibration);
@@ -66,7 +67,7 @@ void Missing::OfCalibration(const DeviceCalibration& calibration) {
 void Missing::OfSource() {
   const absl::optional<RateSource> minimum = run_.rate_requirement.minimum_source;
   if (!minimum.has_value() || resolved_.matmul_source() <= *minimum) return;
-  const std::string demand = DemandText(*minimum, kPath);
+  const std::string demand = DemandText(*minimum, kRequirementPath);
   if (!run_.cluster.devices.empty()) {
     for (const NamedDevice& device : run_.cluster.devices) {
       Add(device.uuid, absl::StrCat("device ", device.uuid, " has this server's own rates, and ",

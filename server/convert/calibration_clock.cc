@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kMaxUnixSeconds = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
+constexpr int64_t kLastUnixSecond = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
 
 }  // namespace
 
@@ -18,7 +18,7 @@ void CheckNotAhead(const v1::Calibration& calibration, absl::string_view path, a
                    FieldViolations& violations) {
   const std::string field = FieldPath(path, "measured_time");
   const auto& wire = calibration.measured_time();
-  if (violations.Mentions(field) || wire.seconds() > kMaxUnixSeconds) return;  // no instant
+  if (violations.Mentions(field) || wire.seconds() > kLastUnixSecond) return;  // no instant
   const absl::Time measured =
       absl::FromUnixSeconds(wire.seconds()) + absl::Nanoseconds(wire.nanos());
   if (measured <= now + kMostClockSkew) return;

@@ -27,6 +27,12 @@ std::vector<MeasuredGemms> GemmsOf(const v1::Calibration& calibration) {
   return out;
 }
 
+// What models are trained in on `accelerator`: fp16 where it has no bf16, as a V100.
+std::vector<DataType> UsualTypesOf(const Accelerator& accelerator) {
+  const bool has_bf16 = static_cast<bool>(PeakFlopsPerSecond(accelerator, DataType::kBf16));
+  return {has_bf16 ? DataType::kBf16 : DataType::kFp16, DataType::kFp8E4m3};
+}
+
 }  // namespace
 
 void PredictedDevices::Add(const v1::Calibration& calibration, RateSource source) {
@@ -58,7 +64,7 @@ PredictedDevices PredictedDevices::OfCalibrations(
 }
 
 std::vector<DataType> PredictedDevices::MeasuredTypes() const {
-  if (measured_.empty()) return {DataType::kBf16, DataType::kFp8E4m3};
+  if (measured_.empty()) return UsualTypesOf(*devices_.front().accelerator);
   std::vector<DataType> out;
   for (const MeasuredGemms& of_type : measured_.front().gemms) {
     const bool everywhere =

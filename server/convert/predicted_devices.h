@@ -34,7 +34,8 @@ class PredictedDevices {
   // Who was left out, in full sentences.
   absl::Span<const std::string> assumptions() const { return assumptions_; }
 
-  // The data types that were measured of all of them; bf16 and fp8 of a product that was not.
+  // The data types that were measured of all of them; of a product that was not bf16, or fp16 where
+  // it has no bf16, and fp8.
   std::vector<DataType> MeasuredTypes() const;
 
  private:

@@ -25,7 +25,6 @@ namespace sextant {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -197,41 +196,6 @@ TEST(CalibrationStore, SetsAsideWhatItCannotUse) {
     EXPECT_EQ(line["renamed_to"], aside);
     EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr(bad.reason)) << bad.name;
   }
-}
-
-// Of two clocks one is wrong, perhaps this one: the file may be good at the next start.
-TEST(CalibrationStore, DoesNotUseWhatIsFromTheFuture) {
-  const TemporaryFolder folder;
-  constexpr int64_t kNow = 1'800'000'000;
-  const absl::Time now = absl::FromUnixSeconds(kNow);
-  {
-    CalibrationStore store(folder.path());
-    store.Keep(Measured(kUuid, kNow + 301));
-    store.Keep(Measured("GPU-1", kNow + 300));
-  }
-  const auto uuids = [](const CalibrationStore& store) {
-    std::vector<std::string> out;
-    for (const auto& stored : store.snapshot()->calibrations) {
-      out.push_back(stored->calibration.device().uuid());
-    }
-    return out;
-  };
-  ::testing::internal::CaptureStderr();
-  CalibrationStore store(folder.path(), "node1", now);
-  const auto line = nlohmann::json::parse(::testing::internal::GetCapturedStderr());
-  EXPECT_EQ(line["event"], "calibration_from_future");
-  EXPECT_EQ(line["file"], CalibrationPath(folder.path(), kUuid));
-  EXPECT_THAT(line["reason"].get<std::string>(),
-              AllOf(HasSubstr("2027-01-15T08:05:01Z"), HasSubstr("2027-01-15T08:00:00Z")));
-  EXPECT_THAT(uuids(store), ElementsAre("GPU-1"));
-  EXPECT_EQ(store.snapshot()->Find(kUuid), nullptr);
-  EXPECT_THAT(NamesIn(folder.path()),
-              UnorderedElementsAre("CPU-0123456789abcdef.json", "GPU-1.json"));
-  EXPECT_THAT(uuids(CalibrationStore(folder.path(), "node1", now + absl::Seconds(1))),
-              ElementsAre(kUuid, "GPU-1"));
-  // A measurement by the clock of now takes its place.
-  EXPECT_EQ(store.Keep(Measured(kUuid, kNow)).warning, "");
-  EXPECT_THAT(uuids(CalibrationStore(folder.path(), "node1", now)), ElementsAre(kUuid, "GPU-1"));
 }
 
 // A line that is too long for a pipe would be dropped.

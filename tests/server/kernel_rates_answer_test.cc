@@ -20,12 +20,13 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 // An hour after SampleCalibration().
-const absl::Time kNow = absl::FromUnixSeconds(1'769'864'400);
+const absl::Time kRatesAskedAt = absl::FromUnixSeconds(1'769'864'400);
 
 absl::StatusOr<v1::GetKernelRatesResponse> RatesOf(const v1::GetKernelRatesRequest& request,
                                                    const CalibrationStore& store) {
   v1::GetKernelRatesResponse response;
-  const absl::Status status = AnswerKernelRates(request, *store.snapshot(), kNow, &response);
+  const absl::Status status =
+      AnswerKernelRates(request, *store.snapshot(), kRatesAskedAt, &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -98,6 +99,17 @@ TEST(KernelRates, OfAnUnmeasuredProductAreItsDatasheets) {
   EXPECT_EQ(response->curves(0).error().shape_count(), 0);
 }
 
+// A V100 has neither bf16 nor fp8.
+TEST(KernelRates, OfAProductWithoutBf16AreInFp16) {
+  const CalibrationStore store("");
+  const auto response = RatesOf(OfProduct("v100-sxm-16"), store);
+  ASSERT_THAT(response.status(), IsOk()) << response.status();
+  ASSERT_GT(response->curves_size(), 0);
+  for (const v1::KernelCurve& curve : response->curves()) {
+    EXPECT_EQ(curve.data_type(), v1::DATA_TYPE_FP16);
+  }
+}
+
 // The server's own devices of a product go before what is published: the lower of both middles.
 TEST(KernelRates, OfAProductThatWasMeasuredHereAreItsMedian) {
   CalibrationStore store("");
@@ -146,8 +158,8 @@ TEST(KernelRates, OfACalibrationFromTheFutureAreRefused) {
   v1::GetKernelRatesRequest request;
   *request.add_calibrations() = CalibrationOfH200("GPU-1", 0.001);
   *request.add_calibrations() = CalibrationOfH200("GPU-2", 0.001);
-  request.mutable_calibrations(1)->mutable_measured_time()->set_seconds(absl::ToUnixSeconds(kNow) +
-                                                                        301);
+  request.mutable_calibrations(1)->mutable_measured_time()->set_seconds(
+      absl::ToUnixSeconds(kRatesAskedAt) + 301);
   EXPECT_THAT(RatesOf(request, store),
               NamesFields(std::vector<std::string>{"calibrations[1].measured_time"}));
 }

@@ -21,11 +21,11 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kGpu[] = "GPU-1";
+constexpr char kMeasuredGpu[] = "GPU-1";
 
 // An H200 with a copy in main memory, measured at `unix_seconds`.
 v1::Calibration CalibrationOfGpu(int64_t unix_seconds = kMeasured) {
-  v1::Calibration out = SampleCalibration(kGpu);
+  v1::Calibration out = SampleCalibration(kMeasuredGpu);
   out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
   out.mutable_device()->set_product_name("NVIDIA H200");
   out.mutable_device()->set_power_limit_watts(700);
@@ -38,8 +38,8 @@ v1::Calibration CalibrationOfGpu(int64_t unix_seconds = kMeasured) {
 }
 
 // The answer of a server that has measured `kept`, an hour after the sample was.
-absl::StatusOr<v1::OperationTime> TimeOf(const v1::AnalyzeOperationRequest& request,
-                                         std::vector<v1::Calibration> kept) {
+absl::StatusOr<v1::OperationTime> TimeAnswered(const v1::AnalyzeOperationRequest& request,
+                                               std::vector<v1::Calibration> kept) {
   const auto snapshot = std::make_shared<const CalibrationSnapshot>(SnapshotOf(kept));
   AccountingOptions options;
   options.calibrations = [snapshot] { return snapshot; };
@@ -50,7 +50,7 @@ absl::StatusOr<v1::OperationTime> TimeOf(const v1::AnalyzeOperationRequest& requ
   return response.time();
 }
 
-v1::AnalyzeOperationRequest Product() {
+v1::AnalyzeOperationRequest ProductRequest() {
   v1::AnalyzeOperationRequest request;
   request.mutable_data_types()->set_input(v1::DATA_TYPE_BF16);
   v1::Operation::Matmul* matmul = request.mutable_operation()->mutable_matmul();
@@ -65,61 +65,62 @@ v1::RateRequirement& RequirementOf(v1::AnalyzeOperationRequest& request) {
 }
 
 TEST(OperationAnswer, MeetsWhatItsRatesHaveToBe) {
-  v1::AnalyzeOperationRequest request = Product();
-  request.mutable_device()->set_device_uuid(kGpu);
+  v1::AnalyzeOperationRequest request = ProductRequest();
+  request.mutable_device()->set_device_uuid(kMeasuredGpu);
   RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_MEASURED_DEVICE);
   RequirementOf(request).mutable_maximum_age()->set_seconds(3600);
-  EXPECT_THAT(TimeOf(request, {CalibrationOfGpu()}), IsOk());
+  EXPECT_THAT(TimeAnswered(request, {CalibrationOfGpu()}), IsOk());
   RequirementOf(request).mutable_maximum_age()->set_seconds(3599);
-  const auto old = TimeOf(request, {CalibrationOfGpu()});
+  const auto old = TimeAnswered(request, {CalibrationOfGpu()});
   EXPECT_THAT(old, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
   EXPECT_THAT(std::string(old.status().message()),
               AllOf(HasSubstr("3600 seconds ago"),
                     HasSubstr("device.rate_requirement.maximum_age is 3599 seconds")));
   RequirementOf(request).clear_maximum_age();
   RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_MEASURED_SUPPLIED);
-  const auto own = TimeOf(request, {CalibrationOfGpu()});
+  const auto own = TimeAnswered(request, {CalibrationOfGpu()});
   EXPECT_THAT(own, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
-  EXPECT_EQ(PreconditionsOf(own.status())[0].subject, kGpu);
+  EXPECT_EQ(PreconditionsOf(own.status())[0].subject, kMeasuredGpu);
 }
 
 TEST(OperationAnswer, TellsFaultsOfTheRequirementByField) {
-  v1::AnalyzeOperationRequest request = Product();
+  v1::AnalyzeOperationRequest request = ProductRequest();
   request.mutable_device()->set_accelerator("h200-sxm");
   RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_REQUEST);
-  EXPECT_THAT(TimeOf(request, {}),
+  EXPECT_THAT(TimeAnswered(request, {}),
               NamesFields(std::vector<std::string>{"device.rate_requirement.minimum_source"}));
   RequirementOf(request).set_minimum_source(static_cast<v1::RateSource>(99));
   RequirementOf(request).mutable_maximum_age()->set_nanos(-1);
-  EXPECT_THAT(TimeOf(request, {}), NamesFields(ElementsAre("device.rate_requirement.minimum_source",
-                                                           "device.rate_requirement.maximum_age")));
+  EXPECT_THAT(TimeAnswered(request, {}),
+              NamesFields(ElementsAre("device.rate_requirement.minimum_source",
+                                      "device.rate_requirement.maximum_age")));
 }
 
 // The probe times no attention: what predicts it is somebody else's measurement.
 TEST(OperationAnswer, HoldsPredictedTimesToTheRequirementToo) {
-  v1::AnalyzeOperationRequest request = Product();
+  v1::AnalyzeOperationRequest request = ProductRequest();
   v1::Operation::Attention* attention = request.mutable_operation()->mutable_attention();
   attention->set_batch(1);
   attention->set_heads(32);
   attention->set_query_length(4096);
   attention->set_head_size(128);
-  request.mutable_device()->set_device_uuid(kGpu);
+  request.mutable_device()->set_device_uuid(kMeasuredGpu);
   RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_REFERENCE);
-  const auto published = TimeOf(request, {CalibrationOfGpu()});
+  const auto published = TimeAnswered(request, {CalibrationOfGpu()});
   ASSERT_THAT(published, IsOk());
   EXPECT_EQ(published->predicted_forward().source(), v1::RATE_SOURCE_REFERENCE);
   RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_MEASURED_DEVICE);
-  const auto refused = TimeOf(request, {CalibrationOfGpu()});
+  const auto refused = TimeAnswered(request, {CalibrationOfGpu()});
   EXPECT_THAT(refused, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("predicted from REFERENCE figures"));
 }
 
 TEST(OperationAnswer, OfAProductIsPredictedFromWhatIsYoungEnough) {
-  v1::AnalyzeOperationRequest request = Product();
+  v1::AnalyzeOperationRequest request = ProductRequest();
   request.mutable_device()->set_accelerator("h200-sxm");
   const auto source = [&request] {
-    const auto time = TimeOf(request, {CalibrationOfGpu()});
+    const auto time = TimeAnswered(request, {CalibrationOfGpu()});
     EXPECT_THAT(time, IsOk());
     return time.ok() ? time->predicted_forward().source() : v1::RATE_SOURCE_UNSPECIFIED;
   };
@@ -128,16 +129,17 @@ TEST(OperationAnswer, OfAProductIsPredictedFromWhatIsYoungEnough) {
   EXPECT_EQ(source(), v1::RATE_SOURCE_MEASURED_MODEL);
   RequirementOf(request).mutable_maximum_age()->set_seconds(3599);
   EXPECT_EQ(source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(TimeOf(request, {CalibrationOfGpu()})->assumptions(),
+  EXPECT_THAT(TimeAnswered(request, {CalibrationOfGpu()})->assumptions(),
               Contains(HasSubstr("Older than the request allows")));
 }
 
 TEST(OperationAnswer, RefusesACalibrationFromTheFuture) {
-  v1::AnalyzeOperationRequest request = Product();
+  v1::AnalyzeOperationRequest request = ProductRequest();
   *request.mutable_device()->mutable_calibration() = CalibrationOfGpu(kMeasured + 3600 + 299);
-  EXPECT_THAT(TimeOf(request, {}), IsOk());
+  EXPECT_THAT(TimeAnswered(request, {}), IsOk());
   *request.mutable_device()->mutable_calibration() = CalibrationOfGpu(kMeasured + 3600 + 301);
-  EXPECT_THAT(TimeOf(request, {}), NamesFields(ElementsAre("device.calibration.measured_time")));
+  EXPECT_THAT(TimeAnswered(request, {}),
+              NamesFields(ElementsAre("device.calibration.measured_time")));
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ using ::testing::IsEmpty;
 constexpr int64_t kSampleSeconds = 1'769'860'800;  // SampleCalibration()'s
 
 // Fills a snapshot with measured H200s, whose datasheet says 700 W.
-class Fleet {
+class MeasuredFleet {
  public:
-  Fleet& Add(absl::optional<double> watts, const char* product = "NVIDIA H200") {
+  MeasuredFleet& Add(absl::optional<double> watts, const char* product = "NVIDIA H200") {
     v1::Calibration calibration = SampleCalibration(absl::StrCat("GPU-", ++count_));
     calibration.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
     calibration.mutable_device()->set_product_name(product);
@@ -29,7 +29,7 @@ class Fleet {
         StoredCalibration{.calibration = calibration, .fingerprint = ""}));
     return *this;
   }
-  Fleet& Distrust(const char* uuid) {
+  MeasuredFleet& Distrust(const char* uuid) {
     snapshot_.distrusted.insert(uuid);
     return *this;
   }
@@ -52,7 +52,8 @@ class Fleet {
 };
 
 TEST(ProductPeers, AreOfTheProductAndTrusted) {
-  const Fleet fleet = Fleet().Add(700).Add(700, "NVIDIA A100-SXM4-80GB").Add(700).Distrust("GPU-3");
+  const MeasuredFleet fleet =
+      MeasuredFleet().Add(700).Add(700, "NVIDIA A100-SXM4-80GB").Add(700).Distrust("GPU-3");
   EXPECT_THAT(fleet.Uuids(fleet.Peers()), ElementsAre("GPU-1"));
   EXPECT_THAT(fleet.Peers().assumptions, IsEmpty());
   EXPECT_THAT(fleet.Peers("b200-sxm").calibrations, IsEmpty());
@@ -61,7 +62,7 @@ TEST(ProductPeers, AreOfTheProductAndTrusted) {
 
 // 693 and 707 W are 1 % from 700 W, 692 and 708 W are more.
 TEST(ProductPeers, HaveTheDatasheetsPowerLimit) {
-  const Fleet fleet = Fleet().Add(693).Add(692).Add(707).Add(708).Add(500);
+  const MeasuredFleet fleet = MeasuredFleet().Add(693).Add(692).Add(707).Add(708).Add(500);
   const ProductPeers peers = fleet.Peers();
   EXPECT_THAT(fleet.Uuids(peers), ElementsAre("GPU-1", "GPU-3"));
   EXPECT_THAT(peers.assumptions,
@@ -70,7 +71,7 @@ TEST(ProductPeers, HaveTheDatasheetsPowerLimit) {
 }
 
 TEST(ProductPeers, TakePartOnTrustWhereTheySayNoLimit) {
-  const Fleet fleet = Fleet().Add(700).Add({}).Add(600);
+  const MeasuredFleet fleet = MeasuredFleet().Add(700).Add({}).Add(600);
   const ProductPeers peers = fleet.Peers();
   EXPECT_THAT(fleet.Uuids(peers), ElementsAre("GPU-1", "GPU-2"));
   EXPECT_THAT(peers.assumptions,
@@ -79,14 +80,14 @@ TEST(ProductPeers, TakePartOnTrustWhereTheySayNoLimit) {
 }
 
 TEST(ProductPeers, AreNoneWhereAllAreLimitedFurther) {
-  const Fleet fleet = Fleet().Add(500).Add(500);
+  const MeasuredFleet fleet = MeasuredFleet().Add(500).Add(500);
   EXPECT_THAT(fleet.Peers().calibrations, IsEmpty());
   EXPECT_THAT(fleet.Peers().assumptions, ElementsAre(HasSubstr("2 of 2 measured h200-sxm"),
                                                      HasSubstr("No measured h200-sxm is left")));
 }
 
 TEST(ProductPeers, AreAsYoungAsTheyHaveToBe) {
-  const Fleet fleet = Fleet().Add(700);
+  const MeasuredFleet fleet = MeasuredFleet().Add(700);
   EXPECT_THAT(fleet.Peers("h200-sxm", absl::FromUnixSeconds(kSampleSeconds)).calibrations.size(),
               1);
   const ProductPeers none = fleet.Peers("h200-sxm", absl::FromUnixSeconds(kSampleSeconds + 1));

@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "engine/base/precondition.h"
+#include "tests/engine/run/measured_runs.h"
+#include "tests/support/precondition_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -17,33 +19,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-MATCHER_P2(Misses, subject, description, "") {
-  return arg.type == "RATES_NOT_MEASURED" && arg.subject == subject &&
-         ::testing::ExplainMatchResult(description, arg.description, result_listener);
-}
-
-// 500e12 FLOP/s in bf16 and 2e12 bytes a second, measured at 2026-01-31T12:00:00Z.
+// An H100 with a copy in main memory.
 DeviceCalibration MeasuredGpu() {
-  DeviceCalibration out;
-  out.uuid = "GPU-1";
-  out.product_name = "Some GPU";
-  out.measured_unix_seconds = 1'769'860'800;
-  out.Consider({.data_type = DataType::kBf16,
-                .m = 1,
-                .n = 1,
-                .k = 1,
-                .rate = FlopsPerSecond(5e14),
-                .sample_count = 3,
-                .stable = true,
-                .engine = "library"});
+  DeviceCalibration out = MeasuredH100("GPU-1");
   out.ConsiderCopy({.per_second = 2e12, .array_bytes = 1 << 30, .sample_count = 1});
   return out;
 }
 
 OperationDevice OfThisHost(double age_seconds) {
   OperationDevice out;
-  out.device = NamedDevice{.found = {}, .uuid = "GPU-1", .age_seconds = age_seconds};
-  out.device->calibration = MeasuredGpu();
+  out.device = DeviceOf(MeasuredGpu(), age_seconds);
   return out;
 }
 
