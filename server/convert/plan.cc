@@ -3,17 +3,15 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
 #include "server/convert/layout_enums.h"
 #include "server/convert/memory_estimate.h"
 #include "server/convert/parameter_counts.h"
 #include "server/convert/rates.h"
+#include "server/convert/text.h"
 
 namespace sextant {
 namespace {
-
-std::string Text(absl::string_view text) { return std::string(text); }
 
 void FlopsTo(const Plan& plan, v1::TrainingFlops* out) {
   for (const FlopsCount& count : plan.flops.counts) {
