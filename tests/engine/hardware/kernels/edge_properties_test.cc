@@ -141,9 +141,10 @@ TEST(PublishedExperts, TakeLongerForTwiceTheWorkAndHaveNoSteps) {
   }
 }
 
-// Where points lie, between them, and beyond both ends: a byte more of S is at most 1 / S more
-// time.
+// Where points lie, between them, and beyond both ends. A byte more of S is at most a share of 4 /
+// S more time: 1 / S of a constant rate, more where a library changes to a slower protocol.
 TEST(PublishedCollectives, HaveNoSteps) {
+  int compared = 0;
   for (const absl::string_view name : ReferenceCollectiveAccelerators()) {
     const CollectiveModel& model = *ReferenceCollectives(name);
     for (const CollectiveOp op : kCollectiveOps) {
@@ -153,13 +154,15 @@ TEST(PublishedCollectives, HaveNoSteps) {
           const auto here = model.TimeOf({op, Bytes(bytes), ranks});
           const auto after = model.TimeOf({op, Bytes(bytes + 1), ranks});
           if (!here.has_value()) continue;
-          const double step = after->expected / here->expected - 1;
+          ++compared;
+          const double step = after->expected.value() / here->expected.value() - 1;
           ASSERT_GE(step, -1e-12) << name << " " << bytes;
-          ASSERT_LE(step, 1.0 / static_cast<double>(bytes) + 1e-12) << name << " " << bytes;
+          ASSERT_LE(step, 4.0 / static_cast<double>(bytes)) << name << " " << bytes;
         }
       }
     }
   }
+  EXPECT_GT(compared, 10000);
 }
 
 // By two roofs alone, on a product that nobody published kernels of.
