@@ -85,7 +85,7 @@ ProductPeers PeersOf(const Accelerator& accelerator, const CalibrationSnapshot& 
     }
     if (!device.has_power_limit_watts()) {
       ++census.of_unknown_limit;
-    } else if (limit && std::abs(watts / limit.value - 1) > kLikeLimit) {
+    } else if (limit && std::abs(watts - limit.value) > kLikeLimit * limit.value) {
       census.other_limits.push_back(watts);
       continue;
     }

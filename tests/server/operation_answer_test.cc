@@ -99,6 +99,7 @@ TEST(OperationAnswer, TellsFaultsOfTheRequirementByField) {
 // The probe times no attention: what predicts it is somebody else's measurement.
 TEST(OperationAnswer, HoldsPredictedTimesToTheRequirementToo) {
   v1::AnalyzeOperationRequest request = ProductRequest();
+  request.mutable_operation()->clear_matmul();
   v1::Operation::Attention* attention = request.mutable_operation()->mutable_attention();
   attention->set_batch(1);
   attention->set_heads(32);
