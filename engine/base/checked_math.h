@@ -34,7 +34,12 @@ class CheckedInt {
 };
 
 // The smallest integer that is at least a / b, for a >= 0 and b >= 1.
-constexpr int64_t CeilDivide(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+// Ranks mostly come in powers of two, which spares a division.
+constexpr int64_t CeilDivide(int64_t a, int64_t b) {
+  if ((b & (b - 1)) == 0)
+    return (a >> __builtin_ctzll(static_cast<uint64_t>(b))) + ((a & (b - 1)) != 0 ? 1 : 0);
+  return a / b + (a % b != 0 ? 1 : 0);
+}
 
 }  // namespace sextant
 

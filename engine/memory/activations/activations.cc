@@ -19,14 +19,14 @@ absl::StatusOr<Bytes> SumOf(const ActivationList& list) {
 class StageRows {
  public:
   StageRows(const ActivationContext& context, const LayerPlacement& placement,
-            const StageChunk& where, ActivationTensors* rows, LayerSums* sums = nullptr)
+            const StageChunk& where, ActivationTensors* rows, LayerWalks* walks = nullptr)
       : spec_(context.spec),
         context_(context),
         placement_(placement),
         where_(where),
         layers_(context, placement, where),
         list_(context, rows),
-        sums_(sums) {}
+        walks_(walks) {}
 
   void ListForWeights() { list_.ListForWeights(); }
 
@@ -113,8 +113,8 @@ class StageRows {
       if (alike.count == 0) continue;
       ActivationPlace place = {.part = part, .layer_kind = kind, .layers = alike.count};
       if (context_.flow != nullptr) place.gradients = &context_.flow->Of(part, kind, alike.state);
-      if (sums_ != nullptr) {
-        list_.AddSum(sums_->Of(context_, place) * alike.count);
+      if (walks_ != nullptr) {
+        list_.AddSum(walks_->Of(context_, place).kept * alike.count);
         continue;
       }
       list_.GoTo(place);
@@ -147,25 +147,26 @@ class StageRows {
   const StageChunk where_;
   const ChunkLayers layers_;
   ActivationList list_;
-  LayerSums* const sums_;  // not where there are rows
+  LayerWalks* const walks_;  // not where there are rows
 };
 
 }  // namespace
 
-CheckedInt LayerSums::Of(const ActivationContext& context, const ActivationPlace& place) {
-  for (const Sum& known : known_) {
+const LayerWalk& LayerWalks::Of(const ActivationContext& context, const ActivationPlace& place) {
+  for (const LayerWalk& known : known_) {
     if (known.place.part == place.part && known.place.layer_kind == place.layer_kind &&
         known.place.gradients == place.gradients) {
-      return known.bytes;
+      return known;
     }
   }
-  ActivationPlace one = place;
-  one.layers = 1;
-  ActivationList list(context);
-  list.GoTo(one);
+  LayerWalk& out = known_.size() < kMost ? known_.emplace_back() : beyond_;
+  out = {.place = place, .kept = 0, .steps = {}};
+  out.place.layers = 1;
+  ActivationList list(context, nullptr, &out.steps);
+  list.GoTo(out.place);
   AddLayerRows(context.spec.layer_kinds[static_cast<size_t>(place.layer_kind)], list);
-  if (known_.size() < kMost) known_.push_back({.place = one, .bytes = list.total()});
-  return list.total();
+  out.kept = list.total();
+  return out;
 }
 
 absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
@@ -214,8 +215,8 @@ absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
 
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
-                                            const StageChunk& where, LayerSums& sums) {
-  return StageRows(context, placement, where, nullptr, &sums).Add();
+                                            const StageChunk& where, LayerWalks& walks) {
+  return StageRows(context, placement, where, nullptr, &walks).Add();
 }
 
 }  // namespace sextant

@@ -46,19 +46,23 @@ struct StageParts {
   Bytes total() const { return embedding + layers + output; }
 };
 
+// What one layer keeps, in all and by when it is freed.
+struct LayerWalk {
+  ActivationPlace place;
+  CheckedInt kept = 0;
+  LayerSteps steps;
+};
+
 // Remembers what layers of a job keep from one stage or chunk to the next.
-class LayerSums {
+class LayerWalks {
  public:
-  // Of one layer at `place`.
-  CheckedInt Of(const ActivationContext& context, const ActivationPlace& place);
+  // Of one layer at `place`, not under full recomputation. It is good until the next call.
+  const LayerWalk& Of(const ActivationContext& context, const ActivationPlace& place);
 
  private:
-  struct Sum {
-    ActivationPlace place;
-    CheckedInt bytes;
-  };
-  static constexpr size_t kMost = 8;  // more are added up again: nothing is allocated
-  absl::InlinedVector<Sum, kMost> known_;
+  static constexpr size_t kMost = 8;  // more are walked again: nothing is allocated
+  absl::InlinedVector<LayerWalk, kMost> known_;
+  LayerWalk beyond_;
 };
 
 // The same of one chunk of a stage, or of all: chunks add up exactly to the stage. Of one chunk a
@@ -79,7 +83,7 @@ absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
 // Sums of several chunks of one job, whose layers are added up once.
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
-                                            const StageChunk& where, LayerSums& sums);
+                                            const StageChunk& where, LayerWalks& walks);
 
 }  // namespace sextant
 

@@ -4,6 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/ledger/alike_stages.h"
+#include "engine/memory/ledger/reserve.h"
 #include "engine/memory/ledger/stage_ledger.h"
 #include "engine/memory/schedule/check_pipeline.h"
 #include "engine/memory/state/check_state_spec.h"
@@ -57,38 +58,52 @@ MemoryModel::MemoryModel(const ArchitectureSpec& spec, JobSpec job, ShardedWeigh
       weights_(std::move(weights)),
       in_flight_(job_.pipeline, job_.layout),
       flow_(TrainsEverything(spec) ? nullptr : std::make_unique<const GradientFlow>(spec)),
+      state_rules_(StateRulesOf({.spec = spec,
+                                 .layout = job_.layout,
+                                 .weights = weights_,
+                                 .state = job_.state,
+                                 .context_parallel_size = job_.batch.context_parallel_size})),
       as_before_(AlikeStages(spec, job_, weights_.placement())) {}
 
 absl::StatusOr<StageMemory> MemoryModel::Stage(int64_t stage, LedgerRows* rows) const {
-  const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get()});
-  JobCosts costs;
+  const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get(), state_rules_});
+  LayerCosts costs;
   StageContent content;
   SEXTANT_RETURN_IF_ERROR(ledger.Fill(stage, costs, content));
   SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, in_flight_.Peak(stage, content.weights));
-  SEXTANT_ASSIGN_OR_RETURN(StageMemory memory, ledger.MemoryOf(content, peak));
+  SEXTANT_ASSIGN_OR_RETURN(StageMemory memory,
+                           AddReserve(job_.reserve, ledger.MemoryOf(content, peak)));
   if (rows == nullptr) return memory;
   SEXTANT_RETURN_IF_ERROR(ledger.Append(stage, content, memory, *rows));
   return memory;
 }
 
 absl::StatusOr<StagePeak> MemoryModel::Peak() const {
-  const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get()});
-  JobCosts costs;
+  const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get(), state_rules_});
+  LayerCosts costs;
   StageContent content;
   StagePeak out;
-  for (int64_t stage = 0; stage < stage_count();) {
+  StagePeak of_run;
+  CheckedInt most = -1;
+  for (int64_t stage = 0; stage < stage_count() && most.ok();) {
     SEXTANT_RETURN_IF_ERROR(ledger.Fill(stage, costs, content));
-    SEXTANT_ASSIGN_OR_RETURN(const StagePeak of_run, PeakOfRun(ledger, stage, content));
-    if (stage == 0 || of_run.memory.total() > out.memory.total()) out = of_run;
+    SEXTANT_RETURN_IF_ERROR(PeakOfRun(ledger, stage, content, of_run));
+    const CheckedInt counted = of_run.memory.counted();
+    if (!counted.ok() || counted.value() > most.value()) {
+      out = of_run;
+      most = counted;
+    }
     for (++stage; stage < stage_count() && IsAsBefore(stage);) ++stage;
   }
+  // More that is counted is more in all.
+  SEXTANT_ASSIGN_OR_RETURN(out.memory, AddReserve(job_.reserve, out.memory));
   return out;
 }
 
 // The stage with the most in flight; in the optimizer step nothing is, and all hold the same.
-absl::StatusOr<StagePeak> MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
-                                                 const StageContent& content) const {
-  StagePeak out = {.stage = first};
+absl::Status MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
+                                    const StageContent& content, StagePeak& out) const {
+  out.stage = first;
   SEXTANT_ASSIGN_OR_RETURN(InFlightPeak most, in_flight_.Peak(first, content.weights));
   int64_t end = first + 1;
   while (!in_flight_.FirstStagesHoldMost() && end < stage_count() && IsAsBefore(end)) ++end;
@@ -98,9 +113,9 @@ absl::StatusOr<StagePeak> MemoryModel::PeakOfRun(const StageLedger& ledger, int6
     out.stage = stage;
     most = peak;
   }
-  SEXTANT_ASSIGN_OR_RETURN(out.memory, ledger.MemoryOf(content, most));
+  out.memory = ledger.MemoryOf(content, most);
   if (out.memory.moment == PeakMoment::kOptimizerStep) out.stage = first;
-  return out;
+  return absl::OkStatus();
 }
 
 }  // namespace sextant

@@ -13,6 +13,7 @@
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/memory/schedule/in_flight.h"
+#include "engine/memory/state/state_rules.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/sharding/sharded_weights.h"
 
@@ -58,16 +59,18 @@ class MemoryModel {
   MemoryModel(const ArchitectureSpec& spec, JobSpec job, ShardedWeights weights);
 
   bool IsAsBefore(int64_t stage) const { return as_before_[static_cast<size_t>(stage)]; }
-  // Of `first` and the stages behind it that are alike, which all have `content`.
-  absl::StatusOr<StagePeak> PeakOfRun(const StageLedger& ledger, int64_t first,
-                                      const StageContent& content) const;
+  // Of `first` and the stages behind it that are alike, which all have `content`; to `out`, without
+  // the reserve.
+  absl::Status PeakOfRun(const StageLedger& ledger, int64_t first, const StageContent& content,
+                         StagePeak& out) const;
 
   const ArchitectureSpec* spec_;
   JobSpec job_;
   ShardedWeights weights_;
   InFlight in_flight_;
   std::unique_ptr<const GradientFlow> flow_;  // null where everything is trained
-  std::vector<bool> as_before_;               // AlikeStages()
+  StateRules state_rules_;
+  std::vector<bool> as_before_;  // AlikeStages()
 };
 
 }  // namespace sextant

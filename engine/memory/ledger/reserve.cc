@@ -44,8 +44,7 @@ Bytes CountedOf(const ReserveSpec& reserve, const StageMemory& memory) {
 }  // namespace
 
 absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory) {
-  CheckedInt counted = reserve.workspace.value();
-  for (const Bytes sum : memory.sums) counted = counted + sum.value();
+  const CheckedInt counted = memory.counted() + reserve.workspace.value();
   if (!counted.ok() || counted.value() > kMostAllocated) {
     return InvalidField("layout", "needs more than 2.8e17 bytes on a GPU");
   }

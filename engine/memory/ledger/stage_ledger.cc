@@ -5,7 +5,6 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/memory/ledger/reserve.h"
 
 namespace sextant {
 namespace {
@@ -85,7 +84,6 @@ StageLedger::StageLedger(const LedgerContext& context)
                      .weights = context.weights,
                      .state = context.job.state,
                      .context_parallel_size = context.job.batch.context_parallel_size},
-      state_rules_(StateRulesOf(state_context_)),
       copies_{.job = context.job, .state = state_context_},
       activations_{.spec = context.spec,
                    .layout = context.job.layout,
@@ -103,16 +101,17 @@ int64_t StageLedger::StageOfChunk(int64_t stage, int64_t chunk) const {
   return opposite ? context_.weights.stage_count() - 1 - stage : stage;
 }
 
-absl::Status StageLedger::Fill(int64_t stage, JobCosts& costs, StageContent& out) const {
+absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& out) const {
   out.chunks.clear();
   out.weights.clear();
   const int64_t chunk_count = context_.in_flight.chunk_count();
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
-  SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(state_context_, state_rules_, stage));
+  SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(state_context_, context_.state_rules, stage));
   out.copies = FrameworkCopiesOf(copies_, stage);
   if (dual) {
-    SEXTANT_ASSIGN_OR_RETURN(const StageState opposite,
-                             StageStateOf(state_context_, state_rules_, StageOfChunk(stage, 1)));
+    SEXTANT_ASSIGN_OR_RETURN(
+        const StageState opposite,
+        StageStateOf(state_context_, context_.state_rules, StageOfChunk(stage, 1)));
     out.state = SumOf(out.state, opposite);
     out.copies = SumOf(out.copies, FrameworkCopiesOf(copies_, StageOfChunk(stage, 1)));
   }
@@ -130,21 +129,22 @@ absl::Status StageLedger::Fill(int64_t stage, JobCosts& costs, StageContent& out
   return absl::OkStatus();
 }
 
-absl::Status StageLedger::AddChunk(const StageChunk& of, JobCosts& costs, StageContent& out) const {
+absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
+                                   StageContent& out) const {
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
   const bool last_chunk = dual || of.chunk == context_.in_flight.chunk_count() - 1;
   ChunkMemory& chunk = out.chunks.emplace_back();
   chunk.where = {.stage = StageOfChunk(of.stage, of.chunk), .chunk = dual ? 0 : of.chunk};
   chunk.last = last_chunk && chunk.where.stage == context_.weights.stage_count() - 1;
   SEXTANT_ASSIGN_OR_RETURN(chunk.parts, ChunkActivations(activations_, context_.weights.placement(),
-                                                         chunk.where, costs.kept));
+                                                         chunk.where, costs.walks()));
   if (SplitsBackward(context_.job.pipeline.schedule)) {
     SEXTANT_ASSIGN_OR_RETURN(
         chunk.awaiting,
         AwaitingActivations(activations_, context_.weights.placement(), chunk.where));
   }
-  SEXTANT_ASSIGN_OR_RETURN(
-      chunk.transients, StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs.made));
+  SEXTANT_ASSIGN_OR_RETURN(chunk.transients,
+                           StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs));
   return absl::OkStatus();
 }
 
@@ -208,8 +208,7 @@ ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& con
   return worst;
 }
 
-absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
-                                                  const InFlightPeak& peak) const {
+StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPeak& peak) const {
   StageMemory out;
   out.in_flight = peak.moment;
   const StageState& state = content.state;
@@ -237,7 +236,7 @@ absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
   put(LedgerKind::kOptimizerState, state.optimizer_state);
   if (step) {
     put(LedgerKind::kCommunicationBuffer, content.gather_bucket);
-    return AddReserve(context_.job.reserve, out);
+    return out;
   }
   const MomentBytes bytes = work.happens ? BytesAt(chunk, work.moment) : MomentBytes();
   const bool reduces =
@@ -247,7 +246,7 @@ absl::StatusOr<StageMemory> StageLedger::MemoryOf(const StageContent& content,
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
   put(LedgerKind::kTransient, bytes.added + beside + whole);
   put(LedgerKind::kCommunicationBuffer, received + reduced);
-  return AddReserve(context_.job.reserve, out);
+  return out;
 }
 
 }  // namespace sextant

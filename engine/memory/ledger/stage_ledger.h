@@ -27,6 +27,7 @@ struct LedgerContext {
   const ShardedWeights& weights;
   const InFlight& in_flight;
   const GradientFlow* flow;
+  const StateRules& state_rules;
 };
 
 // What a moment of a chunk adds to state and activations in flight, and where it is reached.
@@ -57,12 +58,6 @@ struct StageContent {
   Bytes gather_bucket = Bytes(0);
 };
 
-// What is worked out once for all stages and chunks.
-struct JobCosts {
-  LayerSums kept;
-  LayerCosts made;
-};
-
 class StageLedger {
  public:
   explicit StageLedger(const LedgerContext& context);
@@ -71,12 +66,12 @@ class StageLedger {
 
   // What `stage` has, to `out`, whose memory is used again. `costs` are of this job.
   // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes.
-  absl::Status Fill(int64_t stage, JobCosts& costs, StageContent& out) const;
+  absl::Status Fill(int64_t stage, LayerCosts& costs, StageContent& out) const;
 
   // What a stage with `content` holds at `peak`, which is InFlight::Peak() of its chunks' weights.
   // Of stages with the same content, more in flight is more in all, unless the peak is in the
-  // optimizer step. Errors: as above.
-  absl::StatusOr<StageMemory> MemoryOf(const StageContent& content, const InFlightPeak& peak) const;
+  // optimizer step. Without the framework's reserve: AddReserve() adds it.
+  StageMemory MemoryOf(const StageContent& content, const InFlightPeak& peak) const;
 
   // Appends the rows that add up to `memory`, the peak of `stage`.
   absl::Status Append(int64_t stage, const StageContent& content, const StageMemory& memory,
@@ -85,7 +80,7 @@ class StageLedger {
  private:
   // The stage whose layers the `chunk`th chunk of `stage` has.
   int64_t StageOfChunk(int64_t stage, int64_t chunk) const;
-  absl::Status AddChunk(const StageChunk& of, JobCosts& costs, StageContent& out) const;
+  absl::Status AddChunk(const StageChunk& of, LayerCosts& costs, StageContent& out) const;
   void AddBuckets(int64_t stage, StageContent& out) const;
   MomentBytes BytesAt(const ChunkMemory& chunk, StageMoment moment) const;
   ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
@@ -118,7 +113,6 @@ class StageLedger {
 
   LedgerContext context_;
   StageStateContext state_context_;
-  StateRules state_rules_;
   CopiesContext copies_;
   ActivationContext activations_;
   BufferSpec buffers_;  // as transients see them

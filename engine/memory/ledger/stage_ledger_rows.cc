@@ -77,7 +77,8 @@ absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
                                       const absl::optional<StageMoment>& moment,
                                       LedgerRows& rows) const {
   LedgerRows state;
-  SEXTANT_RETURN_IF_ERROR(StageStateOf(state_context_, state_rules_, stage, &state).status());
+  SEXTANT_RETURN_IF_ERROR(
+      StageStateOf(state_context_, context_.state_rules, stage, &state).status());
   for (const LedgerRow& row : state) {
     const bool waits = row.kind == LedgerKind::kGradient && drops_gradients(memory.moment);
     if (!waits && IsThere(row, moment)) rows.push_back(row);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/units.h"
 #include "engine/memory/ledger/job_spec.h"
 #include "engine/memory/ledger_row.h"
@@ -31,6 +32,12 @@ struct StageMemory {
   // Micro-batches whose activations of `chunk` are held, if only for their weights' gradients.
   int64_t InFlightOf(int64_t chunk) const {
     return in_flight.Held(chunk) + in_flight.AwaitingWeightGradient(chunk);
+  }
+  // What `sums` add up to, with or without the reserve.
+  CheckedInt counted() const {
+    CheckedInt out = 0;
+    for (const Bytes sum : sums) out = out + sum.value();
+    return out;
   }
   Bytes of(LedgerKind kind) const { return sums[static_cast<size_t>(kind)]; }
   Bytes total() const { return process.expected; }  // exactly what `sums` add up to

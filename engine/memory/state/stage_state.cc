@@ -42,14 +42,24 @@ TermRule Fp8CopyTerm(absl::string_view name) {
 class StageSum {
  public:
   StageSum(const StageStateContext& context, const StateRules& rules, LedgerRows* rows)
-      : state_(context.state),
-        sharding_(state_.sharding),
-        rules_(rules),
-        only_numbers_(rules.only_numbers && rows == nullptr),
-        list_(rows) {}
+      : state_(context.state), sharding_(state_.sharding), rules_(rules), list_(rows) {}
+
+  // Where no term asks what a tensor is: most stages, so that they take the shorter way.
+  void AddNumbers(const TensorRun& run, absl::Span<const int64_t> elements,
+                  const KindLayers& layers) {
+    ranks_here_ = rules_.ranks.of(run.group);
+    const auto here = [&](int64_t of_layers, bool divided) {
+      if (!divided || ranks_here_ == 1) return run.elements * of_layers;
+      int64_t sum = 0;
+      for (const int64_t tensor : elements) sum += CeilDivide(tensor * of_layers, ranks_here_);
+      return sum;
+    };
+    weight_numbers_ += here(layers.count, DividesParameters(sharding_));
+    numbers_[0].whole += run.elements * layers.not_frozen;
+    numbers_[0].divided += here(layers.not_frozen, DividesOptimizer(sharding_));
+  }
 
   void Add(const WeightTensor& tensor, const TensorShard& shard, const KindLayers& layers) {
-    if (only_numbers_) return AddNumbers(shard, layers);
     list_.GoTo(tensor, shard);
     ranks_here_ = rules_.ranks.of(shard.group);
     const bool quantized = IsQuantized(state_.frozen, tensor);
@@ -92,16 +102,6 @@ class StageSum {
   // ShareOf()'s elements.
   int64_t NumbersHere(int64_t numbers, bool divided) const {
     return divided && ranks_here_ > 1 ? CeilDivide(numbers, ranks_here_) : numbers;
-  }
-
-  // Where no term asks what a tensor is: most stages, so that they take the shorter way.
-  void AddNumbers(const TensorShard& shard, const KindLayers& layers) {
-    ranks_here_ = rules_.ranks.of(shard.group);
-    const int64_t elements = shard.elements();
-    const int64_t whole = elements * layers.not_frozen;
-    weight_numbers_ += NumbersHere(elements * layers.count, DividesParameters(sharding_));
-    numbers_[0].whole += whole;
-    numbers_[0].divided += NumbersHere(whole, DividesOptimizer(sharding_));
   }
 
   StateAmount WeightShare(const StateAmount& amount) const {
@@ -182,7 +182,6 @@ class StageSum {
   const StateSpec& state_;
   const StateSharding& sharding_;
   const StateRules& rules_;
-  const bool only_numbers_;
   StateList list_;
   int64_t ranks_here_ = 1;
   int64_t weight_numbers_ = 0;
@@ -220,9 +219,15 @@ absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const 
         "stage", absl::StrCat("must be 0 to ", context.weights.stage_count() - 1, ", not ", stage));
   }
   StageSum sum(context, rules, rows);
-  context.weights.ForEachTensor(
-      stage, [&sum](const WeightTensor& tensor, const TensorShard& shard,
-                    const KindLayers& layers) { sum.Add(tensor, shard, layers); });
+  if (rules.only_numbers && rows == nullptr) {
+    context.weights.ForEachRun(
+        stage, [&sum](const TensorRun& run, absl::Span<const int64_t> elements,
+                      const KindLayers& layers) { sum.AddNumbers(run, elements, layers); });
+  } else {
+    context.weights.ForEachTensor(
+        stage, [&sum](const WeightTensor& tensor, const TensorShard& shard,
+                      const KindLayers& layers) { sum.Add(tensor, shard, layers); });
+  }
   sum.AddPlainTerms();
   StateList& list = sum.list();
   const int64_t dequantized =

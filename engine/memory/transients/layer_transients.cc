@@ -91,14 +91,27 @@ ForwardBranch LargestForward(const TransientContext& context, const ActivationPl
   return best;
 }
 
+// Whether it has a backward pass.
+bool GoesBack(const ActivationPlace& place) {
+  return place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput);
+}
+
+LayerCost CostOf(const TransientContext& context, const ActivationPlace& place,
+                 int64_t block_layers, const LayerSteps& steps) {
+  LayerCost out = {.place = place,
+                   .block_layers = block_layers,
+                   .forward = LargestForward(context, place, steps).bytes,
+                   .goes_back = GoesBack(place)};
+  if (out.goes_back) out.backward = BackwardOf(context, place, steps, block_layers);
+  return out;
+}
+
 }  // namespace
 
 LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& place,
                         ActivationTensors* rows) {
   const ActivationContext& a = context.activations;
-  const bool kept =
-      place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput);
-  if (kept) return LayerStepsOf(a, place, rows);
+  if (GoesBack(place)) return LayerStepsOf(a, place, rows);
   MicroBatchSpec again = a.batch;
   again.recomputation = {.policy = RecomputePolicy::kFull};
   const ActivationContext all = {a.spec, a.layout, again};
@@ -152,13 +165,12 @@ LayerCost LayerCosts::Of(const TransientContext& context, const ActivationPlace&
       return known;
     }
   }
-  const LayerSteps steps = ForwardSteps(context, place);
-  LayerCost out = {.place = place,
-                   .block_layers = block_layers,
-                   .forward = LargestForward(context, place, steps).bytes,
-                   .goes_back = place.gradients == nullptr ||
-                                place.gradients->needs.Has(ActivationSite::kLayerOutput)};
-  if (out.goes_back) out.backward = BackwardOf(context, place, steps, block_layers);
+  // What stays was walked for what the layer keeps.
+  const bool walked =
+      GoesBack(place) && context.activations.batch.recomputation.policy != RecomputePolicy::kFull;
+  const LayerCost out =
+      walked ? CostOf(context, place, block_layers, walks_.Of(context.activations, place).steps)
+             : CostOf(context, place, block_layers, ForwardSteps(context, place));
   if (known_.size() < kMost) known_.push_back(out);
   return out;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/memory/activations/activations.h"
 #include "engine/memory/transients/layer_steps.h"
 #include "engine/memory/transients/transient_list.h"
 
@@ -32,8 +33,10 @@ struct LayerCost {
 class LayerCosts {
  public:
   LayerCost Of(const TransientContext& context, const ActivationPlace& place, int64_t block_layers);
+  LayerWalks& walks() { return walks_; }
 
  private:
+  LayerWalks walks_;
   static constexpr size_t kMost = 8;  // more are worked out again: nothing is allocated
   absl::InlinedVector<LayerCost, kMost> known_;
 };

@@ -45,7 +45,26 @@ ShardedWeights::ShardedWeights(const ArchitectureSpec& spec, const ParallelLayou
       lowest_stage_{placement_.LowestStageOf(ModelPart::kEncoder),
                     placement_.LowestStageOf(ModelPart::kDecoder)} {
   shards_.reserve(tensors_.size());
-  for (const WeightTensor& tensor : tensors_) shards_.push_back(ShardOf(spec, tensor, layout));
+  elements_.reserve(tensors_.size());
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    shards_.push_back(ShardOf(spec, tensors_[i], layout));
+    elements_.push_back(shards_[i].elements());
+    AddToRuns(i);
+  }
+}
+
+bool ShardedWeights::StandTogether(const WeightTensor& a, const WeightTensor& b) {
+  return IsOfStack(a) && a.layer_kind >= 0 && a.part == b.part && a.layer_kind == b.layer_kind &&
+         (a.trainable_layers == 0) == (b.trainable_layers == 0) && IsAdapter(a) == IsAdapter(b);
+}
+
+void ShardedWeights::AddToRuns(size_t tensor) {
+  const ShardGroup group = shards_[tensor].group;
+  const bool goes_on = !runs_.empty() && runs_.back().group == group &&
+                       StandTogether(tensors_[tensor - 1], tensors_[tensor]);
+  if (!goes_on) runs_.push_back({.first = tensor, .end = tensor, .group = group, .elements = 0});
+  runs_.back().end = tensor + 1;
+  runs_.back().elements += elements_[tensor];
 }
 
 // What stands around the layers of a stack. Every layer reads the table of relative positions, so

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/base/checked_math.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/sharding/layer_placement.h"
@@ -50,6 +51,14 @@ struct StageTensor {
   int64_t trainable_elements() const { return shard.elements() * trainable_layers; }
 };
 
+// Tensors in a row, of one group of ranks, that every stage has in the same layers.
+struct TensorRun {
+  size_t first = 0;
+  size_t end = 0;
+  ShardGroup group = ShardGroup::kDense;
+  int64_t elements = 0;  // of all shards in a layer
+};
+
 // A model under a layout. Stages are worked out when asked for.
 class ShardedWeights {
  public:
@@ -73,9 +82,21 @@ class ShardedWeights {
   // Allocates nothing.
   template <typename Visit>
   void ForEachTensor(int64_t stage, Visit&& visit) const {
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      const KindLayers layers = LayersOn(stage, tensors_[i]);
-      if (layers.count > 0) visit(tensors_[i], shards_[i], layers);
+    for (const TensorRun& run : runs_) {
+      const KindLayers layers = LayersOn(stage, tensors_[run.first]);
+      if (layers.count == 0) continue;
+      for (size_t i = run.first; i < run.end; ++i) visit(tensors_[i], shards_[i], layers);
+    }
+  }
+
+  // The same in sums: calls visit(const TensorRun&, absl::Span<const int64_t>, const KindLayers&),
+  // the span being elements of each tensor's shard in a layer.
+  template <typename Visit>
+  void ForEachRun(int64_t stage, Visit&& visit) const {
+    for (const TensorRun& run : runs_) {
+      const KindLayers layers = LayersOn(stage, tensors_[run.first]);
+      if (layers.count == 0) continue;
+      visit(run, absl::MakeConstSpan(elements_).subspan(run.first, run.end - run.first), layers);
     }
   }
 
@@ -103,6 +124,9 @@ class ShardedWeights {
   static bool IsAdapter(const WeightTensor& tensor) {
     return tensor.role == WeightRole::kAdapterDown || tensor.role == WeightRole::kAdapterUp;
   }
+  // Whether every stage has both in the same layers.
+  static bool StandTogether(const WeightTensor& a, const WeightTensor& b);
+  void AddToRuns(size_t tensor);
   bool IsOn(int64_t stage, const WeightTensor& tensor) const;
   bool EndIsOn(int64_t stage, const WeightTensor& tensor) const;
   int64_t FirstHolder(const WeightTensor& tensor) const;
@@ -112,6 +136,8 @@ class ShardedWeights {
   ArchitectureCount whole_model_;
   WeightTensors tensors_;
   std::vector<TensorShard> shards_;  // of tensors_
+  std::vector<int64_t> elements_;    // of shards_
+  std::vector<TensorRun> runs_;      // of tensors_
   bool tied_;
   bool predicts_further_;                  // has modules of multi-token prediction
   std::array<int64_t, 2> lowest_stage_{};  // with layers of encoder and decoder
