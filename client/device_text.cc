@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-std::string BytesText(int64_t bytes) { return WithUnit(static_cast<double>(bytes), "byte"); }
+std::string DeviceBytesText(int64_t bytes) { return WithUnit(static_cast<double>(bytes), "byte"); }
 
 std::string MeasuredText(const v1::ListDevicesResponse::Entry& entry) {
   if (entry.distrusted()) {
@@ -49,8 +49,8 @@ void AddDeviceRows(const v1::Device& device, Table* table) {
     const bool gpu = device.kind() == v1::DEVICE_KIND_GPU;
     add(gpu ? "multiprocessors" : "cores", Grouped(device.compute_unit_count()));
   }
-  if (device.memory_bytes() != 0) add("memory", BytesText(device.memory_bytes()));
-  if (device.has_cache_bytes()) add("last cache", BytesText(device.cache_bytes()));
+  if (device.memory_bytes() != 0) add("memory", DeviceBytesText(device.memory_bytes()));
+  if (device.has_cache_bytes()) add("last cache", DeviceBytesText(device.cache_bytes()));
   if (device.has_power_limit_watts()) {
     add("power limit", absl::StrCat(Grouped(std::llround(device.power_limit_watts())), " W"));
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "client/command_parts.h"
 #include "client/field_path.h"
+#include "client/table.h"
 
 namespace sextant {
 namespace {
@@ -39,11 +40,18 @@ CLI::Option* AddFieldFlag(const FieldFlag& flag, Message* message, CLI::App* app
             flag.names, [set](int64_t count) { set(count > 0 ? "true" : "false"); }, flag.help)
         ->group(flag.group);
   }
-  return app->add_option_function<std::string>(flag.names, set, flag.help)
-      ->group(flag.group)
-      ->type_name(ValueName(field))
-      ->check(CheckOf(path, message))
-      ->trigger_on_parse(field.is_repeated());  // each time that the flag is given
+  const std::string values = ValueName(field);
+  CLI::Option* option =
+      app->add_option_function<std::string>(flag.names, set, flag.help)
+          ->group(flag.group)
+          ->type_name(values)
+          ->check(CheckOf(path, message))
+          ->trigger_on_parse(field.is_repeated());  // each time that the flag is given
+  return FitsOnALine(flag.names, values) ? option : option->option_text("NAME");
+}
+
+bool FitsOnALine(const char* names, const std::string& values) {
+  return absl::string_view(names).size() + values.size() + 3 <= kTextWidth;
 }
 
 std::string ShortName(const FieldFlag& flag) {

@@ -24,6 +24,10 @@ struct FieldFlag {
 // written follows from the field (field_path.h).
 CLI::Option* AddFieldFlag(const FieldFlag& flag, google::protobuf::Message* message, CLI::App* app);
 
+// Whether the flag and the values that it takes fit on a line of --help; whoever writes another
+// value is told them.
+bool FitsOnALine(const char* names, const std::string& values);
+
 // The last one of its names: "--inputs" of "--input-count,--inputs".
 std::string ShortName(const FieldFlag& flag);
 

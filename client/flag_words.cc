@@ -49,7 +49,7 @@ std::optional<std::string> WordsOf(const FieldFlag& flag, absl::string_view fiel
 
 // The flag of a field that a text names by its path or by its last name; the name itself where it
 // has none. A name without "_" is an ordinary word.
-std::string FlagOf(absl::Span<const FieldFlag> flags, absl::string_view name) {
+std::string FlagOfName(absl::Span<const FieldFlag> flags, absl::string_view name) {
   for (const FieldFlag& flag : flags) {
     const bool named = name == flag.field || absl::EndsWith(flag.field, absl::StrCat(".", name));
     if (named && absl::StrContains(name, "_")) return ShortName(flag);
@@ -82,7 +82,7 @@ std::string DescriptionWordsOf(absl::Span<const FieldFlag> flags, const std::str
   while (!rest.empty()) {
     const size_t length = static_cast<size_t>(absl::c_find_if_not(rest, IsOfAName) - rest.begin());
     const absl::string_view name = absl::StripSuffix(rest.substr(0, length), ".");
-    const std::string flag = FlagOf(flags, name);
+    const std::string flag = FlagOfName(flags, name);
     out += flag;
     rest.remove_prefix(name.size());
     // "vocabulary_multiple 1024" is written with "=" on the command line.

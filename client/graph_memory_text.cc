@@ -11,7 +11,7 @@
 namespace sextant {
 namespace {
 
-constexpr size_t kHang = 14;
+constexpr size_t kPeakHang = 14;
 
 std::string KindName(v1::StorageKind kind) {
   return absl::StrReplaceAll(EnumName(*v1::StorageKind_descriptor(), kind), {{"-", " "}});
@@ -84,9 +84,9 @@ std::string Sections(const v1::GraphMemory& memory, const std::string& of) {
 }  // namespace
 
 std::string MemorySummary(const v1::AnalyzeGraphResponse& response) {
-  std::string out = Wrap("  peak        ", PeakText(response.memory()), kHang);
+  std::string out = Wrap("  peak        ", PeakText(response.memory()), kPeakHang);
   if (response.has_checkpointed_memory()) {
-    out += Wrap("  recomputed  ", PeakText(response.checkpointed_memory()), kHang);
+    out += Wrap("  recomputed  ", PeakText(response.checkpointed_memory()), kPeakHang);
   }
   return out;
 }

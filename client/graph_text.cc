@@ -16,12 +16,12 @@
 namespace sextant {
 namespace {
 
-constexpr size_t kHang = 14;  // below the text behind "  parameters  "
+constexpr size_t kGraphHang = 14;  // below the text behind "  parameters  "
 
 std::string Row(const char* name, const std::string& text) {
   std::string first = absl::StrCat("  ", name);
-  first.resize(kHang, ' ');
-  return Wrap(first, text, kHang);
+  first.resize(kGraphHang, ' ');
+  return Wrap(first, text, kGraphHang);
 }
 
 std::string ParametersText(const v1::GraphTotals& totals) {

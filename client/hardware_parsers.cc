@@ -15,7 +15,7 @@ namespace sextant {
 namespace {
 
 // A shape, whatever the type of those that name none.
-std::string CheckShape(const std::string& text) {
+std::string CheckMatmulShape(const std::string& text) {
   v1::MatmulShape shape;
   return std::string(ReadShape(text, ProbeFlags{}.data_type, &shape).message());
 }
@@ -68,7 +68,7 @@ void AddProbe(CLI::App* app, CommandLine* line) {
       Repeatable(probe->add_option("--matmul", line->probe.shapes,
                                    "time this shape, and no grid; repeatable, up to 16"))
           ->type_name("MxNxK[:TYPE]")
-          ->check(Check(CheckShape));
+          ->check(Check(CheckMatmulShape));
   AddChoices(probe->add_option("--dtype", line->probe.data_type, "of the shapes that name none")
                  ->capture_default_str()
                  ->needs(shapes),

@@ -13,13 +13,13 @@
 namespace sextant {
 namespace {
 
-constexpr int kColumns = 84;
-constexpr int kRows = 16;
-constexpr int kMargin = 8;  // columns left of the canvas: a tick's label and the axis
+constexpr int kChartColumns = 84;
+constexpr int kChartRows = 16;
+constexpr int kChartMargin = 8;  // columns left of the canvas: a tick's label and the axis
 
-class Plot {
+class ChartPlot {
  public:
-  explicit Plot(const KernelChart& chart) : chart_(chart), canvas_(kColumns, kRows) {
+  explicit ChartPlot(const KernelChart& chart) : chart_(chart), canvas_(kChartColumns, kChartRows) {
     for (const KernelChartLine& line : chart_.lines) DrawLine(line);
     for (const KernelChartLine& line : chart_.lines) {
       const KernelChartPoint& last = line.points.back();
@@ -31,10 +31,10 @@ class Plot {
     const std::vector<std::string> rows = canvas_.Rows();
     const bool shares = chart_.scale == ChartScale::kShare;
     std::string out = absl::StrCat(shares ? "  share " : "  ", chart_.share_label, "\n");
-    for (int i = 0; i < kRows; ++i) {
+    for (int i = 0; i < kChartRows; ++i) {
       const std::string label = RowLabel(i);
       const std::string& row = rows[static_cast<size_t>(i)];
-      absl::StrAppend(&out, std::string(kMargin - 2 - label.size(), ' '), label,
+      absl::StrAppend(&out, std::string(kChartMargin - 2 - label.size(), ' '), label,
                       label.empty() ? " │" : " ┤", row.substr(0, row.find_last_not_of(' ') + 1),
                       "\n");
     }
@@ -67,16 +67,16 @@ class Plot {
 
   // Powers of two that are on the axis, each other where they would touch.
   std::string Axis() const {
-    std::string line(kMargin - 1, ' ');
+    std::string line(kChartMargin - 1, ' ');
     line += "└";
-    std::vector<std::string> cells(kColumns, "─");
-    std::string labels(kMargin + kColumns + 6, ' ');
+    std::vector<std::string> cells(kChartColumns, "─");
+    std::string labels(kChartMargin + kChartColumns + 6, ' ');
     size_t free_from = 0;
     for (double size = std::exp2(std::ceil(std::log2(chart_.size.ValueAt(0))));
          size <= chart_.size.ValueAt(1); size *= chart_.SizeStep()) {
       const auto column = static_cast<size_t>(XOf(size) / 2);
       const std::string label = chart_.SizeLabel(size);
-      const size_t at = kMargin + column - std::min(column + kMargin, label.size() / 2);
+      const size_t at = kChartMargin + column - std::min(column + kChartMargin, label.size() / 2);
       if (at < free_from || at + label.size() > labels.size()) continue;
       cells[column] = "┴";
       labels.replace(at, label.size(), label);
@@ -103,7 +103,7 @@ std::string Legend(const KernelChart& chart) {
 }  // namespace
 
 std::string KernelChartPlot(const KernelChart& chart) {
-  return absl::StrCat("\n", Wrap("", chart.title, 2), Plot(chart).Text(), Legend(chart));
+  return absl::StrCat("\n", Wrap("", chart.title, 2), ChartPlot(chart).Text(), Legend(chart));
 }
 
 }  // namespace sextant

@@ -12,19 +12,19 @@
 namespace sextant {
 namespace {
 
-constexpr double kWidth = 800;
-constexpr double kLeft = 84;
-constexpr double kRight = 780;
-constexpr double kTop = 48;  // of the axes, below a chart's own top
+constexpr double kChartWidth = 800;
+constexpr double kChartLeft = 84;
+constexpr double kChartRight = 780;
+constexpr double kChartTop = 48;  // of the axes, below a chart's own top
 constexpr double kAxisHeight = 260;
-constexpr double kLegendTop = kTop + kAxisHeight + 64;
-constexpr double kLegendLine = 19;
-constexpr double kSourceLine = 15;
+constexpr double kChartLegendTop = kChartTop + kAxisHeight + 64;
+constexpr double kChartLegendLine = 19;
+constexpr double kChartSourceLine = 15;
 constexpr double kGap = 24;
 
-constexpr SvgStroke kFrame = {"#222222", 1.2, ""};
-constexpr SvgStroke kGrid = {"#e2e2e2", 1, ""};
-constexpr char kSourceColor[] = "#555555";
+constexpr SvgStroke kChartFrame = {"#222222", 1.2, ""};
+constexpr SvgStroke kChartGrid = {"#e2e2e2", 1, ""};
+constexpr char kChartSourceColor[] = "#555555";
 
 struct LineStyle {
   SvgMark mark;
@@ -48,14 +48,14 @@ std::vector<std::string> SourceLines(const KernelChart& chart) {
 }
 
 double HeightOf(const KernelChart& chart) {
-  return kLegendTop + kLegendLine * static_cast<double>(chart.lines.size()) +
-         kSourceLine * static_cast<double>(SourceLines(chart).size()) + kGap;
+  return kChartLegendTop + kChartLegendLine * static_cast<double>(chart.lines.size()) +
+         kChartSourceLine * static_cast<double>(SourceLines(chart).size()) + kGap;
 }
 
 // One chart, whose own top is at `top`.
-class Drawing {
+class ChartDrawing {
  public:
-  Drawing(const KernelChart& chart, double top, SvgWriter& svg)
+  ChartDrawing(const KernelChart& chart, double top, SvgWriter& svg)
       : chart_(chart), top_(top), svg_(svg) {}
 
   void Draw() {
@@ -66,17 +66,19 @@ class Drawing {
   }
 
  private:
-  double X(double size) const { return kLeft + chart_.size.Fraction(size) * (kRight - kLeft); }
+  double X(double size) const {
+    return kChartLeft + chart_.size.Fraction(size) * (kChartRight - kChartLeft);
+  }
   double Y(double share) const {
-    return top_ + kTop + (1 - std::min(share / chart_.top, 1.0)) * kAxisHeight;
+    return top_ + kChartTop + (1 - std::min(share / chart_.top, 1.0)) * kAxisHeight;
   }
 
   void DrawShareAxis() {
-    svg_.Text({.at = {kLeft, top_ + 29}, .text = chart_.title, .size = 16, .bold = true});
+    svg_.Text({.at = {kChartLeft, top_ + 29}, .text = chart_.title, .size = 16, .bold = true});
     for (int i = 0; i <= std::lround(chart_.top / chart_.tick); ++i) {
       const double share = chart_.tick * i;
-      svg_.Line({kLeft, Y(share)}, {kRight, Y(share)}, kGrid);
-      svg_.Text({.at = {kLeft - 8, Y(share) + 4},
+      svg_.Line({kChartLeft, Y(share)}, {kChartRight, Y(share)}, kChartGrid);
+      svg_.Text({.at = {kChartLeft - 8, Y(share) + 4},
                  .text = chart_.ShareLabel(share),
                  .anchor = SvgAnchor::kEnd});
     }
@@ -93,15 +95,15 @@ class Drawing {
     for (double size = std::exp2(std::ceil(std::log2(chart_.size.ValueAt(0))));
          size <= chart_.size.ValueAt(1); size *= chart_.SizeStep()) {
       const double x = X(size);
-      svg_.Line({x, Y(chart_.top)}, {x, Y(0)}, kGrid);
+      svg_.Line({x, Y(chart_.top)}, {x, Y(0)}, kChartGrid);
       if (x < free_from) continue;
       svg_.Text(
           {.at = {x, Y(0) + 18}, .text = chart_.SizeLabel(size), .anchor = SvgAnchor::kMiddle});
       free_from = x + 52;
     }
-    svg_.Line({kLeft, Y(chart_.top)}, {kLeft, Y(0)}, kFrame);
-    svg_.Line({kLeft, Y(0)}, {kRight, Y(0)}, kFrame);
-    svg_.Text({.at = {(kLeft + kRight) / 2, Y(0) + 40},
+    svg_.Line({kChartLeft, Y(chart_.top)}, {kChartLeft, Y(0)}, kChartFrame);
+    svg_.Line({kChartLeft, Y(0)}, {kChartRight, Y(0)}, kChartFrame);
+    svg_.Text({.at = {(kChartLeft + kChartRight) / 2, Y(0) + 40},
                .text = chart_.size_label,
                .size = 13,
                .anchor = SvgAnchor::kMiddle});
@@ -125,17 +127,17 @@ class Drawing {
   }
 
   void DrawLegend() {
-    double y = top_ + kLegendTop;
+    double y = top_ + kChartLegendTop;
     for (size_t i = 0; i < chart_.lines.size(); ++i) {
       const LineStyle style = StyleOf(i);
-      svg_.Mark(style.mark, {kLeft + 8, y - 4}, style.color);
-      svg_.Text({.at = {kLeft + 26, y},
+      svg_.Mark(style.mark, {kChartLeft + 8, y - 4}, style.color);
+      svg_.Text({.at = {kChartLeft + 26, y},
                  .text = absl::StrCat(chart_.lines[i].name, "; bars: 80 % intervals")});
-      y += kLegendLine;
+      y += kChartLegendLine;
     }
     for (const std::string& line : SourceLines(chart_)) {
-      svg_.Text({.at = {kLeft, y}, .text = line, .size = 11, .color = kSourceColor});
-      y += kSourceLine;
+      svg_.Text({.at = {kChartLeft, y}, .text = line, .size = 11, .color = kChartSourceColor});
+      y += kChartSourceLine;
     }
   }
 
@@ -149,10 +151,10 @@ class Drawing {
 std::string KernelChartsSvg(const std::vector<KernelChart>& charts) {
   double height = 0;
   for (const KernelChart& chart : charts) height += HeightOf(chart);
-  SvgWriter svg(kWidth, height);
+  SvgWriter svg(kChartWidth, height);
   double top = 0;
   for (const KernelChart& chart : charts) {
-    Drawing(chart, top, svg).Draw();
+    ChartDrawing(chart, top, svg).Draw();
     top += HeightOf(chart);
   }
   return svg.Document();

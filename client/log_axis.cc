@@ -8,8 +8,8 @@
 namespace sextant {
 namespace {
 
-constexpr const char* kPrefixes[] = {"", " k", " M", " G", " T", " P", " E"};  // powers of 1000
-constexpr int kPrefixedPowers = 21;                                            // 10^0 to 10^20
+constexpr const char* kAxisPrefixes[] = {"", " k", " M", " G", " T", " P", " E"};  // powers of 1000
+constexpr int kPrefixedPowers = 21;                                                // 10^0 to 10^20
 
 // Between a point and the edge, so that no mark is cut.
 constexpr double kAxisMargin = 1.6;
@@ -66,7 +66,7 @@ std::string PowerText(int exponent) {
   if (exponent < 0)
     return absl::StrCat("0.", std::string(static_cast<size_t>(-exponent - 1), '0'), 1);
   return absl::StrCat("1", std::string(static_cast<size_t>(exponent % 3), '0'),
-                      kPrefixes[exponent / 3]);
+                      kAxisPrefixes[exponent / 3]);
 }
 
 }  // namespace sextant

@@ -11,10 +11,10 @@
 namespace sextant {
 namespace {
 
-constexpr double kGib = 1073741824.0;  // 2^30
+constexpr double kBytesOfGib = 1073741824.0;  // 2^30
 constexpr double kMostTicks = 8;
 
-double GibOf(int64_t bytes) { return static_cast<double>(bytes) / kGib; }
+double GibOf(int64_t bytes) { return static_cast<double>(bytes) / kBytesOfGib; }
 
 MemoryBar BarOf(const v1::MemoryEstimate& estimate, const StageRun& run) {
   const v1::StageMemory& stage = estimate.stages(run.first);

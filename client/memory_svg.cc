@@ -17,15 +17,15 @@
 namespace sextant {
 namespace {
 
-constexpr double kWidth = 900;
-constexpr double kLeft = 104;  // of the axis
-constexpr double kRight = 800;
-constexpr double kTop = 92;
-constexpr double kLegendLine = 22;
+constexpr double kBarWidth = 900;
+constexpr double kBarLeft = 104;  // of the axis
+constexpr double kBarRight = 800;
+constexpr double kBarTop = 92;
+constexpr double kBarLegendLine = 22;
 constexpr double kLegendColumn = 348;
-constexpr size_t kTitleWidth = 84;  // characters that fit
+constexpr size_t kBarTitleWidth = 84;  // characters that fit
 
-constexpr SvgStroke kFrame = {"#222222", 1.2, ""};
+constexpr SvgStroke kBarFrame = {"#222222", 1.2, ""};
 constexpr SvgStroke kGridLine = {"#e2e2e2", 1, ""};
 constexpr SvgStroke kUsableLine = {"#c00000", 2, "7 4"};
 constexpr SvgStroke kWhisker = {"#000000", 1.4, ""};
@@ -60,14 +60,14 @@ std::string CutTo(size_t width, const std::string& text) {
   return absl::StrCat(text.substr(0, PrefixBytes(text, width - 3)), "...");
 }
 
-class Drawing {
+class MemoryDrawing {
  public:
-  explicit Drawing(const v1::Plan& plan)
+  explicit MemoryDrawing(const v1::Plan& plan)
       : plan_(plan),
         chart_(MemoryChartOf(plan.memory_estimate())),
         size_(RowSizeFor(chart_.bars.size())),
-        bottom_(kTop + size_.row * static_cast<double>(RowCount())),
-        svg_(kWidth, bottom_ + 90 + 5 * kLegendLine) {}
+        bottom_(kBarTop + size_.row * static_cast<double>(RowCount())),
+        svg_(kBarWidth, bottom_ + 90 + 5 * kBarLegendLine) {}
 
   std::string Document() {
     DrawTitle();
@@ -86,15 +86,16 @@ class Drawing {
     return rows;
   }
 
-  double X(double gib) const { return kLeft + gib / chart_.end * (kRight - kLeft); }
+  double X(double gib) const { return kBarLeft + gib / chart_.end * (kBarRight - kBarLeft); }
 
   void DrawTitle() {
-    svg_.Text({.at = {16, 28},
-               .text = CutTo(kTitleWidth, absl::StrCat("Memory of each GPU: ", plan_.model_name(),
-                                                       ", ", Grouped(plan_.device_count()), " x ",
-                                                       plan_.accelerator())),
-               .size = 16,
-               .bold = true});
+    svg_.Text(
+        {.at = {16, 28},
+         .text = CutTo(kBarTitleWidth,
+                       absl::StrCat("Memory of each GPU: ", plan_.model_name(), ", ",
+                                    Grouped(plan_.device_count()), " x ", plan_.accelerator())),
+         .size = 16,
+         .bold = true});
     svg_.Text({.at = {16, 50},
                .text = absl::StrCat(VerdictWords(plan_.verdict()), ": ",
                                     PeakText(plan_.memory_estimate())),
@@ -103,25 +104,25 @@ class Drawing {
 
   void DrawAxis() {
     for (const double tick : chart_.ticks) {
-      svg_.Line({X(tick), kTop}, {X(tick), bottom_}, kGridLine);
+      svg_.Line({X(tick), kBarTop}, {X(tick), bottom_}, kGridLine);
       svg_.Text(
           {.at = {X(tick), bottom_ + 18}, .text = TickText(tick), .anchor = SvgAnchor::kMiddle});
     }
-    svg_.Line({kLeft, kTop}, {kLeft, bottom_}, kFrame);
-    svg_.Line({kLeft, bottom_}, {kRight, bottom_}, kFrame);
-    svg_.Text({.at = {(kLeft + kRight) / 2, bottom_ + 40},
+    svg_.Line({kBarLeft, kBarTop}, {kBarLeft, bottom_}, kBarFrame);
+    svg_.Line({kBarLeft, bottom_}, {kBarRight, bottom_}, kBarFrame);
+    svg_.Text({.at = {(kBarLeft + kBarRight) / 2, bottom_ + 40},
                .text = "memory at the stage's peak (GiB)",
                .size = 13,
                .anchor = SvgAnchor::kMiddle});
-    svg_.Text({.at = {kLeft - 10, kTop - 8}, .text = "stage", .anchor = SvgAnchor::kEnd});
-    svg_.Text({.at = {kRight + 10, kTop - 8}, .text = "GiB"});
+    svg_.Text({.at = {kBarLeft - 10, kBarTop - 8}, .text = "stage", .anchor = SvgAnchor::kEnd});
+    svg_.Text({.at = {kBarRight + 10, kBarTop - 8}, .text = "GiB"});
   }
 
   void DrawBars() {
-    double top = kTop;
+    double top = kBarTop;
     for (const MemoryBar& bar : chart_.bars) {
       if (bar.stages_left_out_before > 0) {
-        svg_.Text({.at = {kLeft + 8, top + size_.row / 2 + 4},
+        svg_.Text({.at = {kBarLeft + 8, top + size_.row / 2 + 4},
                    .text = absl::StrCat("... ", bar.stages_left_out_before, " more stages")});
         top += size_.row;
       }
@@ -141,11 +142,11 @@ class Drawing {
     const double middle = top + size_.bar / 2;
     DrawWhisker(X(bar.low), X(bar.high), middle);
     const double baseline = middle + 4;
-    svg_.Text({.at = {kLeft - 10, baseline},
+    svg_.Text({.at = {kBarLeft - 10, baseline},
                .text = bar.name,
                .anchor = SvgAnchor::kEnd,
                .bold = bar.peak});
-    svg_.Text({.at = {kRight + 10, baseline}, .text = Grouped(bar.total, 2), .bold = bar.peak});
+    svg_.Text({.at = {kBarRight + 10, baseline}, .text = Grouped(bar.total, 2), .bold = bar.peak});
   }
 
   void DrawWhisker(double low, double high, double y) {
@@ -158,19 +159,19 @@ class Drawing {
 
   void DrawUsable() {
     const double x = X(chart_.usable);
-    svg_.Line({x, kTop - 4}, {x, bottom_}, kUsableLine);
-    SvgText label = {.at = {x, kTop - 10},
+    svg_.Line({x, kBarTop - 4}, {x, bottom_}, kUsableLine);
+    SvgText label = {.at = {x, kBarTop - 10},
                      .text = absl::StrCat("usable ", Grouped(chart_.usable, 2), " GiB"),
                      .anchor = SvgAnchor::kMiddle,
                      .color = kUsableLine.color};
-    if (BoxOf(label).right > kRight)
-      label = {.at = {kRight, kTop - 10},
+    if (BoxOf(label).right > kBarRight)
+      label = {.at = {kBarRight, kBarTop - 10},
                .text = label.text,
                .anchor = SvgAnchor::kEnd,
                .color = label.color};
-    if (BoxOf(label).left < kLeft) {
+    if (BoxOf(label).left < kBarLeft) {
       label.anchor = SvgAnchor::kStart;
-      label.at.x = kLeft;
+      label.at.x = kBarLeft;
     }
     svg_.Text(label);
   }
@@ -179,21 +180,21 @@ class Drawing {
   void DrawLegend() {
     const auto is_peak = [](const MemoryBar& bar) { return bar.peak; };
     const MemoryBar& peak = *std::find_if(chart_.bars.begin(), chart_.bars.end(), is_peak);
-    svg_.Text({.at = {kLeft, bottom_ + 68},
+    svg_.Text({.at = {kBarLeft, bottom_ + 68},
                .text = absl::StrCat("Stage ", peak.name, " holds:"),
                .bold = true});
     const double top = bottom_ + 78;
     for (size_t i = 0; i < kMemoryKinds.size(); ++i) {
-      const double x = kLeft + kLegendColumn * static_cast<double>(i / 4);
-      const double y = top + kLegendLine * static_cast<double>(i % 4);
+      const double x = kBarLeft + kLegendColumn * static_cast<double>(i / 4);
+      const double y = top + kBarLegendLine * static_cast<double>(i % 4);
       svg_.Rectangle({{x, y}, 30, 14}, kFills[i]);
       svg_.Text(
           {.at = {x + 40, y + 12},
            .text = absl::StrCat(kMemoryKinds[i].name, ": ", Grouped(peak.sizes[i], 2), " GiB")});
     }
-    const double y = top + 4 * kLegendLine;
-    DrawWhisker(kLeft, kLeft + 30, y + 7);
-    svg_.Text({.at = {kLeft + 40, y + 12},
+    const double y = top + 4 * kBarLegendLine;
+    DrawWhisker(kBarLeft, kBarLeft + 30, y + 7);
+    svg_.Text({.at = {kBarLeft + 40, y + 12},
                .text = absl::StrCat("from the low to the high end of what is estimated: ",
                                     Grouped(peak.low, 2), " to ", Grouped(peak.high, 2), " GiB")});
   }
@@ -207,6 +208,6 @@ class Drawing {
 
 }  // namespace
 
-std::string MemorySvg(const v1::Plan& plan) { return Drawing(plan).Document(); }
+std::string MemorySvg(const v1::Plan& plan) { return MemoryDrawing(plan).Document(); }
 
 }  // namespace sextant

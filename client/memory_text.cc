@@ -20,7 +20,7 @@
 namespace sextant {
 namespace {
 
-constexpr size_t kHang = 12;  // below the text behind "  headroom  "
+constexpr size_t kMemoryHang = 12;  // below the text behind "  headroom  "
 
 // "8 micro-batches", "1 sequence".
 std::string Times(int64_t count, const char* one, const char* many) {
@@ -69,8 +69,8 @@ std::string EvenShare(const v1::Plan& plan) {
                         headroom < 0 ? absl::StrCat("short by ", Gib(-headroom))
                                      : absl::StrCat("headroom ", Gib(headroom))),
            2),
-      Wrap("  run       ", RunWords(plan), kHang), Wrap("  counts    ", memory.counted(), kHang),
-      MemorySection(memory));
+      Wrap("  run       ", RunWords(plan), kMemoryHang),
+      Wrap("  counts    ", memory.counted(), kMemoryHang), MemorySection(memory));
 }
 
 // Those of memory alone where the answer tells them apart, with flags for the fields they name.
@@ -85,9 +85,9 @@ std::string Assumptions(const v1::Plan& plan) {
 std::string Estimate(const v1::PlanRunRequest& request, const v1::Plan& plan) {
   const v1::MemoryEstimate& estimate = plan.memory_estimate();
   return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), PeakText(estimate), 2),
-                      Wrap("  headroom  ", HeadroomText(estimate.headroom_bytes()), kHang),
-                      Wrap("  run       ", RunWords(plan), kHang),
-                      Wrap("  layout    ", LayoutWords(request.layout(), estimate), kHang),
+                      Wrap("  headroom  ", HeadroomText(estimate.headroom_bytes()), kMemoryHang),
+                      Wrap("  run       ", RunWords(plan), kMemoryHang),
+                      Wrap("  layout    ", LayoutWords(request.layout(), estimate), kMemoryHang),
                       "\nStages\n", StageWorkTable(estimate),
                       "\nMemory of each GPU at its stage's peak, in GiB\n",
                       StageMemoryTable(estimate), "\n", MemoryBars(MemoryChartOf(estimate)),

@@ -267,7 +267,11 @@ constexpr FieldFlag kDeviceFlags[] = {
      "of a kernel, beside its work, e.g. 4e-6; default: 0", kDevice},
     {"--method", "device.method", "how compute and memory time overlap; default: smooth", kDevice},
     {"--regime", "device.regime", "of predicted times: burst or sustained; default: burst",
-     kDevice}};
+     kDevice},
+    {"--minimum-source,--minimum-rate-source", "device.rate_requirement.minimum_source",
+     "the worst source allowed for its rates", kDevice},
+    {"--maximum-age", "device.rate_requirement.maximum_age",
+     "the oldest measurement allowed, e.g. 36h or 7d", kDevice}};
 
 }  // namespace
 

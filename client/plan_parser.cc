@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "client/command_parts.h"
+#include "client/field_flag.h"
 #include "client/field_path.h"
 #include "client/help_text.h"
 #include "client/plan_flags.h"
-#include "client/table.h"
 #include "sextant/v1/planning_service.pb.h"
 
 namespace sextant {
@@ -25,11 +24,6 @@ Check CheckOf(const PlanFlag& flag, FieldForm form) {
     v1::PlanRunRequest scratch;
     return std::string(SetField(flag.field, text, &scratch).message());
   };
-}
-
-// Names that would not fit on a line of --help stand below it, in kPlanHelp.
-bool FitsOnALine(const PlanFlag& flag, const std::string& choices) {
-  return absl::string_view(flag.names).size() + choices.size() + 3 <= kTextWidth;
 }
 
 }  // namespace
@@ -59,7 +53,8 @@ void AddPlanFlag(const PlanFlag& flag, CLI::App* command, CommandLine* line) {
                             ->type_name(ValueName(field))
                             ->check(CheckOf(flag, form))
                             ->trigger_on_parse(field.is_repeated());  // each time that it is given
-  if (!FitsOnALine(flag, ValueName(field))) option->option_text("NAME");
+  // Some stand in kPlanHelp, below.
+  if (!FitsOnALine(flag.names, ValueName(field))) option->option_text("NAME");
 }
 
 void AddPlan(CLI::App* app, CommandLine* line) {

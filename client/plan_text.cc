@@ -16,7 +16,7 @@
 namespace sextant {
 namespace {
 
-constexpr size_t kHang = 10;  // below the text behind "  memory  "
+constexpr size_t kPlanHang = 10;  // below the text behind "  memory  "
 
 std::string HeadlineMemory(const v1::Memory& memory) {
   const int64_t headroom = memory.headroom_bytes_per_device();
@@ -49,21 +49,21 @@ std::string HeadlineTime(const v1::Plan& plan) {
 // What the verdict stands on: stages under a layout, or else an even share.
 std::string HeadlineFit(const v1::Plan& plan) {
   if (!plan.has_memory_estimate()) {
-    return absl::StrCat(Wrap("  counts  ", plan.memory().counted(), kHang),
-                        Wrap("  memory  ", HeadlineMemory(plan.memory()), kHang));
+    return absl::StrCat(Wrap("  counts  ", plan.memory().counted(), kPlanHang),
+                        Wrap("  memory  ", HeadlineMemory(plan.memory()), kPlanHang));
   }
   const v1::MemoryEstimate& estimate = plan.memory_estimate();
   return Wrap("  memory  ",
               absl::StrCat(PeakText(estimate), ": ", HeadroomText(estimate.headroom_bytes())),
-              kHang);
+              kPlanHang);
 }
 
 std::string Headline(const v1::Plan& plan) {
   const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
                                         plan.token_count() == 1 ? " token, " : " tokens, ",
                                         Grouped(plan.device_count()), " x ", plan.accelerator());
-  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kHang),
-                      HeadlineFit(plan), Wrap("  time    ", HeadlineTime(plan), kHang));
+  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kPlanHang),
+                      HeadlineFit(plan), Wrap("  time    ", HeadlineTime(plan), kPlanHang));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kTitleWidth = 66;  // characters of a title that fit above a drawing
+constexpr int64_t kRooflineTitleWidth = 66;  // characters of a title that fit above a drawing
 
 // Whether a logarithmic axis has a place for it, and for ten times and a tenth of it.
 bool IsDrawable(double value) { return value > 1e-100 && value < 1e100; }
@@ -122,7 +122,7 @@ std::string TitleOf(const v1::AnalyzeOperationResponse& response) {
   }
   for (; !operands.empty(); operands.resize(operands.size() > 1 ? 1 : 0)) {
     std::string title = absl::StrCat(name, " of ", absl::StrJoin(operands, ", "), place);
-    if (DisplayWidth(title) <= kTitleWidth) return title;
+    if (DisplayWidth(title) <= kRooflineTitleWidth) return title;
   }
   return absl::StrCat(name, place);
 }

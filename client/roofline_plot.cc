@@ -14,15 +14,15 @@
 namespace sextant {
 namespace {
 
-constexpr int kColumns = 84;
-constexpr int kRows = 20;
-constexpr int kMargin = 12;  // columns left of the canvas: a tick's label and the axis
+constexpr int kPlotColumns = 84;
+constexpr int kPlotRows = 20;
+constexpr int kPlotMargin = 12;  // columns left of the canvas: a tick's label and the axis
 
 // A canvas with axes: values to dots, and dots to cells.
-class Plot {
+class AxesPlot {
  public:
-  explicit Plot(const RooflineChart& chart)
-      : chart_(chart), axes_(AxesOf(chart)), canvas_(kColumns, kRows) {}
+  explicit AxesPlot(const RooflineChart& chart)
+      : chart_(chart), axes_(AxesOf(chart)), canvas_(kPlotColumns, kPlotRows) {}
 
   void Draw() {
     DrawRidge();
@@ -34,7 +34,7 @@ class Plot {
 
   // The canvas between its axes.
   std::string Text() const {
-    std::vector<std::string> labels(kRows);
+    std::vector<std::string> labels(kPlotRows);
     for (const int power : axes_.flops_per_second.Ticks(6)) {
       const int row = YOf(std::pow(10.0, power)) / 4;
       labels[static_cast<size_t>(row)] = PowerText(power);
@@ -42,7 +42,7 @@ class Plot {
     std::string out = "  FLOP/s\n";
     const std::vector<std::string> rows = canvas_.Rows();
     for (size_t i = 0; i < rows.size(); ++i) {
-      const std::string pad(kMargin - 2 - labels[i].size(), ' ');
+      const std::string pad(kPlotMargin - 2 - labels[i].size(), ' ');
       absl::StrAppend(&out, pad, labels[i], labels[i].empty() ? " │" : " ┤",
                       rows[i].substr(0, rows[i].find_last_not_of(' ') + 1), "\n");
     }
@@ -78,19 +78,19 @@ class Plot {
   }
 
   std::string Axis() const {
-    std::string out(kMargin - 1, ' ');
+    std::string out(kPlotMargin - 1, ' ');
     out += "└";
-    std::vector<std::string> cells(kColumns, "─");
+    std::vector<std::string> cells(kPlotColumns, "─");
     for (const int power : axes_.intensity.Ticks(8)) cells[TickColumn(power)] = "┴";
     for (const std::string& cell : cells) out += cell;
     return absl::StrCat(out, "\n");
   }
 
   std::string Labels() const {
-    std::string out(kMargin + kColumns + 3, ' ');
+    std::string out(kPlotMargin + kPlotColumns + 3, ' ');
     for (const int power : axes_.intensity.Ticks(8)) {
       const std::string label = PowerText(power);
-      const size_t column = kMargin + TickColumn(power) - label.size() / 2;
+      const size_t column = kPlotMargin + TickColumn(power) - label.size() / 2;
       out.replace(std::min(column, out.size() - label.size()), label.size(), label);
     }
     return absl::StrCat(out.substr(0, out.find_last_not_of(' ') + 1), "\n");
@@ -98,7 +98,7 @@ class Plot {
 
   std::string RidgeLabel() const {
     const std::string label = absl::StrCat("ridge ", IntensityText(chart_.ridge));
-    const size_t column = kMargin + static_cast<size_t>(XOf(chart_.ridge) / 2);
+    const size_t column = kPlotMargin + static_cast<size_t>(XOf(chart_.ridge) / 2);
     const std::string title = "  arithmetic intensity, FLOP/byte";
     const bool fits_right = column + 2 + label.size() <= kTextWidth;
     const size_t start = fits_right ? column : column - label.size() - 1;
@@ -135,7 +135,7 @@ std::string Legend(const RooflineChart& chart) {
 }  // namespace
 
 std::string RooflinePlot(const RooflineChart& chart) {
-  Plot plot(chart);
+  AxesPlot plot(chart);
   plot.Draw();
   return absl::StrCat("\n", Wrap("", absl::StrCat("Roofline of ", chart.title), 2), plot.Text(),
                       Legend(chart));

@@ -16,20 +16,20 @@
 namespace sextant {
 namespace {
 
-constexpr double kWidth = 800;
+constexpr double kRooflineWidth = 800;
 constexpr Box kArea = {92, 48, 780, 352};    // what the axes enclose
 constexpr Box kLabels = {92, 36, 780, 352};  // where labels may be: up to the title
-constexpr double kLegendTop = 418;
-constexpr double kLegendLine = 19;
-constexpr double kSourceLine = 15;
+constexpr double kRooflineLegendTop = 418;
+constexpr double kRooflineLegendLine = 19;
+constexpr double kRooflineSourceLine = 15;
 constexpr double kLabelSize = 12;
 
-constexpr SvgStroke kFrame = {"#222222", 1.2, ""};
-constexpr SvgStroke kGrid = {"#e2e2e2", 1, ""};
+constexpr SvgStroke kRooflineFrame = {"#222222", 1.2, ""};
+constexpr SvgStroke kRooflineGrid = {"#e2e2e2", 1, ""};
 constexpr SvgStroke kRoofLine = {"#222222", 2.4, ""};
 constexpr SvgStroke kLowerRoofLine = {"#777777", 2, ""};
 constexpr SvgStroke kRidgeLine = {"#555555", 1.2, "4 4"};
-constexpr char kSourceColor[] = "#555555";
+constexpr char kRooflineSourceColor[] = "#555555";
 
 struct MarkStyle {
   SvgMark mark;
@@ -58,13 +58,13 @@ std::vector<std::string> SourceLines(const RooflineChart& chart) {
   return absl::StrSplit(text, '\n', absl::SkipEmpty());
 }
 
-class Drawing {
+class RooflineDrawing {
  public:
-  explicit Drawing(const RooflineChart& chart)
+  explicit RooflineDrawing(const RooflineChart& chart)
       : chart_(chart),
         axes_(AxesOf(chart)),
         sources_(SourceLines(chart)),
-        svg_(kWidth, Height()),
+        svg_(kRooflineWidth, Height()),
         layout_(kLabels) {}
 
   std::string Document() {
@@ -77,8 +77,8 @@ class Drawing {
 
  private:
   double Height() const {
-    return kLegendTop + kLegendLine * static_cast<double>(chart_.points.size()) +
-           kSourceLine * static_cast<double>(sources_.size());
+    return kRooflineLegendTop + kRooflineLegendLine * static_cast<double>(chart_.points.size()) +
+           kRooflineSourceLine * static_cast<double>(sources_.size());
   }
 
   double X(double intensity) const {
@@ -93,18 +93,18 @@ class Drawing {
     svg_.Text({.at = {kArea.left, 29}, .text = chart_.title, .size = 16, .bold = true});
     for (const int power : axes_.intensity.Ticks(9)) {
       const double x = X(std::pow(10.0, power));
-      svg_.Line({x, kArea.top}, {x, kArea.bottom}, kGrid);
+      svg_.Line({x, kArea.top}, {x, kArea.bottom}, kRooflineGrid);
       svg_.Text(
           {.at = {x, kArea.bottom + 18}, .text = PowerText(power), .anchor = SvgAnchor::kMiddle});
     }
     for (const int power : axes_.flops_per_second.Ticks(9)) {
       const double y = Y(std::pow(10.0, power));
-      svg_.Line({kArea.left, y}, {kArea.right, y}, kGrid);
+      svg_.Line({kArea.left, y}, {kArea.right, y}, kRooflineGrid);
       svg_.Text(
           {.at = {kArea.left - 8, y + 4}, .text = PowerText(power), .anchor = SvgAnchor::kEnd});
     }
-    svg_.Line({kArea.left, kArea.top}, {kArea.left, kArea.bottom}, kFrame);
-    svg_.Line({kArea.left, kArea.bottom}, {kArea.right, kArea.bottom}, kFrame);
+    svg_.Line({kArea.left, kArea.top}, {kArea.left, kArea.bottom}, kRooflineFrame);
+    svg_.Line({kArea.left, kArea.bottom}, {kArea.right, kArea.bottom}, kRooflineFrame);
     const double middle = (kArea.left + kArea.right) / 2;
     svg_.Text({.at = {middle, kArea.bottom + 40},
                .text = "arithmetic intensity (FLOP/byte)",
@@ -228,7 +228,7 @@ class Drawing {
   }
 
   void DrawLegend() {
-    double y = kLegendTop;
+    double y = kRooflineLegendTop;
     for (const ChartPoint& point : chart_.points) {
       const MarkStyle style = StyleOf(point);
       svg_.Mark(style.mark, {kArea.left + 8, y - 4}, style.color);
@@ -236,11 +236,11 @@ class Drawing {
                  .text = absl::StrCat(point.name, ": ", IntensityText(point.intensity), ", ",
                                       Scaled(point.flops_per_second, "FLOP/s"), ", ",
                                       TimeText(point.seconds))});
-      y += kLegendLine;
+      y += kRooflineLegendLine;
     }
     for (const std::string& line : sources_) {
-      svg_.Text({.at = {kArea.left, y}, .text = line, .size = 11, .color = kSourceColor});
-      y += kSourceLine;
+      svg_.Text({.at = {kArea.left, y}, .text = line, .size = 11, .color = kRooflineSourceColor});
+      y += kRooflineSourceLine;
     }
   }
 
@@ -253,6 +253,6 @@ class Drawing {
 
 }  // namespace
 
-std::string RooflineSvg(const RooflineChart& chart) { return Drawing(chart).Document(); }
+std::string RooflineSvg(const RooflineChart& chart) { return RooflineDrawing(chart).Document(); }
 
 }  // namespace sextant

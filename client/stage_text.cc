@@ -46,24 +46,25 @@ std::string RunName(const Stages& stages, const StageRun& run) {
   return run.first == run.last ? first : absl::StrCat(first, "-", stages[run.last].stage());
 }
 
-struct Column {
+struct StageColumn {
   const char* title;
   int64_t (*of)(const v1::StageParameters& stage);
 };
 
-constexpr Column kLayers = {"layers", [](const v1::StageParameters& s) { return s.layer_count(); }};
-constexpr Column kParameters = {"parameters",
-                                [](const v1::StageParameters& s) { return s.parameter_count(); }};
-constexpr Column kTrained = {
+constexpr StageColumn kLayers = {"layers",
+                                 [](const v1::StageParameters& s) { return s.layer_count(); }};
+constexpr StageColumn kParameters = {
+    "parameters", [](const v1::StageParameters& s) { return s.parameter_count(); }};
+constexpr StageColumn kTrained = {
     "trained", [](const v1::StageParameters& s) { return s.trainable_parameter_count(); }};
-constexpr Column kExperts = {
+constexpr StageColumn kExperts = {
     "in experts", [](const v1::StageParameters& s) { return s.expert_parameter_count(); }};
-constexpr Column kCopies = {
+constexpr StageColumn kCopies = {
     "copies", [](const v1::StageParameters& s) { return s.repeated_parameter_count(); }};
 
 // Those that say something of these stages.
-std::vector<Column> ColumnsOf(const Stages& stages) {
-  std::vector<Column> columns = {kLayers, kParameters};
+std::vector<StageColumn> ColumnsOf(const Stages& stages) {
+  std::vector<StageColumn> columns = {kLayers, kParameters};
   const auto any = [&stages](const auto& holds) { return absl::c_any_of(stages, holds); };
   if (any([](const auto& s) { return s.trainable_parameter_count() != s.parameter_count(); })) {
     columns.push_back(kTrained);
@@ -82,19 +83,19 @@ std::vector<Column> ColumnsOf(const Stages& stages) {
 std::string StagesSection(const Stages& stages) {
   if (stages.empty()) return "";
   const std::vector<StageRun> runs = RunsOf(stages);
-  const std::vector<Column> columns = ColumnsOf(stages);
+  const std::vector<StageColumn> columns = ColumnsOf(stages);
   int64_t most = 0;
   for (const v1::StageParameters& stage : stages) most = std::max(most, stage.parameter_count());
   std::vector<Align> aligned(columns.size() + 2, Align::kRight);
   aligned.front() = aligned.back() = Align::kLeft;
   Table table(2, std::move(aligned));
   std::vector<std::string> titles = {"stage"};
-  for (const Column& column : columns) titles.emplace_back(column.title);
+  for (const StageColumn& column : columns) titles.emplace_back(column.title);
   table.AddRow(std::move(titles));
   for (const StageRun& run : runs) {
     const v1::StageParameters& stage = stages[run.first];
     std::vector<std::string> cells = {RunName(stages, run)};
-    for (const Column& column : columns) cells.push_back(Grouped(column.of(stage)));
+    for (const StageColumn& column : columns) cells.push_back(Grouped(column.of(stage)));
     const bool marked = runs.size() > 1 && stage.parameter_count() == most;
     cells.emplace_back(marked ? "<- the most" : "");
     table.AddRow(std::move(cells));

@@ -15,7 +15,7 @@
 namespace sextant {
 namespace {
 
-std::string CheckShape(const std::string& text) {
+std::string CheckTensorShape(const std::string& text) {
   return std::string(ParseShape(text).status().message());
 }
 
@@ -60,7 +60,7 @@ void AddTensor(CLI::App* app, CommandLine* line) {
           [tensor](const std::string& text) { AddTo(ParseShape(text), tensor->mutable_shape()); },
           "4x8x64, or scalar")
       ->type_name("")
-      ->check(Check(CheckShape))
+      ->check(Check(CheckTensorShape))
       ->required();
   AddSteps(command, line);
   AddFieldFlag(

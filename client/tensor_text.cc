@@ -14,7 +14,7 @@
 namespace sextant {
 namespace {
 
-constexpr size_t kHang = 6;  // below a step's name
+constexpr size_t kStepHang = 6;  // below a step's name
 
 std::string SizeName(const v1::AxisSize& axis) {
   return absl::StrCat(axis.name(), " = ", axis.size());
@@ -66,7 +66,7 @@ std::string CheckText(const v1::TensorStepResult& step) {
     bound.push_back(absl::StrCat("*", several.name(), " = ", SizesText(several.sizes())));
   }
   if (bound.empty()) return out;
-  return absl::StrCat(out, Wrap("      so far: ", absl::StrJoin(bound, ", "), kHang));
+  return absl::StrCat(out, Wrap("      so far: ", absl::StrJoin(bound, ", "), kStepHang));
 }
 
 // What rearrange, repeat and reduce cost, and their axes.
@@ -78,11 +78,11 @@ std::string ExpressionText(const v1::TensorStepResult& step) {
                                  ShortBytes(step.written_bytes())));
   }
   if (step.flops() > 0) parts.push_back(ShortFlops(step.flops()));
-  return parts.empty() ? "" : Wrap("      ", absl::StrJoin(parts, "; "), kHang);
+  return parts.empty() ? "" : Wrap("      ", absl::StrJoin(parts, "; "), kStepHang);
 }
 
 std::string Details(const v1::TensorStepResult& step, const std::string& written) {
-  return absl::StrCat(Wrap("      ", absl::StrCat(written, ": ", step.reason()), kHang),
+  return absl::StrCat(Wrap("      ", absl::StrCat(written, ": ", step.reason()), kStepHang),
                       ExpressionText(step), CheckText(step));
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/calibration_file.h"
 #include "server/convert/calibration.h"
+#include "server/convert/calibration_clock.h"
 #include "server/event_log.h"
 
 namespace sextant {
@@ -48,13 +49,19 @@ void LogSetAside(const std::string& path, absl::string_view reason,
              aside.ok() ? *aside : std::string(aside.status().message())}});
 }
 
+absl::Status ClockStatus(const v1::Calibration& calibration, absl::Time now) {
+  FieldViolations violations;
+  CheckNotAhead(calibration, "", now, violations);
+  return violations.ToStatus();
+}
+
 }  // namespace
 
-CalibrationStore::CalibrationStore(std::string folder, std::string hostname)
+CalibrationStore::CalibrationStore(std::string folder, std::string hostname, absl::Time now)
     : folder_(std::move(folder)),
       hostname_(std::move(hostname)),
       snapshot_(std::make_shared<const CalibrationSnapshot>()) {
-  if (!folder_.empty()) Load();
+  if (!folder_.empty()) Load(now);
 }
 
 template <typename Change>
@@ -64,7 +71,7 @@ void CalibrationStore::Publish(Change change) {
   snapshot_.store(std::move(next));
 }
 
-void CalibrationStore::Load() {
+void CalibrationStore::Load(absl::Time now) {
   RemoveLeftovers(folder_);
   std::vector<std::string> paths;
   std::vector<std::string> distrusted;
@@ -82,7 +89,7 @@ void CalibrationStore::Load() {
   }
   for (const std::string& uuid : distrusted) LoadDistrusted(uuid);
   std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) LoadFile(path);
+  for (const std::string& path : paths) LoadFile(path, now);
 }
 
 void CalibrationStore::LoadDistrusted(const std::string& uuid) {
@@ -93,11 +100,16 @@ void CalibrationStore::LoadDistrusted(const std::string& uuid) {
   Withdraw(uuid);  // where a crash kept the server from doing so
 }
 
-void CalibrationStore::LoadFile(const std::string& path) {
+void CalibrationStore::LoadFile(const std::string& path, absl::Time now) {
   const std::string uuid = std::filesystem::path(path).stem();
   if (snapshot_.load()->distrusted.count(uuid) > 0) return;  // withdrawn, or can't be
   absl::StatusOr<v1::Calibration> calibration = ReadCalibrationFile(path);
   if (calibration.ok()) {
+    if (const absl::Status clock = ClockStatus(*calibration, now); !clock.ok()) {
+      LogEvent("calibration_from_future",
+               {{"file", path}, {"reason", std::string(clock.message())}});
+      return;
+    }
     Publish([&](CalibrationSnapshot& next) {
       // Until the probe has listed what is really there: plans need not wait for it. A shared
       // home, a moved volume or a cloned image holds other hosts' devices, too.

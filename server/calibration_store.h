@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/calibration_snapshot.h"
 #include "server/hostname.h"
 #include "sextant/v1/calibration.pb.h"
@@ -23,8 +25,11 @@ class CalibrationStore {
   // Loads what `folder` holds; no folder (empty): memory alone. A device's file whose content
   // can't be used is logged with the reason and renamed aside ("x.json.damaged-1",
   // "x.json.newer-1"), one that can't be read is logged and stays: never fatal, never deleted.
+  // One that was measured after `now` (calibration_clock.h) is logged and not used: it stays for a
+  // start with the right clock, or until its device is measured again.
   // `hostname` tells this host's devices from those of others that had the folder.
-  explicit CalibrationStore(std::string folder, std::string hostname = Hostname());
+  explicit CalibrationStore(std::string folder, std::string hostname = Hostname(),
+                            absl::Time now = absl::Now());
 
   std::shared_ptr<const CalibrationSnapshot> snapshot() const { return snapshot_.load(); }
 
@@ -46,9 +51,9 @@ class CalibrationStore {
   void Distrust(const std::string& uuid);
 
  private:
-  void Load();
+  void Load(absl::Time now);
   void LoadDistrusted(const std::string& uuid);
-  void LoadFile(const std::string& path);
+  void LoadFile(const std::string& path, absl::Time now);
   std::string Write(const v1::Calibration& calibration);
   void Withdraw(const std::string& uuid);
   // Publishes a copy of the snapshot with `change` made to it; mutex_ is held.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/hardware/catalogue.h"
@@ -87,7 +88,7 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
         });
       },
       [this](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
-        return AnswerKernelRates(in, *store_.snapshot(), out);
+        return AnswerKernelRates(in, *store_.snapshot(), absl::Now(), out);
       });
 }
 

@@ -16,6 +16,7 @@
 #include "engine/run/unmeasured.h"
 #include "engine/time/kernel_curves.h"
 #include "server/convert/calibration.h"
+#include "server/convert/calibration_clock.h"
 #include "server/convert/enums.h"
 #include "server/convert/kernel.h"
 #include "server/convert/predicted_devices.h"
@@ -112,10 +113,11 @@ absl::StatusOr<PredictedDevices> DevicesOf(const v1::GetKernelRatesRequest& requ
 }  // namespace
 
 absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
-                               const CalibrationSnapshot& host,
+                               const CalibrationSnapshot& host, absl::Time now,
                                v1::GetKernelRatesResponse* response) {
   FieldViolations violations;
   CheckDevice(request, violations);
+  CheckNoneAhead(request.calibrations(), "calibrations", now, violations);
   std::vector<DataType> types = TypesOf(request, violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   SEXTANT_ASSIGN_OR_RETURN(const PredictedDevices devices, DevicesOf(request, host));
@@ -131,6 +133,7 @@ absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
   for (const KernelCurve& curve : curves) KernelCurveTo(curve, response->add_curves());
   response->add_assumptions(
       "Times are of short bursts, one kernel at a time: a long run's clocks may be lower.");
+  for (const std::string& sentence : devices.assumptions()) response->add_assumptions(sentence);
   response->set_engine_version(std::string(EngineVersion()));
   return absl::OkStatus();
 }

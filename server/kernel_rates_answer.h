@@ -3,6 +3,7 @@
 #define SEXTANT_SERVER_KERNEL_RATES_ANSWER_H_
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "server/calibration_snapshot.h"
 #include "sextant/v1/hardware_service.pb.h"
 
@@ -11,7 +12,7 @@ namespace sextant {
 // Errors: kInvalidArgument (FIELD_INVALID), kNotFound (GPU_UNKNOWN, DEVICE_UNKNOWN),
 // kFailedPrecondition (RATES_NOT_MEASURED).
 absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
-                               const CalibrationSnapshot& host,
+                               const CalibrationSnapshot& host, absl::Time now,
                                v1::GetKernelRatesResponse* response);
 
 }  // namespace sextant

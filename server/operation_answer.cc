@@ -8,9 +8,11 @@
 #include "engine/hardware/catalogue.h"
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
+#include "engine/run/operation_requirement.h"
 #include "engine/time/operation_prediction.h"
 #include "engine/time/stream_prediction.h"
 #include "engine/time/sustained_prediction.h"
+#include "server/convert/calibration_clock.h"
 #include "server/convert/kernel.h"
 #include "server/convert/named_devices.h"
 #include "server/convert/operation.h"
@@ -42,6 +44,7 @@ struct Device {
   KernelRegime regime = KernelRegime::kBurst;
   // Texts of `named` point into it.
   std::shared_ptr<const CalibrationSnapshot> snapshot = nullptr;
+  absl::Time now = {};
 };
 
 Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOptions& options,
@@ -52,8 +55,12 @@ Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOp
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
   out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
   out.snapshot = options.calibrations();
+  out.now = options.now();
+  if (wire.has_calibration()) {
+    CheckNotAhead(wire.calibration(), "device.calibration", out.now, violations);
+  }
   if (!wire.device_uuid().empty()) {
-    out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, options.now());
+    out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, out.now);
   }
   return out;
 }
@@ -76,7 +83,10 @@ absl::optional<PredictedDevices> KernelsOf(const Device& device) {
   }
   const Accelerator* accelerator = AcceleratorNamed(wire.accelerator());
   if (accelerator == nullptr) return absl::nullopt;
-  return PredictedDevices::OfProduct(*accelerator, *device.snapshot);
+  absl::optional<absl::Time> since;
+  const absl::optional<double> age = device.named.requirement.maximum_age_seconds;
+  if (age.has_value()) since = device.now - absl::Seconds(*age);
+  return PredictedDevices::OfProduct(*accelerator, *device.snapshot, since);
 }
 
 // What measured kernels foretell; absent where nobody measured any of the kind.
@@ -115,6 +125,12 @@ absl::Status PredictionTo(const OperationRequest& asked, const OperationAnalysis
   SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPrediction> prediction,
                            PredictionOf(asked, analysis, *kernels));
   if (!prediction.has_value()) return absl::OkStatus();
+  SEXTANT_RETURN_IF_ERROR(CheckPredictionSource(device.named, prediction->source, "device"));
+  if (prediction->backward_source.has_value()) {
+    SEXTANT_RETURN_IF_ERROR(
+        CheckPredictionSource(device.named, *prediction->backward_source, "device"));
+  }
+  for (const std::string& sentence : kernels->assumptions()) out->add_assumptions(sentence);
   if (device.regime == KernelRegime::kSustained) {
     const PredictedDevice& deciding = kernels->devices()[prediction->device];
     SEXTANT_ASSIGN_OR_RETURN(const std::string how,

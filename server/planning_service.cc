@@ -7,6 +7,7 @@
 #include "engine/base/version.h"
 #include "engine/hardware/rates.h"
 #include "engine/run/plan.h"
+#include "server/convert/calibration_clock.h"
 #include "server/convert/named_devices.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
@@ -46,6 +47,8 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   const InFlight in_flight(metrics_.plans_in_flight());
   FieldViolations violations;
   RunSpec run = RunSpecFrom(request, violations);
+  CheckNoneAhead(request.cluster().calibrations(), "cluster.calibrations", options_.now(),
+                 violations);
   // Held to the end: the run's texts point into it.
   std::shared_ptr<const CalibrationSnapshot> snapshot;
   if (request.cluster().device_uuids_size() > 0) {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/run/check_cluster.h"
 #include "engine/run/check_run_layout.h"
+#include "engine/run/rate_requirement.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
@@ -16,7 +17,6 @@ constexpr int64_t kMaxActivationBytes = 1'000'000'000'000'000'000;
 constexpr double kMaxPriceOrPower = 1e6;
 constexpr double kMaxPowerUsageEffectiveness = 10;
 constexpr double kMinMfu = 1e-6;
-constexpr double kMaxAgeSeconds = 315'576'000'000;  // google.protobuf.Duration's own
 
 void CheckReal(FieldViolations& violations, absl::string_view path, absl::string_view name,
                absl::optional<double> value, FieldViolations::RealRange range) {
@@ -68,17 +68,6 @@ void CheckEconomics(const EconomicsSpec& e, FieldViolations& violations) {
             {.low = 1, .high = kMaxPowerUsageEffectiveness});
 }
 
-void CheckRequirement(const RateRequirement& requirement, FieldViolations& violations) {
-  if (requirement.minimum_source == RateSource::kRequest) {
-    violations.Add(
-        "rate_requirement.minimum_source",
-        "can't be RATE_SOURCE_REQUEST, which is no measurement: write MEASURED_SUPPLIED, "
-        "MEASURED_DEVICE, MEASURED_MODEL, REFERENCE or DATASHEET, or leave it out for any");
-  }
-  CheckReal(violations, "rate_requirement", "maximum_age", requirement.maximum_age_seconds,
-            {.low = 0, .high = kMaxAgeSeconds, .above_low = true});
-}
-
 }  // namespace
 
 void CheckRun(const RunSpec& run, FieldViolations& violations) {
@@ -95,7 +84,7 @@ void CheckRun(const RunSpec& run, FieldViolations& violations) {
   CheckEconomics(run.economics, violations);
   CheckReal(violations, "options", "assumed_mfu", run.options.assumed_mfu,
             {.low = kMinMfu, .high = 1});
-  CheckRequirement(run.rate_requirement, violations);
+  CheckRequirement(run.rate_requirement, "rate_requirement", violations);
 }
 
 }  // namespace sextant

@@ -8,6 +8,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/rate_writer.h"
+#include "engine/run/operation_requirement.h"
+#include "engine/run/rate_requirement.h"
 #include "engine/run/unmeasured.h"
 
 namespace sextant {
@@ -53,6 +55,7 @@ absl::Status CheckFields(const OperationDevice& d, absl::string_view path) {
   rate("memory_bytes_per_second", d.memory_bytes_per_second);
   violations.RequireRange(path, "launch_seconds", d.launch_seconds,
                           FieldViolations::RealRange{.low = 0, .high = kMaxLaunchSeconds});
+  CheckRequirement(d.requirement, FieldPath(path, "rate_requirement"), violations);
   return violations.ToStatus();
 }
 
@@ -220,7 +223,14 @@ absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType 
                .memory = BytesPerSecond(*memory),
                .launch = Seconds(device.launch_seconds)};
   if (general.has_value()) out.rates.general = FlopsPerSecond(*general);
+  SEXTANT_RETURN_IF_ERROR(CheckOperationRates(device, out.used, path));
   AddAssumptions(device, source, out);
+  if (device.requirement.maximum_age_seconds.has_value() && !device.device.has_value()) {
+    out.assumptions.push_back(absl::StrCat(
+        FieldPath(path, "rate_requirement"),
+        ".maximum_age limits none of the rates: it is about measurements of the server's own "
+        "devices, and the request names none of them."));
+  }
   return out;
 }
 

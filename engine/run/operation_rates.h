@@ -24,6 +24,7 @@ struct OperationDevice {
   absl::optional<double> general_flops_per_second = {};
   absl::optional<double> memory_bytes_per_second = {};
   double launch_seconds = 0;
+  RateRequirement requirement = {};
 };
 
 struct OperationRates {
@@ -40,7 +41,8 @@ struct OperationRates {
 //
 // Errors: kInvalidArgument naming fields below `path` that are missing, contradict each other or
 // are out of range; kNotFound GPU_UNKNOWN, DEVICE_UNKNOWN; kFailedPrecondition
-// RATES_NOT_MEASURED where the device was never measured, not in `type`, or had a wrong result.
+// RATES_NOT_MEASURED where the device was never measured, not in `type`, had a wrong result, or
+// where its rates are not as good as device.requirement demands.
 absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType type,
                                         absl::string_view path);
 

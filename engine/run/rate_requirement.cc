@@ -4,18 +4,15 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "engine/base/precondition.h"
-#include "engine/base/utc_text.h"
 #include "engine/run/unmeasured.h"
 
 namespace sextant {
 namespace {
 
-// How far two hosts' clocks may differ before an age says nothing.
-constexpr double kClockSlackSeconds = 60;
+constexpr char kRequirementPath[] = "rate_requirement";
+constexpr double kMaxAgeSeconds = 315'576'000'000;  // google.protobuf.Duration's own
 
 // Collects what is missing; one method a kind.
 class Missing {
@@ -48,24 +45,13 @@ class Missing {
 };
 
 void Missing::OfDevice(const NamedDevice& device) {
-  const absl::optional<double> limit = run_.rate_requirement.maximum_age_seconds;
   if (device.distrusted) {
     Add(device.uuid, DistrustedText(device.uuid));
   } else if (!device.calibration.has_value()) {
     Add(device.uuid, NeverMeasuredText(device.uuid, "plan by cluster.accelerator"));
-  } else if (limit.has_value() && device.age_seconds < -kClockSlackSeconds) {
-    Add(device.uuid,
-        absl::StrFormat("device %s was measured in the future, at %s, so its age is not known to "
-                        "be within rate_requirement.maximum_age: compare the clocks, or measure "
-                        "it again with sextant probe (HardwareService.RunProbe)",
-                        device.uuid, UtcText(device.calibration->measured_unix_seconds)));
-  } else if (limit.has_value() && device.age_seconds > *limit) {
-    Add(device.uuid,
-        absl::StrFormat("device %s was measured at %s, %.0f seconds ago, and "
-                        "rate_requirement.maximum_age is %g seconds: measure it again with "
-                        "sextant probe (HardwareService.RunProbe)",
-                        device.uuid, UtcText(device.calibration->measured_unix_seconds),
-                        device.age_seconds, *limit));
+  } else if (auto text = NotRecentText(device, run_.rate_requirement, kRequirementPath);
+             text.has_value()) {
+    Add(device.uuid, *std::move(text));
   } else {
     OfCalibration(*device.calibration);
   }
@@ -81,8 +67,7 @@ void Missing::OfCalibration(const DeviceCalibration& calibration) {
 void Missing::OfSource() {
   const absl::optional<RateSource> minimum = run_.rate_requirement.minimum_source;
   if (!minimum.has_value() || resolved_.matmul_source() <= *minimum) return;
-  const std::string demand = absl::StrCat("rate_requirement.minimum_source is ",
-                                          absl::AsciiStrToUpper(RateSourceName(*minimum)));
+  const std::string demand = DemandText(*minimum, kRequirementPath);
   if (!run_.cluster.devices.empty()) {
     for (const NamedDevice& device : run_.cluster.devices) {
       Add(device.uuid, absl::StrCat("device ", device.uuid, " has this server's own rates, and ",
@@ -102,6 +87,19 @@ void Missing::OfSource() {
 }
 
 }  // namespace
+
+void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
+                      FieldViolations& violations) {
+  if (requirement.minimum_source == RateSource::kRequest) {
+    violations.Add(
+        FieldPath(path, "minimum_source"),
+        "can't be RATE_SOURCE_REQUEST, which is no measurement: write MEASURED_SUPPLIED, "
+        "MEASURED_DEVICE, MEASURED_MODEL, REFERENCE or DATASHEET, or leave it out for any");
+  }
+  if (!requirement.maximum_age_seconds.has_value()) return;
+  violations.RequireRange(path, "maximum_age", *requirement.maximum_age_seconds,
+                          {.low = 0, .high = kMaxAgeSeconds, .above_low = true});
+}
 
 absl::Status CheckRates(const RunSpec& run, const ResolvedRun& resolved) {
   Missing missing(run, resolved);

@@ -2,12 +2,18 @@
 
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/utc_text.h"
 #include "engine/memory/training_policy.h"
 
 namespace sextant {
 namespace {
+
+// How far two hosts' clocks may differ before an age says nothing.
+constexpr double kClockSlackSeconds = 60;
 
 // " (it has: fp32): set training.precision.compute_data_type to one that it has", of the types
 // to compute in that were measured.
@@ -47,6 +53,30 @@ std::string NotInTypeText(const DeviceCalibration& calibration, DataType type,
   return absl::StrCat("device ", calibration.uuid, " has no measured matrix multiplication in ",
                       DataTypeName(type), OtherTypes(calibration, type_field),
                       " measure it again with sextant probe");
+}
+
+absl::optional<std::string> NotRecentText(const NamedDevice& device,
+                                          const RateRequirement& requirement,
+                                          absl::string_view path) {
+  const absl::optional<double> limit = requirement.maximum_age_seconds;
+  if (!limit.has_value() || !device.calibration.has_value()) return absl::nullopt;
+  const std::string measured = UtcText(device.calibration->measured_unix_seconds);
+  if (device.age_seconds < -kClockSlackSeconds) {
+    return absl::StrFormat(
+        "device %s was measured in the future, at %s, so its age is not known to be within "
+        "%s.maximum_age: compare the clocks, or measure it again with sextant probe "
+        "(HardwareService.RunProbe)",
+        device.uuid, measured, path);
+  }
+  if (device.age_seconds <= *limit) return absl::nullopt;
+  return absl::StrFormat(
+      "device %s was measured at %s, %.0f seconds ago, and %s.maximum_age is %g seconds: measure "
+      "it again with sextant probe (HardwareService.RunProbe)",
+      device.uuid, measured, device.age_seconds, path, *limit);
+}
+
+std::string DemandText(RateSource minimum, absl::string_view path) {
+  return absl::StrCat(path, ".minimum_source is ", absl::AsciiStrToUpper(RateSourceName(minimum)));
 }
 
 }  // namespace sextant

@@ -5,8 +5,8 @@ namespace {
 
 // Vectors in flight: enough that the additions' latency (4 cycles, 2 a cycle) is hidden, and
 // few enough for the level's registers (16, or 32 for AVX-512), two of which hold a and b.
-constexpr int kFewChains = 12;
-constexpr int kManyChains = 16;
+constexpr int kFewPassChains = 12;
+constexpr int kManyPassChains = 16;
 
 template <int kBytes, int kChainCount>
 SEXTANT_INLINE_BODY void Pass(const ElementwiseSpan& span) {
@@ -33,12 +33,12 @@ SEXTANT_INLINE_BODY void Pass(const ElementwiseSpan& span) {
   }
 }
 
-void PassSse2(const ElementwiseSpan& span) { Pass<kSse2Bytes, kFewChains>(span); }
+void PassSse2(const ElementwiseSpan& span) { Pass<kSse2Bytes, kFewPassChains>(span); }
 SEXTANT_TARGET_AVX2 void PassAvx2(const ElementwiseSpan& span) {
-  Pass<kAvx2Bytes, kFewChains>(span);
+  Pass<kAvx2Bytes, kFewPassChains>(span);
 }
 SEXTANT_TARGET_AVX512 void PassAvx512(const ElementwiseSpan& span) {
-  Pass<kAvx512Bytes, kManyChains>(span);
+  Pass<kAvx512Bytes, kManyPassChains>(span);
 }
 
 }  // namespace

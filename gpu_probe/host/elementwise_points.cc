@@ -12,8 +12,8 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kElementBytes = sizeof(float);
-constexpr int64_t kMovedBytesAnElement = 2 * kElementBytes;  // read and written
+constexpr int64_t kFloatBytes = sizeof(float);
+constexpr int64_t kMovedBytesAnElement = 2 * kFloatBytes;  // read and written
 
 // The ladder's array, there while any workload uses it.
 struct ArraySource {
@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<Workload>> Make(int64_t multiply_add_count, Array
   std::shared_ptr<ElementwiseArray> array = source->array.lock();
   if (array == nullptr) {
     SEXTANT_ASSIGN_OR_RETURN(
-        array, ElementwiseArray::Create(*source->array_bytes / kElementBytes, *context));
+        array, ElementwiseArray::Create(*source->array_bytes / kFloatBytes, *context));
     source->array = array;
   }
   return std::make_unique<ElementwiseWorkload>(
@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<Workload>> Make(int64_t multiply_add_count, Array
 Point PointOf(int64_t multiply_add_count, std::shared_ptr<ArraySource> source,
               const SharedContext& context) {
   const int64_t array_bytes = source->array_bytes.value_or(0);
-  const double element_count = static_cast<double>(array_bytes / kElementBytes);
+  const double element_count = static_cast<double>(array_bytes / kFloatBytes);
   const double flops = 2 * static_cast<double>(multiply_add_count) * element_count;
   const double bytes = kMovedBytesAnElement * element_count;
   Point point;

@@ -18,12 +18,12 @@ constexpr double kUnfusedArrayCount = 2 + 2 + 2 + 3;
 constexpr double kFusedArrayCount = 3;
 
 // The chain's arrays, there while any workload uses them.
-struct ArraysSource {
+struct FusionArraysSource {
   absl::StatusOr<int64_t> array_bytes;
   std::weak_ptr<FusionArrays> arrays = {};
 };
 
-absl::StatusOr<std::unique_ptr<Workload>> Make(bool fused, ArraysSource* source,
+absl::StatusOr<std::unique_ptr<Workload>> Make(bool fused, FusionArraysSource* source,
                                                const SharedContext& context) {
   SEXTANT_RETURN_IF_ERROR(source->array_bytes.status());
   std::shared_ptr<FusionArrays> arrays = source->arrays.lock();
@@ -36,7 +36,8 @@ absl::StatusOr<std::unique_ptr<Workload>> Make(bool fused, ArraysSource* source,
                                           std::move(arrays), context);
 }
 
-Point PointOf(bool fused, std::shared_ptr<ArraysSource> source, const SharedContext& context) {
+Point PointOf(bool fused, std::shared_ptr<FusionArraysSource> source,
+              const SharedContext& context) {
   const int64_t array_bytes = source->array_bytes.value_or(0);
   Point point;
   point.phase = "fusion";
@@ -56,8 +57,8 @@ Point PointOf(bool fused, std::shared_ptr<ArraysSource> source, const SharedCont
 }  // namespace
 
 std::vector<Point> FusionPoints(const SharedContext& context) {
-  const auto source = std::make_shared<ArraysSource>(
-      ArraysSource{.array_bytes = ArrayBytes({.array_count = 3, .cache_multiple = 2}, *context)});
+  const auto source = std::make_shared<FusionArraysSource>(FusionArraysSource{
+      .array_bytes = ArrayBytes({.array_count = 3, .cache_multiple = 2}, *context)});
   return {PointOf(/*fused=*/false, source, context), PointOf(/*fused=*/true, source, context)};
 }
 

@@ -13,7 +13,7 @@
 namespace sextant {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kUnwritten = std::numeric_limits<float>::quiet_NaN();
 
 constexpr float kScale = 0.5F;  // g's terms are of GELU for arguments about 1, and stay small
 
@@ -51,7 +51,7 @@ absl::StatusOr<std::shared_ptr<FusionArrays>> FusionArrays::Create(int64_t row_c
     const int64_t count = (rows.end - rows.begin) * kFusionChannelCount;
     arrays->pattern.Copy(begin, count, arrays->x.As<float>() + begin);
     arrays->pattern.Copy(kResidualStart + begin, count, arrays->residual.As<float>() + begin);
-    std::fill_n(arrays->y.As<float>() + begin, count, kNan);
+    std::fill_n(arrays->y.As<float>() + begin, count, kUnwritten);
   });
   return arrays;
 }
@@ -78,7 +78,7 @@ void FusionWorkload::Poison() {
   context_->team->Run([&](int index) {
     const Part rows = RowsOfThread(index);
     float* const y = arrays_->y.As<float>();
-    std::fill(y + rows.begin * kFusionChannelCount, y + rows.end * kFusionChannelCount, kNan);
+    std::fill(y + rows.begin * kFusionChannelCount, y + rows.end * kFusionChannelCount, kUnwritten);
   });
 }
 

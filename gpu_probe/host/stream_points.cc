@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t kMinimumBytes = int64_t{256} << 20;
 constexpr int64_t kMinimumBytesInFull = int64_t{1} << 30;
 
-constexpr int64_t kPageBytes = 4096;
-constexpr int64_t kElementBytes = sizeof(double);
+constexpr int64_t kSmallPageBytes = 4096;
+constexpr int64_t kDoubleBytes = sizeof(double);
 
 // A thread's part of each array where caches hold it: with the second array, half of a
 // first-level cache of 32 KiB, and of a second-level cache of 1 MiB.
@@ -32,9 +32,9 @@ constexpr int64_t kSecondLevelBytes = int64_t{256} << 10;
 constexpr int64_t kLastLevelShare = 8;
 
 // Arrays of one size, there while any workload uses them.
-class ArraysSource {
+class StreamArraysSource {
  public:
-  ArraysSource(absl::StatusOr<int64_t> array_bytes, SharedContext context)
+  StreamArraysSource(absl::StatusOr<int64_t> array_bytes, SharedContext context)
       : array_bytes_(std::move(array_bytes)), context_(std::move(context)) {}
 
   // 0 where there will be none.
@@ -44,7 +44,7 @@ class ArraysSource {
     SEXTANT_RETURN_IF_ERROR(array_bytes_.status());
     if (std::shared_ptr<StreamArrays> there = arrays_.lock()) return there;
     SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<StreamArrays> made,
-                             StreamArrays::Create(*array_bytes_ / kElementBytes, *context_));
+                             StreamArrays::Create(*array_bytes_ / kDoubleBytes, *context_));
     arrays_ = made;
     return made;
   }
@@ -55,13 +55,13 @@ class ArraysSource {
   std::weak_ptr<StreamArrays> arrays_;
 };
 
-Point PointOf(StreamOperation operation, bool main_memory, std::shared_ptr<ArraysSource> source,
-              const SharedContext& context) {
+Point PointOf(StreamOperation operation, bool main_memory,
+              std::shared_ptr<StreamArraysSource> source, const SharedContext& context) {
   const std::string name = absl::AsciiStrToLower(
       absl::StripPrefix(v1::StreamMeasurement::Operation_Name(operation), "OPERATION_"));
   const int64_t segment_count = main_memory ? kSegmentCount : 1;
   const int64_t array_bytes = source->array_bytes();
-  const double pass_bytes = StreamBytes(operation, array_bytes / kElementBytes);
+  const double pass_bytes = StreamBytes(operation, array_bytes / kDoubleBytes);
   Point point;
   point.phase = main_memory ? "memory" : "cache";
   // No size where memory for none is left.
@@ -103,7 +103,7 @@ std::vector<int64_t> CachedSizes(v1::ProbeMode mode, const HostContext& context)
     const int64_t end = std::max(last_level_bytes, kSecondLevelBytes * threads);
     for (int64_t size = kFirstLevelBytes * threads; size < end; size *= 4) sizes.push_back(size);
   }
-  const int64_t whole_pages_bytes = last_level_bytes / kPageBytes * kPageBytes;
+  const int64_t whole_pages_bytes = last_level_bytes / kSmallPageBytes * kSmallPageBytes;
   if (whole_pages_bytes > sizes.back()) sizes.push_back(whole_pages_bytes);
   return sizes;
 }
@@ -114,7 +114,7 @@ std::vector<Point> StreamPoints(v1::ProbeMode mode, const SharedContext& context
   std::vector<Point> points;
   const bool quick = mode == v1::PROBE_MODE_QUICK;
   const int64_t minimum_bytes = mode == v1::PROBE_MODE_FULL ? kMinimumBytesInFull : kMinimumBytes;
-  const auto main_arrays = std::make_shared<ArraysSource>(
+  const auto main_arrays = std::make_shared<StreamArraysSource>(
       ArrayBytes({.array_count = 3, .minimum_bytes = minimum_bytes}, *context), context);
   points.push_back(
       PointOf(v1::StreamMeasurement::OPERATION_COPY, /*main_memory=*/true, main_arrays, context));
@@ -127,7 +127,7 @@ std::vector<Point> StreamPoints(v1::ProbeMode mode, const SharedContext& context
   }
   for (const int64_t bytes : CachedSizes(mode, *context)) {
     points.push_back(PointOf(v1::StreamMeasurement::OPERATION_COPY, /*main_memory=*/false,
-                             std::make_shared<ArraysSource>(bytes, context), context));
+                             std::make_shared<StreamArraysSource>(bytes, context), context));
   }
   return points;
 }

@@ -13,7 +13,7 @@ namespace sextant {
 namespace {
 
 constexpr double kScalar = 3;  // keeps all results whole and exact
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUnwrittenNumber = std::numeric_limits<double>::quiet_NaN();
 
 // `count` elements of c from `first` on, as they have to be after the operation.
 std::array<double, kCheckedElementCount> Expected(StreamOperation operation,
@@ -59,10 +59,10 @@ StreamSpan StreamWorkload::SpanOf(const Part& part) const {
 
 void StreamWorkload::Poison() {
   poisoned_segment_ = next_segment_;
-  for (Sum& sum : sums_) sum.value = kNan;
+  for (Sum& sum : sums_) sum.value = kUnwrittenNumber;
   context_->team->Run([&](int index) {
     const Part part = PartOfThread(index, poisoned_segment_);
-    std::fill(arrays_->c() + part.begin, arrays_->c() + part.end, kNan);
+    std::fill(arrays_->c() + part.begin, arrays_->c() + part.end, kUnwrittenNumber);
   });
 }
 

@@ -99,6 +99,8 @@ OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::strin
     out.memory_bytes_per_second = wire.memory_bytes_per_second();
   }
   out.launch_seconds = wire.launch_seconds();
+  out.requirement =
+      RateRequirementFrom(wire.rate_requirement(), FieldPath(path, "rate_requirement"), violations);
   return out;
 }
 

@@ -1,11 +1,12 @@
 #include "server/convert/predicted_devices.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "engine/hardware/reported_names.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
 #include "server/convert/measured_kernels.h"
+#include "server/convert/product_peers.h"
 #include "server/convert/stream_passes.h"
 
 namespace sextant {
@@ -28,6 +29,12 @@ std::vector<MeasuredGemms> GemmsOf(const v1::Calibration& calibration) {
   return out;
 }
 
+// What models are trained in on `accelerator`: fp16 where it has no bf16, as a V100.
+std::vector<DataType> UsualTypesOf(const Accelerator& accelerator) {
+  const bool has_bf16 = static_cast<bool>(PeakFlopsPerSecond(accelerator, DataType::kBf16));
+  return {has_bf16 ? DataType::kBf16 : DataType::kFp16, DataType::kFp8E4m3};
+}
+
 }  // namespace
 
 void PredictedDevices::Add(const v1::Calibration& calibration, RateSource source) {
@@ -44,15 +51,15 @@ void PredictedDevices::Add(const v1::Calibration& calibration, RateSource source
 }
 
 PredictedDevices PredictedDevices::OfProduct(const Accelerator& accelerator,
-                                             const CalibrationSnapshot& snapshot) {
+                                             const CalibrationSnapshot& snapshot,
+                                             absl::optional<absl::Time> measured_since) {
   PredictedDevices out;
   out.join_ = DeviceJoin::kMedian;
-  for (const auto& stored : snapshot.calibrations) {
-    const v1::Device& device = stored->calibration.device();
-    if (AcceleratorReportedAs(device.product_name()) != &accelerator) continue;
-    if (snapshot.distrusted.count(device.uuid()) > 0) continue;
-    out.Add(stored->calibration, RateSource::kMeasuredModel);
+  ProductPeers peers = PeersOf(accelerator, snapshot, measured_since);
+  for (const v1::Calibration* peer : peers.calibrations) {
+    out.Add(*peer, RateSource::kMeasuredModel);
   }
+  out.assumptions_ = std::move(peers.assumptions);
   if (out.devices_.empty()) out.devices_.push_back({.accelerator = &accelerator});
   return out;
 }
@@ -65,7 +72,7 @@ PredictedDevices PredictedDevices::OfCalibrations(
 }
 
 std::vector<DataType> PredictedDevices::MeasuredTypes() const {
-  if (measured_.empty()) return {DataType::kBf16, DataType::kFp8E4m3};
+  if (measured_.empty()) return UsualTypesOf(*devices_.front().accelerator);
   std::vector<DataType> out;
   for (const MeasuredGemms& of_type : measured_.front().gemms) {
     const bool everywhere =

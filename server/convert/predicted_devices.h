@@ -3,8 +3,11 @@
 #define SEXTANT_SERVER_CONVERT_PREDICTED_DEVICES_H_
 
 #include <deque>
+#include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/time/operation_prediction.h"
 #include "server/calibration_snapshot.h"
@@ -15,10 +18,10 @@ namespace sextant {
 // Devices, and what they point to. Texts point into the calibrations that it was made of.
 class PredictedDevices {
  public:
-  // A product of the catalogue: the median of those of `snapshot` that are of it, else what is
-  // published.
+  // A product of the catalogue: the median of its PeersOf() in `snapshot`, else what is published.
   static PredictedDevices OfProduct(const Accelerator& accelerator,
-                                    const CalibrationSnapshot& snapshot);
+                                    const CalibrationSnapshot& snapshot,
+                                    absl::optional<absl::Time> measured_since = absl::nullopt);
 
   // Calibrations that CheckCalibration() found in order; the slowest decides.
   static PredictedDevices OfCalibrations(absl::Span<const v1::Calibration* const> calibrations,
@@ -28,8 +31,11 @@ class PredictedDevices {
 
   absl::Span<const PredictedDevice> devices() const { return devices_; }
   DeviceJoin join() const { return join_; }
+  // Who was left out, in full sentences.
+  absl::Span<const std::string> assumptions() const { return assumptions_; }
 
-  // The data types that were measured of all of them; bf16 and fp8 of a product that was not.
+  // The data types that were measured of all of them; of a product that was not bf16, or fp16 where
+  // it has no bf16, and fp8.
   std::vector<DataType> MeasuredTypes() const;
 
  private:
@@ -40,6 +46,7 @@ class PredictedDevices {
   std::deque<MeasuredKernels> measured_;
   std::vector<PredictedDevice> devices_;
   DeviceJoin join_ = DeviceJoin::kSlowest;
+  std::vector<std::string> assumptions_;
 };
 
 }  // namespace sextant

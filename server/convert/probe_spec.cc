@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxDevices = 64;
 constexpr int kMaxShapes = 16;
-constexpr int64_t kMaxDimension = 1'000'000;
+constexpr int64_t kMaxShapeDimension = 1'000'000;
 
 void CheckMode(v1::ProbeMode mode, FieldViolations& violations) {
   if (v1::ProbeMode_IsValid(mode)) return;
@@ -34,9 +34,9 @@ void CheckShapes(const v1::RunProbeRequest& request, FieldViolations& violations
     if (type != v1::DATA_TYPE_FP32 && type != v1::DATA_TYPE_BF16 && type != v1::DATA_TYPE_INT8) {
       violations.Add(FieldPath(path, "data_type"), "must be FP32, BF16 or INT8");
     }
-    violations.Require(path, "m", shape.m(), 1, kMaxDimension);
-    violations.Require(path, "n", shape.n(), 1, kMaxDimension);
-    violations.Require(path, "k", shape.k(), 1, kMaxDimension);
+    violations.Require(path, "m", shape.m(), 1, kMaxShapeDimension);
+    violations.Require(path, "n", shape.n(), 1, kMaxShapeDimension);
+    violations.Require(path, "k", shape.k(), 1, kMaxShapeDimension);
   }
 }
 

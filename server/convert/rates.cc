@@ -31,4 +31,20 @@ void RateTo(Rate rate, v1::RateUsed* out) {
   if (rate.measured.has_value()) MeasurementTo(*rate.measured, out);
 }
 
+RateRequirement RateRequirementFrom(const v1::RateRequirement& wire, absl::string_view path,
+                                    FieldViolations& violations) {
+  RateRequirement out;
+  out.minimum_source =
+      RateSourceFrom(wire.minimum_source(), FieldPath(path, "minimum_source"), violations);
+  if (!wire.has_maximum_age()) return out;
+  const auto& age = wire.maximum_age();
+  if (age.nanos() < 0 || age.nanos() > 999'999'999) {
+    violations.Add(FieldPath(path, "maximum_age"),
+                   "must be above 0, with nanos from 0 to 999999999");
+    return out;
+  }
+  out.maximum_age_seconds = static_cast<double>(age.seconds()) + 1e-9 * age.nanos();
+  return out;
+}
+
 }  // namespace sextant

@@ -6,6 +6,7 @@
 #include "server/convert/count_spec.h"
 #include "server/convert/enums.h"
 #include "server/convert/model_spec.h"
+#include "server/convert/rates.h"
 #include "server/convert/run_layout.h"
 
 namespace sextant {
@@ -96,21 +97,6 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   return out;
 }
 
-RateRequirement RequirementFrom(const v1::RateRequirement& m, FieldViolations& violations) {
-  RateRequirement out;
-  out.minimum_source =
-      RateSourceFrom(m.minimum_source(), "rate_requirement.minimum_source", violations);
-  if (!m.has_maximum_age()) return out;
-  if (m.maximum_age().nanos() < 0 || m.maximum_age().nanos() > 999'999'999) {
-    violations.Add("rate_requirement.maximum_age",
-                   "must be above 0, with nanos from 0 to 999999999");
-    return out;
-  }
-  out.maximum_age_seconds =
-      static_cast<double>(m.maximum_age().seconds()) + 1e-9 * m.maximum_age().nanos();
-  return out;
-}
-
 }  // namespace
 
 RunSpec RunSpecFrom(const v1::PlanRunRequest& request, FieldViolations& violations) {
@@ -120,7 +106,8 @@ RunSpec RunSpecFrom(const v1::PlanRunRequest& request, FieldViolations& violatio
   out.cluster = ClusterFrom(request.cluster(), violations);
   out.economics = EconomicsFrom(request.economics());
   out.options = OptionsFrom(request.options(), violations);
-  out.rate_requirement = RequirementFrom(request.rate_requirement(), violations);
+  out.rate_requirement =
+      RateRequirementFrom(request.rate_requirement(), "rate_requirement", violations);
   if (request.has_layout()) out.layout = RunLayoutFrom(request.layout(), "layout", violations);
   return out;
 }

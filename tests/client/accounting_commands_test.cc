@@ -64,7 +64,7 @@ using Tensors = Answering<v1::AnalyzeTensorRequest, v1::AnalyzeTensorResponse>;
 using Tokens = Answering<v1::DescribeTokensRequest, v1::DescribeTokensResponse>;
 
 template <typename Message>
-Message Read(const char* text) {
+Message ReadAnswer(const char* text) {
   Message message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
   return message;
@@ -137,7 +137,7 @@ TEST(Op, AsksForWhatIsWritten) {
     EXPECT_THAT(ran.out, StartsWith("matmul: a [1000, 2000] bf16"));
     EXPECT_EQ(ran.err, "");
     EXPECT_TRUE(MessageDifferencer::Equals(operations.request,
-                                           Read<v1::AnalyzeOperationRequest>(c.request)))
+                                           ReadAnswer<v1::AnalyzeOperationRequest>(c.request)))
         << operations.request.DebugString();
   }
 }
@@ -272,7 +272,7 @@ TEST(Tensor, AsksForWhatIsWritten) {
   EXPECT_THAT(ran.out, HasSubstr("      transpose 0 1:"));
   EXPECT_TRUE(MessageDifferencer::Equals(
       tensors.request,
-      Read<v1::AnalyzeTensorRequest>(
+      ReadAnswer<v1::AnalyzeTensorRequest>(
           "tensor { shape: [4, 8] data_type: DATA_TYPE_BF16 strides: [16, 2] offset_elements: 3 "
           "storage_elements: 1000 } steps { transpose { axis_a: 0 axis_b: 1 } } "
           "steps { view { shape: -1 } }")))
@@ -315,9 +315,9 @@ TEST(TokensCommand, AsksForWhatIsWritten) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, StartsWith("15,000,000,000,000 tokens at 2 bytes an id"));
   EXPECT_TRUE(MessageDifferencer::Equals(
-      tokens.request, Read<v1::DescribeTokensRequest>("token_count: 15000000000000 "
-                                                      "vocabulary_size: 50257 "
-                                                      "tokens_per_second: 9e6")));
+      tokens.request, ReadAnswer<v1::DescribeTokensRequest>("token_count: 15000000000000 "
+                                                            "vocabulary_size: 50257 "
+                                                            "tokens_per_second: 9e6")));
   tokens.status = FieldInvalid("vocabulary_size");
   const Ran wrong = RunWith({"tokens", "1", "--vocabulary=0", "--address", server.address()});
   EXPECT_EQ(wrong.exit_code, 3);

@@ -22,7 +22,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 // The figures are worked in sample_calibration.cc.
-constexpr char kGolden[] = R"(Example 8-Core Processor
+constexpr char kGoldenCalibration[] = R"(Example 8-Core Processor
   kind          cpu
   uuid          CPU-0123456789abcdef
   host          node7
@@ -94,7 +94,7 @@ engine 0.1.0, calibration c0ffee
 std::vector<std::string> Lines(const std::string& text) { return absl::StrSplit(text, '\n'); }
 
 TEST(CalibrationText, IsAsWorkedByHand) {
-  EXPECT_EQ(HeldCalibrationText(SampleHeldCalibration()), kGolden);
+  EXPECT_EQ(HeldCalibrationText(SampleHeldCalibration()), kGoldenCalibration);
 }
 
 TEST(CalibrationText, ShowsTheShapesAskedForApart) {

@@ -26,18 +26,18 @@ namespace {
 using ::testing::HasSubstr;
 
 // A file of the test's own, holding `text`.
-std::string FileWith(const std::string& name, const std::string& text) {
+std::string CountFileWith(const std::string& name, const std::string& text) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/", getpid(), "_count_", name);
   std::ofstream(path) << text;
   return path;
 }
 
-struct Built {
+struct BuiltCount {
   grpc::Status status;
   v1::CountModelRequest request;
 };
 
-Built Build(std::vector<std::string> args, const std::string& input = "") {
+BuiltCount BuildCount(std::vector<std::string> args, const std::string& input = "") {
   args.insert(args.begin(), "count");
   const auto parsed = ParseCommandLine(args);
   if (const NoCommand* no_command = std::get_if<NoCommand>(&parsed)) {
@@ -46,14 +46,14 @@ Built Build(std::vector<std::string> args, const std::string& input = "") {
   }
   EXPECT_EQ(std::get<CommandLine>(parsed).command, Command::kCount);
   std::istringstream in(input);
-  Built built;
+  BuiltCount built;
   built.status = BuildCountRequest(std::get<CommandLine>(parsed).count, in, &built.request);
   return built;
 }
 
-void ExpectRequest(const std::vector<std::string>& args, const std::string& json,
-                   const std::string& input = "") {
-  const Built built = Build(args, input);
+void ExpectCountRequest(const std::vector<std::string>& args, const std::string& json,
+                        const std::string& input = "") {
+  const BuiltCount built = BuildCount(args, input);
   ASSERT_TRUE(built.status.ok()) << built.status.error_message();
   v1::CountModelRequest expect;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &expect).ok()) << json;
@@ -65,34 +65,34 @@ void ExpectRequest(const std::vector<std::string>& args, const std::string& json
 }
 
 TEST(BuildCountRequest, SetsNothingThatWasNotGiven) {
-  ExpectRequest({"gpt2"}, R"({"model": {"preset": "gpt2"}})");
+  ExpectCountRequest({"gpt2"}, R"({"model": {"preset": "gpt2"}})");
 }
 
 TEST(BuildCountRequest, FillsEveryField) {
-  ExpectRequest({"mixtral-8x7b",
-                 "--sequence=4096",
-                 "--sequence-length=8x2K",
-                 "--sequence=2x512:64",
-                 "--sequence",
-                 "7:9",
-                 "--recompute=full",
-                 "--expert-capacity-factor=1.25",
-                 "--tp=8",
-                 "--pp=4",
-                 "--virtual-stages=2",
-                 "--layers-per-chunk=8x8x7",
-                 "--ep=16",
-                 "--etp=1",
-                 "--split-key-value-heads",
-                 "--vocabulary-multiple=128",
-                 "--lora-rank=16",
-                 "--freeze-base",
-                 "--freeze=norm",
-                 "--freeze=bias,router",
-                 "--freeze-layers=3",
-                 "--tensors",
-                 "--conventions"},
-                R"({"model": {"preset": "mixtral-8x7b", "changes": {"vocabulary_multiple": 128,
+  ExpectCountRequest({"mixtral-8x7b",
+                      "--sequence=4096",
+                      "--sequence-length=8x2K",
+                      "--sequence=2x512:64",
+                      "--sequence",
+                      "7:9",
+                      "--recompute=full",
+                      "--expert-capacity-factor=1.25",
+                      "--tp=8",
+                      "--pp=4",
+                      "--virtual-stages=2",
+                      "--layers-per-chunk=8x8x7",
+                      "--ep=16",
+                      "--etp=1",
+                      "--split-key-value-heads",
+                      "--vocabulary-multiple=128",
+                      "--lora-rank=16",
+                      "--freeze-base",
+                      "--freeze=norm",
+                      "--freeze=bias,router",
+                      "--freeze-layers=3",
+                      "--tensors",
+                      "--conventions"},
+                     R"({"model": {"preset": "mixtral-8x7b", "changes": {"vocabulary_multiple": 128,
             "adapters": {"rank": 16, "targets": ["attention.query", "attention.value"]},
             "base_frozen": true, "frozen_components": ["norm", "bias", "router"],
             "frozen_layer_count": 3}},
@@ -108,15 +108,16 @@ TEST(BuildCountRequest, FillsEveryField) {
 }
 
 TEST(BuildCountRequest, AdaptsWhatIsNamedInPlaceOfTheDefault) {
-  ExpectRequest({"gpt2", "--lora-rank=2", "--lora-targets=feed_forward.up"},
-                R"({"model": {"preset": "gpt2", "changes": {"adapters": {"rank": 2,
+  ExpectCountRequest({"gpt2", "--lora-rank=2", "--lora-targets=feed_forward.up"},
+                     R"({"model": {"preset": "gpt2", "changes": {"adapters": {"rank": 2,
                     "targets": ["feed_forward.up"]}}}})");
 }
 
 // The server's message names the field; ours could only guess at its rules.
 TEST(BuildCountRequest, ForwardsValuesThatTheServerWillRefuse) {
-  ExpectRequest({"gpt2", "--sequence=-5x0", "--tp=0", "--lora-targets=,", "--recompute=none"},
-                R"({"model": {"preset": "gpt2", "changes": {"adapters": {"targets": ["", ""]}}},
+  ExpectCountRequest(
+      {"gpt2", "--sequence=-5x0", "--tp=0", "--lora-targets=,", "--recompute=none"},
+      R"({"model": {"preset": "gpt2", "changes": {"adapters": {"targets": ["", ""]}}},
                     "step": {"sequences": [{"count": -5, "length": 0}],
                       "recompute": "RECOMPUTE_POLICY_NONE"},
                     "layout": {"tensor_parallel_size": 0}})");
@@ -125,35 +126,35 @@ TEST(BuildCountRequest, ForwardsValuesThatTheServerWillRefuse) {
 TEST(BuildCountRequest, TakesWhatReadsAsAFileForAConfig) {
   const std::string json = R"({"model": {"hugging_face_config": "{\"a\": 1}"}})";
   const std::string text = R"({"a": 1})";
-  ExpectRequest({FileWith("config.json", text)}, json);
-  ExpectRequest({"-"}, json, text);
+  ExpectCountRequest({CountFileWith("config.json", text)}, json);
+  ExpectCountRequest({"-"}, json, text);
   // A file in the folder at hand, whatever its name.
   const std::string name = absl::StrCat("sextant_count_test_", getpid());
   std::ofstream(name) << text;
-  ExpectRequest({name}, json);
+  ExpectCountRequest({name}, json);
   std::remove(name.c_str());
-  ExpectRequest({name}, absl::StrCat(R"({"model": {"preset": ")", name, R"("}})"));
+  ExpectCountRequest({name}, absl::StrCat(R"({"model": {"preset": ")", name, R"("}})"));
 }
 
 TEST(BuildCountRequest, NamesTheConfigThatCantBeSent) {
-  const std::string empty = FileWith("empty.json", " \n");
-  EXPECT_EQ(Build({empty}).status.error_message(),
+  const std::string empty = CountFileWith("empty.json", " \n");
+  EXPECT_EQ(BuildCount({empty}).status.error_message(),
             absl::StrCat(empty, ": the file holds no text: give one that does"));
-  const CallError utf16 = CallErrorOf(Build({"-"}, "\xff\xfe{").status);
+  const CallError utf16 = CallErrorOf(BuildCount({"-"}, "\xff\xfe{").status);
   EXPECT_EQ(utf16.reason, "REQUEST_MALFORMED");
   EXPECT_EQ(utf16.message, "standard input: the file's text is not UTF-8: save it as UTF-8");
-  const CallError large = CallErrorOf(Build({"-"}, std::string(64 * 1024 + 1, ' ')).status);
+  const CallError large = CallErrorOf(BuildCount({"-"}, std::string(64 * 1024 + 1, ' ')).status);
   EXPECT_EQ(large.reason, "REQUEST_TOO_LARGE");
   EXPECT_THAT(large.message, HasSubstr("64 KiB (65536 bytes)"));
 }
 
 TEST(BuildCountRequest, ReadsAnArchitecture) {
   const std::string json = R"({"model": {"architecture": {"hidden_size": 4}}})";
-  ExpectRequest({"--architecture=-"}, json, R"({"hidden_size": 4})");
-  ExpectRequest(
-      {absl::StrCat("--architecture=", FileWith("architecture.json", R"({"hidden_size": 4})"))},
-      json);
-  const CallError error = CallErrorOf(Build({"--architecture=-"}, R"({"hidden": 4})").status);
+  ExpectCountRequest({"--architecture=-"}, json, R"({"hidden_size": 4})");
+  ExpectCountRequest({absl::StrCat("--architecture=",
+                                   CountFileWith("architecture.json", R"({"hidden_size": 4})"))},
+                     json);
+  const CallError error = CallErrorOf(BuildCount({"--architecture=-"}, R"({"hidden": 4})").status);
   EXPECT_EQ(error.reason, "REQUEST_MALFORMED");
   EXPECT_THAT(error.message, HasSubstr("standard input: not an Architecture in proto JSON"));
 }

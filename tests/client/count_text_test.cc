@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 template <typename Message>
-Message Read(const std::string& text) {
+Message ReadCount(const std::string& text) {
   Message message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
   return message;
@@ -45,7 +45,7 @@ engine_version: "1.2.3"
 )";
 
 TEST(CountText, SaysWhatAModelHas) {
-  EXPECT_EQ(CountText({}, Read<v1::CountModelResponse>(kParameters)),
+  EXPECT_EQ(CountText({}, ReadCount<v1::CountModelResponse>(kParameters)),
             R"(toy: 10,000 parameters, 6,000 active (60.00 %), 9,000 trained (90.00 %)
   2,000 in embeddings (20.00 %, 160 of them padding of the vocabulary), 8,000 elsewhere
 
@@ -65,7 +65,7 @@ engine 1.2.3
 }
 
 TEST(CountText, HasNoColumnForWhatEveryParameterIs) {
-  v1::CountModelResponse response = Read<v1::CountModelResponse>(kParameters);
+  v1::CountModelResponse response = ReadCount<v1::CountModelResponse>(kParameters);
   v1::ParameterCounts* parameters = response.mutable_parameters();
   parameters->set_active(parameters->total());
   parameters->set_trainable(parameters->total());
@@ -155,7 +155,7 @@ masks {
 
 // Scores under the causal mask: 25 forward and 50 for their inputs of 375 in all.
 TEST(ModelFlopsSection, AddsUpToWhatIsDone) {
-  EXPECT_EQ(ModelFlopsSection(Read<v1::ModelFlops>(kFlops)), R"(
+  EXPECT_EQ(ModelFlopsSection(ReadCount<v1::ModelFlops>(kFlops)), R"(
 FLOPs a token, of a step of 64 tokens
   causal mask        forward  input gradient  weight gradient       sum     share
   attention scores   25 FLOP         50 FLOP           0 FLOP   75 FLOP   20.00 %
@@ -179,7 +179,7 @@ FLOPs a token, of a step of 64 tokens
 
 // Hardware FLOPs that are the model's own are no news.
 TEST(ModelFlopsSection, LeavesOutWhatIsNotDone) {
-  v1::ModelFlops flops = Read<v1::ModelFlops>(kFlops);
+  v1::ModelFlops flops = ReadCount<v1::ModelFlops>(kFlops);
   for (v1::ModelFlops::Masked& masked : *flops.mutable_masks()) {
     masked.mutable_passes()->clear_recompute();
     masked.mutable_passes()->clear_capacity();
@@ -199,7 +199,7 @@ TEST(ModelFlopsSection, LeavesOutWhatIsNotDone) {
 
 // An encoder looks both ways, whatever the mask is called.
 TEST(ModelFlopsSection, NamesTheMaskThatThereIs) {
-  v1::ModelFlops flops = Read<v1::ModelFlops>(kFlops);
+  v1::ModelFlops flops = ReadCount<v1::ModelFlops>(kFlops);
   EXPECT_THAT(ModelFlopsSection(flops), HasSubstr("\n  causal mask  "));
   for (v1::ModelFlops::Masked& masked : *flops.mutable_masks()) {
     *masked.mutable_passes() = flops.masks(0).passes();
@@ -223,7 +223,7 @@ conventions { name: "exact_causal" flops_per_token: 375 ratio_to_exact: 1 }
 )";
 
 TEST(ConventionsSection, NamesWhatMakesTheDifference) {
-  EXPECT_EQ(ConventionsSection(Read<v1::ModelFlops>(kConventions)), R"(
+  EXPECT_EQ(ConventionsSection(ReadCount<v1::ModelFlops>(kConventions)), R"(
 Conventions (exact: causal mask)
   convention              FLOP a token  to exact  counts    largest difference
   six-n-total                      360  0.9600 x  model     attention -75 FLOP
@@ -235,9 +235,9 @@ Conventions (exact: causal mask)
 }
 
 TEST(KaplanSection, GoesRowByRow) {
-  v1::ModelFlops flops = Read<v1::ModelFlops>(kConventions);
+  v1::ModelFlops flops = ReadCount<v1::ModelFlops>(kConventions);
   EXPECT_THAT(KaplanSection(flops), HasSubstr("\n  not for this model: it knows no experts\n"));
-  flops = Read<v1::ModelFlops>(R"(
+  flops = ReadCount<v1::ModelFlops>(R"(
     kaplan_table { name: "embed" formula: "4 d_model" flops_per_token: 4000
                    difference: "a lookup multiplies nothing" }
     kaplan_table { name: "de-embed" formula: "2 d_model n_vocab" flops_per_token: 100
@@ -251,7 +251,7 @@ Kaplan et al. 2020, table 1 (forward, FLOP a token; counted: causal mask)
 }
 
 TEST(StagesSection, MergesNeighboursAndMarksTheFullest) {
-  const auto stages = Read<v1::CountModelResponse>(R"(
+  const auto stages = ReadCount<v1::CountModelResponse>(R"(
     stages { stage: 0 layer_count: 2 parameter_count: 1300 trainable_parameter_count: 1300 }
     stages { stage: 1 layer_count: 2 parameter_count: 1000 trainable_parameter_count: 1000 }
     stages { stage: 2 layer_count: 2 parameter_count: 1000 trainable_parameter_count: 1000 }
@@ -268,7 +268,7 @@ Stages: what each GPU holds
 }
 
 TEST(StagesSection, TellsTrainedExpertsAndCopiesApart) {
-  const auto stages = Read<v1::CountModelResponse>(R"(
+  const auto stages = ReadCount<v1::CountModelResponse>(R"(
     stages { stage: 0 layer_count: 2 parameter_count: 1300 trainable_parameter_count: 300
              expert_parameter_count: 800 }
     stages { stage: 1 layer_count: 2 parameter_count: 1200 trainable_parameter_count: 1200
@@ -287,7 +287,7 @@ Stages: what each GPU holds
 }
 
 TEST(TensorsSection, ListsThemAll) {
-  auto tensors = Read<v1::CountModelResponse>(R"(
+  auto tensors = ReadCount<v1::CountModelResponse>(R"(
     tensors { name: "input.token_embedding.weight" shape: [32000, 4096] copies: 1 active_copies: 1
               layer_count: 1 trainable_layer_count: 1 parameter_count: 131072000 }
     tensors { name: "decoder.experts.expert.up.weight" shape: [14336, 4096] copies: 8
@@ -308,7 +308,7 @@ Tensors
 
 // The flags choose among what every answer with a step holds.
 TEST(CountText, HoldsWhatWasAskedFor) {
-  const auto response = Read<v1::CountModelResponse>(
+  const auto response = ReadCount<v1::CountModelResponse>(
       absl::StrCat(kParameters, "flops {", kFlops, kConventions, "}",
                    "stages { layer_count: 5 parameter_count: 1 }", "tensors { name: 't' }",
                    "ignored_config_fields: 'rope_theta'"));
@@ -325,7 +325,7 @@ TEST(CountText, HoldsWhatWasAskedFor) {
 
 // Whatever a server sends, in every field that holds text, and numbers of any size.
 TEST(CountText, NeverPasses99Columns) {
-  auto response = Read<v1::CountModelResponse>(
+  auto response = ReadCount<v1::CountModelResponse>(
       absl::StrCat(kParameters, "flops {", kFlops, kConventions, "kaplan_table { name: 'n' } }",
                    "stages { layer_count: 5 }", "tensors { name: 't' shape: [1, 2] }"));
   const std::string text = absl::StrCat(std::string(150, 'x'), "\nline ", std::string(150, 'y'));

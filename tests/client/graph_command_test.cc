@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 template <typename Message>
-Message Read(const char* text) {
+Message ReadGraph(const char* text) {
   Message message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
   return message;
@@ -71,7 +71,7 @@ engine_version: "1.2.3"
 )";
 
 TEST(GraphText, SaysWhatAStepCosts) {
-  const std::string text = GraphText(Read<v1::AnalyzeGraphResponse>(kAnswer));
+  const std::string text = GraphText(ReadGraph<v1::AnalyzeGraphResponse>(kAnswer));
   for (const char* line : {
            "graph of 2 operations, 3 tensors; gradients from v\n",
            "parameters  12 trained, 5 frozen (2 of them reached by no gradient), 34 bytes\n",
@@ -101,7 +101,7 @@ TEST(GraphText, SaysWhatAStepCosts) {
 }
 
 TEST(GraphText, LeavesOutWhatIsNotThere) {
-  v1::AnalyzeGraphResponse response = Read<v1::AnalyzeGraphResponse>(kAnswer);
+  v1::AnalyzeGraphResponse response = ReadGraph<v1::AnalyzeGraphResponse>(kAnswer);
   response.clear_checkpointed_memory();
   response.mutable_totals()->clear_backward();
   response.mutable_totals()->clear_accumulation_count();
@@ -125,7 +125,7 @@ class GraphCommand : public ::testing::Test {
         .analyze_graph = [this](grpc::ServerContext*, const v1::AnalyzeGraphRequest& request,
                                 v1::AnalyzeGraphResponse* response) {
           request_ = request;
-          *response = Read<v1::AnalyzeGraphResponse>(kAnswer);
+          *response = ReadGraph<v1::AnalyzeGraphResponse>(kAnswer);
           return grpc::Status::OK;
         }});
     args.insert(args.begin(), {absl::StrCat("--address=", server.address()), "graph"});
@@ -147,7 +147,7 @@ TEST_F(GraphCommand, SendsTheFileAndWhatFlagsAdd) {
                  "--transcendental-flops=0"}),
             kExitFits)
       << err_.str();
-  EXPECT_TRUE(MessageDifferencer::Equals(request_, Read<v1::AnalyzeGraphRequest>(R"(
+  EXPECT_TRUE(MessageDifferencer::Equals(request_, ReadGraph<v1::AnalyzeGraphRequest>(R"(
     include_steps: true
     graph {
       data_type: DATA_TYPE_FP32 master_weights: false optimizer: UPDATE_RULE_LION

@@ -52,7 +52,7 @@ TEST(KernelCharts, LeaveOutWhatIsNoSizeOrRate) {
 }
 
 // The character cells of a line of the canvas, each a text.
-std::vector<std::string> Cells(const std::string& line) {
+std::vector<std::string> ChartCells(const std::string& line) {
   std::vector<std::string> cells;
   for (const char c : line) {
     if ((c & 0xC0) != 0x80) cells.emplace_back();
@@ -70,7 +70,7 @@ TEST(KernelChartPlot, PutsEachLettersLineWhereItsShareIs) {
     const KernelChartPoint& last = line.points.back();
     const int row = static_cast<int>(std::lround((1 - last.share / chart.top) * 63)) / 4;
     const int column = static_cast<int>(std::lround(chart.size.Fraction(last.size) * 167)) / 2;
-    const auto cells = Cells(lines[kFirstRow + static_cast<size_t>(row)]);
+    const auto cells = ChartCells(lines[kFirstRow + static_cast<size_t>(row)]);
     ASSERT_LT(static_cast<size_t>(column), cells.size());
     EXPECT_EQ(cells[static_cast<size_t>(column)], std::string(1, line.letter));
   }

@@ -46,8 +46,8 @@ Asked Ask(std::vector<std::string> args, const v1::PlanRunResponse& answer,
   return asked;
 }
 
-void ExpectRequest(const std::vector<std::string>& args, const std::string& json,
-                   const std::string& input = "") {
+void ExpectMemoryRequest(const std::vector<std::string>& args, const std::string& json,
+                         const std::string& input = "") {
   v1::PlanRunRequest expect;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &expect).ok()) << json;
   const Asked asked = Ask(args, SampleMemory(), input);
@@ -58,46 +58,46 @@ void ExpectRequest(const std::vector<std::string>& args, const std::string& json
 }
 
 TEST(MemoryCommand, SendsEveryKindOfFlag) {
-  ExpectRequest({"llama-3.1-70b",
-                 "--tokens=1B",
-                 "--sequence-length=8K",
-                 "--accelerator=h100-sxm",
-                 "--devices=64",
-                 "--tp=8",
-                 "--pp=4",
-                 "--vpp=2",
-                 "--layers-per-chunk=9x10x10,11",
-                 "--cp=2",
-                 "--ep=3",
-                 "--etp=4",
-                 "--split-key-value-heads",
-                 "--sp=false",
-                 "--mbs=2",
-                 "--gbs=256",
-                 "--schedule=1f1b",
-                 "--zero=2",
-                 "--shard-group-size=8",
-                 "--offload-optimizer",
-                 "--frozen-data-type=fp4",
-                 "--double-quantization",
-                 "--weight-scaling=mx",
-                 "--attention=unfused",
-                 "--loss=chunked",
-                 "--loss-chunk-tokens=1K",
-                 "--dropout",
-                 "--matmul-input-data-type=fp8",
-                 "--recompute-block=5",
-                 "--recompute-norm-outputs",
-                 "--expert-load-factor=1.5",
-                 "--expert-scaling=after-down",
-                 "--framework=pytorch-fsdp",
-                 "--persistent-gradients=true",
-                 "--deferred-reduction=false",
-                 "--reduce-bucket-elements=5e8",
-                 "--workspace-bytes=64MiB",
-                 "--fragmentation=0.06",
-                 "--ledger"},
-                R"json({"model": {"preset": "llama-3.1-70b"},
+  ExpectMemoryRequest({"llama-3.1-70b",
+                       "--tokens=1B",
+                       "--sequence-length=8K",
+                       "--accelerator=h100-sxm",
+                       "--devices=64",
+                       "--tp=8",
+                       "--pp=4",
+                       "--vpp=2",
+                       "--layers-per-chunk=9x10x10,11",
+                       "--cp=2",
+                       "--ep=3",
+                       "--etp=4",
+                       "--split-key-value-heads",
+                       "--sp=false",
+                       "--mbs=2",
+                       "--gbs=256",
+                       "--schedule=1f1b",
+                       "--zero=2",
+                       "--shard-group-size=8",
+                       "--offload-optimizer",
+                       "--frozen-data-type=fp4",
+                       "--double-quantization",
+                       "--weight-scaling=mx",
+                       "--attention=unfused",
+                       "--loss=chunked",
+                       "--loss-chunk-tokens=1K",
+                       "--dropout",
+                       "--matmul-input-data-type=fp8",
+                       "--recompute-block=5",
+                       "--recompute-norm-outputs",
+                       "--expert-load-factor=1.5",
+                       "--expert-scaling=after-down",
+                       "--framework=pytorch-fsdp",
+                       "--persistent-gradients=true",
+                       "--deferred-reduction=false",
+                       "--reduce-bucket-elements=5e8",
+                       "--workspace-bytes=64MiB",
+                       "--fragmentation=0.06",
+                       "--ledger"},
+                      R"json({"model": {"preset": "llama-3.1-70b"},
       "training": {"token_count": 1000000000, "sequence_length": 8000},
       "cluster": {"accelerator": "h100-sxm", "device_count": 64},
       "options": {"include_ledger": true},
@@ -124,12 +124,12 @@ TEST(MemoryCommand, SendsEveryKindOfFlag) {
 
 // The counts are 8 x 4, and what the experts add.
 TEST(MemoryCommand, FillsInWhatMemoryDoesNotDependOn) {
-  ExpectRequest({"gpt2", "--tp=8", "--pp=4"},
-                R"json({"model": {"preset": "gpt2"}, "training": {"token_count": 1},
+  ExpectMemoryRequest({"gpt2", "--tp=8", "--pp=4"},
+                      R"json({"model": {"preset": "gpt2"}, "training": {"token_count": 1},
                     "cluster": {"device_count": 32}, "layout": {"parallel":
                         {"tensor_parallel_size": 8, "pipeline_parallel_size": 4}}})json");
-  ExpectRequest({"gpt2"},
-                R"json({"model": {"preset": "gpt2"}, "training": {"token_count": 1},
+  ExpectMemoryRequest({"gpt2"},
+                      R"json({"model": {"preset": "gpt2"}, "training": {"token_count": 1},
                     "cluster": {"device_count": 1}, "layout": {}})json");
 }
 
@@ -169,12 +169,12 @@ Filled in, not given
 }
 
 TEST(MemoryCommand, FlagsOverrideAFile) {
-  ExpectRequest({"--request=-", "--layers-per-chunk=7x9", "--mbs=2"},
-                R"json({"model": {"preset": "gpt2"}, "training": {"token_count": 5},
+  ExpectMemoryRequest({"--request=-", "--layers-per-chunk=7x9", "--mbs=2"},
+                      R"json({"model": {"preset": "gpt2"}, "training": {"token_count": 5},
                     "cluster": {"device_count": 4},
                     "layout": {"parallel": {"tensor_parallel_size": 2, "layers_per_chunk": [7, 9]},
                                "micro_batch_size": 2}})json",
-                R"json({"model": {"preset": "gpt2"}, "training": {"token_count": 5},
+                      R"json({"model": {"preset": "gpt2"}, "training": {"token_count": 5},
                     "cluster": {"device_count": 4},
                     "layout": {"parallel": {"tensor_parallel_size": 2, "layers_per_chunk": [8, 8]},
                                "micro_batch_size": 1}})json");

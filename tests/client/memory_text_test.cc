@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:00:00 UTC
+const absl::Time kMemoryNow = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:00:00 UTC
 
 std::string TextOf(const v1::PlanRunResponse& response) {
   return MemoryText(SampleMemoryRequest(), response, {});
@@ -34,7 +34,7 @@ std::string TextOf(const v1::PlanRunResponse& response) {
 
 // A bar has 84 columns for 80 GiB: of stage 0 W ends at 8 x 84 / 80 = 8.4, G at 25.2, M at 29.4, O
 // at 37.8, A at 39.9, t at 40.95, b at 41.475, r at 44.1, and ~ at 46.2, each rounded.
-constexpr char kGolden[] =
+constexpr char kGoldenMemory[] =
     R"(FITS: 42.00 GiB (41.00 to 44.00) of 80.00 GiB usable on stage 0, which holds the most
   headroom  38.00 GiB (36.00 to 39.00) to spare
   run       toy (1,000,000,000 parameters), 16 x h100-sxm
@@ -63,7 +63,9 @@ Memory of each GPU at its stage's peak, in GiB
 Assumptions
 )";
 
-TEST(MemoryText, IsAsWorkedByHand) { EXPECT_THAT(TextOf(SampleMemory()), StartsWith(kGolden)); }
+TEST(MemoryText, IsAsWorkedByHand) {
+  EXPECT_THAT(TextOf(SampleMemory()), StartsWith(kGoldenMemory));
+}
 
 TEST(MemoryText, SaysHowManyAreTooFew) {
   EXPECT_THAT(TextOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT)),
@@ -249,7 +251,7 @@ TEST(MemoryBars, MarkWhatIsUsable) {
 }
 
 TEST(PlanText, OfALayoutShowsItsStages) {
-  const std::string text = PlanText(SampleMemoryOn(43, v1::VERDICT_TIGHT), kNow);
+  const std::string text = PlanText(SampleMemoryOn(43, v1::VERDICT_TIGHT), kMemoryNow);
   EXPECT_THAT(
       text,
       StartsWith(R"(TIGHT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 16 x h100-sxm
@@ -261,7 +263,7 @@ TEST(PlanText, OfALayoutShowsItsStages) {
   EXPECT_THAT(text, HasSubstr("\nWhat to change"));
   EXPECT_THAT(text, Not(HasSubstr("sharded evenly over all devices)")));
   EXPECT_THAT(text, Not(HasSubstr("  counts  ")));
-  EXPECT_THAT(PlanText(SampleLedger(), kNow), HasSubstr("\nLedger of stage 3"));
+  EXPECT_THAT(PlanText(SampleLedger(), kMemoryNow), HasSubstr("\nLedger of stage 3"));
 }
 
 }  // namespace

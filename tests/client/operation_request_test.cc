@@ -54,6 +54,11 @@ TEST(DeviceFlags, AreTheFieldsOfTheApi) {
   for (int i = 0; i < v1::OperationDevice::descriptor()->field_count(); ++i) {
     expected.insert("device." + v1::OperationDevice::descriptor()->field(i)->name());
   }
+  expected.erase("device.rate_requirement");
+  for (int i = 0; i < v1::RateRequirement::descriptor()->field_count(); ++i) {
+    expected.insert("device.rate_requirement." +
+                    v1::RateRequirement::descriptor()->field(i)->name());
+  }
   EXPECT_EQ(fields, expected);
 }
 

@@ -23,13 +23,13 @@ TEST(ReadShape, ReadsSizesAndType) {
   EXPECT_EQ(shape.data_type(), v1::DATA_TYPE_INT8);
 }
 
-struct BadCase {
+struct BadProbe {
   const char* text;
   const char* expect;  // in the message
 };
 
 TEST(ReadShape, SaysWhatToWrite) {
-  const BadCase cases[] = {
+  const BadProbe cases[] = {
       {"", "is not three whole numbers; write MxNxK or MxNxK:TYPE, such as 16384x32768x8192:bf16"},
       {"1x2", "is not three whole numbers"},
       {"1x2x3x4", "is not three whole numbers"},
@@ -46,7 +46,7 @@ TEST(ReadShape, SaysWhatToWrite) {
       {"1x2x3:fp8", "has no data type known here; write MxNxK or MxNxK:TYPE"},
       {"1x2x3:bf16:", "has no data type known here"},
   };
-  for (const BadCase& c : cases) {
+  for (const BadProbe& c : cases) {
     v1::MatmulShape shape;
     const absl::Status read = ReadShape(c.text, "bf16", &shape);
     EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << c.text;

@@ -15,10 +15,10 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-RooflineChart SampleChart() { return *RooflineChartOf(SampleOperation()); }
+RooflineChart SampleSvgChart() { return *RooflineChartOf(SampleOperation()); }
 
 TEST(RooflineSvg, NamesEverythingWithItsUnit) {
-  const std::string svg = RooflineSvg(SampleChart());
+  const std::string svg = RooflineSvg(SampleSvgChart());
   for (const char* text :
        {">matmul of a [1000, 2000], b [2000, 500] in bf16 on toy<",
         ">arithmetic intensity (FLOP/byte)<", ">attained (FLOP/s)<", ">memory 10.00 GB/s<",
@@ -33,7 +33,7 @@ TEST(RooflineSvg, NamesEverythingWithItsUnit) {
 }
 
 TEST(RooflineSvg, PutsPointsWhereTheyBelong) {
-  const RooflineChart chart = SampleChart();
+  const RooflineChart chart = SampleSvgChart();
   const ChartAxes axes = AxesOf(chart);
   const std::string svg = RooflineSvg(chart);
   // The chart spans 92 to 780 and, from below, 352 to 48. A disc's path starts at its left.
@@ -54,14 +54,14 @@ TEST(RooflineSvg, PutsPointsWhereTheyBelong) {
                                              ridge, roof, ridge)));
 }
 
-TEST(RooflineSvg, IsLegible) { ExpectLegible(RooflineSvg(SampleChart()), "sample", 800); }
+TEST(RooflineSvg, IsLegible) { ExpectLegible(RooflineSvg(SampleSvgChart()), "sample", 800); }
 
 // Wherever the points are, and however near the roofs.
 TEST(RooflineSvg, IsLegibleWhereverPointsAre) {
   for (const double intensity : {1e-6, 0.08, 2.0, 20.0, 90.0, 100.0, 110.0, 300.0, 5000.0}) {
     for (const double share : {1.0, 0.7, 0.01, 1e-5}) {
       for (const double lower_roof : {0.0, 1e10, 5e11, 9e11}) {
-        RooflineChart chart = SampleChart();
+        RooflineChart chart = SampleSvgChart();
         chart.roofs.resize(1);
         if (lower_roof > 0) chart.roofs.push_back({"other arithmetic", lower_roof});
         const double rate = share * RoofAt(chart, 1e12, intensity);
@@ -76,7 +76,7 @@ TEST(RooflineSvg, IsLegibleWhereverPointsAre) {
 }
 
 TEST(RooflineSvg, EscapesWhatTheServerSends) {
-  RooflineChart chart = SampleChart();
+  RooflineChart chart = SampleSvgChart();
   chart.title = "</text><script>&\"\x1b";
   const std::string svg = RooflineSvg(chart);
   EXPECT_THAT(svg, HasSubstr(">&lt;/text&gt;&lt;script&gt;&amp;&quot;?</text>"));
@@ -84,7 +84,7 @@ TEST(RooflineSvg, EscapesWhatTheServerSends) {
 }
 
 TEST(RooflineSvg, SaysWhatHasNoPoint) {
-  RooflineChart chart = SampleChart();
+  RooflineChart chart = SampleSvgChart();
   chart.points.clear();
   chart.absent = {"forward has no point: it does no arithmetic"};
   EXPECT_THAT(RooflineSvg(chart), HasSubstr(">forward has no point: it does no arithmetic<"));

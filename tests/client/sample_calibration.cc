@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMeasuredUnixSeconds = 1'763'726'400;  // 2025-11-21 12:00:00 UTC
 
 template <typename Message>
-Message FromText(const std::string& text) {
+Message CalibrationFromText(const std::string& text) {
   Message message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message));
   return message;
@@ -112,7 +112,7 @@ void AddMemory(v1::Calibration* calibration) {
 }  // namespace
 
 v1::Calibration SampleCalibration() {
-  v1::Calibration calibration = FromText<v1::Calibration>(R"pb(
+  v1::Calibration calibration = CalibrationFromText<v1::Calibration>(R"pb(
     schema_version: 1
     device {
       uuid: "CPU-0123456789abcdef"
@@ -159,7 +159,7 @@ v1::RunProbeResponse SampleProbeResult() {
 }
 
 v1::RunProbeResponse SampleProgress() {
-  return FromText<v1::RunProbeResponse>(R"pb(
+  return CalibrationFromText<v1::RunProbeResponse>(R"pb(
     progress {
       phase: "matmul bf16"
       fraction: 0.5
@@ -170,7 +170,7 @@ v1::RunProbeResponse SampleProgress() {
 }
 
 v1::ListDevicesResponse SampleDevices() {
-  v1::ListDevicesResponse response = FromText<v1::ListDevicesResponse>(R"pb(
+  v1::ListDevicesResponse response = CalibrationFromText<v1::ListDevicesResponse>(R"pb(
     devices { age_seconds: 10800 fingerprint: "c0ffee" }
     devices {
       device {
@@ -199,7 +199,7 @@ v1::ListDevicesResponse SampleDevices() {
 v1::PlanRunResponse SampleMeasuredPlan() {
   v1::PlanRunResponse response = SampleResponse();
   v1::Plan* plan = response.mutable_plan();
-  *plan->mutable_measured_bound() = FromText<v1::RunCost>(R"pb(
+  *plan->mutable_measured_bound() = CalibrationFromText<v1::RunCost>(R"pb(
     mfu: 0.5
     mfu_basis: "measured rate of matrix multiplication"
     duration_seconds: 30000
@@ -212,7 +212,7 @@ v1::PlanRunResponse SampleMeasuredPlan() {
   plan->mutable_lower_bound()->set_measured_fraction(2);
   plan->mutable_textbook_estimate()->set_measured_fraction(0.8);
   v1::RateUsed* rate = plan->add_rates();
-  *rate = FromText<v1::RateUsed>(R"pb(
+  *rate = CalibrationFromText<v1::RateUsed>(R"pb(
     quantity: "matmul_flops_per_second"
     data_type: DATA_TYPE_BF16
     value: 5e14

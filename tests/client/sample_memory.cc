@@ -12,7 +12,7 @@ namespace sextant {
 namespace {
 
 template <typename Message>
-Message FromText(const std::string& text) {
+Message EstimateFromText(const std::string& text) {
   Message message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message));
   return message;
@@ -92,7 +92,7 @@ v1::PlanRunResponse SampleMemory() {
 v1::PlanRunResponse SampleLedger() {
   v1::PlanRunResponse response = SampleMemory();
   v1::StageMemory* stage = response.mutable_plan()->mutable_memory_estimate()->mutable_stages(3);
-  *stage = FromText<v1::StageMemory>(R"pb(
+  *stage = EstimateFromText<v1::StageMemory>(R"pb(
     stage: 3
     layer_count: 2
     parameter_count: 3072
@@ -168,12 +168,12 @@ v1::PlanRunResponse SampleMemoryOn(int64_t usable, v1::Verdict verdict) {
   v1::MemoryEstimate* estimate = response.mutable_plan()->mutable_memory_estimate();
   SetUsable(usable, estimate);
   estimate->set_changes_considered(1234);
-  *estimate->add_changes() = FromText<v1::FittingChange>(R"pb(
+  *estimate->add_changes() = EstimateFromText<v1::FittingChange>(R"pb(
     settings { field: "layout.sharding.zero_stage" from: "NONE" to: "OPTIMIZER" }
     cost: "more communication"
     process_bytes { low: 32212254720 expected: 33285996544 high: 35433480192 }
   )pb");
-  *estimate->add_changes() = FromText<v1::FittingChange>(R"pb(
+  *estimate->add_changes() = EstimateFromText<v1::FittingChange>(R"pb(
     settings { field: "layout.parallel.tensor_parallel_size" from: "2" to: "4" }
     settings { field: "a.newer_field" from: "x" to: "y" }
     cost: "smaller products"

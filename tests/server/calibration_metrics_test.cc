@@ -20,12 +20,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::chrono::system_clock::time_point kNow{std::chrono::seconds(1'700'000'060)};
-constexpr char kUuid[] = "CPU-0123456789abcdef";
+const std::chrono::system_clock::time_point kCollectedAt{std::chrono::seconds(1'700'000'060)};
+constexpr char kProcessorUuid[] = "CPU-0123456789abcdef";
 
 // The series alone, "{D" standing for the sample device's labels.
 std::string Scrape(const CalibrationStore& store, ProbeMetricsSet set = ProbeMetricsSet::kFleet) {
-  const CalibrationMetrics metrics(store, set, [] { return kNow; });
+  const CalibrationMetrics metrics(store, set, [] { return kCollectedAt; });
   const std::string text = prometheus::TextSerializer().Serialize(metrics.Collect());
   std::string out;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
@@ -227,7 +227,7 @@ TEST(CalibrationMetrics, CallADeviceWithAWrongResultUnhealthy) {
   CalibrationStore store("");
   store.SetDevices({FakeDevice()});
   store.Keep(FakeCalibration());
-  store.Distrust(kUuid);
+  store.Distrust(kProcessorUuid);
   EXPECT_EQ(Scrape(store),
             "sextant_gpu_memory_total_bytes{D} 68719476736\nsextant_gpu_healthy{D} 0\n");
 }
@@ -236,7 +236,7 @@ TEST(CalibrationMetrics, SayWhatTheyAre) {
   CalibrationStore store("");
   store.SetDevices({FakeDevice()});
   store.Keep(FakeCalibration());
-  const CalibrationMetrics metrics(store, ProbeMetricsSet::kFull, [] { return kNow; });
+  const CalibrationMetrics metrics(store, ProbeMetricsSet::kFull, [] { return kCollectedAt; });
   for (const prometheus::MetricFamily& family : metrics.Collect()) {
     EXPECT_EQ(family.type, prometheus::MetricType::Gauge) << family.name;
     EXPECT_FALSE(family.help.empty()) << family.name;

@@ -30,7 +30,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-constexpr char kUuid[] = "CPU-0123456789abcdef";
+constexpr char kStoredUuid[] = "CPU-0123456789abcdef";
 
 std::string Json(const v1::Calibration& calibration) {
   std::string json;
@@ -100,7 +100,7 @@ TEST(CalibrationStore, TakesNoOtherHostsDeviceForItsOwn) {
   EXPECT_EQ(ours.snapshot()->calibrations.size(), 3u);
   ASSERT_EQ(ours.snapshot()->devices.size(), 1u);
   ASSERT_NE(ours.snapshot()->Find("host"), nullptr);
-  EXPECT_EQ(ours.snapshot()->Find("host")->calibration.device().uuid(), kUuid);
+  EXPECT_EQ(ours.snapshot()->Find("host")->calibration.device().uuid(), kStoredUuid);
   EXPECT_EQ(ours.snapshot()->Find("CPU-0000000000000000"), nullptr);
   for (const char* hostname : {"node3", ""}) {
     const CalibrationStore none(folder.path(), hostname);
@@ -112,9 +112,9 @@ TEST(CalibrationStore, TakesNoOtherHostsDeviceForItsOwn) {
 TEST(CalibrationStore, ReplacesTheFormerOneOfADevice) {
   const TemporaryFolder folder;
   CalibrationStore store(folder.path());
-  store.Keep(Measured(kUuid, 1));
+  store.Keep(Measured(kStoredUuid, 1));
   const auto before = store.snapshot();
-  store.Keep(Measured(kUuid, 2));
+  store.Keep(Measured(kStoredUuid, 2));
   ASSERT_EQ(store.snapshot()->calibrations.size(), 1u);
   EXPECT_EQ(store.snapshot()->calibrations[0]->calibration.measured_time().seconds(), 2);
   // A plan under way reads on undisturbed.
@@ -123,11 +123,11 @@ TEST(CalibrationStore, ReplacesTheFormerOneOfADevice) {
 
 TEST(CalibrationStore, FindsCalibrationsOfTheHostsDevicesAlone) {
   CalibrationStore store("");
-  store.Keep(Measured(kUuid, 1));
+  store.Keep(Measured(kStoredUuid, 1));
   EXPECT_EQ(store.snapshot()->Find("host"), nullptr);
   store.SetDevices({FakeDevice()});
   EXPECT_NE(store.snapshot()->Find("host"), nullptr);
-  EXPECT_NE(store.snapshot()->Find(kUuid), nullptr);
+  EXPECT_NE(store.snapshot()->Find(kStoredUuid), nullptr);
   store.Keep(Measured("GPU-gone", 1));
   EXPECT_EQ(store.snapshot()->Find("GPU-gone"), nullptr);
   EXPECT_EQ(store.snapshot()->devices.size(), 1u);
@@ -147,7 +147,7 @@ struct BadFile {
   const char* reason;
 };
 
-v1::Calibration Changed(void (*change)(v1::Calibration&)) {
+v1::Calibration ChangedFile(void (*change)(v1::Calibration&)) {
   v1::Calibration calibration = FakeCalibration();
   change(calibration);
   return calibration;
@@ -155,7 +155,7 @@ v1::Calibration Changed(void (*change)(v1::Calibration&)) {
 
 std::vector<BadFile> BadFiles() {
   const std::string good = Json(FakeCalibration());
-  const auto field = [](void (*change)(v1::Calibration&)) { return Json(Changed(change)); };
+  const auto field = [](void (*change)(v1::Calibration&)) { return Json(ChangedFile(change)); };
   return {
       {"Empty", "", "damaged-1", "not a calibration"},
       {"Truncated", good.substr(0, good.size() / 2), "damaged-1", "not a calibration"},
@@ -180,14 +180,15 @@ std::vector<BadFile> BadFiles() {
 TEST(CalibrationStore, SetsAsideWhatItCannotUse) {
   for (const BadFile& bad : BadFiles()) {
     const TemporaryFolder folder;
-    const std::string path = CalibrationPath(folder.path(), kUuid);
+    const std::string path = CalibrationPath(folder.path(), kStoredUuid);
     WriteFile(path, bad.content);
     ::testing::internal::CaptureStderr();
     CalibrationStore store(folder.path());
     const std::string log = ::testing::internal::GetCapturedStderr();
     EXPECT_THAT(store.snapshot()->calibrations, IsEmpty()) << bad.name;
     const std::string aside = absl::StrCat(path, ".", bad.set_aside);
-    EXPECT_THAT(NamesIn(folder.path()), ElementsAre(absl::StrCat(kUuid, ".json.", bad.set_aside)))
+    EXPECT_THAT(NamesIn(folder.path()),
+                ElementsAre(absl::StrCat(kStoredUuid, ".json.", bad.set_aside)))
         << bad.name;
     EXPECT_EQ(ReadFile(aside), bad.content) << bad.name;
     const auto line = nlohmann::json::parse(log);
@@ -207,7 +208,7 @@ TEST(CalibrationStore, SaysSoHoweverMuchIsWrong) {
   v1::Calibration calibration = FakeCalibration();
   calibration.clear_measured_time();
   for (int i = 0; i < 20; ++i) *calibration.add_matmuls() = v1::MatmulMeasurement();
-  WriteFile(CalibrationPath(deep, kUuid), Json(calibration));
+  WriteFile(CalibrationPath(deep, kStoredUuid), Json(calibration));
   ::testing::internal::CaptureStderr();
   const CalibrationStore store(deep);
   const auto line = nlohmann::json::parse(::testing::internal::GetCapturedStderr());
@@ -235,7 +236,7 @@ TEST(CalibrationStore, LeavesAloneWhatIsNotItsOwn) {
 
 TEST(CalibrationStore, NeverOverwritesWhatWasSetAside) {
   const TemporaryFolder folder;
-  const std::string path = CalibrationPath(folder.path(), kUuid);
+  const std::string path = CalibrationPath(folder.path(), kStoredUuid);
   for (const char* content : {"first", "second", "third"}) {
     WriteFile(path, content);
     ::testing::internal::CaptureStderr();
@@ -280,13 +281,13 @@ TEST(CalibrationStore, ForgetsWhatAWrongResultHasProvenFalse) {
   store.Keep(FakeCalibration());
   EXPECT_THAT(store.snapshot()->distrusted, IsEmpty());
   ::testing::internal::CaptureStderr();
-  store.Distrust(kUuid);
+  store.Distrust(kStoredUuid);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("wrong result"));
-  EXPECT_THAT(store.snapshot()->distrusted, ElementsAre(kUuid));
+  EXPECT_THAT(store.snapshot()->distrusted, ElementsAre(kStoredUuid));
   EXPECT_THAT(store.snapshot()->calibrations, IsEmpty());
   EXPECT_THAT(NamesIn(folder.path()), UnorderedElementsAre("CPU-0123456789abcdef.distrusted",
                                                            "CPU-0123456789abcdef.json.mismatch-1"));
-  store.Distrust(kUuid);  // nothing is left to set aside
+  store.Distrust(kStoredUuid);  // nothing is left to set aside
   store.Keep(FakeCalibration());
   EXPECT_THAT(store.snapshot()->distrusted, IsEmpty());
   EXPECT_THAT(NamesIn(folder.path()), UnorderedElementsAre("CPU-0123456789abcdef.json",
@@ -296,13 +297,13 @@ TEST(CalibrationStore, ForgetsWhatAWrongResultHasProvenFalse) {
 
 TEST(CalibrationStore, DistrustsOverARestart) {
   const TemporaryFolder folder;
-  CalibrationStore(folder.path()).Distrust(kUuid);  // never measured before
+  CalibrationStore(folder.path()).Distrust(kStoredUuid);  // never measured before
   // As a crash leaves it between the mark and the file's withdrawal.
-  WriteFile(CalibrationPath(folder.path(), kUuid), Json(FakeCalibration()));
+  WriteFile(CalibrationPath(folder.path(), kStoredUuid), Json(FakeCalibration()));
   ::testing::internal::CaptureStderr();
   CalibrationStore store(folder.path());
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("device_distrusted"));
-  EXPECT_THAT(store.snapshot()->distrusted, ElementsAre(kUuid));
+  EXPECT_THAT(store.snapshot()->distrusted, ElementsAre(kStoredUuid));
   EXPECT_THAT(store.snapshot()->calibrations, IsEmpty());
   EXPECT_THAT(NamesIn(folder.path()), UnorderedElementsAre("CPU-0123456789abcdef.distrusted",
                                                            "CPU-0123456789abcdef.json.mismatch-1"));
@@ -327,7 +328,7 @@ TEST(CalibrationStore, RemovesOldLeftoversOfKilledWriters) {
 
 TEST(CalibrationFile, TellsUnreadableFromDamaged) {
   const TemporaryFolder folder;
-  const std::string path = CalibrationPath(folder.path(), kUuid);
+  const std::string path = CalibrationPath(folder.path(), kStoredUuid);
   EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kUnavailable);
   WriteFile(path, "");
   EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kDataLoss);
@@ -351,7 +352,7 @@ class Unprivileged {
 // It may be readable at the next start.
 TEST(CalibrationStore, LeavesInPlaceWhatItMayNotRead) {
   const TemporaryFolder folder;
-  const std::string path = CalibrationPath(folder.path(), kUuid);
+  const std::string path = CalibrationPath(folder.path(), kStoredUuid);
   const Unprivileged unprivileged(folder.path());
   WriteFile(path, Json(FakeCalibration()));
   ASSERT_EQ(chmod(path.c_str(), 0), 0);

@@ -114,7 +114,7 @@ TEST(CheckCalibration, NamesTheFieldAtFault) {
       {"c.device.compute_unit_count",
        [](auto& c) { c.mutable_device()->set_compute_unit_count(0); }},
       {"c.device.instruction_sets[1]",
-       [](auto& c) { c.mutable_device()->set_instruction_sets(1, "\t"); }},
+       [](auto& c) { *c.mutable_device()->mutable_instruction_sets(1) = std::string("\t"); }},
       {"c.measured_time.seconds", [](auto& c) { c.mutable_measured_time()->set_seconds(12345); }},
       {"c.measured_time.seconds",
        [](auto& c) { c.mutable_measured_time()->set_seconds(INT64_MAX); }},

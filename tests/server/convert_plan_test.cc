@@ -15,7 +15,7 @@ Plan PlanOf(const RunSpec& run) {
   return plan.value_or(Plan());
 }
 
-RunSpec SmallRun() {
+RunSpec SmallConvertedRun() {
   RunSpec run;
   run.model.preset = "gpt2";
   run.training.token_count = 10'000'000'000;
@@ -28,7 +28,7 @@ RunSpec SmallRun() {
 }
 
 TEST(PlanTo, CarriesEveryPart) {
-  const Plan plan = PlanOf(SmallRun());
+  const Plan plan = PlanOf(SmallConvertedRun());
   v1::Plan wire;
   PlanTo(plan, &wire);
   EXPECT_EQ(wire.verdict(), v1::VERDICT_FITS);
@@ -80,7 +80,7 @@ TEST(PlanTo, CarriesEveryPart) {
 
 // What is not known is absent, not zero.
 TEST(PlanTo, LeavesOutWhatIsNotKnown) {
-  RunSpec run = SmallRun();
+  RunSpec run = SmallConvertedRun();
   run.model = {};
   run.model.parameter_count = 1000;
   run.training.activation_bytes = {};
@@ -109,7 +109,7 @@ TEST(PlanTo, CarriesMeasuredRates) {
                         .sample_count = 12,
                         .stable = false,
                         .engine = "x"});
-  RunSpec run = SmallRun();
+  RunSpec run = SmallConvertedRun();
   run.cluster.accelerator = "";
   run.cluster.calibrations = {calibration};
   v1::Plan wire;

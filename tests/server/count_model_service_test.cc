@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-constexpr char kMethod[] = "AccountingService/CountModel";
+constexpr char kCountModel[] = "AccountingService/CountModel";
 
 // Mixtral 8x7B.
 constexpr char kMixture[] = R"json({
@@ -34,9 +34,9 @@ constexpr char kMixture[] = R"json({
 
 class CountModelServiceTest : public ::testing::Test {
  protected:
-  json Count(const json& request) const { return Ask(server_, kMethod, request); }
+  json Count(const json& request) const { return Ask(server_, kCountModel, request); }
   std::vector<std::string> FaultsOf(const json& request) const {
-    return Faults(server_, kMethod, request);
+    return Faults(server_, kCountModel, request);
   }
 
   const TestServer server_;
@@ -136,12 +136,12 @@ TEST_F(CountModelServiceTest, RefusesWhatHasNoShape) {
                                     "hugging_face_config and architecture")));
   json unknown;
   const grpc::Status status =
-      CallJson(server_, kMethod, {{"model", {{"preset", "lama-2-7b"}}}}, &unknown);
+      CallJson(server_, kCountModel, {{"model", {{"preset", "lama-2-7b"}}}}, &unknown);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(status.error_message(), HasSubstr("llama-2-7b"));
 }
 
-struct Fault {
+struct CountFault {
   const char* pointer;  // into the request
   json value;
   const char* says;
@@ -151,7 +151,7 @@ TEST_F(CountModelServiceTest, NamesEachFieldAtFault) {
   const json good = {{"model", {{"architecture", mixture_}, {"changes", json::object()}}},
                      {"step", step_},
                      {"layout", json::object()}};
-  const Fault faults[] = {
+  const CountFault faults[] = {
       {"/model/architecture/hidden_size", 0, "model.architecture.hidden_size: is required"},
       {"/model/architecture/hidden_size", -1, "model.architecture.hidden_size: "},
       {"/model/architecture/norm", 17, "model.architecture.norm: is number 17"},
@@ -193,7 +193,7 @@ TEST_F(CountModelServiceTest, NamesEachFieldAtFault) {
       {"/layout/expert_tensor_parallel_size", 0, "layout.expert_tensor_parallel_size: "},
   };
   ASSERT_FALSE(Count(good).is_null());
-  for (const Fault& fault : faults) {
+  for (const CountFault& fault : faults) {
     SCOPED_TRACE(fault.pointer);
     json request = good;
     request[json::json_pointer(fault.pointer)] = fault.value;

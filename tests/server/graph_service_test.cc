@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-constexpr char kMethod[] = "AccountingService/AnalyzeGraph";
+constexpr char kAnalyzeGraph[] = "AccountingService/AnalyzeGraph";
 
 // x [4, 3] w [3, 5], squared, and again times w2 [5, 2].
 constexpr char kGraph[] = R"json({
@@ -37,11 +37,11 @@ constexpr char kGraph[] = R"json({
 class GraphServiceTest : public ::testing::Test {
  protected:
   json Analyze(const json& graph, bool include_steps = false) const {
-    return Ask(server_, kMethod, {{"graph", graph}, {"include_steps", include_steps}});
+    return Ask(server_, kAnalyzeGraph, {{"graph", graph}, {"include_steps", include_steps}});
   }
 
   std::vector<std::string> FaultsOf(const json& graph) const {
-    return Faults(server_, kMethod, {{"graph", graph}});
+    return Faults(server_, kAnalyzeGraph, {{"graph", graph}});
   }
 
   const TestServer server_;
@@ -140,7 +140,7 @@ TEST_F(GraphServiceTest, ExplainsSmallGraphsOnly) {
                                    {"inputs", {i == 0 ? "x" : absl::StrCat("o", i - 1)}}});
   }
   EXPECT_EQ(Analyze(chain)["operations"].size(), 257);
-  EXPECT_THAT(Faults(server_, kMethod, {{"graph", chain}, {"include_steps", true}}),
+  EXPECT_THAT(Faults(server_, kAnalyzeGraph, {{"graph", chain}, {"include_steps", true}}),
               ElementsAre(HasSubstr("include_steps: is for graphs of at most 256")));
 }
 

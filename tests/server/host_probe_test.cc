@@ -31,7 +31,7 @@ using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::Pair;
 
-constexpr char kUuid[] = "CPU-0123456789abcdef";
+constexpr char kProbedUuid[] = "CPU-0123456789abcdef";
 
 // A host whose probe lists FakeDevice() and, asked to measure, runs `commands`.
 class Host {
@@ -138,7 +138,8 @@ TEST(HostProbe, StoresNoAnnotations) {
   ASSERT_THAT(outcome.status, IsOk());
   EXPECT_EQ(outcome.responses[0].result().calibration().device().accelerator(), "h100-sxm");
   EXPECT_LT(outcome.responses[0].result().calibration().matmuls(0).datasheet_mfu(), 0.01);
-  const std::string stored = ReadFile(CalibrationPath(host.folder().File("calibrations"), kUuid));
+  const std::string stored =
+      ReadFile(CalibrationPath(host.folder().File("calibrations"), kProbedUuid));
   EXPECT_THAT(stored, ::testing::Not(HasSubstr("datasheetMfu")));
   EXPECT_THAT(stored, ::testing::Not(HasSubstr("h100-sxm")));
 }
@@ -149,7 +150,7 @@ struct BadEvent {
   const char* message;
 };
 
-v1::Calibration Changed(void (*change)(v1::Calibration&)) {
+v1::Calibration ChangedResult(void (*change)(v1::Calibration&)) {
   v1::Calibration calibration = FakeCalibration();
   change(calibration);
   return calibration;
@@ -157,7 +158,7 @@ v1::Calibration Changed(void (*change)(v1::Calibration&)) {
 
 TEST(HostProbe, TakesNoEventThatMakesNoSense) {
   const auto calibration = [](void (*change)(v1::Calibration&)) {
-    return WriteCalibration(Changed(change));
+    return WriteCalibration(ChangedResult(change));
   };
   const BadEvent cases[] = {
       {"no time", calibration([](v1::Calibration& c) { c.clear_measured_time(); }),
@@ -192,7 +193,7 @@ TEST(HostProbe, CutsTheProbesTexts) {
 // Each error counts as what it is, and leaves the last calibration in use.
 TEST(HostProbe, CountsOutcomesAndKeepsTheLastCalibration) {
   const std::string partial =
-      WriteCalibration(Changed([](v1::Calibration& c) { c.set_coverage_ratio(0.5); }));
+      WriteCalibration(ChangedResult([](v1::Calibration& c) { c.set_coverage_ratio(0.5); }));
   const struct {
     std::string commands;
     std::vector<std::string> counted;
@@ -218,7 +219,8 @@ TEST(HostProbe, CountsOutcomesAndKeepsTheLastCalibration) {
 }
 
 v1::Calibration Newer() {
-  return Changed([](v1::Calibration& c) { c.mutable_measured_time()->set_seconds(1'800'000'000); });
+  return ChangedResult(
+      [](v1::Calibration& c) { c.mutable_measured_time()->set_seconds(1'800'000'000); });
 }
 
 // What a probe measured before it failed is not put to use.
@@ -247,7 +249,7 @@ TEST(HostProbe, JudgesAResultByTheProbesEnd) {
     ASSERT_NE(host.store().snapshot()->Find("host"), nullptr) << c.name;
     EXPECT_EQ(host.store().snapshot()->Find("host")->fingerprint, before) << c.name;
     const auto file =
-        ReadCalibrationFile(CalibrationPath(host.folder().File("calibrations"), kUuid));
+        ReadCalibrationFile(CalibrationPath(host.folder().File("calibrations"), kProbedUuid));
     ASSERT_THAT(file, IsOk()) << c.name;
     EXPECT_EQ(CalibrationFingerprint(*file), before) << c.name;
   }
@@ -261,7 +263,7 @@ TEST(HostProbe, WithdrawsTheCalibrationAfterAWrongResult) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("calibration_set_aside"));
   EXPECT_THAT(MetadataOf(outcome.status), ElementsAre(Pair("fault", "mismatch")));
   EXPECT_THAT(host.store().snapshot()->calibrations, IsEmpty());
-  EXPECT_THAT(host.store().snapshot()->distrusted, ElementsAre(kUuid));
+  EXPECT_THAT(host.store().snapshot()->distrusted, ElementsAre(kProbedUuid));
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_mismatches_total{check=\"matmul\"} 1"));
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"failed\"} 1"));
   ReadFile(host.folder().File("calibrations/CPU-0123456789abcdef.json.mismatch-1"));

@@ -46,7 +46,7 @@ std::vector<Violation> ViolationsOf(const grpc::Status& status) {
   return {bad.field_violations().begin(), bad.field_violations().end()};
 }
 
-std::vector<std::string> FieldsOf(const grpc::Status& status) {
+std::vector<std::string> FieldsOfStatus(const grpc::Status& status) {
   std::vector<std::string> out;
   for (const Violation& violation : ViolationsOf(status)) out.push_back(violation.field());
   return out;
@@ -89,12 +89,12 @@ TEST(HuggingFaceServer, RefusesASecondModel) {
   v1::PlanRunRequest request = RequestFor(ConfigFile("gpt2"));
   request.mutable_model()->set_preset("gpt2");
   const grpc::Status preset = server.PlanRun(request, &response);
-  EXPECT_THAT(FieldsOf(preset), ElementsAre("model"));
+  EXPECT_THAT(FieldsOfStatus(preset), ElementsAre("model"));
   EXPECT_THAT(preset.error_message(), HasSubstr("hugging_face_config"));
 
   request = RequestFor(ConfigFile("gpt2"));
   request.mutable_model()->set_parameter_count(124'439'808);
-  EXPECT_THAT(FieldsOf(server.PlanRun(request, &response)), ElementsAre("model"));
+  EXPECT_THAT(FieldsOfStatus(server.PlanRun(request, &response)), ElementsAre("model"));
 
   request = RequestFor(ConfigFile("gpt2"));
   auto* transformer = request.mutable_model()->mutable_transformer();
@@ -105,7 +105,7 @@ TEST(HuggingFaceServer, RefusesASecondModel) {
   transformer->set_vocabulary_size(100);
   transformer->set_feed_forward_kind(v1::TransformerSpec::FEED_FORWARD_KIND_PLAIN);
   transformer->set_norm_kind(v1::TransformerSpec::NORM_KIND_LAYER_NORM);
-  EXPECT_THAT(FieldsOf(server.PlanRun(request, &response)), ElementsAre("model"));
+  EXPECT_THAT(FieldsOfStatus(server.PlanRun(request, &response)), ElementsAre("model"));
 }
 
 TEST(HuggingFaceServer, NamesWhatIsWrongTogetherWithTheRest) {
@@ -117,7 +117,7 @@ TEST(HuggingFaceServer, NamesWhatIsWrongTogetherWithTheRest) {
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(FieldsOf(status),
+  EXPECT_THAT(FieldsOfStatus(status),
               ElementsAre("model.hugging_face_config.num_hidden_layers", "training.token_count"));
   EXPECT_THAT(status.error_message(), HasSubstr("write 32 without quotes"));
 }
@@ -148,13 +148,13 @@ TEST(HuggingFaceServer, RefusesTheLongAndServesOn) {
   const grpc::Status ours = server.PlanRun(RequestFor(std::string(300 * 1024, ' ')), &response);
   EXPECT_EQ(ours.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(ours.error_message(), HasSubstr("64 KiB"));
-  EXPECT_THAT(FieldsOf(ours), ElementsAre("model.hugging_face_config"));
+  EXPECT_THAT(FieldsOfStatus(ours), ElementsAre("model.hugging_face_config"));
   // Above the server's limit of a message, 1 MiB, gRPC itself refuses.
   const grpc::Status grpcs = server.PlanRun(RequestFor(std::string(2 << 20, ' ')), &response);
   EXPECT_EQ(grpcs.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   const std::string deep =
       absl::StrCat("{\"a\":", std::string(10'000, '['), std::string(10'000, ']'), "}");
-  EXPECT_THAT(FieldsOf(server.PlanRun(RequestFor(deep), &response)),
+  EXPECT_THAT(FieldsOfStatus(server.PlanRun(RequestFor(deep), &response)),
               ElementsAre("model.hugging_face_config"));
   EXPECT_TRUE(server.PlanRun(RequestFor(ConfigFile("qwen3-4b")), &response).ok());
 }

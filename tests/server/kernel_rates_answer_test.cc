@@ -16,12 +16,17 @@
 namespace sextant {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+
+// An hour after SampleCalibration().
+const absl::Time kRatesAskedAt = absl::FromUnixSeconds(1'769'864'400);
 
 absl::StatusOr<v1::GetKernelRatesResponse> RatesOf(const v1::GetKernelRatesRequest& request,
                                                    const CalibrationStore& store) {
   v1::GetKernelRatesResponse response;
-  const absl::Status status = AnswerKernelRates(request, *store.snapshot(), &response);
+  const absl::Status status =
+      AnswerKernelRates(request, *store.snapshot(), kRatesAskedAt, &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -94,6 +99,17 @@ TEST(KernelRates, OfAnUnmeasuredProductAreItsDatasheets) {
   EXPECT_EQ(response->curves(0).error().shape_count(), 0);
 }
 
+// A V100 has neither bf16 nor fp8.
+TEST(KernelRates, OfAProductWithoutBf16AreInFp16) {
+  const CalibrationStore store("");
+  const auto response = RatesOf(OfProduct("v100-sxm-16"), store);
+  ASSERT_THAT(response.status(), IsOk()) << response.status();
+  ASSERT_GT(response->curves_size(), 0);
+  for (const v1::KernelCurve& curve : response->curves()) {
+    EXPECT_EQ(curve.data_type(), v1::DATA_TYPE_FP16);
+  }
+}
+
 // The server's own devices of a product go before what is published: the lower of both middles.
 TEST(KernelRates, OfAProductThatWasMeasuredHereAreItsMedian) {
   CalibrationStore store("");
@@ -107,6 +123,45 @@ TEST(KernelRates, OfAProductThatWasMeasuredHereAreItsMedian) {
   EXPECT_EQ(curve.source(), v1::RATE_SOURCE_MEASURED_MODEL);
   // 2 x 1000^3 FLOPs in 2 ms are 1e12 FLOP/s, of which the largest square product takes 10 % less.
   EXPECT_NEAR(curve.points().rbegin()->flops_per_second(), 1e12 / 1.1, 1e10);
+}
+
+// Under another power limit they say nothing of the product.
+TEST(KernelRates, OfAProductLeaveOutWhatIsLimitedFurther) {
+  CalibrationStore store("");
+  for (const int watts : {700, 450, 450}) {
+    v1::Calibration calibration = CalibrationOfH200(
+        absl::StrCat("GPU-", store.snapshot()->calibrations.size()), watts == 700 ? 0.001 : 0.002);
+    calibration.mutable_device()->set_power_limit_watts(watts);
+    store.Keep(calibration);
+  }
+  v1::GetKernelRatesRequest request = OfProduct("h200-sxm");
+  request.add_data_types(v1::DATA_TYPE_BF16);
+  const auto median = RatesOf(request, store);
+  ASSERT_THAT(median.status(), IsOk()) << median.status();
+  EXPECT_EQ(median->curves(0).source(), v1::RATE_SOURCE_MEASURED_MODEL);
+  // In a millisecond, as above: not 1e12, the median of all three.
+  EXPECT_NEAR(median->curves(0).points().rbegin()->flops_per_second(), 2e12 / 1.1, 2e10);
+  EXPECT_THAT(median->assumptions(), Contains(HasSubstr("2 of 3 measured h200-sxm")));
+
+  CalibrationStore limited("");
+  v1::Calibration only = CalibrationOfH200("GPU-0", 0.002);
+  only.mutable_device()->set_power_limit_watts(450);
+  limited.Keep(only);
+  const auto published = RatesOf(request, limited);
+  ASSERT_THAT(published.status(), IsOk()) << published.status();
+  EXPECT_EQ(published->curves(0).source(), v1::RATE_SOURCE_REFERENCE);
+  EXPECT_THAT(published->assumptions(), Contains(HasSubstr("No measured h200-sxm is left")));
+}
+
+TEST(KernelRates, OfACalibrationFromTheFutureAreRefused) {
+  const CalibrationStore store("");
+  v1::GetKernelRatesRequest request;
+  *request.add_calibrations() = CalibrationOfH200("GPU-1", 0.001);
+  *request.add_calibrations() = CalibrationOfH200("GPU-2", 0.001);
+  request.mutable_calibrations(1)->mutable_measured_time()->set_seconds(
+      absl::ToUnixSeconds(kRatesAskedAt) + 301);
+  EXPECT_THAT(RatesOf(request, store),
+              NamesFields(std::vector<std::string>{"calibrations[1].measured_time"}));
 }
 
 TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {

@@ -228,6 +228,15 @@ TEST(PlanningService, NamesWhatIsWrongWithASuppliedCalibration) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
             "cluster.calibrations[1].matmuls[0].n: must be 1 to 1000000, not -1");
+  // From the future by the server's clock, five minutes of which are nothing.
+  request.mutable_cluster()->mutable_calibrations(1)->CopyFrom(SampleCalibration("CPU-2"));
+  auto* measured = request.mutable_cluster()->mutable_calibrations(1)->mutable_measured_time();
+  measured->set_seconds(kMeasured + 3600 + 299);
+  EXPECT_TRUE(server.PlanRun(request, &response).ok());
+  measured->set_seconds(kMeasured + 3600 + 301);
+  EXPECT_EQ(server.PlanRun(request, &response).error_message(),
+            "cluster.calibrations[1].measured_time: is 2026-01-31T13:05:01Z, and this server's "
+            "clock says 2026-01-31T13:00:00Z: compare the clocks, or measure the device again");
 }
 
 TEST(PlanningService, NearNamesHoldTheHost) {

@@ -16,24 +16,24 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr char kMethod[] = "AccountingService/AnalyzeTensor";
+constexpr char kAnalyzeTensor[] = "AccountingService/AnalyzeTensor";
 
 class TensorServiceTest : public ::testing::Test {
  protected:
   json Analyze(const json& tensor, const json& steps = json::array()) const {
-    return Ask(server_, kMethod, {{"tensor", tensor}, {"steps", steps}});
+    return Ask(server_, kAnalyzeTensor, {{"tensor", tensor}, {"steps", steps}});
   }
 
   // What is wrong with `step` after a transposition of a [2, 3, 4] tensor.
   std::vector<std::string> StepFaults(const char* step) const {
     return Faults(
-        server_, kMethod,
+        server_, kAnalyzeTensor,
         {{"tensor", {{"shape", {2, 3, 4}}, {"data_type", "DATA_TYPE_FP32"}}},
          {"steps", {{{"transpose", {{"axis_a", 0}, {"axis_b", 2}}}}, json::parse(step)}}});
   }
 
   std::vector<std::string> TensorFaults(const char* tensor) const {
-    return Faults(server_, kMethod, {{"tensor", json::parse(tensor)}});
+    return Faults(server_, kAnalyzeTensor, {{"tensor", json::parse(tensor)}});
   }
 
   const TestServer server_;
@@ -152,7 +152,7 @@ TEST_F(TensorServiceTest, NamesWhatIsWrongWithATensor) {
                                "strides":[9223372036854775807,9223372036854775807]})"),
               ElementsAre(HasSubstr("tensor.strides")));
   json many = {{"data_type", 2}, {"shape", std::vector<int>(33, 1)}};
-  EXPECT_THAT(Faults(server_, kMethod, {{"tensor", many}}),
+  EXPECT_THAT(Faults(server_, kAnalyzeTensor, {{"tensor", many}}),
               ElementsAre(HasSubstr("tensor.shape: has 33 axes")));
 }
 
@@ -198,9 +198,9 @@ TEST_F(TensorServiceTest, PointsAtTheColumnOfAnExpression) {
 
 TEST_F(TensorServiceTest, RefusesMoreThan64Steps) {
   const json steps(65, {{"contiguous", json::object()}});
-  EXPECT_THAT(
-      Faults(server_, kMethod, {{"tensor", {{"shape", {2}}, {"data_type", 2}}}, {"steps", steps}}),
-      ElementsAre(HasSubstr("steps: must be at most 64, not 65")));
+  EXPECT_THAT(Faults(server_, kAnalyzeTensor,
+                     {{"tensor", {{"shape", {2}}, {"data_type", 2}}}, {"steps", steps}}),
+              ElementsAre(HasSubstr("steps: must be at most 64, not 65")));
 }
 
 TEST_F(TensorServiceTest, TokenIdsInFilesAndInMemory) {

@@ -128,7 +128,7 @@ void SetMixes(std::vector<Pass> passes, double usual, StreamCurve& out) {
   out.mixes.assign(mixes.begin(), mixes.end());
 }
 
-double Between(double low, double high, double share) { return low + (high - low) * share; }
+double AlongLine(double low, double high, double share) { return low + (high - low) * share; }
 
 double SizeSeconds(const StreamCurve& curve, double bytes) {
   const StreamSize& first = curve.sizes.front();
@@ -137,15 +137,15 @@ double SizeSeconds(const StreamCurve& curve, double bytes) {
   const double at = std::log(bytes);
   if (at <= first.log_bytes) {
     const double shortest = std::exp(first.log_seconds);
-    return Between(curve.floor_seconds, shortest, std::exp(at - first.log_bytes));
+    return AlongLine(curve.floor_seconds, shortest, std::exp(at - first.log_bytes));
   }
   if (at >= last.log_bytes) return std::exp(last.log_seconds + at - last.log_bytes);
   size_t i = 1;
   while (curve.sizes[i].log_bytes < at) ++i;
   const StreamSize& low = curve.sizes[i - 1];
   const StreamSize& high = curve.sizes[i];
-  return std::exp(Between(low.log_seconds, high.log_seconds,
-                          (at - low.log_bytes) / (high.log_bytes - low.log_bytes)));
+  return std::exp(AlongLine(low.log_seconds, high.log_seconds,
+                            (at - low.log_bytes) / (high.log_bytes - low.log_bytes)));
 }
 
 double MixRatio(const StreamCurve& curve, double share) {
@@ -155,8 +155,8 @@ double MixRatio(const StreamCurve& curve, double share) {
   while (curve.mixes[i].read_share < share) ++i;
   const StreamMix& low = curve.mixes[i - 1];
   const StreamMix& high = curve.mixes[i];
-  return Between(low.ratio, high.ratio,
-                 (share - low.read_share) / (high.read_share - low.read_share));
+  return AlongLine(low.ratio, high.ratio,
+                   (share - low.read_share) / (high.read_share - low.read_share));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/activations/ledger_row_of.h"
 #include "engine/memory/ledger/reserve.h"
 #include "engine/memory/ledger/stage_ledger.h"
 
@@ -13,21 +14,13 @@ constexpr char kAwaits[] = "from the first half of a backward pass to the second
 constexpr absl::string_view kGatheredGradients = "gathered_gradients";  // StageStateOf()'s rows
 
 LedgerRow RowOf(const ActivationTensor& tensor, int64_t micro_batches, absl::string_view alive) {
-  return {.kind = LedgerKind::kActivation,
-          .part = tensor.part,
-          .layer_kind = tensor.layer_kind,
-          .module = tensor.module,
-          .name = tensor.name,
-          .shape = tensor.shape,
-          .data_type = tensor.data_type,
-          .element_bits = tensor.element_bytes * kBitsPerByte,
-          .elements = tensor.elements,
-          .layers = tensor.layers,
-          .micro_batches = micro_batches,
-          .size = tensor.size * (tensor.layers * micro_batches),
-          .alive = alive,
-          .why = tensor.kept_for,
-          .source = tensor.source};
+  LedgerRow out = LedgerRowOf(LedgerKind::kActivation, tensor);
+  out.layers = tensor.layers;
+  out.micro_batches = micro_batches;
+  out.size = tensor.size * (tensor.layers * micro_batches);
+  out.alive = alive;
+  out.why = tensor.kept_for;
+  return out;
 }
 
 LedgerRow FreedRow(Bytes freed) {

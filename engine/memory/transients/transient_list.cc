@@ -1,5 +1,7 @@
 #include "engine/memory/transients/transient_list.h"
 
+#include "engine/memory/activations/ledger_row_of.h"
+
 namespace sextant {
 namespace {
 
@@ -36,20 +38,11 @@ void TransientList::AddAgain(const ActivationTensor& tensor, int64_t times) {
   const CheckedInt size = CheckedInt(tensor.size.value()) * times;
   total_ = total_ + size;
   if (rows_ == nullptr || size.value() == 0) return;
-  rows_->push_back({.kind = LedgerKind::kTransient,
-                    .part = tensor.part,
-                    .layer_kind = tensor.layer_kind,
-                    .module = tensor.module,
-                    .name = tensor.name,
-                    .shape = tensor.shape,
-                    .data_type = tensor.data_type,
-                    .element_bits = tensor.element_bytes * kBitsPerByte,
-                    .elements = tensor.elements,
-                    .layers = times,
-                    .size = Bytes(size.value()),
-                    .alive = place_.alive,
-                    .why = "computed again instead of being kept",
-                    .source = tensor.source});
+  LedgerRow& row = rows_->emplace_back(LedgerRowOf(LedgerKind::kTransient, tensor));
+  row.layers = times;
+  row.size = Bytes(size.value());
+  row.alive = place_.alive;
+  row.why = "computed again instead of being kept";
 }
 
 }  // namespace sextant

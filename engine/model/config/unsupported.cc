@@ -59,7 +59,7 @@ constexpr Unsupported kUnsupported[] = {
 
 // An answer keeps 256 bytes of a description; the families' names alone would be more.
 constexpr char kWhereListed[] = "docs/config_json.md";
-constexpr size_t kMaxNameBytes = 32;
+constexpr size_t kMaxUnsupportedNameBytes = 32;
 
 }  // namespace
 
@@ -73,13 +73,14 @@ std::string WhyModelTypeUnsupported(absl::string_view model_type) {
     return absl::StrCat("\"", model_type, "\" is ", entry.reason,
                         "; all that are supported: ", kWhereListed);
   }
-  return UnknownNameMessage("model_type", Clip(model_type, kMaxNameBytes), KnownModelTypes(),
-                            kWhereListed);
+  return UnknownNameMessage("model_type", Clip(model_type, kMaxUnsupportedNameBytes),
+                            KnownModelTypes(), kWhereListed);
 }
 
 std::string WhyArchitectureUnsupported(absl::string_view architecture) {
   // Near names would be most of them: "ForCausalLM" is the most of each.
-  return UnknownNameMessage("architecture", Clip(architecture, kMaxNameBytes), {}, kWhereListed);
+  return UnknownNameMessage("architecture", Clip(architecture, kMaxUnsupportedNameBytes), {},
+                            kWhereListed);
 }
 
 }  // namespace sextant

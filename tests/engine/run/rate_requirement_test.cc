@@ -12,6 +12,7 @@
 #include "engine/base/reason.h"
 #include "engine/run/plan.h"
 #include "tests/engine/run/measured_runs.h"
+#include "tests/support/precondition_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -20,11 +21,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-MATCHER_P2(Misses, subject, description, "") {
-  return arg.type == "RATES_NOT_MEASURED" && arg.subject == subject &&
-         ::testing::ExplainMatchResult(description, arg.description, result_listener);
-}
 
 // The preconditions that planning `run` misses; they are all there is.
 std::vector<PreconditionViolation> MissingOf(const RunSpec& run) {
