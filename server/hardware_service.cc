@@ -109,7 +109,9 @@ grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerCont
       [this, context](const v1::GetLinkTimesRequest&, auto then) {
         PostCall(context, workers_, std::move(then));
       },
-      AnswerLinkTimes);
+      [](const v1::GetLinkTimesRequest& in, v1::GetLinkTimesResponse* out) {
+        return AnswerLinkTimes(in, absl::Now(), out);
+      });
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(

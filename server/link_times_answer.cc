@@ -13,6 +13,7 @@
 #include "engine/hardware/links/link_times.h"
 #include "engine/hardware/links/node_group.h"
 #include "engine/hardware/reference/reference_collectives.h"
+#include "server/convert/calibration_clock.h"
 #include "server/convert/enums.h"
 #include "server/convert/links.h"
 #include "server/convert/measured_kernels.h"
@@ -213,7 +214,7 @@ absl::Status AnswerListNodeTypes(const v1::ListNodeTypesRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request,
+absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, absl::Time now,
                              v1::GetLinkTimesResponse* response) {
   FieldViolations violations;
   const NodeGroupRequest named = NodeGroupRequestFrom(request.nodes());
@@ -224,6 +225,7 @@ absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request,
   const std::vector<CollectiveOp> operations = OperationsOf(request, violations);
   const std::vector<int64_t> sizes = SizesOf(request, violations);
   const auto& calibrations = request.nodes().calibrations();
+  CheckNoneAhead(calibrations, "nodes.calibrations", now, violations);
   const MeasuredLinks measured =
       MeasuredLinksFrom(calibrations, nodes.ok() ? &*nodes : nullptr, violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "engine/hardware/links/node_type.h"
 #include "tests/support/status_matchers.h"
 
@@ -25,7 +26,7 @@ constexpr int64_t kLinkMiB = 1 << 20;
 
 absl::StatusOr<v1::GetLinkTimesResponse> LinksOf(const v1::GetLinkTimesRequest& request) {
   v1::GetLinkTimesResponse response;
-  const absl::Status status = AnswerLinkTimes(request, &response);
+  const absl::Status status = AnswerLinkTimes(request, absl::UnixEpoch(), &response);
   if (!status.ok()) return status;
   return response;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "server/link_times_answer.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/status_matchers.h"
@@ -82,9 +83,14 @@ v1::GetLinkTimesRequest OnDgx(const std::vector<v1::Calibration>& calibrations) 
   return request;
 }
 
+// When the calibrations were.
+absl::Time Measured() {
+  return absl::FromUnixSeconds(SampleCalibration().measured_time().seconds());
+}
+
 absl::StatusOr<v1::GetLinkTimesResponse> AnswerTo(const v1::GetLinkTimesRequest& request) {
   v1::GetLinkTimesResponse response;
-  const absl::Status status = AnswerLinkTimes(request, &response);
+  const absl::Status status = AnswerLinkTimes(request, Measured() + absl::Hours(1), &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -104,6 +110,13 @@ TEST(MeasuredLinks, GoBeforePublishedOnes) {
   }
   EXPECT_THAT(response->nodes().calibrations(), IsEmpty());
   EXPECT_THAT(response->assumptions(), Not(Contains(HasSubstr("The calibrations hold no"))));
+}
+
+TEST(MeasuredLinks, AreNotOfTheFuture) {
+  v1::GetLinkTimesResponse response;
+  const absl::Status status =
+      AnswerLinkTimes(OnDgx({SlowH100(1)}), Measured() - absl::Hours(1), &response);
+  EXPECT_THAT(status.ToString(), HasSubstr("nodes.calibrations[0].measured_time"));
 }
 
 TEST(MeasuredLinks, OfSeveralDevicesAreTheSlowest) {
