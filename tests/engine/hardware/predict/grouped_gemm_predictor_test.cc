@@ -30,7 +30,7 @@ GroupedGemmShape Layer(int64_t tokens, int64_t hidden, int64_t parallel) {
 }
 
 // A plain device: 600e12 FLOP/s, weights at 3e12 bytes a second, and a launch.
-double PlainSeconds(const GroupedGemmShape& shape) {
+double PlainLayerSeconds(const GroupedGemmShape& shape) {
   const double rows = static_cast<double>(shape.tokens * shape.experts_per_token) /
                       static_cast<double>(shape.expert_parallel);
   const double weights = static_cast<double>(3 * shape.hidden * shape.intermediate);
@@ -44,7 +44,7 @@ std::vector<GroupedGemmPoint> Points() {
     for (const int64_t hidden : {2048, 4096, 7168}) {
       for (const int64_t parallel : {1, 4}) {
         const GroupedGemmShape shape = Layer(tokens, hidden, parallel);
-        out.push_back({.shape = shape, .time = Seconds(PlainSeconds(shape))});
+        out.push_back({.shape = shape, .time = Seconds(PlainLayerSeconds(shape))});
       }
     }
   }
@@ -88,7 +88,7 @@ TEST(GroupedGemmPredictor, OfADeviceStandsOnItsOwnLayersFirst) {
   for (const int64_t tokens : {512, 2048, 6144}) {
     const GroupedGemmShape shape = Layer(tokens, 5120, 2);
     const KernelTime time = predictor.Predict(shape);
-    EXPECT_NEAR(time.expected.value() / PlainSeconds(shape), 1, 0.05);
+    EXPECT_NEAR(time.expected.value() / PlainLayerSeconds(shape), 1, 0.05);
     EXPECT_EQ(time.basis, KernelBasis::kWithinGrid);
   }
   // Layers without a gate, and other types, weren't measured: the next source.
