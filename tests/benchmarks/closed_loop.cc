@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-struct Call {
+struct LoopCall {
   grpc::ClientContext context;
   v1::PlanRunResponse response;
   grpc::Status status;
@@ -28,7 +28,7 @@ LoopResult RunClosedLoop(const std::string& address, const v1::PlanRunRequest& r
   grpc::CompletionQueue queue;
   int started = 0;
   const auto start_one = [&] {
-    auto* call = new Call;
+    auto* call = new LoopCall;
     call->reader = stub->AsyncPlanRun(&call->context, request, &queue);
     call->reader->Finish(&call->response, &call->status, call);
     ++started;
@@ -40,7 +40,7 @@ LoopResult RunClosedLoop(const std::string& address, const v1::PlanRunRequest& r
     void* tag = nullptr;
     bool ok = false;
     queue.Next(&tag, &ok);
-    const std::unique_ptr<Call> call(static_cast<Call*>(tag));
+    const std::unique_ptr<LoopCall> call(static_cast<LoopCall*>(tag));
     if (!ok || !call->status.ok()) ++result.failed_calls;
     if (started < calls) start_one();
   }

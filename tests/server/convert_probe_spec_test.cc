@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-CalibrationSnapshot Host() {
+CalibrationSnapshot HostSnapshot() {
   CalibrationSnapshot host;
   host.devices = {FakeDevice()};
   return host;
@@ -33,7 +33,7 @@ v1::RunProbeRequest WithShape(v1::DataType type, int64_t m, int64_t n, int64_t k
 }
 
 TEST(ProbeSpec, OfAnEmptyRequestIsStandardOnAllDevices) {
-  const auto spec = ProbeSpecFrom({}, Host());
+  const auto spec = ProbeSpecFrom({}, HostSnapshot());
   ASSERT_THAT(spec, IsOk());
   EXPECT_THAT(spec->device_uuids, ElementsAre("CPU-0123456789abcdef"));
   EXPECT_FALSE(spec->with_shapes);
@@ -46,7 +46,7 @@ TEST(ProbeSpec, NamesEachDeviceOnce) {
   request.set_mode(v1::PROBE_MODE_FULL);
   request.add_device_uuids("host");
   request.add_device_uuids("CPU-0123456789abcdef");
-  const auto spec = ProbeSpecFrom(request, Host());
+  const auto spec = ProbeSpecFrom(request, HostSnapshot());
   ASSERT_THAT(spec, IsOk());
   EXPECT_THAT(spec->device_uuids, ElementsAre("CPU-0123456789abcdef"));
   EXPECT_THAT(spec->arguments,
@@ -57,7 +57,7 @@ TEST(ProbeSpec, PassesShapesOn) {
   v1::RunProbeRequest request = WithShape(v1::DATA_TYPE_BF16, 16384, 32768, 1'000'000);
   request.set_mode(v1::PROBE_MODE_QUICK);
   *request.add_matmuls() = WithShape(v1::DATA_TYPE_INT8, 1, 2, 3).matmuls(0);
-  const auto spec = ProbeSpecFrom(request, Host());
+  const auto spec = ProbeSpecFrom(request, HostSnapshot());
   ASSERT_THAT(spec, IsOk());
   EXPECT_TRUE(spec->with_shapes);
   EXPECT_THAT(spec->arguments,
@@ -71,7 +71,7 @@ TEST(ProbeSpec, NamesAllFaultsAtOnce) {
       WithShape(v1::DATA_TYPE_UNSPECIFIED, 1, std::numeric_limits<int64_t>::max(), 1).matmuls(0);
   request.set_mode(static_cast<v1::ProbeMode>(77));
   request.add_device_uuids("CPU-0");
-  EXPECT_THAT(ProbeSpecFrom(request, Host()),
+  EXPECT_THAT(ProbeSpecFrom(request, HostSnapshot()),
               NamesFields(UnorderedElementsAre(
                   "mode", "matmuls[0].data_type", "matmuls[0].m", "matmuls[0].n", "matmuls[0].k",
                   "matmuls[1].data_type", "matmuls[1].n", "device_uuids[0]")));
@@ -83,17 +83,17 @@ TEST(ProbeSpec, BoundsItsLists) {
   for (int i = 0; i < 17; ++i) {
     *request.add_matmuls() = WithShape(v1::DATA_TYPE_FP32, 1, 1, 1).matmuls(0);
   }
-  EXPECT_THAT(ProbeSpecFrom(request, Host()),
+  EXPECT_THAT(ProbeSpecFrom(request, HostSnapshot()),
               NamesFields(UnorderedElementsAre("device_uuids", "matmuls")));
   request.mutable_device_uuids()->RemoveLast();
   request.mutable_matmuls()->RemoveLast();
-  EXPECT_THAT(ProbeSpecFrom(request, Host()), IsOk());
+  EXPECT_THAT(ProbeSpecFrom(request, HostSnapshot()), IsOk());
 }
 
 TEST(ProbeSpec, TellsAnUnknownDeviceItsNearNames) {
   v1::RunProbeRequest request;
   request.add_device_uuids("CPU-0123456789abcdee");
-  const auto spec = ProbeSpecFrom(request, Host());
+  const auto spec = ProbeSpecFrom(request, HostSnapshot());
   EXPECT_THAT(spec, Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
   EXPECT_THAT(std::string(spec.status().message()), HasSubstr("CPU-0123456789abcdef"));
   EXPECT_THAT(std::string(spec.status().message()), HasSubstr("ListDevices"));
@@ -101,7 +101,7 @@ TEST(ProbeSpec, TellsAnUnknownDeviceItsNearNames) {
 
 // No device that this version's probe lists; another's could.
 TEST(ProbeSpec, RefusesWhatItCannotMeasure) {
-  CalibrationSnapshot host = Host();
+  CalibrationSnapshot host = HostSnapshot();
   host.devices.push_back(FakeDevice());
   host.devices.back().set_uuid("GPU-1");
   host.devices.back().set_kind(v1::DEVICE_KIND_GPU);

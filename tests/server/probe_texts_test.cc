@@ -46,11 +46,11 @@ TEST(EventLogLine, IsOneLineOfJson) {
   const std::string line =
       EventLogLine("calibration_set_aside", {{"file", "a\nb\xff"}, {"reason", "\"why\""}});
   EXPECT_EQ(line.find('\n'), line.size() - 1);
-  const auto json = nlohmann::json::parse(line);
-  EXPECT_EQ(json["event"], "calibration_set_aside");
-  EXPECT_EQ(json["file"], "a\nb\xef\xbf\xbd");
-  EXPECT_EQ(json["reason"], "\"why\"");
-  EXPECT_EQ(json["time"].get<std::string>().size(), 24u);
+  const auto parsed = nlohmann::json::parse(line);
+  EXPECT_EQ(parsed["event"], "calibration_set_aside");
+  EXPECT_EQ(parsed["file"], "a\nb\xef\xbf\xbd");
+  EXPECT_EQ(parsed["reason"], "\"why\"");
+  EXPECT_EQ(parsed["time"].get<std::string>().size(), 24u);
 }
 
 TEST(EventLogLine, FitsThePipeWhateverTheFacts) {
@@ -65,9 +65,9 @@ TEST(EventLogLine, FitsThePipeWhateverTheFacts) {
     const std::string line = EventLogLine(
         "calibration_set_aside", {{"a", fact}, {"b", fact}, {"c", fact}, {"d", fact}, {"e", fact}});
     EXPECT_LE(line.size(), size_t{PIPE_BUF}) << c.name;
-    const auto json = nlohmann::json::parse(line);
+    const auto parsed = nlohmann::json::parse(line);
     for (const char* key : {"a", "b", "c", "d", "e"}) {
-      const auto shown = json[key].get<std::string>();
+      const auto shown = parsed[key].get<std::string>();
       EXPECT_GE(shown.size(), 80u) << c.name;
       EXPECT_TRUE(absl::EndsWith(shown, "...")) << c.name;
     }

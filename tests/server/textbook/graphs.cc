@@ -41,7 +41,7 @@ json DeepLinear(const json& in) {
   return graph;
 }
 
-json Analyze(const TestServer& server, const json& graph) {
+json AnalyzeGraphs(const TestServer& server, const json& graph) {
   return Ask(server, "AccountingService/AnalyzeGraph", {{"graph", graph}});
 }
 
@@ -60,7 +60,7 @@ double Activations(const json& answer) {
 }
 
 json DeepLinearBytes(const TestServer& server, const json& in) {
-  const json answer = Analyze(server, DeepLinear(in));
+  const json answer = AnalyzeGraphs(server, DeepLinear(in));
   const json& totals = answer["totals"];
   return NumberAt(totals, "/parameter_bytes") + NumberAt(totals, "/gradient_bytes") +
          NumberAt(totals, "/optimizer_bytes") + Activations(answer);
@@ -70,7 +70,7 @@ json DeepLinearBytes(const TestServer& server, const json& in) {
 json DeepLinearStep(const TestServer& server, const json& in) {
   json graph = DeepLinear(in);
   graph["tensors"][0]["requires_gradient"] = true;
-  const json answer = Analyze(server, graph);
+  const json answer = AnalyzeGraphs(server, graph);
   return Forward(answer) + Backward(answer);
 }
 
@@ -80,28 +80,28 @@ AskedQuestions AskedOfGraphs() {
   return {
       {"two-layer-forward",
        [](const TestServer& s, const json& in) -> json {
-         return Forward(Analyze(s, TwoLayers(in, false)));
+         return Forward(AnalyzeGraphs(s, TwoLayers(in, false)));
        }},
       {"two-layer-backward-no-input-grad",
        [](const TestServer& s, const json& in) -> json {
-         return Backward(Analyze(s, TwoLayers(in, false)));
+         return Backward(AnalyzeGraphs(s, TwoLayers(in, false)));
        }},
       {"two-layer-backward-with-input-grad",
        [](const TestServer& s, const json& in) -> json {
-         return Backward(Analyze(s, TwoLayers(in, true)));
+         return Backward(AnalyzeGraphs(s, TwoLayers(in, true)));
        }},
       {"two-layer-step",
        [](const TestServer& s, const json& in) -> json {
-         const json answer = Analyze(s, TwoLayers(in, true));
+         const json answer = AnalyzeGraphs(s, TwoLayers(in, true));
          return Forward(answer) + Backward(answer);
        }},
       {"deep-linear-params",
        [](const TestServer& s, const json& in) -> json {
-         return NumberAt(Analyze(s, DeepLinear(in)), "/totals/trainable_parameters");
+         return NumberAt(AnalyzeGraphs(s, DeepLinear(in)), "/totals/trainable_parameters");
        }},
       {"deep-linear-activations",
        [](const TestServer& s, const json& in) -> json {
-         return Activations(Analyze(s, DeepLinear(in))) / 4;
+         return Activations(AnalyzeGraphs(s, DeepLinear(in))) / 4;
        }},
       {"deep-linear-memory-fp32-adagrad", DeepLinearBytes},
       {"deep-linear-step-flops", DeepLinearStep},

@@ -9,7 +9,8 @@ using nlohmann::json;
 
 constexpr char kAnalyze[] = "AccountingService/AnalyzeTensor";
 
-json Analyze(const TestServer& server, const json& shape, const json& steps = json::array()) {
+json AnalyzeTensors(const TestServer& server, const json& shape,
+                    const json& steps = json::array()) {
   return Ask(server, kAnalyze,
              {{"tensor", {{"shape", shape}, {"data_type", "DATA_TYPE_FP32"}}}, {"steps", steps}});
 }
@@ -31,26 +32,26 @@ json ShapeAfter(const TestServer& server, const json& in, const char* step) {
     expression["sizes"].push_back({{"name", name}, {"size", size}});
   }
   return Numbers(
-      Analyze(server, in["shape"], One(step, expression))["steps"][0]["tensor"]["shape"]);
+      AnalyzeTensors(server, in["shape"], One(step, expression))["steps"][0]["tensor"]["shape"]);
 }
 
 AskedQuestion Allocated(json shape, json steps) {
   return [shape = std::move(shape), steps = std::move(steps)](const TestServer& server,
                                                               const json&) -> json {
-    return NumberAt(Analyze(server, shape, steps), "/allocated_bytes");
+    return NumberAt(AnalyzeTensors(server, shape, steps), "/allocated_bytes");
   };
 }
 
 json TransposedBytes(const TestServer& server, const json&) {
-  const json answer = Analyze(server, {2, 3}, One("transpose", json::object()));
+  const json answer = AnalyzeTensors(server, {2, 3}, One("transpose", json::object()));
   EXPECT_FALSE(answer["steps"][0]["tensor"].contains("is_contiguous"));
   EXPECT_EQ(answer["steps"][0]["is_view"], true);
   return NumberAt(answer, "/allocated_bytes");
 }
 
 json Check(const TestServer& server, const json& in) {
-  return Analyze(server, in["shape"],
-                 One("check_shape", {{"expression", in["axes"]}}))["steps"][0]["check"];
+  return AnalyzeTensors(server, in["shape"],
+                        One("check_shape", {{"expression", in["axes"]}}))["steps"][0]["check"];
 }
 
 json BoundSizes(const TestServer& server, const json& in) {
@@ -67,11 +68,11 @@ json Matches(const TestServer& server, const json& in) {
 }
 
 json SizeBytes(const TestServer& server, const json& in) {
-  return NumberAt(Analyze(server, in["shape"]), "/tensor/size_bytes");
+  return NumberAt(AnalyzeTensors(server, in["shape"]), "/tensor/size_bytes");
 }
 
 json FlatIndex(const TestServer& server, const json& in) {
-  return NumberAt(Analyze(server, in["shape"], One("flat_index", {{"index", in["index"]}})),
+  return NumberAt(AnalyzeTensors(server, in["shape"], One("flat_index", {{"index", in["index"]}})),
                   "/steps/0/storage_position");
 }
 
