@@ -245,7 +245,7 @@ constexpr OperationKind kKinds[] = {
      .size_fields = kExpertsSizes,
      .sizes_help = "tokens of all devices, width of one, of an expert",
      .flags = kExpertsFlags,
-     .example = "8192x4096x14336 --experts=8 --experts-per-token=2 --dtype=bf16 --device=h200-sxm"},
+     .example = "64x4096x14336 --experts=8 --experts-per-token=2 --dtype=bf16 --device=h200-sxm"},
 };
 
 constexpr FieldFlag kNumberFormatFlags[] = {

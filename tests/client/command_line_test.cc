@@ -28,7 +28,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{}, "A subcommand is required"},
       {{"plann"},
        "\"plann\" is no command; write one of plan, memory, count, accelerators, devices, probe, "
-       "calibration, rates, op, graph, tensor, tokens, dtype, version, completion"},
+       "calibration, rates, nodes, links, op, graph, tensor, tokens, dtype, version, completion"},
       {{"plan", "--token=1"}, "--token=1"},
       {{"plan", "gpt2", "llama"}, "llama"},
       {{"plan", "--tokens"}, "--token-count"},
@@ -212,8 +212,8 @@ TEST(Help, NamesTheConventionsOfFlops) {
 
 TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
   for (const char* command :
-       {"", "plan", "count", "accelerators", "devices", "probe", "calibration", "rates", "op",
-        "graph", "tensor", "tokens", "dtype", "version", "completion"}) {
+       {"", "plan", "memory", "count", "accelerators", "devices", "probe", "calibration", "rates",
+        "nodes", "links", "op", "graph", "tensor", "tokens", "dtype", "version", "completion"}) {
     std::vector<std::string> args = {"--help"};
     if (*command != '\0') args.insert(args.begin(), command);
     const Ran ran = RunWith(args);

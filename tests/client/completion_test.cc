@@ -199,7 +199,7 @@ TEST(ZshCompletion, OffersWhatBashOffers) {
 TEST(ZshCompletion, KnowsWhatBashKnows) {
   const std::string zsh = RunWith({"completion", "zsh"}).out;
   EXPECT_THAT(zsh, HasSubstr("\"plan\"|\"memory\"|\"count\"|\"accelerators\"|\"devices\"|\"probe\"|"
-                             "\"calibration\"|\"rates\"|"
+                             "\"calibration\"|\"rates\"|\"nodes\"|\"links\"|"
                              "\"op\"|\"op matmul\"|\"op batched-matmul\"|"));
   EXPECT_THAT(zsh, HasSubstr("\"plan --optimizer\") values=\"sgd sgd-momentum "));
   EXPECT_THAT(zsh, Not(ContainsRegex("@[A-Z_]+@")));
