@@ -47,7 +47,7 @@ void AddLists(CLI::App* command, LinksCommand* links) {
               links->request.add_sizes_bytes(ParseByteCount(text).value_or(0));
             }
           },
-          "of the buffer, e.g. 64MiB; repeatable; default: 1KiB to 16GiB")
+          "of the buffer, e.g. 64MiB; repeatable; default: 1KiB-16GiB")
       ->allow_extra_args(false)
       ->type_name("BYTES")
       ->check(Check(CheckExchangeSize));
