@@ -74,7 +74,11 @@ std::string Headline(const v1::AnalyzeOperationResponse& response) {
                     Wrap("  time      ", HostCopySummary(response.host_copy()), kBehindBackward));
   }
   if (response.has_time()) {
-    absl::StrAppend(&out, Wrap("  time      ", TimeSummary(response.time()), kBehindBackward),
+    const std::string predicted = PredictionSummary(response.time());
+    if (!predicted.empty()) absl::StrAppend(&out, Wrap("  time      ", predicted, kBehindBackward));
+    absl::StrAppend(&out,
+                    Wrap(predicted.empty() ? "  time      " : "  roofline  ",
+                         TimeSummary(response.time()), kBehindBackward),
                     Wrap("  advice    ", response.time().advice(), kBehindBackward));
   }
   return out;

@@ -32,7 +32,24 @@ std::string NearestText(const v1::KernelPrediction& prediction) {
   return absl::StrJoin(shapes, ", ");
 }
 
+std::string SourceText(const v1::KernelPrediction& prediction, absl::Time now) {
+  std::string source = absl::StrCat(EnumName(*v1::RateSource_descriptor(), prediction.source()),
+                                    ", ", prediction.citation());
+  if (prediction.has_measured_time()) {
+    absl::StrAppend(&source, ", ", AgeText(AgeSeconds(prediction.measured_time(), now)));
+  }
+  return source;
+}
+
 }  // namespace
+
+std::string PredictionSummary(const v1::OperationTime& time) {
+  if (!time.has_predicted_forward()) return "";
+  const v1::KernelPrediction& forward = time.predicted_forward();
+  return absl::StrCat(TimeText(forward.expected_seconds()), " predicted, ",
+                      TimeText(forward.low_seconds()), " to ", TimeText(forward.high_seconds()),
+                      " (80 %)");
+}
 
 std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
   if (!time.has_predicted_forward()) return "";
@@ -43,11 +60,9 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
   AddTimeRow("forward", forward, table);
   if (time.has_predicted_unfused()) AddTimeRow("unfused", time.predicted_unfused(), table);
   if (time.has_predicted_backward()) AddTimeRow("backward", time.predicted_backward(), table);
-  std::string source = absl::StrCat(EnumName(*v1::RateSource_descriptor(), forward.source()), ", ",
-                                    forward.citation());
-  if (forward.has_measured_time()) {
-    absl::StrAppend(&source, ", ", AgeText(AgeSeconds(forward.measured_time(), now)));
-  }
+  const std::string source = SourceText(forward, now);
+  const std::string of_backward =
+      time.has_predicted_backward() ? SourceText(time.predicted_backward(), now) : source;
   const std::string error = PredictionErrorText(forward.error());
   const std::string nearest = NearestText(forward);
   return absl::StrCat(
@@ -55,6 +70,7 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
       forward.source() == v1::RATE_SOURCE_DATASHEET ? "published rates" : "measured kernels",
       forward.regime() == v1::KERNEL_REGIME_SUSTAINED ? ", sustained\n" : "\n", table.Text(),
       Wrap("  source: ", source, 4),
+      of_backward == source ? "" : Wrap("  source of backward: ", of_backward, 4),
       Wrap("  form: ", absl::StrCat(Words(forward.form()), error.empty() ? "" : "; ", error), 4),
       nearest.empty() ? "" : Wrap("  nearest measured: ", nearest, 4));
 }

@@ -48,6 +48,20 @@ TEST(PredictionSection, SaysWhatItIsOf) {
   EXPECT_EQ(PredictionSection(v1::OperationTime(), absl::UnixEpoch()), "");
 }
 
+TEST(PredictionSection, NamesTheBackwardsOwnSource) {
+  v1::OperationTime time = Softmax();
+  *time.mutable_predicted_backward() = time.predicted_forward();
+  EXPECT_THAT(PredictionSection(time, absl::UnixEpoch()), Not(HasSubstr("source of backward")));
+  time.mutable_predicted_backward()->set_citation("measured today");
+  EXPECT_THAT(PredictionSection(time, absl::UnixEpoch()),
+              HasSubstr("  source of backward: measured-supplied, measured today\n"));
+}
+
+TEST(PredictionSummary, IsTheForwardTimeWithItsInterval) {
+  EXPECT_EQ(PredictionSummary(Softmax()), "1.00 ms predicted, 800.00 us to 1.50 ms (80 %)");
+  EXPECT_EQ(PredictionSummary(v1::OperationTime()), "");
+}
+
 // An embedding does no arithmetic.
 TEST(PredictionSection, HasNoRateWhereNothingIsComputed) {
   v1::OperationTime time = Softmax();
