@@ -14,6 +14,7 @@
 #include "engine/run/plan.h"
 #include "server/convert/calibration.h"
 #include "server/convert/run_spec.h"
+#include "tests/server/calibration_faults.h"
 #include "tests/server/sample_calibration.h"
 
 namespace sextant {
@@ -24,28 +25,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using Change = std::function<void(v1::Calibration&)>;
-
-std::vector<FieldViolation> FaultsOf(const v1::Calibration& calibration) {
-  FieldViolations violations;
-  CheckCalibration(calibration, "c", violations);
-  return violations.all();
-}
-
-std::vector<std::string> FieldsOf(const v1::Calibration& calibration) {
-  std::vector<std::string> out;
-  for (const FieldViolation& v : FaultsOf(calibration)) out.push_back(v.field);
-  return out;
-}
-
-v1::Calibration Changed(const Change& change) {
-  v1::Calibration out = SampleCalibration();
-  change(out);
-  return out;
-}
 
 TEST(CheckCalibration, FindsNothingInAGoodOne) {
-  EXPECT_THAT(FieldsOf(SampleCalibration()), IsEmpty());
+  EXPECT_THAT(FaultyFields(SampleCalibration()), IsEmpty());
   v1::Calibration bare = SampleCalibration();
   bare.clear_matmuls();
   bare.clear_sustained_matmuls();
@@ -56,7 +38,7 @@ TEST(CheckCalibration, FindsNothingInAGoodOne) {
   bare.clear_ridge_flops_per_byte();
   bare.clear_drift_ratio();
   bare.clear_notes();
-  EXPECT_THAT(FieldsOf(bare), IsEmpty());
+  EXPECT_THAT(FaultyFields(bare), IsEmpty());
 }
 
 // What the probe prints is read back unchanged, with the same name.
@@ -65,15 +47,15 @@ TEST(CheckCalibration, FindsNothingAfterAWayThroughJson) {
   v1::Calibration back;
   ASSERT_TRUE(google::protobuf::util::MessageToJsonString(SampleCalibration(), &json).ok());
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &back).ok());
-  EXPECT_THAT(FieldsOf(back), IsEmpty());
+  EXPECT_THAT(FaultyFields(back), IsEmpty());
   EXPECT_EQ(CalibrationFingerprint(back), CalibrationFingerprint(SampleCalibration()));
 }
 
 TEST(CheckCalibration, NamesAllThatAnEmptyOneLacks) {
-  EXPECT_THAT(FieldsOf(v1::Calibration()),
+  EXPECT_THAT(FaultyFields(v1::Calibration()),
               ElementsAre("c.schema_version", "c.device", "c.measured_time", "c.probe_version",
                           "c.mode", "c.duration_seconds", "c.checked_result_count"));
-  EXPECT_THAT(FieldsOf(Changed([](v1::Calibration& c) { c.mutable_device()->Clear(); })),
+  EXPECT_THAT(FaultyFields(ChangedSample([](v1::Calibration& c) { c.mutable_device()->Clear(); })),
               ElementsAre("c.device.uuid", "c.device.kind", "c.device.product_name",
                           "c.device.memory_bytes"));
 }
@@ -82,18 +64,18 @@ TEST(CheckCalibration, ReadsItsOwnSchemaAlone) {
   for (const int version : {-1, 0, 2, 99}) {
     v1::Calibration c = SampleCalibration();
     c.set_schema_version(version);
-    EXPECT_THAT(FieldsOf(c), ElementsAre("c.schema_version")) << version;
+    EXPECT_THAT(FaultyFields(c), ElementsAre("c.schema_version")) << version;
   }
   v1::Calibration newer = SampleCalibration();
   newer.set_schema_version(2);
   newer.mutable_matmuls(0)->set_m(-1);  // may mean something else there
-  ASSERT_THAT(FaultsOf(newer), SizeIs(1));
-  EXPECT_THAT(FaultsOf(newer)[0].description, HasSubstr("newer than this server"));
+  ASSERT_THAT(CalibrationFaults(newer), SizeIs(1));
+  EXPECT_THAT(CalibrationFaults(newer)[0].description, HasSubstr("newer than this server"));
 }
 
 struct Fault {
   const char* field;
-  Change change;
+  CalibrationChange change;
 };
 
 TEST(CheckCalibration, NamesTheFieldAtFault) {
@@ -157,7 +139,7 @@ TEST(CheckCalibration, NamesTheFieldAtFault) {
       {"c.notes[0]", [](auto& c) { c.set_notes(0, std::string(1025, 'n')); }},
   };
   for (const Fault& fault : faults) {
-    EXPECT_THAT(FieldsOf(Changed(fault.change)), ElementsAre(fault.field)) << fault.field;
+    EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), ElementsAre(fault.field)) << fault.field;
   }
 }
 
@@ -196,7 +178,7 @@ TEST(CheckCalibration, NoRealNumberMayBeNegativeInfiniteOrNoNumber) {
     for (const double bad : {-1.0, std::nan(""), infinity, -infinity, 1e300}) {
       v1::Calibration c = SampleCalibration();
       set(c, bad);
-      EXPECT_THAT(FieldsOf(c), Contains(field)) << bad;
+      EXPECT_THAT(FaultyFields(c), Contains(field)) << bad;
     }
   }
 }
@@ -218,10 +200,10 @@ TEST(CheckCalibration, RatesFollowFromShapesAndTimes) {
       {"c.fusion.speedup_ratio", [](auto& c) { c.mutable_fusion()->set_speedup_ratio(2); }},
   };
   for (const Fault& fault : faults) {
-    EXPECT_THAT(FieldsOf(Changed(fault.change)), ElementsAre(fault.field));
+    EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), ElementsAre(fault.field));
   }
   // Within 1 % they may be rounded.
-  EXPECT_THAT(FieldsOf(Changed(
+  EXPECT_THAT(FaultyFields(ChangedSample(
                   [](v1::Calibration& c) { c.mutable_matmuls(0)->set_flops_per_second(2.01e12); })),
               IsEmpty());
 }
@@ -239,7 +221,7 @@ TEST(CheckCalibration, CountsTheArraysOfEachStream) {
     v1::Calibration c = SampleCalibration();
     c.mutable_streams(0)->set_operation(operation);
     c.mutable_streams(0)->set_bytes_per_second(count * 1e10);
-    EXPECT_THAT(FieldsOf(c), IsEmpty()) << operation;
+    EXPECT_THAT(FaultyFields(c), IsEmpty()) << operation;
   }
 }
 
@@ -247,11 +229,11 @@ TEST(CheckCalibration, CountsTheArraysOfEachStream) {
 TEST(CheckCalibration, LooksNoFurtherThanIsOfUse) {
   v1::Calibration c = SampleCalibration();
   for (int i = c.matmuls_size(); i < 512; ++i) c.add_matmuls();
-  EXPECT_GT(FaultsOf(c).size(), 40u);
-  EXPECT_LT(FaultsOf(c).size(), 100u);
+  EXPECT_GT(CalibrationFaults(c).size(), 40u);
+  EXPECT_LT(CalibrationFaults(c).size(), 100u);
   c.add_matmuls();
-  ASSERT_THAT(FaultsOf(c), SizeIs(1));
-  EXPECT_EQ(FaultsOf(c)[0].field, "c.matmuls");
+  ASSERT_THAT(CalibrationFaults(c), SizeIs(1));
+  EXPECT_EQ(CalibrationFaults(c)[0].field, "c.matmuls");
 }
 
 // Broken copies of a good calibration: what is let through plans to finite numbers.
@@ -295,7 +277,7 @@ TEST(CalibrationFingerprint, ForgetsWhatTheServerFills) {
 }
 
 TEST(CalibrationFingerprint, SeesEverythingElse) {
-  const Change changes[] = {
+  const CalibrationChange changes[] = {
       [](auto& c) { c.mutable_device()->set_hostname("node-8"); },
       [](auto& c) { c.mutable_measured_time()->set_nanos(6); },
       [](auto& c) { c.mutable_matmuls(0)->set_flops_per_second(2.0001e12); },
@@ -303,8 +285,9 @@ TEST(CalibrationFingerprint, SeesEverythingElse) {
       [](auto& c) { c.clear_host_copies(); },
       [](auto& c) { c.set_notes(0, "The processor was busy."); },
   };
-  for (const Change& change : changes) {
-    EXPECT_NE(CalibrationFingerprint(Changed(change)), CalibrationFingerprint(SampleCalibration()));
+  for (const CalibrationChange& change : changes) {
+    EXPECT_NE(CalibrationFingerprint(ChangedSample(change)),
+              CalibrationFingerprint(SampleCalibration()));
   }
 }
 

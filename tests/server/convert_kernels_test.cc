@@ -11,6 +11,7 @@
 
 #include "server/convert/calibration.h"
 #include "server/convert/measured_kernels.h"
+#include "tests/server/calibration_faults.h"
 #include "tests/server/sample_calibration.h"
 
 namespace sextant {
@@ -21,29 +22,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using ChangeKernels = std::function<void(v1::Calibration&)>;
-
-std::vector<FieldViolation> KernelFaults(const v1::Calibration& calibration) {
-  FieldViolations violations;
-  CheckCalibration(calibration, "c", violations);
-  return violations.all();
-}
-
-std::vector<std::string> KernelFields(const v1::Calibration& calibration) {
-  std::vector<std::string> out;
-  for (const FieldViolation& v : KernelFaults(calibration)) out.push_back(v.field);
-  return out;
-}
-
-v1::Calibration ChangedKernels(const ChangeKernels& change) {
-  v1::Calibration out = SampleCalibration();
-  change(out);
-  return out;
-}
 
 struct KernelFault {
   const char* field;
-  ChangeKernels change;
+  CalibrationChange change;
 };
 
 TEST(CheckKernels, NamesTheFieldAtFault) {
@@ -96,7 +78,7 @@ TEST(CheckKernels, NamesTheFieldAtFault) {
        [](auto& c) { c.mutable_host_copies(0)->set_size_bytes(2'000'000); }},
   };
   for (const KernelFault& fault : faults) {
-    EXPECT_THAT(KernelFields(ChangedKernels(fault.change)), Contains(fault.field));
+    EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), Contains(fault.field));
   }
 }
 
@@ -125,7 +107,7 @@ TEST(CheckKernels, NoRealNumberMayBeNegativeInfiniteOrNoNumber) {
     for (const double bad : {0.0, -1.0, std::nan(""), infinity, -infinity, 1e300}) {
       v1::Calibration c = SampleCalibration();
       set(c, bad);
-      EXPECT_THAT(KernelFields(c), Contains(field)) << bad;
+      EXPECT_THAT(FaultyFields(c), Contains(field)) << bad;
     }
   }
 }
@@ -136,15 +118,16 @@ TEST(CheckKernels, NoTwoMayBeOfOneShape) {
   *c.add_experts() = c.experts(0);
   *c.add_collectives() = c.collectives(0);
   *c.add_host_copies() = c.host_copies(0);
-  EXPECT_THAT(KernelFields(c), ElementsAre("c.attentions[1]", "c.experts[1]", "c.collectives[1]",
+  EXPECT_THAT(FaultyFields(c), ElementsAre("c.attentions[1]", "c.experts[1]", "c.collectives[1]",
                                            "c.host_copies[1]"));
-  EXPECT_THAT(KernelFaults(c)[0].description, HasSubstr("is of the same work as an earlier one"));
+  EXPECT_THAT(CalibrationFaults(c)[0].description,
+              HasSubstr("is of the same work as an earlier one"));
   c.mutable_attentions(1)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD);
   c.mutable_attentions(1)->set_flops_per_second(2.5 * c.attentions(0).flops_per_second());
   c.mutable_experts(1)->set_data_type(v1::DATA_TYPE_FP16);
   c.mutable_collectives(1)->set_operation(v1::COLLECTIVE_OPERATION_REDUCE_SCATTER);
   c.mutable_host_copies(1)->set_pageable(false);
-  EXPECT_THAT(KernelFields(c), IsEmpty());
+  EXPECT_THAT(FaultyFields(c), IsEmpty());
 }
 
 // The time of `m` such that its rate is `factor` times as high.
@@ -181,7 +164,7 @@ TEST(CheckKernels, NothingIsFasterThanTheProductCanBe) {
     experts->set_flops_per_second(peak);
     collective->set_bus_bytes_per_second(memory);
     copy->set_bytes_per_second(memory);
-    return KernelFaults(c);
+    return CalibrationFaults(c);
   };
   EXPECT_THAT(faults(1.09), IsEmpty());
   const std::vector<FieldViolation> above = faults(1.11);
@@ -201,20 +184,20 @@ TEST(CheckKernels, TimesAreOfTheirKind) {
   v1::CollectiveMeasurement* collective = c.mutable_collectives(0);
   Hasten(collective, 1e5);
   collective->set_bus_bytes_per_second(7.5e13);
-  EXPECT_THAT(KernelFields(c), ElementsAre("c.collectives[0].time.median_seconds"));
+  EXPECT_THAT(FaultyFields(c), ElementsAre("c.collectives[0].time.median_seconds"));
   c = SampleCalibration();
   Hasten(c.mutable_experts(0), 1e-8);  // more than a day
   c.mutable_experts(0)->set_flops_per_second(12);
-  EXPECT_THAT(KernelFields(c), ElementsAre("c.experts[0].time.median_seconds"));
+  EXPECT_THAT(FaultyFields(c), ElementsAre("c.experts[0].time.median_seconds"));
 }
 
 TEST(CheckKernels, LooksNoFurtherThanIsOfUse) {
   v1::Calibration c = SampleCalibration();
   for (int i = c.attentions_size(); i < 512; ++i) c.add_attentions();
-  EXPECT_GT(KernelFaults(c).size(), 40u);
-  EXPECT_LT(KernelFaults(c).size(), 100u);
+  EXPECT_GT(CalibrationFaults(c).size(), 40u);
+  EXPECT_LT(CalibrationFaults(c).size(), 100u);
   c.add_attentions();
-  EXPECT_THAT(KernelFields(c), Contains("c.attentions"));
+  EXPECT_THAT(FaultyFields(c), Contains("c.attentions"));
 }
 
 TEST(MeasuredKernelsFrom, CarriesWhatPredictionsUse) {

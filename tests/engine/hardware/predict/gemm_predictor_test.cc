@@ -7,6 +7,7 @@
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/kernels/achieved_fraction.h"
+#include "tests/engine/hardware/predict/some_gpu.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -22,22 +23,7 @@ const Accelerator& Product(absl::string_view name) { return *AcceleratorNamed(na
 
 // 2e12 FLOP/s in bf16, 1e12 bytes a second; as its own product, or one of nobody's.
 DeviceCalibration Device(const Accelerator* accelerator) {
-  DeviceCalibration out;
-  out.uuid = "GPU-1";
-  out.product_name = "Some GPU";
-  out.accelerator = accelerator;
-  out.measured_unix_seconds = 1'700'000'000;
-  out.probe_version = "sextant-probe 0.1.0";
-  out.Consider({.data_type = DataType::kBf16,
-                .m = 4096,
-                .n = 4096,
-                .k = 4096,
-                .rate = FlopsPerSecond(2e12),
-                .sample_count = 9,
-                .stable = true,
-                .engine = "library"});
-  out.ConsiderCopy({.per_second = 1e12, .array_bytes = 1 << 30, .sample_count = 9});
-  return out;
+  return SomeGpu(accelerator, {.size = 4096, .flops_per_second = 2e12, .bytes_per_second = 1e12});
 }
 
 // Times of a device that does 1e12 FLOP/s and starts in 10 us, whatever the shape.

@@ -10,6 +10,7 @@
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/experts_by_gemms.h"
 #include "engine/hardware/reference/grouped_gemm_reference.h"
+#include "tests/engine/hardware/predict/some_gpu.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -52,22 +53,7 @@ std::vector<GroupedGemmPoint> Points() {
 }
 
 DeviceCalibration Device(const Accelerator* accelerator) {
-  DeviceCalibration out;
-  out.uuid = "GPU-1";
-  out.product_name = "Some GPU";
-  out.accelerator = accelerator;
-  out.measured_unix_seconds = 1'700'000'000;
-  out.probe_version = "sextant-probe 0.1.0";
-  out.Consider({.data_type = DataType::kBf16,
-                .m = 8192,
-                .n = 8192,
-                .k = 8192,
-                .rate = FlopsPerSecond(600e12),
-                .sample_count = 9,
-                .stable = true,
-                .engine = "library"});
-  out.ConsiderCopy({.per_second = 3e12, .array_bytes = 1 << 30, .sample_count = 9});
-  return out;
+  return SomeGpu(accelerator, {.size = 8192, .flops_per_second = 600e12, .bytes_per_second = 3e12});
 }
 
 GroupedGemmPredictor PredictorOf(const MeasuredKernels& measured, ExpertsKind kind) {

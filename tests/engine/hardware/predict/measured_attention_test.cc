@@ -7,12 +7,11 @@
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/predict/attention_predictor.h"
+#include "tests/engine/hardware/predict/some_gpu.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
-
-constexpr int64_t kMeasuredUnixSeconds = 1'700'000'000;
 
 // 450e12 FLOP/s forward and 380e12 backward, each element once at 2e12 bytes a second, and a
 // launch.
@@ -50,13 +49,8 @@ std::vector<AttentionPoint> AttentionPoints(bool backward, int64_t head_size = 1
 
 // A GPU that no catalogue has, or `product`.
 DeviceCalibration AttentionDevice(absl::string_view product = "") {
-  DeviceCalibration out;
-  out.uuid = "GPU-1";
-  out.product_name = "Some GPU";
-  out.accelerator = product.empty() ? nullptr : AcceleratorNamed(product);
+  DeviceCalibration out = SomeGpu(product.empty() ? nullptr : AcceleratorNamed(product));
   out.compute_unit_count = 132;
-  out.measured_unix_seconds = kMeasuredUnixSeconds;
-  out.probe_version = "sextant-probe 0.1.0";
   return out;
 }
 
@@ -101,7 +95,7 @@ TEST(MeasuredAttention, AnswersForBothPassesBeforeThePublished) {
     EXPECT_EQ(source.source, RateSource::kMeasuredDevice);
     EXPECT_EQ(source.device, "h100-sxm");
     EXPECT_EQ(source.device_uuid, "GPU-1");
-    EXPECT_EQ(source.measured_unix_seconds, kMeasuredUnixSeconds);
+    EXPECT_EQ(source.measured_unix_seconds, kSomeGpuMeasured);
     EXPECT_EQ(source.error.shape_count, 20);
   }
 }

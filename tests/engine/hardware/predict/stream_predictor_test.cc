@@ -5,6 +5,7 @@
 
 #include "engine/hardware/catalogue.h"
 #include "tests/engine/hardware/kernels/made_passes.h"
+#include "tests/engine/hardware/predict/some_gpu.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -17,18 +18,8 @@ using ::testing::SizeIs;
 constexpr double kGibi = 1 << 30;
 constexpr StreamWork kCopy = {kGibi, kGibi};
 
-DeviceCalibration DeviceOf(const Accelerator* accelerator) {
-  DeviceCalibration out;
-  out.uuid = "GPU-1";
-  out.product_name = "Some GPU";
-  out.accelerator = accelerator;
-  out.measured_unix_seconds = 1'700'000'000;
-  out.probe_version = "sextant-probe 0.1.0";
-  return out;
-}
-
 TEST(StreamPredictor, OfADeviceStandsOnItsOwnPasses) {
-  const DeviceCalibration device = DeviceOf(AcceleratorNamed("h200-sxm"));
+  const DeviceCalibration device = SomeGpu(AcceleratorNamed("h200-sxm"));
   const MeasuredKernels measured = {.calibration = &device,
                                     .source = RateSource::kMeasuredSupplied,
                                     .gemms = {},
@@ -48,7 +39,7 @@ TEST(StreamPredictor, OfADeviceStandsOnItsOwnPasses) {
 
 // The H200 has half as many FLOP/s in fp64 as in fp32.
 TEST(StreamPredictor, CountsFp64AsSlower) {
-  const DeviceCalibration device = DeviceOf(AcceleratorNamed("h200-sxm"));
+  const DeviceCalibration device = SomeGpu(AcceleratorNamed("h200-sxm"));
   const MeasuredKernels measured = {
       .calibration = &device, .gemms = {}, .passes = MadePasses(PlainSeconds)};
   const auto fp32 = StreamPredictor::OfMeasured(measured, DataType::kFp32);
@@ -79,13 +70,13 @@ TEST(StreamPredictor, OfAProductIsItsBandwidthTimesAPublishedShare) {
 }
 
 TEST(StreamPredictor, OfADeviceWithoutPassesFallsBackOnItsProduct) {
-  const DeviceCalibration known = DeviceOf(AcceleratorNamed("h200-sxm"));
+  const DeviceCalibration known = SomeGpu(AcceleratorNamed("h200-sxm"));
   const auto product =
       StreamPredictor::OfMeasured({.calibration = &known, .gemms = {}}, DataType::kBf16);
   ASSERT_THAT(product, IsOk());
   ASSERT_TRUE(product->has_value());
   EXPECT_EQ((*product)->source().source, RateSource::kDatasheet);
-  const DeviceCalibration unknown = DeviceOf(nullptr);
+  const DeviceCalibration unknown = SomeGpu(nullptr);
   const auto none =
       StreamPredictor::OfMeasured({.calibration = &unknown, .gemms = {}}, DataType::kBf16);
   ASSERT_THAT(none, IsOk());
@@ -93,7 +84,7 @@ TEST(StreamPredictor, OfADeviceWithoutPassesFallsBackOnItsProduct) {
 }
 
 TEST(StreamPredictor, RefusesDamagedPasses) {
-  const DeviceCalibration device = DeviceOf(nullptr);
+  const DeviceCalibration device = SomeGpu(nullptr);
   MeasuredKernels measured = {
       .calibration = &device, .gemms = {}, .passes = MadePasses(PlainSeconds)};
   measured.passes.streams[0].time = Seconds(0);

@@ -1,0 +1,48 @@
+// A measured GPU for tests of what predicts from one.
+#ifndef SEXTANT_TESTS_ENGINE_HARDWARE_PREDICT_SOME_GPU_H_
+#define SEXTANT_TESTS_ENGINE_HARDWARE_PREDICT_SOME_GPU_H_
+
+#include <cstdint>
+
+#include "engine/hardware/calibration.h"
+
+namespace sextant {
+
+inline constexpr int64_t kSomeGpuMeasured = 1'700'000'000;  // 2023-11-14 22:13:20 UTC
+
+// Of nobody's product where `accelerator` is null. Nothing was measured yet.
+inline DeviceCalibration SomeGpu(const Accelerator* accelerator) {
+  DeviceCalibration out;
+  out.uuid = "GPU-1";
+  out.product_name = "Some GPU";
+  out.accelerator = accelerator;
+  out.measured_unix_seconds = kSomeGpuMeasured;
+  out.probe_version = "sextant-probe 0.1.0";
+  return out;
+}
+
+// Of bf16, in a product of three sizes alike, and of a copy of 1 GiB.
+struct BestOfSomeGpu {
+  int64_t size;
+  double flops_per_second;
+  double bytes_per_second;
+};
+
+inline DeviceCalibration SomeGpu(const Accelerator* accelerator, const BestOfSomeGpu& best) {
+  DeviceCalibration out = SomeGpu(accelerator);
+  out.Consider({.data_type = DataType::kBf16,
+                .m = best.size,
+                .n = best.size,
+                .k = best.size,
+                .rate = FlopsPerSecond(best.flops_per_second),
+                .sample_count = 9,
+                .stable = true,
+                .engine = "library"});
+  out.ConsiderCopy(
+      {.per_second = best.bytes_per_second, .array_bytes = 1 << 30, .sample_count = 9});
+  return out;
+}
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_ENGINE_HARDWARE_PREDICT_SOME_GPU_H_
