@@ -5,10 +5,12 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "tests/support/source_folder.h"
+
 namespace sextant {
 namespace {
 
-const std::string kGolden = std::string(SEXTANT_SOURCE_DIR) + "/tests/golden/";
+const std::string kGolden = SourceFolder() + "/tests/golden/";
 
 std::vector<std::string> Lines(const std::string& path) {
   std::ifstream in(path);
@@ -40,8 +42,7 @@ std::vector<CsvRow> GoldenRows(const std::string& file) {
 
 std::string SharedDirectory() {
   const char* given = std::getenv("SEXTANT_SHARED_DIR");
-  const std::string path =
-      given != nullptr ? given : std::string(SEXTANT_SOURCE_DIR) + "/../shared";
+  const std::string path = given != nullptr ? given : SourceFolder() + "/../shared";
   return std::filesystem::is_directory(path + "/golden") ? path : "";
 }
 

@@ -15,6 +15,7 @@
 #include "engine/model/flops/flops_by_convention.h"
 #include "engine/model/flops/kaplan_table.h"
 #include "tests/golden/reference_models.h"
+#include "tests/support/source_folder.h"
 
 namespace sextant {
 namespace {
@@ -23,7 +24,7 @@ using ::testing::HasSubstr;
 
 const std::string& Document() {
   static const std::string* const text = [] {
-    std::ifstream in(std::string(SEXTANT_SOURCE_DIR) + "/docs/transformer.md");
+    std::ifstream in(SourceFolder() + "/docs/transformer.md");
     std::stringstream out;
     out << in.rdbuf();
     return new std::string(out.str());

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/server/json_call.h"
+#include "tests/support/source_folder.h"
 
 namespace sextant {
 namespace {
@@ -147,7 +148,7 @@ TEST_F(GraphServiceTest, ExplainsSmallGraphsOnly) {
 // The examples that the documents show.
 TEST_F(GraphServiceTest, AnswersTheDocumentsExamples) {
   for (const char* name : {"block", "deep_linear", "two_layers"}) {
-    std::ifstream file(absl::StrCat(SEXTANT_SOURCE_DIR, "/docs/examples/", name, ".json"));
+    std::ifstream file(absl::StrCat(SourceFolder(), "/docs/examples/", name, ".json"));
     const json answer = Analyze(json::parse(file));
     EXPECT_GT(NumberAt(answer, "/totals/backward/matrix_flops"),
               NumberAt(answer, "/totals/forward/matrix_flops"))

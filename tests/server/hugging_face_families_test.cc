@@ -15,6 +15,7 @@
 #include "engine/model/presets/presets.h"
 #include "server/hugging_face/config_text.h"
 #include "tests/golden/golden_files.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -28,7 +29,7 @@ using ::testing::Not;
 
 // A file of the source tree.
 std::string TextOf(const std::string& path) {
-  std::ifstream in(std::string(SEXTANT_SOURCE_DIR) + "/" + path);
+  std::ifstream in(SourceFolder() + "/" + path);
   EXPECT_TRUE(in) << path;
   std::stringstream text;
   text << in.rdbuf();

@@ -12,6 +12,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "tests/server/test_server.h"
+#include "tests/support/source_folder.h"
 
 namespace sextant {
 namespace {
@@ -23,7 +24,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 std::string ConfigFile(const std::string& name) {
-  std::ifstream in(std::string(SEXTANT_SOURCE_DIR) + "/tests/golden/config_json/" + name + ".json");
+  std::ifstream in(SourceFolder() + "/tests/golden/config_json/" + name + ".json");
   std::stringstream text;
   text << in.rdbuf();
   return text.str();

@@ -13,6 +13,7 @@
 #include "engine/hardware/reference/attention_reference.h"
 #include "engine/hardware/reference/grouped_gemm_reference.h"
 #include "tests/support/csv.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/status_matchers.h"
 #include "tests/validation/attention_accuracy.h"
 #include "tests/validation/attention_rows.h"
@@ -23,8 +24,7 @@ namespace {
 
 absl::StatusOr<std::vector<CsvRow>> TableOf(absl::string_view name) {
   const char* shared = std::getenv("SEXTANT_SHARED_DIR");
-  const std::string folder =
-      shared == nullptr ? absl::StrCat(SEXTANT_SOURCE_DIR, "/../shared") : shared;
+  const std::string folder = shared == nullptr ? SourceFolder() + "/../shared" : shared;
   return ReadCsv(absl::StrCat(folder, "/data/kernels/", name));
 }
 

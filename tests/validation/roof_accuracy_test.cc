@@ -7,6 +7,7 @@
 
 #include "engine/hardware/kernels/roof_time.h"
 #include "engine/hardware/predict/attention_predictor.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -16,7 +17,7 @@ constexpr double kRounding = 0.012;
 
 absl::StatusOr<std::vector<CsvRow>> Table(const char* name) {
   const char* shared = std::getenv("SEXTANT_SHARED_DIR");
-  const std::string folder = shared != nullptr ? shared : SEXTANT_SOURCE_DIR "/../shared";
+  const std::string folder = shared != nullptr ? shared : SourceFolder() + "/../shared";
   return ReadCsv(folder + "/data/kernels/" + name);
 }
 
