@@ -50,6 +50,12 @@ TEST(CeilDivide, RoundsUpWithoutOverflow) {
   EXPECT_EQ(CeilDivide(7, 7), 1);
   EXPECT_EQ(CeilDivide(8, 7), 2);
   EXPECT_EQ(CeilDivide(INT64_MAX, 2), INT64_MAX / 2 + 1);
+  EXPECT_EQ(CeilDivide(INT64_MAX, 1), INT64_MAX);
+  EXPECT_EQ(CeilDivide(INT64_MAX, int64_t{1} << 62), 2);
+  for (int64_t b = 1; b <= 65; ++b) {
+    for (int64_t a = 0; a <= 200; ++a)
+      ASSERT_EQ(CeilDivide(a, b), (a + b - 1) / b) << a << "/" << b;
+  }
 }
 
 }  // namespace
