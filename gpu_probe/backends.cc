@@ -35,9 +35,7 @@ std::vector<Backend> Backends() {
   return {{.name = "host",
            .devices = [] { return std::vector<v1::Device>{HostDevice()}; },
            .plan = PlanOf},
-          {.name = "cuda", .devices = CudaDevices, .plan = [](const ProbeOptions&) {
-             return CudaProbePlan();
-           }}};
+          {.name = "cuda", .devices = CudaDevices, .plan = CudaProbePlan}};
 }
 
 }  // namespace sextant

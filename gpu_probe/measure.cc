@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/budget.h"
@@ -89,6 +90,8 @@ class Measurer {
   bool MayStart(size_t index, double first_sample_end_seconds) const;
   absl::Status Prepare(size_t index);
   absl::Status Report(size_t index) const;
+  // The plan's may_go_on(), unless that was asked less than kGuardSeconds ago.
+  absl::Status CheckMayGoOn();
 
   const ProbePlan& plan_;
   const MeasureOptions& options_;
@@ -99,6 +102,7 @@ class Measurer {
   std::map<std::string, double> least_preparation_seconds_;  // by phase
   double once_end_seconds_ = 0;  // when points that are visited once give way to the grids
   double done_point_count_ = 0;  // a visit counts as its part of a point
+  absl::optional<double> last_guard_seconds_;
 };
 
 absl::Status Measurer::Report(size_t index) const {
@@ -207,7 +211,16 @@ absl::Status Measurer::Start(size_t index, double first_sample_end_seconds) {
   return Prepare(index);
 }
 
+absl::Status Measurer::CheckMayGoOn() {
+  if (!plan_.may_go_on) return absl::OkStatus();
+  if (last_guard_seconds_ && Now() < *last_guard_seconds_ + kGuardSeconds) return absl::OkStatus();
+  const absl::Status answer = plan_.may_go_on();
+  last_guard_seconds_ = Now();
+  return answer;
+}
+
 absl::Status Measurer::MeasureVisit(const Visit& visit, const Limits& limits) {
+  SEXTANT_RETURN_IF_ERROR(CheckMayGoOn());
   SEXTANT_RETURN_IF_ERROR(Start(visit.point, limits.first_sample_end_seconds));
   if (!states_[visit.point].sampler.prepared()) return absl::OkStatus();
   if (plan_.points[visit.point].sustained_seconds > 0) return TakeSustained(visit.point);
@@ -303,6 +316,8 @@ absl::StatusOr<Measurement> Measurer::Run() {
     if (g + 1 < groups.size() && Shares(groups[g], groups[g + 1])) continue;
     for (PointState& state : states_) state.sampler.Release();
   }
+  last_guard_seconds_.reset();
+  SEXTANT_RETURN_IF_ERROR(CheckMayGoOn());
   SEXTANT_RETURN_IF_ERROR(CheckEssentialMeasured(states_, plan_, options_));
   done_point_count_ = static_cast<double>(plan_.points.size());
   SEXTANT_RETURN_IF_ERROR(Report(plan_.points.size() - 1));

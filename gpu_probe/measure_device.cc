@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "gpu_probe/budget.h"
@@ -33,6 +34,17 @@ absl::Status CheckRequested(const ProbeOptions& options, const Measurement& meas
   if (!measurement.left_out.ok()) return measurement.left_out;
   return absl::InternalError(absl::StrCat("only ", requested_count, " of ", options.matmuls.size(),
                                           " shapes were measured"));
+}
+
+// The device that was asked for, or the first.
+absl::StatusOr<std::string> ChosenUuid(const std::vector<v1::Device>& devices,
+                                       const ProbeOptions& options) {
+  if (options.device.empty()) return devices.front().uuid();
+  std::vector<std::string> uuids;
+  for (const v1::Device& device : devices) uuids.push_back(device.uuid());
+  if (std::find(uuids.begin(), uuids.end(), options.device) != uuids.end()) return options.device;
+  return absl::NotFoundError(absl::StrCat("there is no device ", options.device, "; this host has ",
+                                          absl::StrJoin(uuids, ", ")));
 }
 
 v1::ProbeProgress Loading(double elapsed_seconds) {
@@ -68,10 +80,12 @@ absl::StatusOr<v1::Calibration> MeasureDevice(
   if (devices.empty()) {
     return absl::NotFoundError(absl::StrCat("there is no device for --backend=", backend.name));
   }
-  SEXTANT_ASSIGN_OR_RETURN(const DeviceLock lock,
-                           DeviceLock::Take(LockFolder(), devices.front().uuid()));
+  SEXTANT_ASSIGN_OR_RETURN(const std::string uuid, ChosenUuid(devices, options));
+  SEXTANT_ASSIGN_OR_RETURN(const DeviceLock lock, DeviceLock::Take(LockFolder(), uuid));
   show(Loading(clock.NowSeconds() - measure_options.start_seconds));
-  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, backend.plan(options));
+  ProbeOptions options_of_device = options;
+  options_of_device.device = uuid;
+  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, backend.plan(options_of_device));
   if (!lock.note().empty()) plan.notes.push_back(lock.note());
   SEXTANT_ASSIGN_OR_RETURN(Measurement measurement, Measure(plan, measure_options, clock, show));
   SEXTANT_RETURN_IF_ERROR(CheckRequested(options, measurement));

@@ -24,10 +24,10 @@ absl::StatusOr<const Backend*> BackendNamed(const std::string& name,
 // --budget, or the mode's default.
 double BudgetSecondsOf(const ProbeOptions& options);
 
-// Measures the first device of `backend`. `show` is told how far it is, and ends the run where
-// it returns false. Without a watchdog: a kernel that hangs holds the caller.
+// Measures options.device, or the first device of `backend`. `show` is told how far it is, and ends
+// the run where it returns false. Without a watchdog: a kernel that hangs holds the caller.
 //
-// Errors: kNotFound where there is no device; kAborted where another probe measures it;
+// Errors: kNotFound where there is no such device; kAborted where another probe measures it;
 // kCancelled where `show` ended it; those of the backend's devices and plan, and of Measure().
 absl::StatusOr<v1::Calibration> MeasureDevice(
     const Backend& backend, const ProbeOptions& options, Clock& clock,

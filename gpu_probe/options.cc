@@ -36,6 +36,9 @@ void DefineWhat(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
       ->check(CLI::IsMember({"auto", "host", "cuda"}).description(""))
       ->type_name("auto|host|cuda")
       ->capture_default_str();
+  app.add_option("--device", options.device,
+                 "the device to measure, by its UUID as --list shows it (default: the first)")
+      ->type_name("UUID");
   app.add_option("--mode", texts.mode, "how thoroughly (default: standard)")
       ->type_name("quick|standard|full");
   app.add_option(
@@ -71,8 +74,14 @@ void DefineHow(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
                  "oneDNN's shared library (default: libdnnl.so.2 or .3 where the system has it; "
                  "without one the probe's own kernels)")
       ->type_name("PATH");
-  app.add_option("--memory_cap", texts.memory_cap,
-                 "use no more memory than this, e.g. 2GiB (default: a quarter of what is free)")
+  app.add_option("--library_folder", options.library_folder,
+                 "folder of CUDA's libraries cuBLASLt, cuDNN and NCCL (default: where the system "
+                 "has them)")
+      ->type_name("PATH");
+  app.add_option(
+         "--memory_cap", texts.memory_cap,
+         "use no more memory than this, e.g. 2GiB (default: a quarter of what is free; of a "
+         "GPU 2GiB at most)")
       ->type_name("BYTES");
   app.add_option("--parent_pid", options.parent_pid,
                  "run in the background of this process, and end when it ends")

@@ -15,6 +15,7 @@ namespace sextant {
 // Each field is the option of the same name.
 struct ProbeOptions {
   std::string backend = "auto";
+  std::string device = {};  // a UUID; "": the backend's first
   v1::ProbeMode mode = v1::PROBE_MODE_STANDARD;
   double budget_seconds = 0;  // 0: DefaultBudgetSeconds()
   std::string output = {};    // "" for none
@@ -22,6 +23,7 @@ struct ProbeOptions {
   bool list = false;
   std::vector<v1::MatmulShape> matmuls = {};  // without a type: the backend chooses
   std::string onednn_library = {};            // "": where the system has it
+  std::string library_folder = {};            // of CUDA's libraries; "": where the system has them
   int64_t memory_cap_bytes = 0;               // 0: the backend chooses
   int64_t parent_pid = 0;                     // 0 for none
 };

@@ -17,6 +17,10 @@ namespace sextant {
 // Passes of a point that is to be seen at several times: the third against the first tells drift.
 inline constexpr int kRevisitPassCount = 3;
 
+// A sample is as many runs in a row as last this long: the clock's 30 ns, a thread's start and
+// the system's timer tick are then small against it.
+inline constexpr double kMinimumSampleSeconds = 1e-3;
+
 // One figure of the calibration.
 struct Point {
   std::string phase;  // "matmul bf16": points of one phase are measured together
@@ -33,6 +37,9 @@ struct Point {
   // the second half of it (a sustained rate).
   double sustained_seconds = 0;
 
+  // How long a sample lasts at least: less where the device has a clock of its own.
+  double minimum_sample_seconds = kMinimumSampleSeconds;
+
   // Allocates and fills; called once, just before the first sample. kResourceExhausted or
   // kUnimplemented: the point is left out, and the message becomes a note.
   std::function<absl::StatusOr<std::unique_ptr<Workload>>()> make;
@@ -48,7 +55,14 @@ struct ProbePlan {
   // missing: a deadline cuts points off.
   std::function<void(v1::Calibration* out)> finish;
   std::vector<std::string> notes;
+
+  // Whether the device may be worked on further: asked before visits, every kGuardSeconds at most,
+  // and once at the end. What is not OK ends the measurement. Empty: it always may.
+  std::function<absl::Status()> may_go_on = {};
 };
+
+// Between two questions of may_go_on().
+inline constexpr double kGuardSeconds = 0.1;
 
 }  // namespace sextant
 

@@ -37,8 +37,10 @@ absl::Status ClockStands(const Point& point) {
 
 absl::StatusOr<double> PointSampler::TimeRuns(int64_t repetition_count) {
   const double start = clock_->NowSeconds();
-  workload_->Run(repetition_count);
-  const double seconds = clock_->NowSeconds() - start;
+  const absl::Status run = workload_->Run(repetition_count);
+  if (!run.ok()) return Named(run);
+  const double host_seconds = clock_->NowSeconds() - start;
+  const double seconds = workload_->DeviceSeconds().value_or(host_seconds);
   if (!std::isfinite(seconds) || seconds < 0) return ClockStands(*point_);
   return seconds;
 }
@@ -57,10 +59,10 @@ absl::Status PointSampler::ChooseRepetitions(double cold_seconds) {
   repetition_count_ = 1;
   sample_seconds_ = cold_seconds;
   bool warm = cold_seconds >= kLongRunSeconds;
-  while (!warm || sample_seconds_ < kMinimumSampleSeconds) {
-    const double growth = sample_seconds_ > 0
-                              ? kTrialMargin * kMinimumSampleSeconds / sample_seconds_
-                              : kMaximumTrialGrowth;
+  const double wanted_seconds = point_->minimum_sample_seconds;
+  while (!warm || sample_seconds_ < wanted_seconds) {
+    const double growth =
+        sample_seconds_ > 0 ? kTrialMargin * wanted_seconds / sample_seconds_ : kMaximumTrialGrowth;
     repetition_count_ = static_cast<int64_t>(
         std::ceil(static_cast<double>(repetition_count_) * std::min(growth, kMaximumTrialGrowth)));
     repetition_count_ = std::max<int64_t>(repetition_count_, 1);
@@ -117,9 +119,13 @@ absl::Status PointSampler::Check() {
   const absl::Status checked = workload_->Check();
   if (checked.ok()) return checked;
   const std::vector<std::string> words = absl::StrSplit(point_->phase, ' ');
-  return WithMetadata(
-      absl::Status(checked.code(), absl::StrCat(point_->label, ": ", checked.message())), "check",
-      words.front());
+  return WithMetadata(Named(checked), "check", words.front());
+}
+
+absl::Status PointSampler::Named(const absl::Status& status) const {
+  absl::Status out(status.code(), absl::StrCat(point_->label, ": ", status.message()));
+  for (const auto& [key, value] : MetadataOf(status)) out = WithMetadata(out, key, value);
+  return out;
 }
 
 absl::Span<const double> PointSampler::samples_of(int pass) const {

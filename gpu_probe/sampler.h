@@ -14,10 +14,6 @@
 
 namespace sextant {
 
-// A sample is as many runs in a row as last this long: the clock's 30 ns, a thread's start and
-// the system's timer tick are then small against it.
-inline constexpr double kMinimumSampleSeconds = 1e-3;
-
 class PointSampler {
  public:
   // `point` and `clock` must outlive the sampler.
@@ -26,7 +22,8 @@ class PointSampler {
   // Makes the workload, runs it once, checks that result, and finds out how many runs make a
   // sample. Must come first.
   //
-  // Errors: make()'s; kDataLoss where the result is wrong; kInternal where the clock stands.
+  // Errors: make()'s; the workload's; kDataLoss where the result is wrong; kInternal where the
+  // clock stands.
   absl::Status Prepare();
 
   // Fills the outputs with what no run leaves, so that Check() proves what runs from here: the
@@ -72,10 +69,12 @@ class PointSampler {
   absl::Span<const double> samples_of(int pass) const;
 
  private:
-  // Seconds that `repetition_count` runs take.
+  // Seconds that `repetition_count` runs take, by the device's clock where it has one.
   //
-  // Errors: kInternal where the clock stands.
+  // Errors: the workload's, naming the point; kInternal where the clock stands.
   absl::StatusOr<double> TimeRuns(int64_t repetition_count);
+  // `status`, whose message begins with the point.
+  absl::Status Named(const absl::Status& status) const;
   // Sets repetition_count_ and sample_seconds_, knowing what the first, cold run took.
   absl::Status ChooseRepetitions(double cold_seconds);
 

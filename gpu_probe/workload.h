@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 
 namespace sextant {
 
@@ -17,7 +18,14 @@ class Workload {
   virtual void Poison() = 0;
 
   // Runs the kernel `repetition_count` times in a row. All work is done on return.
-  virtual void Run(int64_t repetition_count) = 0;
+  //
+  // Errors: the device's, after which nothing of it is to be trusted.
+  virtual absl::Status Run(int64_t repetition_count) = 0;
+
+  // What the last Run() took by the device's own clock, which leaves out what the host takes to
+  // start work and to notice its end. Absent where the device has no clock, as a processor: the
+  // caller's then counts.
+  virtual absl::optional<double> DeviceSeconds() const { return absl::nullopt; }
 
   // Compares the outputs of the last run with an independent answer. Not timed.
   //

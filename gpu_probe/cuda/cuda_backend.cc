@@ -1,5 +1,6 @@
 #include "gpu_probe/cuda/cuda_backend.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -8,7 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/guard.h"
+#include "gpu_probe/cuda/gpu_plan.h"
+#include "gpu_probe/cuda/gpu_session.h"
+#include "gpu_probe/cuda/kernel_images.h"
 
 namespace sextant {
 namespace {
@@ -33,10 +36,17 @@ void SleepFor(double seconds) {
 
 }  // namespace
 
-absl::StatusOr<AdmittedGpu> AdmitFirstGpu(const CudaSystem& system,
-                                          const std::function<void(double seconds)>& sleep) {
+absl::StatusOr<AdmittedGpu> AdmitGpu(const CudaSystem& system, const std::string& uuid,
+                                     const std::function<void(double seconds)>& sleep) {
   SEXTANT_ASSIGN_OR_RETURN(std::vector<Gpu> gpus, ListGpus(system));
-  Gpu gpu = std::move(gpus.front());
+  const auto named = std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) {
+    return uuid.empty() || gpu.device.uuid() == uuid;
+  });
+  if (named == gpus.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("CUDA sees no GPU ", uuid, " any more; see sextant-probe --list"));
+  }
+  Gpu gpu = std::move(*named);
   SEXTANT_RETURN_IF_ERROR(CheckComputeCapability(gpu.device));
   if (!system.nvml.ok()) {
     return Refuse(kUnreadable,
@@ -46,7 +56,8 @@ absl::StatusOr<AdmittedGpu> AdmitFirstGpu(const CudaSystem& system,
   }
   Guard guard(*system.nvml, gpu.device.uuid(), system.environment.mps_sign, sleep);
   SEXTANT_ASSIGN_OR_RETURN(const int64_t cap_bytes, guard.Admit());
-  return AdmittedGpu{.gpu = std::move(gpu), .memory_cap_bytes = cap_bytes};
+  return AdmittedGpu{
+      .gpu = std::move(gpu), .guard = std::move(guard), .memory_cap_bytes = cap_bytes};
 }
 
 absl::StatusOr<std::vector<v1::Device>> CudaDevices() {
@@ -56,12 +67,30 @@ absl::StatusOr<std::vector<v1::Device>> CudaDevices() {
   return devices;
 }
 
-absl::StatusOr<ProbePlan> CudaProbePlan() {
-  SEXTANT_ASSIGN_OR_RETURN(const AdmittedGpu admitted, AdmitFirstGpu(OpenCudaSystem(), SleepFor));
-  return absl::UnimplementedError(
-      absl::StrCat(admitted.gpu.device.uuid(),
-                   " is idle and may be measured, but this version of sextant-probe has no "
-                   "kernels for GPUs; --backend=host measures the processor"));
+absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options) {
+  const CudaSystem system = OpenCudaSystem();
+  SEXTANT_ASSIGN_OR_RETURN(AdmittedGpu admitted, AdmitGpu(system, options.device, SleepFor));
+  if (KernelImages().empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat("this sextant-probe was built without CUDA, so that it has no kernels for ",
+                     admitted.gpu.device.uuid(),
+                     "; build it where nvcc is, or measure the processor with --backend=host"));
+  }
+  const int64_t cap_bytes = options.memory_cap_bytes > 0
+                                ? std::min(options.memory_cap_bytes, admitted.memory_cap_bytes)
+                                : admitted.memory_cap_bytes;
+  SEXTANT_ASSIGN_OR_RETURN(const SharedSession session,
+                           GpuSession::Open({.driver = *system.driver,
+                                             .gpu = std::move(admitted.gpu),
+                                             .memory_cap_bytes = cap_bytes}));
+  SEXTANT_ASSIGN_OR_RETURN(
+      ProbePlan plan,
+      GpuPlan(options, session,
+              {.folder = options.library_folder, .supported_cuda = SupportedCuda(*system.driver)}));
+  plan.may_go_on = [session, guard = std::move(admitted.guard)] {
+    return guard.MayGoOn(session->allocated_bytes());
+  };
+  return plan;
 }
 
 }  // namespace sextant

@@ -27,6 +27,23 @@ using Device = int;
 using Uuid = std::array<unsigned char, 16>;
 static_assert(sizeof(Uuid) == 16);
 
+// CUdeviceptr.
+using Address = unsigned long long;
+// CUcontext, CUstream, CUevent, CUmodule, CUfunction, CUgraph, CUgraphExec: the driver's own.
+using Context = void*;
+using Stream = void*;
+using Event = void*;
+using Module = void*;
+using Function = void*;
+using Graph = void*;
+using GraphRun = void*;
+
+// CUevent_flags, CUstream_flags, CUstreamCaptureMode, CUmemhostalloc_flags.
+inline constexpr unsigned kTimedEvent = 0;
+inline constexpr unsigned kNonBlockingStream = 1;
+inline constexpr int kCaptureThisThread = 1;
+inline constexpr unsigned kPlainHostMemory = 0;
+
 // CUdevice_attribute.
 inline constexpr int kMultiprocessorCount = 16;
 inline constexpr int kL2CacheSize = 38;
@@ -46,6 +63,53 @@ struct CudaDriver {
   std::function<cuda::Result(int*, int, cuda::Device)> attribute;       // cuDeviceGetAttribute
   std::function<cuda::Result(std::size_t*, cuda::Device)> memory_size;  // cuDeviceTotalMem_v2
   std::function<cuda::Result(char*, int, cuda::Device)> pci_bus_id;     // cuDeviceGetPCIBusId
+
+  // What measuring needs beyond listing. All of it is asked of the context that is current.
+  std::function<cuda::Result(cuda::Context*, cuda::Device)> retain_context;
+  std::function<cuda::Result(cuda::Device)> release_context;  // cuDevicePrimaryCtxRelease_v2
+  std::function<cuda::Result(cuda::Context)> set_context;     // cuCtxSetCurrent
+
+  std::function<cuda::Result(cuda::Address*, std::size_t)> allocate;    // cuMemAlloc_v2
+  std::function<cuda::Result(cuda::Address)> free;                      // cuMemFree_v2
+  std::function<cuda::Result(void**, std::size_t, unsigned)> pin_host;  // cuMemHostAlloc
+  std::function<cuda::Result(void*)> free_host;                         // cuMemFreeHost
+  // cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyDtoDAsync_v2
+  std::function<cuda::Result(cuda::Address, const void*, std::size_t, cuda::Stream)> to_device;
+  std::function<cuda::Result(void*, cuda::Address, std::size_t, cuda::Stream)> to_host;
+  std::function<cuda::Result(cuda::Address, cuda::Address, std::size_t, cuda::Stream)> within;
+  // cuMemcpyPeerAsync (to, its context, from, its context, bytes, stream)
+  std::function<cuda::Result(cuda::Address, cuda::Context, cuda::Address, cuda::Context,
+                             std::size_t, cuda::Stream)>
+      to_peer;
+  std::function<cuda::Result(cuda::Address, unsigned char, std::size_t, cuda::Stream)> fill_bytes;
+  std::function<cuda::Result(int*, cuda::Device, cuda::Device)> can_access_peer;
+  std::function<cuda::Result(cuda::Context, unsigned)> enable_peer;  // cuCtxEnablePeerAccess
+
+  std::function<cuda::Result(cuda::Stream*, unsigned)> make_stream;
+  std::function<cuda::Result(cuda::Stream)> drop_stream;
+  std::function<cuda::Result(cuda::Stream)> wait_stream;  // cuStreamSynchronize
+  std::function<cuda::Result(cuda::Stream, cuda::Event, unsigned)> stream_waits;
+  std::function<cuda::Result(cuda::Event*, unsigned)> make_event;
+  std::function<cuda::Result(cuda::Event)> drop_event;
+  std::function<cuda::Result(cuda::Event, cuda::Stream)> record_event;
+  std::function<cuda::Result(cuda::Event)> wait_event;  // cuEventSynchronize
+  // cuEventElapsedTime, in milliseconds
+  std::function<cuda::Result(float*, cuda::Event, cuda::Event)> elapsed;
+
+  std::function<cuda::Result(cuda::Module*, const void*)> load_module;  // cuModuleLoadData
+  std::function<cuda::Result(cuda::Module)> unload_module;
+  std::function<cuda::Result(cuda::Function*, cuda::Module, const char*)> find_function;
+  // cuLaunchKernel (function, grid's x y z, block's x y z, shared bytes, stream, arguments, extra)
+  std::function<cuda::Result(cuda::Function, unsigned, unsigned, unsigned, unsigned, unsigned,
+                             unsigned, unsigned, cuda::Stream, void**, void**)>
+      launch;
+
+  std::function<cuda::Result(cuda::Stream, int)> begin_capture;         // ..._v2
+  std::function<cuda::Result(cuda::Stream, cuda::Graph*)> end_capture;  // cuStreamEndCapture
+  std::function<cuda::Result(cuda::GraphRun*, cuda::Graph, unsigned long long)> make_graph_run;
+  std::function<cuda::Result(cuda::GraphRun, cuda::Stream)> launch_graph;  // cuGraphLaunch
+  std::function<cuda::Result(cuda::GraphRun)> drop_graph_run;
+  std::function<cuda::Result(cuda::Graph)> drop_graph;
 };
 
 // Loads libcuda.so.1, or `path` where one is given. Makes no context, and calls nothing.

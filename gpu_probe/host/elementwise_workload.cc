@@ -60,7 +60,7 @@ void ElementwiseWorkload::Poison() {
   });
 }
 
-void ElementwiseWorkload::Run(int64_t repetition_count) {
+absl::Status ElementwiseWorkload::Run(int64_t repetition_count) {
   context_->team->Run([&](int index) {
     for (int64_t i = 0; i < repetition_count; ++i) {
       const Part part = PartOfThread(index, (next_segment_ + i) % run_.segment_count);
@@ -73,6 +73,7 @@ void ElementwiseWorkload::Run(int64_t repetition_count) {
   });
   next_segment_ = (next_segment_ + repetition_count) % run_.segment_count;
   runs_since_poison_ += repetition_count;
+  return absl::OkStatus();
 }
 
 int64_t ElementwiseWorkload::FirstWrong(const Part& part) const {

@@ -38,7 +38,7 @@ class ElementwiseWorkload : public Workload {
   // Puts the numbers that the array began with into the segment that is passed over next: an
   // element that no pass changes is then found.
   void Poison() override;
-  void Run(int64_t repetition_count) override;
+  absl::Status Run(int64_t repetition_count) override;
   // Compares that segment with x_n = f + (x_0 - f) a^n, f = b / (1 - a), in double.
   absl::Status Check() override;
 

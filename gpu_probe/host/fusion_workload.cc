@@ -82,7 +82,7 @@ void FusionWorkload::Poison() {
   });
 }
 
-void FusionWorkload::Run(int64_t repetition_count) {
+absl::Status FusionWorkload::Run(int64_t repetition_count) {
   context_->team->Run([&](int index) {
     const FusionSpan span = SpanOf(RowsOfThread(index));
     for (int64_t i = 0; i < repetition_count; ++i) {
@@ -93,6 +93,7 @@ void FusionWorkload::Run(int64_t repetition_count) {
       for (const FusionPass pass : kUnfused) kernel_(pass, span);
     }
   });
+  return absl::OkStatus();
 }
 
 int64_t FusionWorkload::FirstWrongOfRow(int64_t row) const {

@@ -33,7 +33,7 @@ class FusionWorkload : public Workload {
                  SharedContext context);
 
   void Poison() override;
-  void Run(int64_t repetition_count) override;
+  absl::Status Run(int64_t repetition_count) override;
   // Compares y with the chain in double: fused and not, it rounds at different places.
   absl::Status Check() override;
 

@@ -30,17 +30,16 @@ void MatmulWorkload::Poison() {
   });
 }
 
-void MatmulWorkload::Run(int64_t repetition_count) {
+absl::Status MatmulWorkload::Run(int64_t repetition_count) {
   for (int64_t i = 0; i < repetition_count; ++i) {
     turn_ = (turn_ + 1) % parts_.rotation.count;
-    status_.Update(parts_.matmul->Run(Operands()));
+    const absl::Status run = parts_.matmul->Run(Operands());
+    if (!run.ok()) return absl::InternalError(absl::StrCat("the kernel failed: ", run.message()));
   }
+  return absl::OkStatus();
 }
 
 absl::Status MatmulWorkload::Check() {
-  if (!status_.ok()) {
-    return absl::InternalError(absl::StrCat("the kernel failed: ", status_.message()));
-  }
   // New signs each time: what one choice happens to cancel, the next does not.
   check_seed_ += static_cast<uint64_t>(parts_.shape.n());
   return CheckMatmul(parts_.shape, Operands(), check_seed_, parts_.context->team.get());

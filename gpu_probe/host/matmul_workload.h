@@ -27,8 +27,8 @@ class MatmulWorkload : public Workload {
   explicit MatmulWorkload(Parts parts) : parts_(std::move(parts)) {}
 
   void Poison() override;
-  void Run(int64_t repetition_count) override;
-  // Errors: kDataLoss; kInternal where the library reported a failure.
+  // Errors: kInternal where the library reported a failure.
+  absl::Status Run(int64_t repetition_count) override;
   absl::Status Check() override;
 
  private:
@@ -37,7 +37,6 @@ class MatmulWorkload : public Workload {
   const Parts parts_;
   int64_t turn_ = 0;  // which copy of B was last used
   uint64_t check_seed_ = 0;
-  absl::Status status_;  // the first failure of a run
 };
 
 }  // namespace sextant

@@ -85,7 +85,7 @@ class RegisterWorkload : public Workload {
     }
   }
 
-  void Run(int64_t repetition_count) override {
+  absl::Status Run(int64_t repetition_count) override {
     context_->team->Run([&](int index) {
       for (int64_t i = 0; i < repetition_count; ++i) {
         RegisterState& state = states_[static_cast<size_t>(index)];
@@ -93,6 +93,7 @@ class RegisterWorkload : public Workload {
         kernel_.run(&state, step_count_);
       }
     });
+    return absl::OkStatus();
   }
 
   absl::Status Check() override {

@@ -66,7 +66,7 @@ void StreamWorkload::Poison() {
   });
 }
 
-void StreamWorkload::Run(int64_t repetition_count) {
+absl::Status StreamWorkload::Run(int64_t repetition_count) {
   context_->team->Run([&](int index) {
     Part part = PartOfThread(index, next_segment_);
     for (int64_t i = 0; i < repetition_count; ++i) {
@@ -79,6 +79,7 @@ void StreamWorkload::Run(int64_t repetition_count) {
   });
   last_segment_ = (next_segment_ + repetition_count - 1) % run_.segment_count;
   next_segment_ = (next_segment_ + repetition_count) % run_.segment_count;
+  return absl::OkStatus();
 }
 
 int64_t StreamWorkload::FirstWrong(const Part& part) const {

@@ -27,7 +27,7 @@ class StreamWorkload : public Workload {
 
   // Poisons the segment that is passed over next.
   void Poison() override;
-  void Run(int64_t repetition_count) override;
+  absl::Status Run(int64_t repetition_count) override;
   // Compares the segment that was poisoned and the one that was passed over last.
   absl::Status Check() override;
 

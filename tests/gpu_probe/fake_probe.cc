@@ -25,12 +25,13 @@ std::string Behaviour() {
 class FakeWorkload : public Workload {
  public:
   void Poison() override {}
-  void Run(int64_t repetition_count) override {
+  absl::Status Run(int64_t repetition_count) override {
     if (Behaviour() == "hang") {
       while (true) pause();
     }
     if (Behaviour() == "crash") std::abort();
     for (int64_t i = 0; i < 1000 * repetition_count; ++i) sink_.fetch_add(1);
+    return absl::OkStatus();
   }
   absl::Status Check() override {
     return Behaviour() == "mismatch" ? absl::DataLossError("element 7 is 1, not 2")

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 #include "gpu_probe/clock.h"
 #include "gpu_probe/point.h"
 #include "gpu_probe/workload.h"
@@ -33,6 +34,9 @@ struct Script {
   double make_seconds = 0;
   double check_seconds = 0;
   absl::Status make_status = {};
+  absl::Status run_status = {};
+  // Of what a run takes by the clock, what it takes by the device's own; 0: it has none.
+  double device_share = 0;
   // The first check that fails, from 0; none where it is below 0.
   int64_t wrong_from_check = -1;
 
@@ -57,11 +61,18 @@ class ScriptedWorkload : public Workload {
     script_->poisoned_unread = true;
   }
 
-  void Run(int64_t repetition_count) override {
+  absl::Status Run(int64_t repetition_count) override {
     const double seconds = script_->run_seconds(script_->call_count++, clock_->NowSeconds());
     script_->run_count += repetition_count;
     script_->poisoned_unread = false;
     clock_->Advance(seconds * static_cast<double>(repetition_count));
+    device_seconds_ = script_->device_share * seconds * static_cast<double>(repetition_count);
+    return script_->run_status;
+  }
+
+  absl::optional<double> DeviceSeconds() const override {
+    if (script_->device_share == 0) return absl::nullopt;
+    return device_seconds_;
   }
 
   absl::Status Check() override {
@@ -77,6 +88,7 @@ class ScriptedWorkload : public Workload {
  private:
   Script* script_;
   ScriptedClock* clock_;
+  double device_seconds_ = 0;
 };
 
 // A point of `script`, which must outlive it. Its label is `label`, its phase `phase`, its work

@@ -154,6 +154,7 @@ CudaDriver FakeHost::Driver() {
     Write(gpu(device).pci_bus_id, out, static_cast<std::size_t>(size));
     return gpu(device).cuda_code;
   };
+  cuda.AddTo(&driver);
   return driver;
 }
 

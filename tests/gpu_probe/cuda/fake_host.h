@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "gpu_probe/cuda/cuda_environment.h"
 #include "gpu_probe/cuda/cuda_system.h"
 #include "gpu_probe/cuda/nvml.h"
+#include "tests/gpu_probe/cuda/fake_cuda.h"
 
 namespace sextant {
 
@@ -28,7 +30,16 @@ struct FakeGpu {
   int cache_bytes = 62'914'560;
   int major = 9;
   int minor = 0;
-  int cuda_code = 0;  // what CUDA answers to questions about it; 0 for the truth
+  int cuda_code = 0;  // what CUDA answers to all that is asked of it; 0 for the truth
+
+  // What it does when it computes. Times are these rates', times `slowness`.
+  double bf16_flops_per_second = 8e14;
+  double memory_bytes_per_second = 4.3e12;
+  double host_bytes_per_second = 5.5e10;
+  double peer_bytes_per_second = 3.9e11;  // 0: it can't reach others
+  double slowness = 1;
+  std::set<std::string> wrong_kernels = {};  // of those named check_..., which find wrong results
+  std::function<void(const std::string& kernel)> on_launch = {};
 
   nvml::Memory2 memory = {.version = 0,
                           .total = 140 * kFakeGiB,
@@ -73,6 +84,7 @@ class FakeHost {
   int nvml_init_code = nvml::kSuccess;
   std::string driver_version = "580.65.06";
   CudaEnvironment environment = {};
+  FakeCuda cuda{*this};
 
   // Has `change` happen once the clock has gone `seconds` from the start.
   void At(double seconds, std::function<void()> change);

@@ -1,5 +1,5 @@
 // libcuda.so.1 as a host with GPUs has it, under the driver's own names; $SEXTANT_FAKE_GPU says
-// what the GPUs do (scripted_host.h).
+// what the GPUs do (scripted_host.h). Statuses are passed on by type: the driver's table has it.
 #include "tests/gpu_probe/cuda/scripted_host.h"
 
 namespace sextant {
@@ -35,4 +35,89 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
 int cuDeviceGetPCIBusId(char* text, int size, int device) {
   return ScriptedDriver().pci_bus_id(text, size, device);
 }
+int cuDevicePrimaryCtxRetain(sextant::cuda::Context* a, sextant::cuda::Device b) {
+  return ScriptedDriver().retain_context(a, b);
+}
+int cuDevicePrimaryCtxRelease_v2(sextant::cuda::Device a) {
+  return ScriptedDriver().release_context(a);
+}
+int cuCtxSetCurrent(sextant::cuda::Context a) { return ScriptedDriver().set_context(a); }
+int cuMemAlloc_v2(sextant::cuda::Address* a, std::size_t b) {
+  return ScriptedDriver().allocate(a, b);
+}
+int cuMemFree_v2(sextant::cuda::Address a) { return ScriptedDriver().free(a); }
+int cuMemHostAlloc(void** a, std::size_t b, unsigned c) {
+  return ScriptedDriver().pin_host(a, b, c);
+}
+int cuMemFreeHost(void* a) { return ScriptedDriver().free_host(a); }
+int cuMemcpyHtoDAsync_v2(sextant::cuda::Address a, const void* b, std::size_t c,
+                         sextant::cuda::Stream d) {
+  return ScriptedDriver().to_device(a, b, c, d);
+}
+int cuMemcpyDtoHAsync_v2(void* a, sextant::cuda::Address b, std::size_t c,
+                         sextant::cuda::Stream d) {
+  return ScriptedDriver().to_host(a, b, c, d);
+}
+int cuMemcpyDtoDAsync_v2(sextant::cuda::Address a, sextant::cuda::Address b, std::size_t c,
+                         sextant::cuda::Stream d) {
+  return ScriptedDriver().within(a, b, c, d);
+}
+int cuMemcpyPeerAsync(sextant::cuda::Address a, sextant::cuda::Context b, sextant::cuda::Address c,
+                      sextant::cuda::Context d, std::size_t e, sextant::cuda::Stream f) {
+  return ScriptedDriver().to_peer(a, b, c, d, e, f);
+}
+int cuMemsetD8Async(sextant::cuda::Address a, unsigned char b, std::size_t c,
+                    sextant::cuda::Stream d) {
+  return ScriptedDriver().fill_bytes(a, b, c, d);
+}
+int cuDeviceCanAccessPeer(int* a, sextant::cuda::Device b, sextant::cuda::Device c) {
+  return ScriptedDriver().can_access_peer(a, b, c);
+}
+int cuCtxEnablePeerAccess(sextant::cuda::Context a, unsigned b) {
+  return ScriptedDriver().enable_peer(a, b);
+}
+int cuStreamCreate(sextant::cuda::Stream* a, unsigned b) {
+  return ScriptedDriver().make_stream(a, b);
+}
+int cuStreamDestroy_v2(sextant::cuda::Stream a) { return ScriptedDriver().drop_stream(a); }
+int cuStreamSynchronize(sextant::cuda::Stream a) { return ScriptedDriver().wait_stream(a); }
+int cuStreamWaitEvent(sextant::cuda::Stream a, sextant::cuda::Event b, unsigned c) {
+  return ScriptedDriver().stream_waits(a, b, c);
+}
+int cuEventCreate(sextant::cuda::Event* a, unsigned b) { return ScriptedDriver().make_event(a, b); }
+int cuEventDestroy_v2(sextant::cuda::Event a) { return ScriptedDriver().drop_event(a); }
+int cuEventRecord(sextant::cuda::Event a, sextant::cuda::Stream b) {
+  return ScriptedDriver().record_event(a, b);
+}
+int cuEventSynchronize(sextant::cuda::Event a) { return ScriptedDriver().wait_event(a); }
+int cuEventElapsedTime(float* a, sextant::cuda::Event b, sextant::cuda::Event c) {
+  return ScriptedDriver().elapsed(a, b, c);
+}
+int cuModuleLoadData(sextant::cuda::Module* a, const void* b) {
+  return ScriptedDriver().load_module(a, b);
+}
+int cuModuleUnload(sextant::cuda::Module a) { return ScriptedDriver().unload_module(a); }
+int cuModuleGetFunction(sextant::cuda::Function* a, sextant::cuda::Module b, const char* c) {
+  return ScriptedDriver().find_function(a, b, c);
+}
+int cuLaunchKernel(sextant::cuda::Function a, unsigned b, unsigned c, unsigned d, unsigned e,
+                   unsigned f, unsigned g, unsigned h, sextant::cuda::Stream i, void** j,
+                   void** k) {
+  return ScriptedDriver().launch(a, b, c, d, e, f, g, h, i, j, k);
+}
+int cuStreamBeginCapture_v2(sextant::cuda::Stream a, int b) {
+  return ScriptedDriver().begin_capture(a, b);
+}
+int cuStreamEndCapture(sextant::cuda::Stream a, sextant::cuda::Graph* b) {
+  return ScriptedDriver().end_capture(a, b);
+}
+int cuGraphInstantiateWithFlags(sextant::cuda::GraphRun* a, sextant::cuda::Graph b,
+                                unsigned long long c) {
+  return ScriptedDriver().make_graph_run(a, b, c);
+}
+int cuGraphLaunch(sextant::cuda::GraphRun a, sextant::cuda::Stream b) {
+  return ScriptedDriver().launch_graph(a, b);
+}
+int cuGraphExecDestroy(sextant::cuda::GraphRun a) { return ScriptedDriver().drop_graph_run(a); }
+int cuGraphDestroy(sextant::cuda::Graph a) { return ScriptedDriver().drop_graph(a); }
 }

@@ -117,10 +117,10 @@ TEST(GpuListTest, WhereNoneIsLeftTheFirstFaultIsTold) {
 
 // Admission is for the first of them, as the guard sees it.
 absl::StatusOr<AdmittedGpu> Admit(FakeHost& host, const CudaSystem& system) {
-  return AdmitFirstGpu(system, [&host](double seconds) { host.Sleep(seconds); });
+  return AdmitGpu(system, "", [&host](double seconds) { host.Sleep(seconds); });
 }
 
-TEST(AdmitFirstGpuTest, GivesTheGpuAndWhatMayBeTakenOfIt) {
+TEST(AdmitGpuTest, GivesTheGpuAndWhatMayBeTakenOfIt) {
   FakeHost host(2);
   const auto admitted = Admit(host, host.System());
   ASSERT_THAT(admitted, IsOk());
@@ -130,7 +130,7 @@ TEST(AdmitFirstGpuTest, GivesTheGpuAndWhatMayBeTakenOfIt) {
   EXPECT_EQ(FailureOf(Admit(host, host.System()).status()).reason(), "busy");
 }
 
-TEST(AdmitFirstGpuTest, RefusesWhatNobodyCanLookAt) {
+TEST(AdmitGpuTest, RefusesWhatNobodyCanLookAt) {
   FakeHost host(1);
   CudaSystem system = host.System();
   system.nvml = absl::NotFoundError("no libnvidia-ml.so.1");
@@ -139,7 +139,7 @@ TEST(AdmitFirstGpuTest, RefusesWhatNobodyCanLookAt) {
   EXPECT_EQ(failure.reason(), "unreadable");
 }
 
-TEST(AdmitFirstGpuTest, LeavesOldGpusAlone) {
+TEST(AdmitGpuTest, LeavesOldGpusAlone) {
   FakeHost host(1);
   host.gpus.front().major = 7;
   host.gpus.front().minor = 5;

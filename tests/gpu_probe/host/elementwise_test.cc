@@ -56,7 +56,7 @@ TEST_P(ElementwiseWorkloadTest, RunsAreRightHoweverOftenTheyPass) {
     ElementwiseWorkload workload = Make(segment_count);
     for (const int64_t repetition_count : {1, 3, 4, 5, 400}) {
       workload.Poison();
-      workload.Run(repetition_count);
+      ASSERT_EQ(workload.Run(repetition_count), absl::OkStatus());
       EXPECT_EQ(workload.Check(), absl::OkStatus()) << repetition_count;
     }
   }
@@ -65,9 +65,9 @@ TEST_P(ElementwiseWorkloadTest, RunsAreRightHoweverOftenTheyPass) {
 TEST_P(ElementwiseWorkloadTest, APassTooFewOrTooManyIsFound) {
   ElementwiseWorkload workload = Make(/*segment_count=*/1);
   workload.Poison();
-  workload.Run(1);
+  ASSERT_EQ(workload.Run(1), absl::OkStatus());
   const std::vector<float> once(array_->x.As<float>(), array_->x.As<float>() + array_->count);
-  workload.Run(1);
+  ASSERT_EQ(workload.Run(1), absl::OkStatus());
   std::copy(once.begin(), once.end(), array_->x.As<float>());
   EXPECT_EQ(workload.Check().code(), absl::StatusCode::kDataLoss);
 }
@@ -77,7 +77,7 @@ TEST_P(ElementwiseWorkloadTest, OneWrongElementIsFound) {
   for (const int64_t i : {0, 10'000, 20'010}) {
     for (const float wrong : {0.5F, NAN, INFINITY}) {
       workload.Poison();
-      workload.Run(1);
+      ASSERT_EQ(workload.Run(1), absl::OkStatus());
       array_->x.As<float>()[i] += wrong;
       EXPECT_EQ(workload.Check().code(), absl::StatusCode::kDataLoss) << i;
     }

@@ -62,9 +62,9 @@ class FusionWorkloadTest : public ::testing::TestWithParam<bool> {
 TEST_P(FusionWorkloadTest, RunsAreRight) {
   FusionWorkload workload = Make();
   workload.Poison();
-  workload.Run(1);
+  ASSERT_EQ(workload.Run(1), absl::OkStatus());
   EXPECT_EQ(workload.Check(), absl::OkStatus());
-  workload.Run(3);
+  ASSERT_EQ(workload.Run(3), absl::OkStatus());
   EXPECT_EQ(workload.Check(), absl::OkStatus());
 }
 
@@ -78,7 +78,7 @@ TEST_P(FusionWorkloadTest, OneWrongElementIsFound) {
   FusionWorkload workload = Make();
   for (const int64_t i : {0, 20'000, 37 * 1024 - 1}) {
     workload.Poison();
-    workload.Run(1);
+    ASSERT_EQ(workload.Run(1), absl::OkStatus());
     arrays_->y.As<float>()[i] += 0.01F;
     EXPECT_EQ(workload.Check().code(), absl::StatusCode::kDataLoss) << i;
   }

@@ -17,7 +17,7 @@ TEST(RegisterKernels, EndWhereTheClosedFormSays) {
       const auto workload = RegisterWorkloadOf(kernel, step_count, SmallHost());
       workload->Poison();
       EXPECT_EQ(workload->Check().code(), absl::StatusCode::kDataLoss);
-      workload->Run(3);
+      ASSERT_EQ(workload->Run(3), absl::OkStatus());
       EXPECT_EQ(workload->Check(), absl::OkStatus());
     }
   }
@@ -30,7 +30,7 @@ TEST(RegisterKernels, AStepTooFewIsFound) {
     real = kernel.run;
     kernel.run = [](RegisterState* state, int64_t step_count) { real(state, step_count - 1); };
     const auto workload = RegisterWorkloadOf(kernel, /*step_count=*/101, SmallHost());
-    workload->Run(1);
+    ASSERT_EQ(workload->Run(1), absl::OkStatus());
     EXPECT_EQ(workload->Check().code(), absl::StatusCode::kDataLoss);
   }
 }

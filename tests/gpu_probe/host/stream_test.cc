@@ -98,7 +98,7 @@ TEST_P(StreamWorkloadTest, RunsAreRight) {
     StreamWorkload workload = Make(segment_count);
     for (const int64_t repetition_count : {1, 2, 5, 9}) {
       workload.Poison();
-      workload.Run(repetition_count);
+      ASSERT_EQ(workload.Run(repetition_count), absl::OkStatus());
       EXPECT_EQ(workload.Check(), absl::OkStatus());
     }
   }
@@ -106,7 +106,7 @@ TEST_P(StreamWorkloadTest, RunsAreRight) {
 
 TEST_P(StreamWorkloadTest, WhatWasNotRunIsFound) {
   StreamWorkload workload = Make(/*segment_count=*/4);
-  workload.Run(1);
+  ASSERT_EQ(workload.Run(1), absl::OkStatus());
   workload.Poison();
   EXPECT_EQ(workload.Check().code(), absl::StatusCode::kDataLoss);
 }
@@ -118,7 +118,7 @@ TEST_P(StreamOutputTest, OneWrongElementIsFound) {
   StreamWorkload workload = Make(/*segment_count=*/1);
   for (const int64_t i : {0, 10'000, 20'010}) {
     workload.Poison();
-    workload.Run(1);
+    ASSERT_EQ(workload.Run(1), absl::OkStatus());
     arrays_->c()[i] = std::nextafter(arrays_->c()[i], 1e300);
     EXPECT_EQ(workload.Check().code(), absl::StatusCode::kDataLoss) << i;
   }
@@ -127,7 +127,7 @@ TEST_P(StreamOutputTest, OneWrongElementIsFound) {
 TEST_P(StreamOutputTest, EverySegmentIsWritten) {
   StreamWorkload workload = Make(/*segment_count=*/4);
   for (int64_t i = 0; i < arrays_->count(); ++i) arrays_->c()[i] = NAN;
-  workload.Run(4);
+  ASSERT_EQ(workload.Run(4), absl::OkStatus());
   for (int64_t i = 0; i < arrays_->count(); ++i) ASSERT_FALSE(std::isnan(arrays_->c()[i])) << i;
 }
 

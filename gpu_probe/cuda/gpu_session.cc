@@ -1,0 +1,138 @@
+#include "gpu_probe/cuda/gpu_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/cuda_fault.h"
+
+namespace sextant {
+namespace {
+
+// "9.0" as 90.
+int CapabilityOf(const v1::Device& device) {
+  double capability = 0;
+  if (!absl::SimpleAtod(device.compute_capability(), &capability)) return 0;
+  return static_cast<int>(capability * 10 + 0.5);
+}
+
+}  // namespace
+
+absl::StatusOr<SharedSession> GpuSession::Open(Parts parts) {
+  SharedSession session(new GpuSession(std::move(parts)));
+  SEXTANT_RETURN_IF_ERROR(session->Start());
+  return session;
+}
+
+absl::Status GpuSession::Start() {
+  const CudaDriver& cuda = parts_.driver;
+  compute_capability_ = CapabilityOf(device());
+  SEXTANT_RETURN_IF_ERROR(
+      CudaStatus(cuda.retain_context(&context_, parts_.gpu.ordinal), "cuDevicePrimaryCtxRetain"));
+  SEXTANT_RETURN_IF_ERROR(MakeCurrent());
+  SEXTANT_RETURN_IF_ERROR(
+      CudaStatus(cuda.make_stream(&stream_, cuda::kNonBlockingStream), "cuStreamCreate"));
+  for (const KernelImage& image : parts_.images) {
+    cuda::Module module = nullptr;
+    SEXTANT_RETURN_IF_ERROR(CudaStatus(cuda.load_module(&module, image.bytes),
+                                       absl::StrCat("cuModuleLoadData of ", image.name)));
+    modules_.push_back(module);
+  }
+  return absl::OkStatus();
+}
+
+GpuSession::~GpuSession() {
+  const CudaDriver& cuda = parts_.driver;
+  if (context_ == nullptr) return;
+  // Whatever fails here has failed before: nothing is left to be told.
+  (void)cuda.set_context(context_);
+  if (stream_ != nullptr) {
+    (void)cuda.wait_stream(stream_);
+    (void)cuda.drop_stream(stream_);
+  }
+  for (const cuda::Module module : modules_) (void)cuda.unload_module(module);
+  (void)cuda.release_context(parts_.gpu.ordinal);
+}
+
+absl::Status GpuSession::MakeCurrent() {
+  return CudaStatus(parts_.driver.set_context(context_), "cuCtxSetCurrent");
+}
+
+absl::StatusOr<cuda::Function> GpuSession::Find(const char* name) {
+  const auto known = functions_.find(name);
+  if (known != functions_.end()) return known->second;
+  for (const cuda::Module module : modules_) {
+    cuda::Function function = nullptr;
+    if (parts_.driver.find_function(&function, module, name) != 0) continue;
+    functions_.emplace(name, function);
+    return function;
+  }
+  return absl::InternalError(absl::StrCat("the probe has no kernel \"", name, "\""));
+}
+
+absl::Status GpuSession::LaunchPointers(const char* name, const LaunchShape& shape,
+                                        void** pointers) {
+  SEXTANT_ASSIGN_OR_RETURN(const cuda::Function function, Find(name));
+  const int code = parts_.driver.launch(function, shape.block_count, shape.block_row_count, 1,
+                                        shape.thread_count, 1, 1, /*shared bytes*/ 0, stream_,
+                                        pointers, nullptr);
+  return code == 0 ? absl::OkStatus() : CudaStatus(code, absl::StrCat("cuLaunchKernel of ", name));
+}
+
+absl::Status GpuSession::Synchronize() {
+  return CudaStatus(parts_.driver.wait_stream(stream_), "cuStreamSynchronize");
+}
+
+absl::Status GpuSession::Fill(cuda::Address to, unsigned char byte, int64_t size_bytes) {
+  return CudaStatus(parts_.driver.fill_bytes(to, byte, static_cast<size_t>(size_bytes), stream_),
+                    "cuMemsetD8Async");
+}
+
+absl::Status GpuSession::CopyToHost(void* to, cuda::Address from, int64_t size_bytes) {
+  SEXTANT_RETURN_IF_ERROR(
+      CudaStatus(parts_.driver.to_host(to, from, static_cast<size_t>(size_bytes), stream_),
+                 "cuMemcpyDtoHAsync_v2"));
+  return Synchronize();
+}
+
+absl::Status GpuSession::CopyToDevice(cuda::Address to, const void* from, int64_t size_bytes) {
+  SEXTANT_RETURN_IF_ERROR(
+      CudaStatus(parts_.driver.to_device(to, from, static_cast<size_t>(size_bytes), stream_),
+                 "cuMemcpyHtoDAsync_v2"));
+  return Synchronize();
+}
+
+absl::StatusOr<DeviceMemory> DeviceMemory::Allocate(SharedSession session, int64_t size_bytes) {
+  const int64_t left_bytes = session->memory_cap_bytes() - session->allocated_bytes_;
+  if (size_bytes > left_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("needs ", size_bytes, " bytes of the GPU's memory, and the probe may take ",
+                     session->memory_cap_bytes(), ", of which ", left_bytes, " are left"));
+  }
+  DeviceMemory memory;
+  SEXTANT_RETURN_IF_ERROR(
+      CudaStatus(session->driver().allocate(&memory.address_, static_cast<size_t>(size_bytes)),
+                 absl::StrCat("cuMemAlloc_v2 of ", size_bytes, " bytes")));
+  memory.size_bytes_ = size_bytes;
+  session->allocated_bytes_ += size_bytes;
+  session->peak_bytes_ = std::max(session->peak_bytes_, session->allocated_bytes_);
+  memory.session_ = std::move(session);
+  return memory;
+}
+
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+  std::swap(session_, other.session_);
+  std::swap(address_, other.address_);
+  std::swap(size_bytes_, other.size_bytes_);
+  return *this;
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (session_ == nullptr) return;
+  (void)session_->driver().free(address_);
+  session_->allocated_bytes_ -= size_bytes_;
+}
+
+}  // namespace sextant

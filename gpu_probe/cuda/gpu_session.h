@@ -1,0 +1,121 @@
+// One GPU while it is measured: its context, the probe's kernels, one stream of work, and what
+// memory the probe may take of it. Used by one thread.
+#ifndef SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
+#define SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu_probe/cuda/cuda_driver.h"
+#include "gpu_probe/cuda/gpu_list.h"
+#include "gpu_probe/cuda/kernel_images.h"
+
+namespace sextant {
+
+// Blocks of a launch, and threads of each.
+struct LaunchShape {
+  unsigned block_count = 1;
+  unsigned thread_count = 256;
+  unsigned block_row_count = 1;  // the grid's second dimension
+};
+
+class GpuSession : public std::enable_shared_from_this<GpuSession> {
+ public:
+  struct Parts {
+    CudaDriver driver;
+    Gpu gpu;
+    int64_t memory_cap_bytes = 0;  // of what Allocate() gives, together
+    std::vector<KernelImage> images = KernelImages();
+  };
+
+  // Makes the GPU's context, which takes some of its memory, and loads the kernels.
+  //
+  // Errors: CudaStatus()'s.
+  static absl::StatusOr<std::shared_ptr<GpuSession>> Open(Parts parts);
+  ~GpuSession();
+  GpuSession(const GpuSession&) = delete;
+  GpuSession& operator=(const GpuSession&) = delete;
+
+  const Gpu& gpu() const { return parts_.gpu; }
+  const v1::Device& device() const { return parts_.gpu.device; }
+  // Compute capability, 90 for 9.0.
+  int compute_capability() const { return compute_capability_; }
+  int64_t multiprocessor_count() const { return device().compute_unit_count(); }
+  // Last-level cache; 0 where it is not known.
+  int64_t cache_bytes() const { return device().cache_bytes(); }
+  const CudaDriver& driver() const { return parts_.driver; }
+  cuda::Context context() const { return context_; }
+  cuda::Stream stream() const { return stream_; }
+
+  int64_t memory_cap_bytes() const { return parts_.memory_cap_bytes; }
+  int64_t allocated_bytes() const { return allocated_bytes_; }
+  int64_t peak_bytes() const { return peak_bytes_; }
+
+  // Has later calls of this thread go to this GPU, where there are sessions of several.
+  absl::Status MakeCurrent();
+
+  // Queues the kernel `name` with `arguments`, which must be of the very types of its parameters.
+  //
+  // Errors: kInternal where there is no such kernel; CudaStatus()'s.
+  template <typename... Arguments>
+  absl::Status Launch(const char* name, const LaunchShape& shape, Arguments... arguments) {
+    void* pointers[] = {&arguments...};
+    return LaunchPointers(name, shape, pointers);
+  }
+  // Waits for all that was queued.
+  absl::Status Synchronize();
+  // Queues a fill of `size_bytes` bytes with `byte`.
+  absl::Status Fill(cuda::Address to, unsigned char byte, int64_t size_bytes);
+  // Copies, and waits for it.
+  absl::Status CopyToHost(void* to, cuda::Address from, int64_t size_bytes);
+  absl::Status CopyToDevice(cuda::Address to, const void* from, int64_t size_bytes);
+
+ private:
+  friend class DeviceMemory;
+  explicit GpuSession(Parts parts) : parts_(std::move(parts)) {}
+  absl::Status Start();
+  absl::StatusOr<cuda::Function> Find(const char* name);
+  absl::Status LaunchPointers(const char* name, const LaunchShape& shape, void** pointers);
+
+  const Parts parts_;
+  int compute_capability_ = 0;
+  cuda::Context context_ = nullptr;
+  cuda::Stream stream_ = nullptr;
+  std::vector<cuda::Module> modules_;
+  std::map<std::string, cuda::Function> functions_;
+  int64_t allocated_bytes_ = 0;
+  int64_t peak_bytes_ = 0;
+};
+
+using SharedSession = std::shared_ptr<GpuSession>;
+
+// Memory of a GPU, freed with this object.
+class DeviceMemory {
+ public:
+  // Errors: kResourceExhausted where the probe would take more than it may, or the GPU has not so
+  // much; CudaStatus()'s.
+  static absl::StatusOr<DeviceMemory> Allocate(SharedSession session, int64_t size_bytes);
+  DeviceMemory() = default;
+  DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+  ~DeviceMemory();
+
+  cuda::Address address() const { return address_; }
+  int64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  SharedSession session_;
+  cuda::Address address_ = 0;
+  int64_t size_bytes_ = 0;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_

@@ -1,0 +1,98 @@
+#include "gpu_probe/cuda/gpu_workload.h"
+
+#include <algorithm>
+
+#include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/cuda_fault.h"
+
+namespace sextant {
+namespace {
+
+// Two chunks of runs are queued at a time, so that the GPU has one while the host waits for the
+// other.
+constexpr double kChunkSeconds = kMostQueuedSeconds / 2;
+
+// Fewer runs are started one by one: a recording takes some time to make.
+constexpr int64_t kWorthRecording = 2 * kRecordedRunCount;
+
+}  // namespace
+
+GpuWorkload::~GpuWorkload() {
+  const CudaDriver& cuda = session_->driver();
+  for (const cuda::Event event : events_) {
+    if (event != nullptr) (void)cuda.drop_event(event);
+  }
+  if (recording_ != nullptr) (void)cuda.drop_graph_run(recording_);
+}
+
+absl::Status GpuWorkload::MakeEvents() {
+  for (cuda::Event& event : events_) {
+    if (event != nullptr) continue;
+    SEXTANT_RETURN_IF_ERROR(
+        CudaStatus(session_->driver().make_event(&event, cuda::kTimedEvent), "cuEventCreate"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GpuWorkload::Record() {
+  const CudaDriver& cuda = session_->driver();
+  SEXTANT_RETURN_IF_ERROR(CudaStatus(
+      cuda.begin_capture(session_->stream(), cuda::kCaptureThisThread), "cuStreamBeginCapture_v2"));
+  absl::Status queued;
+  for (int64_t i = 0; i < kRecordedRunCount && queued.ok(); ++i) queued = Enqueue();
+  cuda::Graph graph = nullptr;
+  const int ended = cuda.end_capture(session_->stream(), &graph);
+  SEXTANT_RETURN_IF_ERROR(queued);
+  SEXTANT_RETURN_IF_ERROR(CudaStatus(ended, "cuStreamEndCapture"));
+  const int made = cuda.make_graph_run(&recording_, graph, /*flags=*/0);
+  (void)cuda.drop_graph(graph);
+  return CudaStatus(made, "cuGraphInstantiateWithFlags");
+}
+
+absl::Status GpuWorkload::EnqueueMany(int64_t count) {
+  int64_t left = count;
+  for (; recording_ != nullptr && left >= kRecordedRunCount; left -= kRecordedRunCount) {
+    SEXTANT_RETURN_IF_ERROR(CudaStatus(
+        session_->driver().launch_graph(recording_, session_->stream()), "cuGraphLaunch"));
+  }
+  for (; left > 0; --left) SEXTANT_RETURN_IF_ERROR(Enqueue());
+  return absl::OkStatus();
+}
+
+int64_t GpuWorkload::MostQueuedRuns() const {
+  if (run_seconds_ <= 0) return 1;
+  return std::max<int64_t>(1, static_cast<int64_t>(kChunkSeconds / run_seconds_));
+}
+
+absl::Status GpuWorkload::Run(int64_t repetition_count) {
+  const CudaDriver& cuda = session_->driver();
+  SEXTANT_RETURN_IF_ERROR(MakeEvents());
+  const int64_t chunk = MostQueuedRuns();
+  if (recorded_ && recording_ == nullptr && std::min(repetition_count, chunk) >= kWorthRecording) {
+    SEXTANT_RETURN_IF_ERROR(Record());
+  }
+  const auto mark = [&](cuda::Event event) {
+    return CudaStatus(cuda.record_event(event, session_->stream()), "cuEventRecord");
+  };
+  const auto wait = [&](cuda::Event event) {
+    return CudaStatus(cuda.wait_event(event), "cuEventSynchronize");
+  };
+  SEXTANT_RETURN_IF_ERROR(mark(events_[0]));
+  size_t last = 0;
+  for (int64_t done = 0; done < repetition_count; done += chunk) {
+    const size_t before = last;
+    last = last == 1 ? 2 : 1;
+    SEXTANT_RETURN_IF_ERROR(EnqueueMany(std::min(chunk, repetition_count - done)));
+    SEXTANT_RETURN_IF_ERROR(mark(events_[last]));
+    if (before != 0) SEXTANT_RETURN_IF_ERROR(wait(events_[before]));
+  }
+  SEXTANT_RETURN_IF_ERROR(wait(events_[last]));
+  float milliseconds = 0;
+  SEXTANT_RETURN_IF_ERROR(
+      CudaStatus(cuda.elapsed(&milliseconds, events_[0], events_[last]), "cuEventElapsedTime"));
+  device_seconds_ = static_cast<double>(milliseconds) * 1e-3;
+  run_seconds_ = device_seconds_ / static_cast<double>(repetition_count);
+  return absl::OkStatus();
+}
+
+}  // namespace sextant

@@ -1,0 +1,96 @@
+// Runs kernels of gpu_probe/cuda/kernels on a processor, one thread after the other: include this,
+// then the .cu file. For kernels whose threads neither wait for nor shuffle with each other, which
+// all of the probe's are.
+#ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_KERNELS_EMULATION_H_
+#define SEXTANT_TESTS_GPU_PROBE_CUDA_KERNELS_EMULATION_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __restrict__
+#define __launch_bounds__(...)
+
+struct Dimensions {
+  unsigned x = 1;
+  unsigned y = 1;
+  unsigned z = 1;
+};
+inline Dimensions gridDim, blockDim, blockIdx, threadIdx;
+
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+struct alignas(8) float2 {
+  float x, y;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(16) double2 {
+  double x, y;
+};
+
+template <typename T>
+T atomicAdd(T* to, T value) {
+  const T before = *to;
+  *to = before + value;
+  return before;
+}
+template <typename T>
+T atomicMin(T* to, T value) {
+  const T before = *to;
+  *to = std::min(before, value);
+  return before;
+}
+template <typename T>
+T atomicMax(T* to, T value) {
+  const T before = *to;
+  *to = std::max(before, value);
+  return before;
+}
+template <typename T>
+T atomicXor(T* to, T value) {
+  const T before = *to;
+  *to = before ^ value;
+  return before;
+}
+
+// Hints to caches, which change no value.
+template <typename T>
+T __ldcs(const T* from) {
+  return *from;
+}
+template <typename T>
+T __ldg(const T* from) {
+  return *from;
+}
+template <typename T>
+void __stcs(T* to, T value) {
+  *to = value;
+}
+
+namespace sextant {
+
+// Launches `kernel` with `arguments` as a grid of `block_count` blocks of `thread_count` threads.
+template <typename... Parameters, typename... Arguments>
+void Emulate(void (*kernel)(Parameters...), unsigned block_count, unsigned thread_count,
+             Arguments... arguments) {
+  gridDim = {.x = block_count};
+  blockDim = {.x = thread_count};
+  for (blockIdx.x = 0; blockIdx.x < block_count; ++blockIdx.x) {
+    for (threadIdx.x = 0; threadIdx.x < thread_count; ++threadIdx.x) {
+      kernel(arguments...);
+    }
+  }
+}
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_KERNELS_EMULATION_H_
