@@ -21,10 +21,10 @@ std::vector<Point> GpuFusionPoints(const SharedSession& session);
 
 // Rows of kFusionChannelCount elements; x, residual and bias are random.
 struct GpuFusionArrays {
-  DeviceMemory x;
-  DeviceMemory residual;
-  DeviceMemory y;
-  DeviceMemory bias;  // one row
+  DeviceMemory x = {};
+  DeviceMemory residual = {};
+  DeviceMemory y = {};
+  DeviceMemory bias = {};  // one row
   GpuCheck check;
 
   // Errors: DeviceMemory::Allocate()'s and GpuSession::Launch()'s.

@@ -19,13 +19,13 @@ constexpr unsigned char kStreamPoison = 0xFF;  // as fp32 not a number
 constexpr int64_t kSumBytes = sizeof(uint32_t);
 
 // What c must be: added + of_a a + of_b b.
-struct Expected {
+struct StreamResult {
   float added = 0;
   float of_a = 0;
   float of_b = 0;
 };
 
-Expected ExpectedOf(GpuStreamOperation operation) {
+StreamResult ResultOf(GpuStreamOperation operation) {
   switch (operation) {
     case v1::StreamMeasurement::OPERATION_WRITE:
       return {.added = kStreamScalar};
@@ -105,7 +105,7 @@ absl::Status GpuStreamWorkload::Enqueue() {
 }
 
 absl::Status GpuStreamWorkload::CheckOutput() {
-  const Expected expected = ExpectedOf(operation_);
+  const StreamResult expected = ResultOf(operation_);
   const int64_t count = pass_bytes_ / static_cast<int64_t>(sizeof(float));
   return AllRight(arrays_->check.Run("check_stream", GridOver(count, session()),
                                      arrays_->c.address(), static_cast<uint64_t>(count), kSeedOfA,

@@ -19,10 +19,10 @@ using GpuStreamOperation = v1::StreamMeasurement::Operation;
 // a and b hold whole numbers of their places, c what operations write.
 struct GpuStreamArrays {
   int64_t array_bytes = 0;
-  DeviceMemory a;
-  DeviceMemory b;  // none before AddB()
-  DeviceMemory c;
-  DeviceMemory sums;  // of READ, one a thread
+  DeviceMemory a = {};
+  DeviceMemory b = {};  // none before AddB()
+  DeviceMemory c = {};
+  DeviceMemory sums = {};  // of READ, one a thread
   GpuCheck check;
 
   // Errors: DeviceMemory::Allocate()'s and GpuSession::Launch()'s.

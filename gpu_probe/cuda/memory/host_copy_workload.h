@@ -23,10 +23,10 @@ struct HostCopy {
 
 // What all copies share: random bits on the GPU, the same on the host, and room on the GPU.
 struct HostCopyBuffers {
-  DeviceMemory source;
-  DeviceMemory target;
-  HostBuffer pinned;  // each is empty before NeedHostMemory()
-  HostBuffer pageable;
+  DeviceMemory source = {};
+  DeviceMemory target = {};
+  HostBuffer pinned = {};  // each is empty before NeedHostMemory()
+  HostBuffer pageable = {};
   GpuCheck check;
 
   // Errors: DeviceMemory::Allocate()'s and GpuSession::Launch()'s.

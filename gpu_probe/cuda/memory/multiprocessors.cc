@@ -28,7 +28,7 @@ BlockHashes ExpectedHashes() {
 }
 
 // The host's, computed once.
-const BlockHashes& Expected() {
+const BlockHashes& HashesOfBlock() {
   static const BlockHashes hashes = ExpectedHashes();
   return hashes;
 }
@@ -115,7 +115,7 @@ absl::StatusOr<int64_t> MultiprocessorRun::Check(GpuSession& session) const {
                                              multiprocessors_.size_bytes()));
   for (size_t block = 0; block < hashes.size(); ++block) {
     const BlockHashes& got = hashes[block];
-    const auto wrong = std::mismatch(got.begin(), got.end(), Expected().begin());
+    const auto wrong = std::mismatch(got.begin(), got.end(), HashesOfBlock().begin());
     if (wrong.first == got.end()) continue;
     if (multiprocessors[block] == kNoMultiprocessor) {
       return absl::DataLossError(absl::StrCat("block ", block, " left no result: drain this GPU"));
