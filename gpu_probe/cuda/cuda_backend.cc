@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/clock.h"
+#include "gpu_probe/cuda/absence.h"
 #include "gpu_probe/cuda/condition_watch.h"
 #include "gpu_probe/cuda/gpu_plan.h"
 #include "gpu_probe/cuda/gpu_session.h"
@@ -92,10 +93,12 @@ absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options) {
   const CudaSystem system = OpenCudaSystem();
   SEXTANT_ASSIGN_OR_RETURN(AdmittedGpu admitted, AdmitGpu(system, options.device, SleepFor));
   if (KernelImages().empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat("this sextant-probe was built without CUDA, so that it has no kernels for ",
-                     admitted.gpu.device.uuid(),
-                     "; build it where nvcc is, or measure the processor with --backend=host"));
+    return Absent(kBuiltWithoutCuda,
+                  absl::StrCat("this sextant-probe was built without CUDA, so that it has no "
+                               "kernels for ",
+                               admitted.gpu.device.uuid(),
+                               "; build it where nvcc is, or measure the processor with "
+                               "--backend=host"));
   }
   const int64_t cap_bytes = options.memory_cap_bytes > 0
                                 ? std::min(options.memory_cap_bytes, admitted.memory_cap_bytes)

@@ -227,7 +227,7 @@ cuda::Result FakeCuda::Launch(const std::string& kernel, FakeGpu& gpu, double th
     seconds = known->second(gpu, thread_count, arguments);
   }
   if (kernel.compare(0, 6, "check_") == 0 && gpu.wrong_kernels.count(kernel) > 0) {
-    const CheckReport wrong = {.wrong_count = 1, .first_wrong = 7};
+    const GpuCheckReport wrong = {.wrong_count = 1, .first_wrong = 7};
     CopyBytes(Memory(*static_cast<cuda::Address*>(arguments[0])), &wrong, sizeof(wrong));
   }
   host_.Sleep(seconds * gpu.slowness);
