@@ -4,7 +4,7 @@
 
 namespace sextant {
 
-absl::Status AllRight(const absl::StatusOr<CheckReport>& report, int64_t count,
+absl::Status AllRight(const absl::StatusOr<GpuCheckReport>& report, int64_t count,
                       absl::string_view noun) {
   if (!report.ok()) return report.status();
   if (report->wrong_count == 0) return absl::OkStatus();

@@ -15,7 +15,7 @@ namespace sextant {
 //
 // Errors: the report's own; kDataLoss: "3 of 4096 elements are wrong, the first of them element 7",
 // where `noun` is "element".
-absl::Status AllRight(const absl::StatusOr<CheckReport>& report, int64_t count,
+absl::Status AllRight(const absl::StatusOr<GpuCheckReport>& report, int64_t count,
                       absl::string_view noun);
 
 }  // namespace sextant

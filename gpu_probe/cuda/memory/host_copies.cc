@@ -31,23 +31,28 @@ CopySizes SizesOf(v1::ProbeMode mode) {
 
 // Buffers that all copies share, there while any of them uses them.
 struct CopySource {
-  int64_t size_bytes = 0;  // the largest copy that fits
+  // The largest copies that fit.
+  int64_t pinned_bytes = 0;
+  int64_t pageable_bytes = 0;
   std::weak_ptr<HostCopyBuffers> buffers = {};
 };
 
 absl::StatusOr<std::unique_ptr<Workload>> MakeCopy(const HostCopy& copy, CopySource* source,
                                                    const SharedSession& session) {
-  if (copy.size_bytes > source->size_bytes) {
+  const int64_t host_bytes = copy.pageable ? source->pageable_bytes : source->pinned_bytes;
+  if (copy.size_bytes > host_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("needs twice ", copy.size_bytes,
                                                      " bytes of the GPU's memory, and the probe ",
                                                      "may take ", session->memory_cap_bytes()));
   }
   std::shared_ptr<HostCopyBuffers> buffers = source->buffers.lock();
   if (buffers == nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(buffers, HostCopyBuffers::Create(source->size_bytes, session));
+    SEXTANT_ASSIGN_OR_RETURN(
+        buffers,
+        HostCopyBuffers::Create(std::max(source->pinned_bytes, source->pageable_bytes), session));
     source->buffers = buffers;
   }
-  SEXTANT_RETURN_IF_ERROR(buffers->NeedHostMemory(copy.pageable, session));
+  SEXTANT_RETURN_IF_ERROR(buffers->NeedHostMemory(copy.pageable, host_bytes, session));
   return std::make_unique<HostCopyWorkload>(copy, std::move(buffers), session);
 }
 
@@ -82,8 +87,9 @@ std::vector<Point> HostCopyPoints(v1::ProbeMode mode, const SharedSession& sessi
   const auto source = std::make_shared<CopySource>();
   std::vector<Point> points;
   for (const bool pageable : {false, true}) {
+    int64_t& largest_bytes = pageable ? source->pageable_bytes : source->pinned_bytes;
     for (const int64_t bytes : pageable ? sizes.pageable : sizes.pinned) {
-      if (bytes <= most_bytes) source->size_bytes = std::max(source->size_bytes, bytes);
+      if (bytes <= most_bytes) largest_bytes = std::max(largest_bytes, bytes);
       for (const auto direction : {v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE,
                                    v1::HostCopyMeasurement::DIRECTION_DEVICE_TO_HOST}) {
         points.push_back(CopyPoint(

@@ -30,12 +30,12 @@ absl::StatusOr<std::shared_ptr<HostCopyBuffers>> HostCopyBuffers::Create(
   return buffers;
 }
 
-absl::Status HostCopyBuffers::NeedHostMemory(bool is_pageable, const SharedSession& session) {
+absl::Status HostCopyBuffers::NeedHostMemory(bool is_pageable, int64_t size_bytes,
+                                             const SharedSession& session) {
   HostBuffer& buffer = is_pageable ? pageable : pinned;
   if (buffer.data() != nullptr) return absl::OkStatus();
-  SEXTANT_ASSIGN_OR_RETURN(HostBuffer made,
-                           HostBuffer::Create(is_pageable, source.size_bytes(), session));
-  SEXTANT_RETURN_IF_ERROR(session->CopyToHost(made.data(), source.address(), source.size_bytes()));
+  SEXTANT_ASSIGN_OR_RETURN(HostBuffer made, HostBuffer::Create(is_pageable, size_bytes, session));
+  SEXTANT_RETURN_IF_ERROR(session->CopyToHost(made.data(), source.address(), size_bytes));
   buffer = std::move(made);
   return absl::OkStatus();
 }

@@ -32,8 +32,10 @@ struct HostCopyBuffers {
   // Errors: DeviceMemory::Allocate()'s and GpuSession::Launch()'s.
   static absl::StatusOr<std::shared_ptr<HostCopyBuffers>> Create(int64_t size_bytes,
                                                                  const SharedSession& session);
+  // Makes the host's memory of that kind, of `size_bytes` at most source's, where it is not there.
+  //
   // Errors: HostBuffer::Create()'s and GpuSession::CopyToHost()'s.
-  absl::Status NeedHostMemory(bool is_pageable, const SharedSession& session);
+  absl::Status NeedHostMemory(bool is_pageable, int64_t size_bytes, const SharedSession& session);
   const HostBuffer& host(bool is_pageable) const { return is_pageable ? pageable : pinned; }
 };
 

@@ -39,7 +39,7 @@ class HostCopiesTest : public FakeSessionTest {
       return 1e-6;
     };
     host_.cuda.kernels["check_bits"] = [this](FakeGpu&, double, void** arguments) {
-      auto* const report = reinterpret_cast<CheckReport*>(Words(arguments, 0));
+      auto* const report = reinterpret_cast<GpuCheckReport*>(Words(arguments, 0));
       const uint64_t* const in = Words(arguments, 1);
       const uint64_t count = Argument<uint64_t>(arguments, 2);
       for (uint64_t i = count; i-- > 0;) {
@@ -54,7 +54,7 @@ class HostCopiesTest : public FakeSessionTest {
     ASSERT_THAT(buffers, IsOk());
     buffers_ = *std::move(buffers);
     for (const bool pageable : {false, true}) {
-      ASSERT_THAT(buffers_->NeedHostMemory(pageable, session_), IsOk());
+      ASSERT_THAT(buffers_->NeedHostMemory(pageable, kCopyBytes, session_), IsOk());
     }
   }
   HostCopyWorkload Copy(Measured::Direction direction, bool pageable) {
