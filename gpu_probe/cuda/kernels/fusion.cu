@@ -23,32 +23,28 @@ static __device__ float4 Activated(float4 y) {
   return make_float4(Activated(y.x), Activated(y.y), Activated(y.z), Activated(y.w));
 }
 
-extern "C" __global__ void SEXTANT_PASS_BOUNDS fusion_scale(float4* y, const float4* x, unsigned long long count,
-                                        float scale) {
+SEXTANT_PASS fusion_scale(float4* y, const float4* x, unsigned long long count, float scale) {
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) y[i] = Times(scale, x[i]);
 }
 
-extern "C" __global__ void SEXTANT_PASS_BOUNDS fusion_add_bias(float4* y, const float4* bias,
-                                           unsigned long long count) {
+SEXTANT_PASS fusion_add_bias(float4* y, const float4* bias, unsigned long long count) {
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
     y[i] = Plus(y[i], bias[i % kBiasVectorCount]);
   }
 }
 
-extern "C" __global__ void SEXTANT_PASS_BOUNDS fusion_activate(float4* y, unsigned long long count) {
+SEXTANT_PASS fusion_activate(float4* y, unsigned long long count) {
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) y[i] = Activated(y[i]);
 }
 
-extern "C" __global__ void SEXTANT_PASS_BOUNDS fusion_add_residual(float4* y, const float4* residual,
-                                               unsigned long long count) {
+SEXTANT_PASS fusion_add_residual(float4* y, const float4* residual, unsigned long long count) {
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
     y[i] = Plus(y[i], residual[i]);
   }
 }
 
-extern "C" __global__ void SEXTANT_PASS_BOUNDS fusion_all(float4* y, const float4* x, const float4* bias,
-                                      const float4* residual, unsigned long long count,
-                                      float scale) {
+SEXTANT_PASS fusion_all(float4* y, const float4* x, const float4* bias, const float4* residual,
+                        unsigned long long count, float scale) {
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
     const float4 sum = Plus(Times(scale, x[i]), bias[i % kBiasVectorCount]);
     y[i] = Plus(Activated(sum), residual[i]);

@@ -20,7 +20,7 @@ static __device__ unsigned SumOf(uint4 x) { return x.x + x.y + x.z + x.w; }
 
 // sums[thread] = the sum of what the thread read, as whole numbers modulo 2^32: the order does not
 // matter then, and a wrong bit anywhere shows.
-extern "C" __global__ void SEXTANT_PASS_BOUNDS stream_read(unsigned* sums, const uint4* a, unsigned long long count) {
+SEXTANT_PASS stream_read(unsigned* sums, const uint4* a, unsigned long long count) {
   unsigned sum = 0;
   unsigned long long i = FirstPlace();
   for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {
@@ -33,13 +33,13 @@ extern "C" __global__ void SEXTANT_PASS_BOUNDS stream_read(unsigned* sums, const
 }
 
 // c[i] = s.
-extern "C" __global__ void SEXTANT_PASS_BOUNDS stream_write(float4* c, unsigned long long count, float s) {
+SEXTANT_PASS stream_write(float4* c, unsigned long long count, float s) {
   const float4 value = make_float4(s, s, s, s);
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) __stcs(c + i, value);
 }
 
 // c[i] = a[i].
-extern "C" __global__ void SEXTANT_PASS_BOUNDS stream_copy(float4* c, const float4* a, unsigned long long count) {
+SEXTANT_PASS stream_copy(float4* c, const float4* a, unsigned long long count) {
   unsigned long long i = FirstPlace();
   for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {
     float4 x[kUnroll];
@@ -50,8 +50,7 @@ extern "C" __global__ void SEXTANT_PASS_BOUNDS stream_copy(float4* c, const floa
 }
 
 // c[i] = s a[i].
-extern "C" __global__ void SEXTANT_PASS_BOUNDS stream_scale(float4* c, const float4* a, unsigned long long count,
-                                        float s) {
+SEXTANT_PASS stream_scale(float4* c, const float4* a, unsigned long long count, float s) {
   unsigned long long i = FirstPlace();
   for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {
     float4 x[kUnroll];
@@ -62,8 +61,8 @@ extern "C" __global__ void SEXTANT_PASS_BOUNDS stream_scale(float4* c, const flo
 }
 
 // c[i] = a[i] + s b[i].
-extern "C" __global__ void SEXTANT_PASS_BOUNDS stream_triad(float4* c, const float4* a, const float4* b,
-                                        unsigned long long count, float s) {
+SEXTANT_PASS stream_triad(float4* c, const float4* a, const float4* b, unsigned long long count,
+                          float s) {
   unsigned long long i = FirstPlace();
   for (; i + (kUnrollOfTwo - 1) * Stride() < count; i += kUnrollOfTwo * Stride()) {
     float4 x[kUnrollOfTwo];

@@ -1,6 +1,5 @@
 #include "gpu_probe/cuda/memory/near_memory.h"
 
-#include <linux/mempolicy.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 namespace sextant {
 namespace {
 
+constexpr int kPreferred = 1;  // MPOL_PREFERRED of linux/mempolicy.h
 constexpr std::size_t kBitsOfWord = sizeof(unsigned long) * CHAR_BIT;
 
 }  // namespace
@@ -35,7 +35,7 @@ PreferNode::PreferNode(absl::optional<int> node) {
   if (syscall(SYS_get_mempolicy, &mode_before_, nodes_before_.data(), bit_count, nullptr, 0) != 0) {
     return;
   }
-  active_ = syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes.data(), bit_count) == 0;
+  active_ = syscall(SYS_set_mempolicy, kPreferred, nodes.data(), bit_count) == 0;
 }
 
 PreferNode::~PreferNode() {
