@@ -22,20 +22,20 @@ class TimeLimit:
         return self.left() <= 0
 
 
-def add_fact(path, kind, **values):
-    """Appends a fact of that kind to the file."""
+def add_fact(path, fact, **values):
+    """Appends a fact to the file; `fact` says what it is of."""
     with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps({"fact": kind, **values}) + "\n")
+        file.write(json.dumps({"fact": fact, **values}) + "\n")
 
 
-def read_facts(path, kind=None):
-    """The facts of the file, of one kind where that is given; none where there is no file."""
+def read_facts(path, only=None):
+    """The facts of the file, `only` those of one where it is given; none where there is no file."""
     try:
         with open(path, encoding="utf-8") as file:
             facts = [json.loads(line) for line in file if line.strip()]
     except FileNotFoundError:
         return []
-    return [fact for fact in facts if kind in (None, fact["fact"])]
+    return [fact for fact in facts if only in (None, fact["fact"])]
 
 
 class Table:

@@ -2,7 +2,24 @@
 
 from dataclasses import dataclass
 
-from transformer import Shape
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a model; `family` is "gpt2" or "llama"."""
+    name: str
+    family: str
+    layers: int
+    hidden: int
+    ffn_hidden: int
+    heads: int
+    kv_heads: int
+    vocab: int
+    most_positions: int
+
+    @property
+    def head_dim(self):
+        return self.hidden // self.heads
+
 
 # GPT-2 has 50,257 words; who trains it fills them up to a multiple of 64.
 GPT2_VOCAB, LLAMA_VOCAB = 50304, 32000

@@ -3,33 +3,14 @@
 gpt2: learned positions, LayerNorm before each half, biases everywhere, GELU (tanh) of 4 widths, the
 embedding shared with the output. llama: RMSNorm, rotary positions, SwiGLU, no bias, fewer heads of
 keys and values where the shape says so, an output matrix of its own. Attention is
-scaled_dot_product_attention, causal; the logits are fp32 for the loss.
+scaled_dot_product_attention, causal; the logits are fp32 for the loss. Shapes are those of
+training_plan.py.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Sizes of a model; `family` is "gpt2" or "llama"."""
-    name: str
-    family: str
-    layers: int
-    hidden: int
-    ffn_hidden: int
-    heads: int
-    kv_heads: int
-    vocab: int
-    most_positions: int
-
-    @property
-    def head_dim(self):
-        return self.hidden // self.heads
 
 
 class RmsNorm(nn.Module):
