@@ -23,6 +23,11 @@ def load_torch():
     return torch
 
 
+def first_line(fault):
+    """What an exception says, short enough for a log."""
+    return (str(fault).splitlines() or [type(fault).__name__])[0][:200]
+
+
 def span_seconds(torch, work):
     """Seconds that the GPU takes for what `work()` queues."""
     start = torch.cuda.Event(enable_timing=True)
@@ -35,11 +40,16 @@ def span_seconds(torch, work):
 
 
 def recorded(torch, run, runs):
-    """The work of `runs` runs as one graph, so that the host's calls are not in its time."""
+    """The work of `runs` runs as one graph, so that the host's calls are not in its time. Without
+    torch.cuda.graph(), which each time collects garbage and gives all free memory back."""
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        graph.capture_begin()
         for i in range(runs):
             run(i)
+        graph.capture_end()
+    torch.cuda.synchronize()
     return graph
 
 

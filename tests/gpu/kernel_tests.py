@@ -20,7 +20,7 @@ def counts_of(output):
     for word in ("passed", "skipped", "failed"):
         found = re.findall(rf"^\[ +{word.upper()} +\] (\d+) tests?\b", output, re.MULTILINE)
         out[word] = int(found[-1]) if found else 0
-    names = re.findall(r"^\[ +FAILED +\] (\w+\.\S+?)(?:,| \(|$)", output, re.MULTILINE)
+    names = re.findall(r"^\[ +FAILED +\] ([\w/]+\.[\w/]+)", output, re.MULTILINE)
     out["failed_tests"] = sorted(set(names))
     return out
 

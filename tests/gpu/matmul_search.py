@@ -15,7 +15,7 @@ import sys
 import time
 
 import probe
-from gpu_timing import load_torch, measure, measure_sustained
+from gpu_timing import first_line, load_torch, measure, measure_sustained
 from matmuls import data_types, library_of, multiplication
 from results import Table, TimeLimit
 from shapes import search_candidates
@@ -52,16 +52,22 @@ class Search:
     def __init__(self, torch, table):
         self._torch, self._table = torch, table
         self._library = dict(zip(("framework", "framework_version"), library_of(torch)))
+        self.failed = False
         self.best = {}  # of a type: (rate, shape)
 
     def add(self, kind, dtype, shape, **more):
         m, n, k = shape
-        run = multiplication(self._torch, dtype, m, n, k)
-        if kind == "sustained":
-            cells = measure_sustained(self._torch, run, SUSTAINED_SECONDS)
-        else:
-            time.sleep(REST_SECONDS)
-            cells = measure(self._torch, run)
+        try:
+            run = multiplication(self._torch, dtype, m, n, k)
+            if kind == "sustained":
+                cells = measure_sustained(self._torch, run, SUSTAINED_SECONDS)
+            else:
+                time.sleep(REST_SECONDS)
+                cells = measure(self._torch, run)
+        except RuntimeError as fault:
+            print(f"{dtype} {m}x{n}x{k}: {first_line(fault)}")
+            self.failed = True
+            return
         rate = 2 * m * n * k / cells["seconds"]
         self._table.add(kind=kind, dtype=dtype, m=m, n=n, k=k, flops_per_second=rate, **cells,
                         **more, **self._library)
@@ -111,7 +117,7 @@ def main():
     for dtype in types:
         share = BF16_SHARE if dtype == "bf16" and len(types) > 1 else 1
         search_best(search, dtype, TimeLimit(share * limit.left()))
-    return 0
+    return 1 if search.failed else 0
 
 
 if __name__ == "__main__":

@@ -6,13 +6,17 @@ import subprocess
 import time
 
 
-def run_probe(program, *arguments, timeout=120):
+def run_probe(program, *arguments, timeout=75):
     """A run on the GPU: {"arguments", "wall_seconds", "exit_code"} and either "calibration", with
     the bytes that it is as JSON and packed by gzip, or "failure"."""
     command = [program, "--backend=cuda", "--format=json", *arguments]
     start = time.monotonic()
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=timeout, check=False)
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return {"arguments": list(arguments), "wall_seconds": timeout, "exit_code": -1,
+                "failure": {"message": f"it was ended after {timeout} s"}}
     out = {"arguments": list(arguments), "wall_seconds": time.monotonic() - start,
            "exit_code": done.returncode}
     last = last_event(done.stdout)

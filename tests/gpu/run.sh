@@ -103,7 +103,7 @@ step() {
 }
 
 {
-  nvidia-smi || echo "no nvidia-smi"
+  timeout 20 nvidia-smi -q || echo "no nvidia-smi"
   "$python" -c 'import torch; print("PyTorch", torch.__version__, "CUDA", torch.version.cuda)'
 } >> "$log" 2>&1
 

@@ -74,7 +74,8 @@ def lines_of(folder):
     runs = read_runs(os.path.join(folder, "probes.jsonl"))
     matmuls = read_table(os.path.join(folder, "matmul.csv"))
     out = list(test_lines(facts))
-    for some in (targets.time_lines(runs), targets.memory_lines(runs), targets.size_lines(runs),
+    for some in (targets.time_lines(runs), targets.coverage_lines(runs),
+                 targets.memory_lines(runs), targets.size_lines(runs),
                  targets.repeat_lines(runs), targets.rate_lines(runs, matmuls),
                  targets.copy_lines(runs, facts), targets.refusal_lines(facts),
                  targets.condition_lines(runs),

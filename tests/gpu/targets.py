@@ -76,6 +76,12 @@ def time_lines(runs):
         yield at_most(f"wall time, {mode}", limit, walls, seconds_text)
 
 
+def coverage_lines(runs):
+    for mode in ("quick", "standard", "full"):
+        shares = [c["coverage_ratio"] for c in calibrations_of(runs, mode)]
+        yield told(f"points measured in time, {mode}", share_text(min(shares)) if shares else None)
+
+
 def memory_lines(runs):
     held = [c.get("conditions", {}).get("peak_allocated_bytes")
             for mode in ("quick", "standard", "full") for c in calibrations_of(runs, mode)]

@@ -16,7 +16,7 @@ import statistics
 import sys
 
 from datasheets import datasheet_of
-from gpu_timing import load_torch
+from gpu_timing import first_line, load_torch
 from results import Table, TimeLimit, quantile
 from training_plan import PLAN, SHAPES
 from training_rows import COLUMNS, job_cells, result_cells, shape_cells, source_cells
@@ -40,6 +40,7 @@ class Training:
         self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=1e-4, fused=True)
         self._batch = [torch.randint(shape.vocab, (job.batch, job.sequence), device=device)
                        for _ in range(2)]
+        torch.cuda.empty_cache()  # what was reserved to make the parameters
 
     def step(self):
         """The loss, still on the device."""
@@ -91,7 +92,7 @@ def row_of(torch, job):
         return measured_cells(torch, job)
     except torch.cuda.OutOfMemoryError as fault:
         return {**shape_cells(SHAPES[job.model], None), "oom": True,
-                "notes": str(fault).splitlines()[0]}
+                "notes": first_line(fault)}
     finally:
         gc.collect()
         torch.cuda.empty_cache()

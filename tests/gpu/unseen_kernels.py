@@ -12,11 +12,12 @@ elsewhere: by predict_kernels (docs/gpu-validation.md).
 
 import argparse
 import contextlib
+import importlib
 import sys
 
 import nvml
 import probe
-from gpu_timing import load_torch, measure
+from gpu_timing import first_line, load_torch, measure
 from matmuls import data_types, library_of, multiplication
 from results import Table, TimeLimit
 from shapes import attention_flops, attention_shapes, unseen_gemms
@@ -32,15 +33,23 @@ GEMM_SHARE = 0.55  # of the step's time
 
 
 def torch_gemms(torch, table, limit):
+    """False where a multiplication failed."""
     framework, version = library_of(torch)
+    all_ran = True
     # Both types of a shape in turn: a step that is cut has as many of each.
     for m, n, k in unseen_gemms():
         for dtype in data_types(torch):
             if limit.over():
-                return
-            cells = measure(torch, multiplication(torch, dtype, m, n, k))
+                return all_ran
+            try:
+                cells = measure(torch, multiplication(torch, dtype, m, n, k))
+            except RuntimeError as fault:
+                print(f"{dtype} {m}x{n}x{k}: {first_line(fault)}")
+                all_ran = False
+                continue
             table.add(dtype=dtype, framework=framework, framework_version=version, m=m, n=n, k=k,
                       flops_per_second=2 * m * n * k / cells["seconds"], **cells)
+    return all_ran
 
 
 def probe_gemms(program, table, limit):
@@ -71,13 +80,13 @@ def probe_gemms(program, table, limit):
 
 def attention_kernels(torch):
     """{name: what to be within} of the kernels that this PyTorch can be told to take."""
-    chooser = getattr(getattr(torch.nn, "attention", None), "sdpa_kernel", None)
-    if chooser is None:
+    try:
+        chooser = importlib.import_module(f"{torch.__name__}.nn.attention")
+    except ImportError:  # before PyTorch 2.3
         return {"default": contextlib.nullcontext}
-    backends = torch.nn.attention.SDPBackend
     names = {"cudnn": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION"}
-    return {name: lambda backend=getattr(backends, word): chooser(backend)
-            for name, word in names.items() if hasattr(backends, word)}
+    return {name: lambda backend=getattr(chooser.SDPBackend, word): chooser.sdpa_kernel(backend)
+            for name, word in names.items() if hasattr(chooser.SDPBackend, word)}
 
 
 def attention_tensors(torch, shape):
@@ -125,7 +134,7 @@ def torch_attention(torch, table, limit):
                 with chosen():
                     add_attention(torch, table, kernel, shape)
             except (RuntimeError, TypeError) as fault:  # a kernel that lacks this shape
-                print(f"{kernel} {shape}: {str(fault).splitlines()[0][:200]}")
+                print(f"{kernel} {shape}: {first_line(fault)}")
 
 
 def main():
@@ -141,10 +150,10 @@ def main():
     # Before PyTorch is loaded: the guard refuses a GPU on which another process has a context.
     probed = probe_gemms(options.probe, gemms, limit)
     torch = load_torch()
-    torch_gemms(torch, gemms, TimeLimit(GEMM_SHARE * limit.left()))
+    multiplied = torch_gemms(torch, gemms, TimeLimit(GEMM_SHARE * limit.left()))
     torch_attention(torch, attention, limit)
     print(f"{gemms.row_count} multiplications, {attention.row_count} passes of attention")
-    return 0 if probed and attention.row_count > 0 else 1
+    return 0 if probed and multiplied and attention.row_count > 0 else 1
 
 
 if __name__ == "__main__":

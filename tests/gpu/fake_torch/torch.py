@@ -139,15 +139,14 @@ class Event:
 class CUDAGraph:
     seconds = 0.0
 
+    def capture_begin(self):
+        _recording.append(self)
+
+    def capture_end(self):
+        assert _recording.pop() is self
+
     def replay(self):
         _spend(self.seconds)
-
-
-@contextlib.contextmanager
-def _record(graph):
-    _recording.append(graph)
-    yield
-    _recording.pop()
 
 
 def _synchronize():
@@ -237,7 +236,8 @@ autograd = types.SimpleNamespace(grad=_gradients)
 version = types.SimpleNamespace(cuda="13.0")
 cuda = types.SimpleNamespace(
     is_available=lambda: True, get_device_name=lambda: "NVIDIA H200",
-    get_device_capability=lambda: (9, 0), Event=Event, CUDAGraph=CUDAGraph, graph=_record,
+    get_device_capability=lambda: (9, 0), Event=Event, CUDAGraph=CUDAGraph,
+    Stream=object, stream=contextlib.nullcontext,
     synchronize=_synchronize, reset_peak_memory_stats=lambda: None, empty_cache=lambda: None,
     max_memory_allocated=lambda: 3 << 30, max_memory_reserved=lambda: 4 << 30,
     OutOfMemoryError=OutOfMemoryError)
