@@ -89,7 +89,8 @@ def check_everything(folder):
     assert {r["oom"] for r in rows} == {"True", "False"}
     with open(os.path.join(machine.out, "summary.md"), encoding="utf-8") as file:
         assert done.stdout.endswith(file.read()), done.stdout
-    for line in ("| wall time, standard | <= 5.00 s |", "| a busy GPU refused | every time | 5 of 5",
+    for line in ("| wall time, standard | <= 5.00 s |",
+                 "| a busy GPU refused | every time | 5 of 5",
                  "| prediction, bf16 multiplications, median error | <= 4.0 % | not measured |"):
         assert line in done.stdout, done.stdout
     return machine
@@ -105,6 +106,12 @@ def check_predictions(machine):
     assert done.returncode == 0, done.stderr
     assert "| prediction, bf16 multiplications timed by the probe |  | median 0." in done.stdout
     assert "| prediction, attention backward by cudnn |" in done.stdout, done.stdout
+    with open(os.path.join(machine.out, "probes.jsonl"), "w", encoding="utf-8"):
+        pass
+    done = subprocess.run([sys.executable, os.path.join(HERE, "summarise.py"), machine.out,
+                           f"--predict={program}", "--mode=standard"], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 1 and "no standard run" in done.stderr, done.stderr
 
 
 def check_failures(folder):
@@ -163,10 +170,17 @@ def check_no_torch(folder):
     assert done.returncode == 1 and "no PyTorch: none here" in done.stdout, done.stdout
 
 
+def fake_driver_loads():
+    """Python can't load it where it is built with a sanitizer."""
+    load = "import ctypes; ctypes.CDLL('libnvidia-ml.so.1')"
+    return subprocess.run([sys.executable, "-c", load], capture_output=True, check=False,
+                          env={**os.environ, "LD_LIBRARY_PATH": FAKE_DRIVER}).returncode == 0
+
+
 def check_the_real_probe(folder):
     """On a fake driver whose first GPU is busy: refused, and its memory watched through NVML."""
-    if not os.path.isdir(FAKE_DRIVER) or os.path.exists("/proc/driver/nvidia/version"):
-        print("without the real probe: there is no fake driver, or a real one")
+    if os.path.exists("/proc/driver/nvidia/version") or not fake_driver_loads():
+        print("without the real probe: there is a real driver, or no fake one that can be loaded")
         return
     machine = Machine(folder)
     os.remove(os.path.join(machine.bin, "sextant-probe"))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes the table of targets and measured figures from a folder of results.
 
-  summarise.py FOLDER [--predict=PROGRAM]
+  summarise.py FOLDER [--predict=PROGRAM [--mode=full]]
 
 --predict names predict_kernels (build/release/bin): the times of unseen kernels are then predicted
-from the run's own calibration, into FOLDER/predictions.csv, and scored. The exit code tells whether
+from the run's own calibration of that mode, into FOLDER/predictions.csv, and scored. The exit code tells whether
 the table was made, not whether the targets are met.
 """
 
@@ -117,14 +117,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("--predict")
+    parser.add_argument("--mode", choices=("quick", "standard", "full"), default="full")
     options = parser.parse_args()
     if not os.path.isdir(options.folder):
         raise SystemExit(f"there is no folder {options.folder}")
     if options.predict:
         calibration = targets.best_calibration(
-            read_runs(os.path.join(options.folder, "probes.jsonl")))
+            read_runs(os.path.join(options.folder, "probes.jsonl")), [options.mode])
         if calibration is None:
-            raise SystemExit("no run of the probe has a calibration to predict from")
+            raise SystemExit(f"no {options.mode} run of the probe has a calibration to predict from")
         predict(options.predict, options.folder, calibration)
     facts = read_facts(os.path.join(options.folder, "facts.jsonl"))
     print("\n\n".join([device_text(facts), table_text(lines_of(options.folder)),

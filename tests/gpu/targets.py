@@ -61,9 +61,10 @@ def calibrations_of(runs, mode):
     return [run["calibration"] for run in runs if run["mode"] == mode and "calibration" in run]
 
 
-def best_calibration(runs):
-    """Of the mode with the most shapes; None where there is none."""
-    for mode in ("full", "standard", "quick"):
+def best_calibration(runs, modes=("full", "standard", "quick")):
+    """The last of the first of `modes` that has one: by default of that with the most shapes. None
+    where there is none."""
+    for mode in modes:
         if calibrations_of(runs, mode):
             return calibrations_of(runs, mode)[-1]
     return None

@@ -2,8 +2,8 @@
 
 Time goes on by what the GPU would take, and by that alone: time.monotonic() and time.sleep() are
 those of this GPU as well, so that a step which measures for minutes is over in a second. With
---multiply in the command line (busy_gpu.py's background) it is real, and the file $SEXTANT_FAKE_BUSY
-is touched while it works.
+--multiply in the command line (busy_gpu.py's background) it is real, and the file
+$SEXTANT_FAKE_BUSY is touched while it works.
 """
 
 import contextlib
