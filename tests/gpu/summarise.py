@@ -4,8 +4,8 @@
   summarise.py FOLDER [--predict=PROGRAM [--mode=full]]
 
 --predict names predict_kernels (build/release/bin): the times of unseen kernels are then predicted
-from the run's own calibration of that mode, into FOLDER/predictions.csv, and scored. The exit code tells whether
-the table was made, not whether the targets are met.
+from the run's own calibration of that mode, into FOLDER/predictions.csv, and scored. The exit code
+tells whether the table was made, not whether the targets are met.
 """
 
 import argparse
@@ -125,7 +125,7 @@ def main():
         calibration = targets.best_calibration(
             read_runs(os.path.join(options.folder, "probes.jsonl")), [options.mode])
         if calibration is None:
-            raise SystemExit(f"no {options.mode} run of the probe has a calibration to predict from")
+            raise SystemExit(f"no {options.mode} run of the probe has a calibration")
         predict(options.predict, options.folder, calibration)
     facts = read_facts(os.path.join(options.folder, "facts.jsonl"))
     print("\n\n".join([device_text(facts), table_text(lines_of(options.folder)),
