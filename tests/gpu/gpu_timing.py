@@ -1,6 +1,7 @@
 """Times of GPU work by events, through PyTorch."""
 
 import math
+import sys
 import time
 
 from results import summary_of
@@ -20,6 +21,8 @@ def load_torch():
         raise SystemExit(f"no PyTorch: {fault}")
     if not torch.cuda.is_available():
         raise SystemExit("PyTorch sees no GPU")
+    print("PyTorch", torch.__version__, "CUDA", torch.version.cuda, torch.cuda.get_device_name(),
+          file=sys.stderr)
     return torch
 
 

@@ -6,6 +6,13 @@ import subprocess
 import time
 
 
+def start_probe(program, *arguments):
+    """A run that goes on; its standard output is a pipe."""
+    return subprocess.Popen([program, "--backend=cuda", "--format=json", *arguments],
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            universal_newlines=True)
+
+
 def run_probe(program, *arguments, timeout=75):
     """A run on the GPU: {"arguments", "wall_seconds", "exit_code"} and either "calibration", with
     the bytes that it is as JSON and packed by gzip, or "failure"."""

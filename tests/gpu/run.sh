@@ -103,14 +103,16 @@ step() {
 }
 
 {
+  "$bin/sextant-probe" --version
+  git -C "$root" rev-parse HEAD
   timeout 20 nvidia-smi -q || echo "no nvidia-smi"
-  "$python" -c 'import torch; print("PyTorch", torch.__version__, "CUDA", torch.version.cuda)'
+  "$python" --version
 } >> "$log" 2>&1
 
 step kernel_tests 100 10 kernel_tests.py --tests="$bin/gpu_tests" --facts="$facts"
 step probes 140 20 probe_runs.py --probe="$bin/sextant-probe" --facts="$facts" \
   --output="$output/probes.jsonl"
-step busy 45 25 busy_gpu.py --probe="$bin/sextant-probe" --facts="$facts"
+step busy 65 40 busy_gpu.py --probe="$bin/sextant-probe" --facts="$facts"
 step matmul 90 25 matmul_search.py --probes="$output/probes.jsonl" --output="$output/matmul.csv"
 step copies 30 15 copies.py --facts="$facts"
 step unseen 110 40 unseen_kernels.py --probe="$bin/sextant-probe" \

@@ -91,6 +91,7 @@ def check_everything(folder):
         assert done.stdout.endswith(file.read()), done.stdout
     for line in ("| wall time, standard | <= 5.00 s |",
                  "| a busy GPU refused | every time | 5 of 5",
+                 "| work that comes while it measures | the probe stops | stopped after",
                  "| prediction, bf16 multiplications, median error | <= 4.0 % | not measured |"):
         assert line in done.stdout, done.stdout
     return machine
@@ -137,6 +138,7 @@ def check_a_gpu_that_is_not_refused(folder):
     machine = Machine(folder)
     done = machine.run("--steps=busy", machine.out, SEXTANT_FAKE_BLIND="1")
     assert done.returncode == 1 and "0 of 5" in done.stdout, done.stdout
+    assert "the probe stops | exit code 0" in done.stdout, done.stdout
 
 
 def check_time(folder):
@@ -146,6 +148,10 @@ def check_time(folder):
     outcomes = {name: step["outcome"] for name, step in machine.steps().items()}
     assert done.returncode == 1, done.stdout
     assert outcomes == {"kernel_tests": "failed", "copies": "skipped"}, outcomes
+    with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
+        file.write("import time\ntime.sleep(100)\n")
+    done = machine.run("--steps=copies", machine.out, SEXTANT_GPU_BUDGET="16", PYTHONPATH=folder)
+    assert done.returncode == 1 and "copies: timed out" in done.stdout, done.stdout
     done = machine.run("--steps=training", machine.out, SEXTANT_GPU_BUDGET="20")
     assert done.returncode == 3 and "left of 20, and it needs 40" in done.stdout, done.stdout
 
@@ -190,7 +196,8 @@ def check_the_real_probe(folder):
     assert done.returncode == 0, done.stdout + machine.log()
     refusals = read_facts(os.path.join(machine.out, "facts.jsonl"), "refusal")
     assert len(refusals) == 5 and all(r["reason"] == "busy" for r in refusals), refusals
-    assert all(r["used_rise_bytes"] == 0 and r["used_readings"] > 0 for r in refusals), refusals
+    assert any(r["used_readings"] > 0 for r in refusals), refusals
+    assert all(r["used_rise_bytes"] == (0 if r["used_readings"] else None) for r in refusals)
     gpm = read_facts(os.path.join(machine.out, "facts.jsonl"), "gpm")[0]
     assert not gpm["readable"] and gpm["reason"], gpm
     output = os.path.join(machine.out, "probes.jsonl")

@@ -153,9 +153,14 @@ def check_refusals():
     for change, figure in (({"refused": False}, "a busy GPU refused"),
                            ({"wall_seconds": 0.6}, "time to refuse"),
                            ({"used_rise_bytes": 1 << 20}, "memory taken by a refusal")):
-        assert all(line.met for line in targets.refusal_lines([good]))
+        assert not any(line.met is False for line in targets.refusal_lines([good]))
         assert by_figure(targets.refusal_lines([good, {**good, **change}]))[figure].met is False
     assert all(line.met is None for line in targets.refusal_lines([]))
+    tenant = {"fact": "tenant", "came": True, "seconds": 1.2, "exit_code": 4, "reason": "busy",
+              "stopped": True}
+    assert targets.tenant_line([tenant]).met is True
+    assert targets.tenant_line([{**tenant, "stopped": False, "exit_code": 0}]).met is False
+    assert targets.tenant_line([{**tenant, "came": False}]).met is None
 
 
 def check_scores():

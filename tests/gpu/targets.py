@@ -170,6 +170,17 @@ def copy_lines(runs, facts):
                    share_text(max(probed)[1] / max(torch)[1]) if probed and torch else None)
 
 
+def tenant_line(facts):
+    tenants = [f for f in facts if f["fact"] == "tenant" and f["came"]]
+    target = "the probe stops"
+    if not tenants:
+        return Line("work that comes while it measures", target, NOT_MEASURED, None)
+    last = tenants[-1]
+    how = (f"stopped after {seconds_text(last['seconds'])}" if last["stopped"] else
+           f"exit code {last['exit_code']} {last['reason']} after {seconds_text(last['seconds'])}")
+    return Line("work that comes while it measures", target, how, last["stopped"])
+
+
 def refusal_lines(facts):
     refusals = [f for f in facts if f["fact"] == "refusal"]
     kept_off = all(r["refused"] for r in refusals) if refusals else None
@@ -179,11 +190,16 @@ def refusal_lines(facts):
     yield at_most("time to refuse", 0.5, [r["wall_seconds"] for r in refusals], seconds_text)
     yield at_most("memory taken by a refusal", 0, [r["used_rise_bytes"] for r in refusals],
                   gib_text)
+    yield tenant_line(facts)
 
 
 def condition_lines(runs):
     calibration = best_calibration(runs) or {}
     burst, kept = (f(calibration, "bf16") for f in (probe.best_burst, probe.sustained))
+    sheet = datasheet_of(calibration.get("device", {}).get("product_name", ""))
+    for name, rate in (("best burst", burst), ("sustained", kept)):
+        yield told(f"bf16 {name} over the datasheet's peak",
+                   share_text(rate / sheet.bf16_flops_per_second) if rate and sheet else None)
     yield told("bf16 sustained over best burst",
                share_text(kept / burst) if burst and kept else None)
     conditions = calibration.get("conditions", {})

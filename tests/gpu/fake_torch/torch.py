@@ -14,7 +14,7 @@ import time
 import types
 
 __version__ = "0.0.fake"
-bfloat16, float32, float8_e4m3fn = "bf16", "fp32", "fp8"
+bfloat16, float32, float8_e4m3fn, uint8 = "bf16", "fp32", "fp8", "uint8"
 SIZES = {bfloat16: 2, float32: 4, float8_e4m3fn: 1}
 BF16_RATE, FP8_RATE, MEMORY_RATE, HOST_RATE = 7.1e14, 1.3e15, 4.1e12, 5.3e10
 MOST_SEQUENCES = 32  # a batch of as many does not fit
