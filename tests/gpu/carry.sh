@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Puts what travels to a machine with a GPU into build/carry: both static programs, stripped. What
-# they need there is tests/gpu beside them.
+# Puts what travels to a machine with a GPU into a folder: both static programs, stripped. What they
+# need there is tests/gpu beside them.
 #
-#   tests/gpu/carry.sh [FOLDER_OF_PROGRAMS]        default build/release/bin
+#   tests/gpu/carry.sh [FOLDER_OF_PROGRAMS [FOLDER]]     default build/release/bin build/carry
 #
 # Fails where the whole is 64 MiB or more.
 set -euo pipefail
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 
 bin=${1:-build/release/bin}
 most_bytes=$((64 << 20))
-carried=build/carry
+carried=${2:-build/carry}
 mkdir -p "$carried"
 for program in sextant-probe gpu_tests; do
   [ -x "$bin/$program" ] || {

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 
+import libraries
 from results import add_fact
 
 
@@ -32,7 +33,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=100)
     options = parser.parse_args()
     process = subprocess.Popen([options.tests], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               universal_newlines=True)
+                               universal_newlines=True, env=libraries.environment())
     end = threading.Timer(options.seconds, process.kill)
     end.start()
     output = ""

@@ -5,12 +5,14 @@ import json
 import subprocess
 import time
 
+import libraries
+
 
 def start_probe(program, *arguments):
     """A run that goes on; its standard output is a pipe."""
     return subprocess.Popen([program, "--backend=cuda", "--format=json", *arguments],
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            universal_newlines=True)
+                            universal_newlines=True, env=libraries.environment())
 
 
 def run_probe(program, *arguments, timeout=75):
@@ -20,7 +22,8 @@ def run_probe(program, *arguments, timeout=75):
     start = time.monotonic()
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              universal_newlines=True, timeout=timeout, check=False)
+                              universal_newlines=True, timeout=timeout, check=False,
+                              env=libraries.environment())
     except subprocess.TimeoutExpired:
         return {"arguments": list(arguments), "wall_seconds": timeout, "exit_code": -1,
                 "failure": {"message": f"it was ended after {timeout} s"}}
@@ -54,7 +57,7 @@ def first_device(program):
     """What sextant-probe tells of the first GPU. Ends the program where there is none."""
     done = subprocess.run([program, "--backend=cuda", "--list", "--format=json"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
-                          timeout=60, check=False)
+                          timeout=60, check=False, env=libraries.environment())
     for line in done.stdout.splitlines():
         event = json.loads(line)
         if "device" in event:

@@ -6,8 +6,8 @@
 #
 # Writes at most eight files into OUTPUT_FOLDER (else $OUT), and a table last on standard output.
 #
-#   SEXTANT_BIN        folder of sextant-probe and gpu_tests; default build/carry, as carry.sh makes
-#                      it, else build/release/bin
+#   SEXTANT_BIN        folder of sextant-probe and gpu_tests; default build/release/bin, else
+#                      build/carry, as carry.sh makes it
 #   SEXTANT_GPU_BUDGET seconds for everything; default 560
 #   PYTHON             default python3
 #
@@ -44,10 +44,12 @@ done
 [[ $budget =~ ^[1-9][0-9]*$ ]] || usage "SEXTANT_GPU_BUDGET is no number of seconds: $budget"
 
 bin=${SEXTANT_BIN:-}
-for folder in "$root/build/carry" "$root/build/release/bin"; do
-  if [ -z "$bin" ] && [ -x "$folder/sextant-probe" ]; then bin=$folder; fi
+for folder in "$root/build/release/bin" "$root/build/carry"; do
+  if [ -z "$bin" ] && [ -x "$folder/sextant-probe" ] && [ -x "$folder/gpu_tests" ]; then
+    bin=$folder
+  fi
 done
-[ -n "$bin" ] || usage "no build/carry and no build/release/bin: set SEXTANT_BIN"
+[ -n "$bin" ] || usage "no programs in build/release/bin or build/carry: set SEXTANT_BIN"
 for program in sextant-probe gpu_tests; do
   [ -x "$bin/$program" ] || usage "there is no $bin/$program"
 done

@@ -168,6 +168,19 @@ def check_usage(folder):
     assert not os.path.exists(machine.out)
 
 
+def check_carrying(folder):
+    """Both programs travel, without what they don't need to run."""
+    carry, there = os.path.join(HERE, "carry.sh"), os.path.join(folder, "there")
+    done = subprocess.run([carry, BIN, there], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(there)) == ["gpu_tests", "sextant-probe"]
+    for program in os.listdir(there):
+        sizes = [os.path.getsize(os.path.join(f, program)) for f in (there, BIN)]
+        assert 0 < sizes[0] <= sizes[1] and sizes[0] < 32 << 20, (program, sizes)
+    done = subprocess.run([carry, folder, there], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "cmake --build" in done.stderr, done.stderr
+
+
 def check_no_torch(folder):
     machine = Machine(folder)
     with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
@@ -213,7 +226,7 @@ def check_the_real_probe(folder):
 
 
 CHECKS = (check_failures, check_skipped_tests_are_no_success, check_a_gpu_that_is_not_refused,
-          check_time, check_usage, check_no_torch, check_the_real_probe)
+          check_time, check_usage, check_carrying, check_no_torch, check_the_real_probe)
 
 
 def main():

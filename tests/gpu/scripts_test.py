@@ -3,6 +3,7 @@
 
 import csv
 import ctypes
+import importlib
 import os
 import statistics
 import sys
@@ -14,6 +15,7 @@ SHARED = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared")
 sys.path.insert(0, HERE)
 
 import kernel_tests  # noqa: E402
+import libraries  # noqa: E402
 import made_calibration as made  # noqa: E402
 import nvml  # noqa: E402
 import probe  # noqa: E402
@@ -228,6 +230,23 @@ def check_gpm():
     assert raises(gpu.busy_percent, nvml.NvmlFault), "an NVML that lacks a function"
 
 
+def check_library_folders():
+    with tempfile.TemporaryDirectory() as folder:
+        for path in ("nvidia/cublas/lib", "nvidia/cu13/lib", "nvidia/cudnn/include", "torch/lib"):
+            os.makedirs(os.path.join(folder, path))
+        sys.path.insert(0, folder)
+        importlib.invalidate_caches()
+        try:
+            found = libraries.library_folders()
+            path = libraries.environment()["LD_LIBRARY_PATH"]
+        finally:
+            sys.path.remove(folder)
+        assert found[:3] == [os.path.join(folder, p) for p in
+                             ("nvidia/cu13/lib", "nvidia/cublas/lib", "torch/lib")], found
+        told = os.environ.get("LD_LIBRARY_PATH", "")
+        assert path.startswith(told) and path.endswith(os.pathsep.join(found)), path
+
+
 def check_test_counts():
     output = ("[  PASSED  ] 11 tests.\n[  SKIPPED ] 1 test, listed below:\n[  SKIPPED ] A.B\n"
               "[  FAILED  ] 2 tests, listed below:\n[  FAILED  ] A.C\n"
@@ -240,7 +259,8 @@ def check_test_counts():
 
 def main():
     for check in (check_statistics, check_files, check_shapes, check_training_plan, check_verdicts,
-                  check_rates, check_refusals, check_scores, check_gpm, check_test_counts):
+                  check_rates, check_refusals, check_scores, check_gpm, check_library_folders,
+                  check_test_counts):
         check()
     print("statistics, shapes, rows and verdicts are right")
     return 0
