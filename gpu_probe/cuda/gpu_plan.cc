@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/attention/gpu_attention_points.h"
 
 namespace sextant {
 
@@ -14,7 +15,13 @@ absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSessi
   plan.device = session->device();
   SEXTANT_ASSIGN_OR_RETURN(const CublasLt cublaslt, LoadCublasLt(search));
   (void)cublaslt;
-  (void)options;
+  // Last: its kernels are compiled while the probe runs.
+  if (options.matmuls.empty()) {
+    std::vector<Point> attention =
+        GpuAttentionPoints(options.mode, session, LoadCudnn(search), &plan.notes);
+    plan.points.insert(plan.points.end(), std::make_move_iterator(attention.begin()),
+                       std::make_move_iterator(attention.end()));
+  }
   return plan;
 }
 
