@@ -16,7 +16,7 @@ absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSessi
   SEXTANT_ASSIGN_OR_RETURN(const CublasLt cublaslt, LoadCublasLt(search));
   (void)cublaslt;
   // Last: its kernels are compiled while the probe runs.
-  if (options.matmuls.empty()) {
+  if (options.matmuls.empty() && options.mode != v1::PROBE_MODE_QUICK) {
     std::vector<Point> attention =
         GpuAttentionPoints(options.mode, session, LoadCudnn(search), &plan.notes);
     plan.points.insert(plan.points.end(), std::make_move_iterator(attention.begin()),

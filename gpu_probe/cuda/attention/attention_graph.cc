@@ -27,8 +27,8 @@ class AttentionGraphBuilder {
   AttentionGraphBuilder(const SharedCudnn& cudnn, const GpuAttentionShape& shape)
       : shape_(shape), graph_(cudnn) {}
 
-  absl::StatusOr<FinishedCudnnGraph> Forward(bool dynamic_shapes);
-  absl::StatusOr<FinishedCudnnGraph> Backward();
+  absl::StatusOr<FinishedCudnnGraph> Forward(const CudnnGraphOptions& options);
+  absl::StatusOr<FinishedCudnnGraph> Backward(const CudnnGraphOptions& options);
 
  private:
   // [batch, head, token, feature] over memory that has tokens before heads.
@@ -74,7 +74,8 @@ AttentionGraphBuilder::Tensor AttentionGraphBuilder::Masked(Tensor scores) {
   return graph_.Select(scores, Number(AttentionNumber::kMasked), seen, Pairs(cudnn::kFloat));
 }
 
-absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Forward(bool dynamic_shapes) {
+absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Forward(
+    const CudnnGraphOptions& options) {
   const Tensor queries = InMemory(AttentionTensor::kQueries, Rows(shape_.heads, shape_.head_size));
   const Tensor keys =
       InMemory(AttentionTensor::kKeys, Transposed(Rows(shape_.kv_heads, shape_.head_size)));
@@ -94,7 +95,7 @@ absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Forward(bool dynamic_s
   graph_.MatmulInto(
       weights, values,
       InMemory(AttentionTensor::kOutputs, Rows(shape_.heads, shape_.value_head_size)));
-  return graph_.Finish(dynamic_shapes);
+  return graph_.Finish(options);
 }
 
 void AttentionGraphBuilder::IntoKeySide(Tensor weights, Tensor rows, int64_t size,
@@ -107,7 +108,8 @@ void AttentionGraphBuilder::IntoKeySide(Tensor weights, Tensor rows, int64_t siz
   graph_.ReduceInto(cudnn::kReduceSum, each_head, result);
 }
 
-absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Backward() {
+absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Backward(
+    const CudnnGraphOptions& options) {
   const CudnnTensor query_rows = Rows(shape_.heads, shape_.head_size);
   const CudnnTensor output_rows = Rows(shape_.heads, shape_.value_head_size);
   const CudnnTensor key_rows = Rows(shape_.kv_heads, shape_.head_size);
@@ -149,20 +151,21 @@ absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Backward() {
   graph_.MatmulInto(score_gradients, graph_.Reshape(keys, key_rows), query_sums);
   graph_.PointwiseInto(cudnn::kIdentity, query_sums, nullptr,
                        InMemory(AttentionTensor::kQueryGradients, query_rows));
-  return graph_.Finish(/*dynamic_shapes=*/false);
+  return graph_.Finish(options);
 }
 
 }  // namespace
 
 absl::StatusOr<FinishedCudnnGraph> ForwardAttentionGraph(const SharedCudnn& cudnn,
                                                          const GpuAttentionShape& shape,
-                                                         bool dynamic_shapes) {
-  return AttentionGraphBuilder(cudnn, shape).Forward(dynamic_shapes);
+                                                         const CudnnGraphOptions& options) {
+  return AttentionGraphBuilder(cudnn, shape).Forward(options);
 }
 
 absl::StatusOr<FinishedCudnnGraph> BackwardAttentionGraph(const SharedCudnn& cudnn,
-                                                          const GpuAttentionShape& shape) {
-  return AttentionGraphBuilder(cudnn, shape).Backward();
+                                                          const GpuAttentionShape& shape,
+                                                          const CudnnGraphOptions& options) {
+  return AttentionGraphBuilder(cudnn, shape).Backward(options);
 }
 
 }  // namespace sextant

@@ -33,14 +33,15 @@ enum class AttentionNumber : int64_t {
 // Errors: CudnnStatus()'s.
 absl::StatusOr<FinishedCudnnGraph> ForwardAttentionGraph(const SharedCudnn& cudnn,
                                                          const GpuAttentionShape& shape,
-                                                         bool dynamic_shapes);
+                                                         const CudnnGraphOptions& options);
 
 // Gradients of queries, keys and values from inputs, outputs, statistics and the outputs'
 // gradients.
 //
 // Errors: CudnnStatus()'s.
 absl::StatusOr<FinishedCudnnGraph> BackwardAttentionGraph(const SharedCudnn& cudnn,
-                                                          const GpuAttentionShape& shape);
+                                                          const GpuAttentionShape& shape,
+                                                          const CudnnGraphOptions& options);
 
 }  // namespace sextant
 

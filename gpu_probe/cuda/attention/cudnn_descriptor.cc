@@ -74,6 +74,10 @@ CudnnDescriptor& CudnnDescriptor::SetDescriptor(int attribute, void* value) {
   return Set(attribute, cudnn::kOfDescriptor, 1, &value);
 }
 
+CudnnDescriptor& CudnnDescriptor::SetHandle(int attribute, void* value) {
+  return Set(attribute, cudnn::kOfHandle, 1, &value);
+}
+
 absl::Status CudnnDescriptor::Finalize() {
   if (!status_.ok()) return status_;
   return CudnnStatus(*cudnn_, cudnn_->descriptor_finalize(object_), "cudnnBackendFinalize");

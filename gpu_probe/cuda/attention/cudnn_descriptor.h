@@ -36,6 +36,7 @@ class CudnnDescriptor {
   CudnnDescriptor& SetBool(int attribute, bool value);
   CudnnDescriptor& SetInt64s(int attribute, absl::Span<const int64_t> values);
   CudnnDescriptor& SetDescriptor(int attribute, void* value);
+  CudnnDescriptor& SetHandle(int attribute, void* value);
 
   // Errors: CudnnStatus()'s, of the first call that failed.
   absl::Status Finalize();

@@ -129,12 +129,13 @@ CudnnGraph::Tensor CudnnGraph::Reshape(Tensor x, const CudnnTensor& out) {
   return result;
 }
 
-absl::StatusOr<FinishedCudnnGraph> CudnnGraph::Finish(bool dynamic_shapes) {
+absl::StatusOr<FinishedCudnnGraph> CudnnGraph::Finish(const CudnnGraphOptions& options) {
   SEXTANT_RETURN_IF_ERROR(status_);
   CudnnDescriptor graph(cudnn_, cudnn::kOperationGraph);
   graph.Set(cudnn::kGraphOperations, cudnn::kOfDescriptor, static_cast<int64_t>(operations_.size()),
             operations_.data());
-  if (dynamic_shapes) graph.SetBool(cudnn::kGraphDynamicShapes, true);
+  if (options.handle != nullptr) graph.SetHandle(cudnn::kGraphHandle, options.handle);
+  if (options.dynamic_shapes) graph.SetBool(cudnn::kGraphDynamicShapes, true);
   SEXTANT_RETURN_IF_ERROR(graph.Finalize());
   return FinishedCudnnGraph{std::move(parts_), std::move(graph)};
 }

@@ -23,6 +23,13 @@ struct CudnnTensor {
   int type = 0;
 };
 
+struct CudnnGraphOptions {
+  // Whether one kernel is to serve all sizes.
+  bool dynamic_shapes = false;
+  // Of the GPU that runs it. Null: it is run nowhere.
+  void* handle = nullptr;
+};
+
 // A finished graph, with what it is made of.
 struct FinishedCudnnGraph {
   std::deque<CudnnDescriptor> parts;
@@ -57,10 +64,10 @@ class CudnnGraph {
   void PointwiseInto(int mode, Tensor x, Tensor b, Tensor out);
   void ReduceInto(int operation, Tensor x, Tensor out);
 
-  // The whole, once. With `dynamic_shapes` its kernel is made for all sizes alike.
+  // The whole, once.
   //
   // Errors: CudnnStatus()'s.
-  absl::StatusOr<FinishedCudnnGraph> Finish(bool dynamic_shapes);
+  absl::StatusOr<FinishedCudnnGraph> Finish(const CudnnGraphOptions& options);
 
  private:
   enum Place { kNowhere, kInMemory, kOnHost };

@@ -32,6 +32,7 @@ inline constexpr int kHeuristicsMode = 200;
 inline constexpr int kHeuristicsGraph = 201;
 inline constexpr int kHeuristicsResults = 202;
 inline constexpr int kHeuristicsDevice = 204;
+inline constexpr int kPlanHandle = 400;
 inline constexpr int kPlanConfig = 401;
 inline constexpr int kPlanWorkspaceSize = 402;
 inline constexpr int kPlanKernelCache = 406;
@@ -41,6 +42,7 @@ inline constexpr int kPointwiseOperationX = 751;
 inline constexpr int kPointwiseOperationB = 752;
 inline constexpr int kPointwiseOperationY = 753;
 inline constexpr int kPointwiseOperationT = 758;
+inline constexpr int kGraphHandle = 800;
 inline constexpr int kGraphOperations = 801;
 inline constexpr int kGraphDynamicShapes = 803;
 inline constexpr int kTensorAlignment = 900;
@@ -66,7 +68,6 @@ inline constexpr int kReductionOperationWhat = 1612;
 inline constexpr int kReshapeOperationX = 2200;
 inline constexpr int kReshapeOperationY = 2201;
 inline constexpr int kKernelCacheGraph = 2400;
-inline constexpr int kDeviceHandle = 2701;
 inline constexpr int kDeviceJson = 2702;
 
 // cudnnBackendAttributeType_t.

@@ -16,12 +16,14 @@ constexpr int64_t kMostConfigs = 8;
 
 // Configurations that the device supports, best first.
 absl::StatusOr<std::vector<CudnnDescriptor>> ConfigsOf(const FinishedCudnnGraph& graph,
-                                                       const CudnnDescriptor& device) {
-  const SharedCudnn& cudnn = device.cudnn();
+                                                       const CudnnTarget& target) {
+  const SharedCudnn& cudnn = graph.graph.cudnn();
   CudnnDescriptor heuristics(cudnn, cudnn::kEngineHeuristics);
   heuristics.SetDescriptor(cudnn::kHeuristicsGraph, graph.graph.get())
-      .SetEnum(cudnn::kHeuristicsMode, cudnn::kOfHeuristicsMode, cudnn::kHeuristicsBest)
-      .SetDescriptor(cudnn::kHeuristicsDevice, device.get());
+      .SetEnum(cudnn::kHeuristicsMode, cudnn::kOfHeuristicsMode, cudnn::kHeuristicsBest);
+  if (target.description != nullptr) {
+    heuristics.SetDescriptor(cudnn::kHeuristicsDevice, target.description->get());
+  }
   SEXTANT_RETURN_IF_ERROR(heuristics.Finalize());
   // The library fills descriptors that the caller made.
   std::vector<CudnnDescriptor> configs;
@@ -40,11 +42,14 @@ absl::StatusOr<std::vector<CudnnDescriptor>> ConfigsOf(const FinishedCudnnGraph&
   return configs;
 }
 
-absl::StatusOr<CudnnDescriptor> FinishPlan(const CudnnDescriptor& config,
-                                           const CudnnDescriptor& device, void* cache) {
-  CudnnDescriptor plan(device.cudnn(), cudnn::kExecutionPlan);
-  plan.SetDescriptor(cudnn::kPlanConfig, config.get())
-      .SetDescriptor(cudnn::kPlanDevice, device.get());
+absl::StatusOr<CudnnDescriptor> FinishPlan(const CudnnDescriptor& config, const CudnnTarget& target,
+                                           void* cache) {
+  CudnnDescriptor plan(config.cudnn(), cudnn::kExecutionPlan);
+  plan.SetDescriptor(cudnn::kPlanConfig, config.get());
+  if (target.handle != nullptr) plan.SetHandle(cudnn::kPlanHandle, target.handle);
+  if (target.description != nullptr) {
+    plan.SetDescriptor(cudnn::kPlanDevice, target.description->get());
+  }
   if (cache != nullptr) plan.SetDescriptor(cudnn::kPlanKernelCache, cache);
   SEXTANT_RETURN_IF_ERROR(plan.Finalize());
   return plan;
@@ -63,13 +68,6 @@ absl::StatusOr<int64_t> WorkspaceBytesOf(const CudnnDescriptor& plan) {
 
 }  // namespace
 
-absl::StatusOr<CudnnDescriptor> CudnnDeviceOf(const SharedCudnn& cudnn, void* handle) {
-  CudnnDescriptor device(cudnn, cudnn::kDeviceProperties);
-  device.Set(cudnn::kDeviceHandle, cudnn::kOfHandle, 1, &handle);
-  SEXTANT_RETURN_IF_ERROR(device.Finalize());
-  return device;
-}
-
 absl::StatusOr<CudnnDescriptor> CudnnDeviceFrom(const SharedCudnn& cudnn, absl::string_view json) {
   CudnnDescriptor device(cudnn, cudnn::kDeviceProperties);
   device.Set(cudnn::kDeviceJson, cudnn::kOfChar, static_cast<int64_t>(json.size()), json.data());
@@ -87,17 +85,17 @@ absl::StatusOr<void*> CudnnKernelCache::For(const FinishedCudnnGraph& graph) {
   return cache_.get();
 }
 
-absl::StatusOr<CudnnPlan> PlanOf(FinishedCudnnGraph graph, const CudnnDescriptor& device,
+absl::StatusOr<CudnnPlan> PlanOf(FinishedCudnnGraph graph, const CudnnTarget& target,
                                  CudnnKernelCache* cache) {
   void* kernels = nullptr;
   if (cache != nullptr) {
     SEXTANT_ASSIGN_OR_RETURN(kernels, cache->For(graph));
   }
-  SEXTANT_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, ConfigsOf(graph, device));
+  SEXTANT_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, ConfigsOf(graph, target));
   absl::Status failed = absl::UnimplementedError(
-      absl::StrCat("cuDNN ", device.cudnn()->version, " has no kernel for it on this GPU"));
+      absl::StrCat("cuDNN ", graph.graph.cudnn()->version, " has no kernel for it on this GPU"));
   for (CudnnDescriptor& config : configs) {
-    absl::StatusOr<CudnnDescriptor> plan = FinishPlan(config, device, kernels);
+    absl::StatusOr<CudnnDescriptor> plan = FinishPlan(config, target, kernels);
     if (!plan.ok()) {
       failed = plan.status();
       continue;

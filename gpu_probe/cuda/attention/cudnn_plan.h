@@ -11,15 +11,16 @@
 
 namespace sextant {
 
-// The GPU that `handle` was made for.
-//
-// Errors: CudnnStatus()'s.
-absl::StatusOr<CudnnDescriptor> CudnnDeviceOf(const SharedCudnn& cudnn, void* handle);
-
-// One described by the library's own JSON, which need not be there: nothing of it is run.
+// A GPU described by the library's own JSON, which need not be there: nothing of it is run.
 //
 // Errors: CudnnStatus()'s.
 absl::StatusOr<CudnnDescriptor> CudnnDeviceFrom(const SharedCudnn& cudnn, absl::string_view json);
+
+// What a plan is for: the GPU of a handle, or one that is described.
+struct CudnnTarget {
+  void* handle = nullptr;
+  const CudnnDescriptor* description = nullptr;
+};
 
 struct CudnnPlan {
   FinishedCudnnGraph graph;
@@ -41,11 +42,11 @@ class CudnnKernelCache {
   CudnnDescriptor cache_;
 };
 
-// The first plan that `device` supports of those that the library thinks best. `cache` is null, or
+// The first plan that `target` supports of those that the library thinks best. `cache` is null, or
 // where its kernel is looked for and kept.
 //
 // Errors: kUnimplemented where it supports none; CudnnStatus()'s.
-absl::StatusOr<CudnnPlan> PlanOf(FinishedCudnnGraph graph, const CudnnDescriptor& device,
+absl::StatusOr<CudnnPlan> PlanOf(FinishedCudnnGraph graph, const CudnnTarget& target,
                                  CudnnKernelCache* cache);
 
 }  // namespace sextant

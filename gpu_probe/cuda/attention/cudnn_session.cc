@@ -31,37 +31,34 @@ absl::StatusOr<std::shared_ptr<CudnnSession>> CudnnSession::Open(SharedCudnn cud
 
 absl::Status CudnnSession::Start() {
   SEXTANT_RETURN_IF_ERROR(CudnnStatus(*cudnn_, cudnn_->create(&handle_), "cudnnCreate"));
-  SEXTANT_RETURN_IF_ERROR(
-      CudnnStatus(*cudnn_, cudnn_->set_stream(handle_, session_->stream()), "cudnnSetStream"));
-  SEXTANT_ASSIGN_OR_RETURN(device_, CudnnDeviceOf(cudnn_, handle_));
-  return absl::OkStatus();
+  return CudnnStatus(*cudnn_, cudnn_->set_stream(handle_, session_->stream()), "cudnnSetStream");
 }
 
 CudnnSession::~CudnnSession() {
   caches_.clear();
-  device_ = CudnnDescriptor();
   if (handle_ != nullptr) (void)cudnn_->destroy(handle_);
 }
 
 absl::StatusOr<CudnnPlan> CudnnSession::SharedForwardPlan(const GpuAttentionShape& shape) {
-  SEXTANT_ASSIGN_OR_RETURN(FinishedCudnnGraph graph,
-                           ForwardAttentionGraph(cudnn_, shape, /*dynamic_shapes=*/true));
-  return PlanOf(std::move(graph), device_, &caches_[KernelOf(shape)]);
+  SEXTANT_ASSIGN_OR_RETURN(
+      FinishedCudnnGraph graph,
+      ForwardAttentionGraph(cudnn_, shape, {.dynamic_shapes = true, .handle = handle_}));
+  return PlanOf(std::move(graph), {.handle = handle_}, &caches_[KernelOf(shape)]);
 }
 
 absl::StatusOr<CudnnPlan> CudnnSession::ForwardPlan(const GpuAttentionShape& shape) {
   absl::StatusOr<CudnnPlan> shared = SharedForwardPlan(shape);
   if (shared.ok()) return shared;
-  auto graph = ForwardAttentionGraph(cudnn_, shape, /*dynamic_shapes=*/false);
+  auto graph = ForwardAttentionGraph(cudnn_, shape, {.handle = handle_});
   if (!graph.ok()) return LeftOut(graph.status());
-  absl::StatusOr<CudnnPlan> own = PlanOf(*std::move(graph), device_, nullptr);
+  absl::StatusOr<CudnnPlan> own = PlanOf(*std::move(graph), {.handle = handle_}, nullptr);
   return own.ok() ? std::move(own) : LeftOut(own.status());
 }
 
 absl::StatusOr<CudnnPlan> CudnnSession::BackwardPlan(const GpuAttentionShape& shape) {
-  auto graph = BackwardAttentionGraph(cudnn_, shape);
+  auto graph = BackwardAttentionGraph(cudnn_, shape, {.handle = handle_});
   if (!graph.ok()) return LeftOut(graph.status());
-  absl::StatusOr<CudnnPlan> plan = PlanOf(*std::move(graph), device_, nullptr);
+  absl::StatusOr<CudnnPlan> plan = PlanOf(*std::move(graph), {.handle = handle_}, nullptr);
   return plan.ok() ? std::move(plan) : LeftOut(plan.status());
 }
 

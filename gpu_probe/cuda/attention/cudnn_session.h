@@ -56,7 +56,6 @@ class CudnnSession {
   const SharedSession session_;  // first, so that it outlives what the library holds
   const SharedCudnn cudnn_;
   void* handle_ = nullptr;
-  CudnnDescriptor device_;
   std::map<std::string, CudnnKernelCache> caches_;  // by what is compiled into a kernel
 };
 

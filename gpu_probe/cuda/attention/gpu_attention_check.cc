@@ -93,7 +93,7 @@ absl::Status GpuAttentionCheck::Compare(const Compared& compared, const GpuAtten
                                         const AttentionAddresses& at) {
   const int64_t count = kAttentionSampleCount * compared.width;
   SEXTANT_ASSIGN_OR_RETURN(
-      const CheckReport report,
+      const GpuCheckReport report,
       check_.Run(compared.kernel, ThreadsFor(count), At(at, compared.out), compared.weights,
                  At(at, compared.from), samples_memory_.address(), kAttentionSampleCount,
                  SizesOf(shape), compared.width, compared.factor));
@@ -111,7 +111,7 @@ absl::Status GpuAttentionCheck::Written(AttentionTensor which, const char* what,
   // The upper half of an fp32 number is its second.
   const cuda::Address data = At(at, which) + (fp32 ? 2 : 0);
   SEXTANT_ASSIGN_OR_RETURN(
-      const CheckReport report,
+      const GpuCheckReport report,
       check_.Run("check_attention_written", ThreadsFor(count), data, count, int64_t{fp32 ? 2 : 1}));
   if (report.wrong_count == 0) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(report.wrong_count, " of ", count, " ", what,
@@ -129,7 +129,7 @@ absl::Status GpuAttentionCheck::Forward(const GpuAttentionShape& shape,
   SEXTANT_RETURN_IF_ERROR(Draw(shape, shape.heads));
   SEXTANT_RETURN_IF_ERROR(RowWeights(shape, at));
   SEXTANT_ASSIGN_OR_RETURN(
-      const CheckReport report,
+      const GpuCheckReport report,
       check_.Run("check_attention_statistics", ThreadsFor(kAttentionSampleCount),
                  At(at, AttentionTensor::kStatistics), log_sums_.address(),
                  samples_memory_.address(), kAttentionSampleCount, SizesOf(shape)));

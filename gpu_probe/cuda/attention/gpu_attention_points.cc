@@ -13,8 +13,9 @@
 namespace sextant {
 namespace {
 
-// The first cuDNN 9 without known faults in what is used here: backward passes of 9.10.0 and
-// 9.10.1 were wrong (cudnn-frontend refuses them), and before 9.8 a GPU could not be described.
+// The first of cuDNN 9 that is known to do all that is used here right: backward passes of 9.10.0
+// and 9.10.1 have known faults, for which cudnn-frontend refuses them, and before 9.10 a mask had
+// to be the lowest number and not minus infinity (attn_score_modifiers.h there).
 constexpr std::size_t kLeastCudnn = 91002;
 
 // What points of one GPU share.

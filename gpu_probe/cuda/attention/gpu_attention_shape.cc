@@ -27,7 +27,21 @@ const std::vector<GpuAttentionShape>& CausalShapes() {
   return *shapes;
 }
 
-// The same with one thing different, and one of them four times as long.
+// Between and beside those.
+const std::vector<GpuAttentionShape>& MoreCausalShapes() {
+  static const auto* const shapes = new std::vector<GpuAttentionShape>{
+      {.batch = 1, .sequence = 16384, .heads = 32, .kv_heads = 8},
+      {.batch = 1, .sequence = 8192, .heads = 8, .kv_heads = 8},
+      {.batch = 1, .sequence = 2048, .heads = 64, .kv_heads = 8},
+      {.batch = 1, .sequence = 1024, .heads = 32, .kv_heads = 8},
+      {.batch = 4, .sequence = 4096, .heads = 8, .kv_heads = 1},
+      {.batch = 4, .sequence = 1024, .heads = 40, .kv_heads = 40},
+      {.batch = 8, .sequence = 2048, .heads = 16, .kv_heads = 2},
+      {.batch = 32, .sequence = 512, .heads = 16, .kv_heads = 16}};
+  return *shapes;
+}
+
+// The same as CausalShapes() with one thing different, and one of them four times as long.
 std::vector<GpuAttentionShape> Like(GpuAttentionShape what) {
   std::vector<GpuAttentionShape> shapes = CausalShapes();
   shapes[2].sequence *= 4;
@@ -93,6 +107,7 @@ std::vector<GpuAttentionShape> ForwardAttentionShapes(v1::ProbeMode mode) {
   if (mode == v1::PROBE_MODE_STANDARD) return CausalShapes();
   if (mode != v1::PROBE_MODE_FULL) return {};
   std::vector<GpuAttentionShape> shapes = CausalShapes();
+  shapes.insert(shapes.end(), MoreCausalShapes().begin(), MoreCausalShapes().end());
   for (const GpuAttentionShape& what :
        {GpuAttentionShape{.head_size = 128, .value_head_size = 128, .causal = false},
         GpuAttentionShape{.head_size = 64, .value_head_size = 64, .causal = true}}) {

@@ -56,8 +56,8 @@ inline constexpr std::size_t kAttentionTensorCount = 12;
 using AttentionBytes = std::array<int64_t, kAttentionTensorCount>;
 AttentionBytes BytesOf(const GpuAttentionShape& shape, bool backward);
 
-// Of one pass in one mode. Eight of each head size and mask, as few as make a model of times
-// (engine/hardware/kernels/attention_model.h): spread over sequences, heads in the batch and
+// Of one pass in one mode. At least eight of each head size and mask, as few as make a model of
+// times (engine/hardware/kernels/attention_model.h): spread over sequences, heads in the batch and
 // queries that share keys. None in quick.
 std::vector<GpuAttentionShape> ForwardAttentionShapes(v1::ProbeMode mode);
 std::vector<GpuAttentionShape> BackwardAttentionShapes(v1::ProbeMode mode);

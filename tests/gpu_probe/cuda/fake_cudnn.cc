@@ -64,8 +64,8 @@ bool FakeCudnn::HasKernelFor(const Object* graph) const {
 
 int FakeCudnn::FinalizePlan(Object* plan) {
   if (plan->objects.count(cudnn::kPlanConfig) == 0 ||
-      plan->objects.count(cudnn::kPlanDevice) == 0) {
-    return Fail(kBadParameter, "a plan without configuration or device");
+      plan->pointers.count(cudnn::kPlanHandle) == 0) {
+    return Fail(kBadParameter, "a plan without configuration or handle");
   }
   const auto cache = plan->objects.find(cudnn::kPlanKernelCache);
   if (cache == plan->objects.end()) {
@@ -81,6 +81,7 @@ int FakeCudnn::Finalize(Object* object) {
   if (object->kind == cudnn::kOperationGraph) {
     const auto operations = object->objects.find(cudnn::kGraphOperations);
     if (operations == object->objects.end()) return Fail(kBadParameter, "an empty graph");
+    if (object->pointers.count(cudnn::kGraphHandle) == 0) return Fail(kBadParameter, "no handle");
     for (const Object* operation : operations->second) {
       if (std::count(std::begin(kOperationKinds), std::end(kOperationKinds), operation->kind) ==
           0) {

@@ -55,16 +55,16 @@ class CudnnAcceptsTest : public ::testing::TestWithParam<DescribedGpu> {
   }
 
   absl::StatusOr<CudnnPlan> Forward(const GpuAttentionShape& shape, CudnnKernelCache* cache) {
-    auto graph = ForwardAttentionGraph(cudnn_, shape, cache != nullptr);
+    auto graph = ForwardAttentionGraph(cudnn_, shape, {.dynamic_shapes = cache != nullptr});
     if (!graph.ok()) return graph.status();
-    return PlanOf(*std::move(graph), device_, cache);
+    return PlanOf(*std::move(graph), {.description = &device_}, cache);
   }
 
   SharedCudnn cudnn_;
   CudnnDescriptor device_;
 };
 
-TEST_P(CudnnAcceptsTest, EveryForwardPassByOneKernelForEachKind) {
+TEST_P(CudnnAcceptsTest, EveryForwardPassWithTheCacheOfItsKind) {
   std::map<std::string, CudnnKernelCache> caches;
   for (const GpuAttentionShape& shape : ForwardAttentionShapes(v1::PROBE_MODE_FULL)) {
     CudnnKernelCache& cache =
@@ -84,9 +84,9 @@ TEST_P(CudnnAcceptsTest, BackwardPasses) {
   const auto shapes = BackwardAttentionShapes(v1::PROBE_MODE_FULL);
   // Both with heads that share keys and without; the others differ in sizes alone.
   for (const GpuAttentionShape& shape : {shapes.at(6), shapes.at(7)}) {
-    auto graph = BackwardAttentionGraph(cudnn_, shape);
+    auto graph = BackwardAttentionGraph(cudnn_, shape, {});
     ASSERT_THAT(graph, IsOk());
-    const auto plan = PlanOf(*std::move(graph), device_, nullptr);
+    const auto plan = PlanOf(*std::move(graph), {.description = &device_}, nullptr);
     ASSERT_THAT(plan, IsOk()) << shape.Text();
     EXPECT_LE(plan->workspace_bytes, BytesOf(shape, /*backward=*/true).back()) << shape.Text();
   }

@@ -69,7 +69,7 @@ TEST_F(GpuAttentionTest, EveryPointIsMeasuredAtTheRateOfTheGpu) {
   ASSERT_THAT(measured, IsOk());
   const v1::Calibration& calibration = measured->calibration;
   EXPECT_THAT(calibration.notes(), IsEmpty());
-  ASSERT_EQ(calibration.attentions_size(), 40);
+  ASSERT_EQ(calibration.attentions_size(), 48);
   int backward_count = 0;
   for (const v1::AttentionMeasurement& it : calibration.attentions()) {
     const bool backward = it.pass() == v1::AttentionMeasurement::PASS_BACKWARD;
@@ -112,7 +112,7 @@ TEST_F(GpuAttentionTest, NothingIsLeftBehind) {
   EXPECT_LE(session_->peak_bytes(), cap_bytes_);
 }
 
-TEST_F(GpuAttentionTest, EightOfEachKindMakeAModelOfTimes) {
+TEST_F(GpuAttentionTest, AtLeastEightOfEachKindMakeAModelOfTimes) {
   std::map<std::string, int> kinds;
   for (const GpuAttentionShape& shape : ForwardAttentionShapes(v1::PROBE_MODE_FULL)) {
     ++kinds[absl::StrCat(shape.head_size, shape.causal)];
@@ -120,8 +120,9 @@ TEST_F(GpuAttentionTest, EightOfEachKindMakeAModelOfTimes) {
     EXPECT_EQ(shape.sequence % 128, 0);
   }
   EXPECT_EQ(kinds.size(), 4);
-  for (const auto& [kind, count] : kinds) EXPECT_EQ(count, 8) << kind;
+  for (const auto& [kind, count] : kinds) EXPECT_GE(count, 8) << kind;
   EXPECT_EQ(ForwardAttentionShapes(v1::PROBE_MODE_STANDARD).size(), 8);
+  EXPECT_EQ(ForwardAttentionShapes(v1::PROBE_MODE_FULL).size(), 40);
   EXPECT_EQ(BackwardAttentionShapes(v1::PROBE_MODE_FULL).size(), 8);
   EXPECT_THAT(Points(v1::PROBE_MODE_QUICK), IsEmpty());
   EXPECT_THAT(notes_, IsEmpty());
@@ -158,7 +159,7 @@ TEST_F(GpuAttentionTest, WhatCudnnHasNoKernelForIsLeftOut) {
   cudnn_.unknown_head_sizes = {192};
   const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
   ASSERT_THAT(measured, IsOk());
-  EXPECT_EQ(measured->calibration.attentions_size(), 32);
+  EXPECT_EQ(measured->calibration.attentions_size(), 40);
   EXPECT_THAT(measured->calibration.notes(0), HasSubstr("cuDNN 9.19.0 has no kernel for it"));
 }
 
@@ -176,7 +177,7 @@ TEST_F(GpuAttentionTest, MemoryThatIsShortLeavesTheLargestOut) {
   const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
   ASSERT_THAT(measured, IsOk());
   EXPECT_GT(measured->calibration.attentions_size(), 10);
-  EXPECT_LT(measured->calibration.attentions_size(), 40);
+  EXPECT_LT(measured->calibration.attentions_size(), 48);
   EXPECT_THAT(measured->calibration.notes(0), HasSubstr("needs"));
   EXPECT_LE(session_->peak_bytes(), cap_bytes_);
 }
