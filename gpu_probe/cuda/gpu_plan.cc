@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/attention/gpu_attention_points.h"
 #include "gpu_probe/cuda/memory/memory_points.h"
 #include "gpu_probe/cuda/memory/sm_clock.h"
 #include "gpu_probe/figure_text.h"
@@ -38,6 +39,11 @@ absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSessi
   (void)cublaslt;
   if (options.matmuls.empty()) {
     Append(GpuMemoryPoints(options.mode, session), &plan.points);
+  }
+  // Last: its kernels are compiled while the probe runs.
+  if (options.matmuls.empty() && options.mode != v1::PROBE_MODE_QUICK) {
+    Append(GpuAttentionPoints(options.mode, session, LoadCudnn(search), &plan.notes),
+           &plan.points);
   }
   plan.finish = SummariseGpuMemory;
   SEXTANT_RETURN_IF_ERROR(Wake(session, &plan));
