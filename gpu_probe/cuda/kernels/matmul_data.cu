@@ -1,6 +1,6 @@
 // Operands of multiplications, made where they are used.
 #include "gpu_probe/cuda/kernels/grid.cuh"
-#include "gpu_probe/cuda/kernels/matmul_formats.cuh"
+#include "gpu_probe/cuda/kernels/matmul_rounding.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"
 
 // A whole number from -4 to 4, one as often as another.

@@ -39,12 +39,6 @@ static __device__ float BitsAsFloat(unsigned bits) {
   out.bits = bits;
   return out.value;
 }
-static __device__ unsigned FloatAsBits(float value) {
-  FloatBits in;
-  in.value = value;
-  return in.bits;
-}
-
 static __device__ float FromFp16(unsigned short bits) {
   const unsigned sign = (unsigned)(bits & 0x8000) << 16;
   const unsigned size = bits & 0x7FFF;
@@ -52,22 +46,6 @@ static __device__ float FromFp16(unsigned short bits) {
   const float value =
       size < 0x400 ? (float)size * 5.9604645e-8f : BitsAsFloat((size << 13) + (112u << 23));
   return sign != 0 ? -value : value;
-}
-
-// The nearest, ties to even; `value` must be below 65504 in size.
-static __device__ unsigned short ToFp16(float value) {
-  const unsigned bits = FloatAsBits(value);
-  const unsigned size = bits & 0x7FFFFFFF;
-  const unsigned rounded = size < (113u << 23)
-                               ? (unsigned)rintf(BitsAsFloat(size) * 16777216.0f)
-                               : (size + 0xFFF + (size >> 13 & 1) - (112u << 23)) >> 13;
-  return (unsigned short)((bits >> 16 & 0x8000) | rounded);
-}
-
-// The nearest of those with 10 bits of fraction, ties to even.
-static __device__ float ToTf32(float value) {
-  const unsigned bits = FloatAsBits(value);
-  return BitsAsFloat((bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000u);
 }
 
 static __device__ float FromE4m3(unsigned char bits) {
@@ -78,31 +56,12 @@ static __device__ float FromE4m3(unsigned char bits) {
   return (bits & 0x80) != 0 ? -value : value;
 }
 
-// The nearest, ties to even; the largest, 448, of what is larger.
-static __device__ unsigned char ToE4m3(float value) {
-  const unsigned bits = FloatAsBits(value);
-  const float size = fminf(BitsAsFloat(bits & 0x7FFFFFFF), 448.0f);
-  const unsigned size_bits = FloatAsBits(size);
-  const unsigned rounded = size < 0.015625f
-                               ? (unsigned)rintf(size * 512.0f)
-                               : (size_bits + 0x7FFFF + (size_bits >> 20 & 1) - (120u << 23)) >> 20;
-  return (unsigned char)((bits >> 24 & 0x80) | rounded);
-}
-
 // 0, 0.5, 1, 1.5, 2, 3, 4, 6.
 static __device__ float FromE2m1(unsigned bits) {
   const unsigned size = bits & 7;
   const float value =
       size < 2 ? (float)size * 0.5f : BitsAsFloat((size << 22) + (126u << 23));
   return (bits & 8) != 0 ? -value : value;
-}
-
-// The nearest; the largest, 6, of what is larger.
-static __device__ unsigned ToE2m1(float value) {
-  const float size = fabsf(value);
-  const unsigned rounded = (size > 0.25f) + (size >= 0.75f) + (size > 1.25f) + (size >= 1.75f) +
-                           (size > 2.5f) + (size >= 3.5f) + (size > 5.0f);
-  return (FloatAsBits(value) >> 28 & 8) | rounded;
 }
 
 // The power of two with that exponent; 127 is 1.
