@@ -127,6 +127,7 @@ absl::StatusOr<std::shared_ptr<GpuMatmulArena>> GpuMatmulArena::Create(
   SEXTANT_RETURN_IF_ERROR(allocate(bytes.b_scales, &out->b_scales_));
   SEXTANT_RETURN_IF_ERROR(allocate(bytes.scratch, &out->scratch_));
   SEXTANT_RETURN_IF_ERROR(allocate(WorkspaceBytesFor(*session), &out->workspace_));
+  SEXTANT_RETURN_IF_ERROR(allocate(sizeof(uint64_t), &out->hash_));
   SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
   out->check_ = std::make_unique<GpuCheck>(std::move(check));
   SEXTANT_RETURN_IF_ERROR(

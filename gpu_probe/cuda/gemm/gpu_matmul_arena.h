@@ -57,7 +57,7 @@ class GpuMatmulArena {
   }
   GpuMatmulScales scales() const { return {.a = a_scales_.address(), .b = b_scales_.address()}; }
   cuda::Address scratch() const { return scratch_.address(); }
-  int64_t scratch_bytes() const { return scratch_.size_bytes(); }
+  cuda::Address hash() const { return hash_.address(); }  // 8 bytes
   GpuCheck& check() { return *check_; }
 
  private:
@@ -71,6 +71,7 @@ class GpuMatmulArena {
   DeviceMemory b_scales_;
   DeviceMemory scratch_;
   DeviceMemory workspace_;
+  DeviceMemory hash_;
   std::unique_ptr<GpuCheck> check_;
 };
 

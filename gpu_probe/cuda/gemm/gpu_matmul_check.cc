@@ -11,7 +11,6 @@ namespace sextant {
 namespace {
 
 constexpr int64_t kDoubleBytes = 8;
-constexpr int64_t kHashBytes = 256;
 
 // Enough threads to fill the GPU; each goes on to further tasks.
 constexpr int64_t kBlocksOfMultiprocessor = 16;
@@ -59,7 +58,7 @@ Sums SumsOf(const GpuMatmulProblem& problem, cuda::Address scratch) {
     return start + static_cast<cuda::Address>(doubles * kDoubleBytes);
   };
   Sums out;
-  out.column_sums = scratch + kHashBytes;
+  out.column_sums = scratch;
   out.products = after(out.column_sums, block_count * problem.k);
   out.a_squares = after(out.products, problem.m * block_count);
   out.b_squares = after(out.a_squares, problem.m);
@@ -192,11 +191,11 @@ absl::StatusOr<uint64_t> HashOfOutput(const GpuMatmulProblem& problem,
                                       GpuSession& session) {
   const auto word_count = static_cast<uint64_t>(problem.output_bytes() / 2);
   uint64_t hash = 0;
-  SEXTANT_RETURN_IF_ERROR(session.Fill(arena.scratch(), 0, kHashBytes));
+  SEXTANT_RETURN_IF_ERROR(session.Fill(arena.hash(), 0, sizeof(hash)));
   SEXTANT_RETURN_IF_ERROR(session.Launch("matmul_hash",
                                          LaunchFor(static_cast<int64_t>(word_count), session),
-                                         operands.c, word_count, arena.scratch()));
-  SEXTANT_RETURN_IF_ERROR(session.CopyToHost(&hash, arena.scratch(), sizeof(hash)));
+                                         operands.c, word_count, arena.hash()));
+  SEXTANT_RETURN_IF_ERROR(session.CopyToHost(&hash, arena.hash(), sizeof(hash)));
   return hash;
 }
 

@@ -78,8 +78,7 @@ TEST_F(GpuMatmulPointsTest, ShapesThatCanNotBe) {
 }
 
 TEST_F(GpuMatmulPointsTest, StandardFitsItsTime) {
-  const auto points = PointsOf(v1::PROBE_MODE_STANDARD);
-  const auto measured = MeasurePoints(points, /*budget_seconds=*/3);
+  const auto measured = MeasurePoints(PointsOf(v1::PROBE_MODE_STANDARD), /*budget_seconds=*/3);
   ASSERT_THAT(measured, IsOk());
   EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
   EXPECT_LT(host_.slept_seconds(), 3);
@@ -89,9 +88,7 @@ TEST_F(GpuMatmulPointsTest, StandardFitsItsTime) {
   ASSERT_EQ(measured->calibration.sustained_matmuls_size(), 1);
   EXPECT_EQ(measured->calibration.sustained_matmuls(0).m(), 8192);
   EXPECT_THAT(notes_, testing::Contains(HasSubstr("NVFP4 needs compute capability 10.0")));
-  EXPECT_LE(host_.gpus.front().memory.total - host_.gpus.front().memory.free, 2ULL << 30)
-      << "all is given back";
-  EXPECT_EQ(host_.cuda.allocated_bytes(), 0);
+  EXPECT_EQ(host_.cuda.allocated_bytes(), 0) << "all is given back";
   EXPECT_EQ(host_.cuda.live_object_count(), 0);
 }
 
@@ -187,7 +184,6 @@ TEST_F(GpuMatmulPointsTest, ResultsThatChangeAreAMismatch) {
     return 1e-6;
   };
   const absl::Status status = MeasureShapes({Shape(v1::DATA_TYPE_FP32, 1, 16, 16)}).status();
-  // Where the scratch memory is more than the fake holds it has no hashes to tell.
   ASSERT_GT(hash, 0u);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the results differ"));
