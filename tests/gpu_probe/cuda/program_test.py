@@ -54,9 +54,30 @@ def check_refusals():
 
 
 def check_an_idle_gpu():
-    code, unsupported = failure("--mode=quick")
+    for mode in ("quick", "standard"):
+        code, events = run(f"--mode={mode}")
+        assert code == 0, events[-1]
+        matmuls = events[-1]["calibration"]["matmuls"]
+        large = [m for m in matmuls if m["data_type"] == "DATA_TYPE_BF16" and (m["m"], m["k"]) == ("8192", "8192")]
+        large = large or [m for m in matmuls if (m["m"], m["n"], m["k"]) == ("8192", "16384", "16384")]
+        assert large and large[0]["engine"] == "cublaslt 13.1.0", large
+        assert 7.9e14 < large[0]["flops_per_second"] <= 8e14, large[0]
+
+
+def check_shapes_that_were_asked_for():
+    code, events = run("--mode=quick", "--matmul=7x64x32", "--matmul=16x48x64:fp8_e4m3")
+    assert code == 0, events[-1]
+    matmuls = events[-1]["calibration"]["matmuls"]
+    assert [(m["data_type"], m["m"]) for m in matmuls] == [
+        ("DATA_TYPE_BF16", "7"), ("DATA_TYPE_FP8_E4M3", "16")], matmuls
+    code, unsupported = failure("--mode=quick", "--matmul=16x64x64:nvfp4")
     assert (code, unsupported["kind"]) == (3, "KIND_UNSUPPORTED"), unsupported
-    assert "may be measured" in unsupported["message"], unsupported
+
+
+def check_wrong_products():
+    code, mismatch = failure("--mode=quick", script="wrong")
+    assert (code, mismatch["kind"]) == (5, "KIND_MISMATCH"), mismatch
+    assert "wrong product" in mismatch["message"] and mismatch["reason"] == "matmul", mismatch
 
 
 def check_absences():
@@ -84,6 +105,8 @@ def main():
     check_a_list()
     check_refusals()
     check_an_idle_gpu()
+    check_shapes_that_were_asked_for()
+    check_wrong_products()
     check_absences()
     check_a_driver_that_hangs()
     print("GPUs are listed, refused by their words, and missed by their reasons")
