@@ -66,7 +66,7 @@ Sums SumsOf(const GpuMatmulProblem& problem, cuda::Address scratch) {
   return out;
 }
 
-absl::Status WrongProduct(const GpuMatmulProblem& problem, const CheckReport& report) {
+absl::Status WrongProduct(const GpuMatmulProblem& problem, const GpuCheckReport& report) {
   const int64_t block_count = BlockCountOf(problem.n);
   const auto first = static_cast<int64_t>(report.first_wrong);
   const int64_t column = first % block_count * kGpuCheckedColumnCount;
@@ -94,7 +94,7 @@ absl::Status CheckOneProduct(const GpuMatmulProblem& problem, const GpuMatrices&
                                          matrices.a, m, k, block_count, lanes, sums.column_sums,
                                          sums.products, sums.a_squares));
   SEXTANT_ASSIGN_OR_RETURN(
-      const CheckReport report,
+      const GpuCheckReport report,
       arena.check().Run("check_matmul", LaunchFor(m * block_count, session), matrices.c, m, n, seed,
                         sums.products, sums.a_squares, sums.b_squares,
                         ToleranceOf(*problem.type, k, session.compute_capability())));
@@ -212,7 +212,7 @@ absl::Status CheckExactProduct(const SharedCublasLt& cublaslt, GpuMatmulArena& a
   SEXTANT_RETURN_IF_ERROR((*matmul)->Enqueue(0, exact.operands));
   const GpuMatrices matrices = MatricesOf(problem, exact.operands, exact.scales, 0);
   SEXTANT_ASSIGN_OR_RETURN(
-      const CheckReport report,
+      const GpuCheckReport report,
       arena.check().Run("check_exact_matmul", LaunchFor(problem.m * problem.n, session), matrices.a,
                         matrices.b, matrices.c, problem.m, problem.n, problem.k));
   if (report.wrong_count == 0) return absl::OkStatus();

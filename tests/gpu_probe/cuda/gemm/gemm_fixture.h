@@ -9,40 +9,20 @@
 #include <utility>
 #include <vector>
 
-#include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
-#include "gpu_probe/cuda/gpu_list.h"
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
-#include "tests/gpu_probe/cuda/fake_host.h"
+#include "tests/gpu_probe/cuda/fake_session.h"
 
 namespace sextant {
 
-// The fake host's time: what its GPUs have worked, and a little for each look at it.
-class FakeHostClock : public Clock {
- public:
-  explicit FakeHostClock(FakeHost& host) : host_(host) {}
-  double NowSeconds() override {
-    host_.Sleep(1e-7);
-    return host_.slept_seconds();
-  }
-
- private:
-  FakeHost& host_;
-};
-
-class GemmTest : public ::testing::Test {
+class GemmTest : public FakeSessionTest {
  protected:
-  FakeGpu& gpu() { return host_.gpus.front(); }
-
-  // A session on the host's GPU as it is now.
-  SharedSession Open(int64_t cap_bytes = int64_t{2} << 30) {
-    auto gpus = ListGpus(host_.System());
-    EXPECT_TRUE(gpus.ok()) << gpus.status();
-    auto session = GpuSession::Open({.driver = host_.Driver(),
-                                     .gpu = std::move(gpus->front()),
-                                     .memory_cap_bytes = cap_bytes,
-                                     .images = {{.name = "scripted", .bytes = nullptr}}});
+  using FakeSessionTest::Open;
+  SharedSession Open(int64_t cap_bytes) {
+    GpuSession::Parts parts = Parts();
+    parts.memory_cap_bytes = cap_bytes;
+    auto session = GpuSession::Open(std::move(parts));
     EXPECT_TRUE(session.ok()) << session.status();
     return *std::move(session);
   }
@@ -50,9 +30,8 @@ class GemmTest : public ::testing::Test {
   absl::StatusOr<Measurement> MeasurePoints(std::vector<Point> points, double budget_seconds) {
     ProbePlan plan;
     plan.points = std::move(points);
-    FakeHostClock clock(host_);
-    return Measure(plan, {.start_seconds = clock.NowSeconds(), .budget_seconds = budget_seconds},
-                   clock, [](const v1::ProbeProgress&) { return true; });
+    return Measure(plan, {.start_seconds = clock_.NowSeconds(), .budget_seconds = budget_seconds},
+                   clock_, [](const v1::ProbeProgress&) { return true; });
   }
 
   static v1::MatmulShape Shape(v1::DataType type, int64_t m, int64_t n, int64_t k) {
@@ -65,14 +44,13 @@ class GemmTest : public ::testing::Test {
   }
   // Measures shapes that were asked for.
   absl::StatusOr<Measurement> MeasureShapes(const std::vector<v1::MatmulShape>& shapes,
-                                            int64_t cap_bytes = int64_t{2} << 30) {
+                                            int64_t cap_bytes = kCapBytes) {
     auto points = GpuRequestedMatmulPoints(v1::PROBE_MODE_STANDARD, shapes, Open(cap_bytes),
                                            library_.Table());
     if (!points.ok()) return points.status();
     return MeasurePoints(*std::move(points), /*budget_seconds=*/100);
   }
 
-  FakeHost host_{1};
   FakeCublasLt library_{host_};
 };
 

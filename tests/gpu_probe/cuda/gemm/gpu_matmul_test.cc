@@ -90,7 +90,7 @@ TEST_F(GpuMatmulTest, TypesOfOperandsSumsAndResults) {
     return std::vector<int64_t>{call.layouts[0].made_of[0], call.layouts[2].made_of[0],
                                 call.matmul.made_of[0], call.matmul.made_of[1]};
   };
-  gpu().major = 10;
+  gpu_.major = 10;
   EXPECT_THAT(types_of(v1::DATA_TYPE_FP16), ElementsAre(2, 2, 68, 0));
   EXPECT_THAT(types_of(v1::DATA_TYPE_TF32), ElementsAre(0, 0, 77, 0));
   EXPECT_THAT(types_of(v1::DATA_TYPE_FP32), ElementsAre(0, 0, 68, 0));
@@ -123,7 +123,7 @@ TEST_F(GpuMatmulTest, ScalesAndShortSums) {
 }
 
 TEST_F(GpuMatmulTest, AnAmpereGetsTheSmallerWorkspace) {
-  gpu().major = 8;
+  gpu_.major = 8;
   EXPECT_EQ(Called(Problem(v1::DATA_TYPE_BF16)).workspace_bytes, 32u << 20);
 }
 
@@ -155,7 +155,7 @@ TEST_F(GpuMatmulTest, TheGpusOwnFaultIsTold) {
   ASSERT_THAT(matmul, IsOk());
   library_.multiply_code = [](const FakeMatmulCall&) { return 13; };
   EXPECT_THAT(std::string((*matmul)->Enqueue(0, {}).message()), HasSubstr("cublasLtMatmul"));
-  gpu().cuda_code = 719;
+  gpu_.cuda_code = 719;
   EXPECT_THAT(std::string((*matmul)->Enqueue(0, {}).message()), HasSubstr("719"));
 }
 
@@ -208,8 +208,7 @@ class TryAlgorithmsTest : public GpuMatmulTest {
     problem.m = problem.n = problem.k = 4096;
     const auto matmul = Prepare(problem);
     if (!matmul.ok()) return matmul.status();
-    FakeHostClock clock(host_);
-    budget_ = {.clock = &clock, .left_seconds = budget_seconds};
+    budget_ = {.clock = &clock_, .left_seconds = budget_seconds};
     return TryAlgorithms(**matmul, {}, *Open(), budget_);
   }
   TrialBudget budget_;
