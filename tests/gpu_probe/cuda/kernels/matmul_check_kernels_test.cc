@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpu_probe/cuda/kernels/matmul_check.cu"
+#include "gpu_probe/cuda/kernels/matmul_rounding.cuh"
 
 namespace sextant {
 namespace {
@@ -131,7 +132,10 @@ TEST(CheckMatmulKernelTest, WrongNumbersAreFound) {
       with([](auto& c) { c[4 * 520 + 3] = ToBf16(FromBf16(c[4 * 520 + 3]) + 10); }).wrong_count,
       0u);
   EXPECT_EQ(with([](auto& c) { c[4 * 520 + 519] = ToBf16(40); }).first_wrong, 4u * 3 + 2);
-  EXPECT_GT(with([](auto& c) { std::swap_ranges(c.begin(), c.begin() + 16, c.begin() + 520); }).wrong_count, 0u);
+  const auto exchange = [](auto& c) {
+    std::swap_ranges(c.begin(), c.begin() + 16, c.begin() + 520);
+  };
+  EXPECT_GT(with(exchange).wrong_count, 0u);
   EXPECT_GT(with([](auto& c) { c[8] = 0x7FC0; }).wrong_count, 0u) << "NaN";
   EXPECT_GT(with([](auto& c) { c[8] = 0xFFFF; }).wrong_count, 0u) << "never written";
   EXPECT_GT(with([](auto& c) { c[8] = 0x7F80; }).wrong_count, 0u) << "infinite";
@@ -225,6 +229,94 @@ TEST(ElementAtTest, ScalesOfBlocksBelongToTheirElements) {
   EXPECT_EQ(ElementAt<kNvE2m1Elements>(x, 5, 80), 0) << "the lower half, 8: minus nothing";
   EXPECT_EQ(ElementAt<kNvE2m1Elements>(x, 5, 81), 3) << "the upper half, 3: 1.5 times 2";
   EXPECT_EQ(ElementAt<kNvE2m1Elements>(x, 5, 79), 0);
+}
+
+// What a tensor core before Blackwell makes of a row and a column of e4m3: products and sum are cut
+// off, toward 0, at 13 bits of fraction of the largest, 32 at a time.
+float ShortSum(const unsigned char* a, const unsigned char* b, long long k) {
+  double sum = 0;
+  for (long long first = 0; first < k; first += 32) {
+    double largest = std::abs(sum);
+    for (long long p = first; p < first + 32; ++p) {
+      largest = std::max(largest, std::abs(double{FromE4m3(a[p])} * FromE4m3(b[p])));
+    }
+    if (largest == 0) continue;
+    const double unit = std::ldexp(1.0, std::ilogb(largest) - 13);
+    double next = std::trunc(sum / unit) * unit;
+    for (long long p = first; p < first + 32; ++p) {
+      next += std::trunc(double{FromE4m3(a[p])} * FromE4m3(b[p]) / unit) * unit;
+    }
+    sum = next;
+  }
+  return static_cast<float>(sum);
+}
+
+struct ShortProduct {
+  static constexpr long long kM = 24;
+  static constexpr long long kN = 300;
+  std::vector<unsigned char> a;
+  std::vector<unsigned char> b;
+  std::vector<unsigned short> c;
+  long long k = 0;
+
+  Report Check() const {
+    const auto of = [](const void* elements, MatrixFormat format, long long step, double scale) {
+      Matrix out = {};
+      out.elements = elements;
+      out.format = format;
+      out.row_step = step;
+      out.k_step = 1;
+      out.scale = scale;
+      return out;
+    };
+    constexpr double kScale = 1.0 / 64;
+    std::vector<double> sums(2 * k, NAN);
+    std::vector<double> products(kM * 2);
+    std::vector<double> a_squares(kM);
+    std::vector<double> b_squares(2);
+    Emulate(matmul_sum_columns, 2, 64, of(b.data(), kE4m3Elements, k, kScale), kN, k, kSeed,
+            sums.data(), b_squares.data());
+    Emulate(matmul_multiply_rows, 2, 64, of(a.data(), kE4m3Elements, k, kScale), kM, k, 2LL, 32LL,
+            sums.data(), products.data(), a_squares.data());
+    // As ToleranceOf() has it for FP8_E4M3 on a GPU of compute capability 9.0.
+    const Tolerance tolerance = {.sums = 6 * 0x1p-13 * std::sqrt(static_cast<double>(k)) / 32,
+                                 .output = 6 * 0x1p-8};
+    Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
+    Emulate(check_matmul, 2, 64, &report, of(c.data(), kBf16Elements, kN, 1), kM, kN, kSeed,
+            products.data(), a_squares.data(), b_squares.data(), tolerance);
+    return report;
+  }
+};
+
+ShortProduct MultiplyShort(long long k) {
+  ShortProduct out;
+  out.k = k;
+  for (long long i = 0; i < ShortProduct::kM * k; ++i) {
+    out.a.push_back(ToE4m3(64 * RandomNormal(i)));
+  }
+  for (long long i = 0; i < ShortProduct::kN * k; ++i) {
+    out.b.push_back(ToE4m3(64 * RandomNormal(i + 50'000'000)));
+  }
+  for (long long i = 0; i < ShortProduct::kM; ++i) {
+    for (long long j = 0; j < ShortProduct::kN; ++j) {
+      out.c.push_back(ToBf16(ShortSum(&out.a[i * k], &out.b[j * k], k) / 4096));
+    }
+  }
+  return out;
+}
+
+TEST(CheckMatmulKernelTest, ShortSumsOfEightBitFloatsPass) {
+  for (const long long k : {32, 256, 1024, 4096}) {
+    EXPECT_EQ(MultiplyShort(k).Check().wrong_count, 0u) << k;
+  }
+}
+
+TEST(CheckMatmulKernelTest, WrongColumnsOfShortSumsAreFound) {
+  ShortProduct product = MultiplyShort(1024);
+  for (long long j = 64; j < 128; ++j) product.c[5 * ShortProduct::kN + j] = 0;
+  const Report report = product.Check();
+  EXPECT_EQ(report.wrong_count, 1u);
+  EXPECT_EQ(report.first_wrong, 10u);
 }
 
 TEST(MatmulHashTest, TellsEveryWordAndItsPlace) {
