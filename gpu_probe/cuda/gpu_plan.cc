@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/attention/gpu_attention_points.h"
+#include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
 #include "gpu_probe/cuda/memory/memory_points.h"
 #include "gpu_probe/cuda/memory/sm_clock.h"
 #include "gpu_probe/figure_text.h"
@@ -35,12 +37,20 @@ absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSessi
   ProbePlan plan;
   plan.device = session->device();
   SEXTANT_ASSIGN_OR_RETURN(const CublasLt cublaslt, LoadCublasLt(search));
-  (void)cublaslt;
-  if (options.matmuls.empty()) {
-    Append(GpuMemoryPoints(options.mode, session), &plan.points);
+  SEXTANT_RETURN_IF_ERROR(Wake(session, &plan));
+  if (!options.matmuls.empty()) {
+    SEXTANT_ASSIGN_OR_RETURN(
+        plan.points, GpuRequestedMatmulPoints(options.mode, options.matmuls, session, cublaslt));
+    return plan;
+  }
+  Append(GpuMatmulPoints(options.mode, session, cublaslt, &plan.notes), &plan.points);
+  Append(GpuMemoryPoints(options.mode, session), &plan.points);
+  // Last: its kernels are compiled while the probe runs.
+  if (options.mode != v1::PROBE_MODE_QUICK) {
+    Append(GpuAttentionPoints(options.mode, session, LoadCudnn(search), &plan.notes),
+           &plan.points);
   }
   plan.finish = SummariseGpuMemory;
-  SEXTANT_RETURN_IF_ERROR(Wake(session, &plan));
   return plan;
 }
 
