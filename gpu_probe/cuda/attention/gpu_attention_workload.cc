@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Workload>> GpuAttentionWorkload::Create(Parts par
 
 absl::Status GpuAttentionWorkload::Start() {
   const GpuAttentionShape& shape = parts_.shape;
-  numbers_ = {shape.scale(), -std::numeric_limits<float>::infinity(), 1.0F, shape.scale()};
+  numbers_ = {shape.scale(), -std::numeric_limits<float>::infinity(), 1.0F};
   if (parts_.backward) SEXTANT_RETURN_IF_ERROR(RunForward());
   SEXTANT_ASSIGN_OR_RETURN(plan_, parts_.backward ? parts_.cudnn->BackwardPlan(shape)
                                                   : parts_.cudnn->ForwardPlan(shape));
@@ -77,10 +77,7 @@ absl::StatusOr<CudnnDescriptor> GpuAttentionWorkload::PackOf(const CudnnPlan& pl
   };
   add(AttentionNumber::kScale);
   if (parts_.shape.causal) add(AttentionNumber::kMasked);
-  if (backward) {
-    add(AttentionNumber::kKept);
-    add(AttentionNumber::kChainScale);
-  }
+  if (backward) add(AttentionNumber::kKept);
   return parts_.cudnn->Pack(operands, PointerTo(AddressOf(AttentionTensor::kWorkspace)));
 }
 
