@@ -64,6 +64,7 @@ absl::StatusOr<CublasLt> ReadCublasLt(const SharedLibrary& library) {
   finder.Find("cublasLtMatmulPreferenceSetAttribute", &out.preference_set);
   finder.Find("cublasLtMatmulPreferenceDestroy", &out.preference_destroy);
   finder.Find("cublasLtMatmulAlgoGetHeuristic", &out.choose);
+  finder.Find("cublasLtMatmulAlgoConfigGetAttribute", &out.describe);
   finder.Find("cublasLtMatmul", &out.multiply);
   SEXTANT_RETURN_IF_ERROR(finder.status());
   out.version = VersionOf(version());

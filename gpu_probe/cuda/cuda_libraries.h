@@ -56,6 +56,8 @@ struct CublasLt {
   // found)
   std::function<Status(void*, void*, void*, void*, void*, void*, void*, int, CublasLtChoice*, int*)>
       choose;
+  // ...MatmulAlgoConfigGetAttribute (algorithm, attribute, value, its bytes, bytes written)
+  std::function<Status(const uint64_t*, int, void*, std::size_t, std::size_t*)> describe;
   // ...Matmul (handle, matmul, alpha, A, its layout, B, its layout, beta, C, its layout, D, its
   // layout, algorithm, workspace, its bytes, stream)
   std::function<Status(void*, void*, const void*, const void*, void*, const void*, void*,
