@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gpu_probe/cuda/attention/cudnn_numbers.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
 #include "tests/support/status_matchers.h"
@@ -286,7 +287,13 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionGraphTest,
                                                              .kv_heads = 1,
                                                              .head_size = 4,
                                                              .value_head_size = 4,
-                                                             .causal = false}));
+                                                             .causal = false}),
+                         [](const auto& shape) {
+                           return absl::StrCat("Of", shape.param.head_size, "Over",
+                                               shape.param.value_head_size, "Group",
+                                               shape.param.group(),
+                                               shape.param.causal ? "Causal" : "Full");
+                         });
 
 }  // namespace
 }  // namespace sextant
