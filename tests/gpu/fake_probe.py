@@ -23,10 +23,11 @@ def is_busy():
 
 
 def wait_for_work():
-    """As a probe that measures: until somebody comes, or 20 s."""
-    end = time.monotonic() + 20
+    """As a probe that measures: until a second after somebody comes, or 60 s."""
+    end = time.monotonic() + 60
     while not is_busy() and time.monotonic() < end:
         time.sleep(0.05)
+    time.sleep(1)
 
 
 def main():
