@@ -32,7 +32,7 @@ std::vector<prometheus::MetricFamily> CalibrationMetrics::Collect() const {
     const StoredCalibration* stored = snapshot->Find(device.uuid());
     AddDeviceGauges({.device = device,
                      .labels = labels[i],
-                     .calibration = stored == nullptr ? nullptr : &stored->calibration,
+                     .stored = stored,
                      .distrusted = snapshot->distrusted.count(device.uuid()) > 0},
                     set_, families);
     if (stored == nullptr) continue;

@@ -52,7 +52,9 @@ ProbeMetrics::ProbeMetrics(prometheus::Registry& registry)
               .Help("Results of probes that were wrong, by check. Do not trust a "
                     "device that has any.")
               .Register(registry),
-          "check", {"registers", "matmul", "memory", "cache", "elementwise", "fusion", kOther})) {}
+          "check",
+          {"registers", "matmul", "memory", "cache", "elementwise", "fusion", "attention",
+           "host_copy", "collective", "peer", "multiprocessor", kOther})) {}
 
 void ProbeMetrics::CountRun(const absl::Status& end, bool partial) {
   const std::string outcome = OutcomeOf(end, partial);
