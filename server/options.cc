@@ -128,7 +128,7 @@ absl::StatusOr<HostPort> SplitHostPort(absl::string_view address) {
 absl::StatusOr<absl::Duration> SamplingPeriod(absl::string_view text) {
   if (text == "none") return absl::ZeroDuration();
   absl::Duration period;
-  // NVML wants its samples at least 100 ms apart.
+  // NVML wants its samples more than 100 ms apart: the wait comes on top of the look.
   if (absl::ParseDuration(text, &period) && period >= absl::Milliseconds(100) &&
       period <= absl::Hours(1)) {
     return period;

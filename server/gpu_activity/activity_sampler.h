@@ -28,7 +28,7 @@ class ActivitySampler {
   ActivitySampler(const ActivitySampler&) = delete;
   ActivitySampler& operator=(const ActivitySampler&) = delete;
 
-  // What each GPU did since the last call, at least 100 ms ago (NVML's condition); nothing of one
+  // What each GPU did since the last call, more than 100 ms ago (NVML's condition); nothing of one
   // that it did not see then, that is cut into instances (MIG), that is too old (before Hopper),
   // or that fails.
   std::vector<GpuActivity> Look();

@@ -1,6 +1,6 @@
 // What the server uses of NVML's binary interface, declared by us: its GPU performance monitoring
 // (GPM) above all. Facts (names, order, numbers) are those of NVML's public header and reference
-// manual; docs/live.md says which copies were read.
+// manual; docs/metrics.md says which copies were read.
 #ifndef SEXTANT_SERVER_GPU_ACTIVITY_GPM_ABI_H_
 #define SEXTANT_SERVER_GPU_ACTIVITY_GPM_ABI_H_
 

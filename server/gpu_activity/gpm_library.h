@@ -31,7 +31,7 @@ struct GpmLibrary {
 // Loads libnvidia-ml.so.1 and calls nothing. It stays loaded: it has threads and memory of its own.
 //
 // Errors: kNotFound with the loader's words; kUnimplemented naming the first function that it
-// lacks (drivers before R525 have no GPM).
+// lacks (older drivers have no GPM).
 absl::StatusOr<GpmLibrary> LoadGpmLibrary();
 
 }  // namespace sextant
