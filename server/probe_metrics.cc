@@ -52,9 +52,7 @@ ProbeMetrics::ProbeMetrics(prometheus::Registry& registry)
               .Help("Results of probes that were wrong, by check. Do not trust a "
                     "device that has any.")
               .Register(registry),
-          "check",
-          {"registers", "matmul", "memory", "cache", "elementwise", "fusion", "attention",
-           "host_copy", "collective", "peer", "multiprocessor", kOther})) {}
+          "check", {"registers", "matmul", "memory", "cache", "elementwise", "fusion", kOther})) {}
 
 void ProbeMetrics::CountRun(const absl::Status& end, bool partial) {
   const std::string outcome = OutcomeOf(end, partial);

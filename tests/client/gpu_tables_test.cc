@@ -80,7 +80,8 @@ TEST(GpuTables, StandInACalibrationsText) {
   odd.mutable_conditions()->set_sm_clock_hertz(std::numeric_limits<double>::quiet_NaN());
   odd.mutable_conditions()->set_power_watts(1e300);
   odd.mutable_other_matmuls(0)->set_batch_count(std::numeric_limits<int64_t>::max());
-  for (const std::string& line : absl::StrSplit(CalibrationText(odd, std::nullopt), '\n')) {
+  const std::string odd_text = CalibrationText(odd, std::nullopt);
+  for (const absl::string_view line : absl::StrSplit(odd_text, '\n')) {
     EXPECT_LE(line.size(), kTextWidth) << line;
   }
 }
