@@ -27,10 +27,13 @@ std::string SumsText(const v1::MatmulMeasurement& matmul) {
 }
 
 std::string ClockText(const v1::OperatingConditions& conditions) {
-  const std::string clock = Scaled(conditions.sm_clock_hertz(), "Hz");
-  if (!conditions.has_maximum_sm_clock_hertz()) return clock;
-  return absl::StrCat(clock, " of ", Scaled(conditions.maximum_sm_clock_hertz(), "Hz"),
-                      ", the median while it multiplied");
+  constexpr double kMegahertz = 1e6;
+  const std::string highest =
+      conditions.has_maximum_sm_clock_hertz()
+          ? absl::StrFormat(" of %.4g", conditions.maximum_sm_clock_hertz() / kMegahertz)
+          : "";
+  return absl::StrFormat("%.4g%s MHz, the median while it multiplied",
+                         conditions.sm_clock_hertz() / kMegahertz, highest);
 }
 
 }  // namespace
@@ -71,11 +74,11 @@ std::string ConditionsSection(const v1::Calibration& calibration) {
   Table table(2, {Align::kLeft, Align::kLeft});
   if (c.has_sm_clock_hertz()) table.AddRow({"clock", ClockText(c)});
   if (c.has_power_watts()) {
-    table.AddRow({"power", absl::StrFormat("%.0f W while it multiplied", c.power_watts())});
+    table.AddRow({"power", absl::StrFormat("%.4g W while it multiplied", c.power_watts())});
   }
   if (c.has_maximum_temperature_celsius()) {
     table.AddRow(
-        {"temperature", absl::StrFormat("%.0f C at most", c.maximum_temperature_celsius())});
+        {"temperature", absl::StrFormat("%.4g C at most", c.maximum_temperature_celsius())});
   }
   const auto held_down = [&](const char* what, bool told, double share) {
     if (told) table.AddRow({what, absl::StrCat(Percent(share), " of the readings")});

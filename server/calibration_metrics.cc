@@ -24,6 +24,8 @@ CalibrationMetrics::CalibrationMetrics(const CalibrationStore& store, ProbeMetri
 
 std::vector<prometheus::MetricFamily> CalibrationMetrics::Collect() const {
   const auto snapshot = store_.snapshot();
+  const bool full = set_ == ProbeMetricsSet::kFull;
+  if (full) matmul_errors_.Update(*snapshot);
   GaugeFamilies families;
   std::map<std::string, double> age_seconds;  // by product
   const std::vector<Labels> labels = DeviceLabels(snapshot->devices);
@@ -33,7 +35,9 @@ std::vector<prometheus::MetricFamily> CalibrationMetrics::Collect() const {
     AddDeviceGauges({.device = device,
                      .labels = labels[i],
                      .stored = stored,
-                     .distrusted = snapshot->distrusted.count(device.uuid()) > 0},
+                     .distrusted = snapshot->distrusted.count(device.uuid()) > 0,
+                     .matmul_errors = full && stored != nullptr ? matmul_errors_.Of(*stored)
+                                                                : std::vector<MatmulError>()},
                     set_, families);
     if (stored == nullptr) continue;
     const double age = CalibrationAgeSeconds(stored->calibration, now_());

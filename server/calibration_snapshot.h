@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/convert/matmul_errors.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/device.pb.h"
 
@@ -17,7 +16,6 @@ namespace sextant {
 struct StoredCalibration {
   v1::Calibration calibration;  // without the fields that the server fills
   std::string fingerprint;
-  std::vector<MatmulError> matmul_errors = {};
 };
 
 struct CalibrationSnapshot {

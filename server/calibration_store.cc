@@ -18,9 +18,8 @@ using StoredPointer = std::shared_ptr<const StoredCalibration>;
 
 StoredPointer Store(v1::Calibration calibration) {
   std::string fingerprint = CalibrationFingerprint(calibration);
-  std::vector<MatmulError> errors = MatmulErrorsOf(calibration);
   return std::make_shared<StoredCalibration>(
-      StoredCalibration{std::move(calibration), std::move(fingerprint), std::move(errors)});
+      StoredCalibration{std::move(calibration), std::move(fingerprint)});
 }
 
 void Remove(absl::string_view uuid, CalibrationSnapshot& snapshot) {

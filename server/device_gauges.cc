@@ -253,7 +253,7 @@ class DeviceGauges {
   }
 
   void AddPredictionErrors() {
-    for (const MatmulError& error : gauged_.stored->matmul_errors) {
+    for (const MatmulError& error : gauged_.matmul_errors) {
       const std::string type = TypeName(error.data_type);
       Add(kPredictionError, error.median, {{"dtype", type}, {"quantile", "0.5"}});
       Add(kPredictionError, error.p90, {{"dtype", type}, {"quantile", "0.9"}});

@@ -2,7 +2,10 @@
 #ifndef SEXTANT_SERVER_DEVICE_GAUGES_H_
 #define SEXTANT_SERVER_DEVICE_GAUGES_H_
 
+#include <vector>
+
 #include "server/calibration_snapshot.h"
+#include "server/convert/matmul_errors.h"
 #include "server/gauge_families.h"
 #include "server/options.h"
 #include "sextant/v1/device.pb.h"
@@ -15,6 +18,7 @@ struct GaugedDevice {
   Labels labels;                              // DeviceLabels()'s
   const StoredCalibration* stored = nullptr;  // null: never measured, or withdrawn
   bool distrusted = false;                    // the last probe had a wrong result
+  std::vector<MatmulError> matmul_errors = {};
 };
 
 // Adds the fleet's set, at most 16 series, or every figure that the calibration holds.

@@ -83,6 +83,27 @@ v1::Calibration GpuCalibration() {
   return out;
 }
 
+// A calibration that takes another's place is looked at anew; one that goes is forgotten.
+TEST(MatmulErrorCache, KnowsTheCalibrationsOfTheLastSnapshot) {
+  v1::Calibration calibration = GpuCalibration();
+  calibration.clear_matmuls();
+  for (int64_t size = 512; size < 512 + 24 * 256; size += 256) {
+    *calibration.add_matmuls() = Matmul(v1::DATA_TYPE_BF16, size, 600e12);
+  }
+  CalibrationStore store("");
+  store.SetDevices({calibration.device()});
+  const auto first = store.Keep(calibration).stored;
+  MatmulErrorCache cache;
+  EXPECT_THAT(cache.Of(*first), SizeIs(0));
+  cache.Update(*store.snapshot());
+  ASSERT_THAT(cache.Of(*first), SizeIs(1));
+  EXPECT_EQ(cache.Of(*first)[0].p90, MatmulErrorsOf(calibration)[0].p90);
+  const auto second = store.Keep(GpuCalibration()).stored;  // too few shapes
+  cache.Update(*store.snapshot());
+  EXPECT_THAT(cache.Of(*first), SizeIs(0));
+  EXPECT_THAT(cache.Of(*second), SizeIs(0));
+}
+
 // The lines of GPU-1: "name{rest} value", `kLabels` taken out.
 std::vector<std::string> SeriesOf(const v1::Calibration& calibration, ProbeMetricsSet set) {
   CalibrationStore store("");
@@ -172,8 +193,8 @@ TEST(GpuGauges, TellHowFarPredictionsAreOff) {
   const std::vector<MatmulError> small = MatmulErrorsOf(calibration);
   ASSERT_THAT(small, SizeIs(1));
   EXPECT_LT(small[0].p90, 0.05);
-  for (int i = 0; i < calibration.matmuls_size(); i += 2) {
-    const double rate = i % 4 == 0 ? 300e12 : 900e12;
+  for (int i = 0; i < calibration.matmuls_size(); ++i) {
+    const double rate = i % 3 == 0 ? 300e12 : i % 3 == 1 ? 600e12 : 900e12;
     *calibration.mutable_matmuls(i) = Matmul(v1::DATA_TYPE_BF16, calibration.matmuls(i).m(), rate);
   }
   const std::vector<MatmulError> large = MatmulErrorsOf(calibration);
