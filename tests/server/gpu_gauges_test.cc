@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/calibration_metrics.h"
+#include "server/matmul_error_cache.h"
 #include "tests/server/fake_probe.h"
 
 namespace sextant {
