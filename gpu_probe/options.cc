@@ -57,8 +57,9 @@ void DefineWhat(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
       ->type_name("MxNxK[:TYPE]");
   app.add_option(
          "--dtype", texts.dtype,
-         "type of the shapes that name none (default: bf16 where the processor has it, else fp32)")
-      ->type_name("fp32|bf16|int8");
+         "type of the shapes that name none: fp32, bf16 or int8; on a GPU also fp64, tf32, fp16, "
+         "fp8_e4m3, mxfp8 or nvfp4 (default: bf16 where the device has it, else fp32)")
+      ->type_name("TYPE");
   app.add_flag("--list", options.list, "list the devices, measure nothing");
 }
 

@@ -77,7 +77,7 @@ TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
            {{"--mode=1"}, "write one of quick, standard, full"},
            {{"--format=yaml"}, "yaml"},
            {{"--dtype=bf16"}, "--matmul"},
-           {{"--matmul=1x1x1", "--dtype=fp64"}, "fp32, bf16 or int8"},
+           {{"--matmul=1x1x1", "--dtype=fp6"}, "write fp64, fp32, tf32"},
            {{"--matmul=1x1"}, "MxNxK"},
            {{"--matmul="}, "\"--matmul=\" is followed by an empty value"},
            {{"--output=", "--mode=quick"}, "\"--output=\" is followed by an empty value"},

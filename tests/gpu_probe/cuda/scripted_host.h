@@ -11,7 +11,8 @@
 
 namespace sextant {
 
-// Eight idle GPUs; and the first of them busy, hot, or never answering NVML; or none at all; or a
+// Eight idle GPUs; and the first of them busy, hot, or multiplying wrongly, or never
+// answering NVML; or none at all; or a
 // driver that is too old.
 inline FakeHost& ScriptedHost() {
   static FakeHost* const host = [] {
@@ -21,6 +22,7 @@ inline FakeHost& ScriptedHost() {
     FakeGpu& first = made->gpus.front();
     if (script == "busy") first.utilization_percent = 97;
     if (script == "hot") first.celsius = 91;
+    if (script == "wrong") first.wrong_kernels = {"check_matmul"};
     if (script == "lost") first.nvml_code = nvml::kGpuIsLost;
     if (script == "none") made->cuda_init_code = 100;
     if (script == "old") made->cuda_version = 11040;
