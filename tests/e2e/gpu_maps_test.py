@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """The server watches GPUs through NVML, and maps no other library of the driver's or of CUDA's:
 not while a probe measures one of them, not afterwards. Its GPUs are fakes under the driver's
-names, a file each, so that the server's map of memory tells them apart."""
+names: NVML's is a file of its own, so that the server's map of memory tells it from the rest."""
 
 import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -25,15 +26,26 @@ except ImportError as missing:
 
 FAKE = os.path.join(BIN, "fake_cuda_driver", "libcuda.so.1")
 NVML = "libnvidia-ml.so.1"
+GPU = "GPU-01010101-0101-0101-0101-010101010101"  # the first
 FORBIDDEN = ("libcuda.so.1", "libcublasLt.so.13", "libcublasLt.so.12", "libcudnn.so.9",
              "libnccl.so.2", "libcudart.so.13")
 OF_CUDA = re.compile(r"lib(cuda|cudart|cublas|cublasLt|cudnn|nccl|cupti|nvrtc)\b")
 
 
 def lay_out(folder):
-    """The fake driver in `folder`, each library a file of its own."""
-    for name in (NVML, *FORBIDDEN):
+    """The fake driver in `folder`: NVML, and one file under all other names."""
+    for name in (NVML, "libcuda.so.1"):
         shutil.copyfile(os.path.realpath(FAKE), os.path.join(folder, name))
+    for name in FORBIDDEN:
+        if name != "libcuda.so.1":
+            os.symlink("libcuda.so.1", os.path.join(folder, name))
+
+
+def lists_gpus():
+    """Whether sextant-probe, left to itself, lists them: if so, the server has to."""
+    done = subprocess.run([os.path.join(BIN, "sextant-probe"), "--list", "--format=json"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    return GPU in done.stdout
 
 
 def mapped(process):
@@ -101,12 +113,11 @@ def probe(hardware, uuid):
 
 
 def check_what_is_mapped(server, channel):
-    gpu = "GPU-01010101-0101-0101-0101-010101010101"
     with Watch(server.process.pid) as watch:
         hardware = Hardware(channel)
         listed = {entry.device.uuid for entry in hardware.devices()}
-        assert gpu in listed and len(listed) >= 8, listed
-        ended = probe(hardware, gpu)
+        assert GPU in listed and len(listed) >= 8, listed
+        ended = probe(hardware, GPU)
         wait_for("activity", lambda: "sextant_gpu_tensor_active_ratio" in metrics(server))
         count = watch.reading_count
         wait_for("readings", lambda: watch.reading_count > count + 20)
@@ -128,7 +139,7 @@ def check_the_gauges(server):
                 assert f'{label}="' in labels, labels
 
 
-def check_a_driver_that_hangs(folder):
+def check_a_driver_that_hangs():
     """NVML holds one thread for ever: nobody else waits, and the server stops when it is told."""
     with Server("--gpu_sampling=100ms", "--drain_announce_seconds=0") as server:
         wait_for("NVML", lambda: NVML in mapped(server.process.pid))
@@ -157,13 +168,16 @@ def main():
         generate_messages(messages)
         lay_out(folder)
         os.environ["LD_LIBRARY_PATH"] = folder
+        if not lists_gpus():
+            print("skipped: this sextant-probe lists no GPU unless it is told --backend=cuda")
+            return SKIPPED
         with Server("--gpu_sampling=100ms") as server, \
                 grpc.insecure_channel(server.address) as channel:
             check_what_is_mapped(server, channel)
             check_the_gauges(server)
         check_that_nobody_looks()
         os.environ["SEXTANT_FAKE_GPU"] = "hang"
-        check_a_driver_that_hangs(folder)
+        check_a_driver_that_hangs()
     print("NVML is mapped, and nothing else of the driver's or of CUDA's")
     return 0
 
