@@ -47,8 +47,7 @@ absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSessi
   Append(GpuMemoryPoints(options.mode, session), &plan.points);
   // Last: its kernels are compiled while the probe runs.
   if (options.mode != v1::PROBE_MODE_QUICK) {
-    Append(GpuAttentionPoints(options.mode, session, LoadCudnn(search), &plan.notes),
-           &plan.points);
+    Append(GpuAttentionPoints(options.mode, session, LoadCudnn(search), &plan.notes), &plan.points);
   }
   plan.finish = SummariseGpuMemory;
   return plan;
