@@ -163,10 +163,10 @@ TEST(ActivityMonitor, ShowsWhatWasSeenUntilItIsStale) {
 
 TEST(ActivityMonitor, LeavesAThreadBehindThatNvmlKeeps) {
   // Never freed: the thread is left with them.
-  auto* const gpm = new FakeGpm;
-  auto* const never = new Gate;
-  auto* const now_milliseconds = new std::atomic<int>(0);
-  gpm->on_look = [never] { never->Pass(); };
+  static auto* const gpm = new FakeGpm;
+  static auto* const never = new Gate;
+  static auto* const now_milliseconds = new std::atomic<int>(0);
+  gpm->on_look = [] { never->Pass(); };
   {
     const ActivityMonitor monitor(Watching(*gpm, now_milliseconds));
     never->AwaitArrivals(1);
