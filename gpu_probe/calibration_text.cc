@@ -3,6 +3,7 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -18,16 +19,53 @@
 namespace sextant {
 namespace {
 
+using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
+
+// A type's shapes that are shown: all of them, but of a large grid those whose n and k are equal.
+constexpr int kMostShapesOfAType = 40;
+// Kernels of a type that are named.
+constexpr size_t kMostNamedKernels = 4;
+
+std::map<v1::DataType, int> ShapeCounts(const Matmuls& all) {
+  std::map<v1::DataType, int> counts;
+  for (const v1::MatmulMeasurement& matmul : all) ++counts[matmul.data_type()];
+  return counts;
+}
+
+bool IsShown(const v1::MatmulMeasurement& matmul, int shape_count) {
+  return shape_count <= kMostShapesOfAType || matmul.n() == matmul.k();
+}
+
 // Which library and kernel did what: "  fp32 by onednn 2.6.3 brgemm:avx512_core", a line each.
-std::string EnginesText(const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& all) {
-  std::set<std::string> lines;
+std::string EnginesText(const Matmuls& all) {
+  std::map<std::string, std::set<std::string>> kernels;  // by type and library
   for (const v1::MatmulMeasurement& matmul : all) {
-    lines.insert(absl::StrCat("  ", EnumText(matmul.data_type()), " by ", matmul.engine(), " ",
-                              matmul.kernel()));
+    kernels[absl::StrCat("  ", EnumText(matmul.data_type()), " by ", matmul.engine())].insert(
+        matmul.kernel());
   }
   std::string text;
-  for (const std::string& line : lines) {
-    absl::StrAppend(&text, WrapText(PrintableText(line), /*hanging=*/4));
+  for (const auto& [by, names] : kernels) {
+    if (names.size() > kMostNamedKernels) {
+      absl::StrAppend(&text, PrintableText(by), ", ", names.size(), " kernels\n");
+      continue;
+    }
+    for (const std::string& name : names) {
+      absl::StrAppend(&text, WrapText(PrintableText(absl::StrCat(by, " ", name)), /*hanging=*/4));
+    }
+  }
+  return text;
+}
+
+// "  bf16: 71 more shapes are in the calibration", a line for each type of a large grid.
+std::string UnshownText(const Matmuls& all) {
+  std::string text;
+  for (const auto& [type, count] : ShapeCounts(all)) {
+    const auto unshown = std::count_if(all.begin(), all.end(), [&](const auto& matmul) {
+      return matmul.data_type() == type && !IsShown(matmul, count);
+    });
+    if (unshown == 0) continue;
+    absl::StrAppend(&text, "  ", EnumText(type), ": ", unshown,
+                    " more shapes are in the calibration\n");
   }
   return text;
 }
@@ -42,22 +80,23 @@ std::string BestText(const v1::MatmulMeasurement& matmul) {
                                             : "";
 }
 
-std::string MatmulTable(absl::string_view heading,
-                        const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& all) {
+std::string MatmulTable(absl::string_view heading, const Matmuls& all) {
   // A rate beyond that of the library's own choice takes the column that GPUs have no use for.
   const bool searched = std::any_of(all.begin(), all.end(), [](const v1::MatmulMeasurement& m) {
     return m.has_best_flops_per_second();
   });
   TextTable table({"type", ">m", ">n", ">k", ">rate", ">time", ">spread", ">samples",
                    searched ? ">best" : ">registers", ""});
+  std::map<v1::DataType, int> counts = ShapeCounts(all);
   for (const v1::MatmulMeasurement& matmul : all) {
+    if (!IsShown(matmul, counts[matmul.data_type()])) continue;
     table.AddRow({EnumText(matmul.data_type()), absl::StrCat(matmul.m()), absl::StrCat(matmul.n()),
                   absl::StrCat(matmul.k()), RateText(matmul.flops_per_second(), "FLOP/s"),
                   SecondsText(matmul.time().median_seconds()), SpreadText(matmul.time()),
                   absl::StrCat(matmul.time().sample_count()),
                   searched ? BestText(matmul) : RegisterText(matmul), StableText(matmul.time())});
   }
-  return absl::StrCat(Section(heading, table), EnginesText(all));
+  return absl::StrCat(Section(heading, table), UnshownText(all), EnginesText(all));
 }
 
 std::string RegisterTable(const v1::Calibration& calibration) {
