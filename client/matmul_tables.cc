@@ -86,9 +86,38 @@ std::string Legend(const Matmuls& matmuls) {
               2);
 }
 
+// A type's shapes that are shown: all of them, but of a large grid those whose n and k are equal.
+constexpr int kMostShapesOfAType = 40;
+
+// What a table shows of `all`, and a line for each type of how many it does not.
+struct ShownMatmuls {
+  Matmuls matmuls;
+  std::string rest;
+};
+
+ShownMatmuls ShownOf(const Matmuls& all) {
+  std::map<v1::DataType, int> counts;
+  for (const auto* matmul : all) ++counts[matmul->data_type()];
+  ShownMatmuls out;
+  std::map<v1::DataType, int> unshown;
+  for (const auto* matmul : all) {
+    if (counts[matmul->data_type()] <= kMostShapesOfAType || matmul->n() == matmul->k()) {
+      out.matmuls.push_back(matmul);
+    } else {
+      ++unshown[matmul->data_type()];
+    }
+  }
+  for (const auto& [type, count] : unshown) {
+    absl::StrAppend(&out.rest, "  ", TypeCell(type), ": ", count,
+                    " more shapes; --output=json has them\n");
+  }
+  return out;
+}
+
 std::string Section(const std::string& title, const Matmuls& matmuls) {
   if (matmuls.empty()) return "";
-  return absl::StrCat("\n", title, "\n", MatmulTable(matmuls), Legend(matmuls));
+  const ShownMatmuls shown = ShownOf(matmuls);
+  return absl::StrCat("\n", title, "\n", MatmulTable(shown.matmuls), shown.rest, Legend(matmuls));
 }
 
 }  // namespace

@@ -10,12 +10,14 @@
 #include "absl/strings/str_split.h"
 #include "client/calibration_text.h"
 #include "client/format.h"
+#include "client/matmul_tables.h"
 #include "client/table.h"
 #include "tests/client/sample_calibration.h"
 
 namespace sextant {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -95,6 +97,23 @@ TEST(GpuTables, ShowTheBestOfAllKernelsThatWereTried) {
   EXPECT_THAT(text, HasSubstr("268.44 GFLOP/s  300.00 GFLOP/s"));
   EXPECT_THAT(text, HasSubstr("429.50 GFLOP/s               -"));
   EXPECT_THAT(text, HasSubstr("rate: of the library's own choice; best: of all kernels that were"));
+}
+
+TEST(MatmulSection, ShowsALargeGridInPartAndSaysSo) {
+  v1::Calibration calibration;
+  for (int i = 0; i < 41; ++i) {
+    v1::MatmulMeasurement* const matmul = calibration.add_matmuls();
+    matmul->set_data_type(v1::DATA_TYPE_BF16);
+    matmul->set_m(7000 + i);
+    matmul->set_n(i < 5 ? 512 : 1024);
+    matmul->set_k(512);
+  }
+  EXPECT_THAT(MatmulSection(calibration),
+              AllOf(HasSubstr("7004x512x512"), Not(HasSubstr("7005x1024x512")),
+                    HasSubstr("bf16: 36 more shapes; --output=json has them")));
+  calibration.mutable_matmuls()->RemoveLast();
+  EXPECT_THAT(MatmulSection(calibration),
+              AllOf(HasSubstr("7005x1024x512"), Not(HasSubstr("more shapes"))));
 }
 
 }  // namespace

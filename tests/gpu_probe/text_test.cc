@@ -240,6 +240,28 @@ TEST(CalibrationTextTest, LeavesOutWhatIsNotThere) {
                     Not(HasSubstr("Fusion")), Not(HasSubstr("Notes")), Not(HasSubstr("drift"))));
 }
 
+// A GPU's grid has 160 shapes a type, and dozens of kernels.
+TEST(CalibrationTextTest, ALargeGridIsShownInPartAndItsKernelsCounted) {
+  v1::Calibration calibration;
+  for (int i = 0; i < 41; ++i) {
+    v1::MatmulMeasurement* const matmul = calibration.add_matmuls();
+    matmul->set_data_type(v1::DATA_TYPE_BF16);
+    matmul->set_m(7000 + i);
+    matmul->set_n(i < 5 ? 512 : 1024);
+    matmul->set_k(512);
+    matmul->set_engine("cublaslt 13.1.0");
+    matmul->set_kernel(absl::StrCat("tile ", i));
+  }
+  const std::string text = CalibrationText(calibration);
+  for (const char* part : {"7000", "7004", "bf16: 36 more shapes are in the calibration",
+                           "bf16 by cublaslt 13.1.0, 41 kernels"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("7005")), Not(HasSubstr("tile 3"))));
+  calibration.mutable_matmuls()->RemoveLast();
+  EXPECT_THAT(CalibrationText(calibration), AllOf(HasSubstr("7039"), Not(HasSubstr("more"))));
+}
+
 TEST(CalibrationTextTest, OneSampleHasNoSpread) {
   v1::Calibration calibration;
   calibration.add_registers()->mutable_time()->set_sample_count(1);
