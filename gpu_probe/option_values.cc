@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
@@ -20,6 +21,19 @@ namespace {
 constexpr int64_t kMaximumDimension = 1000000;
 constexpr double kMaximumAgeSeconds = 3650 * 86400.0;
 constexpr double kMaximumBytes = 9007199254740992.0;  // 2^53: all whole doubles up to it exist
+
+// Types that some device multiplies in. fp8 is E4M3, which forward passes multiply in; the API's
+// name for it goes as well.
+struct MultipliedType {
+  absl::string_view name;
+  v1::DataType type;
+};
+constexpr MultipliedType kMultipliedTypes[] = {
+    {"fp64", v1::DATA_TYPE_FP64},    {"fp32", v1::DATA_TYPE_FP32},
+    {"tf32", v1::DATA_TYPE_TF32},    {"fp16", v1::DATA_TYPE_FP16},
+    {"bf16", v1::DATA_TYPE_BF16},    {"int8", v1::DATA_TYPE_INT8},
+    {"fp8", v1::DATA_TYPE_FP8_E4M3}, {"fp8_e4m3", v1::DATA_TYPE_FP8_E4M3},
+    {"mxfp8", v1::DATA_TYPE_MXFP8},  {"nvfp4", v1::DATA_TYPE_NVFP4}};
 
 struct Unit {
   absl::string_view name;
@@ -85,11 +99,14 @@ absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {
 }
 
 absl::StatusOr<v1::DataType> ParseDataType(absl::string_view text) {
-  if (text == "fp32") return v1::DATA_TYPE_FP32;
-  if (text == "bf16") return v1::DATA_TYPE_BF16;
-  if (text == "int8") return v1::DATA_TYPE_INT8;
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no type to multiply in; write fp32, bf16 or int8"));
+  for (const MultipliedType& known : kMultipliedTypes) {
+    if (text == known.name) return known.type;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", text, "\" is no type to multiply in; write ",
+      absl::StrJoin(kMultipliedTypes, ", ", [](std::string* out, const MultipliedType& known) {
+        absl::StrAppend(out, known.name);
+      })));
 }
 
 absl::StatusOr<v1::MatmulShape> ParseMatmulShape(absl::string_view text) {
