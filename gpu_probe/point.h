@@ -59,6 +59,9 @@ struct ProbePlan {
   // Whether the device may be worked on further: asked before visits, every kGuardSeconds at most,
   // and once at the end. What is not OK ends the measurement. Empty: it always may.
   std::function<absl::Status()> may_go_on = {};
+
+  // Is told of the phase of each visit before it. May be empty.
+  std::function<void(const std::string& phase)> on_phase = {};
 };
 
 // Between two questions of may_go_on().

@@ -14,6 +14,7 @@ inline constexpr char kNoDevice[] = "no_device";
 inline constexpr char kStubLibrary[] = "stub";
 inline constexpr char kVersionMismatch[] = "mismatch";
 inline constexpr char kNoCublasLt[] = "no_cublaslt";
+inline constexpr char kBuiltWithoutCuda[] = "built_without_cuda";
 
 // kNotFound with `sentence`, which says what to do as well, and the metadata "reason" = `word`.
 absl::Status Absent(absl::string_view word, absl::string_view sentence);

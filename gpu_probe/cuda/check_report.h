@@ -7,11 +7,11 @@
 namespace sextant {
 
 // As kernels/report.cuh has it.
-struct CheckReport {
+struct GpuCheckReport {
   uint64_t wrong_count = 0;
   uint64_t first_wrong = ~uint64_t{0};
 };
-static_assert(sizeof(CheckReport) == 16);
+static_assert(sizeof(GpuCheckReport) == 16);
 
 }  // namespace sextant
 

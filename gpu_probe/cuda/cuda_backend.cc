@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -9,6 +10,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/clock.h"
+#include "gpu_probe/cuda/absence.h"
+#include "gpu_probe/cuda/condition_watch.h"
 #include "gpu_probe/cuda/gpu_plan.h"
 #include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/kernel_images.h"
@@ -32,6 +36,24 @@ absl::Status CheckComputeCapability(const v1::Device& device) {
 
 void SleepFor(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+// Has the GPU's conditions read while `plan` is measured, and put into the calibration.
+absl::Status WatchConditions(const Nvml& nvml, const SharedSession& session, ProbePlan* plan) {
+  static SteadyClock clock;
+  SEXTANT_ASSIGN_OR_RETURN(auto created,
+                           ConditionWatch::Create(nvml, session->device().uuid(), clock));
+  const std::shared_ptr<ConditionWatch> watch = std::move(created);
+  SEXTANT_RETURN_IF_ERROR(watch->Start());
+  plan->on_phase = [watch](const std::string& phase) { watch->SetPhase(phase); };
+  plan->finish = [watch, session, finish = std::move(plan->finish)](v1::Calibration* out) {
+    if (finish) finish(out);
+    absl::optional<v1::OperatingConditions> conditions = watch->Summary();
+    if (!conditions.has_value()) return;
+    conditions->set_peak_allocated_bytes(session->peak_bytes());
+    *out->mutable_conditions() = *std::move(conditions);
+  };
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -71,10 +93,12 @@ absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options) {
   const CudaSystem system = OpenCudaSystem();
   SEXTANT_ASSIGN_OR_RETURN(AdmittedGpu admitted, AdmitGpu(system, options.device, SleepFor));
   if (KernelImages().empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat("this sextant-probe was built without CUDA, so that it has no kernels for ",
-                     admitted.gpu.device.uuid(),
-                     "; build it where nvcc is, or measure the processor with --backend=host"));
+    return Absent(kBuiltWithoutCuda,
+                  absl::StrCat("this sextant-probe was built without CUDA, so that it has no "
+                               "kernels for ",
+                               admitted.gpu.device.uuid(),
+                               "; build it where nvcc is, or measure the processor with "
+                               "--backend=host"));
   }
   const int64_t cap_bytes = options.memory_cap_bytes > 0
                                 ? std::min(options.memory_cap_bytes, admitted.memory_cap_bytes)
@@ -90,6 +114,7 @@ absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options) {
   plan.may_go_on = [session, guard = std::move(admitted.guard)] {
     return guard.MayGoOn(session->allocated_bytes());
   };
+  SEXTANT_RETURN_IF_ERROR(WatchConditions(*system.nvml, session, &plan));
   return plan;
 }
 

@@ -38,8 +38,7 @@ absl::StatusOr<std::vector<v1::Device>> CudaDevices();
 
 // The plan for options.device, the first GPU where that is empty. Makes its CUDA context.
 //
-// Errors: kUnimplemented where the program was built without CUDA; AdmitGpu()'s,
-// GpuSession::Open()'s, GpuPlan()'s.
+// Errors: Absent() "built_without_cuda"; AdmitGpu()'s, GpuSession::Open()'s, GpuPlan()'s.
 absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options);
 
 }  // namespace sextant

@@ -24,6 +24,10 @@ constexpr char kEndProcess[] =
     "the kernel failed, and with it all later work of this process; run the probe again, and "
     "suspect the GPU where that repeats (look for Xid in the kernel's log)";
 
+constexpr char kOtherKernels[] =
+    "the driver can't run the kernels in this program: the GPU is of another kind than they were "
+    "made for, and the driver older than their PTX; install a newer driver";
+
 // Names and numbers: CUresult of cuda.h, cudaError of driver_types.h (CUDA 13.0).
 constexpr KnownFault kFaults[] = {
     {2, StatusCode::kResourceExhausted, "memory",
@@ -40,8 +44,11 @@ constexpr KnownFault kFaults[] = {
     {100, StatusCode::kNotFound, kNoDevice,
      "the driver sees no GPU; pass one to this container or virtual machine"},
     {101, StatusCode::kNotFound, kNoDevice, "a GPU that was named is not there"},
+    {209, StatusCode::kNotFound, kDriverTooOld, kOtherKernels},
     {214, StatusCode::kDataLoss, "ecc",
      "memory of the GPU gave a wrong bit that could not be mended; drain this GPU, and reset it"},
+    {218, StatusCode::kNotFound, kDriverTooOld, kOtherKernels},
+    {222, StatusCode::kNotFound, kDriverTooOld, kOtherKernels},
     {304, StatusCode::kNotFound, kNoDevice,
      "the system does not let this process open the GPU's device files; see /dev/nvidia* and the "
      "container's device rules"},

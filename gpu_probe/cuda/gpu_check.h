@@ -21,7 +21,7 @@ class GpuCheck {
   //
   // Errors: GpuSession::Launch()'s.
   template <typename... Arguments>
-  absl::StatusOr<CheckReport> Run(const char* name, const LaunchShape& shape,
+  absl::StatusOr<GpuCheckReport> Run(const char* name, const LaunchShape& shape,
                                   Arguments... arguments) {
     const absl::Status cleared = Clear();
     if (!cleared.ok()) return cleared;
@@ -34,7 +34,7 @@ class GpuCheck {
   GpuCheck(SharedSession session, DeviceMemory memory)
       : session_(std::move(session)), memory_(std::move(memory)) {}
   absl::Status Clear();
-  absl::StatusOr<CheckReport> Read();
+  absl::StatusOr<GpuCheckReport> Read();
 
   SharedSession session_;
   DeviceMemory memory_;

@@ -11,6 +11,9 @@
 namespace sextant {
 namespace {
 
+// CUDA_ERROR_NOT_FOUND of cuda.h.
+constexpr int kNotInThisModule = 500;
+
 // "9.0" as 90.
 int CapabilityOf(const v1::Device& device) {
   double capability = 0;
@@ -65,7 +68,9 @@ absl::StatusOr<cuda::Function> GpuSession::Find(const char* name) {
   if (known != functions_.end()) return known->second;
   for (const cuda::Module module : modules_) {
     cuda::Function function = nullptr;
-    if (parts_.driver.find_function(&function, module, name) != 0) continue;
+    const int code = parts_.driver.find_function(&function, module, name);
+    if (code == kNotInThisModule) continue;
+    SEXTANT_RETURN_IF_ERROR(CudaStatus(code, absl::StrCat("cuModuleGetFunction of ", name)));
     functions_.emplace(name, function);
     return function;
   }

@@ -66,7 +66,7 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   // Errors: kInternal where there is no such kernel; CudaStatus()'s.
   template <typename... Arguments>
   absl::Status Launch(const char* name, const LaunchShape& shape, Arguments... arguments) {
-    void* pointers[] = {&arguments...};
+    void* pointers[] = {&arguments..., nullptr};
     return LaunchPointers(name, shape, pointers);
   }
   // Waits for all that was queued.

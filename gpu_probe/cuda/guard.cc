@@ -48,7 +48,8 @@ absl::Status CheckModes(const GpuReading& reading, absl::string_view uuid,
   return absl::OkStatus();
 }
 
-absl::Status CheckMemoryIsSound(const GpuReading& reading, absl::string_view uuid) {
+// What is wrong with its memory; "" for nothing.
+std::string MemoryFault(const GpuReading& reading) {
   std::string fault;
   if (reading.repair_failed) fault = "a bad row of its memory could not be replaced";
   if (reading.repair_pending) fault = "bad memory waits for a reset to be taken out of use";
@@ -56,14 +57,19 @@ absl::Status CheckMemoryIsSound(const GpuReading& reading, absl::string_view uui
     fault = absl::StrCat("its memory had ", *reading.uncorrected_error_count,
                          " errors since the last reset that ECC could not mend");
   }
+  return fault;
+}
+
+absl::Status CheckMemoryIsSound(const GpuReading& reading, absl::string_view uuid) {
+  const std::string fault = MemoryFault(reading);
   if (fault.empty()) return absl::OkStatus();
   return Refuse(kEcc, absl::StrCat(uuid, ": ", fault, "; drain it, and reset it (nvidia-smi -r)"));
 }
 
-absl::Status CheckCool(const GpuReading& reading, absl::string_view uuid) {
-  if (reading.temperature_celsius.value_or(0) < kCoolCelsius) return absl::OkStatus();
+absl::Status CheckCool(const GpuReading& reading, absl::string_view uuid, int64_t hot_celsius) {
+  if (reading.temperature_celsius.value_or(0) < hot_celsius) return absl::OkStatus();
   return Refuse(kHot, absl::StrCat(uuid, " has ", *reading.temperature_celsius,
-                                   " degrees Celsius, and is measured below ", kCoolCelsius,
+                                   " degrees Celsius, and is measured below ", hot_celsius,
                                    "; let it cool down, or see to its cooling"));
 }
 
@@ -118,7 +124,7 @@ absl::Status CheckIdle(const GpuReading& reading, absl::string_view uuid,
   SEXTANT_RETURN_IF_ERROR(CheckMemoryIsSound(reading, uuid));
   SEXTANT_RETURN_IF_ERROR(CheckReadable(reading, uuid));
   SEXTANT_RETURN_IF_ERROR(CheckUnused(reading, uuid));
-  SEXTANT_RETURN_IF_ERROR(CheckCool(reading, uuid));
+  SEXTANT_RETURN_IF_ERROR(CheckCool(reading, uuid, kCoolCelsius));
   if (MemoryCapBytes(*reading.free_bytes) >= kLeastCapBytes) return absl::OkStatus();
   return Refuse(kTooLittleMemory, absl::StrCat(uuid, " has ", GiBText(*reading.free_bytes),
                                                " of memory free, and the probe needs four times ",
@@ -144,7 +150,13 @@ absl::StatusOr<int64_t> Guard::Admit() {
 absl::Status Guard::MayGoOn(int64_t own_bytes) const {
   SEXTANT_ASSIGN_OR_RETURN(const GpuReading now, ReadGpu(nvml_, uuid_));
   SEXTANT_RETURN_IF_ERROR(CheckModes(now, uuid_, mps_sign_));
-  SEXTANT_RETURN_IF_ERROR(CheckMemoryIsSound(now, uuid_));
+  // It was sound when it was admitted, so that results since then may be wrong.
+  if (const std::string fault = MemoryFault(now); !fault.empty()) {
+    return WithMetadata(
+        absl::DataLossError(absl::StrCat(uuid_, " failed while it was measured: ", fault,
+                                         "; drain it, and reset it (nvidia-smi -r)")),
+        "reason", kEcc);
+  }
   SEXTANT_RETURN_IF_ERROR(CheckReadable(now, uuid_));
   // The probe's own entry, where it has one: in a container it has another number, or none.
   if (now.process_count.value_or(0) > 1) {
@@ -156,7 +168,7 @@ absl::Status Guard::MayGoOn(int64_t own_bytes) const {
     return RefuseBusy(uuid_, absl::StrCat("somebody took ", GiBText(others_bytes - kContextBytes),
                                           " of its memory"));
   }
-  return CheckCool(now, uuid_);
+  return CheckCool(now, uuid_, kTooHotCelsius);
 }
 
 }  // namespace sextant

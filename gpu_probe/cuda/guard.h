@@ -34,6 +34,8 @@ inline constexpr int64_t kIdleBytes = int64_t{1} << 30;
 inline constexpr int64_t kIdlePercent = 5;
 // Below this a GPU is as cool as one that idles; above, its clocks may soon be lowered.
 inline constexpr int64_t kCoolCelsius = 80;
+// The probe's own heat may pass that, but not this, where many products lower their clocks.
+inline constexpr int64_t kTooHotCelsius = 90;
 // Between two readings: longer than NVML takes to renew its figures on most GPUs.
 inline constexpr double kReadingPauseSeconds = 0.15;
 
@@ -60,7 +62,8 @@ class Guard {
   // Whether the probe may go on, asked between two phases, when it holds `own_bytes` beside its
   // context. After Admit(). Load says nothing then, being the probe's own.
   //
-  // Errors: Refuse()'s, where a tenant has come, the GPU is hot, or its memory failed; ReadGpu()'s.
+  // Errors: Refuse()'s, where a tenant has come or the GPU is hot; kDataLoss ("reason" "ecc") where
+  // its memory has failed, so that results may be wrong; ReadGpu()'s.
   absl::Status MayGoOn(int64_t own_bytes) const;
 
  private:

@@ -29,6 +29,12 @@ void FindDeviceFunctions(const SharedLibrary& library, Nvml* out) {
   library.Find("nvmlDeviceGetRetiredPagesPendingStatus", &out->retirement_pending);
   library.Find("nvmlDeviceGetTotalEccErrors", &out->ecc_errors);
   library.Find("nvmlDeviceGetRemappedRows", &out->remapped_rows);
+  library.Find("nvmlDeviceGetClockInfo", &out->clock);
+  library.Find("nvmlDeviceGetMaxClockInfo", &out->maximum_clock);
+  library.Find("nvmlDeviceGetTotalEnergyConsumption", &out->energy);
+  if (!library.Find("nvmlDeviceGetCurrentClocksEventReasons", &out->throttle_reasons)) {
+    library.Find("nvmlDeviceGetCurrentClocksThrottleReasons", &out->throttle_reasons);
+  }
 }
 
 }  // namespace

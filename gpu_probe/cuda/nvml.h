@@ -39,6 +39,11 @@ struct Nvml {
   Function<nvml::Device, int*, int*> ecc_mode;             // nvmlDeviceGetEccMode
   Function<nvml::Device, unsigned*> enforced_power_limit;  // nvmlDeviceGetEnforcedPowerLimit
   Function<nvml::Device, int*> retirement_pending;         // ...GetRetiredPagesPendingStatus
+  Function<nvml::Device, int, unsigned*> clock;            // nvmlDeviceGetClockInfo, in MHz
+  Function<nvml::Device, int, unsigned*> maximum_clock;    // nvmlDeviceGetMaxClockInfo, in MHz
+  Function<nvml::Device, unsigned long long*> energy;      // ...GetTotalEnergyConsumption, in mJ
+  // nvmlDeviceGetCurrentClocksEventReasons; before driver R535 ...ThrottleReasons
+  Function<nvml::Device, unsigned long long*> throttle_reasons;
   // nvmlDeviceGetTotalEccErrors
   Function<nvml::Device, int, int, unsigned long long*> ecc_errors;
   // nvmlDeviceGetRemappedRows: corrected, uncorrected, pending, failed

@@ -51,6 +51,15 @@ struct Utilization {
 // nvmlTemperatureSensors_t: the chip.
 inline constexpr int kChipSensor = 0;
 
+// nvmlClockType_t: the multiprocessors'.
+inline constexpr int kSmClock = 1;
+
+// nvmlClocksEventReason...: why a clock is lower than it could be. Power: the software's power cap.
+// Heat: the software's and the hardware's thermal slowdown. Hardware: its slowdown and power brake.
+inline constexpr unsigned long long kThrottlePower = 0x4;
+inline constexpr unsigned long long kThrottleHeat = 0x20 | 0x40;
+inline constexpr unsigned long long kThrottleHardware = 0x8 | 0x80;
+
 // nvmlMemoryErrorType_t and nvmlEccCounterType_t.
 inline constexpr int kUncorrectedErrors = 1;
 inline constexpr int kSinceReset = 0;

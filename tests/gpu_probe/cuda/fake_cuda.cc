@@ -13,7 +13,6 @@ namespace {
 
 constexpr int kOutOfMemory = 2;
 constexpr int kInvalidValue = 1;
-constexpr int kNotFound = 500;
 constexpr double kUsualKernelSeconds = 5e-6;
 constexpr std::size_t kBackedBytes = std::size_t{1} << 20;
 constexpr cuda::Address kAlignment = 512;
@@ -228,7 +227,7 @@ cuda::Result FakeCuda::Launch(const std::string& kernel, FakeGpu& gpu, double th
     seconds = known->second(gpu, thread_count, arguments);
   }
   if (kernel.compare(0, 6, "check_") == 0 && gpu.wrong_kernels.count(kernel) > 0) {
-    const CheckReport wrong = {.wrong_count = 1, .first_wrong = 7};
+    const GpuCheckReport wrong = {.wrong_count = 1, .first_wrong = 7};
     CopyBytes(Memory(*static_cast<cuda::Address*>(arguments[0])), &wrong, sizeof(wrong));
   }
   host_.Sleep(seconds * gpu.slowness);
@@ -248,7 +247,7 @@ void FakeCuda::AddLaunches(CudaDriver* driver) {
   };
   driver->find_function = [this](cuda::Function* function, cuda::Module, const char* name) {
     *function = FunctionNamed(name);
-    return current_->cuda_code != 0 ? kNotFound : 0;
+    return current_->cuda_code;
   };
   driver->launch = [this](cuda::Function function, unsigned x, unsigned y, unsigned z,
                           unsigned threads, unsigned, unsigned, unsigned, cuda::Stream stream,

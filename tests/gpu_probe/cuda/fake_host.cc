@@ -92,6 +92,20 @@ void AddHealth(Nvml* out) {
   });
 }
 
+void AddConditions(Nvml* out) {
+  out->clock = About([](const FakeGpu& gpu, int type, unsigned* megahertz) {
+    if (type == 1) *megahertz = gpu.sm_megahertz;
+  });
+  out->maximum_clock = About([](const FakeGpu& gpu, int type, unsigned* megahertz) {
+    if (type == 1) *megahertz = gpu.maximum_sm_megahertz;
+  });
+  out->energy = About([](const FakeGpu& gpu, unsigned long long* millijoules) {
+    *millijoules = static_cast<unsigned long long>(gpu.joules * 1e3);
+  });
+  out->throttle_reasons = About(
+      [](const FakeGpu& gpu, unsigned long long* reasons) { *reasons = gpu.throttle_reasons; });
+}
+
 }  // namespace
 
 FakeHost::FakeHost(int gpu_count) {
@@ -180,6 +194,7 @@ Nvml FakeHost::NvmlTable() {
   AddLoad(&out);
   AddModes(&out);
   AddHealth(&out);
+  AddConditions(&out);
   return out;
 }
 

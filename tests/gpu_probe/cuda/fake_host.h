@@ -59,6 +59,10 @@ struct FakeGpu {
   unsigned remap_pending = 0;
   unsigned remap_failed = 0;
   unsigned milliwatts = 700'000;
+  unsigned sm_megahertz = 1980;
+  unsigned maximum_sm_megahertz = 1980;
+  double joules = 1e6;
+  unsigned long long throttle_reasons = 0;
   int nvml_code = nvml::kSuccess;  // what NVML answers to questions about it
 
   // Called before NVML answers anything about it: to hang, or to change while it is read.

@@ -199,16 +199,21 @@ TEST_F(AdmittedTest, ATenantStopsItByItsProcessOrByItsMemory) {
   EXPECT_EQ(Stopped(), "mps");
 }
 
-TEST_F(AdmittedTest, HeatFailingMemoryAndAnotherModeStopIt) {
-  gpu_.celsius = 80;
+TEST_F(AdmittedTest, HeatAndAnotherModeStopIt) {
+  gpu_.celsius = 90;
   EXPECT_EQ(Stopped(), "hot");
-  gpu_.celsius = 79;
+  gpu_.celsius = 89;  // its own work's heat
   EXPECT_EQ(Stopped(), "");
-  gpu_.error_count = 1;
-  EXPECT_EQ(Stopped(), "ecc");
-  gpu_.error_count = 0;
   gpu_.compute_mode = nvml::kComputeModeExclusiveProcess;
   EXPECT_EQ(Stopped(), "mode");
+}
+
+TEST_F(AdmittedTest, MemoryThatFailsMeanwhileIsAMismatchSinceResultsMayBeWrong) {
+  gpu_.error_count = 1;
+  const v1::ProbeFailure failure = FailureOf(guard_.MayGoOn(2 * kGiB));
+  EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_MISMATCH);
+  EXPECT_EQ(failure.reason(), "ecc");
+  EXPECT_THAT(failure.message(), HasSubstr("1 errors since the last reset"));
 }
 
 TEST_F(AdmittedTest, AGpuThatIsGoneIsAFaultAndNoRefusal) {

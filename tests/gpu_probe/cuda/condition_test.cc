@@ -1,0 +1,123 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "gpu_probe/cuda/condition_log.h"
+#include "gpu_probe/cuda/condition_watch.h"
+#include "tests/gpu_probe/cuda/fake_host.h"
+#include "tests/gpu_probe/scripted.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ConditionTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<ConditionWatch> Watch() {
+    auto watch = ConditionWatch::Create(host_.NvmlTable(), FakeHost::UuidOf(gpu_), clock_);
+    EXPECT_TRUE(watch.ok()) << watch.status();
+    return *std::move(watch);
+  }
+  // Reads `count` times, 50 ms apart, while the GPU takes `watts`.
+  void Readings(ConditionWatch& watch, int count, double watts) {
+    for (int i = 0; i < count; ++i) {
+      watch.Read();
+      clock_.Advance(kConditionSeconds);
+      gpu_.joules += watts * kConditionSeconds;
+    }
+  }
+
+  FakeHost host_{1};
+  FakeGpu& gpu_ = host_.gpus.front();
+  ScriptedClock clock_;
+};
+
+TEST_F(ConditionTest, ClockAndPowerAreThoseOfMultiplying) {
+  const auto watch = Watch();
+  watch->SetPhase("memory");
+  gpu_.sm_megahertz = 345;
+  Readings(*watch, 20, /*watts=*/100);
+  watch->SetPhase("matmul bf16");
+  gpu_.sm_megahertz = 1600;
+  gpu_.celsius = 62;
+  gpu_.throttle_reasons = nvml::kThrottlePower;
+  Readings(*watch, 20, /*watts=*/690);
+  const auto conditions = watch->Summary();
+  ASSERT_TRUE(conditions.has_value());
+  EXPECT_EQ(conditions->reading_count(), 40);
+  EXPECT_EQ(conditions->sm_clock_hertz(), 1.6e9);
+  EXPECT_EQ(conditions->maximum_sm_clock_hertz(), 1.98e9);
+  EXPECT_NEAR(conditions->power_watts(), 690, 1);
+  EXPECT_EQ(conditions->maximum_temperature_celsius(), 62);
+  EXPECT_EQ(conditions->power_throttle_ratio(), 0.5);
+  EXPECT_EQ(conditions->thermal_throttle_ratio(), 0);
+  EXPECT_EQ(conditions->hardware_throttle_ratio(), 0);
+}
+
+TEST_F(ConditionTest, EachReasonCountsForItself) {
+  const auto watch = Watch();
+  for (const unsigned long long reasons :
+       {0x1ULL, 0x2ULL, 0x4ULL, 0x8ULL, 0x10ULL, 0x20ULL, 0x40ULL, 0x80ULL, 0x100ULL, 0x24ULL}) {
+    gpu_.throttle_reasons = reasons;
+    watch->Read();
+  }
+  const auto conditions = watch->Summary();
+  EXPECT_DOUBLE_EQ(conditions->power_throttle_ratio(), 0.2);
+  EXPECT_DOUBLE_EQ(conditions->thermal_throttle_ratio(), 0.3);
+  EXPECT_DOUBLE_EQ(conditions->hardware_throttle_ratio(), 0.2);
+}
+
+TEST_F(ConditionTest, AShortTimeTellsNoPower) {
+  const auto watch = Watch();
+  watch->SetPhase("matmul bf16");
+  Readings(*watch, 5, /*watts=*/690);  // 0.2 s between the first and the last
+  EXPECT_FALSE(watch->Summary()->has_power_watts());
+  watch->SetPhase("sustained bf16");  // multiplications too
+  Readings(*watch, 2, /*watts=*/690);
+  EXPECT_TRUE(watch->Summary()->has_power_watts());
+}
+
+TEST_F(ConditionTest, WhatIsNotToldOrCanNotBeIsAbsent) {
+  Nvml nvml = host_.NvmlTable();
+  nvml.clock = [](nvml::Device, int, unsigned* megahertz) {
+    *megahertz = std::numeric_limits<unsigned>::max();
+    return nvml::kSuccess;
+  };
+  nvml.maximum_clock = {};
+  nvml.energy = {};
+  nvml.throttle_reasons = {};
+  gpu_.celsius = 4294967282U;
+  auto watch = *ConditionWatch::Create(nvml, FakeHost::UuidOf(gpu_), clock_);
+  watch->SetPhase("matmul bf16");
+  Readings(*watch, 20, /*watts=*/1);
+  const auto conditions = watch->Summary();
+  ASSERT_TRUE(conditions.has_value());
+  v1::OperatingConditions nothing;
+  nothing.set_reading_count(20);
+  EXPECT_EQ(conditions->DebugString(), nothing.DebugString());
+}
+
+TEST_F(ConditionTest, AGpuThatVanishesTellsNothingMore) {
+  const auto watch = Watch();
+  EXPECT_FALSE(watch->Summary().has_value());
+  gpu_.nvml_code = nvml::kGpuIsLost;
+  watch->Read();
+  v1::OperatingConditions nothing;
+  nothing.set_reading_count(1);
+  EXPECT_EQ(watch->Summary()->DebugString(), nothing.DebugString());
+  const auto gone = ConditionWatch::Create(host_.NvmlTable(), FakeHost::UuidOf(gpu_), clock_);
+  EXPECT_THAT(std::string(gone.status().message()), HasSubstr("fallen off its bus"));
+}
+
+TEST_F(ConditionTest, ItsThreadReadsByItself) {
+  SteadyClock clock;
+  auto watch = *ConditionWatch::Create(host_.NvmlTable(), FakeHost::UuidOf(gpu_), clock);
+  ASSERT_TRUE(watch->Start().ok());
+  while (!watch->Summary().has_value()) {
+  }
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,100 @@
+// What a device's backend may add to a measurement: its own clock, its guard, an ear for phases.
+#include <gmock/gmock.h>
+
+#include "engine/base/reason.h"
+#include "gpu_probe/exit_code.h"
+#include "tests/gpu_probe/measure_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class MeasureHooksTest : public MeasureTest {};
+
+TEST_F(MeasureHooksTest, TheDevicesOwnClockIsTheTime) {
+  Add("matmul", "a", /*run_seconds=*/1e-4).device_share = 0.75;
+  const auto measured = Run(/*budget_seconds=*/5);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_NEAR(TimesOf(*measured)["a"].median_seconds(), 0.75e-4, 1e-12);
+}
+
+TEST_F(MeasureHooksTest, ASampleLastsAsLongAsThePointAsks) {
+  Add("matmul", "long", 1e-4);
+  Add("matmul", "short", 1e-4);
+  last().minimum_sample_seconds = 2e-4;
+  auto times = TimesOf(*Run(5));
+  EXPECT_GE(times["long"].repetition_count(), 10);
+  EXPECT_LE(times["short"].repetition_count(), 3);
+  EXPECT_GE(times["short"].repetition_count(), 2);
+}
+
+TEST_F(MeasureHooksTest, ARunThatFailsEndsTheMeasurementWithItsWordAndThePoint) {
+  Script& script = Add("matmul", "a", 1e-4);
+  script.run_status = WithMetadata(absl::InternalError("the kernel failed"), "reason", "sticky");
+  const v1::ProbeFailure failure = FailureOf(Run(5).status());
+  EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_INTERNAL);
+  EXPECT_EQ(failure.reason(), "sticky");
+  EXPECT_THAT(failure.message(), HasSubstr("a: the kernel failed"));
+}
+
+TEST_F(MeasureHooksTest, ADeviceWhoseClockTellsNonsenseIsNotMeasured) {
+  for (const double share :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Add("matmul", "a", 1e-4).device_share = share;
+    EXPECT_EQ(Run(5).status().code(), absl::StatusCode::kInternal) << share;
+    plan_.points.clear();
+  }
+}
+
+TEST_F(MeasureHooksTest, TheGuardIsAskedNowAndThenAndOnceAtTheEnd) {
+  for (const char* label : {"a", "b", "c"}) Add("matmul", label, 1e-3);
+  std::vector<double> asked;
+  plan_.may_go_on = [&] {
+    asked.push_back(clock_.NowSeconds());
+    return absl::OkStatus();
+  };
+  ASSERT_THAT(Run(5), IsOk());
+  ASSERT_GE(asked.size(), 2U);
+  EXPECT_EQ(asked.front(), start_seconds_);  // before anything is done
+  EXPECT_EQ(asked.back(), clock_.NowSeconds());
+  for (size_t i = 1; i + 1 < asked.size(); ++i) EXPECT_GE(asked[i], asked[i - 1] + kGuardSeconds);
+}
+
+TEST_F(MeasureHooksTest, WhatTheGuardRefusesIsNotMeasuredFurther) {
+  Script& first = Add("matmul", "a", 1e-2);
+  Script& second = Add("stream", "b", 1e-2);
+  plan_.may_go_on = [&] {
+    return first.run_count == 0 ? absl::OkStatus() : absl::AbortedError("somebody came");
+  };
+  const absl::Status stopped = Run(5).status();
+  EXPECT_EQ(stopped, absl::AbortedError("somebody came"));
+  EXPECT_EQ(second.run_count, 0);
+  EXPECT_FALSE(first.alive);
+}
+
+TEST_F(MeasureHooksTest, ATenantThatComesWithTheLastSampleSpoilsItAll) {
+  Script& only = Add("matmul", "a", 1e-3);
+  plan_.may_go_on = [&] {
+    return only.alive || only.run_count == 0 ? absl::OkStatus()
+                                             : absl::AbortedError("somebody came");
+  };
+  EXPECT_EQ(Run(5).status().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(MeasureHooksTest, PhasesAreToldBeforeTheirPoints) {
+  Script& a = Add("matmul", "a", 1e-3);
+  Script& b = Add("stream", "b", 1e-3);
+  std::vector<std::string> told;
+  plan_.on_phase = [&](const std::string& phase) {
+    if (told.empty() || told.back() != phase) told.push_back(phase);
+    EXPECT_EQ(phase == "matmul" ? a.run_count : b.run_count, 0);
+  };
+  ASSERT_THAT(Run(5), IsOk());
+  EXPECT_THAT(told, ElementsAre("matmul", "stream"));
+}
+
+}  // namespace
+}  // namespace sextant
