@@ -10,7 +10,7 @@ namespace {
 constexpr char kOther[] = "other";
 
 constexpr const char* kGpuStates[] = {"ok",   "no_driver", "driver_too_old", "no_device",
-                                      "stub", "mismatch",  "no_cublaslt"};
+                                      "stub", "mismatch",  "no_cublaslt",    "built_without_cuda"};
 
 std::map<std::string, prometheus::Counter*> AddCounters(
     prometheus::Family<prometheus::Counter>& family, const std::string& label,

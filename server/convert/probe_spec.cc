@@ -41,9 +41,8 @@ const DeviceTypes& TypesOf(v1::DeviceKind kind) {
   return kind == v1::DEVICE_KIND_GPU ? *gpu : *processor;
 }
 
-bool Multiplies(const v1::Device& device, v1::DataType type) {
-  const std::vector<v1::DataType>& types = TypesOf(device.kind()).types;
-  return std::find(types.begin(), types.end(), type) != types.end();
+bool IsMultiplied(const DeviceTypes& by, v1::DataType type) {
+  return std::find(by.types.begin(), by.types.end(), type) != by.types.end();
 }
 
 void CheckShapes(const v1::RunProbeRequest& request, const Devices& devices,
@@ -53,14 +52,18 @@ void CheckShapes(const v1::RunProbeRequest& request, const Devices& devices,
                                            request.matmuls_size()));
     return;
   }
+  const DeviceTypes& gpu = TypesOf(v1::DEVICE_KIND_GPU);
   for (int i = 0; i < request.matmuls_size(); ++i) {
     const v1::MatmulShape& shape = request.matmuls(i);
     const std::string path = absl::StrCat("matmuls[", i, "]");
-    const auto without = std::find_if(
-        devices.begin(), devices.end(),
-        [&](const v1::Device* device) { return !Multiplies(*device, shape.data_type()); });
+    const auto without =
+        std::find_if(devices.begin(), devices.end(), [&](const v1::Device* device) {
+          return !IsMultiplied(TypesOf(device->kind()), shape.data_type());
+        });
     if (without != devices.end()) {
       violations.Add(FieldPath(path, "data_type"), TypesOf((*without)->kind()).text);
+    } else if (!IsMultiplied(gpu, shape.data_type())) {  // GPUs have all types that any device has
+      violations.Add(FieldPath(path, "data_type"), gpu.text);
     }
     violations.Require(path, "m", shape.m(), 1, kMaxShapeDimension);
     violations.Require(path, "n", shape.n(), 1, kMaxShapeDimension);
