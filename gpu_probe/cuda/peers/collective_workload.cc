@@ -194,6 +194,7 @@ absl::Status CollectiveWorkload::CheckRank(size_t index, PeerGroup::Rank& rank) 
 }
 
 absl::Status CollectiveWorkload::Check() {
+  SEXTANT_RETURN_IF_ERROR(group().MayGoOn());
   return group().OnEach(
       [this](size_t index, PeerGroup::Rank& rank) { return CheckRank(index, rank); });
 }

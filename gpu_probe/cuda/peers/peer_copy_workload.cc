@@ -26,6 +26,7 @@ absl::Status PeerCopyWorkload::Enqueue() {
 }
 
 absl::Status PeerCopyWorkload::Check() {
+  SEXTANT_RETURN_IF_ERROR(group_->MayGoOn());
   return group_->On(copy_.to, [this](PeerGroup::Rank& rank) -> absl::Status {
     const auto count = static_cast<uint64_t>(copy_.size_bytes / kPeerVectorBytes);
     const auto report = rank.check->Run("check_peer_parts", PeerGrid(static_cast<int64_t>(count)),

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -50,6 +51,11 @@ class PeerGroup {
   // The same on each rank in turn, up to the first error.
   absl::Status OnEach(const std::function<absl::Status(size_t index, Rank& rank)>& work);
 
+  // Whether the GPUs beside the measured one may be worked on further, by `ask`: to be asked after
+  // each pass, since they may be closed before anybody else asks. Unset: they always may.
+  void set_may_go_on(std::function<absl::Status()> ask) { may_go_on_ = std::move(ask); }
+  absl::Status MayGoOn() const { return may_go_on_ ? may_go_on_() : absl::OkStatus(); }
+
   // Fills the first `size_bytes` that rank `index` has received with what no exchange leaves, and
   // waits for that.
   absl::Status Poison(size_t index, int64_t size_bytes);
@@ -60,6 +66,7 @@ class PeerGroup {
 
   std::vector<Rank> ranks_;
   int64_t buffer_bytes_ = 0;
+  std::function<absl::Status()> may_go_on_;
 };
 
 using SharedPeerGroup = std::shared_ptr<PeerGroup>;

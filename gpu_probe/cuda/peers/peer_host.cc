@@ -65,6 +65,7 @@ absl::StatusOr<SharedPeerGroup> PeerHost::Group(int64_t buffer_bytes) {
   SEXTANT_ASSIGN_OR_RETURN(SharedPeerGroup made,
                            PeerGroup::Open(std::move(sessions), buffer_bytes));
   group_ = made;
+  made->set_may_go_on([this] { return MayGoOn(); });
   return made;
 }
 

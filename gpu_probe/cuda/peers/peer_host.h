@@ -38,7 +38,7 @@ class PeerHost {
   int64_t most_buffer_bytes() const { return most_buffer_bytes_; }
 
   // All of them with buffers of `buffer_bytes`; those that are open already where there are some.
-  // They are closed with the last that holds them.
+  // They are closed with the last that holds them, which must be before this is gone.
   //
   // Errors: kUnimplemented where a peer may not be worked on any more; PeerGroup::Open()'s.
   absl::StatusOr<SharedPeerGroup> Group(int64_t buffer_bytes);

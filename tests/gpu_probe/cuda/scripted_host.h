@@ -11,8 +11,8 @@
 
 namespace sextant {
 
-// Eight idle GPUs; and the first of them busy, hot, or never answering NVML; or none at all; or a
-// driver that is too old.
+// Eight idle GPUs; and the first of them busy, hot, or never answering NVML; the sixth slow; or
+// none at all; or a driver that is too old.
 inline FakeHost& ScriptedHost() {
   static FakeHost* const host = [] {
     const char* const name = std::getenv("SEXTANT_FAKE_GPU");
@@ -22,6 +22,7 @@ inline FakeHost& ScriptedHost() {
     if (script == "busy") first.utilization_percent = 97;
     if (script == "hot") first.celsius = 91;
     if (script == "lost") first.nvml_code = nvml::kGpuIsLost;
+    if (script == "slow") made->gpus[5].slowness = 1.15;
     if (script == "none") made->cuda_init_code = 100;
     if (script == "old") made->cuda_version = 11040;
     if (script == "hang") {
