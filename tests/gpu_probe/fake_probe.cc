@@ -104,6 +104,8 @@ std::vector<v1::Device> FakeDevices() {
       gpus[static_cast<size_t>(i)].set_uuid(GpuUuid(i + 1));
       gpus[static_cast<size_t>(i)].set_kind(v1::DEVICE_KIND_GPU);
       gpus[static_cast<size_t>(i)].set_product_name("NVIDIA H200");
+      gpus[static_cast<size_t>(i)].set_hostname("node1");
+      gpus[static_cast<size_t>(i)].set_memory_bytes(150754820096);
       gpus[static_cast<size_t>(i)].set_power_limit_watts(700);
     }
     return gpus;
@@ -143,7 +145,9 @@ absl::StatusOr<ProbePlan> FakePlan(const ProbeOptions& options) {
 
 int main(int argc, char** argv) {
   const std::vector<sextant::Backend> backends = {
-      {.name = "host", .devices = sextant::FakeDevices, .plan = sextant::FakePlan}};
+      {.name = sextant::Behaviour() == "eight_gpus" ? "cuda" : "host",
+       .devices = sextant::FakeDevices,
+       .plan = sextant::FakePlan}};
   const std::vector<std::string> args(argv + 1, argv + argc);
   return sextant::AsksForCheck(args) ? sextant::RunCheck(args, backends)
                                      : sextant::RunProbe(args, backends);
