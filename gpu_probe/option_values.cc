@@ -22,13 +22,14 @@ constexpr int64_t kMaximumDimension = 1000000;
 constexpr double kMaximumAgeSeconds = 3650 * 86400.0;
 constexpr double kMaximumBytes = 9007199254740992.0;  // 2^53: all whole doubles up to it exist
 
-// Types that some device multiplies in. fp8 is E4M3, which forward passes multiply in; the API's
-// name for it goes as well.
-struct MultipliedType {
+struct NamedType {
   absl::string_view name;
   v1::DataType type;
 };
-constexpr MultipliedType kMultipliedTypes[] = {
+
+// Those that one backend or the other multiplies in. fp8 is E4M3, which forward passes multiply
+// in; the API's name for it goes as well.
+constexpr NamedType kMultipliedTypes[] = {
     {"fp64", v1::DATA_TYPE_FP64},    {"fp32", v1::DATA_TYPE_FP32},
     {"tf32", v1::DATA_TYPE_TF32},    {"fp16", v1::DATA_TYPE_FP16},
     {"bf16", v1::DATA_TYPE_BF16},    {"int8", v1::DATA_TYPE_INT8},
@@ -99,12 +100,12 @@ absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {
 }
 
 absl::StatusOr<v1::DataType> ParseDataType(absl::string_view text) {
-  for (const MultipliedType& known : kMultipliedTypes) {
+  for (const NamedType& known : kMultipliedTypes) {
     if (text == known.name) return known.type;
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", text, "\" is no type to multiply in; write ",
-      absl::StrJoin(kMultipliedTypes, ", ", [](std::string* out, const MultipliedType& known) {
+      absl::StrJoin(kMultipliedTypes, ", ", [](std::string* out, const NamedType& known) {
         absl::StrAppend(out, known.name);
       })));
 }

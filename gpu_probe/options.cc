@@ -59,9 +59,9 @@ void DefineWhat(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
       ->type_name("MxNxK[:TYPE]");
   app.add_option(
          "--dtype", texts.dtype,
-         "type of the shapes that name none; a processor has fp32, bf16 and int8 at most (default: "
-         "bf16 where the device has it, else fp32)")
-      ->type_name("fp64|fp32|tf32|fp16|bf16|int8|fp8|mxfp8|nvfp4");
+         "type of the shapes that name none: fp32, bf16 or int8; on a GPU also fp64, tf32, fp16, "
+         "fp8 (E4M3), mxfp8 or nvfp4 (default: bf16 where the device has it, else fp32)")
+      ->type_name("TYPE");
   app.add_flag("--list", options.list, "list the devices, measure nothing");
 }
 

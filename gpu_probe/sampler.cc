@@ -118,7 +118,8 @@ absl::Status PointSampler::Check() {
   ++checked_count_;
   const absl::Status checked = workload_->Check();
   if (checked.ok()) return checked;
-  if (!absl::IsDataLoss(checked)) return Named(checked);  // nobody knows whether it was right
+  // A device that fails while it is asked is no wrong result, and says why itself.
+  if (!absl::IsDataLoss(checked) || !MetadataOf(checked).empty()) return Named(checked);
   const std::vector<std::string> words = absl::StrSplit(point_->phase, ' ');
   return WithMetadata(Named(checked), "check", words.front());
 }

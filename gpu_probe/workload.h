@@ -29,7 +29,8 @@ class Workload {
 
   // Compares the outputs of the last run with an independent answer. Not timed.
   //
-  // Errors: kDataLoss, saying what differed: the device or the kernel is not to be trusted.
+  // Errors: kDataLoss, saying what differed: the device or the kernel is not to be trusted; the
+  // device's.
   virtual absl::Status Check() = 0;
 };
 

@@ -64,6 +64,7 @@ absl::StatusOr<CublasLt> ReadCublasLt(const SharedLibrary& library) {
   finder.Find("cublasLtMatmulPreferenceSetAttribute", &out.preference_set);
   finder.Find("cublasLtMatmulPreferenceDestroy", &out.preference_destroy);
   finder.Find("cublasLtMatmulAlgoGetHeuristic", &out.choose);
+  finder.Find("cublasLtMatmulAlgoConfigGetAttribute", &out.describe);
   finder.Find("cublasLtMatmul", &out.multiply);
   SEXTANT_RETURN_IF_ERROR(finder.status());
   out.version = VersionOf(version());
@@ -93,13 +94,17 @@ absl::StatusOr<Cudnn> LoadCudnn(const CudaLibrarySearch& search) {
   finder.Find("cudnnGetVersion", &version);
   finder.Find("cudnnCreate", &out.create);
   finder.Find("cudnnDestroy", &out.destroy);
+  finder.Find("cudnnSetStream", &out.set_stream);
+  finder.Find("cudnnGetLastErrorString", &out.last_error);
   finder.Find("cudnnBackendCreateDescriptor", &out.descriptor_create);
   finder.Find("cudnnBackendSetAttribute", &out.descriptor_set);
+  finder.Find("cudnnBackendGetAttribute", &out.descriptor_get);
   finder.Find("cudnnBackendFinalize", &out.descriptor_finalize);
   finder.Find("cudnnBackendDestroyDescriptor", &out.descriptor_destroy);
   finder.Find("cudnnBackendExecute", &out.execute);
   SEXTANT_RETURN_IF_ERROR(finder.status());
-  out.version = VersionOf(version());
+  out.version_number = version();
+  out.version = VersionOf(out.version_number);
   return out;
 }
 

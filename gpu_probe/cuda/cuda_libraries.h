@@ -56,6 +56,8 @@ struct CublasLt {
   // found)
   std::function<Status(void*, void*, void*, void*, void*, void*, void*, int, CublasLtChoice*, int*)>
       choose;
+  // ...MatmulAlgoConfigGetAttribute (algorithm, attribute, value, its bytes, bytes written)
+  std::function<Status(const uint64_t*, int, void*, std::size_t, std::size_t*)> describe;
   // ...Matmul (handle, matmul, alpha, A, its layout, B, its layout, beta, C, its layout, D, its
   // layout, algorithm, workspace, its bytes, stream)
   std::function<Status(void*, void*, const void*, const void*, void*, const void*, void*,
@@ -74,11 +76,16 @@ struct Cudnn {
   using Status = int;
 
   std::string version;                                   // "9.13.0"
+  std::size_t version_number = 0;                        // 91300
+  std::function<void(char*, std::size_t)> last_error;    // cudnnGetLastErrorString
   std::function<Status(void**)> create;                  // cudnnCreate
   std::function<Status(void*)> destroy;                  // cudnnDestroy
+  std::function<Status(void*, void*)> set_stream;        // cudnnSetStream
   std::function<Status(int, void**)> descriptor_create;  // cudnnBackendCreateDescriptor
   // cudnnBackendSetAttribute (attribute, type, element count, elements)
   std::function<Status(void*, int, int, int64_t, const void*)> descriptor_set;
+  // cudnnBackendGetAttribute (attribute, type, room for elements, element count, elements)
+  std::function<Status(void*, int, int, int64_t, int64_t*, void*)> descriptor_get;
   std::function<Status(void*)> descriptor_finalize;  // cudnnBackendFinalize
   std::function<Status(void*)> descriptor_destroy;   // cudnnBackendDestroyDescriptor
   // cudnnBackendExecute (handle, plan, its operands)

@@ -22,7 +22,7 @@ GpuWorkload::~GpuWorkload() {
   for (const cuda::Event event : events_) {
     if (event != nullptr) (void)cuda.drop_event(event);
   }
-  if (recording_ != nullptr) (void)cuda.drop_graph_run(recording_);
+  for (const Recording& recording : recordings_) (void)cuda.drop_graph_run(recording.runs);
 }
 
 absl::Status GpuWorkload::MakeEvents() {
@@ -44,16 +44,28 @@ absl::Status GpuWorkload::Record() {
   const int ended = cuda.end_capture(session_->stream(), &graph);
   SEXTANT_RETURN_IF_ERROR(queued);
   SEXTANT_RETURN_IF_ERROR(CudaStatus(ended, "cuStreamEndCapture"));
-  const int made = cuda.make_graph_run(&recording_, graph, /*flags=*/0);
+  Recording recording = {.runs = nullptr, .last_turn = turn()};
+  const int made = cuda.make_graph_run(&recording.runs, graph, /*flags=*/0);
   (void)cuda.drop_graph(graph);
-  return CudaStatus(made, "cuGraphInstantiateWithFlags");
+  SEXTANT_RETURN_IF_ERROR(CudaStatus(made, "cuGraphInstantiateWithFlags"));
+  recordings_.push_back(recording);
+  return absl::OkStatus();
+}
+
+absl::Status GpuWorkload::RecordAll() {
+  const auto wanted = static_cast<size_t>(recording_count());
+  while (recordings_.size() < wanted) SEXTANT_RETURN_IF_ERROR(Record());
+  return absl::OkStatus();
 }
 
 absl::Status GpuWorkload::EnqueueMany(int64_t count) {
   int64_t left = count;
-  for (; recording_ != nullptr && left >= kRecordedRunCount; left -= kRecordedRunCount) {
+  for (; !recordings_.empty() && left >= kRecordedRunCount; left -= kRecordedRunCount) {
+    const Recording& recording = recordings_[next_recording_];
+    next_recording_ = (next_recording_ + 1) % recordings_.size();
     SEXTANT_RETURN_IF_ERROR(CudaStatus(
-        session_->driver().launch_graph(recording_, session_->stream()), "cuGraphLaunch"));
+        session_->driver().launch_graph(recording.runs, session_->stream()), "cuGraphLaunch"));
+    set_turn(recording.last_turn);
   }
   for (; left > 0; --left) SEXTANT_RETURN_IF_ERROR(Enqueue());
   return absl::OkStatus();
@@ -68,8 +80,8 @@ absl::Status GpuWorkload::Run(int64_t repetition_count) {
   const CudaDriver& cuda = session_->driver();
   SEXTANT_RETURN_IF_ERROR(MakeEvents());
   const int64_t chunk = MostQueuedRuns();
-  if (recorded_ && recording_ == nullptr && std::min(repetition_count, chunk) >= kWorthRecording) {
-    SEXTANT_RETURN_IF_ERROR(Record());
+  if (recorded_ && recordings_.empty() && std::min(repetition_count, chunk) >= kWorthRecording) {
+    SEXTANT_RETURN_IF_ERROR(RecordAll());
   }
   const auto mark = [&](cuda::Event event) {
     return CudaStatus(cuda.record_event(event, session_->stream()), "cuEventRecord");

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
@@ -44,8 +45,16 @@ class GpuWorkload : public Workload {
   // Queues one run into the session's stream. Work that rotates goes on to its next operands.
   virtual absl::Status Enqueue() = 0;
 
+  // Of work that rotates: at which of its operands it is, of which a recording has its own; and
+  // how many recordings it takes to go over all of them.
+  virtual int64_t turn() const { return 0; }
+  virtual void set_turn(int64_t /*turn*/) {}
+  virtual int64_t recording_count() const { return 1; }
+
   absl::Status MakeEvents();
+  // Makes one recording, or all.
   absl::Status Record();
+  absl::Status RecordAll();
   absl::Status EnqueueMany(int64_t count);
   int64_t MostQueuedRuns() const;
 
@@ -53,7 +62,12 @@ class GpuWorkload : public Workload {
   const bool recorded_;
   // Start, and the ends of the last two chunks of runs.
   std::array<cuda::Event, 3> events_ = {};
-  cuda::GraphRun recording_ = nullptr;
+  struct Recording {
+    cuda::GraphRun runs = nullptr;
+    int64_t last_turn = 0;
+  };
+  std::vector<Recording> recordings_;
+  size_t next_recording_ = 0;
   double device_seconds_ = 0;
   double run_seconds_ = 0;  // of one run, the last time; 0: not known
 };

@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t kRowBytes = kFusionChannelCount * static_cast<int64_t>(sizeof(float));
 
-// One array read and one written, or three where the residual is read too.
-constexpr double kUnfusedArrayCount = 2 + 2 + 2 + 3;
-constexpr double kFusedArrayCount = 3;
-
 // The chain's arrays, there while any workload uses them.
 struct FusionArraysSource {
   absl::StatusOr<int64_t> array_bytes;

@@ -1,10 +1,10 @@
 #include "gpu_probe/host/host_summary.h"
 
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "gpu_probe/elementwise_summary.h"
 #include "gpu_probe/host/elementwise_points.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/matmul_points.h"
@@ -48,32 +48,6 @@ void JudgeRatio(v1::RegisterMeasurement* registers, v1::Calibration* out) {
   }
 }
 
-// Both ends of the ladder have to be there: without them neither rate is the highest.
-void FillRidge(v1::Calibration* out) {
-  double flops_per_second = 0;
-  double bytes_per_second = 0;
-  bool has_fewest = false;
-  bool has_most = false;
-  for (const v1::ElementwiseMeasurement& step : out->elementwise()) {
-    flops_per_second = std::max(flops_per_second, step.flops_per_second());
-    bytes_per_second = std::max(bytes_per_second, step.bytes_per_second());
-    has_fewest |= step.multiply_add_count() == kFewestMultiplyAdds;
-    has_most |= step.multiply_add_count() == kMostMultiplyAdds;
-  }
-  if (has_fewest && has_most) out->set_ridge_flops_per_byte(flops_per_second / bytes_per_second);
-}
-
-void FillSpeedup(v1::Calibration* out) {
-  if (!out->has_fusion()) return;
-  const v1::FusionMeasurement& fusion = out->fusion();
-  if (!fusion.has_unfused_time() || !fusion.has_fused_time()) {
-    out->clear_fusion();
-    return;
-  }
-  out->mutable_fusion()->set_speedup_ratio(fusion.unfused_time().median_seconds() /
-                                           fusion.fused_time().median_seconds());
-}
-
 }  // namespace
 
 void SummariseHost(v1::Calibration* calibration) {
@@ -81,8 +55,8 @@ void SummariseHost(v1::Calibration* calibration) {
     FillRegisterRatios(registers, calibration);
     JudgeRatio(&registers, calibration);
   }
-  FillRidge(calibration);
-  FillSpeedup(calibration);
+  FillRidge(kFewestMultiplyAdds, kMostMultiplyAdds, calibration);
+  FillFusionSpeedup(calibration);
 }
 
 }  // namespace sextant

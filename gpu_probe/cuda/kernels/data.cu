@@ -1,13 +1,7 @@
 // Random data, made where it is used: it would take longer to copy.
 #include "gpu_probe/cuda/kernels/narrow.cuh"
+#include "gpu_probe/cuda/kernels/places.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"
-
-static __device__ unsigned long long FirstPlace() {
-  return (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
-}
-static __device__ unsigned long long Stride() {
-  return (unsigned long long)gridDim.x * blockDim.x;
-}
 
 // out[i] = the normal number of place seed + i.
 extern "C" __global__ void fill_normal_fp32(float* out, unsigned long long count,

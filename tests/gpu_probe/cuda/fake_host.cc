@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "tests/gpu_probe/cuda/fake_memory_kernels.h"
+
 namespace sextant {
 namespace {
 
@@ -112,6 +114,7 @@ FakeHost::FakeHost(int gpu_count) {
   for (int i = 1; i <= gpu_count; ++i) {
     gpus.push_back({.identity = static_cast<unsigned char>(i)});
   }
+  AddMemoryKernels(*this);
 }
 
 void FakeHost::At(double seconds, std::function<void()> change) {

@@ -35,9 +35,12 @@ struct FakeGpu {
   // What it does when it computes. Times are these rates', times `slowness`.
   double bf16_flops_per_second = 8e14;
   double memory_bytes_per_second = 4.3e12;
+  double fp32_flops_per_second = 6e13;
   double host_bytes_per_second = 5.5e10;
   double peer_bytes_per_second = 3.9e11;  // 0: it can't reach others
   double slowness = 1;
+  int multiprocessors_in_use = 132;          // that blocks are dealt out to
+  int wrong_multiprocessor = -1;             // whose arithmetic is wrong; none
   std::set<std::string> wrong_kernels = {};  // of those named check_..., which find wrong results
   std::function<void(const std::string& kernel)> on_launch = {};
 

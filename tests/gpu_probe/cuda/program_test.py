@@ -54,9 +54,29 @@ def check_refusals():
 
 
 def check_an_idle_gpu():
-    code, unsupported = failure("--mode=quick")
+    for mode, size in (("quick", "8192"), ("standard", "16384")):
+        code, events = run(f"--mode={mode}")
+        assert code == 0, events[-1]
+        large = [m for m in events[-1]["calibration"]["matmuls"]
+                 if (m["data_type"], m["m"], m["k"]) == ("DATA_TYPE_BF16", "8192", size)]
+        assert large and large[-1]["engine"] == "cublaslt 13.1.0", large
+        assert 7.9e14 < large[-1]["flops_per_second"] <= 8e14, large[-1]
+
+
+def check_shapes_that_were_asked_for():
+    code, events = run("--mode=quick", "--matmul=7x64x32", "--matmul=16x48x64:fp8_e4m3")
+    assert code == 0, events[-1]
+    matmuls = events[-1]["calibration"]["matmuls"]
+    assert [(m["data_type"], m["m"]) for m in matmuls] == [
+        ("DATA_TYPE_BF16", "7"), ("DATA_TYPE_FP8_E4M3", "16")], matmuls
+    code, unsupported = failure("--mode=quick", "--matmul=16x64x64:nvfp4")
     assert (code, unsupported["kind"]) == (3, "KIND_UNSUPPORTED"), unsupported
-    assert "may be measured" in unsupported["message"], unsupported
+
+
+def check_wrong_products():
+    code, mismatch = failure("--mode=quick", script="wrong")
+    assert (code, mismatch["kind"]) == (5, "KIND_MISMATCH"), mismatch
+    assert "wrong product" in mismatch["message"] and mismatch["reason"] == "matmul", mismatch
 
 
 def check_absences():
@@ -84,6 +104,8 @@ def main():
     check_a_list()
     check_refusals()
     check_an_idle_gpu()
+    check_shapes_that_were_asked_for()
+    check_wrong_products()
     check_absences()
     check_a_driver_that_hangs()
     print("GPUs are listed, refused by their words, and missed by their reasons")

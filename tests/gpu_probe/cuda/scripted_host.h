@@ -11,8 +11,8 @@
 
 namespace sextant {
 
-// Eight idle GPUs; and the first of them busy, hot, or never answering NVML; the sixth slow; or
-// none at all; or a driver that is too old.
+// Eight idle GPUs; and the first of them busy, hot, or multiplying wrongly, or never answering
+// NVML; the sixth slow; or none at all; or a driver that is too old.
 inline FakeHost& ScriptedHost() {
   static FakeHost* const host = [] {
     const char* const name = std::getenv("SEXTANT_FAKE_GPU");
@@ -21,6 +21,7 @@ inline FakeHost& ScriptedHost() {
     FakeGpu& first = made->gpus.front();
     if (script == "busy") first.utilization_percent = 97;
     if (script == "hot") first.celsius = 91;
+    if (script == "wrong") first.wrong_kernels = {"check_matmul"};
     if (script == "lost") first.nvml_code = nvml::kGpuIsLost;
     if (script == "slow") made->gpus[5].slowness = 1.15;
     if (script == "none") made->cuda_init_code = 100;

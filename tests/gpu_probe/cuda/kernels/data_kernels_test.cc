@@ -1,11 +1,11 @@
 // The kernels of data.cu, on a processor.
 #include "tests/gpu_probe/cuda/kernels/emulation.h"
 // After what it stands on.
-#include "gpu_probe/cuda/kernels/data.cu"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "gpu_probe/cuda/kernels/data.cu"
 
 namespace sextant {
 namespace {

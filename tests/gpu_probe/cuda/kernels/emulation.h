@@ -76,6 +76,16 @@ void __stcs(T* to, T value) {
   *to = value;
 }
 
+// Every look at a counter takes 100 cycles of a clock of 2 GHz. Blocks are dealt out to 132
+// multiprocessors in turn.
+inline long long emulated_cycles = 0;
+inline long long clock64() { return emulated_cycles += 100; }
+inline unsigned long long GlobalNanoseconds() {
+  emulated_cycles += 100;
+  return 1'000'000 + static_cast<unsigned long long>(emulated_cycles / 2);
+}
+inline unsigned Multiprocessor() { return blockIdx.x % 132; }
+
 namespace sextant {
 
 // Launches `kernel` with `arguments` as a grid of `block_count` blocks of `thread_count` threads.

@@ -1,0 +1,162 @@
+#include "gpu_probe/cuda/gemm/gpu_matmul.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/gemm/algorithm_text.h"
+#include "gpu_probe/cuda/gemm/cublaslt_abi.h"
+
+namespace sextant {
+namespace {
+
+// Algorithms that the library is asked for.
+constexpr int kWantedChoiceCount = 8;
+
+// 1 or 0 in the type that alpha and beta have.
+union Factor {
+  double fp64;
+  float fp32;
+  int32_t int32;
+};
+
+Factor FactorOf(int type, int value) {
+  Factor out = {};
+  if (type == cublaslt::kFp64) {
+    out.fp64 = value;
+  } else if (type == cublaslt::kInt32) {
+    out.int32 = value;
+  } else {
+    out.fp32 = static_cast<float>(value);
+  }
+  return out;
+}
+
+// What the library knows of memory is void*.
+void* PointerTo(cuda::Address address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+double GpuMatmulProblem::operation_count() const {
+  return 2.0 * static_cast<double>(batch_count) * static_cast<double>(m) * static_cast<double>(n) *
+         static_cast<double>(k);
+}
+
+template <typename Value>
+absl::Status GpuMatmul::Set(int attribute, Value value) {
+  return CublasStatus(library().matmul_set(matmul_, attribute, &value, sizeof(value)),
+                      absl::StrCat("cublasLtMatmulDescSetAttribute ", attribute));
+}
+
+absl::StatusOr<std::unique_ptr<GpuMatmul>> GpuMatmul::Prepare(SharedCublasLt cublaslt,
+                                                              const GpuMatmulProblem& problem,
+                                                              const GpuMatmulScales& scales) {
+  std::unique_ptr<GpuMatmul> out(new GpuMatmul(std::move(cublaslt), problem));
+  SEXTANT_RETURN_IF_ERROR(out->Describe(scales));
+  SEXTANT_RETURN_IF_ERROR(out->Choose());
+  return out;
+}
+
+GpuMatmul::~GpuMatmul() {
+  for (void* const layout : {b_layout_, a_layout_, c_layout_}) {
+    if (layout != nullptr) (void)library().layout_destroy(layout);
+  }
+  if (matmul_ != nullptr) (void)library().matmul_destroy(matmul_);
+}
+
+absl::Status GpuMatmul::MakeLayout(int type, int64_t rows, int64_t columns, void** out) {
+  SEXTANT_RETURN_IF_ERROR(
+      CublasStatus(library().layout_create(out, type, static_cast<uint64_t>(rows),
+                                           static_cast<uint64_t>(columns), /*leading*/ rows),
+                   "cublasLtMatrixLayoutCreate"));
+  if (problem_.batch_count == 1) return absl::OkStatus();
+  const auto count = static_cast<int32_t>(problem_.batch_count);
+  const int64_t stride = rows * columns;
+  SEXTANT_RETURN_IF_ERROR(
+      CublasStatus(library().layout_set(*out, cublaslt::kBatchCount, &count, sizeof(count)),
+                   "cublasLtMatrixLayoutSetAttribute of the batch"));
+  return CublasStatus(library().layout_set(*out, cublaslt::kBatchStride, &stride, sizeof(stride)),
+                      "cublasLtMatrixLayoutSetAttribute of the stride");
+}
+
+absl::Status GpuMatmul::SetScales(const GpuMatmulScales& scales) {
+  const GpuMatmulType& type = *problem_.type;
+  if (type.scale_block > 0) {
+    const int mode = type.scale_block == 16 ? cublaslt::kE4m3ScaleOf16 : cublaslt::kE8m0ScaleOf32;
+    SEXTANT_RETURN_IF_ERROR(Set(cublaslt::kScaleModeOfA, mode));
+    SEXTANT_RETURN_IF_ERROR(Set(cublaslt::kScaleModeOfB, mode));
+  } else if (!type.scaled_matrices) {
+    return absl::OkStatus();
+  }
+  SEXTANT_RETURN_IF_ERROR(Set(cublaslt::kScaleOfA, PointerTo(scales.b)));
+  return Set(cublaslt::kScaleOfB, PointerTo(scales.a));
+}
+
+absl::Status GpuMatmul::Describe(const GpuMatmulScales& scales) {
+  const GpuMatmulType& type = *problem_.type;
+  const int64_t m = problem_.m;
+  const int64_t n = problem_.n;
+  const int64_t k = problem_.k;
+  SEXTANT_RETURN_IF_ERROR(
+      CublasStatus(library().matmul_create(&matmul_, type.compute_type, type.factor_type),
+                   "cublasLtMatmulDescCreate"));
+  const bool b_by_column = problem_.layout == v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN;
+  const bool a_by_column = problem_.layout == v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW;
+  SEXTANT_RETURN_IF_ERROR(
+      Set(cublaslt::kTransposeA, b_by_column ? cublaslt::kTransposed : cublaslt::kNotTransposed));
+  SEXTANT_RETURN_IF_ERROR(
+      Set(cublaslt::kTransposeB, a_by_column ? cublaslt::kTransposed : cublaslt::kNotTransposed));
+  SEXTANT_RETURN_IF_ERROR(SetScales(scales));
+  if (type.format == MatrixFormat::kE4m3) {
+    SEXTANT_RETURN_IF_ERROR(
+        Set(cublaslt::kFastAccumulation, static_cast<int8_t>(problem_.fast_accumulation ? 1 : 0)));
+  }
+  SEXTANT_RETURN_IF_ERROR(
+      MakeLayout(type.input_type, b_by_column ? k : n, b_by_column ? n : k, &b_layout_));
+  SEXTANT_RETURN_IF_ERROR(
+      MakeLayout(type.input_type, a_by_column ? m : k, a_by_column ? k : m, &a_layout_));
+  return MakeLayout(CudaTypeOf(problem_.output()), n, m, &c_layout_);
+}
+
+absl::Status GpuMatmul::Choose() {
+  void* preference = nullptr;
+  SEXTANT_RETURN_IF_ERROR(
+      CublasStatus(library().preference_create(&preference), "cublasLtMatmulPreferenceCreate"));
+  const auto workspace_bytes = static_cast<uint64_t>(WorkspaceBytesFor(cublaslt_->session()));
+  int code = library().preference_set(preference, cublaslt::kMostWorkspaceBytes, &workspace_bytes,
+                                      sizeof(workspace_bytes));
+  int found = 0;
+  choices_.resize(kWantedChoiceCount);
+  if (code == 0) {
+    code = library().choose(cublaslt_->handle(), matmul_, b_layout_, a_layout_, c_layout_,
+                            c_layout_, preference, kWantedChoiceCount, choices_.data(), &found);
+  }
+  (void)library().preference_destroy(preference);
+  choices_.resize(code == 0 ? static_cast<size_t>(found) : 0);
+  std::erase_if(choices_, [](const CublasLtChoice& choice) { return choice.status != 0; });
+  const absl::Status chosen = CublasStatus(code, "cublasLtMatmulAlgoGetHeuristic");
+  if (!chosen.ok() && !absl::IsUnimplemented(chosen)) return chosen;
+  if (!choices_.empty()) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      cublaslt_->engine(), " has no kernel for ", problem_.type->label, " on this GPU",
+      code == 0 ? "" : absl::StrCat(" (cublasLtMatmulAlgoGetHeuristic says ", code, ")")));
+}
+
+std::string GpuMatmul::KernelText(size_t choice) const {
+  return AlgorithmText(library(), choices_[choice]);
+}
+
+absl::Status GpuMatmul::Enqueue(size_t choice, const GpuMatmulOperands& operands) const {
+  const Factor one = FactorOf(problem_.type->factor_type, 1);
+  const Factor zero = FactorOf(problem_.type->factor_type, 0);
+  void* const c = PointerTo(operands.c);
+  GpuSession& session = cublaslt_->session();
+  const int code = library().multiply(
+      cublaslt_->handle(), matmul_, &one, PointerTo(operands.b), b_layout_, PointerTo(operands.a),
+      a_layout_, &zero, c, c_layout_, c, c_layout_, choices_[choice].algorithm.data(),
+      PointerTo(operands.workspace), choices_[choice].workspace_bytes, session.stream());
+  if (code == 0) return absl::OkStatus();
+  // The driver knows more where the GPU itself failed.
+  SEXTANT_RETURN_IF_ERROR(session.Synchronize());
+  return CublasStatus(code, "cublasLtMatmul");
+}
+
+}  // namespace sextant

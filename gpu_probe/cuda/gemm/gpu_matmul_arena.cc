@@ -1,0 +1,173 @@
+#include "gpu_probe/cuda/gemm/gpu_matmul_arena.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/gemm/gpu_matmul_check.h"
+
+namespace sextant {
+namespace {
+
+// What the library's algorithms want at most; rows of 16-byte accesses need less.
+constexpr int64_t kGpuAlignment = 256;
+
+// Small, so that the report of a check and rounding up have room beside the arena.
+constexpr int64_t kSpareBytes = int64_t{1} << 20;
+
+// Small enough to multiply again in the plain way, and sums of that many products of numbers up to
+// 4 have no more than 13 bits, which every tensor core keeps.
+constexpr int64_t kExactRows = 512;
+constexpr int64_t kExactSums = 1024;
+
+// B's numbers have other places than A's.
+constexpr uint64_t kSeedOfB = uint64_t{1} << 40;
+
+// Scales: 2^-1 to 2^1; of e4m3 those from 0.5 to 2 less 1/8, 16 of them.
+constexpr int kLowestE8m0 = 126;
+constexpr int kE8m0Kinds = 3;
+constexpr int kLowestE4m3 = 0x30;
+constexpr int kE4m3Kinds = 16;
+
+int64_t GpuRoundedUp(int64_t bytes) {
+  return (bytes + kGpuAlignment - 1) / kGpuAlignment * kGpuAlignment;
+}
+
+int64_t ElementBytes(const GpuMatmulProblem& problem, int64_t count) {
+  return CeilDivide(problem.batch_count * count * problem.type->element_bits, 8);
+}
+
+LaunchShape WideLaunch(const GpuSession& session) {
+  return {.block_count = static_cast<unsigned>(session.multiprocessor_count() * 8)};
+}
+
+absl::Status FillScales(const GpuMatmulType& type, const DeviceMemory& to, uint64_t seed,
+                        GpuSession& session) {
+  if (type.scaled_matrices) {
+    const float scale = ScaleOfMatrix(type);
+    return session.CopyToDevice(to.address(), &scale, sizeof(scale));
+  }
+  const bool e4m3 = type.scale_block == 16;
+  return session.Launch("fill_scales", WideLaunch(session), to.address(),
+                        static_cast<uint64_t>(to.size_bytes()), seed,
+                        e4m3 ? kLowestE4m3 : kLowestE8m0, e4m3 ? kE4m3Kinds : kE8m0Kinds);
+}
+
+}  // namespace
+
+GpuRotation GpuRotationOf(const GpuMatmulProblem& problem, int64_t touched_bytes) {
+  GpuRotation out;
+  out.stride_bytes = GpuRoundedUp(ElementBytes(problem, problem.n * problem.k));
+  out.count = std::max<int64_t>(CeilDivide(touched_bytes, out.stride_bytes), 1);
+  return out;
+}
+
+GpuMatmulBytes GpuBytesOf(const GpuMatmulProblem& problem, const GpuRotation& rotation) {
+  const GpuMatmulType& type = *problem.type;
+  const int64_t scale_bytes = type.scaled_matrices ? static_cast<int64_t>(sizeof(float)) : 0;
+  return {
+      .a = GpuRoundedUp(ElementBytes(problem, problem.m * problem.k)),
+      .b = rotation.count * rotation.stride_bytes,
+      .c = GpuRoundedUp(problem.output_bytes()),
+      .a_scales = GpuRoundedUp(scale_bytes + ScaleBytesOf(type, problem.m, problem.k)),
+      .b_scales = GpuRoundedUp(scale_bytes + ScaleBytesOf(type, problem.n, problem.k)),
+      .scratch = GpuRoundedUp(CheckScratchBytesOf(problem)),
+  };
+}
+
+GpuMatmulBytes GpuMaximumOf(const GpuMatmulBytes& x, const GpuMatmulBytes& y) {
+  return {.a = std::max(x.a, y.a),
+          .b = std::max(x.b, y.b),
+          .c = std::max(x.c, y.c),
+          .a_scales = std::max(x.a_scales, y.a_scales),
+          .b_scales = std::max(x.b_scales, y.b_scales),
+          .scratch = std::max(x.scratch, y.scratch)};
+}
+
+GpuMatmulProblem ExactProblemOf(const GpuMatmulType& type) {
+  return {.type = &type,
+          .m = kExactRows,
+          .n = kExactRows,
+          .k = kExactSums,
+          .layout = v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN,
+          .batch_count = 1,
+          .fast_accumulation = true,
+          .wide_output = true};
+}
+
+GpuMatmulBytes ExactBytesOf(const GpuMatmulProblem& exact) {
+  GpuMatmulBytes out = GpuBytesOf(exact, GpuRotationOf(exact, 0));
+  out.scratch = 0;
+  return out;
+}
+
+absl::Status FillElements(const GpuMatmulType& type, cuda::Address to, int64_t size_bytes,
+                          uint64_t seed, bool integers, GpuSession& session) {
+  const auto count = static_cast<uint64_t>(size_bytes * 8 / type.element_bits);
+  return session.Launch("fill_matrix", WideLaunch(session), to, count, seed,
+                        static_cast<int>(type.format), integers ? 1 : 0,
+                        static_cast<float>(type.deviation));
+}
+
+absl::StatusOr<std::shared_ptr<GpuMatmulArena>> GpuMatmulArena::Create(
+    const GpuMatmulType& type, const GpuMatmulBytes& bytes, const CublasLtSession& cublaslt) {
+  std::shared_ptr<GpuMatmulArena> out(new GpuMatmulArena(type));
+  const SharedSession& session = cublaslt.shared_session();
+  const auto allocate = [&](int64_t size_bytes, DeviceMemory* to) {
+    if (size_bytes == 0) return absl::OkStatus();
+    auto memory = DeviceMemory::Allocate(session, size_bytes);
+    if (memory.ok()) *to = *std::move(memory);
+    return memory.status();
+  };
+  SEXTANT_RETURN_IF_ERROR(allocate(bytes.a, &out->a_));
+  SEXTANT_RETURN_IF_ERROR(allocate(bytes.b, &out->b_));
+  SEXTANT_RETURN_IF_ERROR(allocate(bytes.c, &out->c_));
+  SEXTANT_RETURN_IF_ERROR(allocate(bytes.a_scales, &out->a_scales_));
+  SEXTANT_RETURN_IF_ERROR(allocate(bytes.b_scales, &out->b_scales_));
+  SEXTANT_RETURN_IF_ERROR(allocate(bytes.scratch, &out->scratch_));
+  SEXTANT_RETURN_IF_ERROR(allocate(WorkspaceBytesFor(*session), &out->workspace_));
+  SEXTANT_RETURN_IF_ERROR(allocate(sizeof(uint64_t), &out->hash_));
+  SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
+  out->check_ = std::make_unique<GpuCheck>(std::move(check));
+  SEXTANT_RETURN_IF_ERROR(
+      FillElements(type, out->a_.address(), bytes.a, 0, /*integers=*/false, *session));
+  SEXTANT_RETURN_IF_ERROR(
+      FillElements(type, out->b_.address(), bytes.b, kSeedOfB, /*integers=*/false, *session));
+  if (bytes.a_scales > 0) {
+    SEXTANT_RETURN_IF_ERROR(FillScales(type, out->a_scales_, 2 * kSeedOfB, *session));
+    SEXTANT_RETURN_IF_ERROR(FillScales(type, out->b_scales_, 3 * kSeedOfB, *session));
+  }
+  return out;
+}
+
+GpuMatmulArenaSource::GpuMatmulArenaSource(const GpuMatmulType& type, SharedSession session)
+    : type_(type), session_(std::move(session)) {
+  bytes_.scratch = ExactBytesOf(ExactProblemOf(type)).total();
+}
+
+absl::Status GpuMatmulArenaSource::Include(const GpuMatmulProblem& problem,
+                                           const GpuRotation& rotation) {
+  const GpuMatmulBytes bytes = GpuBytesOf(problem, rotation);
+  const GpuMatmulBytes together = GpuMaximumOf(bytes_, bytes);
+  const int64_t most_bytes =
+      session_->memory_cap_bytes() - WorkspaceBytesFor(*session_) - kSpareBytes;
+  if (together.total() > most_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "needs ", bytes.total(), " bytes of the GPU's memory (with the other shapes of its type ",
+        together.total(), "), more than the ", most_bytes, " that the probe may take for them"));
+  }
+  bytes_ = together;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<GpuMatmulArena>> GpuMatmulArenaSource::Get(
+    const CublasLtSession& cublaslt) {
+  if (std::shared_ptr<GpuMatmulArena> there = arena_.lock()) return there;
+  SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<GpuMatmulArena> made,
+                           GpuMatmulArena::Create(type_, bytes_, cublaslt));
+  arena_ = made;
+  return made;
+}
+
+}  // namespace sextant

@@ -1,0 +1,54 @@
+// Whether a product on a GPU is right, found out by kernels of the probe's own.
+#ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_CHECK_H_
+#define SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_CHECK_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu_probe/cuda/gemm/gpu_matmul.h"
+#include "gpu_probe/cuda/gemm/gpu_matmul_arena.h"
+
+namespace sextant {
+
+// The scale of A and of B where each has one: their numbers times it have a variance of 1.
+float ScaleOfMatrix(const GpuMatmulType& type);
+
+// Scratch memory that the checks of a problem take.
+int64_t CheckScratchBytesOf(const GpuMatmulProblem& problem);
+
+// A, B or C of one of the batch's multiplications, as kernels are told of it.
+struct GpuMatrices {
+  GpuMatrix a;
+  GpuMatrix b;
+  GpuMatrix c;
+};
+GpuMatrices MatricesOf(const GpuMatmulProblem& problem, const GpuMatmulOperands& operands,
+                       const GpuMatmulScales& scales, int64_t batch);
+
+// Freivalds' check of all of C: for random signs r, C r against A (B r), in each row for 256
+// columns at a time. They may differ by what rounding explains (ToleranceOf()); INT8 not at all.
+// `seed` chooses the signs.
+// Source: Freivalds, "Probabilistic Machines Can Use Less Running Time", IFIP 1977.
+//
+// Errors: kDataLoss naming the row and the columns; GpuCheck::Run()'s.
+absl::Status CheckGpuProduct(const GpuMatmulProblem& problem, const GpuMatmulOperands& operands,
+                             uint64_t seed, GpuMatmulArena& arena, GpuSession& session);
+
+// 64 bits of a hash of C.
+//
+// Errors: GpuSession's.
+absl::StatusOr<uint64_t> HashOfOutput(const GpuMatmulProblem& problem,
+                                      const GpuMatmulOperands& operands, GpuMatmulArena& arena,
+                                      GpuSession& session);
+
+// Multiplies small whole numbers, whose sums are exact in whatever order they are added up, and
+// compares each element with that of a plain kernel. Where the library does not multiply that
+// shape there is nothing to compare.
+//
+// Errors: kDataLoss naming the element; GpuMatmul's, GpuCheck::Run()'s.
+absl::Status CheckExactProduct(const SharedCublasLt& cublaslt, GpuMatmulArena& arena);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_CHECK_H_

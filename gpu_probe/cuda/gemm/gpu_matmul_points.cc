@@ -1,0 +1,293 @@
+#include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
+#include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
+#include "gpu_probe/cuda/gemm/matmul_trial.h"
+
+namespace sextant {
+namespace {
+
+// B's copies together are this many times the cache, so that each comes from memory; and no more
+// than a part of what the probe may take, of which the operands themselves need most.
+constexpr int64_t kTouchedCaches = 3;
+constexpr int64_t kGpuTouchedShareOfCap = 4;
+constexpr int64_t kUnknownCacheBytes = int64_t{64} << 20;
+
+constexpr int64_t kMostDimension = 1'000'000;
+
+// cuBLASLt, loaded already, started where the first workload is made.
+class CublasLtSource {
+ public:
+  CublasLtSource(CublasLt library, SharedSession session)
+      : library_(std::move(library)), session_(std::move(session)) {}
+
+  absl::StatusOr<SharedCublasLt> Get() {
+    if (open_ == nullptr) {
+      SEXTANT_ASSIGN_OR_RETURN(open_, CublasLtSession::Open(library_, session_));
+    }
+    return open_;
+  }
+
+ private:
+  const CublasLt library_;
+  const SharedSession session_;
+  SharedCublasLt open_;
+};
+
+// What all points of one type share.
+struct TypeState {
+  TypeState(const GpuMatmulType& its_type, SharedSession session, double trial_seconds)
+      : type(its_type), arenas(its_type, std::move(session)) {
+    trials = {.clock = &clock, .left_seconds = trial_seconds};
+  }
+
+  const GpuMatmulType& type;
+  GpuMatmulArenaSource arenas;
+  SteadyClock clock;
+  TrialBudget trials;
+  std::shared_ptr<bool> exact_checked = std::make_shared<bool>(false);
+};
+
+// What is known once a workload is made.
+struct MadeMatmul {
+  std::string kernel;
+  std::string best_kernel;  // "" where the library's first choice is the fastest that was tried
+  double speed_ratio = 1;   // of the best over the first
+};
+
+struct GpuMatmulToMeasure {
+  GpuMatmulProblem problem;
+  GpuRotation rotation;
+  absl::Status fits;
+  std::shared_ptr<TypeState> state;
+  std::shared_ptr<CublasLtSource> cublaslt;
+  std::shared_ptr<MadeMatmul> made = std::make_shared<MadeMatmul>();
+  std::string engine;
+};
+
+// How one point differs from the grid's.
+struct GpuMatmulRole {
+  bool first = false;
+  bool requested = false;
+  bool other = false;
+  double sustained_seconds = 0;
+};
+
+// Makes the points of one plan.
+class MatmulPlanner {
+ public:
+  MatmulPlanner(v1::ProbeMode mode, SharedSession session, const CublasLt& library)
+      : mode_(mode),
+        session_(std::move(session)),
+        engine_("cublaslt " + library.version),
+        cublaslt_(std::make_shared<CublasLtSource>(library, session_)) {}
+
+  void Add(const GpuMatmulProblem& problem, const GpuMatmulRole& role);
+  std::vector<Point> Take() { return std::move(points_); }
+
+ private:
+  int64_t TouchedBytes() const;
+  std::shared_ptr<TypeState> StateOf(const GpuMatmulType& type, bool other);
+
+  const v1::ProbeMode mode_;
+  const SharedSession session_;
+  const std::string engine_;
+  const std::shared_ptr<CublasLtSource> cublaslt_;
+  // By type, and whether it is of those that are no points of the grid: they need more memory.
+  std::map<std::pair<const GpuMatmulType*, bool>, std::shared_ptr<TypeState>> states_;
+  std::vector<Point> points_;
+};
+
+absl::Status CheckMultiple(const GpuMatmulProblem& problem) {
+  const int64_t multiple = problem.type->multiple;
+  if (problem.n % multiple == 0 && problem.k % multiple == 0) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("in ", problem.type->label, " n and k must be multiples of ", multiple));
+}
+
+absl::StatusOr<std::unique_ptr<Workload>> Make(const GpuMatmulToMeasure& what) {
+  SEXTANT_RETURN_IF_ERROR(what.fits);
+  SEXTANT_ASSIGN_OR_RETURN(SharedCublasLt cublaslt, what.cublaslt->Get());
+  SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<GpuMatmulArena> arena,
+                           what.state->arenas.Get(*cublaslt));
+  SEXTANT_ASSIGN_OR_RETURN(auto matmul,
+                           GpuMatmul::Prepare(cublaslt, what.problem, arena->scales()));
+  SEXTANT_ASSIGN_OR_RETURN(
+      const MatmulTrial trial,
+      TryAlgorithms(*matmul, arena->operands(), cublaslt->session(), what.state->trials));
+  *what.made = {.kernel = matmul->KernelText(0),
+                .best_kernel = trial.choice == 0 ? "" : matmul->KernelText(trial.choice),
+                .speed_ratio = trial.speed_ratio};
+  return std::make_unique<GpuMatmulWorkload>(
+      GpuMatmulWorkload::Parts{.cublaslt = std::move(cublaslt),
+                               .rotation = what.rotation,
+                               .arena = std::move(arena),
+                               .matmul = std::move(matmul),
+                               .best_choice = trial.choice,
+                               .exact_checked = what.state->exact_checked});
+}
+
+v1::MatmulMeasurement Measurement(const GpuMatmulToMeasure& what, const GpuMatmulRole& role,
+                                  const v1::TimeStatistics& time) {
+  const GpuMatmulProblem& problem = what.problem;
+  v1::MatmulMeasurement out;
+  out.set_data_type(problem.type->data_type);
+  out.set_m(problem.m);
+  out.set_n(problem.n);
+  out.set_k(problem.k);
+  *out.mutable_time() = time;
+  out.set_flops_per_second(problem.operation_count() / time.median_seconds());
+  out.set_engine(what.engine);
+  out.set_kernel(what.made->kernel);
+  out.set_requested(role.requested);
+  if (!what.made->best_kernel.empty() || what.made->speed_ratio > 1) {
+    out.set_best_flops_per_second(out.flops_per_second() * what.made->speed_ratio);
+    out.set_best_kernel(what.made->best_kernel);
+  }
+  if (problem.batch_count > 1) out.set_batch_count(problem.batch_count);
+  if (problem.layout != v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN) out.set_layout(problem.layout);
+  if (problem.type->format == MatrixFormat::kE4m3) {
+    out.set_fast_accumulation(problem.fast_accumulation);
+  }
+  return out;
+}
+
+std::string LabelOf(const GpuMatmulProblem& problem) {
+  std::string out =
+      absl::StrCat(problem.type->label, " ", problem.m, "x", problem.n, "x", problem.k);
+  if (problem.batch_count > 1) absl::StrAppend(&out, " x", problem.batch_count);
+  if (problem.layout == v1::MatmulMeasurement::LAYOUT_ROW_BY_ROW) out += " NN";
+  if (problem.layout == v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW) out += " NT";
+  if (!problem.fast_accumulation) out += " precise";
+  return out;
+}
+
+// Its first word is what a mismatch is told by.
+std::string PhaseOf(const GpuMatmulProblem& problem, const GpuMatmulRole& role) {
+  return absl::StrCat("matmul ", role.sustained_seconds > 0 ? "sustained " : "",
+                      role.other ? "other " : "", problem.type->label);
+}
+
+int64_t MatmulPlanner::TouchedBytes() const {
+  const int64_t cache_bytes =
+      session_->cache_bytes() > 0 ? session_->cache_bytes() : kUnknownCacheBytes;
+  return std::min(kTouchedCaches * cache_bytes,
+                  session_->memory_cap_bytes() / kGpuTouchedShareOfCap);
+}
+
+std::shared_ptr<TypeState> MatmulPlanner::StateOf(const GpuMatmulType& type, bool other) {
+  std::shared_ptr<TypeState>& state = states_[{&type, other}];
+  if (state == nullptr) {
+    state = std::make_shared<TypeState>(type, session_, TrialSeconds(mode_));
+  }
+  return state;
+}
+
+void MatmulPlanner::Add(const GpuMatmulProblem& problem, const GpuMatmulRole& role) {
+  GpuMatmulToMeasure what;
+  what.problem = problem;
+  what.rotation = GpuRotationOf(problem, TouchedBytes());
+  what.state = StateOf(*problem.type, role.other);
+  what.fits = what.state->arenas.Include(problem, what.rotation);
+  what.cublaslt = cublaslt_;
+  what.engine = engine_;
+  Point point;
+  point.phase = PhaseOf(problem, role);
+  point.label = LabelOf(problem);
+  point.work = problem.operation_count();
+  point.unit = "FLOP/s";
+  point.first = role.first;
+  point.pass_count = role.sustained_seconds > 0 ? 1 : kRevisitPassCount;
+  point.sustained_seconds = role.sustained_seconds;
+  point.minimum_sample_seconds = kGpuSampleSeconds;
+  point.make = [what] { return Make(what); };
+  point.record = [what, role](const v1::TimeStatistics& time, v1::Calibration* out) {
+    v1::MatmulMeasurement* const to = role.sustained_seconds > 0 ? out->add_sustained_matmuls()
+                                      : role.other               ? out->add_other_matmuls()
+                                                                 : out->add_matmuls();
+    *to = Measurement(what, role, time);
+  };
+  points_.push_back(std::move(point));
+}
+
+GpuMatmulProblem ProblemOf(const GpuMatmulType& type, const GpuMatmulSize& size) {
+  GpuMatmulProblem out;
+  out.type = &type;
+  out.m = size.m;
+  out.n = size.n;
+  out.k = size.k;
+  return out;
+}
+
+void AddType(v1::ProbeMode mode, const GpuMatmulType& type, MatmulPlanner* planner) {
+  planner->Add(ProblemOf(type, FirstSize()), {.first = true});
+  for (const GpuMatmulSize& size : SizesOf(mode, type.data_type)) {
+    planner->Add(ProblemOf(type, size), {});
+  }
+  const double sustained_seconds = SustainedSeconds(mode, type.data_type);
+  if (sustained_seconds > 0) {
+    planner->Add(ProblemOf(type, SustainedSize()), {.sustained_seconds = sustained_seconds});
+  }
+}
+
+}  // namespace
+
+std::vector<Point> GpuMatmulPoints(v1::ProbeMode mode, const SharedSession& session,
+                                   const CublasLt& library, std::vector<std::string>* notes) {
+  MatmulPlanner planner(mode, session, library);
+  const auto multiplies = [&](v1::DataType type) {
+    return CheckGpuMultiplies(type, session->compute_capability(), library.version);
+  };
+  for (const GpuMatmulType& type : GpuMatmulTypes()) {
+    if (!IsMeasuredIn(mode, type.data_type)) continue;
+    const absl::Status multiplied = multiplies(type.data_type);
+    if (multiplied.ok()) {
+      AddType(mode, type, &planner);
+    } else {
+      notes->emplace_back(multiplied.message());
+    }
+  }
+  for (const OtherMatmul& other : OtherMatmuls(mode)) {
+    if (!multiplies(other.data_type).ok()) continue;
+    GpuMatmulProblem problem = ProblemOf(*FindGpuMatmulType(other.data_type), other.size);
+    problem.layout = other.layout;
+    problem.batch_count = other.batch_count;
+    problem.fast_accumulation = other.fast_accumulation;
+    planner.Add(problem, {.other = true});
+  }
+  return planner.Take();
+}
+
+absl::StatusOr<std::vector<Point>> GpuRequestedMatmulPoints(
+    v1::ProbeMode mode, const std::vector<v1::MatmulShape>& shapes, const SharedSession& session,
+    const CublasLt& library) {
+  MatmulPlanner planner(mode, session, library);
+  for (const v1::MatmulShape& shape : shapes) {
+    for (const int64_t dimension : {shape.m(), shape.n(), shape.k()}) {
+      if (dimension >= 1 && dimension <= kMostDimension) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("a multiplication of ", shape.m(), "x", shape.n(), "x", shape.k(),
+                       " was asked for: m, n and k must be 1 to ", kMostDimension));
+    }
+    const v1::DataType data_type =
+        shape.data_type() == v1::DATA_TYPE_UNSPECIFIED ? v1::DATA_TYPE_BF16 : shape.data_type();
+    SEXTANT_RETURN_IF_ERROR(
+        CheckGpuMultiplies(data_type, session->compute_capability(), library.version));
+    const GpuMatmulProblem problem =
+        ProblemOf(*FindGpuMatmulType(data_type), {shape.m(), shape.n(), shape.k()});
+    SEXTANT_RETURN_IF_ERROR(CheckMultiple(problem));
+    planner.Add(problem, {.requested = true});
+  }
+  return planner.Take();
+}
+
+}  // namespace sextant

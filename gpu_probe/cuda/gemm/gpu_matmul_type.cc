@@ -1,0 +1,227 @@
+#include "gpu_probe/cuda/gemm/gpu_matmul_type.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gpu_probe/cuda/gemm/cublaslt_abi.h"
+
+namespace sextant {
+namespace {
+
+constexpr int kAda = 89;
+constexpr int kBlackwell = 100;
+
+// The first cuBLAS with scales of blocks: 12.8.
+constexpr int kBlockScalesVersion = 1208;
+
+// Of the last bit of a result, relative to it.
+constexpr double kBf16Rounding = 0x1p-8;
+constexpr double kFp16Rounding = 0x1p-11;
+
+// Tensor cores before Blackwell add products of e4m3 up with 13 bits of fraction, 32 at a time.
+// Source: DeepSeek-V3 Technical Report, arXiv 2412.19437, section 3.3.2.
+constexpr double kShortSumRounding = 0x1p-13;
+constexpr double kShortSumStep = 32;
+
+// How far random errors of the expected size may add up, in standard deviations: by Hoeffding's
+// inequality 1 row's block in 3e7 errs further.
+constexpr double kGpuCheckDeviations = 6;
+
+// "13.1.0" as 1301.
+int MajorAndMinor(const std::string& version) {
+  const std::vector<std::string> parts = absl::StrSplit(version, '.');
+  int major = 0;
+  int minor = 0;
+  if (parts.size() < 2 || !absl::SimpleAtoi(parts[0], &major) ||
+      !absl::SimpleAtoi(parts[1], &minor)) {
+    return 0;
+  }
+  return major * 100 + minor;
+}
+
+GpuMatmulType Of(v1::DataType type, const char* label, MatrixFormat format, int input_type,
+                 int64_t element_bits) {
+  GpuMatmulType out;
+  out.data_type = type;
+  out.label = label;
+  out.format = format;
+  out.output = MatrixFormat::kFp32;
+  out.wide_output = MatrixFormat::kFp32;
+  out.input_type = input_type;
+  out.compute_type = cublaslt::kComputeFp32;
+  out.factor_type = cublaslt::kFp32;
+  out.element_bits = element_bits;
+  return out;
+}
+
+// Those whose results are bf16, as frameworks have them.
+GpuMatmulType ToBf16(GpuMatmulType out) {
+  out.output = MatrixFormat::kBf16;
+  out.output_rounding = kBf16Rounding;
+  return out;
+}
+
+GpuMatmulType Fp16() {
+  GpuMatmulType out =
+      Of(v1::DATA_TYPE_FP16, "fp16", MatrixFormat::kFp16, cublaslt::kFp16, /*bits*/ 16);
+  out.output = MatrixFormat::kFp16;
+  out.output_rounding = kFp16Rounding;
+  return out;
+}
+
+GpuMatmulType Tf32() {
+  GpuMatmulType out =
+      Of(v1::DATA_TYPE_TF32, "tf32", MatrixFormat::kTf32, cublaslt::kFp32, /*bits*/ 32);
+  out.compute_type = cublaslt::kComputeFp32AsTf32;
+  return out;
+}
+
+GpuMatmulType Fp64() {
+  GpuMatmulType out =
+      Of(v1::DATA_TYPE_FP64, "fp64", MatrixFormat::kFp64, cublaslt::kFp64, /*bits*/ 64);
+  out.output = MatrixFormat::kFp64;
+  out.wide_output = MatrixFormat::kFp64;
+  out.compute_type = cublaslt::kComputeFp64;
+  out.factor_type = cublaslt::kFp64;
+  // Twice: the check's own sums are as short.
+  out.sum_rounding = 0x1p-52;
+  return out;
+}
+
+GpuMatmulType Int8() {
+  GpuMatmulType out =
+      Of(v1::DATA_TYPE_INT8, "int8", MatrixFormat::kInt8, cublaslt::kInt8, /*bits*/ 8);
+  out.output = MatrixFormat::kInt32;
+  out.wide_output = MatrixFormat::kInt32;
+  out.compute_type = cublaslt::kComputeInt32;
+  out.factor_type = cublaslt::kInt32;
+  out.deviation = 32;
+  out.multiple = 16;
+  out.sum_rounding = 0;
+  return out;
+}
+
+GpuMatmulType Fp8() {
+  GpuMatmulType out = ToBf16(
+      Of(v1::DATA_TYPE_FP8_E4M3, "fp8_e4m3", MatrixFormat::kE4m3, cublaslt::kFp8E4m3, /*bits*/ 8));
+  out.oldest_capability = kAda;
+  out.scaled_matrices = true;
+  out.deviation = 64;
+  out.multiple = 16;
+  return out;
+}
+
+GpuMatmulType Mxfp8() {
+  GpuMatmulType out = ToBf16(
+      Of(v1::DATA_TYPE_MXFP8, "mxfp8", MatrixFormat::kMxE4m3, cublaslt::kFp8E4m3, /*bits*/ 8));
+  out.oldest_capability = kBlackwell;
+  out.scale_block = 32;
+  out.deviation = 64;
+  out.multiple = 32;
+  return out;
+}
+
+GpuMatmulType Nvfp4() {
+  GpuMatmulType out = ToBf16(
+      Of(v1::DATA_TYPE_NVFP4, "nvfp4", MatrixFormat::kNvE2m1, cublaslt::kFp4E2m1, /*bits*/ 4));
+  out.oldest_capability = kBlackwell;
+  out.scale_block = 16;
+  out.deviation = 2;
+  out.multiple = 32;
+  return out;
+}
+
+}  // namespace
+
+const std::vector<GpuMatmulType>& GpuMatmulTypes() {
+  static const auto* const types = new std::vector<GpuMatmulType>{
+      ToBf16(Of(v1::DATA_TYPE_BF16, "bf16", MatrixFormat::kBf16, cublaslt::kBf16, /*bits*/ 16)),
+      Fp8(),
+      Nvfp4(),
+      Mxfp8(),
+      Tf32(),
+      Int8(),
+      Of(v1::DATA_TYPE_FP32, "fp32", MatrixFormat::kFp32, cublaslt::kFp32, /*bits*/ 32),
+      Fp16(),
+      Fp64()};
+  return *types;
+}
+
+const GpuMatmulType* FindGpuMatmulType(v1::DataType type) {
+  for (const GpuMatmulType& known : GpuMatmulTypes()) {
+    if (known.data_type == type) return &known;
+  }
+  return nullptr;
+}
+
+absl::Status CheckGpuMultiplies(v1::DataType type, int capability, const std::string& version) {
+  const GpuMatmulType* const known = FindGpuMatmulType(type);
+  if (known == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("A GPU is not measured in ", v1::DataType_Name(type),
+                     ": ask for BF16, FP16, TF32, FP32, FP64, INT8, FP8_E4M3, MXFP8 or NVFP4."));
+  }
+  const std::string name = absl::AsciiStrToUpper(known->label);
+  if (capability < known->oldest_capability) {
+    return absl::UnimplementedError(
+        absl::StrCat(name, " needs compute capability ", known->oldest_capability / 10, ".",
+                     known->oldest_capability % 10, ", and this GPU's is ", capability / 10, ".",
+                     capability % 10, ", so it is not measured."));
+  }
+  if (known->scale_block > 0 && MajorAndMinor(version) < kBlockScalesVersion) {
+    return absl::UnimplementedError(absl::StrCat(name, " needs cuBLASLt 12.8, and here is ",
+                                                 version, ", so it is not measured."));
+  }
+  return absl::OkStatus();
+}
+
+int CudaTypeOf(MatrixFormat output) {
+  switch (output) {
+    case MatrixFormat::kFp64:
+      return cublaslt::kFp64;
+    case MatrixFormat::kFp16:
+      return cublaslt::kFp16;
+    case MatrixFormat::kBf16:
+      return cublaslt::kBf16;
+    case MatrixFormat::kInt32:
+      return cublaslt::kInt32;
+    default:
+      return cublaslt::kFp32;
+  }
+}
+
+int64_t OutputBytesOf(MatrixFormat output) {
+  switch (output) {
+    case MatrixFormat::kFp64:
+      return 8;
+    case MatrixFormat::kFp16:
+    case MatrixFormat::kBf16:
+      return 2;
+    default:
+      return 4;
+  }
+}
+
+MatmulTolerance ToleranceOf(const GpuMatmulType& type, int64_t k, int capability) {
+  const double root_k = std::sqrt(static_cast<double>(k));
+  double sums = type.sum_rounding * root_k;
+  if (type.format == MatrixFormat::kE4m3 && capability < kBlackwell) {
+    sums = kShortSumRounding * std::max(root_k / kShortSumStep, 1 / root_k);
+  }
+  return {.sums = kGpuCheckDeviations * sums, .output = kGpuCheckDeviations * type.output_rounding};
+}
+
+int64_t ScaleTilesAlongK(const GpuMatmulType& type, int64_t k) {
+  if (type.scale_block == 0) return 0;
+  return (k + 4 * type.scale_block - 1) / (4 * type.scale_block);
+}
+
+int64_t ScaleBytesOf(const GpuMatmulType& type, int64_t rows, int64_t k) {
+  return (rows + 127) / 128 * ScaleTilesAlongK(type, k) * 512;
+}
+
+}  // namespace sextant

@@ -1,0 +1,72 @@
+// Multiply-adds on every element of an fp32 array in place: a ladder from what memory bounds to
+// what arithmetic bounds.
+#include "gpu_probe/cuda/kernels/places.cuh"
+#include "gpu_probe/cuda/kernels/report.cuh"
+#include "gpu_probe/cuda/kernels/whole.cuh"
+
+// Vectors of a thread at once, 8 independent chains of multiply-adds: with 1536 threads a
+// multiprocessor far more than the latency of arithmetic asks for, and enough for that of memory.
+static const int kUnroll = 2;
+
+template <int kStepCount>
+static __device__ void MultiplyAdds(float4* x, unsigned long long i, float a, float b) {
+  float4 y[kUnroll];
+  for (int j = 0; j < kUnroll; ++j) y[j] = __ldcs(x + i + j * Stride());
+#pragma unroll 16
+  for (int step = 0; step < kStepCount; ++step) {
+    for (int j = 0; j < kUnroll; ++j) {
+      y[j].x = fmaf(a, y[j].x, b);
+      y[j].y = fmaf(a, y[j].y, b);
+      y[j].z = fmaf(a, y[j].z, b);
+      y[j].w = fmaf(a, y[j].w, b);
+    }
+  }
+  for (int j = 0; j < kUnroll; ++j) __stcs(x + i + j * Stride(), y[j]);
+}
+
+// The last vectors of an array, which are fewer than kUnroll a thread.
+static __device__ void MultiplyAddsOfOne(float4* x, int step_count, float a, float b) {
+  float4 y = *x;
+  for (int step = 0; step < step_count; ++step) {
+    y.x = fmaf(a, y.x, b);
+    y.y = fmaf(a, y.y, b);
+    y.z = fmaf(a, y.z, b);
+    y.w = fmaf(a, y.w, b);
+  }
+  *x = y;
+}
+
+// x = a x + b, kStepCount times for each element. The number is known here, so that nothing is
+// counted beside the arithmetic.
+#define SEXTANT_MULTIPLY_ADDS(kStepCount)                                               \
+  SEXTANT_PASS multiply_adds_##kStepCount(float4* x, unsigned long long count, float a, \
+                                          float b) {                                    \
+    unsigned long long i = FirstPlace();                                                \
+    for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {             \
+      MultiplyAdds<kStepCount>(x, i, a, b);                                             \
+    }                                                                                   \
+    for (; i < count; i += Stride()) MultiplyAddsOfOne(x + i, kStepCount, a, b);        \
+  }
+
+SEXTANT_MULTIPLY_ADDS(2)
+SEXTANT_MULTIPLY_ADDS(4)
+SEXTANT_MULTIPLY_ADDS(8)
+SEXTANT_MULTIPLY_ADDS(16)
+SEXTANT_MULTIPLY_ADDS(32)
+SEXTANT_MULTIPLY_ADDS(64)
+SEXTANT_MULTIPLY_ADDS(128)
+SEXTANT_MULTIPLY_ADDS(256)
+
+// What n steps make of x0 = scale times the whole number of place seed + i: f + (x0 - f) a^n with
+// the fixed point f = b / (1 - a), and `power` = a^n. What rounding may make of it is `rounding`
+// times the larger of |x0| and 1.
+extern "C" __global__ void check_multiply_adds(Report* report, const float* x,
+                                               unsigned long long count, unsigned long long seed,
+                                               float scale, double fixed_point, double power,
+                                               double rounding) {
+  for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
+    const double start = scale * RandomWhole(seed + i);
+    const double expected = fixed_point + (start - fixed_point) * power;
+    if (!(fabs(x[i] - expected) <= rounding * fmax(fabs(start), 1.0))) Tell(report, i);
+  }
+}

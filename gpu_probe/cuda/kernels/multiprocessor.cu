@@ -1,0 +1,25 @@
+// Arithmetic that gives the same on every multiprocessor, and the number of the one that did it:
+// one that computes wrongly is found by name.
+#include "gpu_probe/cuda/kernels/counters.cuh"
+#include "gpu_probe/cuda/kernels/narrow.cuh"
+#include "gpu_probe/cuda/kernels/places.cuh"
+
+// hashes[thread of the grid]: of a chain of fp32 multiply-adds, each rounded once as IEEE 754 has
+// it, and of integer multiplications. What a step gives goes into the hash and the next step, so
+// that one wrong bit changes all that follows. It depends on the thread's place in its block alone.
+// memory/multiprocessor_hash.h has the same for the host.
+extern "C" __global__ void multiprocessor_hash(unsigned* hashes, unsigned* multiprocessors,
+                                               unsigned step_count) {
+  unsigned hash = threadIdx.x;
+  FloatBits x;
+  x.value = 0.0f;
+  for (unsigned step = 0; step < step_count; ++step) {
+    FloatBits summand;
+    summand.bits = 0x3F800000u | hash >> 9;  // from 1 to 2
+    x.value = fmaf(x.value, 0.618034f, summand.value);
+    hash = (hash ^ x.bits) * 0x9E3779B1u;
+    hash ^= hash >> 16;
+  }
+  hashes[FirstPlace()] = hash;
+  if (threadIdx.x == 0) multiprocessors[blockIdx.x] = Multiprocessor();
+}

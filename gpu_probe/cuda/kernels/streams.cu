@@ -1,0 +1,127 @@
+// Plain passes over arrays, as calibration.proto's StreamMeasurement names them. Vectors of 16
+// bytes; reads and writes are marked as not needed again, so that a pass over more than the cache
+// holds does not try to keep it there.
+#include "gpu_probe/cuda/kernels/places.cuh"
+#include "gpu_probe/cuda/kernels/report.cuh"
+#include "gpu_probe/cuda/kernels/whole.cuh"
+
+// Vectors that a thread has on their way at once from each array, with one array and with two: 96
+// KiB a multiprocessor, some three times what the latency of memory asks for.
+static const int kUnroll = 4;
+static const int kUnrollOfTwo = 2;
+
+static __device__ float4 Times(float s, float4 x) {
+  return make_float4(s * x.x, s * x.y, s * x.z, s * x.w);
+}
+static __device__ float4 Plus(float4 x, float4 y) {
+  return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+static __device__ unsigned SumOf(uint4 x) { return x.x + x.y + x.z + x.w; }
+
+// sums[thread] = the sum of what the thread read, as whole numbers modulo 2^32: the order does not
+// matter then, and a wrong bit anywhere shows.
+SEXTANT_PASS stream_read(unsigned* sums, const uint4* a, unsigned long long count) {
+  unsigned sum = 0;
+  unsigned long long i = FirstPlace();
+  for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {
+    uint4 x[kUnroll];
+    for (int j = 0; j < kUnroll; ++j) x[j] = __ldcs(a + i + j * Stride());
+    for (int j = 0; j < kUnroll; ++j) sum += SumOf(x[j]);
+  }
+  for (; i < count; i += Stride()) sum += SumOf(__ldcs(a + i));
+  sums[FirstPlace()] = sum;
+}
+
+// c[i] = s.
+SEXTANT_PASS stream_write(float4* c, unsigned long long count, float s) {
+  const float4 value = make_float4(s, s, s, s);
+  for (unsigned long long i = FirstPlace(); i < count; i += Stride()) __stcs(c + i, value);
+}
+
+// c[i] = a[i].
+SEXTANT_PASS stream_copy(float4* c, const float4* a, unsigned long long count) {
+  unsigned long long i = FirstPlace();
+  for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {
+    float4 x[kUnroll];
+    for (int j = 0; j < kUnroll; ++j) x[j] = __ldcs(a + i + j * Stride());
+    for (int j = 0; j < kUnroll; ++j) __stcs(c + i + j * Stride(), x[j]);
+  }
+  for (; i < count; i += Stride()) __stcs(c + i, __ldcs(a + i));
+}
+
+// c[i] = s a[i].
+SEXTANT_PASS stream_scale(float4* c, const float4* a, unsigned long long count, float s) {
+  unsigned long long i = FirstPlace();
+  for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {
+    float4 x[kUnroll];
+    for (int j = 0; j < kUnroll; ++j) x[j] = __ldcs(a + i + j * Stride());
+    for (int j = 0; j < kUnroll; ++j) __stcs(c + i + j * Stride(), Times(s, x[j]));
+  }
+  for (; i < count; i += Stride()) __stcs(c + i, Times(s, __ldcs(a + i)));
+}
+
+// c[i] = a[i] + s b[i].
+SEXTANT_PASS stream_triad(float4* c, const float4* a, const float4* b, unsigned long long count,
+                          float s) {
+  unsigned long long i = FirstPlace();
+  for (; i + (kUnrollOfTwo - 1) * Stride() < count; i += kUnrollOfTwo * Stride()) {
+    float4 x[kUnrollOfTwo];
+    float4 y[kUnrollOfTwo];
+    for (int j = 0; j < kUnrollOfTwo; ++j) {
+      x[j] = __ldcs(a + i + j * Stride());
+      y[j] = __ldcs(b + i + j * Stride());
+    }
+    for (int j = 0; j < kUnrollOfTwo; ++j) __stcs(c + i + j * Stride(), Plus(x[j], Times(s, y[j])));
+  }
+  for (; i < count; i += Stride()) __stcs(c + i, Plus(__ldcs(a + i), Times(s, __ldcs(b + i))));
+}
+
+// out[i] = scale times the whole number of place seed + i; `scale` is a power of two.
+extern "C" __global__ void fill_whole_fp32(float* out, unsigned long long count,
+                                           unsigned long long seed, float scale) {
+  for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
+    out[i] = scale * RandomWhole(seed + i);
+  }
+}
+
+// What an array must be: added + of_a a[i] + of_b b[i], where a and b are whole numbers of places
+// from seed_a and seed_b on. Exact, as long as all of it stays below 2^24.
+extern "C" __global__ void check_stream(Report* report, const float* c, unsigned long long count,
+                                        unsigned long long seed_a, unsigned long long seed_b,
+                                        float added, float of_a, float of_b) {
+  for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
+    const float expected = added + of_a * RandomWhole(seed_a + i) + of_b * RandomWhole(seed_b + i);
+    if (!(c[i] == expected)) Tell(report, i);
+  }
+}
+
+// The sums that stream_read leaves of an array of whole numbers of places from `seed` on, by as
+// many threads as that had. Its place in a report is the thread's.
+extern "C" __global__ void check_stream_read(Report* report, const unsigned* sums,
+                                             unsigned long long count, unsigned long long seed) {
+  unsigned sum = 0;
+  for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
+    for (int j = 0; j < 4; ++j) {
+      union {
+        float value;
+        unsigned bits;
+      } word;
+      word.value = RandomWhole(seed + 4 * i + j);
+      sum += word.bits;
+    }
+  }
+  if (sums[FirstPlace()] != sum) Tell(report, FirstPlace());
+}
+
+// out[i] = the random bits of place seed + i: what is copied between the GPU and its host.
+extern "C" __global__ void fill_bits(unsigned long long* out, unsigned long long count,
+                                     unsigned long long seed) {
+  for (unsigned long long i = FirstPlace(); i < count; i += Stride()) out[i] = RandomBits(seed + i);
+}
+
+extern "C" __global__ void check_bits(Report* report, const unsigned long long* in,
+                                      unsigned long long count, unsigned long long seed) {
+  for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
+    if (in[i] != RandomBits(seed + i)) Tell(report, i);
+  }
+}

@@ -1,0 +1,42 @@
+// Shapes of launches over arrays, and how large arrays must be for a GPU's cache not to hold them.
+#ifndef SEXTANT_GPU_PROBE_CUDA_MEMORY_GRID_H_
+#define SEXTANT_GPU_PROBE_CUDA_MEMORY_GRID_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "gpu_probe/cuda/gpu_session.h"
+
+namespace sextant {
+
+// As kernels/places.cuh has them.
+inline constexpr int64_t kPassThreadCount = 256;
+inline constexpr int64_t kPassBlocksOfMultiprocessor = 6;
+
+inline constexpr int64_t kVectorBytes = 16;  // of a thread's access
+
+// For kernels that go over `count` vectors or elements: as many threads as run at once, or fewer
+// where there is no work for so many.
+LaunchShape GridOver(int64_t count, const GpuSession& session);
+
+// Whether arrays of that size are measured as memory: four times the cache, or 1 GiB where its size
+// is not known (StreamMeasurement.main_memory).
+bool IsMainMemory(int64_t array_bytes, const GpuSession& session);
+
+struct GpuArraysWanted {
+  int array_count = 1;
+  int64_t wanted_bytes = 0;  // of each; more where the cache asks for it
+};
+
+// Bytes of each of `wanted.array_count` arrays that no cache holds and that together fit into the
+// session's cap: a multiple of 1 MiB.
+//
+// Errors: kResourceExhausted where the cap is too low.
+absl::StatusOr<int64_t> GpuArrayBytes(const GpuArraysWanted& wanted, const GpuSession& session);
+
+// The most bytes of each of `array_count` arrays that fit, a multiple of 1 MiB.
+int64_t MostArrayBytes(int array_count, const GpuSession& session);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_CUDA_MEMORY_GRID_H_

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Runs gpu_tests, each kernel against a float64 reference, and counts what passed. That every test
+was skipped is a failure: nothing was tested.
+
+  kernel_tests.py --tests=PROGRAM --facts=FILE [--seconds=100]
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import threading
+
+import libraries
+from results import add_fact
+
+
+def counts_of(output):
+    """{"passed", "skipped", "failed"} of GoogleTest's last lines, and the failed tests' names."""
+    out = {}
+    for word in ("passed", "skipped", "failed"):
+        found = re.findall(rf"^\[ +{word.upper()} +\] (\d+) tests?\b", output, re.MULTILINE)
+        out[word] = int(found[-1]) if found else 0
+    names = re.findall(r"^\[ +FAILED +\] ([\w/]+\.[\w/]+)", output, re.MULTILINE)
+    out["failed_tests"] = sorted(set(names))
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tests", required=True)
+    parser.add_argument("--facts", required=True)
+    parser.add_argument("--seconds", type=float, default=100)
+    options = parser.parse_args()
+    process = subprocess.Popen([options.tests], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               universal_newlines=True, env=libraries.environment())
+    end = threading.Timer(options.seconds, process.kill)
+    end.start()
+    output = ""
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        output += line
+    code = process.wait()
+    end.cancel()
+    counts = counts_of(output)
+    add_fact(options.facts, "kernel_tests", exit_code=code, **counts)
+    return 0 if code == 0 and counts["passed"] > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""Calibrations of a made GPU for tests, as sextant-probe writes them: every time follows a law."""
+
+ANCHORS = [(m, n, k) for m in (1, 16, 64, 256, 1024, 4096, 8192)
+           for n in (1024, 4096, 16384) for k in (1024, 4096, 16384)]
+RATES = {"DATA_TYPE_BF16": (7e14, 2), "DATA_TYPE_FP8_E4M3": (1.3e15, 1)}
+MEMORY_RATE = 4.2e12
+ATTENTION = [(batch, sequence, heads, kv_heads, 128)
+             for batch, sequence in ((1, 1024), (1, 4096), (4, 2048), (2, 8192), (8, 1024))
+             for heads, kv_heads in ((32, 8), (32, 32))]
+
+
+def matmul_law(data_type, m, n, k):
+    """Seconds: arithmetic, memory and a launch one after the other."""
+    rate, size = RATES[data_type]
+    return 2 * m * n * k / rate + (size * (m * k + n * k) + 2 * m * n) / MEMORY_RATE + 3e-6
+
+
+def attention_law(batch, sequence, heads, head_size, backward=False):
+    flops = 4 * head_size * sequence * (sequence + 1) / 2 * batch * heads
+    return (2.5 * flops / 4e14 if backward else flops / 5e14) + 8e-6
+
+
+def time_of(seconds):
+    return {"median_seconds": seconds, "relative_spread": 0.002, "p10_seconds": 0.998 * seconds,
+            "p90_seconds": 1.002 * seconds, "sample_count": 12, "repetition_count": "10",
+            "stable": True}
+
+
+def matmul(data_type, m, n, k, slowness=1.0, **more):
+    seconds = slowness * matmul_law(data_type, m, n, k)
+    return {"data_type": data_type, "m": str(m), "n": str(n), "k": str(k),
+            "time": time_of(seconds), "flops_per_second": 2 * m * n * k / seconds,
+            "engine": "cublaslt 13.1.0", **more}
+
+
+def attention(shape, backward):
+    batch, sequence, heads, kv_heads, head_size = shape
+    seconds = attention_law(batch, sequence, heads, head_size, backward)
+    flops = 4 * head_size * sequence * (sequence + 1) / 2 * batch * heads
+    return {"data_type": "DATA_TYPE_BF16",
+            "pass": "PASS_BACKWARD" if backward else "PASS_FORWARD", "batch": str(batch),
+            "sequence_length": str(sequence), "heads": str(heads), "kv_heads": str(kv_heads),
+            "head_size": str(head_size), "value_head_size": str(head_size), "causal": True,
+            "time": time_of(seconds),
+            "flops_per_second": (2.5 if backward else 1) * flops / seconds,
+            "engine": "cudnn 9.19.0"}
+
+
+def host_copy(direction, size_bytes, rate):
+    return {"direction": direction, "size_bytes": str(size_bytes),
+            "time": time_of(size_bytes / rate), "bytes_per_second": rate}
+
+
+def copy(array_bytes):
+    return {"operation": "OPERATION_COPY", "array_bytes": str(array_bytes), "main_memory": True,
+            "time": time_of(2 * array_bytes / MEMORY_RATE), "bytes_per_second": MEMORY_RATE}
+
+
+def calibration(mode, slowness=1.0, types=tuple(RATES), measured_time="2026-01-02T03:04:05Z"):
+    """Of mode "quick" (one shape a type), "standard" or "full". `slowness` multiplies the times of
+    matrix multiplications."""
+    shapes = [(8192, 8192, 8192)] if mode == "quick" else ANCHORS + [(8192, 8192, 8192)]
+    out = {"schema_version": 1,
+           "device": {"uuid": "GPU-01010101-0101-0101-0101-010101010101",
+                      "kind": "DEVICE_KIND_GPU", "product_name": "NVIDIA H200",
+                      "hostname": "made", "memory_bytes": "150754820096",
+                      "cache_bytes": "62914560", "compute_unit_count": "132",
+                      "power_limit_watts": 700, "compute_capability": "9.0",
+                      "driver_version": "580.65.06", "cuda_version": "13.0"},
+           "measured_time": measured_time, "probe_version": "sextant-probe 0.1.0",
+           "mode": f"PROBE_MODE_{mode.upper()}", "duration_seconds": 4.2, "coverage_ratio": 1,
+           "matmuls": [matmul(t, *shape, slowness) for t in types for shape in shapes],
+           "streams": [copy(2 << 30)], "checked_result_count": "100",
+           "conditions": {"reading_count": 90, "sm_clock_hertz": 1.7e9, "power_watts": 650,
+                          "power_throttle_ratio": 0.25, "peak_allocated_bytes": str(1 << 30)}}
+    if mode != "quick":
+        out["sustained_matmuls"] = [matmul("DATA_TYPE_BF16", 8192, 8192, 8192, 1.1 * slowness)]
+        out["host_copies"] = [host_copy("DIRECTION_HOST_TO_DEVICE", 256 << 20, 5.5e10),
+                              host_copy("DIRECTION_DEVICE_TO_HOST", 256 << 20, 5.2e10)]
+    if mode == "full":
+        out["attentions"] = [attention(shape, backward) for backward in (False, True)
+                             for shape in ATTENTION]
+    return out

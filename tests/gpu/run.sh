@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, in one call of less than ten minutes, on a machine that has a driver,
+# CUDA, Python and PyTorch: docs/gpu-validation.md.
+#
+#   tests/gpu/run.sh [--steps=NAME,NAME...] [OUTPUT_FOLDER]
+#
+# Writes at most eight files into OUTPUT_FOLDER (else $OUT), and a table last on standard output.
+#
+#   SEXTANT_BIN        folder of sextant-probe and gpu_tests; default build/release/bin, else
+#                      build/carry, as carry.sh makes it
+#   SEXTANT_GPU_BUDGET seconds for everything; default 560
+#   PYTHON             default python3
+#
+# Exit code: 0 every step was done; 1 one failed; 2 the call makes no sense; 3 none failed, and some
+# were skipped for want of time. Changes no clock, power limit or mode of the GPU.
+set -uo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+python=${PYTHON:-python3}
+budget=${SEXTANT_GPU_BUDGET:-560}
+all_steps=kernel_tests,probes,busy,matmul,copies,unseen,training
+steps=$all_steps
+export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+
+usage() {
+  echo "$1" >&2
+  echo "usage: $0 [--steps=$all_steps] OUTPUT_FOLDER" >&2
+  exit 2
+}
+
+output=${OUT:-}
+for argument in "$@"; do
+  case $argument in
+    --steps=*) steps=${argument#--steps=} ;;
+    -*) usage "what is $argument?" ;;
+    *) output=$argument ;;
+  esac
+done
+[ -n "$output" ] || usage "no output folder is given"
+for name in ${steps//,/ }; do
+  [[ ,$all_steps, == *,"$name",* ]] || usage "there is no step $name"
+done
+[[ $budget =~ ^[1-9][0-9]*$ ]] || usage "SEXTANT_GPU_BUDGET is no number of seconds: $budget"
+
+bin=${SEXTANT_BIN:-}
+for folder in "$root/build/release/bin" "$root/build/carry"; do
+  if [ -z "$bin" ] && [ -x "$folder/sextant-probe" ] && [ -x "$folder/gpu_tests" ]; then
+    bin=$folder
+  fi
+done
+[ -n "$bin" ] || usage "no programs in build/release/bin or build/carry: set SEXTANT_BIN"
+for program in sextant-probe gpu_tests; do
+  [ -x "$bin/$program" ] || usage "there is no $bin/$program"
+done
+command -v "$python" > /dev/null || usage "there is no $python"
+mkdir -p "$output" || usage "$output can't be made"
+
+facts=$output/facts.jsonl
+log=$output/log.txt
+rm -f "$output"/{facts.jsonl,log.txt,probes.jsonl,matmul.csv,unseen_gemms.csv,attention.csv} \
+  "$output"/{training_steps.csv,summary.md}
+failed=0
+skipped=0
+SECONDS=0
+
+# note NAME OUTCOME SECONDS LIMIT CODE REASON: one fact. Reasons are plain text of ours.
+note() {
+  printf '{"fact": "step", "name": "%s", "outcome": "%s", "seconds": %d, "limit_seconds": %d, ' \
+    "$1" "$2" "$3" "$4" >> "$facts"
+  printf '"exit_code": %d, "reason": "%s"}\n' "$5" "$6" >> "$facts"
+  echo "== $1: $2 after $3 s ${6:+($6)}"
+}
+
+# step NAME LIMIT LEAST PROGRAM ARGUMENTS...: runs a program of ours with --seconds= added, for at
+# most LIMIT seconds; skips it where fewer than LEAST are left of the budget. What runs longer is
+# ended, all its processes with it.
+step() {
+  local name=$1 limit=$2 least=$3 program=$4
+  shift 4
+  [[ ,$steps, == *,"$name",* ]] || return 0
+  local left=$((budget - SECONDS)) start=$SECONDS code=0
+  if [ "$left" -lt "$least" ]; then
+    skipped=1
+    note "$name" skipped 0 "$limit" 0 "$left s are left of $budget, and it needs $least"
+    return 0
+  fi
+  [ "$limit" -le "$left" ] || limit=$left
+  printf '\n==== %s, at most %d s\n' "$name" "$limit" >> "$log"
+  # Its own limit is a little nearer, so that it ends by itself.
+  timeout --kill-after=5 "$limit" "$python" "$here/$program" "--seconds=$((limit * 9 / 10))" "$@" \
+    >> "$log" 2>&1 < /dev/null || code=$?
+  case $code in
+    0) note "$name" ok $((SECONDS - start)) "$limit" 0 "" ;;
+    124 | 137)
+      failed=1
+      note "$name" "timed out" $((SECONDS - start)) "$limit" "$code" "see log.txt"
+      ;;
+    *)
+      failed=1
+      note "$name" failed $((SECONDS - start)) "$limit" "$code" "see log.txt"
+      tail -n 5 "$log" | sed 's/^/   /'
+      ;;
+  esac
+}
+
+{
+  "$bin/sextant-probe" --version
+  git -C "$root" rev-parse HEAD
+  timeout 20 nvidia-smi -q || echo "no nvidia-smi"
+  "$python" --version
+} >> "$log" 2>&1
+
+step kernel_tests 100 10 kernel_tests.py --tests="$bin/gpu_tests" --facts="$facts"
+step probes 140 20 probe_runs.py --probe="$bin/sextant-probe" --facts="$facts" \
+  --output="$output/probes.jsonl"
+step busy 65 40 busy_gpu.py --probe="$bin/sextant-probe" --facts="$facts"
+step matmul 90 25 matmul_search.py --probes="$output/probes.jsonl" --output="$output/matmul.csv"
+step copies 30 15 copies.py --facts="$facts"
+step unseen 110 40 unseen_kernels.py --probe="$bin/sextant-probe" \
+  --gemms="$output/unseen_gemms.csv" --attention="$output/attention.csv"
+step training 240 40 training_steps.py --output="$output/training_steps.csv"
+
+echo
+if ! "$python" "$here/summarise.py" "$output" 2>> "$log" | tee "$output/summary.md"; then
+  echo "the table could not be made: see log.txt"
+  failed=1
+fi
+[ "$failed" -eq 0 ] || exit 1
+[ "$skipped" -eq 0 ] || exit 3
+exit 0

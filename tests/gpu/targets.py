@@ -1,0 +1,225 @@
+"""The figures of a validation run, each beside its target. A figure that was not measured has no
+verdict: it never counts as met."""
+
+import statistics
+from collections import namedtuple
+
+import probe
+from datasheets import datasheet_of
+from results import quantile, range_over_median
+
+# `target` and `measured` are texts; `met` is True, False, or None: no target, or not measured.
+Line = namedtuple("Line", "figure target measured met")
+
+NOT_MEASURED = "not measured"
+GIB = 1 << 30
+
+
+def at_most(figure, limit, values, show, worst=max):
+    return judged(figure, f"<= {show(limit)}", values, show, worst, lambda v: v <= limit)
+
+
+def at_least(figure, limit, values, show, worst=min):
+    return judged(figure, f">= {show(limit)}", values, show, worst, lambda v: v >= limit)
+
+
+def judged(figure, target, values, show, worst, holds):
+    values = [v for v in values if v is not None]
+    if not values:
+        return Line(figure, target, NOT_MEASURED, None)
+    value = worst(values)
+    count = f" (worst of {len(values)})" if len(values) > 1 else ""
+    return Line(figure, target, show(value) + count, holds(value))
+
+
+def told(figure, text):
+    """A figure without a target; `text` None where it was not measured."""
+    return Line(figure, "", text or NOT_MEASURED, None)
+
+
+def seconds_text(value):
+    return f"{value:.2f} s"
+
+
+def share_text(value):
+    return f"{100 * value:.1f} %"
+
+
+def gib_text(value):
+    return f"{value / GIB:.2f} GiB"
+
+
+def size_text(value):
+    return f"{value / 1000:.1f} KB"
+
+
+def rate_text(value):
+    return f"{value / 1e12:.1f} TFLOP/s" if value is not None else None
+
+
+def calibrations_of(runs, mode):
+    return [run["calibration"] for run in runs if run["mode"] == mode and "calibration" in run]
+
+
+def best_calibration(runs, modes=("full", "standard", "quick")):
+    """The last of the first of `modes` that has one: by default of that with the most shapes. None
+    where there is none."""
+    for mode in modes:
+        if calibrations_of(runs, mode):
+            return calibrations_of(runs, mode)[-1]
+    return None
+
+
+def time_lines(runs):
+    for mode, limit in (("quick", 2), ("standard", 5), ("full", 30)):
+        walls = [run["wall_seconds"] for run in runs
+                 if run["mode"] == mode and "calibration" in run]
+        yield at_most(f"wall time, {mode}", limit, walls, seconds_text)
+
+
+def coverage_lines(runs):
+    for mode in ("quick", "standard", "full"):
+        shares = [c["coverage_ratio"] for c in calibrations_of(runs, mode)]
+        yield told(f"points measured in time, {mode}", share_text(min(shares)) if shares else None)
+
+
+def memory_lines(runs):
+    held = [c.get("conditions", {}).get("peak_allocated_bytes")
+            for mode in ("quick", "standard", "full") for c in calibrations_of(runs, mode)]
+    yield at_most("device memory that the probe held, by its own count", 2 * GIB,
+                  [int(b) for b in held if b is not None], gib_text)
+    rises = [run["used_rise_bytes"] for run in runs
+             if "calibration" in run and run.get("used_rise_bytes") is not None]
+    yield told("rise of the GPU's used memory, CUDA's context with it",
+               gib_text(max(rises)) if rises else None)
+
+
+def size_lines(runs):
+    for mode in ("standard", "full"):
+        of_mode = [run for run in runs if run["mode"] == mode and "calibration" in run]
+        yield at_most(f"calibration, {mode}, JSON", 20_000, [r["json_bytes"] for r in of_mode],
+                      size_text)
+        yield at_most(f"calibration, {mode}, JSON packed by gzip", 20_000,
+                      [r["gzip_bytes"] for r in of_mode], size_text)
+
+
+def repeat_lines(runs):
+    def spread(mode, figure_of):
+        values = [figure_of(c) for c in calibrations_of(runs, mode)]
+        values = [v for v in values if v is not None]
+        return [range_over_median(values)] if len(values) >= 3 else []
+
+    figures = (("best bf16 burst, standard", "standard", 0.02,
+                lambda c: probe.best_burst(c, "bf16")),
+               ("best bf16 burst, quick", "quick", 0.02, lambda c: probe.best_burst(c, "bf16")),
+               ("bf16 sustained, standard", "standard", 0.01,
+                lambda c: probe.sustained(c, "bf16")),
+               ("copy, standard", "standard", 0.02, lambda c: (probe.memory_copy(c) or [None])[-1]))
+    for name, mode, limit, figure_of in figures:
+        yield at_most(f"run to run, {name}", limit, spread(mode, figure_of), share_text)
+
+
+def rate_lines(runs, matmuls):
+    calibration = best_calibration(runs) or {}
+    for dtype in ("bf16", "fp8"):
+        found = [float(r["flops_per_second"]) for r in matmuls
+                 if r["dtype"] == dtype and r["kind"] in ("search", "same_shape")]
+        best = max(found) if found else None
+        ours = probe.best_burst(calibration, dtype)
+        any_kernel = probe.best_of_any_kernel(calibration, dtype)
+        yield told(f"best {dtype}, PyTorch's search of {len(found)} shapes", rate_text(best))
+        yield told(f"best {dtype}, probe: library's own choice", rate_text(ours))
+        yield told(f"best {dtype}, probe: best kernel tried", rate_text(any_kernel))
+        share = any_kernel / best if best and any_kernel else None
+        if dtype == "bf16":
+            yield at_least("best bf16, probe over search", 0.97, [share], share_text)
+        else:
+            yield told("best fp8, probe over search", share_text(share) if share else None)
+        yield same_shape_line(dtype, matmuls)
+
+
+def same_shape_line(dtype, matmuls):
+    ratios = [float(r["flops_per_second"]) / float(r["probe_flops_per_second"]) for r in matmuls
+              if r["dtype"] == dtype and r["kind"] == "same_shape"]
+    if not ratios:
+        return told(f"{dtype}, PyTorch over probe, same shapes", None)
+    return told(f"{dtype}, PyTorch over probe, same shapes",
+                f"median {statistics.median(ratios):.3f}, p10 {quantile(ratios, 0.1):.3f}, p90 "
+                f"{quantile(ratios, 0.9):.3f} of {len(ratios)}")
+
+
+def copy_lines(runs, facts):
+    calibration = best_calibration(runs) or {}
+    ours = (probe.memory_copy(calibration) or [None])[-1]
+    name = calibration.get("device", {}).get("product_name", "")
+    sheet = datasheet_of(name)
+    share = ours / sheet.memory_bytes_per_second if ours and sheet else None
+    yield at_least("copy in the GPU's memory, over the datasheet", 0.90, [share], share_text)
+    torch = [f for f in facts if f["fact"] == "copy" and f["kind"] == "device"]
+    theirs = max(torch, key=lambda f: f["bytes"])["bytes_per_second"] if torch else None
+    yield told("copy, probe over PyTorch",
+               share_text(ours / theirs) if ours and theirs else None)
+    for kind, direction in (("host_to_device", "DIRECTION_HOST_TO_DEVICE"),
+                            ("device_to_host", "DIRECTION_DEVICE_TO_HOST")):
+        probed = [(int(h["size_bytes"]), h["bytes_per_second"])
+                  for h in calibration.get("host_copies", [])
+                  if h["direction"] == direction and not h.get("pageable")]
+        torch = [(f["bytes"], f["bytes_per_second"]) for f in facts
+                 if f["fact"] == "copy" and f["kind"] == kind]
+        yield told(f"pinned {kind.replace('_', ' ')}, probe over PyTorch",
+                   share_text(max(probed)[1] / max(torch)[1]) if probed and torch else None)
+
+
+def tenant_line(facts):
+    tenants = [f for f in facts if f["fact"] == "tenant" and f["came"]]
+    target = "the probe stops"
+    if not tenants:
+        return Line("work that comes while it measures", target, NOT_MEASURED, None)
+    last = tenants[-1]
+    how = (f"stopped after {seconds_text(last['seconds'])}" if last["stopped"] else
+           f"exit code {last['exit_code']} {last['reason']} after {seconds_text(last['seconds'])}")
+    return Line("work that comes while it measures", target, how, last["stopped"])
+
+
+def refusal_lines(facts):
+    refusals = [f for f in facts if f["fact"] == "refusal"]
+    kept_off = all(r["refused"] for r in refusals) if refusals else None
+    yield Line("a busy GPU refused", "every time",
+               f"{sum(r['refused'] for r in refusals)} of {len(refusals)}" if refusals
+               else NOT_MEASURED, kept_off)
+    yield at_most("time to refuse", 0.5, [r["wall_seconds"] for r in refusals], seconds_text)
+    yield at_most("memory taken by a refusal", 0, [r["used_rise_bytes"] for r in refusals],
+                  gib_text)
+    yield tenant_line(facts)
+
+
+def condition_lines(runs):
+    calibration = best_calibration(runs) or {}
+    burst, kept = (f(calibration, "bf16") for f in (probe.best_burst, probe.sustained))
+    sheet = datasheet_of(calibration.get("device", {}).get("product_name", ""))
+    for name, rate in (("best burst", burst), ("sustained", kept)):
+        yield told(f"bf16 {name} over the datasheet's peak",
+                   share_text(rate / sheet.bf16_flops_per_second) if rate and sheet else None)
+    yield told("bf16 sustained over best burst",
+               share_text(kept / burst) if burst and kept else None)
+    conditions = calibration.get("conditions", {})
+    shown = {"sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz",
+             "maximum_sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz at most",
+             "power_watts": lambda v: f"{v:.0f} W",
+             "maximum_temperature_celsius": lambda v: f"{v:.0f} degrees",
+             "power_throttle_ratio": lambda v: f"power throttle {share_text(v)}",
+             "thermal_throttle_ratio": lambda v: f"thermal throttle {share_text(v)}",
+             "hardware_throttle_ratio": lambda v: f"hardware throttle {share_text(v)}"}
+    yield told("clock, power, heat while it multiplied",
+               ", ".join(show(conditions[name]) for name, show in shown.items()
+                         if name in conditions) or None)
+
+
+def gpm_line(facts):
+    gpm = [f for f in facts if f["fact"] == "gpm"]
+    if not gpm:
+        return told("GPM readable", None)
+    last = gpm[-1]
+    return told("GPM readable",
+                ", ".join(f"{name} {share_text(last[name])}" for name in ("sm", "tensor", "memory"))
+                if last["readable"] else f"no: {last['reason']}")

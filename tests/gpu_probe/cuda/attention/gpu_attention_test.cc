@@ -1,0 +1,228 @@
+// Attention's points, on a fake GPU with a fake cuDNN.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu_probe/cuda/attention/gpu_attention_points.h"
+#include "gpu_probe/cuda/attention/gpu_attention_shape.h"
+#include "gpu_probe/cuda/gpu_list.h"
+#include "gpu_probe/measure.h"
+#include "tests/gpu_probe/cuda/fake_cudnn.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class FakeAttentionClock : public Clock {
+ public:
+  explicit FakeAttentionClock(const FakeHost& host) : host_(host) {}
+  double NowSeconds() override { return host_.slept_seconds(); }
+
+ private:
+  const FakeHost& host_;
+};
+
+class GpuAttentionTest : public ::testing::Test {
+ protected:
+  void Open() {
+    const CudaSystem system = host_.System();
+    auto gpus = ListGpus(system);
+    ASSERT_THAT(gpus, IsOk());
+    auto session = GpuSession::Open({.driver = *system.driver,
+                                     .gpu = gpus->front(),
+                                     .memory_cap_bytes = cap_bytes_,
+                                     .images = {{"attention", nullptr}}});
+    ASSERT_THAT(session, IsOk());
+    session_ = *std::move(session);
+  }
+  std::vector<Point> Points(v1::ProbeMode mode) {
+    if (session_ == nullptr) Open();
+    return GpuAttentionPoints(mode, session_, cudnn_.Table(), &notes_);
+  }
+  absl::StatusOr<Measurement> MeasureAll(v1::ProbeMode mode) {
+    ProbePlan plan;
+    plan.points = Points(mode);
+    plan.device = session_->device();
+    plan.finish = [](v1::Calibration*) {};
+    plan.notes = notes_;
+    FakeAttentionClock clock(host_);
+    return Measure(plan, {.budget_seconds = 30, .shuffle_seed = 1}, clock,
+                   [](const v1::ProbeProgress&) { return true; });
+  }
+
+  int64_t cap_bytes_ = int64_t{2} << 30;
+  FakeHost host_{1};
+  FakeCudnn cudnn_{host_};
+  SharedSession session_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(GpuAttentionTest, EveryPointIsMeasuredAtTheRateOfTheGpu) {
+  const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
+  ASSERT_THAT(measured, IsOk());
+  const v1::Calibration& calibration = measured->calibration;
+  EXPECT_THAT(calibration.notes(), IsEmpty());
+  ASSERT_EQ(calibration.attentions_size(), 48);
+  int backward_count = 0;
+  for (const v1::AttentionMeasurement& it : calibration.attentions()) {
+    const bool backward = it.pass() == v1::AttentionMeasurement::PASS_BACKWARD;
+    backward_count += backward ? 1 : 0;
+    EXPECT_EQ(it.engine(), "cudnn 9.19.0");
+    EXPECT_EQ(it.data_type(), v1::DATA_TYPE_BF16);
+    // The fake's 0.7 of 8e14, and what starting takes; it masks half, and a causal mask leaves
+    // (s + 1) / (2 s).
+    const double flops = it.flops_per_second() * it.time().median_seconds();
+    const double kept = it.causal() ? 1 + 1.0 / static_cast<double>(it.sequence_length()) : 1;
+    EXPECT_NEAR(flops / kept / (it.time().median_seconds() - 5e-6) / 5.6e14, 1, 1e-3)
+        << it.ShortDebugString();
+  }
+  EXPECT_EQ(backward_count, 8);
+  EXPECT_EQ(calibration.attentions(0).head_size(), 128);
+}
+
+TEST_F(GpuAttentionTest, ForwardPassesOfAKindShareAKernel) {
+  ASSERT_THAT(MeasureAll(v1::PROBE_MODE_FULL), IsOk());
+  EXPECT_EQ(cudnn_.compiled_count(), 4 + 8);  // kinds of forward passes, and each backward one
+}
+
+TEST_F(GpuAttentionTest, WithoutDynamicShapesEachHasItsOwn) {
+  cudnn_.dynamic_shapes = false;
+  const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_EQ(measured->calibration.attentions_size(), 8);
+  EXPECT_EQ(cudnn_.compiled_count(), 8);
+}
+
+TEST_F(GpuAttentionTest, NothingIsLeftBehind) {
+  const int64_t objects_before = [&] {
+    Open();
+    return host_.cuda.live_object_count();
+  }();
+  ASSERT_THAT(MeasureAll(v1::PROBE_MODE_FULL), IsOk());
+  EXPECT_EQ(cudnn_.live_object_count(), 0);
+  EXPECT_EQ(host_.cuda.allocated_bytes(), 0);
+  EXPECT_EQ(host_.cuda.live_object_count(), objects_before);
+  EXPECT_LE(session_->peak_bytes(), cap_bytes_);
+}
+
+TEST_F(GpuAttentionTest, AtLeastEightOfEachKindMakeAModelOfTimes) {
+  std::map<std::string, int> kinds;
+  for (const GpuAttentionShape& shape : ForwardAttentionShapes(v1::PROBE_MODE_FULL)) {
+    ++kinds[absl::StrCat(shape.head_size, shape.causal)];
+    EXPECT_EQ(shape.heads % shape.kv_heads, 0);
+    EXPECT_EQ(shape.sequence % 128, 0);
+  }
+  EXPECT_EQ(kinds.size(), 4);
+  for (const auto& [kind, count] : kinds) EXPECT_GE(count, 8) << kind;
+  EXPECT_EQ(ForwardAttentionShapes(v1::PROBE_MODE_STANDARD).size(), 8);
+  EXPECT_EQ(ForwardAttentionShapes(v1::PROBE_MODE_FULL).size(), 40);
+  EXPECT_EQ(BackwardAttentionShapes(v1::PROBE_MODE_FULL).size(), 8);
+  EXPECT_THAT(Points(v1::PROBE_MODE_QUICK), IsEmpty());
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
+TEST_F(GpuAttentionTest, FlopsAreThoseOfThePairsThatTheMaskAllows) {
+  const GpuAttentionShape causal = {
+      .batch = 2, .sequence = 4, .heads = 3, .kv_heads = 1, .head_size = 8, .value_head_size = 16};
+  EXPECT_EQ(causal.ForwardFlops(), 2.0 * 3 * 10 * 2 * (8 + 16));
+  EXPECT_EQ(causal.BackwardFlops(), 2.5 * causal.ForwardFlops());
+  GpuAttentionShape full = causal;
+  full.causal = false;
+  EXPECT_EQ(full.ForwardFlops(), 2.0 * 3 * 16 * 2 * (8 + 16));
+  EXPECT_EQ(causal.Text(), "2x4 3/1 heads of 8/16 causal");
+}
+
+TEST_F(GpuAttentionTest, WithoutCudnnThereIsANote) {
+  Open();
+  EXPECT_THAT(GpuAttentionPoints(v1::PROBE_MODE_STANDARD, session_,
+                                 absl::NotFoundError("libcudnn.so.9: no such file"), &notes_),
+              IsEmpty());
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("attention is not measured: cuDNN could not be loaded "
+                                            "(libcudnn.so.9: no such file)")));
+}
+
+TEST_F(GpuAttentionTest, AnOldCudnnIsNotUsed) {
+  cudnn_.version_number = 91001;
+  cudnn_.version = "9.10.1";
+  EXPECT_THAT(Points(v1::PROBE_MODE_FULL), IsEmpty());
+  EXPECT_THAT(notes_, ElementsAre("attention is not measured: cuDNN 9.10.1 is older than 9.10.2"));
+}
+
+TEST_F(GpuAttentionTest, WhatCudnnHasNoKernelForIsLeftOut) {
+  cudnn_.unknown_head_sizes = {192};
+  const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_EQ(measured->calibration.attentions_size(), 40);
+  EXPECT_THAT(measured->calibration.notes(0), HasSubstr("cuDNN 9.19.0 has no kernel for it"));
+}
+
+TEST_F(GpuAttentionTest, ACudnnThatDoesNotStartLeavesAttentionOut) {
+  cudnn_.create_code = 1001;
+  const Point point = Points(v1::PROBE_MODE_STANDARD).front();
+  const absl::Status status = point.make().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cudnnCreate of cuDNN 9.19.0 failed with "
+                                                       "1001: as it was told to"));
+}
+
+TEST_F(GpuAttentionTest, MemoryThatIsShortLeavesTheLargestOut) {
+  cap_bytes_ = int64_t{512} << 20;
+  const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_GT(measured->calibration.attentions_size(), 10);
+  EXPECT_LT(measured->calibration.attentions_size(), 48);
+  EXPECT_THAT(measured->calibration.notes(0), HasSubstr("needs"));
+  EXPECT_LE(session_->peak_bytes(), cap_bytes_);
+}
+
+TEST_F(GpuAttentionTest, AWorkspaceBeyondWhatIsThereLeavesThePointOut) {
+  cudnn_.workspace_bytes = int64_t{1} << 40;
+  const Point point = Points(v1::PROBE_MODE_STANDARD).front();
+  EXPECT_EQ(point.make().status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(GpuAttentionTest, WrongResultsAreAMismatchOfAttention) {
+  for (const char* kernel : {"check_attention_rows", "check_attention_columns",
+                             "check_attention_statistics", "check_attention_written"}) {
+    host_.gpus.front().wrong_kernels = {kernel};
+    const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
+    EXPECT_EQ(measured.status().code(), absl::StatusCode::kDataLoss) << kernel;
+    EXPECT_THAT(std::string(measured.status().message()), HasSubstr("attention ")) << kernel;
+  }
+}
+
+TEST_F(GpuAttentionTest, AWrongResultIsNamedByItsPlace) {
+  host_.gpus.front().wrong_kernels = {"check_attention_rows"};
+  const auto workload = Points(v1::PROBE_MODE_STANDARD).front().make();
+  ASSERT_THAT(workload, IsOk());
+  (*workload)->Poison();
+  ASSERT_THAT((*workload)->Run(1), IsOk());
+  // The fake's is number 7: of the first sampled token, which is token 0.
+  EXPECT_THAT(std::string((*workload)->Check().message()),
+              HasSubstr("1 of 4096 outputs that were compared are wrong, at sequence 0, head "));
+  EXPECT_THAT(std::string((*workload)->Check().message()), HasSubstr("token 0, feature 7 first"));
+}
+
+TEST_F(GpuAttentionTest, ARunThatFailsIsNoMeasurement) {
+  const auto workload = Points(v1::PROBE_MODE_STANDARD).front().make();
+  ASSERT_THAT(workload, IsOk());
+  cudnn_.execute_code = 5000;
+  EXPECT_EQ((*workload)->Run(1).code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(GpuAttentionTest, AGpuThatVanishesEndsTheMeasurement) {
+  Open();
+  host_.At(0.01, [this] { host_.gpus.front().cuda_code = 719; });
+  const auto measured = MeasureAll(v1::PROBE_MODE_FULL);
+  EXPECT_EQ(measured.status().code(), absl::StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace sextant

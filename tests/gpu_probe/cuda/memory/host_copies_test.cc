@@ -1,0 +1,105 @@
+// Copies whose bytes really move: the fake GPU has the memory of small ones, and the test its
+// kernels.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "gpu_probe/cuda/check_report.h"
+#include "gpu_probe/cuda/memory/host_copy_workload.h"
+#include "tests/gpu_probe/cuda/fake_session.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+using Measured = v1::HostCopyMeasurement;
+
+constexpr int64_t kCopyBytes = int64_t{64} << 10;
+
+class HostCopiesTest : public FakeSessionTest {
+ protected:
+  template <typename T>
+  static T Argument(void** arguments, int index) {
+    return *static_cast<T*>(arguments[index]);
+  }
+  uint64_t* Words(void** arguments, int index) {
+    return static_cast<uint64_t*>(host_.cuda.Memory(Argument<cuda::Address>(arguments, index)));
+  }
+
+  void SetUp() override {
+    // Any function of the place will do.
+    host_.cuda.kernels["fill_bits"] = [this](FakeGpu&, double, void** arguments) {
+      uint64_t* const out = Words(arguments, 0);
+      const uint64_t count = Argument<uint64_t>(arguments, 1);
+      for (uint64_t i = 0; i < count; ++i) out[i] = (Argument<uint64_t>(arguments, 2) + i) * 12345;
+      return 1e-6;
+    };
+    host_.cuda.kernels["check_bits"] = [this](FakeGpu&, double, void** arguments) {
+      auto* const report = reinterpret_cast<GpuCheckReport*>(Words(arguments, 0));
+      const uint64_t* const in = Words(arguments, 1);
+      const uint64_t count = Argument<uint64_t>(arguments, 2);
+      for (uint64_t i = count; i-- > 0;) {
+        if (in[i] == (Argument<uint64_t>(arguments, 3) + i) * 12345) continue;
+        ++report->wrong_count;
+        report->first_wrong = i;
+      }
+      return 1e-6;
+    };
+    session_ = Open();
+    auto buffers = HostCopyBuffers::Create(kCopyBytes, session_);
+    ASSERT_THAT(buffers, IsOk());
+    buffers_ = *std::move(buffers);
+    for (const bool pageable : {false, true}) {
+      ASSERT_THAT(buffers_->NeedHostMemory(pageable, kCopyBytes, session_), IsOk());
+    }
+  }
+  HostCopyWorkload Copy(Measured::Direction direction, bool pageable) {
+    return HostCopyWorkload(
+        {.direction = direction, .pageable = pageable, .size_bytes = kCopyBytes}, buffers_,
+        session_);
+  }
+
+  SharedSession session_;
+  std::shared_ptr<HostCopyBuffers> buffers_;
+};
+
+TEST_F(HostCopiesTest, WhatArrivesIsRightAndWhatDoesNotIsFound) {
+  for (const auto direction :
+       {Measured::DIRECTION_HOST_TO_DEVICE, Measured::DIRECTION_DEVICE_TO_HOST}) {
+    for (const bool pageable : {false, true}) {
+      HostCopyWorkload copy = Copy(direction, pageable);
+      copy.Poison();
+      const absl::Status missing = copy.Check();
+      EXPECT_EQ(missing.code(), absl::StatusCode::kDataLoss);
+      EXPECT_THAT(std::string(missing.message()), HasSubstr("8192 of 8192 8-byte words are wrong"));
+      ASSERT_THAT(copy.Run(3), IsOk());
+      EXPECT_THAT(copy.Check(), IsOk());
+      copy.Poison();
+      ASSERT_THAT(copy.Run(100), IsOk());  // of pinned memory, recorded
+      EXPECT_THAT(copy.Check(), IsOk());
+    }
+  }
+}
+
+TEST_F(HostCopiesTest, OneWrongBitOnTheHostIsFound) {
+  HostCopyWorkload from_gpu = Copy(Measured::DIRECTION_DEVICE_TO_HOST, false);
+  from_gpu.Poison();
+  ASSERT_THAT(from_gpu.Run(1), IsOk());
+  buffers_->host(false).data()[800] ^= 4;
+  EXPECT_THAT(std::string(from_gpu.Check().message()),
+              HasSubstr("1 of 8192 8-byte words are wrong, the first of them 8-byte word 100"));
+}
+
+TEST_F(HostCopiesTest, HostMemoryIsGivenBack) {
+  const int64_t with = host_.cuda.live_object_count();
+  buffers_.reset();
+  EXPECT_EQ(host_.cuda.live_object_count(), with - 1) << "the pinned one";
+  EXPECT_EQ(session_->allocated_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,76 @@
+#include "gpu_probe/cuda/memory/sm_clock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/gpu_probe/cuda/fake_session.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+using SmClockTest = FakeSessionTest;
+
+TEST_F(SmClockTest, IsCyclesOverTheGpusTime) {
+  const SharedSession session = Open();
+  for (const unsigned megahertz : {345U, 1095U, 1980U}) {
+    gpu_.sm_megahertz = megahertz;
+    const auto hertz = MeasureSmClock(session);
+    ASSERT_THAT(hertz, IsOk());
+    EXPECT_NEAR(*hertz, megahertz * 1e6, 1e4);
+  }
+  EXPECT_EQ(session->allocated_bytes(), 0);
+}
+
+TEST_F(SmClockTest, OneThatStandsIsAnError) {
+  host_.cuda.kernels["measure_clock"] = [](FakeGpu&, double, void**) { return 1e-3; };
+  const absl::Status stands = MeasureSmClock(Open()).status();
+  EXPECT_EQ(stands.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(stands.message()), HasSubstr("a clock of the GPU stands: 0 cycles"));
+}
+
+TEST_F(SmClockTest, AGpuThatIsAwakeIsKeptBusyForTheLeastTime) {
+  const auto awake = WakeUp(Open());
+  ASSERT_THAT(awake, IsOk());
+  EXPECT_TRUE(awake->steady);
+  EXPECT_NEAR(awake->sm_clock_hertz, 1.98e9, 1e5);
+  EXPECT_GE(awake->seconds, kLeastWakeSeconds);
+  EXPECT_LT(awake->seconds, kLeastWakeSeconds + 0.01);
+}
+
+TEST_F(SmClockTest, AnIdleClockIsWaitedFor) {
+  gpu_.sm_megahertz = 345;
+  for (unsigned step = 1; step <= 25; ++step) {
+    host_.At(0.01 + 0.002 * step, [this, step] { gpu_.sm_megahertz = 345 + step * 60; });
+  }
+  const auto awake = WakeUp(Open());
+  ASSERT_THAT(awake, IsOk());
+  EXPECT_TRUE(awake->steady);
+  EXPECT_NEAR(awake->sm_clock_hertz, 1.845e9, 1e6);
+  EXPECT_GT(awake->seconds, 0.055);
+  EXPECT_LT(awake->seconds, 0.08);
+}
+
+TEST_F(SmClockTest, OneThatNeverSettlesIsNotWaitedForLong) {
+  gpu_.on_launch = [this](const std::string& kernel) {
+    if (kernel == "measure_clock") gpu_.sm_megahertz = gpu_.sm_megahertz == 1980 ? 1500 : 1980;
+  };
+  const auto awake = WakeUp(Open());
+  ASSERT_THAT(awake, IsOk());
+  EXPECT_FALSE(awake->steady);
+  EXPECT_GE(awake->seconds, kMostWakeSeconds);
+  EXPECT_LT(awake->seconds, kMostWakeSeconds + 0.02);
+}
+
+TEST_F(SmClockTest, AGpuThatIsGoneDoesNotWakeUp) {
+  const SharedSession session = Open();
+  gpu_.cuda_code = 999;
+  EXPECT_EQ(WakeUp(session).status().code(), absl::StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace sextant
