@@ -17,8 +17,7 @@ SKIPPED = 77
 SCRIPTED_DEVICES = ("fake-probe", {"SEXTANT_FAKE": "eight_gpus"})
 SCRIPTED_DRIVER = ("sextant-probe", {"SEXTANT_FAKE_GPU": "slow",
                                      "LD_LIBRARY_PATH": os.path.join(BIN, "fake_cuda_driver")})
-# SCRIPTED_DRIVER belongs here once the program has figures of GPUs that `check` judges.
-HOSTS = (SCRIPTED_DEVICES,)
+HOSTS = (SCRIPTED_DEVICES, SCRIPTED_DRIVER)
 
 SLOW = 5  # of those that --list shows, from 0
 
@@ -98,7 +97,25 @@ def check_one_at_a_time(program, variables):
         assert code == 0, text
 
 
+def check_exchanges(program, variables):
+    """In full mode: collectives among all eight, and the slowest copy, which the slow GPU has."""
+    with tempfile.TemporaryDirectory() as folder:
+        host = Host(program, variables, folder)
+        code, text = host.run("--mode=full", "--format=json")
+        assert code == 0, text[-2000:]
+        calibration = json.loads(text.splitlines()[-1])["calibration"]
+        exchanges = calibration["collectives"]
+        engines = [exchange["engine"] for exchange in exchanges]
+        assert engines.count("copy engine") == 1 and engines.count("nccl 2.28.3") == 16, engines
+        assert all(exchange["rank_count"] in ("2", "8") for exchange in exchanges), exchanges
+        (note,) = [note for note in calibration["notes"] if "slowest is recorded" in note]
+        assert host.uuids()[SLOW] in note, note
+
+
 def main():
+    if os.path.exists("/proc/driver/nvidia/version"):
+        print("skipped: this host has a driver of its own")
+        return SKIPPED
     for program, variables in HOSTS:
         if not os.path.exists(os.path.join(BIN, program)):
             print(f"skipped: there is no {program} in {BIN}")
@@ -106,6 +123,7 @@ def main():
         check_host(program, variables)
         check_the_first(program, variables)
         check_one_at_a_time(program, variables)
+    check_exchanges(*SCRIPTED_DRIVER)
     print("of eight GPUs the slow one is named")
     return 0
 
