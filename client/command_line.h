@@ -59,7 +59,7 @@ struct CommandLine {
   ProbeFlags probe;
   v1::RunProbeRequest probe_request;  // what they ask for
 
-  std::string device_uuid;  // "" for the only device
+  std::string device_uuid;  // "" for the only GPU, or else the only device
   std::string save_file;    // "" for none
 
   RatesCommand rates;

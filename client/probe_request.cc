@@ -1,6 +1,5 @@
 #include "client/probe_request.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -15,6 +14,9 @@
 
 namespace sextant {
 namespace {
+
+// GPUs that hosts mostly have at most: all are measured where none is named.
+constexpr size_t kMostUsualDevices = 8;
 
 absl::Status NoShape(absl::string_view text, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" ", why,
@@ -49,7 +51,10 @@ absl::Status ReadShape(absl::string_view text, absl::string_view data_type,
     if (!value.ok()) return value.status();
     values[i] = *value;
   }
-  shape->set_data_type(static_cast<v1::DataType>(*EnumNumber(*v1::DataType_descriptor(), type)));
+  // fp8 is E4M3, which forward passes multiply in.
+  const std::string api_type = type == "fp8" ? "fp8_e4m3" : type;
+  shape->set_data_type(
+      static_cast<v1::DataType>(*EnumNumber(*v1::DataType_descriptor(), api_type)));
   shape->set_m(values[0]);
   shape->set_n(values[1]);
   shape->set_k(values[2]);
@@ -75,7 +80,9 @@ absl::Status ReadProbeRequest(const ProbeFlags& flags, v1::RunProbeRequest* requ
 double ProbeTimeoutSeconds(const ProbeFlags& flags) {
   const double device = flags.mode == "full" ? 120 : 60;
   const double shapes = flags.shapes.empty() ? 0 : 300;
-  return (device + shapes) * static_cast<double>(std::max<size_t>(flags.device_uuids.size(), 1));
+  const size_t device_count =
+      flags.device_uuids.empty() ? kMostUsualDevices : flags.device_uuids.size();
+  return (device + shapes) * static_cast<double>(device_count);
 }
 
 }  // namespace sextant

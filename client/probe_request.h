@@ -12,7 +12,7 @@
 namespace sextant {
 
 // The data types that a shape may have, as --help shows them.
-inline constexpr char kProbeDataTypes[] = "bf16|fp32|int8";
+inline constexpr char kProbeDataTypes[] = "bf16|fp64|fp32|tf32|fp16|int8|fp8|mxfp8|nvfp4";
 
 // The most shapes that one call takes.
 inline constexpr size_t kMaxShapes = 16;
@@ -35,7 +35,7 @@ absl::Status ReadShape(absl::string_view text, absl::string_view data_type, v1::
 absl::Status ReadProbeRequest(const ProbeFlags& flags, v1::RunProbeRequest* request);
 
 // How long to wait for it, in seconds, where the user does not say: more than the server
-// gives its probe.
+// gives its probes, of eight devices where none is named.
 double ProbeTimeoutSeconds(const ProbeFlags& flags);
 
 }  // namespace sextant

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/options.h"
 #include "gpu_probe/point.h"
@@ -22,12 +23,17 @@ struct Backend {
   // Errors: kNotFound or kInternal saying why there is none that can be seen.
   std::function<absl::StatusOr<std::vector<v1::Device>>()> devices;
 
-  // What is measured of the first of them. `options` tell the mode, the shapes, and what to
-  // keep to.
+  // What is measured of options.device, which is one of them. `options` tell the mode, the shapes,
+  // and what to keep to as well.
   //
   // Errors: kUnimplemented where the device can't do what is asked; kResourceExhausted where
   // the memory is too little.
   std::function<absl::StatusOr<ProbePlan>(const ProbeOptions& options)> plan;
+
+  // Whether devices() failed with `absent` as hosts without such devices do, rather than for a
+  // fault of the host: --backend=auto then goes on to the next backend without a word. Empty:
+  // never.
+  std::function<bool(const absl::Status& absent)> is_plain_absence = {};
 };
 
 }  // namespace sextant

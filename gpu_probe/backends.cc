@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gpu_probe/cuda/absence.h"
 #include "gpu_probe/cuda/cuda_backend.h"
 #include "gpu_probe/host/host_backend.h"
 
@@ -32,10 +33,13 @@ absl::StatusOr<ProbePlan> PlanOf(const ProbeOptions& options) {
 }  // namespace
 
 std::vector<Backend> Backends() {
-  return {{.name = "host",
+  return {{.name = "cuda",
+           .devices = CudaDevices,
+           .plan = CudaProbePlan,
+           .is_plain_absence = IsPlainlyAbsent},
+          {.name = "host",
            .devices = [] { return std::vector<v1::Device>{HostDevice()}; },
-           .plan = PlanOf},
-          {.name = "cuda", .devices = CudaDevices, .plan = CudaProbePlan}};
+           .plan = PlanOf}};
 }
 
 }  // namespace sextant

@@ -8,7 +8,7 @@
 
 namespace sextant {
 
-// The first of them is what --backend=auto takes.
+// In the order in which --backend=auto tries them.
 std::vector<Backend> Backends();
 
 }  // namespace sextant

@@ -34,8 +34,11 @@ v1::ProbeFailure FailureOf(const absl::Status& status) {
   failure.set_message(std::string(status.message()));
   if (absl::IsResourceExhausted(status)) failure.set_reason("memory");
   if (absl::IsAborted(status)) failure.set_reason("locked");
-  for (const auto& [key, value] : MetadataOf(status)) {
-    if (key == "check" || key == "reason") failure.set_reason(value);
+  const auto metadata = MetadataOf(status);
+  for (const char* const wanted : {"check", "reason"}) {
+    for (const auto& [key, value] : metadata) {
+      if (key == wanted) failure.set_reason(value);
+    }
   }
   return failure;
 }

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <ctime>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/types/optional.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "gpu_probe/budget.h"
+#include "gpu_probe/choose_device.h"
 #include "gpu_probe/device_lock.h"
 #include "gpu_probe/measure.h"
 
@@ -36,15 +36,24 @@ absl::Status CheckRequested(const ProbeOptions& options, const Measurement& meas
                                           " shapes were measured"));
 }
 
-// The device that was asked for, or the first.
-absl::StatusOr<std::string> ChosenUuid(const std::vector<v1::Device>& devices,
-                                       const ProbeOptions& options) {
-  if (options.device.empty()) return devices.front().uuid();
-  std::vector<std::string> uuids;
-  for (const v1::Device& device : devices) uuids.push_back(device.uuid());
-  if (std::find(uuids.begin(), uuids.end(), options.device) != uuids.end()) return options.device;
-  return absl::NotFoundError(absl::StrCat("there is no device ", options.device, "; this host has ",
-                                          absl::StrJoin(uuids, ", ")));
+// GPUs of a host are measured one after another: they share its power, its processors and their
+// links.
+constexpr char kAllGpus[] = "GPUs of this host";
+
+// Locks that are held while a device is measured.
+struct Locks {
+  DeviceLock device;
+  absl::optional<DeviceLock> all_gpus;
+};
+
+absl::StatusOr<Locks> TakeLocks(const v1::Device& device) {
+  absl::optional<DeviceLock> all_gpus;
+  if (device.kind() == v1::DEVICE_KIND_GPU) {
+    SEXTANT_ASSIGN_OR_RETURN(DeviceLock taken, DeviceLock::Take(LockFolder(), kAllGpus));
+    all_gpus.emplace(std::move(taken));
+  }
+  SEXTANT_ASSIGN_OR_RETURN(DeviceLock lock, DeviceLock::Take(LockFolder(), device.uuid()));
+  return Locks{.device = std::move(lock), .all_gpus = std::move(all_gpus)};
 }
 
 v1::ProbeProgress Loading(double elapsed_seconds) {
@@ -56,37 +65,26 @@ v1::ProbeProgress Loading(double elapsed_seconds) {
 
 }  // namespace
 
-absl::StatusOr<const Backend*> BackendNamed(const std::string& name,
-                                            absl::Span<const Backend> backends) {
-  for (const Backend& backend : backends) {
-    if (name == "auto" || name == backend.name) return &backend;
-  }
-  return absl::UnimplementedError(absl::StrCat("this program has no backend \"", name, "\""));
-}
-
 double BudgetSecondsOf(const ProbeOptions& options) {
   return options.budget_seconds > 0 ? options.budget_seconds
                                     : DefaultBudgetSeconds(options.mode, !options.matmuls.empty());
 }
 
 absl::StatusOr<v1::Calibration> MeasureDevice(
-    const Backend& backend, const ProbeOptions& options, Clock& clock,
+    absl::Span<const Backend> backends, const ProbeOptions& options, Clock& clock,
     const std::function<bool(const v1::ProbeProgress&)>& show) {
   const MeasureOptions measure_options = {.start_seconds = clock.NowSeconds(),
                                           .budget_seconds = BudgetSecondsOf(options),
                                           .all_essential = !options.matmuls.empty(),
                                           .shuffle_seed = kShuffleSeed};
-  SEXTANT_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices, backend.devices());
-  if (devices.empty()) {
-    return absl::NotFoundError(absl::StrCat("there is no device for --backend=", backend.name));
-  }
-  SEXTANT_ASSIGN_OR_RETURN(const std::string uuid, ChosenUuid(devices, options));
-  SEXTANT_ASSIGN_OR_RETURN(const DeviceLock lock, DeviceLock::Take(LockFolder(), uuid));
+  SEXTANT_ASSIGN_OR_RETURN(const ChosenDevice chosen, ChooseDevice(options, backends));
+  SEXTANT_ASSIGN_OR_RETURN(const Locks locks, TakeLocks(chosen.device));
   show(Loading(clock.NowSeconds() - measure_options.start_seconds));
   ProbeOptions options_of_device = options;
-  options_of_device.device = uuid;
-  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, backend.plan(options_of_device));
-  if (!lock.note().empty()) plan.notes.push_back(lock.note());
+  options_of_device.device = chosen.device.uuid();
+  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, chosen.backend->plan(options_of_device));
+  plan.notes.insert(plan.notes.begin(), chosen.notes.begin(), chosen.notes.end());
+  if (!locks.device.note().empty()) plan.notes.push_back(locks.device.note());
   SEXTANT_ASSIGN_OR_RETURN(Measurement measurement, Measure(plan, measure_options, clock, show));
   SEXTANT_RETURN_IF_ERROR(CheckRequested(options, measurement));
   v1::Calibration calibration = std::move(measurement.calibration);

@@ -27,13 +27,14 @@ struct NamedType {
   v1::DataType type;
 };
 
-// Those that one backend or the other multiplies in.
+// Those that one backend or the other multiplies in. fp8 is E4M3, which forward passes multiply
+// in; the API's name for it goes as well.
 constexpr NamedType kMultipliedTypes[] = {
-    {"fp64", v1::DATA_TYPE_FP64},         {"fp32", v1::DATA_TYPE_FP32},
-    {"tf32", v1::DATA_TYPE_TF32},         {"fp16", v1::DATA_TYPE_FP16},
-    {"bf16", v1::DATA_TYPE_BF16},         {"int8", v1::DATA_TYPE_INT8},
-    {"fp8_e4m3", v1::DATA_TYPE_FP8_E4M3}, {"mxfp8", v1::DATA_TYPE_MXFP8},
-    {"nvfp4", v1::DATA_TYPE_NVFP4}};
+    {"fp64", v1::DATA_TYPE_FP64},    {"fp32", v1::DATA_TYPE_FP32},
+    {"tf32", v1::DATA_TYPE_TF32},    {"fp16", v1::DATA_TYPE_FP16},
+    {"bf16", v1::DATA_TYPE_BF16},    {"int8", v1::DATA_TYPE_INT8},
+    {"fp8", v1::DATA_TYPE_FP8_E4M3}, {"fp8_e4m3", v1::DATA_TYPE_FP8_E4M3},
+    {"mxfp8", v1::DATA_TYPE_MXFP8},  {"nvfp4", v1::DATA_TYPE_NVFP4}};
 
 struct Unit {
   absl::string_view name;

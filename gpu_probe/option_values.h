@@ -25,7 +25,7 @@ absl::StatusOr<double> ParseAgeSeconds(absl::string_view text);
 // most 2^53.
 absl::StatusOr<int64_t> ParseByteCount(absl::string_view text);
 
-// "fp32", "bf16" or "int8".
+// "fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8" (or "fp8_e4m3"), "mxfp8" or "nvfp4".
 absl::StatusOr<v1::DataType> ParseDataType(absl::string_view text);
 
 // "MxNxK" or "MxNxK:TYPE", each of m, n and k a whole number from 1 to 1e6. Without a type the

@@ -31,13 +31,15 @@ struct OptionTexts {
 
 void DefineWhat(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
   app.add_option("--backend", options.backend,
-                 "what to measure: host is this host's processor; cuda is its NVIDIA GPUs, which "
-                 "this version lists, but can't measure; auto is the host")
+                 "what to measure: cuda is this host's NVIDIA GPUs; host is its processor; auto is "
+                 "the GPUs where CUDA sees one, else the processor")
       ->check(CLI::IsMember({"auto", "host", "cuda"}).description(""))
       ->type_name("auto|host|cuda")
       ->capture_default_str();
-  app.add_option("--device", options.device,
-                 "the device to measure, by its UUID as --list shows it (default: the first)")
+  app.add_option(
+         "--device", options.device,
+         "the device to measure, by its UUID as --list shows it (default: the first); one run "
+         "measures one")
       ->type_name("UUID");
   app.add_option("--mode", texts.mode, "how thoroughly (default: standard)")
       ->type_name("quick|standard|full");
@@ -58,7 +60,7 @@ void DefineWhat(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
   app.add_option(
          "--dtype", texts.dtype,
          "type of the shapes that name none: fp32, bf16 or int8; on a GPU also fp64, tf32, fp16, "
-         "fp8_e4m3, mxfp8 or nvfp4 (default: bf16 where the device has it, else fp32)")
+         "fp8 (E4M3), mxfp8 or nvfp4 (default: bf16 where the device has it, else fp32)")
       ->type_name("TYPE");
   app.add_flag("--list", options.list, "list the devices, measure nothing");
 }

@@ -15,7 +15,7 @@ namespace sextant {
 // Each field is the option of the same name.
 struct ProbeOptions {
   std::string backend = "auto";
-  std::string device = {};  // a UUID; "": the backend's first
+  std::string device = {};  // a UUID; "": the first
   v1::ProbeMode mode = v1::PROBE_MODE_STANDARD;
   double budget_seconds = 0;  // 0: DefaultBudgetSeconds()
   std::string output = {};    // "" for none

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu_probe/budget.h"
+#include "gpu_probe/choose_device.h"
 #include "gpu_probe/clock.h"
 #include "gpu_probe/exit_code.h"
 #include "gpu_probe/file_write.h"
@@ -73,7 +74,7 @@ void Beat(Output& output) {
   }
 }
 
-ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
+ExitCode MeasureAndWrite(absl::Span<const Backend> backends, const ProbeOptions& options) {
   SteadyClock clock;
   const OutputOptions output_options = OutputOptionsOf(options);
   if (output_options.format == OutputFormat::kText && output_options.progress_bar) {
@@ -88,7 +89,7 @@ ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
   if (!watchdog.ok()) return output.Finish(FailureEvent(watchdog.status()));
   v1::ProbeEvent result;
   auto calibration = MeasureDevice(
-      backend, options, clock,
+      backends, options, clock,
       [&output](const v1::ProbeProgress& progress) { return output.Progress(progress); });
   if (absl::IsCancelled(calibration.status())) return kExitInternal;  // the reader has left
   if (calibration.ok()) {
@@ -100,19 +101,24 @@ ExitCode MeasureAndWrite(const Backend& backend, const ProbeOptions& options) {
 }
 
 // The devices, unless a driver hangs: then the process ends at the hard deadline.
-absl::StatusOr<std::vector<v1::Device>> DevicesInTime(const Backend& backend, double budget_seconds,
-                                                      Output& output) {
+absl::StatusOr<ListedDevices> DevicesInTime(absl::Span<const Backend> backends,
+                                            const ProbeOptions& options, Output& output) {
+  const double budget_seconds = BudgetSecondsOf(options);
   const auto watchdog = Watchdog::Start({.seconds = HardDeadlineSeconds(budget_seconds),
                                          .on_expiry = [&] { EndLate(output, budget_seconds); }});
   if (!watchdog.ok()) return watchdog.status();
-  return backend.devices();
+  return ListDevices(options.backend, backends);
 }
 
-ExitCode ListDevices(const Backend& backend, const ProbeOptions& options) {
+ExitCode WriteList(absl::Span<const Backend> backends, const ProbeOptions& options) {
   SteadyClock clock;
   Output output(OutputOptionsOf(options), clock);
-  const auto devices = DevicesInTime(backend, BudgetSecondsOf(options), output);
-  return devices.ok() ? output.List(*devices) : output.Finish(FailureEvent(devices.status()));
+  const auto listed = DevicesInTime(backends, options, output);
+  if (!listed.ok()) return output.Finish(FailureEvent(listed.status()));
+  for (const std::string& note : listed->notes) {
+    (void)WriteAll(STDERR_FILENO, absl::StrCat("sextant-probe: ", note, "\n"));
+  }
+  return output.List(listed->devices);
 }
 
 ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backends) {
@@ -121,13 +127,7 @@ ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backe
                                                " is not its parent, or has ended\n"));
     return kExitInternal;
   }
-  SteadyClock clock;
-  const absl::StatusOr<const Backend*> backend = BackendNamed(options.backend, backends);
-  if (!backend.ok()) {
-    return Output(OutputOptionsOf(options), clock).Finish(FailureEvent(backend.status()));
-  }
-  if (options.list) return ListDevices(**backend, options);
-  return MeasureAndWrite(**backend, options);
+  return options.list ? WriteList(backends, options) : MeasureAndWrite(backends, options);
 }
 
 // Ends a run that has no options, or lost them.

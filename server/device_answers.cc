@@ -1,5 +1,6 @@
 #include "server/device_answers.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ absl::StatusOr<const v1::Device*> DeviceMeant(const std::string& uuid,
   }
   if (host.devices.empty()) return UnknownDevice("this host has no device that can be measured");
   if (host.devices.size() == 1) return &host.devices.front();
+  const auto is_gpu = [](const v1::Device& device) { return device.kind() == v1::DEVICE_KIND_GPU; };
+  if (std::count_if(host.devices.begin(), host.devices.end(), is_gpu) == 1) {
+    return &*std::find_if(host.devices.begin(), host.devices.end(), is_gpu);
+  }
   std::vector<std::string> uuids;
   for (const v1::Device& device : host.devices) uuids.push_back(device.uuid());
   return InvalidField("device_uuid", absl::StrCat("is required, since this host has several: ",

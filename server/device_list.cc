@@ -12,27 +12,47 @@
 namespace sextant {
 namespace {
 
-constexpr double kListSeconds = 10;
+// More than the probe gives itself, so that it is the one to say what hangs: a driver that nobody
+// keeps awake first starts each GPU, which takes some seconds.
+constexpr double kListSeconds = 15;
+
+ProbeRun ListRun(const std::string& program, const std::string& backend) {
+  return {.program = program,
+          .arguments = {"--list", "--format=json", absl::StrCat("--backend=", backend),
+                        absl::StrCat("--parent_pid=", getpid())},
+          .deadline_seconds = kListSeconds,
+          .silence_seconds = kListSeconds,
+          .late_advice = "try again"};
+}
 
 }  // namespace
 
 absl::StatusOr<std::vector<v1::Device>> ListDevices(const std::string& program,
                                                     const Cancellation& cancellation) {
   std::vector<v1::Device> devices;
-  const ProbeRun run = {
-      .program = program,
-      .arguments = {"--list", "--format=json", absl::StrCat("--parent_pid=", getpid())},
-      .deadline_seconds = kListSeconds,
-      .silence_seconds = kListSeconds,
-      .late_advice = "try again"};
-  SEXTANT_RETURN_IF_ERROR(RunProbe(run, cancellation, [&](const v1::ProbeEvent& event) {
+  const auto take = [&](const v1::ProbeEvent& event) {
     if (!event.has_device()) return absl::OkStatus();
     if (event.device().uuid().empty()) return absl::InvalidArgumentError("a device has no UUID");
     devices.push_back(event.device());
     devices.back().clear_accelerator();
     return absl::OkStatus();
-  }));
+  };
+  SEXTANT_RETURN_IF_ERROR(RunProbe(ListRun(program, "auto"), cancellation, take));
   return devices;
+}
+
+std::string GpuState(const std::vector<v1::Device>& devices, const std::string& program,
+                     const Cancellation& cancellation) {
+  for (const v1::Device& device : devices) {
+    if (device.kind() == v1::DEVICE_KIND_GPU) return "ok";
+  }
+  std::string word;
+  // That it fails is what is asked for.
+  (void)RunProbe(ListRun(program, "cuda"), cancellation, [&](const v1::ProbeEvent& event) {
+    if (event.has_failure()) word = event.failure().reason();
+    return absl::OkStatus();
+  });
+  return word;
 }
 
 DeviceList::DeviceList(Lister list, ProbeWorker& worker, CalibrationStore& store)

@@ -22,6 +22,11 @@ namespace sextant {
 absl::StatusOr<std::vector<v1::Device>> ListDevices(const std::string& program,
                                                     const Cancellation& cancellation);
 
+// "ok" where a GPU is among `devices`, which `program` listed; otherwise the word by which it says
+// why there is none, or "" where it gives none.
+std::string GpuState(const std::vector<v1::Device>& devices, const std::string& program,
+                     const Cancellation& cancellation);
+
 // Thread-safe. Lists once; after a failure, again for whoever asks next.
 class DeviceList {
  public:

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/calibration_store.h"
@@ -38,8 +39,10 @@ class HostProbe {
   // DeviceList::WhenListed().
   void WhenListed(std::function<void(const absl::Status&)> done);
 
-  // Measures what `job` asks for, and ends it with OK or with one of ProbeSpecFrom()'s,
-  // ProbeSlot::Take()'s or RunProbe()'s errors.
+  // Measures what `job` asks for, one device after another, each by a probe of its own, and sends
+  // what each found once it has ended. A device that can't be measured keeps no other from it.
+  // Ends the job with OK; with one of ProbeSpecFrom()'s or ProbeSlot::Take()'s errors; or with
+  // RunProbe()'s of the first device that could not be measured, PROBE_CANCELLED before all others.
   void Run(ProbeJob job);
 
   // Kills the probe that runs and starts none any more: jobs end with PROBE_CANCELLED.
@@ -47,8 +50,11 @@ class HostProbe {
 
  private:
   std::string Program() const;
+  absl::StatusOr<std::vector<v1::Device>> List(const Cancellation& stop);
   absl::Status Admit(const ProbeJob& job);
   void Measure(const ProbeJob& job, const ProbeSpec& spec);
+  absl::Status MeasureDevice(const ProbeJob& job, const ProbeSpec& spec,
+                             const RecordedDevice& device);
 
   const std::string program_;
   CalibrationStore& store_;

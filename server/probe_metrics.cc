@@ -9,6 +9,9 @@ namespace {
 
 constexpr char kOther[] = "other";
 
+constexpr const char* kGpuStates[] = {"ok",   "no_driver", "driver_too_old", "no_device",
+                                      "stub", "mismatch",  "no_cublaslt",    "built_without_cuda"};
+
 std::map<std::string, prometheus::Counter*> AddCounters(
     prometheus::Family<prometheus::Counter>& family, const std::string& label,
     const std::vector<std::string>& values) {
@@ -33,7 +36,7 @@ std::string OutcomeOf(const absl::Status& end, bool partial) {
 
 }  // namespace
 
-ProbeMetrics::ProbeMetrics(prometheus::Registry& registry)
+ProbeMetrics::ProbeMetrics(prometheus::Registry& registry, ProbeMetricsSet set)
     : runs_(AddCounters(prometheus::BuildCounter()
                             .Name("sextant_gpu_probe_runs_total")
                             .Help("Probes that this server ran, by how they ended.")
@@ -52,7 +55,25 @@ ProbeMetrics::ProbeMetrics(prometheus::Registry& registry)
               .Help("Results of probes that were wrong, by check. Do not trust a "
                     "device that has any.")
               .Register(registry),
-          "check", {"registers", "matmul", "memory", "cache", "elementwise", "fusion", kOther})) {}
+          "check",
+          {"registers", "matmul", "memory", "cache", "elementwise", "fusion", "attention",
+           "host_copy", "collective", "peer", "multiprocessor", "ecc", kOther})) {
+  if (set != ProbeMetricsSet::kFull) return;
+  gpu_states_ = &prometheus::BuildGauge()
+                     .Name("sextant_gpu_probe_state")
+                     .Help(
+                         "1 for what keeps GPUs of this host from being measured, or for ok; "
+                         "all 0 where it is none of these.")
+                     .Register(registry);
+}
+
+void ProbeMetrics::SetGpuState(const std::string& word) {
+  if (!shows_gpu_state()) return;
+  const std::lock_guard<std::mutex> lock(gpu_states_mutex_);
+  for (const char* state : kGpuStates) {
+    gpu_states_->Add({{"state", state}}).Set(word == state ? 1 : 0);
+  }
+}
 
 void ProbeMetrics::CountRun(const absl::Status& end, bool partial) {
   const std::string outcome = OutcomeOf(end, partial);

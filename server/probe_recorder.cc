@@ -1,6 +1,5 @@
 #include "server/probe_recorder.h"
 
-#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -22,12 +21,10 @@ constexpr size_t kMaxTextBytes = 256;
 absl::Status ProbeRecorder::Record(const v1::ProbeEvent& event) {
   if (event.has_progress()) return RecordProgress(event.progress());
   if (event.has_device()) return absl::InvalidArgumentError("a device, though none was asked for");
-  if (ended_count_ == spec_.device_uuids.size()) {
-    return absl::InvalidArgumentError("a result more than there are devices");
-  }
+  if (ended_) return absl::InvalidArgumentError("a result more than there are devices");
   SEXTANT_RETURN_IF_ERROR(event.has_calibration() ? RecordCalibration(event.calibration())
                                                   : RecordFailure(event.failure()));
-  ++ended_count_;
+  ended_ = true;
   return absl::OkStatus();
 }
 
@@ -39,6 +36,12 @@ absl::Status ProbeRecorder::RecordProgress(const v1::ProbeProgress& progress) {
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   v1::RunProbeResponse response;
   *response.mutable_progress() = progress;
+  // Of all devices together.
+  response.mutable_progress()->set_fraction(
+      (static_cast<double>(device_.index) + progress.fraction()) /
+      static_cast<double>(device_.count));
+  response.mutable_progress()->set_elapsed_seconds(device_.elapsed_seconds +
+                                                   progress.elapsed_seconds());
   response.mutable_progress()->set_phase(Clip(progress.phase(), kMaxTextBytes));
   response.mutable_progress()->set_figure(Clip(progress.figure(), kMaxTextBytes));
   send_(response);
@@ -50,26 +53,21 @@ absl::Status ProbeRecorder::RecordCalibration(const v1::Calibration& calibration
   CheckCalibration(calibration, "calibration", violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   const std::string& uuid = calibration.device().uuid();
-  if (std::find(spec_.device_uuids.begin(), spec_.device_uuids.end(), uuid) ==
-      spec_.device_uuids.end()) {
+  if (uuid != device_.uuid) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a calibration of device ", Clip(uuid, kMaxTextBytes), ", which was not asked for"));
   }
-  measured_.push_back(calibration);
-  ClearAnnotations(&measured_.back());
-  partial_ = partial_ || calibration.coverage_ratio() < 1;
+  measured_ = calibration;
+  ClearAnnotations(&*measured_);
   return absl::OkStatus();
 }
 
 void ProbeRecorder::Keep() {
-  for (const v1::Calibration& calibration : measured_) Keep(calibration);
-}
-
-void ProbeRecorder::Keep(const v1::Calibration& calibration) {
+  if (!measured_.has_value()) return;
   v1::RunProbeResponse response;
   v1::RunProbeResponse::Result& result = *response.mutable_result();
-  *result.mutable_calibration() = calibration;
-  if (spec_.with_shapes) {
+  *result.mutable_calibration() = *measured_;
+  if (device_.with_shapes) {
     result.set_fingerprint(CalibrationFingerprint(result.calibration()));
   } else {
     const CalibrationStore::Kept kept = store_.Keep(result.calibration());
@@ -77,15 +75,19 @@ void ProbeRecorder::Keep(const v1::Calibration& calibration) {
     result.set_storage_warning(kept.warning);
     result.set_in_use(true);
   }
+  if (result.calibration().device().kind() == v1::DEVICE_KIND_GPU) metrics_.SetGpuState("ok");
   AnnotateCalibration(result.mutable_calibration());
   result.set_engine_version(std::string(EngineVersion()));
   send_(response);
 }
 
 absl::Status ProbeRecorder::RecordFailure(const v1::ProbeFailure& failure) {
+  if (failure.kind() == v1::ProbeFailure::KIND_UNSUPPORTED && !failure.reason().empty()) {
+    metrics_.SetGpuState(failure.reason());
+  }
   if (failure.kind() != v1::ProbeFailure::KIND_MISMATCH) return absl::OkStatus();
   metrics_.CountMismatch(failure);
-  store_.Distrust(spec_.device_uuids[ended_count_]);
+  store_.Distrust(device_.uuid);
   return absl::OkStatus();
 }
 

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <functional>
-#include <vector>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 #include "server/calibration_store.h"
-#include "server/convert/probe_spec.h"
 #include "server/probe_metrics.h"
 #include "sextant/v1/hardware_service.pb.h"
 #include "sextant/v1/probe_event.pb.h"
@@ -17,12 +17,21 @@ namespace sextant {
 
 using SendProbeResponse = std::function<void(const v1::RunProbeResponse&)>;
 
+// Which device of a call the probe measures.
+struct RecordedDevice {
+  std::string uuid;
+  bool with_shapes = false;  // of the caller's: the result is not kept
+  size_t index = 0;          // of `count` devices, one after another
+  size_t count = 1;
+  double elapsed_seconds = 0;  // since the first of them was begun
+};
+
 class ProbeRecorder {
  public:
   // All outlive it.
-  ProbeRecorder(const ProbeSpec& spec, CalibrationStore& store, ProbeMetrics& metrics,
+  ProbeRecorder(const RecordedDevice& device, CalibrationStore& store, ProbeMetrics& metrics,
                 const SendProbeResponse& send)
-      : spec_(spec), store_(store), metrics_(metrics), send_(send) {}
+      : device_(device), store_(store), metrics_(metrics), send_(send) {}
 
   // Sends progress, and holds a calibration until Keep(); a wrong result takes its device's
   // calibration out of use at once.
@@ -30,26 +39,24 @@ class ProbeRecorder {
   // Errors: kInvalidArgument where the event makes no sense.
   absl::Status Record(const v1::ProbeEvent& event);
 
-  // Keeps and sends the calibrations: the probe has ended well. One that fails in the end, on
-  // whatever device, may have measured none rightly.
+  // Keeps and sends the calibration: the probe has ended well. One that fails in the end may have
+  // measured wrongly before.
   void Keep();
 
-  // Whether a calibration lacks some of what was planned.
-  bool partial() const { return partial_; }
+  // Whether the calibration lacks some of what was planned.
+  bool partial() const { return measured_.has_value() && measured_->coverage_ratio() < 1; }
 
  private:
   absl::Status RecordProgress(const v1::ProbeProgress& progress);
   absl::Status RecordCalibration(const v1::Calibration& calibration);
   absl::Status RecordFailure(const v1::ProbeFailure& failure);
-  void Keep(const v1::Calibration& calibration);
 
-  const ProbeSpec& spec_;
+  const RecordedDevice& device_;
   CalibrationStore& store_;
   ProbeMetrics& metrics_;
   const SendProbeResponse& send_;
-  size_t ended_count_ = 0;  // devices that have a calibration or a failure
-  std::vector<v1::Calibration> measured_;
-  bool partial_ = false;
+  bool ended_ = false;  // there was a calibration or a failure
+  absl::optional<v1::Calibration> measured_;
 };
 
 }  // namespace sextant

@@ -97,7 +97,7 @@ Server::Server(const ServerOptions& options)
     : options_(options),
       registry_(std::make_shared<prometheus::Registry>()),
       metrics_(*registry_),
-      probe_metrics_(*registry_),
+      probe_metrics_(*registry_, options.probe_metrics),
       store_(CalibrationFolder(options)),
       calibration_metrics_(store_, options.probe_metrics),
       activity_(WatchingOf(options)),

@@ -19,6 +19,14 @@ inline constexpr char kBuiltWithoutCuda[] = "built_without_cuda";
 // kNotFound with `sentence`, which says what to do as well, and the metadata "reason" = `word`.
 absl::Status Absent(absl::string_view word, absl::string_view sentence);
 
+// The same for a host whose driver runs, in version `driver_version`, though it can't be used.
+absl::Status AbsentBesideDriver(absl::string_view word, absl::string_view sentence,
+                                absl::string_view driver_version);
+
+// Whether `absent` is kNoDriver of a host that shows no sign of a driver: as most hosts are, and
+// no fault.
+bool IsPlainlyAbsent(const absl::Status& absent);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_ABSENCE_H_

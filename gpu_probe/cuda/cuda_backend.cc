@@ -16,6 +16,7 @@
 #include "gpu_probe/cuda/gpu_plan.h"
 #include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/kernel_images.h"
+#include "gpu_probe/cuda/peers/peer_plan.h"
 
 namespace sextant {
 namespace {
@@ -107,13 +108,15 @@ absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options) {
                            GpuSession::Open({.driver = *system.driver,
                                              .gpu = std::move(admitted.gpu),
                                              .memory_cap_bytes = cap_bytes}));
-  SEXTANT_ASSIGN_OR_RETURN(
-      ProbePlan plan,
-      GpuPlan(options, session,
-              {.folder = options.library_folder, .supported_cuda = SupportedCuda(*system.driver)}));
+  const CudaLibrarySearch search = {.folder = options.library_folder,
+                                    .supported_cuda = SupportedCuda(*system.driver)};
+  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, GpuPlan(options, session, search));
   plan.may_go_on = [session, guard = std::move(admitted.guard)] {
     return guard.MayGoOn(session->allocated_bytes());
   };
+  if (options.mode == v1::PROBE_MODE_FULL && options.matmuls.empty()) {
+    AddPeers({.system = system, .home = session, .search = search, .sleep = SleepFor}, &plan);
+  }
   SEXTANT_RETURN_IF_ERROR(WatchConditions(*system.nvml, session, &plan));
   return plan;
 }

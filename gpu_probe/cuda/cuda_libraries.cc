@@ -120,6 +120,10 @@ absl::StatusOr<Nccl> LoadNccl(const CudaLibrarySearch& search) {
   finder.Find("ncclGroupStart", &out.group_start);
   finder.Find("ncclGroupEnd", &out.group_end);
   finder.Find("ncclAllReduce", &out.all_reduce);
+  finder.Find("ncclReduceScatter", &out.reduce_scatter);
+  finder.Find("ncclAllGather", &out.all_gather);
+  finder.Find("ncclSend", &out.send);
+  finder.Find("ncclRecv", &out.receive);
   SEXTANT_RETURN_IF_ERROR(finder.status());
   int number = 0;
   if (version(&number) != 0 || number < 0) {

@@ -107,6 +107,13 @@ struct Nccl {
   std::function<Status()> group_end;                             // ncclGroupEnd
   // ncclAllReduce (from, to, count, type, operation, communicator, stream)
   std::function<Status(const void*, void*, std::size_t, int, int, void*, void*)> all_reduce;
+  // ncclReduceScatter, the same with the count that each rank receives
+  std::function<Status(const void*, void*, std::size_t, int, int, void*, void*)> reduce_scatter;
+  // ncclAllGather (from, to, the count that each rank sends, type, communicator, stream)
+  std::function<Status(const void*, void*, std::size_t, int, void*, void*)> all_gather;
+  // ncclSend (from, count, type, peer, communicator, stream) and ncclRecv
+  std::function<Status(const void*, std::size_t, int, int, void*, void*)> send;
+  std::function<Status(void*, std::size_t, int, int, void*, void*)> receive;
 };
 
 // libnccl.so.2.

@@ -31,12 +31,13 @@ absl::Status WithoutLibrary(const CudaSystem& system) {
   if (HasWord(system.nvml.status())) return system.nvml.status();
   const std::string version = DriverVersion(system);
   if (!version.empty()) {
-    return Absent(
+    return AbsentBesideDriver(
         kNoDriver,
         absl::StrCat("the NVIDIA driver ", version,
                      " runs, but its library for CUDA could not be loaded (", fault.message(),
                      "); give this container the driver's capability \"compute\" "
-                     "(NVIDIA_DRIVER_CAPABILITIES=compute,utility)"));
+                     "(NVIDIA_DRIVER_CAPABILITIES=compute,utility)"),
+        version);
   }
   return Absent(kNoDriver,
                 absl::StrCat("this host has no NVIDIA driver that can be seen (", fault.message(),

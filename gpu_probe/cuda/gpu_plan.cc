@@ -37,10 +37,10 @@ absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSessi
   ProbePlan plan;
   plan.device = session->device();
   SEXTANT_ASSIGN_OR_RETURN(const CublasLt cublaslt, LoadCublasLt(search));
-  SEXTANT_RETURN_IF_ERROR(Wake(session, &plan));
   if (!options.matmuls.empty()) {
     SEXTANT_ASSIGN_OR_RETURN(
         plan.points, GpuRequestedMatmulPoints(options.mode, options.matmuls, session, cublaslt));
+    SEXTANT_RETURN_IF_ERROR(Wake(session, &plan));
     return plan;
   }
   Append(GpuMatmulPoints(options.mode, session, cublaslt, &plan.notes), &plan.points);
@@ -50,6 +50,8 @@ absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSessi
     Append(GpuAttentionPoints(options.mode, session, LoadCudnn(search), &plan.notes), &plan.points);
   }
   plan.finish = SummariseGpuMemory;
+  // Once all libraries are loaded: meanwhile the GPU would fall asleep again.
+  SEXTANT_RETURN_IF_ERROR(Wake(session, &plan));
   return plan;
 }
 

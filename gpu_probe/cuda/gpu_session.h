@@ -51,6 +51,7 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   // Last-level cache; 0 where it is not known.
   int64_t cache_bytes() const { return device().cache_bytes(); }
   const CudaDriver& driver() const { return parts_.driver; }
+  const std::vector<KernelImage>& images() const { return parts_.images; }
   cuda::Context context() const { return context_; }
   cuda::Stream stream() const { return stream_; }
 

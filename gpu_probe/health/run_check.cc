@@ -74,8 +74,6 @@ absl::StatusOr<v1::Calibration> MeasureQuickly(absl::Span<const Backend> backend
   options.mode = v1::PROBE_MODE_QUICK;
   options.budget_seconds = check.budget_seconds;
   const double budget_seconds = BudgetSecondsOf(options);
-  const absl::StatusOr<const Backend*> backend = BackendNamed(options.backend, backends);
-  if (!backend.ok()) return backend.status();
   const auto watchdog = Watchdog::Start(
       {.seconds = HardDeadlineSeconds(budget_seconds),
        .on_expiry = [budget_seconds, json = check.json] { EndLate(budget_seconds, json); },
@@ -83,7 +81,7 @@ absl::StatusOr<v1::Calibration> MeasureQuickly(absl::Span<const Backend> backend
   if (!watchdog.ok()) return watchdog.status();
   SteadyClock clock;
   absl::StatusOr<v1::Calibration> calibration =
-      MeasureDevice(**backend, options, clock, [](const v1::ProbeProgress&) { return true; });
+      MeasureDevice(backends, options, clock, [](const v1::ProbeProgress&) { return true; });
   if (!calibration.ok()) return calibration.status();
   SEXTANT_RETURN_IF_ERROR(CheckSound(*calibration, std::time(nullptr)));
   return calibration;

@@ -12,6 +12,8 @@
 namespace sextant {
 namespace {
 
+using Devices = std::vector<const v1::Device*>;
+
 constexpr int kMaxDevices = 64;
 constexpr int kMaxShapes = 16;
 constexpr int64_t kMaxShapeDimension = 1'000'000;
@@ -21,29 +23,53 @@ void CheckMode(v1::ProbeMode mode, FieldViolations& violations) {
   violations.Add("mode", UnknownEnumNumber(mode));
 }
 
-void CheckShapes(const v1::RunProbeRequest& request, FieldViolations& violations) {
+// What a device multiplies in, for it and for people.
+struct DeviceTypes {
+  std::vector<v1::DataType> types;
+  const char* text;
+};
+
+const DeviceTypes& TypesOf(v1::DeviceKind kind) {
+  static const auto* const processor =
+      new DeviceTypes{{v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16, v1::DATA_TYPE_INT8},
+                      "must be FP32, BF16 or INT8, as a processor is among the devices"};
+  static const auto* const gpu =
+      new DeviceTypes{{v1::DATA_TYPE_FP64, v1::DATA_TYPE_FP32, v1::DATA_TYPE_TF32,
+                       v1::DATA_TYPE_FP16, v1::DATA_TYPE_BF16, v1::DATA_TYPE_INT8,
+                       v1::DATA_TYPE_FP8_E4M3, v1::DATA_TYPE_MXFP8, v1::DATA_TYPE_NVFP4},
+                      "must be FP64, FP32, TF32, FP16, BF16, INT8, FP8_E4M3, MXFP8 or NVFP4"};
+  return kind == v1::DEVICE_KIND_GPU ? *gpu : *processor;
+}
+
+bool IsMultiplied(const DeviceTypes& by, v1::DataType type) {
+  return std::find(by.types.begin(), by.types.end(), type) != by.types.end();
+}
+
+void CheckShapes(const v1::RunProbeRequest& request, const Devices& devices,
+                 FieldViolations& violations) {
   if (request.matmuls_size() > kMaxShapes) {
     violations.Add("matmuls", absl::StrCat("must be at most ", kMaxShapes, " shapes, not ",
                                            request.matmuls_size()));
     return;
   }
+  const DeviceTypes& gpu = TypesOf(v1::DEVICE_KIND_GPU);
   for (int i = 0; i < request.matmuls_size(); ++i) {
     const v1::MatmulShape& shape = request.matmuls(i);
     const std::string path = absl::StrCat("matmuls[", i, "]");
-    const v1::DataType type = shape.data_type();
-    if (type != v1::DATA_TYPE_FP32 && type != v1::DATA_TYPE_BF16 && type != v1::DATA_TYPE_INT8) {
-      violations.Add(FieldPath(path, "data_type"), "must be FP32, BF16 or INT8");
+    const auto without =
+        std::find_if(devices.begin(), devices.end(), [&](const v1::Device* device) {
+          return !IsMultiplied(TypesOf(device->kind()), shape.data_type());
+        });
+    if (without != devices.end()) {
+      violations.Add(FieldPath(path, "data_type"), TypesOf((*without)->kind()).text);
+    } else if (!IsMultiplied(gpu, shape.data_type())) {  // GPUs have all types that any device has
+      violations.Add(FieldPath(path, "data_type"), gpu.text);
     }
     violations.Require(path, "m", shape.m(), 1, kMaxShapeDimension);
     violations.Require(path, "n", shape.n(), 1, kMaxShapeDimension);
     violations.Require(path, "k", shape.k(), 1, kMaxShapeDimension);
   }
 }
-
-// A GPU is none of the devices that the probe of this version lists; should another one list
-// it, it could not be told to measure it.
-constexpr char kProcessorsOnly[] =
-    "is no processor, and this version measures processors alone: write \"host\"";
 
 // Devices that are not known go to `unknown`, all other faults to `violations`.
 void CheckDevices(const v1::RunProbeRequest& request, const CalibrationSnapshot& host,
@@ -55,14 +81,26 @@ void CheckDevices(const v1::RunProbeRequest& request, const CalibrationSnapshot&
   }
   for (int i = 0; i < request.device_uuids_size(); ++i) {
     const std::string& uuid = request.device_uuids(i);
-    const std::string path = absl::StrCat("device_uuids[", i, "]");
-    const v1::Device* device = host.FindDevice(uuid);
-    if (device == nullptr) {
-      unknown.Add(path, UnknownDeviceMessage(uuid, host.devices));
-    } else if (device->kind() != v1::DEVICE_KIND_CPU) {
-      violations.Add(path, kProcessorsOnly);
-    }
+    if (host.FindDevice(uuid) != nullptr) continue;
+    unknown.Add(absl::StrCat("device_uuids[", i, "]"), UnknownDeviceMessage(uuid, host.devices));
   }
+}
+
+// Those that the request names, each once; where it names none, the host's GPUs, or all of a host
+// without.
+Devices DevicesOf(const v1::RunProbeRequest& request, const CalibrationSnapshot& host) {
+  const bool has_gpu =
+      std::any_of(host.devices.begin(), host.devices.end(),
+                  [](const v1::Device& device) { return device.kind() == v1::DEVICE_KIND_GPU; });
+  Devices out;
+  for (const v1::Device& device : host.devices) {
+    const auto names_it = [&](const std::string& name) { return host.FindDevice(name) == &device; };
+    const auto& uuids = request.device_uuids();
+    const bool meant = uuids.empty() ? !has_gpu || device.kind() == v1::DEVICE_KIND_GPU
+                                     : std::any_of(uuids.begin(), uuids.end(), names_it);
+    if (meant) out.push_back(&device);
+  }
+  return out;
 }
 
 absl::Status Check(const v1::RunProbeRequest& request, const CalibrationSnapshot& host) {
@@ -70,7 +108,7 @@ absl::Status Check(const v1::RunProbeRequest& request, const CalibrationSnapshot
   FieldViolations unknown;
   CheckMode(request.mode(), violations);
   CheckDevices(request, host, violations, unknown);
-  CheckShapes(request, violations);
+  CheckShapes(request, DevicesOf(request, host), violations);
   if (violations.empty() && !unknown.empty()) {
     return UnknownDevice(unknown.all().front().description);
   }
@@ -78,35 +116,24 @@ absl::Status Check(const v1::RunProbeRequest& request, const CalibrationSnapshot
   return violations.ToStatus();
 }
 
-// Those that the request names, each once; all of the host where it names none, since the
-// probe then measures what it lists.
-std::vector<std::string> DevicesOf(const v1::RunProbeRequest& request,
-                                   const CalibrationSnapshot& host) {
-  std::vector<std::string> out;
-  for (const v1::Device& device : host.devices) {
-    const auto names_it = [&](const std::string& name) { return host.FindDevice(name) == &device; };
-    if (request.device_uuids().empty() ||
-        std::any_of(request.device_uuids().begin(), request.device_uuids().end(), names_it)) {
-      out.push_back(device.uuid());
-    }
-  }
-  return out;
-}
-
 v1::ProbeMode ModeOf(const v1::RunProbeRequest& request) {
   return request.mode() == v1::PROBE_MODE_UNSPECIFIED ? v1::PROBE_MODE_STANDARD : request.mode();
 }
 
-std::vector<std::string> ArgumentsOf(const v1::RunProbeRequest& request,
-                                     const ProbeBudget& budget) {
-  std::vector<std::string> out = {
-      "--format=json",
-      absl::StrCat("--mode=", ShortName(v1::ProbeMode_Name(ModeOf(request)), "PROBE_MODE_")),
-      absl::StrCat("--budget=", budget.budget_seconds, "s")};
-  if (!request.device_uuids().empty()) out.push_back("--backend=host");
+DeviceProbe ProbeOf(const v1::Device& device, const v1::RunProbeRequest& request,
+                    const ProbeBudget& budget) {
+  DeviceProbe out = {
+      .uuid = device.uuid(),
+      .arguments = {
+          "--format=json",
+          absl::StrCat("--mode=", ShortName(v1::ProbeMode_Name(ModeOf(request)), "PROBE_MODE_")),
+          absl::StrCat("--budget=", budget.budget_seconds, "s"),
+          device.kind() == v1::DEVICE_KIND_GPU ? "--backend=cuda" : "--backend=host",
+          absl::StrCat("--device=", device.uuid())}};
   for (const v1::MatmulShape& shape : request.matmuls()) {
-    out.push_back(absl::StrCat("--matmul=", shape.m(), "x", shape.n(), "x", shape.k(), ":",
-                               ShortName(v1::DataType_Name(shape.data_type()), "DATA_TYPE_")));
+    out.arguments.push_back(
+        absl::StrCat("--matmul=", shape.m(), "x", shape.n(), "x", shape.k(), ":",
+                     ShortName(v1::DataType_Name(shape.data_type()), "DATA_TYPE_")));
   }
   return out;
 }
@@ -117,11 +144,13 @@ absl::StatusOr<ProbeSpec> ProbeSpecFrom(const v1::RunProbeRequest& request,
                                         const CalibrationSnapshot& host) {
   SEXTANT_RETURN_IF_ERROR(Check(request, host));
   const bool with_shapes = !request.matmuls().empty();
-  const ProbeBudget budget = ProbeBudgetOf(ModeOf(request), with_shapes);
-  return ProbeSpec{.device_uuids = DevicesOf(request, host),
-                   .with_shapes = with_shapes,
-                   .budget = budget,
-                   .arguments = ArgumentsOf(request, budget)};
+  ProbeSpec spec = {.probes = {},
+                    .with_shapes = with_shapes,
+                    .budget = ProbeBudgetOf(ModeOf(request), with_shapes)};
+  for (const v1::Device* device : DevicesOf(request, host)) {
+    spec.probes.push_back(ProbeOf(*device, request, spec.budget));
+  }
+  return spec;
 }
 
 }  // namespace sextant

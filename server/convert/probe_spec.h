@@ -12,15 +12,19 @@
 
 namespace sextant {
 
-struct ProbeSpec {
-  // UUIDs of the devices that are to be measured, in the order of their results.
-  std::vector<std::string> device_uuids;
-  bool with_shapes = false;  // of the caller's: the result is not kept
-  ProbeBudget budget;
-  std::vector<std::string> arguments;  // for sextant-probe; --parent_pid left out
+// One run of sextant-probe, which measures one device.
+struct DeviceProbe {
+  std::string uuid;
+  std::vector<std::string> arguments;  // --parent_pid left out
 };
 
-// `host` holds this host's devices.
+struct ProbeSpec {
+  std::vector<DeviceProbe> probes;  // at least one, in the order of their results
+  bool with_shapes = false;         // of the caller's: the results are not kept
+  ProbeBudget budget;               // of each
+};
+
+// `host` holds this host's devices, at least one.
 //
 // Errors: kInvalidArgument (FIELD_INVALID) with all violations; kNotFound (DEVICE_UNKNOWN) where
 // devices that are not known are the only fault.

@@ -77,7 +77,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"calibration", "--save"}, "--save"},
       {{"probe", "--mode=fast"}, "write one of quick|standard|full"},
       {{"probe", "--dtype=int8"}, "--dtype requires --matmul"},
-      {{"probe", "--matmul=1x2x3", "--dtype=fp64"}, "write one of bf16|fp32|int8"},
+      {{"probe", "--matmul=1x2x3", "--dtype=fp6"}, "write one of bf16|fp64|fp32"},
       {{"probe", "--matmul=1x2"}, "\"1x2\" is not three whole numbers; write MxNxK"},
       {{"probe", "--matmul=1x2x3", "4x5x6"}, "4x5x6"},
       {{"op"}, "A subcommand is required"},

@@ -78,10 +78,10 @@ TEST(ReadProbeRequest, FillsEveryField) {
 }
 
 TEST(ProbeTimeout, GrowsWithTheWork) {
-  EXPECT_EQ(ProbeTimeoutSeconds({}), 60);
-  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "quick"}), 60);
-  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full"}), 120);
-  EXPECT_EQ(ProbeTimeoutSeconds({.shapes = {"1x2x3"}}), 360);
+  EXPECT_EQ(ProbeTimeoutSeconds({}), 8 * 60);
+  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "quick", .device_uuids = {"host"}}), 60);
+  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .device_uuids = {"host"}}), 120);
+  EXPECT_EQ(ProbeTimeoutSeconds({.device_uuids = {"host"}, .shapes = {"1x2x3"}}), 360);
   EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .device_uuids = {"a", "b"}}), 240);
 }
 

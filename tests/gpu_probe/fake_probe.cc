@@ -1,5 +1,6 @@
 // sextant-probe with a scripted device in place of the host's, for tests of the program itself.
-// $SEXTANT_FAKE says what the device does; its kernels are instant, or never end.
+// $SEXTANT_FAKE says what the device does, or that there are eight of them; its kernels are
+// instant, or never end.
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "gpu_probe/backend.h"
 #include "gpu_probe/health/run_check.h"
 #include "gpu_probe/run_probe.h"
@@ -22,8 +24,27 @@ std::string Behaviour() {
   return value == nullptr ? "" : value;
 }
 
+// Eight GPUs of one product, all but one within a per cent of each other; the sixth is slow.
+constexpr int kGpuCount = 8;
+constexpr int kSlowGpu = 6;
+constexpr double kGpuRunSeconds = 1e-4;
+
+std::string GpuUuid(int number) {
+  return absl::StrCat("GPU-0000000", number, "-0000-0000-0000-000000000000");
+}
+
+// By the scripted GPU's own clock; 0 for the processor, which has none.
+double RunSecondsOf(const std::string& uuid) {
+  for (int number = 1; number <= kGpuCount; ++number) {
+    if (uuid != GpuUuid(number)) continue;
+    return kGpuRunSeconds * (number == kSlowGpu ? 1.15 : 1 + 0.001 * number);
+  }
+  return 0;
+}
+
 class FakeWorkload : public Workload {
  public:
+  explicit FakeWorkload(double run_seconds) : run_seconds_(run_seconds) {}
   void Poison() override {}
   absl::Status Run(int64_t repetition_count) override {
     if (Behaviour() == "hang") {
@@ -31,7 +52,12 @@ class FakeWorkload : public Workload {
     }
     if (Behaviour() == "crash") std::abort();
     for (int64_t i = 0; i < 1000 * repetition_count; ++i) sink_.fetch_add(1);
+    device_seconds_ = run_seconds_ * static_cast<double>(repetition_count);
     return absl::OkStatus();
+  }
+  absl::optional<double> DeviceSeconds() const override {
+    if (run_seconds_ == 0) return absl::nullopt;
+    return device_seconds_;
   }
   absl::Status Check() override {
     return Behaviour() == "mismatch" ? absl::DataLossError("element 7 is 1, not 2")
@@ -39,19 +65,21 @@ class FakeWorkload : public Workload {
   }
 
  private:
+  const double run_seconds_;
+  double device_seconds_ = 0;
   std::atomic<int64_t> sink_ = 0;
 };
 
-Point FakePoint(const v1::MatmulShape& shape, bool requested) {
+Point FakePoint(const v1::MatmulShape& shape, bool requested, double run_seconds) {
   Point point;
   point.phase = "matmul fp32";
   point.label = absl::StrCat("fp32 ", shape.m(), "x", shape.n(), "x", shape.k());
   point.work = 2.0 * static_cast<double>(shape.m() * shape.n() * shape.k());
   point.unit = "FLOP/s";
   point.pass_count = 3;
-  point.make = []() -> absl::StatusOr<std::unique_ptr<Workload>> {
+  point.make = [run_seconds]() -> absl::StatusOr<std::unique_ptr<Workload>> {
     if (Behaviour() == "memory") return absl::ResourceExhaustedError("3 GiB are not free");
-    return std::unique_ptr<Workload>(std::make_unique<FakeWorkload>());
+    return std::unique_ptr<Workload>(std::make_unique<FakeWorkload>(run_seconds));
   };
   point.record = [shape, requested, work = point.work](const v1::TimeStatistics& time,
                                                        v1::Calibration* out) {
@@ -70,6 +98,18 @@ Point FakePoint(const v1::MatmulShape& shape, bool requested) {
 
 std::vector<v1::Device> FakeDevices() {
   if (Behaviour() == "absent") return {};
+  if (Behaviour() == "eight_gpus") {
+    std::vector<v1::Device> gpus(kGpuCount);
+    for (int i = 0; i < kGpuCount; ++i) {
+      gpus[static_cast<size_t>(i)].set_uuid(GpuUuid(i + 1));
+      gpus[static_cast<size_t>(i)].set_kind(v1::DEVICE_KIND_GPU);
+      gpus[static_cast<size_t>(i)].set_product_name("NVIDIA H200");
+      gpus[static_cast<size_t>(i)].set_hostname("node1");
+      gpus[static_cast<size_t>(i)].set_memory_bytes(150754820096);
+      gpus[static_cast<size_t>(i)].set_power_limit_watts(700);
+    }
+    return gpus;
+  }
   v1::Device device;
   const char* uuid = std::getenv("SEXTANT_FAKE_UUID");
   device.set_uuid(uuid == nullptr ? "CPU-0123456789abcdef" : uuid);
@@ -81,10 +121,13 @@ std::vector<v1::Device> FakeDevices() {
 absl::StatusOr<ProbePlan> FakePlan(const ProbeOptions& options) {
   if (Behaviour() == "unsupported") return absl::UnimplementedError("no int8 instructions here");
   ProbePlan plan;
-  plan.device = FakeDevices().front();
+  for (const v1::Device& device : FakeDevices()) {
+    if (device.uuid() == options.device) plan.device = device;
+  }
+  const double run_seconds = RunSecondsOf(options.device);
   if (Behaviour() == "many_notes") plan.notes.assign(20000, "A note that takes a line.");
   for (const v1::MatmulShape& shape : options.matmuls) {
-    plan.points.push_back(FakePoint(shape, /*requested=*/Behaviour() != "forgets"));
+    plan.points.push_back(FakePoint(shape, /*requested=*/Behaviour() != "forgets", run_seconds));
   }
   if (!plan.points.empty()) return plan;
   for (const int64_t size : {64, 128, 256}) {
@@ -92,7 +135,7 @@ absl::StatusOr<ProbePlan> FakePlan(const ProbeOptions& options) {
     shape.set_m(size);
     shape.set_n(size);
     shape.set_k(size);
-    plan.points.push_back(FakePoint(shape, /*requested=*/false));
+    plan.points.push_back(FakePoint(shape, /*requested=*/false, run_seconds));
   }
   return plan;
 }
@@ -102,7 +145,9 @@ absl::StatusOr<ProbePlan> FakePlan(const ProbeOptions& options) {
 
 int main(int argc, char** argv) {
   const std::vector<sextant::Backend> backends = {
-      {.name = "host", .devices = sextant::FakeDevices, .plan = sextant::FakePlan}};
+      {.name = sextant::Behaviour() == "eight_gpus" ? "cuda" : "host",
+       .devices = sextant::FakeDevices,
+       .plan = sextant::FakePlan}};
   const std::vector<std::string> args(argv + 1, argv + argc);
   return sextant::AsksForCheck(args) ? sextant::RunCheck(args, backends)
                                      : sextant::RunProbe(args, backends);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,6 +64,21 @@ TEST(OptionsTest, AShapeWithoutATypeIsTheBackendsChoice) {
   EXPECT_EQ(Parsed({"--matmul=1x1x1"}).matmuls[0].data_type(), v1::DATA_TYPE_UNSPECIFIED);
 }
 
+TEST(OptionsTest, EachTypeThatSomeDeviceMultipliesInIsRead) {
+  const std::pair<const char*, v1::DataType> types[] = {
+      {"fp64", v1::DATA_TYPE_FP64},    {"fp32", v1::DATA_TYPE_FP32},
+      {"tf32", v1::DATA_TYPE_TF32},    {"fp16", v1::DATA_TYPE_FP16},
+      {"bf16", v1::DATA_TYPE_BF16},    {"int8", v1::DATA_TYPE_INT8},
+      {"fp8", v1::DATA_TYPE_FP8_E4M3}, {"fp8_e4m3", v1::DATA_TYPE_FP8_E4M3},
+      {"mxfp8", v1::DATA_TYPE_MXFP8},  {"nvfp4", v1::DATA_TYPE_NVFP4}};
+  for (const auto& [name, type] : types) {
+    EXPECT_EQ(Parsed({absl::StrCat("--matmul=1x1x1:", name)}).matmuls[0].data_type(), type) << name;
+    EXPECT_EQ(Parsed({"--matmul=1x1x1", absl::StrCat("--dtype=", name)}).matmuls[0].data_type(),
+              type)
+        << name;
+  }
+}
+
 TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
   struct Case {
     std::vector<std::string> args;
@@ -78,6 +94,7 @@ TEST(OptionsTest, WrongCommandLinesAreSaidToBe) {
            {{"--format=yaml"}, "yaml"},
            {{"--dtype=bf16"}, "--matmul"},
            {{"--matmul=1x1x1", "--dtype=fp6"}, "write fp64, fp32, tf32"},
+           {{"--matmul=1x1x1:FP8"}, "no type"},
            {{"--matmul=1x1"}, "MxNxK"},
            {{"--matmul="}, "\"--matmul=\" is followed by an empty value"},
            {{"--output=", "--mode=quick"}, "\"--output=\" is followed by an empty value"},

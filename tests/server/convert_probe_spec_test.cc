@@ -12,6 +12,7 @@
 namespace sextant {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
@@ -35,10 +36,13 @@ v1::RunProbeRequest WithShape(v1::DataType type, int64_t m, int64_t n, int64_t k
 TEST(ProbeSpec, OfAnEmptyRequestIsStandardOnAllDevices) {
   const auto spec = ProbeSpecFrom({}, HostSnapshot());
   ASSERT_THAT(spec, IsOk());
-  EXPECT_THAT(spec->device_uuids, ElementsAre("CPU-0123456789abcdef"));
+  ASSERT_EQ(spec->probes.size(), 1u);
+  EXPECT_EQ(spec->probes[0].uuid, "CPU-0123456789abcdef");
   EXPECT_FALSE(spec->with_shapes);
   EXPECT_EQ(spec->budget.deadline_seconds, 20);
-  EXPECT_THAT(spec->arguments, ElementsAre("--format=json", "--mode=standard", "--budget=5s"));
+  EXPECT_THAT(spec->probes[0].arguments,
+              ElementsAre("--format=json", "--mode=standard", "--budget=5s", "--backend=host",
+                          "--device=CPU-0123456789abcdef"));
 }
 
 TEST(ProbeSpec, NamesEachDeviceOnce) {
@@ -48,9 +52,10 @@ TEST(ProbeSpec, NamesEachDeviceOnce) {
   request.add_device_uuids("CPU-0123456789abcdef");
   const auto spec = ProbeSpecFrom(request, HostSnapshot());
   ASSERT_THAT(spec, IsOk());
-  EXPECT_THAT(spec->device_uuids, ElementsAre("CPU-0123456789abcdef"));
-  EXPECT_THAT(spec->arguments,
-              ElementsAre("--format=json", "--mode=full", "--budget=30s", "--backend=host"));
+  ASSERT_EQ(spec->probes.size(), 1u);
+  EXPECT_THAT(spec->probes[0].arguments,
+              ElementsAre("--format=json", "--mode=full", "--budget=30s", "--backend=host",
+                          "--device=CPU-0123456789abcdef"));
 }
 
 TEST(ProbeSpec, PassesShapesOn) {
@@ -60,9 +65,10 @@ TEST(ProbeSpec, PassesShapesOn) {
   const auto spec = ProbeSpecFrom(request, HostSnapshot());
   ASSERT_THAT(spec, IsOk());
   EXPECT_TRUE(spec->with_shapes);
-  EXPECT_THAT(spec->arguments,
-              ElementsAre("--format=json", "--mode=quick", "--budget=122s",
-                          "--matmul=16384x32768x1000000:bf16", "--matmul=1x2x3:int8"));
+  EXPECT_THAT(spec->probes[0].arguments,
+              ElementsAre("--format=json", "--mode=quick", "--budget=122s", "--backend=host",
+                          "--device=CPU-0123456789abcdef", "--matmul=16384x32768x1000000:bf16",
+                          "--matmul=1x2x3:int8"));
 }
 
 TEST(ProbeSpec, NamesAllFaultsAtOnce) {
@@ -99,15 +105,61 @@ TEST(ProbeSpec, TellsAnUnknownDeviceItsNearNames) {
   EXPECT_THAT(std::string(spec.status().message()), HasSubstr("ListDevices"));
 }
 
-// No device that this version's probe lists; another's could.
-TEST(ProbeSpec, RefusesWhatItCannotMeasure) {
-  CalibrationSnapshot host = HostSnapshot();
+// FakeDevice() and two GPUs before it.
+CalibrationSnapshot GpuHostSnapshot() {
+  CalibrationSnapshot host;
+  for (const char* uuid : {"GPU-1", "GPU-2"}) {
+    host.devices.push_back(FakeDevice());
+    host.devices.back().set_uuid(uuid);
+    host.devices.back().set_kind(v1::DEVICE_KIND_GPU);
+  }
   host.devices.push_back(FakeDevice());
-  host.devices.back().set_uuid("GPU-1");
-  host.devices.back().set_kind(v1::DEVICE_KIND_GPU);
+  return host;
+}
+
+TEST(ProbeSpec, MeasuresGpusWhereThereAreSomeEachByAProbeOfItsOwn) {
+  const auto spec = ProbeSpecFrom({}, GpuHostSnapshot());
+  ASSERT_THAT(spec, IsOk());
+  ASSERT_EQ(spec->probes.size(), 2u);
+  EXPECT_EQ(spec->probes[0].uuid, "GPU-1");
+  EXPECT_THAT(spec->probes[1].arguments,
+              ElementsAre("--format=json", "--mode=standard", "--budget=5s", "--backend=cuda",
+                          "--device=GPU-2"));
+}
+
+TEST(ProbeSpec, MeasuresDevicesOfBothKindsInTheHostsOrder) {
   v1::RunProbeRequest request;
-  request.add_device_uuids("GPU-1");
-  EXPECT_THAT(ProbeSpecFrom(request, host), NamesFields(ElementsAre("device_uuids[0]")));
+  request.add_device_uuids("host");
+  request.add_device_uuids("GPU-2");
+  const auto spec = ProbeSpecFrom(request, GpuHostSnapshot());
+  ASSERT_THAT(spec, IsOk());
+  ASSERT_EQ(spec->probes.size(), 2u);
+  EXPECT_EQ(spec->probes[0].uuid, "GPU-2");
+  EXPECT_EQ(spec->probes[1].uuid, "CPU-0123456789abcdef");
+  EXPECT_THAT(spec->probes[1].arguments, Contains("--backend=host"));
+}
+
+TEST(ProbeSpec, TakesTheTypesThatAllItsDevicesMultiplyIn) {
+  const v1::DataType gpu_types[] = {
+      v1::DATA_TYPE_FP64,  v1::DATA_TYPE_FP32,  v1::DATA_TYPE_TF32,
+      v1::DATA_TYPE_FP16,  v1::DATA_TYPE_BF16,  v1::DATA_TYPE_INT8,
+      v1::DATA_TYPE_MXFP8, v1::DATA_TYPE_NVFP4, v1::DATA_TYPE_FP8_E4M3};
+  for (const v1::DataType type : gpu_types) {
+    v1::RunProbeRequest request = WithShape(type, 16, 16, 16);
+    EXPECT_THAT(ProbeSpecFrom(request, GpuHostSnapshot()), IsOk()) << type;
+    const bool processors =
+        type == v1::DATA_TYPE_FP32 || type == v1::DATA_TYPE_BF16 || type == v1::DATA_TYPE_INT8;
+    request.add_device_uuids("GPU-1");
+    request.add_device_uuids("host");
+    EXPECT_EQ(ProbeSpecFrom(request, GpuHostSnapshot()).ok(), processors) << type;
+  }
+  const auto spec = ProbeSpecFrom(WithShape(v1::DATA_TYPE_FP8_E4M3, 1, 2, 3), GpuHostSnapshot());
+  ASSERT_THAT(spec, IsOk());
+  EXPECT_THAT(spec->probes[0].arguments, Contains("--matmul=1x2x3:fp8_e4m3"));
+  for (const v1::DataType none : {v1::DATA_TYPE_FP8, v1::DATA_TYPE_FP4, v1::DATA_TYPE_INT4}) {
+    EXPECT_THAT(ProbeSpecFrom(WithShape(none, 1, 1, 1), GpuHostSnapshot()),
+                NamesFields(ElementsAre("matmuls[0].data_type")));
+  }
 }
 
 TEST(AnnotateCalibration, KnowsTheDatasheetOfKnownProductsAlone) {

@@ -17,6 +17,7 @@
 #include "server/convert/calibration.h"
 #include "server/retry_delay.h"
 #include "tests/server/fake_probe.h"
+#include "tests/server/scripted_probe_host.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -33,63 +34,8 @@ using ::testing::Pair;
 
 constexpr char kProbedUuid[] = "CPU-0123456789abcdef";
 
-// A host whose probe lists FakeDevice() and, asked to measure, runs `commands`.
-class Host {
- public:
-  explicit Host(const std::string& commands)
-      : store_(folder_.File("calibrations")),
-        metrics_(registry_),
-        probe_(WriteScript(folder_, "probe", ListsAnd(commands)), store_, metrics_) {}
-
-  struct Outcome {
-    absl::Status status;
-    std::vector<v1::RunProbeResponse> responses;
-  };
-
-  std::future<Outcome> Start(
-      const v1::RunProbeRequest& request, std::shared_ptr<Cancellation> cancellation,
-      const SendProbeResponse& also = [](const auto&) {}) {
-    auto promise = std::make_shared<std::promise<Outcome>>();
-    auto outcome = std::make_shared<Outcome>();
-    probe_.Run({.request = request,
-                .cancellation = std::move(cancellation),
-                .send =
-                    [outcome, also](const auto& r) {
-                      outcome->responses.push_back(r);
-                      also(r);
-                    },
-                .end =
-                    [outcome, promise](const absl::Status& status) {
-                      outcome->status = status;
-                      promise->set_value(*outcome);
-                    }});
-    return promise->get_future();
-  }
-
-  Outcome Run(const v1::RunProbeRequest& request = {}) {
-    return Start(request, std::make_shared<Cancellation>()).get();
-  }
-
-  // Whether /metrics would have the line.
-  bool Counts(const std::string& line) const {
-    const std::string text = prometheus::TextSerializer().Serialize(registry_.Collect());
-    return absl::StrContains(text, line + "\n");
-  }
-
-  const TemporaryFolder& folder() const { return folder_; }
-  CalibrationStore& store() { return store_; }
-  HostProbe& probe() { return probe_; }
-
- private:
-  TemporaryFolder folder_;
-  prometheus::Registry registry_;
-  CalibrationStore store_;
-  ProbeMetrics metrics_;
-  HostProbe probe_;
-};
-
 TEST(HostProbe, ShowsProgressAndKeepsTheResult) {
-  Host host(WriteProgress("matmul", 0.5) + WriteCalibration(FakeCalibration()));
+  ScriptedProbeHost host(WriteProgress("matmul", 0.5) + WriteCalibration(FakeCalibration()));
   const auto outcome = host.Run();
   ASSERT_THAT(outcome.status, IsOk());
   ASSERT_EQ(outcome.responses.size(), 2u);
@@ -104,18 +50,19 @@ TEST(HostProbe, ShowsProgressAndKeepsTheResult) {
 }
 
 TEST(HostProbe, PassesTheRequestToTheProgram) {
-  Host host("echo \"$@\" >\"$(dirname \"$0\")/arguments\"\n" + WriteCalibration(FakeCalibration()));
+  ScriptedProbeHost host("echo \"$@\" >\"$(dirname \"$0\")/arguments\"\n" +
+                         WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest request;
   request.set_mode(v1::PROBE_MODE_QUICK);
   request.add_device_uuids("host");
   ASSERT_THAT(host.Run(request).status, IsOk());
   EXPECT_EQ(ReadFile(host.folder().File("arguments")),
-            absl::StrCat("--format=json --mode=quick --budget=2s --backend=host --parent_pid=",
-                         getpid(), "\n"));
+            absl::StrCat("--format=json --mode=quick --budget=2s --backend=host --device=",
+                         kProbedUuid, " --parent_pid=", getpid(), "\n"));
 }
 
 TEST(HostProbe, AnswersOwnShapesWithoutKeepingThem) {
-  Host host(WriteCalibration(FakeCalibration()));
+  ScriptedProbeHost host(WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest request;
   v1::MatmulShape* shape = request.add_matmuls();
   shape->set_data_type(v1::DATA_TYPE_FP32);
@@ -133,7 +80,7 @@ TEST(HostProbe, StoresNoAnnotations) {
   v1::Calibration claims = FakeCalibration();
   claims.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
   claims.mutable_matmuls(0)->set_datasheet_mfu(7);
-  Host host(WriteCalibration(claims));
+  ScriptedProbeHost host(WriteCalibration(claims));
   const auto outcome = host.Run();
   ASSERT_THAT(outcome.status, IsOk());
   EXPECT_EQ(outcome.responses[0].result().calibration().device().accelerator(), "h100-sxm");
@@ -177,7 +124,7 @@ TEST(HostProbe, TakesNoEventThatMakesNoSense) {
       {"no time", "echo '{\"progress\":{\"elapsedSeconds\":\"Infinity\"}}'\n", "elapsed_seconds"},
   };
   for (const BadEvent& c : cases) {
-    Host host(c.commands);
+    ScriptedProbeHost host(c.commands);
     const auto outcome = host.Run();
     EXPECT_THAT(outcome.status, Fails(absl::StatusCode::kUnavailable, "PROBE_FAILED")) << c.name;
     EXPECT_THAT(MetadataOf(outcome.status), Contains(Pair("fault", "garbage"))) << c.name;
@@ -186,7 +133,8 @@ TEST(HostProbe, TakesNoEventThatMakesNoSense) {
 }
 
 TEST(HostProbe, CutsTheProbesTexts) {
-  Host host(WriteProgress(std::string(1000, 'x'), 0) + WriteCalibration(FakeCalibration()));
+  ScriptedProbeHost host(WriteProgress(std::string(1000, 'x'), 0) +
+                         WriteCalibration(FakeCalibration()));
   EXPECT_EQ(host.Run().responses[0].progress().phase().size(), 256u);
 }
 
@@ -210,7 +158,7 @@ TEST(HostProbe, CountsOutcomesAndKeepsTheLastCalibration) {
        {"sextant_gpu_probe_refusals_total{reason=\"other\"} 1"}},
   };
   for (const auto& c : cases) {
-    Host host(c.commands);
+    ScriptedProbeHost host(c.commands);
     host.store().Keep(FakeCalibration());
     host.Run();
     EXPECT_EQ(host.store().snapshot()->calibrations.size(), 1u) << c.commands;
@@ -237,7 +185,7 @@ TEST(HostProbe, JudgesAResultByTheProbesEnd) {
       {"Cancelled", WriteProgress("the end", 1) + "sleep 1000", "PROBE_CANCELLED"},
   };
   for (const auto& c : cases) {
-    Host host(WriteCalibration(Newer()) + c.commands);
+    ScriptedProbeHost host(WriteCalibration(Newer()) + c.commands);
     const std::string before = host.store().Keep(FakeCalibration()).stored->fingerprint;
     const auto cancellation = std::make_shared<Cancellation>();
     const auto leave_late = [&](const v1::RunProbeResponse& response) {
@@ -256,7 +204,7 @@ TEST(HostProbe, JudgesAResultByTheProbesEnd) {
 }
 
 TEST(HostProbe, WithdrawsTheCalibrationAfterAWrongResult) {
-  Host host(WriteFailure("MISMATCH", "matmul bf16 512x512x512", "matmul") + "exit 5");
+  ScriptedProbeHost host(WriteFailure("MISMATCH", "matmul bf16 512x512x512", "matmul") + "exit 5");
   host.store().Keep(FakeCalibration());
   ::testing::internal::CaptureStderr();
   const auto outcome = host.Run();
@@ -272,7 +220,7 @@ TEST(HostProbe, WithdrawsTheCalibrationAfterAWrongResult) {
 TEST(HostProbe, RunsOneProbeAtATime) {
   const TemporaryFolder folder;
   const Latch latch(folder);
-  Host host(latch.WaitCommand() + WriteCalibration(FakeCalibration()));
+  ScriptedProbeHost host(latch.WaitCommand() + WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest full;
   full.set_mode(v1::PROBE_MODE_FULL);
   // Listed first, so that Start() returns with the slot taken.
@@ -300,7 +248,7 @@ TEST(HostProbe, ListsAgainAfterAFailure) {
   const TemporaryFolder folder;
   prometheus::Registry registry;
   CalibrationStore store("");
-  ProbeMetrics metrics(registry);
+  ProbeMetrics metrics(registry, ProbeMetricsSet::kFleet);
   HostProbe probe(folder.File("probe"), store, metrics);
   const auto list = [&] {
     std::promise<absl::Status> listed;
@@ -327,7 +275,7 @@ TEST(HostProbe, TakesNoDeviceWithoutAName) {
 
 TEST(HostProbe, StopsWhatRunsAndAllThatComes) {
   const TemporaryFolder folder;
-  Host host("sleep 1000");
+  ScriptedProbeHost host("sleep 1000");
   std::promise<void> listed;
   host.probe().WhenListed([&](const absl::Status&) { listed.set_value(); });
   listed.get_future().get();

@@ -164,11 +164,18 @@ void FakeCuda::AddCopies(CudaDriver* driver) {
       return Spend(stream, seconds(2 * size_bytes, GpuOf(stream).memory_bytes_per_second));
     });
   };
-  driver->to_peer = [=, this](cuda::Address to, cuda::Context, cuda::Address from, cuda::Context,
-                              std::size_t size_bytes, cuda::Stream stream) {
+  // As fast as the slower of the two; by way of the host where one can't reach others.
+  driver->to_peer = [=, this](cuda::Address to, cuda::Context to_context, cuda::Address from,
+                              cuda::Context from_context, std::size_t size_bytes,
+                              cuda::Stream stream) {
     return Queue(stream, [=, this] {
+      const auto& a = *static_cast<FakeGpu*>(to_context);
+      const auto& b = *static_cast<FakeGpu*>(from_context);
       CopyBytes(Memory(to), Memory(from), size_bytes);
-      return Spend(stream, seconds(size_bytes, GpuOf(stream).peer_bytes_per_second));
+      const double direct = std::min(a.peer_bytes_per_second, b.peer_bytes_per_second);
+      const double rate = direct > 0 ? direct : a.host_bytes_per_second / 2;
+      const double slowness = std::max(a.slowness, b.slowness) / GpuOf(stream).slowness;
+      return Spend(stream, slowness * seconds(size_bytes, rate));
     });
   };
   driver->fill_bytes = [=, this](cuda::Address to, unsigned char byte, std::size_t size_bytes,

@@ -12,7 +12,7 @@
 namespace sextant {
 
 // Eight idle GPUs; and the first of them busy, hot, wrong where it multiplies, or never answering
-// NVML; or none at all; or a driver that is too old.
+// NVML; the sixth slow; or none at all; or a driver that is too old.
 inline FakeHost& ScriptedHost() {
   static FakeHost* const host = [] {
     const char* const name = std::getenv("SEXTANT_FAKE_GPU");
@@ -23,6 +23,7 @@ inline FakeHost& ScriptedHost() {
     if (script == "hot") first.celsius = 91;
     if (script == "wrong") first.wrong_kernels = {"check_matmul"};
     if (script == "lost") first.nvml_code = nvml::kGpuIsLost;
+    if (script == "slow") made->gpus[5].slowness = 1.15;
     if (script == "none") made->cuda_init_code = 100;
     if (script == "old") made->cuda_version = 11040;
     if (script == "hang") {

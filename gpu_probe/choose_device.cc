@@ -1,0 +1,105 @@
+#include "gpu_probe/choose_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/base/reason.h"
+#include "engine/base/status_macros.h"
+
+namespace sextant {
+namespace {
+
+constexpr char kAuto[] = "auto";
+
+struct FoundDevice {
+  const Backend* backend;
+  v1::Device device;
+};
+
+struct Survey {
+  std::vector<FoundDevice> found;  // never empty
+  std::vector<std::string> notes;
+  absl::Status first_fault;  // OK where each backend told its devices
+};
+
+// That the host has no such devices goes without saying, as most have none.
+bool IsWorthANote(const Backend& backend, const absl::Status& absent) {
+  return backend.is_plain_absence == nullptr || !backend.is_plain_absence(absent);
+}
+
+absl::StatusOr<Survey> SurveyOf(const std::string& backend_name,
+                                absl::Span<const Backend> backends) {
+  Survey survey;
+  absl::Status none_named =
+      absl::UnimplementedError(absl::StrCat("this program has no backend \"", backend_name, "\""));
+  for (const Backend& backend : backends) {
+    if (backend_name != kAuto && backend_name != backend.name) continue;
+    none_named =
+        absl::NotFoundError(absl::StrCat("there is no device for --backend=", backend_name));
+    absl::StatusOr<std::vector<v1::Device>> devices = backend.devices();
+    if (!devices.ok()) {
+      survey.first_fault.Update(devices.status());
+      if (IsWorthANote(backend, devices.status())) {
+        survey.notes.push_back(absl::StrCat("No device of --backend=", backend.name,
+                                            " could be seen: ", devices.status().message(), "."));
+      }
+      continue;
+    }
+    for (v1::Device& device : *devices) survey.found.push_back({&backend, std::move(device)});
+  }
+  if (!survey.found.empty()) return survey;
+  return survey.first_fault.ok() ? none_named : survey.first_fault;
+}
+
+absl::Status NoSuchDevice(const std::string& uuid, const Survey& survey) {
+  const std::string uuids = absl::StrJoin(
+      survey.found, ", ",
+      [](std::string* out, const FoundDevice& it) { absl::StrAppend(out, it.device.uuid()); });
+  const std::string message = absl::StrCat("there is no device ", uuid, "; this host has ", uuids);
+  if (survey.first_fault.ok()) return absl::NotFoundError(message);
+  absl::Status status =
+      absl::NotFoundError(absl::StrCat(message, "; ", survey.first_fault.message()));
+  for (const auto& [key, value] : MetadataOf(survey.first_fault)) {
+    status = WithMetadata(std::move(status), key, value);
+  }
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<ListedDevices> ListDevices(const std::string& backend_name,
+                                          absl::Span<const Backend> backends) {
+  SEXTANT_ASSIGN_OR_RETURN(Survey survey, SurveyOf(backend_name, backends));
+  ListedDevices listed = {.devices = {}, .notes = std::move(survey.notes)};
+  for (FoundDevice& found : survey.found) listed.devices.push_back(std::move(found.device));
+  return listed;
+}
+
+absl::StatusOr<ChosenDevice> ChooseDevice(const ProbeOptions& options,
+                                          absl::Span<const Backend> backends) {
+  SEXTANT_ASSIGN_OR_RETURN(Survey survey, SurveyOf(options.backend, backends));
+  const auto& found = survey.found;
+  if (!options.device.empty()) {
+    const auto named = std::find_if(found.begin(), found.end(), [&](const FoundDevice& it) {
+      return it.device.uuid() == options.device;
+    });
+    if (named == found.end()) return NoSuchDevice(options.device, survey);
+    return ChosenDevice{.backend = named->backend, .device = named->device, .notes = {}};
+  }
+  const FoundDevice& first = found.front();
+  const auto alike_count = std::count_if(found.begin(), found.end(), [&](const FoundDevice& it) {
+    return it.backend == first.backend;
+  });
+  if (alike_count > 1) {
+    survey.notes.push_back(absl::StrCat("This is the first of ", alike_count,
+                                        " devices of --backend=", first.backend->name,
+                                        " on this host; --device names another (see --list)."));
+  }
+  return ChosenDevice{
+      .backend = first.backend, .device = first.device, .notes = std::move(survey.notes)};
+}
+
+}  // namespace sextant

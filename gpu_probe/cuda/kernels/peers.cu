@@ -1,0 +1,83 @@
+// Data that GPUs send each other, and what must have arrived: small integers in bf16, whose sums
+// over 64 ranks are exact in whatever order they are added up. 16 bytes, eight numbers, at a time.
+#include "gpu_probe/cuda/kernels/narrow.cuh"
+#include "gpu_probe/cuda/kernels/random.cuh"
+#include "gpu_probe/cuda/kernels/report.cuh"
+
+static __device__ unsigned long long FirstVector() {
+  return (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
+}
+static __device__ unsigned long long VectorStride() {
+  return (unsigned long long)gridDim.x * blockDim.x;
+}
+
+// Of which the eight numbers of one vector of a rank's data are made. No rank has 2^40 vectors.
+static __device__ unsigned long long PeerBits(unsigned rank, unsigned long long vector) {
+  return RandomBits(((unsigned long long)rank << 40) + vector);
+}
+
+// The number in one of eight lanes: -3 to 4.
+static __device__ int PeerNumber(unsigned long long bits, int lane) {
+  return (int)(bits >> (8 * lane) & 7) - 3;
+}
+
+// Two neighbours as they lie in memory.
+static __device__ unsigned Bf16Pair(int low, int high) {
+  return (unsigned)ToBf16((float)low) | (unsigned)ToBf16((float)high) << 16;
+}
+
+// The sums of the lanes over ranks `first_rank` to `first_rank` + `rank_count` - 1.
+static __device__ uint4 PeerVector(unsigned first_rank, unsigned rank_count,
+                                   unsigned long long vector) {
+  int sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  for (unsigned rank = first_rank; rank < first_rank + rank_count; ++rank) {
+    const unsigned long long bits = PeerBits(rank, vector);
+    for (int lane = 0; lane < 8; ++lane) sums[lane] += PeerNumber(bits, lane);
+  }
+  uint4 out;
+  out.x = Bf16Pair(sums[0], sums[1]);
+  out.y = Bf16Pair(sums[2], sums[3]);
+  out.z = Bf16Pair(sums[4], sums[5]);
+  out.w = Bf16Pair(sums[6], sums[7]);
+  return out;
+}
+
+static __device__ bool SameBits(uint4 a, uint4 b) {
+  return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
+}
+
+// out = the data of `rank`.
+extern "C" __global__ void fill_peer_data(uint4* out, unsigned long long vector_count,
+                                          unsigned rank) {
+  for (unsigned long long i = FirstVector(); i < vector_count; i += VectorStride()) {
+    out[i] = PeerVector(rank, 1, i);
+  }
+}
+
+// Holds `got` against the sum of all ranks' data from vector `first` on. Places are of vectors.
+extern "C" __global__ void check_peer_sum(Report* report, const uint4* got,
+                                          unsigned long long vector_count,
+                                          unsigned long long first, unsigned rank_count) {
+  for (unsigned long long i = FirstVector(); i < vector_count; i += VectorStride()) {
+    if (!SameBits(got[i], PeerVector(0, rank_count, first + i))) Tell(report, i);
+  }
+}
+
+// Holds `got` against parts of `part_vector_count` vectors, the first of them of rank
+// `first_rank`'s data from vector `first` on, the next of the next rank's, and so on.
+extern "C" __global__ void check_peer_parts(Report* report, const uint4* got,
+                                            unsigned long long vector_count,
+                                            unsigned long long part_vector_count,
+                                            unsigned long long first, unsigned first_rank) {
+  for (unsigned long long i = FirstVector(); i < vector_count; i += VectorStride()) {
+    const unsigned rank = first_rank + (unsigned)(i / part_vector_count);
+    if (!SameBits(got[i], PeerVector(rank, 1, first + i % part_vector_count))) Tell(report, i);
+  }
+}
+
+// Keeps a stream busy for a while, in one thread: steps that wait for each other.
+extern "C" __global__ void hold_stream(unsigned long long* out, unsigned long long step_count) {
+  unsigned long long state = step_count;
+  for (unsigned long long i = 0; i < step_count; ++i) state = RandomBits(state);
+  *out = state;
+}

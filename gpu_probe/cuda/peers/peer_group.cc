@@ -1,0 +1,129 @@
+#include "gpu_probe/cuda/peers/peer_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/cuda_fault.h"
+
+namespace sextant {
+namespace {
+
+// bf16 of all bits set is not a number, and no integer.
+constexpr unsigned char kPeerPoison = 0xFF;
+
+constexpr int64_t kScratchBytes = 256;
+constexpr int64_t kMostPeerBlocks = 1024;
+constexpr int64_t kPeerThreadCount = 256;
+
+// CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED of cuda.h: by a library, in the context that all share.
+constexpr int kReachedAlready = 704;
+
+absl::StatusOr<PeerGroup::Rank> RankOn(const SharedSession& session, size_t index,
+                                       int64_t buffer_bytes) {
+  PeerGroup::Rank rank;
+  rank.session = session;
+  SEXTANT_ASSIGN_OR_RETURN(rank.from, DeviceMemory::Allocate(session, buffer_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(rank.to, DeviceMemory::Allocate(session, buffer_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(rank.scratch, DeviceMemory::Allocate(session, kScratchBytes));
+  SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
+  rank.check = std::make_unique<GpuCheck>(std::move(check));
+  const int64_t vector_count = buffer_bytes / kPeerVectorBytes;
+  SEXTANT_RETURN_IF_ERROR(session->Launch("fill_peer_data", PeerGrid(vector_count),
+                                          rank.from.address(), static_cast<uint64_t>(vector_count),
+                                          static_cast<unsigned>(index)));
+  SEXTANT_RETURN_IF_ERROR(session->Synchronize());
+  return rank;
+}
+
+}  // namespace
+
+LaunchShape PeerGrid(int64_t vector_count) {
+  const int64_t wanted = (vector_count + kPeerThreadCount - 1) / kPeerThreadCount;
+  return {.block_count = static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, kMostPeerBlocks)),
+          .thread_count = static_cast<unsigned>(kPeerThreadCount)};
+}
+
+absl::Status PeerCheckStatus(const GpuCheckReport& report, const std::string& uuid) {
+  if (report.wrong_count == 0) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(report.wrong_count, " pieces of 16 bytes that ", uuid,
+                   " received are wrong, the first of them number ", report.first_wrong,
+                   "; don't trust these GPUs or their links before they are looked at"));
+}
+
+absl::StatusOr<SharedPeerGroup> PeerGroup::Open(std::vector<SharedSession> sessions,
+                                                int64_t buffer_bytes) {
+  SharedPeerGroup group(new PeerGroup);
+  group->buffer_bytes_ = buffer_bytes;
+  for (size_t i = 0; i < sessions.size(); ++i) {
+    absl::Status made = sessions[i]->MakeCurrent();
+    if (made.ok()) {
+      absl::StatusOr<Rank> rank = RankOn(sessions[i], i, buffer_bytes);
+      made = rank.status();
+      if (rank.ok()) group->ranks_.push_back(*std::move(rank));
+    }
+    const absl::Status home = sessions.front()->MakeCurrent();
+    SEXTANT_RETURN_IF_ERROR(made);
+    SEXTANT_RETURN_IF_ERROR(home);
+  }
+  SEXTANT_RETURN_IF_ERROR(group->EnableReach());
+  return group;
+}
+
+PeerGroup::~PeerGroup() {
+  if (ranks_.empty()) return;
+  const SharedSession home = ranks_.front().session;
+  // Memory is freed on the GPU that it is of. Whatever fails here has failed before.
+  for (Rank& rank : ranks_) {
+    (void)rank.session->MakeCurrent();
+    rank = {};
+  }
+  (void)home->MakeCurrent();
+}
+
+bool PeerGroup::Reaches(size_t from, size_t to) const {
+  int can = 0;
+  const GpuSession& source = *ranks_[from].session;
+  const int code = source.driver().can_access_peer(&can, source.gpu().ordinal,
+                                                   ranks_[to].session->gpu().ordinal);
+  return code == 0 && can != 0;
+}
+
+absl::Status PeerGroup::EnableReach() {
+  return OnEach([this](size_t index, Rank& rank) {
+    for (size_t other = 0; other < size(); ++other) {
+      if (other == index || !Reaches(index, other)) continue;
+      const int code =
+          rank.session->driver().enable_peer(ranks_[other].session->context(), /*flags=*/0);
+      if (code != kReachedAlready) {
+        SEXTANT_RETURN_IF_ERROR(CudaStatus(code, "cuCtxEnablePeerAccess"));
+      }
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status PeerGroup::On(size_t index, const std::function<absl::Status(Rank& rank)>& work) {
+  absl::Status done = ranks_[index].session->MakeCurrent();
+  if (done.ok()) done = work(ranks_[index]);
+  done.Update(ranks_.front().session->MakeCurrent());
+  return done;
+}
+
+absl::Status PeerGroup::OnEach(const std::function<absl::Status(size_t index, Rank& rank)>& work) {
+  for (size_t i = 0; i < size(); ++i) {
+    SEXTANT_RETURN_IF_ERROR(On(i, [&](Rank& rank) { return work(i, rank); }));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerGroup::Poison(size_t index, int64_t size_bytes) {
+  return On(index, [&](Rank& rank) -> absl::Status {
+    SEXTANT_RETURN_IF_ERROR(rank.session->Fill(rank.to.address(), kPeerPoison, size_bytes));
+    return rank.session->Synchronize();
+  });
+}
+
+}  // namespace sextant

@@ -1,0 +1,85 @@
+// A host's probe without the wire: a script stands in for sextant-probe.
+#ifndef SEXTANT_TESTS_SERVER_SCRIPTED_PROBE_HOST_H_
+#define SEXTANT_TESTS_SERVER_SCRIPTED_PROBE_HOST_H_
+
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/host_probe.h"
+#include "tests/server/fake_probe.h"
+
+namespace sextant {
+
+// A host whose probe lists `devices` and, asked to measure, runs `commands`.
+class ScriptedProbeHost {
+ public:
+  explicit ScriptedProbeHost(const std::string& commands,
+                             std::vector<v1::Device> devices = {FakeDevice()})
+      : store_(folder_.File("calibrations")),
+        metrics_(registry_, ProbeMetricsSet::kFull),
+        probe_(WriteScript(folder_, "probe", Lists(devices, commands)), store_, metrics_) {}
+
+  struct Outcome {
+    absl::Status status;
+    std::vector<v1::RunProbeResponse> responses;
+  };
+
+  std::future<Outcome> Start(
+      const v1::RunProbeRequest& request, std::shared_ptr<Cancellation> cancellation,
+      const SendProbeResponse& also = [](const auto&) {}) {
+    auto promise = std::make_shared<std::promise<Outcome>>();
+    auto outcome = std::make_shared<Outcome>();
+    probe_.Run({.request = request,
+                .cancellation = std::move(cancellation),
+                .send =
+                    [outcome, also](const auto& r) {
+                      outcome->responses.push_back(r);
+                      also(r);
+                    },
+                .end =
+                    [outcome, promise](const absl::Status& status) {
+                      outcome->status = status;
+                      promise->set_value(*outcome);
+                    }});
+    return promise->get_future();
+  }
+
+  static std::string Lists(const std::vector<v1::Device>& devices, const std::string& commands) {
+    std::string list;
+    for (const v1::Device& device : devices) list += WriteDevice(device);
+    return absl::StrCat("if [ \"$1\" = --list ]; then\n", list, "exit 0\nfi\n", commands);
+  }
+
+  Outcome Run(const v1::RunProbeRequest& request = {}) {
+    return Start(request, std::make_shared<Cancellation>()).get();
+  }
+
+  // Whether /metrics would have the line.
+  bool Counts(const std::string& line) const {
+    const std::string text = prometheus::TextSerializer().Serialize(registry_.Collect());
+    return absl::StrContains(text, line + "\n");
+  }
+
+  const TemporaryFolder& folder() const { return folder_; }
+  CalibrationStore& store() { return store_; }
+  HostProbe& probe() { return probe_; }
+
+ private:
+  TemporaryFolder folder_;
+  prometheus::Registry registry_;
+  CalibrationStore store_;
+  ProbeMetrics metrics_;
+  HostProbe probe_;
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_TESTS_SERVER_SCRIPTED_PROBE_HOST_H_

@@ -1,0 +1,185 @@
+// A host of several GPUs, each measured by a probe of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/base/reason.h"
+#include "tests/server/fake_probe.h"
+#include "tests/server/scripted_probe_host.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+v1::Device GpuNamed(const std::string& uuid) {
+  v1::Device gpu = FakeDevice();
+  gpu.set_uuid(uuid);
+  gpu.set_kind(v1::DEVICE_KIND_GPU);
+  gpu.set_product_name("NVIDIA H200");
+  return gpu;
+}
+
+// Three GPUs and a processor.
+std::vector<v1::Device> GpuHostDevices() {
+  return {GpuNamed("GPU-1"), GpuNamed("GPU-2"), GpuNamed("GPU-3"), FakeDevice()};
+}
+
+v1::Calibration CalibrationOf(const v1::Device& device) {
+  v1::Calibration calibration = FakeCalibration();
+  *calibration.mutable_device() = device;
+  return calibration;
+}
+
+// Commands that measure the GPU asked for, and do `instead` for `unlike`.
+std::string MeasuresAllBut(const std::string& unlike, const std::string& instead) {
+  std::string script = "case \"$*\" in\n";
+  for (const char* uuid : {"GPU-1", "GPU-2", "GPU-3"}) {
+    absl::StrAppend(&script, "*--device=", uuid, "\\ *)\n", WriteProgress("matmul", 0.5),
+                    uuid == unlike ? instead : WriteCalibration(CalibrationOf(GpuNamed(uuid))),
+                    "\n;;\n");
+  }
+  return script + "esac\n";
+}
+
+std::vector<std::string> MeasuredOf(const ScriptedProbeHost::Outcome& outcome) {
+  std::vector<std::string> out;
+  for (const v1::RunProbeResponse& r : outcome.responses) {
+    if (r.has_result()) out.push_back(r.result().calibration().device().uuid());
+  }
+  return out;
+}
+
+std::vector<double> FractionsOf(const ScriptedProbeHost::Outcome& outcome) {
+  std::vector<double> out;
+  for (const v1::RunProbeResponse& r : outcome.responses) {
+    if (r.has_progress()) out.push_back(r.progress().fraction());
+  }
+  return out;
+}
+
+TEST(SeveralDevices, EachIsMeasuredAndProgressIsThatOfAll) {
+  ScriptedProbeHost host(MeasuresAllBut("none", ""), GpuHostDevices());
+  const auto outcome = host.Run();
+  ASSERT_THAT(outcome.status, IsOk());
+  EXPECT_THAT(MeasuredOf(outcome), ElementsAre("GPU-1", "GPU-2", "GPU-3"));
+  EXPECT_THAT(FractionsOf(outcome), ElementsAre(0.5 / 3, 1.5 / 3, 2.5 / 3));
+  for (const char* uuid : {"GPU-1", "GPU-2", "GPU-3"}) {
+    EXPECT_NE(host.store().snapshot()->Find(uuid), nullptr) << uuid;
+  }
+  EXPECT_EQ(host.store().snapshot()->Find("host"), nullptr);
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"ok\"} 3"));
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_state{state=\"ok\"} 1"));
+}
+
+TEST(SeveralDevices, OneThatIsRefusedCostsNoOtherItsCalibration) {
+  ScriptedProbeHost host(
+      MeasuresAllBut("GPU-2", WriteFailure("REFUSED", "somebody computes", "busy") + "exit 4"),
+      GpuHostDevices());
+  const auto outcome = host.Run();
+  EXPECT_THAT(outcome.status, Fails(absl::StatusCode::kFailedPrecondition, "PROBE_REFUSED"));
+  EXPECT_THAT(MetadataOf(outcome.status), Contains(Pair("reason", "busy")));
+  EXPECT_THAT(MetadataOf(outcome.status), Contains(Pair("device_uuid", "GPU-2")));
+  EXPECT_THAT(std::string(outcome.status.message()),
+              HasSubstr("1 of 3 devices were not measured; the first of them, GPU-2: "));
+  EXPECT_THAT(MeasuredOf(outcome), ElementsAre("GPU-1", "GPU-3"));
+  EXPECT_NE(host.store().snapshot()->Find("GPU-3"), nullptr);
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"ok\"} 2"));
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_refusals_total{reason=\"busy\"} 1"));
+}
+
+TEST(SeveralDevices, AWrongResultOrACrashOfOneLeavesTheOthers) {
+  for (const std::string& end :
+       {WriteFailure("MISMATCH", "peer copy", "peer") + "exit 5", std::string("kill -SEGV $$")}) {
+    ScriptedProbeHost host(MeasuresAllBut("GPU-1", end), GpuHostDevices());
+    ::testing::internal::CaptureStderr();
+    const auto outcome = host.Run();
+    ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(outcome.status, Fails(absl::StatusCode::kUnavailable, "PROBE_FAILED")) << end;
+    EXPECT_THAT(MeasuredOf(outcome), ElementsAre("GPU-2", "GPU-3")) << end;
+    if (end.find("MISMATCH") == std::string::npos) continue;
+    EXPECT_THAT(host.store().snapshot()->distrusted, ElementsAre("GPU-1"));
+    EXPECT_TRUE(host.Counts("sextant_gpu_probe_mismatches_total{check=\"peer\"} 1"));
+  }
+}
+
+TEST(SeveralDevices, WhereNoneCouldBeMeasuredTheFirstErrorIsAnswered) {
+  ScriptedProbeHost host(WriteFailure("REFUSED", "warm", "hot") + "exit 4", GpuHostDevices());
+  const auto outcome = host.Run();
+  EXPECT_THAT(MetadataOf(outcome.status), Contains(Pair("reason", "hot")));
+  EXPECT_THAT(MetadataOf(outcome.status), Contains(Pair("device_uuid", "GPU-1")));
+  EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("3 of 3 devices"));
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_refusals_total{reason=\"hot\"} 3"));
+}
+
+TEST(SeveralDevices, ACallerWhoLeavesEndsItAndWhatWasMeasuredStays) {
+  ScriptedProbeHost host(MeasuresAllBut("GPU-2", "sleep 1000"), GpuHostDevices());
+  const auto cancellation = std::make_shared<Cancellation>();
+  const auto leave_at_the_second = [&](const v1::RunProbeResponse& response) {
+    if (response.progress().fraction() > 1.0 / 3) cancellation->Cancel();
+  };
+  const auto outcome = host.Start({}, cancellation, leave_at_the_second).get();
+  EXPECT_THAT(outcome.status, Fails(absl::StatusCode::kCancelled, "PROBE_CANCELLED"));
+  EXPECT_THAT(MeasuredOf(outcome), ElementsAre("GPU-1"));
+  EXPECT_NE(host.store().snapshot()->Find("GPU-1"), nullptr);
+  EXPECT_EQ(host.store().snapshot()->Find("GPU-3"), nullptr);
+  EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"cancelled\"} 1"));
+}
+
+TEST(SeveralDevices, ADeviceDoesNotAnswerForAnother) {
+  ScriptedProbeHost host(WriteCalibration(CalibrationOf(GpuNamed("GPU-1"))), GpuHostDevices());
+  v1::RunProbeRequest request;
+  request.add_device_uuids("GPU-2");
+  const auto outcome = host.Run(request);
+  EXPECT_THAT(MetadataOf(outcome.status), ElementsAre(Pair("fault", "garbage")));
+}
+
+// Asked for GPUs alone, a probe fails with the reason.
+std::string WithoutGpus(const std::string& reason) {
+  return "case \"$*\" in *--backend=cuda*)\n" +
+         WriteFailure("UNSUPPORTED", "there is none", reason) + "exit 3 ;; esac\n";
+}
+
+TEST(GpuProbeState, SaysWhyThereIsNoGpu) {
+  for (const std::string state : {"no_driver", "driver_too_old", "stub"}) {
+    const TemporaryFolder folder;
+    const Cancellation never;
+    const std::string script =
+        WriteScript(folder, "probe", WithoutGpus(state) + ListsAnd("exit 1"));
+    const auto devices = ListDevices(script, never);
+    ASSERT_THAT(devices, IsOk());
+    EXPECT_EQ(GpuState(*devices, script, never), state);
+  }
+}
+
+TEST(GpuProbeState, IsOneOfItsWordsAndShownInTheFullSetAlone) {
+  prometheus::Registry registry;
+  ProbeMetrics fleet(registry, ProbeMetricsSet::kFleet);
+  fleet.SetGpuState("ok");
+  EXPECT_FALSE(fleet.shows_gpu_state());
+  const auto text = [](const prometheus::Registry& shown) {
+    return prometheus::TextSerializer().Serialize(shown.Collect());
+  };
+  EXPECT_THAT(text(registry), ::testing::Not(HasSubstr("sextant_gpu_probe_state")));
+  prometheus::Registry full_registry;
+  ProbeMetrics full(full_registry, ProbeMetricsSet::kFull);
+  EXPECT_THAT(text(full_registry), ::testing::Not(HasSubstr("sextant_gpu_probe_state")));
+  full.SetGpuState("driver_too_old");
+  EXPECT_THAT(text(full_registry),
+              HasSubstr("sextant_gpu_probe_state{state=\"driver_too_old\"} 1\n"));
+  full.SetGpuState("no_cublaslt");
+  EXPECT_THAT(text(full_registry),
+              HasSubstr("sextant_gpu_probe_state{state=\"driver_too_old\"} 0\n"));
+  EXPECT_THAT(text(full_registry), HasSubstr("sextant_gpu_probe_state{state=\"no_cublaslt\"} 1\n"));
+  full.SetGpuState("phase of the moon");
+  EXPECT_THAT(text(full_registry), ::testing::Not(HasSubstr("} 1\n")));
+}
+
+}  // namespace
+}  // namespace sextant
