@@ -10,6 +10,7 @@
 #include "client/device_text.h"
 #include "client/enum_names.h"
 #include "client/format.h"
+#include "client/gpu_tables.h"
 #include "client/kernel_tables.h"
 #include "client/matmul_tables.h"
 #include "client/measured_time.h"
@@ -76,10 +77,11 @@ std::string CalibrationText(const v1::Calibration& calibration, std::optional<do
   return absl::StrCat(
       HowSection(calibration, age_seconds), BestSection(calibration),
       RequestedMatmulSection(calibration), MatmulSection(calibration),
-      SustainedMatmulSection(calibration), KernelSection(calibration), RegisterSection(calibration),
-      StreamSection(calibration), ElementwiseSection(calibration), FusionSection(calibration),
-      AttentionSection(calibration), ExpertsSection(calibration), CollectiveSection(calibration),
-      HostCopySection(calibration), NotesSection(calibration));
+      SustainedMatmulSection(calibration), OtherMatmulSection(calibration),
+      KernelSection(calibration), RegisterSection(calibration), StreamSection(calibration),
+      ElementwiseSection(calibration), FusionSection(calibration), AttentionSection(calibration),
+      ExpertsSection(calibration), CollectiveSection(calibration), HostCopySection(calibration),
+      LaunchSection(calibration), ConditionsSection(calibration), NotesSection(calibration));
 }
 
 std::string HeldCalibrationText(const v1::GetCalibrationResponse& response) {

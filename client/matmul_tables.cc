@@ -38,16 +38,36 @@ std::string TypeCell(v1::DataType type) {
   return name.empty() ? kNoValue : name;
 }
 
+// Whether several kernels were tried of any of them.
+bool WereSearched(const Matmuls& matmuls) {
+  return std::any_of(matmuls.begin(), matmuls.end(),
+                     [](const auto* matmul) { return matmul->has_best_flops_per_second(); });
+}
+
+std::string BestCell(const v1::MatmulMeasurement& matmul) {
+  if (!matmul.has_best_flops_per_second()) return kNoValue;
+  return Scaled(matmul.best_flops_per_second(), UnitOfWork(matmul.data_type()));
+}
+
 std::string MatmulTable(const Matmuls& matmuls) {
   const Align right = Align::kRight;
-  Table table(2, Joined({Align::kLeft, Align::kLeft, right, right, right}, TimeAligns()));
-  table.AddRow(Joined({"type", "m x n x k", "rate", "registers", "MFU"}, TimeHeadings()));
+  const bool searched = WereSearched(matmuls);
+  std::vector<Align> aligns = {Align::kLeft, Align::kLeft, right, right, right};
+  std::vector<std::string> headings = {"type", "m x n x k", "rate", "registers", "MFU"};
+  if (searched) {
+    aligns.insert(aligns.begin() + 3, right);
+    headings.insert(headings.begin() + 3, "best");
+  }
+  Table table(2, Joined(aligns, TimeAligns()));
+  table.AddRow(Joined(headings, TimeHeadings()));
   for (const v1::MatmulMeasurement* matmul : matmuls) {
-    table.AddRow(Joined({TypeCell(matmul->data_type()), ShapeText(*matmul),
-                         Scaled(matmul->flops_per_second(), UnitOfWork(matmul->data_type())),
-                         RatioCell(matmul->has_register_ratio(), matmul->register_ratio()),
-                         RatioCell(matmul->has_datasheet_mfu(), matmul->datasheet_mfu())},
-                        TimeCells(matmul->has_time(), matmul->time())));
+    std::vector<std::string> cells = {
+        TypeCell(matmul->data_type()), ShapeText(*matmul),
+        Scaled(matmul->flops_per_second(), UnitOfWork(matmul->data_type())),
+        RatioCell(matmul->has_register_ratio(), matmul->register_ratio()),
+        RatioCell(matmul->has_datasheet_mfu(), matmul->datasheet_mfu())};
+    if (searched) cells.insert(cells.begin() + 3, BestCell(*matmul));
+    table.AddRow(Joined(cells, TimeCells(matmul->has_time(), matmul->time())));
   }
   return table.Text();
 }
@@ -56,7 +76,11 @@ std::string Legend(const Matmuls& matmuls) {
   const bool known = std::any_of(matmuls.begin(), matmuls.end(),
                                  [](const auto* matmul) { return matmul->has_datasheet_mfu(); });
   return Wrap("  ",
-              absl::StrCat("registers: share of what the type's registers do; MFU: ",
+              absl::StrCat(WereSearched(matmuls)
+                               ? "rate: of the library's own choice; best: of all kernels that "
+                                 "were tried; "
+                               : "",
+                           "registers: share of what the type's registers do; MFU: ",
                            known ? "share of the datasheet's dense peak"
                                  : "no datasheet peak known for this device"),
               2);

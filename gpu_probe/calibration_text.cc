@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/time_util.h>
 
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "gpu_probe/enum_text.h"
 #include "gpu_probe/figure_text.h"
+#include "gpu_probe/gpu_tables.h"
 #include "gpu_probe/kernel_tables.h"
 #include "gpu_probe/measurement_cells.h"
 #include "gpu_probe/text_table.h"
@@ -30,17 +32,30 @@ std::string EnginesText(const google::protobuf::RepeatedPtrField<v1::MatmulMeasu
   return text;
 }
 
+std::string RegisterText(const v1::MatmulMeasurement& matmul) {
+  return matmul.has_register_ratio() ? PercentText(matmul.register_ratio()) : "";
+}
+
+// Of the fastest of all kernels that were tried.
+std::string BestText(const v1::MatmulMeasurement& matmul) {
+  return matmul.has_best_flops_per_second() ? RateText(matmul.best_flops_per_second(), "FLOP/s")
+                                            : "";
+}
+
 std::string MatmulTable(absl::string_view heading,
                         const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& all) {
-  TextTable table(
-      {"type", ">m", ">n", ">k", ">rate", ">time", ">spread", ">samples", ">registers", ""});
+  // A rate beyond that of the library's own choice takes the column that GPUs have no use for.
+  const bool searched = std::any_of(all.begin(), all.end(), [](const v1::MatmulMeasurement& m) {
+    return m.has_best_flops_per_second();
+  });
+  TextTable table({"type", ">m", ">n", ">k", ">rate", ">time", ">spread", ">samples",
+                   searched ? ">best" : ">registers", ""});
   for (const v1::MatmulMeasurement& matmul : all) {
     table.AddRow({EnumText(matmul.data_type()), absl::StrCat(matmul.m()), absl::StrCat(matmul.n()),
                   absl::StrCat(matmul.k()), RateText(matmul.flops_per_second(), "FLOP/s"),
                   SecondsText(matmul.time().median_seconds()), SpreadText(matmul.time()),
                   absl::StrCat(matmul.time().sample_count()),
-                  matmul.has_register_ratio() ? PercentText(matmul.register_ratio()) : "",
-                  StableText(matmul.time())});
+                  searched ? BestText(matmul) : RegisterText(matmul), StableText(matmul.time())});
   }
   return absl::StrCat(Section(heading, table), EnginesText(all));
 }
@@ -144,7 +159,7 @@ std::string CalibrationText(const v1::Calibration& calibration) {
                   calibration.matmuls()),
       MatmulTable("Matrix multiplication without a pause", calibration.sustained_matmuls()),
       StreamTable(calibration), ElementwiseTable(calibration), FusionText(calibration),
-      KernelTables(calibration));
+      KernelTables(calibration), GpuTables(calibration));
   if (calibration.notes_size() > 0) absl::StrAppend(&text, "\nNotes\n");
   for (const std::string& note : calibration.notes()) {
     absl::StrAppend(&text, WrapText(absl::StrCat("  - ", PrintableText(note)), /*hanging=*/4));

@@ -38,4 +38,15 @@ std::string EnumText(v1::HostCopyMeasurement::Direction direction) {
   return WithoutPrefix(v1::HostCopyMeasurement::Direction_Name(direction), "DIRECTION_");
 }
 
+std::string EnumText(v1::MatmulMeasurement::Layout layout) {
+  // Unspecified is that as well.
+  return layout == v1::MatmulMeasurement::LAYOUT_UNSPECIFIED
+             ? "row_by_column"
+             : WithoutPrefix(v1::MatmulMeasurement::Layout_Name(layout), "LAYOUT_");
+}
+
+std::string EnumText(v1::LaunchMeasurement::Kind kind) {
+  return WithoutPrefix(v1::LaunchMeasurement::Kind_Name(kind), "KIND_");
+}
+
 }  // namespace sextant

@@ -16,6 +16,8 @@ std::string EnumText(v1::StreamMeasurement::Operation operation);    // "copy"
 std::string EnumText(v1::AttentionMeasurement::Pass pass);           // "forward"
 std::string EnumText(v1::CollectiveOperation operation);             // "all_reduce"
 std::string EnumText(v1::HostCopyMeasurement::Direction direction);  // "host_to_device"
+std::string EnumText(v1::MatmulMeasurement::Layout layout);          // "row_by_row"
+std::string EnumText(v1::LaunchMeasurement::Kind kind);              // "graph"
 
 }  // namespace sextant
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/calibration_store.h"
+#include "server/matmul_error_cache.h"
 #include "server/options.h"
 
 namespace sextant {
@@ -31,6 +32,7 @@ class CalibrationMetrics final : public prometheus::Collectable {
   const CalibrationStore& store_;
   const ProbeMetricsSet set_;
   const Now now_;
+  mutable MatmulErrorCache matmul_errors_;
 };
 
 }  // namespace sextant

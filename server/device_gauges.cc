@@ -68,10 +68,53 @@ constexpr GaugeName kDuration = {"sextant_gpu_probe_duration_seconds",
 constexpr GaugeName kCoverage = {"sextant_gpu_probe_coverage_ratio",
                                  "Share of what that probe had planned that was measured."};
 
-// The fleet's data types; all that were measured with the full set.
-constexpr v1::DataType kFleetTypes[] = {v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16};
+constexpr GaugeName kSmClock = {
+    "sextant_gpu_sm_clock_hertz",
+    "Median clock of the multiprocessors while the probe multiplied matrices."};
+constexpr GaugeName kPower = {"sextant_gpu_power_watts",
+                              "Power drawn while the probe multiplied matrices."};
+constexpr GaugeName kTemperature = {"sextant_gpu_temperature_celsius",
+                                    "Highest temperature while the probe measured."};
+constexpr GaugeName kThrottle = {
+    "sextant_gpu_throttle_ratio",
+    "Share of the probe's readings in which the clock was held down: by the power limit, which is "
+    "usual under load, by heat, or by the hardware's own protection."};
+constexpr GaugeName kLaunch = {
+    "sextant_gpu_launch_seconds",
+    "What it takes to start a kernel that does nothing, one of many in a row: kind is stream, a "
+    "call each, or graph, recorded once."};
+constexpr GaugeName kPredictionError = {
+    "sextant_gpu_matmul_prediction_error_ratio",
+    "Predicted over measured time of matrix multiplications, less 1, without its sign, over shapes "
+    "of the calibration that the prediction had not seen."};
 
-std::string TypeName(v1::DataType type) { return ShortName(v1::DataType_Name(type), "DATA_TYPE_"); }
+// What the fleet's set shows of each device; all that was measured with the full set.
+struct FleetTypes {
+  std::vector<v1::DataType> peaks;
+  std::vector<v1::DataType> bursts;
+  std::vector<v1::DataType> sustained;
+};
+
+const FleetTypes& FleetTypesOf(v1::DeviceKind kind) {
+  static const FleetTypes* const gpu =
+      new FleetTypes{.peaks = {v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP8_E4M3},
+                     .bursts = {v1::DATA_TYPE_BF16},
+                     .sustained = {v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP8_E4M3}};
+  static const FleetTypes* const processor =
+      new FleetTypes{.peaks = {v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16},
+                     .bursts = {v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16},
+                     .sustained = {v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16}};
+  return kind == v1::DEVICE_KIND_GPU ? *gpu : *processor;
+}
+
+bool Has(const std::vector<v1::DataType>& types, v1::DataType type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+// The 8-bit float that matrices are multiplied in goes by its short name.
+std::string TypeName(v1::DataType type) {
+  return type == v1::DATA_TYPE_FP8_E4M3 ? "fp8" : ShortName(v1::DataType_Name(type), "DATA_TYPE_");
+}
 
 class DeviceGauges {
  public:
@@ -79,6 +122,7 @@ class DeviceGauges {
       : gauged_(gauged),
         full_(set == ProbeMetricsSet::kFull),
         out_(out),
+        fleet_(FleetTypesOf(gauged.device.kind())),
         accelerator_(AcceleratorReportedAs(gauged.device.product_name())) {}
 
   void AddDatasheet() {
@@ -95,14 +139,15 @@ class DeviceGauges {
   }
 
   void AddMeasured(const v1::Calibration& calibration) {
-    AddMatmuls(calibration.matmuls(), "burst");
-    AddMatmuls(calibration.sustained_matmuls(), "sustained");
+    AddMatmuls(calibration.matmuls(), fleet_.bursts, "burst");
+    AddMatmuls(calibration.sustained_matmuls(), fleet_.sustained, "sustained");
     AddEfficiency(calibration);
     AddStreams(calibration);
     AddHostCopies(calibration);
     if (const auto link = MeasuredLinkOf(calibration, accelerator_); link.has_value()) {
       Add(kLink, link->bytes_per_second, {{"link", link->name}});
     }
+    AddClockAndPower(calibration.conditions());
     Add(kLastSuccess, MeasuredUnixSeconds(calibration));
     if (full_) AddTheRest(calibration);
   }
@@ -110,7 +155,7 @@ class DeviceGauges {
   void AddHealth() {
     if (gauged_.distrusted) {
       Add(kHealthy, 0);
-    } else if (gauged_.calibration != nullptr) {
+    } else if (gauged_.stored != nullptr) {
       Add(kHealthy, 1);
     }
   }
@@ -124,19 +169,20 @@ class DeviceGauges {
     out_.Add(gauge, labels, value);
   }
 
-  bool IsShown(v1::DataType type) const {
-    return full_ || std::count(std::begin(kFleetTypes), std::end(kFleetTypes), type) > 0;
-  }
-
   std::vector<v1::DataType> PeakTypes() const {
-    std::vector<v1::DataType> out(std::begin(kFleetTypes), std::end(kFleetTypes));
-    if (full_) out.push_back(v1::DATA_TYPE_INT8);
+    std::vector<v1::DataType> out = fleet_.peaks;
+    if (!full_) return out;
+    for (const v1::DataType type :
+         {v1::DATA_TYPE_FP32, v1::DATA_TYPE_TF32, v1::DATA_TYPE_FP16, v1::DATA_TYPE_INT8}) {
+      if (!Has(out, type)) out.push_back(type);
+    }
     return out;
   }
 
-  void AddMatmuls(const Matmuls& matmuls, const char* window) {
+  void AddMatmuls(const Matmuls& matmuls, const std::vector<v1::DataType>& fleet_types,
+                  const char* window) {
     for (const v1::DataType type : DataTypesOf(matmuls)) {
-      if (!IsShown(type)) continue;
+      if (!full_ && !Has(fleet_types, type)) continue;
       Add(kMatmul, BestMatmul(matmuls, type)->flops_per_second(),
           {{"dtype", TypeName(type)}, {"window", window}});
     }
@@ -180,11 +226,48 @@ class DeviceGauges {
     }
   }
 
+  void AddClockAndPower(const v1::OperatingConditions& conditions) {
+    if (conditions.has_sm_clock_hertz()) Add(kSmClock, conditions.sm_clock_hertz());
+    if (conditions.has_power_watts()) Add(kPower, conditions.power_watts());
+  }
+
+  void AddOtherConditions(const v1::OperatingConditions& conditions) {
+    if (conditions.has_maximum_temperature_celsius()) {
+      Add(kTemperature, conditions.maximum_temperature_celsius());
+    }
+    const auto throttle = [&](const char* reason, bool told, double share) {
+      if (told) Add(kThrottle, share, {{"reason", reason}});
+    };
+    throttle("power", conditions.has_power_throttle_ratio(), conditions.power_throttle_ratio());
+    throttle("thermal", conditions.has_thermal_throttle_ratio(),
+             conditions.thermal_throttle_ratio());
+    throttle("hardware", conditions.has_hardware_throttle_ratio(),
+             conditions.hardware_throttle_ratio());
+  }
+
+  void AddLaunches(const v1::Calibration& calibration) {
+    for (const v1::LaunchMeasurement& launch : calibration.launches()) {
+      Add(kLaunch, launch.time().median_seconds(),
+          {{"kind", ShortName(v1::LaunchMeasurement::Kind_Name(launch.kind()), "KIND_")}});
+    }
+  }
+
+  void AddPredictionErrors() {
+    for (const MatmulError& error : gauged_.matmul_errors) {
+      const std::string type = TypeName(error.data_type);
+      Add(kPredictionError, error.median, {{"dtype", type}, {"quantile", "0.5"}});
+      Add(kPredictionError, error.p90, {{"dtype", type}, {"quantile", "0.9"}});
+    }
+  }
+
   void AddSpread(const std::string& test, const v1::TimeStatistics& time) {
     Add(kSpread, time.relative_spread(), {{"test", test}});
   }
 
   void AddTheRest(const v1::Calibration& calibration) {
+    AddPredictionErrors();
+    AddLaunches(calibration);
+    AddOtherConditions(calibration.conditions());
     for (const v1::DataType type : DataTypesOf(calibration.matmuls())) {
       AddSpread(absl::StrCat("matmul_", TypeName(type)),
                 BestMatmul(calibration.matmuls(), type)->time());
@@ -209,6 +292,7 @@ class DeviceGauges {
   const GaugedDevice& gauged_;
   const bool full_;
   GaugeFamilies& out_;
+  const FleetTypes& fleet_;
   const Accelerator* accelerator_;  // null: not in the catalogue
 };
 
@@ -217,7 +301,7 @@ class DeviceGauges {
 void AddDeviceGauges(const GaugedDevice& gauged, ProbeMetricsSet set, GaugeFamilies& out) {
   DeviceGauges gauges(gauged, set, out);
   gauges.AddDatasheet();
-  if (gauged.calibration != nullptr) gauges.AddMeasured(*gauged.calibration);
+  if (gauged.stored != nullptr) gauges.AddMeasured(gauged.stored->calibration);
   gauges.AddHealth();
 }
 

@@ -2,9 +2,12 @@
 #ifndef SEXTANT_SERVER_DEVICE_GAUGES_H_
 #define SEXTANT_SERVER_DEVICE_GAUGES_H_
 
+#include <vector>
+
+#include "server/calibration_snapshot.h"
+#include "server/convert/matmul_errors.h"
 #include "server/gauge_families.h"
 #include "server/options.h"
-#include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/device.pb.h"
 
 namespace sextant {
@@ -12,9 +15,10 @@ namespace sextant {
 // What is known of one device of this host.
 struct GaugedDevice {
   const v1::Device& device;
-  Labels labels;                                 // UUID, gpu, pci_bus_id, modelName, hostname
-  const v1::Calibration* calibration = nullptr;  // null: never measured, or withdrawn
-  bool distrusted = false;                       // the last probe had a wrong result
+  Labels labels;                              // DeviceLabels()'s
+  const StoredCalibration* stored = nullptr;  // null: never measured, or withdrawn
+  bool distrusted = false;                    // the last probe had a wrong result
+  std::vector<MatmulError> matmul_errors = {};
 };
 
 // Adds the fleet's set, at most 16 series, or every figure that the calibration holds.

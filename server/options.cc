@@ -63,6 +63,10 @@ void DefineProbeFlags(CLI::App& app, ServerOptions& options) {
                  "all (default: fleet)")
       ->transform(CLI::CheckedTransformer(sets).description(""))
       ->type_name("fleet|full");
+  app.add_option("--gpu_sampling", options.gpu_sampling,
+                 "how often NVML is asked what this host's GPUs do, for /metrics; or none")
+      ->type_name("DURATION")
+      ->capture_default_str();
 }
 
 absl::Status CheckSeconds(absl::string_view flag, double seconds) {
@@ -93,6 +97,7 @@ absl::Status Check(const ServerOptions& options) {
     SEXTANT_RETURN_IF_ERROR(SplitHostPort(options.http_listen).status());
     SEXTANT_RETURN_IF_ERROR(CheckAddress("--http_listen", options.http_listen, options));
   }
+  SEXTANT_RETURN_IF_ERROR(SamplingPeriod(options.gpu_sampling).status());
   SEXTANT_RETURN_IF_ERROR(CheckSeconds("--drain_announce_seconds", options.drain_announce_seconds));
   return CheckSeconds("--drain_grace_seconds", options.drain_grace_seconds);
 }
@@ -118,6 +123,18 @@ absl::StatusOr<HostPort> SplitHostPort(absl::string_view address) {
   }
   out.host = std::string(address.substr(0, colon));
   return out;
+}
+
+absl::StatusOr<absl::Duration> SamplingPeriod(absl::string_view text) {
+  if (text == "none") return absl::ZeroDuration();
+  absl::Duration period;
+  // NVML wants its samples more than 100 ms apart: the wait comes on top of the look.
+  if (absl::ParseDuration(text, &period) && period >= absl::Milliseconds(100) &&
+      period <= absl::Hours(1)) {
+    return period;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--gpu_sampling=", text, " is not 100ms to 1h, e.g. 5s, nor none"));
 }
 
 absl::StatusOr<absl::optional<ServerOptions>> ParseServerOptions(int argc,

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "server/call_log.h"
 
@@ -26,6 +27,7 @@ struct ServerOptions {
   std::string probe_program;          // a path; empty: it is looked for
   std::string calibration_directory;  // empty: DefaultCalibrationDirectory(); "none": no folder
   ProbeMetricsSet probe_metrics = ProbeMetricsSet::kFleet;
+  std::string gpu_sampling = "5s";  // "none": GPUs are not watched
 };
 
 // The options that the command line asks for; absent where it asks for --help or --version,
@@ -45,6 +47,10 @@ struct HostPort {
 };
 // Errors: kInvalidArgument where there is no port of 0 to 65535.
 absl::StatusOr<HostPort> SplitHostPort(absl::string_view address);
+
+// How long --gpu_sampling=`text` has GPUs looked at: "5s", "250ms"; 0 for "none".
+// Errors: kInvalidArgument where it is none of these, or not 100 ms to an hour.
+absl::StatusOr<absl::Duration> SamplingPeriod(absl::string_view text);
 
 }  // namespace sextant
 

@@ -82,6 +82,11 @@ std::string CalibrationFolder(const ServerOptions& options) {
                                                : options.calibration_directory;
 }
 
+ActivityMonitorOptions WatchingOf(const ServerOptions& options) {
+  const absl::StatusOr<absl::Duration> period = SamplingPeriod(options.gpu_sampling);
+  return {.period = absl::ToChronoMilliseconds(period.value_or(absl::ZeroDuration()))};
+}
+
 std::chrono::duration<double> DurationOf(double seconds) {
   return std::chrono::duration<double>(seconds);
 }
@@ -95,6 +100,8 @@ Server::Server(const ServerOptions& options)
       probe_metrics_(*registry_),
       store_(CalibrationFolder(options)),
       calibration_metrics_(store_, options.probe_metrics),
+      activity_(WatchingOf(options)),
+      activity_metrics_(store_, [this] { return activity_.Latest(); }),
       probe_(options.probe_program, store_, probe_metrics_),
       accounting_(metrics_, {.log_level = options.log_calls,
                              .calibrations = [this] { return store_.snapshot(); },
@@ -171,7 +178,7 @@ absl::Status Server::StartHttp() {
                       .port = parts.port,
                       .ready = [this] { return ready_.load(); },
                       .registry = registry_,
-                      .collectables = {&calibration_metrics_, &log_metrics_}};
+                      .collectables = {&calibration_metrics_, &activity_metrics_, &log_metrics_}};
   SEXTANT_ASSIGN_OR_RETURN(http_, HttpServer::Start(std::move(http)));
   http_address_ = absl::StrCat(parts.host, ":", http_->port());
   return absl::OkStatus();

@@ -14,6 +14,8 @@
 #include "server/accounting_service.h"
 #include "server/calibration_metrics.h"
 #include "server/calibration_store.h"
+#include "server/gpu_activity/activity_metrics.h"
+#include "server/gpu_activity/activity_monitor.h"
 #include "server/hardware_service.h"
 #include "server/host_probe.h"
 #include "server/http_server.h"
@@ -58,6 +60,8 @@ class Server {
   ProbeMetrics probe_metrics_;
   CalibrationStore store_;
   CalibrationMetrics calibration_metrics_;
+  ActivityMonitor activity_;
+  ActivityMetrics activity_metrics_;
   LogMetrics log_metrics_;
   HostProbe probe_;
   WorkerPool workers_{WorkerPoolOptions{}};

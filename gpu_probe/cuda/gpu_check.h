@@ -22,7 +22,7 @@ class GpuCheck {
   // Errors: GpuSession::Launch()'s.
   template <typename... Arguments>
   absl::StatusOr<GpuCheckReport> Run(const char* name, const LaunchShape& shape,
-                                  Arguments... arguments) {
+                                     Arguments... arguments) {
     const absl::Status cleared = Clear();
     if (!cleared.ok()) return cleared;
     const absl::Status launched = session_->Launch(name, shape, memory_.address(), arguments...);

@@ -34,7 +34,7 @@ struct HealthLimits {
 // One thing that is not as it should be.
 struct Finding {
   HealthStatus status = HealthStatus::kUnknown;
-  // "history", "peers", "limit", "missing", "comparable", "age" or "reference".
+  // "history", "peers", "limit", "throttle", "missing", "comparable", "age" or "reference".
   std::string rule = {};
   std::string figure = {};  // "matmul bf16"; empty where it is about the whole measurement
   std::string unit = {};    // of value and reference, e.g. "FLOP/s"

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu_probe/enum_text.h"
 #include "gpu_probe/figure_text.h"
+#include "gpu_probe/health/clock_limit.h"
 #include "gpu_probe/health/figures.h"
 
 namespace sextant {
@@ -28,6 +29,9 @@ LimitShare LimitShareOf(const v1::MatmulMeasurement& matmul, const v1::Calibrati
     share.ratio = std::max(share.ratio, matmul.flops_per_second() / r.flops_per_second());
     register_doubt = std::max(register_doubt, DoubtOf(r.time()));
   }
+  const double limit = ClockLimit(calibration.device(), matmul.data_type(),
+                                  calibration.conditions().maximum_sm_clock_hertz());
+  if (limit > 0) share.ratio = std::max(share.ratio, matmul.flops_per_second() / limit);
   share.doubt += register_doubt;
   return share;
 }
@@ -47,8 +51,8 @@ void FindIn(const Matmuls& matmuls, const char* suffix, double tolerance,
         .value = m.flops_per_second(),
         .reference = limit,
         .ratio = share.ratio,
-        .message = absl::StrFormat("%s is %.2f times the limit of %s at the clock it ran at: the "
-                                   "measurement is wrong, measure again",
+        .message = absl::StrFormat("%s is %.2f times %s, the most that it can do: the measurement "
+                                   "is wrong, measure again",
                                    FineRateText(m.flops_per_second(), "FLOP/s"), share.ratio,
                                    FineRateText(limit, "FLOP/s"))};
     const auto same = std::find_if(out->begin(), out->end(),
@@ -68,6 +72,20 @@ std::vector<Finding> FindBeyondLimit(const v1::Calibration& calibration, double 
   FindIn(calibration.matmuls(), "", tolerance, calibration, &findings);
   FindIn(calibration.sustained_matmuls(), " sustained", tolerance, calibration, &findings);
   return findings;
+}
+
+std::vector<std::string> BeyondItsClock(const v1::Calibration& calibration, double tolerance) {
+  std::vector<std::string> notes;
+  for (const v1::MatmulMeasurement& m : calibration.sustained_matmuls()) {
+    const double hertz = calibration.conditions().sm_clock_hertz();
+    const double limit = ClockLimit(calibration.device(), m.data_type(), hertz);
+    if (limit <= 0 || m.flops_per_second() <= limit * (1 + tolerance + DoubtOf(m.time()))) continue;
+    notes.push_back(absl::StrFormat(
+        "Its matmul %s sustained is %.2f times what it can do at its median clock of %.0f MHz: "
+        "either that was read at other moments, or the rate is wrong.",
+        EnumText(m.data_type()), m.flops_per_second() / limit, hertz / 1e6));
+  }
+  return notes;
 }
 
 std::vector<std::string> TypesWithoutLimit(const v1::Calibration& calibration) {

@@ -11,10 +11,14 @@
 namespace sextant {
 
 // A multiplication may not be faster than the registers of its type, measured at the same clock:
-// the clock-true limit. Above it by more than `tolerance`, and by more than what noise leaves
-// open in either of the two, the clock changed in between, or a kernel did not do its work; the
-// finding is UNKNOWN, one a figure.
+// the clock-true limit; nor than a GPU's matrix units at the highest clock that it may have. Above
+// it by more than `tolerance`, and by more than what noise leaves open in either of the two, the
+// clock changed in between, or a kernel did not do its work; the finding is UNKNOWN, one a figure.
 std::vector<Finding> FindBeyondLimit(const v1::Calibration& calibration, double tolerance);
+
+// A sentence for each sustained multiplication that is faster than a GPU's matrix units at the
+// median clock that was read. That clock is of all multiplications, so it proves nothing.
+std::vector<std::string> BeyondItsClock(const v1::Calibration& calibration, double tolerance);
 
 // The data types whose multiplications have no limit to be compared with, e.g. {"int8"}, each
 // once: nothing says whether those rates can be.

@@ -72,14 +72,33 @@ absl::Status CheckMatmul(const v1::MatmulMeasurement& m) {
   if (m.has_register_ratio() && !IsTime(m.register_ratio())) {
     return Fault(name, "has a register_ratio that none can have");
   }
-  const double flops =
-      2 * static_cast<double>(m.m()) * static_cast<double>(m.n()) * static_cast<double>(m.k());
+  const double flops = 2 * static_cast<double>(std::max(m.batch_count(), int64_t{1})) *
+                       static_cast<double>(m.m()) * static_cast<double>(m.n()) *
+                       static_cast<double>(m.k());
   return CheckRate({.name = name, .time = m.time(), .rate = m.flops_per_second(), .work = flops});
+}
+
+// Where a figure is told, it has to be one.
+absl::Status CheckConditions(const v1::OperatingConditions& c) {
+  const auto is_share = [](double value) { return value >= 0 && value <= 1; };
+  if ((c.has_sm_clock_hertz() && !IsTime(c.sm_clock_hertz())) ||
+      (c.has_maximum_sm_clock_hertz() && !IsTime(c.maximum_sm_clock_hertz()))) {
+    return absl::DataLossError("its conditions have a clock that none can have");
+  }
+  if (c.has_power_watts() && !IsTime(c.power_watts())) {
+    return absl::DataLossError("its conditions have a power that none can have");
+  }
+  if (!is_share(c.power_throttle_ratio()) || !is_share(c.thermal_throttle_ratio()) ||
+      !is_share(c.hardware_throttle_ratio())) {
+    return absl::DataLossError("its conditions have a throttle_ratio that is none");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckRates(const v1::Calibration& calibration) {
   for (const auto& m : calibration.matmuls()) SEXTANT_RETURN_IF_ERROR(CheckMatmul(m));
   for (const auto& m : calibration.sustained_matmuls()) SEXTANT_RETURN_IF_ERROR(CheckMatmul(m));
+  for (const auto& m : calibration.other_matmuls()) SEXTANT_RETURN_IF_ERROR(CheckMatmul(m));
   for (const v1::RegisterMeasurement& r : calibration.registers()) {
     if (std::isfinite(r.flops_per_second()) && r.flops_per_second() >= 1) continue;
     return Fault(absl::StrCat("registers ", EnumText(r.data_type())), "have no rate");
@@ -118,6 +137,11 @@ absl::Status CheckKernels(const v1::Calibration& calibration) {
   for (const v1::CollectiveMeasurement& m : calibration.collectives()) {
     SEXTANT_RETURN_IF_ERROR(
         CheckRateAlone(EnumText(m.operation()), m.time(), m.bus_bytes_per_second()));
+  }
+  for (const v1::LaunchMeasurement& m : calibration.launches()) {
+    const double starts_per_second = 1 / m.time().median_seconds();
+    SEXTANT_RETURN_IF_ERROR(CheckRateAlone(absl::StrCat("launch by ", EnumText(m.kind())), m.time(),
+                                           starts_per_second));
   }
   for (const v1::HostCopyMeasurement& m : calibration.host_copies()) {
     SEXTANT_RETURN_IF_ERROR(CheckRate({.name = EnumText(m.direction()),
@@ -167,6 +191,7 @@ absl::Status CheckSound(const v1::Calibration& calibration, int64_t now_unix_sec
     return absl::DataLossError("no result of it was checked");
   }
   SEXTANT_RETURN_IF_ERROR(CheckRates(calibration));
+  SEXTANT_RETURN_IF_ERROR(CheckConditions(calibration.conditions()));
   return CheckKernels(calibration);
 }
 

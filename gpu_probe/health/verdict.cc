@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "gpu_probe/figure_text.h"
+#include "gpu_probe/health/conditions_rule.h"
 #include "gpu_probe/health/judge_figures.h"
 #include "gpu_probe/health/limit_rule.h"
 #include "gpu_probe/health/missing_rule.h"
@@ -98,7 +99,8 @@ void NotePeers(const References& references, std::vector<std::string>* notes) {
   }
 }
 
-void NoteMeasurement(const MeasuredDevice& measured, std::vector<std::string>* notes) {
+void NoteMeasurement(const MeasuredDevice& measured, const HealthLimits& limits,
+                     std::vector<std::string>* notes) {
   const double coverage = measured.calibration.coverage_ratio();
   if (coverage < 1) {
     notes->push_back(absl::StrCat("The run was cut short: ", PercentText(coverage),
@@ -108,6 +110,9 @@ void NoteMeasurement(const MeasuredDevice& measured, std::vector<std::string>* n
   if (!unlimited.empty()) {
     notes->push_back(absl::StrCat("No physical limit is known of its multiplications in ",
                                   absl::StrJoin(unlimited, ", "), "."));
+  }
+  for (std::string& note : BeyondItsClock(measured.calibration, limits.limit_tolerance)) {
+    notes->push_back(std::move(note));
   }
   const auto unstable = std::count_if(measured.figures.begin(), measured.figures.end(),
                                       [](const Figure& f) { return BestOf(f).doubt > 0; });
@@ -131,6 +136,22 @@ void FindAge(const DeviceVerdict& verdict, const HealthLimits& limits,
        .message = absl::StrFormat("was last measured %.1f days ago, more than %.1f: measure again",
                                   verdict.age_seconds / kSecondsADay,
                                   limits.max_age_seconds / kSecondsADay)});
+}
+
+// Adds to each finding that the device is slow what the device told of its clock and power.
+void Explain(const MeasuredDevice& judged, const References& references,
+             std::vector<Finding>* findings) {
+  for (Finding& finding : *findings) {
+    const bool by_history = finding.rule == "history";
+    if ((!by_history && finding.rule != "peers") || !GoesByClock(finding.figure)) continue;
+    const std::vector<const MeasuredDevice*>& others =
+        by_history ? references.history : references.peers;
+    for (const std::string& why :
+         {LowClockText(judged, others, by_history ? "what it was" : "its peers'"),
+          LowPowerText(judged, others, by_history ? "it did" : "its peers")}) {
+      if (!why.empty()) absl::StrAppend(&finding.message, "; ", why);
+    }
+  }
 }
 
 void Append(std::vector<Finding> more, std::vector<Finding>* findings) {
@@ -157,7 +178,7 @@ DeviceVerdict Judge(const KnownDevice& judged, const References& references,
   verdict.age_seconds = AgeSeconds(measured, options);
   verdict.history_count = static_cast<int>(references.history.size());
   verdict.peer_count = static_cast<int>(references.peers.size());
-  NoteMeasurement(measured, &verdict.notes);
+  NoteMeasurement(measured, options.limits, &verdict.notes);
   verdict.findings = FindBeyondLimit(measured.calibration, options.limits.limit_tolerance);
   if (!verdict.findings.empty()) {
     // Whatever else it says is not to be trusted either.
@@ -172,6 +193,8 @@ DeviceVerdict Judge(const KnownDevice& judged, const References& references,
                 .peers = references.peers,
                 .limits = options.limits},
                &verdict);
+  Explain(measured, references, &verdict.findings);
+  Append(FindThrottling(measured.calibration), &verdict.findings);
   Append(FindMissing(measured, references.history, "its own earlier measurements"),
          &verdict.findings);
   if (references.peers.size() >= kMinimumPeerCount) {

@@ -44,17 +44,19 @@ void AnnotateCalibration(v1::Calibration* calibration) {
   for (auto& matmul : *calibration->mutable_sustained_matmuls()) {
     AnnotateMatmul(accelerator, matmul);
   }
+  for (auto& matmul : *calibration->mutable_other_matmuls()) AnnotateMatmul(accelerator, matmul);
 }
 
 bool IsAnnotated(const v1::Calibration& calibration) {
   return calibration.device().has_accelerator() || HasMfu(calibration.matmuls()) ||
-         HasMfu(calibration.sustained_matmuls());
+         HasMfu(calibration.sustained_matmuls()) || HasMfu(calibration.other_matmuls());
 }
 
 void ClearAnnotations(v1::Calibration* calibration) {
   if (calibration->has_device()) calibration->mutable_device()->clear_accelerator();
   for (auto& matmul : *calibration->mutable_matmuls()) matmul.clear_datasheet_mfu();
   for (auto& matmul : *calibration->mutable_sustained_matmuls()) matmul.clear_datasheet_mfu();
+  for (auto& matmul : *calibration->mutable_other_matmuls()) matmul.clear_datasheet_mfu();
 }
 
 }  // namespace sextant

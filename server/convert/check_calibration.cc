@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/convert/calibration.h"
 #include "server/convert/check_kernels.h"
+#include "server/convert/enums.h"
 #include "server/convert/measurement_checker.h"
 
 namespace sextant {
@@ -21,6 +23,8 @@ constexpr FieldViolations::RealRange kRatio = {.low = 0, .high = 1e3, .above_low
 constexpr FieldViolations::RealRange kIntensity = {.low = 0, .high = 1e6, .above_low = true};
 constexpr FieldViolations::RealRange kShare = {.low = 0, .high = 1};
 constexpr FieldViolations::RealRange kDrift = {.low = -1, .high = 1e3};
+constexpr FieldViolations::RealRange kHertz = {.low = 0, .high = 1e12, .above_low = true};
+constexpr FieldViolations::RealRange kCelsius = {.low = -100, .high = 300};
 
 bool IsUuid(absl::string_view text) {
   return !text.empty() && text.size() <= kMaxUuidBytes &&
@@ -59,10 +63,14 @@ class CalibrationChecker : private MeasurementChecker {
   void Of(const MessagePath& path, const v1::StreamMeasurement& m);
   void Of(const MessagePath& path, const v1::ElementwiseMeasurement& m);
   void Of(const MessagePath& path, const v1::FusionMeasurement& m);
+  void Of(const MessagePath& path, const v1::LaunchMeasurement& m);
+  void Of(const MessagePath& path, const v1::OperatingConditions& m);
+  void OfAGrid(const MessagePath& path, const v1::MatmulMeasurement& m);
   void Lists(const v1::Calibration& m);
 
   const MessagePath& path_;
   FieldViolations& violations_;
+  std::set<int> launch_kinds_;
 };
 
 void CalibrationChecker::Version(int32_t version) {
@@ -112,12 +120,34 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement
   check_.Whole({path, "n"}, m.n(), 1, kMaxDimension);
   check_.Whole({path, "k"}, m.k(), 1, kMaxDimension);
   Time(path, "time", m.has_time(), m.time());
-  const double flops =
-      2 * static_cast<double>(m.m()) * static_cast<double>(m.n()) * static_cast<double>(m.k());
+  check_.Whole({path, "batch_count"}, m.batch_count(), 0, kMaxCount);
+  const auto batch = static_cast<double>(std::max(m.batch_count(), int64_t{1}));
+  const double flops = 2 * batch * static_cast<double>(m.m()) * static_cast<double>(m.n()) *
+                       static_cast<double>(m.k());
   RateOf({path, "flops_per_second"}, m.flops_per_second(), flops / m.time().median_seconds());
   Name({path, "engine"}, m.engine());
   check_.Text({path, "kernel"}, m.kernel(), kMostNameBytes);
   if (m.has_register_ratio()) check_.Real({path, "register_ratio"}, m.register_ratio(), kRatio);
+  if (m.has_best_flops_per_second()) {
+    check_.Real({path, "best_flops_per_second"}, m.best_flops_per_second(), kRate);
+  }
+  check_.Text({path, "best_kernel"}, m.best_kernel(), kMostNameBytes);
+  if (!v1::MatmulMeasurement::Layout_IsValid(m.layout())) {
+    check_.Fault({path, "layout"}, UnknownEnumNumber(m.layout()));
+  }
+}
+
+// Plans stand on these: one in another layout, or of a batch, is no rate of that shape.
+void CalibrationChecker::OfAGrid(const MessagePath& path, const v1::MatmulMeasurement& m) {
+  Of(path, m);
+  constexpr char kElsewhere[] = ": others belong among other_matmuls";
+  if (m.batch_count() > 1) {
+    check_.Fault({path, "batch_count"}, absl::StrCat("must be 0 or 1 here", kElsewhere));
+  }
+  if (m.layout() == v1::MatmulMeasurement::LAYOUT_ROW_BY_ROW ||
+      m.layout() == v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW) {
+    check_.Fault({path, "layout"}, absl::StrCat("must be LAYOUT_ROW_BY_COLUMN here", kElsewhere));
+  }
 }
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::RegisterMeasurement& m) {
@@ -160,10 +190,45 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::FusionMeasurement
                 m.unfused_time().median_seconds() / m.fused_time().median_seconds());
 }
 
+void CalibrationChecker::Of(const MessagePath& path, const v1::LaunchMeasurement& m) {
+  check_.Enum({path, "kind"}, m.kind(), v1::LaunchMeasurement::Kind_IsValid(m.kind()));
+  if (!launch_kinds_.insert(m.kind()).second) {
+    check_.Fault({path, "kind"}, "was given before: give one measurement of each");
+  }
+  Time(path, "time", m.has_time(), m.time());
+}
+
+void CalibrationChecker::Of(const MessagePath& path, const v1::OperatingConditions& m) {
+  const auto real = [&](absl::string_view name, bool present, double value,
+                        FieldViolations::RealRange range) {
+    if (present) check_.Real({path, name}, value, range);
+  };
+  check_.Whole({path, "reading_count"}, m.reading_count(), 1, kMaxCount);
+  real("sm_clock_hertz", m.has_sm_clock_hertz(), m.sm_clock_hertz(), kHertz);
+  real("maximum_sm_clock_hertz", m.has_maximum_sm_clock_hertz(), m.maximum_sm_clock_hertz(),
+       kHertz);
+  real("power_watts", m.has_power_watts(), m.power_watts(), kWatts);
+  real("maximum_temperature_celsius", m.has_maximum_temperature_celsius(),
+       m.maximum_temperature_celsius(), kCelsius);
+  real("power_throttle_ratio", m.has_power_throttle_ratio(), m.power_throttle_ratio(), kShare);
+  real("thermal_throttle_ratio", m.has_thermal_throttle_ratio(), m.thermal_throttle_ratio(),
+       kShare);
+  real("hardware_throttle_ratio", m.has_hardware_throttle_ratio(), m.hardware_throttle_ratio(),
+       kShare);
+  if (m.has_peak_allocated_bytes()) {
+    check_.Whole({path, "peak_allocated_bytes"}, m.peak_allocated_bytes(), 1, kMaxBytes);
+  }
+}
+
 void CalibrationChecker::Lists(const v1::Calibration& m) {
   const auto check = [this](const MessagePath& path, const auto& element) { Of(path, element); };
-  Each(path_, "matmuls", m.matmuls(), check);
-  Each(path_, "sustained_matmuls", m.sustained_matmuls(), check);
+  const auto check_grid = [this](const MessagePath& path, const v1::MatmulMeasurement& element) {
+    OfAGrid(path, element);
+  };
+  Each(path_, "matmuls", m.matmuls(), check_grid);
+  Each(path_, "sustained_matmuls", m.sustained_matmuls(), check_grid);
+  Each(path_, "other_matmuls", m.other_matmuls(), check);
+  Each(path_, "launches", m.launches(), check);
   Each(path_, "registers", m.registers(), check);
   Each(path_, "streams", m.streams(), check);
   Each(path_, "elementwise", m.elementwise(), check);
@@ -190,6 +255,7 @@ void CalibrationChecker::Check(const v1::Calibration& m) {
     check_.Real({path_, "ridge_flops_per_byte"}, m.ridge_flops_per_byte(), kIntensity);
   }
   if (m.has_fusion()) Of(MessagePath(path_, "fusion"), m.fusion());
+  if (m.has_conditions()) Of(MessagePath(path_, "conditions"), m.conditions());
   check_.Whole({path_, "checked_result_count"}, m.checked_result_count(), 1, kMaxCount);
 }
 

@@ -61,6 +61,22 @@ CollectiveOp CollectiveOpFrom(v1::CollectiveOperation wire) {
   return known ? static_cast<CollectiveOp>(static_cast<int>(wire) - 1) : CollectiveOp::kAllReduce;
 }
 
+std::vector<MeasuredGemms> GemmsFrom(const v1::Calibration& calibration) {
+  std::vector<MeasuredGemms> out;
+  for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
+    FieldViolations checked_before;
+    const DataType type = DataTypeFrom(m.data_type(), "", checked_before);
+    auto of_type = std::find_if(out.begin(), out.end(),
+                                [type](const auto& each) { return each.data_type == type; });
+    if (of_type == out.end()) of_type = out.insert(out.end(), {.data_type = type, .gemms = {}});
+    const GemmShape shape = {m.m(), m.n(), m.k()};
+    const bool known = std::any_of(of_type->gemms.begin(), of_type->gemms.end(),
+                                   [&](const MeasuredGemm& g) { return g.shape == shape; });
+    if (!known) of_type->gemms.push_back({shape, Seconds(m.time().median_seconds())});
+  }
+  return out;
+}
+
 std::vector<MeasuredAttentions> AttentionsFrom(const v1::Calibration& calibration) {
   std::vector<MeasuredAttentions> out;
   for (const v1::AttentionMeasurement& wire : calibration.attentions()) {

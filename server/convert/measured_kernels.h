@@ -14,8 +14,10 @@ GroupedGemmShape ShapeFrom(const v1::ExpertsMeasurement& wire);
 // kAllReduce where the operation is none.
 CollectiveOp CollectiveOpFrom(v1::CollectiveOperation wire);
 
-// Of a calibration that CheckCalibration() found in order: attention and experts by data type, in
-// the order in which each first comes.
+// Of a calibration that CheckCalibration() found in order: multiplications, attention and experts
+// by data type, in the order in which each first comes. Multiplications are bursts of all shapes,
+// those too that somebody asked for, each shape once.
+std::vector<MeasuredGemms> GemmsFrom(const v1::Calibration& calibration);
 std::vector<MeasuredAttentions> AttentionsFrom(const v1::Calibration& calibration);
 std::vector<MeasuredExperts> ExpertsFrom(const v1::Calibration& calibration);
 std::vector<MeasuredCollective> CollectivesFrom(const v1::Calibration& calibration);

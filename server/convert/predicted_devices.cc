@@ -4,30 +4,12 @@
 #include <utility>
 
 #include "server/convert/calibration.h"
-#include "server/convert/enums.h"
 #include "server/convert/measured_kernels.h"
 #include "server/convert/product_peers.h"
 #include "server/convert/stream_passes.h"
 
 namespace sextant {
 namespace {
-
-// Bursts of all shapes, those too that somebody asked for.
-std::vector<MeasuredGemms> GemmsOf(const v1::Calibration& calibration) {
-  std::vector<MeasuredGemms> out;
-  for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
-    FieldViolations checked_before;
-    const DataType type = DataTypeFrom(m.data_type(), "", checked_before);
-    auto of_type = std::find_if(out.begin(), out.end(),
-                                [type](const auto& each) { return each.data_type == type; });
-    if (of_type == out.end()) of_type = out.insert(out.end(), {.data_type = type, .gemms = {}});
-    const GemmShape shape = {m.m(), m.n(), m.k()};
-    const bool known = std::any_of(of_type->gemms.begin(), of_type->gemms.end(),
-                                   [&](const MeasuredGemm& g) { return g.shape == shape; });
-    if (!known) of_type->gemms.push_back({shape, Seconds(m.time().median_seconds())});
-  }
-  return out;
-}
 
 // What models are trained in on `accelerator`: fp16 where it has no bf16, as a V100.
 std::vector<DataType> UsualTypesOf(const Accelerator& accelerator) {
@@ -41,7 +23,7 @@ void PredictedDevices::Add(const v1::Calibration& calibration, RateSource source
   calibrations_.push_back(DeviceCalibrationFrom(calibration, ""));
   measured_.push_back({.calibration = &calibrations_.back(),
                        .source = source,
-                       .gemms = GemmsOf(calibration),
+                       .gemms = GemmsFrom(calibration),
                        .attentions = AttentionsFrom(calibration),
                        .experts = ExpertsFrom(calibration),
                        .collectives = CollectivesFrom(calibration),

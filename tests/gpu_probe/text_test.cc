@@ -175,6 +175,36 @@ TEST(CalibrationTextTest, SaysEachFigureWithItsUnit) {
   for (const std::string& line : lines) EXPECT_LE(line.size(), kTextWidth) << line;
 }
 
+TEST(CalibrationTextTest, ShowsWhatGpusAloneHave) {
+  EXPECT_THAT(CalibrationText(Sample()), Not(HasSubstr("best")));
+  v1::Calibration calibration = Sample();
+  const std::string json = R"json({"matmuls":[{"data_type":"DATA_TYPE_BF16","m":"1","n":"1",
+      "k":"1","flops_per_second":700e12,"best_flops_per_second":750e12}],
+      "other_matmuls":[{"data_type":"DATA_TYPE_FP8_E4M3","m":"2048","n":"2048","k":"128",
+      "batch_count":"96","layout":"LAYOUT_ROW_BY_ROW","fast_accumulation":true,
+      "flops_per_second":900e12,"time":{"median_seconds":0.002,"sample_count":1}},
+      {"data_type":"DATA_TYPE_BF16"}],
+      "launches":[{"kind":"KIND_GRAPH","time":{"median_seconds":2.5e-6,"sample_count":5}}],
+      "conditions":{"reading_count":40,"sm_clock_hertz":1.755e9,"maximum_sm_clock_hertz":1.98e9,
+      "power_watts":690.4,"maximum_temperature_celsius":66,"power_throttle_ratio":0.5,
+      "thermal_throttle_ratio":0,"hardware_throttle_ratio":0.025,
+      "peak_allocated_bytes":"2147483648"}})json";
+  calibration.clear_matmuls();
+  v1::Calibration more;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &more).ok());
+  calibration.MergeFrom(more);
+  const std::string text = CalibrationText(calibration);
+  for (const char* part : {"700.0 TFLOP/s", "best", "750.0 TFLOP/s", "96  row_by_row     fast",
+                           "1  row_by_column  -", "graph       2.50 us",
+                           "40 readings, clock 1755 MHz of 1980, 690 W, at most 66 C, held down by "
+                           "the power limit",
+                           "by the hardware in 2.5 %", "2.00 GiB allocated"}) {
+    EXPECT_THAT(absl::StrReplaceAll(text, {{"\n  ", " "}}), HasSubstr(part));
+  }
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (const std::string& line : lines) EXPECT_LE(line.size(), kTextWidth) << line;
+}
+
 TEST(CalibrationTextTest, ShowsKernelsCollectivesAndCopies) {
   v1::Calibration calibration;
   const std::string json = R"json({"attentions":[{"data_type":"DATA_TYPE_BF16",

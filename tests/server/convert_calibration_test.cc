@@ -228,7 +228,7 @@ TEST(CheckCalibration, CountsTheArraysOfEachStream) {
 // A request of a megabyte holds half a million empty elements, each wrong in many ways.
 TEST(CheckCalibration, LooksNoFurtherThanIsOfUse) {
   v1::Calibration c = SampleCalibration();
-  for (int i = c.matmuls_size(); i < 512; ++i) c.add_matmuls();
+  for (int i = c.matmuls_size(); i < 2048; ++i) c.add_matmuls();
   EXPECT_GT(CalibrationFaults(c).size(), 40u);
   EXPECT_LT(CalibrationFaults(c).size(), 100u);
   c.add_matmuls();

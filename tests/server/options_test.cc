@@ -49,11 +49,15 @@ TEST(ServerOptions, SayHowToProbe) {
   EXPECT_EQ(options.probe_program, "");
   EXPECT_EQ(options.calibration_directory, "");
   EXPECT_EQ(options.probe_metrics, ProbeMetricsSet::kFleet);
-  const ServerOptions others = Parsed({"--probe_program=/opt/probe", "--probe_metrics=full",
-                                       "--calibration_directory=/var/lib/sextant"});
+  EXPECT_EQ(*SamplingPeriod(options.gpu_sampling), absl::Seconds(5));
+  const ServerOptions others =
+      Parsed({"--probe_program=/opt/probe", "--probe_metrics=full",
+              "--calibration_directory=/var/lib/sextant", "--gpu_sampling=none"});
   EXPECT_EQ(others.probe_program, "/opt/probe");
   EXPECT_EQ(others.calibration_directory, "/var/lib/sextant");
   EXPECT_EQ(others.probe_metrics, ProbeMetricsSet::kFull);
+  EXPECT_EQ(*SamplingPeriod(others.gpu_sampling), absl::ZeroDuration());
+  EXPECT_EQ(*SamplingPeriod("100ms"), absl::Milliseconds(100));
 }
 
 TEST(ServerOptions, RefuseRemoteUnlessTold) {
@@ -71,7 +75,8 @@ TEST(ServerOptions, RefuseWhatTheyCannotRead) {
        {"--listen=nonsense", "--listen=127.0.0.1:70000", "--listen=127.0.0.1:-1", "--listen=:1",
         "--http_listen=127.0.0.1", "--http_listen=unix:/tmp/x", "--log_calls=some",
         "--drain_grace_seconds=-1", "--drain_grace_seconds=nan", "--drain_announce_seconds=1e9",
-        "--probe_metrics=some", "--unknown=1", "stray"}) {
+        "--probe_metrics=some", "--gpu_sampling=5", "--gpu_sampling=99ms", "--gpu_sampling=2h",
+        "--gpu_sampling=inf", "--gpu_sampling=-5s", "--gpu_sampling=", "--unknown=1", "stray"}) {
     EXPECT_FALSE(Parse({flag}).ok()) << flag;
   }
 }
@@ -82,9 +87,10 @@ TEST(ServerOptions, HelpNamesEveryFlag) {
   const std::string text = ::testing::internal::GetCapturedStdout();
   ASSERT_THAT(help, IsOk());
   EXPECT_FALSE(help->has_value());
-  for (const char* flag : {"--listen", "--http_listen", "--insecure_allow_remote", "--log_calls",
-                           "--drain_announce_seconds", "--drain_grace_seconds", "--version",
-                           "--probe_program", "--calibration_directory", "--probe_metrics"}) {
+  for (const char* flag :
+       {"--listen", "--http_listen", "--insecure_allow_remote", "--log_calls",
+        "--drain_announce_seconds", "--drain_grace_seconds", "--version", "--probe_program",
+        "--calibration_directory", "--probe_metrics", "--gpu_sampling"}) {
     EXPECT_THAT(text, HasSubstr(flag));
   }
 }

@@ -65,6 +65,15 @@ std::string Text() {
     host_copies { direction: DIRECTION_HOST_TO_DEVICE pageable: true size_bytes: 1000000
       bytes_per_second: 1e9 )" +
          time + R"( }
+    other_matmuls { data_type: DATA_TYPE_FP8_E4M3 m: 500 n: 500 k: 500 batch_count: 4
+      layout: LAYOUT_ROW_BY_ROW fast_accumulation: true flops_per_second: 1e12
+      best_flops_per_second: 1.25e12 best_kernel: "tile 128x256" engine: "cublaslt 13.1" )" +
+         time + R"( }
+    launches { kind: KIND_GRAPH )" +
+         time + R"( }
+    conditions { reading_count: 40 sm_clock_hertz: 1.7e9 maximum_sm_clock_hertz: 1.98e9
+      power_watts: 650 maximum_temperature_celsius: 66 power_throttle_ratio: 0.5
+      thermal_throttle_ratio: 0 hardware_throttle_ratio: 0 peak_allocated_bytes: 1000000000 }
     checked_result_count: 24
     notes: "The processor was quiet.")";
 }

@@ -23,7 +23,7 @@ constexpr Domain kDomains[] = {{"sequence 2048 to 16384", 2048, 16384},
                                {"all", 0, int64_t{1} << 40}};
 
 // The least that memory carries: queries, keys and values in `type`, outputs in bf16 are left out.
-KernelWork WorkOf(const AttentionPoint& point, double element_bytes) {
+ScoredWork WorkOf(const AttentionPoint& point, double element_bytes) {
   return {.flops = AttentionFlops(point.shape),
           .bytes = AttentionElements(point.shape) * element_bytes,
           .seconds = point.time.value()};
@@ -85,7 +85,7 @@ absl::Status Score(const Table& table, Picking* pick, absl::Span<const Domain> d
                                                    accelerator->compute_unit_count.value),
                                                .points = split.calibration}));
   const double element_bytes = type == DataType::kBf16 ? 2 : 1;
-  std::vector<KernelWork> seen;
+  std::vector<ScoredWork> seen;
   for (const AttentionPoint& point : split.calibration) {
     seen.push_back(WorkOf(point, element_bytes));
   }

@@ -34,7 +34,7 @@ constexpr Domain kDomains[] = {
     {"all", [](const GemmShape&) { return true; }}};
 
 // Operands read and the bf16 result written once; quantising x is not in a roofline of peaks.
-KernelWork WorkOf(const MeasuredGemm& gemm, double element_bytes) {
+ScoredWork WorkOf(const MeasuredGemm& gemm, double element_bytes) {
   const GemmSize size(gemm.shape);
   return {.flops = GemmFlops(gemm.shape).value(),
           .bytes = element_bytes * size.k * (size.m + size.n) + 2 * size.m * size.n,
@@ -69,7 +69,7 @@ absl::optional<KernelScore> ScoreOf(const Fitted& of, const Domain& domain,
                                     const Predict& predict) {
   const auto& [gpu, type, library] = of.key;
   const double element_bytes = of.model.fit().roofline.element_bytes;
-  std::vector<KernelWork> seen;
+  std::vector<ScoredWork> seen;
   for (const MeasuredGemm& gemm : of.model.measured()) seen.push_back(WorkOf(gemm, element_bytes));
   Scoring scoring(DatasheetRoofline(gpu, of.model.type().data_type), RooflineSeen(seen));
   for (const MeasuredGemm& gemm : of.unseen) {

@@ -38,7 +38,7 @@ double BytesPerWeight(DataType type) {
 }
 
 // The least that memory carries: weights, and every row's input and output in bf16.
-KernelWork WorkOf(const GroupedGemmPoint& point, double weight_bytes) {
+ScoredWork WorkOf(const GroupedGemmPoint& point, double weight_bytes) {
   const double tokens = 4 * ExpertRows(point.shape) * static_cast<double>(point.shape.hidden);
   return {.flops = GroupedGemmFlops(point.shape),
           .bytes = ActiveWeights(point.shape) * weight_bytes + tokens,
@@ -56,7 +56,7 @@ absl::Status Score(const KernelKey& key, const std::vector<GroupedGemmPoint>& po
     return absl::OkStatus();
   }
   SEXTANT_ASSIGN_OR_RETURN(const GroupedGemmModel model, GroupedGemmModel::Of({.points = picked}));
-  std::vector<KernelWork> seen;
+  std::vector<ScoredWork> seen;
   for (const GroupedGemmPoint& point : picked) seen.push_back(WorkOf(point, BytesPerWeight(type)));
   Scoring scoring(DatasheetRoofline(gpu, type), RooflineSeen(seen));
   for (const GroupedGemmPoint& point : points) {

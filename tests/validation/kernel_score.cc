@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-double Roofline::Seconds(const KernelWork& work) const {
+double Roofline::Seconds(const ScoredWork& work) const {
   return std::max(work.flops / flops_per_second, work.bytes / bytes_per_second);
 }
 
@@ -22,16 +22,16 @@ absl::optional<Roofline> DatasheetRoofline(absl::string_view gpu, DataType type)
   return Roofline{.flops_per_second = peak.value, .bytes_per_second = bandwidth.value};
 }
 
-Roofline RooflineSeen(const std::vector<KernelWork>& points) {
+Roofline RooflineSeen(const std::vector<ScoredWork>& points) {
   Roofline out;
-  for (const KernelWork& point : points) {
+  for (const ScoredWork& point : points) {
     out.flops_per_second = std::max(out.flops_per_second, point.flops / point.seconds);
     out.bytes_per_second = std::max(out.bytes_per_second, point.bytes / point.seconds);
   }
   return out;
 }
 
-void Scoring::Add(const KernelWork& work, const KernelTime& predicted) {
+void Scoring::Add(const ScoredWork& work, const KernelTime& predicted) {
   ours_.push_back(predicted.expected.value() / work.seconds - 1);
   by_seen_.push_back(seen_.Seconds(work) / work.seconds - 1);
   if (datasheet_.has_value()) by_datasheet_.push_back(datasheet_->Seconds(work) / work.seconds - 1);

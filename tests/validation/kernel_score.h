@@ -34,7 +34,7 @@ struct KernelScores {
 };
 
 // What a roofline needs of one measured kernel.
-struct KernelWork {
+struct ScoredWork {
   double flops = 0;
   double bytes = 0;
   double seconds = 0;
@@ -45,21 +45,21 @@ struct Roofline {
   double flops_per_second = 0;
   double bytes_per_second = 0;
 
-  double Seconds(const KernelWork& work) const;
+  double Seconds(const ScoredWork& work) const;
 };
 
 // Absent: the catalogue lacks the device or one of its figures.
 absl::optional<Roofline> DatasheetRoofline(absl::string_view gpu, DataType type);
 
 // The best rates that any of `points` shows.
-Roofline RooflineSeen(const std::vector<KernelWork>& points);
+Roofline RooflineSeen(const std::vector<ScoredWork>& points);
 
 // Collects rows and their predictions.
 class Scoring {
  public:
   Scoring(absl::optional<Roofline> datasheet, Roofline seen) : datasheet_(datasheet), seen_(seen) {}
 
-  void Add(const KernelWork& work, const KernelTime& predicted);
+  void Add(const ScoredWork& work, const KernelTime& predicted);
   bool empty() const { return ours_.empty(); }
   void FillIn(KernelScore& score) const;
 

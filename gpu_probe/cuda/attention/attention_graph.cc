@@ -25,7 +25,7 @@ class AttentionGraphBuilder {
   using Tensor = CudnnGraph::Tensor;
 
   AttentionGraphBuilder(const SharedCudnn& cudnn, const GpuAttentionShape& shape)
-      : shape_(shape), graph_(cudnn) {}
+      : shape_(shape), graph_(cudnn), scale_(Number(AttentionNumber::kScale)) {}
 
   absl::StatusOr<FinishedCudnnGraph> Forward(const CudnnGraphOptions& options);
   absl::StatusOr<FinishedCudnnGraph> Backward(const CudnnGraphOptions& options);
@@ -57,13 +57,13 @@ class AttentionGraphBuilder {
 
   const GpuAttentionShape shape_;
   CudnnGraph graph_;
+  const Tensor scale_;
 };
 
 AttentionGraphBuilder::Tensor AttentionGraphBuilder::Scores(Tensor queries,
                                                             Tensor transposed_keys) {
   const Tensor products = graph_.Matmul(queries, transposed_keys, Pairs(cudnn::kFloat));
-  return graph_.Pointwise(cudnn::kMultiply, products, Number(AttentionNumber::kScale),
-                          Pairs(cudnn::kFloat));
+  return graph_.Pointwise(cudnn::kMultiply, products, scale_, Pairs(cudnn::kFloat));
 }
 
 AttentionGraphBuilder::Tensor AttentionGraphBuilder::Masked(Tensor scores) {
@@ -141,8 +141,8 @@ absl::StatusOr<FinishedCudnnGraph> AttentionGraphBuilder::Backward(
   const Tensor beyond =
       graph_.Pointwise(cudnn::kSubtract, weight_gradients, row_sums, Pairs(cudnn::kFloat));
   const Tensor unscaled = graph_.Pointwise(cudnn::kMultiply, beyond, weights, Pairs(cudnn::kFloat));
-  const Tensor score_gradients = graph_.Pointwise(
-      cudnn::kMultiply, unscaled, Number(AttentionNumber::kChainScale), Pairs(cudnn::kFloat));
+  const Tensor score_gradients =
+      graph_.Pointwise(cudnn::kMultiply, unscaled, scale_, Pairs(cudnn::kFloat));
   IntoKeySide(score_gradients, queries, shape_.head_size, AttentionTensor::kKeyGradients);
 
   const Tensor query_sums = InMemory(

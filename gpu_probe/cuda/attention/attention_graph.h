@@ -23,9 +23,8 @@ constexpr int64_t IdOf(AttentionTensor which) { return static_cast<int64_t>(whic
 // Numbers on the host, by what graphs know them by.
 enum class AttentionNumber : int64_t {
   kScale = 100,
-  kMasked,      // the score of what the mask hides
-  kKept,        // what dropout leaves: 1
-  kChainScale,  // kScale once more, where the backward pass comes back through it
+  kMasked,  // the score of what the mask hides
+  kKept,    // what dropout leaves: 1
 };
 
 // Outputs and statistics.

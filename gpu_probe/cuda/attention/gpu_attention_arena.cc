@@ -13,7 +13,7 @@ constexpr unsigned kFillBlocksPerMultiprocessor = 8;
 AttentionBytes MostBytes(const std::vector<GpuAttentionShape>& shapes, bool backward) {
   AttentionBytes most = {};
   for (const GpuAttentionShape& shape : shapes) {
-    const AttentionBytes bytes = BytesOf(shape, backward);
+    const AttentionBytes bytes = AttentionBytesOf(shape, backward);
     for (size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], bytes[i]);
   }
   return most;

@@ -33,7 +33,7 @@ struct AttentionSource {
 // other backward passes.
 bool Fits(const GpuAttentionShape& shape, bool backward, const GpuSession& session) {
   int64_t bytes = 0;
-  for (const int64_t tensor_bytes : BytesOf(shape, backward)) bytes += tensor_bytes;
+  for (const int64_t tensor_bytes : AttentionBytesOf(shape, backward)) bytes += tensor_bytes;
   return bytes <= session.memory_cap_bytes() / 2;
 }
 

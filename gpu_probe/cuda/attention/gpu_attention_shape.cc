@@ -78,7 +78,7 @@ std::string GpuAttentionShape::Text() const {
   return absl::StrCat(text, causal ? " causal" : " full");
 }
 
-AttentionBytes BytesOf(const GpuAttentionShape& shape, bool backward) {
+AttentionBytes AttentionBytesOf(const GpuAttentionShape& shape, bool backward) {
   const int64_t rows = shape.tokens() * shape.heads;
   const int64_t kv_rows = shape.tokens() * shape.kv_heads;
   const int64_t query_bytes = rows * shape.head_size * kBf16Bytes;

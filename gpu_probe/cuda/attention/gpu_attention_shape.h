@@ -54,7 +54,7 @@ inline constexpr std::size_t kAttentionTensorCount = 12;
 // Bytes of each; 0 for those that a pass does without. The workspace is as much as the library was
 // seen to ask for: gradients of each head's keys and values before they are added up, in fp32.
 using AttentionBytes = std::array<int64_t, kAttentionTensorCount>;
-AttentionBytes BytesOf(const GpuAttentionShape& shape, bool backward);
+AttentionBytes AttentionBytesOf(const GpuAttentionShape& shape, bool backward);
 
 // Of one pass in one mode. At least eight of each head size and mask, as few as make a model of
 // times (engine/hardware/kernels/attention_model.h): spread over sequences, heads in the batch and

@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Workload>> GpuAttentionWorkload::Create(Parts par
 
 absl::Status GpuAttentionWorkload::Start() {
   const GpuAttentionShape& shape = parts_.shape;
-  numbers_ = {shape.scale(), -std::numeric_limits<float>::infinity(), 1.0F, shape.scale()};
+  numbers_ = {shape.scale(), -std::numeric_limits<float>::infinity(), 1.0F};
   if (parts_.backward) SEXTANT_RETURN_IF_ERROR(RunForward());
   SEXTANT_ASSIGN_OR_RETURN(plan_, parts_.backward ? parts_.cudnn->BackwardPlan(shape)
                                                   : parts_.cudnn->ForwardPlan(shape));
@@ -35,7 +35,7 @@ absl::Status GpuAttentionWorkload::Start() {
 }
 
 absl::Status GpuAttentionWorkload::RunForward() {
-  const AttentionBytes bytes = BytesOf(parts_.shape, /*backward=*/false);
+  const AttentionBytes bytes = AttentionBytesOf(parts_.shape, /*backward=*/false);
   const auto allocate = [&](AttentionTensor which) {
     return DeviceMemory::Allocate(shared_session(), bytes[static_cast<size_t>(which)]);
   };
@@ -61,7 +61,7 @@ absl::StatusOr<CudnnDescriptor> GpuAttentionWorkload::PackOf(const CudnnPlan& pl
                                                      " bytes, and has ", room_bytes));
   }
   CudnnOperands operands;
-  const AttentionBytes bytes = BytesOf(parts_.shape, backward);
+  const AttentionBytes bytes = AttentionBytesOf(parts_.shape, backward);
   for (size_t i = 0; i < static_cast<size_t>(AttentionTensor::kWorkspace); ++i) {
     if (bytes[i] == 0) continue;
     const auto which = static_cast<AttentionTensor>(i);
@@ -77,17 +77,14 @@ absl::StatusOr<CudnnDescriptor> GpuAttentionWorkload::PackOf(const CudnnPlan& pl
   };
   add(AttentionNumber::kScale);
   if (parts_.shape.causal) add(AttentionNumber::kMasked);
-  if (backward) {
-    add(AttentionNumber::kKept);
-    add(AttentionNumber::kChainScale);
-  }
+  if (backward) add(AttentionNumber::kKept);
   return parts_.cudnn->Pack(operands, PointerTo(AddressOf(AttentionTensor::kWorkspace)));
 }
 
 absl::Status GpuAttentionWorkload::Enqueue() { return parts_.cudnn->Execute(plan_, pack_); }
 
 void GpuAttentionWorkload::Poison() {
-  const AttentionBytes bytes = BytesOf(parts_.shape, parts_.backward);
+  const AttentionBytes bytes = AttentionBytesOf(parts_.shape, parts_.backward);
   const auto fill = [&](AttentionTensor which) {
     // What fails here fails the run that follows as well.
     (void)session().Fill(AddressOf(which), kPoison, bytes[static_cast<size_t>(which)]);

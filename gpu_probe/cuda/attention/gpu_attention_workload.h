@@ -47,8 +47,8 @@ class GpuAttentionWorkload : public GpuWorkload {
   const Parts parts_;
   DeviceMemory outputs_;  // of a backward pass
   DeviceMemory statistics_;
-  // What the host gives the graph: scale, masked score, what dropout leaves, scale again.
-  std::array<float, 4> numbers_ = {};
+  // What the host gives the graph, in the order of AttentionNumber.
+  std::array<float, 3> numbers_ = {};
   CudnnPlan plan_;
   CudnnDescriptor pack_;
 };

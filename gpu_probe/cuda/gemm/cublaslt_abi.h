@@ -27,8 +27,7 @@ inline constexpr int kComputeFp64 = 70;
 inline constexpr int kComputeInt32 = 72;
 inline constexpr int kComputeFp32AsTf32 = 77;
 
-// cublasLtMatmulMatrixScale_t. The last two since cuBLAS 12.8.
-inline constexpr int kScaleOfMatrix = 0;
+// cublasLtMatmulMatrixScale_t, since cuBLAS 12.8.
 inline constexpr int kE4m3ScaleOf16 = 1;
 inline constexpr int kE8m0ScaleOf32 = 2;
 

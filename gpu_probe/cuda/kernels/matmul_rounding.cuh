@@ -4,14 +4,14 @@
 
 #include "gpu_probe/cuda/kernels/matmul_formats.cuh"
 
-static inline __device__ unsigned FloatAsBits(float value) {
+static __device__ unsigned FloatAsBits(float value) {
   FloatBits in;
   in.value = value;
   return in.bits;
 }
 
 // The nearest, ties to even; `value` must be below 65504 in size.
-static inline __device__ unsigned short ToFp16(float value) {
+static __device__ unsigned short ToFp16(float value) {
   const unsigned bits = FloatAsBits(value);
   const unsigned size = bits & 0x7FFFFFFF;
   const unsigned rounded = size < (113u << 23)
@@ -21,13 +21,13 @@ static inline __device__ unsigned short ToFp16(float value) {
 }
 
 // The nearest of those with 10 bits of fraction, ties to even.
-static inline __device__ float ToTf32(float value) {
+static __device__ float ToTf32(float value) {
   const unsigned bits = FloatAsBits(value);
   return BitsAsFloat((bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000u);
 }
 
 // The nearest, ties to even; the largest, 448, of what is larger.
-static inline __device__ unsigned char ToE4m3(float value) {
+static __device__ unsigned char ToE4m3(float value) {
   const unsigned bits = FloatAsBits(value);
   const float size = fminf(BitsAsFloat(bits & 0x7FFFFFFF), 448.0f);
   const unsigned size_bits = FloatAsBits(size);
@@ -38,7 +38,7 @@ static inline __device__ unsigned char ToE4m3(float value) {
 }
 
 // The nearest; the largest, 6, of what is larger.
-static inline __device__ unsigned ToE2m1(float value) {
+static __device__ unsigned ToE2m1(float value) {
   const float size = fabsf(value);
   const unsigned rounded = (size > 0.25f) + (size >= 0.75f) + (size > 1.25f) + (size >= 1.75f) +
                            (size > 2.5f) + (size >= 3.5f) + (size > 5.0f);

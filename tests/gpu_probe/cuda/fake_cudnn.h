@@ -18,6 +18,16 @@ namespace sextant {
 // Must outlive the tables that it gives.
 class FakeCudnn {
  public:
+  // A descriptor. Attributes are those of cudnn_numbers.h.
+  struct Object {
+    int kind = 0;
+    bool finished = false;
+    std::map<int, std::vector<int64_t>> numbers = {};
+    std::map<int, std::vector<Object*>> objects = {};
+    std::map<int, std::vector<void*>> pointers = {};
+    bool compiled = false;  // of a cache: whether it has a kernel
+  };
+
   explicit FakeCudnn(FakeHost& host) : host_(host) {}
   Cudnn Table();
 
@@ -33,14 +43,6 @@ class FakeCudnn {
   int64_t compiled_count() const { return compiled_count_; }
 
  private:
-  struct Object {
-    int kind = 0;
-    bool finished = false;
-    std::map<int, std::vector<int64_t>> numbers = {};
-    std::map<int, std::vector<Object*>> objects = {};
-    std::map<int, std::vector<void*>> pointers = {};
-    bool compiled = false;  // of a cache: whether it has a kernel
-  };
   struct Handle {
     cuda::Stream stream = nullptr;
   };

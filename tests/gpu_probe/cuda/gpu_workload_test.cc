@@ -75,6 +75,37 @@ TEST_F(GpuWorkloadTest, ManyShortRunsAreRecordedOnceAndThenStartedTogether) {
   EXPECT_EQ(kernel.enqueued_count, 1 + kRecordedRunCount + 7);  // 7 are left over
 }
 
+// Goes over 50 operands in turn.
+class Rotating : public OneKernel {
+ public:
+  explicit Rotating(SharedSession session) : OneKernel(std::move(session), /*recorded=*/true) {}
+  static constexpr int64_t kOperandCount = 50;
+  int64_t turn() const override { return turn_; }
+
+ private:
+  absl::Status Enqueue() override {
+    ++enqueued_count;
+    turn_ = (turn_ + 1) % kOperandCount;
+    return session().Launch("busy", {});
+  }
+  void set_turn(int64_t turn) override { turn_ = turn; }
+  int64_t recording_count() const override { return 3; }
+  int64_t turn_ = 0;
+};
+
+TEST_F(GpuWorkloadTest, RecordingsGoOverAllOperandsAndTellTheLast) {
+  Takes(2e-6);
+  Rotating kernel(Open());
+  ASSERT_EQ(kernel.Run(1), absl::OkStatus());
+  EXPECT_EQ(kernel.turn(), 1);
+  // Recordings of the runs up to 21, 41 and 61, which is 11 again: of two a call the second tells.
+  for (const int64_t last : {41, 21, 11, 41}) {
+    ASSERT_EQ(kernel.Run(2 * kRecordedRunCount), absl::OkStatus());
+    EXPECT_EQ(kernel.turn(), last);
+  }
+  EXPECT_EQ(kernel.enqueued_count, 1 + 3 * kRecordedRunCount);
+}
+
 TEST_F(GpuWorkloadTest, WhatBlocksTheHostIsNotRecorded) {
   Takes(2e-6);
   OneKernel kernel(Open(), /*recorded=*/false);

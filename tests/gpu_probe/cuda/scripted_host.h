@@ -11,9 +11,8 @@
 
 namespace sextant {
 
-// Eight idle GPUs; and the first of them busy, hot, or multiplying wrongly, or never
-// answering NVML; or none at all; or a
-// driver that is too old.
+// Eight idle GPUs; and the first of them busy, hot, wrong where it multiplies, or never answering
+// NVML; or none at all; or a driver that is too old.
 inline FakeHost& ScriptedHost() {
   static FakeHost* const host = [] {
     const char* const name = std::getenv("SEXTANT_FAKE_GPU");

@@ -71,7 +71,8 @@ TEST_P(CudnnAcceptsTest, EveryForwardPassWithTheCacheOfItsKind) {
         caches[absl::StrFormat("%d %d %d", shape.head_size, shape.value_head_size, shape.causal)];
     const auto plan = Forward(shape, &cache);
     ASSERT_THAT(plan, IsOk()) << shape.Text();
-    EXPECT_LE(plan->workspace_bytes, BytesOf(shape, /*backward=*/false).back()) << shape.Text();
+    EXPECT_LE(plan->workspace_bytes, AttentionBytesOf(shape, /*backward=*/false).back())
+        << shape.Text();
   }
   EXPECT_EQ(caches.size(), 4);
 }
@@ -88,7 +89,8 @@ TEST_P(CudnnAcceptsTest, BackwardPasses) {
     ASSERT_THAT(graph, IsOk());
     const auto plan = PlanOf(*std::move(graph), {.description = &device_}, nullptr);
     ASSERT_THAT(plan, IsOk()) << shape.Text();
-    EXPECT_LE(plan->workspace_bytes, BytesOf(shape, /*backward=*/true).back()) << shape.Text();
+    EXPECT_LE(plan->workspace_bytes, AttentionBytesOf(shape, /*backward=*/true).back())
+        << shape.Text();
   }
 }
 

@@ -1,0 +1,19 @@
+// What the matrix units of a GPU can do at most in a second.
+#ifndef SEXTANT_GPU_PROBE_HEALTH_CLOCK_LIMIT_H_
+#define SEXTANT_GPU_PROBE_HEALTH_CLOCK_LIMIT_H_
+
+#include "absl/strings/string_view.h"
+#include "sextant/v1/calibration.pb.h"
+
+namespace sextant {
+
+// FLOPs of dense matrix multiplication in `type` that one multiprocessor of that compute capability
+// ("9.0") does in a clock at most (INT8: operations); 0: not known. docs/health.md has the sources.
+double DenseFlopsPerClock(absl::string_view compute_capability, v1::DataType type);
+
+// That times multiprocessors and `hertz`, in FLOP/s; 0: not known, or the device does not tell.
+double ClockLimit(const v1::Device& device, v1::DataType type, double hertz);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_HEALTH_CLOCK_LIMIT_H_

@@ -1,0 +1,31 @@
+#include "server/device_labels.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace sextant {
+namespace {
+
+Labels LabelsOf(const v1::Device& device, const std::string& gpu) {
+  Labels out = {{"UUID", device.uuid()}, {"gpu", gpu}};
+  if (device.has_pci_bus_id()) out.emplace_back("pci_bus_id", device.pci_bus_id());
+  out.emplace_back("modelName", device.product_name());
+  out.emplace_back("hostname", device.hostname());
+  return out;
+}
+
+}  // namespace
+
+std::vector<Labels> DeviceLabels(const std::vector<v1::Device>& devices) {
+  std::vector<Labels> out;
+  int gpu_number = 0;
+  for (const v1::Device& device : devices) {
+    const bool is_processor = device.kind() == v1::DEVICE_KIND_CPU;
+    out.push_back(LabelsOf(device, is_processor ? "cpu" : absl::StrCat(gpu_number)));
+    if (device.kind() == v1::DEVICE_KIND_GPU) ++gpu_number;
+  }
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,101 @@
+#include "client/gpu_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "client/calibration_text.h"
+#include "client/format.h"
+#include "client/table.h"
+#include "tests/client/sample_calibration.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::Calibration OfAGpu() {
+  v1::Calibration out = SampleCalibration();
+  v1::MatmulMeasurement* const batch = out.add_other_matmuls();
+  *batch = out.matmuls(0);
+  batch->set_data_type(v1::DATA_TYPE_FP8_E4M3);
+  batch->set_batch_count(128);
+  batch->set_layout(v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW);
+  batch->set_fast_accumulation(true);
+  *out.add_other_matmuls() = out.matmuls(0);
+  v1::LaunchMeasurement* const launch = out.add_launches();
+  launch->set_kind(v1::LaunchMeasurement::KIND_GRAPH);
+  *launch->mutable_time() = out.matmuls(0).time();
+  v1::OperatingConditions* const conditions = out.mutable_conditions();
+  conditions->set_reading_count(1234);
+  conditions->set_sm_clock_hertz(1.755e9);
+  conditions->set_maximum_sm_clock_hertz(1.98e9);
+  conditions->set_power_watts(690.4);
+  conditions->set_maximum_temperature_celsius(66);
+  conditions->set_power_throttle_ratio(0.5);
+  conditions->set_thermal_throttle_ratio(0);
+  conditions->set_peak_allocated_bytes(int64_t{2} << 30);
+  return out;
+}
+
+TEST(GpuTables, ShowWhatWasMeasuredBesideTheGrid) {
+  EXPECT_THAT(OtherMatmulSection(OfAGpu()), HasSubstr("column-by-row  fast"));
+  EXPECT_THAT(OtherMatmulSection(OfAGpu()), HasSubstr("128"));
+  EXPECT_THAT(OtherMatmulSection(OfAGpu()), HasSubstr("row-by-column  -"));
+  EXPECT_THAT(LaunchSection(OfAGpu()), HasSubstr("\n  graph "));
+}
+
+TEST(GpuTables, ShowTheConditionsThatWereTold) {
+  EXPECT_EQ(ConditionsSection(OfAGpu()), R"(
+Conditions (what the device told of itself meanwhile)
+  clock        1755 of 1980 MHz, the median while it multiplied
+  power        690.4 W while it multiplied
+  temperature  66 C at most
+  power limit  50.00 % of the readings
+  heat         0.00 % of the readings
+  memory       2.00 GiB held by the probe
+  readings     1,234
+  power limit, heat, hardware: what held its clock down
+)");
+}
+
+TEST(GpuTables, AreAbsentWithoutFigures) {
+  EXPECT_EQ(OtherMatmulSection(SampleCalibration()), "");
+  EXPECT_EQ(LaunchSection(SampleCalibration()), "");
+  EXPECT_EQ(ConditionsSection(SampleCalibration()), "");
+}
+
+TEST(GpuTables, StandInACalibrationsText) {
+  const std::string text = CalibrationText(OfAGpu(), std::nullopt);
+  for (const char* title :
+       {"\nOther matrix multiplications", "\nKernels that do nothing", "\nConditions ("}) {
+    EXPECT_THAT(text, HasSubstr(title));
+  }
+  v1::Calibration odd = OfAGpu();
+  odd.mutable_conditions()->set_sm_clock_hertz(std::numeric_limits<double>::quiet_NaN());
+  odd.mutable_conditions()->set_power_watts(1e300);
+  odd.mutable_other_matmuls(0)->set_batch_count(std::numeric_limits<int64_t>::max());
+  const std::string odd_text = CalibrationText(odd, std::nullopt);
+  for (const absl::string_view line : absl::StrSplit(odd_text, '\n')) {
+    EXPECT_LE(line.size(), kTextWidth) << line;
+  }
+}
+
+// The best of several kernels has a column where any was tried.
+TEST(GpuTables, ShowTheBestOfAllKernelsThatWereTried) {
+  v1::Calibration searched = SampleCalibration();
+  EXPECT_THAT(CalibrationText(searched, std::nullopt), Not(HasSubstr("best  ")));
+  searched.mutable_matmuls(0)->set_best_flops_per_second(300e9);
+  const std::string text = CalibrationText(searched, std::nullopt);
+  EXPECT_THAT(text, HasSubstr("268.44 GFLOP/s  300.00 GFLOP/s"));
+  EXPECT_THAT(text, HasSubstr("429.50 GFLOP/s               -"));
+  EXPECT_THAT(text, HasSubstr("rate: of the library's own choice; best: of all kernels that were"));
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,119 @@
+// The numbers that the probe knows, against the library's own header where this host has it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string>
+
+#include "gpu_probe/cuda/gemm/algorithm_sizes.h"
+#include "gpu_probe/cuda/gemm/algorithm_text.h"
+#include "gpu_probe/cuda/gemm/cublaslt_abi.h"
+
+namespace sextant {
+namespace {
+
+// Enumerators with a number, of all headers together: "CUBLASLT_MATMUL_TILE_8x8" is 1.
+std::map<std::string, int> Enumerators() {
+  std::map<std::string, int> out;
+  const std::regex enumerator(R"(^\s*(CU[A-Za-z0-9_]+)\s*=\s*(\d+)\s*,?.*)");
+  for (const char* name : {"cublasLt.h", "cublas_api.h", "library_types.h"}) {
+    std::ifstream file(std::string("/usr/local/cuda/include/") + name);
+    std::smatch match;
+    for (std::string line; std::getline(file, line);) {
+      if (std::regex_match(line, match, enumerator)) out[match[1]] = std::stoi(match[2]);
+    }
+  }
+  return out;
+}
+
+class CublasLtHeaderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (numbers_.count("CUBLASLT_MATMUL_TILE_8x8") == 0) {
+      GTEST_SKIP() << "there is no cublasLt.h here";
+    }
+  }
+  const std::map<std::string, int> numbers_ = Enumerators();
+};
+
+TEST_F(CublasLtHeaderTest, EveryTileAndClusterMeansWhatItSays) {
+  const std::regex tile(R"(CUBLASLT_MATMUL_TILE_(\d+)x(\d+))");
+  const std::regex cluster(R"(CUBLASLT_CLUSTER_SHAPE_(\d+)x(\d+)x1)");
+  int seen_count = 0;
+  for (const auto& [name, number] : numbers_) {
+    std::smatch match;
+    const bool is_tile = std::regex_match(name, match, tile);
+    if (!is_tile && !std::regex_match(name, match, cluster)) continue;
+    const auto size =
+        is_tile ? TileOf(static_cast<uint32_t>(number)) : ClusterOf(static_cast<uint32_t>(number));
+    ASSERT_TRUE(size.has_value()) << name;
+    EXPECT_EQ(size->rows, std::stoi(match[1])) << name;
+    EXPECT_EQ(size->columns, std::stoi(match[2])) << name;
+    ++seen_count;
+  }
+  EXPECT_EQ(seen_count, 634 + 50);
+}
+
+TEST_F(CublasLtHeaderTest, EveryStageMeansWhatItSays) {
+  const std::string prefix = "CUBLASLT_MATMUL_STAGES_";
+  for (const auto& [name, number] : numbers_) {
+    if (name.rfind(prefix, 0) != 0 || number == 0) continue;
+    CublasLt library;
+    library.describe = [stage = number](const uint64_t*, int attribute, void* value,
+                                        std::size_t size, std::size_t* written) {
+      if (attribute != cublaslt::kStages || size != sizeof(stage)) return 7;
+      __builtin_memcpy(value, &stage, size);
+      *written = size;
+      return 0;
+    };
+    std::string text = name.substr(prefix.size());
+    if (const size_t at = text.find("AUTO"); at != std::string::npos) text.replace(at, 4, "auto");
+    EXPECT_EQ(AlgorithmText(library, {}), "stages " + text);
+  }
+}
+
+TEST_F(CublasLtHeaderTest, AttributesAndTypes) {
+  const std::map<std::string, int> known = {
+      {"CUBLAS_STATUS_ALLOC_FAILED", cublaslt::kAllocationFailed},
+      {"CUBLAS_STATUS_INVALID_VALUE", cublaslt::kInvalidValue},
+      {"CUBLAS_STATUS_ARCH_MISMATCH", cublaslt::kArchitectureMismatch},
+      {"CUBLAS_STATUS_NOT_SUPPORTED", cublaslt::kNotSupported},
+      {"CUDA_R_32F", cublaslt::kFp32},
+      {"CUDA_R_64F", cublaslt::kFp64},
+      {"CUDA_R_16F", cublaslt::kFp16},
+      {"CUDA_R_8I", cublaslt::kInt8},
+      {"CUDA_R_32I", cublaslt::kInt32},
+      {"CUDA_R_16BF", cublaslt::kBf16},
+      {"CUDA_R_8F_E4M3", cublaslt::kFp8E4m3},
+      {"CUDA_R_4F_E2M1", cublaslt::kFp4E2m1},
+      {"CUBLAS_COMPUTE_32F", cublaslt::kComputeFp32},
+      {"CUBLAS_COMPUTE_64F", cublaslt::kComputeFp64},
+      {"CUBLAS_COMPUTE_32I", cublaslt::kComputeInt32},
+      {"CUBLAS_COMPUTE_32F_FAST_TF32", cublaslt::kComputeFp32AsTf32},
+      {"CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3", cublaslt::kE4m3ScaleOf16},
+      {"CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0", cublaslt::kE8m0ScaleOf32},
+      {"CUBLASLT_MATMUL_DESC_TRANSA", cublaslt::kTransposeA},
+      {"CUBLASLT_MATMUL_DESC_TRANSB", cublaslt::kTransposeB},
+      {"CUBLASLT_MATMUL_DESC_A_SCALE_POINTER", cublaslt::kScaleOfA},
+      {"CUBLASLT_MATMUL_DESC_B_SCALE_POINTER", cublaslt::kScaleOfB},
+      {"CUBLASLT_MATMUL_DESC_FAST_ACCUM", cublaslt::kFastAccumulation},
+      {"CUBLASLT_MATMUL_DESC_A_SCALE_MODE", cublaslt::kScaleModeOfA},
+      {"CUBLASLT_MATMUL_DESC_B_SCALE_MODE", cublaslt::kScaleModeOfB},
+      {"CUBLAS_OP_N", cublaslt::kNotTransposed},
+      {"CUBLAS_OP_T", cublaslt::kTransposed},
+      {"CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT", cublaslt::kBatchCount},
+      {"CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET", cublaslt::kBatchStride},
+      {"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES", cublaslt::kMostWorkspaceBytes},
+      {"CUBLASLT_ALGO_CONFIG_TILE_ID", cublaslt::kTile},
+      {"CUBLASLT_ALGO_CONFIG_SPLITK_NUM", cublaslt::kSplitCount},
+      {"CUBLASLT_ALGO_CONFIG_STAGES_ID", cublaslt::kStages},
+      {"CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID", cublaslt::kCluster}};
+  for (const auto& [name, number] : known) {
+    ASSERT_EQ(numbers_.count(name), 1u) << name;
+    EXPECT_EQ(numbers_.at(name), number) << name;
+  }
+}
+
+}  // namespace
+}  // namespace sextant

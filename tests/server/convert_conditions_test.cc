@@ -1,0 +1,149 @@
+// What GPUs add to a calibration: conditions, launches, multiplications that are no grid's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "server/convert/annotate_calibration.h"
+#include "server/convert/calibration.h"
+#include "server/convert/measured_kernels.h"
+#include "tests/server/calibration_faults.h"
+#include "tests/server/sample_calibration.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+struct GpuFault {
+  const char* field;
+  CalibrationChange change;
+};
+
+TEST(CheckCalibrationOfAGpu, NamesTheFieldAtFault) {
+  using Layout = v1::MatmulMeasurement;
+  const GpuFault faults[] = {
+      {"c.other_matmuls[0].data_type",
+       [](auto& c) { c.mutable_other_matmuls(0)->clear_data_type(); }},
+      {"c.other_matmuls[0].batch_count",
+       [](auto& c) {
+         c.mutable_other_matmuls(0)->set_batch_count(-4);
+         c.mutable_other_matmuls(0)->set_flops_per_second(2.5e11);
+       }},
+      {"c.other_matmuls[0].layout",
+       [](auto& c) { c.mutable_other_matmuls(0)->set_layout(Layout::Layout(9)); }},
+      {"c.other_matmuls[0].time", [](auto& c) { c.mutable_other_matmuls(0)->clear_time(); }},
+      {"c.other_matmuls[0].best_kernel",
+       [](auto& c) { c.mutable_other_matmuls(0)->set_best_kernel(std::string(257, 'k')); }},
+      {"c.matmuls[0].best_kernel", [](auto& c) { c.mutable_matmuls(0)->set_best_kernel("\n"); }},
+      {"c.matmuls[0].layout",
+       [](auto& c) { c.mutable_matmuls(0)->set_layout(Layout::LAYOUT_COLUMN_BY_ROW); }},
+      {"c.sustained_matmuls[0].layout",
+       [](auto& c) { c.mutable_sustained_matmuls(0)->set_layout(Layout::LAYOUT_ROW_BY_ROW); }},
+      {"c.matmuls[0].batch_count",
+       [](auto& c) {
+         c.mutable_matmuls(0)->set_batch_count(2);
+         c.mutable_matmuls(0)->set_flops_per_second(4e12);
+       }},
+      {"c.launches[0].kind", [](auto& c) { c.mutable_launches(0)->clear_kind(); }},
+      {"c.launches[0].kind",
+       [](auto& c) { c.mutable_launches(0)->set_kind(v1::LaunchMeasurement::Kind(3)); }},
+      {"c.launches[1].kind", [](auto& c) { *c.add_launches() = c.launches(0); }},
+      {"c.launches[0].time", [](auto& c) { c.mutable_launches(0)->clear_time(); }},
+      {"c.conditions.reading_count",
+       [](auto& c) { c.mutable_conditions()->clear_reading_count(); }},
+      {"c.conditions.sm_clock_hertz",
+       [](auto& c) { c.mutable_conditions()->set_sm_clock_hertz(0); }},
+      {"c.conditions.power_watts", [](auto& c) { c.mutable_conditions()->set_power_watts(0); }},
+      {"c.conditions.maximum_temperature_celsius",
+       [](auto& c) { c.mutable_conditions()->set_maximum_temperature_celsius(4e9); }},
+      {"c.conditions.hardware_throttle_ratio",
+       [](auto& c) { c.mutable_conditions()->set_hardware_throttle_ratio(1.01); }},
+      {"c.conditions.peak_allocated_bytes",
+       [](auto& c) { c.mutable_conditions()->set_peak_allocated_bytes(0); }},
+  };
+  for (const GpuFault& fault : faults) {
+    EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), ElementsAre(fault.field)) << fault.field;
+  }
+}
+
+TEST(CheckCalibrationOfAGpu, NoRealNumberMayBeInfiniteOrNoNumber) {
+  using Set = std::function<void(v1::Calibration&, double)>;
+  const std::pair<const char*, Set> fields[] = {
+      {"c.matmuls[0].best_flops_per_second",
+       [](auto& c, double v) { c.mutable_matmuls(0)->set_best_flops_per_second(v); }},
+      {"c.other_matmuls[0].flops_per_second",
+       [](auto& c, double v) { c.mutable_other_matmuls(0)->set_flops_per_second(v); }},
+      {"c.other_matmuls[0].best_flops_per_second",
+       [](auto& c, double v) { c.mutable_other_matmuls(0)->set_best_flops_per_second(v); }},
+      {"c.launches[0].time.median_seconds",
+       [](auto& c, double v) { c.mutable_launches(0)->mutable_time()->set_median_seconds(v); }},
+      {"c.conditions.sm_clock_hertz",
+       [](auto& c, double v) { c.mutable_conditions()->set_sm_clock_hertz(v); }},
+      {"c.conditions.maximum_sm_clock_hertz",
+       [](auto& c, double v) { c.mutable_conditions()->set_maximum_sm_clock_hertz(v); }},
+      {"c.conditions.power_watts",
+       [](auto& c, double v) { c.mutable_conditions()->set_power_watts(v); }},
+      {"c.conditions.maximum_temperature_celsius",
+       [](auto& c, double v) { c.mutable_conditions()->set_maximum_temperature_celsius(v); }},
+      {"c.conditions.power_throttle_ratio",
+       [](auto& c, double v) { c.mutable_conditions()->set_power_throttle_ratio(v); }},
+      {"c.conditions.thermal_throttle_ratio",
+       [](auto& c, double v) { c.mutable_conditions()->set_thermal_throttle_ratio(v); }},
+      {"c.conditions.hardware_throttle_ratio",
+       [](auto& c, double v) { c.mutable_conditions()->set_hardware_throttle_ratio(v); }},
+  };
+  for (const auto& [field, set] : fields) {
+    for (const double bad : {-1e3, std::nan(""), HUGE_VAL, -HUGE_VAL, 1e300}) {
+      v1::Calibration c = SampleCalibration();
+      set(c, bad);
+      EXPECT_THAT(FaultyFields(c), Contains(field)) << bad;
+    }
+  }
+}
+
+TEST(CheckCalibrationOfAGpu, MayTellNothingOfItself) {
+  v1::Calibration c = SampleCalibration();
+  c.mutable_conditions()->Clear();
+  c.mutable_conditions()->set_reading_count(1);
+  c.clear_launches();
+  c.clear_other_matmuls();
+  EXPECT_THAT(FaultyFields(c), IsEmpty());
+}
+
+// A batch, or another layout, is nobody's rate of one multiplication.
+TEST(DeviceCalibrationFrom, PassesOverMultiplicationsThatAreNoGrids) {
+  v1::Calibration wire = SampleCalibration();
+  wire.mutable_other_matmuls(0)->set_data_type(v1::DATA_TYPE_FP32);
+  wire.mutable_other_matmuls(0)->set_flops_per_second(9e12);
+  const DeviceCalibration of_device = DeviceCalibrationFrom(wire, "");
+  EXPECT_EQ(of_device.MatmulIn(DataType::kFp32)->rate, FlopsPerSecond(1e12));
+  size_t shape_count = 0;
+  for (const MeasuredGemms& of_type : GemmsFrom(wire)) shape_count += of_type.gemms.size();
+  EXPECT_EQ(shape_count, 3u);
+}
+
+TEST(AnnotateCalibration, ReachesAllMultiplications) {
+  v1::Calibration wire = SampleCalibration("GPU-1");
+  wire.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
+  EXPECT_FALSE(IsAnnotated(wire));
+  v1::Calibration annotated = wire;
+  AnnotateCalibration(&annotated);
+  EXPECT_EQ(annotated.other_matmuls(0).datasheet_mfu(), 1e12 / 1978.9e12);
+  annotated.mutable_device()->clear_accelerator();
+  for (auto* all : {annotated.mutable_matmuls(), annotated.mutable_sustained_matmuls()}) {
+    for (auto& matmul : *all) matmul.clear_datasheet_mfu();
+  }
+  EXPECT_TRUE(IsAnnotated(annotated));
+  ClearAnnotations(&annotated);
+  EXPECT_EQ(annotated.SerializeAsString(), wire.SerializeAsString());
+}
+
+}  // namespace
+}  // namespace sextant
