@@ -15,7 +15,8 @@ namespace sextant {
 
 class MeasurementChecker {
  public:
-  static constexpr int kMaxElements = 2048;  // of any list: nearly twice the most that the probe measures
+  // Of any list: nearly twice the most that the probe measures.
+  static constexpr int kMaxElements = 2048;
   static constexpr size_t kMostNameBytes = 256;
   static constexpr int64_t kMaxBytes = 1'000'000'000'000'000;
   static constexpr int64_t kMaxCount = 1'000'000'000'000;
