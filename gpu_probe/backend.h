@@ -30,6 +30,10 @@ struct Backend {
   // the memory is too little.
   std::function<absl::StatusOr<ProbePlan>(const ProbeOptions& options)> plan;
 
+  // Why none of them could be measured by this program, whatever it is asked for: OK where they can
+  // be. --backend=auto then goes on to the next backend. Empty: they always can be.
+  std::function<absl::Status()> can_measure = {};
+
   // Whether devices() failed with `absent` as hosts without such devices do, rather than for a
   // fault of the host: --backend=auto then goes on to the next backend without a word. Empty:
   // never.

@@ -36,6 +36,7 @@ std::vector<Backend> Backends() {
   return {{.name = "cuda",
            .devices = CudaDevices,
            .plan = CudaProbePlan,
+           .can_measure = CheckBuiltWithCuda,
            .is_plain_absence = IsPlainlyAbsent},
           {.name = "host",
            .devices = [] { return std::vector<v1::Device>{HostDevice()}; },

@@ -68,6 +68,20 @@ absl::Status NoSuchDevice(const std::string& uuid, const Survey& survey) {
   return status;
 }
 
+// The first device whose backend can measure it. Of those before it a note says why not.
+absl::StatusOr<const FoundDevice*> FirstMeasurable(const Survey& survey,
+                                                   std::vector<std::string>* notes) {
+  absl::Status first_fault;
+  for (const FoundDevice& found : survey.found) {
+    const absl::Status able =
+        found.backend->can_measure ? found.backend->can_measure() : absl::OkStatus();
+    if (able.ok()) return &found;
+    if (first_fault.ok()) notes->push_back(absl::StrCat(able.message(), "."));
+    first_fault.Update(able);
+  }
+  return first_fault;
+}
+
 }  // namespace
 
 absl::StatusOr<ListedDevices> ListDevices(const std::string& backend_name,
@@ -89,7 +103,8 @@ absl::StatusOr<ChosenDevice> ChooseDevice(const ProbeOptions& options,
     if (named == found.end()) return NoSuchDevice(options.device, survey);
     return ChosenDevice{.backend = named->backend, .device = named->device, .notes = {}};
   }
-  const FoundDevice& first = found.front();
+  SEXTANT_ASSIGN_OR_RETURN(const FoundDevice* const chosen, FirstMeasurable(survey, &survey.notes));
+  const FoundDevice& first = *chosen;
   const auto alike_count = std::count_if(found.begin(), found.end(), [&](const FoundDevice& it) {
     return it.backend == first.backend;
   });

@@ -90,17 +90,17 @@ absl::StatusOr<std::vector<v1::Device>> CudaDevices() {
   return devices;
 }
 
+absl::Status CheckBuiltWithCuda() {
+  if (!KernelImages().empty()) return absl::OkStatus();
+  return Absent(kBuiltWithoutCuda,
+                "this sextant-probe was built without CUDA, so that it has no kernels for GPUs; "
+                "build it where nvcc is, or measure the processor with --backend=host");
+}
+
 absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options) {
   const CudaSystem system = OpenCudaSystem();
   SEXTANT_ASSIGN_OR_RETURN(AdmittedGpu admitted, AdmitGpu(system, options.device, SleepFor));
-  if (KernelImages().empty()) {
-    return Absent(kBuiltWithoutCuda,
-                  absl::StrCat("this sextant-probe was built without CUDA, so that it has no "
-                               "kernels for ",
-                               admitted.gpu.device.uuid(),
-                               "; build it where nvcc is, or measure the processor with "
-                               "--backend=host"));
-  }
+  SEXTANT_RETURN_IF_ERROR(CheckBuiltWithCuda());
   const int64_t cap_bytes = options.memory_cap_bytes > 0
                                 ? std::min(options.memory_cap_bytes, admitted.memory_cap_bytes)
                                 : admitted.memory_cap_bytes;

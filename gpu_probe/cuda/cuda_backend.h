@@ -36,9 +36,12 @@ absl::StatusOr<AdmittedGpu> AdmitGpu(const CudaSystem& system, const std::string
 // As Backend has them, on this host.
 absl::StatusOr<std::vector<v1::Device>> CudaDevices();
 
+// Errors: Absent() "built_without_cuda".
+absl::Status CheckBuiltWithCuda();
+
 // The plan for options.device, the first GPU where that is empty. Makes its CUDA context.
 //
-// Errors: Absent() "built_without_cuda"; AdmitGpu()'s, GpuSession::Open()'s, GpuPlan()'s.
+// Errors: CheckBuiltWithCuda()'s; AdmitGpu()'s, GpuSession::Open()'s, GpuPlan()'s.
 absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options);
 
 }  // namespace sextant

@@ -133,5 +133,32 @@ TEST(ChooseDeviceTest, TheProcessorOfABrokenDriversHostIsMeasuredWithANote) {
   EXPECT_THAT(chosen->notes, ElementsAre(HasSubstr("reboot")));
 }
 
+Backend GpusWithoutKernels() {
+  Backend gpus = Gpus(2);
+  gpus.can_measure = [] {
+    return WithMetadata(absl::NotFoundError("built without CUDA"), "reason", "built_without_cuda");
+  };
+  return gpus;
+}
+
+TEST(ChooseDeviceTest, AutoPassesOverWhatThisProgramCannotMeasureAndSaysWhy) {
+  const std::vector<Backend> backends = {GpusWithoutKernels(), Processor()};
+  const auto chosen = ChooseDevice({.backend = "auto"}, backends);
+  ASSERT_THAT(chosen, IsOk());
+  EXPECT_EQ(chosen->device.uuid(), "CPU-1");
+  EXPECT_THAT(chosen->notes, ElementsAre("built without CUDA."));
+  EXPECT_EQ(UuidsOf(*ListDevices("auto", backends)).size(), 3U);  // they are there all the same
+}
+
+TEST(ChooseDeviceTest, WhereNothingCanBeMeasuredTheReasonIsTheFailure) {
+  const std::vector<Backend> backends = {GpusWithoutKernels()};
+  for (const char* backend : {"auto", "cuda"}) {
+    const v1::ProbeFailure failure =
+        FailureOf(ChooseDevice({.backend = backend}, backends).status());
+    EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_UNSUPPORTED) << backend;
+    EXPECT_EQ(failure.reason(), "built_without_cuda") << backend;
+  }
+}
+
 }  // namespace
 }  // namespace sextant
