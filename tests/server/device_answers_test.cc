@@ -97,10 +97,18 @@ TEST(AnswerGetCalibration, SaysWhatIsMissing) {
   const auto unknown = Get("CPU-0123456789abcde", store);
   EXPECT_THAT(unknown, Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("CPU-0123456789abcdef"));
-  store.SetDevices({FakeDevice(), Gpu()});
+  // The only GPU is meant where there is one; of two neither is.
+  store.SetDevices({Gpu(), FakeDevice()});
+  const auto the_gpu = Get("", store);
+  EXPECT_THAT(the_gpu, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
+  EXPECT_THAT(std::string(the_gpu.status().message()), HasSubstr("GPU-1"));
+  v1::Device second = Gpu();
+  second.set_uuid("GPU-2");
+  store.SetDevices({Gpu(), second, FakeDevice()});
   const auto several = Get("", store);
   EXPECT_THAT(several, NamesFields(ElementsAre("device_uuid")));
-  EXPECT_THAT(std::string(several.status().message()), HasSubstr("CPU-0123456789abcdef, GPU-1"));
+  EXPECT_THAT(std::string(several.status().message()),
+              HasSubstr("GPU-1, GPU-2, CPU-0123456789abcdef"));
 }
 
 }  // namespace
