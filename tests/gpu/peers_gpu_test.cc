@@ -51,19 +51,20 @@ TEST_F(PeersGpuTest, DataAreTheIntegersOfTheirPlaces) {
 TEST_F(PeersGpuTest, AWrongElementIsFound) {
   const SharedPeerGroup group = Group();
   PeerGroup::Rank& rank = group->rank(0);
-  constexpr uint64_t kCount = kBufferBytes / kPeerVectorBytes;
+  constexpr uint64_t kVectorCount = kBufferBytes / kPeerVectorBytes;
   const auto check = [&] {
-    return *rank.check->Run("check_peer_sum", PeerGrid(kCount), rank.from.address(), kCount,
-                            uint64_t{0}, 1U);
+    return *rank.check->Run("check_peer_sum", PeerGrid(kVectorCount), rank.from.address(),
+                            kVectorCount, uint64_t{0}, 1U);
   };
   EXPECT_EQ(check().wrong_count, 0u);
-  constexpr uint64_t kWrong = kCount - 3;
+  constexpr uint64_t kWrong = kVectorCount - 3;
   ASSERT_TRUE(session_->Fill(rank.from.address() + kWrong * kPeerVectorBytes + 5, 0x11, 1).ok());
   const GpuCheckReport report = check();
   EXPECT_EQ(report.wrong_count, 1u);
   EXPECT_EQ(report.first_wrong, kWrong);
-  const auto parts = rank.check->Run("check_peer_parts", PeerGrid(kCount), rank.from.address(),
-                                     kCount, kCount, uint64_t{0}, 0U);
+  const auto parts =
+      rank.check->Run("check_peer_parts", PeerGrid(kVectorCount), rank.from.address(), kVectorCount,
+                      kVectorCount, uint64_t{0}, 0U);
   EXPECT_EQ(parts->wrong_count, 1u);
 }
 
