@@ -43,7 +43,7 @@ TEST(ReadShape, SaysWhatToWrite) {
       {"4Kx2x3", "is not three whole numbers"},
       {"1x2x9223372036854775808", "does not fit in 64 bits"},
       {"1x2x3:", "has no data type known here"},
-      {"1x2x3:fp8", "has no data type known here; write MxNxK or MxNxK:TYPE"},
+      {"1x2x3:fp7", "has no data type known here; write MxNxK or MxNxK:TYPE"},
       {"1x2x3:bf16:", "has no data type known here"},
   };
   for (const BadProbe& c : cases) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""sextant-probe as tests/gpu calls it, on a made GPU. Refuses while $SEXTANT_FAKE_BUSY was touched
-within the last second, unless $SEXTANT_FAKE_BLIND is set; fails in the modes that
+"""sextant-probe as tests/gpu calls it, on a made GPU. Refuses while the process lives
+that $SEXTANT_FAKE_BUSY names, unless $SEXTANT_FAKE_BLIND is set; fails in the modes that
 $SEXTANT_FAKE_FAILS names."""
 
 import json
@@ -16,9 +16,12 @@ def say(**event):
 
 
 def is_busy():
+    """Whether the process that the file names still lives."""
     try:
-        return time.time() - os.stat(os.environ["SEXTANT_FAKE_BUSY"]).st_mtime < 1
-    except OSError:
+        with open(os.environ["SEXTANT_FAKE_BUSY"], encoding="utf-8") as file:
+            os.kill(int(file.read()), 0)
+        return True
+    except (OSError, ValueError):  # nobody worked yet, it has ended, or begins just now
         return False
 
 

@@ -212,7 +212,7 @@ def check_the_real_probe(folder):
     assert any(r["used_readings"] > 0 for r in refusals), refusals
     assert all(r["used_rise_bytes"] == (0 if r["used_readings"] else None) for r in refusals)
     gpm = read_facts(os.path.join(machine.out, "facts.jsonl"), "gpm")[0]
-    assert not gpm["readable"] and gpm["reason"], gpm
+    assert gpm["readable"] and (gpm["sm"], gpm["tensor"], gpm["memory"]) == (0.75, 0.5, 0.25), gpm
     output = os.path.join(machine.out, "probes.jsonl")
     done = subprocess.run(
         [sys.executable, os.path.join(HERE, "probe_runs.py"), "--seconds=8", f"--output={output}",

@@ -137,7 +137,7 @@ def check_never_ok_without_a_measurement():
         ([folder_of()], "no calibration"), ([folder_of("{")], "no calibration in JSON"),
         ([folder_of(*good, "{}")], "no schema version"), ([folder_of(*good, newer)], "newer than"),
         ([folder_of(*good, future)], "from the future"), ([folder_of(*good, absurd)], "nan"),
-        ([folder_of(*good[:-1], above)], "1.03 times the limit"),
+        ([folder_of(*good[:-1], above)], "1.03 times 679.6 TFLOP/s"),
         (["--max_age=soon", folder_of(*good)], "7d or 36h"), (["--no_such"], "--no_such"))
     for flags, words in cases:
         code, lines = check(*flags)

@@ -3,7 +3,7 @@
 Time goes on by what the GPU would take, and by that alone: time.monotonic() and time.sleep() are
 those of this GPU as well, so that a step which measures for minutes is over in a second. With
 --multiply in the command line (busy_gpu.py's background) it is real, and the file
-$SEXTANT_FAKE_BUSY is touched while it works.
+$SEXTANT_FAKE_BUSY has the number of the process that works.
 """
 
 import contextlib
@@ -151,7 +151,7 @@ class CUDAGraph:
 
 def _synchronize():
     if "--multiply" in sys.argv:
-        pathlib.Path(os.environ["SEXTANT_FAKE_BUSY"]).touch()
+        pathlib.Path(os.environ["SEXTANT_FAKE_BUSY"]).write_text(str(os.getpid()), encoding="utf-8")
         _real_sleep(0.01)
 
 

@@ -1,12 +1,12 @@
 // The kernels of peers.cu, on a processor.
 #include "tests/gpu_probe/cuda/kernels/emulation.h"
 // After what it stands on.
-#include "gpu_probe/cuda/kernels/peers.cu"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <vector>
+
+#include "gpu_probe/cuda/kernels/peers.cu"
 
 namespace sextant {
 namespace {
