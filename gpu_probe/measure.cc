@@ -72,7 +72,7 @@ class Measurer {
   // Whether `next` may work on what the first point of `group` made, if that still lives.
   bool Shares(const Group& group, const Group& next) const;
   absl::Status MeasureGroup(const Group& group, double group_end_seconds, uint64_t seed);
-  // Gives points that got few samples more of them, where the group has time left.
+  // Gives points that got few samples more of them, where there is time before `group_end_seconds`.
   absl::Status TopUp(const Group& group, double group_end_seconds);
   absl::Status MeasureVisit(const Visit& visit, const Limits& limits);
   absl::Status TakeSamples(const Visit& visit, const Limits& limits);
@@ -285,7 +285,7 @@ std::vector<GroupWish> Measurer::WishesOf(absl::Span<const Group> groups) const 
     const double run_seconds = rates_.LeastSeconds(plan_.points[i]).value_or(0);
     costs_seconds.push_back(states_[i].left_out.ok()
                                 ? static_cast<double>(kMaximumSampleCount) *
-                                      std::max(run_seconds, kMinimumSampleSeconds)
+                                      std::max(run_seconds, plan_.points[i].minimum_sample_seconds)
                                 : 0);
   }
   std::vector<GroupWish> wishes;
@@ -315,6 +315,11 @@ absl::StatusOr<Measurement> Measurer::Run() {
         GroupEndSeconds(wishes, Now(), SoftDeadline() - PreparationSeconds(groups_after(g)));
     SEXTANT_RETURN_IF_ERROR(MeasureGroup(groups[g], group_end_seconds, options_.shuffle_seed + g));
     if (g + 1 < groups.size() && Shares(groups[g], groups[g + 1])) continue;
+    for (PointState& state : states_) state.sampler.Release();
+  }
+  // What the later groups left: making workloads may have taken an earlier one's time.
+  for (const Group& group : groups) {
+    SEXTANT_RETURN_IF_ERROR(TopUp(group, SoftDeadline()));
     for (PointState& state : states_) state.sampler.Release();
   }
   last_guard_seconds_.reset();

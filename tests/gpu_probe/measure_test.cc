@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "gpu_probe/statistics.h"
 #include "tests/gpu_probe/measure_fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -227,6 +229,20 @@ TEST_F(MeasureTest, StopsWhereNobodyReads) {
   keep_on_ = false;
   EXPECT_EQ(Run(60).status().code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(progress_, SizeIs(1));
+}
+
+// Host memory, e.g., takes long to compare; the phases after it end earlier than they might.
+TEST_F(MeasureTest, TimeThatIsLeftAtTheEndGoesToThoseThatGotLittle) {
+  for (const char* label : {"a", "b", "c", "d"}) Add("host_copy", label, 1e-3).check_seconds = 0.2;
+  for (int i = 0; i < 10; ++i) Add(absl::StrCat("phase ", i), absl::StrCat("m", i), 1.5e-2);
+  const auto measured = Run(/*budget_seconds=*/5);
+  ASSERT_THAT(measured, IsOk());
+  auto times = TimesOf(*measured);
+  EXPECT_EQ(scripts_[3].make_count, 2);  // its workload had gone
+  for (const char* label : {"a", "b", "c", "d", "m9"}) {
+    EXPECT_GE(times[label].sample_count(), kMinimumSampleCount) << label;
+  }
+  EXPECT_LT(elapsed_seconds(), 5);
 }
 
 }  // namespace
