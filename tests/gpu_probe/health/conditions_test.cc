@@ -71,7 +71,8 @@ TEST(ConditionsTest, AnEqualClockExplainsNothing) {
   for (const Told& told : {Told{.megahertz = 1740, .watts = 690}, Told{}}) {
     std::vector<v1::Calibration> all = NodeWith(slow, told);
     if (told.megahertz <= 0) all.back().clear_conditions();
-    for (const Finding& finding : VerdictsOver(all).back().findings) {
+    const auto verdicts = VerdictsOver(all);
+    for (const Finding& finding : verdicts.back().findings) {
       EXPECT_THAT(finding.message, Not(HasSubstr("clock was"))) << told.megahertz;
       EXPECT_THAT(finding.message, Not(HasSubstr("power"))) << told.megahertz;
     }
