@@ -7,6 +7,7 @@ $SEXTANT_FAKE_BUSY has the number of the process that works.
 """
 
 import contextlib
+import functools
 import os
 import pathlib
 import sys
@@ -149,9 +150,17 @@ class CUDAGraph:
         _spend(self.seconds)
 
 
+@functools.lru_cache(maxsize=None)
+def _name_process():
+    """Once, and whole: others read it meanwhile."""
+    path = os.environ["SEXTANT_FAKE_BUSY"]
+    pathlib.Path(f"{path}.new").write_text(str(os.getpid()), encoding="utf-8")
+    os.replace(f"{path}.new", path)
+
+
 def _synchronize():
     if "--multiply" in sys.argv:
-        pathlib.Path(os.environ["SEXTANT_FAKE_BUSY"]).write_text(str(os.getpid()), encoding="utf-8")
+        _name_process()
         _real_sleep(0.01)
 
 
