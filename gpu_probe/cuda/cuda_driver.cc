@@ -34,7 +34,6 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& path) {
   find("cuMemFreeHost", &driver.free_host);
   find("cuMemcpyHtoDAsync_v2", &driver.to_device);
   find("cuMemcpyDtoHAsync_v2", &driver.to_host);
-  find("cuMemcpyDtoDAsync_v2", &driver.within);
   find("cuMemcpyPeerAsync", &driver.to_peer);
   find("cuMemsetD8Async", &driver.fill_bytes);
   find("cuDeviceCanAccessPeer", &driver.can_access_peer);
@@ -42,7 +41,6 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& path) {
   find("cuStreamCreate", &driver.make_stream);
   find("cuStreamDestroy_v2", &driver.drop_stream);
   find("cuStreamSynchronize", &driver.wait_stream);
-  find("cuStreamWaitEvent", &driver.stream_waits);
   find("cuEventCreate", &driver.make_event);
   find("cuEventDestroy_v2", &driver.drop_event);
   find("cuEventRecord", &driver.record_event);

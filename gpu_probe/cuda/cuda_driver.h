@@ -73,10 +73,9 @@ struct CudaDriver {
   std::function<cuda::Result(cuda::Address)> free;                      // cuMemFree_v2
   std::function<cuda::Result(void**, std::size_t, unsigned)> pin_host;  // cuMemHostAlloc
   std::function<cuda::Result(void*)> free_host;                         // cuMemFreeHost
-  // cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2, cuMemcpyDtoDAsync_v2
+  // cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2
   std::function<cuda::Result(cuda::Address, const void*, std::size_t, cuda::Stream)> to_device;
   std::function<cuda::Result(void*, cuda::Address, std::size_t, cuda::Stream)> to_host;
-  std::function<cuda::Result(cuda::Address, cuda::Address, std::size_t, cuda::Stream)> within;
   // cuMemcpyPeerAsync (to, its context, from, its context, bytes, stream)
   std::function<cuda::Result(cuda::Address, cuda::Context, cuda::Address, cuda::Context,
                              std::size_t, cuda::Stream)>
@@ -88,7 +87,6 @@ struct CudaDriver {
   std::function<cuda::Result(cuda::Stream*, unsigned)> make_stream;
   std::function<cuda::Result(cuda::Stream)> drop_stream;
   std::function<cuda::Result(cuda::Stream)> wait_stream;  // cuStreamSynchronize
-  std::function<cuda::Result(cuda::Stream, cuda::Event, unsigned)> stream_waits;
   std::function<cuda::Result(cuda::Event*, unsigned)> make_event;
   std::function<cuda::Result(cuda::Event)> drop_event;
   std::function<cuda::Result(cuda::Event, cuda::Stream)> record_event;

@@ -157,14 +157,6 @@ void FakeCuda::AddCopies(CudaDriver* driver) {
       return Spend(stream, seconds(size_bytes, GpuOf(stream).host_bytes_per_second));
     });
   };
-  driver->within = [=, this](cuda::Address to, cuda::Address from, std::size_t size_bytes,
-                             cuda::Stream stream) {
-    return Queue(stream, [=, this] {
-      CopyBytes(Memory(to), Memory(from), size_bytes);
-      return Spend(stream, seconds(2 * size_bytes, GpuOf(stream).memory_bytes_per_second));
-    });
-  };
-  // As fast as the slower of the two; by way of the host where one can't reach others.
   driver->to_peer = [=, this](cuda::Address to, cuda::Context to_context, cuda::Address from,
                               cuda::Context from_context, std::size_t size_bytes,
                               cuda::Stream stream) {
@@ -201,7 +193,6 @@ void FakeCuda::AddStreams(CudaDriver* driver) {
     return 0;
   };
   driver->wait_stream = [this](cuda::Stream stream) { return GpuOf(stream).cuda_code; };
-  driver->stream_waits = [](cuda::Stream, cuda::Event, unsigned) { return 0; };
   driver->make_event = [this](cuda::Event* event, unsigned) {
     *event = new Event;
     ++live_object_count_;

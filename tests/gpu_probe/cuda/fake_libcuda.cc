@@ -58,10 +58,6 @@ int cuMemcpyDtoHAsync_v2(void* a, sextant::cuda::Address b, std::size_t c,
                          sextant::cuda::Stream d) {
   return ScriptedDriver().to_host(a, b, c, d);
 }
-int cuMemcpyDtoDAsync_v2(sextant::cuda::Address a, sextant::cuda::Address b, std::size_t c,
-                         sextant::cuda::Stream d) {
-  return ScriptedDriver().within(a, b, c, d);
-}
 int cuMemcpyPeerAsync(sextant::cuda::Address a, sextant::cuda::Context b, sextant::cuda::Address c,
                       sextant::cuda::Context d, std::size_t e, sextant::cuda::Stream f) {
   return ScriptedDriver().to_peer(a, b, c, d, e, f);
@@ -81,9 +77,6 @@ int cuStreamCreate(sextant::cuda::Stream* a, unsigned b) {
 }
 int cuStreamDestroy_v2(sextant::cuda::Stream a) { return ScriptedDriver().drop_stream(a); }
 int cuStreamSynchronize(sextant::cuda::Stream a) { return ScriptedDriver().wait_stream(a); }
-int cuStreamWaitEvent(sextant::cuda::Stream a, sextant::cuda::Event b, unsigned c) {
-  return ScriptedDriver().stream_waits(a, b, c);
-}
 int cuEventCreate(sextant::cuda::Event* a, unsigned b) { return ScriptedDriver().make_event(a, b); }
 int cuEventDestroy_v2(sextant::cuda::Event a) { return ScriptedDriver().drop_event(a); }
 int cuEventRecord(sextant::cuda::Event a, sextant::cuda::Stream b) {
