@@ -11,6 +11,7 @@ if [ "$version" != 14 ]; then
   echo "skipped: clang-format $version formats differently from 14"
   exit 77
 fi
-find engine gpu_probe server client tests -name '*.h' -o -name '*.cc' | sort |
+find engine gpu_probe server client tests \
+  -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' | sort |
   xargs clang-format --dry-run -Werror
 echo "formatted"

@@ -98,10 +98,9 @@ extern "C" __global__ void attention_row_gradients(double* weights,
   const long long width = sizes.value_head_size;
   for (long long i = FirstIndex(); i < sample_count * sizes.sequence; i += IndexStride()) {
     const AttentionSample sample = samples[i / sizes.sequence];
-    const long long row =
-        RowOf(sizes, sizes.heads, sample.batch, sample.head, sample.token, width);
-    const long long value_row = RowOf(sizes, sizes.kv_heads, sample.batch, sample.head / group,
-                                      i % sizes.sequence, width);
+    const long long row = RowOf(sizes, sizes.heads, sample.batch, sample.head, sample.token, width);
+    const long long value_row =
+        RowOf(sizes, sizes.kv_heads, sample.batch, sample.head / group, i % sizes.sequence, width);
     weights[i] *= Dot(output_gradients + row, values + value_row, width) -
                   Dot(output_gradients + row, outputs + row, width);
   }
@@ -132,8 +131,7 @@ extern "C" __global__ void attention_column_weights(
     const long long row = RowOf(sizes, sizes.heads, sample.batch, head, query, width);
     const unsigned short* value_row =
         values + RowOf(sizes, sizes.kv_heads, sample.batch, sample.head, sample.token, width);
-    const double log_sum =
-        statistics[(sample.batch * sizes.heads + head) * sizes.sequence + query];
+    const double log_sum = statistics[(sample.batch * sizes.heads + head) * sizes.sequence + query];
     weights[i] = exp(sizes.scale * Dot(query_row, key_row, sizes.head_size) - log_sum);
     gradients[i] = weights[i] * (Dot(output_gradients + row, value_row, width) -
                                  Dot(output_gradients + row, outputs + row, width));

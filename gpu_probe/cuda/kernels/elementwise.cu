@@ -38,14 +38,13 @@ static __device__ void MultiplyAddsOfOne(float4* x, int step_count, float a, flo
 
 // x = a x + b, kStepCount times for each element. The number is known here, so that nothing is
 // counted beside the arithmetic.
-#define SEXTANT_MULTIPLY_ADDS(kStepCount)                                               \
-  SEXTANT_PASS multiply_adds_##kStepCount(float4* x, unsigned long long count, float a, \
-                                          float b) {                                    \
-    unsigned long long i = FirstPlace();                                                \
-    for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {             \
-      MultiplyAdds<kStepCount>(x, i, a, b);                                             \
-    }                                                                                   \
-    for (; i < count; i += Stride()) MultiplyAddsOfOne(x + i, kStepCount, a, b);        \
+#define SEXTANT_MULTIPLY_ADDS(kStepCount)                                                          \
+  SEXTANT_PASS multiply_adds_##kStepCount(float4* x, unsigned long long count, float a, float b) { \
+    unsigned long long i = FirstPlace();                                                           \
+    for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {                        \
+      MultiplyAdds<kStepCount>(x, i, a, b);                                                        \
+    }                                                                                              \
+    for (; i < count; i += Stride()) MultiplyAddsOfOne(x + i, kStepCount, a, b);                   \
   }
 
 SEXTANT_MULTIPLY_ADDS(2)

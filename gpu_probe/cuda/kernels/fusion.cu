@@ -58,14 +58,14 @@ extern "C" __global__ void check_fusion(Report* report, const float* y, unsigned
                                         unsigned long long residual_seed, float data_scale,
                                         float scale, double rounding) {
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
-    const double bias =
-        data_scale * RandomWhole(bias_seed + i % sextant::kFusionChannelCount);
+    const double bias = data_scale * RandomWhole(bias_seed + i % sextant::kFusionChannelCount);
     const double residual = data_scale * RandomWhole(residual_seed + i);
     const double z = (double)scale * (data_scale * RandomWhole(seed + i)) + bias;
     const double square = z * z;
     const double expected =
         z * (sextant::kActivationLinear +
-             z * (sextant::kActivationSquare + sextant::kActivationFourth * square)) + residual;
+             z * (sextant::kActivationSquare + sextant::kActivationFourth * square)) +
+        residual;
     const double allowed = rounding * (1 + square * square + fabs(residual));
     if (!(fabs(y[i] - expected) <= allowed)) Tell(report, i);
   }

@@ -114,8 +114,8 @@ static __device__ void CompareRows(Report* report, const Matrix& c, long long m,
     double off = sum - products[task];
     // Sums of 32 bits wrap, and both are whole numbers below 2^53.
     if (kFormat == kInt32Elements) off -= 4294967296.0 * rint(off / 4294967296.0);
-    const double allowed = tolerance.sums * sqrt(a_squares[row] * b_squares[block]) +
-                           tolerance.output * sqrt(square);
+    const double allowed =
+        tolerance.sums * sqrt(a_squares[row] * b_squares[block]) + tolerance.output * sqrt(square);
     // A NaN is in no range; an infinite element makes `off` and `allowed` infinite.
     if (!(fabs(off) <= allowed) || !(allowed < 1e300)) Tell(report, task);
   }

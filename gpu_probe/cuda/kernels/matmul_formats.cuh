@@ -59,8 +59,7 @@ static __device__ float FromE4m3(unsigned char bits) {
 // 0, 0.5, 1, 1.5, 2, 3, 4, 6.
 static __device__ float FromE2m1(unsigned bits) {
   const unsigned size = bits & 7;
-  const float value =
-      size < 2 ? (float)size * 0.5f : BitsAsFloat((size << 22) + (126u << 23));
+  const float value = size < 2 ? (float)size * 0.5f : BitsAsFloat((size << 22) + (126u << 23));
   return (bits & 8) != 0 ? -value : value;
 }
 
@@ -106,18 +105,28 @@ static __device__ double ElementAt(const Matrix& x, long long row, long long p) 
 }
 
 // Calls `call` of the class template `Of` for the format that is told.
-#define SEXTANT_FOR_FORMAT(format, Of, ...)                      \
-  switch (format) {                                              \
-    case kFp64Elements: return Of<kFp64Elements>(__VA_ARGS__);   \
-    case kFp32Elements: return Of<kFp32Elements>(__VA_ARGS__);   \
-    case kTf32Elements: return Of<kTf32Elements>(__VA_ARGS__);   \
-    case kFp16Elements: return Of<kFp16Elements>(__VA_ARGS__);   \
-    case kBf16Elements: return Of<kBf16Elements>(__VA_ARGS__);   \
-    case kInt8Elements: return Of<kInt8Elements>(__VA_ARGS__);   \
-    case kE4m3Elements: return Of<kE4m3Elements>(__VA_ARGS__);   \
-    case kMxE4m3Elements: return Of<kMxE4m3Elements>(__VA_ARGS__); \
-    case kNvE2m1Elements: return Of<kNvE2m1Elements>(__VA_ARGS__); \
-    default: return Of<kInt32Elements>(__VA_ARGS__);             \
+#define SEXTANT_FOR_FORMAT(format, Of, ...)    \
+  switch (format) {                            \
+    case kFp64Elements:                        \
+      return Of<kFp64Elements>(__VA_ARGS__);   \
+    case kFp32Elements:                        \
+      return Of<kFp32Elements>(__VA_ARGS__);   \
+    case kTf32Elements:                        \
+      return Of<kTf32Elements>(__VA_ARGS__);   \
+    case kFp16Elements:                        \
+      return Of<kFp16Elements>(__VA_ARGS__);   \
+    case kBf16Elements:                        \
+      return Of<kBf16Elements>(__VA_ARGS__);   \
+    case kInt8Elements:                        \
+      return Of<kInt8Elements>(__VA_ARGS__);   \
+    case kE4m3Elements:                        \
+      return Of<kE4m3Elements>(__VA_ARGS__);   \
+    case kMxE4m3Elements:                      \
+      return Of<kMxE4m3Elements>(__VA_ARGS__); \
+    case kNvE2m1Elements:                      \
+      return Of<kNvE2m1Elements>(__VA_ARGS__); \
+    default:                                   \
+      return Of<kInt32Elements>(__VA_ARGS__);  \
   }
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_KERNELS_MATMUL_FORMATS_CUH_

@@ -56,8 +56,8 @@ extern "C" __global__ void fill_peer_data(uint4* out, unsigned long long vector_
 
 // Holds `got` against the sum of all ranks' data from vector `first` on. Places are of vectors.
 extern "C" __global__ void check_peer_sum(Report* report, const uint4* got,
-                                          unsigned long long vector_count,
-                                          unsigned long long first, unsigned rank_count) {
+                                          unsigned long long vector_count, unsigned long long first,
+                                          unsigned rank_count) {
   for (unsigned long long i = FirstVector(); i < vector_count; i += VectorStride()) {
     if (!SameBits(got[i], PeerVector(0, rank_count, first + i))) Tell(report, i);
   }

@@ -6,9 +6,7 @@
 static __device__ unsigned long long FirstPlace() {
   return (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
 }
-static __device__ unsigned long long Stride() {
-  return (unsigned long long)gridDim.x * blockDim.x;
-}
+static __device__ unsigned long long Stride() { return (unsigned long long)gridDim.x * blockDim.x; }
 
 // A timed pass. Its launches have so many threads a block, and up to so many blocks a
 // multiprocessor, as memory/grid.h has it. All blocks then run at once on every GPU (the smallest

@@ -4,8 +4,8 @@
 
 // As check_report.h has it. The host sets all of it to what stands here before the kernel.
 struct Report {
-  unsigned long long wrong_count;   // 0
-  unsigned long long first_wrong;   // the lowest place of one; all bits set
+  unsigned long long wrong_count;  // 0
+  unsigned long long first_wrong;  // the lowest place of one; all bits set
 };
 
 static __device__ void Tell(Report* report, unsigned long long place) {
