@@ -20,6 +20,9 @@ constexpr double DefaultBudgetSeconds(v1::ProbeMode mode, bool own_shapes) {
   return 5 + more_seconds;
 }
 
+// The share of a budget that is kept for the end of the process at most.
+inline constexpr double kMaximumEndingShare = 0.1;
+
 // By when one figure of each kind must be there where the host is so busy that the budget was
 // not enough for them; no other sample starts after the budget. Leaves a second to write.
 constexpr double LastFigureSeconds(double budget_seconds) { return 2 * budget_seconds; }

@@ -45,7 +45,9 @@ class Measurer {
 
  private:
   double Now() const { return clock_.NowSeconds(); }
-  double SoftDeadline() const { return options_.start_seconds + options_.budget_seconds; }
+  double SoftDeadline() const {
+    return options_.start_seconds + options_.budget_seconds - options_.ending_seconds;
+  }
   // By when the first sample of a point must have ended. A busy host may take longer than the
   // budget for one figure of each kind; better late than nothing.
   double FirstSampleDeadline(size_t index) const {
@@ -65,14 +67,22 @@ class Measurer {
   }
   bool Fits(double seconds, double end_seconds) const { return Now() + seconds <= end_seconds; }
 
-  // What the first points after the first of `groups_left` will take to prepare, if they take as
-  // long as those before, and at most a share of what is left.
-  double PreparationSeconds(absl::Span<const Group> groups_left) const;
+  // Seconds to prepare a point: as long as the last of its phase where that took longer than the
+  // plan assumed, else what the plan assumes.
+  double PreparationSeconds(const Point& point) const;
+  // Seconds to prepare the first points after the first of `groups_left`, if they take as long as
+  // those before, and at most a share of what is left.
+  double LaterFirstPointsSeconds(absl::Span<const Group> groups_left) const;
   std::vector<GroupWish> WishesOf(absl::Span<const Group> groups) const;
+  // By when the first of `groups_left` should have ended.
+  double GroupEnd(absl::Span<const Group> groups_left);
+  // Whether none of the group's points was begun, and there is no time for as many as are of use.
+  bool IsTooLate(const Group& group, double end_seconds) const;
   // Whether `next` may work on what the first point of `group` made, if that still lives.
   bool Shares(const Group& group, const Group& next) const;
   absl::Status MeasureGroup(const Group& group, double group_end_seconds, uint64_t seed);
-  // Gives points that got few samples more of them, where there is time before `group_end_seconds`.
+  // Gives points that got few samples or none more of them, where there is time before
+  // `group_end_seconds`.
   absl::Status TopUp(const Group& group, double group_end_seconds);
   absl::Status MeasureVisit(const Visit& visit, const Limits& limits);
   absl::Status TakeSamples(const Visit& visit, const Limits& limits);
@@ -89,6 +99,7 @@ class Measurer {
   // Whether there is, as far as can be told from the points before.
   bool MayStart(size_t index, double first_sample_end_seconds) const;
   absl::Status Prepare(size_t index);
+  void NotePreparation(const Point& point, double seconds);
   absl::Status Report(size_t index) const;
   // The plan's may_go_on(), unless that was asked less than kGuardSeconds ago.
   absl::Status CheckMayGoOn();
@@ -99,7 +110,10 @@ class Measurer {
   const ProgressSink& sink_;
   std::vector<PointState> states_;
   RateBook rates_;
-  std::map<std::string, double> least_preparation_seconds_;  // by phase
+  std::map<std::string, double> late_preparations_;  // by phase: longer than assumed, the last time
+  double first_preparation_seconds_ = 0;             // of all first points together
+  double first_preparation_count_ = 0;
+  bool level_begins_ = false;    // with the group that comes now
   double once_end_seconds_ = 0;  // when points that are visited once give way to the grids
   double done_point_count_ = 0;  // a visit counts as its part of a point
   absl::optional<double> last_guard_seconds_;
@@ -161,7 +175,7 @@ absl::Status Measurer::TopUp(const Group& group, double group_end_seconds) {
   for (const size_t i : group.points) {
     const size_t taken = states_[i].sampler.samples().size();
     if (group.first && plan_.points[i].pass_count > 1) continue;  // its other passes will
-    if (plan_.points[i].sustained_seconds == 0 && taken > 0 && taken < kMinimumSampleCount) {
+    if (plan_.points[i].sustained_seconds == 0 && taken < kMinimumSampleCount) {
       visits.push_back({.point = i, .pass = group.pass_count});
     }
   }
@@ -178,10 +192,8 @@ absl::Status Measurer::TopUp(const Group& group, double group_end_seconds) {
 
 bool Measurer::MayStart(size_t index, double first_sample_end_seconds) const {
   const Point& point = plan_.points[index];
-  const auto preparation = least_preparation_seconds_.find(point.phase);
   const double least_seconds =
-      std::max(rates_.LeastSeconds(point).value_or(0),
-               preparation == least_preparation_seconds_.end() ? 0 : preparation->second);
+      std::max(rates_.LeastSeconds(point).value_or(0), PreparationSeconds(point));
   return Now() < first_sample_end_seconds && Fits(least_seconds, first_sample_end_seconds);
 }
 
@@ -194,12 +206,24 @@ absl::Status Measurer::Prepare(size_t index) {
     return absl::OkStatus();
   }
   SEXTANT_RETURN_IF_ERROR(prepared);
-  const double seconds = Now() - start_seconds;
-  const auto least = least_preparation_seconds_.try_emplace(plan_.points[index].phase, seconds);
-  least.first->second = std::min(least.first->second, seconds);
+  NotePreparation(plan_.points[index], Now() - start_seconds);
   rates_.Note(plan_.points[index], state.sampler.sample_seconds() /
                                        static_cast<double>(state.sampler.repetition_count()));
   return absl::OkStatus();
+}
+
+void Measurer::NotePreparation(const Point& point, double seconds) {
+  if (point.first) {
+    first_preparation_seconds_ += seconds;
+    ++first_preparation_count_;
+    // It also made what its phase shares: where the plan knows better, that is no measure.
+    if (point.assumed_preparation_seconds > 0) return;
+  }
+  if (seconds > point.assumed_preparation_seconds) {
+    late_preparations_[point.phase] = seconds;
+  } else {
+    late_preparations_.erase(point.phase);
+  }
 }
 
 absl::Status Measurer::Start(size_t index, double first_sample_end_seconds) {
@@ -267,14 +291,18 @@ absl::Status Measurer::TakeSustained(size_t index) {
   return sampler.Check();
 }
 
-double Measurer::PreparationSeconds(absl::Span<const Group> groups_left) const {
+double Measurer::PreparationSeconds(const Point& point) const {
+  const auto late = late_preparations_.find(point.phase);
+  return late == late_preparations_.end()
+             ? point.assumed_preparation_seconds
+             : std::max(late->second, point.assumed_preparation_seconds);
+}
+
+double Measurer::LaterFirstPointsSeconds(absl::Span<const Group> groups_left) const {
   double first_count = 0;
   for (const Group& group : groups_left.subspan(1)) first_count += group.first ? 1 : 0;
-  if (first_count == 0 || least_preparation_seconds_.empty()) return 0;
-  double known_seconds = 0;
-  for (const auto& [phase, seconds] : least_preparation_seconds_) known_seconds += seconds;
-  const double mean_seconds =
-      known_seconds / static_cast<double>(least_preparation_seconds_.size());
+  if (first_count == 0 || first_preparation_count_ == 0) return 0;
+  const double mean_seconds = first_preparation_seconds_ / first_preparation_count_;
   return std::clamp(first_count * mean_seconds, 0.0,
                     kMaximumPreparationShare * std::max(0.0, SoftDeadline() - Now()));
 }
@@ -282,15 +310,36 @@ double Measurer::PreparationSeconds(absl::Span<const Group> groups_left) const {
 std::vector<GroupWish> Measurer::WishesOf(absl::Span<const Group> groups) const {
   std::vector<double> costs_seconds;
   for (size_t i = 0; i < states_.size(); ++i) {
-    const double run_seconds = rates_.LeastSeconds(plan_.points[i]).value_or(0);
+    const Point& point = plan_.points[i];
+    const double sample_seconds =
+        std::max(rates_.LeastSeconds(point).value_or(0), point.minimum_sample_seconds);
     costs_seconds.push_back(states_[i].left_out.ok()
-                                ? static_cast<double>(kMaximumSampleCount) *
-                                      std::max(run_seconds, plan_.points[i].minimum_sample_seconds)
+                                ? PreparationSeconds(point) +
+                                      static_cast<double>(kMaximumSampleCount) * sample_seconds
                                 : 0);
   }
   std::vector<GroupWish> wishes;
   for (const Group& group : groups) wishes.push_back(WishOf(group, plan_.points, costs_seconds));
   return wishes;
+}
+
+double Measurer::GroupEnd(absl::Span<const Group> groups_left) {
+  const std::vector<GroupWish> wishes = WishesOf(groups_left);
+  const double level_end_seconds = LevelEndSeconds(wishes, Now(), SoftDeadline());
+  const auto of_level = std::count_if(wishes.begin(), wishes.end(), [&](const GroupWish& wish) {
+    return wish.level == wishes.front().level;
+  });
+  const auto level_wishes = absl::MakeConstSpan(wishes).first(static_cast<size_t>(of_level));
+  if (level_begins_) once_end_seconds_ = OnceEndSeconds(level_wishes, Now(), level_end_seconds);
+  return GroupEndSeconds(level_wishes, Now(),
+                         level_end_seconds - LaterFirstPointsSeconds(groups_left));
+}
+
+bool Measurer::IsTooLate(const Group& group, double end_seconds) const {
+  const double useful_seconds = WishesOf({group}).front().useful_seconds;
+  const bool begun = std::any_of(group.points.begin(), group.points.end(),
+                                 [&](size_t i) { return states_[i].measured(); });
+  return !begun && useful_seconds > 0 && !Fits(useful_seconds, end_seconds);
 }
 
 bool Measurer::Shares(const Group& group, const Group& next) const {
@@ -307,18 +356,16 @@ absl::StatusOr<Measurement> Measurer::Run() {
       const size_t index = groups[g].points.front();
       SEXTANT_RETURN_IF_ERROR(Start(index, FirstSampleDeadline(index)));
     }
-    const std::vector<GroupWish> wishes = WishesOf(groups_after(g));
-    if (g == 0 || groups[g - 1].first) {
-      once_end_seconds_ = OnceEndSeconds(wishes, Now(), SoftDeadline());
-    }
-    const double group_end_seconds =
-        GroupEndSeconds(wishes, Now(), SoftDeadline() - PreparationSeconds(groups_after(g)));
+    level_begins_ = g == 0 || groups[g - 1].first || groups[g - 1].level < groups[g].level;
+    const double group_end_seconds = GroupEnd(groups_after(g));
+    if (IsTooLate(groups[g], SoftDeadline())) continue;
     SEXTANT_RETURN_IF_ERROR(MeasureGroup(groups[g], group_end_seconds, options_.shuffle_seed + g));
     if (g + 1 < groups.size() && Shares(groups[g], groups[g + 1])) continue;
     for (PointState& state : states_) state.sampler.Release();
   }
   // What the later groups left: making workloads may have taken an earlier one's time.
   for (const Group& group : groups) {
+    if (IsTooLate(group, SoftDeadline())) continue;
     SEXTANT_RETURN_IF_ERROR(TopUp(group, SoftDeadline()));
     for (PointState& state : states_) state.sampler.Release();
   }

@@ -23,6 +23,7 @@ namespace sextant {
 struct MeasureOptions {
   double start_seconds = 0;   // by the clock: when the probe started
   double budget_seconds = 0;  // from then on: no sample starts that would end after it
+  double ending_seconds = 0;  // of the budget, that ending takes after the last sample
   // Whether each point is essential, as where the shapes were asked for. Otherwise those
   // marked `first` are, and at least one where none is.
   bool all_essential = false;

@@ -73,10 +73,10 @@ double BudgetSecondsOf(const ProbeOptions& options) {
 absl::StatusOr<v1::Calibration> MeasureDevice(
     absl::Span<const Backend> backends, const ProbeOptions& options, Clock& clock,
     const std::function<bool(const v1::ProbeProgress&)>& show) {
-  const MeasureOptions measure_options = {.start_seconds = clock.NowSeconds(),
-                                          .budget_seconds = BudgetSecondsOf(options),
-                                          .all_essential = !options.matmuls.empty(),
-                                          .shuffle_seed = kShuffleSeed};
+  MeasureOptions measure_options = {.start_seconds = clock.NowSeconds(),
+                                    .budget_seconds = BudgetSecondsOf(options),
+                                    .all_essential = !options.matmuls.empty(),
+                                    .shuffle_seed = kShuffleSeed};
   SEXTANT_ASSIGN_OR_RETURN(const ChosenDevice chosen, ChooseDevice(options, backends));
   SEXTANT_ASSIGN_OR_RETURN(const Locks locks, TakeLocks(chosen.device));
   show(Loading(clock.NowSeconds() - measure_options.start_seconds));
@@ -85,6 +85,8 @@ absl::StatusOr<v1::Calibration> MeasureDevice(
   SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, chosen.backend->plan(options_of_device));
   plan.notes.insert(plan.notes.begin(), chosen.notes.begin(), chosen.notes.end());
   if (!locks.device.note().empty()) plan.notes.push_back(locks.device.note());
+  measure_options.ending_seconds =
+      std::min(plan.ending_seconds, kMaximumEndingShare * measure_options.budget_seconds);
   SEXTANT_ASSIGN_OR_RETURN(Measurement measurement, Measure(plan, measure_options, clock, show));
   SEXTANT_RETURN_IF_ERROR(CheckRequested(options, measurement));
   v1::Calibration calibration = std::move(measurement.calibration);

@@ -57,26 +57,62 @@ absl::optional<double> DriftRatio(const std::vector<PointState>& states, const P
   return Median(ratios) - 1;
 }
 
+using PhaseOfLevel = std::pair<int, std::string>;
+
+// Phases of which too few points were measured to be of any use.
+std::set<PhaseOfLevel> UselessPhases(const std::vector<PointState>& states, const ProbePlan& plan) {
+  std::map<PhaseOfLevel, int> measured_counts;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const Point& point = plan.points[i];
+    if (point.useless_alone && states[i].measured()) {
+      ++measured_counts[{point.level, point.phase}];
+    }
+  }
+  std::set<PhaseOfLevel> out;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const Point& point = plan.points[i];
+    const auto measured = measured_counts.find({point.level, point.phase});
+    if (measured != measured_counts.end() && measured->second < point.fewest_useful) {
+      out.insert(measured->first);
+    }
+  }
+  return out;
+}
+
+void AddMissing(const std::vector<PointState>& states, const ProbePlan& plan,
+                v1::Calibration* out) {
+  std::map<std::string, v1::MissingMeasurements> phases;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (!states[i].left_out.ok()) continue;
+    v1::MissingMeasurements& phase = phases[plan.points[i].phase];
+    phase.set_planned_count(phase.planned_count() + 1);
+    if (states[i].open()) phase.set_missing_count(phase.missing_count() + 1);
+  }
+  for (auto& [name, phase] : phases) {
+    if (phase.missing_count() == 0) continue;
+    phase.set_phase(name);
+    *out->add_missing() = std::move(phase);
+  }
+}
+
 void AddNotes(const std::vector<PointState>& states, const ProbePlan& plan,
               const MeasureOptions& options, v1::Calibration* out) {
   for (const std::string& note : plan.notes) out->add_notes(note);
-  std::set<std::string> said;                 // many points are left out for one reason
-  std::map<std::string, int> missing_counts;  // by phase
+  std::set<std::string> said;  // many points are left out for one reason
   for (size_t i = 0; i < states.size(); ++i) {
-    if (states[i].open()) ++missing_counts[plan.points[i].phase];
     if (states[i].left_out.ok()) continue;
     const std::string reason(states[i].left_out.message());
     if (said.insert(reason).second) {
       out->add_notes(absl::StrCat(plan.points[i].label, " was left out: ", reason));
     }
   }
-  if (missing_counts.empty()) return;
+  if (out->missing().empty()) return;
   out->add_notes(absl::StrFormat(
       "The budget of %gs was up before all was measured: %s of the points are there; missing are "
       "%s.",
       options.budget_seconds, PercentText(out->coverage_ratio()),
-      absl::StrJoin(missing_counts, ", ", [](std::string* text, const auto& missing) {
-        absl::StrAppend(text, missing.second, " of ", missing.first);
+      absl::StrJoin(out->missing(), ", ", [](std::string* text, const auto& missing) {
+        absl::StrAppend(text, missing.missing_count(), " of ", missing.phase());
       })));
 }
 
@@ -132,11 +168,13 @@ Measurement ResultsOf(const std::vector<PointState>& states, const ProbePlan& pl
   Measurement out;
   *out.calibration.mutable_device() = plan.device;
   int64_t checked_count = 0;
+  const std::set<PhaseOfLevel> useless = UselessPhases(states, plan);
   for (size_t i = 0; i < states.size(); ++i) {
     const PointSampler& sampler = states[i].sampler;
     checked_count += sampler.checked_count();
     if (out.left_out.ok()) out.left_out = states[i].left_out;
     if (!states[i].measured()) continue;
+    if (useless.contains({plan.points[i].level, plan.points[i].phase})) continue;
     plan.points[i].record(Summarise(sampler.samples(), sampler.repetition_count()),
                           &out.calibration);
   }
@@ -146,7 +184,12 @@ Measurement ResultsOf(const std::vector<PointState>& states, const ProbePlan& pl
   if (const auto drift = DriftRatio(states, plan); drift.has_value()) {
     out.calibration.set_drift_ratio(*drift);
   }
+  AddMissing(states, plan, &out.calibration);
   AddNotes(states, plan, options, &out.calibration);
+  for (const auto& [level, phase] : useless) {
+    out.calibration.add_notes(absl::StrCat(
+        "So few points of ", phase, " were measured that they are of no use: they are left out."));
+  }
   return out;
 }
 

@@ -31,6 +31,16 @@ struct Point {
   // Measured first, so that a run cut short still has one figure of each kind. Where it has
   // several passes only its first is; the others are its phase's.
   bool first = false;
+  // All points of a lower level come before those of a higher one.
+  int level = 0;
+  // How many points of its phase and level are of use together: where there is no time for so many
+  // none is begun. Time for so many is kept while lower levels are measured.
+  int fewest_useful = 1;
+  // Whether fewer than those are of no use at all, and are not recorded.
+  bool useless_alone = false;
+  // Seconds that preparing it is taken to need while no point of its phase was prepared. High where
+  // it is not known: a deadline is kept by what is not begun.
+  double assumed_preparation_seconds = 0;
   // In how many shuffled passes its samples are taken; above 1 the phase tells drift.
   int pass_count = 1;
   // Where above 0: one sample that runs for this long without a pause, and that counts only
@@ -45,6 +55,9 @@ struct Point {
   std::function<absl::StatusOr<std::unique_ptr<Workload>>()> make;
   // Writes the point into the calibration.
   std::function<void(const v1::TimeStatistics& time, v1::Calibration* out)> record;
+  // Called before the counted half of a sustained sample (true), and after it (false). May be
+  // empty.
+  std::function<absl::Status(bool counting)> on_counting = {};
 };
 
 // All that is measured on one device.
@@ -55,6 +68,9 @@ struct ProbePlan {
   // missing: a deadline cuts points off.
   std::function<void(v1::Calibration* out)> finish;
   std::vector<std::string> notes;
+
+  // Seconds from the last sample to the end of the process, such as a driver takes.
+  double ending_seconds = 0;
 
   // Whether the device may be worked on further: asked before visits, every kGuardSeconds at most,
   // and once at the end. What is not OK ends the measurement. Empty: it always may.

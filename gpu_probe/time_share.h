@@ -11,23 +11,31 @@
 
 namespace sextant {
 
-// What a group wants.
+// The time that a group wants.
 struct GroupWish {
   double sampling_seconds = 0;   // for all samples of its points, as far as that can be told
   double sustained_seconds = 0;  // of its sustained points
-  bool first = false;            // a first point
-  bool once = false;             // its points are visited once
+  double useful_seconds = 0;     // for as few points as are of use: 0 where each one is
+  int level = 0;
+  bool first = false;  // a first point
+  bool once = false;   // its points are visited once
 };
 
-// `costs_seconds`: what all samples of each point of `points` take.
+// `costs_seconds`: the time that preparing each point of `points` and all its samples take.
 GroupWish WishOf(const Group& group, const std::vector<Point>& points,
                  absl::Span<const double> costs_seconds);
 
-// When the first of the groups whose wishes are left should have ended. Each gets time by what
-// its samples take. First points, on which most stands, get together at least two fifths of it;
-// after them groups whose points are visited once, whose workloads may take long to make, get up
-// to three fifths of it: what they leave is the others'. Sustained points get as long as they want,
-// so long as that leaves half of the time to the rest.
+// By when the groups of the first wish's level should have ended. A level takes what it wants, but
+// keeps time for sustained points and for useful_seconds of later levels, in their order, as far as
+// those together are no more than a share of the time left.
+double LevelEndSeconds(absl::Span<const GroupWish> wishes_left, double now_seconds,
+                       double soft_deadline_seconds);
+
+// When the first of the groups whose wishes are left, all of one level, should have ended. Each
+// gets time by what its samples take. First points, on which most stands, get together at least two
+// fifths of it; after them groups whose points are visited once, whose workloads may take long to
+// make, get up to three fifths of it: what they leave is the others'. Sustained points get as long
+// as they want, so long as that leaves half of the time to the rest.
 double GroupEndSeconds(absl::Span<const GroupWish> wishes_left, double now_seconds,
                        double soft_deadline_seconds);
 

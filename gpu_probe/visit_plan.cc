@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "gpu_probe/shuffle.h"
 #include "gpu_probe/statistics.h"
@@ -14,14 +15,15 @@ namespace {
 
 bool IsInPhaseGroup(const Point& point) { return !point.first || point.pass_count > 1; }
 
-// A group a phase, in the plan's order.
+// A group for each phase of each level, in the plan's order.
 std::vector<Group> PhasesOf(const std::vector<Point>& points) {
   std::vector<Group> groups;
-  std::map<std::string, size_t> group_of_phase;
+  std::map<std::pair<int, std::string>, size_t> group_of_phase;
   for (size_t i = 0; i < points.size(); ++i) {
     if (!IsInPhaseGroup(points[i])) continue;
-    const auto [found, is_new] = group_of_phase.try_emplace(points[i].phase, groups.size());
-    if (is_new) groups.emplace_back();
+    const auto [found, is_new] =
+        group_of_phase.try_emplace({points[i].level, points[i].phase}, groups.size());
+    if (is_new) groups.push_back({.points = {}, .level = points[i].level});
     Group& group = groups[found->second];
     group.points.push_back(i);
     group.pass_count = std::max(group.pass_count, points[i].pass_count);
@@ -45,19 +47,21 @@ Rank RankOf(const Group& group, const std::vector<Point>& points) {
 }  // namespace
 
 std::vector<Group> GroupsOf(const std::vector<Point>& points) {
+  std::vector<Group> phases = PhasesOf(points);
+  std::stable_sort(phases.begin(), phases.end(), [&](const Group& x, const Group& y) {
+    return std::make_pair(x.level, RankOf(x, points)) < std::make_pair(y.level, RankOf(y, points));
+  });
+  const int lowest_level = phases.empty() ? 0 : phases.front().level;
   std::vector<Group> groups;
   std::string shared_phase;
   for (size_t i = 0; i < points.size(); ++i) {
     if (!points[i].first) continue;
-    groups.push_back({.points = {i}, .first = true});
+    groups.push_back({.points = {i}, .level = lowest_level, .first = true});
     shared_phase = points[i].phase;
   }
-  std::vector<Group> phases = PhasesOf(points);
-  std::stable_sort(phases.begin(), phases.end(), [&](const Group& x, const Group& y) {
-    return RankOf(x, points) < RankOf(y, points);
-  });
   std::stable_partition(phases.begin(), phases.end(), [&](const Group& phase) {
-    return !groups.empty() && points[phase.points.front()].phase == shared_phase &&
+    return !groups.empty() && phase.level == lowest_level &&
+           points[phase.points.front()].phase == shared_phase &&
            RankOf(phase, points) != Rank::kFirstPointsAgain;
   });
   groups.insert(groups.end(), phases.begin(), phases.end());

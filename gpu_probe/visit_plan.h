@@ -14,15 +14,16 @@ namespace sextant {
 struct Group {
   std::vector<size_t> points;
   int pass_count = 1;
+  int level = 0;
   bool first = false;  // the first pass of its one point, which is marked `first`
 };
 
-// The points marked `first`, each a group of its own, for its first pass alone; then the phases,
-// a group each, with their other points and all further passes. Phases are in the plan's order,
-// but those whose points are visited once come before those of several passes, which make do
-// with what time is left; and last those in which only first points come again, as late as can
-// be. The phase of the last first point stays next to it, so that the two can share what they
-// work on.
+// The points marked `first`, each a group of its own, for its first pass alone and of the lowest
+// level; then the phases, a group each in every level, with their other points and all further
+// passes. Levels ascend. Within a level phases are in the plan's order, but those whose points are
+// visited once come before those of several passes, which make do with what time is left; and last
+// those in which only first points come again, as late as can be. In the lowest level the phase of
+// the last first point stays next to it, so that the two can share what they work on.
 std::vector<Group> GroupsOf(const std::vector<Point>& points);
 
 // One turn of a point.

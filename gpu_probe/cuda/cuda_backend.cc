@@ -110,7 +110,8 @@ absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options) {
                                              .memory_cap_bytes = cap_bytes}));
   const CudaLibrarySearch search = {.folder = options.library_folder,
                                     .supported_cuda = SupportedCuda(*system.driver)};
-  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, GpuPlan(options, session, search));
+  SEXTANT_ASSIGN_OR_RETURN(const GpuLibraries libraries, GpuLibraries::Load(search));
+  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, GpuPlan(options, session, libraries));
   plan.may_go_on = [session, guard = std::move(admitted.guard)] {
     return guard.MayGoOn(session->allocated_bytes());
   };

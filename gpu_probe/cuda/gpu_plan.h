@@ -10,13 +10,21 @@
 
 namespace sextant {
 
-// The points of options.mode, or of options.matmuls where some are given, on the GPU of `session`,
-// with the libraries that `search` finds. What a library that is missing would measure is left out
-// with a note.
+// Libraries of kernels, as far as they are there.
+struct GpuLibraries {
+  CublasLt cublaslt;
+  absl::StatusOr<Cudnn> cudnn;
+
+  // Errors: Absent() "no_cublaslt".
+  static absl::StatusOr<GpuLibraries> Load(const CudaLibrarySearch& search);
+};
+
+// The points of options.mode, or of options.matmuls where some are given, on the GPU of `session`.
+// A note says what is left out for want of cuDNN.
 //
-// Errors: Absent() "no_cublaslt"; kUnimplemented where a shape's type is not the GPU's.
+// Errors: kUnimplemented where a shape's type is not the GPU's.
 absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSession& session,
-                                  const CudaLibrarySearch& search);
+                                  const GpuLibraries& libraries);
 
 }  // namespace sextant
 

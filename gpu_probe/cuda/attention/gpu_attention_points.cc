@@ -1,6 +1,7 @@
 #include "gpu_probe/cuda/attention/gpu_attention_points.h"
 
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "gpu_probe/cuda/attention/gpu_attention_arena.h"
 #include "gpu_probe/cuda/attention/gpu_attention_shape.h"
 #include "gpu_probe/cuda/attention/gpu_attention_workload.h"
+#include "gpu_probe/cuda/gpu_levels.h"
 
 namespace sextant {
 namespace {
@@ -17,6 +19,9 @@ namespace {
 // and 9.10.1 have known faults, for which cudnn-frontend refuses them, and before 9.10 a mask had
 // to be the lowest number and not minus infinity (attn_score_modifiers.h there).
 constexpr std::size_t kLeastCudnn = 91002;
+
+// How many shapes a model of attention's times needs (engine/hardware/kernels/attention_model.h).
+constexpr int kFewestAttentionPoints = 8;
 
 // What points of one GPU share.
 struct AttentionSource {
@@ -92,15 +97,25 @@ void RecordAttention(const GpuAttentionShape& shape, bool backward, const std::s
   measured->set_engine(engine);
 }
 
+// Shapes of one kind share a kernel, and a model of its times.
+std::string KindOf(const GpuAttentionShape& shape) {
+  return absl::StrCat(shape.head_size, shape.causal ? " causal" : " full");
+}
+
 Point PointOf(const GpuAttentionShape& shape, bool backward,
               const std::shared_ptr<AttentionSource>& source) {
   const std::string engine = absl::StrCat("cudnn ", source->library->version);
   Point point;
-  point.phase = backward ? "attention backward" : "attention forward";
-  point.label = absl::StrCat(point.phase, " ", shape.Text());
+  const std::string pass = backward ? "attention backward" : "attention forward";
+  point.phase = absl::StrCat(pass, " ", KindOf(shape));
+  point.label = absl::StrCat(pass, " ", shape.Text());
   point.work = backward ? shape.BackwardFlops() : shape.ForwardFlops();
   point.unit = "FLOP/s";
   point.minimum_sample_seconds = kGpuSampleSeconds;
+  point.level = kAttention;
+  point.fewest_useful = kFewestAttentionPoints;
+  point.useless_alone = true;
+  point.assumed_preparation_seconds = backward ? kAssumedCompileSeconds : 0;
   point.make = [=] { return MakeAttention(shape, backward, source.get()); };
   point.record = [=](const v1::TimeStatistics& time, v1::Calibration* out) {
     RecordAttention(shape, backward, engine, time, out);
@@ -130,9 +145,13 @@ std::vector<Point> GpuAttentionPoints(v1::ProbeMode mode, const SharedSession& s
   source->session = session;
   source->library = std::make_shared<const Cudnn>(*cudnn);
   std::vector<Point> points;
+  std::set<std::string> compiled;  // kinds: the first of each compiles the kernel of all
   for (const GpuAttentionShape& shape : forward) {
     if (Fits(shape, /*backward=*/false, *session)) source->forward_shapes.push_back(shape);
     points.push_back(PointOf(shape, /*backward=*/false, source));
+    if (compiled.insert(KindOf(shape)).second) {
+      points.back().assumed_preparation_seconds = kAssumedFirstCompileSeconds;
+    }
   }
   for (const GpuAttentionShape& shape : backward) {
     if (Fits(shape, /*backward=*/true, *session)) source->backward_shapes.push_back(shape);

@@ -59,11 +59,6 @@ void AppendFront(std::vector<GpuMatmulSize> from, size_t count, std::vector<GpuM
 
 bool IsSlow(v1::DataType type) { return type == v1::DATA_TYPE_FP32 || type == v1::DATA_TYPE_FP64; }
 
-// Types of which STANDARD measures the whole grid, and some others.
-bool HasGrid(v1::DataType type) {
-  return type == v1::DATA_TYPE_BF16 || type == v1::DATA_TYPE_FP8_E4M3;
-}
-
 std::vector<GpuMatmulSize> FullSizes(v1::DataType type) {
   std::vector<GpuMatmulSize> out;
   AppendFront(PointSizes(), IsSlow(type) ? std::size(kAnchorRows) * 9 : kFullPointCount, &out);
@@ -84,7 +79,20 @@ std::vector<GpuMatmulSize> StandardSizes(v1::DataType type) {
   return out;
 }
 
+bool IsAmong(absl::Span<const int64_t> sizes, int64_t size) {
+  return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+}
+
 }  // namespace
+
+bool IsAnchor(const GpuMatmulSize& size) {
+  return IsAmong(kAnchorRows, size.m) && IsAmong(kAnchorSizes, size.n) &&
+         IsAmong(kAnchorSizes, size.k);
+}
+
+bool HasGrid(v1::DataType type) {
+  return type == v1::DATA_TYPE_BF16 || type == v1::DATA_TYPE_FP8_E4M3;
+}
 
 std::vector<GpuMatmulSize> PointSizes() {
   std::vector<GpuMatmulSize> out = Product(kAnchorRows, kAnchorSizes);
@@ -132,10 +140,7 @@ double SustainedSeconds(v1::ProbeMode mode, v1::DataType type) {
   return type == v1::DATA_TYPE_FP8_E4M3 && full ? 1.0 : 0.0;
 }
 
-double TrialSeconds(v1::ProbeMode mode) {
-  if (mode == v1::PROBE_MODE_QUICK) return 0;
-  return mode == v1::PROBE_MODE_FULL ? 1.5 : 0.3;
-}
+double TrialSeconds(v1::ProbeMode mode) { return mode == v1::PROBE_MODE_FULL ? 1.5 : 0; }
 
 std::vector<OtherMatmul> OtherMatmuls(v1::ProbeMode mode) {
   std::vector<OtherMatmul> out;

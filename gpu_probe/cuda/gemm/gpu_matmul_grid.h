@@ -27,8 +27,16 @@ std::vector<GpuMatmulSize> PointSizes();
 // The same of sizes that predictions are checked with.
 std::vector<GpuMatmulSize> CheckSizes();
 
+// Whether the size is one of the anchors.
+bool IsAnchor(const GpuMatmulSize& size);
+
 // The size that is measured first of each type, an anchor.
 GpuMatmulSize FirstSize();
+
+// Whether STANDARD measures the whole grid of the type, and some others.
+bool HasGrid(v1::DataType type);
+// How many shapes a model of the type's times needs (engine/hardware/kernels/gemm_model.h).
+inline constexpr int kFewestGridPoints = 24;
 
 // The sizes of `mode` beside the first, none where the type is not that mode's. docs/gpu_matmul.md
 // tells what they take.
@@ -40,7 +48,8 @@ bool IsMeasuredIn(v1::ProbeMode mode, v1::DataType type);
 GpuMatmulSize SustainedSize();
 double SustainedSeconds(v1::ProbeMode mode, v1::DataType type);
 
-// For how long algorithms are tried, over all sizes of a type.
+// For how long algorithms are tried, over all sizes of a type: in FULL alone, since loading a
+// kernel may take longer than all its samples.
 double TrialSeconds(v1::ProbeMode mode);
 
 // Multiplications that are no points of the grid, in bf16 and in FULL alone, and one in fp8.

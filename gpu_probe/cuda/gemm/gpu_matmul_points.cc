@@ -12,6 +12,7 @@
 #include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
 #include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
 #include "gpu_probe/cuda/gemm/matmul_trial.h"
+#include "gpu_probe/cuda/gpu_levels.h"
 
 namespace sextant {
 namespace {
@@ -80,6 +81,7 @@ struct GpuMatmulRole {
   bool requested = false;
   bool other = false;
   double sustained_seconds = 0;
+  int level = kRestOfGrids;
 };
 
 // Makes the points of one plan.
@@ -209,6 +211,10 @@ void MatmulPlanner::Add(const GpuMatmulProblem& problem, const GpuMatmulRole& ro
   point.pass_count = role.sustained_seconds > 0 ? 1 : kRevisitPassCount;
   point.sustained_seconds = role.sustained_seconds;
   point.minimum_sample_seconds = kGpuSampleSeconds;
+  point.level = role.level;
+  if (role.level == kBf16Anchors || role.level == kFp8Anchors) {
+    point.fewest_useful = kFewestGridPoints;
+  }
   point.make = [what] { return Make(what); };
   point.record = [what, role](const v1::TimeStatistics& time, v1::Calibration* out) {
     v1::MatmulMeasurement* const to = role.sustained_seconds > 0 ? out->add_sustained_matmuls()
@@ -228,14 +234,21 @@ GpuMatmulProblem ProblemOf(const GpuMatmulType& type, const GpuMatmulSize& size)
   return out;
 }
 
+int LevelOf(v1::DataType type, const GpuMatmulSize& size) {
+  if (!HasGrid(type) || !IsAnchor(size)) return kRestOfGrids;
+  return type == v1::DATA_TYPE_BF16 ? kBf16Anchors : kFp8Anchors;
+}
+
 void AddType(v1::ProbeMode mode, const GpuMatmulType& type, MatmulPlanner* planner) {
-  planner->Add(ProblemOf(type, FirstSize()), {.first = true});
+  planner->Add(ProblemOf(type, FirstSize()),
+               {.first = true, .level = LevelOf(type.data_type, FirstSize())});
   for (const GpuMatmulSize& size : SizesOf(mode, type.data_type)) {
-    planner->Add(ProblemOf(type, size), {});
+    planner->Add(ProblemOf(type, size), {.level = LevelOf(type.data_type, size)});
   }
   const double sustained_seconds = SustainedSeconds(mode, type.data_type);
   if (sustained_seconds > 0) {
-    planner->Add(ProblemOf(type, SustainedSize()), {.sustained_seconds = sustained_seconds});
+    planner->Add(ProblemOf(type, SustainedSize()),
+                 {.sustained_seconds = sustained_seconds, .level = kSustainedRates});
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/gpu_levels.h"
 #include "gpu_probe/cuda/peers/collective_points.h"
 #include "gpu_probe/cuda/peers/peer_copy_points.h"
 #include "gpu_probe/cuda/peers/peer_host.h"
@@ -34,6 +35,10 @@ void AddPeers(const PeerSurroundings& surroundings, ProbePlan* plan) {
         absl::StrCat("Collectives were not measured, since NCCL 2 could not be "
                      "loaded (",
                      nccl.status().message(), ")."));
+  }
+  for (Point& point : points) {
+    point.level = kExchanges;
+    point.assumed_preparation_seconds = kAssumedGpuPreparationSeconds;
   }
   std::move(points.begin(), points.end(), std::back_inserter(plan->points));
   plan->may_go_on = [host, before = std::move(plan->may_go_on)]() -> absl::Status {

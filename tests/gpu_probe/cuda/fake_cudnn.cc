@@ -69,11 +69,16 @@ int FakeCudnn::FinalizePlan(Object* plan) {
   }
   const auto cache = plan->objects.find(cudnn::kPlanKernelCache);
   if (cache == plan->objects.end()) {
-    ++compiled_count_;
+    Compile();
   } else if (!std::exchange(cache->second.front()->compiled, true)) {
-    ++compiled_count_;
+    Compile();
   }
   return 0;
+}
+
+void FakeCudnn::Compile() {
+  ++compiled_count_;
+  if (on_compile) on_compile();
 }
 
 int FakeCudnn::Finalize(Object* object) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -38,6 +39,7 @@ class FakeCudnn {
   bool dynamic_shapes = true;                 // whether it has kernels for graphs of dynamic shapes
   std::set<int64_t> unknown_head_sizes = {};  // it has no kernels for
   int64_t workspace_bytes = 256;
+  std::function<void()> on_compile = {};  // called whenever a kernel is compiled
 
   int64_t live_object_count() const { return live_object_count_; }
   int64_t compiled_count() const { return compiled_count_; }
@@ -52,6 +54,7 @@ class FakeCudnn {
   int Get(Object* object, int attribute, int64_t room, int64_t* count, void* elements);
   int Finalize(Object* object);
   int FinalizePlan(Object* plan);
+  void Compile();
   int Execute(Handle* handle, Object* plan, Object* pack);
   const std::vector<Object*>& OperationsOf(const Object* graph) const;
   bool HasKernelFor(const Object* graph) const;
