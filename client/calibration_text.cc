@@ -77,11 +77,12 @@ std::string CalibrationText(const v1::Calibration& calibration, std::optional<do
   return absl::StrCat(
       HowSection(calibration, age_seconds), BestSection(calibration),
       RequestedMatmulSection(calibration), MatmulSection(calibration),
-      SustainedMatmulSection(calibration), OtherMatmulSection(calibration),
-      KernelSection(calibration), RegisterSection(calibration), StreamSection(calibration),
-      ElementwiseSection(calibration), FusionSection(calibration), AttentionSection(calibration),
-      ExpertsSection(calibration), CollectiveSection(calibration), HostCopySection(calibration),
-      LaunchSection(calibration), ConditionsSection(calibration), NotesSection(calibration));
+      SustainedMatmulSection(calibration), SustainedConditionsSection(calibration),
+      OtherMatmulSection(calibration), KernelSection(calibration), RegisterSection(calibration),
+      StreamSection(calibration), ElementwiseSection(calibration), FusionSection(calibration),
+      AttentionSection(calibration), ExpertsSection(calibration), CollectiveSection(calibration),
+      HostCopySection(calibration), LaunchSection(calibration), ConditionsSection(calibration),
+      NotesSection(calibration));
 }
 
 std::string HeldCalibrationText(const v1::GetCalibrationResponse& response) {

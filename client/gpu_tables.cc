@@ -32,7 +32,7 @@ std::string ClockText(const v1::OperatingConditions& conditions) {
       conditions.has_maximum_sm_clock_hertz()
           ? absl::StrFormat(" of %.4g", conditions.maximum_sm_clock_hertz() / kMegahertz)
           : "";
-  return absl::StrFormat("%.4g%s MHz, the median while it multiplied",
+  return absl::StrFormat("%.4g%s MHz, the median while it multiplied without a pause",
                          conditions.sm_clock_hertz() / kMegahertz, highest);
 }
 
@@ -56,6 +56,31 @@ std::string OtherMatmulSection(const v1::Calibration& calibration) {
                            2));
 }
 
+std::string SustainedConditionsSection(const v1::Calibration& calibration) {
+  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.AddRow({"type", "clock", "counted clock", "power", "of the limit"});
+  bool told = false;
+  const auto cell = [&told](bool present, const std::string& text) {
+    told |= present;
+    return present ? text : std::string(kNoValue);
+  };
+  for (const v1::MatmulMeasurement& m : calibration.sustained_matmuls()) {
+    table.AddRow(
+        {NameOrNone(DataTypeName(m.data_type())),
+         cell(m.has_sm_clock_hertz(), absl::StrFormat("%.4g MHz", m.sm_clock_hertz() / 1e6)),
+         cell(m.has_counted_sm_clock_hertz(),
+              absl::StrFormat("%.4g MHz", m.counted_sm_clock_hertz() / 1e6)),
+         cell(m.has_power_watts(), absl::StrFormat("%.4g W", m.power_watts())),
+         cell(m.has_clock_limit_ratio(), Percent(m.clock_limit_ratio()))});
+  }
+  if (!told) return "";
+  return absl::StrCat("\nDuring sustained matrix multiplication\n", table.Text(),
+                      Wrap("  ",
+                           "counted clock: by a multiprocessor's own cycles; of the limit: the "
+                           "rate over what the matrix units can do at that clock",
+                           2));
+}
+
 std::string LaunchSection(const v1::Calibration& calibration) {
   if (calibration.launches().empty()) return "";
   Table table(2, Joined({Align::kLeft}, TimeAligns()));
@@ -74,7 +99,8 @@ std::string ConditionsSection(const v1::Calibration& calibration) {
   Table table(2, {Align::kLeft, Align::kLeft});
   if (c.has_sm_clock_hertz()) table.AddRow({"clock", ClockText(c)});
   if (c.has_power_watts()) {
-    table.AddRow({"power", absl::StrFormat("%.4g W while it multiplied", c.power_watts())});
+    table.AddRow(
+        {"power", absl::StrFormat("%.4g W while it multiplied without a pause", c.power_watts())});
   }
   if (c.has_maximum_temperature_celsius()) {
     table.AddRow(

@@ -12,6 +12,9 @@ namespace sextant {
 // Batches, and operands in other layouts: plans pass over them.
 std::string OtherMatmulSection(const v1::Calibration& calibration);
 
+// Clock, power and share of the clock's limit of each sustained multiplication.
+std::string SustainedConditionsSection(const v1::Calibration& calibration);
+
 // What it takes to start a kernel.
 std::string LaunchSection(const v1::Calibration& calibration);
 

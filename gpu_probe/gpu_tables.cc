@@ -39,12 +39,33 @@ std::string LaunchTable(const v1::Calibration& calibration) {
   return Section("Kernels that do nothing: a call each (stream), or recorded once (graph)", table);
 }
 
+// One line for each sustained multiplication of which the device told something.
+std::string SustainedText(const v1::Calibration& calibration) {
+  std::string text;
+  for (const v1::MatmulMeasurement& m : calibration.sustained_matmuls()) {
+    std::string line;
+    if (m.has_sm_clock_hertz()) {
+      absl::StrAppendFormat(&line, ", clock %.0f MHz", m.sm_clock_hertz() / 1e6);
+    }
+    if (m.has_counted_sm_clock_hertz()) {
+      absl::StrAppendFormat(&line, ", counted %.0f MHz", m.counted_sm_clock_hertz() / 1e6);
+    }
+    if (m.has_power_watts()) absl::StrAppendFormat(&line, ", %.0f W", m.power_watts());
+    if (m.has_clock_limit_ratio()) {
+      absl::StrAppend(&line, ", ", PercentText(m.clock_limit_ratio()),
+                      " of the limit at that clock");
+    }
+    if (!line.empty()) absl::StrAppend(&text, "  ", EnumText(m.data_type()), line, "\n");
+  }
+  return text.empty() ? "" : absl::StrCat("\nDuring the multiplications without a pause\n", text);
+}
+
 std::string ConditionsText(const v1::Calibration& calibration) {
   if (!calibration.has_conditions()) return "";
   const v1::OperatingConditions& c = calibration.conditions();
   std::string text = absl::StrCat("  ", c.reading_count(), " readings");
   if (c.has_sm_clock_hertz()) {
-    absl::StrAppendFormat(&text, ", clock %.0f MHz", c.sm_clock_hertz() / 1e6);
+    absl::StrAppendFormat(&text, ", sustained clock %.0f MHz", c.sm_clock_hertz() / 1e6);
   }
   if (c.has_maximum_sm_clock_hertz()) {
     absl::StrAppendFormat(&text, " of %.0f", c.maximum_sm_clock_hertz() / 1e6);
@@ -69,8 +90,8 @@ std::string ConditionsText(const v1::Calibration& calibration) {
 }  // namespace
 
 std::string GpuTables(const v1::Calibration& calibration) {
-  return absl::StrCat(OtherMatmulTable(calibration), LaunchTable(calibration),
-                      ConditionsText(calibration));
+  return absl::StrCat(SustainedText(calibration), OtherMatmulTable(calibration),
+                      LaunchTable(calibration), ConditionsText(calibration));
 }
 
 }  // namespace sextant

@@ -245,7 +245,6 @@ absl::Status Measurer::CheckMayGoOn() {
 
 absl::Status Measurer::MeasureVisit(const Visit& visit, const Limits& limits) {
   SEXTANT_RETURN_IF_ERROR(CheckMayGoOn());
-  if (plan_.on_phase) plan_.on_phase(plan_.points[visit.point].phase);
   SEXTANT_RETURN_IF_ERROR(Start(visit.point, limits.first_sample_end_seconds));
   if (!states_[visit.point].sampler.prepared()) return absl::OkStatus();
   if (plan_.points[visit.point].sustained_seconds > 0) return TakeSustained(visit.point);

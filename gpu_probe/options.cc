@@ -22,6 +22,7 @@ constexpr size_t kMaximumMatmulCount = 16;
 
 // Options as written, where their values are not what CLI11 reads.
 struct OptionTexts {
+  std::string hold = "auto";
   std::string mode;
   std::string budget;
   std::string memory_cap;
@@ -81,6 +82,10 @@ void DefineHow(CLI::App& app, ProbeOptions& options, OptionTexts& texts) {
                  "folder of CUDA's libraries cuBLASLt, cuDNN and NCCL (default: where the system "
                  "has them)")
       ->type_name("PATH");
+  // For the experiment that tells how much of a sample the host would be: of no use otherwise.
+  app.add_option("--hold", texts.hold, "auto or never: hold a GPU's stream before short samples")
+      ->check(CLI::IsMember({"auto", "never"}).description(""))
+      ->group("");
   app.add_option(
          "--memory_cap", texts.memory_cap,
          "use no more memory than this, e.g. 2GiB (default: a quarter of what is free; of a "
@@ -128,6 +133,7 @@ absl::Status CheckNoneEmpty(const std::vector<std::string>& args) {
 }
 
 absl::Status ReadTexts(const OptionTexts& texts, ProbeOptions* options) {
+  options->hold = texts.hold != "never";
   if (!texts.mode.empty()) {
     SEXTANT_ASSIGN_OR_RETURN(options->mode, ParseProbeMode(texts.mode));
   }

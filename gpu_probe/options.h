@@ -23,9 +23,10 @@ struct ProbeOptions {
   bool list = false;
   std::vector<v1::MatmulShape> matmuls = {};  // without a type: the backend chooses
   std::string onednn_library = {};            // "": where the system has it
-  std::string library_folder = {};            // of CUDA's libraries; "": where the system has them
-  int64_t memory_cap_bytes = 0;               // 0: the backend chooses
-  int64_t parent_pid = 0;                     // 0 for none
+  bool hold = true;                 // whether a GPU's stream is held while short samples are queued
+  std::string library_folder = {};  // of CUDA's libraries; "": where the system has them
+  int64_t memory_cap_bytes = 0;     // 0: the backend chooses
+  int64_t parent_pid = 0;           // 0 for none
 };
 
 // Text that was asked for in place of a measurement: help, or the version.

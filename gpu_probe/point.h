@@ -21,6 +21,9 @@ inline constexpr int kRevisitPassCount = 3;
 // the system's timer tick are then small against it.
 inline constexpr double kMinimumSampleSeconds = 1e-3;
 
+// Instants of a sustained sample, of which the second half counts.
+enum class SustainedMoment { kBegins, kCounts, kEnds };
+
 // One figure of the calibration.
 struct Point {
   std::string phase;  // "matmul bf16": points of one phase are measured together
@@ -55,9 +58,8 @@ struct Point {
   std::function<absl::StatusOr<std::unique_ptr<Workload>>()> make;
   // Writes the point into the calibration.
   std::function<void(const v1::TimeStatistics& time, v1::Calibration* out)> record;
-  // Called before the counted half of a sustained sample (true), and after it (false). May be
-  // empty.
-  std::function<absl::Status(bool counting)> on_counting = {};
+  // Called at each moment of a sustained sample, when no work is queued. May be empty.
+  std::function<absl::Status(SustainedMoment moment)> on_sustained = {};
 };
 
 // All that is measured on one device.
@@ -75,9 +77,6 @@ struct ProbePlan {
   // Whether the device may be worked on further: asked before visits, every kGuardSeconds at most,
   // and once at the end. What is not OK ends the measurement. Empty: it always may.
   std::function<absl::Status()> may_go_on = {};
-
-  // Is told of the phase of each visit before it. May be empty.
-  std::function<void(const std::string& phase)> on_phase = {};
 };
 
 // Between two questions of may_go_on().

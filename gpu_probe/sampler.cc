@@ -58,7 +58,8 @@ absl::Status PointSampler::Prepare() {
 absl::Status PointSampler::ChooseRepetitions(double cold_seconds) {
   repetition_count_ = 1;
   sample_seconds_ = cold_seconds;
-  bool warm = cold_seconds >= kLongRunSeconds;
+  // A device's clock counts the load of a kernel, which may take longer than any run of it.
+  bool warm = cold_seconds >= kLongRunSeconds && !workload_->DeviceSeconds().has_value();
   const double wanted_seconds = point_->minimum_sample_seconds;
   while (!warm || sample_seconds_ < wanted_seconds) {
     const double growth =
@@ -98,11 +99,16 @@ absl::Status PointSampler::TakeSustained(const std::function<void()>& between) {
   const double slice_seconds = point_->sustained_seconds / (2 * kSustainedSliceCount);
   const double slices = std::floor(slice_seconds / sample_seconds_);
   repetition_count_ *= std::max<int64_t>(static_cast<int64_t>(slices), 1);
+  const auto tell = [this](SustainedMoment moment) {
+    return point_->on_sustained ? Named(point_->on_sustained(moment)) : absl::OkStatus();
+  };
+  SEXTANT_RETURN_IF_ERROR(tell(SustainedMoment::kBegins));
   const double start = clock_->NowSeconds();
   double elapsed = 0;
   while (elapsed < point_->sustained_seconds || samples_.empty()) {
     const bool counts = elapsed >= point_->sustained_seconds / 2;
     if (counts) {
+      if (samples_.empty()) SEXTANT_RETURN_IF_ERROR(tell(SustainedMoment::kCounts));
       SEXTANT_RETURN_IF_ERROR(TakeSample(/*pass=*/0));
     } else {
       SEXTANT_ASSIGN_OR_RETURN(const double seconds, TimeRuns(repetition_count_));
@@ -111,7 +117,7 @@ absl::Status PointSampler::TakeSustained(const std::function<void()>& between) {
     between();
     elapsed = clock_->NowSeconds() - start;
   }
-  return absl::OkStatus();
+  return tell(SustainedMoment::kEnds);
 }
 
 absl::Status PointSampler::Check() {
@@ -125,6 +131,7 @@ absl::Status PointSampler::Check() {
 }
 
 absl::Status PointSampler::Named(const absl::Status& status) const {
+  if (status.ok()) return status;
   absl::Status out(status.code(), absl::StrCat(point_->label, ": ", status.message()));
   for (const auto& [key, value] : MetadataOf(status)) out = WithMetadata(out, key, value);
   return out;

@@ -28,23 +28,6 @@ absl::optional<double> ShareWith(unsigned long long bits,
   return with / told;
 }
 
-// Energy over time of all pairs of neighbours that were both read while it multiplied.
-absl::optional<double> PowerWatts(const std::vector<ConditionReading>& readings) {
-  double joules = 0;
-  double seconds = 0;
-  for (size_t i = 1; i < readings.size(); ++i) {
-    const ConditionReading& from = readings[i - 1];
-    const ConditionReading& to = readings[i];
-    if (!from.multiplying || !to.multiplying || !from.energy_joules || !to.energy_joules) continue;
-    joules += *to.energy_joules - *from.energy_joules;
-    seconds += to.time_seconds - from.time_seconds;
-  }
-  if (seconds < kLeastPowerSeconds) return absl::nullopt;
-  const double watts = joules / seconds;
-  if (watts <= 0 || watts > kHighestWatts) return absl::nullopt;
-  return watts;
-}
-
 }  // namespace
 
 ConditionReading ReadConditions(const Nvml& nvml, nvml::Device gpu) {
@@ -79,20 +62,38 @@ absl::optional<double> MaximumSmClockHertz(const Nvml& nvml, nvml::Device gpu) {
   return megahertz * kHertzOfMegahertz;
 }
 
+SampleConditions ConditionLog::OfSample(int sustained_sample) const {
+  SampleConditions out;
+  std::vector<double> clocks;
+  const ConditionReading* first = nullptr;  // of those that tell the counter of energy
+  const ConditionReading* last = nullptr;
+  for (const ConditionReading& reading : readings_) {
+    if (reading.sustained_sample != sustained_sample) continue;
+    if (reading.sm_clock_hertz) clocks.push_back(*reading.sm_clock_hertz);
+    if (!reading.energy_joules) continue;
+    if (first == nullptr) first = &reading;
+    last = &reading;
+  }
+  if (!clocks.empty()) out.sm_clock_hertz = Median(clocks);
+  if (first == nullptr || last->time_seconds - first->time_seconds < kLeastPowerSeconds) return out;
+  const double watts =
+      (*last->energy_joules - *first->energy_joules) / (last->time_seconds - first->time_seconds);
+  if (watts > 0 && watts <= kHighestWatts) out.power_watts = watts;
+  return out;
+}
+
 absl::optional<v1::OperatingConditions> ConditionLog::Summary() const {
   if (readings_.empty()) return absl::nullopt;
   v1::OperatingConditions out;
   out.set_reading_count(static_cast<int32_t>(readings_.size()));
-  std::vector<double> clocks;
   for (const ConditionReading& reading : readings_) {
-    if (reading.multiplying && reading.sm_clock_hertz) clocks.push_back(*reading.sm_clock_hertz);
-    if (reading.temperature_celsius) {
-      out.set_maximum_temperature_celsius(
-          std::max(out.maximum_temperature_celsius(), *reading.temperature_celsius));
-    }
+    if (!reading.temperature_celsius) continue;
+    out.set_maximum_temperature_celsius(
+        std::max(out.maximum_temperature_celsius(), *reading.temperature_celsius));
   }
-  if (!clocks.empty()) out.set_sm_clock_hertz(Median(clocks));
-  if (const auto watts = PowerWatts(readings_)) out.set_power_watts(*watts);
+  const SampleConditions first = OfSample(1);
+  if (first.sm_clock_hertz) out.set_sm_clock_hertz(*first.sm_clock_hertz);
+  if (first.power_watts) out.set_power_watts(*first.power_watts);
   if (const auto share = ShareWith(nvml::kThrottlePower, readings_)) {
     out.set_power_throttle_ratio(*share);
   }

@@ -14,7 +14,7 @@ namespace sextant {
 // One reading. Absent is what the GPU does not tell, or tells as a value that can't be.
 struct ConditionReading {
   double time_seconds = 0;
-  bool multiplying = false;  // whether the probe then ran matrix multiplications
+  int sustained_sample = 0;  // the number, from 1, of the sustained sample that ran then; 0: none
   absl::optional<double> sm_clock_hertz = {};
   absl::optional<double> energy_joules = {};  // since the driver was loaded
   absl::optional<double> temperature_celsius = {};
@@ -27,13 +27,22 @@ ConditionReading ReadConditions(const Nvml& nvml, nvml::Device gpu);
 // The highest clock that its multiprocessors may have, in hertz.
 absl::optional<double> MaximumSmClockHertz(const Nvml& nvml, nvml::Device gpu);
 
+// Clock and power during one sustained sample.
+struct SampleConditions {
+  absl::optional<double> sm_clock_hertz = {};  // the median of its readings
+  // Energy over time: only where its readings span kLeastPowerSeconds, since the counter of energy
+  // is renewed some ten times a second.
+  absl::optional<double> power_watts = {};
+};
+
 class ConditionLog {
  public:
   void Add(const ConditionReading& reading) { readings_.push_back(reading); }
 
-  // Absent where there is no reading. Clock and power are of readings while the GPU multiplied:
-  // power only where those span kLeastPowerSeconds, since the counter of energy is renewed some
-  // ten times a second.
+  // Clock and power of a sustained sample, by its number.
+  SampleConditions OfSample(int sustained_sample) const;
+
+  // Absent where there is no reading. Clock and power are those of the first sustained sample.
   absl::optional<v1::OperatingConditions> Summary() const;
 
  private:

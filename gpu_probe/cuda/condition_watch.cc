@@ -3,9 +3,10 @@
 #include <new>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/budget.h"
+#include "gpu_probe/clock_limit.h"
+#include "gpu_probe/cuda/memory/sm_clock.h"
 
 namespace sextant {
 
@@ -33,18 +34,32 @@ absl::Status ConditionWatch::Start() {
   return absl::OkStatus();
 }
 
-void ConditionWatch::SetPhase(const std::string& phase) {
-  const bool multiplying =
-      absl::StartsWith(phase, "matmul ") || absl::StartsWith(phase, "sustained ");
+int ConditionWatch::BeginSample() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++sample_count_;
+    in_sample_ = true;
+  }
+  Read();
+  return sample_count_;
+}
+
+void ConditionWatch::EndSample() {
+  Read();
   const std::lock_guard<std::mutex> lock(mutex_);
-  multiplying_ = multiplying;
+  in_sample_ = false;
+}
+
+SampleConditions ConditionWatch::OfSample(int number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return log_.OfSample(number);
 }
 
 void ConditionWatch::Read() {
   ConditionReading reading = ReadConditions(nvml_, gpu_);
   reading.time_seconds = clock_.NowSeconds();
   const std::lock_guard<std::mutex> lock(mutex_);
-  reading.multiplying = multiplying_;
+  reading.sustained_sample = in_sample_ ? sample_count_ : 0;
   log_.Add(reading);
 }
 
@@ -57,6 +72,79 @@ absl::optional<v1::OperatingConditions> ConditionWatch::Summary() {
   if (!out.has_value()) return out;
   if (const auto hertz = MaximumSmClockHertz(nvml_, gpu_)) out->set_maximum_sm_clock_hertz(*hertz);
   return out;
+}
+
+namespace {
+
+// One sustained point while it is measured, and what was seen.
+struct SustainedSample {
+  std::shared_ptr<ConditionWatch> watch;
+  SharedSession session;
+  int number = 0;
+  absl::optional<SmClockCounter> counter = {};
+  SampleConditions conditions = {};
+  absl::optional<double> counted_sm_clock_hertz = {};
+
+  absl::Status Begin() {
+    SEXTANT_ASSIGN_OR_RETURN(SmClockCounter made, SmClockCounter::Create(session));
+    counter.emplace(std::move(made));
+    number = watch->BeginSample();
+    return absl::OkStatus();
+  }
+  absl::Status End() {
+    const absl::Status stamped = counter->Stamp();
+    watch->EndSample();
+    conditions = watch->OfSample(number);
+    counted_sm_clock_hertz = counter->HertzBetweenStamps();
+    counter.reset();
+    return stamped;
+  }
+  void Record(v1::MatmulMeasurement* out) const;
+};
+
+void SustainedSample::Record(v1::MatmulMeasurement* out) const {
+  if (conditions.sm_clock_hertz) out->set_sm_clock_hertz(*conditions.sm_clock_hertz);
+  if (conditions.power_watts) out->set_power_watts(*conditions.power_watts);
+  if (counted_sm_clock_hertz) out->set_counted_sm_clock_hertz(*counted_sm_clock_hertz);
+  const double hertz = counted_sm_clock_hertz.value_or(conditions.sm_clock_hertz.value_or(0));
+  const double limit = ClockLimit(session->device(), out->data_type(), hertz);
+  if (limit > 0) out->set_clock_limit_ratio(out->flops_per_second() / limit);
+}
+
+void WatchSustained(const std::shared_ptr<ConditionWatch>& watch, const SharedSession& session,
+                    Point* point) {
+  const auto sample =
+      std::make_shared<SustainedSample>(SustainedSample{.watch = watch, .session = session});
+  point->on_sustained = [sample](SustainedMoment moment) {
+    if (moment == SustainedMoment::kBegins) return sample->Begin();
+    return moment == SustainedMoment::kCounts ? sample->counter->Stamp() : sample->End();
+  };
+  point->record = [sample, record = std::move(point->record)](const v1::TimeStatistics& time,
+                                                              v1::Calibration* out) {
+    record(time, out);
+    sample->Record(out->mutable_sustained_matmuls(out->sustained_matmuls_size() - 1));
+  };
+}
+
+}  // namespace
+
+absl::Status WatchConditions(const Nvml& nvml, const SharedSession& session, ProbePlan* plan) {
+  static SteadyClock clock;
+  SEXTANT_ASSIGN_OR_RETURN(auto created,
+                           ConditionWatch::Create(nvml, session->device().uuid(), clock));
+  const std::shared_ptr<ConditionWatch> watch = std::move(created);
+  SEXTANT_RETURN_IF_ERROR(watch->Start());
+  for (Point& point : plan->points) {
+    if (point.sustained_seconds > 0) WatchSustained(watch, session, &point);
+  }
+  plan->finish = [watch, session, finish = std::move(plan->finish)](v1::Calibration* out) {
+    if (finish) finish(out);
+    absl::optional<v1::OperatingConditions> conditions = watch->Summary();
+    if (!conditions.has_value()) return;
+    conditions->set_peak_allocated_bytes(session->peak_bytes());
+    *out->mutable_conditions() = *std::move(conditions);
+  };
+  return absl::OkStatus();
 }
 
 }  // namespace sextant

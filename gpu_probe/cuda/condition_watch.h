@@ -11,7 +11,9 @@
 #include "absl/types/optional.h"
 #include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/condition_log.h"
+#include "gpu_probe/cuda/gpu_session.h"
 #include "gpu_probe/cuda/nvml.h"
+#include "gpu_probe/point.h"
 #include "gpu_probe/watchdog.h"
 
 namespace sextant {
@@ -33,8 +35,10 @@ class ConditionWatch {
   // Errors: kInternal where the system starts no more threads.
   absl::Status Start();
 
-  // Which of the phases (Point::phase) comes now.
-  void SetPhase(const std::string& phase);
+  // A sustained sample begins, with a reading of its own; or has ended. Its number, from 1.
+  int BeginSample();
+  void EndSample();
+  SampleConditions OfSample(int number);
 
   void Read();
 
@@ -49,10 +53,17 @@ class ConditionWatch {
   const nvml::Device gpu_;
   Clock& clock_;
   std::mutex mutex_;
-  bool multiplying_ = false;
+  int sample_count_ = 0;
+  bool in_sample_ = false;
   ConditionLog log_;
   std::unique_ptr<Watchdog> ticker_;  // last: its thread ends before what it uses
 };
+
+// Has the GPU's conditions read while `plan` is measured, and put into the calibration: all that
+// was seen as `conditions`, and beside each sustained multiplication its own clock and power.
+//
+// Errors: ConditionWatch's; GpuSession's.
+absl::Status WatchConditions(const Nvml& nvml, const SharedSession& session, ProbePlan* plan);
 
 }  // namespace sextant
 

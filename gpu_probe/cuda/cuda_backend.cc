@@ -39,24 +39,6 @@ void SleepFor(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-// Has the GPU's conditions read while `plan` is measured, and put into the calibration.
-absl::Status WatchConditions(const Nvml& nvml, const SharedSession& session, ProbePlan* plan) {
-  static SteadyClock clock;
-  SEXTANT_ASSIGN_OR_RETURN(auto created,
-                           ConditionWatch::Create(nvml, session->device().uuid(), clock));
-  const std::shared_ptr<ConditionWatch> watch = std::move(created);
-  SEXTANT_RETURN_IF_ERROR(watch->Start());
-  plan->on_phase = [watch](const std::string& phase) { watch->SetPhase(phase); };
-  plan->finish = [watch, session, finish = std::move(plan->finish)](v1::Calibration* out) {
-    if (finish) finish(out);
-    absl::optional<v1::OperatingConditions> conditions = watch->Summary();
-    if (!conditions.has_value()) return;
-    conditions->set_peak_allocated_bytes(session->peak_bytes());
-    *out->mutable_conditions() = *std::move(conditions);
-  };
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<AdmittedGpu> AdmitGpu(const CudaSystem& system, const std::string& uuid,
@@ -107,7 +89,8 @@ absl::StatusOr<ProbePlan> CudaProbePlan(const ProbeOptions& options) {
   SEXTANT_ASSIGN_OR_RETURN(const SharedSession session,
                            GpuSession::Open({.driver = *system.driver,
                                              .gpu = std::move(admitted.gpu),
-                                             .memory_cap_bytes = cap_bytes}));
+                                             .memory_cap_bytes = cap_bytes,
+                                             .holds = options.hold}));
   const CudaLibrarySearch search = {.folder = options.library_folder,
                                     .supported_cuda = SupportedCuda(*system.driver)};
   SEXTANT_ASSIGN_OR_RETURN(const GpuLibraries libraries, GpuLibraries::Load(search));

@@ -1,6 +1,7 @@
 #include "gpu_probe/cuda/gpu_session.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -43,7 +44,7 @@ absl::Status GpuSession::Start() {
                                        absl::StrCat("cuModuleLoadData of ", image.name)));
     modules_.push_back(module);
   }
-  return absl::OkStatus();
+  return parts_.holds ? MakeHold() : absl::OkStatus();
 }
 
 GpuSession::~GpuSession() {
@@ -55,6 +56,7 @@ GpuSession::~GpuSession() {
     (void)cuda.wait_stream(stream_);
     (void)cuda.drop_stream(stream_);
   }
+  if (released_ != nullptr) (void)cuda.free_host(released_);
   for (const cuda::Module module : modules_) (void)cuda.unload_module(module);
   (void)cuda.release_context(parts_.gpu.ordinal);
 }
@@ -88,6 +90,30 @@ absl::Status GpuSession::LaunchPointers(const char* name, const LaunchShape& sha
 
 absl::Status GpuSession::Synchronize() {
   return CudaStatus(parts_.driver.wait_stream(stream_), "cuStreamSynchronize");
+}
+
+absl::Status GpuSession::MakeHold() {
+  void* pinned = nullptr;
+  SEXTANT_RETURN_IF_ERROR(
+      CudaStatus(parts_.driver.pin_host(&pinned, sizeof(*released_), cuda::kPlainHostMemory),
+                 "cuMemHostAlloc of a flag"));
+  released_ = new (pinned) std::atomic<uint32_t>(0);
+  // Loads the kernel, by a hold that is over before it begins.
+  const auto flag = reinterpret_cast<cuda::Address>(released_);
+  SEXTANT_RETURN_IF_ERROR(Launch("hold_stream", {.block_count = 1, .thread_count = 1}, flag,
+                                 /*hold=*/uint32_t{0}, /*most_ns=*/uint64_t{0}));
+  return Synchronize();
+}
+
+absl::Status GpuSession::Hold() {
+  if (!parts_.holds) return absl::OkStatus();
+  return Launch("hold_stream", {.block_count = 1, .thread_count = 1},
+                reinterpret_cast<cuda::Address>(released_), ++hold_count_,
+                static_cast<uint64_t>(kMostHoldSeconds * 1e9));
+}
+
+void GpuSession::Release() {
+  if (released_ != nullptr) released_->store(hold_count_, std::memory_order_release);
 }
 
 absl::Status GpuSession::Fill(cuda::Address to, unsigned char byte, int64_t size_bytes) {

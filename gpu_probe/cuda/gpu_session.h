@@ -3,6 +3,7 @@
 #ifndef SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
 #define SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,6 +34,7 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
     Gpu gpu;
     int64_t memory_cap_bytes = 0;  // of what Allocate() gives, together
     std::vector<KernelImage> images = KernelImages();
+    bool holds = true;  // whether Hold() does anything
   };
 
   // Makes the GPU's context, which takes some of its memory, and loads the kernels.
@@ -72,6 +74,13 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   }
   // Waits for all that was queued.
   absl::Status Synchronize();
+
+  // Queues a kernel that keeps the stream until Release(), and kMostHoldSeconds at most: what is
+  // queued meanwhile then runs without waiting for the host. Nothing that waits for the stream may
+  // come between the two; nor the first launch of a kernel, whose load may wait for all streams.
+  absl::Status Hold();
+  void Release();
+  bool holds() const { return parts_.holds; }
   // Queues a fill of `size_bytes` bytes with `byte`.
   absl::Status Fill(cuda::Address to, unsigned char byte, int64_t size_bytes);
   // Copies, and waits for it.
@@ -84,6 +93,7 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   absl::Status Start();
   absl::StatusOr<cuda::Function> Find(const char* name);
   absl::Status LaunchPointers(const char* name, const LaunchShape& shape, void** pointers);
+  absl::Status MakeHold();
 
   const Parts parts_;
   int compute_capability_ = 0;
@@ -93,7 +103,13 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   std::map<std::string, cuda::Function> functions_;
   int64_t allocated_bytes_ = 0;
   int64_t peak_bytes_ = 0;
+  // In pinned memory, which the GPU reads under the same address: holds up to this one are over.
+  std::atomic<uint32_t>* released_ = nullptr;
+  uint32_t hold_count_ = 0;
 };
+
+// A hold ends by itself after this, should the host never come to release it.
+inline constexpr double kMostHoldSeconds = 0.01;
 
 using SharedSession = std::shared_ptr<GpuSession>;
 

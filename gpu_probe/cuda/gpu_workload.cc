@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/cuda_fault.h"
 
@@ -11,9 +12,6 @@ namespace {
 // Two chunks of runs are queued at a time, so that the GPU has one while the host waits for the
 // other.
 constexpr double kChunkSeconds = kMostQueuedSeconds / 2;
-
-// Fewer runs are started one by one: a recording takes some time to make.
-constexpr int64_t kWorthRecording = 2 * kRecordedRunCount;
 
 }  // namespace
 
@@ -34,12 +32,12 @@ absl::Status GpuWorkload::MakeEvents() {
   return absl::OkStatus();
 }
 
-absl::Status GpuWorkload::Record() {
+absl::Status GpuWorkload::RecordOne(int64_t run_count) {
   const CudaDriver& cuda = session_->driver();
   SEXTANT_RETURN_IF_ERROR(CudaStatus(
       cuda.begin_capture(session_->stream(), cuda::kCaptureThisThread), "cuStreamBeginCapture_v2"));
   absl::Status queued;
-  for (int64_t i = 0; i < kRecordedRunCount && queued.ok(); ++i) queued = Enqueue();
+  for (int64_t i = 0; i < run_count && queued.ok(); ++i) queued = Enqueue();
   cuda::Graph graph = nullptr;
   const int ended = cuda.end_capture(session_->stream(), &graph);
   SEXTANT_RETURN_IF_ERROR(queued);
@@ -52,15 +50,16 @@ absl::Status GpuWorkload::Record() {
   return absl::OkStatus();
 }
 
-absl::Status GpuWorkload::RecordAll() {
-  const auto wanted = static_cast<size_t>(recording_count());
-  while (recordings_.size() < wanted) SEXTANT_RETURN_IF_ERROR(Record());
+absl::Status GpuWorkload::Record(int64_t run_count) {
+  recorded_run_count_ = run_count;
+  const auto wanted = static_cast<size_t>(CeilDivide(operand_count(), run_count));
+  while (recordings_.size() < wanted) SEXTANT_RETURN_IF_ERROR(RecordOne(run_count));
   return absl::OkStatus();
 }
 
 absl::Status GpuWorkload::EnqueueMany(int64_t count) {
   int64_t left = count;
-  for (; !recordings_.empty() && left >= kRecordedRunCount; left -= kRecordedRunCount) {
+  for (; !recordings_.empty() && left >= recorded_run_count_; left -= recorded_run_count_) {
     const Recording& recording = recordings_[next_recording_];
     next_recording_ = (next_recording_ + 1) % recordings_.size();
     SEXTANT_RETURN_IF_ERROR(CudaStatus(
@@ -76,27 +75,50 @@ int64_t GpuWorkload::MostQueuedRuns() const {
   return std::max<int64_t>(1, static_cast<int64_t>(kChunkSeconds / run_seconds_));
 }
 
+bool GpuWorkload::IsHeld(int64_t repetition_count) const {
+  const int64_t calls = recordings_.empty()
+                            ? repetition_count
+                            : repetition_count / recorded_run_count_ + recorded_run_count_;
+  return host_part_ != HostPart::kBlocks && run_seconds_ > 0 && calls <= kMostHeldCalls &&
+         static_cast<double>(repetition_count) * run_seconds_ < kHeldBelowSeconds;
+}
+
+absl::Status GpuWorkload::EnqueueFirst(int64_t count, size_t end, bool held) {
+  const CudaDriver& cuda = session_->driver();
+  const auto queue = [&]() -> absl::Status {
+    if (held) SEXTANT_RETURN_IF_ERROR(session_->Hold());
+    SEXTANT_RETURN_IF_ERROR(
+        CudaStatus(cuda.record_event(events_[0], session_->stream()), "cuEventRecord"));
+    SEXTANT_RETURN_IF_ERROR(EnqueueMany(count));
+    return CudaStatus(cuda.record_event(events_[end], session_->stream()), "cuEventRecord");
+  };
+  const absl::Status queued = queue();
+  if (held) session_->Release();
+  return queued;
+}
+
 absl::Status GpuWorkload::Run(int64_t repetition_count) {
   const CudaDriver& cuda = session_->driver();
   SEXTANT_RETURN_IF_ERROR(MakeEvents());
   const int64_t chunk = MostQueuedRuns();
-  if (recorded_ && recordings_.empty() && std::min(repetition_count, chunk) >= kWorthRecording) {
-    SEXTANT_RETURN_IF_ERROR(RecordAll());
+  bool held = IsHeld(repetition_count);
+  if (host_part_ == HostPart::kRecords && recordings_.empty() && repetition_count > 1 &&
+      run_seconds_ > 0 && run_seconds_ < kRecordedBelowSeconds) {
+    SEXTANT_RETURN_IF_ERROR(Record(std::min(repetition_count, kMostRecordedRuns)));
+    held = false;  // the first start of a recording brings it to the GPU
   }
-  const auto mark = [&](cuda::Event event) {
-    return CudaStatus(cuda.record_event(event, session_->stream()), "cuEventRecord");
-  };
   const auto wait = [&](cuda::Event event) {
     return CudaStatus(cuda.wait_event(event), "cuEventSynchronize");
   };
-  SEXTANT_RETURN_IF_ERROR(mark(events_[0]));
-  size_t last = 0;
-  for (int64_t done = 0; done < repetition_count; done += chunk) {
+  size_t last = 1;
+  SEXTANT_RETURN_IF_ERROR(EnqueueFirst(std::min(chunk, repetition_count), last, held));
+  for (int64_t done = chunk; done < repetition_count; done += chunk) {
     const size_t before = last;
     last = last == 1 ? 2 : 1;
     SEXTANT_RETURN_IF_ERROR(EnqueueMany(std::min(chunk, repetition_count - done)));
-    SEXTANT_RETURN_IF_ERROR(mark(events_[last]));
-    if (before != 0) SEXTANT_RETURN_IF_ERROR(wait(events_[before]));
+    SEXTANT_RETURN_IF_ERROR(
+        CudaStatus(cuda.record_event(events_[last], session_->stream()), "cuEventRecord"));
+    SEXTANT_RETURN_IF_ERROR(wait(events_[before]));
   }
   SEXTANT_RETURN_IF_ERROR(wait(events_[last]));
   float milliseconds = 0;

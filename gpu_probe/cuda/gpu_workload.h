@@ -19,16 +19,28 @@ inline constexpr double kGpuSampleSeconds = 200e-6;
 // Work that is queued at any time, in seconds: a tenant that comes waits no longer.
 inline constexpr double kMostQueuedSeconds = 0.05;
 
-// Runs in a recording (CUDA graph): the host starts them all by one call, which takes it as long
-// as starting one kernel, often longer than a small kernel takes.
-inline constexpr int64_t kRecordedRunCount = 20;
+// Runs shorter than this are recorded (a CUDA graph), as many as make a sample and 20 at most: the
+// host starts all of them by one call, where starting each may take it as long as the run does.
+inline constexpr double kRecordedBelowSeconds = 50e-6;
+inline constexpr int64_t kMostRecordedRuns = 20;
+
+// Samples shorter than this are held (GpuSession::Hold()) until all their runs are queued: the host
+// takes some microseconds from the first event to the first run, 1 to 4 % of 0.25 ms.
+inline constexpr double kHeldBelowSeconds = 2e-3;
+// Calls that are queued in a held stream: a stream's queue has room for some 1,000.
+inline constexpr int64_t kMostHeldCalls = 256;
+
+// What the host does in a run.
+enum class HostPart {
+  kBlocks,   // waits for the GPU, or is itself what is timed
+  kQueues,   // queues work only, so that the stream may be held meanwhile
+  kRecords,  // queues work that may be recorded as well
+};
 
 class GpuWorkload : public Workload {
  public:
-  // `recorded`: whether many short runs may be recorded and started together. Not for what
-  // blocks the host.
-  GpuWorkload(SharedSession session, bool recorded)
-      : session_(std::move(session)), recorded_(recorded) {}
+  GpuWorkload(SharedSession session, HostPart host_part)
+      : session_(std::move(session)), host_part_(host_part) {}
   ~GpuWorkload() override;
   GpuWorkload(const GpuWorkload&) = delete;
   GpuWorkload& operator=(const GpuWorkload&) = delete;
@@ -45,21 +57,24 @@ class GpuWorkload : public Workload {
   // Queues one run into the session's stream. Work that rotates goes on to its next operands.
   virtual absl::Status Enqueue() = 0;
 
-  // Of work that rotates: at which of its operands it is, of which a recording has its own; and
-  // how many recordings it takes to go over all of them.
+  // Work that rotates tells at which of its operands it is, of which a recording has its own, and
+  // how many there are.
   virtual int64_t turn() const { return 0; }
   virtual void set_turn(int64_t /*turn*/) {}
-  virtual int64_t recording_count() const { return 1; }
+  virtual int64_t operand_count() const { return 1; }
 
   absl::Status MakeEvents();
-  // Makes one recording, or all.
-  absl::Status Record();
-  absl::Status RecordAll();
+  // Makes as many recordings of `run_count` runs as it takes to go over all operands.
+  absl::Status Record(int64_t run_count);
+  absl::Status RecordOne(int64_t run_count);
   absl::Status EnqueueMany(int64_t count);
+  // Queues `count` runs between the first event and events_[end], held where that is worth while.
+  absl::Status EnqueueFirst(int64_t count, size_t end, bool held);
+  bool IsHeld(int64_t repetition_count) const;
   int64_t MostQueuedRuns() const;
 
   const SharedSession session_;  // first, so that it outlives what subclasses hold
-  const bool recorded_;
+  const HostPart host_part_;
   // Start, and the ends of the last two chunks of runs.
   std::array<cuda::Event, 3> events_ = {};
   struct Recording {
@@ -67,6 +82,7 @@ class GpuWorkload : public Workload {
     int64_t last_turn = 0;
   };
   std::vector<Recording> recordings_;
+  int64_t recorded_run_count_ = 0;  // of each
   size_t next_recording_ = 0;
   double device_seconds_ = 0;
   double run_seconds_ = 0;  // of one run, the last time; 0: not known

@@ -64,6 +64,7 @@ class CalibrationChecker : private MeasurementChecker {
   void Of(const MessagePath& path, const v1::ElementwiseMeasurement& m);
   void Of(const MessagePath& path, const v1::FusionMeasurement& m);
   void Of(const MessagePath& path, const v1::LaunchMeasurement& m);
+  void Of(const MessagePath& path, const v1::MissingMeasurements& m);
   void Of(const MessagePath& path, const v1::OperatingConditions& m);
   void OfAGrid(const MessagePath& path, const v1::MatmulMeasurement& m);
   void Lists(const v1::Calibration& m);
@@ -132,6 +133,14 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement
     check_.Real({path, "best_flops_per_second"}, m.best_flops_per_second(), kRate);
   }
   check_.Text({path, "best_kernel"}, m.best_kernel(), kMostNameBytes);
+  if (m.has_sm_clock_hertz()) check_.Real({path, "sm_clock_hertz"}, m.sm_clock_hertz(), kHertz);
+  if (m.has_counted_sm_clock_hertz()) {
+    check_.Real({path, "counted_sm_clock_hertz"}, m.counted_sm_clock_hertz(), kHertz);
+  }
+  if (m.has_power_watts()) check_.Real({path, "power_watts"}, m.power_watts(), kWatts);
+  if (m.has_clock_limit_ratio()) {
+    check_.Real({path, "clock_limit_ratio"}, m.clock_limit_ratio(), kRatio);
+  }
   if (!v1::MatmulMeasurement::Layout_IsValid(m.layout())) {
     check_.Fault({path, "layout"}, UnknownEnumNumber(m.layout()));
   }
@@ -198,6 +207,12 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::LaunchMeasurement
   Time(path, "time", m.has_time(), m.time());
 }
 
+void CalibrationChecker::Of(const MessagePath& path, const v1::MissingMeasurements& m) {
+  Name({path, "phase"}, m.phase());
+  check_.Whole({path, "missing_count"}, m.missing_count(), 1, kMaxCount);
+  check_.Whole({path, "planned_count"}, m.planned_count(), m.missing_count(), kMaxCount);
+}
+
 void CalibrationChecker::Of(const MessagePath& path, const v1::OperatingConditions& m) {
   const auto real = [&](absl::string_view name, bool present, double value,
                         FieldViolations::RealRange range) {
@@ -229,6 +244,7 @@ void CalibrationChecker::Lists(const v1::Calibration& m) {
   Each(path_, "sustained_matmuls", m.sustained_matmuls(), check_grid);
   Each(path_, "other_matmuls", m.other_matmuls(), check);
   Each(path_, "launches", m.launches(), check);
+  Each(path_, "missing", m.missing(), check);
   Each(path_, "registers", m.registers(), check);
   Each(path_, "streams", m.streams(), check);
   Each(path_, "elementwise", m.elementwise(), check);

@@ -55,8 +55,8 @@ TEST(GpuTables, ShowWhatWasMeasuredBesideTheGrid) {
 TEST(GpuTables, ShowTheConditionsThatWereTold) {
   EXPECT_EQ(ConditionsSection(OfAGpu()), R"(
 Conditions (what the device told of itself meanwhile)
-  clock        1755 of 1980 MHz, the median while it multiplied
-  power        690.4 W while it multiplied
+  clock        1755 of 1980 MHz, the median while it multiplied without a pause
+  power        690.4 W while it multiplied without a pause
   temperature  66 C at most
   power limit  50.00 % of the readings
   heat         0.00 % of the readings

@@ -142,6 +142,79 @@ TEST_F(MeasureTest, WhatIsTooSlowToMakeIsLeftToOthers) {
   EXPECT_LE(elapsed_seconds(), 1.5);
 }
 
+// Phases of levels 1 and 2, each point 0.1 s to prepare as the plan assumes.
+class MeasureLevelsTest : public MeasureTest {
+ protected:
+  void AddLevel(int level, int count, int fewest_useful) {
+    for (int i = 0; i < count; ++i) {
+      Add(absl::StrCat("level ", level), absl::StrCat(level, ".", i), 1e-3).make_seconds = 0.1;
+      last().level = level;
+      last().fewest_useful = fewest_useful;
+      last().useless_alone = fewest_useful > 1;
+      last().assumed_preparation_seconds = 0.1;
+    }
+  }
+  std::map<std::string, int> CountsOf(const Measurement& measurement) {
+    std::map<std::string, int> counts;
+    for (const auto& [label, time] : TimesOf(measurement)) ++counts[label.substr(0, 1)];
+    return counts;
+  }
+};
+
+TEST_F(MeasureLevelsTest, LaterLevelsGetWhatTheFewestOfThemNeed) {
+  AddLevel(1, 30, 1);
+  AddLevel(2, 20, 8);
+  const auto measured = Run(3);  // enough for about 26
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_THAT(CountsOf(*measured)["1"], AllOf(Ge(14), Le(20)));
+  EXPECT_THAT(CountsOf(*measured)["2"], AllOf(Ge(8), Le(12)));
+}
+
+TEST_F(MeasureLevelsTest, WhatCanNotBeOfUseIsNotBegun) {
+  AddLevel(1, 10, 1);
+  AddLevel(2, 20, 18);
+  const auto measured = Run(2.5);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_EQ(CountsOf(*measured)["1"], 10);
+  EXPECT_EQ(scripts_[10].make_count, 0);
+  ASSERT_EQ(measured->calibration.missing_size(), 1);
+  EXPECT_EQ(measured->calibration.missing(0).phase(), "level 2");
+  EXPECT_EQ(measured->calibration.missing(0).missing_count(), 20);
+  EXPECT_EQ(measured->calibration.missing(0).planned_count(), 20);
+}
+
+// The first takes as long as was assumed, the others ten times that.
+TEST_F(MeasureLevelsTest, TooFewToBeOfUseAreNotRecorded) {
+  AddLevel(1, 8, 8);
+  for (size_t i = 1; i < 8; ++i) scripts_[i].make_seconds = 1;
+  const auto measured = Run(3);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_EQ(measured->calibration.matmuls_size(), 0);
+  EXPECT_LE(elapsed_seconds(), 3.1);
+  EXPECT_THAT(measured->calibration.notes(),
+              Contains(HasSubstr("level 1 were measured that they")));
+  EXPECT_EQ(measured->calibration.missing(0).planned_count(), 8);
+}
+
+TEST_F(MeasureLevelsTest, TimeThatIsLeftGoesToWhatEarlierLevelsDidNotGet) {
+  AddLevel(1, 10, 1);
+  AddLevel(2, 10, 10);
+  plan_.points[10].level = 2;
+  for (size_t i = 10; i < 20; ++i) scripts_[i].make_seconds = 1e-3;  // a hundredth of what was kept
+  const auto measured = Run(1.9);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
+}
+
+TEST_F(MeasureTest, TheEndIsKeptFromTheBudget) {
+  for (int i = 0; i < 100; ++i) Add("grid", absl::StrCat("p", i), 20e-3);
+  const auto measured = Measure(
+      plan_, {.start_seconds = clock_.NowSeconds(), .budget_seconds = 2, .ending_seconds = 0.5},
+      clock_, [](const v1::ProbeProgress&) { return true; });
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_THAT(measured->calibration.duration_seconds(), AllOf(Ge(1.4), Le(1.55)));
+}
+
 TEST_F(MeasureTest, AMachineThatSlowsTenfoldHalfWayStillEnds) {
   for (int i = 0; i < 8; ++i) {
     Add("grid", absl::StrCat("p", i), 0).run_seconds = [this](int64_t, double now_seconds) {

@@ -33,6 +33,40 @@ TEST(WishTest, IsTheSumOfThePoints) {
   EXPECT_FALSE(first.once);
 }
 
+TEST(WishTest, KnowsWhatTheFewestUsefulPointsTake) {
+  std::vector<Point> points(4, PointOf(0));
+  const std::vector<double> costs_seconds(4, 0.5);
+  const Group group = {.points = {0, 1, 2, 3}, .level = 7};
+  EXPECT_EQ(WishOf(group, points, costs_seconds).useful_seconds, 0) << "each is of use";
+  EXPECT_EQ(WishOf(group, points, costs_seconds).level, 7);
+  for (Point& point : points) point.fewest_useful = 3;
+  EXPECT_DOUBLE_EQ(WishOf(group, points, costs_seconds).useful_seconds, 1.5);
+  for (Point& point : points) point.fewest_useful = 9;
+  EXPECT_DOUBLE_EQ(WishOf(group, points, costs_seconds).useful_seconds, 2) << "no more than all";
+}
+
+TEST(LevelEndTest, KeepsTimeForWhatLaterLevelsCanNotDoWithout) {
+  const std::vector<GroupWish> wishes = {{.sampling_seconds = 9, .level = 1},
+                                         {.sampling_seconds = 9, .level = 1},
+                                         {.sustained_seconds = 1, .level = 2},
+                                         {.sampling_seconds = 9, .useful_seconds = 3, .level = 3},
+                                         {.sampling_seconds = 9, .useful_seconds = 2, .level = 4},
+                                         {.sampling_seconds = 9, .useful_seconds = 1, .level = 5}};
+  // 5.5 s of 10 may be kept: 1 and 3, not the 2 that would make it 6, and then 1.
+  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 0, 10), 5);
+  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 5, 15), 10);
+  // 0.55 s of 1: none of them fits.
+  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 0, 1), 1);
+  EXPECT_DOUBLE_EQ(LevelEndSeconds(absl::MakeConstSpan(wishes).subspan(5), 3, 9), 9);
+}
+
+TEST(LevelEndTest, ALevelKeepsWhatItCanNotDoWithoutItself) {
+  const std::vector<GroupWish> wishes = {{.sampling_seconds = 9, .useful_seconds = 8, .level = 1},
+                                         {.sampling_seconds = 9, .useful_seconds = 3, .level = 2},
+                                         {.sampling_seconds = 9, .useful_seconds = 2, .level = 3}};
+  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 0, 10), 8);
+}
+
 TEST(GroupEndTest, SharesByWhatSamplesTake) {
   const std::vector<GroupWish> wishes = {{.sampling_seconds = 0.1}, {.sampling_seconds = 0.3}};
   EXPECT_DOUBLE_EQ(GroupEndSeconds(wishes, 10, 14), 11);

@@ -70,6 +70,22 @@ TEST(GroupsTest, ThePhaseOfTheLastFirstPointComesNext) {
   EXPECT_FALSE(groups[1].first);
 }
 
+TEST(GroupsTest, LevelsComeBeforeEverythingElse) {
+  std::vector<Point> points = {PointOf("a", 3), PointOf("b", 1), PointOf("a", 3),
+                               PointOf("b", 1, true)};
+  const int levels[] = {1, 2, 3, 2};
+  for (size_t i = 0; i < points.size(); ++i) points[i].level = levels[i];
+  const std::vector<Group> groups = GroupsOf(points);
+  ASSERT_THAT(groups, SizeIs(4));
+  EXPECT_THAT(groups[0].points, ElementsAre(3));
+  EXPECT_TRUE(groups[0].first);
+  EXPECT_EQ(groups[0].level, 1) << "with the lowest, whatever its own";
+  EXPECT_THAT(groups[1].points, ElementsAre(0)) << "of several passes, and yet before level 2";
+  EXPECT_THAT(groups[2].points, ElementsAre(1));
+  EXPECT_THAT(groups[3].points, ElementsAre(2)) << "the same phase as the first, of another level";
+  EXPECT_EQ(groups[3].level, 3);
+}
+
 // Together they are as many as those of any other point.
 TEST(VisitsTest, AFirstPointHasItsFirstPassByItself) {
   const std::vector<Point> points = {PointOf("a", 3, true), PointOf("a", 3)};

@@ -67,13 +67,15 @@ std::string Text() {
          time + R"( }
     other_matmuls { data_type: DATA_TYPE_FP8_E4M3 m: 500 n: 500 k: 500 batch_count: 4
       layout: LAYOUT_ROW_BY_ROW fast_accumulation: true flops_per_second: 1e12
-      best_flops_per_second: 1.25e12 best_kernel: "tile 128x256" engine: "cublaslt 13.1" )" +
+      best_flops_per_second: 1.25e12 best_kernel: "tile 128x256" engine: "cublaslt 13.1"
+      sm_clock_hertz: 1.7e9 counted_sm_clock_hertz: 1.69e9 power_watts: 650 clock_limit_ratio: 0.8 )" +
          time + R"( }
     launches { kind: KIND_GRAPH )" +
          time + R"( }
     conditions { reading_count: 40 sm_clock_hertz: 1.7e9 maximum_sm_clock_hertz: 1.98e9
       power_watts: 650 maximum_temperature_celsius: 66 power_throttle_ratio: 0.5
       thermal_throttle_ratio: 0 hardware_throttle_ratio: 0 peak_allocated_bytes: 1000000000 }
+    missing { phase: "matmul fp8" missing_count: 3 planned_count: 92 }
     checked_result_count: 24
     notes: "The processor was quiet.")";
 }

@@ -36,7 +36,7 @@ class GpuAttentionWorkload : public GpuWorkload {
 
  private:
   explicit GpuAttentionWorkload(Parts parts)
-      : GpuWorkload(parts.session, /*recorded=*/false), parts_(std::move(parts)) {}
+      : GpuWorkload(parts.session, HostPart::kQueues), parts_(std::move(parts)) {}
   absl::Status Enqueue() override;
 
   absl::Status Start();

@@ -25,7 +25,7 @@ CublasLtSession::~CublasLtSession() {
 }
 
 int64_t WorkspaceBytesFor(const GpuSession& session) {
-  return (session.compute_capability() >= kHopper ? 64 : 32) * kMebibyte;
+  return session.compute_capability() >= kHopper ? 32 * kMebibyte : 65 * kMebibyte / 8;
 }
 
 absl::Status CublasStatus(int code, absl::string_view call) {

@@ -44,8 +44,9 @@ class CublasLtSession {
 
 using SharedCublasLt = std::shared_ptr<CublasLtSession>;
 
-// What its algorithms may take beside the operands: as much as frameworks give them, 32 MiB, and
-// 64 MiB since Hopper.
+// Bytes that its algorithms may take beside the operands: as many as frameworks give them. 32 MiB
+// since Hopper and 8.125 MiB before are PyTorch's (parseChosenWorkspaceSize() of
+// aten/src/ATen/cuda/CublasHandlePool.cpp); TransformerEngine gives 32 and 4 MiB.
 int64_t WorkspaceBytesFor(const GpuSession& session);
 
 // OK for 0. kUnimplemented for what the library does not have (7, 8, 15), kResourceExhausted where

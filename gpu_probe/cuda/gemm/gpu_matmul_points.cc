@@ -62,7 +62,7 @@ struct TypeState {
 struct MadeMatmul {
   std::string kernel;
   std::string best_kernel;  // "" where the library's first choice is the fastest that was tried
-  double speed_ratio = 1;   // of the best over the first
+  double best_seconds = 0;  // of one run of that
 };
 
 struct GpuMatmulToMeasure {
@@ -98,7 +98,7 @@ class MatmulPlanner {
 
  private:
   int64_t TouchedBytes() const;
-  std::shared_ptr<TypeState> StateOf(const GpuMatmulType& type, bool other);
+  std::shared_ptr<TypeState> StateOf(const GpuMatmulType& type, const GpuMatmulRole& role);
 
   const v1::ProbeMode mode_;
   const SharedSession session_;
@@ -121,21 +121,25 @@ absl::StatusOr<std::unique_ptr<Workload>> Make(const GpuMatmulToMeasure& what) {
   SEXTANT_ASSIGN_OR_RETURN(SharedCublasLt cublaslt, what.cublaslt->Get());
   SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<GpuMatmulArena> arena,
                            what.state->arenas.Get(*cublaslt));
-  SEXTANT_ASSIGN_OR_RETURN(auto matmul,
+  SEXTANT_ASSIGN_OR_RETURN(auto prepared,
                            GpuMatmul::Prepare(cublaslt, what.problem, arena->scales()));
+  const std::shared_ptr<const GpuMatmul> matmul = std::move(prepared);
+  const auto workload_of = [&](size_t choice) {
+    return std::make_unique<GpuMatmulWorkload>(
+        GpuMatmulWorkload::Parts{.cublaslt = cublaslt,
+                                 .rotation = what.rotation,
+                                 .arena = arena,
+                                 .matmul = matmul,
+                                 .choice = choice,
+                                 .exact_checked = what.state->exact_checked});
+  };
   SEXTANT_ASSIGN_OR_RETURN(
       const MatmulTrial trial,
-      TryAlgorithms(*matmul, arena->operands(), cublaslt->session(), what.state->trials));
+      TryAlgorithms(workload_of, matmul->choice_count(), cublaslt->session(), what.state->trials));
   *what.made = {.kernel = matmul->KernelText(0),
                 .best_kernel = trial.choice == 0 ? "" : matmul->KernelText(trial.choice),
-                .speed_ratio = trial.speed_ratio};
-  return std::make_unique<GpuMatmulWorkload>(
-      GpuMatmulWorkload::Parts{.cublaslt = std::move(cublaslt),
-                               .rotation = what.rotation,
-                               .arena = std::move(arena),
-                               .matmul = std::move(matmul),
-                               .best_choice = trial.choice,
-                               .exact_checked = what.state->exact_checked});
+                .best_seconds = trial.median_seconds};
+  return workload_of(/*choice=*/0);
 }
 
 v1::MatmulMeasurement Measurement(const GpuMatmulToMeasure& what, const GpuMatmulRole& role,
@@ -151,8 +155,9 @@ v1::MatmulMeasurement Measurement(const GpuMatmulToMeasure& what, const GpuMatmu
   out.set_engine(what.engine);
   out.set_kernel(what.made->kernel);
   out.set_requested(role.requested);
-  if (!what.made->best_kernel.empty() || what.made->speed_ratio > 1) {
-    out.set_best_flops_per_second(out.flops_per_second() * what.made->speed_ratio);
+  // Both are timed alike; in the end the first choice may have been as fast.
+  if (what.made->best_seconds > 0 && what.made->best_seconds < time.median_seconds()) {
+    out.set_best_flops_per_second(problem.operation_count() / what.made->best_seconds);
     out.set_best_kernel(what.made->best_kernel);
   }
   if (problem.batch_count > 1) out.set_batch_count(problem.batch_count);
@@ -186,10 +191,13 @@ int64_t MatmulPlanner::TouchedBytes() const {
                   session_->memory_cap_bytes() / kGpuTouchedShareOfCap);
 }
 
-std::shared_ptr<TypeState> MatmulPlanner::StateOf(const GpuMatmulType& type, bool other) {
-  std::shared_ptr<TypeState>& state = states_[{&type, other}];
+std::shared_ptr<TypeState> MatmulPlanner::StateOf(const GpuMatmulType& type,
+                                                  const GpuMatmulRole& role) {
+  std::shared_ptr<TypeState>& state = states_[{&type, role.other}];
   if (state == nullptr) {
-    state = std::make_shared<TypeState>(type, session_, TrialSeconds(mode_));
+    // Shapes that were asked for have time of their own.
+    const v1::ProbeMode mode = role.requested ? v1::PROBE_MODE_FULL : mode_;
+    state = std::make_shared<TypeState>(type, session_, TrialSeconds(mode));
   }
   return state;
 }
@@ -198,7 +206,7 @@ void MatmulPlanner::Add(const GpuMatmulProblem& problem, const GpuMatmulRole& ro
   GpuMatmulToMeasure what;
   what.problem = problem;
   what.rotation = GpuRotationOf(problem, TouchedBytes());
-  what.state = StateOf(*problem.type, role.other);
+  what.state = StateOf(*problem.type, role);
   what.fits = what.state->arenas.Include(problem, what.rotation);
   what.cublaslt = cublaslt_;
   what.engine = engine_;

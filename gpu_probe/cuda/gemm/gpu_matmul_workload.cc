@@ -1,7 +1,6 @@
 #include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/gemm/gpu_matmul_check.h"
 
@@ -15,11 +14,7 @@ constexpr unsigned char kGpuLowByte = 0x80;
 }  // namespace
 
 GpuMatmulWorkload::GpuMatmulWorkload(Parts parts)
-    : GpuWorkload(parts.cublaslt->shared_session(), /*recorded=*/true), parts_(std::move(parts)) {}
-
-int64_t GpuMatmulWorkload::recording_count() const {
-  return CeilDivide(parts_.rotation.count, kRecordedRunCount);
-}
+    : GpuWorkload(parts.cublaslt->shared_session(), HostPart::kRecords), parts_(std::move(parts)) {}
 
 GpuMatmulOperands GpuMatmulWorkload::Operands() const {
   GpuMatmulOperands out = parts_.arena->operands();
@@ -36,19 +31,15 @@ void GpuMatmulWorkload::Poison() {
 
 absl::Status GpuMatmulWorkload::Enqueue() {
   turn_ = (turn_ + 1) % parts_.rotation.count;
-  return parts_.matmul->Enqueue(/*choice=*/0, Operands());
-}
-
-absl::Status GpuMatmulWorkload::RunAgain(size_t choice) {
-  Poison();
-  return parts_.matmul->Enqueue(choice, Operands());
+  return parts_.matmul->Enqueue(parts_.choice, Operands());
 }
 
 absl::Status GpuMatmulWorkload::CheckRepeats() {
   const GpuMatmulProblem& problem = parts_.matmul->problem();
   SEXTANT_ASSIGN_OR_RETURN(const uint64_t once,
                            HashOfOutput(problem, Operands(), *parts_.arena, session()));
-  SEXTANT_RETURN_IF_ERROR(RunAgain(/*choice=*/0));
+  Poison();
+  SEXTANT_RETURN_IF_ERROR(parts_.matmul->Enqueue(parts_.choice, Operands()));
   SEXTANT_ASSIGN_OR_RETURN(const uint64_t again,
                            HashOfOutput(problem, Operands(), *parts_.arena, session()));
   if (once == again) return absl::OkStatus();
@@ -59,18 +50,12 @@ absl::Status GpuMatmulWorkload::CheckRepeats() {
 absl::Status GpuMatmulWorkload::Check() {
   // New signs each time: what one choice happens to cancel, the next does not.
   const GpuMatmulProblem& problem = parts_.matmul->problem();
-  const auto check = [&] {
-    check_seed_ += static_cast<uint64_t>(problem.batch_count * problem.n);
-    return CheckGpuProduct(problem, Operands(), check_seed_, *parts_.arena, session());
-  };
-  SEXTANT_RETURN_IF_ERROR(check());
+  check_seed_ += static_cast<uint64_t>(problem.batch_count * problem.n);
+  SEXTANT_RETURN_IF_ERROR(
+      CheckGpuProduct(problem, Operands(), check_seed_, *parts_.arena, session()));
   if (checked_) return absl::OkStatus();
   checked_ = true;
   SEXTANT_RETURN_IF_ERROR(CheckRepeats());
-  if (parts_.best_choice != 0) {
-    SEXTANT_RETURN_IF_ERROR(RunAgain(parts_.best_choice));
-    SEXTANT_RETURN_IF_ERROR(check());
-  }
   if (*parts_.exact_checked) return absl::OkStatus();
   *parts_.exact_checked = true;
   return CheckExactProduct(parts_.cublaslt, *parts_.arena);

@@ -21,26 +21,24 @@ class GpuMatmulWorkload : public GpuWorkload {
     SharedCublasLt cublaslt = {};  // first, so that it outlives the rest
     GpuRotation rotation = {};
     std::shared_ptr<GpuMatmulArena> arena = {};
-    std::unique_ptr<GpuMatmul> matmul = {};
-    size_t best_choice = 0;                    // checked as well where it is not 0
+    std::shared_ptr<const GpuMatmul> matmul = {};
+    size_t choice = 0;                         // of the library's algorithms
     std::shared_ptr<bool> exact_checked = {};  // of all workloads of a type: whether one did
   };
   explicit GpuMatmulWorkload(Parts parts);
 
   void Poison() override;
   // The first time it also compares small whole numbers' product with a plain one, if no other of
-  // the type did; the result of a second run with the first's; and what the fastest algorithm
-  // makes.
+  // the type did, and the result of a second run with the first's.
   absl::Status Check() override;
 
  private:
   absl::Status Enqueue() override;
   int64_t turn() const override { return turn_; }
   void set_turn(int64_t turn) override { turn_ = turn; }
-  int64_t recording_count() const override;
+  int64_t operand_count() const override { return parts_.rotation.count; }
 
   GpuMatmulOperands Operands() const;
-  absl::Status RunAgain(size_t choice);
   absl::Status CheckRepeats();
 
   const Parts parts_;

@@ -1,4 +1,4 @@
-// What a multiprocessor's clock really does, and a kernel that does nothing.
+// Kernels that count a multiprocessor's clock, hold a stream, and do nothing.
 #include "gpu_probe/cuda/kernels/counters.cuh"
 
 // As sm_clock.h has it.
@@ -6,6 +6,12 @@ struct ClockReading {
   long long cycles;
   unsigned long long start_ns;
   unsigned long long end_ns;
+};
+
+// As sm_clock.h has it.
+struct ClockStamp {
+  long long cycles;
+  unsigned long long ns;
 };
 
 // One thread turns for `cycle_count` cycles and tells how long that took.
@@ -17,6 +23,23 @@ extern "C" __global__ void measure_clock(ClockReading* out, long long cycle_coun
   out->end_ns = GlobalNanoseconds();
   out->start_ns = start_ns;
   out->cycles = cycles;
+}
+
+// Turns in one thread until `*released`, in the host's memory, has come to `hold`, and for
+// `most_ns` nanoseconds at most.
+extern "C" __global__ void hold_stream(const volatile unsigned* released, unsigned hold,
+                                       unsigned long long most_ns) {
+  const unsigned long long start_ns = GlobalNanoseconds();
+  while ((int)(hold - *released) > 0 && GlobalNanoseconds() - start_ns < most_ns) {
+  }
+}
+
+// The clock of one multiprocessor at one instant. Of all blocks the ones on multiprocessor 0 write,
+// so that two launches tell of the same one.
+extern "C" __global__ void stamp_clock(ClockStamp* out) {
+  if (Multiprocessor() != 0) return;
+  out->cycles = clock64();
+  out->ns = GlobalNanoseconds();
 }
 
 extern "C" __global__ void do_nothing() {}

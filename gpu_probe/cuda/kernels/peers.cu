@@ -74,10 +74,3 @@ extern "C" __global__ void check_peer_parts(Report* report, const uint4* got,
     if (!SameBits(got[i], PeerVector(rank, 1, first + i % part_vector_count))) Tell(report, i);
   }
 }
-
-// Keeps a stream busy for a while, in one thread: steps that wait for each other.
-extern "C" __global__ void hold_stream(unsigned long long* out, unsigned long long step_count) {
-  unsigned long long state = step_count;
-  for (unsigned long long i = 0; i < step_count; ++i) state = RandomBits(state);
-  *out = state;
-}

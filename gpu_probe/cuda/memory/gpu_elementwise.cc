@@ -92,7 +92,7 @@ std::vector<Point> GpuElementwisePoints(const SharedSession& session) {
 GpuElementwiseWorkload::GpuElementwiseWorkload(int64_t step_count,
                                                std::shared_ptr<GpuElementwiseArray> array,
                                                const SharedSession& session)
-    : GpuWorkload(session, /*recorded=*/false),
+    : GpuWorkload(session, HostPart::kQueues),
       step_count_(step_count),
       kernel_(absl::StrCat("multiply_adds_", step_count)),
       array_(std::move(array)) {}

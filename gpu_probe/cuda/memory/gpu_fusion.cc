@@ -91,7 +91,7 @@ absl::StatusOr<std::shared_ptr<GpuFusionArrays>> GpuFusionArrays::Create(
 
 GpuFusionWorkload::GpuFusionWorkload(bool fused, std::shared_ptr<GpuFusionArrays> arrays,
                                      const SharedSession& session)
-    : GpuWorkload(session, /*recorded=*/true),
+    : GpuWorkload(session, HostPart::kRecords),
       fused_(fused),
       arrays_(std::move(arrays)),
       vector_count_(static_cast<uint64_t>(arrays_->y.size_bytes() / kVectorBytes)),

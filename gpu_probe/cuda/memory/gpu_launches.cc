@@ -11,7 +11,8 @@ namespace {
 
 class LaunchWorkload : public GpuWorkload {
  public:
-  LaunchWorkload(bool recorded, const SharedSession& session) : GpuWorkload(session, recorded) {}
+  LaunchWorkload(bool recorded, const SharedSession& session)
+      : GpuWorkload(session, recorded ? HostPart::kRecords : HostPart::kBlocks) {}
 
   void Poison() override {}  // it writes nothing
   // That all launches ended, and none with a fault.

@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-// By one call of the host a kernel, and by recordings of kRecordedRunCount.
+// By one call of the host a kernel, and by recordings of kMostRecordedRuns.
 std::vector<Point> GpuLaunchPoints(const SharedSession& session);
 
 }  // namespace sextant

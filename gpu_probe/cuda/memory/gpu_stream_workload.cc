@@ -72,7 +72,7 @@ absl::Status GpuStreamArrays::AddB(const SharedSession& session) {
 GpuStreamWorkload::GpuStreamWorkload(GpuStreamOperation operation, int64_t pass_bytes,
                                      std::shared_ptr<GpuStreamArrays> arrays,
                                      const SharedSession& session)
-    : GpuWorkload(session, /*recorded=*/true),
+    : GpuWorkload(session, HostPart::kRecords),
       operation_(operation),
       pass_bytes_(pass_bytes),
       vector_count_(static_cast<uint64_t>(pass_bytes / kVectorBytes)),

@@ -46,7 +46,7 @@ class HostCopyWorkload : public GpuWorkload {
   // `buffers` must have the host's memory of that kind, and at least copy.size_bytes of all.
   HostCopyWorkload(const HostCopy& copy, std::shared_ptr<HostCopyBuffers> buffers,
                    const SharedSession& session)
-      : GpuWorkload(session, /*recorded=*/!copy.pageable),
+      : GpuWorkload(session, copy.pageable ? HostPart::kBlocks : HostPart::kRecords),
         copy_(copy),
         buffers_(std::move(buffers)) {}
 

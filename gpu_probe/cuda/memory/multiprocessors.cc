@@ -37,7 +37,7 @@ class MultiprocessorWorkload : public GpuWorkload {
  public:
   MultiprocessorWorkload(MultiprocessorRun run, std::shared_ptr<int64_t> seen,
                          const SharedSession& session)
-      : GpuWorkload(session, /*recorded=*/false), run_(std::move(run)), seen_(std::move(seen)) {}
+      : GpuWorkload(session, HostPart::kQueues), run_(std::move(run)), seen_(std::move(seen)) {}
 
   void Poison() override { poisoned_ = run_.Poison(session()); }
   absl::Status Check() override {

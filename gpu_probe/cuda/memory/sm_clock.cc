@@ -71,6 +71,30 @@ absl::StatusOr<double> MeasureSmClock(const SharedSession& session) {
   return HertzOf(reading);
 }
 
+absl::StatusOr<SmClockCounter> SmClockCounter::Create(const SharedSession& session) {
+  SEXTANT_ASSIGN_OR_RETURN(DeviceMemory memory,
+                           DeviceMemory::Allocate(session, sizeof(ClockStamp)));
+  return SmClockCounter(session, std::move(memory));
+}
+
+absl::Status SmClockCounter::Stamp() {
+  before_ = last_;
+  // Enough blocks for each multiprocessor to get one.
+  const auto blocks = static_cast<unsigned>(2 * session_->multiprocessor_count());
+  SEXTANT_RETURN_IF_ERROR(session_->Fill(memory_.address(), 0, sizeof(ClockStamp)));
+  SEXTANT_RETURN_IF_ERROR(session_->Launch(
+      "stamp_clock", {.block_count = blocks, .thread_count = 1}, memory_.address()));
+  return session_->CopyToHost(&last_, memory_.address(), sizeof(ClockStamp));
+}
+
+absl::optional<double> SmClockCounter::HertzBetweenStamps() const {
+  if (before_.cycles <= 0 || last_.cycles <= before_.cycles || last_.ns <= before_.ns) {
+    return absl::nullopt;
+  }
+  return static_cast<double>(last_.cycles - before_.cycles) * 1e9 /
+         static_cast<double>(last_.ns - before_.ns);
+}
+
 absl::StatusOr<AwakeGpu> WakeUp(const SharedSession& session) {
   SEXTANT_ASSIGN_OR_RETURN(ClockCounter counter, ClockCounter::Create(session));
   SEXTANT_ASSIGN_OR_RETURN(const MultiprocessorRun work, MultiprocessorRun::Create(session));

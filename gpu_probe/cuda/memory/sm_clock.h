@@ -2,8 +2,12 @@
 #ifndef SEXTANT_GPU_PROBE_CUDA_MEMORY_SM_CLOCK_H_
 #define SEXTANT_GPU_PROBE_CUDA_MEMORY_SM_CLOCK_H_
 
+#include <cstdint>
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "gpu_probe/cuda/gpu_session.h"
 
 namespace sextant {
@@ -12,6 +16,38 @@ namespace sextant {
 //
 // Errors: kInternal where either of them stands; GpuSession's.
 absl::StatusOr<double> MeasureSmClock(const SharedSession& session);
+
+// Counts the cycles of one multiprocessor between two instants, however long.
+class SmClockCounter {
+ public:
+  // Errors: DeviceMemory::Allocate()'s.
+  static absl::StatusOr<SmClockCounter> Create(const SharedSession& session);
+
+  // Notes the clock now, and waits for that.
+  //
+  // Errors: GpuSession's.
+  absl::Status Stamp();
+
+  // The mean clock between the last two stamps, in hertz; absent where there were fewer, or one of
+  // the GPU's clocks stood.
+  absl::optional<double> HertzBetweenStamps() const;
+
+ private:
+  // As kernels/clock.cu has it.
+  struct ClockStamp {
+    int64_t cycles = 0;
+    uint64_t ns = 0;
+  };
+  static_assert(sizeof(ClockStamp) == 16);
+
+  SmClockCounter(SharedSession session, DeviceMemory memory)
+      : session_(std::move(session)), memory_(std::move(memory)) {}
+
+  SharedSession session_;
+  DeviceMemory memory_;
+  ClockStamp before_;
+  ClockStamp last_;
+};
 
 // A GPU at work for a while.
 struct AwakeGpu {

@@ -14,11 +14,6 @@ namespace {
 // Queued at a time: no more than a GPU's queue takes, or than a tenant should wait for.
 constexpr int64_t kMostQueuedCalls = 256;
 
-// What the host takes to queue one rank's call, and a step of hold_stream at least. Believed.
-constexpr double kCallSeconds = 10e-6;
-constexpr double kHoldStepSeconds = 10e-9;
-constexpr double kMostHoldSeconds = 10e-3;
-
 constexpr int64_t kBf16Bytes = 2;
 
 void* Pointer(cuda::Address address) { return reinterpret_cast<void*>(address); }
@@ -61,16 +56,6 @@ absl::Status CollectiveWorkload::MakeEvents() {
           rank.session->driver().make_event(&event, cuda::kTimedEvent), "cuEventCreate"));
     }
     return absl::OkStatus();
-  });
-}
-
-absl::Status CollectiveWorkload::Hold(int64_t call_count) {
-  const double seconds = std::min(
-      kMostHoldSeconds, kCallSeconds * static_cast<double>((call_count + 1) * rank_count()));
-  const auto step_count = static_cast<uint64_t>(seconds / kHoldStepSeconds);
-  return group().OnEach([&](size_t, PeerGroup::Rank& rank) {
-    return rank.session->Launch("hold_stream", {.block_count = 1, .thread_count = 1},
-                                rank.scratch.address(), step_count);
   });
 }
 
@@ -137,10 +122,19 @@ absl::Status CollectiveWorkload::Enqueue() {
 }
 
 absl::StatusOr<double> CollectiveWorkload::RunChunk(int64_t count) {
-  SEXTANT_RETURN_IF_ERROR(Hold(count));
-  SEXTANT_RETURN_IF_ERROR(Mark(0));
-  for (int64_t i = 0; i < count; ++i) SEXTANT_RETURN_IF_ERROR(Enqueue());
-  SEXTANT_RETURN_IF_ERROR(Mark(1));
+  const bool holds = run_seconds_ > 0;  // the first exchange makes what it needs, and may wait
+  const auto queue = [&]() -> absl::Status {
+    if (holds) {
+      SEXTANT_RETURN_IF_ERROR(
+          group().OnEach([](size_t, PeerGroup::Rank& rank) { return rank.session->Hold(); }));
+    }
+    SEXTANT_RETURN_IF_ERROR(Mark(0));
+    for (int64_t i = 0; i < count; ++i) SEXTANT_RETURN_IF_ERROR(Enqueue());
+    return Mark(1);
+  };
+  const absl::Status queued = queue();
+  for (size_t i = 0; i < group().size(); ++i) group().rank(i).session->Release();
+  SEXTANT_RETURN_IF_ERROR(queued);
   double slowest_seconds = 0;
   const auto wait = [&](size_t index, PeerGroup::Rank& rank) -> absl::Status {
     const CudaDriver& cuda = rank.session->driver();

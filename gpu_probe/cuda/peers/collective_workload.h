@@ -21,8 +21,8 @@ struct Collective {
   int64_t size_bytes;
 };
 
-// Data are bf16. Each sample begins with kernels that hold the streams until the host has queued
-// the calls of all ranks, which for small sizes takes it longer than the GPUs.
+// Data are bf16. The streams are held until the host has queued the calls of all ranks, which for
+// small sizes takes it longer than the GPUs.
 class CollectiveWorkload : public Workload {
  public:
   CollectiveWorkload(const Collective& collective, SharedCommunicators communicators);
@@ -41,7 +41,6 @@ class CollectiveWorkload : public Workload {
   int64_t received_bytes() const;
 
   absl::Status MakeEvents();
-  absl::Status Hold(int64_t call_count);
   absl::Status Mark(size_t event);
   // Queues one exchange on all ranks.
   absl::Status Enqueue();

@@ -8,7 +8,7 @@
 namespace sextant {
 
 PeerCopyWorkload::PeerCopyWorkload(const PeerCopy& copy, SharedPeerGroup group)
-    : GpuWorkload(group->rank(0).session, /*recorded=*/false),
+    : GpuWorkload(group->rank(0).session, HostPart::kQueues),
       copy_(copy),
       group_(std::move(group)) {}
 

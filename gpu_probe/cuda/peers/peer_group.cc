@@ -13,7 +13,6 @@ namespace {
 // bf16 of all bits set is not a number, and no integer.
 constexpr unsigned char kPeerPoison = 0xFF;
 
-constexpr int64_t kScratchBytes = 256;
 constexpr int64_t kMostPeerBlocks = 1024;
 constexpr int64_t kPeerThreadCount = 256;
 
@@ -26,7 +25,6 @@ absl::StatusOr<PeerGroup::Rank> RankOn(const SharedSession& session, size_t inde
   rank.session = session;
   SEXTANT_ASSIGN_OR_RETURN(rank.from, DeviceMemory::Allocate(session, buffer_bytes));
   SEXTANT_ASSIGN_OR_RETURN(rank.to, DeviceMemory::Allocate(session, buffer_bytes));
-  SEXTANT_ASSIGN_OR_RETURN(rank.scratch, DeviceMemory::Allocate(session, kScratchBytes));
   SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
   rank.check = std::make_unique<GpuCheck>(std::move(check));
   const int64_t vector_count = buffer_bytes / kPeerVectorBytes;

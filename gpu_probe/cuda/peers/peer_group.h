@@ -22,9 +22,8 @@ class PeerGroup {
  public:
   struct Rank {
     SharedSession session;
-    DeviceMemory from;     // the rank's data of kernels/peers.cu, which stay
-    DeviceMemory to;       // what it received
-    DeviceMemory scratch;  // of kernels that only take time
+    DeviceMemory from;  // the rank's data of kernels/peers.cu, which stay
+    DeviceMemory to;    // what it received
     std::unique_ptr<GpuCheck> check;
   };
 

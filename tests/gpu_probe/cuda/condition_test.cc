@@ -34,16 +34,18 @@ class ConditionTest : public ::testing::Test {
   ScriptedClock clock_;
 };
 
-TEST_F(ConditionTest, ClockAndPowerAreThoseOfMultiplying) {
+TEST_F(ConditionTest, ClockAndPowerAreThoseOfTheFirstSustainedSample) {
   const auto watch = Watch();
-  watch->SetPhase("memory");
   gpu_.sm_megahertz = 345;
-  Readings(*watch, 20, /*watts=*/100);
-  watch->SetPhase("matmul bf16");
+  Readings(*watch, 19, /*watts=*/100);
   gpu_.sm_megahertz = 1600;
   gpu_.celsius = 62;
   gpu_.throttle_reasons = nvml::kThrottlePower;
-  Readings(*watch, 20, /*watts=*/690);
+  EXPECT_EQ(watch->BeginSample(), 1);
+  Readings(*watch, 18, /*watts=*/690);
+  watch->EndSample();
+  gpu_.sm_megahertz = 1980;
+  Readings(*watch, 1, /*watts=*/100);
   const auto conditions = watch->Summary();
   ASSERT_TRUE(conditions.has_value());
   EXPECT_EQ(conditions->reading_count(), 40);
@@ -51,7 +53,7 @@ TEST_F(ConditionTest, ClockAndPowerAreThoseOfMultiplying) {
   EXPECT_EQ(conditions->maximum_sm_clock_hertz(), 1.98e9);
   EXPECT_NEAR(conditions->power_watts(), 690, 1);
   EXPECT_EQ(conditions->maximum_temperature_celsius(), 62);
-  EXPECT_EQ(conditions->power_throttle_ratio(), 0.5);
+  EXPECT_EQ(conditions->power_throttle_ratio(), 21.0 / 40);
   EXPECT_EQ(conditions->thermal_throttle_ratio(), 0);
   EXPECT_EQ(conditions->hardware_throttle_ratio(), 0);
 }
@@ -71,12 +73,26 @@ TEST_F(ConditionTest, EachReasonCountsForItself) {
 
 TEST_F(ConditionTest, AShortTimeTellsNoPower) {
   const auto watch = Watch();
-  watch->SetPhase("matmul bf16");
-  Readings(*watch, 5, /*watts=*/690);  // 0.2 s between the first and the last
+  watch->BeginSample();
+  Readings(*watch, 4, /*watts=*/690);  // 0.2 s between the first and the last
+  watch->EndSample();
+  EXPECT_FALSE(watch->OfSample(1).power_watts.has_value());
+  EXPECT_TRUE(watch->OfSample(1).sm_clock_hertz.has_value());
   EXPECT_FALSE(watch->Summary()->has_power_watts());
-  watch->SetPhase("sustained bf16");  // multiplications too
-  Readings(*watch, 2, /*watts=*/690);
-  EXPECT_TRUE(watch->Summary()->has_power_watts());
+}
+
+TEST_F(ConditionTest, EachSampleHasItsOwnClockAndPower) {
+  const auto watch = Watch();
+  for (const double watts : {690.0, 500.0}) {
+    gpu_.sm_megahertz = watts > 600 ? 1500 : 1700;
+    watch->BeginSample();
+    Readings(*watch, 10, watts);
+    watch->EndSample();
+  }
+  EXPECT_NEAR(*watch->OfSample(1).power_watts, 690, 1);
+  EXPECT_EQ(*watch->OfSample(1).sm_clock_hertz, 1.5e9);
+  EXPECT_NEAR(*watch->OfSample(2).power_watts, 500, 1);
+  EXPECT_EQ(*watch->OfSample(2).sm_clock_hertz, 1.7e9);
 }
 
 TEST_F(ConditionTest, WhatIsNotToldOrCanNotBeIsAbsent) {
@@ -90,8 +106,8 @@ TEST_F(ConditionTest, WhatIsNotToldOrCanNotBeIsAbsent) {
   nvml.throttle_reasons = {};
   gpu_.celsius = 4294967282U;
   auto watch = *ConditionWatch::Create(nvml, FakeHost::UuidOf(gpu_), clock_);
-  watch->SetPhase("matmul bf16");
-  Readings(*watch, 20, /*watts=*/1);
+  watch->BeginSample();
+  Readings(*watch, 19, /*watts=*/1);
   const auto conditions = watch->Summary();
   ASSERT_TRUE(conditions.has_value());
   v1::OperatingConditions nothing;

@@ -87,6 +87,22 @@ FakeKernel ClockKernel(FakeHost& host) {
   };
 }
 
+// As kernels/clock.cu has it.
+struct ClockStamp {
+  int64_t cycles = 0;
+  uint64_t ns = 0;
+};
+
+FakeKernel StampKernel(FakeHost& host) {
+  return [&host](FakeGpu& gpu, double, void** arguments) {
+    const double now_seconds = 1 + host.slept_seconds();
+    *static_cast<ClockStamp*>(host.cuda.Memory(Argument<cuda::Address>(arguments, 0))) = {
+        .cycles = static_cast<int64_t>(now_seconds * 1e6 * gpu.sm_megahertz),
+        .ns = static_cast<uint64_t>(now_seconds * 1e9)};
+    return kStartSeconds;
+  };
+}
+
 }  // namespace
 
 void AddMemoryKernels(FakeHost& host) {
@@ -106,6 +122,7 @@ void AddMemoryKernels(FakeHost& host) {
   }
   kernels["multiprocessor_hash"] = HashKernel(host);
   kernels["measure_clock"] = ClockKernel(host);
+  kernels["stamp_clock"] = StampKernel(host);
   kernels["do_nothing"] = [](FakeGpu&, double, void**) { return kStartSeconds; };
 }
 

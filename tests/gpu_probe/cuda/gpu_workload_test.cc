@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 // Launches one kernel a run.
 class OneKernel : public GpuWorkload {
  public:
-  OneKernel(SharedSession session, bool recorded) : GpuWorkload(std::move(session), recorded) {}
+  OneKernel(SharedSession session, HostPart part) : GpuWorkload(std::move(session), part) {}
   void Poison() override {}
   absl::Status Check() override { return absl::OkStatus(); }
   int64_t enqueued_count = 0;
@@ -44,7 +44,7 @@ class GpuWorkloadTest : public FakeSessionTest {
     point.work = 1e9;
     point.unit = "FLOP/s";
     point.minimum_sample_seconds = kGpuSampleSeconds;
-    point.make = [session] { return std::make_unique<OneKernel>(session, true); };
+    point.make = [session] { return std::make_unique<OneKernel>(session, HostPart::kRecords); };
     point.record = [](const v1::TimeStatistics& time, v1::Calibration* out) {
       *out->add_matmuls()->mutable_time() = time;
     };
@@ -58,7 +58,7 @@ class GpuWorkloadTest : public FakeSessionTest {
 
 TEST_F(GpuWorkloadTest, TimeIsThatBetweenTheGpusEvents) {
   Takes(1e-3);
-  OneKernel kernel(Open(), /*recorded=*/true);
+  OneKernel kernel(Open(), HostPart::kRecords);
   ASSERT_EQ(kernel.Run(10), absl::OkStatus());
   EXPECT_NEAR(*kernel.DeviceSeconds(), 10e-3, 1e-8);
   EXPECT_EQ(kernel.enqueued_count, 10);
@@ -66,19 +66,19 @@ TEST_F(GpuWorkloadTest, TimeIsThatBetweenTheGpusEvents) {
 
 TEST_F(GpuWorkloadTest, ManyShortRunsAreRecordedOnceAndThenStartedTogether) {
   Takes(2e-6);
-  OneKernel kernel(Open(), /*recorded=*/true);
+  OneKernel kernel(Open(), HostPart::kRecords);
   ASSERT_EQ(kernel.Run(1), absl::OkStatus());  // tells how long a run takes
   ASSERT_EQ(kernel.Run(1000), absl::OkStatus());
-  EXPECT_EQ(kernel.enqueued_count, 1 + kRecordedRunCount);
+  EXPECT_EQ(kernel.enqueued_count, 1 + kMostRecordedRuns);
   EXPECT_NEAR(*kernel.DeviceSeconds(), 1000 * 2e-6, 1e-6);
   ASSERT_EQ(kernel.Run(1007), absl::OkStatus());
-  EXPECT_EQ(kernel.enqueued_count, 1 + kRecordedRunCount + 7);  // 7 are left over
+  EXPECT_EQ(kernel.enqueued_count, 1 + kMostRecordedRuns + 7);  // 7 are left over
 }
 
 // Goes over 50 operands in turn.
 class Rotating : public OneKernel {
  public:
-  explicit Rotating(SharedSession session) : OneKernel(std::move(session), /*recorded=*/true) {}
+  explicit Rotating(SharedSession session) : OneKernel(std::move(session), HostPart::kRecords) {}
   static constexpr int64_t kOperandCount = 50;
   int64_t turn() const override { return turn_; }
 
@@ -89,7 +89,7 @@ class Rotating : public OneKernel {
     return session().Launch("busy", {});
   }
   void set_turn(int64_t turn) override { turn_ = turn; }
-  int64_t recording_count() const override { return 3; }
+  int64_t operand_count() const override { return kOperandCount; }
   int64_t turn_ = 0;
 };
 
@@ -100,15 +100,109 @@ TEST_F(GpuWorkloadTest, RecordingsGoOverAllOperandsAndTellTheLast) {
   EXPECT_EQ(kernel.turn(), 1);
   // Recordings of the runs up to 21, 41 and 61, which is 11 again: of two a call the second tells.
   for (const int64_t last : {41, 21, 11, 41}) {
-    ASSERT_EQ(kernel.Run(2 * kRecordedRunCount), absl::OkStatus());
+    ASSERT_EQ(kernel.Run(2 * kMostRecordedRuns), absl::OkStatus());
     EXPECT_EQ(kernel.turn(), last);
   }
-  EXPECT_EQ(kernel.enqueued_count, 1 + 3 * kRecordedRunCount);
+  EXPECT_EQ(kernel.enqueued_count, 1 + 3 * kMostRecordedRuns);
+}
+
+TEST_F(GpuWorkloadTest, RunsBelowFiftyMicrosecondsAreRecordedAsManyAsASampleHas) {
+  for (const double run_seconds : {30e-6, 49e-6, 51e-6}) {
+    Takes(run_seconds);
+    OneKernel kernel(Open(), HostPart::kRecords);
+    ASSERT_EQ(kernel.Run(1), absl::OkStatus());
+    ASSERT_EQ(kernel.Run(8), absl::OkStatus());
+    const int64_t recorded = kernel.enqueued_count;
+    ASSERT_EQ(kernel.Run(8), absl::OkStatus());
+    EXPECT_EQ(kernel.enqueued_count - recorded, run_seconds < 50e-6 ? 0 : 8) << run_seconds;
+    EXPECT_NEAR(*kernel.DeviceSeconds(), 8 * run_seconds, 1e-8);
+  }
+}
+
+// In which order the host queues a hold, the first event and the work, and lets go.
+class HeldWorkloadTest : public GpuWorkloadTest {
+ protected:
+  GpuSession::Parts Watched() {
+    GpuSession::Parts parts = Parts();
+    parts.driver.record_event = [this, record = parts.driver.record_event](cuda::Event event,
+                                                                           cuda::Stream stream) {
+      order_ += 'e';
+      return record(event, stream);
+    };
+    parts.driver.pin_host = [this, pin = parts.driver.pin_host](void** memory, size_t size_bytes,
+                                                                unsigned flags) {
+      const int code = pin(memory, size_bytes, flags);
+      flag_ = static_cast<const uint32_t*>(*memory);
+      return code;
+    };
+    gpu_.on_launch = [this](const std::string& kernel) {
+      if (kernel == "hold_stream") {
+        order_ += 'h';
+        held_from_ = *flag_;
+      }
+      if (kernel == "busy") order_ += 'w';
+    };
+    return parts;
+  }
+  std::string OrderOf(OneKernel& kernel, int64_t repetition_count) {
+    order_.clear();
+    EXPECT_EQ(kernel.Run(repetition_count), absl::OkStatus());
+    return order_;
+  }
+
+  std::string order_;
+  const uint32_t* flag_ = nullptr;
+  uint32_t held_from_ = 0;
+};
+
+TEST_F(HeldWorkloadTest, AShortSampleIsHeldBeforeItsFirstEventUntilAllIsQueued) {
+  Takes(100e-6);
+  OneKernel kernel(*GpuSession::Open(Watched()), HostPart::kQueues);
+  EXPECT_EQ(OrderOf(kernel, 1), "ewe") << "the first run loads the kernel";
+  EXPECT_EQ(OrderOf(kernel, 3), "hewwwe");
+  EXPECT_EQ(OrderOf(kernel, 3), "hewwwe");
+  EXPECT_EQ(held_from_, 1u) << "the hold before was released, and this one not yet";
+  EXPECT_EQ(*flag_, 2u) << "released at the end";
+  EXPECT_EQ(OrderOf(kernel, 19), "he" + std::string(19, 'w') + "e");
+  EXPECT_EQ(OrderOf(kernel, 21), "e" + std::string(21, 'w') + "e") << "over 2 ms";
+}
+
+TEST_F(HeldWorkloadTest, NothingIsHeldThatBlocksOrThatTheOptionForbids) {
+  Takes(100e-6);
+  OneKernel blocking(*GpuSession::Open(Watched()), HostPart::kBlocks);
+  ASSERT_EQ(OrderOf(blocking, 1), "ewe");
+  EXPECT_EQ(OrderOf(blocking, 3), "ewwwe");
+  GpuSession::Parts parts = Watched();
+  parts.holds = false;
+  OneKernel never(*GpuSession::Open(std::move(parts)), HostPart::kQueues);
+  ASSERT_EQ(OrderOf(never, 1), "ewe");
+  EXPECT_EQ(OrderOf(never, 3), "ewwwe");
+}
+
+TEST_F(HeldWorkloadTest, NoMoreIsQueuedInAHeldStreamThanItsQueueTakes) {
+  Takes(2e-6);
+  OneKernel kernel(*GpuSession::Open(Watched()), HostPart::kQueues);
+  ASSERT_EQ(OrderOf(kernel, 1), "ewe");
+  EXPECT_EQ(OrderOf(kernel, kMostHeldCalls).front(), 'h');
+  EXPECT_EQ(OrderOf(kernel, kMostHeldCalls + 1).front(), 'e');
+}
+
+TEST_F(HeldWorkloadTest, AFaultLetsGoOfTheStream) {
+  Takes(100e-6);
+  OneKernel kernel(*GpuSession::Open(Watched()), HostPart::kQueues);
+  ASSERT_EQ(kernel.Run(1), absl::OkStatus());
+  int launches = 0;
+  gpu_.on_launch = [&](const std::string&) {
+    if (++launches == 4) gpu_.cuda_code = 719;
+  };
+  EXPECT_FALSE(kernel.Run(5).ok());
+  EXPECT_EQ(*flag_, 1u);
+  gpu_.cuda_code = 0;
 }
 
 TEST_F(GpuWorkloadTest, WhatBlocksTheHostIsNotRecorded) {
   Takes(2e-6);
-  OneKernel kernel(Open(), /*recorded=*/false);
+  OneKernel kernel(Open(), HostPart::kBlocks);
   ASSERT_EQ(kernel.Run(1), absl::OkStatus());
   ASSERT_EQ(kernel.Run(100), absl::OkStatus());
   EXPECT_EQ(kernel.enqueued_count, 101);
@@ -136,7 +230,7 @@ TEST_F(GpuWorkloadTest, NeverQueuesMoreThanFiftyMilliseconds) {
     done_seconds = queued_before[event];
     return wait(event);
   };
-  OneKernel kernel(*GpuSession::Open(std::move(parts)), /*recorded=*/true);
+  OneKernel kernel(*GpuSession::Open(std::move(parts)), HostPart::kRecords);
   ASSERT_EQ(kernel.Run(1), absl::OkStatus());
   ASSERT_EQ(kernel.Run(100), absl::OkStatus());
   EXPECT_LE(most_seconds, kMostQueuedSeconds);
@@ -180,7 +274,7 @@ TEST_F(GpuWorkloadTest, ATenantThatComesEndsItAsARefusal) {
 TEST_F(GpuWorkloadTest, NothingIsLeftBehind) {
   Takes(2e-6);
   {
-    OneKernel kernel(Open(), /*recorded=*/true);
+    OneKernel kernel(Open(), HostPart::kRecords);
     ASSERT_EQ(kernel.Run(1), absl::OkStatus());
     ASSERT_EQ(kernel.Run(100), absl::OkStatus());
   }

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "gpu_probe/health/clock_limit.h"
+#include "gpu_probe/clock_limit.h"
 #include "gpu_probe/health/conditions_rule.h"
 #include "gpu_probe/health/limit_rule.h"
 #include "gpu_probe/health/sound.h"

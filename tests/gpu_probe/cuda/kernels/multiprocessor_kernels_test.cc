@@ -76,5 +76,34 @@ TEST(ClockKernelTest, TellsCyclesAndTheirTime) {
 
 TEST(ClockKernelTest, AnEmptyKernelCanBeLaunched) { Emulate(do_nothing, 1, 32); }
 
+// The emulated clock goes on by 50 ns with every look at it.
+TEST(ClockKernelTest, AHoldEndsWhereItIsReleasedOrItsTimeIsUp) {
+  const auto held_ns = [](unsigned released, unsigned hold, unsigned long long most_ns) {
+    const unsigned long long start_ns = GlobalNanoseconds();
+    Emulate(hold_stream, 1, 1, &released, hold, most_ns);
+    return GlobalNanoseconds() - start_ns;
+  };
+  EXPECT_LE(held_ns(7, 7, 10'000), 100u) << "released before it began";
+  EXPECT_LE(held_ns(8, 7, 10'000), 100u) << "a later hold was released";
+  EXPECT_LE(held_ns(2, ~0u, 10'000), 100u) << "numbers wrap around";
+  EXPECT_GE(held_ns(6, 7, 10'000), 10'000u);
+  EXPECT_GE(held_ns(~0u, 1, 10'000), 10'000u);
+}
+
+TEST(ClockKernelTest, TheStampIsMultiprocessorZeros) {
+  ClockStamp stamp = {.cycles = 0, .ns = 0};
+  Emulate(stamp_clock, 264, 1, &stamp);
+  const ClockStamp first = stamp;
+  EXPECT_GT(first.cycles, 0);
+  Emulate(stamp_clock, 264, 1, &stamp);
+  // 2 GHz: two cycles a nanosecond.
+  EXPECT_EQ(static_cast<unsigned long long>(stamp.cycles - first.cycles),
+            2 * (stamp.ns - first.ns));
+  ClockStamp other = {.cycles = 0, .ns = 0};
+  blockIdx.x = 131;
+  stamp_clock(&other);
+  EXPECT_EQ(other.cycles, 0);
+}
+
 }  // namespace
 }  // namespace sextant

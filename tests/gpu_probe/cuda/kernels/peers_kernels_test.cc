@@ -110,14 +110,5 @@ TEST(PeersKernelsTest, PartsAreHeldAgainstTheirRanks) {
   EXPECT_EQ(poisoned.first_wrong, 12u);
 }
 
-TEST(PeersKernelsTest, HoldingDoesItsSteps) {
-  unsigned long long once = 0;
-  unsigned long long twice = 0;
-  Emulate(hold_stream, 1, 1, &once, 1ULL);
-  Emulate(hold_stream, 1, 1, &twice, 2ULL);
-  EXPECT_EQ(once, RandomBits(1));
-  EXPECT_EQ(twice, RandomBits(RandomBits(2)));
-}
-
 }  // namespace
 }  // namespace sextant

@@ -1,6 +1,6 @@
 // What the matrix units of a GPU can do at most in a second.
-#ifndef SEXTANT_GPU_PROBE_HEALTH_CLOCK_LIMIT_H_
-#define SEXTANT_GPU_PROBE_HEALTH_CLOCK_LIMIT_H_
+#ifndef SEXTANT_GPU_PROBE_CLOCK_LIMIT_H_
+#define SEXTANT_GPU_PROBE_CLOCK_LIMIT_H_
 
 #include "absl/strings/string_view.h"
 #include "sextant/v1/calibration.pb.h"
@@ -16,4 +16,4 @@ double ClockLimit(const v1::Device& device, v1::DataType type, double hertz);
 
 }  // namespace sextant
 
-#endif  // SEXTANT_GPU_PROBE_HEALTH_CLOCK_LIMIT_H_
+#endif  // SEXTANT_GPU_PROBE_CLOCK_LIMIT_H_

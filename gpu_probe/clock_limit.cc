@@ -1,4 +1,4 @@
-#include "gpu_probe/health/clock_limit.h"
+#include "gpu_probe/clock_limit.h"
 
 namespace sextant {
 namespace {
