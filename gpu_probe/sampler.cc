@@ -46,7 +46,9 @@ absl::StatusOr<double> PointSampler::TimeRuns(int64_t repetition_count) {
 }
 
 absl::Status PointSampler::Prepare() {
-  SEXTANT_ASSIGN_OR_RETURN(workload_, point_->make());
+  absl::StatusOr<std::unique_ptr<Workload>> made = point_->make();
+  if (!made.ok()) return absl::IsDataLoss(made.status()) ? Wrong(made.status()) : made.status();
+  workload_ = *std::move(made);
   Poison();
   SEXTANT_ASSIGN_OR_RETURN(const double cold_seconds, TimeRuns(1));
   const double check_start = clock_->NowSeconds();
@@ -122,7 +124,10 @@ absl::Status PointSampler::TakeSustained(const std::function<void()>& between) {
 
 absl::Status PointSampler::Check() {
   ++checked_count_;
-  const absl::Status checked = workload_->Check();
+  return Wrong(workload_->Check());
+}
+
+absl::Status PointSampler::Wrong(const absl::Status& checked) const {
   if (checked.ok()) return checked;
   // A device that fails while it is asked is no wrong result, and says why itself.
   if (!absl::IsDataLoss(checked) || !MetadataOf(checked).empty()) return Named(checked);

@@ -73,6 +73,8 @@ class PointSampler {
   //
   // Errors: the workload's, naming the point; kInternal where the clock stands.
   absl::StatusOr<double> TimeRuns(int64_t repetition_count);
+  // What a check found, as a fault of the point.
+  absl::Status Wrong(const absl::Status& checked) const;
   // `status`, whose message begins with the point.
   absl::Status Named(const absl::Status& status) const;
   // Sets repetition_count_ and sample_seconds_, knowing what the first, cold run took.

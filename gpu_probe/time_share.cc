@@ -15,6 +15,8 @@ constexpr double kMaximumSustainedShare = 0.5;
 // tests/gpu_probe/cuda/schedule_test.cc: enough for 24 shapes of fp8 where the start takes 2.5 s
 // and each kernel 15 ms to load.
 constexpr double kMaximumKeptShare = 0.55;
+// What is kept over what is wanted: a point that was begun in time ends a little later.
+constexpr double kKeptMargin = 1.1;
 
 // What a sustained point takes over its time: to warm up, to end its last slice, to check.
 constexpr double kSustainedMargin = 1.2;
@@ -57,7 +59,7 @@ double LevelEndSeconds(absl::Span<const GroupWish> wishes_left, double now_secon
       std::min(kMaximumKeptShare * left_seconds, left_seconds - own_seconds);
   double kept_seconds = 0;
   for (const GroupWish& wish : wishes_left) {
-    const double wanted_seconds = wish.sustained_seconds + wish.useful_seconds;
+    const double wanted_seconds = wish.sustained_seconds + kKeptMargin * wish.useful_seconds;
     if (wish.level != level && kept_seconds + wanted_seconds <= most_seconds) {
       kept_seconds += wanted_seconds;
     }

@@ -199,9 +199,8 @@ TEST_F(MeasureLevelsTest, TooFewToBeOfUseAreNotRecorded) {
 TEST_F(MeasureLevelsTest, TimeThatIsLeftGoesToWhatEarlierLevelsDidNotGet) {
   AddLevel(1, 10, 1);
   AddLevel(2, 10, 10);
-  plan_.points[10].level = 2;
   for (size_t i = 10; i < 20; ++i) scripts_[i].make_seconds = 1e-3;  // a hundredth of what was kept
-  const auto measured = Run(1.9);
+  const auto measured = Run(2.25);  // 1.23 s are kept for level 2, and 1.03 needed for level 1
   ASSERT_THAT(measured, IsOk());
   EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
 }

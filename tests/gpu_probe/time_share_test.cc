@@ -52,9 +52,9 @@ TEST(LevelEndTest, KeepsTimeForWhatLaterLevelsCanNotDoWithout) {
                                          {.sampling_seconds = 9, .useful_seconds = 3, .level = 3},
                                          {.sampling_seconds = 9, .useful_seconds = 2, .level = 4},
                                          {.sampling_seconds = 9, .useful_seconds = 1, .level = 5}};
-  // 5.5 s of 10 may be kept: 1 and 3, not the 2 that would make it 6, and then 1.
-  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 0, 10), 5);
-  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 5, 15), 10);
+  // 5.5 s of 10 may be kept: 1 and 1.1 x 3, not the 2.2 that would make it 6.5, and then 1.1.
+  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 0, 10), 4.6);
+  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 5, 15), 9.6);
   // 0.55 s of 1: none of them fits.
   EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 0, 1), 1);
   EXPECT_DOUBLE_EQ(LevelEndSeconds(absl::MakeConstSpan(wishes).subspan(5), 3, 9), 9);
@@ -63,8 +63,8 @@ TEST(LevelEndTest, KeepsTimeForWhatLaterLevelsCanNotDoWithout) {
 TEST(LevelEndTest, ALevelKeepsWhatItCanNotDoWithoutItself) {
   const std::vector<GroupWish> wishes = {{.sampling_seconds = 9, .useful_seconds = 8, .level = 1},
                                          {.sampling_seconds = 9, .useful_seconds = 3, .level = 2},
-                                         {.sampling_seconds = 9, .useful_seconds = 2, .level = 3}};
-  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 0, 10), 8);
+                                         {.sampling_seconds = 9, .useful_seconds = 1, .level = 3}};
+  EXPECT_DOUBLE_EQ(LevelEndSeconds(wishes, 0, 10), 8.9);
 }
 
 TEST(GroupEndTest, SharesByWhatSamplesTake) {

@@ -94,6 +94,7 @@ TEST_F(GpuSessionTest, CodesKeepTheirMeaningWhereverTheyCome) {
 TEST_F(GpuSessionTest, WithoutKernelsALaunchSaysSo) {
   GpuSession::Parts parts = Parts();
   parts.images.clear();
+  parts.holds = false;
   const auto session = GpuSession::Open(std::move(parts));
   ASSERT_TRUE(session.ok());
   EXPECT_THAT(std::string((*session)->Launch("some_kernel", {}).message()),

@@ -212,6 +212,7 @@ TEST_F(GpuWorkloadTest, NeverQueuesMoreThanFiftyMilliseconds) {
   constexpr double kRunSeconds = 4e-3;
   Takes(kRunSeconds);
   GpuSession::Parts parts = Parts();
+  parts.holds = false;
   double queued_seconds = 0;  // all that was ever queued
   double done_seconds = 0;    // what the host knows to be done
   double most_seconds = 0;    // between the two

@@ -193,8 +193,8 @@ TEST_F(GpuMatmulPointsTest, TheFastestAlgorithmIsCheckedToo) {
   library_.slowness = {1, 0.5};
   int check_count = 0;
   host_.cuda.kernels["check_matmul"] = [&](FakeGpu& its_gpu, double, void**) {
-    // The second check of all is that of the other algorithm.
-    if (++check_count == 2) its_gpu.wrong_kernels = {"check_matmul"};
+    // The first check of all is that of the other algorithm.
+    if (++check_count == 1) its_gpu.wrong_kernels = {"check_matmul"};
     return 1e-6;
   };
   EXPECT_EQ(MeasureShapes({Shape(v1::DATA_TYPE_BF16, 64, 64, 64)}).status().code(),
