@@ -76,7 +76,7 @@ def why_not(step, facts):
     if step not in steps:
         return f"{step} was not among the steps"
     if steps[step]["outcome"] == "ok":
-        return f"{step} was done without it"
+        return f"{step} was done, and its results lack it"
     return f"{step}: {steps[step]['outcome']}, {steps[step]['reason']}"
 
 
