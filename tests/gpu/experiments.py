@@ -50,7 +50,8 @@ def cudnn_line(facts):
     if "skipped" in last:
         return Line(question, expected, f"{NOT_MEASURED}: {last['skipped']}", None)
     ends = {name: (f"{seconds_text(last[name]['seconds'])}, coverage "
-                   f"{share_text(last[name]['coverage_ratio'])}" if "counts" in last[name]
+                   f"{share_text(last[name]['coverage_ratio'])}, missing: "
+                   f"{last[name]['missing'] or 'nothing'}" if "counts" in last[name]
                    else f"exit code {last[name]['exit_code']}") for name in ("with", "without")}
     both = all("counts" in last[name] for name in ends)
     lost = [f"{kind}: {last['with']['counts'].get(kind, 0)} of {count}"

@@ -2,7 +2,7 @@
 """sextant-probe as tests/gpu calls it, on a simulated GPU. Refuses while the process lives that
 $SEXTANT_FAKE_BUSY names, unless $SEXTANT_FAKE_BLIND is set; fails in the modes that
 $SEXTANT_FAKE_FAILS names; knows no --hold where $SEXTANT_FAKE_OLD is set; leaves a compiled kernel
-in $CUDA_CACHE_PATH."""
+in $CUDA_CACHE_PATH; adds its arguments to $SEXTANT_FAKE_CALLS."""
 
 import json
 import os
@@ -60,6 +60,10 @@ def measured(options, asked):
 
 
 def main():
+    with open(os.environ["SEXTANT_FAKE_CALLS"], "a", encoding="utf-8") as calls:
+        calls.write(" ".join(sys.argv[1:]) + "\n")
+    if sys.argv[1:] == ["--version"]:
+        return 0
     options = dict(a.lstrip("-").partition("=")[::2] for a in sys.argv[1:])
     asked = [a.partition("=")[2] for a in sys.argv[1:] if a.startswith("--matmul=")]
     assert options["backend"] == "cuda" and options["format"] == "json"

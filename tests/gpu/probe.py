@@ -147,6 +147,12 @@ def sustained(calibration, dtype):
     return max((m["flops_per_second"] for m in rates), default=None)
 
 
+def missing_text(calibration):
+    """Which phases are not complete: "attention forward 7 of 8"; "" where all are."""
+    return ", ".join(f"{m['phase']} {m['missing_count']} of {m['planned_count']}"
+                     for m in calibration.get("missing", []))
+
+
 def memory_copy(calibration):
     """The largest copy in main memory, as the calibration has it, or None."""
     copies = [s for s in calibration.get("streams", [])

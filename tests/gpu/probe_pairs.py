@@ -24,7 +24,7 @@ def counts_of(calibration):
     out = {}
     for name, entries in calibration.items():
         for entry in entries if isinstance(entries, list) else []:
-            if isinstance(entry, dict):
+            if isinstance(entry, dict) and name != "missing":
                 key = f"{name} {probe.type_of(entry)}" if "data_type" in entry else name
                 out[key] = out.get(key, 0) + 1
     return out
@@ -68,7 +68,8 @@ def cudnn(options, device, gpu):
         told[name] = {"seconds": run["wall_seconds"], "exit_code": run["exit_code"]}
         if "calibration" in run:
             told[name].update(coverage_ratio=run["calibration"]["coverage_ratio"],
-                              counts=counts_of(run["calibration"]))
+                              counts=counts_of(run["calibration"]),
+                              missing=probe.missing_text(run["calibration"]))
     add_fact(options.facts, "cudnn", **told)
     return all("calibration" in run for run in runs.values())
 

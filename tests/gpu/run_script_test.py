@@ -43,7 +43,7 @@ class Machine:
 
     def __init__(self, folder, gpu_tests=PASSING):
         self.bin, self.out = os.path.join(folder, "bin"), os.path.join(folder, "out")
-        self.busy = os.path.join(folder, "busy")
+        self.busy, self.calls = os.path.join(folder, "busy"), os.path.join(folder, "calls")
         # Where the loader looks: something under the name of cuBLASLt.
         self.libraries = os.path.join(folder, "libraries")
         os.mkdir(self.bin)
@@ -61,7 +61,7 @@ class Machine:
             [os.path.join(HERE, "run.sh"), *arguments], capture_output=True, text=True,
             env={**kept, "SEXTANT_BIN": self.bin, "PYTHON": sys.executable,
                  "PYTHONPATH": os.path.join(HERE, "fake_torch"), "SEXTANT_FAKE_BUSY": self.busy,
-                 "LD_LIBRARY_PATH": self.libraries, **environment}, timeout=200, check=False)
+                 "SEXTANT_FAKE_CALLS": self.calls, "LD_LIBRARY_PATH": self.libraries, **environment}, timeout=200, check=False)
 
     def facts(self, name):
         return read_facts(os.path.join(self.out, "facts.jsonl"), name)
@@ -102,6 +102,7 @@ def check_everything(folder):
     assert abs(float(rows[0]["step_time_s"]) - 0.035) < 1e-6 and rows[0]["gpu_key"] == "h200-sxm"
     assert "allocated 3221225472 bytes, reserved 4294967296" in rows[0]["peak_mem_as_published"]
     assert {r["oom"] for r in rows} == {"True", "False"}
+    assert {r["framework"].rpartition(", ")[2] for r in rows} == {"eager", "torch.compile"}
     with open(os.path.join(machine.out, "summary.md"), encoding="utf-8") as file:
         assert done.stdout.endswith(file.read()), done.stdout
     check_runs(machine)
@@ -119,10 +120,13 @@ def check_everything(folder):
 
 
 def check_runs(machine):
-    """All runs of the probe are kept, with all their events, the cold one first."""
+    """All runs of the probe are kept, with all their events; nothing asks it anything before the
+    cold one."""
+    with open(machine.calls, encoding="utf-8") as file:
+        first, second = file.read().splitlines()[:2]
+    assert "--mode=standard" in first and "--list" in second, (first, second)
     runs = machine.runs(None)
-    assert [run["step"] for run in runs[:2]] == ["cold", "cold"] and runs[0]["arguments"] == [
-        "--mode=standard"], "nothing was asked of the GPU before"
+    assert [run["step"] for run in runs[:2]] == ["cold", "cold"], runs[:2]
     counts = {step: len(machine.runs(step)) for step in STEPS}
     assert counts == {**dict.fromkeys(STEPS, 0), "cold": 2, "probes": 11, "back_to_back": 2,
                       "busy": 6, "kernel_times": 4, "cudnn": 2, "unseen": 3}, counts

@@ -96,6 +96,8 @@ def check_training_plan():
     for size in ("125m", "350m", "1.3b"):
         for family in ("gpt2", "llama"):
             assert any(job.model == f"{family}-{size}" for job in PLAN), (family, size)
+    assert any(job.compiled for job in PLAN) and any(job.model == "llama-7b" and job.recompute
+                                                     for job in PLAN)
     path = os.path.join(SHARED, "data", "measured_runs.csv")
     if os.path.exists(path):
         with open(path, encoding="utf-8", newline="") as file:

@@ -68,8 +68,10 @@ def time_lines(runs):
 
 def coverage_lines(runs):
     for mode in ("quick", "standard", "full"):
-        shares = [c["coverage_ratio"] for c in calibrations_of(runs, mode)]
-        yield told(f"points measured in time, {mode}", share_text(min(shares)) if shares else None)
+        worst = min(calibrations_of(runs, mode), key=lambda c: c["coverage_ratio"], default=None)
+        yield told(f"points measured in time, {mode}",
+                   f"{share_text(worst['coverage_ratio'])}, missing: "
+                   f"{probe.missing_text(worst) or 'nothing'}" if worst else None)
 
 
 def memory_lines(runs):
@@ -200,7 +202,8 @@ def condition_lines(runs):
                    share_text(rate / sheet.bf16_flops_per_second) if rate and sheet else None)
     yield told("bf16 sustained over best burst",
                share_text(kept / burst) if burst and kept else None)
-    yield told("rate over the limit at the measured clock", clock_limit_text(calibration))
+    yield told("sustained, over the limit at the clock that was counted", ", ".join(
+        map(clock_limit_text, calibration.get("sustained_matmuls", []))) or None)
     conditions = calibration.get("conditions", {})
     shown = {"sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz",
              "maximum_sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz at most",
@@ -214,12 +217,11 @@ def condition_lines(runs):
                          if name in conditions) or None)
 
 
-def clock_limit_text(calibration):
-    """What sustained multiplications and the conditions have under names with "clock_limit"; None
-    where they have none."""
-    out = []
-    for where in [calibration.get("conditions", {}), *calibration.get("sustained_matmuls", [])]:
-        label = f"{probe.type_of(where)} " if "data_type" in where else ""
-        out += [f"{label}{share_text(value)}" for name, value in where.items()
-                if "clock_limit" in name and isinstance(value, (int, float))]
-    return ", ".join(out) or None
+def clock_limit_text(matmul):
+    """What a sustained multiplication tells of its clock and its power."""
+    shown = {"clock_limit_ratio": share_text,
+             "counted_sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz counted",
+             "sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz by the driver",
+             "power_watts": lambda v: f"{v:.0f} W"}
+    told_of = [show(matmul[name]) for name, show in shown.items() if name in matmul]
+    return f"{probe.type_of(matmul)} {', '.join(told_of) or 'no clock told'}"

@@ -37,6 +37,11 @@ def by_figure(lines):
 def check_verdicts():
     runs = [run_of("standard", 4.0), run_of("standard", 5.5, slowness=1.04),
             run_of("standard", 4.1), {"mode": "standard", "wall_seconds": 9, "failure": {}}]
+    runs[1]["calibration"].update(coverage_ratio=0.9, missing=[
+        {"phase": "attention forward", "missing_count": 7, "planned_count": 8}])
+    assert by_figure(targets.coverage_lines(runs))["points measured in time, standard"
+                                                   ].measured == (
+        "90.0 %, missing: attention forward 7 of 8")
     times = by_figure(targets.time_lines(runs))
     assert times["wall time, standard"].met is False
     assert times["wall time, standard"].measured == "5.50 s (worst of 3)"
@@ -114,10 +119,10 @@ def check_rates():
         # Without a search the shapes that the probe has prove nothing.
         assert by_figure(targets.rate_lines([run_of("full")], rows, []))[
             "best bf16, probe over search"].met is None
-    limited = simulated.calibration("standard")
-    limited["sustained_matmuls"][0]["clock_limit_ratio"] = 0.875
-    assert targets.clock_limit_text(limited) == "bf16 87.5 %"
-    assert targets.clock_limit_text(simulated.calibration("standard")) is None
+    limited = {"data_type": "DATA_TYPE_BF16", "clock_limit_ratio": 0.875, "power_watts": 690.2,
+               "counted_sm_clock_hertz": 1.4e9}
+    assert targets.clock_limit_text(limited) == "bf16 87.5 %, 1400 MHz counted, 690 W"
+    assert targets.clock_limit_text({"data_type": "DATA_TYPE_BF16"}) == "bf16 no clock told"
 
 
 def check_refusals():
@@ -142,7 +147,8 @@ def check_pairs():
     refused = experiments.back_to_back_line([{**ends, "second_exit_code": 4, "reason": "busy"}])
     assert refused.met is False and "0 and 4 busy" in refused.measured, refused
     assert experiments.back_to_back_line([]).met is None
-    run = {"seconds": 4, "exit_code": 0, "coverage_ratio": 1, "counts": {"matmuls bf16": 92}}
+    run = {"seconds": 4, "exit_code": 0, "coverage_ratio": 1, "counts": {"matmuls bf16": 92},
+           "missing": ""}
     both = {"fact": "cudnn", "with": {**run, "counts": {"attentions": 8, "matmuls bf16": 92}},
             "without": run}
     assert experiments.cudnn_line([both]).met is True

@@ -238,6 +238,10 @@ def _namespace(name, **members):
     return out
 
 
+def compile(model):  # its name in PyTorch
+    return model
+
+
 def autocast(device, dtype):
     assert device == "cuda" and dtype == bfloat16
     return contextlib.nullcontext()
@@ -261,6 +265,7 @@ nn = _namespace("torch.nn", functional=functional, attention=attention, Module=M
                 Parameter=_anything, init=types.SimpleNamespace(normal_=_anything))
 checkpointing = _namespace("torch.utils.checkpoint", checkpoint=None)
 utils = _namespace("torch.utils", checkpoint=checkpointing)
+_dynamo = types.SimpleNamespace(reset=lambda: None)
 optim = types.SimpleNamespace(AdamW=AdamW)
 profiler = _namespace("torch.profiler", profile=_profile,
                       ProfilerActivity=types.SimpleNamespace(CUDA="cuda"))
