@@ -89,7 +89,8 @@ step() {
   [ "$limit" -le "$left" ] || limit=$left
   printf '\n==== %s, at most %d s\n' "$name" "$limit" >> "$log"
   # Its own limit is a little nearer, so that it ends by itself.
-  timeout --kill-after=5 "$limit" "$python" "$here/$program" "--seconds=$((limit - (limit > 100 ? 10 : limit / 10)))" "$@" \
+  local own=$((limit > 100 ? limit - 10 : limit * 9 / 10))
+  timeout --kill-after=5 "$limit" "$python" "$here/$program" "--seconds=$own" "$@" \
     >> "$log" 2>&1 < /dev/null || code=$?
   case $code in
     0) note "$name" ok $((SECONDS - start)) "$limit" 0 "" ;;
@@ -125,7 +126,7 @@ step back_to_back 25 15 probe_pairs.py --pair=back_to_back --probe="$probe" --fa
 step busy 75 45 busy_gpu.py --probe="$probe" --facts="$facts" --probes="$probes"
 step kernel_times 70 30 kernel_times.py --probe="$probe" --facts="$facts" --probes="$probes"
 step cudnn 30 20 probe_pairs.py --pair=cudnn --probe="$probe" --facts="$facts" --probes="$probes"
-step copies 25 15 copies.py --probes="$probes" --facts="$facts"
+step copies 25 10 copies.py --probes="$probes" --facts="$facts"
 step matmul 40 20 matmul_search.py --part=same --probes="$probes" --facts="$facts" \
   --output="$output/matmul.csv"
 step unseen 90 40 unseen_kernels.py --probe="$probe" --probes="$probes" \

@@ -61,7 +61,8 @@ class Machine:
             [os.path.join(HERE, "run.sh"), *arguments], capture_output=True, text=True,
             env={**kept, "SEXTANT_BIN": self.bin, "PYTHON": sys.executable,
                  "PYTHONPATH": os.path.join(HERE, "fake_torch"), "SEXTANT_FAKE_BUSY": self.busy,
-                 "SEXTANT_FAKE_CALLS": self.calls, "LD_LIBRARY_PATH": self.libraries, **environment}, timeout=200, check=False)
+                 "SEXTANT_FAKE_CALLS": self.calls, "LD_LIBRARY_PATH": self.libraries,
+                 **environment}, timeout=200, check=False)
 
     def facts(self, name):
         return read_facts(os.path.join(self.out, "facts.jsonl"), name)
@@ -203,16 +204,22 @@ def check_a_gpu_that_is_not_refused(folder):
     assert "the probe stops | exit code 0" in done.stdout, done.stdout
 
 
-def check_time(folder):
-    """Little time: what does not fit is skipped, what hangs is ended, and both are told."""
-    machine = Machine(folder, "exec sleep 60")
-    done = machine.run("--steps=kernel_tests,copies", machine.out, SEXTANT_GPU_BUDGET="11")
+def check_tests_that_hang(folder):
+    """What hangs is ended, what then does not fit is skipped, and both are told."""
+    machine = Machine(folder, "exec sleep 100")
+    done = machine.run("--steps=kernel_tests,copies", machine.out, SEXTANT_GPU_BUDGET="15")
     outcomes = {name: step["outcome"] for name, step in machine.steps().items()}
     assert done.returncode == 1, done.stdout
-    assert outcomes == {"kernel_tests": "failed", "copies": "skipped"}, outcomes
+    # By itself, or on a slow host by the script.
+    assert outcomes.pop("kernel_tests") in ("failed", "timed out"), done.stdout
+    assert outcomes == {"copies": "skipped"}, outcomes
+
+
+def check_a_step_that_hangs(folder):
+    machine = Machine(folder)
     with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
         file.write("import time\ntime.sleep(100)\n")
-    done = machine.run("--steps=copies", machine.out, SEXTANT_GPU_BUDGET="16", PYTHONPATH=folder)
+    done = machine.run("--steps=copies", machine.out, SEXTANT_GPU_BUDGET="15", PYTHONPATH=folder)
     assert done.returncode == 1 and "copies: timed out" in done.stdout, done.stdout
     done = machine.run("--steps=training", machine.out, SEXTANT_GPU_BUDGET="20")
     assert done.returncode == 3 and "left of 20, and it needs 40" in done.stdout, done.stdout
@@ -297,9 +304,10 @@ def check_all_steps(folder):
     check_predictions(check_everything(folder))
 
 
-CHECKS = (check_all_steps, check_the_real_probe, check_a_gpu_that_is_not_refused, check_time,
-          check_failures, check_more_skipped_than_passed_is_no_success, check_a_probe_without_hold,
-          check_usage, check_carrying, check_no_torch)
+CHECKS = (check_all_steps, check_the_real_probe, check_a_gpu_that_is_not_refused,
+          check_tests_that_hang, check_a_step_that_hangs, check_failures,
+          check_more_skipped_than_passed_is_no_success, check_a_probe_without_hold, check_usage,
+          check_carrying, check_no_torch)
 
 
 def in_a_folder(check):
