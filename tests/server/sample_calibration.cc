@@ -67,7 +67,7 @@ std::string Text() {
          time + R"( }
     other_matmuls { data_type: DATA_TYPE_FP8_E4M3 m: 500 n: 500 k: 500 batch_count: 4
       layout: LAYOUT_ROW_BY_ROW fast_accumulation: true flops_per_second: 1e12
-      best_flops_per_second: 1.25e12 best_kernel: "tile 23" engine: "cublaslt 13.1" )" +
+      best_flops_per_second: 1.25e12 best_kernel: "tile 128x256" engine: "cublaslt 13.1" )" +
          time + R"( }
     launches { kind: KIND_GRAPH )" +
          time + R"( }
