@@ -131,7 +131,7 @@ def hold_line(facts, times):
     return Line(question, expected,
                 f"{100 * min(longer):+.1f} to {100 * max(longer):+.1f} %; off the profiler "
                 f"{share_text(with_hold)} with, {share_text(without)} without (medians of "
-                f"{len(pairs)})", with_hold <= without)
+                f"{len(pairs)})", with_hold < without)
 
 
 def gpm_line(facts, device):

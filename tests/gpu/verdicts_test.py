@@ -185,6 +185,8 @@ def check_kernel_times():
     bad = times_of("fp8 1x1x1", 1e-4, 1.03e-4, 0.97e-4, 0.99e-4)
     assert [line.met for line in lines(bad)] == [False, False, False], lines(bad)
     assert "-3.0 % at fp8 1x1x1 (worst of 2)" in lines(good + bad)[0].measured
+    useless = times_of("bf16 1x1x1", 1e-4, 1e-4, 1e-4, 1e-4)
+    assert lines(useless)[2].met is False, "a hold that changes nothing"
     # Attention and copies are other kernels than the probe's, short ones have pauses in them.
     others = times_of("copy 1 MiB", 1e-4, 1e-4, 2e-4, 2e-4) + \
         times_of("bf16 2x2x2", 1e-5, 2e-5, 2e-5, 2e-5)
