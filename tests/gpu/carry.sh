@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts what travels to a machine with a GPU into a folder: both static programs, stripped. What they
-# need there is tests/gpu beside them.
+# Puts what travels to a machine with a GPU into a folder: both static programs, stripped, and which
+# commit they are of. What they need there is tests/gpu beside them.
 #
 #   tests/gpu/carry.sh [FOLDER_OF_PROGRAMS [FOLDER]]     default build/release/bin build/carry
 #
@@ -19,6 +19,9 @@ for program in sextant-probe gpu_tests; do
   }
   strip -o "$carried/$program" "$bin/$program"
 done
+rm -f "$carried/commit.jsonl"
+PYTHONDONTWRITEBYTECODE=1 "${PYTHON:-python3}" tests/gpu/commit.py "$carried/commit.jsonl" ||
+  echo "the commit is not told" >&2
 bytes=$(find "$carried" tests/gpu -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
 find "$carried" -type f -printf '%s bytes %p\n'
 echo "$bytes bytes with tests/gpu"

@@ -1,19 +1,27 @@
 #!/usr/bin/env python3
-"""PyTorch's copies, which the probe's are held against: within the device, and from and to pinned
-memory of the host.
+"""PyTorch's copies, which the probe's are held against: within the device, first of the size that
+the probe copied in this run, and from and to pinned memory of the host.
 
-  copies.py --facts=FILE [--seconds=30]
+  copies.py --probes=FILE --facts=FILE [--seconds=30]
 """
 
 import argparse
 import sys
 
+import probe
 from gpu_timing import load_torch, measure
 from results import TimeLimit, add_fact
 
 MIB = 1 << 20
 DEVICE_SIZES = [1024 * MIB, 512 * MIB, 256 * MIB, 64 * MIB]
 HOST_SIZES = [256 * MIB, 16 * MIB, 1 * MIB]
+
+
+def device_sizes(calibration):
+    """DEVICE_SIZES, and before them what the calibration's copy was of."""
+    copied = probe.memory_copy(calibration)
+    first = [int(copied["array_bytes"])] if copied else []
+    return first + [size for size in DEVICE_SIZES if size not in first]
 
 
 def add_copy(facts, torch, kind, size_bytes, moved_bytes, pair):
@@ -27,12 +35,14 @@ def add_copy(facts, torch, kind, size_bytes, moved_bytes, pair):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--probes", required=True)
     parser.add_argument("--facts", required=True)
     parser.add_argument("--seconds", type=float, default=30)
     options = parser.parse_args()
     limit = TimeLimit(options.seconds)
+    calibration = probe.best_calibration(probe.read_runs(options.probes, "probes")) or {}
     torch = load_torch()
-    for size in DEVICE_SIZES:
+    for size in device_sizes(calibration):
         if limit.over():
             break
         source = torch.randn(size // 4, device="cuda")

@@ -22,3 +22,15 @@ def datasheet_of(reported_name):
     prefix = "NVIDIA "
     name = reported_name[len(prefix):] if reported_name.startswith(prefix) else reported_name
     return DATASHEETS.get(name)
+
+
+# FLOPs that one multiprocessor's matrix units do in a clock at most, dense, bf16, by compute
+# capability: those of gpu_probe/health/clock_limit.cc, whose sources docs/health.md has.
+BF16_FLOPS_A_CLOCK = {"8.0": 2048, "9.0": 4096, "10.0": 8192}
+
+
+def bf16_limit(device, sm_clock_hertz):
+    """FLOP/s at that clock, of a device as the probe lists it; None where it is not known."""
+    each = BF16_FLOPS_A_CLOCK.get(device.get("compute_capability"))
+    units = int(device.get("compute_unit_count", 0))
+    return each * units * sm_clock_hertz if each and units and sm_clock_hertz else None

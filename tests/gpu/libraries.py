@@ -5,6 +5,10 @@ import glob
 import importlib.util
 import os
 
+# Where the loader looks beside what it is told, on the usual distributions.
+SYSTEM_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+                  "/usr/lib")
+
 
 def library_folders():
     """Folders of PyTorch's packages (nvidia/cublas/lib and their like), then of CUDA itself."""
@@ -18,9 +22,25 @@ def library_folders():
     return [folder for folder in out if os.path.isdir(folder)]
 
 
-def environment():
-    """This process's, with those folders behind what its loader is told already. For our programs
-    alone: PyTorch finds its own."""
+def searched_folders():
+    """What this process's loader is told already, then those folders."""
     told = os.environ.get("LD_LIBRARY_PATH", "")
-    folders = ([told] if told else []) + library_folders()
-    return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(folders)}
+    return [folder for folder in told.split(os.pathsep) if folder] + library_folders()
+
+
+def environment(**more):
+    """This process's, with those folders for the loader, and `more`. For our programs alone:
+    PyTorch finds its own."""
+    return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(searched_folders()), **more}
+
+
+def link_cublaslt(folder):
+    """Makes `folder` hold links to cuBLASLt and to nothing else; how many it found."""
+    count = 0
+    for name in ("libcublasLt.so.13", "libcublasLt.so.12"):
+        for source in (*searched_folders(), *SYSTEM_FOLDERS):
+            if os.path.exists(os.path.join(source, name)):
+                os.symlink(os.path.join(source, name), os.path.join(folder, name))
+                count += 1
+                break
+    return count

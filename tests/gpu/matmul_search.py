@@ -1,49 +1,31 @@
 #!/usr/bin/env python3
-"""PyTorch's matrix multiplications: over the very shapes that the probe measured, and a search for
-the highest rate of any shape.
+"""PyTorch's matrix multiplications, which the probe's are held against.
 
-  matmul_search.py --probes=FILE --output=FILE.csv [--seconds=90]
+  matmul_search.py --part=same|search --probes=FILE --facts=FILE --output=FILE.csv [--seconds=40]
 
-The search is what the probe's best rate is held against: MAMF's idea (the most that any shape
-gives) with the same care for random data and rotated operands. Each shape is timed in a burst after
-a short rest, as the probe does; the best one in the end without a pause as well.
+same: the very shapes that the probe measured. search: the highest rate of any shape, for as long as
+there is time: MAMF's idea (the most that any shape gives) with the same care for random data and
+rotated operands. Each shape is timed in a burst after a short rest, as the probe does; the best one
+in the end without a pause as well. A fact a type tells how many seconds were searched, and how many
+shapes were tried.
 """
 
 import argparse
-import json
 import sys
 import time
 
 import probe
 from gpu_timing import first_line, load_torch, measure, measure_sustained
 from matmuls import data_types, library_of, multiplication
-from results import Table, TimeLimit
+from results import Table, TimeLimit, add_fact
 from shapes import search_candidates
 
 COLUMNS = ["kind", "dtype", "m", "n", "k", "seconds", "p10_seconds", "p90_seconds", "sample_count",
            "flops_per_second", "probe_flops_per_second", "probe_best_flops_per_second",
            "framework", "framework_version"]
-# Of the step's time: the probe's shapes take what they need, up to this; the search has the rest,
-# bf16 this share of it.
-SAME_SHAPES_SHARE = 0.4
-BF16_SHARE = 0.65
+BF16_SHARE = 0.6  # of the time of a search
 REST_SECONDS = 0.02
 SUSTAINED_SECONDS = 1.0
-
-
-def calibration_in(path):
-    """The last calibration of the mode with the most shapes, or None."""
-    best = None
-    try:
-        with open(path, encoding="utf-8") as file:
-            runs = [json.loads(line) for line in file if line.strip()]
-    except FileNotFoundError:
-        return None
-    for mode in ("quick", "standard", "full"):
-        for run in runs:
-            if run["mode"] == mode and "calibration" in run:
-                best = run["calibration"]
-    return best
 
 
 class Search:
@@ -87,36 +69,43 @@ def same_shapes(search, dtype, calibration, limit):
                    probe_best_flops_per_second=matmul.get("best_flops_per_second"))
 
 
-def search_best(search, dtype, limit):
+def search_best(search, dtype, limit, facts):
+    begin, count = time.monotonic(), 0
     for shape in search_candidates(lambda: search.best_shape(dtype)):
         if limit.left() < SUSTAINED_SECONDS:
             break
         search.add("search", dtype, shape)
+        count += 1
+    add_fact(facts, "search", dtype=dtype, seconds=time.monotonic() - begin, shape_count=count)
     if search.best_shape(dtype):
         search.add("sustained", dtype, search.best_shape(dtype))
         rate, shape = search.best[dtype]
-        print(f"{dtype}: best {rate / 1e12:.1f} TFLOP/s at {shape}")
+        print(f"{dtype}: best {rate / 1e12:.1f} TFLOP/s at {shape} of {count} shapes")
 
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--part", choices=("same", "search"), required=True)
     parser.add_argument("--probes", required=True)
+    parser.add_argument("--facts", required=True)
     parser.add_argument("--output", required=True)
-    parser.add_argument("--seconds", type=float, default=90)
+    parser.add_argument("--seconds", type=float, default=40)
     options = parser.parse_args()
     limit = TimeLimit(options.seconds)
     torch = load_torch()
-    calibration = calibration_in(options.probes)
-    if calibration is None:
-        print("no calibration: the probe's own shapes are left out")
     search = Search(torch, Table(options.output, COLUMNS))
     types = data_types(torch)
-    for dtype in types if calibration else []:
-        same_shapes(search, dtype, calibration,
-                    TimeLimit(SAME_SHAPES_SHARE * options.seconds / len(types)))
-    for dtype in types:
-        share = BF16_SHARE if dtype == "bf16" and len(types) > 1 else 1
-        search_best(search, dtype, TimeLimit(share * limit.left()))
+    if options.part == "search":
+        for dtype in types:
+            share = BF16_SHARE if dtype == "bf16" and len(types) > 1 else 1
+            search_best(search, dtype, TimeLimit(share * limit.left()), options.facts)
+        return 1 if search.failed else 0
+    calibration = probe.best_calibration(probe.read_runs(options.probes, "probes"))
+    if calibration is None:
+        print("no calibration: there are no shapes to take")
+        return 1
+    for left, dtype in zip(range(len(types), 0, -1), types):
+        same_shapes(search, dtype, calibration, TimeLimit(limit.left() / left))
     return 1 if search.failed else 0
 
 

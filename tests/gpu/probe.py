@@ -1,56 +1,92 @@
-"""Runs of sextant-probe."""
+"""Runs of sextant-probe, and what is read of a calibration."""
 
-import gzip
 import json
 import subprocess
+import tempfile
+import threading
 import time
 
 import libraries
 
 
-def start_probe(program, *arguments):
-    """A run that goes on; its standard output is a pipe."""
-    return subprocess.Popen([program, "--backend=cuda", "--format=json", *arguments],
-                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            universal_newlines=True, env=libraries.environment())
+class ProbeRun:
+    """A run that goes on. Its events are read as they come, each with the time of its arrival."""
+
+    def __init__(self, program, *arguments, environment=None):
+        self._arguments, self._events = list(arguments), []
+        self._messages = tempfile.TemporaryFile("w+", encoding="utf-8")
+        self.start_seconds = time.monotonic()
+        self._process = subprocess.Popen(
+            [program, "--backend=cuda", "--format=json", *arguments], stdout=subprocess.PIPE,
+            stderr=self._messages, universal_newlines=True,
+            env=environment or libraries.environment())
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self._process.stdout:
+            arrived = time.monotonic() - self.start_seconds
+            try:
+                self._events.append((arrived, json.loads(line)))
+            except ValueError:
+                self._events.append((arrived, {"failure": {"message": f"no JSON: {line[:200]}"}}))
+
+    def is_over(self):
+        return self._process.poll() is not None
+
+    def finish(self, timeout):
+        """{"arguments", "wall_seconds", "exit_code", "progress"} and either "calibration" or
+        "failure". `progress` is all events of progress, whole, with the seconds from the start of
+        the process to their arrival. Ended where it takes longer than `timeout` from now."""
+        try:
+            code = self._process.wait(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            code = -1
+        wall = time.monotonic() - self.start_seconds
+        self._reader.join()
+        self._process.stdout.close()
+        out = {"arguments": self._arguments, "wall_seconds": wall, "exit_code": code,
+               "progress": [{"arrived_seconds": round(arrived, 4), **event["progress"]}
+                            for arrived, event in self._events if "progress" in event]}
+        last = self._events[-1][1] if self._events else {}
+        if code == -1:
+            out["failure"] = {"message": f"it was ended after {wall:.0f} s"}
+        elif "calibration" in last:
+            out["calibration"] = last["calibration"]
+        else:
+            self._messages.seek(0)
+            out["failure"] = last.get("failure") or {"message": self._messages.read()[-500:]}
+        self._messages.close()
+        return out
 
 
-def run_probe(program, *arguments, timeout=75):
-    """A run on the GPU: {"arguments", "wall_seconds", "exit_code"} and either "calibration", with
-    the bytes that it is as JSON and packed by gzip, or "failure"."""
-    command = [program, "--backend=cuda", "--format=json", *arguments]
-    start = time.monotonic()
+def run_probe(program, *arguments, timeout=75, environment=None):
+    """A run from its start to its end: ProbeRun.finish()."""
+    return ProbeRun(program, *arguments, environment=environment).finish(timeout)
+
+
+def keep_run(path, step, mode, run, **more):
+    """Appends a run to the file of runs, a JSON object a line."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps({"step": step, "mode": mode, **more, **run}) + "\n")
+
+
+def read_runs(path, step=None):
+    """The runs of the file, those of one step where it is given; none where there is no file."""
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              universal_newlines=True, timeout=timeout, check=False,
-                              env=libraries.environment())
-    except subprocess.TimeoutExpired:
-        return {"arguments": list(arguments), "wall_seconds": timeout, "exit_code": -1,
-                "failure": {"message": f"it was ended after {timeout} s"}}
-    out = {"arguments": list(arguments), "wall_seconds": time.monotonic() - start,
-           "exit_code": done.returncode}
-    last = last_event(done.stdout)
-    if "calibration" in last:
-        text = json.dumps(last["calibration"], separators=(",", ":")).encode()
-        out.update(calibration=last["calibration"], json_bytes=len(text),
-                   gzip_bytes=len(gzip.compress(text)))
-    else:
-        out["failure"] = last.get("failure") or {"message": done.stderr.strip()[-500:]}
-    return out
-
-
-def last_event(output):
-    lines = [line for line in output.splitlines() if line.strip()]
-    try:
-        return json.loads(lines[-1]) if lines else {}
-    except ValueError:
-        return {}
+        with open(path, encoding="utf-8") as file:
+            runs = [json.loads(line) for line in file if line.strip()]
+    except FileNotFoundError:
+        return []
+    return [run for run in runs if step in (None, run["step"])]
 
 
 def failure_text(run):
     failure = run["failure"]
     return (f"exit code {run['exit_code']}, {failure.get('kind', 'no kind')} "
-            f"{failure.get('reason', '')}: {failure.get('message', '')}")
+            f"{failure.get('reason', '')}: {failure.get('message', '').strip()}")
 
 
 def first_device(program):
@@ -65,11 +101,29 @@ def first_device(program):
     raise SystemExit(f"sextant-probe lists no GPU: {done.stdout.strip()} {done.stderr.strip()}")
 
 
+def calibrations_of(runs, mode):
+    return [run["calibration"] for run in runs if run["mode"] == mode and "calibration" in run]
+
+
+def best_calibration(runs, modes=("full", "standard", "quick")):
+    """The last of the first of `modes` that has one: by default of that with the most shapes. None
+    where there is none."""
+    for mode in modes:
+        if calibrations_of(runs, mode):
+            return calibrations_of(runs, mode)[-1]
+    return None
+
+
 def matmuls_of(calibration, dtype):
     """Those of the grid in "bf16" or "fp8"."""
-    names = {"bf16": ("DATA_TYPE_BF16",), "fp8": ("DATA_TYPE_FP8_E4M3", "DATA_TYPE_FP8")}[dtype]
     return [m for m in calibration.get("matmuls", [])
-            if m["data_type"] in names and not m.get("requested")]
+            if type_of(m) == dtype and not m.get("requested")]
+
+
+def type_of(matmul):
+    """The scripts' word for a type: "bf16", "fp8"."""
+    word = matmul["data_type"].replace("DATA_TYPE_", "").lower()
+    return "fp8" if word == "fp8_e4m3" else word
 
 
 def shape_of(matmul):
@@ -93,9 +147,14 @@ def sustained(calibration, dtype):
     return max((m["flops_per_second"] for m in rates), default=None)
 
 
+def missing_text(calibration):
+    """Which phases are not complete: "attention forward 7 of 8"; "" where all are."""
+    return ", ".join(f"{m['phase']} {m['missing_count']} of {m['planned_count']}"
+                     for m in calibration.get("missing", []))
+
+
 def memory_copy(calibration):
-    """(array bytes, bytes per second) of the largest copy in main memory, or None."""
-    copies = [(int(s["array_bytes"]), s["bytes_per_second"])
-              for s in calibration.get("streams", [])
+    """The largest copy in main memory, as the calibration has it, or None."""
+    copies = [s for s in calibration.get("streams", [])
               if s["operation"] == "OPERATION_COPY" and s.get("main_memory")]
-    return max(copies, default=None)
+    return max(copies, key=lambda s: int(s["array_bytes"]), default=None)

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Runs the probe in all modes and repeats some: time, memory, size, and how well it repeats.
 
-  probe_runs.py --probe=PROGRAM --facts=FILE --output=FILE [--seconds=110]
+  probe_runs.py --probe=PROGRAM --facts=FILE --probes=FILE [--seconds=126]
 """
 
 import argparse
-import json
 import sys
 
 import nvml
@@ -13,7 +12,7 @@ import probe
 from results import TimeLimit, add_fact
 
 # Full last: what comes before it is worth more where time is short.
-PLAN = ["standard", "quick"] + ["standard", "quick"] * 4 + ["full"]
+PLAN = ["standard", "quick"] * 5 + ["full"]
 LONGEST_SECONDS = {"quick": 6, "standard": 12, "full": 62}
 
 
@@ -33,25 +32,23 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--probe", required=True)
     parser.add_argument("--facts", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--seconds", type=float, default=110)
+    parser.add_argument("--probes", required=True)
+    parser.add_argument("--seconds", type=float, default=126)
     options = parser.parse_args()
     limit = TimeLimit(options.seconds)
     device = probe.first_device(options.probe)
     add_fact(options.facts, "device", **device)
     gpu = nvml.open_gpu(device["uuid"])
     failures, left_out = [], []
-    with open(options.output, "w", encoding="utf-8") as file:
-        for mode in PLAN:
-            if limit.left() < LONGEST_SECONDS[mode]:
-                left_out.append(mode)
-                continue
-            run = {"mode": mode, **watched_run(options.probe, device, mode, gpu)}
-            file.write(json.dumps(run) + "\n")
-            file.flush()
-            if "failure" in run:
-                failures.append(f"{mode}: {probe.failure_text(run)}")
-            print(f"{mode}: {run['wall_seconds']:.2f} s, exit code {run['exit_code']}")
+    for mode in PLAN:
+        if limit.left() < LONGEST_SECONDS[mode]:
+            left_out.append(mode)
+            continue
+        run = watched_run(options.probe, device, mode, gpu)
+        probe.keep_run(options.probes, "probes", mode, run)
+        if "failure" in run:
+            failures.append(f"{mode}: {probe.failure_text(run)}")
+        print(f"{mode}: {run['wall_seconds']:.2f} s, exit code {run['exit_code']}")
     if left_out:
         add_fact(options.facts, "left_out", step="probes", what=left_out)
     print("\n".join(failures))

@@ -39,13 +39,15 @@ def read_facts(path, only=None):
 
 
 class Table:
-    """A CSV file that is written row by row. Cells that a row lacks are empty."""
+    """A CSV file that rows are added to, below those that it has. Cells that a row lacks are
+    empty."""
 
     def __init__(self, path, columns):
-        self._file = open(path, "w", encoding="utf-8", newline="")
+        self._file = open(path, "a", encoding="utf-8", newline="")
         self._writer = csv.DictWriter(self._file, columns, restval="", lineterminator="\n")
-        self._writer.writeheader()
-        self._file.flush()
+        if self._file.tell() == 0:
+            self._writer.writeheader()
+            self._file.flush()
         self.row_count = 0
 
     def add(self, **cells):

@@ -19,7 +19,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 python=${PYTHON:-python3}
 budget=${SEXTANT_GPU_BUDGET:-560}
-all_steps=kernel_tests,probes,busy,matmul,copies,unseen,training
+all_steps=cold,kernel_tests,probes,back_to_back,busy,kernel_times,cudnn,copies,matmul,unseen
+all_steps+=,training,search
 steps=$all_steps
 export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 
@@ -88,7 +89,8 @@ step() {
   [ "$limit" -le "$left" ] || limit=$left
   printf '\n==== %s, at most %d s\n' "$name" "$limit" >> "$log"
   # Its own limit is a little nearer, so that it ends by itself.
-  timeout --kill-after=5 "$limit" "$python" "$here/$program" "--seconds=$((limit * 9 / 10))" "$@" \
+  local own=$((limit > 100 ? limit - 10 : limit * 9 / 10))
+  timeout --kill-after=5 "$limit" "$python" "$here/$program" "--seconds=$own" "$@" \
     >> "$log" 2>&1 < /dev/null || code=$?
   case $code in
     0) note "$name" ok $((SECONDS - start)) "$limit" 0 "" ;;
@@ -104,22 +106,35 @@ step() {
   esac
 }
 
+probe=$bin/sextant-probe
+probes=$output/probes.jsonl
+
+# Which commit the programs are of, as carry.sh left it beside them; else that of the tree.
+cat "$bin/commit.jsonl" >> "$facts" 2> /dev/null || "$python" "$here/commit.py" "$facts" 2>> "$log"
+
+# The first that touches the GPU at all.
+step cold 40 15 cold.py --probe="$probe" --facts="$facts" --probes="$probes"
 {
-  "$bin/sextant-probe" --version
-  git -C "$root" rev-parse HEAD
+  "$probe" --version
   timeout 20 nvidia-smi -q || echo "no nvidia-smi"
   "$python" --version
 } >> "$log" 2>&1
-
-step kernel_tests 100 10 kernel_tests.py --tests="$bin/gpu_tests" --facts="$facts"
-step probes 140 20 probe_runs.py --probe="$bin/sextant-probe" --facts="$facts" \
-  --output="$output/probes.jsonl"
-step busy 65 40 busy_gpu.py --probe="$bin/sextant-probe" --facts="$facts"
-step matmul 90 25 matmul_search.py --probes="$output/probes.jsonl" --output="$output/matmul.csv"
-step copies 30 15 copies.py --facts="$facts"
-step unseen 110 40 unseen_kernels.py --probe="$bin/sextant-probe" \
+step kernel_tests 60 10 kernel_tests.py --tests="$bin/gpu_tests" --facts="$facts"
+step probes 140 20 probe_runs.py --probe="$probe" --facts="$facts" --probes="$probes"
+step back_to_back 25 15 probe_pairs.py --pair=back_to_back --probe="$probe" --facts="$facts" \
+  --probes="$probes"
+step busy 75 45 busy_gpu.py --probe="$probe" --facts="$facts" --probes="$probes"
+step kernel_times 70 30 kernel_times.py --probe="$probe" --facts="$facts" --probes="$probes"
+step cudnn 30 20 probe_pairs.py --pair=cudnn --probe="$probe" --facts="$facts" --probes="$probes"
+step copies 25 10 copies.py --probes="$probes" --facts="$facts"
+step matmul 40 20 matmul_search.py --part=same --probes="$probes" --facts="$facts" \
+  --output="$output/matmul.csv"
+step unseen 90 40 unseen_kernels.py --probe="$probe" --probes="$probes" \
   --gemms="$output/unseen_gemms.csv" --attention="$output/attention.csv"
-step training 240 40 training_steps.py --output="$output/training_steps.csv"
+step training 130 40 training_steps.py --output="$output/training_steps.csv"
+# All that is left.
+step search "$budget" 20 matmul_search.py --part=search --probes="$probes" --facts="$facts" \
+  --output="$output/matmul.csv"
 
 echo
 if ! "$python" "$here/summarise.py" "$output" 2>> "$log" | tee "$output/summary.md"; then

@@ -1,7 +1,7 @@
 """How near predictions came, from predictions.csv of predict_kernels."""
 
 from results import quantile
-from targets import NOT_MEASURED, Line, share_text, told
+from targets import NOT_MEASURED, Line, share_text
 
 MEDIAN_TARGET, P90_TARGET = 0.04, 0.10
 
@@ -23,23 +23,22 @@ def sources_of(rows):
     return ", ".join(sorted({r["source"] for r in rows}))
 
 
-def scored(name, rows, has_target):
+def scored(name, rows, limits):
+    """Lines of the median error and of the 90th percentile; `limits` are their targets, None where
+    there is none."""
     errors = errors_of(rows)
-    if not errors:
-        if has_target:
-            return [Line(f"{name}, median error", f"<= {share_text(MEDIAN_TARGET)}", NOT_MEASURED,
-                         None),
-                    Line(f"{name}, p90 error", f"<= {share_text(P90_TARGET)}", NOT_MEASURED, None)]
-        return [told(name, None)]
-    median, p90 = quantile(errors, 0.5), quantile(errors, 0.9)
-    more = f" of {len(errors)}, {share_text(inside_share(rows))} in the 80 % interval"
-    if not has_target:
-        return [told(name, f"median {share_text(median)}, p90 {share_text(p90)}{more}; stands on "
-                           f"{sources_of(rows)}")]
-    return [Line(f"{name}, median error", f"<= {share_text(MEDIAN_TARGET)}",
-                 share_text(median) + more, median <= MEDIAN_TARGET),
-            Line(f"{name}, p90 error", f"<= {share_text(P90_TARGET)}",
-                 f"{share_text(p90)}; stands on {sources_of(rows)}", p90 <= P90_TARGET)]
+    out = []
+    for part, share, limit in (("median", 0.5, limits[0]), ("p90", 0.9, limits[1])):
+        target = f"<= {share_text(limit)}" if limit else ""
+        if not errors:
+            out.append(Line(f"{name}, {part} error", target, NOT_MEASURED, None))
+            continue
+        error = quantile(errors, share)
+        more = (f"of {len(errors)}, {share_text(inside_share(rows))} in the 80 % interval"
+                if part == "median" else f"stands on {sources_of(rows)}")
+        out.append(Line(f"{name}, {part} error", target, f"{share_text(error)}; {more}",
+                        error <= limit if limit else None))
+    return out
 
 
 def prediction_lines(rows):
@@ -48,14 +47,14 @@ def prediction_lines(rows):
     for dtype in ("bf16", "fp8"):
         out += scored(f"prediction, {dtype} multiplications",
                       [r for r in gemms if r["dtype"] == dtype and r["framework"] == "pytorch"],
-                      has_target=True)
+                      (MEDIAN_TARGET, P90_TARGET))
     out += scored("prediction, bf16 multiplications timed by the probe",
-                  [r for r in gemms if r["framework"] == "sextant-probe"], has_target=False)
+                  [r for r in gemms if r["framework"] == "sextant-probe"], (None, None))
     attention = [r for r in rows if r["kind"] == "attention"]
-    if not attention:
-        out.append(told("prediction, attention", None))
-    for kernel, direction in sorted({(r["kernel"], r["pass"]) for r in attention}):
+    # The kernels that calibrations have are cuDNN's; others are shown.
+    cudnn = {("cudnn", direction) for direction in ("forward", "backward")}
+    for kernel, direction in sorted({(r["kernel"], r["pass"]) for r in attention} | cudnn):
         out += scored(f"prediction, attention {direction} by {kernel}",
                       [r for r in attention if (r["kernel"], r["pass"]) == (kernel, direction)],
-                      has_target=False)
+                      (None, P90_TARGET if kernel == "cudnn" else None))
     return out

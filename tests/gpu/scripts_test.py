@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What the scripts of a GPU validation work out: statistics, lists of shapes, verdicts, rows."""
+"""What the scripts of a GPU validation compute: statistics, files, lists of shapes, what they read
+of NVML, of the loader's folders and of GoogleTest."""
 
 import csv
 import ctypes
@@ -14,15 +15,13 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 SHARED = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
 sys.path.insert(0, HERE)
 
+import experiments  # noqa: E402
 import kernel_tests  # noqa: E402
 import libraries  # noqa: E402
-import made_calibration as made  # noqa: E402
 import nvml  # noqa: E402
-import probe  # noqa: E402
 import results  # noqa: E402
-import scores  # noqa: E402
 import shapes  # noqa: E402
-import targets  # noqa: E402
+import simulated_calibration as simulated  # noqa: E402
 from training_plan import PLAN, SHAPES  # noqa: E402
 from training_rows import COLUMNS, PRECISIONS  # noqa: E402
 
@@ -61,8 +60,12 @@ def check_files():
         rows = results.Table(table, ["one", "two", "three"])
         rows.add(one=0.1, three="a, b")
         # On the disk at once, for a step may be killed.
-        assert results.read_table(table) == [{"one": "0.1", "two": "", "three": "a, b"}]
+        first = {"one": "0.1", "two": "", "three": "a, b"}
+        assert results.read_table(table) == [first]
         assert raises(lambda: rows.add(four=1))
+        # A later step adds to it.
+        results.Table(table, ["one", "two", "three"]).add(two=2)
+        assert results.read_table(table) == [first, {"one": "", "two": "2", "three": ""}]
 
 
 def check_shapes():
@@ -72,7 +75,7 @@ def check_shapes():
         assert 1 <= m <= 8192 and all(1024 <= s <= 16384 and s % 64 == 0 for s in (n, k)), (m, n, k)
     assert statistics.median(m for m, _, _ in unseen) < 300, "rows are spread by their logarithm"
     assert sum((n, k) in shapes.MODEL_WEIGHTS for _, n, k in unseen) >= 40
-    assert not set(unseen) & set(made.ANCHORS), "anchors are measured by every calibration"
+    assert not set(unseen) & set(simulated.ANCHORS), "anchors are measured by every calibration"
     found = list(shapes.search_candidates(lambda: (8192, 8192, 8192)))
     assert found[:2] == shapes.SEARCH_STARTS[:2] and len(set(found)) == len(found) > 1000
     assert all(2 * m * n * k <= shapes.MOST_SEARCH_FLOPS for m, n, k in found)
@@ -93,96 +96,15 @@ def check_training_plan():
     for size in ("125m", "350m", "1.3b"):
         for family in ("gpt2", "llama"):
             assert any(job.model == f"{family}-{size}" for job in PLAN), (family, size)
+    assert any(job.compiled for job in PLAN) and any(job.model == "llama-7b" and job.recompute
+                                                     for job in PLAN)
     path = os.path.join(SHARED, "data", "measured_runs.csv")
     if os.path.exists(path):
         with open(path, encoding="utf-8", newline="") as file:
             assert next(csv.reader(file)) == COLUMNS
 
 
-def run_of(mode, wall=1.0, **changes):
-    return {"mode": mode, "wall_seconds": wall, "calibration": made.calibration(mode, **changes),
-            "json_bytes": 30_000, "gzip_bytes": 9_000, "used_rise_bytes": 3 << 30}
-
-
-def by_figure(lines):
-    return {line.figure: line for line in lines}
-
-
-def check_verdicts():
-    runs = [run_of("standard", 4.0), run_of("standard", 5.5, slowness=1.04),
-            run_of("standard", 4.1), {"mode": "standard", "wall_seconds": 9, "failure": {}}]
-    times = by_figure(targets.time_lines(runs))
-    assert times["wall time, standard"].met is False
-    assert times["wall time, standard"].measured == "5.50 s (worst of 3)"
-    assert times["wall time, full"] == targets.Line("wall time, full", "<= 30.00 s",
-                                                    targets.NOT_MEASURED, None)
-    repeats = by_figure(targets.repeat_lines(runs))
-    assert repeats["run to run, bf16 sustained, standard"].met is False
-    assert repeats["run to run, copy, standard"].met is True
-    assert repeats["run to run, best bf16 burst, quick"].met is None
-    sizes = by_figure(targets.size_lines(runs))
-    assert sizes["calibration, standard, JSON"].met is False
-    assert sizes["calibration, standard, JSON packed by gzip"].met is True
-    memory = by_figure(targets.memory_lines(runs))
-    assert memory["device memory that the probe held, by its own count"].met is True
-    runs[0]["calibration"]["conditions"]["peak_allocated_bytes"] = str(3 << 30)
-    memory = by_figure(targets.memory_lines(runs))
-    assert memory["device memory that the probe held, by its own count"].met is False
-    # 4.2 of 4.8 TB/s.
-    copies = by_figure(targets.copy_lines(runs, []))
-    assert copies["copy in the GPU's memory, over the datasheet"].measured == "87.5 %"
-    assert copies["copy in the GPU's memory, over the datasheet"].met is False
-
-
-def check_rates():
-    burst = probe.best_burst(made.calibration("full"), "bf16")
-    assert burst == max(2 * m * n * k / made.matmul_law("DATA_TYPE_BF16", m, n, k)
-                        for m, n, k in made.ANCHORS + [(8192, 8192, 8192)])
-    calibration = made.calibration("full")
-    calibration["matmuls"].append(made.matmul("DATA_TYPE_BF16", 64, 64, 64, 1e-3, requested=True))
-    assert probe.best_burst(calibration, "bf16") == burst, "what was asked for is no search"
-    calibration["matmuls"][0]["best_flops_per_second"] = 2 * burst
-    assert probe.best_of_any_kernel(calibration, "bf16") == 2 * burst
-    for share, met in ((0.96, False), (0.98, True)):
-        rows = [{"kind": "search", "dtype": "bf16", "flops_per_second": str(burst / share)}]
-        lines = by_figure(targets.rate_lines([run_of("full")], rows))
-        assert lines["best bf16, probe over search"].met is met
-    assert by_figure(targets.rate_lines([], []))["best bf16, probe over search"].met is None
-
-
-def check_refusals():
-    good = {"fact": "refusal", "refused": True, "wall_seconds": 0.3, "used_rise_bytes": 0}
-    for change, figure in (({"refused": False}, "a busy GPU refused"),
-                           ({"wall_seconds": 0.6}, "time to refuse"),
-                           ({"used_rise_bytes": 1 << 20}, "memory taken by a refusal")):
-        assert not any(line.met is False for line in targets.refusal_lines([good]))
-        assert by_figure(targets.refusal_lines([good, {**good, **change}]))[figure].met is False
-    assert all(line.met is None for line in targets.refusal_lines([]))
-    tenant = {"fact": "tenant", "came": True, "seconds": 1.2, "exit_code": 4, "reason": "busy",
-              "stopped": True}
-    assert targets.tenant_line([tenant]).met is True
-    assert targets.tenant_line([{**tenant, "stopped": False, "exit_code": 0}]).met is False
-    assert targets.tenant_line([{**tenant, "came": False}]).met is None
-
-
-def check_scores():
-    def row(predicted, seen="0"):
-        return {"kind": "gemm", "dtype": "bf16", "framework": "pytorch", "seconds": "1",
-                "predicted_seconds": str(predicted), "low_seconds": "0.9", "high_seconds": "1.2",
-                "source": "reference grid", "seen": seen}
-    rows = [row(1.03)] * 9 + [row(0.5)] + [row(9, seen="1")] * 20
-    lines = by_figure(scores.prediction_lines(rows))
-    median = lines["prediction, bf16 multiplications, median error"]
-    assert median.met is True and "3.0 % of 10, 100.0 %" in median.measured, median
-    assert lines["prediction, bf16 multiplications, p90 error"].met is True
-    assert "reference" in lines["prediction, bf16 multiplications, p90 error"].measured
-    lines = by_figure(scores.prediction_lines([row(1.05)] * 8 + [row(0.5)] * 2))
-    assert not any(lines[f"prediction, bf16 multiplications, {which} error"].met
-                   for which in ("median", "p90"))
-    assert lines["prediction, fp8 multiplications, p90 error"].met is None
-
-
-class MadeNvml:
+class FakeNvml:
     """NVML's functions as ctypes would call them."""
 
     def __init__(self, tensor=83.0, status=0, supported=1):
@@ -214,6 +136,40 @@ class MadeNvml:
         return 0
 
 
+    def nvmlDeviceGetPowerUsage(self, _, milliwatts):
+        milliwatts._obj.value = 650_000
+        return 0
+
+    def nvmlDeviceGetMigMode(self, _, current, pending):
+        current._obj.value, pending._obj.value = 0, 1
+        return 0
+
+    def nvmlDeviceGetComputeRunningProcesses_v3(self, _, count, entries):
+        if not entries:
+            count._obj.value = 2
+            return nvml.INSUFFICIENT_SIZE
+        assert count._obj.value == nvml.MOST_PROCESSES
+        entries[0], entries[1] = nvml.Process(pid=7, used=1 << 30), nvml.Process(pid=9, used=5)
+        count._obj.value = 2
+        return 0
+
+
+def check_state():
+    gpu = nvml.Gpu.__new__(nvml.Gpu)
+    gpu._device, gpu._library = None, FakeNvml()
+    state = gpu.state()
+    assert state["power_milliwatts"] == 650_000 and state["mig_mode"] == [0, 1], state
+    assert state["processes"] == [{"pid": 7, "used_bytes": 1 << 30}, {"pid": 9, "used_bytes": 5}]
+    assert "nvmlDeviceGetMemoryInfo_v2" in state["untold"]["used_bytes"]
+    assert "temperature_celsius" not in state, "what is not told is absent"
+    took = gpu.latencies(calls=3)
+    assert took["processes"]["count"] == 3 and "untold" in took["energy_millijoules"], took
+    assert took["mig_mode"]["maximum_seconds"] >= took["mig_mode"]["median_seconds"] > 0
+    assert "| mig_mode | [0, 1] |" in experiments.nvml_tables(
+        [{"fact": "nvml", "when": "idle", "readable": True, "state": state, "latencies": took}])
+    assert ctypes.sizeof(nvml.Process) == 24  # as a C compiler lays it out on 64 bits
+
+
 def check_gpm():
     nvml.GPM_PAUSE_SECONDS = 0
     # As a C compiler lays them out on 64 bits.
@@ -221,10 +177,10 @@ def check_gpm():
     assert nvml.GpmQuery.metrics.offset == 24
     gpu = nvml.Gpu.__new__(nvml.Gpu)
     gpu._device = None
-    gpu._library = made_nvml = MadeNvml()
+    gpu._library = fake = FakeNvml()
     assert gpu.gpm_ratios() == {"sm": 0.97, "tensor": 0.83, "memory": 0.41}
-    assert made_nvml.live == 0
-    for faulty in (MadeNvml(tensor=float("nan")), MadeNvml(status=3), MadeNvml(supported=0)):
+    assert fake.live == 0
+    for faulty in (FakeNvml(tensor=float("nan")), FakeNvml(status=3), FakeNvml(supported=0)):
         gpu._library = faulty
         assert raises(gpu.gpm_ratios, nvml.NvmlFault) and faulty.live == 0
     assert raises(gpu.busy_percent, nvml.NvmlFault), "an NVML that lacks a function"
@@ -245,6 +201,27 @@ def check_library_folders():
                              ("nvidia/cu13/lib", "nvidia/cublas/lib", "torch/lib")], found
         told = os.environ.get("LD_LIBRARY_PATH", "")
         assert path.startswith(told) and path.endswith(os.pathsep.join(found)), path
+        check_links(os.path.join(folder, "there"), os.path.join(folder, "links"))
+
+
+def check_links(there, links):
+    """cuBLASLt alone is linked to, from where it is found."""
+    os.mkdir(there)
+    os.mkdir(links)
+    for name in ("libcublasLt.so.13", "libcudnn.so.9"):
+        with open(os.path.join(there, name), "w", encoding="utf-8"):
+            pass
+    before = os.environ.get("LD_LIBRARY_PATH")
+    os.environ["LD_LIBRARY_PATH"] = there
+    try:
+        assert libraries.link_cublaslt(links) >= 1
+    finally:
+        del os.environ["LD_LIBRARY_PATH"]
+        if before is not None:
+            os.environ["LD_LIBRARY_PATH"] = before
+    assert os.path.samefile(os.path.join(links, "libcublasLt.so.13"),
+                            os.path.join(there, "libcublasLt.so.13"))
+    assert not any("cudnn" in name for name in os.listdir(links)), os.listdir(links)
 
 
 def check_test_counts():
@@ -255,14 +232,20 @@ def check_test_counts():
     assert (counts["passed"], counts["skipped"], counts["failed"]) == (11, 1, 2), counts
     assert counts["failed_tests"] == ["A.C", "D/E.F/0"], counts
     assert kernel_tests.counts_of("")["passed"] == 0
+    skipping = ("[ RUN      ] A.A\n[       OK ] A.A (1 ms)\n[ RUN      ] A.B\n"
+                "a/b.cc:7: Skipped\none GPU is not\ntwo\n\n[  SKIPPED ] A.B (0 ms)\n")
+    assert kernel_tests.counts_of(skipping)["skipped_tests"] == {"A.B": "one GPU is not\ntwo"}
+    for passed, skipped, met in ((5, 5, True), (4, 5, False), (0, 0, False)):
+        counts = {"passed": passed, "skipped": skipped}
+        assert kernel_tests.is_success(0, counts) is met, counts
+        assert not kernel_tests.is_success(1, counts)
 
 
 def main():
-    for check in (check_statistics, check_files, check_shapes, check_training_plan, check_verdicts,
-                  check_rates, check_refusals, check_scores, check_gpm, check_library_folders,
-                  check_test_counts):
+    for check in (check_statistics, check_files, check_shapes, check_training_plan, check_state,
+                  check_gpm, check_library_folders, check_test_counts):
         check()
-    print("statistics, shapes, rows and verdicts are right")
+    print("statistics, files, shapes and readings are right")
     return 0
 
 

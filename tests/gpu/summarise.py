@@ -15,17 +15,12 @@ import subprocess
 import sys
 import tempfile
 
+import experiments
+import probe
 import targets
+from phases import phase_table
 from results import read_facts, read_table
 from scores import prediction_lines
-
-
-def read_runs(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return [json.loads(line) for line in file if line.strip()]
-    except FileNotFoundError:
-        return []
 
 
 def predict(program, folder, calibration):
@@ -51,16 +46,22 @@ def predict(program, folder, calibration):
 
 
 def test_lines(facts):
+    figure, target = "kernels against a float64 reference", "none fails, most are not skipped"
     counts = [f for f in facts if f["fact"] == "kernel_tests"]
     if not counts:
-        yield targets.Line("kernels against a float64 reference", "all pass",
-                           targets.NOT_MEASURED, None)
+        yield targets.Line(figure, target, targets.NOT_MEASURED, None)
         return
     last = counts[-1]
-    yield targets.Line("kernels against a float64 reference", "all pass",
+    yield targets.Line(figure, target,
                        f"{last['passed']} passed, {last['failed']} failed, "
                        f"{last['skipped']} skipped",
-                       last["exit_code"] == 0 and last["passed"] > 0 and last["skipped"] == 0)
+                       last["exit_code"] == 0 and last["passed"] > 0
+                       and last["passed"] >= last["skipped"])
+    reasons = {}
+    for name, reason in last["skipped_tests"].items():
+        reasons.setdefault(" ".join(reason.split()), []).append(name)
+    for reason, names in reasons.items():
+        yield targets.told(f"skipped: {', '.join(names)}", reason or "no reason given")
 
 
 def training_line(rows):
@@ -69,21 +70,57 @@ def training_line(rows):
                         f"{len(fitted)} of {len(rows)} jobs" if rows else None)
 
 
-def lines_of(folder):
-    facts = read_facts(os.path.join(folder, "facts.jsonl"))
-    runs = read_runs(os.path.join(folder, "probes.jsonl"))
+def why_not(step, facts):
+    """Why a figure of that step was not measured."""
+    steps = {f["name"]: f for f in facts if f["fact"] == "step"}
+    if step not in steps:
+        return f"{step} was not among the steps"
+    if steps[step]["outcome"] == "ok":
+        return f"{step} was done, and its results lack it"
+    return f"{step}: {steps[step]['outcome']}, {steps[step]['reason']}"
+
+
+def with_reason(step, lines, facts):
+    """The lines, those that were not measured with why."""
+    for line in lines:
+        if line.measured == targets.NOT_MEASURED:
+            line = line._replace(measured=f"{targets.NOT_MEASURED}: {why_not(step, facts)}")
+        yield line
+
+
+def prediction_part(folder, facts):
+    path = os.path.join(folder, "predictions.csv")
+    if os.path.exists(path):
+        return list(with_reason("unseen", prediction_lines(read_table(path)), facts))
+    return [line._replace(measured=f"{targets.NOT_MEASURED}: predicted at home, by --predict")
+            for line in prediction_lines([])]
+
+
+def target_lines(folder, facts, runs):
     matmuls = read_table(os.path.join(folder, "matmul.csv"))
-    out = list(test_lines(facts))
-    for some in (targets.time_lines(runs), targets.coverage_lines(runs),
-                 targets.memory_lines(runs), targets.size_lines(runs),
-                 targets.repeat_lines(runs), targets.rate_lines(runs, matmuls),
-                 targets.copy_lines(runs, facts), targets.refusal_lines(facts),
-                 targets.condition_lines(runs),
-                 prediction_lines(read_table(os.path.join(folder, "predictions.csv")))):
-        out += some
-    out.append(targets.gpm_line(facts))
-    out.append(training_line(read_table(os.path.join(folder, "training_steps.csv"))))
-    return out
+    training = read_table(os.path.join(folder, "training_steps.csv"))
+    measured = [run for run in runs if run["step"] == "probes"]
+    parts = (("kernel_tests", test_lines(facts)), ("probes", targets.time_lines(measured)),
+             ("probes", targets.coverage_lines(measured)),
+             ("probes", targets.memory_lines(measured)), ("probes", targets.size_lines(measured)),
+             ("probes", targets.repeat_lines(measured)),
+             ("search", targets.rate_lines(measured, matmuls, facts)),
+             ("matmul", targets.same_shape_lines(matmuls)),
+             ("copies", targets.copy_lines(measured, facts)),
+             ("busy", targets.refusal_lines(facts)),
+             ("probes", targets.condition_lines(measured)), ("training", [training_line(training)]))
+    return [line for step, lines in parts for line in with_reason(step, lines, facts)
+            ] + prediction_part(folder, facts)
+
+
+def experiment_lines(facts, runs):
+    device = last_fact(facts, "device")
+    parts = (("cold", experiments.cold_lines([r for r in runs if r["step"] == "cold"])),
+             ("back_to_back", [experiments.back_to_back_line(facts)]),
+             ("cudnn", [experiments.cudnn_line(facts)]),
+             ("kernel_times", experiments.kernel_lines(facts)),
+             ("busy", [experiments.gpm_line(facts, device)]))
+    return [line for step, lines in parts for line in with_reason(step, lines, facts)]
 
 
 def steps_text(facts):
@@ -93,24 +130,44 @@ def steps_text(facts):
     return "\n".join(out)
 
 
-def table_text(lines):
-    verdicts = {True: "met", False: "MISSED", None: ""}
-    out = ["| figure | target | measured | |", "| --- | --- | --- | --- |"]
+def table_text(lines, head, words):
+    verdicts = {True: words[0], False: words[1], None: ""}
+    out = [f"| {' | '.join(head)} | |", "| --- | --- | --- | --- |"]
     out += [f"| {line.figure} | {line.target} | {line.measured} | {verdicts[line.met]} |"
             for line in lines]
+    return "\n".join(out)
+
+
+def count_text(lines):
     met, missed = (sum(line.met is verdict for line in lines) for verdict in (True, False))
     unknown = sum(bool(line.target) and line.met is None for line in lines)
-    return "\n".join(out) + (f"\n\n{met} targets met, {missed} missed, {unknown} not measured.")
+    return f"{met} targets met, {missed} missed, {unknown} not measured."
 
 
-def device_text(facts):
-    devices = [f for f in facts if f["fact"] == "device"]
-    if not devices:
-        return "No GPU was listed."
-    last = devices[-1]
-    return ", ".join(f"{name} {last[name]}" for name in
-                     ("product_name", "driver_version", "cuda_version", "power_limit_watts")
-                     if name in last)
+def last_fact(facts, name):
+    found = [f for f in facts if f["fact"] == name]
+    return found[-1] if found else {}
+
+
+def head_text(facts):
+    device, commit = last_fact(facts, "device"), last_fact(facts, "commit")
+    told = [f"{name} {device[name]}" for name in
+            ("product_name", "driver_version", "cuda_version", "power_limit_watts")
+            if name in device]
+    out = ", ".join(told) or "No GPU was listed."
+    if not commit:
+        return f"{out}\nThe commit is not known."
+    changed = f", {len(commit['changed'])} files changed" if commit["changed"] else ""
+    return f"{out}\nCommit {commit['commit']}{changed}."
+
+
+def told_phases(runs):
+    """Of the runs whose phases are shown, by title: the cold ones, and the last of each mode."""
+    out = {f"cold, cache {r['cache']}": r for r in runs if r["step"] == "cold"}
+    for mode in ("quick", "standard", "full"):
+        of_mode = [r for r in runs if r["step"] == "probes" and r["mode"] == mode]
+        out.update({mode: r for r in of_mode[-1:]})
+    return out
 
 
 def main():
@@ -121,15 +178,22 @@ def main():
     options = parser.parse_args()
     if not os.path.isdir(options.folder):
         raise SystemExit(f"there is no folder {options.folder}")
+    runs = probe.read_runs(os.path.join(options.folder, "probes.jsonl"))
     if options.predict:
-        calibration = targets.best_calibration(
-            read_runs(os.path.join(options.folder, "probes.jsonl")), [options.mode])
+        calibration = probe.best_calibration([r for r in runs if r["step"] == "probes"],
+                                             [options.mode])
         if calibration is None:
             raise SystemExit(f"no {options.mode} run of the probe has a calibration")
         predict(options.predict, options.folder, calibration)
     facts = read_facts(os.path.join(options.folder, "facts.jsonl"))
-    print("\n\n".join([device_text(facts), table_text(lines_of(options.folder)),
-                       steps_text(facts)]))
+    lines = target_lines(options.folder, facts, runs)
+    print("\n\n".join(part for part in [
+        head_text(facts),
+        table_text(lines, ("figure", "target", "measured"), ("met", "MISSED")), count_text(lines),
+        table_text(experiment_lines(facts, runs), ("experiment", "expected", "measured"),
+                   ("as expected", "OTHERWISE")),
+        experiments.kernel_table(facts), phase_table(told_phases(runs)),
+        experiments.nvml_tables(facts), steps_text(facts)] if part))
     return 0
 
 

@@ -4,8 +4,10 @@ verdict: it never counts as met."""
 import statistics
 from collections import namedtuple
 
+import packed
 import probe
 from datasheets import datasheet_of
+from probe import best_calibration, calibrations_of
 from results import quantile, range_over_median
 
 # `target` and `measured` are texts; `met` is True, False, or None: no target, or not measured.
@@ -57,19 +59,6 @@ def rate_text(value):
     return f"{value / 1e12:.1f} TFLOP/s" if value is not None else None
 
 
-def calibrations_of(runs, mode):
-    return [run["calibration"] for run in runs if run["mode"] == mode and "calibration" in run]
-
-
-def best_calibration(runs, modes=("full", "standard", "quick")):
-    """The last of the first of `modes` that has one: by default of that with the most shapes. None
-    where there is none."""
-    for mode in modes:
-        if calibrations_of(runs, mode):
-            return calibrations_of(runs, mode)[-1]
-    return None
-
-
 def time_lines(runs):
     for mode, limit in (("quick", 2), ("standard", 5), ("full", 30)):
         walls = [run["wall_seconds"] for run in runs
@@ -79,8 +68,10 @@ def time_lines(runs):
 
 def coverage_lines(runs):
     for mode in ("quick", "standard", "full"):
-        shares = [c["coverage_ratio"] for c in calibrations_of(runs, mode)]
-        yield told(f"points measured in time, {mode}", share_text(min(shares)) if shares else None)
+        worst = min(calibrations_of(runs, mode), key=lambda c: c["coverage_ratio"], default=None)
+        yield told(f"points measured in time, {mode}",
+                   f"{share_text(worst['coverage_ratio'])}, missing: "
+                   f"{probe.missing_text(worst) or 'nothing'}" if worst else None)
 
 
 def memory_lines(runs):
@@ -96,11 +87,15 @@ def memory_lines(runs):
 
 def size_lines(runs):
     for mode in ("standard", "full"):
-        of_mode = [run for run in runs if run["mode"] == mode and "calibration" in run]
-        yield at_most(f"calibration, {mode}, JSON", 20_000, [r["json_bytes"] for r in of_mode],
-                      size_text)
-        yield at_most(f"calibration, {mode}, JSON packed by gzip", 20_000,
-                      [r["gzip_bytes"] for r in of_mode], size_text)
+        calibrations = calibrations_of(runs, mode)
+        try:
+            sizes = packed.packed_sizes(calibrations) if calibrations else []
+            line = at_most(f"calibration, {mode}, packed (protobuf, gzip)", 20_000, sizes,
+                           size_text)
+        except packed.CannotPack as reason:
+            line = Line(f"calibration, {mode}, packed (protobuf, gzip)", "<= 20.0 KB", str(reason),
+                        None)
+        yield line if mode == "standard" else line._replace(target="", met=None)
 
 
 def repeat_lines(runs):
@@ -114,51 +109,56 @@ def repeat_lines(runs):
                ("best bf16 burst, quick", "quick", 0.02, lambda c: probe.best_burst(c, "bf16")),
                ("bf16 sustained, standard", "standard", 0.01,
                 lambda c: probe.sustained(c, "bf16")),
-               ("copy, standard", "standard", 0.02, lambda c: (probe.memory_copy(c) or [None])[-1]))
+               ("copy, standard", "standard", 0.02,
+                lambda c: (probe.memory_copy(c) or {}).get("bytes_per_second")))
     for name, mode, limit, figure_of in figures:
         yield at_most(f"run to run, {name}", limit, spread(mode, figure_of), share_text)
 
 
-def rate_lines(runs, matmuls):
+def rate_lines(runs, matmuls, facts):
     calibration = best_calibration(runs) or {}
     for dtype in ("bf16", "fp8"):
         found = [float(r["flops_per_second"]) for r in matmuls
                  if r["dtype"] == dtype and r["kind"] in ("search", "same_shape")]
         best = max(found) if found else None
-        ours = probe.best_burst(calibration, dtype)
         any_kernel = probe.best_of_any_kernel(calibration, dtype)
-        yield told(f"best {dtype}, PyTorch's search of {len(found)} shapes", rate_text(best))
-        yield told(f"best {dtype}, probe: library's own choice", rate_text(ours))
+        yield told(f"best {dtype}, PyTorch", rate_text(best))
+        yield told(f"best {dtype}, probe: library's own choice",
+                   rate_text(probe.best_burst(calibration, dtype)))
         yield told(f"best {dtype}, probe: best kernel tried", rate_text(any_kernel))
-        share = any_kernel / best if best and any_kernel else None
-        if dtype == "bf16":
-            yield at_least("best bf16, probe over search", 0.97, [share], share_text)
-        else:
-            yield told("best fp8, probe over search", share_text(share) if share else None)
-        yield same_shape_line(dtype, matmuls)
+        yield search_line(dtype, any_kernel, best, facts)
 
 
-def same_shape_line(dtype, matmuls):
-    ratios = [float(r["flops_per_second"]) / float(r["probe_flops_per_second"]) for r in matmuls
-              if r["dtype"] == dtype and r["kind"] == "same_shape"]
-    if not ratios:
-        return told(f"{dtype}, PyTorch over probe, same shapes", None)
-    return told(f"{dtype}, PyTorch over probe, same shapes",
-                f"median {statistics.median(ratios):.3f}, p10 {quantile(ratios, 0.1):.3f}, p90 "
-                f"{quantile(ratios, 0.9):.3f} of {len(ratios)}")
+def search_line(dtype, ours, best, facts):
+    """Honest about how long the search was: no search, no verdict."""
+    searches = [f for f in facts if f["fact"] == "search" and f["dtype"] == dtype]
+    if not searches or not best or not ours:
+        return Line(f"best {dtype}, probe over search", ">= 97.0 %", NOT_MEASURED, None)
+    seconds, shapes = (sum(f[name] for f in searches) for name in ("seconds", "shape_count"))
+    line = at_least(f"best {dtype}, probe over search", 0.97, [ours / best], share_text)
+    return line._replace(measured=f"{line.measured} ({seconds:.0f} s searched, {shapes} shapes)")
+
+
+def same_shape_lines(matmuls):
+    for dtype in ("bf16", "fp8"):
+        ratios = [float(r["flops_per_second"]) / float(r["probe_flops_per_second"])
+                  for r in matmuls if r["dtype"] == dtype and r["kind"] == "same_shape"]
+        yield told(f"{dtype}, PyTorch over probe, same shapes",
+                   f"median {statistics.median(ratios):.3f}, p10 {quantile(ratios, 0.1):.3f}, p90 "
+                   f"{quantile(ratios, 0.9):.3f} of {len(ratios)}" if ratios else None)
 
 
 def copy_lines(runs, facts):
     calibration = best_calibration(runs) or {}
-    ours = (probe.memory_copy(calibration) or [None])[-1]
-    name = calibration.get("device", {}).get("product_name", "")
-    sheet = datasheet_of(name)
-    share = ours / sheet.memory_bytes_per_second if ours and sheet else None
-    yield at_least("copy in the GPU's memory, over the datasheet", 0.90, [share], share_text)
-    torch = [f for f in facts if f["fact"] == "copy" and f["kind"] == "device"]
-    theirs = max(torch, key=lambda f: f["bytes"])["bytes_per_second"] if torch else None
-    yield told("copy, probe over PyTorch",
-               share_text(ours / theirs) if ours and theirs else None)
+    copied = probe.memory_copy(calibration)
+    ours = copied["bytes_per_second"] if copied else None
+    theirs = [f["bytes_per_second"] for f in facts if f["fact"] == "copy" and copied
+              and f["kind"] == "device" and f["bytes"] == int(copied["array_bytes"])]
+    yield at_least("copy in the GPU's memory, probe over PyTorch, same size", 0.98,
+                   [ours / theirs[-1]] if theirs else [], share_text)
+    sheet = datasheet_of(calibration.get("device", {}).get("product_name", ""))
+    yield told("copy in the GPU's memory, over the datasheet (90 % is usual)",
+               share_text(ours / sheet.memory_bytes_per_second) if ours and sheet else None)
     for kind, direction in (("host_to_device", "DIRECTION_HOST_TO_DEVICE"),
                             ("device_to_host", "DIRECTION_DEVICE_TO_HOST")):
         probed = [(int(h["size_bytes"]), h["bytes_per_second"])
@@ -202,6 +202,8 @@ def condition_lines(runs):
                    share_text(rate / sheet.bf16_flops_per_second) if rate and sheet else None)
     yield told("bf16 sustained over best burst",
                share_text(kept / burst) if burst and kept else None)
+    yield told("sustained, over the limit at the clock that was counted", ", ".join(
+        map(clock_limit_text, calibration.get("sustained_matmuls", []))) or None)
     conditions = calibration.get("conditions", {})
     shown = {"sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz",
              "maximum_sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz at most",
@@ -215,11 +217,11 @@ def condition_lines(runs):
                          if name in conditions) or None)
 
 
-def gpm_line(facts):
-    gpm = [f for f in facts if f["fact"] == "gpm"]
-    if not gpm:
-        return told("GPM readable", None)
-    last = gpm[-1]
-    return told("GPM readable",
-                ", ".join(f"{name} {share_text(last[name])}" for name in ("sm", "tensor", "memory"))
-                if last["readable"] else f"no: {last['reason']}")
+def clock_limit_text(matmul):
+    """What a sustained multiplication tells of its clock and its power."""
+    shown = {"clock_limit_ratio": share_text,
+             "counted_sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz counted",
+             "sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz by the driver",
+             "power_watts": lambda v: f"{v:.0f} W"}
+    told_of = [show(matmul[name]) for name, show in shown.items() if name in matmul]
+    return f"{probe.type_of(matmul)} {', '.join(told_of) or 'no clock told'}"

@@ -48,9 +48,10 @@ def result_cells(job, step_seconds, memory):
                        "max_memory_reserved"}
 
 
-def source_cells(number, torch, datasheet):
+def source_cells(number, torch, datasheet, compiled):
     return {"id": f"sextant-gpu-validation-{number:03}", "source": "Sextant GPU validation",
             "source_path": "tests/gpu/training_steps.py", "from_memory": False,
-            "framework": f"PyTorch {torch.__version__} cuda {torch.version.cuda}, eager",
+            "framework": f"PyTorch {torch.__version__} cuda {torch.version.cuda}, "
+                         + ("torch.compile" if compiled else "eager"),
             "task": "pretrain", "hardware": torch.cuda.get_device_name(),
             "gpu_key": datasheet.gpu_key if datasheet else None}

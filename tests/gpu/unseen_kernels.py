@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures kernels that no calibration has, for predictions to be held against.
 
-  unseen_kernels.py --probe=PROGRAM --gemms=FILE.csv --attention=FILE.csv [--seconds=110]
+  unseen_kernels.py --probe=PROGRAM --probes=FILE --gemms=FILE.csv --attention=FILE.csv
+                     [--seconds=90]
 
 Multiplications of shapes.unseen_gemms(), in bf16 and fp8, by PyTorch, and some of those in bf16 by
 the probe itself (--matmul), which calls the library as it does for the calibration: what errors of
@@ -52,17 +53,17 @@ def torch_gemms(torch, table, limit):
     return all_ran
 
 
-def probe_gemms(program, table, limit):
+def probe_gemms(options, table, limit):
     """False where a run failed."""
-    gpu = nvml.open_gpu(probe.first_device(program)["uuid"])
+    gpu = nvml.open_gpu(probe.first_device(options.probe)["uuid"])
     shapes = unseen_gemms()
     for first in range(0, PROBE_RUNS * SHAPES_A_PROBE, SHAPES_A_PROBE):
         if limit.left() < PROBE_SECONDS:
             return True
         asked = [f"--matmul={m}x{n}x{k}" for m, n, k in shapes[first:first + SHAPES_A_PROBE]]
-        if gpu is not None:
-            nvml.wait_until_idle(gpu)
-        run = probe.run_probe(program, "--dtype=bf16", "--mode=quick", *asked)
+        nvml.wait_until_idle(gpu)
+        run = probe.run_probe(options.probe, "--dtype=bf16", "--mode=quick", *asked)
+        probe.keep_run(options.probes, "unseen", "quick", run)
         if "failure" in run:
             print(f"--matmul: {probe.failure_text(run)}")
             return False
@@ -140,15 +141,16 @@ def torch_attention(torch, table, limit):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--probe", required=True)
+    parser.add_argument("--probes", required=True)
     parser.add_argument("--gemms", required=True)
     parser.add_argument("--attention", required=True)
-    parser.add_argument("--seconds", type=float, default=110)
+    parser.add_argument("--seconds", type=float, default=90)
     options = parser.parse_args()
     limit = TimeLimit(options.seconds)
     gemms = Table(options.gemms, GEMM_COLUMNS)
     attention = Table(options.attention, ATTENTION_COLUMNS)
     # Before PyTorch is loaded: the guard refuses a GPU on which another process has a context.
-    probed = probe_gemms(options.probe, gemms, limit)
+    probed = probe_gemms(options, gemms, limit)
     torch = load_torch()
     multiplied = torch_gemms(torch, gemms, TimeLimit(GEMM_SHARE * limit.left()))
     torch_attention(torch, attention, limit)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""predict_kernels on a made calibration: kernels that follow its law are foretold, those that it
-has are marked, and what can't be read is told."""
+"""predict_kernels on a simulated calibration: kernels that follow its law are foretold, those that
+it has are marked, and what can't be read is told."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
 
-import made_calibration as made  # noqa: E402
+import simulated_calibration as simulated  # noqa: E402
 from shapes import attention_shapes, unseen_gemms  # noqa: E402
 
 PROGRAM = os.path.join(os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin")),
@@ -46,8 +46,8 @@ def predictions(calibration, rows):
 
 def gemm_row(dtype, shape):
     m, n, k = shape
-    return {"dtype": dtype, "framework": "made", "m": m, "n": n, "k": k,
-            "seconds": made.matmul_law(TYPES[dtype], m, n, k)}
+    return {"dtype": dtype, "framework": "simulated", "m": m, "n": n, "k": k,
+            "seconds": simulated.matmul_law(TYPES[dtype], m, n, k)}
 
 
 def median_error(rows):
@@ -58,7 +58,7 @@ def median_error(rows):
 def check_gemms():
     rows = [gemm_row(dtype, shape) for dtype in TYPES for shape in unseen_gemms()]
     rows.append(gemm_row("bf16", (4096, 4096, 4096)))
-    out = predictions(made.calibration("full"), rows)
+    out = predictions(simulated.calibration("full"), rows)
     assert [row["seen"] for row in out] == ["0"] * (len(out) - 1) + ["1"]
     for dtype in TYPES:
         error = median_error([row for row in out if row["dtype"] == dtype])
@@ -68,7 +68,7 @@ def check_gemms():
         assert float(row["low_seconds"]) <= float(row["predicted_seconds"])
         assert float(row["predicted_seconds"]) <= float(row["high_seconds"])
     # The predictions follow the calibration, not a table that the program brings along.
-    slow = predictions(made.calibration("full", slowness=2), rows)
+    slow = predictions(simulated.calibration("full", slowness=2), rows)
     for row, twice in zip(out, slow):
         ratio = float(twice["predicted_seconds"]) / float(row["predicted_seconds"])
         assert abs(ratio - 2) < 0.02, (row, twice)
@@ -80,11 +80,11 @@ def check_attention():
         if not shape["causal"] or shape["head_dim"] != 128:
             continue
         for direction in ("forward", "backward"):
-            seconds = made.attention_law(shape["batch"], shape["seq_len"], shape["heads"], 128,
+            seconds = simulated.attention_law(shape["batch"], shape["seq_len"], shape["heads"], 128,
                                          direction == "backward")
-            rows.append({"dtype": "bf16", "framework": "made", "kernel": "flash",
+            rows.append({"dtype": "bf16", "framework": "simulated", "kernel": "flash",
                          "pass": direction, **shape, "seconds": seconds})
-    out = predictions(made.calibration("full"), rows)
+    out = predictions(simulated.calibration("full"), rows)
     for direction in ("forward", "backward"):
         error = median_error([row for row in out if row["pass"] == direction])
         assert error < 0.05, (direction, error)
@@ -93,7 +93,7 @@ def check_attention():
 
 
 def check_faults():
-    good = made.calibration("quick")
+    good = simulated.calibration("quick")
     row = gemm_row("bf16", (64, 1024, 1024))
     assert subprocess.run([PROGRAM], capture_output=True, check=False).returncode == 2
     for calibration, rows, word in (

@@ -8,10 +8,10 @@
 
 namespace sextant {
 
-// "tile 128x256 stages 64x4 split-k 2 cluster 2x1 waves 3.9", of which the library tells what it
-// knows: the tile as it has it, columns of C first where C is row-major; elements of k a stage, and
-// stages ("auto" where it depends on the memory left); parts into which k is cut; blocks of a
-// cluster; how often the blocks fill the GPU. What it does not tell is left out.
+// "tile 20 stages 35 split-k 2 cluster 5 waves 3.9": the library's own numbers of the tile, of the
+// stages and of the cluster's shape, which cublasLt.h names (20 is CUBLASLT_MATMUL_TILE_128x128);
+// parts into which k is cut, where more than one; how often the blocks fill the GPU. What the
+// library does not tell is left out.
 std::string AlgorithmText(const CublasLt& library, const CublasLtChoice& choice);
 
 }  // namespace sextant

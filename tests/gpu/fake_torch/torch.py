@@ -8,6 +8,7 @@ $SEXTANT_FAKE_BUSY has the number of the process that works.
 
 import contextlib
 import functools
+import json
 import os
 import pathlib
 import sys
@@ -20,10 +21,16 @@ SIZES = {bfloat16: 2, float32: 4, float8_e4m3fn: 1}
 BF16_RATE, FP8_RATE, MEMORY_RATE, HOST_RATE = 7.1e14, 1.3e15, 4.1e12, 5.3e10
 MOST_SEQUENCES = 32  # a batch of as many does not fit
 
-_real_sleep, _now, _recording = time.sleep, [1000.0], []
+GAP_SECONDS = 1e-6  # of each kernel's time that the profiler does not see
+
+_real_sleep, _now, _recording, _traces = time.sleep, [1000.0], [], []
 
 
-def _spend(seconds):
+def _spend(seconds, kernel=None):
+    """`kernel` is the name of what a profiler shows."""
+    if kernel and _traces:
+        _traces[-1].append({"ph": "X", "cat": kernel.split()[0], "name": kernel,
+                            "ts": 1e6 * _now[0], "dur": 1e6 * (seconds - GAP_SECONDS)})
     if _recording:
         _recording[-1].seconds += seconds
     else:
@@ -69,7 +76,7 @@ class Tensor:
         assert non_blocking and self.shape == source.shape
         size = self.numel() * SIZES[self.dtype]
         within = self.device == source.device == "cuda"
-        _spend(3e-6 + (2 * size / MEMORY_RATE if within else size / HOST_RATE))
+        _spend(3e-6 + (2 * size / MEMORY_RATE if within else size / HOST_RATE), "gpu_memcpy DtoD")
 
 
 def randn(*shape, **how):
@@ -92,7 +99,8 @@ def randint(most, shape, device="cpu"):
 def _multiply(a, b, rate):
     (m, k), (k_too, n) = a.shape, b.shape
     assert k == k_too, (a.shape, b.shape)
-    _spend(3e-6 + max(2 * m * n * k / rate, (m * k + n * k) * SIZES[a.dtype] / MEMORY_RATE))
+    _spend(3e-6 + max(2 * m * n * k / rate, (m * k + n * k) * SIZES[a.dtype] / MEMORY_RATE),
+           "kernel gemm")
 
 
 def mm(a, b, out):
@@ -109,7 +117,8 @@ def _scaled_mm(a, b, scale_a, scale_b, out_dtype, use_fast_accum):
 def _attention(q, k, v, is_causal, enable_gqa=False):
     assert k.shape == v.shape and (enable_gqa or q.shape == k.shape)
     batch, heads, sequence, size = q.shape
-    _spend(4e-6 + 4 * size * sequence * sequence * batch * heads / (2 if is_causal else 1) / 5e14)
+    _spend(4e-6 + 4 * size * sequence * sequence * batch * heads / (2 if is_causal else 1) / 5e14,
+           "kernel attention")
     return q
 
 
@@ -148,6 +157,18 @@ class CUDAGraph:
 
     def replay(self):
         _spend(self.seconds)
+
+
+@contextlib.contextmanager
+def _profile(activities):
+    """With events on the host's side as well, as PyTorch's have."""
+    assert activities == ["cuda"]
+    _traces.append([{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 0,
+                     "dur": 5}])
+    trace = _traces[-1]
+    yield types.SimpleNamespace(export_chrome_trace=lambda path: pathlib.Path(path).write_text(
+        json.dumps({"traceEvents": trace}), encoding="utf-8"))
+    _traces.pop()
 
 
 @functools.lru_cache(maxsize=None)
@@ -217,6 +238,10 @@ def _namespace(name, **members):
     return out
 
 
+def compile(model):  # its name in PyTorch
+    return model
+
+
 def autocast(device, dtype):
     assert device == "cuda" and dtype == bfloat16
     return contextlib.nullcontext()
@@ -240,13 +265,16 @@ nn = _namespace("torch.nn", functional=functional, attention=attention, Module=M
                 Parameter=_anything, init=types.SimpleNamespace(normal_=_anything))
 checkpointing = _namespace("torch.utils.checkpoint", checkpoint=None)
 utils = _namespace("torch.utils", checkpoint=checkpointing)
+_dynamo = types.SimpleNamespace(reset=lambda: None)
 optim = types.SimpleNamespace(AdamW=AdamW)
+profiler = _namespace("torch.profiler", profile=_profile,
+                      ProfilerActivity=types.SimpleNamespace(CUDA="cuda"))
 autograd = types.SimpleNamespace(grad=_gradients)
 version = types.SimpleNamespace(cuda="13.0")
 cuda = types.SimpleNamespace(
     is_available=lambda: True, get_device_name=lambda: "NVIDIA H200",
     get_device_capability=lambda: (9, 0), Event=Event, CUDAGraph=CUDAGraph,
-    Stream=object, stream=contextlib.nullcontext,
+    Stream=object, _sleep=lambda cycles: _spend(cycles / 1.98e9), stream=contextlib.nullcontext,
     synchronize=_synchronize, reset_peak_memory_stats=lambda: None, empty_cache=lambda: None,
     max_memory_allocated=lambda: 3 << 30, max_memory_reserved=lambda: 4 << 30,
     OutOfMemoryError=OutOfMemoryError)

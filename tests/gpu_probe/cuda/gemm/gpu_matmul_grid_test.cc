@@ -61,13 +61,6 @@ TEST(GpuMatmulGridTest, StandardHasAllAnchorsOfTwoTypes) {
   EXPECT_TRUE(AllOf(v1::PROBE_MODE_STANDARD, v1::DATA_TYPE_FP64).empty());
 }
 
-TEST(GpuMatmulGridTest, QuickHasOneOfAType) {
-  EXPECT_EQ(AllOf(v1::PROBE_MODE_QUICK, v1::DATA_TYPE_INT8).size(), 1u);
-  EXPECT_EQ(AllOf(v1::PROBE_MODE_QUICK, v1::DATA_TYPE_BF16).size(), 2u);
-  EXPECT_TRUE(AllOf(v1::PROBE_MODE_QUICK, v1::DATA_TYPE_FP32).empty());
-  EXPECT_TRUE(OtherMatmuls(v1::PROBE_MODE_QUICK).empty());
-}
-
 TEST(GpuMatmulGridTest, TheGridTakesLittleTime) {
   // What one run of each size takes on an H100 SXM, at 0.7 PFLOP/s in bf16 and twice that in fp8.
   double operations = 0;

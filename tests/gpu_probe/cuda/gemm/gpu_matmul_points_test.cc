@@ -40,8 +40,8 @@ TEST_F(GpuMatmulPointsTest, RatesAreTheGpus) {
   EXPECT_NEAR(matmul.flops_per_second() / gpu_.bf16_flops_per_second, 1, 0.01);
   EXPECT_NEAR(matmul.best_flops_per_second() / gpu_.bf16_flops_per_second, 1.25, 0.01);
   EXPECT_EQ(matmul.engine(), "cublaslt 13.1.0");
-  EXPECT_EQ(matmul.kernel(), "tile 128x256 stages 64x4 cluster 2x1 waves 3.9");
-  EXPECT_EQ(matmul.best_kernel(), "tile 256x128 stages 64x4 cluster 2x1 waves 3.9");
+  EXPECT_EQ(matmul.kernel(), "tile 23 stages 16 cluster 3 waves 3.9");
+  EXPECT_EQ(matmul.best_kernel(), "tile 24 stages 16 cluster 3 waves 3.9");
   EXPECT_TRUE(matmul.requested());
   EXPECT_FALSE(matmul.has_fast_accumulation());
   EXPECT_GE(matmul.time().sample_count(), 8);

@@ -145,14 +145,6 @@ TEST_F(MemoryPointsTest, WhatIsMemoryFollowsTheCache) {
             absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(MemoryPointsTest, BytesAreThoseReadAndWritten) {
-  EXPECT_EQ(GpuStreamBytes(v1::StreamMeasurement::OPERATION_READ, 100), 100);
-  EXPECT_EQ(GpuStreamBytes(v1::StreamMeasurement::OPERATION_WRITE, 100), 100);
-  EXPECT_EQ(GpuStreamBytes(v1::StreamMeasurement::OPERATION_COPY, 100), 200);
-  EXPECT_EQ(GpuStreamBytes(v1::StreamMeasurement::OPERATION_SCALE, 100), 200);
-  EXPECT_EQ(GpuStreamBytes(v1::StreamMeasurement::OPERATION_TRIAD, 100), 300);
-}
-
 TEST_F(MemoryPointsTest, GridsCoverSmallArraysAndFillTheGpu) {
   const SharedSession session = Open();
   EXPECT_EQ(GridOver(1, *session).block_count, 1);

@@ -1,4 +1,5 @@
-"""Calibrations of a made GPU for tests, as sextant-probe writes them: every time follows a law."""
+"""Calibrations of a simulated GPU for tests, as sextant-probe writes them: every time follows a
+law."""
 
 ANCHORS = [(m, n, k) for m in (1, 16, 64, 256, 1024, 4096, 8192)
            for n in (1024, 4096, 16384) for k in (1024, 4096, 16384)]
@@ -63,7 +64,7 @@ def calibration(mode, slowness=1.0, types=tuple(RATES), measured_time="2026-01-0
     out = {"schema_version": 1,
            "device": {"uuid": "GPU-01010101-0101-0101-0101-010101010101",
                       "kind": "DEVICE_KIND_GPU", "product_name": "NVIDIA H200",
-                      "hostname": "made", "memory_bytes": "150754820096",
+                      "hostname": "simulated", "memory_bytes": "150754820096",
                       "cache_bytes": "62914560", "compute_unit_count": "132",
                       "power_limit_watts": 700, "compute_capability": "9.0",
                       "driver_version": "580.65.06", "cuda_version": "13.0"},
@@ -77,7 +78,7 @@ def calibration(mode, slowness=1.0, types=tuple(RATES), measured_time="2026-01-0
         out["sustained_matmuls"] = [matmul("DATA_TYPE_BF16", 8192, 8192, 8192, 1.1 * slowness)]
         out["host_copies"] = [host_copy("DIRECTION_HOST_TO_DEVICE", 256 << 20, 5.5e10),
                               host_copy("DIRECTION_DEVICE_TO_HOST", 256 << 20, 5.2e10)]
+        out["attentions"] = [attention(shape, False) for shape in ATTENTION]
     if mode == "full":
-        out["attentions"] = [attention(shape, backward) for backward in (False, True)
-                             for shape in ATTENTION]
+        out["attentions"] += [attention(shape, True) for shape in ATTENTION]
     return out
