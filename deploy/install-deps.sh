@@ -2,10 +2,11 @@
 # Installs the Debian bookworm packages that Sextant needs. Installs nothing where nothing is
 # missing, and then needs neither root nor a network.
 #
-#   deploy/install-deps.sh [programs|tests|runtime]
+#   deploy/install-deps.sh [programs|kernels|tests|runtime]
 #
 #   programs  to build sextantd and sextant (the default)
-#   tests     that, and all that the tests use: GoogleTest, libFuzzer, Python's gRPC, buf
+#   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
+#   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf
 #   runtime   the shared libraries that the built programs load, nothing else
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,8 +37,13 @@ readonly RUNTIME=(
 readonly BUF_VERSION=1.75.0
 readonly BUF_DIR=build/tools
 
+# CUDA 11.8's ptxas, with which gpu_probe/cuda/kernels is built where nvcc is, and cuobjdump, which
+# a test asks. From Debian's non-free part, under NVIDIA's licence; nothing of it is installed.
+readonly OLDER_CUDA_PACKAGE=nvidia-cuda-toolkit
+readonly OLDER_CUDA_DIR=build/tools/older-cuda
+
 usage() {
-  sed -n 's/^# \{0,1\}//; 2,9p' "$0" >&2
+  sed -n 's/^# \{0,1\}//; 2,10p' "$0" >&2
   exit 2
 }
 
@@ -106,12 +112,51 @@ npm_install_buf() {
   fi
 }
 
+# Puts tools of the package into OLDER_CUDA_DIR. The mirror is the one that apt has bookworm from;
+# its non-free part is listed in temporary folder $1, and the system's lists stay as they are.
+download_older_cuda() {
+  local mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  mirror=$(apt-get indextargets --format "\$(REPO_URI)" 'Created-By: Packages' \
+    'Release: bookworm' 'Component: main' | head -n 1)
+  [[ -n "$mirror" ]] || return
+  echo "deb $([[ ! -e $keyring ]] || echo "[signed-by=$keyring]") $mirror bookworm non-free" \
+    >"$1/sources.list"
+  mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/tools" "$OLDER_CUDA_DIR"
+  local apt=(apt-get -q -o Dir::Etc::SourceList="$1/sources.list" -o Dir::Etc::SourceParts=/dev/null
+    -o Dir::State::Lists="$1/lists" -o Dir::Cache="$1/cache" -o APT::Sandbox::User="$(id -un)")
+  "${apt[@]}" update && (cd "$1" && "${apt[@]}" download "$OLDER_CUDA_PACKAGE") &&
+    dpkg-deb --fsys-tarfile "$1/$OLDER_CUDA_PACKAGE"_*.deb |
+    tar -x -C "$1/tools" --strip-components=3 ./usr/bin/{cuobjdump,fatbinary,ptxas} &&
+    mv "$1"/tools/* "$OLDER_CUDA_DIR"
+}
+
+fetch_older_cuda() {
+  local ptxas
+  for ptxas in "$OLDER_CUDA_DIR/ptxas" /usr/bin/ptxas; do
+    if [[ "$("$ptxas" --version 2>/dev/null)" == *"release 1"[12].* ]]; then
+      say "$ptxas is there"
+      return
+    fi
+  done
+  say "fetching $OLDER_CUDA_PACKAGE, of which $OLDER_CUDA_DIR gets three tools"
+  local folder
+  folder=$(mktemp -d)
+  if ! (quietly download_older_cuda "$folder"); then
+    say "no older ptxas: drivers before R580 will translate the kernels' PTX themselves" >&2
+  fi
+  rm -rf "$folder"
+}
+
 install_tests() {
   local packages=("${PROGRAMS[@]}" "${TESTS[@]}")
   # Node may have come from elsewhere, with an npm of its own that Debian's conflicts with.
   command -v npm >/dev/null || packages+=(nodejs npm)
   apt_install "${packages[@]}"
   npm_install_buf
+  # Without nvcc there are no kernels.
+  if PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin command -v nvcc >/dev/null; then
+    fetch_older_cuda
+  fi
 }
 
 # Two runs at once from one clone take turns.
@@ -120,6 +165,7 @@ flock 9
 
 case "${1:-programs}" in
   programs) apt_install "${PROGRAMS[@]}" ;;
+  kernels) fetch_older_cuda ;;
   tests) install_tests ;;
   runtime) apt_install "${RUNTIME[@]}" ;;
   *) usage ;;

@@ -31,8 +31,8 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   struct Parts {
     CudaDriver driver;
     Gpu gpu;
-    int64_t memory_cap_bytes = 0;  // of what Allocate() gives, together
-    std::vector<KernelImage> images = KernelImages();
+    int64_t memory_cap_bytes = 0;                      // of what Allocate() gives, together
+    std::vector<KernelImage> images = KernelImages();  // of each file the first that loads is used
   };
 
   // Makes the GPU's context, which takes some of its memory, and loads the kernels.
@@ -82,6 +82,7 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   friend class DeviceMemory;
   explicit GpuSession(Parts parts) : parts_(std::move(parts)) {}
   absl::Status Start();
+  absl::Status LoadKernels();
   absl::StatusOr<cuda::Function> Find(const char* name);
   absl::Status LaunchPointers(const char* name, const LaunchShape& shape, void** pointers);
 
