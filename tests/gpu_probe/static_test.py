@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """sextant-probe is one file: it needs libc, libm and their loader, and nothing else of a system.
 
-Looked at are what `ldd` lists, which glibc it and the tests for GPUs need, and that it measures in a
+Looked at: what `ldd` lists, which glibc it and the tests for GPUs need, and that it measures in a
 root folder that holds the probe and those three files, without /proc, /sys, /dev, /etc and /tmp.
 """
 
@@ -122,7 +122,7 @@ def main():
     if glibc is None:
         print("skipped: neither readelf nor objdump is here to tell which glibc it needs")
         return SKIPPED
-    print(f"needs {', '.join(sorted(files))} alone and glibc {glibc}, and measures in an empty root")
+    print(f"needs {', '.join(sorted(files))} and glibc {glibc}, and measures in an empty root")
     return 0
 
 
