@@ -2,10 +2,12 @@
 # Installs the Debian bookworm packages that Sextant needs. Installs nothing where nothing is
 # missing, and then needs neither root nor a network.
 #
-#   deploy/install-deps.sh [programs|tests|runtime]
+#   deploy/install-deps.sh [programs|kernels|tests|aarch64|runtime]
 #
 #   programs  to build sextantd and sextant (the default)
-#   tests     that, and all that the tests use: GoogleTest, libFuzzer, Python's gRPC, buf
+#   kernels   an older CUDA's assembler into build/tools, for GPUs whose driver is before R580
+#   tests     all of that, and what the tests use: GoogleTest, libFuzzer, Python's gRPC, buf
+#   aarch64   to build sextant-probe for aarch64 on another processor (deploy/cross-aarch64.sh)
 #   runtime   the shared libraries that the built programs load, nothing else
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,6 +26,14 @@ readonly TESTS=(
   python3 python3-grpcio python3-protobuf
   clang-14 libclang-rt-14-dev clang-format git shellcheck zsh
 )
+# The compiler and emulator, what runs while the probe is built; and its libraries for aarch64, of
+# which AARCH64_DIR gets the files: nothing of that architecture is installed.
+readonly CROSS=(
+  g++-aarch64-linux-gnu qemu-user-static
+  cmake ninja-build ccache protobuf-compiler
+)
+readonly CROSS_LIBRARIES=(libprotobuf-dev libprotobuf32 libabsl-dev libabsl20220623 libcli11-dev)
+readonly AARCH64_DIR=build/aarch64/sysroot
 # What `ldd` names for sextantd and sextant, less what every Debian has; and oneDNN, which
 # sextant-probe loads by name to measure processors (without it, by its own kernel).
 readonly RUNTIME=(
@@ -36,8 +46,13 @@ readonly RUNTIME=(
 readonly BUF_VERSION=1.75.0
 readonly BUF_DIR=build/tools
 
+# CUDA 11.8's ptxas, with which gpu_probe/cuda/kernels is built where nvcc is, and cuobjdump, which
+# a test asks. From Debian's non-free part, under NVIDIA's licence; nothing of it is installed.
+readonly OLDER_CUDA_PACKAGE=nvidia-cuda-toolkit
+readonly OLDER_CUDA_DIR=build/tools/older-cuda
+
 usage() {
-  sed -n 's/^# \{0,1\}//; 2,9p' "$0" >&2
+  sed -n 's/^# \{0,1\}//; 2,11p' "$0" >&2
   exit 2
 }
 
@@ -106,12 +121,84 @@ npm_install_buf() {
   fi
 }
 
+# Downloads packages into folder $1: those that follow, of bookworm's part $2 for architecture $3.
+# The mirror is the one that apt has bookworm from. Lists are kept in folder $1 as well: the
+# system's stay as they are.
+download() {
+  local folder=$1 part=$2 architecture=$3 mirror
+  shift 3
+  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  mirror=$(apt-get indextargets --format "\$(REPO_URI)" 'Created-By: Packages' \
+    'Release: bookworm' 'Component: main' | head -n 1)
+  [[ -n "$mirror" ]] || return
+  echo "deb $([[ ! -e $keyring ]] || echo "[signed-by=$keyring]") $mirror bookworm $part" \
+    >"$folder/sources.list"
+  mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
+  local apt=(apt-get -q -o Dir::Etc::SourceList="$folder/sources.list"
+    -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists="$folder/lists"
+    -o Dir::State::status=/dev/null -o Dir::Cache="$folder/cache"
+    -o APT::Architecture="$architecture" -o APT::Architectures="$architecture"
+    -o APT::Sandbox::User="$(id -un)")
+  "${apt[@]}" update && (cd "$folder" && "${apt[@]}" download "$@")
+}
+
+# Puts tools of the package into OLDER_CUDA_DIR, by way of folder $1.
+download_older_cuda() {
+  mkdir -p "$1/tools" "$OLDER_CUDA_DIR"
+  download "$1" non-free "$(dpkg --print-architecture)" "$OLDER_CUDA_PACKAGE" &&
+    dpkg-deb --fsys-tarfile "$1/$OLDER_CUDA_PACKAGE"_*.deb |
+    tar -x -C "$1/tools" --strip-components=3 ./usr/bin/{cuobjdump,fatbinary,ptxas} &&
+    mv "$1"/tools/* "$OLDER_CUDA_DIR"
+}
+
+fetch_older_cuda() {
+  local ptxas
+  for ptxas in "$OLDER_CUDA_DIR/ptxas" /usr/bin/ptxas; do
+    if [[ "$("$ptxas" --version 2>/dev/null)" == *"release 1"[12].* ]]; then
+      say "$ptxas is there"
+      return
+    fi
+  done
+  say "fetching $OLDER_CUDA_PACKAGE, of which $OLDER_CUDA_DIR gets three tools"
+  local folder
+  folder=$(mktemp -d)
+  if ! (quietly download_older_cuda "$folder"); then
+    say "no older ptxas: drivers before R580 will translate the kernels' PTX themselves" >&2
+  fi
+  rm -rf "$folder"
+}
+
+# Puts the libraries' files into AARCH64_DIR, by way of folder $1.
+download_cross_libraries() {
+  download "$1" main arm64 "${CROSS_LIBRARIES[@]}" && mkdir "$1/root" || return
+  local package
+  for package in "$1"/*.deb; do dpkg-deb -x "$package" "$1/root" || return; done
+  rm -rf "$AARCH64_DIR" && mkdir -p "$AARCH64_DIR" && mv "$1/root/usr" "$AARCH64_DIR"
+}
+
+install_cross() {
+  apt_install "${CROSS[@]}"
+  if [[ -d $AARCH64_DIR/usr ]]; then
+    say "$AARCH64_DIR is there"
+    return
+  fi
+  say "fetching ${#CROSS_LIBRARIES[@]} packages for aarch64 into $AARCH64_DIR"
+  local folder
+  folder=$(mktemp -d)
+  (quietly download_cross_libraries "$folder") || exit
+  rm -rf "$folder"
+}
+
 install_tests() {
   local packages=("${PROGRAMS[@]}" "${TESTS[@]}")
   # Node may have come from elsewhere, with an npm of its own that Debian's conflicts with.
   command -v npm >/dev/null || packages+=(nodejs npm)
   apt_install "${packages[@]}"
   npm_install_buf
+  # Without nvcc there are no kernels.
+  if PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin command -v nvcc >/dev/null; then
+    fetch_older_cuda
+  fi
 }
 
 # Two runs at once from one clone take turns.
@@ -120,7 +207,9 @@ flock 9
 
 case "${1:-programs}" in
   programs) apt_install "${PROGRAMS[@]}" ;;
+  kernels) fetch_older_cuda ;;
   tests) install_tests ;;
+  aarch64) install_cross ;;
   runtime) apt_install "${RUNTIME[@]}" ;;
   *) usage ;;
 esac

@@ -24,6 +24,10 @@ constexpr char kEndProcess[] =
     "the kernel failed, and with it all later work of this process; run the probe again, and "
     "suspect the GPU where that repeats (look for Xid in the kernel's log)";
 
+constexpr char kUnreadKernels[] =
+    "the driver can't read the kernels in this program: it is older than they are, or the file is "
+    "damaged; install a newer driver, or this program anew";
+
 constexpr char kOtherKernels[] =
     "the driver can't run the kernels in this program: the GPU is of another kind than they were "
     "made for, and the driver older than their PTX; install a newer driver";
@@ -44,6 +48,7 @@ constexpr KnownFault kFaults[] = {
     {100, StatusCode::kNotFound, kNoDevice,
      "the driver sees no GPU; pass one to this container or virtual machine"},
     {101, StatusCode::kNotFound, kNoDevice, "a GPU that was named is not there"},
+    {200, StatusCode::kNotFound, kDriverTooOld, kUnreadKernels},
     {209, StatusCode::kNotFound, kDriverTooOld, kOtherKernels},
     {214, StatusCode::kDataLoss, "ecc",
      "memory of the GPU gave a wrong bit that could not be mended; drain this GPU, and reset it"},

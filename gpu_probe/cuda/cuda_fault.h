@@ -9,9 +9,8 @@ namespace sextant {
 
 // OK for 0. Otherwise a status whose message names `call`, the code and what to do, and whose
 // metadata "reason" is the word in brackets:
-//   kNotFound           nothing to measure: 34 (stub), 35, 209, 218 and 222 (driver_too_old), 100,
-//   101, 304 and
-//                       802 (no_device), 803 and 804 (mismatch)
+//   kNotFound           nothing to measure: 34 (stub), 35, 200, 209, 218 and 222 (driver_too_old),
+//                       100, 101, 304 and 802 (no_device), 803 and 804 (mismatch)
 //   kResourceExhausted  2 (memory)
 //   kAborted            46 (mode): another process has the GPU to itself
 //   kDataLoss           214 (ecc): what the GPU computed is lost

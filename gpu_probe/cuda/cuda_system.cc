@@ -1,9 +1,12 @@
 #include "gpu_probe/cuda/cuda_system.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/absence.h"
@@ -12,11 +15,25 @@
 namespace sextant {
 namespace {
 
-// What the probe's kernels and the oldest CUDA libraries that it loads need: CUDA 12.0, since
-// driver R525. Libraries of all of CUDA 12 run on it ("minor version compatibility" of NVIDIA's
-// CUDA Compatibility guide).
-constexpr int kOldestCuda = 12000;
-constexpr char kOldestDriver[] = "525.60.13";
+// The oldest CUDA whose libraries the probe loads (cuda_libraries.h). Libraries of all of CUDA 12
+// run on the drivers of 12.0 ("minor version compatibility" of NVIDIA's CUDA Compatibility guide).
+constexpr int kLibraryCuda = 12000;
+
+// The first driver of each CUDA: NVIDIA's release notes of CUDA 13.0, table "CUDA Toolkit and
+// Corresponding Driver Versions".
+struct FirstDriver {
+  int cuda;
+  const char* driver;
+};
+constexpr FirstDriver kFirstDrivers[] = {{12000, "525.60.13"}, {13000, "580.65.06"}};
+
+// "driver 525.60.13 or later"; without a number for a CUDA that is newer than the table.
+std::string DriverOf(int cuda) {
+  for (const FirstDriver& first : kFirstDrivers) {
+    if (cuda <= first.cuda) return absl::StrCat("driver ", first.driver, " or later");
+  }
+  return "a newer driver";
+}
 
 constexpr int kNoDeviceCode = 100;
 
@@ -46,11 +63,11 @@ absl::Status WithoutLibrary(const CudaSystem& system) {
 
 absl::Status TooOld(const CudaSystem& system, int supported) {
   const std::string version = DriverVersion(system);
-  return Absent(
-      kDriverTooOld,
-      absl::StrCat("the NVIDIA driver", version.empty() ? "" : " ", version, " supports CUDA ",
-                   CudaVersionText(supported), ", and the probe needs CUDA ",
-                   CudaVersionText(kOldestCuda), "; install driver ", kOldestDriver, " or later"));
+  return Absent(kDriverTooOld,
+                absl::StrCat("the NVIDIA driver", version.empty() ? "" : " ", version,
+                             " supports CUDA ", CudaVersionText(supported),
+                             ", and the probe needs CUDA ", CudaVersionText(system.oldest_cuda),
+                             "; install ", DriverOf(system.oldest_cuda)));
 }
 
 std::string GpuCountText(const CudaSystem& system) {
@@ -70,6 +87,18 @@ absl::Status NoDevice(const CudaSystem& system) {
 
 }  // namespace
 
+int OldestCuda(const std::vector<KernelImage>& images) {
+  // The least that loads one image of each file, and the most that a file asks for.
+  std::map<absl::string_view, int> of_file;
+  for (const KernelImage& image : images) {
+    const auto [known, added] = of_file.emplace(image.name, image.oldest_cuda);
+    if (!added) known->second = std::min(known->second, image.oldest_cuda);
+  }
+  int oldest = kLibraryCuda;
+  for (const auto& [name, cuda] : of_file) oldest = std::max(oldest, cuda);
+  return oldest;
+}
+
 CudaSystem OpenCudaSystem() {
   absl::StatusOr<Nvml> nvml = LoadNvml("");
   return {.driver = LoadCudaDriver(""),
@@ -85,7 +114,7 @@ absl::StatusOr<Nvml> StartNvml(Nvml nvml) {
 absl::Status StartCuda(const CudaSystem& system) {
   if (!system.driver.ok()) return WithoutLibrary(system);
   const int supported = SupportedCuda(*system.driver);
-  if (supported > 0 && supported < kOldestCuda) return TooOld(system, supported);
+  if (supported > 0 && supported < system.oldest_cuda) return TooOld(system, supported);
   const int code = system.driver->init(0);
   if (code == kNoDeviceCode) return NoDevice(system);
   const absl::Status started = CudaStatus(code, "cuInit");

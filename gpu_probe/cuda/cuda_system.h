@@ -3,19 +3,25 @@
 #define SEXTANT_GPU_PROBE_CUDA_CUDA_SYSTEM_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/cuda/cuda_driver.h"
 #include "gpu_probe/cuda/cuda_environment.h"
+#include "gpu_probe/cuda/kernel_images.h"
 #include "gpu_probe/cuda/nvml.h"
 
 namespace sextant {
+
+// The oldest CUDA whose drivers the probe runs on where these are its kernels, e.g. 12000 for 12.0.
+int OldestCuda(const std::vector<KernelImage>& images);
 
 struct CudaSystem {
   absl::StatusOr<CudaDriver> driver;
   absl::StatusOr<Nvml> nvml;  // started
   CudaEnvironment environment;
+  int oldest_cuda = OldestCuda(KernelImages());  // a driver of an older one is turned away
 };
 
 // This host's. Loads two libraries, both of the driver, and starts NVML.

@@ -6,14 +6,23 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/cuda_fault.h"
+#include "gpu_probe/cuda/cuda_system.h"
 
 namespace sextant {
 namespace {
 
 // CUDA_ERROR_NOT_FOUND of cuda.h.
 constexpr int kNotInThisModule = 500;
+
+// Whether a driver that answers with `code` may still load another image of the same kernels: it
+// can't read this one (200), which has no machine code for the GPU (209), or PTX that it does not
+// understand (218) or is too new for it (222). Numbers: CUresult of cuda.h.
+bool MayTryAnotherImage(int code) {
+  return code == 200 || code == 209 || code == 218 || code == 222;
+}
 
 // "9.0" as 90.
 int CapabilityOf(const v1::Device& device) {
@@ -38,13 +47,30 @@ absl::Status GpuSession::Start() {
   SEXTANT_RETURN_IF_ERROR(MakeCurrent());
   SEXTANT_RETURN_IF_ERROR(
       CudaStatus(cuda.make_stream(&stream_, cuda::kNonBlockingStream), "cuStreamCreate"));
-  for (const KernelImage& image : parts_.images) {
-    cuda::Module module = nullptr;
-    SEXTANT_RETURN_IF_ERROR(CudaStatus(cuda.load_module(&module, image.bytes),
-                                       absl::StrCat("cuModuleLoadData of ", image.name)));
-    modules_.push_back(module);
-  }
+  SEXTANT_RETURN_IF_ERROR(LoadKernels());
   return parts_.holds ? MakeHold() : absl::OkStatus();
+}
+
+absl::Status GpuSession::LoadKernels() {
+  const std::vector<KernelImage>& images = parts_.images;
+  const int supported = SupportedCuda(parts_.driver);
+  absl::string_view loaded;
+  for (size_t i = 0; i < images.size(); ++i) {
+    const KernelImage& image = images[i];
+    if (image.name == loaded) continue;
+    const bool is_last =
+        i + 1 == images.size() || images[i + 1].name != absl::string_view(image.name);
+    if (!is_last && supported > 0 && supported < image.oldest_cuda) continue;
+    cuda::Module module = nullptr;
+    const int code = parts_.driver.load_module(&module, image.bytes);
+    if (code == 0) {
+      modules_.push_back(module);
+      loaded = image.name;
+    } else if (is_last || !MayTryAnotherImage(code)) {
+      return CudaStatus(code, absl::StrCat("cuModuleLoadData of ", image.name));
+    }
+  }
+  return absl::OkStatus();
 }
 
 GpuSession::~GpuSession() {

@@ -32,9 +32,9 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   struct Parts {
     CudaDriver driver;
     Gpu gpu;
-    int64_t memory_cap_bytes = 0;  // of what Allocate() gives, together
-    std::vector<KernelImage> images = KernelImages();
-    bool holds = true;  // whether Hold() does anything
+    int64_t memory_cap_bytes = 0;                      // of what Allocate() gives, together
+    std::vector<KernelImage> images = KernelImages();  // of each file the first that loads is used
+    bool holds = true;                                 // whether Hold() does anything
   };
 
   // Makes the GPU's context, which takes some of its memory, and loads the kernels.
@@ -91,6 +91,7 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   friend class DeviceMemory;
   explicit GpuSession(Parts parts) : parts_(std::move(parts)) {}
   absl::Status Start();
+  absl::Status LoadKernels();
   absl::StatusOr<cuda::Function> Find(const char* name);
   absl::Status LaunchPointers(const char* name, const LaunchShape& shape, void** pointers);
   absl::Status MakeHold();

@@ -6,14 +6,16 @@
 
 namespace sextant {
 
-// One file of kernels/, for all compute capabilities that the program was built for: what the
-// driver's cuModuleLoadData() takes.
+// One file of kernels/ compiled for several compute capabilities: what the driver's
+// cuModuleLoadData() takes.
 struct KernelImage {
   const char* name;  // "streams"
   const void* bytes;
+  int oldest_cuda = 0;  // whose drivers load it, e.g. 12040 for 12.4
 };
 
-// None where the program was built without nvcc.
+// The images of a file stand together, in the order to try them in. None where the program was
+// built without nvcc.
 std::vector<KernelImage> KernelImages();
 
 }  // namespace sextant

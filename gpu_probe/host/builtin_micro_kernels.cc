@@ -3,8 +3,8 @@
 namespace sextant {
 namespace {
 
-// The tiles fill the level's registers (16, or 32 for AVX-512): the tile's own vectors, two for
-// a row of B's panel, and one for an element of A's where it can't be read from memory.
+// The tiles fill the level's registers (16, or 32 for AVX-512 and NEON): the tile's own vectors,
+// two for a row of B's panel, and one for an element of A's where it can't be read from memory.
 template <int kBytes, int kRows>
 SEXTANT_INLINE_BODY void Tile(const float* a_panel, const float* b_panel, int64_t k, float* tile) {
   using Vector = typename VectorOf<float, kBytes>::Type;
@@ -30,12 +30,12 @@ SEXTANT_INLINE_BODY void Tile(const float* a_panel, const float* b_panel, int64_
   }
 }
 
-constexpr int kSse2Rows = 6;
+constexpr int kBaseRows = kBaseHas32Registers ? 12 : 6;
 constexpr int kAvx2Rows = 6;
 constexpr int kAvx512Rows = 14;
 
-void TileSse2(const float* a_panel, const float* b_panel, int64_t k, float* tile) {
-  Tile<kSse2Bytes, kSse2Rows>(a_panel, b_panel, k, tile);
+void TileBase(const float* a_panel, const float* b_panel, int64_t k, float* tile) {
+  Tile<kBaseBytes, kBaseRows>(a_panel, b_panel, k, tile);
 }
 SEXTANT_TARGET_AVX2 void TileAvx2(const float* a_panel, const float* b_panel, int64_t k,
                                   float* tile) {
@@ -49,9 +49,11 @@ SEXTANT_TARGET_AVX512 void TileAvx512(const float* a_panel, const float* b_panel
 }  // namespace
 
 MicroKernel MicroKernelOf(SimdLevel level) {
-  return KernelsByLevel<MicroKernel>{.sse2 = {"sse2 6x8", kSse2Rows, 8, TileSse2},
-                                     .avx2 = {"avx2 fma 6x16", kAvx2Rows, 16, TileAvx2},
-                                     .avx512 = {"avx512f 14x32", kAvx512Rows, 32, TileAvx512}}
+  return KernelsByLevel<MicroKernel>{
+      .base = {kBaseHas32Registers ? SEXTANT_BASE " 12x8" : SEXTANT_BASE " 6x8", kBaseRows, 8,
+               TileBase},
+      .avx2 = {"avx2 fma 6x16", kAvx2Rows, 16, TileAvx2},
+      .avx512 = {"avx512f 14x32", kAvx512Rows, 32, TileAvx512}}
       .At(level);
 }
 

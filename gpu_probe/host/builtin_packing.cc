@@ -1,14 +1,13 @@
 #include "gpu_probe/host/builtin_packing.h"
 
-#include <emmintrin.h>
-#include <xmmintrin.h>
-
 #include <algorithm>
+
+#include "gpu_probe/host/simd.h"
 
 namespace sextant {
 namespace {
 
-// Rows and depth that are turned at once, in registers that every x86-64 has.
+// Rows and depth that are turned at once, in registers that every processor has.
 constexpr int64_t kTurned = 4;
 // Depth that is packed for all rows of a panel before the next: a cache line of each, so that
 // what is written stays in the first-level cache until it is whole.
@@ -16,15 +15,20 @@ constexpr int64_t kLine = 16;
 
 // Four rows, four deep.
 void TurnFourByFour(const float* from, int64_t row_stride, int panel_width, float* to) {
-  __m128 row0 = _mm_loadu_ps(from);
-  __m128 row1 = _mm_loadu_ps(from + row_stride);
-  __m128 row2 = _mm_loadu_ps(from + 2 * row_stride);
-  __m128 row3 = _mm_loadu_ps(from + 3 * row_stride);
-  _MM_TRANSPOSE4_PS(row0, row1, row2, row3);
-  _mm_storeu_ps(to, row0);
-  _mm_storeu_ps(to + panel_width, row1);
-  _mm_storeu_ps(to + 2 * panel_width, row2);
-  _mm_storeu_ps(to + 3 * panel_width, row3);
+  using Four = VectorOf<float, kBaseBytes>::Type;
+  const auto row = [&](int64_t r) { return *reinterpret_cast<const Four*>(from + r * row_stride); };
+  const auto put = [&](int64_t p, Four column) {
+    *reinterpret_cast<Four*>(to + p * panel_width) = column;
+  };
+  // Depths 0 and 1 of two rows, then 2 and 3, each row's beside the other's.
+  const Four low01 = __builtin_shufflevector(row(0), row(1), 0, 4, 1, 5);
+  const Four low23 = __builtin_shufflevector(row(2), row(3), 0, 4, 1, 5);
+  const Four high01 = __builtin_shufflevector(row(0), row(1), 2, 6, 3, 7);
+  const Four high23 = __builtin_shufflevector(row(2), row(3), 2, 6, 3, 7);
+  put(0, __builtin_shufflevector(low01, low23, 0, 1, 4, 5));
+  put(1, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
+  put(2, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
+  put(3, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
 }
 
 // Rows [first_row, end_row) of a panel, depth [first_p, end_p).

@@ -1,12 +1,17 @@
 #include "gpu_probe/host/cpu_features.h"
 
+#if defined(__x86_64__)
 #include <cpuid.h>
+#else
+#include <sys/auxv.h>
+#endif
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 
 namespace sextant {
 namespace {
@@ -28,6 +33,7 @@ struct Leaf {
   uint32_t edx = 0;
 };
 
+#if defined(__x86_64__)
 // All 0 where the processor does not have the leaf.
 Leaf Cpuid(uint32_t leaf, uint32_t subleaf) {
   Leaf out;
@@ -42,6 +48,10 @@ uint64_t ReadXcr0() {
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return uint64_t{high} << 32 | low;
 }
+#else
+Leaf Cpuid(uint32_t, uint32_t) { return {}; }
+uint64_t ReadXcr0() { return 0; }
+#endif
 
 // The size of the largest cache that the leaf tells of, in bytes; 0 where it tells of none.
 int64_t LargestCacheBytes(uint32_t leaf) {
@@ -99,7 +109,7 @@ CpuFeatures DetectCpuFeatures() {
 
 SimdLevel WidestSimd(const CpuFeatures& features) {
   if (features.avx512f) return SimdLevel::kAvx512;
-  return features.avx2 && features.fma ? SimdLevel::kAvx2 : SimdLevel::kSse2;
+  return features.avx2 && features.fma ? SimdLevel::kAvx2 : SimdLevel::kBase;
 }
 
 std::vector<std::string> InstructionSetNames(const CpuFeatures& features) {
@@ -138,6 +148,7 @@ bool MultipliesInt8(const CpuFeatures& features) {
   return features.avx512_vnni || features.avx_vnni || features.amx_int8;
 }
 
+#if defined(__x86_64__)
 std::string ProcessorName() {
   constexpr uint32_t kFirstNameLeaf = 0x80000002;
   constexpr uint32_t kNameLeafCount = 3;
@@ -153,6 +164,27 @@ std::string ProcessorName() {
   absl::RemoveExtraAsciiWhitespace(&text);
   return text;
 }
+#else
+std::string ProcessorName() {
+  if ((getauxval(AT_HWCAP) & HWCAP_CPUID) == 0) return "";
+  // Linux answers for the core that it runs on. Bits 31 to 24 are the maker, 15 to 4 the part
+  // (Arm Architecture Reference Manual, MIDR_EL1).
+  uint64_t identity = 0;
+  __asm__("mrs %0, midr_el1" : "=r"(identity));
+  const uint64_t maker = identity >> 24 & 0xFF;
+  const uint64_t part = identity >> 4 & 0xFFF;
+  constexpr uint64_t kArm = 0x41;
+  // Of Linux's arch/arm64/include/asm/cputype.h those that stand beside GPUs.
+  const struct {
+    uint64_t part;
+    const char* name;
+  } known[] = {{0xD0C, "N1"}, {0xD40, "V1"}, {0xD49, "N2"}, {0xD4F, "V2"}};
+  for (const auto& core : known) {
+    if (maker == kArm && part == core.part) return absl::StrCat("Arm Neoverse-", core.name);
+  }
+  return absl::StrCat("aarch64, maker 0x", absl::Hex(maker), ", part 0x", absl::Hex(part));
+}
+#endif
 
 absl::optional<int64_t> CacheBytesFromCpuid() {
   const int64_t bytes = std::max(LargestCacheBytes(kIntelCaches), LargestCacheBytes(kAmdCaches));

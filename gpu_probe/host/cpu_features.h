@@ -1,4 +1,5 @@
-// What the processor can do, as it says itself (cpuid). Nothing is read from files.
+// What the processor can do, as it says itself (cpuid). Nothing is read from files. Of an aarch64
+// only its name is told: what each has is enough for FP32.
 #ifndef SEXTANT_GPU_PROBE_HOST_CPU_FEATURES_H_
 #define SEXTANT_GPU_PROBE_HOST_CPU_FEATURES_H_
 

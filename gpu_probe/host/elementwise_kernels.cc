@@ -4,9 +4,10 @@ namespace sextant {
 namespace {
 
 // Vectors in flight: enough that the additions' latency (4 cycles, 2 a cycle) is hidden, and
-// few enough for the level's registers (16, or 32 for AVX-512), two of which hold a and b.
+// few enough for the level's registers (16, or 32 for AVX-512 and NEON), two of which hold a and b.
 constexpr int kFewPassChains = 12;
 constexpr int kManyPassChains = 16;
+constexpr int kBasePassChains = kBaseHas32Registers ? kManyPassChains : kFewPassChains;
 
 template <int kBytes, int kChainCount>
 SEXTANT_INLINE_BODY void Pass(const ElementwiseSpan& span) {
@@ -33,7 +34,7 @@ SEXTANT_INLINE_BODY void Pass(const ElementwiseSpan& span) {
   }
 }
 
-void PassSse2(const ElementwiseSpan& span) { Pass<kSse2Bytes, kFewPassChains>(span); }
+void PassBase(const ElementwiseSpan& span) { Pass<kBaseBytes, kBasePassChains>(span); }
 SEXTANT_TARGET_AVX2 void PassAvx2(const ElementwiseSpan& span) {
   Pass<kAvx2Bytes, kFewPassChains>(span);
 }
@@ -44,7 +45,7 @@ SEXTANT_TARGET_AVX512 void PassAvx512(const ElementwiseSpan& span) {
 }  // namespace
 
 ElementwiseKernel ElementwiseKernelOf(SimdLevel level) {
-  return KernelsByLevel<ElementwiseKernel>{.sse2 = PassSse2, .avx2 = PassAvx2, .avx512 = PassAvx512}
+  return KernelsByLevel<ElementwiseKernel>{.base = PassBase, .avx2 = PassAvx2, .avx512 = PassAvx512}
       .At(level);
 }
 

@@ -55,7 +55,7 @@ SEXTANT_INLINE_BODY void Pass(FusionPass pass, const FusionSpan& span) {
   }
 }
 
-void PassSse2(FusionPass pass, const FusionSpan& span) { Pass<kSse2Bytes>(pass, span); }
+void PassBase(FusionPass pass, const FusionSpan& span) { Pass<kBaseBytes>(pass, span); }
 SEXTANT_TARGET_AVX2 void PassAvx2(FusionPass pass, const FusionSpan& span) {
   Pass<kAvx2Bytes>(pass, span);
 }
@@ -66,7 +66,7 @@ SEXTANT_TARGET_AVX512 void PassAvx512(FusionPass pass, const FusionSpan& span) {
 }  // namespace
 
 FusionKernel FusionKernelOf(SimdLevel level) {
-  return KernelsByLevel<FusionKernel>{.sse2 = PassSse2, .avx2 = PassAvx2, .avx512 = PassAvx512}.At(
+  return KernelsByLevel<FusionKernel>{.base = PassBase, .avx2 = PassAvx2, .avx512 = PassAvx512}.At(
       level);
 }
 

@@ -70,8 +70,8 @@ struct Difference {
   double allowed = 0;
 };
 
-using Doubles = VectorOf<double, kSse2Bytes>::Type;
-constexpr int64_t kLanes = VectorOf<double, kSse2Bytes>::kLaneCount;
+using Doubles = VectorOf<double, kBaseBytes>::Type;
+constexpr int64_t kLanes = VectorOf<double, kBaseBytes>::kLaneCount;
 
 double Dot(const double* x, const double* y, int64_t count) {
   constexpr int kSumCount = 4;

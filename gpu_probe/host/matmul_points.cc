@@ -192,8 +192,8 @@ absl::Status CheckTypeIsMultiplied(v1::DataType type, const HostContext& context
   const bool has_instructions = type == v1::DATA_TYPE_BF16 ? MultipliesBf16(context.features)
                                                            : MultipliesInt8(context.features);
   if (!has_instructions) {
-    return absl::UnimplementedError(
-        absl::StrCat("This processor has no instructions for ", name, ", so none is measured."));
+    return absl::UnimplementedError(absl::StrCat(
+        "The probe knows no instructions of this processor for ", name, ", so none is measured."));
   }
   if (context.onednn == nullptr) {
     return absl::UnimplementedError(absl::StrCat(

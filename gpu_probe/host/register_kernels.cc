@@ -1,6 +1,8 @@
 #include "gpu_probe/host/register_kernels.h"
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 #include "gpu_probe/host/simd.h"
 
@@ -12,9 +14,17 @@ namespace {
 constexpr int kFewChains = 12;
 constexpr int kManyChains = 24;
 
-constexpr int kSse2Words = kSse2Bytes / 4;
+constexpr int kBaseChains = kBaseHas32Registers ? kManyChains : kFewChains;
+constexpr int kBaseWords = kBaseBytes / 4;
 constexpr int kAvx2Words = kAvx2Bytes / 4;
 constexpr int kAvx512Words = kAvx512Bytes / 4;
+
+// GCC fuses what the processor can fuse, and every aarch64 can.
+#if defined(__x86_64__)
+constexpr char kBaseInstruction[] = "sse2 mulps addps";
+#else
+constexpr char kBaseInstruction[] = "neon fmla";
+#endif
 
 template <int kBytes, int kChainCount>
 SEXTANT_INLINE_BODY void MultiplyAddFp32(RegisterState* state, int64_t step_count) {
@@ -33,8 +43,8 @@ SEXTANT_INLINE_BODY void MultiplyAddFp32(RegisterState* state, int64_t step_coun
   for (int j = 0; j < kChainCount; ++j) words[j] = x[j];
 }
 
-void Fp32Sse2(RegisterState* state, int64_t step_count) {
-  MultiplyAddFp32<kSse2Bytes, kFewChains>(state, step_count);
+void Fp32Base(RegisterState* state, int64_t step_count) {
+  MultiplyAddFp32<kBaseBytes, kBaseChains>(state, step_count);
 }
 SEXTANT_TARGET_AVX2 void Fp32Avx2(RegisterState* state, int64_t step_count) {
   MultiplyAddFp32<kAvx2Bytes, kFewChains>(state, step_count);
@@ -43,6 +53,7 @@ SEXTANT_TARGET_AVX512 void Fp32Avx512(RegisterState* state, int64_t step_count) 
   MultiplyAddFp32<kAvx512Bytes, kManyChains>(state, step_count);
 }
 
+#if defined(__x86_64__)
 __attribute__((target("avx512f,avx512bf16"))) void Bf16Avx512(RegisterState* state,
                                                               int64_t step_count) {
   const auto left = reinterpret_cast<__m512bh>(_mm512_load_si512(state->left.data()));
@@ -90,6 +101,37 @@ __attribute__((target("avx2,avxvnni"))) void Int8Avx2(RegisterState* state, int6
   for (int j = 0; j < kFewChains; ++j) words[j] = x[j];
 }
 
+// Those for types other than FP32.
+void AppendTypedKernels(const CpuFeatures& features, std::vector<RegisterKernel>* out) {
+  if (features.avx512_bf16 && !features.amx_bf16) {
+    out->push_back({.data_type = v1::DATA_TYPE_BF16,
+                    .instruction = "avx512_bf16 vdpbf16ps",
+                    .word_count = kManyChains * kAvx512Words,
+                    .lane_count = kAvx512Words,
+                    .operation_count_a_word = 4,
+                    .run = Bf16Avx512});
+  }
+  if (features.avx512_vnni && !features.amx_int8) {
+    out->push_back({.data_type = v1::DATA_TYPE_INT8,
+                    .instruction = "avx512_vnni vpdpbusd",
+                    .word_count = kManyChains * kAvx512Words,
+                    .lane_count = kAvx512Words,
+                    .operation_count_a_word = 8,
+                    .run = Int8Avx512});
+  }
+  if (features.avx_vnni && !features.amx_int8) {
+    out->push_back({.data_type = v1::DATA_TYPE_INT8,
+                    .instruction = "avx_vnni vpdpbusd",
+                    .word_count = kFewChains * kAvx2Words,
+                    .lane_count = kAvx2Words,
+                    .operation_count_a_word = 8,
+                    .run = Int8Avx2});
+  }
+}
+#else
+void AppendTypedKernels(const CpuFeatures&, std::vector<RegisterKernel>*) {}
+#endif
+
 RegisterKernel Fp32Kernel(SimdLevel level) {
   RegisterKernel kernel = {.data_type = v1::DATA_TYPE_FP32, .operation_count_a_word = 2};
   switch (level) {
@@ -105,11 +147,11 @@ RegisterKernel Fp32Kernel(SimdLevel level) {
       kernel.word_count = kFewChains * kAvx2Words;
       kernel.run = Fp32Avx2;
       break;
-    case SimdLevel::kSse2:
-      kernel.instruction = "sse2 mulps addps";
-      kernel.lane_count = kSse2Words;
-      kernel.word_count = kFewChains * kSse2Words;
-      kernel.run = Fp32Sse2;
+    case SimdLevel::kBase:
+      kernel.instruction = kBaseInstruction;
+      kernel.lane_count = kBaseWords;
+      kernel.word_count = kBaseChains * kBaseWords;
+      kernel.run = Fp32Base;
       break;
   }
   return kernel;
@@ -121,31 +163,8 @@ std::vector<RegisterKernel> RegisterKernelsOf(const CpuFeatures& features) {
   std::vector<RegisterKernel> out;
   if (features.avx512f) out.push_back(Fp32Kernel(SimdLevel::kAvx512));
   if (features.avx2 && features.fma) out.push_back(Fp32Kernel(SimdLevel::kAvx2));
-  out.push_back(Fp32Kernel(SimdLevel::kSse2));
-  if (features.avx512_bf16 && !features.amx_bf16) {
-    out.push_back({.data_type = v1::DATA_TYPE_BF16,
-                   .instruction = "avx512_bf16 vdpbf16ps",
-                   .word_count = kManyChains * kAvx512Words,
-                   .lane_count = kAvx512Words,
-                   .operation_count_a_word = 4,
-                   .run = Bf16Avx512});
-  }
-  if (features.avx512_vnni && !features.amx_int8) {
-    out.push_back({.data_type = v1::DATA_TYPE_INT8,
-                   .instruction = "avx512_vnni vpdpbusd",
-                   .word_count = kManyChains * kAvx512Words,
-                   .lane_count = kAvx512Words,
-                   .operation_count_a_word = 8,
-                   .run = Int8Avx512});
-  }
-  if (features.avx_vnni && !features.amx_int8) {
-    out.push_back({.data_type = v1::DATA_TYPE_INT8,
-                   .instruction = "avx_vnni vpdpbusd",
-                   .word_count = kFewChains * kAvx2Words,
-                   .lane_count = kAvx2Words,
-                   .operation_count_a_word = 8,
-                   .run = Int8Avx2});
-  }
+  out.push_back(Fp32Kernel(SimdLevel::kBase));
+  AppendTypedKernels(features, &out);
   return out;
 }
 

@@ -1,6 +1,6 @@
 #include "gpu_probe/host/stream_kernels.h"
 
-#include <emmintrin.h>
+#include "gpu_probe/host/processor_hints.h"
 
 namespace sextant {
 namespace {
@@ -11,16 +11,13 @@ constexpr int kSumCount = 8;
 template <int kBytes>
 using DoublesOf = typename VectorOf<double, kBytes>::Type;
 
-// Streaming stores of 16 bytes fill a whole line before it leaves, as wider ones do, and every
-// x86-64 has them.
+// Streaming stores of 16 bytes fill a whole line before it leaves, as wider ones do.
 template <int kBytes, bool kPastCaches>
 SEXTANT_INLINE_BODY void Store(double* to, const DoublesOf<kBytes>& value) {
   if constexpr (kPastCaches) {
-    const double* const lanes = reinterpret_cast<const double*>(&value);
+    const auto* const parts = reinterpret_cast<const DoublesOf<kBaseBytes>*>(&value);
 #pragma GCC unroll 4
-    for (int i = 0; i < kBytes / kSse2Bytes; ++i) {
-      _mm_stream_pd(to + 2 * i, _mm_loadu_pd(lanes + 2 * i));
-    }
+    for (int i = 0; i < kBytes / kBaseBytes; ++i) StorePastCaches(to + 2 * i, parts[i]);
   } else {
     *reinterpret_cast<DoublesOf<kBytes>*>(to) = value;
   }
@@ -90,15 +87,15 @@ SEXTANT_INLINE_BODY double Pass(StreamOperation operation, const StreamSpan& spa
   if (operation == v1::StreamMeasurement::OPERATION_READ) return Sum<kBytes>(span.a, span.count);
   if (span.past_caches) {
     Fill<kBytes, true>(operation, span);
-    _mm_sfence();  // streaming stores are not ordered with what tells that the pass is done
+    EndStoresPastCaches();  // they are not ordered with what tells that the pass is done
   } else {
     Fill<kBytes, false>(operation, span);
   }
   return 0;
 }
 
-double PassSse2(StreamOperation operation, const StreamSpan& span) {
-  return Pass<kSse2Bytes>(operation, span);
+double PassBase(StreamOperation operation, const StreamSpan& span) {
+  return Pass<kBaseBytes>(operation, span);
 }
 SEXTANT_TARGET_AVX2 double PassAvx2(StreamOperation operation, const StreamSpan& span) {
   return Pass<kAvx2Bytes>(operation, span);
@@ -110,7 +107,7 @@ SEXTANT_TARGET_AVX512 double PassAvx512(StreamOperation operation, const StreamS
 }  // namespace
 
 StreamKernel StreamKernelOf(SimdLevel level) {
-  return KernelsByLevel<StreamKernel>{.sse2 = PassSse2, .avx2 = PassAvx2, .avx512 = PassAvx512}.At(
+  return KernelsByLevel<StreamKernel>{.base = PassBase, .avx2 = PassAvx2, .avx512 = PassAvx512}.At(
       level);
 }
 

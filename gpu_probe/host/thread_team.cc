@@ -1,6 +1,5 @@
 #include "gpu_probe/host/thread_team.h"
 
-#include <emmintrin.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/reason.h"
+#include "gpu_probe/host/processor_hints.h"
 
 namespace sextant {
 namespace {
@@ -23,7 +23,7 @@ constexpr int kTeamSpins = 10'000;
 void WaitWhile(const std::atomic<uint32_t>& value, uint32_t old) {
   for (int i = 0; i < kTeamSpins; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
-    _mm_pause();
+    PauseInALoop();
   }
   value.wait(old, std::memory_order_acquire);
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """sextant-probe is one file: it needs libc, libm and their loader, and nothing else of a system.
 
-Both are looked at: what `ldd` lists, and that it measures in a root folder that holds the probe and
-those three files, without /proc, /sys, /dev, /etc and /tmp.
+Looked at: what `ldd` lists, which glibc it and the tests for GPUs need, and that it measures in a
+root folder that holds the probe and those three files, without /proc, /sys, /dev, /etc and /tmp.
 """
 
 import json
@@ -15,7 +15,10 @@ import tempfile
 
 BIN = os.environ.get("SEXTANT_BIN", "build/release/bin")
 PROGRAM = os.path.join(BIN, "sextant-probe")
-ALLOWED = {"linux-vdso.so.1", "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
+GPU_TESTS = os.path.join(BIN, "gpu_tests")
+OLDEST_GLIBC = (2, 34)  # as docs/probe.md promises: RHEL 9's; Ubuntu 22.04 has 2.35
+ALLOWED = {"linux-vdso.so.1", "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2",
+           "ld-linux-aarch64.so.1"}
 SKIPPED = 77
 
 
@@ -28,6 +31,25 @@ def needed():
         name = os.path.basename(line.split()[0])
         found[name] = path.group(1) if path else None
     return found
+
+
+def glibc_versions(listed):
+    """The versions of glibc's functions that `readelf -V` or `objdump -p` listed as needed."""
+    named = set(re.findall(r"\bGLIBC_([\w.]+)", listed))
+    odd = {name for name in named if not re.fullmatch(r"[0-9.]+", name)}
+    assert not odd, f"needs of glibc what no version tells: {odd}"
+    return {tuple(map(int, name.split("."))) for name in named}
+
+
+def check_glibc(program):
+    """The oldest glibc that `program` starts with; None where no tool tells."""
+    for command in (["readelf", "-V", "-W"], ["objdump", "-p"]):
+        if shutil.which(command[0]):
+            listed = subprocess.run([*command, program], capture_output=True, text=True, check=True)
+            newest = max(glibc_versions(listed.stdout))
+            assert newest <= OLDEST_GLIBC, f"{program} needs glibc {newest}, not {OLDEST_GLIBC}"
+            return ".".join(map(str, newest))
+    return None
 
 
 def way_into(root):
@@ -85,6 +107,10 @@ def main():
         print("skipped: built with sanitizers, whose libraries are shared")
         return SKIPPED
     assert set(files) <= ALLOWED, f"needs more than libc: {sorted(set(files) - ALLOWED)}"
+    assert max(glibc_versions("Name: GLIBC_2.9\n Name: GLIBC_2.36 ")) > OLDEST_GLIBC
+    glibc = check_glibc(PROGRAM)
+    if os.path.exists(GPU_TESTS):
+        check_glibc(GPU_TESTS)
     root = tempfile.mkdtemp()
     try:
         entered = check_an_empty_root(root, files)
@@ -93,7 +119,10 @@ def main():
     if not entered:
         print("skipped: neither chroot nor unshare -r is allowed here; ldd is as it should be")
         return SKIPPED
-    print(f"needs {', '.join(sorted(files))} alone, and measures in an empty root")
+    if glibc is None:
+        print("skipped: neither readelf nor objdump is here to tell which glibc it needs")
+        return SKIPPED
+    print(f"needs {', '.join(sorted(files))} and glibc {glibc}, and measures in an empty root")
     return 0
 
 

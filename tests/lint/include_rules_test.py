@@ -32,8 +32,8 @@ ALLOWED = {
                   *(f"sextant/v1/{name}.pb.h" for name in (
                       "calibration", "data_type", "device", "probe", "probe_event")),
                   "cpuid.h", "emmintrin.h", "immintrin.h", "xmmintrin.h",
-                  "dlfcn.h", "fcntl.h", "poll.h", "pthread.h", "sched.h", "stdlib.h", "sys/",
-                  "unistd.h"],
+                  "dlfcn.h", "fcntl.h", "link.h", "poll.h", "pthread.h", "sched.h", "stdlib.h",
+                  "sys/", "unistd.h"],
 }
 
 # The engine has no file, clock, thread or log.

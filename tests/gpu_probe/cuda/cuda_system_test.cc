@@ -62,10 +62,23 @@ TEST(StartCudaTest, SaysWhyThereIsNothingAndWhatToDo) {
               host.nvml_init_code = nvml::kDriverNotLoaded;
             }},
            {"driver_too_old",
-            {"470.82.01", "CUDA 11.4", "CUDA 12.0", "525"},
+            {"470.82.01", "CUDA 11.4", "CUDA 12.0", "driver 525.60.13 or later"},
             [](FakeHost&host, CudaSystem&) {
               host.cuda_version = 11040;
               host.driver_version = "470.82.01";
+            }},
+           // Kernels that only drivers of CUDA 13 load.
+           {"driver_too_old",
+            {"CUDA 12.8", "needs CUDA 13.0", "driver 580.65.06 or later"},
+            [](FakeHost&host, CudaSystem&system) {
+              host.cuda_version = 12080;
+              system.oldest_cuda = 13000;
+            }},
+           {"driver_too_old",
+            {"needs CUDA 14.0", "a newer driver"},
+            [](FakeHost&host, CudaSystem&system) {
+              host.cuda_version = 13000;
+              system.oldest_cuda = 14000;
             }},
            {"driver_too_old",
             {"newer"},
@@ -124,6 +137,21 @@ TEST(StartCudaTest, AnUnknownFaultIsNoAbsence) {
   const absl::Status status =
       StartedAfter([](FakeHost& host, CudaSystem&) { host.cuda_init_code = 999; });
   EXPECT_EQ(FailureOf(status).kind(), v1::ProbeFailure::KIND_INTERNAL);
+}
+
+// The promise is what each file's most portable image keeps, and never less than cuBLASLt 12 needs.
+TEST(OldestCudaTest, ComesFromTheImagesThatTheProgramHas) {
+  EXPECT_EQ(OldestCuda({}), 12000);
+  EXPECT_EQ(OldestCuda({{"a", "", 13000}, {"a", "", 11080}, {"b", "", 13000}, {"b", "", 11080}}),
+            12000);
+  EXPECT_EQ(OldestCuda({{"a", "", 13000}, {"a", "", 12080}, {"b", "", 11080}}), 12080);
+  EXPECT_EQ(OldestCuda({{"a", "", 13000}, {"b", "", 13000}}), 13000);
+  // One file without a portable image is enough.
+  EXPECT_EQ(OldestCuda({{"a", "", 13000}, {"a", "", 11080}, {"b", "", 13000}}), 13000);
+}
+
+TEST(OldestCudaTest, AllOfCuda12IsPromisedByThisProgram) {
+  EXPECT_EQ(OldestCuda(KernelImages()), 12000);
 }
 
 TEST(CudaVersionTest, IsWrittenAsPeopleDo) {

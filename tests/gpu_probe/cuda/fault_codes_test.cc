@@ -34,6 +34,7 @@ TEST(CudaFaultTest, EachCodeHasItsKindItsWordAndItsAdvice) {
            {46, Failure::KIND_REFUSED, "mode", "wait until it ends"},
            {100, Failure::KIND_UNSUPPORTED, "no_device", "pass one"},
            {101, Failure::KIND_UNSUPPORTED, "no_device", "not there"},
+           {200, Failure::KIND_UNSUPPORTED, "driver_too_old", "or this program anew"},
            {209, Failure::KIND_UNSUPPORTED, "driver_too_old", "install a newer driver"},
            {214, Failure::KIND_MISMATCH, "ecc", "drain this GPU"},
            {218, Failure::KIND_UNSUPPORTED, "driver_too_old", "install a newer driver"},

@@ -3,13 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
+#include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class GpuSessionTest : public FakeSessionTest {};
@@ -89,6 +97,63 @@ TEST_F(GpuSessionTest, CodesKeepTheirMeaningWhereverTheyCome) {
     }
   }
   gpu_.cuda_code = 0;
+}
+
+// Opens sessions with a driver that answers each image with a code of its own.
+class KernelLoadingTest : public FakeSessionTest {
+ protected:
+  absl::Status OpenWith(std::vector<KernelImage> images, const std::map<std::string, int>& codes) {
+    GpuSession::Parts parts = Parts();
+    parts.images = std::move(images);
+    tried_.clear();
+    parts.driver.load_module = [this, &codes, load = parts.driver.load_module](cuda::Module* module,
+                                                                               const void* bytes) {
+      tried_.emplace_back(static_cast<const char*>(bytes));
+      const auto known = codes.find(tried_.back());
+      return known != codes.end() ? known->second : load(module, bytes);
+    };
+    return GpuSession::Open(std::move(parts)).status();
+  }
+
+  const std::vector<KernelImage> two_files_ = {{"a", "a current", 13000},
+                                               {"a", "a portable", 11080},
+                                               {"b", "b current", 13000},
+                                               {"b", "b portable", 11080}};
+  std::vector<std::string> tried_;
+};
+
+TEST_F(KernelLoadingTest, OneImageOfEachFileIsLoadedTheFirstThatTheDriverTakes) {
+  EXPECT_THAT(OpenWith(two_files_, {}), IsOk());
+  EXPECT_THAT(tried_, ElementsAre("a current", "b current"));
+  for (const int code : {200, 209, 218, 222}) {
+    EXPECT_THAT(OpenWith(two_files_, {{"a current", code}}), IsOk());
+    EXPECT_THAT(tried_, ElementsAre("a current", "a portable", "b current")) << code;
+  }
+  EXPECT_EQ(host_.cuda.live_object_count(), 0);
+}
+
+TEST_F(KernelLoadingTest, TheLastCodeIsTheError) {
+  const absl::Status status = OpenWith(two_files_, {{"b current", 209}, {"b portable", 218}});
+  EXPECT_THAT(tried_, ElementsAre("a current", "b current", "b portable"));
+  EXPECT_EQ(FailureOf(status).reason(), "driver_too_old");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cuModuleLoadData of b: CUDA's error 218"));
+}
+
+TEST_F(KernelLoadingTest, AFaultOfTheGpuIsNotTakenForAnImageThatItCannotRun) {
+  for (const int code : {2, 214, 700, 999}) {
+    const absl::Status status = OpenWith(two_files_, {{"a current", code}});
+    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("error ", code)));
+    EXPECT_THAT(tried_, ElementsAre("a current"));
+  }
+}
+
+TEST_F(KernelLoadingTest, ImagesForNewerDriversAreNotTried) {
+  host_.cuda_version = 12080;
+  EXPECT_THAT(OpenWith(two_files_, {}), IsOk());
+  EXPECT_THAT(tried_, ElementsAre("a portable", "b portable"));
+  // The only one there is: its driver has the last word.
+  EXPECT_THAT(OpenWith({{"a", "a current", 13000}}, {}), IsOk());
+  EXPECT_THAT(tried_, ElementsAre("a current"));
 }
 
 TEST_F(GpuSessionTest, WithoutKernelsALaunchSaysSo) {

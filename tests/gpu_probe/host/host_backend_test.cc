@@ -184,7 +184,7 @@ TEST(CheckTypeIsMultiplied, SaysWhatIsMissing) {
   HostContext context;
   EXPECT_TRUE(CheckTypeIsMultiplied(v1::DATA_TYPE_FP32, context).ok());
   EXPECT_THAT(CheckTypeIsMultiplied(v1::DATA_TYPE_BF16, context).message(),
-              HasSubstr("no instructions for BF16"));
+              HasSubstr("no instructions of this processor for BF16"));
   context.features.avx_vnni = true;
   EXPECT_THAT(CheckTypeIsMultiplied(v1::DATA_TYPE_INT8, context).message(),
               HasSubstr("oneDNN alone, which is not there"));

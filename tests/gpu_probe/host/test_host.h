@@ -42,7 +42,7 @@ inline SharedContext SmallHost(int thread_count = 2, int64_t cap_bytes = int64_t
 // All levels that this processor can run.
 inline std::vector<SimdLevel> LevelsHere() {
   std::vector<SimdLevel> levels;
-  for (const SimdLevel level : {SimdLevel::kSse2, SimdLevel::kAvx2, SimdLevel::kAvx512}) {
+  for (const SimdLevel level : {SimdLevel::kBase, SimdLevel::kAvx2, SimdLevel::kAvx512}) {
     if (level <= WidestSimd(DetectCpuFeatures())) levels.push_back(level);
   }
   return levels;

@@ -1,0 +1,41 @@
+// What a processor is told beside its arithmetic, by whatever name it has there.
+#ifndef SEXTANT_GPU_PROBE_HOST_PROCESSOR_HINTS_H_
+#define SEXTANT_GPU_PROBE_HOST_PROCESSOR_HINTS_H_
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include "gpu_probe/host/simd.h"
+
+namespace sextant {
+
+// Rests a moment in a loop that waits for another thread.
+inline void PauseInALoop() {
+#if defined(__x86_64__)
+  _mm_pause();
+#else
+  __asm__ volatile("yield");
+#endif
+}
+
+// Stores 16 bytes, past the caches where the processor has to be told so: aarch64's notice by
+// themselves that whole lines are written. `to` lies at a multiple of 16 bytes.
+inline void StorePastCaches(double* to, VectorOf<double, kBaseBytes>::Type value) {
+#if defined(__x86_64__)
+  _mm_stream_pd(to, value);
+#else
+  *reinterpret_cast<VectorOf<double, kBaseBytes>::Type*>(to) = value;
+#endif
+}
+
+// Orders those stores before what the thread stores later.
+inline void EndStoresPastCaches() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace sextant
+
+#endif  // SEXTANT_GPU_PROBE_HOST_PROCESSOR_HINTS_H_

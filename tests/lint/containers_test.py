@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""The container recipes name what is there: stages, files that the builder is given, words of
+install-deps.sh, CMake's options and targets, flags of sextantd."""
+
+import glob
+import os
+import re
+import sys
+
+RECIPES = ("Dockerfile", "deploy/gpu.Dockerfile")
+PROGRAMS = {"sextantd", "sextant", "sextant-probe"}
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def all_cmake():
+    return "\n".join(read(path) for path in ["CMakeLists.txt"] + glob.glob("*/CMakeLists.txt"))
+
+
+def given():
+    """The top of the tree that the builder is given: all else is left out by the first rule."""
+    lines = [line for line in read(".dockerignore").splitlines() if line and line[0] != "#"]
+    assert lines[0] == "*" and all(line[0] == "!" for line in lines[1:]), lines
+    return {line[1:] for line in lines[1:]}
+
+
+def needed_folders():
+    """Those that CMake reads where no tests are built."""
+    added = re.findall(r"add_subdirectory\((\w+)\)", read("CMakeLists.txt"))
+    return set(added) - {"tests"}
+
+
+def stage_faults(name, instructions):
+    faults, stages = [], set()
+    for word, rest in instructions:
+        if word == "FROM":
+            stage = re.search(r" AS (\w+)$", rest)
+            source = rest.split()[0]
+            if not source.startswith("${") and source not in stages:
+                faults.append(f"{name}: FROM {source}, which is no stage and no argument")
+            stages.update(stage.groups() if stage else ())
+        for source in re.findall(r"^--from=(\S+)", rest) if word == "COPY" else ():
+            if source not in stages:
+                faults.append(f"{name}: COPY --from={source}, which is no stage before it")
+    return faults
+
+
+def word_faults(name, text):
+    """Faults of what `text` asks of the clone's own scripts, CMake and programs."""
+    known_words = re.findall(r"^  (\w+)\) ", read("deploy/install-deps.sh"), re.MULTILINE)
+    cmake, options = all_cmake(), read("server/options.cc")
+    faults = [f"{name}: install-deps.sh has no word {word}"
+              for word in re.findall(r"install-deps\.sh (\w+)\b(?!/)", text)
+              if word not in known_words]
+    faults += [f"{name}: CMake has no option {option}"
+               for option in re.findall(r"-D(SEXTANT_\w+)=", text)
+               if f"option({option} " not in cmake]
+    for targets in re.findall(r"--target ([\w -]+?) --", text):
+        faults += [f"{name}: no program {target}" for target in set(targets.split()) - PROGRAMS]
+    for entry in re.findall(r"^ENTRYPOINT (\[.*\])$", text, re.MULTILINE):
+        faults += [f"{name}: sextantd has no flag --{flag}"
+                   for flag in re.findall(r'"--(\w+)', entry) if f'"--{flag}"' not in options]
+    return faults
+
+
+def faults_of(name, text):
+    text = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
+    instructions = re.findall(r"^([A-Z]+) +(.*\S)", text, re.MULTILINE)
+    faults = stage_faults(name, instructions) + word_faults(name, re.sub(r" +", " ", text))
+    for word, rest in instructions:
+        if word == "COPY" and not rest.startswith("--from="):
+            source = rest.split()[0]
+            if source != "." and not (os.path.exists(source) and source in given()):
+                faults.append(f"{name}: COPY {source}, which the builder is not given")
+    return faults
+
+
+def check_gpu_recipe():
+    """The probe is told of the folder that the libraries are put into, and the driver's parts for
+    CUDA and NVML are asked for."""
+    text = read("deploy/gpu.Dockerfile")
+    folder = re.search(r"--probe_library_folder=([\w/]+)", text).group(1)
+    assert f"COPY --from=libraries /libraries {folder}\n" in text, folder
+    assert f"LD_LIBRARY_PATH={folder}\n" in text, folder
+    assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in text
+    assert folder in read("docs/container.md"), f"docs/container.md does not say {folder}"
+
+
+def main():
+    wrong = ('FROM nowhere\nCOPY --from=none /a /b\nCOPY missing .\nRUN deploy/install-deps.sh no\n'
+             'RUN cmake -DSEXTANT_NO=ON --target nothing --x\nENTRYPOINT ["a", "--no_flag=1"]\n')
+    assert len(faults_of("wrong", wrong)) == 7, faults_of("wrong", wrong)
+    faults = [fault for recipe in RECIPES for fault in faults_of(recipe, read(recipe))]
+    faults += [f".dockerignore leaves out {folder}, which CMake needs"
+               for folder in needed_folders() - given()]
+    print("\n".join(faults) or f"{len(RECIPES)} recipes name what is there")
+    if faults:
+        return 1
+    check_gpu_recipe()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
