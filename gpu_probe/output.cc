@@ -57,7 +57,8 @@ bool Output::Progress(const v1::ProbeProgress& progress) {
   const std::lock_guard<std::timed_mutex> lock(mutex_);
   const double now_seconds = clock_.NowSeconds();
   const bool first_at_end = progress.fraction() >= 1 && last_progress_.fraction() < 1;
-  if (first_at_end || now_seconds - shown_seconds_ >= kProgressSeconds) {
+  const bool new_phase = progress.phase() != last_progress_.phase();
+  if (first_at_end || new_phase || now_seconds - shown_seconds_ >= kProgressSeconds) {
     Show(progress, now_seconds);
   }
   return !absl::IsCancelled(results_status_);

@@ -41,8 +41,8 @@ class Output {
   // `clock` must outlive the output.
   Output(OutputOptions options, Clock& clock);
 
-  // Shows how far the probe is: at most ten times a second, and not at all where the reader
-  // is slow or a result is out. False where nobody reads any more. Where the results can't be
+  // Shows how far the probe is: each new phase at once, else at most ten times a second, and not at
+  // all where the reader is slow or a result is out. False where nobody reads any more. Where the results can't be
   // written for another reason, e.g. on a full disk, it is Finish() that says so.
   bool Progress(const v1::ProbeProgress& progress);
 

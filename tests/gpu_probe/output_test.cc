@@ -103,6 +103,20 @@ TEST_F(OutputTest, ProgressAtMostTenTimesASecondButTheEndAlways) {
   EXPECT_EQ(events.back().progress().fraction(), 1);
 }
 
+TEST_F(OutputTest, ANewPhaseIsShownAtOnce) {
+  Output output(options_, clock_);
+  for (const char* phase : {"load", "start", "start", "matmul bf16"}) {
+    v1::ProbeProgress progress = ProgressOf(0.1);
+    progress.set_phase(phase);
+    output.Progress(progress);
+    clock_.Advance(0.01);
+  }
+  const std::vector<v1::ProbeEvent> events = Events();
+  ASSERT_THAT(events, SizeIs(3));
+  EXPECT_EQ(events[1].progress().phase(), "start");
+  EXPECT_EQ(events[2].progress().phase(), "matmul bf16");
+}
+
 TEST_F(OutputTest, AFractionNeverFalls) {
   Output output(options_, clock_);
   for (const double fraction : {0.5, 0.3, 0.6}) {
