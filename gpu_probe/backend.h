@@ -38,6 +38,11 @@ struct Backend {
   // fault of the host: --backend=auto then goes on to the next backend without a word. Empty:
   // never.
   std::function<bool(const absl::Status& absent)> is_plain_absence = {};
+
+  // The devices that may be measured, as devices() orders them, each with its uuid and kind and
+  // maybe no more: told without starting their driver, where that can be. Errors: devices()'s.
+  // Empty: devices() tells.
+  std::function<absl::StatusOr<std::vector<v1::Device>>()> choices = {};
 };
 
 }  // namespace sextant

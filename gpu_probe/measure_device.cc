@@ -14,6 +14,7 @@
 #include "gpu_probe/budget.h"
 #include "gpu_probe/choose_device.h"
 #include "gpu_probe/device_lock.h"
+#include "gpu_probe/host_environment.h"
 #include "gpu_probe/measure.h"
 
 namespace sextant {
@@ -88,6 +89,7 @@ absl::StatusOr<v1::Calibration> MeasureDevice(
   SEXTANT_ASSIGN_OR_RETURN(Measurement measurement, Measure(plan, measure_options, clock, show));
   SEXTANT_RETURN_IF_ERROR(CheckRequested(options, measurement));
   v1::Calibration calibration = std::move(measurement.calibration);
+  AddHostEnvironment("", &calibration);
   calibration.set_schema_version(kSchemaVersion);
   calibration.set_mode(options.mode);
   calibration.set_probe_version(absl::StrCat("sextant-probe ", EngineVersion()));

@@ -70,11 +70,11 @@ absl::Status NoDevice(const CudaSystem& system) {
 
 }  // namespace
 
-CudaSystem OpenCudaSystem() {
+CudaSystem OpenCudaSystem(CudaEnvironment environment) {
   absl::StatusOr<Nvml> nvml = LoadNvml("");
   return {.driver = LoadCudaDriver(""),
           .nvml = nvml.ok() ? StartNvml(*std::move(nvml)) : std::move(nvml),
-          .environment = ReadCudaEnvironment("")};
+          .environment = std::move(environment)};
 }
 
 absl::StatusOr<Nvml> StartNvml(Nvml nvml) {
@@ -82,10 +82,15 @@ absl::StatusOr<Nvml> StartNvml(Nvml nvml) {
   return nvml;
 }
 
-absl::Status StartCuda(const CudaSystem& system) {
+absl::Status CheckCuda(const CudaSystem& system) {
   if (!system.driver.ok()) return WithoutLibrary(system);
   const int supported = SupportedCuda(*system.driver);
   if (supported > 0 && supported < kOldestCuda) return TooOld(system, supported);
+  return absl::OkStatus();
+}
+
+absl::Status StartCuda(const CudaSystem& system) {
+  SEXTANT_RETURN_IF_ERROR(CheckCuda(system));
   const int code = system.driver->init(0);
   if (code == kNoDeviceCode) return NoDevice(system);
   const absl::Status started = CudaStatus(code, "cuInit");

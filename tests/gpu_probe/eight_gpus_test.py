@@ -27,7 +27,7 @@ class Host:
 
     def __init__(self, program, variables, locks):
         self.program = os.path.join(BIN, program)
-        self.environment = {**os.environ, **variables, "XDG_RUNTIME_DIR": locks}
+        self.environment = {**os.environ, **variables, "SEXTANT_LOCK_FOLDER": locks}
 
     def run(self, *flags):
         done = subprocess.run([self.program, *flags], capture_output=True, text=True,

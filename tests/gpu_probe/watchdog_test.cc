@@ -31,7 +31,7 @@ void LetNoThreadStart() {
 
 // The program with a device that can be listed, and a plan that is never made.
 int RunWithPlan(absl::StatusOr<ProbePlan> (*plan)(const ProbeOptions&)) {
-  setenv("XDG_RUNTIME_DIR", "/nowhere", /*replace=*/1);  // no lock: there may be many at once
+  setenv("SEXTANT_LOCK_FOLDER", "/nowhere", /*replace=*/1);  // no lock: there may be many at once
   const auto devices = [] { return std::vector<v1::Device>(1); };
   const std::vector<Backend> backends = {{.name = "host", .devices = devices, .plan = plan}};
   dup2(STDERR_FILENO, STDOUT_FILENO);  // which is what a death test reads
