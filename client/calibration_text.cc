@@ -9,6 +9,7 @@
 #include "client/best_rates.h"
 #include "client/device_text.h"
 #include "client/enum_names.h"
+#include "client/environment_text.h"
 #include "client/format.h"
 #include "client/gpu_tables.h"
 #include "client/kernel_tables.h"
@@ -81,7 +82,8 @@ std::string CalibrationText(const v1::Calibration& calibration, std::optional<do
       KernelSection(calibration), RegisterSection(calibration), StreamSection(calibration),
       ElementwiseSection(calibration), FusionSection(calibration), AttentionSection(calibration),
       ExpertsSection(calibration), CollectiveSection(calibration), HostCopySection(calibration),
-      LaunchSection(calibration), ConditionsSection(calibration), NotesSection(calibration));
+      LaunchSection(calibration), ConditionsSection(calibration), EnvironmentSection(calibration),
+      NotesSection(calibration));
 }
 
 std::string HeldCalibrationText(const v1::GetCalibrationResponse& response) {

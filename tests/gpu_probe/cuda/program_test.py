@@ -111,6 +111,19 @@ def check_wrong_products():
     assert "wrong product" in mismatch["message"] and mismatch["reason"] == "matmul", mismatch
 
 
+def check_tests_share_one_session():
+    """Tests that need no real kernel: each runs, though the process that they share is listed."""
+    names = ("DataGpuTest.MemoryBeyondTheCapIsNotTaken", "MemoryGpuTest.TheClockIsAGpus",
+             "MemoryGpuTest.AllMultiprocessorsComputeWhatTheHostDoes",
+             "PeersGpuTest.EachCollectiveOfOneRankArrives")
+    done = subprocess.run(
+        [os.path.join(BIN, "gpu_tests"), f"--gtest_filter={':'.join(names)}"],
+        capture_output=True, text=True, timeout=250, check=False,
+        env={**os.environ, "LD_LIBRARY_PATH": FAKE_DRIVER, "SEXTANT_FAKE_GPU": ""})
+    assert done.returncode == 0 and "[  PASSED  ] 4 tests." in done.stdout, done.stdout
+    assert "SKIPPED" not in done.stdout, done.stdout
+
+
 def check_absences():
     for flags in (("--list",), ("--mode=quick",)):
         for script, word in (("none", "no_device"), ("old", "driver_too_old")):
@@ -139,6 +152,7 @@ def main():
     check_the_environment()
     check_shapes_that_were_asked_for()
     check_wrong_products()
+    check_tests_share_one_session()
     check_absences()
     check_a_driver_that_hangs()
     print("GPUs are listed, refused by their words, and missed by their reasons")
