@@ -1,8 +1,9 @@
 #include "gpu_probe/host_environment.h"
 
-#include <gnu/libc-version.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <set>
 
@@ -62,7 +63,10 @@ void AddHostEnvironment(const std::string& root, v1::Calibration* calibration) {
   out->set_operating_system(OperatingSystem(root));
   utsname system = {};
   if (uname(&system) == 0) out->set_kernel_release(Clipped(system.release));
-  out->set_c_library(absl::StrCat("glibc ", gnu_get_libc_version()));
+  std::array<char, kMostTextBytes> c_library = {};  // "glibc 2.36"
+  if (confstr(_CS_GNU_LIBC_VERSION, c_library.data(), c_library.size()) > 0) {
+    out->set_c_library(Clipped(c_library.data()));
+  }
   std::set<std::string> engines;
   AddEngines(calibration->matmuls(), &engines);
   AddEngines(calibration->sustained_matmuls(), &engines);
