@@ -9,6 +9,7 @@
 #include "client/best_rates.h"
 #include "client/device_text.h"
 #include "client/enum_names.h"
+#include "client/environment_text.h"
 #include "client/format.h"
 #include "client/gpu_tables.h"
 #include "client/kernel_tables.h"
@@ -82,7 +83,7 @@ std::string CalibrationText(const v1::Calibration& calibration, std::optional<do
       StreamSection(calibration), ElementwiseSection(calibration), FusionSection(calibration),
       AttentionSection(calibration), ExpertsSection(calibration), CollectiveSection(calibration),
       HostCopySection(calibration), LaunchSection(calibration), ConditionsSection(calibration),
-      NotesSection(calibration));
+      EnvironmentSection(calibration), NotesSection(calibration));
 }
 
 std::string HeldCalibrationText(const v1::GetCalibrationResponse& response) {

@@ -14,6 +14,9 @@
 
 namespace sextant {
 
+// Is told of each step of making a plan as it begins, e.g. "libraries".
+using PhaseSink = std::function<void(const std::string& phase)>;
+
 struct Backend {
   std::string name;  // as --backend names it
 
@@ -28,7 +31,8 @@ struct Backend {
   //
   // Errors: kUnimplemented where the device can't do what is asked; kResourceExhausted where
   // the memory is too little.
-  std::function<absl::StatusOr<ProbePlan>(const ProbeOptions& options)> plan;
+  std::function<absl::StatusOr<ProbePlan>(const ProbeOptions& options, const PhaseSink& on_phase)>
+      plan;
 
   // Why none of them could be measured by this program, whatever it is asked for: OK where they can
   // be. --backend=auto then goes on to the next backend. Empty: they always can be.
@@ -38,6 +42,11 @@ struct Backend {
   // fault of the host: --backend=auto then goes on to the next backend without a word. Empty:
   // never.
   std::function<bool(const absl::Status& absent)> is_plain_absence = {};
+
+  // The devices that may be measured, as devices() orders them, each with its uuid and kind and
+  // maybe no more: told without starting their driver, where that can be. Errors: devices()'s.
+  // Empty: devices() tells.
+  std::function<absl::StatusOr<std::vector<v1::Device>>()> choices = {};
 };
 
 }  // namespace sextant

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "gpu_probe/cuda/absence.h"
 #include "gpu_probe/cuda/cuda_backend.h"
 #include "gpu_probe/host/host_backend.h"
 
@@ -19,7 +18,7 @@ v1::DataType DefaultDataType() {
   return has_bf16 ? v1::DATA_TYPE_BF16 : v1::DATA_TYPE_FP32;
 }
 
-absl::StatusOr<ProbePlan> PlanOf(const ProbeOptions& options) {
+absl::StatusOr<ProbePlan> PlanOf(const ProbeOptions& options, const PhaseSink& /*on_phase*/) {
   HostProbeRequest request = {.mode = options.mode,
                               .matmuls = options.matmuls,
                               .onednn_library = options.onednn_library,
@@ -33,11 +32,7 @@ absl::StatusOr<ProbePlan> PlanOf(const ProbeOptions& options) {
 }  // namespace
 
 std::vector<Backend> Backends() {
-  return {{.name = "cuda",
-           .devices = CudaDevices,
-           .plan = CudaProbePlan,
-           .can_measure = CheckBuiltWithCuda,
-           .is_plain_absence = IsPlainlyAbsent},
+  return {CudaBackend(),
           {.name = "host",
            .devices = [] { return std::vector<v1::Device>{HostDevice()}; },
            .plan = PlanOf}};

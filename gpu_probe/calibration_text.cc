@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "gpu_probe/enum_text.h"
+#include "gpu_probe/environment_text.h"
 #include "gpu_probe/figure_text.h"
 #include "gpu_probe/gpu_tables.h"
 #include "gpu_probe/kernel_tables.h"
@@ -198,7 +199,7 @@ std::string CalibrationText(const v1::Calibration& calibration) {
                   calibration.matmuls()),
       MatmulTable("Matrix multiplication without a pause", calibration.sustained_matmuls()),
       StreamTable(calibration), ElementwiseTable(calibration), FusionText(calibration),
-      KernelTables(calibration), GpuTables(calibration));
+      KernelTables(calibration), GpuTables(calibration), EnvironmentText(calibration));
   if (calibration.notes_size() > 0) absl::StrAppend(&text, "\nNotes\n");
   for (const std::string& note : calibration.notes()) {
     absl::StrAppend(&text, WrapText(absl::StrCat("  - ", PrintableText(note)), /*hanging=*/4));

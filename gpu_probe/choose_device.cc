@@ -30,8 +30,10 @@ bool IsWorthANote(const Backend& backend, const absl::Status& absent) {
   return backend.is_plain_absence == nullptr || !backend.is_plain_absence(absent);
 }
 
-absl::StatusOr<Survey> SurveyOf(const std::string& backend_name,
-                                absl::Span<const Backend> backends) {
+// Asks each backend for its devices by `ask`.
+absl::StatusOr<Survey> SurveyOf(
+    const std::string& backend_name, absl::Span<const Backend> backends,
+    absl::StatusOr<std::vector<v1::Device>> (*ask)(const Backend& backend)) {
   Survey survey;
   absl::Status none_named =
       absl::UnimplementedError(absl::StrCat("this program has no backend \"", backend_name, "\""));
@@ -39,7 +41,7 @@ absl::StatusOr<Survey> SurveyOf(const std::string& backend_name,
     if (backend_name != kAuto && backend_name != backend.name) continue;
     none_named =
         absl::NotFoundError(absl::StrCat("there is no device for --backend=", backend_name));
-    absl::StatusOr<std::vector<v1::Device>> devices = backend.devices();
+    absl::StatusOr<std::vector<v1::Device>> devices = ask(backend);
     if (!devices.ok()) {
       survey.first_fault.Update(devices.status());
       if (IsWorthANote(backend, devices.status())) {
@@ -86,7 +88,8 @@ absl::StatusOr<const FoundDevice*> FirstMeasurable(const Survey& survey,
 
 absl::StatusOr<ListedDevices> ListDevices(const std::string& backend_name,
                                           absl::Span<const Backend> backends) {
-  SEXTANT_ASSIGN_OR_RETURN(Survey survey, SurveyOf(backend_name, backends));
+  SEXTANT_ASSIGN_OR_RETURN(Survey survey, SurveyOf(backend_name, backends,
+                                                   [](const Backend& it) { return it.devices(); }));
   ListedDevices listed = {.devices = {}, .notes = std::move(survey.notes)};
   for (FoundDevice& found : survey.found) listed.devices.push_back(std::move(found.device));
   return listed;
@@ -94,7 +97,10 @@ absl::StatusOr<ListedDevices> ListDevices(const std::string& backend_name,
 
 absl::StatusOr<ChosenDevice> ChooseDevice(const ProbeOptions& options,
                                           absl::Span<const Backend> backends) {
-  SEXTANT_ASSIGN_OR_RETURN(Survey survey, SurveyOf(options.backend, backends));
+  SEXTANT_ASSIGN_OR_RETURN(Survey survey,
+                           SurveyOf(options.backend, backends, [](const Backend& it) {
+                             return it.choices ? it.choices() : it.devices();
+                           }));
   const auto& found = survey.found;
   if (!options.device.empty()) {
     const auto named = std::find_if(found.begin(), found.end(), [&](const FoundDevice& it) {

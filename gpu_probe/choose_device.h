@@ -28,7 +28,7 @@ absl::StatusOr<ListedDevices> ListDevices(const std::string& backend_name,
 
 struct ChosenDevice {
   const Backend* backend = nullptr;
-  v1::Device device;
+  v1::Device device;               // as Backend::choices() has it
   std::vector<std::string> notes;  // on the choice, in full sentences, for the calibration
 };
 

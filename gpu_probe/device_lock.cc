@@ -54,8 +54,14 @@ bool IsRegular(int file_descriptor) {
 }  // namespace
 
 std::string LockFolder() {
-  const char* folder = std::getenv("XDG_RUNTIME_DIR");
-  return folder != nullptr && folder[0] == '/' ? folder : "/tmp";
+  const char* const chosen = std::getenv("SEXTANT_LOCK_FOLDER");
+  if (chosen != nullptr && chosen[0] == '/') return chosen;
+  // By its mode, which is the same to all users; access() knows file systems that can't be written.
+  constexpr char kRunLock[] = "/run/lock";
+  struct stat found = {};
+  const bool for_all = stat(kRunLock, &found) == 0 && S_ISDIR(found.st_mode) &&
+                       (found.st_mode & S_IWOTH) != 0 && access(kRunLock, W_OK) == 0;
+  return for_all ? kRunLock : "/tmp";
 }
 
 absl::StatusOr<DeviceLock> DeviceLock::Take(const std::string& folder, absl::string_view uuid) {

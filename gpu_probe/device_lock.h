@@ -9,7 +9,8 @@
 
 namespace sextant {
 
-// Where lock files go: $XDG_RUNTIME_DIR, or /tmp where it is not set.
+// Where lock files go: /run/lock where all users of the host may write there, /tmp otherwise, so
+// that root's probe and a user's meet. $SEXTANT_LOCK_FOLDER instead where it is an absolute path.
 std::string LockFolder();
 
 // Holds the lock of one device for as long as it lives; a killed process lets go of it. The

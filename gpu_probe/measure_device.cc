@@ -14,6 +14,7 @@
 #include "gpu_probe/budget.h"
 #include "gpu_probe/choose_device.h"
 #include "gpu_probe/device_lock.h"
+#include "gpu_probe/host_environment.h"
 #include "gpu_probe/measure.h"
 
 namespace sextant {
@@ -56,11 +57,11 @@ absl::StatusOr<Locks> TakeLocks(const v1::Device& device) {
   return Locks{.device = std::move(lock), .all_gpus = std::move(all_gpus)};
 }
 
-v1::ProbeProgress Loading(double elapsed_seconds) {
-  v1::ProbeProgress loading;
-  loading.set_phase("load");
-  loading.set_elapsed_seconds(elapsed_seconds);
-  return loading;
+v1::ProbeProgress Preparing(const std::string& phase, double elapsed_seconds) {
+  v1::ProbeProgress progress;
+  progress.set_phase(phase);
+  progress.set_elapsed_seconds(elapsed_seconds);
+  return progress;
 }
 
 }  // namespace
@@ -79,10 +80,13 @@ absl::StatusOr<v1::Calibration> MeasureDevice(
                                     .shuffle_seed = kShuffleSeed};
   SEXTANT_ASSIGN_OR_RETURN(const ChosenDevice chosen, ChooseDevice(options, backends));
   SEXTANT_ASSIGN_OR_RETURN(const Locks locks, TakeLocks(chosen.device));
-  show(Loading(clock.NowSeconds() - measure_options.start_seconds));
+  const auto show_phase = [&](const std::string& phase) {
+    show(Preparing(phase, clock.NowSeconds() - measure_options.start_seconds));
+  };
+  show_phase("load");
   ProbeOptions options_of_device = options;
   options_of_device.device = chosen.device.uuid();
-  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, chosen.backend->plan(options_of_device));
+  SEXTANT_ASSIGN_OR_RETURN(ProbePlan plan, chosen.backend->plan(options_of_device, show_phase));
   plan.notes.insert(plan.notes.begin(), chosen.notes.begin(), chosen.notes.end());
   if (!locks.device.note().empty()) plan.notes.push_back(locks.device.note());
   measure_options.ending_seconds =
@@ -90,6 +94,7 @@ absl::StatusOr<v1::Calibration> MeasureDevice(
   SEXTANT_ASSIGN_OR_RETURN(Measurement measurement, Measure(plan, measure_options, clock, show));
   SEXTANT_RETURN_IF_ERROR(CheckRequested(options, measurement));
   v1::Calibration calibration = std::move(measurement.calibration);
+  AddHostEnvironment("", &calibration);
   calibration.set_schema_version(kSchemaVersion);
   calibration.set_mode(options.mode);
   calibration.set_probe_version(absl::StrCat("sextant-probe ", EngineVersion()));

@@ -79,8 +79,8 @@ struct ProbePlan {
   std::function<absl::Status()> may_go_on = {};
 };
 
-// Between two questions of may_go_on().
-inline constexpr double kGuardSeconds = 0.1;
+// Between two questions of may_go_on(): it may take a driver's time, of which the device has part.
+inline constexpr double kGuardSeconds = 0.5;
 
 }  // namespace sextant
 

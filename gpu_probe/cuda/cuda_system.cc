@@ -99,11 +99,11 @@ int OldestCuda(const std::vector<KernelImage>& images) {
   return oldest;
 }
 
-CudaSystem OpenCudaSystem() {
+CudaSystem OpenCudaSystem(CudaEnvironment environment) {
   absl::StatusOr<Nvml> nvml = LoadNvml("");
   return {.driver = LoadCudaDriver(""),
           .nvml = nvml.ok() ? StartNvml(*std::move(nvml)) : std::move(nvml),
-          .environment = ReadCudaEnvironment("")};
+          .environment = std::move(environment)};
 }
 
 absl::StatusOr<Nvml> StartNvml(Nvml nvml) {
@@ -111,10 +111,15 @@ absl::StatusOr<Nvml> StartNvml(Nvml nvml) {
   return nvml;
 }
 
-absl::Status StartCuda(const CudaSystem& system) {
+absl::Status CheckCuda(const CudaSystem& system) {
   if (!system.driver.ok()) return WithoutLibrary(system);
   const int supported = SupportedCuda(*system.driver);
   if (supported > 0 && supported < system.oldest_cuda) return TooOld(system, supported);
+  return absl::OkStatus();
+}
+
+absl::Status StartCuda(const CudaSystem& system) {
+  SEXTANT_RETURN_IF_ERROR(CheckCuda(system));
   const int code = system.driver->init(0);
   if (code == kNoDeviceCode) return NoDevice(system);
   const absl::Status started = CudaStatus(code, "cuInit");

@@ -24,11 +24,17 @@ struct CudaSystem {
   int oldest_cuda = OldestCuda(KernelImages());  // a driver of an older one is turned away
 };
 
-// This host's. Loads two libraries, both of the driver, and starts NVML.
-CudaSystem OpenCudaSystem();
+// This host's, of that environment. Loads two libraries, both of the driver, and starts NVML, but
+// not CUDA.
+CudaSystem OpenCudaSystem(CudaEnvironment environment);
 
 // `nvml` once its init() said yes. Errors: NvmlStatus()'s.
 absl::StatusOr<Nvml> StartNvml(Nvml nvml);
+
+// Whether there is a CUDA that could be started, as far as can be told without starting it.
+//
+// Errors: as StartCuda()'s.
+absl::Status CheckCuda(const CudaSystem& system);
 
 // Starts CUDA, which makes no context and takes no memory of a GPU.
 //

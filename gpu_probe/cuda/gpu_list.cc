@@ -1,5 +1,6 @@
 #include "gpu_probe/cuda/gpu_list.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
@@ -7,8 +8,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/optional.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/absence.h"
 #include "gpu_probe/cuda/cuda_fault.h"
@@ -22,6 +25,9 @@ constexpr unsigned kHighestMilliwatts = 10'000'000;
 
 // More than a host has, so that a count above it is no count.
 constexpr int kMostGpus = 4096;
+
+// Ampere's GA100: the first with bf16.
+constexpr double kOldestComputeCapability = 8.0;
 
 using Text = std::array<char, 256>;
 
@@ -102,7 +108,77 @@ absl::StatusOr<Gpu> Describe(const CudaSystem& system, int index) {
   return gpu;
 }
 
+// A GPU as NVML has it.
+struct NvmlGpu {
+  std::string uuid;
+  std::array<unsigned, 3> address = {};  // domain, bus, device
+};
+
+// Absent where NVML does not tell it, or it is cut into instances.
+absl::optional<NvmlGpu> NvmlGpuAt(const Nvml& nvml, unsigned index) {
+  nvml::Device gpu = nullptr;
+  if (CallNvml(nvml.device, index, &gpu) != nvml::kSuccess) return absl::nullopt;
+  unsigned current = 0;
+  unsigned pending = 0;
+  if (CallNvml(nvml.mig_mode, gpu, &current, &pending) == nvml::kSuccess && current != 0) {
+    return absl::nullopt;
+  }
+  std::array<char, nvml::kTextLength> uuid = {};
+  nvml::PciInfo pci;
+  if (CallNvml(nvml.uuid, gpu, uuid.data(), nvml::kTextLength - 1) != nvml::kSuccess ||
+      CallNvml(nvml.pci_info, gpu, &pci) != nvml::kSuccess) {
+    return absl::nullopt;
+  }
+  return NvmlGpu{.uuid = uuid.data(), .address = {pci.domain, pci.bus, pci.device}};
+}
+
+// Those of `uuids` that `visible_devices` names, by their UUIDs or the first characters of them.
+absl::optional<std::vector<std::string>> NamedUuids(const std::vector<std::string>& uuids,
+                                                    const std::string& visible_devices) {
+  std::vector<std::string> named;
+  for (const absl::string_view name : absl::StrSplit(visible_devices, ',')) {
+    if (!absl::StartsWith(name, "GPU-")) return absl::nullopt;
+    const auto is_named = [name](const std::string& uuid) { return absl::StartsWith(uuid, name); };
+    const auto found = std::find_if(uuids.begin(), uuids.end(), is_named);
+    if (std::count_if(uuids.begin(), uuids.end(), is_named) != 1) return absl::nullopt;
+    if (std::find(named.begin(), named.end(), *found) != named.end()) return absl::nullopt;
+    named.push_back(*found);
+  }
+  return named;
+}
+
 }  // namespace
+
+absl::optional<std::vector<std::string>> UuidsByNvml(const CudaSystem& system) {
+  unsigned count = 0;
+  if (!system.nvml.ok() || CallNvml(system.nvml->device_count, &count) != nvml::kSuccess ||
+      count == 0 || count > kMostGpus) {
+    return absl::nullopt;
+  }
+  std::vector<NvmlGpu> gpus;
+  for (unsigned i = 0; i < count; ++i) {
+    absl::optional<NvmlGpu> gpu = NvmlGpuAt(*system.nvml, i);
+    if (!gpu) return absl::nullopt;
+    gpus.push_back(*std::move(gpu));
+  }
+  std::sort(gpus.begin(), gpus.end(),
+            [](const NvmlGpu& a, const NvmlGpu& b) { return a.address < b.address; });
+  std::vector<std::string> uuids;
+  for (NvmlGpu& gpu : gpus) uuids.push_back(std::move(gpu.uuid));
+  const auto& visible_devices = system.environment.visible_devices;
+  return visible_devices ? NamedUuids(uuids, *visible_devices) : uuids;
+}
+
+absl::Status CheckComputeCapability(const v1::Device& device) {
+  double capability = 0;
+  if (absl::SimpleAtod(device.compute_capability(), &capability) &&
+      capability >= kOldestComputeCapability) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      device.uuid(), " (", device.product_name(), ") has compute capability ",
+      device.compute_capability(), ", and GPUs are measured from 8.0 on: A100 and later"));
+}
 
 absl::StatusOr<std::vector<Gpu>> ListGpus(const CudaSystem& system) {
   SEXTANT_RETURN_IF_ERROR(StartCuda(system));
@@ -117,6 +193,11 @@ absl::StatusOr<std::vector<Gpu>> ListGpus(const CudaSystem& system) {
     absl::StatusOr<Gpu> gpu = Describe(system, i);
     first_fault.Update(gpu.status());
     if (gpu.ok()) gpus.push_back(*std::move(gpu));
+  }
+  if (!system.environment.visible_devices) {
+    std::stable_sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) {
+      return a.device.pci_bus_id() < b.device.pci_bus_id();
+    });
   }
   if (!gpus.empty()) return gpus;
   if (!first_fault.ok()) return first_fault;

@@ -1,7 +1,9 @@
 #include "gpu_probe/cuda/gpu_reading.h"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "engine/base/status_macros.h"
 
@@ -11,6 +13,9 @@ namespace {
 // Beyond these a value is an error of the driver's, e.g. the "blank" of its field values.
 constexpr unsigned kHighestCelsius = 150;
 constexpr unsigned kMostProcesses = 100'000;
+
+// Room for the processes of a GPU at the first try.
+constexpr unsigned kUsualProcesses = 64;
 
 // Asks one GPU one thing after another, until it turns out to be gone.
 class Questions {
@@ -44,8 +49,9 @@ class Questions {
         utilization.gpu <= 100) {
       out->utilization_percent = utilization.gpu;
     }
-    out->process_count = Count("nvmlDeviceGetComputeRunningProcesses", nvml_.processes);
-    out->mps_process_count = Count("nvmlDeviceGetMPSComputeRunningProcesses", nvml_.mps_processes);
+    out->process_ids = List("nvmlDeviceGetComputeRunningProcesses", nvml_.processes);
+    const auto mps_ids = List("nvmlDeviceGetMPSComputeRunningProcesses", nvml_.mps_processes);
+    if (mps_ids) out->mps_process_count = static_cast<int64_t>(mps_ids->size());
     unsigned celsius = 0;
     if (Ask("nvmlDeviceGetTemperature", nvml_.temperature, nvml::kChipSensor, &celsius) &&
         celsius <= kHighestCelsius) {
@@ -53,7 +59,7 @@ class Questions {
     }
   }
 
-  void AskModes(GpuReading* out) {
+  void AskModes(GpuModes* out) {
     int mode = 0;
     if (Ask("nvmlDeviceGetComputeMode", nvml_.compute_mode, &mode)) out->compute_mode = mode;
     unsigned current = 0;
@@ -101,16 +107,29 @@ class Questions {
     return gone_.ok() && Note(call, CallNvml(function, gpu_, arguments...)) == nvml::kSuccess;
   }
 
-  // How many entries a list of processes has: with no room for one, NVML tells only that.
-  absl::optional<int64_t> Count(const char* call,
-                                const Nvml::Function<nvml::Device, unsigned*, void*>& function) {
+  using ListFunction = Nvml::Function<nvml::Device, unsigned*, nvml::ProcessInfo*>;
+
+  // The numbers of a list of processes. A driver that writes entries of another size than
+  // nvml::ProcessInfo's has room for them, and all but the first are then numbers that nobody has:
+  // how many there are is still right.
+  absl::optional<std::vector<int64_t>> List(const char* call, const ListFunction& function) {
     if (!gone_.ok()) return absl::nullopt;
-    unsigned count = 0;
-    const nvml::Return code =
-        Note(call, CallNvml(function, gpu_, &count, static_cast<void*>(nullptr)));
-    if (code != nvml::kSuccess && code != nvml::kInsufficientSize) return absl::nullopt;
-    if (count > kMostProcesses) return absl::nullopt;
-    return count;
+    unsigned room = kUsualProcesses;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      std::vector<nvml::ProcessInfo> entries(
+          room * nvml::kLargestProcessInfo / sizeof(nvml::ProcessInfo) + 1);
+      unsigned count = room;
+      const nvml::Return code = Note(call, CallNvml(function, gpu_, &count, entries.data()));
+      if (count > kMostProcesses) return absl::nullopt;
+      if (code == nvml::kSuccess) {
+        std::vector<int64_t> ids;
+        for (unsigned i = 0; i < std::min(count, room); ++i) ids.push_back(entries[i].pid);
+        return ids;
+      }
+      if (code != nvml::kInsufficientSize) return absl::nullopt;
+      room = count + kUsualProcesses;
+    }
+    return absl::nullopt;
   }
 
   const Nvml& nvml_;
@@ -120,23 +139,33 @@ class Questions {
 
 }  // namespace
 
-absl::StatusOr<GpuReading> ReadGpu(const Nvml& nvml, const std::string& uuid) {
+absl::StatusOr<GpuReader> GpuReader::Find(Nvml nvml, const std::string& uuid) {
   nvml::Device gpu = nullptr;
   SEXTANT_RETURN_IF_ERROR(
       NvmlStatus(CallNvml(nvml.find, uuid.c_str(), &gpu), "nvmlDeviceGetHandleByUUID"));
-  GpuReading reading;
   unsigned is_instance = 0;
   if (CallNvml(nvml.is_mig_instance, gpu, &is_instance) == nvml::kSuccess && is_instance != 0) {
-    reading.mig_enabled = true;
     nvml::Device whole = nullptr;
     SEXTANT_RETURN_IF_ERROR(NvmlStatus(CallNvml(nvml.gpu_of_instance, gpu, &whole),
                                        "nvmlDeviceGetDeviceHandleFromMigDeviceHandle"));
     gpu = whole;
   }
-  Questions questions(nvml, gpu);
+  return GpuReader(std::move(nvml), gpu, is_instance != 0);
+}
+
+absl::StatusOr<GpuModes> GpuReader::ReadModes() const {
+  GpuModes modes = {.mig_enabled = is_instance_};
+  Questions questions(nvml_, gpu_);
+  questions.AskModes(&modes);
+  if (!questions.gone().ok()) return questions.gone();
+  return modes;
+}
+
+absl::StatusOr<GpuReading> GpuReader::Read() const {
+  GpuReading reading;
+  Questions questions(nvml_, gpu_);
   questions.AskMemory(&reading);
   questions.AskLoad(&reading);
-  questions.AskModes(&reading);
   questions.AskHealth(&reading);
   if (!questions.gone().ok()) return questions.gone();
   return reading;

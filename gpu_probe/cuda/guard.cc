@@ -1,7 +1,9 @@
 #include "gpu_probe/cuda/guard.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -25,27 +27,30 @@ std::string GiBText(int64_t bytes) {
   return absl::StrFormat("%.2f GiB", static_cast<double>(bytes) / static_cast<double>(kGiB));
 }
 
-absl::Status CheckModes(const GpuReading& reading, absl::string_view uuid,
-                        absl::string_view mps_sign) {
-  if (reading.mig_enabled) {
+absl::Status CheckModes(const GpuModes& modes, absl::string_view uuid) {
+  if (modes.mig_enabled) {
     return Refuse(kMig, absl::StrCat(uuid,
                                      " is cut into instances (MIG), which share its memory's "
                                      "bandwidth and its clock; measure a whole GPU"));
   }
-  if (!mps_sign.empty() || reading.mps_process_count.value_or(0) > 0) {
-    return Refuse(kMps,
-                  absl::StrCat(uuid, " may be shared with others through MPS (",
-                               mps_sign.empty() ? "processes of it compute on the GPU" : mps_sign,
-                               "); measure without MPS"));
+  if (modes.compute_mode.value_or(nvml::kComputeModeDefault) == nvml::kComputeModeDefault) {
+    return absl::OkStatus();
   }
-  if (reading.compute_mode.value_or(nvml::kComputeModeDefault) != nvml::kComputeModeDefault) {
-    const bool prohibited = reading.compute_mode == nvml::kComputeModeProhibited;
-    return Refuse(
-        kMode, absl::StrCat(uuid, " is in compute mode ", prohibited ? "prohibited" : "exclusive",
-                            ": the probe would be kept out, or keep others out; "
-                            "nvidia-smi -c DEFAULT allows it"));
-  }
-  return absl::OkStatus();
+  const bool prohibited = modes.compute_mode == nvml::kComputeModeProhibited;
+  return Refuse(kMode,
+                absl::StrCat(uuid, " is in compute mode ", prohibited ? "prohibited" : "exclusive",
+                             ": the probe would be kept out, or keep others out; "
+                             "nvidia-smi -c DEFAULT allows it"));
+}
+
+absl::Status RefuseMps(absl::string_view uuid, absl::string_view sign) {
+  return Refuse(kMps, absl::StrCat(uuid, " may be shared with others through MPS (", sign,
+                                   "); measure without MPS"));
+}
+
+absl::Status CheckWithoutMps(const GpuReading& reading, absl::string_view uuid) {
+  if (reading.mps_process_count.value_or(0) == 0) return absl::OkStatus();
+  return RefuseMps(uuid, "processes of it compute on the GPU");
 }
 
 // What is wrong with its memory; "" for nothing.
@@ -78,18 +83,9 @@ absl::Status RefuseBusy(absl::string_view uuid, absl::string_view sign) {
                                     "; wait until that ends, or measure another GPU"));
 }
 
-absl::Status CheckUnused(const GpuReading& reading, absl::string_view uuid) {
-  if (reading.process_count.value_or(0) > 0) {
-    return RefuseBusy(uuid, absl::StrCat("processes that compute on it: ", *reading.process_count));
-  }
-  if (*reading.utilization_percent > kIdlePercent) {
-    return RefuseBusy(uuid,
-                      absl::StrCat("it works ", *reading.utilization_percent, "% of the time"));
-  }
-  if (*reading.taken_bytes >= kIdleBytes) {
-    return RefuseBusy(uuid, absl::StrCat(GiBText(*reading.taken_bytes), " of its memory is taken"));
-  }
-  return absl::OkStatus();
+absl::Status CheckLoad(const GpuReading& reading, absl::string_view uuid) {
+  if (*reading.utilization_percent <= kIdlePercent) return absl::OkStatus();
+  return RefuseBusy(uuid, absl::StrCat("it works ", *reading.utilization_percent, "% of the time"));
 }
 
 // What must be known before a GPU counts as idle. The list of processes is not of it: it may be
@@ -118,12 +114,46 @@ int64_t MemoryCapBytes(int64_t free_bytes) {
   return std::min(kHighestCapBytes, free_bytes / kShareOfFree);
 }
 
-absl::Status CheckIdle(const GpuReading& reading, absl::string_view uuid,
-                       absl::string_view mps_sign) {
-  SEXTANT_RETURN_IF_ERROR(CheckModes(reading, uuid, mps_sign));
+Clock* Guard::ProcessClock() {
+  static SteadyClock clock;
+  return &clock;
+}
+
+int64_t Guard::OwnProcessId() { return getpid(); }
+
+void Guard::AddCost(double start_seconds) {
+  const double seconds = parts_.clock->NowSeconds() - start_seconds;
+  ++cost_.reading_count;
+  cost_.total_seconds += seconds;
+  cost_.longest_seconds = std::max(cost_.longest_seconds, seconds);
+}
+
+absl::StatusOr<GpuReading> Guard::Read() {
+  const double start_seconds = parts_.clock->NowSeconds();
+  absl::StatusOr<GpuReading> reading = reader_->Read();
+  AddCost(start_seconds);
+  return reading;
+}
+
+int64_t Guard::OtherCount(const GpuReading& reading) const {
+  if (!reading.process_ids) return 0;
+  const std::vector<int64_t>& ids = *reading.process_ids;
+  return static_cast<int64_t>(ids.size()) -
+         std::count(ids.begin(), ids.end(), parts_.own_process_id);
+}
+
+// All but load, which may fade.
+absl::Status Guard::CheckIdle(const GpuReading& reading) const {
+  const std::string& uuid = parts_.uuid;
+  SEXTANT_RETURN_IF_ERROR(CheckWithoutMps(reading, uuid));
   SEXTANT_RETURN_IF_ERROR(CheckMemoryIsSound(reading, uuid));
   SEXTANT_RETURN_IF_ERROR(CheckReadable(reading, uuid));
-  SEXTANT_RETURN_IF_ERROR(CheckUnused(reading, uuid));
+  if (const int64_t other_count = OtherCount(reading); other_count > 0) {
+    return RefuseBusy(uuid, absl::StrCat("processes that compute on it: ", other_count));
+  }
+  if (*reading.taken_bytes >= kIdleBytes) {
+    return RefuseBusy(uuid, absl::StrCat(GiBText(*reading.taken_bytes), " of its memory is taken"));
+  }
   SEXTANT_RETURN_IF_ERROR(CheckCool(reading, uuid, kCoolCelsius));
   if (MemoryCapBytes(*reading.free_bytes) >= kLeastCapBytes) return absl::OkStatus();
   return Refuse(kTooLittleMemory, absl::StrCat(uuid, " has ", GiBText(*reading.free_bytes),
@@ -131,44 +161,57 @@ absl::Status CheckIdle(const GpuReading& reading, absl::string_view uuid,
                                                GiBText(kLeastCapBytes), "; free some"));
 }
 
-Guard::Guard(Nvml nvml, std::string uuid, std::string mps_sign,
-             std::function<void(double seconds)> sleep)
-    : nvml_(std::move(nvml)),
-      uuid_(std::move(uuid)),
-      mps_sign_(std::move(mps_sign)),
-      sleep_(std::move(sleep)) {}
-
 absl::StatusOr<int64_t> Guard::Admit() {
-  SEXTANT_ASSIGN_OR_RETURN(const GpuReading first, ReadGpu(nvml_, uuid_));
-  SEXTANT_RETURN_IF_ERROR(CheckIdle(first, uuid_, mps_sign_));
-  sleep_(kReadingPauseSeconds);
-  SEXTANT_ASSIGN_OR_RETURN(admitted_, ReadGpu(nvml_, uuid_));
-  SEXTANT_RETURN_IF_ERROR(CheckIdle(admitted_, uuid_, mps_sign_));
-  return MemoryCapBytes(std::min(*first.free_bytes, *admitted_.free_bytes));
+  const std::string& uuid = parts_.uuid;
+  if (!parts_.mps_sign.empty()) return RefuseMps(uuid, parts_.mps_sign);
+  const double start_seconds = parts_.clock->NowSeconds();
+  SEXTANT_ASSIGN_OR_RETURN(reader_, GpuReader::Find(parts_.nvml, uuid));
+  SEXTANT_ASSIGN_OR_RETURN(const GpuModes modes, reader_->ReadModes());
+  AddCost(start_seconds);
+  SEXTANT_RETURN_IF_ERROR(CheckModes(modes, uuid));
+  absl::optional<int64_t> free_bytes;  // of an idle reading just before
+  for (int i = 0;; ++i) {
+    SEXTANT_ASSIGN_OR_RETURN(admitted_, Read());
+    SEXTANT_RETURN_IF_ERROR(CheckIdle(admitted_));
+    const absl::Status load = CheckLoad(admitted_, uuid);
+    if (load.ok()) {
+      if (free_bytes) return MemoryCapBytes(std::min(*free_bytes, *admitted_.free_bytes));
+      free_bytes = admitted_.free_bytes;
+    } else {
+      if (i >= kFadingReadingCount) return load;
+      free_bytes.reset();
+    }
+    parts_.sleep(kReadingPauseSeconds);
+  }
 }
 
-absl::Status Guard::MayGoOn(int64_t own_bytes) const {
-  SEXTANT_ASSIGN_OR_RETURN(const GpuReading now, ReadGpu(nvml_, uuid_));
-  SEXTANT_RETURN_IF_ERROR(CheckModes(now, uuid_, mps_sign_));
+absl::Status Guard::MayGoOn(int64_t own_bytes) {
+  const std::string& uuid = parts_.uuid;
+  SEXTANT_ASSIGN_OR_RETURN(const GpuReading now, Read());
+  SEXTANT_RETURN_IF_ERROR(CheckWithoutMps(now, uuid));
   // It was sound when it was admitted, so that results since then may be wrong.
   if (const std::string fault = MemoryFault(now); !fault.empty()) {
     return WithMetadata(
-        absl::DataLossError(absl::StrCat(uuid_, " failed while it was measured: ", fault,
+        absl::DataLossError(absl::StrCat(uuid, " failed while it was measured: ", fault,
                                          "; drain it, and reset it (nvidia-smi -r)")),
         "reason", kEcc);
   }
-  SEXTANT_RETURN_IF_ERROR(CheckReadable(now, uuid_));
-  // The probe's own entry, where it has one: in a container it has another number, or none.
-  if (now.process_count.value_or(0) > 1) {
-    return RefuseBusy(
-        uuid_, absl::StrCat("another process has come, ", *now.process_count, " compute on it"));
+  SEXTANT_RETURN_IF_ERROR(CheckReadable(now, uuid));
+  // None was there at admission. Without an entry of this process's number one other is this
+  // process by the host's number.
+  const int64_t other_count = OtherCount(now);
+  const bool own_is_listed =
+      now.process_ids && other_count < static_cast<int64_t>(now.process_ids->size());
+  if (other_count > (own_is_listed ? 0 : 1)) {
+    return RefuseBusy(uuid, absl::StrCat("another process has come, ", now.process_ids->size(),
+                                         " compute on it"));
   }
   const int64_t others_bytes = *now.taken_bytes - *admitted_.taken_bytes - own_bytes;
   if (others_bytes >= kContextBytes + kIdleBytes) {
-    return RefuseBusy(uuid_, absl::StrCat("somebody took ", GiBText(others_bytes - kContextBytes),
-                                          " of its memory"));
+    return RefuseBusy(uuid, absl::StrCat("somebody took ", GiBText(others_bytes - kContextBytes),
+                                         " of its memory"));
   }
-  return CheckCool(now, uuid_, kTooHotCelsius);
+  return CheckCool(now, uuid, kTooHotCelsius);
 }
 
 }  // namespace sextant

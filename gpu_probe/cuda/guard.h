@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/gpu_reading.h"
 #include "gpu_probe/cuda/nvml.h"
 
@@ -38,40 +41,66 @@ inline constexpr int64_t kCoolCelsius = 80;
 inline constexpr int64_t kTooHotCelsius = 90;
 // Between two readings: longer than NVML takes to renew its figures on most GPUs.
 inline constexpr double kReadingPauseSeconds = 0.15;
+// Load is told of the last second at most, so that a probe that has just ended is still seen. Where
+// it is the only sign of use, so many more readings wait for it to fade: 1.2 s.
+inline constexpr int kFadingReadingCount = 8;
 
 // What the probe itself may take of a GPU: 2 GiB, but no more than a quarter of what is free.
 int64_t MemoryCapBytes(int64_t free_bytes);
 
-// OK where nothing in `reading` forbids to measure the GPU named `uuid`; `mps_sign` is that of
-// CudaEnvironment. An empty list of processes proves nothing: memory or load is enough to refuse.
-absl::Status CheckIdle(const GpuReading& reading, absl::string_view uuid,
-                       absl::string_view mps_sign);
+// How long the guard's questions held the probe: NVML's calls, without the pauses between them.
+struct GuardCost {
+  int64_t reading_count = 0;
+  double total_seconds = 0;
+  double longest_seconds = 0;
+};
 
 class Guard {
  public:
-  // `sleep` waits for that many seconds.
-  Guard(Nvml nvml, std::string uuid, std::string mps_sign,
-        std::function<void(double seconds)> sleep);
+  struct Parts {
+    Nvml nvml;
+    std::string uuid;
+    std::string mps_sign = {};                  // that of CudaEnvironment
+    std::function<void(double seconds)> sleep;  // waits for that long
+    Clock* clock = ProcessClock();              // of the cost; outlives the guard
+    int64_t own_process_id = OwnProcessId();
+  };
+  explicit Guard(Parts parts) : parts_(std::move(parts)) {}
 
-  // Reads the GPU twice, kReadingPauseSeconds apart, and refuses at once where one reading
-  // forbids it. Otherwise the most bytes that the probe may take. Makes no CUDA context.
+  // Asks how the GPU is set up, and reads it until two readings in a row, kReadingPauseSeconds
+  // apart, find it idle. Refuses at once where one forbids it, but for load, which may fade. The
+  // most bytes that the probe may take. Makes no CUDA context, and does not start CUDA.
   //
-  // Errors: Refuse()'s, ReadGpu()'s.
+  // The list of processes may be empty: memory or load is enough to refuse. This process's own
+  // entry never counts.
+  //
+  // Errors: Refuse()'s, GpuReader's.
   absl::StatusOr<int64_t> Admit();
 
-  // Whether the probe may go on, asked between two phases, when it holds `own_bytes` beside its
-  // context. After Admit(). Load says nothing then, being the probe's own.
+  // Whether the probe may go on, asked while it measures, when it holds `own_bytes` beside its
+  // context. After Admit(). Load says nothing then, being the probe's own, and one process is the
+  // probe itself, whatever its number: in a container NVML has the host's.
   //
   // Errors: Refuse()'s, where a tenant has come or the GPU is hot; kDataLoss ("reason" "ecc") where
-  // its memory has failed, so that results may be wrong; ReadGpu()'s.
-  absl::Status MayGoOn(int64_t own_bytes) const;
+  // its memory has failed, so that results may be wrong; GpuReader's.
+  absl::Status MayGoOn(int64_t own_bytes);
+
+  const GuardCost& cost() const { return cost_; }
 
  private:
-  const Nvml nvml_;
-  const std::string uuid_;
-  const std::string mps_sign_;
-  const std::function<void(double)> sleep_;
+  static Clock* ProcessClock();
+  static int64_t OwnProcessId();
+
+  // Entries that are not this process's.
+  int64_t OtherCount(const GpuReading& reading) const;
+  absl::Status CheckIdle(const GpuReading& reading) const;
+  absl::StatusOr<GpuReading> Read();
+  void AddCost(double start_seconds);
+
+  const Parts parts_;
+  absl::optional<GpuReader> reader_;
   GpuReading admitted_;
+  GuardCost cost_;
 };
 
 }  // namespace sextant

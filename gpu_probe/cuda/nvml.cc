@@ -9,6 +9,21 @@
 namespace sextant {
 namespace {
 
+// Those that tell which GPU it is, and how it is set up.
+void FindFacts(const SharedLibrary& library, Nvml* out) {
+  library.Find("nvmlDeviceGetHandleByIndex_v2", &out->device);
+  library.Find("nvmlDeviceGetUUID", &out->uuid);
+  library.Find("nvmlDeviceGetPciInfo_v3", &out->pci_info);
+  library.Find("nvmlDeviceGetPowerManagementDefaultLimit", &out->default_power_limit);
+  library.Find("nvmlDeviceGetPersistenceMode", &out->persistence);
+  library.Find("nvmlDeviceGetApplicationsClock", &out->application_clock);
+  library.Find("nvmlDeviceGetCurrPcieLinkGeneration", &out->pcie_generation);
+  library.Find("nvmlDeviceGetCurrPcieLinkWidth", &out->pcie_width);
+  library.Find("nvmlDeviceGetMaxPcieLinkGeneration", &out->maximum_pcie_generation);
+  library.Find("nvmlDeviceGetMaxPcieLinkWidth", &out->maximum_pcie_width);
+  library.Find("nvmlDeviceGetNvLinkState", &out->nvlink_state);
+}
+
 void FindDeviceFunctions(const SharedLibrary& library, Nvml* out) {
   library.Find("nvmlDeviceIsMigDeviceHandle", &out->is_mig_instance);
   library.Find("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &out->gpu_of_instance);
@@ -49,6 +64,7 @@ absl::StatusOr<Nvml> LoadNvml(const std::string& path) {
   }
   library.Find("nvmlSystemGetDriverVersion", &nvml.driver_version);
   library.Find("nvmlDeviceGetCount_v2", &nvml.device_count);
+  FindFacts(library, &nvml);
   FindDeviceFunctions(library, &nvml);
   return nvml;
 }

@@ -22,6 +22,10 @@ struct Nvml {
   Function<char*, unsigned> driver_version;   // nvmlSystemGetDriverVersion
   Function<unsigned*> device_count;           // nvmlDeviceGetCount_v2
   Function<const char*, nvml::Device*> find;  // nvmlDeviceGetHandleByUUID
+  Function<unsigned, nvml::Device*> device;   // nvmlDeviceGetHandleByIndex_v2
+
+  Function<nvml::Device, char*, unsigned> uuid;     // nvmlDeviceGetUUID
+  Function<nvml::Device, nvml::PciInfo*> pci_info;  // nvmlDeviceGetPciInfo_v3
 
   Function<nvml::Device, unsigned*> is_mig_instance;      // nvmlDeviceIsMigDeviceHandle
   Function<nvml::Device, nvml::Device*> gpu_of_instance;  // ...GetDeviceHandleFromMigDeviceHandle
@@ -30,18 +34,26 @@ struct Nvml {
   Function<nvml::Device, nvml::Memory1*> memory1;          // nvmlDeviceGetMemoryInfo
   Function<nvml::Device, nvml::Utilization*> utilization;  // nvmlDeviceGetUtilizationRates
   // nvmlDeviceGetComputeRunningProcesses and nvmlDeviceGetMPSComputeRunningProcesses, version 3
-  // or 2. Only ever asked for the number, so the entries' layout does not matter.
-  Function<nvml::Device, unsigned*, void*> processes;
-  Function<nvml::Device, unsigned*, void*> mps_processes;
-  Function<nvml::Device, int, unsigned*> temperature;      // nvmlDeviceGetTemperature
-  Function<nvml::Device, int*> compute_mode;               // nvmlDeviceGetComputeMode
-  Function<nvml::Device, unsigned*, unsigned*> mig_mode;   // nvmlDeviceGetMigMode
-  Function<nvml::Device, int*, int*> ecc_mode;             // nvmlDeviceGetEccMode
-  Function<nvml::Device, unsigned*> enforced_power_limit;  // nvmlDeviceGetEnforcedPowerLimit
-  Function<nvml::Device, int*> retirement_pending;         // ...GetRetiredPagesPendingStatus
-  Function<nvml::Device, int, unsigned*> clock;            // nvmlDeviceGetClockInfo, in MHz
-  Function<nvml::Device, int, unsigned*> maximum_clock;    // nvmlDeviceGetMaxClockInfo, in MHz
-  Function<nvml::Device, unsigned long long*> energy;      // ...GetTotalEnergyConsumption, in mJ
+  // or 2, with room for `*count` entries of nvml::kLargestProcessInfo bytes.
+  Function<nvml::Device, unsigned*, nvml::ProcessInfo*> processes;
+  Function<nvml::Device, unsigned*, nvml::ProcessInfo*> mps_processes;
+  Function<nvml::Device, int, unsigned*> temperature;         // nvmlDeviceGetTemperature
+  Function<nvml::Device, int*> compute_mode;                  // nvmlDeviceGetComputeMode
+  Function<nvml::Device, unsigned*, unsigned*> mig_mode;      // nvmlDeviceGetMigMode
+  Function<nvml::Device, int*, int*> ecc_mode;                // nvmlDeviceGetEccMode
+  Function<nvml::Device, unsigned*> enforced_power_limit;     // nvmlDeviceGetEnforcedPowerLimit
+  Function<nvml::Device, unsigned*> default_power_limit;      // ...GetPowerManagementDefaultLimit
+  Function<nvml::Device, int*> persistence;                   // nvmlDeviceGetPersistenceMode
+  Function<nvml::Device, int, unsigned*> application_clock;   // nvmlDeviceGetApplicationsClock, MHz
+  Function<nvml::Device, unsigned*> pcie_generation;          // nvmlDeviceGetCurrPcieLinkGeneration
+  Function<nvml::Device, unsigned*> pcie_width;               // nvmlDeviceGetCurrPcieLinkWidth
+  Function<nvml::Device, unsigned*> maximum_pcie_generation;  // nvmlDeviceGetMaxPcieLinkGeneration
+  Function<nvml::Device, unsigned*> maximum_pcie_width;       // nvmlDeviceGetMaxPcieLinkWidth
+  Function<nvml::Device, unsigned, int*> nvlink_state;        // nvmlDeviceGetNvLinkState
+  Function<nvml::Device, int*> retirement_pending;            // ...GetRetiredPagesPendingStatus
+  Function<nvml::Device, int, unsigned*> clock;               // nvmlDeviceGetClockInfo, in MHz
+  Function<nvml::Device, int, unsigned*> maximum_clock;       // nvmlDeviceGetMaxClockInfo, in MHz
+  Function<nvml::Device, unsigned long long*> energy;         // ...GetTotalEnergyConsumption, in mJ
   // nvmlDeviceGetCurrentClocksEventReasons; before driver R535 ...ThrottleReasons
   Function<nvml::Device, unsigned long long*> throttle_reasons;
   // nvmlDeviceGetTotalEccErrors

@@ -48,11 +48,41 @@ struct Utilization {
   unsigned memory = 0;
 };
 
+// nvmlProcessInfo_v2_t: an entry of the lists of processes, versions 2 and 3.
+struct ProcessInfo {
+  unsigned pid = 0;
+  unsigned long long used_bytes = 0;
+  unsigned gpu_instance = 0;
+  unsigned compute_instance = 0;
+};
+static_assert(sizeof(ProcessInfo) == 24);
+// Version 3 of drivers 535.43 to 535.86 writes this much for an entry (nvitop, pull request 79).
+inline constexpr unsigned kLargestProcessInfo = 32;
+
+// nvmlPciInfo_t, as nvmlDeviceGetPciInfo_v3 fills it.
+struct PciInfo {
+  char legacy_bus_id[16] = {};
+  unsigned domain = 0;
+  unsigned bus = 0;
+  unsigned device = 0;
+  unsigned device_id = 0;
+  unsigned subsystem_id = 0;
+  char bus_id[32] = {};
+};
+static_assert(sizeof(PciInfo) == 68);
+
+// nvmlEnableState_t.
+inline constexpr int kEnabled = 1;
+
+// NVML_NVLINK_MAX_LINKS.
+inline constexpr unsigned kMostNvLinks = 18;
+
 // nvmlTemperatureSensors_t: the chip.
 inline constexpr int kChipSensor = 0;
 
-// nvmlClockType_t: the multiprocessors'.
+// nvmlClockType_t: the multiprocessors' and the memory's.
 inline constexpr int kSmClock = 1;
+inline constexpr int kMemoryClock = 2;
 
 // nvmlClocksEventReason...: why a clock is lower than it could be. Power: the software's power cap.
 // Heat: the software's and the hardware's thermal slowdown. Hardware: its slowdown and power brake.

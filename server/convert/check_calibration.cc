@@ -4,6 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/convert/calibration.h"
+#include "server/convert/check_environment.h"
 #include "server/convert/check_kernels.h"
 #include "server/convert/enums.h"
 #include "server/convert/measurement_checker.h"
@@ -272,6 +273,9 @@ void CalibrationChecker::Check(const v1::Calibration& m) {
   }
   if (m.has_fusion()) Of(MessagePath(path_, "fusion"), m.fusion());
   if (m.has_conditions()) Of(MessagePath(path_, "conditions"), m.conditions());
+  if (m.has_environment()) {
+    CheckEnvironment(m.environment(), MessagePath(path_, "environment"), violations_);
+  }
   check_.Whole({path_, "checked_result_count"}, m.checked_result_count(), 1, kMaxCount);
 }
 

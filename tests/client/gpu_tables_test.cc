@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "client/calibration_text.h"
+#include "client/environment_text.h"
 #include "client/format.h"
 #include "client/matmul_tables.h"
 #include "client/table.h"
@@ -50,6 +51,40 @@ TEST(GpuTables, ShowWhatWasMeasuredBesideTheGrid) {
   EXPECT_THAT(OtherMatmulSection(OfAGpu()), HasSubstr("128"));
   EXPECT_THAT(OtherMatmulSection(OfAGpu()), HasSubstr("row-by-column  -"));
   EXPECT_THAT(LaunchSection(OfAGpu()), HasSubstr("\n  graph "));
+}
+
+TEST(GpuTables, ShowTheEnvironmentThatWasTold) {
+  v1::Calibration c = OfAGpu();
+  EXPECT_EQ(EnvironmentSection(c), "");
+  v1::MeasurementEnvironment* const e = c.mutable_environment();
+  e->set_operating_system("Debian GNU/Linux 12 (bookworm)");
+  e->set_c_library("glibc 2.36");
+  e->add_libraries("cublaslt 13.1.0");
+  e->add_libraries("nccl 2.28.3");
+  e->set_pcie_generation(4);
+  e->set_pcie_lane_count(16);
+  e->set_maximum_pcie_generation(5);
+  e->set_maximum_pcie_lane_count(16);
+  e->set_nvlink_count(18);
+  e->set_active_nvlink_count(17);
+  e->set_persistence_mode(false);
+  e->set_application_sm_clock_hertz(1.98e9);
+  e->set_visible_device_count(1);
+  e->add_cleared_variables("NCCL_ALGO=Ring");
+  e->mutable_guard_cost()->set_reading_count(12);
+  e->mutable_guard_cost()->set_total_seconds(0.03);
+  e->mutable_guard_cost()->set_longest_seconds(0.005);
+  EXPECT_EQ(EnvironmentSection(c), R"(
+Environment (the host, its software and the device's settings)
+  system     Debian GNU/Linux 12 (bookworm), glibc 2.36
+  libraries  cublaslt 13.1.0, nccl 2.28.3
+  PCIe       4.0 x16 (at most 5.0 x16)
+  NVLink     17 of 18 NVLinks up
+  settings   persistence off, application clock 1980 MHz, devices visible: 1
+  guard      12 readings took 30 ms, the longest 5 ms
+  cleared    NCCL_ALGO=Ring
+)");
+  EXPECT_THAT(CalibrationText(c, std::nullopt), HasSubstr("17 of 18 NVLinks up"));
 }
 
 TEST(GpuTables, ShowTheConditionsThatWereTold) {

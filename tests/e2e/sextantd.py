@@ -31,7 +31,7 @@ class Server:
         self.process = subprocess.Popen(
             [*self.starter, os.path.join(BIN, "sextantd"), "--listen=127.0.0.1:0",
              "--http_listen=127.0.0.1:0", *self.flags], stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "XDG_RUNTIME_DIR": self.runtime_folder.name})
+            env={**os.environ, "SEXTANT_LOCK_FOLDER": self.runtime_folder.name})
         started = json.loads(self.process.stderr.readline())
         assert started["event"] == "serving", started
         self.address = started["grpc"][0]

@@ -5,34 +5,80 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/cuda_backend.h"
+#include "gpu_probe/cuda/cuda_environment.h"
 #include "gpu_probe/cuda/cuda_libraries.h"
+#include "gpu_probe/cuda/cuda_system.h"
+#include "gpu_probe/cuda/gpu_list.h"
 #include "gpu_probe/cuda/gpu_session.h"
 
 namespace sextant {
 
+// The GPU of this process: admitted and opened once, before the first test, and closed after the
+// last. Admitting it anew for each would meet the load that the test before left.
+class GpuOfTests : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const CudaSystem system = OpenCudaSystem(TakeCudaEnvironment(""));
+    session_ = Open(system);
+    if (system.driver.ok()) libraries_.supported_cuda = SupportedCuda(*system.driver);
+  }
+  void TearDown() override { session_ = absl::UnavailableError("closed"); }
+
+  const absl::StatusOr<SharedSession>& session() const { return session_; }
+  const CudaLibrarySearch& libraries() const { return libraries_; }
+
+ private:
+  static void Sleep(double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+
+  static absl::StatusOr<SharedSession> Open(const CudaSystem& system) {
+    SEXTANT_RETURN_IF_ERROR(CheckCuda(system));
+    std::string uuid;
+    if (const auto uuids = UuidsByNvml(system)) {
+      uuid = uuids->front();
+      ShowOnlyGpu(uuid);
+    } else {
+      SEXTANT_ASSIGN_OR_RETURN(const std::vector<Gpu> gpus, ListGpus(system));
+      uuid = gpus.front().device.uuid();
+    }
+    SEXTANT_ASSIGN_OR_RETURN(const Admission admission, AdmitGpu(system, uuid, Sleep));
+    SEXTANT_ASSIGN_OR_RETURN(Gpu gpu, FindGpu(system, uuid));
+    if (KernelImages().empty()) return absl::UnimplementedError("built without nvcc");
+    return GpuSession::Open({.driver = *system.driver,
+                             .gpu = std::move(gpu),
+                             .memory_cap_bytes = admission.memory_cap_bytes});
+  }
+
+  absl::StatusOr<SharedSession> session_ = absl::UnavailableError("not opened");
+  CudaLibrarySearch libraries_;
+};
+
+// One in all files of tests together.
+inline GpuOfTests* const gpu_of_tests = [] {
+  auto* const made = new GpuOfTests;
+  ::testing::AddGlobalTestEnvironment(made);  // which owns it
+  return made;
+}();
+
 class OnGpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const CudaSystem system = OpenCudaSystem();
-    // The load that the test before left is seen for up to a second.
-    auto admitted = AdmitWithin(system, given_up_ ? 0 : 8);
-    given_up_ = !admitted.ok();
-    if (!admitted.ok()) GTEST_SKIP() << admitted.status().message();
-    if (KernelImages().empty()) GTEST_SKIP() << "built without nvcc";
-    libraries_.supported_cuda = SupportedCuda(*system.driver);
-    auto session = GpuSession::Open({.driver = *system.driver,
-                                     .gpu = std::move(admitted->gpu),
-                                     .memory_cap_bytes = admitted->memory_cap_bytes});
-    ASSERT_TRUE(session.ok()) << session.status();
-    session_ = *std::move(session);
+    const absl::Status opened = gpu_of_tests->session().status();
+    if (IsNoGpuToMeasure(opened)) GTEST_SKIP() << opened.message();
+    ASSERT_TRUE(opened.ok()) << opened;
+    session_ = *gpu_of_tests->session();
+    libraries_ = gpu_of_tests->libraries();
+    ASSERT_TRUE(session_->MakeCurrent().ok());
   }
 
   DeviceMemory Allocate(size_t size_bytes) {
@@ -53,20 +99,11 @@ class OnGpuTest : public ::testing::Test {
   CudaLibrarySearch libraries_;
 
  private:
-  static void Sleep(double seconds) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  // Absent, refused by the guard, or without kernels for it: anything else is a failure.
+  static bool IsNoGpuToMeasure(const absl::Status& status) {
+    return absl::IsNotFound(status) || absl::IsAborted(status) || absl::IsUnimplemented(status) ||
+           absl::IsResourceExhausted(status);
   }
-
-  // Asks again, up to `more` times, while the GPU is refused.
-  static absl::StatusOr<AdmittedGpu> AdmitWithin(const CudaSystem& system, int more) {
-    auto admitted = AdmitGpu(system, "", Sleep);
-    if (more == 0 || !absl::IsAborted(admitted.status())) return admitted;
-    Sleep(0.25);
-    return AdmitWithin(system, more - 1);
-  }
-
-  // Whether a test waited in vain: those after it don't wait again.
-  static inline bool given_up_ = false;
 };
 
 }  // namespace sextant

@@ -276,7 +276,7 @@ def check_the_real_probe(folder):
     machine = Machine(folder)
     os.remove(os.path.join(machine.bin, "sextant-probe"))
     os.symlink(os.path.join(BIN, "sextant-probe"), os.path.join(machine.bin, "sextant-probe"))
-    fake = {"LD_LIBRARY_PATH": FAKE_DRIVER, "XDG_RUNTIME_DIR": folder}
+    fake = {"LD_LIBRARY_PATH": FAKE_DRIVER, "SEXTANT_LOCK_FOLDER": folder}
     done = machine.run("--steps=busy", machine.out, SEXTANT_FAKE_GPU="busy", **fake)
     assert done.returncode == 0, done.stdout + machine.log()
     refusals = machine.facts("refusal")

@@ -71,7 +71,7 @@ def node(**of_the_last):
 
 def check(*flags, behaviour="", **more):
     """The exit code and the lines, after what holds for any output of a plugin."""
-    environment = {**os.environ, "SEXTANT_FAKE": behaviour, "XDG_RUNTIME_DIR": FOLDER}
+    environment = {**os.environ, "SEXTANT_FAKE": behaviour, "SEXTANT_LOCK_FOLDER": FOLDER}
     done = subprocess.run([PROGRAM, "check", *flags], capture_output=True, env=environment,
                           timeout=200, check=False, **more)
     assert done.stderr == b"", done.stderr

@@ -160,5 +160,18 @@ TEST(ChooseDeviceTest, WhereNothingCanBeMeasuredTheReasonIsTheFailure) {
   }
 }
 
+TEST(ChooseDeviceTest, ChoicesAreAskedForAMeasurementAndDevicesForAList) {
+  Backend gpus = Gpus(1);
+  gpus.choices = [] { return std::vector<v1::Device>{DeviceNamed("GPU-7"), DeviceNamed("GPU-8")}; };
+  const std::vector<Backend> backends = {gpus, Processor()};
+  const auto chosen = ChooseDevice({}, backends);
+  ASSERT_THAT(chosen, IsOk());
+  EXPECT_EQ(chosen->device.uuid(), "GPU-7");
+  ProbeOptions options;
+  options.device = "GPU-0";
+  EXPECT_EQ(ChooseDevice(options, backends).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(UuidsOf(*ListDevices("auto", backends)), ElementsAre("GPU-0", "CPU-1"));
+}
+
 }  // namespace
 }  // namespace sextant

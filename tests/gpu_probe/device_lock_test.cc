@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -15,6 +16,7 @@
 namespace sextant {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class DeviceLockTest : public ::testing::Test {
@@ -100,6 +102,25 @@ TEST_F(DeviceLockTest, AFileThatCannotBeWrittenLocks) {
   const auto held = DeviceLock::Take(folder_, "CPU-1");
   ASSERT_THAT(held, IsOk());
   EXPECT_EQ(held->note(), "");
+}
+
+TEST_F(DeviceLockTest, TheFolderIsTheSameToAllUsersOfTheHost) {
+  const char* const before = std::getenv("SEXTANT_LOCK_FOLDER");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);  // one user's own
+  unsetenv("SEXTANT_LOCK_FOLDER");
+  struct stat found = {};
+  const bool for_all = stat("/run/lock", &found) == 0 && (found.st_mode & S_IWOTH) != 0;
+  EXPECT_THAT(LockFolder(), AnyOf(for_all ? "/run/lock" : "/tmp", "/tmp"));
+  setenv("SEXTANT_LOCK_FOLDER", folder_.c_str(), 1);
+  EXPECT_EQ(LockFolder(), folder_);
+  setenv("SEXTANT_LOCK_FOLDER", "not/absolute", 1);
+  EXPECT_THAT(LockFolder(), AnyOf("/run/lock", "/tmp"));
+  if (before == nullptr) {
+    unsetenv("SEXTANT_LOCK_FOLDER");
+  } else {
+    setenv("SEXTANT_LOCK_FOLDER", kept.c_str(), 1);
+  }
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class Host:
 
     def __init__(self, program, variables, locks):
         self.program = os.path.join(BIN, program)
-        self.environment = {**os.environ, **variables, "XDG_RUNTIME_DIR": locks}
+        self.environment = {**os.environ, **variables, "SEXTANT_LOCK_FOLDER": locks}
 
     def run(self, *flags):
         done = subprocess.run([self.program, *flags], capture_output=True, text=True,
@@ -104,6 +104,7 @@ def check_exchanges(program, variables):
         code, text = host.run("--mode=full", "--format=json")
         assert code == 0, text[-2000:]
         calibration = json.loads(text.splitlines()[-1])["calibration"]
+        assert calibration["environment"]["visible_device_count"] == 8, calibration["environment"]
         exchanges = calibration["collectives"]
         engines = [exchange["engine"] for exchange in exchanges]
         assert engines.count("copy engine") == 1 and engines.count("nccl 2.28.3") == 16, engines

@@ -118,7 +118,7 @@ std::vector<v1::Device> FakeDevices() {
   return {device};
 }
 
-absl::StatusOr<ProbePlan> FakePlan(const ProbeOptions& options) {
+absl::StatusOr<ProbePlan> FakePlan(const ProbeOptions& options, const PhaseSink& /*on_phase*/) {
   if (Behaviour() == "unsupported") return absl::UnimplementedError("no int8 instructions here");
   ProbePlan plan;
   for (const v1::Device& device : FakeDevices()) {

@@ -64,8 +64,8 @@ TEST_F(MeasureHooksTest, TheGuardIsAskedNowAndThenAndOnceAtTheEnd) {
 }
 
 TEST_F(MeasureHooksTest, WhatTheGuardRefusesIsNotMeasuredFurther) {
-  Script& first = Add("matmul", "a", 1e-2);
-  Script& second = Add("stream", "b", 1e-2);
+  Script& first = Add("matmul", "a", 0.1);  // its samples take longer than kGuardSeconds
+  Script& second = Add("stream", "b", 0.1);
   plan_.may_go_on = [&] {
     return first.run_count == 0 ? absl::OkStatus() : absl::AbortedError("somebody came");
   };

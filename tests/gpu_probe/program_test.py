@@ -25,7 +25,7 @@ FOLDER = tempfile.mkdtemp()
 
 def environment(behaviour="", **more):
     # Its own locks: tests in parallel don't lock each other out.
-    return {**os.environ, "SEXTANT_FAKE": behaviour, "XDG_RUNTIME_DIR": FOLDER, **more}
+    return {**os.environ, "SEXTANT_FAKE": behaviour, "SEXTANT_LOCK_FOLDER": FOLDER, **more}
 
 
 def run(*flags, behaviour="", **more):

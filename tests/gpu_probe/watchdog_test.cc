@@ -30,8 +30,8 @@ void LetNoThreadStart() {
 }
 
 // The program with a device that can be listed, and a plan that is never made.
-int RunWithPlan(absl::StatusOr<ProbePlan> (*plan)(const ProbeOptions&)) {
-  setenv("XDG_RUNTIME_DIR", "/nowhere", /*replace=*/1);  // no lock: there may be many at once
+int RunWithPlan(absl::StatusOr<ProbePlan> (*plan)(const ProbeOptions&, const PhaseSink&)) {
+  setenv("SEXTANT_LOCK_FOLDER", "/nowhere", /*replace=*/1);  // no lock: there may be many at once
   const auto devices = [] { return std::vector<v1::Device>(1); };
   const std::vector<Backend> backends = {{.name = "host", .devices = devices, .plan = plan}};
   dup2(STDERR_FILENO, STDOUT_FILENO);  // which is what a death test reads
@@ -92,18 +92,20 @@ TEST(WatchdogTest, SaysThatNoThreadStarts) {
 
 // What is thrown ends the program with one failure, not with a signal.
 TEST(RunProbeTest, AnExceptionIsAFailure) {
-  EXPECT_EXIT(_exit(RunWithPlan([](const ProbeOptions&) -> absl::StatusOr<ProbePlan> {
-                throw std::bad_alloc();
-              })),
-              ::testing::ExitedWithCode(kExitRefused), "\"KIND_REFUSED\".*\"reason\":\"memory\"");
-  EXPECT_EXIT(_exit(RunWithPlan([](const ProbeOptions&) -> absl::StatusOr<ProbePlan> {
-                throw std::length_error("too long");
-              })),
-              ::testing::ExitedWithCode(kExitInternal), "\"KIND_INTERNAL\".*too long");
+  EXPECT_EXIT(
+      _exit(RunWithPlan([](const ProbeOptions&, const PhaseSink&) -> absl::StatusOr<ProbePlan> {
+        throw std::bad_alloc();
+      })),
+      ::testing::ExitedWithCode(kExitRefused), "\"KIND_REFUSED\".*\"reason\":\"memory\"");
+  EXPECT_EXIT(
+      _exit(RunWithPlan([](const ProbeOptions&, const PhaseSink&) -> absl::StatusOr<ProbePlan> {
+        throw std::length_error("too long");
+      })),
+      ::testing::ExitedWithCode(kExitInternal), "\"KIND_INTERNAL\".*too long");
   EXPECT_EXIT(
       {
         LetNoThreadStart();
-        _exit(RunWithPlan([](const ProbeOptions&) -> absl::StatusOr<ProbePlan> {
+        _exit(RunWithPlan([](const ProbeOptions&, const PhaseSink&) -> absl::StatusOr<ProbePlan> {
           return absl::AbortedError("it was asked to measure");
         }));
       },

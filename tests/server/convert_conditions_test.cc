@@ -78,6 +78,44 @@ TEST(CheckCalibrationOfAGpu, NamesTheFieldAtFault) {
        [](auto& c) { c.mutable_conditions()->set_hardware_throttle_ratio(1.01); }},
       {"c.conditions.peak_allocated_bytes",
        [](auto& c) { c.mutable_conditions()->set_peak_allocated_bytes(0); }},
+      {"c.environment.pcie_generation",
+       [](auto& c) { c.mutable_environment()->set_pcie_generation(17); }},
+      {"c.environment.pcie_lane_count",
+       [](auto& c) { c.mutable_environment()->set_pcie_lane_count(0); }},
+      {"c.environment.maximum_pcie_generation",
+       [](auto& c) { c.mutable_environment()->set_maximum_pcie_generation(-1); }},
+      {"c.environment.maximum_pcie_lane_count",
+       [](auto& c) { c.mutable_environment()->set_maximum_pcie_lane_count(65); }},
+      {"c.environment.nvlink_count", [](auto& c) { c.mutable_environment()->set_nvlink_count(0); }},
+      {"c.environment.active_nvlink_count",
+       [](auto& c) {
+         c.mutable_environment()->set_nvlink_count(18);
+         c.mutable_environment()->set_active_nvlink_count(19);
+       }},
+      {"c.environment.visible_device_count",
+       [](auto& c) { c.mutable_environment()->set_visible_device_count(0); }},
+      {"c.environment.operating_system",
+       [](auto& c) { c.mutable_environment()->set_operating_system(std::string(257, 'x')); }},
+      {"c.environment.kernel_release",
+       [](auto& c) { c.mutable_environment()->set_kernel_release("\x1b[2J"); }},
+      {"c.environment.c_library",
+       [](auto& c) { c.mutable_environment()->set_c_library(std::string(257, 'x')); }},
+      {"c.environment.libraries[1]",
+       [](auto& c) {
+         c.mutable_environment()->add_libraries("nccl 2.28.3");
+         c.mutable_environment()->add_libraries(std::string(257, 'x'));
+       }},
+      {"c.environment.cleared_variables",
+       [](auto& c) {
+         for (int i = 0; i < 33; ++i) c.mutable_environment()->add_cleared_variables("NCCL_A=1");
+       }},
+      {"c.environment.guard_cost.reading_count",
+       [](auto& c) { c.mutable_environment()->mutable_guard_cost(); }},
+      {"c.environment.guard_cost.longest_seconds",
+       [](auto& c) {
+         c.mutable_environment()->mutable_guard_cost()->set_reading_count(1);
+         c.mutable_environment()->mutable_guard_cost()->set_longest_seconds(-1);
+       }},
   };
   for (const GpuFault& fault : faults) {
     EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), ElementsAre(fault.field)) << fault.field;
@@ -109,6 +147,16 @@ TEST(CheckCalibrationOfAGpu, NoRealNumberMayBeInfiniteOrNoNumber) {
        [](auto& c, double v) { c.mutable_conditions()->set_thermal_throttle_ratio(v); }},
       {"c.conditions.hardware_throttle_ratio",
        [](auto& c, double v) { c.mutable_conditions()->set_hardware_throttle_ratio(v); }},
+      {"c.environment.application_sm_clock_hertz",
+       [](auto& c, double v) { c.mutable_environment()->set_application_sm_clock_hertz(v); }},
+      {"c.environment.application_memory_clock_hertz",
+       [](auto& c, double v) { c.mutable_environment()->set_application_memory_clock_hertz(v); }},
+      {"c.environment.default_power_limit_watts",
+       [](auto& c, double v) { c.mutable_environment()->set_default_power_limit_watts(v); }},
+      {"c.environment.guard_cost.total_seconds",
+       [](auto& c, double v) {
+         c.mutable_environment()->mutable_guard_cost()->set_total_seconds(v);
+       }},
   };
   for (const auto& [field, set] : fields) {
     for (const double bad : {-1e3, std::nan(""), HUGE_VAL, -HUGE_VAL, 1e300}) {
@@ -117,6 +165,19 @@ TEST(CheckCalibrationOfAGpu, NoRealNumberMayBeInfiniteOrNoNumber) {
       EXPECT_THAT(FaultyFields(c), Contains(field)) << bad;
     }
   }
+}
+
+TEST(CheckCalibrationOfAGpu, MayTellOfItsEnvironment) {
+  v1::Calibration c = SampleCalibration();
+  v1::MeasurementEnvironment* const environment = c.mutable_environment();
+  EXPECT_THAT(FaultyFields(c), IsEmpty()) << "or nothing";
+  environment->set_pcie_generation(5);
+  environment->set_nvlink_count(18);
+  environment->set_active_nvlink_count(0);
+  environment->set_operating_system("Debian GNU/Linux 12 (bookworm)");
+  for (int i = 0; i < 32; ++i) environment->add_cleared_variables(std::string(256, 'x'));
+  environment->mutable_guard_cost()->set_reading_count(1);
+  EXPECT_THAT(FaultyFields(c), IsEmpty());
 }
 
 TEST(CheckCalibrationOfAGpu, MayTellNothingOfItself) {

@@ -25,7 +25,8 @@ class PeerHost {
   // Admits and locks all GPUs that CUDA sees but that of `home`. `sleep` waits for that many
   // seconds. Absent where there is no other.
   //
-  // Errors: AdmitGpu()'s and DeviceLock::Take()'s of the first that may not take part.
+  // Errors: AdmitGpu()'s, CheckComputeCapability()'s and DeviceLock::Take()'s of the first that may
+  // not take part.
   static absl::StatusOr<std::unique_ptr<PeerHost>> Admit(
       const CudaSystem& system, const SharedSession& home,
       const std::function<void(double seconds)>& sleep);
@@ -44,17 +45,18 @@ class PeerHost {
   absl::StatusOr<SharedPeerGroup> Group(int64_t buffer_bytes);
 
   // Guard::MayGoOn()'s of the peers while they are open.
-  absl::Status MayGoOn() const;
+  absl::Status MayGoOn();
 
  private:
   struct Peer {
-    AdmittedGpu admitted;
+    Gpu gpu;
+    Admission admission;
     DeviceLock lock;
   };
   PeerHost(const SharedSession& home, std::vector<Peer> peers);
 
   const SharedSession home_;
-  const std::vector<Peer> peers_;
+  std::vector<Peer> peers_;
   int64_t most_buffer_bytes_ = 0;
   std::weak_ptr<PeerGroup> group_;
 };

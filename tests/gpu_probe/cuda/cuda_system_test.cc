@@ -1,14 +1,21 @@
 #include "gpu_probe/cuda/cuda_system.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 #include "tests/support/status_matchers.h"
@@ -16,6 +23,7 @@
 namespace sextant {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // The status of starting CUDA on a host with two GPUs after `change`.
@@ -181,32 +189,121 @@ TEST(KernelDriverVersionTest, IsFoundInBothFormsOfTheFile) {
   EXPECT_EQ(KernelDriverVersion("GCC version: 12.2.0\n"), "");
 }
 
-TEST(CudaEnvironmentTest, IsReadFromVariablesAndFiles) {
-  std::string root = ::testing::TempDir() + "/cuda.XXXXXX";
-  ASSERT_NE(mkdtemp(root.data()), nullptr);
-  for (const char* name :
-       {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}) {
-    unsetenv(name);
+// A folder below which a host's files are, and no variable of NVIDIA's libraries.
+class CudaEnvironmentTest : public ::testing::Test {
+ protected:
+  CudaEnvironmentTest() {
+    EXPECT_NE(mkdtemp(root_.data()), nullptr);
+    std::filesystem::create_directories(root_ + "/tmp/nvidia-mps");
+    Clear();
   }
-  CudaEnvironment environment = ReadCudaEnvironment(root);
+  ~CudaEnvironmentTest() override {
+    Clear();
+    std::filesystem::remove_all(root_);
+  }
+
+  static void Clear() {
+    for (const char* name : {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY"}) unsetenv(name);
+    (void)TakeCudaEnvironment("");
+    unsetenv("CUDA_MODULE_LOADING");
+  }
+  std::string MpsSign() const { return TakeCudaEnvironment(root_).mps_sign; }
+
+  // A socket bound at the daemon's place, which takes connections where it `listens`.
+  int Bind(int type, bool listens) const {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    control_.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    const int descriptor = socket(AF_UNIX, type, 0);
+    EXPECT_EQ(bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    if (listens) {
+      EXPECT_EQ(listen(descriptor, 1), 0);
+    }
+    return descriptor;
+  }
+
+  std::string root_ = "/tmp/cuda.XXXXXX";  // short, as a socket's path has to be
+  std::string control_;
+};
+
+TEST_F(CudaEnvironmentTest, IsReadFromVariablesAndFiles) {
+  CudaEnvironment environment = TakeCudaEnvironment(root_);
   EXPECT_FALSE(environment.visible_devices.has_value());
   EXPECT_EQ(environment.mps_sign, "");
   EXPECT_EQ(environment.kernel_driver_version, "");
+  EXPECT_TRUE(environment.cleared_variables.empty());
+  EXPECT_STREQ(getenv("CUDA_MODULE_LOADING"), "LAZY");
 
-  std::filesystem::create_directories(root + "/tmp/nvidia-mps");
-  std::filesystem::create_directories(root + "/proc/driver/nvidia");
-  std::ofstream(root + "/tmp/nvidia-mps/control") << "";
-  std::ofstream(root + "/proc/driver/nvidia/version") << "NVRM version: NVIDIA 550.54.15 x\n";
+  std::filesystem::create_directories(root_ + "/proc/driver/nvidia");
+  std::ofstream(root_ + "/proc/driver/nvidia/version") << "NVRM version: NVIDIA 550.54.15 x\n";
   setenv("CUDA_VISIBLE_DEVICES", "", /*overwrite=*/1);
-  environment = ReadCudaEnvironment(root);
+  environment = TakeCudaEnvironment(root_);
   EXPECT_EQ(environment.visible_devices, "");
-  EXPECT_THAT(environment.mps_sign, HasSubstr("control is there"));
   EXPECT_EQ(environment.kernel_driver_version, "550.54.15");
-  setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50", /*overwrite=*/1);
-  EXPECT_EQ(ReadCudaEnvironment("").mps_sign, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE is set");
-  unsetenv("CUDA_VISIBLE_DEVICES");
-  unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
-  std::filesystem::remove_all(root);
+  EXPECT_STREQ(getenv("CUDA_VISIBLE_DEVICES"), "") << "it is obeyed, and not cleared";
+  ShowOnlyGpu("GPU-1");
+  EXPECT_STREQ(getenv("CUDA_VISIBLE_DEVICES"), "GPU-1");
+}
+
+TEST_F(CudaEnvironmentTest, VariablesThatChangeFiguresAreClearedAndTold) {
+  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  setenv("NCCL_ALGO", "Ring\n\xff", 1);
+  setenv("CUBLASLT_LOG_FILE", std::string(1000, 'x').c_str(), 1);
+  setenv("CUDNN_ABC", "", 1);
+  setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50", 1);
+  setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);  // what numbers in CUDA_VISIBLE_DEVICES mean
+  setenv("NCCLX", "1", 1);
+  const CudaEnvironment environment = TakeCudaEnvironment(root_);
+  EXPECT_THAT(
+      environment.cleared_variables,
+      ElementsAre("CUBLASLT_LOG_FILE=" + std::string(102, 'x'), "CUDA_LAUNCH_BLOCKING=1",
+                  "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50", "CUDNN_ABC=", "NCCL_ALGO=Ring??"));
+  for (const char* name : {"CUDA_LAUNCH_BLOCKING", "NCCL_ALGO", "CUBLASLT_LOG_FILE", "CUDNN_ABC",
+                           "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}) {
+    EXPECT_EQ(getenv(name), nullptr) << name;
+  }
+  EXPECT_STREQ(getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+  EXPECT_STREQ(getenv("NCCLX"), "1");
+  unsetenv("CUDA_DEVICE_ORDER");
+  unsetenv("NCCLX");
+  EXPECT_EQ(environment.mps_sign, "");
+}
+
+TEST_F(CudaEnvironmentTest, NoMoreVariablesAreToldThanTheServerTakes) {
+  for (int i = 0; i < 100; ++i) setenv(absl::StrCat("NCCL_", i).c_str(), "1", 1);
+  EXPECT_EQ(TakeCudaEnvironment(root_).cleared_variables.size(), kMostVariables);
+  EXPECT_EQ(getenv("NCCL_99"), nullptr);
+}
+
+TEST_F(CudaEnvironmentTest, ADaemonOfMpsIsASignWhileItListens) {
+  control_ = root_ + "/tmp/nvidia-mps/control";
+  for (const int type : {SOCK_STREAM, SOCK_SEQPACKET}) {
+    const int daemon = Bind(type, /*listens=*/true);
+    EXPECT_EQ(MpsSign(), "a daemon listens on /tmp/nvidia-mps/control");
+    close(daemon);
+    EXPECT_TRUE(std::filesystem::exists(control_));
+    EXPECT_EQ(MpsSign(), "") << "it has ended, and left its socket";
+    std::filesystem::remove(control_);
+  }
+  ASSERT_EQ(mkfifo(control_.c_str(), 0600), 0);
+  EXPECT_EQ(MpsSign(), "");
+  const int reader = open(control_.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_THAT(MpsSign(), HasSubstr("listens"));
+  close(reader);
+  std::filesystem::remove(control_);
+  std::ofstream(control_) << "a file";
+  EXPECT_EQ(MpsSign(), "");
+}
+
+TEST_F(CudaEnvironmentTest, MpsIsLookedForWhereItsVariableSays) {
+  control_ = root_ + "/elsewhere/control";
+  std::filesystem::create_directories(root_ + "/elsewhere");
+  const int daemon = Bind(SOCK_SEQPACKET, /*listens=*/true);
+  EXPECT_EQ(MpsSign(), "");
+  setenv("CUDA_MPS_PIPE_DIRECTORY", "/elsewhere", 1);
+  EXPECT_EQ(MpsSign(), "a daemon listens on /elsewhere/control");
+  close(daemon);
+  EXPECT_EQ(MpsSign(), "");
 }
 
 }  // namespace

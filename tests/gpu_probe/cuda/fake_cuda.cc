@@ -1,5 +1,7 @@
 #include "tests/gpu_probe/cuda/fake_cuda.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -77,6 +79,10 @@ void FakeCuda::AddContexts(CudaDriver* driver) {
   driver->retain_context = [this](cuda::Context* context, cuda::Device device) {
     FakeGpu& gpu = host_.gpus[static_cast<std::size_t>(device)];
     *context = &gpu;
+    // Listed until it ends: libraries go on holding the context.
+    const auto own_id = static_cast<unsigned>(getpid());
+    std::vector<unsigned>& ids = gpu.process_ids;
+    if (std::find(ids.begin(), ids.end(), own_id) == ids.end()) ids.push_back(own_id);
     return gpu.cuda_code;
   };
   driver->release_context = [](cuda::Device) { return 0; };

@@ -1,6 +1,8 @@
 #include "tests/gpu_probe/cuda/fake_host.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "tests/gpu_probe/cuda/fake_memory_kernels.h"
@@ -27,15 +29,19 @@ auto About(Answer answer) {
   };
 }
 
-// NVML has a list of processes, of which it tells the length to those who have room for none.
-std::function<nvml::Return(nvml::Device, unsigned*, void*)> List(unsigned FakeGpu::*length) {
-  return [length](nvml::Device device, unsigned* count, void* entries) {
+// NVML has a list of processes, and tells its length where there is no room for it.
+std::function<nvml::Return(nvml::Device, unsigned*, nvml::ProcessInfo*)> List(
+    std::vector<unsigned> FakeGpu::*ids) {
+  return [ids](nvml::Device device, unsigned* count, nvml::ProcessInfo* entries) {
     FakeGpu& gpu = *reinterpret_cast<FakeGpu*>(device);
     if (gpu.on_question) gpu.on_question();
     if (gpu.nvml_code != nvml::kSuccess) return gpu.nvml_code;
-    const bool room = entries != nullptr || gpu.*length == 0;
-    *count = gpu.*length;
-    return room ? nvml::kSuccess : nvml::kInsufficientSize;
+    const std::vector<unsigned>& listed = gpu.*ids;
+    const bool room = *count >= listed.size();
+    *count = static_cast<unsigned>(listed.size());
+    if (!room) return nvml::kInsufficientSize;
+    for (std::size_t i = 0; i < listed.size(); ++i) entries[i] = {.pid = listed[i]};
+    return nvml::kSuccess;
   };
 }
 
@@ -51,8 +57,8 @@ void AddLoad(Nvml* out) {
   out->utilization = About([](const FakeGpu& gpu, nvml::Utilization* load) {
     *load = {.gpu = gpu.utilization_percent, .memory = 0};
   });
-  out->processes = List(&FakeGpu::process_count);
-  out->mps_processes = List(&FakeGpu::mps_process_count);
+  out->processes = List(&FakeGpu::process_ids);
+  out->mps_processes = List(&FakeGpu::mps_process_ids);
   out->temperature = About([](const FakeGpu& gpu, int sensor, unsigned* celsius) {
     if (sensor == 0) *celsius = gpu.celsius;
   });
@@ -108,11 +114,39 @@ void AddConditions(Nvml* out) {
       [](const FakeGpu& gpu, unsigned long long* reasons) { *reasons = gpu.throttle_reasons; });
 }
 
+// One number, where it is told.
+auto Number(unsigned FakeGpu::*member) {
+  return About([member](const FakeGpu& gpu, unsigned* out) { *out = gpu.*member; });
+}
+
+void AddSettings(Nvml* out) {
+  out->default_power_limit = Number(&FakeGpu::default_milliwatts);
+  out->pcie_generation = Number(&FakeGpu::pcie_generation);
+  out->pcie_width = Number(&FakeGpu::pcie_width);
+  out->maximum_pcie_generation = About([](const FakeGpu&, unsigned* value) { *value = 5; });
+  out->maximum_pcie_width = About([](const FakeGpu&, unsigned* value) { *value = 16; });
+  out->persistence = About([](const FakeGpu& gpu, int* mode) { *mode = gpu.persistence; });
+  out->application_clock = About([](const FakeGpu& gpu, int type, unsigned* megahertz) {
+    *megahertz = type == 1   ? gpu.application_sm_megahertz
+                 : type == 2 ? gpu.application_memory_megahertz
+                             : 0;
+  });
+  out->nvlink_state = [](nvml::Device device, unsigned link, int* state) {
+    const FakeGpu& gpu = *reinterpret_cast<FakeGpu*>(device);
+    if (link >= gpu.nvlinks.size()) return nvml::kNotFound;
+    *state = gpu.nvlinks[link];
+    return gpu.nvml_code;
+  };
+}
+
 }  // namespace
 
 FakeHost::FakeHost(int gpu_count) {
   for (int i = 1; i <= gpu_count; ++i) {
     gpus.push_back({.identity = static_cast<unsigned char>(i)});
+    char address[32];
+    std::snprintf(address, sizeof(address), "0000:%02x:00.0", 0x18 + i);
+    gpus.back().pci_bus_id = address;
   }
   AddMemoryKernels(*this);
 }
@@ -131,18 +165,28 @@ void FakeHost::Sleep(double seconds) {
 
 CudaDriver FakeHost::Driver() {
   CudaDriver driver;
-  driver.init = [this](unsigned) { return cuda_init_code; };
+  driver.init = [this](unsigned) {
+    ++cuda_init_count;
+    const char* const named = std::getenv("CUDA_VISIBLE_DEVICES");
+    visible_.clear();
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      const bool hidden =
+          named != nullptr && std::strncmp(named, "GPU-", 4) == 0 && UuidOf(gpus[i]) != named;
+      if (!hidden) visible_.push_back(static_cast<int>(i));
+    }
+    return cuda_init_code;
+  };
   driver.driver_version = [this](int* version) {
     *version = cuda_version;
     return 0;
   };
   driver.device_count = [this](int* count) {
-    *count = static_cast<int>(gpus.size());
+    *count = static_cast<int>(visible_.size());
     return 0;
   };
   driver.device = [this](cuda::Device* device, int index) {
-    if (index < 0 || static_cast<std::size_t>(index) >= gpus.size()) return kInvalidDevice;
-    *device = index;
+    if (index < 0 || static_cast<std::size_t>(index) >= visible_.size()) return kInvalidDevice;
+    *device = visible_[static_cast<std::size_t>(index)];
     return 0;
   };
   const auto gpu = [this](cuda::Device device) { return gpus[static_cast<std::size_t>(device)]; };
@@ -194,11 +238,26 @@ Nvml FakeHost::NvmlTable() {
     }
     return nvml::kNotFound;
   };
+  AddIdentities(&out);
   AddLoad(&out);
   AddModes(&out);
   AddHealth(&out);
   AddConditions(&out);
+  AddSettings(&out);
   return out;
+}
+
+void FakeHost::AddIdentities(Nvml* out) {
+  out->device = [this](unsigned index, nvml::Device* device) {
+    if (index >= gpus.size()) return nvml::kNotFound;
+    *device = HandleOf(&gpus[gpus.size() - 1 - index]);
+    return nvml::kSuccess;
+  };
+  out->uuid =
+      About([](const FakeGpu& gpu, char* text, unsigned size) { Write(UuidOf(gpu), text, size); });
+  out->pci_info = About([](const FakeGpu& gpu, nvml::PciInfo* pci) {
+    (void)std::sscanf(gpu.pci_bus_id.c_str(), "%x:%x:%x", &pci->domain, &pci->bus, &pci->device);
+  });
 }
 
 std::string FakeHost::UuidOf(const FakeGpu& gpu) {

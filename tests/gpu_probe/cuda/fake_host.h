@@ -50,8 +50,8 @@ struct FakeGpu {
                           .free = 139 * kFakeGiB,
                           .used = kFakeGiB / 2};
   unsigned utilization_percent = 0;
-  unsigned process_count = 0;
-  unsigned mps_process_count = 0;
+  std::vector<unsigned> process_ids = {};
+  std::vector<unsigned> mps_process_ids = {};
   unsigned celsius = 31;
   int compute_mode = nvml::kComputeModeDefault;
   unsigned mig_mode = 0;
@@ -66,7 +66,14 @@ struct FakeGpu {
   unsigned maximum_sm_megahertz = 1980;
   double joules = 1e6;
   unsigned long long throttle_reasons = 0;
-  int nvml_code = nvml::kSuccess;  // what NVML answers to questions about it
+  unsigned default_milliwatts = 700'000;
+  int persistence = 1;
+  unsigned application_sm_megahertz = 1980;
+  unsigned application_memory_megahertz = 3201;
+  unsigned pcie_generation = 5;
+  unsigned pcie_width = 16;
+  std::vector<int> nvlinks = std::vector<int>(18, 1);  // the state of each that it has
+  int nvml_code = nvml::kSuccess;                      // what NVML answers to questions about it
 
   // Called before NVML answers anything about it: to hang, or to change while it is read.
   std::function<void()> on_question = {};
@@ -81,13 +88,15 @@ struct FakeGpu {
 // Must outlive the tables that it gives.
 class FakeHost {
  public:
-  // With as many idle GPUs, their identities from 1 on.
+  // With as many idle GPUs, their identities from 1 on, and their PCI addresses in that order.
   explicit FakeHost(int gpu_count);
 
-  // In CUDA's order; NVML's is the other way round.
+  // In CUDA's order; NVML's is the other way round. CUDA_VISIBLE_DEVICES is obeyed where it names
+  // one by its UUID.
   std::deque<FakeGpu> gpus;
   int cuda_version = 13000;
   int cuda_init_code = 0;
+  int cuda_init_count = 0;  // how often CUDA was started
   int nvml_init_code = nvml::kSuccess;
   std::string driver_version = "580.65.06";
   CudaEnvironment environment = {};
@@ -109,6 +118,9 @@ class FakeHost {
   static std::string UuidOf(const FakeGpu& gpu);
 
  private:
+  void AddIdentities(Nvml* out);
+
+  std::vector<int> visible_;  // to CUDA, since it was started
   double now_seconds_ = 0;
   std::vector<std::pair<double, std::function<void()>>> changes_;
 };

@@ -30,8 +30,18 @@ int nvmlDeviceGetMemoryInfo_v2(Device device, sextant::nvml::Memory2* memory) {
 int nvmlDeviceGetUtilizationRates(Device device, sextant::nvml::Utilization* load) {
   return ScriptedNvml().utilization(device, load);
 }
-int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, void* entries) {
+int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count,
+                                            sextant::nvml::ProcessInfo* entries) {
   return ScriptedNvml().processes(device, count, entries);
+}
+int nvmlDeviceGetPciInfo_v3(Device device, sextant::nvml::PciInfo* pci) {
+  return ScriptedNvml().pci_info(device, pci);
+}
+int nvmlDeviceGetCurrPcieLinkGeneration(Device device, unsigned* generation) {
+  return ScriptedNvml().pcie_generation(device, generation);
+}
+int nvmlDeviceGetNvLinkState(Device device, unsigned link, int* state) {
+  return ScriptedNvml().nvlink_state(device, link, state);
 }
 int nvmlDeviceGetTemperature(Device device, int sensor, unsigned* celsius) {
   return ScriptedNvml().temperature(device, sensor, celsius);

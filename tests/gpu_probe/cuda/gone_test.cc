@@ -15,11 +15,25 @@
 namespace sextant {
 namespace {
 
+// All that is asked of a GPU, one after another.
+absl::Status AskAll(FakeHost& host) {
+  const auto reader = GpuReader::Find(host.NvmlTable(), FakeHost::UuidOf(host.gpus.front()));
+  if (!reader.ok()) return reader.status();
+  absl::Status status = reader->ReadModes().status();
+  if (status.ok()) status = reader->Read().status();
+  return status;
+}
+
+absl::StatusOr<GpuReading> ReadOnce(const Nvml& nvml, const FakeGpu& gpu) {
+  const auto reader = GpuReader::Find(nvml, FakeHost::UuidOf(gpu));
+  return reader.ok() ? reader->Read() : reader.status();
+}
+
 TEST(GoneTest, WhicheverQuestionItVanishesAtTheReadingFails) {
   FakeHost counted(1);
   int question_count = 0;
   counted.gpus.front().on_question = [&] { ++question_count; };
-  ASSERT_THAT(ReadGpu(counted.NvmlTable(), FakeHost::UuidOf(counted.gpus.front())), IsOk());
+  ASSERT_THAT(AskAll(counted), IsOk());
   ASSERT_GE(question_count, 10);
 
   for (int fatal = 1; fatal <= question_count; ++fatal) {
@@ -30,7 +44,7 @@ TEST(GoneTest, WhicheverQuestionItVanishesAtTheReadingFails) {
       gpu.on_question = [&] {
         if (++asked == fatal) gpu.nvml_code = code;
       };
-      const absl::Status gone = ReadGpu(host.NvmlTable(), FakeHost::UuidOf(gpu)).status();
+      const absl::Status gone = AskAll(host);
       EXPECT_EQ(gone.code(), absl::StatusCode::kUnavailable) << fatal;
       EXPECT_EQ(FailureOf(gone).reason(), code == nvml::kGpuIsLost ? "lost" : "reset");
       // A lost GPU may take long to say so: it is asked no more.
@@ -41,7 +55,7 @@ TEST(GoneTest, WhicheverQuestionItVanishesAtTheReadingFails) {
 
 TEST(GoneTest, OneThatIsNotFoundAnyMoreIsAbsent) {
   FakeHost host(1);
-  const absl::Status absent = ReadGpu(host.NvmlTable(), "GPU-of-another-host").status();
+  const absl::Status absent = GpuReader::Find(host.NvmlTable(), "GPU-of-another-host").status();
   EXPECT_EQ(FailureOf(absent).kind(), v1::ProbeFailure::KIND_UNSUPPORTED);
   EXPECT_EQ(FailureOf(absent).reason(), "no_device");
 }
@@ -61,7 +75,7 @@ TEST(GoneTest, ADriverThatHangsLeavesTheWatchdogFree) {
   const auto watchdog =
       Watchdog::Start({.seconds = 0.01, .on_expiry = [&latch] { latch.set_value(); }});
   ASSERT_THAT(watchdog, IsOk());
-  Guard guard(host.NvmlTable(), FakeHost::UuidOf(gpu), "", [](double) {});
+  Guard guard({.nvml = host.NvmlTable(), .uuid = FakeHost::UuidOf(gpu), .sleep = [](double) {}});
   EXPECT_THAT(guard.Admit(), IsOk());
   EXPECT_TRUE(hung);
 }
@@ -71,15 +85,17 @@ TEST(ReadingTest, WhatIsNotToldIsAbsentAndNeverZero) {
   Nvml bare;
   const Nvml whole = host.NvmlTable();
   bare.find = whole.find;
-  const auto reading = ReadGpu(bare, FakeHost::UuidOf(host.gpus.front()));
+  const auto reading = ReadOnce(bare, host.gpus.front());
   ASSERT_THAT(reading, IsOk());
   EXPECT_FALSE(reading->free_bytes.has_value());
   EXPECT_FALSE(reading->taken_bytes.has_value());
   EXPECT_FALSE(reading->utilization_percent.has_value());
-  EXPECT_FALSE(reading->process_count.has_value());
+  EXPECT_FALSE(reading->process_ids.has_value());
   EXPECT_FALSE(reading->mps_process_count.has_value());
   EXPECT_FALSE(reading->temperature_celsius.has_value());
-  EXPECT_FALSE(reading->compute_mode.has_value());
+  EXPECT_FALSE(GpuReader::Find(bare, FakeHost::UuidOf(host.gpus.front()))
+                   ->ReadModes()
+                   ->compute_mode.has_value());
   EXPECT_FALSE(reading->uncorrected_error_count.has_value());
 }
 
@@ -89,7 +105,7 @@ TEST(ReadingTest, WhatTheDriverKeepsBackIsNobodys) {
   // Two ways of counting: with what is kept back among what is used, and without.
   for (const unsigned long long used : {3 * kFakeGiB, 5 * kFakeGiB}) {
     gpu.memory = {0, 80 * kFakeGiB, 2 * kFakeGiB, 75 * kFakeGiB, used};
-    const auto reading = ReadGpu(host.NvmlTable(), FakeHost::UuidOf(gpu));
+    const auto reading = ReadOnce(host.NvmlTable(), gpu);
     ASSERT_THAT(reading, IsOk());
     EXPECT_EQ(reading->taken_bytes, int64_t{3} << 30);
     EXPECT_EQ(reading->free_bytes, int64_t{75} << 30);
@@ -100,10 +116,10 @@ TEST(ReadingTest, AnInstanceIsReadByItsGpu) {
   FakeHost host(1);
   FakeGpu& gpu = host.gpus.front();
   gpu.mig_instance = true;
-  const auto reading = ReadGpu(host.NvmlTable(), FakeHost::UuidOf(gpu));
-  ASSERT_THAT(reading, IsOk());
-  EXPECT_TRUE(reading->mig_enabled);
-  EXPECT_EQ(reading->temperature_celsius, 31);
+  const auto reader = GpuReader::Find(host.NvmlTable(), FakeHost::UuidOf(gpu));
+  ASSERT_THAT(reader, IsOk());
+  EXPECT_TRUE(reader->ReadModes()->mig_enabled);
+  EXPECT_EQ(reader->Read()->temperature_celsius, 31);
 }
 
 }  // namespace

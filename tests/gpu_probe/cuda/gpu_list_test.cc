@@ -14,6 +14,8 @@
 namespace sextant {
 namespace {
 
+using ::testing::ElementsAre;
+
 TEST(GpuListTest, TellsWhatTheDriverTells) {
   FakeHost host(1);
   const auto gpus = ListGpus(host.System());
@@ -115,19 +117,67 @@ TEST(GpuListTest, WhereNoneIsLeftTheFirstFaultIsTold) {
   EXPECT_EQ(FailureOf(ListGpus(host.System()).status()).reason(), "no_device");
 }
 
-// Admission is for the first of them, as the guard sees it.
-absl::StatusOr<AdmittedGpu> Admit(FakeHost& host, const CudaSystem& system) {
-  return AdmitGpu(system, "", [&host](double seconds) { host.Sleep(seconds); });
+TEST(GpuListTest, IsInTheOrderOfPciAddressesAsNvmlsChoiceIs) {
+  FakeHost host(3);
+  host.gpus[0].pci_bus_id = "0000:df:00.0";
+  host.gpus[1].pci_bus_id = "0001:02:00.0";
+  const auto gpus = ListGpus(host.System());
+  ASSERT_THAT(gpus, IsOk());
+  std::vector<std::string> listed;
+  for (const Gpu& gpu : *gpus) listed.push_back(gpu.device.uuid());
+  EXPECT_THAT(listed, ElementsAre(FakeHost::UuidOf(host.gpus[2]), FakeHost::UuidOf(host.gpus[0]),
+                                  FakeHost::UuidOf(host.gpus[1])));
+  FakeHost asked(3);
+  asked.gpus = host.gpus;
+  EXPECT_EQ(UuidsByNvml(asked.System()), listed);
+  EXPECT_EQ(asked.cuda_init_count, 0);
 }
 
-TEST(AdmitGpuTest, GivesTheGpuAndWhatMayBeTakenOfIt) {
+// What NVML alone makes of CUDA_VISIBLE_DEVICES on a host of four; absent where only CUDA knows.
+absl::optional<std::vector<std::string>> Chosen(const std::string& visible_devices) {
+  FakeHost host(4);
+  host.environment.visible_devices = visible_devices;
+  return UuidsByNvml(host.System());
+}
+
+TEST(UuidsByNvmlTest, ObeysNamesAndLeavesNumbersToCuda) {
+  const std::string second = "GPU-02020202-0202-0202-0202-020202020202";
+  const std::string third = "GPU-03030303-0303-0303-0303-030303030303";
+  EXPECT_EQ(Chosen(second), std::vector<std::string>{second});
+  EXPECT_EQ(Chosen("GPU-03,GPU-0202"), (std::vector<std::string>{third, second}));
+  for (const char* unclear :
+       {"", "-1", "0", "1,GPU-03", "GPU-", "GPU-0", "GPU-09", "GPU-03,GPU-0303",
+        "MIG-03030303-0303-0303-0303-030303030303", "GPU-03,"}) {
+    EXPECT_EQ(Chosen(unclear), absl::nullopt) << unclear;
+  }
+}
+
+TEST(UuidsByNvmlTest, IsAbsentWhereNvmlDoesNotTellAll) {
+  FakeHost host(2);
+  EXPECT_TRUE(UuidsByNvml(host.System()).has_value());
+  host.gpus[1].mig_mode = 1;
+  EXPECT_FALSE(UuidsByNvml(host.System()).has_value()) << "CUDA sees its instances";
+  host.gpus[1].mig_mode = 0;
+  host.gpus[1].nvml_code = nvml::kGpuIsLost;
+  EXPECT_FALSE(UuidsByNvml(host.System()).has_value());
+  host.gpus.clear();
+  EXPECT_FALSE(UuidsByNvml(host.System()).has_value());
+}
+
+// Admission is for the first of them, as the guard sees it.
+absl::StatusOr<Admission> Admit(FakeHost& host, const CudaSystem& system) {
+  return AdmitGpu(system, FakeHost::UuidOf(host.gpus.front()),
+                  [&host](double seconds) { host.Sleep(seconds); });
+}
+
+TEST(AdmitGpuTest, TellsWhatMayBeTakenAndStartsNoCuda) {
   FakeHost host(2);
   const auto admitted = Admit(host, host.System());
   ASSERT_THAT(admitted, IsOk());
-  EXPECT_EQ(admitted->gpu.device.uuid(), FakeHost::UuidOf(host.gpus.front()));
   EXPECT_EQ(admitted->memory_cap_bytes, int64_t{2} << 30);
-  host.At(0.2, [&host] { host.gpus.front().process_count = 1; });
+  host.At(0.2, [&host] { host.gpus.front().process_ids = {71}; });
   EXPECT_EQ(FailureOf(Admit(host, host.System()).status()).reason(), "busy");
+  EXPECT_EQ(host.cuda_init_count, 0);
 }
 
 TEST(AdmitGpuTest, RefusesWhatNobodyCanLookAt) {
@@ -139,13 +189,18 @@ TEST(AdmitGpuTest, RefusesWhatNobodyCanLookAt) {
   EXPECT_EQ(failure.reason(), "unreadable");
 }
 
-TEST(AdmitGpuTest, LeavesOldGpusAlone) {
-  FakeHost host(1);
-  host.gpus.front().major = 7;
-  host.gpus.front().minor = 5;
-  EXPECT_EQ(Admit(host, host.System()).status().code(), absl::StatusCode::kUnimplemented);
-  host.gpus.front().major = 12;
-  EXPECT_THAT(Admit(host, host.System()), IsOk());
+TEST(FindGpuTest, FindsItByItsUuidAndLeavesOldGpusAlone) {
+  FakeHost host(2);
+  const std::string uuid = FakeHost::UuidOf(host.gpus[1]);
+  const auto found = FindGpu(host.System(), uuid);
+  ASSERT_THAT(found, IsOk());
+  EXPECT_EQ(found->ordinal, 1);
+  EXPECT_EQ(FindGpu(host.System(), "GPU-09").status().code(), absl::StatusCode::kNotFound);
+  host.gpus[1].major = 7;
+  host.gpus[1].minor = 5;
+  EXPECT_EQ(FindGpu(host.System(), uuid).status().code(), absl::StatusCode::kUnimplemented);
+  host.gpus[1].major = 12;
+  EXPECT_THAT(FindGpu(host.System(), uuid), IsOk());
 }
 
 }  // namespace

@@ -3,13 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
+#include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -21,14 +23,28 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 
 class GuardTest : public ::testing::Test {
  protected:
-  Guard GuardOf(const FakeGpu& gpu) {
-    return {host_.NvmlTable(), FakeHost::UuidOf(gpu), host_.environment.mps_sign,
-            [this](double seconds) { host_.Sleep(seconds); }};
+  Guard GuardOf(const FakeGpu& gpu) { return GuardOf(gpu, host_.NvmlTable()); }
+  Guard GuardOf(const FakeGpu& gpu, Nvml nvml) {
+    return Guard({.nvml = std::move(nvml),
+                  .uuid = FakeHost::UuidOf(gpu),
+                  .mps_sign = host_.environment.mps_sign,
+                  .sleep = [this](double seconds) { host_.Sleep(seconds); },
+                  .clock = &clock_,
+                  .own_process_id = kOwnId});
   }
 
+  static constexpr unsigned kOwnId = 4711;
   FakeHost host_{1};
   FakeGpu& gpu_ = host_.gpus.front();
+  FakeHostClock clock_{host_};
 };
+
+// On a host of its own, whose clock goes on while it sleeps.
+Guard GuardOn(FakeHost& host, const FakeGpu& gpu) {
+  return Guard({.nvml = host.NvmlTable(),
+                .uuid = FakeHost::UuidOf(gpu),
+                .sleep = [&host](double seconds) { host.Sleep(seconds); }});
+}
 
 // The word of a refusal, as the probe writes it; "" for anything else.
 std::string RefusalOf(const absl::Status& status) {
@@ -52,16 +68,18 @@ struct RefusalCase {
 
 const std::vector<RefusalCase>& RefusalCases() {
   static const auto* const kCases = new std::vector<RefusalCase>{
-      {"busy", "processes that compute on it: 2", [](FakeGpu& g) { g.process_count = 2; }},
+      {"busy", "processes that compute on it: 2",
+       [](FakeGpu& g) {
+         g.process_ids = {71, 72};
+       }},
       // The list is empty, as in a container: that proves nothing.
-      {"busy", "it works 6% of the time", [](FakeGpu& g) { g.utilization_percent = 6; }},
       {"busy", "1.50 GiB of its memory is taken", [](FakeGpu& g) { g.Take(kFakeGiB); }},
       {"memory", "memory free",
        [](FakeGpu& g) {
          g.memory = {0, kFakeGiB, 0, kFakeGiB - 1, 1};
        }},
       {"mig", "cut into instances", [](FakeGpu& g) { g.mig_mode = 1; }},
-      {"mps", "MPS", [](FakeGpu& g) { g.mps_process_count = 1; }},
+      {"mps", "MPS", [](FakeGpu& g) { g.mps_process_ids = {71}; }},
       {"hot", "80 degrees", [](FakeGpu& g) { g.celsius = 80; }},
       {"ecc", "3 errors", [](FakeGpu& g) { g.error_count = 3; }},
       {"ecc", "waits for a reset", [](FakeGpu& g) { g.retirement_pending = 1; }},
@@ -91,7 +109,8 @@ TEST_F(GuardTest, EachFaultIsRefusedByItsWordAtOnce) {
       return nvml::kSuccess;
     };
     c.change(host.gpus.front());
-    Guard guard(nvml, "GPU-x", "", [&host](double seconds) { host.Sleep(seconds); });
+    Guard guard(
+        {.nvml = nvml, .uuid = "GPU-x", .sleep = [&host](double seconds) { host.Sleep(seconds); }});
     const absl::Status refused = guard.Admit().status();
     EXPECT_EQ(RefusalOf(refused), c.reason) << c.in_message << ": " << refused;
     EXPECT_THAT(std::string(refused.message()), HasSubstr(c.in_message));
@@ -102,12 +121,105 @@ TEST_F(GuardTest, EachFaultIsRefusedByItsWordAtOnce) {
 TEST_F(GuardTest, EachFaultThatComesBetweenTheReadingsIsSeen) {
   for (const RefusalCase& c : RefusalCases()) {
     FakeHost host(1);
-    if (c.reason == std::string("unreadable")) continue;  // the handle is not found either
+    // How it is set up is asked once.
+    const bool once = c.reason == std::string("mig") || c.reason == std::string("mode");
     host.At(0.1, [&] { c.change(host.gpus.front()); });
-    Guard guard(host.NvmlTable(), FakeHost::UuidOf(host.gpus.front()), "",
-                [&host](double seconds) { host.Sleep(seconds); });
-    EXPECT_EQ(RefusalOf(guard.Admit().status()), c.reason) << c.in_message;
+    Guard guard = GuardOn(host, host.gpus.front());
+    EXPECT_EQ(RefusalOf(guard.Admit().status()), once ? "" : c.reason) << c.in_message;
   }
+}
+
+TEST_F(GuardTest, LoadThatFadesIsAnEarlierProbes) {
+  gpu_.utilization_percent = 97;
+  host_.At(0.55, [this] { gpu_.utilization_percent = 0; });
+  EXPECT_THAT(GuardOf(gpu_).Admit(), IsOk());
+  EXPECT_NEAR(host_.slept_seconds(), 0.75, 1e-9) << "idle at 0.6 s, and again at 0.75";
+}
+
+TEST_F(GuardTest, LoadThatStaysIsSomebodys) {
+  gpu_.utilization_percent = 6;
+  const absl::Status refused = GuardOf(gpu_).Admit().status();
+  EXPECT_EQ(RefusalOf(refused), "busy");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("it works 6% of the time"));
+  EXPECT_NEAR(host_.slept_seconds(), 1.2, 1e-9);
+}
+
+TEST_F(GuardTest, LoadThatComesAndGoesIsSomebodys) {
+  for (int i = 0; i < 40; ++i) {
+    host_.At(0.15 * i + 0.1, [this, i] { gpu_.utilization_percent = i % 2 == 0 ? 50 : 0; });
+  }
+  EXPECT_EQ(RefusalOf(GuardOf(gpu_).Admit().status()), "busy");
+  EXPECT_LT(host_.slept_seconds(), 1.5);
+}
+
+TEST_F(GuardTest, LoadBesideAnotherSignRefusesAtOnce) {
+  gpu_.utilization_percent = 97;
+  gpu_.process_ids = {71};
+  EXPECT_EQ(RefusalOf(GuardOf(gpu_).Admit().status()), "busy");
+  EXPECT_EQ(host_.slept_seconds(), 0);
+  gpu_.process_ids = {};
+  host_.At(0.4, [this] { gpu_.Take(kFakeGiB); });
+  EXPECT_EQ(RefusalOf(GuardOf(gpu_).Admit().status()), "busy");
+  EXPECT_NEAR(host_.slept_seconds(), 0.45, 1e-9) << "while it looked again";
+}
+
+TEST_F(GuardTest, ItsOwnProcessNeverCounts) {
+  gpu_.process_ids = {kOwnId};
+  EXPECT_THAT(GuardOf(gpu_).Admit(), IsOk());
+  gpu_.process_ids = {kOwnId, 71};
+  const absl::Status refused = GuardOf(gpu_).Admit().status();
+  EXPECT_EQ(RefusalOf(refused), "busy");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("compute on it: 1;"));
+}
+
+TEST_F(GuardTest, MoreProcessesThanThereWasRoomForAreAllCounted) {
+  for (unsigned id = 1; id <= 300; ++id) gpu_.process_ids.push_back(id);
+  EXPECT_THAT(std::string(GuardOf(gpu_).Admit().status().message()), HasSubstr("on it: 300;"));
+}
+
+// Some drivers of R535 write entries of 32 bytes (gpu_reading.cc).
+TEST_F(GuardTest, LongerEntriesFitAndAreCounted) {
+  Nvml nvml = host_.NvmlTable();
+  nvml.processes = [](nvml::Device, unsigned* count, nvml::ProcessInfo* entries) {
+    auto* const bytes = reinterpret_cast<unsigned char*>(entries);
+    std::memset(bytes, 0, *count * std::size_t{32});
+    for (unsigned i = 0; i < 2; ++i) std::memcpy(bytes + 32 * i, &kOwnId, sizeof(kOwnId));
+    *count = 2;
+    return nvml::kSuccess;
+  };
+  EXPECT_EQ(RefusalOf(GuardOf(gpu_, nvml).Admit().status()), "busy");
+}
+
+TEST_F(GuardTest, TellsWhatItsQuestionsTook) {
+  gpu_.on_question = [this] { host_.Sleep(0.001); };
+  Guard guard = GuardOf(gpu_);
+  EXPECT_THAT(guard.Admit(), IsOk());
+  const double pause_seconds = 0.15;
+  EXPECT_EQ(guard.cost().reading_count, 3) << "how it is set up, and two readings";
+  EXPECT_NEAR(guard.cost().total_seconds, host_.slept_seconds() - pause_seconds, 1e-9);
+  EXPECT_THAT(guard.MayGoOn(0), IsOk());
+  EXPECT_EQ(guard.cost().reading_count, 4);
+  EXPECT_NEAR(guard.cost().total_seconds, host_.slept_seconds() - pause_seconds, 1e-9);
+  EXPECT_GT(guard.cost().longest_seconds, guard.cost().total_seconds / 4);
+  EXPECT_LT(guard.cost().longest_seconds, guard.cost().total_seconds / 2);
+}
+
+TEST_F(GuardTest, HowItIsSetUpIsAskedOnce) {
+  Nvml nvml = host_.NvmlTable();
+  int asked = 0;
+  const auto counted = [&asked](auto function) {
+    return [&asked, function](auto... arguments) {
+      ++asked;
+      return function(arguments...);
+    };
+  };
+  nvml.find = counted(nvml.find);
+  nvml.compute_mode = counted(nvml.compute_mode);
+  nvml.mig_mode = counted(nvml.mig_mode);
+  Guard guard = GuardOf(gpu_, nvml);
+  EXPECT_THAT(guard.Admit(), IsOk());
+  EXPECT_THAT(guard.MayGoOn(0), IsOk());
+  EXPECT_EQ(asked, 3);
 }
 
 TEST_F(GuardTest, WhatIsUsualOnAnIdleGpuIsAdmitted) {
@@ -131,14 +243,14 @@ TEST_F(GuardTest, AGpuWithoutEccOrMigIsAdmitted) {
   nvml.retirement_pending = {};
   nvml.mig_mode = {};
   nvml.mps_processes = {};
-  Guard guard(nvml, FakeHost::UuidOf(gpu_), "", [](double) {});
+  Guard guard = GuardOf(gpu_, nvml);
   EXPECT_THAT(guard.Admit(), IsOk());
 }
 
 TEST_F(GuardTest, ADriverWithoutReservedMemoryIsReadByTheOlderCall) {
   Nvml nvml = host_.NvmlTable();
   nvml.memory2 = {};
-  Guard guard(nvml, FakeHost::UuidOf(gpu_), "", [](double) {});
+  Guard guard = GuardOf(gpu_, nvml);
   // 1 GiB is not free, half of it the driver's own, which that call does not tell apart.
   EXPECT_EQ(RefusalOf(guard.Admit().status()), "busy");
   gpu_.memory.free += kFakeGiB / 4;
@@ -153,9 +265,9 @@ TEST_F(GuardTest, TheProbeTakesAQuarterOfWhatIsFreeAndNeverMoreThanTwoGiB) {
 
 TEST_F(GuardTest, OneOfEightIsBusyAndNoneOfTheOthers) {
   FakeHost host(8);
-  host.gpus[5].process_count = 1;
+  host.gpus[5].process_ids = {71};
   for (const FakeGpu& gpu : host.gpus) {
-    Guard guard(host.NvmlTable(), FakeHost::UuidOf(gpu), "", [](double) {});
+    Guard guard = GuardOn(host, gpu);
     const absl::Status admitted = guard.Admit().status();
     if (gpu.identity == 6) {
       EXPECT_EQ(RefusalOf(admitted), "busy");
@@ -173,7 +285,7 @@ class AdmittedTest : public GuardTest {
   AdmittedTest() : guard_(GuardOf(gpu_)) {
     EXPECT_THAT(guard_.Admit(), IsOk());
     gpu_.Take(kFakeGiB / 2 + 2 * kFakeGiB);
-    gpu_.process_count = 1;
+    gpu_.process_ids = {kOwnId};
     gpu_.utilization_percent = 100;
   }
   std::string Stopped() { return RefusalOf(guard_.MayGoOn(2 * kGiB)); }
@@ -183,29 +295,31 @@ class AdmittedTest : public GuardTest {
 
 TEST_F(AdmittedTest, TheProbesOwnWorkDoesNotStopIt) {
   EXPECT_THAT(guard_.MayGoOn(2 * kGiB), IsOk());
-  gpu_.process_count = 0;  // a container that shows nothing
+  gpu_.process_ids = {};  // a container that shows nothing
+  EXPECT_THAT(guard_.MayGoOn(2 * kGiB), IsOk());
+  gpu_.process_ids = {90210};  // one that shows the host's numbers
   EXPECT_THAT(guard_.MayGoOn(2 * kGiB), IsOk());
 }
 
 TEST_F(AdmittedTest, ATenantStopsItByItsProcessOrByItsMemory) {
-  gpu_.process_count = 2;
+  gpu_.process_ids = {kOwnId, 71};
   EXPECT_EQ(Stopped(), "busy");
-  gpu_.process_count = 1;
+  gpu_.process_ids = {90210, 71};
+  EXPECT_EQ(Stopped(), "busy");
+  gpu_.process_ids = {90210};
   gpu_.Take(3 * kFakeGiB / 2 - 1);
   EXPECT_EQ(Stopped(), "");
   gpu_.Take(1);  // with half of the context's allowance unused: 2 GiB beside what is ours
   EXPECT_EQ(Stopped(), "busy");
-  gpu_.mps_process_count = 1;
+  gpu_.mps_process_ids = {71};
   EXPECT_EQ(Stopped(), "mps");
 }
 
-TEST_F(AdmittedTest, HeatAndAnotherModeStopIt) {
+TEST_F(AdmittedTest, HeatStopsIt) {
   gpu_.celsius = 90;
   EXPECT_EQ(Stopped(), "hot");
   gpu_.celsius = 89;  // its own work's heat
   EXPECT_EQ(Stopped(), "");
-  gpu_.compute_mode = nvml::kComputeModeExclusiveProcess;
-  EXPECT_EQ(Stopped(), "mode");
 }
 
 TEST_F(AdmittedTest, MemoryThatFailsMeanwhileIsAMismatchSinceResultsMayBeWrong) {

@@ -16,15 +16,15 @@ FAKE_DRIVER = os.path.join(BIN, "fake_cuda_driver")
 SKIPPED = 77
 
 
-def run(*flags, libraries=FAKE_DRIVER, script=""):
+def run(*flags, libraries=FAKE_DRIVER, script="", **variables):
     """Exit code and events of a run with the driver's libraries in folder `libraries`."""
     with tempfile.TemporaryDirectory() as locks:
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(("CUDA_", "LD_LIBRARY_PATH"))}
         done = subprocess.run(
             [PROGRAM, "--backend=cuda", "--format=json", *flags], capture_output=True, text=True,
-            env={**kept, "XDG_RUNTIME_DIR": locks, "LD_LIBRARY_PATH": libraries,
-                 "SEXTANT_FAKE_GPU": script}, timeout=250, check=False)
+            env={**kept, "SEXTANT_LOCK_FOLDER": locks, "LD_LIBRARY_PATH": libraries,
+                 "SEXTANT_FAKE_GPU": script, **variables}, timeout=250, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -49,6 +49,13 @@ def check_refusals():
     for script, word in (("busy", "busy"), ("hot", "hot")):
         code, refusal = failure("--mode=quick", script=script)
         assert (code, refusal["kind"], refusal["reason"]) == (4, "KIND_REFUSED", word), refusal
+    for device in ((), ("--device=GPU-01010101-0101-0101-0101-010101010101",)):
+        # NVML alone was asked: CUDA would have failed first.
+        code, refusal = failure("--mode=quick", *device, script="untouched")
+        assert (code, refusal["reason"]) == (4, "busy"), refusal
+    code, fault = failure("--mode=quick", "--device=GPU-02020202-0202-0202-0202-020202020202",
+                          script="untouched")
+    assert (code, fault["reason"]) == (1, "cuda"), fault
     code, lost = failure("--mode=quick", script="lost")
     assert (code, lost["reason"]) == (1, "lost"), lost
 
@@ -61,6 +68,31 @@ def check_an_idle_gpu():
                  if (m["data_type"], m["m"], m["k"]) == ("DATA_TYPE_BF16", "8192", size)]
         assert large and large[-1]["engine"] == "cublaslt 13.1.0", large
         assert 7.9e14 < large[-1]["flops_per_second"] <= 8e14, large[-1]
+
+
+def check_the_environment():
+    """The worker sees its own GPU alone, without variables that change figures, and says how."""
+    uuid = "GPU-03030303-0303-0303-0303-030303030303"
+    for visible in ({}, {"CUDA_VISIBLE_DEVICES": "GPU-04,GPU-03"}):
+        code, events = run("--mode=quick", f"--device={uuid}", NCCL_ALGO="Ring", **visible)
+        assert code == 0, events[-1]
+        calibration = events[-1]["calibration"]
+        assert calibration["device"]["uuid"] == uuid, calibration["device"]
+        environment = calibration["environment"]
+        assert environment["visible_device_count"] == 1, environment
+        assert environment["cleared_variables"] == ["NCCL_ALGO=Ring"], environment
+        assert environment["libraries"] == ["cublaslt 13.1.0"], environment
+        assert environment["pcie_generation"] == 5, environment
+        assert (environment["nvlink_count"], environment["active_nvlink_count"]) == (18, 18)
+        assert "persistence_mode" not in environment, "this NVML does not tell"
+        assert environment["kernel_release"] == os.uname().release, environment
+        assert environment["c_library"].startswith("glibc 2."), environment
+        assert int(environment["guard_cost"]["reading_count"]) >= 4, environment
+    # The order is the user's.
+    code, events = run("--mode=quick", CUDA_VISIBLE_DEVICES="GPU-04,GPU-03")
+    assert events[-1]["calibration"]["device"]["uuid"].startswith("GPU-04"), events[-1]
+    code, hidden = failure("--mode=quick", f"--device={uuid}", CUDA_VISIBLE_DEVICES="GPU-04")
+    assert code == 3 and "there is no device" in hidden["message"], hidden
 
 
 def check_shapes_that_were_asked_for():
@@ -77,6 +109,19 @@ def check_wrong_products():
     code, mismatch = failure("--mode=quick", script="wrong")
     assert (code, mismatch["kind"]) == (5, "KIND_MISMATCH"), mismatch
     assert "wrong product" in mismatch["message"] and mismatch["reason"] == "matmul", mismatch
+
+
+def check_tests_share_one_session():
+    """Tests that need no real kernel: each runs, though the process that they share is listed."""
+    names = ("DataGpuTest.MemoryBeyondTheCapIsNotTaken", "MemoryGpuTest.TheClockIsAGpus",
+             "MemoryGpuTest.AllMultiprocessorsComputeWhatTheHostDoes",
+             "PeersGpuTest.EachCollectiveOfOneRankArrives")
+    done = subprocess.run(
+        [os.path.join(BIN, "gpu_tests"), f"--gtest_filter={':'.join(names)}"],
+        capture_output=True, text=True, timeout=250, check=False,
+        env={**os.environ, "LD_LIBRARY_PATH": FAKE_DRIVER, "SEXTANT_FAKE_GPU": ""})
+    assert done.returncode == 0 and "[  PASSED  ] 4 tests." in done.stdout, done.stdout
+    assert "SKIPPED" not in done.stdout, done.stdout
 
 
 def check_absences():
@@ -104,8 +149,10 @@ def main():
     check_a_list()
     check_refusals()
     check_an_idle_gpu()
+    check_the_environment()
     check_shapes_that_were_asked_for()
     check_wrong_products()
+    check_tests_share_one_session()
     check_absences()
     check_a_driver_that_hangs()
     print("GPUs are listed, refused by their words, and missed by their reasons")

@@ -11,15 +11,17 @@
 
 namespace sextant {
 
-// Eight idle GPUs; and the first of them busy, hot, wrong where it multiplies, or never answering
-// NVML; the sixth slow; or none at all; or a driver that is too old.
+// Eight idle GPUs; and the first of them busy, busy and not to be touched by CUDA, hot, wrong where
+// it multiplies, or never answering NVML; the sixth slow; or none at all; or a driver that is too
+// old.
 inline FakeHost& ScriptedHost() {
   static FakeHost* const host = [] {
     const char* const name = std::getenv("SEXTANT_FAKE_GPU");
     const std::string script = name == nullptr ? "" : name;
     auto* const made = new FakeHost(8);
     FakeGpu& first = made->gpus.front();
-    if (script == "busy") first.utilization_percent = 97;
+    if (script == "busy" || script == "untouched") first.process_ids = {71};
+    if (script == "untouched") made->cuda_init_code = 999;
     if (script == "hot") first.celsius = 91;
     if (script == "wrong") first.wrong_kernels = {"check_matmul"};
     if (script == "lost") first.nvml_code = nvml::kGpuIsLost;

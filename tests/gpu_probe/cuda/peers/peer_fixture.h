@@ -25,7 +25,7 @@ class PeerTest : public ::testing::Test {
     // Its own locks.
     std::string folder = ::testing::TempDir() + "/locks.XXXXXX";
     EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
+    setenv("SEXTANT_LOCK_FOLDER", folder.c_str(), 1);
   }
 
   std::string Uuid(size_t gpu) const { return FakeHost::UuidOf(host_.gpus[gpu]); }

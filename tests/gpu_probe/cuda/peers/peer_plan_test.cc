@@ -39,7 +39,7 @@ TEST_F(PeerPlanTest, WithoutNcclThereAreCopiesAndANote) {
 }
 
 TEST_F(PeerPlanTest, AGpuThatIsInUseKeepsAllFromIt) {
-  host_.gpus[2].process_count = 1;
+  host_.gpus[2].process_ids = {71};
   const ProbePlan plan = PeerPlan(Home());
   EXPECT_THAT(plan.points, IsEmpty());
   EXPECT_THAT(plan.notes, ElementsAre(AllOf(HasSubstr(Uuid(2)), HasSubstr("processes"))));
@@ -64,7 +64,7 @@ TEST_F(PeerPlanTest, WhileAPlanLastsOthersGpusAreLocked) {
 TEST_F(PeerPlanTest, ATenantOnAnotherGpuEndsIt) {
   const ProbePlan plan = PeerPlan(Home());
   // Two: in a container or not, one of them is not the probe.
-  host_.gpus[1].on_launch = [this](const std::string&) { host_.gpus[1].process_count = 2; };
+  host_.gpus[1].on_launch = [this](const std::string&) { host_.gpus[1].process_ids = {71, 72}; };
   const auto measured = MeasurePlan(plan);
   EXPECT_EQ(FailureOf(measured.status()).kind(), v1::ProbeFailure::KIND_REFUSED);
   EXPECT_EQ(FailureOf(measured.status()).reason(), "busy");
@@ -72,7 +72,7 @@ TEST_F(PeerPlanTest, ATenantOnAnotherGpuEndsIt) {
 
 TEST_F(PeerPlanTest, ATenantWhoComesBeforeItIsLeftInPeace) {
   const ProbePlan plan = PeerPlan(Home());
-  host_.gpus[1].process_count = 2;
+  host_.gpus[1].process_ids = {71, 72};
   const auto measured = MeasurePlan(plan);
   EXPECT_EQ(measured.status().code(), absl::StatusCode::kUnimplemented) << "nothing else is there";
   EXPECT_EQ(host_.cuda.launch_count(), 0) << "and nothing ran";
