@@ -43,8 +43,15 @@ struct Outcome {
   int fp8_points = 0;
 };
 
+// The first of eight GPUs, all of which CUDA and NVML list.
 class ScheduleTest : public FakeSessionTest {
  protected:
+  ScheduleTest() {
+    for (unsigned char identity = 2; identity <= 8; ++identity) {
+      host_.gpus.push_back({.identity = identity});
+    }
+  }
+
   void LoadEachKernelOnce() {
     gpu_.on_launch = [this](const std::string& kernel) { Load(kernel); };
     cublaslt_.multiply_code = [this](const FakeMatmulCall& call) {
