@@ -81,7 +81,7 @@ Environment (the host, its software and the device's settings)
   PCIe       4.0 x16 (at most 5.0 x16)
   NVLink     17 of 18 NVLinks up
   settings   persistence off, application clock 1980 MHz, devices visible: 1
-  guard      12 readings took 30 ms, the longest 5 ms
+  guard      12 readings took 30.00 ms, the longest 5.00 ms
   cleared    NCCL_ALGO=Ring
 )");
   EXPECT_THAT(CalibrationText(c, std::nullopt), HasSubstr("17 of 18 NVLinks up"));
