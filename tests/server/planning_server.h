@@ -24,8 +24,7 @@ inline CalibrationSnapshot SnapshotOf(const std::vector<v1::Calibration>& calibr
   CalibrationSnapshot out;
   for (const v1::Calibration& c : calibrations) {
     out.devices.push_back(c.device());
-    out.calibrations.push_back(std::make_shared<const StoredCalibration>(
-        StoredCalibration{.calibration = c, .fingerprint = CalibrationFingerprint(c)}));
+    out.calibrations.push_back({.device = c.device(), .by_mode = {StoredFrom(c)}});
   }
   return out;
 }

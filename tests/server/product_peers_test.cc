@@ -25,8 +25,8 @@ class MeasuredFleet {
     calibration.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
     calibration.mutable_device()->set_product_name(product);
     if (watts.has_value()) calibration.mutable_device()->set_power_limit_watts(*watts);
-    snapshot_.calibrations.push_back(std::make_shared<const StoredCalibration>(
-        StoredCalibration{.calibration = calibration, .fingerprint = ""}));
+    snapshot_.calibrations.push_back(
+        {.device = calibration.device(), .by_mode = {StoredFrom(calibration)}});
     return *this;
   }
   MeasuredFleet& Distrust(const char* uuid) {
@@ -36,8 +36,10 @@ class MeasuredFleet {
 
   // The snapshot outlives it.
   ProductPeers Peers(const char* product = "h200-sxm",
-                     absl::optional<absl::Time> since = absl::nullopt) const {
-    return PeersOf(**FindAccelerator(product), snapshot_, since);
+                     absl::optional<absl::Duration> maximum_age = absl::nullopt) const {
+    return PeersOf(**FindAccelerator(product), snapshot_,
+                   {.now = absl::FromUnixSeconds(kSampleSeconds) + absl::Seconds(10),
+                    .maximum_age = maximum_age});
   }
 
   std::vector<std::string> Uuids(const ProductPeers& peers) const {
@@ -88,9 +90,8 @@ TEST(ProductPeers, AreNoneWhereAllAreLimitedFurther) {
 
 TEST(ProductPeers, AreAsYoungAsTheyHaveToBe) {
   const MeasuredFleet fleet = MeasuredFleet().Add(700);
-  EXPECT_THAT(fleet.Peers("h200-sxm", absl::FromUnixSeconds(kSampleSeconds)).calibrations.size(),
-              1);
-  const ProductPeers none = fleet.Peers("h200-sxm", absl::FromUnixSeconds(kSampleSeconds + 1));
+  EXPECT_THAT(fleet.Peers("h200-sxm", absl::Seconds(10)).calibrations.size(), 1);
+  const ProductPeers none = fleet.Peers("h200-sxm", absl::Seconds(9));
   EXPECT_THAT(none.calibrations, IsEmpty());
   EXPECT_THAT(none.assumptions,
               ElementsAre(HasSubstr("Older than the request allows"), HasSubstr("is left")));
