@@ -42,6 +42,11 @@ TEST(HostProbe, ShowsProgressAndKeepsTheResult) {
   EXPECT_EQ(outcome.responses[0].progress().phase(), "matmul");
   const v1::RunProbeResponse::Result& result = outcome.responses[1].result();
   EXPECT_TRUE(result.in_use());
+  EXPECT_TRUE(result.kept());
+  EXPECT_EQ(result.unused_reason(), v1::RunProbeResponse::UNUSED_REASON_UNSPECIFIED);
+  EXPECT_EQ(result.unused_text(), "");
+  EXPECT_EQ(result.in_use_mode(), v1::PROBE_MODE_STANDARD);
+  EXPECT_EQ(result.in_use_measured_time().seconds(), 1'700'000'000);
   EXPECT_EQ(result.storage_warning(), "");
   EXPECT_EQ(result.engine_version(), "0.1.0");
   ASSERT_NE(host.store().snapshot()->FindAll("host"), nullptr);
@@ -62,6 +67,15 @@ TEST(HostProbe, PassesTheRequestToTheProgram) {
                          kProbedUuid, " --parent_pid=", getpid(), "\n"));
 }
 
+TEST(HostProbe, TellsTheProgramWhereLibrariesAre) {
+  ScriptedProbeHost host(
+      "echo \"$@\" >\"$(dirname \"$0\")/arguments\"\n" + WriteCalibration(FakeCalibration()),
+      {FakeDevice()}, "/opt/cuda libraries");
+  ASSERT_THAT(host.Run().status, IsOk());
+  EXPECT_THAT(ReadFile(host.folder().File("arguments")),
+              HasSubstr(" --library_folder=/opt/cuda libraries --parent_pid="));
+}
+
 TEST(HostProbe, AnswersOwnShapesWithoutKeepingThem) {
   ScriptedProbeHost host(WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest request;
@@ -72,8 +86,13 @@ TEST(HostProbe, AnswersOwnShapesWithoutKeepingThem) {
   shape->set_k(1);
   const auto outcome = host.Run(request);
   ASSERT_THAT(outcome.status, IsOk());
-  EXPECT_FALSE(outcome.responses[0].result().in_use());
-  EXPECT_EQ(outcome.responses[0].result().fingerprint().size(), 16u);
+  const v1::RunProbeResponse::Result& result = outcome.responses[0].result();
+  EXPECT_FALSE(result.in_use());
+  EXPECT_FALSE(result.kept());
+  EXPECT_EQ(result.unused_reason(), v1::RunProbeResponse::UNUSED_REASON_REQUESTED_SHAPES);
+  EXPECT_THAT(result.unused_text(), HasSubstr("asked for"));
+  EXPECT_EQ(result.in_use_mode(), v1::PROBE_MODE_UNSPECIFIED);
+  EXPECT_EQ(result.fingerprint().size(), 16u);
   EXPECT_THAT(host.store().snapshot()->calibrations, IsEmpty());
 }
 

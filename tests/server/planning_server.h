@@ -20,9 +20,14 @@ namespace sextant {
 
 inline constexpr int64_t kMeasured = 1'769'860'800;  // SampleCalibration()'s
 
+// Several of one device follow each other, each of another mode.
 inline CalibrationSnapshot SnapshotOf(const std::vector<v1::Calibration>& calibrations) {
   CalibrationSnapshot out;
   for (const v1::Calibration& c : calibrations) {
+    if (!out.devices.empty() && out.devices.back().uuid() == c.device().uuid()) {
+      out.calibrations.back().by_mode.push_back(StoredFrom(c));
+      continue;
+    }
     out.devices.push_back(c.device());
     out.calibrations.push_back({.device = c.device(), .by_mode = {StoredFrom(c)}});
   }

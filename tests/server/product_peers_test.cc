@@ -53,6 +53,28 @@ class MeasuredFleet {
   CalibrationSnapshot snapshot_;
 };
 
+// Each takes part by the calibration that is in use of it.
+TEST(ProductPeers, AreTheCalibrationsInUse) {
+  v1::Calibration full = SampleCalibration("GPU-1");
+  full.mutable_device()->set_product_name("NVIDIA H200");
+  full.set_mode(v1::PROBE_MODE_FULL);
+  v1::Calibration quick = full;
+  quick.set_mode(v1::PROBE_MODE_QUICK);
+  quick.mutable_measured_time()->set_seconds(kSampleSeconds + 7200);
+  CalibrationSnapshot snapshot;
+  snapshot.calibrations.push_back(
+      {.device = full.device(), .by_mode = {StoredFrom(full), StoredFrom(quick)}});
+  const auto mode_of = [&](const CalibrationQuery& query) {
+    const ProductPeers peers = PeersOf(**FindAccelerator("h200-sxm"), snapshot, query);
+    EXPECT_EQ(peers.calibrations.size(), 1u);
+    return peers.calibrations[0]->mode();
+  };
+  const absl::Time now = absl::FromUnixSeconds(kSampleSeconds + 9000);
+  EXPECT_EQ(mode_of({.now = now}), v1::PROBE_MODE_FULL);
+  // A request that takes nothing older than an hour need not do without it.
+  EXPECT_EQ(mode_of({.now = now, .maximum_age = absl::Hours(1)}), v1::PROBE_MODE_QUICK);
+}
+
 TEST(ProductPeers, AreOfTheProductAndTrusted) {
   const MeasuredFleet fleet =
       MeasuredFleet().Add(700).Add(700, "NVIDIA A100-SXM4-80GB").Add(700).Distrust("GPU-3");
