@@ -120,7 +120,8 @@ def check_the_first_server(server, hardware, probe):
     # One that starved does not even take the place of the full one's file.
     probe.measure("full", "580.65.06", coverage=0.3)
     text = probed(server, "full")
-    assert "it covers 100 % of its mode's points, this one 30 %. This one is not kept." in text, text
+    assert "it covers 100 % of its mode's points, this one 30 %. This one is not kept." in text, \
+        text
     (entry,) = hardware.devices()
     assert entry.HasField("measured_time"), entry
     assert hardware._get(hardware.api.GetCalibrationRequest(), timeout=60).calibration \

@@ -239,6 +239,9 @@ TEST(CalibrationModes, OfTwoFilesTheBetterServes) {
   EXPECT_EQ(ModeStore(folder.path(), 4).InUse(4), ModeAt(kFullMode, 1));
   WriteFile(former_path, JsonOf(Covering(0.5, ByDriver("590.1", MeasuredIn(kFullMode, 3)))));
   EXPECT_EQ(ModeStore(folder.path(), 4).InUse(4), ModeAt(kFullMode, 3));
+  WriteFile(former_path, JsonOf(MeasuredIn(kFullMode, 1)));
+  WriteFile(path, JsonOf(Covering(0.5, ByDriver("590.1", MeasuredIn(kFullMode, 3)))));
+  EXPECT_EQ(ModeStore(folder.path(), 4).InUse(4), ModeAt(kFullMode, 3));
 }
 
 TEST(CalibrationModes, AreWithdrawnTogether) {

@@ -15,8 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu_probe/cuda/attention/gpu_attention_points.h"
+#include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
 #include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
 #include "gpu_probe/cuda/memory/memory_points.h"
+#include "gpu_probe/statistics.h"
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
@@ -27,7 +29,8 @@ namespace {
 constexpr size_t kMaxStandardBytes = 20'000;
 
 // Measures nothing: writes points down with times whose every digit is noise, which compresses
-// least. Texts are as long as cuBLASLt's algorithms make them, and differ from point to point.
+// least, as far as Summarise() keeps digits. Texts are as long as cuBLASLt's algorithms make them,
+// and differ from point to point.
 class CalibrationSizeTest : public FakeSessionTest {
  protected:
   CalibrationSizeTest() {
@@ -49,7 +52,7 @@ class CalibrationSizeTest : public FakeSessionTest {
     SummariseGpuMemory(&out);
     for (auto* matmuls :
          {out.mutable_matmuls(), out.mutable_sustained_matmuls(), out.mutable_other_matmuls()}) {
-      for (v1::MatmulMeasurement& matmul : *matmuls) NameKernels(&matmul);
+      for (v1::MatmulMeasurement& matmul : *matmuls) NameKernels(TrialSeconds(mode) > 0, &matmul);
     }
     for (int i = 0; i < 4; ++i) out.add_notes(std::string(200, static_cast<char>('a' + Whole(26))));
     FillUnset(out.mutable_device());
@@ -65,16 +68,10 @@ class CalibrationSizeTest : public FakeSessionTest {
 
  private:
   v1::TimeStatistics Time(const Point& point) {
-    const double median_seconds = point.work > 0 ? point.work / std::exp(Share(20, 35)) : 2e-6;
-    v1::TimeStatistics out;
-    out.set_median_seconds(median_seconds * Share(0.5, 1));
-    out.set_relative_spread(Share(0, 0.05));
-    out.set_p10_seconds(out.median_seconds() * Share(0.9, 1));
-    out.set_p90_seconds(out.median_seconds() * Share(1, 1.1));
-    out.set_sample_count(1 + Whole(40));
-    out.set_repetition_count(1 + Whole(2000));
-    out.set_stable(Whole(2) == 0);
-    return out;
+    const double seconds = point.work > 0 ? point.work / std::exp(Share(20, 35)) : 2e-6;
+    std::vector<double> samples(static_cast<size_t>(6 + Whole(40)));
+    for (double& sample : samples) sample = seconds * Share(0.9, 1.1);
+    return Summarise(samples, 1 + Whole(2000));
   }
 
   std::string KernelText() {
@@ -83,8 +80,9 @@ class CalibrationSizeTest : public FakeSessionTest {
                            1 << Whole(4), 1 << Whole(3), Share(0, 100));
   }
 
-  void NameKernels(v1::MatmulMeasurement* matmul) {
+  void NameKernels(bool others_tried, v1::MatmulMeasurement* matmul) {
     matmul->set_kernel(KernelText());
+    if (!others_tried) return;
     matmul->set_best_kernel(KernelText());
     matmul->set_best_flops_per_second(matmul->flops_per_second() * Share(1, 1.1));
   }
