@@ -72,6 +72,12 @@ std::string Ending(const std::string& engine_version, const std::string& fingerp
   return Wrap("", absl::StrCat("engine ", engine_version, ", calibration ", fingerprint), 0);
 }
 
+std::string UseText(const v1::RunProbeResponse::Result& result) {
+  if (result.in_use()) return "In use: plans on this device stand on it from now on.";
+  if (result.unused_text().empty()) return "Not in use: plans on this device go on as before.";
+  return absl::StrCat("Not in use. ", result.unused_text());
+}
+
 }  // namespace
 
 std::string CalibrationText(const v1::Calibration& calibration, std::optional<double> age_seconds) {
@@ -92,10 +98,8 @@ std::string HeldCalibrationText(const v1::GetCalibrationResponse& response) {
 }
 
 std::string ProbeResultText(const v1::RunProbeResponse::Result& result) {
-  const std::string use = result.in_use() ? "In use: plans on this device stand on it from now on."
-                                          : "Not in use: plans on this device go on as before.";
   return absl::StrCat(
-      CalibrationText(result.calibration(), std::nullopt), "\n", Wrap("", use, 0),
+      CalibrationText(result.calibration(), std::nullopt), "\n", Wrap("", UseText(result), 0),
       result.storage_warning().empty() ? "" : Wrap("Warning: ", result.storage_warning(), 2),
       Ending(result.engine_version(), result.fingerprint()));
 }

@@ -59,8 +59,9 @@ struct CommandLine {
   ProbeFlags probe;
   v1::RunProbeRequest probe_request;  // what they ask for
 
-  std::string device_uuid;  // "" for the only GPU, or else the only device
-  std::string save_file;    // "" for none
+  std::string device_uuid;       // "" for the only GPU, or else the only device
+  std::string calibration_mode;  // "" for the one in use
+  std::string save_file;         // "" for none
 
   RatesCommand rates;
 

@@ -1,5 +1,6 @@
 #include "client/hardware_commands.h"
 
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "client/calibration_text.h"
 #include "client/connection.h"
 #include "client/device_text.h"
+#include "client/enum_names.h"
 #include "client/exit_code.h"
 #include "client/failure.h"
 #include "client/format.h"
@@ -75,6 +77,8 @@ int RunDevices(const CommandLine& line, const Streams& streams) {
 int RunCalibration(const CommandLine& line, const Streams& streams) {
   v1::GetCalibrationRequest request;
   request.set_device_uuid(line.device_uuid);
+  const std::optional<int> mode = EnumNumber(*v1::ProbeMode_descriptor(), line.calibration_mode);
+  if (mode.has_value()) request.set_mode(static_cast<v1::ProbeMode>(*mode));
   v1::GetCalibrationResponse response;
   grpc::Status status = GetCalibration(line.server, request, &response);
   if (status.ok() && !response.has_calibration()) status = NoCalibration();

@@ -52,6 +52,9 @@ void AddCalibration(CLI::App* app, CommandLine* line) {
   CLI::App* show =
       AddCommand("calibration", "Show what was measured on a device", kCalibrationHelp, app);
   show->add_option("UUID", line->device_uuid, "a device; host is the processor; default: the only");
+  AddChoices(show->add_option("--mode", line->calibration_mode,
+                              "the last of this mode; default: the one that plans use"),
+             absl::StrJoin(EnumNames(*v1::ProbeMode_descriptor()), "|"));
   show->add_option("--save", line->save_file, "also write it, for plan --calibration")
       ->type_name("FILE");
   show->final_callback([line] { line->command = Command::kCalibration; });

@@ -117,6 +117,7 @@ inline constexpr char kCalibrationHelp[] =
     "Examples:\n"
     "  sextant calibration                     of the only GPU, or the only device\n"
     "  sextant calibration host                of the server's processor\n"
+    "  sextant calibration --mode=quick        the last quick one, in use or not\n"
     "  sextant calibration --save=node7.json   to plan with: sextant plan "
     "--calibration=node7.json\n"
     "  sextant --output=json calibration       for a program\n";

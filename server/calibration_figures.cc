@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/links/node_type.h"
+#include "server/convert/calibration.h"
 
 namespace sextant {
 
@@ -65,6 +66,17 @@ const v1::HostCopyMeasurement* LargestHostCopy(const v1::Calibration& calibratio
     if (largest == nullptr || copy.size_bytes() > largest->size_bytes()) largest = &copy;
   }
   return largest;
+}
+
+bool IsStable(const v1::Calibration& calibration) {
+  const v1::MatmulMeasurement* usual = nullptr;
+  for (const v1::DataType type : {v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP16, v1::DATA_TYPE_FP32}) {
+    if (usual == nullptr) usual = BestMatmul(calibration.matmuls(), type);
+  }
+  const v1::MatmulMeasurement* fp8 = BestMatmul(calibration.matmuls(), v1::DATA_TYPE_FP8_E4M3);
+  const absl::optional<MeasuredPass> copy = DeviceCalibrationFrom(calibration, "").memory_copy;
+  return usual != nullptr && usual->time().stable() && (fp8 == nullptr || fp8->time().stable()) &&
+         copy.has_value() && copy->stable;
 }
 
 absl::optional<MeasuredLink> MeasuredLinkOf(const v1::Calibration& calibration,

@@ -28,6 +28,12 @@ const v1::HostCopyMeasurement* LargestHostCopy(const v1::Calibration& calibratio
                                                v1::HostCopyMeasurement::Direction direction,
                                                bool pageable);
 
+// Whether the rates that most plans stand on can be trusted (TimeStatistics.stable): BestMatmul()
+// in bf16 (else fp16, else fp32), in fp8 where that was measured, and the copy through main memory
+// that plans take. Quick, standard and full calibrations of a device have the same ones, so that
+// this compares them fairly. False where there is none of them.
+bool IsStable(const v1::Calibration& calibration);
+
 // What joins devices of one host.
 struct MeasuredLink {
   const char* name = "";  // "nvlink", "pcie"

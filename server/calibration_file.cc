@@ -15,9 +15,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "server/convert/calibration.h"
+#include "server/convert/short_name.h"
 
 namespace sextant {
 namespace {
@@ -26,8 +28,12 @@ constexpr size_t kMaxUuidBytes = 80;
 constexpr size_t kMaxFileBytes = size_t{4} << 20;
 constexpr int kSchemaVersion = 1;
 constexpr int kMaxSetAside = 10'000;
+constexpr v1::ProbeMode kModes[] = {v1::PROBE_MODE_QUICK, v1::PROBE_MODE_STANDARD,
+                                    v1::PROBE_MODE_FULL};
 constexpr auto kLeftoverAge = std::chrono::hours(1);
-constexpr char kTemporaryMark[] = ".json.tmp-";
+constexpr char kExtension[] = ".json";
+constexpr char kTemporaryMark[] = ".tmp-";
+constexpr int kTemporaryCharacters = 6;
 constexpr char kDistrustExtension[] = ".distrusted";
 
 absl::Status Unavailable(absl::string_view what, const std::string& path, int error) {
@@ -104,11 +110,29 @@ absl::Status SyncFolder(const std::string& folder) {
   return Unavailable("write for good to", folder, errno);
 }
 
-// "<uuid>.json.tmp-" and six characters.
+// A calibration's name, ".tmp-" and six characters.
 bool IsTemporaryName(absl::string_view name) {
-  const size_t mark = name.find(kTemporaryMark);
-  return mark != absl::string_view::npos && IsFileNameUuid(name.substr(0, mark)) &&
-         name.size() == mark + absl::string_view(kTemporaryMark).size() + 6;
+  const size_t mark = name.rfind(kTemporaryMark);
+  return mark != absl::string_view::npos && CalibrationNameFrom(name.substr(0, mark)).has_value() &&
+         name.size() == mark + absl::string_view(kTemporaryMark).size() + kTemporaryCharacters;
+}
+
+std::string ModeWord(v1::ProbeMode mode) {
+  return ShortName(v1::ProbeMode_Name(mode), "PROBE_MODE_");
+}
+
+// Whether the file at `path` is where a calibration of that device and mode belongs.
+absl::Status CheckName(const std::string& path, const v1::Calibration& calibration) {
+  const auto name = CalibrationNameFrom(std::filesystem::path(path).filename().string());
+  if (!name.has_value() || name->uuid != calibration.device().uuid()) {
+    return absl::DataLossError(absl::StrCat(
+        "is of device ", absl::CHexEscape(calibration.device().uuid()), ", which is not its name"));
+  }
+  if (name->mode != v1::PROBE_MODE_UNSPECIFIED && name->mode != calibration.mode()) {
+    return absl::DataLossError(
+        absl::StrCat("is of mode ", ModeWord(calibration.mode()), ", which is not its name"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -120,8 +144,32 @@ bool IsFileNameUuid(absl::string_view uuid) {
   return !uuid.empty() && uuid.size() <= kMaxUuidBytes;
 }
 
-std::string CalibrationPath(absl::string_view folder, absl::string_view uuid) {
-  return absl::StrCat(folder, "/", uuid, ".json");
+std::string CalibrationPath(absl::string_view folder, absl::string_view uuid, v1::ProbeMode mode) {
+  return absl::StrCat(folder, "/", uuid, ".", ModeWord(mode), kExtension);
+}
+
+std::string FormerCalibrationPath(absl::string_view folder, absl::string_view uuid) {
+  return absl::StrCat(folder, "/", uuid, kExtension);
+}
+
+std::vector<std::string> CalibrationPathsOf(absl::string_view folder, absl::string_view uuid) {
+  std::vector<std::string> out = {FormerCalibrationPath(folder, uuid)};
+  for (const v1::ProbeMode mode : kModes) out.push_back(CalibrationPath(folder, uuid, mode));
+  return out;
+}
+
+absl::optional<CalibrationName> CalibrationNameFrom(absl::string_view file_name) {
+  if (!absl::ConsumeSuffix(&file_name, kExtension)) return absl::nullopt;
+  CalibrationName out;
+  for (const v1::ProbeMode mode : kModes) {
+    if (absl::ConsumeSuffix(&file_name, absl::StrCat(".", ModeWord(mode)))) {
+      out.mode = mode;
+      break;
+    }
+  }
+  out.uuid = std::string(file_name);
+  if (!IsFileNameUuid(out.uuid)) return absl::nullopt;
+  return out;
 }
 
 absl::StatusOr<v1::Calibration> ReadCalibrationFile(const std::string& path) {
@@ -143,10 +191,7 @@ absl::StatusOr<v1::Calibration> ReadCalibrationFile(const std::string& path) {
   FieldViolations violations;
   CheckCalibration(calibration, "", violations);
   if (!violations.empty()) return absl::DataLossError(violations.ToStatus().message());
-  if (std::filesystem::path(path).stem() != calibration.device().uuid()) {
-    return absl::DataLossError(absl::StrCat(
-        "is of device ", absl::CHexEscape(calibration.device().uuid()), ", which is not its name"));
-  }
+  SEXTANT_RETURN_IF_ERROR(CheckName(path, calibration));
   return calibration;
 }
 
@@ -158,9 +203,9 @@ absl::Status WriteCalibrationFile(const std::string& folder, const v1::Calibrati
   if (!google::protobuf::util::MessageToJsonString(calibration, &json, options).ok()) {
     return absl::InternalError("the calibration can't be written as JSON");
   }
-  const std::string path = CalibrationPath(folder, calibration.device().uuid());
+  const std::string path = CalibrationPath(folder, calibration.device().uuid(), calibration.mode());
   std::string temporary =
-      absl::StrCat(folder, "/", calibration.device().uuid(), kTemporaryMark, "XXXXXX");
+      absl::StrCat(path, kTemporaryMark, std::string(kTemporaryCharacters, 'X'));
   const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));
   if (file.get() < 0) return Unavailable("write to the folder", folder, errno);
   int error = WriteAndSync(file.get(), json);
@@ -170,6 +215,14 @@ absl::Status WriteCalibrationFile(const std::string& folder, const v1::Calibrati
     return Unavailable("write", path, error);
   }
   return SyncFolder(folder);
+}
+
+absl::Status RemoveFormerCalibration(const std::string& folder, absl::string_view uuid,
+                                     v1::ProbeMode mode) {
+  const std::string path = FormerCalibrationPath(folder, uuid);
+  const absl::StatusOr<v1::Calibration> former = ReadCalibrationFile(path);
+  if (!former.ok() || former->mode() != mode) return absl::OkStatus();
+  return unlink(path.c_str()) == 0 ? SyncFolder(folder) : Unavailable("remove", path, errno);
 }
 
 std::string DistrustPath(absl::string_view folder, absl::string_view uuid) {

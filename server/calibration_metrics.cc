@@ -24,23 +24,27 @@ CalibrationMetrics::CalibrationMetrics(const CalibrationStore& store, ProbeMetri
 
 std::vector<prometheus::MetricFamily> CalibrationMetrics::Collect() const {
   const auto snapshot = store_.snapshot();
+  const std::chrono::system_clock::time_point now = now_();
+  const CalibrationQuery query = {.now = absl::FromChrono(now)};
   const bool full = set_ == ProbeMetricsSet::kFull;
-  if (full) matmul_errors_.Update(*snapshot);
+  if (full) matmul_errors_.Update(*snapshot, query);
   GaugeFamilies families;
   std::map<std::string, double> age_seconds;  // by product
   const std::vector<Labels> labels = DeviceLabels(snapshot->devices);
   for (size_t i = 0; i < labels.size(); ++i) {
     const v1::Device& device = snapshot->devices[i];
-    const StoredCalibration* stored = snapshot->Find(device.uuid());
+    const DeviceCalibrations* kept = snapshot->FindAll(device.uuid());
+    const StoredCalibration* stored = snapshot->Find(device.uuid(), query);
     AddDeviceGauges({.device = device,
                      .labels = labels[i],
                      .stored = stored,
+                     .last_measured = kept != nullptr ? kept->last_measured : absl::Time(),
                      .distrusted = snapshot->distrusted.count(device.uuid()) > 0,
                      .matmul_errors = full && stored != nullptr ? matmul_errors_.Of(*stored)
                                                                 : std::vector<MatmulError>()},
                     set_, families);
     if (stored == nullptr) continue;
-    const double age = CalibrationAgeSeconds(stored->calibration, now_());
+    const double age = CalibrationAgeSeconds(stored->calibration, now);
     double& oldest = age_seconds.emplace(device.product_name(), age).first->second;
     oldest = std::max(oldest, age);
   }

@@ -6,6 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "engine/base/status_macros.h"
 #include "server/calibration_file.h"
 #include "server/convert/calibration.h"
 #include "server/convert/calibration_clock.h"
@@ -16,28 +18,88 @@ namespace {
 
 using StoredPointer = std::shared_ptr<const StoredCalibration>;
 
-StoredPointer Store(v1::Calibration calibration) {
-  std::string fingerprint = CalibrationFingerprint(calibration);
-  return std::make_shared<StoredCalibration>(
-      StoredCalibration{std::move(calibration), std::move(fingerprint)});
+constexpr absl::string_view kDevicePrefixes[] = {"CPU-", "GPU-", "MIG-"};
+
+DeviceCalibrations* KeptOf(absl::string_view uuid, CalibrationSnapshot& snapshot) {
+  for (DeviceCalibrations& kept : snapshot.calibrations) {
+    if (kept.device.uuid() == uuid) return &kept;
+  }
+  return nullptr;
+}
+
+// The one that a new calibration of the mode may displace; null: none.
+StoredPointer FormerOf(absl::string_view uuid, v1::ProbeMode mode,
+                       const CalibrationSnapshot& snapshot) {
+  for (const DeviceCalibrations& kept : snapshot.calibrations) {
+    if (kept.device.uuid() == uuid) return kept.OfMode(mode);
+  }
+  return nullptr;
 }
 
 void Remove(absl::string_view uuid, CalibrationSnapshot& snapshot) {
   auto& all = snapshot.calibrations;
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](const StoredPointer& stored) {
-                             return stored->calibration.device().uuid() == uuid;
-                           }),
-            all.end());
+  all.erase(
+      std::remove_if(all.begin(), all.end(),
+                     [&](const DeviceCalibrations& kept) { return kept.device.uuid() == uuid; }),
+      all.end());
 }
 
-// Named after a device: anything else in the folder is someone else's.
-bool IsOfADevice(const std::filesystem::directory_entry& entry) {
+// Puts `stored` in the place of its device and mode.
+void Put(const StoredPointer& stored, CalibrationSnapshot& snapshot) {
+  const v1::Device& device = stored->calibration.device();
+  DeviceCalibrations* kept = KeptOf(device.uuid(), snapshot);
+  if (kept == nullptr) kept = &snapshot.calibrations.emplace_back();
+  auto& all = kept->by_mode;
+  const StoredPointer former = kept->OfMode(stored->calibration.mode());
+  all.erase(std::remove(all.begin(), all.end(), former), all.end());
+  all.push_back(stored);
+  if (stored->facts.measured < kept->last_measured) return;
+  kept->device = device;
+  kept->last_measured = stored->facts.measured;
+}
+
+// A file's: not where the one that is there is better, or the same.
+void PutLoaded(const StoredPointer& loaded, absl::Time now, CalibrationSnapshot& snapshot) {
+  const v1::Calibration& calibration = loaded->calibration;
+  const StoredPointer former = FormerOf(calibration.device().uuid(), calibration.mode(), snapshot);
+  if (former != nullptr) {
+    const bool later = loaded->facts.measured > former->facts.measured;
+    const DeviceState& state = later ? loaded->facts.state : former->facts.state;
+    if (Prefer(former->facts, loaded->facts, {.state = state, .now = now}).first) return;
+  }
+  Put(loaded, snapshot);
+}
+
+// What was just measured of a device says how it is now, whether or not it is kept.
+void SetLastMeasured(const StoredCalibration& stored, CalibrationSnapshot& snapshot) {
+  const v1::Device& device = stored.calibration.device();
+  DeviceCalibrations& kept = *KeptOf(device.uuid(), snapshot);
+  kept.device = device;
+  kept.last_measured = stored.facts.measured;
+  for (v1::Device& listed : snapshot.devices) {
+    if (listed.uuid() == device.uuid()) listed = device;
+  }
+}
+
+bool IsRegularFile(const std::filesystem::path& path) {
   std::error_code error;
-  if (entry.symlink_status(error).type() != std::filesystem::file_type::regular) return false;
-  const std::string uuid = entry.path().stem();
-  return IsFileNameUuid(uuid) && (absl::StartsWith(uuid, "CPU-") ||
-                                  absl::StartsWith(uuid, "GPU-") || absl::StartsWith(uuid, "MIG-"));
+  return std::filesystem::symlink_status(path, error).type() == std::filesystem::file_type::regular;
+}
+
+// UUID of the device that a regular file is named after; absent: it is someone else's.
+absl::optional<std::string> DeviceOf(const std::filesystem::path& path) {
+  if (!IsRegularFile(path)) return absl::nullopt;
+  const auto name = CalibrationNameFrom(path.filename().string());
+  std::string uuid = path.stem();
+  if (name.has_value()) {
+    uuid = name->uuid;
+  } else if (path != DistrustPath(path.parent_path().string(), uuid)) {
+    return absl::nullopt;
+  }
+  for (const absl::string_view prefix : kDevicePrefixes) {
+    if (absl::StartsWith(uuid, prefix)) return uuid;
+  }
+  return absl::nullopt;
 }
 
 void LogSetAside(const std::string& path, absl::string_view reason,
@@ -66,6 +128,7 @@ CalibrationStore::CalibrationStore(std::string folder, std::string hostname, abs
 
 template <typename Change>
 void CalibrationStore::Publish(Change change) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   auto next = std::make_shared<CalibrationSnapshot>(*snapshot_.load());
   change(*next);
   snapshot_.store(std::move(next));
@@ -73,36 +136,48 @@ void CalibrationStore::Publish(Change change) {
 
 void CalibrationStore::Load(absl::Time now) {
   RemoveLeftovers(folder_);
-  std::vector<std::string> paths;
-  std::vector<std::string> distrusted;
+  std::set<std::string> uuids;
   std::error_code error;
   std::filesystem::directory_iterator entry(folder_, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (!IsOfADevice(*entry)) continue;
-    if (entry->path().extension() == ".json") paths.push_back(entry->path());
-    if (entry->path() == DistrustPath(folder_, entry->path().stem().string())) {
-      distrusted.push_back(entry->path().stem());
-    }
+    const absl::optional<std::string> uuid = DeviceOf(entry->path());
+    if (uuid.has_value()) uuids.insert(*uuid);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     LogEvent("calibrations_unreadable", {{"folder", folder_}, {"reason", error.message()}});
   }
-  for (const std::string& uuid : distrusted) LoadDistrusted(uuid);
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) LoadFile(path, now);
+  for (const std::string& uuid : uuids) Refresh(uuid, now);
+  Publish([&](CalibrationSnapshot& next) {
+    // Until the probe has listed what is really there: plans need not wait for it. A shared
+    // home, a moved volume or a cloned image holds other hosts' devices, too.
+    for (const DeviceCalibrations& kept : next.calibrations) {
+      const bool ours = !hostname_.empty() && kept.device.hostname() == hostname_;
+      if (ours) next.devices.push_back(kept.device);
+    }
+  });
+}
+
+void CalibrationStore::Refresh(const std::string& uuid, absl::Time now) {
+  if (folder_.empty() || !IsFileNameUuid(uuid)) return;
+  if (snapshot_.load()->distrusted.count(uuid) > 0) return;  // withdrawn, or can't be
+  if (IsRegularFile(DistrustPath(folder_, uuid))) return LoadDistrusted(uuid);
+  for (const std::string& path : CalibrationPathsOf(folder_, uuid)) {
+    if (IsRegularFile(path)) LoadFile(path, now);
+  }
 }
 
 void CalibrationStore::LoadDistrusted(const std::string& uuid) {
-  Publish([&](CalibrationSnapshot& next) { next.distrusted.insert(uuid); });
+  Publish([&](CalibrationSnapshot& next) {
+    next.distrusted.insert(uuid);
+    Remove(uuid, next);
+  });
   LogEvent("device_distrusted", {{"device", uuid},
                                  {"reason", "its last probe had a wrong result: measure it again"},
                                  {"mark", DistrustPath(folder_, uuid)}});
-  Withdraw(uuid);  // where a crash kept the server from doing so
+  (void)Withdraw(uuid);  // where a crash kept the server from doing so; it is logged
 }
 
 void CalibrationStore::LoadFile(const std::string& path, absl::Time now) {
-  const std::string uuid = std::filesystem::path(path).stem();
-  if (snapshot_.load()->distrusted.count(uuid) > 0) return;  // withdrawn, or can't be
   absl::StatusOr<v1::Calibration> calibration = ReadCalibrationFile(path);
   if (calibration.ok()) {
     if (const absl::Status clock = ClockStatus(*calibration, now); !clock.ok()) {
@@ -110,42 +185,44 @@ void CalibrationStore::LoadFile(const std::string& path, absl::Time now) {
                {{"file", path}, {"reason", std::string(clock.message())}});
       return;
     }
-    Publish([&](CalibrationSnapshot& next) {
-      // Until the probe has listed what is really there: plans need not wait for it. A shared
-      // home, a moved volume or a cloned image holds other hosts' devices, too.
-      const v1::Device& device = calibration->device();
-      if (!hostname_.empty() && device.hostname() == hostname_) next.devices.push_back(device);
-      next.calibrations.push_back(Store(*std::move(calibration)));
-    });
+    const StoredPointer loaded = StoredFrom(*std::move(calibration));
+    Publish([&](CalibrationSnapshot& next) { PutLoaded(loaded, now, next); });
     return;
   }
   const absl::Status& fault = calibration.status();
   if (absl::IsUnavailable(fault)) {
-    obstructed_.insert(uuid);
+    obstructed_.insert(path);
     LogEvent("calibration_unreadable", {{"file", path}, {"reason", std::string(fault.message())}});
     return;
   }
   const auto aside = SetFileAside(path, absl::IsUnimplemented(fault) ? "newer" : "damaged");
-  if (!aside.ok()) obstructed_.insert(uuid);
+  if (!aside.ok()) obstructed_.insert(path);
   LogSetAside(path, fault.message(), aside);
 }
 
 void CalibrationStore::SetDevices(std::vector<v1::Device> devices) {
-  const std::lock_guard<std::mutex> lock(mutex_);
   Publish([&](CalibrationSnapshot& next) { next.devices = std::move(devices); });
 }
 
-CalibrationStore::Kept CalibrationStore::Keep(v1::Calibration calibration) {
+CalibrationStore::Kept CalibrationStore::Keep(v1::Calibration calibration, absl::Time now) {
   const std::lock_guard<std::mutex> files_lock(files_mutex_);
-  Kept kept = {.stored = Store(std::move(calibration)), .warning = ""};
-  const std::string& uuid = kept.stored->calibration.device().uuid();
-  kept.warning = Write(kept.stored->calibration);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  Kept kept;
+  kept.stored = StoredFrom(std::move(calibration));
+  const CalibrationFacts& facts = kept.stored->facts;
+  const v1::Calibration& measured = kept.stored->calibration;
+  Refresh(measured.device().uuid(), now);
+  const StoredPointer former =
+      FormerOf(measured.device().uuid(), measured.mode(), *snapshot_.load());
+  const CalibrationDemand demand = {.state = facts.state, .now = now};
+  if (former != nullptr && !Prefer(facts, former->facts, demand).first) kept.better = former;
+  if (kept.better == nullptr) kept.warning = Write(measured);
   Publish([&](CalibrationSnapshot& next) {
-    next.distrusted.erase(uuid);
-    Remove(uuid, next);
-    next.calibrations.push_back(kept.stored);
+    next.distrusted.erase(measured.device().uuid());
+    if (kept.better == nullptr) Put(kept.stored, next);
+    SetLastMeasured(*kept.stored, next);
+    kept.in_use = next.InUse(*KeptOf(measured.device().uuid(), next), {.now = now});
   });
+  kept.merit = Prefer(kept.in_use->facts, facts, demand).merit;
   return kept;
 }
 
@@ -157,40 +234,54 @@ std::string CalibrationStore::Write(const v1::Calibration& calibration) {
                         kConsequence);
   }
   if (!IsFileNameUuid(uuid)) return absl::StrCat("its UUID can't name a file", kConsequence);
-  if (obstructed_.count(uuid) > 0) {
+  const std::string path = CalibrationPath(folder_, uuid, calibration.mode());
+  if (obstructed_.count(path) > 0) {
     return absl::StrCat(
-        "a file that can't be read, or be moved aside, is in its place: mend or move ",
-        CalibrationPath(folder_, uuid), " and start the server again", kConsequence);
+        "a file that can't be read, or be moved aside, is in its place: mend or move ", path,
+        " and start the server again", kConsequence);
   }
-  // In this order: a mark beside a file is a withdrawal that did not come to its end.
-  absl::Status written = UnmarkDistrusted(folder_, uuid);
-  if (written.ok()) written = WriteCalibrationFile(folder_, calibration);
+  const absl::Status written = WriteFiles(calibration);
   return written.ok() ? "" : absl::StrCat(written.message(), kConsequence);
+}
+
+absl::Status CalibrationStore::WriteFiles(const v1::Calibration& calibration) {
+  const std::string& uuid = calibration.device().uuid();
+  // In this order: a mark beside a file is a withdrawal that did not come to its end.
+  if (snapshot_.load()->distrusted.count(uuid) > 0) SEXTANT_RETURN_IF_ERROR(Withdraw(uuid));
+  SEXTANT_RETURN_IF_ERROR(UnmarkDistrusted(folder_, uuid));
+  SEXTANT_RETURN_IF_ERROR(WriteCalibrationFile(folder_, calibration));
+  const absl::Status removed = RemoveFormerCalibration(folder_, uuid, calibration.mode());
+  if (!removed.ok()) {
+    LogEvent("former_calibration_stays",
+             {{"device", uuid}, {"reason", std::string(removed.message())}});
+  }
+  return absl::OkStatus();
 }
 
 void CalibrationStore::Distrust(const std::string& uuid) {
   const std::lock_guard<std::mutex> files_lock(files_mutex_);
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    Publish([&](CalibrationSnapshot& next) {
-      next.distrusted.insert(uuid);
-      Remove(uuid, next);
-    });
-  }
+  Publish([&](CalibrationSnapshot& next) {
+    next.distrusted.insert(uuid);
+    Remove(uuid, next);
+  });
   if (folder_.empty() || !IsFileNameUuid(uuid)) return;
   const absl::Status marked = MarkDistrusted(folder_, uuid);
   if (!marked.ok()) {
     LogEvent("distrust_not_kept", {{"device", uuid}, {"reason", std::string(marked.message())}});
   }
-  Withdraw(uuid);
+  (void)Withdraw(uuid);  // it is logged
 }
 
-void CalibrationStore::Withdraw(const std::string& uuid) {
-  const std::string path = CalibrationPath(folder_, uuid);
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return;
-  const auto aside = SetFileAside(path, "mismatch");
-  LogSetAside(path, "the probe had a wrong result on this device", aside);
+absl::Status CalibrationStore::Withdraw(const std::string& uuid) {
+  absl::Status first_fault;
+  for (const std::string& path : CalibrationPathsOf(folder_, uuid)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) continue;
+    const auto aside = SetFileAside(path, "mismatch");
+    LogSetAside(path, "the probe had a wrong result on this device", aside);
+    first_fault.Update(aside.status());
+  }
+  return first_fault;
 }
 
 }  // namespace sextant

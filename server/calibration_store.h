@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -20,11 +21,15 @@
 namespace sextant {
 
 // Thread-safe. Plans read snapshot(), which waits for nobody.
+//
+// Of each device one calibration a mode is kept. Servers may share a folder: each reads a device's
+// files again before it keeps a calibration of that device. Of two that write at the same moment
+// the later one's file stays.
 class CalibrationStore {
  public:
   // Loads what `folder` holds; no folder (empty): memory alone. A device's file whose content
-  // can't be used is logged with the reason and renamed aside ("x.json.damaged-1",
-  // "x.json.newer-1"), one that can't be read is logged and stays: never fatal, never deleted.
+  // can't be used is logged with the reason and renamed aside ("x.full.json.damaged-1",
+  // "x.full.json.newer-1"), one that can't be read is logged and stays: never fatal, never deleted.
   // One that was measured after `now` (calibration_clock.h) is logged and not used: it stays for a
   // start with the right clock, or until its device is measured again.
   // `hostname` tells this host's devices from those of others that had the folder.
@@ -38,15 +43,19 @@ class CalibrationStore {
   void SetDevices(std::vector<v1::Device> devices);
 
   struct Kept {
-    std::shared_ptr<const StoredCalibration> stored;
-    std::string warning;  // why it won't outlast the server; empty where it was written
+    std::shared_ptr<const StoredCalibration> stored = nullptr;  // the new one
+    std::shared_ptr<const StoredCalibration> in_use = nullptr;  // of the device from now on
+    std::shared_ptr<const StoredCalibration> better = nullptr;  // for which `stored` is not kept
+    CalibrationMerit merit = CalibrationMerit::kNewer;          // of `in_use` over `stored`
+    std::string warning =
+        "";  // why it won't outlast the server; empty: it was written, or not kept
   };
-  // Puts `calibration`, valid and without the fields that the server fills, in place of its
-  // device's former one.
-  Kept Keep(v1::Calibration calibration);
+  // Keeps `calibration`, just measured, valid and without the fields that the server fills, in
+  // place of the former one of its device and mode; not where that one is better (Prefer()).
+  Kept Keep(v1::Calibration calibration, absl::Time now = absl::Now());
 
-  // After a wrong result: forgets the device's calibration, sets its file aside
-  // ("x.json.mismatch-1"), and has the snapshot call the device distrusted until the next
+  // After a wrong result: forgets the device's calibrations of all modes, sets their files aside
+  // ("x.full.json.mismatch-1"), and has the snapshot call the device distrusted until the next
   // Keep(), over restarts too.
   void Distrust(const std::string& uuid);
 
@@ -54,16 +63,19 @@ class CalibrationStore {
   void Load(absl::Time now);
   void LoadDistrusted(const std::string& uuid);
   void LoadFile(const std::string& path, absl::Time now);
+  // Takes in what other servers did to the device's files.
+  void Refresh(const std::string& uuid, absl::Time now);
   std::string Write(const v1::Calibration& calibration);
-  void Withdraw(const std::string& uuid);
-  // Publishes a copy of the snapshot with `change` made to it; mutex_ is held.
+  absl::Status WriteFiles(const v1::Calibration& calibration);
+  absl::Status Withdraw(const std::string& uuid);
+  // Publishes a copy of the snapshot with `change` made to it.
   template <typename Change>
   void Publish(Change change);
 
   const std::string folder_;
   const std::string hostname_;
   std::mutex files_mutex_;            // held while files change; taken before mutex_
-  std::set<std::string> obstructed_;  // UUIDs whose file can't be used and is still in its place
+  std::set<std::string> obstructed_;  // files that can't be used and are still in their place
   std::mutex mutex_;                  // held while a snapshot is published: never for long
   std::atomic<std::shared_ptr<const CalibrationSnapshot>> snapshot_;
 };

@@ -13,6 +13,8 @@
 #include "engine/base/version.h"
 #include "server/calibration_age.h"
 #include "server/convert/annotate_calibration.h"
+#include "server/convert/enums.h"
+#include "server/convert/short_name.h"
 #include "server/unknown_device.h"
 
 namespace sextant {
@@ -37,6 +39,10 @@ absl::StatusOr<const v1::Device*> DeviceMeant(const std::string& uuid,
                                                   absl::StrJoin(uuids, ", ")));
 }
 
+std::string ModeName(v1::ProbeMode mode) {
+  return ShortName(v1::ProbeMode_Name(mode), "PROBE_MODE_");
+}
+
 absl::Status NotMeasured(const v1::Device& device, bool distrusted) {
   constexpr char kReason[] = "RATES_NOT_MEASURED";
   return FailedPrecondition(
@@ -49,6 +55,18 @@ absl::Status NotMeasured(const v1::Device& device, bool distrusted) {
                      "sextant probe, or HardwareService.RunProbe")}});
 }
 
+absl::Status NotMeasuredIn(v1::ProbeMode mode, const DeviceCalibrations& kept) {
+  constexpr char kReason[] = "RATES_NOT_MEASURED";
+  std::vector<std::string> modes;
+  for (const auto& stored : kept.by_mode) modes.push_back(ModeName(stored->calibration.mode()));
+  const std::string& uuid = kept.device.uuid();
+  return FailedPrecondition(
+      kReason, {{kReason, uuid,
+                 absl::StrCat("device ", uuid, " has no ", ModeName(mode), " calibration, only: ",
+                              absl::StrJoin(modes, ", "), "; run sextant probe --mode=",
+                              ModeName(mode), ", or leave out mode for the one in use")}});
+}
+
 }  // namespace
 
 void AnswerListDevices(const CalibrationSnapshot& host, std::chrono::system_clock::time_point now,
@@ -58,7 +76,7 @@ void AnswerListDevices(const CalibrationSnapshot& host, std::chrono::system_cloc
     *entry->mutable_device() = device;
     AnnotateDevice(entry->mutable_device());
     entry->set_distrusted(host.distrusted.count(device.uuid()) > 0);
-    const StoredCalibration* stored = host.Find(device.uuid());
+    const StoredCalibration* stored = host.Find(device.uuid(), {.now = absl::FromChrono(now)});
     if (stored == nullptr) continue;
     *entry->mutable_measured_time() = stored->calibration.measured_time();
     entry->set_age_seconds(CalibrationAgeSeconds(stored->calibration, now));
@@ -71,13 +89,21 @@ absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
                                   const CalibrationSnapshot& host,
                                   std::chrono::system_clock::time_point now,
                                   v1::GetCalibrationResponse* response) {
+  if (!v1::ProbeMode_IsValid(request.mode())) {
+    return InvalidField("mode", UnknownEnumNumber(request.mode()));
+  }
   SEXTANT_ASSIGN_OR_RETURN(const v1::Device* device, DeviceMeant(request.device_uuid(), host));
-  const StoredCalibration* stored = host.Find(device->uuid());
-  if (stored == nullptr) return NotMeasured(*device, host.distrusted.count(device->uuid()) > 0);
+  const DeviceCalibrations* kept = host.FindAll(device->uuid());
+  if (kept == nullptr) return NotMeasured(*device, host.distrusted.count(device->uuid()) > 0);
+  const auto in_use = host.InUse(*kept, {.now = absl::FromChrono(now)});
+  const bool any = request.mode() == v1::PROBE_MODE_UNSPECIFIED;
+  const auto stored = any ? in_use : kept->OfMode(request.mode());
+  if (stored == nullptr) return NotMeasuredIn(request.mode(), *kept);
   *response->mutable_calibration() = stored->calibration;
   AnnotateCalibration(response->mutable_calibration());
   response->set_age_seconds(CalibrationAgeSeconds(stored->calibration, now));
   response->set_fingerprint(stored->fingerprint);
+  response->set_in_use(stored == in_use);
   response->set_engine_version(std::string(EngineVersion()));
   return absl::OkStatus();
 }

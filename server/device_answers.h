@@ -14,7 +14,7 @@ void AnswerListDevices(const CalibrationSnapshot& host, std::chrono::system_cloc
                        v1::ListDevicesResponse* response);
 
 // Errors: kNotFound (DEVICE_UNKNOWN), kInvalidArgument (FIELD_INVALID) where several devices
-// could be meant, kFailedPrecondition (RATES_NOT_MEASURED).
+// could be meant or the mode is none, kFailedPrecondition (RATES_NOT_MEASURED).
 absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
                                   const CalibrationSnapshot& host,
                                   std::chrono::system_clock::time_point now,

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/hardware/reported_names.h"
-#include "server/calibration_age.h"
 #include "server/calibration_figures.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/short_name.h"
@@ -49,7 +48,8 @@ constexpr GaugeName kHealthy = {
     "processors."};
 constexpr GaugeName kLastSuccess = {
     "sextant_gpu_probe_last_success_timestamp_seconds",
-    "When the calibration in use was measured, in Unix time. gpu=\"cpu\" marks processors."};
+    "When the device was last measured in any mode, in Unix time: the calibration in use may be an "
+    "earlier one. gpu=\"cpu\" marks processors."};
 constexpr GaugeName kInfo = {"sextant_gpu_info",
                              "1, labelled with the probe that measured and its library."};
 constexpr GaugeName kRidge = {
@@ -148,7 +148,7 @@ class DeviceGauges {
       Add(kLink, link->bytes_per_second, {{"link", link->name}});
     }
     AddClockAndPower(calibration.conditions());
-    Add(kLastSuccess, MeasuredUnixSeconds(calibration));
+    Add(kLastSuccess, absl::ToDoubleSeconds(gauged_.last_measured - absl::UnixEpoch()));
     if (full_) AddTheRest(calibration);
   }
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/time/time.h"
 #include "server/calibration_snapshot.h"
 #include "server/convert/matmul_errors.h"
 #include "server/gauge_families.h"
@@ -16,7 +17,8 @@ namespace sextant {
 struct GaugedDevice {
   const v1::Device& device;
   Labels labels;                              // DeviceLabels()'s
-  const StoredCalibration* stored = nullptr;  // null: never measured, or withdrawn
+  const StoredCalibration* stored = nullptr;  // in use; null: never measured, or withdrawn
+  absl::Time last_measured = {};              // where there is one in use: in any mode
   bool distrusted = false;                    // the last probe had a wrong result
   std::vector<MatmulError> matmul_errors = {};
 };

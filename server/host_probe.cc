@@ -36,22 +36,22 @@ absl::Status EndOf(const std::vector<absl::Status>& ends, const ProbeSpec& spec)
 
 }  // namespace
 
-HostProbe::HostProbe(std::string program, CalibrationStore& store, ProbeMetrics& metrics)
+HostProbe::HostProbe(ProbeProgram program, CalibrationStore& store, ProbeMetrics& metrics)
     : program_(std::move(program)),
       store_(store),
       metrics_(metrics),
       devices_([this](const Cancellation& stop) { return List(stop); }, worker_, store) {}
 
 absl::StatusOr<std::vector<v1::Device>> HostProbe::List(const Cancellation& stop) {
-  absl::StatusOr<std::vector<v1::Device>> devices = ListDevices(Program(), stop);
+  absl::StatusOr<std::vector<v1::Device>> devices = ListDevices(Path(), stop);
   if (devices.ok() && metrics_.shows_gpu_state()) {
-    metrics_.SetGpuState(GpuState(*devices, Program(), stop));
+    metrics_.SetGpuState(GpuState(*devices, Path(), stop));
   }
   return devices;
 }
 
-std::string HostProbe::Program() const {
-  return program_.empty() ? FindProbeProgram(ProgramFolder()) : program_;
+std::string HostProbe::Path() const {
+  return program_.path.empty() ? FindProbeProgram(ProgramFolder()) : program_.path;
 }
 
 void HostProbe::WhenListed(std::function<void(const absl::Status&)> done) {
@@ -94,11 +94,14 @@ void HostProbe::Measure(const ProbeJob& job, const ProbeSpec& spec) {
 
 absl::Status HostProbe::MeasureDevice(const ProbeJob& job, const ProbeSpec& spec,
                                       const RecordedDevice& device) {
-  ProbeRun run = {.program = Program(),
+  ProbeRun run = {.program = Path(),
                   .arguments = spec.probes[device.index].arguments,
                   .deadline_seconds = spec.budget.deadline_seconds,
                   .silence_seconds = spec.budget.silence_seconds,
                   .late_advice = "try again, or a shorter mode or smaller shapes"};
+  if (!program_.library_folder.empty()) {
+    run.arguments.push_back(absl::StrCat("--library_folder=", program_.library_folder));
+  }
   run.arguments.push_back(absl::StrCat("--parent_pid=", getpid()));
   ProbeRecorder recorder(device, store_, metrics_, job.send);
   const absl::Status end = RunProbe(

@@ -29,12 +29,16 @@ struct ProbeJob {
   std::function<void(const absl::Status&)> end = nullptr;  // once, after the last send()
 };
 
+struct ProbeProgram {
+  std::string path = "";            // of sextant-probe; empty: it is looked for each time
+  std::string library_folder = "";  // of CUDA's libraries, passed to it; empty: it looks for them
+};
+
 // Thread-safe.
 class HostProbe {
  public:
-  // `program` is the path of sextant-probe; empty: it is looked for each time. `store` and
-  // `metrics` outlive it.
-  HostProbe(std::string program, CalibrationStore& store, ProbeMetrics& metrics);
+  // `store` and `metrics` outlive it.
+  HostProbe(ProbeProgram program, CalibrationStore& store, ProbeMetrics& metrics);
 
   // DeviceList::WhenListed().
   void WhenListed(std::function<void(const absl::Status&)> done);
@@ -49,14 +53,14 @@ class HostProbe {
   void Stop() { worker_.Stop(); }
 
  private:
-  std::string Program() const;
+  std::string Path() const;
   absl::StatusOr<std::vector<v1::Device>> List(const Cancellation& stop);
   absl::Status Admit(const ProbeJob& job);
   void Measure(const ProbeJob& job, const ProbeSpec& spec);
   absl::Status MeasureDevice(const ProbeJob& job, const ProbeSpec& spec,
                              const RecordedDevice& device);
 
-  const std::string program_;
+  const ProbeProgram program_;
   CalibrationStore& store_;
   ProbeMetrics& metrics_;
   ProbeSlot slot_;

@@ -73,13 +73,13 @@ std::vector<DataType> TypesOf(const v1::GetKernelRatesRequest& request,
 }
 
 absl::StatusOr<std::vector<const v1::Calibration*>> StoredOf(
-    const v1::GetKernelRatesRequest& request, const CalibrationSnapshot& host) {
+    const v1::GetKernelRatesRequest& request, const CalibrationSnapshot& host, absl::Time now) {
   std::vector<const v1::Calibration*> out;
   std::vector<PreconditionViolation> missing;
   for (const std::string& name : request.device_uuids()) {
     const v1::Device* device = host.FindDevice(name);
     if (device == nullptr) return UnknownDevice(UnknownDeviceMessage(name, host.devices));
-    const StoredCalibration* stored = host.Find(name);
+    const StoredCalibration* stored = host.Find(name, {.now = now});
     if (stored != nullptr) {
       out.push_back(&stored->calibration);
       continue;
@@ -94,15 +94,15 @@ absl::StatusOr<std::vector<const v1::Calibration*>> StoredOf(
 }
 
 absl::StatusOr<PredictedDevices> DevicesOf(const v1::GetKernelRatesRequest& request,
-                                           const CalibrationSnapshot& host) {
+                                           const CalibrationSnapshot& host, absl::Time now) {
   if (!request.accelerator().empty()) {
     SEXTANT_ASSIGN_OR_RETURN(const Accelerator* accelerator,
                              FindAccelerator(request.accelerator()));
-    return PredictedDevices::OfProduct(*accelerator, host);
+    return PredictedDevices::OfProduct(*accelerator, host, {.now = now});
   }
   if (!request.device_uuids().empty()) {
     SEXTANT_ASSIGN_OR_RETURN(const std::vector<const v1::Calibration*> stored,
-                             StoredOf(request, host));
+                             StoredOf(request, host, now));
     return PredictedDevices::OfCalibrations(stored, RateSource::kMeasuredDevice);
   }
   std::vector<const v1::Calibration*> given;
@@ -120,7 +120,7 @@ absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
   CheckNoneAhead(request.calibrations(), "calibrations", now, violations);
   std::vector<DataType> types = TypesOf(request, violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  SEXTANT_ASSIGN_OR_RETURN(const PredictedDevices devices, DevicesOf(request, host));
+  SEXTANT_ASSIGN_OR_RETURN(const PredictedDevices devices, DevicesOf(request, host, now));
   if (types.empty()) types = devices.MeasuredTypes();
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<KernelCurve> curves,
                            KernelCurvesOf(devices.devices(), devices.join(), types));

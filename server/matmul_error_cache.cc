@@ -4,11 +4,12 @@
 
 namespace sextant {
 
-void MatmulErrorCache::Update(const CalibrationSnapshot& snapshot) {
+void MatmulErrorCache::Update(const CalibrationSnapshot& snapshot, const CalibrationQuery& query) {
   // Held while it computes: of two scrapes at once the second waits for the first's figures.
   const std::lock_guard<std::mutex> lock(mutex_);
   std::map<const StoredCalibration*, Known> next;
-  for (const auto& stored : snapshot.calibrations) {
+  for (const DeviceCalibrations& kept : snapshot.calibrations) {
+    const std::shared_ptr<const StoredCalibration> stored = snapshot.InUse(kept, query);
     const auto found = known_.find(stored.get());
     next[stored.get()] = found != known_.end() ? std::move(found->second)
                                                : Known{stored, MatmulErrorsOf(stored->calibration)};

@@ -16,9 +16,9 @@ namespace sextant {
 // metrics show the fleet's set.
 class MatmulErrorCache {
  public:
-  // MatmulErrorsOf() the calibrations of `snapshot`, computed where they are new; forgets those
-  // that are not in it.
-  void Update(const CalibrationSnapshot& snapshot);
+  // MatmulErrorsOf() the calibrations of `snapshot` that are in use, computed where they are new;
+  // forgets all others.
+  void Update(const CalibrationSnapshot& snapshot, const CalibrationQuery& query);
 
   // Of one that was in the last Update(); nothing of others.
   std::vector<MatmulError> Of(const StoredCalibration& stored) const;

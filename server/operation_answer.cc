@@ -44,7 +44,7 @@ struct Device {
   KernelRegime regime = KernelRegime::kBurst;
   // Texts of `named` point into it.
   std::shared_ptr<const CalibrationSnapshot> snapshot = nullptr;
-  absl::Time now = {};
+  CalibrationQuery query = {};
 };
 
 Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOptions& options,
@@ -55,12 +55,14 @@ Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOp
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
   out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
   out.snapshot = options.calibrations();
-  out.now = options.now();
+  out.query.now = options.now();
+  const absl::optional<double> age = out.named.requirement.maximum_age_seconds;
+  if (age.has_value()) out.query.maximum_age = absl::Seconds(*age);
   if (wire.has_calibration()) {
-    CheckNotAhead(wire.calibration(), "device.calibration", out.now, violations);
+    CheckNotAhead(wire.calibration(), "device.calibration", out.query.now, violations);
   }
   if (!wire.device_uuid().empty()) {
-    out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, out.now);
+    out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, out.query);
   }
   return out;
 }
@@ -76,17 +78,14 @@ absl::optional<PredictedDevices> KernelsOf(const Device& device) {
     return PredictedDevices::OfCalibrations(given, RateSource::kMeasuredSupplied);
   }
   if (!wire.device_uuid().empty()) {
-    const StoredCalibration* stored = device.snapshot->Find(wire.device_uuid());
+    const StoredCalibration* stored = device.snapshot->Find(wire.device_uuid(), device.query);
     if (stored == nullptr) return absl::nullopt;
     const v1::Calibration* const kept[] = {&stored->calibration};
     return PredictedDevices::OfCalibrations(kept, RateSource::kMeasuredDevice);
   }
   const Accelerator* accelerator = AcceleratorNamed(wire.accelerator());
   if (accelerator == nullptr) return absl::nullopt;
-  absl::optional<absl::Time> since;
-  const absl::optional<double> age = device.named.requirement.maximum_age_seconds;
-  if (age.has_value()) since = device.now - absl::Seconds(*age);
-  return PredictedDevices::OfProduct(*accelerator, *device.snapshot, since);
+  return PredictedDevices::OfProduct(*accelerator, *device.snapshot, device.query);
 }
 
 // What measured kernels foretell; absent where nobody measured any of the kind.

@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -52,6 +54,11 @@ void DefineProbeFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--probe_program", options.probe_program,
                  "the sextant-probe to run (default: beside this program, else in $PATH)")
       ->type_name("PATH");
+  app.add_option(
+         "--probe_library_folder", options.probe_library_folder,
+         "folder of CUDA's libraries cuBLASLt, cuDNN and NCCL for the probe (default: where "
+         "the system has them)")
+      ->type_name("PATH");
   app.add_option("--calibration_directory", options.calibration_directory,
                  "where calibrations are kept; or none (default: $STATE_DIRECTORY/calibrations, "
                  "else sextant/calibrations in $XDG_STATE_HOME or ~/.local/state)")
@@ -89,6 +96,19 @@ absl::Status CheckAddress(absl::string_view flag, const std::string& address,
                    "127.0.0.1, or say --insecure_allow_remote"));
 }
 
+// The probe would find no library in it, and say so only when it measures.
+absl::Status CheckLibraryFolder(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::path path = folder;
+  if (folder.empty() || (path.is_absolute() && std::filesystem::is_directory(path, error))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--probe_library_folder=", folder,
+                   " is not the absolute path of a folder that is there: give the one that holds "
+                   "libcublasLt.so, or leave it out"));
+}
+
 absl::Status Check(const ServerOptions& options) {
   for (const std::string& address : options.listen) {
     SEXTANT_RETURN_IF_ERROR(CheckAddress("--listen", address, options));
@@ -97,6 +117,7 @@ absl::Status Check(const ServerOptions& options) {
     SEXTANT_RETURN_IF_ERROR(SplitHostPort(options.http_listen).status());
     SEXTANT_RETURN_IF_ERROR(CheckAddress("--http_listen", options.http_listen, options));
   }
+  SEXTANT_RETURN_IF_ERROR(CheckLibraryFolder(options.probe_library_folder));
   SEXTANT_RETURN_IF_ERROR(SamplingPeriod(options.gpu_sampling).status());
   SEXTANT_RETURN_IF_ERROR(CheckSeconds("--drain_announce_seconds", options.drain_announce_seconds));
   return CheckSeconds("--drain_grace_seconds", options.drain_grace_seconds);

@@ -25,6 +25,7 @@ struct ServerOptions {
   double drain_announce_seconds = 1;
   double drain_grace_seconds = 10;
   std::string probe_program;          // a path; empty: it is looked for
+  std::string probe_library_folder;   // of CUDA's libraries; empty: where the system has them
   std::string calibration_directory;  // empty: DefaultCalibrationDirectory(); "none": no folder
   ProbeMetricsSet probe_metrics = ProbeMetricsSet::kFleet;
   std::string gpu_sampling = "5s";  // "none": GPUs are not watched

@@ -53,8 +53,10 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   std::shared_ptr<const CalibrationSnapshot> snapshot;
   if (request.cluster().device_uuids_size() > 0) {
     snapshot = options_.calibrations();
-    run.cluster.devices =
-        NamedDevicesFrom(request.cluster(), *snapshot, options_.now(), violations);
+    CalibrationQuery query = {.now = options_.now()};
+    const absl::optional<double> age = run.rate_requirement.maximum_age_seconds;
+    if (age.has_value()) query.maximum_age = absl::Seconds(*age);
+    run.cluster.devices = NamedDevicesFrom(request.cluster(), *snapshot, query, violations);
   }
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations)));
   response->set_engine_version(std::string(EngineVersion()));

@@ -8,7 +8,7 @@
 
 namespace sextant {
 NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& snapshot,
-                            absl::Time now) {
+                            const CalibrationQuery& query) {
   const v1::Device* device = snapshot.FindDevice(name);
   if (device == nullptr) {
     return {.found = UnknownDevice(UnknownDeviceMessage(name, snapshot.devices))};
@@ -17,16 +17,17 @@ NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& 
                      .uuid = device->uuid(),
                      .product_name = device->product_name(),
                      .distrusted = snapshot.distrusted.count(device->uuid()) > 0};
-  const StoredCalibration* stored = snapshot.Find(name);
+  const StoredCalibration* stored = snapshot.Find(name, query);
   if (stored == nullptr) return out;
   out.calibration = DeviceCalibrationFrom(stored->calibration, stored->fingerprint);
-  out.age_seconds =
-      absl::ToDoubleSeconds(now - absl::FromUnixSeconds(out.calibration->measured_unix_seconds));
+  out.age_seconds = absl::ToDoubleSeconds(
+      query.now - absl::FromUnixSeconds(out.calibration->measured_unix_seconds));
   return out;
 }
 
 std::vector<NamedDevice> NamedDevicesFrom(const v1::ClusterSpec& cluster,
-                                          const CalibrationSnapshot& snapshot, absl::Time now,
+                                          const CalibrationSnapshot& snapshot,
+                                          const CalibrationQuery& query,
                                           FieldViolations& violations) {
   std::vector<NamedDevice> out;
   if (cluster.device_uuids_size() > kMaxNamedDevices) {
@@ -36,7 +37,7 @@ std::vector<NamedDevice> NamedDevicesFrom(const v1::ClusterSpec& cluster,
   }
   out.reserve(static_cast<size_t>(cluster.device_uuids_size()));
   for (const std::string& name : cluster.device_uuids()) {
-    out.push_back(NamedDeviceFrom(name, snapshot, now));
+    out.push_back(NamedDeviceFrom(name, snapshot, query));
   }
   return out;
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
 #include "engine/base/field_violation.h"
 #include "engine/run/run_spec.h"
 #include "server/calibration_snapshot.h"
@@ -17,12 +16,13 @@ namespace sextant {
 // device has comes with its error, kNotFound DEVICE_UNKNOWN with near names. More than
 // kMaxNamedDevices are a violation. Texts point into `snapshot`.
 std::vector<NamedDevice> NamedDevicesFrom(const v1::ClusterSpec& cluster,
-                                          const CalibrationSnapshot& snapshot, absl::Time now,
+                                          const CalibrationSnapshot& snapshot,
+                                          const CalibrationQuery& query,
                                           FieldViolations& violations);
 
-// One such device.
+// One such device, with the calibration that `query` finds.
 NamedDevice NamedDeviceFrom(const std::string& name, const CalibrationSnapshot& snapshot,
-                            absl::Time now);
+                            const CalibrationQuery& query);
 
 }  // namespace sextant
 

@@ -34,10 +34,10 @@ void PredictedDevices::Add(const v1::Calibration& calibration, RateSource source
 
 PredictedDevices PredictedDevices::OfProduct(const Accelerator& accelerator,
                                              const CalibrationSnapshot& snapshot,
-                                             absl::optional<absl::Time> measured_since) {
+                                             const CalibrationQuery& query) {
   PredictedDevices out;
   out.join_ = DeviceJoin::kMedian;
-  ProductPeers peers = PeersOf(accelerator, snapshot, measured_since);
+  ProductPeers peers = PeersOf(accelerator, snapshot, query);
   for (const v1::Calibration* peer : peers.calibrations) {
     out.Add(*peer, RateSource::kMeasuredModel);
   }

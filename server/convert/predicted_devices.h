@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/time/operation_prediction.h"
 #include "server/calibration_snapshot.h"
@@ -18,10 +16,10 @@ namespace sextant {
 // Devices, and what they point to. Texts point into the calibrations that it was made of.
 class PredictedDevices {
  public:
-  // A product of the catalogue: the median of its PeersOf() in `snapshot`, else what is published.
+  // A product of the catalogue: the median of its PeersOf(), else what is published.
   static PredictedDevices OfProduct(const Accelerator& accelerator,
                                     const CalibrationSnapshot& snapshot,
-                                    absl::optional<absl::Time> measured_since = absl::nullopt);
+                                    const CalibrationQuery& query);
 
   // Calibrations that CheckCalibration() found in order; the slowest decides.
   static PredictedDevices OfCalibrations(absl::Span<const v1::Calibration* const> calibrations,

@@ -20,8 +20,10 @@ struct Census {
   std::vector<double> other_limits;
 };
 
-bool IsBefore(const v1::Calibration& calibration, absl::optional<absl::Time> since) {
-  return since.has_value() && absl::FromUnixSeconds(calibration.measured_time().seconds()) < *since;
+bool IsTooOld(const v1::Calibration& calibration, const CalibrationQuery& query) {
+  return query.maximum_age.has_value() &&
+         absl::FromUnixSeconds(calibration.measured_time().seconds()) <
+             query.now - *query.maximum_age;
 }
 
 // "2 of 3 measured h200-sxm".
@@ -68,18 +70,18 @@ std::vector<std::string> AssumptionsOf(const Census& census, const Accelerator& 
 }  // namespace
 
 ProductPeers PeersOf(const Accelerator& accelerator, const CalibrationSnapshot& snapshot,
-                     absl::optional<absl::Time> measured_since) {
+                     const CalibrationQuery& query) {
   ProductPeers out;
   Census census;
   const Figure& limit = accelerator.thermal_design_power_watts;
-  for (const auto& stored : snapshot.calibrations) {
-    const v1::Calibration& calibration = stored->calibration;
+  for (const DeviceCalibrations& kept : snapshot.calibrations) {
+    const v1::Calibration& calibration = snapshot.InUse(kept, query)->calibration;
     const v1::Device& device = calibration.device();
     if (AcceleratorReportedAs(device.product_name()) != &accelerator) continue;
     if (snapshot.distrusted.count(device.uuid()) > 0) continue;
     ++census.measured;
     const double watts = device.power_limit_watts();
-    if (IsBefore(calibration, measured_since)) {
+    if (IsTooOld(calibration, query)) {
       ++census.too_old;
       continue;
     }

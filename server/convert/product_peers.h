@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "engine/hardware/accelerator.h"
 #include "server/calibration_snapshot.h"
 #include "sextant/v1/calibration.pb.h"
@@ -18,11 +16,11 @@ struct ProductPeers {
   std::vector<std::string> assumptions;              // who is left out, or taken part on trust
 };
 
-// Those of `snapshot` that are of `accelerator`, were measured at `measured_since` or later, and
-// under the power limit of its datasheet: a GPU that is limited further is slower. One that says
-// no limit, and all where the catalogue has none, take part.
+// Those in use of `snapshot` that are of `accelerator`, were measured within `query.maximum_age`,
+// and under the power limit of its datasheet: a GPU that is limited further is slower. One that
+// says no limit, and all where the catalogue has none, take part.
 ProductPeers PeersOf(const Accelerator& accelerator, const CalibrationSnapshot& snapshot,
-                     absl::optional<absl::Time> measured_since);
+                     const CalibrationQuery& query);
 
 }  // namespace sextant
 

@@ -157,6 +157,10 @@ TEST(ProbeResultText, SaysWhatBecameOfIt) {
   result.set_in_use(false);
   EXPECT_THAT(ProbeResultText(result),
               HasSubstr("\nNot in use: plans on this device go on as before.\n"));
+  result.set_unused_text("The full calibration of last week stays in use: it is better.");
+  EXPECT_THAT(ProbeResultText(result),
+              HasSubstr("\nNot in use. The full calibration of last week stays in use: it is "
+                        "better.\n"));
   result.set_storage_warning("/var is full");
   EXPECT_THAT(ProbeResultText(result), HasSubstr("\nWarning: /var is full\n"));
 }

@@ -64,6 +64,24 @@ TEST(Devices, PassOnTheServersError) {
   EXPECT_THAT(ran.err, HasSubstr("sextant-probe is not there"));
 }
 
+TEST(Calibration, IsOfTheModeThatIsNamed) {
+  v1::ProbeMode mode = v1::PROBE_MODE_FULL;
+  const FakeServer server(
+      {.get_calibration = [&](grpc::ServerContext*, const v1::GetCalibrationRequest& request,
+                              v1::GetCalibrationResponse* response) {
+        mode = request.mode();
+        *response = SampleHeldCalibration();
+        return grpc::Status::OK;
+      }});
+  EXPECT_EQ(RunWith({"calibration", "--address", server.address()}).exit_code, 0);
+  EXPECT_EQ(mode, v1::PROBE_MODE_UNSPECIFIED);
+  const std::vector<std::string> quick = {"calibration", "--mode=quick", "--address",
+                                          server.address()};
+  EXPECT_EQ(RunWith(quick).exit_code, 0);
+  EXPECT_EQ(mode, v1::PROBE_MODE_QUICK);
+  EXPECT_EQ(RunWith({"calibration", "--mode=slow", "--address", server.address()}).exit_code, 2);
+}
+
 TEST(Calibration, IsTextOrJson) {
   std::string device_uuid;
   const FakeServer server(HoldsCalibration(&device_uuid));

@@ -82,9 +82,8 @@ v1::Calibration MeasuredAt(const std::string& uuid, int64_t unix_seconds) {
 
 std::vector<std::string> UuidsIn(const CalibrationStore& store) {
   std::vector<std::string> out;
-  for (const auto& stored : store.snapshot()->calibrations) {
-    out.push_back(stored->calibration.device().uuid());
-  }
+  const auto snapshot = store.snapshot();
+  for (const DeviceCalibrations& kept : snapshot->calibrations) out.push_back(kept.device.uuid());
   return out;
 }
 
@@ -102,15 +101,15 @@ TEST(CalibrationClock, OfAFileThatIsAheadKeepsItOutOfUse) {
   CalibrationStore store(folder.path(), "node1", now);
   const auto line = nlohmann::json::parse(::testing::internal::GetCapturedStderr());
   EXPECT_EQ(line["event"], "calibration_from_future");
-  EXPECT_EQ(line["file"], CalibrationPath(folder.path(), "CPU-1"));
+  EXPECT_EQ(line["file"], CalibrationPath(folder.path(), "CPU-1", v1::PROBE_MODE_STANDARD));
   EXPECT_THAT(line["reason"].get<std::string>(),
               AllOf(HasSubstr("2027-01-15T08:05:01Z"), HasSubstr("2027-01-15T08:00:00Z")));
   EXPECT_THAT(UuidsIn(store), ElementsAre("GPU-1"));
-  EXPECT_EQ(store.snapshot()->Find("CPU-1"), nullptr);
+  EXPECT_EQ(store.snapshot()->FindAll("CPU-1"), nullptr);
   EXPECT_THAT(UuidsIn(CalibrationStore(folder.path(), "node1", now + absl::Seconds(1))),
               ElementsAre("CPU-1", "GPU-1"));
   // A measurement by the clock of now takes its place.
-  EXPECT_EQ(store.Keep(MeasuredAt("CPU-1", kStart)).warning, "");
+  EXPECT_EQ(store.Keep(MeasuredAt("CPU-1", kStart), now).warning, "");
   EXPECT_THAT(UuidsIn(CalibrationStore(folder.path(), "node1", now)),
               ElementsAre("CPU-1", "GPU-1"));
 }

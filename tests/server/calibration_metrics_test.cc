@@ -214,6 +214,32 @@ TEST(CalibrationMetrics, AreAbsentRatherThanZero) {
   }
 }
 
+// Figures are of the calibration in use; when a device was last measured is of any.
+TEST(CalibrationMetrics, AreOfTheCalibrationInUse) {
+  CalibrationStore store("");
+  store.SetDevices({FakeDevice()});
+  const absl::Time now = absl::FromChrono(kCollectedAt);
+  v1::Calibration full = FakeCalibration();
+  full.set_mode(v1::PROBE_MODE_FULL);
+  store.Keep(full, now);
+  v1::Calibration quick = FakeCalibration();
+  quick.set_mode(v1::PROBE_MODE_QUICK);
+  quick.mutable_matmuls(2)->set_flops_per_second(7e9);
+  quick.mutable_measured_time()->set_seconds(1'700'000'050);
+  store.Keep(quick, now);
+  for (const int64_t last_measured : {1'700'000'050, 1'700'000'055}) {
+    const std::string text = Scrape(store);
+    EXPECT_THAT(text, HasSubstr("{D,dtype=\"bf16\",window=\"burst\"} 500000000000\n"));
+    EXPECT_THAT(text, HasSubstr("source=\"MEASURED_DEVICE\"} 60\n"));
+    EXPECT_THAT(text, HasSubstr("sextant_gpu_probe_last_success_timestamp_seconds{D} " +
+                                std::to_string(last_measured) + "\n"));
+    // The next one is worse than the former quick one, and is not kept.
+    quick.set_coverage_ratio(0.5);
+    quick.mutable_measured_time()->set_seconds(1'700'000'055);
+    EXPECT_NE(store.Keep(quick, now).better, nullptr);
+  }
+}
+
 // A folder that hosts share: before the probe has listed this one's devices.
 TEST(CalibrationMetrics, ShowNoOtherHostsDevice) {
   const TemporaryFolder folder;

@@ -38,6 +38,10 @@ std::string Json(const v1::Calibration& calibration) {
   return json;
 }
 
+std::string StandardPath(const std::string& folder) {
+  return CalibrationPath(folder, kStoredUuid, v1::PROBE_MODE_STANDARD);
+}
+
 std::vector<std::string> NamesIn(const std::string& folder) {
   std::vector<std::string> out;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -69,19 +73,20 @@ TEST(CalibrationStore, KeepsAcrossRestarts) {
   struct stat info = {};
   ASSERT_EQ(stat(nested.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
-  EXPECT_THAT(NamesIn(nested), UnorderedElementsAre("CPU-0123456789abcdef.json", "GPU-1.json"));
+  EXPECT_THAT(NamesIn(nested),
+              UnorderedElementsAre("CPU-0123456789abcdef.standard.json", "GPU-1.standard.json"));
 
   CalibrationStore again(nested, "node1");
   ASSERT_EQ(again.snapshot()->calibrations.size(), 2u);
-  const StoredCalibration& stored = *again.snapshot()->calibrations[0];
+  const StoredCalibration& stored = *again.snapshot()->calibrations[0].by_mode[0];
   EXPECT_TRUE(MessageDifferencer::Equals(stored.calibration, FakeCalibration()));
   EXPECT_EQ(stored.fingerprint, fingerprint);
   // Plans find it before the probe has listed the devices, or where it never does.
-  EXPECT_NE(again.snapshot()->Find("host"), nullptr);
-  EXPECT_NE(again.snapshot()->Find("GPU-1"), nullptr);
+  EXPECT_NE(again.snapshot()->FindAll("host"), nullptr);
+  EXPECT_NE(again.snapshot()->FindAll("GPU-1"), nullptr);
   again.SetDevices({FakeDevice()});
-  EXPECT_NE(again.snapshot()->Find("host"), nullptr);
-  EXPECT_EQ(again.snapshot()->Find("GPU-1"), nullptr);
+  EXPECT_NE(again.snapshot()->FindAll("host"), nullptr);
+  EXPECT_EQ(again.snapshot()->FindAll("GPU-1"), nullptr);
 }
 
 TEST(CalibrationStore, TakesNoOtherHostsDeviceForItsOwn) {
@@ -99,37 +104,41 @@ TEST(CalibrationStore, TakesNoOtherHostsDeviceForItsOwn) {
   const CalibrationStore ours(folder.path(), "node1");
   EXPECT_EQ(ours.snapshot()->calibrations.size(), 3u);
   ASSERT_EQ(ours.snapshot()->devices.size(), 1u);
-  ASSERT_NE(ours.snapshot()->Find("host"), nullptr);
-  EXPECT_EQ(ours.snapshot()->Find("host")->calibration.device().uuid(), kStoredUuid);
-  EXPECT_EQ(ours.snapshot()->Find("CPU-0000000000000000"), nullptr);
+  ASSERT_NE(ours.snapshot()->FindAll("host"), nullptr);
+  EXPECT_EQ(ours.snapshot()->FindAll("host")->device.uuid(), kStoredUuid);
+  EXPECT_EQ(ours.snapshot()->FindAll("CPU-0000000000000000"), nullptr);
   for (const char* hostname : {"node3", ""}) {
     const CalibrationStore none(folder.path(), hostname);
     EXPECT_TRUE(none.snapshot()->devices.empty()) << hostname;
-    EXPECT_EQ(none.snapshot()->Find("host"), nullptr) << hostname;
+    EXPECT_EQ(none.snapshot()->FindAll("host"), nullptr) << hostname;
   }
 }
 
-TEST(CalibrationStore, ReplacesTheFormerOneOfADevice) {
+TEST(CalibrationStore, ReplacesTheFormerOneOfADeviceAndMode) {
   const TemporaryFolder folder;
   CalibrationStore store(folder.path());
   store.Keep(Measured(kStoredUuid, 1));
   const auto before = store.snapshot();
   store.Keep(Measured(kStoredUuid, 2));
   ASSERT_EQ(store.snapshot()->calibrations.size(), 1u);
-  EXPECT_EQ(store.snapshot()->calibrations[0]->calibration.measured_time().seconds(), 2);
+  const auto seconds = [](const CalibrationSnapshot& snapshot) {
+    return snapshot.calibrations[0].by_mode[0]->calibration.measured_time().seconds();
+  };
+  EXPECT_EQ(store.snapshot()->calibrations[0].by_mode.size(), 1u);
+  EXPECT_EQ(seconds(*store.snapshot()), 2);
   // A plan under way reads on undisturbed.
-  EXPECT_EQ(before->calibrations[0]->calibration.measured_time().seconds(), 1);
+  EXPECT_EQ(seconds(*before), 1);
 }
 
 TEST(CalibrationStore, FindsCalibrationsOfTheHostsDevicesAlone) {
   CalibrationStore store("");
   store.Keep(Measured(kStoredUuid, 1));
-  EXPECT_EQ(store.snapshot()->Find("host"), nullptr);
+  EXPECT_EQ(store.snapshot()->FindAll("host"), nullptr);
   store.SetDevices({FakeDevice()});
-  EXPECT_NE(store.snapshot()->Find("host"), nullptr);
-  EXPECT_NE(store.snapshot()->Find(kStoredUuid), nullptr);
+  EXPECT_NE(store.snapshot()->FindAll("host"), nullptr);
+  EXPECT_NE(store.snapshot()->FindAll(kStoredUuid), nullptr);
   store.Keep(Measured("GPU-gone", 1));
-  EXPECT_EQ(store.snapshot()->Find("GPU-gone"), nullptr);
+  EXPECT_EQ(store.snapshot()->FindAll("GPU-gone"), nullptr);
   EXPECT_EQ(store.snapshot()->devices.size(), 1u);
 }
 
@@ -172,6 +181,8 @@ std::vector<BadFile> BadFiles() {
        "damaged-1", "of device GPU-1"},
       {"PathAsUuid", field([](v1::Calibration& c) { c.mutable_device()->set_uuid("../x"); }),
        "damaged-1", "device"},
+      {"OtherMode", field([](v1::Calibration& c) { c.set_mode(v1::PROBE_MODE_QUICK); }),
+       "damaged-1", "of mode quick"},
       {"TooLarge", std::string((4 << 20) + 1, ' '), "damaged-1", "more than 4194304 bytes"},
       {"Newer", "{\"schemaVersion\":2,\"mood\":{\"good\":true}}", "newer-1", "schema version 2"},
   };
@@ -180,7 +191,7 @@ std::vector<BadFile> BadFiles() {
 TEST(CalibrationStore, SetsAsideWhatItCannotUse) {
   for (const BadFile& bad : BadFiles()) {
     const TemporaryFolder folder;
-    const std::string path = CalibrationPath(folder.path(), kStoredUuid);
+    const std::string path = StandardPath(folder.path());
     WriteFile(path, bad.content);
     ::testing::internal::CaptureStderr();
     CalibrationStore store(folder.path());
@@ -188,7 +199,7 @@ TEST(CalibrationStore, SetsAsideWhatItCannotUse) {
     EXPECT_THAT(store.snapshot()->calibrations, IsEmpty()) << bad.name;
     const std::string aside = absl::StrCat(path, ".", bad.set_aside);
     EXPECT_THAT(NamesIn(folder.path()),
-                ElementsAre(absl::StrCat(kStoredUuid, ".json.", bad.set_aside)))
+                ElementsAre(absl::StrCat(kStoredUuid, ".standard.json.", bad.set_aside)))
         << bad.name;
     EXPECT_EQ(ReadFile(aside), bad.content) << bad.name;
     const auto line = nlohmann::json::parse(log);
@@ -208,7 +219,7 @@ TEST(CalibrationStore, SaysSoHoweverMuchIsWrong) {
   v1::Calibration calibration = FakeCalibration();
   calibration.clear_measured_time();
   for (int i = 0; i < 20; ++i) *calibration.add_matmuls() = v1::MatmulMeasurement();
-  WriteFile(CalibrationPath(deep, kStoredUuid), Json(calibration));
+  WriteFile(StandardPath(deep), Json(calibration));
   ::testing::internal::CaptureStderr();
   const CalibrationStore store(deep);
   const auto line = nlohmann::json::parse(::testing::internal::GetCapturedStderr());
@@ -230,13 +241,13 @@ TEST(CalibrationStore, LeavesAloneWhatIsNotItsOwn) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(store.snapshot()->calibrations.size(), 1u);
   EXPECT_THAT(NamesIn(folder.path()),
-              UnorderedElementsAre("CPU-0123456789abcdef.json", "notes.json", "b a d.json",
+              UnorderedElementsAre("CPU-0123456789abcdef.standard.json", "notes.json", "b a d.json",
                                    "README", "GPU-1.json", "GPU-2.json", "GPU-3.json"));
 }
 
 TEST(CalibrationStore, NeverOverwritesWhatWasSetAside) {
   const TemporaryFolder folder;
-  const std::string path = CalibrationPath(folder.path(), kStoredUuid);
+  const std::string path = StandardPath(folder.path());
   for (const char* content : {"first", "second", "third"}) {
     WriteFile(path, content);
     ::testing::internal::CaptureStderr();
@@ -285,13 +296,15 @@ TEST(CalibrationStore, ForgetsWhatAWrongResultHasProvenFalse) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("wrong result"));
   EXPECT_THAT(store.snapshot()->distrusted, ElementsAre(kStoredUuid));
   EXPECT_THAT(store.snapshot()->calibrations, IsEmpty());
-  EXPECT_THAT(NamesIn(folder.path()), UnorderedElementsAre("CPU-0123456789abcdef.distrusted",
-                                                           "CPU-0123456789abcdef.json.mismatch-1"));
+  EXPECT_THAT(NamesIn(folder.path()),
+              UnorderedElementsAre("CPU-0123456789abcdef.distrusted",
+                                   "CPU-0123456789abcdef.standard.json.mismatch-1"));
   store.Distrust(kStoredUuid);  // nothing is left to set aside
   store.Keep(FakeCalibration());
   EXPECT_THAT(store.snapshot()->distrusted, IsEmpty());
-  EXPECT_THAT(NamesIn(folder.path()), UnorderedElementsAre("CPU-0123456789abcdef.json",
-                                                           "CPU-0123456789abcdef.json.mismatch-1"));
+  EXPECT_THAT(NamesIn(folder.path()),
+              UnorderedElementsAre("CPU-0123456789abcdef.standard.json",
+                                   "CPU-0123456789abcdef.standard.json.mismatch-1"));
   EXPECT_THAT(CalibrationStore(folder.path()).snapshot()->distrusted, IsEmpty());
 }
 
@@ -299,36 +312,40 @@ TEST(CalibrationStore, DistrustsOverARestart) {
   const TemporaryFolder folder;
   CalibrationStore(folder.path()).Distrust(kStoredUuid);  // never measured before
   // As a crash leaves it between the mark and the file's withdrawal.
-  WriteFile(CalibrationPath(folder.path(), kStoredUuid), Json(FakeCalibration()));
+  WriteFile(StandardPath(folder.path()), Json(FakeCalibration()));
   ::testing::internal::CaptureStderr();
   CalibrationStore store(folder.path());
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("device_distrusted"));
   EXPECT_THAT(store.snapshot()->distrusted, ElementsAre(kStoredUuid));
   EXPECT_THAT(store.snapshot()->calibrations, IsEmpty());
-  EXPECT_THAT(NamesIn(folder.path()), UnorderedElementsAre("CPU-0123456789abcdef.distrusted",
-                                                           "CPU-0123456789abcdef.json.mismatch-1"));
+  EXPECT_THAT(NamesIn(folder.path()),
+              UnorderedElementsAre("CPU-0123456789abcdef.distrusted",
+                                   "CPU-0123456789abcdef.standard.json.mismatch-1"));
 }
 
 TEST(CalibrationStore, RemovesOldLeftoversOfKilledWriters) {
   const TemporaryFolder folder;
-  const std::string old_file = folder.File("GPU-1.json.tmp-aaaaaa");
+  const std::string old_file = folder.File("GPU-1.full.json.tmp-aaaaaa");
   WriteFile(old_file, "{");
+  const std::string older_file = folder.File("GPU-1.json.tmp-aaaaaa");  // a former version's
+  WriteFile(older_file, "{");
   const std::string not_ours = folder.File("notes.json.tmp-of-mine");
   WriteFile(not_ours, "{");
   const time_t two_hours_ago = time(nullptr) - 7200;
   const timeval times[] = {{.tv_sec = two_hours_ago, .tv_usec = 0},
                            {.tv_sec = two_hours_ago, .tv_usec = 0}};
   ASSERT_EQ(utimes(old_file.c_str(), times), 0);
+  ASSERT_EQ(utimes(older_file.c_str(), times), 0);
   ASSERT_EQ(utimes(not_ours.c_str(), times), 0);
-  WriteFile(folder.File("GPU-1.json.tmp-bbbbbb"), "{");  // may be in the writing
+  WriteFile(folder.File("GPU-1.quick.json.tmp-bbbbbb"), "{");  // may be in the writing
   const CalibrationStore store(folder.path());
   EXPECT_THAT(NamesIn(folder.path()),
-              UnorderedElementsAre("GPU-1.json.tmp-bbbbbb", "notes.json.tmp-of-mine"));
+              UnorderedElementsAre("GPU-1.quick.json.tmp-bbbbbb", "notes.json.tmp-of-mine"));
 }
 
 TEST(CalibrationFile, TellsUnreadableFromDamaged) {
   const TemporaryFolder folder;
-  const std::string path = CalibrationPath(folder.path(), kStoredUuid);
+  const std::string path = StandardPath(folder.path());
   EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kUnavailable);
   WriteFile(path, "");
   EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kDataLoss);
@@ -352,7 +369,7 @@ class Unprivileged {
 // It may be readable at the next start.
 TEST(CalibrationStore, LeavesInPlaceWhatItMayNotRead) {
   const TemporaryFolder folder;
-  const std::string path = CalibrationPath(folder.path(), kStoredUuid);
+  const std::string path = StandardPath(folder.path());
   const Unprivileged unprivileged(folder.path());
   WriteFile(path, Json(FakeCalibration()));
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
@@ -360,7 +377,7 @@ TEST(CalibrationStore, LeavesInPlaceWhatItMayNotRead) {
   CalibrationStore store(folder.path());
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("can't be read"));
   EXPECT_THAT(store.Keep(FakeCalibration()).warning, HasSubstr("start the server again"));
-  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("CPU-0123456789abcdef.json"));
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre("CPU-0123456789abcdef.standard.json"));
 }
 
 }  // namespace

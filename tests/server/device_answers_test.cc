@@ -71,6 +71,55 @@ TEST(AnswerGetCalibration, FindsTheDeviceByUuidByHostOrAlone) {
   }
 }
 
+absl::StatusOr<v1::GetCalibrationResponse> GetOfMode(v1::ProbeMode mode,
+                                                     const CalibrationStore& store) {
+  v1::GetCalibrationRequest request;
+  request.set_mode(mode);
+  v1::GetCalibrationResponse response;
+  const absl::Status status = AnswerGetCalibration(request, *store.snapshot(), kNow, &response);
+  if (!status.ok()) return status;
+  return response;
+}
+
+// The one in use where no mode is named; a device's line is about that one, too.
+TEST(AnswerGetCalibration, TakesTheModeThatIsNamed) {
+  CalibrationStore store("");
+  store.SetDevices({FakeDevice()});
+  const absl::Time now = absl::FromChrono(kNow);
+  v1::Calibration full = FakeCalibration();
+  full.set_mode(v1::PROBE_MODE_FULL);
+  v1::Calibration quick = FakeCalibration();
+  quick.set_mode(v1::PROBE_MODE_QUICK);
+  quick.mutable_measured_time()->set_seconds(1'700'000'050);
+  store.Keep(full, now);
+  store.Keep(quick, now);
+  const struct {
+    v1::ProbeMode asked;
+    v1::ProbeMode answered;
+    bool in_use;
+  } cases[] = {{v1::PROBE_MODE_UNSPECIFIED, v1::PROBE_MODE_FULL, true},
+               {v1::PROBE_MODE_FULL, v1::PROBE_MODE_FULL, true},
+               {v1::PROBE_MODE_QUICK, v1::PROBE_MODE_QUICK, false}};
+  for (const auto& c : cases) {
+    const auto response = GetOfMode(c.asked, store);
+    ASSERT_THAT(response, IsOk()) << c.asked;
+    EXPECT_EQ(response->calibration().mode(), c.answered) << c.asked;
+    EXPECT_EQ(response->in_use(), c.in_use) << c.asked;
+  }
+  EXPECT_EQ(GetOfMode(v1::PROBE_MODE_QUICK, store)->age_seconds(), 10);
+  const auto standard = GetOfMode(v1::PROBE_MODE_STANDARD, store);
+  EXPECT_THAT(standard, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
+  EXPECT_THAT(std::string(standard.status().message()),
+              HasSubstr("has no standard calibration, only: full, quick; run sextant probe "
+                        "--mode=standard"));
+  EXPECT_THAT(GetOfMode(static_cast<v1::ProbeMode>(99), store), NamesFields(ElementsAre("mode")));
+
+  v1::ListDevicesResponse listed;
+  AnswerListDevices(*store.snapshot(), kNow, &listed);
+  EXPECT_EQ(listed.devices(0).measured_time().seconds(), 1'700'000'000);
+  EXPECT_EQ(listed.devices(0).age_seconds(), 60);
+}
+
 TEST(AnswerListDevices, SaysWhichHadAWrongResult) {
   CalibrationStore store("");
   store.SetDevices({Gpu(), FakeDevice()});

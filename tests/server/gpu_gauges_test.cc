@@ -96,11 +96,11 @@ TEST(MatmulErrorCache, KnowsTheCalibrationsOfTheLastSnapshot) {
   const auto first = store.Keep(calibration).stored;
   MatmulErrorCache cache;
   EXPECT_THAT(cache.Of(*first), SizeIs(0));
-  cache.Update(*store.snapshot());
+  cache.Update(*store.snapshot(), {.now = absl::Now()});
   ASSERT_THAT(cache.Of(*first), SizeIs(1));
   EXPECT_EQ(cache.Of(*first)[0].p90, MatmulErrorsOf(calibration)[0].p90);
   const auto second = store.Keep(GpuCalibration()).stored;  // too few shapes
-  cache.Update(*store.snapshot());
+  cache.Update(*store.snapshot(), {.now = absl::Now()});
   EXPECT_THAT(cache.Of(*first), SizeIs(0));
   EXPECT_THAT(cache.Of(*second), SizeIs(0));
 }

@@ -42,10 +42,16 @@ TEST(HostProbe, ShowsProgressAndKeepsTheResult) {
   EXPECT_EQ(outcome.responses[0].progress().phase(), "matmul");
   const v1::RunProbeResponse::Result& result = outcome.responses[1].result();
   EXPECT_TRUE(result.in_use());
+  EXPECT_TRUE(result.kept());
+  EXPECT_EQ(result.unused_reason(), v1::RunProbeResponse::UNUSED_REASON_UNSPECIFIED);
+  EXPECT_EQ(result.unused_text(), "");
+  EXPECT_EQ(result.in_use_mode(), v1::PROBE_MODE_STANDARD);
+  EXPECT_EQ(result.in_use_measured_time().seconds(), 1'700'000'000);
   EXPECT_EQ(result.storage_warning(), "");
   EXPECT_EQ(result.engine_version(), "0.1.0");
-  ASSERT_NE(host.store().snapshot()->Find("host"), nullptr);
-  EXPECT_EQ(host.store().snapshot()->Find("host")->fingerprint, result.fingerprint());
+  ASSERT_NE(host.store().snapshot()->FindAll("host"), nullptr);
+  EXPECT_EQ(host.store().snapshot()->Find("host", {.now = absl::Now()})->fingerprint,
+            result.fingerprint());
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"ok\"} 1"));
 }
 
@@ -61,6 +67,15 @@ TEST(HostProbe, PassesTheRequestToTheProgram) {
                          kProbedUuid, " --parent_pid=", getpid(), "\n"));
 }
 
+TEST(HostProbe, TellsTheProgramWhereLibrariesAre) {
+  ScriptedProbeHost host(
+      "echo \"$@\" >\"$(dirname \"$0\")/arguments\"\n" + WriteCalibration(FakeCalibration()),
+      {FakeDevice()}, "/opt/cuda libraries");
+  ASSERT_THAT(host.Run().status, IsOk());
+  EXPECT_THAT(ReadFile(host.folder().File("arguments")),
+              HasSubstr(" --library_folder=/opt/cuda libraries --parent_pid="));
+}
+
 TEST(HostProbe, AnswersOwnShapesWithoutKeepingThem) {
   ScriptedProbeHost host(WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest request;
@@ -71,8 +86,13 @@ TEST(HostProbe, AnswersOwnShapesWithoutKeepingThem) {
   shape->set_k(1);
   const auto outcome = host.Run(request);
   ASSERT_THAT(outcome.status, IsOk());
-  EXPECT_FALSE(outcome.responses[0].result().in_use());
-  EXPECT_EQ(outcome.responses[0].result().fingerprint().size(), 16u);
+  const v1::RunProbeResponse::Result& result = outcome.responses[0].result();
+  EXPECT_FALSE(result.in_use());
+  EXPECT_FALSE(result.kept());
+  EXPECT_EQ(result.unused_reason(), v1::RunProbeResponse::UNUSED_REASON_REQUESTED_SHAPES);
+  EXPECT_THAT(result.unused_text(), HasSubstr("asked for"));
+  EXPECT_EQ(result.in_use_mode(), v1::PROBE_MODE_UNSPECIFIED);
+  EXPECT_EQ(result.fingerprint().size(), 16u);
   EXPECT_THAT(host.store().snapshot()->calibrations, IsEmpty());
 }
 
@@ -85,8 +105,8 @@ TEST(HostProbe, StoresNoAnnotations) {
   ASSERT_THAT(outcome.status, IsOk());
   EXPECT_EQ(outcome.responses[0].result().calibration().device().accelerator(), "h100-sxm");
   EXPECT_LT(outcome.responses[0].result().calibration().matmuls(0).datasheet_mfu(), 0.01);
-  const std::string stored =
-      ReadFile(CalibrationPath(host.folder().File("calibrations"), kProbedUuid));
+  const std::string stored = ReadFile(
+      CalibrationPath(host.folder().File("calibrations"), kProbedUuid, v1::PROBE_MODE_STANDARD));
   EXPECT_THAT(stored, ::testing::Not(HasSubstr("datasheetMfu")));
   EXPECT_THAT(stored, ::testing::Not(HasSubstr("h100-sxm")));
 }
@@ -194,10 +214,11 @@ TEST(HostProbe, JudgesAResultByTheProbesEnd) {
     const auto outcome = host.Start({}, cancellation, leave_late).get();
     EXPECT_EQ(ReasonOf(outcome.status), c.reason) << c.name;
     for (const v1::RunProbeResponse& r : outcome.responses) EXPECT_FALSE(r.has_result()) << c.name;
-    ASSERT_NE(host.store().snapshot()->Find("host"), nullptr) << c.name;
-    EXPECT_EQ(host.store().snapshot()->Find("host")->fingerprint, before) << c.name;
-    const auto file =
-        ReadCalibrationFile(CalibrationPath(host.folder().File("calibrations"), kProbedUuid));
+    ASSERT_NE(host.store().snapshot()->FindAll("host"), nullptr) << c.name;
+    EXPECT_EQ(host.store().snapshot()->Find("host", {.now = absl::Now()})->fingerprint, before)
+        << c.name;
+    const auto file = ReadCalibrationFile(
+        CalibrationPath(host.folder().File("calibrations"), kProbedUuid, v1::PROBE_MODE_STANDARD));
     ASSERT_THAT(file, IsOk()) << c.name;
     EXPECT_EQ(CalibrationFingerprint(*file), before) << c.name;
   }
@@ -214,7 +235,7 @@ TEST(HostProbe, WithdrawsTheCalibrationAfterAWrongResult) {
   EXPECT_THAT(host.store().snapshot()->distrusted, ElementsAre(kProbedUuid));
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_mismatches_total{check=\"matmul\"} 1"));
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"failed\"} 1"));
-  ReadFile(host.folder().File("calibrations/CPU-0123456789abcdef.json.mismatch-1"));
+  ReadFile(host.folder().File("calibrations/CPU-0123456789abcdef.standard.json.mismatch-1"));
 }
 
 TEST(HostProbe, RunsOneProbeAtATime) {
@@ -249,7 +270,7 @@ TEST(HostProbe, ListsAgainAfterAFailure) {
   prometheus::Registry registry;
   CalibrationStore store("");
   ProbeMetrics metrics(registry, ProbeMetricsSet::kFleet);
-  HostProbe probe(folder.File("probe"), store, metrics);
+  HostProbe probe({.path = folder.File("probe")}, store, metrics);
   const auto list = [&] {
     std::promise<absl::Status> listed;
     probe.WhenListed([&](const absl::Status& status) { listed.set_value(status); });

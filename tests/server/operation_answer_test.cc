@@ -64,6 +64,23 @@ v1::RateRequirement& RequirementOf(v1::AnalyzeOperationRequest& request) {
   return *request.mutable_device()->mutable_rate_requirement();
 }
 
+TEST(OperationAnswer, StandsOnTheCalibrationInUse) {
+  v1::Calibration full = CalibrationOfGpu();
+  full.set_mode(v1::PROBE_MODE_FULL);
+  v1::Calibration quick = CalibrationOfGpu(kMeasured + 1800);
+  quick.set_mode(v1::PROBE_MODE_QUICK);
+  v1::AnalyzeOperationRequest request = ProductRequest();
+  request.mutable_device()->set_device_uuid(kMeasuredGpu);
+  const auto fingerprint = [&] {
+    const auto time = TimeAnswered(request, {quick, full});
+    EXPECT_THAT(time, IsOk());
+    return time.ok() ? time->rates(0).calibration_fingerprint() : "";
+  };
+  EXPECT_EQ(fingerprint(), CalibrationFingerprint(full));
+  RequirementOf(request).mutable_maximum_age()->set_seconds(3599);
+  EXPECT_EQ(fingerprint(), CalibrationFingerprint(quick));
+}
+
 TEST(OperationAnswer, MeetsWhatItsRatesHaveToBe) {
   v1::AnalyzeOperationRequest request = ProductRequest();
   request.mutable_device()->set_device_uuid(kMeasuredGpu);

@@ -47,6 +47,7 @@ TEST(ServerOptions, EveryFlagSetsItsField) {
 TEST(ServerOptions, SayHowToProbe) {
   const ServerOptions options = Parsed({});
   EXPECT_EQ(options.probe_program, "");
+  EXPECT_EQ(options.probe_library_folder, "");
   EXPECT_EQ(options.calibration_directory, "");
   EXPECT_EQ(options.probe_metrics, ProbeMetricsSet::kFleet);
   EXPECT_EQ(*SamplingPeriod(options.gpu_sampling), absl::Seconds(5));
@@ -58,6 +59,18 @@ TEST(ServerOptions, SayHowToProbe) {
   EXPECT_EQ(others.probe_metrics, ProbeMetricsSet::kFull);
   EXPECT_EQ(*SamplingPeriod(others.gpu_sampling), absl::ZeroDuration());
   EXPECT_EQ(*SamplingPeriod("100ms"), absl::Milliseconds(100));
+}
+
+TEST(ServerOptions, TakeAFolderOfLibrariesThatIsThere) {
+  EXPECT_EQ(Parsed({"--probe_library_folder=/usr/lib"}).probe_library_folder, "/usr/lib");
+  for (const char* flag :
+       {"--probe_library_folder=lib", "--probe_library_folder=.", "--probe_library_folder=/nowhere",
+        "--probe_library_folder=/etc/passwd", "--probe_library_folder=/etc/passwd/x"}) {
+    const auto refused = Parse({flag});
+    ASSERT_FALSE(refused.ok()) << flag;
+    EXPECT_THAT(std::string(refused.status().message()),
+                HasSubstr(std::string(flag) + " is not the absolute path of a folder"));
+  }
 }
 
 TEST(ServerOptions, RefuseRemoteUnlessTold) {
@@ -90,7 +103,7 @@ TEST(ServerOptions, HelpNamesEveryFlag) {
   for (const char* flag :
        {"--listen", "--http_listen", "--insecure_allow_remote", "--log_calls",
         "--drain_announce_seconds", "--drain_grace_seconds", "--version", "--probe_program",
-        "--calibration_directory", "--probe_metrics", "--gpu_sampling"}) {
+        "--probe_library_folder", "--calibration_directory", "--probe_metrics", "--gpu_sampling"}) {
     EXPECT_THAT(text, HasSubstr(flag));
   }
 }

@@ -20,12 +20,16 @@ namespace sextant {
 
 inline constexpr int64_t kMeasured = 1'769'860'800;  // SampleCalibration()'s
 
+// Several of one device follow each other, each of another mode.
 inline CalibrationSnapshot SnapshotOf(const std::vector<v1::Calibration>& calibrations) {
   CalibrationSnapshot out;
   for (const v1::Calibration& c : calibrations) {
+    if (!out.devices.empty() && out.devices.back().uuid() == c.device().uuid()) {
+      out.calibrations.back().by_mode.push_back(StoredFrom(c));
+      continue;
+    }
     out.devices.push_back(c.device());
-    out.calibrations.push_back(std::make_shared<const StoredCalibration>(
-        StoredCalibration{.calibration = c, .fingerprint = CalibrationFingerprint(c)}));
+    out.calibrations.push_back({.device = c.device(), .by_mode = {StoredFrom(c)}});
   }
   return out;
 }

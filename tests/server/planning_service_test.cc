@@ -54,6 +54,25 @@ v1::RateUsed MatmulRate(const v1::PlanRunResponse& response) {
   return {};
 }
 
+// Full, and half an hour later quick: the full one is an hour old when a plan is asked for.
+TEST(PlanningService, PlansOnTheCalibrationInUse) {
+  v1::Calibration full = SampleCalibration();
+  full.set_mode(v1::PROBE_MODE_FULL);
+  v1::Calibration quick = SampleCalibration();
+  quick.set_mode(v1::PROBE_MODE_QUICK);
+  quick.mutable_measured_time()->set_seconds(kMeasured + 1800);
+  const PlanningServer server(SnapshotOf({quick, full}));
+  v1::PlanRunRequest request = RunOn({kUuid});
+  v1::PlanRunResponse response;
+  ASSERT_TRUE(server.PlanRun(request, &response).ok());
+  EXPECT_EQ(MatmulRate(response).calibration_fingerprint(), CalibrationFingerprint(full));
+  // Where the request wants none so old, the quick one need not be measured again.
+  request.mutable_rate_requirement()->mutable_maximum_age()->set_seconds(3599);
+  const grpc::Status status = server.PlanRun(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(MatmulRate(response).calibration_fingerprint(), CalibrationFingerprint(quick));
+}
+
 TEST(PlanningService, PlansOnThisHostsOwnDevice) {
   const PlanningServer server = WithSample();
   for (const char* name : {"host", kUuid}) {

@@ -25,8 +25,8 @@ class MeasuredFleet {
     calibration.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
     calibration.mutable_device()->set_product_name(product);
     if (watts.has_value()) calibration.mutable_device()->set_power_limit_watts(*watts);
-    snapshot_.calibrations.push_back(std::make_shared<const StoredCalibration>(
-        StoredCalibration{.calibration = calibration, .fingerprint = ""}));
+    snapshot_.calibrations.push_back(
+        {.device = calibration.device(), .by_mode = {StoredFrom(calibration)}});
     return *this;
   }
   MeasuredFleet& Distrust(const char* uuid) {
@@ -36,8 +36,10 @@ class MeasuredFleet {
 
   // The snapshot outlives it.
   ProductPeers Peers(const char* product = "h200-sxm",
-                     absl::optional<absl::Time> since = absl::nullopt) const {
-    return PeersOf(**FindAccelerator(product), snapshot_, since);
+                     absl::optional<absl::Duration> maximum_age = absl::nullopt) const {
+    return PeersOf(**FindAccelerator(product), snapshot_,
+                   {.now = absl::FromUnixSeconds(kSampleSeconds) + absl::Seconds(10),
+                    .maximum_age = maximum_age});
   }
 
   std::vector<std::string> Uuids(const ProductPeers& peers) const {
@@ -50,6 +52,28 @@ class MeasuredFleet {
   int count_ = 0;
   CalibrationSnapshot snapshot_;
 };
+
+// Each takes part by the calibration that is in use of it.
+TEST(ProductPeers, AreTheCalibrationsInUse) {
+  v1::Calibration full = SampleCalibration("GPU-1");
+  full.mutable_device()->set_product_name("NVIDIA H200");
+  full.set_mode(v1::PROBE_MODE_FULL);
+  v1::Calibration quick = full;
+  quick.set_mode(v1::PROBE_MODE_QUICK);
+  quick.mutable_measured_time()->set_seconds(kSampleSeconds + 7200);
+  CalibrationSnapshot snapshot;
+  snapshot.calibrations.push_back(
+      {.device = full.device(), .by_mode = {StoredFrom(full), StoredFrom(quick)}});
+  const auto mode_of = [&](const CalibrationQuery& query) {
+    const ProductPeers peers = PeersOf(**FindAccelerator("h200-sxm"), snapshot, query);
+    EXPECT_EQ(peers.calibrations.size(), 1u);
+    return peers.calibrations[0]->mode();
+  };
+  const absl::Time now = absl::FromUnixSeconds(kSampleSeconds + 9000);
+  EXPECT_EQ(mode_of({.now = now}), v1::PROBE_MODE_FULL);
+  // A request that takes nothing older than an hour need not do without it.
+  EXPECT_EQ(mode_of({.now = now, .maximum_age = absl::Hours(1)}), v1::PROBE_MODE_QUICK);
+}
 
 TEST(ProductPeers, AreOfTheProductAndTrusted) {
   const MeasuredFleet fleet =
@@ -88,9 +112,8 @@ TEST(ProductPeers, AreNoneWhereAllAreLimitedFurther) {
 
 TEST(ProductPeers, AreAsYoungAsTheyHaveToBe) {
   const MeasuredFleet fleet = MeasuredFleet().Add(700);
-  EXPECT_THAT(fleet.Peers("h200-sxm", absl::FromUnixSeconds(kSampleSeconds)).calibrations.size(),
-              1);
-  const ProductPeers none = fleet.Peers("h200-sxm", absl::FromUnixSeconds(kSampleSeconds + 1));
+  EXPECT_THAT(fleet.Peers("h200-sxm", absl::Seconds(10)).calibrations.size(), 1);
+  const ProductPeers none = fleet.Peers("h200-sxm", absl::Seconds(9));
   EXPECT_THAT(none.calibrations, IsEmpty());
   EXPECT_THAT(none.assumptions,
               ElementsAre(HasSubstr("Older than the request allows"), HasSubstr("is left")));

@@ -22,10 +22,13 @@ namespace sextant {
 class ScriptedProbeHost {
  public:
   explicit ScriptedProbeHost(const std::string& commands,
-                             std::vector<v1::Device> devices = {FakeDevice()})
+                             std::vector<v1::Device> devices = {FakeDevice()},
+                             const std::string& library_folder = "")
       : store_(folder_.File("calibrations")),
         metrics_(registry_, ProbeMetricsSet::kFull),
-        probe_(WriteScript(folder_, "probe", Lists(devices, commands)), store_, metrics_) {}
+        probe_({.path = WriteScript(folder_, "probe", Lists(devices, commands)),
+                .library_folder = library_folder},
+               store_, metrics_) {}
 
   struct Outcome {
     absl::Status status;

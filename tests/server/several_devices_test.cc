@@ -71,9 +71,9 @@ TEST(SeveralDevices, EachIsMeasuredAndProgressIsThatOfAll) {
   EXPECT_THAT(MeasuredOf(outcome), ElementsAre("GPU-1", "GPU-2", "GPU-3"));
   EXPECT_THAT(FractionsOf(outcome), ElementsAre(0.5 / 3, 1.5 / 3, 2.5 / 3));
   for (const char* uuid : {"GPU-1", "GPU-2", "GPU-3"}) {
-    EXPECT_NE(host.store().snapshot()->Find(uuid), nullptr) << uuid;
+    EXPECT_NE(host.store().snapshot()->FindAll(uuid), nullptr) << uuid;
   }
-  EXPECT_EQ(host.store().snapshot()->Find("host"), nullptr);
+  EXPECT_EQ(host.store().snapshot()->FindAll("host"), nullptr);
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"ok\"} 3"));
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_state{state=\"ok\"} 1"));
 }
@@ -89,7 +89,7 @@ TEST(SeveralDevices, OneThatIsRefusedCostsNoOtherItsCalibration) {
   EXPECT_THAT(std::string(outcome.status.message()),
               HasSubstr("1 of 3 devices were not measured; the first of them, GPU-2: "));
   EXPECT_THAT(MeasuredOf(outcome), ElementsAre("GPU-1", "GPU-3"));
-  EXPECT_NE(host.store().snapshot()->Find("GPU-3"), nullptr);
+  EXPECT_NE(host.store().snapshot()->FindAll("GPU-3"), nullptr);
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"ok\"} 2"));
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_refusals_total{reason=\"busy\"} 1"));
 }
@@ -127,8 +127,8 @@ TEST(SeveralDevices, ACallerWhoLeavesEndsItAndWhatWasMeasuredStays) {
   const auto outcome = host.Start({}, cancellation, leave_at_the_second).get();
   EXPECT_THAT(outcome.status, Fails(absl::StatusCode::kCancelled, "PROBE_CANCELLED"));
   EXPECT_THAT(MeasuredOf(outcome), ElementsAre("GPU-1"));
-  EXPECT_NE(host.store().snapshot()->Find("GPU-1"), nullptr);
-  EXPECT_EQ(host.store().snapshot()->Find("GPU-3"), nullptr);
+  EXPECT_NE(host.store().snapshot()->FindAll("GPU-1"), nullptr);
+  EXPECT_EQ(host.store().snapshot()->FindAll("GPU-3"), nullptr);
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"cancelled\"} 1"));
 }
 
