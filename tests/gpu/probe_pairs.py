@@ -6,8 +6,9 @@
 back_to_back: quick, then standard the moment that the first ends. Is the second refused as busy,
 for the load that the first one left in NVML's figures?
 
-cudnn: standard with all libraries in reach, then with cuBLASLt alone. What does attention, whose
-kernels cuDNN compiles while the probe runs, cost the other figures?
+cudnn: standard with the budget from which on it measures attention, with all libraries in reach, then
+with cuBLASLt alone. What does attention, whose kernels cuDNN compiles while the probe runs, cost the
+other figures?
 """
 
 import argparse
@@ -28,6 +29,10 @@ def counts_of(calibration):
                 key = f"{name} {probe.type_of(entry)}" if "data_type" in entry else name
                 out[key] = out.get(key, 0) + 1
     return out
+
+
+# gpu_probe/cuda/gpu_levels.h, kAttentionBudgetSeconds.
+ATTENTION_BUDGET = "--budget=8s"
 
 
 def kept_run(options, mode, name, *arguments):
@@ -55,14 +60,15 @@ def back_to_back(options, device):
 
 
 def cudnn(options, device, gpu):
-    runs = {"with": kept_run(options, "standard", "with cuDNN", device)}
+    runs = {"with": kept_run(options, "standard", "with cuDNN", device,
+                             ATTENTION_BUDGET)}
     nvml.wait_until_idle(gpu)
     with tempfile.TemporaryDirectory() as folder:
         if libraries.link_cublaslt(folder) == 0:
             add_fact(options.facts, "cudnn", skipped="no libcublasLt.so.13 or .12 to link to")
             return True
         runs["without"] = kept_run(options, "standard", "without cuDNN", device,
-                                   f"--library_folder={folder}")
+                                   ATTENTION_BUDGET, f"--library_folder={folder}")
     told = {}
     for name, run in runs.items():
         told[name] = {"seconds": run["wall_seconds"], "exit_code": run["exit_code"]}

@@ -5,7 +5,8 @@
 
 #include "gpu_probe/cuda/condition_log.h"
 #include "gpu_probe/cuda/condition_watch.h"
-#include "tests/gpu_probe/cuda/fake_host.h"
+#include "gpu_probe/measure.h"
+#include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/gpu_probe/scripted.h"
 
 namespace sextant {
@@ -125,6 +126,68 @@ TEST_F(ConditionTest, AGpuThatVanishesTellsNothingMore) {
   EXPECT_EQ(watch->Summary()->DebugString(), nothing.DebugString());
   const auto gone = ConditionWatch::Create(host_.NvmlTable(), FakeHost::UuidOf(gpu_), clock_);
   EXPECT_THAT(std::string(gone.status().message()), HasSubstr("fallen off its bus"));
+}
+
+// A plan of one sustained multiplication, measured by the simulated GPU's time.
+class SustainedConditionsTest : public FakeSessionTest {
+ protected:
+  static constexpr double kFlops = 4e14;
+
+  absl::StatusOr<Measurement> MeasureOne() {
+    const SharedSession session = Open();
+    Point point;
+    point.phase = point.label = "matmul sustained bf16";
+    point.sustained_seconds = 1;
+    point.make = [this] { return std::make_unique<Sleeping>(host_); };
+    point.record = [](const v1::TimeStatistics& time, v1::Calibration* out) {
+      v1::MatmulMeasurement* const matmul = out->add_sustained_matmuls();
+      matmul->set_data_type(v1::DATA_TYPE_BF16);
+      matmul->set_flops_per_second(kFlops * 1e-2 / time.median_seconds());
+    };
+    ProbePlan plan;
+    plan.device = session->device();
+    plan.points.push_back(std::move(point));
+    const absl::Status watched = WatchConditions(host_.NvmlTable(), session, &plan);
+    if (!watched.ok()) return watched;
+    return Measure(plan, {.start_seconds = clock_.NowSeconds(), .budget_seconds = 5}, clock_,
+                   [](const v1::ProbeProgress&) { return true; });
+  }
+
+ private:
+  // Ten milliseconds a run.
+  class Sleeping : public Workload {
+   public:
+    explicit Sleeping(FakeHost& host) : host_(host) {}
+    void Poison() override {}
+    absl::Status Run(int64_t repetition_count) override {
+      host_.Sleep(1e-2 * static_cast<double>(repetition_count));
+      return absl::OkStatus();
+    }
+    absl::Status Check() override { return absl::OkStatus(); }
+
+   private:
+    FakeHost& host_;
+  };
+};
+
+TEST_F(SustainedConditionsTest, StandBesideTheirSample) {
+  gpu_.sm_megahertz = 1500;
+  const auto measured = MeasureOne();
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  const v1::MatmulMeasurement& matmul = measured->calibration.sustained_matmuls(0);
+  EXPECT_EQ(matmul.sm_clock_hertz(), 1.5e9);
+  EXPECT_NEAR(matmul.counted_sm_clock_hertz(), 1.5e9, 1e4);
+  // 4096 FLOPs a clock and multiprocessor: 8.11e14 FLOP/s.
+  EXPECT_NEAR(matmul.clock_limit_ratio(), kFlops / (4096.0 * 132 * 1.5e9), 1e-4);
+  EXPECT_EQ(measured->calibration.conditions().sm_clock_hertz(), 1.5e9);
+}
+
+TEST_F(SustainedConditionsTest, TheClockIsThatOfTheHalfThatCounts) {
+  host_.At(0.4, [this] { gpu_.sm_megahertz = 1200; });  // in the half that does not
+  const auto measured = MeasureOne();
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  const v1::MatmulMeasurement& matmul = measured->calibration.sustained_matmuls(0);
+  EXPECT_NEAR(matmul.counted_sm_clock_hertz(), 1.2e9, 1e4);
 }
 
 TEST_F(ConditionTest, ItsThreadReadsByItself) {
