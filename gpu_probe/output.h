@@ -42,8 +42,8 @@ class Output {
   Output(OutputOptions options, Clock& clock);
 
   // Shows how far the probe is: each new phase at once, else at most ten times a second, and not at
-  // all where the reader is slow or a result is out. False where nobody reads any more. Where the results can't be
-  // written for another reason, e.g. on a full disk, it is Finish() that says so.
+  // all where the reader is slow or a result is out. False where nobody reads any more. Where the
+  // results can't be written for another reason, e.g. on a full disk, it is Finish() that says so.
   bool Progress(const v1::ProbeProgress& progress);
 
   // Repeats the last progress where nothing was shown for a second, so that silence means that

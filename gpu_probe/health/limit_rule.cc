@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gpu_probe/clock_limit.h"
 #include "gpu_probe/enum_text.h"
 #include "gpu_probe/figure_text.h"
-#include "gpu_probe/clock_limit.h"
 #include "gpu_probe/health/figures.h"
 
 namespace sextant {

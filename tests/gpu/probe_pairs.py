@@ -6,9 +6,9 @@
 back_to_back: quick, then standard the moment that the first ends. Is the second refused as busy,
 for the load that the first one left in NVML's figures?
 
-cudnn: standard with the budget from which on it measures attention, with all libraries in reach, then
-with cuBLASLt alone. What does attention, whose kernels cuDNN compiles while the probe runs, cost the
-other figures?
+cudnn: standard with the budget from which on it measures attention, with all libraries in reach,
+then with cuBLASLt alone. What does attention, whose kernels cuDNN compiles while the probe runs,
+cost the other figures?
 """
 
 import argparse

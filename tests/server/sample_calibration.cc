@@ -68,7 +68,8 @@ std::string Text() {
     other_matmuls { data_type: DATA_TYPE_FP8_E4M3 m: 500 n: 500 k: 500 batch_count: 4
       layout: LAYOUT_ROW_BY_ROW fast_accumulation: true flops_per_second: 1e12
       best_flops_per_second: 1.25e12 best_kernel: "tile 128x256" engine: "cublaslt 13.1"
-      sm_clock_hertz: 1.7e9 counted_sm_clock_hertz: 1.69e9 power_watts: 650 clock_limit_ratio: 0.8 )" +
+      sm_clock_hertz: 1.7e9 counted_sm_clock_hertz: 1.69e9 power_watts: 650
+      clock_limit_ratio: 0.8 )" +
          time + R"( }
     launches { kind: KIND_GRAPH )" +
          time + R"( }
