@@ -52,7 +52,8 @@ absl::optional<SecondsInterval> MedianInterval(absl::Span<const double> ascendin
 bool IsNarrow(absl::Span<const double> samples_seconds);
 
 // Sums up samples, each the mean time of `repetition_count` runs, in the order in which they
-// were taken. There must be at least one, all of them above 0 and finite.
+// were taken. There must be at least one, all of them above 0 and finite. Figures are rounded to 24
+// significant bits.
 v1::TimeStatistics Summarise(absl::Span<const double> samples_seconds, int64_t repetition_count);
 
 }  // namespace sextant
