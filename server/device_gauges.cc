@@ -70,9 +70,9 @@ constexpr GaugeName kCoverage = {"sextant_gpu_probe_coverage_ratio",
 
 constexpr GaugeName kSmClock = {
     "sextant_gpu_sm_clock_hertz",
-    "Median clock of the multiprocessors while the probe multiplied matrices."};
+    "Median clock of the multiprocessors during the probe's first sustained multiplication."};
 constexpr GaugeName kPower = {"sextant_gpu_power_watts",
-                              "Power drawn while the probe multiplied matrices."};
+                              "Power drawn during the probe's first sustained multiplication."};
 constexpr GaugeName kTemperature = {"sextant_gpu_temperature_celsius",
                                     "Highest temperature while the probe measured."};
 constexpr GaugeName kThrottle = {

@@ -77,12 +77,14 @@ std::vector<Finding> FindBeyondLimit(const v1::Calibration& calibration, double 
 std::vector<std::string> BeyondItsClock(const v1::Calibration& calibration, double tolerance) {
   std::vector<std::string> notes;
   for (const v1::MatmulMeasurement& m : calibration.sustained_matmuls()) {
-    const double hertz = calibration.conditions().sm_clock_hertz();
+    const double hertz = m.has_counted_sm_clock_hertz() ? m.counted_sm_clock_hertz()
+                         : m.has_sm_clock_hertz()       ? m.sm_clock_hertz()
+                                                        : calibration.conditions().sm_clock_hertz();
     const double limit = ClockLimit(calibration.device(), m.data_type(), hertz);
     if (limit <= 0 || m.flops_per_second() <= limit * (1 + tolerance + DoubtOf(m.time()))) continue;
     notes.push_back(absl::StrFormat(
-        "Its matmul %s sustained is %.2f times what it can do at its median clock of %.0f MHz: "
-        "either that was read at other moments, or the rate is wrong.",
+        "Its matmul %s sustained is %.2f times what it can do at its clock meanwhile, %.0f MHz: "
+        "either the clock or the rate is wrong.",
         EnumText(m.data_type()), m.flops_per_second() / limit, hertz / 1e6));
   }
   return notes;

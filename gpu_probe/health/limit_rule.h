@@ -17,7 +17,7 @@ namespace sextant {
 std::vector<Finding> FindBeyondLimit(const v1::Calibration& calibration, double tolerance);
 
 // A sentence for each sustained multiplication that is faster than a GPU's matrix units at the
-// median clock that was read. That clock is of all multiplications, so it proves nothing.
+// clock of its sample: as that was counted, else as the driver told it. Either may be wrong.
 std::vector<std::string> BeyondItsClock(const v1::Calibration& calibration, double tolerance);
 
 // The data types whose multiplications have no limit to be compared with, e.g. {"int8"}, each
