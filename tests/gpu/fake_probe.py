@@ -51,7 +51,7 @@ def measured(options, asked):
     out = simulated.calibration(mode)
     without_cudnn = "library_folder" in options and not os.path.exists(
         os.path.join(options["library_folder"], "libcudnn.so.9"))
-    if without_cudnn:
+    if without_cudnn or mode == "standard" and "budget" not in options:
         out.pop("attentions", None)
     if asked:
         slowness = HOLD_COST if options.get("hold") == "never" else 1
@@ -75,7 +75,7 @@ def main():
         say(device=simulated.calibration("quick")["device"])
         return 0
     say(progress={"phase": "load", "elapsed_seconds": 0.01})
-    if "budget" in options:
+    if mode == "full" and "budget" in options:
         wait_for_work()
     if is_busy() and "SEXTANT_FAKE_BLIND" not in os.environ:
         say(failure={"kind": "KIND_REFUSED", "reason": "busy", "message": "a process computes"})
