@@ -139,11 +139,15 @@ GpuMatmulType Nvfp4() {
 
 const std::vector<GpuMatmulType>& GpuMatmulTypes() {
   static const auto* const types = new std::vector<GpuMatmulType>{
-      Fp8(), Nvfp4(), Mxfp8(), Tf32(), Int8(),
-      Of(v1::DATA_TYPE_FP32, "fp32", MatrixFormat::kFp32, cublaslt::kFp32, /*bits*/ 32), Fp16(),
-      Fp64(),
-      // Last, so that what its first point made is there for its anchors, which come next.
-      ToBf16(Of(v1::DATA_TYPE_BF16, "bf16", MatrixFormat::kBf16, cublaslt::kBf16, /*bits*/ 16))};
+      ToBf16(Of(v1::DATA_TYPE_BF16, "bf16", MatrixFormat::kBf16, cublaslt::kBf16, /*bits*/ 16)),
+      Fp8(),
+      Nvfp4(),
+      Mxfp8(),
+      Tf32(),
+      Int8(),
+      Of(v1::DATA_TYPE_FP32, "fp32", MatrixFormat::kFp32, cublaslt::kFp32, /*bits*/ 32),
+      Fp16(),
+      Fp64()};
   return *types;
 }
 
