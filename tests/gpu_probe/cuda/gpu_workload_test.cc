@@ -272,6 +272,21 @@ TEST_F(GpuWorkloadTest, ATenantThatComesEndsItAsARefusal) {
   EXPECT_EQ(FailureOf(MeasurePlan(plan).status()).kind(), v1::ProbeFailure::KIND_REFUSED);
 }
 
+TEST_F(GpuWorkloadTest, AFaultWhileRecordingLeavesNothingBehind) {
+  Takes(2e-6);
+  {
+    OneKernel kernel(Open(), HostPart::kRecords);
+    ASSERT_EQ(kernel.Run(1), absl::OkStatus());
+    int launches = 0;
+    gpu_.on_launch = [&](const std::string&) {
+      if (++launches == 3) gpu_.cuda_code = 719;
+    };
+    EXPECT_FALSE(kernel.Run(20).ok());
+    gpu_.cuda_code = 0;
+  }
+  EXPECT_EQ(host_.cuda.live_object_count(), 0);
+}
+
 TEST_F(GpuWorkloadTest, NothingIsLeftBehind) {
   Takes(2e-6);
   {
