@@ -76,7 +76,7 @@ class Measurer {
   std::vector<GroupWish> WishesOf(absl::Span<const Group> groups) const;
   // By when the first of `groups_left` should have ended.
   double GroupEnd(absl::Span<const Group> groups_left);
-  // Whether none of the group's points was begun, and there is no time for as many as are of use.
+  // True where no point of the group was measured and the time is too short for fewest_useful ones.
   bool IsTooLate(const Group& group, double end_seconds) const;
   // Whether `next` may work on what the first point of `group` made, if that still lives.
   bool Shares(const Group& group, const Group& next) const;
