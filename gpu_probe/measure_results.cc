@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -31,15 +32,9 @@ std::string Advice(double advised_seconds) {
   return absl::StrFormat("give --budget=%.0fs", std::ceil(advised_seconds));
 }
 
-double CoverageRatio(const std::vector<PointState>& states) {
-  double planned = 0;
-  double measured = 0;
-  for (const PointState& state : states) {
-    // What the device can't do was never planned; what the memory cap left out was.
-    if (state.left_out.ok() || absl::IsResourceExhausted(state.left_out)) ++planned;
-    if (state.measured()) ++measured;
-  }
-  return planned > 0 ? measured / planned : 0;
+// What the device can't do was never planned; what the memory cap left out was.
+bool IsPlanned(const PointState& state) {
+  return state.left_out.ok() || absl::IsResourceExhausted(state.left_out);
 }
 
 // Median over the points of their third pass's time over their first's, less 1.
@@ -59,35 +54,48 @@ absl::optional<double> DriftRatio(const std::vector<PointState>& states, const P
 
 using PhaseOfLevel = std::pair<int, std::string>;
 
-// Phases of which too few points were measured to be of any use.
-std::set<PhaseOfLevel> UselessPhases(const std::vector<PointState>& states, const ProbePlan& plan) {
-  std::map<PhaseOfLevel, int> measured_counts;
+// For each point: whether it is recorded. Not where so few of its phase were measured that they are
+// of no use; a note says so.
+std::vector<bool> RecordedPoints(const std::vector<PointState>& states, const ProbePlan& plan,
+                                 v1::Calibration* out) {
+  std::map<PhaseOfLevel, int> counts;
   for (size_t i = 0; i < states.size(); ++i) {
     const Point& point = plan.points[i];
-    if (point.useless_alone && states[i].measured()) {
-      ++measured_counts[{point.level, point.phase}];
-    }
+    if (states[i].measured()) ++counts[{point.level, point.phase}];
   }
-  std::set<PhaseOfLevel> out;
+  std::vector<bool> recorded(states.size());
+  std::set<std::string> useless;
   for (size_t i = 0; i < states.size(); ++i) {
     const Point& point = plan.points[i];
-    const auto measured = measured_counts.find({point.level, point.phase});
-    if (measured != measured_counts.end() && measured->second < point.fewest_useful) {
-      out.insert(measured->first);
-    }
+    const bool enough =
+        !point.useless_alone || counts[{point.level, point.phase}] >= point.fewest_useful;
+    recorded[i] = states[i].measured() && enough;
+    if (states[i].measured() && !enough) useless.insert(point.phase);
   }
-  return out;
+  for (const std::string& phase : useless) {
+    out->add_notes(absl::StrCat("So few points of ", phase,
+                                " were measured that they are of no use: they are left out."));
+  }
+  return recorded;
 }
 
-void AddMissing(const std::vector<PointState>& states, const ProbePlan& plan,
-                v1::Calibration* out) {
+void AddCoverage(const std::vector<PointState>& states, const ProbePlan& plan,
+                 const std::vector<bool>& recorded, v1::Calibration* out) {
   std::map<std::string, v1::MissingMeasurements> phases;
+  double planned_count = 0;
+  double recorded_count = 0;
   for (size_t i = 0; i < states.size(); ++i) {
-    if (!states[i].left_out.ok()) continue;
+    if (!IsPlanned(states[i])) continue;
+    ++planned_count;
     v1::MissingMeasurements& phase = phases[plan.points[i].phase];
     phase.set_planned_count(phase.planned_count() + 1);
-    if (states[i].open()) phase.set_missing_count(phase.missing_count() + 1);
+    if (recorded[i]) {
+      ++recorded_count;
+    } else {
+      phase.set_missing_count(phase.missing_count() + 1);
+    }
   }
+  out->set_coverage_ratio(planned_count > 0 ? recorded_count / planned_count : 0);
   for (auto& [name, phase] : phases) {
     if (phase.missing_count() == 0) continue;
     phase.set_phase(name);
@@ -106,7 +114,9 @@ void AddNotes(const std::vector<PointState>& states, const ProbePlan& plan,
       out->add_notes(absl::StrCat(plan.points[i].label, " was left out: ", reason));
     }
   }
-  if (out->missing().empty()) return;
+  const bool in_time = std::none_of(states.begin(), states.end(),
+                                    [](const PointState& state) { return state.open(); });
+  if (in_time) return;
   out->add_notes(absl::StrFormat(
       "The budget of %gs was up before all was measured: %s of the points are there; missing are "
       "%s.",
@@ -168,28 +178,22 @@ Measurement ResultsOf(const std::vector<PointState>& states, const ProbePlan& pl
   Measurement out;
   *out.calibration.mutable_device() = plan.device;
   int64_t checked_count = 0;
-  const std::set<PhaseOfLevel> useless = UselessPhases(states, plan);
+  const std::vector<bool> recorded = RecordedPoints(states, plan, &out.calibration);
   for (size_t i = 0; i < states.size(); ++i) {
     const PointSampler& sampler = states[i].sampler;
     checked_count += sampler.checked_count();
     if (out.left_out.ok()) out.left_out = states[i].left_out;
-    if (!states[i].measured()) continue;
-    if (useless.contains({plan.points[i].level, plan.points[i].phase})) continue;
+    if (!recorded[i]) continue;
     plan.points[i].record(Summarise(sampler.samples(), sampler.repetition_count()),
                           &out.calibration);
   }
   if (plan.finish) plan.finish(&out.calibration);
   out.calibration.set_checked_result_count(checked_count);
-  out.calibration.set_coverage_ratio(CoverageRatio(states));
+  AddCoverage(states, plan, recorded, &out.calibration);
   if (const auto drift = DriftRatio(states, plan); drift.has_value()) {
     out.calibration.set_drift_ratio(*drift);
   }
-  AddMissing(states, plan, &out.calibration);
   AddNotes(states, plan, options, &out.calibration);
-  for (const auto& [level, phase] : useless) {
-    out.calibration.add_notes(absl::StrCat(
-        "So few points of ", phase, " were measured that they are of no use: they are left out."));
-  }
   return out;
 }
 

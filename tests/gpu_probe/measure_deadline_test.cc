@@ -193,7 +193,24 @@ TEST_F(MeasureLevelsTest, TooFewToBeOfUseAreNotRecorded) {
   EXPECT_LE(elapsed_seconds(), 3.1);
   EXPECT_THAT(measured->calibration.notes(),
               Contains(HasSubstr("level 1 were measured that they")));
-  EXPECT_EQ(measured->calibration.missing(0).planned_count(), 8);
+  ASSERT_EQ(measured->calibration.missing_size(), 1);
+  EXPECT_EQ(measured->calibration.missing(0).missing_count(), 8) << "those that were measured too";
+  EXPECT_EQ(measured->calibration.coverage_ratio(), 0);
+}
+
+TEST_F(MeasureLevelsTest, WhatHasNoMemoryIsMissingAndWhatTheDeviceCanNotDoIsNot) {
+  AddLevel(1, 4, 1);
+  scripts_[1].make_status = absl::ResourceExhaustedError("too large");
+  scripts_[2].make_status = absl::UnimplementedError("no such kernel");
+  const auto measured = Run(3);
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_DOUBLE_EQ(measured->calibration.coverage_ratio(), 2.0 / 3);
+  ASSERT_EQ(measured->calibration.missing_size(), 1);
+  EXPECT_EQ(measured->calibration.missing(0).missing_count(), 1);
+  EXPECT_EQ(measured->calibration.missing(0).planned_count(), 3);
+  for (const std::string& note : measured->calibration.notes()) {
+    EXPECT_THAT(note, ::testing::Not(HasSubstr("budget"))) << "time there was";
+  }
 }
 
 TEST_F(MeasureLevelsTest, TimeThatIsLeftGoesToWhatEarlierLevelsDidNotGet) {
