@@ -117,7 +117,7 @@ class ScheduleTest : public FakeSessionTest {
 
 std::string Row(const Costs& costs, const Outcome& out) {
   return absl::StrFormat(
-      "start %.1f s, load %2.0f ms, cuDNN %.1f s: %.2f s, coverage %.2f, bf16 %2d, fp8 %2d, "
+      "start %.2f s, load %2.0f ms, cuDNN %.1f s: %.2f s, coverage %.2f, bf16 %2d, fp8 %2d, "
       "attention %d, streams %d, ladder %d, sustained %d",
       costs.start_seconds, costs.first_load_seconds * 1e3, costs.compile_seconds, out.wall_seconds,
       out.calibration.coverage_ratio(), out.bf16_points, out.fp8_points,
