@@ -357,8 +357,10 @@ absl::StatusOr<Measurement> Measurer::Run() {
     }
     level_begins_ = g == 0 || groups[g - 1].first || groups[g - 1].level < groups[g].level;
     const double group_end_seconds = GroupEnd(groups_after(g));
-    if (IsTooLate(groups[g], SoftDeadline())) continue;
-    SEXTANT_RETURN_IF_ERROR(MeasureGroup(groups[g], group_end_seconds, options_.shuffle_seed + g));
+    if (!IsTooLate(groups[g], SoftDeadline())) {
+      SEXTANT_RETURN_IF_ERROR(
+          MeasureGroup(groups[g], group_end_seconds, options_.shuffle_seed + g));
+    }
     if (g + 1 < groups.size() && Shares(groups[g], groups[g + 1])) continue;
     for (PointState& state : states_) state.sampler.Release();
   }

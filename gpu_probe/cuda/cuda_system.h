@@ -31,7 +31,7 @@ CudaSystem OpenCudaSystem(CudaEnvironment environment);
 // `nvml` once its init() said yes. Errors: NvmlStatus()'s.
 absl::StatusOr<Nvml> StartNvml(Nvml nvml);
 
-// Whether there is a CUDA that could be started, as far as can be told without starting it.
+// Looks for a driver that can run the probe, without starting CUDA.
 //
 // Errors: as StartCuda()'s.
 absl::Status CheckCuda(const CudaSystem& system);

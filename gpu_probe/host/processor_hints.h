@@ -19,8 +19,8 @@ inline void PauseInALoop() {
 #endif
 }
 
-// Stores 16 bytes, past the caches where the processor has to be told so: aarch64's notice by
-// themselves that whole lines are written. `to` lies at a multiple of 16 bytes.
+// Stores 16 bytes: on x86-64 by an instruction that bypasses the caches, on aarch64 by a plain
+// store, since those processors detect writes of whole lines. `to` lies at a multiple of 16 bytes.
 inline void StorePastCaches(double* to, VectorOf<double, kBaseBytes>::Type value) {
 #if defined(__x86_64__)
   _mm_stream_pd(to, value);
