@@ -12,7 +12,7 @@ readonly PROBE=$FOLDER/bin/sextant-probe
 
 deploy/install-deps.sh aarch64
 cmake -S . -B "$FOLDER" -G Ninja --toolchain deploy/aarch64.cmake -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_UNITY_BUILD=ON -DSEXTANT_PROBE_ONLY=ON
+  -DSEXTANT_UNITY=ON -DSEXTANT_PROBE_ONLY=ON
 cmake --build "$FOLDER" --target sextant-probe --parallel "$(nproc)"
 
 emulated() { qemu-aarch64-static -cpu max -L /usr/aarch64-linux-gnu "$PROBE" "$@"; }

@@ -1,10 +1,10 @@
-// The time that measurements stand on, replaceable in tests.
+// The clock of measurements, replaceable in tests.
 #ifndef SEXTANT_GPU_PROBE_CLOCK_H_
 #define SEXTANT_GPU_PROBE_CLOCK_H_
 
 #include <chrono>
 
-namespace sextant {
+namespace sextant::probe {
 
 // Never goes back. Thread-safe.
 class Clock {
@@ -23,6 +23,6 @@ class SteadyClock : public Clock {
   }
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CLOCK_H_

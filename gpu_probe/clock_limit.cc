@@ -1,6 +1,6 @@
 #include "gpu_probe/clock_limit.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 struct DenseRate {
@@ -35,4 +35,4 @@ double ClockLimit(const v1::Device& device, v1::DataType type, double hertz) {
          static_cast<double>(device.compute_unit_count()) * hertz;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

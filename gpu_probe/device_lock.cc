@@ -13,7 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 // A uuid becomes part of a file's name: what could leave the folder becomes '_'.
@@ -25,19 +25,19 @@ std::string PathOf(const std::string& folder, absl::string_view uuid) {
   return absl::StrCat(folder, "/sextant-probe-", name, ".lock");
 }
 
-// Opens the file, made by whichever user comes first. Nobody writes to it: reading is enough to
-// lock it, and all may. Links are not followed, and a pipe does not block.
+// Opens the file, which the first user creates. Nobody writes to it: reading suffices to lock it,
+// and all users may read. Links are not followed, and a pipe does not block.
 int Open(const std::string& path) {
   constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   constexpr mode_t kMode = 0666;
-  // Not in one call: with O_CREAT the system may refuse another user's file in a folder that
-  // is open to all (fs.protected_regular).
+  // Not in one call: with O_CREAT the system may refuse to open another user's file in a folder
+  // that all may write (fs.protected_regular).
   int file_descriptor = open(path.c_str(), kFlags);
   if (file_descriptor < 0 && errno == ENOENT) {
     file_descriptor = open(path.c_str(), kFlags | O_CREAT | O_EXCL, kMode);
     if (file_descriptor >= 0) {
-      // The umask of the first user must not keep the others from reading it. Where the file
-      // system has no modes, the lock holds all the same.
+      // The umask of the first user must not keep others from reading it. On a file system without
+      // modes the lock works anyway.
       (void)fchmod(file_descriptor, kMode);
     } else if (errno == EEXIST) {
       file_descriptor = open(path.c_str(), kFlags);
@@ -56,7 +56,7 @@ bool IsRegular(int file_descriptor) {
 std::string LockFolder() {
   const char* const chosen = std::getenv("SEXTANT_LOCK_FOLDER");
   if (chosen != nullptr && chosen[0] == '/') return chosen;
-  // By its mode, which is the same to all users; access() knows file systems that can't be written.
+  // Checks the mode, which is the same for all users; access() detects read-only file systems.
   constexpr char kRunLock[] = "/run/lock";
   struct stat found = {};
   const bool for_all = stat(kRunLock, &found) == 0 && S_ISDIR(found.st_mode) &&
@@ -94,4 +94,4 @@ DeviceLock::~DeviceLock() {
   if (file_descriptor_ >= 0) close(file_descriptor_);
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

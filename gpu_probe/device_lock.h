@@ -7,14 +7,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Where lock files go: /run/lock where all users of the host may write there, /tmp otherwise, so
-// that root's probe and a user's meet. $SEXTANT_LOCK_FOLDER instead where it is an absolute path.
+// The folder of lock files: /run/lock where all users of the host may write there, /tmp otherwise,
+// so that probes of root and of a user share locks. $SEXTANT_LOCK_FOLDER instead where it is an
+// absolute path.
 std::string LockFolder();
 
-// Holds the lock of one device for as long as it lives; a killed process lets go of it. The
-// file stays: whoever removes it lets two probes in.
+// Holds the lock of one device while it lives; the end of a process, a killed one too, frees it.
+// The file stays: removing it would let two probes in.
 class DeviceLock {
  public:
   // Locks device `uuid` by a file in `folder`. Where there can be no lock, e.g. in a folder
@@ -37,6 +38,6 @@ class DeviceLock {
   std::string note_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_DEVICE_LOCK_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sextant {
+namespace sextant::probe {
 
 void FillRidge(int64_t fewest, int64_t most, v1::Calibration* calibration) {
   double flops_per_second = 0;
@@ -30,4 +30,4 @@ void FillFusionSpeedup(v1::Calibration* calibration) {
                             fusion->fused_time().median_seconds());
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -4,7 +4,7 @@
 
 #include "engine/base/reason.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 v1::ProbeFailure::Kind KindOf(absl::StatusCode code) {
@@ -60,4 +60,4 @@ ExitCode ExitCodeOf(v1::ProbeFailure::Kind kind) {
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -5,9 +5,9 @@
 #include "absl/status/status.h"
 #include "sextant/v1/probe.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// One for each ProbeFailure.Kind. `sextant-probe check` ends with those of monitoring plugins
+// One for each ProbeFailure.Kind. `sextant-probe check` uses the exit codes of monitoring plugins
 // instead: HealthStatus of health/finding.h.
 enum ExitCode : int {
   kExitOk = 0,
@@ -31,18 +31,18 @@ inline constexpr char kExitCodeHelp[] =
     "  5  mismatch: a result was wrong: don't trust this device, or this kernel\n"
     "  6  deadline: the time was up before enough was measured";
 
-// The failure that `status`, which is not OK, stands for:
+// Converts `status`, which is not OK, into a failure:
 //   kInvalidArgument                           USAGE
 //   kUnimplemented, kNotFound                  UNSUPPORTED
 //   kResourceExhausted, kAborted               REFUSED, reason "memory" and "locked"
 //   kDataLoss                                  MISMATCH, reason: its metadata "check"
 //   kDeadlineExceeded                          DEADLINE
 //   all others                                 INTERNAL
-// The metadata "reason", where there is one, is the reason of any of them.
+// The metadata "reason", where present, is the reason of any of them.
 v1::ProbeFailure FailureOf(const absl::Status& status);
 
 ExitCode ExitCodeOf(v1::ProbeFailure::Kind kind);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_EXIT_CODE_H_

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr mode_t kFileMode = 0644;
@@ -32,7 +32,7 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// The file that `path` is, or is a link to; `path` itself where nothing is there.
+// The file `path`, or the one that it links to; `path` itself where nothing is there.
 //
 // Errors: kInvalidArgument where that is no file to replace.
 absl::StatusOr<std::string> TargetOf(const std::string& path) {
@@ -41,7 +41,7 @@ absl::StatusOr<std::string> TargetOf(const std::string& path) {
   if (stat(path.c_str(), &found) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cannot follow ", path, ": ", strerror(errno)));
   }
-  // Replacing would put a file in the place of a device or a pipe, for all to come.
+  // Replacing would permanently put a file in the place of a device or a pipe.
   if (!S_ISREG(found.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is not a regular file; give the name of one, or of a new one"));
@@ -61,18 +61,18 @@ bool IsStandardOutput(const std::string& path) {
          file.st_dev == output.st_dev && file.st_ino == output.st_ino;
 }
 
-// Fills, names and settles the new file.
+// Writes, syncs and renames the new file.
 absl::Status Complete(int file_descriptor, const std::string& new_path, const std::string& path,
                       absl::string_view bytes) {
   if (fchmod(file_descriptor, kFileMode) != 0) return SystemError("cannot set the mode of", path);
   SEXTANT_RETURN_IF_ERROR(WriteAll(file_descriptor, bytes));
-  // The data must be there before the name is: a crash would leave a new name on an empty file.
+  // The data must be on disk before the name: a crash could leave the name on an empty file.
   if (fsync(file_descriptor) != 0) return SystemError("cannot write", new_path);
   if (rename(new_path.c_str(), path.c_str()) != 0) return SystemError("cannot replace", path);
   return absl::OkStatus();
 }
 
-// Makes the new name last through a crash of the system. The file is whole with or without.
+// Makes the new name survive a crash of the system. The file is whole in either case.
 void SettleFolder(const std::string& folder) {
   const int file_descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file_descriptor < 0) return;
@@ -88,7 +88,7 @@ absl::Status WriteAll(int file_descriptor, absl::string_view bytes) {
     if (written >= 0) {
       bytes.remove_prefix(static_cast<size_t>(written));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      // Whoever shares the descriptor made it non-blocking.
+      // Another process that shares the descriptor made it non-blocking.
       pollfd writable = {.fd = file_descriptor, .events = POLLOUT, .revents = 0};
       poll(&writable, 1, /*timeout=*/-1);
     } else if (errno == EPIPE) {
@@ -133,4 +133,4 @@ absl::Status CheckReplaceable(const std::string& path) {
   return absl::OkStatus();
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

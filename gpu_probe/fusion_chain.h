@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace sextant {
+namespace sextant::probe {
 
 inline constexpr int kFusionOperationCount = 4;
 inline constexpr int64_t kFusionChannelCount = 1024;  // elements of a row
@@ -19,6 +19,6 @@ inline constexpr double kActivationFourth = -0.06649038;
 inline constexpr double kUnfusedArrayCount = 2 + 2 + 2 + 3;
 inline constexpr double kFusedArrayCount = 3;
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_FUSION_CHAIN_H_

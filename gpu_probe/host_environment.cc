@@ -12,10 +12,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// What the server takes.
+// The longest text that the server accepts.
 constexpr size_t kMostTextBytes = 256;
 
 std::string Clipped(absl::string_view text) {
@@ -42,7 +42,7 @@ std::string OperatingSystem(const std::string& root) {
   return "";
 }
 
-// Whether `engine` is a library with its version, "onednn 2.6.3", and not "builtin".
+// True where `engine` is a library with its version, "onednn 2.6.3", and not "builtin".
 bool HasVersion(const std::string& engine) {
   const size_t space = engine.rfind(' ');
   return space != std::string::npos && space + 1 < engine.size() &&
@@ -57,6 +57,12 @@ void AddEngines(const Measurements& measurements, std::set<std::string>* engines
 }
 
 }  // namespace
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
+}
 
 void AddHostEnvironment(const std::string& root, v1::Calibration* calibration) {
   v1::MeasurementEnvironment* const out = calibration->mutable_environment();
@@ -77,4 +83,4 @@ void AddHostEnvironment(const std::string& root, v1::Calibration* calibration) {
   for (const std::string& engine : engines) out->add_libraries(engine);
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -10,26 +10,25 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/budget.h"
-#include "gpu_probe/figure_text.h"
 #include "gpu_probe/measure_results.h"
-#include "gpu_probe/point_state.h"
-#include "gpu_probe/rate_book.h"
+#include "gpu_probe/options.h"
+#include "gpu_probe/sampler.h"
 #include "gpu_probe/statistics.h"
 #include "gpu_probe/time_share.h"
 #include "gpu_probe/visit_plan.h"
+#include "proto/text/format.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// What the first points to come may keep of the time left, to be prepared.
+// Share of the time left that is kept, at most, for preparing the first points still to come.
 constexpr double kMaximumPreparationShare = 0.5;
 
-// What bounds one visit.
+// Time limits of one visit.
 struct Limits {
   VisitQuota quota;
   double first_sample_end_seconds = 0;  // by when the visit's first sample must have ended
-  double sampling_seconds = 0;          // all of them, once the point is prepared
+  double sampling_seconds = 0;          // for all samples, once the point is prepared
 };
 
 class Measurer {
@@ -48,15 +47,15 @@ class Measurer {
   double SoftDeadline() const {
     return options_.start_seconds + options_.budget_seconds - options_.ending_seconds;
   }
-  // By when the first sample of a point must have ended. A busy host may take longer than the
-  // budget for one figure of each kind; better late than nothing.
+  // The time by which the first sample of a point must have ended. On a busy host the first figure
+  // of each kind may take longer than the budget: better late than missing.
   double FirstSampleDeadline(size_t index) const {
     return plan_.points[index].first && !states_[index].measured()
                ? options_.start_seconds + LastFigureSeconds(options_.budget_seconds)
                : SoftDeadline();
   }
-  // The same for one visit. A grid ends with its group, so that all types get some of theirs;
-  // what is visited once ends in time for the grids.
+  // FirstSampleDeadline() of one visit. A grid ends with its group, so that all types get samples;
+  // points that are visited once end in time for the grids.
   double FirstSampleEnd(const Visit& visit, const Group& group, double group_end_seconds) const {
     if (visit.pass > 0) return group_end_seconds;
     const bool sustained = plan_.points[visit.point].sustained_seconds > 0;
@@ -67,41 +66,41 @@ class Measurer {
   }
   bool Fits(double seconds, double end_seconds) const { return Now() + seconds <= end_seconds; }
 
-  // Seconds to prepare a point: as long as the last of its phase where that took longer than the
-  // plan assumed, else what the plan assumes.
+  // Seconds to prepare a point: as long as the last one of its phase where that took longer than
+  // the plan assumed, else the plan's assumption.
   double PreparationSeconds(const Point& point) const;
   // Seconds to prepare the first points after the first of `groups_left`, if they take as long as
-  // those before, and at most a share of what is left.
+  // those before; at most a share of the time left.
   double LaterFirstPointsSeconds(absl::Span<const Group> groups_left) const;
   std::vector<GroupWish> WishesOf(absl::Span<const Group> groups) const;
-  // By when the first of `groups_left` should have ended.
+  // The time by which the first of `groups_left` should have ended.
   double GroupEnd(absl::Span<const Group> groups_left);
   // True where no point of the group was measured and the time is too short for fewest_useful ones.
   bool IsTooLate(const Group& group, double end_seconds) const;
-  // Whether `next` may work on what the first point of `group` made, if that still lives.
+  // True where `next` may use what the first point of `group` made, if that still lives.
   bool Shares(const Group& group, const Group& next) const;
   absl::Status MeasureGroup(const Group& group, double group_end_seconds, uint64_t seed);
-  // Gives points that got few samples or none more of them, where there is time before
+  // Gives more samples to points that got few or none, where there is time before
   // `group_end_seconds`.
   absl::Status TopUp(const Group& group, double group_end_seconds);
   absl::Status MeasureVisit(const Visit& visit, const Limits& limits);
   absl::Status TakeSamples(const Visit& visit, const Limits& limits);
   absl::Status TakeSustained(size_t index);
 
-  // What a visit of up to `sample_count` samples will take; absent where that is not known yet.
+  // Predicts the seconds of a visit of up to `sample_count` samples; absent where not known yet.
   absl::optional<double> CostSeconds(const Visit& visit, size_t sample_count) const;
-  // What the first of `visits_left` may take.
+  // The seconds that the first of `visits_left` may take.
   double SamplingSeconds(absl::Span<const Visit> visits_left, double group_end_seconds,
                          size_t sample_count) const;
 
-  // Prepares a point that is not, where there is time for it and its first sample.
+  // Prepares a point, where there is time for that and for its first sample.
   absl::Status Start(size_t index, double first_sample_end_seconds);
-  // Whether there is, as far as can be told from the points before.
+  // True where there is, judging by the points before.
   bool MayStart(size_t index, double first_sample_end_seconds) const;
   absl::Status Prepare(size_t index);
   void NotePreparation(const Point& point, double seconds);
   absl::Status Report(size_t index) const;
-  // The plan's may_go_on(), unless that was asked less than kGuardSeconds ago.
+  // The plan's may_go_on(), unless it was called less than kGuardSeconds ago.
   absl::Status CheckMayGoOn();
 
   const ProbePlan& plan_;
@@ -110,11 +109,11 @@ class Measurer {
   const ProgressSink& sink_;
   std::vector<PointState> states_;
   RateBook rates_;
-  std::map<std::string, double> late_preparations_;  // by phase: longer than assumed, the last time
+  std::map<std::string, double> late_preparations_;  // by phase: latest, where longer than assumed
   double first_preparation_seconds_ = 0;             // of all first points together
   double first_preparation_count_ = 0;
-  bool level_begins_ = false;    // with the group that comes now
-  double once_end_seconds_ = 0;  // when points that are visited once give way to the grids
+  bool level_begins_ = false;    // with the present group
+  double once_end_seconds_ = 0;  // end of points that are visited once; the grids follow
   double done_point_count_ = 0;  // a visit counts as its part of a point
   absl::optional<double> last_guard_seconds_;
 };
@@ -128,8 +127,8 @@ absl::Status Measurer::Report(size_t index) const {
       std::min(1.0, done_point_count_ / static_cast<double>(plan_.points.size())));
   progress.set_elapsed_seconds(Now() - options_.start_seconds);
   if (!samples.empty()) {
-    progress.set_figure(
-        absl::StrCat(point.label, ": ", RateText(point.work / Median(samples), point.unit)));
+    progress.set_figure(absl::StrCat(
+        point.label, ": ", text::Scaled(point.work / Median(samples), point.unit, /*decimals=*/1)));
   }
   return sink_(progress) ? absl::OkStatus() : absl::CancelledError("nobody reads the progress");
 }
@@ -174,7 +173,7 @@ absl::Status Measurer::TopUp(const Group& group, double group_end_seconds) {
   std::vector<Visit> visits;
   for (const size_t i : group.points) {
     const size_t taken = states_[i].sampler.samples().size();
-    if (group.first && plan_.points[i].pass_count > 1) continue;  // its other passes will
+    if (group.first && plan_.points[i].pass_count > 1) continue;  // its other passes get samples
     if (plan_.points[i].sustained_seconds == 0 && taken < kMinimumSampleCount) {
       visits.push_back({.point = i, .pass = group.pass_count});
     }
@@ -216,7 +215,7 @@ void Measurer::NotePreparation(const Point& point, double seconds) {
   if (point.first) {
     first_preparation_seconds_ += seconds;
     ++first_preparation_count_;
-    // It also made what its phase shares: where the plan knows better, that is no measure.
+    // It included what its phase shares: where the plan has an estimate, that is the better one.
     if (point.assumed_preparation_seconds > 0) return;
   }
   if (seconds > point.assumed_preparation_seconds) {
@@ -350,7 +349,7 @@ absl::StatusOr<Measurement> Measurer::Run() {
   const std::vector<Group> groups = GroupsOf(plan_.points);
   const auto groups_after = [&](size_t g) { return absl::MakeConstSpan(groups).subspan(g); };
   for (size_t g = 0; g < groups.size(); ++g) {
-    // A first point gets its share of what is left after it was made, which may take long.
+    // A first point gets a share of the time left after it is prepared, which may take long.
     if (groups[g].first) {
       const size_t index = groups[g].points.front();
       SEXTANT_RETURN_IF_ERROR(Start(index, FirstSampleDeadline(index)));
@@ -364,7 +363,7 @@ absl::StatusOr<Measurement> Measurer::Run() {
     if (g + 1 < groups.size() && Shares(groups[g], groups[g + 1])) continue;
     for (PointState& state : states_) state.sampler.Release();
   }
-  // What the later groups left: making workloads may have taken an earlier one's time.
+  // Uses the time left by later groups: making workloads may have used up an earlier group's time.
   for (const Group& group : groups) {
     if (IsTooLate(group, SoftDeadline())) continue;
     SEXTANT_RETURN_IF_ERROR(TopUp(group, SoftDeadline()));
@@ -387,4 +386,4 @@ absl::StatusOr<Measurement> Measure(const ProbePlan& plan, const MeasureOptions&
   return Measurer(plan, options, clock, sink).Run();
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

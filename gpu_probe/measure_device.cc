@@ -11,21 +11,20 @@
 #include "absl/types/optional.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
-#include "gpu_probe/budget.h"
-#include "gpu_probe/choose_device.h"
+#include "gpu_probe/backend.h"
 #include "gpu_probe/device_lock.h"
 #include "gpu_probe/host_environment.h"
 #include "gpu_probe/measure.h"
+#include "gpu_probe/options.h"
+#include "proto/check/calibration.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-constexpr int kSchemaVersion = 1;
-
-// Any number would do: the order only has to be the same from run to run.
+// Any number works: the order only has to be the same in each run.
 constexpr uint64_t kShuffleSeed = 1;
 
-// A shape that was asked for and can't be measured is a failure, not a note.
+// A requested shape that can't be measured is a failure, not a note.
 absl::Status CheckRequested(const ProbeOptions& options, const Measurement& measurement) {
   const auto& matmuls = measurement.calibration.matmuls();
   const auto requested_count =
@@ -66,11 +65,6 @@ v1::ProbeProgress Preparing(const std::string& phase, double elapsed_seconds) {
 
 }  // namespace
 
-double BudgetSecondsOf(const ProbeOptions& options) {
-  return options.budget_seconds > 0 ? options.budget_seconds
-                                    : DefaultBudgetSeconds(options.mode, !options.matmuls.empty());
-}
-
 absl::StatusOr<v1::Calibration> MeasureDevice(
     absl::Span<const Backend> backends, const ProbeOptions& options, Clock& clock,
     const std::function<bool(const v1::ProbeProgress&)>& show) {
@@ -95,7 +89,7 @@ absl::StatusOr<v1::Calibration> MeasureDevice(
   SEXTANT_RETURN_IF_ERROR(CheckRequested(options, measurement));
   v1::Calibration calibration = std::move(measurement.calibration);
   AddHostEnvironment("", &calibration);
-  calibration.set_schema_version(kSchemaVersion);
+  calibration.set_schema_version(check::kSchemaVersion);
   calibration.set_mode(options.mode);
   calibration.set_probe_version(absl::StrCat("sextant-probe ", EngineVersion()));
   *calibration.mutable_measured_time() =
@@ -103,4 +97,4 @@ absl::StatusOr<v1::Calibration> MeasureDevice(
   return calibration;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -12,21 +12,18 @@
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/probe.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// --budget, or the mode's default.
-double BudgetSecondsOf(const ProbeOptions& options);
-
-// Measures the device that ChooseDevice() chooses. `show` is told how far it is, and ends the run
-// where it returns false. Without a watchdog: a kernel that hangs holds the caller.
+// Measures the device that ChooseDevice() chooses. `show` receives the progress, and ends the run
+// where it returns false. There is no watchdog: a kernel that hangs blocks the caller.
 //
-// Errors: ChooseDevice()'s; kAborted where another probe measures the device or, of a GPU, any
-// other GPU of the host; kCancelled where `show` ended it; those of the backend's plan, and of
+// Errors: ChooseDevice()'s; kAborted where another probe measures the device or, for a GPU, any
+// other GPU of the host; kCancelled where `show` ended it; those of the backend's plan and of
 // Measure().
 absl::StatusOr<v1::Calibration> MeasureDevice(
     absl::Span<const Backend> backends, const ProbeOptions& options, Clock& clock,
     const std::function<bool(const v1::ProbeProgress&)>& show);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_MEASURE_DEVICE_H_

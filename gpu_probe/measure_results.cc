@@ -11,17 +11,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "gpu_probe/budget.h"
-#include "gpu_probe/figure_text.h"
+#include "gpu_probe/options.h"
 #include "gpu_probe/statistics.h"
+#include "proto/text/format.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// A point that was never run needs at least a warm-up and a sample.
+// Least runs of a point that was never run: a warm-up and a sample.
 constexpr double kLeastRunCount = 2;
 
-// The budget that is advised lets each point that is missing be run so often.
+// Runs of each missing point that the advised budget allows for.
 constexpr double kAdvisedRunCount = 3;
 
 std::string Advice(double advised_seconds) {
@@ -32,12 +32,13 @@ std::string Advice(double advised_seconds) {
   return absl::StrFormat("give --budget=%.0fs", std::ceil(advised_seconds));
 }
 
-// What the device can't do was never planned; what the memory cap left out was.
+// False for points that the device can't do: these don't count as planned. Points that the memory
+// cap left out do.
 bool IsPlanned(const PointState& state) {
   return state.left_out.ok() || absl::IsResourceExhausted(state.left_out);
 }
 
-// Median over the points of their third pass's time over their first's, less 1.
+// The median over the points of (third pass's time / first pass's) - 1.
 absl::optional<double> DriftRatio(const std::vector<PointState>& states, const ProbePlan& plan) {
   constexpr int kFirstPass = 0;
   constexpr int kThirdPass = 2;
@@ -54,8 +55,8 @@ absl::optional<double> DriftRatio(const std::vector<PointState>& states, const P
 
 using PhaseOfLevel = std::pair<int, std::string>;
 
-// For each point: whether it is recorded. Not where so few of its phase were measured that they are
-// of no use; a note says so.
+// For each point, true where it is recorded. False where too few points of its phase were measured
+// to be useful; a note says so.
 std::vector<bool> RecordedPoints(const std::vector<PointState>& states, const ProbePlan& plan,
                                  v1::Calibration* out) {
   std::map<PhaseOfLevel, int> counts;
@@ -106,7 +107,7 @@ void AddCoverage(const std::vector<PointState>& states, const ProbePlan& plan,
 void AddNotes(const std::vector<PointState>& states, const ProbePlan& plan,
               const MeasureOptions& options, v1::Calibration* out) {
   for (const std::string& note : plan.notes) out->add_notes(note);
-  std::set<std::string> said;  // many points are left out for one reason
+  std::set<std::string> said;  // many points may have one reason
   for (size_t i = 0; i < states.size(); ++i) {
     if (states[i].left_out.ok()) continue;
     const std::string reason(states[i].left_out.message());
@@ -120,7 +121,7 @@ void AddNotes(const std::vector<PointState>& states, const ProbePlan& plan,
   out->add_notes(absl::StrFormat(
       "The budget of %gs was up before all was measured: %s of the points are there; missing are "
       "%s.",
-      options.budget_seconds, PercentText(out->coverage_ratio()),
+      options.budget_seconds, text::PercentToTenth(out->coverage_ratio()),
       absl::StrJoin(out->missing(), ", ", [](std::string* text, const auto& missing) {
         absl::StrAppend(text, missing.missing_count(), " of ", missing.phase());
       })));
@@ -144,8 +145,8 @@ absl::Status CheckEssentialCanEnd(const std::vector<PointState>& states, const P
     problem = absl::StrFormat(
         "%s takes at least %s a run at the best rate measured here, and needs two runs; %s of the "
         "budget of %gs are left",
-        plan.points[i].label, SecondsText(run_seconds), SecondsText(left_seconds),
-        options.budget_seconds);
+        plan.points[i].label, text::TimeToThreeDigits(run_seconds),
+        text::TimeToThreeDigits(left_seconds), options.budget_seconds);
   }
   if (problem.empty()) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrFormat("%s: %s", problem, Advice(advised_seconds)));
@@ -197,4 +198,4 @@ Measurement ResultsOf(const std::vector<PointState>& states, const ProbePlan& pl
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// From measured points to a calibration, or to the reason why there is none.
+// Converts measured points into a calibration, or into the reason why there is none.
 #ifndef SEXTANT_GPU_PROBE_MEASURE_RESULTS_H_
 #define SEXTANT_GPU_PROBE_MEASURE_RESULTS_H_
 
@@ -6,28 +6,28 @@
 
 #include "absl/status/status.h"
 #include "gpu_probe/measure.h"
-#include "gpu_probe/point_state.h"
-#include "gpu_probe/rate_book.h"
+#include "gpu_probe/sampler.h"
+#include "gpu_probe/time_share.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// States are in the order of the plan's points, in all that follows.
+// `states` are in the order of the plan's points.
 
-// kDeadlineExceeded where all points are essential and one that was never run can't end before
-// the soft deadline, whatever happens: it names the shape's time and the budget to give.
+// kDeadlineExceeded where all points are essential and one that was never run can't possibly end
+// before the soft deadline; names the shape's time and the budget to give.
 absl::Status CheckEssentialCanEnd(const std::vector<PointState>& states, const ProbePlan& plan,
                                   const MeasureOptions& options, const RateBook& rates,
                                   double now_seconds);
 
-// kDeadlineExceeded where an essential point was not measured; where not one point could be
-// made, why the first could not.
+// kDeadlineExceeded where an essential point was not measured; where no point could be made, the
+// first one's error.
 absl::Status CheckEssentialMeasured(const std::vector<PointState>& states, const ProbePlan& plan,
                                     const MeasureOptions& options);
 
-// What is measured, for as far as CheckEssentialMeasured() is OK. Without duration_seconds.
+// The results, valid where CheckEssentialMeasured() is OK. Without duration_seconds.
 Measurement ResultsOf(const std::vector<PointState>& states, const ProbePlan& plan,
                       const MeasureOptions& options);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_MEASURE_RESULTS_H_

@@ -19,8 +19,8 @@ struct ObjectSearch {
   dl_find_object* found;
 };
 
-// The first and the last address of an object's loaded segments, and its table for the unwinder.
-// Returns 1, which ends the search, where one of the segments has the address.
+// Sets the first and the last address of an object's loaded segments, and its unwind table. Returns
+// 1, which ends the search, where one of the segments has the address.
 int LookInObject(dl_phdr_info* object, size_t /*size*/, void* argument) {
   const auto* search = static_cast<const ObjectSearch*>(argument);
   uintptr_t start = UINTPTR_MAX, end = 0, frames = 0;
@@ -47,9 +47,9 @@ int LookInObject(dl_phdr_info* object, size_t /*size*/, void* argument) {
 }  // namespace
 
 // Finds the object that was loaded at `address`, for libgcc's unwinder: glibc's manual, "Dynamic
-// Linker Introspection". The unwinder reads the result's dlfo_eh_frame alone; dlfo_link_map stays
-// null, and so does the base of data-relative pointers where there is one, as none are used.
-// Returns -1 where no object is, or one without a table for the unwinder.
+// Linker Introspection". The unwinder reads only the result's dlfo_eh_frame. dlfo_link_map stays
+// null, and so does the base of data-relative pointers, which are not used. Returns -1 where no
+// object has the address, or where the object has no unwind table.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(
     void* address, dl_find_object* result) noexcept {
   ObjectSearch search = {reinterpret_cast<uintptr_t>(address), result};
@@ -59,8 +59,8 @@ extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(
 #endif
 
 #if __GLIBC_PREREQ(2, 36)
-// 32 random bits of the kernel's, for libstdc++'s std::random_device. As glibc's it ends the
-// program where the kernel gives none.
+// 32 random bits from the kernel, for libstdc++'s std::random_device. Like glibc's, it ends the
+// program where the kernel returns none.
 extern "C" __attribute__((visibility("hidden"))) uint32_t arc4random() noexcept {
   uint32_t value = 0;
   ssize_t got = 0;

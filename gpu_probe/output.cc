@@ -2,23 +2,30 @@
 
 #include <google/protobuf/util/json_util.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/calibration_text.h"
 #include "gpu_probe/file_write.h"
-#include "gpu_probe/progress_bar.h"
+#include "proto/text/calibration_text.h"
+#include "proto/text/device_text.h"
+#include "proto/text/format.h"
+#include "proto/text/progress_line.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr double kProgressSeconds = 0.1;
 constexpr double kHeartbeatSeconds = 1;
 constexpr std::chrono::seconds kLateWait(1);
+constexpr int kProgressColumns = 80;
 
 absl::StatusOr<std::string> Json(const google::protobuf::Message& message, bool pretty) {
   google::protobuf::util::JsonPrintOptions options;
@@ -34,14 +41,33 @@ absl::StatusOr<std::string> Json(const google::protobuf::Message& message, bool 
   return json;
 }
 
-// Whether a line of progress can be written without waiting: a pipe that is writable has room
-// for 4096 bytes.
+// True where a line of progress can be written without blocking: a writable pipe has room for 4096
+// bytes.
 bool Writable(int file_descriptor) {
   pollfd writable = {.fd = file_descriptor, .events = POLLOUT, .revents = 0};
   return poll(&writable, 1, /*timeout=*/0) == 1;
 }
 
+// Calls only functions that are safe in a signal handler. SA_RESETHAND has restored the signal's
+// own action.
+void EraseAndEnd(int signal_number) {
+  const ssize_t written = write(STDERR_FILENO, text::kEraseLine, sizeof(text::kEraseLine) - 1);
+  (void)written;  // the process ends anyway
+  std::raise(signal_number);
+}
+
 }  // namespace
+
+void EraseProgressBarOnSignals() {
+  for (const int signal_number : {SIGINT, SIGTERM}) {
+    struct sigaction before = {};
+    if (sigaction(signal_number, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) continue;
+    struct sigaction action = {};
+    action.sa_handler = EraseAndEnd;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(signal_number, &action, nullptr);
+  }
+}
 
 absl::StatusOr<std::string> JsonLine(const v1::ProbeEvent& message) {
   return Json(message, /*pretty=*/false);
@@ -82,8 +108,9 @@ void Output::Show(v1::ProbeProgress progress, double now_seconds) {
   if (options_.format == OutputFormat::kText) {
     if (!options_.progress_bar || !Writable(options_.messages_descriptor)) return;
     bar_shown_ = true;
-    // A terminal that is gone takes the bar with it, not the measurement.
-    (void)WriteAll(options_.messages_descriptor, ProgressBar(progress));
+    // A closed terminal must not end the measurement.
+    (void)WriteAll(options_.messages_descriptor,
+                   absl::StrCat(text::kEraseLine, text::ProgressLine(progress, kProgressColumns)));
     return;
   }
   if (!Writable(options_.results_descriptor)) return;
@@ -99,7 +126,7 @@ absl::Status Output::WriteResults(absl::string_view bytes) {
 }
 
 void Output::EraseBar() {
-  if (bar_shown_) (void)WriteAll(options_.messages_descriptor, kEraseProgressBar);
+  if (bar_shown_) (void)WriteAll(options_.messages_descriptor, text::kEraseLine);
   bar_shown_ = false;
 }
 
@@ -128,7 +155,7 @@ ExitCode Output::WriteResult(const v1::ProbeEvent& result) {
 
 ExitCode Output::ExitCodeAfter(const absl::Status& status) {
   if (status.ok()) return kExitOk;
-  // A reader that left knows that it did.
+  // A reader that closed its end needs no message.
   if (!absl::IsCancelled(status)) {
     (void)WriteAll(options_.messages_descriptor,
                    absl::StrCat("sextant-probe: ", status.message(), "\n"));
@@ -151,24 +178,30 @@ ExitCode Output::WriteFailure(const v1::ProbeFailure& failure) {
 ExitCode Output::WriteCalibration(const v1::Calibration& calibration) {
   v1::ProbeEvent event;
   *event.mutable_calibration() = calibration;
-  // All texts before the first write: what fails or throws here leaves no result behind.
+  // Formats all texts before the first write, so that an error or exception leaves no partial
+  // result.
   const absl::StatusOr<std::string> line = JsonLine(event);
   if (!line.ok()) return ExitCodeAfter(line.status());
-  const absl::StatusOr<std::string> text = Json(calibration, /*pretty=*/true);
-  if (!text.ok()) return ExitCodeAfter(text.status());
-  const bool json = options_.format == OutputFormat::kJson;
-  // The file even where nobody reads the line, and the line even where the file fails.
-  const ExitCode line_code =
-      ExitCodeAfter(WriteResults(json ? *line : CalibrationText(calibration)));
+  const absl::StatusOr<std::string> file = Json(calibration, /*pretty=*/true);
+  if (!file.ok()) return ExitCodeAfter(file.status());
+  const std::string shown =
+      options_.format == OutputFormat::kJson
+          ? *line
+          : text::Printable(text::CalibrationText(calibration, std::nullopt, "--format=json"));
+  // Writes the file even where nobody reads the line, and the line even where the file fails.
+  const ExitCode line_code = ExitCodeAfter(WriteResults(shown));
   const ExitCode file_code =
-      options_.file.empty() ? kExitOk : ExitCodeAfter(ReplaceFile(options_.file, *text));
+      options_.file.empty() ? kExitOk : ExitCodeAfter(ReplaceFile(options_.file, *file));
   return line_code == kExitOk ? file_code : line_code;
 }
 
 ExitCode Output::List(const std::vector<v1::Device>& devices) {
   const auto write = [&]() -> absl::Status {
     if (options_.format == OutputFormat::kText) {
-      return WriteResults(DevicesText(devices));
+      return WriteResults(text::Printable(
+          absl::StrJoin(devices, "\n", [](std::string* out, const v1::Device& device) {
+            out->append(text::DeviceText(device));
+          })));
     }
     for (const v1::Device& device : devices) {
       v1::ProbeEvent event;
@@ -181,4 +214,4 @@ ExitCode Output::List(const std::vector<v1::Device>& devices) {
   return ExitCodeAfter(write());
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// What the probe writes: lines of JSON for programs, or text for people.
+// The probe's output: lines of JSON for programs, or text for people.
 #ifndef SEXTANT_GPU_PROBE_OUTPUT_H_
 #define SEXTANT_GPU_PROBE_OUTPUT_H_
 
@@ -14,11 +14,11 @@
 #include "sextant/v1/device.pb.h"
 #include "sextant/v1/probe_event.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 enum class OutputFormat {
   kJson,  // one ProbeEvent a line on the results' descriptor
-  kText,  // tables there; messages and a progress bar on the other
+  kText,  // tables there; messages and a progress bar on the other one
 };
 
 struct OutputOptions {
@@ -29,47 +29,50 @@ struct OutputOptions {
   std::string file = {};      // gets the bare calibration as JSON too; "" for none
 };
 
-// `message` as one line of JSON in the API's spelling, with its line end. Bytes that are not
-// UTF-8 are left out of it.
+// Formats `message` as one line of JSON in the API's spelling, with its line end. Leaves out bytes
+// that are not UTF-8.
 //
-// Errors: kInternal with protobuf's words.
+// Errors: kInternal with protobuf's message.
 absl::StatusOr<std::string> JsonLine(const v1::ProbeEvent& message);
 
-// Thread-safe: the watchdog's thread reports what the main one can't any more.
+// Makes Ctrl-C (SIGINT) and SIGTERM erase the bar's line on standard error, a terminal, before they
+// end the process as usual. A signal that is ignored stays ignored.
+void EraseProgressBarOnSignals();
+
+// Thread-safe: the watchdog's thread reports for the main one when that hangs.
 class Output {
  public:
   // `clock` must outlive the output.
   Output(OutputOptions options, Clock& clock);
 
-  // Shows how far the probe is: each new phase at once, else at most ten times a second, and not at
-  // all where the reader is slow or a result is out. False where nobody reads any more. Where the
-  // results can't be written for another reason, e.g. on a full disk, it is Finish() that says so.
+  // Shows the progress: each new phase at once, otherwise at most ten times a second, and not where
+  // the reader is slow or a result is written. Returns false where nobody reads any more. Other
+  // write errors, e.g. a full disk, are reported by Finish().
   bool Progress(const v1::ProbeProgress& progress);
 
-  // Repeats the last progress where nothing was shown for a second, so that silence means that
-  // the process is gone. Never waits.
+  // Repeats the last progress where nothing was shown for a second, so that silence means that the
+  // process is gone. Never blocks.
   void Heartbeat();
 
-  // Writes the result, a calibration or a failure, and returns the code that the process has
-  // to end with. Only the first one counts: a further call writes nothing, and returns the
-  // first one's code.
+  // Writes the result, a calibration or a failure, and returns the process's exit code. Only the
+  // first call counts: a further call writes nothing, and returns the same code.
   ExitCode Finish(const v1::ProbeEvent& result);
 
-  // The same from another thread at the hard deadline. Waits at most a second for a write that
-  // is under way; after that it writes nothing, since the reader has stopped reading.
+  // Finish() from another thread at the hard deadline. Waits at most a second for a write in
+  // progress; after that it writes nothing, since the reader has stopped reading.
   ExitCode FinishLate(const v1::ProbeFailure& failure);
 
-  // Writes what --list asks for.
+  // Writes the list of --list.
   ExitCode List(const std::vector<v1::Device>& devices);
 
  private:
-  // Writes to the results' descriptor, but nothing after an error: it may have left half a line.
+  // Writes to the results' descriptor, but not after an error, which may have left half a line.
   absl::Status WriteResults(absl::string_view bytes);
   void Show(v1::ProbeProgress progress, double now_seconds);
   ExitCode WriteResult(const v1::ProbeEvent& result);
   ExitCode WriteCalibration(const v1::Calibration& calibration);
   ExitCode WriteFailure(const v1::ProbeFailure& failure);
-  // Ends with kExitInternal, and says why, where `status` is not OK.
+  // kExitOk for an OK `status`; otherwise reports the error and returns kExitInternal.
   ExitCode ExitCodeAfter(const absl::Status& status);
   void EraseBar();
 
@@ -85,6 +88,6 @@ class Output {
   v1::ProbeProgress last_progress_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_OUTPUT_H_

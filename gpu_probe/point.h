@@ -1,4 +1,4 @@
-// What a backend wants measured: points, each a workload and what its time is written to.
+// One figure of a calibration, the kernel and data that it is timed on, and a plan of many.
 #ifndef SEXTANT_GPU_PROBE_POINT_H_
 #define SEXTANT_GPU_PROBE_POINT_H_
 
@@ -8,20 +8,47 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gpu_probe/workload.h"
+#include "absl/types/optional.h"
 #include "sextant/v1/calibration.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Passes of a point that is to be seen at several times: the third against the first tells drift.
+// One kernel with its own data: the work that a figure of the calibration is timed on.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  // Fills the outputs with a value that no run produces, so that Check() finds every element that a
+  // run did not write. Not timed.
+  virtual void Poison() = 0;
+
+  // Runs the kernel `repetition_count` times in a row. All work is done on return.
+  //
+  // Errors: the device's; nothing on the device can be trusted after one.
+  virtual absl::Status Run(int64_t repetition_count) = 0;
+
+  // Seconds of the last Run() by the device's own clock, which excludes the host's time to start
+  // work and to notice its end. Absent where the device has no clock, as a processor: the caller's
+  // clock is used.
+  virtual absl::optional<double> DeviceSeconds() const { return absl::nullopt; }
+
+  // Compares the outputs of the last run with an independent answer. Not timed.
+  //
+  // Errors: kDataLoss, saying what differed: the device or the kernel can't be trusted; the
+  // device's.
+  virtual absl::Status Check() = 0;
+};
+
+// Passes of a point that is measured at several times: the third against the first shows drift.
 inline constexpr int kRevisitPassCount = 3;
 
-// A sample is as many runs in a row as last this long: the clock's 30 ns, a thread's start and
-// the system's timer tick are then small against it.
+// A sample is as many runs in a row as last this long, so that the clock's 30 ns, a thread's start
+// and the system's timer tick are negligible.
 inline constexpr double kMinimumSampleSeconds = 1e-3;
 
-// Instants of a sustained sample, of which the second half counts.
+// Stages of a sustained sample; its second half counts.
 enum class SustainedMoment { kBegins, kCounts, kEnds };
 
 // One figure of the calibration.
@@ -31,30 +58,30 @@ struct Point {
   double work = 0;    // FLOPs or bytes of one run, for the figure that progress shows
   std::string unit;   // "FLOP/s" or "B/s"
 
-  // Measured first, so that a run cut short still has one figure of each kind. Where it has
-  // several passes only its first is; the others are its phase's.
+  // Measured first, so that a run cut short still has one figure of each kind. Of several passes
+  // only the first is measured then, the others with its phase.
   bool first = false;
   // All points of a lower level come before those of a higher one.
   int level = 0;
-  // How many points of its phase and level are of use together: where there is no time for so many
-  // none is begun. Time for so many is kept while lower levels are measured.
+  // The least number of points of its phase and level that are useful: where there is no time for
+  // that many, none is begun. Time for them is kept while lower levels are measured.
   int fewest_useful = 1;
-  // Whether fewer than those are of no use at all, and are not recorded.
+  // True where fewer than those are useless and are not recorded.
   bool useless_alone = false;
-  // Seconds that preparing it is taken to need while no point of its phase was prepared. High where
-  // it is not known: a deadline is kept by what is not begun.
+  // Assumed seconds to prepare it, until a point of its phase was prepared. Err on the high side
+  // where not known: only work that is not begun keeps a deadline.
   double assumed_preparation_seconds = 0;
-  // In how many shuffled passes its samples are taken; above 1 the phase tells drift.
+  // The number of shuffled passes of its samples; above 1 the phase shows drift.
   int pass_count = 1;
-  // Where above 0: one sample that runs for this long without a pause, and that counts only
-  // the second half of it (a sustained rate).
+  // Where above 0: take one sample that runs for this long without a pause, and count only its
+  // second half (a sustained rate).
   double sustained_seconds = 0;
 
-  // How long a sample lasts at least: less where the device has a clock of its own.
+  // The least time of a sample: shorter where the device has a clock of its own.
   double minimum_sample_seconds = kMinimumSampleSeconds;
 
-  // Allocates and fills; called once, just before the first sample. kResourceExhausted or
-  // kUnimplemented: the point is left out, and the message becomes a note.
+  // Allocates and fills; called once, just before the first sample. On kResourceExhausted or
+  // kUnimplemented the point is left out, and the message becomes a note.
   std::function<absl::StatusOr<std::unique_ptr<Workload>>()> make;
   // Writes the point into the calibration.
   std::function<void(const v1::TimeStatistics& time, v1::Calibration* out)> record;
@@ -62,26 +89,26 @@ struct Point {
   std::function<absl::Status(SustainedMoment moment)> on_sustained = {};
 };
 
-// All that is measured on one device.
+// The measurements of one device.
 struct ProbePlan {
   v1::Device device;
   std::vector<Point> points;
-  // What is computed from the figures (ridge, ratios) once they are all there. Figures may be
-  // missing: a deadline cuts points off.
+  // Computes figures from others (ridge, ratios) when all are measured. Figures may be missing: a
+  // deadline cuts points off.
   std::function<void(v1::Calibration* out)> finish;
   std::vector<std::string> notes;
 
-  // Seconds from the last sample to the end of the process, such as a driver takes.
+  // Seconds from the last sample to the end of the process, e.g. to close a driver.
   double ending_seconds = 0;
 
-  // Whether the device may be worked on further: asked before visits, every kGuardSeconds at most,
-  // and once at the end. What is not OK ends the measurement. Empty: it always may.
+  // Asks if the device may still be used: called before visits, at least kGuardSeconds apart, and
+  // once at the end. An error ends the measurement. Empty: it always may.
   std::function<absl::Status()> may_go_on = {};
 };
 
-// Between two questions of may_go_on(): it may take a driver's time, of which the device has part.
+// Seconds between two calls of may_go_on(), which may take driver time that the device needs.
 inline constexpr double kGuardSeconds = 0.5;
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_POINT_H_

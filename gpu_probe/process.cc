@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int kBackgroundNice = 10;
@@ -17,7 +17,7 @@ constexpr int kBackgroundNice = 10;
 void PrepareProcess() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  // A pipe without a reader, since /dev/null may not be there: reading ends, writing fails.
+  // A pipe without a reader, since /dev/null may not exist: reads end, writes fail.
   for (int wanted = 0; wanted <= 2; ++wanted) {
     if (fcntl(wanted, F_GETFD) >= 0) continue;
     int ends[2] = {-1, -1};
@@ -33,13 +33,13 @@ void PrepareProcess() {
 
 bool FollowParent(int64_t parent_pid) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A parent that ended before that call sends nothing.
+  // A parent that ended before that call sends no signal.
   if (static_cast<int64_t>(getppid()) != parent_pid) return false;
-  // Neither matters enough to fail for.
+  // Failing to do these is harmless.
   (void)setpriority(PRIO_PROCESS, 0, kBackgroundNice);
   const rlimit none = {.rlim_cur = 0, .rlim_max = 0};
   (void)setrlimit(RLIMIT_CORE, &none);
   return true;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

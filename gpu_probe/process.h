@@ -1,21 +1,21 @@
-// How this process stands to the system and to the one that started it.
+// This process's relation to the system and to its parent.
 #ifndef SEXTANT_GPU_PROBE_PROCESS_H_
 #define SEXTANT_GPU_PROBE_PROCESS_H_
 
 #include <cstdint>
 
-namespace sextant {
+namespace sextant::probe {
 
-// Ignores SIGPIPE and SIGXFSZ, so that a write that they are of fails instead, and opens what is
-// closed of the descriptors 0, 1 and 2, so that no file that is opened later takes the place of
-// the output. Call it first.
+// Ignores SIGPIPE and SIGXFSZ, so that such writes fail instead, and opens those of the descriptors
+// 0, 1 and 2 that are closed, so that no file opened later takes the place of the output. Call it
+// first.
 void PrepareProcess();
 
-// Ends this process when `parent_pid`, which has to be its parent, ends; lowers its priority,
-// so that it yields to the host's work; leaves no core file. False where the parent is another,
-// i.e. has ended already.
+// Ends this process when `parent_pid`, which has to be its parent, ends; lowers its priority, so
+// that it yields to the host's work; disables core files. Returns false where the parent is another
+// process, i.e. has ended already.
 bool FollowParent(int64_t parent_pid);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_PROCESS_H_

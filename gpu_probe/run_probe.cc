@@ -14,8 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "gpu_probe/budget.h"
-#include "gpu_probe/choose_device.h"
+#include "gpu_probe/backend.h"
 #include "gpu_probe/clock.h"
 #include "gpu_probe/exit_code.h"
 #include "gpu_probe/file_write.h"
@@ -23,10 +22,9 @@
 #include "gpu_probe/options.h"
 #include "gpu_probe/output.h"
 #include "gpu_probe/process.h"
-#include "gpu_probe/progress_bar.h"
 #include "gpu_probe/watchdog.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr double kTickSeconds = 1;
@@ -51,8 +49,8 @@ v1::ProbeEvent FailureEvent(const absl::Status& status) {
   return event;
 }
 
-// Ends the process at the hard deadline, from the watchdog's thread: the main one may hang in
-// a kernel, and nothing that it holds can be trusted to be let go.
+// Ends the process at the hard deadline, from the watchdog's thread: the main one may hang in a
+// kernel, and its locks may never be released.
 void EndLate(Output& output, double budget_seconds) {
   try {
     const absl::Status late = absl::DeadlineExceededError(absl::StrFormat(
@@ -62,11 +60,11 @@ void EndLate(Output& output, double budget_seconds) {
         HardDeadlineSeconds(budget_seconds), budget_seconds));
     _exit(output.FinishLate(FailureOf(late)));
   } catch (const std::bad_alloc&) {
-    _exit(kExitDeadline);  // without a word
+    _exit(kExitDeadline);  // without a message
   }
 }
 
-// From the watchdog's thread, where nobody catches: without memory this one is left out.
+// Runs on the watchdog's thread, where nothing catches exceptions: out of memory, it skips a beat.
 void Beat(Output& output) {
   try {
     output.Heartbeat();
@@ -100,7 +98,7 @@ ExitCode MeasureAndWrite(absl::Span<const Backend> backends, const ProbeOptions&
   return output.Finish(result);
 }
 
-// The devices, unless a driver hangs: then the process ends at the hard deadline.
+// Lists the devices. Where a driver hangs, the process ends at the hard deadline.
 absl::StatusOr<ListedDevices> DevicesInTime(absl::Span<const Backend> backends,
                                             const ProbeOptions& options, Output& output) {
   const double budget_seconds = BudgetSecondsOf(options);
@@ -130,7 +128,7 @@ ExitCode RunOptions(const ProbeOptions& options, absl::Span<const Backend> backe
   return options.list ? WriteList(backends, options) : MeasureAndWrite(backends, options);
 }
 
-// Ends a run that has no options, or lost them.
+// Ends a run whose options are missing or were not parsed.
 ExitCode Fail(const std::vector<std::string>& args, const absl::Status& status) {
   SteadyClock clock;
   const bool text = std::find(args.begin(), args.end(), "--format=text") != args.end();
@@ -157,7 +155,7 @@ ExitCode RunArgs(const std::vector<std::string>& args, absl::Span<const Backend>
 
 int RunProbe(const std::vector<std::string>& args, absl::Span<const Backend> backends) {
   PrepareProcess();
-  // protobuf would write to stderr of each text that is not UTF-8.
+  // protobuf would log each text that is not UTF-8 to stderr.
   google::protobuf::SetLogHandler(nullptr);
   try {
     return RunArgs(args, backends);
@@ -169,4 +167,4 @@ int RunProbe(const std::vector<std::string>& args, absl::Span<const Backend> bac
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

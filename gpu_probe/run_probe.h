@@ -1,4 +1,4 @@
-// The whole of sextant-probe but its backends: what main() calls.
+// The program sextant-probe without its backends: what main() calls.
 #ifndef SEXTANT_GPU_PROBE_RUN_PROBE_H_
 #define SEXTANT_GPU_PROBE_RUN_PROBE_H_
 
@@ -8,13 +8,13 @@
 #include "absl/types/span.h"
 #include "gpu_probe/backend.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Runs the program with `args`, its name left out, on descriptors 0, 1 and 2, and returns its
-// exit code. Does not return where the hard deadline passes: the process ends then. Throws
-// nothing: what the backends throw becomes a failure, REFUSED where memory ran out.
+// Runs the program with `args`, its name left out, on descriptors 0, 1 and 2, and returns its exit
+// code. At the hard deadline it does not return: the process ends. Throws nothing: exceptions of
+// backends become failures, REFUSED where memory ran out.
 int RunProbe(const std::vector<std::string>& args, absl::Span<const Backend> backends);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_RUN_PROBE_H_

@@ -9,23 +9,23 @@
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// A first run this long is a good estimate whatever starting up added to it; after a shorter
-// one warm runs are timed as well.
+// A first run this long is a good estimate: its start-up time is negligible. After a shorter one,
+// warm runs are timed as well.
 constexpr double kLongRunSeconds = 10 * kMinimumSampleSeconds;
 
-// Runs of one trial; only a clock that stands gets there.
+// Runs of one trial; reached only where the clock stands still.
 constexpr int64_t kMaximumRepetitionCount = int64_t{1} << 40;
 
-// A trial that was too short is followed by one this much longer than needed, so that noise
-// does not ask for a third; and never longer than this many times the last.
+// A trial that was too short is followed by one this much longer than needed, so that noise does
+// not require a third, but at most by this multiple of the last.
 constexpr double kTrialMargin = 1.2;
 constexpr double kMaximumTrialGrowth = 100;
 
-// The second half of a sustained run is at least this many samples, where a run is no longer
-// than one of them.
+// The least number of samples in the second half of a sustained run, where a run is shorter than a
+// sample.
 constexpr double kSustainedSliceCount = 10;
 
 absl::Status ClockStands(const Point& point) {
@@ -60,7 +60,7 @@ absl::Status PointSampler::Prepare() {
 absl::Status PointSampler::ChooseRepetitions(double cold_seconds) {
   repetition_count_ = 1;
   sample_seconds_ = cold_seconds;
-  // A device's clock counts the load of a kernel, which may take longer than any run of it.
+  // A device's clock includes the load of a kernel, which may take longer than a run.
   bool warm = cold_seconds >= kLongRunSeconds && !workload_->DeviceSeconds().has_value();
   const double wanted_seconds = point_->minimum_sample_seconds;
   while (!warm || sample_seconds_ < wanted_seconds) {
@@ -70,7 +70,7 @@ absl::Status PointSampler::ChooseRepetitions(double cold_seconds) {
         std::ceil(static_cast<double>(repetition_count_) * std::min(growth, kMaximumTrialGrowth)));
     repetition_count_ = std::max<int64_t>(repetition_count_, 1);
     if (repetition_count_ > kMaximumRepetitionCount) return ClockStands(*point_);
-    // Of two trials the shorter: one that was interrupted asks for too few runs.
+    // The shorter of two trials: an interrupted one would give too few runs.
     SEXTANT_ASSIGN_OR_RETURN(const double one_seconds, TimeRuns(repetition_count_));
     SEXTANT_ASSIGN_OR_RETURN(const double other_seconds, TimeRuns(repetition_count_));
     sample_seconds_ = std::min(one_seconds, other_seconds);
@@ -129,7 +129,7 @@ absl::Status PointSampler::Check() {
 
 absl::Status PointSampler::Wrong(const absl::Status& checked) const {
   if (checked.ok()) return checked;
-  // A device that fails while it is asked is no wrong result, and says why itself.
+  // A device error during the check is not a wrong result, and has a message of its own.
   if (!absl::IsDataLoss(checked) || !MetadataOf(checked).empty()) return Named(checked);
   const std::vector<std::string> words = absl::StrSplit(point_->phase, ' ');
   return WithMetadata(Named(checked), "check", words.front());
@@ -148,4 +148,4 @@ absl::Span<const double> PointSampler::samples_of(int pass) const {
                                           static_cast<size_t>(range.second - range.first));
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <vector>
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// Turns the median absolute deviation of normal noise into its standard deviation:
-// 1 / (the 75 % quantile of the standard normal distribution).
+// Converts the median absolute deviation of normal noise into its standard deviation: 1 / (the 75 %
+// quantile of the standard normal distribution).
 constexpr double kNormalScale = 1.4826;
 
 constexpr double kConfidence = 0.95;
@@ -19,8 +19,8 @@ std::vector<double> Sorted(absl::Span<const double> values) {
   return out;
 }
 
-// Where the samples are in time: the later half against the earlier one. The middle one of an
-// odd number is in both.
+// Compares the later half of the samples with the earlier one. For an odd number the middle sample
+// is in both halves.
 double HalvesRatio(absl::Span<const double> samples_seconds) {
   const size_t half = (samples_seconds.size() + 1) / 2;
   const double earlier = Median(samples_seconds.first(half));
@@ -30,9 +30,10 @@ double HalvesRatio(absl::Span<const double> samples_seconds) {
 
 constexpr int kSignificantBits = 24;
 
-// To 6e-8 of itself, far below any spread. The other 29 bits of a double would be noise, which does
-// not compress: a fifth of a calibration (tests/gpu_probe/cuda/calibration_size_test.cc). Not by
-// way of a float: GCC 12.2's vectoriser takes two such casts for none (-O2, x86-64).
+// Rounds to a relative 6e-8, far below any spread. The other 29 bits of a double would be noise,
+// which does not compress: a fifth of a calibration
+// (tests/gpu_probe/cuda/calibration_size_test.cc). Does not cast to float: GCC 12.2's vectoriser
+// drops a pair of such casts (-O2, x86-64).
 double Rounded(double value) {
   int exponent = 0;
   const double mantissa = std::frexp(value, &exponent);
@@ -54,7 +55,7 @@ double Median(absl::Span<const double> values) { return Quantile(Sorted(values),
 
 absl::optional<SecondsInterval> MedianInterval(absl::Span<const double> ascending) {
   const size_t n = ascending.size();
-  // The chance that fewer than j of n samples are below the median, for j = 1, 2, ...
+  // The probability that fewer than j of n samples are below the median, for j = 1, 2, ...
   double exactly = std::pow(0.5, static_cast<double>(n));
   double fewer = exactly;
   size_t j = 0;
@@ -100,4 +101,4 @@ v1::TimeStatistics Summarise(absl::Span<const double> samples_seconds, int64_t r
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

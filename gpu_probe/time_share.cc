@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 // The least share of the time left for all first points together.
@@ -11,17 +11,17 @@ constexpr double kFirstShare = 0.4;
 // The share of the time left that sustained points may claim before the others get theirs.
 constexpr double kMaximumSustainedShare = 0.5;
 
-// The share of the time left that is kept for later levels at most. Chosen by
+// The largest share of the time left that is kept for later levels. Chosen by
 // tests/gpu_probe/cuda/schedule_test.cc: enough for 24 shapes of fp8 where the start takes 2.5 s
 // and each kernel 15 ms to load.
 constexpr double kMaximumKeptShare = 0.55;
-// What is kept over what is wanted: a point that was begun in time ends a little later.
+// Factor on the kept time: a point that was begun in time ends a little later.
 constexpr double kKeptMargin = 1.1;
 
-// What a sustained point takes over its time: to warm up, to end its last slice, to check.
+// A sustained point's total time over its own, for warming up, ending its last slice, and checking.
 constexpr double kSustainedMargin = 1.2;
 
-// The share of the time left that groups which are visited once may have together.
+// The largest share of the time left for groups that are visited once.
 constexpr double kOnceShare = 0.6;
 
 }  // namespace
@@ -51,7 +51,7 @@ double LevelEndSeconds(absl::Span<const GroupWish> wishes_left, double now_secon
                        double soft_deadline_seconds) {
   const double left_seconds = soft_deadline_seconds - now_seconds;
   const int level = wishes_left.front().level;
-  double own_seconds = 0;  // that the level itself can't do without
+  double own_seconds = 0;  // reserved for the level itself
   for (const GroupWish& wish : wishes_left) {
     if (wish.level == level) own_seconds += wish.useful_seconds;
   }
@@ -112,4 +112,23 @@ double VisitSeconds(absl::Span<const absl::optional<double>> costs_seconds, doub
   return left_seconds * costs_seconds.front().value_or(typical_seconds) / total_seconds;
 }
 
-}  // namespace sextant
+void RateBook::Note(const Point& point, double seconds) {
+  if (point.work <= 0) return;
+  const double rate = point.work / seconds;
+  double& of_phase = best_of_phase_[point.phase];
+  of_phase = std::max(of_phase, rate);
+  double& of_unit = best_of_unit_[point.unit];
+  of_unit = std::max(of_unit, rate);
+}
+
+absl::optional<double> RateBook::LeastSeconds(const Point& point) const {
+  if (const auto found = best_of_phase_.find(point.phase); found != best_of_phase_.end()) {
+    return point.work / found->second;
+  }
+  if (const auto found = best_of_unit_.find(point.unit); found != best_of_unit_.end()) {
+    return point.work / found->second;
+  }
+  return absl::nullopt;
+}
+
+}  // namespace sextant::probe

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 #include <string>
-#include <utility>
 
-#include "gpu_probe/shuffle.h"
 #include "gpu_probe/statistics.h"
 
-namespace sextant {
-
+namespace sextant::probe {
 namespace {
 
 bool IsInPhaseGroup(const Point& point) { return !point.first || point.pass_count > 1; }
@@ -89,4 +85,4 @@ VisitQuota QuotaOf(int pass_count) {
           .maximum = (kMaximumSampleCount + passes - 1) / passes};
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

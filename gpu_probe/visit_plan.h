@@ -1,16 +1,18 @@
-// In which order points are measured, and how many samples each visit of one takes.
+// The order in which points are measured, and the number of samples of each visit.
 #ifndef SEXTANT_GPU_PROBE_VISIT_PLAN_H_
 #define SEXTANT_GPU_PROBE_VISIT_PLAN_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "gpu_probe/point.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Points whose workloads are there at the same time, by their places in the plan.
+// Points whose workloads exist at the same time, by their indices in the plan.
 struct Group {
   std::vector<size_t> points;
   int pass_count = 1;
@@ -18,12 +20,13 @@ struct Group {
   bool first = false;  // the first pass of its one point, which is marked `first`
 };
 
-// The points marked `first`, each a group of its own, for its first pass alone and of the lowest
-// level; then the phases, a group each in every level, with their other points and all further
-// passes. Levels ascend. Within a level phases are in the plan's order, but those whose points are
-// visited once come before those of several passes, which make do with what time is left; and last
-// those in which only first points come again, as late as can be. In the lowest level the phase of
-// the last first point stays next to it, so that the two can share what they work on.
+// The points marked `first`, each in a group of its own with only its first pass, in the lowest
+// level; then one group for each phase of each level, with the phase's other points and all further
+// passes. Levels ascend. Within a level phases are in the plan's order, with two exceptions: those
+// whose points are visited once come before those of several passes, which can use whatever time is
+// left; and those with only repeated first points come last, to be as late as possible. In the
+// lowest level the phase of the last first point directly follows it, so that the two can share
+// data.
 std::vector<Group> GroupsOf(const std::vector<Point>& points);
 
 // One turn of a point.
@@ -32,18 +35,26 @@ struct Visit {
   int pass = 0;
 };
 
-// All turns of a group: pass after pass, each with the points that want so many, in a new
-// random order where there is more than one pass. The same seed gives the same order. In a
-// phase's group the points marked `first` have had their first pass.
+// All visits of a group: pass after pass, each with the points that want that many passes, in a new
+// random order where there is more than one pass. The same seed gives the same order. In a phase's
+// group the points marked `first` have had their first pass.
 std::vector<Visit> VisitsOf(const Group& group, const std::vector<Point>& points, uint64_t seed);
 
-// Samples of one visit where its point is visited `pass_count` times.
+// The number of samples in one visit, for a point that is visited `pass_count` times.
 struct VisitQuota {
   size_t minimum = 0;
   size_t maximum = 0;
 };
 VisitQuota QuotaOf(int pass_count);
 
-}  // namespace sextant
+// Shuffles the same way everywhere: std::shuffle's draws depend on the library. Fisher and Yates's
+// algorithm: all orders are equally likely, up to a remainder's bias below size / 2^64.
+inline void Shuffle(std::mt19937_64& random, std::vector<size_t>* values) {
+  for (size_t left = values->size(); left > 1; --left) {
+    std::swap((*values)[left - 1], (*values)[random() % left]);
+  }
+}
+
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_VISIT_PLAN_H_

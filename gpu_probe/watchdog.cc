@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using std::chrono::steady_clock;
@@ -52,4 +52,4 @@ void Watchdog::Watch() {
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// A thread that acts when the main one may hang.
+// A thread that acts while the main one may hang.
 #ifndef SEXTANT_GPU_PROBE_WATCHDOG_H_
 #define SEXTANT_GPU_PROBE_WATCHDOG_H_
 
@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 // Neither call may throw.
 struct WatchdogOptions {
@@ -25,7 +25,7 @@ class Watchdog {
   // Errors: kInternal where the system starts no more threads.
   static absl::StatusOr<std::unique_ptr<Watchdog>> Start(WatchdogOptions options);
 
-  // Waits for a call under way.
+  // Waits for a running call.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -41,6 +41,6 @@ class Watchdog {
   std::thread thread_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_WATCHDOG_H_

@@ -14,7 +14,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 constexpr double kMaxDrainSeconds = 3600;
@@ -52,7 +52,7 @@ void DefineFlags(CLI::App& app, ServerOptions& options) {
 
 void DefineProbeFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--probe_program", options.probe_program,
-                 "the sextant-probe to run (default: beside this program, else in $PATH)")
+                 "the sextant-probe to run (default: in the folder of this program, else in $PATH)")
       ->type_name("PATH");
   app.add_option(
          "--probe_library_folder", options.probe_library_folder,
@@ -96,7 +96,7 @@ absl::Status CheckAddress(absl::string_view flag, const std::string& address,
                    "127.0.0.1, or say --insecure_allow_remote"));
 }
 
-// The probe would find no library in it, and say so only when it measures.
+// Without this check the probe would find no library in it, and say so only when it measures.
 absl::Status CheckLibraryFolder(const std::string& folder) {
   std::error_code error;
   const std::filesystem::path path = folder;
@@ -149,7 +149,7 @@ absl::StatusOr<HostPort> SplitHostPort(absl::string_view address) {
 absl::StatusOr<absl::Duration> SamplingPeriod(absl::string_view text) {
   if (text == "none") return absl::ZeroDuration();
   absl::Duration period;
-  // NVML wants its samples more than 100 ms apart: the wait comes on top of the look.
+  // NVML wants its samples more than 100 ms apart: the wait starts after the sample.
   if (absl::ParseDuration(text, &period) && period >= absl::Milliseconds(100) &&
       period <= absl::Hours(1)) {
     return period;
@@ -179,4 +179,4 @@ absl::StatusOr<absl::optional<ServerOptions>> ParseServerOptions(int argc,
   return absl::optional<ServerOptions>(std::move(options));
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -9,9 +9,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "server/call_log.h"
+#include "server/call/log.h"
 
-namespace sextant {
+namespace sextant::server {
 
 // Which of the probe's figures are metrics.
 enum class ProbeMetricsSet { kFleet, kFull };
@@ -37,11 +37,11 @@ struct ServerOptions {
 // Errors: kInvalidArgument with a text for people.
 absl::StatusOr<absl::optional<ServerOptions>> ParseServerOptions(int argc, const char* const* argv);
 
-// Whether only this host can reach `address`: "unix:...", or a host that is localhost,
-// 127.x.x.x or [::1].
+// True where only this host can reach `address`: "unix:...", or a host that is localhost, 127.x.x.x
+// or [::1].
 bool IsLocalAddress(absl::string_view address);
 
-// "host:port" in two; host may be "[::1]".
+// "host:port" split; host may be "[::1]".
 struct HostPort {
   std::string host;
   int port = 0;
@@ -49,10 +49,11 @@ struct HostPort {
 // Errors: kInvalidArgument where there is no port of 0 to 65535.
 absl::StatusOr<HostPort> SplitHostPort(absl::string_view address);
 
-// How long --gpu_sampling=`text` has GPUs looked at: "5s", "250ms"; 0 for "none".
-// Errors: kInvalidArgument where it is none of these, or not 100 ms to an hour.
+// Returns the period of GPU samples that --gpu_sampling=`text` asks for: "5s", "250ms"; 0 for
+// "none".
+// Errors: kInvalidArgument where it is neither, or not 100 ms to an hour.
 absl::StatusOr<absl::Duration> SamplingPeriod(absl::string_view text);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_OPTIONS_H_

@@ -20,10 +20,10 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
-#include "server/default_paths.h"
-#include "server/event_log.h"
+#include "server/call/log.h"
+#include "server/store/default_paths.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 constexpr int kMaxReceiveBytes = 1 << 20;
@@ -32,7 +32,7 @@ constexpr int kMaxPingStrikes = 5;
 constexpr int kMaxConnectionAgeMilliseconds = 600'000;
 constexpr int kMaxConnectionAgeGraceMilliseconds = 30'000;
 
-// Before the first server is built, and for all of them.
+// Runs once, before the first server is built.
 void InitializeLibraries() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -47,24 +47,24 @@ void InitializeLibraries() {
 void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   builder.SetMaxSendMessageSize(static_cast<int>(kMaxAnswerBytes));
-  // Two servers on one port would share its calls in silence.
+  // Two servers on one port would silently share its calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Clients that ping every 30 s, a common setting, are not to be sent away.
+  // Clients that ping every 30 s, a common setting, must not be disconnected.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
-  // Connections end now and then, so that a new replica gets its share.
+  // Connections end now and then, so that clients spread to new replicas.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxConnectionAgeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
                              kMaxConnectionAgeGraceMilliseconds);
 }
 
-// gRPC takes a unix socket over from a server that still listens on it, and unlinks it at its
-// own end; TCP refuses. Refuse here as well.
+// gRPC takes a unix socket over from a server that still listens on it, and unlinks it when it ends
+// itself; TCP refuses. This check refuses both.
 absl::Status CheckSocketIsFree(absl::string_view address) {
   sockaddr_un name = {};
   if (!absl::ConsumePrefix(&address, "unix:")) return absl::OkStatus();
-  if (address.size() >= sizeof(name.sun_path)) return absl::OkStatus();  // gRPC says so
+  if (address.size() >= sizeof(name.sun_path)) return absl::OkStatus();  // gRPC reports it
   name.sun_family = AF_UNIX;
   address.copy(name.sun_path, address.size());
   const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -107,20 +107,23 @@ Server::Server(const ServerOptions& options)
       accounting_(metrics_, {.log_level = options.log_calls,
                              .calibrations = [this] { return store_.snapshot(); },
                              .now = absl::Now,
+                             .supplied = &supplied_,
                              .workers = &workers_}),
       planning_(metrics_, {.log_level = options.log_calls,
                            .calibrations = [this] { return store_.snapshot(); },
                            .now = absl::Now,
+                           .supplied = &supplied_,
                            .workers = &workers_}),
       hardware_({.metrics = metrics_,
                  .log_level = options.log_calls,
                  .store = store_,
+                 .supplied = supplied_,
                  .probe = probe_,
                  .workers = workers_}) {}
 
 Server::~Server() {
   http_.reset();
-  // Or the shutdown would wait for a probe to end.
+  // Without it the shutdown would wait for a probe to end.
   probe_.Stop();
   if (grpc_ != nullptr) grpc_->Shutdown();
 }
@@ -172,7 +175,7 @@ absl::Status Server::StartGrpc() {
 absl::Status Server::StartHttp() {
   if (options_.http_listen == "none") return absl::OkStatus();
   SEXTANT_ASSIGN_OR_RETURN(const HostPort parts, SplitHostPort(options_.http_listen));
-  // httplib wants an IPv6 address without the brackets of its host:port.
+  // httplib takes an IPv6 address without the brackets of host:port.
   std::string host = parts.host;
   if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
   HttpOptions http = {.host = std::move(host),
@@ -199,7 +202,7 @@ void Server::Drain() {
   const auto grace = std::chrono::duration_cast<std::chrono::system_clock::duration>(
       DurationOf(options_.drain_grace_seconds));
   const auto end = std::chrono::system_clock::now() + grace;
-  // gRPC cancels late calls, but waits for each to end, and a list of devices belongs to none.
+  // gRPC cancels late calls but waits for each to end, and a list of devices belongs to no call.
   std::promise<void> drained;
   std::thread late([&, all = drained.get_future()] {
     if (all.wait_until(end) == std::future_status::timeout) probe_.Stop();
@@ -210,4 +213,4 @@ void Server::Drain() {
   late.join();
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

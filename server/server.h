@@ -11,22 +11,21 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/accounting_service.h"
-#include "server/calibration_metrics.h"
-#include "server/calibration_store.h"
-#include "server/gpu_activity/activity_metrics.h"
+#include "server/call/worker_pool.h"
 #include "server/gpu_activity/activity_monitor.h"
-#include "server/hardware_service.h"
-#include "server/host_probe.h"
-#include "server/http_server.h"
-#include "server/log_metrics.h"
-#include "server/metrics.h"
+#include "server/handler/accounting_service.h"
+#include "server/handler/hardware_service.h"
+#include "server/handler/planning_service.h"
+#include "server/metrics/calibration_metrics.h"
+#include "server/metrics/http_server.h"
+#include "server/metrics/metrics.h"
+#include "server/metrics/probe_metrics.h"
 #include "server/options.h"
-#include "server/planning_service.h"
-#include "server/probe_metrics.h"
-#include "server/worker_pool.h"
+#include "server/probe/host_probe.h"
+#include "server/store/calibration_store.h"
+#include "server/store/supplied_calibrations.h"
 
-namespace sextant {
+namespace sextant::server {
 
 class Server {
  public:
@@ -36,13 +35,13 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
   ~Server();
 
-  // Has the probe list this host's devices, in the background; logs why it can't. Without it
-  // the first call that needs them does.
+  // Lists this host's devices in the background and logs why it can't. Otherwise the first call
+  // that needs the devices has them listed.
   void ListDevices();
 
-  // Says NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
-  // new calls, lets the rest finish (drain_grace_seconds), cancels those that are late, and
-  // kills the probe that measures, or lists, for them.
+  // Reports NOT_SERVING, serves on while load balancers notice (drain_announce_seconds), refuses
+  // new calls, waits for the rest (drain_grace_seconds), cancels those that are late, and kills the
+  // probe that measures or lists for them.
   void Drain();
 
   // The addresses as clients write them, ports filled in.
@@ -59,6 +58,7 @@ class Server {
   Metrics metrics_;
   ProbeMetrics probe_metrics_;
   CalibrationStore store_;
+  SuppliedCalibrations supplied_;
   CalibrationMetrics calibration_metrics_;
   ActivityMonitor activity_;
   ActivityMetrics activity_metrics_;
@@ -75,6 +75,6 @@ class Server {
   std::string http_address_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_SERVER_H_

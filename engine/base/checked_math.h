@@ -1,5 +1,5 @@
-// Integer arithmetic that says when it overflows. Sizes enter the engine through these;
-// past that door they are bounded, and plain operators can't overflow.
+// Integer arithmetic that detects overflow. Sizes enter the engine through it; after that they are
+// bounded, and plain operators can't overflow.
 #ifndef SEXTANT_ENGINE_BASE_CHECKED_MATH_H_
 #define SEXTANT_ENGINE_BASE_CHECKED_MATH_H_
 
@@ -7,8 +7,8 @@
 
 namespace sextant {
 
-// An int64 that remembers whether any step on the way to it overflowed. Products and
-// sums read like their formulas; ok() is asked once, at the end.
+// An int64 that remembers whether any step of its computation overflowed. Products and sums read
+// like their formulas; check ok() once, at the end.
 class CheckedInt {
  public:
   constexpr CheckedInt(int64_t value) : value_(value) {}  // NOLINT: implicit by design
@@ -34,7 +34,7 @@ class CheckedInt {
 };
 
 // The smallest integer that is at least a / b, for a >= 0 and b >= 1.
-// Ranks mostly come in powers of two, which spares a division.
+// Fast path without a division for powers of two, which ranks usually are.
 constexpr int64_t CeilDivide(int64_t a, int64_t b) {
   if ((b & (b - 1)) == 0)
     return (a >> __builtin_ctzll(static_cast<uint64_t>(b))) + ((a & (b - 1)) != 0 ? 1 : 0);

@@ -9,14 +9,14 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
-#include "engine/base/number_text.h"
 #include "engine/base/reason.h"
+#include "engine/base/text.h"
 
 namespace sextant {
 namespace {
 
-// The payload is text, a line for the field and a line for the description of each
-// violation in turn; Add() keeps line ends out of both.
+// The payload is text with two lines per violation: the field and the description. Add() removes
+// line ends from both.
 constexpr char kFieldsUrl[] = "sextant/field_violations";
 
 std::string OneLine(absl::string_view text) {

@@ -1,4 +1,4 @@
-// A caller's mistakes, by the path of the field that holds each.
+// A caller's errors, each with the path of its field.
 #ifndef SEXTANT_ENGINE_BASE_FIELD_VIOLATION_H_
 #define SEXTANT_ENGINE_BASE_FIELD_VIOLATION_H_
 
@@ -11,8 +11,8 @@
 
 namespace sextant {
 
-// One mistake. Paths are spelt as in sextant.v1 ("cluster.device_count"), so server/
-// forwards them as they are. The description says what is wrong and what to write.
+// One error. Paths are spelt as in sextant.v1 ("cluster.device_count"), so that server/ forwards
+// them unchanged. The description says what is wrong and what to write.
 struct FieldViolation {
   std::string field;
   std::string description;
@@ -20,12 +20,11 @@ struct FieldViolation {
   friend bool operator==(const FieldViolation&, const FieldViolation&) = default;
 };
 
-// Collects mistakes, so that a caller mends a request in one go. Empty is cheap: the
-// happy path allocates nothing.
+// Collects errors, so that a caller can fix a request in one go. Allocates nothing while empty.
 class FieldViolations {
  public:
   bool empty() const { return violations_.empty(); }
-  // Whether `field`, or a field or an element below it, is at fault already.
+  // True where a violation names `field`, or a field or an element below it.
   bool Mentions(absl::string_view field) const;
   const std::vector<FieldViolation>& all() const { return violations_; }
 
@@ -37,8 +36,8 @@ class FieldViolations {
   void RequireRange(absl::string_view path, absl::string_view name, int64_t value, int64_t low,
                     int64_t high);
 
-  // The same for a field that has to be given, `low` being positive: zero reads as missing,
-  // since the wire can't tell the two apart.
+  // The same for a required field, where `low` is positive: zero is reported as missing, since the
+  // wire can't tell the two apart.
   void Require(absl::string_view path, absl::string_view name, int64_t value, int64_t low,
                int64_t high);
 
@@ -64,7 +63,7 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
 // The violations that `status` carries; empty if it carries none.
 std::vector<FieldViolation> FieldViolationsOf(const absl::Status& status);
 
-// "path.name", or whichever of the two is not empty.
+// "path.name", or the nonempty one of the two.
 std::string FieldPath(absl::string_view path, absl::string_view name);
 
 }  // namespace sextant

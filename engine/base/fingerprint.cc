@@ -30,7 +30,7 @@ void Fingerprint::AddLong(absl::string_view bytes) {
 
 void Fingerprint::Add(absl::string_view text) {
   for (const char c : text) AddByte(static_cast<unsigned char>(c));
-  AddByte(0xff);  // in no UTF-8 text
+  AddByte(0xff);  // occurs in no UTF-8 text
 }
 
 void Fingerprint::Add(double value) {

@@ -1,4 +1,4 @@
-// A short name for a set of numbers.
+// A short identifier of a set of values.
 #ifndef SEXTANT_ENGINE_BASE_FINGERPRINT_H_
 #define SEXTANT_ENGINE_BASE_FINGERPRINT_H_
 
@@ -9,17 +9,17 @@
 
 namespace sextant {
 
-// FNV-1a, 64 bits, of all that is added, but for AddLong(): the same on every machine and in
-// every version, which absl::Hash by design is not. Not for security.
-// Sources: Fowler, Noll, Vo; draft-eastlake-fnv, offset basis and prime for 64 bits; for AddLong()
-// the round of XXH64 with its first two primes, in one lane from FNV's offset basis.
+// FNV-1a, 64 bits, of everything added, except by AddLong(). The same on every machine and in
+// every version, unlike absl::Hash. Not for security. Sources: Fowler, Noll, Vo;
+// draft-eastlake-fnv, offset basis and prime for 64 bits; AddLong() is the round of XXH64 with its
+// first two primes, in one lane from FNV's offset basis.
 class Fingerprint {
  public:
-  // Each addition is told apart from its neighbours: Add("ab") is not Add("a"), Add("b").
+  // Additions are delimited: Add("ab") differs from Add("a"), Add("b").
   void Add(absl::string_view text);
-  // Add() for kilobytes: eight bytes at a step, several times as fast, and another value.
+  // Like Add(), for kilobytes: eight bytes per step, several times faster, with another result.
   void AddLong(absl::string_view bytes);
-  // The double's bits; -0 is not 0, which no rate is.
+  // Adds the double's bits; -0 differs from 0, but no rate is -0.
   void Add(double value);
 
   // 16 hexadecimal digits.

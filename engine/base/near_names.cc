@@ -56,8 +56,8 @@ size_t SharedWords(const std::vector<std::string>& words, const KnownName& known
 
 // Smaller is nearer; compared member by member.
 struct Nearness {
-  bool apart;          // it does not contain the name
-  size_t words_apart;  // words of the name that it lacks
+  bool apart;          // does not contain the name
+  size_t words_apart;  // words of the name that are missing
   size_t distance;
 
   friend auto operator<=>(const Nearness&, const Nearness&) = default;
@@ -112,7 +112,7 @@ std::vector<absl::string_view> NearNames(absl::string_view name, absl::Span<cons
                    [](const Candidate& a, const Candidate& b) { return a.nearness < b.nearness; });
   std::vector<absl::string_view> out;
   for (const Candidate& c : candidates) {
-    // Beside names that hold the very word, those that only resemble it are noise.
+    // Next to names that contain the word itself, merely similar ones are noise.
     if (c.nearness.apart != candidates.front().nearness.apart) break;
     if (static_cast<int>(out.size()) == most) break;
     out.push_back(c.name);

@@ -1,5 +1,5 @@
-// Names that people type: compared without regard to case and separators, and answered
-// with near ones where they are unknown.
+// Names typed by people: compared without case and separators, with near names suggested for
+// unknown ones.
 #ifndef SEXTANT_ENGINE_BASE_NEAR_NAMES_H_
 #define SEXTANT_ENGINE_BASE_NEAR_NAMES_H_
 
@@ -11,22 +11,22 @@
 
 namespace sextant {
 
-// `name` in lower case, without blanks, dashes, underscores, dots and slashes, except that
-// any of these between two digits become one dot: "Llama 3.1-70B" and "llama-3.1_70b" both
-// give "llama3.1.70b", and opt-1.3b is not opt-13b. At most the first 64 bytes of what
-// remains are kept, so that a hostile name costs nothing.
+// `name` in lower case, without blanks, dashes, underscores, dots and slashes, except that any of
+// these between two digits become one dot: "Llama 3.1-70B" and "llama-3.1_70b" both give
+// "llama3.1.70b", and opt-1.3b is not opt-13b. At most the first 64 bytes of the result are kept,
+// which bounds the cost of a hostile name.
 std::string ComparableName(absl::string_view name);
 
-// A name, and other words that people know it by (a product name).
+// A name, and another name for it (a product name).
 struct KnownName {
   absl::string_view name;
   absl::string_view also = "";
 };
 
-// Up to `most` of `names` that are nearest to `name`. Those that contain it come alone where
-// there are any; else those that share words with it ("NVIDIA A100-SXM4-80GB" shares three with
-// a100-sxm-80's product name), most words first; then by edit distance, to the whole of a name or
-// to its start, as long as at most half of `name` has to change. Ties keep the order of `names`.
+// Up to `most` of `names` that are nearest to `name`. If any contain it, only those; else those
+// that share words with it ("NVIDIA A100-SXM4-80GB" shares three with a100-sxm-80's product name),
+// most words first; then by edit distance to a name or to its start, if at most half of `name` has
+// to change. Ties keep the order of `names`.
 std::vector<absl::string_view> NearNames(absl::string_view name, absl::Span<const KnownName> names,
                                          int most);
 

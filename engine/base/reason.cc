@@ -11,8 +11,16 @@ namespace {
 
 constexpr char kReasonUrl[] = "sextant/reason";
 
-// Text: a line for the key and a line for the value of each fact in turn.
+// Text with two lines per fact: the key and the value.
 constexpr char kMetadataUrl[] = "sextant/metadata";
+
+// Text with three lines per violation; line ends in them become blanks.
+constexpr char kPreconditionsUrl[] = "sextant/preconditions";
+
+// `text` on one line.
+std::string Line(absl::string_view text) {
+  return absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}});
+}
 
 }  // namespace
 
@@ -29,8 +37,7 @@ std::string ReasonOf(const absl::Status& status) {
 absl::Status WithMetadata(absl::Status status, absl::string_view key, absl::string_view value) {
   if (status.ok()) return status;
   absl::Cord facts = status.GetPayload(kMetadataUrl).value_or(absl::Cord());
-  facts.Append(
-      absl::StrCat(key, "\n", absl::StrReplaceAll(value, {{"\n", " "}, {"\r", " "}}), "\n"));
+  facts.Append(absl::StrCat(key, "\n", Line(value), "\n"));
   status.SetPayload(kMetadataUrl, std::move(facts));
   return status;
 }
@@ -42,6 +49,31 @@ std::vector<std::pair<std::string, std::string>> MetadataOf(const absl::Status& 
   const std::string text(*payload);
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   for (size_t i = 0; i + 1 < lines.size(); i += 2) out.emplace_back(lines[i], lines[i + 1]);
+  return out;
+}
+
+absl::Status FailedPrecondition(absl::string_view reason,
+                                absl::Span<const PreconditionViolation> violations) {
+  std::string message;
+  std::string payload;
+  for (const PreconditionViolation& v : violations) {
+    absl::StrAppend(&message, message.empty() ? "" : "; ", v.description);
+    absl::StrAppend(&payload, Line(v.type), "\n", Line(v.subject), "\n", Line(v.description), "\n");
+  }
+  absl::Status status = WithReason(absl::FailedPreconditionError(message), reason);
+  status.SetPayload(kPreconditionsUrl, absl::Cord(payload));
+  return status;
+}
+
+std::vector<PreconditionViolation> PreconditionsOf(const absl::Status& status) {
+  std::vector<PreconditionViolation> out;
+  const absl::optional<absl::Cord> payload = status.GetPayload(kPreconditionsUrl);
+  if (!payload.has_value()) return out;
+  const std::string text(*payload);
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  for (size_t i = 0; i + 2 < lines.size(); i += 3) {
+    out.push_back({std::string(lines[i]), std::string(lines[i + 1]), std::string(lines[i + 2])});
+  }
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Early return of a failed absl::Status, and of a failed absl::StatusOr.
+// Returns early from a failed absl::Status or absl::StatusOr.
 #ifndef SEXTANT_ENGINE_BASE_STATUS_MACROS_H_
 #define SEXTANT_ENGINE_BASE_STATUS_MACROS_H_
 

@@ -1,6 +1,6 @@
-// Quantities that never mix by accident. Every number that crosses a function boundary
-// in engine/ has one of these types or is a plain count; the only way back to a bare
-// number is value(), in the SI base unit that the type's name states.
+// Quantities that can't be mixed by accident. Every number that crosses a function boundary in
+// engine/ has one of these types or is a plain count; only value() returns the bare number, in the
+// SI base unit that the type's name states.
 //
 // Bytes is an int64: exact, and wide enough for 9.2e18 bytes. FLOPs are a double: one
 // step of a 1e12-parameter model on 6e7 tokens is 3.6e20 FLOPs, which int64 can't hold.

@@ -1,4 +1,4 @@
-// The version of the engine: what an answer depends on beside its request and rates.
+// The version of the engine: with a request and its rates, it determines an answer.
 #ifndef SEXTANT_ENGINE_BASE_VERSION_H_
 #define SEXTANT_ENGINE_BASE_VERSION_H_
 
@@ -6,7 +6,7 @@
 
 namespace sextant {
 
-// As CMakeLists.txt's project() states it, e.g. "0.1.0".
+// The version in CMakeLists.txt's project(), e.g. "0.1.0".
 absl::string_view EngineVersion();
 
 }  // namespace sextant

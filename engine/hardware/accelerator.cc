@@ -6,18 +6,18 @@ namespace sextant {
 
 namespace {
 
-// Whether the matrix units' fp8 is e4m3 as OCP defines it. Two makers shipped another e4m3, with
-// a largest number of 240: AMD's CDNA 3 (FNUZ: HIP documentation 6.2, "FP8 Numbers", supported
-// devices) and Intel's Gaudi 2 (HabanaAI/vllm-fork pull request 1505 halves OCP weights for it).
+// True where the matrix units' fp8 is OCP's e4m3. Two vendors shipped another e4m3, with a largest
+// number of 240: AMD's CDNA 3 (FNUZ: HIP documentation 6.2, "FP8 Numbers", supported devices) and
+// Intel's Gaudi 2 (HabanaAI/vllm-fork pull request 1505 halves OCP weights for it).
 bool HasOcpE4m3(const Accelerator& a) { return a.architecture != "CDNA3" && a.name != "gaudi2"; }
 
-// FNUZ again; Gaudi 2's e5m2 is IEEE-like, as OCP's.
+// CDNA 3 is FNUZ; Gaudi 2's e5m2 is IEEE-like, as OCP's.
 bool HasOcpE5m2(const Accelerator& a) { return a.architecture != "CDNA3"; }
 
-// Whether matrix units take block scales at the rate of their fp8 figure. Those that do have
-// an fp6 figure. GeForce Blackwell has none and multiplies mxfp8 too, but its fp8 figure is
-// halved by fp32 accumulation, which scaled products are not (flashinfer issue 3628): no figure
-// here is theirs.
+// True where the matrix units take block scales at the rate of their fp8 figure. These devices
+// have an fp6 figure. GeForce Blackwell has none. It multiplies mxfp8, too, but its fp8 figure is
+// halved by fp32 accumulation, which does not apply to scaled products (flashinfer issue 3628), so
+// no figure here holds for them.
 bool TakesBlockScalesAtFp8Rate(const Accelerator& a) { return a.fp6_flops_per_second.present; }
 
 Figure OnlyIf(bool held, const Figure& figure) { return held ? figure : Figure(); }

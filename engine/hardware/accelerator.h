@@ -1,4 +1,4 @@
-// An accelerator's datasheet: figures, each with its source.
+// An accelerator's datasheet: figures with their sources.
 #ifndef SEXTANT_ENGINE_HARDWARE_ACCELERATOR_H_
 #define SEXTANT_ENGINE_HARDWARE_ACCELERATOR_H_
 
@@ -9,15 +9,15 @@
 
 namespace sextant {
 
-// Where a figure was read.
+// The origin of a figure.
 enum class FigureSource {
   kTable,         // the row's own table_source, a public table
-  kRoundedTable,  // the vendor's figure, not re-read; rounds to what that table prints
-  kRecall,        // the vendor's datasheet or whitepaper, not re-read when written down
+  kRoundedTable,  // the vendor's figure, not re-read; agrees with that table's rounded value
+  kRecall,        // the vendor's datasheet or whitepaper, from memory, not re-read
 };
 
-// One figure, in the SI base unit of the field that holds it. No vendor publishes all:
-// absent is absent, never zero.
+// One figure, in the SI base unit of the field that holds it. No vendor publishes all figures; a
+// missing one is absent, never zero.
 struct Figure {
   double value = 0;
   FigureSource source = FigureSource::kRecall;
@@ -34,13 +34,13 @@ struct Accelerator {
   absl::string_view form_factor;
   absl::string_view memory_type;
   absl::string_view link_type;
-  absl::string_view table_source;  // what FigureSource::kTable stands for in this row
+  absl::string_view table_source;  // the source that FigureSource::kTable means in this row
   absl::string_view notes;
 
   Figure memory_bytes;                       // nominal GB taken as 1e9
   Figure memory_bandwidth_bytes_per_second;  // read plus write
-  Figure fp64_flops_per_second;              // dense peaks; sparsity never counted
-  Figure fp64_matrix_flops_per_second;       // by the matrix units
+  Figure fp64_flops_per_second;              // dense peaks; sparsity is never counted
+  Figure fp64_matrix_flops_per_second;       // of the matrix units
   Figure fp32_flops_per_second;
   Figure fp32_matrix_flops_per_second;
   Figure tf32_flops_per_second;
@@ -51,8 +51,8 @@ struct Accelerator {
   bool int8_on_general_units = false;
   Figure fp6_flops_per_second;
   Figure fp4_flops_per_second;
-  Figure link_bandwidth_bytes_per_second;                // one direction, one device
-  Figure link_bidirectional_bandwidth_bytes_per_second;  // both directions added
+  Figure link_bandwidth_bytes_per_second;                // one direction, per device
+  Figure link_bidirectional_bandwidth_bytes_per_second;  // both directions summed
   Figure pcie_generation;
   Figure cache_bytes;  // a datasheet's "MB" of cache is 2^20
   Figure compute_unit_count;
@@ -60,14 +60,14 @@ struct Accelerator {
   Figure thermal_design_power_watts;
 };
 
-// The source of `figure` of `accelerator`, for people.
+// The source of `figure` of `accelerator`, as text.
 std::string SourceOf(const Accelerator& accelerator, const Figure& figure);
 
-// The dense peak that a matrix multiplication in `type` can reach: the matrix units' where
-// they take `type`, else the general units'. Absent where the datasheet has none. Datasheets
-// name families, whose figure stands for their members where the device computes in them: fp8
-// for e4m3 and e5m2 as OCP defines them and, where the matrix units take block scales, mxfp8;
-// fp4 for mxfp4 and, on NVIDIA's devices, nvfp4.
+// The dense peak of a matrix multiplication in `type`: that of the matrix units where they support
+// `type`, else of the general units. Absent where the datasheet has none. Datasheets name
+// families; a family's figure applies to its members where the device computes in them: fp8 to
+// OCP's e4m3 and e5m2 and, where the matrix units take block scales, to mxfp8; fp4 to mxfp4 and,
+// on NVIDIA's devices, to nvfp4.
 Figure PeakFlopsPerSecond(const Accelerator& accelerator, DataType type);
 
 }  // namespace sextant

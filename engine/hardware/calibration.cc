@@ -1,14 +1,14 @@
 #include "engine/hardware/calibration.h"
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/utc_text.h"
+#include "engine/base/text.h"
 
 namespace sextant {
 namespace {
 
 using Matmuls = absl::InlinedVector<MeasuredMatmul, 3>;
 
-// A rate below this share of another is not the same one but for noise.
+// Rates at or above this share of another count as equal up to noise.
 constexpr double kShareOfFastest = 0.9;
 
 bool IsBetter(const MeasuredMatmul& x, const MeasuredMatmul& y) {
@@ -16,7 +16,7 @@ bool IsBetter(const MeasuredMatmul& x, const MeasuredMatmul& y) {
   return IsBetterRate({x.rate.value(), x.stable}, {y.rate.value(), y.stable});
 }
 
-// Keeps `matmul` unless `kept` has a better one of its type.
+// Keeps `matmul` unless `kept` has a better one of the same type.
 void Keep(const MeasuredMatmul& matmul, Matmuls& kept) {
   for (MeasuredMatmul& held : kept) {
     if (held.data_type != matmul.data_type) continue;
@@ -61,21 +61,38 @@ bool IsBetterRate(const RateSeen& x, const RateSeen& y) {
 
 void DeviceCalibration::Consider(const MeasuredMatmul& matmul) {
   Keep(matmul, matmuls);
-  if (matmul.stable && !matmul.sustained) Keep(matmul, stable_bursts);
+  if (matmul.sustained) return;
+  Keep(matmul, bursts);
+  if (matmul.stable) Keep(matmul, stable_bursts);
 }
 
-void DeviceCalibration::ConsiderCopy(const MeasuredPass& pass) { Keep(pass, memory_copy); }
+void DeviceCalibration::ConsiderPass(StreamPattern pattern, const MeasuredPass& pass) {
+  Keep(pass, memory_passes[static_cast<size_t>(pattern)]);
+}
+
 void DeviceCalibration::ConsiderElementwise(const MeasuredPass& pass) { Keep(pass, elementwise); }
 
 const MeasuredMatmul* DeviceCalibration::MatmulIn(DataType type) const {
   return Find(matmuls, type);
 }
 
+const MeasuredMatmul* DeviceCalibration::BurstIn(DataType type) const { return Find(bursts, type); }
+
 const MeasuredMatmul* DeviceCalibration::FasterBurstIn(DataType type) const {
   const MeasuredMatmul* used = MatmulIn(type);
   const MeasuredMatmul* burst = Find(stable_bursts, type);
   if (used == nullptr || burst == nullptr || used->stable || !used->sustained) return nullptr;
   return used->rate < burst->rate * kShareOfFastest ? burst : nullptr;
+}
+
+bool DeviceCalibration::IsStable() const {
+  const MeasuredMatmul* usual = nullptr;
+  for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+    if (usual == nullptr) usual = BurstIn(type);
+  }
+  const MeasuredMatmul* const fp8 = BurstIn(DataType::kFp8E4m3);
+  return usual != nullptr && usual->stable && (fp8 == nullptr || fp8->stable) &&
+         memory_copy().has_value() && memory_copy()->stable;
 }
 
 std::string CitationOf(const DeviceCalibration& c, const MeasuredMatmul& m) {

@@ -1,7 +1,9 @@
-// What was measured of one device, as far as plans use it.
+// The measurements of one device that plans use.
 #ifndef SEXTANT_ENGINE_HARDWARE_CALIBRATION_H_
 #define SEXTANT_ENGINE_HARDWARE_CALIBRATION_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
 #include "engine/hardware/accelerator.h"
+#include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
@@ -24,69 +27,84 @@ struct MeasuredMatmul {
   FlopsPerSecond rate;         // 2 m n k over the median time; 1 to 1e18
   double relative_spread = 0;  // 1.4826 x median absolute deviation / median
   int64_t sample_count = 0;
-  bool stable = false;       // enough samples agreed
-  bool sustained = false;    // for a second or more without a pause; else a short burst
-  absl::string_view engine;  // the library, e.g. "onednn 2.6.3"
+  bool stable = false;      // enough samples agree
+  bool sustained = false;   // for a second or more without pause; else a short burst
+  std::string engine = {};  // the library, e.g. "onednn 2.6.3"
 };
 
-// A rate that one pass over memory showed, in bytes or FLOPs a second.
+// The rate of one pass over memory, in bytes or FLOPs per second.
 struct MeasuredPass {
   double per_second = 0;       // 1 to 1e18
   int64_t array_bytes = 0;     // of each array
-  int64_t multiply_adds = 0;   // an element; of an elementwise pass
+  int64_t multiply_adds = 0;   // per element; elementwise passes only
   double relative_spread = 0;  // 1.4826 x median absolute deviation / median
   int64_t sample_count = 0;
   bool stable = false;
 };
 
 struct RateSeen {
-  double rate = 0;  // of either in the same unit
+  double rate = 0;  // of either kind, in the same unit
   bool stable = false;
 };
 
-// Whether `x` says more of a device than `y`: one whose samples agree, where it is at most 10 %
-// slower than one whose samples don't; else the faster.
+// True where `x` is the better rate: a stable rate beats an unstable one unless it is more than 10
+// % slower; else the faster rate wins.
 bool IsBetterRate(const RateSeen& x, const RateSeen& y);
 
-// One device's calibration. Whoever reads it from outside has checked its figures: they are
-// finite and in the ranges named here. Texts are views.
+// One device: its identity and its best measurements. All figures are finite and in the ranges
+// given here; code that reads external data checks them. Shapes measured on request are left out:
+// however fast, they are not the device's best.
 struct DeviceCalibration {
-  absl::string_view uuid;
-  absl::string_view product_name;            // as the device reports itself
-  bool processor = false;                    // a host's CPUs, not an accelerator
+  std::string uuid;
+  std::string product_name;                  // as the device reports itself
+  bool processor = false;                    // the CPUs of a host, not an accelerator
   const Accelerator* accelerator = nullptr;  // its datasheet; null: not in the catalogue
-  Bytes memory;                              // as the host reports it; 1 to 1e15
-  int64_t compute_unit_count = 0;  // multiprocessors or cores, as the host reports; 0: not known
+  Bytes memory;                              // as reported by the host; 1 to 1e15
+  int64_t compute_unit_count = 0;  // multiprocessors or cores, as the host reports; 0: unknown
   int64_t measured_unix_seconds = 0;
-  absl::string_view probe_version;  // e.g. "sextant-probe 0.1.0"
+  std::string probe_version;  // e.g. "sextant-probe 0.1.0"
   std::string fingerprint;
-  double coverage_ratio = 1;  // of the planned points; below 1 it is partial
+  double coverage_ratio = 1;                      // share of the planned points; below 1: partial
+  absl::optional<double> power_limit_watts = {};  // absent: not reported by the device
 
-  // The multiplication that the rate of each data type is taken from; see Consider().
+  // For each data type: the multiplication that gives its rate (Consider()), the best burst
+  // (IsBetterRate()), and the fastest stable burst, which may cast doubt on a sustained rate.
   absl::InlinedVector<MeasuredMatmul, 3> matmuls;
-  // The fastest stable burst of each data type, beside which a sustained rate may look slow.
+  absl::InlinedVector<MeasuredMatmul, 3> bursts;
   absl::InlinedVector<MeasuredMatmul, 3> stable_bursts;
-  // The fastest copy within main memory, in bytes read plus written; see ConsiderCopy().
-  absl::optional<MeasuredPass> memory_copy = {};
-  // The fastest fp32 multiply-adds on an array, in FLOP/s: general arithmetic.
+  // Passes within main memory, in bytes read plus written, by StreamPattern; see ConsiderPass().
+  std::array<absl::optional<MeasuredPass>, kStreamPatternCount> memory_passes = {};
+  // The fastest fp32 multiply-adds over an array, in FLOP/s: general arithmetic.
   absl::optional<MeasuredPass> elementwise = {};
-  // Others whose shapes somebody asked for: however fast, they are not the device's best.
+  // Multiplications whose shapes were measured on request.
   int64_t requested_matmul_count = 0;
 
-  // Keeps `matmul` if it says more than what is kept of its type: sustained before burst,
-  // then stable, where it is at most 10 % slower than one that is not; then the faster.
+  // Keeps `matmul` if it is better than the one kept for its type: sustained before burst, then by
+  // IsBetterRate().
   void Consider(const MeasuredMatmul& matmul);
 
-  // Keeps `pass` if IsBetterRate().
-  void ConsiderCopy(const MeasuredPass& pass);
+  // Keeps `pass` if it is better by IsBetterRate().
+  void ConsiderPass(StreamPattern pattern, const MeasuredPass& pass);
   void ConsiderElementwise(const MeasuredPass& pass);
 
-  // Null: none was measured in `type`.
+  // The bandwidth of the memory: that of the copy.
+  const absl::optional<MeasuredPass>& memory_copy() const {
+    return memory_passes[static_cast<size_t>(StreamPattern::kCopy)];
+  }
+
+  // Null: not measured in `type`.
   const MeasuredMatmul* MatmulIn(DataType type) const;
+  const MeasuredMatmul* BurstIn(DataType type) const;
 
   // Where MatmulIn(type) is sustained, not stable, and more than 10 % slower than a stable burst:
   // that burst, which casts doubt on it. Else null.
   const MeasuredMatmul* FasterBurstIn(DataType type) const;
+
+  // True where the rates that most plans use can be trusted: BurstIn() of bf16 (else fp16, else
+  // fp32), of fp8 where that was measured, and memory_copy() are stable. Quick, standard and full
+  // calibrations of a device have the same ones, so this compares them fairly. False where none of
+  // them was measured.
+  bool IsStable() const;
 };
 
 // "sustained matmul 8192x8192x8192 by onednn 2.6.3, median of 12 samples, relative spread

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/strip.h"
 #include "engine/base/near_names.h"
 #include "engine/base/reason.h"
 #include "engine/hardware/catalogue_tables.h"
@@ -30,12 +31,12 @@ constexpr double kTera = 1e12;
 constexpr double kMega = 1e6;
 constexpr double kCacheMegabyte = 1024 * 1024;
 
-// Every figure is a whole number of SI units; rounding undoes what 989.4 loses in binary.
+// Every figure is a whole number of SI units; rounding removes the binary error of e.g. 989.4.
 Figure Scaled(Figure printed, double unit) {
   return {std::round(printed.value * unit), printed.source, printed.present};
 }
 
-// The one place where printed units become SI base units.
+// Converts printed units to SI base units; the only place that does.
 Accelerator AcceleratorOf(const DatasheetRow& row) {
   return {
       .name = row.name,
@@ -77,6 +78,44 @@ std::vector<KnownName> Names() {
   return out;
 }
 
+struct ReportedName {
+  absl::string_view reported;
+  absl::string_view name;  // the catalogue's
+};
+
+// Names that nvidia-smi prints, without the leading "NVIDIA ". From memory, not re-read.
+constexpr ReportedName kReportedNames[] = {
+    {"Tesla V100-SXM2-16GB", "v100-sxm-16"},
+    {"Tesla V100-SXM2-32GB", "v100-sxm-32"},
+    {"Tesla V100-SXM3-32GB", "v100-sxm-32"},
+    {"A100-SXM4-40GB", "a100-sxm-40"},
+    {"A100-SXM4-80GB", "a100-sxm-80"},
+    {"A100-PCIE-40GB", "a100-pcie-40"},
+    {"A100 80GB PCIe", "a100-pcie-80"},
+    {"A800-SXM4-80GB", "a800-sxm-80"},
+    {"H100 80GB HBM3", "h100-sxm"},
+    {"H100 PCIe", "h100-pcie"},
+    {"H100 NVL", "h100-nvl"},
+    {"H200", "h200-sxm"},
+    {"H200 NVL", "h200-nvl"},
+    {"B200", "b200-sxm"},
+    {"GB200", "gb200"},
+    {"GeForce RTX 3090", "rtx-3090"},
+    {"GeForce RTX 4090", "rtx-4090"},
+    {"GeForce RTX 5090", "rtx-5090"},
+};
+
+const absl::flat_hash_map<std::string, const Accelerator*>& ByReportedName() {
+  static const auto* const index = [] {
+    auto* out = new absl::flat_hash_map<std::string, const Accelerator*>;
+    for (const ReportedName& row : kReportedNames) {
+      out->emplace(ComparableName(row.reported), AcceleratorNamed(row.name));
+    }
+    return out;
+  }();
+  return *index;
+}
+
 }  // namespace
 
 const std::vector<Accelerator>& Accelerators() {
@@ -106,9 +145,17 @@ const Accelerator* AcceleratorNamed(absl::string_view name) {
 
 absl::StatusOr<const Accelerator*> FindAccelerator(absl::string_view name) {
   if (const Accelerator* found = AcceleratorNamed(name); found != nullptr) return found;
-  return WithReason(absl::NotFoundError(UnknownNameMessage(
-                        "accelerator", name, Names(), "sextant accelerators (ListAccelerators)")),
-                    "GPU_UNKNOWN");
+  return WithReason(
+      absl::NotFoundError(UnknownNameMessage("accelerator", name, Names(), "docs/accelerators.md")),
+      "GPU_UNKNOWN");
+}
+
+const Accelerator* AcceleratorReportedAs(absl::string_view reported) {
+  if (const Accelerator* found = AcceleratorNamed(reported); found != nullptr) return found;
+  absl::ConsumePrefix(&reported, "NVIDIA ");
+  const auto& index = ByReportedName();
+  const auto it = index.find(ComparableName(reported));
+  return it == index.end() ? AcceleratorNamed(reported) : it->second;
 }
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// The accelerators that Sextant knows by name.
+// The accelerators that Sextant knows, by catalogue name and by the name that a device reports.
 #ifndef SEXTANT_ENGINE_HARDWARE_CATALOGUE_H_
 #define SEXTANT_ENGINE_HARDWARE_CATALOGUE_H_
 
@@ -10,20 +10,25 @@
 
 namespace sextant {
 
-// By vendor, then from older to newer. Built at the first call.
+// By vendor, then oldest first. Built at the first call.
 const std::vector<Accelerator>& Accelerators();
 
-// Those of Accelerators() that have a PeakFlopsPerSecond() in `type`, in the same order.
+// The entries of Accelerators() that have a PeakFlopsPerSecond() in `type`, in the same order.
 std::vector<const Accelerator*> AcceleratorsComputingIn(DataType type);
 
 // The accelerator whose name or product name has the ComparableName() of `name`; null: none. A
-// family's name alone ("h100") names several, hence none.
+// family's name alone ("h100") matches several, so it finds none.
 const Accelerator* AcceleratorNamed(absl::string_view name);
 
-// AcceleratorNamed(), for a name that someone wrote.
+// AcceleratorNamed() for a name from a user.
 //
 // Errors: kNotFound with reason GPU_UNKNOWN; the message lists near names.
 absl::StatusOr<const Accelerator*> FindAccelerator(absl::string_view name);
+
+// The catalogue's row of a device that reports itself as `reported` ("NVIDIA H100 80GB HBM3"): a
+// name or product name of the catalogue, with or without the vendor's name in front, or a known
+// driver name. Null for anything else: never the nearest.
+const Accelerator* AcceleratorReportedAs(absl::string_view reported);
 
 }  // namespace sextant
 

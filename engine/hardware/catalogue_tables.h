@@ -1,5 +1,5 @@
-// The catalogue's rows in the units in which vendors print them, so that a row can be held
-// against a datasheet; catalogue.cc converts them, in one place.
+// The catalogue's rows in the units that vendors print, so that a row can be compared with a
+// datasheet; catalogue.cc converts them.
 #ifndef SEXTANT_ENGINE_HARDWARE_CATALOGUE_TABLES_H_
 #define SEXTANT_ENGINE_HARDWARE_CATALOGUE_TABLES_H_
 
@@ -27,7 +27,7 @@ struct DatasheetRow {
   Figure memory_gb = {};  // 1e9 bytes
   absl::string_view memory_type = "";
   Figure bandwidth_gb = {};  // 1e9 bytes a second
-  Figure fp64 = {};          // 1e12 FLOP/s, as the nine below; int8 1e12 operations a second
+  Figure fp64 = {};          // 1e12 FLOP/s, like the nine below; int8 in 1e12 operations a second
   Figure fp64_matrix = {};
   Figure fp32 = {};
   Figure fp32_matrix = {};  // where the matrix units take fp32 and differ (CDNA2)
@@ -36,12 +36,12 @@ struct DatasheetRow {
   Figure bf16 = {};
   Figure fp8 = {};
   Figure int8 = {};
-  bool int8_on_general_units = false;  // Volta: its tensor cores take fp16 alone
+  bool int8_on_general_units = false;  // Volta: its tensor cores take only fp16
   Figure fp6 = {};
   Figure fp4 = {};
   absl::string_view link_type = "";
   Figure link_gb = {};       // 1e9 bytes a second, one direction
-  Figure link_both_gb = {};  // the same, both directions added
+  Figure link_both_gb = {};  // the same, both directions summed
   Figure pcie = {};          // generation
   Figure cache_mb = {};      // 2^20 bytes
   Figure units = {};

@@ -1,13 +1,17 @@
-// Hardware figures that a plan used, each with where it comes from.
+// Hardware figures that a plan used, with their sources.
 #ifndef SEXTANT_ENGINE_HARDWARE_RATES_H_
 #define SEXTANT_ENGINE_HARDWARE_RATES_H_
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "engine/hardware/accelerator.h"
+#include "engine/hardware/calibration.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
@@ -15,19 +19,19 @@ namespace sextant {
 // As sextant.v1.RateSource, from best to worst.
 enum class RateSource {
   kMeasuredSupplied = 1,  // a calibration of the caller's
-  kMeasuredDevice = 2,    // this host's own measurement of the very devices named
-  kMeasuredModel = 3,     // this host's measurements of devices of the same product: their median
-  kReference = 4,         // somebody's published measurements of the product
+  kMeasuredDevice = 2,    // this host's measurement of the named devices themselves
+  kMeasuredModel = 3,     // the median of this host's measurements of devices of the same product
+  kReference = 4,         // published measurements of the product
   kDatasheet = 5,
-  kRequest = 6,  // a figure of the caller's, taken as it is
+  kRequest = 6,  // the caller's figure, unchecked
 };
 
 // "measured_supplied".
 absl::string_view RateSourceName(RateSource source);
 
-// What only a measured figure has.
+// Attributes that only measured figures have.
 struct Measurement {
-  absl::optional<double> relative_spread = {};  // absent for what has no samples
+  absl::optional<double> relative_spread = {};  // absent for figures without samples
   absl::optional<bool> stable = {};
   int64_t unix_seconds = 0;
   absl::string_view device_uuid = "";
@@ -47,6 +51,30 @@ struct Rate {
 
 // A hash of every rate, in order: equal for equal rates, on every machine.
 std::string RatesFingerprint(absl::Span<const Rate> rates);
+
+// Writes the figure described by `rate`. Each method appends it to `out` and returns its value;
+// call exactly one of them, once.
+class RateWriter {
+ public:
+  RateWriter(Rate rate, std::vector<Rate>& out) : rate_(std::move(rate)), out_(out) {}
+
+  double FromRequest(double value);
+  // `figure` is present.
+  double FromDatasheet(const Accelerator& accelerator, const Figure& figure);
+
+  struct MeasuredFigure {
+    double value = 0;
+    RateSource source = RateSource::kMeasuredSupplied;
+    std::string citation = {};
+  };
+  double FromMeasurement(const DeviceCalibration& calibration, MeasuredFigure figure);
+
+ private:
+  double Write(double value, RateSource source);
+
+  Rate rate_;
+  std::vector<Rate>& out_;
+};
 
 }  // namespace sextant
 

@@ -13,7 +13,7 @@ Fit FitOf(const FitInput& in) {
   out.headroom = in.usable_per_device - out.per_device;
   out.minimum_device_count =
       std::max<int64_t>(1, CeilDivide(out.total.value(), in.usable_per_device.value()));
-  // 128 bits: n x usable goes to 1e19, times parameters to 1e34.
+  // 128 bits: n x usable reaches 1e19, times parameters 1e34.
   __extension__ using Wide = __int128;
   const Wide room = Wide{in.usable_per_device.value()} * in.device_count - in.activations.value();
   if (room > 0) {

@@ -1,4 +1,4 @@
-// Whether what a run keeps fits, sharded evenly over all devices.
+// Memory fit of a run's state and activations when sharded evenly over all devices.
 #ifndef SEXTANT_ENGINE_MEMORY_FIT_H_
 #define SEXTANT_ENGINE_MEMORY_FIT_H_
 
@@ -8,16 +8,16 @@
 
 namespace sextant {
 
-// The most memory of one device that a plan takes: with it every count of a plan is an int64.
+// The most memory of one device that a plan accepts; up to it every count of a plan fits an int64.
 inline constexpr int64_t kMaxDeviceMemoryBytes = 10'000'000'000'000;
 
-// What has to be held, and where. All at least 0; device_count at least 1.
+// The bytes to hold and the devices to hold them. All at least 0; device_count at least 1.
 struct FitInput {
   Bytes model_state;
   Bytes activations;        // of the whole job
-  Bytes usable_per_device;  // memory less what is reserved; at least 1
+  Bytes usable_per_device;  // memory minus the reserve; at least 1
   int64_t device_count = 1;
-  int64_t parameter_count = 1;  // that model_state is the state of; at least 1
+  int64_t parameter_count = 1;  // of model_state; at least 1
 };
 
 struct Fit {
@@ -32,13 +32,13 @@ struct Fit {
 
 // total = state + activations
 // per_device = ceil(total / n): every tensor divided evenly, as ZeRO stage 3 and FSDP divide
-//   model state between their gathers
+//   model state between gathers
 // minimum_device_count = ceil(total / usable)
-// largest_parameter_count = floor((n x usable - activations) x parameters / state), the
-//   model's own bytes a parameter kept; 0 where activations alone fill the devices
+// largest_parameter_count = floor((n x usable - activations) x parameters / state), at the
+//   model's own bytes per parameter; 0 where activations alone fill the devices
 //
 // Source: Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.3, P_os+g+p; docs/memory.md.
-// The caller has checked that model_state + activations fit an int64; n x usable need not.
+// The caller has checked that model_state + activations fit an int64; n x usable may exceed it.
 Fit FitOf(const FitInput& input);
 
 }  // namespace sextant

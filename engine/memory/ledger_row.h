@@ -1,4 +1,4 @@
-// One line of a memory ledger: bytes that one GPU holds at the moment of its stage's peak.
+// One line of a memory ledger: bytes that one GPU holds when its stage's memory peaks.
 #ifndef SEXTANT_ENGINE_MEMORY_LEDGER_ROW_H_
 #define SEXTANT_ENGINE_MEMORY_LEDGER_ROW_H_
 
@@ -19,7 +19,7 @@ enum class LedgerKind {
   kMasterWeight,
   kOptimizerState,
   kActivation,
-  kTransient,  // there only while something is worked out
+  kTransient,  // alive only during a computation
   kCommunicationBuffer,
   kFrameworkReserve,
 };
@@ -31,18 +31,19 @@ inline constexpr int64_t kBitsPerByte = 8;
 absl::string_view LedgerKindName(LedgerKind kind);
 
 // size = (elements x element_bits / 8, rounded up, + scale_bytes) x layers x micro_batches.
-// Negative where it takes back what other rows have and the peak no longer does. Views are of
-// literals: never freed.
+// Negative where the row subtracts bytes of other rows that are freed by the peak. Views point to
+// literals.
 struct LedgerRow {
   LedgerKind kind = LedgerKind::kWeight;
-  absl::optional<ModelPart> part = {};  // absent: of no part of the model, or of all
-  int layer_kind = -1;                  // in ArchitectureSpec::layer_kinds; -1: of no layer
-  int64_t chunk = -1;                   // of a stage that has several; -1: of all, or of none
+  absl::optional<ModelPart> part = {};  // absent: no part of the model, or all
+  int layer_kind = -1;                  // index into ArchitectureSpec::layer_kinds; -1: no layer
+  int64_t chunk = -1;                   // of a stage with several chunks; -1: all, or none
   absl::string_view module = "";        // "attention"
   absl::string_view name = "";          // "query"
   absl::string_view role = "";          // "bias"; empty: the matrix itself
   absl::string_view term = "";          // of model state: "gradient", "first_moment"
-  // On this GPU; zeros behind the last dimension. All zero where `shape` says it in words.
+  // On this GPU; unused trailing dimensions are 0. All zero where `shape` gives the shape in
+  // words.
   std::array<int64_t, 3> dimensions = {};
   absl::string_view shape = "";  // "b s h": docs/memory.md has the symbols
   absl::string_view data_type = "";

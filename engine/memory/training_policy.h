@@ -1,4 +1,4 @@
-// What a training run keeps for each parameter: number formats and optimizer.
+// The number formats and the optimizer of a training run.
 #ifndef SEXTANT_ENGINE_MEMORY_TRAINING_POLICY_H_
 #define SEXTANT_ENGINE_MEMORY_TRAINING_POLICY_H_
 
@@ -11,7 +11,7 @@
 
 namespace sextant {
 
-// As sextant.v1.PrecisionPolicy: kUnspecified and absent stand for defaults.
+// As sextant.v1.PrecisionPolicy: kUnspecified and absent mean the default.
 struct PrecisionPolicy {
   DataType compute_data_type = DataType::kUnspecified;
   DataType weight_data_type = DataType::kUnspecified;
@@ -33,25 +33,25 @@ enum class OptimizerKind {
   kAdam8bit,
 };
 
-// Elements that share one scale in 8-bit Adam, where the request does not say.
+// Elements that share one scale in 8-bit Adam, where the request gives no size.
 // Source: Dettmers et al. 2022 (arXiv 2110.02861) section 2.1, B = 2048.
 inline constexpr int64_t kDefaultQuantizationBlockSize = 2048;
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdamw;
   bool adafactor_momentum = false;
-  absl::optional<int64_t> quantization_block_size = {};  // kAdam8bit alone
+  absl::optional<int64_t> quantization_block_size = {};  // kAdam8bit only
 };
 
-// Whether a run can compute in `type`: any floating-point type.
+// True where a run can compute in `type`: any floating-point type.
 bool CanCompute(DataType type);
 
-// What tensors are stored in that are computed with in `compute`: itself, fp32 for tf32, bf16 for
-// anything below 16 bits.
+// The storage type of tensors that are computed with in `compute`: the type itself, fp32 for tf32,
+// bf16 for anything below 16 bits.
 DataType StorageFor(DataType compute);
 
-// Whether the optimizer's state depends on the shapes of the model's tensors, not on their
-// number alone.
+// True where the optimizer's state depends on the shapes of the model's tensors, not only on the
+// parameter count.
 bool NeedsShapes(OptimizerKind kind);
 
 // `policy` with its defaults filled in:
@@ -65,9 +65,9 @@ bool NeedsShapes(OptimizerKind kind);
 // 2 + 2 + 12 bytes a parameter with Adam.
 PrecisionPolicy WithDefaults(PrecisionPolicy policy);
 
-// Appends what is wrong with `policy` and `optimizer`, under paths that start with `path`
-// (e.g. "training"): formats that can't store or compute, a block size out of range, an
-// option that this optimizer would ignore.
+// Appends the errors of `policy` and `optimizer` to `violations`, under paths that start with
+// `path` (e.g. "training"): formats that can't store or compute, a block size out of range, an
+// option that this optimizer ignores.
 void CheckPolicy(const PrecisionPolicy& policy, const OptimizerSpec& optimizer,
                  absl::string_view path, FieldViolations& violations);
 

@@ -4,13 +4,13 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/model/architecture/model_weights.h"
-#include "engine/model/sharding/check_layout.h"
+#include "engine/model/sharding/parallel_layout.h"
 
 namespace sextant {
 namespace {
 
-// The preset that `model` names; null if it names none. What is wrong with the model is appended to
-// `violations`, an unknown name where it is not the only fault.
+// The preset that `model` names; null if it names none. Appends the model's errors to
+// `violations`. An unknown name is one of them only if there are other errors.
 absl::StatusOr<const ModelPreset*> CheckedPreset(const ModelSpec& model,
                                                  FieldViolations& violations) {
   CheckModel(model, violations);
@@ -41,7 +41,7 @@ void CountStep(const CountSpec& spec, CountedModel& out) {
 absl::StatusOr<CountedModel> CountModel(const CountSpec& spec, FieldViolations found) {
   SEXTANT_ASSIGN_OR_RETURN(const ModelPreset* const preset, CheckedPreset(spec.model, found));
   CountedModel out;
-  // A layout is checked against a sound shape, so that one at fault has to be mended first.
+  // A layout is checked against a valid shape, so an invalid shape has to be fixed first.
   if (!IsShapeSound(found)) {
     if (spec.step.has_value() && spec.model.architecture.has_value()) {
       CheckTrainingStep(*spec.step, *spec.model.architecture, "step", found);

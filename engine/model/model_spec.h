@@ -1,37 +1,55 @@
-// The model of a request, in one of the ways that it can be given.
+// The model of a request, in one of the forms in which it can be given, and the changes made to it
+// before training.
 #ifndef SEXTANT_ENGINE_MODEL_MODEL_SPEC_H_
 #define SEXTANT_ENGINE_MODEL_MODEL_SPEC_H_
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/model/architecture/architecture_spec.h"
-#include "engine/model/architecture/model_changes.h"
-#include "engine/model/hugging_face_model.h"
+#include "engine/model/config/read_config.h"
 #include "engine/model/presets/presets.h"
 #include "engine/model/transformer_spec.h"
 
 namespace sextant {
 
-// Exactly one of all but `changes`.
+// Changes to a model. Absent, empty or 0 means no change.
+struct ModelChanges {
+  absl::optional<int64_t> vocabulary_multiple = {};  // pads the vocabulary to a multiple of it
+  absl::optional<AdapterSpec> adapters = {};
+  bool base_frozen = false;
+  std::vector<WeightComponent> frozen_components = {};
+  int64_t frozen_layer_count = 0;  // the first layers of the forward pass, encoder before decoder
+};
+
+// True where `changes` change no model.
+bool IsNone(const ModelChanges& changes);
+
+// Changes `spec`, which has passed CheckArchitecture(). Appends the errors of `changes`, whose
+// fields are at `path`, to `violations`; then `spec` is unusable.
+void ApplyChanges(const ModelChanges& changes, absl::string_view path, ArchitectureSpec& spec,
+                  FieldViolations& violations);
+
+// Exactly one of the fields other than `changes`.
 struct ModelSpec {
   absl::string_view preset;  // empty: not given
   absl::optional<TransformerSpec> transformer = {};
   absl::optional<int64_t> parameter_count = {};
-  // Given but empty where it could not be read: the reader's violations say why.
+  // Present but empty where it could not be read: the reader's violations say why.
   absl::optional<HuggingFaceModel> hugging_face_config = {};
   absl::optional<ArchitectureSpec> architecture = {};
   ModelChanges changes = {};
 };
 
-// Appends to `violations` all that is wrong with `model`, whose field is "model", taken by itself:
-// names are looked up later, and changes once it is known what they change.
+// Appends to `violations` all errors of `model`, whose field is "model", taken by itself. Names
+// are looked up later; changes are checked once the model is known.
 void CheckModel(const ModelSpec& model, FieldViolations& violations);
 
-// Whether nothing that `violations` name is wrong with the model itself, but for its changes.
+// True where no violation concerns the model itself, apart from its changes.
 bool IsShapeSound(const FieldViolations& violations);
 
 // A model with its shape.
@@ -41,9 +59,9 @@ struct ShapedModel {
   std::unique_ptr<ArchitectureSpec> own = nullptr;
 };
 
-// The shape of `model`, which CheckModel() has passed and which is no bare parameter_count;
-// `preset` is what it names, if it names one. What is wrong with its changes is appended to
-// `violations`; the shape is then of use for checks alone.
+// The shape of `model`, which has passed CheckModel() and is no bare parameter_count; `preset` is
+// the one it names, if any. Appends the errors of its changes to `violations`; then the shape is
+// usable only for checks.
 ShapedModel ShapeOf(const ModelSpec& model, const ModelPreset* preset, FieldViolations& violations);
 
 }  // namespace sextant

@@ -5,17 +5,18 @@
 namespace sextant {
 namespace {
 
-// Upper ends far beyond any model, low enough that a product of any two, and of the two
-// with a layer's handful of matrices, can't overflow an int64 unnoticed: the sums over
-// layers are checked where they are made.
+// Upper limits far beyond any model, low enough that a product of any two, or of two with a
+// layer's handful of matrices, fits an int64. Sums over layers are checked where they are
+// computed.
 constexpr int64_t kMaxLayers = 1'000'000;
 constexpr int64_t kMaxHidden = 10'000'000;
 constexpr int64_t kMaxFeedForward = 100'000'000;
 constexpr int64_t kMaxHeads = 1'000'000;
 constexpr int64_t kMaxVocabulary = 1'000'000'000;
+
 constexpr int64_t kMaxNormsPerLayer = 4;  // before and after both branches
 
-// Zero stands for a default; anything else has to be in range.
+// Zero means the default; any other value must be in range.
 void RequireOptional(FieldViolations& violations, absl::string_view path, absl::string_view name,
                      int64_t value, int64_t high) {
   if (value != 0) violations.RequireRange(path, name, value, 1, high);
@@ -35,6 +36,50 @@ void CheckHeads(const TransformerSpec& s, absl::string_view path, FieldViolation
   }
 }
 
+NormVariant VariantOf(NormKind kind) {
+  switch (kind) {
+    case NormKind::kUnspecified:
+      return NormVariant::kUnspecified;
+    case NormKind::kLayerNorm:
+      return NormVariant::kLayerNorm;
+    case NormKind::kRmsNorm:
+      return NormVariant::kRmsNorm;
+    case NormKind::kNonParametric:
+      return NormVariant::kNonParametricLayerNorm;
+  }
+  return NormVariant::kUnspecified;
+}
+
+// The norm of queries and keys has only a weight, for every kind of layer norm.
+NormVariant QueryKeyVariantOf(const TransformerSpec& s) {
+  return s.query_key_norm == QueryKeyNorm::kNone ? NormVariant::kUnspecified
+                                                 : NormVariant::kRmsNorm;
+}
+
+LayerSpec LayerOf(const TransformerSpec& s) {
+  const bool bias = s.query_key_value_bias;
+  return {.name = "dense",
+          .norm = VariantOf(s.norm_kind),
+          .norms = {.before_attention = s.norms_per_layer >= 1,
+                    .after_attention = s.norms_per_layer >= 3,
+                    .before_feed_forward = s.norms_per_layer >= 2,
+                    .after_feed_forward = s.norms_per_layer >= 4},
+          .attention = AttentionSpec{.head_count = s.attention_head_count,
+                                     .key_value_head_count = s.key_value_head_count,
+                                     .query_key_head_size = s.head_size,
+                                     .value_head_size = s.head_size,
+                                     .query_bias = bias,
+                                     .key_bias = bias,
+                                     .value_bias = bias,
+                                     .output_bias = s.attention_output_bias,
+                                     .query_key_norm = s.query_key_norm,
+                                     .query_key_norm_variant = QueryKeyVariantOf(s)},
+          .feed_forward = FeedForwardSpec{.kind = s.feed_forward_kind,
+                                          .size = s.feed_forward_size,
+                                          .input_bias = s.feed_forward_bias,
+                                          .output_bias = s.feed_forward_bias}};
+}
+
 }  // namespace
 
 void CheckTransformer(const TransformerSpec& s, absl::string_view path,
@@ -50,7 +95,7 @@ void CheckTransformer(const TransformerSpec& s, absl::string_view path,
                           kMaxVocabulary);
   RequireOptional(violations, path, "embedding_size", s.embedding_size, kMaxHidden);
   violations.RequireRange(path, "norms_per_layer", s.norms_per_layer, 0, kMaxNormsPerLayer);
-  // A number that the wire's translator did not know has been reported.
+  // An enum number unknown to the wire's translator is already reported.
   if (s.feed_forward_kind == FeedForwardKind::kUnspecified &&
       !violations.Mentions(FieldPath(path, "feed_forward_kind"))) {
     violations.Add(FieldPath(path, "feed_forward_kind"),
@@ -69,6 +114,21 @@ TransformerSpec WithDefaults(TransformerSpec spec) {
   if (spec.head_size == 0) spec.head_size = spec.hidden_size / spec.attention_head_count;
   if (spec.embedding_size == 0) spec.embedding_size = spec.hidden_size;
   return spec;
+}
+
+ArchitectureSpec DenseDecoder(const TransformerSpec& spec) {
+  const TransformerSpec s = WithDefaults(spec);
+  ArchitectureSpec out;
+  out.hidden_size = s.hidden_size;
+  out.norm = VariantOf(s.norm_kind);
+  out.embedding = {.vocabulary_size = s.vocabulary_size, .embedding_size = s.embedding_size};
+  out.layer_kinds = {LayerOf(s)};
+  out.decoder = {.layers = {{.layer_kind = 0, .count = s.layer_count}},
+                 .learned_position_count = s.learned_position_count,
+                 .final_norm = s.final_norm};
+  out.output = {.head = s.tied_embeddings ? OutputHeadKind::kTied : OutputHeadKind::kUntied,
+                .head_bias = s.output_head_bias};
+  return out;
 }
 
 }  // namespace sextant

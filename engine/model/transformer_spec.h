@@ -1,5 +1,6 @@
-// A dense decoder-only transformer, as sextant.v1.TransformerSpec describes it.
-// Field names are the proto's, so that a violation's path is a field's name.
+// A dense decoder-only transformer, as sextant.v1.TransformerSpec describes it: a shorthand for an
+// ArchitectureSpec of equal layers. Field names are the proto's, so that a violation's path is a
+// field's name.
 #ifndef SEXTANT_ENGINE_MODEL_TRANSFORMER_SPEC_H_
 #define SEXTANT_ENGINE_MODEL_TRANSFORMER_SPEC_H_
 
@@ -8,30 +9,19 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
+#include "engine/model/architecture/architecture_spec.h"
 
 namespace sextant {
 
-enum class FeedForwardKind {
-  kUnspecified,
-  kPlain,  // up and down: 2 matrices
-  kGated,  // gate, up and down: 3 matrices
-};
-
 enum class NormKind {
   kUnspecified,
-  kLayerNorm,      // a weight and a bias an element
-  kRmsNorm,        // a weight an element
+  kLayerNorm,      // a weight and a bias per element
+  kRmsNorm,        // a weight per element
   kNonParametric,  // no parameters
 };
 
-enum class QueryKeyNorm {
-  kNone,
-  kPerHead,   // one weight vector of head_size for queries, one for keys
-  kAllHeads,  // one over all query heads, one over all key heads
-};
-
-// Sizes count elements; ranges are those of sextant.v1.TransformerSpec.
-// Zero in a size marked "0: ..." stands for that default.
+// Sizes count elements; ranges are those of sextant.v1.TransformerSpec. A size marked "0: ..." has
+// that default.
 struct TransformerSpec {
   int64_t layer_count = 0;
   int64_t hidden_size = 0;
@@ -41,7 +31,7 @@ struct TransformerSpec {
   int64_t head_size = 0;             // 0: hidden_size / attention_head_count
   int64_t vocabulary_size = 0;
   bool tied_embeddings = false;
-  int64_t learned_position_count = 0;  // none (rotary)
+  int64_t learned_position_count = 0;  // 0: none (rotary)
   FeedForwardKind feed_forward_kind = FeedForwardKind::kUnspecified;
   NormKind norm_kind = NormKind::kUnspecified;
   int64_t norms_per_layer = 2;
@@ -54,14 +44,19 @@ struct TransformerSpec {
   int64_t embedding_size = 0;  // 0: hidden_size, no projections
 };
 
-// Appends to `violations` all that is wrong with `spec`, under paths that start with
-// `path` (e.g. "model.transformer").
+// Appends all errors of `spec` to `violations`, under paths that start with `path` (e.g.
+// "model.transformer").
 void CheckTransformer(const TransformerSpec& spec, absl::string_view path,
                       FieldViolations& violations);
 
-// `spec` with its zero defaults replaced by the sizes that they stand for.
-// Call CheckTransformer() first: a spec that fails it may not divide.
+// `spec` with its zero sizes replaced by their defaults. Call CheckTransformer() first: in an
+// invalid spec sizes may not divide.
 TransformerSpec WithDefaults(TransformerSpec spec);
+
+// The architecture of `spec`, which has passed CheckTransformer(), with one kind of layer named
+// "dense". `spec` gives the number of norms per layer but not their places: the first is before
+// attention, the second before the feed-forward, the third and fourth after them.
+ArchitectureSpec DenseDecoder(const TransformerSpec& spec);
 
 }  // namespace sextant
 

@@ -9,7 +9,7 @@
 namespace sextant {
 namespace {
 
-// At least 0; above this it counts nothing that is done.
+// At least 0; a larger value matches no real function.
 constexpr double kMaxTranscendentalFlops = 1e6;
 
 bool ComesFromForward(ArrayRole role) {
@@ -19,7 +19,7 @@ bool ComesFromForward(ArrayRole role) {
 absl::Status Check(const OperationRequest& request, absl::string_view path) {
   FieldViolations violations;
   CheckOperation(request.operation, path, violations);
-  // A copy between host and device moves bytes of whatever type.
+  // A copy between host and device moves bytes of any type.
   if (!std::holds_alternative<HostCopy>(request.operation)) {
     CheckTypes(request.types, "data_types", violations);
   }
@@ -46,7 +46,7 @@ absl::Status AddSaved(const TrafficTerm& term, absl::string_view step,
   return absl::OkStatus();
 }
 
-// The first operand's bit where it is an input rather than a parameter.
+// The first operand's bit if it is an input; 0 if it is a parameter.
 OperandSet FirstInput(const Recipe& recipe) {
   return recipe.operands[0].role == ArrayRole::kInput ? OperandBit(0) : 0;
 }
@@ -72,8 +72,8 @@ absl::StatusOr<OperationAnalysis> Analyze(const OperationRequest& request) {
   return out;
 }
 
-// `status` with its fields below `path`. The shape of an array is no field of an operation: that
-// is put down to the operation.
+// `status` with its fields below `path`. The shape of an array is no field of an operation, so it
+// is reported against the operation.
 absl::Status Below(absl::string_view path, const absl::Status& status) {
   FieldViolations violations;
   for (const FieldViolation& v : FieldViolationsOf(status)) {

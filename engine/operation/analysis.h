@@ -1,4 +1,4 @@
-// Everything that one operation costs, forward and backward.
+// The full cost of one operation, forward and backward.
 #ifndef SEXTANT_ENGINE_OPERATION_ANALYSIS_H_
 #define SEXTANT_ENGINE_OPERATION_ANALYSIS_H_
 
@@ -12,18 +12,18 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/operation/cost.h"
-#include "engine/operation/flop_convention.h"
 #include "engine/operation/operation.h"
 #include "engine/operation/recipe.h"
 
 namespace sextant {
 
-// What the backward pass reads of the forward pass.
+// An array of the forward pass that the backward pass reads.
 struct SavedArray {
   Array array;
   int64_t elements = 0;
   Bytes size = Bytes(0);
-  // A parameter, which is in memory anyway; else an activation that has to be kept.
+  // True for a parameter, which is in memory anyway; false for an activation, which has to be
+  // kept.
   bool held_anyway = false;
   std::string reason;  // "dw = x^T dy reads it"
 };
@@ -31,7 +31,7 @@ struct SavedArray {
 struct BackwardCost {
   OperationCost cost;
   std::vector<SavedArray> saved;
-  Bytes saved_bytes;  // of what is not held anyway
+  Bytes saved_bytes;  // without arrays that are held anyway
 };
 
 struct OperationAnalysis {
@@ -40,12 +40,13 @@ struct OperationAnalysis {
   std::vector<Array> operands;
   std::vector<Array> outputs;
   OperationCost forward;
-  // The same in kernels that each pay their round trip; absent where there is no other form.
+  // The same in separate kernels, each with its own round trip; absent where there is no other
+  // form.
   absl::optional<OperationCost> unfused;
-  // With the gradients of all operands that can have one; absent where none can.
+  // Includes the gradients of all differentiable operands; absent where there are none.
   absl::optional<BackwardCost> backward;
-  // The same without the first input's, as in a model's first layer; absent where nothing
-  // would be left to do.
+  // The same without the first input's gradient, as in a model's first layer; absent where nothing
+  // would remain.
   absl::optional<BackwardCost> backward_without_input;
 };
 
@@ -55,9 +56,10 @@ struct OperationRequest {
   FlopConvention convention = {};
 };
 
-// Errors: kInvalidArgument, naming the fields of the operation below `path`, as CheckOperation()
-// does, "data_types.input" (but of a host copy, which moves any) and "transcendental_flops";
-// `path` itself ("shape" where that is empty) where an array or all traffic exceeds 9.2e18 bytes.
+// Errors: kInvalidArgument naming the operation's fields below `path`, as CheckOperation() does,
+// "data_types.input" (except for a host copy, which moves any type) and "transcendental_flops";
+// `path` itself ("shape" where that is empty) where an array or the total traffic exceeds 9.2e18
+// bytes.
 absl::StatusOr<OperationAnalysis> AnalyzeOperation(const OperationRequest& request,
                                                    absl::string_view path);
 
@@ -65,7 +67,7 @@ absl::StatusOr<OperationAnalysis> AnalyzeOperation(const OperationRequest& reque
 void CheckConvention(const FlopConvention& convention, absl::string_view path,
                      FieldViolations& violations);
 
-// What the gradients of `needed` alone take: what a graph asks for.
+// The cost of only the gradients of `needed`, as a graph requests it.
 absl::StatusOr<BackwardCost> BackwardCostOf(const Recipe& recipe, OperandSet needed);
 
 }  // namespace sextant

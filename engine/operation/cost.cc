@@ -1,14 +1,22 @@
 #include "engine/operation/cost.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/tensor/storage.h"
 
 namespace sextant {
 namespace {
+
+absl::Status TooLarge(const Array& array) {
+  return InvalidField("shape", absl::StrCat(TextOf(array), " has more than 9.2e18 elements or ",
+                                            "bytes: write smaller sizes"));
+}
 
 absl::StatusOr<StepCost> CostOf(const Step& step, OperandSet needed) {
   StepCost cost = {.name = step.name, .arithmetic = {}, .traffic = {}, .sum = {}};
@@ -34,6 +42,50 @@ absl::StatusOr<StepCost> CostOf(const Step& step, OperandSet needed) {
 }
 
 }  // namespace
+
+absl::StatusOr<int64_t> ElementsOf(const Array& array) {
+  CheckedInt elements = 1;
+  for (const int64_t size : array.shape) elements = elements * size;
+  if (!elements.ok()) return TooLarge(array);
+  return elements.value();
+}
+
+absl::StatusOr<Bytes> BytesOf(const Array& array) {
+  SEXTANT_ASSIGN_OR_RETURN(const int64_t elements, ElementsOf(array));
+  if (array.index_bytes == 0) {
+    const absl::StatusOr<Bytes> bytes = TensorBytes(array.data_type, array.shape);
+    return bytes.ok() ? bytes : TooLarge(array);
+  }
+  const CheckedInt bytes = CheckedInt(elements) * array.index_bytes;
+  if (!bytes.ok()) return TooLarge(array);
+  return Bytes(bytes.value());
+}
+
+std::string TextOf(const Array& array) {
+  const std::string element = array.index_bytes > 0 ? absl::StrCat(array.index_bytes, "-byte")
+                                                    : std::string(DataTypeName(array.data_type));
+  return absl::StrCat(array.name, " [", absl::StrJoin(array.shape, ", "), "] ", element);
+}
+
+Step Fuse(std::string name, absl::Span<const Step> steps) {
+  Step out = {.name = std::move(name), .arithmetic = {}, .movements = {}};
+  for (const Step& step : steps) {
+    out.arithmetic.insert(out.arithmetic.end(), step.arithmetic.begin(), step.arithmetic.end());
+    for (const Movement& m : step.movements) {
+      if (m.array.role == ArrayRole::kScratch) continue;
+      const auto same =
+          std::find_if(out.movements.begin(), out.movements.end(), [&m](const Movement& other) {
+            return other.array.name == m.array.name && other.written == m.written;
+          });
+      if (same == out.movements.end()) {
+        out.movements.push_back(m);
+      } else {
+        same->needed_by |= m.needed_by;
+      }
+    }
+  }
+  return out;
+}
 
 absl::optional<double> CostSum::intensity() const {
   if (moved() == Bytes(0)) return absl::nullopt;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/operation/flop_convention.h"
+#include "engine/operation/cost.h"
 #include "engine/tensor/expression/einsum.h"
 
 namespace sextant {
@@ -17,10 +17,10 @@ double SizeOf(const Contraction& contraction, const AxisSet& axes) {
   return size;
 }
 
-// Of tensor `of`, which the step that makes `result` contracts with `other`.
+// The gradient of tensor `of`, which the step that makes `result` contracts with `other`.
 PairGradient GradientOf(const EinsumPlan& plan, PairGradient gradient) {
   AxisSet all = plan.tensors[gradient.result];
-  if (gradient.other < 0) return gradient;  // the same everywhere: nothing to compute
+  if (gradient.other < 0) return gradient;  // constant: nothing to compute
   all |= plan.tensors[static_cast<size_t>(gradient.other)];
   gradient.sums = (all & ~plan.tensors[gradient.of]).any();
   gradient.flops =
@@ -60,7 +60,8 @@ Shape ShapeOf(const Contraction& contraction, const AxisSet& axes) {
   for (size_t i = 0; i < contraction.axes.size(); ++i) {
     if (axes[i] && contraction.axes[i].size > 1) sizes.push_back(contraction.axes[i].size);
   }
-  // A tensor of 2^63 elements at most has 63 of them, and those merged are 2^32 at most.
+  // A tensor of at most 2^63 elements has at most 63 axes above size 1; merged ones are at most
+  // 2^32.
   while (sizes.size() > kMaxAxes) {
     sizes[1] *= sizes[0];
     sizes.erase(sizes.begin());

@@ -9,7 +9,6 @@
 #include "engine/operation/graph_gradients.h"
 #include "engine/operation/graph_lifetimes.h"
 #include "engine/operation/graph_nodes.h"
-#include "engine/operation/graph_update.h"
 
 namespace sextant {
 namespace {
@@ -44,7 +43,7 @@ GraphOperationRow RowOf(const GraphNodes& graph, GraphNode& node, NodeBackward& 
   return row;
 }
 
-// Sums of bytes that may not fit.
+// A sum of bytes that may overflow.
 class ByteSum {
  public:
   void Add(Bytes size) { sum_ = sum_ + size.value(); }
@@ -61,7 +60,7 @@ absl::Status AddParameters(const GraphNodes& graph, const GraphGradients& gradie
                            GraphTotals& out) {
   ByteSum bytes;
   ByteSum gradient_bytes;
-  // At most 2^40 each, of at most 2^13.
+  // At most 2^13 parameters of at most 2^40 elements.
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const GraphValue& value = graph.values[v];
     if (value.kind != GraphTensorKind::kParameter) continue;

@@ -1,9 +1,10 @@
-// What a graph of operations costs: one training step, forward, backward and update.
+// A model's training step as operations over named tensors.
 #ifndef SEXTANT_ENGINE_OPERATION_GRAPH_H_
 #define SEXTANT_ENGINE_OPERATION_GRAPH_H_
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,9 +14,82 @@
 #include "engine/operation/analysis.h"
 #include "engine/operation/cost.h"
 #include "engine/operation/graph_memory.h"
-#include "engine/operation/graph_spec.h"
+#include "engine/operation/operation.h"
+#include "engine/tensor/data_type.h"
+#include "engine/tensor/expression/axis_term.h"
+#include "engine/tensor/shape.h"
 
 namespace sextant {
+
+inline constexpr int kMaxGraphOperations = 4096;
+
+// Given tensors and those made by operations.
+inline constexpr int kMaxGraphTensors = 8192;
+
+// Inputs of all operations together; a single one has at most kMaxOperands.
+inline constexpr int kMaxGraphInputs = 16384;
+
+// A name has at most this many bytes of UTF-8, at least one, and no control characters.
+inline constexpr int kMaxGraphNameBytes = 64;
+
+// A tensor given from outside. All others are made by an operation.
+struct GraphTensor {
+  std::string name = {};
+  Shape shape = {};
+  DataType data_type = DataType::kUnspecified;  // kUnspecified: the graph's
+  // Bytes per element of data that isn't numbers of a format (an id or a mask): 1, 2, 4 or 8; else
+  // 0.
+  int64_t index_bytes = 0;
+  bool parameter = false;
+  bool frozen = false;             // a parameter that is not trained and has no gradient
+  bool requires_gradient = false;  // an input whose gradient is requested
+};
+
+// "(b t) (h d) -> b h t d": a view, which is free, or a copy, as in Rearrange().
+struct Rearrangement {
+  std::string expression = {};
+  std::vector<AxisSize> sizes = {};
+};
+
+// Sizes of `work` that are 0 follow from its inputs; docs/graphs.md lists the rules.
+struct GraphOperation {
+  std::string name = {};
+  std::variant<Operation, Rearrangement> work = {};
+  std::vector<std::string> inputs = {};  // given tensors, and outputs of earlier operations
+  std::string output = {};               // the tensor that it makes
+  // kUnspecified: as the first input that holds numbers.
+  DataType output_data_type = DataType::kUnspecified;
+  // Operations of one segment are consecutive. Empty: none.
+  std::string segment = {};
+};
+
+// The extent of recomputation of a checkpointed segment before its backward pass.
+enum class RecomputeExtent {
+  kWholeSegment,  // every operation: one more forward pass
+  // Up to the last operation that the backward pass needs anything of. That operation is included
+  // if its result is needed, and excluded if only its inputs are. torch.utils.checkpoint does the
+  // same with early_stop on: it stops when the last tensor is saved, and inputs are saved before
+  // an operation computes.
+  kUntilLastNeeded,
+};
+
+struct GraphSpec {
+  std::vector<GraphTensor> tensors = {};
+  std::vector<GraphOperation> operations = {};  // in the order in which they run
+  // Tensors whose gradients are given. Empty: all made tensors that nothing reads and that depend
+  // on something whose gradient is requested.
+  std::vector<std::string> losses = {};
+  std::vector<std::string> checkpointed_segments = {};
+  RecomputeExtent extent = RecomputeExtent::kWholeSegment;
+  DataType data_type = DataType::kUnspecified;
+  UpdateRule rule = UpdateRule::kAdamw;
+  // Applies to parameters narrower than the optimizer's state: such a parameter is also kept in
+  // the state's format.
+  bool master_weights = false;
+  FlopConvention convention = {};
+};
+
+// The cost of a graph of operations over one training step: forward, backward and update.
 
 enum class GraphTensorKind { kParameter, kInput, kMade };
 
@@ -25,10 +99,9 @@ struct GraphTensorRow {
   Array array;  // its shape and its type
   Bytes size = Bytes(0);
   int64_t elements = 0;
-  std::string view_of;  // the tensor whose storage it looks at; empty where it has its own
+  std::string view_of;  // the tensor whose storage it shares; empty: its own
   bool has_gradient = false;
-  // That arrive from its readers, and one that is given for a loss; all but the first are
-  // added up.
+  // Gradients from its readers, plus one given for a loss; all but the first are accumulated.
   int64_t gradient_count = 0;
 };
 
@@ -39,11 +112,11 @@ struct GraphOperationRow {
   OperationTypes types;
   OperationCost forward;
   absl::optional<BackwardCost> backward;  // absent where no gradient arrives
-  std::vector<std::string> gradients;     // inputs that get one, as often as they are read
-  std::string note;                       // a rearrangement: why it is a view or a copy
+  std::vector<std::string> gradients;     // inputs that get a gradient, once per read
+  std::string note;                       // for a rearrangement: why it is a view or a copy
 };
 
-// What the optimizer keeps, over all trained parameters.
+// State that the optimizer keeps, over all trained parameters.
 struct OptimizerBuffer {
   std::string name;  // "state 1", "master weight"
   Bytes size = Bytes(0);
@@ -52,8 +125,8 @@ struct OptimizerBuffer {
 struct GraphTotals {
   int64_t trainable_parameters = 0;
   int64_t frozen_parameters = 0;
-  // Of the trainable ones, those that no gradient reaches: they are neither updated, nor does
-  // the optimizer keep anything for them.
+  // Trainable parameters that no gradient reaches: they are not updated, and the optimizer keeps
+  // no state for them.
   int64_t parameters_without_gradient = 0;
   Bytes parameter_bytes = Bytes(0);
   Bytes gradient_bytes = Bytes(0);  // of parameters, each in its parameter's type
@@ -61,17 +134,17 @@ struct GraphTotals {
   Bytes optimizer_bytes = Bytes(0);
 
   CostSum forward = {};
-  CostSum backward = {};  // without what is added up between operations
-  // The same in two: what gradients of parameters add to that of everything else.
+  CostSum backward = {};  // without accumulation between operations
+  // The same, split into gradients of parameters and all others.
   Flops backward_input_flops = {};
   Flops backward_parameter_flops = {};
-  CostSum accumulation = {};  // of tensors that several gradients arrive at
+  CostSum accumulation = {};  // of tensors that receive several gradients
   int64_t accumulation_count = 0;
   CostSum update = {};
 };
 
 struct GraphAnalysis {
-  std::vector<GraphTensorRow> tensors;        // given ones, then those made, in order
+  std::vector<GraphTensorRow> tensors;        // given tensors, then made ones, in order
   std::vector<GraphOperationRow> operations;  // in order
   std::vector<std::string> losses;
   GraphTotals totals;
@@ -83,7 +156,7 @@ struct GraphAnalysis {
 // 2nd ed. 2008, chapter 3) over the recipes of the operations; all rules in docs/graphs.md.
 //
 // Errors: kInvalidArgument naming "tensors[1].shape[0]", "operations[3].inputs[0]",
-// "operations[3].operation.linear.input_size", "losses[0]" and so on, all that can be found at
+// "operations[3].operation.linear.input_size", "losses[0]" and so on, as many as can be found at
 // once.
 absl::StatusOr<GraphAnalysis> AnalyzeGraph(const GraphSpec& spec);
 

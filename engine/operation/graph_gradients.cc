@@ -11,7 +11,7 @@
 namespace sextant {
 namespace {
 
-// Operands of `node` that can have a gradient and whose values `wanted` has.
+// Operands of `node` that can have a gradient and whose values are in `wanted`.
 OperandSet Wanted(const GraphNode& node, const std::vector<bool>& wanted) {
   OperandSet set = 0;
   for (size_t k = 0; k < node.operands.size(); ++k) {
@@ -52,7 +52,7 @@ class Differentiation {
   }
 
  private:
-  // Values that depend on something that a gradient is asked of.
+  // Marks values that depend on something whose gradient is requested.
   void FindWanted() {
     wanted_.assign(graph_.values.size(), false);
     for (size_t v = 0; v < graph_.values.size(); ++v) {
@@ -81,7 +81,7 @@ class Differentiation {
     return absl::OkStatus();
   }
 
-  // Of those wanted, the ones that a loss depends on.
+  // Marks those wanted values that a loss depends on.
   void FindNeeded() {
     for (const size_t loss : out_.losses) out_.has_gradient[loss] = true;
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
@@ -142,7 +142,7 @@ class Differentiation {
     return absl::OkStatus();
   }
 
-  // Adds `array` to what has arrived for its tensor.
+  // Adds `array` to the gradients that have arrived for its tensor.
   absl::Status Accumulate(size_t array) {
     const size_t value = out_.arrays[array].value;
     const size_t before = current_[value];
@@ -177,10 +177,44 @@ class Differentiation {
   GraphGradients out_;
 };
 
+absl::Status Add(const GraphSpec& spec, const GraphValue& parameter, size_t value,
+                 GraphUpdate& out) {
+  const DataType type = parameter.array.data_type;
+  const OperationTypes types = WithDefaults({.input = type, .output = type});
+  const OptimizerUpdate update = {
+      .parameters = parameter.elements,
+      .rule = spec.rule,
+      .master_weights = spec.master_weights && type != types.accumulation};
+  Recipe recipe = RecipeOf(update, {types, spec.convention});
+  for (Movement& m : recipe.forward[0].movements) m.array.shape = parameter.array.shape;
+  SEXTANT_ASSIGN_OR_RETURN(const OperationCost cost, CostOf(recipe.forward, kEveryOperand));
+  SEXTANT_ASSIGN_OR_RETURN(out.cost, SumOf(out.cost, cost.sum));
+  for (const TrafficTerm& term : cost.steps[0].traffic) {
+    if (term.array.role != ArrayRole::kState || term.written) continue;
+    out.kept.push_back({.value = value, .name = term.array.name, .size = term.size});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<GraphGradients> Differentiate(const GraphNodes& graph) {
   return Differentiation(graph).Run();
+}
+
+absl::StatusOr<GraphUpdate> UpdateOf(const GraphSpec& spec, const GraphNodes& graph,
+                                     const GraphGradients& gradients) {
+  GraphUpdate out;
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const GraphValue& value = graph.values[v];
+    if (value.kind != GraphTensorKind::kParameter || !gradients.has_gradient[v]) continue;
+    if (!Add(spec, value, v, out).ok()) {
+      return InvalidField("tensors",
+                          "the update of all parameters moves more than 9.2e18 bytes: write "
+                          "smaller shapes");
+    }
+  }
+  return out;
 }
 
 }  // namespace sextant

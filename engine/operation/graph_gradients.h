@@ -1,44 +1,47 @@
-// Reverse accumulation over a graph: which gradients are made, from what, and for how much.
+// Reverse accumulation over a graph: the gradients, their inputs and their cost; and the
+// optimizer's step after it.
 #ifndef SEXTANT_ENGINE_OPERATION_GRAPH_GRADIENTS_H_
 #define SEXTANT_ENGINE_OPERATION_GRAPH_GRADIENTS_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/operation/analysis.h"
+#include "engine/operation/graph.h"
 #include "engine/operation/graph_nodes.h"
 
 namespace sextant {
 
-// A gradient: a tensor's whole one, or one of several that are added up.
+// A gradient of a tensor: the whole one, or one of several that are accumulated.
 struct GradientArray {
   size_t value = kNoIndex;   // the tensor
-  size_t shares = kNoIndex;  // the gradient that was passed on as this one, if any
-  size_t last_read = 0;      // the last action that reads it; where none does, that which makes it
+  size_t shares = kNoIndex;  // the gradient whose storage it shares, if any
+  size_t last_read = 0;      // the last action that reads it, else the one that makes it
   bool held = false;         // to the end of the step
 };
 
-// What the backward pass does next.
+// One action of the backward pass.
 struct BackwardAction {
-  size_t node = kNoIndex;          // whose backward it is; kNoIndex where two gradients are added
+  size_t node = kNoIndex;          // the node it differentiates; kNoIndex: adds two gradients
   std::vector<size_t> reads = {};  // gradient arrays
   std::vector<size_t> makes = {};
 };
 
 struct NodeBackward {
-  OperandSet needed = 0;  // operands whose gradients are made; of none where nothing is done
+  OperandSet needed = 0;  // operands whose gradients are made; 0: nothing to do
   absl::optional<BackwardCost> cost = {};
 };
 
 struct GraphGradients {
   std::vector<size_t> losses = {};      // values
   std::vector<bool> has_gradient = {};  // by value
-  // By value: gradients that arrive, a loss's own among them.
+  // By value: the number of gradients that arrive, including a loss's own.
   std::vector<int64_t> counts = {};
-  std::vector<GradientArray> arrays = {};  // those of the losses first
+  std::vector<GradientArray> arrays = {};  // the losses' first
   std::vector<BackwardAction> actions = {};
   std::vector<NodeBackward> nodes = {};  // by node
   CostSum backward = {};
@@ -48,14 +51,33 @@ struct GraphGradients {
   int64_t accumulation_count = 0;
 };
 
-// A tensor has a gradient where it depends, through operands that can have one, on something
-// that a gradient is asked of, and a loss depends on it. Each of its readers makes one, an
-// operation as often as it reads it; the second and further ones are added to the first, at one
-// FLOP an element.
+// A tensor has a gradient where it depends, through differentiable operands, on something whose
+// gradient is requested, and a loss depends on it. Each read of it makes one gradient; the second
+// and later ones are added to the first, at one FLOP per element.
 //
-// Errors: kInvalidArgument "losses[0]" where a loss that is named needs no gradient;
-// "operations[3]" where more than 9.2e18 bytes move.
+// Errors: kInvalidArgument "losses[0]" where a named loss needs no gradient; "operations[3]" where
+// more than 9.2e18 bytes move.
 absl::StatusOr<GraphGradients> Differentiate(const GraphNodes& graph);
+
+// An array that the optimizer keeps for one parameter.
+struct KeptState {
+  size_t value = kNoIndex;
+  std::string name;  // "state 1", "master weight"
+  Bytes size = Bytes(0);
+};
+
+// The optimizer's step over a graph's parameters, and its state.
+struct GraphUpdate {
+  CostSum cost = {};
+  std::vector<KeptState> kept = {};
+};
+
+// Covers the parameters that have a gradient. A parameter as wide as its state needs no separate
+// master weight.
+//
+// Errors: kInvalidArgument "tensors" where more than 9.2e18 bytes move.
+absl::StatusOr<GraphUpdate> UpdateOf(const GraphSpec& spec, const GraphNodes& graph,
+                                     const GraphGradients& gradients);
 
 }  // namespace sextant
 

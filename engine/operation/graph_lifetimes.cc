@@ -1,19 +1,121 @@
 #include "engine/operation/graph_lifetimes.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/operation/graph_arrays.h"
-#include "engine/operation/graph_ledger.h"
+#include "engine/operation/graph_memory.h"
 
 namespace sextant {
 namespace {
 
-// What one run of a node leaves behind: its output, and its statistics by name.
+// An array of a node that is no tensor of the graph.
+struct OwnArray {
+  std::string name;
+  StorageKind kind = StorageKind::kScratch;
+  Bytes size = Bytes(0);
+};
+
+// An array of the forward pass that a backward pass reads.
+struct SavedSource {
+  const SavedArray* array = nullptr;
+  size_t value = kNoIndex;  // the graph's tensor, if it is one
+  size_t maker = kNoIndex;  // the node that makes its storage; kNoIndex: given
+};
+
+bool Has(const std::vector<OwnArray>& arrays, const std::string& name) {
+  return std::any_of(arrays.begin(), arrays.end(),
+                     [&name](const OwnArray& array) { return array.name == name; });
+}
+
+void AddTraffic(const OperationCost& cost, std::vector<OwnArray>& out) {
+  for (const StepCost& step : cost.steps) {
+    for (const TrafficTerm& term : step.traffic) {
+      const bool statistic = term.array.role == ArrayRole::kStatistic;
+      if (!statistic && term.array.role != ArrayRole::kScratch) continue;
+      if (Has(out, term.array.name)) continue;
+      out.push_back({term.array.name, statistic ? StorageKind::kStatistic : StorageKind::kScratch,
+                     term.size});
+    }
+  }
+}
+
+// The value named `name` in the recipe; kNoIndex if it is the node's own array.
+size_t ValueNamed(const GraphNode& node, const std::string& name) {
+  if (node.recipe.outputs[0].name == name) return node.output;
+  for (size_t k = 0; k < node.operands.size(); ++k) {
+    if (node.recipe.operands[k].name == name) return node.operands[k];
+  }
+  return kNoIndex;
+}
+
+bool IsTable(const GraphNode& node, const std::string& name) {
+  const auto& operands = node.recipe.operands;
+  return std::any_of(operands.begin(), operands.end(),
+                     [&name](const Array& array) { return array.name == name; });
+}
+
+// Operands that are no tensors of the graph.
+std::vector<OwnArray> TablesOf(const GraphNode& node) {
+  std::vector<OwnArray> out;
+  for (size_t k = 0; k < node.operands.size(); ++k) {
+    if (node.operands[k] != kNoIndex) continue;
+    const Array& array = node.recipe.operands[k];
+    // The forward pass reads it, so its size is known.
+    out.push_back({array.name, StorageKind::kTable, BytesOf(array).value_or(Bytes(0))});
+  }
+  return out;
+}
+
+// Arrays that the forward pass makes in addition to the output: statistics, and scratch, each
+// once.
+std::vector<OwnArray> OwnArraysOf(const GraphNode& node, const NodeBackward& backward) {
+  std::vector<OwnArray> out;
+  if (backward.cost.has_value()) {
+    for (const SavedArray& saved : backward.cost->saved) {
+      if (saved.array.role != ArrayRole::kStatistic) continue;
+      out.push_back({saved.array.name, StorageKind::kStatistic, saved.size});
+    }
+  }
+  AddTraffic(node.forward, out);
+  return out;
+}
+
+// Scratch arrays of the backward pass.
+std::vector<OwnArray> BackwardScratchOf(const NodeBackward& backward) {
+  std::vector<OwnArray> all;
+  AddTraffic(backward.cost->cost, all);
+  std::vector<OwnArray> out;
+  for (OwnArray& array : all) {
+    if (array.kind == StorageKind::kScratch) out.push_back(std::move(array));
+  }
+  return out;
+}
+
+// The result points into `gradients`.
+std::vector<SavedSource> SavedSourcesOf(const GraphNodes& graph, const GraphGradients& gradients,
+                                        size_t node) {
+  std::vector<SavedSource> out;
+  if (!gradients.nodes[node].cost.has_value()) return out;
+  const GraphNode& n = graph.nodes[node];
+  for (const SavedArray& saved : gradients.nodes[node].cost->saved) {
+    const std::string& name = saved.array.name;
+    SavedSource source = {.array = &saved, .value = ValueNamed(n, name)};
+    if (source.value != kNoIndex) {
+      source.maker = graph.values[graph.values[source.value].root].maker;
+    } else if (!IsTable(n, name)) {
+      source.maker = node;
+    }
+    out.push_back(source);
+  }
+  return out;
+}
+
+// The results of one run of a node: its output, and its statistics by name.
 struct NodeRun {
   size_t output = kNoIndex;
   absl::flat_hash_map<std::string, size_t> statistics;
@@ -52,7 +154,7 @@ class TrainingStep {
     return false;
   }
 
-  // What is there all along.
+  // Adds the storages that exist throughout.
   void Begin() {
     for (const GraphValue& value : r_.graph.values) {
       if (value.maker != kNoIndex) continue;
@@ -73,7 +175,7 @@ class TrainingStep {
     }
   }
 
-  // The nodes of segment s that are done again.
+  // The end of the recomputed nodes of segment s.
   size_t EndOfRecompute(size_t s) const {
     const CheckpointedSegment& segment = r_.graph.segments[s];
     if (r_.extent == RecomputeExtent::kWholeSegment) return segment.end;
@@ -86,7 +188,7 @@ class TrainingStep {
     return end;
   }
 
-  // The storage of `value`: that of the run again where there was one.
+  // The storage of `value`: the recomputed one where there is one.
   size_t StorageOf(size_t value) const {
     const size_t root = RootOf(value);
     const size_t maker = ValueAt(root).maker;
@@ -176,7 +278,7 @@ class TrainingStep {
     return ValueAt(r_.gradients.arrays[array].value).array.name;
   }
 
-  // Those that are given are there from the start of the backward pass.
+  // Given gradients exist from the start of the backward pass.
   void AddLossGradients() {
     for (size_t i = 0; i < r_.gradients.losses.size(); ++i) {
       Place(i, NewGradient(i, ledger_.moment_count()));
@@ -190,7 +292,7 @@ class TrainingStep {
         moment);
   }
 
-  // Arrays are placed in the order of their numbers.
+  // Call in the order of the arrays' numbers.
   void Place(size_t array, size_t storage) {
     const GradientArray& gradient = r_.gradients.arrays[array];
     places_.resize(std::max(places_.size(), array + 1), kNoIndex);
@@ -224,7 +326,7 @@ class TrainingStep {
   absl::flat_hash_map<std::pair<size_t, std::string>, size_t> tables_;
   std::vector<size_t> places_;                      // storages of gradient arrays
   absl::flat_hash_map<size_t, size_t> read_until_;  // by storage: the last action that reads it
-  absl::flat_hash_set<size_t> done_again_;          // segments
+  absl::flat_hash_set<size_t> done_again_;          // recomputed segments
   CostSum recompute_;
   int64_t recomputed_ = 0;
 };

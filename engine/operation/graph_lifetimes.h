@@ -1,4 +1,4 @@
-// From when to when each array of a training step is in memory.
+// The lifetime of each array of a training step.
 #ifndef SEXTANT_ENGINE_OPERATION_GRAPH_LIFETIMES_H_
 #define SEXTANT_ENGINE_OPERATION_GRAPH_LIFETIMES_H_
 
@@ -8,7 +8,6 @@
 #include "engine/operation/graph_gradients.h"
 #include "engine/operation/graph_memory.h"
 #include "engine/operation/graph_nodes.h"
-#include "engine/operation/graph_update.h"
 
 namespace sextant {
 
@@ -16,17 +15,16 @@ struct LifetimeRequest {
   const GraphNodes& graph;
   const GraphGradients& gradients;
   const GraphUpdate& update;
-  bool checkpointed = false;  // the graph's segments are
+  bool checkpointed = false;  // recompute the graph's segments
   RecomputeExtent extent = RecomputeExtent::kWholeSegment;
 };
 
-// One moment after the other: the forward pass in the list's order; the backward pass's actions,
-// before the first one of a checkpointed segment its operations again; the update. An array is
-// there from the moment that makes it to the last one that reads it, both included.
+// Moments in sequence: the forward pass in the list's order; the backward pass's actions, where
+// the first one of a checkpointed segment comes after the segment's recomputation; the update. An
+// array lives from the moment that makes it to the last one that reads it, both included.
 //
-// Gradients that are added up: the sum takes the place of the first one unless that is read
-// later, as another gradient that shares its storage; then of the second one; then a place of
-// its own.
+// Accumulated gradients: the sum overwrites the first one unless that is read later through
+// another gradient that shares its storage; then the second one; else it gets its own storage.
 //
 // Errors: kInvalidArgument "operations" where all arrays together exceed 9.2e18 bytes.
 absl::StatusOr<GraphMemory> MemoryOf(const LifetimeRequest& request);

@@ -6,23 +6,22 @@
 #include "absl/strings/str_cat.h"
 #include "engine/operation/graph_sizes.h"
 #include "engine/operation/recipe_parts.h"
-#include "engine/tensor/elementwise_layout.h"
 #include "engine/tensor/expression/axis_transform.h"
+#include "engine/tensor/strided_tensor.h"
 
 namespace sextant {
 namespace {
 
 constexpr absl::string_view kRearrange = "rearrange";
 
-// Adds what `status` says, below `path`; fields that are not the operation's become `path`.
+// Adds the errors of `status` below `path`; fields that are not the operation's become `path`.
 void AddBelow(const absl::Status& status, absl::string_view path, FieldViolations& violations) {
   for (const FieldViolation& v : FieldViolationsOf(status)) {
     violations.Add(v.field == "shape" ? path : FieldPath(path, v.field), v.description);
   }
 }
 
-// The arrays of a recipe that are tensors of the graph, by the name that the recipe has for
-// them, and what they are there.
+// Maps the recipe's names of arrays to the graph's tensors.
 class Binding {
  public:
   void Add(const Array& in_recipe, const Array& in_graph) {
@@ -47,7 +46,7 @@ class Binding {
     Array in_graph;
   };
 
-  // A kernel that reads a part of a tensor alone keeps that part's shape.
+  // A kernel that reads only a part of a tensor keeps that part's shape.
   void Apply(Array& array) const {
     const auto found = arrays_.find(array.name);
     if (found == arrays_.end() || array.role == ArrayRole::kStatistic) return;
@@ -63,7 +62,7 @@ class Binding {
   absl::flat_hash_map<std::string, Pair> arrays_;
 };
 
-// Whether the result's axes lie in memory as the operands' do; else it is row-major.
+// True where the result keeps the operands' memory layout; else it is row-major.
 bool KeepsLayout(const Operation& operation) {
   return std::holds_alternative<Elementwise>(operation) ||
          std::holds_alternative<FusedChain>(operation) ||
@@ -108,7 +107,7 @@ class Builder {
 
   BuiltNode Take() { return std::move(built_); }
 
-  // A copy is a kernel of its own, and so is its gradient's way back.
+  // A copy is a kernel of its own, and so is its gradient.
   bool Build(const Rearrangement& work) {
     if (r_.inputs.size() != 1) {
       violations_.Add(FieldPath(path_, "inputs"),
@@ -197,7 +196,7 @@ class Builder {
     return recipe;
   }
 
-  // A gradient that is passed on as it is has to change its format where its tensor has another.
+  // A gradient that is passed on needs a cast where its tensor has another format.
   void AddCasts() {
     Recipe& recipe = built_.node.recipe;
     const Array& y = recipe.outputs[0];
@@ -213,7 +212,7 @@ class Builder {
     }
   }
 
-  // Binds the recipe's arrays to the graph's, and adds up.
+  // Binds the recipe's arrays to the graph's, and sums up the cost.
   bool Finish() {
     GraphNode& node = built_.node;
     GraphValue& value = built_.value;
@@ -232,7 +231,7 @@ class Builder {
     if (!size.ok() || !forward.ok()) return false;
     value.size = *size;
     value.elements = ElementCount(value.array.shape).value_or(0);
-    // A view of a parameter is in memory anyway, as the parameter is.
+    // A view of a parameter is in memory anyway, like the parameter.
     if (value.root != r_.output) value.array.role = r_.values[value.root].array.role;
     node.forward = *forward;
     return true;

@@ -14,7 +14,7 @@ struct NodeRequest {
   const GraphOperation& operation;
   const std::vector<GraphValue>& values;
   std::vector<size_t> inputs;  // values
-  size_t output = 0;           // the value that it is to make
+  size_t output = 0;           // the value to make
   FlopConvention convention;
 };
 
@@ -23,12 +23,12 @@ struct BuiltNode {
   GraphValue value;
 };
 
-// Nothing where something is wrong, which is then added below `path`.
+// Absent where there are errors, which are added below `path`.
 absl::optional<BuiltNode> BuildNode(const NodeRequest& request, absl::string_view path,
                                     FieldViolations& violations);
 
-// Whether the backward pass writes the gradient of `operand`; else it is the output's, passed on
-// as it is.
+// True where the backward pass writes the gradient of `operand`; false where it passes on the
+// output's gradient unchanged.
 bool WritesGradientOf(const Recipe& recipe, size_t operand);
 
 }  // namespace sextant

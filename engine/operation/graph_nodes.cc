@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/operation/graph_check.h"
-#include "engine/operation/graph_names.h"
 #include "engine/operation/graph_node.h"
 #include "engine/tensor/number_format.h"
 
@@ -30,7 +29,7 @@ class Graph {
   }
 
  private:
-  // Of a graph beyond the limits nothing more is looked at.
+  // A graph beyond the limits is not checked further.
   absl::Status TooLarge() const {
     const bool fits = IsWithinGraphLimits(spec_);
     return fits ? absl::OkStatus() : violations_.ToStatus();
@@ -51,7 +50,7 @@ class Graph {
                                         "] already: write another name"));
   }
 
-  // An output's name, and a place for what is to be made.
+  // Registers an output's name, and a place for its value.
   void AddMade(size_t i) {
     out_.values.emplace_back();
     known_.push_back(false);
@@ -68,7 +67,8 @@ class Graph {
                                        " already: write another name"));
   }
 
-  // Of operation i; nothing where one is not known, which need not be its fault.
+  // The inputs of operation i; absent where one is unknown, which may be another operation's
+  // error.
   absl::optional<std::vector<size_t>> InputsOf(size_t i) {
     std::vector<size_t> inputs;
     bool all_known = true;
@@ -150,7 +150,7 @@ class Graph {
   const GraphSpec& spec_;
   FieldViolations violations_;
   GraphNames tensors_{"tensor", "the graph's tensors and the operations' outputs"};
-  std::vector<bool> known_;  // by value: its shape is worked out
+  std::vector<bool> known_;  // by value: its shape is known
   GraphNodes out_;
 };
 

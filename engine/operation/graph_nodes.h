@@ -1,4 +1,4 @@
-// A graph with its names resolved and its sizes worked out.
+// A graph with its names resolved and its sizes computed.
 #ifndef SEXTANT_ENGINE_OPERATION_GRAPH_NODES_H_
 #define SEXTANT_ENGINE_OPERATION_GRAPH_NODES_H_
 
@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "engine/operation/graph.h"
-#include "engine/operation/graph_spec.h"
 #include "engine/operation/recipe.h"
 #include "engine/tensor/strided_tensor.h"
 
@@ -27,7 +26,7 @@ struct GraphValue {
   bool gradient_asked_for = false;  // a trained parameter, or an input that requires it
   bool frozen = false;
   size_t maker = kNoIndex;  // the node
-  size_t root = 0;          // the value whose storage it looks at; itself where it has its own
+  size_t root = 0;          // the value whose storage it shares; itself if its own
   bool is_read = false;     // by a node
 };
 
@@ -36,17 +35,17 @@ struct GraphNode {
   absl::string_view kind = {};
   Operation operation = {};  // sizes filled in; of a rearrangement meaningless
   OperationTypes types = {};
-  // Arrays that are tensors of the graph have their types, and their shapes where these are
-  // whole.
+  // Arrays that are tensors of the graph have their types, and their shapes where the whole tensor
+  // is used.
   Recipe recipe = {};
-  std::vector<size_t> operands = {};  // the value of each of the recipe's; kNoIndex: the node's own
+  std::vector<size_t> operands = {};  // values of the recipe's operands; kNoIndex: the node's own
   size_t output = kNoIndex;           // the value
   OperationCost forward = {};
   std::string note = {};
   size_t segment = kNoIndex;  // of GraphNodes::segments
 };
 
-// A run of nodes that is checkpointed: first <= i < end.
+// A checkpointed run of nodes: first <= i < end.
 struct CheckpointedSegment {
   std::string name = {};
   size_t first = 0;
@@ -54,22 +53,22 @@ struct CheckpointedSegment {
 };
 
 struct GraphNodes {
-  std::vector<GraphValue> values = {};  // given tensors, then one a node
+  std::vector<GraphValue> values = {};  // given tensors, then one per node
   std::vector<GraphNode> nodes = {};
   std::vector<size_t> losses = {};  // values; empty where none are named
   std::vector<CheckpointedSegment> segments = {};
 };
 
-// Whether numbers of `array` can have a gradient: they are of a floating-point format.
+// True where the numbers of `array` can have a gradient: they are in a floating-point format.
 // Source of the behaviour: PyTorch, torch.Tensor.requires_grad.
 bool CanHaveGradient(const Array& array);
 
 // "operations[3]".
 std::string OperationPath(size_t node);
 
-// `spec` has to outlive the answer.
+// `spec` must outlive the result.
 //
-// Errors: those of AnalyzeGraph(), but for losses that need no gradient and for sums.
+// Errors: those of AnalyzeGraph(), except for losses that need no gradient and for sums.
 absl::StatusOr<GraphNodes> BuildGraph(const GraphSpec& spec);
 
 }  // namespace sextant

@@ -8,7 +8,7 @@
 namespace sextant {
 namespace {
 
-// One overload an operation: fills in its sizes, and answers with the output's shape.
+// One overload per operation: fills in its sizes and returns the output's shape.
 class Sizes {
  public:
   Sizes(absl::Span<const OperationInput> inputs, absl::string_view path, absl::string_view name,
@@ -16,7 +16,7 @@ class Sizes {
       : inputs_(inputs), path_(path), own_path_(FieldPath(path, name)), violations_(violations) {}
 
   bool failed() const { return failed_; }
-  // The recipe's operand that input i is.
+  // The recipe's operand for input i.
   size_t OperandOf(size_t i) const { return swapped_ ? 1 - i : i; }
 
   Shape operator()(Matmul& op) {
@@ -55,7 +55,7 @@ class Sizes {
     return Replaced(0, 1, {op.output_size});
   }
 
-  // One input is what the field says where it is not given: it has to agree from two on.
+  // input_count defaults to 1, so 1 may mean not given; larger counts must agree.
   Shape operator()(Elementwise& op) {
     if (!Take(1, kMaxOperands, "its arrays") || !Alike()) return {};
     const auto count = static_cast<int64_t>(inputs_.size());
@@ -104,7 +104,7 @@ class Sizes {
   Shape operator()(Activation& op) { return EachElement(op.count); }
   Shape operator()(Dropout& op) { return EachElement(op.count); }
 
-  // Tables may be shared by leading axes of x: [tokens, head_size / 2] for x [batch, tokens,
+  // Tables may be shared across leading axes of x: [tokens, head_size / 2] for x [batch, tokens,
   // heads, head_size].
   Shape operator()(Rotary& op) {
     if ((inputs_.size() != 1 && !Take(3, 3, "x, or x, cosines and sines")) || !Numbers() ||
@@ -159,7 +159,7 @@ class Sizes {
     return Replaced(0, 1, {op.value_head_size});
   }
 
-  // What does not fit the expression is said by CheckOperation(), and the shape by the recipe.
+  // CheckOperation() reports operands that don't fit the expression; the recipe gives the shape.
   Shape operator()(Einsum& op) {
     if (!Take(1, kMaxOperands, "its operands") || !Numbers()) return {};
     if (!op.operands.empty() && op.operands.size() != inputs_.size()) {
@@ -204,7 +204,7 @@ class Sizes {
     return {};
   }
 
-  // "inputs[0] 'x' is [3, 4]"
+  // Returns "inputs[0] 'x' is [3, 4]".
   std::string Text(size_t i) const {
     return absl::StrCat("inputs[", i, "] '", inputs_[i].name, "' is ", ShapeText(inputs_[i].shape));
   }
@@ -213,11 +213,11 @@ class Sizes {
     return inputs_[i].shape[inputs_[i].shape.size() - back];
   }
   int64_t Last(size_t i) const { return FromEnd(i, 1); }
-  // The product of all axes of input i but the last `without`.
+  // The product of all axes of input i except the last `without`.
   int64_t Rows(size_t i, size_t without) const {
     return *ElementCount(inputs_[i].shape.first(inputs_[i].shape.size() - without));
   }
-  // Input i's shape with `tail` in place of its last `without` axes.
+  // Input i's shape with its last `without` axes replaced by `tail`.
   Shape Replaced(size_t i, size_t without, const Shape& tail) const {
     const auto kept = inputs_[i].shape.first(inputs_[i].shape.size() - without);
     Shape out(kept.begin(), kept.end());
@@ -250,7 +250,7 @@ class Sizes {
            FailInput(i, absl::StrCat("'", inputs_[i].name, "' is ", ShapeText(inputs_[i].shape),
                                      ": at least ", least, " axes are wanted"));
   }
-  // Whether input i has `shape`, in which kAny stands for any size.
+  // True where input i has `shape`, in which kAny matches any size.
   bool Fits(size_t i, const Shape& shape) {
     const auto same = [](int64_t wanted, int64_t size) { return wanted == kAny || wanted == size; };
     const auto& has = inputs_[i].shape;
@@ -262,7 +262,7 @@ class Sizes {
     }
     return FailInput(i,
                      absl::StrCat("'", inputs_[i].name, "' is ", ShapeText(has), ", but [", wanted,
-                                  "] is wanted", i == 0 ? "" : " beside ", i == 0 ? "" : Text(0)));
+                                  "] is wanted", i == 0 ? "" : " next to ", i == 0 ? "" : Text(0)));
   }
   bool Alike() {
     for (size_t i = 1; i < inputs_.size(); ++i) {
@@ -279,7 +279,7 @@ class Sizes {
     Fail(own_path_, name, absl::StrCat("is ", given, ", but its inputs say ", derived));
     return false;
   }
-  // Fills in `field`, which input i says, or checks it.
+  // Fills in `field` from input i, or checks it.
   void Set(absl::string_view name, int64_t& field, int64_t derived, size_t i) {
     if (field == 0) field = derived;
     if (field == derived) return;
@@ -293,7 +293,7 @@ class Sizes {
     Set("count", count, Rows(0, 0), 0);
     return ShapeOf(0);
   }
-  // Along the last axis, with `vectors` further inputs as long as that.
+  // A function along the last axis, with `vectors` further inputs of that length.
   Shape RowFunction(int64_t& rows, int64_t& columns, size_t vectors) {
     if (!Numbers() || !Axes(0, 1)) return {};
     for (size_t i = 1; i <= vectors; ++i) {

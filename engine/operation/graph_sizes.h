@@ -1,4 +1,4 @@
-// The sizes of an operation, from the tensors that it reads.
+// The sizes of an operation, derived from the tensors that it reads.
 #ifndef SEXTANT_ENGINE_OPERATION_GRAPH_SIZES_H_
 #define SEXTANT_ENGINE_OPERATION_GRAPH_SIZES_H_
 
@@ -14,7 +14,7 @@
 
 namespace sextant {
 
-// A tensor that an operation reads. CheckShape() has passed its shape.
+// A tensor that an operation reads. Its shape has passed CheckShape().
 struct OperationInput {
   absl::string_view name = {};
   absl::Span<const int64_t> shape = {};
@@ -22,15 +22,14 @@ struct OperationInput {
 };
 
 struct SizedOperation {
-  Operation operation;           // all sizes given, CheckOperation() has passed it
+  Operation operation;           // all sizes given; has passed CheckOperation()
   std::vector<size_t> operands;  // of the recipe, by input
   Shape shape;                   // of the output
 };
 
-// `operation` with those sizes that are 0 worked out from `inputs`, as docs/graphs.md lists.
-// Nothing where something is wrong, which is then added: "operations[3].inputs[1]" below
-// `path` where a tensor does not fit, "operations[3].operation.linear.input_size" where a given
-// size does not.
+// `operation` with its zero sizes computed from `inputs`, as docs/graphs.md lists. Absent where
+// there are errors, which are added: "operations[3].inputs[1]" below `path` where a tensor does
+// not fit, "operations[3].operation.linear.input_size" where a given size does not.
 absl::optional<SizedOperation> SizeOperation(const Operation& operation,
                                              absl::Span<const OperationInput> inputs,
                                              absl::string_view path, FieldViolations& violations);

@@ -1,4 +1,4 @@
-// The operations that the accounting knows, each described by its sizes alone.
+// The operations that are accounted for, each described only by its sizes.
 #ifndef SEXTANT_ENGINE_OPERATION_OPERATION_H_
 #define SEXTANT_ENGINE_OPERATION_OPERATION_H_
 
@@ -11,13 +11,13 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/tensor/data_type.h"
+#include "engine/tensor/expression/axis_transform.h"
 #include "engine/tensor/expression/einsum_pattern.h"
-#include "engine/tensor/reduction.h"
 #include "engine/tensor/shape.h"
 
 namespace sextant {
 
-// The most FLOPs an element that a caller may declare.
+// The most FLOPs per element that a caller may declare.
 inline constexpr double kMaxFlopsPerElement = 1e6;
 
 // c [m, n] = a [m, k] b [k, n]
@@ -27,7 +27,7 @@ struct Matmul {
   int64_t k = 0;
 };
 
-// `batch` such products, each of its own a and b.
+// `batch` such products, each with its own a and b.
 struct BatchedMatmul {
   int64_t batch = 0;
   int64_t m = 0;
@@ -44,7 +44,7 @@ struct Linear {
 };
 
 enum class ElementwiseFunction {
-  kGeneral,   // declared by its inputs and its FLOPs an element
+  kGeneral,   // given by its inputs and FLOPs per element
   kAdd,       // the sum of its inputs
   kMultiply,  // the product of two
   kSquare,
@@ -57,7 +57,7 @@ struct Elementwise {
   int64_t count = 0;
   int64_t input_count = 1;
   ElementwiseFunction function = ElementwiseFunction::kGeneral;
-  double flops_per_element = 1;  // of kGeneral alone
+  double flops_per_element = 1;  // kGeneral only
 };
 
 // y [outer] from x [outer, reduced]
@@ -98,8 +98,8 @@ struct SwiGlu {
   int64_t columns = 0;
 };
 
-// Turns each pair of numbers of x [tokens, heads, head_size] by its position's angle; the
-// sines and cosines are read from tables that all heads share.
+// Rotates each pair of numbers of x [tokens, heads, head_size] by its position's angle; sines and
+// cosines come from tables that all heads share.
 struct Rotary {
   int64_t tokens = 0;
   int64_t heads = 0;
@@ -110,7 +110,7 @@ struct Dropout {
   int64_t count = 0;
 };
 
-// y [tokens, width]: the rows of table [vocabulary, width] that the ids name.
+// y [tokens, width]: the rows of table [vocabulary, width] selected by the ids.
 struct EmbeddingLookup {
   int64_t tokens = 0;
   int64_t vocabulary = 0;
@@ -123,7 +123,7 @@ struct CrossEntropy {
   int64_t vocabulary = 0;
 };
 
-// How a causal mask counts the positions that a query attends to; see AttendedPairs().
+// How a causal mask counts attended positions; see AttendedPairs().
 enum class CausalConvention { kWithDiagonal, kWithoutDiagonal, kPublished };
 
 // softmax(q k^T / sqrt(head_size)) v for q [batch, heads, query_length, head_size],
@@ -139,17 +139,17 @@ struct Attention {
   int64_t value_head_size = 0;  // less than head_size in latent attention; 0: head_size
   bool causal = false;
   CausalConvention convention = CausalConvention::kWithDiagonal;  // where causal
-  int64_t window = 0;  // the most positions that a query attends to; 0 where not limited
-  bool fused = true;   // one kernel, no matrix of scores moves
+  int64_t window = 0;  // the most positions that a query attends to; 0: unlimited
+  bool fused = true;   // one kernel; the matrix of scores never moves
 };
 
 constexpr int64_t ValueHeadSize(const Attention& attention) {
   return attention.value_head_size == 0 ? attention.head_size : attention.value_head_size;
 }
 
-// The matrix products of a layer of experts on one device of the `expert_parallel_size` that share
-// them, each expert being asked for as often: of its rows x [rows, hidden_size],
-//   gated      y = (silu(gate) up) w_down, gate and up both x times a matrix
+// The matrix products of an expert layer on one of the `expert_parallel_size` devices that share
+// it, with balanced load. For its rows x [rows, hidden_size],
+//   gated      y = (silu(gate) up) w_down, where gate and up are x times a matrix each
 //   otherwise  y = gelu(x w_up) w_down
 struct Experts {
   int64_t tokens = 0;  // of the whole group
@@ -163,36 +163,35 @@ struct Experts {
 
 inline constexpr int64_t kMostExperts = 65536;
 
-// Rows that a device's experts multiply: those of the fullest device, where they can't be spread
-// evenly. `experts` has passed CheckOperation().
+// Rows that a device's experts multiply, on the fullest device where they can't be spread evenly.
+// `experts` has passed CheckOperation().
 int64_t DeviceRows(const Experts& experts);
-
 enum class UpdateRule { kSgd, kSgdMomentum, kAdagrad, kRmsprop, kAdam, kAdamw, kLion };
 
-// One optimizer step of `parameters` numbers. The input type is the gradient's, the output
-// type the weight's, the accumulation type that of the state and of the master weight.
+// One optimizer step of `parameters` numbers. The input type is the gradient's, the output type
+// the weight's, the accumulation type the state's and the master weight's.
 struct OptimizerUpdate {
   int64_t parameters = 0;
   UpdateRule rule = UpdateRule::kAdamw;
   bool master_weights = false;
 };
 
-// Between host and device, either way.
+// A copy between host and device, in either direction.
 struct HostCopy {
   int64_t bytes = 0;
-  bool pinned = true;  // else staged: copied into pinned memory first
+  bool pinned = true;  // false: staged through pinned memory
   BytesPerSecond link = {};
   BytesPerSecond staging = {};  // where not pinned
 };
 
-// One function of the running array and of `extra_input_count` further ones.
+// One function of the running array and of `extra_input_count` further arrays.
 struct ChainStep {
   ElementwiseFunction function = ElementwiseFunction::kGeneral;
   int64_t extra_input_count = 0;
-  double flops_per_element = 1;  // of kGeneral alone
+  double flops_per_element = 1;  // kGeneral only
 };
 
-// Elementwise steps, each of the result before it, in one kernel.
+// Elementwise steps in one kernel, each applied to the previous result.
 struct FusedChain {
   int64_t count = 0;
   std::vector<ChainStep> steps;
@@ -204,8 +203,8 @@ struct Einsum {
   std::string expression = {};
   std::vector<Shape> operands = {};
   EinsumStyle style = EinsumStyle::kDetect;
-  // One operand after the other; else in the order of fewest FLOPs, as far as it is searched
-  // for. Gradients take the latter.
+  // True: contract operands from left to right. False: in the order of fewest FLOPs that the
+  // search finds. Gradients go back through the same order.
   bool left_to_right = false;
 };
 
@@ -217,24 +216,42 @@ using Operation =
 // "matmul", "layer_norm".
 absl::string_view OperationName(const Operation& operation);
 
-// Number formats of what an operation reads (weights too), writes, and adds up in. The
-// gradient of an array has the array's own format.
+// Number formats of an operation's inputs (weights included), outputs, and accumulation. An
+// array's gradient has the array's own format.
 struct OperationTypes {
   DataType input = DataType::kUnspecified;         // required
-  DataType output = DataType::kUnspecified;        // kUnspecified: as the input
+  DataType output = DataType::kUnspecified;        // kUnspecified: the input's
   DataType accumulation = DataType::kUnspecified;  // kUnspecified: fp32, or fp64 for fp64
 };
 
 OperationTypes WithDefaults(OperationTypes types);
 
-// Appends what is wrong with `operation`, under paths that start with `path`: sizes below 1
-// or above kMaxDimension, options that contradict each other, an expression that its operands do
-// not fit. Products of sizes are checked where they are made.
+// Appends the errors of `operation`, under paths that start with `path`: sizes below 1 or above
+// kMaxDimension, options that contradict each other, an expression that its operands don't fit.
+// Products of sizes are checked where they are computed.
 void CheckOperation(const Operation& operation, absl::string_view path,
                     FieldViolations& violations);
 
-// Appends what is wrong with `types`: "input" below `path` where there is none.
+// Appends the errors of `types`: "input" below `path` where it is missing.
 void CheckTypes(const OperationTypes& types, absl::string_view path, FieldViolations& violations);
+
+// Pairs that one head of one sequence computes, with q queries, k keys, window w (k where there is
+// none).
+//
+//   not causal      q min(w, k): each query attends to this many keys, wherever they are
+//   kWithDiagonal   sum of min(p, w) over the positions p = k - q + 1 .. k: a query attends to
+//                   itself and earlier positions, w in all. Exact for today's masks.
+//   kWithoutDiagonal  sum of min(p - 1, w): only earlier positions
+//   kPublished      the mean of both, which for q = k = s is s w - w^2/2: half the square
+//                   where w = s, as model FLOPs are commonly stated
+//
+// Divided by q, these are the mean attended lengths w - w (w - 1)/(2 s), and w - w^2/(2 s).
+// Source: sums of arithmetic series, docs/operations.md; the published convention is that of
+// Megatron-LM's and OLMo-core's FLOP counters.
+double AttendedPairs(const Attention& attention);
+
+// Keys of one sequence that any query attends to: at most the last q + w - 1.
+int64_t AttendedKeys(const Attention& attention);
 
 }  // namespace sextant
 

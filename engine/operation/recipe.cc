@@ -1,13 +1,13 @@
 #include "engine/operation/recipe.h"
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/number_text.h"
+#include "engine/base/text.h"
 #include "engine/operation/recipe_parts.h"
 
 namespace sextant {
 namespace {
 
-// One overload an operation.
+// One overload per operation.
 struct Visitor {
   const RecipeInput& in;
 

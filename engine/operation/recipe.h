@@ -1,14 +1,12 @@
-// How each operation is done, forward and backward, in steps.
+// The steps of each operation, forward and backward.
 #ifndef SEXTANT_ENGINE_OPERATION_RECIPE_H_
 #define SEXTANT_ENGINE_OPERATION_RECIPE_H_
 
 #include <string>
 #include <vector>
 
-#include "engine/operation/array.h"
-#include "engine/operation/flop_convention.h"
+#include "engine/operation/cost.h"
 #include "engine/operation/operation.h"
-#include "engine/operation/step.h"
 
 namespace sextant {
 
@@ -17,10 +15,10 @@ struct Recipe {
   std::vector<Array> outputs;
   OperandSet differentiable = 0;  // operands that can have a gradient
   std::vector<Step> forward;
-  // The same in kernels that each pay their round trip; empty where `forward` is that.
+  // The same in separate kernels, each with its own round trip; empty where `forward` is that.
   std::vector<Step> unfused;
-  // From the output's gradient to those of the operands. An array of role kGradient that is
-  // read is a gradient that arrives; all else that is read has to be saved or held.
+  // From the output's gradient to those of the operands. A read array of role kGradient is an
+  // incoming gradient; every other read array must be saved or held.
   std::vector<Step> backward;
 };
 

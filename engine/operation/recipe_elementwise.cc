@@ -1,24 +1,27 @@
-// Elementwise functions, alone and in chains.
-//
-// A function's derivative, an element and input:
-//   add       dx = dy                 0, and nothing moves: dy is passed on as it is
-//   multiply  dx = dy x other         1
-//   square    dx = 2 x dy             2
-//   scale     dx = constant x dy      1
-//   exp       dx = y dy               1
-//   general   dx = f'(x) dy           f' taken to cost what f costs, and 1 for the product
+// Recipes of elementwise operations: functions, alone and in chains, optimizer updates and copies.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "engine/operation/recipe_parts.h"
 
 namespace sextant {
+
+// Elementwise functions, alone and in chains.
+//
+// A function's derivative, with its FLOPs per element and input:
+//   add       dx = dy                 0, and nothing moves: dy is passed on unchanged
+//   multiply  dx = dy x other         1
+//   square    dx = 2 x dy             2
+//   scale     dx = constant x dy      1
+//   exp       dx = y dy               1
+//   general   dx = f'(x) dy           f' is assumed to cost as much as f, plus 1 for the product
+
 namespace {
 
 struct FunctionWork {
   Work forward;
   Work gradient;             // of one input
-  bool reads_inputs = true;  // the gradient does
+  bool reads_inputs = true;  // by the gradient
   bool reads_output = false;
 };
 
@@ -43,7 +46,7 @@ FunctionWork WorkOf(ElementwiseFunction function, int64_t inputs, double flops) 
   return {.forward = {.plain = flops}, .gradient = {.plain = flops + 1}};
 }
 
-// One application of a function: the arrays that it reads and the one that it makes.
+// One application of a function: its input arrays and its output array.
 struct Application {
   std::string name;
   ElementwiseFunction function = ElementwiseFunction::kGeneral;
@@ -69,7 +72,7 @@ Step ForwardStep(const Application& a, FlopConvention convention) {
   return step;
 }
 
-// What the gradients of the inputs take; bits[i] says which operands need that of input i.
+// The step of the inputs' gradients; bits[i] are the operands that need the gradient of input i.
 Step BackwardStep(const Application& a, const std::vector<OperandSet>& bits,
                   FlopConvention convention) {
   Step step = {.name = absl::StrCat("gradient of ", a.name), .arithmetic = {}, .movements = {}};
@@ -94,7 +97,7 @@ Step BackwardStep(const Application& a, const std::vector<OperandSet>& bits,
   return step;
 }
 
-// The arrays of a chain: its inputs, and the result of each step but the last.
+// The arrays of a chain: its inputs, and the results of all steps except the last.
 struct Chain {
   std::vector<Application> applications;
   std::vector<std::vector<OperandSet>> bits;  // by application and input
@@ -131,14 +134,14 @@ Chain ChainOf(const FusedChain& op, const RecipeInput& in, Recipe& recipe) {
   return chain;
 }
 
-// Whether no derivative depends on a value: nothing has to be kept, nor done again.
+// True where no derivative depends on a value: nothing is kept or recomputed.
 bool IsLinear(const Chain& chain) {
   return std::all_of(
       chain.applications.begin(), chain.applications.end(),
       [](const Application& a) { return !a.work().reads_inputs && !a.work().reads_output; });
 }
 
-// What the forward steps do again, for the values that the derivatives take.
+// The forward arithmetic that is repeated for the values in derivatives.
 std::vector<ArithmeticTerm> DoneAgain(const Chain& chain, FlopConvention convention) {
   std::vector<ArithmeticTerm> terms;
   for (size_t i = 0; i < chain.applications.size(); ++i) {
@@ -204,6 +207,103 @@ Recipe FusedChainRecipe(const FusedChain& op, const RecipeInput& in) {
   }
   out.forward = {Fuse("chain", out.unfused)};
   out.backward = {FusedBackward(chain, out.operands, in.convention)};
+  return out;
+}
+
+// Operations without a gradient: optimizer updates and copies between host and device.
+
+namespace {
+
+struct UpdateWork {
+  Work work;
+  int states = 0;
+  absl::string_view what;
+};
+
+// FLOPs per parameter. Powers of beta and products of constants are computed once per step and not
+// counted; AdamW and Lion include weight decay.
+// Sources: torch.optim's documented algorithms of SGD, Adagrad and RMSprop; Kingma, Ba 2015
+// (arXiv 1412.6980) algorithm 1; Loshchilov, Hutter 2019 (arXiv 1711.05101) algorithm 2;
+// Chen et al. 2023 (arXiv 2302.06675) algorithm 2.
+UpdateWork WorkOf(UpdateRule rule) {
+  switch (rule) {
+    case UpdateRule::kSgd:
+      return {{.plain = 2}, 0, "w -= lr g"};
+    case UpdateRule::kSgdMomentum:
+      return {{.plain = 4}, 1, "m = mu m + g; w -= lr m"};
+    case UpdateRule::kAdagrad:
+      return {{.plain = 6, .transcendental = 1}, 1, "s += g^2; w -= lr g / (sqrt(s) + eps)"};
+    case UpdateRule::kRmsprop:
+      return {{.plain = 8, .transcendental = 1},
+              1,
+              "s = a s + (1 - a) g^2; w -= lr g / (sqrt(s) + eps)"};
+    case UpdateRule::kAdam:
+      return {{.plain = 13, .transcendental = 1},
+              2,
+              "m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; "
+              "w -= lr (m / c1) / (sqrt(v / c2) + eps)"};
+    case UpdateRule::kAdamw:
+      return {{.plain = 14, .transcendental = 1},
+              2,
+              "w *= 1 - lr decay; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; "
+              "w -= lr (m / c1) / (sqrt(v / c2) + eps)"};
+    case UpdateRule::kLion:
+      break;
+  }
+  return {{.plain = 11}, 1, "w -= lr (sign(b1 m + (1 - b1) g) + decay w); m = b2 m + (1 - b2) g"};
+}
+
+Array State(absl::string_view name, const OptimizerUpdate& op, const RecipeInput& in) {
+  return {.name = std::string(name),
+          .role = ArrayRole::kState,
+          .data_type = in.types.accumulation,
+          .shape = {op.parameters}};
+}
+
+}  // namespace
+
+// A master weight is read and written in place of the weight, which is then written, too.
+Recipe OptimizerRecipe(const OptimizerUpdate& op, const RecipeInput& in) {
+  const Array gradient = Input("gradient", in.types.input, {op.parameters});
+  const Array weight = Parameter("weight", in.types.output, {op.parameters});
+  const UpdateWork work = WorkOf(op.rule);
+  Recipe out;
+  out.operands = {gradient, weight};
+  out.outputs = {weight};
+  Step step = {.name = "update", .arithmetic = {}, .movements = {Read(gradient), Write(weight)}};
+  step.arithmetic = {
+      Term({.name = "update", .what = work.what, .work = work.work, .count = Count(op.parameters)},
+           in.convention)};
+  if (!op.master_weights) step.movements.push_back(Read(weight));
+  std::vector<Array> kept;
+  if (op.master_weights) kept.push_back(State("master weight", op, in));
+  for (int i = 1; i <= work.states; ++i) kept.push_back(State(absl::StrCat("state ", i), op, in));
+  for (const Array& array : kept) {
+    out.operands.push_back(array);
+    step.movements.push_back(Read(array));
+    step.movements.push_back(Write(array));
+  }
+  out.forward = {step};
+  return out;
+}
+
+// Pageable memory is copied into pinned memory first: its bytes move twice.
+Recipe HostCopyRecipe(const HostCopy& op, const RecipeInput&) {
+  const Array source = Indices("source", 1, {op.bytes});
+  Array target = source;
+  target.name = "target";
+  target.role = ArrayRole::kOutput;
+  Array staged = source;
+  staged.name = "pinned staging buffer";
+  Recipe out;
+  out.operands = {source};
+  out.outputs = {target};
+  if (op.pinned) {
+    out.forward = {{.name = "send", .arithmetic = {}, .movements = {Read(source), Write(target)}}};
+  } else {
+    out.forward = {{.name = "stage", .arithmetic = {}, .movements = {Read(source), Write(staged)}},
+                   {.name = "send", .arithmetic = {}, .movements = {Read(staged), Write(target)}}};
+  }
   return out;
 }
 

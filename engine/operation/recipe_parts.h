@@ -1,4 +1,4 @@
-// What the recipes are written with. For the files recipe_*.cc alone.
+// Building blocks of recipes. Only for the files recipe_*.cc.
 #ifndef SEXTANT_ENGINE_OPERATION_RECIPE_PARTS_H_
 #define SEXTANT_ENGINE_OPERATION_RECIPE_PARTS_H_
 
@@ -16,7 +16,7 @@ Array Parameter(absl::string_view name, DataType type, const Shape& shape);
 Array Output(absl::string_view name, DataType type, const Shape& shape);
 Array Statistic(absl::string_view name, DataType type, const Shape& shape);
 Array Scratch(absl::string_view name, DataType type, const Shape& shape);
-// Of ids or masks.
+// An array of ids or masks.
 Array Indices(absl::string_view name, int64_t index_bytes, const Shape& shape);
 // "gradient of x", in x's shape and format.
 Array GradientOf(const Array& array);
@@ -24,7 +24,7 @@ Array GradientOf(const Array& array);
 Movement Read(const Array& array, OperandSet needed_by = kEveryOperand);
 Movement Write(const Array& array, OperandSet needed_by = kEveryOperand);
 
-// batch x 2 m n k FLOPs; `m`, `n` and `k` name the product that is done.
+// batch x 2 m n k FLOPs; `m`, `n` and `k` are those of the product itself.
 struct ProductSize {
   int64_t batch = 1;
   int64_t m = 0;
@@ -34,7 +34,7 @@ struct ProductSize {
 ArithmeticTerm Product(absl::string_view name, const ProductSize& size,
                        OperandSet needed_by = kEveryOperand);
 
-// `work` on each of `count` elements or rows; `what` says in words which work.
+// `work` on each of `count` elements or rows; `what` describes it in words.
 struct Repeated {
   absl::string_view name;
   absl::string_view what;
@@ -45,10 +45,10 @@ struct Repeated {
 ArithmeticTerm Term(const Repeated& repeated, FlopConvention convention);
 
 constexpr double Count(int64_t n) { return static_cast<double>(n); }
-// a x b, beyond an int64 too.
+// a x b as a double, where an int64 could overflow.
 constexpr double Count(int64_t a, int64_t b) { return Count(a) * Count(b); }
 
-// One a file recipe_*.cc.
+// Defined in the files recipe_*.cc.
 Recipe MatmulRecipe(const Matmul& op, const RecipeInput& in);
 Recipe BatchedMatmulRecipe(const BatchedMatmul& op, const RecipeInput& in);
 Recipe LinearRecipe(const Linear& op, const RecipeInput& in);

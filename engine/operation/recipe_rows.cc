@@ -1,12 +1,15 @@
-// Functions of rows: reductions, softmax and the norms.
+// Recipes of functions of rows: reductions, softmax and the norms.
 #include "engine/operation/recipe_parts.h"
 
 namespace sextant {
+
+// Functions of rows: reductions, softmax and the norms.
+
 namespace {
 
 constexpr Work kOne = {.plain = 1};
 
-// What a reduction does beside one FLOP for each of its inputs.
+// The work of a reduction in addition to one FLOP per input.
 struct ReductionWork {
   absl::string_view what;
   double forward_per_output = 0;
@@ -15,9 +18,9 @@ struct ReductionWork {
   bool reads_values = false;
 };
 
-// sum: dy to each.  mean: dy / n to each.  max, min: dy shared out among the inputs that are
-// the extreme: found by comparing (1), counted (1), given their share (1), which is dy over
-// their number, as torch.amax does.  product: dx = dy y / x.
+// sum: dy to each.  mean: dy / n to each.  max, min: dy divided among the inputs equal to the
+// extreme: a comparison (1), a count (1), and the share (1), which is dy over their number, as in
+// torch.amax.  product: dx = dy y / x.
 ReductionWork WorkOf(ReductionKind function) {
   switch (function) {
     case ReductionKind::kSum:
@@ -121,6 +124,170 @@ Recipe SoftmaxRecipe(const Softmax& op, const RecipeInput& in) {
        .arithmetic = {each("gradient of x", "dy y, its sum, a difference, a product an element",
                            {.plain = 4})},
        .movements = {Read(GradientOf(y)), Read(y), Write(GradientOf(x))}}};
+  return out;
+}
+
+// LayerNorm (Ba et al. 2016, arXiv 1607.06450): y = (x - mean) r w + b, r = 1/sqrt(var + eps).
+// RMSNorm (Zhang, Sennrich 2019, arXiv 1910.07467): y = x r w, r = 1/sqrt(mean(x^2) + eps).
+//
+// Backward, where z is y's normalised argument (x - mean) r or x r, g = dy w, n = columns:
+//   LayerNorm  dx = r (g - sum(g)/n - z sum(g z)/n),  dw = sum dy z,  db = sum dy
+//   RMSNorm    dx = r (g - z sum(g z)/n),             dw = sum dy z
+
+namespace {
+
+// The arrays and the arithmetic of one norm.
+struct Norm {
+  Array x;
+  Array w;
+  Array b;
+  Array y;
+  Array mean;
+  Array scale;  // 1/sqrt(var + eps), per row
+  double elements = 0;
+  double rows = 0;
+  FlopConvention convention;
+
+  ArithmeticTerm Each(absl::string_view name, absl::string_view what, Work work,
+                      OperandSet needed_by = kEveryOperand) const {
+    return Term(
+        {.name = name, .what = what, .work = work, .count = elements, .needed_by = needed_by},
+        convention);
+  }
+  ArithmeticTerm EachRow(absl::string_view name, absl::string_view what, Work work,
+                         OperandSet needed_by = kEveryOperand) const {
+    return Term({.name = name, .what = what, .work = work, .count = rows, .needed_by = needed_by},
+                convention);
+  }
+};
+
+struct Size {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+Norm NormOf(Size size, const RecipeInput& in) {
+  const Shape matrix = {size.rows, size.columns};
+  return {.x = Input("x", in.types.input, matrix),
+          .w = Parameter("weight", in.types.input, {size.columns}),
+          .b = Parameter("bias", in.types.input, {size.columns}),
+          .y = Output("y", in.types.output, matrix),
+          .mean = Statistic("mean", in.types.accumulation, {size.rows}),
+          .scale = Statistic("reciprocal deviation", in.types.accumulation, {size.rows}),
+          .elements = Count(size.rows, size.columns),
+          .rows = Count(size.rows),
+          .convention = in.convention};
+}
+
+// In separate kernels, the rows' statistics are arrays between them.
+Array AsScratch(Array array) {
+  array.role = ArrayRole::kScratch;
+  return array;
+}
+
+constexpr Work kReciprocalDeviation = {.plain = 2, .transcendental = 1};
+
+constexpr absl::string_view kReciprocalWhat =
+    "a division by n, an addition of eps, a reciprocal root a row";
+
+std::vector<Step> LayerNormSteps(const Norm& n, const RecipeInput& in) {
+  const Array centred = Scratch("x - mean", in.types.output, n.x.shape);
+  const Array normal = Scratch("normalised", in.types.output, n.x.shape);
+  const Array scaled = Scratch("normalised x weight", in.types.output, n.x.shape);
+  const Array mean = AsScratch(n.mean);
+  const Array scale = AsScratch(n.scale);
+  return {{.name = "mean",
+           .arithmetic = {n.Each("sum", "one addition an element", {.plain = 1}),
+                          n.EachRow("mean", "one division a row", {.plain = 1})},
+           .movements = {Read(n.x), Write(mean)}},
+          {.name = "centre",
+           .arithmetic = {n.Each("centre", "one subtraction an element", {.plain = 1})},
+           .movements = {Read(n.x), Read(mean), Write(centred)}},
+          {.name = "variance",
+           .arithmetic = {n.Each("variance", "a square and an addition an element", {.plain = 2}),
+                          n.EachRow("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
+           .movements = {Read(centred), Write(scale)}},
+          {.name = "normalise",
+           .arithmetic = {n.Each("normalise", "one multiplication an element", {.plain = 1})},
+           .movements = {Read(centred), Read(scale), Write(normal)}},
+          {.name = "weight",
+           .arithmetic = {n.Each("weight", "one multiplication an element", {.plain = 1})},
+           .movements = {Read(normal), Read(n.w), Write(scaled)}},
+          {.name = "bias",
+           .arithmetic = {n.Each("bias", "one addition an element", {.plain = 1})},
+           .movements = {Read(scaled), Read(n.b), Write(n.y)}}};
+}
+
+std::vector<Step> RmsNormSteps(const Norm& n, const RecipeInput& in) {
+  const Array normal = Scratch("normalised", in.types.output, n.x.shape);
+  const Array scale = AsScratch(n.scale);
+  return {{.name = "mean square",
+           .arithmetic = {n.Each("squares", "a square and an addition an element", {.plain = 2}),
+                          n.EachRow("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
+           .movements = {Read(n.x), Write(scale)}},
+          {.name = "normalise",
+           .arithmetic = {n.Each("normalise", "one multiplication an element", {.plain = 1})},
+           .movements = {Read(n.x), Read(scale), Write(normal)}},
+          {.name = "weight",
+           .arithmetic = {n.Each("weight", "one multiplication an element", {.plain = 1})},
+           .movements = {Read(normal), Read(n.w), Write(n.y)}}};
+}
+
+constexpr OperandSet kX = OperandBit(0);
+constexpr OperandSet kW = OperandBit(1);
+constexpr OperandSet kB = OperandBit(2);
+
+// The part that both norms' gradients share; `normalise` is the work of z = (x - mean) r.
+Step CommonBackward(const Norm& n, Work normalise) {
+  return {
+      .name = "dx, dweight",
+      .arithmetic = {n.Each("normalise again", "z from x and the rows' statistics", normalise,
+                            kX | kW),
+                     n.Each("gradient of weight", "dy z and its sum over rows", {.plain = 2}, kW)},
+      .movements = {Read(GradientOf(n.y)), Read(n.x, kX | kW), Read(n.scale, kX | kW),
+                    Read(n.w, kX), Write(GradientOf(n.x), kX), Write(GradientOf(n.w), kW)}};
+}
+
+}  // namespace
+
+Recipe LayerNormRecipe(const LayerNorm& op, const RecipeInput& in) {
+  const Norm n = NormOf({op.rows, op.columns}, in);
+  Recipe out;
+  out.operands = {n.x, n.w, n.b};
+  out.outputs = {n.y};
+  out.differentiable = kX | kW | kB;
+  out.unfused = LayerNormSteps(n, in);
+  out.forward = {Fuse("layer norm", out.unfused)};
+  Step backward = CommonBackward(n, {.plain = 2});
+  backward.name += ", dbias";
+  // g, sum(g), g z, sum(g z); z times its mean, two differences, times r
+  backward.arithmetic.push_back(
+      n.Each("gradient of x", "g = dy w, sum(g), sum(g z), and r (g - means)", {.plain = 8}, kX));
+  backward.arithmetic.push_back(
+      n.EachRow("gradient of x, rows", "two divisions by n a row", {.plain = 2}, kX));
+  backward.arithmetic.push_back(
+      n.Each("gradient of bias", "the sum of dy over rows", {.plain = 1}, kB));
+  backward.movements.push_back(Read(n.mean, kX | kW));
+  backward.movements.push_back(Write(GradientOf(n.b), kB));
+  out.backward = {backward};
+  return out;
+}
+
+Recipe RmsNormRecipe(const RmsNorm& op, const RecipeInput& in) {
+  const Norm n = NormOf({op.rows, op.columns}, in);
+  Recipe out;
+  out.operands = {n.x, n.w};
+  out.outputs = {n.y};
+  out.differentiable = kX | kW;
+  out.unfused = RmsNormSteps(n, in);
+  out.forward = {Fuse("RMS norm", out.unfused)};
+  Step backward = CommonBackward(n, {.plain = 1});
+  // g, g z, sum(g z); z times its mean, a difference, times r
+  backward.arithmetic.push_back(
+      n.Each("gradient of x", "g = dy w, sum(g z), and r (g - z mean)", {.plain = 6}, kX));
+  backward.arithmetic.push_back(
+      n.EachRow("gradient of x, rows", "one division by n a row", {.plain = 1}, kX));
+  out.backward = {backward};
   return out;
 }
 

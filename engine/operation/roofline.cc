@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 
@@ -37,7 +39,7 @@ Times TimesOf(const CostSum& sum, const DeviceRates& rates) {
           .memory = static_cast<double>(sum.moved().value()) / rates.memory.value()};
 }
 
-// Divided by the larger first, so that no power overflows.
+// Normalised by the larger one, so that no power overflows.
 double SmoothMaximum(Times t) {
   const double larger = std::max(t.compute, t.memory);
   if (larger == 0) return 0;
@@ -48,6 +50,82 @@ double SmoothMaximum(Times t) {
 double RidgeOf(const CostSum& sum, double compute, const DeviceRates& rates) {
   const double rate = compute > 0 ? sum.flops().value() / compute : rates.matrix.value();
   return rate / rates.memory.value();
+}
+
+// The field that counts rows, and its name; null where an operation has none.
+struct Rows {
+  int64_t* field = nullptr;
+  absl::string_view name;
+};
+
+Rows RowsOf(Operation& operation) {
+  if (auto* op = std::get_if<Matmul>(&operation)) return {&op->m, "m"};
+  if (auto* op = std::get_if<BatchedMatmul>(&operation)) return {&op->m, "m"};
+  if (auto* op = std::get_if<Linear>(&operation)) return {&op->rows, "rows"};
+  if (auto* op = std::get_if<Experts>(&operation)) return {&op->tokens, "tokens"};
+  return {};
+}
+
+// The forward cost of `operation`, which has passed CheckOperation(), except perhaps for its rows.
+absl::StatusOr<OperationCost> ForwardCost(const OperationRequest& request) {
+  const Recipe recipe =
+      RecipeOf(request.operation, {WithDefaults(request.types), request.convention});
+  return CostOf(recipe.forward, kEveryOperand);
+}
+
+// False also where the sizes overflow: such an m is no answer.
+bool IsComputeBound(const OperationRequest& request, const DeviceRates& rates) {
+  const auto cost = ForwardCost(request);
+  if (!cost.ok()) return false;
+  const auto roofline = RooflineOf(*cost, rates);
+  return roofline.ok() && roofline->bound == RooflineBound::kCompute;
+}
+
+// The largest power of two whose sizes don't overflow.
+int64_t LargestRows(OperationRequest& request, int64_t& rows) {
+  rows = kMaxDimension;
+  while (rows > 1 && !ForwardCost(request).ok()) rows /= 2;
+  return rows;
+}
+
+std::string MemoryAdvice(const OperationRequest& request, const OperationAnalysis& analysis,
+                         const DeviceRates& rates) {
+  OperationRequest copy = request;
+  const Rows rows = RowsOf(copy.operation);
+  if (rows.field != nullptr) {
+    const auto at_ridge = RowsAtRidge(request, rates);
+    if (at_ridge) {
+      return absl::StrCat("memory-bound: batch until ", rows.name, " = ", *at_ridge,
+                          " to reach the ridge, since what is read of the other operand is then "
+                          "used by more rows");
+    }
+    return absl::StrCat("memory-bound at any ", rows.name,
+                        ": the other sizes are too small to reach the ridge; make them larger, "
+                        "or fuse with the neighbours");
+  }
+  const auto* attention = std::get_if<Attention>(&request.operation);
+  if (attention != nullptr && !attention->fused) {
+    return "memory-bound: use a fused kernel, which moves no matrix of scores";
+  }
+  if (std::holds_alternative<OptimizerUpdate>(request.operation)) {
+    return "memory-bound at any size: keep the state in fewer bytes, or shard it over devices";
+  }
+  if (std::holds_alternative<EmbeddingLookup>(request.operation)) {
+    return "memory-bound at any size, since a lookup does no arithmetic: keep the table in fewer "
+           "bytes";
+  }
+  const double share = analysis.unfused
+                           ? static_cast<double>(analysis.forward.sum.moved().value()) /
+                                 static_cast<double>(analysis.unfused->sum.moved().value())
+                           : 1;
+  std::string advice =
+      "memory-bound at any size: fuse with its neighbours, so that what lies between them never "
+      "leaves the chip";
+  if (share < 1) {
+    absl::StrAppendFormat(&advice, " (one kernel moves %.2g of the bytes of its separate steps)",
+                          share);
+  }
+  return advice;
 }
 
 }  // namespace
@@ -78,6 +156,49 @@ absl::StatusOr<Roofline> RooflineOf(const OperationCost& cost, const DeviceRates
   out.time = method == RooflineMethod::kSmooth ? Seconds(smooth) + out.launch : out.classical;
   if (out.time > Seconds(0)) out.fraction_of_peak = all.compute / out.time.value();
   return out;
+}
+
+HostCopyTime TimeOf(const HostCopy& copy) {
+  const auto bytes = static_cast<double>(copy.bytes);
+  const Seconds link(bytes / copy.link.value());
+  if (copy.pinned) return {link, link};
+  const Seconds staging(bytes / copy.staging.value());
+  return {staging + link, std::max(staging, link)};
+}
+
+absl::optional<int64_t> RowsAtRidge(const OperationRequest& request, const DeviceRates& rates) {
+  OperationRequest trial = request;
+  const Rows rows = RowsOf(trial.operation);
+  if (rows.field == nullptr || !AnalyzeOperation(request, "").ok()) return absl::nullopt;
+  int64_t high = LargestRows(trial, *rows.field);
+  if (!IsComputeBound(trial, rates)) return absl::nullopt;
+  int64_t low = 0;  // not compute-bound; `high` is
+  while (high - low > 1) {
+    *rows.field = low + (high - low) / 2;
+    (IsComputeBound(trial, rates) ? high : low) = *rows.field;
+  }
+  return high;
+}
+
+absl::StatusOr<std::string> AdviceFor(const OperationRequest& request,
+                                      const OperationAnalysis& analysis, const DeviceRates& rates) {
+  if (std::holds_alternative<HostCopy>(request.operation)) {
+    return std::get<HostCopy>(request.operation).pinned
+               ? "bound by the link: copy while the device computes, or send fewer bytes"
+               : "copied twice: pin the host's memory, and copy while the device computes";
+  }
+  SEXTANT_ASSIGN_OR_RETURN(const Roofline roofline, RooflineOf(analysis.forward, rates));
+  if (roofline.launch > roofline.compute + roofline.memory) {
+    return absl::StrFormat(
+        "launch-bound: %.0f %% of its time is the launch; fuse with its neighbours, replay it in a "
+        "graph, or give it more work",
+        100 * roofline.launch.value() / roofline.time.value());
+  }
+  if (roofline.bound == RooflineBound::kMemory) return MemoryAdvice(request, analysis, rates);
+  return absl::StrFormat(
+      "compute-bound: %.3g FLOPs a byte, the ridge is %.3g; only less arithmetic, a narrower "
+      "number format with a higher rate, or more devices make it faster",
+      roofline.intensity.value_or(0), roofline.ridge);
 }
 
 }  // namespace sextant

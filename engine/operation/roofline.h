@@ -1,68 +1,96 @@
-// What an operation takes on a device: its two roofs, and the launches.
+// The time of an operation on a device by its two roofs and its launches, with advice; and the
+// time of a copy between host and device.
 #ifndef SEXTANT_ENGINE_OPERATION_ROOFLINE_H_
 #define SEXTANT_ENGINE_OPERATION_ROOFLINE_H_
+
+#include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
+#include "engine/operation/analysis.h"
 #include "engine/operation/cost.h"
+#include "engine/operation/operation.h"
 
 namespace sextant {
 
-// Of one device, peak or measured.
+// The rates of one device, peak or measured.
 struct DeviceRates {
   FlopsPerSecond matrix = {};                   // matrix products, in the operation's types
-  absl::optional<FlopsPerSecond> general = {};  // all other arithmetic; absent: as matrix
+  absl::optional<FlopsPerSecond> general = {};  // all other arithmetic; absent: the matrix rate
   BytesPerSecond memory = {};                   // read plus write
-  Seconds launch = {};                          // of one kernel that hides behind no other
+  Seconds launch = {};                          // of one kernel that overlaps with no other
 };
 
-// How a kernel's compute time c and memory time m make its time.
+// The rule that combines a kernel's compute time c and memory time m.
 enum class RooflineMethod {
   kSmooth,     // (c^p + m^p)^(1/p), p = kRooflineExponent
-  kClassical,  // max(c, m): the two overlap without loss
+  kClassical,  // max(c, m): perfect overlap
 };
 
 // max(c, m) <= (c^p + m^p)^(1/p) <= c + m for every p >= 1: between perfect overlap (p to
-// infinity, the classical roofline) and none (p = 1). Far from the ridge the smaller of the
-// two adds 1/p of its ratio's p-th power; at the ridge a kernel takes 2^(1/p) of either.
-// p = 2: 41 % more at the ridge. Measured bf16 products of H100 and H200 whose two times are
-// within a factor of 3 are off by 6 % in the median with p = 2, and by 12 % and 15 % with the
-// classical roofline, which is too fast; docs/roofline.md.
+// infinity, the classical roofline) and none (p = 1). Far from the ridge the smaller time adds 1/p
+// of its ratio's p-th power; at the ridge a kernel takes 2^(1/p) of either. p = 2: 41 % more at
+// the ridge. For measured bf16 products of H100 and H200 whose two times are within a factor of 3,
+// the median error is 6 % with p = 2, and 12 % and 15 % with the classical roofline, which is too
+// fast; docs/roofline.md.
 inline constexpr double kRooflineExponent = 2;
 
 // "smooth", "classical".
 absl::string_view RooflineMethodName(RooflineMethod method);
-
 enum class RooflineBound { kCompute, kMemory };
 
 struct Roofline {
-  RooflineBound bound = RooflineBound::kMemory;  // of the two times, the longer
-  absl::optional<double> intensity;              // FLOPs a byte; absent where nothing moves
-  double ridge = 0;                              // FLOPs a byte from which compute bounds
+  RooflineBound bound = RooflineBound::kMemory;  // the longer of the two times
+  absl::optional<double> intensity;              // FLOPs per byte; absent where nothing moves
+  double ridge = 0;                              // FLOPs per byte above which compute bounds
   Seconds compute;                               // all arithmetic at its rate
   Seconds memory;                                // all bytes at the memory's rate
-  Seconds launch = {};                           // one a kernel
-  Seconds time;                                  // by the method asked for, launches included
-  Seconds classical;                             // by kClassical: the least it can take
+  Seconds launch = {};                           // once per kernel
+  Seconds time;                                  // by the given method, launches included
+  Seconds classical;                             // by kClassical: a lower bound
   double fraction_of_peak = 0;                   // compute / time
 };
 
-// Each step of `cost` is one kernel: its two times are joined by `method`, and kernels follow
-// one another. Products and other arithmetic of one kernel are taken one after the other.
-// The default is kSmooth, since no kernel reaches both roofs at once.
+// Each step of `cost` is one kernel: `method` combines its two times, and kernels run in sequence.
+// Products and other arithmetic of one kernel are added. The default is kSmooth, because no kernel
+// reaches both roofs at once.
 //
 //   ridge = rate / memory rate, rate = FLOPs / compute time (the mixture of both rates)
 //
 // Source: Williams, Waterman, Patterson, CACM 52(4), 2009, for the classical roofline;
-// docs/roofline.md for the smooth one. Copies to and from the host have another road: see
+// docs/roofline.md for the smooth one. Copies to and from the host use another link: see
 // TimeOf(HostCopy).
 //
 // Errors: kInvalidArgument "matrix_flops_per_second", "general_flops_per_second",
 // "memory_bytes_per_second" unless above 0 and at most 1e24; "launch_seconds" unless 0 to 1.
 absl::StatusOr<Roofline> RooflineOf(const OperationCost& cost, const DeviceRates& rates,
                                     RooflineMethod method = RooflineMethod::kSmooth);
+
+// The time of a copy between host and device. Pinned memory is sent directly, and both times are
+// bytes / link. Pageable memory is first copied into pinned memory: in sequence at worst; in
+// overlapping chunks it approaches the slower of the two.
+struct HostCopyTime {
+  Seconds no_overlap;    // bytes / staging + bytes / link
+  Seconds full_overlap;  // the larger of the two
+};
+
+// Source: NVIDIA's CUDA C++ Best Practices Guide, "Pinned Memory": transfers from pageable
+// memory go through a pinned buffer. `copy` has passed CheckOperation().
+HostCopyTime TimeOf(const HostCopy& copy);
+
+// The fewest rows m (of a matmul, of each product of a batched one, or of a linear layer), or
+// tokens of an expert layer, at which `rates` make it compute-bound. Absent where none up to
+// kMaxDimension do, and for operations without such rows. Found by bisection: arithmetic grows
+// proportionally with the rows and bytes grow slower, so the intensity only grows.
+absl::optional<int64_t> RowsAtRidge(const OperationRequest& request, const DeviceRates& rates);
+
+// Advice on the time of `request`, in one sentence; `analysis` is that of `request`. Errors: those
+// of RooflineOf().
+absl::StatusOr<std::string> AdviceFor(const OperationRequest& request,
+                                      const OperationAnalysis& analysis, const DeviceRates& rates);
 
 }  // namespace sextant
 

@@ -1,5 +1,7 @@
 #include "engine/operation/utilisation.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 
@@ -55,6 +57,23 @@ absl::StatusOr<Utilisation> UtilisationOf(const AchievedTime& a) {
   const double ratio = at_peak.value() / a.time.value();
   const UtilisationReading reading = ReadingOf(ratio);
   return Utilisation{.ratio = ratio, .reading = reading, .explanation = ExplanationOf(reading)};
+}
+
+std::string ExplanationOf(const Utilisation& utilisation, const Roofline& roofline,
+                          Seconds achieved) {
+  if (roofline.bound != RooflineBound::kMemory ||
+      utilisation.reading == UtilisationReading::kImpossible) {
+    return std::string(utilisation.explanation);
+  }
+  const double times = achieved.value() / roofline.classical.value();
+  const std::string limit = absl::StrFormat(
+      "Memory bounds the operation, so that its MFU says little: the roofline allows %.3g %%, and "
+      "it took %.3g times the roofline's least time.",
+      100 * utilisation.ratio * times, times);
+  return times >= 1 ? limit
+                    : absl::StrCat(limit,
+                                   " Less than once: the data was in a cache, or the time was "
+                                   "taken before the device had finished.");
 }
 
 }  // namespace sextant

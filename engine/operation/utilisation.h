@@ -1,17 +1,19 @@
-// Model FLOPs utilisation of an achieved time, and how to read it.
+// Model FLOPs utilisation of an achieved time, and its interpretation.
 #ifndef SEXTANT_ENGINE_OPERATION_UTILISATION_H_
 #define SEXTANT_ENGINE_OPERATION_UTILISATION_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/units.h"
+#include "engine/operation/roofline.h"
 
 namespace sextant {
 
 struct AchievedTime {
-  Flops flops = {};  // of the model: what is computed again does not count
+  Flops flops = {};  // of the model, without recomputation
   Seconds time = {};
   FlopsPerSecond peak = {};  // of one device, dense
   int64_t device_count = 1;
@@ -37,6 +39,11 @@ struct Utilisation {
 // Errors: kInvalidArgument "flops" unless 0 to 1e40, "seconds" and "peak_flops_per_second"
 // unless above 0 and at most 1e24, "device_count" unless 1 to 1e9.
 absl::StatusOr<Utilisation> UtilisationOf(const AchievedTime& achieved);
+
+// Interprets `utilisation` of an operation with that roofline. A memory-bound operation has a low
+// utilisation even at its best, which does not mean that it waits.
+std::string ExplanationOf(const Utilisation& utilisation, const Roofline& roofline,
+                          Seconds achieved);
 
 }  // namespace sextant
 

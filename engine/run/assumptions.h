@@ -1,4 +1,4 @@
-// What a plan takes for granted, in sentences for people.
+// The assumptions of a plan, as sentences for people.
 #ifndef SEXTANT_ENGINE_RUN_ASSUMPTIONS_H_
 #define SEXTANT_ENGINE_RUN_ASSUMPTIONS_H_
 
@@ -17,11 +17,15 @@ namespace sextant {
 // Source: tests/golden/assumed_mfu_test.py computes both figures from the published runs.
 inline constexpr double kAssumedMfu = 0.4;
 
-// Why the textbook estimate has its MFU: "given in the request", or "assumed: ...".
+// The source of the textbook estimate's MFU: "given in the request", or "assumed: ...".
 std::string MfuBasis(const RunSpec& run, DataType compute);
 
-// Every simplification that this plan's numbers rest on.
+// All simplifying assumptions of the plan's numbers.
 std::vector<std::string> AssumptionsOf(const RunSpec& run, const ResolvedRun& resolved);
+
+// Appends to `out` the assumptions that the memory of `run` rests on.
+void AddMemoryAssumptions(const RunSpec& run, const ResolvedRun& resolved,
+                          std::vector<std::string>& out);
 
 }  // namespace sextant
 

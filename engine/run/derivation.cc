@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/run/derivation_text.h"
 #include "engine/run/model_derivation.h"
 #include "engine/run/plan.h"
 
@@ -167,7 +166,7 @@ void Derivation::AtPeak(absl::string_view prefix, const RunCost& cost) {
 
 void Derivation::AtMeasuredRate(absl::string_view prefix, const RunCost& cost) {
   const std::string rate = Number(RateValue("matmul_flops_per_second"));
-  const bool twice = plan_.flops.hardware.has_value();  // all that is computed goes at the rate
+  const bool twice = plan_.flops.hardware.has_value();  // recomputation runs at this rate, too
   const std::string ratio = twice ? Number(plan_.flops.hardware->ratio()) : "";
   if (cost.mfu.has_value()) {
     Add({absl::StrCat(prefix, ".mfu"),
@@ -186,7 +185,7 @@ void Derivation::AtMeasuredRate(absl::string_view prefix, const RunCost& cost) {
   Cost(prefix, cost);
 }
 
-// What follows from the duration.
+// The steps that follow from the duration.
 void Derivation::Cost(absl::string_view prefix, const RunCost& cost) {
   const std::string n = Number(run_.cluster.device_count);
   const std::string seconds = Number(cost.duration.value());

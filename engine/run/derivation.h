@@ -1,4 +1,4 @@
-// How each number of a plan came about.
+// The derivation of each number of a plan.
 #ifndef SEXTANT_ENGINE_RUN_DERIVATION_H_
 #define SEXTANT_ENGINE_RUN_DERIVATION_H_
 
@@ -21,8 +21,8 @@ struct DerivationStep {
   std::string source;
 };
 
-// The steps behind every number of `plan`, in an order in which each uses only earlier
-// ones. `plan` is complete but for its derivation.
+// The steps that derive every number of `plan`, in an order in which each step uses only earlier
+// ones. `plan` is complete except for its derivation.
 std::vector<DerivationStep> DerivationOf(const RunSpec& run, const Plan& plan);
 
 }  // namespace sextant

@@ -7,14 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/checked_math.h"
-#include "engine/memory/state/check_state_spec.h"
+#include "engine/memory/state/state_spec.h"
 
 namespace sextant {
 namespace {
 
 constexpr int64_t kMaxGlobalBatchSize = 1'000'000'000'000;
-// Micro-batches a stage and rank where the request has no global batch: with as many every schedule
-// but GPipe's holds the most that it ever does.
+// Micro-batches per stage and rank where the request has no global batch. With this number every
+// schedule except GPipe's holds the most micro-batches that it ever holds.
 constexpr int64_t kMicroBatchesAStage = 2;
 
 struct Renamed {
@@ -22,7 +22,7 @@ struct Renamed {
   absl::string_view request;
 };
 
-// Names that are not the job's with another beginning.
+// Fields whose names differ from the job's in more than the prefix.
 constexpr Renamed kFields[] = {
     {"batch.sequence_count", "layout.micro_batch_size"},
     {"batch.sequence_length", "training.sequence_length"},
@@ -41,7 +41,7 @@ constexpr Renamed kFields[] = {
     {"state.fp8_weight_copies", "layout.storage.fp8_weight_copies"},
 };
 
-// Beginnings, the longer ones first.
+// Prefixes, longer ones first.
 constexpr Renamed kMessages[] = {
     {"batch.recomputation.", "layout.kernels.recompute_"},
     {"batch.", "layout.kernels."},
@@ -83,12 +83,12 @@ class JobBuilder {
   void FillParallelism() {
     job_.layout = layout_.parallel;
     data_size_ = DataSizeToCheck();
-    if (choice_.device_count < 1) return;  // at fault already
+    if (choice_.device_count < 1) return;  // reported elsewhere
     const int64_t sizes[] = {job_.layout.tensor_parallel_size, job_.layout.pipeline_parallel_size,
                              context_size()};
     CheckedInt model = 1;
     for (const int64_t size : sizes) {
-      if (size < 1) return;  // at fault: see MemoryModel::Of()
+      if (size < 1) return;  // reported by MemoryModel::Of()
       model = model * size;
     }
     if (!model.ok() || choice_.device_count % model.value() != 0) {
@@ -104,7 +104,7 @@ class JobBuilder {
     data_size_known_ = true;
   }
 
-  // What no group of ranks contradicts.
+  // The smallest data parallel size that fits the shard groups, or the expert parallel ranks.
   int64_t DataSizeToCheck() const {
     const int64_t group = layout_.sharding.shard_group_size;
     const CheckedInt holders =
@@ -122,7 +122,7 @@ class JobBuilder {
     batch.sequence_parallel =
         layout_.sequence_parallel.value_or(job_.layout.tensor_parallel_size > 1);
     batch.context_parallel_size = context_size();
-    // Below 16 bits matrices are multiplied, but nothing else is computed.
+    // Types below 16 bits are for matrix products only; everything else is computed in bf16.
     const DataType compute = context_.precision.compute_data_type;
     const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
     batch.compute_data_type = narrow ? DataType::kBf16 : compute;
@@ -166,8 +166,8 @@ class JobBuilder {
     CheckRounds(unit.value());
   }
 
-  // What a schedule asks of micro-batches, in the request's sequences; `unit` of them are a
-  // micro-batch of all ranks.
+  // Reports a global batch whose micro-batches don't fit the schedule, in the request's sequences.
+  // `unit` sequences are one micro-batch on all ranks.
   void CheckRounds(int64_t unit) {
     const int64_t stages = job_.layout.pipeline_parallel_size;
     const bool dual = layout_.schedule == PipelineSchedule::kDualPipe;
@@ -185,7 +185,8 @@ class JobBuilder {
                      ": write ", fitting.value()));
   }
 
-  // Of ZeRO stage 3. Who says how many units are gathered ahead lets them go.
+  // Matters for ZeRO stage 3 only. Where the request sets the number of prefetched units, weights
+  // are freed after the forward pass.
   bool ReshardsAfterForward() const {
     const StateSharding defaults;
     const bool matters = job_.state.sharding.zero_stage == ZeroStage::kParameters &&
@@ -194,7 +195,7 @@ class JobBuilder {
         !matters || DefaultReshardAfterForward(layout_.framework.kind, layout_.parallel));
   }
 
-  // Groups of more than one rank that a rank communicates in.
+  // The number of groups of more than one rank that a rank communicates in.
   int64_t CommunicatorCount() const {
     const int64_t sizes[] = {job_.layout.tensor_parallel_size, job_.layout.pipeline_parallel_size,
                              job_.layout.expert_parallel_size, context_size(), data_size_};

@@ -1,4 +1,4 @@
-// From a run's layout to the job whose memory is counted.
+// Converts a run's layout to the job whose memory is counted.
 #ifndef SEXTANT_ENGINE_RUN_JOB_H_
 #define SEXTANT_ENGINE_RUN_JOB_H_
 
@@ -9,12 +9,11 @@
 #include "engine/base/field_violation.h"
 #include "engine/memory/ledger/job_spec.h"
 #include "engine/model/architecture/architecture_spec.h"
-#include "engine/run/run_layout.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
 
-// All that a job's memory depends on and a change of the run may make other.
+// The settings of a job's memory that a change of the run may alter.
 struct JobChoice {
   RunLayout layout = {};
   RecomputePolicy recompute = RecomputePolicy::kNone;
@@ -23,22 +22,22 @@ struct JobChoice {
   int64_t device_count = 0;
 };
 
-// What stays as it is.
+// The part of a job that no change of the run affects.
 struct JobContext {
   const ArchitectureSpec& spec;
   const PrecisionPolicy& precision;  // with its defaults
   const OptimizerSpec& optimizer;
 };
 
-// The choice that `run`, which has a layout, makes; a length that it has not is 0.
+// The choice that `run` makes. `run` has a layout. A length that is not given is 0.
 JobChoice ChoiceOf(const RunSpec& run);
 
-// The job of `choice`. Appends to `violations` what of it goes into no job; MemoryModel::Of()
-// checks the job itself. Where devices are 0 or don't divide, the job is of as many data parallel
-// ranks as its sharding asks for, so that the rest can be looked at.
+// The job of `choice`. Appends to `violations` the fields that no job can have; MemoryModel::Of()
+// checks the job itself. Where device_count is 0 or not divisible, the job has as many data
+// parallel ranks as its sharding needs, so that the other fields can still be checked.
 JobSpec JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations);
 
-// Where a request has `job_field`, a field that MemoryModel::Of() finds fault with.
+// The request's name for `job_field`, a field that MemoryModel::Of() reports.
 std::string RequestFieldOf(absl::string_view job_field);
 
 }  // namespace sextant

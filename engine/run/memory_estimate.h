@@ -1,4 +1,5 @@
-// Memory of a run under a layout, stage by stage, whether it fits, and what would make it fit.
+// Memory of a run under a layout, stage by stage; whether it fits, and the changes that make it
+// fit.
 #ifndef SEXTANT_ENGINE_RUN_MEMORY_ESTIMATE_H_
 #define SEXTANT_ENGINE_RUN_MEMORY_ESTIMATE_H_
 
@@ -6,14 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "engine/base/units.h"
+#include "engine/memory/ledger/memory_model.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
+#include "engine/run/job.h"
 
 namespace sextant {
 
 enum class Verdict {
-  kFits,        // even at the high end of what is estimated
-  kTight,       // whether it does lies within what is estimated
+  kFits,        // even at the high end of the estimate
+  kTight,       // usable memory lies within the interval
   kDoesNotFit,  // not even at the low end
 };
 
@@ -21,11 +26,11 @@ struct StageEstimate {
   StageMemory memory;
   std::vector<int64_t> micro_batches_in_flight;  // by chunk
   int64_t layer_count = 0;
-  int64_t parameter_count = 0;  // before data parallel ranks share them out
+  int64_t parameter_count = 0;  // before sharding over data parallel ranks
   LedgerRows ledger;            // empty unless asked for
 };
 
-// One setting that a change makes other, in the words of the request.
+// One setting before and after a change, in the request's words.
 struct ChangedSetting {
   std::string field;  // "layout.micro_batch_size"
   std::string from;
@@ -34,7 +39,7 @@ struct ChangedSetting {
 
 struct FittingChange {
   std::vector<ChangedSetting> settings;  // one, or two
-  std::string cost;                      // of each, in words
+  std::string cost;                      // of each setting, in words
   BytesInterval process = {};            // of the stage with the peak
 };
 
@@ -52,6 +57,36 @@ struct MemoryEstimate {
 
   const StageMemory& peak() const { return stages[static_cast<size_t>(peak_stage)].memory; }
 };
+
+// kFits where the high end fits; kDoesNotFit where not even the low end fits.
+Verdict VerdictOf(const BytesInterval& process, Bytes usable);
+
+struct FittingChanges {
+  std::vector<FittingChange> changes;
+  int64_t considered = 0;
+};
+
+// The changes that make a run fit: for each setting, the smallest change with which `choice`
+// certainly fits into `usable` bytes of a device; the cheapest setting first. Where there is none,
+// or only changes that take more devices or alter the training run, the cheapest pair of other
+// changes comes first, ordered by the sum of their places in RunSetting.
+FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice, Bytes usable);
+
+// The most ledger rows of an answer, all stages together: about 4 MB.
+inline constexpr int64_t kMaxLedgerRows = 10'000;
+
+struct EstimateInput {
+  const JobContext& context;
+  const JobChoice& choice;
+  const MemoryModel& model;  // of the choice's job
+  Bytes usable;              // per device; at least 1
+  bool include_ledger = false;
+};
+
+// Every stage at its peak, the verdict, and the changes that help where the verdict isn't FITS.
+//
+// Errors: kInvalidArgument "options.include_ledger" beyond kMaxLedgerRows; those of MemoryModel.
+absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input);
 
 }  // namespace sextant
 

@@ -2,11 +2,8 @@
 
 #include <cmath>
 #include <initializer_list>
-#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "engine/run/derivation_text.h"
 #include "engine/run/plan.h"
 
 namespace sextant {
@@ -137,7 +134,7 @@ void ModelDerivation::Padding() {
        static_cast<double>(plan_.parameters.padding), "parameter", kTensorSource});
 }
 
-// How a convention's FLOPs a token come about.
+// The derivation of one convention's FLOPs per token.
 DerivationStep ModelDerivation::FlopsPerToken(const FlopsCount& count) const {
   using C = FlopsConvention;
   const ConventionFacts& facts = FactsOf(count.convention);
@@ -180,7 +177,7 @@ void ModelDerivation::FlopsOfRun() {
          absl::StrCat(Number(count.per_token.value()), " * ", run_.training.token_count),
          count.run.value(), "FLOP", source});
   };
-  // The exact count first: others are told by what they differ from it in.
+  // The exact count first: the others are derived as differences from it.
   const auto exact = [](const FlopsCount& count) {
     return count.convention == FlopsConvention::kExactCausal;
   };

@@ -4,13 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
-#include "engine/base/precondition.h"
+#include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/rate_writer.h"
-#include "engine/run/operation_requirement.h"
+#include "engine/hardware/rates.h"
 #include "engine/run/rate_requirement.h"
-#include "engine/run/unmeasured.h"
 
 namespace sextant {
 namespace {
@@ -18,10 +16,10 @@ namespace {
 constexpr double kMaxRate = 1e24;
 constexpr double kMaxLaunchSeconds = 1;
 
-// What the rates are taken from.
+// The sources of the rates.
 struct Source {
   const Accelerator* datasheet = nullptr;          // null: none is known
-  const DeviceCalibration* calibration = nullptr;  // null: nothing was measured
+  const DeviceCalibration* calibration = nullptr;  // null: not measured
   RateSource measured_by = RateSource::kMeasuredSupplied;
   absl::string_view name = "";
 };
@@ -34,7 +32,7 @@ absl::Status Unmeasured(absl::string_view uuid, std::string description) {
 absl::Status CheckFields(const OperationDevice& d, absl::string_view path) {
   FieldViolations violations;
   const int named = (d.accelerator.empty() ? 0 : 1) + (d.device.has_value() ? 1 : 0) +
-                    (d.calibration.has_value() ? 1 : 0);
+                    (d.calibration != nullptr ? 1 : 0);
   if (named > 1) {
     violations.Add(path,
                    "names a device twice: give one of accelerator, device_uuid and "
@@ -68,14 +66,14 @@ absl::StatusOr<Source> SourceFor(const OperationDevice& d) {
   if (d.device.has_value()) {
     SEXTANT_RETURN_IF_ERROR(d.device->found);
     if (d.device->distrusted) return Unmeasured(d.device->uuid, DistrustedText(d.device->uuid));
-    if (!d.device->calibration.has_value()) {
+    if (d.device->model == nullptr) {
       return Unmeasured(d.device->uuid,
                         NeverMeasuredText(d.device->uuid, "name it by device.accelerator"));
     }
-    out.calibration = &*d.device->calibration;
+    out.calibration = &d.device->model->calibration();
     out.measured_by = RateSource::kMeasuredDevice;
-  } else if (d.calibration.has_value()) {
-    out.calibration = &*d.calibration;
+  } else if (d.calibration != nullptr) {
+    out.calibration = &d.calibration->calibration();
   } else {
     return out;
   }
@@ -84,10 +82,10 @@ absl::StatusOr<Source> SourceFor(const OperationDevice& d) {
   return out;
 }
 
-// Which figure, and what the sources have of it.
+// One figure to find, and its values in the sources.
 struct Wanted {
-  absl::string_view quantity;  // as measured
-  absl::string_view peak;      // as a datasheet has it
+  absl::string_view quantity;  // its name as a measured figure
+  absl::string_view peak;      // its name in a datasheet
   absl::string_view unit;
   DataType type = DataType::kUnspecified;
   absl::optional<double> given = {};
@@ -96,7 +94,8 @@ struct Wanted {
   Figure datasheet = {};
 };
 
-// Absent where no source has it; a device that was measured has no datasheet.
+// Finds the figure in the best source that has it; absent where none does. A measured device uses
+// no datasheet.
 absl::optional<double> Resolve(Wanted wanted, const Source& source, std::vector<Rate>& used) {
   const bool as_peak = !wanted.given.has_value() && source.calibration == nullptr;
   RateWriter writer(
@@ -170,7 +169,7 @@ Wanted MemoryRate(const OperationDevice& d, const Source& source) {
   if (source.datasheet != nullptr) {
     out.datasheet = source.datasheet->memory_bandwidth_bytes_per_second;
   }
-  if (source.calibration != nullptr) AddPass(source.calibration->memory_copy, source, out);
+  if (source.calibration != nullptr) AddPass(source.calibration->memory_copy(), source, out);
   return out;
 }
 

@@ -1,7 +1,8 @@
-// The rates of the device that an operation is to run on.
+// The rates of the device that an operation runs on.
 #ifndef SEXTANT_ENGINE_RUN_OPERATION_RATES_H_
 #define SEXTANT_ENGINE_RUN_OPERATION_RATES_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,12 @@
 
 namespace sextant {
 
-// At most one of accelerator, device and calibration. Figures of the request's own go before
-// those of the device.
+// At most one of accelerator, device and calibration. The request's own figures override those of
+// the device.
 struct OperationDevice {
   absl::string_view accelerator = "";
   absl::optional<NamedDevice> device = {};
-  absl::optional<DeviceCalibration> calibration = {};
+  std::shared_ptr<const DeviceModel> calibration = nullptr;
   absl::optional<double> matrix_flops_per_second = {};
   absl::optional<double> general_flops_per_second = {};
   absl::optional<double> memory_bytes_per_second = {};
@@ -31,7 +32,7 @@ struct OperationRates {
   DeviceRates rates;
   std::vector<Rate> used;
   std::vector<std::string> assumptions;
-  // The device's dense peak, where its datasheet is known and has one: what MFU is a share of.
+  // The device's dense peak, the base of MFU; absent where no datasheet has it.
   absl::optional<FlopsPerSecond> datasheet_peak = {};
 };
 
@@ -39,10 +40,10 @@ struct OperationRates {
 // multiply-adds, else the general units' peak, in fp32 (fp64 for fp64). Memory: the measured
 // copy, else the datasheet's bandwidth. A measured device never falls back on its datasheet.
 //
-// Errors: kInvalidArgument naming fields below `path` that are missing, contradict each other or
-// are out of range; kNotFound GPU_UNKNOWN, DEVICE_UNKNOWN; kFailedPrecondition
-// RATES_NOT_MEASURED where the device was never measured, not in `type`, had a wrong result, or
-// where its rates are not as good as device.requirement demands.
+// Errors: kInvalidArgument naming fields below `path` that are missing, out of range or contradict
+// each other; kNotFound GPU_UNKNOWN, DEVICE_UNKNOWN; kFailedPrecondition RATES_NOT_MEASURED where
+// the device was never measured, not in `type`, had a wrong result, or where its rates are worse
+// than device.requirement demands.
 absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType type,
                                         absl::string_view path);
 

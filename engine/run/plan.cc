@@ -4,14 +4,19 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/run/assumptions.h"
-#include "engine/run/estimate_memory.h"
-#include "engine/run/memory_assumptions.h"
+#include "engine/run/memory_estimate.h"
 #include "engine/run/resolve.h"
 
 namespace sextant {
 namespace {
 
-// Sums beyond all bytes are known by the job's fields.
+// The achieved rate as a share of `whole`. The order of operations makes the full rate exactly 1.
+absl::optional<double> ShareOf(absl::optional<FlopsPerSecond> whole, const RunCostInput& in) {
+  if (!whole.has_value()) return absl::nullopt;
+  return in.utilisation * (in.rate.value() / whole->value());
+}
+
+// Renames the job's fields to the request's: sums that overflow are reported against job fields.
 absl::Status InRequestFields(const absl::Status& status) {
   FieldViolations violations;
   for (const FieldViolation& violation : FieldViolationsOf(status)) {
@@ -46,7 +51,7 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
   return absl::OkStatus();
 }
 
-// All that the costs at different rates have in common.
+// The inputs that the costs at all rates share.
 RunCostInput CostInput(const RunSpec& run, const ResolvedRun& resolved, const Plan& plan) {
   RunCostInput out = {
       .flops = plan.flops.used().run,
@@ -67,7 +72,7 @@ RunCostInput CostInput(const RunSpec& run, const ResolvedRun& resolved, const Pl
 
 void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
   RunCostInput input = CostInput(run, resolved, plan);
-  // At a full rate all that is computed is at that rate: what is done twice, too.
+  // At full rate everything computed runs at that rate, recomputation included.
   const double full = 1 / input.hardware_ratio.value_or(1);
   if (resolved.peak.has_value()) {
     input.rate = *resolved.peak;
@@ -87,6 +92,26 @@ void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
 }
 
 }  // namespace
+
+RunCost RunCostOf(const RunCostInput& in) {
+  const double devices = static_cast<double>(in.device_count);
+  RunCost out;
+  out.mfu = ShareOf(in.peak, in);
+  out.mfu_basis = in.mfu_basis;
+  if (out.mfu.has_value() && in.hardware_ratio.has_value()) out.hfu = *out.mfu * *in.hardware_ratio;
+  out.measured_fraction = ShareOf(in.measured, in);
+  out.duration = in.flops / FlopsPerSecond(in.rate.value() * devices * in.utilisation);
+  out.device_hours = devices * out.duration.value() / kSecondsPerHour;
+  out.tokens_per_second = static_cast<double>(in.token_count) / out.duration.value();
+  if (in.device_hour_price_usd.has_value()) {
+    out.cost = Dollars(out.device_hours * *in.device_hour_price_usd);
+  }
+  if (in.device_power.has_value()) {
+    const Watts power = (*in.device_power + in.host_power_per_device) * devices;
+    out.energy = power * out.duration * in.power_usage_effectiveness;
+  }
+  return out;
+}
 
 Verdict Plan::verdict() const {
   if (memory_estimate.has_value()) return memory_estimate->verdict;

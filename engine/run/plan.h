@@ -1,29 +1,73 @@
-// One run, planned: parameters, FLOPs, model state, fit, time, money and energy.
+// Plans one run: parameters, FLOPs, model state, fit, time, money and energy.
 #ifndef SEXTANT_ENGINE_RUN_PLAN_H_
 #define SEXTANT_ENGINE_RUN_PLAN_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "engine/base/units.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/fit.h"
 #include "engine/memory/model_state.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/run/derivation.h"
 #include "engine/run/memory_estimate.h"
-#include "engine/run/run_cost.h"
 #include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
 
-// Texts that are views point into the RunSpec, or are there for ever.
+struct RunCostInput {
+  Flops flops;
+  FlopsPerSecond rate;     // of one device: peak or measured
+  double utilisation = 1;  // of that rate
+  std::string mfu_basis;
+  absl::optional<FlopsPerSecond> peak = {};      // absent: mfu is not known
+  absl::optional<FlopsPerSecond> measured = {};  // absent: measured_fraction is not known
+  int64_t device_count = 1;
+  int64_t token_count = 1;
+  absl::optional<double> hardware_ratio = {};  // hardware FLOPs per model FLOP
+  absl::optional<double> device_hour_price_usd = {};
+  absl::optional<Watts> device_power = {};  // absent: energy is not known
+  Watts host_power_per_device;
+  double power_usage_effectiveness = 1;
+};
+
+struct RunCost {
+  absl::optional<double> mfu = {};  // above 1 where the measured rate exceeds the peak
+  std::string mfu_basis;
+  absl::optional<double> hfu = {};
+  absl::optional<double> measured_fraction = {};
+  Seconds duration;
+  double device_hours = 0;
+  double tokens_per_second = 0;
+  absl::optional<Dollars> cost = {};
+  absl::optional<Joules> energy = {};
+
+  double duration_days() const { return duration.value() / kSecondsPerDay; }
+};
+
+// duration          = flops / (n x rate x utilisation)
+// mfu               = utilisation x rate / peak
+// hfu               = mfu x hardware FLOPs / model FLOPs
+// measured_fraction = utilisation x rate / measured
+// device_hours      = n x duration / 3600
+// cost              = device_hours x price
+// energy            = n x (device + host power) x duration x PUE
+//
+// The duration is the definition of model FLOPs utilisation, solved for the time: Chowdhery et al.
+// 2022 (arXiv 2204.02311) appendix B. Failures, restarts, stalls and evaluation are left out.
+// Derivation: docs/run.md.
+RunCost RunCostOf(const RunCostInput& input);
+
+// String views point into the RunSpec or to static data.
 struct Plan {
   // The preset's, the config.json's model_type, "transformer" or "parameters".
   absl::string_view model_name;
-  absl::string_view accelerator;  // as the catalogue names it, or else as it names itself
+  absl::string_view accelerator;  // the catalogue's name, or else the device's own
   int64_t device_count = 0;
   int64_t token_count = 0;
   ArchitectureCount parameters;
@@ -32,9 +76,9 @@ struct Plan {
   ModelState state;
   absl::optional<Bytes> activations = {};
   Bytes usable_per_device;
-  Fit fit;                                              // shared out evenly
+  Fit fit;                                              // of an even split over all devices
   absl::optional<MemoryEstimate> memory_estimate = {};  // present where the run has a layout
-  absl::optional<RunCost> lower_bound = {};             // these two absent where no peak is known
+  absl::optional<RunCost> lower_bound = {};  // absent, like the next, where no peak is known
   absl::optional<RunCost> textbook_estimate = {};
   absl::optional<RunCost> measured_bound = {};  // absent where nothing was measured
   std::vector<Rate> rates;
@@ -45,15 +89,14 @@ struct Plan {
   Verdict verdict() const;
 };
 
-// Plans `run`. Pure: the same run gives the same plan. `found` are violations that the
-// caller has found already (a wire format has mistakes of its own); they are reported
-// together with the engine's.
+// Plans `run`. Pure: the same run gives the same plan. `found` are violations that the caller has
+// already found (a wire format adds its own); they are reported together with the engine's.
 //
 // Errors:
-//   kInvalidArgument FIELD_INVALID   every field at fault, unknown names among others
-//   kNotFound MODEL_UNKNOWN          only the preset's name is at fault
-//   kNotFound GPU_UNKNOWN            only the accelerator's name is at fault
-//   kNotFound DEVICE_UNKNOWN         only the name of one device of this host is at fault
+//   kInvalidArgument FIELD_INVALID   every invalid field, unknown names among others
+//   kNotFound MODEL_UNKNOWN          only the preset's name is invalid
+//   kNotFound GPU_UNKNOWN            only the accelerator's name is invalid
+//   kNotFound DEVICE_UNKNOWN         only the name of one device of this host is invalid
 //   kFailedPrecondition RATES_NOT_MEASURED   a rate that the run needs, or demands, is missing
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found = {});
 

@@ -1,20 +1,65 @@
 #include "engine/run/rate_requirement.h"
 
-#include <string>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/precondition.h"
-#include "engine/run/unmeasured.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "engine/base/reason.h"
+#include "engine/base/text.h"
+#include "engine/memory/training_policy.h"
 
 namespace sextant {
 namespace {
 
-constexpr char kRequirementPath[] = "rate_requirement";
-constexpr double kMaxAgeSeconds = 315'576'000'000;  // google.protobuf.Duration's own
+// The clock difference between two hosts that an age tolerates.
+constexpr double kClockSlackSeconds = 60;
 
-// Collects what is missing; one method a kind.
+// Returns " (it has: fp32): set training.precision.compute_data_type to one that it has", naming
+// the measured types that can compute.
+std::string OtherTypes(const DeviceCalibration& calibration, absl::string_view type_field) {
+  std::vector<absl::string_view> names;
+  for (const MeasuredMatmul& matmul : calibration.matmuls) {
+    if (CanCompute(matmul.data_type)) names.push_back(DataTypeName(matmul.data_type));
+  }
+  if (names.empty()) return ", nor in another floating-point type:";
+  return absl::StrCat(" (it has: ", absl::StrJoin(names, ", "), "): set ", type_field,
+                      " to one that it has, or");
+}
+
+// Says that the calibration of `device` is from the future, or older than `requirement` allows,
+// whose field is `path`. Absent where it is neither, or where there is no calibration.
+absl::optional<std::string> NotRecentText(const NamedDevice& device,
+                                          const RateRequirement& requirement,
+                                          absl::string_view path) {
+  const absl::optional<double> limit = requirement.maximum_age_seconds;
+  if (!limit.has_value() || device.model == nullptr) return absl::nullopt;
+  const std::string measured = UtcText(device.model->calibration().measured_unix_seconds);
+  if (device.age_seconds < -kClockSlackSeconds) {
+    return absl::StrFormat(
+        "device %s was measured in the future, at %s, so its age is not known to be within "
+        "%s.maximum_age: compare the clocks, or measure it again",
+        device.uuid, measured, path);
+  }
+  if (device.age_seconds <= *limit) return absl::nullopt;
+  return absl::StrFormat(
+      "device %s was measured at %s, %.0f seconds ago, and %s.maximum_age is %g seconds: measure "
+      "it again",
+      device.uuid, measured, device.age_seconds, path, *limit);
+}
+
+// Returns "rate_requirement.minimum_source is MEASURED_DEVICE" for the path "rate_requirement".
+std::string DemandText(RateSource minimum, absl::string_view path) {
+  return absl::StrCat(path, ".minimum_source is ", absl::AsciiStrToUpper(RateSourceName(minimum)));
+}
+
+constexpr char kRequirementPath[] = "rate_requirement";
+constexpr double kMaxAgeSeconds = 315'576'000'000;  // the limit of google.protobuf.Duration
+
+// Collects missing rates; one method per kind.
 class Missing {
  public:
   Missing(const RunSpec& run, const ResolvedRun& resolved) : run_(run), resolved_(resolved) {}
@@ -26,7 +71,7 @@ class Missing {
 
   void Collect() {
     for (const NamedDevice& device : run_.cluster.devices) OfDevice(device);
-    for (const DeviceCalibration& c : run_.cluster.calibrations) OfCalibration(c);
+    for (const auto& model : run_.cluster.calibrations) OfCalibration(model->calibration());
     OfSource();
   }
 
@@ -47,13 +92,13 @@ class Missing {
 void Missing::OfDevice(const NamedDevice& device) {
   if (device.distrusted) {
     Add(device.uuid, DistrustedText(device.uuid));
-  } else if (!device.calibration.has_value()) {
+  } else if (device.model == nullptr) {
     Add(device.uuid, NeverMeasuredText(device.uuid, "plan by cluster.accelerator"));
   } else if (auto text = NotRecentText(device, run_.rate_requirement, kRequirementPath);
              text.has_value()) {
     Add(device.uuid, *std::move(text));
   } else {
-    OfCalibration(*device.calibration);
+    OfCalibration(device.model->calibration());
   }
 }
 
@@ -63,7 +108,7 @@ void Missing::OfCalibration(const DeviceCalibration& calibration) {
   Add(calibration.uuid, NotInTypeText(calibration, type, "training.precision.compute_data_type"));
 }
 
-// The rate that the times stand on is the measured one where there is one, else the peak.
+// The times use the measured rate where there is one, else the peak.
 void Missing::OfSource() {
   const absl::optional<RateSource> minimum = run_.rate_requirement.minimum_source;
   if (!minimum.has_value() || resolved_.matmul_source() <= *minimum) return;
@@ -86,7 +131,121 @@ void Missing::OfSource() {
   }
 }
 
+class MissingRates {
+ public:
+  MissingRates(const OperationDevice& device, absl::string_view path)
+      : device_(device), path_(path), requirement_path_(FieldPath(path, "rate_requirement")) {}
+
+  absl::Status ToStatus() const {
+    return violations_.empty() ? absl::OkStatus()
+                               : FailedPrecondition(kRatesNotMeasured, violations_);
+  }
+
+  void OfAge();
+  void OfRates(absl::Span<const Rate> used);
+  void OfPrediction(const KernelSource& source);
+
+ private:
+  bool IsTooWeak(RateSource source) const {
+    return device_.requirement.minimum_source.has_value() &&
+           source > *device_.requirement.minimum_source;
+  }
+  // The demand that the device does not meet.
+  std::string Demand() const {
+    return DemandText(*device_.requirement.minimum_source, requirement_path_);
+  }
+  void Add(absl::string_view subject, std::string description) {
+    violations_.push_back({kRatesNotMeasured, std::string(subject), std::move(description)});
+  }
+  void OfRequest(absl::string_view subject);
+  std::string Remedy() const;
+
+  const OperationDevice& device_;
+  const absl::string_view path_;
+  const std::string requirement_path_;
+  std::vector<PreconditionViolation> violations_;
+};
+
+void MissingRates::OfAge() {
+  if (!device_.device.has_value()) return;
+  auto text = NotRecentText(*device_.device, device_.requirement, requirement_path_);
+  if (text.has_value()) Add(device_.device->uuid, *std::move(text));
+}
+
+// Says how to name a device whose rates are good enough.
+std::string MissingRates::Remedy() const {
+  const RateSource minimum = *device_.requirement.minimum_source;
+  if (minimum == RateSource::kMeasuredSupplied) {
+    return absl::StrCat("give a calibration in ", FieldPath(path_, "calibration"));
+  }
+  return absl::StrCat("name a ", minimum == RateSource::kDatasheet ? "" : "measured ", "device in ",
+                      path_, ".",
+                      minimum == RateSource::kDatasheet ? "accelerator, device_uuid or calibration"
+                                                        : "device_uuid or calibration");
+}
+
+void MissingRates::OfRequest(absl::string_view subject) {
+  const std::pair<bool, const char*> given[] = {
+      {device_.matrix_flops_per_second.has_value(), "matrix_flops_per_second"},
+      {device_.general_flops_per_second.has_value(), "general_flops_per_second"},
+      {device_.memory_bytes_per_second.has_value(), "memory_bytes_per_second"}};
+  for (const auto& [present, name] : given) {
+    if (!present) continue;
+    const std::string field = FieldPath(path_, name);
+    Add(subject.empty() ? absl::string_view(field) : subject,
+        absl::StrCat(field, " is the request's own figure, and ", Demand(), ": ",
+                     subject.empty() ? Remedy() : "leave it out for the device's"));
+  }
+}
+
+void MissingRates::OfRates(absl::Span<const Rate> used) {
+  if (IsTooWeak(RateSource::kRequest)) {
+    OfRequest(device_.device.has_value() ? device_.device->uuid : used.front().device);
+  }
+  const auto own = std::find_if(used.begin(), used.end(), [this](const Rate& rate) {
+    return rate.source != RateSource::kRequest && IsTooWeak(rate.source);
+  });
+  if (own == used.end()) return;
+  if (device_.device.has_value()) {
+    const absl::string_view uuid = device_.device->uuid;
+    Add(uuid, absl::StrCat("device ", uuid, " has this server's own rates, and ", Demand(), ": ",
+                           "give its calibration in ", FieldPath(path_, "calibration")));
+  } else {
+    Add(own->device, absl::StrCat("no measured rate of ", own->device, " was named, and ", Demand(),
+                                  ": ", Remedy()));
+  }
+}
+
+void MissingRates::OfPrediction(const KernelSource& source) {
+  if (!IsTooWeak(source.source)) return;
+  const std::string name = absl::AsciiStrToUpper(RateSourceName(source.source));
+  Add(source.device, absl::StrCat("no kernel of this kind was measured of this ", source.device,
+                                  ", so that its time is predicted from ", name, " figures, and ",
+                                  Demand(), ": measure it again, or demand ", name));
+}
+
 }  // namespace
+
+std::string DistrustedText(absl::string_view uuid) {
+  return absl::StrCat("device ", uuid,
+                      " had a wrong result in its last probe, so what was measured of it is "
+                      "withdrawn: have it inspected, and measure it again");
+}
+
+std::string NeverMeasuredText(absl::string_view uuid, absl::string_view instead) {
+  return absl::StrCat("device ", uuid, " was never measured: measure it, or ", instead);
+}
+
+std::string NotInTypeText(const DeviceCalibration& calibration, DataType type,
+                          absl::string_view type_field) {
+  if (calibration.matmuls.empty() && calibration.requested_matmul_count > 0) {
+    return absl::StrCat("the calibration of device ", calibration.uuid,
+                        " holds only shapes that a request named, which do not stand for its best: "
+                        "measure it again without naming shapes");
+  }
+  return absl::StrCat("device ", calibration.uuid, " has no measured matrix multiplication in ",
+                      DataTypeName(type), OtherTypes(calibration, type_field), " measure it again");
+}
 
 void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
                       FieldViolations& violations) {
@@ -104,6 +263,21 @@ void CheckRequirement(const RateRequirement& requirement, absl::string_view path
 absl::Status CheckRates(const RunSpec& run, const ResolvedRun& resolved) {
   Missing missing(run, resolved);
   missing.Collect();
+  return missing.ToStatus();
+}
+
+absl::Status CheckOperationRates(const OperationDevice& device, absl::Span<const Rate> used,
+                                 absl::string_view path) {
+  MissingRates missing(device, path);
+  missing.OfAge();
+  missing.OfRates(used);
+  return missing.ToStatus();
+}
+
+absl::Status CheckPredictionSource(const OperationDevice& device, const KernelSource& source,
+                                   absl::string_view path) {
+  MissingRates missing(device, path);
+  missing.OfPrediction(source);
   return missing.ToStatus();
 }
 

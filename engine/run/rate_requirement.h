@@ -1,23 +1,59 @@
-// Whether a run's rates were measured, and are as good as it demands.
+// Checks that rates were measured and are as good as a request demands, with messages that say why
+// not and what to do about it.
 #ifndef SEXTANT_ENGINE_RUN_RATE_REQUIREMENT_H_
 #define SEXTANT_ENGINE_RUN_RATE_REQUIREMENT_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "engine/base/field_violation.h"
+#include "engine/hardware/calibration.h"
+#include "engine/hardware/predict/kernel_source.h"
+#include "engine/hardware/rates.h"
+#include "engine/run/operation_rates.h"
 #include "engine/run/resolve.h"
 #include "engine/run/run_spec.h"
+#include "engine/tensor/data_type.h"
 
 namespace sextant {
 
-// Appends what is wrong with `requirement`, which stands at `path`.
+// The reason of errors about devices without usable measurements.
+inline constexpr char kRatesNotMeasured[] = "RATES_NOT_MEASURED";
+
+// Says that the last probe of the device had a wrong result.
+std::string DistrustedText(absl::string_view uuid);
+
+// Says that the device was never measured. `instead` is the alternative: "plan by
+// cluster.accelerator".
+std::string NeverMeasuredText(absl::string_view uuid, absl::string_view instead);
+
+// Says that `calibration` has no MatmulIn(type); `type_field` is the request's field of the type.
+std::string NotInTypeText(const DeviceCalibration& calibration, DataType type,
+                          absl::string_view type_field);
+
+// Appends to `violations` the invalid fields of `requirement`, whose field is `path`.
 void CheckRequirement(const RateRequirement& requirement, absl::string_view path,
                       FieldViolations& violations);
 
-// OK, or kFailedPrecondition RATES_NOT_MEASURED with a PreconditionViolation for each device
-// that was never measured, not in the run's compute data type, or too long ago, and for a rate
-// whose source is worse than run.rate_requirement allows. `resolved` has its devices and rates.
+// Returns OK, or kFailedPrecondition RATES_NOT_MEASURED with a PreconditionViolation for each
+// device that was never measured, not in the run's compute data type, or too long ago, and for a
+// rate whose source is worse than run.rate_requirement allows. `resolved` has its devices and
+// rates.
 absl::Status CheckRates(const RunSpec& run, const ResolvedRun& resolved);
+
+// Returns OK, or kFailedPrecondition RATES_NOT_MEASURED with a PreconditionViolation where the
+// device was measured too long ago, for each of the request's own figures among `used` whose
+// source is worse than device.requirement allows, and for the device where its own figures are
+// worse. The field of `device` is `path`.
+absl::Status CheckOperationRates(const OperationDevice& device, absl::Span<const Rate> used,
+                                 absl::string_view path);
+
+// The same check for the source of a predicted time.
+absl::Status CheckPredictionSource(const OperationDevice& device, const KernelSource& source,
+                                   absl::string_view path);
 
 }  // namespace sextant
 

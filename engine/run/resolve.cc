@@ -5,25 +5,136 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
+#include "engine/hardware/rates.h"
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/presets/presets.h"
-#include "engine/run/check_lengths.h"
 #include "engine/run/job.h"
 #include "engine/run/rate_requirement.h"
-#include "engine/run/resolve_rates.h"
+#include "engine/run/run_spec.h"
 
 namespace sextant {
 namespace {
 
-// A name of the run that nothing is known by.
+// Names the compute data types in which `a` has a peak, for error messages.
+std::string TypesWithPeak(const Accelerator& a) {
+  std::vector<absl::string_view> names;
+  for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kTf32, DataType::kFp16,
+                              DataType::kBf16, DataType::kFp8, DataType::kFp6, DataType::kFp4}) {
+    if (PeakFlopsPerSecond(a, type)) names.push_back(DataTypeName(type));
+  }
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
+
+// A writer that adds one figure to `out`.
+RateWriter WriterOf(Rate rate, ResolvedRun& out) {
+  rate.device = out.device_name;
+  return RateWriter(std::move(rate), out.rates);
+}
+
+void ResolvePeak(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+  const DataType type = out.precision.compute_data_type;
+  RateWriter writer =
+      WriterOf({.quantity = "peak_flops_per_second", .data_type = type, .unit = "FLOP/s"}, out);
+  const Figure figure =
+      out.accelerator != nullptr ? PeakFlopsPerSecond(*out.accelerator, type) : Figure();
+  if (run.cluster.peak_flops_per_second.has_value()) {
+    out.peak = FlopsPerSecond(writer.FromRequest(*run.cluster.peak_flops_per_second));
+  } else if (figure) {
+    out.peak = FlopsPerSecond(writer.FromDatasheet(*out.accelerator, figure));
+  } else if (!out.measured.has_value()) {
+    violations.Add(
+        "cluster.peak_flops_per_second",
+        absl::StrCat("is required: the catalogue has no dense ", DataTypeName(type), " peak of ",
+                     out.device_name, " (it has: ", TypesWithPeak(*out.accelerator),
+                     "); give it, or another training.precision.compute_data_type"));
+  } else if (run.options.assumed_mfu.has_value()) {
+    violations.Add("options.assumed_mfu",
+                   absl::StrCat("is a share of a peak, and no ", DataTypeName(type), " peak of ",
+                                out.device_name,
+                                " is known: give cluster.peak_flops_per_second, or leave it out"));
+  }
+}
+
+void ResolveMatmul(ResolvedRun& out) {
+  if (!out.measured.has_value() || out.measured->matmul == nullptr) return;
+  const MeasuredGang& gang = *out.measured;
+  std::string citation = CitationOf(*gang.slowest, *gang.matmul);
+  if (gang.named_count > 1) {
+    absl::StrAppend(&citation, "; the slowest of ", gang.named_count, " devices");
+  }
+  Measurement measured = {.stable = gang.matmul->stable};
+  if (gang.matmul->sample_count > 1) measured.relative_spread = gang.matmul->relative_spread;
+  WriterOf({.quantity = "matmul_flops_per_second",
+            .data_type = gang.matmul->data_type,
+            .unit = "FLOP/s",
+            .measured = std::move(measured)},
+           out)
+      .FromMeasurement(*gang.slowest, {.value = gang.matmul->rate.value(),
+                                       .source = gang.source,
+                                       .citation = std::move(citation)});
+}
+
+// The memory of one device by the best source that has it; absent where none does.
+absl::optional<Bytes> FindMemory(const RunSpec& run, ResolvedRun& out) {
+  RateWriter writer = WriterOf({.quantity = "memory_bytes", .unit = "byte"}, out);
+  double bytes = 0;  // at most 1e15: exact
+  if (run.cluster.device_memory_bytes.has_value()) {
+    bytes = writer.FromRequest(static_cast<double>(*run.cluster.device_memory_bytes));
+  } else if (!out.measured.has_value()) {
+    bytes = writer.FromDatasheet(*out.accelerator, out.accelerator->memory_bytes);
+  } else if (const DeviceCalibration* c = out.measured->smallest; c != nullptr) {
+    bytes = writer.FromMeasurement(*c, {.value = static_cast<double>(c->memory.value()),
+                                        .source = out.measured->source,
+                                        .citation = "as the device's host reports it"});
+  } else {
+    return absl::nullopt;
+  }
+  return Bytes(static_cast<int64_t>(bytes));
+}
+
+void ResolveMemory(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+  // Out of range, these two would overflow below.
+  if (violations.Mentions("cluster.device_memory_bytes") ||
+      violations.Mentions("cluster.reserved_memory_bytes")) {
+    return;
+  }
+  const absl::optional<Bytes> memory = FindMemory(run, out);
+  if (!memory.has_value()) return;
+  if (*memory > Bytes(kMaxDeviceMemoryBytes)) {
+    violations.Add("cluster.device_memory_bytes",
+                   absl::StrCat("is required, at most ", kMaxDeviceMemoryBytes,
+                                ": the device reports ", memory->value(), " bytes"));
+  }
+  const Bytes reserved(run.cluster.reserved_memory_bytes.value_or(0));
+  if (reserved >= *memory) {
+    violations.Add(
+        "cluster.reserved_memory_bytes",
+        absl::StrCat("must be less than the device's memory, ", memory->value(), " bytes"));
+  }
+  out.device_memory = *memory;
+  out.usable_per_device = *memory - reserved;
+}
+
+void ResolvePower(const RunSpec& run, ResolvedRun& out) {
+  RateWriter writer = WriterOf({.quantity = "device_power_watts", .unit = "W"}, out);
+  if (run.economics.device_power_watts.has_value()) {
+    out.device_power = Watts(writer.FromRequest(*run.economics.device_power_watts));
+  } else if (out.accelerator != nullptr && out.accelerator->thermal_design_power_watts) {
+    out.device_power =
+        Watts(writer.FromDatasheet(*out.accelerator, out.accelerator->thermal_design_power_watts));
+  }
+}
+
+// A name of the run that was not found.
 struct UnknownName {
   std::string field;
   absl::Status status;
 };
 
-// What the names of a run stand for; null where one is not known, or not given.
+// The models and accelerators that a run names; null where a name is unknown or not given.
 struct Named {
   const ModelPreset* preset = nullptr;
   const Accelerator* accelerator = nullptr;
@@ -50,8 +161,8 @@ Named FindNames(const RunSpec& run) {
   return out;
 }
 
-// An unknown name is kNotFound where it is the only fault of the run; beside other faults it
-// is one more violation, so that all can be mended in one go.
+// An unknown name is kNotFound where it is the run's only error. With other errors it is one more
+// violation, so that all can be fixed at once.
 absl::Status StatusOfAll(const Named& named, FieldViolations& violations) {
   if (violations.empty() && named.unknown.size() == 1) return named.unknown.front().status;
   for (const UnknownName& name : named.unknown) violations.Add(name.field, name.status.message());
@@ -60,7 +171,7 @@ absl::Status StatusOfAll(const Named& named, FieldViolations& violations) {
 
 void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, ResolvedRun& out,
                   FieldViolations& violations) {
-  if (run.training.token_count < 1) return;  // is at fault already
+  if (run.training.token_count < 1) return;  // reported elsewhere
   auto flops = RunFlopsOf(
       run, {.architecture = architecture, .tensors = out.tensors, .parameters = out.parameters});
   violations.AddAll(flops.status());
@@ -75,8 +186,8 @@ void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, Reso
   }
 }
 
-// The choice that a run makes. What of it is at fault already is left to others, or stands aside
-// for such as the layout asks for, so that all else that is wrong comes back with it.
+// The choice to check. Fields that are already reported get values that the layout accepts, so
+// that the other errors are reported together with them.
 JobChoice ChoiceToCheck(const RunSpec& run, const FieldViolations& violations) {
   JobChoice out = ChoiceOf(run);
   if (violations.Mentions("cluster.device_count")) out.device_count = 0;
@@ -89,7 +200,7 @@ JobChoice ChoiceToCheck(const RunSpec& run, const FieldViolations& violations) {
   return out;
 }
 
-// The job of the run's layout, of which `out.shape` is the model.
+// The job of the run's layout, with the model `out.shape`.
 void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
   if (!run.layout.has_value()) return;
   const JobSpec job = JobOf({*out.shape.architecture, out.precision, run.training.optimizer},
@@ -102,7 +213,7 @@ void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violat
   if (memory.ok()) out.memory = *std::move(memory);
 }
 
-// The model's shape; its name stays behind where it is at fault.
+// The model's shape. Where it is invalid, `out` keeps only its name.
 void ResolveShape(const RunSpec& run, const ModelPreset* preset, ResolvedRun& out,
                   FieldViolations& violations) {
   const size_t faults = violations.all().size();
@@ -136,8 +247,33 @@ void ResolveModel(const RunSpec& run, const ModelPreset* preset, ResolvedRun& ou
   }
 }
 
-// Finds the devices and their figures. Leaves `out` without them where the request's
-// calibrations are at fault, or nothing of the devices is known.
+// Fills the figures of `out`, whose devices are known, and its `rates`. Where several sources have
+// a figure, the request's comes first, then the measured one, then the datasheet's. Reports
+// figures that no source has, and memory that leaves nothing to use.
+void ResolveRates(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+  out.rates.reserve(4);
+  ResolvePeak(run, out, violations);
+  ResolveMatmul(out);
+  ResolveMemory(run, out, violations);
+  ResolvePower(run, out);
+}
+
+// The gang of the devices that `cluster` names, computing in `type`. Devices without a measurement
+// are skipped (CheckRates() reports them). Absent where an accelerator's name is given instead.
+absl::optional<MeasuredGang> MeasuredGangOf(const ClusterSpec& cluster, DataType type) {
+  if (cluster.devices.empty() && cluster.calibrations.empty()) return absl::nullopt;
+  MeasuredGang out;
+  if (!cluster.devices.empty()) out.source = RateSource::kMeasuredDevice;
+  out.named_count = static_cast<int64_t>(cluster.devices.size() + cluster.calibrations.size());
+  for (const NamedDevice& device : cluster.devices) {
+    if (device.model != nullptr) out.Join(*device.model, type);
+  }
+  for (const auto& model : cluster.calibrations) out.Join(*model, type);
+  return out;
+}
+
+// Finds the devices and their figures. Leaves them empty in `out` where the request's calibrations
+// are invalid or nothing is known of the devices.
 void ResolveDevices(const RunSpec& run, const Accelerator* accelerator, ResolvedRun& out,
                     FieldViolations& violations) {
   if (violations.Mentions("cluster.calibrations")) return;

@@ -1,4 +1,4 @@
-// From names to figures: what a run's model and devices are.
+// Resolves the names of a run to its model and devices.
 #ifndef SEXTANT_ENGINE_RUN_RESOLVE_H_
 #define SEXTANT_ENGINE_RUN_RESOLVE_H_
 
@@ -7,42 +7,44 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/hardware/accelerator.h"
+#include "engine/hardware/placement.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/model_spec.h"
-#include "engine/run/measured_gang.h"
 #include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
 
-// A run whose every field has been checked and every name found. Points into the RunSpec.
+// A run whose fields have all been checked and whose names were all found. Points into the
+// RunSpec.
 struct ResolvedRun {
   absl::string_view model_name;
   ArchitectureCount parameters;
   RunFlops flops;
   WeightTensors tensors;                       // empty where the model is a bare count
-  ShapedModel shape;                           // empty likewise
+  ShapedModel shape;                           // likewise
   absl::optional<MemoryModel> memory = {};     // present where the run has a layout
   PrecisionPolicy precision;                   // with its defaults
   absl::string_view device_name;               // the catalogue's name, or else the device's own
   const Accelerator* accelerator = nullptr;    // its datasheet; null: not in the catalogue
   absl::optional<MeasuredGang> measured = {};  // absent: an accelerator was named
-  absl::optional<FlopsPerSecond> peak = {};    // absent: measured, and in no datasheet
+  absl::optional<FlopsPerSecond> peak = {};    // absent: measured, but in no datasheet
   Bytes device_memory;
   Bytes usable_per_device;
   absl::optional<Watts> device_power = {};  // absent where neither request nor datasheet has it
   std::vector<Rate> rates;                  // the figures above, with their sources
 
-  // Of the rate that the times stand on: what was measured, or else the peak.
+  // The source of the rate that the times use: the measured rate, or else the peak.
   RateSource matmul_source() const;
 };
 
-// Checks `run` as a whole and finds what its names stand for. `found`: see PlanRun().
+// Checks `run` as a whole and resolves its names. `found`: see PlanRun().
 //
 // Errors: those of PlanRun().
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations found);

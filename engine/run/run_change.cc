@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/run/check_cluster.h"
+#include "engine/run/run_spec.h"
 
 namespace sextant {
 namespace {
 
 constexpr int64_t kMostRanks = 65'536;
-constexpr int64_t kMostTensorRanks = 64;   // a fast domain of today's largest systems has 72
+constexpr int64_t kMostTensorRanks = 64;   // the largest NVLink domains of today have 72
 constexpr int64_t kMostDeviceFactor = 64;  // times the devices of the run
 constexpr int64_t kLeastSequenceLength = 512;
 
@@ -37,7 +37,7 @@ absl::string_view ZeroStageText(ZeroStage stage) {
   return "parameters";
 }
 
-// What can be made kFused.
+// The loss kinds that can be changed to kFused.
 absl::string_view LossText(LossKind loss) {
   if (loss == LossKind::kPlain) return "plain";
   return loss == LossKind::kVocabularyParallel ? "vocabulary_parallel"
@@ -88,7 +88,7 @@ class ChangeList {
     AddRanks(RunSetting::kTensorParallelSize, tensor_size(), kMostTensorRanks);
     AddRanks(RunSetting::kContextParallelSize, choice_.layout.context_parallel_size.value_or(1),
              kMostRanks);
-    // Chunks by hand are of one number of stages.
+    // A split given by hand has a fixed number of stages.
     if (choice_.layout.parallel.layers_per_chunk.empty()) {
       AddRanks(RunSetting::kPipelineParallelSize, choice_.layout.parallel.pipeline_parallel_size,
                kMaxPipelineParallelSize);
@@ -135,7 +135,7 @@ ChangedSetting SizeChanged(absl::string_view field, int64_t from, int64_t to) {
 
 ChangedSetting SwitchedOn(absl::string_view field) { return {std::string(field), "false", "true"}; }
 
-// Adds what changes, if that is off.
+// Switches `value` on; adds the change where it was off.
 void SwitchOn(absl::string_view field, bool& value, std::vector<ChangedSetting>& out) {
   if (!std::exchange(value, true)) out.push_back(SwitchedOn(field));
 }
@@ -182,6 +182,23 @@ ChangedSetting ApplyZeroStage(ZeroStage stage, JobChoice& choice) {
           std::string(ZeroStageText(stage))};
 }
 
+std::vector<ChangedSetting> RecomputeParts(Recomputation& recomputation) {
+  std::vector<ChangedSetting> out;
+  SwitchOn("layout.kernels.recompute_activation_function", recomputation.activation_function, out);
+  SwitchOn("layout.kernels.recompute_norm_outputs", recomputation.norm_outputs, out);
+  return out;
+}
+
+std::vector<ChangedSetting> OffloadParameters(JobChoice& choice) {
+  std::vector<ChangedSetting> out;
+  if (StageOf(choice) != ZeroStage::kParameters) {
+    out.push_back(ApplyZeroStage(ZeroStage::kParameters, choice));
+  }
+  SwitchOn("layout.sharding.offload_optimizer", choice.layout.sharding.offload_optimizer, out);
+  SwitchOn("layout.sharding.offload_parameters", choice.layout.sharding.offload_parameters, out);
+  return out;
+}
+
 }  // namespace
 
 absl::string_view CostOf(const RunChange& change) {
@@ -221,7 +238,6 @@ std::vector<RunChange> ChangesOf(const JobContext& context, const JobChoice& cho
 
 std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
   MicroBatchSpec& kernels = choice.layout.kernels;
-  StateSharding& sharding = choice.layout.sharding;
   switch (change.setting) {
     case RunSetting::kSequenceParallel:
       choice.layout.sequence_parallel = true;
@@ -235,29 +251,17 @@ std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
     }
     case RunSetting::kZeroStage:
       return {ApplyZeroStage(static_cast<ZeroStage>(change.value), choice)};
-    case RunSetting::kRecomputedParts: {
-      std::vector<ChangedSetting> out;
-      SwitchOn("layout.kernels.recompute_activation_function",
-               kernels.recomputation.activation_function, out);
-      SwitchOn("layout.kernels.recompute_norm_outputs", kernels.recomputation.norm_outputs, out);
-      return out;
-    }
+    case RunSetting::kRecomputedParts:
+      return RecomputeParts(kernels.recomputation);
     case RunSetting::kSelectiveRecompute:
       return {ApplyRecompute(RecomputePolicy::kSelective, choice)};
     case RunSetting::kFullRecompute:
       return {ApplyRecompute(RecomputePolicy::kFull, choice)};
     case RunSetting::kOffloadOptimizer:
-      sharding.offload_optimizer = true;
+      choice.layout.sharding.offload_optimizer = true;
       return {SwitchedOn("layout.sharding.offload_optimizer")};
-    case RunSetting::kOffloadParameters: {
-      std::vector<ChangedSetting> out;
-      if (StageOf(choice) != ZeroStage::kParameters) {
-        out.push_back(ApplyZeroStage(ZeroStage::kParameters, choice));
-      }
-      SwitchOn("layout.sharding.offload_optimizer", sharding.offload_optimizer, out);
-      SwitchOn("layout.sharding.offload_parameters", sharding.offload_parameters, out);
-      return out;
-    }
+    case RunSetting::kOffloadParameters:
+      return OffloadParameters(choice);
     default:
       return {ApplySize(change, choice)};
   }

@@ -1,4 +1,4 @@
-// Settings of a run that its memory depends on, and what making one of them other costs.
+// Settings of a run that its memory depends on, and the cost of changing each.
 #ifndef SEXTANT_ENGINE_RUN_RUN_CHANGE_H_
 #define SEXTANT_ENGINE_RUN_RUN_CHANGE_H_
 
@@ -11,7 +11,7 @@
 
 namespace sextant {
 
-// From the cheapest to the dearest; docs/memory.md says why in this order.
+// From the cheapest to the most expensive; docs/memory.md explains the order.
 enum class RunSetting {
   kSequenceParallel,
   kAttention,
@@ -32,21 +32,22 @@ enum class RunSetting {
 };
 inline constexpr int kRunSettingCount = 16;
 
-// One setting made other.
+// One changed setting.
 struct RunChange {
   RunSetting setting;
-  int64_t value;  // what it becomes: a size, or of a choice the index
+  int64_t value;  // the new value: a size, or the index of a choice
 
   friend bool operator==(const RunChange&, const RunChange&) = default;
 };
 
-// What `change` costs, in words.
+// The cost of `change`, in words.
 absl::string_view CostOf(const RunChange& change);
 
-// The changes of a run that has `choice`, those of one setting in a row, the smallest first.
+// The possible changes of `choice`, grouped by setting, the smallest change of each first.
 std::vector<RunChange> ChangesOf(const JobContext& context, const JobChoice& choice);
 
-// Makes `change` in `choice`, with what it can't be without; the words of all that it makes other.
+// Applies `change` to `choice`, together with the changes that it requires. Returns all changed
+// settings in words.
 std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice);
 
 }  // namespace sextant

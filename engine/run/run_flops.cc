@@ -5,19 +5,18 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/model/flops/convention.h"
 #include "engine/model/flops/count_flops.h"
 #include "engine/model/flops/flops_by_convention.h"
-#include "engine/model/flops/model_flops_context.h"
-#include "engine/model/flops/published_shape.h"
-#include "engine/model/training_flops.h"
-#include "engine/run/check_lengths.h"
+#include "engine/model/flops/published_formulas.h"
+#include "engine/run/run_spec.h"
 
 namespace sextant {
 namespace {
 
 using C = FlopsConvention;
 
-// Why 6 N does not say how to count the model; empty where it does.
+// The reason why 6 N can't count the model; empty where it can.
 absl::string_view WhyNotSixN(const FlopsSubject& subject) {
   if (subject.architecture == nullptr) return "";
   if (HasTwoStacks(*subject.architecture)) {

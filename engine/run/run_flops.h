@@ -1,4 +1,4 @@
-// The arithmetic of a run, under every convention that says how to count its model.
+// The FLOPs of a run under every convention that can count its model.
 #ifndef SEXTANT_ENGINE_RUN_RUN_FLOPS_H_
 #define SEXTANT_ENGINE_RUN_RUN_FLOPS_H_
 
@@ -17,11 +17,11 @@ struct FlopsCount {
   FlopsConvention convention;
   Flops per_token;
   Flops run;
-  std::vector<TermDifference> differences = {};  // per_token less that of kExactCausal
+  std::vector<TermDifference> differences = {};  // per_token minus that of kExactCausal
 };
 
-// What is computed, recomputation included, beside what the model asks for: exactly counted, under
-// the mask of a convention, or half of one where it has none.
+// FLOPs computed, recomputation included, next to the FLOPs that the model needs. Both are exact
+// counts under the convention's mask, or under half of one where it has none.
 struct HardwareShare {
   Flops hardware_per_token;
   Flops model_per_token;
@@ -31,9 +31,9 @@ struct HardwareShare {
 
 struct RunFlops {
   std::vector<FlopsCount> counts = {};  // in the order of FlopsConvention; at least one
-  FlopsConvention convention = FlopsConvention::kSixNTotal;  // of the times
+  FlopsConvention convention = FlopsConvention::kSixNTotal;  // the one that the times use
   absl::optional<HardwareShare> hardware = {};               // absent without a sequence length
-  std::vector<Flops> products = {};  // a token, by component: kExactCausal is their sum
+  std::vector<Flops> products = {};  // per token, by component; their sum is kExactCausal
 
   const FlopsCount& used() const { return Of(convention); }
   Flops exact_causal() const { return Of(FlopsConvention::kExactCausal).per_token; }
@@ -49,11 +49,11 @@ struct FlopsSubject {
   const ArchitectureCount& parameters;
 };
 
-// Counts `run`, whose model is `subject`. Without a sequence length only 6 N can be had, and of a
-// shape whose parameters are not all met and trained by every token not even that.
+// Counts `run`, whose model is `subject`. Without a sequence length only 6 N can be counted, and
+// not even that for a shape in which some parameters are not used and trained by every token.
 //
-// Errors: kInvalidArgument naming training.sequence_length and its like, or
-// options.flops_convention where it does not say how to count this model.
+// Errors: kInvalidArgument naming training.sequence_length or encoder_sequence_length, or
+// options.flops_convention where it cannot count this model.
 absl::StatusOr<RunFlops> RunFlopsOf(const RunSpec& run, const FlopsSubject& subject);
 
 }  // namespace sextant

@@ -1,22 +1,29 @@
-// A run to plan, as sextant.v1.PlanRunRequest asks for it. Absent optionals and zeros in
-// required fields arrive here unchanged: CheckRun() names what is wrong.
+// A run to plan, as in sextant.v1.PlanRunRequest. Absent optionals and zeros in required fields
+// arrive here unchanged; CheckRun() reports them.
 #ifndef SEXTANT_ENGINE_RUN_RUN_SPEC_H_
 #define SEXTANT_ENGINE_RUN_RUN_SPEC_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
-#include "engine/hardware/calibration.h"
+#include "engine/hardware/device_model.h"
 #include "engine/hardware/rates.h"
+#include "engine/memory/activations/micro_batch.h"
+#include "engine/memory/fit.h"
+#include "engine/memory/ledger/framework.h"
+#include "engine/memory/schedule/pipeline_schedule.h"
+#include "engine/memory/state/state_spec.h"
 #include "engine/memory/training_policy.h"
+#include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/flops/convention.h"
 #include "engine/model/flops/training_step.h"
 #include "engine/model/model_spec.h"
-#include "engine/run/run_layout.h"
+#include "engine/model/sharding/parallel_layout.h"
 
 namespace sextant {
 
@@ -30,27 +37,31 @@ struct TrainingSpec {
   RecomputePolicy recompute = RecomputePolicy::kNone;
 };
 
-// A device of this host that a run names, and what was measured of it.
+// A device of this host that a run names, and its measurements.
 struct NamedDevice {
   absl::Status found;           // kNotFound DEVICE_UNKNOWN: the host has no such device
-  absl::string_view uuid = "";  // empty where it was not found, like the product
+  absl::string_view uuid = "";  // empty where not found, like product_name
   absl::string_view product_name = "";
-  absl::optional<DeviceCalibration> calibration = {};  // absent: never measured, or distrusted
+  std::shared_ptr<const DeviceModel> model = nullptr;  // null: never measured, or distrusted
   bool distrusted = false;                             // its last probe had a wrong result
-  double age_seconds = 0;                              // of the calibration
+  double age_seconds = 0;                              // of the measurements
 };
+
+// The most devices of a run.
+inline constexpr int64_t kMaxDevices = 1'000'000;
 
 // The most devices that a run names one by one.
 inline constexpr int kMaxNamedDevices = 64;
 
-// The most calibrations that a run brings along: each has to be checked, figure by figure.
+// The most calibrations of a request: each is checked figure by figure.
 inline constexpr int kMaxCalibrations = 16;
 
 // Exactly one of accelerator, devices and calibrations.
 struct ClusterSpec {
   absl::string_view accelerator;
-  std::vector<NamedDevice> devices = {};             // cluster.device_uuids
-  std::vector<DeviceCalibration> calibrations = {};  // the caller's own; one at fault is empty
+  std::vector<NamedDevice> devices = {};  // cluster.device_uuids
+  // The caller's calibrations, never null; an invalid one is empty.
+  std::vector<std::shared_ptr<const DeviceModel>> calibrations = {};
   int64_t device_count = 0;
   absl::optional<double> peak_flops_per_second = {};
   absl::optional<int64_t> device_memory_bytes = {};
@@ -64,7 +75,7 @@ struct EconomicsSpec {
   absl::optional<double> power_usage_effectiveness = {};
 };
 
-// What the rate of matrix multiplication must be, or else there is no plan.
+// The least quality of the matrix multiplication rate; a worse rate is an error.
 struct RateRequirement {
   absl::optional<RateSource> minimum_source = {};   // the worst allowed
   absl::optional<double> maximum_age_seconds = {};  // of this host's measurements
@@ -74,10 +85,29 @@ struct PlanOptions {
   absl::optional<double> assumed_mfu = {};
   absl::optional<FlopsConvention> flops_convention = {};
   bool include_derivation = false;
-  bool include_ledger = false;  // beside a layout
+  bool include_ledger = false;  // needs a layout
 };
 
-// Texts are views: they outlive the call that plans the run.
+// How a run is laid out over its devices and executed. Absent fields have defaults; fields given
+// elsewhere in the run are filled in from there.
+struct RunLayout {
+  ParallelLayout parallel = {};
+  absl::optional<int64_t> context_parallel_size = {};
+  absl::optional<bool> sequence_parallel = {};
+  absl::optional<int64_t> micro_batch_size = {};
+  absl::optional<int64_t> global_batch_size = {};  // sequences
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  absl::optional<ZeroStage> zero_stage = {};
+  StateSharding sharding = {};  // without data_parallel_size and fields that are given here
+  absl::optional<bool> reshard_after_forward = {};
+  FrozenWeightFormat frozen = {};
+  WeightScaling weight_scaling = WeightScaling::kNone;
+  int64_t fp8_weight_copies = 0;
+  MicroBatchSpec kernels = {};  // kernels and what they keep; its sizes are the run's
+  FrameworkSpec framework = {};
+};
+
+// String views: they must outlive the call that plans the run.
 struct RunSpec {
   ModelSpec model;
   TrainingSpec training;
@@ -88,9 +118,17 @@ struct RunSpec {
   absl::optional<RunLayout> layout = {};
 };
 
-// Appends to `violations` all that is wrong with `run` taken by itself: ranges, missing
-// fields, options that exclude one another. Names are looked up later.
+// Appends to `violations` all errors of `run` taken by itself: ranges, missing fields, exclusive
+// options. Names are resolved later.
 void CheckRun(const RunSpec& run, FieldViolations& violations);
+
+// Appends to `violations` the errors of `training`'s lengths and recompute policy for `spec`.
+void CheckLengths(const TrainingSpec& training, const ArchitectureSpec& spec,
+                  FieldViolations& violations);
+
+// The training step of one sequence of the given length: FLOPs per token do not depend on the
+// batch. `training` has a sequence length.
+TrainingStepSpec StepOf(const TrainingSpec& training);
 
 }  // namespace sextant
 

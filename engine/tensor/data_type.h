@@ -1,15 +1,16 @@
-// Number formats, as far as training accounts need them: their names and their storage. What
-// they hold is in number_format.h.
+// Number formats as training accounts use them: names and storage. number_format.h has their
+// layouts and ranges.
 #ifndef SEXTANT_ENGINE_TENSOR_DATA_TYPE_H_
 #define SEXTANT_ENGINE_TENSOR_DATA_TYPE_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
 
 namespace sextant {
 
-// As sextant.v1.DataType; kUnspecified is "not given".
+// As sextant.v1.DataType; kUnspecified means not given.
 enum class DataType {
   kUnspecified,
   kFp64,
@@ -17,10 +18,10 @@ enum class DataType {
   kTf32,
   kFp16,
   kBf16,
-  kFp8,  // as datasheets say it: e4m3 or e5m2
+  kFp8,  // as in datasheets: e4m3 or e5m2
   kInt8,
-  kFp6,  // as datasheets say it: e2m3 or e3m2
-  kFp4,  // as datasheets say it: e2m1, its scales apart
+  kFp6,  // as in datasheets: e2m3 or e3m2
+  kFp4,  // as in datasheets: e2m1, without its scales
   kFp8E4m3,
   kFp8E5m2,
   kMxfp8,
@@ -28,16 +29,17 @@ enum class DataType {
   kNvfp4,
   kInt4,
 };
+inline constexpr size_t kDataTypeCount = static_cast<size_t>(DataType::kInt4) + 1;
 
 // "bf16", "fp8_e4m3"; "unspecified" for kUnspecified.
 absl::string_view DataTypeName(DataType type);
 
-// Whether weights, gradients or optimizer state can be kept in `type`: the byte-sized
+// True where weights, gradients or optimizer state can be stored in `type`: the byte-sized
 // floating-point formats. TF32 is a mode of the matrix units over fp32 data; integers, block
-// formats and those below a byte need scales that this accounting has no term for.
+// formats and those below a byte need scales, which this accounting has no term for.
 bool IsStorageType(DataType type);
 
-// Bytes of one element of a storage type; 0 for the others. Any type's: storage.h.
+// Bytes per element of a storage type; 0 for others. For any type: storage.h.
 int64_t StorageBytes(DataType type);
 
 }  // namespace sextant

@@ -54,28 +54,29 @@ BlockScale E4m3Scale() {
           .has_tensor_scale = true};
 }
 
+NumberFormat Wide(NumberFormat format, const FloatLayout& layout) {
+  format.layouts = {layout};
+  format.bits = layout.bits();
+  format.overflow_rule = OverflowRule::kNonSaturating;
+  format.overflow_reason = kIeeeOverflow;
+  return format;
+}
+
 // The four formats of at least 16 bits that IEEE 754 or its rules define, and tf32.
 std::vector<NumberFormat> WideFloats() {
-  const auto wide = [](NumberFormat format, const FloatLayout& layout) {
-    format.layouts = {layout};
-    format.bits = layout.bits();
-    format.overflow_rule = OverflowRule::kNonSaturating;
-    format.overflow_reason = kIeeeOverflow;
-    return format;
-  };
   return {
-      wide({.type = DataType::kFp64,
+      Wide({.type = DataType::kFp64,
             .stored_bits = 64,
             .role = "reference results and gradient checks; training of large models does "
                     "without",
             .source = "IEEE 754-2019 binary64, table 3.5"},
            kBinary64),
-      wide({.type = DataType::kFp32,
+      Wide({.type = DataType::kFp32,
             .stored_bits = 32,
             .role = "master weights, optimizer state and the sums of matrix products",
             .source = "IEEE 754-2019 binary32, table 3.5"},
            kBinary32),
-      wide({.type = DataType::kTf32,
+      Wide({.type = DataType::kTf32,
             .stored_bits = 32,
             .role = "a mode of matrix units: the factors of fp32 products are rounded to it, "
                     "the sums stay fp32",
@@ -83,12 +84,12 @@ std::vector<NumberFormat> WideFloats() {
                     "zero, where this service takes the even neighbour in every format",
             .source = "NVIDIA A100 Tensor Core GPU Architecture whitepaper, 2020"},
            kTf32),
-      wide({.type = DataType::kFp16,
+      Wide({.type = DataType::kFp16,
             .stored_bits = 16,
             .role = "compute and storage under loss scaling, since small gradients underflow",
             .source = "IEEE 754-2019 binary16, table 3.5; loss scaling: arXiv 1710.03740"},
            kBinary16),
-      wide({.type = DataType::kBf16,
+      Wide({.type = DataType::kBf16,
             .stored_bits = 16,
             .role = "compute, weights, activations and gradients of mixed precision: fp32's "
                     "range, so no loss scaling",

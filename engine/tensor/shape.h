@@ -14,36 +14,36 @@
 
 namespace sextant {
 
-// The most axes of a tensor, the largest size of one (1.1e12), and the most tensors that one
-// operation takes.
+// The most axes of a tensor, the largest size of an axis (1.1e12), and the most operands of one
+// operation.
 inline constexpr int kMaxAxes = 32;
 inline constexpr int64_t kMaxDimension = int64_t{1} << 40;
 inline constexpr int kMaxOperands = 64;
 
 using Shape = absl::InlinedVector<int64_t, 6>;
-// How many elements of the storage lie between neighbours along each axis.
+// The distance between neighbours along each axis, in elements of the storage.
 using Strides = absl::InlinedVector<int64_t, 6>;
 
 // "[2, 3, 4]"; "[]" for a scalar.
 std::string ShapeText(absl::Span<const int64_t> shape);
 
-// The product of the sizes, 1 for a scalar; nothing where it exceeds 9.2e18.
+// The product of the sizes, 1 for a scalar; absent where it exceeds 9.2e18.
 absl::optional<int64_t> ElementCount(absl::Span<const int64_t> shape);
 
-// Adds what is wrong with a caller's shape: more than kMaxAxes axes or 9.2e18 elements at
-// `path`, a size outside 1 to kMaxDimension at `path`[i].
+// Adds the errors of a caller's shape: more than kMaxAxes axes or 9.2e18 elements at `path`, a
+// size outside 1 to kMaxDimension at `path`[i].
 void CheckShape(absl::Span<const int64_t> shape, absl::string_view path,
                 FieldViolations& violations);
 
-// Strides of a row-major tensor: the last axis is 1 apart. ElementCount() has to be known.
+// Strides of a row-major tensor: the last axis has stride 1. ElementCount() must not overflow.
 Strides ContiguousStrides(absl::Span<const int64_t> shape);
 
-// size x stride, or `stride` where that exceeds 9.2e18: the stride that PyTorch gives an axis
-// of size 1 before an axis of `size` and `stride`. No index ever steps along it.
+// size x stride, or `stride` where that exceeds 9.2e18: the stride that PyTorch gives an axis of
+// size 1 in front of an axis of `size` and `stride`. No index steps along it.
 int64_t StrideBefore(int64_t size, int64_t stride);
 
-// The shape of an elementwise operation on shapes `a` and `b`: aligned at the last axis, a
-// missing axis and one of size 1 stretch to the other's size.
+// The shape of an elementwise operation on shapes `a` and `b`, aligned at the last axis: a missing
+// axis or one of size 1 is stretched to the other's size.
 // Source: NumPy, "General broadcasting rules".
 //
 // Errors: kInvalidArgument `field` where two sizes differ and neither is 1.

@@ -1,8 +1,8 @@
-// Steps that a line of model code takes on a tensor: which of them only look at the same
-// storage in another way (views), and which allocate.
+// The steps of a line of model code on a tensor: some are views of the same storage, others
+// allocate.
 //
-// Behaviour and names are PyTorch's (documentation of torch.Tensor, "Tensor Views"), but for
-// empty results, which are refused here: every size is at least 1.
+// Behaviour and names are PyTorch's (documentation of torch.Tensor, "Tensor Views"), except that
+// empty results are rejected: every size is at least 1.
 #ifndef SEXTANT_ENGINE_TENSOR_TENSOR_STEP_H_
 #define SEXTANT_ENGINE_TENSOR_TENSOR_STEP_H_
 
@@ -18,16 +18,16 @@
 
 namespace sextant {
 
-// Axes, and indices along them, may be negative everywhere: they then count from the end.
+// Axes, and indices along them, may be negative: they then count from the end.
 
-// x[index] along `axis`, which goes.
+// x[index] along `axis`, which is removed.
 struct SelectStep {
   static constexpr absl::string_view kName = "select";
   int64_t axis = 0;
   int64_t index = 0;
 };
 
-// x[start:stop:step] along `axis`. As in Python, bounds beyond the axis are cut off.
+// x[start:stop:step] along `axis`. As in Python, bounds beyond the axis are clamped.
 struct SliceStep {
   static constexpr absl::string_view kName = "slice";
   int64_t axis = 0;
@@ -48,8 +48,8 @@ struct PermuteStep {
   std::vector<int64_t> axes = {};
 };
 
-// The same elements in the same order in another shape, of which one size may be -1: what
-// remains. Refused where the storage would have to be reordered.
+// The same elements in the same order in another shape. One size may be -1: it takes the remaining
+// elements. Rejected where the storage would have to be reordered.
 struct ViewStep {
   static constexpr absl::string_view kName = "view";
   Shape shape = {};
@@ -67,13 +67,13 @@ struct ExpandStep {
   Shape shape = {};
 };
 
-// Takes away `axis` if its size is 1; all axes of size 1 if none is given.
+// Removes `axis` if its size is 1; all axes of size 1 if none is given.
 struct SqueezeStep {
   static constexpr absl::string_view kName = "squeeze";
   absl::optional<int64_t> axis = {};
 };
 
-// Puts in an axis of size 1, as axis `axis` of the result.
+// Inserts an axis of size 1 as axis `axis` of the result.
 struct UnsqueezeStep {
   static constexpr absl::string_view kName = "unsqueeze";
   int64_t axis = 0;
@@ -95,13 +95,13 @@ struct CastStep {
   DataType data_type = DataType::kUnspecified;
 };
 
-// An operation that makes one new element from each (or, as softmax and triu do, from its row or
-// its place), of the tensor's data type. ElementwiseNames() lists them.
+// An operation that makes one new element, of the tensor's data type, from each element (or, for
+// softmax and triu, from its row or position). ElementwiseNames() lists them.
 struct ElementwiseStep {
   static constexpr absl::string_view kName = "elementwise";
   std::string name = {};
-  // Of the other operand, where there are two: row-major, broadcast. The tensor's own if not
-  // given.
+  // The shape of the other operand, if there are two: row-major, broadcast. The tensor's own if
+  // not given.
   absl::optional<Shape> other_shape = {};
 };
 
@@ -111,8 +111,8 @@ using TensorStep = std::variant<SelectStep, SliceStep, TransposeStep, PermuteSte
 
 struct StepResult {
   StridedTensor tensor = {};
-  bool is_view = false;  // shares the storage of the tensor before
-  // Of tensor.data_type; 0 for a view.
+  bool is_view = false;  // shares the previous tensor's storage
+  // In elements of tensor.data_type; 0 for a view.
   int64_t allocated_elements = 0;
   bool is_contiguous = false;
   std::string reason = {};  // one sentence: why it is a view or a copy

@@ -4,13 +4,11 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/hardware/kernels/attention_shape.h"
-#include "engine/hardware/predict/attention_predictor.h"
-#include "engine/hardware/predict/gemm_predictor.h"
 
 namespace sextant {
 namespace {
 
-// Sizes of a curve: powers of two from `low` to `high`, and those with half of one more.
+// Sizes of a curve: powers of two from `low` to `high`, and 1.5 times each.
 std::vector<int64_t> SizesOf(CurveKind kind) {
   const int64_t low = kind == CurveKind::kTokenMatmul ? 1 : 256;
   const int64_t high = kind == CurveKind::kTokenMatmul ? 32768 : 16384;
@@ -45,12 +43,7 @@ Flops FlopsAt(CurveKind kind, int64_t size) {
                static_cast<double>(shape.k));
 }
 
-const Accelerator* DatasheetOf(const PredictedDevice& device) {
-  return device.measured != nullptr ? device.measured->calibration->accelerator
-                                    : device.accelerator;
-}
-
-// The times of one device at all sizes, and what they stand on.
+// The times of one device at all sizes, and their source.
 struct DeviceTimes {
   std::vector<KernelTime> times;
   KernelSource source;
@@ -63,32 +56,21 @@ std::vector<KernelTime> TimesAt(CurveKind kind, const Predict& predict) {
   return out;
 }
 
-absl::StatusOr<absl::optional<DeviceTimes>> TimesOf(const PredictedDevice& device, CurveKind kind,
+// `device` has a model.
+absl::StatusOr<absl::optional<DeviceTimes>> TimesOf(const PlacedDevice& device, CurveKind kind,
                                                     DataType type) {
   absl::optional<DeviceTimes> out;
   if (kind == CurveKind::kCausalAttention) {
-    absl::optional<AttentionPredictor> predictor;
-    if (device.measured != nullptr) {
-      SEXTANT_ASSIGN_OR_RETURN(predictor, AttentionPredictor::OfMeasured(*device.measured, type));
-    } else {
-      predictor = AttentionPredictor::OfAccelerator(*device.accelerator, type);
-    }
-    if (!predictor.has_value()) return out;
-    out = DeviceTimes{
-        TimesAt(kind, [&](int64_t size) { return predictor->Predict(AttentionAt(size)); }),
-        predictor->source()};
+    SEXTANT_ASSIGN_OR_RETURN(const AttentionPredictor* const by, device.model->Attention(type));
+    if (by == nullptr) return out;
+    out = DeviceTimes{TimesAt(kind, [&](int64_t size) { return by->Predict(AttentionAt(size)); }),
+                      device.SourceOf(by->source())};
     return out;
   }
-  absl::optional<GemmPredictor> predictor;
-  if (device.measured != nullptr) {
-    SEXTANT_ASSIGN_OR_RETURN(predictor, GemmPredictor::OfMeasured(*device.measured, type));
-  } else {
-    predictor = GemmPredictor::OfAccelerator(*device.accelerator, type);
-  }
-  if (!predictor.has_value()) return out;
-  out = DeviceTimes{
-      TimesAt(kind, [&](int64_t size) { return predictor->Predict(GemmAt(kind, size)); }),
-      predictor->source()};
+  SEXTANT_ASSIGN_OR_RETURN(const GemmPredictor* const by, device.model->Gemms(type));
+  if (by == nullptr) return out;
+  out = DeviceTimes{TimesAt(kind, [&](int64_t size) { return by->Predict(GemmAt(kind, size)); }),
+                    device.SourceOf(by->source())};
   return out;
 }
 
@@ -112,7 +94,7 @@ KernelCurve CurveOf(CurveKind kind, DataType type, const std::vector<DeviceTimes
 
 }  // namespace
 
-absl::StatusOr<std::vector<KernelCurve>> KernelCurvesOf(absl::Span<const PredictedDevice> devices,
+absl::StatusOr<std::vector<KernelCurve>> KernelCurvesOf(absl::Span<const PlacedDevice> devices,
                                                         DeviceJoin join,
                                                         absl::Span<const DataType> types) {
   std::vector<KernelCurve> out;
@@ -120,13 +102,14 @@ absl::StatusOr<std::vector<KernelCurve>> KernelCurvesOf(absl::Span<const Predict
        {CurveKind::kSquareMatmul, CurveKind::kTokenMatmul, CurveKind::kCausalAttention}) {
     for (const DataType type : types) {
       std::vector<DeviceTimes> all;
-      for (const PredictedDevice& device : devices) {
+      for (const PlacedDevice& device : devices) {
         SEXTANT_ASSIGN_OR_RETURN(absl::optional<DeviceTimes> times, TimesOf(device, kind, type));
         if (times.has_value()) all.push_back(*std::move(times));
       }
       if (all.empty() || all.size() < devices.size()) continue;
       KernelCurve curve = CurveOf(kind, type, all, join);
-      if (const Accelerator* datasheet = DatasheetOf(devices.front()); datasheet != nullptr) {
+      if (const Accelerator* datasheet = devices.front().model->accelerator();
+          datasheet != nullptr) {
         const Figure peak = PeakFlopsPerSecond(*datasheet, type);
         if (peak) curve.peak = FlopsPerSecond(peak.value);
       }

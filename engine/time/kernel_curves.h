@@ -1,4 +1,4 @@
-// Rates of kernels against their size.
+// Rates of kernels by size.
 #ifndef SEXTANT_ENGINE_TIME_KERNEL_CURVES_H_
 #define SEXTANT_ENGINE_TIME_KERNEL_CURVES_H_
 
@@ -35,10 +35,11 @@ struct KernelCurve {
   std::vector<CurvePoint> points = {};       // from small to large
 };
 
-// The curves of `devices`, which are one or more, in each of `types` that all of them know.
+// The curves of `devices`, at least one, all with models, in each of `types` that all of them
+// know.
 //
 // Errors: those of PredictOperation().
-absl::StatusOr<std::vector<KernelCurve>> KernelCurvesOf(absl::Span<const PredictedDevice> devices,
+absl::StatusOr<std::vector<KernelCurve>> KernelCurvesOf(absl::Span<const PlacedDevice> devices,
                                                         DeviceJoin join,
                                                         absl::Span<const DataType> types);
 

@@ -1,15 +1,12 @@
 #include "engine/time/operation_prediction.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/predict/attention_predictor.h"
-#include "engine/hardware/predict/gemm_predictor.h"
-#include "engine/time/operation_products.h"
-#include "engine/time/predict_experts.h"
+#include "engine/operation/einsum_plan.h"
 
 namespace sextant {
 namespace {
@@ -32,22 +29,8 @@ absl::optional<AttentionShape> AttentionOf(const Operation& operation) {
                         .window = attention->window};
 }
 
-absl::StatusOr<absl::optional<GemmPredictor>> GemmsOf(const PredictedDevice& device,
-                                                      DataType type) {
-  if (device.measured != nullptr) return GemmPredictor::OfMeasured(*device.measured, type);
-  if (device.accelerator == nullptr) return absl::optional<GemmPredictor>();
-  return GemmPredictor::OfAccelerator(*device.accelerator, type);
-}
-
-absl::StatusOr<absl::optional<AttentionPredictor>> AttentionsOf(const PredictedDevice& device,
-                                                                DataType type) {
-  if (device.measured != nullptr) return AttentionPredictor::OfMeasured(*device.measured, type);
-  if (device.accelerator == nullptr) return absl::optional<AttentionPredictor>();
-  return AttentionPredictor::OfAccelerator(*device.accelerator, type);
-}
-
-// One after the other; each may be off by its own interval, and both in the same direction, since
-// they are guessed from the same points.
+// The time of one after the other. Both intervals add up, because both predictions come from the
+// same points and err in the same direction.
 KernelTime SumOf(const KernelTime& a, const KernelTime& b) {
   return {.expected = a.expected + b.expected,
           .low = a.low + b.low,
@@ -63,10 +46,11 @@ KernelTime SumOf(const GemmPredictor& gemms, absl::Span<const BatchedGemm> produ
   return sum;
 }
 
-OperationPrediction PredictionOf(const GemmPredictor& gemms, const OperationProducts& products) {
+OperationPrediction PredictionOf(const PlacedDevice& device, const GemmPredictor& gemms,
+                                 const OperationProducts& products) {
   OperationPrediction out = {.forward = SumOf(gemms, products.forward),
                              .backward = SumOf(gemms, products.backward),
-                             .source = gemms.source(),
+                             .source = device.SourceOf(gemms.source()),
                              .nearest = {}};
   for (const MeasuredGemm& near : gemms.Nearest(StackedGemm(products.forward[0]), kNearest)) {
     out.nearest.push_back(
@@ -75,54 +59,113 @@ OperationPrediction PredictionOf(const GemmPredictor& gemms, const OperationProd
   return out;
 }
 
-absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PredictedDevice& device,
+absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PlacedDevice& device,
                                                                  const Operation& operation,
                                                                  DataType type) {
   if (const auto* experts = std::get_if<Experts>(&operation)) {
     return PredictExperts(*experts, type, device);
   }
   absl::optional<OperationPrediction> out;
+  if (device.model == nullptr) return out;
   if (const auto products = ProductsOf(operation); products.has_value()) {
-    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<GemmPredictor> gemms, GemmsOf(device, type));
-    if (gemms.has_value()) out = PredictionOf(*gemms, *products);
+    SEXTANT_ASSIGN_OR_RETURN(const GemmPredictor* const gemms, device.model->Gemms(type));
+    if (gemms != nullptr) out = PredictionOf(device, *gemms, *products);
   } else if (const auto attention = AttentionOf(operation); attention.has_value()) {
-    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<AttentionPredictor> attentions,
-                             AttentionsOf(device, type));
-    if (attentions.has_value()) {
-      out = OperationPrediction{.forward = attentions->Predict(*attention),
-                                .backward = attentions->PredictBackward(*attention),
-                                .source = attentions->SourceOf(*attention),
-                                .nearest = {},
-                                .backward_source = attentions->BackwardSourceOf(*attention)};
+    SEXTANT_ASSIGN_OR_RETURN(const AttentionPredictor* const by, device.model->Attention(type));
+    if (by != nullptr) {
+      out =
+          OperationPrediction{.forward = by->Predict(*attention),
+                              .backward = by->PredictBackward(*attention),
+                              .source = device.SourceOf(by->SourceOf(*attention)),
+                              .nearest = {},
+                              .backward_source = device.SourceOf(by->BackwardSourceOf(*attention))};
     }
   }
   return out;
 }
 
-}  // namespace
-
-size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join,
-                      absl::Span<const RateSource> sources) {
-  std::vector<size_t> order(seconds.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (join == DeviceJoin::kMedian && !sources.empty()) {
-    const RateSource best = *std::min_element(sources.begin(), sources.end());
-    order.erase(std::remove_if(order.begin(), order.end(),
-                               [&](size_t device) { return sources[device] != best; }),
-                order.end());
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [seconds](size_t a, size_t b) { return seconds[a] < seconds[b]; });
-  return join == DeviceJoin::kSlowest ? order.back() : order[(order.size() - 1) / 2];
+OperationProducts ProductWithGradients(const BatchedGemm& product) {
+  return {.forward = {product},
+          .backward = {{product.batch, InputGradientOf(product.each)},
+                       {product.batch, WeightGradientOf(product.each)}}};
 }
 
+int64_t SizeOfAxes(const Contraction& contraction, const AxisSet& axes) {
+  int64_t size = 1;  // of a part of one tensor, at most 9.2e18 elements
+  for (size_t i = 0; i < contraction.axes.size(); ++i) {
+    if (axes[i]) size *= contraction.axes[i].size;
+  }
+  return size;
+}
+
+// The product that contracts `left` and `right` to `result`. Absent where an axis of only one of
+// them is summed.
+absl::optional<BatchedGemm> ContractionAsProduct(const Contraction& contraction,
+                                                 const AxisSet& left, const AxisSet& right,
+                                                 const AxisSet& result) {
+  if (((left ^ right) & ~result).any()) return absl::nullopt;
+  const auto size = [&contraction](const AxisSet& axes) { return SizeOfAxes(contraction, axes); };
+  return BatchedGemm{
+      .batch = size(left & right & result),
+      .each = {
+          .m = size(left & ~right), .n = size(right & ~left), .k = size(left & right & ~result)}};
+}
+
+// True where every operand is read whole.
+bool ReadsNoDiagonal(const Einsum& op, const Contraction& contraction) {
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (ElementCount(op.operands[i]) != SizeOfAxes(contraction, contraction.operands[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::optional<OperationProducts> ProductsOfEinsum(const Einsum& op) {
+  const absl::StatusOr<EinsumPlan> plan = PlanEinsum(op);
+  if (!plan.ok() || !ReadsNoDiagonal(op, plan->contraction)) return absl::nullopt;
+  const std::vector<AxisSet>& tensors = plan->tensors;
+  OperationProducts out;
+  for (const ContractionStep& step : plan->order.steps) {
+    if (step.right < 0 || !step.sums) return absl::nullopt;
+    const auto product =
+        ContractionAsProduct(plan->contraction, tensors[static_cast<size_t>(step.left)],
+                             tensors[static_cast<size_t>(step.right)], step.axis_set);
+    if (!product.has_value()) return absl::nullopt;
+    out.forward.push_back(*product);
+  }
+  for (const PairGradient& gradient : plan->gradients) {
+    auto product =
+        ContractionAsProduct(plan->contraction, tensors[gradient.result],
+                             tensors[static_cast<size_t>(gradient.other)], tensors[gradient.of]);
+    if (!product.has_value()) return absl::nullopt;
+    product->each.pass = GemmPass::kOtherLayout;
+    out.backward.push_back(*product);
+  }
+  return out;
+}
+
+KernelTime BackwardBy(const KernelTime& forward) {
+  return {.expected = forward.expected * kExpertsBackwardOverForward,
+          .low = forward.low * (kExpertsBackwardOverForward * kExpertsBackward.low),
+          .high = forward.high * (kExpertsBackwardOverForward * kExpertsBackward.high),
+          .basis = std::max(forward.basis, KernelBasis::kOtherPass)};
+}
+
+void Derate(const Derating& derating, KernelTime& time) {
+  time.expected = time.expected * derating.expected;
+  time.high = time.high * derating.high;
+}
+
+}  // namespace
+
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
-    const Operation& operation, DataType type, absl::Span<const PredictedDevice> devices,
+    const Operation& operation, DataType type, absl::Span<const PlacedDevice> devices,
     DeviceJoin join) {
   std::vector<OperationPrediction> all;
   std::vector<double> seconds;
   std::vector<RateSource> sources;
-  for (const PredictedDevice& device : devices) {
+  for (const PlacedDevice& device : devices) {
     SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPrediction> one,
                              PredictionOn(device, operation, type));
     if (!one.has_value()) return absl::optional<OperationPrediction>();
@@ -134,6 +177,63 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
   const size_t deciding = DecidingDevice(seconds, join, sources);
   all[deciding].device = deciding;
   return absl::make_optional(std::move(all[deciding]));
+}
+
+absl::optional<OperationProducts> ProductsOf(const Operation& operation) {
+  if (const auto* op = std::get_if<Matmul>(&operation)) {
+    return ProductWithGradients({.each = {op->m, op->n, op->k}});
+  }
+  if (const auto* op = std::get_if<Linear>(&operation)) {
+    return ProductWithGradients({.each = {op->rows, op->output_size, op->input_size}});
+  }
+  if (const auto* op = std::get_if<BatchedMatmul>(&operation)) {
+    return ProductWithGradients({.batch = op->batch, .each = {op->m, op->n, op->k}});
+  }
+  if (const auto* op = std::get_if<Einsum>(&operation)) return ProductsOfEinsum(*op);
+  return absl::nullopt;
+}
+
+GroupedGemmShape LayerShapeOf(const Experts& experts) {
+  return {.tokens = experts.tokens,
+          .hidden = experts.hidden_size,
+          .intermediate = experts.feed_forward_size,
+          .experts_per_token = experts.experts_per_token,
+          .experts = experts.expert_count,
+          .expert_parallel = experts.expert_parallel_size,
+          .gated = experts.gated};
+}
+
+absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts& experts,
+                                                                   DataType type,
+                                                                   const PlacedDevice& device) {
+  absl::optional<OperationPrediction> out;
+  if (device.model == nullptr) return out;
+  SEXTANT_ASSIGN_OR_RETURN(const GroupedGemmPredictor* const layers,
+                           device.model->Experts({.type = type, .gated = experts.gated}));
+  if (layers == nullptr) return out;
+  const KernelTime forward = layers->Predict(LayerShapeOf(experts));
+  out = OperationPrediction{.forward = forward,
+                            .backward = BackwardBy(forward),
+                            .source = device.SourceOf(layers->source()),
+                            .nearest = {}};
+  return out;
+}
+
+absl::StatusOr<std::string> MakeSustained(const PlacedDevice& device, DataType type,
+                                          OperationPrediction& prediction) {
+  prediction.regime = KernelRegime::kSustained;
+  if (prediction.streams) {
+    return std::string(
+        "Times are sustained: what memory bounds is taken to be no slower than in bursts.");
+  }
+  Derating derating = DeratingOfUnmeasured();
+  if (device.model != nullptr) {
+    SEXTANT_ASSIGN_OR_RETURN(derating, device.model->SustainedDerating(type));
+  }
+  Derate(derating, prediction.forward);
+  Derate(derating, prediction.backward);
+  return absl::StrFormat("Times are sustained, %.3g times a burst's: %s.", derating.expected,
+                         derating.citation);
 }
 
 }  // namespace sextant

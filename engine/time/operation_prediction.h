@@ -1,4 +1,4 @@
-// What an operation takes on a device, as measured kernels of its kind foretell it.
+// The time of an operation on a device, predicted from measured kernels of its kind.
 #ifndef SEXTANT_ENGINE_TIME_OPERATION_PREDICTION_H_
 #define SEXTANT_ENGINE_TIME_OPERATION_PREDICTION_H_
 
@@ -10,62 +10,84 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/base/units.h"
+#include "engine/hardware/kernels/gemm_shape.h"
+#include "engine/hardware/kernels/grouped_gemm_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
-#include "engine/hardware/predict/kernel_source.h"
+#include "engine/hardware/kernels/prediction_error.h"
+#include "engine/hardware/placement.h"
 #include "engine/operation/operation.h"
 
 namespace sextant {
-
-// One of them: a product of the catalogue, or a device that was measured. Neither: a device that
-// is nothing but rates.
-struct PredictedDevice {
-  const Accelerator* accelerator = nullptr;
-  const MeasuredKernels* measured = nullptr;
-};
-
-// How the times of several devices are one.
-enum class DeviceJoin {
-  kSlowest,  // of a placement: work waits for the slowest
-  kMedian,   // of a product: the lower of both middles where devices are even in number
-};
-
-// Which of `seconds`, which are one or more, decides. Of a product, where `sources` are given, only
-// devices of the best of them take part: what one of them measured of a kind says more of all than
-// what is published.
-size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join,
-                      absl::Span<const RateSource> sources = {});
 
 struct NearbyShape {
   std::string shape;  // "4096x6144x4096"
   Seconds time;
 };
 
-// Whether clocks are those of milliseconds or of hours.
+// Clock rates of bursts of milliseconds, or of runs of hours.
 enum class KernelRegime { kBurst, kSustained };
 
 struct OperationPrediction {
   KernelTime forward;
-  KernelTime backward;  // with the gradients of all operands; 0 where no kernel makes them
+  KernelTime backward;  // includes the gradients of all operands; 0 where no kernel makes them
   KernelSource source;
   std::vector<NearbyShape> nearest;  // nearest first
   absl::optional<KernelTime> unfused = {};
   KernelRegime regime = KernelRegime::kBurst;
-  bool streams = false;  // passes over memory, no products of matrices
-  size_t device = 0;     // which of those asked decides
-  // Of the backward pass; absent: `source`.
+  bool streams = false;  // passes over memory, no matrix products
+  size_t device = 0;     // the index of the device that decides
+  // The source of the backward pass; absent: `source`.
   absl::optional<KernelSource> backward_source = {};
 };
 
-// Times of bursts; MakeSustained() makes them those of a long run. Of what ProductsOf() knows, one
-// product after the other; of attention in one kernel whose queries and keys are as many; and of
-// layers of experts, PredictExperts(). PredictStreams() is of what multiplies no matrices. Of
-// several devices that whose forward pass decides. Absent of other operations, and where nothing is
-// known of one of the devices in `type`.
+// Times of bursts; MakeSustained() converts them to a long run. Predicts operations known to
+// ProductsOf(), as a sequence of products; attention in one kernel with equal numbers of queries
+// and keys; layers of experts, by PredictExperts(); operations without matrix products, by
+// PredictStreams(). With several devices, the forward time decides between them. Absent for other
+// operations, and where one of the devices is unknown in `type`.
 //
-// Errors: those of GemmModel::Of() and its like, where what was measured is damaged.
+// Errors: those of GemmModel::Of() and of the other models, where measurements are damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
-    const Operation& operation, DataType type, absl::Span<const PredictedDevice> devices,
+    const Operation& operation, DataType type, absl::Span<const PlacedDevice> devices,
     DeviceJoin join);
+
+// The matrix products of an operation, in sequence.
+struct OperationProducts {
+  std::vector<BatchedGemm> forward;
+  std::vector<BatchedGemm> backward;  // includes the gradients of all operands
+};
+
+// Covers matrix products, single and batched, a linear layer (its bias is added by the same
+// kernel), and einsums whose every step is a product. A product y [m, n] over k has two gradients:
+// one of [m, k] over n, one of [n, k] over m. Absent for other operations, including einsums that
+// sum a single operand, read a diagonal, or multiply without summing.
+//
+// `operation` has passed CheckOperation().
+absl::optional<OperationProducts> ProductsOf(const Operation& operation);
+
+// No backward pass was measured. Each product has two gradients with the same FLOPs each, and the
+// work between products is small in comparison: twice the forward pass. Factors on the interval,
+// not measured, assumed: GemmFallbacks::kOtherPass, and the same again for weights' gradients,
+// whose sums are as long as an expert's rows.
+inline constexpr double kExpertsBackwardOverForward = 2;
+inline constexpr Widening kExpertsBackward{.low = 0.8, .high = 1.45};
+
+// The layer's shape as a device's kernels see it.
+GroupedGemmShape LayerShapeOf(const Experts& experts);
+
+// The time of an expert layer on `device`. Absent where nothing is known of it in `type`.
+//
+// Errors: those of DeviceModel::Experts().
+absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts& experts,
+                                                                   DataType type,
+                                                                   const PlacedDevice& device);
+
+// Converts `prediction`, of bursts on `device` in `type`, to sustained rates, and returns a
+// sentence that says how. Products and attention take longer by DeviceModel::SustainedDerating();
+// the low end stays that of a burst, because a memory-bound kernel slows down less. Passes over
+// memory take the same time: a power limit lowers the units' clock, not the memory's.
+absl::StatusOr<std::string> MakeSustained(const PlacedDevice& device, DataType type,
+                                          OperationPrediction& prediction);
 
 }  // namespace sextant
 

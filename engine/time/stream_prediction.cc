@@ -6,15 +6,14 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/hardware/predict/stream_predictor.h"
 
 namespace sextant {
 namespace {
 
 constexpr size_t kNearestPasses = 3;
 
-// Rows are summed up in softmax, norms, reductions and the loss, and looked up by ids in an
-// embedding; all other kernels take each element apart.
+// Softmax, norms, reductions and the loss sum over rows, and an embedding looks rows up by id; all
+// other kernels process each element separately.
 StreamKind KindOf(const Operation& operation) {
   const bool rows =
       std::holds_alternative<Reduction>(operation) || std::holds_alternative<Softmax>(operation) ||
@@ -44,18 +43,11 @@ KernelTime SumOfKernels(const OperationCost& cost, StreamKind kind,
   return out;
 }
 
-absl::StatusOr<absl::optional<StreamPredictor>> PassesOn(const PredictedDevice& device,
-                                                         DataType type) {
-  if (device.measured != nullptr) return StreamPredictor::OfMeasured(*device.measured, type);
-  if (device.accelerator == nullptr) return absl::optional<StreamPredictor>();
-  return StreamPredictor::OfAccelerator(*device.accelerator, type);
-}
-
-OperationPrediction PredictionBy(const StreamPredictor& predictor, StreamKind kind,
-                                 const OperationAnalysis& analysis) {
+OperationPrediction PredictionBy(const PlacedDevice& device, const StreamPredictor& predictor,
+                                 StreamKind kind, const OperationAnalysis& analysis) {
   OperationPrediction out = {.forward = SumOfKernels(analysis.forward, kind, predictor),
                              .backward = {},
-                             .source = predictor.source(),
+                             .source = device.SourceOf(predictor.source()),
                              .nearest = {},
                              .streams = true};
   if (analysis.unfused.has_value()) out.unfused = SumOfKernels(*analysis.unfused, kind, predictor);
@@ -72,7 +64,7 @@ OperationPrediction PredictionBy(const StreamPredictor& predictor, StreamKind ki
 
 absl::StatusOr<absl::optional<OperationPrediction>> PredictStreams(
     const Operation& operation, const OperationAnalysis& analysis,
-    absl::Span<const PredictedDevice> devices, DeviceJoin join) {
+    absl::Span<const PlacedDevice> devices, DeviceJoin join) {
   absl::optional<OperationPrediction> out;
   const bool streams = analysis.forward.sum.matrix_flops == Flops() &&
                        !analysis.forward.steps.empty() &&
@@ -82,11 +74,12 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictStreams(
   std::vector<OperationPrediction> all;
   std::vector<double> seconds;
   std::vector<RateSource> sources;
-  for (const PredictedDevice& device : devices) {
-    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<StreamPredictor> predictor,
-                             PassesOn(device, analysis.types.input));
-    if (!predictor.has_value()) return out;
-    all.push_back(PredictionBy(*predictor, kind, analysis));
+  for (const PlacedDevice& device : devices) {
+    if (device.model == nullptr) return out;
+    SEXTANT_ASSIGN_OR_RETURN(const StreamPredictor* const predictor,
+                             device.model->Streams(analysis.types.input));
+    if (predictor == nullptr) return out;
+    all.push_back(PredictionBy(device, *predictor, kind, analysis));
     all.back().device = all.size() - 1;
     seconds.push_back(all.back().forward.expected.value());
     sources.push_back(all.back().source.source);

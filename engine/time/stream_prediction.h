@@ -1,4 +1,4 @@
-// What an operation without products of matrices takes on a device.
+// The time of an operation without matrix products on a device.
 #ifndef SEXTANT_ENGINE_TIME_STREAM_PREDICTION_H_
 #define SEXTANT_ENGINE_TIME_STREAM_PREDICTION_H_
 
@@ -10,15 +10,15 @@
 
 namespace sextant {
 
-// Of an operation none of whose kernels multiplies matrices: the sum of its kernels, each reading
-// and writing its arrays once, in the types that `analysis` has. Of several devices that whose
-// forward pass decides. Absent of other operations, of copies between host and device, and where
+// Predicts an operation without matrix products: the sum of its kernels, each of which reads and
+// writes its arrays once, in the types of `analysis`. With several devices, the forward time
+// decides between them. Absent for other operations, for copies between host and device, and where
 // one of the devices has neither passes nor a datasheet.
 //
-// Errors: those of StreamModel::Of(), where what was measured is damaged.
+// Errors: those of StreamModel::Of(), where measurements are damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictStreams(
     const Operation& operation, const OperationAnalysis& analysis,
-    absl::Span<const PredictedDevice> devices, DeviceJoin join);
+    absl::Span<const PlacedDevice> devices, DeviceJoin join);
 
 }  // namespace sextant
 

@@ -1,82 +1,41 @@
 #include "gpu_probe/cuda/condition_watch.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "gpu_probe/budget.h"
 #include "gpu_probe/clock_limit.h"
 #include "gpu_probe/cuda/memory/sm_clock.h"
+#include "gpu_probe/options.h"
+#include "gpu_probe/statistics.h"
 
-namespace sextant {
-
-absl::StatusOr<std::unique_ptr<ConditionWatch>> ConditionWatch::Create(Nvml nvml,
-                                                                       const std::string& uuid,
-                                                                       Clock& clock) {
-  nvml::Device gpu = nullptr;
-  SEXTANT_RETURN_IF_ERROR(
-      NvmlStatus(CallNvml(nvml.find, uuid.c_str(), &gpu), "nvmlDeviceGetHandleByUUID"));
-  return std::unique_ptr<ConditionWatch>(new ConditionWatch(std::move(nvml), gpu, clock));
-}
-
-absl::Status ConditionWatch::Start() {
-  const auto read = [this] {
-    try {
-      Read();
-    } catch (const std::bad_alloc&) {  // nobody catches on that thread; this one is left out
-    }
-  };
-  SEXTANT_ASSIGN_OR_RETURN(ticker_,
-                           Watchdog::Start({.seconds = HardDeadlineSeconds(kMaximumBudgetSeconds),
-                                            .on_expiry = [] {},
-                                            .tick_seconds = kConditionSeconds,
-                                            .on_tick = read}));
-  return absl::OkStatus();
-}
-
-int ConditionWatch::BeginSample() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ++sample_count_;
-    in_sample_ = true;
-  }
-  Read();
-  return sample_count_;
-}
-
-void ConditionWatch::EndSample() {
-  Read();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  in_sample_ = false;
-}
-
-SampleConditions ConditionWatch::OfSample(int number) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return log_.OfSample(number);
-}
-
-void ConditionWatch::Read() {
-  ConditionReading reading = ReadConditions(nvml_, gpu_);
-  reading.time_seconds = clock_.NowSeconds();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  reading.sustained_sample = in_sample_ ? sample_count_ : 0;
-  log_.Add(reading);
-}
-
-absl::optional<v1::OperatingConditions> ConditionWatch::Summary() {
-  absl::optional<v1::OperatingConditions> out;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    out = log_.Summary();
-  }
-  if (!out.has_value()) return out;
-  if (const auto hertz = MaximumSmClockHertz(nvml_, gpu_)) out->set_maximum_sm_clock_hertz(*hertz);
-  return out;
-}
-
+namespace sextant::probe {
 namespace {
 
-// One sustained point while it is measured, and what was seen.
+constexpr double kHertzOfMegahertz = 1e6;
+constexpr double kJoulesOfMillijoule = 1e-3;
+// Values above these are driver errors.
+constexpr unsigned kHighestMegahertz = 10'000;
+constexpr unsigned kHottestCelsius = 150;
+constexpr double kHighestWatts = 10'000;
+
+// The share of readings with one of `bits` among those with any reasons reported; absent where none
+// reports reasons.
+absl::optional<double> ShareWith(unsigned long long bits,
+                                 const std::vector<ConditionReading>& readings) {
+  double told = 0;
+  double with = 0;
+  for (const ConditionReading& reading : readings) {
+    if (!reading.throttle_reasons) continue;
+    ++told;
+    if ((*reading.throttle_reasons & bits) != 0) ++with;
+  }
+  if (told == 0) return absl::nullopt;
+  return with / told;
+}
+
+// The readings of one sustained point while it is measured.
 struct SustainedSample {
   std::shared_ptr<ConditionWatch> watch;
   SharedSession session;
@@ -128,6 +87,146 @@ void WatchSustained(const std::shared_ptr<ConditionWatch>& watch, const SharedSe
 
 }  // namespace
 
+ConditionReading ReadConditions(const Nvml& nvml, nvml::Device gpu) {
+  ConditionReading out;
+  unsigned megahertz = 0;
+  if (CallNvml(nvml.clock, gpu, nvml::kSmClock, &megahertz) == nvml::kSuccess && megahertz > 0 &&
+      megahertz <= kHighestMegahertz) {
+    out.sm_clock_hertz = megahertz * kHertzOfMegahertz;
+  }
+  unsigned long long millijoules = 0;
+  if (CallNvml(nvml.energy, gpu, &millijoules) == nvml::kSuccess) {
+    out.energy_joules = static_cast<double>(millijoules) * kJoulesOfMillijoule;
+  }
+  unsigned celsius = 0;
+  if (CallNvml(nvml.temperature, gpu, nvml::kChipSensor, &celsius) == nvml::kSuccess &&
+      celsius <= kHottestCelsius) {
+    out.temperature_celsius = celsius;
+  }
+  unsigned long long reasons = 0;
+  if (CallNvml(nvml.throttle_reasons, gpu, &reasons) == nvml::kSuccess) {
+    out.throttle_reasons = reasons;
+  }
+  return out;
+}
+
+absl::optional<double> MaximumSmClockHertz(const Nvml& nvml, nvml::Device gpu) {
+  unsigned megahertz = 0;
+  if (CallNvml(nvml.maximum_clock, gpu, nvml::kSmClock, &megahertz) != nvml::kSuccess ||
+      megahertz == 0 || megahertz > kHighestMegahertz) {
+    return absl::nullopt;
+  }
+  return megahertz * kHertzOfMegahertz;
+}
+
+SampleConditions ConditionLog::OfSample(int sustained_sample) const {
+  SampleConditions out;
+  std::vector<double> clocks;
+  const ConditionReading* first = nullptr;  // of those with an energy counter
+  const ConditionReading* last = nullptr;
+  for (const ConditionReading& reading : readings_) {
+    if (reading.sustained_sample != sustained_sample) continue;
+    if (reading.sm_clock_hertz) clocks.push_back(*reading.sm_clock_hertz);
+    if (!reading.energy_joules) continue;
+    if (first == nullptr) first = &reading;
+    last = &reading;
+  }
+  if (!clocks.empty()) out.sm_clock_hertz = Median(clocks);
+  if (first == nullptr || last->time_seconds - first->time_seconds < kLeastPowerSeconds) return out;
+  const double watts =
+      (*last->energy_joules - *first->energy_joules) / (last->time_seconds - first->time_seconds);
+  if (watts > 0 && watts <= kHighestWatts) out.power_watts = watts;
+  return out;
+}
+
+absl::optional<v1::OperatingConditions> ConditionLog::Summary() const {
+  if (readings_.empty()) return absl::nullopt;
+  v1::OperatingConditions out;
+  out.set_reading_count(static_cast<int32_t>(readings_.size()));
+  for (const ConditionReading& reading : readings_) {
+    if (!reading.temperature_celsius) continue;
+    out.set_maximum_temperature_celsius(
+        std::max(out.maximum_temperature_celsius(), *reading.temperature_celsius));
+  }
+  const SampleConditions first = OfSample(1);
+  if (first.sm_clock_hertz) out.set_sm_clock_hertz(*first.sm_clock_hertz);
+  if (first.power_watts) out.set_power_watts(*first.power_watts);
+  if (const auto share = ShareWith(nvml::kThrottlePower, readings_)) {
+    out.set_power_throttle_ratio(*share);
+  }
+  if (const auto share = ShareWith(nvml::kThrottleHeat, readings_)) {
+    out.set_thermal_throttle_ratio(*share);
+  }
+  if (const auto share = ShareWith(nvml::kThrottleHardware, readings_)) {
+    out.set_hardware_throttle_ratio(*share);
+  }
+  return out;
+}
+
+absl::StatusOr<std::unique_ptr<ConditionWatch>> ConditionWatch::Create(Nvml nvml,
+                                                                       const std::string& uuid,
+                                                                       Clock& clock) {
+  nvml::Device gpu = nullptr;
+  SEXTANT_RETURN_IF_ERROR(
+      NvmlStatus(CallNvml(nvml.find, uuid.c_str(), &gpu), "nvmlDeviceGetHandleByUUID"));
+  return std::unique_ptr<ConditionWatch>(new ConditionWatch(std::move(nvml), gpu, clock));
+}
+
+absl::Status ConditionWatch::Start() {
+  const auto read = [this] {
+    try {
+      Read();
+    } catch (const std::bad_alloc&) {  // nothing catches on that thread; skip this reading
+    }
+  };
+  SEXTANT_ASSIGN_OR_RETURN(ticker_,
+                           Watchdog::Start({.seconds = HardDeadlineSeconds(kMaximumBudgetSeconds),
+                                            .on_expiry = [] {},
+                                            .tick_seconds = kConditionSeconds,
+                                            .on_tick = read}));
+  return absl::OkStatus();
+}
+
+int ConditionWatch::BeginSample() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++sample_count_;
+    in_sample_ = true;
+  }
+  Read();
+  return sample_count_;
+}
+
+void ConditionWatch::EndSample() {
+  Read();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  in_sample_ = false;
+}
+
+SampleConditions ConditionWatch::OfSample(int number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return log_.OfSample(number);
+}
+
+void ConditionWatch::Read() {
+  ConditionReading reading = ReadConditions(nvml_, gpu_);
+  reading.time_seconds = clock_.NowSeconds();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reading.sustained_sample = in_sample_ ? sample_count_ : 0;
+  log_.Add(reading);
+}
+
+absl::optional<v1::OperatingConditions> ConditionWatch::Summary() {
+  absl::optional<v1::OperatingConditions> out;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    out = log_.Summary();
+  }
+  if (!out.has_value()) return out;
+  if (const auto hertz = MaximumSmClockHertz(nvml_, gpu_)) out->set_maximum_sm_clock_hertz(*hertz);
+  return out;
+}
+
 absl::Status WatchConditions(const Nvml& nvml, const SharedSession& session, ProbePlan* plan) {
   static SteadyClock clock;
   SEXTANT_ASSIGN_OR_RETURN(auto created,
@@ -147,4 +246,4 @@ absl::Status WatchConditions(const Nvml& nvml, const SharedSession& session, Pro
   return absl::OkStatus();
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

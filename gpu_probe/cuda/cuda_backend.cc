@@ -2,32 +2,79 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "gpu_probe/clock.h"
-#include "gpu_probe/cuda/absence.h"
+#include "gpu_probe/cuda/attention/gpu_attention_points.h"
 #include "gpu_probe/cuda/condition_watch.h"
-#include "gpu_probe/cuda/gpu_environment.h"
-#include "gpu_probe/cuda/gpu_plan.h"
-#include "gpu_probe/cuda/gpu_session.h"
-#include "gpu_probe/cuda/kernel_images.h"
+#include "gpu_probe/cuda/cuda_fault.h"
+#include "gpu_probe/cuda/cuda_system.h"
+#include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
+#include "gpu_probe/cuda/gpu_list.h"
+#include "gpu_probe/cuda/gpu_reading.h"
+#include "gpu_probe/cuda/gpu_workload.h"
+#include "gpu_probe/cuda/guard.h"
+#include "gpu_probe/cuda/kernels.h"
+#include "gpu_probe/cuda/memory/memory_points.h"
+#include "gpu_probe/cuda/memory/sm_clock.h"
 #include "gpu_probe/cuda/peers/peer_plan.h"
+#include "proto/text/format.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
+
+void Append(std::vector<Point> more, std::vector<Point>* points) {
+  for (Point& point : more) {
+    if (point.assumed_preparation_seconds == 0) {
+      point.assumed_preparation_seconds = kAssumedGpuPreparationSeconds;
+    }
+  }
+  std::move(more.begin(), more.end(), std::back_inserter(*points));
+}
+
+// Passes over memory. A phase is measured whole or not at all: half a ladder is useless.
+std::vector<Point> WholePhases(std::vector<Point> points) {
+  std::map<std::string, int> counts;
+  for (const Point& point : points) ++counts[point.phase];
+  for (Point& point : points) {
+    point.level = kMemoryPasses;
+    point.fewest_useful = counts[point.phase];
+  }
+  return points;
+}
+
+// False for short budgets: compiling attention's kernels would use up the time of the rest.
+bool HasAttention(const ProbeOptions& options) {
+  return options.mode == v1::PROBE_MODE_FULL || BudgetSecondsOf(options) >= kAttentionBudgetSeconds;
+}
+
+// Brings the GPU from its idle clock to its working clock, so that no point starts slower than it
+// ends.
+absl::Status Wake(const SharedSession& session, ProbePlan* plan) {
+  SEXTANT_ASSIGN_OR_RETURN(const AwakeGpu awake, WakeUp(session));
+  if (awake.steady) return absl::OkStatus();
+  plan->notes.push_back(absl::StrFormat(
+      "The clock of the GPU still changed, to %.0f MHz, after %s of work: the first "
+      "figures may be too low.",
+      awake.sm_clock_hertz / 1e6, text::TimeToThreeDigits(awake.seconds)));
+  return absl::OkStatus();
+}
 
 void SleepFor(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-// Has `guard` asked while `plan` is measured, and the environment put into the calibration: at the
-// end, when the GPU's links still run as they did under load.
+// Makes the plan ask `guard` during the measurement and, at the end, add the environment to the
+// calibration: the GPU's links then still run as under load.
 void AddGuard(const CudaSystem& system, const SharedSession& session, Guard guard,
               ProbePlan* plan) {
   const auto asked = std::make_shared<Guard>(std::move(guard));
@@ -57,7 +104,7 @@ absl::Status CheckBuiltWithCuda() {
                 "build it where nvcc is, or measure the processor with --backend=host");
 }
 
-// One host's driver, opened when it is first needed.
+// One host's driver, opened on first use.
 class HostDriver {
  public:
   explicit HostDriver(CudaEnvironment environment) : environment_(std::move(environment)) {}
@@ -97,7 +144,7 @@ absl::StatusOr<ProbePlan> PlanOf(const CudaSystem& system, const ProbeOptions& o
   SEXTANT_ASSIGN_OR_RETURN(Admission admission, AdmitGpu(system, options.device, SleepFor));
   const bool exchanges = options.mode == v1::PROBE_MODE_FULL && options.matmuls.empty();
   on_phase("CUDA");
-  if (!exchanges) ShowOnlyGpu(options.device);  // for nothing where the choice had to start CUDA
+  if (!exchanges) ShowOnlyGpu(options.device);  // useless where the choice had to start CUDA
   SEXTANT_ASSIGN_OR_RETURN(Gpu gpu, FindGpu(system, options.device));
   SEXTANT_RETURN_IF_ERROR(CheckBuiltWithCuda());
   const int64_t cap_bytes = options.memory_cap_bytes > 0
@@ -124,32 +171,31 @@ absl::StatusOr<ProbePlan> PlanOf(const CudaSystem& system, const ProbeOptions& o
 
 }  // namespace
 
-absl::StatusOr<Admission> AdmitGpu(const CudaSystem& system, const std::string& uuid,
-                                   const std::function<void(double seconds)>& sleep) {
-  if (!system.nvml.ok()) {
-    return Refuse(kUnreadable,
-                  absl::StrCat("nobody can say whether ", uuid,
-                               " is in use: ", system.nvml.status().message(),
-                               "; give this container the driver's capability \"utility\""));
-  }
-  Guard guard({.nvml = *system.nvml,
-               .uuid = uuid,
-               .mps_sign = system.environment.mps_sign,
-               .sleep = sleep});
-  SEXTANT_ASSIGN_OR_RETURN(const int64_t cap_bytes, guard.Admit());
-  return Admission{.guard = std::move(guard), .memory_cap_bytes = cap_bytes};
+absl::StatusOr<GpuLibraries> GpuLibraries::Load(const CudaLibrarySearch& search) {
+  SEXTANT_ASSIGN_OR_RETURN(CublasLt cublaslt, LoadCublasLt(search));
+  return GpuLibraries{.cublaslt = std::move(cublaslt), .cudnn = LoadCudnn(search)};
 }
 
-absl::StatusOr<Gpu> FindGpu(const CudaSystem& system, const std::string& uuid) {
-  SEXTANT_ASSIGN_OR_RETURN(std::vector<Gpu> gpus, ListGpus(system));
-  const auto named = std::find_if(gpus.begin(), gpus.end(),
-                                  [&](const Gpu& gpu) { return gpu.device.uuid() == uuid; });
-  if (named == gpus.end()) {
-    return absl::NotFoundError(
-        absl::StrCat("CUDA sees no GPU ", uuid, " any more; see sextant-probe --list"));
+absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSession& session,
+                                  const GpuLibraries& libraries) {
+  ProbePlan plan;
+  plan.device = session->device();
+  plan.ending_seconds = kGpuEndingSeconds;
+  if (!options.matmuls.empty()) {
+    SEXTANT_ASSIGN_OR_RETURN(plan.points, GpuRequestedMatmulPoints(options.mode, options.matmuls,
+                                                                   session, libraries.cublaslt));
+    SEXTANT_RETURN_IF_ERROR(Wake(session, &plan));
+    return plan;
   }
-  SEXTANT_RETURN_IF_ERROR(CheckComputeCapability(named->device));
-  return std::move(*named);
+  Append(WholePhases(GpuMemoryPoints(options.mode, session)), &plan.points);
+  Append(GpuMatmulPoints(options.mode, session, libraries.cublaslt, &plan.notes), &plan.points);
+  if (HasAttention(options)) {
+    Append(GpuAttentionPoints(options.mode, session, libraries.cudnn, &plan.notes), &plan.points);
+  }
+  plan.finish = SummariseGpuMemory;
+  // After all libraries are loaded: the GPU would fall asleep again while they load.
+  SEXTANT_RETURN_IF_ERROR(Wake(session, &plan));
+  return plan;
 }
 
 Backend CudaBackend() {
@@ -165,4 +211,4 @@ Backend CudaBackend() {
           .choices = [driver] { return driver->Choices(); }};
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

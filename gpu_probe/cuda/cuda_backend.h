@@ -1,44 +1,38 @@
-// The probe's backend for NVIDIA's GPUs.
+// The probe's backend for NVIDIA's GPUs, and the plan of one GPU.
 #ifndef SEXTANT_GPU_PROBE_CUDA_CUDA_BACKEND_H_
 #define SEXTANT_GPU_PROBE_CUDA_CUDA_BACKEND_H_
 
-#include <cstdint>
-#include <functional>
-#include <string>
-
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/backend.h"
-#include "gpu_probe/cuda/cuda_system.h"
-#include "gpu_probe/cuda/gpu_list.h"
-#include "gpu_probe/cuda/guard.h"
+#include "gpu_probe/cuda/cuda_libraries.h"
+#include "gpu_probe/cuda/gpu_session.h"
+#include "gpu_probe/options.h"
+#include "gpu_probe/point.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// That a GPU may be measured now.
-struct Admission {
-  Guard guard;
-  int64_t memory_cap_bytes = 0;
+// Libraries of kernels, where available.
+struct GpuLibraries {
+  CublasLt cublaslt;
+  absl::StatusOr<Cudnn> cudnn;
+
+  // Errors: Absent() "no_cublaslt".
+  static absl::StatusOr<GpuLibraries> Load(const CudaLibrarySearch& search);
 };
 
-// Has the guard look at the GPU named `uuid`. Asks NVML alone: a GPU that is refused has seen
-// nothing of CUDA. `sleep` waits for that many seconds.
+// The points of options.mode, or of options.matmuls where not empty, on the GPU of `session`.
+// Without cuDNN a note lists what is left out.
 //
-// Errors: Guard::Admit()'s, and Refuse() "unreadable" where there is no NVML to ask.
-absl::StatusOr<Admission> AdmitGpu(const CudaSystem& system, const std::string& uuid,
-                                   const std::function<void(double seconds)>& sleep);
+// Errors: kUnimplemented where the GPU does not support a shape's type.
+absl::StatusOr<ProbePlan> GpuPlan(const ProbeOptions& options, const SharedSession& session,
+                                  const GpuLibraries& libraries);
 
-// The GPU named `uuid`. Starts CUDA.
-//
-// Errors: ListGpus()'s; kNotFound where there is none of that name; CheckComputeCapability()'s.
-absl::StatusOr<Gpu> FindGpu(const CudaSystem& system, const std::string& uuid);
-
-// The backend of this host. Takes the environment at once (TakeCudaEnvironment()), and loads the
-// driver's libraries when it is first asked.
+// The backend of this host. Reads the environment at once (TakeCudaEnvironment()), and loads the
+// driver's libraries on first use.
 //
 // Its plans come from AdmitGpu(), FindGpu(), GpuSession::Open() and GpuPlan(), in that order.
 Backend CudaBackend();
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_CUDA_BACKEND_H_

@@ -2,64 +2,79 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/absence.h"
+#include "gpu_probe/cuda/cuda_fault.h"
 #include "gpu_probe/cuda/shared_library.h"
 
-namespace sextant {
+namespace sextant::probe {
+namespace {
+
+// Finds the functions of the driver itself and of the list of devices.
+void FindDevices(FunctionFinder& finder, CudaDriver* out) {
+  finder.Find("cuInit", &out->init);
+  finder.Find("cuDriverGetVersion", &out->driver_version);
+  finder.Find("cuDeviceGetCount", &out->device_count);
+  finder.Find("cuDeviceGet", &out->device);
+  finder.Find("cuDeviceGetName", &out->name);
+  // Version 2, since CUDA 11.4, distinguishes a MIG instance from its GPU; the first one does not.
+  finder.Find("cuDeviceGetUuid_v2", &out->uuid);
+  finder.Find("cuDeviceGetAttribute", &out->attribute);
+  finder.Find("cuDeviceTotalMem_v2", &out->memory_size);
+  finder.Find("cuDeviceGetPCIBusId", &out->pci_bus_id);
+}
+
+// Finds the functions of a context and its memory.
+void FindMemory(FunctionFinder& finder, CudaDriver* out) {
+  finder.Find("cuDevicePrimaryCtxRetain", &out->retain_context);
+  finder.Find("cuDevicePrimaryCtxRelease_v2", &out->release_context);
+  finder.Find("cuCtxSetCurrent", &out->set_context);
+  finder.Find("cuMemAlloc_v2", &out->allocate);
+  finder.Find("cuMemFree_v2", &out->free);
+  finder.Find("cuMemHostAlloc", &out->pin_host);
+  finder.Find("cuMemFreeHost", &out->free_host);
+  finder.Find("cuMemcpyHtoDAsync_v2", &out->to_device);
+  finder.Find("cuMemcpyDtoHAsync_v2", &out->to_host);
+  finder.Find("cuMemcpyPeerAsync", &out->to_peer);
+  finder.Find("cuMemsetD8Async", &out->fill_bytes);
+  finder.Find("cuDeviceCanAccessPeer", &out->can_access_peer);
+  finder.Find("cuCtxEnablePeerAccess", &out->enable_peer);
+}
+
+// Finds the functions of streams, events, kernels, and recordings of them.
+void FindWork(FunctionFinder& finder, CudaDriver* out) {
+  finder.Find("cuStreamCreate", &out->make_stream);
+  finder.Find("cuStreamDestroy_v2", &out->drop_stream);
+  finder.Find("cuStreamSynchronize", &out->wait_stream);
+  finder.Find("cuEventCreate", &out->make_event);
+  finder.Find("cuEventDestroy_v2", &out->drop_event);
+  finder.Find("cuEventRecord", &out->record_event);
+  finder.Find("cuEventSynchronize", &out->wait_event);
+  finder.Find("cuEventElapsedTime", &out->elapsed);
+  finder.Find("cuModuleLoadData", &out->load_module);
+  finder.Find("cuModuleUnload", &out->unload_module);
+  finder.Find("cuModuleGetFunction", &out->find_function);
+  finder.Find("cuLaunchKernel", &out->launch);
+  finder.Find("cuStreamBeginCapture_v2", &out->begin_capture);
+  finder.Find("cuStreamEndCapture", &out->end_capture);
+  finder.Find("cuGraphInstantiateWithFlags", &out->make_graph_run);
+  finder.Find("cuGraphLaunch", &out->launch_graph);
+  finder.Find("cuGraphExecDestroy", &out->drop_graph_run);
+  finder.Find("cuGraphDestroy", &out->drop_graph);
+}
+
+}  // namespace
 
 absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& path) {
   SEXTANT_ASSIGN_OR_RETURN(const SharedLibrary library,
                            SharedLibrary::Open("", {path.empty() ? "libcuda.so.1" : path}));
   CudaDriver driver;
-  std::string missing;
-  const auto find = [&](const char* name, auto* out) {
-    if (!library.Find(name, out) && missing.empty()) missing = name;
-  };
-  find("cuInit", &driver.init);
-  find("cuDriverGetVersion", &driver.driver_version);
-  find("cuDeviceGetCount", &driver.device_count);
-  find("cuDeviceGet", &driver.device);
-  find("cuDeviceGetName", &driver.name);
-  // Version 2, since CUDA 11.4, tells a MIG instance from its GPU; the first one does not.
-  find("cuDeviceGetUuid_v2", &driver.uuid);
-  find("cuDeviceGetAttribute", &driver.attribute);
-  find("cuDeviceTotalMem_v2", &driver.memory_size);
-  find("cuDeviceGetPCIBusId", &driver.pci_bus_id);
-  find("cuDevicePrimaryCtxRetain", &driver.retain_context);
-  find("cuDevicePrimaryCtxRelease_v2", &driver.release_context);
-  find("cuCtxSetCurrent", &driver.set_context);
-  find("cuMemAlloc_v2", &driver.allocate);
-  find("cuMemFree_v2", &driver.free);
-  find("cuMemHostAlloc", &driver.pin_host);
-  find("cuMemFreeHost", &driver.free_host);
-  find("cuMemcpyHtoDAsync_v2", &driver.to_device);
-  find("cuMemcpyDtoHAsync_v2", &driver.to_host);
-  find("cuMemcpyPeerAsync", &driver.to_peer);
-  find("cuMemsetD8Async", &driver.fill_bytes);
-  find("cuDeviceCanAccessPeer", &driver.can_access_peer);
-  find("cuCtxEnablePeerAccess", &driver.enable_peer);
-  find("cuStreamCreate", &driver.make_stream);
-  find("cuStreamDestroy_v2", &driver.drop_stream);
-  find("cuStreamSynchronize", &driver.wait_stream);
-  find("cuEventCreate", &driver.make_event);
-  find("cuEventDestroy_v2", &driver.drop_event);
-  find("cuEventRecord", &driver.record_event);
-  find("cuEventSynchronize", &driver.wait_event);
-  find("cuEventElapsedTime", &driver.elapsed);
-  find("cuModuleLoadData", &driver.load_module);
-  find("cuModuleUnload", &driver.unload_module);
-  find("cuModuleGetFunction", &driver.find_function);
-  find("cuLaunchKernel", &driver.launch);
-  find("cuStreamBeginCapture_v2", &driver.begin_capture);
-  find("cuStreamEndCapture", &driver.end_capture);
-  find("cuGraphInstantiateWithFlags", &driver.make_graph_run);
-  find("cuGraphLaunch", &driver.launch_graph);
-  find("cuGraphExecDestroy", &driver.drop_graph_run);
-  find("cuGraphDestroy", &driver.drop_graph);
-  if (missing.empty()) return driver;
-  return Absent(kDriverTooOld, absl::StrCat(library.name(), " has no ", missing,
+  FunctionFinder finder(library);
+  FindDevices(finder, &driver);
+  FindMemory(finder, &driver);
+  FindWork(finder, &driver);
+  if (finder.missing().empty()) return driver;
+  return Absent(kDriverTooOld, absl::StrCat(library.name(), " has no ", finder.missing(),
                                             ": it is of a driver before CUDA 12, or is no CUDA "
                                             "driver; install a newer driver"));
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

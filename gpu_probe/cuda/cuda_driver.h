@@ -1,10 +1,10 @@
 // The CUDA driver's functions that the probe calls, loaded by name.
 //
-// The driver's interface and not the runtime's (cudart): it is part of the driver itself, so it is
-// as new as the driver is. A runtime of CUDA 13 refuses every driver before R580 with its error
-// 35, though such a driver runs the same kernels. Its error codes are the runtime's, 35 apart.
-// Nothing of CUDA is needed to build the probe: what is called is declared here, and the
-// driver's binary interface keeps each function under its name, versions as suffixes.
+// Uses the driver's interface and not the runtime's (cudart): it is part of the driver itself, so
+// the two versions always match. A runtime of CUDA 13 refuses every driver before R580 with its
+// error 35, though such a driver runs the same kernels. Its error codes are the runtime's, 35
+// apart. Building the probe needs nothing of CUDA: the called functions are declared here, and the
+// driver's binary interface keeps each function under its name, with versions as suffixes.
 #ifndef SEXTANT_GPU_PROBE_CUDA_CUDA_DRIVER_H_
 #define SEXTANT_GPU_PROBE_CUDA_CUDA_DRIVER_H_
 
@@ -15,13 +15,13 @@
 
 #include "absl/status/statusor.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 namespace cuda {
 
-// CUresult, of which cuda_fault.h knows the values; 0 is success.
+// CUresult; cuda_fault.h knows its values. 0 is success.
 using Result = int;
-// CUdevice, an ordinal: it means another GPU wherever CUDA_VISIBLE_DEVICES differs.
+// CUdevice, an ordinal: CUDA_VISIBLE_DEVICES changes which GPU it means.
 using Device = int;
 // CUuuid.
 using Uuid = std::array<unsigned char, 16>;
@@ -29,7 +29,7 @@ static_assert(sizeof(Uuid) == 16);
 
 // CUdeviceptr.
 using Address = unsigned long long;
-// CUcontext, CUstream, CUevent, CUmodule, CUfunction, CUgraph, CUgraphExec: the driver's own.
+// CUcontext, CUstream, CUevent, CUmodule, CUfunction, CUgraph, CUgraphExec: the driver's objects.
 using Context = void*;
 using Stream = void*;
 using Event = void*;
@@ -52,7 +52,8 @@ inline constexpr int kComputeCapabilityMinor = 76;
 
 }  // namespace cuda
 
-// Each is the function of the name beside it. Tests put their own in its place.
+// Each member is the function that the comment on its line names. Tests put in functions of their
+// own.
 struct CudaDriver {
   std::function<cuda::Result(unsigned)> init;                           // cuInit
   std::function<cuda::Result(int*)> driver_version;                     // cuDriverGetVersion
@@ -64,7 +65,7 @@ struct CudaDriver {
   std::function<cuda::Result(std::size_t*, cuda::Device)> memory_size;  // cuDeviceTotalMem_v2
   std::function<cuda::Result(char*, int, cuda::Device)> pci_bus_id;     // cuDeviceGetPCIBusId
 
-  // What measuring needs beyond listing. All of it is asked of the context that is current.
+  // Functions for measuring, which listing does not need. All of them act on the current context.
   std::function<cuda::Result(cuda::Context*, cuda::Device)> retain_context;
   std::function<cuda::Result(cuda::Device)> release_context;  // cuDevicePrimaryCtxRelease_v2
   std::function<cuda::Result(cuda::Context)> set_context;     // cuCtxSetCurrent
@@ -110,11 +111,12 @@ struct CudaDriver {
   std::function<cuda::Result(cuda::Graph)> drop_graph;
 };
 
-// Loads libcuda.so.1, or `path` where one is given. Makes no context, and calls nothing.
+// Loads libcuda.so.1, or `path` where one is given. Makes no context and calls nothing.
 //
-// Errors: kNotFound with the loader's words; Absent() "driver_too_old" where a function is missing.
+// Errors: kNotFound with the loader's message; Absent() "driver_too_old" where a function is
+// missing.
 absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& path);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_CUDA_DRIVER_H_

@@ -5,10 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
-#include "gpu_probe/cuda/absence.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
+
+constexpr char kDriverVersion[] = "driver_version";
 
 using absl::StatusCode;
 
@@ -77,6 +78,24 @@ constexpr KnownFault kFaults[] = {
 
 }  // namespace
 
+absl::Status Absent(absl::string_view word, absl::string_view sentence) {
+  return WithMetadata(absl::NotFoundError(sentence), "reason", word);
+}
+
+absl::Status AbsentBesideDriver(absl::string_view word, absl::string_view sentence,
+                                absl::string_view driver_version) {
+  return WithMetadata(Absent(word, sentence), kDriverVersion, driver_version);
+}
+
+bool IsPlainlyAbsent(const absl::Status& absent) {
+  bool without_driver = false;
+  for (const auto& [key, value] : MetadataOf(absent)) {
+    if (key == kDriverVersion) return false;
+    if (key == "reason" && value == kNoDriver) without_driver = true;
+  }
+  return without_driver;
+}
+
 absl::Status CudaStatus(int code, absl::string_view call) {
   if (code == 0) return absl::OkStatus();
   const auto known = std::find_if(std::begin(kFaults), std::end(kFaults),
@@ -92,4 +111,4 @@ absl::Status CudaStatus(int code, absl::string_view call) {
                       "reason", known->reason);
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -5,40 +5,25 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/absence.h"
+#include "gpu_probe/cuda/cuda_fault.h"
 #include "gpu_probe/cuda/cuda_system.h"
 #include "gpu_probe/cuda/shared_library.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// Major, minor and patch as cuBLAS, cuDNN 9 and NCCL count: 130100 is 13.1.0.
+// Major, minor and patch in the numbering of cuBLAS, cuDNN 9 and NCCL: 130100 is 13.1.0.
 std::string VersionOf(std::size_t number) {
   return absl::StrCat(number / 10000, ".", number / 100 % 100, ".", number % 100);
 }
 
-// Finds functions of one library, and remembers the first that it does not have.
-class FunctionFinder {
- public:
-  explicit FunctionFinder(const SharedLibrary& library) : library_(library) {}
-
-  template <typename Function>
-  void Find(const char* name, Function* out) {
-    if (!library_.Find(name, out) && missing_.empty()) missing_ = name;
-  }
-
-  // kNotFound where one was missing.
-  absl::Status status() const {
-    if (missing_.empty()) return absl::OkStatus();
-    return absl::NotFoundError(absl::StrCat(library_.name(), " has no ", missing_,
-                                            ": it is not the library that it is named after, or "
-                                            "of a version that the probe does not know"));
-  }
-
- private:
-  const SharedLibrary& library_;
-  std::string missing_;
-};
+// kNotFound where a function was missing.
+absl::Status StatusOf(const FunctionFinder& finder) {
+  if (finder.missing().empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(finder.library().name(), " has no ", finder.missing(),
+                                          ": it is not the library that it is named after, or "
+                                          "of a version that the probe does not know"));
+}
 
 constexpr int kCuda13 = 13000;
 
@@ -66,7 +51,7 @@ absl::StatusOr<CublasLt> ReadCublasLt(const SharedLibrary& library) {
   finder.Find("cublasLtMatmulAlgoGetHeuristic", &out.choose);
   finder.Find("cublasLtMatmulAlgoConfigGetAttribute", &out.describe);
   finder.Find("cublasLtMatmul", &out.multiply);
-  SEXTANT_RETURN_IF_ERROR(finder.status());
+  SEXTANT_RETURN_IF_ERROR(StatusOf(finder));
   out.version = VersionOf(version());
   return out;
 }
@@ -102,7 +87,7 @@ absl::StatusOr<Cudnn> LoadCudnn(const CudaLibrarySearch& search) {
   finder.Find("cudnnBackendFinalize", &out.descriptor_finalize);
   finder.Find("cudnnBackendDestroyDescriptor", &out.descriptor_destroy);
   finder.Find("cudnnBackendExecute", &out.execute);
-  SEXTANT_RETURN_IF_ERROR(finder.status());
+  SEXTANT_RETURN_IF_ERROR(StatusOf(finder));
   out.version_number = version();
   out.version = VersionOf(out.version_number);
   return out;
@@ -124,7 +109,7 @@ absl::StatusOr<Nccl> LoadNccl(const CudaLibrarySearch& search) {
   finder.Find("ncclAllGather", &out.all_gather);
   finder.Find("ncclSend", &out.send);
   finder.Find("ncclRecv", &out.receive);
-  SEXTANT_RETURN_IF_ERROR(finder.status());
+  SEXTANT_RETURN_IF_ERROR(StatusOf(finder));
   int number = 0;
   if (version(&number) != 0 || number < 0) {
     return absl::NotFoundError(absl::StrCat(library.name(), " does not tell its version"));
@@ -133,4 +118,4 @@ absl::StatusOr<Nccl> LoadNccl(const CudaLibrarySearch& search) {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,5 +1,5 @@
-// NVIDIA's libraries of kernels, which some hosts have: each is found by name while the probe
-// runs, in the worker process alone (cuBLASLt takes 154 MB of memory as it loads).
+// NVIDIA's libraries of kernels, which some hosts have. Each is found by name at run time, in the
+// worker process only (cuBLASLt takes 154 MB of memory when it loads).
 #ifndef SEXTANT_GPU_PROBE_CUDA_CUDA_LIBRARIES_H_
 #define SEXTANT_GPU_PROBE_CUDA_CUDA_LIBRARIES_H_
 
@@ -11,28 +11,29 @@
 
 #include "absl/status/statusor.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Where to look.
+// Where to look for them.
 struct CudaLibrarySearch {
-  std::string folder = {};  // "" for the system's own places
-  // What the driver supports, e.g. 12040: libraries of CUDA 13 do not run on a driver of CUDA 12.
+  std::string folder = {};  // "": the system's own places
+  // The CUDA version that the driver supports, e.g. 12040: libraries of CUDA 13 do not run on a
+  // driver of CUDA 12.
   int supported_cuda = 0;
 };
 
-// cublasLtMatmulHeuristicResult_t: an algorithm, as bytes that the library alone reads, and what
-// is told of it.
+// cublasLtMatmulHeuristicResult_t: an algorithm, as bytes that only the library reads, and its
+// properties.
 struct CublasLtChoice {
   std::array<uint64_t, 8> algorithm = {};
   std::size_t workspace_bytes = 0;
-  int status = 0;        // 0: the others mean something
+  int status = 0;        // 0: the other fields are valid
   float wave_count = 0;  // how often its blocks fill all multiprocessors
   std::array<int, 4> reserved = {};
 };
 static_assert(sizeof(CublasLtChoice) == 96);
 
-// Pointers to the library's own objects and to memory are void*; statuses, types and attributes
-// are int. 0 is success. Each is the function cublasLt...
+// Pointers to the library's own objects and to memory are void*; statuses, types and attributes are
+// int. 0 is success. Each member is the function cublasLt...
 struct CublasLt {
   using Status = int;
 
@@ -66,12 +67,12 @@ struct CublasLt {
       multiply;
 };
 
-// The first of libcublasLt.so.13 and .12 that the driver can run.
+// Loads the first of libcublasLt.so.13 and .12 that the driver can run.
 //
 // Errors: Absent() "no_cublaslt".
 absl::StatusOr<CublasLt> LoadCublasLt(const CudaLibrarySearch& search);
 
-// cudnnBackend... descriptors, by which fused attention is built.
+// The functions for cudnnBackend... descriptors, from which fused attention is built.
 struct Cudnn {
   using Status = int;
 
@@ -92,7 +93,7 @@ struct Cudnn {
   std::function<Status(void*, void*, void*)> execute;
 };
 
-// libcudnn.so.9.
+// Loads libcudnn.so.9.
 //
 // Errors: kNotFound saying what is missing.
 absl::StatusOr<Cudnn> LoadCudnn(const CudaLibrarySearch& search);
@@ -116,11 +117,11 @@ struct Nccl {
   std::function<Status(void*, std::size_t, int, int, void*, void*)> receive;
 };
 
-// libnccl.so.2.
+// Loads libnccl.so.2.
 //
 // Errors: kNotFound saying what is missing.
 absl::StatusOr<Nccl> LoadNccl(const CudaLibrarySearch& search);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_CUDA_LIBRARIES_H_

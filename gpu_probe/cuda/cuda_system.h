@@ -1,4 +1,5 @@
-// The libraries of a host's GPU driver, as far as they are there.
+// The libraries of a host's GPU driver, where available, and the host's own information on the
+// driver.
 #ifndef SEXTANT_GPU_PROBE_CUDA_CUDA_SYSTEM_H_
 #define SEXTANT_GPU_PROBE_CUDA_CUDA_SYSTEM_H_
 
@@ -7,50 +8,80 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "gpu_probe/cuda/cuda_driver.h"
-#include "gpu_probe/cuda/cuda_environment.h"
-#include "gpu_probe/cuda/kernel_images.h"
+#include "gpu_probe/cuda/kernels.h"
 #include "gpu_probe/cuda/nvml.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// The oldest CUDA whose drivers the probe runs on where these are its kernels, e.g. 12000 for 12.0.
+// A host's information on its GPU driver from other sources than the driver.
+struct CudaEnvironment {
+  // CUDA_VISIBLE_DEVICES, which hides GPUs from CUDA but not from NVML; absent where it is not set.
+  absl::optional<std::string> visible_devices = {};
+  // A sign that CUDA work may share a GPU with other processes' (MPS), e.g. "a daemon listens on
+  // /tmp/nvidia-mps/control"; "" without one.
+  std::string mps_sign = {};
+  // The version of the kernel's driver, e.g. "580.65.06"; "" where none is loaded, or none is
+  // visible.
+  std::string kernel_driver_version = {};
+  // "NAME=value" of each variable that was set and would change the measurement, in printable ASCII
+  // and cut to kMostVariableBytes; in order of their names.
+  std::vector<std::string> cleared_variables = {};
+};
+
+inline constexpr size_t kMostVariableBytes = 120;
+inline constexpr size_t kMostVariables = 32;  // that are reported; all are cleared
+
+// Reads the process's environment, and files below `root`, which is "" except in tests. Then clears
+// the variables that change the measurement, and makes kernels load on first use. Call it before
+// any of NVIDIA's libraries is loaded, and before other threads start.
+CudaEnvironment TakeCudaEnvironment(const std::string& root);
+
+// Makes only the GPU named `uuid` visible to CUDA. Call it before CUDA is started, while no other
+// thread reads variables.
+void ShowOnlyGpu(const std::string& uuid);
+
+// The version in the text of /proc/driver/nvidia/version; "" without one.
+std::string KernelDriverVersion(const std::string& text);
+
+// The oldest CUDA version whose drivers run these images, e.g. 12000 for 12.0.
 int OldestCuda(const std::vector<KernelImage>& images);
 
 struct CudaSystem {
   absl::StatusOr<CudaDriver> driver;
   absl::StatusOr<Nvml> nvml;  // started
   CudaEnvironment environment;
-  int oldest_cuda = OldestCuda(KernelImages());  // a driver of an older one is turned away
+  int oldest_cuda = OldestCuda(KernelImages());  // drivers of older versions are refused
 };
 
-// This host's, of that environment. Loads two libraries, both of the driver, and starts NVML, but
-// not CUDA.
+// Opens the system with that environment. Loads two libraries, both part of the driver, and starts
+// NVML, but not CUDA.
 CudaSystem OpenCudaSystem(CudaEnvironment environment);
 
-// `nvml` once its init() said yes. Errors: NvmlStatus()'s.
+// Returns `nvml` after a successful init(). Errors: NvmlStatus()'s.
 absl::StatusOr<Nvml> StartNvml(Nvml nvml);
 
-// Looks for a driver that can run the probe, without starting CUDA.
+// Checks for a driver that can run the probe, without starting CUDA.
 //
 // Errors: as StartCuda()'s.
 absl::Status CheckCuda(const CudaSystem& system);
 
 // Starts CUDA, which makes no context and takes no memory of a GPU.
 //
-// Errors: those of CudaStatus(), or Absent() with a word of absence.h: what is known of the host
-// decides which.
+// Errors: CudaStatus()'s, or Absent() with a word of cuda_fault.h, depending on what is known about
+// the host.
 absl::Status StartCuda(const CudaSystem& system);
 
-// The CUDA that the driver supports, e.g. 12040 for 12.4; 0 where it does not tell.
+// The CUDA version that the driver supports, e.g. 12040 for 12.4; 0 where it does not report it.
 int SupportedCuda(const CudaDriver& driver);
 
 // "12.4"
 std::string CudaVersionText(int version);
 
-// Of the driver, e.g. "580.65.06"; "" where nobody tells.
+// The driver's version, e.g. "580.65.06"; "" where it is not known.
 std::string DriverVersion(const CudaSystem& system);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_CUDA_SYSTEM_H_

@@ -1,10 +1,9 @@
 #include "gpu_probe/cuda/gpu_check.h"
 
-#include <utility>
-
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 absl::StatusOr<GpuCheck> GpuCheck::Create(const SharedSession& session) {
   SEXTANT_ASSIGN_OR_RETURN(DeviceMemory memory,
@@ -23,4 +22,13 @@ absl::StatusOr<GpuCheckReport> GpuCheck::Read() {
   return report;
 }
 
-}  // namespace sextant
+absl::Status AllRight(const absl::StatusOr<GpuCheckReport>& report, int64_t count,
+                      absl::string_view noun) {
+  if (!report.ok()) return report.status();
+  if (report->wrong_count == 0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(report->wrong_count, " of ", count, " ", noun,
+                                          "s are wrong, the first of them ", noun, " ",
+                                          report->first_wrong));
+}
+
+}  // namespace sextant::probe

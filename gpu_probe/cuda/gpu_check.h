@@ -1,17 +1,19 @@
-// Results that are compared on the GPU itself, by a kernel that tells how many are wrong.
+// Checks of results on the GPU itself, by kernels that count wrong elements.
 #ifndef SEXTANT_GPU_PROBE_CUDA_GPU_CHECK_H_
 #define SEXTANT_GPU_PROBE_CUDA_GPU_CHECK_H_
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gpu_probe/cuda/check_report.h"
+#include "absl/strings/string_view.h"
 #include "gpu_probe/cuda/gpu_session.h"
+#include "gpu_probe/cuda/kernels.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Where a kernel named check_... writes its report, which is the first of its parameters.
+// The buffer for the report of a kernel named check_..., which is the kernel's first parameter.
 class GpuCheck {
  public:
   // Errors: DeviceMemory::Allocate()'s.
@@ -40,6 +42,13 @@ class GpuCheck {
   DeviceMemory memory_;
 };
 
-}  // namespace sextant
+// OK where none of `count` elements is wrong.
+//
+// Errors: the report's own; kDataLoss: "3 of 4096 elements are wrong, the first of them element 7",
+// where `noun` is "element".
+absl::Status AllRight(const absl::StatusOr<GpuCheckReport>& report, int64_t count,
+                      absl::string_view noun);
+
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_GPU_CHECK_H_

@@ -13,17 +13,16 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/absence.h"
 #include "gpu_probe/cuda/cuda_fault.h"
-#include "gpu_probe/host_name.h"
+#include "gpu_probe/host_environment.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// Ten kilowatts: no GPU draws that, so a limit above it is no limit.
+// Ten kilowatts: no GPU draws that, so a limit above it is invalid.
 constexpr unsigned kHighestMilliwatts = 10'000'000;
 
-// More than a host has, so that a count above it is no count.
+// More than a host has: a count above it is invalid.
 constexpr int kMostGpus = 4096;
 
 // Ampere's GA100: the first with bf16.
@@ -31,7 +30,7 @@ constexpr double kOldestComputeCapability = 8.0;
 
 using Text = std::array<char, 256>;
 
-// The last byte of a Text stays 0 whatever a library writes.
+// The last byte of a Text stays 0, whatever a library writes.
 constexpr int kTextRoom = sizeof(Text) - 1;
 
 absl::optional<int> Attribute(const CudaDriver& driver, int attribute, cuda::Device ordinal) {
@@ -88,7 +87,7 @@ absl::StatusOr<Gpu> Describe(const CudaSystem& system, int index) {
   Text name = {};
   SEXTANT_RETURN_IF_ERROR(
       CudaStatus(driver.name(name.data(), kTextRoom, gpu.ordinal), "cuDeviceGetName"));
-  // "NVIDIA A100-SXM4-40GB MIG 1g.5gb". NVML, where it is there, decides.
+  // "NVIDIA A100-SXM4-40GB MIG 1g.5gb". Where NVML is available, its answer is used instead.
   gpu.mig_instance = absl::StrContains(name.data(), " MIG ");
   if (system.nvml.ok()) {
     const auto whole = Handle(*system.nvml, UuidText(uuid, /*mig_instance=*/false));
@@ -108,13 +107,13 @@ absl::StatusOr<Gpu> Describe(const CudaSystem& system, int index) {
   return gpu;
 }
 
-// A GPU as NVML has it.
+// A GPU as NVML describes it.
 struct NvmlGpu {
   std::string uuid;
   std::array<unsigned, 3> address = {};  // domain, bus, device
 };
 
-// Absent where NVML does not tell it, or it is cut into instances.
+// Absent where NVML does not report it, or it is cut into instances.
 absl::optional<NvmlGpu> NvmlGpuAt(const Nvml& nvml, unsigned index) {
   nvml::Device gpu = nullptr;
   if (CallNvml(nvml.device, index, &gpu) != nvml::kSuccess) return absl::nullopt;
@@ -132,7 +131,7 @@ absl::optional<NvmlGpu> NvmlGpuAt(const Nvml& nvml, unsigned index) {
   return NvmlGpu{.uuid = uuid.data(), .address = {pci.domain, pci.bus, pci.device}};
 }
 
-// Those of `uuids` that `visible_devices` names, by their UUIDs or the first characters of them.
+// Those of `uuids` that `visible_devices` names by UUID or by a prefix of it.
 absl::optional<std::vector<std::string>> NamedUuids(const std::vector<std::string>& uuids,
                                                     const std::string& visible_devices) {
   std::vector<std::string> named;
@@ -204,6 +203,18 @@ absl::StatusOr<std::vector<Gpu>> ListGpus(const CudaSystem& system) {
   return Absent(kNoDevice, "CUDA counts no GPU; pass one to this container or virtual machine");
 }
 
+absl::StatusOr<Gpu> FindGpu(const CudaSystem& system, const std::string& uuid) {
+  SEXTANT_ASSIGN_OR_RETURN(std::vector<Gpu> gpus, ListGpus(system));
+  const auto named = std::find_if(gpus.begin(), gpus.end(),
+                                  [&](const Gpu& gpu) { return gpu.device.uuid() == uuid; });
+  if (named == gpus.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("CUDA sees no GPU ", uuid, " any more; see sextant-probe --list"));
+  }
+  SEXTANT_RETURN_IF_ERROR(CheckComputeCapability(named->device));
+  return std::move(*named);
+}
+
 std::string UuidText(const cuda::Uuid& uuid, bool mig_instance) {
   const std::string digits = absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(uuid.data()), uuid.size()));
@@ -211,4 +222,4 @@ std::string UuidText(const cuda::Uuid& uuid, bool mig_instance) {
                       "-", digits.substr(12, 4), "-", digits.substr(16, 4), "-", digits.substr(20));
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -3,37 +3,36 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <utility>
 
 #include "engine/base/status_macros.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// Beyond these a value is an error of the driver's, e.g. the "blank" of its field values.
+// Values above these are driver errors, e.g. the "blank" of its field values.
 constexpr unsigned kHighestCelsius = 150;
 constexpr unsigned kMostProcesses = 100'000;
 
-// Room for the processes of a GPU at the first try.
+// Room for a GPU's processes in the first attempt.
 constexpr unsigned kUsualProcesses = 64;
 
-// Asks one GPU one thing after another, until it turns out to be gone.
+// Queries one GPU's values in turn, until the GPU turns out to be gone.
 class Questions {
  public:
   Questions(const Nvml& nvml, nvml::Device gpu) : nvml_(nvml), gpu_(gpu) {}
 
-  // What the GPU's being gone was told by; OK where it is there.
+  // The error that showed that the GPU is gone; OK while it is there.
   const absl::Status& gone() const { return gone_; }
 
   void AskMemory(GpuReading* out) {
     nvml::Memory2 memory = {.version = nvml::kMemoryVersion2};
     if (!Ask("nvmlDeviceGetMemoryInfo_v2", nvml_.memory2, &memory)) {
-      // Before driver R510. What the driver keeps back is then among what is taken.
+      // Before driver R510. The driver's reserved memory then counts as taken.
       nvml::Memory1 older;
       if (!Ask("nvmlDeviceGetMemoryInfo", nvml_.memory1, &older)) return;
       memory = {.total = older.total, .free = older.free};
     }
-    // From what is free, since versions of NVML differ in whether `used` has `reserved` in it.
+    // Computed from the free bytes, since NVML versions differ in counting `reserved` as `used`.
     constexpr unsigned long long kMost = std::numeric_limits<int64_t>::max();
     if (memory.total == 0 || memory.total > kMost || memory.free > memory.total ||
         memory.reserved > memory.total - memory.free) {
@@ -100,7 +99,7 @@ class Questions {
     return code;
   }
 
-  // Whether there was an answer.
+  // Returns true where there was an answer.
   template <typename... Parameters, typename... Arguments>
   bool Ask(const char* call, const std::function<nvml::Return(Parameters...)>& function,
            Arguments... arguments) {
@@ -109,9 +108,9 @@ class Questions {
 
   using ListFunction = Nvml::Function<nvml::Device, unsigned*, nvml::ProcessInfo*>;
 
-  // The numbers of a list of processes. A driver that writes entries of another size than
-  // nvml::ProcessInfo's has room for them, and all but the first are then numbers that nobody has:
-  // how many there are is still right.
+  // The process numbers of a list. The buffer has room for a driver whose entries have another size
+  // than nvml::ProcessInfo; all numbers but the first are then meaningless, but their count is
+  // right.
   absl::optional<std::vector<int64_t>> List(const char* call, const ListFunction& function) {
     if (!gone_.ok()) return absl::nullopt;
     unsigned room = kUsualProcesses;
@@ -136,6 +135,53 @@ class Questions {
   nvml::Device gpu_;
   absl::Status gone_;
 };
+
+// Values above these are driver errors.
+constexpr unsigned kMostPcieGenerations = 16;
+constexpr unsigned kMostPcieLanes = 64;
+constexpr unsigned kMostMegahertz = 100'000;
+constexpr unsigned kMostMilliwatts = 10'000'000;
+
+// The value that `function` writes after `arguments`, where it is from 1 to `most`.
+template <typename... Parameters, typename... Arguments>
+absl::optional<unsigned> Ask(const std::function<nvml::Return(Parameters...)>& function,
+                             unsigned most, Arguments... arguments) {
+  unsigned value = 0;
+  if (CallNvml(function, arguments..., &value) != nvml::kSuccess) return absl::nullopt;
+  if (value == 0 || value > most) return absl::nullopt;
+  return value;
+}
+
+void DescribePcie(const Nvml& nvml, nvml::Device gpu, v1::MeasurementEnvironment* out) {
+  const auto whole = [](unsigned value) { return static_cast<int32_t>(value); };
+  if (const auto it = Ask(nvml.pcie_generation, kMostPcieGenerations, gpu)) {
+    out->set_pcie_generation(whole(*it));
+  }
+  if (const auto it = Ask(nvml.pcie_width, kMostPcieLanes, gpu)) {
+    out->set_pcie_lane_count(whole(*it));
+  }
+  if (const auto it = Ask(nvml.maximum_pcie_generation, kMostPcieGenerations, gpu)) {
+    out->set_maximum_pcie_generation(whole(*it));
+  }
+  if (const auto it = Ask(nvml.maximum_pcie_width, kMostPcieLanes, gpu)) {
+    out->set_maximum_pcie_lane_count(whole(*it));
+  }
+}
+
+// A link that the GPU does not have returns an error.
+void DescribeNvLinks(const Nvml& nvml, nvml::Device gpu, v1::MeasurementEnvironment* out) {
+  int count = 0;
+  int active_count = 0;
+  for (unsigned link = 0; link < nvml::kMostNvLinks; ++link) {
+    int state = 0;
+    if (CallNvml(nvml.nvlink_state, gpu, link, &state) != nvml::kSuccess) continue;
+    ++count;
+    if (state == nvml::kEnabled) ++active_count;
+  }
+  if (count == 0) return;
+  out->set_nvlink_count(count);
+  out->set_active_nvlink_count(active_count);
+}
 
 }  // namespace
 
@@ -171,4 +217,25 @@ absl::StatusOr<GpuReading> GpuReader::Read() const {
   return reading;
 }
 
-}  // namespace sextant
+void DescribeLinksAndLimits(const Nvml& nvml, const std::string& uuid,
+                            v1::MeasurementEnvironment* out) {
+  nvml::Device gpu = nullptr;
+  if (CallNvml(nvml.find, uuid.c_str(), &gpu) != nvml::kSuccess) return;
+  DescribePcie(nvml, gpu, out);
+  DescribeNvLinks(nvml, gpu, out);
+  int persistence = 0;
+  if (CallNvml(nvml.persistence, gpu, &persistence) == nvml::kSuccess) {
+    out->set_persistence_mode(persistence == nvml::kEnabled);
+  }
+  if (const auto it = Ask(nvml.application_clock, kMostMegahertz, gpu, nvml::kSmClock)) {
+    out->set_application_sm_clock_hertz(*it * 1e6);
+  }
+  if (const auto it = Ask(nvml.application_clock, kMostMegahertz, gpu, nvml::kMemoryClock)) {
+    out->set_application_memory_clock_hertz(*it * 1e6);
+  }
+  if (const auto it = Ask(nvml.default_power_limit, kMostMilliwatts, gpu)) {
+    out->set_default_power_limit_watts(*it / 1e3);
+  }
+}
+
+}  // namespace sextant::probe

@@ -11,15 +11,15 @@
 #include "gpu_probe/cuda/cuda_fault.h"
 #include "gpu_probe/cuda/cuda_system.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 // CUDA_ERROR_NOT_FOUND of cuda.h.
 constexpr int kNotInThisModule = 500;
 
-// Whether a driver that answers with `code` may still load another image of the same kernels: it
-// can't read this one (200), which has no machine code for the GPU (209), or PTX that it does not
-// understand (218) or is too new for it (222). Numbers: CUresult of cuda.h.
+// True where a driver that answers with `code` may still load another image of the same kernels: it
+// can't read this one (200), which has no machine code for the GPU (209), or PTX that the driver
+// does not understand (218) or that is too new for it (222). Numbers: CUresult of cuda.h.
 bool MayTryAnotherImage(int code) {
   return code == 200 || code == 209 || code == 218 || code == 222;
 }
@@ -76,7 +76,7 @@ absl::Status GpuSession::LoadKernels() {
 GpuSession::~GpuSession() {
   const CudaDriver& cuda = parts_.driver;
   if (context_ == nullptr) return;
-  // Whatever fails here has failed before: nothing is left to be told.
+  // A failure here follows an earlier one, which was reported.
   (void)cuda.set_context(context_);
   if (stream_ != nullptr) {
     (void)cuda.wait_stream(stream_);
@@ -124,7 +124,7 @@ absl::Status GpuSession::MakeHold() {
       CudaStatus(parts_.driver.pin_host(&pinned, sizeof(*released_), cuda::kPlainHostMemory),
                  "cuMemHostAlloc of a flag"));
   released_ = new (pinned) std::atomic<uint32_t>(0);
-  // Loads the kernel, by a hold that is over before it begins.
+  // Loads the kernel, with a hold that ends at once.
   const auto flag = reinterpret_cast<cuda::Address>(released_);
   SEXTANT_RETURN_IF_ERROR(Launch("hold_stream", {.block_count = 1, .thread_count = 1}, flag,
                                  /*hold=*/uint32_t{0}, /*most_ns=*/uint64_t{0}));
@@ -192,4 +192,4 @@ DeviceMemory::~DeviceMemory() {
   session_->allocated_bytes_ -= size_bytes_;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,5 +1,5 @@
-// One GPU while it is measured: its context, the probe's kernels, one stream of work, and what
-// memory the probe may take of it. Used by one thread.
+// One GPU while it is measured: its context, the probe's kernels, one stream of work, and a memory
+// budget. Used by one thread.
 #ifndef SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
 #define SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_
 
@@ -16,11 +16,11 @@
 #include "absl/status/statusor.h"
 #include "gpu_probe/cuda/cuda_driver.h"
 #include "gpu_probe/cuda/gpu_list.h"
-#include "gpu_probe/cuda/kernel_images.h"
+#include "gpu_probe/cuda/kernels.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Blocks of a launch, and threads of each.
+// Blocks of a launch, and threads of a block.
 struct LaunchShape {
   unsigned block_count = 1;
   unsigned thread_count = 256;
@@ -32,9 +32,9 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   struct Parts {
     CudaDriver driver;
     Gpu gpu;
-    int64_t memory_cap_bytes = 0;                      // of what Allocate() gives, together
+    int64_t memory_cap_bytes = 0;                      // for all allocations together
     std::vector<KernelImage> images = KernelImages();  // of each file the first that loads is used
-    bool holds = true;                                 // whether Hold() does anything
+    bool holds = true;                                 // false: Hold() does nothing
   };
 
   // Makes the GPU's context, which takes some of its memory, and loads the kernels.
@@ -61,29 +61,30 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   int64_t allocated_bytes() const { return allocated_bytes_; }
   int64_t peak_bytes() const { return peak_bytes_; }
 
-  // Has later calls of this thread go to this GPU, where there are sessions of several.
+  // Directs later calls of this thread to this GPU, where there are sessions of several GPUs.
   absl::Status MakeCurrent();
 
-  // Queues the kernel `name` with `arguments`, which must be of the very types of its parameters.
+  // Queues the kernel `name` with `arguments`, whose types must be exactly those of its parameters.
   //
-  // Errors: kInternal where there is no such kernel; CudaStatus()'s.
+  // Errors: kInternal without such a kernel; CudaStatus()'s.
   template <typename... Arguments>
   absl::Status Launch(const char* name, const LaunchShape& shape, Arguments... arguments) {
     void* pointers[] = {&arguments..., nullptr};
     return LaunchPointers(name, shape, pointers);
   }
-  // Waits for all that was queued.
+  // Waits for all queued work.
   absl::Status Synchronize();
 
-  // Queues a kernel that keeps the stream until Release(), and kMostHoldSeconds at most: what is
-  // queued meanwhile then runs without waiting for the host. Nothing that waits for the stream may
-  // come between the two; nor the first launch of a kernel, whose load may wait for all streams.
+  // Queues a kernel that occupies the stream until Release(), and for at most kMostHoldSeconds:
+  // work queued meanwhile then runs without waiting for the host. Between the two calls nothing may
+  // wait for the stream, and no kernel may be launched for the first time, since its load may wait
+  // for all streams.
   absl::Status Hold();
   void Release();
   bool holds() const { return parts_.holds; }
   // Queues a fill of `size_bytes` bytes with `byte`.
   absl::Status Fill(cuda::Address to, unsigned char byte, int64_t size_bytes);
-  // Copies, and waits for it.
+  // Copies, and waits for the copy.
   absl::Status CopyToHost(void* to, cuda::Address from, int64_t size_bytes);
   absl::Status CopyToDevice(cuda::Address to, const void* from, int64_t size_bytes);
 
@@ -104,21 +105,21 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   std::map<std::string, cuda::Function> functions_;
   int64_t allocated_bytes_ = 0;
   int64_t peak_bytes_ = 0;
-  // In pinned memory, which the GPU reads under the same address: holds up to this one are over.
+  // In pinned memory, which the GPU reads at the same address: holds up to this number have ended.
   std::atomic<uint32_t>* released_ = nullptr;
   uint32_t hold_count_ = 0;
 };
 
-// A hold ends by itself after this, should the host never come to release it.
+// A hold ends by itself after this time, in case the host never releases it.
 inline constexpr double kMostHoldSeconds = 0.01;
 
 using SharedSession = std::shared_ptr<GpuSession>;
 
-// Memory of a GPU, freed with this object.
+// Memory of a GPU, freed by the destructor.
 class DeviceMemory {
  public:
-  // Errors: kResourceExhausted where the probe would take more than it may, or the GPU has not so
-  // much; CudaStatus()'s.
+  // Errors: kResourceExhausted beyond the probe's memory cap, or where the GPU has too little
+  // memory; CudaStatus()'s.
   static absl::StatusOr<DeviceMemory> Allocate(SharedSession session, int64_t size_bytes);
   DeviceMemory() = default;
   DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
@@ -134,6 +135,6 @@ class DeviceMemory {
   int64_t size_bytes_ = 0;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_GPU_SESSION_H_

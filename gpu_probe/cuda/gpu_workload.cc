@@ -6,11 +6,10 @@
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/cuda_fault.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// Two chunks of runs are queued at a time, so that the GPU has one while the host waits for the
-// other.
+// Two chunks of runs are queued at a time: the GPU works on one while the host waits for the other.
 constexpr double kChunkSeconds = kMostQueuedSeconds / 2;
 
 }  // namespace
@@ -106,7 +105,7 @@ absl::Status GpuWorkload::Run(int64_t repetition_count) {
   if (host_part_ == HostPart::kRecords && recordings_.empty() && repetition_count > 1 &&
       run_seconds_ > 0 && run_seconds_ < kRecordedBelowSeconds) {
     SEXTANT_RETURN_IF_ERROR(Record(std::min(repetition_count, kMostRecordedRuns)));
-    held = false;  // the first start of a recording brings it to the GPU
+    held = false;  // a recording's first start loads it to the GPU
   }
   const auto wait = [&](cuda::Event event) {
     return CudaStatus(cuda.wait_event(event), "cuEventSynchronize");
@@ -130,4 +129,4 @@ absl::Status GpuWorkload::Run(int64_t repetition_count) {
   return absl::OkStatus();
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

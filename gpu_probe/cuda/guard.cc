@@ -10,16 +10,16 @@
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kHighestCapBytes = 2 * kGiB;
 constexpr int64_t kShareOfFree = 4;
-// With less than this the probe has no grid worth the name.
+// With less memory than this the probe has no useful grid.
 constexpr int64_t kLeastCapBytes = kGiB / 4;
 
-// What a process takes of a GPU before it allocates anything: the context, and the code of the
+// GPU memory that a process takes before it allocates anything: the context, and the code of the
 // libraries. Half of this is believed to be usual; not yet measured.
 constexpr int64_t kContextBytes = kGiB;
 
@@ -53,14 +53,14 @@ absl::Status CheckWithoutMps(const GpuReading& reading, absl::string_view uuid) 
   return RefuseMps(uuid, "processes of it compute on the GPU");
 }
 
-// What is wrong with its memory; "" for nothing.
+// The fault of its memory; "" for none.
 std::string MemoryFault(const GpuReading& reading) {
   std::string fault;
   if (reading.repair_failed) fault = "a bad row of its memory could not be replaced";
   if (reading.repair_pending) fault = "bad memory waits for a reset to be taken out of use";
   if (reading.uncorrected_error_count.value_or(0) > 0) {
     fault = absl::StrCat("its memory had ", *reading.uncorrected_error_count,
-                         " errors since the last reset that ECC could not mend");
+                         " errors since the last reset that ECC could not correct");
   }
   return fault;
 }
@@ -88,8 +88,8 @@ absl::Status CheckLoad(const GpuReading& reading, absl::string_view uuid) {
   return RefuseBusy(uuid, absl::StrCat("it works ", *reading.utilization_percent, "% of the time"));
 }
 
-// What must be known before a GPU counts as idle. The list of processes is not of it: it may be
-// empty in a container.
+// Checks that the values that decide if a GPU is idle were read. The list of processes is not one
+// of them: it may be empty in a container.
 absl::Status CheckReadable(const GpuReading& reading, absl::string_view uuid) {
   const char* const untold = !reading.free_bytes            ? "memory"
                              : !reading.utilization_percent ? "utilization"
@@ -142,7 +142,7 @@ int64_t Guard::OtherCount(const GpuReading& reading) const {
          std::count(ids.begin(), ids.end(), parts_.own_process_id);
 }
 
-// All but load, which may fade.
+// Checks everything except load, which may fade.
 absl::Status Guard::CheckIdle(const GpuReading& reading) const {
   const std::string& uuid = parts_.uuid;
   SEXTANT_RETURN_IF_ERROR(CheckWithoutMps(reading, uuid));
@@ -189,7 +189,7 @@ absl::Status Guard::MayGoOn(int64_t own_bytes) {
   const std::string& uuid = parts_.uuid;
   SEXTANT_ASSIGN_OR_RETURN(const GpuReading now, Read());
   SEXTANT_RETURN_IF_ERROR(CheckWithoutMps(now, uuid));
-  // It was sound when it was admitted, so that results since then may be wrong.
+  // Its memory was sound at admission, so results since then may be wrong.
   if (const std::string fault = MemoryFault(now); !fault.empty()) {
     return WithMetadata(
         absl::DataLossError(absl::StrCat(uuid, " failed while it was measured: ", fault,
@@ -197,8 +197,8 @@ absl::Status Guard::MayGoOn(int64_t own_bytes) {
         "reason", kEcc);
   }
   SEXTANT_RETURN_IF_ERROR(CheckReadable(now, uuid));
-  // None was there at admission. Without an entry of this process's number one other is this
-  // process by the host's number.
+  // There was none at admission. Without an entry of this process's number, one of the others is
+  // this process under the host's number.
   const int64_t other_count = OtherCount(now);
   const bool own_is_listed =
       now.process_ids && other_count < static_cast<int64_t>(now.process_ids->size());
@@ -214,4 +214,20 @@ absl::Status Guard::MayGoOn(int64_t own_bytes) {
   return CheckCool(now, uuid, kTooHotCelsius);
 }
 
-}  // namespace sextant
+absl::StatusOr<Admission> AdmitGpu(const CudaSystem& system, const std::string& uuid,
+                                   const std::function<void(double seconds)>& sleep) {
+  if (!system.nvml.ok()) {
+    return Refuse(kUnreadable,
+                  absl::StrCat("nobody can say whether ", uuid,
+                               " is in use: ", system.nvml.status().message(),
+                               "; give this container the driver's capability \"utility\""));
+  }
+  Guard guard({.nvml = *system.nvml,
+               .uuid = uuid,
+               .mps_sign = system.environment.mps_sign,
+               .sleep = sleep});
+  SEXTANT_ASSIGN_OR_RETURN(const int64_t cap_bytes, guard.Admit());
+  return Admission{.guard = std::move(guard), .memory_cap_bytes = cap_bytes};
+}
+
+}  // namespace sextant::probe

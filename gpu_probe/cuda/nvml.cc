@@ -3,13 +3,13 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/absence.h"
+#include "gpu_probe/cuda/cuda_fault.h"
 #include "gpu_probe/cuda/shared_library.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// Those that tell which GPU it is, and how it is set up.
+// Finds the functions that identify a GPU and read its settings.
 void FindFacts(const SharedLibrary& library, Nvml* out) {
   library.Find("nvmlDeviceGetHandleByIndex_v2", &out->device);
   library.Find("nvmlDeviceGetUUID", &out->uuid);
@@ -102,4 +102,4 @@ absl::Status NvmlStatus(nvml::Return code, absl::string_view call) {
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -8,14 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 absl::StatusOr<SharedLibrary> SharedLibrary::Open(const std::string& folder,
                                                   const std::vector<std::string>& names) {
   std::vector<std::string> faults;
   for (const std::string& name : names) {
     const std::string path = folder.empty() ? name : absl::StrCat(folder, "/", name);
-    // Lazily: a library of another version may lack what only its other functions need.
+    // Lazy binding: a library of another version may lack symbols that only its other functions
+    // need.
     void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (handle != nullptr) return SharedLibrary(handle, path);
     const char* const fault = dlerror();
@@ -29,4 +30,4 @@ SharedLibrary::SharedLibrary(void* handle, std::string name)
 
 void* SharedLibrary::Symbol(const char* name) const { return dlsym(handle_, name); }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -6,20 +6,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "gpu_probe/enum_text.h"
+#include "proto/text/enum_names.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
 
-// "onednn" of "onednn 2.6.3": a newer version of a library is still that library, and being
-// slower with it is worth knowing.
+// "onednn" of "onednn 2.6.3": versions of a library are compared with each other, since being
+// slower with a newer one is worth knowing.
 absl::string_view LibraryOf(const std::string& engine) {
   return absl::string_view(engine).substr(0, engine.find(' '));
 }
 
-// Figures in the order in which they first come.
+// Figures in order of their first point.
 class FigureList {
  public:
   void Add(const std::string& name, const char* unit, RatePoint point) {
@@ -46,7 +46,7 @@ class FigureList {
 void AddMatmuls(const Matmuls& matmuls, absl::string_view suffix, FigureList* out) {
   for (const v1::MatmulMeasurement& m : matmuls) {
     if (m.requested()) continue;
-    out->Add(absl::StrCat("matmul ", EnumText(m.data_type()), suffix), "FLOP/s",
+    out->Add(absl::StrCat("matmul ", text::EnumLabel(m.data_type()), suffix), "FLOP/s",
              {.key = absl::StrCat(m.m(), "x", m.n(), "x", m.k(), " ", LibraryOf(m.engine())),
               .rate = m.flops_per_second(),
               .doubt = DoubtOf(m.time())});
@@ -58,8 +58,8 @@ void AddPasses(const v1::Calibration& calibration, FigureList* out) {
     const bool told = s.operation() == v1::StreamMeasurement::OPERATION_COPY ||
                       s.operation() == v1::StreamMeasurement::OPERATION_TRIAD;
     if (!s.main_memory() || !told) continue;
-    // Whatever the size of the array: past the caches the rate does not depend on it.
-    out->Add(EnumText(s.operation()), "B/s",
+    // For any size of the array: beyond the caches the rate does not depend on it.
+    out->Add(text::EnumLabel(s.operation()), "B/s",
              {.key = "", .rate = s.bytes_per_second(), .doubt = DoubtOf(s.time())});
   }
   for (const v1::ElementwiseMeasurement& e : calibration.elementwise()) {
@@ -70,6 +70,18 @@ void AddPasses(const v1::Calibration& calibration, FigureList* out) {
     out->Add("elementwise arithmetic", "FLOP/s",
              {.key = key, .rate = e.flops_per_second(), .doubt = doubt});
   }
+}
+
+// Drivers report whole or tenths of watts, rounded.
+constexpr double kSamePowerWatts = 1;
+
+bool IsBefore(const MeasuredDevice& a, const MeasuredDevice& b) {
+  const int by_uuid = a.device().uuid().compare(b.device().uuid());
+  return by_uuid != 0 ? by_uuid < 0 : a.unix_seconds() < b.unix_seconds();
+}
+
+bool IsSameMeasurement(const MeasuredDevice& a, const MeasuredDevice& b) {
+  return a.device().uuid() == b.device().uuid() && a.unix_seconds() == b.unix_seconds();
 }
 
 }  // namespace
@@ -120,4 +132,29 @@ absl::optional<RatePair> CompareFigures(const Figure& judged, const Figure& refe
                   .reference_doubt = best_reference->doubt};
 }
 
-}  // namespace sextant
+std::vector<KnownDevice> GroupByDevice(std::vector<MeasuredDevice> all) {
+  std::stable_sort(all.begin(), all.end(), IsBefore);
+  all.erase(std::unique(all.begin(), all.end(), IsSameMeasurement), all.end());
+  std::vector<KnownDevice> devices;
+  for (MeasuredDevice& measured : all) {
+    if (devices.empty() || devices.back().newest.device().uuid() != measured.device().uuid()) {
+      devices.push_back({.newest = std::move(measured), .older = {}});
+      continue;
+    }
+    devices.back().older.push_back(std::move(devices.back().newest));
+    devices.back().newest = std::move(measured);
+  }
+  return devices;
+}
+
+bool IsAlike(const v1::Device& a, const v1::Device& b) {
+  if (a.kind() != b.kind() || a.product_name() != b.product_name()) return false;
+  if (a.has_compute_unit_count() != b.has_compute_unit_count() ||
+      a.compute_unit_count() != b.compute_unit_count()) {
+    return false;
+  }
+  return a.has_power_limit_watts() == b.has_power_limit_watts() &&
+         std::abs(a.power_limit_watts() - b.power_limit_watts()) <= kSamePowerWatts;
+}
+
+}  // namespace sextant::probe

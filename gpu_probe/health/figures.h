@@ -1,8 +1,9 @@
-// The figures of a calibration that say how fast a device is, in a form that two calibrations
-// can be compared in.
+// The figures of a calibration that show a device's speed, in a form in which two calibrations can
+// be compared; and measurements grouped by device.
 #ifndef SEXTANT_GPU_PROBE_HEALTH_FIGURES_H_
 #define SEXTANT_GPU_PROBE_HEALTH_FIGURES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,34 +11,34 @@
 #include "absl/types/optional.h"
 #include "sextant/v1/calibration.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 // One measured rate.
 struct RatePoint {
-  std::string key;   // what was run, e.g. "4096x4096x4096 onednn": only the same is compared
+  std::string key;   // the work, e.g. "4096x4096x4096 onednn": only equal work is compared
   double rate = 0;   // in the figure's unit
-  double doubt = 0;  // share by which the rate may be off for noise: 0 where it is stable
+  double doubt = 0;  // share by which noise may change the rate: 0 where it is stable
 };
 
-// Rates of one kind; the best of them stands for all.
+// Rates of one kind; the best one represents the figure.
 struct Figure {
   std::string name;  // "matmul bf16", "matmul bf16 sustained", "copy", "elementwise bandwidth"
   std::string unit;  // "FLOP/s" or "B/s"
   std::vector<RatePoint> points;  // at least one; by key, each key once
 };
 
-// Matrix multiplication by data type, in bursts and sustained; copy and triad in main memory;
-// the bandwidth and the arithmetic of elementwise work. Shapes that were asked for don't count:
-// they are no search for the device's best.
+// Matrix multiplication by data type, in bursts and sustained; copy and triad in main memory; the
+// bandwidth and the arithmetic of elementwise work. Shapes that a user asked for don't count: they
+// don't search for the device's best.
 std::vector<Figure> FiguresOf(const v1::Calibration& calibration);
 
-// Absent: null.
+// Null where there is no such figure.
 const Figure* FigureNamed(absl::string_view name, const std::vector<Figure>& figures);
 
 // The point with the highest rate.
 const RatePoint& BestOf(const Figure& figure);
 
-// Half of the range from p10 to p90, over the median, of a time that is not stable; else 0.
+// For a time that is not stable, half of the range from p10 to p90, over the median; else 0.
 double DoubtOf(const v1::TimeStatistics& time);
 
 // The same work on two devices, or at two times.
@@ -47,10 +48,35 @@ struct RatePair {
   double reference_doubt = 0;
 };
 
-// Compares the best rates over the points that both have. Absent where they have none in common:
-// a run with other shapes, or another library, says nothing of the device.
+// Compares the best rates over the points that both have. Absent where they have none in common: a
+// run with other shapes, or another library, says nothing about the device.
 absl::optional<RatePair> CompareFigures(const Figure& judged, const Figure& reference);
 
-}  // namespace sextant
+// A valid calibration that has at least one figure.
+struct MeasuredDevice {
+  v1::Calibration calibration;
+  std::vector<Figure> figures;
+  bool beyond_limit = false;  // one of its rates is impossible: not a reference for anything
+
+  const v1::Device& device() const { return calibration.device(); }
+  int64_t unix_seconds() const { return calibration.measured_time().seconds(); }
+};
+
+// One device: its newest measurement, which is judged, and the earlier ones, oldest first.
+struct KnownDevice {
+  MeasuredDevice newest;
+  std::vector<MeasuredDevice> older;
+};
+
+// Groups by UUID. Copies of one measurement count once: a copy of the judged one is not its
+// history.
+std::vector<KnownDevice> GroupByDevice(std::vector<MeasuredDevice> all);
+
+// True where two measurements are of devices that should be equally fast: the same product, equal
+// numbers of cores or multiprocessors, and power limits within a watt of each other or both not
+// reported.
+bool IsAlike(const v1::Device& a, const v1::Device& b);
+
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HEALTH_FIGURES_H_

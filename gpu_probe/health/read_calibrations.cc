@@ -15,18 +15,21 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/health/limit_rule.h"
-#include "gpu_probe/health/sound.h"
+#include "gpu_probe/health/findings.h"
+#include "proto/check/calibration.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr size_t kMaximumFileBytes = size_t{4} << 20;
+constexpr int64_t kClockSkewSeconds = 300;
+// Rates are computed from the times next to them; JSON keeps all their digits.
+constexpr double kRateTolerance = 1e-3;
 constexpr char kWithdrawnExtension[] = ".distrusted";  // as the server marks a wrong result
 
 absl::Status SystemError() { return absl::UnavailableError(std::strerror(errno)); }
 
-// All of an open file, or the first error.
+// Reads all of an open file; otherwise the first error.
 absl::StatusOr<std::string> ReadOpen(int descriptor) {
   struct stat info = {};
   if (fstat(descriptor, &info) != 0) return SystemError();
@@ -48,7 +51,7 @@ absl::StatusOr<std::string> ReadOpen(int descriptor) {
 }
 
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {
-  // Not to wait for the writer of a named pipe.
+  // O_NONBLOCK: a named pipe would wait for its writer.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return SystemError();
   absl::StatusOr<std::string> content = ReadOpen(descriptor);
@@ -138,6 +141,25 @@ class Reader {
 
 }  // namespace
 
+absl::Status CheckSound(const v1::Calibration& calibration, int64_t now_unix_seconds) {
+  std::string first;
+  check::CheckCalibration(calibration, "",
+                          {.rate_tolerance = kRateTolerance,
+                           .most_faults = 1,
+                           .reader = "this sextant-probe",
+                           .program = "sextant-probe"},
+                          [&](const std::string& field, absl::string_view fault) {
+                            if (first.empty()) first = absl::StrCat(field, " ", fault);
+                          });
+  if (!first.empty()) return absl::DataLossError(first);
+  const int64_t ahead_seconds = calibration.measured_time().seconds() - now_unix_seconds;
+  if (ahead_seconds > kClockSkewSeconds) {
+    return absl::DataLossError(absl::StrCat("it is from the future, by ", ahead_seconds,
+                                            " s: set this host's clock, or that one's"));
+  }
+  return absl::OkStatus();
+}
+
 ReadResult ReadCalibrations(const std::vector<std::string>& paths, const ReadOptions& options) {
   Reader reader(options);
   for (const std::string& path : paths) reader.ReadPath(path);
@@ -151,4 +173,4 @@ MeasuredDevice MeasuredFrom(v1::Calibration calibration, double limit_tolerance)
   return measured;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

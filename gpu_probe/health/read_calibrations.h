@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/health/finding.h"
-#include "gpu_probe/health/fleet.h"
+#include "absl/status/status.h"
+#include "gpu_probe/health/figures.h"
+#include "gpu_probe/health/findings.h"
+#include "sextant/v1/calibration.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Why something that was given is not judged.
+// Why an input is not judged.
 struct InputProblem {
   HealthStatus status = HealthStatus::kUnknown;
   std::string source = {};  // the file or folder
@@ -26,20 +28,27 @@ struct ReadResult {
 
 struct ReadOptions {
   int64_t now_unix_seconds = 0;
-  double limit_tolerance = 0.02;  // rates above the limit by more make a measurement no reference
-  std::string only_uuid = {};     // whose withdrawal counts; "": any device's
+  double limit_tolerance = 0.02;  // rates further above it disqualify a reference
+  std::string only_uuid = {};     // the device whose withdrawal counts; "": any device's
   bool may_be_empty = false;      // a folder without calibrations is no problem
 };
 
-// Reads `paths`: files, and folders, of which all files *.json are read. Each that can't be read
-// or is not sound (CheckSound) is a problem, UNKNOWN. In a folder of the server, the mark that a
-// device's calibration was withdrawn after a wrong result is a problem, too: CRITICAL. Files that
-// hold only shapes that were asked for are passed over with a note.
+// Checks that a calibration can be judged: it is complete and consistent, by
+// check::CheckCalibration(), each rate agrees with its own time and shape, and it was measured at
+// most five minutes after `now_unix_seconds`, since hosts' clocks differ.
+//
+// Errors: kDataLoss with the first fault.
+absl::Status CheckSound(const v1::Calibration& calibration, int64_t now_unix_seconds);
+
+// Reads `paths`: files, and folders, of which all files *.json are read. Each that can't be read or
+// fails CheckSound() is a problem, UNKNOWN. In a folder of the server, the mark that a device's
+// calibration was withdrawn after a wrong result is a problem, too: CRITICAL. Files that hold only
+// requested shapes are skipped with a note.
 ReadResult ReadCalibrations(const std::vector<std::string>& paths, const ReadOptions& options);
 
 // `calibration` with its figures.
 MeasuredDevice MeasuredFrom(v1::Calibration calibration, double limit_tolerance);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HEALTH_READ_CALIBRATIONS_H_

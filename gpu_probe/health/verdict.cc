@@ -1,23 +1,159 @@
 #include "gpu_probe/health/verdict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "gpu_probe/figure_text.h"
-#include "gpu_probe/health/conditions_rule.h"
-#include "gpu_probe/health/judge_figures.h"
-#include "gpu_probe/health/limit_rule.h"
-#include "gpu_probe/health/missing_rule.h"
+#include "proto/text/format.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
+
+struct FigureReferences {
+  const std::vector<Figure>& judged;
+  const std::vector<const MeasuredDevice*>& history;  // oldest first
+  const std::vector<const MeasuredDevice*>& peers;
+  HealthLimits limits;
+};
+
+// A figure whose noise may account for more than this can't be judged: twice the tolerance of the
+// history.
+constexpr double kMostDoubt = 0.10;
+
+// The finding that `figure` is slower than a reference that is higher by `log_deficit`.
+Finding Slower(const FigureVerdict& figure, double log_deficit, const std::string& than) {
+  const double reference = figure.value * std::exp(log_deficit);
+  return {.status = HealthStatus::kCritical,
+          .figure = figure.name,
+          .unit = figure.unit,
+          .value = figure.value,
+          .reference = reference,
+          .ratio = figure.value / reference,
+          .message = absl::StrCat(text::ScaledToFourDigits(figure.value, figure.unit), " is ",
+                                  text::PercentToTenth(1 - figure.value / reference), " below ",
+                                  text::ScaledToFourDigits(reference, figure.unit),
+                                  ", the median of ", than)};
+}
+
+bool IsAsFastAsPeers(const FigureVerdict& figure, const HealthLimits& limits) {
+  return figure.peers.has_value() &&
+         1 - std::exp(-figure.peers->log_deficit) <= limits.peer_tolerance;
+}
+
+// The lowest rate that is not slower than `reference`.
+double AlarmBelow(double value, const HistoryReference& reference, const HealthLimits& limits) {
+  return value * std::exp(reference.log_deficit - reference.doubt) * (1 - limits.history_tolerance);
+}
+
+double AlarmBelow(double value, const PeerReference& reference, const HealthLimits& limits) {
+  const double behind =
+      std::max(-std::log1p(-limits.peer_tolerance), limits.peer_z * reference.deviation);
+  return value * std::exp(reference.log_deficit - reference.doubt - behind);
+}
+
+bool IsClear(double doubt) { return doubt <= kMostDoubt; }
+
+// Returns true where the figure could be judged.
+bool JudgeHistory(const HealthLimits& limits, FigureVerdict* figure,
+                  std::vector<Finding>* findings) {
+  if (!figure->history.has_value()) return false;
+  const HistoryReference& history = *figure->history;
+  figure->alarm_below = std::max(figure->alarm_below, AlarmBelow(figure->value, history, limits));
+  if (!IsSlowerThanHistory(history, limits.history_tolerance)) return IsClear(history.doubt);
+  Finding finding =
+      Slower(*figure, history.log_deficit, absl::StrFormat("its last %d", history.count));
+  finding.rule = "history";
+  if (IsAsFastAsPeers(*figure, limits)) {
+    finding.status = HealthStatus::kWarning;
+    absl::StrAppendFormat(&finding.message, "; its %d peers are as slow, so it is not this device",
+                          figure->peers->count);
+  }
+  findings->push_back(std::move(finding));
+  return true;
+}
+
+bool JudgePeers(const HealthLimits& limits, FigureVerdict* figure, std::vector<Finding>* findings) {
+  if (!figure->peers.has_value()) return false;
+  const PeerReference& peers = *figure->peers;
+  figure->alarm_below = std::max(figure->alarm_below, AlarmBelow(figure->value, peers, limits));
+  if (!IsSlowerThanPeers(peers, limits)) return IsClear(peers.doubt);
+  Finding finding = Slower(*figure, peers.log_deficit,
+                           absl::StrFormat("%d peers, by %.1f deviations", peers.count, peers.z));
+  finding.rule = "peers";
+  findings->push_back(std::move(finding));
+  return true;
+}
+
+void JudgeOverall(const PeerReferences& peers, const HealthLimits& limits, DeviceVerdict* verdict) {
+  verdict->overall = peers.overall;
+  if (!peers.overall.has_value() || !IsSlowerThanPeers(*peers.overall, limits)) return;
+  const double ratio = std::exp(-peers.overall->log_deficit);
+  verdict->findings.push_back(
+      {.status = HealthStatus::kCritical,
+       .rule = "peers",
+       .figure = "all figures",
+       .unit = "ratio",
+       .value = ratio,
+       .reference = 1,
+       .ratio = ratio,
+       .message = absl::StrFormat("are %s below the median of %d peers, by %.1f deviations",
+                                  text::PercentToTenth(1 - ratio), peers.overall->count,
+                                  peers.overall->z)});
+}
+
+void FindNothingJudged(const FigureReferences& references, std::vector<Finding>* findings) {
+  const bool alone = references.history.empty() && references.peers.size() < kMinimumPeerCount;
+  findings->push_back(
+      {.status = HealthStatus::kUnknown,
+       .rule = "reference",
+       .message = alone ? "was measured, but there is nothing to compare it with"
+                        : "was measured, but no figure of it can be compared: none is stable "
+                          "enough, or has a counterpart"});
+}
+
+// Figures with values alone, where comparing them is useless.
+std::vector<FigureVerdict> FiguresWithoutReferences(const std::vector<Figure>& figures) {
+  std::vector<FigureVerdict> out;
+  for (const Figure& figure : figures) {
+    const RatePoint& best = BestOf(figure);
+    out.push_back(
+        {.name = figure.name, .unit = figure.unit, .value = best.rate, .stable = best.doubt <= 0});
+  }
+  return out;
+}
+
+// Fills the verdict's figures and overall, and adds its findings. Slower than its history is
+// CRITICAL, but a WARNING where its peers are equally slow: then the cause is not this device.
+// Slower than its peers is CRITICAL. UNKNOWN where no figure could be judged.
+void JudgeFigures(const FigureReferences& references, DeviceVerdict* verdict) {
+  std::vector<const std::vector<Figure>*> peer_figures;
+  for (const MeasuredDevice* peer : references.peers) peer_figures.push_back(&peer->figures);
+  const PeerReferences peers = AgainstPeers(references.judged, peer_figures);
+  JudgeOverall(peers, references.limits, verdict);
+  verdict->figures = FiguresWithoutReferences(references.judged);
+  bool any_judged = false;
+  for (size_t i = 0; i < references.judged.size(); ++i) {
+    FigureVerdict& figure = verdict->figures[i];
+    std::vector<const Figure*> older;
+    for (const MeasuredDevice* measured : references.history) {
+      const Figure* const same = FigureNamed(figure.name, measured->figures);
+      if (same != nullptr) older.push_back(same);
+    }
+    figure.history =
+        AgainstHistory(references.judged[i], older, references.limits.history_tolerance);
+    figure.peers = peers.figures[i];
+    any_judged |= JudgeHistory(references.limits, &figure, &verdict->findings);
+    any_judged |= JudgePeers(references.limits, &figure, &verdict->findings);
+  }
+  if (!any_judged) FindNothingJudged(references, &verdict->findings);
+}
 
 constexpr double kSecondsADay = 86400;
 
-// What a device may be compared with, and how much it may not.
+// The measurements that a device may be compared with, and the numbers of those that it may not.
 struct References {
   std::vector<const MeasuredDevice*> history;  // oldest first
   int unlike_history_count = 0;
@@ -28,7 +164,7 @@ struct References {
 };
 
 double AgeSeconds(const MeasuredDevice& measured, const JudgeOptions& options) {
-  // A clock that is a little ahead makes no negative age.
+  // A clock that is a little ahead must not give a negative age.
   return std::max(0.0, static_cast<double>(options.now_unix_seconds - measured.unix_seconds()));
 }
 
@@ -103,7 +239,7 @@ void NoteMeasurement(const MeasuredDevice& measured, const HealthLimits& limits,
                      std::vector<std::string>* notes) {
   const double coverage = measured.calibration.coverage_ratio();
   if (coverage < 1) {
-    notes->push_back(absl::StrCat("The run was cut short: ", PercentText(coverage),
+    notes->push_back(absl::StrCat("The run was cut short: ", text::PercentToTenth(coverage),
                                   " of its points were measured."));
   }
   const std::vector<std::string> unlimited = TypesWithoutLimit(measured.calibration);
@@ -118,7 +254,7 @@ void NoteMeasurement(const MeasuredDevice& measured, const HealthLimits& limits,
                                       [](const Figure& f) { return BestOf(f).doubt > 0; });
   if (unstable > 0) {
     notes->push_back(absl::StrFormat(
-        "%d of %d figures are not stable: they have to be further behind by their own noise.",
+        "%d of %d figures are not stable: they have to be further below by their own noise.",
         unstable, measured.figures.size()));
   }
 }
@@ -138,7 +274,7 @@ void FindAge(const DeviceVerdict& verdict, const HealthLimits& limits,
                                   limits.max_age_seconds / kSecondsADay)});
 }
 
-// Adds to each finding that the device is slow what the device told of its clock and power.
+// Adds the device's reported clock and power to each finding that it is slow.
 void Explain(const MeasuredDevice& judged, const References& references,
              std::vector<Finding>* findings) {
   for (Finding& finding : *findings) {
@@ -158,7 +294,8 @@ void Append(std::vector<Finding> more, std::vector<Finding>* findings) {
   for (Finding& finding : more) findings->push_back(std::move(finding));
 }
 
-// The worst first, and otherwise as found; the device is as bad as its worst finding.
+// Sorts the worst first, otherwise in order of discovery; the device's status is its worst
+// finding's.
 void SumUp(DeviceVerdict* verdict) {
   std::stable_sort(verdict->findings.begin(), verdict->findings.end(),
                    [](const Finding& a, const Finding& b) {
@@ -181,7 +318,7 @@ DeviceVerdict Judge(const KnownDevice& judged, const References& references,
   NoteMeasurement(measured, options.limits, &verdict.notes);
   verdict.findings = FindBeyondLimit(measured.calibration, options.limits.limit_tolerance);
   if (!verdict.findings.empty()) {
-    // Whatever else it says is not to be trusted either.
+    // Nothing else of this measurement can be trusted.
     verdict.figures = FiguresWithoutReferences(measured.figures);
     SumUp(&verdict);
     return verdict;
@@ -218,4 +355,4 @@ std::vector<DeviceVerdict> JudgeDevices(const std::vector<KnownDevice>& devices,
   return verdicts;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

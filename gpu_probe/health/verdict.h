@@ -1,4 +1,4 @@
-// The verdict over devices: who is slow, who was not measured, who can't be judged.
+// The verdict on devices: slow, not measured, or impossible to judge.
 #ifndef SEXTANT_GPU_PROBE_HEALTH_VERDICT_H_
 #define SEXTANT_GPU_PROBE_HEALTH_VERDICT_H_
 
@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "gpu_probe/health/finding.h"
-#include "gpu_probe/health/fleet.h"
-#include "gpu_probe/health/history_rule.h"
-#include "gpu_probe/health/peer_rule.h"
+#include "gpu_probe/health/figures.h"
+#include "gpu_probe/health/findings.h"
+#include "gpu_probe/health/references.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// One figure and all that it was compared with.
+// One figure and its references.
 struct FigureVerdict {
   std::string name;
   std::string unit;
@@ -22,7 +21,7 @@ struct FigureVerdict {
   bool stable = true;
   absl::optional<HistoryReference> history = {};
   absl::optional<PeerReference> peers = {};
-  double alarm_below = 0;  // a lower rate would be CRITICAL; 0 where nothing was compared
+  double alarm_below = 0;  // a lower rate is CRITICAL; 0 where nothing was compared
 };
 
 struct DeviceVerdict {
@@ -36,7 +35,7 @@ struct DeviceVerdict {
   std::vector<FigureVerdict> figures;
   absl::optional<PeerReference> overall;
   std::vector<Finding> findings;   // the worst first
-  std::vector<std::string> notes;  // full sentences: what the verdict does not rest on, and why
+  std::vector<std::string> notes;  // full sentences: checks that were not made, and why
 };
 
 struct JudgeOptions {
@@ -45,11 +44,11 @@ struct JudgeOptions {
   std::string only_uuid = {};  // "": each device
 };
 
-// One for each device that is asked for, in the order of `devices`. OK only where at least one
-// figure was compared with something, and nothing was found.
+// One for each requested device, in the order of `devices`. OK only where at least one figure was
+// compared with a reference, and nothing was found.
 std::vector<DeviceVerdict> JudgeDevices(const std::vector<KnownDevice>& devices,
                                         const JudgeOptions& options);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HEALTH_VERDICT_H_

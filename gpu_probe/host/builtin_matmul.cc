@@ -9,10 +9,121 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/host/builtin_packing.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
+
+// A tile fills the level's registers (16, or 32 for AVX-512 and NEON): the tile's own vectors, two
+// for a row of B's panel, and one for an element of A's where it can't be read from memory.
+template <int kBytes, int kRows>
+SEXTANT_INLINE_BODY void Tile(const float* a_panel, const float* b_panel, int64_t k, float* tile) {
+  using Vector = typename VectorOf<float, kBytes>::Type;
+  constexpr int kLanes = VectorOf<float, kBytes>::kLaneCount;
+  Vector low[kRows] = {};
+  Vector high[kRows] = {};
+  for (int64_t p = 0; p < k; ++p) {
+    const auto* const b = reinterpret_cast<const Vector*>(b_panel + p * 2 * kLanes);
+    const float* const a = a_panel + p * kRows;
+    const Vector b_low = b[0];
+    const Vector b_high = b[1];
+#pragma GCC unroll 14
+    for (int r = 0; r < kRows; ++r) {
+      low[r] += a[r] * b_low;
+      high[r] += a[r] * b_high;
+    }
+  }
+  auto* const to = reinterpret_cast<Vector*>(tile);
+#pragma GCC unroll 14
+  for (int r = 0; r < kRows; ++r) {
+    to[2 * r] = low[r];
+    to[2 * r + 1] = high[r];
+  }
+}
+
+constexpr int kBaseRows = kBaseHas32Registers ? 12 : 6;
+constexpr int kAvx2Rows = 6;
+constexpr int kAvx512Rows = 14;
+
+void TileBase(const float* a_panel, const float* b_panel, int64_t k, float* tile) {
+  Tile<kBaseBytes, kBaseRows>(a_panel, b_panel, k, tile);
+}
+SEXTANT_TARGET_AVX2 void TileAvx2(const float* a_panel, const float* b_panel, int64_t k,
+                                  float* tile) {
+  Tile<kAvx2Bytes, kAvx2Rows>(a_panel, b_panel, k, tile);
+}
+SEXTANT_TARGET_AVX512 void TileAvx512(const float* a_panel, const float* b_panel, int64_t k,
+                                      float* tile) {
+  Tile<kAvx512Bytes, kAvx512Rows>(a_panel, b_panel, k, tile);
+}
+
+// Rows and depths that are transposed at once, in registers that every processor has.
+constexpr int64_t kTurned = 4;
+// Depths that are packed for all rows of a panel before the next ones: a cache line of each row, so
+// that output lines stay in the first-level cache until they are complete.
+constexpr int64_t kLine = 16;
+
+// Transposes four rows, four deep.
+void TurnFourByFour(const float* from, int64_t row_stride, int panel_width, float* to) {
+  using Four = VectorOf<float, kBaseBytes>::Type;
+  const auto row = [&](int64_t r) { return *reinterpret_cast<const Four*>(from + r * row_stride); };
+  const auto put = [&](int64_t p, Four column) {
+    *reinterpret_cast<Four*>(to + p * panel_width) = column;
+  };
+  // Depths 0 and 1 of two rows, then 2 and 3; the two rows' elements are adjacent.
+  const Four low01 = __builtin_shufflevector(row(0), row(1), 0, 4, 1, 5);
+  const Four low23 = __builtin_shufflevector(row(2), row(3), 0, 4, 1, 5);
+  const Four high01 = __builtin_shufflevector(row(0), row(1), 2, 6, 3, 7);
+  const Four high23 = __builtin_shufflevector(row(2), row(3), 2, 6, 3, 7);
+  put(0, __builtin_shufflevector(low01, low23, 0, 1, 4, 5));
+  put(1, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
+  put(2, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
+  put(3, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
+}
+
+// Rows [first_row, end_row) of a panel, depth [first_p, end_p).
+struct Piece {
+  int64_t first_row = 0;
+  int64_t end_row = 0;
+  int64_t first_p = 0;
+  int64_t end_p = 0;
+};
+
+void PackPiece(const PackSource& source, const Piece& piece, int panel_width, float* panel) {
+  int64_t r = piece.first_row;
+  for (; r + kTurned <= piece.end_row; r += kTurned) {
+    int64_t p = piece.first_p;
+    float* const to = panel + r - piece.first_row;
+    for (; p + kTurned <= piece.end_p; p += kTurned) {
+      TurnFourByFour(source.data + r * source.row_stride + p, source.row_stride, panel_width,
+                     to + p * panel_width);
+    }
+    for (; p < piece.end_p; ++p) {
+      for (int64_t i = 0; i < kTurned; ++i) {
+        to[p * panel_width + i] = source.data[(r + i) * source.row_stride + p];
+      }
+    }
+  }
+  for (; r < piece.end_row; ++r) {
+    for (int64_t p = piece.first_p; p < piece.end_p; ++p) {
+      panel[p * panel_width + r - piece.first_row] = source.data[r * source.row_stride + p];
+    }
+  }
+}
+
+void PackPanel(const PackSource& source, int64_t first_row, int panel_width, float* to) {
+  const int64_t rows = std::min<int64_t>(panel_width, source.row_count - first_row);
+  for (int64_t p = 0; p < source.depth; p += kLine) {
+    PackPiece(source,
+              {.first_row = first_row,
+               .end_row = first_row + rows,
+               .first_p = p,
+               .end_p = std::min(p + kLine, source.depth)},
+              panel_width, to);
+  }
+  for (int64_t p = 0; p < source.depth; ++p) {
+    std::fill(to + p * panel_width + rows, to + (p + 1) * panel_width, 0.0F);
+  }
+}
 
 // Depth of a packed panel: a panel of A and one of B stay in the first-level cache.
 constexpr int64_t kDepth = 256;
@@ -32,11 +143,11 @@ struct Rectangle {
   Part columns;
 };
 
-// What one packed part of A and one of B add to C.
+// The product of one packed part of A and one of B, which is added to C.
 struct Block {
   Rectangle of_c;
   int64_t depth = 0;
-  bool first = false;  // of the depths
+  bool first = false;  // the first depths: C is written, not added to
 };
 
 class BuiltinMatmul : public PreparedMatmul {
@@ -60,7 +171,7 @@ class BuiltinMatmul : public PreparedMatmul {
   float* PackedOf(int index) const { return packed_->As<float>() + index * kPackedFloats; }
   Rectangle RectangleOf(int index) const;
   void Multiply(const MatmulOperands& operands, const Rectangle& own, float* packed) const;
-  // C's block += packed A times packed B; the first depth's product takes its place instead.
+  // C's block += packed A times packed B; at the first depths the product replaces it.
   void MultiplyBlock(const Block& block, const float* packed, float* c) const;
   void Write(const float* tile, const Rectangle& to, bool first, float* c) const;
 
@@ -130,6 +241,22 @@ void BuiltinMatmul::Write(const float* tile, const Rectangle& to, bool first, fl
 
 }  // namespace
 
+MicroKernel MicroKernelOf(SimdLevel level) {
+  return KernelsByLevel<MicroKernel>{
+      .base = {kBaseHas32Registers ? SEXTANT_BASE " 12x8" : SEXTANT_BASE " 6x8", kBaseRows, 8,
+               TileBase},
+      .avx2 = {"avx2 fma 6x16", kAvx2Rows, 16, TileAvx2},
+      .avx512 = {"avx512f 14x32", kAvx512Rows, 32, TileAvx512}}
+      .At(level);
+}
+
+void PackPanels(const PackSource& source, int panel_width, float* to) {
+  for (int64_t row = 0; row < source.row_count; row += panel_width) {
+    PackPanel(source, row, panel_width, to);
+    to += panel_width * source.depth;
+  }
+}
+
 BuiltinEngine::BuiltinEngine(SimdLevel level, ThreadTeam* team, MemoryBudget* memory)
     : kernel_(MicroKernelOf(level)), team_(team), memory_(memory) {}
 
@@ -166,4 +293,4 @@ ThreadGrid GridOf(int64_t m, int64_t n, int thread_count) {
   return best;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

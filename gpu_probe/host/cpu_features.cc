@@ -13,12 +13,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 bool Bit(uint64_t word, int bit) { return (word >> bit & 1) != 0; }
 
-// XCR0's parts that the system must save, by instruction set.
+// The parts of XCR0 that the system must save, by instruction set.
 constexpr uint64_t kAvxState = 0x6;      // SSE and AVX registers
 constexpr uint64_t kAvx512State = 0xE6;  // and the masks, upper halves, upper sixteen
 constexpr uint64_t kAmxState = 0x60000;  // tile configuration and data
@@ -41,7 +41,7 @@ Leaf Cpuid(uint32_t leaf, uint32_t subleaf) {
   return out;
 }
 
-// Only where leaf 1 says that the system uses XSAVE (OSXSAVE).
+// Call only where leaf 1 reports that the system uses XSAVE (OSXSAVE).
 uint64_t ReadXcr0() {
   uint32_t low = 0;
   uint32_t high = 0;
@@ -53,9 +53,9 @@ Leaf Cpuid(uint32_t, uint32_t) { return {}; }
 uint64_t ReadXcr0() { return 0; }
 #endif
 
-// The size of the largest cache that the leaf tells of, in bytes; 0 where it tells of none.
+// Bytes of the largest cache that the leaf reports; 0 where it reports none.
 int64_t LargestCacheBytes(uint32_t leaf) {
-  constexpr uint32_t kMaxCacheCount = 16;  // no processor has so many; a faulty guest may say so
+  constexpr uint32_t kMaxCacheCount = 16;  // above any processor's; bounds a faulty guest's list
   int64_t largest = 0;
   for (uint32_t i = 0; i < kMaxCacheCount; ++i) {
     const Leaf cache = Cpuid(leaf, i);
@@ -158,7 +158,7 @@ std::string ProcessorName() {
     std::memcpy(name.data() + i * sizeof(Leaf), &leaf, sizeof(Leaf));
   }
   std::string text(name.data());
-  // A guest's name may hold anything; what is not ASCII could not be put in a message.
+  // A guest's name may hold any bytes; bytes that are not ASCII could not be put in a message.
   std::replace_if(
       text.begin(), text.end(), [](char c) { return !absl::ascii_isprint(c); }, ' ');
   absl::RemoveExtraAsciiWhitespace(&text);
@@ -167,14 +167,14 @@ std::string ProcessorName() {
 #else
 std::string ProcessorName() {
   if ((getauxval(AT_HWCAP) & HWCAP_CPUID) == 0) return "";
-  // Linux answers for the core that it runs on. Bits 31 to 24 are the maker, 15 to 4 the part
-  // (Arm Architecture Reference Manual, MIDR_EL1).
+  // Linux returns the register of the current core. Bits 31 to 24 are the implementer, 15 to 4 the
+  // part (Arm Architecture Reference Manual, MIDR_EL1).
   uint64_t identity = 0;
   __asm__("mrs %0, midr_el1" : "=r"(identity));
   const uint64_t maker = identity >> 24 & 0xFF;
   const uint64_t part = identity >> 4 & 0xFFF;
   constexpr uint64_t kArm = 0x41;
-  // Of Linux's arch/arm64/include/asm/cputype.h those that stand beside GPUs.
+  // The parts of Linux's arch/arm64/include/asm/cputype.h that are used in hosts with GPUs.
   const struct {
     uint64_t part;
     const char* name;
@@ -192,4 +192,4 @@ absl::optional<int64_t> CacheBytesFromCpuid() {
   return bytes;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,5 +1,5 @@
-// What the processor can do, as it says itself (cpuid). Nothing is read from files. Of an aarch64
-// only its name is told: what each has is enough for FP32.
+// The processor's features, from cpuid. No files are read. For aarch64 only the name is read: every
+// such processor has what FP32 needs.
 #ifndef SEXTANT_GPU_PROBE_HOST_CPU_FEATURES_H_
 #define SEXTANT_GPU_PROBE_HOST_CPU_FEATURES_H_
 
@@ -10,10 +10,10 @@
 #include "absl/types/optional.h"
 #include "gpu_probe/host/simd.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// The registers of cpuid that tell of vector and matrix instructions; a leaf that the
-// processor does not have is 0.
+// The registers of cpuid that describe vector and matrix instructions; a leaf that the processor
+// does not have is 0.
 struct CpuidRegisters {
   uint32_t leaf1_ecx = 0;
   uint32_t leaf7_ebx = 0;
@@ -54,16 +54,16 @@ SimdLevel WidestSimd(const CpuFeatures& features);
 // As Linux names them, e.g. "avx2", "fma", "avx512_bf16".
 std::vector<std::string> InstructionSetNames(const CpuFeatures& features);
 
-// Whether BF16, or INT8, has instructions of its own, rather than being emulated.
+// True where BF16, or INT8, has instructions of its own, and is not emulated.
 bool MultipliesBf16(const CpuFeatures& features);
 bool MultipliesInt8(const CpuFeatures& features);
 
-// The name that the processor gives itself; empty where it gives none.
+// The processor's own name; empty where it reports none.
 std::string ProcessorName();
 
-// Its last-level cache; absent where it does not tell.
+// Bytes of its last-level cache; absent where the processor does not report it.
 absl::optional<int64_t> CacheBytesFromCpuid();
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HOST_CPU_FEATURES_H_

@@ -1,31 +1,56 @@
 #include "gpu_probe/host/host_backend.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/base/fingerprint.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/elementwise_summary.h"
 #include "gpu_probe/host/builtin_matmul.h"
-#include "gpu_probe/host/elementwise_points.h"
-#include "gpu_probe/host/fusion_points.h"
+#include "gpu_probe/host/cpu_features.h"
+#include "gpu_probe/host/elementwise.h"
+#include "gpu_probe/host/fusion.h"
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/host_facts.h"
-#include "gpu_probe/host/host_summary.h"
 #include "gpu_probe/host/matmul_points.h"
 #include "gpu_probe/host/onednn_matmul.h"
-#include "gpu_probe/host/register_points.h"
-#include "gpu_probe/host/stream_points.h"
-#include "gpu_probe/host/usable_cores.h"
+#include "gpu_probe/host/registers.h"
+#include "gpu_probe/host/stream.h"
+#include "gpu_probe/host_environment.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
+
+std::string Uuid(const std::string& identity, const std::string& product_name) {
+  Fingerprint fingerprint;
+  fingerprint.Add(identity);
+  fingerprint.Add(product_name);
+  return absl::StrCat("CPU-", fingerprint.ToString());
+}
+
+// The bytes of all last-level caches of `cores`, from the system or else from the processor.
+absl::optional<int64_t> CacheBytesOf(const CoreSet& cores) {
+  const auto told_bytes = LastLevelCacheBytes("", cores.numbers);
+  return told_bytes ? told_bytes : CacheBytesFromCpuid();
+}
+
+// Used where /proc is missing: sysconf asks the kernel itself.
+absl::optional<int64_t> PhysicalMemoryBytes() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return absl::nullopt;
+  return pages * page_bytes;
+}
 
 constexpr int64_t kMaxDimension = 1'000'000;
 
-// Where the host does not tell what is available.
+// Used where the host does not report its available memory.
 constexpr int64_t kCapWhereMemoryIsUnknown = int64_t{256} << 20;
 constexpr int64_t kDefaultShareOfMemory = 4;
 
@@ -55,8 +80,7 @@ absl::StatusOr<SharedContext> ContextFor(const HostProbeRequest& request, const 
   auto context = std::make_shared<HostContext>();
   context->features = DetectCpuFeatures();
   const CoreSet cores = UsableCores("", facts.core_quota);
-  const auto told_bytes = LastLevelCacheBytes("", cores.numbers);
-  context->cache_bytes = told_bytes ? told_bytes : CacheBytesFromCpuid();
+  context->cache_bytes = CacheBytesOf(cores);
   SEXTANT_ASSIGN_OR_RETURN(const int64_t cap_bytes, MemoryCap(request.memory_cap_bytes, facts));
   context->memory = std::make_unique<MemoryBudget>(cap_bytes);
   SEXTANT_ASSIGN_OR_RETURN(context->team, ThreadTeam::Create(cores));
@@ -72,7 +96,7 @@ absl::StatusOr<SharedContext> ContextFor(const HostProbeRequest& request, const 
   return context;
 }
 
-// The types that this host multiplies in; a note for each of the others.
+// The types that this host multiplies; adds a note for each of the others.
 std::vector<v1::DataType> MultipliedTypes(const HostContext& context,
                                           std::vector<std::string>* notes) {
   std::vector<v1::DataType> types;
@@ -91,7 +115,7 @@ void Append(std::vector<Point> more, std::vector<Point>* points) {
   std::move(more.begin(), more.end(), std::back_inserter(*points));
 }
 
-// The types' registers, and a note for each type whose are not measured.
+// Adds points for the types' registers, and a note for each type without.
 void AppendRegisters(const std::vector<v1::DataType>& types, const SharedContext& context,
                      ProbePlan* plan) {
   std::vector<Point> points = RegisterPoints(types, context);
@@ -118,7 +142,62 @@ absl::StatusOr<std::vector<v1::DataType>> TypesOf(const std::vector<v1::MatmulSh
   return types;
 }
 
+void FillRegisterRatios(const v1::RegisterMeasurement& registers, v1::Calibration* out) {
+  const auto fill = [&](v1::MatmulMeasurement* matmul) {
+    if (matmul->data_type() != registers.data_type()) return;
+    matmul->set_register_ratio(matmul->flops_per_second() / registers.flops_per_second());
+  };
+  for (v1::MatmulMeasurement& matmul : *out->mutable_matmuls()) fill(&matmul);
+  for (v1::MatmulMeasurement& matmul : *out->mutable_sustained_matmuls()) fill(&matmul);
+}
+
+void JudgeRatio(v1::RegisterMeasurement* registers, v1::Calibration* out) {
+  const v1::DataType type = registers->data_type();
+  const v1::MatmulMeasurement* best = nullptr;
+  for (const v1::MatmulMeasurement& matmul : out->matmuls()) {
+    if (matmul.data_type() != type || !matmul.has_register_ratio()) continue;
+    if (best == nullptr || matmul.register_ratio() > best->register_ratio()) best = &matmul;
+  }
+  if (best == nullptr) return;
+  const std::string name = absl::AsciiStrToUpper(TypeLabel(type));
+  // A requested shape may be slow.
+  if (best->register_ratio() < kLowRegisterRatio && !best->requested()) {
+    AddNote(absl::StrFormat("The best multiplication in %s (%s, %s) reaches %.2f of the "
+                            "registers' rate: the shapes are small, other programs ran, or the "
+                            "library does not know this processor.",
+                            name, best->engine(), best->kernel(), best->register_ratio()),
+            out);
+  } else if (best->register_ratio() > kHighRegisterRatio) {
+    AddNote(absl::StrFormat("The best multiplication in %s (%s, %s) is %.2f times as fast as the "
+                            "registers allow: the clock changed, or other programs ran, between "
+                            "the two measurements. Measure again.",
+                            name, best->engine(), best->kernel(), best->register_ratio()),
+            out);
+    // Its samples agree, but are wrong.
+    registers->mutable_time()->set_stable(false);
+  }
+}
+
 }  // namespace
+
+v1::Device HostDevice() {
+  const HostFacts facts = ReadHostFacts("");
+  v1::Device device;
+  device.set_kind(v1::DEVICE_KIND_CPU);
+  device.set_product_name(ProcessorName());
+  device.set_hostname(HostName());
+  device.set_uuid(
+      Uuid(facts.machine_id.empty() ? device.hostname() : facts.machine_id, device.product_name()));
+  const auto memory_bytes = facts.memory_bytes ? facts.memory_bytes : PhysicalMemoryBytes();
+  if (memory_bytes) device.set_memory_bytes(*memory_bytes);
+  const CoreSet cores = UsableCores("", facts.core_quota);
+  if (const auto cache_bytes = CacheBytesOf(cores)) device.set_cache_bytes(*cache_bytes);
+  device.set_compute_unit_count(static_cast<int64_t>(cores.numbers.size()));
+  for (const std::string& name : InstructionSetNames(DetectCpuFeatures())) {
+    device.add_instruction_sets(name);
+  }
+  return device;
+}
 
 absl::StatusOr<ProbePlan> HostProbePlan(const HostProbeRequest& request) {
   for (const v1::MatmulShape& shape : request.matmuls) {
@@ -147,4 +226,13 @@ absl::StatusOr<ProbePlan> HostProbePlan(const HostProbeRequest& request) {
   return plan;
 }
 
-}  // namespace sextant
+void SummariseHost(v1::Calibration* calibration) {
+  for (v1::RegisterMeasurement& registers : *calibration->mutable_registers()) {
+    FillRegisterRatios(registers, calibration);
+    JudgeRatio(&registers, calibration);
+  }
+  FillRidge(kFewestMultiplyAdds, kMostMultiplyAdds, calibration);
+  FillFusionSpeedup(calibration);
+}
+
+}  // namespace sextant::probe

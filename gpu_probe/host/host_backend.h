@@ -1,4 +1,4 @@
-// The probe's backend for the processors of this host, all of them as one device.
+// The probe's backend for the processors of this host, as one device.
 #ifndef SEXTANT_GPU_PROBE_HOST_HOST_BACKEND_H_
 #define SEXTANT_GPU_PROBE_HOST_HOST_BACKEND_H_
 
@@ -8,26 +8,27 @@
 
 #include "absl/status/statusor.h"
 #include "gpu_probe/point.h"
+#include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/device.pb.h"
 #include "sextant/v1/probe.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 struct HostProbeRequest {
   v1::ProbeMode mode = v1::PROBE_MODE_STANDARD;
-  // These instead of the grid and all else, where there are any.
+  // Measured instead of the grid and everything else, where not empty.
   std::vector<v1::MatmulShape> matmuls = {};
   // oneDNN's file; empty: the system's libdnnl.so.2, then libdnnl.so.3.
   std::string onednn_library = {};
-  // What all data together may take; 0: a quarter of the memory that is available.
+  // The most bytes of all data together; 0: a quarter of the available memory.
   int64_t memory_cap_bytes = 0;
 };
 
-// This host. Fast; loads nothing, measures nothing.
+// This host as a device. Fast; loads nothing, measures nothing.
 v1::Device HostDevice();
 
-// What is measured on this host. Loads oneDNN; starts a thread a core, which live as long as
-// the plan or any workload made from it. docs/probe_host.md tells each kernel.
+// The plan of this host's measurements. Loads oneDNN; starts one thread a core, which live as long
+// as the plan or any workload made from it. docs/probe_host.md describes each kernel.
 //
 // Errors:
 //   kInvalidArgument    a shape or the memory cap is out of range
@@ -35,6 +36,16 @@ v1::Device HostDevice();
 //   kResourceExhausted  the threads could not be started
 absl::StatusOr<ProbePlan> HostProbePlan(const HostProbeRequest& request);
 
-}  // namespace sextant
+// Limits of the best multiplication of a type's grid, as a share of the registers' rate. Below the
+// first, a note is added: a library that does not know the processor silently uses slow kernels.
+// Above the second, one of the two figures is wrong, or the clock changed between them.
+inline constexpr double kLowRegisterRatio = 0.5;
+inline constexpr double kHighRegisterRatio = 1.05;
+
+// Fills in register ratios, the ridge and the speed-up of fusion, from measured figures; removes a
+// chain of which only one half was measured. Adds notes on figures that contradict each other.
+void SummariseHost(v1::Calibration* calibration);
+
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HOST_HOST_BACKEND_H_

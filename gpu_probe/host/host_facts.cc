@@ -1,10 +1,14 @@
 #include "gpu_probe/host/host_facts.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -13,7 +17,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/checked_math.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int64_t kKib = 1024;
@@ -21,7 +25,7 @@ constexpr int64_t kKib = 1024;
 // Version 1 writes "no limit" as the largest multiple of a page; no host has 2^60 bytes.
 constexpr int64_t kNoLimitBytes = int64_t{1} << 60;
 
-// Empty where the file can't be read: each caller takes that for an absent figure.
+// Empty where the file can't be read: callers treat that as an absent figure.
 std::string FileText(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -41,7 +45,8 @@ void KeepLower(absl::optional<Number> candidate, absl::optional<Number>* lowest)
   *lowest = *lowest ? std::min(**lowest, *candidate) : *candidate;
 }
 
-// `path` and all groups above it, the root ("") last: a limit holds for all below it.
+// `path` and all groups above it, the root ("") last: a group's limit applies to all groups below
+// it.
 std::vector<std::string> GroupAndAncestors(std::string path) {
   std::vector<std::string> out;
   while (!path.empty() && path != "/") {
@@ -52,7 +57,7 @@ std::vector<std::string> GroupAndAncestors(std::string path) {
   return out;
 }
 
-// What the group may still take: its limit less what it holds.
+// The bytes that the group may still use: its limit minus its usage.
 absl::optional<int64_t> RoomBytes(absl::optional<int64_t> limit_bytes,
                                   const std::string& usage_text) {
   const absl::optional<int64_t> used_bytes =
@@ -88,7 +93,7 @@ void ReadGroupsOfVersion1(const std::string& root, const std::string& groups, Ho
   }
 }
 
-// The largest of one core's caches: its size, and which cores share it, as /sys spells both.
+// The largest of one core's caches: its size, and the cores that share it, as /sys writes both.
 struct Cache {
   int64_t size_bytes = 0;
   std::string sharers;
@@ -104,6 +109,40 @@ Cache LargestCacheOf(const std::string& root, int core) {
     largest = {.size_bytes = *size_bytes, .sharers = FileText(folder + "/shared_cpu_list")};
   }
   return largest;
+}
+
+// Hosts with more cores than a cpu_set_t holds need larger sets.
+constexpr int kMaxCoreCount = 1 << 16;
+
+std::vector<int> ProcessorsOfAffinity() {
+  std::vector<int> cores;
+  for (int count = CPU_SETSIZE; count <= kMaxCoreCount; count *= 2) {
+    cpu_set_t* const set = CPU_ALLOC(static_cast<size_t>(count));
+    if (set == nullptr) break;
+    const size_t set_bytes = CPU_ALLOC_SIZE(static_cast<size_t>(count));
+    CPU_ZERO_S(set_bytes, set);
+    const bool read = sched_getaffinity(0, set_bytes, set) == 0;
+    for (int i = 0; read && i < count; ++i) {
+      if (CPU_ISSET_S(static_cast<size_t>(i), set_bytes, set)) cores.push_back(i);
+    }
+    CPU_FREE(set);
+    if (read) break;
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+// Processors that are threads of one core list the same siblings.
+std::vector<int> OneOfEachCore(const std::string& root, const std::vector<int>& processors) {
+  std::vector<int> cores;
+  std::set<std::string> seen;
+  for (const int processor : processors) {
+    std::ifstream file(absl::StrCat(root, "/sys/devices/system/cpu/cpu", processor,
+                                    "/topology/thread_siblings_list"));
+    std::string siblings;
+    if (!std::getline(file, siblings) || seen.insert(siblings).second) cores.push_back(processor);
+  }
+  return cores;
 }
 
 }  // namespace
@@ -144,7 +183,7 @@ std::string GroupPath(absl::string_view text, absl::string_view controller) {
     const std::vector<absl::string_view> controllers = absl::StrSplit(parts[1], ',');
     const bool found =
         std::find(controllers.begin(), controllers.end(), controller) != controllers.end();
-    // Above a namespace's root lies what this process can't see.
+    // This process can't see above its namespace's root.
     if (found && !absl::StrContains(parts[2], "..")) return std::string(parts[2]);
   }
   return "";
@@ -191,4 +230,13 @@ HostFacts ReadHostFacts(const std::string& root) {
   return facts;
 }
 
-}  // namespace sextant
+CoreSet UsableCores(const std::string& root, absl::optional<double> core_quota) {
+  CoreSet out = {.numbers = OneOfEachCore(root, ProcessorsOfAffinity())};
+  if (core_quota && *core_quota < static_cast<double>(out.numbers.size())) {
+    out.numbers.resize(static_cast<size_t>(std::max(1.0, std::floor(*core_quota))));
+    out.pinned = false;
+  }
+  return out;
+}
+
+}  // namespace sextant::probe

@@ -11,12 +11,12 @@
 #include "gpu_probe/host/random_data.h"
 #include "gpu_probe/host/simd.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// How far random errors of the expected size may add up, in standard deviations: by
-// Hoeffding's inequality 1 row's block in 3e7 errs further, even where every element's error
-// is as large as its bound; the bounds are some times larger than that.
+// The largest sum of random errors of the expected size, in standard deviations: by Hoeffding's
+// inequality 1 row's block in 3e7 exceeds it, even where every element's error is as large as its
+// bound; the bounds are several times larger than that.
 constexpr double kDeviations = 6;
 
 double ToDouble(float value) { return value; }
@@ -30,8 +30,8 @@ void Widen(const Element* from, int64_t count, double* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = ToDouble(from[i]);
 }
 
-// Bounds of one rounding, relative to the value: of a sum while it is built up, and of an
-// element of C when it is written. 0 where arithmetic is exact.
+// Relative bounds of one rounding: of a partial sum, and of an element of C when it is written. 0
+// where arithmetic is exact.
 struct Rounding {
   double sum = 0;
   double output = 0;
@@ -56,11 +56,11 @@ struct Int8Elements {
   using B = int8_t;
   using C = int32_t;
   static constexpr Rounding kRounding = {};
-  // Sums of 32 bits wrap, and both are whole numbers below 2^53.
+  // Sums of 32 bits wrap around, and both values are whole numbers below 2^53.
   static double Distance(double x, double y) { return std::abs(std::remainder(x - y, 0x1p32)); }
 };
 
-// The first difference that a thread comes upon.
+// The first difference that a thread finds.
 struct Difference {
   bool found = false;
   int64_t row = 0;
@@ -90,8 +90,8 @@ double Dot(const double* x, const double* y, int64_t count) {
   return total;
 }
 
-// One check. All arithmetic is in double, which holds every sum of INT8 exactly and rounds
-// those of the others 2^-29 times less than they were rounded.
+// One check. All arithmetic is in double, which holds every sum of INT8 exactly, and whose rounding
+// errors are 2^-29 of those of the other types.
 template <typename Elements>
 class Check {
  public:
@@ -115,7 +115,7 @@ class Check {
 
  private:
   int64_t EndColumn(int64_t block) const { return std::min((block + 1) * kCheckedColumnCount, n_); }
-  // B r for the block's columns, and their Frobenius norm.
+  // Computes B r for the block's columns, and their Frobenius norm.
   void SumColumns(int64_t block);
   Difference CompareRows(const Part& rows) const;
   Difference CompareBlock(int64_t row, const std::vector<double>& a_row, double a_norm,
@@ -162,7 +162,7 @@ Difference Check<Elements>::CompareBlock(int64_t row, const std::vector<double>&
                               b_norms_[static_cast<size_t>(block)];
   const double allowed = kDeviations * (sum_rounding + kRounding.output * c_norm);
   const double by = Elements::Distance(actual, expected);
-  // An infinite element makes both infinite.
+  // With an infinite element both values are infinite.
   if (std::isfinite(by) && by <= allowed) return {};
   return {.found = true,
           .row = row,
@@ -220,4 +220,4 @@ absl::Status CheckMatmul(const v1::MatmulShape& shape, const MatmulOperands& ope
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// Who multiplies: oneDNN, or the kernels of our own.
+// Engines that multiply matrices: oneDNN, or the probe's own kernels.
 #ifndef SEXTANT_GPU_PROBE_HOST_MATMUL_ENGINE_H_
 #define SEXTANT_GPU_PROBE_HOST_MATMUL_ENGINE_H_
 
@@ -9,12 +9,11 @@
 #include "absl/status/statusor.h"
 #include "sextant/v1/probe.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// The operands of C = A B, all dense: A[m,k] row after row; B column after column, which is
-// how a linear layer keeps its weights ([n,k], row after row); C[m,n] row after row. Elements
-// by type: FP32: fp32 in, fp32 out. BF16: bf16 in and out, fp32 sums. INT8: A unsigned, B
-// signed, C 32-bit integers.
+// The operands of C = A B, all dense: A[m,k] row after row; B column after column, as a linear
+// layer stores its weights ([n,k], row after row); C[m,n] row after row. Element types: FP32: fp32
+// in, fp32 out. BF16: bf16 in and out, fp32 sums. INT8: A unsigned, B signed, C 32-bit integers.
 struct MatmulOperands {
   const void* a = nullptr;
   const void* b = nullptr;
@@ -22,15 +21,19 @@ struct MatmulOperands {
 };
 
 // Bytes of one element of A or B, and of C.
-int64_t InputElementBytes(v1::DataType type);
-int64_t OutputElementBytes(v1::DataType type);
+constexpr int64_t InputElementBytes(v1::DataType type) {
+  return type == v1::DATA_TYPE_INT8 ? 1 : type == v1::DATA_TYPE_BF16 ? 2 : 4;
+}
+constexpr int64_t OutputElementBytes(v1::DataType type) {
+  return type == v1::DATA_TYPE_BF16 ? 2 : 4;
+}
 
-// One shape, ready to be run. Run() allocates nothing of ours and returns when C is written.
+// One prepared shape. Run() makes no allocations of its own and returns when C is written.
 class PreparedMatmul {
  public:
   virtual ~PreparedMatmul() = default;
   virtual absl::Status Run(const MatmulOperands& operands) = 0;
-  // As the calibration names it.
+  // The kernel's name in the calibration.
   virtual const std::string& kernel() const = 0;
 };
 
@@ -41,12 +44,12 @@ class MatmulEngine {
   // "onednn 2.6.3", "builtin".
   virtual const std::string& name() const = 0;
 
-  // The engine must outlive what it prepares.
+  // The engine must outlive the prepared shape.
   //
   // Errors: kUnimplemented: it has no kernel for the type or the shape.
   virtual absl::StatusOr<std::unique_ptr<PreparedMatmul>> Prepare(const v1::MatmulShape& shape) = 0;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HOST_MATMUL_ENGINE_H_

@@ -1,6 +1,7 @@
 #include "gpu_probe/host/matmul_points.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -8,22 +9,58 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/host/matmul_arena.h"
-#include "gpu_probe/host/matmul_grid.h"
 #include "gpu_probe/host/matmul_workload.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// B's copies together are twice the last-level cache, so that each comes from memory; not more
-// than this, since a guest may be told of a cache that it shares with many.
+v1::MatmulShape Shape(v1::DataType type, int64_t m, int64_t n, int64_t k) {
+  v1::MatmulShape out;
+  out.set_data_type(type);
+  out.set_m(m);
+  out.set_n(n);
+  out.set_k(k);
+  return out;
+}
+
+constexpr int64_t kFirstRows = 512;
+constexpr int64_t kFirstOthers = 1024;
+
+// All shapes but the first, which is measured separately.
+std::vector<v1::MatmulShape> Grid(v1::DataType type, const std::vector<int64_t>& rows,
+                                  const std::vector<int64_t>& others) {
+  std::vector<v1::MatmulShape> out;
+  for (const int64_t m : rows) {
+    for (const int64_t n : others) {
+      for (const int64_t k : others) {
+        if (m == kFirstRows && n == kFirstOthers && k == kFirstOthers) continue;
+        out.push_back(Shape(type, m, n, k));
+      }
+    }
+  }
+  return out;
+}
+
+// As many as a few cores can measure eight times in their share of five seconds.
+std::vector<v1::MatmulShape> StandardGrid(v1::DataType type) {
+  std::vector<v1::MatmulShape> out;
+  for (v1::MatmulShape& shape : Grid(type, {16, 128, 512}, {256, 1024, 2048})) {
+    const bool far_apart =
+        std::max(shape.n(), shape.k()) == 2048 && std::min(shape.n(), shape.k()) != kFirstOthers;
+    if (!far_apart) out.push_back(std::move(shape));
+  }
+  return out;
+}
+
+// B's copies together are twice the last-level cache, so that each comes from memory; but at most
+// this many bytes, since a guest may see a cache that it shares with many others.
 constexpr int64_t kMaxTouchedBytes = int64_t{256} << 20;
 constexpr int64_t kTouchedBytesWhereCacheIsUnknown = int64_t{64} << 20;
 
-// More than half of what the probe may take is for the operands themselves.
+// More than half of the probe's memory is for the operands themselves.
 constexpr int64_t kTouchedShareOfCap = 4;
 
-// Long enough that the clock has settled; only the second half counts (point.h).
+// Long enough for the clock to settle; only the second half counts (point.h).
 constexpr double kSustainedSeconds = 2;
 
 int64_t TouchedBytes(const HostContext& context) {
@@ -32,13 +69,13 @@ int64_t TouchedBytes(const HostContext& context) {
   return std::min({wanted, kMaxTouchedBytes, context.memory->cap_bytes() / kTouchedShareOfCap});
 }
 
-// The arena of a type's shapes, there while any workload uses it.
+// The arena of a type's shapes, which lives while a workload uses it.
 class ArenaSource {
  public:
   ArenaSource(v1::DataType type, SharedContext context)
       : type_(type), context_(std::move(context)) {}
 
-  // Makes room for a shape too, unless the arena would then exceed the cap.
+  // Includes a shape, unless the arena would then exceed the cap.
   //
   // Errors: kResourceExhausted, naming the bytes.
   absl::Status Include(const MatmulBytes& bytes) {
@@ -68,11 +105,11 @@ class ArenaSource {
   std::weak_ptr<MatmulArena> arena_;
 };
 
-// By whom a shape was multiplied, known once its workload is made.
+// The engine that multiplied a shape, known once its workload is made.
 struct MadeBy {
   std::string engine;
   std::string kernel;
-  std::string note;  // why it was not oneDNN, which is there
+  std::string note;  // why an available oneDNN was not used
 };
 
 absl::StatusOr<std::unique_ptr<PreparedMatmul>> PrepareByBest(const v1::MatmulShape& shape,
@@ -147,7 +184,7 @@ v1::MatmulMeasurement Measurement(const ShapeToMeasure& what, const v1::TimeStat
   return out;
 }
 
-// How one point differs from the grid's.
+// The difference of one point from the grid's.
 struct Role {
   bool first = false;
   bool sustained = false;
@@ -176,6 +213,34 @@ Point PointOf(const ShapeToMeasure& what, const Role& role) {
 }
 
 }  // namespace
+
+v1::MatmulShape FirstShape(v1::DataType type) {
+  return Shape(type, kFirstRows, kFirstOthers, kFirstOthers);
+}
+
+std::vector<v1::MatmulShape> GridShapes(v1::ProbeMode mode, v1::DataType type) {
+  switch (mode) {
+    case v1::PROBE_MODE_QUICK:
+      return {};
+    case v1::PROBE_MODE_FULL: {
+      auto shapes = Grid(type, {16, 128, 512, 2048}, {256, 1024, 4096});
+      shapes.push_back(Shape(type, 1024, 3072, 768));   // GPT-2: up to the inner layer
+      shapes.push_back(Shape(type, 1024, 768, 3072));   // and down
+      shapes.push_back(Shape(type, 256, 6144, 4096));   // Llama-3-8B: query, key and value
+      shapes.push_back(Shape(type, 256, 14336, 4096));  // up
+      shapes.push_back(Shape(type, 256, 4096, 14336));  // down
+      shapes.push_back(Shape(type, 1025, 4096, 4096));  // one row more than a full tile
+      return shapes;
+    }
+    default:
+      return StandardGrid(type);
+  }
+}
+
+absl::optional<v1::MatmulShape> SustainedShape(v1::ProbeMode mode, v1::DataType type) {
+  if (mode != v1::PROBE_MODE_FULL) return absl::nullopt;
+  return Shape(type, 2048, 2048, 2048);
+}
 
 absl::Status CheckTypeIsMultiplied(v1::DataType type, const HostContext& context) {
   const std::string name = absl::AsciiStrToUpper(TypeLabel(type));
@@ -249,4 +314,4 @@ std::string TypeLabel(v1::DataType type) {
   return absl::AsciiStrToLower(absl::StripPrefix(v1::DataType_Name(type), "DATA_TYPE_"));
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// One shape's multiplication, timed.
+// One shape's multiplication, timed: its operands, and the runs on them.
 #ifndef SEXTANT_GPU_PROBE_HOST_MATMUL_WORKLOAD_H_
 #define SEXTANT_GPU_PROBE_HOST_MATMUL_WORKLOAD_H_
 
@@ -6,15 +6,57 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "gpu_probe/host/host_context.h"
-#include "gpu_probe/host/matmul_arena.h"
-#include "gpu_probe/workload.h"
+#include "gpu_probe/point.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// A and C stay where they are, as a layer's input and output do; B's copies take turns, so
-// that small weights come from memory, as a model's do. Workloads of one arena share C: what
-// one writes is checked before the next is run.
+// Bytes that one shape needs, or the maximum over several.
+struct MatmulBytes {
+  int64_t a = 0;
+  int64_t b = 0;  // all copies of B
+  int64_t c = 0;
+  int64_t total() const { return a + b + c; }
+};
+
+// Copies of B that a workload uses in turn: their number, and the bytes from one to the next.
+struct Rotation {
+  int64_t count = 1;
+  int64_t stride_bytes = 0;
+};
+
+// Enough copies that `touched_bytes` are touched before the first is used again.
+//
+// Errors: kResourceExhausted where the bytes of even one exceed int64.
+absl::StatusOr<Rotation> RotationOf(const v1::MatmulShape& shape, int64_t touched_bytes);
+absl::StatusOr<MatmulBytes> BytesOf(const v1::MatmulShape& shape, const Rotation& rotation);
+MatmulBytes MaximumOf(const MatmulBytes& x, const MatmulBytes& y);
+
+// The operands of all multiplications of one type: random inputs, and a place for C.
+class MatmulArena {
+ public:
+  // Fills A's and B's memory: FP32 and BF16 with normal numbers of mean 0 and variance 1, INT8 with
+  // all values equally often. The numbers repeat (RepeatingPattern).
+  //
+  // Errors: kResourceExhausted.
+  static absl::StatusOr<std::shared_ptr<MatmulArena>> Create(v1::DataType type,
+                                                             const MatmulBytes& bytes,
+                                                             const HostContext& context);
+
+  const char* a() const { return inputs_.As<char>(); }
+  const char* b() const { return inputs_.As<char>() + b_offset_; }
+  char* c() const { return output_.As<char>(); }
+
+ private:
+  Buffer inputs_;
+  Buffer output_;
+  int64_t b_offset_ = 0;
+};
+
+// A and C stay in place, as a layer's input and output do; B's copies are used in turn, so that
+// small weights come from memory, as a model's do. Workloads of one arena share C: each one's
+// result is checked before the next runs.
 class MatmulWorkload : public Workload {
  public:
   struct Parts {
@@ -35,10 +77,10 @@ class MatmulWorkload : public Workload {
   MatmulOperands Operands() const;
 
   const Parts parts_;
-  int64_t turn_ = 0;  // which copy of B was last used
+  int64_t turn_ = 0;  // the copy of B used last
   uint64_t check_seed_ = 0;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HOST_MATMUL_WORKLOAD_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 Buffer::~Buffer() {
   if (data_ == nullptr) return;
@@ -36,7 +36,7 @@ absl::StatusOr<Buffer> MemoryBudget::Allocate(int64_t size_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("needs ", size_bytes, " bytes, which the system refused"));
   }
-  // Huge pages keep address translation out of the figures; without them they are lower.
+  // Huge pages keep address translation out of the figures, which are lower without them.
   madvise(data, static_cast<size_t>(size_bytes), MADV_HUGEPAGE);
   Buffer out;
   out.budget_ = this;
@@ -46,4 +46,4 @@ absl::StatusOr<Buffer> MemoryBudget::Allocate(int64_t size_bytes) {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// Large pieces of memory, all together under a cap.
+// Large buffers under a common cap.
 #ifndef SEXTANT_GPU_PROBE_HOST_MEMORY_BUDGET_H_
 #define SEXTANT_GPU_PROBE_HOST_MEMORY_BUDGET_H_
 
@@ -7,12 +7,12 @@
 
 #include "absl/status/statusor.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 class MemoryBudget;
 
-// Memory that starts at a page and is all zero. The system gives a page to the core that
-// first writes it, so each thread must be the first to write what it will use.
+// Zeroed memory that starts at a page. The system places a page near the core that first writes it,
+// so each thread must be the first to write the part that it uses.
 class Buffer {
  public:
   Buffer() = default;
@@ -53,6 +53,6 @@ class MemoryBudget {
   int64_t used_bytes_ = 0;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HOST_MEMORY_BUDGET_H_

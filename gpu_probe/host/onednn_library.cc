@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 // The first members of dnnl_version_t: the same in versions 2 and 3.
@@ -19,13 +19,13 @@ struct VersionStart {
   int patch = 0;
 };
 
-// Debian names version 3's library by its minor version too.
+// Debian adds the minor version to the name of version 3's library.
 std::vector<std::string> NamesToTry(const std::string& path) {
   if (!path.empty()) return {path};
   return {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so.3.6"};
 }
 
-// Each variable has an older name, which old libraries read and new ones still do.
+// Each variable has an older name, which old libraries read and new ones still accept.
 void SetVariable(const char* name, const char* value) {
   setenv(absl::StrCat("ONEDNN_", name).c_str(), value, /*overwrite=*/1);
   setenv(absl::StrCat("DNNL_", name).c_str(), value, /*overwrite=*/1);
@@ -34,7 +34,7 @@ void SetVariable(const char* name, const char* value) {
 constexpr char kSpinCount[] = "10000";
 
 void SetEnvironment(const CoreSet& cores) {
-  // The probe's figures are of all cores that it may use; who wants fewer takes cores from it.
+  // The probe's figures are for all cores that it may use; to measure fewer, restrict its cores.
   setenv("OMP_NUM_THREADS", absl::StrCat(cores.numbers.size()).c_str(), /*overwrite=*/1);
   // Each thread stays on its core: two of them on one core would take turns for milliseconds,
   // until the system notices.
@@ -42,11 +42,11 @@ void SetEnvironment(const CoreSet& cores) {
   const std::string places = absl::StrCat("{", absl::StrJoin(cores.numbers, "},{"), "}");
   if (cores.pinned) setenv("OMP_PLACES", places.c_str(), /*overwrite=*/1);
   if (!cores.pinned) unsetenv("OMP_PLACES");
-  // Between two multiplications its threads wait awake, as the next one follows at once; but
-  // for some tenths of a millisecond only, since the cores are then needed for checks.
+  // Between two multiplications its threads spin, as the next one follows at once; but only for
+  // some tenths of a millisecond, since the checks then need the cores.
   setenv("GOMP_SPINCOUNT", kSpinCount, /*overwrite=*/1);
   SetVariable("DEFAULT_FPMATH_MODE", "STRICT");
-  // It would write to the output on which the probe's events go.
+  // The log would go to the output that holds the probe's events.
   SetVariable("VERBOSE", "0");
 }
 
@@ -125,4 +125,4 @@ absl::Status OnednnStatus(onednn::Status status, absl::string_view call) {
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,5 +1,5 @@
-// oneDNN, loaded by name while the probe runs. Its C API is declared here in as much as the
-// probe needs, so that nothing of it has to be there when the probe is built.
+// oneDNN, loaded by name at run time. The parts of its C API that the probe uses are declared here,
+// so that building the probe does not need oneDNN.
 #ifndef SEXTANT_GPU_PROBE_HOST_ONEDNN_LIBRARY_H_
 #define SEXTANT_GPU_PROBE_HOST_ONEDNN_LIBRARY_H_
 
@@ -10,12 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "gpu_probe/host/usable_cores.h"
+#include "gpu_probe/host/host_facts.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// oneDNN's types, by their binary form. Objects of the library are void*; so are pointers to
-// its version 2's structures. Source: oneapi/dnnl/dnnl.h and dnnl_types.h of 2.6 and 3.7.
+// oneDNN's types in binary form. Objects of the library are void*, and so are pointers to version
+// 2's structures. Source: oneapi/dnnl/dnnl.h and dnnl_types.h of 2.6 and 3.7.
 namespace onednn {
 
 using Status = int;  // 0: success
@@ -35,7 +35,7 @@ inline constexpr int kU8 = 6;
 
 }  // namespace onednn
 
-// What versions 2 and 3 have alike.
+// The functions that versions 2 and 3 share.
 struct OnednnFunctions {
   onednn::Status (*engine_create)(void** engine, int kind, size_t index) = nullptr;
   onednn::Deleter engine_destroy = nullptr;
@@ -55,12 +55,12 @@ struct OnednnFunctions {
   onednn::Deleter primitive_destroy = nullptr;
 };
 
-// A loaded library. It stays loaded until the process ends: its threads can't be ended.
+// A loaded library. Never unloaded: its threads can't be ended.
 class OnednnLibrary {
  public:
-  // Loads `path`, or, where it is empty, the system's oneDNN of version 2, else of version 3.
-  // Tells it by its environment variables to use a thread for each of `cores`, on them where
-  // they are pinned, to compute FP32 in FP32, and to keep quiet.
+  // Loads `path`, or, where it is empty, the system's oneDNN of version 2, else of version 3. Sets
+  // its environment variables so that it uses a thread for each of `cores`, bound to them where
+  // they are pinned, computes FP32 in FP32, and writes no log.
   //
   // Errors: kNotFound where there is none; kFailedPrecondition where it is not oneDNN 2 or 3.
   static absl::StatusOr<OnednnLibrary> Load(const std::string& path, const CoreSet& cores);
@@ -70,7 +70,7 @@ class OnednnLibrary {
   const std::string& version() const { return version_; }
   const OnednnFunctions& functions() const { return functions_; }
 
-  // The function `name`, for those that differ from one version to the other.
+  // Finds the function `name`, for functions that differ between versions.
   //
   // Errors: kFailedPrecondition where the library does not have it.
   template <typename Function>
@@ -92,10 +92,10 @@ class OnednnLibrary {
   OnednnFunctions functions_;
 };
 
-// OK for 0, otherwise kInternal naming the call and oneDNN's word for the status;
-// kUnimplemented and kResourceExhausted for its two statuses that mean those.
+// OK for 0, otherwise kInternal naming the call and oneDNN's name of the status; kUnimplemented and
+// kResourceExhausted for the two statuses that mean those.
 absl::Status OnednnStatus(onednn::Status status, absl::string_view call);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HOST_ONEDNN_LIBRARY_H_

@@ -2,10 +2,9 @@
 
 #include <bit>
 #include <cmath>
-#include <cstddef>
 #include <numbers>
 
-namespace sextant {
+namespace sextant::probe {
 
 uint64_t RandomBits(uint64_t counter) {
   uint64_t z = (counter + 1) * 0x9E3779B97F4A7C15u;
@@ -38,4 +37,4 @@ uint16_t ToBf16(float value) {
 
 float FromBf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,8 +1,8 @@
 #include "gpu_probe/host/stream_kernels.h"
 
-#include "gpu_probe/host/processor_hints.h"
+#include "gpu_probe/host/simd.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 // Independent sums, so that additions do not wait for each other.
@@ -11,7 +11,7 @@ constexpr int kSumCount = 8;
 template <int kBytes>
 using DoublesOf = typename VectorOf<double, kBytes>::Type;
 
-// Streaming stores of 16 bytes fill a whole line before it leaves, as wider ones do.
+// Streaming stores of 16 bytes fill a whole line before it is written back, as wider ones do.
 template <int kBytes, bool kPastCaches>
 SEXTANT_INLINE_BODY void Store(double* to, const DoublesOf<kBytes>& value) {
   if constexpr (kPastCaches) {
@@ -46,7 +46,7 @@ SEXTANT_INLINE_BODY double Sum(const double* a, int64_t count) {
   return total;
 }
 
-// The outputs of all other operations, by vectors and then one by one.
+// Writes the outputs of all other operations, by vectors and then one by one.
 template <int kBytes, bool kPastCaches>
 SEXTANT_INLINE_BODY void Fill(StreamOperation operation, const StreamSpan& span) {
   constexpr int64_t kLanes = VectorOf<double, kBytes>::kLaneCount;
@@ -87,7 +87,7 @@ SEXTANT_INLINE_BODY double Pass(StreamOperation operation, const StreamSpan& spa
   if (operation == v1::StreamMeasurement::OPERATION_READ) return Sum<kBytes>(span.a, span.count);
   if (span.past_caches) {
     Fill<kBytes, true>(operation, span);
-    EndStoresPastCaches();  // they are not ordered with what tells that the pass is done
+    EndStoresPastCaches();  // they are not ordered with the signal of the pass's end
   } else {
     Fill<kBytes, false>(operation, span);
   }
@@ -124,4 +124,4 @@ double StreamBytes(StreamOperation operation, int64_t count) {
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

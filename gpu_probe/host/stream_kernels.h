@@ -7,32 +7,32 @@
 #include "gpu_probe/host/simd.h"
 #include "sextant/v1/calibration.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 using StreamOperation = v1::StreamMeasurement::Operation;
 
-// The arrays of one pass. An operation uses those that its formula names (calibration.proto),
-// its output in `c` whatever the letter there.
+// The arrays of one pass. An operation uses those of its formula (calibration.proto), but its
+// output is always in `c`.
 struct StreamSpan {
   const double* a = nullptr;
   const double* b = nullptr;
   double* c = nullptr;
   int64_t count = 0;
   double scalar = 0;
-  // Whether stores go past the caches, so that no line is read before it is written. `c` must
-  // then lie at a multiple of 16 bytes.
+  // True where stores bypass the caches, so that no line is read before it is written. `c` must
+  // then be a multiple of 16 bytes.
   bool past_caches = false;
 };
 
 // One pass. Returns READ's sum; 0 for the others.
 using StreamKernel = double (*)(StreamOperation operation, const StreamSpan& span);
 
-// The kernel for a level that this processor has.
+// The kernel for a level of this processor.
 StreamKernel StreamKernelOf(SimdLevel level);
 
 // Bytes that a pass over arrays of `count` elements reads and writes.
 double StreamBytes(StreamOperation operation, int64_t count);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_HOST_STREAM_KERNELS_H_

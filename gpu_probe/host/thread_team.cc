@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/reason.h"
-#include "gpu_probe/host/processor_hints.h"
+#include "gpu_probe/host/simd.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// Turns before a waiting thread sleeps, each 40 to 140 cycles: some hundred microseconds, what
-// the probe needs between two samples. A sleeping thread takes as long to wake.
+// Spins before a waiting thread sleeps, each 40 to 140 cycles: some hundred microseconds, the time
+// between two samples. A sleeping thread takes as long to wake.
 constexpr int kTeamSpins = 10'000;
 
 // Waits until `value` is no longer `old`.
@@ -28,7 +28,7 @@ void WaitWhile(const std::atomic<uint32_t>& value, uint32_t old) {
   value.wait(old, std::memory_order_acquire);
 }
 
-// The calling thread's cores, set to one while this lives; as they are for -1.
+// Pins the calling thread to one core while this lives; for -1 leaves it unpinned.
 class PinnedTo {
  public:
   explicit PinnedTo(int core) {
@@ -112,4 +112,16 @@ Part PartOf(int64_t count, int index, int size, int64_t block) {
   return {.begin = boundary(index), .end = boundary(index + 1)};
 }
 
-}  // namespace sextant
+Part ThreadPart(int64_t count, int index, int thread_count) {
+  return PartOf(count, index, thread_count, kThreadPartBlock);
+}
+
+Part SegmentPart(const Part& part, int64_t segment, int64_t segment_count) {
+  // A cache line of doubles: segments share none, and every start is aligned for streaming stores.
+  constexpr int64_t kLine = 8;
+  const Part inside = PartOf(part.end - part.begin, static_cast<int>(segment),
+                             static_cast<int>(segment_count), kLine);
+  return {.begin = part.begin + inside.begin, .end = part.begin + inside.end};
+}
+
+}  // namespace sextant::probe

@@ -4,9 +4,9 @@
 
 #include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
-#include "server/convert/text.h"
+#include "server/convert/message_fields.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 // Writes the figures of one accelerator; absent ones stay absent.
@@ -78,4 +78,4 @@ void AcceleratorTo(const Accelerator& a, v1::Accelerator* out) {
                [&] { return out->mutable_thermal_design_power_watts(); });
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

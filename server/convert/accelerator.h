@@ -5,11 +5,11 @@
 #include "engine/hardware/accelerator.h"
 #include "sextant/v1/accelerator.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
 // Fills `out`, which is empty, in place.
 void AcceleratorTo(const Accelerator& accelerator, v1::Accelerator* out);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_ACCELERATOR_H_

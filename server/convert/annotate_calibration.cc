@@ -4,10 +4,10 @@
 #include <string>
 
 #include "engine/base/field_violation.h"
-#include "engine/hardware/reported_names.h"
+#include "engine/hardware/catalogue.h"
 #include "server/convert/enums.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 bool HasMfu(const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& matmuls) {
@@ -59,4 +59,4 @@ void ClearAnnotations(v1::Calibration* calibration) {
   for (auto& matmul : *calibration->mutable_other_matmuls()) matmul.clear_datasheet_mfu();
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

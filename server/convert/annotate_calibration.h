@@ -1,4 +1,4 @@
-// What the catalogue knows about a device, put beside what was measured on it.
+// Annotates devices and calibrations with the catalogue's figures for their product.
 #ifndef SEXTANT_SERVER_CONVERT_ANNOTATE_CALIBRATION_H_
 #define SEXTANT_SERVER_CONVERT_ANNOTATE_CALIBRATION_H_
 
@@ -7,24 +7,24 @@
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/device.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
-// The catalogue's dense peak of `accelerator` for a wire data type, in FLOP/s; absent where
-// either does not have it. `accelerator` may be null.
+// Returns the catalogue's dense peak of `accelerator` for a wire data type, in FLOP/s; absent where
+// the catalogue or the type has none. `accelerator` may be null.
 absl::optional<double> DatasheetPeakFlopsPerSecond(const Accelerator* accelerator,
                                                    v1::DataType type);
 
-// Fills the fields that are the server's: `accelerator` of the device, and `datasheet_mfu` of
-// each multiplication, where the catalogue knows them; clears them where it does not.
+// Fills the fields that the server computes: `accelerator` of the device, and `datasheet_mfu` of
+// each multiplication. Clears them where the catalogue does not know the product.
 void AnnotateDevice(v1::Device* device);
 void AnnotateCalibration(v1::Calibration* calibration);
 
-// Whether any of those fields is set.
+// True where any field that AnnotateCalibration() fills is set.
 bool IsAnnotated(const v1::Calibration& calibration);
 
-// Clears them: stored calibrations and fingerprints are without.
+// Clears those fields: stored calibrations and fingerprints are without them.
 void ClearAnnotations(v1::Calibration* calibration);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_ANNOTATE_CALIBRATION_H_

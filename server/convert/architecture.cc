@@ -4,14 +4,128 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/clip.h"
+#include "engine/base/text.h"
+#include "proto/check/field_checker.h"
 #include "server/convert/enums.h"
-#include "server/convert/field_checker.h"
-#include "server/convert/layer_kind.h"
-#include "server/convert/optional_size.h"
+#include "server/convert/message_fields.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
+
+static_assert(static_cast<int>(NormVariant::kNonParametricLayerNorm) ==
+              v1::NORM_VARIANT_NON_PARAMETRIC_LAYER_NORM);
+static_assert(static_cast<int>(QueryKeyNorm::kAllHeads) == v1::Attention::QUERY_KEY_NORM_ALL_HEADS);
+static_assert(static_cast<int>(FeedForwardKind::kGated) == v1::FeedForward::KIND_GATED);
+
+// The fields of one message.
+struct Fields {
+  const check::MessagePath& path;
+  FieldViolations& violations;
+
+  std::string At(absl::string_view name) const { return check::MessagePath(path, name).ToString(); }
+
+  int64_t Size(bool present, int64_t value, absl::string_view name) const {
+    return SizeOrDefault(
+        present, value, [&] { return At(name); }, violations);
+  }
+
+  // Converts an enum whose engine values are the wire's in the wire's order, from 0.
+  template <typename Engine>
+  Engine Enum(int wire, bool known, absl::string_view name) const {
+    if (known) return static_cast<Engine>(wire);
+    violations.Add(At(name), UnknownEnumNumber(wire));
+    return Engine{};
+  }
+};
+
+AttentionMask MaskFrom(v1::AttentionMask wire, const Fields& fields) {
+  if (!v1::AttentionMask_IsValid(wire)) {
+    fields.violations.Add(fields.At("mask"), UnknownEnumNumber(wire));
+  }
+  return wire == v1::ATTENTION_MASK_FULL ? AttentionMask::kFull : AttentionMask::kCausal;
+}
+
+LatentSpec LatentFrom(const v1::Attention::Latent& m, const Fields& f) {
+  return {.query_rank = f.Size(m.has_query_rank(), m.query_rank(), "query_rank"),
+          .key_value_rank = m.key_value_rank(),
+          .rotary_size = m.rotary_size(),
+          .down_bias = m.down_bias()};
+}
+
+NormVariant NormVariantFrom(v1::NormVariant wire, const check::MessagePath& path,
+                            absl::string_view name, FieldViolations& violations) {
+  return Fields{path, violations}.Enum<NormVariant>(wire, v1::NormVariant_IsValid(wire), name);
+}
+
+AttentionSpec AttentionFrom(const v1::Attention& m, const check::MessagePath& path,
+                            FieldViolations& violations) {
+  const Fields f{path, violations};
+  const int64_t value_size =
+      f.Size(m.has_value_head_size(), m.value_head_size(), "value_head_size");
+  const int64_t groups =
+      f.Size(m.has_key_value_head_count(), m.key_value_head_count(), "key_value_head_count");
+  AttentionSpec out;
+  out.head_count = m.head_count();
+  out.key_value_head_count = m.has_key_value_head_count() ? groups : m.head_count();
+  out.query_key_head_size = m.query_key_head_size();
+  out.value_head_size = m.has_value_head_size() ? value_size : m.query_key_head_size();
+  if (m.has_latent()) {
+    out.latent = LatentFrom(m.latent(), {check::MessagePath(path, "latent"), violations});
+  }
+  out.query_bias = m.query_bias();
+  out.key_bias = m.key_bias();
+  out.value_bias = m.value_bias();
+  out.output_bias = m.output_bias();
+  out.query_key_norm = f.Enum<QueryKeyNorm>(m.query_key_norm(),
+                                            v1::Attention::QueryKeyNorm_IsValid(m.query_key_norm()),
+                                            "query_key_norm");
+  out.query_key_norm_variant =
+      NormVariantFrom(m.query_key_norm_variant(), path, "query_key_norm_variant", violations);
+  out.sinks = m.sinks();
+  out.mask = MaskFrom(m.mask(), f);
+  out.window = f.Size(m.has_window(), m.window(), "window");
+  out.chunk = f.Size(m.has_chunk(), m.chunk(), "chunk");
+  return out;
+}
+
+FeedForwardSpec FeedForwardFrom(const v1::FeedForward& m, const check::MessagePath& path,
+                                FieldViolations& violations) {
+  const Fields f{path, violations};
+  return {
+      .kind = f.Enum<FeedForwardKind>(m.kind(), v1::FeedForward::Kind_IsValid(m.kind()), "kind"),
+      .size = m.size(),
+      .input_bias = m.input_bias(),
+      .output_bias = m.output_bias()};
+}
+
+ExpertsSpec ExpertsFrom(const v1::Experts& m, const check::MessagePath& path,
+                        FieldViolations& violations) {
+  ExpertsSpec out;
+  out.expert_count = m.expert_count();
+  out.experts_per_token = m.experts_per_token();
+  out.expert = FeedForwardFrom(m.expert(), check::MessagePath(path, "expert"), violations);
+  out.shared_expert_count = m.shared_expert_count();
+  if (m.has_shared_expert()) {
+    out.shared_expert =
+        FeedForwardFrom(m.shared_expert(), check::MessagePath(path, "shared_expert"), violations);
+  }
+  out.shared_expert_gate = m.shared_expert_gate();
+  out.router_bias = m.router_bias();
+  out.router_correction_bias = m.router_correction_bias();
+  return out;
+}
+
+// By default each branch that the layer has is normalised before it.
+LayerNorms NormsFrom(const v1::LayerKind& m) {
+  const v1::LayerKind::Norms& n = m.norms();
+  const bool feeds = m.has_feed_forward() || m.has_experts();
+  return {.before_attention = n.has_before_attention() ? n.before_attention() : m.has_attention(),
+          .after_attention = n.after_attention(),
+          .before_cross_attention = n.before_cross_attention(),
+          .before_feed_forward = n.has_before_feed_forward() ? n.before_feed_forward() : feeds,
+          .after_feed_forward = n.after_feed_forward(),
+          .after_cross_attention = n.after_cross_attention()};
+}
 
 static_assert(static_cast<int>(OutputHeadKind::kUntied) == v1::OUTPUT_HEAD_UNTIED);
 
@@ -20,24 +134,24 @@ constexpr size_t kMostKindBytes = 40;  // that an error quotes
 // Kinds of layers by their names.
 using KindNumbers = absl::flat_hash_map<absl::string_view, int>;
 
-// The number of a kind; 0, having said so, where there is none of that name.
-int NumberOf(const std::string& kind, const KindNumbers& kinds, const MessagePath& path,
+// Returns the number of a kind; where no kind has that name, adds a violation and returns 0.
+int NumberOf(const std::string& kind, const KindNumbers& kinds, const check::MessagePath& path,
              FieldViolations& violations) {
   const auto found = kinds.find(kind);
   if (found != kinds.end()) return found->second;
-  violations.Add(MessagePath(path, "layer_kind").ToString(),
+  violations.Add(check::MessagePath(path, "layer_kind").ToString(),
                  absl::StrCat("\"", Clip(kind, kMostKindBytes),
                               "\" names none of layer_kinds: write one of their names"));
   return 0;
 }
 
-StackSpec StackFrom(const v1::Architecture::Stack& m, const MessagePath& path,
+StackSpec StackFrom(const v1::Architecture::Stack& m, const check::MessagePath& path,
                     const KindNumbers& kinds, FieldViolations& violations) {
   StackSpec out;
   out.layers.reserve(static_cast<size_t>(m.layers_size()));
   const size_t faults = violations.all().size();
   for (int i = 0; i < m.layers_size(); ++i) {
-    const MessagePath run(path, "layers", i);
+    const check::MessagePath run(path, "layers", i);
     out.layers.push_back({.layer_kind = NumberOf(m.layers(i).layer_kind(), kinds, run, violations),
                           .count = m.layers(i).count(),
                           .frozen = m.layers(i).frozen()});
@@ -50,11 +164,11 @@ StackSpec StackFrom(const v1::Architecture::Stack& m, const MessagePath& path,
   return out;
 }
 
-EmbeddingSpec EmbeddingFrom(const v1::Architecture::Embedding& m, const MessagePath& path,
+EmbeddingSpec EmbeddingFrom(const v1::Architecture::Embedding& m, const check::MessagePath& path,
                             FieldViolations& violations) {
   const auto size = [&](bool present, int64_t value, absl::string_view name) {
     return SizeOrDefault(
-        present, value, [&] { return MessagePath(path, name).ToString(); }, violations);
+        present, value, [&] { return check::MessagePath(path, name).ToString(); }, violations);
   };
   return {.vocabulary_size = m.vocabulary_size(),
           .padded_vocabulary_size = size(m.has_padded_vocabulary_size(), m.padded_vocabulary_size(),
@@ -63,13 +177,13 @@ EmbeddingSpec EmbeddingFrom(const v1::Architecture::Embedding& m, const MessageP
           .token_type_count = m.token_type_count()};
 }
 
-OutputSpec OutputFrom(const v1::Architecture::Output& m, const MessagePath& path,
+OutputSpec OutputFrom(const v1::Architecture::Output& m, const check::MessagePath& path,
                       FieldViolations& violations) {
   OutputSpec out;
   if (v1::OutputHead_IsValid(m.head())) {
     out.head = static_cast<OutputHeadKind>(m.head());
   } else {
-    violations.Add(MessagePath(path, "head").ToString(), UnknownEnumNumber(m.head()));
+    violations.Add(check::MessagePath(path, "head").ToString(), UnknownEnumNumber(m.head()));
   }
   out.head_bias = m.head_bias();
   out.transform = m.transform();
@@ -78,31 +192,53 @@ OutputSpec OutputFrom(const v1::Architecture::Output& m, const MessagePath& path
   return out;
 }
 
+LayerSpec LayerKindFrom(const v1::LayerKind& m, const check::MessagePath& path,
+                        FieldViolations& violations) {
+  const auto at = [&](absl::string_view name) { return check::MessagePath(path, name); };
+  LayerSpec out;
+  out.name = m.name();
+  out.norm = NormVariantFrom(m.norm(), path, "norm", violations);
+  out.norms = NormsFrom(m);
+  if (m.has_attention()) out.attention = AttentionFrom(m.attention(), at("attention"), violations);
+  if (m.has_cross_attention()) {
+    out.cross_attention = AttentionFrom(m.cross_attention(), at("cross_attention"), violations);
+    // There is no other mask over an encoder's output.
+    if (m.cross_attention().mask() == v1::ATTENTION_MASK_UNSPECIFIED) {
+      out.cross_attention->mask = AttentionMask::kFull;
+    }
+  }
+  if (m.has_feed_forward()) {
+    out.feed_forward = FeedForwardFrom(m.feed_forward(), at("feed_forward"), violations);
+  }
+  if (m.has_experts()) out.experts = ExpertsFrom(m.experts(), at("experts"), violations);
+  return out;
+}
+
 }  // namespace
 
 ArchitectureSpec ArchitectureFrom(const v1::Architecture& m, absl::string_view path,
                                   FieldViolations& violations) {
-  const MessagePath root(path);
+  const check::MessagePath root(path);
   ArchitectureSpec out;
   KindNumbers kinds;
   for (int i = 0; i < m.layer_kinds_size(); ++i) {
     kinds.emplace(m.layer_kinds(i).name(), i);
     out.layer_kinds.push_back(
-        LayerKindFrom(m.layer_kinds(i), MessagePath(root, "layer_kinds", i), violations));
+        LayerKindFrom(m.layer_kinds(i), check::MessagePath(root, "layer_kinds", i), violations));
   }
   out.hidden_size = m.hidden_size();
   out.norm = NormVariantFrom(m.norm(), root, "norm", violations);
-  out.embedding = EmbeddingFrom(m.embedding(), MessagePath(root, "embedding"), violations);
+  out.embedding = EmbeddingFrom(m.embedding(), check::MessagePath(root, "embedding"), violations);
   if (m.has_encoder()) {
-    out.encoder = StackFrom(m.encoder(), MessagePath(root, "encoder"), kinds, violations);
+    out.encoder = StackFrom(m.encoder(), check::MessagePath(root, "encoder"), kinds, violations);
   }
   if (m.has_decoder()) {
-    out.decoder = StackFrom(m.decoder(), MessagePath(root, "decoder"), kinds, violations);
+    out.decoder = StackFrom(m.decoder(), check::MessagePath(root, "decoder"), kinds, violations);
   }
-  out.output = OutputFrom(m.output(), MessagePath(root, "output"), violations);
+  out.output = OutputFrom(m.output(), check::MessagePath(root, "output"), violations);
   if (!m.has_multi_token_prediction()) return out;
   const v1::Architecture::MultiTokenPrediction& ahead = m.multi_token_prediction();
-  const MessagePath at(root, "multi_token_prediction");
+  const check::MessagePath at(root, "multi_token_prediction");
   out.multi_token_prediction =
       MultiTokenPredictionSpec{.module_count = ahead.module_count(),
                                .layer_kind = NumberOf(ahead.layer_kind(), kinds, at, violations)};
@@ -110,4 +246,4 @@ ArchitectureSpec ArchitectureFrom(const v1::Architecture& m, absl::string_view p
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,17 +1,54 @@
 #include "server/convert/calibration.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/fingerprint.h"
-#include "engine/hardware/reported_names.h"
+#include "engine/base/text.h"
+#include "engine/hardware/catalogue.h"
+#include "engine/run/run_spec.h"
+#include "proto/check/calibration.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/enums.h"
-#include "server/convert/field_checker.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
+// An answer names at most 16; a request of a megabyte could hold a million.
+constexpr size_t kMostViolations = 48;
+
+// Returns the catalogue's limits of the named product; none where the catalogue lacks it.
+check::ProductLimits LimitsOf(const std::string& product_name) {
+  const Accelerator* accelerator = AcceleratorReportedAs(product_name);
+  if (accelerator == nullptr) return {};
+  check::ProductLimits out;
+  out.peak_flops_per_second = [accelerator](v1::DataType type) {
+    return DatasheetPeakFlopsPerSecond(accelerator, type);
+  };
+  if (accelerator->memory_bandwidth_bytes_per_second) {
+    out.memory_bytes_per_second = accelerator->memory_bandwidth_bytes_per_second.value;
+  }
+  return out;
+}
+
+constexpr int64_t kLastUnixSecond = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
+
 using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
+
+static_assert(static_cast<int>(CollectiveOp::kAllReduce) + 1 ==
+              v1::COLLECTIVE_OPERATION_ALL_REDUCE);
+static_assert(static_cast<int>(CollectiveOp::kAllGather) + 1 ==
+              v1::COLLECTIVE_OPERATION_ALL_GATHER);
+static_assert(static_cast<int>(CollectiveOp::kReduceScatter) + 1 ==
+              v1::COLLECTIVE_OPERATION_REDUCE_SCATTER);
+static_assert(static_cast<int>(CollectiveOp::kAllToAll) + 1 == v1::COLLECTIVE_OPERATION_ALL_TO_ALL);
+static_assert(static_cast<int>(CollectiveOp::kBroadcast) + 1 == v1::COLLECTIVE_OPERATION_BROADCAST);
+static_assert(static_cast<int>(CollectiveOp::kSendReceive) + 1 ==
+              v1::COLLECTIVE_OPERATION_SEND_RECEIVE);
+static_assert(static_cast<int>(StreamPattern::kTriad) + 1 ==
+              v1::StreamMeasurement::OPERATION_TRIAD);
 
 std::string FingerprintOfBytes(const v1::Calibration& calibration) {
   // No maps and one version of protobuf a build: the bytes depend on the fields alone.
@@ -40,6 +77,10 @@ void ConsiderAll(const Matmuls& matmuls, bool sustained, DeviceCalibration& out)
   }
 }
 
+StreamPattern PatternFrom(v1::StreamMeasurement::Operation wire) {
+  return static_cast<StreamPattern>(static_cast<int>(wire) - 1);
+}
+
 MeasuredPass PassOf(const v1::TimeStatistics& time, double per_second, int64_t array_bytes) {
   return {.per_second = per_second,
           .array_bytes = array_bytes,
@@ -50,8 +91,9 @@ MeasuredPass PassOf(const v1::TimeStatistics& time, double per_second, int64_t a
 
 void ConsiderPasses(const v1::Calibration& calibration, DeviceCalibration& out) {
   for (const v1::StreamMeasurement& s : calibration.streams()) {
-    if (!s.main_memory() || s.operation() != v1::StreamMeasurement::OPERATION_COPY) continue;
-    out.ConsiderCopy(PassOf(s.time(), s.bytes_per_second(), s.array_bytes()));
+    if (!s.main_memory()) continue;
+    out.ConsiderPass(PatternFrom(s.operation()),
+                     PassOf(s.time(), s.bytes_per_second(), s.array_bytes()));
   }
   for (const v1::ElementwiseMeasurement& e : calibration.elementwise()) {
     MeasuredPass pass = PassOf(e.time(), e.flops_per_second(), e.array_bytes());
@@ -60,17 +102,7 @@ void ConsiderPasses(const v1::Calibration& calibration, DeviceCalibration& out) 
   }
 }
 
-}  // namespace
-
-std::string CalibrationFingerprint(const v1::Calibration& calibration) {
-  if (!IsAnnotated(calibration)) return FingerprintOfBytes(calibration);
-  v1::Calibration measured = calibration;
-  ClearAnnotations(&measured);
-  return FingerprintOfBytes(measured);
-}
-
-DeviceCalibration DeviceCalibrationFrom(const v1::Calibration& calibration,
-                                        std::string fingerprint) {
+DeviceCalibration BestOf(const v1::Calibration& calibration, std::string fingerprint) {
   const v1::Device& device = calibration.device();
   DeviceCalibration out;
   out.uuid = device.uuid();
@@ -79,6 +111,7 @@ DeviceCalibration DeviceCalibrationFrom(const v1::Calibration& calibration,
   out.accelerator = AcceleratorReportedAs(device.product_name());
   out.memory = Bytes(device.memory_bytes());
   out.compute_unit_count = device.compute_unit_count();
+  if (device.has_power_limit_watts()) out.power_limit_watts = device.power_limit_watts();
   out.measured_unix_seconds = calibration.measured_time().seconds();
   out.probe_version = calibration.probe_version();
   out.fingerprint = std::move(fingerprint);
@@ -89,13 +122,196 @@ DeviceCalibration DeviceCalibrationFrom(const v1::Calibration& calibration,
   return out;
 }
 
-DeviceCalibration CheckedCalibrationFrom(const v1::Calibration& calibration, absl::string_view path,
-                                         FieldViolations& violations) {
-  if (FieldChecker(violations).IsFull()) return {};
-  const size_t faults_before = violations.all().size();
-  CheckCalibration(calibration, path, violations);
-  if (violations.all().size() > faults_before) return {};
-  return DeviceCalibrationFrom(calibration, CalibrationFingerprint(calibration));
+// The one of `all` in the type of `wire`, made where there is none yet.
+template <typename OfType, typename Measurement>
+OfType& InType(const Measurement& wire, std::vector<OfType>& all) {
+  FieldViolations checked_before;
+  const DataType type = DataTypeFrom(wire.data_type(), "", checked_before);
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [type](const OfType& each) { return each.data_type == type; });
+  if (found != all.end()) return *found;
+  all.push_back({.data_type = type});
+  return all.back();
 }
 
-}  // namespace sextant
+Seconds TimeOf(const v1::TimeStatistics& time) { return Seconds(time.median_seconds()); }
+
+// The multiplications by data type, in order of each type's first point. Bursts of all shapes,
+// those asked for by a caller included, each shape once.
+std::vector<MeasuredGemms> GemmsFrom(const v1::Calibration& calibration) {
+  std::vector<MeasuredGemms> out;
+  for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
+    FieldViolations checked_before;
+    const DataType type = DataTypeFrom(m.data_type(), "", checked_before);
+    auto of_type = std::find_if(out.begin(), out.end(),
+                                [type](const auto& each) { return each.data_type == type; });
+    if (of_type == out.end()) of_type = out.insert(out.end(), {.data_type = type, .gemms = {}});
+    const GemmShape shape = {m.m(), m.n(), m.k()};
+    const bool known = std::any_of(of_type->gemms.begin(), of_type->gemms.end(),
+                                   [&](const MeasuredGemm& g) { return g.shape == shape; });
+    if (!known) of_type->gemms.push_back({shape, Seconds(m.time().median_seconds())});
+  }
+  return out;
+}
+
+std::vector<MeasuredAttentions> AttentionsFrom(const v1::Calibration& calibration) {
+  std::vector<MeasuredAttentions> out;
+  for (const v1::AttentionMeasurement& wire : calibration.attentions()) {
+    MeasuredAttentions& of_type = InType(wire, out);
+    const bool backward = wire.pass() == v1::AttentionMeasurement::PASS_BACKWARD;
+    (backward ? of_type.backward : of_type.forward)
+        .push_back({.shape = ShapeFrom(wire), .time = TimeOf(wire.time())});
+  }
+  return out;
+}
+
+std::vector<MeasuredExperts> ExpertsFrom(const v1::Calibration& calibration) {
+  std::vector<MeasuredExperts> out;
+  for (const v1::ExpertsMeasurement& wire : calibration.experts()) {
+    InType(wire, out).points.push_back({.shape = ShapeFrom(wire), .time = TimeOf(wire.time())});
+  }
+  return out;
+}
+
+std::vector<MeasuredCollective> CollectivesFrom(const v1::Calibration& calibration) {
+  std::vector<MeasuredCollective> out;
+  for (const v1::CollectiveMeasurement& wire : calibration.collectives()) {
+    out.push_back({.op = CollectiveOpFrom(wire.operation()),
+                   .ranks = wire.rank_count(),
+                   .bytes = wire.size_bytes(),
+                   .seconds = wire.time().median_seconds()});
+  }
+  return out;
+}
+
+std::vector<MeasuredHostCopy> HostCopiesFrom(const v1::Calibration& calibration) {
+  std::vector<MeasuredHostCopy> out;
+  for (const v1::HostCopyMeasurement& wire : calibration.host_copies()) {
+    const bool to_device = wire.direction() == v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE;
+    out.push_back(
+        {.direction = to_device ? HostCopyDirection::kToDevice : HostCopyDirection::kFromDevice,
+         .pageable = wire.pageable(),
+         .bytes = wire.size_bytes(),
+         .time = TimeOf(wire.time())});
+  }
+  return out;
+}
+
+// Where the ladder is missing, arithmetic is the registers'.
+StreamCalibration StreamPassesFrom(const v1::Calibration& calibration) {
+  StreamCalibration out = {.processor = calibration.device().kind() == v1::DEVICE_KIND_CPU};
+  if (calibration.device().has_cache_bytes()) {
+    out.cache_bytes = static_cast<double>(calibration.device().cache_bytes());
+  }
+  for (const v1::StreamMeasurement& m : calibration.streams()) {
+    out.streams.push_back({.pattern = PatternFrom(m.operation()),
+                           .array_bytes = m.array_bytes(),
+                           .main_memory = m.main_memory(),
+                           .time = Seconds(m.time().median_seconds())});
+  }
+  for (const v1::ElementwiseMeasurement& m : calibration.elementwise()) {
+    out.ladder.push_back({.multiply_adds = m.multiply_add_count(),
+                          .array_bytes = m.array_bytes(),
+                          .time = Seconds(m.time().median_seconds())});
+  }
+  for (const v1::RegisterMeasurement& m : calibration.registers()) {
+    if (m.data_type() == v1::DATA_TYPE_FP32) out.arithmetic = FlopsPerSecond(m.flops_per_second());
+  }
+  return out;
+}
+
+}  // namespace
+
+AttentionShape ShapeFrom(const v1::AttentionMeasurement& wire) {
+  return {.batch = wire.batch(),
+          .sequence = wire.sequence_length(),
+          .heads = wire.heads(),
+          .key_value_heads = wire.kv_heads(),
+          .query_key_head_size = wire.head_size(),
+          .value_head_size = wire.value_head_size(),
+          .causal = wire.causal(),
+          .window = wire.window()};
+}
+
+GroupedGemmShape ShapeFrom(const v1::ExpertsMeasurement& wire) {
+  return {.tokens = wire.tokens(),
+          .hidden = wire.hidden_size(),
+          .intermediate = wire.feed_forward_size(),
+          .experts_per_token = wire.experts_per_token(),
+          .experts = wire.expert_count(),
+          .expert_parallel = wire.expert_parallel_size(),
+          .gated = wire.gated()};
+}
+
+CollectiveOp CollectiveOpFrom(v1::CollectiveOperation wire) {
+  const bool known =
+      v1::CollectiveOperation_IsValid(wire) && wire != v1::COLLECTIVE_OPERATION_UNSPECIFIED;
+  return known ? static_cast<CollectiveOp>(static_cast<int>(wire) - 1) : CollectiveOp::kAllReduce;
+}
+
+void CheckCalibration(const v1::Calibration& calibration, absl::string_view path,
+                      FieldViolations& violations) {
+  check::CheckCalibration(
+      calibration, path,
+      {.limits = LimitsOf(calibration.device().product_name()),
+       .most_faults = static_cast<int>(kMostViolations) - static_cast<int>(violations.all().size()),
+       .reader = "this server",
+       .program = "sextantd"},
+      [&](const std::string& field, absl::string_view description) {
+        violations.Add(field, description);
+      });
+}
+
+void CheckNotAhead(const v1::Calibration& calibration, absl::string_view path, absl::Time now,
+                   FieldViolations& violations) {
+  const std::string field = FieldPath(path, "measured_time");
+  const auto& wire = calibration.measured_time();
+  if (violations.Mentions(field) || wire.seconds() > kLastUnixSecond) return;  // no instant
+  const absl::Time measured =
+      absl::FromUnixSeconds(wire.seconds()) + absl::Nanoseconds(wire.nanos());
+  if (measured <= now + kMostClockSkew) return;
+  violations.Add(field, absl::StrCat("is ", UtcText(wire.seconds()), ", and this server's clock ",
+                                     "says ", UtcText(absl::ToUnixSeconds(now)),
+                                     ": compare the clocks, or measure the device again"));
+}
+
+void CheckNoneAhead(const google::protobuf::RepeatedPtrField<v1::Calibration>& calibrations,
+                    absl::string_view path, absl::Time now, FieldViolations& violations) {
+  if (calibrations.size() > kMaxCalibrations) return;
+  for (int i = 0; i < calibrations.size(); ++i) {
+    CheckNotAhead(calibrations[i], absl::StrCat(path, "[", i, "]"), now, violations);
+  }
+}
+
+std::string CalibrationFingerprint(const v1::Calibration& calibration) {
+  if (!IsAnnotated(calibration)) return FingerprintOfBytes(calibration);
+  v1::Calibration measured = calibration;
+  ClearAnnotations(&measured);
+  return FingerprintOfBytes(measured);
+}
+
+std::shared_ptr<const DeviceModel> DeviceModelFrom(const v1::Calibration& calibration,
+                                                   std::string fingerprint) {
+  return std::make_shared<const DeviceModel>(
+      BestOf(calibration, std::move(fingerprint)),
+      MeasuredKernels{.gemms = GemmsFrom(calibration),
+                      .attentions = AttentionsFrom(calibration),
+                      .experts = ExpertsFrom(calibration),
+                      .collectives = CollectivesFrom(calibration),
+                      .host_copies = HostCopiesFrom(calibration),
+                      .passes = StreamPassesFrom(calibration)});
+}
+
+std::shared_ptr<const DeviceModel> CheckedModelFrom(const v1::Calibration& calibration,
+                                                    absl::string_view path,
+                                                    FieldViolations& violations) {
+  static const auto* const kEmpty =
+      new auto(std::make_shared<const DeviceModel>(DeviceCalibration(), MeasuredKernels()));
+  if (violations.all().size() >= kMostViolations) return *kEmpty;
+  const size_t faults_before = violations.all().size();
+  CheckCalibration(calibration, path, violations);
+  if (violations.all().size() > faults_before) return *kEmpty;
+  return DeviceModelFrom(calibration, CalibrationFingerprint(calibration));
+}
+
+}  // namespace sextant::server

@@ -1,15 +1,19 @@
-// A Calibration of the wire: whether it makes sense, its name, and what plans use of it.
+// A Calibration of the wire: whether it makes sense, its name, and the model of its device.
 #ifndef SEXTANT_SERVER_CONVERT_CALIBRATION_H_
 #define SEXTANT_SERVER_CONVERT_CALIBRATION_H_
 
+#include <google/protobuf/repeated_field.h>
+
+#include <memory>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "engine/base/field_violation.h"
-#include "engine/hardware/calibration.h"
+#include "engine/hardware/device_model.h"
 #include "sextant/v1/calibration.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
 // Appends to `violations` what is wrong with `calibration`, under paths that start with `path`
 // (e.g. "cluster.calibrations[0]"): a schema that this version does not read, missing fields,
@@ -18,17 +22,39 @@ namespace sextant {
 void CheckCalibration(const v1::Calibration& calibration, absl::string_view path,
                       FieldViolations& violations);
 
-// The same for the same measurement, whoever holds it: what the server fills does not count.
+// How far another host's clock may be ahead of this one's.
+inline constexpr absl::Duration kMostClockSkew = absl::Minutes(5);
+
+// Adds a violation of measured_time below `path` where `calibration` was measured more than
+// kMostClockSkew after `now`: one of the two clocks is wrong, and nothing says which.
+void CheckNotAhead(const v1::Calibration& calibration, absl::string_view path, absl::Time now,
+                   FieldViolations& violations);
+
+// CheckNotAhead() for each calibration of a list. A list that is too long is not looked at: its
+// length is reported elsewhere.
+void CheckNoneAhead(const google::protobuf::RepeatedPtrField<v1::Calibration>& calibrations,
+                    absl::string_view path, absl::Time now, FieldViolations& violations);
+
+// A fingerprint that is equal for equal measurements; the fields that the server fills do not
+// count.
 std::string CalibrationFingerprint(const v1::Calibration& calibration);
 
-// What plans use of a calibration that CheckCalibration() found in order. Texts point into it.
-DeviceCalibration DeviceCalibrationFrom(const v1::Calibration& calibration,
-                                        std::string fingerprint);
+// The device of a calibration that CheckCalibration() found in order. Never null.
+std::shared_ptr<const DeviceModel> DeviceModelFrom(const v1::Calibration& calibration,
+                                                   std::string fingerprint);
 
-// Both: empty where it is at fault, or where so much is that there is no use in looking at it.
-DeviceCalibration CheckedCalibrationFrom(const v1::Calibration& calibration, absl::string_view path,
-                                         FieldViolations& violations);
+// CheckCalibration() and DeviceModelFrom(). Returns an empty model where the check finds a
+// violation, or where `violations` already has more than is useful to add to.
+std::shared_ptr<const DeviceModel> CheckedModelFrom(const v1::Calibration& calibration,
+                                                    absl::string_view path,
+                                                    FieldViolations& violations);
 
-}  // namespace sextant
+// Shapes and operations that a calibration names.
+AttentionShape ShapeFrom(const v1::AttentionMeasurement& wire);
+GroupedGemmShape ShapeFrom(const v1::ExpertsMeasurement& wire);
+// kAllReduce where the operation is none.
+CollectiveOp CollectiveOpFrom(v1::CollectiveOperation wire);
+
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_CALIBRATION_H_

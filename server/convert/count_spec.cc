@@ -4,14 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/convert/enums.h"
+#include "server/convert/message_fields.h"
 #include "server/convert/model_spec.h"
-#include "server/convert/optional_size.h"
-#include "server/convert/parallel_layout.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
-// Sizes that are present and 0 are mistakes: what stands for the default is to leave them out.
+// Sizes that are present and 0 are mistakes: leaving a size out asks for its default.
 int64_t CountOf(const v1::TrainingStep::SequenceGroup& group, size_t index,
                 FieldViolations& violations) {
   if (!group.has_count()) return 1;
@@ -36,30 +35,37 @@ TrainingStepSpec StepFrom(const v1::TrainingStep& m, FieldViolations& violations
 
 }  // namespace
 
-RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, absl::string_view field,
-                                    FieldViolations& violations) {
-  switch (wire) {
-    case v1::RECOMPUTE_POLICY_UNSPECIFIED:
-    case v1::RECOMPUTE_POLICY_NONE:
-      return RecomputePolicy::kNone;
-    case v1::RECOMPUTE_POLICY_SELECTIVE:
-      return RecomputePolicy::kSelective;
-    case v1::RECOMPUTE_POLICY_FULL:
-      return RecomputePolicy::kFull;
-    default:
-      violations.Add(field, UnknownEnumNumber(wire));
-      return RecomputePolicy::kNone;
-  }
-}
-
 CountSpec CountSpecFrom(const v1::CountModelRequest& request, FieldViolations& violations) {
   CountSpec out;
   out.model = ModelSpecFrom(request.model(), violations);
   if (request.has_step()) out.step = StepFrom(request.step(), violations);
   if (request.has_layout()) out.layout = ParallelLayoutFrom(request.layout(), "layout", violations);
-  out.detail = FlopsDetail::kComponents;  // which conventions are told apart by
+  out.detail = FlopsDetail::kComponents;  // conventions differ by component
   out.conventions = true;
   return out;
 }
 
-}  // namespace sextant
+ParallelLayout ParallelLayoutFrom(const v1::ParallelLayout& m, absl::string_view path,
+                                  FieldViolations& violations) {
+  const auto set = [&](bool present, int64_t value, absl::string_view name, int64_t& size) {
+    SizeOrDefault(
+        present, value, [&] { return FieldPath(path, name); }, violations);
+    if (value != 0) size = value;
+  };
+  ParallelLayout out;
+  set(m.has_tensor_parallel_size(), m.tensor_parallel_size(), "tensor_parallel_size",
+      out.tensor_parallel_size);
+  set(m.has_pipeline_parallel_size(), m.pipeline_parallel_size(), "pipeline_parallel_size",
+      out.pipeline_parallel_size);
+  set(m.has_virtual_stage_count(), m.virtual_stage_count(), "virtual_stage_count",
+      out.virtual_stage_count);
+  set(m.has_expert_parallel_size(), m.expert_parallel_size(), "expert_parallel_size",
+      out.expert_parallel_size);
+  set(m.has_expert_tensor_parallel_size(), m.expert_tensor_parallel_size(),
+      "expert_tensor_parallel_size", out.expert_tensor_parallel_size);
+  out.layers_per_chunk.assign(m.layers_per_chunk().begin(), m.layers_per_chunk().end());
+  out.split_key_value_heads = m.split_key_value_heads();
+  return out;
+}
+
+}  // namespace sextant::server

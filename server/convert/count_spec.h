@@ -1,21 +1,25 @@
-// What to count of a model, from the wire.
+// A CountModelRequest as the engine's CountSpec: the model, its step and how it is cut over GPUs.
 #ifndef SEXTANT_SERVER_CONVERT_COUNT_SPEC_H_
 #define SEXTANT_SERVER_CONVERT_COUNT_SPEC_H_
 
+#include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
 #include "engine/model/count_model.h"
+#include "engine/model/sharding/parallel_layout.h"
 #include "sextant/v1/accounting_service.pb.h"
+#include "sextant/v1/model_count.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
-// `request`, which outlives the result. What is wrong with the message itself is appended to
-// `violations`.
+// Converts `request`, which outlives the result. Appends to `violations` what is wrong with the
+// message itself.
 CountSpec CountSpecFrom(const v1::CountModelRequest& request, FieldViolations& violations);
 
-// NONE where it is unspecified.
-RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, absl::string_view field,
-                                    FieldViolations& violations);
+// Converts `layout`, which stands at `path`. Appends sizes that are present and 0 to `violations`:
+// leaving a size out asks for its default.
+ParallelLayout ParallelLayoutFrom(const v1::ParallelLayout& layout, absl::string_view path,
+                                  FieldViolations& violations);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_COUNT_SPEC_H_

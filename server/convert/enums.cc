@@ -1,11 +1,9 @@
 #include "server/convert/enums.h"
 
-#include "absl/strings/str_cat.h"
-
-namespace sextant {
+namespace sextant::server {
 namespace {
 
-// Whether `number` is one of the enum's; adds a violation if not.
+// Returns true where `number` is one of the enum's; otherwise adds a violation.
 bool IsKnown(bool valid, int number, absl::string_view field, FieldViolations& violations) {
   if (!valid) {
     violations.Add(field, UnknownEnumNumber(number));
@@ -13,11 +11,21 @@ bool IsKnown(bool valid, int number, absl::string_view field, FieldViolations& v
   return valid;
 }
 
-// Where an engine enum lists the wire's values in the wire's order, from 0.
+// Converts an enum whose engine values are the wire's in the wire's order, from 0.
 template <typename Engine, typename Wire>
 Engine SameOrder(Wire wire, bool valid, absl::string_view field, FieldViolations& violations) {
   return IsKnown(valid, static_cast<int>(wire), field, violations) ? static_cast<Engine>(wire)
                                                                    : Engine{};
+}
+
+// SameOrder() for an engine enum without the wire's "unspecified": absent where the value is that,
+// or unknown.
+template <typename Engine, typename Wire>
+absl::optional<Engine> Following(Wire wire, bool valid, absl::string_view field,
+                                 FieldViolations& violations) {
+  const int number = static_cast<int>(wire);
+  if (!IsKnown(valid, number, field, violations) || number == 0) return absl::nullopt;
+  return static_cast<Engine>(number - 1);
 }
 
 static_assert(static_cast<int>(DataType::kFp4) == v1::DATA_TYPE_FP4);
@@ -41,12 +49,24 @@ static_assert(static_cast<int>(FlopsConvention::kMegatronCausal) + 1 ==
               v1::FLOPS_CONVENTION_MEGATRON_CAUSAL);
 static_assert(static_cast<int>(OptimizerKind::kAdam8bit) + 1 == v1::OptimizerSpec::KIND_ADAM_8BIT);
 
-}  // namespace
-
-std::string UnknownEnumNumber(int number) {
-  return absl::StrCat("is number ", number,
-                      ", which this version does not know: see the API's enum");
+// True where the last value of an engine enum is the wire's last, without its "unspecified".
+template <typename Engine>
+constexpr bool Ends(Engine last, int wire_values) {
+  return static_cast<int>(last) + 2 == wire_values;
 }
+
+static_assert(Ends(PipelineSchedule::kDualPipe, v1::PipelineSchedule_ARRAYSIZE));
+static_assert(Ends(ZeroStage::kParameters, v1::ZeroStage_ARRAYSIZE));
+static_assert(Ends(WeightScaling::kMx, v1::WeightStorage::Scaling_ARRAYSIZE));
+static_assert(Ends(AttentionKernel::kUnfused, v1::KernelChoices::Attention_ARRAYSIZE));
+static_assert(Ends(RecomputePolicy::kFull, v1::RecomputePolicy_ARRAYSIZE));
+static_assert(Ends(LossKind::kVocabularyParallelCompiled, v1::KernelChoices::Loss_ARRAYSIZE));
+static_assert(Ends(ExpertScaling::kAfterDown, v1::KernelChoices::ExpertScaling_ARRAYSIZE));
+static_assert(Ends(Framework::kPytorchFsdp, v1::FrameworkMemory::Kind_ARRAYSIZE));
+static_assert(kLedgerKindCount + 1 == v1::LedgerKind_ARRAYSIZE);
+static_assert(kPeakMomentCount + 1 == v1::PeakMoment_ARRAYSIZE);
+
+}  // namespace
 
 DataType DataTypeFrom(v1::DataType wire, absl::string_view field, FieldViolations& violations) {
   return SameOrder<DataType>(wire, v1::DataType_IsValid(wire), field, violations);
@@ -71,19 +91,14 @@ QueryKeyNorm QueryKeyNormFrom(v1::TransformerSpec::QueryKeyNorm wire, absl::stri
 
 OptimizerKind OptimizerKindFrom(v1::OptimizerSpec::Kind wire, absl::string_view field,
                                 FieldViolations& violations) {
-  const bool known =
-      IsKnown(v1::OptimizerSpec::Kind_IsValid(wire), static_cast<int>(wire), field, violations);
-  if (!known || wire == v1::OptimizerSpec::KIND_UNSPECIFIED) return OptimizerKind::kAdamw;
-  return static_cast<OptimizerKind>(static_cast<int>(wire) - 1);
+  return Following<OptimizerKind>(wire, v1::OptimizerSpec::Kind_IsValid(wire), field, violations)
+      .value_or(OptimizerKind::kAdamw);
 }
 
 absl::optional<FlopsConvention> FlopsConventionFrom(v1::FlopsConvention wire,
                                                     absl::string_view field,
                                                     FieldViolations& violations) {
-  const bool known =
-      IsKnown(v1::FlopsConvention_IsValid(wire), static_cast<int>(wire), field, violations);
-  if (!known || wire == v1::FLOPS_CONVENTION_UNSPECIFIED) return absl::nullopt;
-  return static_cast<FlopsConvention>(static_cast<int>(wire) - 1);
+  return Following<FlopsConvention>(wire, v1::FlopsConvention_IsValid(wire), field, violations);
 }
 
 absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view field,
@@ -94,6 +109,55 @@ absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view
   return static_cast<RateSource>(wire);
 }
 
+RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, absl::string_view field,
+                                    FieldViolations& violations) {
+  return Following<RecomputePolicy>(wire, v1::RecomputePolicy_IsValid(wire), field, violations)
+      .value_or(RecomputePolicy::kNone);
+}
+
+PipelineSchedule PipelineScheduleFrom(v1::PipelineSchedule wire, absl::string_view field,
+                                      FieldViolations& violations) {
+  return Following<PipelineSchedule>(wire, v1::PipelineSchedule_IsValid(wire), field, violations)
+      .value_or(PipelineSchedule::kOneForwardOneBackward);
+}
+
+absl::optional<ZeroStage> ZeroStageFrom(v1::ZeroStage wire, absl::string_view field,
+                                        FieldViolations& violations) {
+  return Following<ZeroStage>(wire, v1::ZeroStage_IsValid(wire), field, violations);
+}
+
+WeightScaling WeightScalingFrom(v1::WeightStorage::Scaling wire, absl::string_view field,
+                                FieldViolations& violations) {
+  const bool valid = v1::WeightStorage::Scaling_IsValid(wire);
+  return Following<WeightScaling>(wire, valid, field, violations).value_or(WeightScaling::kNone);
+}
+
+AttentionKernel AttentionKernelFrom(v1::KernelChoices::Attention wire, absl::string_view field,
+                                    FieldViolations& violations) {
+  const bool valid = v1::KernelChoices::Attention_IsValid(wire);
+  return Following<AttentionKernel>(wire, valid, field, violations)
+      .value_or(AttentionKernel::kFlash);
+}
+
+LossKind LossKindFrom(v1::KernelChoices::Loss wire, absl::string_view field,
+                      FieldViolations& violations) {
+  return Following<LossKind>(wire, v1::KernelChoices::Loss_IsValid(wire), field, violations)
+      .value_or(LossKind::kVocabularyParallel);
+}
+
+ExpertScaling ExpertScalingFrom(v1::KernelChoices::ExpertScaling wire, absl::string_view field,
+                                FieldViolations& violations) {
+  const bool valid = v1::KernelChoices::ExpertScaling_IsValid(wire);
+  return Following<ExpertScaling>(wire, valid, field, violations)
+      .value_or(ExpertScaling::kBeforeDown);
+}
+
+Framework FrameworkFrom(v1::FrameworkMemory::Kind wire, absl::string_view field,
+                        FieldViolations& violations) {
+  return Following<Framework>(wire, v1::FrameworkMemory::Kind_IsValid(wire), field, violations)
+      .value_or(Framework::kMegatronLm);
+}
+
 v1::DataType DataTypeTo(DataType type) { return static_cast<v1::DataType>(type); }
 
 v1::FlopsConvention FlopsConventionTo(FlopsConvention convention) {
@@ -102,4 +166,24 @@ v1::FlopsConvention FlopsConventionTo(FlopsConvention convention) {
 
 v1::RateSource RateSourceTo(RateSource source) { return static_cast<v1::RateSource>(source); }
 
-}  // namespace sextant
+v1::Verdict VerdictTo(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFits:
+      return v1::VERDICT_FITS;
+    case Verdict::kTight:
+      return v1::VERDICT_TIGHT;
+    case Verdict::kDoesNotFit:
+      break;
+  }
+  return v1::VERDICT_DOES_NOT_FIT;
+}
+
+v1::LedgerKind LedgerKindTo(LedgerKind kind) {
+  return static_cast<v1::LedgerKind>(static_cast<int>(kind) + 1);
+}
+
+v1::PeakMoment PeakMomentTo(PeakMoment moment) {
+  return static_cast<v1::PeakMoment>(static_cast<int>(moment) + 1);
+}
+
+}  // namespace sextant::server

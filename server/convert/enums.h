@@ -2,29 +2,38 @@
 #ifndef SEXTANT_SERVER_CONVERT_ENUMS_H_
 #define SEXTANT_SERVER_CONVERT_ENUMS_H_
 
-#include <string>
-
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/hardware/rates.h"
+#include "engine/memory/activations/micro_batch.h"
+#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/stage_memory.h"
+#include "engine/memory/ledger_row.h"
+#include "engine/memory/schedule/pipeline_schedule.h"
+#include "engine/memory/state/state_spec.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/flops/convention.h"
+#include "engine/model/flops/training_step.h"
 #include "engine/model/transformer_spec.h"
+#include "engine/run/memory_estimate.h"
 #include "engine/tensor/data_type.h"
+#include "proto/check/field_checker.h"
 #include "sextant/v1/data_type.pb.h"
+#include "sextant/v1/layout.pb.h"
+#include "sextant/v1/memory.pb.h"
 #include "sextant/v1/model.pb.h"
+#include "sextant/v1/model_count.pb.h"
 #include "sextant/v1/plan.pb.h"
 #include "sextant/v1/rates.pb.h"
 #include "sextant/v1/training.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
-// What to say of an enum's `number` that this version lacks.
-std::string UnknownEnumNumber(int number);
+using check::UnknownEnumNumber;
 
-// From the wire. proto3 lets any number through; one that this version does not know is a
-// violation at `field`, and the enum's default is returned.
+// From the wire. proto3 lets any number through: one that this version does not know is a violation
+// at `field` and becomes the enum's default, as does the unspecified value.
 DataType DataTypeFrom(v1::DataType wire, absl::string_view field, FieldViolations& violations);
 FeedForwardKind FeedForwardKindFrom(v1::TransformerSpec::FeedForwardKind wire,
                                     absl::string_view field, FieldViolations& violations);
@@ -40,12 +49,32 @@ absl::optional<FlopsConvention> FlopsConventionFrom(v1::FlopsConvention wire,
                                                     FieldViolations& violations);
 absl::optional<RateSource> RateSourceFrom(v1::RateSource wire, absl::string_view field,
                                           FieldViolations& violations);
+RecomputePolicy RecomputePolicyFrom(v1::RecomputePolicy wire, absl::string_view field,
+                                    FieldViolations& violations);
+PipelineSchedule PipelineScheduleFrom(v1::PipelineSchedule wire, absl::string_view field,
+                                      FieldViolations& violations);
+// Absent: unspecified.
+absl::optional<ZeroStage> ZeroStageFrom(v1::ZeroStage wire, absl::string_view field,
+                                        FieldViolations& violations);
+WeightScaling WeightScalingFrom(v1::WeightStorage::Scaling wire, absl::string_view field,
+                                FieldViolations& violations);
+AttentionKernel AttentionKernelFrom(v1::KernelChoices::Attention wire, absl::string_view field,
+                                    FieldViolations& violations);
+LossKind LossKindFrom(v1::KernelChoices::Loss wire, absl::string_view field,
+                      FieldViolations& violations);
+ExpertScaling ExpertScalingFrom(v1::KernelChoices::ExpertScaling wire, absl::string_view field,
+                                FieldViolations& violations);
+Framework FrameworkFrom(v1::FrameworkMemory::Kind wire, absl::string_view field,
+                        FieldViolations& violations);
 
 // To the wire.
 v1::DataType DataTypeTo(DataType type);
 v1::FlopsConvention FlopsConventionTo(FlopsConvention convention);
 v1::RateSource RateSourceTo(RateSource source);
+v1::Verdict VerdictTo(Verdict verdict);
+v1::LedgerKind LedgerKindTo(LedgerKind kind);
+v1::PeakMoment PeakMomentTo(PeakMoment moment);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_ENUMS_H_

@@ -4,15 +4,24 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/operation/graph_memory.h"
 #include "server/convert/enums.h"
-#include "server/convert/exactly_one.h"
-#include "server/convert/graph_memory.h"
+#include "server/convert/message_fields.h"
 #include "server/convert/operation.h"
 #include "server/convert/operation_cost.h"
 #include "server/convert/tensor.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
+
+static_assert(static_cast<int>(StorageKind::kParameterGradient) + 1 ==
+              v1::STORAGE_KIND_PARAMETER_GRADIENT);
+
+void StorageTo(const GraphStorage& storage, v1::GraphStorage* out) {
+  out->set_name(storage.name);
+  out->set_kind(static_cast<v1::StorageKind>(static_cast<int>(storage.kind) + 1));
+  out->set_size_bytes(storage.size.value());
+}
 
 static_assert(static_cast<int>(GraphTensorKind::kMade) + 1 == v1::GRAPH_TENSOR_KIND_MADE);
 static_assert(static_cast<int>(RecomputeExtent::kUntilLastNeeded) + 1 ==
@@ -29,7 +38,7 @@ GraphTensor TensorFrom(const v1::GraphTensor& wire, absl::string_view path,
           .requires_gradient = wire.requires_gradient()};
 }
 
-// What the operation does: exactly one of its two fields.
+// Reads the operation's work: exactly one of its two fields.
 void WorkFrom(const v1::GraphOperation& wire, absl::string_view path, GraphOperation& out,
               FieldViolations& violations) {
   if (wire.has_operation() == wire.has_rearrange()) {
@@ -108,6 +117,24 @@ void TotalsTo(const GraphTotals& totals, v1::GraphTotals* out) {
   CostSumTo(totals.update, out->mutable_update());
 }
 
+void GraphMemoryTo(const GraphMemory& memory, v1::GraphMemory* out) {
+  for (const SavedStorage& saved : memory.saved) {
+    v1::SavedStorage* to = out->add_saved();
+    StorageTo(saved.storage, to->mutable_storage());
+    for (const SavedBy& by : saved.by) {
+      v1::SavedStorage::Reader* reader = to->add_readers();
+      reader->set_operation(by.operation);
+      reader->set_reason(by.reason);
+    }
+  }
+  out->set_saved_bytes(memory.saved_bytes.value());
+  out->set_peak_bytes(memory.peak_bytes.value());
+  out->set_peak_moment(memory.peak_moment);
+  for (const GraphStorage& storage : memory.at_peak) StorageTo(storage, out->add_at_peak());
+  CostSumTo(memory.recompute, out->mutable_recompute());
+  out->set_recomputed_operations(memory.recomputed_operations);
+}
+
 }  // namespace
 
 GraphSpec GraphFrom(const v1::Graph& wire, absl::string_view path, FieldViolations& violations) {
@@ -150,4 +177,4 @@ void GraphAnalysisTo(const GraphAnalysis& analysis, bool include_steps,
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -4,7 +4,7 @@
 
 #include "server/convert/enums.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 static_assert(static_cast<int>(KernelBasis::kDatasheet) + 1 == v1::KERNEL_BASIS_DATASHEET);
@@ -21,7 +21,7 @@ void ErrorTo(const PredictionError& error, v1::PredictionError* out) {
   out->set_p90_absolute_error_ratio(error.p90_absolute);
 }
 
-// The expected time, its interval and its rate: both messages have the same fields of them.
+// Writes the expected time, its interval and its rate, fields that both messages have.
 template <typename Message>
 void TimeTo(const KernelTime& time, Flops flops, absl::optional<FlopsPerSecond> peak,
             Message* out) {
@@ -81,4 +81,4 @@ void KernelCurveTo(const KernelCurve& curve, v1::KernelCurve* out) {
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -10,18 +10,18 @@
 #include "engine/time/operation_prediction.h"
 #include "sextant/v1/kernel.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
 KernelRegime KernelRegimeFrom(v1::KernelRegime wire, absl::string_view field,
                               FieldViolations& violations);
 
-// What a time is told beside.
+// Work and peak that the rates next to a predicted time are computed from.
 struct PredictedWork {
   Flops flops;
   absl::optional<FlopsPerSecond> peak = {};  // the datasheet's dense one
 };
 
-// `time` is of `prediction`: its forward pass, or its backward pass.
+// Writes `time`, which is the forward or the backward pass of `prediction`.
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
                         const PredictedWork& work, v1::KernelPrediction* out);
 
@@ -29,6 +29,6 @@ v1::KernelBasis KernelBasisTo(KernelBasis basis);
 
 void KernelCurveTo(const KernelCurve& curve, v1::KernelCurve* out);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_KERNEL_H_

@@ -2,9 +2,9 @@
 
 #include "server/convert/enums.h"
 #include "server/convert/kernel.h"
-#include "server/convert/text.h"
+#include "server/convert/message_fields.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 void LinkRateTo(const LinkFigure& figure, v1::LinkRate* out) {
@@ -84,4 +84,4 @@ void CollectiveTimeTo(const Collective& call, const KernelTime& time, const Link
   out->set_bus_bytes_per_second(out->bytes_per_second() * WireShare(call.op, call.ranks));
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

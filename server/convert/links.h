@@ -13,7 +13,7 @@
 #include "engine/hardware/rates.h"
 #include "sextant/v1/links.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
 // From the wire, as it is: ResolveNodes() checks it.
 NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec);
@@ -24,23 +24,23 @@ v1::CollectiveOperation CollectiveOperationTo(CollectiveOp op);
 void NodeTypeTo(const NodeType& node, v1::NodeType* out);
 void NetworkTypeTo(const NamedNetwork& network, v1::NetworkType* out);
 
-// What `request` came to, with its defaults.
+// Writes `nodes`, which `request` was resolved to, with its defaults.
 void NodeSpecTo(const NodeGroupRequest& request, const NodeGroup& nodes, v1::NodeSpec* out);
 
-// What a time stands on.
+// Where a time comes from.
 struct LinkSource {
   RateSource source = RateSource::kDatasheet;
   std::string citation = {};
 };
 
-// The time of so many bytes, and their rate.
+// Writes the time of `size_bytes`, and their rate.
 void LinkTimeTo(int64_t size_bytes, const KernelTime& time, const LinkSource& source,
                 v1::LinkTime* out);
 
-// The same of a collective, with its rate on the bus.
+// LinkTimeTo() of a collective, with its bus rate.
 void CollectiveTimeTo(const Collective& call, const KernelTime& time, const LinkSource& source,
                       v1::LinkTime* out);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_LINKS_H_

@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "engine/base/clip.h"
+#include "engine/base/text.h"
 #include "server/convert/architecture.h"
 #include "server/convert/enums.h"
-#include "server/convert/optional_size.h"
+#include "server/convert/message_fields.h"
 #include "server/hugging_face/config_text.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 constexpr size_t kMaxNameBytes = 40;  // that an error quotes
@@ -108,4 +108,4 @@ ModelSpec ModelSpecFrom(const v1::ModelSpec& m, FieldViolations& violations) {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

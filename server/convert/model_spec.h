@@ -6,12 +6,12 @@
 #include "engine/model/model_spec.h"
 #include "sextant/v1/model.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
-// `m`, whose field is "model". Its texts are views: `m` outlives the result. What is wrong with
-// the message itself is appended to `violations`.
+// Converts `m`, whose field is "model". The result's texts are views: `m` outlives it. Appends to
+// `violations` what is wrong with the message itself.
 ModelSpec ModelSpecFrom(const v1::ModelSpec& m, FieldViolations& violations);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_MODEL_SPEC_H_

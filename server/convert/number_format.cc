@@ -2,19 +2,12 @@
 
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "absl/types/optional.h"
-#include "engine/base/field_violation.h"
-#include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/tensor/rounding.h"
-#include "engine/tensor/rounding_text.h"
 #include "server/convert/enums.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
-
-constexpr int kMaxValues = 64;
 
 static_assert(static_cast<int>(NumberKind::kFloatFamily) + 1 == v1::NUMBER_KIND_FLOAT_FAMILY);
 static_assert(static_cast<int>(OverflowRule::kNonSaturating) + 1 ==
@@ -51,39 +44,6 @@ void ScaleTo(const BlockScale& scale, v1::BlockScale* out) {
   out->set_has_tensor_scale(scale.has_tensor_scale);
 }
 
-void RoundedTo(const NumberFormat& format, double given, const RoundedValue& rounded,
-               v1::RoundedNumber* out) {
-  out->set_given(given);
-  out->set_value(rounded.value);
-  out->set_outcome(OneAfter<v1::RoundingOutcome>(rounded.outcome));
-  out->set_subnormal(rounded.subnormal);
-  if (rounded.relative_error) out->set_relative_error(*rounded.relative_error);
-  if (rounded.code) out->set_code(*rounded.code);
-  if (rounded.block_scale) out->set_block_scale(*rounded.block_scale);
-  out->set_overflow_rule(OneAfter<v1::OverflowRule>(rounded.overflow_rule));
-  out->set_reason(RoundingReason(format, given, rounded));
-}
-
-RoundingOptions OptionsFrom(const v1::DescribeDataTypeRequest& request,
-                            FieldViolations& violations) {
-  RoundingOptions out;
-  if (!v1::OverflowRule_IsValid(request.overflow_rule())) {
-    violations.Add("overflow_rule", UnknownEnumNumber(request.overflow_rule()));
-  } else if (request.overflow_rule() != v1::OVERFLOW_RULE_UNSPECIFIED) {
-    out.overflow_rule = static_cast<OverflowRule>(request.overflow_rule() - 1);
-  }
-  if (request.has_block_maximum()) out.block_maximum = request.block_maximum();
-  return out;
-}
-
-// Violations of RoundTo() are of one value; here it has a place.
-void AddOf(int place, const absl::Status& status, FieldViolations& violations) {
-  for (const FieldViolation& v : FieldViolationsOf(status)) {
-    const std::string field = v.field == "value" ? absl::StrCat("values[", place, "]") : v.field;
-    if (!violations.Mentions(field)) violations.Add(field, v.description);
-  }
-}
-
 }  // namespace
 
 void NumberFormatTo(const NumberFormat& format, v1::NumberFormat* out) {
@@ -108,28 +68,17 @@ void NumberFormatTo(const NumberFormat& format, v1::NumberFormat* out) {
   }
 }
 
-absl::Status DescribeDataTypeTo(const v1::DescribeDataTypeRequest& request,
-                                v1::DescribeDataTypeResponse* out) {
-  FieldViolations violations;
-  const DataType type = DataTypeFrom(request.data_type(), "data_type", violations);
-  const RoundingOptions options = OptionsFrom(request, violations);
-  if (request.values_size() > kMaxValues) {
-    violations.Add("values",
-                   absl::StrCat("are ", request.values_size(), ": give at most ", kMaxValues));
-  }
-  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  SEXTANT_ASSIGN_OR_RETURN(const NumberFormat* format, FindNumberFormat(type));
-  for (int i = 0; i < request.values_size(); ++i) {
-    const absl::StatusOr<RoundedValue> rounded = RoundTo(type, request.values(i), options);
-    if (rounded.ok()) {
-      RoundedTo(*format, request.values(i), *rounded, out->add_rounded());
-    } else {
-      AddOf(i, rounded.status(), violations);
-    }
-  }
-  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  NumberFormatTo(*format, out->mutable_format());
-  return absl::OkStatus();
+void RoundedNumberTo(const NumberFormat& format, double given, const RoundedValue& rounded,
+                     v1::RoundedNumber* out) {
+  out->set_given(given);
+  out->set_value(rounded.value);
+  out->set_outcome(OneAfter<v1::RoundingOutcome>(rounded.outcome));
+  out->set_subnormal(rounded.subnormal);
+  if (rounded.relative_error) out->set_relative_error(*rounded.relative_error);
+  if (rounded.code) out->set_code(*rounded.code);
+  if (rounded.block_scale) out->set_block_scale(*rounded.block_scale);
+  out->set_overflow_rule(OneAfter<v1::OverflowRule>(rounded.overflow_rule));
+  out->set_reason(RoundingReason(format, given, rounded));
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

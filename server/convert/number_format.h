@@ -2,22 +2,19 @@
 #ifndef SEXTANT_SERVER_CONVERT_NUMBER_FORMAT_H_
 #define SEXTANT_SERVER_CONVERT_NUMBER_FORMAT_H_
 
-#include "absl/status/status.h"
 #include "engine/tensor/number_format.h"
-#include "sextant/v1/accounting_service.pb.h"
+#include "engine/tensor/rounding.h"
 #include "sextant/v1/number_format.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
-// What `format` holds, with the accelerators that have a peak in it.
+// Writes the properties of `format` and the accelerators that have a peak in it.
 void NumberFormatTo(const NumberFormat& format, v1::NumberFormat* out);
 
-// The format that `request` names, and its values rounded.
-//
-// Errors: kInvalidArgument naming the request's fields, all that are at fault.
-absl::Status DescribeDataTypeTo(const v1::DescribeDataTypeRequest& request,
-                                v1::DescribeDataTypeResponse* out);
+// Writes `rounded`, the result of rounding `given` to `format`.
+void RoundedNumberTo(const NumberFormat& format, double given, const RoundedValue& rounded,
+                     v1::RoundedNumber* out);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_NUMBER_FORMAT_H_

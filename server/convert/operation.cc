@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/convert/enums.h"
-#include "server/convert/exactly_one.h"
+#include "server/convert/message_fields.h"
 #include "server/convert/tensor.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 static_assert(static_cast<int>(ElementwiseFunction::kExp) + 1 == v1::ELEMENTWISE_FUNCTION_EXP);
@@ -17,7 +17,7 @@ static_assert(static_cast<int>(CausalConvention::kPublished) + 1 ==
               v1::CAUSAL_CONVENTION_PUBLISHED);
 static_assert(static_cast<int>(UpdateRule::kLion) + 1 == v1::UPDATE_RULE_LION);
 
-// One of the wire's enums, whose unspecified value stands for `otherwise`.
+// Converts one of the wire's enums; the unspecified value becomes `otherwise`.
 template <typename Engine, typename Wire>
 Engine EnumFrom(Wire wire, bool known, absl::string_view field, Engine otherwise,
                 FieldViolations& violations) {
@@ -164,7 +164,7 @@ Einsum Reader::Read(const v1::Operation::Einsum& w) const {
   return out;
 }
 
-// `w` has exactly one field, which `r` reads.
+// Reads the only field of `w` by `r`.
 Operation ReadWith(const Reader& r, const v1::Operation& w) {
   if (w.has_matmul()) return r.Read(w.matmul());
   if (w.has_batched_matmul()) return r.Read(w.batched_matmul());
@@ -234,4 +234,4 @@ UpdateRule UpdateRuleFrom(v1::UpdateRule wire, absl::string_view field,
   return EnumFrom(wire, v1::UpdateRule_IsValid(wire), field, UpdateRule::kAdamw, violations);
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -10,7 +10,7 @@
 #include "engine/operation/operation.h"
 #include "sextant/v1/operation.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
 struct ReadOperation {
   Operation operation;
@@ -22,8 +22,8 @@ struct ReadOperation {
 absl::optional<ReadOperation> OperationFrom(const v1::Operation& wire, absl::string_view path,
                                             FieldViolations& violations);
 
-// Sizes that stand for others where they are left out: key and query heads and lengths alike,
-// two inputs of a sum or product.
+// Fills sizes that default to others: key and query heads and lengths equal each other, a sum or
+// product has two inputs.
 void FillSizeDefaults(Operation& operation);
 
 OperationTypes OperationTypesFrom(const v1::OperationTypes& wire, absl::string_view path,
@@ -33,6 +33,6 @@ void OperationTypesTo(const OperationTypes& types, v1::OperationTypes* out);
 UpdateRule UpdateRuleFrom(v1::UpdateRule wire, absl::string_view field,
                           FieldViolations& violations);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_OPERATION_H_

@@ -3,16 +3,13 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
-#include "engine/operation/roofline_advice.h"
+#include "engine/operation/roofline.h"
 #include "engine/operation/utilisation.h"
-#include "server/convert/calibration.h"
 #include "server/convert/enums.h"
 #include "server/convert/rates.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 static_assert(static_cast<int>(RooflineBound::kMemory) + 1 == v1::ROOFLINE_BOUND_MEMORY);
@@ -31,25 +28,6 @@ void RooflineTo(const Roofline& roofline, v1::Roofline* out) {
   out->set_fraction_of_peak(roofline.fraction_of_peak);
 }
 
-// How to read `utilisation` of the operation. What memory bounds has a low one however well it
-// runs: that is no sign of waiting.
-std::string ExplanationOf(const TimedOperation& timed, const Roofline& roofline,
-                          const Utilisation& utilisation) {
-  if (roofline.bound != RooflineBound::kMemory ||
-      utilisation.reading == UtilisationReading::kImpossible) {
-    return std::string(utilisation.explanation);
-  }
-  const double times = *timed.achieved_seconds / roofline.classical.value();
-  const std::string limit = absl::StrFormat(
-      "Memory bounds the operation, so that its MFU says little: the roofline allows %.3g %%, and "
-      "it took %.3g times the roofline's least time.",
-      100 * utilisation.ratio * times, times);
-  return times >= 1 ? limit
-                    : absl::StrCat(limit,
-                                   " Less than once: the data was in a cache, or the time was "
-                                   "taken before the device had finished.");
-}
-
 // The achieved time as a share of `peak`.
 absl::Status UtilisationTo(const TimedOperation& timed, FlopsPerSecond peak, v1::Utilisation* out) {
   const Flops flops = timed.analysis.forward.sum.flops();
@@ -66,7 +44,7 @@ absl::Status UtilisationTo(const TimedOperation& timed, FlopsPerSecond peak, v1:
   out->set_reading(static_cast<v1::UtilisationReading>(static_cast<int>(utilisation->reading) + 1));
   SEXTANT_ASSIGN_OR_RETURN(const Roofline roofline,
                            RooflineOf(timed.analysis.forward, timed.rates.rates, timed.method));
-  out->set_explanation(ExplanationOf(timed, roofline, *utilisation));
+  out->set_explanation(ExplanationOf(*utilisation, roofline, Seconds(*timed.achieved_seconds)));
   return absl::OkStatus();
 }
 
@@ -82,12 +60,12 @@ absl::Status AchievedTo(const TimedOperation& timed, v1::OperationTime* out) {
 }  // namespace
 
 OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
-                                    FieldViolations& violations) {
+                                    SuppliedCalibrations& supplied, FieldViolations& violations) {
   OperationDevice out;
   out.accelerator = wire.accelerator();
   if (wire.has_calibration()) {
     out.calibration =
-        CheckedCalibrationFrom(wire.calibration(), FieldPath(path, "calibration"), violations);
+        supplied.ModelOf(wire.calibration(), FieldPath(path, "calibration"), violations);
   }
   if (wire.has_matrix_flops_per_second()) {
     out.matrix_flops_per_second = wire.matrix_flops_per_second();
@@ -138,4 +116,4 @@ absl::Status OperationTimeTo(const TimedOperation& timed, v1::OperationTime* out
   return AchievedTo(timed, out);
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

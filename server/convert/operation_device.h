@@ -7,15 +7,16 @@
 #include "engine/base/field_violation.h"
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
+#include "server/store/supplied_calibrations.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/operation_device.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
-// The figures and the accelerator at `path`, and a calibration of the caller's, checked. A device
-// of this host is the service's to look up.
+// Converts the figures and the accelerator at `path`, and the request's own calibration, read by
+// `supplied`. A device of this host is looked up by the service.
 OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
-                                    FieldViolations& violations);
+                                    SuppliedCalibrations& supplied, FieldViolations& violations);
 
 RooflineMethod RooflineMethodFrom(v1::RooflineMethod wire, absl::string_view field,
                                   FieldViolations& violations);
@@ -31,6 +32,6 @@ struct TimedOperation {
 // Errors: those of RooflineOf(), AdviceFor() and UtilisationOf(), as fields of the request.
 absl::Status OperationTimeTo(const TimedOperation& timed, v1::OperationTime* out);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_OPERATION_DEVICE_H_

@@ -6,10 +6,10 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "server/convert/enums.h"
-#include "server/convert/short_name.h"
-#include "server/unknown_device.h"
+#include "server/convert/message_fields.h"
+#include "server/probe/device_list.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using Devices = std::vector<const v1::Device*>;
@@ -23,7 +23,7 @@ void CheckMode(v1::ProbeMode mode, FieldViolations& violations) {
   violations.Add("mode", UnknownEnumNumber(mode));
 }
 
-// What a device multiplies in, for it and for people.
+// The data types that a kind of device multiplies, as values and as an error's text.
 struct DeviceTypes {
   std::vector<v1::DataType> types;
   const char* text;
@@ -71,7 +71,7 @@ void CheckShapes(const v1::RunProbeRequest& request, const Devices& devices,
   }
 }
 
-// Devices that are not known go to `unknown`, all other faults to `violations`.
+// Appends unknown devices to `unknown`, all other violations to `violations`.
 void CheckDevices(const v1::RunProbeRequest& request, const CalibrationSnapshot& host,
                   FieldViolations& violations, FieldViolations& unknown) {
   if (request.device_uuids_size() > kMaxDevices) {
@@ -86,8 +86,8 @@ void CheckDevices(const v1::RunProbeRequest& request, const CalibrationSnapshot&
   }
 }
 
-// Those that the request names, each once; where it names none, the host's GPUs, or all of a host
-// without.
+// Returns the devices that the request names, each once; where it names none, the host's GPUs, or
+// all devices of a host without GPUs.
 Devices DevicesOf(const v1::RunProbeRequest& request, const CalibrationSnapshot& host) {
   const bool has_gpu =
       std::any_of(host.devices.begin(), host.devices.end(),
@@ -153,4 +153,4 @@ absl::StatusOr<ProbeSpec> ProbeSpecFrom(const v1::RunProbeRequest& request,
   return spec;
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

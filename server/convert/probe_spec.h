@@ -1,4 +1,4 @@
-// RunProbeRequest as what sextant-probe is asked to do.
+// A RunProbeRequest as command lines of sextant-probe.
 #ifndef SEXTANT_SERVER_CONVERT_PROBE_SPEC_H_
 #define SEXTANT_SERVER_CONVERT_PROBE_SPEC_H_
 
@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/calibration_snapshot.h"
-#include "server/probe_budget.h"
+#include "server/probe/probe_schedule.h"
+#include "server/store/calibration_snapshot.h"
 #include "sextant/v1/hardware_service.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
 // One run of sextant-probe, which measures one device.
 struct DeviceProbe {
@@ -31,6 +31,6 @@ struct ProbeSpec {
 absl::StatusOr<ProbeSpec> ProbeSpecFrom(const v1::RunProbeRequest& request,
                                         const CalibrationSnapshot& host);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_PROBE_SPEC_H_

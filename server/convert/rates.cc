@@ -5,9 +5,9 @@
 
 #include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
-#include "server/convert/text.h"
+#include "server/convert/message_fields.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 void MeasurementTo(const Measurement& measured, v1::RateUsed* out) {
@@ -47,4 +47,4 @@ RateRequirement RateRequirementFrom(const v1::RateRequirement& wire, absl::strin
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// A figure of the hardware, to the wire, and what a request demands of such figures.
+// Rates of the hardware to the wire, and a request's requirements on them.
 #ifndef SEXTANT_SERVER_CONVERT_RATES_H_
 #define SEXTANT_SERVER_CONVERT_RATES_H_
 
@@ -8,15 +8,15 @@
 #include "engine/run/run_spec.h"
 #include "sextant/v1/rates.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
 // Fills `out`, which is empty. The rate's citation moves into it.
 void RateTo(Rate rate, v1::RateUsed* out);
 
-// What rates have to be, at `path` of a request.
+// Converts the rate requirements at `path` of a request.
 RateRequirement RateRequirementFrom(const v1::RateRequirement& wire, absl::string_view path,
                                     FieldViolations& violations);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_RATES_H_

@@ -7,9 +7,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/tensor/storage.h"
 #include "server/convert/enums.h"
-#include "server/convert/exactly_one.h"
+#include "server/convert/message_fields.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 static_assert(static_cast<int>(ReductionKind::kProduct) + 1 == v1::REDUCTION_FUNCTION_PRODUCT);
@@ -205,4 +205,4 @@ absl::Status ActionResultTo(const ActionResult& result, v1::TensorStepResult* ou
   return absl::OkStatus();
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -13,7 +13,7 @@
 #include "google/protobuf/repeated_field.h"
 #include "sextant/v1/tensor.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
 Shape ShapeFrom(const google::protobuf::RepeatedField<int64_t>& sizes);
 void ShapeTo(absl::Span<const int64_t> shape, google::protobuf::RepeatedField<int64_t>* out);
@@ -38,6 +38,6 @@ std::vector<TensorAction> TensorActionsFrom(
 absl::Status TensorLayoutTo(const StridedTensor& tensor, v1::TensorLayout* out);
 absl::Status ActionResultTo(const ActionResult& result, v1::TensorStepResult* out);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_CONVERT_TENSOR_H_

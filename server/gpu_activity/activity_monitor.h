@@ -1,18 +1,57 @@
-// Watches this host's GPUs for as long as the server runs.
+// Watches this host's GPUs while the server runs: how busy each was between two samples, now and as
+// Prometheus metrics.
 #ifndef SEXTANT_SERVER_GPU_ACTIVITY_ACTIVITY_MONITOR_H_
 #define SEXTANT_SERVER_GPU_ACTIVITY_ACTIVITY_MONITOR_H_
 
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/gpu_activity/activity_sampler.h"
+#include "absl/types/optional.h"
 #include "server/gpu_activity/gpm_library.h"
+#include "server/store/calibration_store.h"
 
-namespace sextant {
+namespace sextant::server {
+
+// One GPU's averages between two samples, 0 to 1. A value that the GPU did not report is absent,
+// never zero.
+struct GpuActivity {
+  std::string uuid;
+  absl::optional<double> tensor = {};  // share of time in which matrix units worked
+  absl::optional<double> memory = {};  // share of the memory's highest bandwidth
+  absl::optional<double> sm = {};      // share of multiprocessors that were busy
+};
+
+// Samples GPUs. Not thread-safe. Any call may block for as long as NVML does.
+class ActivitySampler {
+ public:
+  // `library` has every function and has been initialised.
+  explicit ActivitySampler(const GpmLibrary& library) : library_(library) {}
+  ~ActivitySampler();
+  ActivitySampler(const ActivitySampler&) = delete;
+  ActivitySampler& operator=(const ActivitySampler&) = delete;
+
+  // Returns each GPU's activity since the last call, more than 100 ms ago (NVML's condition). A GPU
+  // is left out where it is new since then, is cut into instances (MIG), is older than Hopper, or
+  // fails.
+  std::vector<GpuActivity> Look();
+
+ private:
+  // Takes a sample, in memory that NVML allocates; null where it can't.
+  gpm::Sample TakeSample(gpm::Gpu gpu) const;
+  GpuActivity Between(const std::string& uuid, gpm::Sample earlier, gpm::Sample later) const;
+
+  const GpmLibrary library_;
+  std::map<std::string, gpm::Sample> last_;  // by UUID
+};
 
 struct ActivityMonitorOptions {
   std::chrono::milliseconds period{5000};  // at least 100 ms; 0: nothing is watched
@@ -20,21 +59,21 @@ struct ActivityMonitorOptions {
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
-// A thread of its own calls NVML, and nothing else does: who asks what was last seen waits for
-// nobody, and where NVML hangs, as it does over a GPU that has failed, that thread alone does.
+// Calls NVML on a thread of its own, and nowhere else: Latest() never blocks, and where NVML hangs,
+// as it does over a failed GPU, only that thread hangs.
 class ActivityMonitor {
  public:
   // Starts the thread. Without NVML, or without a driver, it tries again every twelve periods: a
-  // driver may come later.
+  // driver may be installed later.
   explicit ActivityMonitor(ActivityMonitorOptions options);
 
-  // Stops the thread. One that NVML has not given back within a second is left behind: nothing can
-  // end it but the end of the process, and all that it may still touch is its own.
+  // Stops the thread. One that is still inside NVML after a second is abandoned: only the end of
+  // the process can end it, and it touches nothing but its own state.
   ~ActivityMonitor();
   ActivityMonitor(const ActivityMonitor&) = delete;
   ActivityMonitor& operator=(const ActivityMonitor&) = delete;
 
-  // What was seen last; nothing where that is more than three periods ago. Thread-safe.
+  // Returns the last activity; empty where it is more than three periods old. Thread-safe.
   std::vector<GpuActivity> Latest() const;
 
  private:
@@ -45,6 +84,22 @@ class ActivityMonitor {
   std::thread thread_;
 };
 
-}  // namespace sextant
+// The activity as metrics, for the store's devices alone, so that labels match those of all other
+// series.
+class ActivityMetrics final : public prometheus::Collectable {
+ public:
+  using Latest = std::function<std::vector<GpuActivity>()>;
+
+  // `store`, and what `latest` reads, outlive it.
+  ActivityMetrics(const CalibrationStore& store, Latest latest);
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const CalibrationStore& store_;
+  const Latest latest_;
+};
+
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_GPU_ACTIVITY_ACTIVITY_MONITOR_H_

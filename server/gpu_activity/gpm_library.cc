@@ -6,12 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 constexpr char kNvml[] = "libnvidia-ml.so.1";
 
-// Makes `*out` call the function `name`. The caller answers for the types.
+// Points `*out` at the function `name`. The caller is responsible for the types.
 template <typename... Arguments>
 absl::Status FindFunction(void* library, const char* name,
                           GpmLibrary::Function<Arguments...>* out) {
@@ -48,4 +48,4 @@ absl::StatusOr<GpmLibrary> LoadGpmLibrary() {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -6,12 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/clip.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/text.h"
 #include "engine/model/config/read_config.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using nlohmann::json;
@@ -34,8 +34,8 @@ std::string ParserWords(absl::string_view words) {
   return Clip(out, kMaxParserWordBytes);
 }
 
-// Hears the parser's events and keeps those of the first levels. What lies deeper is checked to
-// be JSON, and dropped: depth costs no stack.
+// Receives the parser's events and keeps those of the first levels. Deeper levels are checked to be
+// JSON and dropped: depth costs no stack.
 class FieldCollector : public nlohmann::json_sax<json> {
  public:
   bool null() override { return Keep({}); }
@@ -108,7 +108,7 @@ class FieldCollector : public nlohmann::json_sax<json> {
   bool Open(Kind kind) {
     const bool is_top = depth_ == 0 && kind == Kind::kObject;
     if (!is_top && !Keep({.kind = kind})) return false;
-    // A parent's elements stay where they are while one of them is open.
+    // A parent's elements do not move while one of them is open.
     if (depth_ == 1) open_ = {&field_->second};
     if (depth_ > 1 && depth_ < kKeptDepth) open_.push_back(&open_.back()->elements.back());
     if (++depth_ <= kMaxDepth) return true;
@@ -124,7 +124,7 @@ class FieldCollector : public nlohmann::json_sax<json> {
   size_t depth_ = 0;
   ConfigFields fields_;
   ConfigFields::iterator field_;    // the one being read, where depth_ is at least 1
-  std::vector<ConfigValue*> open_;  // the arrays and objects around what comes next, outer first
+  std::vector<ConfigValue*> open_;  // arrays and objects around the next value, outer first
   std::string member_;              // of an object below the top
   absl::Status refusal_;
 };
@@ -148,4 +148,4 @@ absl::StatusOr<HuggingFaceModel> ReadHuggingFaceConfig(absl::string_view text) {
   return ReadConfig(fields, kConfigPath);
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

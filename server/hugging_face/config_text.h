@@ -1,13 +1,13 @@
-// The text of a Hugging Face config.json. What it means is read in engine/model/config.
+// The text of a Hugging Face config.json. engine/model/config interprets its fields.
 #ifndef SEXTANT_SERVER_HUGGING_FACE_CONFIG_TEXT_H_
 #define SEXTANT_SERVER_HUGGING_FACE_CONFIG_TEXT_H_
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/model/config/config_fields.h"
-#include "engine/model/hugging_face_model.h"
+#include "engine/model/config/read_config.h"
 
-namespace sextant {
+namespace sextant::server {
 
 // The request's field that holds the text; violations are below it.
 inline constexpr char kConfigPath[] = "model.hugging_face_config";
@@ -24,6 +24,6 @@ absl::StatusOr<ConfigFields> ParseConfigFields(absl::string_view text);
 // kConfigPath.
 absl::StatusOr<HuggingFaceModel> ReadHuggingFaceConfig(absl::string_view text);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_SERVER_HUGGING_FACE_CONFIG_TEXT_H_

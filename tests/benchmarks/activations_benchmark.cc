@@ -1,4 +1,4 @@
-// What the activations of one micro-batch of a model of 126 layers cost to add up, without rows.
+// Time of adding up the activations of one micro-batch of a model of 126 layers, without rows.
 #include <benchmark/benchmark.h>
 
 #include "engine/memory/activations/activations.h"

@@ -1,4 +1,4 @@
-// What predicting attention costs, and what looking up a product's published attention does.
+// Time of predicting attention, and of looking up a product's published attention.
 #include <benchmark/benchmark.h>
 
 #include "engine/hardware/catalogue.h"

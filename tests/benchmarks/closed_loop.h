@@ -1,4 +1,4 @@
-// A closed loop of PlanRun calls: so many in flight, each answered before the next starts.
+// A closed loop of PlanRun calls: a fixed number in flight, each answered before the next starts.
 #ifndef SEXTANT_TESTS_BENCHMARKS_CLOSED_LOOP_H_
 #define SEXTANT_TESTS_BENCHMARKS_CLOSED_LOOP_H_
 

@@ -1,5 +1,5 @@
-// What counting a model of 126 layers costs: parameters and FLOPs, without the breakdown, and with
-// it and every convention.
+// Time of counting a model of 126 layers: parameters and FLOPs, without the breakdown, and with it
+// and every convention.
 #include <benchmark/benchmark.h>
 
 #include "engine/model/count_model.h"

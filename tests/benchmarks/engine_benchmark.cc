@@ -1,4 +1,4 @@
-// What a plan costs the engine, without the wire.
+// Time of a plan in the engine, without the wire.
 #include <benchmark/benchmark.h>
 
 #include "engine/run/plan.h"

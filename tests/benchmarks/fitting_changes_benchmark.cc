@@ -1,8 +1,8 @@
-// What it costs to look for changes where none helps: of a model on as many stages as there may be.
+// Time of searching for changes where none helps, for a model on the largest number of stages.
 #include <benchmark/benchmark.h>
 
 #include "engine/model/presets/presets.h"
-#include "engine/run/fitting_changes.h"
+#include "engine/run/memory_estimate.h"
 
 namespace sextant {
 namespace {

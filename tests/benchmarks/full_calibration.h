@@ -8,9 +8,9 @@
 
 namespace sextant {
 
-// Of the processor `uuid`: three data types of 42 matrix multiplications each and a sustained one,
-// and about as many of the other measurements as sextant-probe --mode=full writes. Invented, but
-// in order: a plan takes it.
+// A calibration of the processor `uuid`: three data types of 42 matrix multiplications each and a
+// sustained one, and about as many of the other measurements as sextant-probe --mode=full writes.
+// Invented, but valid for plans.
 v1::Calibration FullCalibration(const std::string& uuid);
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// What predicting a multiplication costs, and what making a model of one type does.
+// Time of predicting a multiplication, and of making a model of one type.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-// Of many sizes, so that no branch is learnt; most within the grid.
+// Many different sizes, so that no branch is learnt; most within the grid.
 std::array<GemmShape, 1024> Shapes() {
   std::mt19937_64 random(1);
   const auto draw = [&](double from, double to) {

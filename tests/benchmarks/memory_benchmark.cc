@@ -1,4 +1,4 @@
-// What the memory of a job costs to add up, without rows: of a stage, and of the fullest of 16.
+// Time of adding up the memory of a job, without rows: of a stage, and of the fullest of 16.
 #include <benchmark/benchmark.h>
 
 #include "engine/memory/ledger/memory_model.h"

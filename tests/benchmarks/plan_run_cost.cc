@@ -1,6 +1,6 @@
-// What a PlanRun call costs beside a call whose handler is empty, and beside one whose handler
-// only copies a ready answer: calls a second and server CPU, each server in a process of its
-// own, taken in turn in one run. And what it costs with as many calibrations as it takes.
+// The cost of a PlanRun call compared with a call whose handler is empty, and with one whose
+// handler only copies a ready answer: calls a second and server CPU, each server in a process of
+// its own, taken in turn in one run. Also the cost with the most calibrations of a request.
 #include <grpcpp/server_builder.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@
 #include "tests/benchmarks/closed_loop.h"
 #include "tests/benchmarks/full_calibration.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 v1::PlanRunRequest Request() {
@@ -46,7 +46,8 @@ v1::PlanRunRequest RequestOnCalibrations() {
 v1::PlanRunResponse Answer() {
   const v1::PlanRunRequest request = Request();
   FieldViolations none;
-  const RunSpec run = RunSpecFrom(request, none);
+  SuppliedCalibrations supplied;
+  const RunSpec run = RunSpecFrom(request, supplied, none);
   v1::PlanRunResponse response;
   PlanTo(*PlanRun(run), response.mutable_plan());
   return response;
@@ -224,7 +225,7 @@ int Main(int rounds, int calls, int in_flight) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server
 
 int main(int argc, char** argv) {
   int rounds = 5;
@@ -235,5 +236,5 @@ int main(int argc, char** argv) {
   app.add_option("--calls", calls)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--in_flight", in_flight)->check(CLI::PositiveNumber)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  return sextant::Main(rounds, calls, in_flight);
+  return sextant::server::Main(rounds, calls, in_flight);
 }

@@ -1,4 +1,4 @@
-// What the model state of a stage of 126 layers costs to add up, without rows.
+// Time of adding up the model state of a stage of 126 layers, without rows.
 #include <benchmark/benchmark.h>
 
 #include "engine/memory/state/stage_state.h"

@@ -1,8 +1,8 @@
-#include "client/amounts.h"
+#include "client/report/amounts.h"
 
 #include <gtest/gtest.h>
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 TEST(Flops, AreExactWhereTheyAreWhole) {
@@ -48,4 +48,4 @@ TEST(Ratio, NeverReadsAsZeroWhereItIsNot) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

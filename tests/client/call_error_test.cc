@@ -1,4 +1,4 @@
-#include "client/call_error.h"
+#include "client/io/call_error.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/support/error_details.h>
@@ -9,7 +9,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 struct CodeCase {
@@ -94,13 +94,13 @@ google::rpc::Status FieldsAtFault() {
 
 TEST(CallErrorText, NamesEachFieldOnALineOfItsOwn) {
   EXPECT_EQ(CallErrorText(CallErrorOf(StatusWith(FieldsAtFault()))),
-            "sextant: INVALID_ARGUMENT (FIELD_INVALID): mend 2 fields\n"
+            "sextant: INVALID_ARGUMENT (FIELD_INVALID): correct 2 fields\n"
             "  cluster.device_count: must be at least 1\n"
             "  training.token_count: must be at least 1\n");
   google::rpc::Status many = FieldsAtFault();
   many.set_message("a: b; c: d (and 3 more)");
   EXPECT_THAT(CallErrorText(CallErrorOf(StatusWith(many))),
-              ::testing::HasSubstr("mend 2 fields (and 3 more)\n"));
+              ::testing::HasSubstr("correct 2 fields (and 3 more)\n"));
 }
 
 TEST(CallErrorText, SaysWhenToRetryAndWhatIsMissing) {
@@ -179,11 +179,11 @@ TEST(CallErrorJson, HoldsRetryDelayAndHint) {
   EXPECT_EQ(json.at("precondition_violations").at(0).at("subject"), "a");
 }
 
-// nlohmann throws on bytes that are not UTF-8 unless told otherwise.
+// By default nlohmann throws on bytes that are not UTF-8.
 TEST(CallErrorJson, SurvivesAnyBytes) {
   const std::string json = CallErrorJson({.message = "bad \xff byte"});
   EXPECT_EQ(nlohmann::json::parse(json).at("message"), "bad \xEF\xBF\xBD byte");
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -1,19 +1,16 @@
-// What is decided before any server is asked: usage errors and help.
-#include "client/command_line.h"
-
+// Command lines that are handled without a server: usage errors and help.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
-#include "client/enum_names.h"
-#include "client/operation_kinds.h"
-#include "client/table.h"
-#include "client/version.h"
+#include "client/flags/operation_kinds.h"
+#include "client/io/call.h"
+#include "client/report/text.h"
 #include "tests/client/fake_server.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -42,6 +39,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"plan", "--optimizer=adamx"}, "write one of sgd, sgd-momentum"},
       {{"plan", "--compute-data-type=unspecified"}, "write one of fp64, fp32"},
       {{"plan", "--master-weights=maybe"}, "write true or false"},
+      {{"plan", "--derivation=maybe"}, "\"maybe\" is neither; write true or false"},
       {{"plan", "--transformer=/nonexistent/t.json"}, "cannot read \"/nonexistent/t.json\""},
       {{"plan", "--request=/nonexistent/r.json"}, "cannot read \"/nonexistent/r.json\""},
       {{"plan", "--request=/"}, "cannot read \"/\""},
@@ -187,7 +185,7 @@ TEST(Usage, HasNoPlotForPrograms) {
             "--plot is for people: leave out --output=json, or use --svg=FILE");
 }
 
-// Too many for its line: whoever writes another is told all of them.
+// Too many for its line: the error for another value lists all of them.
 TEST(Help, OffersTheSourcesThatCanBeRequired) {
   EXPECT_THAT(RunWith({"plan", "--help"}).out, HasSubstr("--minimum-source,"));
   EXPECT_THAT(RunWith({"plan", "--minimum-source=any"}).err,
@@ -248,4 +246,4 @@ TEST(VersionFlag, PrintsTheClientsVersion) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

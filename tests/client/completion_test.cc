@@ -1,6 +1,4 @@
 // The completion scripts, run by the shells that they are for.
-#include "client/completion.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "tests/client/fake_server.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::Contains;
@@ -50,7 +48,7 @@ std::string ScriptFile(const std::string& shell) {
   return path;
 }
 
-// What bash offers behind `words`, of which the last is being completed.
+// The completions that bash offers for the last of `words`.
 std::vector<std::string> BashOffers(const std::vector<std::string>& words) {
   const std::string test = absl::StrCat(
       "source ", ScriptFile("bash"), "; COMP_WORDS=('", absl::StrJoin(words, "' '"),
@@ -94,7 +92,7 @@ TEST(BashCompletion, OffersTheValuesOfAnEnum) {
               ElementsAre("quick", "standard", "full"));
   EXPECT_THAT(BashOffers({"sextant", "probe", "--dtype", "fp"}),
               UnorderedElementsAre("fp64", "fp32", "fp16", "fp8"));
-  // The program's own flags, behind a command or before.
+  // The program's own flags, after a command or before it.
   EXPECT_THAT(BashOffers({"sextant", "--output", "j"}), ElementsAre("json"));
 }
 
@@ -168,8 +166,8 @@ TEST(ZshCompletion, IsZsh) {
   EXPECT_EQ(ran.status, 0) << ran.out;
 }
 
-// What zsh offers behind `words`, of which the last is being completed. zsh's completion
-// builtins work only at a prompt, so three functions stand for them.
+// The completions that zsh offers for the last of `words`. zsh's completion builtins work only at a
+// prompt, so three functions replace them.
 std::vector<std::string> ZshOffers(const std::vector<std::string>& words) {
   const std::string test = absl::StrCat(
       "compdef() { : }\ncompset() { PREFIX=\"${PREFIX#*=}\" }\n",
@@ -208,4 +206,4 @@ TEST(ZshCompletion, KnowsWhatBashKnows) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

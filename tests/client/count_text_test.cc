@@ -1,4 +1,4 @@
-#include "client/count_text.h"
+#include "client/report/count_text.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
@@ -9,13 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/convention_text.h"
-#include "client/model_flops_text.h"
-#include "client/parameter_text.h"
-#include "client/stage_text.h"
-#include "client/table.h"
+#include "client/report/model_flops_text.h"
+#include "client/report/text.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -355,4 +352,4 @@ TEST(CountText, NeverPasses99Columns) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-namespace sextant {
+namespace sextant::client {
 
 // SIGINT and SIGTERM end the program for as long as it lives.
 class DefaultSignals {
@@ -24,6 +24,6 @@ class DefaultSignals {
   void (*end_)(int);
 };
 
-}  // namespace sextant
+}  // namespace sextant::client
 
 #endif  // SEXTANT_TESTS_CLIENT_DEFAULT_SIGNALS_H_

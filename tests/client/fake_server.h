@@ -17,14 +17,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "client/run_client.h"
+#include "client/command/run_client.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "sextant/v1/accounting_service.grpc.pb.h"
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
-namespace sextant {
+namespace sextant::client {
 
-// What a test answers with.
+// Answers a call as the test wants.
 template <typename Request, typename Response>
 using Handler = std::function<grpc::Status(grpc::ServerContext*, const Request&, Response*)>;
 using PlanHandler = Handler<v1::PlanRunRequest, v1::PlanRunResponse>;
@@ -174,7 +176,37 @@ class FakeServer {
   std::string address_;
 };
 
-// What a run of the program left behind.
+// INVALID_ARGUMENT with one invalid field.
+inline grpc::Status FieldInvalid(const std::string& field,
+                                 const std::string& description = "is wrong") {
+  google::rpc::BadRequest bad_request;
+  auto* violation = bad_request.add_field_violations();
+  violation->set_field(field);
+  violation->set_description(description);
+  google::rpc::Status details;
+  details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
+  details.set_message("1 field is at fault");
+  details.add_details()->PackFrom(bad_request);
+  return {grpc::StatusCode::INVALID_ARGUMENT, details.message(), details.SerializeAsString()};
+}
+
+// Answers with a message or an error, and keeps the request.
+template <typename Request, typename Response>
+struct Answering {
+  Request request = {};
+  Response response = {};
+  grpc::Status status = grpc::Status::OK;
+
+  Handler<Request, Response> handler() {
+    return [this](grpc::ServerContext*, const Request& got, Response* out) {
+      request = got;
+      *out = response;
+      return status;
+    };
+  }
+};
+
+// The result of a run of the program.
 struct Ran {
   int exit_code;
   std::string out;
@@ -184,7 +216,7 @@ struct Ran {
 // The instant that the program takes for now: a day after SampleCalibration() was measured.
 inline constexpr int64_t kNowUnixSeconds = 1'763'812'800;  // 2025-11-22 12:00:00 UTC
 
-// `err_columns` is the width of the terminal behind the errors; 0: there is none.
+// `err_columns` is the width of the errors' terminal; 0: it is not a terminal.
 inline Ran RunWith(const std::vector<std::string>& args, const std::string& input = "",
                    int err_columns = 0) {
   std::istringstream in(input);
@@ -197,6 +229,6 @@ inline Ran RunWith(const std::vector<std::string>& args, const std::string& inpu
   return {exit_code, out.str(), err.str()};
 }
 
-}  // namespace sextant
+}  // namespace sextant::client
 
 #endif  // SEXTANT_TESTS_CLIENT_FAKE_SERVER_H_

@@ -11,11 +11,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/exit_code.h"
-#include "client/graph_text.h"
+#include "client/io/call_error.h"
+#include "client/report/graph_text.h"
 #include "tests/client/fake_server.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
@@ -180,4 +180,4 @@ TEST_F(GraphCommand, RefusesWhatIsNoGraph) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -1,6 +1,4 @@
 // `sextant devices` and `sextant calibration` from their arguments to their exit codes.
-#include "client/hardware_commands.h"
-
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
@@ -12,13 +10,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/calibration_text.h"
-#include "client/device_text.h"
+#include "client/report/hardware_text.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_calibration.h"
 #include "tests/client/sample_plan.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
@@ -160,4 +157,4 @@ TEST(MeasuredPlan, SaysHowOldItsRatesAre) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -1,4 +1,4 @@
-#include "client/interrupt_watch.h"
+#include "client/io/interrupt_watch.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "tests/client/default_signals.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 void (*HandlerOf(int signal_number))(int) {
@@ -45,4 +45,4 @@ TEST(InterruptWatch, LeavesTheSignalsAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -8,16 +8,17 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 
-#include "client/link_times_text.h"
-#include "client/links_request.h"
-#include "client/node_types_text.h"
+#include "absl/strings/str_cat.h"
+#include "client/report/hardware_text.h"
+#include "client/report/kernel_rates_text.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_links.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
@@ -28,8 +29,9 @@ using ::testing::Not;
 using NodesRequest = v1::ListNodeTypesRequest;
 using LinksRequest = v1::GetLinkTimesRequest;
 
-// An error as the server gives it: with a reason, and the field at fault where there is one.
-grpc::Status Refusal(grpc::StatusCode code, const std::string& reason, const std::string& field) {
+// An error as the server returns it: with a reason, and the invalid field where there is one.
+grpc::Status Refusal(grpc::StatusCode code, const std::string& reason, const std::string& field,
+                     const std::string& description = "is wrong: see docs/links.md") {
   google::rpc::Status out;
   out.set_code(code);
   out.set_message("refused");
@@ -41,7 +43,7 @@ grpc::Status Refusal(grpc::StatusCode code, const std::string& reason, const std
     google::rpc::BadRequest bad;
     auto* violation = bad.add_field_violations();
     violation->set_field(field);
-    violation->set_description("is wrong: see HardwareService.ListNodeTypes");
+    violation->set_description(description);
     out.add_details()->PackFrom(bad);
   }
   return {code, "refused", out.SerializeAsString()};
@@ -152,16 +154,28 @@ TEST(Links, SayFaultsInTheWordsOfTheCommandLine) {
       Refusal(grpc::StatusCode::INVALID_ARGUMENT, "FIELD_INVALID", "nodes.node_type"), &asked));
   const Ran ran = RunWith({"links", "h100-sxm", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 3);
-  EXPECT_THAT(ran.err, HasSubstr("NODE: is wrong: see sextant nodes"));
-  EXPECT_EQ(LinksFieldWords("nodes.ranks_per_node"), "--ranks-per-node");
-  EXPECT_EQ(LinksFieldWords("nodes.node_count"), "--node-count");
-  EXPECT_EQ(LinksFieldWords("nodes.network"), "--network");
-  EXPECT_EQ(LinksFieldWords("nodes.network.bytes_per_second"), "--network-bytes-per-second");
-  EXPECT_EQ(LinksFieldWords("nodes.calibrations[1].matmuls"), "--calibration[1].matmuls");
-  EXPECT_EQ(LinksFieldWords("operations[0]"), "--operation");
-  EXPECT_EQ(LinksFieldWords("sizes_bytes[3]"), "--size");
-  EXPECT_EQ(LinksFieldWords("another"), "another");
-  EXPECT_EQ(LinksDescription("or give bytes_per_second"), "or give --network-bytes-per-second");
+  EXPECT_THAT(ran.err, HasSubstr("NODE: is wrong: see docs/links.md"));
+  const std::pair<const char*, const char*> cases[] = {
+      {"nodes.accelerator", "NODE"},
+      {"nodes.ranks_per_node", "--ranks-per-node"},
+      {"nodes.node_count", "--node-count"},
+      {"nodes.network", "--network"},
+      {"nodes.network.name", "--network"},
+      {"nodes.network.bytes_per_second", "--network-bytes-per-second"},
+      {"nodes.calibrations[1].matmuls", "--calibration[1].matmuls"},
+      {"operations[0]", "--operation"},
+      {"sizes_bytes[3]", "--size"},
+      {"another", "another"}};
+  for (const auto& [field, words] : cases) {
+    const FakeServer refusing(
+        KnowsNoNodeType(Refusal(grpc::StatusCode::INVALID_ARGUMENT, "FIELD_INVALID", field,
+                                "is wrong, or give bytes_per_second"),
+                        &asked));
+    EXPECT_THAT(
+        RunWith({"links", "h100-sxm", "--address", refusing.address()}).err,
+        HasSubstr(absl::StrCat("\n  ", words, ": is wrong, or give --network-bytes-per-second\n")))
+        << field;
+  }
 }
 
 TEST(Links, AreDrawnIntoAFile) {
@@ -237,4 +251,4 @@ TEST(LinkTimesText, OfOneRankHasNoPicture) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -1,12 +1,12 @@
-#include "client/memory_chart.h"
+#include "client/chart/memory_chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/memory_stages.h"
+#include "client/report/memory_stages.h"
 #include "tests/client/sample_memory.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::ElementsAre;
@@ -110,4 +110,4 @@ TEST(MemoryKinds, AreAllOfTheApis) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

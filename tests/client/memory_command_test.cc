@@ -18,7 +18,7 @@
 #include "tests/client/sample_memory.h"
 #include "tests/client/sample_plan.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -267,4 +267,4 @@ TEST(MemoryCommand, HasNothingToDrawWithoutALayout) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -1,4 +1,4 @@
-#include "client/memory_svg.h"
+#include "client/chart/memory_svg.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "tests/client/sample_memory.h"
 #include "tests/client/svg_texts.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -115,4 +115,4 @@ TEST(MemorySvg, CutsATitleThatIsTooLong) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

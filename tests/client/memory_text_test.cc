@@ -1,4 +1,4 @@
-#include "client/memory_text.h"
+#include "client/report/memory_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,15 +11,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/format.h"
-#include "client/memory_bars.h"
-#include "client/memory_ledger_text.h"
-#include "client/memory_stage_text.h"
-#include "client/plan_text.h"
-#include "client/table.h"
+#include "client/chart/memory_chart.h"
+#include "client/report/memory_tables.h"
+#include "client/report/plan_text.h"
+#include "client/report/text.h"
 #include "tests/client/sample_memory.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -44,7 +42,7 @@ Stages
   stage  layers     parameters  in flight  holds the most
       0       2  1,000,000,000  4          in the backward pass of a layer
     1-2       2  1,000,000,000  3          in the backward pass of a layer
-      3       2  1,000,000,000  1          while the loss is worked out
+      3       2  1,000,000,000  1          while the loss is computed
 
 Memory of each GPU at its stage's peak, in GiB
   stage  state  activations  transients  buffers  reserve  total  low to high
@@ -82,9 +80,9 @@ TEST(MemoryText, SaysHowManyAreTooFew) {
 TEST(MemoryText, ListsChangesAsFlags) {
   EXPECT_THAT(TextOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT)), HasSubstr(R"(
 What to change: each of these makes it fit, the cheapest first (1,234 considered)
-  with                                        the peak is                 at the cost of
-  --zero=optimizer (now none)                 31.00 GiB (30.00 to 33.00)  more communication
-  --tp=4 (now 2) and a.newer_field=y (now x)  11.00 GiB (10.00 to 13.00)  smaller products
+  the peak is                 with
+  31.00 GiB (30.00 to 33.00)  --zero=optimizer (now none); costs more communication
+  11.00 GiB (10.00 to 13.00)  --tp=4 (now 2) and a.newer_field=y (now x); costs smaller products
 )"));
   EXPECT_THAT(TextOf(SampleMemory()), Not(HasSubstr("What to change")));
   v1::PlanRunResponse none = SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT);
@@ -101,11 +99,11 @@ TEST(MemoryText, ListsSwitchesOfOneChange) {
   setting->set_field("layout.kernels.dropout, layout.sharding.offload_optimizer");
   setting->set_from("false");
   setting->set_to("true");
-  EXPECT_THAT(TextOf(response), HasSubstr("\n  --dropout=true --offload-optimizer=true (now "
-                                          "false)  "));
+  EXPECT_THAT(TextOf(response), HasSubstr("  --dropout=true --offload-optimizer=true (now "
+                                          "false); costs "));
 }
 
-// Those of memory alone where they are told apart.
+// Only memory's assumptions, where the answer separates them.
 TEST(MemoryText, SaysWhatWasTakenForGranted) {
   v1::PlanRunResponse response = SampleMemory();
   EXPECT_THAT(TextOf(response), HasSubstr("\n  - Activations are not counted"));
@@ -118,7 +116,7 @@ TEST(MemoryText, SaysWhatWasTakenForGranted) {
 // 2 x (1024 + 64) + 2 x 2048 = 6272; 2 x 1024 x 2 x 3 = 12288.
 TEST(LedgerSections, AddUp) {
   EXPECT_EQ(LedgerSections(SampleLedger().plan().memory_estimate()), R"(
-Ledger of stage 3: what each GPU holds while the loss is worked out
+Ledger of stage 3: what each GPU holds while the loss is computed
    bytes  of                   times  type  shape: elements
           weights
             decoder, dense
@@ -155,7 +153,7 @@ TEST(LedgerSections, SaysHowMuchOfAShapeIsKept) {
   EXPECT_THAT(LedgerSections(*memory), HasSubstr("[64, 32]: 512 (1)\n"));
 }
 
-// Of a stage with several chunks, rows stand by chunk.
+// For a stage with several chunks, rows are grouped by chunk.
 TEST(LedgerSections, SayWhichChunkRowsAreOf) {
   v1::PlanRunResponse response = SampleLedger();
   v1::StageMemory* stage = response.mutable_plan()->mutable_memory_estimate()->mutable_stages(3);
@@ -236,7 +234,7 @@ TEST(MemoryText, LeavesStagesOutOfALongList) {
   EXPECT_THAT(text, Not(HasSubstr("\n     50  ")));
 }
 
-// The mark stands where it ends, upon a bar or behind it.
+// The mark is at the end of usable memory, on a bar or after it.
 TEST(MemoryBars, MarkWhatIsUsable) {
   const std::string text = MemoryBars(
       MemoryChartOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT).plan().memory_estimate()));
@@ -267,4 +265,4 @@ TEST(PlanText, OfALayoutShowsItsStages) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

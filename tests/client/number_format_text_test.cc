@@ -1,11 +1,11 @@
-#include "client/number_format_text.h"
+#include "client/report/number_format_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST(NumberFormatText, SurvivesAnEmptyAnswer) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

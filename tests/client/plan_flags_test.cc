@@ -1,25 +1,27 @@
 // The flags of `sextant plan` are the fields of PlanRunRequest: all of them, by name.
-#include "client/plan_flags.h"
+#include "client/flags/plan_flags.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/enum_names.h"
-#include "client/field_path.h"
+#include "client/flags/field_path.h"
+#include "client/report/text.h"
 #include "sextant/v1/planning_service.pb.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-// Whether a flag gives a message of `type` as one: a file of it, or text for all its fields.
+// True where one flag sets a message of `type` as a whole: by a file, or by a text for all its
+// fields.
 bool IsOneValue(const Descriptor* type) {
   return type == nullptr || type == v1::TransformerSpec::descriptor() ||
          type == v1::Architecture::descriptor() || type == v1::Calibration::descriptor() ||
@@ -44,7 +46,7 @@ TEST(PlanFlags, AreExactlyTheFieldsOfTheRequest) {
   std::set<std::string> fields;
   Collect(*v1::PlanRunRequest::descriptor(), "", &fields);
   std::set<std::string> flags;
-  for (const PlanFlag& flag : PlanFlags()) {
+  for (const FieldFlag& flag : PlanFlags()) {
     EXPECT_TRUE(flags.insert(flag.field).second) << flag.field << " has two flags";
   }
   EXPECT_EQ(flags, fields);
@@ -63,7 +65,7 @@ std::string NameOf(const FieldDescriptor& field) {
 }
 
 TEST(PlanFlags, BearTheNamesOfTheirFields) {
-  for (const PlanFlag& flag : PlanFlags()) {
+  for (const FieldFlag& flag : PlanFlags()) {
     const FieldDescriptor* field = FindField(*v1::PlanRunRequest::descriptor(), flag.field);
     ASSERT_NE(field, nullptr) << flag.field;
     const std::string expect =
@@ -72,23 +74,6 @@ TEST(PlanFlags, BearTheNamesOfTheirFields) {
         absl::StrContains(absl::StrCat(",", flag.names, ","), absl::StrCat(",", expect, ",")))
         << flag.names << " lacks " << expect;
   }
-}
-
-TEST(EnumNames, AreTheApisInKebabCase) {
-  const std::vector<std::string> optimizers = {"sgd",  "sgd-momentum", "adagrad",   "rmsprop",
-                                               "adam", "adamw",        "adafactor", "lion",
-                                               "muon", "adam-8bit"};
-  EXPECT_EQ(EnumNames(*v1::OptimizerSpec::Kind_descriptor()), optimizers);
-  EXPECT_EQ(EnumNumber(*v1::OptimizerSpec::Kind_descriptor(), "SGD_Momentum"),
-            v1::OptimizerSpec::KIND_SGD_MOMENTUM);
-  EXPECT_EQ(EnumNumber(*v1::OptimizerSpec::Kind_descriptor(), "unspecified"), std::nullopt);
-  EXPECT_EQ(DataTypeName(v1::DATA_TYPE_BF16), "bf16");
-  EXPECT_EQ(DataTypeName(v1::DATA_TYPE_UNSPECIFIED), "");
-}
-
-// A newer server may send what this client has no name for.
-TEST(EnumNames, ShowTheNumberOfWhatIsNotKnown) {
-  EXPECT_EQ(DataTypeName(static_cast<v1::DataType>(4242)), "4242");
 }
 
 TEST(FindField, KnowsNoOtherPaths) {
@@ -100,5 +85,38 @@ TEST(FindField, KnowsNoOtherPaths) {
   EXPECT_EQ(SetField("cluster.device", "1", &request).code(), absl::StatusCode::kInternal);
 }
 
+TEST(PlanFieldWords, AreThoseOfTheCommandLine) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"model.preset", "--preset"},
+      {"training.sequence_length", "--sequence-length"},
+      {"training.encoder_sequence_length", "--encoder-sequence-length"},
+      {"cluster.device_count", "--devices"},
+      {"cluster.device_uuids[1]", "--device, entry 2"},
+      {"layout.parallel.tensor_parallel_size", "--tp"},
+      {"layout.parallel.layers_per_chunk[2]", "--layers-per-chunk, entry 3"},
+      {"layout.framework.kind", "--framework"},
+      {"options.include_ledger", "--ledger"},
+      {"model.architecture.layer_kinds[0].name", "--architecture: layer_kinds[0].name"},
+      {"model.transformer.layer_count", "--transformer: layer_count"},
+      {"model.hugging_face_config.n_layer", "--config: n_layer"},
+      {"layout", "layout"},
+      {"layout.of_the_future", "layout.of_the_future"}};
+  for (const auto& [field, words] : cases) EXPECT_EQ(PlanFieldWords(field), words);
+}
+
+TEST(PlanDescriptionWords, AreThoseOfTheCommandLine) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"must divide the 62 layers: write 2, or say how many go where in layers_per_chunk: such as",
+       "must divide the 62 layers: write 2, or say how many go where in --layers-per-chunk: such "
+       "as"},
+      {"must be a multiple of micro_batch_size x the data parallel size (2 x 8), which 9 is not",
+       "must be a multiple of --mbs x the data parallel size (2 x 8), which 9 is not"},
+      {"give layout.global_batch_size to have fewer.", "give --gbs to have fewer."},
+      {"(layout.sequence_parallel).", "(--sp)."},
+      {"within the intervals of docs/memory.md", "within the intervals of docs/memory.md"},
+      {"as megatron_lm has them", "as megatron_lm has them"}};
+  for (const auto& [text, words] : cases) EXPECT_EQ(PlanDescriptionWords(text), words);
+}
+
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -1,22 +1,22 @@
-#include "client/plan_request.h"
-
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <sstream>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "client/call_error.h"
-#include "client/text_file.h"
+#include "client/command/plan_command.h"
+#include "client/flags/plan_flags.h"
+#include "client/io/call_error.h"
+#include "client/io/text_file.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -33,16 +33,20 @@ struct Built {
   v1::PlanRunRequest request;
 };
 
-Built Build(std::vector<std::string> args, const std::string& input = "") {
-  args.insert(args.begin(), "plan");
-  const auto parsed = ParseCommandLine(args);
-  if (const NoCommand* no_command = std::get_if<NoCommand>(&parsed)) {
-    ADD_FAILURE() << no_command->message;
+Built Build(const std::vector<std::string>& args, const std::string& input = "") {
+  CLI::App app;
+  PlanRequestFlags flags;
+  AddRequestFile(&flags, &app);
+  for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, &flags, &app);
+  try {
+    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // as CLI11 wants them
+  } catch (const CLI::Error& error) {
+    ADD_FAILURE() << error.what();
     return {};
   }
   std::istringstream in(input);
   Built built;
-  built.status = BuildPlanRequest(std::get<CommandLine>(parsed), in, &built.request);
+  built.status = BuildPlanRequest(flags, in, &built.request);
   return built;
 }
 
@@ -198,7 +202,7 @@ TEST(BuildPlanRequest, AChangeKeepsTheFilesModel) {
 TEST(BuildPlanRequest, AdaptsQueriesAndValuesWhereARankAloneIsGiven) {
   ExpectRequest({"--lora-rank=8"}, R"({"model": {"changes": {"adapters": {"rank": 8,
                     "targets": ["attention.query", "attention.value"]}}}})");
-  // What a file leaves out is the server's to ask for.
+  // Missing fields of a file are reported by the server.
   const char* json = R"({"model": {"changes": {"adapters": {"rank": 4}}}})";
   ExpectRequest({"--request=-"}, json, json);
 }
@@ -251,7 +255,7 @@ TEST(BuildPlanRequest, NamesTheFileThatIsNoCalibration) {
   }
 }
 
-// What stands in it is the server's to read.
+// The server parses its content.
 TEST(BuildPlanRequest, SendsTheTextOfAConfig) {
   const std::string file = FileWith("config.json", "{\"model_type\": \n \"llama\"}\n");
   const Built built = Build({absl::StrCat("--config=", file)});
@@ -316,4 +320,4 @@ TEST(BuildPlanRequest, ReadsAMebibyteAndNoMore) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -1,17 +1,16 @@
-#include "client/plan_text.h"
+#include "client/report/plan_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
-#include "client/plan_cost.h"
-#include "client/plan_notes.h"
-#include "client/plan_tables.h"
-#include "client/table.h"
+#include "client/report/memory_text.h"
+#include "client/report/rates_text.h"
+#include "client/report/text.h"
 #include "tests/client/sample_calibration.h"
 #include "tests/client/sample_plan.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -158,14 +157,14 @@ TEST(PlanText, PutsWhatWasMeasuredFirst) {
 TEST(PlanText, SaysWhenAndHowWellARateWasMeasured) {
   v1::Plan plan = SampleMeasuredPlan().plan();
   plan.mutable_rates()->DeleteSubrange(0, 2);
-  EXPECT_EQ(RatesSection(plan, kNow), R"(
+  EXPECT_EQ(RatesText(plan.rates(), kNow), R"(
 Rates used
   matmul_flops_per_second (bf16)  500.00 TFLOP/s  measured-device  h100-sxm: 1024x1024x1024
   matmul_flops_per_second (bf16): unstable: the samples disagree, spread 0.80 %, measured
     2025-11-21 12:00:00 UTC, 24.0 hours ago, on GPU-1, calibration c0ffee
 )");
   plan.mutable_rates(0)->set_stable(true);
-  EXPECT_THAT(RatesSection(plan, kNow), Not(HasSubstr("unstable")));
+  EXPECT_THAT(RatesText(plan.rates(), kNow), Not(HasSubstr("unstable")));
 }
 
 // A request's own peak may be below what was measured: no time then contradicts another.
@@ -261,7 +260,7 @@ TEST(PlanText, SaysWhatWasNotCounted) {
   EXPECT_THAT(CostSection(plan),
               HasSubstr("energy                23.33 kWh         not counted\n"));
   plan.mutable_memory()->set_activation_bytes(0);
-  EXPECT_THAT(MemorySection(plan.memory()),
+  EXPECT_THAT(MemorySection(plan),
               HasSubstr("\n  activations                                 0.00 GiB\n"));
 }
 
@@ -285,7 +284,7 @@ Model
 
 TEST(PlanText, OmitsEmptySections) {
   const v1::Plan plan;
-  EXPECT_EQ(RatesSection(plan, kNow) + AssumptionsSection(plan) +
+  EXPECT_EQ(RatesText(plan.rates(), kNow) + AssumptionsText(plan.assumptions()) +
                 IgnoredFieldsSection(plan.ignored_config_fields()) + DerivationSection(plan),
             "");
 }
@@ -321,4 +320,4 @@ TEST(PlanText, NeverPasses99Columns) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -8,11 +8,11 @@
 #include <sstream>
 #include <string>
 
-#include "client/kernel_rates_text.h"
+#include "client/report/kernel_rates_text.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_kernel_rates.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
@@ -96,4 +96,4 @@ TEST(KernelRatesText, SaysTimesIntervalsSourcesAndErrors) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

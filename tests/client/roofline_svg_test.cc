@@ -1,14 +1,14 @@
-#include "client/roofline_svg.h"
+#include "client/chart/roofline_svg.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_format.h"
-#include "client/log_axis.h"
+#include "client/chart/canvas.h"
 #include "tests/client/sample_operation.h"
 #include "tests/client/svg_texts.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -91,4 +91,4 @@ TEST(RooflineSvg, SaysWhatHasNoPoint) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "client/run_client.h"
+#include "client/command/run_client.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_plan.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -50,7 +50,7 @@ TEST(PlanError, NamesTheFieldAtFault) {
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(ran.err,
-            "sextant: INVALID_ARGUMENT (FIELD_INVALID): mend 1 field\n"
+            "sextant: INVALID_ARGUMENT (FIELD_INVALID): correct 1 field\n"
             "  cluster.device_count: must be at least 1\n");
 }
 
@@ -61,6 +61,23 @@ TEST(PlanError, SaysThatTargetsWereDefaults) {
   EXPECT_THAT(RunWith(args).err, HasSubstr(hint));
   args.emplace_back("--lora-targets=attention.output");
   EXPECT_THAT(RunWith(args).err, Not(HasSubstr(hint)));
+}
+
+// The server's words name no command: the client adds the one that helps.
+TEST(PlanError, NamesTheCommandThatHelps) {
+  google::rpc::ErrorInfo info;
+  info.set_domain("sextant");
+  info.set_reason("RATES_NOT_MEASURED");
+  google::rpc::Status details;
+  details.set_code(grpc::StatusCode::FAILED_PRECONDITION);
+  details.set_message("device GPU-1 was never measured");
+  details.add_details()->PackFrom(info);
+  grpc::Status status;
+  ASSERT_TRUE(grpc::SetErrorDetails(details, &status).ok());
+  const FakeServer server(Fails(status));
+  const Ran ran = RunWith({"plan", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_THAT(ran.err, HasSubstr("was never measured\n  sextant probe measures"));
 }
 
 TEST(PlanError, IsJsonForPrograms) {
@@ -163,4 +180,4 @@ TEST(WriteError, IsNoSuccess) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

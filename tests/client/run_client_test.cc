@@ -1,5 +1,5 @@
 // The program from its arguments to its exit code, against a fake server: what works.
-#include "client/run_client.h"
+#include "client/command/run_client.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
@@ -10,11 +10,11 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "client/version.h"
+#include "client/io/call.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/sample_plan.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
@@ -172,4 +172,4 @@ TEST(Version, SucceedsWithoutAServer) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -1,15 +1,15 @@
-// A calibration whose numbers are worked by hand, for tests of what is printed.
+// A calibration whose numbers are worked by hand, in messages of the services.
 #ifndef SEXTANT_TESTS_CLIENT_SAMPLE_CALIBRATION_H_
 #define SEXTANT_TESTS_CLIENT_SAMPLE_CALIBRATION_H_
 
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/hardware_service.pb.h"
 #include "sextant/v1/planning_service.pb.h"
+#include "tests/proto/text/sample_calibration.h"
 
-namespace sextant {
+namespace sextant::client {
 
-// A processor of 8 cores, with figures of every kind, measured 2025-11-21 12:00:00 UTC.
-v1::Calibration SampleCalibration();
+using text::SampleCalibration;
 
 // As the server holds it, three hours later; fingerprint "c0ffee".
 v1::GetCalibrationResponse SampleHeldCalibration();
@@ -26,6 +26,6 @@ v1::ListDevicesResponse SampleDevices();
 // SampleResponse()'s plan where the 8 devices were measured at 5e14 FLOP/s, half their peak.
 v1::PlanRunResponse SampleMeasuredPlan();
 
-}  // namespace sextant
+}  // namespace sextant::client
 
 #endif  // SEXTANT_TESTS_CLIENT_SAMPLE_CALIBRATION_H_

@@ -3,7 +3,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 constexpr char kRates[] = R"(
@@ -66,4 +66,4 @@ v1::GetKernelRatesResponse SampleKernelRates() {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::client

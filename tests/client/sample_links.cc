@@ -3,7 +3,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 constexpr char kNodeTypes[] = R"(
@@ -88,4 +88,4 @@ v1::GetLinkTimesResponse SampleLinkTimes() {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::client

@@ -8,7 +8,7 @@
 
 #include "tests/client/sample_plan.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 template <typename Message>
@@ -195,4 +195,4 @@ v1::PlanRunResponse SampleOfStages(int count) {
   return response;
 }
 
-}  // namespace sextant
+}  // namespace sextant::client

@@ -4,14 +4,14 @@
 
 #include "sextant/v1/planning_service.pb.h"
 
-namespace sextant {
+namespace sextant::client {
 
 inline constexpr int64_t kGibibyte = int64_t{1} << 30;
 
 // Four stages of two layers on 16 devices of 80 GiB, tensor 2 x pipeline 4 x data 2.
 v1::PlanRunRequest SampleMemoryRequest();
 
-// What it takes: it fits, with 42 GiB on stage 0; stages 1 and 2 are alike.
+// A plan that fits, with 42 GiB on stage 0; stages 1 and 2 are alike.
 v1::PlanRunResponse SampleMemory();
 
 // The same with a ledger on stage 3.
@@ -23,6 +23,6 @@ v1::PlanRunResponse SampleMemoryOn(int64_t usable, v1::Verdict verdict);
 // As many stages, no two alike; the first holds the most.
 v1::PlanRunResponse SampleOfStages(int count);
 
-}  // namespace sextant
+}  // namespace sextant::client
 
 #endif  // SEXTANT_TESTS_CLIENT_SAMPLE_MEMORY_H_

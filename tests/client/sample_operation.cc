@@ -3,7 +3,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 constexpr char kCosts[] = R"(
@@ -128,4 +128,4 @@ v1::AnalyzeOperationResponse SampleOperation() {
   return response;
 }
 
-}  // namespace sextant
+}  // namespace sextant::client

@@ -4,7 +4,7 @@
 
 #include "sextant/v1/accounting_service.pb.h"
 
-namespace sextant {
+namespace sextant::client {
 
 // A product of 2e9 FLOP that moves 1e7 bytes, 200 FLOP/byte; unfused 1e8 bytes, 20 FLOP/byte;
 // backward twice the forward pass. On a device called "toy" of 1e12 FLOP/s, 1e11 FLOP/s of other
@@ -16,6 +16,6 @@ v1::AnalyzeOperationResponse SampleOperation();
 // The same of no device.
 v1::AnalyzeOperationResponse SampleWithoutDevice();
 
-}  // namespace sextant
+}  // namespace sextant::client
 
 #endif  // SEXTANT_TESTS_CLIENT_SAMPLE_OPERATION_H_

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 template <typename Message>
@@ -189,4 +189,4 @@ v1::ListAcceleratorsResponse SampleAccelerators() {
   )pb");
 }
 
-}  // namespace sextant
+}  // namespace sextant::client

@@ -5,7 +5,7 @@
 #include "sextant/v1/hardware_service.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
-namespace sextant {
+namespace sextant::client {
 
 // 1e9 parameters, 20e9 tokens, 8 devices of 1e15 FLOP/s and 80e9 bytes, 2 USD an hour,
 // 700 W, assumed MFU 0.4.
@@ -20,6 +20,6 @@ v1::PlanRunResponse SampleThatDoesNotFit();
 // One accelerator, with figures of every kind.
 v1::ListAcceleratorsResponse SampleAccelerators();
 
-}  // namespace sextant
+}  // namespace sextant::client
 
 #endif  // SEXTANT_TESTS_CLIENT_SAMPLE_PLAN_H_

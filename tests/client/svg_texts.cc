@@ -5,9 +5,9 @@
 #include <regex>
 #include <utility>
 
-#include "client/label_layout.h"
+#include "client/chart/svg.h"
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 std::string Unescaped(std::string text) {
@@ -56,4 +56,4 @@ void ExpectLegible(const std::string& svg, const std::string& what, double width
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::client

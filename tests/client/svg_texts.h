@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "client/svg_writer.h"
+#include "client/chart/svg.h"
 
-namespace sextant {
+namespace sextant::client {
 
 // All texts of a document, as they were placed.
 std::vector<SvgText> TextsOf(const std::string& svg);
@@ -15,6 +15,6 @@ std::vector<SvgText> TextsOf(const std::string& svg);
 // Expects them to be large enough, within a drawing of this width, and clear of one another.
 void ExpectLegible(const std::string& svg, const std::string& what, double width);
 
-}  // namespace sextant
+}  // namespace sextant::client
 
 #endif  // SEXTANT_TESTS_CLIENT_SVG_TEXTS_H_

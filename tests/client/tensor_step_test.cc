@@ -1,4 +1,4 @@
-#include "client/tensor_step.h"
+#include "client/flags/tensor_step.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
@@ -138,4 +138,4 @@ TEST(TensorStep, KnowsAllOfTheApi) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

@@ -1,4 +1,4 @@
-#include "client/tensor_text.h"
+#include "client/report/tensor_text.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/tensor_field_words.h"
-
-namespace sextant {
+namespace sextant::client {
 namespace {
 
 using ::testing::HasSubstr;
@@ -118,37 +116,5 @@ TEST(TokensText, SaysHowLargeAndHowFast) {
   EXPECT_THAT(TokensText(request, response), HasSubstr("  read at 9,000,000 tokens/s: 36.00 MB/s"));
 }
 
-TEST(TensorFieldWords, AreThoseOfTheCommandLine) {
-  // The third has an umlaut of two bytes where the line ends.
-  const std::vector<std::string> steps = {"transpose 0 9", "check a",
-                                          std::string(63, 'a') + "\xc3\xa4" + "b"};
-  const std::string cut = "STEP 3, \"" + std::string(63, 'a') + "...\"";
-  const std::pair<const char*, const char*> cases[] = {
-      {"steps[0].transpose.axis_b", "STEP 1, \"transpose 0 9\" (axis b)"},
-      {"steps[1].check_shape.expression", "STEP 2, \"check a\" (expression)"},
-      {"steps[1]", "STEP 2, \"check a\""},
-      {"steps[1].check_shape", "STEP 2, \"check a\""},
-      {"steps[2].view", cut.c_str()},
-      {"steps[3].view", "steps[3].view"},  // there is no such step
-      {"steps[x]", "steps[x]"},
-      {"steps[1", "steps[1"},
-      {"steps", "STEP"},
-      {"tensor.shape[0]", "SHAPE"},
-      {"tensor.strides", "--strides"},
-      {"tensor.data_type", "--dtype"},
-      {"tensor.offset_elements", "--offset"},
-      {"tensor.storage_elements", "--storage"},
-      {"future", "future"}};
-  for (const auto& [field, words] : cases) EXPECT_EQ(TensorFieldWords(steps, field), words);
-}
-
-TEST(TokensFieldWords, AreThoseOfTheCommandLine) {
-  EXPECT_EQ(TokensFieldWords("token_count"), "COUNT");
-  EXPECT_EQ(TokensFieldWords("vocabulary_size"), "--vocabulary");
-  EXPECT_EQ(TokensFieldWords("bytes_per_id"), "--bytes-per-id");
-  EXPECT_EQ(TokensFieldWords("tokens_per_second"), "--tokens-per-second");
-  EXPECT_EQ(TokensFieldWords("future"), "future");
-}
-
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::client

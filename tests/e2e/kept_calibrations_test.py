@@ -112,7 +112,7 @@ def check_the_first_server(server, hardware, probe):
     probe.measure("quick", "580.65.06")
     text = probed(server, "quick")
     assert "Not in use. The full calibration of " in text, text
-    assert " stays in use: a quick one is less thorough. This one is kept beside it." in text, text
+    assert " stays in use: a quick one is less thorough. This one is kept too." in text, text
     assert mode_in_use(hardware) == "PROBE_MODE_FULL"
     kept = hardware._get(hardware.api.GetCalibrationRequest(
         device_uuid=UUID, mode=probe_pb2.PROBE_MODE_QUICK), timeout=60)

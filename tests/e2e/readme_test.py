@@ -1,44 +1,49 @@
 #!/usr/bin/python3
-"""README.md shows what its own commands print, to the letter. With --write, makes it so."""
+"""README.md and the pages below show what their own commands print, to the letter.
+
+Their ```console blocks are read and run as those of docs/accounting.md are. With --write, puts the
+present output there.
+"""
 
 import os
-import re
-import shlex
-import subprocess
 import sys
 
-from sextantd import BIN, ROOT, Server
+from accounting_doc_test import BLOCK, commands_of, shown
+from sextantd import ROOT, Server
 
-README = os.path.join(ROOT, "README.md")
-# The last command of a block of them, and the block of what it prints.
-SHOWN = re.compile(
-    r"(?P<before>^build/release/bin/(?P<command>sextant [^\n]*)\n```\n\n```text\n).*?(?=```)",
-    re.MULTILINE | re.DOTALL)
+# Each page, and how many commands it shows at least.
+PAGES = {"README.md": 6, "docs/plan.md": 9, "docs/accelerators.md": 1}
 
 
-def printed_by(command, server):
-    program, *arguments = shlex.split(command)
-    return subprocess.run([os.path.join(BIN, program), *arguments],
-                          env=dict(os.environ, SEXTANT_ADDRESS=server.address),
-                          capture_output=True, text=True, check=True, timeout=60).stdout
+def renewed(text, server):
+    """The page as it should be."""
+    return BLOCK.sub(
+        lambda block: block[0].replace(block["body"], shown(block["body"], server)[0]), text)
+
+
+def check(page, least, server):
+    """What is wrong with a page. With --write, writes it anew first."""
+    path = os.path.join(ROOT, page)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if sum(1 for block in BLOCK.finditer(text) for _ in commands_of(block["body"])) < least:
+        yield f"{page} shows fewer than {least} commands"
+    wanted = renewed(text, server)
+    if wanted == text:
+        return
+    if "--write" in sys.argv:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(wanted)
+        return
+    yield f"{page} is out of date: run tests/e2e/readme_test.py --write"
 
 
 def main():
-    with open(README, encoding="utf-8") as file:
-        text = file.read()
     with Server("--log_calls=none") as server:
-        renewed = SHOWN.sub(
-            lambda block: block["before"] + printed_by(block["command"], server), text)
-    if "--write" in sys.argv:
-        with open(README, "w", encoding="utf-8") as file:
-            file.write(renewed)
-        return 0
-    assert len(SHOWN.findall(text)) == 3, "README.md shows a plan, its memory and a count"
-    if renewed != text:
-        print("README.md is out of date: run tests/e2e/readme_test.py --write")
-        return 1
-    print("README.md shows what its commands print")
-    return 0
+        problems = [problem for page, least in PAGES.items()
+                    for problem in check(page, least, server)]
+    print("\n".join(problems) or f"{', '.join(PAGES)} show what their commands print")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

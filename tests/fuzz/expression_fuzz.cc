@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/tensor/expression/axis_transform.h"
 #include "engine/tensor/expression/einsum.h"
-#include "engine/tensor/expression/shape_check.h"
+#include "engine/tensor/expression/tensor_analysis.h"
 
 namespace sextant {
 namespace {

@@ -42,7 +42,7 @@ Case CaseOf(const json& row) {
   return out;
 }
 
-// What the layers of the first stage keep.
+// Bytes that the layers of the first stage keep.
 int64_t FirstStageLayers(const Case& c) {
   ActivationTensors rows;
   const LayerPlacement placement(c.spec, c.layout);
@@ -90,7 +90,7 @@ TEST(ReferenceActivations, AreThoseOfTheSharedCases) {
             exact["D_per_token_layer_bytes_probs_before_fc2"].get<int64_t>() * 4096);
   EXPECT_EQ(cases.at("D_combine_saved").Layer(),
             exact["D_per_token_layer_bytes_combine_saved"].get<int64_t>() * 4096);
-  // Of stages, to 1 %, embeddings and all.
+  // Whole stages, to 1 %, embeddings included.
   const struct {
     const char* name;
     double in_flight;

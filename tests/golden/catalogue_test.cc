@@ -65,7 +65,7 @@ TEST(CatalogueTable, EveryRowAndFigureIsThere) {
       if (cell.empty()) continue;
       const double expected = std::strtod(cell.c_str(), nullptr) * column.unit;
       EXPECT_NEAR(figure.value, expected, expected * 1e-15) << a.name << " " << column.name;
-      // What the table says was recalled in full may not claim to have been read in it.
+      // A row that is marked as wholly recalled may not be cited as read.
       if (row.at("from_memory_fields") == "all") {
         EXPECT_EQ(figure.source, FigureSource::kRecall) << a.name << " " << column.name;
       }

@@ -7,9 +7,9 @@
 
 #include "engine/model/architecture/count_weights.h"
 #include "engine/model/architecture/model_weights.h"
+#include "engine/model/flops/convention.h"
 #include "engine/model/flops/count_flops.h"
 #include "engine/model/flops/flops_by_convention.h"
-#include "engine/model/training_flops.h"
 #include "tests/engine/model/flops/flops_cases.h"
 #include "tests/golden/golden_files.h"
 #include "tests/golden/reference_models.h"

@@ -17,8 +17,8 @@ std::vector<nlohmann::json> GoldenLines(const std::string& file);
 // The rows of a CSV file of tests/golden (quoted cells allowed), each by column name.
 std::vector<CsvRow> GoldenRows(const std::string& file);
 
-// The folder of the large shared tables: $SEXTANT_SHARED_DIR, or ../shared beside the source
-// tree. Empty where it is not there; a test that needs it is then skipped.
+// The folder of the large shared tables: $SEXTANT_SHARED_DIR, or ../shared next to the source tree.
+// Empty where it does not exist; a test that needs it is then skipped.
 std::string SharedDirectory();
 
 // The lines of a JSON-lines file below SharedDirectory().

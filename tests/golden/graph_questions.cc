@@ -57,7 +57,8 @@ double FlopsOfStep(const GraphTotals& totals) {
   return (totals.forward.flops() + totals.backward.flops()).value();
 }
 
-// What the layers save for the backward pass, but for the batch itself, which the first saves.
+// Bytes that the layers save for the backward pass, without the batch itself, which the first
+// saves.
 int64_t ActivationBytes(const GraphAnalysis& analysis) {
   int64_t sum = 0;
   for (const SavedStorage& saved : analysis.memory.saved) {

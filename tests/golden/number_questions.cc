@@ -3,7 +3,6 @@
 #include "engine/tensor/number_format.h"
 #include "engine/tensor/rounding.h"
 #include "engine/tensor/storage.h"
-#include "engine/tensor/token_ids.h"
 #include "tests/golden/textbook_questions.h"
 
 namespace sextant {
@@ -45,7 +44,7 @@ json TokenFileSize(const json& in) {
   return TokenBytes(tokens, TokenIdBytes(in.at("vocabulary")).value()).value().value();
 }
 
-// What a second reads.
+// Bytes read each second.
 json TokenReadRate(const json& in) {
   const auto tokens = static_cast<int64_t>(in.at("tokens_per_second").get<double>());
   return TokenBytes(tokens, in.at("bytes_per_id")).value().value();

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "engine/operation/analysis.h"
-#include "engine/operation/attended_pairs.h"
-#include "engine/operation/host_copy.h"
 #include "engine/operation/initialization.h"
+#include "engine/operation/operation.h"
+#include "engine/operation/roofline.h"
 #include "engine/operation/utilisation.h"
 #include "tests/golden/textbook_questions.h"
 #include "tests/support/status_matchers.h"
@@ -25,7 +25,7 @@ double ForwardFlops(const Operation& operation) {
   return Analyze(operation).forward.sum.flops().value();
 }
 
-Matmul Product(const json& in) { return {.m = in["B"], .n = in["K"], .k = in["D"]}; }
+Matmul ProductIn(const json& in) { return {.m = in["B"], .n = in["K"], .k = in["D"]}; }
 
 double AddMatrices(const json& in) {
   const int64_t count = in["m"].get<int64_t>() * in["n"].get<int64_t>();
@@ -52,7 +52,7 @@ double FusedShare(const json& in) {
 }
 
 double ModelFlopsUtilisation(const json& in) {
-  const auto utilisation = UtilisationOf({.flops = Flops(ForwardFlops(Product(in))),
+  const auto utilisation = UtilisationOf({.flops = Flops(ForwardFlops(ProductIn(in))),
                                           .time = Seconds(in["seconds"]),
                                           .peak = FlopsPerSecond(in["peak_flops"])});
   EXPECT_THAT(utilisation, IsOk());
@@ -139,7 +139,7 @@ LinearInitialization Initialization(const json& in) {
 
 TextbookQuestions WholeOperations() {
   return {
-      {"matmul-linear-forward", [](const json& in) { return ForwardFlops(Product(in)); }},
+      {"matmul-linear-forward", [](const json& in) { return ForwardFlops(ProductIn(in)); }},
       {"add-mxn", AddMatrices},
       {"two-layer-loss-elementwise", SquaredLoss},
   };

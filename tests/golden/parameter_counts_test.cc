@@ -6,8 +6,8 @@
 #include <string>
 
 #include "engine/model/architecture/count_weights.h"
-#include "engine/model/architecture/dense_decoder.h"
 #include "engine/model/presets/presets.h"
+#include "engine/model/transformer_spec.h"
 #include "tests/golden/golden_files.h"
 #include "tests/support/status_matchers.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "engine/memory/state/check_state_spec.h"
 #include "engine/memory/state/stage_state.h"
+#include "engine/memory/state/state_spec.h"
 #include "tests/golden/golden_files.h"
 #include "tests/golden/reference_models.h"
 #include "tests/support/status_matchers.h"

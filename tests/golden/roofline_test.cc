@@ -74,7 +74,8 @@ struct Errors {
   std::vector<double> classical;
 };
 
-// Of products whose two times are within a factor of 3, the longer being 5 launches or more.
+// Errors for products whose two times are within a factor of 3, the longer one being at least 5
+// launches.
 Errors NearTheRidge(const std::vector<Measured>& products) {
   const DeviceRates rates = BestSeen(products);
   Errors out;

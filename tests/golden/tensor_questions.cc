@@ -5,7 +5,6 @@
 
 #include "engine/tensor/expression/axis_transform.h"
 #include "engine/tensor/expression/einsum.h"
-#include "engine/tensor/expression/shape_check.h"
 #include "engine/tensor/expression/tensor_analysis.h"
 #include "tests/golden/textbook_questions.h"
 #include "tests/support/status_matchers.h"

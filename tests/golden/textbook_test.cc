@@ -10,7 +10,7 @@
 #include <string>
 
 #include "engine/hardware/catalogue.h"
-#include "engine/memory/optimizer_state.h"
+#include "engine/memory/model_state.h"
 #include "engine/model/count_model.h"
 #include "engine/run/plan.h"
 #include "tests/golden/golden_files.h"

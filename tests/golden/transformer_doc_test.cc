@@ -13,7 +13,6 @@
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/flops/count_flops.h"
 #include "engine/model/flops/flops_by_convention.h"
-#include "engine/model/flops/kaplan_table.h"
 #include "tests/golden/reference_models.h"
 #include "tests/support/source_folder.h"
 

@@ -11,7 +11,7 @@
 #include "gpu_probe/cuda/attention/gpu_attention_shape.h"
 #include "tests/gpu/on_gpu.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using Bf16Bits = uint16_t;
@@ -204,4 +204,4 @@ TEST_F(AttentionGpuTest, WhatNoRunWroteIsFound) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -3,7 +3,7 @@
 
 #include "tests/gpu/on_gpu.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using DataGpuTest = OnGpuTest;
@@ -33,4 +33,4 @@ TEST_F(DataGpuTest, MemoryBeyondTheCapIsNotTaken) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

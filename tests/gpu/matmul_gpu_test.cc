@@ -10,12 +10,12 @@
 #include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
 #include "tests/gpu/on_gpu.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
 
-// A float of so many bits of exponent and fraction, by its definition.
+// A float of the given bits of exponent and fraction, by its definition.
 double SmallFloat(unsigned bits, int exponent_bits, int fraction_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
@@ -249,4 +249,4 @@ TEST_F(MatmulGpuTest, RandomElementsAreNormal) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -14,7 +14,7 @@
 #include "gpu_probe/measure.h"
 #include "tests/gpu/on_gpu.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr uint64_t kVectors = 100'003;  // leaves tails of each kind
@@ -232,4 +232,4 @@ TEST_F(MemoryGpuTest, AStandardPlanIsMeasuredWithinItsTimeAndMemory) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -78,7 +78,7 @@ STATE = {
     "retired_pages_pending": ("RetiredPagesPendingStatus", (), (INT,))}
 
 # What the probe's guard and its watch of conditions ask: gpu_probe/cuda/gpu_reading.cc,
-# condition_log.cc. Beside these the memory, the load and the two lists of processes.
+# condition_watch.cc. Beside these the memory, the load and the two lists of processes.
 WATCHED = ("temperature_celsius", "sm_clock_megahertz", "energy_millijoules", "throttle_reasons",
            "uncorrected_ecc_errors", "remapped_rows", "retired_pages_pending", "compute_mode",
            "mig_mode")

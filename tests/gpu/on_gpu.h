@@ -13,14 +13,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/cuda_backend.h"
-#include "gpu_probe/cuda/cuda_environment.h"
 #include "gpu_probe/cuda/cuda_libraries.h"
 #include "gpu_probe/cuda/cuda_system.h"
 #include "gpu_probe/cuda/gpu_list.h"
 #include "gpu_probe/cuda/gpu_session.h"
+#include "gpu_probe/cuda/guard.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 // The GPU of this process: admitted and opened once, before the first test, and closed after the
 // last. Admitting it anew for each would meet the load that the test before left.
@@ -106,6 +105,6 @@ class OnGpuTest : public ::testing::Test {
   }
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_ON_GPU_H_

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "gpu_probe/cuda/peers/collective_workload.h"
-#include "gpu_probe/cuda/peers/peer_copy_workload.h"
+#include "gpu_probe/cuda/peers/collectives.h"
+#include "gpu_probe/cuda/peers/peer_plan.h"
 #include "tests/gpu/on_gpu.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int64_t kBufferBytes = int64_t{3} << 20;
@@ -97,4 +97,4 @@ TEST_F(PeersGpuTest, EachCollectiveOfOneRankArrives) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

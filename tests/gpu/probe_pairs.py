@@ -31,7 +31,7 @@ def counts_of(calibration):
     return out
 
 
-# gpu_probe/cuda/gpu_levels.h, kAttentionBudgetSeconds.
+# gpu_probe/cuda/gpu_workload.h, kAttentionBudgetSeconds.
 ATTENTION_BUDGET = "--budget=8s"
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in one call of less than ten minutes, on a machine that has a driver,
-# CUDA, Python and PyTorch: docs/gpu-validation.md.
+# CUDA, Python and PyTorch: docs/gpu_validation.md.
 #
 #   tests/gpu/run.sh [--steps=NAME,NAME...] [OUTPUT_FOLDER]
 #

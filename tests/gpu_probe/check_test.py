@@ -39,7 +39,8 @@ def calibration(uuid="GPU-1", age_hours=1.0, bf16=700e12, copied=3e12):
     return {
         "schema_version": 1,
         "device": {"uuid": uuid, "kind": "DEVICE_KIND_GPU", "product_name": "NVIDIA H200",
-                   "hostname": "node1", "compute_unit_count": 132, "power_limit_watts": 700},
+                   "hostname": "node1", "memory_bytes": 141 * 2**30, "compute_unit_count": 132,
+                   "power_limit_watts": 700},
         "measured_time": measured, "probe_version": "sextant-probe 0.1.0",
         "mode": "PROBE_MODE_QUICK", "duration_seconds": 2, "coverage_ratio": 1,
         "checked_result_count": 100,
@@ -135,7 +136,8 @@ def check_never_ok_without_a_measurement():
     cases = (
         ([], "nothing to judge"), (["/nowhere"], "No such file"),
         ([folder_of()], "no calibration"), ([folder_of("{")], "no calibration in JSON"),
-        ([folder_of(*good, "{}")], "no schema version"), ([folder_of(*good, newer)], "newer than"),
+        ([folder_of(*good, "{}")], "schema_version is required"),
+        ([folder_of(*good, newer)], "newer than"),
         ([folder_of(*good, future)], "from the future"), ([folder_of(*good, absurd)], "nan"),
         ([folder_of(*good[:-1], above)], "1.03 times 679.6 TFLOP/s"),
         (["--max_age=soon", folder_of(*good)], "7d or 36h"), (["--no_such"], "--no_such"))

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::AnyOf;
@@ -124,4 +124,4 @@ TEST_F(DeviceLockTest, TheFolderIsTheSameToAllUsersOfTheHost) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

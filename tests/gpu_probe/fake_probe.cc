@@ -16,7 +16,7 @@
 #include "gpu_probe/health/run_check.h"
 #include "gpu_probe/run_probe.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 std::string Behaviour() {
@@ -114,6 +114,7 @@ std::vector<v1::Device> FakeDevices() {
   const char* uuid = std::getenv("SEXTANT_FAKE_UUID");
   device.set_uuid(uuid == nullptr ? "CPU-0123456789abcdef" : uuid);
   device.set_kind(v1::DEVICE_KIND_CPU);
+  device.set_memory_bytes(int64_t{16} << 30);
   device.set_product_name(Behaviour() == "not_utf8" ? "\xff" : "A Processor");
   return {device};
 }
@@ -141,14 +142,14 @@ absl::StatusOr<ProbePlan> FakePlan(const ProbeOptions& options, const PhaseSink&
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe
 
 int main(int argc, char** argv) {
-  const std::vector<sextant::Backend> backends = {
-      {.name = sextant::Behaviour() == "eight_gpus" ? "cuda" : "host",
-       .devices = sextant::FakeDevices,
-       .plan = sextant::FakePlan}};
+  const std::vector<sextant::probe::Backend> backends = {
+      {.name = sextant::probe::Behaviour() == "eight_gpus" ? "cuda" : "host",
+       .devices = sextant::probe::FakeDevices,
+       .plan = sextant::probe::FakePlan}};
   const std::vector<std::string> args(argv + 1, argv + argc);
-  return sextant::AsksForCheck(args) ? sextant::RunCheck(args, backends)
-                                     : sextant::RunProbe(args, backends);
+  return sextant::probe::AsksForCheck(args) ? sextant::probe::RunCheck(args, backends)
+                                            : sextant::probe::RunProbe(args, backends);
 }

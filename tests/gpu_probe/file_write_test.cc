@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST_F(FileWriteTest, ABadDescriptorIsAnError) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -10,7 +10,7 @@
 #include "tests/gpu_probe/measure_fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::AllOf;
@@ -126,7 +126,7 @@ TEST_F(MeasureTest, FirstPointsLeaveTimeToMakeTheOthers) {
   EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
 }
 
-// What took long to make is not begun again where that can't be done in time: others are.
+// A point that took long to make is not begun again where it can't end in time; others are.
 TEST_F(MeasureTest, WhatIsTooSlowToMakeIsLeftToOthers) {
   Add("memory", "m1", 1e-3).make_seconds = 1;
   last().first = true;
@@ -240,7 +240,7 @@ TEST_F(MeasureTest, AMachineThatSlowsTenfoldHalfWayStillEnds) {
   }
   const auto measured = Run(2);
   ASSERT_THAT(measured, IsOk());
-  // What is under way when it slows down, and each first run after it, may take the 90 ms more.
+  // Work in progress at the slowdown, and each first run after it, may take the 90 ms more.
   EXPECT_LE(elapsed_seconds(), 2.2);
   EXPECT_EQ(measured->calibration.coverage_ratio(), 1);
 }
@@ -311,4 +311,4 @@ TEST_F(MeasureTest, SustainedPointsGetTheirTime) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -12,7 +12,7 @@
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/scripted.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 class MeasureTest : public ::testing::Test {
  protected:
@@ -38,7 +38,7 @@ class MeasureTest : public ::testing::Test {
   }
   double elapsed_seconds() { return clock_.NowSeconds() - start_seconds_; }
 
-  // By label.
+  // The times by label.
   static std::map<std::string, v1::TimeStatistics> TimesOf(const Measurement& measurement) {
     std::map<std::string, v1::TimeStatistics> times;
     for (const v1::MatmulMeasurement& matmul : measurement.calibration.matmuls()) {
@@ -56,6 +56,6 @@ class MeasureTest : public ::testing::Test {
   std::vector<v1::ProbeProgress> progress_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_MEASURE_FIXTURE_H_

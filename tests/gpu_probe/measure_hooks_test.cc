@@ -1,4 +1,5 @@
-// What a device's backend may add to a measurement: its own clock, its guard, an ear for phases.
+// Hooks of a device's backend in a measurement: its own clock, its guard, and a listener for
+// phases.
 #include <gmock/gmock.h>
 
 #include "engine/base/reason.h"
@@ -6,7 +7,7 @@
 #include "tests/gpu_probe/measure_fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -114,4 +115,4 @@ TEST_F(MeasureHooksTest, AFaultAtAMomentOfASustainedSampleEndsTheMeasurement) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -12,7 +12,7 @@
 #include "tests/gpu_probe/measure_fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::AllOf;
@@ -195,7 +195,7 @@ TEST_F(MeasureTest, WhatCannotBeMadeIsLeftOutWithANote) {
   EXPECT_THAT(measured->calibration.notes(),
               ::testing::ElementsAre("b1 was left out: No int8 instructions here.",
                                      "c1 was left out: 3 GiB are not free."));
-  // What the device can't do was never planned; what had no memory was.
+  // Points that the device can't do don't count as planned; points without memory do.
   EXPECT_EQ(measured->calibration.coverage_ratio(), 0.5);
   EXPECT_TRUE(absl::IsUnimplemented(measured->left_out));
 }
@@ -246,4 +246,4 @@ TEST_F(MeasureTest, TimeThatIsLeftAtTheEndGoesToThoseThatGotLittle) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

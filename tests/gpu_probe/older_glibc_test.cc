@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 #if __GLIBC_PREREQ(2, 36)
@@ -86,4 +86,4 @@ TEST(OlderGlibcTest, NothingIsMissing) { GTEST_SKIP() << "built with glibc 2.35 
 #endif
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

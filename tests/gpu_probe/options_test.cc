@@ -11,12 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
 #include "engine/base/version.h"
-#include "gpu_probe/budget.h"
 #include "gpu_probe/exit_code.h"
-#include "gpu_probe/option_values.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -222,4 +220,4 @@ TEST(ExitCodeTest, EachFailureHasItsOwn) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

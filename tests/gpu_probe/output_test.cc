@@ -19,11 +19,13 @@
 #include "tests/gpu_probe/scripted.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -260,13 +262,52 @@ TEST_F(OutputTest, TextHasNoJson) {
   EXPECT_THAT(Read("messages"), IsEmpty()) << "no bar where there is no terminal";
 }
 
+// The text shows a part of a large grid, and names the flag that prints all of it.
+TEST_F(OutputTest, TextNamesTheFlagOfJson) {
+  options_.format = OutputFormat::kText;
+  v1::ProbeEvent event = CalibrationEvent();
+  for (int i = 0; i < 41; ++i) event.mutable_calibration()->add_matmuls()->set_n(1);
+  Output output(options_, clock_);
+  EXPECT_EQ(output.Finish(event), kExitOk);
+  EXPECT_THAT(Read("results"), HasSubstr("41 more shapes; --format=json has them"));
+}
+
+TEST_F(OutputTest, NothingInTextSteersATerminal) {
+  options_.format = OutputFormat::kText;
+  options_.progress_bar = true;
+  v1::ProbeEvent event = CalibrationEvent();
+  event.mutable_calibration()->mutable_device()->set_product_name("\x1b[2J");
+  event.mutable_calibration()->mutable_device()->set_uuid("\x1b[2J");
+  event.mutable_calibration()->add_notes("\x1b[31m");
+  event.mutable_calibration()->add_matmuls()->set_kernel("\x1b[31m");
+  Output output(options_, clock_);
+  v1::ProbeProgress progress = ProgressOf(0.5);
+  progress.set_figure("\x1b[31m\n");
+  output.Progress(progress);
+  EXPECT_EQ(output.Finish(event), kExitOk);
+  EXPECT_EQ(Output(options_, clock_).List({event.calibration().device()}), kExitOk);
+  EXPECT_THAT(Read("results"), AllOf(HasSubstr("?[2J"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(Read("messages"), HasSubstr("?[31m \r\x1b[K"));
+}
+
+TEST_F(OutputTest, AListInTextIsAParagraphADevice) {
+  options_.format = OutputFormat::kText;
+  std::vector<v1::Device> devices(2);
+  devices[0].set_product_name("A Processor");
+  devices[0].set_uuid("CPU-1");
+  devices[1].set_product_name("A GPU");
+  Output output(options_, clock_);
+  EXPECT_EQ(output.List(devices), kExitOk);
+  EXPECT_EQ(Read("results"), "A Processor\n  uuid  CPU-1\n\nA GPU\n");
+}
+
 TEST_F(OutputTest, TheBarIsErasedAtTheEnd) {
   options_.format = OutputFormat::kText;
   options_.progress_bar = true;
   Output output(options_, clock_);
   output.Progress(ProgressOf(0.5));
   output.Finish(CalibrationEvent());
-  EXPECT_EQ(Read("messages"), "\r\x1b[K[##########..........]  50 %  matmul fp32\r\x1b[K");
+  EXPECT_EQ(Read("messages"), "\r\x1b[K[############............]  50 %  matmul fp32\r\x1b[K");
 }
 
 TEST_F(OutputTest, AListIsADeviceALine) {
@@ -281,4 +322,4 @@ TEST_F(OutputTest, AListIsADeviceALine) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -78,7 +78,7 @@ def check_texts():
     code, lines, _ = run("--list")
     assert code == 0 and len(lines) == 1 and "device" in events(lines)[0], lines
     code, lines, _ = run("--format=text", "--matmul=64x32x16")
-    assert code == 0 and "Matrix multiplication" in "".join(lines), lines
+    assert code == 0 and "Shapes asked for" in "".join(lines), lines
 
 
 def check_the_hard_deadline():

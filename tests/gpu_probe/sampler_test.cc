@@ -7,7 +7,7 @@
 #include "tests/gpu_probe/scripted.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::DoubleNear;
@@ -95,8 +95,8 @@ TEST_F(SamplerTest, SamplesBelongToPasses) {
   EXPECT_THAT(sampler.samples_of(2), ElementsAre(4));
 }
 
-// 1 s at 1.3 ms a run, and from 0.6 s on at 2.6 ms: the second half alone is told, and it is all
-// slow but for what started before.
+// 1 s at 1.3 ms a run, and from 0.6 s on at 2.6 ms: only the second half is recorded, and all of it
+// is slow except for runs that started before.
 TEST_F(SamplerTest, SustainedCountsTheSecondHalf) {
   sustained_seconds_ = 1;
   double start_seconds = clock_.NowSeconds();
@@ -135,4 +135,4 @@ TEST_F(SamplerTest, ReleaseFreesTheWorkloadAndKeepsTheSamples) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

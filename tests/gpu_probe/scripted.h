@@ -1,4 +1,4 @@
-// A clock that only workloads move, and workloads that take the times they are told to.
+// A clock that only workloads advance, and workloads that take scripted times.
 #ifndef SEXTANT_TESTS_GPU_PROBE_SCRIPTED_H_
 #define SEXTANT_TESTS_GPU_PROBE_SCRIPTED_H_
 
@@ -13,9 +13,8 @@
 #include "absl/types/optional.h"
 #include "gpu_probe/clock.h"
 #include "gpu_probe/point.h"
-#include "gpu_probe/workload.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 class ScriptedClock : public Clock {
  public:
@@ -26,16 +25,16 @@ class ScriptedClock : public Clock {
   double now_seconds_ = 1000;
 };
 
-// What happened to one point's workload, and what it is to do.
+// The record of one point's workload, and its script.
 struct Script {
-  // Seconds that one run takes, at its n-th call of Run() (from 0, warm-up and trials included)
-  // and at the time by the clock.
+  // Seconds that one run takes, at the n-th call of Run() (from 0, warm-up and trials included) and
+  // at that time of the clock.
   std::function<double(int64_t call, double now_seconds)> run_seconds;
   double make_seconds = 0;
   double check_seconds = 0;
   absl::Status make_status = {};
   absl::Status run_status = {};
-  // Of what a run takes by the clock, what it takes by the device's own; 0: it has none.
+  // The device clock's share of a run's time; 0: the device has no clock.
   double device_share = 0;
   // The first check that fails, from 0; none where it is below 0.
   int64_t wrong_from_check = -1;
@@ -91,8 +90,8 @@ class ScriptedWorkload : public Workload {
   double device_seconds_ = 0;
 };
 
-// A point of `script`, which must outlive it. Its label is `label`, its phase `phase`, its work
-// 1e9 FLOPs, and what is measured becomes a matmul of the calibration whose kernel is the label.
+// A point of `script`, which must outlive it. Its label is `label`, its phase `phase`, its work 1e9
+// FLOPs, and its result becomes a matmul of the calibration whose kernel is the label.
 inline Point ScriptedPoint(const std::string& phase, const std::string& label, Script* script,
                            ScriptedClock* clock) {
   Point point;
@@ -114,11 +113,11 @@ inline Point ScriptedPoint(const std::string& phase, const std::string& label, S
   return point;
 }
 
-// Always `seconds` a run.
+// A script of `seconds` for every run.
 inline Script ConstantScript(double seconds) {
   return {.run_seconds = [seconds](int64_t, double) { return seconds; }};
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_SCRIPTED_H_

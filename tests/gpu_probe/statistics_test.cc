@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::DoubleNear;
@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {1.0, 1.0, 1.0, 1.0, 100.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0},
                    true,
                    true},
-        // Of eight samples one outlier is more than a tenth.
+        // One outlier of eight samples is more than a tenth.
         StableCase{
             "OneHugeOutlierOfFew", {1.0, 1.0, 1.0, 1.0, 100.0, 1.0, 1.0, 1.0}, false, false}),
     [](const auto& test) { return std::string(test.param.name); });
@@ -209,7 +209,7 @@ Trust TrustIn(const Noise& noise) {
   return trust;
 }
 
-// What docs/probe.md says of the rule, for twelve samples.
+// The rates of trust that docs/probe.md states for the rule, for twelve samples.
 TEST(StableRuleTest, TrustsQuietMachinesAndNotNoisyOnes) {
   EXPECT_GE(TrustIn({.deviation = 0.01}).stable_share, 0.99);
   EXPECT_NEAR(TrustIn({.deviation = 0.02}).stable_share, 0.95, 0.01);
@@ -225,7 +225,7 @@ TEST(StableRuleTest, TrustsQuietMachinesAndNotNoisyOnes) {
   }
 }
 
-// What has 24 significant bits at most takes three bytes of a double's mantissa less.
+// A double with at most 24 significant bits needs three bytes less of its mantissa.
 TEST(SummariseTest, KeepsNoDigitsThatAreNoise) {
   const v1::TimeStatistics time = Summarise({1.0 / 3, 2.0 / 3, 1.0 / 7, 1.0 / 9}, 1);
   EXPECT_NEAR(time.median_seconds(), (1.0 / 3 + 1.0 / 7) / 2, 1e-7);
@@ -248,4 +248,4 @@ TEST(SummariseTest, AnOutlierMovesNeitherMedianNorSpread) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

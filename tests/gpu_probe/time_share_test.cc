@@ -5,9 +5,7 @@
 
 #include <vector>
 
-#include "gpu_probe/rate_book.h"
-
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::DoubleNear;
@@ -115,7 +113,7 @@ TEST(OnceEndTest, LeavesTimeToTheOthersWhereThereAreAny) {
 TEST(VisitSecondsTest, SharesByCost) {
   EXPECT_DOUBLE_EQ(VisitSeconds({1.0, 3.0}, 8), 2);
   EXPECT_DOUBLE_EQ(VisitSeconds({3.0}, 8), 8);
-  // What is not known counts like the mean of the others.
+  // Unknown costs count as the mean of the others.
   EXPECT_DOUBLE_EQ(VisitSeconds({absl::nullopt, 1.0, 3.0}, 9), 3);
   EXPECT_DOUBLE_EQ(VisitSeconds({absl::nullopt, absl::nullopt}, 4), 2);
   // Points that are left out cost nothing.
@@ -152,4 +150,4 @@ TEST(RateBookTest, WorkOfNothingHasNoRate) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

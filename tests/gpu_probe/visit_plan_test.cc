@@ -8,9 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/shuffle.h"
-
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -144,4 +142,4 @@ TEST(ShuffleTest, IsFair) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

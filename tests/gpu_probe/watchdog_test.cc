@@ -16,7 +16,7 @@
 #include "gpu_probe/run_probe.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr double kNeverSeconds = 1e6;
@@ -90,7 +90,7 @@ TEST(WatchdogTest, SaysThatNoThreadStarts) {
       ::testing::ExitedWithCode(0), "");
 }
 
-// What is thrown ends the program with one failure, not with a signal.
+// An exception ends the program with one failure, not with a signal.
 TEST(RunProbeTest, AnExceptionIsAFailure) {
   EXPECT_EXIT(
       _exit(RunWithPlan([](const ProbeOptions&, const PhaseSink&) -> absl::StatusOr<ProbePlan> {
@@ -113,4 +113,4 @@ TEST(RunProbeTest, AnExceptionIsAFailure) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

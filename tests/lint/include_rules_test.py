@@ -2,8 +2,11 @@
 """The house's include rules (CONTRIBUTING.md, "Arrows"): who may include whom.
 
   server -> engine, proto        client -> proto        gpu_probe -> proto, engine/base
+  proto/check and proto/text, of all programs about the messages: those and Abseil alone
   engine: Abseil and the standard library alone, and its own folders only downwards
   tests: anything
+
+The engine speaks in types and fields: it names no command, flag or call of the programs above it.
 
 Also checks itself: each rule has to catch a planted violation.
 """
@@ -22,13 +25,15 @@ ENGINE_FLOORS = ["base", "tensor", "operation", "model", "hardware", "memory", "
 # What each house may include beside the standard library, by the start of the path.
 ALLOWED = {
     "engine": ["absl/", "engine/"],
-    "server": ["absl/", "engine/", "server/", "sextant/v1/", "google/rpc/", "google/protobuf/",
-               "grpcpp/", "prometheus/", "CLI/", "nlohmann/", "httplib.h", "unistd.h", "limits.h",
-               "dlfcn.h", "poll.h", "fcntl.h", "spawn.h", "sys/"],
-    "client": ["absl/", "client/", "sextant/v1/", "google/rpc/", "google/protobuf/", "grpc/",
-               "grpcpp/", "CLI/", "nlohmann/", "unistd.h", "sys/"],
+    "proto": ["absl/", "google/protobuf/", "proto/", "sextant/v1/"],
+    "server": ["absl/", "engine/", "proto/check/", "server/", "sextant/v1/", "google/rpc/",
+               "google/protobuf/", "grpcpp/", "prometheus/", "CLI/", "nlohmann/", "httplib.h",
+               "unistd.h", "limits.h", "dlfcn.h", "poll.h", "fcntl.h", "spawn.h", "sys/"],
+    "client": ["absl/", "client/", "proto/text/", "sextant/v1/", "google/rpc/", "google/protobuf/",
+               "grpc/", "grpcpp/", "CLI/", "nlohmann/", "unistd.h", "sys/"],
     # Of the API the messages that it speaks of; its libraries are linked into one static file.
-    "gpu_probe": ["absl/", "engine/base/", "gpu_probe/", "google/protobuf/", "CLI/",
+    "gpu_probe": ["absl/", "engine/base/", "gpu_probe/", "proto/check/", "proto/text/",
+                  "google/protobuf/", "CLI/",
                   *(f"sextant/v1/{name}.pb.h" for name in (
                       "calibration", "data_type", "device", "probe", "probe_event")),
                   "cpuid.h", "emmintrin.h", "immintrin.h", "xmmintrin.h",
@@ -40,6 +45,28 @@ ALLOWED = {
 ENGINE_FORBIDS = {"thread", "mutex", "shared_mutex", "condition_variable", "future", "atomic",
                   "chrono", "ctime", "fstream", "iostream", "filesystem", "cstdio", "random",
                   "absl/synchronization/mutex.h", "absl/time/clock.h", "absl/time/time.h"}
+
+
+def names_above():
+    """What finds a command of `sextant`, one of its flags in a text, or a call of the API that is
+    not also a function of the engine."""
+    end = "_command.cc"
+    commands = [name[:-len(end)] for name in os.listdir(os.path.join(ROOT, "client/command"))
+                if name.endswith(end)]
+    calls = set()
+    folder = os.path.join(ROOT, "proto/sextant/v1")
+    for name in os.listdir(folder):
+        if name.endswith("_service.proto"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                calls.update(re.findall(r"^  rpc (\w+)\(", file.read(), re.MULTILINE))
+    calls -= {"AnalyzeGraph", "AnalyzeOperation", "AnalyzeTensor", "CountModel", "PlanRun"}
+    assert len(commands) > 10 and len(calls) > 5
+    return re.compile(r"\bsextant (?:" + "|".join(sorted(commands)) + r"|op|dtype)\b"
+                      r"|\b\w+Service\b|\b(?:" + "|".join(sorted(calls)) + r")\b"
+                      r'|"[^"\n]*--[a-z][^"\n]*"')
+
+
+NAMES_ABOVE = names_above()
 
 
 def is_standard(path):
@@ -55,6 +82,9 @@ def problems_of(file, text):
     """What is wrong with the includes of `text`, the content of `file` (a path in the tree)."""
     house = file.split("/")[0]
     found = []
+    if house == "engine":
+        found += [f"{file}: the engine names no command, flag or call: {name}"
+                  for name in NAMES_ABOVE.findall(text)]
     for _, path in INCLUDE.findall(text):
         if not is_standard(path) and not any(path.startswith(a) for a in ALLOWED[house]):
             found.append(f"{file}: may not include {path}")
@@ -75,11 +105,19 @@ def check_itself():
         "engine/run/x.cc": "#include <thread>",
         "engine/run/y.cc": '#include "sextant/v1/plan.pb.h"',
         "engine/misc/z.cc": '#include "engine/base/units.h"',
+        "engine/run/a.cc": '"measure it with sextant probe"',
+        "engine/run/b.cc": '"leave out --matmul"',
+        "engine/run/c.h": "// As HardwareService answers it.",
+        "engine/run/d.h": "// See ListNodeTypes.",
         "client/x.cc": '#include "engine/run/plan.h"',
-        "server/x.cc": '#include "client/number.h"',
+        "server/x.cc": '#include "client/flags/number.h"',
         "gpu_probe/x.cc": "#include <grpcpp/grpcpp.h>",
         "gpu_probe/host/y.cc": '#include "engine/hardware/catalogue.h"',
         "gpu_probe/z.cc": '#include "sextant/v1/plan.pb.h"',
+        "proto/check/x.cc": '#include "engine/base/text.h"',
+        "client/y.cc": '#include "proto/check/calibration.h"',
+        "proto/text/x.cc": '#include "client/flags/number.h"',
+        "proto/text/y.cc": "#include <grpcpp/grpcpp.h>",
     }
     for file, text in planted.items():
         assert problems_of(file, text), f"not caught: {file}: {text}"

@@ -12,9 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SOURCE = (".h", ".cc", ".cu", ".cuh", ".proto", ".py", ".sh")
 MAX_LINES = 400
 MAX_COLUMNS = 100
-PROGRAMS = (("engine/", "server/"), ("engine/base/", "gpu_probe/"), ("client/",))
-# Tables of data, each of which compiles alone (engine/CMakeLists.txt).
-TABLES = r"/(catalogue_|families_|presets_)\w+\.cc$|/reference/"
+NAMESPACES = ("engine/", "gpu_probe/", "server/", "client/")
 
 
 def tracked_files():
@@ -60,13 +58,13 @@ def types_of(text):
 
 
 def twins(headers):
-    """Types that two headers of one program define by one name: C++ would mix them up without a
-    word, as they have no namespaces of their own."""
+    """Types that two headers of one namespace define by one name: C++ would mix them up without a
+    word."""
     found = []
-    for folders in PROGRAMS:
+    for folder in NAMESPACES:
         homes = {}
         for path, text in headers.items():
-            if path.startswith(folders):
+            if path.startswith(folder):
                 for name in types_of(text):
                     homes.setdefault(name, []).append(path)
         found += [f"{name} is defined in {' and '.join(paths)}"
@@ -74,38 +72,10 @@ def twins(headers):
     return found
 
 
-def unnamed_names(text):
-    """Constants, types and functions at the left edge of a file's unnamed namespaces, functions
-    with their parameters."""
-    found = []
-    unnamed = r"^namespace \{$(.*?)^\}  // namespace$"
-    for body in re.findall(unnamed, text, re.MULTILINE | re.DOTALL):
-        found += re.findall(r"^(?:constexpr|const) [^=({]*\b(k[A-Z]\w*)", body, re.MULTILINE)
-        found += re.findall(r"^(?:struct|class|enum class) (\w+)[ :{]", body, re.MULTILINE)
-        functions = r"^\w[\w:<>,&* ]*[ *&](\w+)\(([^;{]*)\) ?\{"
-        for name, parameters in re.findall(functions, body, re.MULTILINE):
-            types = re.sub(r"\s*\w+(?=,|$)", "", re.sub(r"\s+", " ", parameters))
-            found.append(f"{name}({types})")
-    return set(found)
-
-
-def unlike_neighbours(texts):
-    """Names that two files of a folder give to things of their own: unity builds see both."""
-    homes = {}
-    for path, text in texts.items():
-        if path.endswith(".cc") and not re.search(TABLES, path):
-            for name in unnamed_names(text):
-                homes.setdefault((os.path.dirname(path), name), []).append(path)
-    return [f"{name} stands in the unnamed namespaces of {' and '.join(paths)}"
-            for (_, name), paths in homes.items() if len(paths) > 1]
-
-
 def main():
     assert problems_of("a/b.h", "x" * 101 + "\n"), "the rules catch nothing"
-    assert twins({"engine/a.h": "struct A {\n", "server/b.h": "class A : public B {\n"})
-    alike = "namespace {\nconstexpr int kA = 1;\nint F(int x) {\n}\n}  // namespace\n"
-    assert len(unlike_neighbours({"a/b.cc": alike, "a/c.cc": alike, "d/e.cc": alike})) == 2
-    headers, sources = {}, {}
+    assert twins({"server/a.h": "struct A {\n", "server/c/b.h": "class A : public B {\n"})
+    headers = {}
     problems, lengths = [], []
     for path in tracked_files():
         if path.endswith(SOURCE) and os.path.exists(os.path.join(ROOT, path)):
@@ -113,10 +83,8 @@ def main():
             problems += problems_of(path, text)
             if path.endswith(".h"):
                 headers[path] = text
-            if path.startswith(("engine/", "server/", "client/", "gpu_probe/")):
-                sources[path] = text
             lengths.append(text.count("\n"))
-    problems += twins(headers) + unlike_neighbours(sources)
+    problems += twins(headers)
     print("\n".join(problems) or
           f"{len(lengths)} files: median {statistics.median(lengths):.0f} lines, "
           f"longest {max(lengths)}")

@@ -1,15 +1,13 @@
-#include "server/calibration_choice.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "server/calibration_figures.h"
+#include "server/store/calibration_snapshot.h"
 #include "tests/server/fake_probe.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 constexpr int kQuick = 1;
@@ -40,7 +38,7 @@ CalibrationFacts FactsOf(const Candidate& c) {
 struct ChoiceCase {
   const char* name;
   std::vector<Candidate> candidates;  // the first is to be chosen
-  CalibrationMerit merit;             // of it over each other
+  CalibrationMerit merit;             // why it is better than each other
 };
 
 std::vector<ChoiceCase> ChoiceCases() {
@@ -102,7 +100,7 @@ std::vector<ChoiceCase> ChoiceCases() {
   };
 }
 
-// Whatever the order in which they are kept.
+// For any order in which they are stored.
 TEST(CalibrationChoice, IsTheSameRuleForAll) {
   const CalibrationDemand demand = {.state = kPresentState, .now = kChoiceTime};
   for (const ChoiceCase& c : ChoiceCases()) {
@@ -132,7 +130,7 @@ TEST(CalibrationChoice, TakesTheFirstOfTwoThatAreAlike) {
   EXPECT_FALSE(Prefer(FactsOf(misfit), FactsOf(fuller_misfit), demand).first);
 }
 
-// A caller who takes nothing older than a day gets the quick one of today.
+// A caller who accepts nothing older than a day gets today's quick one.
 TEST(CalibrationChoice, HeedsAShorterAge) {
   const CalibrationFacts full = FactsOf({.thoroughness = kFull, .age_hours = 48});
   const CalibrationFacts quick = FactsOf({.thoroughness = kQuick, .age_hours = 2});
@@ -182,6 +180,8 @@ v1::StreamMeasurement* AddCopy(bool stable, v1::Calibration& out) {
 }
 
 // The rates that plans take decide: bf16, fp8, and the copy.
+bool IsStable(const v1::Calibration& calibration) { return StoredFrom(calibration)->facts.stable; }
+
 TEST(IsStable, LooksAtWhatPlansStandOn) {
   v1::Calibration calibration;
   EXPECT_FALSE(IsStable(calibration));
@@ -228,4 +228,4 @@ TEST(IsStable, OfADeviceWithoutBf16) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,5 +1,3 @@
-#include "server/convert/calibration_clock.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,13 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "server/calibration_file.h"
-#include "server/calibration_store.h"
+#include "server/convert/calibration.h"
+#include "server/store/calibration_file.h"
+#include "server/store/calibration_store.h"
 #include "sextant/v1/hardware_service.pb.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::AllOf;
@@ -42,7 +41,7 @@ TEST(CalibrationClock, MayBeFiveMinutesAhead) {
                   "compare the clocks, or measure the device again"}));
 }
 
-// What is no instant is a fault already, of another check.
+// A time that is not valid is already reported by another check.
 TEST(CalibrationClock, LeavesAloneWhatIsNoInstant) {
   v1::Calibration calibration = SampleCalibration();
   const absl::Time now = absl::FromUnixSeconds(kSampleInstant);
@@ -70,7 +69,7 @@ TEST(CalibrationClock, NamesEachOfAList) {
   };
   EXPECT_THAT(faults(), ElementsAre("list[0].measured_time", "list[2].measured_time"));
   for (int i = 0; i < 14; ++i) *request.add_calibrations() = SampleCalibration();
-  EXPECT_THAT(faults(), IsEmpty());  // 17 are too many, which others say
+  EXPECT_THAT(faults(), IsEmpty());  // 17 are too many, which is reported elsewhere
 }
 
 v1::Calibration MeasuredAt(const std::string& uuid, int64_t unix_seconds) {
@@ -87,7 +86,7 @@ std::vector<std::string> UuidsIn(const CalibrationStore& store) {
   return out;
 }
 
-// Of two clocks one is wrong, perhaps this one: the file may be good at the next start.
+// One of two clocks is wrong, perhaps this one: the file may be valid at the next start.
 TEST(CalibrationClock, OfAFileThatIsAheadKeepsItOutOfUse) {
   const TemporaryFolder folder;
   constexpr int64_t kStart = 1'800'000'000;
@@ -108,11 +107,11 @@ TEST(CalibrationClock, OfAFileThatIsAheadKeepsItOutOfUse) {
   EXPECT_EQ(store.snapshot()->FindAll("CPU-1"), nullptr);
   EXPECT_THAT(UuidsIn(CalibrationStore(folder.path(), "node1", now + absl::Seconds(1))),
               ElementsAre("CPU-1", "GPU-1"));
-  // A measurement by the clock of now takes its place.
+  // A measurement by the present clock replaces it.
   EXPECT_EQ(store.Keep(MeasuredAt("CPU-1", kStart), now).warning, "");
   EXPECT_THAT(UuidsIn(CalibrationStore(folder.path(), "node1", now)),
               ElementsAre("CPU-1", "GPU-1"));
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// What a server finds wrong with a calibration.
+// The server's violations for a calibration.
 #ifndef SEXTANT_TESTS_SERVER_CALIBRATION_FAULTS_H_
 #define SEXTANT_TESTS_SERVER_CALIBRATION_FAULTS_H_
 
@@ -11,7 +11,7 @@
 #include "sextant/v1/calibration.pb.h"
 #include "tests/server/sample_calibration.h"
 
-namespace sextant {
+namespace sextant::server {
 
 using CalibrationChange = std::function<void(v1::Calibration&)>;
 
@@ -21,7 +21,7 @@ inline v1::Calibration ChangedSample(const CalibrationChange& change) {
   return out;
 }
 
-// Under the path "c".
+// Paths start with "c".
 inline std::vector<FieldViolation> CalibrationFaults(const v1::Calibration& calibration) {
   FieldViolations violations;
   CheckCalibration(calibration, "c", violations);
@@ -34,6 +34,6 @@ inline std::vector<std::string> FaultyFields(const v1::Calibration& calibration)
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_CALIBRATION_FAULTS_H_

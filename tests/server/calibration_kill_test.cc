@@ -1,4 +1,4 @@
-// kill -9 while a calibration is written: the former one, or the new one, is there, whole.
+// kill -9 during the write of a calibration leaves either the former one or the new one, whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -8,18 +8,18 @@
 #include <random>
 #include <string>
 
-#include "server/calibration_file.h"
-#include "server/calibration_store.h"
-#include "server/child_process.h"
+#include "server/probe/child_process.h"
+#include "server/store/calibration_file.h"
+#include "server/store/calibration_store.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 constexpr int kKills = 40;
 
-// Until the writer has said `count` times that it has kept a calibration.
+// Waits until the writer has reported `count` kept calibrations.
 void AwaitKept(const ChildProcess& writer, int count) {
   for (int i = 0; i < count; ++i) {
     char said;
@@ -50,4 +50,4 @@ TEST(CalibrationStore, SurvivesKillsOfItsWriter) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

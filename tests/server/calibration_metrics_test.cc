@@ -1,4 +1,4 @@
-#include "server/calibration_metrics.h"
+#include "server/metrics/calibration_metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,11 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "engine/hardware/catalogue.h"
-#include "server/calibration_figures.h"
 #include "tests/server/fake_probe.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -23,7 +21,7 @@ using ::testing::Not;
 const std::chrono::system_clock::time_point kCollectedAt{std::chrono::seconds(1'700'000'060)};
 constexpr char kProcessorUuid[] = "CPU-0123456789abcdef";
 
-// The series alone, "{D" standing for the sample device's labels.
+// Only the series; "{D" stands for the sample device's labels.
 std::string Scrape(const CalibrationStore& store, ProbeMetricsSet set = ProbeMetricsSet::kFleet) {
   const CalibrationMetrics metrics(store, set, [] { return kCollectedAt; });
   const std::string text = prometheus::TextSerializer().Serialize(metrics.Collect());
@@ -37,22 +35,40 @@ std::string Scrape(const CalibrationStore& store, ProbeMetricsSet set = ProbeMet
              "{D"}});
 }
 
-// The metric and a plan on the same calibration show the same rate.
-TEST(BestMatmul, IsTheOneThatPlansStandOn) {
-  v1::Calibration calibration;
-  const auto add = [&](double flops_per_second, bool stable) {
+// The metrics and a plan on the same calibration show the same figures: those of the best shapes of
+// the grid, not of requested ones, and of the best copy, not that of the largest arrays.
+TEST(CalibrationMetrics, AreTheFiguresThatPlansStandOn) {
+  v1::Calibration calibration = FakeCalibration();
+  const v1::MatmulMeasurement bf16 = calibration.matmuls(2);
+  ASSERT_EQ(bf16.data_type(), v1::DATA_TYPE_BF16);
+  const auto add = [&](double flops_per_second, bool stable, bool requested) {
     v1::MatmulMeasurement* const matmul = calibration.add_matmuls();
-    matmul->set_data_type(v1::DATA_TYPE_BF16);
+    *matmul = bf16;
     matmul->set_flops_per_second(flops_per_second);
     matmul->mutable_time()->set_stable(stable);
+    matmul->set_requested(requested);
   };
-  add(100e9, false);
-  add(91e9, true);
-  add(99e9, false);
-  EXPECT_EQ(BestMatmul(calibration.matmuls(), v1::DATA_TYPE_BF16)->flops_per_second(), 91e9);
-  add(200e9, false);
-  EXPECT_EQ(BestMatmul(calibration.matmuls(), v1::DATA_TYPE_BF16)->flops_per_second(), 200e9);
-  EXPECT_EQ(BestMatmul(calibration.matmuls(), v1::DATA_TYPE_FP32), nullptr);
+  add(1000e9, false, false);
+  add(910e9, true, false);
+  add(990e9, false, false);
+  add(2000e9, true, true);
+  v1::StreamMeasurement large;
+  for (const v1::StreamMeasurement& stream : calibration.streams()) {
+    const bool copies = stream.operation() == v1::StreamMeasurement::OPERATION_COPY;
+    if (copies && stream.main_memory()) large = stream;
+  }
+  large.set_array_bytes(4 * large.array_bytes());
+  large.set_bytes_per_second(0.9 * large.bytes_per_second());
+  *calibration.add_streams() = large;
+  CalibrationStore store("");
+  store.SetDevices({FakeDevice()});
+  const auto stored = store.Keep(calibration).stored;
+  const DeviceCalibration& best = stored->model->calibration();
+  const std::string text = Scrape(store);
+  EXPECT_THAT(text, HasSubstr("{D,dtype=\"bf16\",window=\"burst\"} 910000000000\n"));
+  EXPECT_EQ(best.BurstIn(DataType::kBf16)->rate.value(), 910e9);
+  EXPECT_THAT(text, HasSubstr("{D,op=\"copy\"} 20000000000\n"));
+  EXPECT_EQ(best.memory_copy()->per_second, 20e9);
 }
 
 TEST(CalibrationMetrics, OfTheFleetAreExactlyThese) {
@@ -113,7 +129,7 @@ TEST(CalibrationMetrics, CompareKnownProductsWithTheirDatasheet) {
         "sextant_gpu_peak_memory_bandwidth_bytes_per_second" + labels + "} 3350000000000\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
-  // 100,000 devices have to fit one Prometheus.
+  // Series of 100,000 devices have to fit one Prometheus.
   int count = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     count += absl::StrContains(line, "GPU-1") ? 1 : 0;
@@ -137,8 +153,8 @@ void AddCollective(v1::CollectiveOperation operation, double bus_rate, v1::Calib
   collective->set_bus_bytes_per_second(bus_rate);
 }
 
-// The largest copy's rate, not the best; the link's by what it carries, not by what a switch adds
-// up.
+// The largest copy's rate, not the best one; for the link, the rate of bytes that it carries, not
+// of a switch's sums.
 TEST(CalibrationMetrics, ShowCopiesAndLinksWhereTheyWereMeasured) {
   v1::Device gpu = FakeDevice();
   gpu.set_uuid("GPU-1");
@@ -175,16 +191,21 @@ TEST(CalibrationMetrics, ShowCopiesAndLinksWhereTheyWereMeasured) {
   EXPECT_LE(count, 16);
 }
 
-// PCIe joins an L40S; of a product that no catalogue has, nobody can say what does.
-TEST(MeasuredLinkOf, IsNamedByTheProduct) {
-  v1::Calibration calibration;
-  EXPECT_FALSE(MeasuredLinkOf(calibration, AcceleratorNamed("l40s")).has_value());
-  AddCollective(v1::COLLECTIVE_OPERATION_ALL_REDUCE, 20e9, &calibration);
-  const auto link = MeasuredLinkOf(calibration, AcceleratorNamed("l40s"));
-  ASSERT_TRUE(link.has_value());
-  EXPECT_STREQ(link->name, "pcie");
-  EXPECT_EQ(link->bytes_per_second, 20e9);
-  EXPECT_FALSE(MeasuredLinkOf(calibration, nullptr).has_value());
+// PCIe joins an L40S; for a product that is not in the catalogue the link is not known.
+TEST(CalibrationMetrics, NameALinkByTheProduct) {
+  const auto scraped = [](const char* product, bool exchanged) {
+    v1::Calibration calibration = FakeCalibration();
+    calibration.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
+    calibration.mutable_device()->set_product_name(product);
+    if (exchanged) AddCollective(v1::COLLECTIVE_OPERATION_ALL_REDUCE, 20e9, &calibration);
+    CalibrationStore store("");
+    store.SetDevices({calibration.device()});
+    store.Keep(calibration);
+    return Scrape(store);
+  };
+  EXPECT_THAT(scraped("NVIDIA L40S", true), HasSubstr(",link=\"pcie\"} 20000000000\n"));
+  EXPECT_THAT(scraped("NVIDIA L40S", false), Not(HasSubstr("link=")));
+  EXPECT_THAT(scraped("Nobody's GPU", true), Not(HasSubstr("link=")));
 }
 
 TEST(CalibrationMetrics, AreAbsentRatherThanZero) {
@@ -194,7 +215,7 @@ TEST(CalibrationMetrics, AreAbsentRatherThanZero) {
   device.clear_memory_bytes();
   store.SetDevices({device});
   EXPECT_EQ(Scrape(store), "");
-  // A device that is gone is not this host's any more.
+  // A device that is gone no longer belongs to this host.
   v1::Calibration gone = FakeCalibration();
   gone.mutable_device()->set_uuid("GPU-gone");
   store.Keep(gone);
@@ -214,7 +235,8 @@ TEST(CalibrationMetrics, AreAbsentRatherThanZero) {
   }
 }
 
-// Figures are of the calibration in use; when a device was last measured is of any.
+// Figures are those of the calibration in use; the time of the last measurement is that of any
+// mode.
 TEST(CalibrationMetrics, AreOfTheCalibrationInUse) {
   CalibrationStore store("");
   store.SetDevices({FakeDevice()});
@@ -240,7 +262,7 @@ TEST(CalibrationMetrics, AreOfTheCalibrationInUse) {
   }
 }
 
-// A folder that hosts share: before the probe has listed this one's devices.
+// Hosts share a folder, and the probe has not listed this host's devices yet.
 TEST(CalibrationMetrics, ShowNoOtherHostsDevice) {
   const TemporaryFolder folder;
   CalibrationStore(folder.path()).Keep(FakeCalibration());
@@ -271,4 +293,4 @@ TEST(CalibrationMetrics, SayWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

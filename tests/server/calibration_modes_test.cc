@@ -1,4 +1,4 @@
-// What a store keeps of each mode, and which one it says is in use.
+// Calibrations that a store keeps of each mode, and the one in use.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "server/calibration_file.h"
-#include "server/calibration_store.h"
+#include "server/store/calibration_file.h"
+#include "server/store/calibration_store.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -27,7 +27,7 @@ constexpr v1::ProbeMode kStandardMode = v1::PROBE_MODE_STANDARD;
 constexpr v1::ProbeMode kFullMode = v1::PROBE_MODE_FULL;
 const absl::Time kMeasuringTime = absl::FromUnixSeconds(1'750'000'000);
 
-// A GPU's, measured `hours` after the others' epoch: stable and whole.
+// A GPU's calibration, measured `hours` after a common epoch: stable and complete.
 v1::Calibration MeasuredIn(v1::ProbeMode mode, int hours) {
   v1::Calibration out = FakeCalibration();
   out.set_mode(mode);
@@ -63,7 +63,7 @@ v1::Calibration Earlier(absl::Duration by, v1::Calibration calibration) {
   return calibration;
 }
 
-// A store on a folder, whose time is given in hours.
+// A store on a folder; times are in hours.
 class ModeStore {
  public:
   explicit ModeStore(const std::string& folder, int hours = 0)
@@ -124,10 +124,10 @@ TEST(CalibrationModes, AreKeptBesideEachOther) {
               UnorderedElementsAre("GPU-7.full.json", "GPU-7.quick.json", "GPU-7.standard.json"));
   const ModeStore again(folder.path(), 3);
   EXPECT_EQ(again.InUse(3), ModeAt(kFullMode, 0));
-  // The others serve once it is too old, and the newest when all are.
+  // The others are used once it is too old, and the newest one when all are.
   EXPECT_EQ(again.InUse(721), ModeAt(kStandardMode, 2));
   EXPECT_EQ(again.InUse(723), ModeAt(kStandardMode, 2));
-  // A request that takes nothing older than 90 minutes.
+  // A request that accepts nothing older than 90 minutes.
   EXPECT_EQ(again.InUse(2, absl::Minutes(90)), ModeAt(kStandardMode, 2));
   EXPECT_EQ(again.InUse(9, absl::Minutes(90)), ModeAt(kStandardMode, 2));
 }
@@ -140,10 +140,10 @@ TEST(CalibrationModes, OfADriverThatIsGoneGiveWay) {
     const auto quick = store.Keep(ByDriver("590.1", MeasuredIn(kQuickMode, 1)));
     EXPECT_EQ(quick.in_use, quick.stored);
     EXPECT_EQ(store.InUse(1), ModeAt(kQuickMode, 1));
-    // The device list shows what the last measurement told.
+    // The device list shows the values of the last measurement.
     EXPECT_EQ(store.store().snapshot()->devices[0].driver_version(), "590.1");
   }
-  // As the latest measurement says until the probe has listed the devices, and then as they say.
+  // Devices are as in the latest measurement until the probe has listed them, and then as listed.
   ModeStore again(folder.path(), 2);
   EXPECT_EQ(again.InUse(2), ModeAt(kQuickMode, 1));
   again.store().SetDevices({MeasuredIn(kFullMode, 0).device()});
@@ -178,7 +178,7 @@ TEST(CalibrationModes, NeverDisplaceABetterOneOfTheirOwn) {
     const auto file = ReadCalibrationFile(CalibrationPath(folder.path(), kGpuUuid, kStandardMode));
     ASSERT_THAT(file, IsOk()) << c.name;
     EXPECT_EQ(file->measured_time().seconds(), c.former.measured_time().seconds()) << c.name;
-    // Measured it was, even so.
+    // It was measured in any case.
     EXPECT_EQ(absl::ToUnixSeconds(store.store().snapshot()->calibrations[0].last_measured),
               c.measured.measured_time().seconds())
         << c.name;
@@ -209,7 +209,7 @@ TEST(CalibrationModes, DisplaceTheirOwnThatDoesNotFitAnyMore) {
   }
 }
 
-// Versions before wrote one file a device.
+// Earlier versions wrote one file a device.
 TEST(CalibrationModes, AreReadUnderTheFormerName) {
   const TemporaryFolder folder;
   WriteFile(FormerCalibrationPath(folder.path(), kGpuUuid), JsonOf(MeasuredIn(kStandardMode, 0)));
@@ -225,7 +225,7 @@ TEST(CalibrationModes, AreReadUnderTheFormerName) {
   EXPECT_EQ(ModeStore(folder.path(), 4).InUse(4), ModeAt(kStandardMode, 3));
 }
 
-// A former version ran on the folder again, or a crash came before the former file's removal.
+// A former version used the folder again, or a crash prevented the removal of the former file.
 TEST(CalibrationModes, OfTwoFilesTheBetterServes) {
   const TemporaryFolder folder;
   const std::string former_path = FormerCalibrationPath(folder.path(), kGpuUuid);
@@ -257,13 +257,13 @@ TEST(CalibrationModes, AreWithdrawnTogether) {
   EXPECT_THAT(FilesIn(folder.path()),
               UnorderedElementsAre("GPU-7.distrusted", "GPU-7.json.mismatch-1",
                                    "GPU-7.full.json.mismatch-1", "GPU-7.quick.json.mismatch-1"));
-  // A quick probe that went well ends it; nothing measured before comes back.
+  // A good quick probe ends the distrust; no earlier measurement comes back.
   store.Keep(MeasuredIn(kQuickMode, 2));
   EXPECT_EQ(store.InUse(2), ModeAt(kQuickMode, 2));
   EXPECT_EQ(ModeStore(folder.path(), 2).InUse(2), ModeAt(kQuickMode, 2));
 }
 
-// Two servers on one folder: what one has written the other heeds before it writes.
+// Two servers share a folder: each reads the other's files before it writes.
 TEST(CalibrationModes, HeedWhatAnotherServerKept) {
   const TemporaryFolder folder;
   ModeStore first(folder.path());
@@ -276,7 +276,7 @@ TEST(CalibrationModes, HeedWhatAnotherServerKept) {
   EXPECT_EQ(starved.in_use->calibration.mode(), kFullMode);
   EXPECT_EQ(second.InUse(2), ModeAt(kFullMode, 0));
   EXPECT_EQ(ModeStore(folder.path(), 3).InUse(3), ModeAt(kFullMode, 0));
-  // Nor does what the other one distrusts serve any longer.
+  // A calibration that the other server distrusts is no longer used either.
   ::testing::internal::CaptureStderr();
   first.store().Distrust(kGpuUuid);
   second.Keep(MeasuredIn(kQuickMode, 3));
@@ -324,7 +324,7 @@ TEST(CalibrationName, StatesDeviceAndMode) {
   EXPECT_FALSE(CalibrationNameFrom(longest + "x.standard.json").has_value());
 }
 
-// The longest UUID that may be, with the longest mode.
+// The longest allowed UUID, with the longest mode.
 TEST(CalibrationModes, OfTheLongestUuidAreKept) {
   const TemporaryFolder folder;
   const std::string uuid = "GPU-" + std::string(76, 'f');
@@ -336,4 +336,4 @@ TEST(CalibrationModes, OfTheLongestUuidAreKept) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-#include "server/calibration_store.h"
+#include "server/store/calibration_store.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/calibration_file.h"
 #include "server/convert/calibration.h"
+#include "server/store/calibration_file.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
@@ -59,7 +59,7 @@ v1::Calibration Measured(const std::string& uuid, int64_t unix_seconds) {
 
 TEST(CalibrationStore, KeepsAcrossRestarts) {
   const TemporaryFolder folder;
-  const std::string nested = folder.File("a/b");  // is made
+  const std::string nested = folder.File("a/b");  // is created
   std::string fingerprint;
   {
     CalibrationStore store(nested);
@@ -81,7 +81,7 @@ TEST(CalibrationStore, KeepsAcrossRestarts) {
   const StoredCalibration& stored = *again.snapshot()->calibrations[0].by_mode[0];
   EXPECT_TRUE(MessageDifferencer::Equals(stored.calibration, FakeCalibration()));
   EXPECT_EQ(stored.fingerprint, fingerprint);
-  // Plans find it before the probe has listed the devices, or where it never does.
+  // Plans find it before the probe has listed the devices, also where it never does.
   EXPECT_NE(again.snapshot()->FindAll("host"), nullptr);
   EXPECT_NE(again.snapshot()->FindAll("GPU-1"), nullptr);
   again.SetDevices({FakeDevice()});
@@ -126,7 +126,7 @@ TEST(CalibrationStore, ReplacesTheFormerOneOfADeviceAndMode) {
   };
   EXPECT_EQ(store.snapshot()->calibrations[0].by_mode.size(), 1u);
   EXPECT_EQ(seconds(*store.snapshot()), 2);
-  // A plan under way reads on undisturbed.
+  // A plan that is being computed keeps its snapshot.
   EXPECT_EQ(seconds(*before), 1);
 }
 
@@ -311,7 +311,7 @@ TEST(CalibrationStore, ForgetsWhatAWrongResultHasProvenFalse) {
 TEST(CalibrationStore, DistrustsOverARestart) {
   const TemporaryFolder folder;
   CalibrationStore(folder.path()).Distrust(kStoredUuid);  // never measured before
-  // As a crash leaves it between the mark and the file's withdrawal.
+  // The state that a crash leaves between the mark and the file's withdrawal.
   WriteFile(StandardPath(folder.path()), Json(FakeCalibration()));
   ::testing::internal::CaptureStderr();
   CalibrationStore store(folder.path());
@@ -337,7 +337,7 @@ TEST(CalibrationStore, RemovesOldLeftoversOfKilledWriters) {
   ASSERT_EQ(utimes(old_file.c_str(), times), 0);
   ASSERT_EQ(utimes(older_file.c_str(), times), 0);
   ASSERT_EQ(utimes(not_ours.c_str(), times), 0);
-  WriteFile(folder.File("GPU-1.quick.json.tmp-bbbbbb"), "{");  // may be in the writing
+  WriteFile(folder.File("GPU-1.quick.json.tmp-bbbbbb"), "{");  // may be being written
   const CalibrationStore store(folder.path());
   EXPECT_THAT(NamesIn(folder.path()),
               UnorderedElementsAre("GPU-1.quick.json.tmp-bbbbbb", "notes.json.tmp-of-mine"));
@@ -351,10 +351,10 @@ TEST(CalibrationFile, TellsUnreadableFromDamaged) {
   EXPECT_EQ(ReadCalibrationFile(path).status().code(), absl::StatusCode::kDataLoss);
 }
 
-// Root reads everything, so it is someone else while this lives.
+// Root may read everything, so the test runs as another user while this lives.
 class Unprivileged {
  public:
-  // `folder` becomes that user's.
+  // Makes that user the owner of `folder`.
   explicit Unprivileged(const std::string& folder) {
     if (geteuid() != 0) return;
     EXPECT_EQ(chown(folder.c_str(), kNobody, kNobody), 0);
@@ -366,7 +366,7 @@ class Unprivileged {
   static constexpr uid_t kNobody = 65534;
 };
 
-// It may be readable at the next start.
+// The file may be readable at the next start.
 TEST(CalibrationStore, LeavesInPlaceWhatItMayNotRead) {
   const TemporaryFolder folder;
   const std::string path = StandardPath(folder.path());
@@ -381,4 +381,4 @@ TEST(CalibrationStore, LeavesInPlaceWhatItMayNotRead) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-#include "server/child_process.h"
+#include "server/probe/child_process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -17,12 +17,12 @@
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
 
-// All that the child writes to `fd` until it, and all that hold the pipe, have closed it.
+// Reads all output on `fd` until the child and all other holders of the pipe have closed it.
 std::string ReadAll(int fd) {
   std::string out;
   char buffer[256];
@@ -74,7 +74,7 @@ TEST(ChildProcess, SaysWhyItCannotStart) {
   }
 }
 
-// Each descriptor that a start needs is missing in turn: of the pipes, and what tells the end.
+// Each descriptor that a start needs is missing in turn: those of the pipes, and of the end.
 TEST(ChildProcess, SaysThatItCannotStartNow) {
   rlim_t count = FirstFreeDescriptor();
   int failure_count = 0;
@@ -93,8 +93,7 @@ TEST(ChildProcess, SaysThatItCannotStartNow) {
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "one was born and is left";
 }
 
-// The server blocks signals and ignores SIGPIPE, and has descriptors that are no business of
-// the child's.
+// The server blocks signals, ignores SIGPIPE, and has descriptors that the child must not inherit.
 TEST(ChildProcess, StartsClean) {
   sigset_t blocked;
   sigset_t before;
@@ -130,7 +129,7 @@ TEST(ChildProcess, IsKilledWithItsOwnChildren) {
   EXPECT_EQ(end->code, SIGKILL);
 }
 
-// Its number may be a stranger's by then; here what it started still goes by it.
+// Its number may belong to another process by then; here its own children still have its group.
 TEST(ChildProcess, KillsNobodyOnceTheSystemHasReapedIt) {
   const TemporaryFolder folder;
   const Latch end(folder);
@@ -163,4 +162,4 @@ TEST(ChildProcess, IsGoneWithItsObject) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

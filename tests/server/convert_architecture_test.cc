@@ -7,7 +7,7 @@
 #include "server/convert/architecture.h"
 #include "server/convert/count_spec.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 template <typename Message>
@@ -25,7 +25,7 @@ ArchitectureSpec ArchitectureOf(const std::string& json) {
   return out;
 }
 
-// Every field set to a value of its own: one that is dropped or swapped shows.
+// Every field has a different value, so that a dropped or swapped one is detected.
 TEST(ArchitectureFrom, CarriesTheModelsFields) {
   const ArchitectureSpec spec = ArchitectureOf(R"json({
     "hidden_size": 1, "norm": "NORM_VARIANT_LAYER_NORM",
@@ -128,7 +128,7 @@ TEST(ArchitectureFrom, CarriesALayersFields) {
   EXPECT_TRUE(e.shared_expert_gate && e.router_bias && e.router_correction_bias);
 }
 
-// By default each branch that a layer has is normalised before it, and no other.
+// By default each branch of a layer has a norm before it, and none after it.
 TEST(ArchitectureFrom, NormalisesTheBranchesThatThereAre) {
   const LayerSpec layer =
       ArchitectureOf(R"json({"layer_kinds": [{"name": "a", "feed_forward": {"size": 1}}]})json")
@@ -167,7 +167,7 @@ TEST(CountSpecFrom, CarriesStepAndLayout) {
   EXPECT_TRUE(spec.layout->split_key_value_heads);
 }
 
-// The messages above set every field there is.
+// The messages above set every field of the API.
 TEST(ArchitectureFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::Architecture::descriptor()->field_count(), 8);
   EXPECT_EQ(v1::Architecture::LayerRun::descriptor()->field_count(), 3);
@@ -188,4 +188,4 @@ TEST(ArchitectureFrom, TheTestKnowsEveryField) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

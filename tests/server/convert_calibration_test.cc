@@ -17,7 +17,7 @@
 #include "tests/server/calibration_faults.h"
 #include "tests/server/sample_calibration.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -41,7 +41,7 @@ TEST(CheckCalibration, FindsNothingInAGoodOne) {
   EXPECT_THAT(FaultyFields(bare), IsEmpty());
 }
 
-// What the probe prints is read back unchanged, with the same name.
+// A calibration printed by the probe is read back unchanged, with the same name.
 TEST(CheckCalibration, FindsNothingAfterAWayThroughJson) {
   std::string json;
   v1::Calibration back;
@@ -68,7 +68,7 @@ TEST(CheckCalibration, ReadsItsOwnSchemaAlone) {
   }
   v1::Calibration newer = SampleCalibration();
   newer.set_schema_version(2);
-  newer.mutable_matmuls(0)->set_m(-1);  // may mean something else there
+  newer.mutable_matmuls(0)->set_m(-1);  // may have another meaning in that schema
   ASSERT_THAT(CalibrationFaults(newer), SizeIs(1));
   EXPECT_THAT(CalibrationFaults(newer)[0].description, HasSubstr("newer than this server"));
 }
@@ -143,7 +143,7 @@ TEST(CheckCalibration, NamesTheFieldAtFault) {
   }
 }
 
-// Each real number in turn, set to what no measurement gives.
+// Each real number in turn, set to an impossible value.
 TEST(CheckCalibration, NoRealNumberMayBeNegativeInfiniteOrNoNumber) {
   using Set = std::function<void(v1::Calibration&, double)>;
   const std::pair<const char*, Set> fields[] = {
@@ -183,7 +183,7 @@ TEST(CheckCalibration, NoRealNumberMayBeNegativeInfiniteOrNoNumber) {
   }
 }
 
-// A rate that its own shape and time do not give is somebody's mistake.
+// A rate that disagrees with its own shape and time is a mistake.
 TEST(CheckCalibration, RatesFollowFromShapesAndTimes) {
   const Fault faults[] = {
       {"c.matmuls[0].flops_per_second",
@@ -202,7 +202,7 @@ TEST(CheckCalibration, RatesFollowFromShapesAndTimes) {
   for (const Fault& fault : faults) {
     EXPECT_THAT(FaultyFields(ChangedSample(fault.change)), ElementsAre(fault.field));
   }
-  // Within 1 % they may be rounded.
+  // Within 1 % it may be rounded.
   EXPECT_THAT(FaultyFields(ChangedSample(
                   [](v1::Calibration& c) { c.mutable_matmuls(0)->set_flops_per_second(2.01e12); })),
               IsEmpty());
@@ -236,7 +236,7 @@ TEST(CheckCalibration, LooksNoFurtherThanIsOfUse) {
   EXPECT_EQ(CalibrationFaults(c)[0].field, "c.matmuls");
 }
 
-// Broken copies of a good calibration: what is let through plans to finite numbers.
+// Broken copies of a good calibration: those that are accepted give finite plans.
 TEST(CheckCalibration, LetsNothingThroughThatBreaksAPlan) {
   const google::protobuf::LogSilencer quiet;
   std::mt19937 random(11);
@@ -255,7 +255,8 @@ TEST(CheckCalibration, LetsNothingThroughThatBreaksAPlan) {
     request.mutable_options()->set_include_derivation(true);
     if (!request.mutable_cluster()->add_calibrations()->ParsePartialFromString(mutated)) continue;
     FieldViolations violations;
-    const RunSpec run = RunSpecFrom(request, violations);
+    SuppliedCalibrations supplied;
+    const RunSpec run = RunSpecFrom(request, supplied, violations);
     const auto plan = PlanRun(run, std::move(violations));
     (plan.ok() ? let_through : refused)++;
     if (!plan.ok()) continue;
@@ -291,9 +292,9 @@ TEST(CalibrationFingerprint, SeesEverythingElse) {
   }
 }
 
-TEST(DeviceCalibrationFrom, CarriesWhatPlansUse) {
+TEST(DeviceModelFrom, CarriesWhatPlansUse) {
   const v1::Calibration wire = SampleCalibration();
-  const DeviceCalibration c = DeviceCalibrationFrom(wire, "abc");
+  const DeviceCalibration c = DeviceModelFrom(wire, "abc")->calibration();
   EXPECT_EQ(c.uuid, "CPU-0123456789abcdef");
   EXPECT_EQ(c.product_name, "Some Processor 9000");
   EXPECT_TRUE(c.processor);
@@ -320,30 +321,30 @@ TEST(DeviceCalibrationFrom, CarriesWhatPlansUse) {
   EXPECT_EQ(fp32->engine, "builtin");
 }
 
-// A shape that somebody asked for is not the device's best, however fast: here it is the fastest.
-TEST(DeviceCalibrationFrom, PassesOverShapesThatWereAskedFor) {
+// A requested shape is not the device's best, however fast: here it is the fastest.
+TEST(DeviceModelFrom, PassesOverShapesThatWereAskedFor) {
   v1::Calibration wire = SampleCalibration();
-  const DeviceCalibration mixed = DeviceCalibrationFrom(wire, "");
+  const DeviceCalibration mixed = DeviceModelFrom(wire, "")->calibration();
   EXPECT_EQ(mixed.MatmulIn(DataType::kFp32)->rate, FlopsPerSecond(1e12));
   EXPECT_EQ(mixed.requested_matmul_count, 1);
   for (auto& matmul : *wire.mutable_matmuls()) matmul.set_requested(true);
   wire.mutable_sustained_matmuls(0)->set_requested(true);
-  const DeviceCalibration requested = DeviceCalibrationFrom(wire, "");
+  const DeviceCalibration requested = DeviceModelFrom(wire, "")->calibration();
   EXPECT_TRUE(requested.matmuls.empty());
   EXPECT_EQ(requested.requested_matmul_count, 4);
 }
 
-TEST(DeviceCalibrationFrom, FindsTheDatasheetByTheReportedName) {
+TEST(DeviceModelFrom, FindsTheDatasheetByTheReportedName) {
   v1::Calibration wire = SampleCalibration("GPU-1");
   wire.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
   wire.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
-  // The server's own annotation is not believed when it comes from outside.
+  // The server's own annotation is not trusted when it comes from outside.
   wire.mutable_device()->set_accelerator("a100-sxm-80");
-  const DeviceCalibration c = DeviceCalibrationFrom(wire, "");
+  const DeviceCalibration c = DeviceModelFrom(wire, "")->calibration();
   EXPECT_FALSE(c.processor);
   ASSERT_NE(c.accelerator, nullptr);
   EXPECT_EQ(c.accelerator->name, "h100-sxm");
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

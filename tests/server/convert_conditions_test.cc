@@ -1,4 +1,5 @@
-// What GPUs add to a calibration: conditions, launches, multiplications that are no grid's.
+// Fields that only GPUs add to a calibration: conditions, launches, multiplications outside the
+// grid.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,11 +10,10 @@
 
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/calibration.h"
-#include "server/convert/measured_kernels.h"
 #include "tests/server/calibration_faults.h"
 #include "tests/server/sample_calibration.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -189,15 +189,16 @@ TEST(CheckCalibrationOfAGpu, MayTellNothingOfItself) {
   EXPECT_THAT(FaultyFields(c), IsEmpty());
 }
 
-// A batch, or another layout, is nobody's rate of one multiplication.
-TEST(DeviceCalibrationFrom, PassesOverMultiplicationsThatAreNoGrids) {
+// A batch, or another layout, is not the rate of a single multiplication.
+TEST(DeviceModelFrom, PassesOverMultiplicationsThatAreNoGrids) {
   v1::Calibration wire = SampleCalibration();
   wire.mutable_other_matmuls(0)->set_data_type(v1::DATA_TYPE_FP32);
   wire.mutable_other_matmuls(0)->set_flops_per_second(9e12);
-  const DeviceCalibration of_device = DeviceCalibrationFrom(wire, "");
+  const auto model = DeviceModelFrom(wire, "");
+  const DeviceCalibration& of_device = model->calibration();
   EXPECT_EQ(of_device.MatmulIn(DataType::kFp32)->rate, FlopsPerSecond(1e12));
   size_t shape_count = 0;
-  for (const MeasuredGemms& of_type : GemmsFrom(wire)) shape_count += of_type.gemms.size();
+  for (const MeasuredGemms& of_type : model->kernels().gemms) shape_count += of_type.gemms.size();
   EXPECT_EQ(shape_count, 3u);
 }
 
@@ -218,4 +219,4 @@ TEST(AnnotateCalibration, ReachesAllMultiplications) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -5,16 +5,20 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/hardware/kernels/attention_shape.h"
+#include "engine/hardware/kernels/grouped_gemm_shape.h"
+#include "engine/hardware/links/collective.h"
+#include "proto/check/calibration.h"
 #include "server/convert/calibration.h"
-#include "server/convert/measured_kernels.h"
 #include "tests/server/calibration_faults.h"
 #include "tests/server/sample_calibration.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -66,7 +70,7 @@ TEST(CheckKernels, NamesTheFieldAtFault) {
          c.mutable_host_copies(0)->set_direction(v1::HostCopyMeasurement::Direction(9));
        }},
       {"c.host_copies[0].time", [](auto& c) { c.mutable_host_copies(0)->clear_time(); }},
-      // Rates that shape and time do not give.
+      // Rates that disagree with shape and time.
       {"c.attentions[0].flops_per_second",
        [](auto& c) { c.mutable_attentions(0)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD); }},
       {"c.attentions[0].flops_per_second",
@@ -130,7 +134,7 @@ TEST(CheckKernels, NoTwoMayBeOfOneShape) {
   EXPECT_THAT(FaultyFields(c), IsEmpty());
 }
 
-// The time of `m` such that its rate is `factor` times as high.
+// Shortens the time of `m` so that its rate grows by `factor`.
 template <typename Measurement>
 void Hasten(Measurement* m, double factor) {
   v1::TimeStatistics* time = m->mutable_time();
@@ -139,7 +143,7 @@ void Hasten(Measurement* m, double factor) {
   time->set_p90_seconds(time->p90_seconds() / factor);
 }
 
-// An H100: 989.4e12 FLOP/s in bf16, 3.35e12 bytes a second, of which a tenth more may be reached.
+// An H100: 989.4e12 FLOP/s in bf16, 3.35e12 bytes a second; 10 % more is allowed.
 TEST(CheckKernels, NothingIsFasterThanTheProductCanBe) {
   const auto faults = [](double times_the_limit) {
     v1::Calibration c = SampleCalibration("GPU-1");
@@ -178,7 +182,48 @@ TEST(CheckKernels, NothingIsFasterThanTheProductCanBe) {
   EXPECT_THAT(above[3].description, HasSubstr("above the memory bandwidth of this product"));
 }
 
-// What CollectiveModel would refuse is refused where it can be named.
+// Equal to the last bit: no kernel is refused for a rate that the engine computes.
+TEST(CheckKernels, CountsWorkAsTheEngineDoes) {
+  std::mt19937_64 random(7);
+  const auto up_to = [&](int64_t most) {
+    return std::uniform_int_distribution<int64_t>(1, most)(random);
+  };
+  for (int i = 0; i < 200; ++i) {
+    v1::Calibration c = SampleCalibration();
+    v1::AttentionMeasurement* attention = c.mutable_attentions(0);
+    attention->set_batch(up_to(64));
+    attention->set_sequence_length(up_to(10'000));
+    attention->set_heads(attention->kv_heads() * up_to(64));
+    attention->set_head_size(up_to(256));
+    attention->set_value_head_size(up_to(256));
+    attention->set_causal(i % 2 == 0);
+    attention->set_window(i % 3 == 0 ? 0 : up_to(20'000));
+    attention->set_flops_per_second(AttentionFlops(ShapeFrom(*attention)) /
+                                    attention->time().median_seconds());
+    v1::ExpertsMeasurement* experts = c.mutable_experts(0);
+    experts->set_tokens(up_to(100'000));
+    experts->set_hidden_size(up_to(16'384));
+    experts->set_feed_forward_size(up_to(16'384));
+    experts->set_gated(i % 2 == 0);
+    experts->set_flops_per_second(GroupedGemmFlops(ShapeFrom(*experts)) /
+                                  experts->time().median_seconds());
+    v1::CollectiveMeasurement* collective = c.mutable_collectives(0);
+    collective->set_operation(static_cast<v1::CollectiveOperation>(1 + i % 6));
+    collective->set_rank_count(1 + up_to(1000));
+    collective->set_size_bytes(up_to(1'000'000'000));
+    collective->set_bus_bytes_per_second(
+        WireShare(CollectiveOpFrom(collective->operation()), collective->rank_count()) *
+        static_cast<double>(collective->size_bytes()) / collective->time().median_seconds());
+    check::CheckCalibration(
+        c, "c", {.rate_tolerance = 0}, [](const std::string& field, absl::string_view description) {
+          const bool of_kernels = field.find("attentions") == 2 || field.find("experts") == 2 ||
+                                  field.find("collectives") == 2;
+          EXPECT_FALSE(of_kernels) << field << " " << description;
+        });
+  }
+}
+
+// Values that CollectiveModel would refuse are refused here, with the field's name.
 TEST(CheckKernels, TimesAreOfTheirKind) {
   v1::Calibration c = SampleCalibration();
   v1::CollectiveMeasurement* collective = c.mutable_collectives(0);
@@ -202,7 +247,8 @@ TEST(CheckKernels, LooksNoFurtherThanIsOfUse) {
 
 TEST(MeasuredKernelsFrom, CarriesWhatPredictionsUse) {
   const v1::Calibration wire = SampleCalibration();
-  const std::vector<MeasuredAttentions> attentions = AttentionsFrom(wire);
+  const auto model = DeviceModelFrom(wire, "");
+  const std::vector<MeasuredAttentions>& attentions = model->kernels().attentions;
   ASSERT_THAT(attentions, SizeIs(1));
   EXPECT_EQ(attentions[0].data_type, DataType::kBf16);
   ASSERT_THAT(attentions[0].forward, SizeIs(1));
@@ -216,7 +262,7 @@ TEST(MeasuredKernelsFrom, CarriesWhatPredictionsUse) {
                                                             .causal = true,
                                                             .window = 100}));
   EXPECT_EQ(attentions[0].forward[0].time, Seconds(0.001));
-  const std::vector<MeasuredExperts> experts = ExpertsFrom(wire);
+  const std::vector<MeasuredExperts>& experts = model->kernels().experts;
   ASSERT_THAT(experts, SizeIs(1));
   EXPECT_EQ(experts[0].points[0].shape, (GroupedGemmShape{.tokens = 1000,
                                                           .hidden = 10,
@@ -225,13 +271,13 @@ TEST(MeasuredKernelsFrom, CarriesWhatPredictionsUse) {
                                                           .experts = 4,
                                                           .expert_parallel = 2,
                                                           .gated = true}));
-  const std::vector<MeasuredCollective> collectives = CollectivesFrom(wire);
+  const std::vector<MeasuredCollective>& collectives = model->kernels().collectives;
   ASSERT_THAT(collectives, SizeIs(1));
   EXPECT_EQ(collectives[0].op, CollectiveOp::kAllGather);
   EXPECT_EQ(collectives[0].ranks, 4);
   EXPECT_EQ(collectives[0].bytes, 1'000'000);
   EXPECT_EQ(collectives[0].seconds, 0.001);
-  const std::vector<MeasuredHostCopy> copies = HostCopiesFrom(wire);
+  const std::vector<MeasuredHostCopy>& copies = model->kernels().host_copies;
   ASSERT_THAT(copies, SizeIs(1));
   EXPECT_EQ(copies[0].direction, HostCopyDirection::kToDevice);
   EXPECT_TRUE(copies[0].pageable);
@@ -244,7 +290,8 @@ TEST(MeasuredKernelsFrom, ReadsBothPassesAndEveryCollective) {
   wire.mutable_attentions(1)->set_pass(v1::AttentionMeasurement::PASS_BACKWARD);
   *wire.add_attentions() = wire.attentions(0);
   wire.mutable_attentions(2)->set_data_type(v1::DATA_TYPE_FP8_E4M3);
-  const std::vector<MeasuredAttentions> attentions = AttentionsFrom(wire);
+  const auto model = DeviceModelFrom(wire, "");
+  const std::vector<MeasuredAttentions>& attentions = model->kernels().attentions;
   ASSERT_THAT(attentions, SizeIs(2));
   EXPECT_THAT(attentions[0].backward, SizeIs(1));
   EXPECT_EQ(attentions[1].data_type, DataType::kFp8E4m3);
@@ -259,4 +306,4 @@ TEST(MeasuredKernelsFrom, ReadsBothPassesAndEveryCollective) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

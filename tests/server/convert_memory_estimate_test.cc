@@ -6,10 +6,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/convert/layout_enums.h"
-#include "server/convert/memory_estimate.h"
+#include "server/convert/enums.h"
+#include "server/convert/plan.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -36,7 +36,7 @@ LedgerRow WeightRow() {
           .source = "docs/memory.md"};
 }
 
-// Two stages; every field set to a value of its own.
+// Two stages; every field has a different value.
 MemoryEstimate SampleEstimate() {
   StageEstimate first;
   first.memory.moment = PeakMoment::kLayerBackward;
@@ -89,7 +89,7 @@ TEST(MemoryEstimateTo, CarriesTheWhole) {
   EXPECT_EQ(wire.stages(1).stage(), 1);
   EXPECT_EQ(wire.peak_stage(), 1);
   EXPECT_EQ(wire.usable_bytes(), 850);
-  // Of the peak stage: 850 - 900, 850 - 828, 850 - 800.
+  // Headroom of the peak stage: 850 - 900, 850 - 828, 850 - 800.
   ExpectInterval(wire.headroom_bytes(), -50, 22, 50);
   EXPECT_EQ(wire.data_parallel_size(), 21);
   EXPECT_EQ(wire.micro_batch_count(), 22);
@@ -169,7 +169,7 @@ TEST(MemoryEstimateTo, CarriesChanges) {
   ExpectInterval(change.process_bytes(), 23, 24, 25);
 }
 
-// A field added to the API but not to the translation, or to the tests above, shows here.
+// Detects a field that is added to the API but not to the conversion or to the tests above.
 TEST(MemoryEstimateTo, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::MemoryEstimate::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::StageMemory::descriptor()->field_count(), 12);
@@ -177,7 +177,7 @@ TEST(MemoryEstimateTo, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::FittingChange::descriptor()->field_count(), 3);
 }
 
-// The wire's word and the engine's are the same word.
+// The wire and the engine use the same names.
 TEST(LayoutEnums, KindsAndMomentsHaveTheSameNames) {
   for (int i = 0; i < kLedgerKindCount; ++i) {
     const auto kind = static_cast<LedgerKind>(i);
@@ -198,4 +198,4 @@ TEST(LayoutEnums, VerdictsLeaveAsThemselves) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -4,9 +4,10 @@
 #include "engine/hardware/catalogue.h"
 #include "server/convert/accelerator.h"
 #include "server/convert/plan.h"
+#include "tests/engine/hardware/device_models.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 Plan PlanOf(const RunSpec& run) {
@@ -78,7 +79,7 @@ TEST(PlanTo, CarriesEveryPart) {
   EXPECT_GT(wire.derivation_size(), 20);
 }
 
-// What is not known is absent, not zero.
+// Unknown values are absent, not zero.
 TEST(PlanTo, LeavesOutWhatIsNotKnown) {
   RunSpec run = SmallConvertedRun();
   run.model = {};
@@ -111,7 +112,7 @@ TEST(PlanTo, CarriesMeasuredRates) {
                         .engine = "x"});
   RunSpec run = SmallConvertedRun();
   run.cluster.accelerator = "";
-  run.cluster.calibrations = {calibration};
+  run.cluster.calibrations = {ModelOf(calibration)};
   v1::Plan wire;
   PlanTo(PlanOf(run), &wire);
   EXPECT_EQ(wire.accelerator(), "h100-sxm");
@@ -177,4 +178,4 @@ TEST(AcceleratorTo, LeavesOutFiguresThatItLacks) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -9,7 +9,7 @@
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -181,7 +181,7 @@ TEST(AnnotateCalibration, KnowsTheDatasheetOfKnownProductsAlone) {
   for (const auto& matmul : calibration.matmuls()) EXPECT_FALSE(matmul.has_datasheet_mfu());
   EXPECT_FALSE(calibration.sustained_matmuls(0).has_datasheet_mfu());
   EXPECT_FALSE(calibration.device().has_accelerator());
-  // What a probe claims is not taken for the catalogue's word.
+  // The probe's own annotation does not replace the catalogue's.
   calibration.mutable_device()->set_product_name("Unheard-of 1");
   calibration.mutable_device()->set_accelerator("h100-sxm");
   calibration.mutable_matmuls(0)->set_datasheet_mfu(2);
@@ -191,4 +191,4 @@ TEST(AnnotateCalibration, KnowsTheDatasheetOfKnownProductsAlone) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

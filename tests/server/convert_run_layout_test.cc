@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/convert/layout_enums.h"
-#include "server/convert/run_layout.h"
+#include "server/convert/enums.h"
+#include "server/convert/run_spec.h"
 #include "tests/support/field_names.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -23,8 +23,8 @@ v1::RunLayout LayoutOf(const std::string& json) {
   return out;
 }
 
-// Every field set to a value of its own, other than its default: one that is dropped or swapped
-// shows.
+// Every field has a different value, other than its default, so that a dropped or swapped one is
+// detected.
 constexpr char kEveryField[] = R"json({
   "parallel": {"tensor_parallel_size": 2, "pipeline_parallel_size": 3, "virtual_stage_count": 4,
     "layers_per_chunk": [5, 6], "expert_parallel_size": 7, "expert_tensor_parallel_size": 8,
@@ -110,7 +110,7 @@ TEST_F(EveryField, OfTheFrameworkArrives) {
   EXPECT_EQ(layout_.framework.deferred_reduction, false);
 }
 
-// A field added to the API but not to the translation, or to the test, shows here.
+// Detects a field that is added to the API but not to the conversion or to the test.
 TEST(RunLayoutFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::RunLayout::descriptor()->field_count(), 10);
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
@@ -150,7 +150,7 @@ TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
   EXPECT_FALSE(layout.framework.deferred_reduction.has_value());
 }
 
-// Zeros that mean something arrive as zeros; those that would be taken for a default do not.
+// Zeros with a meaning arrive as zeros; those that would be taken for a default are refused.
 TEST(RunLayoutFrom, TellsAnExplicitZeroFromADefault) {
   FieldViolations violations;
   const RunLayout layout = RunLayoutFrom(
@@ -270,4 +270,4 @@ TEST(LayoutEnums, FrameworksArriveAsThemselves) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

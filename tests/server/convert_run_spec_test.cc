@@ -12,7 +12,7 @@
 #include "tests/server/sample_calibration.h"
 #include "tests/support/field_names.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::AllOf;
@@ -27,7 +27,13 @@ v1::PlanRunRequest RequestOf(const std::string& json) {
   return out;
 }
 
-// Every field set to a value of its own: one that is dropped or swapped shows.
+// Every field has a different value, so that a dropped or swapped one is detected. Calibrations are
+// read anew for each request.
+RunSpec ReadRun(const v1::PlanRunRequest& request, FieldViolations& violations) {
+  SuppliedCalibrations supplied;
+  return RunSpecFrom(request, supplied, violations);
+}
+
 TEST(RunSpecFrom, CarriesEveryField) {
   v1::PlanRunRequest request = RequestOf(R"({
     "model": {"preset": "p", "parameter_count": 1, "transformer": {
@@ -62,7 +68,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
           "rotary": true})");
   *request.mutable_cluster()->add_calibrations() = SampleCalibration("CPU-1");
   FieldViolations violations;
-  const RunSpec run = RunSpecFrom(request, violations);
+  const RunSpec run = ReadRun(request, violations);
   EXPECT_TRUE(violations.empty());
 
   EXPECT_EQ(run.model.preset, "p");
@@ -138,12 +144,12 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.rate_requirement.minimum_source, RateSource::kMeasuredDevice);
   EXPECT_EQ(run.rate_requirement.maximum_age_seconds, 90.5);
   ASSERT_EQ(run.cluster.calibrations.size(), 1u);
-  EXPECT_EQ(run.cluster.calibrations[0].uuid, "CPU-1");
+  EXPECT_EQ(run.cluster.calibrations[0]->calibration().uuid, "CPU-1");
   EXPECT_TRUE(run.cluster.devices.empty());  // NamedDevicesFrom() knows the host's
 }
 
-// The request above sets every field there is: a field added to the API but not to the
-// translation, or to the test, shows here.
+// The request above sets every field of the API: detects a field that is added to the API but not
+// to the conversion or to the test.
 TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::PlanRunRequest::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::ModelSpec::descriptor()->field_count(), 6);
@@ -161,8 +167,8 @@ TEST(RunSpecFrom, TheTestKnowsEveryField) {
 
 TEST(RunSpecFrom, AnEmptyRequestStandsForDefaults) {
   FieldViolations violations;
-  const RunSpec run = RunSpecFrom(v1::PlanRunRequest(), violations);
-  EXPECT_TRUE(violations.empty());  // what is missing is the engine's to say
+  const RunSpec run = ReadRun(v1::PlanRunRequest(), violations);
+  EXPECT_TRUE(violations.empty());  // missing fields are reported by the engine
   EXPECT_FALSE(run.model.transformer.has_value());
   EXPECT_FALSE(run.model.parameter_count.has_value());
   EXPECT_EQ(run.training.optimizer.kind, OptimizerKind::kAdamw);
@@ -174,9 +180,9 @@ TEST(RunSpecFrom, AnEmptyRequestStandsForDefaults) {
 
 TEST(RunSpecFrom, TellsAnExplicitZeroFromADefault) {
   FieldViolations violations;
-  RunSpecFrom(RequestOf(R"({"model": {"transformer": {"key_value_head_count": 0, "head_size": 0,
+  ReadRun(RequestOf(R"({"model": {"transformer": {"key_value_head_count": 0, "head_size": 0,
                             "embedding_size": 0}}})"),
-              violations);
+          violations);
   EXPECT_THAT(FieldsOf(violations), UnorderedElementsAre("model.transformer.key_value_head_count",
                                                          "model.transformer.head_size",
                                                          "model.transformer.embedding_size"));
@@ -184,13 +190,13 @@ TEST(RunSpecFrom, TellsAnExplicitZeroFromADefault) {
 
 TEST(RunSpecFrom, NamesEnumNumbersThatItDoesNotKnow) {
   FieldViolations violations;
-  RunSpecFrom(RequestOf(R"({"model": {"transformer": {"feed_forward_kind": 99, "norm_kind": -1,
+  ReadRun(RequestOf(R"({"model": {"transformer": {"feed_forward_kind": 99, "norm_kind": -1,
                               "query_key_norm": 7}},
                             "training": {"precision": {"compute_data_type": 99},
                                          "optimizer": {"kind": 99}},
                             "options": {"flops_convention": 99},
                             "rate_requirement": {"minimum_source": 9}})"),
-              violations);
+          violations);
   EXPECT_THAT(
       FieldsOf(violations),
       UnorderedElementsAre("model.transformer.feed_forward_kind", "model.transformer.norm_kind",
@@ -204,7 +210,7 @@ TEST(RunSpecFrom, RefusesDurationsThatAreNone) {
   for (const int nanos : {-1, 1'000'000'000}) {
     request.mutable_rate_requirement()->mutable_maximum_age()->set_nanos(nanos);
     FieldViolations violations;
-    RunSpecFrom(request, violations);
+    ReadRun(request, violations);
     EXPECT_THAT(FieldsOf(violations), ElementsAre("rate_requirement.maximum_age")) << nanos;
   }
 }
@@ -213,7 +219,7 @@ TEST(RunSpecFrom, RefusesMoreCalibrationsThanItReads) {
   v1::PlanRunRequest request;
   for (int i = 0; i < 65; ++i) request.mutable_cluster()->add_calibrations();
   FieldViolations violations;
-  EXPECT_THAT(RunSpecFrom(request, violations).cluster.calibrations, IsEmpty());
+  EXPECT_THAT(ReadRun(request, violations).cluster.calibrations, IsEmpty());
   EXPECT_THAT(FieldsOf(violations), ElementsAre("cluster.calibrations"));
 }
 
@@ -287,10 +293,10 @@ v1::PlanRunRequest RequestWithCalibrations(int count) {
 TEST(RunSpecFrom, TakesSixteenCalibrationsAndNoMore) {
   FieldViolations none;
   const v1::PlanRunRequest most = RequestWithCalibrations(16);
-  EXPECT_EQ(RunSpecFrom(most, none).cluster.calibrations.size(), 16u);
+  EXPECT_EQ(ReadRun(most, none).cluster.calibrations.size(), 16u);
   EXPECT_TRUE(none.empty());
   FieldViolations violations;
-  RunSpecFrom(RequestWithCalibrations(17), violations);
+  ReadRun(RequestWithCalibrations(17), violations);
   ASSERT_EQ(violations.all().size(), 1u);
   EXPECT_EQ(violations.all()[0].field, "cluster.calibrations");
   EXPECT_THAT(violations.all()[0].description,
@@ -302,14 +308,14 @@ TEST(RunSpecFrom, LeavesACalibrationAtFaultEmpty) {
   v1::PlanRunRequest request = RequestWithCalibrations(3);
   request.mutable_cluster()->mutable_calibrations(1)->set_coverage_ratio(2);
   FieldViolations violations;
-  const RunSpec run = RunSpecFrom(request, violations);
+  const RunSpec run = ReadRun(request, violations);
   ASSERT_EQ(violations.all().size(), 1u);
   EXPECT_EQ(violations.all()[0].field, "cluster.calibrations[1].coverage_ratio");
   ASSERT_EQ(run.cluster.calibrations.size(), 3u);
-  EXPECT_EQ(run.cluster.calibrations[0].uuid, "CPU-0");
-  EXPECT_EQ(run.cluster.calibrations[1].uuid, "");
-  EXPECT_EQ(run.cluster.calibrations[1].fingerprint, "");
-  EXPECT_EQ(run.cluster.calibrations[2].uuid, "CPU-2");
+  EXPECT_EQ(run.cluster.calibrations[0]->calibration().uuid, "CPU-0");
+  EXPECT_EQ(run.cluster.calibrations[1]->calibration().uuid, "");
+  EXPECT_EQ(run.cluster.calibrations[1]->calibration().fingerprint, "");
+  EXPECT_EQ(run.cluster.calibrations[2]->calibration().uuid, "CPU-2");
 }
 
 TEST(RunSpecFrom, LooksAtNoCalibrationBeyondWhatAnAnswerNames) {
@@ -319,11 +325,11 @@ TEST(RunSpecFrom, LooksAtNoCalibrationBeyondWhatAnAnswerNames) {
   }
   request.mutable_cluster()->mutable_calibrations(2)->clear_device();
   FieldViolations violations;
-  RunSpecFrom(request, violations);
+  ReadRun(request, violations);
   EXPECT_TRUE(violations.Mentions("cluster.calibrations[0]"));
   EXPECT_FALSE(violations.Mentions("cluster.calibrations[1]"));
   EXPECT_FALSE(violations.Mentions("cluster.calibrations[2]"));
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// Models as callers ask for their counts, over gRPC.
+// Counts of models over gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "tests/server/json_call.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
@@ -44,7 +44,7 @@ class CountModelServiceTest : public ::testing::Test {
   const json step_ = {{"sequences", {{{"length", 4096}}}}};
 };
 
-// Totals and FLOPs are those worked by hand for case D of the reference models.
+// Totals and FLOPs are the hand counts of case D of the reference models.
 TEST_F(CountModelServiceTest, CountsAMixtureAsItsHandCountsSay) {
   const json answer = Count({{"model", {{"architecture", mixture_}}},
                              {"step", step_},
@@ -66,7 +66,7 @@ TEST_F(CountModelServiceTest, CountsAMixtureAsItsHandCountsSay) {
   EXPECT_EQ(NumberAt(flops, "/masks/1/model_flops"), 79'712'747'520.0 * 4096);
   double sum = 0;
   for (const json& component : flops["components"]) {
-    const json& passes = component["passes"][0];  // as if nothing were hidden
+    const json& passes = component["passes"][0];  // as if nothing were masked
     sum += NumberAt(passes, "/forward") + NumberAt(passes, "/input_gradient") +
            NumberAt(passes, "/weight_gradient");
   }
@@ -101,8 +101,8 @@ TEST_F(CountModelServiceTest, SaysWhatEachGpuHolds) {
              {"layout", {{"tensor_parallel_size", 8}, {"pipeline_parallel_size", 4}}},
              {"include_components", true}});
   ASSERT_EQ(answer["stages"].size(), 4u);
-  // 20 layers, and the table: 18 bytes a parameter of it, optimizer state divided by 2, are the
-  // 25.3777 GiB worked by hand for case C of the reference models.
+  // 20 layers, and the table: at 18 bytes a parameter, with optimizer state divided by 2, this is
+  // the 25.3777 GiB computed by hand for case C of the reference models.
   const double parameters = NumberAt(answer, "/stages/0/parameter_count");
   EXPECT_NEAR(parameters * (6 + 12.0 / 2) / (1 << 30), 25.3777, 5e-5);
   EXPECT_EQ(NumberAt(answer, "/stages/1/layer_count"), 20);
@@ -201,7 +201,7 @@ TEST_F(CountModelServiceTest, NamesEachFieldAtFault) {
   }
 }
 
-// Mended one by one they would take as many calls.
+// Corrected one by one, they would take as many calls.
 TEST_F(CountModelServiceTest, NamesFaultsOfModelStepAndLayoutTogether) {
   const json changes = {{"frozen_components", {"nosuch"}},
                         {"frozen_layer_count", -1},
@@ -219,7 +219,7 @@ TEST_F(CountModelServiceTest, NamesFaultsOfModelStepAndLayoutTogether) {
                                    StartsWith("layout.tensor_parallel_size")));
 }
 
-// Far too large by every size, each within its range.
+// Far too large in every size, each of them within its range.
 TEST_F(CountModelServiceTest, RefusesMoreThanItCanCount) {
   json huge = mixture_;
   huge["layer_kinds"][0]["experts"]["expert_count"] = 1'000'000;
@@ -228,7 +228,7 @@ TEST_F(CountModelServiceTest, RefusesMoreThanItCanCount) {
               ElementsAre(HasSubstr("model: describes more than")));
 }
 
-// What may take long is answered on the server's own threads.
+// Requests that may take long are answered on the server's own threads.
 TEST_F(CountModelServiceTest, AnswersALongRaggedBatch) {
   json groups = json::array();
   for (int i = 1; i <= 5000; ++i) groups.push_back({{"length", i}});
@@ -238,4 +238,4 @@ TEST_F(CountModelServiceTest, AnswersALongRaggedBatch) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -6,9 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-namespace sextant {
+namespace sextant::server {
 
-// The number of the next descriptor that is opened.
+// The number that the next opened descriptor gets.
 inline rlim_t FirstFreeDescriptor() {
   const int free = dup(STDERR_FILENO);
   EXPECT_GE(free, 0);
@@ -16,8 +16,8 @@ inline rlim_t FirstFreeDescriptor() {
   return static_cast<rlim_t>(free);
 }
 
-// Descriptors from `count` on can't be opened while it lives. Keep assertions out of its life:
-// sanitizers open descriptors for their own checks of types.
+// Descriptors from `count` on can't be opened while it lives. Make no assertions meanwhile:
+// sanitizers open descriptors for their own type checks.
 class DescriptorLimit {
  public:
   explicit DescriptorLimit(rlim_t count) {
@@ -33,6 +33,6 @@ class DescriptorLimit {
   rlimit before_ = {};
 };
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_DESCRIPTOR_LIMIT_H_

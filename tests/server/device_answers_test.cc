@@ -1,4 +1,4 @@
-#include "server/device_answers.h"
+#include "server/handler/device_answers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "server/calibration_store.h"
+#include "server/store/calibration_store.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -44,7 +44,6 @@ TEST(AnswerListDevices, SaysWhichWereMeasured) {
   EXPECT_EQ(cpu.measured_time().seconds(), 1'700'000'000);
   EXPECT_EQ(cpu.age_seconds(), 60);
   EXPECT_EQ(cpu.fingerprint(), kept.stored->fingerprint);
-  EXPECT_EQ(response.engine_version(), "0.1.0");
 }
 
 absl::StatusOr<v1::GetCalibrationResponse> Get(const std::string& uuid,
@@ -67,7 +66,6 @@ TEST(AnswerGetCalibration, FindsTheDeviceByUuidByHostOrAlone) {
     EXPECT_EQ(response->calibration().matmuls_size(), 4);
     EXPECT_EQ(response->age_seconds(), 60);
     EXPECT_EQ(response->fingerprint(), kept.stored->fingerprint);
-    EXPECT_EQ(response->engine_version(), "0.1.0");
   }
 }
 
@@ -81,7 +79,7 @@ absl::StatusOr<v1::GetCalibrationResponse> GetOfMode(v1::ProbeMode mode,
   return response;
 }
 
-// The one in use where no mode is named; a device's line is about that one, too.
+// The calibration in use where no mode is named; a device's line describes that one, too.
 TEST(AnswerGetCalibration, TakesTheModeThatIsNamed) {
   CalibrationStore store("");
   store.SetDevices({FakeDevice()});
@@ -146,7 +144,7 @@ TEST(AnswerGetCalibration, SaysWhatIsMissing) {
   const auto unknown = Get("CPU-0123456789abcde", store);
   EXPECT_THAT(unknown, Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("CPU-0123456789abcdef"));
-  // The only GPU is meant where there is one; of two neither is.
+  // A missing UUID means the only GPU; it is ambiguous with two.
   store.SetDevices({Gpu(), FakeDevice()});
   const auto the_gpu = Get("", store);
   EXPECT_THAT(the_gpu, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
@@ -161,4 +159,4 @@ TEST(AnswerGetCalibration, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// NVML's performance monitoring with GPUs that do as they are told.
+// A fake of NVML's performance monitoring with scripted GPUs.
 #ifndef SEXTANT_TESTS_SERVER_FAKE_GPM_H_
 #define SEXTANT_TESTS_SERVER_FAKE_GPM_H_
 
@@ -11,7 +11,7 @@
 
 #include "server/gpu_activity/gpm_library.h"
 
-namespace sextant {
+namespace sextant::server {
 
 inline constexpr gpm::Return kNotSupported = 3;
 inline constexpr gpm::Return kNoPermission = 4;
@@ -19,12 +19,12 @@ inline constexpr gpm::Return kGpuIsLost = 15;
 
 struct FakeWatchedGpu {
   std::string uuid;
-  gpm::Return code = gpm::kSuccess;  // what NVML answers to all that is asked of it
+  gpm::Return code = gpm::kSuccess;  // NVML's answer to every query
   gpm::Return sample_code = gpm::kSuccess;
   gpm::Return mig_code = gpm::kSuccess;
   unsigned mig_mode = 0;
   unsigned is_supported = 1;
-  // By nvmlGpmMetricId_t, in per cent; one that is not there fails with kNotSupported.
+  // By nvmlGpmMetricId_t, in per cent; a missing metric fails with kNotSupported.
   std::map<unsigned, double> percents = {{2, 75}, {5, 50}, {10, 25}};
 };
 
@@ -100,6 +100,6 @@ class FakeGpm {
   }
 };
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_FAKE_GPM_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "sextant/v1/probe_event.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 std::string WriteEvent(const v1::ProbeEvent& event) {
@@ -185,4 +185,4 @@ std::string Latch::WaitCommand() const { return absl::StrCat("read -r go <'", pa
 
 void Latch::Open() const { WriteFile(path_, "go\n"); }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// Programs that stand in for sextant-probe, each a shell script that a test writes.
+// Programs in place of sextant-probe: shell scripts that a test writes.
 #ifndef SEXTANT_TESTS_SERVER_FAKE_PROBE_H_
 #define SEXTANT_TESTS_SERVER_FAKE_PROBE_H_
 
@@ -7,9 +7,9 @@
 #include "absl/strings/string_view.h"
 #include "sextant/v1/calibration.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
-// A folder of its own below the tests' temporary one; removed with all that is in it.
+// A folder inside the tests' temporary one; removed with its content.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -27,11 +27,11 @@ class TemporaryFolder {
 void WriteFile(const std::string& path, absl::string_view content);
 std::string ReadFile(const std::string& path);
 
-// A script that /bin/sh runs; its path.
+// Writes a script for /bin/sh, and returns its path.
 std::string WriteScript(const TemporaryFolder& folder, absl::string_view name,
                         absl::string_view commands);
 
-// A processor and what was measured on it: each list has an entry or more, with round figures.
+// A processor and its measurements: each list has one or more entries, with round figures.
 v1::Device FakeDevice();
 v1::Calibration FakeCalibration();
 
@@ -42,23 +42,23 @@ std::string WriteProgress(absl::string_view phase, double fraction);
 std::string WriteFailure(absl::string_view kind, absl::string_view message,
                          absl::string_view reason = "");
 
-// Commands of a probe that answers --list with FakeDevice(), and else does `commands`.
+// Commands of a probe that answers --list with FakeDevice(), and otherwise runs `commands`.
 std::string ListsAnd(absl::string_view commands);
 
-// A named pipe that holds a script until the test lets it go on.
+// A named pipe that holds a script until the test opens it.
 class Latch {
  public:
   explicit Latch(const TemporaryFolder& folder);
 
   // The command that waits for Open().
   std::string WaitCommand() const;
-  // Returns once a script waits, and lets it go on.
+  // Waits until a script waits, and then lets it continue.
   void Open() const;
 
  private:
   const std::string path_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_FAKE_PROBE_H_

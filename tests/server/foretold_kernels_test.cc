@@ -1,4 +1,4 @@
-// Times of products, attention and experts that measured kernels foretell, over gRPC.
+// Predicted times of products, attention and experts from measured kernels, over gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/server/json_call.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
@@ -56,7 +56,7 @@ TEST_F(ForetoldKernelsTest, OfABatch) {
   EXPECT_EQ(einsum["predicted_forward"], time["predicted_forward"]);
 }
 
-// Keys of 192 and values of 128 lie between equal heads of either size.
+// Heads with keys of 192 and values of 128 lie between equal heads of either size.
 TEST_F(ForetoldKernelsTest, OfLatentAttention) {
   const auto expected = [this](const char* sizes) {
     return NumberAt(TimeOf(absl::StrCat(
@@ -80,4 +80,4 @@ TEST_F(ForetoldKernelsTest, FaultsNameTheirFields) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

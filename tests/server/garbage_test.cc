@@ -1,4 +1,4 @@
-// Bytes that no client of ours would send: the server refuses them and serves on.
+// Bytes that none of our clients sends: the server refuses them and keeps serving.
 #include <gmock/gmock.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -16,7 +16,7 @@
 #include "server/convert/run_spec.h"
 #include "tests/server/test_server.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 constexpr char kPlanRun[] = "/sextant.v1.PlanningService/PlanRun";
@@ -108,7 +108,8 @@ TEST(Garbage, MutatedRequestsAreAnsweredOrRefused) {
     v1::PlanRunRequest request;
     if (!request.ParseFromString(mutated)) continue;
     FieldViolations violations;
-    const RunSpec run = RunSpecFrom(request, violations);
+    SuppliedCalibrations supplied;
+    const RunSpec run = RunSpecFrom(request, supplied, violations);
     auto plan = PlanRun(run, std::move(violations));
     (plan.ok() ? answered : refused)++;
     if (!plan.ok()) continue;
@@ -122,4 +123,4 @@ TEST(Garbage, MutatedRequestsAreAnsweredOrRefused) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -8,14 +8,12 @@
 #include <string>
 #include <thread>
 
-#include "server/gpu_activity/activity_metrics.h"
 #include "server/gpu_activity/activity_monitor.h"
-#include "server/gpu_activity/activity_sampler.h"
 #include "tests/server/fake_gpm.h"
 #include "tests/server/fake_probe.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -24,7 +22,7 @@ using ::testing::SizeIs;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// What is seen after two looks.
+// The activity after two samples.
 std::vector<GpuActivity> SeenOf(FakeGpm& gpm) {
   ActivitySampler sampler(gpm.Library());
   EXPECT_THAT(sampler.Look(), IsEmpty()) << "one look is no average";
@@ -86,7 +84,7 @@ TEST(ActivitySampler, TellsNothingForGarbage) {
   EXPECT_FALSE(seen[0].tensor.has_value() || seen[0].memory.has_value() || seen[0].sm.has_value());
 }
 
-// Its first average after that does not reach over the time in which nobody saw it.
+// Its first average afterwards does not cover the time without samples.
 TEST(ActivitySampler, ForgetsAGpuThatVanishesAndComesBack) {
   FakeGpm gpm;
   gpm.gpus = {{.uuid = "GPU-1"}, {.uuid = "GPU-2"}};
@@ -101,7 +99,7 @@ TEST(ActivitySampler, ForgetsAGpuThatVanishesAndComesBack) {
   EXPECT_THAT(sampler.Look(), SizeIs(2));
 }
 
-// Lets a thread through when told, and tells how often one came.
+// Blocks threads until opened, and counts those that arrive.
 class Gate {
  public:
   void Pass() {
@@ -162,7 +160,7 @@ TEST(ActivityMonitor, ShowsWhatWasSeenUntilItIsStale) {
 }
 
 TEST(ActivityMonitor, LeavesAThreadBehindThatNvmlKeeps) {
-  // Never freed: the thread is left with them.
+  // Never freed: the abandoned thread still uses them.
   static auto* const gpm = new FakeGpm;
   static auto* const never = new Gate;
   static auto* const now_milliseconds = new std::atomic<int>(0);
@@ -171,7 +169,7 @@ TEST(ActivityMonitor, LeavesAThreadBehindThatNvmlKeeps) {
     const ActivityMonitor monitor(Watching(*gpm, now_milliseconds));
     never->AwaitArrivals(1);
   }
-  // Let go at last, it touches nothing that is gone.
+  // Released at last, the thread touches nothing that was freed.
   never->Open();
 }
 
@@ -244,4 +242,4 @@ TEST(ActivityMetrics, CarryTheLabelsOfAllOtherSeries) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -9,11 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/calibration_metrics.h"
-#include "server/matmul_error_cache.h"
+#include "server/metrics/calibration_metrics.h"
 #include "tests/server/fake_probe.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -49,7 +48,7 @@ void AddCopy(v1::HostCopyMeasurement::Direction direction, v1::Calibration* out)
   copy->set_bytes_per_second(55e9);
 }
 
-// With all that a probe of a GPU can tell.
+// With everything that a probe of a GPU may report.
 v1::Calibration GpuCalibration() {
   v1::Calibration out = FakeCalibration();
   out.mutable_device()->set_uuid("GPU-1");
@@ -84,28 +83,7 @@ v1::Calibration GpuCalibration() {
   return out;
 }
 
-// A calibration that takes another's place is looked at anew; one that goes is forgotten.
-TEST(MatmulErrorCache, KnowsTheCalibrationsOfTheLastSnapshot) {
-  v1::Calibration calibration = GpuCalibration();
-  calibration.clear_matmuls();
-  for (int64_t size = 512; size < 512 + 24 * 256; size += 256) {
-    *calibration.add_matmuls() = Matmul(v1::DATA_TYPE_BF16, size, 600e12);
-  }
-  CalibrationStore store("");
-  store.SetDevices({calibration.device()});
-  const auto first = store.Keep(calibration).stored;
-  MatmulErrorCache cache;
-  EXPECT_THAT(cache.Of(*first), SizeIs(0));
-  cache.Update(*store.snapshot(), {.now = absl::Now()});
-  ASSERT_THAT(cache.Of(*first), SizeIs(1));
-  EXPECT_EQ(cache.Of(*first)[0].p90, MatmulErrorsOf(calibration)[0].p90);
-  const auto second = store.Keep(GpuCalibration()).stored;  // too few shapes
-  cache.Update(*store.snapshot(), {.now = absl::Now()});
-  EXPECT_THAT(cache.Of(*first), SizeIs(0));
-  EXPECT_THAT(cache.Of(*second), SizeIs(0));
-}
-
-// The lines of GPU-1: "name{rest} value", `kLabels` taken out.
+// The lines of GPU-1: "name{rest} value", with `kLabels` removed.
 std::vector<std::string> SeriesOf(const v1::Calibration& calibration, ProbeMetricsSet set) {
   CalibrationStore store("");
   store.SetDevices({calibration.device()});
@@ -129,7 +107,7 @@ std::vector<std::string> Named(absl::string_view name, const std::vector<std::st
   return out;
 }
 
-// 100,000 GPUs fit one Prometheus.
+// Series of 100,000 GPUs fit one Prometheus.
 TEST(GpuGauges, OfTheFleetAreSixteenAtMost) {
   const std::vector<std::string> all = SeriesOf(GpuCalibration(), ProbeMetricsSet::kFleet);
   EXPECT_THAT(all, SizeIs(16));
@@ -176,7 +154,7 @@ TEST(GpuGauges, AreAbsentWhereNothingWasTold) {
   }
 }
 
-// Of the shapes that the fit has not seen, every one is off by as much as its rate is.
+// For shapes that the fit has not seen, every prediction is off by its rate's deviation.
 TEST(GpuGauges, TellHowFarPredictionsAreOff) {
   v1::Calibration calibration = GpuCalibration();
   calibration.clear_matmuls();
@@ -191,18 +169,18 @@ TEST(GpuGauges, TellHowFarPredictionsAreOff) {
   EXPECT_THAT(even, Contains(HasSubstr("{,dtype=\"bf16\",quantile=\"0.9\"} ")));
   EXPECT_THAT(SeriesOf(calibration, ProbeMetricsSet::kFleet),
               Not(Contains(HasSubstr("prediction_error"))));
-  const std::vector<MatmulError> small = MatmulErrorsOf(calibration);
+  const std::vector<MatmulError> small = StoredFrom(calibration)->model->MatmulErrors();
   ASSERT_THAT(small, SizeIs(1));
   EXPECT_LT(small[0].p90, 0.05);
   for (int i = 0; i < calibration.matmuls_size(); ++i) {
     const double rate = i % 3 == 0 ? 300e12 : i % 3 == 1 ? 600e12 : 900e12;
     *calibration.mutable_matmuls(i) = Matmul(v1::DATA_TYPE_BF16, calibration.matmuls(i).m(), rate);
   }
-  const std::vector<MatmulError> large = MatmulErrorsOf(calibration);
+  const std::vector<MatmulError> large = StoredFrom(calibration)->model->MatmulErrors();
   ASSERT_THAT(large, SizeIs(1));
   EXPECT_GT(large[0].p90, 0.2);
   EXPECT_LE(large[0].median, large[0].p90);
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// Graphs as callers ask for them, over gRPC.
+// Graphs over gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "tests/server/json_call.h"
 #include "tests/support/source_folder.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
@@ -56,7 +56,7 @@ TEST_F(GraphServiceTest, AnswersWhatAStepCosts) {
   EXPECT_EQ(NumberAt(totals, "/parameter_bytes"), 100);
   EXPECT_EQ(NumberAt(totals, "/optimizer_bytes"), 200);  // AdamW: two buffers
   EXPECT_EQ(NumberAt(totals, "/forward/matrix_flops"), 2 * (4 * 3 * 5 + 4 * 5 * 2));
-  // The input needs no gradient: dw alone of the first, dx and dw of the second.
+  // The input needs no gradient: only dw of the first product, dx and dw of the second.
   EXPECT_EQ(NumberAt(totals, "/backward/matrix_flops"), 2 * (4 * 3 * 5) + 4 * (4 * 5 * 2));
   EXPECT_EQ(NumberAt(totals, "/accumulation_count"), 1);  // h is squared, and seen as t
   EXPECT_EQ(answer["losses"], json({"t", "y"}));
@@ -145,7 +145,7 @@ TEST_F(GraphServiceTest, ExplainsSmallGraphsOnly) {
               ElementsAre(HasSubstr("include_steps: is for graphs of at most 256")));
 }
 
-// The examples that the documents show.
+// The examples of the documents.
 TEST_F(GraphServiceTest, AnswersTheDocumentsExamples) {
   for (const char* name : {"block", "deep_linear", "two_layers"}) {
     std::ifstream file(absl::StrCat(SourceFolder(), "/docs/examples/", name, ".json"));
@@ -157,4 +157,4 @@ TEST_F(GraphServiceTest, AnswersTheDocumentsExamples) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,5 +1,5 @@
-// Probing as callers meet it, over gRPC; scripts stand in for sextant-probe.
-#include "server/hardware_service.h"
+// Probing over gRPC; scripts take the place of sextant-probe.
+#include "server/handler/hardware_service.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -20,7 +20,7 @@
 #include "tests/server/fake_probe.h"
 #include "tests/server/test_server.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -59,7 +59,7 @@ class ProbingServer {
     return reader->Finish();
   }
 
-  // Probes, and waits no longer than `timeout` for the end.
+  // Probes, with `timeout` as the call's deadline.
   grpc::Status ProbeFor(std::chrono::milliseconds timeout) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + timeout);
@@ -69,8 +69,8 @@ class ProbingServer {
     return reader->Finish();
   }
 
-  // Probes until no other probe stands in the way: a client hears of its cancellation at once,
-  // the server a little later.
+  // Probes until no other probe runs: a client sees its cancellation at once, the server a little
+  // later.
   grpc::Status ProbeOnceFree() {
     grpc::Status status = Probe();
     for (int i = 0; i < 100'000 && status.error_code() == grpc::StatusCode::ABORTED; ++i) {
@@ -80,7 +80,7 @@ class ProbingServer {
     return status;
   }
 
-  // Leaves the mark that HangsOnce() looks for.
+  // Writes the mark that HangsOnce() looks for.
   void LetTheNextEnd() const { WriteFile(folder_.File("mark"), ""); }
 
   bool Plans() {
@@ -96,7 +96,7 @@ class ProbingServer {
                                                       "RunProbe\"} 0\n"));
   }
 
-  // The outcome that the first probe is counted under, once it is.
+  // Waits for the first probe to be counted, and returns its outcome.
   std::string FirstOutcome() const {
     while (true) {
       const std::string metrics = Metrics();
@@ -216,7 +216,7 @@ TEST(RunProbeCall, LetsPlansAndHealthAnswerMeanwhile) {
   EXPECT_TRUE(reader->Finish().ok());
 }
 
-// The first probe waits for what never comes; the second, which finds a file of the first, ends.
+// The first probe waits for ever; the second finds a file of the first, and ends.
 std::string HangsOnce() {
   return absl::StrCat(
       "mark=\"$(dirname \"$0\")/mark\"\nif [ ! -e \"$mark\" ]; then\n: >\"$mark\"\n",
@@ -245,7 +245,7 @@ TEST(RunProbeCall, KillsTheProbeAtTheClientsDeadline) {
             grpc::StatusCode::DEADLINE_EXCEEDED);
   server.LetTheNextEnd();  // on a busy host this one may not have come to its mark
   EXPECT_TRUE(server.ProbeOnceFree().ok());
-  // Killed by then, not waited for.
+  // Killed by then, and not waited for.
   EXPECT_THAT(server.Metrics(), HasSubstr("sextant_gpu_probe_runs_total{outcome=\"timeout\"} 0\n"));
 }
 
@@ -253,8 +253,8 @@ TEST(RunProbeCall, IsCountedAsLateAtTheClientsDeadline) {
   ProbingServer server("sleep 1000");
   v1::ListDevicesResponse listed;
   ASSERT_TRUE(server.List(&listed).ok());
-  // On a busy host a deadline can pass before the server knows of the call, or of its end; twice
-  // as long a one is told more precisely.
+  // On a busy host a deadline can pass before the server knows of the call, or of its end; a
+  // deadline twice as long is resolved more precisely.
   for (auto timeout = std::chrono::milliseconds(100); timeout < std::chrono::seconds(10);
        timeout *= 2) {
     server.ProbeFor(timeout);
@@ -288,8 +288,8 @@ TEST(RunProbeCall, EndsWithTheServer) {
   EXPECT_FALSE(reader->Finish().ok());
 }
 
-// A client that does not read: progress that it can't take is replaced by newer progress, the
-// probe goes on, and the result waits for it.
+// A client that does not read: progress that it can't take is replaced by newer progress, the probe
+// continues, and the result waits for the client.
 TEST(RunProbeCall, DoesNotWaitForASlowClient) {
   constexpr int kCount = 20'000;
   const std::string phase(250, 'x');
@@ -364,10 +364,10 @@ TEST(ListDevicesCall, IsCancelledWhenTheServerHasDrained) {
     v1::ListDevicesResponse response;
     return server.hardware().ListDevices(&context, {}, &response);
   });
-  latch.Open();  // the list is under way
+  latch.Open();  // the list is in progress
   server.server().Drain();
   EXPECT_FALSE(call.get().ok());
-  // Not by the probe's own deadline, which is later.
+  // Not ended by the probe's own deadline, which is later.
   EXPECT_THAT(MetricsOf(server.server()),
               HasSubstr("sextant_grpc_calls_total{code=\"CANCELLED\",method="
                         "\"sextant.v1.HardwareService/ListDevices\"} 1\n"));
@@ -386,4 +386,4 @@ TEST(ListDevicesCall, SaysWhyThereIsNoList) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

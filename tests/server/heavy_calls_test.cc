@@ -10,17 +10,17 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "server/accounting_service.h"
-#include "server/metrics.h"
+#include "server/handler/accounting_service.h"
+#include "server/metrics/metrics.h"
 #include "tests/server/json_call.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
 using ::testing::HasSubstr;
 
-// A chain of as many norms as a graph may have, each name `padding` bytes longer than it need be.
+// A chain of as many norms as a graph may have, each name longer by `padding` bytes than necessary.
 json ChainOfNorms(size_t padding) {
   const json x = {{"name", "x"}, {"shape", {2, 2}}};
   const json w = {{"name", "w"}, {"shape", {2}}, {"parameter", true}};
@@ -57,7 +57,7 @@ TEST(HeavyCalls, AnAnswerThatIsTooLargeIsRefusedInWords) {
 using RawGraph =
     v1::AccountingService::WithRawCallbackMethod_AnalyzeGraph<v1::AccountingService::Service>;
 
-// Hands AnalyzeGraph on, and tells with which context.
+// Forwards AnalyzeGraph, and records the context of each call.
 class ObservedService final : public RawGraph {
  public:
   explicit ObservedService(AccountingService& service) : service_(service) {}
@@ -118,4 +118,4 @@ TEST(HeavyCalls, NothingIsWorkedOutForACallerWhoHasLeft) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

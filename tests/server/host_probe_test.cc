@@ -1,5 +1,5 @@
-// A host's probe without the wire: scripts stand in for sextant-probe.
-#include "server/host_probe.h"
+// A host's probe without the wire: scripts take the place of sextant-probe.
+#include "server/probe/host_probe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,14 +13,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/calibration_file.h"
+#include "server/call/status.h"
 #include "server/convert/calibration.h"
-#include "server/retry_delay.h"
+#include "server/store/calibration_file.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/scripted_probe_host.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::AllOf;
@@ -158,7 +158,7 @@ TEST(HostProbe, CutsTheProbesTexts) {
   EXPECT_EQ(host.Run().responses[0].progress().phase().size(), 256u);
 }
 
-// Each error counts as what it is, and leaves the last calibration in use.
+// Each error is counted as its own outcome, and leaves the last calibration in use.
 TEST(HostProbe, CountsOutcomesAndKeepsTheLastCalibration) {
   const std::string partial =
       WriteCalibration(ChangedResult([](v1::Calibration& c) { c.set_coverage_ratio(0.5); }));
@@ -191,7 +191,7 @@ v1::Calibration Newer() {
       [](v1::Calibration& c) { c.mutable_measured_time()->set_seconds(1'800'000'000); });
 }
 
-// What a probe measured before it failed is not put to use.
+// Measurements of a probe that then failed are not used.
 TEST(HostProbe, JudgesAResultByTheProbesEnd) {
   const struct {
     const char* name;
@@ -244,7 +244,7 @@ TEST(HostProbe, RunsOneProbeAtATime) {
   ScriptedProbeHost host(latch.WaitCommand() + WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest full;
   full.set_mode(v1::PROBE_MODE_FULL);
-  // Listed first, so that Start() returns with the slot taken.
+  // Listed first, so that the slot is taken when Start() returns.
   std::promise<void> listed;
   host.probe().WhenListed([&](const absl::Status&) { listed.set_value(); });
   listed.get_future().get();
@@ -254,7 +254,7 @@ TEST(HostProbe, RunsOneProbeAtATime) {
   const auto retry_seconds = RetryDelaySecondsOf(second.status);
   ASSERT_TRUE(retry_seconds.has_value());
   EXPECT_THAT(*retry_seconds, AllOf(Ge(1), Le(30 * 1.25)));
-  // A wrong request is told so, not to wait.
+  // An invalid request is refused as such, and not asked to wait.
   v1::RunProbeRequest wrong;
   wrong.add_matmuls();
   EXPECT_THAT(host.Run(wrong).status, Fails(absl::StatusCode::kInvalidArgument, "FIELD_INVALID"));
@@ -282,7 +282,7 @@ TEST(HostProbe, ListsAgainAfterAFailure) {
   WriteScript(folder, "probe", ListsAnd("exit 1"));
   EXPECT_THAT(list(), IsOk());
   EXPECT_EQ(store.snapshot()->devices.size(), 1u);
-  // Once listed, no probe is needed any more.
+  // Once listed, the devices need no probe any more.
   WriteScript(folder, "probe", "exit 1");
   EXPECT_THAT(list(), IsOk());
 }
@@ -308,4 +308,4 @@ TEST(HostProbe, StopsWhatRunsAndAllThatComes) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

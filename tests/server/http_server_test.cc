@@ -1,4 +1,4 @@
-#include "server/http_server.h"
+#include "server/metrics/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "server/options.h"
 #include "tests/server/test_server.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -46,7 +46,7 @@ TEST(Http, ReadinessFollowsTheServer) {
   EXPECT_EQ(client.Get("/readyz")->status, 200);
 }
 
-// What a scrape shows after one good plan, one that does not fit and one bad request.
+// A scrape after one good plan, one that does not fit and one bad request.
 TEST(Metrics, CountCallsVerdictsAndTime) {
   const TestServer server;
   v1::PlanRunResponse response;
@@ -78,4 +78,4 @@ TEST(Metrics, CountCallsVerdictsAndTime) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

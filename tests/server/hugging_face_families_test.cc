@@ -18,7 +18,7 @@
 #include "tests/support/source_folder.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using nlohmann::json;
@@ -48,7 +48,7 @@ int64_t CountOf(const std::string& text) {
   return model.ok() ? CountOf(model->architecture) : -1;
 }
 
-// Every tensor, and what each run of layers attends to.
+// Lists every tensor, and the attention of each run of layers.
 std::string Describe(const ArchitectureSpec& architecture) {
   std::string out;
   for (const WeightTensor& t : WeightsOf(architecture)) {
@@ -65,7 +65,7 @@ std::string Describe(const ArchitectureSpec& architecture) {
   return out;
 }
 
-// Whole files, with the fields that no count depends on; each says where its total comes from.
+// Whole files, including fields that no count depends on; each cites the source of its total.
 TEST(HuggingFaceFamilies, CountWholeFilesExactly) {
   const auto rows = GoldenRows("config_json_models.csv");
   ASSERT_EQ(rows.size(), 55u);
@@ -91,7 +91,7 @@ TEST(HuggingFaceFamilies, CountWholeFilesExactly) {
   }
 }
 
-// What the families call the sizes of a golden row, spelt anew here.
+// The families' names of the sizes of a golden row, independent of the reader's.
 struct Spelling {
   const char* model_type;
   std::map<std::string, std::string> names;  // of a golden row's field; "" leaves it out
@@ -131,7 +131,7 @@ const Spelling& SpellingOf(const std::string& id) {
   return kNone;
 }
 
-// The row leaves out how many experts a token meets, which no total depends on.
+// The row leaves out the number of experts a token uses, which no total depends on.
 json LatentConfigOf(const json& row) {
   json out = row;
   out.erase("router_correction_bias");
@@ -169,8 +169,8 @@ TEST(HuggingFaceFamilies, CountPublishedShapesExactly) {
   EXPECT_EQ(counted, 33);
 }
 
-// What an absent field stands for, by what it adds to the count of a small model: 2 layers,
-// 8 wide, 2 heads, 16 inside, 10 tokens.
+// The default of an absent field, by its effect on the count of a small model: 2 layers, 8 wide, 2
+// heads, 16 inside, 10 tokens.
 struct DefaultCase {
   const char* name;
   const char* model_type;
@@ -181,7 +181,7 @@ struct DefaultCase {
 class HuggingFaceDefaults : public ::testing::TestWithParam<DefaultCase> {};
 
 std::string SmallConfig(const std::string& model_type, const std::string& extra) {
-  // What a family calls otherwise; null takes a field out.
+  // Fields with other names in a family; null removes a field.
   static const std::map<std::string, const char*> kPatches = {
       {"falcon", R"({"num_key_value_heads": null, "intermediate_size": null})"},
       {"gemma", R"({"head_dim": 4})"},
@@ -288,4 +288,4 @@ TEST(HuggingFaceFamilies, AreFoundByArchitectureWhereModelTypeIsMissing) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -14,7 +14,7 @@
 #include "tests/server/test_server.h"
 #include "tests/support/source_folder.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -69,7 +69,7 @@ TEST(HuggingFaceServer, PlansAsItsPreset) {
   v1::PlanRunResponse from_preset;
   ASSERT_TRUE(server.PlanRun(request, &from_preset).ok());
   EXPECT_THAT(from_preset.plan().ignored_config_fields(), IsEmpty());
-  // All else is the same.
+  // Everything else is equal.
   from_config.mutable_plan()->clear_ignored_config_fields();
   from_config.mutable_plan()->set_model_name("llama-3.1-8b");
   EXPECT_EQ(from_config.SerializeAsString(), from_preset.SerializeAsString());
@@ -123,7 +123,7 @@ TEST(HuggingFaceServer, NamesWhatIsWrongTogetherWithTheRest) {
   EXPECT_THAT(status.error_message(), HasSubstr("write 32 without quotes"));
 }
 
-// An answer cuts descriptions: the pointer to the families stands at the end, and has to arrive.
+// An answer cuts descriptions: the pointer to the families is at the end, and has to arrive.
 TEST(HuggingFaceServer, SaysWholeWhereTheFamiliesAreListed) {
   const TestServer server;
   std::string accents;
@@ -161,4 +161,4 @@ TEST(HuggingFaceServer, RefusesTheLongAndServesOn) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

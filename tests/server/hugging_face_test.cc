@@ -1,5 +1,5 @@
-// Texts that are no config.json of a supported model: each is refused with the field at fault
-// and what to write, and nothing crashes.
+// Texts that are not a config.json of a supported model: each is refused with the invalid field and
+// advice, and nothing crashes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 #include "server/hugging_face/config_text.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -29,7 +29,7 @@ constexpr char kLlama[] =
         "intermediate_size": 16, "num_attention_heads": 4, "num_key_value_heads": 2,
         "rope_scaling": {"factor": 8.0, "rope_type": "llama3"}, "eos_token_id": [1, 2]})";
 
-// kLlama with `value` in place of that of `field`, or added.
+// kLlama with `value` as the value of `field`, replaced or added.
 std::string LlamaWith(const std::string& field, const std::string& value) {
   nlohmann::json config = nlohmann::json::parse(kLlama);
   config[field] = "PLACE";
@@ -47,7 +47,7 @@ std::string ManyFields(int count) {
   return out + "}";
 }
 
-// A violation of kPath itself, or of `field` below it, that says `words`.
+// A violation of kPath itself, or of `field` below it, whose description contains `words`.
 struct RefusedCase {
   const char* name;
   std::string text;
@@ -266,7 +266,7 @@ TEST(HuggingFaceConfig, TakesWhatIsJustWithinTheLimits) {
   EXPECT_THAT(ReadHuggingFaceConfig(whole), IsOk());
 }
 
-// Untidy texts are quoted briefly, and as UTF-8: a status goes on the wire.
+// Malformed texts are quoted briefly, and as UTF-8: a status goes on the wire.
 TEST(HuggingFaceConfig, ErrorsStayShort) {
   const std::string many(20'000, 'y');
   for (const std::string& text :
@@ -346,4 +346,4 @@ TEST(HuggingFaceConfig, SurvivesMutation) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

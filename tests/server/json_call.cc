@@ -15,7 +15,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using google::protobuf::DescriptorPool;
@@ -101,4 +101,4 @@ double NumberAt(const json& answer, const std::string& pointer) {
   return value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// Calls as a user of grpcurl writes them: JSON in, JSON out.
+// Calls in grpcurl's style: JSON in, JSON out.
 #ifndef SEXTANT_TESTS_SERVER_JSON_CALL_H_
 #define SEXTANT_TESTS_SERVER_JSON_CALL_H_
 
@@ -10,25 +10,25 @@
 
 #include "tests/server/test_server.h"
 
-namespace sextant {
+namespace sextant::server {
 
-// Calls `method`, e.g. "AccountingService/AnalyzeTensor". Fields are spelt as in the API, the
-// answer's without defaults; 64-bit whole numbers are texts, as in proto JSON.
+// Calls `method`, e.g. "AccountingService/AnalyzeTensor". Fields have the API's names, the answer
+// is without defaults; 64-bit whole numbers are strings, as in proto JSON.
 grpc::Status CallJson(const TestServer& server, const std::string& method,
                       const nlohmann::json& request, nlohmann::json* response);
 
-// The answer to a call that has to succeed; null, with a failure, where it does not.
+// Returns the answer to a call that has to succeed; null, with a test failure, where it does not.
 nlohmann::json Ask(const TestServer& server, const std::string& method,
                    const nlohmann::json& request);
 
-// The fields at fault in a call that has to be refused with INVALID_ARGUMENT, each with what is
-// said of it: "steps[0].select.axis: must be ...".
+// Returns the invalid fields of a call that has to be refused with INVALID_ARGUMENT, each with its
+// description: "steps[0].select.axis: must be ...".
 std::vector<std::string> Faults(const TestServer& server, const std::string& method,
                                 const nlohmann::json& request);
 
-// The number at `pointer` ("/forward/sum/matrix_flops"), text or not; 0 where it is left out.
+// The number at `pointer` ("/forward/sum/matrix_flops"), string or not; 0 where it is left out.
 double NumberAt(const nlohmann::json& answer, const std::string& pointer);
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_JSON_CALL_H_

@@ -1,14 +1,13 @@
-// What a server knows from its folder of calibrations, over gRPC.
+// Calibrations that a server loads from its folder, over gRPC.
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "server/calibration_store.h"
-#include "server/hostname.h"
+#include "server/store/calibration_store.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/test_server.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 ServerOptions KeepingIn(const TemporaryFolder& folder) {
@@ -51,7 +50,7 @@ v1::PlanRunRequest RunOnTheHost() {
   return request;
 }
 
-// A plan needs no probe once there is a calibration, and takes none of another host's.
+// A plan needs no probe once there is a calibration, and uses none of another host.
 TEST(KeptCalibration, IsPlannedWithWhereThereIsNoProbe) {
   const struct {
     const char* name;
@@ -81,4 +80,4 @@ TEST(KeptCalibration, IsPlannedWithWhereThereIsNoProbe) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

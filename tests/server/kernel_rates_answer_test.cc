@@ -1,4 +1,4 @@
-#include "server/kernel_rates_answer.h"
+#include "server/handler/kernel_rates_answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,13 +7,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/precondition.h"
-#include "server/calibration_store.h"
+#include "engine/base/reason.h"
+#include "server/store/calibration_store.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -24,9 +24,10 @@ const absl::Time kRatesAskedAt = absl::FromUnixSeconds(1'769'864'400);
 
 absl::StatusOr<v1::GetKernelRatesResponse> RatesOf(const v1::GetKernelRatesRequest& request,
                                                    const CalibrationStore& store) {
+  SuppliedCalibrations supplied;
   v1::GetKernelRatesResponse response;
   const absl::Status status =
-      AnswerKernelRates(request, *store.snapshot(), kRatesAskedAt, &response);
+      AnswerKernelRates(request, *store.snapshot(), kRatesAskedAt, supplied, &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -48,7 +49,7 @@ v1::Calibration WithCopy(v1::Calibration out) {
   return out;
 }
 
-// One whose multiplications all take `seconds`.
+// A calibration whose multiplications all take `seconds`.
 v1::Calibration CalibrationOfH200(const std::string& uuid, double seconds) {
   v1::Calibration out = WithCopy(SampleCalibration(uuid));
   out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
@@ -72,7 +73,6 @@ TEST(KernelRates, OfAPublishedProductHaveASourceAnErrorAndAnInterval) {
   const auto response = RatesOf(OfProduct("H200 SXM"), store);
   ASSERT_THAT(response.status(), IsOk()) << response.status();
   EXPECT_EQ(response->device(), "h200-sxm");
-  EXPECT_EQ(response->engine_version(), "0.1.0");
   ASSERT_EQ(response->curves_size(), 6);  // three kinds in bf16 and fp8
   for (const v1::KernelCurve& curve : response->curves()) {
     EXPECT_EQ(curve.source(), v1::RATE_SOURCE_REFERENCE);
@@ -110,7 +110,7 @@ TEST(KernelRates, OfAProductWithoutBf16AreInFp16) {
   }
 }
 
-// The server's own devices of a product go before what is published: the lower of both middles.
+// The server's own devices of a product take precedence over published figures: the lower middle.
 TEST(KernelRates, OfAProductThatWasMeasuredHereAreItsMedian) {
   CalibrationStore store("");
   const double seconds[] = {0.004, 0.001, 0.002};
@@ -125,7 +125,7 @@ TEST(KernelRates, OfAProductThatWasMeasuredHereAreItsMedian) {
   EXPECT_NEAR(curve.points().rbegin()->flops_per_second(), 1e12 / 1.1, 1e10);
 }
 
-// Under another power limit they say nothing of the product.
+// Devices under another power limit do not count for the product.
 TEST(KernelRates, OfAProductLeaveOutWhatIsLimitedFurther) {
   CalibrationStore store("");
   for (const int watts : {700, 450, 450}) {
@@ -139,7 +139,7 @@ TEST(KernelRates, OfAProductLeaveOutWhatIsLimitedFurther) {
   const auto median = RatesOf(request, store);
   ASSERT_THAT(median.status(), IsOk()) << median.status();
   EXPECT_EQ(median->curves(0).source(), v1::RATE_SOURCE_MEASURED_MODEL);
-  // In a millisecond, as above: not 1e12, the median of all three.
+  // A millisecond, as above: not 1e12, the median of all three.
   EXPECT_NEAR(median->curves(0).points().rbegin()->flops_per_second(), 2e12 / 1.1, 2e10);
   EXPECT_THAT(median->assumptions(), Contains(HasSubstr("2 of 3 measured h200-sxm")));
 
@@ -242,4 +242,4 @@ TEST(KernelRates, OfADamagedCalibrationNameItsFields) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

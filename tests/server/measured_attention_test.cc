@@ -1,5 +1,5 @@
-// From a GPU's calibration with attention in it to AnalyzeOperation's answer. Its times are made by
-// a plain formula that the server does not have.
+// From a GPU's calibration with attention to AnalyzeOperation's answer. The test's times follow a
+// plain formula that the server does not have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "server/operation_answer.h"
+#include "server/handler/operation_answer.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -57,7 +57,7 @@ void AddAttention(int64_t sequence, int64_t heads, bool backward, v1::Calibratio
   m->set_engine("cudnn 9.13.0");
 }
 
-// A GPU: one in the catalogue has published attention too, which must stand back.
+// A GPU. One in the catalogue also has published attention, which must not be used.
 v1::Calibration GpuWithAttention(const std::string& product) {
   v1::Calibration out = SampleCalibration("GPU-1");
   out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
@@ -89,7 +89,9 @@ absl::StatusOr<v1::AnalyzeOperationResponse> AnswerOn(const v1::Calibration& cal
   attention->set_causal(true);
   request.mutable_data_types()->set_input(v1::DATA_TYPE_BF16);
   *request.mutable_device()->mutable_calibration() = calibration;
+  SuppliedCalibrations supplied;
   AccountingOptions options;
+  options.supplied = &supplied;
   options.calibrations = [] { return std::make_shared<const CalibrationSnapshot>(); };
   options.now = [] { return absl::FromUnixSeconds(1'769'860'900); };
   v1::AnalyzeOperationResponse response;
@@ -125,7 +127,7 @@ TEST(MeasuredAttentionAnswer, IsTheDevicesOwnForBothPasses) {
   }
 }
 
-// Without its own forward passes the published ones answer, and each pass names its source.
+// Without forward passes of its own the published ones are used, and each pass names its source.
 TEST(MeasuredAttentionAnswer, SaysOfEachPassWhereItComesFrom) {
   v1::Calibration calibration = GpuWithAttention("NVIDIA H100 80GB HBM3");
   v1::Calibration backward_alone = calibration;
@@ -157,4 +159,4 @@ TEST(MeasuredAttentionAnswer, OfADamagedCalibrationIsARefusalThatNamesTheField) 
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "server/link_times_answer.h"
+#include "server/handler/link_times_answer.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::AllOf;
@@ -23,7 +23,7 @@ using ::testing::Not;
 
 constexpr int64_t kOwnMiB = 1 << 20;
 
-// What one calibration is to hold.
+// One call in a calibration.
 struct OwnCall {
   v1::CollectiveOperation operation;
   int64_t ranks;
@@ -83,14 +83,16 @@ v1::GetLinkTimesRequest OnDgx(const std::vector<v1::Calibration>& calibrations) 
   return request;
 }
 
-// When the calibrations were.
+// The time of the calibrations' measurements.
 absl::Time Measured() {
   return absl::FromUnixSeconds(SampleCalibration().measured_time().seconds());
 }
 
 absl::StatusOr<v1::GetLinkTimesResponse> AnswerTo(const v1::GetLinkTimesRequest& request) {
+  SuppliedCalibrations supplied;
   v1::GetLinkTimesResponse response;
-  const absl::Status status = AnswerLinkTimes(request, Measured() + absl::Hours(1), &response);
+  const absl::Status status =
+      AnswerLinkTimes(request, Measured() + absl::Hours(1), supplied, &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -113,9 +115,10 @@ TEST(MeasuredLinks, GoBeforePublishedOnes) {
 }
 
 TEST(MeasuredLinks, AreNotOfTheFuture) {
+  SuppliedCalibrations supplied;
   v1::GetLinkTimesResponse response;
   const absl::Status status =
-      AnswerLinkTimes(OnDgx({SlowH100(1)}), Measured() - absl::Hours(1), &response);
+      AnswerLinkTimes(OnDgx({SlowH100(1)}), Measured() - absl::Hours(1), supplied, &response);
   EXPECT_THAT(status.ToString(), HasSubstr("nodes.calibrations[0].measured_time"));
 }
 
@@ -140,7 +143,7 @@ TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
                                  "published times stand in")));
 }
 
-// A single size tells no line: it is as if it were not there, and the answer says so.
+// A single size determines no line: it is ignored, and the answer says so.
 TEST(MeasuredLinks, OfOneSizeTellNothing) {
   const auto response =
       AnswerTo(OnDgx({H100With({{v1::COLLECTIVE_OPERATION_ALL_REDUCE, 8, kOwnMiB, 30e-6, 1.75}})}));
@@ -210,4 +213,4 @@ TEST(MeasuredLinks, ThatAreDamagedAreRefused) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// Kinds of servers and times of exchanges, as grpcurl asks for them.
+// Kinds of servers and times of exchanges over gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -11,7 +11,7 @@
 #include "engine/hardware/links/node_type.h"
 #include "tests/server/json_call.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using nlohmann::json;
@@ -102,4 +102,4 @@ TEST(LinkTimesService, AnswersAndCounts) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// Number formats as callers ask for them, over gRPC.
+// Number formats over gRPC.
 #include <gmock/gmock.h>
 #include <grpcpp/support/error_details.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/accounting_service.h"
+#include "server/handler/accounting_service.h"
 #include "tests/server/test_server.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -30,7 +30,7 @@ class AccountingTest : public ::testing::Test {
     return server_.accounting().DescribeDataType(&context, request, response);
   }
 
-  // The fields that the server finds at fault.
+  // The fields that the server finds invalid.
   std::vector<std::string> FieldsAtFault(const v1::DescribeDataTypeRequest& request) {
     v1::DescribeDataTypeResponse response;
     const grpc::Status status = Describe(request, &response);
@@ -124,4 +124,4 @@ TEST_F(AccountingTest, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

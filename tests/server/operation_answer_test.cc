@@ -1,5 +1,5 @@
-// Operations on devices of a server that knows some, at a time of its own.
-#include "server/operation_answer.h"
+// Operations on devices that a server knows, at a given time.
+#include "server/handler/operation_answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/precondition.h"
+#include "engine/base/reason.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::AllOf;
@@ -37,11 +37,13 @@ v1::Calibration CalibrationOfGpu(int64_t unix_seconds = kMeasured) {
   return out;
 }
 
-// The answer of a server that has measured `kept`, an hour after the sample was.
+// The answer of a server that has kept the calibrations `kept`, an hour after the sample's time.
 absl::StatusOr<v1::OperationTime> TimeAnswered(const v1::AnalyzeOperationRequest& request,
                                                std::vector<v1::Calibration> kept) {
   const auto snapshot = std::make_shared<const CalibrationSnapshot>(SnapshotOf(kept));
+  SuppliedCalibrations supplied;
   AccountingOptions options;
+  options.supplied = &supplied;
   options.calibrations = [snapshot] { return snapshot; };
   options.now = [] { return absl::FromUnixSeconds(kMeasured + 3600); };
   v1::AnalyzeOperationResponse response;
@@ -113,7 +115,7 @@ TEST(OperationAnswer, TellsFaultsOfTheRequirementByField) {
                                       "device.rate_requirement.maximum_age")));
 }
 
-// The probe times no attention: what predicts it is somebody else's measurement.
+// The probe does not time attention: its prediction is from another party's measurements.
 TEST(OperationAnswer, HoldsPredictedTimesToTheRequirementToo) {
   v1::AnalyzeOperationRequest request = ProductRequest();
   request.mutable_operation()->clear_matmul();
@@ -161,4 +163,4 @@ TEST(OperationAnswer, RefusesACalibrationFromTheFuture) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

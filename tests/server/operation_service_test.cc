@@ -1,4 +1,4 @@
-// Operations as callers ask for them, over gRPC.
+// Operations over gRPC.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "tests/server/json_call.h"
 #include "tests/server/sample_calibration.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
@@ -44,8 +44,7 @@ class OperationServiceTest : public ::testing::Test {
   const TestServer server_;
 };
 
-// Forward FLOPs and bytes by hand, where they are told in a line, of one small operation of
-// each kind.
+// Forward FLOPs and bytes by hand, where they fit on a line, of one small operation of each kind.
 struct Known {
   const char* operation;
   std::optional<double> flops = {};
@@ -119,7 +118,7 @@ TEST_F(OperationServiceTest, AnEinsumOfManyOperandsTellsBothOrders) {
   EXPECT_EQ(answer["einsum"]["best_is_exact"], true);
   EXPECT_EQ(answer["einsum"]["summed_axes"], json({"b", "c"}));
   EXPECT_EQ(NumberAt(answer, "/forward/sum/matrix_flops"), 2 * (100 + 20));
-  // Where left to right has too large an intermediate, the best order is told alone.
+  // Where left to right has too large an intermediate, only the best order is returned.
   const json large = Analyze(R"({"einsum":{"expression":"a b, c d, b c -> a d","operands":
       [{"shape":[65536,65536]},{"shape":[65536,65536]},{"shape":[65536,65536]}]}})");
   EXPECT_FALSE(large["einsum"].contains("left_to_right"));
@@ -170,7 +169,7 @@ TEST_F(OperationServiceTest, TimesOnADatasheetSayWhereTheyComeFrom) {
   EXPECT_FALSE(time["rates_fingerprint"].get<std::string>().empty());
 }
 
-// Beside the roofline: what published products of the same kind take.
+// Next to the roofline: the times of published products of the same kind.
 TEST_F(OperationServiceTest, MeasuredKernelsForetellProductsAndAttention) {
   const json device = {{"device", {{"accelerator", "h200-sxm"}}}};
   const json time =
@@ -387,4 +386,4 @@ TEST_F(OperationServiceTest, UnknownDevicesAreNotFound) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -8,7 +8,7 @@
 
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(ServerOptions, HelpNamesEveryFlag) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

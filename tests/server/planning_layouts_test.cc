@@ -1,4 +1,4 @@
-// PlanRun of layouts over the wire.
+// PlanRun of layouts over gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "tests/server/planning_server.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::AllOf;
@@ -57,7 +57,7 @@ TEST(PlanningServiceLayouts, EstimatesMemoryByStage) {
     EXPECT_GT(stage.ledger_size(), 20);
     ExpectAddsUp(stage);
   }
-  // Without its rows the answer is the same.
+  // The answer without rows is otherwise the same.
   request.mutable_options()->clear_include_ledger();
   v1::PlanRunResponse sums;
   ASSERT_TRUE(server.PlanRun(request, &sums).ok());
@@ -68,7 +68,7 @@ TEST(PlanningServiceLayouts, EstimatesMemoryByStage) {
   EXPECT_EQ(sums.SerializeAsString(), response.SerializeAsString());
 }
 
-// Its 32 layers on `stages` stages, with rows of all of them.
+// Its 32 layers on `stages` stages, with all their rows.
 v1::PlanRunRequest RunOnStages(int stages) {
   v1::PlanRunRequest request = RunWithLayout();
   request.mutable_cluster()->set_device_count(4 * stages);
@@ -79,8 +79,8 @@ v1::PlanRunRequest RunOnStages(int stages) {
   return request;
 }
 
-// Rows of 500 stages reach a client with gRPC's own limits; of 2,000 they are refused as a whole,
-// since sums would no longer be those of the rows.
+// Rows of 500 stages fit into gRPC's default limits; rows of 2,000 are refused as a whole, since
+// sums would no longer match the rows.
 TEST(PlanningServiceLayouts, RefusesLedgersOfTooManyRows) {
   const PlanningServer server = WithSample();
   v1::PlanRunResponse response;
@@ -123,7 +123,7 @@ TEST(PlanningServiceLayouts, NamesWhatMakesALayoutFit) {
   }
 }
 
-// All that is wrong with a layout comes back together, by the request's own names.
+// All violations of a layout are returned together, under the request's names.
 TEST(PlanningServiceLayouts, NamesWhatIsWrongWithALayout) {
   const PlanningServer server = WithSample();
   v1::PlanRunRequest request = RunWithLayout();
@@ -148,7 +148,7 @@ TEST(PlanningServiceLayouts, NamesWhatIsWrongWithALayout) {
                     HasSubstr("layout.framework.context_bytes")));
 }
 
-// What may take long keeps no thread of gRPC's.
+// Plans that may take long occupy no thread of gRPC's.
 TEST(PlanningServiceLayouts, LooksAtLayoutsOnItsWorkers) {
   PlanningServer server = WithSample();
   std::promise<void> released;
@@ -164,4 +164,4 @@ TEST(PlanningServiceLayouts, LooksAtLayoutsOnItsWorkers) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

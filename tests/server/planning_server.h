@@ -1,4 +1,4 @@
-// A PlanningService of its own that knows some devices.
+// A PlanningService with given devices.
 #ifndef SEXTANT_TESTS_SERVER_PLANNING_SERVER_H_
 #define SEXTANT_TESTS_SERVER_PLANNING_SERVER_H_
 
@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "server/convert/calibration.h"
-#include "server/planning_service.h"
+#include "server/handler/planning_service.h"
 #include "tests/server/sample_calibration.h"
 
-namespace sextant {
+namespace sextant::server {
 
 inline constexpr int64_t kMeasured = 1'769'860'800;  // SampleCalibration()'s
 
-// Several of one device follow each other, each of another mode.
+// Consecutive calibrations of one device are of different modes.
 inline CalibrationSnapshot SnapshotOf(const std::vector<v1::Calibration>& calibrations) {
   CalibrationSnapshot out;
   for (const v1::Calibration& c : calibrations) {
@@ -34,7 +34,7 @@ inline CalibrationSnapshot SnapshotOf(const std::vector<v1::Calibration>& calibr
   return out;
 }
 
-// A service of its own that knows `snapshot`, an hour after the sample was measured.
+// A service that knows `snapshot`, an hour after the sample was measured.
 class PlanningServer {
  public:
   explicit PlanningServer(CalibrationSnapshot snapshot)
@@ -43,6 +43,7 @@ class PlanningServer {
         service_(metrics_, {.log_level = CallLogLevel::kNone,
                             .calibrations = [this] { return snapshot_; },
                             .now = [] { return absl::FromUnixSeconds(kMeasured + 3600); },
+                            .supplied = &supplied_,
                             .workers = &workers_}) {
     int port = 0;
     grpc::ServerBuilder builder;
@@ -54,7 +55,7 @@ class PlanningServer {
   }
   ~PlanningServer() { server_->Shutdown(); }
 
-  // The one thread on which layouts are looked at.
+  // The one thread that evaluates layouts.
   WorkerPool& workers() { return workers_; }
 
   grpc::Status PlanRun(const v1::PlanRunRequest& request, v1::PlanRunResponse* response,
@@ -69,6 +70,7 @@ class PlanningServer {
   const std::shared_ptr<const CalibrationSnapshot> snapshot_;
   prometheus::Registry registry_;
   Metrics metrics_;
+  SuppliedCalibrations supplied_;
   WorkerPool workers_{WorkerPoolOptions{.threads = 1}};
   PlanningService service_;
   std::unique_ptr<grpc::Server> server_;
@@ -77,6 +79,6 @@ class PlanningServer {
 
 inline PlanningServer WithSample() { return PlanningServer(SnapshotOf({SampleCalibration()})); }
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_PLANNING_SERVER_H_

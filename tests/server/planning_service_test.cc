@@ -1,5 +1,5 @@
 // PlanRun over the wire, on measured devices.
-#include "server/planning_service.h"
+#include "server/handler/planning_service.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/support/error_details.h>
@@ -15,7 +15,7 @@
 #include "server/convert/calibration.h"
 #include "tests/server/planning_server.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::AllOf;
@@ -54,7 +54,8 @@ v1::RateUsed MatmulRate(const v1::PlanRunResponse& response) {
   return {};
 }
 
-// Full, and half an hour later quick: the full one is an hour old when a plan is asked for.
+// A full one, and half an hour later a quick one: the full one is an hour old at the time of the
+// plan.
 TEST(PlanningService, PlansOnTheCalibrationInUse) {
   v1::Calibration full = SampleCalibration();
   full.set_mode(v1::PROBE_MODE_FULL);
@@ -66,7 +67,7 @@ TEST(PlanningService, PlansOnTheCalibrationInUse) {
   v1::PlanRunResponse response;
   ASSERT_TRUE(server.PlanRun(request, &response).ok());
   EXPECT_EQ(MatmulRate(response).calibration_fingerprint(), CalibrationFingerprint(full));
-  // Where the request wants none so old, the quick one need not be measured again.
+  // Where the request accepts nothing that old, the quick one suffices, without a new measurement.
   request.mutable_rate_requirement()->mutable_maximum_age()->set_seconds(3599);
   const grpc::Status status = server.PlanRun(request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
@@ -109,7 +110,7 @@ TEST(PlanningService, PlansOnASuppliedCalibration) {
             CalibrationFingerprint(SampleCalibration()));
 }
 
-// What --matmul measures is the caller's choice of shapes, and may be far from the device's best.
+// The shapes of --matmul are the caller's choice, and may be far from the device's best.
 TEST(PlanningService, DoesNotPlanOnShapesThatWereAskedFor) {
   const PlanningServer server{CalibrationSnapshot()};
   v1::PlanRunRequest request = SmallRun();
@@ -121,11 +122,11 @@ TEST(PlanningService, DoesNotPlanOnShapesThatWereAskedFor) {
   const grpc::Status status = server.PlanRun(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonOf(status), "RATES_NOT_MEASURED");
-  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("holds only shapes that were asked for"),
-                                            HasSubstr("without --matmul")));
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("holds only shapes that a request named"),
+                                            HasSubstr("without naming shapes")));
 }
 
-// The same version, request and rates give the same bytes, whoever holds the rates.
+// The same version, request and rates give the same bytes, whatever the source of the rates.
 TEST(PlanningService, AnswersAlikeEveryTime) {
   const PlanningServer one = WithSample();
   const PlanningServer two = WithSample();
@@ -141,7 +142,7 @@ TEST(PlanningService, AnswersAlikeEveryTime) {
   }
 }
 
-// Other rates of the same device, or another source of the same rates: another fingerprint.
+// Other rates of the same device, or another source of the same rates, give another fingerprint.
 TEST(PlanningService, FingerprintsTheRates) {
   v1::Calibration slower = SampleCalibration();
   slower.clear_sustained_matmuls();
@@ -157,7 +158,7 @@ TEST(PlanningService, FingerprintsTheRates) {
   EXPECT_NE(a.rates_fingerprint(), c.rates_fingerprint());
 }
 
-// What GetCalibration gives carries the server's annotation: it plans all the same.
+// GetCalibration's answer carries the server's annotation, and can be planned with all the same.
 TEST(PlanningService, TakesBackWhatTheServerAnnotated) {
   const PlanningServer server{CalibrationSnapshot()};
   v1::PlanRunRequest request = SmallRun();
@@ -193,7 +194,7 @@ TEST(PlanningService, TheHostAndItsUuidAreOneDevice) {
   EXPECT_THAT(status.error_message(), HasSubstr("cluster.device_uuids[1]"));
 }
 
-// A calibration of a device that is gone is no device.
+// A calibration of a device that is gone does not count as a device.
 TEST(PlanningService, DoesNotPlanOnDevicesThatAreGone) {
   CalibrationSnapshot snapshot = SnapshotOf({SampleCalibration()});
   snapshot.devices.clear();
@@ -210,7 +211,7 @@ TEST(PlanningService, NamesADeviceThatWasNeverMeasured) {
   const grpc::Status status = server.PlanRun(RunOn({"host"}), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonOf(status), "RATES_NOT_MEASURED");
-  EXPECT_THAT(status.error_message(), AllOf(HasSubstr(kUuid), HasSubstr("sextant probe")));
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr(kUuid), HasSubstr("measure it")));
 }
 
 TEST(PlanningService, MeasuresAgeByItsOwnClock) {
@@ -234,7 +235,7 @@ TEST(PlanningService, RefusesTooManyNames) {
   EXPECT_THAT(status.error_message(), StartsWith("cluster.device_uuids: are 65"));
 }
 
-// A calibration that makes no sense is a fault of the request, and its only one.
+// A calibration that makes no sense is a violation of the request, and its only one.
 TEST(PlanningService, NamesWhatIsWrongWithASuppliedCalibration) {
   const PlanningServer server = WithSample();
   v1::PlanRunRequest request = SmallRun();
@@ -247,7 +248,7 @@ TEST(PlanningService, NamesWhatIsWrongWithASuppliedCalibration) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
             "cluster.calibrations[1].matmuls[0].n: must be 1 to 1000000, not -1");
-  // From the future by the server's clock, five minutes of which are nothing.
+  // From the future by the server's clock; five minutes are tolerated.
   request.mutable_cluster()->mutable_calibrations(1)->CopyFrom(SampleCalibration("CPU-2"));
   auto* measured = request.mutable_cluster()->mutable_calibrations(1)->mutable_measured_time();
   measured->set_seconds(kMeasured + 3600 + 299);
@@ -265,4 +266,4 @@ TEST(PlanningService, NearNamesHoldTheHost) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// The small pieces around a probe: texts, times, places.
+// Small functions around a probe: texts, times, paths.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits.h>
@@ -12,14 +12,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/calibration_age.h"
-#include "server/default_paths.h"
-#include "server/event_log.h"
-#include "server/printable_text.h"
-#include "server/probe_budget.h"
+#include "server/call/log.h"
+#include "server/probe/probe_schedule.h"
+#include "server/store/calibration_snapshot.h"
+#include "server/store/default_paths.h"
 #include "tests/server/fake_probe.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::AllOf;
@@ -107,7 +106,7 @@ TEST(ProbeBudget, IsTheModesAndKilledAtTwiceThatAndTenSeconds) {
 TEST(ProbeRetrySeconds, IsWhatIsLeftAndUpToAQuarterMore) {
   EXPECT_EQ(ProbeRetrySeconds(30, 10, 0), 20);
   EXPECT_EQ(ProbeRetrySeconds(30, 10, 1), 25);
-  // A probe that is late ends soon.
+  // A probe that is overdue ends soon.
   EXPECT_EQ(ProbeRetrySeconds(30, 29.5, 0), 1);
   EXPECT_EQ(ProbeRetrySeconds(30, 300, 0), 1);
 }
@@ -172,4 +171,4 @@ TEST(ProgramFolder, HoldsTheProgramThatRuns) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

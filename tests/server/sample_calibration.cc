@@ -3,10 +3,10 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
-// Of one millisecond.
+// Statistics of a time of one millisecond.
 constexpr char kMillisecond[] =
     "time { median_seconds: 0.001 relative_spread: 0.01 p10_seconds: 0.00099 "
     "p90_seconds: 0.00102 sample_count: 12 repetition_count: 3 stable: true }";
@@ -90,4 +90,4 @@ v1::Calibration SampleCalibration(const std::string& uuid) {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

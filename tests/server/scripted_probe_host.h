@@ -1,4 +1,4 @@
-// A host's probe without the wire: a script stands in for sextant-probe.
+// A host's probe without the wire: a script takes the place of sextant-probe.
 #ifndef SEXTANT_TESTS_SERVER_SCRIPTED_PROBE_HOST_H_
 #define SEXTANT_TESTS_SERVER_SCRIPTED_PROBE_HOST_H_
 
@@ -13,10 +13,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/host_probe.h"
+#include "server/probe/host_probe.h"
 #include "tests/server/fake_probe.h"
 
-namespace sextant {
+namespace sextant::server {
 
 // A host whose probe lists `devices` and, asked to measure, runs `commands`.
 class ScriptedProbeHost {
@@ -65,7 +65,7 @@ class ScriptedProbeHost {
     return Start(request, std::make_shared<Cancellation>()).get();
   }
 
-  // Whether /metrics would have the line.
+  // True where /metrics would contain the line.
   bool Counts(const std::string& line) const {
     const std::string text = prometheus::TextSerializer().Serialize(registry_.Collect());
     return absl::StrContains(text, line + "\n");
@@ -83,6 +83,6 @@ class ScriptedProbeHost {
   HostProbe probe_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_SCRIPTED_PROBE_HOST_H_

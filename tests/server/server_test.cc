@@ -1,4 +1,4 @@
-// The server as its callers meet it, on loopback ports of its own.
+// The server over its ports, on loopback.
 #include "server/server.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 #include "tests/server/test_server.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -65,7 +65,8 @@ TEST(Server, RefusesWithReasonFieldsAndTrace) {
   ASSERT_TRUE(wire.details(1).UnpackTo(&bad));
   std::string fields;
   for (const auto& v : bad.field_violations()) fields += v.field() + " ";
-  // The wire's mistake, the model given twice, its empty transformer, the tokens: together.
+  // The violations of the wire, of the model given twice, of its empty transformer and of the
+  // tokens come together.
   EXPECT_THAT(fields, HasSubstr("model.transformer.head_size "));
   EXPECT_THAT(fields, HasSubstr("model "));
   EXPECT_THAT(fields, HasSubstr("model.transformer.layer_count "));
@@ -97,7 +98,7 @@ TEST(Server, ListsAccelerators) {
   EXPECT_THAT(status.error_message(), HasSubstr("h100-sxm"));
 }
 
-// Two servers on one port would share its calls in silence.
+// Two servers on one port would silently share its calls.
 TEST(Server, WillNotShareAPort) {
   const TestServer server;
   ServerOptions options = TestServer::Options();
@@ -138,7 +139,7 @@ TEST(Server, LogsACallBeforeItAnswers) {
   ServerOptions options = TestServer::Options();
   options.log_calls = CallLogLevel::kAll;
   const TestServer server(options);
-  // Answered on the probe's thread. A line written later may still be in time, now and then.
+  // Logged on the probe's thread. A line written too late may still be in time now and then.
   for (int i = 0; i < 200; ++i) {
     ::testing::internal::CaptureStderr();
     grpc::ClientContext context;
@@ -157,4 +158,4 @@ TEST(Server, RefusesCallsOnceDrained) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -10,7 +10,7 @@
 #include "tests/server/scripted_probe_host.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
@@ -37,7 +37,7 @@ v1::Calibration CalibrationOf(const v1::Device& device) {
   return calibration;
 }
 
-// Commands that measure the GPU asked for, and do `instead` for `unlike`.
+// Commands that measure the requested GPU, but run `instead` for `unlike`.
 std::string MeasuresAllBut(const std::string& unlike, const std::string& instead) {
   std::string script = "case \"$*\" in\n";
   for (const char* uuid : {"GPU-1", "GPU-2", "GPU-3"}) {
@@ -140,7 +140,7 @@ TEST(SeveralDevices, ADeviceDoesNotAnswerForAnother) {
   EXPECT_THAT(MetadataOf(outcome.status), ElementsAre(Pair("fault", "garbage")));
 }
 
-// Asked for GPUs alone, a probe fails with the reason.
+// Asked for GPUs only, a probe fails with the reason.
 std::string WithoutGpus(const std::string& reason) {
   return "case \"$*\" in *--backend=cuda*)\n" +
          WriteFailure("UNSUPPORTED", "there is none", reason) + "exit 3 ;; esac\n";
@@ -182,4 +182,4 @@ TEST(GpuProbeState, IsOneOfItsWordsAndShownInTheFullSetAlone) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

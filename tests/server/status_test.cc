@@ -1,4 +1,4 @@
-#include "server/status.h"
+#include "server/call/status.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/support/error_details.h>
@@ -10,13 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
-#include "engine/base/precondition.h"
 #include "engine/base/reason.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/retry_delay.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -27,7 +25,8 @@ google::rpc::Status Details(const grpc::Status& status) {
   return wire;
 }
 
-// The one detail of type T; a default one, and a failure, if there is not exactly one.
+// Returns the only detail of type T; a default one, with a test failure, where there is not exactly
+// one.
 template <typename T>
 T TheOnly(const google::rpc::Status& wire) {
   T found;
@@ -80,7 +79,7 @@ TEST(ToGrpcStatus, NamesSixteenAndCountsTheRest) {
   EXPECT_EQ(TheOnly<google::rpc::BadRequest>(Details(status)).field_violations_size(), 16);
 }
 
-// gRPC breaks near 8 KB of trailers, so forty long violations may not get near it.
+// gRPC fails near 8 KB of trailers, so forty long violations must stay far below.
 TEST(ToGrpcStatus, IsBoundedWhateverItCarries) {
   const grpc::Status status = ToGrpcStatus(FortyViolations(500), std::string(32, 'a'));
   EXPECT_LE(status.error_message().size(), 1024u);
@@ -122,7 +121,7 @@ TEST(ToGrpcStatus, NamesThePreconditions) {
   EXPECT_EQ(failure.violations(0).description(), "was never measured");
 }
 
-// All details at their largest, beside each other.
+// All details at their largest, together.
 TEST(ToGrpcStatus, IsBoundedWithEveryDetail) {
   const std::vector<PreconditionViolation> many(
       40, {std::string(500, 't'), std::string(500, 's'), std::string(500, 'd')});
@@ -141,4 +140,4 @@ TEST(ToGrpcStatus, IsBoundedWithEveryDetail) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

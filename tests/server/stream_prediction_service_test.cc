@@ -9,7 +9,7 @@
 #include "tests/server/json_call.h"
 #include "tests/server/sample_calibration.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
@@ -118,4 +118,4 @@ TEST_F(StreamPredictionServiceTest, RegimesAreToldApart) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -1,4 +1,4 @@
-// Tensors and token ids as callers ask for them, over gRPC.
+// Tensors and token ids over gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "tests/server/json_call.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
@@ -24,7 +24,7 @@ class TensorServiceTest : public ::testing::Test {
     return Ask(server_, kAnalyzeTensor, {{"tensor", tensor}, {"steps", steps}});
   }
 
-  // What is wrong with `step` after a transposition of a [2, 3, 4] tensor.
+  // The violations of `step` after a transposition of a [2, 3, 4] tensor.
   std::vector<std::string> StepFaults(const char* step) const {
     return Faults(
         server_, kAnalyzeTensor,
@@ -63,7 +63,7 @@ TEST_F(TensorServiceTest, StorageIsAsLargeAsTheTensorReaches) {
   EXPECT_FALSE(tensor.contains("is_contiguous"));
 }
 
-// Each kind of step as it is written in JSON, and the shape that it gives.
+// Each kind of step in JSON, and the resulting shape.
 struct Written {
   const char* step;
   const char* shape;
@@ -175,7 +175,7 @@ TEST_F(TensorServiceTest, NamesTheStepAndWhatIsWrongWithIt) {
               ElementsAre(HasSubstr("steps[1].reduce.function: is number 9")));
 }
 
-// An unknown axis, sizes that do not agree, and a size that nothing gives.
+// An unknown axis, contradicting sizes, and a size that nothing determines.
 TEST_F(TensorServiceTest, PointsAtTheColumnOfAnExpression) {
   EXPECT_THAT(StepFaults(R"({"rearrange":{"expression":"a b c -> a b c d"}})"),
               ElementsAre(HasSubstr("steps[1].rearrange.expression: column 16: axis 'd'")));
@@ -230,4 +230,4 @@ TEST_F(TensorServiceTest, TokenIdsInFilesAndInMemory) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -14,11 +14,11 @@
 #include "sextant/v1/hardware_service.grpc.pb.h"
 #include "sextant/v1/planning_service.grpc.pb.h"
 
-namespace sextant {
+namespace sextant::server {
 
 class TestServer {
  public:
-  // Free loopback ports, no log, no waiting when drained, no probe, no folder.
+  // Free loopback ports, no log, no delay when drained, no probe, no folder.
   static ServerOptions Options() {
     ServerOptions options;
     options.listen = {"127.0.0.1:0"};
@@ -71,6 +71,6 @@ class TestServer {
   std::unique_ptr<v1::AccountingService::Stub> accounting_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_TEST_SERVER_H_

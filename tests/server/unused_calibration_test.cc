@@ -1,4 +1,4 @@
-// Calibrations that plans don't use: how a probe's result says so.
+// Calibrations that plans don't use, and how a probe's result reports that.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,13 +9,13 @@
 #include "tests/server/scripted_probe_host.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using ::testing::Eq;
 using ::testing::StrEq;
 
-// Measured some minutes ago, since the host's clock tells what is too old.
+// Measured some minutes ago by the host's clock, which decides what is too old.
 v1::Calibration MeasuredMinutesAgo(int minutes, v1::ProbeMode mode) {
   v1::Calibration out = FakeCalibration();
   out.set_mode(mode);
@@ -64,7 +64,7 @@ TEST(UnusedCalibration, IsExplained) {
   } cases[] = {
       {full, quick, Response::UNUSED_REASON_LESS_FULL, true,
        "The full calibration of " + TimeOf(full) +
-           " stays in use: a quick one is less thorough. This one is kept beside it."},
+           " stays in use: a quick one is less thorough. This one is kept too."},
       {standard, starved, Response::UNUSED_REASON_LESS_FULL, false,
        "The standard calibration of " + TimeOf(standard) +
            " stays in use: it covers 100 % of its mode's points, this one 30 %. This one is not "
@@ -90,7 +90,7 @@ TEST(UnusedCalibration, IsExplained) {
   }
 }
 
-// The one of its mode is better, and a third one is in use.
+// The stored one of its mode is better, and one of another mode is in use.
 TEST(UnusedCalibration, NamesBothThatAreBetter) {
   const v1::Calibration full = MeasuredMinutesAgo(9, v1::PROBE_MODE_FULL);
   const v1::Calibration standard = MeasuredMinutesAgo(8, v1::PROBE_MODE_STANDARD);
@@ -110,7 +110,7 @@ TEST(UnusedCalibration, NamesBothThatAreBetter) {
   EXPECT_TRUE(host.Counts("sextant_gpu_probe_runs_total{outcome=\"partial\"} 1"));
 }
 
-// A driver is changed under a server that runs on; a processor tells none.
+// A driver changes while the server runs; a processor reports no driver.
 TEST(UnusedCalibration, IsPutToUseWhereTheFormerOneDoesNotFit) {
   v1::Calibration next = MeasuredMinutesAgo(1, v1::PROBE_MODE_QUICK);
   next.mutable_device()->set_driver_version("590.1");
@@ -123,4 +123,4 @@ TEST(UnusedCalibration, IsPutToUseWhereTheFormerOneDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

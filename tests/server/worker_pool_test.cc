@@ -1,4 +1,4 @@
-#include "server/worker_pool.h"
+#include "server/call/worker_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,13 +7,13 @@
 #include <functional>
 #include <future>
 
-#include "server/retry_delay.h"
+#include "server/call/status.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
-// A task that says when it runs, and waits until it is let go.
+// A task that reports its start, and waits until it is released.
 struct Held {
   std::promise<void> started;
   std::promise<void> released;
@@ -68,4 +68,4 @@ TEST(WorkerPool, RunsAsManyAtOnceAsItHasThreads) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

@@ -12,7 +12,7 @@ namespace sextant {
 namespace {
 
 struct Record {
-  int64_t line = 1;  // that it starts on
+  int64_t line = 1;  // where it starts
   std::vector<std::string> cells = {};
 
   bool is_blank() const { return cells.size() == 1 && cells[0].empty(); }
@@ -33,7 +33,7 @@ class Splitter {
   }
 
  private:
-  // Reads up to and with the end of the record's line.
+  // Reads up to the record's line end, and that.
   absl::Status Next(Record& record) {
     record.cells.emplace_back();
     while (at_ < text_.size()) {
@@ -55,7 +55,7 @@ class Splitter {
     return absl::OkStatus();
   }
 
-  // Reads behind an opening quote up to the closing one; false where there is none.
+  // Reads from after an opening quote to the closing one; false where there is none.
   bool Quoted(std::string& cell) {
     while (at_ < text_.size()) {
       const char c = text_[at_++];

@@ -11,17 +11,17 @@
 
 namespace sextant {
 
-// The cells of a row by the names of their columns.
+// A row's cells by the names of their columns.
 using CsvRow = std::map<std::string, std::string>;
 
-// The rows below the first, which names the columns. RFC 4180: a quoted cell may hold commas, line
-// ends and doubled quotes. Blank lines are no rows.
+// Parses the rows below the first one, which names the columns. RFC 4180: a quoted cell may hold
+// commas, line ends and doubled quotes. Blank lines are skipped.
 //
-// Errors: kInvalidArgument naming the line of a row with other than as many cells as there are
-// columns, of a quote that is not closed, and of a column without a name or named twice.
+// Errors: kInvalidArgument naming the line of a row whose number of cells differs from that of the
+// columns, of an unclosed quote, and of a column without a name or named twice.
 absl::StatusOr<std::vector<CsvRow>> ParseCsv(absl::string_view text);
 
-// The same of a file; kNotFound where it can't be read.
+// ParseCsv() of a file; kNotFound where it can't be read.
 absl::StatusOr<std::vector<CsvRow>> ReadCsv(const std::string& path);
 
 }  // namespace sextant

@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-// In their order.
+// The fields, in order.
 inline std::vector<std::string> FieldsOf(const FieldViolations& violations) {
   std::vector<std::string> out;
   for (const FieldViolation& v : violations.all()) out.push_back(v.field);

@@ -1,4 +1,4 @@
-// Where the tree of sources is, for tests that read its files.
+// The path of the source tree, for tests that read its files.
 #ifndef SEXTANT_TESTS_SUPPORT_SOURCE_FOLDER_H_
 #define SEXTANT_TESTS_SUPPORT_SOURCE_FOLDER_H_
 
@@ -6,7 +6,7 @@
 
 namespace sextant {
 
-// Without a slash at its end.
+// Without a trailing slash.
 std::string SourceFolder();
 
 }  // namespace sextant

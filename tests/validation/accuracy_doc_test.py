@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/accuracy-memory.md is what memory_accuracy says of the shared tables, and within its aim.
+"""docs/accuracy_memory.md is what memory_accuracy says of the shared tables, and within its aim.
 
 With --write, writes it. Exits with 77 (skipped) where the shared tables are absent.
 """
@@ -12,7 +12,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHARED = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
 BIN = os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin"))
-DOCUMENT = os.path.join(ROOT, "docs", "accuracy-memory.md")
+DOCUMENT = os.path.join(ROOT, "docs", "accuracy_memory.md")
 AIM = 3.0  # percent, the median of fully known rows
 
 
@@ -45,7 +45,7 @@ def main():
         assert median <= AIM
     with open(DOCUMENT, encoding="utf-8") as file:
         if file.read() != text:
-            print("docs/accuracy-memory.md is out of date: run "
+            print("docs/accuracy_memory.md is out of date: run "
                   "tests/validation/accuracy_doc_test.py --write")
             return 1
     return 0

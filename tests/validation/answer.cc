@@ -39,7 +39,7 @@ absl::StatusOr<Bytes> CalculatedOf(const MemoryModel& model, int64_t stage) {
   return out;
 }
 
-// Of the stage that was read; else of the fullest.
+// The peak of the stage that was measured; else of the fullest one.
 absl::StatusOr<StagePeak> PeakOf(const MeasuredCase& run, const MemoryModel& model) {
   if (!run.stage.has_value()) return model.Peak();
   SEXTANT_ASSIGN_OR_RETURN(const StageMemory memory, model.Stage(*run.stage));

@@ -1,4 +1,4 @@
-// What the engine makes of a published run, in the words of what was measured.
+// The engine's answer for a published run, in terms of what was measured.
 #ifndef SEXTANT_TESTS_VALIDATION_ANSWER_H_
 #define SEXTANT_TESTS_VALIDATION_ANSWER_H_
 

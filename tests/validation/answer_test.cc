@@ -1,4 +1,4 @@
-// What is made of answers: which contradict each other, which are neighbours, what causes errors.
+// Evaluation of answers: contradictions, neighbours, causes of errors.
 #include "tests/validation/answer.h"
 
 #include <gmock/gmock.h>

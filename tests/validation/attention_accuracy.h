@@ -15,8 +15,9 @@ namespace sextant {
 // 16384 tokens, and all.
 absl::StatusOr<KernelScores> AttentionScores(const std::vector<CsvRow>& rows);
 
-// The same, every second row of the table being a point and sequences of 2048 to 16384 tokens alone
-// scored: what no number of points would mend, since kernels of neighbouring shapes differ by it.
+// AttentionScores() with every second row of the table as a point, scored on sequences of 2048 to
+// 16384 tokens: the error that no number of points removes, by which kernels of neighbouring shapes
+// differ.
 absl::StatusOr<KernelScores> AttentionLimits(const std::vector<CsvRow>& rows);
 
 }  // namespace sextant

@@ -88,7 +88,8 @@ absl::Status AskOutside(int64_t units, const Points& like, Ratios& out) {
   return absl::OkStatus();
 }
 
-// What asking a model `of` this class for the class `for_it` is called; empty: nothing of interest.
+// The name of the gap between a model `of` this class and a request for the class `for_it`; empty:
+// not of interest.
 std::string LackBetween(const AttentionShape& of, const AttentionShape& for_it) {
   if (of.window > 0) return "";
   const int64_t size = of.query_key_head_size;

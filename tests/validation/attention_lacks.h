@@ -1,4 +1,4 @@
-// What a calibration's gaps cost: predictions of shapes that it was kept from.
+// The cost of gaps in a calibration: predictions of shapes that were withheld from it.
 #ifndef SEXTANT_TESTS_VALIDATION_ATTENTION_LACKS_H_
 #define SEXTANT_TESTS_VALIDATION_ATTENTION_LACKS_H_
 
@@ -17,13 +17,13 @@ struct LackScore {
   PredictionError error;
 };
 
-// Of attention: models of sequences of 2048 to 6144 and 16 to 256 heads in the batch alone, asked
-// for others; of one head size, or two, asked for another; of no window, asked for one; of one
-// mask, asked for the other. AttentionFallbacks are made of these.
+// Gaps of attention: models of sequences of 2048 to 6144 and 16 to 256 heads in the batch alone,
+// asked for others; of one head size, or two, asked for another; of no window, asked for one; of
+// one mask, asked for the other. AttentionFallbacks are derived from these.
 absl::StatusOr<std::vector<LackScore>> AttentionLacks(const std::vector<CsvRow>& rows);
 
-// Of layers of experts: models of 16 to 256 rows an expert, or of 4 to 64 experts on the device,
-// asked for others. GroupedGemmModel::kOctaveOutside is made of these.
+// Gaps of layers of experts: models of 16 to 256 rows an expert, or of 4 to 64 experts on the
+// device, asked for others. GroupedGemmModel::kOctaveOutside is derived from these.
 absl::StatusOr<std::vector<LackScore>> GroupedGemmLacks(const std::vector<CsvRow>& rows);
 
 std::string LackTable(const std::vector<LackScore>& lacks);

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
-#include "engine/model/architecture/dense_decoder.h"
+#include "engine/model/transformer_spec.h"
 #include "tests/validation/cells.h"
 #include "tests/validation/framework_memory.h"
 

@@ -31,7 +31,8 @@ struct CollectiveTables {
   int64_t left_out_count = 0;  // other libraries than NCCL, other types than fp16
 };
 
-// Of rows with the columns gpu, library, table_version, op, dtype, gpus, message_bytes, seconds.
+// Parses rows with the columns gpu, library, table_version, op, dtype, gpus, message_bytes,
+// seconds.
 //
 // Errors: kInvalidArgument naming a column whose cell is no number.
 absl::StatusOr<CollectiveTables> TablesOf(const std::vector<CsvRow>& rows);

@@ -9,7 +9,7 @@
 
 #include "absl/types/optional.h"
 #include "engine/hardware/links/collective_model.h"
-#include "engine/hardware/links/datasheet_collective.h"
+#include "engine/hardware/links/link_times.h"
 #include "engine/hardware/links/node_type.h"
 #include "engine/hardware/reference/reference_collectives.h"
 

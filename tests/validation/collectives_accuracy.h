@@ -1,4 +1,4 @@
-// Predicted times of collectives beside published ones.
+// Predicted times of collectives compared with published ones.
 #ifndef SEXTANT_TESTS_VALIDATION_COLLECTIVES_ACCURACY_H_
 #define SEXTANT_TESTS_VALIDATION_COLLECTIVES_ACCURACY_H_
 
@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-// What is compared, sizes from 1 MiB up unless said otherwise. Points of a model are never scored
+// The data compared, sizes from 1 MiB up unless said otherwise. Points of a model are never scored
 // against themselves.
 enum class CollectiveComparison {
   kSizesNotKept,   // the reference tables: sizes of their own measurement that they left out

@@ -38,7 +38,7 @@ std::string ByOperation(const CollectiveTables& tables) {
   out << "\n| comparison | GPU | operation | NCCL | " << kColumns << "\n|---|---|---|---|" << kRule
       << "\n";
   for (const CollectiveScore& s : ScoreCollectives(tables)) {
-    if (s.ranks != 0) continue;  // beside those of all ranks
+    if (s.ranks != 0) continue;  // included in the row of all ranks
     out << "| " << CollectiveComparisonName(s.comparison) << " | " << s.gpu << " | "
         << CollectiveOpName(s.op) << " | " << s.version << " | " << Columns(s) << "\n";
   }

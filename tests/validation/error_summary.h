@@ -7,7 +7,7 @@
 
 namespace sextant {
 
-// Of signed errors; 0.03 is 3 %.
+// Statistics of signed errors; 0.03 is 3 %.
 struct ErrorSummary {
   int64_t count = 0;
   double median_signed = 0;

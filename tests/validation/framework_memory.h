@@ -1,4 +1,4 @@
-// What frameworks allocate on their own, from their sources: never fitted to measurements.
+// Frameworks' own allocations, from their sources: never fitted to measurements.
 #ifndef SEXTANT_TESTS_VALIDATION_FRAMEWORK_MEMORY_H_
 #define SEXTANT_TESTS_VALIDATION_FRAMEWORK_MEMORY_H_
 

@@ -4,7 +4,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/kernels/gemm_points.h"
+#include "engine/hardware/kernels/gemm_calibration.h"
 #include "tests/validation/kernel_score.h"
 
 namespace sextant {

@@ -20,13 +20,13 @@ using GemmTable = std::map<GemmKey, std::vector<MeasuredGemm>>;
 // Errors: kInvalidArgument naming a column that is absent or no number.
 absl::StatusOr<GemmTable> GemmTableOf(const std::vector<CsvRow>& rows);
 
-// What the catalogue says of `gpu`, and the points of `gemms`.
+// The calibration of `key`: the catalogue's figures for its GPU, and the points of `gemms`.
 GemmCalibration GemmCalibrationOf(const GemmKey& key, const std::vector<MeasuredGemm>& gemms);
 
 // m to 8192, n and k of 1024 to 16384.
 bool InGemmDomain(const GemmShape& shape);
 
-// Whether the CRC-32 (IEEE 802.3) of "m,n,k" is even.
+// True where the CRC-32 (IEEE 802.3) of "m,n,k" is even.
 bool InEvenHalf(const GemmShape& shape);
 
 }  // namespace sextant

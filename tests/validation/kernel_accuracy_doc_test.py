@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/accuracy-kernels.md is what kernel_accuracy says of the shared tables.
+"""docs/accuracy_kernels.md is what kernel_accuracy says of the shared tables.
 
 With --write, writes it. Exits with 77 (skipped) where the shared tables are absent.
 """
@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SHARED = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
 BIN = os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin"))
 TABLES = os.path.join(SHARED, "data", "kernels")
-DOCUMENT = os.path.join(ROOT, "docs", "accuracy-kernels.md")
+DOCUMENT = os.path.join(ROOT, "docs", "accuracy_kernels.md")
 SKIPPED = 77
 
 
@@ -30,7 +30,7 @@ def main():
     stale = [line for line in text.splitlines() if line not in set(written.splitlines())]
     if written == text:
         return 0
-    print("docs/accuracy-kernels.md is out of date: run this with --write. E.g.", *stale[:10],
+    print("docs/accuracy_kernels.md is out of date: run this with --write. E.g.", *stale[:10],
           sep="\n")
     return 1
 

@@ -33,7 +33,7 @@ struct KernelScores {
   std::vector<std::string> left_out;  // "h100-sxm bf16 ...: 5 rows, too few"
 };
 
-// What a roofline needs of one measured kernel.
+// One measured kernel's work, as a roofline needs it.
 struct ScoredWork {
   double flops = 0;
   double bytes = 0;

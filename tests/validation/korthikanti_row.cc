@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/model/architecture/dense_decoder.h"
+#include "engine/model/transformer_spec.h"
 #include "tests/validation/cells.h"
 
 namespace sextant {

@@ -15,7 +15,7 @@
 
 namespace sextant {
 
-// What a published figure is of. Figures of two definitions are never in one statistic.
+// The quantity of a published figure. Figures of two definitions are never in one statistic.
 enum class MemoryDefinition {
   kAllocated,   // the most that the framework's allocator had handed out
   kReserved,    // the most that it had taken from the driver

@@ -23,8 +23,8 @@ struct SourceRule {
   absl::string_view name;
   absl::StatusOr<MeasuredCase> (*translate)(const CsvRow&);  // null: `reason` for all rows
   absl::string_view reason;
-  // Of the fields that the table says are not printed in the row's place: those that the source
-  // prints elsewhere, where the translator read them.
+  // Fields that the table marks as not printed in the row's place, but that the source prints
+  // elsewhere, where the translator read them.
   absl::string_view read_elsewhere = "";
 };
 

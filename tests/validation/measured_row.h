@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-// Whether a row has a figure of memory or tells of a job that ran out of it.
+// True where a row has a figure of memory or reports a job that ran out of it.
 bool SaysMemory(const CsvRow& row);
 
 // The name of its source in the report; the column's where there is no rule for it.

@@ -29,8 +29,9 @@ use-distributed-optimizer use-flash-attn use-megatron-fsdp use-rotary-position-e
 v-head-dim vocab-file vocab-size
 )";
 
-// Of data, logs, checkpoints, rates, seeds and the like; and of which kernel does what is done
-// anyway. Averaging gradients, losses a token and routers' ways to choose move a few bytes a token.
+// Arguments of data, logs, checkpoints, rates, seeds and similar settings; and of the kernel for
+// work that is done anyway. Averaging gradients, losses a token and routers' ways to choose change
+// a few bytes a token.
 constexpr absl::string_view kWithoutEffect = R"(
 accumulate-allreduce-grads-in-fp32 adam-beta1 adam-beta2 adam-eps apply-layernorm-1p
 apply-query-key-layer-scaling async-ckpt-use-cpu-shm async-save async-strategy

@@ -1,5 +1,5 @@
-// What is known about the arguments of Megatron-LM: which the translator reads, which have no
-// effect on memory, and which say something that the engine can't be told.
+// Known arguments of Megatron-LM: those that the translator reads, those without effect on memory,
+// and those that the engine has no field for.
 #ifndef SEXTANT_TESTS_VALIDATION_MEGATRON_ARGUMENT_LISTS_H_
 #define SEXTANT_TESTS_VALIDATION_MEGATRON_ARGUMENT_LISTS_H_
 
@@ -18,7 +18,7 @@ struct ArgumentObstacle {
 };
 absl::Span<const ArgumentObstacle> ArgumentObstacles();
 
-// Whether `argument` is read, or has no effect on memory. Source: the help texts and defaults of
+// True where `argument` is read, or has no effect on memory. Source: the help texts and defaults of
 // NVIDIA/Megatron-LM @000c4ac24f61, `megatron/training/arguments.py`.
 bool IsJudged(const std::string& argument);
 

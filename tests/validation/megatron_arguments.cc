@@ -8,7 +8,7 @@
 namespace sextant {
 namespace {
 
-// Whether an argument says what is the case without it.
+// True where an argument states the default.
 bool IsNoop(const std::string& name, const nlohmann::json& value) {
   if (value.is_boolean()) return !value.get<bool>();
   return (name == "optimizer" && value == "adam") || (name == "spec" && value == "local");

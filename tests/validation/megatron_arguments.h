@@ -24,7 +24,7 @@ class MegatronArguments {
   double Number(const std::string& name, double otherwise) const;
   std::string Text(const std::string& name, const std::string& otherwise) const;
 
-  // What the run does that can't be said to the engine, or an argument that nobody has judged;
+  // A property of the run that the engine has no field for, or an argument that nobody has judged;
   // absent where every argument is either read or without effect on memory.
   absl::optional<std::string> Undescribed() const;
 

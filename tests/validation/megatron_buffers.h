@@ -1,4 +1,4 @@
-// Buffers that a Megatron-LM run makes once and keeps, beside what the model needs.
+// Buffers that a Megatron-LM run allocates once and keeps, in addition to the model's needs.
 #ifndef SEXTANT_TESTS_VALIDATION_MEGATRON_BUFFERS_H_
 #define SEXTANT_TESTS_VALIDATION_MEGATRON_BUFFERS_H_
 
@@ -10,17 +10,17 @@
 namespace sextant {
 
 // The global memory buffer, as large as the largest of its uses: the scores of one layer's
-// attention, where Megatron-LM works them out itself (`local` layers, not Transformer Engine's),
-// and the gathered input of the output head under sequence parallelism. Source: NVIDIA/Megatron-LM,
+// attention, where Megatron-LM computes them itself (`local` layers, not Transformer Engine's), and
+// the gathered input of the output head under sequence parallelism. Source: NVIDIA/Megatron-LM,
 // `megatron/core/transformer/dot_product_attention.py` and
 // `megatron/core/tensor_parallel/layers.py`, get_global_memory_buffer().
 //
-// HeadBuffer() is the latter alone, which the buffer has room for.
+// HeadBuffer() is only the latter, which the buffer has room for.
 Bytes HeadBuffer(const ArchitectureSpec& model, const JobSpec& job);
 Bytes GlobalMemoryBuffer(const ArchitectureSpec& model, const JobSpec& job, bool local_attention);
 
 // Transformer Engine gives autograd one empty gradient for all matrices of a shape, where weight
-// gradients are added to their buffers as they are worked out. Queries, keys and values are one
+// gradients are added to their buffers as they are computed. Queries, keys and values are one
 // matrix there, as are gate and up; experts are a matrix each.
 // Source: NVIDIA/TransformerEngine, `transformer_engine/pytorch/module/base.py`, get_dummy_wgrad().
 //

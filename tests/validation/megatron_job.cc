@@ -22,9 +22,10 @@ bool IsUnfused(const MegatronArguments& arguments) {
   return backend == "unfused" || backend == "local" || !UsesTransformerEngine(arguments);
 }
 
-// Whether Transformer Engine takes flash-attention rather than cuDNN's: always before Hopper, and
-// on Blackwell where a run is to be deterministic, which cuDNN's wasn't there before its release
-// 9.18.1. Source: NVIDIA/TransformerEngine, get_attention_backend(), pull requests 2130 and 2584.
+// True where Transformer Engine uses flash-attention rather than cuDNN's: always before Hopper, and
+// on Blackwell where a run has to be deterministic, which cuDNN's attention was not there before
+// its release 9.18.1. Source: NVIDIA/TransformerEngine, get_attention_backend(), pull requests 2130
+// and 2584.
 bool TakesFlashAttention(const MegatronArguments& arguments, const MegatronMachine& machine) {
   const std::string backend = arguments.Text("attention-backend", "auto");
   if (IsUnfused(arguments) || backend == "fused") return false;

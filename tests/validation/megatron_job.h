@@ -18,10 +18,10 @@ struct MegatronMachine {
 // GPUs of one replica: tensor x pipeline x context parallel size.
 int64_t GpusOfReplica(const MegatronArguments& arguments);
 
-// Whether what a GPU holds depends on how many there are: shards of ZeRO.
+// True where a GPU's memory depends on the number of GPUs: shards of ZeRO.
 bool SharesState(const MegatronArguments& arguments);
 
-// Whether layers are Transformer Engine's; else Megatron-LM's own.
+// True where layers are Transformer Engine's; false for Megatron-LM's own.
 bool UsesTransformerEngine(const MegatronArguments& arguments);
 
 // Errors: kInvalidArgument with the reason why it can't be described.

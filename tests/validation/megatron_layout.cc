@@ -47,7 +47,7 @@ absl::StatusOr<std::string> WithoutRepetitions(std::string text) {
   return text;
 }
 
-// Megatron-LM counts embedding and loss as a layer each, where told to, before it deals out layers.
+// On request Megatron-LM counts embedding and loss as a layer each before it distributes layers.
 absl::StatusOr<std::vector<int64_t>> WithEnds(const MegatronArguments& arguments, int64_t chunks) {
   const int64_t first = arguments.Flag("account-for-embedding-in-pipeline-split") ? 1 : 0;
   const int64_t last = arguments.Flag("account-for-loss-in-pipeline-split") ? 1 : 0;

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -21,16 +20,14 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/predict/attention_predictor.h"
-#include "engine/hardware/predict/gemm_predictor.h"
+#include "engine/hardware/device_model.h"
 #include "engine/hardware/rates.h"
 #include "google/protobuf/util/json_util.h"
 #include "server/convert/calibration.h"
 #include "server/convert/kernel.h"
-#include "server/convert/predicted_devices.h"
 #include "tests/support/csv.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 constexpr int kUsageError = 2;
@@ -96,23 +93,16 @@ absl::StatusOr<DataType> TypeOf(const CsvRow& row) {
 }
 
 template <typename Predictor>
-absl::StatusOr<const Predictor*> PredictorOf(
-    const MeasuredKernels& measured, DataType type,
-    std::map<DataType, absl::optional<Predictor>>& predictors) {
-  auto found = predictors.find(type);
-  if (found == predictors.end()) {
-    SEXTANT_ASSIGN_OR_RETURN(auto predictor, Predictor::OfMeasured(measured, type));
-    found = predictors.emplace(type, std::move(predictor)).first;
-  }
-  if (!found->second.has_value()) {
+absl::StatusOr<const Predictor*> Known(absl::StatusOr<const Predictor*> predictor) {
+  if (predictor.ok() && *predictor == nullptr) {
     return absl::NotFoundError("nothing is known of this data type on this device");
   }
-  return &*found->second;
+  return predictor;
 }
 
 class Predictors {
  public:
-  explicit Predictors(const MeasuredKernels& measured) : measured_(measured) {}
+  explicit Predictors(const DeviceModel& model) : model_(model), measured_(model.kernels()) {}
 
   absl::StatusOr<RowPrediction> Predict(const CsvRow& row) {
     SEXTANT_ASSIGN_OR_RETURN(const DataType type, TypeOf(row));
@@ -125,7 +115,7 @@ class Predictors {
     SEXTANT_ASSIGN_OR_RETURN(shape.m, SizeOf(row, "m"));
     SEXTANT_ASSIGN_OR_RETURN(shape.n, SizeOf(row, "n"));
     SEXTANT_ASSIGN_OR_RETURN(shape.k, SizeOf(row, "k"));
-    SEXTANT_ASSIGN_OR_RETURN(const GemmPredictor* const by, PredictorOf(measured_, type, gemms_));
+    SEXTANT_ASSIGN_OR_RETURN(const GemmPredictor* const by, Known(model_.Gemms(type)));
     RowPrediction out = {.kind = "gemm", .pass = "forward"};
     out.shape = absl::StrCat(shape.m, "x", shape.n, "x", shape.k);
     out.time = by->Predict(shape);
@@ -148,8 +138,7 @@ class Predictors {
     SEXTANT_ASSIGN_OR_RETURN(const int64_t causal, SizeOf(row, "causal"));
     shape.value_head_size = shape.query_key_head_size;
     shape.causal = causal != 0;
-    SEXTANT_ASSIGN_OR_RETURN(const AttentionPredictor* const by,
-                             PredictorOf(measured_, type, attentions_));
+    SEXTANT_ASSIGN_OR_RETURN(const AttentionPredictor* const by, Known(model_.Attention(type)));
     const std::string pass = TextOf(row, "pass");
     if (pass != "forward" && pass != "backward") {
       return absl::InvalidArgumentError(
@@ -171,9 +160,8 @@ class Predictors {
     return out;
   }
 
+  const DeviceModel& model_;
   const MeasuredKernels& measured_;
-  std::map<DataType, absl::optional<GemmPredictor>> gemms_;
-  std::map<DataType, absl::optional<AttentionPredictor>> attentions_;
 };
 
 std::string LineOf(const CsvRow& row, const RowPrediction& p) {
@@ -188,9 +176,8 @@ std::string LineOf(const CsvRow& row, const RowPrediction& p) {
 absl::Status Run(const std::string& calibration_path, const std::string& table_path) {
   SEXTANT_ASSIGN_OR_RETURN(const v1::Calibration calibration, CalibrationIn(calibration_path));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<CsvRow> rows, ReadCsv(table_path));
-  const v1::Calibration* const one[] = {&calibration};
-  const auto devices = PredictedDevices::OfCalibrations(one, RateSource::kMeasuredSupplied);
-  Predictors predictors(*devices.devices().front().measured);
+  const auto model = DeviceModelFrom(calibration, "");
+  Predictors predictors(*model);
   std::string out = kColumns;
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto add = [&]() -> absl::Status {
@@ -220,6 +207,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server
 
-int main(int argc, char** argv) { return sextant::Main(argc, argv); }
+int main(int argc, char** argv) { return sextant::server::Main(argc, argv); }

@@ -77,7 +77,8 @@ std::vector<ScoredFigure> KnownOf(const std::vector<ScoredFigure>& figures) {
   return out;
 }
 
-// Of allocated, fully known figures: what the ledger leaves out or has too much.
+// The ledger's residual for allocated, fully known figures: memory that it leaves out or counts too
+// much.
 std::string ResidualOf(const std::vector<ScoredFigure>& known) {
   std::vector<double> errors;
   std::vector<double> beyond;

@@ -1,4 +1,4 @@
-// docs/accuracy-memory.md.
+// docs/accuracy_memory.md.
 #ifndef SEXTANT_TESTS_VALIDATION_REPORT_H_
 #define SEXTANT_TESTS_VALIDATION_REPORT_H_
 

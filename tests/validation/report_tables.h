@@ -31,7 +31,7 @@ std::string ErrorTable(const std::vector<ScoredFigure>& figures);
 std::string BetweenStepsTable(const std::vector<Answer>& answers);
 // The `count` largest errors.
 std::string WorstTable(std::vector<ScoredFigure> figures, size_t count);
-// Of figures more than 3 % off.
+// Causes of figures more than 3 % off.
 std::string CauseTable(const std::vector<ScoredFigure>& figures);
 std::string VerdictTable(const std::vector<Answer>& answers);
 std::string OutOfMemoryTable(const std::vector<Answer>& answers);

@@ -11,7 +11,7 @@
 #include "engine/hardware/kernels/attention_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/kernels/roof_time.h"
-#include "engine/hardware/predict/device_roofs.h"
+#include "engine/hardware/predict/kernel_source.h"
 #include "tests/validation/attention_rows.h"
 #include "tests/validation/gemm_rows.h"
 

@@ -1,4 +1,4 @@
-// What causes of errors are looked up by: words that translators put into MeasuredCase::traits.
+// Words that translators put into MeasuredCase::traits; causes of errors are looked up by them.
 #ifndef SEXTANT_TESTS_VALIDATION_TRAITS_H_
 #define SEXTANT_TESTS_VALIDATION_TRAITS_H_
 

@@ -1,11 +1,11 @@
-// What fits and what ran out, and what was left out or assumed.
+// Runs that fit and runs that ran out, and their omissions and assumptions.
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/run/fitting_changes.h"
+#include "engine/run/memory_estimate.h"
 #include "tests/validation/neighbours.h"
 #include "tests/validation/report_tables.h"
 
@@ -39,8 +39,8 @@ std::string RunCells(const Answer& answer) {
                       Gibibytes(process.high), " | ", NameOf(VerdictOn(answer)), " |\n");
 }
 
-// A run that is said to fit but ran out, beside one like it that ran. Empty where the verdict is
-// right, or nothing is near.
+// A run that is predicted to fit but ran out, compared with a similar one that ran. Empty where the
+// verdict is right, or no run is similar.
 std::string SurpriseOf(const Answer& answer, const Answer& other) {
   if (VerdictOn(answer) != Verdict::kFits || other.run.measured.empty()) return "";
   const double ratio = static_cast<double>(answer.memory.total().value()) /

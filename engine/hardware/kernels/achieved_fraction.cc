@@ -39,7 +39,7 @@ double MedianOf(std::vector<double> values) {
   return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-// Which figure of a datasheet the rates are a share of.
+// The datasheet figure that the rates are a share of.
 using PeakOf = absl::FunctionRef<Figure(const Accelerator&)>;
 
 struct Published {
@@ -48,7 +48,7 @@ struct Published {
   absl::string_view citation;
 };
 
-// Shares of the products of `vendor`; of all where it is empty.
+// The shares of `vendor`'s products; of all products where `vendor` is empty.
 std::vector<double> SharesOf(const Published& published, PeakOf peak, absl::string_view vendor) {
   std::vector<double> out;
   for (const PublishedRate& row : published.rows) {

@@ -3,19 +3,46 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/kernels/check_attention.h"
-#include "engine/hardware/kernels/kernel_limits.h"
+#include "engine/hardware/kernels/kernel_time.h"
 
 namespace sextant {
 namespace {
 
-// What FlashAttention-2 and -3, cuDNN and others cut queries into, by head size and device.
+// Pairs of one head, masked pairs on the diagonal included.
+double WorkedPairs(const AttentionShape& shape, AttentionForm form) {
+  const double diagonal =
+      shape.causal ? static_cast<double>(shape.sequence) * static_cast<double>(form.query_tile) / 2
+                   : 0;
+  return AttendedPairs(shape, form.window) + diagonal;
+}
+
+// Keys of the longest tile.
+double MostKeys(const AttentionShape& shape, AttentionForm form) {
+  const auto sequence = static_cast<double>(shape.sequence);
+  if (shape.window == 0 || shape.window >= shape.sequence) return sequence;
+  // A sliding window moves by one tile from a tile's first query to its last.
+  const bool sliding = form.window == WindowForm::kSliding;
+  const double moved = sliding ? static_cast<double>(form.query_tile) : 0;
+  return std::min(sequence, static_cast<double>(shape.window) + moved);
+}
+
+// Keys per query of the mean tile. For chunks, those of a whole chunk: a last, short chunk doesn't
+// make the others faster.
+double MeanKeys(const AttentionShape& shape, AttentionForm form) {
+  const bool chunked = form.window == WindowForm::kChunked && shape.causal && shape.window > 0 &&
+                       shape.window < shape.sequence;
+  if (!chunked) return WorkedPairs(shape, form) / static_cast<double>(shape.sequence);
+  return (static_cast<double>(shape.window) + 1 + static_cast<double>(form.query_tile)) / 2;
+}
+
+// Query tiles of FlashAttention-2 and -3, cuDNN and others, by head size and device.
 constexpr int64_t kQueryTiles[] = {64, 128, 192, 256};
 
 bool SameMask(const AttentionShape& a, const AttentionShape& b) {
@@ -51,7 +78,7 @@ std::vector<AttentionForm> FormsOf(const AttentionShape& like) {
   return out;
 }
 
-// Doublings between the box of a class and `position`; the last two axes count halves.
+// Octaves between the box of a class and `position`; the last two axes count in halves.
 double OctavesOutside(const TermPosition& low, const TermPosition& high,
                       const TermPosition& position) {
   double out = 0;
@@ -66,8 +93,8 @@ bool HidesByWindow(const AttentionShape& shape) {
   return shape.window > 0 && shape.window < shape.sequence;
 }
 
-// How badly what was measured `like` this stands for `shape`. The mask weighs more than the window,
-// and a window that hides nothing is none, unless it was measured as one.
+// The distance between the masks of `like`, which was measured, and `shape`. The mask weighs more
+// than the window. A window that hides nothing counts as none, unless it was measured as a window.
 int MasksApart(const AttentionShape& like, const AttentionShape& shape) {
   const int mask = like.causal == shape.causal ? 0 : 4;
   if (like.window == shape.window) return mask;
@@ -84,7 +111,62 @@ AttentionShape Clamped(AttentionShape shape) {
   return shape;
 }
 
+void CheckShape(const std::string& path, const AttentionShape& shape, FieldViolations& out) {
+  const std::pair<const char*, int64_t> sizes[] = {
+      {"batch", shape.batch},
+      {"sequence", shape.sequence},
+      {"heads", shape.heads},
+      {"key_value_heads", shape.key_value_heads},
+      {"query_key_head_size", shape.query_key_head_size},
+      {"value_head_size", shape.value_head_size}};
+  for (const auto& [name, size] : sizes) out.RequireRange(path, name, size, 1, kMostKernelSize);
+  out.RequireRange(path, "window", shape.window, 0, kMostKernelSize);
+  if (shape.key_value_heads >= 1 && shape.heads % shape.key_value_heads != 0) {
+    out.Add(absl::StrCat(path, ".heads"), "must be a multiple of key_value_heads");
+  }
+}
+
+bool SeenBefore(absl::Span<const AttentionPoint> points, size_t index) {
+  for (size_t i = 0; i < index; ++i) {
+    if (points[i].shape == points[index].shape) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+TermShape AttentionTerms(const AttentionShape& shape, AttentionForm form, int64_t compute_units) {
+  const auto sequence = static_cast<double>(shape.sequence);
+  const auto tile = static_cast<double>(form.query_tile);
+  const auto units = static_cast<double>(compute_units);
+  const double head_size = (static_cast<double>(shape.query_key_head_size) +
+                            static_cast<double>(shape.value_head_size)) /
+                           2;
+  const double head_count = static_cast<double>(shape.batch) * static_cast<double>(shape.heads);
+  const double even = head_count * WorkedPairs(shape, form) * head_size / units;
+  const double largest = tile * MostKeys(shape, form) * head_size;
+  const double tiles = head_count * std::ceil(sequence / tile);
+  const double mean_tile = tile * MeanKeys(shape, form) * head_size;
+  const double token_elements = static_cast<double>(shape.batch) * sequence * 2 * head_size;
+  AttentionShape whole = shape;
+  whole.window = 0;
+  const bool windowed = shape.window > 0;
+  return {.terms = {1, even, std::max(even, largest), std::ceil(tiles / units) * mean_tile, largest,
+                    token_elements * static_cast<double>(shape.heads),
+                    token_elements * static_cast<double>(shape.key_value_heads),
+                    windowed ? head_count * AttendedPairs(whole, WindowForm::kSliding) * head_size /
+                                   units
+                             : 0},
+          .position = AttentionPosition(shape)};
+}
+
+TermPosition AttentionPosition(const AttentionShape& shape) {
+  const double head_count = static_cast<double>(shape.batch) * static_cast<double>(shape.heads);
+  const double group =
+      static_cast<double>(shape.heads) / static_cast<double>(shape.key_value_heads);
+  return {std::log2(static_cast<double>(shape.sequence)), std::log2(head_count) / 2,
+          shape.heads == shape.key_value_heads ? -1 : std::log2(group) / 2};
+}
 
 absl::Status AttentionModel::AddClass(absl::Span<const AttentionPoint> points,
                                       std::vector<double>& ratios) {
@@ -128,7 +210,8 @@ absl::Status AttentionModel::AddClass(absl::Span<const AttentionPoint> points,
 absl::StatusOr<AttentionModel> AttentionModel::Of(const AttentionCalibration& calibration) {
   SEXTANT_RETURN_IF_ERROR(CheckAttention(calibration));
   std::vector<AttentionPoint> points(calibration.points.begin(), calibration.points.end());
-  // By mask, window and head size; within a class as given, which decides the folds.
+  // By mask, window and head size. Within a class the given order stays, because it determines the
+  // folds.
   std::stable_sort(
       points.begin(), points.end(), [](const AttentionPoint& a, const AttentionPoint& b) {
         const auto key = [](const AttentionShape& s) {
@@ -171,7 +254,7 @@ AttentionModel::Estimate AttentionModel::EstimateBy(const Class& chosen,
 AttentionModel::Estimate AttentionModel::EstimateOf(const AttentionShape& shape) const {
   const Group& group = NearestGroup(shape);
   const AttentionShape& like = group[0].like;
-  // By total head size: 192 and 128 are as 160 and 160.
+  // By total head size: 192 and 128 count as 160 and 160.
   const auto above = std::find_if(group.begin(), group.end(), [&](const Class& candidate) {
     return HeadSize(candidate.like) >= HeadSize(shape);
   });
@@ -221,6 +304,35 @@ bool AttentionModel::Knows(const AttentionShape& shape) const {
            std::any_of(group.begin(), group.end(),
                        [&](const Class& each) { return SameHeads(each.like, shape); });
   });
+}
+
+double LeastAttentionFlops(const AttentionShape& shape) {
+  return AttentionFlops(shape) * AttendedPairs(shape, WindowForm::kChunked) /
+         AttendedPairs(shape, WindowForm::kSliding);
+}
+
+absl::Status CheckAttention(const AttentionCalibration& calibration) {
+  constexpr absl::string_view kPath = "calibration.attention";
+  FieldViolations out;
+  out.RequireRange(kPath, "compute_units", calibration.compute_units, 1, kMostComputeUnits);
+  if (calibration.points.empty()) {
+    out.Add(absl::StrCat(kPath, ".points"), "has none; measure some");
+  }
+  if (calibration.points.size() > kMostKernelPoints) {
+    out.Add(absl::StrCat(kPath, ".points"), absl::StrCat("has more than ", kMostKernelPoints));
+    return out.ToStatus();
+  }
+  for (size_t i = 0; i < calibration.points.size(); ++i) {
+    const AttentionPoint& point = calibration.points[i];
+    const std::string path = absl::StrCat(kPath, ".points[", i, "]");
+    CheckShape(path, point.shape, out);
+    CheckKernelTime(path, point.time, out);
+    if (out.Mentions(path)) continue;
+    if (SeenBefore(calibration.points, i)) out.Add(path, "has the shape of an earlier point");
+    CheckKernelRate(path, Flops(LeastAttentionFlops(point.shape)), point.time, calibration.peak,
+                    out);
+  }
+  return out.ToStatus();
 }
 
 }  // namespace sextant

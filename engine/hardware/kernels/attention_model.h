@@ -5,67 +5,96 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/base/units.h"
-#include "engine/hardware/kernels/attention_terms.h"
+#include "engine/hardware/kernels/attention_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/kernels/term_fit.h"
 
 namespace sextant {
 
-// A pass that was measured.
+// A kernel's tiling, as inferred from its times.
+struct AttentionForm {
+  int64_t query_tile = 128;  // queries of one head per thread block
+  WindowForm window = WindowForm::kSliding;
+};
+
+// Terms of a forward pass on `compute_units` streaming multiprocessors. Work is pairs times heads
+// times the mean of both head sizes; tiles are blocks of `query_tile` queries of one head:
+//
+//   0  1                                     launch
+//   1  total / units                         evenly spread work
+//   2  max(total / units, largest tile)      the same where the longest block runs last
+//   3  ceil(tiles / units) mean tile         waves of equal blocks
+//   4  largest tile                          a tail: blocks end at different times
+//   5  elements of queries and outputs       memory
+//   6  elements of keys and values           memory, and writing a cache
+//   7  total without the window / units      a kernel that also computes pairs outside the window
+//
+// A causal tile does half a tile of masked work on the diagonal: s tile / 2 pairs per head.
+// docs/kernels_attention.md derives the terms. Sizes are at least 1.
+TermShape AttentionTerms(const AttentionShape& shape, AttentionForm form, int64_t compute_units);
+
+// log2 of the sequence, half of log2 of batch x heads, and half of log2 of heads over key and
+// value heads. The last is -1 where these are equal: kernels of grouped queries pack the queries
+// of a group into one tile, others don't.
+TermPosition AttentionPosition(const AttentionShape& shape);
+
+// A measured pass.
 struct AttentionPoint {
   AttentionShape shape;
   Seconds time;
 };
 
-// Times of one kernel on one device in one data type, all of them forward or all of them backward:
-// a backward pass does the same things, at other costs.
+// Times of one kernel on one device in one data type, all forward or all backward. A backward pass
+// has the same terms at other costs.
 struct AttentionCalibration {
   int64_t compute_units = 0;  // streaming multiprocessors
-  // What the matrix units could do at most in this data type, of forward passes; absent: not known,
-  // not checked.
+  // The peak rate of the matrix units in this data type, for forward passes; absent: unknown, not
+  // checked.
   absl::optional<FlopsPerSecond> peak = {};
   absl::Span<const AttentionPoint> points;
 };
 
 class AttentionModel {
  public:
-  // Head sizes, masks and windows that kernels treat apart are fitted apart, each from at least
-  // kLeastPoints points; about 30 are a good calibration, docs/kernels_attention.md says which.
+  // Each combination of head size, mask and window that kernels treat differently is fitted
+  // separately, from at least kLeastPoints points. About 30 points are a good calibration;
+  // docs/kernels_attention.md lists them.
   static constexpr int64_t kLeastPoints = 8;
 
-  // Errors: kInvalidArgument naming calibration.attention fields: no points, sizes below 1 or above
-  // 2^40, heads that are no multiple of key and value heads, times that are not finite, not
-  // positive or above a day, rates above 1.1 of the peak (datasheets' clocks are up to 8 % below
-  // the highest), a shape twice, fewer than kLeastPoints of a head size, mask and window.
+  // Errors: kInvalidArgument naming calibration.attention fields: no points, sizes below 1 or
+  // above 2^40, heads that are no multiple of key and value heads, times that are not finite, not
+  // positive or above a day, rates above 1.1 of the peak (datasheet clocks are up to 8 % below the
+  // highest), duplicate shapes, fewer than kLeastPoints for a head size, mask and window.
   static absl::StatusOr<AttentionModel> Of(const AttentionCalibration& calibration);
 
-  // Finite and positive for sizes of 1 to 2^40; others count as the nearest of those. Allocates
-  // nothing. Where a head size, mask or window was not measured, the nearest ones answer;
-  // AttentionFallbacks say how far the interval widens. No basis is better than kWithinGrid: a
-  // time that was measured is smoothed as all others are.
+  // Finite and positive for sizes of 1 to 2^40; others are clamped to this range. Allocates
+  // nothing. Where a head size, mask or window was not measured, the nearest ones are used and the
+  // interval widens by AttentionFallbacks. The best basis is kWithinGrid: measured times are
+  // smoothed like all others.
   KernelTime Predict(const AttentionShape& shape) const;
 
-  // Of a model of forward passes. kOtherPass: the forward pass by kBackwardOverForward.
+  // For a model of forward passes. kOtherPass: the forward pass times kBackwardOverForward.
   KernelTime PredictBackward(const AttentionShape& shape) const;
 
-  // Whether the head sizes and the mask of `shape`, whatever its window, were measured.
+  // True where the head sizes and the mask of `shape` were measured, with any window.
   bool Knows(const AttentionShape& shape) const;
 
-  // Of all points, each predicted by a fit that has not seen it.
+  // The error over all points, each predicted by a fit without it.
   const PredictionError& error() const { return error_; }
 
  private:
   // Points of one head size, mask and window.
   struct Class {
-    AttentionShape like;  // of which only head sizes, mask and window count
+    AttentionShape like;  // only head sizes, mask and window are set
     AttentionForm form;
     TermFit fit;
-    TermPosition low = {};  // the box that holds the points
+    TermPosition low = {};  // the bounding box of the points
     TermPosition high = {};
     PredictionError error;
   };
@@ -89,24 +118,31 @@ class AttentionModel {
   PredictionError error_;
 };
 
-// Intervals of what a calibration lacks; factors on its ends. Each is the 10th and 90th percentile
-// of measured over predicted time of shapes that the model was kept from, over the same of shapes
-// that it was not: docs/kernels_attention.md, tests/validation/attention_lacks.cc.
+// Intervals where a calibration lacks a shape, as factors on their ends. Each is the 10th and 90th
+// percentile of measured over predicted time of shapes held out of the model, over the same of
+// shapes that were not: docs/kernels_attention.md, tests/validation/attention_lacks.cc.
 struct AttentionFallbacks {
-  // Sequence, batch x heads or group size beyond the points, each octave (doubling).
+  // Sequence, batch x heads or group size outside the points, per octave (doubling).
   static constexpr Widening kOctaveOutside{.low = 0.95, .high = 1.13};
-  // A head size between two measured ones; beside all of them, each octave.
+  // A head size between two measured ones; outside of all, per octave.
   static constexpr Widening kBetweenHeadSizes{.low = 0.85, .high = 1.1};
   static constexpr Widening kOctaveOfHeadSize{.low = 0.65, .high = 1.4};
   static constexpr Widening kOtherWindow{.low = 0.9, .high = 1.8};
   static constexpr Widening kOtherMask{.low = 0.9, .high = 1.2};
-  // 2.5 times the FLOPs at 0.83 of the rate: 2.70 to 3.52 times the forward's time in figures 5 and
-  // 6 of FlashAttention-3 (arXiv 2407.08608), head sizes 64 and 128, 1k to 16k tokens, for
-  // FlashAttention-2, -3 and cuDNN on an H100, without a mask. At second hand, as read from the
-  // figures' images. For causal masks no figure is published: 1.2 instead of 3.52 / 3.
+  // 2.5 times the FLOPs at 0.83 of the rate: 2.70 to 3.52 times the forward's time in figures 5
+  // and 6 of FlashAttention-3 (arXiv 2407.08608), head sizes 64 and 128, 1k to 16k tokens, for
+  // FlashAttention-2, -3 and cuDNN on an H100, without a mask. Secondary data, read off the
+  // figures' images. No figure is published for causal masks: 1.2 instead of 3.52 / 3.
   static constexpr double kBackwardOverForward = 3.0;
   static constexpr Widening kBackward{.low = 0.9, .high = 1.2};
 };
+
+// The field checks of AttentionModel::Of(), without the number of points per class.
+absl::Status CheckAttention(const AttentionCalibration& calibration);
+
+// AttentionFlops() of a kernel that skips the most: a chunked window leaves the fewest pairs, so
+// that kernels that cut the sequence into chunks pass the rate check.
+double LeastAttentionFlops(const AttentionShape& shape);
 
 }  // namespace sextant
 

@@ -7,7 +7,7 @@ namespace {
 
 double Triangle(double side) { return side * (side + 1) / 2; }
 
-// Products of 2^40 each overflow an int64, so sizes become doubles first.
+// Products of sizes up to 2^40 overflow an int64, so sizes become doubles first.
 double HeadSizes(const AttentionShape& shape) {
   return static_cast<double>(shape.query_key_head_size) +
          static_cast<double>(shape.value_head_size);

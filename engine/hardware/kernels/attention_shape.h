@@ -1,4 +1,4 @@
-// A fused attention kernel's shape.
+// The shape of a fused attention kernel.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_ATTENTION_SHAPE_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_ATTENTION_SHAPE_H_
 
@@ -7,8 +7,8 @@
 namespace sextant {
 
 // Self-attention of `batch` sequences of equal length on one device. Multi-head latent attention
-// without absorption is the same kernel: key_value_heads = heads, and heads of keys wider than
-// those of values.
+// without absorption is the same kernel, with key_value_heads = heads and key heads wider than
+// value heads.
 struct AttentionShape {
   int64_t batch = 1;
   int64_t sequence = 1;
@@ -17,29 +17,29 @@ struct AttentionShape {
   int64_t query_key_head_size = 1;
   int64_t value_head_size = 1;
   bool causal = true;
-  int64_t window = 0;  // tokens that one attends to, itself included; 0: all
+  int64_t window = 0;  // tokens visible to a token, itself included; 0: all
 
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
-// What kernels make of a window.
+// A kernel's interpretation of a window.
 enum class WindowForm {
-  kSliding,  // each token sees the window behind it
-  kChunked,  // the sequence is cut into windows; none sees another
+  kSliding,  // each token sees the window that ends at it
+  kChunked,  // the sequence is cut into windows that don't see each other
 };
 
-// Pairs of query and key that one head of one sequence allows:
+// Pairs of query and key that one head of one sequence attends to:
 //   not causal: s min(s, w)
 //   causal, sliding: w (w + 1) / 2 + (s - w) w, where w = s without a window
-//   causal, chunked: w (w + 1) / 2 of every whole chunk, and the same of the rest
+//   causal, chunked: w (w + 1) / 2 of every whole chunk, plus the same of the rest
 // Derivation: sums of arithmetic series.
 double AttendedPairs(const AttentionShape& shape, WindowForm form);
 
-// 2 (query_key_head_size + value_head_size) FLOPs of a pair and head, sliding: two products of
-// matrices, each a multiplication and an addition.
+// 2 (query_key_head_size + value_head_size) FLOPs per pair and head, sliding: two matrix products
+// with one multiplication and one addition each.
 double AttentionFlops(const AttentionShape& shape);
 
-// Elements of queries, keys, values and outputs: what memory has to carry at least.
+// Elements of queries, keys, values and outputs: the minimum of memory traffic.
 double AttentionElements(const AttentionShape& shape);
 
 }  // namespace sextant

@@ -3,10 +3,11 @@
 #include <string>
 #include <tuple>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
-#include "engine/hardware/kernels/kernel_limits.h"
+#include "engine/hardware/kernels/kernel_time.h"
 
 namespace sextant {
 namespace {
@@ -46,6 +47,26 @@ class PointCheck {
   absl::flat_hash_set<Dimensions> seen_;
 };
 
+std::vector<GemmShape> ShapesOf(const std::vector<MatmulSize>& sizes) {
+  std::vector<GemmShape> out;
+  out.reserve(sizes.size());
+  for (const MatmulSize& size : sizes) out.push_back({size.m, size.n, size.k});
+  return out;
+}
+
+using Measured = absl::flat_hash_map<std::tuple<int64_t, int64_t, int64_t>, Seconds>;
+
+std::vector<MeasuredGemm> FirstOf(const std::vector<GemmShape>& shapes, const Measured& measured,
+                                  size_t most) {
+  std::vector<MeasuredGemm> out;
+  for (const GemmShape& shape : shapes) {
+    if (out.size() == most) break;
+    const auto found = measured.find({shape.m, shape.n, shape.k});
+    if (found != measured.end()) out.push_back({shape, found->second});
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::Status CheckGemmCalibration(const GemmCalibration& calibration) {
@@ -67,6 +88,21 @@ absl::Status CheckGemmCalibration(const GemmCalibration& calibration) {
   check.Check("points", calibration.points);
   check.Check("checks", calibration.checks);
   return out.ToStatus();
+}
+
+std::vector<GemmShape> GemmPointShapes() { return ShapesOf(MatmulGridPoints()); }
+
+std::vector<GemmShape> GemmCheckShapes() { return ShapesOf(MatmulGridChecks()); }
+
+void ChooseGemmPoints(absl::Span<const MeasuredGemm> measured, GemmCalibration& calibration) {
+  Measured times;
+  times.reserve(measured.size());
+  for (const MeasuredGemm& gemm : measured) {
+    if (gemm.shape.pass != GemmPass::kForward) continue;
+    times.insert({{gemm.shape.m, gemm.shape.n, gemm.shape.k}, gemm.time});
+  }
+  calibration.points = FirstOf(GemmPointShapes(), times, kMatmulPointCount);
+  calibration.checks = FirstOf(GemmCheckShapes(), times, kMatmulCheckCount);
 }
 
 }  // namespace sextant

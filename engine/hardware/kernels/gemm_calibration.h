@@ -1,12 +1,15 @@
-// The measured times that a device's matrix multiplications are predicted from.
+// Measured times of a device's matrix multiplications, the input of predictions.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_CALIBRATION_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_CALIBRATION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "engine/base/matmul_grid.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/gemm_shape.h"
 
@@ -20,33 +23,42 @@ struct MeasuredGemm {
 // Times of one type on one device.
 struct GemmCalibration {
   GemmType type;
-  // What takes tiles of the result: streaming multiprocessors. Absent: not known, and then nothing
-  // is said of tiles.
+  // Units that process tiles of the result: streaming multiprocessors. Absent: unknown; then tiles
+  // are not modelled.
   absl::optional<int64_t> compute_units = {};
-  // What the matrix units could do at most in this type; absent: not known, not checked.
+  // The peak rate of the matrix units in this type; absent: unknown, not checked.
   absl::optional<FlopsPerSecond> peak = {};
-  // At least kFewestGemmPoints together; ChooseGemmPoints() chooses good ones of a larger table.
+  // With `checks` at least kFewestGemmPoints; ChooseGemmPoints() picks good ones from a larger
+  // table.
   std::vector<MeasuredGemm> points = {};
-  // Shapes that the form is chosen by and the error is told of. Where there are fewer than
-  // kFewestGemmChecks, or hardly a point beside them, every fourth of all shapes is one.
+  // Shapes used to choose the form and to report the error. Where there are fewer than
+  // kFewestGemmChecks, or hardly any other points, every fourth of all shapes is used.
   std::vector<MeasuredGemm> checks = {};
 };
 
 // A processor's standard grid has 18 (docs/kernels_gemm.md, "few shapes").
 inline constexpr size_t kFewestGemmPoints = 16;
 inline constexpr size_t kFewestGemmChecks = 8;
-// Fewer tell nothing of tiles: the form is kGrid.
+// With fewer points tiles can't be resolved: the form is kGrid.
 inline constexpr size_t kFewestTilePoints = 24;
 
 // Errors: kInvalidArgument, all of them together, naming calibration.gemm's
-//   "data_type"      one that GemmElementBytes() doesn't know
+//   "data_type"      a type that GemmElementBytes() doesn't know
 //   "compute_units"  below 1 or above a million
 //   "points"         fewer than kFewestGemmPoints or more than kMostKernelPoints, checks included
 //   "points[i]"      a dimension outside 1 to 2^40; a time that is not finite, not positive or
-//                    above a day; a rate above 1.1 of the peak; a shape given before; one that is
-//                    not of the forward pass
+//                    above a day; a rate above 1.1 of the peak; a duplicate shape; a shape that is
+//                    not a forward pass
 //   "checks[i]"      the same
 absl::Status CheckGemmCalibration(const GemmCalibration& calibration);
+
+// The forward passes of engine/base/matmul_grid.h: MatmulGridPoints() and MatmulGridChecks().
+std::vector<GemmShape> GemmPointShapes();
+std::vector<GemmShape> GemmCheckShapes();
+
+// Puts the first kMatmulPointCount and kMatmulCheckCount shapes of the two lists that are in
+// `measured` into `calibration`.
+void ChooseGemmPoints(absl::Span<const MeasuredGemm> measured, GemmCalibration& calibration);
 
 }  // namespace sextant
 

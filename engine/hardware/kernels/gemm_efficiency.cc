@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -11,16 +12,40 @@
 namespace sextant {
 namespace {
 
-// Weights of the penalties beside a point's of 1, the same for all devices and types. Chosen once,
-// on half of the published shapes of all of them together; the other half and other values:
-// docs/kernels_gemm.md. A third or three times of any of them costs about a point at most.
-constexpr double kCurvature = 0.02;             // of squared second differences, by log2
-constexpr double kSlope = 0.003;                // of squared first differences
-constexpr double kSize = 0.003;                 // of squared values
-constexpr double kTileCost = 0.01;              // of squared costs
-constexpr double kOctave = 0.6931471805599453;  // ln 2: differences are by natural logarithms
+// std::ceil() of positive numbers, which is a function call unless the processor's instruction can
+// be assumed. Above 2^52 every double is whole.
+double Ceil(double x) {
+  if (x >= 4503599627370496.0) return x;
+  const auto whole = static_cast<double>(static_cast<int64_t>(x));
+  return whole + static_cast<double>(whole < x);
+}
 
-// Errors of more than 4 % weigh by their size, no longer by its square.
+// Tile sizes are powers of two, so the product is exact.
+double TileCount(double size, double tile) { return Ceil(size * (1 / tile)); }
+
+struct WaveLoss {
+  double unfilled = 0;  // of a device with less than one wave of tiles
+  double last = 0;      // of the last wave
+};
+
+// Without branches: shapes make them mispredict.
+WaveLoss WaveLossOf(double tiles, double multiprocessors) {
+  const double waves = tiles / multiprocessors;
+  const double loss = 1 - waves / Ceil(waves);
+  const auto few = static_cast<double>(waves < 1);
+  return {.unfilled = few * loss, .last = (1 - few) * loss};
+}
+
+// Weights of the penalties relative to a point's weight of 1, the same for all devices and types.
+// Chosen once, on half of the published shapes; docs/kernels_gemm.md has the other half and other
+// values. A third or three times any of them costs about one percentage point at most.
+constexpr double kCurvature = 0.02;             // on squared second differences, by log2
+constexpr double kSlope = 0.003;                // on squared first differences
+constexpr double kSize = 0.003;                 // on squared values
+constexpr double kTileCost = 0.01;              // on squared costs
+constexpr double kOctave = 0.6931471805599453;  // ln 2: differences use natural logarithms
+
+// Errors above 4 % count linearly instead of by their square.
 constexpr double kLargeError = 0.04;
 constexpr int kReweightings = 3;
 
@@ -31,8 +56,8 @@ struct Point {
   double log_ratio;
 };
 
-// The lowest unknown that each meets: nodes meet those of the same cell and, by curvature, two
-// steps away along m; costs meet all.
+// The lowest unknown that shares an equation with each: nodes share those of the same cell and, by
+// curvature, those two steps away along m; costs share with all.
 std::vector<size_t> FirstUnknowns(size_t cost_count) {
   std::vector<size_t> out(kGemmNodeCount + cost_count, 0);
   constexpr size_t kReach = 2 * kGemmNodeStep[0];
@@ -54,7 +79,7 @@ Terms CellTerms(const GemmCell& cell) {
   return out;
 }
 
-// Penalties between node `at` and its neighbours below and above along one axis.
+// Penalties between node `at` and its lower and upper neighbours along one axis.
 class AxisPenalty {
  public:
   AxisPenalty(absl::Span<const double> nodes, size_t step) : nodes_(nodes), step_(step) {}
@@ -118,6 +143,21 @@ double ErrorAt(const Point& point, const std::vector<double>& x) {
 }
 
 }  // namespace
+
+GemmTileLosses GemmTileLossesOf(const GemmSize& size, double multiprocessors, double work_share) {
+  const double rows64 = TileCount(size.m, 64);
+  const double rows128 = TileCount(size.m, 128);
+  const double rows256 = TileCount(size.m, 256);
+  const WaveLoss wide = WaveLossOf(rows128 * TileCount(size.n, 256), multiprocessors);
+  const WaveLoss square = WaveLossOf(rows128 * TileCount(size.n, 128), multiprocessors);
+  return {work_share * (1 - size.m / (64 * rows64)),
+          work_share * (1 - size.m / (128 * rows128)),
+          work_share * (1 - size.m / (256 * rows256)),
+          work_share * wide.unfilled,
+          work_share * wide.last,
+          work_share * square.unfilled,
+          work_share * square.last};
+}
 
 double GemmEfficiency::LogRatio(const GemmSize& size, const GemmPosition& position,
                                 double work_share) const {

@@ -1,27 +1,45 @@
-// How much longer multiplications take than the roofline says, over all shapes.
+// The ratio of multiplication times to the roofline, over all shapes.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_EFFICIENCY_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_EFFICIENCY_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
 
 #include "absl/types/span.h"
 #include "engine/hardware/kernels/gemm_calibration.h"
 #include "engine/hardware/kernels/gemm_grid.h"
 #include "engine/hardware/kernels/gemm_roofline.h"
-#include "engine/hardware/kernels/gemm_tiles.h"
 
 namespace sextant {
 
+inline constexpr size_t kGemmTileLossCount = 7;
+
+// Lost shares of 0 to 1, each for a tile size that libraries use:
+//   0..2  unused rows of the last tile, for tiles of 64, 128 and 256 rows:
+//         1 - m / (tile ceil(m / tile))
+//   3, 5  multiprocessors without a tile, where 128 x 256 and 128 x 128 tiles don't fill one wave:
+//         1 - w with w = tiles / multiprocessors, if w < 1
+//   4, 6  the unused part of the last of several waves: 1 - w / ceil(w), if w >= 1
+// Each is weighted by the work's share of work and bytes: a memory-bound multiplication loses
+// nothing. The tiles are the decisive ones of cuBLAS and CUTLASS (docs/kernels_gemm.md).
+using GemmTileLosses = std::array<double, kGemmTileLossCount>;
+
+// `work_share` is 0 to 1; `multiprocessors` is at least 1.
+GemmTileLosses GemmTileLossesOf(const GemmSize& size, double multiprocessors, double work_share);
+
 enum class GemmForm {
-  kGrid,   // a smooth surface alone: libraries that fill their waves well
-  kTiles,  // and what is lost to tiles and waves
+  kGrid,   // only a smooth surface: libraries that fill their waves well
+  kTiles,  // plus losses to tiles and waves
 };
 
 //   ln(time / roofline) = grid(log m, log n, log k) + costs . losses(m, n)
 //
-// The grid is continuous. Losses step where a tile is added, as on the device.
+// The grid is continuous. Losses jump where a tile is added, as on the device.
 struct GemmEfficiency {
   GemmNodes grid = {};
-  GemmTileLosses tile_costs = {};  // all 0 of kGrid
-  double compute_units = 1;        // only read where tile_costs are not 0
+  GemmTileLosses tile_costs = {};  // all 0 for kGrid
+  double compute_units = 1;        // read only where tile_costs are not 0
   GemmForm form = GemmForm::kGrid;
 
   double LogRatio(const GemmSize& size, const GemmPosition& position, double work_share) const;
@@ -33,9 +51,9 @@ struct GemmFitInput {
   double compute_units = 1;  // of kTiles
 };
 
-// Least squares over `gemms` with the surface held flat and smooth, so that it is determined
-// whichever points are missing, and with large errors counted less (Huber's weights, Ann. Math.
-// Stat. 35, 1964; from memory). The same points, the same result.
+// Least squares over `gemms`, regularised to a flat and smooth surface, so that it is determined
+// even where points are missing. Large errors count less (Huber's weights, Ann. Math. Stat. 35,
+// 1964; from memory). Deterministic.
 GemmEfficiency FitGemmEfficiency(const GemmFitInput& input, absl::Span<const MeasuredGemm> gemms);
 
 }  // namespace sextant

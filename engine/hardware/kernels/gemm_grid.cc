@@ -10,8 +10,8 @@ struct Interval {
   double share;
 };
 
-// The last node at or below each whole number, the last of all left out. Nodes are whole numbers,
-// and a look-up is several times faster than a search that branches as shapes do.
+// The last node at or below each whole number, excluding the last node. Nodes are whole numbers,
+// and a look-up is several times faster than a search with data-dependent branches.
 template <size_t kCount>
 constexpr auto IndexesOf(const std::array<double, kCount>& nodes) {
   std::array<unsigned char, 16> out = {};
@@ -23,7 +23,7 @@ constexpr auto IndexesOf(const std::array<double, kCount>& nodes) {
   return out;
 }
 
-// One over the distance from each node to the next.
+// The inverse distance from each node to the next.
 template <size_t kCount>
 constexpr auto InverseWidthsOf(const std::array<double, kCount>& nodes) {
   std::array<double, kCount - 1> out = {};

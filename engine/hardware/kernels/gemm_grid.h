@@ -9,8 +9,9 @@
 
 namespace sextant {
 
-// The nodes, in log2: where kernels change, whatever was measured. m of 1 is a vector's product, up
-// to 64 the weights are read alone; n and k below 1024 or above 16384 are rare in models.
+// The nodes, in log2, at sizes where kernels change, independent of the measured shapes. m of 1 is
+// a vector product; up to 64 reading the weights dominates; n and k below 1024 or above 16384 are
+// rare in models.
 inline constexpr std::array<double, 10> kGemmRowNodes = {0, 4, 6, 7, 8, 9, 10, 11, 12, 13};
 inline constexpr std::array<double, 5> kGemmSizeNodes = {10, 11, 12, 13, 14};
 inline constexpr size_t kGemmNodeCount =
@@ -23,8 +24,8 @@ inline GemmPosition GemmPositionOf(const GemmSize& size) {
   return {std::log2(size.m), std::log2(size.n), std::log2(size.k)};
 }
 
-// The cell that a position lies in, and where in it: a share of 0 is at its low corner. Positions
-// outside of the grid are taken to its edge.
+// The cell that contains a position, and the position within it: a share of 0 is the low corner.
+// Positions outside the grid are clamped to its edge.
 struct GemmCell {
   size_t corner = 0;  // the node of the lowest m, n and k
   std::array<double, 3> share = {};
@@ -32,14 +33,14 @@ struct GemmCell {
 
 GemmCell GemmCellOf(const GemmPosition& position);
 
-// Nodes are numbered with m slowest and k fastest; the steps to the next along each.
+// Nodes are numbered with m slowest and k fastest. The step to the next node along each axis.
 inline constexpr std::array<size_t, 3> kGemmNodeStep = {
     kGemmSizeNodes.size() * kGemmSizeNodes.size(), kGemmSizeNodes.size(), 1};
 
 // A value at each node.
 using GemmNodes = std::array<double, kGemmNodeCount>;
 
-// Linear in each of the three shares; continuous over the edges of cells.
+// Linear in each of the three shares; continuous across cell edges.
 double GemmInterpolated(const GemmNodes& nodes, const GemmCell& cell);
 
 }  // namespace sextant

@@ -2,21 +2,59 @@
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_MODEL_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_MODEL_H_
 
+#include <cmath>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/hardware/kernels/gemm_calibration.h"
+#include "engine/hardware/kernels/gemm_efficiency.h"
 #include "engine/hardware/kernels/gemm_grid.h"
+#include "engine/hardware/kernels/gemm_roofline.h"
 #include "engine/hardware/kernels/gemm_shape.h"
-#include "engine/hardware/kernels/gemm_trial.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
 
 namespace sextant {
 
-// A type that was not measured, beside the one that was.
+// The inputs of a fit in addition to its shapes.
+struct GemmSetting {
+  GemmType type;
+  GemmForm form = GemmForm::kGrid;
+  double compute_units = 1;  // for kTiles
+};
+
+// A roofline, and the efficiency relative to it.
+struct GemmFit {
+  GemmRoofline roofline;
+  GemmEfficiency efficiency;
+
+  double SecondsAt(const GemmSize& size, const GemmPosition& inside) const {
+    const GemmRoof roof = roofline.At(size);
+    return roof.seconds * std::exp(efficiency.LogRatio(size, inside, roof.work_share));
+  }
+};
+
+// `gemms` is not empty.
+GemmFit FitGemms(const GemmSetting& setting, absl::Span<const MeasuredGemm> gemms);
+
+struct GemmTrial {
+  GemmForm form = GemmForm::kGrid;
+  PredictionError error;
+  // The mean of |ln(measured / predicted)|. Forms are chosen by it: over 40 shapes it is less
+  // noisy than a quantile.
+  double mean_log_error = 0;
+};
+
+// The error of a fit to `points`, evaluated on `checks`; neither is empty.
+GemmTrial TryGemmForm(const GemmSetting& setting, absl::Span<const MeasuredGemm> points,
+                      absl::Span<const MeasuredGemm> checks);
+
+// The error over all `gemms`, each predicted by a fit to four fifths of them, without it.
+PredictionError CrossValidate(const GemmSetting& setting, absl::Span<const MeasuredGemm> gemms);
+
+// An unmeasured type, relative to the measured one.
 struct OtherGemmType {
   GemmType type;
   double peak_ratio = 1;  // its datasheet peak over that of the measured type; positive
@@ -30,33 +68,33 @@ struct GemmBox {
 
 class GemmModel {
  public:
-  // Fits both forms to the points, keeps the one that is nearer to the checks (kTiles, unless kGrid
-  // is clearly nearer), and fits that to points and checks. Of fewer than kFewestTilePoints kGrid.
+  // Fits both forms to the points, keeps the one closer to the checks (kTiles, unless kGrid is
+  // clearly closer), and refits that form to points and checks. With fewer than kFewestTilePoints,
+  // kGrid.
   //
   // Errors: those of CheckGemmCalibration().
   static absl::StatusOr<GemmModel> Of(const GemmCalibration& calibration);
 
-  // Finite and positive for dimensions of 1 to 2^40; others count as the nearest of those.
-  // Allocates nothing. The basis is never kMeasured: a measured time is smoothed as all others
-  // are, so that a plan has no jump at shapes that happen to be points.
+  // Finite and positive for dimensions of 1 to 2^40; others are clamped to this range. Allocates
+  // nothing. The basis is never kMeasured: measured times are smoothed like all others, so that a
+  // plan has no jump at measured shapes.
   KernelTime Predict(const GemmShape& shape) const;
 
-  // kOtherType: this type's efficiency on the other's roofline.
+  // kOtherType: this type's efficiency applied to the other type's roofline.
   KernelTime PredictOtherType(const GemmShape& shape, const OtherGemmType& other) const;
 
   GemmType type() const { return type_; }
   const GemmFit& fit() const { return fit_; }
-  // Of all that was measured, each shape predicted by a fit that had not seen it. Intervals are of
-  // it.
+  // The error over all measured shapes, each predicted by a fit without it. Intervals use it.
   const PredictionError& error() const { return error_; }
-  // On the checks, by a fit to the points alone: the form that was chosen, and the other, which is
-  // absent where the device's compute units are not known, or shapes are too few.
+  // The errors on the checks of a fit to the points alone, for the chosen form and the other one.
+  // The other is absent where the device's compute units are unknown or there are too few shapes.
   const GemmTrial& chosen() const { return chosen_; }
   const absl::optional<GemmTrial>& other() const { return other_; }
 
-  // All that was measured, checks included.
+  // All measured shapes, checks included.
   absl::Span<const MeasuredGemm> measured() const { return measured_; }
-  // Up to `most` of them, nearest first: by the sum of squared differences of the logarithms of m,
+  // Up to `most` of them, nearest first by the sum of squared differences of the logarithms of m,
   // n and k.
   std::vector<MeasuredGemm> Nearest(const GemmShape& shape, size_t most) const;
 
@@ -67,28 +105,28 @@ class GemmModel {
 
   GemmType type_;
   GemmFit fit_;
-  GemmBox box_;  // of what was measured
+  GemmBox box_;  // of the measured shapes
   PredictionError error_;
   GemmTrial chosen_;
   absl::optional<GemmTrial> other_ = {};
   std::vector<MeasuredGemm> measured_;
 };
 
-// Intervals of what a calibration lacks; factors on its ends. docs/kernels_gemm.md has the figures
-// that they are of and what made them.
+// Intervals where a calibration lacks a shape, as factors on their ends. docs/kernels_gemm.md has
+// their data and derivation.
 struct GemmFallbacks {
   // 10th and 90th percentile of measured over predicted time, over the same of shapes inside:
-  // shapes of up to two octaves (doublings) outside in one or two dimensions. Of more octaves the
-  // power of their number's half is taken: nobody measured those.
+  // shapes of up to two octaves (doublings) outside in one or two dimensions. For n > 2 octaves,
+  // which were not measured, the power n / 2.
   static constexpr Widening kOutside{.low = 0.95, .high = 1.1};
   static constexpr double kOctavesMeasured = 2;
-  // No transposed layout was measured. Two libraries' choices of kernels for the same layout on the
-  // same device stand in for it: 0.93 to 1.18 (5th to 95th percentile, bf16 on an H100).
+  // No transposed layout was measured. The interval is that of two libraries' kernels for the same
+  // layout on the same device: 0.93 to 1.18 (5th to 95th percentile, bf16 on an H100).
   static constexpr Widening kOtherPass{.low = 0.9, .high = 1.2};
-  // A type of equal peak, bytes and scaling (fp16 for bf16). Not measured, stated.
+  // A type of equal peak, bytes and scaling (fp16 for bf16). Not measured, assumed.
   static constexpr Widening kLikeType{.low = 0.95, .high = 1.05};
-  // A faster type from a slower one takes 1.55 times what its peak says in the median, and a slower
-  // one from a faster 0.65; neither tells the other much.
+  // Predicted from a slower type, a faster one takes 1.55 times its peak's time in the median; a
+  // slower one from a faster, 0.65 times. Neither predicts the other well.
   static constexpr double kFasterType = 1.55;
   static constexpr double kSlowerType = 0.65;
   static constexpr Widening kFarType{.low = 0.65, .high = 1.6};

@@ -11,7 +11,7 @@ void SetGemmBytes(GemmType type, GemmRoofline& roofline) {
 }
 
 GemmRoofline GemmRooflineOf(GemmType type, absl::Span<const MeasuredGemm> gemms) {
-  // As if a FLOP and a byte took a second each: WorkSeconds() and ByteSeconds() are then counts.
+  // With one second per FLOP and per byte, WorkSeconds() and ByteSeconds() are counts.
   GemmRoofline out = {
       .seconds_per_flop = 1, .seconds_per_byte = 1, .fixed_seconds = gemms[0].time.value()};
   SetGemmBytes(type, out);

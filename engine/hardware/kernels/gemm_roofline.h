@@ -1,5 +1,5 @@
-// The time that no efficiency enters: what a multiplication's work and bytes take at the best rates
-// that its calibration saw.
+// The roofline time of a multiplication: its work and bytes at the best rates of its calibration,
+// without efficiency.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_ROOFLINE_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_ROOFLINE_H_
 
@@ -11,7 +11,7 @@
 
 namespace sextant {
 
-// Dimensions as real numbers: their products pass 2^63.
+// Dimensions as real numbers: their products exceed 2^63.
 struct GemmSize {
   explicit GemmSize(const GemmShape& shape)
       : m(static_cast<double>(shape.m)),
@@ -25,7 +25,7 @@ struct GemmSize {
 
 struct GemmRoof {
   double seconds = 0;
-  double work_share = 0;  // of the work's time in that of work and bytes
+  double work_share = 0;  // the work's time over that of work plus bytes
 };
 
 struct GemmRoofline {
@@ -33,13 +33,13 @@ struct GemmRoofline {
   double seconds_per_byte = 0;
   double fixed_seconds = 0;
   double element_bytes = 0;   // of an operand
-  double quantise_bytes = 0;  // moved for each element of x before the multiplication
+  double quantise_bytes = 0;  // moved per element of x before the multiplication
 
   double WorkSeconds(const GemmSize& size) const {
     return 2 * size.m * size.n * size.k * seconds_per_flop;
   }
 
-  // Both operands read and the bf16 result written once, and x quantised.
+  // Both operands read and the bf16 result written once, plus the quantisation of x.
   double ByteSeconds(const GemmSize& size) const {
     const double bytes = element_bytes * size.k * (size.m + size.n) + 2 * size.m * size.n +
                          quantise_bytes * size.m * size.k;
@@ -48,8 +48,8 @@ struct GemmRoofline {
 
   //   t = sqrt(work^2 + bytes^2) + t0
   //
-  // with a smooth maximum of the two (docs/kernels_gemm.md): near the ridge a kernel hides less
-  // of the shorter behind the longer than max() says. Monotone in m, n and k.
+  // a smooth maximum of the two (docs/kernels_gemm.md): near the ridge a kernel overlaps them less
+  // than max() says. Monotone in m, n and k.
   GemmRoof At(const GemmSize& size) const {
     const double work = WorkSeconds(size);
     const double bytes = ByteSeconds(size);
@@ -57,7 +57,7 @@ struct GemmRoofline {
   }
 };
 
-// Bytes that multiplications in `type` move.
+// Sets the bytes per element that multiplications in `type` move.
 void SetGemmBytes(GemmType type, GemmRoofline& roofline);
 
 // The best rates among `gemms`, and the shortest of their times as t0. `gemms` is not empty.

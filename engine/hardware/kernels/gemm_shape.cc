@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/hardware/kernels/kernel_limits.h"
+#include "engine/hardware/kernels/kernel_time.h"
 #include "engine/tensor/storage.h"
 
 namespace sextant {
@@ -22,7 +22,7 @@ constexpr std::array<NamedType, 5> kNames = {{
     {"int8", {DataType::kInt8, GemmScaling::kTensor}},
 }};
 
-// Long enough for whole blocks of every block format.
+// A multiple of the blocks of every block format.
 constexpr int64_t kElements = 1024;
 
 }  // namespace

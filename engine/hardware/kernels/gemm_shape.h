@@ -1,4 +1,4 @@
-// Matrix multiplications as kernels see them.
+// Shapes and types of matrix multiplications.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_SHAPE_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_GEMM_SHAPE_H_
 
@@ -10,16 +10,16 @@
 
 namespace sextant {
 
-// Which multiplication of a linear layer it is. They differ in which operand lies transposed in
-// memory, and so in the kernel that a library picks.
+// The multiplication's role in a linear layer. It determines which operand is transposed in
+// memory, and so the kernel that a library picks.
 enum class GemmPass {
-  kForward,         // y[m,n] = x[m,k] w[n,k]^T, all rows whole: the layout that is measured
+  kForward,         // y[m,n] = x[m,k] w[n,k]^T, contiguous rows: the measured layout
   kInputGradient,   // dx = dy w
   kWeightGradient,  // dw = dy^T x
   kOtherLayout,     // anything else
 };
 
-// out[m,n] summed over k: 2 m n k FLOPs. 1 to 2^40 each.
+// out[m,n] summed over k: 2 m n k FLOPs. Each dimension is 1 to 2^40.
 struct GemmShape {
   int64_t m = 0;
   int64_t n = 0;
@@ -44,7 +44,7 @@ constexpr GemmShape WeightGradientOf(const GemmShape& forward) {
   return {forward.n, forward.k, forward.m, GemmPass::kWeightGradient};
 }
 
-// `batch` multiplications in one launch, each of its own operands.
+// `batch` multiplications in one launch, each with its own operands.
 struct BatchedGemm {
   int64_t batch = 1;  // 1 to 2^40
   GemmShape each;
@@ -52,19 +52,19 @@ struct BatchedGemm {
   friend bool operator==(const BatchedGemm&, const BatchedGemm&) = default;
 };
 
-// One multiplication of as many FLOPs and, where tiles fit, the same tiles: the first operands lie
-// below one another, and the second one is shared. m is 2^40 at most.
+// One multiplication with the same FLOPs and, where tiles fit, the same tiles: the first operands
+// are stacked, and the second one is shared. m is clamped to 2^40.
 GemmShape StackedGemm(const BatchedGemm& gemm);
 
-// Who scales the elements of narrow types, which is part of a measured time: x arrives in bf16 and
-// is quantised by a kernel of its own; w is quantised long before.
+// The scaling of narrow types, which is part of a measured time: x arrives in bf16 and is
+// quantised by a separate kernel; w is quantised long before.
 enum class GemmScaling {
-  kNone,    // operands are taken as they are
-  kTensor,  // a scale a tensor (or a row): x is read to find it, then quantised
-  kBlock,   // a scale a block of elements: "fp8_block" in 1 x 128 of x and 128 x 128 of w
+  kNone,    // operands are used as they are
+  kTensor,  // one scale per tensor (or row): x is read to find it, then quantised
+  kBlock,   // one scale per block of elements: "fp8_block" in 1 x 128 of x and 128 x 128 of w
 };
 
-// What a library has one family of kernels for. Two recipes of fp8 are two types here: their times
+// A type with its own family of kernels in a library. Two fp8 recipes are two types: their times
 // differ by half (docs/kernels_gemm.md).
 struct GemmType {
   DataType data_type = DataType::kUnspecified;
@@ -73,15 +73,15 @@ struct GemmType {
   friend bool operator==(const GemmType&, const GemmType&) = default;
 };
 
-// The type that tables call `name`: "bf16", "fp8" (per tensor), "fp8_block", "nvfp4", "int8".
+// The type called `name` in tables: "bf16", "fp8" (per tensor), "fp8_block", "nvfp4", "int8".
 // kUnspecified: none.
 GemmType GemmTypeNamed(absl::string_view name);
 
-// The name that GemmTypeNamed() takes, else the data type's.
+// The name for GemmTypeNamed(), else the data type's.
 absl::string_view GemmTypeName(GemmType type);
 
-// Bytes of an element of either operand, block scales included: 0.5625 of nvfp4. 0: not a type
-// that matrices are multiplied in.
+// Bytes per element of either operand, block scales included: 0.5625 for nvfp4. 0: not a type of
+// matrix multiplications.
 double GemmElementBytes(DataType type);
 
 }  // namespace sextant

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
@@ -23,25 +24,25 @@ struct GroupedGemmPoint {
 
 // Times of one kernel on one device in one data type.
 struct GroupedGemmCalibration {
-  // What the matrix units could do at most in this data type; absent: not known, not checked.
+  // The peak rate of the matrix units in this data type; absent: unknown, not checked.
   absl::optional<FlopsPerSecond> peak = {};
   absl::Span<const GroupedGemmPoint> points;
 };
 
-// How a kernel cuts its work, as far as its times show it.
+// A kernel's tiling, as inferred from its times.
 struct GroupedGemmForm {
-  int64_t row_tile = 128;      // rows of an expert are filled up to a multiple of it
-  int64_t balance_rows = 300;  // an expert of more rows takes longer to multiply than to read
+  int64_t row_tile = 128;      // rows per expert are padded to a multiple of it
+  int64_t balance_rows = 300;  // above it, multiplying an expert takes longer than reading it
 };
 
 // Terms:
-//   0  1                                   launching a handful of kernels
+//   0  1                                   launches of a handful of kernels
 //   1  weights of the active experts       memory
-//   2  weights x filled-up rows            multiplications
-//   3  weights x max(1, filled-up rows / balance_rows): the slower of both, where they overlap
-//   4  tokens x hidden                     choosing experts, and what every device does with all
-//   5  expert rows x hidden                permuting, and adding up
-//   6  expert rows x intermediate          the activation, and quantising it
+//   2  weights x padded rows               multiplications
+//   3  weights x max(1, padded rows / balance_rows): the slower of both, where they overlap
+//   4  tokens x hidden                     choosing experts, and per-token work of every device
+//   5  expert rows x hidden                permuting and summing
+//   6  expert rows x intermediate          the activation, and its quantisation
 //   7  tokens                              routing
 // Sizes are at least 1. docs/kernels_attention.md derives them.
 TermShape GroupedGemmTerms(const GroupedGemmShape& shape, GroupedGemmForm form);
@@ -49,21 +50,21 @@ TermShape GroupedGemmTerms(const GroupedGemmShape& shape, GroupedGemmForm form);
 class GroupedGemmModel {
  public:
   static constexpr int64_t kLeastPoints = 16;
-  // Rows per expert, experts or their size beyond the points: factors each octave, made as those of
-  // AttentionFallbacks: docs/kernels_attention.md.
+  // Rows per expert, experts or their size outside the points: factors per octave, derived as
+  // those of AttentionFallbacks: docs/kernels_attention.md.
   static constexpr Widening kOctaveOutside{.low = 0.95, .high = 1.25};
 
   // Errors: kInvalidArgument naming calibration.grouped_gemm fields: fewer than kLeastPoints
-  // points, sizes below 1 or above 2^40, devices that don't divide experts, more experts a token
-  // than there are, times that are not finite, not positive or above a day, rates above 1.1 of the
-  // peak, a shape twice.
+  // points, sizes below 1 or above 2^40, devices that don't divide experts, more experts per token
+  // than experts, times that are not finite, not positive or above a day, rates above 1.1 of the
+  // peak, duplicate shapes.
   static absl::StatusOr<GroupedGemmModel> Of(const GroupedGemmCalibration& calibration);
 
-  // The forward pass. Finite and positive for sizes of 1 to 2^40; others count as the nearest of
-  // those. Allocates nothing.
+  // The time of the forward pass. Finite and positive for sizes of 1 to 2^40; others are clamped
+  // to this range. Allocates nothing.
   KernelTime Predict(const GroupedGemmShape& shape) const;
 
-  // Of all points, each predicted by a fit that has not seen it.
+  // The error over all points, each predicted by a fit without it.
   const PredictionError& error() const { return error_; }
 
  private:
@@ -71,10 +72,13 @@ class GroupedGemmModel {
 
   GroupedGemmForm form_;
   TermFit fit_;
-  TermPosition low_;  // the box that holds the points
+  TermPosition low_;  // the bounding box of the points
   TermPosition high_;
   PredictionError error_;
 };
+
+// The field checks of GroupedGemmModel::Of().
+absl::Status CheckGroupedGemm(const GroupedGemmCalibration& calibration);
 
 }  // namespace sextant
 

@@ -6,10 +6,10 @@
 
 namespace sextant {
 
-// A device's share of a mixture of experts, all experts being asked for as often. Times include
-// choosing experts, permuting tokens, quantising activations where the data type needs it, both
-// grouped multiplications, the activation between them, and adding up a token's experts. They
-// don't include communication, shared experts, or a backward pass.
+// A device's share of a mixture of experts with balanced load. Times include choosing experts,
+// permuting tokens, quantising activations where the data type needs it, both grouped
+// multiplications, the activation between them, and summing a token's experts. They exclude
+// communication, shared experts, and the backward pass.
 struct GroupedGemmShape {
   int64_t tokens = 1;  // of the whole expert-parallel group
   int64_t hidden = 1;
@@ -17,7 +17,7 @@ struct GroupedGemmShape {
   int64_t experts_per_token = 1;
   int64_t experts = 1;          // of the layer
   int64_t expert_parallel = 1;  // devices that share them; divides experts
-  bool gated = true;            // three matrices an expert, not two
+  bool gated = true;            // three matrices per expert, not two
 
   friend bool operator==(const GroupedGemmShape&, const GroupedGemmShape&) = default;
 };
@@ -28,10 +28,10 @@ double ExpertRows(const GroupedGemmShape& shape);
 // Rows of one expert.
 double RowsPerExpert(const GroupedGemmShape& shape);
 
-// Weights of those of this device's experts that any row asks for.
+// Weights of this device's experts that have any rows.
 double ActiveWeights(const GroupedGemmShape& shape);
 
-// 2 FLOPs a weight and row.
+// 2 FLOPs per weight and row.
 double GroupedGemmFlops(const GroupedGemmShape& shape);
 
 }  // namespace sextant

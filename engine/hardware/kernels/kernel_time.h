@@ -1,42 +1,61 @@
-// What a kernel will take on a device, and how well that is known.
+// The predicted time of a kernel on a device, and its uncertainty.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_KERNEL_TIME_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_KERNEL_TIME_H_
 
+#include <cstddef>
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 
 namespace sextant {
 
-// What a time was predicted from, best first.
+// The source of a predicted time, best first.
 enum class KernelBasis {
-  kMeasured,      // this very shape was measured
-  kWithinGrid,    // shapes around it were
+  kMeasured,      // this shape was measured
+  kWithinGrid,    // shapes around it were measured
   kOutsideGrid,   // the nearest measured shape's share of the roofline
-  kOtherPass,     // the same kernel's forward pass was measured, or another layout of it
-  kOtherType,     // another data type was measured; peaks scale it
+  kOtherPass,     // the kernel's forward pass, or another layout, was measured
+  kOtherType,     // another data type was measured; scaled by peaks
   kMeasuredRate,  // only the device's best rates were measured
-  kDatasheet,     // datasheet peaks times an achieved fraction that somebody published
+  kDatasheet,     // datasheet peaks times a published achieved fraction
 };
 
-// How far a prediction was from measured times that it had not seen: quantiles of measured over
-// predicted time.
+// The error of predictions against held-out measured times: quantiles of measured over predicted
+// time.
 struct PredictionError {
   double p10 = 1;
   double median = 1;
   double p90 = 1;
   double median_absolute = 0;  // of |predicted / measured - 1|
   double p90_absolute = 0;
-  int64_t shape_count = 0;  // 0: nothing to compare with, p10 and p90 are stated ones
+  int64_t shape_count = 0;  // 0: no data; p10 and p90 are assumed
 };
 
-// The time of one kernel on one device, nothing else running.
+// The time of one kernel on one device with nothing else running.
 struct KernelTime {
   Seconds expected;
   Seconds low;   // an 80 % interval: expected x PredictionError p10
-  Seconds high;  // expected x p90, both widened by what the basis lacks
+  Seconds high;  // expected x p90, both widened where the basis lacks data
   KernelBasis basis = KernelBasis::kDatasheet;
 };
+
+inline constexpr int64_t kMostKernelSize = int64_t{1} << 40;
+inline constexpr int64_t kMostComputeUnits = 1'000'000;
+inline constexpr size_t kMostKernelPoints = 4096;  // fitting is linear in it, checking is not
+inline constexpr double kMostKernelSeconds = 86400;
+// Relative to the datasheet's peak: an H100's is stated at 1830 MHz, and it runs at 1980 (8 %
+// more); timers of bursts of milliseconds are accurate to 2 %.
+inline constexpr double kMostOfPeak = 1.10;
+
+// `path`.seconds: finite, above 0, at most a day.
+void CheckKernelTime(absl::string_view path, Seconds time, FieldViolations& out);
+
+// `path`.seconds: long enough that the rate is at most kMostOfPeak of `peak`, where there is one.
+void CheckKernelRate(absl::string_view path, Flops flops, Seconds time,
+                     absl::optional<FlopsPerSecond> peak, FieldViolations& out);
 
 }  // namespace sextant
 

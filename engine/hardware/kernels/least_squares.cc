@@ -7,7 +7,7 @@
 namespace sextant {
 namespace {
 
-// The sum over columns from..to-1 of x y; both begin at their own first column.
+// The sum over columns from..to-1 of x y; each begins at its own first column.
 double Dot(const std::vector<double>& x, size_t x_first, const std::vector<double>& y,
            size_t y_first, size_t to) {
   const size_t from = std::max(x_first, y_first);

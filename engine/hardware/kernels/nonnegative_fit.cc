@@ -8,10 +8,10 @@
 namespace sextant {
 namespace {
 
-constexpr int kRounds = 12;              // of new weights; the fit no longer moves after about 8
-constexpr double kSmallError = 0.05;     // below it errors count by their square
-constexpr double kRidge = 1e-9;          // keeps columns that are multiples of each other solvable
-constexpr double kGradientFloor = 1e-9;  // a gradient below it is rounding
+constexpr int kRounds = 12;              // of reweighting; the fit converges after about 8
+constexpr double kSmallError = 0.05;     // smaller errors count by their square
+constexpr double kRidge = 1e-9;          // keeps collinear columns solvable
+constexpr double kGradientFloor = 1e-9;  // smaller gradients are rounding
 
 // x minimises x G x / 2 - h x.
 struct NormalEquations {
@@ -37,8 +37,8 @@ NormalEquations NormalEquationsOf(absl::Span<const TermArray> rows,
 
 using Passive = std::array<bool, kMostTerms>;  // the unknowns that may be above 0
 
-// The least squares of the passive unknowns alone, the others 0: Gauss without pivots, which a
-// positive definite matrix doesn't need.
+// The least squares of the passive unknowns, with the others at 0: Gaussian elimination without
+// pivoting, which a positive definite matrix doesn't need.
 TermArray Solve(const NormalEquations& equations, const Passive& passive) {
   std::array<TermArray, kMostTerms> a = equations.gram;
   TermArray x = equations.right;
@@ -64,7 +64,7 @@ TermArray Solve(const NormalEquations& equations, const Passive& passive) {
   return x;
 }
 
-// The active unknown whose growth helps most; -1: none helps.
+// The active unknown whose increase helps most; -1: none helps.
 int MostHelpful(const NormalEquations& equations, const Passive& passive, const TermArray& x) {
   int best = -1;
   double most = 0;
@@ -80,7 +80,7 @@ int MostHelpful(const NormalEquations& equations, const Passive& passive, const 
   return best;
 }
 
-// Moves x towards the unconstrained solution of the passive unknowns, dropping those that reach 0.
+// Moves x towards the unconstrained solution of the passive unknowns, removing those that reach 0.
 TermArray MoveInside(const NormalEquations& equations, Passive& passive, TermArray x) {
   for (int step = 0; step < kMostTerms; ++step) {
     const TermArray goal = Solve(equations, passive);

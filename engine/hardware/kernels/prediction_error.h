@@ -1,4 +1,4 @@
-// How far predictions were from times that they had not seen, and intervals made of that.
+// Errors of predictions against held-out times, and intervals based on them.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_PREDICTION_ERROR_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_PREDICTION_ERROR_H_
 
@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-// Factors on the ends of an interval: what a basis lacks.
+// Factors on the ends of an interval where data is lacking.
 struct Widening {
   double low = 1;   // at most 1
   double high = 1;  // at least 1
@@ -17,21 +17,21 @@ struct Widening {
   friend Widening operator*(Widening a, Widening b) { return {a.low * b.low, a.high * b.high}; }
 };
 
-// `widening` for `exponent` times as large a lack: of doublings, say.
+// `widening` to the power `exponent`, e.g. the number of doublings.
 Widening Power(Widening widening, double exponent);
 
-// Quantiles, linear between ranks, of measured over predicted time; `ratios` are not empty.
+// Quantiles, linear between ranks, of measured over predicted time; `ratios` is not empty.
 PredictionError ErrorOf(std::vector<double> ratios);
 
-// An interval that holds `expected`.
+// An interval that contains `expected`.
 KernelTime TimeWithin(double expected_seconds, const PredictionError& error, Widening widening,
                       KernelBasis basis);
 
-// A probe's stable median is known to about that share each way (docs/probe.md).
+// A probe's stable median is accurate to about this share either way (docs/probe.md).
 inline constexpr double kMedianDoubt = 0.025;
 
-// `time` with an interval at least that wide: points that agree with each other better than any of
-// them is known say nothing of what they share.
+// `time` with at least that uncertainty: points that agree with each other better than each is
+// known may share a common error.
 KernelTime NoSurerThanAMedian(KernelTime time);
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// A kernel's time by a device's two roofs: where no shape of its kind was measured.
+// A kernel's time by a device's two roofs, where no shape of its kind was measured.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_ROOF_TIME_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_ROOF_TIME_H_
 
@@ -15,31 +15,31 @@ struct KernelWork {
   double moved_bytes = 0;  // read plus written, each array once
 };
 
-// Rates that kernels reach, not that datasheets promise.
+// Rates that kernels achieve, not datasheet peaks.
 struct KernelRoofs {
   FlopsPerSecond matrix;
   BytesPerSecond memory;
-  Seconds floor = {};  // of the shortest kernel
+  Seconds floor = {};  // the shortest kernel time
   // kMeasuredRate or kDatasheet.
   KernelBasis basis = KernelBasis::kDatasheet;
 };
 
-// The shortest kernel that no one measured: what published matrix products of 1 x 1024 x 1024 take
-// behind other work, 2.5 to 6 us (docs/kernels.md).
+// The shortest time of an unmeasured kernel: published matrix products of 1 x 1024 x 1024 queued
+// after other work take 2.5 to 6 us (docs/kernels.md).
 inline constexpr Seconds kUnmeasuredFloor = Seconds(3e-6);
 
-// Of 8 bits or fewer: what multiplies it quantises its inputs first.
+// True for types of 8 bits or fewer, whose products quantise their inputs first.
 bool IsNarrow(DataType type);
 
-// How measured matrix products compare with these roofs: quantiles of measured over
-// (c^2 + m^2)^(1/2) + floor, by what the roofs stand on and by how wide the operands are. Narrow
-// ones are quantised by the kernel's call, which the roofs don't see: they take longer. From the
-// published tables of four GPUs (docs/kernels.md).
+// The error of measured matrix products against these roofs: quantiles of measured over (c^2 +
+// m^2)^(1/2) + floor, by the basis of the roofs and the width of the operands. Narrow ones take
+// longer, because the kernel's call quantises them, which the roofs ignore. From the published
+// tables of four GPUs (docs/kernels.md).
 PredictionError ErrorUnderRoofs(KernelBasis basis, DataType type);
 
-// (c^2 + m^2)^(1/2) + floor, times the median of `error`, which says how the kernel compares with
-// that: ErrorUnderRoofs() of a matrix product. `roofs` are above 0. Source: docs/roofline.md for
-// the p-norm, docs/kernels.md for the factor.
+// (c^2 + m^2)^(1/2) + floor, times the median of `error`, the kernel's error against that formula:
+// ErrorUnderRoofs() for a matrix product. `roofs` are above 0. Source: docs/roofline.md for the
+// p-norm, docs/kernels.md for the factor.
 KernelTime TimeUnderRoofs(const KernelWork& work, const KernelRoofs& roofs,
                           const PredictionError& error);
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
-#include "engine/hardware/kernels/kernel_limits.h"
+#include "engine/hardware/kernels/kernel_time.h"
 
 namespace sextant {
 namespace {
@@ -52,7 +52,8 @@ absl::string_view StreamPatternName(StreamPattern pattern) {
   return "triad";
 }
 
-// The one FLOP an element of a read, a scale or two of a triad are no work beside their bytes.
+// The FLOP per element of a read or a scale, and the two of a triad, are negligible next to their
+// bytes.
 StreamWork WorkOf(const MeasuredStream& measured) {
   const Arrays arrays = ArraysOf(measured.pattern);
   const auto bytes = static_cast<double>(measured.array_bytes);

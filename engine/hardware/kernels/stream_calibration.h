@@ -1,7 +1,8 @@
-// The measured passes over memory that kernels other than products are predicted from.
+// Measured passes over memory, the input of predictions for kernels other than matrix products.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_STREAM_CALIBRATION_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_STREAM_CALIBRATION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace sextant {
 
-// As STREAM and its heirs name them.
+// As named by STREAM and its successors.
 enum class StreamPattern {
   kRead,   // s = s + a[i]
   kWrite,  // a[i] = s
@@ -20,31 +21,32 @@ enum class StreamPattern {
   kScale,  // b[i] = s a[i]
   kTriad,  // c[i] = a[i] + s b[i]
 };
+inline constexpr size_t kStreamPatternCount = static_cast<size_t>(StreamPattern::kTriad) + 1;
 
 // "read", "triad".
 absl::string_view StreamPatternName(StreamPattern pattern);
 
-// What a kernel moves and computes beside products of matrices.
+// The bytes and FLOPs of a kernel outside matrix products.
 struct StreamWork {
   double read_bytes = 0;
   double written_bytes = 0;
   double flops = 0;
 
   double bytes() const { return read_bytes + written_bytes; }
-  // Of what moves; a half where nothing does.
+  // The share of reads in the moved bytes; a half where nothing moves.
   double read_share() const { return bytes() > 0 ? read_bytes / bytes() : 0.5; }
 };
 
 struct MeasuredStream {
   StreamPattern pattern = StreamPattern::kCopy;
   int64_t array_bytes = 0;
-  bool main_memory = false;  // no cache holds the arrays
+  bool main_memory = false;  // the arrays exceed every cache
   Seconds time;              // of one pass
 };
 
 // One pass over an fp32 array in place, with multiply-adds on each element.
 struct MeasuredElementwise {
-  int64_t multiply_adds = 0;  // an element, two FLOPs each
+  int64_t multiply_adds = 0;  // per element, two FLOPs each
   int64_t array_bytes = 0;
   Seconds time;  // of one pass
 };
@@ -58,9 +60,9 @@ struct StreamCalibration {
   // At least one of them in main memory.
   std::vector<MeasuredStream> streams = {};
   std::vector<MeasuredElementwise> ladder = {};
-  // Of the last-level cache; absent: not known.
+  // The size of the last-level cache; absent: unknown.
   absl::optional<double> cache_bytes = {};
-  // Of fp32 multiply-adds where the ladder has too few steps; absent: not known.
+  // The rate of fp32 multiply-adds where the ladder has too few steps; absent: unknown.
   absl::optional<FlopsPerSecond> arithmetic = {};
 };
 

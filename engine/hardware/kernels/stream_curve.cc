@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-constexpr double kSame = 1e-9;  // of shares, and of logarithms of bytes
+constexpr double kSame = 1e-9;  // for shares, and for logarithms of bytes
 
 struct Pass {
   bool main_memory = false;
@@ -33,8 +33,7 @@ std::vector<Pass> PassesOf(absl::Span<const MeasuredStream> streams) {
   return out;
 }
 
-// Of the shares that main memory was measured with, that of most passes; of equals the nearest to
-// a copy's.
+// The most frequent share among the main memory passes; on a tie the nearest to a copy's.
 double UsualShare(const std::vector<Pass>& passes) {
   const auto count = [&passes](double share) {
     return std::count_if(passes.begin(), passes.end(),
@@ -51,15 +50,15 @@ double UsualShare(const std::vector<Pass>& passes) {
   return best;
 }
 
-// Some sizes whose times fell as sizes grew are one: their mean.
+// Sizes whose times decreased with size, merged into their mean.
 struct Block {
   double sum = 0;
   size_t count = 0;
   double mean() const { return sum / static_cast<double>(count); }
 };
 
-// More bytes never take less: isotonic regression of the logarithms of times by pooling adjacent
-// violators (Ayer et al. 1955, Ann. Math. Stat. 26(4); from memory).
+// Enforces that more bytes never take less time: isotonic regression of the logarithms of times by
+// pooling adjacent violators (Ayer et al. 1955, Ann. Math. Stat. 26(4); from memory).
 void MakeAscending(absl::Span<StreamSize> sizes) {
   std::vector<Block> blocks;
   for (const StreamSize& size : sizes) {
@@ -92,8 +91,8 @@ void SetSizes(const std::vector<Pass>& passes, double share, StreamCurve& out) {
   MakeAscending(absl::MakeSpan(out.sizes));
 }
 
-// Between the largest pass that a cache holds and the smallest that none does the rate falls; it
-// has fallen at `log_bytes`.
+// The rate falls between the largest pass that fits a cache and the smallest that fits none. It
+// has reached main memory's at `log_bytes`.
 void EndCaches(const std::vector<Pass>& passes, double log_bytes, StreamCurve& out) {
   const auto memory =
       std::find_if(passes.begin(), passes.end(), [](const Pass& pass) { return pass.main_memory; });
@@ -184,7 +183,7 @@ StreamLack LackAt(const StreamCurve& curve, double bytes, double read_share) {
   const double low = curve.mixes.front().read_share;
   const double high = curve.mixes.back().read_share;
   const double at = std::clamp(read_share, low, high);
-  // Exponential and logarithm of a measured size may differ in the last digit.
+  // exp() and log() of a measured size may differ in the last digit.
   const double below =
       bytes < smallest * (1 - kSame) ? std::log2(smallest / std::max(bytes, 1.0)) : 0;
   return {.octaves_below = below, .share_outside = std::abs(read_share - at)};

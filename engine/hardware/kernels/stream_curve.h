@@ -1,4 +1,4 @@
-// How long passes over memory take: by how much moves, and by how much of that is read.
+// The time of passes over memory as a function of bytes moved and the share of reads.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_STREAM_CURVE_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_STREAM_CURVE_H_
 
@@ -8,13 +8,13 @@
 
 namespace sextant {
 
-// Of one mix of reads and writes, time by bytes.
+// Time by bytes, for one mix of reads and writes.
 struct StreamSize {
   double log_bytes = 0;
-  double log_seconds = 0;  // no less than that of fewer bytes
+  double log_seconds = 0;  // not below that of fewer bytes
 };
 
-// Another mix's time over that mix's.
+// The time of another mix over that of the reference mix.
 struct StreamMix {
   double read_share = 0.5;
   double ratio = 1;
@@ -22,36 +22,37 @@ struct StreamMix {
 
 //   t(R, W) = size(R + W) x mix(R / (R + W))
 //
-// size: linear in logarithms between measured sizes; beyond the largest in proportion to it; below
-// the smallest down to the floor in proportion. mix: linear in the share, as if some of the bytes
-// moved in the pattern on one side and the others in that on the other.
+// size: linear in logarithms between measured sizes; proportional to the bytes above the largest,
+// and below the smallest down to the floor. mix: linear in the share, as if some of the bytes
+// moved in the pattern on one side and the rest in the pattern on the other.
 // Source: derived in docs/kernels_streams.md.
 struct StreamCurve {
-  absl::InlinedVector<StreamSize, 8> sizes;  // one or more, bytes ascending
-  absl::InlinedVector<StreamMix, 4> mixes;   // one or more, shares ascending
+  absl::InlinedVector<StreamSize, 8> sizes;  // at least one, ascending by bytes
+  absl::InlinedVector<StreamMix, 4> mixes;   // at least one, ascending by share
   double floor_seconds = 0;
 
-  // Continuous, positive, and never falling in `bytes`. Allocates nothing.
+  // Continuous, positive, and nondecreasing in `bytes`. Allocates nothing.
   double SecondsAt(double bytes, double read_share) const;
 };
 
-// Sizes are of the mix that most passes of `calibration` have; the other mixes of main memory
-// alone. Passes of equal size and mix are one, by their geometric mean. From kCachesOutgrown of the
+// Sizes come from the most frequent mix in `calibration`, other mixes from main memory only.
+// Passes of equal size and mix are merged by their geometric mean. From kCachesOutgrown times the
 // cache on, where that is known, the rate is main memory's.
 StreamCurve FitStreams(const StreamCalibration& calibration);
 
-// As a probe takes its main memory: arrays of four times the last-level cache (docs/probe_host.md).
+// The probe's rule for main memory: arrays of four times the last-level cache
+// (docs/probe_host.md).
 inline constexpr double kCachesOutgrown = 4;
 
-// What a curve lacks at a size and a mix.
+// The distance of a size and a mix from the measured ones.
 struct StreamLack {
-  double octaves_below = 0;  // the smallest measured size
-  double share_outside = 0;  // of the measured mixes
+  double octaves_below = 0;  // below the smallest measured size
+  double share_outside = 0;  // outside the measured mixes
 };
 StreamLack LackAt(const StreamCurve& curve, double bytes, double read_share);
 
-// What a processor's kernel takes at least: a call. A copy of 16 KiB by two threads took so long
-// (docs/kernels_streams.md).
+// The minimum time of a kernel on a processor: a call. A copy of 16 KiB by two threads took this
+// long (docs/kernels_streams.md).
 inline constexpr Seconds kProcessorFloor = Seconds(1e-7);
 
 }  // namespace sextant

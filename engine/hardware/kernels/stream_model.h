@@ -1,4 +1,4 @@
-// The time of any kernel that is no product of matrices, from measured passes over memory.
+// The time of any kernel other than a matrix product, from measured passes over memory.
 #ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_STREAM_MODEL_H_
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_STREAM_MODEL_H_
 
@@ -7,19 +7,41 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
-#include "engine/hardware/kernels/stream_arithmetic.h"
 #include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/kernels/stream_curve.h"
 
 namespace sextant {
 
-// What a kernel does beside passing over its arrays once.
+//   t = (m^a + c^a)^(1/a), c = F x seconds_per_flop
+struct StreamArithmetic {
+  double seconds_per_flop = 0;  // of fp32 multiply-adds; 0: unknown, takes no time
+  double softness = 2;          // a: the higher, the better the overlap
+
+  struct Joined {
+    double seconds = 0;
+    double compute_share = 0;  // c^a / (m^a + c^a)
+  };
+  // `memory_seconds` is above 0.
+  Joined Join(double memory_seconds, double flops) const;
+};
+
+inline constexpr size_t kFewestLadderSteps = 3;
+
+// Least squares of the relative error of t^a for each a of a list; keeps the one with the smallest
+// error in time. Absent with fewer than kFewestLadderSteps, or where time does not grow with the
+// multiply-adds.
+// Source: derived in docs/kernels_streams.md.
+absl::optional<StreamArithmetic> FitLadder(absl::Span<const MeasuredElementwise> measured);
+
+// The work of a kernel in addition to one pass over its arrays.
 enum class StreamKind {
-  kElementwise,  // nothing: each element apart
-  kRows,         // sums up, or looks up rows
+  kElementwise,  // none: each element separately
+  kRows,         // sums over rows, or looks them up
 };
 
 // Rates where no pass was measured.
@@ -29,7 +51,7 @@ struct StreamRates {
   PredictionError error = {};
 };
 
-// A measured pass near to a kernel.
+// A measured pass similar to a kernel.
 struct NearbyPass {
   std::string name;  // "copy of 268435456 bytes"
   Seconds time;
@@ -40,21 +62,21 @@ class StreamModel {
   // Errors: those of CheckStreamCalibration().
   static absl::StatusOr<StreamModel> Of(const StreamCalibration& calibration);
 
-  // Basis kDatasheet at best. `rates` are above 0.
+  // The basis is kDatasheet at best. `rates` are above 0.
   static StreamModel OfRates(const StreamRates& rates);
 
-  // Finite and positive for work of 0 to 1e30, never falling as bytes or FLOPs grow while the share
-  // of reads stays, and continuous. Allocates nothing.
+  // Finite and positive for work of 0 to 1e30, continuous, and nondecreasing in bytes and FLOPs at
+  // a fixed share of reads. Allocates nothing.
   KernelTime Predict(const StreamWork& work, StreamKind kind) const;
 
-  // Of passes each predicted without it, where what is left lies around it; stated where these are
-  // fewer than kFewestPasses.
+  // The error over passes, each predicted without it where the remaining ones surround it; assumed
+  // where these are fewer than kFewestPasses.
   const PredictionError& error() const { return error_; }
   const StreamCurve& curve() const { return curve_; }
   const StreamArithmetic& arithmetic() const { return arithmetic_; }
 
-  // Up to `most` of the measured passes, nearest first: by logarithms of bytes and of FLOPs a
-  // byte, and by the share of reads. None of rates.
+  // Up to `most` of the measured passes, nearest first: by logarithms of bytes and of FLOPs per
+  // byte, and by the share of reads. Empty for rates.
   std::vector<NearbyPass> Nearest(const StreamWork& work, size_t most) const;
 
  private:
@@ -73,20 +95,20 @@ class StreamModel {
 
 inline constexpr size_t kFewestPasses = 5;
 
-// What a calibration of passes lacks, and what kernels do beside passing; factors on the ends of an
-// interval. docs/kernels_streams.md has the figures and where they come from.
+// Intervals where a calibration lacks passes, and for kernels that do more than a pass; factors on
+// their ends. docs/kernels_streams.md has the figures and their sources.
 struct StreamFallbacks {
-  // Fewer than kFewestPasses to learn from.
+  // Fewer than kFewestPasses to fit.
   static constexpr PredictionError kUntried{.p10 = 0.85, .median = 1, .p90 = 1.25};
-  // Each octave below the smallest measured size, of kMostOctaves at most: a cache may hold it.
+  // Per octave below the smallest measured size, up to kMostOctaves: a cache may hold it.
   static constexpr Widening kSmaller{.low = 0.8, .high = 1.05};
   static constexpr double kMostOctaves = 6;
-  // Half of the bytes in a pattern that was not measured.
+  // Half of the bytes in an unmeasured pattern.
   static constexpr Widening kOtherMix{.low = 0.88, .high = 1.12};
   static constexpr Widening kOtherMixOfProcessor{.low = 0.8, .high = 1.75};
-  // Arithmetic alone bounds: the ladder's are multiply-adds, two FLOPs an instruction.
+  // Arithmetic-bound kernels: the ladder has multiply-adds, two FLOPs per instruction.
   static constexpr Widening kArithmetic{.low = 0.9, .high = 2};
-  // FLOPs whose rate nobody knows.
+  // FLOPs of unknown rate.
   static constexpr Widening kNoArithmetic{.low = 1, .high = 1.25};
   // Kernels of kRows take 1 to 1.5 times a pass.
   static constexpr double kRowsOverPass = 1.2;

@@ -1,4 +1,4 @@
-// What devices say to each other: an operation, its bytes and how many take part.
+// A collective operation, its bytes and its ranks.
 #ifndef SEXTANT_ENGINE_HARDWARE_LINKS_COLLECTIVE_H_
 #define SEXTANT_ENGINE_HARDWARE_LINKS_COLLECTIVE_H_
 
@@ -17,7 +17,7 @@ enum class CollectiveOp {
   kReduceScatter,
   kAllToAll,
   kBroadcast,
-  kSendReceive,  // one rank to one other, as between pipeline stages
+  kSendReceive,  // from one rank to one other, as between pipeline stages
 };
 
 inline constexpr std::array kCollectiveOps = {
@@ -36,7 +36,7 @@ struct Collective {
   int64_t ranks = 1;
 };
 
-// A lone rank has nobody to wait for: no time, which is certain.
+// The time of a single rank: exactly 0.
 constexpr KernelTime NoTime() {
   return {.expected = {}, .low = {}, .high = {}, .basis = KernelBasis::kMeasured};
 }
@@ -44,12 +44,12 @@ constexpr KernelTime NoTime() {
 // The share of Collective::bytes that must leave, or reach, a rank: 2 (n - 1) / n for all_reduce,
 // (n - 1) / n for all_gather, reduce_scatter and all_to_all, 1 for the others; 0 for one rank.
 // nccl-tests' doc/PERFORMANCE.md calls it the factor of the bus bandwidth; Chan et al. 2007,
-// section 3, proves the first three lower bounds where ranks reduce. A switch that reduces
-// (NVLink SHARP) takes an all_reduce below it: see InSwitchWireShare().
+// section 3, proves that the first three are lower bounds where ranks reduce. A switch that
+// reduces (NVLink SHARP) makes all_reduce cheaper: see InSwitchWireShare().
 double WireShare(CollectiveOp op, int64_t ranks);
 
-// WireShare() where the switch adds up all_reduce: each rank sends its buffer once and receives
-// the sum once, in opposite directions of the link.
+// WireShare() where the switch reduces: each rank of an all_reduce sends its buffer once and
+// receives the sum once, in opposite directions of the link.
 double InSwitchWireShare(CollectiveOp op, int64_t ranks);
 
 }  // namespace sextant

@@ -2,28 +2,59 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
 #include "engine/hardware/kernels/prediction_error.h"
-#include "engine/hardware/links/collective_points.h"
 
 namespace sextant {
 namespace {
 
-// Nine in ten repeats of a published point are within 5 % of their median (docs/links.md), so no
+std::string PathOf(size_t index) { return absl::StrCat("points[", index, "]"); }
+
+void Check(const MeasuredCollective& point, size_t index, FieldViolations& violations) {
+  const std::string path = PathOf(index);
+  violations.RequireRange(path, "ranks", point.ranks, 2, kMostCollectiveRanks);
+  violations.RequireRange(path, "bytes", point.bytes, 1, kMostCollectiveBytes);
+  violations.RequireRange(path, "seconds", point.seconds,
+                          {kLeastCollectiveSeconds, kMostCollectiveSeconds});
+}
+
+auto KeyOf(const MeasuredCollective& p) { return std::tuple(p.op, p.ranks, p.bytes); }
+
+void CheckNeighbours(const SortedCollectives& all, FieldViolations& violations) {
+  for (const CollectiveSeries& series : all) {
+    if (series.times.size() > 1) continue;
+    violations.Add("points",
+                   absl::StrCat("have one size of ", CollectiveOpName(series.op), " among ",
+                                series.ranks, " ranks: measure two or more, far apart"));
+  }
+}
+
+double OnLine(const TimeOfSize& a, const TimeOfSize& b, double bytes) {
+  return a.seconds + (b.seconds - a.seconds) * ((bytes - a.bytes) / (b.bytes - a.bytes));
+}
+
+// 90 % of the repeats of a published point are within 5 % of their median (docs/links.md), so no
 // interval is narrower.
 constexpr double kRepeatWidening = 1.05;
-// Where too few sizes are there to leave one out: nearly the widest p90 of NVLink's tables.
+// For series with too few sizes to leave one out: nearly the widest p90 of NVLink's tables.
 constexpr double kUncheckedWidening = 1.3;
 
-// Nothing left out to compare with: a stated interval.
+// With nothing left out to compare with, an assumed interval.
 PredictionError ErrorOfResiduals(const std::vector<double>& ratios) {
   if (ratios.empty()) return {.p10 = 1 / kUncheckedWidening, .p90 = kUncheckedWidening};
   return ErrorOf(ratios);
 }
 
-// Measured over predicted where each size in turn is left out.
+// Adds measured over predicted times, leaving out each size in turn.
 void AddResiduals(const CollectiveCurve& curve, std::vector<double>& large,
                   std::vector<double>& small) {
   for (size_t i = 1; i + 1 < curve.points().size(); ++i) {
@@ -39,7 +70,91 @@ double GeometricMean(double a, double b, double share_of_b) {
   return std::exp(std::log(a) + (std::log(b) - std::log(a)) * share_of_b);
 }
 
+using SeriesKey = std::pair<CollectiveOp, int64_t>;  // operation and ranks
+
+// The points of series with two sizes or more.
+std::vector<MeasuredCollective> InSeries(absl::Span<const MeasuredCollective> points) {
+  std::map<SeriesKey, int> counts;
+  for (const MeasuredCollective& point : points) ++counts[{point.op, point.ranks}];
+  std::vector<MeasuredCollective> out;
+  for (const MeasuredCollective& point : points) {
+    if (counts[{point.op, point.ranks}] > 1) out.push_back(point);
+  }
+  return out;
+}
+
+// `status` with its fields prefixed by "devices[i]".
+absl::Status OfDevice(const absl::Status& status, size_t device) {
+  FieldViolations out;
+  for (const FieldViolation& violation : FieldViolationsOf(status)) {
+    out.Add(absl::StrCat("devices[", device, "].", violation.field), violation.description);
+  }
+  return out.ToStatus();
+}
+
+// Adds the slowest of `curves` at each size measured on any of them.
+void AddSlowest(const SeriesKey& key, absl::Span<const CollectiveCurve> curves,
+                std::vector<MeasuredCollective>& out) {
+  std::set<double> sizes;
+  for (const CollectiveCurve& curve : curves) {
+    for (const TimeOfSize& point : curve.points()) sizes.insert(point.bytes);
+  }
+  for (const double bytes : sizes) {
+    double seconds = 0;
+    for (const CollectiveCurve& curve : curves) {
+      if (curve.Covers(bytes)) seconds = std::max(seconds, curve.SecondsAt(bytes));
+    }
+    out.push_back({.op = key.first,
+                   .ranks = key.second,
+                   .bytes = static_cast<int64_t>(bytes),
+                   .seconds = seconds});
+  }
+}
+
 }  // namespace
+
+absl::StatusOr<SortedCollectives> SortCollectives(absl::Span<const MeasuredCollective> points) {
+  FieldViolations violations;
+  if (points.empty()) violations.Add("points", "are empty: give measured collectives");
+  for (size_t i = 0; i < points.size(); ++i) Check(points[i], i, violations);
+  std::vector<size_t> order(points.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return KeyOf(points[a]) < KeyOf(points[b]); });
+  SortedCollectives out;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const MeasuredCollective& point = points[order[i]];
+    if (i > 0 && KeyOf(points[order[i - 1]]) == KeyOf(point)) {
+      violations.Add(PathOf(order[i]), absl::StrCat("is the same call as ", PathOf(order[i - 1]),
+                                                    ": give their median"));
+    }
+    if (out.empty() || out.back().op != point.op || out.back().ranks != point.ranks) {
+      out.push_back({.op = point.op, .ranks = point.ranks, .times = {}});
+    }
+    out.back().times.push_back({static_cast<double>(point.bytes), point.seconds});
+  }
+  CheckNeighbours(out, violations);
+  if (!violations.empty()) return violations.ToStatus();
+  return out;
+}
+
+CollectiveCurve::CollectiveCurve(std::vector<TimeOfSize> points) : points_(std::move(points)) {
+  for (size_t i = points_.size() - 1; i-- > 0;) {
+    points_[i].seconds = std::min(points_[i].seconds, points_[i + 1].seconds);
+  }
+}
+
+double CollectiveCurve::SecondsAt(double bytes) const {
+  if (bytes <= points_.front().bytes) return points_.front().seconds;
+  const auto above =
+      std::upper_bound(points_.begin(), points_.end() - 1, bytes,
+                       [](double size, const TimeOfSize& p) { return size < p.bytes; });
+  return OnLine(*(above - 1), *above, bytes);
+}
+
+double CollectiveCurve::SecondsWithout(size_t index) const {
+  return OnLine(points_[index - 1], points_[index + 1], points_[index].bytes);
+}
 
 struct CollectiveModel::Estimate {
   double seconds = 0;
@@ -162,6 +277,26 @@ absl::optional<KernelTime> CollectiveModel::TimeOf(const Collective& call) const
   out->high = out->high * kOtherOperationWidening;
   out->basis = KernelBasis::kOtherPass;
   return out;
+}
+
+absl::StatusOr<absl::optional<CollectiveModel>> MeasuredCollectives(
+    absl::Span<const std::vector<MeasuredCollective>> devices) {
+  std::map<SeriesKey, std::vector<CollectiveCurve>> curves;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].empty()) continue;
+    const std::vector<MeasuredCollective> points = InSeries(devices[i]);
+    if (points.empty()) continue;
+    const absl::StatusOr<SortedCollectives> sorted = SortCollectives(points);
+    if (!sorted.ok()) return OfDevice(sorted.status(), i);
+    for (const CollectiveSeries& series : *sorted) {
+      curves[{series.op, series.ranks}].emplace_back(series.times);
+    }
+  }
+  std::vector<MeasuredCollective> slowest;
+  for (const auto& [key, of_devices] : curves) AddSlowest(key, of_devices, slowest);
+  if (slowest.empty()) return absl::optional<CollectiveModel>();
+  SEXTANT_ASSIGN_OR_RETURN(CollectiveModel model, CollectiveModel::Make(slowest));
+  return absl::make_optional(std::move(model));
 }
 
 }  // namespace sextant

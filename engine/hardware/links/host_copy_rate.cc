@@ -1,8 +1,16 @@
 #include "engine/hardware/links/host_copy_rate.h"
 
-#include "engine/hardware/links/host_copy_time.h"
-
 namespace sextant {
+namespace {
+
+// Repeated copies of one size agree within this where nothing else runs (docs/links.md).
+constexpr double kMeasuredWidening = 1.05;
+
+Seconds At(Bytes bytes, double rate) {
+  return kHostCopyLatency + Seconds(static_cast<double>(bytes.value()) / rate);
+}
+
+}  // namespace
 
 absl::optional<BytesPerSecond> HostCopyRate(absl::Span<const MeasuredHostCopy> copies,
                                             HostCopyDirection direction) {
@@ -12,10 +20,27 @@ absl::optional<BytesPerSecond> HostCopyRate(absl::Span<const MeasuredHostCopy> c
     if (largest == nullptr || copy.bytes > largest->bytes) largest = &copy;
   }
   if (largest == nullptr) return absl::nullopt;
-  // A link of more than 3 TB/s would move it within twice the latency; then the latency was none.
+  // If the whole copy takes at most twice the latency (above 3 TB/s), it had no such latency.
   const Seconds moving =
       largest->time > kHostCopyLatency * 2 ? largest->time - kHostCopyLatency : largest->time;
   return BytesPerSecond(static_cast<double>(largest->bytes) / moving.value());
+}
+
+absl::optional<KernelTime> PinnedCopyTime(const NodeType& node, Bytes bytes,
+                                          absl::optional<BytesPerSecond> measured) {
+  if (measured) {
+    const Seconds expected = At(bytes, measured->value());
+    return KernelTime{.expected = expected,
+                      .low = expected * (1 / kMeasuredWidening),
+                      .high = expected * kMeasuredWidening,
+                      .basis = KernelBasis::kMeasuredRate};
+  }
+  if (!node.host_rate) return absl::nullopt;
+  const double rate = node.host_rate.value;
+  return KernelTime{.expected = At(bytes, rate * HostCopyShare::kExpected),
+                    .low = At(bytes, rate * HostCopyShare::kHigh),
+                    .high = At(bytes, rate * HostCopyShare::kLow),
+                    .basis = KernelBasis::kDatasheet};
 }
 
 }  // namespace sextant

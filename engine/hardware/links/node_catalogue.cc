@@ -1,4 +1,4 @@
-// The node types that Sextant knows by name, in the units in which vendors print them.
+// The node types that Sextant knows by name, in the units that vendors print.
 #include "engine/hardware/links/node_type.h"
 
 namespace sextant {

@@ -17,7 +17,7 @@ std::string NamesOf(const std::vector<const NodeType*>& types) {
   });
 }
 
-// Faults in order: those of fields, and the first name that is unknown.
+// Collects errors in order: those of fields, and the first unknown name.
 class Resolver {
  public:
   explicit Resolver(const NodeGroupRequest& request) : request_(request) {}
@@ -33,7 +33,7 @@ class Resolver {
   }
 
  private:
-  // Keeps what is wrong with `status`, which is not OK.
+  // Records the error `status`.
   void Keep(const absl::Status& status) {
     if (status.code() == absl::StatusCode::kInvalidArgument) {
       violations_.AddAll(status);
@@ -76,8 +76,8 @@ class Resolver {
   void FindOnlyNode() {
     if (request_.accelerator.empty()) {
       violations_.Add("node_type",
-                      "is required where no accelerator is named: write a kind of server of "
-                      "HardwareService.ListNodeTypes, e.g. dgx-h100");
+                      "is required where no accelerator is named: write a kind of server, e.g. "
+                      "dgx-h100 (docs/links.md lists them)");
     }
     if (out_.accelerator == nullptr) return;
     const std::vector<const NodeType*> types = NodeTypesOf(out_.accelerator->name);
@@ -87,8 +87,8 @@ class Resolver {
       violations_.Add("accelerator",
                       absl::StrCat("is ", out_.accelerator->name,
                                    ", which no known kind of server comes with: what joins such "
-                                   "devices is not known; HardwareService.ListNodeTypes lists "
-                                   "the kinds that are"));
+                                   "devices is not known; docs/links.md lists the kinds that "
+                                   "are"));
     } else {
       violations_.Add("node_type", absl::StrCat("is required: ", out_.accelerator->name,
                                                 " comes in several kinds of servers; write one of ",
@@ -115,12 +115,12 @@ class Resolver {
                                  ", not ", request_.ranks_per_node));
   }
 
-  // A network beside one node is looked at, too: a wrong name there is a mistake all the same.
+  // Checks a network given for a single node, too: a wrong name is still an error.
   void FindNetworkAmong() {
     const bool several = request_.node_count > 1;
     const bool named = !request_.network.name.empty() || request_.network.bytes_per_second != 0;
     if (!named && (!several || out_.node == nullptr)) return;
-    // What is named decides alone, whatever the type.
+    // A named network does not depend on the type.
     static constexpr NodeType kAnyNode;
     const NodeType& node = out_.node == nullptr ? kAnyNode : *out_.node;
     const absl::StatusOr<Network> network =

@@ -1,4 +1,4 @@
-// Devices in nodes, as a request names them.
+// Devices in nodes, as named in a request.
 #ifndef SEXTANT_ENGINE_HARDWARE_LINKS_NODE_GROUP_H_
 #define SEXTANT_ENGINE_HARDWARE_LINKS_NODE_GROUP_H_
 
@@ -9,7 +9,6 @@
 #include "absl/types/optional.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/links/network.h"
-#include "engine/hardware/links/network_model.h"
 #include "engine/hardware/links/node_type.h"
 
 namespace sextant {
@@ -17,23 +16,23 @@ namespace sextant {
 inline constexpr int64_t kMostNodes = 1'000'000;
 
 struct NodeGroupRequest {
-  std::string node_type = {};    // empty: the only one that `accelerator` comes in
-  std::string accelerator = {};  // may be empty beside node_type
+  std::string node_type = {};    // empty: the accelerator's only type
+  std::string accelerator = {};  // may be empty if node_type is given
   int64_t node_count = 0;        // 0: one
-  int64_t ranks_per_node = 0;    // 0: all of a node
+  int64_t ranks_per_node = 0;    // 0: all devices of a node
   NetworkRequest network = {};
 };
 
 struct NodeGroup {
   const NodeType* node = nullptr;
-  const Accelerator* accelerator = nullptr;  // null: not said, and the type comes with several
+  const Accelerator* accelerator = nullptr;  // null: not given, and the type comes with several
   RankGroup group = {};
   absl::optional<Network> network = {};  // absent for one node
 };
 
 // Errors: kInvalidArgument, all at once: `node_type` where neither it nor an accelerator is named,
-// or the accelerator comes in several; `accelerator` that comes in no type, or not in this one;
-// `node_count`, `ranks_per_node` out of range; those of ResolveNetwork(). Else kNotFound:
+// or the accelerator comes in several types; `accelerator` that comes in no type, or not in this
+// one; `node_count`, `ranks_per_node` out of range; those of ResolveNetwork(). Else kNotFound:
 // NODE_TYPE_UNKNOWN, GPU_UNKNOWN, NETWORK_UNKNOWN.
 absl::StatusOr<NodeGroup> ResolveNodes(const NodeGroupRequest& request);
 

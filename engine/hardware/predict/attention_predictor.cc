@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/kernels/gemm_shape.h"
-#include "engine/hardware/kernels/kernel_limits.h"
+#include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
-#include "engine/hardware/predict/like_type.h"
+#include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/reference/reference_models.h"
 
 namespace sextant {
@@ -31,7 +31,7 @@ bool OfOneClass(const AttentionShape& a, const AttentionShape& b) {
          a.query_key_head_size == b.query_key_head_size && a.value_head_size == b.value_head_size;
 }
 
-// Those of head sizes, masks and windows that were measured often enough to be fitted.
+// The points of classes (head sizes, mask and window) with enough points to fit.
 std::vector<AttentionPoint> OfWholeClasses(absl::Span<const AttentionPoint> points) {
   std::vector<AttentionPoint> out;
   for (const AttentionPoint& point : points) {
@@ -50,7 +50,7 @@ const MeasuredAttentions* AttentionsIn(const MeasuredKernels& measured, DataType
   return nullptr;
 }
 
-// As the device reports it, else as its datasheet says; 1: not known, and nothing is said of waves.
+// As reported by the device, else by its datasheet; 1: unknown, waves are not modelled.
 int64_t ComputeUnitsOf(const DeviceCalibration& calibration) {
   if (calibration.compute_unit_count > 0) {
     return std::min(calibration.compute_unit_count, kMostComputeUnits);
@@ -204,7 +204,7 @@ KernelTime AttentionPredictor::BackwardByForward(const AttentionShape& shape) co
   return stand.like_type ? AsLikeType(time) : time;
 }
 
-// A head size and mask that only forward passes were measured of is better known by those.
+// For a head size and mask with only forward measurements, the forward pass is the better basis.
 bool AttentionPredictor::HasBackwardOf(const AttentionShape& shape) const {
   if (!backward_.has_value()) return false;
   const AttentionModel* const forward = ForwardStand(shape).model;

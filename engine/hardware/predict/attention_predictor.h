@@ -1,4 +1,4 @@
-// Times of attention in one kernel in one data type on one device, from the best figures there are.
+// Times of attention in one data type on one device, from the best available data.
 #ifndef SEXTANT_ENGINE_HARDWARE_PREDICT_ATTENTION_PREDICTOR_H_
 #define SEXTANT_ENGINE_HARDWARE_PREDICT_ATTENTION_PREDICTOR_H_
 
@@ -11,52 +11,51 @@
 #include "engine/hardware/kernels/attention_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/roof_time.h"
-#include "engine/hardware/predict/device_roofs.h"
 #include "engine/hardware/predict/kernel_source.h"
 
 namespace sextant {
 
 class AttentionPredictor {
  public:
-  // Of a product that was not measured here. The first of
-  //   published attention in the type; of heads whose keys are wider than their values published
-  //     latent attention, where there is some
-  //   published attention in another type as wide and of the same peak
-  //   datasheet peaks, and what attention reached of them elsewhere
+  // For a product that was not measured here. The first of
+  //   published attention in the type; for key heads wider than value heads, published latent
+  //     attention, where available
+  //   published attention in another type of the same width and peak
+  //   datasheet peaks, times the share that attention reached elsewhere
   // Absent where the datasheet has no peak in `type`, or no bandwidth.
   static absl::optional<AttentionPredictor> OfAccelerator(const Accelerator& accelerator,
                                                           DataType type);
 
-  // Of a device that was measured. The first of
-  //   its own attention in the type, AttentionModel::kLeastPoints of a head size, mask and window
+  // For a measured device. The first of
+  //   its own attention in the type, AttentionModel::kLeastPoints per head size, mask and window
   //   published attention of its product in the type
-  //   its own, then published attention in another type as wide and of the same peak
+  //   its own, then published attention in another type of the same width and peak
   //   its best rates
   //   OfAccelerator(), where its datasheet is known
-  // Its own backward passes answer for themselves; of a head size and mask that they lack, and
-  // forward passes don't, the forward pass does. Errors: those of AttentionModel::Of().
+  // Backward passes use its own measured ones. For a head size and mask that only forward passes
+  // cover, the forward pass is used. Errors: those of AttentionModel::Of().
   static absl::StatusOr<absl::optional<AttentionPredictor>> OfMeasured(
       const MeasuredKernels& measured, DataType type);
 
   // Finite and positive for sizes of 1 to 2^40. Allocate nothing.
   KernelTime Predict(const AttentionShape& shape) const;
-  // With the gradients of queries, keys and values.
+  // Includes the gradients of queries, keys and values.
   KernelTime PredictBackward(const AttentionShape& shape) const;
 
-  // What the times of `shape` stand on.
+  // The sources of the times of `shape`.
   const KernelSource& SourceOf(const AttentionShape& shape) const;
   const KernelSource& BackwardSourceOf(const AttentionShape& shape) const;
 
-  // Of heads whose keys are as wide as their values, forward.
+  // The source for forward passes of heads with keys as wide as values.
   const KernelSource& source() const { return forward_.source; }
 
  private:
-  // What one pass of one kind of heads stands on.
+  // The basis of one pass for one kind of heads.
   struct Stand {
     KernelSource source = {};
-    std::shared_ptr<const AttentionModel> own = nullptr;  // what `model` points to, if ours
+    std::shared_ptr<const AttentionModel> own = nullptr;  // owns `model`, if it is ours
     const AttentionModel* model = nullptr;                // null: by roofs
-    bool like_type = false;                               // the model is of a type like it
+    bool like_type = false;                               // the model is of a similar type
     KernelRoofs roofs = {};
   };
 
@@ -82,13 +81,13 @@ class AttentionPredictor {
   DataType type_;
   Stand forward_;
   absl::optional<Stand> latent_ = {};    // of keys wider than values
-  absl::optional<Stand> backward_ = {};  // measured backward passes
+  absl::optional<Stand> backward_ = {};  // for keys wider than values
 };
 
 // Quantiles of measured over (c^2 + m^2)^(1/2) + floor of causal attention without a window, 2,048
-// to 16,384 tokens, where c and m are by the rates that matrix products and copies reach: softmax
-// runs on other units, and half of a diagonal tile is masked. From the published tables of four
-// GPUs (docs/kernels.md).
+// to 16,384 tokens, where c and m use the rates that matrix products and copies reach. Attention
+// is slower because softmax runs on other units, and half of each diagonal tile is masked. From
+// the published tables of four GPUs (docs/kernels.md).
 PredictionError AttentionErrorUnderRoofs(DataType type);
 
 }  // namespace sextant

@@ -31,14 +31,14 @@ KernelWork WorkOf(const BatchedGemm& gemm, DataType type) {
   return {.flops = GemmFlops(gemm.each) * batch, .moved_bytes = batch * bytes};
 }
 
-// By how much `more` seconds of moving bytes lengthen the roofline.
+// The increase of the roofline by `more` seconds of moving bytes.
 double LongerRoof(const GemmRoofline& roofline, const GemmSize& size, double more) {
   const double work = roofline.WorkSeconds(size);
   const double bytes = roofline.ByteSeconds(size);
   return std::hypot(work, bytes + more) - std::hypot(work, bytes);
 }
 
-// `factor` times as long, and as little known as kBatchedGemm says.
+// `time` scaled by `factor`, with the uncertainty of kBatchedGemm.
 KernelTime AsBatch(const KernelTime& time, double factor) {
   return {.expected = time.expected * factor,
           .low = time.low * (factor * kBatchedGemm.low),
@@ -72,9 +72,9 @@ absl::optional<GemmPredictor> GemmPredictor::OfAccelerator(const Accelerator& ac
   return OfRoofs(DatasheetRoofs(accelerator, type), type);
 }
 
-// In the type itself, else in one as wide and with as high a peak (fp16 for bf16, int8 for fp8).
-// One of another peak says less than the datasheet does: a library's kernels of it are others, and
-// a time that peaks scale may lie below what the peak allows.
+// In the type itself, else in one of the same width and peak (fp16 for bf16, int8 for fp8). A type
+// with another peak predicts worse than the datasheet: its kernels differ, and a time scaled by
+// peaks may exceed the peak's rate.
 absl::optional<GemmPredictor> GemmPredictor::OfReference(const Accelerator& accelerator,
                                                          DataType type) {
   constexpr double kLikePeak = 0.02;

@@ -1,18 +1,42 @@
 #include "engine/hardware/predict/grouped_gemm_predictor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/gemm_shape.h"
+#include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
-#include "engine/hardware/predict/experts_by_gemms.h"
-#include "engine/hardware/predict/like_type.h"
+#include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/reference/reference_models.h"
 
 namespace sextant {
 namespace {
+
+constexpr double kActivationBytes = 2;  // bf16, for all matrix types
+
+int64_t WholeSize(double size) {
+  return static_cast<int64_t>(std::clamp(size, 1.0, static_cast<double>(kMostKernelSize)));
+}
+
+// One matrix of each expert.
+struct GroupedProduct {
+  double experts = 1;
+  double rows = 1;  // per expert
+  double n = 1;
+  double k = 1;
+};
+
+double SecondsOf(const GroupedProduct& product, const UngroupedProducts& by) {
+  const GemmShape together = {WholeSize(product.experts * product.rows), WholeSize(product.n),
+                              WholeSize(product.k)};
+  const double other_weights = (product.experts - 1) * product.n * product.k;
+  return std::hypot(by.gemms.Predict(together).expected.value(),
+                    other_weights * GemmElementBytes(by.type) / by.memory.value());
+}
 
 constexpr char kLayersSource[] = "ai-dynamo/aiconfigurator @095f58a51c4c, layers of experts, ";
 
@@ -26,6 +50,27 @@ KernelTime Widened(const KernelTime& time, Widening by) {
 }
 
 }  // namespace
+
+Seconds ExpertsByGemms(const GroupedGemmShape& shape, const UngroupedProducts& products) {
+  const auto hidden = static_cast<double>(shape.hidden);
+  const auto inner = static_cast<double>(shape.intermediate);
+  const double up = shape.gated ? 2 * inner : inner;
+  const double rows = std::max(ExpertRows(shape), 1.0);
+  const double local =
+      static_cast<double>(shape.experts) / static_cast<double>(shape.expert_parallel);
+  const double active = std::max(1.0, std::min(local, rows));
+  constexpr auto kTile = static_cast<double>(kGroupedRowTile);
+  const double filled = std::ceil(rows / active / kTile) * kTile;
+  const double activation = rows * (up + inner) * kActivationBytes / products.memory.value();
+  return Seconds(SecondsOf({.experts = active, .rows = filled, .n = up, .k = hidden}, products) +
+                 SecondsOf({.experts = active, .rows = filled, .n = hidden, .k = inner}, products) +
+                 activation);
+}
+
+PredictionError ErrorOfExpertsByGemms(DataType type) {
+  return IsNarrow(type) ? PredictionError{.p10 = 0.94, .median = 1.40, .p90 = 3.25}
+                        : PredictionError{.p10 = 0.98, .median = 1.50, .p90 = 4.46};
+}
 
 absl::StatusOr<OptionalPredictor> GroupedGemmPredictor::OfOwn(const MeasuredKernels& measured,
                                                               ExpertsKind kind) {
@@ -101,7 +146,8 @@ OptionalPredictor GroupedGemmPredictor::OfAccelerator(const Accelerator& acceler
 }
 
 absl::StatusOr<OptionalPredictor> GroupedGemmPredictor::OfMeasured(const MeasuredKernels& measured,
-                                                                   ExpertsKind kind) {
+                                                                   ExpertsKind kind,
+                                                                   GemmsOfDevice gemms) {
   const Accelerator* const accelerator = measured.calibration->accelerator;
   SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor out, OfOwn(measured, kind));
   if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, kind);
@@ -113,17 +159,16 @@ absl::StatusOr<OptionalPredictor> GroupedGemmPredictor::OfMeasured(const Measure
     out->like_type_ = true;
     return out;
   }
-  SEXTANT_ASSIGN_OR_RETURN(absl::optional<GemmPredictor> gemms,
-                           GemmPredictor::OfMeasured(measured, kind.type));
+  SEXTANT_ASSIGN_OR_RETURN(absl::optional<GemmPredictor> products, gemms(kind.type));
   absl::optional<DeviceRoofs> roofs = MeasuredRoofs(measured, kind.type);
   if (!roofs.has_value() && accelerator != nullptr) roofs = DatasheetRoofs(*accelerator, kind.type);
-  return OfGemms(std::move(gemms), roofs, kind);
+  return OfGemms(std::move(products), roofs, kind);
 }
 
 KernelTime GroupedGemmPredictor::PredictByGemms(const GroupedGemmShape& shape) const {
   const Seconds time =
       ExpertsByGemms(shape, {.gemms = *gemms_, .memory = memory_, .type = kind_.type});
-  // The multiplications' own interval, at the tallest of the products.
+  // The multiplications' own interval, at the tallest product.
   const KernelTime product = gemms_->Predict(
       {std::max<int64_t>(1, static_cast<int64_t>(std::min(ExpertRows(shape), 1e12))), shape.hidden,
        shape.intermediate});

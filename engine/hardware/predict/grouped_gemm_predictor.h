@@ -1,21 +1,47 @@
-// Times of layers of experts in one data type on one device, from the best figures there are.
+// Times of expert layers in one data type on one device, from the best available data.
 #ifndef SEXTANT_ENGINE_HARDWARE_PREDICT_GROUPED_GEMM_PREDICTOR_H_
 #define SEXTANT_ENGINE_HARDWARE_PREDICT_GROUPED_GEMM_PREDICTOR_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "engine/base/units.h"
 #include "engine/hardware/kernels/grouped_gemm_model.h"
 #include "engine/hardware/kernels/grouped_gemm_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
-#include "engine/hardware/predict/device_roofs.h"
 #include "engine/hardware/predict/gemm_predictor.h"
 #include "engine/hardware/predict/kernel_source.h"
 
 namespace sextant {
 
-// Layers of experts that are multiplied in a type, with a gate or without.
+// Rows per expert are padded to a multiple of this, the smallest tile of matrix units.
+inline constexpr int64_t kGroupedRowTile = 64;
+
+// The inputs for approximating a device's grouped products.
+struct UngroupedProducts {
+  const GemmPredictor& gemms;
+  BytesPerSecond memory;
+  DataType type = DataType::kUnspecified;
+};
+
+// For e experts with any rows, m rows each:
+//
+//   T(n, k) = (gemm(e m', n, k)^2 + ((e - 1) n k b / bandwidth)^2)^(1/2)
+//   t = T(2 f, h) + T(h, f) + activation
+//
+// m' is m padded to tiles: all tiles run as one launch, like those of one tall product, but every
+// expert's weights are read. The activation reads 2 f and writes f numbers of 2 bytes per row, at
+// the bandwidth. Without a gate, f replaces 2 f. The exponent is the roofline's
+// (docs/roofline.md). Finite and positive for sizes of 1 to 2^40.
+Seconds ExpertsByGemms(const GroupedGemmShape& shape, const UngroupedProducts& products);
+
+// Quantiles of measured times of published layers over ExpertsByGemms() with the published
+// multiplications of the same product, for four GPUs (docs/kernels.md).
+PredictionError ErrorOfExpertsByGemms(DataType type);
+
+// Expert layers multiplied in a type, with or without a gate.
 struct ExpertsKind {
   DataType type = DataType::kUnspecified;
   bool gated = true;
@@ -23,26 +49,25 @@ struct ExpertsKind {
 
 class GroupedGemmPredictor {
  public:
-  // Of a product that was not measured here. The first of
+  // For a product that was not measured here. The first of
   //   published layers of the kind
-  //   published layers in another type as wide and of the same peak
+  //   published layers in another type of the same width and peak
   //   the sum of their products by GemmPredictor::OfAccelerator()
-  // Absent where that is.
+  // Absent where that is absent.
   static absl::optional<GroupedGemmPredictor> OfAccelerator(const Accelerator& accelerator,
                                                             ExpertsKind kind);
 
-  // Of a device that was measured. The first of
+  // For a measured device. The first of
   //   its own layers of the kind, at least GroupedGemmModel::kLeastPoints
   //   published layers of its product in the type
-  //   its own layers, then published ones, in another type as wide and of the same peak
-  //   the sum of their products by GemmPredictor::OfMeasured()
-  // Absent where none of them is there. Errors: those of GroupedGemmModel::Of() and
-  // GemmModel::Of().
+  //   its own layers, then published ones, in another type of the same width and peak
+  //   the sum of their products by `gemms`
+  // Absent where none is available. Errors: those of GroupedGemmModel::Of() and of `gemms`.
   static absl::StatusOr<absl::optional<GroupedGemmPredictor>> OfMeasured(
-      const MeasuredKernels& measured, ExpertsKind kind);
+      const MeasuredKernels& measured, ExpertsKind kind, GemmsOfDevice gemms);
 
-  // The forward pass of one device's share; of `shape` the gate is the kind's. Finite and positive
-  // for sizes of 1 to 2^40. Allocates nothing.
+  // The forward pass of one device's share; the kind's gate replaces that of `shape`. Finite and
+  // positive for sizes of 1 to 2^40. Allocates nothing.
   KernelTime Predict(const GroupedGemmShape& shape) const;
 
   const KernelSource& source() const { return source_; }
@@ -60,17 +85,17 @@ class GroupedGemmPredictor {
 
   ExpertsKind kind_;
   KernelSource source_;
-  std::shared_ptr<const GroupedGemmModel> own_ = nullptr;  // what `model_` points to, if ours
+  std::shared_ptr<const GroupedGemmModel> own_ = nullptr;  // owns `model_`, if it is ours
   const GroupedGemmModel* model_ = nullptr;                // null: by products
-  bool like_type_ = false;                                 // the model is of a type like it
-  bool whole_layer_ = false;  // the model's times hold more than products
+  bool like_type_ = false;                                 // the model is of a similar type
+  bool whole_layer_ = false;  // the model's times include more than products
   absl::optional<GemmPredictor> gemms_ = {};
   BytesPerSecond memory_ = {};
 };
 
-// A probe times the products of a layer alone. Published layers also choose experts, and permute
-// and add up tokens, which a device may leave out: four passes over a row of h in bf16 are up to
-// 0.22 of a published layer (90th percentile of the table where they are most; docs/kernels.md).
+// A probe times only the products of a layer. Published layers also choose experts, and permute
+// and sum tokens, which a device may skip: four passes over a row of h in bf16 are up to 0.22 of a
+// published layer (90th percentile of the table with the largest share; docs/kernels.md).
 inline constexpr Widening kWholeLayerOfExperts{.low = 0.8, .high = 1};
 
 }  // namespace sextant

@@ -1,20 +1,63 @@
 #include "engine/hardware/predict/kernel_source.h"
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/utc_text.h"
+#include "engine/base/text.h"
+#include "engine/hardware/kernels/achieved_fraction.h"
 
 namespace sextant {
+namespace {
+
+// The best short multiplication in `type`: the fastest stable one, else the one that plans use.
+// Null: none was measured.
+const MeasuredMatmul* SureBurstIn(const DeviceCalibration& calibration, DataType type) {
+  for (const MeasuredMatmul& burst : calibration.stable_bursts) {
+    if (burst.data_type == type) return &burst;
+  }
+  return calibration.MatmulIn(type);
+}
+
+}  // namespace
 
 KernelSource SourceOfMeasured(const MeasuredKernels& measured) {
   const DeviceCalibration& calibration = *measured.calibration;
   KernelSource out = {
-      .source = measured.source,
+      .source = RateSource::kMeasuredSupplied,
       .citation = absl::StrCat("measured ", UtcText(calibration.measured_unix_seconds), " by ",
                                calibration.probe_version)};
   out.device =
       calibration.accelerator != nullptr ? calibration.accelerator->name : calibration.product_name;
   out.device_uuid = calibration.uuid;
   out.measured_unix_seconds = calibration.measured_unix_seconds;
+  return out;
+}
+
+absl::optional<DeviceRoofs> DatasheetRoofs(const Accelerator& accelerator, DataType type) {
+  const Figure peak = PeakFlopsPerSecond(accelerator, type);
+  const Figure& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
+  if (!peak || !bandwidth) return absl::nullopt;
+  const AchievedFraction matmul = AchievedMatmulFraction(accelerator, type);
+  const AchievedFraction copy = AchievedBandwidthFraction(accelerator);
+  return DeviceRoofs{.roofs = {.matrix = FlopsPerSecond(peak.value * matmul.expected),
+                               .memory = BytesPerSecond(bandwidth.value * copy.expected),
+                               .floor = kUnmeasuredFloor,
+                               .basis = KernelBasis::kDatasheet},
+                     .source = {.source = RateSource::kDatasheet,
+                                .citation = absl::StrCat("datasheet peaks x shares: ",
+                                                         matmul.citation, "; ", copy.citation),
+                                .device = accelerator.name,
+                                .form = "roofs"}};
+}
+
+absl::optional<DeviceRoofs> MeasuredRoofs(const MeasuredKernels& measured, DataType type) {
+  const DeviceCalibration& calibration = *measured.calibration;
+  const MeasuredMatmul* matmul = SureBurstIn(calibration, type);
+  if (matmul == nullptr || !calibration.memory_copy().has_value()) return absl::nullopt;
+  DeviceRoofs out = {.roofs = {.matrix = matmul->rate,
+                               .memory = BytesPerSecond(calibration.memory_copy()->per_second),
+                               .floor = calibration.processor ? Seconds() : kUnmeasuredFloor,
+                               .basis = KernelBasis::kMeasuredRate},
+                     .source = SourceOfMeasured(measured)};
+  out.source.form = "roofs";
   return out;
 }
 

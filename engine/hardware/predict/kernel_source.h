@@ -1,18 +1,23 @@
-// Where a kernel's predicted times come from: figures of one device, and whose they are.
+// The sources of a kernel's predicted times: one device's measurements, and substitutes for kinds
+// that were not measured.
 #ifndef SEXTANT_ENGINE_HARDWARE_PREDICT_KERNEL_SOURCE_H_
 #define SEXTANT_ENGINE_HARDWARE_PREDICT_KERNEL_SOURCE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/kernels/attention_model.h"
 #include "engine/hardware/kernels/gemm_calibration.h"
+#include "engine/hardware/kernels/gemm_model.h"
 #include "engine/hardware/kernels/grouped_gemm_model.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/roof_time.h"
 #include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/links/collective_model.h"
 #include "engine/hardware/links/host_copy_rate.h"
@@ -27,23 +32,22 @@ struct MeasuredGemms {
   std::vector<MeasuredGemm> gemms;
 };
 
-// Attention in one kernel of one data type that a probe measured, each pass apart.
+// Attention in one kernel of one data type that a probe measured, by pass.
 struct MeasuredAttentions {
   DataType data_type = DataType::kUnspecified;
   std::vector<AttentionPoint> forward = {};
   std::vector<AttentionPoint> backward = {};
 };
 
-// Products of layers of experts of one data type that a probe measured, gated ones and others.
+// Products of expert layers of one data type that a probe measured, gated and ungated.
 struct MeasuredExperts {
   DataType data_type = DataType::kUnspecified;
   std::vector<GroupedGemmPoint> points = {};
 };
 
-// A device that was measured. `calibration` outlives what is made of it, and so do its texts.
+// A measured device. `calibration` and its strings outlive every predictor made from it.
 struct MeasuredKernels {
   const DeviceCalibration* calibration = nullptr;
-  RateSource source = RateSource::kMeasuredSupplied;
   std::vector<MeasuredGemms> gemms = {};
   std::vector<MeasuredAttentions> attentions = {};
   std::vector<MeasuredExperts> experts = {};
@@ -52,19 +56,54 @@ struct MeasuredKernels {
   StreamCalibration passes = {};
 };
 
-// What a predictor stands on. Views live as long as the device's figures.
+// The basis of a predictor. Views live as long as the device's figures.
 struct KernelSource {
   RateSource source = RateSource::kDatasheet;
   std::string citation;
-  absl::string_view device = "";       // as the catalogue names it, else as it names itself
+  absl::string_view device = "";       // the catalogue's name, else the device's own
   absl::string_view form = "";         // "grid", "tiles", "terms", "streams", "roofs"
-  PredictionError error = {};          // of what it is made of; without shapes where it is stated
-  absl::string_view device_uuid = "";  // of what a probe measured
-  int64_t measured_unix_seconds = 0;   // the same; 0: somebody else's measurement
+  PredictionError error = {};          // of the underlying model; no shapes: assumed
+  absl::string_view device_uuid = "";  // of probe measurements
+  int64_t measured_unix_seconds = 0;   // likewise; 0: published measurements
 };
 
-// The KernelSource of figures that a probe measured, but for form and error.
+// The KernelSource of a probe's measurements, without form and error. Its source is always
+// kMeasuredSupplied.
 KernelSource SourceOfMeasured(const MeasuredKernels& measured);
+
+// The type that tables and probes name: all fp8 formats multiply at the same rate.
+constexpr DataType MeasuredNameOf(DataType type) {
+  return type == DataType::kFp8 || type == DataType::kFp8E5m2 ? DataType::kFp8E4m3 : type;
+}
+
+// A type of the same width, and of the same peak on every product that has both: bf16 and fp16 for
+// each other. kUnspecified: none.
+constexpr DataType LikeType(DataType type) {
+  if (type == DataType::kBf16) return DataType::kFp16;
+  return type == DataType::kFp16 ? DataType::kBf16 : DataType::kUnspecified;
+}
+
+// Converts `time` of a measured type to a similar type.
+inline KernelTime AsLikeType(const KernelTime& time) {
+  return {.expected = time.expected,
+          .low = time.low * GemmFallbacks::kLikeType.low,
+          .high = time.high * GemmFallbacks::kLikeType.high,
+          .basis = std::max(time.basis, KernelBasis::kOtherType)};
+}
+
+// Roofs, and their source without its error.
+struct DeviceRoofs {
+  KernelRoofs roofs;
+  KernelSource source;
+};
+
+// The datasheet's peak in `type` and its bandwidth, times the published shares. Absent where it
+// lacks either.
+absl::optional<DeviceRoofs> DatasheetRoofs(const Accelerator& accelerator, DataType type);
+
+// The best multiplication and copy that a probe measured. Absent where it measured none in `type`,
+// or no copy.
+absl::optional<DeviceRoofs> MeasuredRoofs(const MeasuredKernels& measured, DataType type);
 
 }  // namespace sextant
 

@@ -9,7 +9,7 @@
 namespace sextant {
 namespace {
 
-// Registers hold half as many numbers; A100, H100 and H200 have this ratio in their datasheets.
+// Registers hold half as many numbers; the datasheets of A100, H100 and H200 have this ratio.
 constexpr double kUsualFp64Ratio = 2;
 
 double FlopsRatio(const Accelerator* accelerator, DataType type) {

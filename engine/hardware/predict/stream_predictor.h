@@ -1,4 +1,4 @@
-// Times of kernels that are no products of matrices on one device, from the best figures there are.
+// Times of kernels other than matrix products on one device, from the best available data.
 #ifndef SEXTANT_ENGINE_HARDWARE_PREDICT_STREAM_PREDICTOR_H_
 #define SEXTANT_ENGINE_HARDWARE_PREDICT_STREAM_PREDICTOR_H_
 
@@ -16,21 +16,21 @@ namespace sextant {
 
 class StreamPredictor {
  public:
-  // Of a product: its datasheet's bandwidth, and the share of it that somebody published (of passes
-  // no table is published). Absent where the datasheet has no bandwidth.
+  // For a product: its datasheet's bandwidth times the published share of it (no tables of passes
+  // are published). Absent where the datasheet has no bandwidth.
   static absl::optional<StreamPredictor> OfAccelerator(const Accelerator& accelerator,
                                                        DataType type);
 
-  // Of a device that was measured: its own passes; else OfAccelerator(), where its datasheet is
-  // known. Absent where neither is there. Errors: those of StreamModel::Of().
+  // For a measured device: its own passes; else OfAccelerator(), where its datasheet is known.
+  // Absent where neither is available. Errors: those of StreamModel::Of().
   static absl::StatusOr<absl::optional<StreamPredictor>> OfMeasured(const MeasuredKernels& measured,
                                                                     DataType type);
 
-  // As StreamModel::Predict(). Arithmetic is at the rate of fp32; fp64 takes its FLOPs as so many
-  // more as the device is slower in it.
+  // As StreamModel::Predict(). Arithmetic runs at the fp32 rate; fp64 FLOPs are scaled up by the
+  // device's ratio of the two rates.
   KernelTime Predict(StreamWork work, StreamKind kind) const;
 
-  // Measured passes, nearest first; none where it stands on a datasheet.
+  // Measured passes, nearest first; empty where a datasheet is used.
   std::vector<NearbyPass> Nearest(const StreamWork& work, size_t most) const {
     return model_.Nearest(work, most);
   }
@@ -43,7 +43,7 @@ class StreamPredictor {
 
   StreamModel model_;
   KernelSource source_;
-  double flops_ratio_ = 1;  // of fp32's rate to that of the type
+  double flops_ratio_ = 1;  // fp32's rate over the type's
 };
 
 }  // namespace sextant

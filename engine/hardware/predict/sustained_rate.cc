@@ -6,22 +6,20 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/optional.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/predict/gemm_predictor.h"
 
 namespace sextant {
 namespace {
 
-// What a burst of the shape took, or would take; absent where neither is known.
+// The burst time of the shape, measured or predicted; absent where neither is known.
 absl::StatusOr<absl::optional<Seconds>> BurstTime(const MeasuredKernels& measured, DataType type,
-                                                  const GemmShape& shape) {
+                                                  const GemmShape& shape, GemmsOfDevice gemms) {
   for (const MeasuredGemms& of_type : measured.gemms) {
     if (of_type.data_type != type) continue;
     for (const MeasuredGemm& gemm : of_type.gemms) {
       if (gemm.shape == shape) return absl::make_optional(gemm.time);
     }
   }
-  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<GemmPredictor> predictor,
-                           GemmPredictor::OfMeasured(measured, type));
+  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<GemmPredictor> predictor, gemms(type));
   absl::optional<Seconds> out;
   if (predictor.has_value()) out = predictor->Predict(shape).expected;
   return out;
@@ -37,7 +35,8 @@ Derating DeratingOfUnmeasured() {
               "tables), and a B200's loss after 5 ms (flashinfer pull request 2899)"};
 }
 
-absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type) {
+absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type,
+                                            GemmsOfDevice gemms) {
   const MeasuredMatmul* const matmul = measured.calibration->MatmulIn(type);
   if (matmul == nullptr || !matmul->sustained) {
     if (!measured.calibration->processor) return DeratingOfUnmeasured();
@@ -45,7 +44,8 @@ absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, Dat
                         "a processor's grids are gone over for seconds: they are no bursts"};
   }
   const GemmShape shape = {matmul->m, matmul->n, matmul->k};
-  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<Seconds> burst, BurstTime(measured, type, shape));
+  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<Seconds> burst,
+                           BurstTime(measured, type, shape, gemms));
   if (!burst.has_value()) return DeratingOfUnmeasured();
   const double sustained = (GemmFlops(shape) / matmul->rate).value();
   const double factor = std::max(1.0, sustained / burst->value());

@@ -1,10 +1,11 @@
-// How much slower matrix products run for minutes than for milliseconds.
+// The slowdown of matrix products from bursts of milliseconds to runs of minutes.
 #ifndef SEXTANT_ENGINE_HARDWARE_PREDICT_SUSTAINED_RATE_H_
 #define SEXTANT_ENGINE_HARDWARE_PREDICT_SUSTAINED_RATE_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "engine/hardware/predict/gemm_predictor.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/tensor/data_type.h"
 
@@ -17,9 +18,9 @@ struct Derating {
   std::string citation = {};
 };
 
-// Of a device of which no long run was measured. Long searches average 0.80 of the H100's dense
-// bf16 peak (stas00/ml-engineering), where the best burst of published tables has 0.87; a B200
-// lost 15 % after 5 ms of back-to-back work (flashinfer pull request 2899).
+// For a device without a measured long run. Long searches average 0.80 of the H100's dense bf16
+// peak (stas00/ml-engineering), where the best burst of published tables has 0.87; a B200 lost 15
+// % after 5 ms of back-to-back work (flashinfer pull request 2899).
 struct StatedDerating {
   static constexpr double kExpected = 0.87 / 0.80;
   static constexpr double kHigh = 1 / 0.85;
@@ -28,12 +29,13 @@ Derating DeratingOfUnmeasured();
 
 // The first of
 //   the sustained over the burst time of one shape in `type`, where both were measured
-//   the sustained over the predicted burst time of that shape
-//   no derating of a processor: its grids are gone over for seconds
+//   the sustained time of that shape over its burst time by `gemms`
+//   no derating for a processor: its grids run for seconds
 //   DeratingOfUnmeasured()
 //
-// Errors: those of GemmPredictor::OfMeasured().
-absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type);
+// Errors: those of `gemms`.
+absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type,
+                                            GemmsOfDevice gemms);
 
 }  // namespace sextant
 

@@ -4,8 +4,8 @@
   make_gemm_reference.py GEMM.csv OUTPUT_FOLDER
 
 Takes any table with the columns gpu, dtype, framework, framework_version, m, n, k, seconds. Of each
-GPU and type it keeps 200 shapes, by the rule of engine/hardware/kernels/gemm_points.h, which a test
-holds it to. One file a GPU, and one that lists them.
+GPU and type it keeps 200 shapes, by the rule of engine/base/matmul_grid.h, which a test holds it
+to. One file a GPU, and one that lists them.
 """
 
 import csv

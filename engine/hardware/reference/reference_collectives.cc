@@ -19,7 +19,7 @@ const Models& AllModels() {
   static const Models* const models = [] {
     auto* out = new Models;
     for (const ReferenceCollectiveTable& table : ReferenceCollectiveTables()) {
-      // Tests make each of them; one that is refused would be as if it were not there.
+      // Tests build each of them; a table that failed would be skipped.
       absl::StatusOr<CollectiveModel> model =
           CollectiveModel::Make(ReferenceCollectivePoints(table.accelerator));
       if (model.ok()) out->emplace(table.accelerator, *std::move(model));

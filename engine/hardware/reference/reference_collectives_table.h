@@ -1,4 +1,4 @@
-// How tables of measured collectives stand in this folder.
+// The format of this folder's tables of measured collectives.
 #ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_COLLECTIVES_TABLE_H_
 #define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_COLLECTIVES_TABLE_H_
 
@@ -14,7 +14,7 @@ namespace sextant {
 
 inline constexpr size_t kReferenceCollectiveSizeCount = 12;
 
-// One operation among so many ranks, at each of kReferenceCollectiveSizes.
+// One operation at one rank count, for each of kReferenceCollectiveSizes.
 struct ReferenceCollectiveRow {
   CollectiveOp op;
   int64_t ranks;
@@ -23,7 +23,7 @@ struct ReferenceCollectiveRow {
 
 struct ReferenceCollectiveTable {
   absl::string_view accelerator;  // the catalogue's name
-  absl::string_view version;      // of NCCL, by the table's name
+  absl::string_view version;      // of NCCL, as the table names it
   absl::Span<const ReferenceCollectiveRow> rows;
 };
 

@@ -91,7 +91,7 @@ const GemmModel* ReferenceGemms(absl::string_view accelerator, GemmType type) {
   Entry* entry = Find(accelerator, type);
   if (entry == nullptr) return nullptr;
   absl::call_once(entry->once, [entry] {
-    // Tests make each of them; one that is refused would be as if it were not there.
+    // Tests build each of them; a table that failed would be skipped.
     absl::StatusOr<GemmModel> model = GemmModel::Of(CalibrationOf(entry->table, entry->column));
     if (model.ok()) entry->model = *std::move(model);
   });

@@ -1,4 +1,4 @@
-// Published times of multiplications, for devices that nobody has measured here.
+// Published times of multiplications, for devices that were not measured here.
 #ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_H_
 #define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_H_
 
@@ -15,18 +15,19 @@ namespace sextant {
 struct ReferenceGemmKey {
   absl::string_view accelerator;  // the catalogue's name
   GemmType type;
-  absl::string_view library;  // that was measured, with its version: "trtllm 1.3.0rc20"
+  absl::string_view library;  // the measured library with its version: "trtllm 1.3.0rc20"
 };
 
-// What there are tables of.
+// The keys of all tables.
 std::vector<ReferenceGemmKey> ReferenceGemmKeys();
 
-// The shapes and times of one, with the catalogue's compute units and peak; absent for others.
+// The shapes and times of one table, with the catalogue's compute units and peak; absent for
+// others.
 absl::optional<GemmCalibration> ReferenceGemmCalibration(absl::string_view accelerator,
                                                          GemmType type);
 
-// Their model, built at the first call for it (some milliseconds); null for others. Bursts, not
-// sustained rates: a long run's clocks are lower.
+// The model of one table, built at its first call (some milliseconds); null for others. Bursts,
+// not sustained rates: clocks are lower in a long run.
 const GemmModel* ReferenceGemms(absl::string_view accelerator, GemmType type);
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// How tables of measured multiplications stand in this folder.
+// The format of this folder's tables of measured multiplications.
 #ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_TABLE_H_
 #define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_GEMMS_TABLE_H_
 
@@ -15,7 +15,7 @@ inline constexpr size_t kMostReferenceGemmTypes = 4;
 
 // One type, and the library that multiplied in it.
 struct ReferenceGemmColumn {
-  absl::string_view type;  // as GemmTypeNamed() takes it
+  absl::string_view type;  // for GemmTypeNamed()
   absl::string_view library;
 };
 

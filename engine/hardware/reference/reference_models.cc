@@ -22,7 +22,7 @@ struct KeptModel {
 template <typename Reference, typename Model>
 using KeptModels = std::deque<KeptModel<Reference, Model>>;
 
-// Kept for as long as the program runs.
+// Kept for the life of the process.
 template <typename Reference, typename Model, typename References>
 KeptModels<Reference, Model>& KeptModelsOf(const References& all) {
   static KeptModels<Reference, Model>* const kept = [&all] {

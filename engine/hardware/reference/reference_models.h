@@ -1,4 +1,4 @@
-// Models of the published times of attention and of layers of experts.
+// Models of the published times of attention and expert layers.
 #ifndef SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_MODELS_H_
 #define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_MODELS_H_
 
@@ -9,9 +9,9 @@
 
 namespace sextant {
 
-// Built at the first call for `reference` (some milliseconds), and kept. `reference` is one of
-// those that FindAttentionReference() and FindGroupedGemmReference() give. Null: it was refused;
-// tests make each of them.
+// Built at the first call for `reference` (some milliseconds), and cached. `reference` comes from
+// FindAttentionReference() or FindGroupedGemmReference(). Null where the fit fails; tests build
+// each of them.
 const AttentionModel* ReferenceModel(const AttentionReference& reference);
 const GroupedGemmModel* ReferenceModel(const GroupedGemmReference& reference);
 

@@ -1,7 +1,5 @@
 #include "engine/memory/activations/activation_list.h"
 
-#include "engine/memory/activations/sources.h"
-
 namespace sextant {
 namespace {
 
@@ -63,8 +61,8 @@ void ActivationList::AddMatmulInput(ActivationRow row, ActivationSite activation
   AddMatmulInput(row, place_.gradients->UseOf(activation));
 }
 
-// An adapter reads what its matrix does, in the type that is computed in: the same tensor serves
-// both, unless dropout makes a copy for each adapter.
+// An adapter reads the input of its matrix in the compute type: one tensor serves both, unless
+// dropout makes a copy for each adapter.
 // Source: docs/memory_transients.md, "Frozen parts and adapters".
 void ActivationList::AddMatmulInput(ActivationRow row, const MatmulUse& use) {
   const bool shared = use.adapters > 0 && !batch().adapter_dropout;
@@ -81,7 +79,7 @@ void ActivationList::AddAdapters(ActivationRow row, const MatmulUse& use) {
     row.width = row.width * use.adapters;
     row.name = "adapter_input";
     row.kind = ElementKind::kCompute;
-    row.kept_for = "weight gradients of adapters, behind their dropout";
+    row.kept_for = "weight gradients of adapters, after their dropout";
     Add(row);
     row.name = "adapter_dropout_mask";
     row.kind = ElementKind::kMask;
@@ -110,7 +108,7 @@ void ActivationList::AddAdapterInner(const AdapterInner& inner) {
   AddOutputGradient(row, MatmulUse());
 }
 
-// Of dW = dy x^T, the dy. Source: Qi et al. 2023 (arXiv 2401.10241) section 2.
+// The dy of dW = dy x^T. Source: Qi et al. 2023 (arXiv 2401.10241) section 2.
 ActivationRow ActivationList::OutputGradient(ActivationRow row) {
   row.for_weights = true;
   row.kept_for = "weight gradient of the matrix that made the output";

@@ -1,4 +1,4 @@
-// Adds up the activations of one place of a model after another, and lists them where asked to.
+// Adds up the activations of a model, place by place, and lists them on request.
 #ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATION_LIST_H_
 #define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATION_LIST_H_
 
@@ -19,60 +19,60 @@ struct ActivationContext {
   const ArchitectureSpec& spec;
   const ParallelLayout& layout;
   const MicroBatchSpec& batch;
-  // What needs a gradient where parts are frozen; null: all parts are trained.
+  // The gradients that are needed where parts are frozen; null: all parts are trained.
   const GradientFlow* flow = nullptr;
 };
 
 // Tokens of a sequence of `part`'s stack, on all GPUs together.
 int64_t SequenceLengthOf(const ActivationContext& context, ModelPart part);
 
-// Tokens of the micro-batch on one GPU that shares them with those of context parallelism alone.
+// Tokens of the micro-batch on one GPU when only context parallelism divides them.
 int64_t TokensOf(const ActivationContext& context, ModelPart part);
 
-// Of a number that is computed with. TF32 is a mode of the matrix units over fp32 data.
+// Bytes per element of the compute type. TF32 is a mode of the matrix units over fp32 data.
 int64_t ComputeBytesOf(const MicroBatchSpec& batch);
 
 enum class ElementKind {
   kCompute,      // of the batch's compute_data_type
   kMatmulInput,  // of its matmul_input_data_type
   kFp32,
-  kMask,   // a byte: whether dropout kept it
+  kMask,   // one byte per element: the dropout mask
   kIndex,  // int64
 };
 inline constexpr size_t kElementKindCount = 5;
 
-// A tensor of `width` elements a row on this GPU; `cut` says how many rows there are.
+// A tensor with `width` elements per row on this GPU; `cut` determines the number of rows.
 struct ActivationRow {
   absl::string_view name = {};
   absl::string_view shape = {};
   ElementKind kind = ElementKind::kCompute;
   ActivationCut cut = ActivationCut::kSequence;
   CheckedInt width = 0;
-  BackwardStep step = BackwardStep::kAfterNorm;  // the last to read it, of a layer's branch
-  bool again = false;                            // not kept, but computed again
-  bool for_weights = false;                      // a weight gradient is worked out from it
+  BackwardStep step = BackwardStep::kAfterNorm;  // of a layer's branch: the last step to read it
+  bool again = false;                            // recomputed instead of kept
+  bool for_weights = false;                      // an operand of a weight gradient
   absl::string_view kept_for = {};
   absl::string_view source = {};
 };
 
-// A layer's bytes by the step of its backward pass that frees them. Meaningless unless `all` is
-// ok(): then no sum of some of them overflows.
+// A layer's bytes by the step of its backward pass that frees them. Valid only where `all` is
+// ok(): then no partial sum overflows.
 struct LayerSteps {
   BytesByMoment kept = {};
   BytesByMoment again = {};
   CheckedInt all = 0;
   bool any_again = false;
-  ActivationTensors* again_rows = nullptr;  // gets those that are computed again
+  ActivationTensors* again_rows = nullptr;  // receives the recomputed rows
 };
 
 struct ActivationPlace {
   ModelPart part = ModelPart::kDecoder;
   int layer_kind = -1;
   int64_t layers = 1;
-  const LayerGradients* gradients = nullptr;  // of the layer; null: all of it is trained
+  const LayerGradients* gradients = nullptr;  // of the layer; null: all trained
 };
 
-// The tensors of adapters' own rank.
+// The inner tensors of adapters, of the adapter rank.
 struct AdapterInner {
   int64_t adapters = 0;
   ActivationCut cut = ActivationCut::kSequence;
@@ -81,13 +81,13 @@ struct AdapterInner {
 
 class ActivationList {
  public:
-  // Rows are appended to `rows`; null: sums alone, and nothing is allocated.
-  // `steps` gets those of layers by when they are freed.
+  // Appends rows to `rows`; null: only sums, and nothing is allocated. `steps` receives the bytes
+  // of layers by the step that frees them.
   explicit ActivationList(const ActivationContext& context, ActivationTensors* rows = nullptr,
                           LayerSteps* steps = nullptr);
 
-  // From here on, only what weight gradients are worked out from: inputs of matrices, computed
-  // again or not, and gradients of their outputs, which no forward pass leaves behind.
+  // From here on, counts only the operands of weight gradients: inputs of matrices, recomputed or
+  // not, and gradients of their outputs, which no forward pass keeps.
   void ListForWeights() { for_weights_ = true; }
 
   const ActivationContext& context() const { return context_; }
@@ -95,46 +95,46 @@ class ActivationList {
   int64_t tensor_ranks() const { return context_.layout.tensor_parallel_size; }
   ModelPart part() const { return place_.part; }
   int64_t sequence_length() const { return SequenceLengthOf(context_, place_.part); }
-  // Whether what is kept only to multiply weights with is a copy of its own.
+  // True where a tensor kept only as a matrix input is a narrower copy of its own.
   bool narrows_matmul_inputs() const {
     return BytesOf(ElementKind::kMatmulInput) < BytesOf(ElementKind::kCompute);
   }
 
-  // Rows added from here on are of `place`, and of `module`.
+  // Rows added from here on belong to `place`, and to `module`.
   void GoTo(const ActivationPlace& place);
   void Enter(absl::string_view module) { module_ = module; }
   void EnterBranch(LayerBranch branch) { branch_ = branch; }
   LayerBranch branch() const { return branch_; }
-  // Routed token slots a sequence of the experts on this GPU.
+  // Sets the routed token slots per sequence of the experts on this GPU.
   void SetExpertSlots(CheckedInt slots_per_sequence);
 
-  // Inline, as most lists are of sums alone.
+  // Inline, because most lists only need sums.
   void Add(const ActivationRow& row) {
     AddElements(row, row.width * rows_by_cut_[static_cast<size_t>(row.cut)]);
   }
-  // What was added up elsewhere.
+  // Adds bytes that were summed elsewhere.
   void AddSum(CheckedInt bytes) { total_ = total_ + bytes; }
-  // A tensor that doesn't grow with the tokens of the stack: `row.width` elements in all.
+  // Adds a tensor whose size does not grow with the tokens: `row.width` elements in all.
   void AddWhole(const ActivationRow& row) { AddElements(row, row.width); }
 
-  // Whether `activation` of the layer needs a gradient.
+  // True where `activation` of the layer needs a gradient.
   bool Needs(ActivationSite activation) const {
     return place_.gradients == nullptr || place_.gradients->needs.Has(activation);
   }
-  // Adds `row`, the input of matrices that read `activation`, if one of them is trained; and what
-  // their adapters keep.
+  // Adds `row`, the input of the matrices that read `activation`, if one of them is trained, and
+  // the tensors that their adapters keep.
   void AddMatmulInput(ActivationRow row, ActivationSite activation);
-  // The same where it is no layer's: `use` says what reads it.
+  // The same outside the layers; `use` describes the matrices that read it.
   void AddMatmulInput(ActivationRow row, const MatmulUse& use);
-  // The gradient of what matrices make that read `activation`, if one of them is trained or has
-  // an adapter; where weight gradients wait, it does too.
+  // Adds the gradient of the outputs of the matrices that read `activation`, if one of them is
+  // trained or has an adapter. It is alive as long as the weight gradient is deferred.
   void AddOutputGradient(const ActivationRow& row, ActivationSite activation) {
     if (WaitsFor(activation)) Add(OutputGradient(row));
   }
   void AddOutputGradient(const ActivationRow& row, const MatmulUse& use) {
     if (WaitsFor(use)) Add(OutputGradient(row));
   }
-  // Whether such a gradient is to be listed, and its row.
+  // True where such a gradient is listed.
   bool WaitsFor(ActivationSite activation) const {
     return for_weights_ &&
            (place_.gradients == nullptr || WaitsFor(place_.gradients->UseOf(activation)));
@@ -143,20 +143,21 @@ class ActivationList {
     return for_weights_ && (use.trained || use.adapters > 0);
   }
   static ActivationRow OutputGradient(ActivationRow row);
-  // What adapters that read `activation` keep besides their input, which is `row`.
+  // Adds the tensors that adapters reading `activation` keep in addition to their input `row`.
   void AddAdaptersOf(const ActivationRow& row, ActivationSite activation) {
     if (place_.gradients == nullptr) return;
     const MatmulUse use = place_.gradients->UseOf(activation);
     if (use.adapters > 0) AddAdapters(row, use);
   }
-  // Whether a matrix or an adapter that reads `activation` keeps it as it was computed.
+  // True where a matrix or an adapter that reads `activation` keeps it in the type it was computed
+  // in.
   bool KeepsAsComputed(ActivationSite activation) const {
     if (place_.gradients == nullptr) return !narrows_matmul_inputs();
     const MatmulUse use = place_.gradients->UseOf(activation);
     return (use.trained && !narrows_matmul_inputs()) ||
            (use.adapters > 0 && !batch().adapter_dropout);
   }
-  // The tensors of adapters' own rank, which their second matrices read.
+  // Adds the inner tensors of adapters, which their second matrices read.
   void AddAdapterInner(const AdapterInner& inner);
   const LayerGradients* gradients() const { return place_.gradients; }
 
@@ -179,7 +180,7 @@ class ActivationList {
     BytesByMoment& bytes = row.again ? steps.again : steps.kept;
     bytes[BackwardMoment{branch_, row.step}.index()] += size.value();
   }
-  // Where it is to be listed.
+  // Called where rows are listed.
   void ListRow(const ActivationRow& row, CheckedInt elements);
   void AddAdapters(ActivationRow row, const MatmulUse& use);
   DataType TypeOf(ElementKind kind) const;

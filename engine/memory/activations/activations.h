@@ -1,7 +1,8 @@
-// What one micro-batch leaves on one GPU for its backward pass, tensor by tensor.
+// The activations that one micro-batch leaves on one GPU for its backward pass, tensor by tensor.
 #ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATIONS_H_
 #define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATIONS_H_
 
+#include <array>
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
@@ -9,78 +10,124 @@
 #include "engine/base/units.h"
 #include "engine/memory/activations/activation_list.h"
 #include "engine/memory/activations/activation_tensor.h"
-#include "engine/memory/activations/chunk_layers.h"
 #include "engine/memory/activations/micro_batch.h"
 #include "engine/model/sharding/layer_placement.h"
 
 namespace sextant {
 
-// Below, `rows` gets the tensors that the result is exactly the sum of, each times its layers;
-// null: nothing is allocated. docs/memory.md has the table of tensors and its sources.
-//
-// Errors, of all of them: kInvalidArgument "micro_batch" where the sum exceeds 9.2e18 bytes.
+inline constexpr int64_t kAllChunks = -1;
 
-// Of one layer of the kind at `layer_kind`, in the encoder or the decoder, under the batch's
+// A chunk of a stage; kAllChunks: all chunks of the stage.
+struct StageChunk {
+  int64_t stage = 0;
+  int64_t chunk = kAllChunks;
+};
+
+// Layers of one kind that need the same gradients.
+struct LayersAlike {
+  int64_t count = 0;
+  LayerGradientState state = {};
+};
+
+// Counts the layers of a stage, or of one of its chunks, by runs, without allocation.
+class ChunkLayers {
+ public:
+  ChunkLayers(const ActivationContext& context, const LayerPlacement& placement,
+              const StageChunk& where)
+      : context_(context), placement_(placement), where_(where) {}
+
+  int64_t CountOf(ModelPart part, int kind) const;
+
+  // By gradient state; counts may be 0. Without a flow all layers are in the first entry.
+  std::array<LayersAlike, kLayerGradientStateCount> AlikeOf(ModelPart part, int kind) const;
+
+  // Counts the kept inputs of blocks of `layers_per_block` recomputed layers; blocks end at the
+  // end of a chunk or stack. Blocks with no gradient needed after them keep none.
+  int64_t BlocksOf(ModelPart part, int64_t layers_per_block) const;
+
+  // Layers of the longest run of `part` in a chunk.
+  int64_t LongestOf(ModelPart part) const;
+
+ private:
+  // Layers of `part` in chunk `chunk`, counted from the first layer of the stack.
+  LayerRange RangeOf(ModelPart part, int64_t chunk) const;
+  int64_t first_chunk() const { return where_.chunk == kAllChunks ? 0 : where_.chunk; }
+  int64_t end_chunk() const {
+    return where_.chunk == kAllChunks ? context_.layout.virtual_stage_count : where_.chunk + 1;
+  }
+
+  const ActivationContext& context_;
+  const LayerPlacement& placement_;
+  const StageChunk where_;
+};
+
+// For the functions below, `rows` receives the tensors whose sum is exactly the result, each
+// multiplied by its layers; null: nothing is allocated. docs/memory.md has the table of tensors
+// and its sources.
+//
+// Errors of all of them: kInvalidArgument "micro_batch" where the sum exceeds 9.2e18 bytes.
+
+// Bytes of one layer of the kind at `layer_kind`, in the encoder or the decoder, under the batch's
 // recomputation.
 absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
                                        int layer_kind, ActivationTensors* rows = nullptr);
 
-// What such a layer makes again in its backward pass and holds while that runs, on top of what it
-// kept: nothing without recomputation.
+// Bytes that such a layer recomputes and holds during its backward pass, in addition to those it
+// kept; 0 without recomputation.
 absl::StatusOr<Bytes> RecomputedByLayer(const ActivationContext& context, ModelPart part,
                                         int layer_kind);
 
-// Of all that stands on `stage`: layers, embedding, final norm, head, loss, multi-token prediction.
-// `placement` is the context's model under its layout. Costs as many steps as there are kinds of
-// layers and virtual stages, not layers.
+// Bytes of everything on `stage`: layers, embedding, final norm, head, loss, multi-token
+// prediction. `placement` is the context's model under its layout. Time is linear in the kinds of
+// layers and the virtual stages, not in the layers.
 absl::StatusOr<Bytes> StageActivations(const ActivationContext& context,
                                        const LayerPlacement& placement, int64_t stage,
                                        ActivationTensors* rows = nullptr);
 
-// What a stage or a chunk of it keeps, by place.
+// The bytes that a stage or a chunk keeps, by place.
 struct StageParts {
   Bytes embedding = Bytes(0);
-  Bytes layers = Bytes(0);  // with the final norm and the output of an encoder that others read
+  Bytes layers = Bytes(0);  // with the final norm, and an encoder output that others read
   Bytes output = Bytes(0);  // final norm, output transform, head, loss, multi-token prediction
 
   Bytes total() const { return embedding + layers + output; }
 };
 
-// What one layer keeps, in all and by when it is freed.
+// The bytes that one layer keeps, in total and by the step that frees them.
 struct LayerWalk {
   ActivationPlace place;
   CheckedInt kept = 0;
   LayerSteps steps;
 };
 
-// Remembers what layers of a job keep from one stage or chunk to the next.
+// Caches the kept bytes of a job's layers across stages and chunks.
 class LayerWalks {
  public:
-  // Of one layer at `place`, not under full recomputation. It is good until the next call.
+  // The walk of one layer at `place`, without full recomputation. Valid until the next call.
   const LayerWalk& Of(const ActivationContext& context, const ActivationPlace& place);
 
  private:
-  static constexpr size_t kMost = 8;  // more are walked again: nothing is allocated
+  static constexpr size_t kMost = 8;  // more are recomputed: nothing is allocated
   absl::InlinedVector<LayerWalk, kMost> known_;
   LayerWalk beyond_;
 };
 
-// The same of one chunk of a stage, or of all: chunks add up exactly to the stage. Of one chunk a
-// stage it costs no more.
+// The same for one chunk of a stage, or for all: the chunks add up exactly to the stage. With one
+// chunk per stage the cost is the same.
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
                                             const StageChunk& where,
                                             ActivationTensors* rows = nullptr);
 
-// What of a chunk's micro-batch is there from the first half of a backward pass that is split until
-// the second: inputs of matrices, whether kept or computed again, and gradients of their outputs.
-// docs/memory_transients.md derives it.
+// The bytes of a chunk's micro-batch that are alive between the two halves of a split backward
+// pass: inputs of matrices, kept or recomputed, and gradients of their outputs.
+// docs/memory_transients.md derives them.
 absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
                                                const LayerPlacement& placement,
                                                const StageChunk& where,
                                                ActivationTensors* rows = nullptr);
 
-// Sums of several chunks of one job, whose layers are added up once.
+// Sums for several chunks of one job; each layer is added up once.
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
                                             const StageChunk& where, LayerWalks& walks);

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "engine/memory/activations/layer_rows.h"
-#include "engine/memory/activations/sources.h"
 
 namespace sextant {
 namespace {
@@ -10,7 +9,7 @@ using Cut = ActivationCut;
 using Kind = ElementKind;
 namespace source = activation_source;
 
-// The rows of one attention; keeps what all of them need.
+// The rows of one attention; holds the data that they share.
 class AttentionRows {
  public:
   AttentionRows(const AttentionSpec& attention, bool cross, ActivationList& out)
@@ -20,7 +19,7 @@ class AttentionRows {
         heads_(attention.head_count / out.tensor_ranks()),
         key_heads_(std::max<int64_t>(attention.key_value_head_count / out.tensor_ranks(), 1)) {}
 
-  // Latents are whole on every rank of tensor parallelism, but for their tokens.
+  // Latents are whole on every tensor parallel rank; only their tokens are divided.
   void AddLatents(const LatentSpec& latent) {
     if (latent.query_rank > 0) {
       AddLatent({.name = "query_latent",
@@ -63,7 +62,7 @@ class AttentionRows {
              .source = source::kChainRule});
   }
 
-  // Neither a causal mask nor a window nor grouped heads change what the core reads: all of them.
+  // A causal mask, a window and grouped heads leave the core's operands whole.
   void AddOperands() {
     const bool again =
         attention_.latent.has_value() && out_.batch().recomputation.latent_up_projections;
@@ -99,7 +98,7 @@ class AttentionRows {
                 .again = core_again(),
                 .kept_for = "computing scores again in the fused backward",
                 .source = source::kFlash});
-      // Where the matrix behind it reads the very same, one tensor serves both.
+      // Where the next matrix reads the same tensor, one tensor serves both.
       const bool copied = out_.batch().attention_output_copied && out_.batch().sequence_count > 1;
       const bool shared = !copied && out_.KeepsAsComputed(At(ActivationSite::kHeads));
       AddHeads({.name = "heads",
@@ -120,7 +119,7 @@ class AttentionRows {
                         At(ActivationSite::kHeads));
   }
 
-  // Of the matrices up to the core.
+  // The output gradients of the matrices before the core.
   void AddOutputGradients() {
     const ActivationSite input =
         cross_ ? ActivationSite::kCrossInput : ActivationSite::kAttentionInput;
@@ -136,7 +135,7 @@ class AttentionRows {
   bool core_again() const {
     return out_.batch().recomputation.policy == RecomputePolicy::kSelective;
   }
-  // `activation` of the decoder's own attention, as this attention has it.
+  // Maps `activation` of the decoder's own attention to this attention's.
   ActivationSite At(ActivationSite activation) const {
     if (!cross_) return activation;
     switch (activation) {
@@ -153,7 +152,7 @@ class AttentionRows {
     }
   }
   bool Needs(ActivationSite activation) const { return out_.Needs(At(activation)); }
-  // A fused core saves all of its operands whichever gradient it is asked for.
+  // A fused core saves all of its operands if any gradient is needed.
   bool ReadsOperand(ActivationSite gradient) const {
     return Needs(flash() ? ActivationSite::kHeads : gradient);
   }
@@ -222,7 +221,7 @@ class AttentionRows {
     out_.AddWhole(row);
   }
 
-  // Masked scores are computed and kept too: an unfused kernel has the whole square.
+  // Masked scores are computed and kept, too: an unfused kernel has the whole square.
   void AddScores() {
     const MicroBatchSpec& batch = out_.batch();
     const int64_t keys = cross_ ? batch.encoder_sequence_length : out_.sequence_length();
@@ -262,8 +261,8 @@ class AttentionRows {
   const bool cross_;
   ActivationList& out_;
   const int64_t heads_;  // on this GPU
-  // Ranks beyond the heads of keys and values hold a whole one each, be it a copy or gathered from
-  // its parts.
+  // With more ranks than key and value heads, each rank holds a whole head, either as a copy or
+  // gathered from its parts.
   const int64_t key_heads_;
 };
 

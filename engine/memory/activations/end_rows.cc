@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/memory/activations/sources.h"
-
 namespace sextant {
 namespace {
 
@@ -30,7 +28,7 @@ void AddNorm(absl::string_view name, ActivationList& out) {
            .source = source::kEnds});
 }
 
-// What of the model's ends needs a gradient.
+// The gradients that the model's ends need.
 const EndGradients& EndsOf(const ActivationList& out) {
   static constexpr EndGradients kAllTrained = {};
   const GradientFlow* flow = out.context().flow;
@@ -62,7 +60,7 @@ void AddMatmulInput(absl::string_view module, int64_t width, Cut cut, const Matm
                      use);
 }
 
-// The gradient of what a matrix of the ends makes.
+// Adds the gradient of the output of a matrix outside the layers.
 void AddOutputGradient(ActivationRow row, const MatmulUse& use, ActivationList& out) {
   row.name = "output_gradient";
   out.AddOutputGradient(row, use);
@@ -78,7 +76,7 @@ void AddTokenIds(ActivationList& out) {
            .width = 1,
            .kept_for = "rows of the embedding's gradient",
            .source = source::kChainRule});
-  // Of an adapter of the table, what is looked up is the inner tensor.
+  // For an adapter of the table, the looked-up rows are its inner tensor.
   const int64_t adapters = EndsOf(out).token_embedding_adapters;
   if (adapters > 0) out.AddAdapterInner({.adapters = adapters});
 }
@@ -119,14 +117,14 @@ void AddTransform(ActivationList& out) {
   out.Add(row);
 }
 
-// Gradients of a chunk's logits are worked out while they are there, so that the gradient of the
-// head's input takes the place of the input, and one chunk's logits are all that there ever are.
+// The gradients of a chunk's logits are computed while the logits exist. The gradient of the
+// head's input overwrites the input, and only one chunk's logits exist at a time.
 void AddChunkedLoss(ActivationList& out) {
   out.Enter("output_head");
   out.Add({.name = "input_gradient",
            .shape = "b s h",
            .width = EmbeddingSizeOf(out),
-           .kept_for = "the backward pass behind the head",
+           .kept_for = "the backward pass after the head",
            .source = source::kChainRule});
   const int64_t tokens = TokensOf(out.context(), ModelPart::kOutput);
   out.Enter("loss");
@@ -177,7 +175,7 @@ bool SoftmaxTakesTheirPlace(LossKind loss) {
   return loss == LossKind::kVocabularyParallel || loss == LossKind::kVocabularyParallelCompiled;
 }
 
-// The vocabulary's share of a rank of tensor parallelism.
+// One tensor parallel rank's share of the vocabulary.
 int64_t LogitsOf(const ActivationContext& context) {
   const EmbeddingSpec& embedding = context.spec.embedding;
   const int64_t rows = embedding.padded_vocabulary_size == 0 ? embedding.vocabulary_size

@@ -1,4 +1,5 @@
-// The tensors that what stands around the layers keeps. docs/memory.md derives them.
+// The tensors kept before and after the layers: embedding, norms, head and loss. docs/memory.md
+// derives them.
 #ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_END_ROWS_H_
 #define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_END_ROWS_H_
 
@@ -6,27 +7,27 @@
 
 namespace sextant {
 
-// The width of what the output head reads, and of what it makes on this GPU.
+// The width of the output head's input, and of its output on this GPU.
 int64_t EmbeddingSizeOf(const ArchitectureSpec& spec);
 int64_t LogitsOf(const ActivationContext& context);
 
-// Whether a loss keeps no logits, but their softmax alone.
+// True where a loss keeps the softmax in place of the logits.
 bool SoftmaxTakesTheirPlace(LossKind loss);
 
-// What embeds the tokens of a stack; the list stands at its part.
+// Adds the embedding rows of a stack; the list is at its part.
 void AddEmbeddingRows(const StackSpec& stack, ModelPart part, ActivationList& out);
 
-// A stack's final norm, if it has one.
+// Adds the row of a stack's final norm, if it has one.
 void AddFinalNormRow(const StackSpec& stack, ModelPart part, ActivationList& out);
 
-// The encoder's output, which all cross attentions of a stage read.
+// Adds the encoder's output, which all cross attentions of a stage read.
 void AddEncoderOutputRow(ActivationList& out);
 
-// Pooler, output transform, head and loss.
+// Adds the rows of pooler, output transform, head and loss.
 void AddOutputRows(ActivationList& out);
 
-// What a module of multi-token prediction keeps around its layer, with its own pass of the head
-// and its own loss.
+// Adds the rows of a multi-token prediction module outside its layer, with its own pass through
+// the head and its own loss.
 void AddMultiTokenPredictionRows(ActivationList& out);
 
 }  // namespace sextant

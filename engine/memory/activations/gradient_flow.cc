@@ -10,7 +10,7 @@ namespace {
 
 using A = ActivationSite;
 
-// As engine/model/flops has it: adapters are trained wherever they stand.
+// The rule of engine/model/flops: adapters are trained everywhere.
 bool IsTrainedIn(const WeightTensor& tensor, bool frozen_run) {
   if (tensor.component == WeightComponent::kAdapter) return true;
   return !frozen_run && tensor.trainable_layers > 0;
@@ -23,7 +23,7 @@ bool IsProduct(const WeightTensor& tensor) {
 
 }  // namespace
 
-// Asks the list of parameter tensors what is trained.
+// Finds the trained matrices in the list of parameter tensors.
 class GradientFlowBuilder {
  public:
   GradientFlowBuilder(const ArchitectureSpec& spec, GradientFlow& out)
@@ -57,7 +57,7 @@ class GradientFlowBuilder {
     });
   }
 
-  // What a matrix outside layers and its adapter do with what they read.
+  // How a matrix outside layers and its adapter use their input.
   MatmulUse UseOf(ModelPart part, absl::string_view module, absl::string_view name,
                   bool needs) const {
     MatmulUse use = {.trained = false, .needs_gradient = needs};
@@ -108,7 +108,7 @@ class GradientFlowBuilder {
     }
   }
 
-  // Returns whether what comes out of the stack needs a gradient.
+  // Returns true where the stack's output needs a gradient.
   bool BuildStack(ModelPart part, const StackSpec& stack, bool embeds, bool encoder_needs,
                   StackGradients& out) {
     FillKinds(part, encoder_needs);
@@ -132,7 +132,7 @@ class GradientFlowBuilder {
     MatmulUse use = UseOf(ModelPart::kOutput, "output_head", "", needs);
     if (!tied) return use;
     use = UseOf(ModelPart::kInput, "token_embedding", "", needs);
-    use.adapters = 0;  // they stand beside the lookup
+    use.adapters = 0;  // they apply to the lookup
     return use;
   }
 
@@ -156,7 +156,7 @@ class GradientFlowBuilder {
     FillKinds(part, false);
     const int kind = spec_.multi_token_prediction->layer_kind;
     const auto trains = [&](absl::string_view name) { return Trains(part, "norm", name); };
-    // Whatever a module trains, the next one's hidden state needs a gradient for.
+    // If a module trains anything, the hidden state of the next one needs a gradient.
     const bool chained = spec_.multi_token_prediction->module_count > 1 &&
                          (trains("token") || trains("hidden") || Trains(part, "projection") ||
                           out_.Of(part, kind, {false, false}).needs.Has(A::kLayerOutput));

@@ -1,5 +1,5 @@
-// What of a model needs a gradient where parts of it are frozen or have adapters: autograd works
-// out no other gradient, and keeps nothing for those that it does not work out.
+// The gradients that a model needs where parts of it are frozen or have adapters: autograd
+// computes no others, and keeps no tensors for those that it does not compute.
 #ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_GRADIENT_FLOW_H_
 #define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_GRADIENT_FLOW_H_
 
@@ -14,20 +14,20 @@
 
 namespace sextant {
 
-// What reads an activation.
+// The matrices that read an activation.
 struct MatmulUse {
   bool trained = true;         // one of the matrices is
-  int8_t adapters = 0;         // beside them
-  bool needs_gradient = true;  // the activation does
+  int8_t adapters = 0;         // that read it, too
+  bool needs_gradient = true;  // of the activation
 };
 
-// Of one layer.
+// The gradients of one layer.
 struct LayerGradients {
-  ActivationSet needs;                                 // activations that need one
-  ActivationSet trained;                               // those that a trained matrix reads
-  std::array<int8_t, kActivationCount> adapters = {};  // that read them
-  bool router_needs = false;                           // the probabilities of experts do
-  bool token_gate_needs = false;                       // the gate of shared experts does
+  ActivationSet needs;                                 // activations that need a gradient
+  ActivationSet trained;                               // activations read by a trained matrix
+  std::array<int8_t, kActivationCount> adapters = {};  // adapters that read each activation
+  bool router_needs = false;                           // the expert probabilities need a gradient
+  bool token_gate_needs = false;                       // the gate of shared experts needs one
 
   MatmulUse UseOf(ActivationSite activation) const {
     return {.trained = trained.Has(activation),
@@ -36,24 +36,24 @@ struct LayerGradients {
   }
 };
 
-// Of a layer: all that its gradients depend on besides its kind.
+// The state, besides its kind, that determines a layer's gradients.
 struct LayerGradientState {
   bool frozen = false;
   bool input_needs_gradient = true;
 };
 inline constexpr size_t kLayerGradientStateCount = 4;
 
-// Of what stands before and behind a stack's layers.
+// The gradients before and after a stack's layers.
 struct StackGradients {
   bool positions_need = true;  // the sum of embeddings and positions, which dropout reads
   bool embedding_norm_needs = true;
-  bool embedding_needs = true;  // what the first layer reads
-  int64_t first_layer = 0;      // of the stack, whose output needs one; as many as it has: none
-  bool output_needs = true;     // behind the last layer
+  bool embedding_needs = true;  // the first layer's input
+  int64_t first_layer = 0;      // whose output needs a gradient; the layer count: none
+  bool output_needs = true;     // after the last layer
   bool final_norm_needs = true;
 };
 
-// Of the matrices outside layers. As they stand, all is trained.
+// The matrices outside layers. By default all are trained.
 struct EndGradients {
   bool ids_kept = true;
   int8_t token_embedding_adapters = 0;
@@ -61,27 +61,28 @@ struct EndGradients {
   MatmulUse pooler;
   MatmulUse classifier;
   MatmulUse transform;
-  bool transform_output_needs = true;  // behind its norm
+  bool transform_output_needs = true;  // after its norm
   MatmulUse projection_out;
   MatmulUse head;
 };
 
-// Of modules of multi-token prediction: all as the last one.
+// The multi-token prediction modules; all are like the last one.
 struct ModuleGradients {
   bool token_norm = true;
   bool hidden_norm = true;
   bool final_norm = true;
-  bool layer_input = true;  // needs one
+  bool layer_input = true;  // needs a gradient
   MatmulUse projection;
-  MatmulUse head;  // its own pass of it
+  MatmulUse head;  // of the module's own pass
 };
 
 class GradientFlow {
  public:
-  // `spec` has passed CheckArchitecture(). Allocates, once a model.
+  // `spec` has passed CheckArchitecture(). Allocates, once per model.
   explicit GradientFlow(const ArchitectureSpec& spec);
 
-  // Of a layer of `kind` in `part`: the encoder, the decoder or multi-token prediction.
+  // The gradients of a layer of `kind` in `part`: the encoder, the decoder or multi-token
+  // prediction.
   const LayerGradients& Of(ModelPart part, int kind, const LayerGradientState& state) const {
     return layers_[IndexOf(part, kind, state)];
   }
@@ -110,7 +111,7 @@ class GradientFlow {
   ModuleGradients modules_;
 };
 
-// Whether nothing of `spec` is frozen and no adapters stand beside it: then it needs no flow.
+// True where nothing of `spec` is frozen and it has no adapters: then it needs no flow.
 bool TrainsEverything(const ArchitectureSpec& spec);
 
 }  // namespace sextant

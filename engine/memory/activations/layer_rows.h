@@ -3,31 +3,31 @@
 #define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_LAYER_ROWS_H_
 
 #include "engine/memory/activations/activation_list.h"
-#include "engine/model/architecture/layer_spec.h"
+#include "engine/model/architecture/architecture_spec.h"
 
 namespace sextant {
 
-// What the projections and the core of `attention` keep, but for their common input. `cross`: its
-// keys and values are of the encoder's tokens.
+// Adds the rows of `attention`'s projections and core, except their common input. `cross`: keys
+// and values come from the encoder's tokens.
 void AddAttentionRows(const AttentionSpec& attention, bool cross, ActivationList& out);
 
-// What a feed-forward keeps behind its input.
+// Adds the rows of a feed-forward after its input.
 void AddFeedForwardRows(const FeedForwardSpec& feed_forward, ActivationList& out);
 
-// Routed token slots of a sequence that this GPU's experts have.
+// Routed token slots per sequence of this GPU's experts.
 CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ActivationContext& context,
                                   ModelPart part);
 
-// What router, routed and shared experts keep behind the router's input.
+// Adds the rows of router, routed and shared experts after the router's input.
 void AddExpertRows(const ExpertsSpec& experts, ActivationList& out);
 
-// Whether a feed-forward beside attention reads the output of attention's norm.
+// True where a feed-forward in parallel with attention reads the output of attention's norm.
 bool SharesItsInput(const LayerSpec& layer);
 
-// All that a layer of `layer` keeps under the batch's recomputation.
+// Adds all rows of a layer under the batch's recomputation.
 void AddLayerRows(const LayerSpec& layer, ActivationList& out);
 
-// What a layer keeps under full recomputation: what came into it.
+// Adds the row that a layer keeps under full recomputation: its input.
 void AddLayerInputRow(ActivationList& out);
 
 }  // namespace sextant

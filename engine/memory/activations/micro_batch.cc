@@ -130,7 +130,7 @@ class MicroBatchCheck {
     violations_.Add(FieldPath(path_, name), description);
   }
 
-  // Whoever shares a sequence holds as much of it as the others.
+  // All ranks that share a sequence hold equal parts of it.
   void CheckLength(absl::string_view name, int64_t length, const StackSpec& stack) {
     const int64_t positions = stack.learned_position_count;
     const int64_t most = positions > 0 ? std::min(positions, kMaxLength) : kMaxLength;

@@ -10,29 +10,29 @@ namespace {
 constexpr int64_t kMaxBucketElements = 1'000'000'000'000;
 constexpr double kMaxFragmentation = 10;
 
-// Numbers reduced, and gathered, at a time by DeepSpeed. Source: its configuration's defaults,
+// Elements that DeepSpeed reduces or gathers at a time. Source: its configuration's defaults,
 // "ZeRO Optimizations for FP16 Training": reduce_bucket_size and allgather_bucket_size, 5e8 each.
 constexpr int64_t kDeepSpeedBucketElements = 500'000'000;
 
-// Of cuBLAS on Hopper and later. Source: PyTorch, notes on CUDA semantics, "cuBLAS workspaces".
+// cuBLAS on Hopper and later. Source: PyTorch, notes on CUDA semantics, "cuBLAS workspaces".
 constexpr int64_t kCublasWorkspaceBytes = int64_t{32} << 20;
 
 // Measured over counted, less 1: 10th percentile, none, 90th percentile of 220 runs whose
-// configuration is fully known. Source: docs/accuracy-memory.md.
+// configuration is fully known. Source: docs/accuracy_memory.md.
 constexpr ShareInterval kUncounted = {.low = -0.0008, .expected = 0, .high = 0.029};
 
-// Reserved over allocated, less 1: the least, median and most of 28 runs of Megatron-LM on B200
+// Reserved over allocated, minus 1: minimum, median and maximum of 28 runs of Megatron-LM on B200
 // that publish both. Source: SimuMax's documentation of real runs; docs/memory.md.
 constexpr ShareInterval kFragmentation = {.low = 0.029, .expected = 0.053, .high = 0.079};
 
-// A process that has loaded kernels as it needed them, and one that loaded all of PyTorch's.
-// Source: pytorch/pytorch issue 107667, about 300 MB and more than 1,000 MB; between them the
-// 0.5 GiB of common rules of thumb.
+// The low end is a process that loads kernels on demand, the high end one that loaded all of
+// PyTorch's. Source: pytorch/pytorch issue 107667, about 300 MB and more than 1,000 MB; between
+// them the 0.5 GiB of common rules of thumb.
 constexpr BytesInterval kContext = {
     .low = Bytes(300'000'000), .expected = Bytes(536'870'912), .high = Bytes(1'100'000'000)};
 
-// A communicator. Source: NVIDIA/nccl issue 964 on 4 A100, 544 MB among 2 ranks and 688 MB among
-// more; issue 864, 1.6 GB of the first.
+// One communicator. Source: NVIDIA/nccl issue 964 on 4 A100, 544 MB with 2 ranks and 688 MB with
+// more; issue 864, 1.6 GB for the first one.
 constexpr BytesInterval kCommunicator = {
     .low = Bytes(544'000'000), .expected = Bytes(688'000'000), .high = Bytes(1'600'000'000)};
 

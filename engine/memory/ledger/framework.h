@@ -1,4 +1,4 @@
-// What training frameworks hold beside tensors of the model, by framework.
+// The buffers and reserves of training frameworks, by framework.
 #ifndef SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_H_
 #define SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_H_
 
@@ -16,7 +16,7 @@ enum class Framework { kMegatronLm, kDeepSpeed, kPytorchFsdp };
 // "megatron_lm", "deepspeed", "pytorch_fsdp".
 absl::string_view FrameworkName(Framework framework);
 
-// A framework, and what a run has otherwise.
+// A framework, and the settings in which a run differs from its defaults.
 struct FrameworkSpec {
   Framework kind = Framework::kMegatronLm;
   absl::optional<bool> persistent_gradients = {};
@@ -30,21 +30,21 @@ struct FrameworkSpec {
   absl::optional<int64_t> communicator_bytes = {};
 };
 
-// The stage of ZeRO where a run doesn't say: 3 of FSDP, else 0.
+// The ZeRO stage where a run gives none: 3 for FSDP, else 0.
 ZeroStage DefaultZeroStage(Framework framework);
 
-// Whether gathered weights are let go after a forward pass where a run doesn't say: not by FSDP
+// True where gathered weights are freed after a forward pass if a run does not say. False for FSDP
 // under a pipeline, whose next micro-batch would gather them again. Source: pytorch/torchtitan,
 // reshard_after_forward of `parallelize_llama.py`.
 bool DefaultReshardAfterForward(Framework framework, const ParallelLayout& layout);
 
-// What `framework` holds under `layout`. docs/memory.md has the table and its sources.
+// The buffers of `framework` under `layout`. docs/memory.md has the table and its sources.
 BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layout);
 
-// What is estimated, for a rank that is in `communicator_count` groups of ranks.
+// The estimated reserves of a rank that is in `communicator_count` groups of ranks.
 ReserveSpec ReserveOf(const FrameworkSpec& framework, int64_t communicator_count);
 
-// Appends to `violations` what is wrong with `framework`, whose path is `path`.
+// Appends the errors of `framework`, whose path is `path`, to `violations`.
 void CheckFramework(const FrameworkSpec& framework, absl::string_view path,
                     FieldViolations& violations);
 

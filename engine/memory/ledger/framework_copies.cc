@@ -1,18 +1,117 @@
 #include "engine/memory/ledger/framework_copies.h"
 
-#include "engine/memory/ledger/cast_weights.h"
+#include <algorithm>
+
+#include "engine/memory/model_state.h"
 #include "engine/memory/state/state_list.h"
-#include "engine/memory/state/state_ranks.h"
-#include "engine/memory/state/term_rule.h"
+#include "engine/memory/state/state_rules.h"
 
 namespace sextant {
 namespace {
 
+// The weights of a stage that torch.autocast has casts of, pass by pass. Without recomputation
+// autograd keeps all casts from the forward to the backward pass. Recomputed layers have the casts
+// of one block at a time; the head, which runs after them, has kept its own. Under a pipeline one
+// region is assumed to enclose all micro-batches of a step, which keeps all casts throughout.
+class CastWeights {
+ public:
+  CastWeights(const CopiesContext& context, int64_t stage);
+
+  // Calls visit(const WeightTensor&, const TensorShard&, int64_t layers) for each cast alive at
+  // `moment`. Allocates nothing.
+  template <typename Visit>
+  void ForEachAt(StageMoment moment, const Visit& visit) const {
+    const bool backward = moment == StageMoment::kHead || moment == StageMoment::kLayer;
+    ForEach([&](const WeightTensor& tensor, const TensorShard& shard, int64_t layers) {
+      if (!backward || !one_block_) {
+        visit(tensor, shard, layers);
+      } else if (moment == StageMoment::kHead) {
+        if (IsOfHead(tensor)) visit(tensor, shard, layers);
+      } else if (!IsOfHead(tensor) && block_.IsOf(tensor)) {
+        visit(tensor, shard, std::min(layers, layers_per_block_));
+      }
+    });
+  }
+
+ private:
+  // Layers of one kind that are recomputed together; -1: tensors outside the layers.
+  struct Block {
+    ModelPart part = ModelPart::kInput;
+    int layer_kind = -1;
+    int64_t elements = 0;
+
+    bool IsOf(const WeightTensor& tensor) const {
+      return tensor.part == part && tensor.layer_kind == layer_kind;
+    }
+  };
+
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    context_.state.weights.ForEachTensor(
+        stage_, [&](const WeightTensor& tensor, const TensorShard& shard, const KindLayers& l) {
+          if (IsCast(tensor)) visit(tensor, shard, LayersCast(tensor, l));
+        });
+  }
+
+  bool IsCast(const WeightTensor& tensor) const;
+  bool IsOfHead(const WeightTensor& tensor) const;
+  int64_t LayersCast(const WeightTensor& tensor, const KindLayers& layers) const;
+  void FindLargestBlock();
+
+  const CopiesContext& context_;
+  const int64_t stage_;
+  const bool recomputes_;  // layers
+  const bool one_block_;   // a layer's backward pass has the casts of one block
+  const int64_t layers_per_block_;
+  Block block_;  // the largest
+};
+
+CastWeights::CastWeights(const CopiesContext& context, int64_t stage)
+    : context_(context),
+      stage_(stage),
+      recomputes_(context.job.batch.recomputation.policy == RecomputePolicy::kFull),
+      one_block_(recomputes_ && context.job.layout.pipeline_parallel_size == 1),
+      layers_per_block_(context.job.batch.recomputation.layers_per_block) {
+  if (one_block_) FindLargestBlock();
+}
+
+// The tensors of one kind of layer in a part are adjacent.
+void CastWeights::FindLargestBlock() {
+  Block block;
+  ForEach([&](const WeightTensor& tensor, const TensorShard& shard, int64_t layers) {
+    if (IsOfHead(tensor)) return;
+    if (!block.IsOf(tensor)) block = {.part = tensor.part, .layer_kind = tensor.layer_kind};
+    block.elements += shard.elements() * std::min(layers, layers_per_block_);
+    if (block.elements > block_.elements) block_ = block;
+  });
+}
+
+// Lookup tables are read as stored, and norms are computed in fp32.
+bool CastWeights::IsCast(const WeightTensor& tensor) const {
+  return IsHiddenMatrix(tensor) || tensor.component == WeightComponent::kBias || IsOfHead(tensor);
+}
+
+bool CastWeights::IsOfHead(const WeightTensor& tensor) const {
+  if (tensor.component == WeightComponent::kOutputHead) return true;
+  const bool last = stage_ == context_.state.weights.stage_count() - 1;
+  return tensor.component == WeightComponent::kTokenEmbedding && last &&
+         context_.state.spec.output.head == OutputHeadKind::kTied;
+}
+
+// Casts of frozen weights are not cached, and a forward pass without autograd keeps none of them.
+// Quantised matrices are counted at their dequantised size.
+int64_t CastWeights::LayersCast(const WeightTensor& tensor, const KindLayers& layers) const {
+  const bool trained_alone = recomputes_ || IsQuantized(context_.state.state.frozen, tensor);
+  return trained_alone ? layers.not_frozen : layers.count;
+}
+
 DataType ComputedType(const JobSpec& job) { return job.state.precision.weight_data_type; }
+
 DataType ReducedType(const JobSpec& job) { return job.state.precision.gradient_data_type; }
+
 DataType CastType(const JobSpec& job) { return StorageFor(job.batch.compute_data_type); }
 
-// Calls visit(tensor, shard, layers) for what is trained.
+// Calls visit(tensor, shard, layers) for the trained weights.
 template <typename Visit>
 void ForEachTrained(const CopiesContext& context, int64_t stage, Visit visit) {
   context.state.weights.ForEachTensor(
@@ -21,7 +120,7 @@ void ForEachTrained(const CopiesContext& context, int64_t stage, Visit visit) {
       });
 }
 
-// What rows of a copy have in common.
+// The fields that rows of a copy share.
 struct Copy {
   LedgerKind kind;
   absl::string_view term;
@@ -129,7 +228,7 @@ void AppendComputedGradientRows(const CopiesContext& context, int64_t stage, Led
                      .term = "computed_gradient",
                      .data_type = ComputedType(context.job),
                      .alive = "from a step's first backward pass to its end",
-                     .why = "added to the wider gradient behind each backward pass, then zeroed",
+                     .why = "added to the wider gradient after each backward pass, then zeroed",
                      .source = "deepspeedai/DeepSpeed, bf16_optimizer.py; docs/memory.md"};
   ForEachTrained(context, stage, CopyRows(copy, rows));
 }
@@ -140,7 +239,7 @@ void AppendWholeGradientRows(const CopiesContext& context, int64_t stage, Ledger
                      .term = "whole_gradient",
                      .data_type = ReducedType(context.job),
                      .alive = "from a step's first backward pass to its last",
-                     .why = "reduced to shards behind the last micro-batch alone",
+                     .why = "reduced to shards only after the last micro-batch",
                      .source = "PyTorch FSDP2, set_requires_gradient_sync(); docs/memory.md"};
   ForEachTrained(context, stage, CopyRows(copy, rows));
 }

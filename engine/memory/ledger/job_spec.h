@@ -1,4 +1,4 @@
-// A training job as far as its memory depends on it: everything but the model.
+// The properties of a training job that its memory depends on, without the model.
 #ifndef SEXTANT_ENGINE_MEMORY_LEDGER_JOB_SPEC_H_
 #define SEXTANT_ENGINE_MEMORY_LEDGER_JOB_SPEC_H_
 
@@ -12,24 +12,24 @@
 
 namespace sextant {
 
-// When gradients have memory.
+// The time during which gradients have memory.
 enum class GradientLifetime {
   kAlways,        // buffers made once (Megatron-LM, DeepSpeed)
   kFromBackward,  // each from its backward pass to the optimizer step (PyTorch's .grad)
 };
 
-// What frameworks hold beside tensors of the model.
+// The buffers that frameworks hold in addition to the model's tensors.
 struct BufferSpec {
   GradientLifetime gradient_lifetime = GradientLifetime::kAlways;
-  // Whether a matrix's gradient is added to its buffer as it is worked out; else it is a tensor of
-  // its own first.
+  // True where a matrix's gradient is accumulated into its buffer as it is computed; else it is a
+  // tensor of its own first.
   bool fused_weight_gradient = true;
-  // Numbers gathered or reduced at a time, beside what they come from. 0: in place.
+  // Elements gathered or reduced at a time, in addition to their source. 0: in place.
   int64_t reduce_bucket_elements = 0;
   int64_t gather_bucket_elements = 0;
-  // See framework_copies.h, which says where each matters. Whether gradients stay in the type they
-  // are computed in beside wider ones, are reduced behind the last micro-batch alone, and whether
-  // weights are cast to the compute type as they are used.
+  // The three habits of framework_copies.h, which says where each matters: computed gradients stay
+  // next to wider ones, gradients are reduced only after the last micro-batch, and weights are
+  // cast to the compute type on use.
   bool computed_gradients_stay = false;
   bool deferred_reduction = false;
   bool autocast = false;
@@ -48,12 +48,12 @@ struct ShareInterval {
   double high = 0;
 };
 
-// What is estimated. docs/memory.md has the sources of the defaults.
+// The estimated reserves. docs/memory.md has the sources of the defaults.
 struct ReserveSpec {
   Bytes workspace = Bytes(0);        // of matrix libraries, inside the framework's allocator
-  ShareInterval uncounted = {};      // allocated beyond what is counted, as a share of it
-  ShareInterval fragmentation = {};  // reserved by the allocator, of what is allocated
-  BytesInterval context = {};        // of the driver and the kernels loaded
+  ShareInterval uncounted = {};      // allocated but not counted, as a share of the counted bytes
+  ShareInterval fragmentation = {};  // reserved by the allocator, as a share of the allocated bytes
+  BytesInterval context = {};        // of the driver and loaded kernels
   BytesInterval communicators = {};  // of the collective library
 };
 

@@ -3,17 +3,15 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/memory/ledger/alike_stages.h"
-#include "engine/memory/ledger/reserve.h"
 #include "engine/memory/ledger/stage_ledger.h"
-#include "engine/memory/schedule/check_pipeline.h"
-#include "engine/memory/state/check_state_spec.h"
+#include "engine/memory/ledger/stage_memory.h"
+#include "engine/memory/schedule/pipeline_schedule.h"
+#include "engine/memory/state/state_spec.h"
 
 namespace sextant {
-
 namespace {
 
-// What CheckLayout() found out of range, as 1: no reason to find fault with what goes with it.
+// Replaces sizes that CheckLayout() rejects with 1, so that no other field is blamed for them.
 ParallelLayout WithSoundSizes(ParallelLayout layout) {
   const auto mend = [](int64_t& size, int64_t most) { size = size < 1 || size > most ? 1 : size; };
   mend(layout.tensor_parallel_size, kMaxTensorParallelSize);
@@ -35,6 +33,40 @@ void CheckJob(const JobSpec& job, const ArchitectureSpec& spec, const ParallelLa
   }
 }
 
+class StageComparison {
+ public:
+  StageComparison(const ArchitectureSpec& spec, const JobSpec& job, const LayerPlacement& placement)
+      : spec_(spec),
+        placement_(placement),
+        chunk_count_(job.layout.virtual_stage_count),
+        part_(spec.decoder.layers.empty() ? ModelPart::kEncoder : ModelPart::kDecoder) {}
+
+  // True where `stage` has the same content as the previous one: the same layers in each chunk, no
+  // embedding and no output, and the same number of neighbours to receive from.
+  bool IsAsBefore(int64_t stage) const {
+    if (stage < 2 || stage > placement_.stage_count() - 2) return false;
+    for (size_t i = 0; i < spec_.layer_kinds.size(); ++i) {
+      const int kind = static_cast<int>(i);
+      const int64_t here = placement_.On(stage, part_, kind).count;
+      if (here != placement_.On(stage - 1, part_, kind).count) return false;
+      // With mixed kinds, counts don't determine the chunk of a layer or the order of gathered
+      // units.
+      if (here > 0 && here != placement_.LayersOn(stage)) return false;
+    }
+    for (int64_t chunk = 0; chunk < chunk_count_; ++chunk) {
+      const int64_t layers = placement_.ChunkOf(stage, chunk).count;
+      if (layers != placement_.ChunkOf(stage - 1, chunk).count) return false;
+    }
+    return true;
+  }
+
+ private:
+  const ArchitectureSpec& spec_;
+  const LayerPlacement& placement_;
+  const int64_t chunk_count_;
+  const ModelPart part_;
+};
+
 }  // namespace
 
 absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, JobSpec job) {
@@ -44,7 +76,7 @@ absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, JobSpe
   if (weights.ok()) {
     CheckJob(job, spec, job.layout, violations);
   } else if (!violations.Mentions("layout")) {
-    return weights.status();  // the model's, which all else depends on
+    return weights.status();  // of the model, which everything else depends on
   } else {
     CheckJob(job, spec, WithSoundSizes(job.layout), violations);
   }
@@ -95,12 +127,13 @@ absl::StatusOr<StagePeak> MemoryModel::Peak() const {
     }
     for (++stage; stage < stage_count() && IsAsBefore(stage);) ++stage;
   }
-  // More that is counted is more in all.
+  // The total grows monotonically with the counted bytes.
   SEXTANT_ASSIGN_OR_RETURN(out.memory, AddReserve(job_.reserve, out.memory));
   return out;
 }
 
-// The stage with the most in flight; in the optimizer step nothing is, and all hold the same.
+// Takes the stage with the most in flight. In the optimizer step nothing is in flight, and all
+// stages hold the same.
 absl::Status MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
                                     const StageContent& content, StagePeak& out) const {
   out.stage = first;
@@ -116,6 +149,22 @@ absl::Status MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
   out.memory = ledger.MemoryOf(content, most);
   if (out.memory.moment == PeakMoment::kOptimizerStep) out.stage = first;
   return absl::OkStatus();
+}
+
+std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const JobSpec& job,
+                              const LayerPlacement& placement) {
+  const int64_t stages = placement.stage_count();
+  std::vector<bool> out(static_cast<size_t>(stages), false);
+  const bool one_stack = spec.encoder.layers.empty() || spec.decoder.layers.empty();
+  if (!one_stack || !TrainsEverything(spec)) return out;
+  const StageComparison comparison(spec, job, placement);
+  const bool dual = job.pipeline.schedule == PipelineSchedule::kDualPipe;
+  for (int64_t stage = 1; stage < stages; ++stage) {
+    // The opposite of the previous stage is the stage after the opposite.
+    out[static_cast<size_t>(stage)] =
+        comparison.IsAsBefore(stage) && (!dual || comparison.IsAsBefore(stages - stage));
+  }
+  return out;
 }
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// What each GPU of each pipeline stage holds when it holds the most, and the ledger of it.
+// The peak memory of each GPU of each pipeline stage, and its ledger.
 #ifndef SEXTANT_ENGINE_MEMORY_LEDGER_MEMORY_MODEL_H_
 #define SEXTANT_ENGINE_MEMORY_LEDGER_MEMORY_MODEL_H_
 
@@ -15,6 +15,7 @@
 #include "engine/memory/schedule/in_flight.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/model/architecture/architecture_spec.h"
+#include "engine/model/sharding/layer_placement.h"
 #include "engine/model/sharding/sharded_weights.h"
 
 namespace sextant {
@@ -27,40 +28,41 @@ struct StagePeak {
   StageMemory memory = {};
 };
 
-// A model and a job, checked and prepared. Total of a stage, exactly:
+// A model and a job, checked and prepared. The exact total of a stage is
 //
 //   model state + activations in flight + transients + communication buffers + framework reserve
 //
-// at the moment when their sum is largest. docs/memory.md derives each.
+// at the moment when this sum is largest. docs/memory.md derives each term.
 class MemoryModel {
  public:
-  // `spec` outlives what is returned.
+  // `spec` outlives the result.
   //
-  // Errors: kInvalidArgument with all that is wrong, under the request's paths of a run: "model",
+  // Errors: kInvalidArgument with all errors, under the paths of a run request: "model",
   // "layout...", "training...".
   static absl::StatusOr<MemoryModel> Of(const ArchitectureSpec& spec, JobSpec job);
 
   const JobSpec& job() const { return job_; }
   const ShardedWeights& weights() const { return weights_; }
   int64_t stage_count() const { return weights_.stage_count(); }
-  // Chunks of layers that a stage works on: two under DualPipe, the second its opposite's.
+  // Chunks of layers of a stage: two under DualPipe, where the second is the opposite stage's.
   int64_t chunk_count() const { return in_flight_.chunk_count(); }
 
-  // Of `stage`. Rows, appended to `rows`, add up to total(); null: nothing is allocated.
+  // Memory of `stage`. Rows appended to `rows` add up to total(); null: nothing is allocated.
   //
   // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes.
   absl::StatusOr<StageMemory> Stage(int64_t stage, LedgerRows* rows = nullptr) const;
 
-  // Of the stage that holds the most, the first of several. Works out once what a run of stages
-  // alike has. Allocates nothing where a stage has no more than 8 chunks.
+  // The peak of the stage that holds the most, or the first of several. Computes the shared
+  // content of a run of identical stages once. Allocates nothing where a stage has at most 8
+  // chunks.
   absl::StatusOr<StagePeak> Peak() const;
 
  private:
   MemoryModel(const ArchitectureSpec& spec, JobSpec job, ShardedWeights weights);
 
   bool IsAsBefore(int64_t stage) const { return as_before_[static_cast<size_t>(stage)]; }
-  // Of `first` and the stages behind it that are alike, which all have `content`; to `out`, without
-  // the reserve.
+  // The peak over `first` and the identical stages after it, which all have `content`. Written to
+  // `out` without the reserve.
   absl::Status PeakOfRun(const StageLedger& ledger, int64_t first, const StageContent& content,
                          StagePeak& out) const;
 
@@ -72,6 +74,12 @@ class MemoryModel {
   StateRules state_rules_;
   std::vector<bool> as_before_;  // AlikeStages()
 };
+
+// Finds the stages of a pipeline that differ only in micro-batches in flight. By stage: true where
+// its StageContent equals that of the previous stage. A false entry is always safe, only slower:
+// models with two stacks or frozen parts get no true entries.
+std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const JobSpec& job,
+                              const LayerPlacement& placement);
 
 }  // namespace sextant
 

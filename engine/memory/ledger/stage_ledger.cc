@@ -23,14 +23,14 @@ PeakMoment PeakMomentOf(StageMoment moment) {
   return PeakMoment::kLayerBackward;
 }
 
-// A gradient as it is worked out has the type that weights are multiplied in.
+// A computed gradient has the type in which the weights are multiplied.
 DataType GradientAsComputed(const JobSpec& job) {
   const DataType weight = job.state.precision.weight_data_type;
   return StorageBytes(weight) < 2 ? DataType::kBf16 : weight;
 }
 
-// Gradients that are tensors of their own before they are added to a buffer: not where backward
-// passes make the very tensors that are kept, or units that are counted as gathered.
+// The buffers as transients see them. Gradients are not separate tensors where backward passes
+// produce the kept tensors directly, or where units are counted as gathered.
 BufferSpec AsTransientsSee(const JobSpec& job) {
   BufferSpec out = job.buffers;
   const bool made_once = out.gradient_lifetime == GradientLifetime::kFromBackward &&
@@ -119,7 +119,7 @@ absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& o
     SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
   }
   AddBuckets(stage, out);
-  // What is beside a chunk's micro-batches is the stage's: all of it has to be there.
+  // State and buffers belong to the stage, so fill them before comparing chunks.
   for (ChunkMemory& chunk : out.chunks) {
     chunk.worst = WorstOf(chunk, out);
     out.weights.push_back({.held = chunk.parts.total(),
@@ -172,12 +172,12 @@ Bytes StageLedger::GradientsAt(PeakMoment moment, const StageContent& content) c
   return has_computed_gradients(moment) ? kept + content.copies.computed_gradients : kept;
 }
 
-// Only the last chunk has a loss and a head, and what stands behind the layers to be freed.
+// Only the last chunk has a loss, a head, and tensors after the layers to free.
 MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StageMoment moment) const {
   MomentBytes out = chunk.transients.At(moment);
   const bool splits = AlwaysSplitsBackward(context_.job.pipeline.schedule);
   if (chunk.last && splits && moment == StageMoment::kLayer) {
-    // The head's weight gradient waits, and with it the head's input and the logits' gradient.
+    // The head's weight gradient waits, and so do the head's input and the logits' gradient.
     out.freed = std::max(out.freed - chunk.awaiting.output, Bytes(0));
   }
   if (chunk.last) return out;

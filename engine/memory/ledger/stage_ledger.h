@@ -1,4 +1,4 @@
-// Adds up what the GPUs of one stage hold at their peak, and lists it.
+// Adds up the memory of one stage's GPUs at their peak, and lists it.
 #ifndef SEXTANT_ENGINE_MEMORY_LEDGER_STAGE_LEDGER_H_
 #define SEXTANT_ENGINE_MEMORY_LEDGER_STAGE_LEDGER_H_
 
@@ -30,25 +30,25 @@ struct LedgerContext {
   const StateRules& state_rules;
 };
 
-// What a moment of a chunk adds to state and activations in flight, and where it is reached.
+// The bytes that a moment of a chunk adds to state and activations in flight, and that moment.
 struct ChunkWork {
   StageMoment moment = StageMoment::kLayer;
   Bytes net = Bytes(0);
   bool happens = false;
 };
 
-// One of the chunks that a stage works on.
+// One of the chunks of a stage.
 struct ChunkMemory {
   StageChunk where;
   bool last = false;      // of the model
   StageParts parts = {};  // of one micro-batch
-  // Of one that waits for its weights' gradients, where backward passes are split.
+  // A micro-batch that waits for its weight gradients, where backward passes are split.
   StageParts awaiting = {};
   StageTransients transients = {};
   ChunkWork worst = {};
 };
 
-// What stages have, whichever stage of several alike it is and however many micro-batches it holds.
+// Stage contents that do not depend on micro-batches in flight; shared by identical stages.
 struct StageContent {
   StageState state;
   absl::InlinedVector<ChunkMemory, 8> chunks;
@@ -61,16 +61,16 @@ struct StageContent {
 class StageLedger {
  public:
   explicit StageLedger(const LedgerContext& context);
-  StageLedger(const StageLedger&) = delete;  // its members point at one another
+  StageLedger(const StageLedger&) = delete;  // members point at one another
   StageLedger& operator=(const StageLedger&) = delete;
 
-  // What `stage` has, to `out`, whose memory is used again. `costs` are of this job.
+  // Fills `out`, whose memory is reused, with the content of `stage`. `costs` belong to this job.
   // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes.
   absl::Status Fill(int64_t stage, LayerCosts& costs, StageContent& out) const;
 
-  // What a stage with `content` holds at `peak`, which is InFlight::Peak() of its chunks' weights.
-  // Of stages with the same content, more in flight is more in all, unless the peak is in the
-  // optimizer step. Without the framework's reserve: AddReserve() adds it.
+  // The memory of a stage with `content` at `peak`, which is InFlight::Peak() of its chunks'
+  // weights. For stages with the same content, more in flight means a larger total, unless the
+  // peak is in the optimizer step. Excludes the framework's reserve, which AddReserve() adds.
   StageMemory MemoryOf(const StageContent& content, const InFlightPeak& peak) const;
 
   // Appends the rows that add up to `memory`, the peak of `stage`.
@@ -78,30 +78,31 @@ class StageLedger {
                       LedgerRows& rows) const;
 
  private:
-  // The stage whose layers the `chunk`th chunk of `stage` has.
+  // The stage that owns the layers of the `chunk`th chunk of `stage`.
   int64_t StageOfChunk(int64_t stage, int64_t chunk) const;
   absl::Status AddChunk(const StageChunk& of, LayerCosts& costs, StageContent& out) const;
   void AddBuckets(int64_t stage, StageContent& out) const;
   MomentBytes BytesAt(const ChunkMemory& chunk, StageMoment moment) const;
   ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
-  // Of the chunk in work at `moment`; nothing where that waits only for weights' gradients, or has
-  // no layers.
+  // The work of the chunk that runs at `moment`; empty where it only computes weight gradients, or
+  // has no layers.
   static ChunkWork WorkOf(const InFlightMoment& moment, const StageContent& content) {
     if (moment.begins == ScheduleWork::kWeightGradient) return {};
     return content.chunks[static_cast<size_t>(moment.chunk)].worst;
   }
-  // Beside the micro-batches: what of the state is whole, cast, or being sent, at `moment`.
+  // Bytes in addition to the micro-batches at `moment`: state that is gathered, cast or being
+  // sent.
   Bytes BesideAt(StageMoment moment, const StageContent& content) const;
   Bytes GradientsAt(PeakMoment moment, const StageContent& content) const;
-  bool gradients_wait() const;  // for a later backward pass, before they have memory
+  bool gradients_wait() const;  // for a later backward pass, without memory until then
   bool drops_gradients(PeakMoment moment) const {
     return gradients_wait() && moment != PeakMoment::kOptimizerStep;
   }
-  // Of a step's only micro-batch gradients are computed behind all other moments.
+  // With a single micro-batch per step, gradients are computed after all other moments.
   bool has_computed_gradients(PeakMoment moment) const {
     return moment == PeakMoment::kOptimizerStep || context_.job.pipeline.micro_batch_count > 1;
   }
-  // What makes transients at the peak; absent where nothing does.
+  // The moment whose transients are alive at the peak; absent where there are none.
   absl::optional<StageMoment> WorkingMoment(const StageContent& content,
                                             const StageMemory& memory) const;
   absl::Status AppendState(int64_t stage, const StageMemory& memory,
@@ -115,12 +116,12 @@ class StageLedger {
   StageStateContext state_context_;
   CopiesContext copies_;
   ActivationContext activations_;
-  BufferSpec buffers_;  // as transients see them
+  BufferSpec buffers_;  // adjusted for transients
   TransientContext transients_;
 };
 
-// Of the stages whose layers the chunks have, the one that receives the most: a stage of both ends
-// of a pipeline receives into the same buffers.
+// The stage that receives the most, among the stages whose layers the chunks have: a stage of both
+// ends of a pipeline receives into the same buffers.
 int64_t StageWithMostReceived(const StageContent& content);
 
 }  // namespace sextant

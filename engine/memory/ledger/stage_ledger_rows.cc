@@ -2,16 +2,16 @@
 #include <algorithm>
 
 #include "engine/base/status_macros.h"
-#include "engine/memory/activations/ledger_row_of.h"
-#include "engine/memory/ledger/reserve.h"
+#include "engine/memory/activations/activation_tensor.h"
 #include "engine/memory/ledger/stage_ledger.h"
+#include "engine/memory/ledger/stage_memory.h"
 
 namespace sextant {
 namespace {
 
 constexpr char kHeld[] = "from a micro-batch's forward to its backward pass";
 constexpr char kAwaits[] = "from the first half of a backward pass to the second";
-constexpr absl::string_view kGatheredGradients = "gathered_gradients";  // StageStateOf()'s rows
+constexpr absl::string_view kGatheredGradients = "gathered_gradients";  // rows of StageStateOf()
 
 LedgerRow RowOf(const ActivationTensor& tensor, int64_t micro_batches, absl::string_view alive) {
   LedgerRow out = LedgerRowOf(LedgerKind::kActivation, tensor);
@@ -44,18 +44,18 @@ LedgerRow BucketRow(absl::string_view name, Bytes size, absl::string_view alive)
           .elements = size.value(),
           .size = size,
           .alive = alive,
-          .why = "beside the tensors that it is filled from",
+          .why = "in addition to the tensors that it is filled from",
           .source = "docs/memory.md"};
 }
 
-// What appends rows may leave to this whose chunk they are of: those from `first` on are of
-// `chunk`, where the stage has several.
+// Sets the chunk of the rows from `first` on, where the stage has several chunks. Functions that
+// append rows leave it to this one.
 void SetChunk(const StageContent& content, int64_t chunk, size_t first, LedgerRows& rows) {
   if (content.chunks.size() == 1) return;
   for (size_t i = first; i < rows.size(); ++i) rows[i].chunk = chunk;
 }
 
-// Whether a row of model state is there at `moment`.
+// True where a row of model state is alive at `moment`.
 bool IsThere(const LedgerRow& row, const absl::optional<StageMoment>& moment) {
   if (row.kind != LedgerKind::kTransient) return true;
   if (!moment.has_value()) return false;

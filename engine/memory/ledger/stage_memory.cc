@@ -1,12 +1,89 @@
 #include "engine/memory/ledger/stage_memory.h"
 
+#include <cmath>
+
+#include "engine/base/field_violation.h"
+
 namespace sextant {
+namespace {
+
+constexpr char kAlways[] = "always";
+constexpr char kSource[] = "docs/memory.md, estimated";
+
+// Beyond this, scaling by a double could overflow an int64.
+constexpr int64_t kMostAllocated = int64_t{1} << 58;
+
+Bytes ShareOf(Bytes size, double share) {
+  return Bytes(std::llround(static_cast<double>(size.value()) * share));
+}
+
+LedgerRow RowOf(absl::string_view name, absl::string_view why, Bytes size) {
+  return {.kind = LedgerKind::kFrameworkReserve,
+          .module = "framework",
+          .name = name,
+          .data_type = "byte",
+          .element_bits = 8,
+          .elements = size.value(),
+          .size = size,
+          .alive = kAlways,
+          .why = why,
+          .source = kSource};
+}
+
+// The counted bytes and the workspace.
+Bytes CountedOf(const ReserveSpec& reserve, const StageMemory& memory) {
+  Bytes out = reserve.workspace;
+  for (int i = 0; i < kLedgerKindCount; ++i) {
+    const auto kind = static_cast<LedgerKind>(i);
+    if (kind != LedgerKind::kFrameworkReserve) out = out + memory.of(kind);
+  }
+  return out;
+}
+
+}  // namespace
 
 absl::string_view PeakMomentName(PeakMoment moment) {
   constexpr absl::string_view kNames[] = {"forward", "loss", "head_backward", "layer_backward",
                                           "optimizer_step"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == kPeakMomentCount);
   return kNames[static_cast<size_t>(moment)];
+}
+
+absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory) {
+  const CheckedInt counted = memory.counted() + reserve.workspace.value();
+  if (!counted.ok() || counted.value() > kMostAllocated) {
+    return InvalidField("layout", "needs more than 2.8e17 bytes on a GPU");
+  }
+  const Bytes base(counted.value());
+  const auto reserved = [&](double ShareInterval::*end, Bytes& allocated) {
+    allocated = base + ShareOf(base, reserve.uncounted.*end);
+    return allocated + ShareOf(allocated, reserve.fragmentation.*end);
+  };
+  memory.reserved = {reserved(&ShareInterval::low, memory.allocated.low),
+                     reserved(&ShareInterval::expected, memory.allocated.expected),
+                     reserved(&ShareInterval::high, memory.allocated.high)};
+  const auto process = [&reserve](Bytes taken, Bytes BytesInterval::*end) {
+    return taken + reserve.context.*end + reserve.communicators.*end;
+  };
+  memory.process = {process(memory.reserved.low, &BytesInterval::low),
+                    process(memory.reserved.expected, &BytesInterval::expected),
+                    process(memory.reserved.high, &BytesInterval::high)};
+  memory.sums[static_cast<size_t>(LedgerKind::kFrameworkReserve)] =
+      memory.process.expected - base + reserve.workspace;
+  return memory;
+}
+
+void AppendReserveRows(const ReserveSpec& reserve, const StageMemory& memory, LedgerRows& rows) {
+  const auto append = [&rows](absl::string_view name, absl::string_view why, Bytes size) {
+    if (size > Bytes(0)) rows.push_back(RowOf(name, why, size));
+  };
+  append("workspace", "matrix libraries work in it", reserve.workspace);
+  append("uncounted", "what frameworks hold and no row has",
+         ShareOf(CountedOf(reserve, memory), reserve.uncounted.expected));
+  append("fragmentation", "the allocator has taken it and can't hand it out",
+         memory.reserved.expected - memory.allocated.expected);
+  append("context", "driver and loaded kernels", reserve.context.expected);
+  append("communicators", "buffers of collective libraries", reserve.communicators.expected);
 }
 
 }  // namespace sextant

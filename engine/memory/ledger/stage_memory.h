@@ -1,10 +1,12 @@
-// What each GPU of one pipeline stage holds at the stage's peak, in sums.
+// The memory of each GPU of one pipeline stage at the stage's peak, in sums: the counted part, and
+// the reserve, which is estimated.
 #ifndef SEXTANT_ENGINE_MEMORY_LEDGER_STAGE_MEMORY_H_
 #define SEXTANT_ENGINE_MEMORY_LEDGER_STAGE_MEMORY_H_
 
 #include <array>
 #include <cstdint>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/units.h"
@@ -25,23 +27,38 @@ struct StageMemory {
   InFlightMoment in_flight;                    // at that moment
   std::array<Bytes, kLedgerKindCount> sums{};  // the reserve at its expected size
   Bytes host = Bytes(0);                       // of state in host memory
-  BytesInterval allocated = {};                // what the framework's allocator hands out
-  BytesInterval reserved = {};                 // what it has taken from the driver
-  BytesInterval process = {};                  // what the device reports of the process
+  BytesInterval allocated = {};                // handed out by the framework's allocator
+  BytesInterval reserved = {};                 // taken from the driver by the allocator
+  BytesInterval process = {};                  // the process's memory as the device reports it
 
-  // Micro-batches whose activations of `chunk` are held, if only for their weights' gradients.
+  // Micro-batches with live activations of `chunk`, including those that only wait for weight
+  // gradients.
   int64_t InFlightOf(int64_t chunk) const {
     return in_flight.Held(chunk) + in_flight.AwaitingWeightGradient(chunk);
   }
-  // What `sums` add up to, with or without the reserve.
+  // The sum of `sums`, with or without the reserve.
   CheckedInt counted() const {
     CheckedInt out = 0;
     for (const Bytes sum : sums) out = out + sum.value();
     return out;
   }
   Bytes of(LedgerKind kind) const { return sums[static_cast<size_t>(kind)]; }
-  Bytes total() const { return process.expected; }  // exactly what `sums` add up to
+  Bytes total() const { return process.expected; }  // exactly the sum of `sums`
 };
+
+// Completes `memory`, which has all sums except the reserve's, with the reserve:
+//
+//   allocated = (counted + workspace) (1 + uncounted)
+//   reserved  = allocated (1 + fragmentation)
+//   process   = reserved + context + communicators
+//
+// each at its low, expected and high end.
+//
+// Errors: kInvalidArgument "layout" where a sum exceeds 9.2e18 bytes.
+absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory);
+
+// Appends the rows of the reserve of `memory`, at its expected size.
+void AppendReserveRows(const ReserveSpec& reserve, const StageMemory& memory, LedgerRows& rows);
 
 }  // namespace sextant
 

@@ -5,7 +5,7 @@
 
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/memory/schedule/check_pipeline.h"
+#include "engine/memory/schedule/pipeline_schedule.h"
 
 namespace sextant {
 namespace {
@@ -33,15 +33,15 @@ WideBytes SizeOf(const InFlightMoment& moment, absl::Span<const ChunkBytes> chun
   return sum;
 }
 
-// As those of most interleaved stages are. Nothing awaits there.
+// True for most interleaved stages. Nothing awaits there.
 bool AllAlike(absl::Span<const ChunkBytes> chunks) {
   return std::all_of(chunks.begin(), chunks.end(), [&](const ChunkBytes& chunk) {
     return chunk.held == chunks[0].held && chunk.backward_work == chunks[0].backward_work;
   });
 }
 
-// Follows what interleaved stages hold from one position to the next: with thousands of chunks,
-// adding all of them up at each would take seconds.
+// Updates the bytes of interleaved stages from one position to the next: with thousands of chunks,
+// summing all of them at each position would take seconds.
 class InterleavedSearch {
  public:
   InterleavedSearch(const StageOfPipeline& of, absl::Span<const ChunkBytes> chunks)
@@ -65,13 +65,13 @@ class InterleavedSearch {
   absl::StatusOr<InFlightPeak> Result() const { return PeakOf(MomentAt(of_, peak_), most_); }
 
  private:
-  // Passes that go round chunks, as many through each as there are stages.
+  // Passes that cycle through the chunks, stage_count passes per chunk.
   struct Round {
     int64_t chunk = 0;
     int64_t left = 0;  // before the next chunk's turn
     int64_t step = 1;
 
-    // The bytes held of what the next `passes` pass through.
+    // The held bytes of the chunks of the next `passes` passes.
     WideBytes Run(int64_t passes, const StageOfPipeline& of, absl::Span<const ChunkBytes> chunks) {
       WideBytes sum = 0;
       while (passes > 0) {

@@ -1,6 +1,82 @@
 #include "engine/memory/schedule/pipeline_schedule.h"
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+
 namespace sextant {
+namespace {
+
+class PipelineCheck {
+ public:
+  PipelineCheck(const PipelineSpec& pipeline, const ParallelLayout& layout, absl::string_view path,
+                FieldViolations& violations)
+      : pipeline_(pipeline), layout_(layout), path_(path), violations_(violations) {}
+
+  bool RangesAreSound() {
+    const int64_t count = pipeline_.micro_batch_count;
+    if (count >= 1 && count <= kMaxMicroBatches) return true;
+    violations_.Require(FieldPath(path_, "pipeline"), "micro_batch_count", count, 1,
+                        kMaxMicroBatches);
+    return false;
+  }
+
+  void CheckChunks() {
+    if (layout_.virtual_stage_count == 1) return;
+    if (pipeline_.schedule != PipelineSchedule::kOneForwardOneBackward) {
+      AddLayout("virtual_stage_count",
+                absl::StrCat("must be 1 for schedule ", PipelineScheduleName(pipeline_.schedule),
+                             ": interleaved stages are of 1f1b"));
+      return;
+    }
+    RequireMicroBatches(layout_.pipeline_parallel_size,
+                        "pipeline_parallel_size, since stages are interleaved,");
+  }
+
+  void CheckDualPipe() {
+    if (pipeline_.schedule != PipelineSchedule::kDualPipe) return;
+    const int64_t stages = layout_.pipeline_parallel_size;
+    if (stages % 2 != 0) {
+      const bool by_hand = !layout_.layers_per_chunk.empty();
+      AddLayout(
+          "pipeline_parallel_size",
+          absl::StrCat("must be even for schedule dualpipe, which ", stages, " is not: write ",
+                       stages + 1, by_hand ? " and as many numbers in layers_per_chunk" : "",
+                       ", or choose another schedule"));
+      return;
+    }
+    if (pipeline_.micro_batch_count < 2 * stages) {
+      AddMicroBatches(
+          absl::StrCat("must be at least twice pipeline_parallel_size for schedule "
+                       "dualpipe: write ",
+                       2 * stages, " or more, not ", pipeline_.micro_batch_count));
+    } else {
+      RequireMicroBatches(2, "2, since dualpipe feeds both ends alike,");
+    }
+  }
+
+ private:
+  void AddMicroBatches(absl::string_view description) {
+    violations_.Add(FieldPath(FieldPath(path_, "pipeline"), "micro_batch_count"), description);
+  }
+  void AddLayout(absl::string_view name, absl::string_view description) {
+    violations_.Add(FieldPath(FieldPath(path_, "layout"), name), description);
+  }
+
+  void RequireMicroBatches(int64_t multiple, absl::string_view of) {
+    const int64_t count = pipeline_.micro_batch_count;
+    if (count % multiple == 0) return;
+    const int64_t next = CeilDivide(count, multiple) * multiple;
+    AddMicroBatches(absl::StrCat("must be a multiple of ", of, " which ", count, " is not: write ",
+                                 next <= kMaxMicroBatches ? next : next - multiple));
+  }
+
+  const PipelineSpec& pipeline_;
+  const ParallelLayout& layout_;
+  const absl::string_view path_;  // paths are built only for errors: they allocate
+  FieldViolations& violations_;
+};
+
+}  // namespace
 
 absl::string_view PipelineScheduleName(PipelineSchedule schedule) {
   switch (schedule) {
@@ -16,6 +92,14 @@ absl::string_view PipelineScheduleName(PipelineSchedule schedule) {
       return "dualpipe";
   }
   return "";
+}
+
+void CheckPipeline(const PipelineSpec& pipeline, const ParallelLayout& layout,
+                   absl::string_view path, FieldViolations& violations) {
+  PipelineCheck check(pipeline, layout, path, violations);
+  if (!check.RangesAreSound()) return;
+  check.CheckChunks();
+  check.CheckDualPipe();
 }
 
 }  // namespace sextant

@@ -3,14 +3,69 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
-#include "engine/memory/state/frozen_weights.h"
-#include "engine/memory/state/unit_walk.h"
-#include "engine/memory/state/weight_scales.h"
+#include "engine/memory/state/state_rules.h"
+#include "engine/model/architecture/architecture_spec.h"
+#include "engine/model/sharding/layer_placement.h"
 
 namespace sextant {
 namespace {
 
-// What is gathered of a unit.
+// The units that ZeRO stage 3 gathers in sequence: one layer each, in the order of the forward
+// pass. Walks runs of equal layers, the encoder's before the decoder's, multi-token prediction
+// modules last. Allocates nothing.
+class UnitWalk {
+ public:
+  UnitWalk(const ArchitectureSpec& spec, const LayerRange& range)
+      : spec_(spec), left_in_range_(range.count) {
+    left_in_run_ = CountOf(run_);
+    Skip(range.first);
+  }
+
+  bool done() const { return left_in_range_ == 0; }
+  // Number of equal layers from here on.
+  int64_t left() const { return std::min(left_in_run_, left_in_range_); }
+  ModelPart part() const {
+    return IsModules()                          ? ModelPart::kMultiTokenPrediction
+           : run_ < spec_.encoder.layers.size() ? ModelPart::kEncoder
+                                                : ModelPart::kDecoder;
+  }
+  // -1 for multi-token prediction modules.
+  int layer_kind() const { return IsModules() ? -1 : RunAt(run_).layer_kind; }
+  bool frozen() const { return !IsModules() && RunAt(run_).frozen; }
+
+  // Advances by at most left() layers.
+  void Advance(int64_t layers) {
+    left_in_range_ -= layers;
+    Skip(layers);
+  }
+
+ private:
+  size_t RunCount() const { return spec_.encoder.layers.size() + spec_.decoder.layers.size(); }
+  bool IsModules() const { return run_ >= RunCount(); }
+  const LayerRun& RunAt(size_t i) const {
+    const size_t encoder = spec_.encoder.layers.size();
+    return i < encoder ? spec_.encoder.layers[i] : spec_.decoder.layers[i - encoder];
+  }
+  int64_t CountOf(size_t i) const {
+    if (i < RunCount()) return RunAt(i).count;
+    return spec_.multi_token_prediction.has_value() ? spec_.multi_token_prediction->module_count
+                                                    : 0;
+  }
+  void Skip(int64_t layers) {
+    while (layers >= left_in_run_ && run_ < RunCount()) {
+      layers -= left_in_run_;
+      left_in_run_ = CountOf(++run_);
+    }
+    left_in_run_ -= layers;
+  }
+
+  const ArchitectureSpec& spec_;
+  int64_t left_in_range_;
+  int64_t left_in_run_ = 0;
+  size_t run_ = 0;
+};
+
+// The gathered amounts of a unit.
 struct UnitSize {
   int64_t elements = 0;
   int64_t scale_bytes = 0;
@@ -26,7 +81,7 @@ struct UnitSize {
   }
 };
 
-// Layers of one kind in one part, as trained and as frozen runs have them.
+// The sizes of one kind of layer in one part, trained and frozen.
 struct LayerUnit {
   ModelPart part = ModelPart::kDecoder;
   int layer_kind = -1;
@@ -59,7 +114,7 @@ class Units {
 
   const UnitSize& root() const { return root_; }
 
-  // Of the layer that `walk` stands at. Every layer's unit is there.
+  // The unit of the layer at `walk`. Every layer's unit is present.
   const UnitSize& At(const UnitWalk& walk) const {
     const auto unit = std::find_if(layers_.begin(), layers_.end(), [&walk](const LayerUnit& u) {
       return u.part == walk.part() && u.layer_kind == walk.layer_kind();
@@ -68,13 +123,13 @@ class Units {
     return walk.frozen() ? unit->frozen : unit->trained;
   }
 
-  // Of units' weights, as rows have them.
+  // Bytes of the unit's weights, as its rows list them.
   int64_t BytesOf(const UnitSize& unit) const {
     return unit.elements * element_bytes_ + unit.scale_bytes + unit.quantized_scale_bytes +
            SizeOf({.elements = unit.quantized}, QuantizedBits(state_.frozen));
   }
 
-  // The layers of a stage's chunk, modules of multi-token prediction behind the very last.
+  // The layers of a stage's chunk; multi-token prediction modules follow the very last layer.
   LayerRange ChunkOf(int64_t chunk) const {
     LayerRange range = context_.weights.placement().ChunkOf(stage_, chunk);
     const bool last = stage_ == context_.weights.stage_count() - 1 &&
@@ -139,7 +194,7 @@ class Units {
   const int64_t element_bytes_;
   const UnitSize none_ = {};
   UnitSize root_ = {};
-  absl::InlinedVector<LayerUnit, 8> layers_;  // more kinds than that allocate
+  absl::InlinedVector<LayerUnit, 8> layers_;  // more kinds allocate
 };
 
 struct StageTotals {
@@ -160,13 +215,13 @@ StageTotals TotalsOf(const Units& units) {
   return out;
 }
 
-// `count` layers in a row, or all of a shorter chunk, and their bytes.
+// `count` consecutive layers, or all of a shorter chunk, and their bytes.
 struct Window {
   LayerRange layers = {};
   int64_t bytes = -1;
 };
 
-// Between ends of runs the sum moves evenly, so that its peaks are at such ends.
+// The sum is linear between ends of runs, so its maxima are at these ends.
 void FindLargest(const Units& units, const LayerRange& chunk, int64_t count, Window& largest) {
   Window window = {.layers = {.first = chunk.first, .count = std::min(count, chunk.count)},
                    .bytes = 0};
@@ -231,7 +286,7 @@ void ListGradients(DataType type, int64_t elements, StateList& list) {
                      .element_bits = 8 * StorageBytes(type),
                      .elements = elements,
                      .alive = "from a unit's backward pass until it is reduced or sent off",
-                     .why = "gradients are worked out whole before they are shared out",
+                     .why = "gradients are computed whole before they are sharded",
                      .source = kSource});
 }
 

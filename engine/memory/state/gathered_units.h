@@ -1,4 +1,4 @@
-// What is whole of a model's weights and gradients at a time where ranks divide them.
+// The largest unsharded weights and gradients at a time where ranks divide them.
 #ifndef SEXTANT_ENGINE_MEMORY_STATE_GATHERED_UNITS_H_
 #define SEXTANT_ENGINE_MEMORY_STATE_GATHERED_UNITS_H_
 
@@ -6,7 +6,7 @@
 
 #include "engine/memory/state/stage_state.h"
 #include "engine/memory/state/state_list.h"
-#include "engine/memory/state/state_ranks.h"
+#include "engine/memory/state/state_rules.h"
 
 namespace sextant {
 
@@ -15,13 +15,13 @@ struct GatheredSizes {
   int64_t gradients = 0;
 };
 
-// A unit is a layer, a module of multi-token prediction, or, as the root, all that stands around
-// them on the stage.
-//   weights    root + the largest 1 + prefetched_unit_count layers in a row of a chunk; all there
-//              are, if they aren't resharded after the forward pass
+// A unit is a layer, a multi-token prediction module, or, as the root, everything on the stage
+// outside of them.
+//   weights    root + the largest 1 + prefetched_unit_count consecutive layers of a chunk; all
+//              layers, if they aren't resharded after the forward pass
 //   gradients  of the largest unit, on their way to the ranks that keep them, or to the host
-// Weights are gathered in the type that is computed in where it is narrower than theirs. What one
-// rank holds alone is gathered only from its host.
+// Weights are gathered in the compute type where it is narrower than theirs. Weights that one rank
+// holds alone are gathered only from its host.
 // Source: PyTorch FSDP, fully_shard() and its MixedPrecisionPolicy, which keeps the root's weights
 // from the forward to the backward pass; Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.3;
 // docs/memory_state.md.

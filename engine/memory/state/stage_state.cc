@@ -6,11 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
-#include "engine/memory/state/frozen_weights.h"
+#include "engine/memory/model_state.h"
 #include "engine/memory/state/gathered_units.h"
 #include "engine/memory/state/state_list.h"
-#include "engine/memory/state/term_rule.h"
-#include "engine/memory/state/weight_scales.h"
+#include "engine/memory/state/state_rules.h"
 
 namespace sextant {
 namespace {
@@ -37,14 +36,13 @@ TermRule Fp8CopyTerm(absl::string_view name) {
           .source = "NVIDIA Transformer Engine: cached fp8 weights"};
 }
 
-// Plain terms are multiples of how many numbers there are, so that these alone are added up tensor
-// by tensor.
+// Plain terms are multiples of the element count, so only counts are added up tensor by tensor.
 class StageSum {
  public:
   StageSum(const StageStateContext& context, const StateRules& rules, LedgerRows* rows)
       : state_(context.state), sharding_(state_.sharding), rules_(rules), list_(rows) {}
 
-  // Where no term asks what a tensor is: most stages, so that they take the shorter way.
+  // Used where no term depends on the tensor: the shorter path, taken by most stages.
   void AddNumbers(const TensorRun& run, absl::Span<const int64_t> elements,
                   const KindLayers& layers) {
     ranks_here_ = rules_.ranks.of(run.group);
@@ -69,7 +67,7 @@ class StageSum {
     if (state_.fp8_weight_copies > 0) AddFp8Copies(tensor, shard, layers);
   }
 
-  // Once all tensors are there.
+  // Call after all tensors were added.
   void AddPlainTerms() {
     list_.AddSum(rules_.weight, weight_numbers_, sharding_.offload_parameters);
     for (const TermRule& rule : rules_.trained) {
@@ -85,7 +83,7 @@ class StageSum {
   }
 
   StateList& list() { return list_; }
-  // Of the largest quantised matrix.
+  // Bytes of the largest quantised matrix.
   int64_t largest_quantized() const { return largest_quantized_; }
 
  private:
@@ -99,7 +97,7 @@ class StageSum {
                                               : DividesOptimizer(sharding_);
   }
 
-  // ShareOf()'s elements.
+  // The elements of ShareOf().
   int64_t NumbersHere(int64_t numbers, bool divided) const {
     return divided && ranks_here_ > 1 ? CeilDivide(numbers, ranks_here_) : numbers;
   }
@@ -162,8 +160,8 @@ class StageSum {
     }
   }
 
-  // Ranks share a matrix by rows, as FSDP cuts it: whoever updates some of them needs the sums of
-  // these and those of all columns.
+  // Ranks share a matrix by rows, as FSDP cuts it: a rank that updates some rows needs the sums of
+  // these rows and of all columns.
   StateAmount BufferShare(const TermRule& rule, const WeightTensor& tensor,
                           const TensorShard& shard, int64_t layers) {
     const int64_t ranks = DividesOptimizer(sharding_) ? ranks_here_ : 1;
@@ -185,8 +183,7 @@ class StageSum {
   StateList list_;
   int64_t ranks_here_ = 1;
   int64_t weight_numbers_ = 0;
-  std::array<Numbers, 2>
-      numbers_{};  // of hidden matrices, of all else, where rules tell them apart
+  std::array<Numbers, 2> numbers_{};  // of hidden matrices, of all others, where rules differ
   int64_t largest_quantized_ = 0;
 };
 

@@ -12,16 +12,16 @@
 
 namespace sextant {
 
-// On one GPU; on each of the stage's as much, to less than an element a tensor.
+// On one GPU. The GPUs of a stage differ by less than one element per tensor.
 struct StageState {
   Bytes weights;
   Bytes gradients;
   Bytes master_weights;
   Bytes optimizer_state;
-  Bytes host;  // what this GPU's host holds in its stead: offloaded
+  Bytes host;  // offloaded to the GPU's host
 
-  // There only at times. What ZeRO stage 3 gathers, and gradients that aren't divided, or sent to
-  // the host, yet; the largest quantised matrix as it is multiplied with.
+  // Transient: weights and gradients gathered by ZeRO stage 3, gradients not yet divided or sent
+  // to the host, and the largest quantised matrix while dequantised for its product.
   Bytes gathered_weights;
   Bytes gathered_gradients;
   Bytes dequantized_weights;
@@ -30,13 +30,13 @@ struct StageState {
   Bytes transients() const { return gathered_weights + gathered_gradients + dequantized_weights; }
 };
 
-// The state of `stage`. Rows, appended to `rows`, add up to total() and, those of kind kTransient,
-// to transients(); null: sums alone, and nothing is allocated.
+// The state of `stage`. Rows appended to `rows` add up to total() and, for rows of kind
+// kTransient, to transients(). null: only sums, and nothing is allocated.
 //
 // Errors: kInvalidArgument "stage" where the layout has no such stage.
 absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, int64_t stage,
                                         LedgerRows* rows = nullptr);
-// The same with `rules`, which are StateRulesOf(context), for one stage after another.
+// The same with `rules`, which are StateRulesOf(context), shared by several stages.
 absl::StatusOr<StageState> StageStateOf(const StageStateContext& context, const StateRules& rules,
                                         int64_t stage, LedgerRows* rows = nullptr);
 

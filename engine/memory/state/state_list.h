@@ -1,4 +1,4 @@
-// Adds up the model state that a GPU holds of one tensor after another, and lists it on request.
+// Adds up a GPU's model state tensor by tensor, and lists it on request.
 #ifndef SEXTANT_ENGINE_MEMORY_STATE_STATE_LIST_H_
 #define SEXTANT_ENGINE_MEMORY_STATE_STATE_LIST_H_
 
@@ -6,33 +6,33 @@
 #include <cstdint>
 
 #include "engine/memory/ledger_row.h"
-#include "engine/memory/state/term_rule.h"
+#include "engine/memory/model_state.h"
 #include "engine/model/sharding/tensor_shard.h"
 
 namespace sextant {
 
-// Numbers of a term: `elements` and `scale_bytes` in each of `layers` layers.
+// The amount of a term: `elements` and `scale_bytes` in each of `layers` layers.
 struct StateAmount {
   int64_t elements = 0;
   int64_t scale_bytes = 0;
   int64_t layers = 1;
 };
 
-// A rank's share of it: elements of all layers together, rounded up, so that the ranks hold less
-// than one element each too many. One rank has it as it is.
+// A rank's share of `amount`: elements of all layers together, rounded up, so that each rank holds
+// less than one element too many. With one rank, `amount` itself.
 StateAmount ShareOf(const StateAmount& amount, int64_t ranks);
 
 // (elements x bits / 8, rounded up, + scale_bytes) x layers. Bits are 4, or whole bytes.
 int64_t SizeOf(const StateAmount& amount, int64_t element_bits);
 
-// A model has at most kMaxParameterCount (1e15) parameters, and a parameter less than 100 bytes of
-// all terms and scales together, so that no sum here overflows.
+// A model has at most kMaxParameterCount (1e15) parameters, and each less than 100 bytes over all
+// terms and scales, so no sum here overflows.
 class StateList {
  public:
-  // Rows are appended to `rows`; null: sums alone, and nothing is allocated.
+  // Appends rows to `rows`; null: only sums, and nothing is allocated.
   explicit StateList(LedgerRows* rows) : rows_(rows) {}
 
-  // Amounts added from here on are of `tensor`, of which a GPU has `shard` a layer.
+  // Amounts added from here on belong to `tensor`; a GPU has `shard` of it per layer.
   void GoTo(const WeightTensor& tensor, const TensorShard& shard) {
     tensor_ = &tensor;
     shard_ = &shard;
@@ -40,12 +40,12 @@ class StateList {
 
   bool has_rows() const { return rows_ != nullptr; }
 
-  // `offloaded`: to host memory, which has no rows of the GPU's.
+  // `offloaded`: to host memory, which has no rows in the GPU's ledger.
   void Add(const TermRule& rule, const StateAmount& amount, bool offloaded);
-  // The same in two steps: the row of a tensor, where there are rows; the numbers of all tensors.
+  // The same in two steps: AddRow() per tensor, where rows are listed; AddSum() for all tensors.
   void AddRow(const TermRule& rule, const StateAmount& amount, bool offloaded);
   void AddSum(const TermRule& rule, int64_t numbers, bool offloaded);
-  // There only at times, and of no tensor in particular: a row, and no sum. There are rows.
+  // Adds a row, but no sum, for transient memory of no particular tensor. Needs rows.
   void AddTransient(LedgerRow row);
 
   int64_t of(LedgerKind kind) const { return sums_[static_cast<size_t>(kind)]; }

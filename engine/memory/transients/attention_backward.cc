@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "engine/memory/transients/backward_shapes.h"
 #include "engine/memory/transients/layer_backward.h"
 
 namespace sextant {
@@ -65,9 +64,9 @@ void LayerBackward::WalkAttention(const AttentionSpec& attention, LayerBranch br
        .reads = core.cross ? ActivationSite::kCrossInput : ActivationSite::kAttentionInput});
 }
 
-// dQ is added up in fp32 by all blocks of keys; gradients of shared keys and values are worked out
-// a query head each and then summed; the rows of dO O are summed once. Source: flash-attention,
-// csrc/flash_attn/flash_api.cpp (mha_bwd), an excerpt; docs/memory_transients.md.
+// dQ is accumulated in fp32 by all blocks of keys; gradients of shared keys and values are
+// computed per query head and then summed; the rows of dO O are summed once. Source:
+// flash-attention, csrc/flash_attn/flash_api.cpp (mha_bwd), an excerpt; docs/memory_transients.md.
 void LayerBackward::WalkFusedCore(const Operands& core) {
   constexpr int64_t kFp32Bytes = 4;
   Start(core.branch, Step::kCore);
@@ -89,7 +88,7 @@ void LayerBackward::WalkFusedCore(const Operands& core) {
              kFp32Bytes);
 }
 
-// The chain rule, softmax as an operation of its own.
+// The chain rule, with softmax as a separate operation.
 void LayerBackward::WalkUnfusedCore(const Operands& core) {
   Start(core.branch, Step::kValues);
   Make("heads_gradient", "b s a v", core.output, "read by the product");
@@ -106,7 +105,7 @@ void LayerBackward::WalkUnfusedCore(const Operands& core) {
   Make("key_gradient", "b s g d", core.key, "made by it");
 }
 
-// Latents are whole on every rank: their tokens are cut by sequence parallelism alone.
+// Latents are whole on every rank: only sequence parallelism divides their tokens.
 void LayerBackward::WalkLatents(const AttentionSpec& attention, const Operands& core) {
   const LatentSpec& latent = *attention.latent;
   const int64_t ranks = context_.activations.layout.tensor_parallel_size;

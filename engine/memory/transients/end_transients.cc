@@ -17,7 +17,7 @@ bool ComputesInFp32(const TransientContext& context) {
   return ComputeBytesOf(context.activations.batch) >= kFp32Bytes;
 }
 
-// Of all logits on this GPU.
+// The number of logits on this GPU.
 CheckedInt LogitsOn(const TransientContext& context) {
   return CheckedInt(TokensOf(context.activations, ModelPart::kOutput)) *
          LogitsOf(context.activations);
@@ -44,8 +44,8 @@ void AddWeightGradient(const TransientContext& context, TransientList& out) {
            .why = "a tensor of its own before it is added to its buffer"});
 }
 
-// Megatron-LM's own matrices make one each time, as large as the weight; the head is the only one
-// where layers are Transformer Engine's. Source: NVIDIA/Megatron-LM,
+// Megatron-LM's own matrices make one each time, as large as the weight. Where layers are
+// Transformer Engine's, the head is the only such matrix. Source: NVIDIA/Megatron-LM,
 // megatron/core/tensor_parallel/layers.py, the backward pass of
 // LinearWithGradAccumulationAndAsyncCommunication, "dummy grad_weight".
 void AddPlaceholder(const TransientContext& context, TransientList& out) {
@@ -65,31 +65,46 @@ struct Received {
   CheckedInt elements;
 };
 
+LedgerRow RowOf(const Received& received, const MicroBatchSpec& batch) {
+  const int64_t bytes = ComputeBytesOf(batch);
+  return {.kind = LedgerKind::kCommunicationBuffer,
+          .module = "pipeline",
+          .name = received.name,
+          .shape = "b s h",
+          .data_type = DataTypeName(batch.compute_data_type),
+          .element_bits = bytes * kBitsPerByte,
+          .elements = received.elements.value(),
+          .size = Bytes(received.elements.value() * bytes),
+          .alive = "always",
+          .why = received.why,
+          .source = "derived in docs/memory_transients.md"};
+}
+
 }  // namespace
 
-// Vocabulary-parallel: the logits in 16 bits are there until their fp32 copy has become the
-// softmax; in the backward pass the gradient, which has taken the softmax's place, is cast back:
-// the same bytes. Compiled: the step that exponentiates also adds up, so that what it writes is a
-// new tensor, copied back. Plain: the gradient of the log of the softmax and that of its input, in
-// fp32. Source: Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py and, compiled,
+// Vocabulary-parallel: the 16-bit logits are alive until their fp32 copy has become the softmax.
+// In the backward pass the gradient, which overwrites the softmax, is cast back: the same bytes.
+// Compiled: the step that exponentiates also sums, so its output is a new tensor, copied back.
+// Plain: the gradient of the log-softmax and that of its input, in fp32. Source: Megatron-LM,
+// megatron/core/tensor_parallel/cross_entropy.py and, compiled,
 // megatron/core/fusions/fused_cross_entropy.py, whose comment says so; docs/memory_transients.md.
 void AddLossTransients(const TransientContext& context, TransientList& out) {
   if (!HasHead(context)) return;
-  out.GoTo({.part = ModelPart::kOutput, .module = "loss", .alive = "while the loss is worked out"});
+  out.GoTo({.part = ModelPart::kOutput, .module = "loss", .alive = "while the loss is computed"});
   switch (LossOf(context)) {
     case LossKind::kVocabularyParallelCompiled:
       out.Add({.name = "exponentials",
                .shape = "b s V",
                .elements = LogitsOn(context),
                .element_bytes = kFp32Bytes,
-               .why = "made beside what they are copied over"});
+               .why = "made before what they are copied over is freed"});
       [[fallthrough]];
     case LossKind::kVocabularyParallel:
       if (ComputesInFp32(context)) return;
       return out.Add({.name = "logits",
                       .shape = "b s V",
                       .elements = LogitsOn(context),
-                      .why = "beside their softmax; then the gradient, cast back to their type"});
+                      .why = "with their softmax; then the gradient, cast back to their type"});
     case LossKind::kPlain:
       out.Add({.name = "log_softmax_gradient",
                .shape = "b s V",
@@ -168,7 +183,7 @@ CheckedInt AddReceiveBuffers(const TransientContext& context, int64_t stage, Led
   const int64_t stages = a.layout.pipeline_parallel_size;
   if (stages == 1) return 0;
   const bool two_stacks = !a.spec.encoder.layers.empty() && !a.spec.decoder.layers.empty();
-  // Between stages of the decoder the encoder's output goes along.
+  // Between decoder stages the encoder's output is passed along.
   const auto hidden = [&](bool behind) {
     const int64_t from = behind ? stage : stage - 1;
     const int64_t first = context.placement.decoder_first_stage();
@@ -177,14 +192,14 @@ CheckedInt AddReceiveBuffers(const TransientContext& context, int64_t stage, Led
     if (two_stacks && from + 1 <= first) tokens = CutTokensOf(a, ModelPart::kEncoder);
     return CheckedInt(tokens) * a.spec.hidden_size;
   };
-  // Chunks of a stage come round: then the first stage receives from the last, and sends to it.
+  // With several chunks per stage, the first stage receives from the last, and sends to it.
   const bool round = a.layout.virtual_stage_count > 1;
   const Received both[] = {
       {.name = "received_input",
        .why = "of the next micro-batch, from the stage before",
        .elements = stage > 0 || round ? hidden(false) : CheckedInt(0)},
       {.name = "received_output_gradient",
-       .why = "of the next micro-batch, from the stage behind",
+       .why = "of the next micro-batch, from the next stage",
        .elements = stage < stages - 1 || round ? hidden(true) : CheckedInt(0)}};
   CheckedInt total = 0;
   const int64_t bytes = ComputeBytesOf(a.batch);
@@ -192,17 +207,7 @@ CheckedInt AddReceiveBuffers(const TransientContext& context, int64_t stage, Led
     const CheckedInt size = received.elements * bytes;
     total = total + size;
     if (rows == nullptr || size.value() == 0) continue;
-    rows->push_back({.kind = LedgerKind::kCommunicationBuffer,
-                     .module = "pipeline",
-                     .name = received.name,
-                     .shape = "b s h",
-                     .data_type = DataTypeName(a.batch.compute_data_type),
-                     .element_bits = bytes * 8,
-                     .elements = received.elements.value(),
-                     .size = Bytes(size.value()),
-                     .alive = "always",
-                     .why = received.why,
-                     .source = "derived in docs/memory_transients.md"});
+    rows->push_back(RowOf(received, a.batch));
   }
   return total;
 }

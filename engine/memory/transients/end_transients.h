@@ -1,4 +1,4 @@
-// What the loss and the output head make while they run, and what a pipeline receives into.
+// Transients of the loss and the output head, and the receive buffers of a pipeline.
 #ifndef SEXTANT_ENGINE_MEMORY_TRANSIENTS_END_TRANSIENTS_H_
 #define SEXTANT_ENGINE_MEMORY_TRANSIENTS_END_TRANSIENTS_H_
 
@@ -6,21 +6,21 @@
 
 namespace sextant {
 
-// Beside all that the forward pass left, at the loss's worst moment.
+// Adds the transients at the loss's largest moment, on top of what the forward pass left.
 void AddLossTransients(const TransientContext& context, TransientList& out);
 
-// While the output head's gradients are worked out.
+// Adds the transients while the output head's gradients are computed.
 void AddHeadTransients(const TransientContext& context, TransientList& out);
 
-// Of what the loss kept, gone by the head's backward pass.
+// Bytes that the loss kept and that are freed by the head's backward pass.
 CheckedInt FreedBehindLoss(const TransientContext& context);
 
-// Of what stands behind the layers, still there in their backward pass: logits that are the
+// Bytes after the layers that are still alive in the layers' backward pass: logits that are the
 // model's output.
 CheckedInt OutputThatStays(const TransientContext& context);
 
-// Hidden states from the stage before, and their gradient from the one behind. Rows are appended to
-// `rows`, if not null.
+// Hidden states from the previous stage, and their gradient from the next one. Rows are appended
+// to `rows`, if not null.
 CheckedInt AddReceiveBuffers(const TransientContext& context, int64_t stage, LedgerRows* rows);
 
 }  // namespace sextant

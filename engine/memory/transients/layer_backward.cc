@@ -1,12 +1,56 @@
 #include "engine/memory/transients/layer_backward.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "engine/memory/activations/layer_rows.h"
-#include "engine/memory/transients/backward_shapes.h"
 
 namespace sextant {
 namespace {
+
+// The moment that frees the layer's own input, which the forward pass reads first.
+BackwardMoment InputMomentOf(const LayerSpec& layer) {
+  const auto at = [](LayerBranch branch, bool normed) {
+    return BackwardMoment{branch, normed ? BackwardStep::kBeforeNorm : BackwardStep::kInput};
+  };
+  if (layer.attention.has_value()) {
+    return at(LayerBranch::kAttention, layer.norms.before_attention);
+  }
+  if (layer.cross_attention.has_value()) {
+    return at(LayerBranch::kCrossAttention, layer.norms.before_cross_attention);
+  }
+  return at(LayerBranch::kFeedForward, layer.norms.before_feed_forward);
+}
+
+// Full recomputation. The layer's input is the tensor that its first norm, or its first matrix,
+// keeps, unless a matrix keeps a narrower copy.
+LayerSteps AllAgain(const ActivationContext& context, const ActivationPlace& place,
+                    ActivationTensors* again_rows) {
+  const LayerSpec& layer = context.spec.layer_kinds[static_cast<size_t>(place.layer_kind)];
+  MicroBatchSpec keeps_all = context.batch;
+  keeps_all.recomputation = {};
+  const ActivationContext all = {context.spec, context.layout, keeps_all, context.flow};
+  LayerSteps held;
+  ActivationList list(all, again_rows, &held);
+  list.GoTo(place);
+  AddLayerRows(layer, list);
+  LayerSteps out = {.again = held.kept, .all = held.all, .any_again = true};
+  if (!list.Needs(ActivationSite::kLayerOutput)) return out;
+
+  ActivationList inputs(context);
+  inputs.GoTo(place);
+  AddLayerInputRow(inputs);
+  const CheckedInt input = inputs.total();
+  const size_t moment = InputMomentOf(layer).index();
+  const bool same = out.again[moment] >= input.value();
+  out.all = out.all + input;
+  out.kept[moment] = input.value();
+  if (!same || !out.all.ok()) return out;
+  out.again[moment] -= input.value();
+  if (again_rows != nullptr) again_rows->erase(again_rows->begin());
+  return out;
+}
 
 using Step = BackwardStep;
 using Branch = LayerBranch;
@@ -29,6 +73,53 @@ BackwardSizes SizesOf(const TransientContext& context, ModelPart part) {
 
 }  // namespace
 
+LayerSteps LayerStepsOf(const ActivationContext& context, const ActivationPlace& place,
+                        ActivationTensors* again_rows) {
+  if (context.batch.recomputation.policy == RecomputePolicy::kFull) {
+    return AllAgain(context, place, again_rows);
+  }
+  LayerSteps steps = {.again_rows = again_rows};
+  ActivationList list(context, nullptr, &steps);
+  list.GoTo(place);
+  AddLayerRows(context.spec.layer_kinds[static_cast<size_t>(place.layer_kind)], list);
+  return steps;
+}
+
+int64_t HeldFrom(const BytesByMoment& bytes, size_t moment) {
+  return std::accumulate(bytes.begin() + static_cast<std::ptrdiff_t>(moment), bytes.end(),
+                         int64_t{0});
+}
+
+void BackwardPeak::Begin(const BackwardMoment& moment) {
+  End();
+  begun_ = true;
+  ++count_;
+  moment_ = moment.index();
+  made_ = 0;
+  for (; seen_ < moment_; ++seen_) {
+    again_ -= steps_.again[seen_];
+    freed_ += steps_.kept[seen_];
+  }
+}
+
+void BackwardPeak::End() {
+  if (!begun_ || list_ != nullptr) return;
+  begun_ = false;
+  const CheckedInt added = made_ + again_;
+  // An overflow is passed on, so that the sum reports it.
+  const int64_t net = added.ok() ? added.value() - freed_ : std::numeric_limits<int64_t>::max();
+  if (best_ != 0 && net <= best_net_) return;
+  best_ = count_;
+  best_net_ = net;
+  best_moment_ = moment_;
+  best_added_ = added;
+  best_freed_ = freed_;
+}
+
+void BackwardPeak::List(const Transient& transient) {
+  if (count_ == listed_) list_->Add(transient);
+}
+
 LayerBackward::LayerBackward(const TransientContext& context, const ActivationPlace& place)
     : context_(context),
       place_(place),
@@ -50,7 +141,7 @@ void LayerBackward::Walk(BackwardPeak& out) {
                       layer_.experts.has_value() ? Branch::kBesideExperts : Branch::kFeedForward);
     }
     if (layer_.experts.has_value()) WalkExperts(*layer_.experts);
-    // Branches in parallel read one norm: the first one's gradient waits for the second's.
+    // Parallel branches read one norm: the first branch's gradient waits for the second's.
     if (SharesItsInput(layer_)) {
       beside_ = 1;
     } else {
@@ -71,8 +162,9 @@ void LayerBackward::Walk(BackwardPeak& out) {
   out.End();
 }
 
-// What each step has: the gradient of the sum that the branch added to, which the residual carries
-// on; what waits for it; the gradient of the encoder's output, which all cross attentions add to.
+// Tensors alive in each step: the gradient of the residual sum, which flows past the branch; input
+// gradients that wait for the branch; the gradient of the encoder's output, to which all cross
+// attentions add.
 void LayerBackward::Start(LayerBranch branch, BackwardStep step) {
   out_->Begin({branch, step});
   Make("residual_gradient", "b s h", Cut(), "the residual carries it past the branch");
@@ -137,7 +229,7 @@ void LayerBackward::WalkFeedForward(const Inner& inner, LayerBranch branch) {
   Start(branch, Step::kCore);
   Make("down_input_gradient", "b s f", features, "read by the activation function");
   Make("up_gradient", "b s f", features * inputs, "made by it; of gate and up");
-  // The same features as its kept operands: the matrices of gate and up run as one.
+  // The size of its kept operands: the matrices of gate and up run as one.
   Start(branch, Step::kInput);
   Make("up_gradient", "b s f", features * inputs, "read by the matrices; of gate and up");
   MakeBranchInput();
@@ -146,7 +238,7 @@ void LayerBackward::WalkFeedForward(const Inner& inner, LayerBranch branch) {
   if (branch == Branch::kBesideExperts) ++beside_;
 }
 
-// dx is worked out for all tokens from a rank's features, then summed among ranks: scattered under
+// dx of all tokens is computed from a rank's features, then summed over ranks: scattered under
 // sequence parallelism, whose ranks gather x once more for dW.
 void LayerBackward::MakeBranchInput() {
   MakeInputGradient("branch_input_gradient");
@@ -155,7 +247,7 @@ void LayerBackward::MakeBranchInput() {
   Make("unreduced_input_gradient", "b s h", Whole(), "a rank's part of the sum, of all tokens");
 }
 
-// Shared experts first, then those that tokens were routed to.
+// Shared experts first, then routed ones.
 void LayerBackward::WalkExperts(const ExpertsSpec& experts) {
   const int64_t ranks = context_.activations.layout.tensor_parallel_size;
   if (experts.shared_expert_count > 0) {
@@ -168,7 +260,7 @@ void LayerBackward::WalkExperts(const ExpertsSpec& experts) {
   beside_ = 0;
 }
 
-// Gradients go the way of the tokens, to the experts' ranks and back.
+// Gradients follow the path of the tokens, to the experts' ranks and back.
 void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
   const ActivationContext& a = context_.activations;
   const int64_t width = experts.expert.size / ExpertTensorParallelSize(a.layout);

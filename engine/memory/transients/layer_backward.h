@@ -1,5 +1,5 @@
-// The backward pass of one layer, step by step: which tensors each step makes and still reads.
-// docs/memory_transients.md derives them.
+// The backward pass of one layer, step by step: the tensors that each step frees, recomputes,
+// makes and still reads. docs/memory_transients.md derives it.
 #ifndef SEXTANT_ENGINE_MEMORY_TRANSIENTS_LAYER_BACKWARD_H_
 #define SEXTANT_ENGINE_MEMORY_TRANSIENTS_LAYER_BACKWARD_H_
 
@@ -7,34 +7,43 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "engine/memory/transients/layer_steps.h"
+#include "engine/memory/activations/activation_list.h"
 #include "engine/memory/transients/transient_list.h"
 
 namespace sextant {
 
-// Takes what the steps make, one step after the other, and finds the one with the most bytes: what
-// it made and what was computed again, less what the layer has freed by then. `steps` are sound
-// (LayerSteps::all).
+// The bytes that one layer at `place` keeps and recomputes, by the step of its backward pass that
+// frees them. Under full recomputation it keeps its input and recomputes the rest; every layer of
+// a block is treated alike. `again_rows` receives the recomputed tensors.
+LayerSteps LayerStepsOf(const ActivationContext& context, const ActivationPlace& place,
+                        ActivationTensors* again_rows = nullptr);
+
+// Bytes that are freed at or after `moment`.
+int64_t HeldFrom(const BytesByMoment& bytes, size_t moment);
+
+// Consumes the tensors that steps make, step by step, and finds the step with the most bytes:
+// those it made and those recomputed, minus those that the layer has freed by then.
+// LayerSteps::all of `steps` is ok().
 class BackwardPeak {
  public:
   explicit BackwardPeak(const LayerSteps& steps)
       : steps_(steps), again_(steps.any_again ? HeldFrom(steps.again, 0) : 0) {}
-  // Lists what the step `listed`, the number() of another walk, makes.
+  // Lists the tensors made by step `listed`, the number() of another walk.
   BackwardPeak(const LayerSteps& steps, size_t listed, TransientList& list)
       : steps_(steps), listed_(listed), list_(&list) {}
 
   void Begin(const BackwardMoment& moment);
-  // Inline: most walks want sums alone.
+  // Inline: most walks only need sums.
   void Make(const Transient& transient, int64_t element_bytes) {
     made_ = made_ + transient.elements * element_bytes;
     if (list_ != nullptr) List(transient);
   }
 
   void End();
-  // Of the step with the most, once the last one has ended.
+  // The step with the most bytes, valid after the last End().
   size_t moment() const { return best_moment_; }
   size_t number() const { return best_; }
-  CheckedInt added() const { return best_added_; }  // made and computed again
+  CheckedInt added() const { return best_added_; }  // made and recomputed
   int64_t freed() const { return best_freed_; }     // of what the layer kept
 
  private:
@@ -57,19 +66,20 @@ class BackwardPeak {
   int64_t best_freed_ = 0;
 };
 
-// Sizes that all of a layer's steps share. Elements on this GPU.
+// Sizes that all steps of a layer share. Elements on this GPU.
 struct BackwardSizes {
   int64_t hidden = 0;
-  int64_t tokens = 0;           // of context parallelism's share
-  int64_t sequence_tokens = 0;  // those, cut by sequence parallelism
+  int64_t tokens = 0;           // of the context parallel share
+  int64_t sequence_tokens = 0;  // the same, divided by sequence parallelism
   int64_t encoder_tokens = 0;
-  bool gathers = false;  // sequence parallelism among several ranks
+  bool gathers = false;  // sequence parallelism over several ranks
   bool dropout = false;
-  bool weight_gradients = false;  // each is a tensor of its own
+  bool weight_gradients = false;  // each is a separate tensor
   int64_t compute_bytes = 2;
   int64_t gradient_bytes = 2;
 };
 
+// Walks the steps of the backward pass of the layer at `place`.
 class LayerBackward {
  public:
   LayerBackward(const TransientContext& context, const ActivationPlace& place);
@@ -77,9 +87,34 @@ class LayerBackward {
   void Walk(BackwardPeak& out);
 
  private:
-  struct Inner;     // a feed-forward's inner features
-  struct Matrix;    // one with a gradient
-  struct Operands;  // of an attention's core
+  // The inner features of a feed-forward on this GPU.
+  struct Inner {
+    int64_t features = 0;
+    bool gated = false;
+    ActivationSite inner = ActivationSite::kFeedForwardInner;
+  };
+
+  // The matrices that read one activation.
+  struct Matrix {
+    absl::string_view shape;
+    CheckedInt elements = 0;
+    ActivationSite reads = ActivationSite::kLayerInput;
+  };
+
+  // The operands of an attention on this GPU, in elements over all of its tokens.
+  struct Operands {
+    LayerBranch branch = LayerBranch::kAttention;
+    bool cross = false;
+    int64_t heads = 0;
+    CheckedInt query = 0;
+    CheckedInt key = 0;
+    CheckedInt value = 0;
+    CheckedInt output = 0;    // the heads' output
+    CheckedInt expanded = 0;  // keys and values repeated for each query head; 0: not repeated
+    CheckedInt scores = 0;
+    CheckedInt projections = 0;  // weights of query, key and value
+    CheckedInt output_weights = 0;
+  };
 
   void WalkExperts(const ExpertsSpec& experts);
   void WalkRouted(const ExpertsSpec& experts);
@@ -93,7 +128,7 @@ class LayerBackward {
   void Start(LayerBranch branch, BackwardStep step);
   void WalkEnds(LayerBranch branch, bool norm);
   void WalkBeforeNorm(LayerBranch branch, bool norm);
-  // The gradient of a branch's output as its last matrix reads it.
+  // The gradient of a branch's output, as its last matrix reads it.
   void MakeOutputGradient(bool normed);
   void MakeInputGradient(absl::string_view name);
   void MakeBranchInput();
@@ -111,7 +146,7 @@ class LayerBackward {
   const ActivationPlace& place_;
   const LayerSpec& layer_;
   BackwardSizes sizes_;
-  int64_t beside_ = 0;  // input gradients of branches done that wait for the one in work
+  int64_t beside_ = 0;  // input gradients of finished branches that wait for the current one
   BackwardPeak* out_ = nullptr;
 };
 

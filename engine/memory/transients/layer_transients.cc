@@ -5,7 +5,6 @@
 
 #include "engine/memory/activations/layer_rows.h"
 #include "engine/memory/transients/layer_backward.h"
-#include "engine/memory/transients/layer_steps.h"
 
 namespace sextant {
 namespace {
@@ -14,7 +13,7 @@ const LayerSpec& LayerAt(const TransientContext& context, const ActivationPlace&
   return context.activations.spec.layer_kinds[static_cast<size_t>(place.layer_kind)];
 }
 
-// Shared experts are part of their feed-forward.
+// Shared experts count as part of their feed-forward.
 constexpr size_t kForwardBranchCount = 3;
 size_t ForwardBranchOf(size_t moment) {
   const size_t branch = moment / kBackwardStepCount;
@@ -33,7 +32,8 @@ CheckedInt ScoresOf(const TransientContext& context, const ActivationPlace& plac
          TokensOf(a, place.part) * keys;
 }
 
-// Of a layer's tokens on this GPU: all that it has, and those cut by sequence parallelism.
+// A layer's hidden elements on this GPU: of all its tokens, and of those divided by sequence
+// parallelism.
 struct ForwardSizes {
   CheckedInt whole = 0;  // 0: not gathered
   CheckedInt cut = 0;
@@ -47,8 +47,8 @@ ForwardSizes ForwardSizesOf(const TransientContext& context, const ActivationPla
   return {.whole = ranks > 1 ? hidden * tokens : CheckedInt(0), .cut = hidden * (tokens / ranks)};
 }
 
-// The residual and the branch's output; under sequence parallelism either the input of all tokens
-// or, as many bytes, the output before it is summed and scattered.
+// The residual and the branch's output. Under sequence parallelism also either the gathered input
+// or, of the same size, the output before it is summed and scattered.
 void AddForwardEnds(const TransientContext& context, const ActivationPlace& place, size_t branch,
                     TransientList& out) {
   const auto [whole, cut] = ForwardSizesOf(context, place);
@@ -65,7 +65,7 @@ void AddForwardEnds(const TransientContext& context, const ActivationPlace& plac
   out.Add({.name = "scores",
            .shape = "b a s s",
            .elements = ScoresOf(context, place, branch),
-           .why = "beside their softmax"});
+           .why = "with their softmax"});
 }
 
 struct ForwardBranch {
@@ -91,7 +91,7 @@ ForwardBranch LargestForward(const TransientContext& context, const ActivationPl
   return best;
 }
 
-// Whether it has a backward pass.
+// True where the layer has a backward pass.
 bool GoesBack(const ActivationPlace& place) {
   return place.gradients == nullptr || place.gradients->needs.Has(ActivationSite::kLayerOutput);
 }
@@ -165,7 +165,7 @@ LayerCost LayerCosts::Of(const TransientContext& context, const ActivationPlace&
       return known;
     }
   }
-  // What stays was walked for what the layer keeps.
+  // The kept tensors were already walked.
   const bool walked =
       GoesBack(place) && context.activations.batch.recomputation.policy != RecomputePolicy::kFull;
   const LayerCost out =

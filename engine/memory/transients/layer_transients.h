@@ -1,4 +1,4 @@
-// What a stage's layers make while they run forward, and while they run backward.
+// The transients of a stage's layers in their forward and backward passes.
 #ifndef SEXTANT_ENGINE_MEMORY_TRANSIENTS_LAYER_TRANSIENTS_H_
 #define SEXTANT_ENGINE_MEMORY_TRANSIENTS_LAYER_TRANSIENTS_H_
 
@@ -7,29 +7,29 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/memory/activations/activations.h"
-#include "engine/memory/transients/layer_steps.h"
+#include "engine/memory/transients/layer_backward.h"
 #include "engine/memory/transients/transient_list.h"
 
 namespace sextant {
 
-// The layer of a stage with the most, and what it makes.
+// The stage's layer with the most transient bytes, and these bytes.
 struct LayerPeak {
-  ActivationPlace place = {.layer_kind = -1};  // of one layer; -1: the stage has none
+  ActivationPlace place = {.layer_kind = -1};  // of one layer; layer_kind -1: the stage has none
   size_t number = 0;                           // of the step of its backward pass
   CheckedInt added = 0;
-  CheckedInt freed = 0;  // of what the micro-batch in work kept
+  CheckedInt freed = 0;  // of the bytes kept by the micro-batch in work
 };
 
-// What a layer's passes make at most: the same wherever it stands.
+// The largest transients of a layer's passes, independent of its position.
 struct LayerCost {
   ActivationPlace place;
   int64_t block_layers = 1;
   CheckedInt forward = 0;
-  bool goes_back = true;  // has a backward pass
+  bool goes_back = true;  // false: no gradient flows back through it
   LayerPeak backward = {};
 };
 
-// Remembers the costs of a job's layers from one stage or chunk to the next.
+// Caches the costs of a job's layers across stages and chunks.
 class LayerCosts {
  public:
   LayerCost Of(const TransientContext& context, const ActivationPlace& place, int64_t block_layers);
@@ -37,22 +37,23 @@ class LayerCosts {
 
  private:
   LayerWalks walks_;
-  static constexpr size_t kMost = 8;  // more are worked out again: nothing is allocated
+  static constexpr size_t kMost = 8;  // more are recomputed: nothing is allocated
   absl::InlinedVector<LayerCost, kMost> known_;
 };
 
-// Of one layer at `place`, with the others of its block; `block_layers` counts all of them. `steps`
-// are LayerStepsOf() it.
+// The backward peak of one layer at `place`, with the other layers of its block; `block_layers`
+// counts them all. `steps` are its LayerStepsOf().
 LayerPeak BackwardOf(const TransientContext& context, const ActivationPlace& place,
                      const LayerSteps& steps, int64_t block_layers);
 void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_t block_layers,
                   TransientList& out);
 
-// What the forward pass of a layer makes and doesn't keep. Where no gradient passes, that is all.
+// The tensors that a layer's forward pass makes and doesn't keep. Where no gradient flows, these
+// are all its tensors.
 LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& place,
                         ActivationTensors* rows = nullptr);
 
-// The forward pass of the branch of the layer at `place` that makes most besides what is kept.
+// Lists the forward pass of the largest branch of the layer at `place`, beyond what it keeps.
 void ListForward(const TransientContext& context, const ActivationPlace& place, TransientList& out);
 
 }  // namespace sextant

@@ -19,7 +19,7 @@ class StageMoments {
 
   bool is_last() const { return last_; }
 
-  // Layers that come back together.
+  // The number of layers that are recomputed together.
   int64_t BlockOf(ModelPart part) const {
     const Recomputation& again = context_.activations.batch.recomputation;
     if (again.policy != RecomputePolicy::kFull || again.layers_per_block == 1) return 1;
@@ -28,8 +28,8 @@ class StageMoments {
                                std::max<int64_t>(layers_.LongestOf(part), 1));
   }
 
-  // The layers that hold most in their backward pass, when all that stands behind the layers is
-  // gone, and in their forward pass.
+  // The layers with the most bytes in their backward pass, after everything that follows the
+  // layers is freed, and in their forward pass.
   struct Largest {
     LayerPeak backward;
     ActivationPlace forward_place = {.layer_kind = -1};
@@ -52,7 +52,7 @@ class StageMoments {
   }
 
  private:
-  // A module's layer runs before the main model's head and layers do.
+  // A module's layer runs backward before the main model's head and layers do.
   void TakeBackward(LayerPeak peak, CheckedInt gone, LayerPeak& best) const {
     const bool module = peak.place.part == ModelPart::kMultiTokenPrediction;
     peak.freed = peak.freed + (module ? FreedBehindLoss(context_) : gone);
@@ -92,7 +92,7 @@ class StageMoments {
   const ChunkLayers layers_;
 };
 
-// Puts sums in place, and remembers whether all of them are sound.
+// Converts sums and remembers an overflow.
 class MomentWriter {
  public:
   explicit MomentWriter(StageTransients& out) : out_(out) {}

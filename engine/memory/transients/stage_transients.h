@@ -1,6 +1,5 @@
-// What a pipeline stage holds for a moment besides what it keeps: at the loss, in the backward pass
-// of the output head and of its layers, in their forward pass. docs/memory_transients.md derives
-// it.
+// The transient memory of a pipeline stage: at the loss, in the backward passes of the output head
+// and the layers, and in the layers' forward pass. docs/memory_transients.md derives it.
 #ifndef SEXTANT_ENGINE_MEMORY_TRANSIENTS_STAGE_TRANSIENTS_H_
 #define SEXTANT_ENGINE_MEMORY_TRANSIENTS_STAGE_TRANSIENTS_H_
 
@@ -17,21 +16,21 @@
 namespace sextant {
 
 enum class StageMoment {
-  kForward,  // of the layer that makes most and keeps it not
-  kLoss,     // and its backward pass; of the last stage
-  kHead,     // the backward pass of the output head; of the last stage
-  kLayer,    // of the layer and the step that hold most
+  kForward,  // of the layer that makes the most beyond what it keeps
+  kLoss,     // with its backward pass; last stage only
+  kHead,     // the backward pass of the output head; last stage only
+  kLayer,    // the backward step with the most bytes, over all layers
 };
 inline constexpr int kStageMomentCount = 4;
 
 // "forward", "loss", ...
 absl::string_view StageMomentName(StageMoment moment);
 
-// At a moment the GPU holds, besides model state and all other micro-batches in flight, what the
-// one in work keeps (ChunkActivations() of all its chunks), less `freed`, and `added`.
+// At a moment the GPU holds model state, all other micro-batches in flight, the bytes kept by the
+// micro-batch in work (ChunkActivations() of all its chunks) minus `freed`, and `added`.
 struct MomentBytes {
   Bytes added = Bytes(0);
-  Bytes freed = Bytes(0);  // or not yet made
+  Bytes freed = Bytes(0);  // or not made yet
   bool happens = false;    // the stage has such a moment
 };
 
@@ -42,14 +41,14 @@ struct StageTransients {
   const MomentBytes& At(StageMoment moment) const { return moments[static_cast<size_t>(moment)]; }
 };
 
-// `kept` is ChunkActivations() of the stage's last chunk, or of the stage. Allocates nothing. Costs
-// as many steps as there are kinds of layers.
+// `kept` is ChunkActivations() of the stage's last chunk, or of the stage. Allocates nothing. Time
+// is linear in the kinds of layers.
 //
 // Errors: kInvalidArgument "micro_batch" where a sum exceeds 9.2e18 bytes.
 absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
                                                   const StageParts& kept);
 
-// The same for stages of one job: what their layers make is worked out once.
+// The same for several stages of one job: the transients of their layers are computed once.
 absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
                                                   const StageParts& kept, LayerCosts& costs);
 

@@ -1,6 +1,6 @@
 #include "engine/memory/transients/transient_list.h"
 
-#include "engine/memory/activations/ledger_row_of.h"
+#include "engine/memory/activations/activation_tensor.h"
 
 namespace sextant {
 namespace {

@@ -1,4 +1,4 @@
-// Adds up tensors that are there only while one thing runs, and lists them where asked to.
+// Adds up tensors that are alive only during one operation, and lists them on request.
 #ifndef SEXTANT_ENGINE_MEMORY_TRANSIENTS_TRANSIENT_LIST_H_
 #define SEXTANT_ENGINE_MEMORY_TRANSIENTS_TRANSIENT_LIST_H_
 
@@ -13,26 +13,27 @@
 
 namespace sextant {
 
-// A checked job as far as its transients depend on it, and where its layers stand.
+// The parts of a checked job that its transients depend on, and the placement of its layers.
 struct TransientContext {
   const ActivationContext& activations;
   const LayerPlacement& placement;
   const BufferSpec& buffers;
-  DataType gradient_data_type = DataType::kBf16;  // of a matrix's gradient as it is worked out
-  // Autograd is given an empty tensor for a gradient of the head that went into its buffer.
+  DataType gradient_data_type = DataType::kBf16;  // of a matrix's gradient as computed
+  // True where autograd gets an empty tensor for a head gradient that was accumulated into its
+  // buffer.
   bool head_placeholder = false;
 };
 
-// One of them. Views are of literals.
+// One transient tensor. Views point to literals.
 struct Transient {
   absl::string_view name;
   absl::string_view shape;
   CheckedInt elements = 0;
-  int64_t element_bytes = 0;  // 0: of numbers that are computed with
+  int64_t element_bytes = 0;  // 0: of the compute type
   absl::string_view why = {};
 };
 
-// Where and when rows are from here on.
+// The place and lifetime of the rows that follow.
 struct TransientPlace {
   ModelPart part = ModelPart::kDecoder;
   int layer_kind = -1;
@@ -47,7 +48,7 @@ class TransientList {
 
   void GoTo(const TransientPlace& place) { place_ = place; }
   void Add(const Transient& transient);
-  // `times` tensors that were kept by no forward pass, or were freed: they are computed again.
+  // Adds `times` tensors that no forward pass kept, or that were freed: they are recomputed.
   void AddAgain(const ActivationTensor& tensor, int64_t times);
 
   CheckedInt total() const { return total_; }

@@ -1,5 +1,5 @@
-// A transformer of any public architecture, as data: kinds of layers, and which layer is of
-// which kind. Nothing is an average: a model with two kinds of layers lists both.
+// A transformer of any public architecture, as data: kinds of layers, and the kind of each layer.
+// Nothing is averaged: a model with two kinds of layers lists both. Sizes count elements.
 #ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_ARCHITECTURE_SPEC_H_
 #define SEXTANT_ENGINE_MODEL_ARCHITECTURE_ARCHITECTURE_SPEC_H_
 
@@ -9,30 +9,125 @@
 
 #include "absl/types/optional.h"
 #include "engine/base/checked_math.h"
-#include "engine/model/architecture/layer_spec.h"
 #include "engine/model/architecture/weight_tensor.h"
 
 namespace sextant {
 
-// `count` layers in a row, of the kind at `layer_kind` of ArchitectureSpec::layer_kinds.
+// Norms, by their learned parameters.
+enum class NormVariant {
+  kUnspecified,
+  kLayerNorm,               // a weight and a bias per element
+  kBiasFreeLayerNorm,       // a weight per element
+  kRmsNorm,                 // a weight per element
+  kNonParametricLayerNorm,  // nothing
+};
+
+// Multi-head latent attention: keys and values, and optionally queries, pass through narrow
+// latents, each of which is normalised. All heads share one rotary part of the key, which bypasses
+// the latent.
+struct LatentSpec {
+  int64_t query_rank = 0;  // 0: queries are not compressed
+  int64_t key_value_rank = 0;
+  int64_t rotary_size = 0;  // part of AttentionSpec::query_key_head_size; 0: none
+  bool down_bias = false;   // of the projections into the latents
+};
+
+enum class QueryKeyNorm {
+  kNone,
+  kPerHead,   // one weight vector of head_size for queries, one for keys
+  kAllHeads,  // one over all query heads, one over all key heads
+};
+
+enum class AttentionMask { kCausal, kFull };
+
+// Attention of `head_count` query heads over `key_value_head_count` heads: equal numbers are
+// multi-head attention, one is multi-query, anything between is grouped-query.
+struct AttentionSpec {
+  int64_t head_count = 0;
+  int64_t key_value_head_count = 0;
+  int64_t query_key_head_size = 0;
+  int64_t value_head_size = 0;
+  absl::optional<LatentSpec> latent = {};
+  bool query_bias = false;
+  bool key_bias = false;
+  bool value_bias = false;
+  bool output_bias = false;
+  QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
+  NormVariant query_key_norm_variant = NormVariant::kUnspecified;  // kUnspecified: the layer's
+  bool sinks = false;  // a learned logit per head that draws attention from all tokens
+  AttentionMask mask = AttentionMask::kCausal;
+  int64_t window = 0;  // tokens visible to a query, itself included; 0: all
+  int64_t chunk = 0;   // tokens per block that attends only to itself; 0: one block
+};
+
+enum class FeedForwardKind {
+  kUnspecified,
+  kPlain,  // up and down: 2 matrices
+  kGated,  // gate, up and down: 3 matrices
+};
+
+struct FeedForwardSpec {
+  FeedForwardKind kind = FeedForwardKind::kUnspecified;
+  int64_t size = 0;
+  bool input_bias = false;  // of up, and of gate
+  bool output_bias = false;
+};
+
+// A mixture of experts: a router sends each token to `experts_per_token` of `expert_count`
+// experts; the shared experts process every token.
+struct ExpertsSpec {
+  int64_t expert_count = 0;
+  int64_t experts_per_token = 0;
+  FeedForwardSpec expert = {};
+  int64_t shared_expert_count = 0;
+  FeedForwardSpec shared_expert = {};  // one of them; given if there are any
+  bool shared_expert_gate = false;     // hidden_size weights that scale the shared output
+  bool router_bias = false;
+  bool router_correction_bias = false;  // updated from expert loads, not by gradients
+};
+
+// The places where a layer normalises. "Before" is the input of a branch; "after" is its output,
+// or the sum of output and residual: the count is the same.
+struct LayerNorms {
+  bool before_attention = true;
+  bool after_attention = false;
+  bool before_cross_attention = false;
+  bool before_feed_forward = true;
+  bool after_feed_forward = false;
+  bool after_cross_attention = false;
+};
+
+// A layer with both a feed-forward and experts adds their outputs. Parallel branches that share a
+// norm have only before_attention.
+struct LayerSpec {
+  std::string name;  // "dense", "experts", "sliding"
+  NormVariant norm = NormVariant::kUnspecified;
+  LayerNorms norms = {};
+  absl::optional<AttentionSpec> attention = {};
+  absl::optional<AttentionSpec> cross_attention = {};  // over the encoder's output
+  absl::optional<FeedForwardSpec> feed_forward = {};
+  absl::optional<ExpertsSpec> experts = {};
+};
+
+// `count` consecutive layers of the kind at index `layer_kind` of ArchitectureSpec::layer_kinds.
 struct LayerRun {
   int layer_kind = 0;
   int64_t count = 0;
-  bool frozen = false;  // not trained, but for adapters
+  bool frozen = false;  // not trained, except adapters
 };
 
-// An encoder or a decoder, in the order of the forward pass. No layers: no stack.
+// An encoder or a decoder, in the order of the forward pass. Without layers: no stack.
 struct StackSpec {
   std::vector<LayerRun> layers = {};
   int64_t learned_position_count = 0;
-  int64_t first_position = 0;  // row of a sequence's first token: no token has those before it
-  int64_t relative_position_bucket_count = 0;  // a bias a head of one table for all layers (T5)
+  int64_t first_position = 0;  // table row of a sequence's first token; earlier rows are unused
+  int64_t relative_position_bucket_count = 0;  // one table of biases per head for all layers (T5)
   bool embedding_norm = false;
   bool final_norm = true;
 };
 
-// What every stack is fed with. Narrower embeddings are projected to the hidden size, and back
-// before the output head.
+// The input of every stack. Narrower embeddings are projected to the hidden size, and back before
+// the output head.
 struct EmbeddingSpec {
   int64_t vocabulary_size = 0;
   int64_t padded_vocabulary_size = 0;  // 0: vocabulary_size
@@ -43,20 +138,20 @@ struct EmbeddingSpec {
 enum class OutputHeadKind {
   kUnspecified,
   kNone,  // the model ends at its last hidden state
-  kTied,  // the token embedding's own matrix
+  kTied,  // shares the token embedding's matrix
   kUntied,
 };
 
 struct OutputSpec {
   OutputHeadKind head = OutputHeadKind::kUnspecified;
   bool head_bias = false;
-  bool transform = false;  // hidden to hidden with a bias, and a norm, before the head (BERT)
-  bool pooler = false;     // hidden to hidden with a bias, of the first token (BERT)
-  int64_t pooled_class_count = 0;  // a classifier with a bias behind the pooler
+  bool transform = false;  // hidden to hidden with a bias and a norm, before the head (BERT)
+  bool pooler = false;     // hidden to hidden with a bias, on the first token (BERT)
+  int64_t pooled_class_count = 0;  // a classifier with a bias after the pooler
 };
 
-// Modules that predict tokens further ahead: two norms, a projection from twice the hidden size,
-// a layer and a final norm each. Embedding and output head are the main model's.
+// Modules that predict tokens further ahead, each with two norms, a projection from twice the
+// hidden size, a layer and a final norm. Embedding and output head are the main model's.
 struct MultiTokenPredictionSpec {
   int64_t module_count = 0;
   int layer_kind = 0;
@@ -69,8 +164,8 @@ struct WeightName {
   std::string name;
 };
 
-// Low-rank adapters: a rank x columns and a rows x rank matrix beside each matrix named, in every
-// part of the model that has one.
+// Low-rank adapters: a rank x columns and a rows x rank matrix for each named matrix, in every
+// part of the model that has it.
 struct AdapterSpec {
   int64_t rank = 0;
   std::vector<WeightName> targets = {};
@@ -86,9 +181,14 @@ struct ArchitectureSpec {
   OutputSpec output = {};
   absl::optional<MultiTokenPredictionSpec> multi_token_prediction = {};
   absl::optional<AdapterSpec> adapters = {};
-  bool base_frozen = false;  // adapters alone are trained
+  bool base_frozen = false;  // only adapters are trained
   std::vector<WeightComponent> frozen_components = {};
 };
+
+// True where the model has both an encoder and a decoder.
+inline bool HasTwoStacks(const ArchitectureSpec& spec) {
+  return !spec.encoder.layers.empty() && !spec.decoder.layers.empty();
+}
 
 // `vocabulary_size` rounded up to a multiple of `multiple`, both at least 1.
 constexpr int64_t PaddedVocabularySize(int64_t vocabulary_size, int64_t multiple) {

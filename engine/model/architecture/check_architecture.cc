@@ -8,13 +8,154 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/model/architecture/check_layer.h"
 #include "engine/model/architecture/model_weights.h"
-#include "engine/model/architecture/names.h"
 #include "engine/model/architecture/size_limits.h"
 
 namespace sextant {
 namespace {
+
+// The most invalid runs that an answer names, so that it stays short.
+constexpr int64_t kMaxNamedRuns = 16;
+
+// One of a model's two stacks, with the path of its fields.
+class StackCheck {
+ public:
+  StackCheck(const ArchitectureSpec& spec, const StackSpec& stack, std::string path,
+             FieldViolations& violations)
+      : spec_(spec), stack_(stack), path_(std::move(path)), violations_(violations) {}
+
+  void CheckRuns() {
+    if (stack_.layers.size() > kMaxLayerRuns) {
+      Add("layers", absl::StrCat("must be at most ", kMaxLayerRuns, " runs, not ",
+                                 stack_.layers.size(), ": join neighbours of one kind"));
+      return;
+    }
+    int64_t layers = 0;
+    int64_t at_fault = 0;
+    for (size_t i = 0; i < stack_.layers.size(); ++i) {
+      const LayerRun& run = stack_.layers[i];
+      if (IsSound(run)) {
+        layers += run.count;
+      } else if (++at_fault <= kMaxNamedRuns) {
+        CheckRun(run, i);
+      }
+    }
+    if (at_fault > kMaxNamedRuns) {
+      Add("layers", absl::StrCat("has ", at_fault - kMaxNamedRuns, " more invalid runs"));
+    }
+    if (layers > kMaxLayerCount) {
+      Add("layers", absl::StrCat("must be at most ", kMaxLayerCount, " layers, not ", layers));
+    }
+  }
+
+  void CheckEnds() {
+    violations_.RequireRange(path_, "learned_position_count", stack_.learned_position_count, 0,
+                             kMaxVocabularySize);
+    const int64_t rows = stack_.learned_position_count;
+    violations_.RequireRange(path_, "first_position", stack_.first_position, 0,
+                             rows > 0 ? rows - 1 : 0);
+    violations_.RequireRange(path_, "relative_position_bucket_count",
+                             stack_.relative_position_bucket_count, 0, kMaxVocabularySize);
+    if (stack_.layers.empty() &&
+        (stack_.learned_position_count != 0 || stack_.relative_position_bucket_count != 0 ||
+         stack_.embedding_norm)) {
+      Add("layers", "are required of a stack that has positions or an embedding norm");
+    }
+  }
+
+  // All layers share one table of biases, so they need the same number of heads.
+  void CheckRelativePositions() {
+    if (stack_.relative_position_bucket_count == 0) return;
+    int64_t heads = 0;
+    for (const LayerRun& run : stack_.layers) {
+      const LayerSpec& layer = KindOf(run);
+      const int64_t here = layer.attention.has_value() ? layer.attention->head_count : 0;
+      if (heads == 0) heads = here;
+      if (here == 0 || here != heads) {
+        Add("relative_position_bucket_count",
+            absl::StrCat("needs attention with as many heads in every layer, which layer_kinds[",
+                         run.layer_kind, "] has not"));
+        return;
+      }
+    }
+  }
+
+  bool Crosses() const {
+    for (const LayerRun& run : stack_.layers) {
+      if (KindOf(run).cross_attention.has_value()) return true;
+    }
+    return false;
+  }
+
+  bool IsCausal() const {
+    for (const LayerRun& run : stack_.layers) {
+      const LayerSpec& layer = KindOf(run);
+      if (layer.attention.has_value() && layer.attention->mask == AttentionMask::kCausal) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void Add(absl::string_view name, absl::string_view description) {
+    violations_.Add(FieldPath(path_, name), description);
+  }
+
+ private:
+  int64_t kind_count() const { return static_cast<int64_t>(spec_.layer_kinds.size()); }
+
+  // Most runs are valid: their paths need not be built.
+  bool IsSound(const LayerRun& run) const {
+    return run.count >= 1 && run.count <= kMaxLayerCount && run.layer_kind >= 0 &&
+           run.layer_kind < kind_count();
+  }
+
+  void CheckRun(const LayerRun& run, size_t index) {
+    const std::string at = absl::StrCat(path_, ".layers[", index, "]");
+    violations_.Require(at, "count", run.count, 1, kMaxLayerCount);
+    violations_.RequireRange(at, "layer_kind", int64_t{run.layer_kind}, 0, kind_count() - 1);
+  }
+
+  const LayerSpec& KindOf(const LayerRun& run) const {
+    return spec_.layer_kinds[static_cast<size_t>(run.layer_kind)];
+  }
+
+  const ArchitectureSpec& spec_;
+  const StackSpec& stack_;
+  const std::string path_;
+  FieldViolations& violations_;
+};
+
+void CheckTogether(const ArchitectureSpec& s, StackCheck& encoder, StackCheck& decoder) {
+  encoder.CheckRelativePositions();
+  decoder.CheckRelativePositions();
+  if (encoder.Crosses()) encoder.Add("layers", "of an encoder can't have cross_attention");
+  if (encoder.IsCausal()) {
+    encoder.Add("layers", "of an encoder see all tokens: write a full mask in their attention");
+  }
+  if (decoder.Crosses() && s.encoder.layers.empty()) {
+    decoder.Add("layers", "have cross_attention, so that the model needs an encoder");
+  }
+  if (!decoder.Crosses() && !s.encoder.layers.empty() && !s.decoder.layers.empty()) {
+    decoder.Add("layers", "need cross_attention, or nothing reads the encoder's output");
+  }
+}
+
+// Checks encoder and decoder; every kind of layer is valid by itself.
+void CheckStacks(const ArchitectureSpec& s, absl::string_view path, FieldViolations& violations) {
+  StackCheck encoder(s, s.encoder, FieldPath(path, "encoder"), violations);
+  StackCheck decoder(s, s.decoder, FieldPath(path, "decoder"), violations);
+  if (s.encoder.layers.empty() && s.decoder.layers.empty()) {
+    violations.Add(path, "has no layers: give a decoder, an encoder or both");
+  }
+  const size_t faults = violations.all().size();
+  encoder.CheckRuns();
+  decoder.CheckRuns();
+  encoder.CheckEnds();
+  decoder.CheckEnds();
+  // Below, kinds are looked up by numbers that CheckRuns() has passed.
+  if (violations.all().size() == faults) CheckTogether(s, encoder, decoder);
+}
 
 constexpr int64_t kMaxTargets = 100;
 
@@ -58,7 +199,7 @@ void CheckMultiTokenPrediction(const ArchitectureSpec& s, absl::string_view path
   }
 }
 
-// Which kinds have layers. Numbers of no kind are found where they stand.
+// Marks the kinds that have layers. Invalid numbers are reported elsewhere.
 std::vector<bool> UsedKinds(const ArchitectureSpec& s) {
   std::vector<bool> used(s.layer_kinds.size(), false);
   const auto use = [&used](int kind) {
@@ -71,8 +212,8 @@ std::vector<bool> UsedKinds(const ArchitectureSpec& s) {
   return used;
 }
 
-// Kinds one by one, their names, and that each is in use: a layer left out is a wrong count.
-// Names are repeated only where they are fit to be.
+// Checks each kind, its name, and that it is used: a layer left out means a wrong count. Errors
+// quote a name only where IsSoundName().
 void CheckLayerKinds(const ArchitectureSpec& s, absl::string_view path,
                      FieldViolations& violations) {
   const std::string list = FieldPath(path, "layer_kinds");
@@ -107,7 +248,7 @@ std::string NameOf(const WeightName& target) {
   return target.name.empty() ? target.module : absl::StrCat(target.module, ".", target.name);
 }
 
-// The names of the matrices inside layers, each once.
+// The distinct names of the matrices inside layers.
 std::string MatricesOf(const WeightTensors& tensors) {
   std::vector<std::string> names;
   for (const WeightTensor& tensor : tensors) {
@@ -171,7 +312,7 @@ void CheckArchitecture(const ArchitectureSpec& s, absl::string_view path,
   }
   CheckEmbedding(s.embedding, FieldPath(path, "embedding"), violations);
   CheckLayerKinds(s, path, violations);
-  if (!s.layer_kinds.empty()) CheckStacks(s, path, violations);  // else no run has a kind
+  if (!s.layer_kinds.empty()) CheckStacks(s, path, violations);  // otherwise no run has a kind
   CheckOutput(s.output, FieldPath(path, "output"), violations);
   if (s.multi_token_prediction.has_value()) {
     CheckMultiTokenPrediction(s, FieldPath(path, "multi_token_prediction"), violations);

@@ -1,4 +1,4 @@
-// What an architecture must be to make sense.
+// Validates architectures, field by field.
 #ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_CHECK_ARCHITECTURE_H_
 #define SEXTANT_ENGINE_MODEL_ARCHITECTURE_CHECK_ARCHITECTURE_H_
 
@@ -8,13 +8,13 @@
 
 namespace sextant {
 
-// Appends to `violations` all that is wrong with `spec`, under paths that start with `path`
-// (e.g. "model"). Adapters are looked at once the rest makes sense.
+// Appends all errors of `spec` to `violations`, under paths that start with `path` (e.g. "model").
+// Adapters are checked only if the rest is valid.
 void CheckArchitecture(const ArchitectureSpec& spec, absl::string_view path,
                        FieldViolations& violations);
 
-// The same for its encoder and decoder, given that every kind of layer makes sense by itself.
-void CheckStacks(const ArchitectureSpec& spec, absl::string_view path, FieldViolations& violations);
+// The same for one kind of layer (e.g. "model.layer_kinds[0]").
+void CheckLayer(const LayerSpec& layer, absl::string_view path, FieldViolations& violations);
 
 }  // namespace sextant
 

@@ -23,8 +23,8 @@ LayerKindCount& CountOfKind(const WeightTensor& t, std::vector<LayerKindCount>& 
   return kinds.back();
 }
 
-// `size` is rows x columns of `t`. No overflow: each product is at most the tensor's total,
-// which the caller has checked.
+// `size` is rows x columns of `t`. No overflow: each product is at most the tensor's total, which
+// the caller has checked.
 void Record(const WeightTensor& t, int64_t size, ArchitectureCount& out) {
   const WeightCount count = {.total = size * t.copies * t.layers,
                              .active = size * t.active_copies * t.layers,

@@ -1,4 +1,4 @@
-// How many parameters a model of any architecture has, exactly.
+// The exact parameter count of any architecture.
 #ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_COUNT_WEIGHTS_H_
 #define SEXTANT_ENGINE_MODEL_ARCHITECTURE_COUNT_WEIGHTS_H_
 
@@ -13,15 +13,15 @@
 
 namespace sextant {
 
-// A model larger than this is refused; the largest ever announced has about 1e13.
+// Larger models are rejected; the largest ever announced has about 1e13.
 inline constexpr int64_t kMaxParameterCount = 1'000'000'000'000'000;
 
-// Parameters. Active are those that one token meets: experts_per_token of the routed experts,
-// and all of everything else.
+// Parameters. Active parameters are those used by one token: experts_per_token of the routed
+// experts, and everything else.
 struct WeightCount {
   int64_t total = 0;
   int64_t active = 0;
-  int64_t trainable = 0;  // neither frozen nor set by other means than gradients
+  int64_t trainable = 0;  // not frozen, and updated by gradients
 
   friend bool operator==(const WeightCount&, const WeightCount&) = default;
 };
@@ -38,8 +38,8 @@ struct LayerKindCount {
 
 struct ArchitectureCount {
   WeightCount all = {};
-  int64_t embedding = 0;  // of the components that IsEmbedding()
-  int64_t padding = 0;    // of `embedding`: rows that only pad the vocabulary
+  int64_t embedding = 0;  // components with IsEmbedding()
+  int64_t padding = 0;    // of `embedding`: vocabulary padding rows
   std::array<WeightCount, kWeightComponentCount> by_component{};
   std::array<WeightCount, kModelPartCount> by_part{};
   std::vector<LayerKindCount> by_layer_kind = {};
@@ -50,12 +50,12 @@ struct ArchitectureCount {
   const WeightCount& of(ModelPart p) const { return by_part[static_cast<size_t>(p)]; }
 };
 
-// Sums `tensors`, those of one part and kind of layer standing together (WeightsOf()).
+// Sums `tensors`; those of one part and kind of layer are adjacent (WeightsOf()).
 // Errors: kInvalidArgument naming `path` where the total exceeds kMaxParameterCount.
 absl::StatusOr<ArchitectureCount> CountWeights(const WeightTensors& tensors,
                                                absl::string_view path);
 
-// Checks `spec`, whose fields stand at `path`, and counts it.
+// Checks `spec`, whose fields are at `path`, and counts it.
 // Errors: kInvalidArgument with all that CheckArchitecture() finds, or CountWeights()'s.
 absl::StatusOr<ArchitectureCount> CountArchitecture(const ArchitectureSpec& spec,
                                                     absl::string_view path);

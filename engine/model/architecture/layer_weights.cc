@@ -1,13 +1,130 @@
 #include "engine/model/architecture/layer_weights.h"
 
-#include "engine/model/architecture/attention_weights.h"
-
 namespace sextant {
 namespace {
 
+// The properties of the surrounding layer that an attention needs.
+struct AttentionPlace {
+  absl::string_view module;  // "attention" or "cross_attention"
+  int64_t hidden_size;
+  NormVariant norm;  // of latents, and the default of queries and keys
+};
+
 using Component = WeightComponent;
 
-// Which feed-forward of a layer, and how many of it.
+// Adds the tensors of one attention; holds the data that they share.
+class AttentionWeights {
+ public:
+  AttentionWeights(const AttentionSpec& attention, const AttentionPlace& place, WeightList& out)
+      : attention_(attention), place_(place), out_(out) {}
+
+  void AddProjections() {
+    Project("query", query_size(), attention_.query_bias);
+    Project("key", key_size(), attention_.key_bias);
+    Project("value", value_size(), attention_.value_bias);
+  }
+
+  // Source: DeepSeek-V2, arXiv 2405.04434, section 2.1. The published implementation normalises
+  // both latents.
+  void AddLatentProjections(const LatentSpec& latent) {
+    const int64_t plain_key = attention_.query_key_head_size - latent.rotary_size;
+    if (latent.query_rank > 0) {
+      Latent("query_down", latent.query_rank, place_.hidden_size, latent.down_bias);
+      AddNorm("query_latent_norm", place_.norm, latent.query_rank);
+      Latent("query_up", query_size(), latent.query_rank, false);
+    } else {
+      Project("query", query_size(), false);
+    }
+    Latent("key_value_down", latent.key_value_rank + latent.rotary_size, place_.hidden_size,
+           latent.down_bias);
+    AddNorm("key_value_latent_norm", place_.norm, latent.key_value_rank);
+    Latent("key_value_up", attention_.head_count * (plain_key + attention_.value_head_size),
+           latent.key_value_rank, false);
+  }
+
+  void AddQueryKeyNorms() {
+    const NormVariant variant = attention_.query_key_norm_variant == NormVariant::kUnspecified
+                                    ? place_.norm
+                                    : attention_.query_key_norm_variant;
+    if (attention_.query_key_norm == QueryKeyNorm::kPerHead) {
+      AddNorm("query_norm", variant, attention_.query_key_head_size);
+      AddNorm("key_norm", variant, attention_.query_key_head_size);
+    } else if (attention_.query_key_norm == QueryKeyNorm::kAllHeads) {
+      AddNorm("query_norm", variant, query_size());
+      AddNorm("key_norm", variant, key_size());
+    }
+  }
+
+  void AddSinks() {
+    out_.Add(LinearWeights{.module = place_.module,
+                           .name = "sinks",
+                           .component = Component::kAttentionSinks,
+                           .rows = attention_.head_count,
+                           .columns = 1});
+  }
+
+  void AddOutput() {
+    out_.Add(LinearWeights{.module = place_.module,
+                           .name = "output",
+                           .component = Component::kAttentionOutput,
+                           .rows = place_.hidden_size,
+                           .columns = attention_.head_count * attention_.value_head_size,
+                           .bias = attention_.output_bias});
+  }
+
+ private:
+  int64_t query_size() const { return attention_.head_count * attention_.query_key_head_size; }
+  int64_t key_size() const {
+    return attention_.key_value_head_count * attention_.query_key_head_size;
+  }
+  int64_t value_size() const {
+    return attention_.key_value_head_count * attention_.value_head_size;
+  }
+
+  void Project(absl::string_view name, int64_t rows, bool bias) {
+    out_.Add(LinearWeights{.module = place_.module,
+                           .name = name,
+                           .component = Component::kAttentionQueryKeyValue,
+                           .rows = rows,
+                           .columns = place_.hidden_size,
+                           .bias = bias});
+  }
+  void Latent(absl::string_view name, int64_t rows, int64_t columns, bool bias) {
+    out_.Add(LinearWeights{.module = place_.module,
+                           .name = name,
+                           .component = Component::kAttentionLatent,
+                           .rows = rows,
+                           .columns = columns,
+                           .bias = bias});
+  }
+  void AddNorm(absl::string_view name, NormVariant variant, int64_t length) {
+    out_.Add(
+        NormWeights{.module = place_.module, .name = name, .variant = variant, .length = length});
+  }
+
+  const AttentionSpec& attention_;
+  const AttentionPlace& place_;
+  WeightList& out_;
+};
+
+// Appends the tensors of `attention`. Cross attention projects keys and values from the encoder's
+// output, which is hidden_size wide, too.
+void AddAttentionWeights(const AttentionSpec& attention, const AttentionPlace& place,
+                         WeightList& out) {
+  AttentionWeights weights(attention, place, out);
+  if (attention.latent.has_value()) {
+    weights.AddLatentProjections(*attention.latent);
+  } else {
+    weights.AddProjections();
+  }
+  weights.AddQueryKeyNorms();
+  if (attention.sinks) weights.AddSinks();
+  weights.AddOutput();
+}
+
+using Component = WeightComponent;
+
+// A feed-forward of a layer, and its number of copies.
 struct FeedForwardPlace {
   absl::string_view module;
   Component component;
@@ -97,6 +214,47 @@ void AddNorms(const LayerSpec& layer, int64_t hidden_size, WeightList& out) {
 }
 
 }  // namespace
+
+void WeightList::Add(WeightTensor tensor) {
+  tensor.part = place_.part;
+  tensor.layer_kind = place_.layer_kind;
+  tensor.layers = place_.layers;
+  tensor.trainable_layers = place_.trainable_layers;
+  tensors_.push_back(tensor);
+}
+
+void WeightList::Add(const LinearWeights& linear) {
+  WeightTensor tensor = {.module = linear.module,
+                         .name = linear.name,
+                         .role = WeightRole::kWeight,
+                         .component = linear.component,
+                         .rows = linear.rows,
+                         .columns = linear.columns,
+                         .copies = linear.copies,
+                         .active_copies = linear.active_copies,
+                         .padding_rows = linear.padding_rows};
+  Add(tensor);
+  if (!linear.learned) tensors_.back().trainable_layers = 0;
+  if (!linear.bias) return;
+  tensor.role = WeightRole::kBias;
+  tensor.component = linear.bias_component;
+  tensor.columns = 1;
+  Add(tensor);
+}
+
+void WeightList::Add(const NormWeights& norm) {
+  if (norm.variant == NormVariant::kNonParametricLayerNorm) return;
+  WeightTensor tensor = {.module = norm.module,
+                         .name = norm.name,
+                         .role = WeightRole::kWeight,
+                         .component = WeightComponent::kNorm,
+                         .rows = norm.length,
+                         .columns = 1};
+  Add(tensor);
+  if (norm.variant != NormVariant::kLayerNorm) return;
+  tensor.role = WeightRole::kBias;
+  Add(tensor);
+}
 
 void AddLayerWeights(const LayerSpec& layer, int64_t hidden_size, WeightList& out) {
   if (layer.attention.has_value()) {

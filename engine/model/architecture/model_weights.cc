@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/layer_weights.h"
-#include "engine/model/architecture/weight_list.h"
 
 namespace sextant {
 namespace {
@@ -46,7 +45,7 @@ void AddInput(const ArchitectureSpec& s, WeightList& out) {
   }
 }
 
-// What a stack has besides its layers.
+// Adds the tensors of a stack outside its layers.
 void AddStackEnds(const ArchitectureSpec& s, const StackSpec& stack, WeightList& out) {
   if (stack.learned_position_count > 0) {
     out.Add(LinearWeights{.module = "position_embedding",
@@ -121,7 +120,7 @@ void AddPooler(const ArchitectureSpec& s, WeightList& out) {
   out.Add(map);
 }
 
-// A tied head is the token embedding once more: only its bias is new.
+// A tied head reuses the token embedding: only its bias is new.
 void AddHead(const ArchitectureSpec& s, WeightList& out) {
   const int64_t rows = RowsOf(s.embedding);
   const LinearWeights head = {.module = "output_head",
@@ -185,7 +184,7 @@ void AddMultiTokenPrediction(const ArchitectureSpec& s, WeightList& out) {
   AddLayerWeights(s.layer_kinds[static_cast<size_t>(modules.layer_kind)], s.hidden_size, out);
 }
 
-// Source: LoRA, arXiv 2106.09685, section 4.1. Adapters are trained wherever they stand.
+// Source: LoRA, arXiv 2106.09685, section 4.1. Adapters are always trained.
 void AppendAdapters(const AdapterSpec& adapters, const WeightTensor& base, WeightTensors& out) {
   for (const WeightName& target : adapters.targets) {
     if (!IsTarget(base, target)) continue;
@@ -236,7 +235,8 @@ WeightTensors WeightsOf(const ArchitectureSpec& spec) {
   return out;
 }
 
-// A table of relative positions is looked up a pair of tokens, which no published adapter does.
+// A table of relative positions is looked up per pair of tokens; no published adapter applies to
+// it.
 bool IsTarget(const WeightTensor& tensor, const WeightName& target) {
   return tensor.role == WeightRole::kWeight && tensor.columns > 1 &&
          tensor.module != "relative_position_bias" && tensor.module == target.module &&

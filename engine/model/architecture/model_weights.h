@@ -9,19 +9,19 @@
 
 namespace sextant {
 
-// The tensors of `spec`, which CheckArchitecture() has passed, adapters included. Those of one
-// part and kind of layer stand together.
+// The tensors of `spec`, which has passed CheckArchitecture(), adapters included. Those of one
+// part and kind of layer are adjacent.
 WeightTensors WeightsOf(const ArchitectureSpec& spec);
 
 // The same without the adapters, as if everything were trained.
 WeightTensors BaseWeightsOf(const ArchitectureSpec& spec);
 
-// Whether adapters of `target` belong beside `tensor`: a matrix of that name, but for a table of
+// True where adapters of `target` apply to `tensor`: a matrix of that name, except a table of
 // relative positions.
 bool IsTarget(const WeightTensor& tensor, const WeightName& target);
 
-// "decoder.dense.attention.query.weight": the part, the kind of layer by its name in `spec`, the
-// module, the name and the role.
+// "decoder.dense.attention.query.weight": part, name of the kind of layer in `spec`, module, name
+// and role.
 std::string WeightNameOf(const ArchitectureSpec& spec, const WeightTensor& tensor);
 
 }  // namespace sextant

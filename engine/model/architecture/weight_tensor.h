@@ -1,5 +1,5 @@
-// The parameter tensors of a model, each by name, shape and place. Counts, optimizer state and
-// whatever shards parameters stand on this one list, so that they can't disagree.
+// The parameter tensors of a model, each with name, shape and place. Counts, optimizer state and
+// sharding all use this one list, so that they can't disagree.
 #ifndef SEXTANT_ENGINE_MODEL_ARCHITECTURE_WEIGHT_TENSOR_H_
 #define SEXTANT_ENGINE_MODEL_ARCHITECTURE_WEIGHT_TENSOR_H_
 
@@ -11,7 +11,7 @@
 
 namespace sextant {
 
-// What a tensor is of, in the order of the forward pass.
+// The component that a tensor belongs to, in the order of the forward pass.
 enum class WeightComponent {
   kTokenEmbedding,
   kPositionEmbedding,  // learned positions, and the table of relative ones
@@ -25,10 +25,10 @@ enum class WeightComponent {
   kRoutedExperts,
   kSharedExperts,
   kDenseFeedForward,
-  kBias,  // of all matrices but the output head
+  kBias,  // of all matrices except the output head
   kNorm,
   kMultiTokenProjection,
-  kPooler,           // pooled token's projection and its classifier
+  kPooler,           // the pooled token's projection and its classifier
   kOutputTransform,  // the projection before an encoder's output head
   kOutputHead,
   kAdapter,
@@ -38,12 +38,12 @@ inline constexpr int kWeightComponentCount = 19;
 // "token_embedding", "routed_experts", ...
 absl::string_view WeightComponentName(WeightComponent component);
 
-// The component of that name, if there is one.
+// The component with that name, if any.
 absl::optional<WeightComponent> FindWeightComponent(absl::string_view name);
 
-// Whether "N without embeddings" leaves `component` out.
-// Source: Kaplan et al. 2020 (arXiv 2001.08361) section 2.1 leave out vocabulary and position
-// embeddings; an output head of its own is the vocabulary's other copy and is treated alike.
+// True where "N without embeddings" excludes `component`. Source: Kaplan et al. 2020 (arXiv
+// 2001.08361) section 2.1 exclude vocabulary and position embeddings; an untied output head is the
+// vocabulary's second copy and is excluded, too.
 bool IsEmbedding(WeightComponent component);
 
 enum class ModelPart {
@@ -60,21 +60,21 @@ absl::string_view ModelPartName(ModelPart part);
 
 enum class WeightRole { kWeight, kBias, kAdapterDown, kAdapterUp };
 
-// Tensors of one shape at one place of the layers of one kind. A vector has columns == 1.
+// Tensors of one shape at one place in the layers of one kind. A vector has columns == 1.
 struct WeightTensor {
-  absl::string_view module;  // "attention"; never freed
-  absl::string_view name;    // "query"; may be empty; never freed
+  absl::string_view module;  // "attention"; static
+  absl::string_view name;    // "query"; may be empty; static
   WeightRole role;
   WeightComponent component;
   ModelPart part = ModelPart::kInput;
-  int layer_kind = -1;  // in ArchitectureSpec::layer_kinds; -1: of no layer
+  int layer_kind = -1;  // index into ArchitectureSpec::layer_kinds; -1: no layer
   int64_t rows;
   int64_t columns;
   int64_t copies = 1;         // in one layer
-  int64_t active_copies = 1;  // those that one token meets
+  int64_t active_copies = 1;  // those used by one token
   int64_t layers = 1;
   int64_t trainable_layers = 1;
-  int64_t padding_rows = 0;  // those of the rows that only pad the vocabulary
+  int64_t padding_rows = 0;  // rows that only pad the vocabulary
 
   bool is_vector() const { return columns == 1; }
   int64_t trained_copies() const { return copies * trainable_layers; }

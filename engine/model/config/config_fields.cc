@@ -1,9 +1,37 @@
 #include "engine/model/config/config_fields.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
-#include "engine/base/clip.h"
+#include "engine/base/text.h"
 
 namespace sextant {
+namespace {
+
+using Kind = ConfigValue::Kind;
+
+ConfigValue ArrayOf(std::vector<ConfigValue> elements) {
+  const size_t count = elements.size();
+  return {.kind = Kind::kArray, .element_count = count, .elements = std::move(elements)};
+}
+
+// An array of one text, or [[["global", "local"], 6]] where the field has an integer.
+ConfigValue ArrayValueOf(const ConfigField& field) {
+  if (field.integer == 0) return ArrayOf({{.kind = Kind::kText, .text = std::string(field.text)}});
+  const ConfigValue pair =
+      ArrayOf({{.kind = Kind::kText, .text = "global"}, {.kind = Kind::kText, .text = "local"}});
+  return ArrayOf({ArrayOf({pair, {.kind = Kind::kInteger, .integer = field.integer}})});
+}
+
+ConfigValue ValueOf(const ConfigField& field) {
+  if (field.kind == Kind::kArray) return ArrayValueOf(field);
+  return {.kind = field.kind,
+          .boolean = field.boolean,
+          .integer = field.integer,
+          .text = std::string(field.text)};
+}
+
+}  // namespace
 
 std::string Quoted(const ConfigValue& value) {
   using Kind = ConfigValue::Kind;
@@ -24,6 +52,25 @@ std::string Quoted(const ConfigValue& value) {
       return "an object";
   }
   return "";
+}
+
+void SetField(const ConfigField& field, ConfigFields& fields) {
+  const size_t dot = field.name.find('.');
+  if (dot == absl::string_view::npos) {
+    fields[std::string(field.name)] = ValueOf(field);
+    return;
+  }
+  ConfigValue& object = fields[std::string(field.name.substr(0, dot))];
+  object.kind = Kind::kObject;
+  ConfigValue member = ValueOf(field);
+  member.name = std::string(field.name.substr(dot + 1));
+  for (ConfigValue& old : object.elements) {
+    if (old.name != member.name) continue;
+    old = member;
+    return;
+  }
+  object.elements.push_back(member);
+  ++object.element_count;
 }
 
 }  // namespace sextant

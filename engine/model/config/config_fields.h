@@ -1,4 +1,4 @@
-// The fields of a config.json, read already: names and values, and no JSON.
+// The fields of a config.json, parsed from JSON or written in C++: names and values.
 #ifndef SEXTANT_ENGINE_MODEL_CONFIG_CONFIG_FIELDS_H_
 #define SEXTANT_ENGINE_MODEL_CONFIG_CONFIG_FIELDS_H_
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace sextant {
 
@@ -17,23 +18,62 @@ struct ConfigValue {
   enum class Kind { kNull, kBoolean, kInteger, kOtherNumber, kText, kArray, kObject };
 
   Kind kind = Kind::kNull;
-  std::string name = {};  // of a member of an object
+  std::string name = {};  // of an object's member
   bool boolean = false;
   int64_t integer = 0;
-  std::string text = {};     // of a text; the digits of a number that is no int64
+  std::string text = {};     // a text, or the digits of a number that is no int64
   size_t element_count = 0;  // of an array or object
-  // Of an array or object. They may be left out below the third level, where no family reads.
+  // Members of an array or object. May be omitted below the third level, which no family reads.
   std::vector<ConfigValue> elements = {};
 };
 
-// `value` as an error quotes it: at most 40 bytes.
+// `value` as quoted in errors: at most 40 bytes.
 std::string Quoted(const ConfigValue& value);
 
 // The top-level fields by name.
 using ConfigFields = std::map<std::string, ConfigValue, std::less<>>;
 
-// Longest name that an error quotes whole, in bytes.
+// The longest name that errors quote whole, in bytes.
 inline constexpr size_t kMaxQuotedBytes = 40;
+
+// An array of one text.
+struct OneName {
+  absl::string_view text;
+};
+
+// gpt_neo's attention_types: layers with full attention and with a window alternate, `pairs`
+// times.
+struct GlobalLocalPairs {
+  int64_t pairs;
+};
+
+// A field written in C++: {"hidden_size", 4096}, {"model_type", "llama"}, {"sliding_window",
+// nullptr}. Its strings outlive the field.
+struct ConfigField {
+  constexpr ConfigField(absl::string_view n, bool value)
+      : name(n), kind(ConfigValue::Kind::kBoolean), boolean(value) {}
+  constexpr ConfigField(absl::string_view n, int value) : ConfigField(n, int64_t{value}) {}
+  constexpr ConfigField(absl::string_view n, int64_t value)
+      : name(n), kind(ConfigValue::Kind::kInteger), integer(value) {}
+  constexpr ConfigField(absl::string_view n, const char* value)
+      : name(n), kind(ConfigValue::Kind::kText), text(value) {}
+  constexpr ConfigField(absl::string_view n, OneName value)
+      : name(n), kind(ConfigValue::Kind::kArray), text(value.text) {}
+  constexpr ConfigField(absl::string_view n, GlobalLocalPairs value)
+      : name(n), kind(ConfigValue::Kind::kArray), integer(value.pairs) {}
+  constexpr ConfigField(absl::string_view n, std::nullptr_t)
+      : name(n), kind(ConfigValue::Kind::kNull) {}
+
+  absl::string_view name;
+  ConfigValue::Kind kind;
+  bool boolean = false;
+  int64_t integer = 0;
+  absl::string_view text = "";
+};
+
+// Adds `field` to `fields`, or replaces the one of the same name. "attn_config.kv_n_heads" is a
+// member of the object attn_config, which is created if missing.
+void SetField(const ConfigField& field, ConfigFields& fields);
 
 }  // namespace sextant
 

@@ -1,4 +1,4 @@
-// Reads fields of a config.json by name, and knows which were read.
+// Reads fields of a config.json by name, tracks which were read, and checks the others.
 #ifndef SEXTANT_ENGINE_MODEL_CONFIG_CONFIG_READER_H_
 #define SEXTANT_ENGINE_MODEL_CONFIG_CONFIG_READER_H_
 
@@ -14,26 +14,27 @@
 
 namespace sextant {
 
-// "attn_config.kv_n_heads" is the member of an object. A null is an absent field, but for flags:
-// there transformers takes it as false where an absent field takes its default, so it is refused.
-// A field at fault reads like an absent one.
+// "attn_config.kv_n_heads" is a member of an object. A null is an absent field, except for flags:
+// there transformers takes null as false but an absent field as its default, so null is rejected.
+// An invalid field reads like an absent one.
 class ConfigReader {
  public:
-  // All outlive the reader; mistakes are appended to `violations`, under paths below `path`.
+  // All arguments outlive the reader; errors are appended to `violations`, under paths below
+  // `path`.
   ConfigReader(const ConfigFields& fields, absl::string_view path, FieldViolations& violations)
       : fields_(fields), path_(path), violations_(violations) {}
 
-  // A whole number of 1 to 1e9, which no size exceeds; 0 where the field is absent.
+  // A whole number of 1 to 1e9, the limit of every size; 0 where the field is absent.
   int64_t Size(absl::string_view name);
 
-  // That of a field that has to be there, and be at most `most`.
+  // The same for a required field, which must be at most `most`.
   int64_t RequiredSize(absl::string_view name, int64_t most);
 
   // A whole number of 0 to 1e9; `if_absent` where the field is absent.
   int64_t Count(absl::string_view name, int64_t if_absent);
 
-  // Tokens that an attention looks back on: a Size(), where null says all of them, which is 0
-  // here. `if_absent` where the field is absent.
+  // Tokens that an attention sees: a Size(), where null means all of them and is returned as 0.
+  // `if_absent` where the field is absent.
   int64_t Span(absl::string_view name, int64_t if_absent);
 
   // True or false; `if_absent` where the field is absent.
@@ -42,21 +43,21 @@ class ConfigReader {
   // A text; `if_absent` where the field is absent.
   std::string Text(absl::string_view name, absl::string_view if_absent);
 
-  // An array of texts, or of whole numbers; none where the field is absent.
+  // An array of texts, or of whole numbers; nullopt where the field is absent.
   absl::optional<std::vector<std::string>> Texts(absl::string_view name);
   absl::optional<std::vector<int64_t>> Integers(absl::string_view name);
 
   // The field, marked as read; null where it is absent.
   const ConfigValue* Find(absl::string_view name);
 
-  // Whether the field is there, be it null; marks nothing.
+  // True where the field exists, even as null; marks nothing as read.
   bool Has(absl::string_view name) const { return Lookup(name) != nullptr; }
 
-  // Appends a violation of `name`, unless it, or what holds it, has one.
+  // Appends a violation of `name`, unless it or its object already has one.
   void Refuse(absl::string_view name, absl::string_view description);
 
   bool HasRead(absl::string_view name) const { return read_.count(name) != 0; }
-  // Whether a member of the object `name` was read.
+  // True where a member of the object `name` was read.
   bool HasReadInside(absl::string_view name) const;
 
   const ConfigFields& fields() const { return fields_; }
@@ -73,8 +74,17 @@ class ConfigReader {
   const absl::string_view path_;
   FieldViolations& violations_;
   std::set<std::string, std::less<>> read_;
-  std::set<std::string, std::less<>> odd_objects_;  // no objects, though members of them are read
+  std::set<std::string, std::less<>> odd_objects_;  // not objects, though members were read
 };
+
+// Rejects unread fields that imply parameters beyond its family's, or another mask: experts,
+// adapters, an encoder, biases and norms for which the family has no option. A value that means
+// none (false, 0, empty) is accepted.
+void RefuseCountedFields(ConfigReader& config);
+
+// The names of all unread fields except nulls, in alphabetical order. For a partly read object,
+// its unread members: "attn_config.clip_qkv".
+std::vector<std::string> IgnoredFields(const ConfigReader& config);
 
 }  // namespace sextant
 

@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-// What sets two layers of a draft apart.
+// The traits in which two layers of a draft may differ.
 struct LayerTraits {
   LayerSpan span;
   bool experts;
@@ -65,7 +65,7 @@ LayerSpec LayerOf(const DecoderDraft& d, LayerTraits traits) {
   return out;
 }
 
-// Collects layers one after another.
+// Collects layers one by one.
 class LayerList {
  public:
   explicit LayerList(const DecoderDraft& draft) : draft_(draft) {}

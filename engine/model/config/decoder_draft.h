@@ -1,5 +1,5 @@
-// A decoder as the readers of config.json families fill it in: what all its layers share, and in
-// which ways they differ.
+// A decoder as filled in by the readers of config.json families: the properties that all its
+// layers share, and those that differ.
 #ifndef SEXTANT_ENGINE_MODEL_CONFIG_DECODER_DRAFT_H_
 #define SEXTANT_ENGINE_MODEL_CONFIG_DECODER_DRAFT_H_
 
@@ -8,20 +8,19 @@
 
 #include "absl/types/optional.h"
 #include "engine/model/architecture/architecture_spec.h"
-#include "engine/model/architecture/layer_spec.h"
 
 namespace sextant {
 
-// Before attention alone: branches in parallel behind one norm.
+// Only before attention: parallel branches after one norm.
 inline constexpr LayerNorms kOneNorm = {.before_feed_forward = false};
-// Behind the branches alone.
+// Only after the branches.
 inline constexpr LayerNorms kNormsAfter = {.before_attention = false,
                                            .after_attention = true,
                                            .before_feed_forward = false,
                                            .after_feed_forward = true};
 inline constexpr LayerNorms kNormsAround = {.after_attention = true, .after_feed_forward = true};
 
-// What the members of a family share, or the default of what is an option: Llama's style.
+// The properties that a family's models share, or the defaults of their options: Llama's style.
 struct DecoderStyle {
   NormVariant norm = NormVariant::kRmsNorm;
   LayerNorms norms = {};
@@ -29,7 +28,7 @@ struct DecoderStyle {
   bool final_norm = true;
   FeedForwardKind feed_forward = FeedForwardKind::kGated;
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
-  NormVariant query_key_norm_variant = NormVariant::kRmsNorm;  // where there is one
+  NormVariant query_key_norm_variant = NormVariant::kRmsNorm;  // if there is one
   bool query_key_value_bias = false;
   bool attention_output_bias = false;
   bool feed_forward_bias = false;
@@ -37,7 +36,7 @@ struct DecoderStyle {
   bool tied = false;
 };
 
-// What a layer attends to.
+// The tokens that a layer attends to.
 enum class LayerSpan : uint8_t { kAll, kWindow, kChunk };
 
 struct DecoderDraft {
@@ -56,23 +55,23 @@ struct DecoderDraft {
   absl::optional<LatentSpec> latent = {};
   bool sinks = false;
 
-  int64_t window = 0;  // of the layers that have one
+  int64_t window = 0;  // of layers with a window
   int64_t chunk = 0;
-  std::vector<LayerSpan> spans = {};  // layer by layer; none: all layers attend to all
+  std::vector<LayerSpan> spans = {};  // per layer; empty: all layers attend to all
 
   absl::optional<ExpertsSpec> experts = {};
-  std::vector<bool> expert_layers = {};  // layer by layer; none: all layers, if there are experts
+  std::vector<bool> expert_layers = {};  // per layer; empty: all layers, if there are experts
 
-  int64_t prediction_module_count = 0;  // of multi-token prediction, with the last layer's kind
+  int64_t prediction_module_count = 0;  // multi-token prediction, with the last layer's kind
 };
 
-// `draft` with its zero defaults replaced by the sizes that they stand for. The head count has to
-// divide the hidden size where no head size is given.
+// `draft` with its zero sizes replaced by their defaults. The head count must divide the hidden
+// size where no head size is given.
 DecoderDraft WithDefaults(DecoderDraft draft);
 
-// The architecture that `draft` describes, its zero defaults replaced; runs of equal layers are
-// one. Kinds of layers are named by what sets them apart: "dense" and "experts", "global",
-// "sliding" and "chunked", or both: "sliding_experts".
+// The architecture of `draft`, with zero sizes replaced by their defaults; equal consecutive
+// layers form one run. Kinds of layers are named by their differences: "dense" and "experts",
+// "global", "sliding" and "chunked", or both: "sliding_experts".
 ArchitectureSpec ArchitectureOf(const DecoderDraft& draft);
 
 }  // namespace sextant

@@ -1,7 +1,7 @@
-// The families whose config.json is read: for each, the names of its sizes, what all its members
-// share, and its options. docs/config_json.md says the same to users.
+// The families whose config.json can be read: for each, the names of its sizes, its common
+// properties, and its options. docs/config_json.md is the user's version.
 //
-// Only those are here that an ArchitectureSpec counts to the parameter.
+// Only families that an ArchitectureSpec counts exactly are included.
 #ifndef SEXTANT_ENGINE_MODEL_CONFIG_FAMILIES_H_
 #define SEXTANT_ENGINE_MODEL_CONFIG_FAMILIES_H_
 
@@ -15,7 +15,7 @@
 
 namespace sextant {
 
-// How the config spells a size; some families' files have it under one of two names.
+// The config's name of a size; some families use one of two names.
 struct SizeName {
   constexpr SizeName(const char* spelling, const char* other = "")  // NOLINT: implicit by design
       : name(spelling), also(other) {}
@@ -38,20 +38,19 @@ struct SizeNames {
 struct Family {
   absl::string_view model_type;    // "llama"
   absl::string_view architecture;  // the class with an output head: "LlamaForCausalLM"
-  absl::Span<const absl::string_view> also_architectures = {};  // others that are read as well
+  absl::Span<const absl::string_view> also_architectures = {};  // other classes that are read
   SizeNames names = {};
   DecoderStyle style = {};
-  // A size that the family's code sets to a bare number where it is absent has to be given:
-  // that number is one model's, not this one's.
+  // True for a size that the family's code defaults to a fixed number: the field is required,
+  // because that number is one model's.
   bool key_value_head_count_required = false;
   bool head_size_required = false;
-  // Where it is absent, feed_forward_size is 4 * hidden_size; else it has to be given.
+  // True: if absent, feed_forward_size is 4 * hidden_size. False: it is required.
   bool feed_forward_is_four_hidden = false;
-  // Reads the options beyond tie_word_embeddings; null: there are none.
+  // Reads the options other than tie_word_embeddings; null: none.
   void (*read_options)(ConfigReader& config, DecoderDraft& draft) = nullptr;
-  // Reads a model that is no such decoder, all of it; what it returns counts only where it has
-  // refused nothing. Null: a decoder, and nothing but `model_type` and the architectures is used
-  // above otherwise.
+  // Reads a whole model that is no such decoder; the result is valid only if nothing was rejected.
+  // Null: a decoder. Otherwise only `model_type` and the architectures above are used.
   ArchitectureSpec (*read_model)(ConfigReader& config) = nullptr;
 };
 
@@ -63,17 +62,17 @@ absl::Span<const Family> MixtureFamilies();  // mixtures of experts
 absl::Span<const Family> LatentFamilies();   // multi-head latent attention
 absl::Span<const Family> EncoderFamilies();  // encoders, and encoders with decoders
 
-// The option attention_bias, absent: false; of the queries, keys, values and output alike.
+// The option attention_bias, default false; for queries, keys, values and output alike.
 void ReadAttentionBias(ConfigReader& config, DecoderDraft& draft);
-// That, and mlp_bias of every feed-forward matrix.
+// The same, and mlp_bias for every feed-forward matrix.
 void ReadBothBiases(ConfigReader& config, DecoderDraft& draft);
 // One bias for every matrix of a layer.
 void SetAllBiases(bool bias, DecoderDraft& draft);
 
-// Whether `family` is that of `architecture`.
+// True where `family` has the class `architecture`.
 bool HasArchitecture(const Family& family, absl::string_view architecture);
 
-// The family of that model_type or architecture; null if there is none.
+// The family of a model_type or an architecture; null if there is none.
 const Family* FindFamily(absl::string_view model_type);
 const Family* FindFamilyOfArchitecture(absl::string_view architecture);
 

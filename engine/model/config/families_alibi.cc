@@ -1,8 +1,10 @@
-// Families whose attention is biased by distances (ALiBi), which learns nothing: BLOOM and MPT.
+// Families whose attention is biased by distances without learned parameters (ALiBi): BLOOM and
+// MPT.
 //
 // Read in huggingface/transformers src/transformers/models: configuration_bloom.py @04efa883e0ad,
-// configuration_mpt.py @05699a763e76. Which matrices have a bias, what no_bias takes away and
-// llm-foundry's defaults: from memory, fixed by the published counts that the tests compare with.
+// configuration_mpt.py @05699a763e76. From memory, and confirmed by the published counts that the
+// tests compare with: which matrices have a bias, which ones no_bias removes, and llm-foundry's
+// defaults.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -26,7 +28,7 @@ constexpr SizeNames kMptNames = {.layer_count = "n_layers",
                                  .key_value_head_count = "",
                                  .head_size = ""};
 
-// A norm behind the embedding; distances bias the attention, and learn nothing.
+// A norm after the embedding; attention biases by distance, without parameters.
 constexpr DecoderStyle kBloomStyle = {.norm = NormVariant::kLayerNorm,
                                       .embedding_norm = true,
                                       .feed_forward = FeedForwardKind::kPlain,
@@ -65,7 +67,7 @@ void RefuseMptVariants(ConfigReader& config) {
   }
 }
 
-// Of the inner layer, which is expansion_ratio times as wide.
+// Reads the width of the inner layer: expansion_ratio times the hidden size.
 void ReadMptWidth(ConfigReader& config, DecoderDraft& draft) {
   const int64_t ratio = config.Size("expansion_ratio");
   if (ratio == 0) return;  // 4
@@ -76,9 +78,9 @@ void ReadMptWidth(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
-// llm-foundry's code and transformers' take different defaults, and transformers' has neither
-// biases nor learned positions whatever the file says. So both have to be said. Without biases,
-// norms have none either.
+// llm-foundry's code and transformers' have different defaults, and transformers' ignores the
+// file's biases and learned positions. So both fields are required. Without biases, norms have
+// none either.
 void ReadMptOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadMptWidth(config, draft);
   const bool no_bias = config.Flag("no_bias", true);

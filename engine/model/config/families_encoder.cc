@@ -1,8 +1,8 @@
 // Families with an encoder: BERT, and T5 with its decoder.
 //
 // Read in huggingface/transformers src/transformers/models: configuration_bert.py @008f5c8c29be,
-// configuration_t5.py @038869d4d54d. Which classes have which output, and which matrices a bias:
-// from memory, fixed by the published counts that the tests compare with.
+// configuration_t5.py @038869d4d54d. From memory, and confirmed by the published counts that the
+// tests compare with: the output of each class, and the matrices with a bias.
 #include <string>
 #include <vector>
 
@@ -21,7 +21,7 @@ constexpr char kPreTrainingBert[] = "BertForPreTraining";
 constexpr absl::string_view kBertAlso[] = {kBert, kMaskedBert};
 constexpr absl::string_view kT5Also[] = {"T5WithLMHeadModel"};
 
-// The class that the config names; BertModel where it names none.
+// The output of the class that the config names; of BertModel where it names none.
 OutputSpec BertOutput(ConfigReader& config) {
   const auto names = config.Texts("architectures");
   const std::string name = names.has_value() && !names->empty() ? names->front() : kBert;
@@ -32,7 +32,7 @@ OutputSpec BertOutput(ConfigReader& config) {
                     .transform = true};
   if (name == kPreTrainingBert) {
     out.pooler = true;
-    out.pooled_class_count = 2;  // whether one sentence follows the other
+    out.pooled_class_count = 2;  // next-sentence prediction: follows or not
   }
   return out;
 }
@@ -89,8 +89,8 @@ ArchitectureSpec ReadBert(ConfigReader& config) {
   return out;
 }
 
-// "relu", "gated-gelu": gated or not. transformers takes no more than one dash, and that only
-// behind gated; a function of no name, or of the name gated, it does not find.
+// Reads "relu", "gated-gelu": gated or not. transformers accepts at most one dash, and only after
+// "gated"; it finds no function for an empty name or the name "gated".
 FeedForwardKind T5FeedForwardKind(ConfigReader& config) {
   const std::string words = config.Text("feed_forward_proj", "relu");
   const std::vector<absl::string_view> parts = absl::StrSplit(words, '-');
@@ -119,7 +119,7 @@ LayerSpec T5Layer(ConfigReader& config, absl::string_view name) {
                                       .size = config.RequiredSize("d_ff", kMaxFeedForwardSize)}};
 }
 
-// Refuses an unread or second name of a size that has another value.
+// Rejects an unread or second name of a size with another value.
 void ReadT5Aliases(ConfigReader& config) {
   constexpr absl::string_view kAliases[][2] = {{"hidden_size", "d_model"},
                                                {"num_attention_heads", "num_heads"},
@@ -127,12 +127,12 @@ void ReadT5Aliases(ConfigReader& config) {
   for (const auto& [alias, name] : kAliases) {
     const int64_t size = config.Size(alias);
     if (size != 0 && size != config.Size(name)) {
-      config.Refuse(alias, absl::StrCat("is not ", name, ": remove it, or mend them"));
+      config.Refuse(alias, absl::StrCat("is not ", name, ": remove it, or correct them"));
     }
   }
 }
 
-// No biases, and one table of relative positions a stack.
+// No biases, and one table of relative positions per stack.
 ArchitectureSpec ReadT5(ConfigReader& config) {
   ArchitectureSpec out;
   out.hidden_size = config.RequiredSize("d_model", kMaxHiddenSize);

@@ -3,8 +3,8 @@
 // Read in huggingface/transformers src/transformers/models: configuration_gpt2.py @01ae98ae2414,
 // configuration_gptj.py @0bedd3309fc9, configuration_gpt_neo.py @04c7fd35d5fe,
 // configuration_gpt_bigcode.py @05ff2e98e446, configuration_gpt_neox.py @008e57439125,
-// configuration_opt.py @014674d38b61, modeling_codegen.py @00491ceeee1a. Which matrices have a
-// bias: from memory, fixed by the published counts that the tests compare with.
+// configuration_opt.py @014674d38b61, modeling_codegen.py @00491ceeee1a. From memory, and
+// confirmed by the published counts that the tests compare with: the matrices with a bias.
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +23,7 @@ constexpr SizeNames kGpt2Names = {.layer_count = "n_layer",
                                   .head_size = "",
                                   .learned_position_count = "n_positions"};
 
-// Rotary: n_positions bounds the sequence and sizes no table.
+// Rotary: n_positions limits the sequence and sizes no table.
 constexpr SizeNames kGptjNames = {.layer_count = "n_layer",
                                   .hidden_size = "n_embd",
                                   .feed_forward_size = "n_inner",
@@ -52,21 +52,21 @@ constexpr DecoderStyle kGpt2Style = {.norm = NormVariant::kLayerNorm,
                                      .feed_forward_bias = true,
                                      .tied = true};
 
-// Queries, keys and values have no bias, the projection behind them has.
+// Queries, keys and values have no bias; the output projection has one.
 constexpr DecoderStyle kGptNeoStyle = {.norm = NormVariant::kLayerNorm,
                                        .feed_forward = FeedForwardKind::kPlain,
                                        .attention_output_bias = true,
                                        .feed_forward_bias = true,
                                        .tied = true};
 
-// Attention without biases and feed-forward in parallel behind one norm; a bias on the head.
+// Attention without biases, in parallel with the feed-forward after one norm; a bias on the head.
 constexpr DecoderStyle kGptjStyle = {.norm = NormVariant::kLayerNorm,
                                      .norms = kOneNorm,
                                      .feed_forward = FeedForwardKind::kPlain,
                                      .feed_forward_bias = true,
                                      .head_bias = true};
 
-// Two norms a layer, in parallel (use_parallel_residual) or not.
+// Two norms per layer, whether the branches are parallel (use_parallel_residual) or not.
 constexpr DecoderStyle kGptNeoxStyle = {.norm = NormVariant::kLayerNorm,
                                         .feed_forward = FeedForwardKind::kPlain,
                                         .query_key_value_bias = true,
@@ -82,8 +82,8 @@ void ReadGptBigcodeOptions(ConfigReader& config, DecoderDraft& draft) {
   if (config.Flag("multi_query", true)) draft.key_value_head_count = 1;
 }
 
-// Positions start at 2: tokens have as many rows as the config says, behind two. Norms behind the
-// sublayers (do_layer_norm_before: false) need none at the end.
+// Positions start at 2: the table has the config's rows for tokens after two others. With norms
+// after the sublayers (do_layer_norm_before: false) there is none at the end.
 void ReadOptOptions(ConfigReader& config, DecoderDraft& draft) {
   constexpr int64_t kFirstPosition = 2;
   if (draft.learned_position_count > kMaxVocabularySize - kFirstPosition) {
@@ -102,8 +102,8 @@ void ReadOptOptions(ConfigReader& config, DecoderDraft& draft) {
   draft.style.final_norm = norm_before && !removed;
 }
 
-// One element of attention_types: [["global", "local"], 6] is that pair six times. False where it
-// is none.
+// One element of attention_types: [["global", "local"], 6] is that pair six times. Returns false
+// where it is none.
 bool AddAttentionTypes(const ConfigValue& group, const DecoderDraft& draft,
                        std::vector<LayerSpan>& out) {
   if (group.elements.size() != 2 || group.elements[1].kind != ConfigValue::Kind::kInteger) {
@@ -122,8 +122,8 @@ bool AddAttentionTypes(const ConfigValue& group, const DecoderDraft& draft,
   return true;
 }
 
-// Every other layer looks back on window_size tokens. transformers' attention_types are those of
-// 24 layers where they are absent.
+// Every other layer attends to the last window_size tokens. Where attention_types is absent,
+// transformers uses that of 24 layers.
 void ReadGptNeoOptions(ConfigReader& config, DecoderDraft& draft) {
   constexpr int64_t kDefaultLayers = 24;
   draft.window = config.Span("window_size", 256);

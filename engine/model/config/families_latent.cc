@@ -1,14 +1,13 @@
 // Families with multi-head latent attention: DeepSeek's, and Kimi's in DeepSeek-V3's code.
 //
 // Read in huggingface/transformers src/transformers/models: configuration_deepseek_v2.py
-// @008e57439125, configuration_deepseek_v3.py @001f85b38fb4. That moe_layer_freq leaves out layers,
-// and which topk_method has a correction bias: DeepSeek's own code, from memory. What a zero does:
-// modeling_deepseek_v2.py @0233e509531a.
+// @008e57439125, configuration_deepseek_v3.py @001f85b38fb4. From DeepSeek's own code, from
+// memory: moe_layer_freq skips layers, and which topk_method has a correction bias. The effect of
+// zeros: modeling_deepseek_v2.py @0233e509531a.
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/architecture/size_limits.h"
-#include "engine/model/config/expert_fields.h"
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 
@@ -19,21 +18,21 @@ constexpr SizeNames kNames = {.head_size = ""};
 
 constexpr DecoderStyle kStyle = {};
 
-// Null is none, but an absent field would be one model's number.
+// Null means none, but the default of an absent field is one model's number.
 void RequireField(ConfigReader& config, absl::string_view name) {
   if (!config.Has(name)) config.Refuse(name, "is required: write a size, or null for none");
 }
 
-// The rank of compressed queries; 0: they are not compressed, which a config says by null alone.
-// At a rank of 0 transformers would leave queries of nothing but zeros.
+// The rank of compressed queries; 0: not compressed, which a config expresses only by null. At a
+// rank of 0 transformers would leave queries of only zeros.
 int64_t ReadQueryRank(ConfigReader& config) {
   RequireField(config, "q_lora_rank");
   if (config.Find("q_lora_rank") == nullptr) return 0;
   return config.RequiredSize("q_lora_rank", kMaxHiddenSize);
 }
 
-// 0 is none as null is: transformers then makes a feed-forward without a width, which holds
-// nothing and adds nothing.
+// 0 means none, like null: transformers then makes a feed-forward without width, which has no
+// parameters and adds nothing.
 int64_t ReadSharedExpertCount(ConfigReader& config) {
   RequireField(config, "n_shared_experts");
   const int64_t count = config.Count("n_shared_experts", 0);
@@ -43,7 +42,7 @@ int64_t ReadSharedExpertCount(ConfigReader& config) {
   return count;
 }
 
-// Keys have a plain part, which comes out of the latent, and a rotary part.
+// Keys have a plain part, which comes from the latent, and a rotary part.
 void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
   LatentSpec latent;
   latent.query_rank = ReadQueryRank(config);
@@ -63,12 +62,12 @@ void ReadLatentAttention(ConfigReader& config, DecoderDraft& draft) {
   // transformers writes the rotary part as head_dim.
   const int64_t head_dim = config.Size("head_dim");
   if (head_dim != 0 && head_dim != latent.rotary_size) {
-    config.Refuse("head_dim", "is not qk_rope_head_dim: remove it, or mend them");
+    config.Refuse("head_dim", "is not qk_rope_head_dim: remove it, or correct them");
   }
 }
 
 // Routed and shared experts of one size. The first first_k_dense_replace layers have none; of the
-// others, those do that moe_layer_freq divides.
+// others, those whose index is a multiple of moe_layer_freq do.
 void ReadLatentExperts(ConfigReader& config, DecoderDraft& draft) {
   const int64_t size = config.RequiredSize("moe_intermediate_size", kMaxFeedForwardSize);
   ReadExperts(config, {.expert_count = "n_routed_experts"}, size, draft);
@@ -94,8 +93,8 @@ void ReadDeepseekV2Options(ConfigReader& config, DecoderDraft& draft) {
   }
 }
 
-// Routing that balances by a bias. num_nextn_predict_layers are modules of multi-token prediction,
-// which transformers leaves out and training holds: docs/architecture.md.
+// Routing balanced by a bias. num_nextn_predict_layers are multi-token prediction modules, which
+// transformers omits and training has: docs/architecture.md.
 void ReadDeepseekV3Options(ConfigReader& config, DecoderDraft& draft) {
   ReadLatentAttention(config, draft);
   ReadLatentExperts(config, draft);

@@ -33,7 +33,7 @@ void ReadPhi3Options(ConfigReader& config, DecoderDraft& draft) {
   ReadWindowOfAllLayers(config, 0, draft);
 }
 
-// The layers from max_window_layers on have the window, if use_sliding_window says so.
+// The layers from max_window_layers on have the window, if use_sliding_window is set.
 void ReadQwen2Options(ConfigReader& config, DecoderDraft& draft) {
   constexpr int64_t kWindowIfAbsent = 4096;
   constexpr int64_t kFirstIfAbsent = 28;
@@ -51,8 +51,8 @@ void ReadQwen3Options(ConfigReader& config, DecoderDraft& draft) {
   ReadQwen2Options(config, draft);
 }
 
-// One layer in `no_rope_layer_interval` has no rotary positions; no_rope_layers may say which,
-// where 1 has them. These are the layers with a window, if use_sliding_window says so.
+// One layer in `no_rope_layer_interval` has no rotary positions; no_rope_layers may list them,
+// where 1 means rotary. These layers have the window, if use_sliding_window is set.
 void ReadSmolLm3Options(ConfigReader& config, DecoderDraft& draft) {
   ReadBothBiases(config, draft);
   const bool use = config.Flag("use_sliding_window", false);

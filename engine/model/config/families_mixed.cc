@@ -4,9 +4,9 @@
 // phi, olmo, starcoder2, cohere and cohere2; configuration_stablelm.py @05cd1ec14dbe;
 // configuration_nemotron.py @05cd1ec14dbe and modeling_nemotron.py @001ccfcb920b;
 // configuration_falcon.py @055855363e97, whose later fields (ffn_hidden_size,
-// num_ln_in_parallel_attn) were read in a copy of its model (text index id 2686833), as
-// cohere's norm without a bias was (text index id 26840509540). That phi's norms of queries and
-// keys have biases, and cohere2 none of them: from memory.
+// num_ln_in_parallel_attn) were read in a copy of its model (text index id 2686833), as was
+// cohere's norm without a bias (text index id 26840509540). From memory: phi's norms of queries
+// and keys have biases, and cohere2 has no such norms.
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 
@@ -19,7 +19,7 @@ constexpr SizeNames kFalconNames = {.feed_forward_size = "ffn_hidden_size",
                                     .key_value_head_count = "num_kv_heads",
                                     .head_size = ""};
 
-// Behind one norm, attention and feed-forward in parallel; a bias on the head.
+// Attention and feed-forward in parallel after one norm; a bias on the head.
 constexpr DecoderStyle kPhiStyle = {.norm = NormVariant::kLayerNorm,
                                     .norms = kOneNorm,
                                     .feed_forward = FeedForwardKind::kPlain,
@@ -34,7 +34,7 @@ constexpr DecoderStyle kOlmoStyle = {.norm = NormVariant::kNonParametricLayerNor
 constexpr DecoderStyle kStarcoder2Style = {
     .norm = NormVariant::kLayerNorm, .feed_forward = FeedForwardKind::kPlain, .tied = true};
 
-// Its query and key norms have a weight vector a head and no biases.
+// Its query and key norms have a weight vector per head and no biases.
 constexpr DecoderStyle kStablelmStyle = {.norm = NormVariant::kLayerNorm,
                                          .query_key_norm_variant = NormVariant::kBiasFreeLayerNorm};
 
@@ -76,7 +76,7 @@ void ReadCohere2Options(ConfigReader& config, DecoderDraft& draft) {
       draft);
 }
 
-// num_kv_heads counts in the new architecture alone: the old one has one or all.
+// num_kv_heads is used only in the new architecture: the old one has one or all.
 void ReadFalconOptions(ConfigReader& config, DecoderDraft& draft) {
   SetAllBiases(config.Flag("bias", false), draft);
   const bool new_architecture = config.Flag("new_decoder_architecture", false);

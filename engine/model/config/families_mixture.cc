@@ -2,14 +2,13 @@
 //
 // Read in huggingface/transformers src/transformers/models: configuration_*.py @008e57439125 of
 // mixtral, qwen2_moe, qwen3_moe, olmoe and llama4 (its text part); configuration_gpt_oss.py
-// @02b8f42b4240, configuration_phimoe.py @040e1a7e4bb4, configuration_dbrx.py @032b32abfb07. Which
-// matrices have a bias: from memory, fixed by the published counts that the tests compare with.
-// What a shared expert of size 0 leaves: modeling_qwen2_moe.py @00a3f9386614.
-// Phi-3.5-MoE's file names its own code's class, PhiMoEForCausalLM: as it is quoted in public text
-// (text index ids 6017024208 and 41338317673) and in vllm-project/vllm
+// @02b8f42b4240, configuration_phimoe.py @040e1a7e4bb4, configuration_dbrx.py @032b32abfb07. From
+// memory, and confirmed by the published counts that the tests compare with: the matrices with a
+// bias. The effect of a shared expert of size 0: modeling_qwen2_moe.py @00a3f9386614.
+// Phi-3.5-MoE's file names its own code's class, PhiMoEForCausalLM: as quoted in public text (text
+// index ids 6017024208 and 41338317673) and in vllm-project/vllm
 // vllm/model_executor/models/registry.py @0002bff0b6cb.
 #include "engine/model/architecture/size_limits.h"
-#include "engine/model/config/expert_fields.h"
 #include "engine/model/config/families.h"
 #include "engine/model/config/layer_patterns.h"
 
@@ -54,7 +53,7 @@ void ReadPhimoeOptions(ConfigReader& config, DecoderDraft& draft) {
   ReadWindowOfAllLayers(config, 0, draft);
 }
 
-// Every `decoder_sparse_step`-th layer has experts, but for mlp_only_layers.
+// Every `decoder_sparse_step`-th layer has experts, except mlp_only_layers.
 void ReadQwenExperts(ConfigReader& config, DecoderDraft& draft) {
   const int64_t size = config.RequiredSize("moe_intermediate_size", kMaxFeedForwardSize);
   ReadExperts(config, {.expert_count = "num_experts"}, size, draft);
@@ -68,7 +67,7 @@ void ReadQwenExperts(ConfigReader& config, DecoderDraft& draft) {
       draft);
 }
 
-// A size of 0 is not none: the published code then still holds the gate of a shared expert, and
+// A size of 0 does not mean none: the published code still has the gate of a shared expert, and
 // hidden_size weights that scale nothing can't be described.
 void ReadGatedSharedExpert(ConfigReader& config, ExpertsSpec& experts) {
   constexpr absl::string_view kName = "shared_expert_intermediate_size";
@@ -84,7 +83,8 @@ void ReadGatedSharedExpert(ConfigReader& config, ExpertsSpec& experts) {
   experts.shared_expert_gate = true;
 }
 
-// Every other of the first max_window_layers layers has the window, if use_sliding_window says so.
+// Every other one of the first max_window_layers layers has the window, if use_sliding_window is
+// set.
 void ReadQwen2MoeOptions(ConfigReader& config, DecoderDraft& draft) {
   constexpr int64_t kWindowIfAbsent = 4096;
   constexpr int64_t kLastIfAbsent = 28;
@@ -111,7 +111,7 @@ void ReadQwen3MoeOptions(ConfigReader& config, DecoderDraft& draft) {
       LayerSpan::kWindow, [](int64_t) { return true; }, draft);
 }
 
-// Biases of router and experts, and sinks, whatever the options. Some files give the experts a
+// Biases of router and experts, and sinks, are always present. Some files give the experts per
 // token twice.
 void ReadGptOssOptions(ConfigReader& config, DecoderDraft& draft) {
   const bool bias = config.Flag("attention_bias", true);
@@ -122,13 +122,13 @@ void ReadGptOssOptions(ConfigReader& config, DecoderDraft& draft) {
   draft.experts->expert.input_bias = draft.experts->expert.output_bias = true;
   const int64_t again = config.Size("experts_per_token");
   if (again != 0 && again != draft.experts->experts_per_token) {
-    config.Refuse("experts_per_token", "is not num_experts_per_tok: remove it, or mend them");
+    config.Refuse("experts_per_token", "is not num_experts_per_tok: remove it, or correct them");
   }
   ReadWindowPattern(config, {.window_if_absent = 128, .period = 2}, draft);
 }
 
-// Layers without rotary positions attend to all, the rest to chunks: one in
-// `no_rope_layer_interval`, or as no_rope_layers says, where 1 has rotary positions.
+// Layers without rotary positions attend to all tokens, the others within chunks: one in
+// `no_rope_layer_interval`, or as in no_rope_layers, where 1 means rotary.
 void ReadLlama4Spans(ConfigReader& config, DecoderDraft& draft) {
   draft.chunk = config.Span("attention_chunk_size", 8192);
   int64_t interval = config.Size("no_rope_layer_interval");
@@ -149,8 +149,8 @@ void ReadLlama4Spans(ConfigReader& config, DecoderDraft& draft) {
       draft);
 }
 
-// Its norms of queries and keys learn nothing. Every `interleave_moe_layer_step`-th layer has
-// experts, or those that moe_layers names.
+// Its norms of queries and keys have no parameters. Every `interleave_moe_layer_step`-th layer has
+// experts, or those listed in moe_layers.
 void ReadLlama4Options(ConfigReader& config, DecoderDraft& draft) {
   ReadAttentionBias(config, draft);
   const int64_t size = config.RequiredSize("intermediate_size", kMaxFeedForwardSize);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/model/architecture/size_limits.h"
 
 namespace sextant {
 namespace {
@@ -14,7 +15,7 @@ absl::optional<LayerSpan> SpanOf(absl::string_view type) {
   return {};
 }
 
-// Refuses a type whose length is not known.
+// Rejects a type whose length is not given.
 void RequireLength(ConfigReader& config, LayerSpan span, const DecoderDraft& draft) {
   if (span == LayerSpan::kWindow && draft.window == 0) {
     config.Refuse("sliding_window", "is required: layer_types names sliding_attention layers");
@@ -85,6 +86,20 @@ absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::s
     out[static_cast<size_t>(number)] = true;
   }
   return out;
+}
+
+void ReadExperts(ConfigReader& config, const ExpertNames& names, int64_t size,
+                 DecoderDraft& draft) {
+  ExpertsSpec experts;
+  experts.expert_count = config.RequiredSize(names.expert_count, kMaxExpertCount);
+  experts.experts_per_token = config.RequiredSize(names.experts_per_token, kMaxExpertCount);
+  experts.expert = {.kind = FeedForwardKind::kGated, .size = size};
+  if (experts.expert_count > 0 && experts.experts_per_token > experts.expert_count) {
+    config.Refuse(names.experts_per_token,
+                  absl::StrCat("must be at most ", names.expert_count, " (", experts.expert_count,
+                               "), not ", experts.experts_per_token));
+  }
+  draft.experts = experts;
 }
 
 }  // namespace sextant

@@ -1,5 +1,6 @@
-// Which layers of a config.json have a window, and which have experts. Every function reads its
-// fields even where the draft's number of layers is at fault, so that they don't count as unread.
+// The layers of a config.json that have a window, and those that have experts. Every function
+// reads its fields even where the draft's number of layers is invalid, so that they don't count as
+// unread.
 #ifndef SEXTANT_ENGINE_MODEL_CONFIG_LAYER_PATTERNS_H_
 #define SEXTANT_ENGINE_MODEL_CONFIG_LAYER_PATTERNS_H_
 
@@ -13,23 +14,24 @@
 
 namespace sextant {
 
-// sliding_window of all layers alike; null, and 0 of `if_absent`, are none.
+// sliding_window for all layers alike; null, and an `if_absent` of 0, mean none.
 void ReadWindowOfAllLayers(ConfigReader& config, int64_t if_absent, DecoderDraft& draft);
 
-// sliding_window, and which layers have it: as layer_types says, else every layer but each
-// `period`-th. A `period_name` is a field that may give another period.
+// sliding_window, and the layers that have it: as in layer_types, else all layers but every
+// `period`-th. `period_name` is a field that may give another period.
 struct WindowPattern {
   int64_t window_if_absent;
   int64_t period;
   absl::string_view period_name = "";
 };
+
 void ReadWindowPattern(ConfigReader& config, const WindowPattern& pattern, DecoderDraft& draft);
 
-// layer_types, whose windows and chunks are draft.window and draft.chunk tokens long. False where
-// it is absent.
+// layer_types, whose windows and chunks are draft.window and draft.chunk tokens long. Returns
+// false where it is absent.
 bool ReadLayerTypes(ConfigReader& config, DecoderDraft& draft);
 
-// Gives the layers for which `has` holds a span, if that span has a length.
+// Gives `span` to the layers where `has` returns true, if that span has a length.
 template <typename Has>
 void SetSpans(LayerSpan span, Has has, DecoderDraft& draft) {
   if ((span == LayerSpan::kWindow ? draft.window : draft.chunk) == 0) return;
@@ -39,12 +41,12 @@ void SetSpans(LayerSpan span, Has has, DecoderDraft& draft) {
   }
 }
 
-// The layers that the array `name` numbers from 0, each once, as a flag a layer; none where it is
-// absent.
+// The layers that the array `name` lists, numbered from 0, each once, as a flag per layer; absent
+// where the field is absent.
 absl::optional<std::vector<bool>> ReadLayerNumbers(ConfigReader& config, absl::string_view name,
                                                    const DecoderDraft& draft);
 
-// Gives the layers for which `has` holds experts.
+// Gives experts to the layers where `has` returns true.
 template <typename Has>
 void SetExpertLayers(Has has, DecoderDraft& draft) {
   draft.expert_layers.assign(static_cast<size_t>(draft.layer_count), false);
@@ -52,6 +54,16 @@ void SetExpertLayers(Has has, DecoderDraft& draft) {
     draft.expert_layers[static_cast<size_t>(i)] = has(i);
   }
 }
+
+// The config's names of the sizes of a mixture of experts.
+struct ExpertNames {
+  absl::string_view expert_count;
+  absl::string_view experts_per_token = "num_experts_per_tok";
+};
+
+// Reads the number of gated experts of `size`, and of experts per token, into draft.experts. A
+// token uses at most all of them.
+void ReadExperts(ConfigReader& config, const ExpertNames& names, int64_t size, DecoderDraft& draft);
 
 }  // namespace sextant
 

@@ -1,29 +1,222 @@
 #include "engine/model/config/read_config.h"
 
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
-#include "engine/base/clip.h"
 #include "engine/base/field_violation.h"
+#include "engine/base/near_names.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/text.h"
 #include "engine/model/architecture/count_weights.h"
-#include "engine/model/config/config_fields.h"
+#include "engine/model/architecture/size_limits.h"
 #include "engine/model/config/config_reader.h"
 #include "engine/model/config/families.h"
-#include "engine/model/config/read_decoder.h"
-#include "engine/model/config/unread_fields.h"
-#include "engine/model/config/unsupported.h"
 
 namespace sextant {
 namespace {
 
+struct Unsupported {
+  absl::string_view model_type;
+  absl::string_view reason;  // continues after "is"
+};
+
+constexpr char kExperts[] = "a mixture of experts, which is not supported yet";
+constexpr char kLatent[] = "a model with latent attention, which is not supported yet";
+constexpr char kStateSpace[] = "a state-space or recurrent model, which is not supported yet";
+constexpr char kEncoder[] = "a model with an encoder, which is not supported yet";
+constexpr char kVision[] = "a vision model, which is not supported yet";
+
+constexpr char kMultimodal[] =
+    "a multimodal model, which is not supported yet; its text_config, sent alone, may be";
+
+// The unsupported models that users ask for most.
+constexpr Unsupported kUnsupported[] = {
+    {"qwen3_next", kStateSpace},
+    {"granitemoe", kExperts},
+    {"glm4_moe", kExperts},
+    {"minicpm3", kLatent},
+    {"mamba", kStateSpace},
+    {"mamba2", kStateSpace},
+    {"falcon_mamba", kStateSpace},
+    {"falcon_h1", kStateSpace},
+    {"jamba", kStateSpace},
+    {"bamba", kStateSpace},
+    {"zamba2", kStateSpace},
+    {"nemotron_h", kStateSpace},
+    {"recurrent_gemma", kStateSpace},
+    {"rwkv", kStateSpace},
+    {"roberta", kEncoder},
+    {"modernbert", kEncoder},
+    {"bart", kEncoder},
+    {"whisper", kEncoder},
+    {"vit", kVision},
+    {"dinov2", kVision},
+    {"siglip_vision_model", kVision},
+    {"clip", kMultimodal},
+    {"gemma3", kMultimodal},
+    {"gemma3n", kMultimodal},
+    {"llama4", kMultimodal},
+    {"llava", kMultimodal},
+    {"mistral3", kMultimodal},
+    {"mllama", kMultimodal},
+    {"paligemma", kMultimodal},
+    {"qwen2_vl", kMultimodal},
+    {"qwen2_5_vl", kMultimodal},
+    {"qwen3_vl", kMultimodal},
+};
+
+// An answer keeps 256 bytes of a description; the families' names alone are longer.
+constexpr char kWhereListed[] = "docs/config_json.md";
+constexpr size_t kMaxUnsupportedNameBytes = 32;
+
+// The error for a missing or unknown family: why it is not supported, where that is known, else
+// near names; and where all families are listed. Short enough that an answer keeps it whole.
+std::string ModelTypeMissing() {
+  return absl::StrCat("is required: a family's name, such as llama; all: ", kWhereListed);
+}
+
+std::string WhyModelTypeUnsupported(absl::string_view model_type) {
+  for (const Unsupported& entry : kUnsupported) {
+    if (entry.model_type != model_type) continue;
+    return absl::StrCat("\"", model_type, "\" is ", entry.reason,
+                        "; all that are supported: ", kWhereListed);
+  }
+  return UnknownNameMessage("model_type", Clip(model_type, kMaxUnsupportedNameBytes),
+                            KnownModelTypes(), kWhereListed);
+}
+
+std::string WhyArchitectureUnsupported(absl::string_view architecture) {
+  // Too many names would be near: most share "ForCausalLM".
+  return UnknownNameMessage("architecture", Clip(architecture, kMaxUnsupportedNameBytes), {},
+                            kWhereListed);
+}
+
 using Kind = ConfigValue::Kind;
 
-// Models around a text model: what they say of it is inside.
-constexpr absl::string_view kWrappers[] = {"text_config", "llm_config", "language_config"};
+// The spelling that the config uses; the first where it uses neither. Where it has both, they must
+// agree.
+absl::string_view SpellingOf(const SizeName& name, ConfigReader& config) {
+  if (name.also.empty() || config.Find(name.also) == nullptr) return name.name;
+  if (config.Find(name.name) == nullptr) return name.also;
+  const int64_t size = config.Size(name.name);
+  if (size != config.Size(name.also)) {
+    config.Refuse(name.also, absl::StrCat("is not ", name.name, ": remove it, or correct them"));
+  }
+  return name.name;
+}
 
+int64_t Required(const SizeName& name, int64_t most, ConfigReader& config) {
+  return config.RequiredSize(SpellingOf(name, config), most);
+}
+
+// 0 where the field is absent or the family has none.
+int64_t Optional(const SizeName& name, int64_t most, ConfigReader& config) {
+  if (name.name.empty() || config.Find(name.name) == nullptr) return 0;
+  return config.RequiredSize(name.name, most);
+}
+
+// Reads a field whose default is one model's number, so it is required.
+int64_t Own(const SizeName& name, int64_t most, ConfigReader& config) {
+  if (config.Find(name.name) == nullptr) {
+    config.Refuse(name.name,
+                  "is required: what stands for it where it is absent is one model's alone");
+    return 0;
+  }
+  return config.RequiredSize(name.name, most);
+}
+
+int64_t ReadFeedForwardSize(const Family& family, int64_t hidden_size, ConfigReader& config) {
+  const SizeName& name = family.names.feed_forward_size;
+  if (!family.feed_forward_is_four_hidden) return Required(name, kMaxFeedForwardSize, config);
+  const int64_t size = Optional(name, kMaxFeedForwardSize, config);
+  return size == 0 ? 4 * hidden_size : size;
+}
+
+DecoderDraft ReadSizes(const Family& family, ConfigReader& config) {
+  const SizeNames& names = family.names;
+  DecoderDraft out;
+  out.style = family.style;
+  out.layer_count = Required(names.layer_count, kMaxLayerCount, config);
+  out.hidden_size = Required(names.hidden_size, kMaxHiddenSize, config);
+  out.feed_forward_size = ReadFeedForwardSize(family, out.hidden_size, config);
+  out.head_count = Required(names.head_count, kMaxHeadCount, config);
+  const auto size = [&config](const SizeName& name, int64_t most, bool required) {
+    return required ? Own(name, most, config) : Optional(name, most, config);
+  };
+  out.key_value_head_count =
+      size(names.key_value_head_count, kMaxHeadCount, family.key_value_head_count_required);
+  out.head_size = size(names.head_size, kMaxHeadSize, family.head_size_required);
+  out.vocabulary_size = Required(names.vocabulary_size, kMaxVocabularySize, config);
+  out.learned_position_count = size(names.learned_position_count, kMaxVocabularySize,
+                                    !names.learned_position_count.name.empty());
+  out.embedding_size = Optional(names.embedding_size, kMaxHiddenSize, config);
+  return out;
+}
+
+// Heads must divide the sizes that they share.
+void CheckHeads(const Family& family, const DecoderDraft& d, ConfigReader& config) {
+  if (d.head_count == 0 || d.hidden_size == 0) return;  // reported already
+  const SizeNames& names = family.names;
+  if (d.key_value_head_count > 0 && d.head_count % d.key_value_head_count != 0) {
+    config.Refuse(names.key_value_head_count.name,
+                  absl::StrCat("must divide ", names.head_count.name, " (", d.head_count,
+                               "), which ", d.key_value_head_count, " does not"));
+  }
+  if (d.head_size == 0 && d.hidden_size % d.head_count != 0) {
+    config.Refuse(names.head_count.name,
+                  absl::StrCat("must divide ", names.hidden_size.name, " (", d.hidden_size,
+                               "), which ", d.head_count, " does not",
+                               names.head_size.name.empty() ? "" : "; or give head_dim"));
+  } else if (d.head_size == 0 && d.hidden_size / d.head_count > kMaxHeadSize) {
+    config.Refuse(names.head_count.name,
+                  absl::StrCat("makes heads of more than ", kMaxHeadSize, ": write more heads"));
+  }
+}
+
+void RefuseContradictions(const DecoderDraft& draft, ConfigReader& config) {
+  const DecoderDraft d = WithDefaults(draft);
+  const std::pair<const char*, int64_t> sizes[] = {
+      {"num_hidden_layers", d.layer_count},
+      {"hidden_size", d.hidden_size},
+      {"intermediate_size", d.feed_forward_size},
+      {"num_attention_heads", d.head_count},
+      {"num_key_value_heads", d.key_value_head_count},
+      {"head_dim", d.head_size},
+      {"max_position_embeddings", d.learned_position_count},
+  };
+  for (const auto& [name, size] : sizes) {
+    const auto found = config.fields().find(name);
+    if (found == config.fields().end() || config.HasRead(name) || size == 0) continue;
+    const ConfigValue& value = found->second;
+    if (value.kind == Kind::kNull || (value.kind == Kind::kInteger && value.integer == size)) {
+      continue;
+    }
+    config.Refuse(name, absl::StrCat("is ", Quoted(value), ", but this family's other fields make ",
+                                     size, " of it: remove it, or correct them"));
+  }
+}
+
+// Reads the decoder of `family`, which has no read_model. The result is valid only if nothing was
+// rejected. Rejects unread fields that name one of its sizes with another value.
+ArchitectureSpec ReadDecoder(const Family& family, ConfigReader& config) {
+  DecoderDraft draft = ReadSizes(family, config);
+  draft.style.tied = config.Flag("tie_word_embeddings", draft.style.tied);
+  if (family.read_options != nullptr) family.read_options(config, draft);
+  CheckHeads(family, draft, config);
+  if (!config.ok()) return {};
+  RefuseContradictions(draft, config);
+  ArchitectureSpec out = ArchitectureOf(draft);
+  if (static_cast<int64_t>(out.decoder.layers.size()) > kMaxLayerRuns) {
+    config.Refuse(family.names.layer_count.name,
+                  absl::StrCat("makes kinds of layers take turns more than ", kMaxLayerRuns,
+                               " times: write fewer layers"));
+  }
+  return out;
+}
+
+// Models that wrap a text model: the relevant fields are inside.
+constexpr absl::string_view kWrappers[] = {"text_config", "llm_config", "language_config"};
 using Architectures = absl::optional<std::vector<std::string>>;
 
 const Family* FamilyByArchitecture(ConfigReader& config, const Architectures& architectures) {
@@ -49,7 +242,7 @@ const Family* FamilyByModelType(ConfigReader& config, const ConfigValue& model_t
   return family;
 }
 
-// Whether the config wraps that of a text model, having refused it.
+// Rejects a config that wraps a text model's; returns true for it.
 bool IsWrapper(ConfigReader& config, const ConfigValue* model_type) {
   for (const absl::string_view wrapper : kWrappers) {
     if (config.Find(wrapper) == nullptr) continue;
@@ -62,7 +255,7 @@ bool IsWrapper(ConfigReader& config, const ConfigValue* model_type) {
   return false;
 }
 
-// Of a family, other classes hold others than the parameters that are counted here.
+// Other classes of a family have parameters that are not counted here.
 void CheckArchitectures(const Family& family, const std::vector<std::string>& architectures,
                         ConfigReader& config) {
   for (const std::string& architecture : architectures) {
@@ -74,7 +267,7 @@ void CheckArchitectures(const Family& family, const std::vector<std::string>& ar
   }
 }
 
-// The family of the config; null, having refused a field, where there is none.
+// The family of the config; null, with a violation, where there is none.
 const Family* ReadFamily(ConfigReader& config) {
   const ConfigValue* model_type = config.Find("model_type");
   if (IsWrapper(config, model_type)) return nullptr;
@@ -101,7 +294,7 @@ absl::StatusOr<HuggingFaceModel> ReadConfig(const ConfigFields& fields, absl::st
       family->read_model != nullptr ? family->read_model(config) : ReadDecoder(*family, config);
   RefuseCountedFields(config);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  // The readers have refused what it refuses, in the config's words.
+  // The readers have already rejected what this rejects, in the config's words.
   SEXTANT_RETURN_IF_ERROR(CountArchitecture(out.architecture, path).status());
   out.ignored_fields = IgnoredFields(config);
   return out;

@@ -15,7 +15,8 @@ struct NamedSite {
 
 constexpr ActivationSet kKeyAndValue = ActivationSet(A::kKey) | A::kValue;
 
-// The rotary part of a key comes straight from key_value_down, whose latent it needs no less.
+// The rotary part of a key comes directly from key_value_down, which needs a gradient just like
+// its latent.
 constexpr NamedSite kAttentionSites[] = {
     {"query", {A::kAttentionInput, A::kQuery}},
     {"key", {A::kAttentionInput, A::kKey}},
@@ -61,7 +62,7 @@ constexpr NamedSite kSharedExpertSites[] = {
     {"token_gate", {A::kFeedForwardInput, A::kLayerOutput}},
 };
 
-// The correction moves which experts are chosen, which no gradient passes.
+// The correction affects the choice of experts, which has no gradient.
 constexpr NamedSite kRouterSites[] = {
     {"", {A::kFeedForwardInput, A::kLayerOutput}},
     {"correction", {A::kFeedForwardInput, ActivationSet()}},
@@ -89,7 +90,7 @@ constexpr struct {
     {"cross_attention", kCrossAttentionSites},
 };
 
-// Forward: what needs a gradient makes that the second needs one. Residuals are among them.
+// Forward edges: if the first needs a gradient, so does the second. Residuals are included.
 constexpr struct {
   ActivationSite from;
   ActivationSite to;
@@ -127,12 +128,13 @@ constexpr struct {
 } kFeedForwardEdges[] = {
     {A::kFeedForwardInput, A::kFeedForwardInner}, {A::kFeedForwardInput, A::kExpertInput},
     {A::kExpertInput, A::kExpertInner},           {A::kFeedForwardInput, A::kSharedExpertInner},
-    {A::kFeedForwardInput, A::kLayerOutput},  // a router, a gate
+    {A::kFeedForwardInput, A::kLayerOutput},  // a router or a gate
     {A::kFeedForwardInner, A::kLayerOutput},      {A::kExpertInner, A::kLayerOutput},
     {A::kSharedExpertInner, A::kLayerOutput},     {A::kAfterCrossAttention, A::kLayerOutput},
 };
 
-// A feed-forward beside attention reads the norm that they share, not attention's sum.
+// True where a feed-forward in parallel with attention reads their shared norm, not attention's
+// sum.
 bool IsParallel(const LayerSpec& layer) {
   return layer.attention.has_value() && layer.norms.before_attention &&
          !layer.norms.after_attention && !layer.norms.before_feed_forward &&
@@ -155,7 +157,7 @@ WeightSite SiteOf(const WeightTensor& tensor) {
       if (named.name == tensor.name) return named.site;
     }
   }
-  // Not reached: a test asks for the site of every tensor there is.
+  // Not reached: a test covers the site of every tensor.
   return {A::kLayerInput, A::kLayerOutput};
 }
 

@@ -1,17 +1,17 @@
-// Which activations of a layer need a gradient, given what of it is trained: what reverse-mode
-// differentiation has to work out, and what it can leave out.
+// The activations of a layer that need a gradient, given its trained tensors: those that
+// reverse-mode differentiation has to compute.
 #ifndef SEXTANT_ENGINE_MODEL_FLOPS_ACTIVATION_FLOW_H_
 #define SEXTANT_ENGINE_MODEL_FLOPS_ACTIVATION_FLOW_H_
 
 #include <cstdint>
 
-#include "engine/model/architecture/layer_spec.h"
+#include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/architecture/weight_tensor.h"
 
 namespace sextant {
 
-// What lies between the products of a layer, in the order of the forward pass. A norm belongs to
-// what it makes.
+// The activations between the products of a layer, in the order of the forward pass. A norm
+// belongs to its output.
 enum class ActivationSite {
   kLayerInput,
   kAttentionInput,
@@ -32,7 +32,7 @@ enum class ActivationSite {
   kCrossHeads,
   kAfterCrossAttention,
   kFeedForwardInput,
-  kExpertInput,  // tokens as they were routed
+  kExpertInput,  // tokens after routing
   kFeedForwardInner,
   kExpertInner,
   kSharedExpertInner,
@@ -57,17 +57,17 @@ class ActivationSet {
   uint32_t bits_ = 0;
 };
 
-// Where a tensor of a layer stands. Vectors read nothing that matters.
+// The activations that a layer's tensor reads and makes. The reads of vectors don't matter.
 struct WeightSite {
   ActivationSite reads;
   ActivationSet makes;
 };
 
-// `tensor` is one of a layer's (AddLayerWeights()).
+// The site of `tensor`, one of a layer's (AddLayerWeights()).
 WeightSite SiteOf(const WeightTensor& tensor);
 
-// All activations that need a gradient, given those that do before the layer has done anything,
-// and those that trained tensors make.
+// All activations that need a gradient, given those that need one at the layer's start and those
+// that trained tensors make.
 ActivationSet NeedGradient(ActivationSet known, const LayerSpec& layer);
 
 }  // namespace sextant

@@ -5,14 +5,14 @@ namespace {
 
 __extension__ typedef __int128 Int128;  // pairs of a step: up to 1e27
 
-// Exact where the quotient is an integer, however large the sum is.
+// Exact where the quotient is an integer, for any size of the sum.
 double Ratio(Int128 sum, int64_t tokens) {
   const Int128 whole = sum / tokens;
   const Int128 rest = sum % tokens;
   return static_cast<double>(whole) + static_cast<double>(rest) / static_cast<double>(tokens);
 }
 
-// Twice the pairs of one sequence, since half a pair is counted for each on the diagonal.
+// Twice the pairs of one sequence, because each pair on the diagonal counts as half.
 Int128 TwiceCausalPairs(int64_t length, int64_t window, bool diagonal) {
   const Int128 w = window < length ? window : length;
   return 2 * w * length - w * (diagonal ? w - 1 : w);

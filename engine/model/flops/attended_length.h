@@ -1,4 +1,4 @@
-// How many positions a token attends to, under each convention of counting a mask.
+// The number of positions that a token attends to, under each mask convention.
 #ifndef SEXTANT_ENGINE_MODEL_FLOPS_ATTENDED_LENGTH_H_
 #define SEXTANT_ENGINE_MODEL_FLOPS_ATTENDED_LENGTH_H_
 
@@ -6,17 +6,17 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "engine/model/architecture/layer_spec.h"
+#include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/flops/training_step.h"
 
 namespace sextant {
 
-// How positions that a causal mask hides are counted. Attention whose own mask is full sees all
-// of its sequence under each.
+// The treatment of positions hidden by a causal mask. Attention with a full mask sees its whole
+// sequence under each.
 enum class MaskConvention {
-  kFull,            // as if nothing were hidden: s of each query
+  kFull,            // no mask: s per query
   kCausal,          // half of the square, as commonly published: s/2 on average
-  kCausalDiagonal,  // what is attended to, itself included: (s + 1)/2
+  kCausalDiagonal,  // visible positions, itself included: (s + 1)/2
 };
 inline constexpr int kMaskConventionCount = 3;
 
@@ -26,28 +26,29 @@ absl::string_view MaskConventionName(MaskConvention convention);
 template <typename T>
 using ByMask = std::array<T, kMaskConventionCount>;
 
-// The sequences of a step as shares of the tokens that come out of its output stack (the
-// decoder, or the encoder where there is none): FLOPs a token need no more.
+// The sequences of a step as ratios to the tokens of its output stack (the decoder, or the encoder
+// where there is none). FLOPs per token need nothing more.
 class TokenShares {
  public:
   // `step` has passed CheckTrainingStep() and outlives this.
   explicit TokenShares(const TrainingStepSpec& step);
 
   int64_t tokens() const { return tokens_; }           // of the output stack, in a step
-  double encoder_tokens() const { return encoder_; }   // a token; 0 without two stacks
-  double sequences() const { return sequences_; }      // a token
-  double cross_pairs() const { return cross_pairs_; }  // of decoder and encoder positions, a token
+  double encoder_tokens() const { return encoder_; }   // per token; 0 without two stacks
+  double sequences() const { return sequences_; }      // per token
+  double cross_pairs() const { return cross_pairs_; }  // decoder x encoder positions, per token
 
-  // Pairs of query and key that one head of `attention` computes, a token: the mean of what its
-  // queries attend to. With `encoder`, over the encoder's lengths, where there are two stacks.
+  // Pairs of query and key that one head of `attention` computes, per token: the mean number of
+  // positions that its queries attend to. With `encoder`, over the encoder's lengths, where there
+  // are two stacks.
   //
   //   full             s;          within a window w < s: w
   //   causal           s/2;        w - w^2/(2s)
   //   causal_diagonal  (s + 1)/2;  w - w (w - 1)/(2s)
   //
-  // A chunked sequence is its whole chunks and the rest, each a sequence of its own.
-  // Source: sums of arithmetic series, docs/transformer.md; the second row is the convention of
-  // Megatron-LM's and OLMo-core's FLOP counters.
+  // A chunked sequence is its whole chunks and the rest, each a separate sequence. Source: sums of
+  // arithmetic series, docs/transformer.md; the second row is the convention of Megatron-LM's and
+  // OLMo-core's FLOP counters.
   ByMask<double> Attended(const AttentionSpec& attention, bool encoder) const;
 
  private:

@@ -1,11 +1,13 @@
 #include "engine/model/flops/convention.h"
 
+#include "engine/model/flops/layer_flops.h"
+
 namespace sextant {
 namespace {
 
 using C = FlopsConvention;
 
-// Which of the sources were opened: docs/sources.md.
+// docs/sources.md lists the sources that were read.
 constexpr ConventionFacts kFacts[] = {
     {C::kSixNTotal, "six_n_total",
      "6 FLOPs a token for each parameter that the token meets, embeddings included: of a mixture, "
@@ -47,6 +49,7 @@ constexpr ConventionFacts kFacts[] = {
      "every matrix product, attention over what the mask lets through ((s + 1)/2 a token)",
      "docs/transformer.md", FlopsKind::kModel},
 };
+
 static_assert(sizeof(kFacts) / sizeof(kFacts[0]) == kFlopsConventionCount);
 
 constexpr bool InOrder() {
@@ -55,7 +58,69 @@ constexpr bool InOrder() {
   }
   return true;
 }
+
 static_assert(InOrder());
+
+FlopsTerm TermOf(FlopsComponent component) {
+  constexpr FlopsTerm kTerms[] = {
+      FlopsTerm::kEmbeddingProjection,
+      FlopsTerm::kAttentionProjections,
+      FlopsTerm::kAttentionProjections,
+      FlopsTerm::kCoreAttention,
+      FlopsTerm::kCoreAttention,
+      FlopsTerm::kAttentionProjections,
+      FlopsTerm::kRouter,
+      FlopsTerm::kRoutedExperts,
+      FlopsTerm::kSharedExperts,
+      FlopsTerm::kFeedForward,
+      FlopsTerm::kMultiTokenProjection,
+      FlopsTerm::kPooler,
+      FlopsTerm::kOutputTransform,
+      FlopsTerm::kOutputHead,
+      FlopsTerm::kAdapters,
+  };
+  static_assert(sizeof(kTerms) / sizeof(kTerms[0]) == kFlopsComponentCount);
+  return kTerms[static_cast<size_t>(component)];
+}
+
+FlopsTerm TermOf(const WeightTensor& tensor) {
+  if (!IsMatrix(tensor)) return FlopsTerm::kNormsAndBiases;
+  switch (tensor.component) {
+    case WeightComponent::kTokenEmbedding:
+    case WeightComponent::kPositionEmbedding:
+    case WeightComponent::kTokenTypeEmbedding:
+      return FlopsTerm::kEmbeddingLookup;
+    case WeightComponent::kEmbeddingProjection:
+      return FlopsTerm::kEmbeddingProjection;
+    case WeightComponent::kAttentionQueryKeyValue:
+    case WeightComponent::kAttentionLatent:
+    case WeightComponent::kAttentionOutput:
+      return FlopsTerm::kAttentionProjections;
+    case WeightComponent::kRouter:
+      return FlopsTerm::kRouter;
+    case WeightComponent::kRoutedExperts:
+      return FlopsTerm::kRoutedExperts;
+    case WeightComponent::kSharedExperts:
+      return FlopsTerm::kSharedExperts;
+    case WeightComponent::kDenseFeedForward:
+      return FlopsTerm::kFeedForward;
+    case WeightComponent::kMultiTokenProjection:
+      return FlopsTerm::kMultiTokenProjection;
+    case WeightComponent::kPooler:
+      return FlopsTerm::kPooler;
+    case WeightComponent::kOutputTransform:
+      return FlopsTerm::kOutputTransform;
+    case WeightComponent::kOutputHead:
+      return FlopsTerm::kOutputHead;
+    case WeightComponent::kAdapter:
+      return FlopsTerm::kAdapters;
+    case WeightComponent::kAttentionSinks:  // no matrices
+    case WeightComponent::kBias:
+    case WeightComponent::kNorm:
+      break;
+  }
+  return FlopsTerm::kNormsAndBiases;
+}
 
 }  // namespace
 
@@ -84,6 +149,30 @@ absl::string_view FlopsTermName(FlopsTerm term) {
   };
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == kFlopsTermCount);
   return kNames[static_cast<size_t>(term)];
+}
+
+double TermFlops::Total() const {
+  double sum = 0;
+  for (const double flops : terms_) sum += flops;
+  return sum;
+}
+
+TermFlops ExactTerms(const StepFlops& flops, MaskConvention mask) {
+  TermFlops out;
+  for (const ComponentFlops& row : flops.components) {
+    out.Add(TermOf(row.component), row.per_token[static_cast<size_t>(mask)].Model().value());
+  }
+  return out;
+}
+
+TermFlops SixNTerms(const WeightTensors& tensors, bool embeddings) {
+  TermFlops out;
+  for (const WeightTensor& t : tensors) {
+    if (!embeddings && IsEmbedding(t.component)) continue;
+    const int64_t active = t.rows * t.columns * t.active_copies * t.layers;
+    out.Add(TermOf(t), TrainingFlopsPerToken(active).value());
+  }
+  return out;
 }
 
 }  // namespace sextant

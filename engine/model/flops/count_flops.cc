@@ -1,13 +1,193 @@
 #include "engine/model/flops/count_flops.h"
 
+#include <array>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/model/flops/model_flops_context.h"
-#include "engine/model/flops/stack_flops.h"
+#include "engine/model/flops/attended_length.h"
+#include "engine/model/flops/layer_flops.h"
+#include "engine/model/flops/step_flops.h"
 
 namespace sextant {
 namespace {
 
 using Tensors = absl::Span<const WeightTensor>;
+
+// Shared by the parts of a model while its FLOPs are counted.
+struct ModelFlopsContext {
+  const ArchitectureSpec& spec;
+  const TrainingStepSpec& step;
+  const TokenShares& shares;
+  FlopsTally& tally;
+};
+
+// The number of tokens that a matrix outside layers processes, and whether its input needs a
+// gradient.
+struct MatrixUse {
+  double uses;
+  bool input_needs_gradient;
+};
+
+// The properties shared by all layers of `kind` in `part`; the caller sets gradients.
+LayerGroup LayerGroupOf(const ModelFlopsContext& context, ModelPart part, int kind,
+                        Tensors tensors) {
+  const LayerSpec& layer = context.spec.layer_kinds[static_cast<size_t>(kind)];
+  const bool encoder = part == ModelPart::kEncoder && HasTwoStacks(context.spec);
+  LayerGroup group = {.layer = layer,
+                      .tensors = tensors,
+                      .tokens = encoder ? context.shares.encoder_tokens() : 1,
+                      .encoder_tokens = context.shares.encoder_tokens(),
+                      .cross_pairs = context.shares.cross_pairs(),
+                      .recompute = context.step.recompute,
+                      .expert_capacity = context.step.expert_capacity_factor.value_or(1)};
+  if (layer.attention.has_value()) {
+    group.attended = context.shares.Attended(*layer.attention, encoder);
+  }
+  return group;
+}
+
+// True where `tensors`, which are outside layers, include a trained one of that name.
+bool Trains(Tensors tensors, absl::string_view module, absl::string_view name) {
+  for (const WeightTensor& tensor : tensors) {
+    if (tensor.module == module && tensor.name == name && IsTrained(tensor, false)) return true;
+  }
+  return false;
+}
+
+// Takes the next tensors of one part and kind of layer from the front of `rest`. Empty if these
+// are not of `part`, or are inside a layer where `layers` is false, or outside where it is true.
+Tensors TakeGroup(ModelPart part, bool layers, Tensors& rest) {
+  size_t size = 0;
+  while (size < rest.size() && rest[size].part == part && (rest[size].layer_kind >= 0) == layers &&
+         rest[size].layer_kind == rest[0].layer_kind) {
+    ++size;
+  }
+  const Tensors group = rest.first(size);
+  rest.remove_prefix(size);
+  return group;
+}
+
+// Adds a matrix outside layers: under `component`, or as an adapter.
+void AddMatrix(const WeightTensor& tensor, FlopsComponent component, const MatrixUse& use,
+               FlopsTally& tally) {
+  const bool adapter = tensor.component == WeightComponent::kAdapter;
+  // The input of an adapter's second matrix is the output of its first, which is trained.
+  const bool inner = tensor.role == WeightRole::kAdapterUp;
+  tally.Add(adapter ? FlopsComponent::kAdapter : component,
+            PassesOf({.forward = ProductOf(tensor) * use.uses,
+                      .input_needs_gradient = inner || use.input_needs_gradient,
+                      .trained = IsTrained(tensor, false)}));
+}
+
+// A look-up in a table is no product. Of its adapter, the second matrix is looked up and the first
+// one multiplies the result.
+void AddLookup(const WeightTensor& tensor, double uses, FlopsTally& tally) {
+  if (tensor.role != WeightRole::kAdapterDown) return;
+  AddMatrix(tensor, FlopsComponent::kAdapter, {.uses = uses, .input_needs_gradient = true}, tally);
+}
+
+// The input of an encoder or a decoder.
+struct StackInput {
+  ModelPart part;
+  bool embedding_needs_gradient = false;
+  bool encoder_output_needs_gradient = false;
+};
+
+// The layers of one kind, by whether they are frozen and whether their input needs a gradient.
+struct KindLayers {
+  Tensors tensors = {};
+  std::array<bool, 2> train = {};  // true where gradients start in such a layer, by frozen
+  std::array<std::array<int64_t, 2>, 2> layers = {};
+};
+
+class StackCount {
+ public:
+  StackCount(const ModelFlopsContext& context, const StackInput& input, Tensors& rest)
+      : context_(context),
+        input_(input),
+        ends_(TakeGroup(input.part, false, rest)),
+        scores_bias_trained_(Trains(ends_, "relative_position_bias", "")),
+        kinds_(context.spec.layer_kinds.size()) {
+    while (!rest.empty() && rest[0].part == input.part) {
+      KindLayers& kind = kinds_[static_cast<size_t>(rest[0].layer_kind)];
+      kind.tensors = TakeGroup(input.part, true, rest);
+    }
+  }
+
+  bool Add() {
+    const bool encoder = input_.part == ModelPart::kEncoder && HasTwoStacks(context_.spec);
+    context_.tally.GoTo(input_.part, -1);
+    for (const WeightTensor& tensor : ends_) {
+      AddLookup(tensor, encoder ? context_.shares.encoder_tokens() : 1, context_.tally);
+    }
+    for (size_t kind = 0; kind < kinds_.size(); ++kind) SetWhatTrains(static_cast<int>(kind));
+    const bool needs = SortLayers();
+    for (size_t kind = 0; kind < kinds_.size(); ++kind) AddKind(static_cast<int>(kind));
+    return needs || Trains(ends_, "norm", "final");
+  }
+
+ private:
+  void SetWhatTrains(int kind) {
+    KindLayers& layers = kinds_[static_cast<size_t>(kind)];
+    if (layers.tensors.empty()) return;
+    LayerGroup group = {.layer = context_.spec.layer_kinds[static_cast<size_t>(kind)],
+                        .tensors = layers.tensors};
+    SetGradients(group);
+    for (const bool frozen : {false, true}) {
+      layers.train[frozen] = OutputNeedsGradient(group, {.layers = 1, .frozen = frozen});
+    }
+  }
+
+  void SetGradients(LayerGroup& group) const {
+    group.scores_bias_trained = scores_bias_trained_;
+    group.encoder_output_needs_gradient = input_.encoder_output_needs_gradient;
+  }
+
+  // Counts layers by state, run by run: once a gradient is needed, everything after it needs one.
+  // Returns true where the output of the last layer does.
+  bool SortLayers() {
+    bool needs = input_.embedding_needs_gradient || Trains(ends_, "position_embedding", "") ||
+                 Trains(ends_, "norm", "embedding");
+    const StackSpec& stack =
+        input_.part == ModelPart::kEncoder ? context_.spec.encoder : context_.spec.decoder;
+    for (const LayerRun& run : stack.layers) {
+      KindLayers& kind = kinds_[static_cast<size_t>(run.layer_kind)];
+      const bool trains = kind.train[run.frozen];
+      const int64_t without = needs ? 0 : trains ? 1 : run.count;
+      kind.layers[run.frozen][false] += without;
+      kind.layers[run.frozen][true] += run.count - without;
+      needs = needs || trains;
+    }
+    return needs;
+  }
+
+  void AddKind(int kind) {
+    const KindLayers& layers = kinds_[static_cast<size_t>(kind)];
+    if (layers.tensors.empty()) return;
+    LayerGroup group = LayerGroupOf(context_, input_.part, kind, layers.tensors);
+    SetGradients(group);
+    context_.tally.GoTo(input_.part, kind);
+    for (const bool frozen : {false, true}) {
+      for (const bool needs : {false, true}) {
+        const int64_t count = layers.layers[frozen][needs];
+        if (count > 0) AddLayerFlops(group, {count, frozen, needs}, context_.tally);
+      }
+    }
+  }
+
+  const ModelFlopsContext& context_;
+  const StackInput& input_;
+  const Tensors ends_;
+  const bool scores_bias_trained_;
+  absl::InlinedVector<KindLayers, 8> kinds_;
+};
+
+// Adds the stack whose tensors are at the front of `rest`, and removes them. Returns true where
+// its output needs a gradient. Time is linear in its runs, not its layers.
+bool AddStackFlops(const ModelFlopsContext& context, const StackInput& input, Tensors& rest) {
+  return StackCount(context, input, rest).Add();
+}
 
 class ModelCount {
  public:
@@ -48,7 +228,7 @@ class ModelCount {
     }
   }
 
-  // The first token of each sequence passes the pooler, and a classifier behind it.
+  // The first token of each sequence passes through the pooler, and a classifier after it.
   void AddPooler(bool needs) {
     context_.tally.GoTo(ModelPart::kOutput, -1);
     const bool pooled_needs = needs || Trains(output_, "pooler", "");
@@ -60,8 +240,8 @@ class ModelCount {
     }
   }
 
-  // Passes of all that turns hidden states into logits. Of a main model there is one; each module
-  // of multi-token prediction makes its own.
+  // Passes through the matrices that turn hidden states into logits. A main model makes one; each
+  // multi-token prediction module makes its own.
   struct HeadPasses {
     ModelPart part;
     double count;
@@ -87,22 +267,22 @@ class ModelCount {
         AddMatrix(tensor, FlopsComponent::kOutputHead, {passes.count, head_needs}, context_.tally);
       }
     }
-    // A tied head has no matrix of its own: it multiplies by the token embedding's, the first.
+    // A tied head has no matrix of its own: it uses the token embedding's, which is first.
     if (context_.spec.output.head == OutputHeadKind::kTied) {
       AddMatrix(input_[0], FlopsComponent::kOutputHead, {passes.count, head_needs}, context_.tally);
     }
   }
 
-  // `count` modules of multi-token prediction, and what needs a gradient in each.
+  // `count` multi-token prediction modules, and the gradients needed in each.
   struct Modules {
     double count;
-    bool joined;  // the hidden state and the embedding, which the projection reads
+    bool joined;  // of hidden state and embedding, the projection's input
     LayerState layer;
     bool head_input;
   };
 
-  // Source: DeepSeek-V3, arXiv 2412.19437, section 2.2. Each module joins the hidden state of the
-  // one before it (of the main model: what its head reads) with the embedding of a later token,
+  // Source: DeepSeek-V3, arXiv 2412.19437, section 2.2. Each module joins the previous module's
+  // hidden state (first: the input of the main model's head) with the embedding of a later token,
   // both normalised, and passes the projection of the two through a layer and the head.
   void AddMultiTokenPrediction(bool needs) {
     const MultiTokenPredictionSpec& spec = *context_.spec.multi_token_prediction;
@@ -122,7 +302,7 @@ class ModelCount {
 
   struct Chain {
     int64_t modules;
-    bool hidden_needs_gradient;  // what the first of them reads
+    bool hidden_needs_gradient;  // of the first module's input
   };
 
   Modules ModulesAfter(const LayerGroup& group, Tensors ends, const Chain& chain) const {

@@ -1,4 +1,4 @@
-// FLOPs of one training step of any architecture: every matrix product, counted.
+// FLOPs of one training step of any architecture, from every matrix product.
 #ifndef SEXTANT_ENGINE_MODEL_FLOPS_COUNT_FLOPS_H_
 #define SEXTANT_ENGINE_MODEL_FLOPS_COUNT_FLOPS_H_
 
@@ -11,12 +11,12 @@ namespace sextant {
 
 enum class FlopsDetail { kTotals, kComponents };
 
-// FLOPs of `step` of `spec`, whose tensors are `tensors`; both have passed their checks, and
-// CountWeights() its limit. A multiply-add is 2 FLOPs. Products alone count: of weights with
-// tokens, queries with keys, scores with values. Looking up an embedding, norms, activations,
-// softmax, biases and the loss are no products. Backward, each gradient that reverse accumulation
-// has to make is a product of the size of its forward one; where parameters are frozen, those
-// that nothing asks for are left out.
+// FLOPs of `step` of `spec`, whose tensors are `tensors`. Both have passed their checks, and
+// `tensors` the limit of CountWeights(). A multiply-add is 2 FLOPs. Only products count: weights
+// with tokens, queries with keys, scores with values. Embedding look-ups, norms, activations,
+// softmax, biases and the loss are no products. Backward, each gradient of reverse accumulation is
+// a product of the size of its forward one; with frozen parameters, gradients that nothing needs
+// are excluded.
 // Source: derived in docs/transformer.md.
 StepFlops CountFlops(const ArchitectureSpec& spec, const WeightTensors& tensors,
                      const TrainingStepSpec& step, FlopsDetail detail);

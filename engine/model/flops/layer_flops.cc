@@ -43,7 +43,7 @@ ActivationSet NeedsOf(const LayerGroup& group, const LayerState& state) {
   return NeedGradient(known, group.layer);
 }
 
-// The activations of one attention, its own or over the encoder.
+// The activations of one attention: self or cross.
 struct CoreAttention {
   const AttentionSpec& attention;
   ActivationSite query;
@@ -95,7 +95,7 @@ class LayerCount {
     const bool routed = tensor.module == "experts";
     const double tokens =
         reads == ActivationSite::kEncoderOutput ? group_.encoder_tokens : group_.tokens;
-    // What an adapter's second matrix reads is made by its first, which is trained.
+    // The input of an adapter's second matrix is the output of its first, which is trained.
     const bool inner = tensor.role == WeightRole::kAdapterUp;
     tally_.Add(ComponentOf(tensor.component),
                PassesOf({.forward = ProductOf(tensor) * tokens * layers_,
@@ -105,9 +105,9 @@ class LayerCount {
                          .capacity = routed ? group_.expert_capacity : 1}));
   }
 
-  // Source: S = Q K^T and O = P V; backward dV = P^T dO, dP = dO V^T, dQ = dS K, dK = dS^T Q:
-  // each the size of its forward product. FlashAttention (arXiv 2205.14135, section 3.1 and
-  // appendix B) computes S once more in its backward.
+  // Source: S = Q K^T and O = P V; backward dV = P^T dO, dP = dO V^T, dQ = dS K, dK = dS^T Q: each
+  // the size of its forward product. FlashAttention (arXiv 2205.14135, section 3.1 and appendix B)
+  // recomputes S in its backward pass.
   void AddCore(const CoreAttention& core, const ByMask<double>& pairs) {
     const double heads =
         kFlopsPerMultiplyAdd * layers_ * static_cast<double>(core.attention.head_count);

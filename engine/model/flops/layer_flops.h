@@ -5,35 +5,35 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "engine/model/architecture/layer_spec.h"
+#include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/architecture/weight_tensor.h"
 #include "engine/model/flops/attended_length.h"
-#include "engine/model/flops/flops_tally.h"
+#include "engine/model/flops/step_flops.h"
 #include "engine/model/flops/training_step.h"
 
 namespace sextant {
 
-// Whether `tensor` is trained in a layer whose run is frozen or not. Adapters always are.
+// True where `tensor` is trained in a layer with the given `frozen_run`. Adapters always are.
 inline bool IsTrained(const WeightTensor& tensor, bool frozen_run) {
   if (tensor.component == WeightComponent::kAdapter) return true;
   return !frozen_run && tensor.trainable_layers > 0;
 }
 
-// A matrix, which a product is made with; else a vector, which is added or scaled by.
+// True for a matrix, which is part of a product; false for a vector, which is added or scales.
 bool IsMatrix(const WeightTensor& tensor);
 
-// FLOPs of one product of `tensor` (of its active copies) with one token.
+// FLOPs of the product of `tensor` (its active copies) with one token.
 double ProductOf(const WeightTensor& tensor);
 
-// What all layers of one kind have in common.
+// The properties shared by all layers of one kind.
 struct LayerGroup {
   const LayerSpec& layer;
-  absl::Span<const WeightTensor> tensors = {};  // those of the kind
-  double tokens = 1;                            // of their stack, an output token
-  double encoder_tokens = 0;                    // that cross attention projects
+  absl::Span<const WeightTensor> tensors = {};  // of the kind
+  double tokens = 1;                            // of their stack, per output token
+  double encoder_tokens = 0;                    // projected by cross attention
   ByMask<double> attended = {};                 // TokenShares::Attended()
   double cross_pairs = 0;
-  bool scores_bias_trained = false;  // a table of relative positions
+  bool scores_bias_trained = false;  // of relative positions
   bool encoder_output_needs_gradient = false;
   RecomputePolicy recompute = RecomputePolicy::kNone;
   double expert_capacity = 1;
@@ -45,12 +45,12 @@ struct LayerState {
   bool input_needs_gradient = false;
 };
 
-// Whether a gradient passes through such a layer, or ends in it.
+// True where a gradient flows back to the output of such a layer.
 bool OutputNeedsGradient(const LayerGroup& group, const LayerState& state);
 
-// Adds the FLOPs of `state.layers` layers of `group`.
-// Source: a product of an n x m matrix with a token is n m multiply-adds; reverse accumulation
-// (Griewank, Walther 2008, chapter 3); all of it in docs/transformer.md.
+// Adds the FLOPs of `state.layers` layers of `group`. Source: a product of an n x m matrix with a
+// token is n m multiply-adds; reverse accumulation (Griewank, Walther 2008, chapter 3); derived in
+// docs/transformer.md.
 void AddLayerFlops(const LayerGroup& group, const LayerState& state, FlopsTally& tally);
 
 }  // namespace sextant

@@ -1,7 +1,8 @@
-// FLOPs of a training step: what is computed, in which pass, under which mask.
+// FLOPs of a training step by component, pass and mask.
 #ifndef SEXTANT_ENGINE_MODEL_FLOPS_STEP_FLOPS_H_
 #define SEXTANT_ENGINE_MODEL_FLOPS_STEP_FLOPS_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace sextant {
 
-// What a matrix product is of, in the order of the forward pass.
+// The component of a matrix product, in the order of the forward pass.
 enum class FlopsComponent {
   kEmbeddingProjection,
   kAttentionQueryKeyValue,
@@ -30,6 +31,7 @@ enum class FlopsComponent {
   kOutputHead,
   kAdapter,
 };
+
 inline constexpr int kFlopsComponentCount = 15;
 
 // "attention_scores", "routed_experts", ...
@@ -40,14 +42,14 @@ struct PassFlops {
   Flops forward = {};
   Flops input_gradient = {};   // of activations
   Flops weight_gradient = {};  // of parameters
-  Flops recompute = {};        // done again under the step's RecomputePolicy
-  Flops flash_recompute = {};  // scores that a fused attention computes again in its backward
-  Flops capacity = {};         // of padded experts; negative where tokens are dropped
+  Flops recompute = {};        // repeated under the step's RecomputePolicy
+  Flops flash_recompute = {};  // scores that fused attention recomputes in its backward pass
+  Flops capacity = {};         // padding of experts; negative where tokens are dropped
 
-  // What the model's mathematics asks for: the FLOPs of an MFU.
+  // FLOPs that the model's mathematics requires: those of an MFU.
   constexpr Flops Model() const { return forward + input_gradient + weight_gradient; }
-  // What is computed: the FLOPs of an HFU, as published (without the fused attention's own
-  // second look at the scores) and with it.
+  // FLOPs that are computed: those of an HFU, as published (without fused attention's
+  // recomputation of the scores) and with it.
   constexpr Flops HardwareWithoutFlashRecompute() const { return Model() + recompute + capacity; }
   constexpr Flops HardwareWithFlashRecompute() const {
     return HardwareWithoutFlashRecompute() + flash_recompute;
@@ -75,14 +77,14 @@ struct PassFlops {
 struct ComponentFlops {
   FlopsComponent component;
   ModelPart part;
-  int layer_kind = -1;  // in ArchitectureSpec::layer_kinds; -1: of no layer
+  int layer_kind = -1;  // index into ArchitectureSpec::layer_kinds; -1: no layer
   ByMask<PassFlops> per_token = {};
 };
 
-// "A token" is one that comes out of the stack with the output head: the decoder's, or the
-// encoder's where there is no decoder.
+// "A token" is an output token of the stack with the output head: the decoder, or the encoder
+// where there is no decoder.
 struct StepFlops {
-  int64_t tokens = 0;  // such tokens of the step
+  int64_t tokens = 0;  // output tokens of the step
   ByMask<PassFlops> per_token = {};
   std::vector<ComponentFlops> components = {};  // in the order of the model; sum to per_token
 
@@ -92,6 +94,49 @@ struct StepFlops {
   PassFlops PerStep(MaskConvention mask) const {
     return PerToken(mask) * static_cast<double>(tokens);
   }
+};
+
+// Adds up products: totals and, on request, by component.
+
+// A product of each token with one matrix, and the gradients that are needed of it.
+struct Product {
+  double forward = 0;  // FLOPs per token
+  bool input_needs_gradient = false;
+  bool trained = false;
+  bool recomputed = false;
+  double capacity = 1;  // FLOPs computed over FLOPs needed
+};
+
+// The passes of `product`: the backward pass has one product of the same size for each gradient
+// that is needed.
+PassFlops PassesOf(const Product& product);
+
+class FlopsTally {
+ public:
+  explicit FlopsTally(bool by_component) : by_component_(by_component) {}
+
+  // Products added from here on belong to this part and kind of layer (-1: none).
+  void GoTo(ModelPart part, int layer_kind);
+
+  // The same FLOPs under every mask, or FLOPs by mask.
+  void Add(FlopsComponent component, const PassFlops& flops);
+  void Add(FlopsComponent component, const ByMask<PassFlops>& flops);
+
+  // Returns everything that was added. Call it once.
+  StepFlops Take(int64_t tokens);
+
+ private:
+  using Cells = std::array<ByMask<PassFlops>, kFlopsComponentCount>;
+
+  void Flush();
+
+  const bool by_component_;
+  PassFlops unmasked_ = {};
+  ByMask<PassFlops> masked_ = {};
+  ModelPart part_ = ModelPart::kInput;
+  int layer_kind_ = -1;
+  Cells cells_ = {};
+  std::vector<ComponentFlops> components_;
 };
 
 }  // namespace sextant

@@ -9,16 +9,15 @@
 namespace sextant {
 namespace {
 
-// Low enough that pairs of tokens, summed over a step, fit in 128 bits, and FLOPs in a double.
+// Low enough that the pairs of tokens of a step fit in 128 bits, and its FLOPs in a double.
 constexpr int64_t kMaxLength = 1'000'000'000;
 constexpr int64_t kMaxSequences = 1'000'000'000'000;  // of a group
 constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
 constexpr int64_t kMaxGroups = 65536;
-constexpr int64_t kMaxGroupsTimesKinds = 10'000'000;  // each kind of attention meets each group
+constexpr int64_t kMaxGroupsTimesKinds = 10'000'000;  // each kind of attention times each group
 constexpr double kMaxCapacityFactor = 1e6;
 
-// A learned table of positions has no row for what lies beyond its end. The stack may not have been
-// checked.
+// A learned table of positions limits the length by its rows. The stack may be unchecked.
 int64_t MaxLength(const StackSpec& stack) {
   const int64_t rows = stack.learned_position_count;
   if (rows <= 0) return kMaxLength;

@@ -1,4 +1,4 @@
-// One training step, as far as its FLOPs depend on it: which sequences, and what is done twice.
+// One training step as its FLOPs depend on it: its sequences and its recomputation.
 #ifndef SEXTANT_ENGINE_MODEL_FLOPS_TRAINING_STEP_H_
 #define SEXTANT_ENGINE_MODEL_FLOPS_TRAINING_STEP_H_
 
@@ -12,15 +12,15 @@
 
 namespace sextant {
 
-// `count` sequences of one length. A ragged batch is several groups: attention grows with the
-// square of each length, so that a mean length would be wrong.
+// `count` sequences of one length. A ragged batch has several groups: attention grows with the
+// square of each length, so a mean length would be wrong.
 struct SequenceGroup {
   int64_t count = 0;
   int64_t length = 0;          // tokens of the decoder; of the encoder if it is the only stack
-  int64_t encoder_length = 0;  // tokens of the encoder, where there are both
+  int64_t encoder_length = 0;  // tokens of the encoder, in a model with both
 };
 
-// What is computed again in the backward pass instead of being kept.
+// The activations that are recomputed in the backward pass instead of kept.
 enum class RecomputePolicy {
   kNone,
   kSelective,  // core attention: scores and their product with the values
@@ -30,15 +30,15 @@ enum class RecomputePolicy {
 struct TrainingStepSpec {
   std::vector<SequenceGroup> sequences = {};
   RecomputePolicy recompute = RecomputePolicy::kNone;
-  // Token slots of the routed experts, as a multiple of the tokens routed to them: more where
-  // experts are padded, less where tokens are dropped. Absent: as many as there are.
+  // Token slots of the routed experts, as a multiple of the tokens routed to them: above 1 where
+  // experts are padded, below where tokens are dropped. Absent: 1.
   absl::optional<double> expert_capacity_factor = {};
 };
 
 // "none", "selective", "full".
 absl::string_view RecomputePolicyName(RecomputePolicy policy);
 
-// Appends what is wrong with `step` for `spec` (itself checked or not), under paths that start with
+// Appends the errors of `step` for `spec`, which may be unchecked, under paths that start with
 // `path`.
 void CheckTrainingStep(const TrainingStepSpec& step, const ArchitectureSpec& spec,
                        absl::string_view path, FieldViolations& violations);

@@ -1,5 +1,5 @@
-// The tables behind ModelPresets(): each row is what a model's published config.json says, read as
-// a user's would be. Private to engine/model/presets.
+// The tables of ModelPresets(): each row holds the fields of a model's published config.json, and
+// is read like a user's. Private to engine/model/presets.
 #ifndef SEXTANT_ENGINE_MODEL_PRESETS_PRESET_TABLE_H_
 #define SEXTANT_ENGINE_MODEL_PRESETS_PRESET_TABLE_H_
 
@@ -10,16 +10,15 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/model/config/config_fields.h"
-#include "engine/model/config/field_list.h"
 #include "engine/model/presets/presets.h"
 
 namespace sextant {
 
-// The fields that the columns of a table name, in their order; 0 leaves a field out.
+// The values of a table's columns, in their order; 0 omits a field.
 struct PresetRow {
   absl::string_view name;
   std::array<int64_t, 9> values;
-  absl::string_view source = "";  // the table's
+  absl::string_view source = "";  // empty: the table's
 };
 
 // Models that share `fields` and differ in `columns`.
@@ -30,7 +29,7 @@ struct PresetTable {
   absl::Span<const PresetRow> rows;
 };
 
-// The columns that most tables have.
+// The columns of most tables.
 inline constexpr absl::string_view kSizes[] = {"num_hidden_layers", "hidden_size",
                                                "intermediate_size", "num_attention_heads"};
 inline constexpr absl::string_view kGroupedSizes[] = {"num_hidden_layers", "hidden_size",
@@ -40,7 +39,7 @@ inline constexpr absl::string_view kGroupedSizes[] = {"num_hidden_layers", "hidd
 // All the fields of `row`.
 ConfigFields FieldsOf(const PresetTable& table, const PresetRow& row);
 
-// Appends the models of `table`, whose rows ReadConfig() can read, to `out`.
+// Appends the models of `table` to `out`. ReadConfig() can read all of its rows.
 void AddPresets(const PresetTable& table, std::vector<ModelPreset>& out);
 
 absl::Span<const PresetTable> GptTables();
@@ -54,7 +53,7 @@ absl::Span<const PresetTable> MixtureTables();
 absl::Span<const PresetTable> LatentTables();
 absl::Span<const PresetTable> EncoderTables();
 
-// GPT-3 XL as its paper prints it, which no family's config.json can say.
+// GPT-3 XL as printed in its paper, which no family's config.json can express.
 ModelPreset Gpt3Xl();
 
 }  // namespace sextant

@@ -12,11 +12,11 @@ namespace sextant {
 
 struct ModelPreset {
   absl::string_view name;    // e.g. "llama-3.1-70b"
-  absl::string_view source;  // where the shape was read
+  absl::string_view source;  // the source of the shape
   ArchitectureSpec architecture;
 };
 
-// All presets, family by family. Built at the first call, never destroyed.
+// All presets, by family. Built at the first call, never destroyed.
 const std::vector<ModelPreset>& ModelPresets();
 
 // The preset whose ComparableName() is that of `name`.

@@ -44,7 +44,7 @@ constexpr PresetRow kSmallGemma3Rows[] = {
     {"gemma-3-1b", {26, 1152, 6912, 4, 1, 256}},
 };
 
-// Their text models have 64 rows more, for images.
+// The text models have 64 more rows, for images.
 constexpr ConfigField kGemma3[] = {{"model_type", "gemma3_text"},
                                    {"vocab_size", 262208},
                                    {"sliding_window", 1024},

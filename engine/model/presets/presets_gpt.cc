@@ -1,6 +1,6 @@
-// GPT-2, GPT-3 and what came of them: GPT-Neo and GPT-J.
-#include "engine/model/architecture/dense_decoder.h"
+// GPT-2, GPT-3 and their successors: GPT-Neo and GPT-J.
 #include "engine/model/presets/preset_table.h"
+#include "engine/model/transformer_spec.h"
 
 namespace sextant {
 namespace {
@@ -33,7 +33,7 @@ constexpr absl::string_view kColumns[] = {"n_layer", "n_embd", "n_head"};
 constexpr ConfigField kGpt2[] = {
     {"model_type", "gpt2"}, {"vocab_size", 50257}, {"n_positions", 1024}};
 
-// Some models go by two names.
+// Some models have two names.
 constexpr PresetRow kGpt2Rows[] = {
     {"gpt2", {12, 768, 12}},        {"gpt2-small", {12, 768, 12}}, {"gpt2-medium", {24, 1024, 16}},
     {"gpt2-large", {36, 1280, 20}}, {"gpt2-xl", {48, 1600, 25}},
@@ -58,7 +58,7 @@ constexpr PresetRow kGpt3Rows[] = {
 
 constexpr absl::string_view kGptNeoColumns[] = {"num_layers", "hidden_size", "num_heads"};
 
-// They differ in how often a layer that attends to all and one with a window take turns.
+// They differ in the number of pairs of a full-attention layer and a window layer.
 constexpr ConfigField kGptNeo125m[] = {{"model_type", "gpt_neo"},
                                        {"vocab_size", 50257},
                                        {"max_position_embeddings", 2048},

@@ -20,7 +20,7 @@ constexpr char kConfigSource[] = "public config.json, from memory, fixed by the 
 
 constexpr ConfigField kLlama2[] = {{"model_type", "llama"}, {"vocab_size", 32000}};
 
-// With and without its number. The paper's 33B is called 30B by its checkpoint.
+// With and without the version number. The paper's 33B is called 30B by its checkpoint.
 constexpr PresetRow kLlama1Rows[] = {
     {"llama-7b", {32, 4096, 11008, 32}},    {"llama-1-7b", {32, 4096, 11008, 32}},
     {"llama-13b", {40, 5120, 13824, 40}},   {"llama-1-13b", {40, 5120, 13824, 40}},

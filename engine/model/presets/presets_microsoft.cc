@@ -33,7 +33,7 @@ constexpr absl::string_view kColumns[] = {
 
 constexpr ConfigField kPhi3[] = {{"model_type", "phi3"}};
 
-// Phi-3 medium and Phi-4 have one shape but for their vocabularies.
+// Phi-3 medium and Phi-4 differ only in their vocabularies.
 constexpr PresetRow kPhi3Rows[] = {
     {"phi-3-mini-4k", {32064, 32, 3072, 8192, 32, 32, 2047}},
     {"phi-3-mini-128k", {32064, 32, 3072, 8192, 32, 32, 262144}},

@@ -90,7 +90,7 @@ constexpr PresetRow kOptRows[] = {
     {"opt-66b", {64, 9216, 36864, 72}},  {"opt-175b", {96, 12288, 49152, 96}},
 };
 
-// Alone in its family: narrow embeddings, and norms after the sublayers, hence none at the end.
+// Unique in its family: narrow embeddings, and norms after the sublayers, so none at the end.
 constexpr ConfigField kOpt350m[] = {{"model_type", "opt"},
                                     {"vocab_size", 50272},
                                     {"max_position_embeddings", 2048},

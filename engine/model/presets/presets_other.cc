@@ -31,7 +31,7 @@ constexpr PresetRow kBloomRows[] = {
     {"bloom-3b", {30, 2560, 32}},   {"bloom-7b1", {30, 4096, 32}}, {"bloom-176b", {70, 14336, 112}},
 };
 
-// The two released ones: distances bias attention, and nothing else has a bias.
+// The two released models: attention is biased by distance, and nothing else has a bias.
 constexpr ConfigField kMpt[] = {{"model_type", "mpt"},
                                 {"vocab_size", 50432},
                                 {"expansion_ratio", 4},

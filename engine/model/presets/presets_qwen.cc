@@ -8,7 +8,7 @@ constexpr char kSource[] =
     "Lightning-AI/litgpt litgpt/config.py @0006c973aa7d, shape fields; tied or not: from "
     "memory, fixed by the published count";
 
-// The vocabulary of the small ones is padded to 151936 rows, that of the larger ones to 152064.
+// The small models' vocabulary is padded to 151936 rows, the larger ones' to 152064.
 constexpr ConfigField kSmallQwen25[] = {{"model_type", "qwen2"},
                                         {"vocab_size", 151936},
                                         {"num_key_value_heads", 2},

@@ -37,7 +37,7 @@ void LayerPlacement::FillChunks(const ParallelLayout& layout, int64_t layer_coun
   }
 }
 
-// Takes runs and chunks in step: each turn ends a run or a chunk.
+// Walks runs and chunks together: each step ends a run or a chunk.
 void LayerPlacement::FillLayers(const ArchitectureSpec& spec) {
   size_t chunk = 0;
   int64_t taken = 0;  // of the chunk

@@ -1,4 +1,4 @@
-// Which layers stand on which stage of a pipeline.
+// The assignment of layers to pipeline stages.
 #ifndef SEXTANT_ENGINE_MODEL_SHARDING_LAYER_PLACEMENT_H_
 #define SEXTANT_ENGINE_MODEL_SHARDING_LAYER_PLACEMENT_H_
 
@@ -16,7 +16,7 @@ struct KindLayers {
   int64_t not_frozen = 0;
 };
 
-// Layers in a row, in the order of the forward pass.
+// Consecutive layers, in the order of the forward pass.
 struct LayerRange {
   int64_t first = 0;
   int64_t count = 0;
@@ -24,31 +24,31 @@ struct LayerRange {
 
 class LayerPlacement {
  public:
-  // `spec` and `layout` have passed CheckArchitecture() and CheckLayout(). Works by runs of layers
-  // and chunks, never by single layers.
+  // `spec` and `layout` have passed CheckArchitecture() and CheckLayout(). Time is linear in runs
+  // of layers and chunks, not in layers.
   LayerPlacement(const ArchitectureSpec& spec, const ParallelLayout& layout);
 
   int64_t stage_count() const { return stage_count_; }
 
-  // On `stage`, of the kind at `layer_kind`; `part` is kEncoder or kDecoder.
+  // Layers on `stage` of the kind at `layer_kind`; `part` is kEncoder or kDecoder.
   const KindLayers& On(int64_t stage, ModelPart part, int layer_kind) const {
     return layers_[IndexOf(stage, part, layer_kind)];
   }
 
-  // The layers of the `chunk`th of a stage's chunks, encoder and decoder counted through.
+  // The layers of a stage's `chunk`th chunk, numbered through encoder and decoder.
   LayerRange ChunkOf(int64_t stage, int64_t chunk) const {
     return chunks_[static_cast<size_t>(chunk * stage_count_ + stage)];
   }
 
-  // Of both stacks and all kinds.
+  // Layers of both stacks and all kinds.
   int64_t LayersOn(int64_t stage) const;
 
-  // The stage that feeds the decoder, and the one that ends the encoder.
+  // The first stage of the decoder, and the last stage of the encoder.
   int64_t decoder_first_stage() const { return decoder_first_stage_; }
   int64_t encoder_last_stage() const { return encoder_last_stage_; }
 
   bool HasLayersOf(int64_t stage, ModelPart part) const;
-  // The lowest stage that has; stage_count() where none does.
+  // The lowest stage with layers of `part`; stage_count() where none has any.
   int64_t LowestStageOf(ModelPart part) const;
 
  private:
@@ -68,7 +68,7 @@ class LayerPlacement {
   std::vector<KindLayers> layers_;  // by stage, part and kind
 };
 
-// Layers of a stack, all runs together.
+// Layers of a stack, summed over runs.
 int64_t LayerCountOf(const StackSpec& stack);
 
 }  // namespace sextant

@@ -1,32 +1,38 @@
-// How a model is cut over GPUs: within its matrices, along its layers and over its experts.
+// The division of a model over GPUs: within its matrices, along its layers and over its experts.
 #ifndef SEXTANT_ENGINE_MODEL_SHARDING_PARALLEL_LAYOUT_H_
 #define SEXTANT_ENGINE_MODEL_SHARDING_PARALLEL_LAYOUT_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "engine/base/field_violation.h"
+#include "engine/model/architecture/architecture_spec.h"
+
 namespace sextant {
 
-// Upper ends far beyond any job.
+// Upper limits far beyond any job.
 inline constexpr int64_t kMaxTensorParallelSize = 65'536;
 inline constexpr int64_t kMaxExpertParallelSize = 65'536;
 inline constexpr int64_t kMaxPipelineParallelSize = 4096;
+
 inline constexpr int64_t kMaxChunks = 65'536;  // stages x virtual stages
 
-// The layers are cut into pipeline_parallel_size x virtual_stage_count chunks in the order of the
-// forward pass, an encoder's layers before a decoder's. Chunk i is on stage
-// i % pipeline_parallel_size: with more than one virtual stage, chunks are interleaved.
+// The layers are divided into pipeline_parallel_size x virtual_stage_count chunks in the order of
+// the forward pass, an encoder's layers before a decoder's. Chunk i is on stage i %
+// pipeline_parallel_size: with more than one virtual stage, chunks are interleaved.
 // Source: Narayanan et al. 2021, arXiv 2104.04473, section 2.2.
 struct ParallelLayout {
   int64_t tensor_parallel_size = 1;
-  // Of key and value heads fewer than the ranks of tensor parallelism: whether each rank holds a
-  // part of one, and ranks gather what they project; else ranks hold copies of whole ones.
+  // Matters where there are fewer key and value heads than tensor parallel ranks. True: each rank
+  // holds a part of a head, and ranks gather their projections. False: ranks hold copies of whole
+  // heads.
   bool split_key_value_heads = false;
   int64_t pipeline_parallel_size = 1;
   int64_t virtual_stage_count = 1;
-  std::vector<int64_t> layers_per_chunk = {};  // may be 0; empty: as many in each
-  int64_t expert_parallel_size = 1;            // ranks among which the routed experts are dealt out
-  int64_t expert_tensor_parallel_size = 0;     // ranks that share one; 0: tensor_parallel_size
+  std::vector<int64_t> layers_per_chunk = {};  // may be 0; empty: an equal number in each
+  int64_t expert_parallel_size = 1;            // ranks that divide the routed experts
+  int64_t expert_tensor_parallel_size = 0;  // ranks that share one expert; 0: tensor_parallel_size
 };
 
 inline int64_t ChunkCount(const ParallelLayout& layout) {
@@ -37,6 +43,13 @@ inline int64_t ExpertTensorParallelSize(const ParallelLayout& layout) {
   return layout.expert_tensor_parallel_size == 0 ? layout.tensor_parallel_size
                                                  : layout.expert_tensor_parallel_size;
 }
+
+// Appends to `violations` all errors of `layout` for `spec`, which has passed CheckArchitecture(),
+// under paths that start with `path` (e.g. "layout"): sizes out of range, layers that don't divide
+// into chunks, and a parallel size that doesn't divide its axis, with the nearest smaller one that
+// does.
+void CheckLayout(const ArchitectureSpec& spec, const ParallelLayout& layout, absl::string_view path,
+                 FieldViolations& violations);
 
 }  // namespace sextant
 

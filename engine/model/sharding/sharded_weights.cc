@@ -6,7 +6,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/model/architecture/check_architecture.h"
 #include "engine/model/architecture/model_weights.h"
-#include "engine/model/sharding/check_layout.h"
+#include "engine/model/sharding/parallel_layout.h"
 
 namespace sextant {
 namespace {
@@ -67,8 +67,8 @@ void ShardedWeights::AddToRuns(size_t tensor) {
   runs_.back().elements += elements_[tensor];
 }
 
-// What stands around the layers of a stack. Every layer reads the table of relative positions, so
-// that every stage with layers has it.
+// True where `stage` has a tensor of a stack outside its layers. Every layer reads the table of
+// relative positions, so every stage with layers has it.
 bool ShardedWeights::EndIsOn(int64_t stage, const WeightTensor& t) const {
   const bool decoder = t.part == ModelPart::kDecoder;
   if (t.module == "relative_position_bias") return placement_.HasLayersOf(stage, t.part);
@@ -79,8 +79,8 @@ bool ShardedWeights::EndIsOn(int64_t stage, const WeightTensor& t) const {
   return decoder && predicts_further_ && t.module == "position_embedding" && stage == last_stage();
 }
 
-// Embeddings stand where a stack is fed; once more on the last stage where modules of multi-token
-// prediction embed tokens, or where a tied head needs the matrix. Source: docs/sharding.md.
+// Embeddings are on the first stage of each stack, and again on the last stage where multi-token
+// prediction modules embed tokens or a tied head needs the matrix. Source: docs/sharding.md.
 bool ShardedWeights::IsOn(int64_t stage, const WeightTensor& t) const {
   if (IsOfStack(t)) return EndIsOn(stage, t);
   if (t.part != ModelPart::kInput) return stage == last_stage();
@@ -115,7 +115,7 @@ std::vector<StageTensor> ShardedWeights::TensorsOf(int64_t stage) const {
   return out;
 }
 
-// No overflow: a stage holds at most each tensor of the model once.
+// No overflow: a stage has each tensor of the model at most once.
 StageWeights ShardedWeights::Stage(int64_t stage) const {
   StageWeights out;
   ForEachTensor(stage, [&](const WeightTensor& t, const TensorShard& s, const KindLayers& layers) {

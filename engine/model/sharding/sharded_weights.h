@@ -1,4 +1,4 @@
-// How many parameters each GPU of each pipeline stage holds, exactly.
+// The exact number of parameters on each GPU of each pipeline stage.
 #ifndef SEXTANT_ENGINE_MODEL_SHARDING_SHARDED_WEIGHTS_H_
 #define SEXTANT_ENGINE_MODEL_SHARDING_SHARDED_WEIGHTS_H_
 
@@ -24,14 +24,14 @@ struct ShardCount {
   friend bool operator==(const ShardCount&, const ShardCount&) = default;
 };
 
-// What each GPU of one stage holds; all of them hold as much. Data parallelism shards the dense
-// parameters over other groups than the experts', so that the two are kept apart.
+// The parameters of each GPU of one stage; the GPUs hold equal amounts. Data parallelism shards
+// dense parameters over other groups than experts, so the two are separate.
 struct StageWeights {
   int64_t layer_count = 0;  // of encoder and decoder
   ShardCount all = {};
   std::array<ShardCount, kShardGroupCount> by_group{};
   std::array<std::array<ShardCount, kWeightComponentCount>, kShardGroupCount> by_component{};
-  int64_t repeated = 0;  // of all.total: copies of what another stage holds first
+  int64_t repeated = 0;  // of all.total: copies of parameters of another stage
 
   const ShardCount& of(ShardGroup g) const { return by_group[static_cast<size_t>(g)]; }
   const ShardCount& of(ShardGroup g, WeightComponent c) const {
@@ -39,31 +39,31 @@ struct StageWeights {
   }
 };
 
-// A tensor on a stage, in as many layers as the stage has of it.
+// A tensor on a stage, with the number of the stage's layers that have it.
 struct StageTensor {
   WeightTensor tensor;  // of the whole model
   TensorShard shard;
   int64_t layers = 0;
   int64_t trainable_layers = 0;
-  bool repeated = false;  // another stage holds it first
+  bool repeated = false;  // a copy: another stage has the first one
 
   int64_t elements() const { return shard.elements() * layers; }
   int64_t trainable_elements() const { return shard.elements() * trainable_layers; }
 };
 
-// Tensors in a row, of one group of ranks, that every stage has in the same layers.
+// Consecutive tensors of one group of ranks that every stage has in the same layers.
 struct TensorRun {
   size_t first = 0;
   size_t end = 0;
   ShardGroup group = ShardGroup::kDense;
-  int64_t elements = 0;  // of all shards in a layer
+  int64_t elements = 0;  // of all shards, per layer
 };
 
-// A model under a layout. Stages are worked out when asked for.
+// A model under a layout. Stages are computed on request.
 class ShardedWeights {
  public:
-  // Errors: kInvalidArgument with all that CheckArchitecture() finds under `model_path`, else with
-  // all that CheckLayout() finds under `layout_path`; or CountWeights()'s.
+  // Errors: kInvalidArgument with all errors that CheckArchitecture() finds under `model_path`,
+  // else with all that CheckLayout() finds under `layout_path`; or CountWeights()'s.
   static absl::StatusOr<ShardedWeights> Of(const ArchitectureSpec& spec,
                                            absl::string_view model_path,
                                            const ParallelLayout& layout,
@@ -75,7 +75,7 @@ class ShardedWeights {
 
   StageWeights Stage(int64_t stage) const;
 
-  // The tensors that Stage() is the sum of, those of the whole model in their order.
+  // The tensors that add up to Stage(), in the order of the whole model.
   std::vector<StageTensor> TensorsOf(int64_t stage) const;
 
   // Calls visit(const WeightTensor&, const TensorShard&, const KindLayers&) for each of them.
@@ -90,7 +90,7 @@ class ShardedWeights {
   }
 
   // The same in sums: calls visit(const TensorRun&, absl::Span<const int64_t>, const KindLayers&),
-  // the span being elements of each tensor's shard in a layer.
+  // where the span has the elements of each tensor's shard, per layer.
   template <typename Visit>
   void ForEachRun(int64_t stage, Visit&& visit) const {
     for (const TensorRun& run : runs_) {
@@ -103,7 +103,7 @@ class ShardedWeights {
   // The stage whose GPUs hold the most parameters; the first of several.
   int64_t LargestStage() const;
 
-  // The sum over all GPUs of a job, copies included; `gpus_per_stage` is tensor x data x context
+  // The sum over all GPUs of a job, copies included. `gpus_per_stage` is tensor x data x context
   // parallel size, and a multiple of expert x expert tensor parallel size.
   CheckedInt HeldByJob(int64_t gpus_per_stage) const;
 
@@ -111,7 +111,7 @@ class ShardedWeights {
   ShardedWeights(const ArchitectureSpec& spec, const ParallelLayout& layout, WeightTensors tensors,
                  ArchitectureCount whole_model);
 
-  // Inline, as most tensors are of layers.
+  // Inline, because most tensors are in layers.
   KindLayers LayersOn(int64_t stage, const WeightTensor& tensor) const {
     const bool stack = tensor.part == ModelPart::kEncoder || tensor.part == ModelPart::kDecoder;
     if (tensor.layer_kind < 0 || !stack) return EndLayersOn(stage, tensor);
@@ -124,7 +124,7 @@ class ShardedWeights {
   static bool IsAdapter(const WeightTensor& tensor) {
     return tensor.role == WeightRole::kAdapterDown || tensor.role == WeightRole::kAdapterUp;
   }
-  // Whether every stage has both in the same layers.
+  // True where every stage has both in the same layers.
   static bool StandTogether(const WeightTensor& a, const WeightTensor& b);
   void AddToRuns(size_t tensor);
   bool IsOn(int64_t stage, const WeightTensor& tensor) const;
@@ -139,7 +139,7 @@ class ShardedWeights {
   std::vector<int64_t> elements_;    // of shards_
   std::vector<TensorRun> runs_;      // of tensors_
   bool tied_;
-  bool predicts_further_;                  // has modules of multi-token prediction
+  bool predicts_further_;                  // has multi-token prediction modules
   std::array<int64_t, 2> lowest_stage_{};  // with layers of encoder and decoder
 };
 

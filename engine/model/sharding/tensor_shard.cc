@@ -5,7 +5,46 @@
 namespace sextant {
 namespace {
 
-// How many ways the axis of a tensor is cut; `attention` is the tensor's, if it is of any.
+constexpr ShardRule kReplicated = {};
+
+// Latents and their norms are computed whole on every rank, and expanded by heads.
+ShardAxis AttentionAxis(const AttentionSpec& attention, absl::string_view name) {
+  if (name == "query" || name == "query_up" || name == "key_value_up" || name == "sinks") {
+    return ShardAxis::kRows;
+  }
+  if (name == "key" || name == "value") return ShardAxis::kKeyValueRows;
+  if (name == "output") return ShardAxis::kColumns;
+  const bool all_heads = attention.query_key_norm == QueryKeyNorm::kAllHeads;
+  if (name == "query_norm" && all_heads) return ShardAxis::kRows;
+  if (name == "key_norm" && all_heads) return ShardAxis::kKeyValueRows;
+  return ShardAxis::kNone;
+}
+
+ShardAxis FeedForwardAxis(absl::string_view name) {
+  if (name == "gate" || name == "up") return ShardAxis::kRows;
+  if (name == "down") return ShardAxis::kColumns;
+  return ShardAxis::kNone;  // the gate of shared experts
+}
+
+// The rule of a matrix, or of the matrix that a bias or an adapter belongs to.
+ShardRule MatrixRule(const ArchitectureSpec& spec, const WeightTensor& t) {
+  if (t.module == "token_embedding" || t.module == "output_head") {
+    return {.axis = ShardAxis::kRows};
+  }
+  if (const AttentionSpec* attention = AttentionOf(spec, t); attention != nullptr) {
+    return {.axis = AttentionAxis(*attention, t.name)};
+  }
+  if (t.module == "feed_forward" || t.module == "shared_experts") {
+    return {.axis = FeedForwardAxis(t.name)};
+  }
+  if (t.module == "experts") {
+    return {.axis = FeedForwardAxis(t.name), .group = ShardGroup::kExpert};
+  }
+  if (t.module == "projection") return {.axis = ShardAxis::kRows};
+  return kReplicated;
+}
+
+// The number of parts of a tensor's axis; `attention` is the tensor's, if any.
 int64_t PartsOf(ShardAxis axis, const AttentionSpec* attention, const ParallelLayout& layout,
                 int64_t ranks) {
   if (axis == ShardAxis::kNone) return 1;
@@ -14,6 +53,27 @@ int64_t PartsOf(ShardAxis axis, const AttentionSpec* attention, const ParallelLa
 }
 
 }  // namespace
+
+const AttentionSpec* AttentionOf(const ArchitectureSpec& spec, const WeightTensor& tensor) {
+  if (tensor.layer_kind < 0) return nullptr;
+  const LayerSpec& layer = spec.layer_kinds[static_cast<size_t>(tensor.layer_kind)];
+  if (tensor.module == "attention") return &*layer.attention;
+  if (tensor.module == "cross_attention") return &*layer.cross_attention;
+  return nullptr;
+}
+
+// A bias is divided like the rows of its matrix: where columns are divided, it is added to their
+// sum, and every rank has it. The adapter matrix that shares the divided axis is divided likewise;
+// the other one is whole.
+// Source: Shoeybi et al. 2019, arXiv 1909.08053, section 3.
+ShardRule ShardRuleOf(const ArchitectureSpec& spec, const WeightTensor& tensor) {
+  ShardRule rule = MatrixRule(spec, tensor);
+  const bool by_columns = rule.axis == ShardAxis::kColumns;
+  const bool has_axis = tensor.role == WeightRole::kWeight ||
+                        (tensor.role == WeightRole::kAdapterDown ? by_columns : !by_columns);
+  if (!has_axis) rule.axis = ShardAxis::kNone;
+  return rule;
+}
 
 TensorShard ShardOf(const ArchitectureSpec& spec, const WeightTensor& tensor,
                     const ParallelLayout& layout) {

@@ -40,7 +40,7 @@ absl::StatusOr<AxisTerm> ParseTerm(TokenReader& reader, EinsumStyle style) {
   return term;
 }
 
-// "..." and the letters that occur once. Their columns are those of the operands.
+// "..." and the letters that occur once. Their columns are those in the operands.
 AxisTerm ImplicitOutput(const std::vector<AxisTerm>& operands) {
   AxisTerm output;
   std::map<char, int> occurrences;

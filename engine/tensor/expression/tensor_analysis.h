@@ -1,4 +1,4 @@
-// A chain of what lines of model code do with a tensor: steps, expressions and questions.
+// A chain of actions of model code on a tensor: steps, expressions and questions.
 #ifndef SEXTANT_ENGINE_TENSOR_EXPRESSION_TENSOR_ANALYSIS_H_
 #define SEXTANT_ENGINE_TENSOR_EXPRESSION_TENSOR_ANALYSIS_H_
 
@@ -13,11 +13,60 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "engine/base/units.h"
+#include "engine/tensor/expression/axis_term.h"
 #include "engine/tensor/expression/axis_transform.h"
-#include "engine/tensor/expression/shape_check.h"
+#include "engine/tensor/expression/token.h"
+#include "engine/tensor/shape.h"
 #include "engine/tensor/tensor_step.h"
 
 namespace sextant {
+
+struct DeclaredAxis {
+  enum class Kind {
+    kName,      // "seq": the same size everywhere
+    kStretch,   // "#seq": that size, or 1
+    kNumber,    // "3"
+    kAny,       // "_": any one axis
+    kSeveral,   // "*rest": any number of axes, the same sizes everywhere
+    kEllipsis,  // "...": any number of axes
+  };
+  Kind kind = Kind::kAny;
+  absl::string_view name = {};  // of kName, kStretch and kSeveral; points into the expression
+  int64_t number = 0;           // of kNumber
+  int column = 0;
+};
+
+// Parses shapes as jaxtyping writes them (documentation, "Array annotations").
+//
+// Errors: kInvalidArgument "expression" with the column: a token that is no axis, more than
+// kMaxAxes, more than one of "..." and "*name".
+absl::StatusOr<std::vector<DeclaredAxis>> ParseDeclaredAxes(TokenReader& reader);
+
+// Sizes bound to names, in the order of binding.
+struct ShapeBindings {
+  struct Several {
+    std::string name;
+    Shape sizes;
+  };
+  std::vector<AxisSize> sizes = {};
+  std::vector<Several> several = {};
+};
+
+struct ShapeCheck {
+  bool matches = false;
+  // One sentence each: "3 axes declared, the tensor has 4"; "'seq' is bound to 3 and to 4".
+  std::vector<std::string> mismatches = {};
+  // Given bindings and new ones; a name bound twice keeps its first size.
+  ShapeBindings bindings = {};
+};
+
+// A shape that does not match is a result, not an error. `bindings` come from tensors that were
+// checked before: a name has one size in all of them.
+//
+// Errors: as ParseDeclaredAxes(); kInvalidArgument "shape" as CheckShape().
+absl::StatusOr<ShapeCheck> CheckDeclaredShape(absl::string_view expression,
+                                              absl::Span<const int64_t> shape,
+                                              ShapeBindings bindings);
 
 struct RearrangeAction {
   static constexpr absl::string_view kName = "rearrange";
@@ -38,13 +87,13 @@ struct ReduceAction {
   ReductionKind kind = ReductionKind::kSum;
 };
 
-// Whether the tensor has the axes declared; a name is one size in all checks of a chain.
+// Checks that the tensor has the declared axes; a name has one size in all checks of a chain.
 struct CheckShapeAction {
   static constexpr absl::string_view kName = "check_shape";
   std::string expression = {};
 };
 
-// Where in the storage the element at `index` is.
+// Finds the storage position of the element at `index`.
 struct FlatIndexAction {
   static constexpr absl::string_view kName = "flat_index";
   std::vector<int64_t> index = {};
@@ -55,10 +104,10 @@ using TensorAction = std::variant<TensorStep, RearrangeAction, RepeatAction, Red
 
 inline constexpr int kMaxTensorActions = 64;
 
-// Different names in all shape checks of a chain; each check answers with all so far.
+// The most different names in all shape checks of a chain; each result has all so far.
 inline constexpr size_t kMaxCheckedNames = 64;
 
-// What a rearrangement, repetition or reduction did beside its step.
+// The outcome of a rearrangement, repetition or reduction in addition to its step.
 struct TransformDetail {
   std::vector<AxisSize> axes = {};  // every named axis, in order of appearance
   Bytes read = Bytes(0);            // 0 for a view
@@ -68,7 +117,7 @@ struct TransformDetail {
 
 struct ActionResult {
   absl::string_view name;
-  StepResult step = {};  // of a question: the tensor as it is
+  StepResult step = {};  // for a question: the unchanged tensor
   Bytes allocated = Bytes(0);
   absl::optional<TransformDetail> transform = {};
   absl::optional<ShapeCheck> check = {};
@@ -77,19 +126,18 @@ struct ActionResult {
 
 struct TensorAnalysis {
   std::vector<ActionResult> results = {};
-  Bytes allocated = Bytes(0);  // by all
+  Bytes allocated = Bytes(0);  // by all actions
 };
 
 // "transpose", "rearrange", ...
 absl::string_view ActionName(const TensorAction& action);
 
-// One after the other, each on the result of the one before. Bytes are those of dense tensors
+// Applies the actions in sequence, each to the previous result. Bytes are those of dense tensors
 // (TensorBytes); a transform that copies reads and writes each of its elements once.
 //
 // Errors: kInvalidArgument "steps" where there are too many or they allocate more than 9.2e18
-// bytes, or what is wrong with the first that fails, "steps[2].select.axis",
-// "steps[0].rearrange.expression"; "steps[9].check_shape.expression" of more than
-// kMaxCheckedNames names.
+// bytes; else the errors of the first action that fails, "steps[2].select.axis",
+// "steps[0].rearrange.expression"; "steps[9].check_shape.expression" above kMaxCheckedNames names.
 absl::StatusOr<TensorAnalysis> AnalyzeTensor(const StridedTensor& tensor,
                                              absl::Span<const TensorAction> actions);
 

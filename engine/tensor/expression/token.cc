@@ -1,7 +1,6 @@
 #include "engine/tensor/expression/token.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -23,7 +22,7 @@ constexpr std::pair<absl::string_view, TokenKind> kSymbols[] = {
 
 bool IsNameByte(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The names', numbers' and `_`s' longest run at the start of `rest`.
+// The longest run of name bytes (letters, digits and `_`) at the start of `rest`.
 absl::string_view WordOf(absl::string_view rest) {
   const auto* end = std::find_if_not(rest.begin(), rest.end(), IsNameByte);
   return rest.substr(0, static_cast<size_t>(end - rest.begin()));

@@ -1,22 +1,68 @@
-// A graph of cuDNN's operations on tensors of four dimensions, built one operation at a time.
+// A graph of cuDNN's operations on tensors of four dimensions, built one operation at a time, and
+// the kernels that the library chooses for it. Descriptors are the objects of its backend
+// interface: created, given attributes, finalized, destroyed.
 #ifndef SEXTANT_GPU_PROBE_CUDA_ATTENTION_CUDNN_GRAPH_H_
 #define SEXTANT_GPU_PROBE_CUDA_ATTENTION_CUDNN_GRAPH_H_
 
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gpu_probe/cuda/attention/cudnn_descriptor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gpu_probe/cuda/cuda_libraries.h"
 
-namespace sextant {
+namespace sextant::probe {
+
+using SharedCudnn = std::shared_ptr<const Cudnn>;
+
+// OK for 0. Otherwise a status that names `call`, the code and the library's message:
+//   kUnimplemented  3000 to 3999: not supported, on that GPU or at all
+//   kInternal       all others
+absl::Status CudnnStatus(const Cudnn& cudnn, int code, absl::string_view call);
+
+// One object of the backend interface.
+class CudnnDescriptor {
+ public:
+  // Creates a descriptor of a `kind` of cudnn_numbers.h. Finalize() reports errors.
+  CudnnDescriptor(SharedCudnn cudnn, int kind);
+  CudnnDescriptor() = default;
+  CudnnDescriptor(CudnnDescriptor&& other) noexcept { *this = std::move(other); }
+  CudnnDescriptor& operator=(CudnnDescriptor&& other) noexcept;
+  ~CudnnDescriptor();
+
+  // Sets `attribute` to elements of `type`.
+  CudnnDescriptor& Set(int attribute, int type, int64_t count, const void* elements);
+  // Set() for one of cuDNN's enumerations.
+  CudnnDescriptor& SetEnum(int attribute, int type, int value);
+  CudnnDescriptor& SetBool(int attribute, bool value);
+  CudnnDescriptor& SetInt64s(int attribute, absl::Span<const int64_t> values);
+  CudnnDescriptor& SetDescriptor(int attribute, void* value);
+  CudnnDescriptor& SetHandle(int attribute, void* value);
+
+  // Errors: CudnnStatus()'s, of the first call that failed.
+  absl::Status Finalize();
+
+  // The library's object; null where there is none.
+  void* get() const { return object_; }
+  const SharedCudnn& cudnn() const { return cudnn_; }
+
+ private:
+  void Note(int code, absl::string_view call);
+
+  SharedCudnn cudnn_;
+  void* object_ = nullptr;
+  absl::Status status_;
+};
 
 using CudnnSizes = std::array<int64_t, 4>;
 
-// Where a tensor's elements are, and how long it is each way; `type` of cudnn_numbers.h.
+// A tensor's sizes and memory layout; `type` is one of cudnn_numbers.h.
 struct CudnnTensor {
   CudnnSizes sizes = {1, 1, 1, 1};
   CudnnSizes strides = {1, 1, 1, 1};  // in elements
@@ -24,47 +70,48 @@ struct CudnnTensor {
 };
 
 struct CudnnGraphOptions {
-  // Whether one kernel is to serve all sizes.
+  // True where one kernel serves all sizes.
   bool dynamic_shapes = false;
-  // Of the GPU that runs it. Null: it is run nowhere.
+  // The handle of the GPU that runs it. Null: it is never run.
   void* handle = nullptr;
 };
 
-// A finished graph, with what it is made of.
+// A finished graph, with the descriptors that it consists of.
 struct FinishedCudnnGraph {
   std::deque<CudnnDescriptor> parts;
   CudnnDescriptor graph;
 };
 
-// The first operation that fails makes all that follow do nothing; Finish() tells it.
+// After the first operation that fails, all others do nothing; Finish() reports the error.
 class CudnnGraph {
  public:
   using Tensor = void*;
 
   explicit CudnnGraph(SharedCudnn cudnn) : cudnn_(std::move(cudnn)) {}
 
-  // One in memory, whose address is given by `id` when the graph runs.
+  // Adds a tensor in memory; its address is passed under `id` when the graph runs.
   Tensor InMemory(int64_t id, const CudnnTensor& tensor) { return Add(id, tensor, kInMemory); }
-  // One fp32 number on the host, given likewise.
+  // Adds one fp32 number on the host, passed in the same way.
   Tensor Number(int64_t id) { return Add(id, {}, kOnHost); }
 
-  // Each adds an operation and gives its result: a tensor that never is in memory, like `out`.
+  // Each adds an operation and returns its result: a virtual tensor, never in memory, with the
+  // layout of `out`.
   Tensor Matmul(Tensor a, Tensor b, const CudnnTensor& out);
   Tensor Pointwise(int mode, Tensor x, Tensor b, const CudnnTensor& out);
-  // x where `which` holds, b elsewhere.
+  // x where `which` is true, b elsewhere.
   Tensor Select(Tensor x, Tensor b, Tensor which, const CudnnTensor& out);
-  // The place of each element of x along `axis`.
+  // The index of each element of x along `axis`.
   Tensor Index(Tensor x, int64_t axis, const CudnnTensor& out);
   Tensor Reduce(int operation, Tensor x, const CudnnTensor& out);
-  // The same elements seen with other sizes and strides.
+  // The same elements under other sizes and strides.
   Tensor Reshape(Tensor x, const CudnnTensor& out);
 
-  // As those, into a tensor in memory.
+  // The same operations, with the result in a tensor in memory.
   void MatmulInto(Tensor a, Tensor b, Tensor out);
   void PointwiseInto(int mode, Tensor x, Tensor b, Tensor out);
   void ReduceInto(int operation, Tensor x, Tensor out);
 
-  // The whole, once.
+  // Finishes the graph. Call it once.
   //
   // Errors: CudnnStatus()'s.
   absl::StatusOr<FinishedCudnnGraph> Finish(const CudnnGraphOptions& options);
@@ -74,7 +121,7 @@ class CudnnGraph {
 
   Tensor Add(int64_t id, const CudnnTensor& tensor, Place place);
   Tensor AddVirtual(const CudnnTensor& tensor) { return Add(next_id_++, tensor, kNowhere); }
-  // Finishes `descriptor` and keeps it.
+  // Finalizes `descriptor` and keeps it.
   void* Keep(CudnnDescriptor descriptor);
   void AddPointwise(CudnnDescriptor what, Tensor x, Tensor b, Tensor which, Tensor out);
   CudnnDescriptor PointwiseOf(int mode, int precision) const;
@@ -86,6 +133,45 @@ class CudnnGraph {
   absl::Status status_;
 };
 
-}  // namespace sextant
+// A GPU described by the library's own JSON; it need not be installed, since nothing is run on it.
+//
+// Errors: CudnnStatus()'s.
+absl::StatusOr<CudnnDescriptor> CudnnDeviceFrom(const SharedCudnn& cudnn, absl::string_view json);
+
+// The target of a plan: the GPU of a handle, or a described one.
+struct CudnnTarget {
+  void* handle = nullptr;
+  const CudnnDescriptor* description = nullptr;
+};
+
+// The kernels that cuDNN chooses for a graph, ready to run.
+struct CudnnPlan {
+  FinishedCudnnGraph graph;
+  CudnnDescriptor config;
+  CudnnDescriptor plan;
+  int64_t workspace_bytes = 0;
+};
+
+// Kernels compiled for graphs of dynamic shapes, which differ only in sizes. Compiling one takes
+// half a second to two.
+class CudnnKernelCache {
+ public:
+  // Returns the cache for graphs like `graph`, which the first call creates.
+  //
+  // Errors: CudnnStatus()'s.
+  absl::StatusOr<void*> For(const FinishedCudnnGraph& graph);
+
+ private:
+  CudnnDescriptor cache_;
+};
+
+// Returns the first plan that `target` supports, in the library's order of preference. `cache`
+// keeps and finds its kernel; may be null.
+//
+// Errors: kUnimplemented where the target supports none; CudnnStatus()'s.
+absl::StatusOr<CudnnPlan> PlanOf(FinishedCudnnGraph graph, const CudnnTarget& target,
+                                 CudnnKernelCache* cache);
+
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_ATTENTION_CUDNN_GRAPH_H_

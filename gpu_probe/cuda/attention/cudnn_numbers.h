@@ -1,10 +1,10 @@
-// Numbers of cuDNN's backend interface, as cudnn_graph.h of cuDNN 9.19 has them.
+// Numbers of cuDNN's backend interface, from cudnn_graph.h of cuDNN 9.19.
 #ifndef SEXTANT_GPU_PROBE_CUDA_ATTENTION_CUDNN_NUMBERS_H_
 #define SEXTANT_GPU_PROBE_CUDA_ATTENTION_CUDNN_NUMBERS_H_
 
-namespace sextant::cudnn {
+namespace sextant::probe::cudnn {
 
-// cudnnStatus_t: thousands are kinds of errors.
+// cudnnStatus_t: each thousand is a kind of error.
 inline constexpr int kNotSupported = 3000;
 
 // cudnnBackendDescriptorType_t.
@@ -104,9 +104,9 @@ inline constexpr int kSelect = 601;
 inline constexpr int kReduceSum = 0;
 inline constexpr int kReduceMax = 3;
 
-// cudnnBackendHeurMode_t: the best choice that it knows.
+// cudnnBackendHeurMode_t: the library's best heuristic.
 inline constexpr int kHeuristicsBest = 3;
 
-}  // namespace sextant::cudnn
+}  // namespace sextant::probe::cudnn
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_ATTENTION_CUDNN_NUMBERS_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr unsigned kCheckThreads = 256;
@@ -108,7 +108,7 @@ absl::Status GpuAttentionCheck::Compare(const Compared& compared, const GpuAtten
 absl::Status GpuAttentionCheck::Written(AttentionTensor which, const char* what, int64_t count,
                                         const AttentionAddresses& at) {
   const bool fp32 = which == AttentionTensor::kStatistics;
-  // The upper half of an fp32 number is its second.
+  // The upper half of an fp32 number is its second 16-bit word.
   const cuda::Address data = At(at, which) + (fp32 ? 2 : 0);
   SEXTANT_ASSIGN_OR_RETURN(
       const GpuCheckReport report,
@@ -202,4 +202,4 @@ absl::Status GpuAttentionCheck::Backward(const GpuAttentionShape& shape,
                  shape, at);
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// Whether attention is right, for a few tokens of each pass by its definition.
+// Checks of attention on a GPU: some tokens of each pass against the definition.
 #ifndef SEXTANT_GPU_PROBE_CUDA_ATTENTION_GPU_ATTENTION_CHECK_H_
 #define SEXTANT_GPU_PROBE_CUDA_ATTENTION_GPU_ATTENTION_CHECK_H_
 
@@ -14,9 +14,9 @@
 #include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/gpu_session.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// As kernels/attention.cu has them.
+// As in kernels/attention.cu.
 struct AttentionSizes {
   int64_t sequence = 0;
   int64_t heads = 0;
@@ -32,28 +32,28 @@ struct AttentionSample {
   int64_t token = 0;
 };
 
-// Tokens that a check looks at: the first, the last, and others at random.
+// Tokens that a check compares: the first, the last, and random others.
 inline constexpr int64_t kAttentionSampleCount = 32;
 
-// Where each tensor of an attention is.
+// The address of each tensor of an attention.
 using AttentionAddresses = std::array<cuda::Address, kAttentionTensorCount>;
 
 class GpuAttentionCheck {
  public:
-  // For one of `shapes` at a time.
+  // Creates a check for one of `shapes` at a time.
   //
   // Errors: DeviceMemory::Allocate()'s.
   static absl::StatusOr<GpuAttentionCheck> Create(const std::vector<GpuAttentionShape>& shapes,
                                                   bool backward, const SharedSession& session);
 
-  // Each call looks at other tokens. kernels/attention.cu has the tolerances.
+  // Each call checks other tokens. kernels/attention.cu has the tolerances.
   //
   // Errors: kDataLoss saying what is wrong; the session's.
   absl::Status Forward(const GpuAttentionShape& shape, const AttentionAddresses& at);
   absl::Status Backward(const GpuAttentionShape& shape, const AttentionAddresses& at);
 
  private:
-  // A comparison of what a library wrote.
+  // A comparison of a tensor that a library wrote.
   struct Compared {
     const char* kernel = nullptr;
     AttentionTensor out;
@@ -69,11 +69,11 @@ class GpuAttentionCheck {
 
   // Draws tokens of one of `heads` heads.
   absl::Status Draw(const GpuAttentionShape& shape, int64_t heads);
-  // The softmax's weights of the drawn queries.
+  // Computes the softmax's weights of the drawn queries.
   absl::Status RowWeights(const GpuAttentionShape& shape, const AttentionAddresses& at);
   absl::Status Compare(const Compared& compared, const GpuAttentionShape& shape,
                        const AttentionAddresses& at);
-  // Whether every number of a tensor of `count` was written.
+  // Checks that every number of a tensor of `count` numbers was written.
   absl::Status Written(AttentionTensor which, const char* what, int64_t count,
                        const AttentionAddresses& at);
   LaunchShape ThreadsFor(int64_t count) const;
@@ -84,11 +84,11 @@ class GpuAttentionCheck {
   DeviceMemory samples_memory_;
   DeviceMemory log_sums_;
   DeviceMemory weights_;
-  DeviceMemory gradients_;  // of scores, of the backward pass alone
+  DeviceMemory gradients_;  // of scores; backward pass only
   std::vector<AttentionSample> samples_;
   uint64_t draw_count_ = 0;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_ATTENTION_GPU_ATTENTION_CHECK_H_

@@ -1,29 +1,226 @@
 #include "gpu_probe/cuda/attention/gpu_attention_points.h"
 
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/attention/cudnn_session.h"
-#include "gpu_probe/cuda/attention/gpu_attention_arena.h"
+#include "gpu_probe/cuda/attention/cudnn_attention.h"
+#include "gpu_probe/cuda/attention/gpu_attention_check.h"
 #include "gpu_probe/cuda/attention/gpu_attention_shape.h"
-#include "gpu_probe/cuda/attention/gpu_attention_workload.h"
-#include "gpu_probe/cuda/gpu_levels.h"
+#include "gpu_probe/cuda/gpu_workload.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// The first of cuDNN 9 that is known to do all that is used here right: backward passes of 9.10.0
-// and 9.10.1 have known faults, for which cudnn-frontend refuses them, and before 9.10 a mask had
-// to be the lowest number and not minus infinity (attn_score_modifiers.h there).
+// Memory for the attention of several shapes, one at a time.
+struct GpuAttentionArena {
+  std::array<DeviceMemory, kAttentionTensorCount> memory;
+  GpuAttentionCheck check;
+
+  DeviceMemory& of(AttentionTensor which) { return memory[static_cast<size_t>(which)]; }
+
+  // Creates an arena for one of `shapes` at a time. Queries, keys, values and gradients of outputs
+  // are normal numbers, so that scores have a variance of 1.
+  //
+  // Errors: DeviceMemory::Allocate()'s; GpuSession's.
+  static absl::StatusOr<std::shared_ptr<GpuAttentionArena>> Create(
+      const std::vector<GpuAttentionShape>& shapes, bool backward, const SharedSession& session);
+};
+
+// One pass of one shape.
+class GpuAttentionWorkload : public GpuWorkload {
+ public:
+  struct Parts {
+    GpuAttentionShape shape;
+    bool backward = false;
+    SharedSession session;
+    std::shared_ptr<CudnnSession> cudnn;
+    std::shared_ptr<GpuAttentionArena> arena;
+  };
+
+  // A backward pass first runs the forward pass, whose outputs and statistics it needs, into memory
+  // of its own.
+  //
+  // Errors: kUnimplemented where cuDNN has no kernel; kResourceExhausted; the session's.
+  static absl::StatusOr<std::unique_ptr<Workload>> Create(Parts parts);
+
+  void Poison() override;
+  // Compares some tokens with attention by its definition, and checks that all were written.
+  absl::Status Check() override;
+
+ private:
+  explicit GpuAttentionWorkload(Parts parts)
+      : GpuWorkload(parts.session, HostPart::kQueues), parts_(std::move(parts)) {}
+  absl::Status Enqueue() override;
+
+  absl::Status Start();
+  absl::Status RunForward();
+  absl::StatusOr<CudnnDescriptor> PackOf(const CudnnPlan& plan, bool backward) const;
+  cuda::Address AddressOf(AttentionTensor which) const;
+
+  const Parts parts_;
+  DeviceMemory outputs_;  // of a backward pass
+  DeviceMemory statistics_;
+  // The numbers passed from the host to the graph, in the order of AttentionNumber.
+  std::array<float, 3> numbers_ = {};
+  CudnnPlan plan_;
+  CudnnDescriptor pack_;
+};
+
+constexpr unsigned kFillBlocksPerMultiprocessor = 8;
+
+AttentionBytes MostBytes(const std::vector<GpuAttentionShape>& shapes, bool backward) {
+  AttentionBytes most = {};
+  for (const GpuAttentionShape& shape : shapes) {
+    const AttentionBytes bytes = AttentionBytesOf(shape, backward);
+    for (size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], bytes[i]);
+  }
+  return most;
+}
+
+// Each tensor gets different numbers.
+absl::Status FillNormal(const DeviceMemory& memory, uint64_t seed, GpuSession& session) {
+  const auto count = static_cast<unsigned long long>(memory.size_bytes() / 2);
+  const auto blocks =
+      static_cast<unsigned>(session.multiprocessor_count()) * kFillBlocksPerMultiprocessor;
+  return session.Launch("fill_normal_bf16", {.block_count = blocks}, memory.address(), count,
+                        static_cast<unsigned long long>(seed << 40));
+}
+
+absl::StatusOr<std::shared_ptr<GpuAttentionArena>> GpuAttentionArena::Create(
+    const std::vector<GpuAttentionShape>& shapes, bool backward, const SharedSession& session) {
+  const AttentionBytes bytes = MostBytes(shapes, backward);
+  std::array<DeviceMemory, kAttentionTensorCount> memory;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    if (bytes[i] == 0) continue;
+    SEXTANT_ASSIGN_OR_RETURN(memory[i], DeviceMemory::Allocate(session, bytes[i]));
+  }
+  for (const AttentionTensor which :
+       {AttentionTensor::kQueries, AttentionTensor::kKeys, AttentionTensor::kValues,
+        AttentionTensor::kOutputGradients}) {
+    const DeviceMemory& tensor = memory[static_cast<size_t>(which)];
+    if (tensor.size_bytes() == 0) continue;
+    SEXTANT_RETURN_IF_ERROR(FillNormal(tensor, static_cast<uint64_t>(which) + 1, *session));
+  }
+  SEXTANT_ASSIGN_OR_RETURN(GpuAttentionCheck check,
+                           GpuAttentionCheck::Create(shapes, backward, session));
+  return std::make_shared<GpuAttentionArena>(
+      GpuAttentionArena{.memory = std::move(memory), .check = std::move(check)});
+}
+
+constexpr unsigned char kPoison = 0xFF;  // numbers of these bytes are not finite
+
+void* PointerTo(cuda::Address address) {
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
+}
+
+absl::StatusOr<std::unique_ptr<Workload>> GpuAttentionWorkload::Create(Parts parts) {
+  std::unique_ptr<GpuAttentionWorkload> workload(new GpuAttentionWorkload(std::move(parts)));
+  SEXTANT_RETURN_IF_ERROR(workload->Start());
+  return workload;
+}
+
+absl::Status GpuAttentionWorkload::Start() {
+  const GpuAttentionShape& shape = parts_.shape;
+  numbers_ = {shape.scale(), -std::numeric_limits<float>::infinity(), 1.0F};
+  if (parts_.backward) SEXTANT_RETURN_IF_ERROR(RunForward());
+  SEXTANT_ASSIGN_OR_RETURN(plan_, parts_.backward ? parts_.cudnn->BackwardPlan(shape)
+                                                  : parts_.cudnn->ForwardPlan(shape));
+  SEXTANT_ASSIGN_OR_RETURN(pack_, PackOf(plan_, parts_.backward));
+  return absl::OkStatus();
+}
+
+absl::Status GpuAttentionWorkload::RunForward() {
+  const AttentionBytes bytes = AttentionBytesOf(parts_.shape, /*backward=*/false);
+  const auto allocate = [&](AttentionTensor which) {
+    return DeviceMemory::Allocate(shared_session(), bytes[static_cast<size_t>(which)]);
+  };
+  SEXTANT_ASSIGN_OR_RETURN(outputs_, allocate(AttentionTensor::kOutputs));
+  SEXTANT_ASSIGN_OR_RETURN(statistics_, allocate(AttentionTensor::kStatistics));
+  SEXTANT_ASSIGN_OR_RETURN(const CudnnPlan forward, parts_.cudnn->ForwardPlan(parts_.shape));
+  SEXTANT_ASSIGN_OR_RETURN(const CudnnDescriptor pack, PackOf(forward, /*backward=*/false));
+  SEXTANT_RETURN_IF_ERROR(parts_.cudnn->Execute(forward, pack));
+  return session().Synchronize();
+}
+
+cuda::Address GpuAttentionWorkload::AddressOf(AttentionTensor which) const {
+  if (parts_.backward && which == AttentionTensor::kOutputs) return outputs_.address();
+  if (parts_.backward && which == AttentionTensor::kStatistics) return statistics_.address();
+  return parts_.arena->of(which).address();
+}
+
+absl::StatusOr<CudnnDescriptor> GpuAttentionWorkload::PackOf(const CudnnPlan& plan,
+                                                             bool backward) const {
+  const int64_t room_bytes = parts_.arena->of(AttentionTensor::kWorkspace).size_bytes();
+  if (plan.workspace_bytes > room_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("needs a workspace of ", plan.workspace_bytes,
+                                                     " bytes, and has ", room_bytes));
+  }
+  CudnnOperands operands;
+  const AttentionBytes bytes = AttentionBytesOf(parts_.shape, backward);
+  for (size_t i = 0; i < static_cast<size_t>(AttentionTensor::kWorkspace); ++i) {
+    if (bytes[i] == 0) continue;
+    const auto which = static_cast<AttentionTensor>(i);
+    operands.ids.push_back(IdOf(which));
+    operands.pointers.push_back(PointerTo(AddressOf(which)));
+  }
+  // cuDNN does not write them.
+  auto* const numbers = const_cast<float*>(numbers_.data());
+  const auto add = [&](AttentionNumber which) {
+    operands.ids.push_back(static_cast<int64_t>(which));
+    operands.pointers.push_back(
+        numbers + (static_cast<int64_t>(which) - static_cast<int64_t>(AttentionNumber::kScale)));
+  };
+  add(AttentionNumber::kScale);
+  if (parts_.shape.causal) add(AttentionNumber::kMasked);
+  if (backward) add(AttentionNumber::kKept);
+  return parts_.cudnn->Pack(operands, PointerTo(AddressOf(AttentionTensor::kWorkspace)));
+}
+
+absl::Status GpuAttentionWorkload::Enqueue() { return parts_.cudnn->Execute(plan_, pack_); }
+
+void GpuAttentionWorkload::Poison() {
+  const AttentionBytes bytes = AttentionBytesOf(parts_.shape, parts_.backward);
+  const auto fill = [&](AttentionTensor which) {
+    // If this fails, the run that follows fails as well.
+    (void)session().Fill(AddressOf(which), kPoison, bytes[static_cast<size_t>(which)]);
+  };
+  if (parts_.backward) {
+    fill(AttentionTensor::kQueryGradients);
+    fill(AttentionTensor::kKeyGradients);
+    fill(AttentionTensor::kValueGradients);
+  } else {
+    fill(AttentionTensor::kOutputs);
+    fill(AttentionTensor::kStatistics);
+  }
+}
+
+absl::Status GpuAttentionWorkload::Check() {
+  AttentionAddresses addresses = {};
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    addresses[i] = AddressOf(static_cast<AttentionTensor>(i));
+  }
+  GpuAttentionCheck& check = parts_.arena->check;
+  return parts_.backward ? check.Backward(parts_.shape, addresses)
+                         : check.Forward(parts_.shape, addresses);
+}
+
+// The first cuDNN 9 known to do everything used here correctly: backward passes of 9.10.0 and
+// 9.10.1 have known faults, for which cudnn-frontend refuses them, and before 9.10 a mask had to be
+// the lowest number and not minus infinity (attn_score_modifiers.h there).
 constexpr std::size_t kLeastCudnn = 91002;
 
-// How many shapes a model of attention's times needs (engine/hardware/kernels/attention_model.h).
+// The least number of shapes for a model of attention's times
+// (engine/hardware/kernels/attention_model.h).
 constexpr int kFewestAttentionPoints = 8;
 
-// What points of one GPU share.
+// State that the points of one GPU share.
 struct AttentionSource {
   SharedSession session;
   SharedCudnn library;
@@ -34,7 +231,7 @@ struct AttentionSource {
   std::weak_ptr<GpuAttentionArena> backward_arena = {};
 };
 
-// Whether the probe may take what `shape` needs, and as much again for checks and for outputs of
+// True where the memory cap has room for `shape`, and as much again for checks and for outputs of
 // other backward passes.
 bool Fits(const GpuAttentionShape& shape, bool backward, const GpuSession& session) {
   int64_t bytes = 0;
@@ -97,7 +294,7 @@ void RecordAttention(const GpuAttentionShape& shape, bool backward, const std::s
   measured->set_engine(engine);
 }
 
-// Shapes of one kind share a kernel, and a model of its times.
+// The kind of a shape: shapes of one kind share a kernel, and a model of its times.
 std::string KindOf(const GpuAttentionShape& shape) {
   return absl::StrCat(shape.head_size, shape.causal ? " causal" : " full");
 }
@@ -145,7 +342,7 @@ std::vector<Point> GpuAttentionPoints(v1::ProbeMode mode, const SharedSession& s
   source->session = session;
   source->library = std::make_shared<const Cudnn>(*cudnn);
   std::vector<Point> points;
-  std::set<std::string> compiled;  // kinds: the first of each compiles the kernel of all
+  std::set<std::string> compiled;  // kinds: the first shape of each compiles the kernel of all
   for (const GpuAttentionShape& shape : forward) {
     if (Fits(shape, /*backward=*/false, *session)) source->forward_shapes.push_back(shape);
     points.push_back(PointOf(shape, /*backward=*/false, source));
@@ -160,4 +357,4 @@ std::vector<Point> GpuAttentionPoints(v1::ProbeMode mode, const SharedSession& s
   return points;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

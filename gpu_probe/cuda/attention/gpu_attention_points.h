@@ -1,4 +1,4 @@
-// Attention of a plan for a GPU.
+// Attention of a plan for a GPU, by cuDNN: one pass of one shape each, timed.
 #ifndef SEXTANT_GPU_PROBE_CUDA_ATTENTION_GPU_ATTENTION_POINTS_H_
 #define SEXTANT_GPU_PROBE_CUDA_ATTENTION_GPU_ATTENTION_POINTS_H_
 
@@ -11,16 +11,16 @@
 #include "gpu_probe/point.h"
 #include "sextant/v1/probe.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Those of `mode`: forward passes, then in full backward ones, each where cuDNN has a kernel for
-// it. The first of each kind compiles its kernel, and each backward pass one of its own, which
-// takes half a second to two: they are best measured last. None, with a note, without a cuDNN that
-// can be used.
+// The points of `mode`: forward passes, then in full backward ones, each where cuDNN has a kernel
+// for it. The first forward pass of each kind compiles its kernel, and each backward pass one of
+// its own, which takes half a second to two: measure them last. None, with a note, without a usable
+// cuDNN.
 std::vector<Point> GpuAttentionPoints(v1::ProbeMode mode, const SharedSession& session,
                                       const absl::StatusOr<Cudnn>& cudnn,
                                       std::vector<std::string>* notes);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_ATTENTION_GPU_ATTENTION_POINTS_H_

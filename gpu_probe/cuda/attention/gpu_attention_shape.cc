@@ -4,16 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int64_t kBf16Bytes = 2;
 constexpr int64_t kFp32Bytes = 4;
 
-// For what the library keeps beside its sums.
+// For the library's own needs in addition to its sums.
 constexpr int64_t kLeastWorkspaceBytes = int64_t{1} << 20;
 
-// Llama's and its kin, whole and as one of eight devices has them.
+// The shapes of Llama and similar models, whole and as one of eight devices holds them.
 const std::vector<GpuAttentionShape>& CausalShapes() {
   static const auto* const shapes = new std::vector<GpuAttentionShape>{
       {.batch = 1, .sequence = 512, .heads = 32, .kv_heads = 8},
@@ -27,7 +27,7 @@ const std::vector<GpuAttentionShape>& CausalShapes() {
   return *shapes;
 }
 
-// Between and beside those.
+// Shapes between and beyond those.
 const std::vector<GpuAttentionShape>& MoreCausalShapes() {
   static const auto* const shapes = new std::vector<GpuAttentionShape>{
       {.batch = 1, .sequence = 16384, .heads = 32, .kv_heads = 8},
@@ -41,7 +41,7 @@ const std::vector<GpuAttentionShape>& MoreCausalShapes() {
   return *shapes;
 }
 
-// The same as CausalShapes() with one thing different, and one of them four times as long.
+// CausalShapes() with one property changed, and one of them four times as long.
 std::vector<GpuAttentionShape> Like(GpuAttentionShape what) {
   std::vector<GpuAttentionShape> shapes = CausalShapes();
   shapes[2].sequence *= 4;
@@ -53,7 +53,7 @@ std::vector<GpuAttentionShape> Like(GpuAttentionShape what) {
   return shapes;
 }
 
-// DeepSeek's, not absorbed: each head has keys and values of its own.
+// DeepSeek's latent attention, not absorbed: each head has keys and values of its own.
 std::vector<GpuAttentionShape> LatentShapes() {
   std::vector<GpuAttentionShape> shapes =
       Like({.head_size = 192, .value_head_size = 128, .causal = true});
@@ -124,4 +124,4 @@ std::vector<GpuAttentionShape> BackwardAttentionShapes(v1::ProbeMode mode) {
   return CausalShapes();
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,9 +1,9 @@
-// Numbers of cuBLASLt's interface. From cublasLt.h, cublas_api.h and library_types.h of cuBLAS
-// 13.1; those that cuBLAS 12 has are the same there.
+// Numbers of cuBLASLt's interface, from cublasLt.h, cublas_api.h and library_types.h of cuBLAS
+// 13.1. Those that exist in cuBLAS 12 are the same there.
 #ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_CUBLASLT_ABI_H_
 #define SEXTANT_GPU_PROBE_CUDA_GEMM_CUBLASLT_ABI_H_
 
-namespace sextant::cublaslt {
+namespace sextant::probe::cublaslt {
 
 // cublasStatus_t.
 inline constexpr int kAllocationFailed = 3;
@@ -57,6 +57,6 @@ inline constexpr int kSplitCount = 2;
 inline constexpr int kStages = 6;
 inline constexpr int kCluster = 8;
 
-}  // namespace sextant::cublaslt
+}  // namespace sextant::probe::cublaslt
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_CUBLASLT_ABI_H_

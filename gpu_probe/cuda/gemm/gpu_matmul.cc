@@ -1,14 +1,30 @@
 #include "gpu_probe/cuda/gemm/gpu_matmul.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/gemm/algorithm_text.h"
 #include "gpu_probe/cuda/gemm/cublaslt_abi.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// Algorithms that the library is asked for.
+constexpr int kHopper = 90;
+constexpr int64_t kMebibyte = int64_t{1} << 20;
+
+// The attribute's value, 0 where it is not reported: 0 has no meaning in any of them.
+template <typename Value>
+uint32_t Told(const CublasLt& library, const CublasLtChoice& choice, int attribute) {
+  Value value = 0;
+  std::size_t written = 0;
+  const int code =
+      library.describe(choice.algorithm.data(), attribute, &value, sizeof(value), &written);
+  return code == 0 && written == sizeof(value) ? static_cast<uint32_t>(value) : 0;
+}
+
+// The number of algorithms that the library is asked for.
 constexpr int kWantedChoiceCount = 8;
 
 // 1 or 0 in the type that alpha and beta have.
@@ -30,10 +46,58 @@ Factor FactorOf(int type, int value) {
   return out;
 }
 
-// What the library knows of memory is void*.
+// Memory addresses are void* to the library.
 void* PointerTo(cuda::Address address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<CublasLtSession>> CublasLtSession::Open(CublasLt library,
+                                                                       SharedSession session) {
+  SEXTANT_RETURN_IF_ERROR(session->MakeCurrent());
+  std::shared_ptr<CublasLtSession> out(new CublasLtSession(std::move(library), std::move(session)));
+  SEXTANT_RETURN_IF_ERROR(CublasStatus(out->library_.create(&out->handle_), "cublasLtCreate"));
+  return out;
+}
+
+CublasLtSession::~CublasLtSession() {
+  if (handle_ != nullptr) (void)library_.destroy(handle_);
+}
+
+int64_t WorkspaceBytesFor(const GpuSession& session) {
+  return session.compute_capability() >= kHopper ? 32 * kMebibyte : 65 * kMebibyte / 8;
+}
+
+absl::Status CublasStatus(int code, absl::string_view call) {
+  if (code == 0) return absl::OkStatus();
+  const std::string text = absl::StrCat(call, " failed with cuBLAS status ", code);
+  switch (code) {
+    case cublaslt::kInvalidValue:
+    case cublaslt::kArchitectureMismatch:
+    case cublaslt::kNotSupported:
+      return absl::UnimplementedError(absl::StrCat(text, ": it has no such multiplication"));
+    case cublaslt::kAllocationFailed:
+      return absl::ResourceExhaustedError(absl::StrCat(text, ": it got no memory"));
+    default:
+      return absl::InternalError(absl::StrCat(
+          text, "; look in the kernel's log for the GPU's faults (Xid), and update cuBLAS"));
+  }
+}
+
+std::string AlgorithmText(const CublasLt& library, const CublasLtChoice& choice) {
+  std::vector<std::string> parts;
+  const auto add = [&parts](const char* name, uint32_t number) {
+    if (number != 0) parts.push_back(absl::StrCat(name, " ", number));
+  };
+  add("tile", Told<uint32_t>(library, choice, cublaslt::kTile));
+  add("stages", Told<uint32_t>(library, choice, cublaslt::kStages));
+  const uint32_t split_count = Told<int32_t>(library, choice, cublaslt::kSplitCount);
+  if (split_count > 1) add("split-k", split_count);
+  add("cluster", Told<uint16_t>(library, choice, cublaslt::kCluster));
+  if (std::isfinite(choice.wave_count) && choice.wave_count > 0) {
+    parts.push_back(absl::StrFormat("waves %.1f", choice.wave_count));
+  }
+  return absl::StrJoin(parts, " ");
+}
 
 double GpuMatmulProblem::operation_count() const {
   return 2.0 * static_cast<double>(batch_count) * static_cast<double>(m) * static_cast<double>(n) *
@@ -154,9 +218,9 @@ absl::Status GpuMatmul::Enqueue(size_t choice, const GpuMatmulOperands& operands
       a_layout_, &zero, c, c_layout_, c, c_layout_, choices_[choice].algorithm.data(),
       PointerTo(operands.workspace), choices_[choice].workspace_bytes, session.stream());
   if (code == 0) return absl::OkStatus();
-  // The driver knows more where the GPU itself failed.
+  // Where the GPU itself failed, the driver's error is more precise.
   SEXTANT_RETURN_IF_ERROR(session.Synchronize());
   return CublasStatus(code, "cublasLtMatmul");
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,5 @@
-// One multiplication as cuBLASLt is told of it, and the algorithms that it offers.
+// cuBLASLt on one GPU: the description of one multiplication, and the algorithms that the library
+// offers for it.
 #ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_H_
 #define SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_H_
 
@@ -11,14 +12,61 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "gpu_probe/cuda/cuda_driver.h"
-#include "gpu_probe/cuda/gemm/cublaslt_session.h"
+#include "gpu_probe/cuda/cuda_libraries.h"
 #include "gpu_probe/cuda/gemm/gpu_matmul_type.h"
+#include "gpu_probe/cuda/gpu_session.h"
 #include "sextant/v1/calibration.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// C[m,n] = A[m,k] B[k,n], row-major, `batch_count` times with operands one behind the other.
+// The library's handle on one GPU.
+class CublasLtSession {
+ public:
+  // Makes the library's handle, for the session's GPU.
+  //
+  // Errors: CublasStatus()'s.
+  static absl::StatusOr<std::shared_ptr<CublasLtSession>> Open(CublasLt library,
+                                                               SharedSession session);
+  ~CublasLtSession();
+  CublasLtSession(const CublasLtSession&) = delete;
+  CublasLtSession& operator=(const CublasLtSession&) = delete;
+
+  const CublasLt& library() const { return library_; }
+  void* handle() const { return handle_; }
+  GpuSession& session() const { return *session_; }
+  const SharedSession& shared_session() const { return session_; }
+  // "cublaslt 13.1.0".
+  std::string engine() const { return "cublaslt " + library_.version; }
+
+ private:
+  CublasLtSession(CublasLt library, SharedSession session)
+      : session_(std::move(session)), library_(std::move(library)) {}
+
+  const SharedSession session_;  // first, so that it outlives the handle
+  const CublasLt library_;
+  void* handle_ = nullptr;
+};
+
+using SharedCublasLt = std::shared_ptr<CublasLtSession>;
+
+// Bytes of workspace that its algorithms may use in addition to the operands: as many as frameworks
+// give them. 32 MiB since Hopper and 8.125 MiB before are PyTorch's (parseChosenWorkspaceSize() of
+// aten/src/ATen/cuda/CublasHandlePool.cpp); TransformerEngine gives 32 and 4 MiB.
+int64_t WorkspaceBytesFor(const GpuSession& session);
+
+// OK for 0. kUnimplemented for what the library does not support (7, 8, 15), kResourceExhausted
+// where it got no memory (3), else kInternal. The message names `call` and the code.
+absl::Status CublasStatus(int code, absl::string_view call);
+
+// "tile 20 stages 35 split-k 2 cluster 5 waves 3.9": the library's own numbers of the tile, of the
+// stages and of the cluster's shape, which cublasLt.h names (20 is CUBLASLT_MATMUL_TILE_128x128);
+// the number of parts of k, where more than one; how often the blocks fill the GPU. Values that the
+// library does not report are left out.
+std::string AlgorithmText(const CublasLt& library, const CublasLtChoice& choice);
+
+// C[m,n] = A[m,k] B[k,n], row-major, `batch_count` times with consecutive operands.
 struct GpuMatmulProblem {
   const GpuMatmulType* type = nullptr;
   int64_t m = 0;
@@ -27,14 +75,14 @@ struct GpuMatmulProblem {
   v1::MatmulMeasurement::Layout layout = v1::MatmulMeasurement::LAYOUT_ROW_BY_COLUMN;
   int64_t batch_count = 1;
   bool fast_accumulation = true;  // of FP8_E4M3
-  bool wide_output = false;       // C as exact sums need it
+  bool wide_output = false;       // C in the type that exact sums need
 
   MatrixFormat output() const { return wide_output ? type->wide_output : type->output; }
   int64_t output_bytes() const { return batch_count * m * n * OutputBytesOf(output()); }
   double operation_count() const;
 };
 
-// Where the operands of a run lie.
+// The addresses of a run's operands.
 struct GpuMatmulOperands {
   cuda::Address a = 0;
   cuda::Address b = 0;
@@ -42,7 +90,7 @@ struct GpuMatmulOperands {
   cuda::Address workspace = 0;  // of WorkspaceBytesFor()
 };
 
-// Scales of A and B: of blocks, or one number each. Unused where the type has none.
+// Scales of A and B: one for each block, or one number each. Unused where the type has none.
 struct GpuMatmulScales {
   cuda::Address a = 0;
   cuda::Address b = 0;
@@ -50,9 +98,9 @@ struct GpuMatmulScales {
 
 class GpuMatmul {
  public:
-  // Asks the library for its algorithms, the one that it prefers first.
+  // Asks the library for its algorithms, in its order of preference.
   //
-  // Errors: kUnimplemented where it has none for that; CublasStatus()'s.
+  // Errors: kUnimplemented where it has none for the problem; CublasStatus()'s.
   static absl::StatusOr<std::unique_ptr<GpuMatmul>> Prepare(SharedCublasLt cublaslt,
                                                             const GpuMatmulProblem& problem,
                                                             const GpuMatmulScales& scales);
@@ -84,13 +132,13 @@ class GpuMatmul {
   const SharedCublasLt cublaslt_;
   const GpuMatmulProblem problem_;
   void* matmul_ = nullptr;
-  // As the library has them, column-major: C' = B' A', so that its first is B.
+  // The library's matrices are column-major: C' = B' A', so that its first operand is B.
   void* b_layout_ = nullptr;
   void* a_layout_ = nullptr;
   void* c_layout_ = nullptr;
   std::vector<CublasLtChoice> choices_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_H_

@@ -7,29 +7,29 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int64_t kDoubleBytes = 8;
 
-// Enough threads to fill the GPU; each goes on to further tasks.
+// Enough threads to fill the GPU; each processes further tasks in a loop.
 constexpr int64_t kBlocksOfMultiprocessor = 16;
 constexpr int64_t kCheckThreadCount = 256;
 
-// Threads that share a sum over k: each adds some 64 products up.
+// Threads that share a sum over k: each adds up some 64 products.
 constexpr int64_t kProductsOfLane = 64;
 constexpr int64_t kWarpSize = 32;
 constexpr int64_t kMostLanes = 256;
 
-// As kernels/matmul_check.cu has them: rows and blocks of columns of one thread.
+// As in kernels/matmul_check.cu: rows and blocks of columns of one thread.
 constexpr int64_t kTaskRows = 4;
 constexpr int64_t kTaskBlocks = 4;
 
-// Of whole numbers: any byte but 0 and all ones would do.
+// For whole numbers; any byte but 0 and all ones works.
 constexpr unsigned char kExactPoison = 0x7F;
 constexpr uint64_t kExactSeed = 1'000'003;
 
-// Scales of 1: of a power of two's bytes 127, of e4m3's 0x38.
+// Scales of 1: byte 127 as a power of two, byte 0x38 as e4m3.
 constexpr int kOneAsE8m0 = 127;
 constexpr int kOneAsE4m3 = 0x38;
 
@@ -43,13 +43,13 @@ LaunchShape LaunchFor(int64_t task_count, const GpuSession& session) {
           .thread_count = static_cast<unsigned>(kCheckThreadCount)};
 }
 
-// Where in the scratch memory the sums of a check are.
+// The addresses of a check's sums in the scratch memory.
 struct Sums {
   cuda::Address column_sums = 0;  // block after block, k each
   cuda::Address products = 0;     // row after row, a block each
   cuda::Address a_squares = 0;    // a row each
   cuda::Address b_squares = 0;    // a block each
-  int64_t added_up_bytes = 0;     // from `products` on: what has to be 0 first
+  int64_t added_up_bytes = 0;     // from `products` on: bytes to be set to 0 first
 };
 
 Sums SumsOf(const GpuMatmulProblem& problem, cuda::Address scratch) {
@@ -223,4 +223,4 @@ absl::Status CheckExactProduct(const SharedCublasLt& cublaslt, GpuMatmulArena& a
                                           first / problem.n, ", column ", first % problem.n));
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

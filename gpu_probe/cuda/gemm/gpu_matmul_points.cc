@@ -11,21 +11,20 @@
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
 #include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
-#include "gpu_probe/cuda/gemm/matmul_trial.h"
-#include "gpu_probe/cuda/gpu_levels.h"
+#include "gpu_probe/cuda/gpu_workload.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// B's copies together are this many times the cache, so that each comes from memory; and no more
-// than a part of what the probe may take, of which the operands themselves need most.
+// B's copies together are this many times the cache, so that each comes from memory; but at most a
+// share of the memory cap, most of which the operands themselves need.
 constexpr int64_t kTouchedCaches = 3;
 constexpr int64_t kGpuTouchedShareOfCap = 4;
 constexpr int64_t kUnknownCacheBytes = int64_t{64} << 20;
 
 constexpr int64_t kMostDimension = 1'000'000;
 
-// cuBLASLt, loaded already, started where the first workload is made.
+// cuBLASLt, already loaded; started when the first workload is made.
 class CublasLtSource {
  public:
   CublasLtSource(CublasLt library, SharedSession session)
@@ -44,7 +43,7 @@ class CublasLtSource {
   SharedCublasLt open_;
 };
 
-// What all points of one type share.
+// State that all points of one type share.
 struct TypeState {
   TypeState(const GpuMatmulType& its_type, SharedSession session, double trial_seconds)
       : type(its_type), arenas(its_type, std::move(session)) {
@@ -58,11 +57,11 @@ struct TypeState {
   std::shared_ptr<bool> exact_checked = std::make_shared<bool>(false);
 };
 
-// What is known once a workload is made.
+// Properties of a multiplication, known once its workload is made.
 struct MadeMatmul {
   std::string kernel;
   std::string best_kernel;  // "" where the library's first choice is the fastest that was tried
-  double best_seconds = 0;  // of one run of that
+  double best_seconds = 0;  // of one run of that kernel
 };
 
 struct GpuMatmulToMeasure {
@@ -75,7 +74,7 @@ struct GpuMatmulToMeasure {
   std::string engine;
 };
 
-// How one point differs from the grid's.
+// The difference of one point from the grid's.
 struct GpuMatmulRole {
   bool first = false;
   bool requested = false;
@@ -104,7 +103,8 @@ class MatmulPlanner {
   const SharedSession session_;
   const std::string engine_;
   const std::shared_ptr<CublasLtSource> cublaslt_;
-  // By type, and whether it is of those that are no points of the grid: they need more memory.
+  // By type, and by true for multiplications that are not points of the grid: they need more
+  // memory.
   std::map<std::pair<const GpuMatmulType*, bool>, std::shared_ptr<TypeState>> states_;
   std::vector<Point> points_;
 };
@@ -155,7 +155,7 @@ v1::MatmulMeasurement Measurement(const GpuMatmulToMeasure& what, const GpuMatmu
   out.set_engine(what.engine);
   out.set_kernel(what.made->kernel);
   out.set_requested(role.requested);
-  // Both are timed alike; in the end the first choice may have been as fast.
+  // Both are timed alike, but the first choice may turn out to be as fast.
   if (what.made->best_seconds > 0 && what.made->best_seconds < time.median_seconds()) {
     out.set_best_flops_per_second(problem.operation_count() / what.made->best_seconds);
     out.set_best_kernel(what.made->best_kernel);
@@ -178,7 +178,7 @@ std::string LabelOf(const GpuMatmulProblem& problem) {
   return out;
 }
 
-// Its first word is what a mismatch is told by.
+// The first word of a phase names a mismatch.
 std::string PhaseOf(const GpuMatmulProblem& problem, const GpuMatmulRole& role) {
   return absl::StrCat("matmul ", role.sustained_seconds > 0 ? "sustained " : "",
                       role.other ? "other " : "", problem.type->label);
@@ -195,7 +195,7 @@ std::shared_ptr<TypeState> MatmulPlanner::StateOf(const GpuMatmulType& type,
                                                   const GpuMatmulRole& role) {
   std::shared_ptr<TypeState>& state = states_[{&type, role.other}];
   if (state == nullptr) {
-    // Shapes that were asked for have time of their own.
+    // Requested shapes have extra time.
     const v1::ProbeMode mode = role.requested ? v1::PROBE_MODE_FULL : mode_;
     state = std::make_shared<TypeState>(type, session_, TrialSeconds(mode));
   }
@@ -233,7 +233,7 @@ void MatmulPlanner::Add(const GpuMatmulProblem& problem, const GpuMatmulRole& ro
   points_.push_back(std::move(point));
 }
 
-GpuMatmulProblem ProblemOf(const GpuMatmulType& type, const GpuMatmulSize& size) {
+GpuMatmulProblem ProblemOf(const GpuMatmulType& type, const MatmulSize& size) {
   GpuMatmulProblem out;
   out.type = &type;
   out.m = size.m;
@@ -242,15 +242,15 @@ GpuMatmulProblem ProblemOf(const GpuMatmulType& type, const GpuMatmulSize& size)
   return out;
 }
 
-int LevelOf(v1::DataType type, const GpuMatmulSize& size) {
-  if (!HasGrid(type) || !IsAnchor(size)) return kRestOfGrids;
+int LevelOf(v1::DataType type, const MatmulSize& size) {
+  if (!HasGrid(type) || !IsMatmulAnchor(size)) return kRestOfGrids;
   return type == v1::DATA_TYPE_BF16 ? kBf16Anchors : kFp8Anchors;
 }
 
 void AddType(v1::ProbeMode mode, const GpuMatmulType& type, MatmulPlanner* planner) {
   planner->Add(ProblemOf(type, FirstSize()),
                {.first = true, .level = LevelOf(type.data_type, FirstSize())});
-  for (const GpuMatmulSize& size : SizesOf(mode, type.data_type)) {
+  for (const MatmulSize& size : SizesOf(mode, type.data_type)) {
     planner->Add(ProblemOf(type, size), {.level = LevelOf(type.data_type, size)});
   }
   const double sustained_seconds = SustainedSeconds(mode, type.data_type);
@@ -311,4 +311,4 @@ absl::StatusOr<std::vector<Point>> GpuRequestedMatmulPoints(
   return planner.Take();
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -11,20 +11,20 @@
 #include "gpu_probe/point.h"
 #include "sextant/v1/probe.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Those of `mode`, of all types that the GPU multiplies in; a note for each of the others.
+// The points of `mode`, for all types that the GPU multiplies; adds a note for each of the others.
 std::vector<Point> GpuMatmulPoints(v1::ProbeMode mode, const SharedSession& session,
                                    const CublasLt& library, std::vector<std::string>* notes);
 
-// Shapes that were asked for, in their order; bf16 where they name no type.
+// The shapes that the user asked for, in order; bf16 where they name no type.
 //
-// Errors: kInvalidArgument for a size that is none; kUnimplemented where a type is not the GPU's,
-// or a shape not the type's.
+// Errors: kInvalidArgument for an invalid size; kUnimplemented where the GPU does not support a
+// type, or the type a shape.
 absl::StatusOr<std::vector<Point>> GpuRequestedMatmulPoints(
     v1::ProbeMode mode, const std::vector<v1::MatmulShape>& shapes, const SharedSession& session,
     const CublasLt& library);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_POINTS_H_

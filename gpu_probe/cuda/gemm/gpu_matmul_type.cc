@@ -9,26 +9,26 @@
 #include "absl/strings/str_split.h"
 #include "gpu_probe/cuda/gemm/cublaslt_abi.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int kAda = 89;
 constexpr int kBlackwell = 100;
 
-// The first cuBLAS with scales of blocks: 12.8.
+// The first cuBLAS with block scales: 12.8.
 constexpr int kBlockScalesVersion = 1208;
 
-// Of the last bit of a result, relative to it.
+// The relative value of a result's last bit.
 constexpr double kBf16Rounding = 0x1p-8;
 constexpr double kFp16Rounding = 0x1p-11;
 
-// Tensor cores before Blackwell add products of e4m3 up with 13 bits of fraction, 32 at a time.
+// Before Blackwell, tensor cores sum products of e4m3 with 13 bits of fraction, 32 at a time.
 // Source: DeepSeek-V3 Technical Report, arXiv 2412.19437, section 3.3.2.
 constexpr double kShortSumRounding = 0x1p-13;
 constexpr double kShortSumStep = 32;
 
-// How far random errors of the expected size may add up, in standard deviations: by Hoeffding's
-// inequality 1 row's block in 3e7 errs further.
+// The largest sum of random errors of the expected size, in standard deviations: by Hoeffding's
+// inequality 1 row's block in 3e7 exceeds it.
 constexpr double kGpuCheckDeviations = 6;
 
 // "13.1.0" as 1301.
@@ -58,7 +58,7 @@ GpuMatmulType Of(v1::DataType type, const char* label, MatrixFormat format, int 
   return out;
 }
 
-// Those whose results are bf16, as frameworks have them.
+// Types whose results are bf16, as in frameworks.
 GpuMatmulType ToBf16(GpuMatmulType out) {
   out.output = MatrixFormat::kBf16;
   out.output_rounding = kBf16Rounding;
@@ -87,7 +87,7 @@ GpuMatmulType Fp64() {
   out.wide_output = MatrixFormat::kFp64;
   out.compute_type = cublaslt::kComputeFp64;
   out.factor_type = cublaslt::kFp64;
-  // Twice: the check's own sums are as short.
+  // Twice the rounding: the check's own sums have the same precision.
   out.sum_rounding = 0x1p-52;
   return out;
 }
@@ -224,4 +224,4 @@ int64_t ScaleBytesOf(const GpuMatmulType& type, int64_t rows, int64_t k) {
   return (rows + 127) / 128 * ScaleTilesAlongK(type, k) * 512;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

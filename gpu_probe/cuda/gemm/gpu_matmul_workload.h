@@ -1,20 +1,113 @@
-// One shape's multiplication on a GPU, timed.
+// One shape's multiplication on a GPU, timed; the operands of all multiplications of a type; and
+// the choice of the fastest of the library's algorithms.
 #ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_WORKLOAD_H_
 #define SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_WORKLOAD_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu_probe/clock.h"
 #include "gpu_probe/cuda/gemm/gpu_matmul.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul_arena.h"
+#include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/gpu_workload.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// A and C stay where they are, as a layer's input and output do; B's copies take turns, so that
-// small weights come from memory, as a model's do. Workloads of one arena share C: what one writes
-// is checked before the next is run.
+// Bytes that one problem needs, or the maximum over several.
+struct GpuMatmulBytes {
+  int64_t a = 0;
+  int64_t b = 0;  // all copies of B
+  int64_t c = 0;
+  int64_t a_scales = 0;
+  int64_t b_scales = 0;
+  int64_t scratch = 0;  // for checks
+  int64_t total() const { return a + b + c + a_scales + b_scales + scratch; }
+};
+
+// Copies of B that a workload uses in turn, each with different random numbers: enough that
+// `touched_bytes` are touched before the first is used again.
+struct GpuRotation {
+  int64_t count = 1;
+  int64_t stride_bytes = 0;
+};
+
+GpuRotation GpuRotationOf(const GpuMatmulProblem& problem, int64_t touched_bytes);
+GpuMatmulBytes GpuBytesOf(const GpuMatmulProblem& problem, const GpuRotation& rotation);
+GpuMatmulBytes GpuMaximumOf(const GpuMatmulBytes& x, const GpuMatmulBytes& y);
+
+// The problem on which a type's products are compared with a plain kernel's.
+GpuMatmulProblem ExactProblemOf(const GpuMatmulType& type);
+// Bytes of its operands, which are consecutive in the scratch memory.
+GpuMatmulBytes ExactBytesOf(const GpuMatmulProblem& exact);
+
+// The operands of all multiplications of one type, and the memory of checks.
+class GpuMatmulArena {
+ public:
+  // Fills A and B with random numbers.
+  //
+  // Errors: DeviceMemory::Allocate()'s, GpuSession::Launch()'s.
+  static absl::StatusOr<std::shared_ptr<GpuMatmulArena>> Create(const GpuMatmulType& type,
+                                                                const GpuMatmulBytes& bytes,
+                                                                const CublasLtSession& cublaslt);
+
+  const GpuMatmulType& type() const { return type_; }
+  // The operands, with the first copy of B.
+  GpuMatmulOperands operands() const {
+    return {
+        .a = a_.address(), .b = b_.address(), .c = c_.address(), .workspace = workspace_.address()};
+  }
+  GpuMatmulScales scales() const { return {.a = a_scales_.address(), .b = b_scales_.address()}; }
+  cuda::Address scratch() const { return scratch_.address(); }
+  cuda::Address hash() const { return hash_.address(); }  // 8 bytes
+  GpuCheck& check() { return *check_; }
+
+ private:
+  explicit GpuMatmulArena(const GpuMatmulType& type) : type_(type) {}
+
+  const GpuMatmulType& type_;
+  DeviceMemory a_;
+  DeviceMemory b_;
+  DeviceMemory c_;
+  DeviceMemory a_scales_;
+  DeviceMemory b_scales_;
+  DeviceMemory scratch_;
+  DeviceMemory workspace_;
+  DeviceMemory hash_;
+  std::unique_ptr<GpuCheck> check_;
+};
+
+// The arena of several problems of a type, which lives while a workload uses it.
+class GpuMatmulArenaSource {
+ public:
+  GpuMatmulArenaSource(const GpuMatmulType& type, SharedSession session);
+
+  // Includes a problem, unless the arena would then exceed the memory cap.
+  //
+  // Errors: kResourceExhausted, naming the bytes.
+  absl::Status Include(const GpuMatmulProblem& problem, const GpuRotation& rotation);
+
+  // Errors: GpuMatmulArena::Create()'s.
+  absl::StatusOr<std::shared_ptr<GpuMatmulArena>> Get(const CublasLtSession& cublaslt);
+
+ private:
+  const GpuMatmulType& type_;
+  const SharedSession session_;
+  GpuMatmulBytes bytes_;
+  std::weak_ptr<GpuMatmulArena> arena_;
+};
+
+// Fills `size_bytes` bytes with elements of the type, whole numbers from -4 to 4 where `integers`.
+absl::Status FillElements(const GpuMatmulType& type, cuda::Address to, int64_t size_bytes,
+                          uint64_t seed, bool integers, GpuSession& session);
+
+// A and C stay in place, as a layer's input and output do; B's copies are used in turn, so that
+// small weights come from memory, as a model's do. Workloads of one arena share C: each one's
+// result is checked before the next runs.
 class GpuMatmulWorkload : public GpuWorkload {
  public:
   struct Parts {
@@ -23,13 +116,13 @@ class GpuMatmulWorkload : public GpuWorkload {
     std::shared_ptr<GpuMatmulArena> arena = {};
     std::shared_ptr<const GpuMatmul> matmul = {};
     size_t choice = 0;                         // of the library's algorithms
-    std::shared_ptr<bool> exact_checked = {};  // of all workloads of a type: whether one did
+    std::shared_ptr<bool> exact_checked = {};  // true once any workload of the type checked
   };
   explicit GpuMatmulWorkload(Parts parts);
 
   void Poison() override;
-  // The first time it also compares small whole numbers' product with a plain one, if no other of
-  // the type did, and the result of a second run with the first's.
+  // The first call also compares a product of small whole numbers with a plain kernel's, unless
+  // another workload of the type did, and the result of a second run with the first's.
   absl::Status Check() override;
 
  private:
@@ -42,11 +135,34 @@ class GpuMatmulWorkload : public GpuWorkload {
   absl::Status CheckRepeats();
 
   const Parts parts_;
-  int64_t turn_ = 0;  // which copy of B was last used
+  int64_t turn_ = 0;  // the copy of B used last
   uint64_t check_seed_ = 0;
   bool checked_ = false;
 };
 
-}  // namespace sextant
+// Seconds left for the trials of one type, by the host's clock: a library loads each kernel when it
+// first runs, which may take longer than everything else.
+struct TrialBudget {
+  Clock* clock = nullptr;
+  double left_seconds = 0;
+};
+
+struct MatmulTrial {
+  size_t choice = 0;          // 0: the library's first choice, or none was tried
+  double median_seconds = 0;  // of one run of another choice, timed as a point is; else 0
+};
+
+// Times the first four of `choice_count` algorithms, each by a workload from `make`, with the
+// point's operands and rotation. Another algorithm than the first is chosen only where it takes at
+// least 2 % less time; its result is then checked, and it is timed again for its median. An
+// algorithm that fails is skipped, unless it is the first.
+//
+// Errors: GpuWorkload::Run()'s of the first; kDataLoss where the chosen algorithm's result is
+// wrong; the GPU's own.
+absl::StatusOr<MatmulTrial> TryAlgorithms(
+    const std::function<std::unique_ptr<GpuMatmulWorkload>(size_t choice)>& make,
+    size_t choice_count, GpuSession& session, TrialBudget& budget);
+
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_WORKLOAD_H_

@@ -1,11 +1,11 @@
-// Attention by its definition, of a few tokens at a time, to check what a library computed: all
-// in double from bf16 operands, one thread an element, no thread waiting for another.
+// Attention by its definition, for a few tokens at a time, to check a library's results: in double
+// from bf16 operands, one thread an element, without synchronization between threads.
 //
 // Operands are [batch, token, head, feature], statistics [batch, head, token].
 #include "gpu_probe/cuda/kernels/narrow.cuh"
 #include "gpu_probe/cuda/kernels/report.cuh"
 
-// As attention/gpu_attention_check.h has them.
+// As in attention/gpu_attention_check.h.
 struct AttentionSizes {
   long long sequence;
   long long heads;
@@ -15,15 +15,14 @@ struct AttentionSizes {
   long long causal;  // 0 or 1
   double scale;      // of scores
 };
-// A token of one head: of a query's, or of keys and values.
+// A token of one head: of a query, or of keys and values.
 struct AttentionSample {
   long long batch;
   long long head;
   long long token;
 };
 
-// What rounding to bf16 may change at most, by the number's size: half of a unit in the last of 8
-// places.
+// The largest relative change by rounding to bf16: half a unit in the last of 8 places.
 static constexpr double kBf16Rounding = 0x1p-9;
 
 static __device__ long long FirstIndex() {
@@ -31,7 +30,7 @@ static __device__ long long FirstIndex() {
 }
 static __device__ long long IndexStride() { return (long long)gridDim.x * blockDim.x; }
 
-// Where the features of a token of one of `heads` heads begin.
+// Where the features of a token of one of `heads` heads start.
 static __device__ long long RowOf(const AttentionSizes& sizes, long long heads, long long batch,
                                   long long head, long long token, long long width) {
   return ((batch * sizes.sequence + token) * heads + head) * width;
@@ -43,7 +42,7 @@ static __device__ double Dot(const unsigned short* a, const unsigned short* b, l
   return sum;
 }
 
-// Scores of sampled queries with all keys; what the mask hides is minus infinity.
+// Scores of sampled queries with all keys; masked pairs have minus infinity.
 // scores[sample * sequence + key]
 extern "C" __global__ void attention_row_scores(double* scores, const unsigned short* queries,
                                                 const unsigned short* keys,
@@ -78,7 +77,7 @@ extern "C" __global__ void attention_row_sums(double* log_sums, const double* sc
   }
 }
 
-// Scores become the softmax's weights.
+// Converts scores to the softmax's weights.
 extern "C" __global__ void attention_row_weights(double* scores, const double* log_sums,
                                                  long long sample_count, long long sequence) {
   for (long long i = FirstIndex(); i < sample_count * sequence; i += IndexStride()) {
@@ -86,8 +85,8 @@ extern "C" __global__ void attention_row_weights(double* scores, const double* l
   }
 }
 
-// Weights become gradients of the scores, before their scale: weight (g . value - g . output) with
-// the output's gradient g.
+// Converts weights to gradients of the scores, before their scale: weight (g . value - g . output)
+// with the output's gradient g.
 extern "C" __global__ void attention_row_gradients(double* weights,
                                                    const unsigned short* output_gradients,
                                                    const unsigned short* outputs,
@@ -106,8 +105,8 @@ extern "C" __global__ void attention_row_gradients(double* weights,
   }
 }
 
-// For sampled keys, the weights with which all queries of all heads of its group look at it, from
-// the library's statistics; and the gradients of these scores.
+// For sampled keys, the weights that all queries of all heads of their group give them, from the
+// library's statistics; and the gradients of these scores.
 // weights[(sample * group + head within it) * sequence + query]
 extern "C" __global__ void attention_column_weights(
     double* weights, double* gradients, const unsigned short* queries, const unsigned short* keys,
@@ -138,7 +137,7 @@ extern "C" __global__ void attention_column_weights(
   }
 }
 
-// Adds up a product of weights and bf16 numbers, and how far off it may be where the weights were
+// A sum of products of weights and bf16 numbers, and a bound of its error where the weights were
 // rounded to bf16.
 struct RoundedSum {
   double sum;
@@ -152,17 +151,17 @@ struct RoundedSum {
     sizes += fabs(product);
   }
 
-  // Roundings are independent and of mean 0, so their sum is beyond sqrt(2 ln(2 / 1e-15)) = 8.4
-  // roots of the sum of their squares once in 1e15 times (Hoeffding). All else that is done in fp32
-  // is within 2^-12 of each product.
+  // Roundings are independent and have mean 0, so their sum exceeds sqrt(2 ln(2 / 1e-15)) = 8.4
+  // roots of the sum of their squares with a probability of 1e-15 (Hoeffding). All other
+  // operations, in fp32, are within 2^-12 of each product.
   __device__ double Tolerance() const {
     return 8.4 * kBf16Rounding * sqrt(squares) + 0x1p-12 * sizes;
   }
 };
 
-// Compares rows of `out`, which has the heads of queries, with `factor` times the sum over keys of
-// weights times rows of `from`, which has those of keys: outputs of values, or gradients of queries
-// of keys. Place: sample * width + feature.
+// Compares rows of `out`, which has query heads, with `factor` times the sum over keys of weights
+// times rows of `from`, which has key heads: outputs from values, or gradients of queries from
+// keys. Place: sample * width + feature.
 extern "C" __global__ void check_attention_rows(Report* report, const unsigned short* out,
                                                 const double* weights, const unsigned short* from,
                                                 const AttentionSample* samples,
@@ -186,9 +185,9 @@ extern "C" __global__ void check_attention_rows(Report* report, const unsigned s
   }
 }
 
-// Compares rows of `out`, which has the heads of keys, with `factor` times the sum over queries of
-// weights times rows of `from`, which has those of queries: gradients of keys or values. Each
-// head's sum may have been rounded before they were added up.
+// Compares rows of `out`, which has key heads, with `factor` times the sum over queries of weights
+// times rows of `from`, which has query heads: gradients of keys or values. Each head's sum may
+// have been rounded before the sums were added up.
 extern "C" __global__ void check_attention_columns(Report* report, const unsigned short* out,
                                                    const double* weights,
                                                    const unsigned short* from,
@@ -219,7 +218,7 @@ extern "C" __global__ void check_attention_columns(Report* report, const unsigne
   }
 }
 
-// Statistics of sampled queries, to 2^-10: 0.1 % of the sum. Place: the sample.
+// Compares statistics of sampled queries to within 2^-10: 0.1 % of the sum. Place: the sample.
 extern "C" __global__ void check_attention_statistics(Report* report, const float* statistics,
                                                       const double* log_sums,
                                                       const AttentionSample* samples,
@@ -233,8 +232,9 @@ extern "C" __global__ void check_attention_statistics(Report* report, const floa
   }
 }
 
-// Whether `count` numbers are finite: all bits set, which is not, stood there before. Of bf16
-// numbers, `step` is 1; of fp32 numbers 2, and `data` their upper halves.
+// Checks that `count` numbers are finite: before the run all their bits were set, which is not
+// finite. `step` is 1 for bf16 numbers; for fp32 numbers it is 2, and `data` points to their upper
+// halves.
 extern "C" __global__ void check_attention_written(Report* report, const unsigned short* data,
                                                    long long count, long long step) {
   for (long long i = FirstIndex(); i < count; i += IndexStride()) {

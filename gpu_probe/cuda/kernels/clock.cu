@@ -1,20 +1,20 @@
-// Kernels that count a multiprocessor's clock, hold a stream, and do nothing.
+// Kernels that count a multiprocessor's clock, hold a stream, or do nothing.
 #include "gpu_probe/cuda/kernels/counters.cuh"
 
-// As sm_clock.h has it.
+// As in sm_clock.h.
 struct ClockReading {
   long long cycles;
   unsigned long long start_ns;
   unsigned long long end_ns;
 };
 
-// As sm_clock.h has it.
+// As in sm_clock.h.
 struct ClockStamp {
   long long cycles;
   unsigned long long ns;
 };
 
-// One thread turns for `cycle_count` cycles and tells how long that took.
+// Spins in one thread for `cycle_count` cycles and reports how long that took.
 extern "C" __global__ void measure_clock(ClockReading* out, long long cycle_count) {
   const unsigned long long start_ns = GlobalNanoseconds();
   const long long start = clock64();
@@ -25,8 +25,8 @@ extern "C" __global__ void measure_clock(ClockReading* out, long long cycle_coun
   out->cycles = cycles;
 }
 
-// Turns in one thread until `*released`, in the host's memory, has come to `hold`, and for
-// `most_ns` nanoseconds at most.
+// Spins in one thread until `*released`, in the host's memory, reaches `hold`, for at most
+// `most_ns` nanoseconds.
 extern "C" __global__ void hold_stream(const volatile unsigned* released, unsigned hold,
                                        unsigned long long most_ns) {
   const unsigned long long start_ns = GlobalNanoseconds();
@@ -34,8 +34,8 @@ extern "C" __global__ void hold_stream(const volatile unsigned* released, unsign
   }
 }
 
-// The clock of one multiprocessor at one instant. Of all blocks the ones on multiprocessor 0 write,
-// so that two launches tell of the same one.
+// The clock of one multiprocessor at one instant. Only the blocks on multiprocessor 0 write, so
+// that two launches report the same one.
 extern "C" __global__ void stamp_clock(ClockStamp* out) {
   if (Multiprocessor() != 0) return;
   out->cycles = clock64();

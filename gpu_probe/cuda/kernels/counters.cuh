@@ -1,11 +1,11 @@
-// A multiprocessor's own number and the GPU's clock. The tests on a processor have their own.
+// A multiprocessor's number and the GPU's clock. The tests on a processor replace this file.
 #ifndef SEXTANT_GPU_PROBE_CUDA_KERNELS_COUNTERS_CUH_
 #define SEXTANT_GPU_PROBE_CUDA_KERNELS_COUNTERS_CUH_
 
 #ifdef __CUDACC__
 
-// Nanoseconds, the same on all multiprocessors (PTX ISA, "Special Registers: %globaltimer"); it
-// may tick but once a microsecond.
+// Nanoseconds, equal on all multiprocessors (PTX ISA, "Special Registers: %globaltimer"); may tick
+// only once a microsecond.
 static __device__ unsigned long long GlobalNanoseconds() {
   unsigned long long out;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(out));

@@ -1,4 +1,4 @@
-// Random data, made where it is used: it would take longer to copy.
+// Random data, generated in place: copying it would take longer.
 #include "gpu_probe/cuda/kernels/narrow.cuh"
 #include "gpu_probe/cuda/kernels/places.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"

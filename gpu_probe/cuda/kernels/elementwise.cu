@@ -1,11 +1,11 @@
-// Multiply-adds on every element of an fp32 array in place: a ladder from what memory bounds to
-// what arithmetic bounds.
+// Multiply-adds on every element of an fp32 array in place: a ladder from memory-bound to
+// arithmetic-bound.
 #include "gpu_probe/cuda/kernels/places.cuh"
 #include "gpu_probe/cuda/kernels/report.cuh"
 #include "gpu_probe/cuda/kernels/whole.cuh"
 
-// Vectors of a thread at once, 8 independent chains of multiply-adds: with 1536 threads a
-// multiprocessor far more than the latency of arithmetic asks for, and enough for that of memory.
+// Vectors that a thread processes at once, 8 independent chains of multiply-adds: with 1536 threads
+// a multiprocessor, far more than the latency of arithmetic needs, and enough for that of memory.
 static const int kUnroll = 2;
 
 template <int kStepCount>
@@ -24,7 +24,7 @@ static __device__ void MultiplyAdds(float4* x, unsigned long long i, float a, fl
   for (int j = 0; j < kUnroll; ++j) __stcs(x + i + j * Stride(), y[j]);
 }
 
-// The last vectors of an array, which are fewer than kUnroll a thread.
+// The last vectors of an array, fewer than kUnroll a thread.
 static __device__ void MultiplyAddsOfOne(float4* x, int step_count, float a, float b) {
   float4 y = *x;
   for (int step = 0; step < step_count; ++step) {
@@ -36,8 +36,8 @@ static __device__ void MultiplyAddsOfOne(float4* x, int step_count, float a, flo
   *x = y;
 }
 
-// x = a x + b, kStepCount times for each element. The number is known here, so that nothing is
-// counted beside the arithmetic.
+// x = a x + b, kStepCount times for each element. The count is a template parameter, so that no
+// loop counter adds to the arithmetic.
 #define SEXTANT_MULTIPLY_ADDS(kStepCount)                                                          \
   SEXTANT_PASS multiply_adds_##kStepCount(float4* x, unsigned long long count, float a, float b) { \
     unsigned long long i = FirstPlace();                                                           \
@@ -56,8 +56,8 @@ SEXTANT_MULTIPLY_ADDS(64)
 SEXTANT_MULTIPLY_ADDS(128)
 SEXTANT_MULTIPLY_ADDS(256)
 
-// What n steps make of x0 = scale times the whole number of place seed + i: f + (x0 - f) a^n with
-// the fixed point f = b / (1 - a), and `power` = a^n. What rounding may make of it is `rounding`
+// Compares x with n steps on x0 = scale times the whole number of place seed + i: f + (x0 - f) a^n
+// with the fixed point f = b / (1 - a), and `power` = a^n. The allowed rounding error is `rounding`
 // times the larger of |x0| and 1.
 extern "C" __global__ void check_multiply_adds(Report* report, const float* x,
                                                unsigned long long count, unsigned long long seed,

@@ -1,11 +1,11 @@
 // The chain of elementwise operations of gpu_probe/fusion_chain.h on fp32 rows: one pass an
-// operation, and one pass for all.
+// operation, and one fused pass.
 #include "gpu_probe/cuda/kernels/places.cuh"
 #include "gpu_probe/cuda/kernels/report.cuh"
 #include "gpu_probe/cuda/kernels/whole.cuh"
 #include "gpu_probe/fusion_chain.h"
 
-static const int kBiasVectorCount = sextant::kFusionChannelCount / 4;
+static const int kBiasVectorCount = sextant::probe::kFusionChannelCount / 4;
 
 static __device__ float4 Plus(float4 x, float4 y) {
   return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
@@ -14,9 +14,9 @@ static __device__ float4 Times(float s, float4 x) {
   return make_float4(s * x.x, s * x.y, s * x.z, s * x.w);
 }
 static __device__ float Activated(float y) {
-  const float linear = (float)sextant::kActivationLinear;
-  const float square = (float)sextant::kActivationSquare;
-  const float fourth = (float)sextant::kActivationFourth;
+  const float linear = (float)sextant::probe::kActivationLinear;
+  const float square = (float)sextant::probe::kActivationSquare;
+  const float fourth = (float)sextant::probe::kActivationFourth;
   return y * (linear + y * (square + fourth * (y * y)));
 }
 static __device__ float4 Activated(float4 y) {
@@ -51,20 +51,22 @@ SEXTANT_PASS fusion_all(float4* y, const float4* x, const float4* bias, const fl
   }
 }
 
-// Seeds are those of x, bias and residual, whose numbers are `data_scale` times whole ones. Some
-// ten roundings of values up to 1 + z^4 + |residual| are allowed, `rounding` times which.
+// The seeds are those of x, bias and residual, whose numbers are `data_scale` times whole ones. The
+// allowed error is `rounding` times 1 + z^4 + |residual|: some ten roundings of values of that
+// size.
 extern "C" __global__ void check_fusion(Report* report, const float* y, unsigned long long count,
                                         unsigned long long seed, unsigned long long bias_seed,
                                         unsigned long long residual_seed, float data_scale,
                                         float scale, double rounding) {
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
-    const double bias = data_scale * RandomWhole(bias_seed + i % sextant::kFusionChannelCount);
+    const unsigned long long channel = i % sextant::probe::kFusionChannelCount;
+    const double bias = data_scale * RandomWhole(bias_seed + channel);
     const double residual = data_scale * RandomWhole(residual_seed + i);
     const double z = (double)scale * (data_scale * RandomWhole(seed + i)) + bias;
     const double square = z * z;
     const double expected =
-        z * (sextant::kActivationLinear +
-             z * (sextant::kActivationSquare + sextant::kActivationFourth * square)) +
+        z * (sextant::probe::kActivationLinear +
+             z * (sextant::probe::kActivationSquare + sextant::probe::kActivationFourth * square)) +
         residual;
     const double allowed = rounding * (1 + square * square + fabs(residual));
     if (!(fabs(y[i] - expected) <= allowed)) Tell(report, i);

@@ -1,4 +1,5 @@
-// Loops over a grid's threads: each takes the places from FirstOfGrid() on, in steps of GridStep().
+// Loops over a grid's threads: each processes the places from FirstOfGrid() on, in steps of
+// GridStep().
 #ifndef SEXTANT_GPU_PROBE_CUDA_KERNELS_GRID_CUH_
 #define SEXTANT_GPU_PROBE_CUDA_KERNELS_GRID_CUH_
 

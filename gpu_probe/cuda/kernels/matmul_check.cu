@@ -1,7 +1,7 @@
-// Whether C is A B: without multiplying again (Freivalds), and by multiplying again.
+// Checks that C is A B: without multiplying again (Freivalds), and by multiplying again.
 //
-// Columns of C are summed up in blocks of 256 with random signs r, as host/matmul_check.h does:
-// C r is compared with A (B r) in each row and block. All sums are in double.
+// Columns of C are summed in blocks of 256 with random signs r, as in host/matmul_check.h: C r is
+// compared with A (B r) in each row and block. All sums are in double.
 #include "gpu_probe/cuda/kernels/grid.cuh"
 #include "gpu_probe/cuda/kernels/matmul_formats.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"
@@ -42,7 +42,7 @@ extern "C" __global__ void matmul_sum_columns(Matrix b, long long n, long long k
   SEXTANT_FOR_FORMAT(b.format, SumColumns, b, n, k, seed, sums, squares)
 }
 
-// Rows, and blocks of columns, of which a thread keeps the sums in registers.
+// Rows, and blocks of columns, whose sums a thread keeps in registers.
 static const int kRowsAtOnce = 4;
 static const int kBlocksAtOnce = 4;
 
@@ -88,7 +88,7 @@ extern "C" __global__ void matmul_multiply_rows(Matrix a, long long m, long long
   SEXTANT_FOR_FORMAT(a.format, MultiplyRows, a, m, k, block_count, lanes, sums, products, squares)
 }
 
-// What of a row's block rounding explains, relative to the norms of the operands and of C.
+// The allowed rounding error of a row's block, relative to the norms of the operands and of C.
 struct Tolerance {
   double sums;
   double output;
@@ -112,16 +112,16 @@ static __device__ void CompareRows(Report* report, const Matrix& c, long long m,
       square += value * value;
     }
     double off = sum - products[task];
-    // Sums of 32 bits wrap, and both are whole numbers below 2^53.
+    // Sums of 32 bits wrap around, and both values are whole numbers below 2^53.
     if (kFormat == kInt32Elements) off -= 4294967296.0 * rint(off / 4294967296.0);
     const double allowed =
         tolerance.sums * sqrt(a_squares[row] * b_squares[block]) + tolerance.output * sqrt(square);
-    // A NaN is in no range; an infinite element makes `off` and `allowed` infinite.
+    // NaN fails the comparison; an infinite element makes `off` and `allowed` infinite.
     if (!(fabs(off) <= allowed) || !(allowed < 1e300)) Tell(report, task);
   }
 }
 
-// The place of a wrong one is row * blocks + block. `c` has C's columns along its k.
+// The reported place is row * blocks + block. `c` has C's columns along its k.
 extern "C" __global__ void check_matmul(Report* report, Matrix c, long long m, long long n,
                                         unsigned long long seed, const double* products,
                                         const double* a_squares, const double* b_squares,
@@ -154,14 +154,14 @@ static __device__ void CompareElements(Report* report, const Matrix& a, const Ma
   }
 }
 
-// Every element of C = A B, where all sums are exact whatever their order. C is of fp64, fp32 or
-// int32. The place of a wrong one is row * n + column.
+// Compares every element of C = A B, where all sums are exact in any order. C is of fp64, fp32 or
+// int32. The reported place is row * n + column.
 extern "C" __global__ void check_exact_matmul(Report* report, Matrix a, Matrix b, Matrix c,
                                               long long m, long long n, long long k) {
   SEXTANT_FOR_FORMAT(a.format, CompareElements, report, a, b, c, m, n, k)
 }
 
-// *hash += a hash of each 16-bit word with its place: the same whatever the order of the threads.
+// *hash += a hash of each 16-bit word with its place: independent of the order of threads.
 extern "C" __global__ void matmul_hash(const unsigned short* words, unsigned long long count,
                                        unsigned long long* hash) {
   unsigned long long sum = 0;

@@ -1,9 +1,9 @@
-// Operands of multiplications, made where they are used.
+// Operands of multiplications, generated in place.
 #include "gpu_probe/cuda/kernels/grid.cuh"
 #include "gpu_probe/cuda/kernels/matmul_rounding.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"
 
-// A whole number from -4 to 4, one as often as another.
+// A whole number from -4 to 4, all equally frequent.
 static __device__ float SmallInteger(unsigned long long place) {
   return (float)(int)(RandomBits(place) % 9) - 4.0f;
 }
@@ -16,8 +16,9 @@ static __device__ float Rounded(float value, float most) {
   return fminf(fmaxf(rintf(value), -most), most);
 }
 
-// out[i] = a number by place seed + i, rounded to `format`: whole and small, or normally
-// distributed with mean 0 and that standard deviation. `count` elements; of 4 bits an even number.
+// out[i] = a number by place seed + i, rounded to `format`: small and whole, or normally
+// distributed with mean 0 and that standard deviation. `count` elements; an even number for 4-bit
+// formats.
 extern "C" __global__ void fill_matrix(void* out, unsigned long long count, unsigned long long seed,
                                        int format, int integers, float deviation) {
   const long long words = (long long)(format == kNvE2m1Elements ? count / 2 : count);

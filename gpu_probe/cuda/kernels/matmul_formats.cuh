@@ -1,14 +1,14 @@
-// Elements of matrices in the formats that are multiplied: as bits, and as the numbers they mean.
+// Elements of matrices in the multiplied formats: as bits, and as numbers.
 //
 // 8 and 4 bits: "FP8 formats for deep learning" (arXiv 2209.05433), "OCP Microscaling Formats (MX)
-// Specification 1.0". Where scales of blocks lie: cuBLAS documentation, "1D Block Scaling Factors
+// Specification 1.0". Layout of block scales: cuBLAS documentation, "1D Block Scaling Factors
 // Layout".
 #ifndef SEXTANT_GPU_PROBE_CUDA_KERNELS_MATMUL_FORMATS_CUH_
 #define SEXTANT_GPU_PROBE_CUDA_KERNELS_MATMUL_FORMATS_CUH_
 
 #include "gpu_probe/cuda/kernels/narrow.cuh"
 
-// As gpu_matrix.h has them.
+// As in gpu_matrix.h.
 enum MatrixFormat {
   kFp64Elements = 0,
   kFp32Elements = 1,
@@ -19,17 +19,17 @@ enum MatrixFormat {
   kE4m3Elements = 6,
   kMxE4m3Elements = 7,  // a power of two as the scale of each 32
   kNvE2m1Elements = 8,  // two a byte, the lower half first; an e4m3 scale of each 16
-  kInt32Elements = 9,   // of results alone
+  kInt32Elements = 9,   // results only
 };
 
-// One matrix, as gpu_matrix.h has it. Rows are A's rows or B's columns: what is multiplied runs
-// along k in both. Of 4 bits, and of those with scales, k runs fastest.
+// One matrix, as in gpu_matrix.h. Rows are A's rows or B's columns: products run along k in both.
+// In 4-bit formats, and in those with scales, k is the fastest dimension.
 struct Matrix {
   const void* elements;
   const unsigned char* scales;  // of formats that have them
   long long row_step;           // elements from one row to the next
   long long k_step;
-  long long scale_tiles;  // tiles of 128 rows and 4 scales that lie side by side along k
+  long long scale_tiles;  // adjacent tiles of 128 rows and 4 scales along k
   double scale;           // of every element
   int format;
 };
@@ -68,14 +68,15 @@ static __device__ float FromE8m0(unsigned char bits) {
   return bits == 0 ? 5.8774718e-39f : BitsAsFloat((unsigned)bits << 23);
 }
 
-// Where the scale of a row's block of elements lies: tiles of 128 rows by 4 blocks, 512 bytes each.
+// The offset of the scale of a row's block of elements: tiles of 128 rows by 4 blocks, 512 bytes
+// each.
 static __device__ long long ScalePlace(long long row, long long block, long long scale_tiles) {
   const long long tile = row / 128 * scale_tiles + block / 4;
   return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
 }
 
-// An element of a matrix, as a number. One of these for each format, so that the compiler makes a
-// loop of each.
+// An element of a matrix, as a number. Instantiated for each format, so that the compiler generates
+// a loop for each.
 template <int kFormat>
 static __device__ double ElementAt(const Matrix& x, long long row, long long p) {
   const long long at = row * x.row_step + p * x.k_step;
@@ -104,7 +105,7 @@ static __device__ double ElementAt(const Matrix& x, long long row, long long p) 
   }
 }
 
-// Calls `call` of the class template `Of` for the format that is told.
+// Calls the class template `Of` for `format`.
 #define SEXTANT_FOR_FORMAT(format, Of, ...)    \
   switch (format) {                            \
     case kFp64Elements:                        \

@@ -1,4 +1,4 @@
-// Numbers rounded to the formats of matmul_formats.cuh.
+// Rounding to the formats of matmul_formats.cuh.
 #ifndef SEXTANT_GPU_PROBE_CUDA_KERNELS_MATMUL_ROUNDING_CUH_
 #define SEXTANT_GPU_PROBE_CUDA_KERNELS_MATMUL_ROUNDING_CUH_
 
@@ -10,7 +10,7 @@ static __device__ unsigned FloatAsBits(float value) {
   return in.bits;
 }
 
-// The nearest, ties to even; `value` must be below 65504 in size.
+// The nearest number, ties to even; |value| must be below 65504.
 static __device__ unsigned short ToFp16(float value) {
   const unsigned bits = FloatAsBits(value);
   const unsigned size = bits & 0x7FFFFFFF;
@@ -20,13 +20,13 @@ static __device__ unsigned short ToFp16(float value) {
   return (unsigned short)((bits >> 16 & 0x8000) | rounded);
 }
 
-// The nearest of those with 10 bits of fraction, ties to even.
+// The nearest number with 10 bits of fraction, ties to even.
 static __device__ float ToTf32(float value) {
   const unsigned bits = FloatAsBits(value);
   return BitsAsFloat((bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000u);
 }
 
-// The nearest, ties to even; the largest, 448, of what is larger.
+// The nearest number, ties to even; larger values become the largest one, 448.
 static __device__ unsigned char ToE4m3(float value) {
   const unsigned bits = FloatAsBits(value);
   const float size = fminf(BitsAsFloat(bits & 0x7FFFFFFF), 448.0f);
@@ -37,7 +37,7 @@ static __device__ unsigned char ToE4m3(float value) {
   return (unsigned char)((bits >> 24 & 0x80) | rounded);
 }
 
-// The nearest; the largest, 6, of what is larger.
+// The nearest number; larger values become the largest one, 6.
 static __device__ unsigned ToE2m1(float value) {
   const float size = fabsf(value);
   const unsigned rounded = (size > 0.25f) + (size >= 0.75f) + (size > 1.25f) + (size >= 1.75f) +

@@ -1,13 +1,13 @@
-// Arithmetic that gives the same on every multiprocessor, and the number of the one that did it:
-// one that computes wrongly is found by name.
+// Arithmetic with the same result on every multiprocessor, and the number of the one that ran it,
+// so that a faulty one is identified.
 #include "gpu_probe/cuda/kernels/counters.cuh"
 #include "gpu_probe/cuda/kernels/narrow.cuh"
 #include "gpu_probe/cuda/kernels/places.cuh"
 
-// hashes[thread of the grid]: of a chain of fp32 multiply-adds, each rounded once as IEEE 754 has
-// it, and of integer multiplications. What a step gives goes into the hash and the next step, so
-// that one wrong bit changes all that follows. It depends on the thread's place in its block alone.
-// memory/multiprocessor_hash.h has the same for the host.
+// hashes[thread of the grid]: a hash of a chain of fp32 multiply-adds, each rounded once by IEEE
+// 754, and of integer multiplications. The result of a step goes into the hash and the next step,
+// so that one wrong bit changes all that follows. It depends only on the thread's place in its
+// block. kernels.h has the same for the host.
 extern "C" __global__ void multiprocessor_hash(unsigned* hashes, unsigned* multiprocessors,
                                                unsigned step_count) {
   unsigned hash = threadIdx.x;

@@ -14,7 +14,7 @@ static __device__ float FromBf16(unsigned short bits) {
   return out.value;
 }
 
-// The nearest, ties to even; `value` must be finite.
+// The nearest number, ties to even; `value` must be finite.
 static __device__ unsigned short ToBf16(float value) {
   FloatBits in;
   in.value = value;

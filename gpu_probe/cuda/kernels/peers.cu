@@ -1,5 +1,5 @@
-// Data that GPUs send each other, and what must have arrived: small integers in bf16, whose sums
-// over 64 ranks are exact in whatever order they are added up. 16 bytes, eight numbers, at a time.
+// Data that GPUs send each other, and the data that must arrive: small integers in bf16, whose sums
+// over 64 ranks are exact in any order. 16 bytes, eight numbers, at a time.
 #include "gpu_probe/cuda/kernels/narrow.cuh"
 #include "gpu_probe/cuda/kernels/random.cuh"
 #include "gpu_probe/cuda/kernels/report.cuh"
@@ -11,7 +11,8 @@ static __device__ unsigned long long VectorStride() {
   return (unsigned long long)gridDim.x * blockDim.x;
 }
 
-// Of which the eight numbers of one vector of a rank's data are made. No rank has 2^40 vectors.
+// The bits from which the eight numbers of one vector of a rank's data are made. No rank has 2^40
+// vectors.
 static __device__ unsigned long long PeerBits(unsigned rank, unsigned long long vector) {
   return RandomBits(((unsigned long long)rank << 40) + vector);
 }
@@ -21,7 +22,7 @@ static __device__ int PeerNumber(unsigned long long bits, int lane) {
   return (int)(bits >> (8 * lane) & 7) - 3;
 }
 
-// Two neighbours as they lie in memory.
+// Two adjacent numbers as they are stored in memory.
 static __device__ unsigned Bf16Pair(int low, int high) {
   return (unsigned)ToBf16((float)low) | (unsigned)ToBf16((float)high) << 16;
 }
@@ -54,7 +55,7 @@ extern "C" __global__ void fill_peer_data(uint4* out, unsigned long long vector_
   }
 }
 
-// Holds `got` against the sum of all ranks' data from vector `first` on. Places are of vectors.
+// Compares `got` with the sum of all ranks' data from vector `first` on. Places count vectors.
 extern "C" __global__ void check_peer_sum(Report* report, const uint4* got,
                                           unsigned long long vector_count, unsigned long long first,
                                           unsigned rank_count) {
@@ -63,8 +64,8 @@ extern "C" __global__ void check_peer_sum(Report* report, const uint4* got,
   }
 }
 
-// Holds `got` against parts of `part_vector_count` vectors, the first of them of rank
-// `first_rank`'s data from vector `first` on, the next of the next rank's, and so on.
+// Compares `got` with parts of `part_vector_count` vectors: the first part is `first_rank`'s data
+// from vector `first` on, the next part the next rank's, and so on.
 extern "C" __global__ void check_peer_parts(Report* report, const uint4* got,
                                             unsigned long long vector_count,
                                             unsigned long long part_vector_count,

@@ -1,5 +1,5 @@
-// Which elements of an array a thread works on: from FirstPlace() on every Stride()-th, so that
-// neighbouring threads work on neighbouring elements.
+// The elements of an array that a thread processes: every Stride()-th from FirstPlace() on, so that
+// adjacent threads process adjacent elements.
 #ifndef SEXTANT_GPU_PROBE_CUDA_KERNELS_PLACES_CUH_
 #define SEXTANT_GPU_PROBE_CUDA_KERNELS_PLACES_CUH_
 
@@ -8,9 +8,9 @@ static __device__ unsigned long long FirstPlace() {
 }
 static __device__ unsigned long long Stride() { return (unsigned long long)gridDim.x * blockDim.x; }
 
-// A timed pass. Its launches have so many threads a block, and up to so many blocks a
-// multiprocessor, as memory/grid.h has it. All blocks then run at once on every GPU (the smallest
-// multiprocessors have room for 1536 threads), and none begins when the others are done.
+// A timed pass. Its launches have the threads a block and up to the blocks a multiprocessor of
+// memory/grid.h. All blocks then run at once on every GPU (the smallest multiprocessors have room
+// for 1536 threads), and none starts after the others are done.
 #define SEXTANT_PASS extern "C" __global__ void __launch_bounds__(256, 6)
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_KERNELS_PLACES_CUH_

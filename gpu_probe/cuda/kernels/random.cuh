@@ -1,9 +1,9 @@
-// Random numbers by their place alone: the same on every GPU, and by any number of threads.
+// Random numbers as a function of their place: the same on every GPU and for any thread count.
 #ifndef SEXTANT_GPU_PROBE_CUDA_KERNELS_RANDOM_CUH_
 #define SEXTANT_GPU_PROBE_CUDA_KERNELS_RANDOM_CUH_
 
 // 64 random bits for `place`: SplitMix64's output function over its sequence (Steele, Lea, Flood,
-// OOPSLA 2014), as host/random_data.h has it.
+// OOPSLA 2014), as in host/random_data.h.
 static __device__ unsigned long long RandomBits(unsigned long long place) {
   unsigned long long z = (place + 1) * 0x9E3779B97F4A7C15ULL;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -11,7 +11,8 @@ static __device__ unsigned long long RandomBits(unsigned long long place) {
   return z ^ (z >> 31);
 }
 
-// Of mean 0 and variance 1, normally distributed (Box and Muller, 1958). Below 6.8 in size.
+// A normally distributed number of mean 0 and variance 1 (Box and Muller, 1958). Its size is below
+// 6.8.
 static __device__ float RandomNormal(unsigned long long place) {
   const unsigned long long bits = RandomBits(place);
   const float u = ((float)(unsigned)(bits >> 32) + 0.5f) * 2.3283064e-10f;

@@ -1,12 +1,12 @@
-// Plain passes over arrays, as calibration.proto's StreamMeasurement names them. Vectors of 16
-// bytes; reads and writes are marked as not needed again, so that a pass over more than the cache
-// holds does not try to keep it there.
+// Plain passes over arrays, by the names of calibration.proto's StreamMeasurement. Vectors of 16
+// bytes. Reads and writes are marked as not needed again, so that a pass over more than the cache
+// does not try to keep its data there.
 #include "gpu_probe/cuda/kernels/places.cuh"
 #include "gpu_probe/cuda/kernels/report.cuh"
 #include "gpu_probe/cuda/kernels/whole.cuh"
 
-// Vectors that a thread has on their way at once from each array, with one array and with two: 96
-// KiB a multiprocessor, some three times what the latency of memory asks for.
+// Vectors of each array that a thread has in flight, with one array and with two: 96 KiB a
+// multiprocessor, some three times what the latency of memory needs.
 static const int kUnroll = 4;
 static const int kUnrollOfTwo = 2;
 
@@ -18,8 +18,8 @@ static __device__ float4 Plus(float4 x, float4 y) {
 }
 static __device__ unsigned SumOf(uint4 x) { return x.x + x.y + x.z + x.w; }
 
-// sums[thread] = the sum of what the thread read, as whole numbers modulo 2^32: the order does not
-// matter then, and a wrong bit anywhere shows.
+// sums[thread] = the sum of the numbers that the thread read, as integers modulo 2^32: independent
+// of the order, and sensitive to a wrong bit anywhere.
 SEXTANT_PASS stream_read(unsigned* sums, const uint4* a, unsigned long long count) {
   unsigned sum = 0;
   unsigned long long i = FirstPlace();
@@ -84,8 +84,8 @@ extern "C" __global__ void fill_whole_fp32(float* out, unsigned long long count,
   }
 }
 
-// What an array must be: added + of_a a[i] + of_b b[i], where a and b are whole numbers of places
-// from seed_a and seed_b on. Exact, as long as all of it stays below 2^24.
+// Compares an array with added + of_a a[i] + of_b b[i], where a and b are whole numbers of places
+// from seed_a and seed_b on. Exact while all values stay below 2^24.
 extern "C" __global__ void check_stream(Report* report, const float* c, unsigned long long count,
                                         unsigned long long seed_a, unsigned long long seed_b,
                                         float added, float of_a, float of_b) {
@@ -95,8 +95,8 @@ extern "C" __global__ void check_stream(Report* report, const float* c, unsigned
   }
 }
 
-// The sums that stream_read leaves of an array of whole numbers of places from `seed` on, by as
-// many threads as that had. Its place in a report is the thread's.
+// Checks the sums that stream_read, with equally many threads, computes for an array of whole
+// numbers of places from `seed` on. The reported place is the thread's.
 extern "C" __global__ void check_stream_read(Report* report, const unsigned* sums,
                                              unsigned long long count, unsigned long long seed) {
   unsigned sum = 0;
@@ -113,7 +113,7 @@ extern "C" __global__ void check_stream_read(Report* report, const unsigned* sum
   if (sums[FirstPlace()] != sum) Tell(report, FirstPlace());
 }
 
-// out[i] = the random bits of place seed + i: what is copied between the GPU and its host.
+// out[i] = the random bits of place seed + i: data for copies between the GPU and its host.
 extern "C" __global__ void fill_bits(unsigned long long* out, unsigned long long count,
                                      unsigned long long seed) {
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) out[i] = RandomBits(seed + i);

@@ -5,7 +5,7 @@
 
 #include "gpu_probe/cuda/kernels/random.cuh"
 
-// A whole number of `place`, from -2^19 to 2^19 - 1, all as frequent.
+// A whole number for `place`, from -2^19 to 2^19 - 1, all equally frequent.
 static __device__ float RandomWhole(unsigned long long place) {
   return (float)((int)(RandomBits(place) >> 44) - (1 << 19));
 }

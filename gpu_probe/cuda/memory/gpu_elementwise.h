@@ -1,56 +1,29 @@
-// The elementwise ladder on a GPU, timed.
+// Elementwise work on a GPU, timed: the ladder of multiply-adds, and the chain of fusion_chain.h,
+// in one pass an operation or in one fused pass.
 #ifndef SEXTANT_GPU_PROBE_CUDA_MEMORY_GPU_ELEMENTWISE_H_
 #define SEXTANT_GPU_PROBE_CUDA_MEMORY_GPU_ELEMENTWISE_H_
 
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/gpu_session.h"
-#include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/point.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// The ladder's ends, which the ridge is computed from. Two, since a kernel of one would do no other
-// work than a scaling copy.
+// The ends of the ladder, from which the ridge is computed. Starts at two, since one multiply-add
+// is the same work as a scaling copy.
 inline constexpr int64_t kFewestGpuMultiplyAdds = 2;
 inline constexpr int64_t kMostGpuMultiplyAdds = 256;
 
-// 2, 4, 8 and so on to 256 multiply-adds an element of an fp32 array that no cache holds. Left out,
-// with a note, where memory is short.
+// 2, 4, 8 and so on to 256 multiply-adds an element of an fp32 array that exceeds the cache. Left
+// out, with a note, where memory is too small.
 std::vector<Point> GpuElementwisePoints(const SharedSession& session);
 
-struct GpuElementwiseArray {
-  DeviceMemory x;
-  GpuCheck check;
-};
+// The chain fused and unfused, both on arrays that exceed the cache, so that each pass of the
+// unfused chain reads from memory. Left out, with a note, where memory is too small.
+std::vector<Point> GpuFusionPoints(const SharedSession& session);
 
-// `step_count` multiply-adds on every element, in place.
-class GpuElementwiseWorkload : public GpuWorkload {
- public:
-  GpuElementwiseWorkload(int64_t step_count, std::shared_ptr<GpuElementwiseArray> array,
-                         const SharedSession& session);
-
-  // Puts the numbers that the array begins with there: an element that no pass changes, or that
-  // one pass leaves out, is then found.
-  void Poison() override;
-  // Compares every element with what all runs since make of it, in double.
-  absl::Status Check() override;
-
- private:
-  absl::Status Enqueue() override;
-
-  const int64_t step_count_;
-  const std::string kernel_;
-  const std::shared_ptr<GpuElementwiseArray> array_;
-  int64_t runs_since_poison_ = 0;
-  absl::Status poisoned_;
-};
-
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_MEMORY_GPU_ELEMENTWISE_H_

@@ -4,16 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
-#include "gpu_probe/figure_text.h"
+#include "proto/text/format.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 constexpr int64_t kCacheMultiple = 4;
 constexpr int64_t kAlwaysMainMemoryBytes = int64_t{1} << 30;
 
-// Reports, sums and the like, beside arrays.
+// For reports, sums and other small allocations, in addition to arrays.
 constexpr int64_t kOtherBytes = 16 * kMebibyte;
 
 }  // namespace
@@ -46,9 +46,10 @@ absl::StatusOr<int64_t> GpuArrayBytes(const GpuArraysWanted& wanted, const GpuSe
                                  MostArrayBytes(wanted.array_count, session));
   if (bytes > 0 && IsMainMemory(bytes, session)) return bytes;
   return absl::ResourceExhaustedError(absl::StrCat(
-      "needs ", wanted.array_count, " array(s) of ", BytesText(past_cache_bytes),
+      "needs ", wanted.array_count, " array(s) of ", text::BinaryBytes(past_cache_bytes),
       " on the GPU, which its cache can't hold, and the probe may take ",
-      BytesText(session.memory_cap_bytes()), "; free some of its memory, or raise --memory_cap"));
+      text::BinaryBytes(session.memory_cap_bytes()),
+      "; free some of its memory, or raise --memory_cap"));
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,18 +1,31 @@
 #include "gpu_probe/cuda/memory/host_copies.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstdint>
-#include <memory>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <new>
 #include <utility>
 
-#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "gpu_probe/cuda/cuda_fault.h"
 #include "gpu_probe/cuda/memory/grid.h"
-#include "gpu_probe/cuda/memory/host_copy_workload.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
+
+constexpr int kPreferred = 1;  // MPOL_PREFERRED of linux/mempolicy.h
+constexpr std::size_t kBitsOfWord = sizeof(unsigned long) * CHAR_BIT;
+
+constexpr uint64_t kBitsSeed = uint64_t{6} << 40;
+constexpr int64_t kBitsBytes = sizeof(uint64_t);
+constexpr unsigned char kCopyPoison = 0xA5;
 
 constexpr int64_t kKiB = int64_t{1} << 10;
 constexpr int64_t kMiB = int64_t{1} << 20;
@@ -29,9 +42,9 @@ CopySizes SizesOf(v1::ProbeMode mode) {
   return {.pinned = {64 * kKiB, 16 * kMiB, 256 * kMiB}, .pageable = {64 * kKiB, 16 * kMiB}};
 }
 
-// Buffers that all copies share, there while any of them uses them.
+// Buffers that all copies share, which live while one of them uses them.
 struct CopySource {
-  // The largest copies that fit.
+  // Sizes of the largest copies that fit.
   int64_t pinned_bytes = 0;
   int64_t pageable_bytes = 0;
   std::weak_ptr<HostCopyBuffers> buffers = {};
@@ -81,6 +94,139 @@ Point CopyPoint(const HostCopy& copy, std::shared_ptr<CopySource> source,
 
 }  // namespace
 
+absl::optional<int> NumaNodeOf(const std::string& pci_bus_id, const std::string& folder) {
+  // The system writes hexadecimal digits in lower case, CUDA in upper case.
+  std::ifstream file(absl::StrCat(folder, "/", absl::AsciiStrToLower(pci_bus_id), "/numa_node"));
+  int node = -1;
+  if (pci_bus_id.empty() || !(file >> node) || node < 0) return absl::nullopt;
+  return node;
+}
+
+PreferNode::PreferNode(absl::optional<int> node) {
+  NodeMask nodes = {};
+  const std::size_t bit_count = nodes.size() * kBitsOfWord;
+  if (!node || *node < 0 || static_cast<std::size_t>(*node) >= bit_count) return;
+  const std::size_t bit = static_cast<std::size_t>(*node);
+  nodes[bit / kBitsOfWord] = 1UL << bit % kBitsOfWord;
+  if (syscall(SYS_get_mempolicy, &mode_before_, nodes_before_.data(), bit_count, nullptr, 0) != 0) {
+    return;
+  }
+  active_ = syscall(SYS_set_mempolicy, kPreferred, nodes.data(), bit_count) == 0;
+}
+
+PreferNode::~PreferNode() {
+  if (!active_) return;
+  // Restoring the former policy is always allowed.
+  (void)syscall(SYS_set_mempolicy, mode_before_, nodes_before_.data(),
+                nodes_before_.size() * kBitsOfWord);
+}
+
+absl::StatusOr<HostBuffer> HostBuffer::Create(bool pageable, int64_t size_bytes,
+                                              const SharedSession& session) {
+  const PreferNode near(NumaNodeOf(session->device().pci_bus_id()));
+  const size_t size = static_cast<size_t>(size_bytes);
+  HostBuffer buffer;
+  buffer.pageable_ = pageable;
+  buffer.size_bytes_ = size_bytes;
+  if (pageable) {
+    buffer.data_ = new (std::nothrow) unsigned char[size];
+    if (buffer.data_ == nullptr) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the host has not ", size_bytes, " bytes of memory to copy from"));
+    }
+  } else {
+    void* pinned = nullptr;
+    SEXTANT_RETURN_IF_ERROR(
+        CudaStatus(session->driver().pin_host(&pinned, size, cuda::kPlainHostMemory),
+                   absl::StrCat("cuMemHostAlloc of ", size_bytes, " bytes")));
+    buffer.data_ = static_cast<unsigned char*>(pinned);
+  }
+  buffer.session_ = session;
+  std::memset(buffer.data_, 0, size);
+  return buffer;
+}
+
+HostBuffer& HostBuffer::operator=(HostBuffer&& other) noexcept {
+  std::swap(session_, other.session_);
+  std::swap(pageable_, other.pageable_);
+  std::swap(data_, other.data_);
+  std::swap(size_bytes_, other.size_bytes_);
+  return *this;
+}
+
+HostBuffer::~HostBuffer() {
+  if (data_ == nullptr) return;
+  if (pageable_) {
+    delete[] data_;
+  } else {
+    (void)session_->driver().free_host(data_);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<HostCopyBuffers>> HostCopyBuffers::Create(
+    int64_t size_bytes, const SharedSession& session) {
+  SEXTANT_ASSIGN_OR_RETURN(GpuCheck check, GpuCheck::Create(session));
+  auto buffers = std::make_shared<HostCopyBuffers>(HostCopyBuffers{.check = std::move(check)});
+  SEXTANT_ASSIGN_OR_RETURN(buffers->source, DeviceMemory::Allocate(session, size_bytes));
+  SEXTANT_ASSIGN_OR_RETURN(buffers->target, DeviceMemory::Allocate(session, size_bytes));
+  const int64_t count = size_bytes / kBitsBytes;
+  SEXTANT_RETURN_IF_ERROR(session->Launch("fill_bits", GridOver(count, *session),
+                                          buffers->source.address(), static_cast<uint64_t>(count),
+                                          kBitsSeed));
+  return buffers;
+}
+
+absl::Status HostCopyBuffers::NeedHostMemory(bool is_pageable, int64_t size_bytes,
+                                             const SharedSession& session) {
+  HostBuffer& buffer = is_pageable ? pageable : pinned;
+  if (buffer.data() != nullptr) return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(HostBuffer made, HostBuffer::Create(is_pageable, size_bytes, session));
+  SEXTANT_RETURN_IF_ERROR(session->CopyToHost(made.data(), source.address(), size_bytes));
+  buffer = std::move(made);
+  return absl::OkStatus();
+}
+
+absl::Status HostCopyWorkload::PoisonTarget() {
+  return session().Fill(buffers_->target.address(), kCopyPoison, copy_.size_bytes);
+}
+
+void HostCopyWorkload::Poison() {
+  if (to_device()) {
+    poisoned_ = PoisonTarget();
+    return;
+  }
+  // A copy may still be writing to the target of the poison.
+  poisoned_ = session().Synchronize();
+  std::memset(buffers_->host(copy_.pageable).data(), kCopyPoison,
+              static_cast<size_t>(copy_.size_bytes));
+}
+
+absl::Status HostCopyWorkload::Enqueue() {
+  void* const host = buffers_->host(copy_.pageable).data();
+  const CudaDriver& cuda = session().driver();
+  const size_t size = static_cast<size_t>(copy_.size_bytes);
+  return to_device()
+             ? CudaStatus(
+                   cuda.to_device(buffers_->target.address(), host, size, session().stream()),
+                   "cuMemcpyHtoDAsync_v2")
+             : CudaStatus(cuda.to_host(host, buffers_->source.address(), size, session().stream()),
+                          "cuMemcpyDtoHAsync_v2");
+}
+
+absl::Status HostCopyWorkload::Check() {
+  SEXTANT_RETURN_IF_ERROR(poisoned_);
+  if (!to_device()) {
+    SEXTANT_RETURN_IF_ERROR(PoisonTarget());
+    SEXTANT_RETURN_IF_ERROR(session().CopyToDevice(
+        buffers_->target.address(), buffers_->host(copy_.pageable).data(), copy_.size_bytes));
+  }
+  const int64_t count = copy_.size_bytes / kBitsBytes;
+  return AllRight(
+      buffers_->check.Run("check_bits", GridOver(count, session()), buffers_->target.address(),
+                          static_cast<uint64_t>(count), kBitsSeed),
+      count, "8-byte word");
+}
+
 std::vector<Point> HostCopyPoints(v1::ProbeMode mode, const SharedSession& session) {
   const CopySizes sizes = SizesOf(mode);
   const int64_t most_bytes = MostArrayBytes(/*array_count=*/2, *session);
@@ -100,4 +246,4 @@ std::vector<Point> HostCopyPoints(v1::ProbeMode mode, const SharedSession& sessi
   return points;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

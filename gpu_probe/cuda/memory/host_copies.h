@@ -1,20 +1,138 @@
-// Copies between the host's memory and a GPU's.
+// Copies between the host's memory and a GPU's, timed.
 #ifndef SEXTANT_GPU_PROBE_CUDA_MEMORY_HOST_COPIES_H_
 #define SEXTANT_GPU_PROBE_CUDA_MEMORY_HOST_COPIES_H_
 
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/gpu_session.h"
+#include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/point.h"
+#include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/probe.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Both directions. QUICK: 64 MiB of pinned memory. Otherwise sizes from 64 KiB to 256 MiB of pinned
-// memory and of pageable memory, FULL more of them. What does not fit twice into the memory that
-// the probe may take of the GPU is left out, with a note.
+// The host's memory should be on the GPU's NUMA node: copies from other nodes cross the link
+// between processors.
+inline constexpr char kPciDevicesFolder[] = "/sys/bus/pci/devices";
+
+// The node of the device at `pci_bus_id`, e.g. "0000:19:00.0"; absent where the system does not
+// report it, as with one node or in many virtual machines.
+absl::optional<int> NumaNodeOf(const std::string& pci_bus_id,
+                               const std::string& folder = kPciDevicesFolder);
+
+// While it lives, new pages of this thread are allocated on `node` while that has free ones. That
+// includes a driver's allocations, since the calling thread serves them. Does nothing where `node`
+// is absent, or where the system does not let a process choose (as in some containers).
+class PreferNode {
+ public:
+  explicit PreferNode(absl::optional<int> node);
+  ~PreferNode();
+  PreferNode(const PreferNode&) = delete;
+  PreferNode& operator=(const PreferNode&) = delete;
+
+  bool active() const { return active_; }
+
+ private:
+  // One bit a node, as in the system's call; more bits than any kernel supports nodes.
+  using NodeMask = std::array<unsigned long, 16>;
+
+  bool active_ = false;
+  int mode_before_ = 0;
+  NodeMask nodes_before_ = {};
+};
+
+// Host memory for copies to and from a GPU.
+class HostBuffer {
+ public:
+  // Allocates pageable memory as ordinary programs use it, or pinned memory, which is never moved
+  // and which the GPU reads directly; on the GPU's NUMA node where possible. All its pages are
+  // present on return.
+  //
+  // Errors: kResourceExhausted; CudaStatus()'s.
+  static absl::StatusOr<HostBuffer> Create(bool pageable, int64_t size_bytes,
+                                           const SharedSession& session);
+  HostBuffer() = default;
+  HostBuffer(HostBuffer&& other) noexcept { *this = std::move(other); }
+  HostBuffer& operator=(HostBuffer&& other) noexcept;
+  ~HostBuffer();
+
+  unsigned char* data() const { return data_; }
+  int64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  SharedSession session_;
+  bool pageable_ = false;
+  unsigned char* data_ = nullptr;
+  int64_t size_bytes_ = 0;
+};
+
+struct HostCopy {
+  v1::HostCopyMeasurement::Direction direction = v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE;
+  bool pageable = false;
+  int64_t size_bytes = 0;
+};
+
+// Buffers that all copies share: random bits on the GPU and on the host, and a target on the GPU.
+struct HostCopyBuffers {
+  DeviceMemory source = {};
+  DeviceMemory target = {};
+  HostBuffer pinned = {};  // each is empty before NeedHostMemory()
+  HostBuffer pageable = {};
+  GpuCheck check;
+
+  // Errors: DeviceMemory::Allocate()'s and GpuSession::Launch()'s.
+  static absl::StatusOr<std::shared_ptr<HostCopyBuffers>> Create(int64_t size_bytes,
+                                                                 const SharedSession& session);
+  // Allocates the host's memory of that kind, of `size_bytes`, at most source's size, where it is
+  // missing.
+  //
+  // Errors: HostBuffer::Create()'s and GpuSession::CopyToHost()'s.
+  absl::Status NeedHostMemory(bool is_pageable, int64_t size_bytes, const SharedSession& session);
+  const HostBuffer& host(bool is_pageable) const { return is_pageable ? pageable : pinned; }
+};
+
+// Copies of pageable memory keep the host busy until they are nearly done, so they can't be
+// recorded.
+class HostCopyWorkload : public GpuWorkload {
+ public:
+  // `buffers` must have the host's memory of that kind, and all of its buffers at least
+  // copy.size_bytes.
+  HostCopyWorkload(const HostCopy& copy, std::shared_ptr<HostCopyBuffers> buffers,
+                   const SharedSession& session)
+      : GpuWorkload(session, copy.pageable ? HostPart::kBlocks : HostPart::kRecords),
+        copy_(copy),
+        buffers_(std::move(buffers)) {}
+
+  void Poison() override;
+  // Compares every byte on the GPU; data that arrived at the host is copied back first.
+  absl::Status Check() override;
+
+ private:
+  absl::Status Enqueue() override;
+  bool to_device() const {
+    return copy_.direction == v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE;
+  }
+  absl::Status PoisonTarget();
+
+  const HostCopy copy_;
+  const std::shared_ptr<HostCopyBuffers> buffers_;
+  absl::Status poisoned_;
+};
+
+// Copies in both directions. QUICK: 64 MiB of pinned memory. Otherwise sizes from 64 KiB to 256 MiB
+// of pinned and of pageable memory, more of them in FULL. Sizes that don't fit twice into the GPU
+// memory that the probe may use are left out, with a note.
 std::vector<Point> HostCopyPoints(v1::ProbeMode mode, const SharedSession& session);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_MEMORY_HOST_COPIES_H_

@@ -8,13 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/memory/multiprocessor_hash.h"
+#include "gpu_probe/cuda/kernels.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr unsigned char kHashPoison = 0xFF;
-constexpr uint32_t kNoMultiprocessor = 0xFFFFFFFF;  // which that makes of its number
+constexpr uint32_t kNoMultiprocessor = 0xFFFFFFFF;  // the number that the poison gives
 constexpr int64_t kWordBytes = sizeof(uint32_t);
 
 using BlockHashes = std::array<uint32_t, kHashThreadCount>;
@@ -27,7 +27,7 @@ BlockHashes ExpectedHashes() {
   return hashes;
 }
 
-// The host's, computed once.
+// The host's hashes, computed once.
 const BlockHashes& HashesOfBlock() {
   static const BlockHashes hashes = ExpectedHashes();
   return hashes;
@@ -51,7 +51,7 @@ class MultiprocessorWorkload : public GpuWorkload {
   absl::Status Enqueue() override { return run_.Enqueue(session()); }
 
   const MultiprocessorRun run_;
-  const std::shared_ptr<int64_t> seen_;  // the most multiprocessors that one run was seen on
+  const std::shared_ptr<int64_t> seen_;  // the most multiprocessors seen in one run
   absl::Status poisoned_;
 };
 
@@ -128,4 +128,4 @@ absl::StatusOr<int64_t> MultiprocessorRun::Check(GpuSession& session) const {
       std::set<uint32_t>(multiprocessors.begin(), multiprocessors.end()).size());
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// The same arithmetic on every multiprocessor of a GPU, which names one that computes wrongly.
+// The same arithmetic on every multiprocessor of a GPU, to identify one that computes wrongly.
 #ifndef SEXTANT_GPU_PROBE_CUDA_MEMORY_MULTIPROCESSORS_H_
 #define SEXTANT_GPU_PROBE_CUDA_MEMORY_MULTIPROCESSORS_H_
 
@@ -12,17 +12,17 @@
 #include "gpu_probe/cuda/gpu_workload.h"
 #include "gpu_probe/point.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 inline constexpr unsigned kHashThreadCount = 256;  // of a block
 inline constexpr unsigned kHashStepCount = 1024;
-// So that each multiprocessor gets some, whichever way they are dealt out.
+// Enough for each multiprocessor to get some, however blocks are distributed.
 inline constexpr int64_t kHashBlocksOfMultiprocessor = 4;
 
-// One point, whose time is not recorded. A note tells of multiprocessors that no block ran on.
+// One point, whose time is not recorded. A note counts multiprocessors that no block ran on.
 std::vector<Point> MultiprocessorPoints(const SharedSession& session);
 
-// Where the hashes go, and the multiprocessor of each block.
+// The buffers of the hashes, and of the multiprocessor of each block.
 class MultiprocessorRun {
  public:
   // Errors: DeviceMemory::Allocate()'s.
@@ -31,12 +31,12 @@ class MultiprocessorRun {
   int64_t block_count() const { return block_count_; }
   // Queues one launch. Errors: GpuSession::Launch()'s.
   absl::Status Enqueue(GpuSession& session) const;
-  // Queues that no result is left. Errors: GpuSession::Fill()'s.
+  // Queues overwriting all results. Errors: GpuSession::Fill()'s.
   absl::Status Poison(GpuSession& session) const;
   // Compares all results with the host's.
   //
-  // Returns on how many multiprocessors blocks ran. Errors: kDataLoss: "multiprocessor 17 computed
-  // ... in thread 3, not ..."; GpuSession's.
+  // Returns the number of multiprocessors that ran blocks. Errors: kDataLoss: "multiprocessor 17
+  // computed ... in thread 3, not ..."; GpuSession's.
   absl::StatusOr<int64_t> Check(GpuSession& session) const;
 
  private:
@@ -45,6 +45,6 @@ class MultiprocessorRun {
   DeviceMemory multiprocessors_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_MEMORY_MULTIPROCESSORS_H_

@@ -8,19 +8,19 @@
 #include "engine/base/status_macros.h"
 #include "gpu_probe/cuda/memory/multiprocessors.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
-// A millisecond at 2 GHz: a timer that ticks once a microsecond is then off by 0.1 % at most. Of
-// an idle clock of 300 MHz it is 7 ms.
+// A millisecond at 2 GHz: a timer that ticks once a microsecond then has an error of at most 0.1 %.
+// At an idle clock of 300 MHz it is 7 ms.
 constexpr int64_t kCountedCycles = 2'000'000;
 
-// Launches between two looks at the clock: some 4 ms at full speed, and by six times that, at the
-// lowest clocks, less than what may be queued.
+// Launches between two readings of the clock: some 4 ms at full speed; at the lowest clocks six
+// times that, still less than may be queued.
 constexpr int kLaunchesOfRound = 200;
-constexpr int kMostRounds = 100;  // whatever the GPU's clock tells
+constexpr int kMostRounds = 100;  // whatever the GPU's clock is
 
-// As kernels/clock.cu has it.
+// As in kernels/clock.cu.
 struct ClockReading {
   int64_t cycles = 0;
   uint64_t start_ns = 0;
@@ -36,7 +36,7 @@ class ClockCounter {
     return ClockCounter(session, std::move(memory));
   }
 
-  // Errors: kInternal where a clock stands; GpuSession's.
+  // Errors: kInternal where a clock stands still; GpuSession's.
   absl::StatusOr<ClockReading> Read() {
     SEXTANT_RETURN_IF_ERROR(session_->Fill(memory_.address(), 0, sizeof(ClockReading)));
     SEXTANT_RETURN_IF_ERROR(session_->Launch("measure_clock", {.block_count = 1, .thread_count = 1},
@@ -111,4 +111,4 @@ absl::StatusOr<AwakeGpu> WakeUp(const SharedSession& session) {
   return awake;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// The clock that a GPU's multiprocessors really have, counted by a kernel, and how to raise it.
+// The actual clock of a GPU's multiprocessors, counted by a kernel, and a way to raise it.
 #ifndef SEXTANT_GPU_PROBE_CUDA_MEMORY_SM_CLOCK_H_
 #define SEXTANT_GPU_PROBE_CUDA_MEMORY_SM_CLOCK_H_
 
@@ -10,30 +10,30 @@
 #include "absl/types/optional.h"
 #include "gpu_probe/cuda/gpu_session.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Cycles of one multiprocessor over nanoseconds of the GPU, for about a millisecond. In hertz.
+// Returns the cycles of one multiprocessor over the GPU's time, for about a millisecond, in hertz.
 //
-// Errors: kInternal where either of them stands; GpuSession's.
+// Errors: kInternal where either stands still; GpuSession's.
 absl::StatusOr<double> MeasureSmClock(const SharedSession& session);
 
-// Counts the cycles of one multiprocessor between two instants, however long.
+// Counts the cycles of one multiprocessor between two instants any time apart.
 class SmClockCounter {
  public:
   // Errors: DeviceMemory::Allocate()'s.
   static absl::StatusOr<SmClockCounter> Create(const SharedSession& session);
 
-  // Notes the clock now, and waits for that.
+  // Records the clock now, and waits for that.
   //
   // Errors: GpuSession's.
   absl::Status Stamp();
 
-  // The mean clock between the last two stamps, in hertz; absent where there were fewer, or one of
-  // the GPU's clocks stood.
+  // The mean clock between the last two stamps, in hertz; absent with fewer stamps, or where one of
+  // the GPU's clocks stood still.
   absl::optional<double> HertzBetweenStamps() const;
 
  private:
-  // As kernels/clock.cu has it.
+  // As in kernels/clock.cu.
   struct ClockStamp {
     int64_t cycles = 0;
     uint64_t ns = 0;
@@ -49,7 +49,7 @@ class SmClockCounter {
   ClockStamp last_;
 };
 
-// A GPU at work for a while.
+// The state of a GPU after some work.
 struct AwakeGpu {
   double sm_clock_hertz = 0;
   double seconds = 0;   // by the GPU's clock
@@ -60,12 +60,12 @@ inline constexpr double kLeastWakeSeconds = 0.03;
 inline constexpr double kMostWakeSeconds = 0.1;
 inline constexpr double kSteadyClockRatio = 0.02;
 
-// Has all multiprocessors compute, for kLeastWakeSeconds at least, until their clock is steady or
-// kMostWakeSeconds are over: an idle GPU's clock is a fraction of what it has at work.
+// Keeps all multiprocessors computing, for at least kLeastWakeSeconds, until their clock is steady
+// or kMostWakeSeconds have passed: an idle GPU's clock is a fraction of its working clock.
 //
 // Errors: MeasureSmClock()'s; DeviceMemory::Allocate()'s.
 absl::StatusOr<AwakeGpu> WakeUp(const SharedSession& session);
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_GPU_PROBE_CUDA_MEMORY_SM_CLOCK_H_

@@ -13,7 +13,7 @@ TEST(Fingerprint, OfNothingIsTheOffsetBasis) {
 }
 
 // FNV-1a's published test vector for "a" is af63dc4c8601ec8c; the separator 0xff follows:
-// (0xaf63dc4c8601ec8c ^ 0xff) * 0x100000001b3 mod 2^64, worked out in Python.
+// (0xaf63dc4c8601ec8c ^ 0xff) * 0x100000001b3 mod 2^64, computed in Python.
 TEST(Fingerprint, OfTextIsFnv1a) {
   Fingerprint fingerprint;
   fingerprint.Add("a");
@@ -52,7 +52,7 @@ TEST(Fingerprint, SeesEveryBitOfLongBytes) {
       std::string changed = bytes;
       changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
       seen.insert(OfLong(changed));
-      // And beside a change of the same bit in the word before, which must not undo it.
+      // And together with a change of the same bit in the word before, which must not undo it.
       if (i >= 8) changed[i - 8] = static_cast<char>(changed[i - 8] ^ (1 << bit));
       if (i >= 8) seen.insert(OfLong(changed));
     }

@@ -1,5 +1,3 @@
-#include "engine/base/precondition.h"
-
 #include <gtest/gtest.h>
 
 #include "engine/base/reason.h"

@@ -38,7 +38,7 @@ TEST(FindAccelerator, RefusesNonsense) {
   }
 }
 
-// NVIDIA prints 1,978.9 with sparsity beside it for bf16; the dense figure is the half.
+// NVIDIA prints 1,978.9 with sparsity for bf16; the dense figure is half of it.
 TEST(Peaks, AreDenseAndExact) {
   EXPECT_EQ(PeakFlopsPerSecond(Find("h100-sxm"), DataType::kBf16).value, 989.4e12);
   EXPECT_EQ(PeakFlopsPerSecond(Find("a100-sxm-80"), DataType::kBf16).value, 312e12);

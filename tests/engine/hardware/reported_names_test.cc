@@ -1,8 +1,8 @@
-#include "engine/hardware/reported_names.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "engine/hardware/catalogue.h"
 
 namespace sextant {
 namespace {
@@ -20,7 +20,7 @@ TEST(AcceleratorReportedAs, FindsWhatDriversReportAndNothingElse) {
       {"NVIDIA A100-SXM4-80GB", "a100-sxm-80"},
       {"NVIDIA A100-SXM4-40GB", "a100-sxm-40"},
       {"Tesla V100-SXM2-32GB", "v100-sxm-32"},
-      {"NVIDIA L4", "l4"},             // the catalogue's name behind the vendor's
+      {"NVIDIA L4", "l4"},             // the vendor's name, then the catalogue's
       {"H100 SXM5 80GB", "h100-sxm"},  // the catalogue's product name
       {"NVIDIA H100", ""},             // which one?
       {"NVIDIA H100 80GB HBM3 MIG 1g.10gb", ""},

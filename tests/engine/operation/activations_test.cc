@@ -22,7 +22,7 @@ const double kDensity = 1 / std::sqrt(2 * std::numbers::pi);
 
 Number Sigmoid(Number x) { return Number(1) / (Number(1) + naive::Exp(-x)); }
 
-// Both return 2 FLOPs' worth of x^2 beside u, for the derivative to use.
+// Both return x^2 (2 FLOPs' worth) and u, for the derivative to use.
 struct Inner {
   Number square;
   Number u;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/operation/attended_pairs.h"
+#include "engine/operation/operation.h"
 #include "tests/engine/operation/naive.h"
 #include "tests/support/status_matchers.h"
 
@@ -22,7 +22,7 @@ constexpr OperandSet kQ = OperandBit(0);
 constexpr OperandSet kK = OperandBit(1);
 constexpr OperandSet kV = OperandBit(2);
 
-// Whether query i may look at key j, both counted from 0; the queries are the last positions.
+// True where query i may attend to key j, both counted from 0; the queries are the last positions.
 bool Allowed(const Attention& a, int64_t i, int64_t j) {
   if (!a.causal) return true;
   const int64_t self = i + a.key_length - a.query_length;
@@ -52,7 +52,7 @@ class NaiveAttention : public Naive {
   void Forward() override {
     ForEachRow([this](int64_t row, int64_t kv, int64_t i) { ForwardFused(row, kv, i); });
   }
-  // Gradients of keys and values add up over rows, hence the sums beside the buffers.
+  // Gradients of keys and values are summed over rows, hence the sums in addition to the buffers.
   void Backward(OperandSet needed) override {
     StartSums();
     ForEachRow(

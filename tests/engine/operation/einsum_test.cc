@@ -96,7 +96,7 @@ std::vector<NamedTensor> TensorsOf(const EinsumQuestion& q, const ContractionOrd
   return out;
 }
 
-// What the gradient of one tensor takes on its own.
+// The cost of the gradient of one tensor alone.
 struct NaiveGradient {
   NamedTensor gradient;
   double flops = 0;
@@ -198,7 +198,7 @@ TEST(EinsumOracle, CostsAreThoseOfLoopsAndGradientsAreTrue) {
     for (size_t k = 0; k < q.tensors.size(); ++k) {
       ExpectGradient(q, recipe, order, k, gradient);
     }
-    // Of all together every step is done once, for both of its tensors.
+    // For all gradients together every step is done once, for both of its tensors.
     const size_t pairs = q.tensors.size() - 1;
     EXPECT_EQ(analysis->backward->cost.steps.size(), std::max<size_t>(2 * pairs, 1));
     if (::testing::Test::HasFailure()) return;

@@ -102,7 +102,7 @@ class NaiveChain : public Naive {
   }
   void Backward(OperandSet needed) override {
     for (int64_t i = 0; i < op_.count; ++i) {
-      // What the last step makes is needed by exp alone.
+      // Only exp needs the last step's result.
       const bool last_too = op_.steps.back().function == F::kExp;
       const std::vector<Number> value = Run(i, op_.steps.size() - (last_too ? 0 : 1));
       Number d = (*output_gradient)[i];

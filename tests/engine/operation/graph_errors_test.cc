@@ -1,4 +1,4 @@
-// What is wrong with a graph is said with its place, all of it at once.
+// Violations of a graph are reported with their places, all at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -171,7 +171,7 @@ const std::vector<ErrorCase>& ErrorCases() {
          s.tensors[2].shape = {5, 4};
        },
        "operations[1].inputs[1]",
-       "'w' is [5, 4], but [6, any] is wanted beside inputs[0] 'e' is [2, 8, 6]"},
+       "'w' is [5, 4], but [6, any] is wanted next to inputs[0] 'e' is [2, 8, 6]"},
       {"BiasDiffers", [](auto& s) { s.tensors[3].shape = {6}; }, "operations[1].inputs[2]",
        "'b' is [6], but [4] is wanted"},
       {"BiasThatIsNotThere",
@@ -302,7 +302,7 @@ INSTANTIATE_TEST_SUITE_P(Table, GraphErrors, ::testing::ValuesIn(ErrorCases()),
 
 TEST(GraphErrorsTogether, AGoodGraphHasNone) { EXPECT_THAT(AnalyzeGraph(Good()), IsOk()); }
 
-// What depends on something that is wrong is not blamed for it.
+// Parts that depend on something invalid are not reported themselves.
 TEST(GraphErrorsTogether, AreAllSaidAtOnce) {
   GraphSpec spec = Good();
   spec.tensors[1].shape = {0, 6};

@@ -20,7 +20,7 @@ struct SizesCase {
   Operation given;            // sizes left 0
   std::vector<Shape> inputs;  // those that are of ids are in `ids`
   std::vector<size_t> ids;
-  Operation sized;  // the same with its sizes, worked out by hand
+  Operation sized;  // the same with its sizes, computed by hand
   Shape output;
 };
 

@@ -76,7 +76,8 @@ TEST(Graph, ASharedGradientIsNotOverwrittenWhileItIsRead) {
 }
 
 // du is the gradient of w twice, of q and of p, which are read later: the sum of the first two
-// needs a place of its own. Backward of q: du, dw, dp's dz and dv beside 3 x 16, 6 x 16 and u.
+// needs memory of its own. Backward of q: du, dw, dp's dz and dv in addition to 3 x 16, 6 x 16 and
+// u.
 TEST(Graph, ASumOfTwoGradientsThatAreReadLaterHasAPlaceOfItsOwn) {
   const GraphSpec spec = {
       .tensors = {ParameterOf("w", {4}), ParameterOf("v", {4}), ParameterOf("z", {4})},

@@ -14,7 +14,7 @@
 
 namespace sextant::naive {
 
-// What was counted since the last Reset().
+// Operations counted since the last Reset().
 struct Counts {
   double plain = 0;
   double transcendental = 0;
@@ -81,7 +81,7 @@ class Buffer {
   std::vector<bool> written_;
 };
 
-// Of the three types that the tests use, each of its own width.
+// Bytes of the three types that the tests use, each of a different width.
 inline constexpr int64_t kInputBytes = 2;
 inline constexpr int64_t kOutputBytes = 4;
 inline constexpr int64_t kAccumulationBytes = 8;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/operation/graph_spec.h"
+#include "engine/operation/graph.h"
 
 namespace sextant::naive {
 
@@ -27,7 +27,7 @@ struct Lettered {
 
 class NaiveGraph {
  public:
-  // Of operations that RandomGraphs makes without row functions.
+  // `spec` has only operations that RandomGraphs makes without row functions.
   explicit NaiveGraph(const GraphSpec& spec);
 
   void Forward();

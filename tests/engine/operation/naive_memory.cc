@@ -150,7 +150,7 @@ class Simulation {
     }
   }
 
-  // What the backward pass of operation i reads: tensors.
+  // The tensors that the backward pass of operation i reads.
   Names SavedOf(size_t i) const {
     const GraphOperation& op = spec_.operations[i];
     Names saved;
@@ -176,8 +176,8 @@ class Simulation {
     return saved;
   }
 
-  // What it makes beside its output: RMSNorm's scale a row, in the accumulation type, where there
-  // is a backward pass; dropout's mask, a byte an element.
+  // The operation's second result: RMSNorm's scale for each row, in the accumulation type, where
+  // there is a backward pass; dropout's mask, a byte an element.
   int64_t StatisticOf(size_t i) {
     const GraphOperation& op = spec_.operations[i];
     if (As<Dropout>(op) != nullptr) return counts_[op.inputs[0]];

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "engine/operation/graph_spec.h"
+#include "engine/operation/graph.h"
 
 namespace sextant::naive {
 
@@ -18,7 +18,7 @@ struct MemoryTally {
   int64_t recomputed_operations = 0;
 };
 
-// Of graphs that RandomGraphs makes, with the shapes of all their tensors.
+// For graphs that RandomGraphs makes, with the shapes of all their tensors.
 MemoryTally SimulateStep(const GraphSpec& spec, const std::map<std::string, Shape>& shapes,
                          bool checkpointed);
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/operation/graph_spec.h"
+#include "engine/operation/graph.h"
 
 namespace sextant {
 
@@ -21,7 +21,7 @@ class RandomGraphs {
   // multiplications and additions. With them: softmax, RMSNorm, relu and dropout too, and tensors
   // in several formats.
   GraphSpec Next(bool with_row_functions);
-  // Of all tensors of the last one.
+  // The shapes of all tensors of the last graph.
   const std::map<std::string, Shape>& shapes() const { return shapes_; }
 
  private:

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "engine/operation/roofline_advice.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -192,7 +191,7 @@ TEST(Advice, SaysWhatToDo) {
   EXPECT_THAT(Advice(Matmul{.m = 8, .n = 100, .k = 100}, slow_launch), StartsWith("launch-bound"));
 }
 
-// What no size reaches is no loop without end.
+// A target that no size reaches must not loop for ever.
 TEST(Advice, ComesForTheLargestSizes) {
   EXPECT_THAT(Advice(Matmul{.m = kMaxDimension, .n = 1, .k = 1}, kDevice), HasSubstr("at any m"));
   EXPECT_THAT(Advice(Matmul{.m = 1, .n = kMaxDimension, .k = 1 << 20}, kDevice),

@@ -1,7 +1,7 @@
 // Optimizer updates against loops that count; copies between host and device.
 #include <gtest/gtest.h>
 
-#include "engine/operation/host_copy.h"
+#include "engine/operation/roofline.h"
 #include "tests/engine/operation/naive.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,7 +1,5 @@
-// The search for changes leaves stages out that need not be looked at. It answers what one that
-// looks at all stages of all choices does.
-#include "engine/run/fitting_changes.h"
-
+// The changes of a run that are tried, and the search among them. It leaves stages out that need
+// not be looked at, and answers what one that looks at all stages of all choices does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/memory/ledger/memory_model.h"
+#include "engine/model/presets/presets.h"
+#include "engine/run/memory_estimate.h"
 #include "engine/run/run_change.h"
 #include "tests/engine/memory/ledger/random_job.h"
 #include "tests/support/status_matchers.h"
@@ -17,7 +17,10 @@
 namespace sextant {
 namespace {
 
-// Of the fullest stage, as its own high end says; absent where the choice contradicts itself.
+using ::testing::ElementsAre;
+
+// The process memory of the stage with the highest high end; absent where the choice contradicts
+// itself.
 absl::optional<BytesInterval> ProcessOf(const JobContext& context, const JobChoice& choice) {
   FieldViolations violations;
   const JobSpec job = JobOf(context, choice, violations);
@@ -33,7 +36,7 @@ absl::optional<BytesInterval> ProcessOf(const JobContext& context, const JobChoi
   return most;
 }
 
-// Of one setting, or two.
+// Changes of one setting, or of two.
 using Changes = std::vector<RunChange>;
 
 bool TryAll(const JobContext& context, const JobChoice& choice, Bytes usable,
@@ -101,8 +104,8 @@ PlainSearch SearchPlainly(const JobContext& context, const JobChoice& choice, By
   return search;
 }
 
-// Of a random job on as many devices as it has ranks. Small models hold less than any driver:
-// nothing of that is here.
+// The choice of a random job on as many devices as it has ranks. Small models hold less than any
+// driver, so the driver's memory is left out.
 JobChoice ChoiceOf(const RandomJob& random, uint32_t seed) {
   const JobSpec& job = random.job;
   JobChoice out;
@@ -150,6 +153,44 @@ void ExpectSame(const FittingChanges& found, const FittingChanges& plain) {
   }
 }
 
+// The values that changes of `setting` would give it, in order.
+std::vector<int64_t> ValuesOf(RunSetting setting, const JobChoice& choice) {
+  const ArchitectureSpec& mixture = FindModelPreset("mixtral-8x7b").value()->architecture;
+  const PrecisionPolicy precision = WithDefaults(PrecisionPolicy());
+  const OptimizerSpec optimizer;
+  std::vector<int64_t> out;
+  for (const RunChange& change : ChangesOf({mixture, precision, optimizer}, choice)) {
+    if (change.setting == setting) out.push_back(change.value);
+  }
+  return out;
+}
+
+TEST(RunChanges, RanksDoubleUpToAllDevices) {
+  for (const RunSetting setting :
+       {RunSetting::kTensorParallelSize, RunSetting::kContextParallelSize,
+        RunSetting::kPipelineParallelSize, RunSetting::kExpertParallelSize}) {
+    EXPECT_THAT(ValuesOf(setting, {.device_count = 8}), ElementsAre(2, 4, 8));
+    EXPECT_THAT(ValuesOf(setting, {.device_count = 7}), ElementsAre(2, 4));
+  }
+  // Tensor parallelism stays within a fast domain.
+  EXPECT_THAT(ValuesOf(RunSetting::kTensorParallelSize, {.device_count = 256}),
+              ElementsAre(2, 4, 8, 16, 32, 64));
+}
+
+TEST(RunChanges, DevicesDoubleUpToThoseThatARunMayHave) {
+  EXPECT_THAT(ValuesOf(RunSetting::kDeviceCount, {.device_count = 3}),
+              ElementsAre(6, 12, 24, 48, 96, 192));
+  EXPECT_THAT(ValuesOf(RunSetting::kDeviceCount, {.device_count = 500'000}),
+              ElementsAre(1'000'000));
+}
+
+TEST(RunChanges, LengthsAndMicroBatchesAreHalved) {
+  EXPECT_THAT(ValuesOf(RunSetting::kSequenceLength, {.sequence_length = 4096}),
+              ElementsAre(2048, 1024, 512));
+  EXPECT_THAT(ValuesOf(RunSetting::kMicroBatchSize, {.layout = {.micro_batch_size = 4}}),
+              ElementsAre(2, 1));
+}
+
 TEST(FittingChangesSearch, FindsWhatAPlainSearchDoes) {
   int64_t none = 0;
   int64_t singles = 0;
@@ -170,7 +211,7 @@ TEST(FittingChangesSearch, FindsWhatAPlainSearchDoes) {
       ++(plain.all.changes.empty() ? none : plain.pair ? pairs : singles);
     }
   }
-  // All three are there to be told apart.
+  // All three cases occur.
   EXPECT_GT(none, 10);
   EXPECT_GT(singles, 10);
   EXPECT_GT(pairs, 10);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/run/fitting_changes.h"
+#include "engine/run/memory_estimate.h"
 #include "engine/run/plan.h"
 #include "tests/engine/run/layout_runs.h"
 #include "tests/support/status_matchers.h"
@@ -33,7 +33,7 @@ TEST(FittingChanges, EachMakesItFit) {
   }
 }
 
-// What a change says is what a request with it says.
+// A change's figures are those of a request with the change.
 TEST(FittingChanges, AreWhatTheChangedRunHolds) {
   RunSpec run = Llama70b();
   run.layout->micro_batch_size = 2;

@@ -6,8 +6,9 @@
 #include <limits>
 #include <string>
 
-#include "engine/run/fitting_changes.h"
+#include "engine/model/presets/presets.h"
 #include "engine/run/job.h"
+#include "engine/run/memory_estimate.h"
 #include "engine/run/plan.h"
 #include "tests/engine/run/layout_runs.h"
 #include "tests/support/status_matchers.h"
@@ -51,10 +52,10 @@ TEST(LayoutPlan, WithoutGlobalBatchTheScheduleIsFull) {
   EXPECT_THAT(plan->assumptions, Contains(HasSubstr("A step has 8 micro-batches on each of 2")));
 }
 
-// FSDP under a pipeline reduces once a step and keeps gathered weights, unless told otherwise; who
-// says how many are gathered ahead lets them go.
+// By default FSDP under a pipeline reduces once a step and keeps gathered weights; a given number
+// of units gathered ahead has them freed.
 TEST(LayoutPlan, FsdpUnderAPipelineKeepsWhatIsWhole) {
-  constexpr char kGradients[] = "Gradients add up whole";
+  constexpr char kGradients[] = "Gradients add up unsharded";
   constexpr char kWeights[] = "Gathered weights stay";
   const auto assumptions = [](const RunSpec& run) {
     const auto plan = PlanRun(run);
@@ -158,7 +159,7 @@ TEST(LayoutPlan, RefusesSizesThatDoNotGoTogether) {
   EXPECT_THAT(FieldsOf(run), Contains(HasSubstr("layout.parallel.")));
 }
 
-// What else is wrong comes back with a length or devices that are missing.
+// Other violations are reported together with a missing length or missing devices.
 TEST(LayoutPlan, NamesItsFaultsBesideThoseOfTheRun) {
   RunSpec run = Llama70b();
   run.training.sequence_length = absl::nullopt;
@@ -174,7 +175,7 @@ TEST(LayoutPlan, NamesItsFaultsBesideThoseOfTheRun) {
                                    "layout.kernels.loss_chunk_tokens",
                                    "layout.sharding.offload_parameters",  // of stage 3
                                    "layout.framework.context_bytes", "cluster.device_count"));
-  // Of the policy of numbers as well.
+  // Violations of the precision policy as well.
   run = Llama70b();
   run.training.precision.weight_data_type = DataType::kInt8;
   run.layout->micro_batch_size = 0;
@@ -182,7 +183,7 @@ TEST(LayoutPlan, NamesItsFaultsBesideThoseOfTheRun) {
               IsSupersetOf({"training.precision.weight_data_type", "layout.micro_batch_size"}));
 }
 
-// And no more than that: what goes with them is not at fault.
+// And nothing else: fields that would go with them are valid.
 TEST(LayoutPlan, FindsNoFaultWithWhatWouldGoWithTheRest) {
   RunSpec run = Llama70b();
   run.model.preset = "mixtral-8x7b";
@@ -209,7 +210,7 @@ std::string DescriptionOf(const RunSpec& run, const std::string& field) {
   return "";
 }
 
-// What to write instead is in sequences, as the request has it.
+// The advice is in sequences, as in the request.
 TEST(LayoutPlan, SaysWhichGlobalBatchWillDo) {
   RunSpec run = Llama70b();
   run.layout->parallel.virtual_stage_count = 2;
@@ -227,6 +228,53 @@ TEST(LayoutPlan, SaysWhichGlobalBatchWillDo) {
   EXPECT_THAT(DescriptionOf(run, "layout.global_batch_size"), HasSubstr("write 20"));
   run.layout->global_batch_size = 20;
   EXPECT_THAT(PlanRun(run), IsOk());
+}
+
+// 8 micro-batches of 2 sequences: two a stage.
+TEST(LayoutPlan, TheLeastGlobalBatchOfDualPipeWillDo) {
+  RunSpec run = Llama70b();
+  run.layout->schedule = PipelineSchedule::kDualPipe;
+  run.layout->global_batch_size = 16;
+  EXPECT_THAT(PlanRun(run), IsOk());
+}
+
+// Under DualPipe a stage holds as much as its opposite.
+TEST(LayoutPlan, ThePeakIsOfTheFirstStageThatHoldsAsMuch) {
+  RunSpec run = Llama70b();
+  run.layout->schedule = PipelineSchedule::kDualPipe;
+  const MemoryEstimate memory = EstimateOf(run);
+  ASSERT_THAT(memory.stages, SizeIs(4));
+  EXPECT_LT(memory.peak_stage, 2);
+  const auto opposite = static_cast<size_t>(3 - memory.peak_stage);
+  EXPECT_EQ(memory.stages[opposite].memory.total(), memory.peak().total());
+}
+
+JobSpec JobOfRun(const RunSpec& run, DataType compute) {
+  const ArchitectureSpec& spec = FindModelPreset(run.model.preset).value()->architecture;
+  const PrecisionPolicy precision = WithDefaults(PrecisionPolicy{.compute_data_type = compute});
+  FieldViolations violations;
+  JobSpec job = JobOf({spec, precision, run.training.optimizer}, ChoiceOf(run), violations);
+  EXPECT_TRUE(violations.empty());
+  return job;
+}
+
+// 8 tensor, 4 pipeline and 2 data parallel ranks: three groups, and none of one rank.
+TEST(LayoutPlan, ReservesMemoryForEachGroupThatARankIsIn) {
+  const auto reserved = [](int64_t groups) {
+    return ReserveOf(FrameworkSpec(), groups).communicators.expected;
+  };
+  const JobSpec job = JobOfRun(Llama70b(), DataType::kBf16);
+  EXPECT_EQ(job.reserve.communicators.expected, reserved(3));
+  EXPECT_GT(reserved(3), reserved(2));
+}
+
+TEST(LayoutPlan, ComputesInSixteenBitsAtLeast) {
+  const auto computes = [](DataType asked) {
+    return JobOfRun(Llama70b(), asked).batch.compute_data_type;
+  };
+  EXPECT_EQ(computes(DataType::kFp8), DataType::kBf16);
+  EXPECT_EQ(computes(DataType::kFp16), DataType::kFp16);
+  EXPECT_EQ(computes(DataType::kTf32), DataType::kTf32);
 }
 
 TEST(LayoutPlan, SumsBeyondAllBytesNameTheirField) {

@@ -67,7 +67,7 @@ TEST(MeasuredPlan, SaysOfEachRateWhatWasMeasured) {
   EXPECT_EQ(matmul.measured->unix_seconds, 1'769'860'800);
   EXPECT_EQ(matmul.measured->device_uuid, "CPU-1");
   EXPECT_EQ(matmul.measured->calibration_fingerprint, "0123456789abcdef");
-  // What the host reports has no samples that could spread.
+  // A figure that the host reports has no samples and no spread.
   const Rate memory = RateOf(plan, "memory_bytes");
   EXPECT_EQ(memory.source, RateSource::kMeasuredSupplied);
   ASSERT_TRUE(memory.measured.has_value());
@@ -113,10 +113,11 @@ TEST(MeasuredPlan, TakesTheRequestsOwnFiguresFirst) {
 // A gang runs at its slowest member and holds what its smallest holds.
 TEST(MeasuredPlan, OfSeveralDevicesTakesTheSlowestAndTheSmallest) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
-  run.cluster.calibrations.push_back(MeasuredH100("GPU-2"));
-  run.cluster.calibrations.push_back(MeasuredH100("GPU-3"));
-  run.cluster.calibrations[1].matmuls[0].rate = FlopsPerSecond(600e12);
-  run.cluster.calibrations[2].memory = Bytes(79'000'000'000);
+  run.cluster.calibrations.push_back(ModelOf(MeasuredH100("GPU-2")));
+  run.cluster.calibrations.push_back(ModelOf(MeasuredH100("GPU-3")));
+  ChangeCalibration(run.cluster.calibrations[1],
+                    [](auto& c) { c.matmuls[0].rate = FlopsPerSecond(600e12); });
+  ChangeCalibration(run.cluster.calibrations[2], [](auto& c) { c.memory = Bytes(79'000'000'000); });
   run.cluster.device_count = 3;
   const Plan plan = PlanOf(run);
   const Rate matmul = RateOf(plan, "matmul_flops_per_second");
@@ -157,10 +158,11 @@ TEST(MeasuredPlan, SaysThatAProcessorIsOne) {
 // One sample has no spread, and 0 would read as a perfect one.
 TEST(MeasuredPlan, ClaimsNoSpreadOfASingleSample) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  MeasuredMatmul& matmul = run.cluster.calibrations[0].matmuls[0];
-  matmul.stable = false;
-  matmul.relative_spread = 0;
-  matmul.sample_count = 1;
+  ChangeCalibration(run.cluster.calibrations[0], [](auto& c) {
+    c.matmuls[0].stable = false;
+    c.matmuls[0].relative_spread = 0;
+    c.matmuls[0].sample_count = 1;
+  });
   const Plan plan = PlanOf(run);
   EXPECT_THAT(plan.assumptions, Contains(HasSubstr("not stable: it is of a single sample")));
   for (const Rate& rate : plan.rates) {
@@ -176,10 +178,11 @@ TEST(MeasuredPlan, SaysWhatWeakensTheMeasurement) {
   EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("not stable"))));
   EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("partial"))));
   EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("no slower"))));
-  DeviceCalibration& calibration = run.cluster.calibrations[0];
-  calibration.matmuls[0].stable = false;
-  calibration.matmuls[0].relative_spread = 0.25;
-  calibration.coverage_ratio = 0.5;
+  ChangeCalibration(run.cluster.calibrations[0], [](auto& c) {
+    c.matmuls[0].stable = false;
+    c.matmuls[0].relative_spread = 0.25;
+    c.coverage_ratio = 0.5;
+  });
   run.cluster.device_count = 4;
   const auto assumptions = PlanOf(run).assumptions;
   EXPECT_THAT(assumptions, Contains(AllOf(HasSubstr("not stable"), HasSubstr("0.25"))));
@@ -198,7 +201,7 @@ TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
   calibration.Consider(burst);
   RunSpec run = SuppliedRun(calibration);
   EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("burst"))));
-  run.cluster.calibrations[0].matmuls[0].stable = false;
+  ChangeCalibration(run.cluster.calibrations[0], [](auto& c) { c.matmuls[0].stable = false; });
   const Plan plan = PlanOf(run);
   EXPECT_EQ(RateOf(plan, "matmul_flops_per_second").value, 700e12);
   EXPECT_THAT(plan.assumptions,
@@ -267,7 +270,7 @@ TEST(MeasuredPlan, FingerprintFollowsTheCalibration) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
   RunSpec again = run;
   EXPECT_EQ(RatesFingerprint(PlanOf(run).rates), RatesFingerprint(PlanOf(again).rates));
-  again.cluster.calibrations[0].fingerprint = "another";
+  ChangeCalibration(again.cluster.calibrations[0], [](auto& c) { c.fingerprint = "another"; });
   EXPECT_NE(RatesFingerprint(PlanOf(run).rates), RatesFingerprint(PlanOf(again).rates));
 }
 
@@ -278,13 +281,13 @@ TEST(MeasuredPlanRefuses, DevicesNamedInTwoWays) {
   run.cluster.accelerator = "h100-sxm";
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster")));
   run = HostRun(Processor("CPU-1"));
-  run.cluster.calibrations = {Processor("CPU-2")};
+  run.cluster.calibrations = {ModelOf(Processor("CPU-2"))};
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster")));
 }
 
 TEST(MeasuredPlanRefuses, MoreDevicesNamedThanThereAre) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.calibrations.push_back(Processor("CPU-2"));
+  run.cluster.calibrations.push_back(ModelOf(Processor("CPU-2")));
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device_count")));
   run.cluster.device_count = 2;
   EXPECT_THAT(PlanRun(run), IsOk());
@@ -292,7 +295,7 @@ TEST(MeasuredPlanRefuses, MoreDevicesNamedThanThereAre) {
 
 TEST(MeasuredPlanRefuses, ADeviceNamedTwice) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.calibrations.push_back(Processor("CPU-1"));
+  run.cluster.calibrations.push_back(ModelOf(Processor("CPU-1")));
   run.cluster.device_count = 2;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.calibrations[1]")));
 }
@@ -318,7 +321,8 @@ TEST(MeasuredPlanRefuses, AnAssumedMfuOfNoPeak) {
 
 TEST(MeasuredPlanRefuses, MoreMemoryThanAPlanCanCount) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.calibrations[0].memory = Bytes(10'000'000'000'001);
+  ChangeCalibration(run.cluster.calibrations[0],
+                    [](auto& c) { c.memory = Bytes(10'000'000'000'001); });
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device_memory_bytes")));
   run.cluster.device_memory_bytes = 10'000'000'000'000;
   EXPECT_THAT(PlanRun(run), IsOk());

@@ -7,14 +7,14 @@ namespace {
 
 DeviceCalibration Calibration(absl::string_view uuid) {
   DeviceCalibration out;
-  out.uuid = uuid;
+  out.uuid = std::string(uuid);
   out.measured_unix_seconds = 1'769'860'800;
   out.probe_version = "sextant-probe 0.1.0";
   out.fingerprint = "0123456789abcdef";
   return out;
 }
 
-MeasuredMatmul Matmul(DataType type, double flops_per_second) {
+MeasuredMatmul MeasuredAt(DataType type, double flops_per_second) {
   return {.data_type = type,
           .m = 4096,
           .n = 4096,
@@ -33,8 +33,8 @@ DeviceCalibration Processor(absl::string_view uuid) {
   out.product_name = "Some Processor 9000";
   out.processor = true;
   out.memory = Bytes(64'000'000'000);
-  out.Consider(Matmul(DataType::kBf16, 2e12));
-  out.Consider(Matmul(DataType::kFp32, 1e12));
+  out.Consider(MeasuredAt(DataType::kBf16, 2e12));
+  out.Consider(MeasuredAt(DataType::kFp32, 1e12));
   return out;
 }
 
@@ -43,7 +43,7 @@ DeviceCalibration MeasuredH100(absl::string_view uuid) {
   out.product_name = "NVIDIA H100 80GB HBM3";
   out.accelerator = AcceleratorNamed("h100-sxm");
   out.memory = Bytes(80'000'000'000);
-  MeasuredMatmul matmul = Matmul(DataType::kBf16, 700e12);
+  MeasuredMatmul matmul = MeasuredAt(DataType::kBf16, 700e12);
   matmul.sustained = true;
   out.Consider(matmul);
   return out;
@@ -53,17 +53,16 @@ RunSpec SuppliedRun(const DeviceCalibration& calibration) {
   RunSpec run;
   run.model.parameter_count = 1'000'000'000;
   run.training.token_count = 20'000'000'000;
-  run.cluster.calibrations = {calibration};
+  run.cluster.calibrations = {ModelOf(calibration)};
   run.cluster.device_count = 1;
   return run;
 }
 
 NamedDevice DeviceOf(const DeviceCalibration& calibration, double age_seconds) {
-  return {.found = {},
-          .uuid = calibration.uuid,
-          .product_name = calibration.product_name,
-          .calibration = calibration,
-          .age_seconds = age_seconds};
+  NamedDevice out = {.found = {}, .model = ModelOf(calibration), .age_seconds = age_seconds};
+  out.uuid = out.model->calibration().uuid;
+  out.product_name = out.model->calibration().product_name;
+  return out;
 }
 
 RunSpec HostRun(const DeviceCalibration& calibration, double age_seconds) {

@@ -3,6 +3,7 @@
 #define SEXTANT_TESTS_ENGINE_RUN_MEASURED_RUNS_H_
 
 #include "engine/run/run_spec.h"
+#include "tests/engine/hardware/device_models.h"
 
 namespace sextant {
 

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "engine/model/architecture/dense_decoder.h"
+#include "engine/model/transformer_spec.h"
 #include "engine/run/plan.h"
 #include "tests/support/status_matchers.h"
 
@@ -66,7 +66,7 @@ TEST(ModelWays, ExactlyOneIsGiven) {
   }
 }
 
-// What the reader found is reported, and not that a model is missing.
+// The reader's violations are reported, and not a missing model.
 TEST(ModelWays, AnUnreadableConfigIsTheReadersToReport) {
   ModelSpec model;
   model.hugging_face_config = HuggingFaceModel();

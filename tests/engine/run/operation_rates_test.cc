@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/base/precondition.h"
+#include "engine/base/reason.h"
+#include "tests/engine/hardware/device_models.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -31,7 +32,8 @@ DeviceCalibration Measured() {
                 .sample_count = 3,
                 .stable = true,
                 .engine = "library"});
-  out.ConsiderCopy({.per_second = 2e12, .array_bytes = 1 << 30, .sample_count = 1});
+  out.ConsiderPass(StreamPattern::kCopy,
+                   {.per_second = 2e12, .array_bytes = 1 << 30, .sample_count = 1});
   return out;
 }
 
@@ -47,7 +49,7 @@ TEST(OperationRates, OfADatasheetAreItsPeaks) {
 }
 
 TEST(OperationRates, OfAMeasuredDeviceLeaveOutWhatWasNotMeasured) {
-  OperationDevice device = {.calibration = Measured()};
+  OperationDevice device = {.calibration = ModelOf(Measured())};
   device.launch_seconds = 1e-6;
   const auto rates = RatesFor(device, DataType::kBf16, "device");
   ASSERT_THAT(rates, IsOk());
@@ -63,12 +65,12 @@ TEST(OperationRates, OfAMeasuredDeviceLeaveOutWhatWasNotMeasured) {
 
 TEST(OperationRates, KeepTheMeasuredPassThatSaysMost) {
   DeviceCalibration c = Measured();
-  const auto copy = [&c] { return c.memory_copy->per_second; };
-  c.ConsiderCopy({.per_second = 1.9e12, .sample_count = 9, .stable = true});
+  const auto copy = [&c] { return c.memory_copy()->per_second; };
+  c.ConsiderPass(StreamPattern::kCopy, {.per_second = 1.9e12, .sample_count = 9, .stable = true});
   EXPECT_EQ(copy(), 1.9e12);  // not 2e12, which is unstable and less than 10 % more
-  c.ConsiderCopy({.per_second = 1.8e12, .sample_count = 9, .stable = true});
+  c.ConsiderPass(StreamPattern::kCopy, {.per_second = 1.8e12, .sample_count = 9, .stable = true});
   EXPECT_EQ(copy(), 1.9e12);
-  c.ConsiderCopy({.per_second = 3e12, .sample_count = 9});
+  c.ConsiderPass(StreamPattern::kCopy, {.per_second = 3e12, .sample_count = 9});
   EXPECT_EQ(copy(), 3e12);
 }
 
@@ -85,7 +87,7 @@ TEST(OperationRates, OfANamedDeviceNeedAMeasurement) {
   device.distrusted = true;
   EXPECT_THAT(fault()[0].description, HasSubstr("wrong result"));
   device.distrusted = false;
-  device.calibration = Measured();
+  device.model = ModelOf(Measured());
   EXPECT_THAT(fault(), IsEmpty());
   OperationDevice asked;
   asked.device = device;
@@ -101,11 +103,12 @@ TEST(OperationRates, NameWhatIsMissing) {
       RatesFor({}, DataType::kBf16, "device"),
       NamesFields(ElementsAre("device.matrix_flops_per_second", "device.memory_bytes_per_second")));
   DeviceCalibration c = Measured();
-  c.memory_copy.reset();
-  EXPECT_THAT(RatesFor({.calibration = c}, DataType::kBf16, "device"),
+  c.memory_passes = {};
+  EXPECT_THAT(RatesFor({.calibration = ModelOf(c)}, DataType::kBf16, "device"),
               NamesFields(ElementsAre("device.memory_bytes_per_second")));
-  EXPECT_THAT(RatesFor({.accelerator = "h100-sxm", .calibration = c}, DataType::kBf16, "device"),
-              NamesFields(ElementsAre("device")));
+  EXPECT_THAT(
+      RatesFor({.accelerator = "h100-sxm", .calibration = ModelOf(c)}, DataType::kBf16, "device"),
+      NamesFields(ElementsAre("device")));
 }
 
 }  // namespace

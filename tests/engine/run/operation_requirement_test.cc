@@ -1,12 +1,11 @@
 // Operations whose rates are not as good as their requests demand.
-#include "engine/run/operation_requirement.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "engine/base/precondition.h"
+#include "engine/base/reason.h"
+#include "engine/run/rate_requirement.h"
 #include "tests/engine/run/measured_runs.h"
 #include "tests/support/precondition_matchers.h"
 #include "tests/support/status_matchers.h"
@@ -22,7 +21,8 @@ using ::testing::IsEmpty;
 // An H100 with a copy in main memory.
 DeviceCalibration MeasuredGpu() {
   DeviceCalibration out = MeasuredH100("GPU-1");
-  out.ConsiderCopy({.per_second = 2e12, .array_bytes = 1 << 30, .sample_count = 1});
+  out.ConsiderPass(StreamPattern::kCopy,
+                   {.per_second = 2e12, .array_bytes = 1 << 30, .sample_count = 1});
   return out;
 }
 
@@ -32,7 +32,7 @@ OperationDevice OfThisHost(double age_seconds) {
   return out;
 }
 
-// What a demand for `minimum` misses.
+// The failed preconditions where `minimum` is required.
 std::vector<PreconditionViolation> MissingWith(OperationDevice device, RateSource minimum) {
   device.requirement.minimum_source = minimum;
   return PreconditionsOf(RatesFor(device, DataType::kBf16, "device").status());
@@ -55,7 +55,7 @@ TEST(OperationRequirement, OfADatasheetIsMetByTheDatasheetAlone) {
 }
 
 TEST(OperationRequirement, OfACalibrationIsMetByTheCallersBeforeTheServers) {
-  const OperationDevice supplied = {.calibration = MeasuredGpu()};
+  const OperationDevice supplied = {.calibration = ModelOf(MeasuredGpu())};
   EXPECT_THAT(MissingWith(supplied, RateSource::kMeasuredSupplied), IsEmpty());
   EXPECT_THAT(MissingWith(OfThisHost(0), RateSource::kMeasuredDevice), IsEmpty());
   EXPECT_THAT(MissingWith(OfThisHost(0), RateSource::kMeasuredSupplied),

@@ -186,7 +186,7 @@ TEST(PlanRunRefuses, UnknownNamesWithNearOnes) {
   EXPECT_THAT(PlanRun(run), Fails(absl::StatusCode::kNotFound, "MODEL_UNKNOWN"));
 }
 
-// Beside other faults an unknown name is one more violation: all can be mended in one go.
+// An unknown name is reported with other violations: all can be corrected at once.
 TEST(PlanRunRefuses, UnknownNamesBesideOtherFaultsTogether) {
   RunSpec run = Llama70b();
   run.cluster.accelerator = "h100";
@@ -198,7 +198,7 @@ TEST(PlanRunRefuses, UnknownNamesBesideOtherFaultsTogether) {
                                                              "training.token_count")));
 }
 
-// What only a name's meaning shows is found beside what the request alone shows.
+// Violations that depend on a name's meaning are reported with those of the request alone.
 TEST(PlanRunRefuses, EveryFaultOfAKnownDeviceTogether) {
   RunSpec run = Llama70b();
   run.cluster.accelerator = "v100-sxm-16";

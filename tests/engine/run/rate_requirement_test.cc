@@ -8,7 +8,6 @@
 #include <limits>
 #include <string>
 
-#include "engine/base/precondition.h"
 #include "engine/base/reason.h"
 #include "engine/run/plan.h"
 #include "tests/engine/run/measured_runs.h"
@@ -40,22 +39,24 @@ RunSpec DatasheetRun() {
 TEST(RatesNotMeasured, NamesEachDeviceNeverMeasured) {
   RunSpec run = HostRun(MeasuredH100("GPU-1"));
   for (const char* uuid : {"GPU-2", "GPU-3"}) {
-    run.cluster.devices.push_back(DeviceOf(MeasuredH100(uuid)));
-    run.cluster.devices.back().calibration = {};
+    run.cluster.devices.push_back(
+        {.found = {}, .uuid = uuid, .product_name = "NVIDIA H100 80GB HBM3"});
   }
   run.cluster.device_count = 3;
-  EXPECT_THAT(MissingOf(run), ElementsAre(Misses("GPU-2", HasSubstr("sextant probe")),
+  EXPECT_THAT(MissingOf(run), ElementsAre(Misses("GPU-2", HasSubstr("measured: measure it")),
                                           Misses("GPU-3", HasSubstr("never measured"))));
 }
 
 TEST(RatesNotMeasured, SaysWhichTypesWereMeasured) {
-  RunSpec run = HostRun(Processor("CPU-1"));
-  run.cluster.devices[0].calibration->matmuls[1].data_type = DataType::kInt8;
+  DeviceCalibration processor = Processor("CPU-1");
+  processor.matmuls[1].data_type = DataType::kInt8;
+  RunSpec run = HostRun(processor);
   run.training.precision.compute_data_type = DataType::kFp16;
   // int8 was measured too, but no run can compute in it.
   EXPECT_THAT(MissingOf(run), ElementsAre(Misses("CPU-1", AllOf(HasSubstr("in fp16 (it has: bf16)"),
                                                                 HasSubstr("compute_data_type")))));
-  run.cluster.devices[0].calibration->matmuls.clear();
+  processor.matmuls.clear();
+  run.cluster.devices = HostRun(processor).cluster.devices;
   EXPECT_THAT(MissingOf(run),
               ElementsAre(Misses(
                   "CPU-1", HasSubstr("nor in another floating-point type: measure it again"))));
@@ -64,20 +65,20 @@ TEST(RatesNotMeasured, SaysWhichTypesWereMeasured) {
 // Only of a calibration that has nothing else.
 TEST(RatesNotMeasured, OfShapesThatWereAskedFor) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.calibrations[0].requested_matmul_count = 3;
+  std::shared_ptr<const DeviceModel>& model = run.cluster.calibrations[0];
+  ChangeCalibration(model, [](auto& c) { c.requested_matmul_count = 3; });
   EXPECT_THAT(PlanRun(run), IsOk());
   run.training.precision.compute_data_type = DataType::kFp16;
   EXPECT_THAT(MissingOf(run), ElementsAre(Misses("CPU-1", HasSubstr("it has: bf16, fp32"))));
-  run.cluster.calibrations[0].matmuls.clear();
+  ChangeCalibration(model, [](auto& c) { c.matmuls.clear(); });
   EXPECT_THAT(MissingOf(run),
-              ElementsAre(Misses("CPU-1", AllOf(HasSubstr("only shapes that were asked for"),
-                                                HasSubstr("without --matmul")))));
+              ElementsAre(Misses("CPU-1", AllOf(HasSubstr("only shapes that a request named"),
+                                                HasSubstr("without naming shapes")))));
 }
 
 TEST(RatesNotMeasured, OfADistrustedDevice) {
   RunSpec run = HostRun(Processor("CPU-1"));
-  run.cluster.devices[0].calibration = {};
-  run.cluster.devices[0].distrusted = true;
+  run.cluster.devices[0] = {.found = {}, .uuid = "CPU-1", .distrusted = true};
   EXPECT_THAT(
       MissingOf(run),
       ElementsAre(Misses("CPU-1", AllOf(HasSubstr("wrong result"), HasSubstr("withdrawn")))));
@@ -92,7 +93,7 @@ TEST(RatesNotMeasured, OfASuppliedCalibration) {
 // Faults of the request come first: without them it may need other rates.
 TEST(RatesNotMeasured, ComesAfterFaultsOfTheRequest) {
   RunSpec run = HostRun(Processor("CPU-1"));
-  run.cluster.devices[0].calibration = {};
+  run.cluster.devices[0] = {.found = {}, .uuid = "CPU-1"};
   run.training.token_count = 0;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("training.token_count")));
 }

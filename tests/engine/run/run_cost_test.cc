@@ -1,6 +1,6 @@
-#include "engine/run/run_cost.h"
-
 #include <gtest/gtest.h>
+
+#include "engine/run/plan.h"
 
 namespace sextant {
 namespace {
@@ -18,6 +18,17 @@ RunCostInput OneHour() {
           .device_power = {},
           .host_power_per_device = Watts(0),
           .power_usage_effectiveness = 1};
+}
+
+// 8e15 FLOP on 4 devices of 1e15 FLOP/s: 2 s at full peak, 5 s at MFU 0.4.
+TEST(RunCost, DurationIsFlopsOverTheRateReached) {
+  RunCostInput input = OneHour();
+  input.flops = Flops(8e15);
+  input.device_count = 4;
+  input.utilisation = 1;
+  EXPECT_DOUBLE_EQ(RunCostOf(input).duration.value(), 2);
+  input.utilisation = 0.4;
+  EXPECT_DOUBLE_EQ(RunCostOf(input).duration.value(), 5);
 }
 
 TEST(RunCost, OfAnHourOnTwoDevices) {

@@ -1,4 +1,4 @@
-// Every number of small floating-point layouts, worked out here by ldexp alone.
+// Every number of small floating-point layouts, computed by ldexp alone.
 #ifndef SEXTANT_TESTS_ENGINE_TENSOR_FLOAT_TABLES_H_
 #define SEXTANT_TESTS_ENGINE_TENSOR_FLOAT_TABLES_H_
 
@@ -24,7 +24,7 @@ const std::vector<SmallFloat>& SmallFloats();
 
 FloatLayout LayoutOf(const SmallFloat& f);
 
-// What a code stands for, its sign bit included.
+// The number of a code, its sign bit included.
 double ReadCode(const SmallFloat& f, uint32_t code);
 
 // All finite numbers from 0 up, in increasing order; the code of each is its index.

@@ -33,8 +33,8 @@ struct NaiveArray {
 // The storage position of every element, by the definition of strides.
 NaiveArray PositionsOf(const StridedTensor& tensor);
 
-// Whether strides exist that show `array` as it is: those of a step along each axis, which are
-// the only ones possible, are tried on every index.
+// True where strides exist that view `array` as it is. The only possible ones, those of a step
+// along each axis, are tried on every index.
 bool StridesExist(const NaiveArray& array);
 
 }  // namespace sextant

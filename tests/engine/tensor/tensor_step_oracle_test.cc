@@ -183,7 +183,7 @@ class RandomSteps {
   std::mt19937 random_;
 };
 
-// What a copy has to be: every element its own, in a storage without gaps.
+// Checks a copy: every element has its own place, in a storage without gaps.
 void ExpectOwnStorage(const StepResult& result, const NaiveArray& expected) {
   const NaiveArray positions = PositionsOf(result.tensor);
   EXPECT_EQ(positions.shape, expected.shape);

@@ -14,7 +14,7 @@ using ::testing::SizeIs;
 constexpr DataType kTypes[] = {DataType::kBf16, DataType::kFp8E4m3};
 
 std::vector<KernelCurve> CurvesOf(absl::string_view name) {
-  const PredictedDevice device[] = {{.accelerator = AcceleratorNamed(name)}};
+  const PlacedDevice device[] = {PlacedProduct(*AcceleratorNamed(name))};
   return *KernelCurvesOf(device, DeviceJoin::kMedian, kTypes);
 }
 
@@ -42,8 +42,8 @@ TEST(KernelCurves, LeaveOutTypesThatNobodyKnows) {
 
 // At each size the one that is slower there.
 TEST(KernelCurves, OfAPlacementAreItsSlowests) {
-  const PredictedDevice both[] = {{.accelerator = AcceleratorNamed("b200-sxm")},
-                                  {.accelerator = AcceleratorNamed("h100-sxm")}};
+  const PlacedDevice both[] = {PlacedProduct(*AcceleratorNamed("b200-sxm")),
+                               PlacedProduct(*AcceleratorNamed("h100-sxm"))};
   const auto joined = *KernelCurvesOf(both, DeviceJoin::kSlowest, {DataType::kBf16});
   const auto first = *KernelCurvesOf({both[0]}, DeviceJoin::kSlowest, {DataType::kBf16});
   const auto second = *KernelCurvesOf({both[1]}, DeviceJoin::kSlowest, {DataType::kBf16});

@@ -5,7 +5,8 @@
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/kernels/attention_shape.h"
-#include "engine/operation/attended_pairs.h"
+#include "engine/operation/analysis.h"
+#include "engine/operation/operation.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -13,10 +14,9 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+const PlacedDevice kH100[] = {PlacedProduct(*AcceleratorNamed("h100-sxm"))};
 
-const PredictedDevice kH100[] = {{.accelerator = AcceleratorNamed("h100-sxm")}};
-
-absl::optional<OperationPrediction> On(absl::Span<const PredictedDevice> devices,
+absl::optional<OperationPrediction> On(absl::Span<const PlacedDevice> devices,
                                        const Operation& operation,
                                        DeviceJoin join = DeviceJoin::kSlowest) {
   return *PredictOperation(operation, DataType::kBf16, devices, join);
@@ -91,9 +91,9 @@ TEST(PredictOperation, OfNarrowerValuesIsLatentAttention) {
 }
 
 TEST(PredictOperation, OfSeveralDevicesOneDecides) {
-  const PredictedDevice a100 = {.accelerator = AcceleratorNamed("a100-sxm-80")};
-  const PredictedDevice b200 = {.accelerator = AcceleratorNamed("b200-sxm")};
-  const PredictedDevice all[] = {b200, a100, kH100[0]};
+  const PlacedDevice a100 = PlacedProduct(*AcceleratorNamed("a100-sxm-80"));
+  const PlacedDevice b200 = PlacedProduct(*AcceleratorNamed("b200-sxm"));
+  const PlacedDevice all[] = {b200, a100, kH100[0]};
   const Matmul matmul = {.m = 8192, .n = 8192, .k = 8192};
   EXPECT_EQ(On(all, matmul)->source.device, "a100-sxm-80");
   EXPECT_EQ(On(all, matmul, DeviceJoin::kMedian)->source.device, "h100-sxm");
@@ -132,6 +132,166 @@ TEST(DecidingDevice, OfAProductIsOneOfTheBestSource) {
                                            RateSource::kReference};
   EXPECT_EQ(DecidingDevice(seconds, DeviceJoin::kMedian, sources), 1U);
   EXPECT_EQ(DecidingDevice({1, 5, 9}, DeviceJoin::kSlowest, sources), 2U);
+}
+
+using ::testing::ElementsAre;
+
+Einsum EinsumOf(const char* expression, std::vector<Shape> operands) {
+  return {.expression = expression, .operands = std::move(operands)};
+}
+
+double FlopsOfProducts(const std::vector<BatchedGemm>& products) {
+  double sum = 0;
+  for (const BatchedGemm& product : products) {
+    sum += static_cast<double>(product.batch) * GemmFlops(product.each).value();
+  }
+  return sum;
+}
+
+// The gradients of y [m, n] over k: [m, k] over n, and [n, k] over m.
+TEST(ProductsOf, ProductsAndTheirGradients) {
+  const auto linear = ProductsOf(Linear{.rows = 2, .input_size = 3, .output_size = 4});
+  ASSERT_TRUE(linear.has_value());
+  EXPECT_THAT(linear->forward, ElementsAre(BatchedGemm{1, {2, 4, 3}}));
+  EXPECT_THAT(linear->backward, ElementsAre(BatchedGemm{1, {2, 3, 4, GemmPass::kInputGradient}},
+                                            BatchedGemm{1, {4, 3, 2, GemmPass::kWeightGradient}}));
+  const auto batch = ProductsOf(BatchedMatmul{.batch = 7, .m = 2, .n = 4, .k = 3});
+  ASSERT_TRUE(batch.has_value());
+  EXPECT_THAT(batch->forward, ElementsAre(BatchedGemm{7, {2, 4, 3}}));
+  EXPECT_THAT(batch->backward, ElementsAre(BatchedGemm{7, {2, 3, 4, GemmPass::kInputGradient}},
+                                           BatchedGemm{7, {4, 3, 2, GemmPass::kWeightGradient}}));
+}
+
+// Axes of all three are the batch, of both operands alone the sum, of one and the result m and n.
+TEST(ProductsOf, AnEinsumThatIsOneProduct) {
+  const auto scores =
+      ProductsOf(EinsumOf("b q a d, b k a d -> b a q k", {{2, 5, 3, 4}, {2, 6, 3, 4}}));
+  ASSERT_TRUE(scores.has_value());
+  EXPECT_THAT(scores->forward, ElementsAre(BatchedGemm{6, {5, 6, 4}}));
+  EXPECT_THAT(scores->backward, ElementsAre(BatchedGemm{6, {5, 4, 6, GemmPass::kOtherLayout}},
+                                            BatchedGemm{6, {6, 4, 5, GemmPass::kOtherLayout}}));
+  const auto layer = ProductsOf(EinsumOf("b s i, i o -> b s o", {{2, 5, 3}, {3, 7}}));
+  ASSERT_TRUE(layer.has_value());
+  EXPECT_THAT(layer->forward, ElementsAre(BatchedGemm{1, {10, 7, 3}}));
+}
+
+// The cheaper order: 50 x 1 by the last two first.
+TEST(ProductsOf, AnEinsumOfManyOperandsIsAChain) {
+  const auto chain = ProductsOf(EinsumOf("a b, b c, c d -> a d", {{10, 2}, {2, 50}, {50, 3}}));
+  ASSERT_TRUE(chain.has_value());
+  EXPECT_THAT(chain->forward, ElementsAre(BatchedGemm{1, {2, 3, 50}}, BatchedGemm{1, {10, 3, 2}}));
+  EXPECT_EQ(chain->backward.size(), 4u);
+}
+
+TEST(ProductsOf, HaveTheFlopsOfTheOperation) {
+  for (const Einsum& einsum :
+       {EinsumOf("a b, b c, c d -> a d", {{10, 2}, {2, 50}, {50, 3}}),
+        EinsumOf("b q a d, b k a d -> b a q k", {{2, 5, 3, 4}, {2, 6, 3, 4}}),
+        EinsumOf("b i, b i -> b", {{4, 9}, {4, 9}}),
+        EinsumOf("b s i, i o -> b s o", {{2, 5, 1}, {1, 7}}),
+        EinsumOf("a b c, c d, b d e -> a e", {{3, 4, 5}, {5, 6}, {4, 6, 7}})}) {
+    const auto products = ProductsOf(einsum);
+    const auto analysis = AnalyzeOperation({einsum, {.input = DataType::kBf16}}, "");
+    ASSERT_TRUE(products.has_value()) << einsum.expression;
+    ASSERT_THAT(analysis, IsOk());
+    EXPECT_EQ(FlopsOfProducts(products->forward), analysis->forward.sum.flops().value())
+        << einsum.expression;
+  }
+}
+
+TEST(ProductsOf, OnlyProducts) {
+  EXPECT_FALSE(ProductsOf(Softmax{2, 3}).has_value());
+  EXPECT_FALSE(ProductsOf(Attention{}).has_value());
+  // A sum of one operand, an outer product, a diagonal, a sum and a product, mismatched sizes.
+  EXPECT_FALSE(ProductsOf(EinsumOf("a b -> a", {{2, 3}})).has_value());
+  EXPECT_FALSE(ProductsOf(EinsumOf("a, b -> a b", {{2}, {3}})).has_value());
+  EXPECT_FALSE(ProductsOf(EinsumOf("ii,ij->j", {{3, 3}, {3, 4}})).has_value());
+  EXPECT_FALSE(ProductsOf(EinsumOf("a b c, c d -> a d", {{2, 3, 4}, {4, 5}})).has_value());
+  EXPECT_FALSE(ProductsOf(EinsumOf("a b, b c -> a c", {{2, 3}, {4, 5}})).has_value());
+}
+
+absl::optional<OperationPrediction> Layer(absl::string_view product, const Experts& experts,
+                                          DataType type = DataType::kBf16) {
+  const PlacedDevice devices[] = {PlacedProduct(*AcceleratorNamed(product))};
+  return *PredictOperation(experts, type, devices, DeviceJoin::kSlowest);
+}
+
+constexpr Experts kMixtral = {.tokens = 16384,
+                              .hidden_size = 4096,
+                              .feed_forward_size = 14336,
+                              .expert_count = 8,
+                              .experts_per_token = 2,
+                              .expert_parallel_size = 8};
+
+// 4096 rows of 6 x 4096 x 14336 FLOPs: 1.44e12, at between 30 and 90 % of 989.4e12 FLOP/s.
+TEST(PredictExperts, OfAMeasuredProductStandsOnPublishedLayers) {
+  for (const char* product : {"h100-sxm", "h200-sxm"}) {
+    const auto layer = Layer(product, kMixtral);
+    ASSERT_TRUE(layer.has_value());
+    EXPECT_EQ(layer->source.source, RateSource::kReference);
+    EXPECT_THAT(layer->source.citation, HasSubstr("layers of experts"));
+    const double least = 6.0 * 4096 * 4096 * 14336 / 989.4e12;
+    EXPECT_GT(layer->forward.expected.value(), least / 0.9) << product;
+    EXPECT_LT(layer->forward.expected.value(), least / 0.3) << product;
+    EXPECT_LT(layer->forward.low, layer->forward.expected);
+    EXPECT_LT(layer->forward.expected, layer->forward.high);
+  }
+}
+
+TEST(PredictExperts, BackwardIsTwoGradientsAProduct) {
+  const auto layer = Layer("h100-sxm", kMixtral);
+  ASSERT_TRUE(layer.has_value());
+  EXPECT_EQ(layer->backward.expected, layer->forward.expected * 2.0);
+  EXPECT_EQ(layer->backward.basis, KernelBasis::kOtherPass);
+  EXPECT_EQ(layer->backward.low, layer->forward.low * (2 * kExpertsBackward.low));
+  EXPECT_EQ(layer->backward.high, layer->forward.high * (2 * kExpertsBackward.high));
+}
+
+// Twice the tokens, twice the experts' width, and the tokens of fewer devices each take longer.
+TEST(PredictExperts, GrowsWithItsWork) {
+  for (const char* product : {"a100-sxm-80", "h100-sxm", "b200-sxm", "mi300x"}) {
+    const Seconds time = Layer(product, kMixtral)->forward.expected;
+    for (int64_t Experts::*size :
+         {&Experts::tokens, &Experts::hidden_size, &Experts::feed_forward_size}) {
+      Experts larger = kMixtral;
+      larger.*size *= 2;
+      EXPECT_GT(Layer(product, larger)->forward.expected, time) << product;
+    }
+    Experts fewer_devices = kMixtral;
+    fewer_devices.expert_parallel_size = 4;
+    EXPECT_GT(Layer(product, fewer_devices)->forward.expected, time) << product;
+  }
+}
+
+TEST(PredictExperts, WithoutAGateAreFewerProducts) {
+  Experts ungated = kMixtral;
+  ungated.gated = false;
+  const auto layer = Layer("h200-sxm", ungated);
+  ASSERT_TRUE(layer.has_value());
+  EXPECT_THAT(layer->source.citation, HasSubstr("nongated"));
+}
+
+TEST(PredictExperts, AreAbsentWhereNothingIsKnown) {
+  EXPECT_FALSE(Layer("v100-sxm-16", kMixtral, DataType::kFp8E4m3).has_value());
+  const auto none = PredictExperts(kMixtral, DataType::kBf16, {});
+  ASSERT_THAT(none, IsOk());
+  EXPECT_FALSE(none->has_value());
+}
+
+// A shape of the hardware's and an operation count the same rows, weights and FLOPs.
+TEST(ExpertsShapes, CountTheRowsThatOperationsDo) {
+  for (const int64_t devices : {1, 2, 8}) {
+    for (const bool gated : {true, false}) {
+      Experts experts = kMixtral;
+      experts.expert_parallel_size = devices;
+      experts.gated = gated;
+      const GroupedGemmShape shape = LayerShapeOf(experts);
+      const auto analysis = AnalyzeOperation({experts, {.input = DataType::kBf16}}, "");
+      ASSERT_THAT(analysis, IsOk());
+      EXPECT_EQ(GroupedGemmFlops(shape), analysis->forward.sum.matrix_flops.value());
+      EXPECT_EQ(ExpertRows(shape), static_cast<double>(DeviceRows(experts)));
+    }
+  }
 }
 
 }  // namespace

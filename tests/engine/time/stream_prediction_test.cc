@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/hardware/catalogue.h"
-#include "engine/time/sustained_prediction.h"
+#include "engine/time/operation_prediction.h"
+#include "tests/engine/hardware/device_models.h"
 #include "tests/engine/hardware/kernels/made_passes.h"
 #include "tests/support/status_matchers.h"
 
@@ -16,25 +17,20 @@ using ::testing::HasSubstr;
 // A GPU whose passes were measured: reads at 3e12, writes at 2.5e12 bytes a second.
 class StreamPredictionTest : public ::testing::Test {
  protected:
-  StreamPredictionTest() {
-    measured_.calibration = &device_;
-    measured_.passes = MadePasses(PlainSeconds);
-  }
-
   absl::optional<OperationPrediction> On(const Operation& operation,
-                                         absl::Span<const PredictedDevice> devices,
+                                         absl::Span<const PlacedDevice> devices,
                                          DeviceJoin join = DeviceJoin::kSlowest) const {
     OperationRequest request = {.operation = operation, .types = {.input = DataType::kBf16}};
     const OperationAnalysis analysis = AnalyzeOperation(request, "").value();
     return PredictStreams(operation, analysis, devices, join).value();
   }
   absl::optional<OperationPrediction> OnMeasured(const Operation& operation) const {
-    const PredictedDevice devices[] = {{.measured = &measured_}};
+    const PlacedDevice devices[] = {{.model = model_.get()}};
     return On(operation, devices);
   }
 
-  DeviceCalibration device_;
-  MeasuredKernels measured_;
+  const std::shared_ptr<const DeviceModel> model_ =
+      ModelOf(DeviceCalibration(), {.passes = MadePasses(PlainSeconds)});
 };
 
 constexpr double kReading = 1 / 3e12;
@@ -104,22 +100,22 @@ TEST_F(StreamPredictionTest, OfEveryOperationWithoutProductsThereIsOne) {
 }
 
 TEST_F(StreamPredictionTest, OfSeveralDevicesOneDecides) {
-  const PredictedDevice a100 = {.accelerator = AcceleratorNamed("a100-sxm-80")};
-  const PredictedDevice h200 = {.accelerator = AcceleratorNamed("h200-sxm")};
-  const PredictedDevice b200 = {.accelerator = AcceleratorNamed("b200-sxm")};
-  const PredictedDevice all[] = {b200, a100, h200};
+  const PlacedDevice a100 = PlacedProduct(*AcceleratorNamed("a100-sxm-80"));
+  const PlacedDevice h200 = PlacedProduct(*AcceleratorNamed("h200-sxm"));
+  const PlacedDevice b200 = PlacedProduct(*AcceleratorNamed("b200-sxm"));
+  const PlacedDevice all[] = {b200, a100, h200};
   const Operation relu = Activation{.count = int64_t{1} << 32};
   EXPECT_EQ(On(relu, all)->source.device, "a100-sxm-80");
   EXPECT_EQ(On(relu, all)->device, 1U);
   EXPECT_EQ(On(relu, all, DeviceJoin::kMedian)->source.device, "h200-sxm");
-  const PredictedDevice unknown[] = {b200, {}};
+  const PlacedDevice unknown[] = {b200, {}};
   EXPECT_FALSE(On(relu, unknown).has_value());
   EXPECT_FALSE(On(relu, {}).has_value());
 }
 
 TEST_F(StreamPredictionTest, SustainedSlowsProductsAndNoPasses) {
-  const PredictedDevice h100 = {.accelerator = AcceleratorNamed("h100-sxm")};
-  const PredictedDevice devices[] = {h100};
+  const PlacedDevice h100 = PlacedProduct(*AcceleratorNamed("h100-sxm"));
+  const PlacedDevice devices[] = {h100};
   auto relu = On(Activation{.count = int64_t{1} << 30}, devices);
   const KernelTime burst_pass = relu->forward;
   const auto of_pass = MakeSustained(h100, DataType::kBf16, *relu);

@@ -23,7 +23,7 @@
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr size_t kMaxStandardBytes = 20'000;
@@ -87,7 +87,7 @@ class CalibrationSizeTest : public FakeSessionTest {
     matmul->set_best_flops_per_second(matmul->flops_per_second() * Share(1, 1.1));
   }
 
-  // What only a driver, or the end of a run, would tell: every plain field that has no value yet.
+  // Fills every plain field without a value: those that only a driver, or the end of a run, sets.
   void FillUnset(google::protobuf::Message* message) {
     const auto* const descriptor = message->GetDescriptor();
     const auto* const reflection = message->GetReflection();
@@ -163,4 +163,4 @@ TEST_F(CalibrationSizeTest, QuickAndFullAreShown) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

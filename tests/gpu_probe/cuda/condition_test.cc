@@ -3,13 +3,12 @@
 
 #include <limits>
 
-#include "gpu_probe/cuda/condition_log.h"
 #include "gpu_probe/cuda/condition_watch.h"
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/gpu_probe/scripted.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -199,4 +198,4 @@ TEST_F(ConditionTest, ItsThreadReadsByItself) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -14,7 +14,7 @@
 #include "gpu_probe/exit_code.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(CudaLibrariesTest, CudnnAndNcclTellTheirVersions) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -20,7 +20,7 @@
 #include "tests/gpu_probe/cuda/fake_host.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -307,4 +307,4 @@ TEST_F(CudaEnvironmentTest, MpsIsLookedForWhereItsVariableSays) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

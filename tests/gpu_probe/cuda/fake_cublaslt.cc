@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int kInvalid = 7;
@@ -19,7 +19,7 @@ int SetAttribute(void* object, int attribute, const void* value, std::size_t siz
   return 0;
 }
 
-// FLOP/s over bf16's by the types that the library is told: of the elements, and of sums.
+// FLOP/s relative to bf16's, by the types of the elements and of sums.
 double RelativeRate(int64_t input_type, int64_t compute_type) {
   if (compute_type == 77) return 0.5;  // tf32
   if (input_type == 28) return 2;      // e4m3
@@ -129,4 +129,4 @@ CublasLt FakeCublasLt::Table() {
   return table;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

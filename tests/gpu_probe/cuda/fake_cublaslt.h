@@ -1,5 +1,5 @@
-// cuBLASLt on a fake host: it offers what it is told to, and takes the time that the GPU's rates
-// say. It computes nothing.
+// cuBLASLt on a fake host: it offers scripted algorithms, and takes the time given by the GPU's
+// rates. It computes nothing.
 #ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUBLASLT_H_
 #define SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUBLASLT_H_
 
@@ -12,14 +12,14 @@
 #include "gpu_probe/cuda/cuda_libraries.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// A descriptor or a layout: what it was made of, and the attributes that were set since.
+// A descriptor or a layout: its arguments, and the attributes set since.
 struct FakeDescriptor {
   std::vector<int64_t> made_of = {};
   std::map<int, std::vector<unsigned char>> attributes = {};
 
-  // An attribute of that type; 0 where it was not set, or as another.
+  // An attribute of that type; 0 where it was not set, or has another type.
   template <typename Value>
   Value Get(int attribute) const {
     Value value = {};
@@ -33,7 +33,7 @@ struct FakeDescriptor {
 // One multiplication as the library saw it.
 struct FakeMatmulCall {
   FakeDescriptor matmul;
-  std::vector<FakeDescriptor> layouts;  // of A, B, C, D as the library has them
+  std::vector<FakeDescriptor> layouts;  // of A, B, C, D in the library's order
   std::vector<cuda::Address> operands;  // A, B, C, D
   std::size_t workspace_bytes = 0;
   uint64_t choice = 0;
@@ -48,10 +48,10 @@ class FakeCublasLt {
 
   std::string version = "13.1.0";
   int create_code = 0;
-  // Of choosing and of multiplying, by descriptor: 0 where it works.
+  // Statuses of choosing and of multiplying, by descriptor: 0 for success.
   std::function<int(const FakeDescriptor& matmul)> choose_code = {};
   std::function<int(const FakeMatmulCall& call)> multiply_code = {};
-  // Times of the algorithms that are offered, over the time that the rates say.
+  // Times of the offered algorithms, relative to the time given by the rates.
   std::vector<double> slowness = {1, 1.1, 0.9, 1.2, 0.5};
 
   FakeMatmulCall last_call;
@@ -66,6 +66,6 @@ class FakeCublasLt {
   FakeHost& host_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUBLASLT_H_

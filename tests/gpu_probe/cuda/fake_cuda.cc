@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "gpu_probe/cuda/check_report.h"
+#include "gpu_probe/cuda/kernels.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int kOutOfMemory = 2;
@@ -261,8 +261,8 @@ void FakeCuda::AddLaunches(CudaDriver* driver) {
     if (!static_cast<Stream*>(stream)->recording) {
       return Launch(kernel, GpuOf(stream), thread_count, arguments);
     }
-    // A recording keeps no arguments, since their number is not told: its kernels take the usual
-    // time of the first launch's, measured now.
+    // A recording keeps no arguments, since their number is not known: its kernels take the time of
+    // their first launch, measured now.
     const double before_seconds = host_.slept_seconds();
     const cuda::Result code = Launch(kernel, GpuOf(stream), thread_count, arguments);
     const double seconds = (host_.slept_seconds() - before_seconds) / GpuOf(stream).slowness;
@@ -302,4 +302,4 @@ void FakeCuda::AddGraphs(CudaDriver* driver) {
   driver->drop_graph = drop;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

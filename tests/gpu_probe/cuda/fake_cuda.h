@@ -1,5 +1,5 @@
-// What GPUs of a fake host do when they are told to compute: nothing, in the time that their rates
-// say. Memory beyond a mebibyte is addresses alone.
+// The computing of a fake host's GPUs: they do nothing, in the time given by their rates. Memory
+// beyond a mebibyte consists of addresses only.
 #ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUDA_H_
 #define SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUDA_H_
 
@@ -12,36 +12,36 @@
 
 #include "gpu_probe/cuda/cuda_driver.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 struct FakeGpu;
 class FakeHost;
 
-// How a kernel of that name behaves: the seconds that a launch of `thread_count` threads with
-// `arguments` takes. It may write to memory that its arguments point to.
+// The behaviour of a kernel: returns the seconds of a launch of `thread_count` threads with
+// `arguments`. It may write to memory that its arguments point to.
 using FakeKernel = std::function<double(FakeGpu& gpu, double thread_count, void** arguments)>;
 
-// Work of a stream: done at once, or later where a recording is made.
+// Work of a stream: run at once, or later where a recording is made.
 using FakeWork = std::function<cuda::Result()>;
 
 class FakeCuda {
  public:
   explicit FakeCuda(FakeHost& host);
 
-  // Adds all that measuring needs to `driver`.
+  // Adds all functions for measuring to `driver`.
   void AddTo(CudaDriver* driver);
 
-  // Kernels that do more than take 5 us. Those named check_... find nothing wrong, unless the
-  // GPU's wrong_kernels say so.
+  // Kernels that do more than take 5 us. Those named check_... find nothing wrong, unless the GPU's
+  // wrong_kernels name them.
   std::map<std::string, FakeKernel> kernels;
 
-  // Does `work` now, or puts it into the recording that `stream` makes. For libraries of kernels.
+  // Runs `work` now, or adds it to the recording of `stream`. For libraries of kernels.
   cuda::Result Queue(cuda::Stream stream, const FakeWork& work);
-  // Lets the GPU of `stream` work for `seconds`.
+  // Makes the GPU of `stream` work for `seconds`.
   cuda::Result Spend(cuda::Stream stream, double seconds);
-  // The GPU whose stream it is.
+  // The GPU of a stream.
   FakeGpu& GpuOf(cuda::Stream stream);
-  // Bytes that are really there at `address`; null where there are none.
+  // The bytes stored at `address`; null where there are none.
   void* Memory(cuda::Address address);
 
   int64_t allocated_bytes() const { return allocated_bytes_; }
@@ -56,7 +56,7 @@ class FakeCuda {
   };
   struct Block {
     std::size_t size_bytes = 0;
-    std::vector<unsigned char> bytes;  // none: addresses alone
+    std::vector<unsigned char> bytes;  // empty: addresses only
   };
   void AddContexts(CudaDriver* driver);
   void AddMemory(CudaDriver* driver);
@@ -77,6 +77,6 @@ class FakeCuda {
   int64_t launch_count_ = 0;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUDA_H_

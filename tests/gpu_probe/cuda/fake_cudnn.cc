@@ -6,13 +6,13 @@
 
 #include "gpu_probe/cuda/attention/cudnn_numbers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int kBadParameter = 2000;
 constexpr int kExecutionFailedByDriver = 5001;
 constexpr double kAttentionLaunchSeconds = 5e-6;
-// Of the rate that products of matrices reach.
+// Attention's share of the rate of products of matrices.
 constexpr double kAttentionShare = 0.7;
 
 constexpr int kOperationKinds[] = {cudnn::kPointwiseOperation, cudnn::kMatmulOperation,
@@ -222,4 +222,4 @@ Cudnn FakeCudnn::Table() {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

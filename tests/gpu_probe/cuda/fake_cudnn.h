@@ -1,5 +1,5 @@
-// cuDNN on a fake host: takes graphs as the library does, and runs them in the time that the
-// products of matrices in them take at the GPU's rate. Nothing is computed.
+// cuDNN on a fake host: accepts graphs as the library does, and runs them in the time of their
+// products of matrices at the GPU's rate. Computes nothing.
 #ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUDNN_H_
 #define SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUDNN_H_
 
@@ -14,9 +14,9 @@
 #include "gpu_probe/cuda/cuda_libraries.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Must outlive the tables that it gives.
+// Must outlive its tables.
 class FakeCudnn {
  public:
   // A descriptor. Attributes are those of cudnn_numbers.h.
@@ -26,7 +26,7 @@ class FakeCudnn {
     std::map<int, std::vector<int64_t>> numbers = {};
     std::map<int, std::vector<Object*>> objects = {};
     std::map<int, std::vector<void*>> pointers = {};
-    bool compiled = false;  // of a cache: whether it has a kernel
+    bool compiled = false;  // for a cache: it has a kernel
   };
 
   explicit FakeCudnn(FakeHost& host) : host_(host) {}
@@ -34,12 +34,12 @@ class FakeCudnn {
 
   std::size_t version_number = 91900;
   std::string version = "9.19.0";
-  int create_code = 0;                        // what cudnnCreate answers
-  int execute_code = 0;                       // what cudnnBackendExecute answers
-  bool dynamic_shapes = true;                 // whether it has kernels for graphs of dynamic shapes
-  std::set<int64_t> unknown_head_sizes = {};  // it has no kernels for
+  int create_code = 0;                        // the status of cudnnCreate
+  int execute_code = 0;                       // the status of cudnnBackendExecute
+  bool dynamic_shapes = true;                 // it has kernels for graphs of dynamic shapes
+  std::set<int64_t> unknown_head_sizes = {};  // without kernels
   int64_t workspace_bytes = 256;
-  std::function<void()> on_compile = {};  // called whenever a kernel is compiled
+  std::function<void()> on_compile = {};  // called for each compilation of a kernel
 
   int64_t live_object_count() const { return live_object_count_; }
   int64_t compiled_count() const { return compiled_count_; }
@@ -58,7 +58,7 @@ class FakeCudnn {
   int Execute(Handle* handle, Object* plan, Object* pack);
   const std::vector<Object*>& OperationsOf(const Object* graph) const;
   bool HasKernelFor(const Object* graph) const;
-  // Of all operations' tensors that are not virtual.
+  // The ids of all operations' tensors that are not virtual.
   std::set<int64_t> OperandsOf(const Object* graph) const;
   double FlopsOf(const Object* graph) const;
 
@@ -68,6 +68,6 @@ class FakeCudnn {
   int64_t compiled_count_ = 0;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_CUDNN_H_

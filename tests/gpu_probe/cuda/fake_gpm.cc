@@ -1,10 +1,10 @@
-// What libnvidia-ml.so.1 has for those who watch GPUs: a list of them, and performance monitoring.
-// Declared here once more, from NVML's header and not from the server's own declarations.
+// The functions of libnvidia-ml.so.1 for watching GPUs: their list, and performance monitoring.
+// Declared again here, from NVML's header and not from the server's own declarations.
 #include <cstdio>
 
 #include "tests/gpu_probe/cuda/scripted_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int kInvalidArgument = 2;
@@ -49,11 +49,11 @@ double PercentOf(unsigned metric_id) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe
 
-using sextant::GpuAt;
-using sextant::ScriptedHost;
-using sextant::nvml::Device;
+using sextant::probe::GpuAt;
+using sextant::probe::ScriptedHost;
+using sextant::probe::nvml::Device;
 
 extern "C" {
 int nvmlDeviceGetCount_v2(unsigned* count) {
@@ -61,12 +61,12 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
   return 0;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
-  if (index >= ScriptedHost().gpus.size()) return sextant::kInvalidArgument;
+  if (index >= ScriptedHost().gpus.size()) return sextant::probe::kInvalidArgument;
   *device = reinterpret_cast<Device>(&ScriptedHost().gpus[index]);
   return 0;
 }
 int nvmlDeviceGetUUID(Device device, char* text, unsigned size) {
-  std::snprintf(text, size, "%s", sextant::FakeHost::UuidOf(*GpuAt(device)).c_str());
+  std::snprintf(text, size, "%s", sextant::probe::FakeHost::UuidOf(*GpuAt(device)).c_str());
   return 0;
 }
 int nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending) {
@@ -74,8 +74,8 @@ int nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending) {
   *pending = GpuAt(device)->mig_mode;
   return 0;
 }
-int nvmlGpmQueryDeviceSupport(Device device, sextant::GpmSupport* support) {
-  if (support->version != 1) return sextant::kInvalidArgument;
+int nvmlGpmQueryDeviceSupport(Device device, sextant::probe::GpmSupport* support) {
+  if (support->version != 1) return sextant::probe::kInvalidArgument;
   support->is_supported_device = GpuAt(device)->major >= 9 ? 1 : 0;
   return 0;
 }
@@ -88,19 +88,19 @@ int nvmlGpmSampleFree(int* sample) {
   return 0;
 }
 int nvmlGpmSampleGet(Device device, int* sample) {
-  sextant::FakeGpu& gpu = *GpuAt(device);
+  sextant::probe::FakeGpu& gpu = *GpuAt(device);
   if (gpu.on_question) gpu.on_question();
   *sample = 1;
   return gpu.nvml_code;
 }
-int nvmlGpmMetricsGet(sextant::GpmMetricsGet* request) {
+int nvmlGpmMetricsGet(sextant::probe::GpmMetricsGet* request) {
   if (request->version != 1 || *request->sample1 != 1 || *request->sample2 != 1) {
-    return sextant::kInvalidArgument;
+    return sextant::probe::kInvalidArgument;
   }
   for (unsigned i = 0; i < request->metric_count; ++i) {
-    sextant::GpmMetric& metric = request->metrics[i];
-    metric.value = sextant::PercentOf(metric.metric_id);
-    metric.return_code = metric.value < 0 ? sextant::kNotSupported : 0;
+    sextant::probe::GpmMetric& metric = request->metrics[i];
+    metric.value = sextant::probe::PercentOf(metric.metric_id);
+    metric.return_code = metric.value < 0 ? sextant::probe::kNotSupported : 0;
   }
   return 0;
 }

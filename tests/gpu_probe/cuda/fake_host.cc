@@ -7,7 +7,7 @@
 
 #include "tests/gpu_probe/cuda/fake_memory_kernels.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int kInvalidDevice = 101;
@@ -114,7 +114,7 @@ void AddConditions(Nvml* out) {
       [](const FakeGpu& gpu, unsigned long long* reasons) { *reasons = gpu.throttle_reasons; });
 }
 
-// One number, where it is told.
+// One number, where it is reported.
 auto Number(unsigned FakeGpu::*member) {
   return About([member](const FakeGpu& gpu, unsigned* out) { *out = gpu.*member; });
 }
@@ -273,4 +273,4 @@ std::string FakeHost::UuidOf(const FakeGpu& gpu) {
   return text;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// A host with GPUs that do as they are told, behind the tables of functions that the probe calls.
+// A host with scripted GPUs, as implementations of the tables of functions that the probe calls.
 #ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_HOST_H_
 #define SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_HOST_H_
 
@@ -11,16 +11,15 @@
 #include <vector>
 
 #include "gpu_probe/cuda/cuda_driver.h"
-#include "gpu_probe/cuda/cuda_environment.h"
 #include "gpu_probe/cuda/cuda_system.h"
 #include "gpu_probe/cuda/nvml.h"
 #include "tests/gpu_probe/cuda/fake_cuda.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 inline constexpr unsigned long long kFakeGiB = 1ULL << 30;
 
-// An idle H200, of the figures that are published of one. Fields may change at any time.
+// An idle H200, with its published figures. Fields may change at any time.
 struct FakeGpu {
   unsigned char identity = 0;  // each byte of its UUID
   std::string name = "NVIDIA H200";
@@ -30,18 +29,18 @@ struct FakeGpu {
   int cache_bytes = 62'914'560;
   int major = 9;
   int minor = 0;
-  int cuda_code = 0;  // what CUDA answers to all that is asked of it; 0 for the truth
+  int cuda_code = 0;  // CUDA's answer to every query; 0 for the truth
 
-  // What it does when it computes. Times are these rates', times `slowness`.
+  // Its behaviour when it computes. Times are those of these rates, times `slowness`.
   double bf16_flops_per_second = 8e14;
   double memory_bytes_per_second = 4.3e12;
   double fp32_flops_per_second = 6e13;
   double host_bytes_per_second = 5.5e10;
-  double peer_bytes_per_second = 3.9e11;  // 0: it can't reach others
+  double peer_bytes_per_second = 3.9e11;  // 0: it can't access other GPUs
   double slowness = 1;
-  int multiprocessors_in_use = 132;          // that blocks are dealt out to
-  int wrong_multiprocessor = -1;             // whose arithmetic is wrong; none
-  std::set<std::string> wrong_kernels = {};  // of those named check_..., which find wrong results
+  int multiprocessors_in_use = 132;          // that blocks are distributed to
+  int wrong_multiprocessor = -1;             // whose arithmetic is wrong; -1: none
+  std::set<std::string> wrong_kernels = {};  // kernels named check_... that report wrong results
   std::function<void(const std::string& kernel)> on_launch = {};
 
   nvml::Memory2 memory = {.version = 0,
@@ -72,45 +71,46 @@ struct FakeGpu {
   unsigned application_memory_megahertz = 3201;
   unsigned pcie_generation = 5;
   unsigned pcie_width = 16;
-  std::vector<int> nvlinks = std::vector<int>(18, 1);  // the state of each that it has
-  int nvml_code = nvml::kSuccess;                      // what NVML answers to questions about it
+  std::vector<int> nvlinks = std::vector<int>(18, 1);  // the state of each link
+  int nvml_code = nvml::kSuccess;                      // NVML's answer to queries about it
 
-  // Called before NVML answers anything about it: to hang, or to change while it is read.
+  // Called before NVML answers any query about it: to hang, or to change it while it is read.
   std::function<void()> on_question = {};
 
-  // Takes `bytes` of what is free.
+  // Takes `bytes` of the free memory.
   void Take(unsigned long long bytes) {
     memory.free -= bytes;
     memory.used += bytes;
   }
 };
 
-// Must outlive the tables that it gives.
+// Must outlive its tables.
 class FakeHost {
  public:
-  // With as many idle GPUs, their identities from 1 on, and their PCI addresses in that order.
+  // Makes that many idle GPUs, with identities from 1 on, and PCI addresses in that order.
   explicit FakeHost(int gpu_count);
 
-  // In CUDA's order; NVML's is the other way round. CUDA_VISIBLE_DEVICES is obeyed where it names
-  // one by its UUID.
+  // In CUDA's order; NVML's is the reverse. CUDA_VISIBLE_DEVICES is obeyed where it names a GPU by
+  // its UUID.
   std::deque<FakeGpu> gpus;
   int cuda_version = 13000;
   int cuda_init_code = 0;
-  int cuda_init_count = 0;  // how often CUDA was started
+  int cuda_init_count = 0;  // number of CUDA's starts
   int nvml_init_code = nvml::kSuccess;
   std::string driver_version = "580.65.06";
   CudaEnvironment environment = {};
   FakeCuda cuda{*this};
 
-  // Has `change` happen once the clock has gone `seconds` from the start.
+  // Schedules `change` for when the clock has advanced by `seconds` from the start.
   void At(double seconds, std::function<void()> change);
-  // Lets the clock go on, and what is due happen.
+  // Advances the clock, and runs changes that are due.
   void Sleep(double seconds);
   double slept_seconds() const { return now_seconds_; }
 
   CudaDriver Driver();
   Nvml NvmlTable();
-  // Both, started. Here, since the fake libraries, which do without, link nothing of the probe.
+  // Both libraries, started. Defined here, since the fake libraries, which don't use it, link no
+  // code of the probe.
   CudaSystem System() {
     return {.driver = Driver(), .nvml = StartNvml(NvmlTable()), .environment = environment};
   }
@@ -120,11 +120,11 @@ class FakeHost {
  private:
   void AddIdentities(Nvml* out);
 
-  std::vector<int> visible_;  // to CUDA, since it was started
+  std::vector<int> visible_;  // to CUDA, since its start
   double now_seconds_ = 0;
   std::vector<std::pair<double, std::function<void()>>> changes_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_HOST_H_

@@ -2,7 +2,7 @@
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
 #include "tests/gpu_probe/cuda/scripted_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 const CublasLt& ScriptedCublasLt() {
@@ -12,9 +12,9 @@ const CublasLt& ScriptedCublasLt() {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe
 
-using sextant::ScriptedCublasLt;
+using sextant::probe::ScriptedCublasLt;
 
 extern "C" {
 std::size_t cublasLtGetVersion() { return 130100; }
@@ -40,7 +40,7 @@ int cublasLtMatmulPreferenceSetAttribute(void* a, int b, const void* c, std::siz
 }
 int cublasLtMatmulPreferenceDestroy(void* a) { return ScriptedCublasLt().preference_destroy(a); }
 int cublasLtMatmulAlgoGetHeuristic(void* a, void* b, void* c, void* d, void* e, void* f, void* g,
-                                   int h, sextant::CublasLtChoice* i, int* j) {
+                                   int h, sextant::probe::CublasLtChoice* i, int* j) {
   return ScriptedCublasLt().choose(a, b, c, d, e, f, g, h, i, j);
 }
 int cublasLtMatmulAlgoConfigGetAttribute(const uint64_t* a, int b, void* c, std::size_t d,

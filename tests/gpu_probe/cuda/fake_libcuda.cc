@@ -2,7 +2,7 @@
 // what the GPUs do (scripted_host.h). Statuses are passed on by type: the driver's table has it.
 #include "tests/gpu_probe/cuda/scripted_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 const CudaDriver& ScriptedDriver() {
@@ -11,9 +11,9 @@ const CudaDriver& ScriptedDriver() {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe
 
-using sextant::ScriptedDriver;
+using sextant::probe::ScriptedDriver;
 
 extern "C" {
 int cuInit(unsigned flags) { return ScriptedDriver().init(flags); }
@@ -23,7 +23,7 @@ int cuDeviceGet(int* device, int index) { return ScriptedDriver().device(device,
 int cuDeviceGetName(char* name, int size, int device) {
   return ScriptedDriver().name(name, size, device);
 }
-int cuDeviceGetUuid_v2(sextant::cuda::Uuid* uuid, int device) {
+int cuDeviceGetUuid_v2(sextant::probe::cuda::Uuid* uuid, int device) {
   return ScriptedDriver().uuid(uuid, device);
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
@@ -35,82 +35,88 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
 int cuDeviceGetPCIBusId(char* text, int size, int device) {
   return ScriptedDriver().pci_bus_id(text, size, device);
 }
-int cuDevicePrimaryCtxRetain(sextant::cuda::Context* a, sextant::cuda::Device b) {
+int cuDevicePrimaryCtxRetain(sextant::probe::cuda::Context* a, sextant::probe::cuda::Device b) {
   return ScriptedDriver().retain_context(a, b);
 }
-int cuDevicePrimaryCtxRelease_v2(sextant::cuda::Device a) {
+int cuDevicePrimaryCtxRelease_v2(sextant::probe::cuda::Device a) {
   return ScriptedDriver().release_context(a);
 }
-int cuCtxSetCurrent(sextant::cuda::Context a) { return ScriptedDriver().set_context(a); }
-int cuMemAlloc_v2(sextant::cuda::Address* a, std::size_t b) {
+int cuCtxSetCurrent(sextant::probe::cuda::Context a) { return ScriptedDriver().set_context(a); }
+int cuMemAlloc_v2(sextant::probe::cuda::Address* a, std::size_t b) {
   return ScriptedDriver().allocate(a, b);
 }
-int cuMemFree_v2(sextant::cuda::Address a) { return ScriptedDriver().free(a); }
+int cuMemFree_v2(sextant::probe::cuda::Address a) { return ScriptedDriver().free(a); }
 int cuMemHostAlloc(void** a, std::size_t b, unsigned c) {
   return ScriptedDriver().pin_host(a, b, c);
 }
 int cuMemFreeHost(void* a) { return ScriptedDriver().free_host(a); }
-int cuMemcpyHtoDAsync_v2(sextant::cuda::Address a, const void* b, std::size_t c,
-                         sextant::cuda::Stream d) {
+int cuMemcpyHtoDAsync_v2(sextant::probe::cuda::Address a, const void* b, std::size_t c,
+                         sextant::probe::cuda::Stream d) {
   return ScriptedDriver().to_device(a, b, c, d);
 }
-int cuMemcpyDtoHAsync_v2(void* a, sextant::cuda::Address b, std::size_t c,
-                         sextant::cuda::Stream d) {
+int cuMemcpyDtoHAsync_v2(void* a, sextant::probe::cuda::Address b, std::size_t c,
+                         sextant::probe::cuda::Stream d) {
   return ScriptedDriver().to_host(a, b, c, d);
 }
-int cuMemcpyPeerAsync(sextant::cuda::Address a, sextant::cuda::Context b, sextant::cuda::Address c,
-                      sextant::cuda::Context d, std::size_t e, sextant::cuda::Stream f) {
+int cuMemcpyPeerAsync(sextant::probe::cuda::Address a, sextant::probe::cuda::Context b,
+                      sextant::probe::cuda::Address c, sextant::probe::cuda::Context d,
+                      std::size_t e, sextant::probe::cuda::Stream f) {
   return ScriptedDriver().to_peer(a, b, c, d, e, f);
 }
-int cuMemsetD8Async(sextant::cuda::Address a, unsigned char b, std::size_t c,
-                    sextant::cuda::Stream d) {
+int cuMemsetD8Async(sextant::probe::cuda::Address a, unsigned char b, std::size_t c,
+                    sextant::probe::cuda::Stream d) {
   return ScriptedDriver().fill_bytes(a, b, c, d);
 }
-int cuDeviceCanAccessPeer(int* a, sextant::cuda::Device b, sextant::cuda::Device c) {
+int cuDeviceCanAccessPeer(int* a, sextant::probe::cuda::Device b, sextant::probe::cuda::Device c) {
   return ScriptedDriver().can_access_peer(a, b, c);
 }
-int cuCtxEnablePeerAccess(sextant::cuda::Context a, unsigned b) {
+int cuCtxEnablePeerAccess(sextant::probe::cuda::Context a, unsigned b) {
   return ScriptedDriver().enable_peer(a, b);
 }
-int cuStreamCreate(sextant::cuda::Stream* a, unsigned b) {
+int cuStreamCreate(sextant::probe::cuda::Stream* a, unsigned b) {
   return ScriptedDriver().make_stream(a, b);
 }
-int cuStreamDestroy_v2(sextant::cuda::Stream a) { return ScriptedDriver().drop_stream(a); }
-int cuStreamSynchronize(sextant::cuda::Stream a) { return ScriptedDriver().wait_stream(a); }
-int cuEventCreate(sextant::cuda::Event* a, unsigned b) { return ScriptedDriver().make_event(a, b); }
-int cuEventDestroy_v2(sextant::cuda::Event a) { return ScriptedDriver().drop_event(a); }
-int cuEventRecord(sextant::cuda::Event a, sextant::cuda::Stream b) {
+int cuStreamDestroy_v2(sextant::probe::cuda::Stream a) { return ScriptedDriver().drop_stream(a); }
+int cuStreamSynchronize(sextant::probe::cuda::Stream a) { return ScriptedDriver().wait_stream(a); }
+int cuEventCreate(sextant::probe::cuda::Event* a, unsigned b) {
+  return ScriptedDriver().make_event(a, b);
+}
+int cuEventDestroy_v2(sextant::probe::cuda::Event a) { return ScriptedDriver().drop_event(a); }
+int cuEventRecord(sextant::probe::cuda::Event a, sextant::probe::cuda::Stream b) {
   return ScriptedDriver().record_event(a, b);
 }
-int cuEventSynchronize(sextant::cuda::Event a) { return ScriptedDriver().wait_event(a); }
-int cuEventElapsedTime(float* a, sextant::cuda::Event b, sextant::cuda::Event c) {
+int cuEventSynchronize(sextant::probe::cuda::Event a) { return ScriptedDriver().wait_event(a); }
+int cuEventElapsedTime(float* a, sextant::probe::cuda::Event b, sextant::probe::cuda::Event c) {
   return ScriptedDriver().elapsed(a, b, c);
 }
-int cuModuleLoadData(sextant::cuda::Module* a, const void* b) {
+int cuModuleLoadData(sextant::probe::cuda::Module* a, const void* b) {
   return ScriptedDriver().load_module(a, b);
 }
-int cuModuleUnload(sextant::cuda::Module a) { return ScriptedDriver().unload_module(a); }
-int cuModuleGetFunction(sextant::cuda::Function* a, sextant::cuda::Module b, const char* c) {
+int cuModuleUnload(sextant::probe::cuda::Module a) { return ScriptedDriver().unload_module(a); }
+int cuModuleGetFunction(sextant::probe::cuda::Function* a, sextant::probe::cuda::Module b,
+                        const char* c) {
   return ScriptedDriver().find_function(a, b, c);
 }
-int cuLaunchKernel(sextant::cuda::Function a, unsigned b, unsigned c, unsigned d, unsigned e,
-                   unsigned f, unsigned g, unsigned h, sextant::cuda::Stream i, void** j,
+int cuLaunchKernel(sextant::probe::cuda::Function a, unsigned b, unsigned c, unsigned d, unsigned e,
+                   unsigned f, unsigned g, unsigned h, sextant::probe::cuda::Stream i, void** j,
                    void** k) {
   return ScriptedDriver().launch(a, b, c, d, e, f, g, h, i, j, k);
 }
-int cuStreamBeginCapture_v2(sextant::cuda::Stream a, int b) {
+int cuStreamBeginCapture_v2(sextant::probe::cuda::Stream a, int b) {
   return ScriptedDriver().begin_capture(a, b);
 }
-int cuStreamEndCapture(sextant::cuda::Stream a, sextant::cuda::Graph* b) {
+int cuStreamEndCapture(sextant::probe::cuda::Stream a, sextant::probe::cuda::Graph* b) {
   return ScriptedDriver().end_capture(a, b);
 }
-int cuGraphInstantiateWithFlags(sextant::cuda::GraphRun* a, sextant::cuda::Graph b,
+int cuGraphInstantiateWithFlags(sextant::probe::cuda::GraphRun* a, sextant::probe::cuda::Graph b,
                                 unsigned long long c) {
   return ScriptedDriver().make_graph_run(a, b, c);
 }
-int cuGraphLaunch(sextant::cuda::GraphRun a, sextant::cuda::Stream b) {
+int cuGraphLaunch(sextant::probe::cuda::GraphRun a, sextant::probe::cuda::Stream b) {
   return ScriptedDriver().launch_graph(a, b);
 }
-int cuGraphExecDestroy(sextant::cuda::GraphRun a) { return ScriptedDriver().drop_graph_run(a); }
-int cuGraphDestroy(sextant::cuda::Graph a) { return ScriptedDriver().drop_graph(a); }
+int cuGraphExecDestroy(sextant::probe::cuda::GraphRun a) {
+  return ScriptedDriver().drop_graph_run(a);
+}
+int cuGraphDestroy(sextant::probe::cuda::Graph a) { return ScriptedDriver().drop_graph(a); }
 }

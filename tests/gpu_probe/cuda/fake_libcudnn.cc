@@ -2,7 +2,7 @@
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
 #include "tests/gpu_probe/cuda/scripted_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 const Cudnn& ScriptedCudnn() {
@@ -11,9 +11,9 @@ const Cudnn& ScriptedCudnn() {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe
 
-using sextant::ScriptedCudnn;
+using sextant::probe::ScriptedCudnn;
 
 extern "C" {
 std::size_t cudnnGetVersion() { return ScriptedCudnn().version_number; }

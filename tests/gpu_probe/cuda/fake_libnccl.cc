@@ -4,7 +4,7 @@
 #include "tests/gpu_probe/cuda/fake_nccl.h"
 #include "tests/gpu_probe/cuda/scripted_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 const Nccl& ScriptedNccl() {
@@ -13,9 +13,9 @@ const Nccl& ScriptedNccl() {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe
 
-using sextant::ScriptedNccl;
+using sextant::probe::ScriptedNccl;
 
 extern "C" {
 int ncclGetVersion(int* version) {

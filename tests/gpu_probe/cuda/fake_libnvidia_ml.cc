@@ -2,7 +2,7 @@
 // what the GPUs do (scripted_host.h). Of an older NVML: it has not every function.
 #include "tests/gpu_probe/cuda/scripted_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 const Nvml& ScriptedNvml() {
@@ -11,10 +11,10 @@ const Nvml& ScriptedNvml() {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe
 
-using sextant::ScriptedNvml;
-using sextant::nvml::Device;
+using sextant::probe::ScriptedNvml;
+using sextant::probe::nvml::Device;
 
 extern "C" {
 int nvmlInit_v2() { return ScriptedNvml().init(); }
@@ -24,17 +24,17 @@ int nvmlSystemGetDriverVersion(char* text, unsigned size) {
 int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
   return ScriptedNvml().find(uuid, device);
 }
-int nvmlDeviceGetMemoryInfo_v2(Device device, sextant::nvml::Memory2* memory) {
+int nvmlDeviceGetMemoryInfo_v2(Device device, sextant::probe::nvml::Memory2* memory) {
   return ScriptedNvml().memory2(device, memory);
 }
-int nvmlDeviceGetUtilizationRates(Device device, sextant::nvml::Utilization* load) {
+int nvmlDeviceGetUtilizationRates(Device device, sextant::probe::nvml::Utilization* load) {
   return ScriptedNvml().utilization(device, load);
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count,
-                                            sextant::nvml::ProcessInfo* entries) {
+                                            sextant::probe::nvml::ProcessInfo* entries) {
   return ScriptedNvml().processes(device, count, entries);
 }
-int nvmlDeviceGetPciInfo_v3(Device device, sextant::nvml::PciInfo* pci) {
+int nvmlDeviceGetPciInfo_v3(Device device, sextant::probe::nvml::PciInfo* pci) {
   return ScriptedNvml().pci_info(device, pci);
 }
 int nvmlDeviceGetCurrPcieLinkGeneration(Device device, unsigned* generation) {

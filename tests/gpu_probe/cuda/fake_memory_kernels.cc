@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/cuda/memory/multiprocessor_hash.h"
+#include "gpu_probe/cuda/kernels.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr double kStartSeconds = 2e-6;
@@ -126,4 +126,4 @@ void AddMemoryKernels(FakeHost& host) {
   kernels["do_nothing"] = [](FakeGpu&, double, void**) { return kStartSeconds; };
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

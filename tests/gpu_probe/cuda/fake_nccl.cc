@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int kInvalidUsage = 5;
@@ -86,4 +86,4 @@ Nccl FakeNccl::Table() {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

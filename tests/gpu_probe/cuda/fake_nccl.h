@@ -1,5 +1,5 @@
-// NCCL among the GPUs of a fake host: exchanges move no bytes, and take the time that the GPUs'
-// links say.
+// NCCL among the GPUs of a fake host: exchanges move no bytes, and take the time given by the GPUs'
+// links.
 #ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_NCCL_H_
 #define SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_NCCL_H_
 
@@ -11,7 +11,7 @@
 #include "gpu_probe/cuda/cuda_libraries.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 class FakeNccl {
  public:
@@ -21,12 +21,12 @@ class FakeNccl {
   Nccl Table();
 
   int init_code = 0;
-  int call_code = 0;  // of exchanges
+  int call_code = 0;  // the status of exchanges
   std::map<std::string, int> call_counts;
   int live_communicator_count = 0;
 
  private:
-  // Of one rank's part of the group that is open.
+  // One rank's part of the open group.
   struct Call {
     double link_bytes;
     void* stream;
@@ -40,6 +40,6 @@ class FakeNccl {
   std::vector<Call> calls_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_NCCL_H_

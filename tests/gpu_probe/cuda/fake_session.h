@@ -13,7 +13,7 @@
 #include "gpu_probe/cuda/gpu_session.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 // The fake host's time.
 class FakeHostClock : public Clock {
@@ -32,7 +32,7 @@ class FakeSessionTest : public ::testing::Test {
   GpuSession::Parts Parts() {
     const CudaSystem system = host_.System();
     auto gpus = ListGpus(system);
-    // One that answers nothing is not listed; its session can still be asked for.
+    // A GPU without answers is not listed; a session for it can still be made.
     Gpu gpu = gpus.ok() ? std::move(gpus->front()) : Gpu();
     return {.driver = *system.driver,
             .gpu = std::move(gpu),
@@ -50,6 +50,6 @@ class FakeSessionTest : public ::testing::Test {
   FakeHostClock clock_{host_};
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_FAKE_SESSION_H_

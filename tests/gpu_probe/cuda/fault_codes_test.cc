@@ -11,7 +11,7 @@
 #include "gpu_probe/exit_code.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -78,4 +78,4 @@ TEST(NvmlStatusTest, EachCodeHasItsKindItsWordAndItsAdvice) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

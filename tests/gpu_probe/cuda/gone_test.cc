@@ -12,7 +12,7 @@
 #include "tests/gpu_probe/cuda/fake_host.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 // All that is asked of a GPU, one after another.
@@ -123,4 +123,4 @@ TEST(ReadingTest, AnInstanceIsReadByItsGpu) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

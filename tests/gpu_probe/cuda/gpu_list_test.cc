@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/cuda/cuda_backend.h"
+#include "gpu_probe/cuda/guard.h"
 #include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/fake_host.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -133,7 +133,8 @@ TEST(GpuListTest, IsInTheOrderOfPciAddressesAsNvmlsChoiceIs) {
   EXPECT_EQ(asked.cuda_init_count, 0);
 }
 
-// What NVML alone makes of CUDA_VISIBLE_DEVICES on a host of four; absent where only CUDA knows.
+// The GPUs that NVML alone finds for CUDA_VISIBLE_DEVICES on a host of four; absent where only CUDA
+// knows.
 absl::optional<std::vector<std::string>> Chosen(const std::string& visible_devices) {
   FakeHost host(4);
   host.environment.visible_devices = visible_devices;
@@ -204,4 +205,4 @@ TEST(FindGpuTest, FindsItByItsUuidAndLeavesOldGpusAlone) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -14,7 +14,7 @@
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -69,7 +69,7 @@ TEST_F(GpuSessionTest, ACheckTellsWhatTheKernelCounted) {
   EXPECT_EQ(report->first_wrong, 7U);
 }
 
-// What each of CUDA's codes does to a session that is being opened, and to one that works.
+// The effect of each of CUDA's codes on a session that is being opened, and on a working one.
 TEST_F(GpuSessionTest, CodesKeepTheirMeaningWhereverTheyCome) {
   struct Case {
     int code;
@@ -167,4 +167,4 @@ TEST_F(GpuSessionTest, WithoutKernelsALaunchSaysSo) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

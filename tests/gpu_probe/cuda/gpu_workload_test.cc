@@ -10,7 +10,7 @@
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -119,7 +119,7 @@ TEST_F(GpuWorkloadTest, RunsBelowFiftyMicrosecondsAreRecordedAsManyAsASampleHas)
   }
 }
 
-// In which order the host queues a hold, the first event and the work, and lets go.
+// The order in which the host queues a hold, the first event and the work, and releases the hold.
 class HeldWorkloadTest : public GpuWorkloadTest {
  protected:
   GpuSession::Parts Watched() {
@@ -298,4 +298,4 @@ TEST_F(GpuWorkloadTest, NothingIsLeftBehind) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -14,7 +14,7 @@
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -93,7 +93,7 @@ const std::vector<RefusalCase>& RefusalCases() {
       {"unreadable", "its memory", [](FakeGpu& g) { g.memory = {}; }},
       {"unreadable", "its utilization", [](FakeGpu& g) { g.utilization_percent = 255; }},
       {"unreadable", "its temperature", [](FakeGpu& g) { g.celsius = 4294967282U; }},
-      // Nothing is told, e.g. without permission.
+      // Nothing is reported, e.g. without permission.
       {"unreadable", "its memory", [](FakeGpu& g) { g.nvml_code = nvml::kNoPermission; }},
   };
   return *kCases;
@@ -309,7 +309,7 @@ TEST_F(AdmittedTest, ATenantStopsItByItsProcessOrByItsMemory) {
   gpu_.process_ids = {90210};
   gpu_.Take(3 * kFakeGiB / 2 - 1);
   EXPECT_EQ(Stopped(), "");
-  gpu_.Take(1);  // with half of the context's allowance unused: 2 GiB beside what is ours
+  gpu_.Take(1);  // half of the context's allowance unused: 2 GiB in addition to our own
   EXPECT_EQ(Stopped(), "busy");
   gpu_.mps_process_ids = {71};
   EXPECT_EQ(Stopped(), "mps");
@@ -338,4 +338,4 @@ TEST_F(AdmittedTest, AGpuThatIsGoneIsAFaultAndNoRefusal) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -15,13 +15,13 @@
 #include "absl/strings/str_join.h"
 #include "gpu_probe/cuda/cuda_backend.h"
 #include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
-#include "gpu_probe/cuda/gpu_plan.h"
+#include "gpu_probe/cuda/guard.h"
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr double kStandardSeconds = 5.0;
@@ -166,4 +166,4 @@ INSTANTIATE_TEST_SUITE_P(Costs, StandardScheduleTest,
                                             ::testing::Values(0.6, 3.0)));
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

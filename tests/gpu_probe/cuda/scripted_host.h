@@ -1,4 +1,4 @@
-// The host behind the fake libraries, as $SEXTANT_FAKE_GPU names it.
+// The host of the fake libraries, selected by $SEXTANT_FAKE_GPU.
 #ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_SCRIPTED_HOST_H_
 #define SEXTANT_TESTS_GPU_PROBE_CUDA_SCRIPTED_HOST_H_
 
@@ -9,10 +9,10 @@
 
 #include "tests/gpu_probe/cuda/fake_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// Eight idle GPUs; and the first of them busy, busy and not to be touched by CUDA, hot, wrong where
-// it multiplies, or never answering NVML; the sixth slow; or none at all; or a driver that is too
+// Eight idle GPUs. Variants: the first one busy; busy, and not to be touched by CUDA; hot; wrong in
+// multiplications; or never answering NVML. The sixth slow. No GPU at all. A driver that is too
 // old.
 inline FakeHost& ScriptedHost() {
   static FakeHost* const host = [] {
@@ -38,6 +38,6 @@ inline FakeHost& ScriptedHost() {
   return *host;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_SCRIPTED_HOST_H_

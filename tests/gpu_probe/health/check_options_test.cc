@@ -1,11 +1,10 @@
-#include "gpu_probe/health/check_options.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gpu_probe/health/run_check.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -85,4 +84,4 @@ TEST(CheckOptionsTest, HelpSaysWhatTheExitCodesMean) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

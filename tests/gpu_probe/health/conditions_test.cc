@@ -1,16 +1,15 @@
-// What a GPU tells of its clock, power and heat, in verdicts.
+// A GPU's reported clock, power and heat in verdicts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "gpu_probe/clock_limit.h"
-#include "gpu_probe/health/conditions_rule.h"
-#include "gpu_probe/health/limit_rule.h"
-#include "gpu_probe/health/sound.h"
+#include "gpu_probe/health/findings.h"
+#include "gpu_probe/health/read_calibrations.h"
 #include "tests/gpu_probe/health/synthetic.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::AllOf;
@@ -214,4 +213,4 @@ TEST(SoundConditionsTest, WhatCannotBeIsDamage) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

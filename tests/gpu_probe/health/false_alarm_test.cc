@@ -8,7 +8,7 @@
 
 #include "tests/gpu_probe/health/synthetic.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int kFleetCount = 1000;
@@ -40,10 +40,10 @@ Tally Judge(const Speeds& slow, double noise) {
   return tally;
 }
 
-// By hand: a figure is accused where it is 4 deviations of its own noise and its reference's
-// behind, which has a probability of 3.2e-5; 64 figures a node make 2e-3, and the spread that the
-// peers show beyond 1 % makes it less. So 2 of 1000 are expected at most; above 7 has a
-// probability of 1e-3.
+// By hand: a figure is accused where it is 4 deviations of its own noise and its reference's below
+// the reference, which has a probability of 3.2e-5; 64 figures a node make 2e-3, and the spread
+// that the peers show beyond 1 % makes it less. So at most 2 of 1000 are expected; more than 7 have
+// a probability of 1e-3.
 TEST(FalseAlarmTest, OnePercentOfNoiseRaisesNothing) {
   const Tally tally = Judge(Everywhere(1), kNoise);
   RecordProperty("raised_of_1000", tally.accused + tally.named);
@@ -100,4 +100,4 @@ TEST(FalseAlarmTest, AHistoryWithOnePercentOfNoiseRaisesNothing) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -12,7 +12,7 @@
 
 #include "tests/gpu_probe/health/synthetic.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 
 class ReadCalibrationsTest : public ::testing::Test {
  protected:
-  // Of its own: tests may run beside one another.
+  // A folder for each test: tests may run at the same time.
   ReadCalibrationsTest() { EXPECT_NE(mkdtemp(folder_.data()), nullptr); }
   ~ReadCalibrationsTest() override { std::filesystem::remove_all(folder_); }
 
@@ -80,7 +80,8 @@ TEST_F(ReadCalibrationsTest, DamagedFilesAreProblems) {
                 HasSubstr("no calibration in JSON"))
         << content;
   }
-  EXPECT_THAT(Read({Write("x.json", "{}")}).problems[0].reason, HasSubstr("no schema version"));
+  EXPECT_THAT(Read({Write("x.json", "{}")}).problems[0].reason,
+              HasSubstr("schema_version is required"));
   EXPECT_THAT(Read({Write("x.json", std::string(5 << 20, ' '))}).problems[0].reason,
               HasSubstr("more than 4194304 bytes"));
 }
@@ -92,7 +93,7 @@ TEST_F(ReadCalibrationsTest, RatesThatMakeNoSenseAreRefused) {
     EXPECT_THAT(ReasonWith([rate](v1::Calibration& c) {
                   c.mutable_matmuls(0)->set_flops_per_second(rate);
                 }),
-                HasSubstr("matmul bf16 8192x8192x8192 has the rate"))
+                HasSubstr("matmuls[0].flops_per_second must be a number from 1 to 1e+18"))
         << rate;
     EXPECT_NE(ReasonWith([rate](v1::Calibration& c) {
                 c.mutable_elementwise(0)->set_bytes_per_second(rate);
@@ -102,17 +103,19 @@ TEST_F(ReadCalibrationsTest, RatesThatMakeNoSenseAreRefused) {
   }
   EXPECT_THAT(
       ReasonWith([](v1::Calibration& c) { c.mutable_streams(0)->set_bytes_per_second(2e12); }),
-      HasSubstr("but its time gives 3e+12"));
+      HasSubstr("streams[0].bytes_per_second is 2000000000000, but the fields next to it give "
+                "3000000000000"));
   EXPECT_THAT(ReasonWith([nan](v1::Calibration& c) {
                 c.mutable_sustained_matmuls(0)->mutable_time()->set_p90_seconds(nan);
               }),
-              HasSubstr("no time that makes sense"));
+              HasSubstr("sustained_matmuls[0].time.p90_seconds must be a number"));
   EXPECT_THAT(
       ReasonWith([nan](v1::Calibration& c) { c.mutable_matmuls(1)->set_register_ratio(nan); }),
-      HasSubstr("register_ratio"));
+      HasSubstr("matmuls[1].register_ratio must be a number"));
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.mutable_matmuls(0)->set_m(0); }),
-              HasSubstr("no shape"));
-  EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.add_registers(); }), HasSubstr("registers"));
+              HasSubstr("matmuls[0].m must be 1 to 1000000, not 0"));
+  EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.add_registers(); }),
+              HasSubstr("registers[0].data_type is required"));
 }
 
 // Nothing judges kernels, collectives and copies yet: sound ones are let through, nonsense is not.
@@ -127,36 +130,50 @@ TEST_F(ReadCalibrationsTest, KernelsThatMakeNoSenseAreRefused) {
       copy->mutable_time()->set_p10_seconds(seconds);
       copy->mutable_time()->set_p90_seconds(seconds);
       copy->mutable_time()->set_sample_count(9);
-      *c.add_collectives()->mutable_time() = copy->time();
-      c.mutable_collectives(0)->set_bus_bytes_per_second(1e11);
+      copy->mutable_time()->set_repetition_count(1);
+      v1::CollectiveMeasurement* collective = c.add_collectives();
+      collective->set_operation(v1::COLLECTIVE_OPERATION_ALL_GATHER);
+      collective->set_rank_count(2);
+      collective->set_size_bytes(200'000'000);  // half of it is on the wire
+      collective->set_engine("nccl 2.27");
+      collective->set_bus_bytes_per_second(1e11);
+      *collective->mutable_time() = copy->time();
     };
   };
   v1::Calibration sound = CalibrationOf({});
   with_copy(1e-3, 1e9)(sound);
   EXPECT_THAT(Read({Write("x.json", sound)}).problems, IsEmpty());
-  EXPECT_THAT(ReasonWith(with_copy(1e-3, 2e9)), HasSubstr("host_to_device has the rate 2e+09"));
-  EXPECT_THAT(ReasonWith(with_copy(-1, 1e9)), HasSubstr("no time that makes sense"));
-  for (const auto& add : {+[](v1::Calibration& c) { c.add_attentions(); },
-                          +[](v1::Calibration& c) { c.add_experts(); },
-                          +[](v1::Calibration& c) { c.add_collectives(); }}) {
-    EXPECT_THAT(ReasonWith(add), HasSubstr("has the rate 0"));
-  }
+  EXPECT_THAT(
+      ReasonWith(with_copy(1e-3, 2e9)),
+      HasSubstr("host_copies[0].bytes_per_second is 2000000000, but the fields next to it give "
+                "1000000000"));
+  EXPECT_THAT(ReasonWith(with_copy(-1, 1e9)),
+              HasSubstr("collectives[0].time.median_seconds must be a number above 0"));
+  EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.add_attentions(); }),
+              HasSubstr("attentions[0].data_type is required"));
+  EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.add_experts(); }),
+              HasSubstr("experts[0].data_type is required"));
+  EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.add_collectives(); }),
+              HasSubstr("collectives[0].operation is required"));
 }
 
 TEST_F(ReadCalibrationsTest, OtherFieldsThatMakeNoSenseAreRefused) {
-  EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.set_schema_version(2); }),
-              HasSubstr("schema version 2, newer than 1"));
-  EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.clear_device(); }), HasSubstr("no device"));
+  EXPECT_THAT(
+      ReasonWith([](v1::Calibration& c) { c.set_schema_version(2); }),
+      HasSubstr("schema_version is 2, newer than this sextant-probe, which reads 1: use a newer "
+                "sextant-probe"));
+  EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.clear_device(); }),
+              HasSubstr("device is required"));
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.mutable_device()->set_uuid("../x"); }),
-              HasSubstr("no device"));
+              HasSubstr("device.uuid must be 1 to 80 letters, digits and dashes"));
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.mutable_device()->set_power_limit_watts(-1); }),
-              HasSubstr("-1 W"));
+              HasSubstr("device.power_limit_watts must be a number above 0 to 1e+06, not -1"));
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.clear_measured_time(); }),
-              HasSubstr("when it was measured"));
+              HasSubstr("measured_time is required"));
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.set_coverage_ratio(2); }),
               HasSubstr("coverage_ratio"));
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.set_checked_result_count(0); }),
-              HasSubstr("no result of it was checked"));
+              HasSubstr("checked_result_count must be 1 to"));
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) {
                 c.clear_matmuls();
                 c.clear_sustained_matmuls();
@@ -197,4 +214,4 @@ TEST_F(ReadCalibrationsTest, AWithdrawnCalibrationIsNotForgotten) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

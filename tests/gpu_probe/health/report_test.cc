@@ -1,4 +1,4 @@
-// What is written: by the Monitoring Plugins Guidelines, and as JSON.
+// Reports as text by the Monitoring Plugins Guidelines, and as JSON.
 #include "gpu_probe/health/report.h"
 
 #include <gmock/gmock.h>
@@ -10,12 +10,9 @@
 #include <regex>
 
 #include "absl/strings/str_split.h"
-#include "gpu_probe/health/performance_data.h"
-#include "gpu_probe/health/verdict_json.h"
-#include "gpu_probe/health/verdict_text.h"
 #include "tests/gpu_probe/health/synthetic.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -173,4 +170,4 @@ TEST(ReportTest, JsonQuotesWhatNamesHold) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -7,12 +7,11 @@
 #include <random>
 
 #include "gpu_probe/health/figures.h"
-#include "gpu_probe/health/history_rule.h"
-#include "gpu_probe/health/limit_rule.h"
-#include "gpu_probe/health/peer_rule.h"
+#include "gpu_probe/health/findings.h"
+#include "gpu_probe/health/references.h"
 #include "tests/gpu_probe/health/synthetic.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::DoubleNear;
@@ -68,7 +67,7 @@ TEST(FiguresTest, AnUnstableTimeIsDoubtedByHalfItsRange) {
   EXPECT_EQ(DoubtOf(time), 0);
 }
 
-// 94 against the median of 90, 98, 99, 100, 101 (the 200 is older): 94/99 is 5.05 % behind.
+// 94 against the median of 90, 98, 99, 100, 101 (the 200 is older): 94/99 is 5.05 % slower.
 TEST(HistoryRuleTest, IsTheMedianOfTheLastFive) {
   const std::vector<Figure> older = {Rate(200), Rate(90), Rate(98), Rate(99), Rate(100), Rate(101)};
   const auto reference = AgainstHistory(Rate(94), Pointers(older), 0.05);
@@ -137,7 +136,7 @@ PeerReferences Among(double judged, const std::vector<double>& rates) {
 
 // Peers e^-0.02, e^-0.02, 1, e^0.02, e^0.04 times 100: median 100, distances 2, 2, 0, 2, 4 %, their
 // median 2 %. The deviation is 1.4826 x 1.217 (five values) x 0.02 x sqrt(1 + pi / 10) = 0.041368;
-// a device at e^-0.17 is 4.109 of them behind.
+// a device at e^-0.17 is 4.109 deviations below.
 TEST(PeerRuleTest, DeviationIsByTheMedianDistance) {
   const auto rate = [](double log) { return 100 * std::exp(log); };
   const auto reference =
@@ -151,7 +150,7 @@ TEST(PeerRuleTest, DeviationIsByTheMedianDistance) {
   EXPECT_FALSE(IsSlowerThanPeers(reference, {.peer_tolerance = 0.17}));
 }
 
-// What makes the spread of a few values that of many: the mean of many draws is the deviation.
+// The factor makes the spread of a few values unbiased: the mean of many draws is the deviation.
 TEST(PeerRuleTest, TheSpreadOfFewPeersIsNotTooLow) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal(0, 0.1);
@@ -182,8 +181,8 @@ TEST(PeerRuleTest, TwoPeersAreTooFew) {
   EXPECT_FALSE(Among(50, {100, 100}).figures[0].has_value());
 }
 
-// Where every figure is 4 % behind, none is alarming and all of them together are: one that is
-// behind in a single figure is not.
+// Where every figure is 4 % below the peers', no single one is alarming, but all of them together
+// are; a device that is slow in a single figure is not accused.
 TEST(PeerRuleTest, FiguresThatAgreeNeedLess) {
   std::vector<SyntheticGpu> gpus = Node();
   gpus[0].speeds = Everywhere(0.96);
@@ -252,4 +251,4 @@ TEST(HealthStatusTest, KnownFaultsGoBeforeUnknown) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpu_probe/health/read_calibrations.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 // Rates of the size of an H100's; no test depends on them.
@@ -97,12 +97,15 @@ v1::Calibration CalibrationOf(const SyntheticGpu& gpu) {
   out.mutable_device()->set_uuid(gpu.uuid);
   out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
   out.mutable_device()->set_product_name(gpu.product_name);
+  out.mutable_device()->set_memory_bytes(int64_t{80} << 30);
   out.mutable_device()->set_compute_unit_count(132);
   if (gpu.power_limit_watts > 0) {
     out.mutable_device()->set_power_limit_watts(gpu.power_limit_watts);
   }
   out.mutable_measured_time()->set_seconds(gpu.unix_seconds);
+  out.set_probe_version("0.1.0");
   out.set_mode(gpu.mode);
+  out.set_duration_seconds(5);
   out.set_coverage_ratio(1);
   out.set_checked_result_count(100);
   const Speeds& speed = gpu.speeds;
@@ -154,4 +157,4 @@ std::vector<DeviceVerdict> VerdictsOver(const std::vector<SyntheticGpu>& gpus,
   return VerdictsOver(calibrations, limits);
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe

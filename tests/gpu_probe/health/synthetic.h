@@ -1,4 +1,4 @@
-// GPUs that are not there, as calibrations.
+// Simulated GPUs, as calibrations.
 #ifndef SEXTANT_TESTS_GPU_PROBE_HEALTH_SYNTHETIC_H_
 #define SEXTANT_TESTS_GPU_PROBE_HEALTH_SYNTHETIC_H_
 
@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/health/fleet.h"
+#include "gpu_probe/health/figures.h"
 #include "gpu_probe/health/verdict.h"
 #include "sextant/v1/calibration.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-inline constexpr int64_t kNow = 1'800'000'000;  // when the tests' checks are made
+inline constexpr int64_t kNow = 1'800'000'000;  // the time of the tests' checks
 inline constexpr int64_t kDay = 86400;
 
-// The figures of a synthetic GPU, in the order in which FiguresOf() has them.
+// The figures of a synthetic GPU, in the order of FiguresOf().
 enum SyntheticFigure : size_t {
   kBf16,
   kFp8,
@@ -29,17 +29,17 @@ enum SyntheticFigure : size_t {
   kElementwiseArithmetic,
   kFigureCount,
 };
-using Speeds = std::array<double, kFigureCount>;  // times what the product does
+using Speeds = std::array<double, kFigureCount>;  // relative to the product's
 
 struct SyntheticGpu {
   std::string uuid = "GPU-0";
   std::string product_name = "NVIDIA H100 80GB HBM3";
-  double power_limit_watts = 700;  // 0: does not tell
+  double power_limit_watts = 700;  // 0: not reported
   int64_t unix_seconds = kNow - 3600;
   v1::ProbeMode mode = v1::PROBE_MODE_FULL;
   Speeds speeds = {1, 1, 1, 1, 1, 1, 1, 1};
   bool stable = true;
-  double half_range = 0.01;  // p10 to p90, over the median: half of it
+  double half_range = 0.01;  // half of p10 to p90, over the median
 };
 
 Speeds Everywhere(double speed);
@@ -52,17 +52,17 @@ v1::Calibration CalibrationOf(const SyntheticGpu& gpu);
 // `calibration` without the multiplications in `type`, in bursts and sustained.
 v1::Calibration Without(v1::DataType type, v1::Calibration calibration);
 
-// Eight GPUs, "GPU-0" to "GPU-7", one like the other.
+// Eight equal GPUs, "GPU-0" to "GPU-7".
 std::vector<SyntheticGpu> Node();
 
 MeasuredDevice Measured(const v1::Calibration& calibration);
 
-// The verdicts over `gpus`, checked at kNow. Equal UUIDs are one device at several times.
+// The verdicts on `gpus`, checked at kNow. Equal UUIDs are one device at several times.
 std::vector<DeviceVerdict> VerdictsOver(const std::vector<SyntheticGpu>& gpus,
                                         const HealthLimits& limits = {});
 std::vector<DeviceVerdict> VerdictsOver(const std::vector<v1::Calibration>& calibrations,
                                         const HealthLimits& limits = {});
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_HEALTH_SYNTHETIC_H_

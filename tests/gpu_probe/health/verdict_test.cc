@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/gpu_probe/health/synthetic.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::AllOf;
@@ -92,7 +92,8 @@ TEST(VerdictTest, ANewPowerLimitForAllIsNoFault) {
   EXPECT_THAT(verdicts[0].notes, Contains(HasSubstr("5 earlier measurements of it at another")));
 }
 
-// Where the device does not tell of a cap, that all fell alike is said, and is not its fault.
+// Where the device reports no cap, a drop of all devices alike is mentioned, and is not the
+// device's fault.
 TEST(VerdictTest, AllSlowerThanTheyWereIsAWarning) {
   std::vector<SyntheticGpu> all;
   for (SyntheticGpu gpu : Node()) {
@@ -243,4 +244,4 @@ TEST(VerdictTest, NothingButNoiseIsUnknown) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

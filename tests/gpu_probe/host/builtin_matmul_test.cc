@@ -6,11 +6,10 @@
 #include <cmath>
 #include <vector>
 
-#include "gpu_probe/host/builtin_packing.h"
 #include "tests/gpu_probe/host/matmul_data.h"
 #include "tests/gpu_probe/host/test_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -107,4 +106,4 @@ TEST(GridOf, MakesRectanglesNearToSquares) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -73,4 +73,4 @@ TEST(CpuFeatures, Avx2WithoutFmaIsNotALevel) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

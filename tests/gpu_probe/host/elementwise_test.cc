@@ -1,3 +1,5 @@
+#include "gpu_probe/host/elementwise.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -5,11 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "gpu_probe/host/elementwise_kernels.h"
-#include "gpu_probe/host/elementwise_workload.h"
 #include "tests/gpu_probe/host/test_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 TEST(ElementwiseKernels, AgreeWithDoubleAtEverySize) {
@@ -88,4 +88,4 @@ INSTANTIATE_TEST_SUITE_P(Ladder, ElementwiseWorkloadTest,
                          ::testing::Values(1, 2, 4, 8, 16, 32, 64, 128));
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,14 +1,14 @@
+#include "gpu_probe/host/fusion.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <memory>
 #include <vector>
 
-#include "gpu_probe/host/fusion_kernels.h"
-#include "gpu_probe/host/fusion_workload.h"
 #include "tests/gpu_probe/host/test_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 TEST(FusionKernels, AllLevelsGiveTheSameChain) {
@@ -88,4 +88,4 @@ INSTANTIATE_TEST_SUITE_P(Both, FusionWorkloadTest, ::testing::Bool(),
                          [](const auto& instance) { return instance.param ? "Fused" : "Unfused"; });
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

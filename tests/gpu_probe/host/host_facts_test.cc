@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gpu_probe/host/usable_cores.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 // A folder that stands for "/", gone at the end.
@@ -170,4 +169,4 @@ TEST(UsableCores, CountThreadsOfOneCoreOnce) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -7,12 +7,11 @@
 #include <cmath>
 #include <vector>
 
-#include "gpu_probe/host/matmul_arena.h"
 #include "gpu_probe/host/matmul_workload.h"
 #include "tests/gpu_probe/host/matmul_data.h"
 #include "tests/gpu_probe/host/test_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -193,4 +192,4 @@ TEST(MatmulArena, RefusesSizesBeyondInt64) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

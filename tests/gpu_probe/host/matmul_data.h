@@ -10,7 +10,7 @@
 #include "gpu_probe/host/random_data.h"
 #include "sextant/v1/probe.pb.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 // Memory for all three matrices of one type.
 class MatmulData {
@@ -51,7 +51,7 @@ class MatmulData {
     }
   }
 
-  // In double, rounded once at the end, as the type's output is.
+  // Multiplies in double, and rounds once at the end, to the type's output.
   void Multiply() {
     for (int64_t i = 0; i < shape_.m(); ++i) {
       for (int64_t j = 0; j < shape_.n(); ++j) {
@@ -104,6 +104,6 @@ class MatmulData {
   std::vector<char> c_;
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_HOST_MATMUL_DATA_H_

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -50,4 +50,4 @@ TEST(MemoryBudget, RefusesWhatNoSystemHas) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -10,7 +10,7 @@
 #include "tests/gpu_probe/host/matmul_data.h"
 #include "tests/gpu_probe/host/test_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::AllOf;
@@ -89,4 +89,4 @@ TEST_P(OnednnMatmulTest, RefusesOtherTypes) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -6,9 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "gpu_probe/host/repeating_pattern.h"
-
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 TEST(RandomBits, AreThoseOfSplitMix64) {
@@ -70,4 +68,4 @@ TEST(RepeatingPattern, CopiesAcrossItsEnd) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,3 +1,5 @@
+#include "gpu_probe/host/stream.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,12 +9,10 @@
 #include <memory>
 #include <vector>
 
-#include "gpu_probe/host/stream_arrays.h"
 #include "gpu_probe/host/stream_kernels.h"
-#include "gpu_probe/host/stream_workload.h"
 #include "tests/gpu_probe/host/test_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr StreamOperation kOperations[] = {
@@ -147,4 +147,4 @@ TEST(SegmentPart, PiecesOfAPartMakeItUp) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// A small host to try workloads on.
+// A small host for testing workloads.
 #ifndef SEXTANT_TESTS_GPU_PROBE_HOST_TEST_HOST_H_
 #define SEXTANT_TESTS_GPU_PROBE_HOST_TEST_HOST_H_
 
@@ -11,10 +11,10 @@
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/simd.h"
 
-namespace sextant {
+namespace sextant::probe {
 
-// oneDNN's threads are OpenMP's and never end, and the leak checker can't read their
-// thread-local storage: under it the library gets no threads of its own, or is not there.
+// oneDNN's threads are OpenMP's and never end, and the leak checker can't read their thread-local
+// storage: under it the library gets no threads of its own, or is missing.
 #ifdef __SANITIZE_ADDRESS__
 inline const CoreSet kOnednnCores = {.numbers = {0}, .pinned = false};
 inline constexpr char kOnednnLibrary[] = "/nowhere";
@@ -39,7 +39,7 @@ inline SharedContext SmallHost(int thread_count = 2, int64_t cap_bytes = int64_t
   return context;
 }
 
-// All levels that this processor can run.
+// All levels that this processor supports.
 inline std::vector<SimdLevel> LevelsHere() {
   std::vector<SimdLevel> levels;
   for (const SimdLevel level : {SimdLevel::kBase, SimdLevel::kAvx2, SimdLevel::kAvx512}) {
@@ -57,6 +57,6 @@ inline v1::MatmulShape ShapeOf(v1::DataType type, int64_t m, int64_t n, int64_t 
   return shape;
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_HOST_TEST_HOST_H_

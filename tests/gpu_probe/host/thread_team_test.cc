@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include "gpu_probe/host/usable_cores.h"
+#include "gpu_probe/host/host_facts.h"
 #include "tests/gpu_probe/host/test_host.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 TEST(ThreadTeam, RunsEachPlaceOncePerTask) {
@@ -69,4 +69,4 @@ TEST(PartOf, DoesNotOverflow) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

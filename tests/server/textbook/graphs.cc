@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/server/textbook/questions.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using nlohmann::json;
@@ -48,7 +48,7 @@ json AnalyzeGraphs(const TestServer& server, const json& graph) {
 double Forward(const json& answer) { return NumberAt(answer, "/totals/forward/matrix_flops"); }
 double Backward(const json& answer) { return NumberAt(answer, "/totals/backward/matrix_flops"); }
 
-// What is kept between the layers: all that is saved but the batch itself.
+// The bytes kept between the layers: everything saved except the batch itself.
 double Activations(const json& answer) {
   double bytes = 0;
   for (const json& saved : answer["memory"]["saved"]) {
@@ -66,7 +66,7 @@ json DeepLinearBytes(const TestServer& server, const json& in) {
          NumberAt(totals, "/optimizer_bytes") + Activations(answer);
 }
 
-// 6 B x parameters: the first layer's input gradient included.
+// 6 B x parameters, including the first layer's input gradient.
 json DeepLinearStep(const TestServer& server, const json& in) {
   json graph = DeepLinear(in);
   graph["tensors"][0]["requires_gradient"] = true;
@@ -108,4 +108,4 @@ AskedQuestions AskedOfGraphs() {
   };
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -2,7 +2,7 @@
 
 #include "tests/server/textbook/questions.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using nlohmann::json;
@@ -48,4 +48,4 @@ AskedQuestions AskedOfNumbers() {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/server/textbook/questions.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using nlohmann::json;
@@ -117,7 +117,7 @@ AskedQuestion MeanAttended(const char* convention) {
   };
 }
 
-// Both products a token, of all layers; heads are summed up as one of their whole width.
+// Both products for each token, over all layers; heads are counted as one of their total width.
 double MaskFlops(const TestServer& server, const json& in, bool half) {
   json attention = Attention(in["n_ctx"], in["d_attn"]);
   if (half) {
@@ -136,7 +136,7 @@ AskedQuestion Deviation(const char* name) {
   };
 }
 
-// State tensors of a parameter's own size.
+// The number of state tensors of a parameter's size.
 AskedQuestion Buffers(const std::string& rule) {
   return [rule](const TestServer& server, const json&) -> json {
     const json update = {{"parameters", 1000},
@@ -215,4 +215,4 @@ AskedQuestions AskedOfOperations() {
   return out;
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

@@ -9,9 +9,9 @@
 
 #include "tests/server/json_call.h"
 
-namespace sextant {
+namespace sextant::server {
 
-// Asks `server`, from a row's inputs.
+// Asks `server`, with a row's inputs.
 using AskedQuestion =
     std::function<nlohmann::json(const TestServer& server, const nlohmann::json& inputs)>;
 using AskedQuestions = std::map<std::string, AskedQuestion>;
@@ -22,6 +22,6 @@ AskedQuestions AskedOfOperations();
 AskedQuestions AskedOfGraphs();
 AskedQuestions AskedOfRuns();
 
-}  // namespace sextant
+}  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_TEXTBOOK_QUESTIONS_H_

@@ -1,18 +1,18 @@
-// What one call of PlanRun says, and datasheets.
+// Questions for one call of PlanRun, and for datasheets.
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "tests/server/textbook/questions.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using nlohmann::json;
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
-// A run of as many parameters and tokens on one H100.
+// A run of that many parameters and tokens on one H100.
 json Run(const json& parameters, const json& tokens) {
   return {{"model", {{"parameter_count", static_cast<int64_t>(parameters.get<double>())}}},
           {"training", {{"token_count", static_cast<int64_t>(tokens.get<double>())}}},
@@ -41,7 +41,7 @@ json Days(const TestServer& server, const json& in) {
                   "/textbook_estimate/duration_days");
 }
 
-// A run takes 7 days x its FLOPs over the answer: any run tells.
+// A run takes 7 days x its FLOPs over the answer; any run will do.
 json FlopsOfAWeek(const TestServer& server, const json& in) {
   const json plan = Plan(server, WithPeak(Run(1e9, 1e12), in));
   return RunFlops(plan) * 7 / NumberAt(plan, "/textbook_estimate/duration_days");
@@ -92,7 +92,7 @@ json BudgetDevices(const TestServer& server, const json& in) {
   return NumberAt(Plan(server, run), "/memory/minimum_device_count");
 }
 
-// By the matrix units where those take the type.
+// The rate of the matrix units where they support the type.
 AskedQuestion Peak(const char* name, const char* type) {
   return [name, type](const TestServer& server, const json&) -> json {
     const json answer = Ask(server, "HardwareService/ListAccelerators", {{"name", name}});
@@ -120,8 +120,8 @@ json FeedForward(const json& in, bool gated) {
   return run;
 }
 
-// Bytes of the optimizer's own for one matrix of `in`: those of a model with one more of it, less
-// those of the same model without.
+// Optimizer bytes of one matrix of `in`: the difference between models with and without one more
+// matrix.
 double StateOfOneMatrix(const TestServer& server, const json& in, const char* kind) {
   double bytes = 0;
   for (const bool gated : {true, false}) {
@@ -219,4 +219,4 @@ AskedQuestions AskedOfRuns() {
   };
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

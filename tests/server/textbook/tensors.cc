@@ -2,7 +2,7 @@
 
 #include "tests/server/textbook/questions.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using nlohmann::json;
@@ -24,7 +24,7 @@ json Numbers(const json& texts) {
   return out;
 }
 
-// The shape after `step`, an expression of row `in`.
+// The shape after `step` with the expression of row `in`.
 json ShapeAfter(const TestServer& server, const json& in, const char* step) {
   json expression = {{"expression", in["expr"]}, {"sizes", json::array()}};
   const json axes = in.value("axes", json::object());
@@ -128,4 +128,4 @@ AskedQuestions AskedOfTensors() {
   };
 }
 
-}  // namespace sextant
+}  // namespace sextant::server

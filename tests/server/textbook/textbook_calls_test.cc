@@ -1,4 +1,4 @@
-// Every answer of the textbook, asked of a server.
+// Every answer of the textbook, from a server.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "tests/golden/golden_files.h"
 #include "tests/server/textbook/questions.h"
 
-namespace sextant {
+namespace sextant::server {
 namespace {
 
 using nlohmann::json;
@@ -45,4 +45,4 @@ TEST(TextbookCalls, AreAnsweredAsTheTextbookDoes) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::server

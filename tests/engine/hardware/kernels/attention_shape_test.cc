@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/hardware/kernels/attention_terms.h"
+#include "engine/hardware/kernels/attention_model.h"
 
 namespace sextant {
 namespace {

@@ -40,7 +40,7 @@ TEST(GemmCalibration, RatesAboveThePeakAreRefused) {
   GemmCalibration calibration = MadeGemms(AddedSeconds);
   calibration.peak = FlopsPerSecond(1e15);
   EXPECT_EQ(FaultsOf(calibration), Fields());
-  // The made device does up to 1e15; ten times as much is not multiplied at all.
+  // The simulated GPU does up to 1e15; a peak a tenth of that is refused.
   calibration.peak = FlopsPerSecond(1e14);
   EXPECT_FALSE(FaultsOf(calibration).empty());
   calibration.peak = FlopsPerSecond(1e15);

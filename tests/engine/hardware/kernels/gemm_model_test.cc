@@ -85,7 +85,7 @@ TEST(GemmModel, EighteenShapesAreAGridOfTheirOwn) {
   const absl::StatusOr<GemmModel> model = GemmModel::Of(calibration);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->chosen().form, GemmForm::kGrid);
-  EXPECT_FALSE(model->other().has_value());  // too few to tell of tiles
+  EXPECT_FALSE(model->other().has_value());  // too few to distinguish tiles
   EXPECT_EQ(model->error().shape_count, 18);
   EXPECT_GT(model->error().p90_absolute, Made(AddedSeconds).error().p90_absolute);
   for (const GemmShape& shape : {GemmShape{64, 512, 1024}, GemmShape{256, 1536, 768}}) {

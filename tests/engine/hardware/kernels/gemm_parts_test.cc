@@ -2,13 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <set>
-#include <tuple>
 
+#include "engine/hardware/kernels/gemm_calibration.h"
+#include "engine/hardware/kernels/gemm_efficiency.h"
 #include "engine/hardware/kernels/gemm_grid.h"
-#include "engine/hardware/kernels/gemm_points.h"
 #include "engine/hardware/kernels/gemm_roofline.h"
-#include "engine/hardware/kernels/gemm_tiles.h"
 
 namespace sextant {
 namespace {
@@ -80,20 +78,6 @@ TEST(GemmGrid, IsExactOfWhatIsLinearInEachDirection) {
   EXPECT_NEAR(GemmInterpolated(nodes, GemmCellOf({40, 5, 12.25})), law(13, 10, 12.25), 1e-9);
 }
 
-TEST(GemmPoints, AreListedOnceAndApartFromChecks) {
-  std::set<std::tuple<int64_t, int64_t, int64_t>> seen;
-  const std::vector<GemmShape> points = GemmPointShapes();
-  const std::vector<GemmShape> checks = GemmCheckShapes();
-  // 7 x 3 x 3 anchors; of 13 x 9 x 9 others, 3 x 3 x 3 are anchors.
-  EXPECT_EQ(points.size(), 63u + 1053u - 27u);
-  EXPECT_EQ(checks.size(), 14u * 7u * 7u);
-  for (const auto& shapes : {points, checks}) {
-    for (const GemmShape& s : shapes) EXPECT_TRUE(seen.insert({s.m, s.n, s.k}).second);
-  }
-  EXPECT_EQ(points[0], (GemmShape{1, 1024, 1024}));
-  EXPECT_EQ(points[62], (GemmShape{8192, 16384, 16384}));
-}
-
 TEST(GemmPoints, TheFirstOfTheMeasuredAreChosen) {
   // Every second shape is there, and some that no list has.
   std::vector<MeasuredGemm> measured = {{{7, 7, 7}, Seconds(1)}};
@@ -101,9 +85,9 @@ TEST(GemmPoints, TheFirstOfTheMeasuredAreChosen) {
   for (size_t i = 0; i < points.size(); i += 2) measured.push_back({points[i], Seconds(1e-3)});
   GemmCalibration calibration;
   ChooseGemmPoints(measured, calibration);
-  ASSERT_EQ(calibration.points.size(), kGemmPointCount);
+  ASSERT_EQ(calibration.points.size(), kMatmulPointCount);
   EXPECT_TRUE(calibration.checks.empty());
-  for (size_t i = 0; i < kGemmPointCount; ++i) {
+  for (size_t i = 0; i < kMatmulPointCount; ++i) {
     EXPECT_EQ(calibration.points[i].shape, points[2 * i]);
   }
 }

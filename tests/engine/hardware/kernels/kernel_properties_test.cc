@@ -1,4 +1,4 @@
-// What holds of every predicted time, tried on the reference calibrations.
+// Properties of every predicted time, tested on the reference calibrations.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/hardware/kernels/gemm_points.h"
+#include "engine/hardware/kernels/gemm_calibration.h"
 
 namespace sextant {
 namespace {

@@ -46,7 +46,7 @@ TEST(NonnegativeFit, HoldsWhatWouldBeNegativeAtZero) {
   rows.clear();
   for (const double amount : {1.0, 1.1, 1.2}) rows.push_back({1, amount * amount});
   rows[0][0] = 1.02;
-  rows[2][0] = 0.98;  // 1 falls as the second grows: only c1 > 0 mends it
+  rows[2][0] = 0.98;  // 1 falls as the second grows: only c1 > 0 corrects it
   const TermArray positive = NonnegativeFit(rows);
   EXPECT_GT(positive[1], 0);
   rows[0][0] = 0.98;

@@ -30,7 +30,7 @@ TEST(TimeUnderRoofs, NothingToDoTakesTheFloor) {
   EXPECT_LT(time.high.value(), 1.4e-3);
 }
 
-// What is known less well has the wider interval, and narrow types the widest.
+// Less certain times have wider intervals, and narrow types the widest.
 TEST(ErrorUnderRoofs, WidensWithWhatIsNotKnown) {
   const auto width = [](KernelBasis basis, DataType type) {
     const PredictionError e = ErrorUnderRoofs(basis, type);

@@ -180,8 +180,8 @@ TEST(StreamModel, OfRatesIsTheirRoofAndAFloor) {
   EXPECT_NEAR(Elementwise(model, {0, 10}).expected.value(), 3e-6, 1e-10);
 }
 
-// What sextant-probe --mode=standard measured on two cores of an AMD EPYC with AVX-512, of a host
-// that others used too.
+// Measured by sextant-probe --mode=standard on two cores of an AMD EPYC with AVX-512, on a host
+// with other users.
 StreamCalibration Processor() {
   StreamCalibration out = {.processor = true, .cache_bytes = 33554432};
   out.streams = {{StreamPattern::kCopy, 268435456, true, Seconds(0.01129)},

@@ -1,4 +1,4 @@
-// What holds of every predicted pass over memory, however noisy its calibration.
+// Properties of every predicted pass over memory, however noisy its calibration.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-// Of little noise and of wild ones.
+// Models from calibrations of little noise and of much.
 StreamModel AnyModel(unsigned seed) {
   StreamCalibration calibration = MadePasses(PlainSeconds, 0.1 * (seed % 6), seed);
   if (seed % 3 == 0) calibration.ladder.clear();

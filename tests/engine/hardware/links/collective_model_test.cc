@@ -139,7 +139,7 @@ TEST(CollectiveModel, CarriesTheErrorOfSizesLeftOut) {
   const PredictionError* const error = model.LargeError(kGather);
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error->shape_count, 3);
-  // Of 1, 1 and 40 / 35: 0.8 of the way from the second to the third.
+  // For errors of 1, 1 and 40 / 35: 0.8 of the way from the second to the third.
   const double p90 = 1 + 0.8 * (40.0 / 35 - 1);
   EXPECT_NEAR(error->p90, p90, 1e-9);
   EXPECT_NEAR(error->median, 1, 1e-9);

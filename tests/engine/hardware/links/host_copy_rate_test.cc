@@ -4,8 +4,6 @@
 
 #include <vector>
 
-#include "engine/hardware/links/host_copy_time.h"
-
 namespace sextant {
 namespace {
 
@@ -26,7 +24,7 @@ TEST(HostCopyRate, IsThatOfTheLargestCopyWithoutItsLatency) {
   ASSERT_TRUE(rate.has_value());
   EXPECT_NEAR(rate->value(), 50e9, 1);
   // A copy that was not measured comes out as it was made.
-  const auto time = HostCopyTime(kNode, Bytes(100 * kMebibyte), rate);
+  const auto time = PinnedCopyTime(kNode, Bytes(100 * kMebibyte), rate);
   ASSERT_TRUE(time.has_value());
   EXPECT_NEAR(time->expected.value(), Copy(100 * kMebibyte).time.value(), 1e-9);
   EXPECT_EQ(time->basis, KernelBasis::kMeasuredRate);

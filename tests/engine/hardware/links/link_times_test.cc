@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/hardware/links/datasheet_collective.h"
 #include "engine/hardware/reference/reference_collectives.h"
 #include "tests/support/status_matchers.h"
 

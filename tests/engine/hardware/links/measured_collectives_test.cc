@@ -1,8 +1,7 @@
-#include "engine/hardware/links/measured_collectives.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/hardware/links/collective_model.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {

@@ -1,6 +1,6 @@
-#include "engine/hardware/links/network_model.h"
-
 #include <gtest/gtest.h>
+
+#include "engine/hardware/links/network.h"
 
 namespace sextant {
 namespace {

@@ -116,7 +116,7 @@ TEST(Nodes, AllFaultsComeTogether) {
               HasSubstr("must be 1 to 8, the devices of a dgx-h100, not 9"));
 }
 
-// What can be found wrong is found wrong beside an unknown name, which goes behind it.
+// Other violations are found in spite of an unknown name, and are reported first.
 TEST(Nodes, UnknownNamesAreNotFoundWithNearOnes) {
   EXPECT_THAT(ResolveNodes(OfType("dgx-h1000")),
               Fails(absl::StatusCode::kNotFound, "NODE_TYPE_UNKNOWN"));

@@ -1,5 +1,5 @@
-// Runs across nodes that somebody published, beside what the model says of them. The constants of
-// network_model.h that were chosen knowing these are kStart and kPipeBytes (docs/links.md).
+// Published runs across nodes, compared with the model. The constants of network_model.h that were
+// chosen knowing these are kStart and kPipeBytes (docs/links.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/links/datasheet_collective.h"
+#include "engine/hardware/links/link_times.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -48,7 +48,7 @@ TEST(ReferenceCollectives, CarryPublishedFigures) {
   EXPECT_NEAR(found->seconds, 25.4e-6, 0.05e-6);
 }
 
-// What the datasheet's shares were taken from: the largest size, all ranks of NVLink.
+// The data from which the datasheet's shares were taken: the largest size, all ranks of NVLink.
 TEST(DatasheetCollectiveTime, HoldsThePublishedTablesInItsInterval) {
   int inside = 0;
   int count = 0;

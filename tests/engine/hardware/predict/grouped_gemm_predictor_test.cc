@@ -8,7 +8,6 @@
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/kernels/prediction_error.h"
-#include "engine/hardware/predict/experts_by_gemms.h"
 #include "engine/hardware/reference/grouped_gemm_reference.h"
 #include "tests/engine/hardware/predict/some_gpu.h"
 #include "tests/support/status_matchers.h"
@@ -56,8 +55,14 @@ DeviceCalibration Device(const Accelerator* accelerator) {
   return SomeGpu(accelerator, {.size = 8192, .flops_per_second = 600e12, .bytes_per_second = 3e12});
 }
 
+absl::StatusOr<absl::optional<GroupedGemmPredictor>> OfMeasured(const MeasuredKernels& measured,
+                                                                ExpertsKind kind) {
+  return GroupedGemmPredictor::OfMeasured(
+      measured, kind, [&](DataType type) { return GemmPredictor::OfMeasured(measured, type); });
+}
+
 GroupedGemmPredictor PredictorOf(const MeasuredKernels& measured, ExpertsKind kind) {
-  auto out = GroupedGemmPredictor::OfMeasured(measured, kind);
+  auto out = OfMeasured(measured, kind);
   EXPECT_THAT(out, IsOk());
   EXPECT_TRUE(out->has_value());
   return **out;
@@ -123,7 +128,7 @@ TEST(GroupedGemmPredictor, OfADeviceWithoutLayersIsTheSumOfProducts) {
 
 TEST(GroupedGemmPredictor, IsAbsentWhereNothingIsKnown) {
   DeviceCalibration device;
-  const auto predictor = GroupedGemmPredictor::OfMeasured({.calibration = &device}, kBf16Gated);
+  const auto predictor = OfMeasured({.calibration = &device}, kBf16Gated);
   ASSERT_THAT(predictor, IsOk());
   EXPECT_FALSE(predictor->has_value());
   EXPECT_FALSE(GroupedGemmPredictor::OfAccelerator(*AcceleratorNamed("v100-sxm-16"),
@@ -154,7 +159,7 @@ TEST(GroupedGemmPredictor, IsFiniteAndOrderedOnEveryProduct) {
   }
 }
 
-// What ErrorOfExpertsByGemms() states is what the published layers show.
+// The published layers show the errors that ErrorOfExpertsByGemms() states.
 TEST(ExpertsByGemms, ComparesWithPublishedLayersAsStated) {
   std::vector<double> wide;
   std::vector<double> narrow;

@@ -76,7 +76,6 @@ TEST(MeasuredAttention, AnswersForBothPassesBeforeThePublished) {
   const DeviceCalibration device = AttentionDevice("h100-sxm");
   const MeasuredKernels measured = {
       .calibration = &device,
-      .source = RateSource::kMeasuredDevice,
       .attentions = {{DataType::kBf16, AttentionPoints(false), AttentionPoints(true)}}};
   const AttentionPredictor predictor = AttentionsOf(measured, DataType::kBf16);
   for (const int64_t sequence : {1536, 3072, 6144, 12288}) {
@@ -92,7 +91,7 @@ TEST(MeasuredAttention, AnswersForBothPassesBeforeThePublished) {
   }
   for (const KernelSource& source :
        {predictor.source(), predictor.BackwardSourceOf(AttentionAt(2048, 16))}) {
-    EXPECT_EQ(source.source, RateSource::kMeasuredDevice);
+    EXPECT_EQ(source.source, RateSource::kMeasuredSupplied);
     EXPECT_EQ(source.device, "h100-sxm");
     EXPECT_EQ(source.device_uuid, "GPU-1");
     EXPECT_EQ(source.measured_unix_seconds, kSomeGpuMeasured);

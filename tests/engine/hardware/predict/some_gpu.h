@@ -10,7 +10,7 @@ namespace sextant {
 
 inline constexpr int64_t kSomeGpuMeasured = 1'700'000'000;  // 2023-11-14 22:13:20 UTC
 
-// Of nobody's product where `accelerator` is null. Nothing was measured yet.
+// A device of no known product where `accelerator` is null. Nothing was measured yet.
 inline DeviceCalibration SomeGpu(const Accelerator* accelerator) {
   DeviceCalibration out;
   out.uuid = "GPU-1";
@@ -21,7 +21,7 @@ inline DeviceCalibration SomeGpu(const Accelerator* accelerator) {
   return out;
 }
 
-// Of bf16, in a product of three sizes alike, and of a copy of 1 GiB.
+// Its best rates: of bf16, in a product of three equal sizes, and of a copy of 1 GiB.
 struct BestOfSomeGpu {
   int64_t size;
   double flops_per_second;
@@ -38,7 +38,8 @@ inline DeviceCalibration SomeGpu(const Accelerator* accelerator, const BestOfSom
                 .sample_count = 9,
                 .stable = true,
                 .engine = "library"});
-  out.ConsiderCopy(
+  out.ConsiderPass(
+      StreamPattern::kCopy,
       {.per_second = best.bytes_per_second, .array_bytes = 1 << 30, .sample_count = 9});
   return out;
 }

@@ -20,10 +20,8 @@ constexpr StreamWork kCopy = {kGibi, kGibi};
 
 TEST(StreamPredictor, OfADeviceStandsOnItsOwnPasses) {
   const DeviceCalibration device = SomeGpu(AcceleratorNamed("h200-sxm"));
-  const MeasuredKernels measured = {.calibration = &device,
-                                    .source = RateSource::kMeasuredSupplied,
-                                    .gemms = {},
-                                    .passes = MadePasses(PlainSeconds)};
+  const MeasuredKernels measured = {
+      .calibration = &device, .gemms = {}, .passes = MadePasses(PlainSeconds)};
   const auto predictor = StreamPredictor::OfMeasured(measured, DataType::kBf16);
   ASSERT_THAT(predictor, IsOk());
   ASSERT_TRUE(predictor->has_value());

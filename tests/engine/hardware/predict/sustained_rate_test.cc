@@ -24,8 +24,10 @@ MeasuredMatmul MatmulAt(double rate, bool sustained) {
 }
 
 Derating DeratingOf(const DeviceCalibration& device, std::vector<MeasuredGemms> gemms) {
-  const auto out =
-      DeratingOfMeasured({.calibration = &device, .gemms = std::move(gemms)}, DataType::kBf16);
+  const MeasuredKernels measured = {.calibration = &device, .gemms = std::move(gemms)};
+  const auto out = DeratingOfMeasured(measured, DataType::kBf16, [&](DataType type) {
+    return GemmPredictor::OfMeasured(measured, type);
+  });
   EXPECT_THAT(out.status(), IsOk());
   return *out;
 }
@@ -48,7 +50,8 @@ TEST(SustainedRate, IsMeasuredAgainstAPredictedBurst) {
   DeviceCalibration device;
   device.Consider(MatmulAt(2e14, false));
   device.Consider(MatmulAt(1e14, true));
-  device.ConsiderCopy({.per_second = 1e15, .array_bytes = 1 << 30, .sample_count = 9});
+  device.ConsiderPass(StreamPattern::kCopy,
+                      {.per_second = 1e15, .array_bytes = 1 << 30, .sample_count = 9});
   device.processor = true;  // no floor
   EXPECT_NEAR(DeratingOf(device, {}).expected, 2 / 1.10, 0.01);
 }

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/kernels/gemm_points.h"
+#include "engine/hardware/kernels/gemm_calibration.h"
 
 namespace sextant {
 namespace {
@@ -27,8 +27,8 @@ TEST(ReferenceGemms, EachIsACalibrationByTheRule) {
     EXPECT_NE(key.library, "");
     const auto calibration = ReferenceGemmCalibration(key.accelerator, key.type);
     ASSERT_TRUE(calibration.has_value());
-    EXPECT_EQ(calibration->points.size(), kGemmPointCount);
-    EXPECT_EQ(calibration->checks.size(), kGemmCheckCount);
+    EXPECT_EQ(calibration->points.size(), kMatmulPointCount);
+    EXPECT_EQ(calibration->checks.size(), kMatmulCheckCount);
     EXPECT_TRUE(calibration->compute_units.has_value());
     EXPECT_TRUE(calibration->peak.has_value());
     EXPECT_TRUE(Lists(points, calibration->points));
@@ -45,9 +45,9 @@ TEST(ReferenceGemms, OthersHaveNone) {
 }
 
 TEST(ReferenceGemms, TimesThatWerePublishedAreNear) {
-  // Published beside the table's, and not in it: 8192^3 on an H100 at 670 to 806 TFLOP/s with
-  // random data; A100 258 to 263 (stas00/ml-engineering, NVIDIA/cutlass discussions; at second
-  // hand). Intervals of two such sources overlap.
+  // Published elsewhere, and not in the table: 8192^3 on an H100 at 670 to 806 TFLOP/s with random
+  // data; A100 258 to 263 (stas00/ml-engineering, NVIDIA/cutlass discussions; at second hand).
+  // Intervals of two such sources overlap.
   const GemmShape shape = {8192, 8192, 8192};
   const auto rate = [&](const char* device) {
     const GemmModel* model = ReferenceGemms(device, GemmTypeNamed("bf16"));
@@ -77,8 +77,8 @@ TEST(ReferenceGemms, PredictionsAreFiniteAndPositive) {
   }
 }
 
-// Of fixed efficiency, time grows with every dimension: the roofline does. Across efficiencies
-// that holds of all three doubled.
+// At fixed efficiency, as under a roofline, time grows with every dimension. Across efficiencies it
+// grows where all three are doubled.
 TEST(ReferenceGemms, TimesGrowWithWork) {
   for (const ReferenceGemmKey& key : ReferenceGemmKeys()) {
     const GemmModel& model = *ReferenceGemms(key.accelerator, key.type);

@@ -1,4 +1,4 @@
-// What holds of any model under any layout.
+// Properties of any model under any layout.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

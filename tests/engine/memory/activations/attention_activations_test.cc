@@ -1,4 +1,4 @@
-// What attention keeps, row by row, worked by hand.
+// Activations that attention keeps, row by row, computed by hand.
 #include <gtest/gtest.h>
 
 #include "tests/engine/memory/activations/activation_cases.h"
@@ -34,7 +34,7 @@ TEST(AttentionActivations, OfGroupedHeads) {
   EXPECT_EQ(LayerBytes(c), 30 * (8 * 64 + 4 * 128 + 4 * 32 + 4 * 8 + 6 * 96));
 }
 
-// Of 2 key heads, 4 ranks hold a whole one each: not half of one.
+// With 2 key heads, each of 4 ranks holds a whole one, not half of one.
 TEST(AttentionActivations, OfFewerKeyHeadsThanRanks) {
   ActivationCase c = Grouped();
   c.layout.tensor_parallel_size = 4;

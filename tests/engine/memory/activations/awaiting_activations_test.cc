@@ -1,5 +1,5 @@
-// What waits for the second half of a backward pass: inputs of matrices and gradients of their
-// outputs, by hand.
+// Activations that wait for the second half of a backward pass: inputs of matrices and gradients of
+// their outputs, by hand.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -77,7 +77,7 @@ TEST(AwaitingActivations, OfGroupedHeadsAndAGate) {
 }
 
 // The head's input, 2 h, and the logits' gradient, 2 V: far less than the fp32 softmax that it
-// kept. Gradients of a chunked loss are all worked out in the forward pass.
+// kept. Gradients of a chunked loss are all computed in the forward pass.
 TEST(AwaitingActivations, OfAHead) {
   ActivationCase c = {.spec = FindModelPreset("llama-3-8b").value()->architecture,
                       .layout = {.pipeline_parallel_size = 2}};
@@ -116,8 +116,8 @@ TEST(AwaitingActivations, OfLatentsAndExperts) {
   EXPECT_EQ(rows["shared_experts.down.output_gradient"], kNumbers * 7168);
 }
 
-// What is frozen has no weight gradient; its adapters do, of rank r: x, the inner tensor, its
-// gradient, and the gradient of what they add to.
+// Frozen matrices have no weight gradient; their adapters, of rank r, do: x, the inner tensor, its
+// gradient, and the gradient of the output that they add to.
 TEST(AwaitingActivations, OfAdaptersAlone) {
   ActivationCase c = {.spec = FindModelPreset("llama-3-8b").value()->architecture};
   c.batch = {.sequence_length = 10};

@@ -1,4 +1,4 @@
-// What stands around the layers, and which stage keeps it, worked by hand.
+// Activations outside the layers, and the stage that keeps them, computed by hand.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -22,7 +22,8 @@ ActivationCase Small() {
 
 using BytesByName = std::map<std::string, int64_t>;
 
-// Of rows of no layer, by "module.name"; ends of a module of multi-token prediction all together.
+// Rows that belong to no layer, by "module.name"; the ends of a module of multi-token prediction
+// are summed.
 BytesByName Ends(const ActivationCase& c, int64_t stage = 0) {
   ActivationTensors rows;
   StageBytes(c, stage, &rows);
@@ -184,7 +185,7 @@ TEST(StageActivations, OfBlocksOfLayers) {
   EXPECT_EQ(StageBytes(c, 0), 3 * kNorm + kIds);
   c.batch.recomputation.layers_per_block = 1;
   EXPECT_EQ(StageBytes(c, 0), 7 * kNorm + kIds);
-  // What comes back for a layer's backward pass is what it would have kept, less its input.
+  // The layer's backward pass recomputes all that it would have kept, except its input.
   const int64_t again = RecomputedByLayer(c.context(), ModelPart::kDecoder, 0)->value();
   c.batch.recomputation = {};
   EXPECT_EQ(again, LayerBytes(c) - kNorm);

@@ -1,4 +1,4 @@
-// What feed-forwards, experts and norms keep, worked by hand.
+// Activations that feed-forwards, experts and norms keep, computed by hand.
 #include <gtest/gtest.h>
 
 #include "tests/engine/memory/activations/activation_cases.h"
@@ -73,7 +73,8 @@ TEST(FeedForwardActivations, OfExpertsWhoseActivationIsNotFused) {
   EXPECT_EQ(RowBytes(c, "experts", "activation_output"), -1);
 }
 
-// What a router reads too stays as it was computed; the copies that experts read need not.
+// The input that a router reads, too, stays in its computed type; the copies that experts read need
+// not.
 TEST(FeedForwardActivations, OfExpertsInFp8) {
   ActivationCase c = Mixture();
   c.batch.matmul_input_data_type = DataType::kFp8E5m2;
@@ -155,7 +156,7 @@ TEST(NormActivations, StandWhereNormsDo) {
   // Branches in parallel that share a norm share its output: norm input and one input less.
   layer.norms = {.before_feed_forward = false};
   EXPECT_EQ(LayerBytes(c), before - 2 * h);
-  // Not so behind a cross attention, whose sum the feed-forward reads.
+  // Not after a cross attention, whose sum the feed-forward reads.
   EXPECT_EQ(RowBytes(c, "feed_forward", "input"), -1);
   layer.cross_attention = Heads(4, 4, 16);
   EXPECT_EQ(RowBytes(c, "feed_forward", "input"), h);

@@ -1,4 +1,4 @@
-// What frozen parts and adapters keep, worked by hand.
+// Activations that frozen parts and adapters keep, computed by hand.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -26,7 +26,7 @@ ActivationCase FourLayers() {
 constexpr int64_t kH = 10 * 64 * 2;
 constexpr int64_t kF = 10 * 96 * 2;
 constexpr int64_t kStatistics = 10 * 4 * 4;
-// Of a layer none of whose matrices is trained: two norms, query, key, value, heads, gate and up.
+// A layer without trained matrices: two norms, query, key, value, heads, gate and up.
 constexpr int64_t kFrozen = 6 * kH + kStatistics + 2 * kF;
 
 BytesByName Kept(const ActivationCase& c) {

@@ -1,5 +1,5 @@
-// What layers keep, against what a graph of the same operations saves for its backward pass
-// (docs/graphs.md), which knows nothing of transformers. 200 random layers.
+// Activations that layers keep, compared with those that a graph of the same operations saves for
+// its backward pass (docs/graphs.md), which knows nothing of transformers. 200 random layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

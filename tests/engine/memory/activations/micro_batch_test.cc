@@ -1,4 +1,4 @@
-// What a micro-batch must be, and what is said of one that isn't.
+// Checks of a micro-batch, and their errors.
 #include "engine/memory/activations/micro_batch.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,4 @@
 // Which stages are alike, and that taking them together changes no peak.
-#include "engine/memory/ledger/alike_stages.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

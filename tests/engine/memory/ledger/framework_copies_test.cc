@@ -1,5 +1,5 @@
-// What frameworks keep beside model state, by hand, of GPT-2: 12 layers of h = 768, 50,257 tokens,
-// 1,024 positions, a tied head.
+// Frameworks' memory in addition to model state, by hand, for GPT-2: 12 layers of h = 768, 50,257
+// tokens, 1,024 positions, a tied head.
 #include "engine/memory/ledger/framework_copies.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kHidden = 768;
 constexpr int64_t kTable = 50'257 * kHidden;
 constexpr int64_t kLayer = 12 * kHidden * kHidden + 13 * kHidden;
-// Of its layer: matrices and their biases, of 3h, h, 4h and h.
+// Numbers of a layer's matrices and their biases, of 3h, h, 4h and h.
 constexpr int64_t kCastLayer = 12 * kHidden * kHidden + 9 * kHidden;
 // Both tables, 12 layers, and the final norm's 2h.
 constexpr int64_t kAll = kTable + 1024 * kHidden + 12 * kLayer + 2 * kHidden;
@@ -98,7 +98,7 @@ TEST(ComputedGradients, AreOfTheBf16OptimizerAlone) {
   EXPECT_EQ(FirstStage(job).memory.of(LedgerKind::kGradient), Bytes(2 * kAll));
 }
 
-// The only micro-batch's are computed behind the peak, but are there in the optimizer's step.
+// The only micro-batch's are computed after the peak, but are present in the optimizer's step.
 TEST(ComputedGradients, WaitForTheFirstBackwardPass) {
   JobSpec job = JobOn(Framework::kDeepSpeed);
   job.pipeline.micro_batch_count = 1;

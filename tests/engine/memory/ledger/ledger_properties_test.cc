@@ -1,4 +1,4 @@
-// What holds of any job of any model.
+// Properties of any job of any model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ void ForEachJob(const std::function<void(RandomJob&)>& check) {
   }
 }
 
-// Of every stage; empty on an error.
+// The memory of every stage; empty on an error.
 std::vector<StageMemory> StagesOf(const RandomJob& job) {
   std::vector<StageMemory> out;
   const auto model = MemoryModel::Of(job.spec, job.job);

@@ -51,7 +51,7 @@ TEST(MemoryAllocation, OfSumsIsNone) {
   }
 }
 
-// What frameworks keep besides is summed up without a list, too.
+// Frameworks' other memory is summed without a list, too.
 TEST(MemoryAllocation, OfFrameworksCopiesIsNone) {
   const ArchitectureSpec& spec = FindModelPreset("llama-3.1-405b").value()->architecture;
   const struct {

@@ -80,7 +80,7 @@ TEST(MemoryModel, PipelineBuffersAreOfTheEnds) {
   const auto buffers = [](int64_t stage) {
     return StageOf(PresetNamed("llama-3-70b"), CaseC(), stage).of(LedgerKind::kCommunicationBuffer);
   };
-  EXPECT_EQ(buffers(0), Bytes(kBuffer));      // a gradient from behind
+  EXPECT_EQ(buffers(0), Bytes(kBuffer));      // a gradient from the next stage
   EXPECT_EQ(buffers(1), Bytes(2 * kBuffer));  // and hidden states from before
   EXPECT_EQ(buffers(3), Bytes(kBuffer));
 }

@@ -50,7 +50,7 @@ class Draw {
     return out;
   }
 
-  // Of the weights' type, and of gradients or weights that copies are kept of.
+  // A policy of the weights' type, and of gradients or weights with copies.
   PrecisionPolicy Precision() {
     constexpr PrecisionPolicy kPolicies[] = {
         {}, {.gradient_data_type = DataType::kFp32}, {.weight_data_type = DataType::kFp32}};

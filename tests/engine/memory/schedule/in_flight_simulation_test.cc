@@ -18,7 +18,7 @@ struct Fraction {  // bottom > 0
   }
 };
 
-// Whether a point between `a` and `b`, or one of them, is at least `counts` everywhere.
+// True where a point between `a` and `b`, or one of them, is at least `counts` everywhere.
 bool Covers(const std::vector<int64_t>& a, const std::vector<int64_t>& b,
             const std::vector<int64_t>& counts) {
   Fraction low = {0, 1};

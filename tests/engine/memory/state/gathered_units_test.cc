@@ -1,4 +1,4 @@
-// What ZeRO stage 3 gathers, worked by hand.
+// Units that ZeRO stage 3 gathers, computed by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -134,7 +134,7 @@ TEST(GatheredUnits, HaveTheirScales) {
   EXPECT_EQ(StateOf(c).gathered_weights, Bytes(kRoot + 2 * kSmall + 4 * (3 + 2 * 9)));
 }
 
-// Adapters of rank 2 beside a query of 8 x 8, be its layers frozen one by one or all together.
+// Adapters of rank 2 on a query of 8 x 8, with layers frozen one by one or all together.
 TEST(GatheredUnits, HaveTheGradientsOfAdaptersAlone) {
   StateCase c = Sharded();
   c.spec.adapters = AdapterSpec{.rank = 2, .targets = {{"attention", "query"}}};

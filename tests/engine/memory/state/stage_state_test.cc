@@ -41,7 +41,7 @@ TEST(StageState, ListsATermOfATensorARow) {
   EXPECT_THAT(RowOf(ExpertsCase(), "experts.up.weight").dimensions, ElementsAre(4, 3, 8));
 }
 
-// Of 12 tensors: 3 outside the layers, 9 in each; by 5 terms.
+// The rows of 12 tensors: 3 outside the layers, 9 in each; by 5 terms.
 TEST(StageState, HasNoOtherRows) {
   LedgerRows rows;
   StateOf(DenseCase(), 0, &rows);
@@ -158,7 +158,7 @@ TEST(StageState, OfUnevenStages) {
   EXPECT_EQ(StateOf(c, 2).total(), Bytes(16 * (8 + 800)));
 }
 
-// Adapters of rank 2 beside query (8 x 8) in 2 layers: 2 x 8 and 8 x 2 numbers each.
+// Adapters of rank 2 on query (8 x 8) in 2 layers: 2 x 8 and 8 x 2 numbers each.
 TEST(StageState, OfAdaptersIsAllThatIsTrained) {
   StateCase c = DenseCase();
   c.spec.adapters = AdapterSpec{.rank = 2, .targets = {{"attention", "query"}}};
@@ -233,7 +233,7 @@ TEST(StageState, OfTheLargestModelFitsAnInt64) {
                                     .gradient_data_type = DataType::kFp64,
                                     .optimizer_data_type = DataType::kFp64});
   c.state.sharding = {.data_parallel_size = 1, .zero_stage = ZeroStage::kParameters};
-  // 3 x 3.3e7 x 1e7 of the feed-forward, and what is small beside: 8 + 8 + 16 bytes.
+  // 3 x 3.3e7 x 1e7 of the feed-forward; the rest is small: 8 + 8 + 16 bytes.
   EXPECT_NEAR(static_cast<double>(StateOf(c).total().value()) / (32 * 9.9e14), 1, 0.01);
 }
 

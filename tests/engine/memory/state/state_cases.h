@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "engine/memory/state/check_state_spec.h"
 #include "engine/memory/state/stage_state.h"
+#include "engine/memory/state/state_spec.h"
 
 namespace sextant {
 

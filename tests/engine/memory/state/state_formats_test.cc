@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/memory/state/weight_scales.h"
+#include "engine/memory/state/state_rules.h"
 #include "tests/engine/memory/state/state_cases.h"
 #include "tests/engine/model/architecture/architectures.h"
 

@@ -28,7 +28,7 @@ TEST(StatePeerFaults, RanksOfTensorParallelismDivideOnce) {
   StateCase c = DenseCase();
   c.layout.tensor_parallel_size = 2;
   c.state.sharding = {.data_parallel_size = 4, .zero_stage = ZeroStage::kParameters};
-  // Of 8 GPUs, each has an eighth of what is cut, and a quarter of the 40 numbers of norms.
+  // Each of 8 GPUs has an eighth of the sharded tensors, and a quarter of the norms' 40 numbers.
   EXPECT_EQ(StateOf(c).weights, Bytes(2 * (3520 / 8 + 40 / 4)));
 }
 

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "engine/memory/model_state.h"
-#include "engine/memory/state/state_ranks.h"
+#include "engine/memory/state/state_rules.h"
 #include "engine/model/architecture/model_weights.h"
 #include "tests/engine/memory/state/state_cases.h"
 #include "tests/engine/model/sharding/random_sharding.h"
@@ -180,7 +180,7 @@ TEST(StateProperties, OfOneGpuIsTheWholeModels) {
   }
 }
 
-// What a stage gathers, layer by layer and window by window.
+// The units that a stage gathers, layer by layer and window by window.
 class NaiveUnits {
  public:
   NaiveUnits(const StateCase& c, const ShardedWeights& weights, int64_t stage)

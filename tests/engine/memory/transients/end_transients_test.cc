@@ -1,4 +1,4 @@
-// What the loss, the output head and a pipeline make, worked by hand.
+// Transients of the loss, the output head and a pipeline, computed by hand.
 #include <gtest/gtest.h>
 
 #include "tests/engine/memory/transients/transient_cases.h"
@@ -39,7 +39,7 @@ TEST(LossTransients, InFp32TheSoftmaxIsTheGradient) {
   EXPECT_EQ(c.Freed(kHead), 0);
 }
 
-// 10 bytes a logit in all: 4 are kept; the logits, 2, and the exponentials beside them, 4, are not.
+// 10 bytes a logit in total: 4 are kept; the logits, 2, and the exponentials, 4, are not.
 TEST(LossTransients, OfACompiledVocabularyParallelLoss) {
   TransientCase c = Small();
   c.base.batch.loss = LossKind::kVocabularyParallelCompiled;
@@ -55,7 +55,7 @@ TEST(LossTransients, OfACompiledVocabularyParallelLoss) {
   EXPECT_EQ(c.Freed(kHead), 0);
 }
 
-// log_softmax's gradient and its input's, both in fp32, beside 2 + 4 bytes kept a logit.
+// log_softmax's gradient and its input's, both in fp32, in addition to 2 + 4 bytes kept a logit.
 TEST(LossTransients, OfAPlainLoss) {
   TransientCase c = Small();
   c.base.batch.loss = LossKind::kPlain;
@@ -75,7 +75,7 @@ TEST(LossTransients, OfAFusedAndOfAChunkedLoss) {
   c.base.batch.loss_chunk_tokens = 2;
   EXPECT_EQ(c.Added(kLoss), 0);
   EXPECT_EQ(c.Added(kHead), 0);
-  c.buffers.fused_weight_gradient = false;  // worked out in the forward pass
+  c.buffers.fused_weight_gradient = false;  // computed in the forward pass
   EXPECT_EQ(c.Added(kLoss), 128 * 8 * 2);
   EXPECT_EQ(c.Added(kHead), 128 * 8 * 2);
 }
@@ -105,7 +105,7 @@ TEST(HeadTransients, APlaceholderIsAsLargeAsTheWeights) {
   EXPECT_EQ(c.Added(kLoss), kLogits * 2);
   c.base.layout.tensor_parallel_size = 2;
   EXPECT_EQ(c.ByName(kHead)["output_head.placeholder_gradient"], 64 * 8 * 2);
-  c.base.batch.loss = LossKind::kChunked;  // gradients are worked out chunk by chunk
+  c.base.batch.loss = LossKind::kChunked;  // gradients are computed chunk by chunk
   c.base.batch.loss_chunk_tokens = 2;
   EXPECT_EQ(c.Added(kHead), 0);
 }

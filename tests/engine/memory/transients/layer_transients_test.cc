@@ -1,4 +1,4 @@
-// What layers make in their backward and forward pass, worked by hand.
+// Transients of layers in their backward and forward pass, computed by hand.
 #include <gtest/gtest.h>
 
 #include "tests/engine/memory/transients/transient_cases.h"
@@ -102,7 +102,8 @@ TEST(LayerBackward, OfFullRecomputation) {
   EXPECT_EQ(LayerBytes(c.base) + c.Added(kLayer), held + plain);
 }
 
-// A block of 3 layers keeps one input: two layers, inputs and all, come back beside the first.
+// A block of 3 layers keeps one input: two layers, inputs included, are recomputed while the first
+// is present.
 TEST(LayerBackward, OfBlocks) {
   TransientCase c = Wide();
   c.base.spec.decoder.layers[0].count = 8;
@@ -146,7 +147,7 @@ TEST(LayerBackward, OfExperts) {
   EXPECT_EQ(c.Freed(kLayer), 3 * small);
 }
 
-// The last stage frees what stands behind its layers first, but for logits that are the output.
+// The last stage first frees everything after its layers, except logits that are the output.
 TEST(LayerBackward, ComesBehindTheHead) {
   TransientCase c = Wide();
   const int64_t middle = c.Freed(kLayer, 0);

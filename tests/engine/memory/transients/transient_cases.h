@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-// A case, and what its frameworks hold beside tensors.
+// A case, and its frameworks' memory in addition to tensors.
 struct TransientCase {
   ActivationCase base = {};
   BufferSpec buffers = {};

@@ -70,8 +70,8 @@ class RandomFeedForward {
   GraphSpec graph_;
 };
 
-// Of what a layer's ledger counts: no parameters, no statistics of norms, and not the graph's
-// output, which the next layer keeps.
+// The bytes at the peak that a layer's ledger counts: without parameters, norms' statistics, and
+// the graph's output, which the next layer keeps.
 int64_t CountedAtPeak(const GraphMemory& memory) {
   int64_t sum = 0;
   for (const GraphStorage& storage : memory.at_peak) {

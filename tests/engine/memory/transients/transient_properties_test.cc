@@ -1,4 +1,4 @@
-// What holds of any model under any layout.
+// Properties of any model under any layout.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -94,8 +94,9 @@ TEST(TransientProperties, TwiceTheSequencesNeverTakeLess) {
   });
 }
 
-// What is not kept comes back: a stage of one micro-batch peaks no lower for a layer's sake, and
-// kept and computed again are what was kept without recomputation.
+// Activations that are not kept are recomputed: recomputing a layer does not lower the peak of a
+// stage of one micro-batch, and kept plus recomputed activations equal those kept without
+// recomputation.
 TEST(TransientProperties, OneLayerTakesNoLessForBeingComputedAgain) {
   ForEachStage([](TransientCase& c, int64_t stage) {
     if (stage > 0) return;

@@ -1,4 +1,4 @@
-// Nonsense is refused, at the field that is at fault.
+// Nonsense is refused, with the name of the invalid field.
 #include "engine/model/architecture/check_architecture.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ TEST(CheckArchitecture, BoundsWhatItSaysAboutRuns) {
   // 16 runs at two fields each, that there are more of them, and that kind 0 is of no layer.
   EXPECT_EQ(violations.all().size(), 34u);
   EXPECT_EQ(violations.all().back().field, "m.decoder.layers");
-  EXPECT_EQ(violations.all().back().description, "has 4080 more runs at fault");
+  EXPECT_EQ(violations.all().back().description, "has 4080 more invalid runs");
 
   spec.decoder.layers.assign(100'000, {.layer_kind = -1, .count = -1});
   EXPECT_THAT(Check(spec), NamesFields(ElementsAre("m.layer_kinds[0]", "m.decoder.layers")));

@@ -43,7 +43,7 @@ TEST(CountArchitecture, OfAGatedGroupedQueryDecoderByHand) {
   EXPECT_EQ(count.by_layer_kind[0].all_layers.total, 1952);
 }
 
-// What a change adds to the model that it starts from, worked by hand.
+// The parameters that a change adds to the model, computed by hand.
 struct Change {
   const char* name;
   void (*apply)(ArchitectureSpec&);
@@ -246,7 +246,7 @@ TEST(CountArchitecture, OfExpertsByHand) {
         {0, 288, 0}}});
 }
 
-// Rank 2 beside an n x m matrix is 2 (n + m): 32 of the query's 8 x 8, 24 of the value's 4 x 8.
+// Rank 2 on an n x m matrix adds 2 (n + m): 32 on the query's 8 x 8, 24 on the value's 4 x 8.
 TEST(CountArchitecture, OfAdaptersAndFrozenPartsByHand) {
   ExpectChanges(SmallDecoder(),
                 {{"frozen layers", [](S& s) { s.decoder.layers[0].frozen = true; }, {0, 0, -1952}},

@@ -33,7 +33,7 @@ TEST(PublishedArchitectures, DeepSeekV3HasAModuleThatPredictsAhead) {
   EXPECT_EQ(count.all.total - count.of(ModelPart::kMultiTokenPrediction).total, 671'026'419'200);
 }
 
-// Rank 32 beside queries and values of all attentions: 1,376,256 parameters are trained (id
+// Rank 32 on queries and values of all attentions: 1,376,256 parameters are trained (id
 // 15041666123).
 TEST(PublishedArchitectures, AdaptersOfFlanT5SmallAreExact) {
   ArchitectureSpec spec = Preset("flan-t5-small");

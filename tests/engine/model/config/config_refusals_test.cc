@@ -254,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedCase{"Multimodal", SmallConfig("llama4"), "model_type", "multimodal"}),
     kName);
 
-// What transformers writes beside what it needs.
+// Fields that transformers writes without needing them.
 TEST(ConfigIgnored, AreTheFieldsThatNoCountDependsOn) {
   const auto model = ReadConfig(SmallConfig("dbrx", {{"attn_config.clip_qkv", 8},
                                                      {"ffn_config.moe_normalize_expert_weights", 1},

@@ -32,7 +32,7 @@ TEST(FamilyCounts, OfSmallModelsByHand) {
   constexpr int64_t kMixtral = 80 + 4 * (256 + 4 * 384 + 32 + 16) + 8 + 80;
   // Queries 8 x 6 + 6 + 6 x 10, keys and values 8 x 7 + 5 + 5 x 14, output 8 x 8.
   constexpr int64_t kLatent = 48 + 6 + 60 + 56 + 5 + 70 + 64;
-  // Of experts of 6: 4, one shared, and the router.
+  // Experts of 6: 4, one shared, and the router.
   constexpr int64_t kLatentModel = 80 + 4 * (kLatent + 16) + 384 + 3 * (5 * 3 * 48 + 32) + 8 + 80;
   const std::map<absl::string_view, int64_t> totals = {
       {"gpt2", 80 + 48 + 4 * kGpt2Layer + 16},
@@ -189,9 +189,9 @@ INSTANTIATE_TEST_SUITE_P(
         OptionCase{"TwoSharedExperts", "deepseek_v3", {{"n_shared_experts", 2}}, 3 * 144},
         OptionCase{"NoDenseLayer", "deepseek_v2", {{"first_k_dense_replace", 0}}, 752 - 384},
         OptionCase{"AllDense", "deepseek_v2", {{"first_k_dense_replace", 4}}, 3 * (384 - 752)},
-        // Of layers 1 to 3, layer 2 alone.
+        // Among layers 1 to 3, only layer 2.
         OptionCase{"EverySecond", "deepseek_v2", {{"moe_layer_freq", 2}}, 2 * (384 - 752)},
-        // Of the projections into latents, 6 and 7, and of the output.
+        // Biases of the projections into latents, 6 and 7, and of the output.
         OptionCase{"Biases", "deepseek_v2", {{"attention_bias", true}}, 4 * (6 + 7 + 8)},
         // Two norms, 16 x 8, a layer of experts with its two norms, and a last norm.
         OptionCase{"PredictsAhead",

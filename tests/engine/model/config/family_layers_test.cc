@@ -1,4 +1,4 @@
-// What the layers of each family attend to, and which have experts, layer by layer.
+// The attention and the experts of each family, layer by layer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -7,7 +7,6 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/model/config/config_fields.h"
-#include "engine/model/config/field_list.h"
 
 namespace sextant {
 

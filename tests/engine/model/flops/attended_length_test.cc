@@ -16,7 +16,7 @@ bool SameChunk(int64_t query, int64_t key, const Mask& mask) {
   return mask.chunk == 0 || query / mask.chunk == key / mask.chunk;
 }
 
-// Whether a query sees a key, itself included; and without itself, as far back again.
+// True where a query sees a key; without itself, the window reaches one further back.
 bool Sees(int64_t query, int64_t key, const Mask& mask) {
   const int64_t back = query - key;
   return SameChunk(query, key, mask) && back >= 0 && (mask.window == 0 || back < mask.window);

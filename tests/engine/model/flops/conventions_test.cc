@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
-#include "engine/model/flops/kaplan_table.h"
+#include "engine/model/flops/convention.h"
+#include "engine/model/flops/flops_by_convention.h"
 #include "engine/model/presets/presets.h"
-#include "engine/model/training_flops.h"
 #include "tests/engine/model/architecture/architectures.h"
 #include "tests/engine/model/flops/flops_cases.h"
 #include "tests/support/status_matchers.h"
@@ -72,7 +72,7 @@ TEST(Conventions, Megatron2021) {
                    72 * kL * kH * kH * (1 + kS / (6 * kH) + kV / (12 * kL * kH)));
 }
 
-// Of the papers' own kind of model the two counts of every product are the same.
+// For the kind of model of the papers, the two counts of every product are equal.
 TEST(Conventions, MegatronIsExactOnItsOwnModels) {
   EXPECT_EQ(PaperFlops(C::kMegatron2021Model), PaperFlops(C::kExactFull));
   EXPECT_EQ(PaperFlops(C::kMegatronCausal), PaperFlops(C::kExactCausal));
@@ -114,7 +114,7 @@ TEST(Conventions, ChinchillaTableLeavesOutEmbeddings) {
   }
 }
 
-// What 6 N does not count, and counts too much, of Llama-3.1-405B on 8,192 tokens.
+// FLOPs that 6 N leaves out, and counts too much, for Llama-3.1-405B on 8,192 tokens.
 TEST(Conventions, SixNNamesItsDifferences) {
   ArchitectureSpec spec = SmallDecoder();
   spec.hidden_size = 16384;
@@ -236,6 +236,16 @@ TEST(KaplanTable, IsOfItsOwnKindOfModel) {
   const StepFlops flops = Counted(spec, step);
   EXPECT_EQ(KaplanTable({spec, tensors, step, flops}).status().message(),
             "the formula knows no mixture of experts");
+}
+
+TEST(TrainingFlops, AreSixTimesParametersTimesTokens) {
+  EXPECT_EQ(TrainingFlopsPerToken(7), Flops(42));
+  EXPECT_EQ(TrainingFlops(70'000'000'000, 15'000'000'000'000), Flops(6.3e24));
+}
+
+// 6e33, far beyond an int64.
+TEST(TrainingFlops, OfTheLargestRunAreFinite) {
+  EXPECT_EQ(TrainingFlops(1'000'000'000'000'000, 1'000'000'000'000'000'000), Flops(6e33));
 }
 
 }  // namespace

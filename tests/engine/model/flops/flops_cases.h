@@ -1,4 +1,4 @@
-// What tests of FLOPs share.
+// Cases that tests of FLOPs share.
 #ifndef SEXTANT_TESTS_ENGINE_MODEL_FLOPS_FLOPS_CASES_H_
 #define SEXTANT_TESTS_ENGINE_MODEL_FLOPS_FLOPS_CASES_H_
 

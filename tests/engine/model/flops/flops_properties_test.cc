@@ -1,4 +1,4 @@
-// What holds for every model and every step.
+// Properties of every model and every step.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What is computed beyond the model's mathematics: recomputation, padded experts.
+// FLOPs beyond the model's mathematics: recomputation, padded experts.
 #include <gtest/gtest.h>
 
 #include "tests/engine/model/architecture/architectures.h"

@@ -22,7 +22,7 @@ struct GraphMap {
   int copy = 0;  // of an expert
 };
 
-// What stands at one place of the model: a layer, or what lies outside them.
+// The graph of one place of the model: a layer, or the parts outside them.
 class PlaceGraph {
  public:
   // `place` ("decoder3") makes names of parameters unique.
@@ -55,7 +55,7 @@ class PlaceGraph {
   const bool frozen_run_;
 };
 
-// What a layer is run on.
+// The input of a layer's graph.
 struct LayerGraphInput {
   const LayerSpec& layer;
   std::string place;

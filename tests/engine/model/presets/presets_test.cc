@@ -51,7 +51,7 @@ TEST(Presets, AreConfigsOfWhichEveryFieldIsRead) {
   EXPECT_EQ(rows, ModelPresets().size());
 }
 
-// What the layers of `name` attend to first and last: a window, or 0.
+// The windows of the first and the last layer of `name`; 0 for none.
 std::pair<int64_t, int64_t> WindowsOf(absl::string_view name) {
   const auto preset = FindModelPreset(name);
   EXPECT_THAT(preset, IsOk());

@@ -15,7 +15,7 @@ struct Gpu {
   int64_t expert_tensor_rank;
 };
 
-// Of `size` things dealt out in order to `ranks`, whether thing `i` is `rank`'s.
+// True where item `i` of `size`, distributed in order over `ranks`, is `rank`'s.
 bool IsDealt(int64_t i, int64_t size, int64_t ranks, int64_t rank) {
   return i / (size / ranks) == rank;
 }

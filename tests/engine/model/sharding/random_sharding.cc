@@ -37,7 +37,7 @@ class Draw {
   bool Chance() { return Between(0, 1) == 1; }
   NormVariant Norm() { return static_cast<NormVariant>(Between(1, 4)); }
 
-  // Whether ranks outnumber the key heads of a layer: else there is nothing to split.
+  // True where ranks outnumber the key heads of a layer: otherwise there is nothing to split.
   bool SharesKeyHeads() const {
     return std::any_of(
         out_.spec.layer_kinds.begin(), out_.spec.layer_kinds.end(),

@@ -14,8 +14,8 @@ struct RandomSharding {
   ParallelLayout layout;
 };
 
-// Of every kind that can be described: decoders, encoders and both, latent and grouped attention,
-// experts, adapters, frozen layers, multi-token prediction, uneven stages.
+// Draws every kind that can be described: decoders, encoders and both, latent and grouped
+// attention, experts, adapters, frozen layers, multi-token prediction, uneven stages.
 RandomSharding DrawSharding(uint32_t seed);
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// What each stage's GPUs hold, worked by hand.
+// Weights on each stage's GPUs, computed by hand.
 #include "engine/model/sharding/sharded_weights.h"
 
 #include <gmock/gmock.h>
@@ -112,7 +112,7 @@ TEST(ShardedWeights, CountsFrozenLayersWhereTheyStand) {
   EXPECT_EQ(weights->Stage(0).layer_count, 1);
 }
 
-// Rank 2 beside 8 x 8 queries: 32 of which half is cut.
+// Rank 2 on 8 x 8 queries: 32 parameters, half of them cut.
 TEST(ShardedWeights, TrainsAdaptersOfFrozenLayers) {
   ArchitectureSpec spec = SmallDecoder();
   spec.decoder.layers = {{0, 2, true}};

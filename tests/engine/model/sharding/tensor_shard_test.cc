@@ -1,4 +1,4 @@
-// What one GPU holds of each tensor, worked by hand for each rule.
+// One GPU's part of each tensor, computed by hand for each rule.
 #include "engine/model/sharding/tensor_shard.h"
 
 #include <gmock/gmock.h>

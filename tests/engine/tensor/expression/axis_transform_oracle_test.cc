@@ -145,7 +145,7 @@ class RandomQuestions {
   std::mt19937 random_;
 };
 
-// Whether `result` shows, or holds, the elements of `expected`, storage positions of `tensor`.
+// Checks that `result` views, or holds, the elements of `expected`, storage positions of `tensor`.
 void ExpectShows(const AxisTransform& result, const NaiveArray& expected,
                  const StridedTensor& tensor) {
   EXPECT_EQ(Index(result.tensor.shape.begin(), result.tensor.shape.end()), expected.shape);

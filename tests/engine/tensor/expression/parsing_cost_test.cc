@@ -1,10 +1,10 @@
-// What parsers do grows no faster than the text: counted, not timed.
+// The work of parsers grows no faster than the text: counted, not timed.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "engine/tensor/expression/axis_pattern.h"
+#include "engine/tensor/expression/axis_term.h"
 #include "engine/tensor/expression/einsum_pattern.h"
-#include "engine/tensor/expression/shape_check.h"
+#include "engine/tensor/expression/tensor_analysis.h"
 
 namespace sextant {
 namespace {

@@ -1,10 +1,9 @@
-#include "engine/tensor/expression/shape_check.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/tensor/expression/tensor_analysis.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {

@@ -1,5 +1,5 @@
-// Whether the real cuDNN takes the graphs that the probe builds: it chooses kernels for GPUs that
-// are described to it, compiles them and tells their workspace, without any GPU. Nothing is run.
+// Checks that the real cuDNN accepts the probe's graphs: it chooses and compiles kernels for
+// described GPUs and reports their workspace, without any GPU. Nothing is run.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,14 +8,14 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
-#include "gpu_probe/cuda/attention/attention_graph.h"
-#include "gpu_probe/cuda/attention/cudnn_plan.h"
+#include "gpu_probe/cuda/attention/cudnn_attention.h"
+#include "gpu_probe/cuda/attention/cudnn_graph.h"
 #include "tests/support/status_matchers.h"
 
 // Under AddressSanitizer: what cuDNN compiles with keeps memory that nobody frees.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr char kToolkitFolder[] = "/usr/local/cuda/lib64";
@@ -114,4 +114,4 @@ INSTANTIATE_TEST_SUITE_P(Gpus, CudnnAcceptsTest,
                          });
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

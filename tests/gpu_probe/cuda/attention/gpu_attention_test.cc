@@ -15,7 +15,7 @@
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::Contains;
@@ -234,4 +234,4 @@ TEST_F(GpuAttentionTest, AGpuThatVanishesEndsTheMeasurement) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

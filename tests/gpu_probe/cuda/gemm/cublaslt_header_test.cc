@@ -8,7 +8,7 @@
 
 #include "gpu_probe/cuda/gemm/cublaslt_abi.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 // Enumerators with a number, of all headers together: "CUBLAS_OP_T" is 1.
@@ -78,4 +78,4 @@ TEST_F(CublasLtHeaderTest, AttributesAndTypes) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

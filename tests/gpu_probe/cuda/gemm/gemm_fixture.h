@@ -1,4 +1,4 @@
-// Multiplications on a GPU and by a library that are scripted.
+// Multiplications on a scripted GPU and by a scripted library.
 #ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_GEMM_GEMM_FIXTURE_H_
 #define SEXTANT_TESTS_GPU_PROBE_CUDA_GEMM_GEMM_FIXTURE_H_
 
@@ -14,7 +14,7 @@
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 class GemmTest : public FakeSessionTest {
  protected:
@@ -42,7 +42,7 @@ class GemmTest : public FakeSessionTest {
     out.set_k(k);
     return out;
   }
-  // Measures shapes that were asked for.
+  // Measures requested shapes.
   absl::StatusOr<Measurement> MeasureShapes(const std::vector<v1::MatmulShape>& shapes,
                                             int64_t cap_bytes = kCapBytes) {
     auto points = GpuRequestedMatmulPoints(v1::PROBE_MODE_STANDARD, shapes, Open(cap_bytes),
@@ -54,6 +54,6 @@ class GemmTest : public FakeSessionTest {
   FakeCublasLt library_{host_};
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_GEMM_GEMM_FIXTURE_H_

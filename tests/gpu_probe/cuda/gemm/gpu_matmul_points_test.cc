@@ -12,7 +12,7 @@
 #include "tests/gpu_probe/cuda/gemm/gemm_fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -147,7 +147,7 @@ TEST_F(GpuMatmulPointsTest, WhatTheLibraryLacksIsLeftOut) {
 }
 
 TEST_F(GpuMatmulPointsTest, WeightsComeFromMemory) {
-  // Of the smallest B the runs in a row take so many copies that they don't fit the cache.
+  // For the smallest B consecutive runs use more copies than fit into the cache.
   std::vector<cuda::Address> b;
   library_.multiply_code = [&](const FakeMatmulCall& call) {
     if (call.choice == 0 && call.layouts[0].made_of[0] == 14) b.push_back(call.operands[0]);
@@ -218,4 +218,4 @@ TEST_F(GpuMatmulPointsTest, AGpuThatVanishes) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,4 +1,4 @@
-// How multiplications are told to cuBLASLt, and what is made of its answers.
+// Descriptions of multiplications for cuBLASLt, and the handling of its answers.
 #include "gpu_probe/cuda/gemm/gpu_matmul.h"
 
 #include <gmock/gmock.h>
@@ -6,12 +6,11 @@
 
 #include <filesystem>
 
-#include "gpu_probe/cuda/gemm/algorithm_text.h"
-#include "gpu_probe/cuda/gemm/matmul_trial.h"
+#include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
 #include "tests/gpu_probe/cuda/gemm/gemm_fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -34,7 +33,7 @@ class GpuMatmulTest : public GemmTest {
     return GpuMatmul::Prepare(*cublaslt, problem, {.a = 0xA000, .b = 0xB000});
   }
 
-  // What the library sees of a run.
+  // The call that the library receives for a run.
   FakeMatmulCall Called(const GpuMatmulProblem& problem) {
     const auto matmul = Prepare(problem);
     EXPECT_THAT(matmul, IsOk());
@@ -300,4 +299,4 @@ TEST_F(GpuMatmulTest, TheRealLibraryTakesEveryDescription) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

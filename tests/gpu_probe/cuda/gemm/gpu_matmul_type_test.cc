@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -56,9 +56,9 @@ TEST(GpuMatmulTypesTest, AreNamedAsTheApiNamesThem) {
 }
 
 TEST(ToleranceOfTest, IsBelowWhatAWrongPartOfARowIsOff) {
-  // Of unit variance, k products of one element add up to sqrt(k); norms of a row of A and of 256
-  // columns of B are sqrt(k) and 16 sqrt(k), of C's part of a row 16 sqrt(k). All of these parts
-  // replaced by others are off by some 16 sqrt(2 k).
+  // With unit variance, a sum of k products is about sqrt(k); norms of a row of A and of 256
+  // columns of B are sqrt(k) and 16 sqrt(k), that of C's part of a row is 16 sqrt(k). Replacing
+  // that whole part by another gives an error of some 16 sqrt(2 k).
   for (const GpuMatmulType& type : GpuMatmulTypes()) {
     for (const int64_t k : {16, 1024, 16384}) {
       for (const int capability : {80, 90, 100}) {
@@ -94,4 +94,4 @@ TEST(ScaleBytesOfTest, CountsWholeTiles) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

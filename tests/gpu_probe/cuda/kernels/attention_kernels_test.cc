@@ -8,7 +8,7 @@
 #include "gpu_probe/cuda/kernels/attention.cu"
 #include "gpu_probe/cuda/kernels/random.cuh"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using Bf16s = std::vector<unsigned short>;
@@ -309,4 +309,4 @@ TEST(AttentionKernelsTest, FindNumbersThatWereNotWritten) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -7,7 +7,7 @@
 
 #include "gpu_probe/cuda/kernels/data.cu"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr unsigned long long kSeed = 12345;
@@ -50,4 +50,4 @@ TEST(DataKernelsTest, Bf16IsTheNearestToTheNumberOfThatPlace) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -7,7 +7,7 @@
 
 #include "gpu_probe/cuda/kernels/elementwise.cu"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr unsigned long long kSeed = 99;
@@ -79,4 +79,4 @@ INSTANTIATE_TEST_SUITE_P(Steps, ElementwiseKernelsTest,
                                            Step{multiply_adds_256, 256}));
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,6 +1,6 @@
 // Runs kernels of gpu_probe/cuda/kernels on a processor, one thread after the other: include this,
-// then the .cu file. For kernels whose threads neither wait for nor shuffle with each other, which
-// all of the probe's are.
+// then the .cu file. For kernels whose threads neither wait for each other nor shuffle, as all of
+// the probe's.
 #ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_KERNELS_EMULATION_H_
 #define SEXTANT_TESTS_GPU_PROBE_CUDA_KERNELS_EMULATION_H_
 
@@ -62,7 +62,7 @@ T atomicXor(T* to, T value) {
   return before;
 }
 
-// Hints to caches, which change no value.
+// Cache hints, which change no value.
 template <typename T>
 T __ldcs(const T* from) {
   return *from;
@@ -76,7 +76,7 @@ void __stcs(T* to, T value) {
   *to = value;
 }
 
-// Every look at a counter takes 100 cycles of a clock of 2 GHz. Blocks are dealt out to 132
+// Each reading of a counter advances a clock of 2 GHz by 100 cycles. Blocks are distributed to 132
 // multiprocessors in turn.
 inline long long emulated_cycles = 0;
 inline long long clock64() { return emulated_cycles += 100; }
@@ -86,7 +86,7 @@ inline unsigned long long GlobalNanoseconds() {
 }
 inline unsigned Multiprocessor() { return blockIdx.x % 132; }
 
-namespace sextant {
+namespace sextant::probe {
 
 // Launches `kernel` with `arguments` as a grid of `block_count` blocks of `thread_count` threads.
 template <typename... Parameters, typename... Arguments>
@@ -101,6 +101,6 @@ void Emulate(void (*kernel)(Parameters...), unsigned block_count, unsigned threa
   }
 }
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_KERNELS_EMULATION_H_

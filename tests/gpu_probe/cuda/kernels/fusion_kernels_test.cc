@@ -7,7 +7,7 @@
 
 #include "gpu_probe/cuda/kernels/fusion.cu"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr unsigned long long kSeed = 1;
@@ -77,4 +77,4 @@ TEST_F(FusionKernelsTest, AnOperationThatIsMissingIsFoundAndSoIsOneElement) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -8,7 +8,7 @@
 #include "gpu_probe/cuda/kernels/matmul_check.cu"
 #include "gpu_probe/cuda/kernels/matmul_rounding.cuh"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr unsigned long long kSeed = 99;
@@ -231,8 +231,8 @@ TEST(ElementAtTest, ScalesOfBlocksBelongToTheirElements) {
   EXPECT_EQ(ElementAt<kNvE2m1Elements>(x, 5, 79), 0);
 }
 
-// What a tensor core before Blackwell makes of a row and a column of e4m3: products and sum are cut
-// off, toward 0, at 13 bits of fraction of the largest, 32 at a time.
+// The sum of a row and a column of e4m3 on a tensor core before Blackwell: products and sum are
+// truncated, toward 0, at 13 bits of fraction of the largest, 32 at a time.
 float ShortSum(const unsigned char* a, const unsigned char* b, long long k) {
   double sum = 0;
   for (long long first = 0; first < k; first += 32) {
@@ -339,4 +339,4 @@ TEST(MatmulHashTest, TellsEveryWordAndItsPlace) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

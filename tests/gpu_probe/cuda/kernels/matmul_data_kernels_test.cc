@@ -7,13 +7,13 @@
 
 #include "gpu_probe/cuda/kernels/matmul_data.cu"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr unsigned long long kSeed = 4711;
 
-// What `to` makes of values is the nearest of all that `from` gives for `count` codes, the even
-// code of two.
+// Checks that `to` rounds to the nearest of all values that `from` gives for `count` codes, with
+// ties to the even code.
 template <typename From, typename To>
 void ExpectNearest(int count, double most, From from, To to) {
   for (int i = 0; i < 20'000; ++i) {
@@ -191,4 +191,4 @@ TEST(FillScalesTest, AreOfTheKindsThatAreAsked) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

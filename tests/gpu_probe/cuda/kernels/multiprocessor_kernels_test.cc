@@ -7,11 +7,11 @@
 #include <set>
 #include <vector>
 
+#include "gpu_probe/cuda/kernels.h"
 #include "gpu_probe/cuda/kernels/clock.cu"
 #include "gpu_probe/cuda/kernels/multiprocessor.cu"
-#include "gpu_probe/cuda/memory/multiprocessor_hash.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr unsigned kBlocks = 200;
@@ -106,4 +106,4 @@ TEST(ClockKernelTest, TheStampIsMultiprocessorZeros) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -8,7 +8,7 @@
 
 #include "gpu_probe/cuda/kernels/peers.cu"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using Vectors = std::vector<uint4>;
@@ -33,7 +33,7 @@ std::vector<float> NumbersOf(const Vectors& vectors) {
   return out;
 }
 
-// What a kernel that adds in bf16, rank by rank, would leave.
+// The result of a kernel that adds in bf16, rank by rank.
 Vectors SumOf(const std::vector<Vectors>& all) {
   Vectors out = all.front();
   for (size_t i = 0; i < out.size(); ++i) {
@@ -111,4 +111,4 @@ TEST(PeersKernelsTest, PartsAreHeldAgainstTheirRanks) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -7,7 +7,7 @@
 
 #include "gpu_probe/cuda/kernels/streams.cu"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr unsigned long long kSeedA = 11;
@@ -139,4 +139,4 @@ TEST(BitsTest, AreRightAsTheyAreAndWrongWithOneBitChanged) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -29,13 +29,13 @@ namespace streams {
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr unsigned kThreadsOfBlock = 256;
 
-// What a kernel gets for an argument: pointers are addresses on the GPU.
+// Converts a kernel's argument: pointers are addresses on the GPU.
 template <typename T>
 T Argument(FakeHost& host, void* argument) {
   if constexpr (std::is_pointer_v<T>) {
@@ -172,4 +172,4 @@ TEST_F(EmulatedPointsTest, ACopyBackThatGetsLostIsFound) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

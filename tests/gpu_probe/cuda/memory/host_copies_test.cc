@@ -1,21 +1,29 @@
-// Copies whose bytes really move: the fake GPU has the memory of small ones, and the test its
-// kernels.
+#include "gpu_probe/cuda/memory/host_copies.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <string>
 
-#include "gpu_probe/cuda/check_report.h"
-#include "gpu_probe/cuda/memory/host_copy_workload.h"
+#include "gpu_probe/cuda/kernels.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Copies whose bytes really move: the fake GPU has the memory of small ones, and the test its
+// kernels.
+
 using Measured = v1::HostCopyMeasurement;
 
 constexpr int64_t kCopyBytes = int64_t{64} << 10;
@@ -101,5 +109,48 @@ TEST_F(HostCopiesTest, HostMemoryIsGivenBack) {
   EXPECT_EQ(session_->allocated_bytes(), 0);
 }
 
+// The node that a folder with `content` as numa_node tells.
+absl::optional<int> NodeOf(const std::string& content) {
+  const std::string folder = ::testing::TempDir() + "/pci_devices";
+  const std::string device = folder + "/0000:1a:00.0";
+  (void)mkdir(folder.c_str(), 0700);
+  (void)mkdir(device.c_str(), 0700);
+  std::ofstream(device + "/numa_node") << content;
+  return NumaNodeOf("0000:1A:00.0", folder);
+}
+
+TEST(NumaNodeTest, IsWhatTheSystemTellsOfThatDevice) {
+  EXPECT_EQ(NodeOf("1\n"), 1);
+  EXPECT_EQ(NodeOf("0\n"), 0);
+  EXPECT_EQ(NodeOf("-1\n"), absl::nullopt);
+  EXPECT_EQ(NodeOf(""), absl::nullopt);
+  EXPECT_EQ(NodeOf("node\n"), absl::nullopt);
+  EXPECT_EQ(NumaNodeOf("0000:1b:00.0", ::testing::TempDir()), absl::nullopt);
+  EXPECT_EQ(NumaNodeOf(""), absl::nullopt);
+}
+
+int PolicyOfThisThread() {
+  int mode = -1;
+  return syscall(SYS_get_mempolicy, &mode, nullptr, 0, nullptr, 0) == 0 ? mode : -1;
+}
+
+TEST(PreferNodeTest, ChoosesTheNodeWhileItLives) {
+  const int before = PolicyOfThisThread();
+  {
+    const PreferNode prefer(0);
+    if (!prefer.active()) GTEST_SKIP() << "this system lets no process choose its nodes";
+    EXPECT_EQ(PolicyOfThisThread(), MPOL_PREFERRED);
+  }
+  EXPECT_EQ(PolicyOfThisThread(), before);
+}
+
+TEST(PreferNodeTest, DoesNothingWithoutANodeOrWithOneThatCantBe) {
+  for (const absl::optional<int> node :
+       {absl::optional<int>(), absl::optional<int>(-1), absl::optional<int>(1 << 20)}) {
+    const PreferNode prefer(node);
+    EXPECT_FALSE(prefer.active());
+  }
+}
+
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

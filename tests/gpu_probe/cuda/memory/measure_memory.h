@@ -11,7 +11,7 @@
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 class MeasureMemoryTest : public FakeSessionTest {
  protected:
@@ -42,6 +42,6 @@ class MeasureMemoryTest : public FakeSessionTest {
   }
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_MEMORY_MEASURE_MEMORY_H_

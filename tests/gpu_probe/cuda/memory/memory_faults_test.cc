@@ -12,7 +12,7 @@
 #include "tests/gpu_probe/cuda/memory/measure_memory.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::AllOf;
@@ -28,7 +28,7 @@ class MemoryFaultsTest : public MeasureMemoryTest {
   SharedSession OpenSmall() { return OpenWithCap(kSmallCapBytes); }
 };
 
-// What a mismatch names as the check that found it.
+// The name of the check in a mismatch.
 std::string CheckOf(const absl::Status& status) {
   for (const auto& [key, value] : MetadataOf(status)) {
     if (key == "check") return value;
@@ -37,7 +37,7 @@ std::string CheckOf(const absl::Status& status) {
 }
 
 TEST_F(MemoryFaultsTest, EachCheckThatFindsSomethingEndsTheProbe) {
-  // What the fake checks find is one element, number 7.
+  // The fake checks report one element, number 7.
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"check_stream", "memory"},
       {"check_stream_read", "memory"},
@@ -137,4 +137,4 @@ TEST_F(MemoryFaultsTest, AGpuThatVanishesAtAnyTimeEndsTheProbe) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

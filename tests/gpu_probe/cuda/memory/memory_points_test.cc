@@ -6,12 +6,11 @@
 #include <map>
 #include <set>
 
-#include "gpu_probe/cuda/memory/gpu_stream_workload.h"
 #include "gpu_probe/cuda/memory/grid.h"
 #include "tests/gpu_probe/cuda/memory/measure_memory.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::ElementsAre;
@@ -153,4 +152,4 @@ TEST_F(MemoryPointsTest, GridsCoverSmallArraysAndFillTheGpu) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

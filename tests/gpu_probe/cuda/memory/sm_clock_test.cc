@@ -8,7 +8,7 @@
 #include "tests/gpu_probe/cuda/fake_session.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -73,4 +73,4 @@ TEST_F(SmClockTest, AGpuThatIsGoneDoesNotWakeUp) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

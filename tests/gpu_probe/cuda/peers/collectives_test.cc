@@ -1,16 +1,17 @@
 // Collectives through a fake NCCL.
+#include "gpu_probe/cuda/peers/collectives.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <tuple>
 
-#include "gpu_probe/cuda/peers/collective_points.h"
 #include "gpu_probe/exit_code.h"
 #include "tests/gpu_probe/cuda/peers/peer_fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::AllOf;
@@ -157,4 +158,4 @@ TEST_F(ThreeGpusTest, SizesAreCutToWhatTheRanksShareEvenly) {
 }
 
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

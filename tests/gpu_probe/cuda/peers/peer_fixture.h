@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "gpu_probe/cuda/gpu_list.h"
-#include "gpu_probe/cuda/peers/peer_host.h"
+#include "gpu_probe/cuda/peers/peer_group.h"
 #include "gpu_probe/cuda/peers/peer_plan.h"
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_nccl.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
 
-namespace sextant {
+namespace sextant::probe {
 
 class PeerTest : public ::testing::Test {
  protected:
   explicit PeerTest(int gpu_count = 4) : host_(gpu_count) {
-    // Its own locks.
+    // A lock folder of its own.
     std::string folder = ::testing::TempDir() + "/locks.XXXXXX";
     EXPECT_NE(mkdtemp(folder.data()), nullptr);
     setenv("SEXTANT_LOCK_FOLDER", folder.c_str(), 1);
@@ -46,7 +46,7 @@ class PeerTest : public ::testing::Test {
     return *std::move(admitted);
   }
 
-  // What AddPeers() adds to an empty plan, without NCCL.
+  // The plan that AddPeers() makes of an empty one, without NCCL.
   ProbePlan PeerPlan(const SharedSession& home) {
     ProbePlan plan;
     plan.device = home->device();
@@ -75,6 +75,6 @@ class PeerTest : public ::testing::Test {
   FakeHostClock clock_{host_};
 };
 
-}  // namespace sextant
+}  // namespace sextant::probe
 
 #endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_PEERS_PEER_FIXTURE_H_

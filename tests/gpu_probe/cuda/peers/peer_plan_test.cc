@@ -1,4 +1,3 @@
-// Which GPUs take part in exchanges.
 #include "gpu_probe/cuda/peers/peer_plan.h"
 
 #include <gmock/gmock.h>
@@ -10,13 +9,17 @@
 #include "tests/gpu_probe/cuda/peers/peer_fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace sextant {
+namespace sextant::probe {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+
+// Which GPUs take part in exchanges.
 
 using PeerPlanTest = PeerTest;
 
@@ -79,5 +82,81 @@ TEST_F(PeerPlanTest, ATenantWhoComesBeforeItIsLeftInPeace) {
   EXPECT_EQ(host_.cuda.launch_count(), launch_count) << "and nothing ran";
 }
 
+// Copies between GPUs.
+
+using PeerCopiesTest = PeerTest;
+
+TEST_F(PeerCopiesTest, TheSlowestPairIsRecordedAndNamed) {
+  host_.gpus[2].slowness = 3;
+  const auto before = FreeBytes();
+  {
+    const auto measured = MeasurePlan(PeerPlan(Home()));
+    ASSERT_THAT(measured, IsOk());
+    const v1::Calibration& calibration = measured->calibration;
+    ASSERT_EQ(calibration.collectives_size(), 1) << "one, and never a series a pair";
+    const v1::CollectiveMeasurement& copy = calibration.collectives(0);
+    EXPECT_EQ(copy.operation(), v1::COLLECTIVE_OPERATION_SEND_RECEIVE);
+    EXPECT_EQ(copy.rank_count(), 2);
+    EXPECT_EQ(copy.size_bytes(), int64_t{256} << 20);
+    EXPECT_EQ(copy.engine(), "copy engine");
+    EXPECT_NEAR(copy.bus_bytes_per_second(), 3.9e11 / 3, 1e9);
+    EXPECT_THAT(calibration.notes(),
+                Contains(AllOf(HasSubstr("the slowest is recorded"), HasSubstr(Uuid(2)))));
+    EXPECT_EQ(calibration.coverage_ratio(), 1);
+    EXPECT_GE(calibration.checked_result_count(), 6);
+  }
+  EXPECT_EQ(FreeBytes(), before) << "memory is freed on the GPU that it is of";
+  EXPECT_EQ(host_.cuda.live_object_count(), 0);
+}
+
+TEST_F(PeerCopiesTest, WhoCannotReachOthersIsCopiedByWayOfTheHost) {
+  host_.gpus[3].peer_bytes_per_second = 0;
+  const auto measured = MeasurePlan(PeerPlan(Home()));
+  ASSERT_THAT(measured, IsOk());
+  EXPECT_THAT(measured->calibration.notes(),
+              Contains(AllOf(HasSubstr("by way of the host's memory"), HasSubstr(Uuid(3)))));
+  EXPECT_NEAR(measured->calibration.collectives(0).bus_bytes_per_second(), 5.5e10 / 2, 1e9);
+}
+
+TEST_F(PeerCopiesTest, AWrongCopyNamesTheGpuAndEndsIt) {
+  host_.gpus[1].wrong_kernels = {"check_peer_parts"};
+  const auto measured = MeasurePlan(PeerPlan(Home()));
+  const v1::ProbeFailure failure = FailureOf(measured.status());
+  EXPECT_EQ(failure.kind(), v1::ProbeFailure::KIND_MISMATCH);
+  EXPECT_EQ(failure.reason(), "peer");
+  EXPECT_THAT(failure.message(), AllOf(HasSubstr(Uuid(1)), HasSubstr("number 7")));
+}
+
+TEST_F(PeerCopiesTest, AGpuThatVanishesIsNoRate) {
+  host_.gpus[2].on_launch = [this](const std::string& kernel) {
+    if (kernel == "check_peer_parts") host_.gpus[2].cuda_code = 719;
+  };
+  const auto measured = MeasurePlan(PeerPlan(Home()));
+  EXPECT_EQ(FailureOf(measured.status()).reason(), "sticky");
+}
+
+TEST_F(PeerCopiesTest, WhatArrivesIsHeldAgainstTheSendersData) {
+  std::vector<unsigned> senders;
+  host_.cuda.kernels["check_peer_parts"] = [&](FakeGpu&, double, void** arguments) {
+    EXPECT_EQ(*static_cast<uint64_t*>(arguments[2]), *static_cast<uint64_t*>(arguments[3]));
+    EXPECT_EQ(*static_cast<uint64_t*>(arguments[4]), 0u);
+    const unsigned sender = *static_cast<unsigned*>(arguments[5]);
+    if (senders.empty() || senders.back() != sender) senders.push_back(sender);
+    return 1e-4;
+  };
+  ProbePlan plan = PeerPlan(Home());
+  plan.points = {plan.points[0], plan.points[3]};  // to the first peer, from the second
+  ASSERT_THAT(MeasurePlan(plan), IsOk());
+  EXPECT_THAT(senders, AllOf(Contains(0u), Contains(2u), Not(Contains(1u))));
+}
+
+TEST_F(PeerCopiesTest, CopiesShrinkWithTheMemoryThatMayBeTaken) {
+  const auto measured = MeasurePlan(PeerPlan(Home(int64_t{256} << 20)));
+  ASSERT_THAT(measured, IsOk());
+  const int64_t size_bytes = measured->calibration.collectives(0).size_bytes();
+  EXPECT_LT(size_bytes, int64_t{64} << 20);
+  EXPECT_GT(size_bytes, int64_t{60} << 20);
+}
+
 }  // namespace
-}  // namespace sextant
+}  // namespace sextant::probe

@@ -1,0 +1,70 @@
+// `sextant calibration`: shows what was measured on a device, and saves it.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "client/command/command.h"
+#include "client/command/run_client.h"
+#include "client/flags/field_flag.h"
+#include "client/io/message_file.h"
+#include "client/report/hardware_text.h"
+#include "client/report/text.h"
+#include "sextant/v1/hardware_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kHelp[] =
+    "Times are medians; spread is 1.4826 x the median absolute deviation over the median; n "
+    "counts\n"
+    "samples. What is marked unstable had samples that disagree.\n"
+    "\n"
+    "Examples:\n"
+    "  sextant calibration                     of the only GPU, or the only device\n"
+    "  sextant calibration host                of the server's processor\n"
+    "  sextant calibration --mode=quick        the last quick one, in use or not\n"
+    "  sextant calibration --save=node7.json   to plan with: sextant plan "
+    "--calibration=node7.json\n"
+    "  sextant --output=json calibration       for a program\n";
+
+struct Flags {
+  std::string device_uuid;                          // "" for the only GPU, or the only device
+  v1::ProbeMode mode = v1::PROBE_MODE_UNSPECIFIED;  // unspecified: the one in use
+  std::string save_file;                            // "" for none
+};
+
+int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+  v1::GetCalibrationRequest request;
+  request.set_device_uuid(flags.device_uuid);
+  request.set_mode(flags.mode);
+  v1::GetCalibrationResponse response;
+  grpc::Status status =
+      Call(line.server, &v1::HardwareService::Stub::GetCalibration, request, &response);
+  if (status.ok() && !response.has_calibration()) status = Incomplete("calibration");
+  if (!status.ok()) return Fail(status, line, streams);
+  if (!flags.save_file.empty()) {
+    const absl::Status saved = SaveCalibration(flags.save_file, response.calibration());
+    if (!saved.ok()) return FailToWrite(saved, line, streams);
+  }
+  streams.out << (line.json() ? ProtoJson(response) : Printable(HeldCalibrationText(response)));
+  return kExitFits;
+}
+
+}  // namespace
+
+void AddCalibration(CLI::App* app, CommandLine* line) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* command = AddCommand("calibration", "Show what was measured on a device", kHelp, app);
+  command->add_option("UUID", flags->device_uuid,
+                      "a device; host is the processor; default: the only");
+  AddEnum(
+      "--mode", "the last of this mode; default: the one that plans use",
+      *v1::ProbeMode_descriptor(),
+      [flags](int mode) { flags->mode = static_cast<v1::ProbeMode>(mode); }, command);
+  command->add_option("--save", flags->save_file, "also write it, for plan --calibration")
+      ->type_name("FILE");
+  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
+    return Run(*flags, read, streams);
+  });
+}
+
+}  // namespace sextant::client

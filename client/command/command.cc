@@ -1,0 +1,85 @@
+#include "client/command/command.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kGlobalFlagsHelp[] =
+    "Before or after the command: --address, --timeout, --output (see sextant --help).";
+
+// The command that helps with an error of Sextant's, by its reason.
+std::string HintForReason(const std::string& reason) {
+  if (reason == "RATES_NOT_MEASURED") return "sextant probe measures the server's devices";
+  if (reason == "GPU_UNKNOWN") return "sextant accelerators lists those that are known";
+  if (reason == "NODE_TYPE_UNKNOWN" || reason == "NETWORK_UNKNOWN") {
+    return "sextant nodes lists those that are known";
+  }
+  if (reason == "DEVICE_UNKNOWN") return "sextant devices lists the server's";
+  return "";
+}
+
+// The next step after an error: by its reason, or after one that gRPC itself reports, by its code.
+std::string HintFor(const CallError& error, const ServerAddress& server) {
+  if (!error.reason.empty()) return HintForReason(error.reason);
+  if (error.code == grpc::StatusCode::UNAVAILABLE) {
+    return absl::StrCat("is sextantd running at ", server.address,
+                        "? start it, or set --address / SEXTANT_ADDRESS");
+  }
+  if (error.code == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return absl::StrCat("no answer from ", server.address, " within ", server.timeout_seconds,
+                        " s; --timeout=SECONDS waits longer");
+  }
+  if (error.code == grpc::StatusCode::UNIMPLEMENTED) {
+    return absl::StrCat("the server at ", server.address,
+                        " is another program, or an older sextantd");
+  }
+  return "";
+}
+
+}  // namespace
+
+CLI::App* AddCommand(const char* name, const char* description, const char* help, CLI::App* app) {
+  CLI::App* command = app->add_subcommand(name, description);
+  command->fallthrough();  // global flags such as --address may come after the command
+  command->footer(absl::StrCat(kGlobalFlagsHelp, "\n\n", help));
+  return command;
+}
+
+void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run) {
+  command->final_callback([line, run] { line->run = run; });
+}
+
+int Fail(const grpc::Status& status, const CommandLine& line, const Streams& streams,
+         const FailureWords& words) {
+  CallError error = CallErrorOf(status);
+  error.hint = HintFor(error, line.server);
+  if (error.hint.empty() && words.hint) error.hint = words.hint(error);
+  for (CallError::Violation& v : error.field_violations) {
+    if (line.json()) break;
+    if (words.field) v.subject = words.field(v.subject);
+    if (words.description) v.description = words.description(v.description);
+  }
+  streams.err << (line.json() ? CallErrorJson(error) : Printable(CallErrorText(error)));
+  return ExitCodeOf(error);
+}
+
+int FailToWrite(const absl::Status& written, const CommandLine& line, const Streams& streams) {
+  const std::string message(written.message());
+  if (line.json()) {
+    streams.err << CallErrorJson(
+        {.code = grpc::StatusCode::INVALID_ARGUMENT, .reason = "USAGE", .message = message});
+  } else {
+    streams.err << Printable(absl::StrCat("sextant: ", OneLine(message), "\n"));
+  }
+  return kExitUsage;
+}
+
+grpc::Status Incomplete(const std::string& part) {
+  return {grpc::StatusCode::INTERNAL, absl::StrCat("the answer holds no ", part)};
+}
+
+}  // namespace sextant::client

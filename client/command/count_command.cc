@@ -1,0 +1,261 @@
+#include "client/command/count_command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/command/command.h"
+#include "client/command/run_client.h"
+#include "client/flags/number.h"
+#include "client/flags/plan_flags.h"
+#include "client/io/message_file.h"
+#include "client/io/text_file.h"
+#include "client/report/count_text.h"
+#include "client/report/text.h"
+#include "sextant/v1/accounting_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kHelp[] =
+    "MODEL is a file if there is one of that name, or if it ends in .json or has a / in it. Sizes\n"
+    "take K M B T (powers of 1000): 8K is 8000. A multiply-add counts as two FLOPs. Components,\n"
+    "and matrices for --lora-targets, have the names that the answer shows (--tensors), blanks\n"
+    "written as _. Programs get all of it: --output=json.\n"
+    "\n"
+    "Examples:\n"
+    "  How many parameters, and where are they?\n"
+    "    sextant count llama-3.1-70b\n"
+    "  And how many FLOPs a token, by this and by all other ways to count?\n"
+    "    sextant count llama-3.1-70b --sequence=8192 --conventions\n"
+    "  A batch of sequences that are not equally long, all layers computed again:\n"
+    "    sextant count gpt2 --sequence=12x1024 --sequence=4x512 --recompute=full\n"
+    "  What does each GPU hold?\n"
+    "    sextant count llama-3.1-70b --tp=8 --pp=4 --vocabulary-multiple=1024\n"
+    "  What do adapters add, and what is trained then?\n"
+    "    sextant count llama-3.1-8b --lora-rank=16 --freeze-base --tensors\n"
+    "  A model as its config.json describes it:\n"
+    "    sextant count config.json\n";
+
+constexpr char kStepGroup[] = "Training step";
+constexpr char kLayoutGroup[] = "GPUs";
+
+constexpr FieldFlag kFlags[] = {
+    {"--recompute", "step.recompute", "what the backward pass computes again", kStepGroup},
+    {"--expert-capacity-factor", "step.expert_capacity_factor",
+     "slots of the experts over tokens routed, e.g. 1.25", kStepGroup},
+
+    {"--tensor-parallel-size,--tp", "layout.tensor_parallel_size", "ranks that share a matrix",
+     kLayoutGroup},
+    {"--pipeline-parallel-size,--pp", "layout.pipeline_parallel_size", "stages of layers",
+     kLayoutGroup},
+    {"--virtual-stage-count,--vpp,--virtual-stages", "layout.virtual_stage_count",
+     "chunks of layers on each stage", kLayoutGroup},
+    {"--expert-parallel-size,--ep", "layout.expert_parallel_size",
+     "ranks that the experts are dealt out to", kLayoutGroup},
+    {"--expert-tensor-parallel-size,--etp", "layout.expert_tensor_parallel_size",
+     "ranks that share an expert; default: --tp", kLayoutGroup},
+    {"--split-key-value-heads", "layout.split_key_value_heads",
+     "--tp above the heads of keys: part them, don't copy", kLayoutGroup},
+};
+
+constexpr char kChunksField[] = "layout.layers_per_chunk";
+
+// Flags whose text is not read by the field's type alone.
+constexpr FieldFlag kOtherFlags[] = {
+    WordFor("--sequence", "step.sequences"),
+    WordFor("--layers-per-chunk", kChunksField),
+    WordFor("--architecture", "model.architecture", Below::kOwnNames),
+    WordFor("MODEL", "model.hugging_face_config", Below::kOwnNames),
+    WordFor("MODEL", "model.preset"),
+    WordFor("MODEL", "model", Below::kUnknown),
+};
+
+absl::Status NoSequences(absl::string_view text, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", text, "\" is not [COUNTx]LENGTH[:ENCODER_LENGTH], such as 4096, 8x4096 or ", "512:1024",
+      why.empty() ? "" : ": ", why));
+}
+
+// True where `model` is the file of a config.json, or "-", rather than a preset's name: such a file
+// exists, or the text reads as a file name.
+bool IsConfigFile(const std::string& model) {
+  return model == "-" || absl::StrContains(model, "/") || absl::EndsWith(model, ".json") ||
+         IsReadableFile(model);
+}
+
+// Checks the file. A preset's name is checked by the server.
+std::string CheckModel(const std::string& text) {
+  if (!IsConfigFile(text)) return "";
+  const std::string wrong = CheckFileOrInput(text);
+  return wrong.empty() ? "" : absl::StrCat(wrong, "; no preset has a / or .json in its name");
+}
+
+// Reads one more group of sequences, "[COUNTx]LENGTH[:ENCODER_LENGTH]". The server checks ranges.
+absl::Status AddSequences(absl::string_view text, v1::TrainingStep* step) {
+  const std::vector<absl::string_view> lengths = absl::StrSplit(text, ':');
+  const std::vector<absl::string_view> sizes = absl::StrSplit(lengths.front(), 'x');
+  if (lengths.size() > 2 || sizes.size() > 2) return NoSequences(text, "");
+  const absl::StatusOr<int64_t> length = ParseCount(sizes.back());
+  if (!length.ok()) return NoSequences(text, length.status().message());
+  v1::TrainingStep::SequenceGroup group;
+  group.set_length(*length);
+  if (sizes.size() > 1) {
+    const absl::StatusOr<int64_t> count = ParseCount(sizes.front());
+    if (!count.ok()) return NoSequences(text, count.status().message());
+    group.set_count(*count);
+  }
+  if (lengths.size() > 1) {
+    const absl::StatusOr<int64_t> encoder_length = ParseCount(lengths.back());
+    if (!encoder_length.ok()) return NoSequences(text, encoder_length.status().message());
+    group.set_encoder_length(*encoder_length);
+  }
+  *step->add_sequences() = std::move(group);
+  return absl::OkStatus();
+}
+
+// Reads the layers of each chunk, "8x8x7".
+absl::Status ReadChunks(absl::string_view text, v1::ParallelLayout* layout) {
+  const absl::StatusOr<std::vector<int64_t>> layers = ParseSizes(text);
+  if (!layers.ok()) return layers.status();
+  layout->mutable_layers_per_chunk()->Assign(layers->begin(), layers->end());
+  return absl::OkStatus();
+}
+
+void AddModel(CountCommand* count, CLI::App* command) {
+  command->add_option("MODEL", count->model, "a preset's name, or a config.json; - is stdin")
+      ->type_name("")
+      ->check(CheckModel);
+  command
+      ->add_option("--architecture", count->architecture_file,
+                   "instead of it: an Architecture in proto JSON")
+      ->type_name("FILE")
+      ->check(CheckFileOrInput);
+}
+
+// Checks combinations of flags that are each valid.
+void CheckTogether(const CountCommand& count) {
+  if (count.model.empty() == count.architecture_file.empty()) {
+    throw CLI::ValidationError(
+        "give the model in one way: a preset's name, a config.json or --architecture");
+  }
+  const bool counts_flops = count.conventions || count.kaplan || count.request.has_step();
+  if (counts_flops && count.request.step().sequences().empty()) {
+    throw CLI::ValidationError(
+        "FLOPs depend on how long sequences are: with --conventions, --kaplan, --recompute and "
+        "--expert-capacity-factor, give --sequence=LENGTH, e.g. --sequence=4096");
+  }
+}
+
+// Checks that `response` holds what was asked for.
+grpc::Status CheckAnswer(const v1::CountModelRequest& request,
+                         const v1::CountModelResponse& response) {
+  const char* missing = nullptr;
+  if (response.parameters().total() == 0) missing = "parameters";
+  if (request.has_step() && response.flops().masks().empty()) missing = "FLOPs";
+  if (request.has_layout() && response.stages().empty()) missing = "stages";
+  if (missing == nullptr) return grpc::Status::OK;
+  return {grpc::StatusCode::INTERNAL, absl::StrCat("the answer holds no ", missing)};
+}
+
+int Run(const CountCommand& count, const CommandLine& line, const Streams& streams) {
+  v1::CountModelRequest request;
+  grpc::Status status = BuildCountRequest(count, streams.in, &request);
+  v1::CountModelResponse response;
+  if (status.ok()) {
+    status = Call(line.server, &v1::AccountingService::Stub::CountModel, request, &response);
+  }
+  if (status.ok()) status = CheckAnswer(request, response);
+  if (!status.ok()) {
+    return Fail(status, line, streams,
+                {.field = CountFieldWords,
+                 .description = CountDescriptionWords,
+                 .hint = [&request](const CallError& error) {
+                   return DefaultTargetsHint(request.model().changes(), error);
+                 }});
+  }
+  streams.out << (line.json() ? ProtoJson(response) : Printable(CountText(count, response)));
+  return kExitFits;
+}
+
+}  // namespace
+
+std::vector<FieldFlag> CountFlags() {
+  std::vector<FieldFlag> flags(std::begin(kFlags), std::end(kFlags));
+  for (const FieldFlag& flag : PlanFlags()) {
+    if (absl::StartsWith(flag.field, "model.changes.")) flags.push_back(flag);
+  }
+  return flags;
+}
+
+void AddCountFlags(CountCommand* count, CLI::App* command) {
+  v1::CountModelRequest* request = &count->request;
+  AddModel(count, command);
+  AddFieldFlag({"--include-tensors,--tensors", "include_tensors", "list every parameter tensor"},
+               request, command);
+  AddTexts(
+      "--sequence-length,--sequence", "count FLOPs: [COUNTx]LENGTH[:ENCODER_LENGTH]; repeatable",
+      [request](const std::string& text) { return AddSequences(text, request->mutable_step()); },
+      command)
+      ->type_name("SEQUENCES")
+      ->group(kStepGroup);
+  command->add_flag("--conventions", count->conventions, "FLOPs as others count them")
+      ->group(kStepGroup);
+  command->add_flag("--kaplan", count->kaplan, "Kaplan's table of FLOPs, row by row")
+      ->group(kStepGroup);
+  for (const FieldFlag& flag : CountFlags()) AddFieldFlag(flag, request, command);
+  AddText(
+      "--layers-per-chunk", "of each, 8x8x8x7; default: as many in each",
+      [request](const std::string& text) { return ReadChunks(text, request->mutable_layout()); },
+      command)
+      ->type_name("SIZES")
+      ->group(kLayoutGroup);
+}
+
+void AddCount(CLI::App* app, CommandLine* line) {
+  const auto count = std::make_shared<CountCommand>();
+  CLI::App* command =
+      AddCommand("count", "Count a model's parameters and FLOPs, whole or by GPU", kHelp, app);
+  AddCountFlags(count.get(), command);
+  command->final_callback([count, line] {
+    CheckTogether(*count);
+    line->run = [count](const CommandLine& read, const Streams& streams) {
+      return Run(*count, read, streams);
+    };
+  });
+}
+
+grpc::Status BuildCountRequest(const CountCommand& command, std::istream& in,
+                               v1::CountModelRequest* request) {
+  *request = command.request;
+  request->set_include_components(true);
+  v1::ModelSpec* model = request->mutable_model();
+  if (model->changes().has_adapters()) AddDefaultTargets(model->mutable_changes());
+  if (!command.architecture_file.empty()) {
+    return ReadMessage(command.architecture_file, in, model->mutable_architecture());
+  }
+  if (!IsConfigFile(command.model)) {
+    model->set_preset(command.model);
+    return grpc::Status::OK;
+  }
+  return ReadConfig(command.model, command.model == "-" ? "standard input" : command.model, in,
+                    model->mutable_hugging_face_config());
+}
+
+std::string CountFieldWords(const std::string& field) {
+  return FieldWordsOf({CountFlags(), kOtherFlags}, field);
+}
+
+std::string CountDescriptionWords(const std::string& text) {
+  std::vector<FieldFlag> flags = CountFlags();
+  flags.push_back(WordFor("--layers-per-chunk", kChunksField));
+  return DescriptionWordsOf({flags}, text);
+}
+
+}  // namespace sextant::client

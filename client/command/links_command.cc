@@ -1,0 +1,164 @@
+// `sextant links`: shows how long devices take to exchange bytes.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "client/chart/kernel_chart.h"
+#include "client/chart/kernel_svg.h"
+#include "client/command/command.h"
+#include "client/command/run_client.h"
+#include "client/flags/field_flag.h"
+#include "client/flags/number.h"
+#include "client/io/message_file.h"
+#include "client/io/text_file.h"
+#include "client/report/kernel_rates_text.h"
+#include "client/report/text.h"
+#include "sextant/v1/hardware_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kHelp[] =
+    "Times within a node are measured ones where there are any: your own (--calibration), else\n"
+    "published; across nodes they follow from the network's rate. algbw is size over time, busbw\n"
+    "that times the share of the bytes that leave or reach a rank, as nccl-tests has them.\n"
+    "low to high holds four calls in five (docs/links.md).\n"
+    "\n"
+    "Examples:\n"
+    "  Gradients of 8 GPUs, inside their node:\n"
+    "    sextant links dgx-h100 --operation=all-reduce\n"
+    "  And among four nodes, with a picture:\n"
+    "    sextant links hgx-h100 --node-count=4 --network=ib-ndr --operation=all-reduce \\\n"
+    "        --svg=links.svg\n"
+    "  One size, by four of a node's devices, and copies from their hosts:\n"
+    "    sextant links dgx-b200 --ranks-per-node=4 --size=64MiB --host-copies\n"
+    "  A network of your own, and 2 GPUs of each node:\n"
+    "    sextant links pcie-gen5 --node-count=2 --ranks-per-node=2 \\\n"
+    "        --network-bytes-per-second=3.125e9 --operation=reduce-scatter --size=256MiB\n"
+    "  With collectives of your own:\n"
+    "    sextant links hgx-h200 --calibration=node7.json\n";
+
+struct Flags {
+  std::string name;                 // of a kind of server, or else of an accelerator
+  v1::GetLinkTimesRequest request;  // but for that name and the calibrations
+  std::vector<std::string> calibration_files;
+  std::string svg_file;  // "" for none
+};
+
+constexpr FieldFlag kFlags[] = {
+    {.names = "--node-count,--nodes",
+     .field = "nodes.node_count",
+     .help = "nodes that take part; default: 1",
+     .word = "--node-count"},
+    {.names = "--ranks-per-node,--ranks",
+     .field = "nodes.ranks_per_node",
+     .help = "devices of each; default: all",
+     .word = "--ranks-per-node"},
+    {"--network", "nodes.network.name", "of sextant nodes, one port a device; between nodes"},
+    {"--network-bytes-per-second", "nodes.network.bytes_per_second",
+     "line rate of one device, for a network's name, e.g. 25e9"},
+    {"--host-copies", "host_copies", "copies from and to pinned host memory, too"}};
+
+constexpr FieldFlag kOtherFlags[] = {
+    WordFor("NODE", "nodes.node_type"),
+    WordFor("NODE", "nodes.accelerator"),
+    WordFor("--network", "nodes.network", Below::kDropped),
+    WordFor("--calibration", "nodes.calibrations", Below::kAppended),
+    WordFor("--operation", "operations", Below::kDropped),
+    WordFor("--size", "sizes_bytes", Below::kDropped),
+};
+
+// The command line's words for the request's `field`, and for fields below it that an error names.
+std::string LinksFieldWords(const std::string& field) {
+  return FieldWordsOf({kFlags, kOtherFlags}, field);
+}
+
+std::string LinksDescription(const std::string& description) {
+  return DescriptionWordsOf({kFlags, kOtherFlags}, description);
+}
+
+bool HasReason(const grpc::Status& status, const std::string& reason) {
+  return !status.ok() && CallErrorOf(status).reason == reason;
+}
+
+// A name may be a kind of server or else an accelerator, and the server knows which. For a name
+// that is neither, the error lists similar kinds of servers.
+grpc::Status AskByName(const std::string& name, v1::GetLinkTimesRequest request,
+                       const ServerAddress& server, v1::GetLinkTimesResponse* response) {
+  request.mutable_nodes()->set_node_type(name);
+  const auto method = &v1::HardwareService::Stub::GetLinkTimes;
+  const grpc::Status as_node = Call(server, method, request, response);
+  if (!HasReason(as_node, "NODE_TYPE_UNKNOWN")) return as_node;
+  request.mutable_nodes()->clear_node_type();
+  request.mutable_nodes()->set_accelerator(name);
+  const grpc::Status as_accelerator = Call(server, method, request, response);
+  return HasReason(as_accelerator, "GPU_UNKNOWN") ? as_node : as_accelerator;
+}
+
+absl::Status DrawBandwidth(const v1::GetLinkTimesResponse& response, const std::string& file) {
+  const KernelChart chart = LinkChartOf(response);
+  if (chart.lines.empty()) {
+    return absl::FailedPreconditionError(
+        "nothing to draw: a line takes two sizes or more, and two ranks or more");
+  }
+  return WriteText(file, KernelChartsSvg({chart}));
+}
+
+int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+  v1::GetLinkTimesRequest request = flags.request;
+  v1::GetLinkTimesResponse response;
+  grpc::Status status = ReadCalibrationFiles(flags.calibration_files, streams.in,
+                                             request.mutable_nodes()->mutable_calibrations());
+  if (status.ok()) status = AskByName(flags.name, request, line.server, &response);
+  if (!status.ok()) {
+    return Fail(status, line, streams, {.field = LinksFieldWords, .description = LinksDescription});
+  }
+  if (!flags.svg_file.empty()) {
+    const absl::Status drawn = DrawBandwidth(response, flags.svg_file);
+    if (!drawn.ok()) return FailToWrite(drawn, line, streams);
+  }
+  streams.out << (line.json() ? ProtoJson(response) : Printable(LinkTimesText(response)));
+  return kExitFits;
+}
+
+void AddLists(v1::GetLinkTimesRequest* request, CLI::App* command) {
+  AddEnums(
+      "--operation", "repeatable; default: all", *v1::CollectiveOperation_descriptor(),
+      [request](int number) {
+        request->add_operations(static_cast<v1::CollectiveOperation>(number));
+      },
+      command);
+  AddTexts(
+      "--size", "of the buffer, e.g. 64MiB; repeatable; default: 1KiB-16GiB",
+      [request](const std::string& text) {
+        const absl::StatusOr<int64_t> size = ParseByteCount(text);
+        if (size.ok()) request->add_sizes_bytes(*size);
+        return size.status();
+      },
+      command)
+      ->type_name("BYTES");
+}
+
+}  // namespace
+
+void AddLinks(CLI::App* app, CommandLine* line) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      AddCommand("links", "Show how long devices take to exchange bytes", kHelp, app);
+  command->add_option("NODE", flags->name, "of sextant nodes, or a product that comes in one alone")
+      ->required();
+  AddLists(&flags->request, command);
+  for (const FieldFlag& flag : kFlags) AddFieldFlag(flag, &flags->request, command);
+  command
+      ->add_option("--calibration", flags->calibration_files,
+                   "one of: sextant calibration --save; repeatable, up to 16")
+      ->allow_extra_args(false)
+      ->type_name("FILE")
+      ->check(CheckFile);
+  command->add_option("--svg", flags->svg_file, "also draw bus bandwidth into this file")
+      ->type_name("FILE");
+  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
+    return Run(*flags, read, streams);
+  });
+}
+
+}  // namespace sextant::client

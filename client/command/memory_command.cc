@@ -1,0 +1,181 @@
+// `sextant memory`: counts what each GPU holds, and says whether it fits.
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "client/chart/memory_svg.h"
+#include "client/command/command.h"
+#include "client/command/plan_command.h"
+#include "client/command/run_client.h"
+#include "client/flags/plan_flags.h"
+#include "client/io/message_file.h"
+#include "client/io/text_file.h"
+#include "client/report/memory_text.h"
+#include "client/report/text.h"
+#include "sextant/v1/planning_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kHelp[] =
+    "What each GPU of each pipeline stage holds when that stage holds the most: model state,\n"
+    "activations, transients, buffers and an estimated reserve, which has a low and a high end.\n"
+    "FITS: even at the high end; TIGHT: between; DOES NOT FIT: not even at the low end.\n"
+    "Without --devices there are as many as the layout's sizes need. Numbers, files and --request\n"
+    "are read as sextant plan reads them; flags of data types, --schedule and --optimizer take\n"
+    "the names that sextant plan --help shows, --schedule 1f1b, zb-h1 and zb-h2 too.\n"
+    "\n"
+    "Examples:\n"
+    "  Does it fit, and what takes the memory?\n"
+    "    sextant memory llama-3.1-70b --tp=8 --pp=4 --devices=64 --zero=optimizer \\\n"
+    "        --sequence-length=8192 --accelerator=h100-sxm\n"
+    "  Every tensor of it, and a picture:\n"
+    "    sextant memory llama-3.1-8b --tp=8 --sequence-length=8192 --accelerator=h100-sxm \\\n"
+    "        --ledger --svg=memory.svg\n"
+    "  A mixture of experts, all layers computed again:\n"
+    "    sextant memory mixtral-8x7b --pp=4 --ep=8 --zero=1 --gbs=256 --recompute=full \\\n"
+    "        --sequence-length=4096 --devices=32 --accelerator=a100-sxm-80\n"
+    "  Adapters on a base in 4 bits:\n"
+    "    sextant memory llama-3.1-8b --lora-rank=16 --freeze-base --frozen-data-type=fp4 \\\n"
+    "        --sequence-length=2048 --framework=pytorch-fsdp --accelerator=a10\n"
+    "  A rule of thumb, shared out evenly: 16 bytes a parameter, and activations\n"
+    "    sextant memory --parameters=7e9 --activation-bytes=8GiB --accelerator=h100-sxm \\\n"
+    "        --devices=2\n";
+
+struct Flags {
+  PlanRequestFlags plan;
+  std::string svg_file;  // "" for none
+};
+
+// True for flags of fields that memory depends on, and of the tokens, which are in the same
+// messages.
+bool IsOfMemory(const FieldFlag& flag) {
+  const absl::string_view field = flag.field;
+  return absl::StartsWith(field, "model.") || absl::StartsWith(field, "training.") ||
+         absl::StartsWith(field, "cluster.") || absl::StartsWith(field, "layout.") ||
+         field == "options.include_ledger";
+}
+
+// The API's limit on these sizes: no product below overflows. Larger sizes are left for the server
+// to refuse.
+constexpr int64_t kMostRanks = 65'536;
+
+int64_t SizeOf(bool given, int64_t size) {
+  return given && size >= 1 && size <= kMostRanks ? size : 1;
+}
+
+int64_t DevicesOf(const v1::RunLayout& layout, std::string* sentence) {
+  const v1::ParallelLayout& p = layout.parallel();
+  const int64_t tensor = SizeOf(p.has_tensor_parallel_size(), p.tensor_parallel_size());
+  const int64_t pipeline = SizeOf(p.has_pipeline_parallel_size(), p.pipeline_parallel_size());
+  const int64_t context =
+      SizeOf(layout.has_context_parallel_size(), layout.context_parallel_size());
+  const int64_t expert = SizeOf(p.has_expert_parallel_size(), p.expert_parallel_size());
+  const int64_t expert_tensor =
+      p.has_expert_tensor_parallel_size() ? SizeOf(true, p.expert_tensor_parallel_size()) : tensor;
+  // Experts are distributed among ranks that otherwise share tensors and sequences, or train on
+  // data of their own. The least number of data parallel ranks that this takes.
+  const int64_t ranks = std::lcm(tensor * context, expert * expert_tensor);
+  const int64_t data = ranks / (tensor * context);
+  *sentence = absl::StrCat("--devices=", ranks * pipeline, ": tensor ", tensor, " x pipeline ",
+                           pipeline, " x context ", context, " x data ", data,
+                           data > 1 ? " ranks, the fewest that the experts need" : " ranks");
+  return ranks * pipeline;
+}
+
+// Fills in fields that `request` lacks and that its memory does not depend on or that follow from
+// the rest: tokens, an empty layout, as many devices as the layout's sizes need. Returns a sentence
+// about each. A bare parameter count, or given activations, stay without a layout: memory is then
+// shared evenly.
+std::vector<std::string> FillIn(v1::PlanRunRequest* request) {
+  std::vector<std::string> sentences;
+  if (request->training().token_count() == 0) {
+    request->mutable_training()->set_token_count(1);
+    sentences.emplace_back("--tokens=1: memory does not depend on it");
+  }
+  const bool even =
+      request->model().has_parameter_count() || request->training().has_activation_bytes();
+  if (!request->has_layout() && !even) {
+    request->mutable_layout();
+    sentences.emplace_back("an empty layout: no tensor, pipeline or context parallelism");
+  }
+  if (request->has_layout() && request->cluster().device_count() == 0) {
+    std::string sentence;
+    request->mutable_cluster()->set_device_count(DevicesOf(request->layout(), &sentence));
+    sentences.push_back(std::move(sentence));
+  }
+  return sentences;
+}
+
+// Checks that `response` holds what was asked for.
+grpc::Status CheckAnswer(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response) {
+  const v1::MemoryEstimate& estimate = response.plan().memory_estimate();
+  const bool whole = estimate.peak_stage() >= 0 && estimate.peak_stage() < estimate.stages_size();
+  if (request.has_layout() && !whole) {
+    return Incomplete("memory by stage: the server is older than this client, or newer");
+  }
+  const bool judged = ExitCodeOfVerdict(response.plan().verdict()).has_value();
+  return judged ? grpc::Status::OK : Incomplete("verdict that this client knows");
+}
+
+grpc::Status Ask(const Flags& flags, const v1::PlanRunRequest& request, const CommandLine& line,
+                 v1::PlanRunResponse* response) {
+  if (!request.has_layout() && !flags.svg_file.empty()) {
+    return RefusalStatus("USAGE",
+                         "--svg draws the stages of a layout, and there is none with "
+                         "--parameters or --activation-bytes");
+  }
+  grpc::Status status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, response);
+  return status.ok() ? CheckAnswer(request, *response) : status;
+}
+
+int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
+  v1::PlanRunRequest request;
+  grpc::Status status = BuildPlanRequest(flags.plan, streams.in, &request);
+  v1::PlanRunResponse response;
+  std::vector<std::string> filled_in;
+  if (status.ok()) {
+    filled_in = FillIn(&request);
+    status = Ask(flags, request, line, &response);
+  }
+  if (!status.ok()) {
+    return Fail(status, line, streams,
+                {.field = PlanFieldWords,
+                 .description = PlanDescriptionWords,
+                 .hint = [&request](const CallError& error) {
+                   return DefaultTargetsHint(request.model().changes(), error);
+                 }});
+  }
+  if (!flags.svg_file.empty()) {
+    const absl::Status written = WriteText(flags.svg_file, MemorySvg(response.plan()));
+    if (!written.ok()) return FailToWrite(written, line, streams);
+  }
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(MemoryText(request, response, filled_in)));
+  return *ExitCodeOfVerdict(response.plan().verdict());
+}
+
+}  // namespace
+
+void AddMemory(CLI::App* app, CommandLine* line) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      AddCommand("memory", "Count what each GPU holds, and say whether it fits", kHelp, app);
+  AddRequestFile(&flags->plan, command);
+  for (const FieldFlag& flag : PlanFlags()) {
+    if (IsOfMemory(flag)) AddPlanFlag(flag, &flags->plan, command);
+  }
+  command->add_option("--svg", flags->svg_file, "draw the stages as bars into this file")
+      ->type_name("FILE");
+  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
+    return Run(*flags, read, streams);
+  });
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,208 @@
+// `sextant op`: costs one operation; each kind is a command of its own.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/chart/roofline_chart.h"
+#include "client/chart/roofline_svg.h"
+#include "client/command/command.h"
+#include "client/command/run_client.h"
+#include "client/flags/field_flag.h"
+#include "client/flags/number.h"
+#include "client/flags/operation_arguments.h"
+#include "client/flags/operation_kinds.h"
+#include "client/io/message_file.h"
+#include "client/io/text_file.h"
+#include "client/report/operation_text.h"
+#include "client/report/text.h"
+#include "sextant/v1/accounting_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kHelp[] =
+    "Each kind has a --help of its own: sextant op attention --help. Sizes take K M B T (powers "
+    "of\n"
+    "1000): 8K is 8000. FLOPs count a multiply-add as two; every array moves once a kernel.\n"
+    "\n"
+    "Examples:\n"
+    "  What does this product cost, and what bounds it?\n"
+    "    sextant op matmul 16384x32768x8192 --dtype=bf16 --device=h100-sxm\n"
+    "  The roofline, here and as a picture:\n"
+    "    sextant op softmax 8192x4096 --dtype=bf16 --device=h100-sxm --plot --svg=softmax.svg\n"
+    "  Fused attention and its separate kernels:\n"
+    "    sextant op attention 1x32x8192x128 --kv-heads=8 --causal --dtype=bf16 --device=h100-sxm\n"
+    "  It took 9.5 ms: is that good?\n"
+    "    sextant op matmul 16384x32768x8192 --dtype=bf16 --device=h100-sxm --achieved=9.5ms\n"
+    "  By names of axes:\n"
+    "    sextant op einsum \"b s h, b t h -> b s t\" 2x3x4 2x3x4 --dtype=fp32\n"
+    "  Rates of your own:\n"
+    "    sextant op linear 8192x4096x14336 --dtype=bf16 --matrix-flops=400e12 \\\n"
+    "        --memory-bandwidth=2e12\n";
+
+// The flags and arguments of one kind of operation.
+struct Flags {
+  v1::AnalyzeOperationRequest request;
+  std::string calibration_file;  // "" for none
+  bool plot = false;
+  std::string svg_file;  // "" for none
+};
+
+// Reads one text into the request.
+using ReadInto =
+    std::function<absl::Status(const std::string& text, v1::AnalyzeOperationRequest* request)>;
+
+Reader Into(v1::AnalyzeOperationRequest* request, const ReadInto& read) {
+  return [request, read](const std::string& text) { return read(text, request); };
+}
+
+void AddArguments(const OperationKind& kind, v1::AnalyzeOperationRequest* request,
+                  CLI::App* command) {
+  const auto read_sizes = [&kind](const std::string& text, v1::AnalyzeOperationRequest* out) {
+    return ReadSizes(kind, text, out);
+  };
+  AddText(kind.sizes, kind.sizes_help, Into(request, read_sizes), command)->required();
+  if (kind.form == SizesForm::kExpression) {
+    AddTexts("SHAPE", "of each operand, 2x3x4 or scalar", Into(request, AddOperand), command)
+        ->required();
+  }
+  if (kind.has_steps) {
+    AddTexts("STEP", "FUNCTION[:EXTRA_INPUTS[:FLOPS]], e.g. exp, add:1",
+             Into(request, AddChainStep), command)
+        ->required();
+  }
+}
+
+void AddNumberFormats(v1::AnalyzeOperationRequest* request, CLI::App* command) {
+  for (const FieldFlag& flag : NumberFormatFlags()) {
+    CLI::Option* option = AddFieldFlag(flag, request, command);
+    const bool required = &flag == NumberFormatFlags().data();
+    option->required(required);
+    // The names of data types would not fit on a line of --help.
+    const bool is_data_type = absl::StartsWith(flag.field, "data_types.");
+    if (is_data_type) option->option_text(required ? "TYPE REQUIRED" : "TYPE");
+  }
+}
+
+absl::Status ReadAchieved(const std::string& text, v1::AnalyzeOperationRequest* request) {
+  const absl::StatusOr<double> seconds = ParseSeconds(text);
+  if (seconds.ok()) request->set_achieved_seconds(*seconds);
+  return seconds.status();
+}
+
+void AddDeviceFlags(Flags* flags, CLI::App* command) {
+  constexpr char kGroup[] = "Device";
+  v1::AnalyzeOperationRequest* request = &flags->request;
+  const auto read_device = [request](const std::string& name) {
+    SetDevice(name, request->mutable_device());
+    return absl::OkStatus();
+  };
+  AddText("--device", "of sextant accelerators, or a UUID; host: server's CPU", read_device,
+          command)
+      ->type_name("NAME")
+      ->group(kGroup);
+  command
+      ->add_option("--calibration", flags->calibration_file, "one of: sextant calibration --save")
+      ->type_name("FILE")
+      ->check(CheckFile)
+      ->group(kGroup);
+  for (const FieldFlag& flag : DeviceFlags()) AddFieldFlag(flag, request, command);
+  AddText("--achieved", "what forward took, e.g. 9.5ms: tells its utilisation",
+          Into(request, ReadAchieved), command)
+      ->type_name("TIME")
+      ->group(kGroup);
+  command->add_flag("--plot", flags->plot, "draw the roofline")->group(kGroup);
+  command->add_option("--svg", flags->svg_file, "also draw it as SVG into this file")
+      ->type_name("FILE")
+      ->group(kGroup);
+}
+
+// Checks combinations of flags that are each valid.
+void CheckTogether(const Flags& flags, const CommandLine& line) {
+  const v1::OperationDevice& device = flags.request.device();
+  const bool named = !device.accelerator().empty() || !device.device_uuid().empty();
+  if (named && !flags.calibration_file.empty()) {
+    throw CLI::ValidationError("--device and --calibration each name a device: give one of them");
+  }
+  const bool draws = flags.plot || !flags.svg_file.empty();
+  if (draws && !flags.request.has_device() && flags.calibration_file.empty()) {
+    throw CLI::ValidationError(
+        "a roofline is drawn for a device: name it by --device or --calibration, or give "
+        "--matrix-flops and --memory-bandwidth");
+  }
+  if (flags.plot && line.json()) {
+    throw CLI::ValidationError("--plot is for people: leave out --output=json, or use --svg=FILE");
+  }
+}
+
+grpc::Status Ask(const Flags& flags, const CommandLine& line, std::istream& in,
+                 v1::AnalyzeOperationResponse* response) {
+  v1::AnalyzeOperationRequest request = flags.request;
+  grpc::Status status;
+  if (const std::string& file = flags.calibration_file; !file.empty()) {
+    status = ReadCalibrationFile(file, in, request.mutable_device()->mutable_calibration());
+  }
+  if (status.ok()) {
+    status = Call(line.server, &v1::AccountingService::Stub::AnalyzeOperation, request, response);
+  }
+  return status.ok() && !response->has_forward() ? Incomplete("cost") : status;
+}
+
+int Run(const OperationKind& kind, const Flags& flags, const CommandLine& line,
+        const Streams& streams) {
+  v1::AnalyzeOperationResponse response;
+  const grpc::Status status = Ask(flags, line, streams.in, &response);
+  if (!status.ok()) {
+    return Fail(status, line, streams, {.field = [&kind](const std::string& field) {
+                  return OperationFieldWords(kind, field);
+                }});
+  }
+  std::string plot;
+  if (flags.plot || !flags.svg_file.empty()) {
+    const absl::StatusOr<RooflineChart> chart = RooflineChartOf(response);
+    if (!chart.ok()) {
+      const std::string why(chart.status().message());
+      return Fail({grpc::StatusCode::INTERNAL, why}, line, streams);
+    }
+    if (flags.plot) plot = RooflinePlot(*chart);
+    if (!flags.svg_file.empty()) {
+      const absl::Status written = WriteText(flags.svg_file, RooflineSvg(*chart));
+      if (!written.ok()) return FailToWrite(written, line, streams);
+    }
+  }
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(OperationText(response, plot, streams.now())));
+  return kExitFits;
+}
+
+void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
+  const auto flags = std::make_shared<Flags>();
+  const std::string help =
+      absl::StrCat("Example:\n  sextant op ", kind.name, " ", kind.example, "\n");
+  CLI::App* command = AddCommand(kind.name, kind.description, help.c_str(), group);
+  AddArguments(kind, &flags->request, command);
+  for (const FieldFlag& flag : kind.flags) AddFieldFlag(flag, &flags->request, command);
+  if (kind.on_device) {
+    AddNumberFormats(&flags->request, command);
+    AddDeviceFlags(flags.get(), command);
+  }
+  command->final_callback([&kind, flags, line] {
+    CheckTogether(*flags, *line);
+    line->run = [&kind, flags](const CommandLine& read, const Streams& streams) {
+      return Run(kind, *flags, read, streams);
+    };
+  });
+}
+
+}  // namespace
+
+void AddOperation(CLI::App* app, CommandLine* line) {
+  CLI::App* group =
+      AddCommand("op", "Cost one operation, forward and backward, and on a device", kHelp, app);
+  group->require_subcommand(1);
+  for (const OperationKind& kind : OperationKinds()) AddKind(kind, group, line);
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,197 @@
+#include "client/command/plan_command.h"
+
+#include <google/protobuf/util/field_mask_util.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/command/command.h"
+#include "client/command/run_client.h"
+#include "client/flags/field_path.h"
+#include "client/flags/plan_flags.h"
+#include "client/io/call_error.h"
+#include "client/io/message_file.h"
+#include "client/io/text_file.h"
+#include "client/report/memory_text.h"
+#include "client/report/plan_text.h"
+#include "client/report/text.h"
+#include "sextant/v1/planning_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+constexpr char kHelp[] =
+    "Numbers: counts take K M B T (powers of 1000) or an exponent: 70B = 70e9. Sizes take B, KB\n"
+    "to PB (powers of 1000) and KiB to PiB (powers of 1024). Ranges are the server's to check.\n"
+    "A TIME takes s, m (minutes), h or d. Flags given with --request override its fields; a model "
+    "flag\n"
+    "replaces its whole model, and one that names devices all its devices.\n"
+    "--flops-convention takes six-n-total, six-n-non-embedding, kaplan-2020, chinchilla-2022,\n"
+    "palm-2022, megatron-2021-hardware, megatron-2021-model, megatron-causal, exact-full,\n"
+    "exact-causal or exact-causal-diagonal; sextant count --conventions compares them.\n"
+    "--schedule takes 1f1b (one-forward-one-backward), gpipe, zb-h1, zb-h2 (zero-bubble-) or\n"
+    "dualpipe.\n"
+    "\n"
+    "Examples:\n"
+    "  Does it fit, and for how long does it run?\n"
+    "    sextant plan llama-3.1-70b --tokens=15T --accelerator=h100-sxm --devices=1024\n"
+    "  A bare parameter count, with money, as JSON for a program:\n"
+    "    sextant --output=json plan --parameters=8B --tokens=2e12 --accelerator=a100-sxm-80 \\\n"
+    "        --devices=64 --device-hour-price-usd=1.80\n"
+    "  Another optimizer, and every number derived:\n"
+    "    sextant plan llama-3.1-8b --tokens=1T --accelerator=h100-sxm --devices=8 \\\n"
+    "        --optimizer=adam-8bit --derivation\n"
+    "  On this server's processor, at the rates that sextant probe measured, or not at all:\n"
+    "    sextant plan gpt2 --tokens=10B --device=host --devices=1 "
+    "--minimum-source=measured-device\n"
+    "  At the rates of another host, and for a model as its config.json describes it:\n"
+    "    sextant plan --config=config.json --tokens=10B --calibration=node7.json --devices=64\n"
+    "  With adapters, of which alone there are gradients and optimizer state:\n"
+    "    sextant plan llama-3.1-8b --lora-rank=16 --freeze-base --tokens=1B \\\n"
+    "        --sequence-length=4096 --accelerator=a10 --devices=1\n"
+    "  A request from a file, on more devices:\n"
+    "    sextant plan --request=run.json --devices=2048\n"
+    "  In a job script: refuse on 1 and 3; whatever else goes wrong, launch unplanned:\n"
+    "    sextant plan --request=run.json || { c=$?; [ $c = 1 ] || [ $c = 3 ] && exit $c; }\n";
+
+const FieldDescriptor& FieldOf(const FieldFlag& flag) {
+  return *FindField(*v1::PlanRunRequest::descriptor(), flag.field);
+}
+
+// Reads a flag's file into its field.
+grpc::Status ReadFile(const PlanRequestFlags::File& file, std::istream& in,
+                      v1::PlanRunRequest* request) {
+  const FieldDescriptor& field = FieldOf(*file.flag);
+  if (field.message_type() == v1::Calibration::descriptor()) {
+    return ReadCalibrationFile(file.name, in, request->mutable_cluster()->add_calibrations());
+  }
+  std::string text;
+  if (FormOf(field) == FieldForm::kTextFile) {
+    const std::string where = absl::StrCat(WordOf(*file.flag), "=", file.name);
+    grpc::Status read = ReadConfig(file.name, where, in, &text);
+    if (!read.ok()) return read;
+  } else {
+    absl::StatusOr<std::string> read = ReadText(file.name, in);
+    if (!read.ok()) return ReadRefusal(read.status());
+    text = *std::move(read);
+  }
+  const absl::Status set = SetField(file.flag->field, text, request);
+  if (set.ok()) return grpc::Status::OK;
+  return RefusalStatus("REQUEST_MALFORMED", absl::StrCat(file.name, ": ", set.message()));
+}
+
+// True where `field` names the model. Changes to a model may be given in addition to its name.
+bool NamesModel(absl::string_view field) {
+  return absl::StartsWith(field, "model.") && !absl::StartsWith(field, "model.changes.");
+}
+
+bool NamesDevices(absl::string_view field) {
+  return field == "cluster.accelerator" || field == "cluster.device_uuids" ||
+         field == "cluster.calibrations";
+}
+
+// Clears the file's model, or devices, where a flag gives another: the ways to give a model exclude
+// each other, and so do those to name devices.
+void ClearOtherWays(absl::string_view field, v1::PlanRunRequest* request) {
+  if (NamesModel(field)) request->clear_model();
+  if (!NamesDevices(field)) return;
+  request->mutable_cluster()->clear_accelerator();
+  request->mutable_cluster()->clear_device_uuids();
+  request->mutable_cluster()->clear_calibrations();
+}
+
+// Replaces the file's fields by those of flags. A list given by flags replaces the file's list.
+void Override(const PlanRequestFlags& flags, v1::PlanRunRequest* request) {
+  for (const std::string& field : flags.given.paths()) ClearOtherWays(field, request);
+  for (const PlanRequestFlags::File& file : flags.files) {
+    ClearOtherWays(file.flag->field, request);
+  }
+  google::protobuf::util::FieldMaskUtil::MergeOptions options;
+  options.set_replace_message_fields(true);
+  options.set_replace_repeated_fields(true);
+  google::protobuf::util::FieldMaskUtil::MergeMessageTo(flags.request, flags.given, options,
+                                                        request);
+}
+
+int Run(const PlanRequestFlags& flags, const CommandLine& line, const Streams& streams) {
+  v1::PlanRunRequest request;
+  grpc::Status status = BuildPlanRequest(flags, streams.in, &request);
+  v1::PlanRunResponse response;
+  if (status.ok()) {
+    status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, &response);
+  }
+  const std::optional<ExitCode> exit_code = ExitCodeOfVerdict(response.plan().verdict());
+  if (status.ok() && !exit_code.has_value()) {
+    status = Incomplete("verdict that this client knows");
+  }
+  if (!status.ok()) {
+    return Fail(status, line, streams, {.hint = [&request](const CallError& error) {
+                  return DefaultTargetsHint(request.model().changes(), error);
+                }});
+  }
+  streams.out << (line.json() ? ProtoJson(response) : Printable(PlanText(response, streams.now())));
+  return *exit_code;
+}
+
+}  // namespace
+
+void AddRequestFile(PlanRequestFlags* flags, CLI::App* command) {
+  command
+      ->add_option("--request", flags->request_file, "a PlanRunRequest in proto JSON; - is stdin")
+      ->type_name("FILE")
+      ->check(CheckFileOrInput);
+}
+
+void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* command) {
+  const FieldDescriptor& field = FieldOf(flag);
+  if (!IsFile(FormOf(field))) {
+    AddFieldFlag(flag, &flags->request, command, &flags->given);
+    return;
+  }
+  const auto give = [&flag, flags](const std::string& name) {
+    flags->files.push_back({&flag, name});
+  };
+  CLI::Option* option = command->add_option_function<std::string>(flag.names, give, flag.help)
+                            ->group(flag.group)
+                            ->check(CheckFile)
+                            ->trigger_on_parse(field.is_repeated());  // each time that it is given
+  ShowValues(flag.names, ValueName(field), option);
+}
+
+grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, std::istream& in,
+                              v1::PlanRunRequest* request) {
+  if (!flags.request_file.empty()) {
+    grpc::Status read = ReadMessage(flags.request_file, in, request);
+    if (!read.ok()) return read;
+  }
+  Override(flags, request);
+  for (const PlanRequestFlags::File& file : flags.files) {
+    grpc::Status read = ReadFile(file, in, request);
+    if (!read.ok()) return read;
+  }
+  if (absl::c_linear_search(flags.given.paths(), "model.changes.adapters.rank")) {
+    AddDefaultTargets(request->mutable_model()->mutable_changes());
+  }
+  return grpc::Status::OK;
+}
+
+void AddPlan(CLI::App* app, CommandLine* line) {
+  const auto flags = std::make_shared<PlanRequestFlags>();
+  CLI::App* command =
+      AddCommand("plan", "Plan a training run, and say whether it fits", kHelp, app);
+  AddRequestFile(flags.get(), command);
+  for (const FieldFlag& flag : PlanFlags()) AddPlanFlag(flag, flags.get(), command);
+  OnceRead(command, line, [flags](const CommandLine& read, const Streams& streams) {
+    return Run(*flags, read, streams);
+  });
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,50 @@
+// `sextant plan`: plans a training run, and says whether it fits. `sextant memory` takes the same
+// flags.
+#ifndef SEXTANT_CLIENT_COMMAND_PLAN_COMMAND_H_
+#define SEXTANT_CLIENT_COMMAND_PLAN_COMMAND_H_
+
+#include <google/protobuf/field_mask.pb.h>
+#include <grpcpp/support/status.h>
+
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "client/flags/field_flag.h"
+#include "sextant/v1/planning_service.pb.h"
+
+namespace sextant::client {
+
+struct PlanRequestFlags {
+  // A flag whose value names the file that holds its field.
+  struct File {
+    const FieldFlag* flag;
+    std::string name;
+  };
+
+  std::string request_file;           // "" where none was given, "-" for standard input
+  v1::PlanRunRequest request;         // the values of all other flags but `files`
+  google::protobuf::FieldMask given;  // the fields that they set
+  std::vector<File> files;
+};
+
+// Adds --request to `command`, and the flag of one field, which has to outlive it as `*flags` does.
+void AddRequestFile(PlanRequestFlags* flags, CLI::App* command);
+void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* command);
+
+// Fills `*request` from --request's file (or `in`, where that is "-") and then from the flags,
+// which override the file. Sets only what was given: defaults and ranges are the server's.
+//
+// The ways to give a model exclude each other, so a model flag replaces the whole model of the
+// file. Two model flags are both sent, and the server reports the conflict. The same holds for the
+// ways to name devices.
+//
+// Errors: INVALID_ARGUMENT, reason REQUEST_MALFORMED where a file is not proto JSON of
+// its message, REQUEST_TOO_LARGE where it holds more than kMaxRequestBytes, or a config.json
+// more than kMaxConfigBytes.
+grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, std::istream& in,
+                              v1::PlanRunRequest* request);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_COMMAND_PLAN_COMMAND_H_

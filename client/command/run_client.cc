@@ -1,0 +1,158 @@
+#include "client/command/run_client.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "client/flags/field_flag.h"
+#include "client/flags/number.h"
+#include "client/io/call_error.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kHelp[] =
+    "Examples:\n"
+    "  sextant plan llama-3.1-70b --tokens=15T --accelerator=h100-sxm --devices=1024\n"
+    "  sextant memory llama-3.1-8b --tp=8 --sequence-length=8192 --accelerator=h100-sxm\n"
+    "  sextant count llama-3.1-70b --sequence=8192 --conventions\n"
+    "  sextant accelerators h100-sxm\n"
+    "  sextant probe\n"
+    "  sextant plan gpt2 --tokens=10B --device=host --devices=1\n"
+    "  sextant op matmul 16384x32768x8192 --dtype=bf16 --device=h100-sxm --plot\n"
+    "  sextant tensor 4x128x512 --dtype=bf16 \"view 4 128 8 64\" \"transpose 1 2\" contiguous\n"
+    "  sextant plan --help\n";
+
+// The result of a command line that runs no command: help, version, or an error.
+struct NoCommand {
+  int exit_code = 0;
+  bool json = false;         // true where the user asked for JSON
+  std::string message = {};  // without a line end; an error where exit_code is not 0
+  std::string command = {};  // the command whose --help explains it, e.g. "sextant plan"
+};
+
+// gRPC's deadline is an instant: an unbounded number of seconds would overflow it.
+std::string CheckTimeout(const std::string& text) {
+  const absl::StatusOr<double> seconds = ParseNumber(text);
+  if (seconds.ok() && *seconds > 0 && *seconds <= 1e6) return "";
+  return absl::StrCat("\"", text, "\" is no timeout; write seconds, above 0 and up to 1e6");
+}
+
+void AddGlobalFlags(CLI::App* app, CommandLine* line) {
+  app->add_option("--address", line->server.address, "the server: HOST:PORT or unix:PATH")
+      ->type_name("ADDRESS")
+      ->envname("SEXTANT_ADDRESS")
+      ->capture_default_str();
+  app->add_option("--timeout", line->server.timeout_seconds,
+                  "wait at most this long for it; probe: 60 and more")
+      ->type_name("SECONDS")
+      ->check(CheckTimeout)
+      ->capture_default_str();
+  AddChoices(app->add_option("--output", line->output, "for people, or for programs")
+                 ->capture_default_str(),
+             "text|json");
+}
+
+// The parser. It fills `*line`, which has to outlive it.
+std::unique_ptr<CLI::App> NewApp(CommandLine* line) {
+  auto app = std::make_unique<CLI::App>(
+      "What will a large-model training run cost? Ask before it starts.", "sextant");
+  app->get_formatter()->column_width(40);
+  app->set_version_flag("--version", absl::StrCat("sextant ", ClientVersion()),
+                        "print the client's version");
+  AddGlobalFlags(app.get(), line);
+  app->footer(absl::StrCat(kExitCodeHelp, "\n\n", kHelp));
+  for (AddsCommand* add : kCommands) add(app.get(), line);
+  app->require_subcommand(1);
+  return app;
+}
+
+// The command that was being read; a kind of operation where the parser came that far.
+const CLI::App& CommandRead(const CLI::App& app) {
+  const std::vector<CLI::App*> read = app.get_subcommands();
+  return read.empty() ? app : CommandRead(*read.front());
+}
+
+// The words to write before --help: "sextant op matmul".
+std::string NameOf(const CLI::App& command) {
+  return command.get_parent() == nullptr
+             ? command.get_name()
+             : absl::StrCat(NameOf(*command.get_parent()), " ", command.get_name());
+}
+
+// CLI11 puts two empty lines between groups.
+std::string Help(const CLI::App& app) {
+  const std::string help = absl::StrReplaceAll(app.help(), {{"\n\n\n", "\n\n"}});
+  return std::string(absl::StripSuffix(help, "\n"));
+}
+
+// For a misspelt command CLI11 only reports that a command is missing.
+std::string MessageOf(const CLI::Error& error, const CLI::App& app) {
+  const std::vector<const CLI::App*> known = CommandRead(app).get_subcommands({});
+  const std::vector<std::string> unread = app.remaining();
+  if (known.empty() || unread.empty()) return error.what();
+  std::vector<std::string> names;
+  for (const CLI::App* command : known) names.push_back(command->get_name());
+  return absl::StrCat("\"", unread.front(), "\" is no command; write one of ",
+                      absl::StrJoin(names, ", "));
+}
+
+NoCommand UsageError(const CLI::App& app, const std::string& message) {
+  const std::vector<std::string> output = app.get_option("--output")->results();
+  return {.exit_code = kExitUsage,
+          .json = !output.empty() && output.back() == "json",
+          .message = message,
+          .command = NameOf(CommandRead(app))};
+}
+
+// CLI11's exceptions are all caught here.
+std::variant<CommandLine, NoCommand> ParseCommandLine(const std::vector<std::string>& args) {
+  CommandLine line;
+  const std::unique_ptr<CLI::App> app = NewApp(&line);
+  std::vector<std::string> reversed(args.rbegin(), args.rend());  // as CLI11 wants them
+  try {
+    app->parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    return NoCommand{.message = Help(*app)};
+  } catch (const CLI::CallForVersion& version) {
+    return NoCommand{.message = version.what()};
+  } catch (const CLI::Error& error) {
+    return UsageError(*app, MessageOf(error, *app));
+  }
+  return line;
+}
+
+int Explain(const NoCommand& no_command, const Streams& streams) {
+  if (no_command.exit_code == kExitFits) {
+    streams.out << no_command.message << "\n";
+  } else if (no_command.json) {
+    streams.err << CallErrorJson({.code = grpc::StatusCode::INVALID_ARGUMENT,
+                                  .reason = "USAGE",
+                                  .message = no_command.message});
+  } else {
+    streams.err << "sextant: " << no_command.message << "\n  try: " << no_command.command
+                << " --help\n";
+  }
+  return no_command.exit_code;
+}
+
+}  // namespace
+
+int RunClient(const std::vector<std::string>& args, const Streams& streams) {
+  const std::variant<CommandLine, NoCommand> parsed = ParseCommandLine(args);
+  const CommandLine* line = std::get_if<CommandLine>(&parsed);
+  const int exit_code =
+      line != nullptr ? line->run(*line, streams) : Explain(std::get<NoCommand>(parsed), streams);
+  // An answer that was not written (a full disk) must not read as "fits".
+  if (!streams.out.flush()) {
+    streams.err << "sextant: cannot write the answer\n";
+    return kExitInternal;
+  }
+  return exit_code;
+}
+
+}  // namespace sextant::client

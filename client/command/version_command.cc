@@ -1,0 +1,53 @@
+// `sextant version`: prints the client's and the server's version.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/command/command.h"
+#include "client/command/run_client.h"
+#include "client/report/text.h"
+#include "sextant/v1/hardware_service.grpc.pb.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kHelp[] =
+    "Succeeds without a server too, and says so.\n"
+    "\n"
+    "Examples:\n"
+    "  sextant version\n"
+    "  sextant version --address=unix:/run/sextant/sextantd.sock\n";
+
+int Run(const CommandLine& line, const Streams& streams) {
+  // The cheapest call that returns the engine's version: one row of the catalogue.
+  v1::ListAcceleratorsRequest request;
+  request.set_name("h100-sxm");
+  v1::ListAcceleratorsResponse response;
+  const grpc::Status status =
+      Call(line.server, &v1::HardwareService::Stub::ListAccelerators, request, &response);
+  if (line.json()) {
+    nlohmann::ordered_json json = {{"client_version", ClientVersion()}};
+    json["engine_version"] = nullptr;  // no server answered
+    if (status.ok()) json["engine_version"] = response.engine_version();
+    streams.out << json.dump() << "\n";
+    return kExitFits;
+  }
+  streams.out << "sextant   " << ClientVersion() << "\n";
+  if (status.ok()) {
+    streams.out << Printable(
+        absl::StrCat("sextantd  ", response.engine_version(), " at ", line.server.address, "\n"));
+  } else {
+    streams.out << "sextantd  no answer from " << line.server.address << " ("
+                << CodeName(status.error_code()) << ")\n";
+  }
+  return kExitFits;
+}
+
+}  // namespace
+
+void AddVersion(CLI::App* app, CommandLine* line) {
+  OnceRead(AddCommand("version", "Print the client's and the server's version", kHelp, app), line,
+           Run);
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,37 @@
+// The arguments of each kind of operation that `sextant op` takes: reading them into the request,
+// and their names in errors.
+#ifndef SEXTANT_CLIENT_FLAGS_OPERATION_ARGUMENTS_H_
+#define SEXTANT_CLIENT_FLAGS_OPERATION_ARGUMENTS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "client/flags/operation_kinds.h"
+#include "sextant/v1/accounting_service.pb.h"
+
+namespace sextant::client {
+
+// Reads the first argument: the sizes of `kind`, which has some. The server checks ranges, except
+// that a product of sizes has to fit in 64 bits.
+//
+// Errors, here and below: kInvalidArgument, saying what to write.
+absl::Status ReadSizes(const OperationKind& kind, absl::string_view text,
+                       v1::AnalyzeOperationRequest* request);
+
+// Reads the shape of one more operand of an einsum.
+absl::Status AddOperand(absl::string_view text, v1::AnalyzeOperationRequest* request);
+
+// Reads one more step of a fused chain, "function[:extra inputs[:FLOPs an element]]".
+absl::Status AddChainStep(absl::string_view text, v1::AnalyzeOperationRequest* request);
+
+// Sets the device called `name`: "host" or a UUID of the server's, else a device of the catalogue.
+void SetDevice(const std::string& name, v1::OperationDevice* device);
+
+// The command line's words for a field of the request: "--kv-heads", "K of MxKxN", "SHAPE 2"; the
+// field itself where there are none.
+std::string OperationFieldWords(const OperationKind& kind, const std::string& field);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_FLAGS_OPERATION_ARGUMENTS_H_

@@ -1,0 +1,225 @@
+#include "client/flags/plan_flags.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr char kModel[] = "Model (one of the five ways)";
+constexpr char kChanges[] = "Changes to the model";
+constexpr char kTraining[] = "Training";
+constexpr char kDevices[] = "Devices (named in one of three ways)";
+constexpr char kRates[] = "Rates";
+constexpr char kEconomics[] = "Money and energy";
+constexpr char kOptions[] = "Estimate";
+constexpr char kLayout[] = "Layout (any of these and those below: memory by pipeline stage)";
+constexpr char kSharding[] = "Model state among data parallel ranks";
+constexpr char kStorage[] = "Storage of weights";
+constexpr char kKernels[] = "What a micro-batch keeps";
+constexpr char kFramework[] = "What the framework holds";
+
+constexpr FieldFlag kPlanFlags[] = {
+    {"PRESET,--preset", "model.preset", "a preset's name, e.g. llama-3.1-70b", kModel},
+    {"--parameter-count,--parameters", "model.parameter_count",
+     "a bare number of parameters, e.g. 70e9 or 70B", kModel},
+    {"--transformer", "model.transformer", "a TransformerSpec in proto JSON", kModel,
+     Below::kOwnNames},
+    {"--hugging-face-config,--config", "model.hugging_face_config",
+     "a model's config.json, up to 64 KiB", kModel, Below::kOwnNames},
+    {"--architecture", "model.architecture", "an Architecture in proto JSON", kModel,
+     Below::kOwnNames},
+
+    {"--vocabulary-multiple", "model.changes.vocabulary_multiple",
+     "pad the vocabulary to a multiple of this, e.g. 128", kChanges},
+    {"--lora-rank", "model.changes.adapters.rank",
+     "low-rank adapters of this rank on some matrices", kChanges},
+    {"--lora-targets", "model.changes.adapters.targets",
+     "those; default: attention.query,attention.value", kChanges},
+    {"--base-frozen,--freeze-base", "model.changes.base_frozen", "train adapters alone", kChanges},
+    {"--frozen-components,--freeze", "model.changes.frozen_components",
+     "don't train this, e.g. token_embedding; repeatable", kChanges},
+    {"--frozen-layer-count,--freeze-layers", "model.changes.frozen_layer_count",
+     "don't train this many layers, the first ones", kChanges},
+
+    {"--token-count,--tokens", "training.token_count", "tokens to train on, e.g. 15e12 or 15T",
+     kTraining},
+    {"--sequence-length", "training.sequence_length",
+     "tokens of each sequence: attention's FLOPs depend on it", kTraining},
+    {"--encoder-sequence-length", "training.encoder_sequence_length",
+     "tokens that an encoder reads for each", kTraining},
+    {"--recompute", "training.recompute", "what the backward pass computes again", kTraining},
+    {"--activation-bytes", "training.activation_bytes",
+     "activations of the whole job at its peak, e.g. 2TiB", kTraining},
+    {"--compute-data-type", "training.precision.compute_data_type", "what matrix units multiply in",
+     kTraining},
+    {"--weight-data-type", "training.precision.weight_data_type", "how weights are stored",
+     kTraining},
+    {"--gradient-data-type", "training.precision.gradient_data_type", "how gradients are stored",
+     kTraining},
+    {"--optimizer-data-type", "training.precision.optimizer_data_type",
+     "how optimizer buffers are stored", kTraining},
+    {"--master-weights", "training.precision.master_weights",
+     "whether an fp32 copy of the weights is kept", kTraining},
+    {"--optimizer", "training.optimizer.kind", "the optimizer, by its buffers", kTraining},
+    {"--adafactor-momentum", "training.optimizer.adafactor_momentum",
+     "adafactor: keep a momentum too", kTraining},
+    {"--quantization-block-size", "training.optimizer.quantization_block_size",
+     "adam-8bit: elements that share a scale", kTraining},
+
+    {"--accelerator", "cluster.accelerator", "a catalogue name: sextant accelerators", kDevices},
+    {"--device-uuids,--device", "cluster.device_uuids",
+     "one of: sextant devices; host is the CPU; repeatable", kDevices},
+    {"--calibrations,--calibration", "cluster.calibrations",
+     "one of: sextant calibration --save; repeatable", kDevices},
+    {"--device-count,--devices", "cluster.device_count", "how many devices", kDevices},
+    {"--peak-flops-per-second", "cluster.peak_flops_per_second",
+     "dense peak FLOP/s of one, for the datasheet's", kDevices},
+    {"--device-memory-bytes", "cluster.device_memory_bytes",
+     "memory of one, e.g. 80GiB, for the datasheet's", kDevices},
+    {"--reserved-memory-bytes", "cluster.reserved_memory_bytes",
+     "memory of one that the run can't use, e.g. 2GiB", kDevices},
+
+    {"--minimum-source,--minimum-rate-source", "rate_requirement.minimum_source",
+     "the worst source allowed for matrix multiplication", kRates},
+    {"--maximum-age", "rate_requirement.maximum_age",
+     "the oldest measurement allowed, e.g. 36h or 7d", kRates},
+
+    {"--device-hour-price-usd", "economics.device_hour_price_usd",
+     "US dollars for one device and hour", kEconomics},
+    {"--device-power-watts", "economics.device_power_watts", "power of one device in watts",
+     kEconomics},
+    {"--host-power-watts-per-device", "economics.host_power_watts_per_device",
+     "power of the host a device, in watts", kEconomics},
+    {"--power-usage-effectiveness", "economics.power_usage_effectiveness",
+     "facility power over IT power, e.g. 1.2", kEconomics},
+
+    {"--assumed-mfu,--mfu", "options.assumed_mfu", "utilisation of the textbook estimate, e.g. 0.4",
+     kOptions},
+    {"--flops-convention", "options.flops_convention", "which FLOPs the times use", kOptions},
+    {"--include-derivation,--derivation", "options.include_derivation",
+     "show how each number came about", kOptions},
+    {"--include-ledger,--ledger", "options.include_ledger",
+     "with a layout: list what is held, row by row", kOptions},
+
+    {"--tensor-parallel-size,--tp", "layout.parallel.tensor_parallel_size",
+     "ranks that share a matrix", kLayout},
+    {"--pipeline-parallel-size,--pp", "layout.parallel.pipeline_parallel_size", "stages of layers",
+     kLayout},
+    {"--virtual-stage-count,--virtual-stages,--vpp", "layout.parallel.virtual_stage_count",
+     "chunks of layers on each stage", kLayout},
+    {"--layers-per-chunk", "layout.parallel.layers_per_chunk",
+     "of each, 8x8x8x7; default: as many in each", kLayout},
+    {"--expert-parallel-size,--ep", "layout.parallel.expert_parallel_size",
+     "ranks that the experts are dealt out to", kLayout},
+    {"--expert-tensor-parallel-size,--etp", "layout.parallel.expert_tensor_parallel_size",
+     "ranks that share an expert; default: --tp", kLayout},
+    {"--split-key-value-heads", "layout.parallel.split_key_value_heads",
+     "--tp above the heads of keys: part them, don't copy", kLayout},
+    {"--context-parallel-size,--cp", "layout.context_parallel_size",
+     "ranks that share each sequence", kLayout},
+    {"--sequence-parallel,--sp", "layout.sequence_parallel",
+     "cut norms and residuals too; default: with --tp", kLayout},
+    {"--micro-batch-size,--mbs", "layout.micro_batch_size", "sequences of a micro-batch", kLayout},
+    {"--global-batch-size,--gbs", "layout.global_batch_size", "sequences of a step on all devices",
+     kLayout},
+    {"--schedule", "layout.schedule", "the order of micro-batches; default: 1f1b", kLayout},
+
+    {"--zero-stage,--zero", "layout.sharding.zero_stage", "what they share out; or 0, 1, 2, 3",
+     kSharding},
+    {"--shard-group-size", "layout.sharding.shard_group_size",
+     "ranks a shard is divided among, others hold copies", kSharding},
+    {"--reshard-after-forward", "layout.sharding.reshard_after_forward",
+     "stage 3: let gathered weights go after it", kSharding},
+    {"--prefetched-unit-count", "layout.sharding.prefetched_unit_count",
+     "stage 3: layers gathered ahead", kSharding},
+    {"--offload-optimizer", "layout.sharding.offload_optimizer", "optimizer state in host memory",
+     kSharding},
+    {"--offload-parameters", "layout.sharding.offload_parameters",
+     "stage 3: shards of weights in host memory", kSharding},
+
+    {"--frozen-data-type", "layout.storage.frozen_data_type",
+     "weights that nothing trains, e.g. fp4 for NF4", kStorage},
+    {"--frozen-block-size", "layout.storage.frozen_block_size",
+     "elements of those that share a scale", kStorage},
+    {"--double-quantization", "layout.storage.double_quantization", "quantise their scales too",
+     kStorage},
+    {"--scaling,--weight-scaling", "layout.storage.scaling", "scales of fp8 weights", kStorage},
+    {"--fp8-weight-copies", "layout.storage.fp8_weight_copies",
+     "copies in fp8 in addition to wider weights", kStorage},
+
+    {"--attention-kernel,--attention", "layout.kernels.attention",
+     "unfused keeps the softmax of all pairs", kKernels},
+    {"--loss", "layout.kernels.loss", "what computes it", kKernels},
+    {"--loss-chunk-tokens", "layout.kernels.loss_chunk_tokens", "chunked loss: tokens of a chunk",
+     kKernels},
+    {"--dropout", "layout.kernels.dropout", "of embeddings, attention and branches", kKernels},
+    {"--matmul-input-data-type", "layout.kernels.matmul_input_data_type",
+     "what inputs of matrices are kept in, e.g. fp8", kKernels},
+    {"--recomputed-layers-per-block,--recompute-block",
+     "layout.kernels.recomputed_layers_per_block",
+     "--recompute=full: keep the first input of this many", kKernels},
+    {"--recompute-activation-function", "layout.kernels.recompute_activation_function",
+     "compute their outputs again", kKernels},
+    {"--recompute-norm-outputs", "layout.kernels.recompute_norm_outputs", "compute norms again",
+     kKernels},
+    {"--recompute-latent-up-projections", "layout.kernels.recompute_latent_up_projections",
+     "latent attention: compute q, k and v again", kKernels},
+    {"--expert-load-factor", "layout.kernels.expert_load_factor",
+     "tokens of the fullest GPU over an even share", kKernels},
+    {"--expert-scaling", "layout.kernels.expert_scaling", "where the router's weight is applied",
+     kKernels},
+
+    {"--framework", "layout.framework.kind", "picks the defaults of those below", kFramework},
+    {"--persistent-gradients", "layout.framework.persistent_gradients",
+     "whether gradients are there all the time", kFramework},
+    {"--fused-weight-gradient", "layout.framework.fused_weight_gradient",
+     "whether they are added up in place", kFramework},
+    {"--reduce-bucket-elements", "layout.framework.reduce_bucket_elements",
+     "numbers reduced at a time; 0: in place", kFramework},
+    {"--gather-bucket-elements", "layout.framework.gather_bucket_elements",
+     "numbers gathered at a time; 0: in place", kFramework},
+    {"--deferred-reduction", "layout.framework.deferred_reduction",
+     "stage 3: reduce only after the last micro-batch", kFramework},
+    {"--workspace-bytes", "layout.framework.workspace_bytes", "of matrix libraries, e.g. 64MiB",
+     kFramework},
+    {"--fragmentation-ratio,--fragmentation", "layout.framework.fragmentation_ratio",
+     "the allocator's, of what it hands out, e.g. 0.06", kFramework},
+    {"--context-bytes", "layout.framework.context_bytes", "of the driver's context, e.g. 500MiB",
+     kFramework},
+    {"--communicator-bytes", "layout.framework.communicator_bytes",
+     "of collective libraries, e.g. 1GiB", kFramework},
+};
+
+// Source: Hu et al. 2021 (arXiv 2106.09685), whose experiments mostly adapt these two; from memory.
+constexpr const char* kDefaultTargets[] = {"attention.query", "attention.value"};
+
+}  // namespace
+
+absl::Span<const FieldFlag> PlanFlags() { return kPlanFlags; }
+
+std::string PlanFieldWords(const std::string& field) { return FieldWordsOf({PlanFlags()}, field); }
+
+std::string PlanDescriptionWords(const std::string& text) {
+  return DescriptionWordsOf({PlanFlags()}, text);
+}
+
+void AddDefaultTargets(v1::ModelChanges* changes) {
+  v1::ModelChanges::Adapters* adapters = changes->mutable_adapters();
+  if (!adapters->targets().empty()) return;
+  for (const char* target : kDefaultTargets) adapters->add_targets(target);
+}
+
+std::string DefaultTargetsHint(const v1::ModelChanges& changes, const CallError& error) {
+  const bool at_fault = absl::c_any_of(error.field_violations, [](const CallError::Violation& v) {
+    return absl::StartsWith(v.subject, "model.changes.adapters.targets");
+  });
+  if (!at_fault || !absl::c_equal(changes.adapters().targets(), kDefaultTargets)) return "";
+  return absl::StrCat(absl::StrJoin(kDefaultTargets, ","),
+                      " is the default of --lora-targets: give it names of this model's matrices, "
+                      "e.g. --lora-targets=attention.output (sextant count MODEL --tensors)");
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,51 @@
+// Calls to the server.
+#ifndef SEXTANT_CLIENT_IO_CALL_H_
+#define SEXTANT_CLIENT_IO_CALL_H_
+
+#include <google/protobuf/message.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/status.h>
+
+#include <memory>
+#include <string>
+
+namespace sextant::client {
+
+// The server's address, and how long to wait for its answer.
+struct ServerAddress {
+  std::string address = "127.0.0.1:50051";  // or "unix:PATH"
+  double timeout_seconds = 10;
+};
+
+// The client's version, which it sends to the server, as CMakeLists.txt's project() states it, e.g.
+// "0.1.0".
+const char* ClientVersion();
+
+std::shared_ptr<grpc::Channel> NewChannel(const ServerAddress& server);
+
+// Ends the call of `context` when the server's timeout has passed.
+void SetDeadline(const ServerAddress& server, grpc::ClientContext* context);
+
+// Checks that the server takes a request of this size. Errors: INVALID_ARGUMENT with reason
+// REQUEST_TOO_LARGE above kMaxRequestBytes.
+grpc::Status CheckSize(const google::protobuf::Message& request);
+
+// Calls `method` of a service's stub, e.g. &v1::PlanningService::Stub::PlanRun.
+//
+// Errors: CheckSize()'s, with nothing sent; else the server's, and gRPC's own.
+template <typename Stub, typename Request, typename Response>
+grpc::Status Call(const ServerAddress& server,
+                  grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                  const Request& request, Response* response) {
+  grpc::Status checked = CheckSize(request);
+  if (!checked.ok()) return checked;
+  grpc::ClientContext context;
+  SetDeadline(server, &context);
+  Stub stub(NewChannel(server));
+  return (stub.*method)(&context, request, response);
+}
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_IO_CALL_H_

@@ -1,0 +1,97 @@
+#include "client/io/text_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace sextant::client {
+namespace {
+
+// "1 MiB", "64 KiB": for sizes that are whole numbers of KiB.
+std::string SizeName(size_t bytes) {
+  return bytes % (size_t{1} << 20) == 0 ? absl::StrCat(bytes >> 20, " MiB")
+                                        : absl::StrCat(bytes >> 10, " KiB");
+}
+
+absl::StatusOr<std::string> ReadStream(std::istream& in, const std::string& name,
+                                       size_t limit_bytes) {
+  std::string text(limit_bytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) return absl::NotFoundError(absl::StrCat("cannot read ", name));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (text.size() > limit_bytes) {
+    return absl::OutOfRangeError(absl::StrCat(name, " holds more than the limit of ",
+                                              SizeName(limit_bytes), " (", limit_bytes, " bytes)"));
+  }
+  return text;
+}
+
+absl::Status CannotWrite(const std::string& file, int error) {
+  return absl::UnavailableError(absl::StrCat("cannot write ", file, ": ", std::strerror(error)));
+}
+
+// Writes a new file `name` with `text`, and syncs it to disk. Returns 0 or an errno.
+int WriteNew(const std::string& name, const std::string& text) {
+  std::FILE* file = std::fopen(name.c_str(), "wbxe");
+  if (file == nullptr) return errno;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const int error = written ? 0 : errno;
+  return std::fclose(file) == 0 || error != 0 ? error : errno;
+}
+
+}  // namespace
+
+bool IsReadableFile(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  // A directory opens, and only its first read fails; an empty file ends at once.
+  return file && (file.peek() != std::ifstream::traits_type::eof() || !file.bad());
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& name, std::istream& in,
+                                     size_t limit_bytes) {
+  if (name == "-") return ReadStream(in, "standard input", limit_bytes);
+  std::ifstream file(name, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", name));
+  return ReadStream(file, name, limit_bytes);
+}
+
+bool IsUtf8(const std::string& text) {
+  // nlohmann refuses text that is not UTF-8, and reports it by an exception only.
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+absl::Status WriteText(const std::string& file, const std::string& text) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(file, error);
+  if (error) return CannotWrite(file, error.value());
+  if (std::filesystem::exists(target, error) && !std::filesystem::is_regular_file(target, error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write ", file, ": it is no regular file; name another"));
+  }
+  // A rename makes the file appear whole or not at all.
+  const std::string whole = absl::StrCat(target.string(), ".", getpid(), ".new");
+  if (const int failed = WriteNew(whole, text); failed != 0) {
+    if (failed != EEXIST) std::remove(whole.c_str());
+    return CannotWrite(file, failed);
+  }
+  if (std::rename(whole.c_str(), target.c_str()) == 0) return absl::OkStatus();
+  const int failed = errno;
+  std::remove(whole.c_str());
+  return CannotWrite(file, failed);
+}
+
+}  // namespace sextant::client

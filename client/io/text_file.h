@@ -1,0 +1,42 @@
+// Text files: reads those that hold requests, and writes pictures and calibrations.
+#ifndef SEXTANT_CLIENT_IO_TEXT_FILE_H_
+#define SEXTANT_CLIENT_IO_TEXT_FILE_H_
+
+#include <cstddef>
+#include <istream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace sextant::client {
+
+// Bytes of the largest request that is sent, and of the largest file read for one: 1 MiB, a
+// thousand times a full request. Beyond gRPC's own limit it answers RESOURCE_EXHAUSTED, which would
+// wrongly read as "retry later".
+inline constexpr size_t kMaxRequestBytes = size_t{1} << 20;
+
+// Bytes of the longest config.json that a request takes: 64 KiB.
+inline constexpr size_t kMaxConfigBytes = size_t{64} << 10;
+
+// True where `name` can be opened for reading and is not a directory.
+bool IsReadableFile(const std::string& name);
+
+// All of file `name`, or of `in` where `name` is "-".
+//
+// Errors: kNotFound where it can't be read; kOutOfRange above `limit_bytes`.
+absl::StatusOr<std::string> ReadText(const std::string& name, std::istream& in,
+                                     size_t limit_bytes = kMaxRequestBytes);
+
+bool IsUtf8(const std::string& text);
+
+// Writes `text` as `file`, whole: where it fails, the former content stays. Follows a symbolic
+// link.
+//
+// Errors: kFailedPrecondition where `file` is not a regular file, e.g. a device; kUnavailable, with
+// the system's message, where it can't be written.
+absl::Status WriteText(const std::string& file, const std::string& text);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_IO_TEXT_FILE_H_

@@ -1,0 +1,30 @@
+// A model's counts for people: parameters by component, layer, pipeline stage and tensor. Sections
+// start with an empty line and their title, and are "" where there is nothing to show.
+#ifndef SEXTANT_CLIENT_REPORT_COUNT_TEXT_H_
+#define SEXTANT_CLIENT_REPORT_COUNT_TEXT_H_
+
+#include <google/protobuf/repeated_ptr_field.h>
+
+#include <string>
+
+#include "client/command/count_command.h"
+#include "sextant/v1/model.pb.h"
+#include "sextant/v1/model_count.pb.h"
+
+namespace sextant::client {
+
+// The sums first, then components and layers; FLOPs, stages and tensors where `response`, the
+// answer to `command`, holds them.
+std::string CountText(const CountCommand& command, const v1::CountModelResponse& response);
+
+// "mixtral-8x7b: 46,702,792,704 parameters, ...", with the number of embeddings among them.
+std::string ParametersHeadline(const std::string& model, const v1::ParameterCounts& parameters);
+
+// A line for each stage, or run of neighbours that hold the same, with the fullest one marked.
+std::string StagesSection(const google::protobuf::RepeatedPtrField<v1::StageParameters>& stages);
+
+std::string TensorsSection(const google::protobuf::RepeatedPtrField<v1::ModelTensor>& tensors);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_REPORT_COUNT_TEXT_H_

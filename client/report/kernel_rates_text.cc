@@ -1,0 +1,166 @@
+#include "client/report/kernel_rates_text.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/chart/kernel_chart.h"
+#include "client/report/amounts.h"
+#include "client/report/rates_text.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+std::string CurveTable(const v1::KernelCurve& curve) {
+  Table table(2, {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
+                  Align::kRight, Align::kLeft});
+  table.AddRow({"size", "time", "low", "high", "rate", "of peak", "from"});
+  for (const v1::KernelCurvePoint& point : curve.points()) {
+    table.AddRow({Grouped(point.size()), TimeText(point.expected_seconds()),
+                  TimeText(point.low_seconds()), TimeText(point.high_seconds()),
+                  Scaled(point.flops_per_second(), "FLOP/s"),
+                  point.has_datasheet_mfu() ? Percent(point.datasheet_mfu()) : "-",
+                  KernelBasisText(point.basis())});
+  }
+  return table.Text();
+}
+
+std::string CurveSection(const v1::KernelCurve& curve) {
+  const std::string error = PredictionErrorText(curve.error());
+  const std::string source = EnumName(curve.source());
+  return absl::StrCat(
+      "\n",
+      Wrap("",
+           absl::StrCat(KernelKindName(curve.kind()), ", ", EnumName(curve.data_type()), ": ",
+                        KernelSizeName(curve.kind())),
+           2),
+      CurveTable(curve), Wrap("  source: ", absl::StrCat(source, ", ", curve.citation()), 4),
+      Wrap("  form: ", absl::StrCat(Words(curve.form()), error.empty() ? "" : "; ", error), 4));
+}
+
+using LinkTimeList = google::protobuf::RepeatedPtrField<v1::LinkTime>;
+
+std::string LinkBasisText(v1::KernelBasis basis) {
+  switch (basis) {
+    case v1::KERNEL_BASIS_MEASURED:
+      return "this size, measured";
+    case v1::KERNEL_BASIS_WITHIN_GRID:
+      return "measured sizes around it";
+    case v1::KERNEL_BASIS_OUTSIDE_GRID:
+      return "beyond measured sizes or ranks";
+    case v1::KERNEL_BASIS_OTHER_PASS:
+      return "another operation's times";
+    case v1::KERNEL_BASIS_MEASURED_RATE:
+      return "a measured rate";
+    case v1::KERNEL_BASIS_DATASHEET:
+      return "link's rate, published share";
+    default:
+      return Words(EnumName(basis));
+  }
+}
+
+std::string RateCell(bool present, double bytes_per_second) {
+  return present ? Scaled(bytes_per_second, "B/s") : "-";
+}
+
+// Each run of rows of one source is followed by that source.
+std::string LinkTimesTable(const LinkTimeList& times) {
+  const Align right = Align::kRight;
+  Table table(2, {right, right, right, right, right, right, Align::kLeft});
+  table.AddRow({"size", "time", "low", "high", "algbw", "busbw", "from"});
+  for (const v1::LinkTime& time : times) {
+    table.AddRow({ShortBytes(time.size_bytes()), TimeText(time.expected_seconds()),
+                  TimeText(time.low_seconds()), TimeText(time.high_seconds()),
+                  RateCell(time.has_bytes_per_second(), time.bytes_per_second()),
+                  RateCell(time.has_bus_bytes_per_second(), time.bus_bytes_per_second()),
+                  LinkBasisText(time.basis())});
+  }
+  const std::vector<std::string> rows = table.RowTexts();
+  std::string out = rows.empty() ? "" : rows[0];
+  for (int i = 0; i < times.size(); ++i) {
+    out += rows[static_cast<size_t>(i) + 1];
+    const bool last = i + 1 == times.size();
+    if (!last && times[i].citation() == times[i + 1].citation() &&
+        times[i].source() == times[i + 1].source()) {
+      continue;
+    }
+    out +=
+        Wrap("  source: ", absl::StrCat(EnumName(times[i].source()), ", ", times[i].citation()), 4);
+  }
+  return out;
+}
+
+std::string LinkLine(const char* first, const std::string& name, const v1::LinkRate& rate) {
+  return Wrap(first,
+              absl::StrCat(name, Scaled(rate.bytes_per_second(), "B/s"), " a device, one way; ",
+                           rate.citation()),
+              4);
+}
+
+// The picture without sources: the tables have them.
+std::string Picture(const v1::GetLinkTimesResponse& response) {
+  KernelChart chart = LinkChartOf(response);
+  if (chart.lines.empty()) return "";
+  for (size_t i = 0; i < chart.lines.size(); ++i) chart.sources[i] = chart.lines[i].name;
+  return KernelChartPlot(chart);
+}
+
+}  // namespace
+
+std::string PredictionErrorText(const v1::PredictionError& error) {
+  if (error.shape_count() == 0) return "";
+  return absl::StrFormat(
+      "%s measured shapes, each unseen: %s off in the median, %s at the 90th percentile",
+      Grouped(error.shape_count()), Percent(error.median_absolute_error_ratio()),
+      Percent(error.p90_absolute_error_ratio()));
+}
+
+std::string KernelBasisText(v1::KernelBasis basis) {
+  switch (basis) {
+    case v1::KERNEL_BASIS_MEASURED:
+      return "this shape, measured";
+    case v1::KERNEL_BASIS_WITHIN_GRID:
+      return "measured shapes around it";
+    case v1::KERNEL_BASIS_OUTSIDE_GRID:
+      return "beyond measured shapes";
+    case v1::KERNEL_BASIS_OTHER_PASS:
+      return "the forward pass";
+    case v1::KERNEL_BASIS_OTHER_TYPE:
+      return "another data type";
+    case v1::KERNEL_BASIS_MEASURED_RATE:
+      return "best measured rates";
+    case v1::KERNEL_BASIS_DATASHEET:
+      return "datasheet, published share";
+    default:
+      return Words(EnumName(basis));
+  }
+}
+
+std::string KernelRatesText(const v1::GetKernelRatesResponse& response) {
+  std::string out = Wrap("", absl::StrCat("Kernels of ", response.device()), 2);
+  for (const KernelChart& chart : KernelChartsOf(response)) out += KernelChartPlot(chart);
+  for (const v1::KernelCurve& curve : response.curves()) out += CurveSection(curve);
+  return absl::StrCat(out, AssumptionsText(response.assumptions()));
+}
+
+std::string LinkTimesText(const v1::GetLinkTimesResponse& response) {
+  const v1::NodeType& node = response.node_type();
+  std::string out =
+      Wrap("Exchanges among ",
+           absl::StrCat(LinkGroupName(response.nodes()), " (", node.product_name(), ")"), 2);
+  out += LinkLine("  link: ", absl::StrCat(node.link_name(), ", "), node.link());
+  if (response.has_network()) out += LinkLine("  network: ", "", response.network());
+  out += Picture(response);
+  for (const v1::GetLinkTimesResponse::Exchange& exchange : response.exchanges()) {
+    absl::StrAppend(&out, "\n", EnumName(exchange.operation()), "\n",
+                    LinkTimesTable(exchange.times()));
+  }
+  if (!response.host_copies().empty()) {
+    absl::StrAppend(&out, "\ncopies from or to the host, a device\n",
+                    LinkTimesTable(response.host_copies()));
+  }
+  return absl::StrCat(out, AssumptionsText(response.assumptions()));
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,237 @@
+#include "client/report/memory_tables.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/chart/memory_chart.h"
+#include "client/flags/number.h"
+#include "client/report/memory_stages.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+constexpr int kMostChunks = 4;  // of a stage that are listed one by one
+
+// "4", or "4 + 2" of a stage with several chunks of layers.
+std::string InFlightText(const v1::StageMemory& stage) {
+  if (stage.micro_batches_in_flight_size() <= kMostChunks) {
+    return absl::StrJoin(stage.micro_batches_in_flight(), " + ");
+  }
+  int64_t sum = 0;
+  for (const int64_t count : stage.micro_batches_in_flight()) sum += count;
+  return absl::StrCat(Grouped(sum), " in ", stage.micro_batches_in_flight_size(), " chunks");
+}
+
+int64_t ModelState(const v1::StageMemory& stage) {
+  return BytesOf(stage, v1::LEDGER_KIND_WEIGHT) + BytesOf(stage, v1::LEDGER_KIND_GRADIENT) +
+         BytesOf(stage, v1::LEDGER_KIND_MASTER_WEIGHT) +
+         BytesOf(stage, v1::LEDGER_KIND_OPTIMIZER_STATE);
+}
+
+// Adds a row for stages that a table leaves out.
+void AddGap(const StageRun& run, Table* table) {
+  if (run.left_out_before > 0) table->AddRow({"..."});
+}
+
+// Numbered notes: text that many rows share is written once.
+class Notes {
+ public:
+  // The number of the row's note, "(3)"; "" for a row without one.
+  std::string Reference(const v1::LedgerRow& row) {
+    std::vector<std::string> parts;
+    for (const std::string& part : {row.alive(), row.why()}) {
+      if (!part.empty()) parts.push_back(part);
+    }
+    std::string note = absl::StrJoin(parts, "; ");
+    if (!row.source().empty()) absl::StrAppend(&note, " [", row.source(), "]");
+    if (note.empty()) return "";
+    const auto found = std::find(notes_.begin(), notes_.end(), note);
+    const auto index = found - notes_.begin();
+    if (found == notes_.end()) notes_.push_back(std::move(note));
+    return absl::StrCat("(", index + 1, ")");
+  }
+
+  std::string Text() const {
+    std::string out;
+    for (size_t i = 0; i < notes_.size(); ++i) {
+      const std::string number = absl::StrCat("  (", i + 1, ") ");
+      absl::StrAppend(&out, Wrap(number, notes_[i], number.size()));
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::string> notes_;
+};
+
+// "chunk 1, decoder, dense": the owner of the rows that follow.
+std::string OwnerOf(const v1::LedgerRow& row) {
+  std::vector<std::string> words;
+  if (row.has_chunk()) words.push_back(absl::StrCat("chunk ", row.chunk()));
+  if (!row.part().empty()) words.push_back(Words(row.part()));
+  if (!row.layer_kind().empty()) words.push_back(row.layer_kind());
+  return absl::StrJoin(words, ", ");
+}
+
+// "20 x 4": layers times micro-batches; a factor of one is not written.
+std::string TimesText(const v1::LedgerRow& row) {
+  if (row.micro_batch_count() == 1) {
+    return row.layer_count() == 1 ? "" : Grouped(row.layer_count());
+  }
+  return absl::StrCat(Grouped(row.layer_count()), " x ", Grouped(row.micro_batch_count()));
+}
+
+// "[64, 32]"; "[64, 32]: 512" where ranks share it, for all layers together; "b s h: 1,024".
+std::string ShapeText(const v1::LedgerRow& row) {
+  std::string shape = row.shape();
+  if (!shape.empty()) {
+    absl::StrAppend(&shape, ": ", Grouped(row.elements()));
+  } else if (!row.dimensions().empty()) {
+    const std::vector<int64_t> sizes(row.dimensions().begin(), row.dimensions().end());
+    shape = SizesText(sizes);
+    double whole = 1;  // a double: any server's product need not fit an int64
+    for (const int64_t size : sizes) whole *= static_cast<double>(size);
+    if (whole != static_cast<double>(row.elements())) {
+      absl::StrAppend(&shape, ": ", Grouped(row.elements()));
+    }
+  }
+  if (row.scale_bytes() > 0) absl::StrAppend(&shape, " + ", Grouped(row.scale_bytes()), " B");
+  return shape;
+}
+
+// "12,345,678" and "8.00 GiB"; the first column adds up.
+void AddSum(const std::string& what, int64_t bytes, Table* table) {
+  table->AddRow({Grouped(bytes), absl::StrCat("= ", what), "", "", Gib(bytes)});
+}
+
+void AddKind(const v1::StageMemory& stage, const MemoryKind& kind, Notes* notes, Table* table) {
+  std::string owner;
+  int64_t sum = 0;
+  bool any = false;
+  for (const v1::LedgerRow& row : stage.ledger()) {
+    if (row.kind() != kind.kind) continue;
+    if (!any) table->AddRow({"", kind.name});
+    if (const std::string own = OwnerOf(row); own != owner) {
+      owner = own;
+      if (!own.empty()) table->AddRow({"", absl::StrCat("  ", own)});
+    }
+    any = true;
+    sum += row.size_bytes();
+    table->AddRow(
+        {Grouped(row.size_bytes()), absl::StrCat("    ", row.name()), TimesText(row),
+         row.data_type(),
+         absl::StrCat(ShapeText(row), ShapeText(row).empty() ? "" : " ", notes->Reference(row))});
+  }
+  if (any) AddSum(kind.name, sum, table);
+}
+
+std::string LedgerOf(const v1::MemoryEstimate& estimate, const StageRun& run, Notes* notes) {
+  const v1::StageMemory& stage = estimate.stages(run.first);
+  Table table(2, {Align::kRight, Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"bytes", "of", "times", "type", "shape: elements"});
+  int64_t sum = 0;
+  for (const MemoryKind& kind : kMemoryKinds) AddKind(stage, kind, notes, &table);
+  for (const v1::LedgerRow& row : stage.ledger()) sum += row.size_bytes();
+  AddSum("all", sum, &table);
+  return absl::StrCat("\n",
+                      Wrap("",
+                           absl::StrCat("Ledger of ", run.first == run.last ? "stage " : "stages ",
+                                        StageRunName(estimate, run), ": what each GPU holds ",
+                                        MomentWords(stage.moment())),
+                           2),
+                      table.Text());
+}
+
+}  // namespace
+
+std::string PeakText(const v1::MemoryEstimate& estimate) {
+  const v1::StageMemory& peak = PeakStage(estimate);
+  const std::string where =
+      estimate.stages_size() == 1
+          ? " usable"
+          : absl::StrCat(" usable on stage ", peak.stage(), ", which holds the most");
+  return absl::StrCat(IntervalText(peak.process_bytes()), " of ", Gib(estimate.usable_bytes()),
+                      where);
+}
+
+std::string HeadroomText(const v1::BytesInterval& headroom) {
+  if (headroom.low() >= 0) return absl::StrCat(IntervalText(headroom), " to spare");
+  if (headroom.high() < 0) {
+    v1::BytesInterval missing;
+    missing.set_low(-headroom.high());
+    missing.set_expected(-headroom.expected());
+    missing.set_high(-headroom.low());
+    return absl::StrCat(IntervalText(missing), " too few");
+  }
+  const int64_t expected = headroom.expected();
+  return absl::StrCat("from ", GibNumber(-headroom.low()), " GiB too few to ",
+                      GibNumber(headroom.high()), " GiB to spare; as expected ",
+                      GibNumber(expected < 0 ? -expected : expected), " GiB ",
+                      expected < 0 ? "too few" : "to spare");
+}
+
+std::string StageWorkTable(const v1::MemoryEstimate& estimate) {
+  const bool host = absl::c_any_of(
+      estimate.stages(), [](const v1::StageMemory& stage) { return stage.host_bytes() > 0; });
+  std::vector<Align> aligned = {Align::kRight, Align::kRight, Align::kRight, Align::kLeft};
+  std::vector<std::string> titles = {"stage", "layers", "parameters", "in flight"};
+  if (host) {
+    aligned.push_back(Align::kRight);
+    titles.emplace_back("in host memory");
+  }
+  aligned.push_back(Align::kLeft);
+  titles.emplace_back("holds the most");
+  Table table(2, std::move(aligned));
+  table.AddRow(std::move(titles));
+  for (const StageRun& run : ShownStageRuns(estimate)) {
+    const v1::StageMemory& stage = estimate.stages(run.first);
+    std::vector<std::string> cells = {StageRunName(estimate, run), Grouped(stage.layer_count()),
+                                      Grouped(stage.parameter_count()), InFlightText(stage)};
+    if (host) cells.push_back(Gib(stage.host_bytes()));
+    cells.push_back(MomentWords(stage.moment()));
+    AddGap(run, &table);
+    table.AddRow(std::move(cells));
+  }
+  return table.Text();
+}
+
+std::string StageMemoryTable(const v1::MemoryEstimate& estimate) {
+  std::vector<Align> aligned(8, Align::kRight);
+  aligned.back() = Align::kLeft;
+  Table table(2, std::move(aligned));
+  table.AddRow({"stage", "state", "activations", "transients", "buffers", "reserve", "total",
+                "low to high"});
+  const std::vector<StageRun> runs = ShownStageRuns(estimate);
+  for (const StageRun& run : runs) {
+    const v1::StageMemory& stage = estimate.stages(run.first);
+    const auto size = [&stage](v1::LedgerKind kind) { return GibNumber(BytesOf(stage, kind)); };
+    AddGap(run, &table);
+    table.AddRow(
+        {StageRunName(estimate, run), GibNumber(ModelState(stage)),
+         size(v1::LEDGER_KIND_ACTIVATION), size(v1::LEDGER_KIND_TRANSIENT),
+         size(v1::LEDGER_KIND_COMMUNICATION_BUFFER), size(v1::LEDGER_KIND_FRAMEWORK_RESERVE),
+         GibNumber(stage.total_bytes()),
+         absl::StrCat(GibNumber(stage.process_bytes().low()), " to ",
+                      GibNumber(stage.process_bytes().high()),
+                      runs.size() > 1 && HoldsThePeak(estimate, run) ? " <- the most" : "")});
+  }
+  return table.Text();
+}
+
+std::string LedgerSections(const v1::MemoryEstimate& estimate) {
+  std::string out;
+  Notes notes;
+  for (const StageRun& run : StageRunsOf(estimate)) {
+    if (!estimate.stages(run.first).ledger().empty()) out += LedgerOf(estimate, run, &notes);
+  }
+  if (out.empty()) return "";
+  return absl::StrCat(out, "\nNotes (times: layers x micro-batches in flight)\n", notes.Text());
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,33 @@
+// The verdict on a run's memory for people: the answer of `sextant memory`, and a plan's memory.
+#ifndef SEXTANT_CLIENT_REPORT_MEMORY_TEXT_H_
+#define SEXTANT_CLIENT_REPORT_MEMORY_TEXT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/io/call_error.h"
+#include "sextant/v1/planning_service.pb.h"
+
+namespace sextant::client {
+
+// `filled_in` are sentences about the fields of `request` that the client filled in.
+std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response,
+                       const std::vector<std::string>& filled_in);
+
+// The memory section of a plan: with a layout its stages and what to change, else an even share of
+// all devices. Starts with an empty line and its title.
+std::string MemorySection(const v1::Plan& plan);
+
+// "llama-3.1-70b (70,553,706,496 parameters)"; a bare parameter count has no name but its number.
+std::string ModelWords(const v1::Plan& plan);
+
+// "FITS", "TIGHT", "DOES NOT FIT".
+const char* VerdictWords(v1::Verdict verdict);
+
+// Absent where this client does not know the verdict.
+std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_REPORT_MEMORY_TEXT_H_

@@ -1,0 +1,266 @@
+#include "client/report/operation_text.h"
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/flags/number.h"
+#include "client/report/amounts.h"
+#include "client/report/kernel_rates_text.h"
+#include "client/report/operation_cost_text.h"
+#include "client/report/rates_text.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+struct TimeColumn {
+  std::string title;
+  const v1::Roofline& roofline;
+};
+
+std::vector<TimeColumn> TimeColumnsOf(const v1::OperationTime& time) {
+  std::vector<TimeColumn> columns = {{"forward", time.forward()}};
+  if (time.has_unfused()) columns.push_back({"unfused", time.unfused()});
+  if (time.has_backward()) columns.push_back({"backward", time.backward()});
+  return columns;
+}
+
+std::string BoundOf(const v1::Roofline& roofline) { return EnumName(roofline.bound()); }
+
+std::string TimesTable(const std::vector<TimeColumn>& columns) {
+  std::vector<Align> aligned(columns.size() + 1, Align::kRight);
+  aligned.front() = Align::kLeft;
+  Table table(2, std::move(aligned));
+  const auto add = [&](const char* label,
+                       const std::function<std::string(const v1::Roofline&)>& cell) {
+    std::vector<std::string> cells = {label};
+    for (const TimeColumn& column : columns) cells.push_back(cell(column.roofline));
+    table.AddRow(std::move(cells));
+  };
+  std::vector<std::string> titles = {""};
+  for (const TimeColumn& column : columns) titles.push_back(column.title);
+  table.AddRow(std::move(titles));
+  add("bound by", BoundOf);
+  add("intensity", [](const v1::Roofline& r) -> std::string {
+    return r.has_arithmetic_intensity() ? IntensityText(r.arithmetic_intensity()) : "-";
+  });
+  add("ridge", [](const v1::Roofline& r) { return IntensityText(r.ridge_flops_per_byte()); });
+  add("arithmetic", [](const v1::Roofline& r) { return TimeText(r.compute_seconds()); });
+  add("memory", [](const v1::Roofline& r) { return TimeText(r.memory_seconds()); });
+  add("launches", [](const v1::Roofline& r) { return TimeText(r.launch_seconds()); });
+  add("time", [](const v1::Roofline& r) { return TimeText(r.total_seconds()); });
+  add("at least (classical)", [](const v1::Roofline& r) { return TimeText(r.least_seconds()); });
+  add("of peak", [](const v1::Roofline& r) { return Percent(r.fraction_of_peak()); });
+  return table.Text();
+}
+
+std::string RowsAtRidge(const v1::AnalyzeOperationResponse& response) {
+  if (!response.time().has_rows_at_ridge()) return "";
+  return Wrap(
+      "  ",
+      absl::StrCat("Arithmetic takes longer from ", Grouped(response.time().rows_at_ridge()),
+                   " rows on, the other sizes as they are."),
+      2);
+}
+
+// "8.92 ms on h100-sxm, compute-bound, 99.80 % of peak".
+std::string TimeSummary(const v1::OperationTime& time) {
+  const v1::Roofline& forward = time.forward();
+  return absl::StrCat(TimeText(forward.total_seconds()), " on ", DeviceOf(time), ", ",
+                      BoundOf(forward), "-bound, ", Percent(forward.fraction_of_peak()),
+                      " of peak");
+}
+
+// Both roofs, the ridge and the times: forward, unfused and backward side by side.
+std::string TimeSection(const v1::AnalyzeOperationResponse& response) {
+  if (!response.has_time()) return "";
+  return absl::StrCat("\n", Wrap("", absl::StrCat("On ", DeviceOf(response.time())), 2),
+                      TimesTable(TimeColumnsOf(response.time())), RowsAtRidge(response));
+}
+
+// The achieved time as utilisation.
+std::string UtilisationSection(const v1::AnalyzeOperationResponse& response) {
+  if (!response.time().has_utilisation()) return "";
+  const v1::Utilisation& use = response.time().utilisation();
+  const std::string figures =
+      absl::StrCat(ShortFlops(use.flops()), " in ", TimeText(use.achieved_seconds()), " is ",
+                   Scaled(use.flops_per_second(), "FLOP/s"), ", ", Percent(use.ratio()), " of ",
+                   Scaled(use.peak_flops_per_second(), "FLOP/s"), " (MFU)");
+  return absl::StrCat("\nAchieved\n", Wrap("  ", figures, 2), Wrap("  ", use.explanation(), 2));
+}
+
+void AddTimeRow(const char* label, const v1::KernelPrediction& prediction, Table& table) {
+  table.AddRow(
+      {label, TimeText(prediction.expected_seconds()),
+       absl::StrCat(TimeText(prediction.low_seconds()), " to ",
+                    TimeText(prediction.high_seconds())),
+       prediction.flops_per_second() > 0 ? Scaled(prediction.flops_per_second(), "FLOP/s") : "-",
+       prediction.has_datasheet_mfu() ? Percent(prediction.datasheet_mfu()) : "-",
+       KernelBasisText(prediction.basis())});
+}
+
+std::string NearestText(const v1::KernelPrediction& prediction) {
+  std::vector<std::string> shapes;
+  for (const v1::NearbyKernel& near : prediction.nearest()) {
+    shapes.push_back(absl::StrCat(near.shape(), " ", TimeText(near.seconds())));
+  }
+  return absl::StrJoin(shapes, ", ");
+}
+
+std::string SourceText(const v1::KernelPrediction& prediction, absl::Time now) {
+  std::string source = absl::StrCat(EnumName(prediction.source()), ", ", prediction.citation());
+  if (prediction.has_measured_time()) {
+    absl::StrAppend(&source, ", ", AgeText(AgeSeconds(prediction.measured_time(), now)));
+  }
+  return source;
+}
+
+using Arrays = google::protobuf::RepeatedPtrField<v1::OperationArray>;
+
+constexpr size_t kOperationHang = 12;  // below the text after "  backward  "
+
+// "a [2, 3] bf16, b [3, 4] bf16".
+std::string ArraysText(const Arrays& arrays) {
+  return absl::StrJoin(arrays, ", ", [](std::string* out, const v1::OperationArray& array) {
+    const std::string type = DataTypeName(array.data_type());
+    absl::StrAppend(out, array.name(), " ", SizesText(array.shape()), type.empty() ? "" : " ",
+                    type);
+  });
+}
+
+std::string TypesText(const v1::OperationTypes& types) {
+  if (types.input() == v1::DATA_TYPE_UNSPECIFIED) return "";  // a copy has no sums
+  return absl::StrCat("; sums in ", DataTypeName(types.accumulation()));
+}
+
+std::string BackwardSummary(const v1::AnalyzeOperationResponse& response) {
+  if (!response.has_backward()) return "none: it has no gradient";
+  const v1::BackwardCost& backward = response.backward();
+  const v1::CostSum& sum = backward.cost().sum();
+  return absl::StrCat(ExactFlops(TotalFlops(sum)), ", ", ShortBytes(MovedBytes(sum)),
+                      " moved, keeps ", ShortBytes(backward.saved_bytes()));
+}
+
+std::string HostCopySummary(const v1::HostCopyTime& copy) {
+  if (copy.no_overlap_seconds() == copy.full_overlap_seconds()) {
+    return TimeText(copy.no_overlap_seconds());
+  }
+  return absl::StrCat(TimeText(copy.no_overlap_seconds()), ", staging and then the link; ",
+                      TimeText(copy.full_overlap_seconds()), " at best, in chunks that overlap");
+}
+
+// The operation, and its most important figures.
+std::string Headline(const v1::AnalyzeOperationResponse& response) {
+  const std::string name = absl::StrReplaceAll(response.name(), {{"_", "-"}});
+  std::string out;
+  if (response.operands().empty()) {
+    out = Wrap("", name, 2);
+  } else {
+    out = Wrap("",
+               absl::StrCat(name, ": ", ArraysText(response.operands()), " -> ",
+                            ArraysText(response.outputs()), TypesText(response.data_types())),
+               2);
+  }
+  absl::StrAppend(&out, Wrap("  forward   ", SumText(response.forward().sum()), kOperationHang));
+  if (!response.has_host_copy()) {
+    absl::StrAppend(&out, Wrap("  backward  ", BackwardSummary(response), kOperationHang));
+  }
+  if (response.has_host_copy()) {
+    absl::StrAppend(&out,
+                    Wrap("  time      ", HostCopySummary(response.host_copy()), kOperationHang));
+  }
+  if (response.has_time()) {
+    const std::string predicted = PredictionSummary(response.time());
+    if (!predicted.empty()) absl::StrAppend(&out, Wrap("  time      ", predicted, kOperationHang));
+    absl::StrAppend(&out,
+                    Wrap(predicted.empty() ? "  time      " : "  roofline  ",
+                         TimeSummary(response.time()), kOperationHang),
+                    Wrap("  advice    ", response.time().advice(), kOperationHang));
+  }
+  return out;
+}
+
+std::string PairsSection(const v1::AnalyzeOperationResponse& response) {
+  if (!response.has_attended_pairs()) return "";
+  return absl::StrCat("\nPairs of a query and a key, a head of a sequence\n",
+                      Wrap("  ", Plain(response.attended_pairs()), 2));
+}
+
+std::string InitializationSection(const v1::AnalyzeOperationResponse& response) {
+  if (!response.has_initialization()) return "";
+  const v1::LinearInitialization& start = response.initialization();
+  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  table.AddRow({"weights' deviation", "outputs'", ""});
+  table.AddRow({"1", Plain(start.output_deviation_of_unit_weights()), "sqrt(fan-in)"});
+  table.AddRow({Plain(start.scaled_weight_deviation()),
+                Plain(start.output_deviation_of_scaled_weights()), "1 / sqrt(fan-in)"});
+  table.AddRow({"the same, truncated", Plain(start.output_deviation_of_truncated_weights()),
+                "drawn again beyond 3 deviations"});
+  return absl::StrCat("\nAt the start (inputs of mean 0, variance 1; fan-in ",
+                      Grouped(start.fan_in()), "): standard deviations\n", table.Text());
+}
+
+std::string Ending(const v1::AnalyzeOperationResponse& response) {
+  std::string text = absl::StrCat("engine ", response.engine_version());
+  if (response.has_time()) {
+    absl::StrAppend(&text, ", rates ", response.time().rates_fingerprint());
+  }
+  return absl::StrCat("\n", Wrap("", text, 0));
+}
+
+}  // namespace
+
+std::string DeviceOf(const v1::OperationTime& time) {
+  for (const v1::RateUsed& rate : time.rates()) {
+    if (!rate.device().empty()) return rate.device();
+  }
+  return "a device of the given rates";
+}
+
+std::string PredictionSummary(const v1::OperationTime& time) {
+  if (!time.has_predicted_forward()) return "";
+  const v1::KernelPrediction& forward = time.predicted_forward();
+  return absl::StrCat(TimeText(forward.expected_seconds()), " predicted, ",
+                      TimeText(forward.low_seconds()), " to ", TimeText(forward.high_seconds()),
+                      " (80 %)");
+}
+
+std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
+  if (!time.has_predicted_forward()) return "";
+  const v1::KernelPrediction& forward = time.predicted_forward();
+  Table table(
+      2, {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
+  table.AddRow({"", "time", "80 % interval", "rate", "of peak", "from"});
+  AddTimeRow("forward", forward, table);
+  if (time.has_predicted_unfused()) AddTimeRow("unfused", time.predicted_unfused(), table);
+  if (time.has_predicted_backward()) AddTimeRow("backward", time.predicted_backward(), table);
+  const std::string source = SourceText(forward, now);
+  const std::string of_backward =
+      time.has_predicted_backward() ? SourceText(time.predicted_backward(), now) : source;
+  const std::string error = PredictionErrorText(forward.error());
+  const std::string nearest = NearestText(forward);
+  return absl::StrCat(
+      "\nPredicted from ",
+      forward.source() == v1::RATE_SOURCE_DATASHEET ? "published rates" : "measured kernels",
+      forward.regime() == v1::KERNEL_REGIME_SUSTAINED ? ", sustained\n" : "\n", table.Text(),
+      Wrap("  source: ", source, 4),
+      of_backward == source ? "" : Wrap("  source of backward: ", of_backward, 4),
+      Wrap("  form: ", absl::StrCat(Words(forward.form()), error.empty() ? "" : "; ", error), 4),
+      nearest.empty() ? "" : Wrap("  nearest measured: ", nearest, 4));
+}
+
+std::string OperationText(const v1::AnalyzeOperationResponse& response, const std::string& plot,
+                          absl::Time now) {
+  return absl::StrCat(Headline(response), ForwardSection(response), PairsSection(response),
+                      EinsumSection(response), UnfusedSection(response), BackwardSection(response),
+                      InitializationSection(response), TimeSection(response),
+                      PredictionSection(response.time(), now), plot, UtilisationSection(response),
+                      RatesText(response.time().rates(), now),
+                      AssumptionsText(response.time().assumptions()), Ending(response));
+}
+
+}  // namespace sextant::client

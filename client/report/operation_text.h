@@ -1,0 +1,31 @@
+// The cost of an operation, and its time on a device, for people.
+#ifndef SEXTANT_CLIENT_REPORT_OPERATION_TEXT_H_
+#define SEXTANT_CLIENT_REPORT_OPERATION_TEXT_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "sextant/v1/accounting_service.pb.h"
+#include "sextant/v1/operation_device.pb.h"
+
+namespace sextant::client {
+
+// The sums first, then every section. `now` dates measurements; `plot`, "" for none, is placed
+// below the times.
+std::string OperationText(const v1::AnalyzeOperationResponse& response, const std::string& plot,
+                          absl::Time now);
+
+// The device of the rates; "a device of the given rates" where they name none.
+std::string DeviceOf(const v1::OperationTime& time);
+
+// "109.91 us predicted, 74.55 us to 177.19 us (80 %)", of the forward pass; "" where nothing was
+// predicted.
+std::string PredictionSummary(const v1::OperationTime& time);
+
+// Predicted times with their intervals, their sources, and the nearest measured shapes; "" where
+// nothing was predicted. Starts with an empty line and its title.
+std::string PredictionSection(const v1::OperationTime& time, absl::Time now);
+
+}  // namespace sextant::client
+
+#endif  // SEXTANT_CLIENT_REPORT_OPERATION_TEXT_H_

@@ -1,0 +1,230 @@
+#include "client/report/plan_text.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/report/memory_tables.h"
+#include "client/report/memory_text.h"
+#include "client/report/rates_text.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+// Recomputed FLOPs are not model FLOPs: only the table's hardware figures include them.
+std::string HardwareLine(const v1::TrainingFlops& flops) {
+  if (!flops.has_hardware_flops_ratio() || flops.hardware_flops_ratio() == 1) return "";
+  return Wrap("  ",
+              absl::StrFormat("hardware FLOPs, recomputation included: %.4f x those of %s",
+                              flops.hardware_flops_ratio(), EnumName(flops.convention_used())),
+              4);
+}
+
+std::string ArithmeticSection(const v1::TrainingFlops& flops) {
+  Table table(2, {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"convention", "per token", "whole run", "counts", ""});
+  for (const v1::TrainingFlops::Count& count : flops.counts()) {
+    const bool used = count.convention() == flops.convention_used();
+    table.AddRow({EnumName(count.convention()), Scaled(count.flops_per_token(), "FLOP"),
+                  absl::StrFormat("%.4e FLOP", count.flops()),
+                  count.hardware() ? "hardware" : "model", used ? "<- used for the times" : ""});
+  }
+  return absl::StrCat("\nArithmetic (training, forward and backward)\n", table.Text(),
+                      HardwareLine(flops));
+}
+
+// One estimate of the run's cost.
+struct CostColumn {
+  std::string title;
+  const v1::RunCost& cost;
+};
+
+std::string Sentence(const std::string& label, const std::string& text) {
+  return Wrap(absl::StrCat("  ", label, ": "), text, 4);
+}
+
+std::string DollarsOf(const v1::RunCost& cost) {
+  return cost.has_cost_usd() ? absl::StrCat(Grouped(cost.cost_usd(), 2), " USD") : "not counted";
+}
+
+std::string EnergyOf(const v1::RunCost& cost) {
+  return cost.has_energy_joules() ? Energy(cost.energy_joules()) : "not counted";
+}
+
+std::string MfuOf(const v1::RunCost& cost) {
+  return cost.has_mfu() ? Percent(cost.mfu()) : "no peak known";
+}
+
+std::string HfuOf(const v1::RunCost& cost) {
+  return cost.has_hfu() ? Percent(cost.hfu()) : "not known";
+}
+
+// False where HFU equals MFU, which is shown anyway.
+bool HasItsOwnHfu(const CostColumn& column) {
+  return column.cost.has_hfu() && column.cost.hfu() != column.cost.mfu();
+}
+
+std::string FractionOf(const v1::RunCost& cost) {
+  return cost.has_measured_fraction() ? Percent(cost.measured_fraction()) : "not measured";
+}
+
+// Decimals matter only for a small rate, which must not read as zero.
+std::string TokensPerSecond(double rate) {
+  if (rate > 0 && rate < 0.01) return absl::StrFormat("%.3g tokens/s", rate);
+  return absl::StrCat(Grouped(rate, rate < 100 ? 2 : 0), " tokens/s");
+}
+
+// The figures that `plan` has, the most accurate first.
+std::vector<CostColumn> CostColumns(const v1::Plan& plan) {
+  std::vector<CostColumn> columns;
+  if (plan.has_measured_bound()) columns.push_back({"measured bound", plan.measured_bound()});
+  if (plan.has_lower_bound()) columns.push_back({"lower bound", plan.lower_bound()});
+  if (plan.has_textbook_estimate()) {
+    columns.push_back({"textbook estimate", plan.textbook_estimate()});
+  }
+  return columns;
+}
+
+std::string CostTable(const std::vector<CostColumn>& columns, bool measured) {
+  std::vector<Align> aligned(columns.size() + 1, Align::kRight);
+  aligned.front() = Align::kLeft;
+  Table table(2, std::move(aligned));
+  const auto add = [&](const std::string& label, const auto& cell) {
+    std::vector<std::string> cells = {label};
+    for (const CostColumn& column : columns) cells.push_back(cell(column));
+    table.AddRow(std::move(cells));
+  };
+  add("", [](const CostColumn& column) { return column.title; });
+  add("MFU", [](const CostColumn& column) { return MfuOf(column.cost); });
+  if (absl::c_any_of(columns, HasItsOwnHfu)) {
+    add("HFU", [](const CostColumn& column) { return HfuOf(column.cost); });
+  }
+  if (measured)
+    add("of measured", [](const CostColumn& column) { return FractionOf(column.cost); });
+  add("duration",
+      [](const CostColumn& column) { return Duration(column.cost.duration_seconds()); });
+  // Three columns leave no room for the unit next to the number.
+  add(measured ? "device-hours" : "device time", [&](const CostColumn& column) {
+    return absl::StrCat(Grouped(column.cost.device_hours(), 2), measured ? "" : " device-hours");
+  });
+  add("throughput",
+      [](const CostColumn& column) { return TokensPerSecond(column.cost.tokens_per_second()); });
+  add("cost", [](const CostColumn& column) { return DollarsOf(column.cost); });
+  add("energy", [](const CostColumn& column) { return EnergyOf(column.cost); });
+  return table.Text();
+}
+
+constexpr size_t kPlanHang = 10;  // below the text after "  memory  "
+
+std::string HeadlineMemory(const v1::Memory& memory) {
+  const int64_t headroom = memory.headroom_bytes_per_device();
+  const std::string margin = headroom < 0
+                                 ? absl::StrCat("short by ", Gib(-headroom), "; takes ",
+                                                Grouped(memory.minimum_device_count()), " devices")
+                                 : absl::StrCat("headroom ", Gib(headroom));
+  return absl::StrCat(Gib(memory.bytes_per_device()), " needed, ",
+                      Gib(memory.usable_bytes_per_device()), " usable per device: ", margin);
+}
+
+std::string HeadlineTime(const v1::Plan& plan) {
+  std::vector<std::string> times;
+  if (plan.has_measured_bound()) {
+    times.push_back(
+        absl::StrCat(Duration(plan.measured_bound().duration_seconds()), " at the measured rate"));
+  }
+  if (plan.has_lower_bound()) {
+    times.push_back(absl::StrCat("at least ", Duration(plan.lower_bound().duration_seconds()),
+                                 " (lower bound)"));
+  }
+  if (const v1::RunCost& textbook = plan.textbook_estimate(); plan.has_textbook_estimate()) {
+    times.push_back(
+        absl::StrCat(Duration(textbook.duration_seconds()), " by the textbook",
+                     textbook.has_mfu() ? " at " + Percent(textbook.mfu()) + " MFU" : ""));
+  }
+  return times.empty() ? "not known: no rate of the devices is" : absl::StrJoin(times, "; ");
+}
+
+// The figures that the verdict depends on: the stages' peak under a layout, or else an even share.
+std::string HeadlineFit(const v1::Plan& plan) {
+  if (!plan.has_memory_estimate()) {
+    return absl::StrCat(Wrap("  counts  ", plan.memory().counted(), kPlanHang),
+                        Wrap("  memory  ", HeadlineMemory(plan.memory()), kPlanHang));
+  }
+  const v1::MemoryEstimate& estimate = plan.memory_estimate();
+  return Wrap("  memory  ",
+              absl::StrCat(PeakText(estimate), ": ", HeadroomText(estimate.headroom_bytes())),
+              kPlanHang);
+}
+
+std::string Headline(const v1::Plan& plan) {
+  const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
+                                        plan.token_count() == 1 ? " token, " : " tokens, ",
+                                        Grouped(plan.device_count()), " x ", plan.accelerator());
+  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kPlanHang),
+                      HeadlineFit(plan), Wrap("  time    ", HeadlineTime(plan), kPlanHang));
+}
+
+}  // namespace
+
+std::string ModelSection(const v1::ParameterCounts& parameters) {
+  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
+  const auto add = [&table](const std::string& name, int64_t count, const std::string& note) {
+    table.AddRow({name, Grouped(count), note});
+  };
+  add("total", parameters.total(), "parameters");
+  if (parameters.has_active() && parameters.active() != parameters.total()) {
+    add("active", parameters.active(), "that one token meets");
+  }
+  if (parameters.has_trainable() && parameters.trainable() != parameters.total()) {
+    add("trainable", parameters.trainable(), "");
+  }
+  if (parameters.has_embedding()) add("embedding", parameters.embedding(), "");
+  if (parameters.has_non_embedding()) add("non-embedding", parameters.non_embedding(), "");
+  if (parameters.padding() > 0) add("padding", parameters.padding(), "of the embedding");
+  if (parameters.components_size() > 0) table.AddRow({"by component:"});
+  for (const v1::ParameterCounts::Component& part : parameters.components()) {
+    add(absl::StrCat("  ", Words(part.name())), part.parameter_count(),
+        part.embedding() ? "embedding" : "");
+  }
+  return absl::StrCat("\nModel\n", table.Text());
+}
+
+std::string CostSection(const v1::Plan& plan) {
+  const std::vector<CostColumn> columns = CostColumns(plan);
+  std::string out = "\nTime and cost (whole run, no failures or stalls)\n";
+  if (columns.empty()) return absl::StrCat(out, "  not known: no rate of the devices is\n");
+  out += CostTable(columns, plan.has_measured_bound());
+  for (const CostColumn& column : columns) out += Sentence(column.title, column.cost.mfu_basis());
+  return out;
+}
+
+std::string DerivationSection(const v1::Plan& plan) {
+  if (plan.derivation().empty()) return "";
+  std::string out = "\nDerivation\n";
+  for (const v1::DerivationStep& step : plan.derivation()) {
+    const std::string source = step.source().empty() ? "" : absl::StrCat("  [", step.source(), "]");
+    absl::StrAppend(&out, Wrap("  ", absl::StrCat(step.symbol(), " = ", step.formula()), 6),
+                    Wrap("    = ", step.substitution(), 6),
+                    Wrap("    = ", absl::StrCat(Plain(step.value()), " ", step.unit(), source), 6));
+  }
+  return out;
+}
+
+std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
+  const v1::Plan& plan = response.plan();
+  return absl::StrCat(Headline(plan), ModelSection(plan.parameters()),
+                      ArithmeticSection(plan.flops()), MemorySection(plan), CostSection(plan),
+                      RatesText(plan.rates(), now), AssumptionsText(plan.assumptions()),
+                      IgnoredFieldsSection(plan.ignored_config_fields()), DerivationSection(plan),
+                      "\n",
+                      Wrap("",
+                           absl::StrCat("engine ", response.engine_version(), ", rates ",
+                                        response.rates_fingerprint()),
+                           0));
+}
+
+}  // namespace sextant::client

@@ -1,0 +1,72 @@
+#include "client/report/rates_text.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/report/text.h"
+
+namespace sextant::client {
+namespace {
+
+// "peak_flops_per_second (bf16)": the quantity, and the data type where it has one.
+std::string QuantityOf(const v1::RateUsed& rate) {
+  const std::string type = DataTypeName(rate.data_type());
+  return type.empty() ? rate.quantity() : absl::StrCat(rate.quantity(), " (", type, ")");
+}
+
+// The details of a measurement: "spread 0.80 %, 2026-11-21 12:00:00 UTC, 3.2 hours ago, of
+// CPU-0123456789abcdef"; "" for a rate that was not measured.
+std::string MeasuredNote(const v1::RateUsed& rate, absl::Time now) {
+  std::vector<std::string> parts;
+  if (rate.has_stable() && !rate.stable()) {
+    parts.push_back(rate.has_relative_spread() ? "unstable: the samples disagree"
+                                               : "unstable: a single sample");
+  }
+  if (rate.has_relative_spread()) {
+    parts.push_back(absl::StrCat("spread ", Percent(rate.relative_spread())));
+  }
+  if (rate.has_measured_time()) {
+    parts.push_back(absl::StrCat("measured ", InstantText(rate.measured_time())));
+    parts.push_back(AgeText(AgeSeconds(rate.measured_time(), now)));
+  }
+  if (rate.has_device_uuid()) parts.push_back(absl::StrCat("on ", rate.device_uuid()));
+  if (rate.has_calibration_fingerprint()) {
+    parts.push_back(absl::StrCat("calibration ", rate.calibration_fingerprint()));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+}  // namespace
+
+std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& rates,
+                      absl::Time now) {
+  if (rates.empty()) return "";
+  Table table(2, {Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
+  std::string measured;
+  for (const v1::RateUsed& rate : rates) {
+    table.AddRow({QuantityOf(rate), WithUnit(rate.value(), rate.unit()), EnumName(rate.source()),
+                  rate.device().empty() ? rate.citation()
+                                        : absl::StrCat(rate.device(), ": ", rate.citation())});
+    const std::string note = MeasuredNote(rate, now);
+    if (!note.empty()) measured += Wrap("  ", absl::StrCat(QuantityOf(rate), ": ", note), 4);
+  }
+  return absl::StrCat("\nRates used\n", table.Text(), measured);
+}
+
+std::string AssumptionsText(const google::protobuf::RepeatedPtrField<std::string>& assumptions) {
+  if (assumptions.empty()) return "";
+  std::string out = "\nAssumptions\n";
+  for (const std::string& assumption : assumptions) out += Wrap("  - ", assumption, 4);
+  return out;
+}
+
+std::string IgnoredFieldsSection(const google::protobuf::RepeatedPtrField<std::string>& fields) {
+  if (fields.empty()) return "";
+  return absl::StrCat(
+      "\nFields of config.json that were not read: look them over\n",
+      Wrap("  ", "A field that only its author's code reads could change a count.", 2),
+      Wrap("  ", absl::StrJoin(fields, ", "), 2));
+}
+
+}  // namespace sextant::client

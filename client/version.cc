@@ -1,7 +1,0 @@
-#include "client/version.h"
-
-namespace sextant {
-
-const char* ClientVersion() { return SEXTANT_VERSION; }
-
-}  // namespace sextant

@@ -1,0 +1,114 @@
+#include "engine/hardware/device_model.h"
+
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/hardware/catalogue.h"
+#include "engine/hardware/links/collective_model.h"
+
+namespace sextant {
+namespace {
+
+DeviceCalibration Unmeasured(const Accelerator& accelerator) {
+  DeviceCalibration out;
+  out.accelerator = &accelerator;
+  return out;
+}
+
+MeasuredKernels WithCalibration(MeasuredKernels kernels, const DeviceCalibration& calibration) {
+  kernels.calibration = &calibration;
+  return kernels;
+}
+
+size_t IndexOf(DataType type) { return static_cast<size_t>(type); }
+
+template <typename Predictor>
+absl::StatusOr<const Predictor*> PointerTo(
+    const absl::StatusOr<absl::optional<Predictor>>& fitted) {
+  if (!fitted.ok()) return fitted.status();
+  return fitted->has_value() ? &**fitted : nullptr;
+}
+
+}  // namespace
+
+DeviceModel::DeviceModel(DeviceCalibration calibration, MeasuredKernels kernels)
+    : calibration_(std::move(calibration)),
+      kernels_(WithCalibration(std::move(kernels), calibration_)),
+      is_measured_(true) {}
+
+DeviceModel::DeviceModel(const Accelerator& accelerator)
+    : calibration_(Unmeasured(accelerator)),
+      kernels_({.calibration = &calibration_}),
+      is_measured_(false) {}
+
+const DeviceModel& DeviceModel::OfProduct(const Accelerator& accelerator) {
+  static const auto* const models = [] {
+    auto* out = new std::vector<std::unique_ptr<const DeviceModel>>;
+    for (const Accelerator& each : Accelerators()) {
+      out->push_back(std::make_unique<const DeviceModel>(each));
+    }
+    return out;
+  }();
+  return *(*models)[static_cast<size_t>(&accelerator - Accelerators().data())];
+}
+
+const absl::StatusOr<absl::optional<GemmPredictor>>& DeviceModel::FittedGemms(DataType type) const {
+  using Result = absl::StatusOr<absl::optional<GemmPredictor>>;
+  return gemms_[IndexOf(type)].Get([&]() -> Result {
+    return is_measured_ ? GemmPredictor::OfMeasured(kernels_, type)
+                        : GemmPredictor::OfAccelerator(*accelerator(), type);
+  });
+}
+
+absl::StatusOr<const GemmPredictor*> DeviceModel::Gemms(DataType type) const {
+  return PointerTo(FittedGemms(type));
+}
+
+absl::StatusOr<const AttentionPredictor*> DeviceModel::Attention(DataType type) const {
+  using Result = absl::StatusOr<absl::optional<AttentionPredictor>>;
+  return PointerTo(attention_[IndexOf(type)].Get([&]() -> Result {
+    return is_measured_ ? AttentionPredictor::OfMeasured(kernels_, type)
+                        : AttentionPredictor::OfAccelerator(*accelerator(), type);
+  }));
+}
+
+absl::StatusOr<const GroupedGemmPredictor*> DeviceModel::Experts(ExpertsKind kind) const {
+  using Result = absl::StatusOr<absl::optional<GroupedGemmPredictor>>;
+  return PointerTo(experts_[kind.gated ? 1 : 0][IndexOf(kind.type)].Get([&]() -> Result {
+    if (!is_measured_) return GroupedGemmPredictor::OfAccelerator(*accelerator(), kind);
+    return GroupedGemmPredictor::OfMeasured(kernels_, kind,
+                                            [this](DataType type) { return FittedGemms(type); });
+  }));
+}
+
+absl::StatusOr<const StreamPredictor*> DeviceModel::Streams(DataType type) const {
+  using Result = absl::StatusOr<absl::optional<StreamPredictor>>;
+  return PointerTo(streams_[IndexOf(type)].Get([&]() -> Result {
+    return is_measured_ ? StreamPredictor::OfMeasured(kernels_, type)
+                        : StreamPredictor::OfAccelerator(*accelerator(), type);
+  }));
+}
+
+absl::StatusOr<Derating> DeviceModel::SustainedDerating(DataType type) const {
+  if (!is_measured_) return DeratingOfUnmeasured();
+  return DeratingOfMeasured(kernels_, type, [this](DataType each) { return FittedGemms(each); });
+}
+
+const absl::StatusOr<absl::optional<CollectiveModel>>& DeviceModel::Collectives() const {
+  return collectives_.Get([&] { return MeasuredCollectives({&kernels_.collectives, 1}); });
+}
+
+std::vector<MatmulError> DeviceModel::MatmulErrors() const {
+  std::vector<MatmulError> out;
+  for (const MeasuredGemms& of_type : kernels_.gemms) {
+    const absl::StatusOr<const GemmPredictor*> gemms = Gemms(of_type.data_type);
+    if (!gemms.ok() || *gemms == nullptr || (*gemms)->own_model() == nullptr) continue;
+    const PredictionError& error = (*gemms)->own_model()->chosen().error;
+    out.push_back({.data_type = of_type.data_type,
+                   .median = error.median_absolute,
+                   .p90 = error.p90_absolute});
+  }
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,241 @@
+#include "engine/run/run_spec.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "engine/run/rate_requirement.h"
+
+namespace sextant {
+namespace {
+
+// Upper limits far beyond any run, low enough that every product of doubles in a plan is finite
+// and every byte count of an answer fits an int64 (n x usable memory does not: see fit.h). The
+// comments of the proto state the same limits.
+constexpr int64_t kMaxTokens = 1'000'000'000'000'000'000;
+constexpr int64_t kMaxActivationBytes = 1'000'000'000'000'000'000;
+constexpr double kMaxPriceOrPower = 1e6;
+constexpr double kMaxPowerUsageEffectiveness = 10;
+constexpr double kMaxPeak = 1e20;  // FLOP/s of one device
+constexpr double kMinMfu = 1e-6;
+
+// One of the devices that a run names.
+struct Member {
+  absl::string_view uuid;  // empty: unknown
+  absl::string_view product_name;
+};
+
+std::string PathOf(absl::string_view list, size_t index) {
+  return absl::StrCat(list, "[", index, "]");
+}
+
+// The index of the first member that is the same device as `members[index]`.
+size_t FirstOf(absl::Span<const Member> members, size_t index) {
+  size_t first = 0;
+  while (members[first].uuid != members[index].uuid) ++first;
+  return first;
+}
+
+void CheckMembers(absl::string_view list, absl::Span<const Member> members, int64_t device_count,
+                  FieldViolations& violations) {
+  const Member* known = nullptr;  // the first whose product is known
+  for (size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members[i];
+    if (member.uuid.empty()) continue;
+    if (known == nullptr) known = &member;
+    if (const size_t first = FirstOf(members, i); first != i) {
+      violations.Add(PathOf(list, i), absl::StrCat("is ", member.uuid, ", which ",
+                                                   PathOf(list, first), " is too: name it once"));
+    } else if (member.product_name != known->product_name) {
+      violations.Add(PathOf(list, i),
+                     absl::StrCat("is of product \"", member.product_name, "\", but ", known->uuid,
+                                  " is of product \"", known->product_name,
+                                  "\": name devices of one product"));
+    }
+  }
+  const auto named = static_cast<int64_t>(members.size());
+  if (device_count >= 1 && device_count < named) {
+    violations.Add("cluster.device_count", absl::StrCat("must be at least ", named, ", as many as ",
+                                                        list, " names, not ", device_count));
+  }
+}
+
+// A cluster names its devices by accelerator, by UUIDs of this host, or by calibrations.
+void CheckWays(const ClusterSpec& cluster, FieldViolations& violations) {
+  const int ways = (cluster.accelerator.empty() ? 0 : 1) + (cluster.devices.empty() ? 0 : 1) +
+                   (cluster.calibrations.empty() ? 0 : 1);
+  // Lists that are too long were left unread and are already reported.
+  if (ways == 0 && !violations.Mentions("cluster.device_uuids") &&
+      !violations.Mentions("cluster.calibrations")) {
+    violations.Add(
+        "cluster.accelerator",
+        "is required: write a name, e.g. h100-sxm (docs/accelerators.md lists them), or else "
+        "cluster.device_uuids or cluster.calibrations");
+  }
+  if (ways > 1) {
+    violations.Add("cluster",
+                   "names its devices more than once: write exactly one of accelerator, "
+                   "device_uuids and calibrations");
+  }
+}
+
+// Appends violations: ranges; devices named in no way, in several ways or twice; devices of
+// different products; more devices than device_count. Names are resolved elsewhere.
+void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
+  CheckWays(cluster, violations);
+  std::vector<Member> members;
+  for (const NamedDevice& d : cluster.devices) members.push_back({d.uuid, d.product_name});
+  CheckMembers("cluster.device_uuids", members, cluster.device_count, violations);
+  if (!violations.Mentions("cluster.calibrations")) {
+    members.clear();
+    for (const auto& model : cluster.calibrations) {
+      members.push_back({model->calibration().uuid, model->calibration().product_name});
+    }
+    CheckMembers("cluster.calibrations", members, cluster.device_count, violations);
+  }
+  violations.Require("cluster", "device_count", cluster.device_count, 1, kMaxDevices);
+  if (cluster.peak_flops_per_second.has_value()) {
+    violations.RequireRange("cluster", "peak_flops_per_second", *cluster.peak_flops_per_second,
+                            {.low = 1, .high = kMaxPeak});
+  }
+  if (cluster.device_memory_bytes.has_value()) {
+    violations.RequireRange("cluster", "device_memory_bytes", *cluster.device_memory_bytes, 1,
+                            kMaxDeviceMemoryBytes);
+  }
+  if (cluster.reserved_memory_bytes.has_value()) {
+    violations.RequireRange("cluster", "reserved_memory_bytes", *cluster.reserved_memory_bytes, 0,
+                            kMaxDeviceMemoryBytes);
+  }
+}
+
+// Appends violations: fields that a layout requires, fields that it excludes, and fields that need
+// a layout. Its sizes are checked by JobOf().
+void CheckRunLayout(const RunSpec& run, FieldViolations& violations) {
+  if (!run.layout.has_value()) {
+    if (run.options.include_ledger) {
+      violations.Add("options.include_ledger",
+                     "is of memory under a layout: leave it out, or give layout");
+    }
+    return;
+  }
+  if (run.model.parameter_count.has_value()) {
+    violations.Add(
+        "layout",
+        "needs the model's shape, which a bare parameter_count has not: leave it out, or "
+        "give a preset, transformer, hugging_face_config or architecture");
+    return;
+  }
+  if (!run.training.sequence_length.has_value()) {
+    violations.Add("training.sequence_length",
+                   "is required with a layout: activations depend on it");
+  }
+  if (run.training.activation_bytes.has_value()) {
+    violations.Add("training.activation_bytes",
+                   "are counted under a layout: leave them out, or leave out layout");
+  }
+}
+
+void CheckReal(FieldViolations& violations, absl::string_view path, absl::string_view name,
+               absl::optional<double> value, FieldViolations::RealRange range) {
+  if (value.has_value()) violations.RequireRange(path, name, *value, range);
+}
+
+void CheckWhole(FieldViolations& violations, absl::string_view path, absl::string_view name,
+                absl::optional<int64_t> value, int64_t low, int64_t high) {
+  if (value.has_value()) violations.RequireRange(path, name, *value, low, high);
+}
+
+// Reports the options that need the model's shape where only parameter_count is given.
+void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
+  if (NeedsShapes(run.training.optimizer.kind)) {
+    violations.Add("training.optimizer.kind",
+                   "keeps state by the shapes of the model's tensors, which a bare "
+                   "parameter_count does not have: give the model in another way");
+  }
+  if (run.options.flops_convention.value_or(FlopsConvention::kSixNTotal) !=
+      FlopsConvention::kSixNTotal) {
+    violations.Add("options.flops_convention",
+                   "needs the shapes of the model's tensors, which a bare parameter_count does not "
+                   "have: give the model in another way, or use FLOPS_CONVENTION_SIX_N_TOTAL");
+  }
+  // If accepted, these would be ignored.
+  const TrainingSpec& training = run.training;
+  const std::pair<bool, const char*> given[] = {
+      {training.sequence_length.has_value(), "training.sequence_length"},
+      {training.encoder_sequence_length.has_value(), "training.encoder_sequence_length"},
+      {training.recompute != RecomputePolicy::kNone, "training.recompute"},
+  };
+  for (const auto& [present, field] : given) {
+    if (!present) continue;
+    violations.Add(field,
+                   "needs the shapes of the model's tensors, which a bare parameter_count does not "
+                   "have: give the model in another way, or leave it out");
+  }
+}
+
+void CheckEconomics(const EconomicsSpec& e, FieldViolations& violations) {
+  constexpr char kPath[] = "economics";
+  CheckReal(violations, kPath, "device_hour_price_usd", e.device_hour_price_usd,
+            {.low = 0, .high = kMaxPriceOrPower});
+  CheckReal(violations, kPath, "device_power_watts", e.device_power_watts,
+            {.low = 0, .high = kMaxPriceOrPower, .above_low = true});
+  CheckReal(violations, kPath, "host_power_watts_per_device", e.host_power_watts_per_device,
+            {.low = 0, .high = kMaxPriceOrPower});
+  CheckReal(violations, kPath, "power_usage_effectiveness", e.power_usage_effectiveness,
+            {.low = 1, .high = kMaxPowerUsageEffectiveness});
+}
+
+}  // namespace
+
+TrainingStepSpec StepOf(const TrainingSpec& training) {
+  return {.sequences = {{.count = 1,
+                         .length = *training.sequence_length,
+                         .encoder_length = training.encoder_sequence_length.value_or(0)}},
+          .recompute = training.recompute};
+}
+
+void CheckLengths(const TrainingSpec& training, const ArchitectureSpec& spec,
+                  FieldViolations& violations) {
+  if (!training.sequence_length.has_value()) {
+    constexpr char kNeedsLength[] = "changes FLOPs only with training.sequence_length: give that";
+    if (training.encoder_sequence_length.has_value()) {
+      violations.Add("training.encoder_sequence_length", kNeedsLength);
+    }
+    if (training.recompute != RecomputePolicy::kNone) {
+      violations.Add("training.recompute", kNeedsLength);
+    }
+    return;
+  }
+  if (*training.sequence_length == 0) {
+    violations.Add("training.sequence_length", "must be at least 1, or left out");
+    return;
+  }
+  FieldViolations found;
+  CheckTrainingStep(StepOf(training), spec, "step", found);
+  for (const FieldViolation& violation : found.all()) {
+    violations.Add(absl::EndsWith(violation.field, "encoder_length")
+                       ? "training.encoder_sequence_length"
+                       : "training.sequence_length",
+                   violation.description);
+  }
+}
+
+void CheckRun(const RunSpec& run, FieldViolations& violations) {
+  CheckModel(run.model, violations);
+  if (run.model.parameter_count.has_value() && !violations.Mentions("model")) {
+    CheckBareCount(run, violations);
+  }
+  violations.Require("training", "token_count", run.training.token_count, 1, kMaxTokens);
+  CheckPolicy(run.training.precision, run.training.optimizer, "training", violations);
+  CheckWhole(violations, "training", "activation_bytes", run.training.activation_bytes, 0,
+             kMaxActivationBytes);
+  CheckRunLayout(run, violations);
+  CheckCluster(run.cluster, violations);
+  CheckEconomics(run.economics, violations);
+  CheckReal(violations, "options", "assumed_mfu", run.options.assumed_mfu,
+            {.low = kMinMfu, .high = 1});
+  CheckRequirement(run.rate_requirement, "rate_requirement", violations);
+}
+
+}  // namespace sextant

@@ -1,0 +1,133 @@
+#include "server/call/log.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/time/time.h"
+#include "engine/base/text.h"
+
+namespace sextant::server {
+namespace {
+
+std::atomic<int64_t> dropped_line_count{0};
+
+bool TryToWrite(const std::string& line) {
+  // A pipe that polls writable takes PIPE_BUF bytes without blocking. One thread at a time: two
+  // threads could both see room that suffices for one. (O_NONBLOCK would also do, but stderr is
+  // shared with the process that started this one.)
+  static std::mutex& mutex = *new std::mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  pollfd stderr_poll = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (line.size() > PIPE_BUF || poll(&stderr_poll, 1, 0) != 1 ||
+      (stderr_poll.revents & POLLOUT) == 0) {
+    return false;
+  }
+  return write(STDERR_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+}
+
+using Json = nlohmann::ordered_json;
+
+// Five facts, and the rest of a line, are within the PIPE_BUF bytes of WriteLogLine().
+constexpr size_t kMaxFactBytes = 640;
+
+// U+FFFD in place of what is not UTF-8.
+std::string Text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// At most kMaxFactBytes as JSON, where a byte may take six.
+Json Fact(const std::string& value) {
+  Json fact = value;
+  for (size_t most = kMaxFactBytes; Text(fact).size() > kMaxFactBytes; most /= 2) {
+    fact = Clip(value, most);
+  }
+  return fact;
+}
+
+constexpr size_t kTraceparentBytes = 55;
+constexpr size_t kTraceIdStart = 3;
+constexpr size_t kTraceIdBytes = 32;
+
+bool IsLowerHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
+bool IsTraceparent(absl::string_view header) {
+  if (header.size() < kTraceparentBytes) return false;
+  for (size_t i = 0; i < kTraceparentBytes; ++i) {
+    const bool dash = i == 2 || i == 35 || i == 52;
+    if (dash ? header[i] != '-' : !IsLowerHex(header[i])) return false;
+  }
+  // Later versions may append fields; version ff is not one.
+  return header.substr(0, 2) != "ff" &&
+         (header.size() == kTraceparentBytes ||
+          (header.substr(0, 2) != "00" && header[kTraceparentBytes] == '-'));
+}
+
+}  // namespace
+
+std::string TimeText(std::chrono::system_clock::time_point time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromChrono(time), absl::UTCTimeZone());
+}
+
+std::string CallLogLine(const CallRecord& record) {
+  Json line;
+  line["time"] = TimeText(record.time);
+  line["method"] = std::string(record.method);
+  line["peer"] = record.peer;
+  line["code"] = std::string(record.code);
+  if (!record.reason.empty()) line["reason"] = record.reason;
+  line["duration_seconds"] = record.duration_seconds;
+  if (!record.trace_id.empty()) line["trace_id"] = record.trace_id;
+  line["request_bytes"] = record.request_bytes;
+  return Text(line) + "\n";
+}
+
+void LogCall(CallLogLevel level, const CallRecord& record) {
+  if (level == CallLogLevel::kNone) return;
+  if (level == CallLogLevel::kErrors && record.code == "OK") return;
+  WriteLogLine(CallLogLine(record));
+}
+
+void WriteLogLine(const std::string& line) {
+  if (!TryToWrite(line)) ++dropped_line_count;
+}
+
+int64_t DroppedLogLineCount() { return dropped_line_count; }
+
+std::string EventLogLine(absl::string_view event,
+                         const std::vector<std::pair<std::string, std::string>>& facts) {
+  Json line;
+  line["time"] = TimeText(std::chrono::system_clock::now());
+  line["event"] = std::string(event);
+  for (const auto& [key, value] : facts) line[key] = Fact(value);
+  return Text(line) + "\n";
+}
+
+void LogEvent(absl::string_view event,
+              const std::vector<std::pair<std::string, std::string>>& facts) {
+  WriteLogLine(EventLogLine(event, facts));
+}
+
+std::string PrintableText(absl::string_view bytes) {
+  auto text = Json::parse(Text(std::string(bytes))).get<std::string>();
+  for (char& c : text) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
+  }
+  absl::StripAsciiWhitespace(&text);
+  return text;
+}
+
+std::string TraceIdOf(absl::string_view traceparent) {
+  if (!IsTraceparent(traceparent)) return "";
+  const absl::string_view id = traceparent.substr(kTraceIdStart, kTraceIdBytes);
+  const bool zeros = std::all_of(id.begin(), id.end(), [](char c) { return c == '0'; });
+  return zeros ? "" : std::string(id);
+}
+
+}  // namespace sextant::server

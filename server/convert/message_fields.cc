@@ -1,0 +1,36 @@
+#include "server/convert/message_fields.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+
+namespace sextant::server {
+
+std::string ShortName(absl::string_view name, absl::string_view prefix) {
+  return absl::AsciiStrToLower(absl::StripPrefix(name, prefix));
+}
+
+absl::optional<std::string> OnlyFieldOf(const google::protobuf::Message& message,
+                                        absl::string_view path, FieldViolations& violations) {
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  if (fields.size() == 1) return fields[0]->name();
+  std::vector<std::string> names;
+  for (const auto* field : fields) names.push_back(field->name());
+  if (!names.empty()) {
+    violations.Add(path, absl::StrCat("has ", absl::StrJoin(names, " and "), ": give one of them"));
+    return absl::nullopt;
+  }
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    names.push_back(message.GetDescriptor()->field(i)->name());
+  }
+  violations.Add(path, absl::StrCat("is empty: give one of ", absl::StrJoin(names, ", ")));
+  return absl::nullopt;
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,42 @@
+// Helpers that translators share: texts, enums' short names, optional sizes, and messages of which
+// exactly one field is given.
+#ifndef SEXTANT_SERVER_CONVERT_MESSAGE_FIELDS_H_
+#define SEXTANT_SERVER_CONVERT_MESSAGE_FIELDS_H_
+
+#include <google/protobuf/message.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
+
+namespace sextant::server {
+
+// Setters of messages take no views.
+inline std::string Text(absl::string_view text) { return std::string(text); }
+
+// `name` without `prefix`, in lower case: "fp32" of DATA_TYPE_FP32.
+std::string ShortName(absl::string_view name, absl::string_view prefix);
+
+// Returns a size whose 0 means the default to the engine. One that is present and 0 is a violation,
+// not a default. `field` returns the path and is called only on a violation.
+template <typename Field>
+int64_t SizeOrDefault(bool present, int64_t value, const Field& field,
+                      FieldViolations& violations) {
+  if (present && value == 0) {
+    violations.Add(field(), "must be at least 1, or left out for its default");
+  }
+  return value;
+}
+
+// Returns the name of the only field of `message`, which stands at `path`. Where it has none or
+// several, adds a violation that lists the choices or the given ones. A oneof would silently keep
+// the last of two.
+absl::optional<std::string> OnlyFieldOf(const google::protobuf::Message& message,
+                                        absl::string_view path, FieldViolations& violations);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_CONVERT_MESSAGE_FIELDS_H_

@@ -1,0 +1,108 @@
+#include "server/handler/device_answers.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/reason.h"
+#include "engine/base/status_macros.h"
+#include "server/convert/annotate_calibration.h"
+#include "server/convert/enums.h"
+#include "server/convert/message_fields.h"
+#include "server/probe/device_list.h"
+#include "server/store/calibration_snapshot.h"
+
+namespace sextant::server {
+namespace {
+
+absl::StatusOr<const v1::Device*> DeviceMeant(const std::string& uuid,
+                                              const CalibrationSnapshot& host) {
+  if (!uuid.empty()) {
+    const v1::Device* device = host.FindDevice(uuid);
+    if (device == nullptr) return UnknownDevice(UnknownDeviceMessage(uuid, host.devices));
+    return device;
+  }
+  if (host.devices.empty()) return UnknownDevice("this host has no device that can be measured");
+  if (host.devices.size() == 1) return &host.devices.front();
+  const auto is_gpu = [](const v1::Device& device) { return device.kind() == v1::DEVICE_KIND_GPU; };
+  if (std::count_if(host.devices.begin(), host.devices.end(), is_gpu) == 1) {
+    return &*std::find_if(host.devices.begin(), host.devices.end(), is_gpu);
+  }
+  std::vector<std::string> uuids;
+  for (const v1::Device& device : host.devices) uuids.push_back(device.uuid());
+  return InvalidField("device_uuid", absl::StrCat("is required, since this host has several: ",
+                                                  absl::StrJoin(uuids, ", ")));
+}
+
+std::string ModeName(v1::ProbeMode mode) {
+  return ShortName(v1::ProbeMode_Name(mode), "PROBE_MODE_");
+}
+
+absl::Status NotMeasured(const v1::Device& device, bool distrusted) {
+  constexpr char kReason[] = "RATES_NOT_MEASURED";
+  return FailedPrecondition(
+      kReason,
+      {{kReason, device.uuid(),
+        absl::StrCat("device ", device.uuid(), " (", device.product_name(), ") ",
+                     distrusted ? "had a wrong result in its last probe, so its calibration is "
+                                  "withdrawn: have it looked at, and run "
+                                : "was never measured: run ",
+                     "sextant probe, or HardwareService.RunProbe")}});
+}
+
+absl::Status NotMeasuredIn(v1::ProbeMode mode, const DeviceCalibrations& kept) {
+  constexpr char kReason[] = "RATES_NOT_MEASURED";
+  std::vector<std::string> modes;
+  for (const auto& stored : kept.by_mode) modes.push_back(ModeName(stored->calibration.mode()));
+  const std::string& uuid = kept.device.uuid();
+  return FailedPrecondition(
+      kReason, {{kReason, uuid,
+                 absl::StrCat("device ", uuid, " has no ", ModeName(mode), " calibration, only: ",
+                              absl::StrJoin(modes, ", "), "; run sextant probe --mode=",
+                              ModeName(mode), ", or leave out mode for the one in use")}});
+}
+
+}  // namespace
+
+void AnswerListDevices(const CalibrationSnapshot& host, std::chrono::system_clock::time_point now,
+                       v1::ListDevicesResponse* response) {
+  for (const v1::Device& device : host.devices) {
+    v1::ListDevicesResponse::Entry* entry = response->add_devices();
+    *entry->mutable_device() = device;
+    AnnotateDevice(entry->mutable_device());
+    entry->set_distrusted(host.distrusted.count(device.uuid()) > 0);
+    const StoredCalibration* stored = host.Find(device.uuid(), {.now = absl::FromChrono(now)});
+    if (stored == nullptr) continue;
+    *entry->mutable_measured_time() = stored->calibration.measured_time();
+    entry->set_age_seconds(CalibrationAgeSeconds(stored->calibration, now));
+    entry->set_fingerprint(stored->fingerprint);
+  }
+}
+
+absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
+                                  const CalibrationSnapshot& host,
+                                  std::chrono::system_clock::time_point now,
+                                  v1::GetCalibrationResponse* response) {
+  if (!v1::ProbeMode_IsValid(request.mode())) {
+    return InvalidField("mode", UnknownEnumNumber(request.mode()));
+  }
+  SEXTANT_ASSIGN_OR_RETURN(const v1::Device* device, DeviceMeant(request.device_uuid(), host));
+  const DeviceCalibrations* kept = host.FindAll(device->uuid());
+  if (kept == nullptr) return NotMeasured(*device, host.distrusted.count(device->uuid()) > 0);
+  const auto in_use = host.InUse(*kept, {.now = absl::FromChrono(now)});
+  const bool any = request.mode() == v1::PROBE_MODE_UNSPECIFIED;
+  const auto stored = any ? in_use : kept->OfMode(request.mode());
+  if (stored == nullptr) return NotMeasuredIn(request.mode(), *kept);
+  *response->mutable_calibration() = stored->calibration;
+  AnnotateCalibration(response->mutable_calibration());
+  response->set_age_seconds(CalibrationAgeSeconds(stored->calibration, now));
+  response->set_fingerprint(stored->fingerprint);
+  response->set_in_use(stored == in_use);
+  return absl::OkStatus();
+}
+
+}  // namespace sextant::server

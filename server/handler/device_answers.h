@@ -1,0 +1,25 @@
+// Answers from what the server knows about its host's devices.
+#ifndef SEXTANT_SERVER_HANDLER_DEVICE_ANSWERS_H_
+#define SEXTANT_SERVER_HANDLER_DEVICE_ANSWERS_H_
+
+#include <chrono>
+
+#include "absl/status/status.h"
+#include "server/store/calibration_snapshot.h"
+#include "sextant/v1/hardware_service.pb.h"
+
+namespace sextant::server {
+
+void AnswerListDevices(const CalibrationSnapshot& host, std::chrono::system_clock::time_point now,
+                       v1::ListDevicesResponse* response);
+
+// Errors: kNotFound (DEVICE_UNKNOWN), kInvalidArgument (FIELD_INVALID) where several devices
+// could be meant or the mode is none, kFailedPrecondition (RATES_NOT_MEASURED).
+absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
+                                  const CalibrationSnapshot& host,
+                                  std::chrono::system_clock::time_point now,
+                                  v1::GetCalibrationResponse* response);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_HANDLER_DEVICE_ANSWERS_H_

@@ -1,0 +1,131 @@
+#include "server/handler/hardware_service.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
+#include "engine/hardware/catalogue.h"
+#include "server/call/call.h"
+#include "server/call/worker_pool.h"
+#include "server/convert/accelerator.h"
+#include "server/handler/device_answers.h"
+#include "server/handler/kernel_rates_answer.h"
+#include "server/handler/link_times_answer.h"
+#include "server/probe/probe_call.h"
+
+namespace sextant::server {
+namespace {
+
+absl::Status Answer(const v1::ListAcceleratorsRequest& request,
+                    v1::ListAcceleratorsResponse* response) {
+  if (request.has_name()) {
+    SEXTANT_ASSIGN_OR_RETURN(const Accelerator* accelerator, FindAccelerator(request.name()));
+    AcceleratorTo(*accelerator, response->add_accelerators());
+  } else {
+    for (const Accelerator& a : Accelerators()) AcceleratorTo(a, response->add_accelerators());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+HardwareService::HardwareService(const Dependencies& d)
+    : store_(d.store),
+      supplied_(d.supplied),
+      probe_(d.probe),
+      workers_(d.workers),
+      list_accelerators_("sextant.v1.HardwareService/ListAccelerators", d.metrics, d.log_level),
+      list_devices_("sextant.v1.HardwareService/ListDevices", d.metrics, d.log_level),
+      get_calibration_("sextant.v1.HardwareService/GetCalibration", d.metrics, d.log_level),
+      get_kernel_rates_("sextant.v1.HardwareService/GetKernelRates", d.metrics, d.log_level),
+      list_node_types_("sextant.v1.HardwareService/ListNodeTypes", d.metrics, d.log_level),
+      get_link_times_("sextant.v1.HardwareService/GetLinkTimes", d.metrics, d.log_level),
+      run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.log_level) {}
+
+grpc::ServerUnaryReactor* HardwareService::ListAccelerators(grpc::CallbackServerContext* context,
+                                                            const grpc::ByteBuffer* request,
+                                                            grpc::ByteBuffer* response) {
+  return AnswerInline<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>(
+      list_accelerators_, context, request, response, Answer);
+}
+
+grpc::ServerUnaryReactor* HardwareService::ListDevices(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  return AnswerAfter<v1::ListDevicesRequest, v1::ListDevicesResponse>(
+      UnaryCall(list_devices_, context, request, response),
+      [this](const auto&, auto then) { probe_.WhenListed(std::move(then)); },
+      [this](const v1::ListDevicesRequest&, v1::ListDevicesResponse* out) {
+        AnswerListDevices(*store_.snapshot(), std::chrono::system_clock::now(), out);
+        return absl::OkStatus();
+      });
+}
+
+grpc::ServerUnaryReactor* HardwareService::GetCalibration(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return AnswerAfter<v1::GetCalibrationRequest, v1::GetCalibrationResponse>(
+      UnaryCall(get_calibration_, context, request, response),
+      [this](const auto&, auto then) { probe_.WhenListed(std::move(then)); },
+      [this](const v1::GetCalibrationRequest& in, v1::GetCalibrationResponse* out) {
+        return AnswerGetCalibration(in, *store_.snapshot(), std::chrono::system_clock::now(), out);
+      });
+}
+
+// Models are fitted to what was measured: milliseconds for each data type.
+grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
+      UnaryCall(get_kernel_rates_, context, request, response),
+      [this, context](const auto&, auto then) {
+        probe_.WhenListed([this, context, then](const absl::Status& listed) mutable {
+          if (!listed.ok()) return then(listed);
+          PostCall(context, workers_, std::move(then));
+        });
+      },
+      [this](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
+        return AnswerKernelRates(in, *store_.snapshot(), absl::Now(), supplied_, out);
+      });
+}
+
+grpc::ServerUnaryReactor* HardwareService::ListNodeTypes(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request,
+                                                         grpc::ByteBuffer* response) {
+  return AnswerInline<v1::ListNodeTypesRequest, v1::ListNodeTypesResponse>(
+      list_node_types_, context, request, response, AnswerListNodeTypes);
+}
+
+// A few hundred times take microseconds; calibrations are read and joined in milliseconds.
+grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  return AnswerInlineOrAfter<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse>(
+      UnaryCall(get_link_times_, context, request, response),
+      [](const v1::GetLinkTimesRequest& in) { return in.nodes().calibrations().empty(); },
+      [this, context](const v1::GetLinkTimesRequest&, auto then) {
+        PostCall(context, workers_, std::move(then));
+      },
+      [this](const v1::GetLinkTimesRequest& in, v1::GetLinkTimesResponse* out) {
+        return AnswerLinkTimes(in, absl::Now(), supplied_, out);
+      });
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* HardwareService::RunProbe(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  auto* call = new ProbeCall(run_probe_, context, request->Length());
+  ProbeJob job;
+  job.cancellation = call->cancellation();
+  job.send = [call](const v1::RunProbeResponse& response) { call->Send(response); };
+  job.end = [call](const absl::Status& status) { call->End(status); };
+  if (const absl::Status decoded = Decode(*request, &job.request); !decoded.ok()) {
+    call->End(decoded);
+  } else {
+    probe_.Run(std::move(job));
+  }
+  return call;
+}
+
+}  // namespace sextant::server

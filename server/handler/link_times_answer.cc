@@ -1,0 +1,276 @@
+#include "server/handler/link_times_answer.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
+#include "engine/base/status_macros.h"
+#include "engine/hardware/links/host_copy_rate.h"
+#include "engine/hardware/links/link_times.h"
+#include "engine/hardware/links/node_group.h"
+#include "engine/hardware/measured_links.h"
+#include "engine/hardware/reference/reference_collectives.h"
+#include "engine/run/run_spec.h"
+#include "server/convert/calibration.h"
+#include "server/convert/enums.h"
+#include "server/convert/links.h"
+
+namespace sextant::server {
+namespace {
+
+constexpr int kMaxOperations = 6;
+constexpr int kMaxSizes = 64;
+constexpr int64_t kMaxSizeBytes = 1'000'000'000'000'000;
+
+std::vector<CollectiveOp> OperationsOf(const v1::GetLinkTimesRequest& request,
+                                       FieldViolations& violations) {
+  if (request.operations().empty()) return {kCollectiveOps.begin(), kCollectiveOps.end()};
+  std::vector<CollectiveOp> out;
+  if (request.operations_size() > kMaxOperations) {
+    violations.Add("operations", absl::StrCat("are ", request.operations_size(), ": name at most ",
+                                              kMaxOperations));
+    return out;
+  }
+  for (int i = 0; i < request.operations_size(); ++i) {
+    const int number = request.operations(i);
+    if (number == v1::COLLECTIVE_OPERATION_UNSPECIFIED) {
+      violations.Add(absl::StrCat("operations[", i, "]"),
+                     "names no operation: write one, e.g. COLLECTIVE_OPERATION_ALL_REDUCE");
+    } else if (!v1::CollectiveOperation_IsValid(number)) {
+      violations.Add(absl::StrCat("operations[", i, "]"), UnknownEnumNumber(number));
+    } else {
+      out.push_back(CollectiveOpFrom(static_cast<v1::CollectiveOperation>(number)));
+    }
+  }
+  return out;
+}
+
+// 1 KiB to 16 GiB, each four times the one before.
+std::vector<int64_t> DefaultSizes() {
+  std::vector<int64_t> out;
+  for (int64_t bytes = int64_t{1} << 10; bytes <= int64_t{1} << 34; bytes *= 4) {
+    out.push_back(bytes);
+  }
+  return out;
+}
+
+std::vector<int64_t> SizesOf(const v1::GetLinkTimesRequest& request, FieldViolations& violations) {
+  if (request.sizes_bytes().empty()) return DefaultSizes();
+  if (request.sizes_bytes_size() > kMaxSizes) {
+    violations.Add("sizes_bytes",
+                   absl::StrCat("are ", request.sizes_bytes_size(), ": give at most ", kMaxSizes));
+    return {};
+  }
+  for (int i = 0; i < request.sizes_bytes_size(); ++i) {
+    violations.RequireRange("", absl::StrCat("sizes_bytes[", i, "]"), request.sizes_bytes(i), 1,
+                            kMaxSizeBytes);
+  }
+  return {request.sizes_bytes().begin(), request.sizes_bytes().end()};
+}
+
+constexpr char kCalibrations[] = "nodes.calibrations";
+
+// Reads the calibrations and checks them against the devices of `nodes`, where those are known.
+absl::StatusOr<MeasuredLinks> MeasuredLinksFrom(const v1::NodeSpec& wire, const NodeGroup* nodes,
+                                                SuppliedCalibrations& supplied,
+                                                FieldViolations& violations) {
+  const auto& calibrations = wire.calibrations();
+  if (calibrations.size() > kMaxCalibrations) {
+    violations.Add(kCalibrations,
+                   absl::StrCat("are ", calibrations.size(), ": give at most ", kMaxCalibrations));
+    return MeasuredLinks();
+  }
+  const size_t faults_before = violations.all().size();
+  std::vector<std::shared_ptr<const DeviceModel>> read;
+  std::vector<const DeviceModel*> models;
+  for (int i = 0; i < calibrations.size(); ++i) {
+    const std::string path = absl::StrCat(kCalibrations, "[", i, "]");
+    read.push_back(supplied.ModelOf(calibrations[i], path, violations));
+    models.push_back(read.back().get());
+    if (nodes == nullptr || violations.Mentions(path)) continue;
+    CheckMeasuredAmong(*nodes, *models.back(), path, violations);
+  }
+  if (violations.all().size() > faults_before) return MeasuredLinks();
+  absl::StatusOr<MeasuredLinks> out = MeasuredLinksOf(models);
+  if (!out.ok()) violations.Add(kCalibrations, out.status().message());
+  return out;
+}
+
+// "the slowest of 2 calibrations in the request".
+std::string CalibrationsCitation(int count) {
+  return count == 1 ? "a calibration in the request"
+                    : absl::StrCat("the slowest of ", count, " calibrations in the request");
+}
+
+// Computes times among `nodes`, and cites the source of each.
+class LinkAnswer {
+ public:
+  // `measured` outlives this.
+  LinkAnswer(NodeGroup nodes, const MeasuredLinks& measured, int calibration_count)
+      : nodes_(std::move(nodes)),
+        measured_(measured),
+        calibrations_(CalibrationsCitation(calibration_count)),
+        published_(ReferenceCollectives(nodes_.node->collectives)),
+        times_(nodes_.node, {Supplied(), published_}, nodes_.network) {}
+
+  absl::Status AddExchange(CollectiveOp op, const std::vector<int64_t>& sizes,
+                           v1::GetLinkTimesResponse* out) const {
+    v1::GetLinkTimesResponse::Exchange* exchange = out->add_exchanges();
+    exchange->set_operation(CollectiveOperationTo(op));
+    const LinkSource source = StandsOn(op);
+    for (const int64_t bytes : sizes) {
+      SEXTANT_ASSIGN_OR_RETURN(const KernelTime time,
+                               times_.TimeOf(op, Bytes(bytes), nodes_.group));
+      CollectiveTimeTo({op, Bytes(bytes), nodes_.group.ranks()}, time, source,
+                       exchange->add_times());
+    }
+    return absl::OkStatus();
+  }
+
+  void AddHostCopies(const std::vector<int64_t>& sizes, v1::GetLinkTimesResponse* out) const {
+    const NodeType& node = *nodes_.node;
+    const LinkSource source = measured_.host_copies
+                                  ? LinkSource{RateSource::kMeasuredSupplied, calibrations_}
+                                  : LinkSource{RateSource::kDatasheet,
+                                               absl::StrCat("host link: ", SourceOf(node.host_rate),
+                                                            "; published share (docs/links.md)")};
+    for (const int64_t bytes : sizes) {
+      const absl::optional<KernelTime> time =
+          PinnedCopyTime(node, Bytes(bytes), measured_.host_copies);
+      if (!time) {
+        out->add_assumptions(absl::StrCat("Nothing is known of a ", node.name,
+                                          "'s link to its host: there are no times of copies."));
+        return;
+      }
+      LinkTimeTo(bytes, *time, source, out->add_host_copies());
+    }
+    out->add_assumptions(
+        "Host memory is pinned, and copies go one way at a time with nothing else on the bus.");
+  }
+
+  // Adds an assumption where the request's calibrations do not cover `op`.
+  void AddWhatIsNotMeasured(CollectiveOp op, v1::GetLinkTimesResponse* out) const {
+    const RankGroup& group = nodes_.group;
+    if (group.ranks_per_node < 2 || !IsWithinNodes(op)) return;
+    const CollectiveModel* const model = times_.Answering(op, group.ranks_per_node);
+    if (model != nullptr && model == Supplied()) return;
+    out->add_assumptions(absl::StrCat("The calibrations hold no ", CollectiveOpName(op),
+                                      " that would tell its times among ", group.ranks_per_node,
+                                      model == nullptr ? " ranks: the datasheet stands in."
+                                                       : " ranks: published times stand in."));
+  }
+
+ private:
+  const CollectiveModel* Supplied() const {
+    return measured_.collectives ? &*measured_.collectives : nullptr;
+  }
+
+  // True where part of `op` stays within a node; a send to another node does not.
+  bool IsWithinNodes(CollectiveOp op) const {
+    return nodes_.group.node_count == 1 || op != CollectiveOp::kSendReceive;
+  }
+
+  // The source of the times of calls within one node.
+  LinkSource WithinNode(CollectiveOp op, int64_t ranks) const {
+    if (ranks < 2) return {RateSource::kRequest, "one rank: there is nobody to wait for"};
+    const CollectiveModel* const model = times_.Answering(op, ranks);
+    const NodeType& node = *nodes_.node;
+    if (model == nullptr) {
+      return {RateSource::kDatasheet,
+              absl::StrCat(node.link, ": ", SourceOf(node.link_rate),
+                           "; NCCL's latencies and published shares (docs/links.md)")};
+    }
+    if (model == Supplied()) return {RateSource::kMeasuredSupplied, calibrations_};
+    return {RateSource::kReference, ReferenceCollectivesCitation(node.collectives)};
+  }
+
+  LinkSource StandsOn(CollectiveOp op) const {
+    const RankGroup& group = nodes_.group;
+    if (group.node_count == 1) return WithinNode(op, group.ranks_per_node);
+    std::string citation =
+        absl::StrCat("network: ", nodes_.network->citation, "; NCCL's latencies (docs/links.md)");
+    if (IsWithinNodes(op) && group.ranks_per_node > 1) {
+      absl::StrAppend(&citation,
+                      "; within the node: ", WithinNode(op, group.ranks_per_node).citation);
+    }
+    return {RateSource::kDatasheet, std::move(citation)};
+  }
+
+  NodeGroup nodes_;
+  const MeasuredLinks& measured_;
+  const std::string calibrations_;  // how they are cited
+  const CollectiveModel* published_;
+  LinkTimes times_;
+};
+
+void AddAssumptions(const NodeGroup& nodes, const v1::GetLinkTimesRequest& request,
+                    v1::GetLinkTimesResponse* response) {
+  response->add_assumptions(
+      "Nothing else uses the links at the same time; calls are launched one by one, not by a "
+      "graph.");
+  if (nodes.group.node_count > 1) {
+    response->add_assumptions(
+        "Across nodes, times follow from the adapters' line rate and NCCL's latencies; congestion, "
+        "oversubscription and the order of nodes are not modelled, and from 1 to 4 MiB calls may "
+        "take up to twice as long.");
+  } else if (request.nodes().has_network()) {
+    response->add_assumptions("One node uses no network: nodes.network changes nothing.");
+  }
+  if (nodes.group.ranks() == 1) {
+    response->add_assumptions("One rank has nobody to exchange with: its calls take no time.");
+  }
+}
+
+}  // namespace
+
+absl::Status AnswerListNodeTypes(const v1::ListNodeTypesRequest& request,
+                                 v1::ListNodeTypesResponse* response) {
+  if (request.has_name()) {
+    SEXTANT_ASSIGN_OR_RETURN(const NodeType* node, FindNodeType(request.name()));
+    NodeTypeTo(*node, response->add_node_types());
+  } else {
+    for (const NodeType& node : NodeTypes()) NodeTypeTo(node, response->add_node_types());
+  }
+  for (const NamedNetwork& network : NamedNetworks()) {
+    NetworkTypeTo(network, response->add_networks());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, absl::Time now,
+                             SuppliedCalibrations& supplied, v1::GetLinkTimesResponse* response) {
+  FieldViolations violations;
+  const NodeGroupRequest named = NodeGroupRequestFrom(request.nodes());
+  absl::StatusOr<NodeGroup> nodes = ResolveNodes(named);
+  for (const FieldViolation& v : FieldViolationsOf(nodes.status())) {
+    violations.Add(FieldPath("nodes", v.field), v.description);
+  }
+  const std::vector<CollectiveOp> operations = OperationsOf(request, violations);
+  const std::vector<int64_t> sizes = SizesOf(request, violations);
+  const auto& calibrations = request.nodes().calibrations();
+  CheckNoneAhead(calibrations, kCalibrations, now, violations);
+  const absl::StatusOr<MeasuredLinks> measured =
+      MeasuredLinksFrom(request.nodes(), nodes.ok() ? &*nodes : nullptr, supplied, violations);
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  SEXTANT_RETURN_IF_ERROR(nodes.status());
+  NodeSpecTo(named, *nodes, response->mutable_nodes());
+  NodeTypeTo(*nodes->node, response->mutable_node_type());
+  if (nodes->network) {
+    response->mutable_network()->set_bytes_per_second(nodes->network->bytes_per_second);
+    response->mutable_network()->set_citation(nodes->network->citation);
+  }
+  AddAssumptions(*nodes, request, response);
+  const LinkAnswer answer(*std::move(nodes), *measured, calibrations.size());
+  for (const CollectiveOp op : operations) {
+    SEXTANT_RETURN_IF_ERROR(answer.AddExchange(op, sizes, response));
+    if (!calibrations.empty()) answer.AddWhatIsNotMeasured(op, response);
+  }
+  if (request.host_copies()) answer.AddHostCopies(sizes, response);
+  return absl::OkStatus();
+}
+
+}  // namespace sextant::server

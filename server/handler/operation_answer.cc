@@ -1,0 +1,179 @@
+#include "server/handler/operation_answer.h"
+
+#include <string>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/hardware/catalogue.h"
+#include "engine/hardware/placement.h"
+#include "engine/operation/analysis.h"
+#include "engine/run/operation_rates.h"
+#include "engine/run/rate_requirement.h"
+#include "engine/time/operation_prediction.h"
+#include "engine/time/stream_prediction.h"
+#include "server/convert/calibration.h"
+#include "server/convert/kernel.h"
+#include "server/convert/operation.h"
+#include "server/convert/operation_cost.h"
+#include "server/convert/operation_device.h"
+#include "server/handler/named_devices.h"
+
+namespace sextant::server {
+namespace {
+
+// A device needs an operation that runs on it, and an achieved time a device.
+void CheckCombination(const v1::AnalyzeOperationRequest& request, FieldViolations& violations) {
+  if (request.has_device() && request.operation().has_host_copy()) {
+    violations.Add("device",
+                   "is not where a copy between host and device takes its time: leave it out, and "
+                   "see host_copy in the answer");
+  }
+  if (request.has_achieved_seconds() && !request.has_device()) {
+    violations.Add("device",
+                   "is required with achieved_seconds: utilisation is a share of its "
+                   "rate");
+  }
+}
+
+struct Device {
+  const v1::OperationDevice& wire;
+  OperationDevice named = {};
+  RooflineMethod method = RooflineMethod::kSmooth;
+  KernelRegime regime = KernelRegime::kBurst;
+  // Texts of `named` point into it.
+  std::shared_ptr<const CalibrationSnapshot> snapshot = nullptr;
+  CalibrationQuery query = {};
+};
+
+Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOptions& options,
+                  FieldViolations& violations) {
+  const v1::OperationDevice& wire = request.device();
+  Device out = {.wire = wire};
+  out.named = OperationDeviceFrom(wire, "device", *options.supplied, violations);
+  out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
+  out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
+  out.snapshot = options.calibrations();
+  out.query.now = options.now();
+  const absl::optional<double> age = out.named.requirement.maximum_age_seconds;
+  if (age.has_value()) out.query.maximum_age = absl::Seconds(*age);
+  if (wire.has_calibration()) {
+    CheckNotAhead(wire.calibration(), "device.calibration", out.query.now, violations);
+  }
+  if (!wire.device_uuid().empty()) {
+    out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, out.query);
+  }
+  return out;
+}
+
+// The device's kernels; absent where the request gives rates of its own.
+absl::optional<Placement> KernelsOf(const Device& device) {
+  const v1::OperationDevice& wire = device.wire;
+  if (wire.has_matrix_flops_per_second() || wire.has_memory_bytes_per_second()) {
+    return absl::nullopt;
+  }
+  if (wire.has_calibration()) {
+    return PlacementOf({device.named.calibration.get()}, RateSource::kMeasuredSupplied);
+  }
+  if (!wire.device_uuid().empty()) {
+    if (device.named.device->model == nullptr) return absl::nullopt;
+    return PlacementOf({device.named.device->model.get()}, RateSource::kMeasuredDevice);
+  }
+  const Accelerator* accelerator = AcceleratorNamed(wire.accelerator());
+  if (accelerator == nullptr) return absl::nullopt;
+  return PlacementOfProduct(*accelerator, device.snapshot->TrustedModels(device.query),
+                            device.query.OldestUnixSeconds());
+}
+
+// The time that measured kernels predict; absent where no kernel of the kind was measured.
+absl::StatusOr<absl::optional<OperationPrediction>> PredictionOf(const OperationRequest& asked,
+                                                                 const OperationAnalysis& analysis,
+                                                                 const Placement& kernels) {
+  SEXTANT_ASSIGN_OR_RETURN(
+      absl::optional<OperationPrediction> out,
+      PredictOperation(asked.operation, asked.types.input, kernels.devices, kernels.join));
+  if (out.has_value()) return out;
+  return PredictStreams(asked.operation, analysis, kernels.devices, kernels.join);
+}
+
+void PredictedTimesTo(const OperationPrediction& prediction, const OperationAnalysis& analysis,
+                      PredictedWork work, v1::OperationTime* out) {
+  work.flops = analysis.forward.sum.flops();
+  KernelPredictionTo(prediction, prediction.forward, work, out->mutable_predicted_forward());
+  if (prediction.unfused.has_value()) {
+    work.flops = analysis.unfused->sum.flops();
+    KernelPredictionTo(prediction, *prediction.unfused, work, out->mutable_predicted_unfused());
+  }
+  if (analysis.backward.has_value() && prediction.backward.expected > Seconds(0)) {
+    work.flops = analysis.backward->cost.sum.flops();
+    OperationPrediction backward = prediction;
+    if (backward.backward_source.has_value()) backward.source = *backward.backward_source;
+    KernelPredictionTo(backward, backward.backward, work, out->mutable_predicted_backward());
+  }
+}
+
+// Adds the prediction to the answer, where there is one.
+absl::Status PredictionTo(const OperationRequest& asked, const OperationAnalysis& analysis,
+                          const TimedOperation& timed, const Device& device,
+                          v1::OperationTime* out) {
+  const absl::optional<Placement> kernels = KernelsOf(device);
+  if (!kernels.has_value()) return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPrediction> prediction,
+                           PredictionOf(asked, analysis, *kernels));
+  if (!prediction.has_value()) return absl::OkStatus();
+  SEXTANT_RETURN_IF_ERROR(CheckPredictionSource(device.named, prediction->source, "device"));
+  if (prediction->backward_source.has_value()) {
+    SEXTANT_RETURN_IF_ERROR(
+        CheckPredictionSource(device.named, *prediction->backward_source, "device"));
+  }
+  for (const std::string& sentence : kernels->assumptions) out->add_assumptions(sentence);
+  if (device.regime == KernelRegime::kSustained) {
+    const PlacedDevice& deciding = kernels->devices[prediction->device];
+    SEXTANT_ASSIGN_OR_RETURN(const std::string how,
+                             MakeSustained(deciding, asked.types.input, *prediction));
+    out->add_assumptions(how);
+  } else {
+    out->add_assumptions(
+        "Predicted times are of bursts of milliseconds: in a long run, products and attention may "
+        "take longer; device.regime says which are wanted.");
+  }
+  // A peak of products does not apply to operations that multiply no matrices.
+  PredictedWork work;
+  if (!prediction->streams) work.peak = timed.rates.datasheet_peak;
+  PredictedTimesTo(*prediction, analysis, work, out);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AnswerOperation(const v1::AnalyzeOperationRequest& request,
+                             const AccountingOptions& options,
+                             v1::AnalyzeOperationResponse* response) {
+  FieldViolations violations;
+  OperationRequest asked;
+  absl::optional<ReadOperation> read = OperationFrom(request.operation(), "operation", violations);
+  asked.types = OperationTypesFrom(request.data_types(), "data_types", violations);
+  if (request.has_transcendental_flops()) {
+    asked.convention.transcendental = request.transcendental_flops();
+  }
+  const Device device = DeviceFrom(request, options, violations);
+  CheckCombination(request, violations);
+  if (!read.has_value()) return violations.ToStatus();
+  FillSizeDefaults(read->operation);
+  asked.operation = std::move(read->operation);
+
+  const absl::StatusOr<OperationAnalysis> analysis = AnalyzeOperation(asked, read->path);
+  if (!analysis.ok()) violations.AddAll(analysis.status());
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  SEXTANT_RETURN_IF_ERROR(OperationAnalysisTo(asked.operation, *analysis, response));
+  if (!request.has_device()) return absl::OkStatus();
+
+  SEXTANT_ASSIGN_OR_RETURN(const OperationRates rates,
+                           RatesFor(device.named, asked.types.input, "device"));
+  TimedOperation timed = {
+      .request = asked, .analysis = *analysis, .rates = rates, .method = device.method};
+  if (request.has_achieved_seconds()) timed.achieved_seconds = request.achieved_seconds();
+  SEXTANT_RETURN_IF_ERROR(OperationTimeTo(timed, response->mutable_time()));
+  return PredictionTo(asked, *analysis, timed, device, response->mutable_time());
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,83 @@
+#include "server/handler/planning_service.h"
+
+#include <string>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/hardware/rates.h"
+#include "engine/run/plan.h"
+#include "server/call/worker_pool.h"
+#include "server/convert/calibration.h"
+#include "server/convert/plan.h"
+#include "server/convert/run_spec.h"
+#include "server/handler/named_devices.h"
+
+namespace sextant::server {
+namespace {
+
+void IgnoredFieldsTo(const ModelSpec& model, v1::Plan* out) {
+  if (!model.hugging_face_config.has_value()) return;
+  for (const std::string& name : model.hugging_face_config->ignored_fields) {
+    out->add_ignored_config_fields(name);
+  }
+}
+
+// Counts a plan as in flight while it lives, on any thread.
+class InFlight {
+ public:
+  explicit InFlight(prometheus::Gauge& plans) : plans_(plans) { plans_.Increment(); }
+  ~InFlight() { plans_.Decrement(); }
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
+ private:
+  prometheus::Gauge& plans_;
+};
+
+}  // namespace
+
+PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
+    : metrics_(metrics),
+      options_(std::move(options)),
+      plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.log_level) {}
+
+absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
+                                     v1::PlanRunResponse* response) {
+  const InFlight in_flight(metrics_.plans_in_flight());
+  FieldViolations violations;
+  RunSpec run = RunSpecFrom(request, *options_.supplied, violations);
+  CheckNoneAhead(request.cluster().calibrations(), "cluster.calibrations", options_.now(),
+                 violations);
+  // Held to the end: the run's texts point into it.
+  std::shared_ptr<const CalibrationSnapshot> snapshot;
+  if (request.cluster().device_uuids_size() > 0) {
+    snapshot = options_.calibrations();
+    CalibrationQuery query = {.now = options_.now()};
+    const absl::optional<double> age = run.rate_requirement.maximum_age_seconds;
+    if (age.has_value()) query.maximum_age = absl::Seconds(*age);
+    run.cluster.devices = NamedDevicesFrom(request.cluster(), *snapshot, query, violations);
+  }
+  SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations)));
+  response->set_rates_fingerprint(RatesFingerprint(plan.rates));
+  metrics_.layouts_considered().Increment();
+  metrics_.verdict(plan.verdict()).Increment();
+  PlanTo(std::move(plan), response->mutable_plan());
+  IgnoredFieldsTo(run.model, response->mutable_plan());
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* context,
+                                                   const grpc::ByteBuffer* request,
+                                                   grpc::ByteBuffer* response) {
+  // Evaluates every stage of a layout and, where it does not fit, many changes to it: that may take
+  // milliseconds.
+  return AnswerInlineOrAfter<v1::PlanRunRequest, v1::PlanRunResponse>(
+      UnaryCall(plan_run_, context, request, response),
+      [](const v1::PlanRunRequest& in) { return !in.has_layout(); },
+      [this, context](const v1::PlanRunRequest&, auto then) {
+        PostCall(context, *options_.workers, std::move(then));
+      },
+      [this](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) { return Answer(in, out); });
+}
+
+}  // namespace sextant::server

@@ -1,0 +1,52 @@
+// Counters of probes' outcomes.
+#ifndef SEXTANT_SERVER_METRICS_PROBE_METRICS_H_
+#define SEXTANT_SERVER_METRICS_PROBE_METRICS_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/options.h"
+#include "sextant/v1/probe.pb.h"
+
+namespace sextant::server {
+
+// Thread-safe. Every counter exists from the start, at 0.
+class ProbeMetrics {
+ public:
+  ProbeMetrics(prometheus::Registry& registry, ProbeMetricsSet set);
+
+  // True where SetGpuState() shows anything: the full set alone has it.
+  bool shows_gpu_state() const { return gpu_states_ != nullptr; }
+
+  // Sets the reason why this host's GPUs can or can't be measured: "ok" or a word of
+  // ProbeFailure.reason. An unknown word sets all states to 0. Before the first call there are no
+  // series.
+  void SetGpuState(const std::string& word);
+
+  // Counts a probe that ended with `end`. `partial`: it measured less than planned.
+  void CountRun(const absl::Status& end, bool partial);
+
+  // Counts a wrong result.
+  void CountMismatch(const v1::ProbeFailure& failure);
+
+ private:
+  // By the label's value, "other" for values of no series of their own; never changed once made.
+  using Counters = std::map<std::string, prometheus::Counter*>;
+
+  Counters runs_;
+  Counters refusals_;
+  Counters mismatches_;
+  std::mutex gpu_states_mutex_;
+  prometheus::Family<prometheus::Gauge>* gpu_states_ = nullptr;  // null: not shown
+};
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_METRICS_PROBE_METRICS_H_

@@ -1,0 +1,65 @@
+#include "server/probe/probe_call.h"
+
+#include <utility>
+
+#include "engine/base/reason.h"
+#include "server/call/call.h"
+
+namespace sextant::server {
+
+bool DeadlineHadPassed(const CallTimes& call, std::chrono::system_clock::time_point now) {
+  constexpr int kLeastRoundedValue = 100;  // of three digits: rounded by up to one part of it
+  return now >= call.deadline - (call.deadline - call.start) / kLeastRoundedValue;
+}
+
+ProbeCall::ProbeCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes)
+    : call_(method, *context, request_bytes),
+      times_{.start = std::chrono::system_clock::now(), .deadline = context->deadline()} {}
+
+void ProbeCall::Send(const v1::RunProbeResponse& response) {
+  Message message;
+  message.is_progress = response.has_progress();
+  // Encoding fails only beyond 2 GiB.
+  if (!Encode(response, &message.bytes).ok()) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!waiting_.empty() && waiting_.back().is_progress) waiting_.pop_back();
+  waiting_.push_back(std::move(message));
+  Next(std::move(lock));
+}
+
+void ProbeCall::End(const absl::Status& status) {
+  const bool late =
+      absl::IsCancelled(status) && DeadlineHadPassed(times_, std::chrono::system_clock::now());
+  std::unique_lock<std::mutex> lock(mutex_);
+  end_ = late ? WithReason(absl::DeadlineExceededError("the call's deadline came before a result"),
+                           ReasonOf(status))
+              : status;
+  Next(std::move(lock));
+}
+
+void ProbeCall::OnWriteDone(bool ok) {
+  if (!ok) cancellation_->Cancel();
+  std::unique_lock<std::mutex> lock(mutex_);
+  writing_ = false;
+  if (!ok) waiting_.clear();
+  Next(std::move(lock));
+}
+
+void ProbeCall::Next(std::unique_lock<std::mutex> lock) {
+  if (writing_) return;
+  if (!waiting_.empty()) {
+    writing_bytes_ = std::move(waiting_.front().bytes);
+    waiting_.pop_front();
+    writing_ = true;
+    StartWrite(&writing_bytes_);
+    return;
+  }
+  if (!end_.has_value()) return;
+  const grpc::Status wire = call_.Count(*end_);
+  call_.Log();
+  // Another thread may delete this object once the call is finished.
+  lock.unlock();
+  Finish(wire);
+}
+
+}  // namespace sextant::server

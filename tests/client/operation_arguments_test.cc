@@ -1,0 +1,214 @@
+#include "client/flags/operation_arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "client/flags/field_path.h"
+
+namespace sextant::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+const OperationKind& KindNamed(const std::string& name) {
+  for (const OperationKind& kind : OperationKinds()) {
+    if (kind.name == name) return kind;
+  }
+  ADD_FAILURE() << "no kind " << name;
+  return OperationKinds().front();
+}
+
+// All fields that a kind's arguments and flags set, by path.
+std::set<std::string> FieldsOf(const OperationKind& kind) {
+  std::set<std::string> fields(kind.size_fields.begin(), kind.size_fields.end());
+  for (const FieldFlag& flag : kind.flags) fields.insert(flag.field);
+  if (kind.form == SizesForm::kExpression) {
+    fields.insert({"operation.einsum.expression", "operation.einsum.operands"});
+  }
+  if (kind.has_steps) fields.insert("operation.fused_chain.steps");
+  return fields;
+}
+
+// A kind for each operation of the API, in its order, and in each a place for every field.
+TEST(OperationKinds, AreThoseOfTheApi) {
+  const auto* operation = v1::Operation::descriptor();
+  ASSERT_EQ(OperationKinds().size(), static_cast<size_t>(operation->field_count()));
+  for (int i = 0; i < operation->field_count(); ++i) {
+    const auto* field = operation->field(i);
+    const OperationKind& kind = OperationKinds()[static_cast<size_t>(i)];
+    std::set<std::string> expected;
+    for (int j = 0; j < field->message_type()->field_count(); ++j) {
+      expected.insert("operation." + field->name() + "." + field->message_type()->field(j)->name());
+    }
+    EXPECT_EQ(FieldsOf(kind), expected) << kind.name;
+  }
+}
+
+// The same of the device; its name and the calibration have flags of their own.
+TEST(DeviceFlags, AreTheFieldsOfTheApi) {
+  std::set<std::string> fields = {"device.accelerator", "device.device_uuid", "device.calibration"};
+  for (const FieldFlag& flag : DeviceFlags()) fields.insert(flag.field);
+  std::set<std::string> expected;
+  for (int i = 0; i < v1::OperationDevice::descriptor()->field_count(); ++i) {
+    expected.insert("device." + v1::OperationDevice::descriptor()->field(i)->name());
+  }
+  expected.erase("device.rate_requirement");
+  for (int i = 0; i < v1::RateRequirement::descriptor()->field_count(); ++i) {
+    expected.insert("device.rate_requirement." +
+                    v1::RateRequirement::descriptor()->field(i)->name());
+  }
+  EXPECT_EQ(fields, expected);
+}
+
+TEST(NumberFormatFlags, AreTheFieldsOfTheApi) {
+  std::set<std::string> fields;
+  for (const FieldFlag& flag : NumberFormatFlags()) fields.insert(flag.field);
+  EXPECT_EQ(fields, std::set<std::string>({"data_types.input", "data_types.output",
+                                           "data_types.accumulation", "transcendental_flops"}));
+  EXPECT_STREQ(NumberFormatFlags()[0].field, "data_types.input");
+}
+
+TEST(ReadSizes, PutsEachIntoItsField) {
+  v1::AnalyzeOperationRequest request;
+  ASSERT_TRUE(ReadSizes(KindNamed("matmul"), "2x3x4", &request).ok());
+  EXPECT_EQ(request.operation().matmul().m(), 2);
+  EXPECT_EQ(request.operation().matmul().k(), 3);  // in the middle
+  EXPECT_EQ(request.operation().matmul().n(), 4);
+  ASSERT_TRUE(ReadSizes(KindNamed("linear"), "8Kx3x4", &request).ok());
+  EXPECT_EQ(request.operation().linear().rows(), 8000);
+  EXPECT_EQ(request.operation().linear().input_size(), 3);
+  EXPECT_EQ(request.operation().linear().output_size(), 4);
+  ASSERT_TRUE(ReadSizes(KindNamed("attention"), "1x2x3x4", &request).ok());
+  EXPECT_EQ(request.operation().attention().query_length(), 3);
+  EXPECT_EQ(request.operation().attention().head_size(), 4);
+  ASSERT_TRUE(ReadSizes(KindNamed("experts"), "64Kx7168x2048", &request).ok());
+  EXPECT_EQ(request.operation().experts().tokens(), 64000);
+  EXPECT_EQ(request.operation().experts().hidden_size(), 7168);
+  EXPECT_EQ(request.operation().experts().feed_forward_size(), 2048);
+  ASSERT_TRUE(ReadSizes(KindNamed("batched-matmul"), "5x2x3x4", &request).ok());
+  EXPECT_EQ(request.operation().batched_matmul().batch(), 5);
+  EXPECT_EQ(request.operation().batched_matmul().k(), 3);
+  ASSERT_TRUE(ReadSizes(KindNamed("host-copy"), "1GiB", &request).ok());
+  EXPECT_EQ(request.operation().host_copy().bytes(), int64_t{1} << 30);
+  ASSERT_TRUE(ReadSizes(KindNamed("einsum"), "ab,bc->ac", &request).ok());
+  EXPECT_EQ(request.operation().einsum().expression(), "ab,bc->ac");
+}
+
+TEST(ReadSizes, MultipliesAShape) {
+  v1::AnalyzeOperationRequest request;
+  ASSERT_TRUE(ReadSizes(KindNamed("dropout"), "4x8x2", &request).ok());
+  EXPECT_EQ(request.operation().dropout().count(), 64);
+  ASSERT_TRUE(ReadSizes(KindNamed("fused-chain"), "16M", &request).ok());
+  EXPECT_EQ(request.operation().fused_chain().count(), 16000000);
+}
+
+struct WrongSizes {
+  const char* kind;
+  const char* text;
+  const char* expect;
+};
+
+TEST(ReadSizes, SaysWhatToWrite) {
+  const WrongSizes cases[] = {
+      {"matmul", "2x3", "\"2x3\" is not MxKxN; write it as in: sextant op matmul 16384x"},
+      {"matmul", "2x3x4x5", "is not MxKxN"},
+      {"matmul", "", "is not MxKxN"},
+      {"matmul", "2xx4", "K of MxKxN: \"\" is not a whole number"},
+      {"matmul", "2x3x1e30", "N of MxKxN: \"1e30\" does not fit in 64 bits"},
+      {"optimizer-update", "8G", "PARAMETERS: \"8G\" ends in \"G\""},
+      {"host-copy", "1G", "BYTES: \"1G\" ends in \"G\""},
+      {"dropout", "4xy", "\"4xy\""},
+      {"dropout", "-4x-8", "at least 1"},
+      {"dropout", "4294967296x4294967296", "than fit in 64 bits"},
+  };
+  for (const WrongSizes& c : cases) {
+    v1::AnalyzeOperationRequest request;
+    const absl::Status read = ReadSizes(KindNamed(c.kind), c.text, &request);
+    EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << c.kind << " " << c.text;
+    EXPECT_THAT(std::string(read.message()), HasSubstr(c.expect)) << c.kind << " " << c.text;
+  }
+}
+
+TEST(AddOperand, TakesAScalarToo) {
+  v1::AnalyzeOperationRequest request;
+  ASSERT_TRUE(AddOperand("2x3", &request).ok());
+  ASSERT_TRUE(AddOperand("scalar", &request).ok());
+  ASSERT_EQ(request.operation().einsum().operands_size(), 2);
+  EXPECT_EQ(request.operation().einsum().operands(0).shape_size(), 2);
+  EXPECT_EQ(request.operation().einsum().operands(1).shape_size(), 0);
+  EXPECT_FALSE(AddOperand("2x", &request).ok());
+}
+
+TEST(AddChainStep, ReadsAFunctionAndWhatItReads) {
+  v1::AnalyzeOperationRequest request;
+  ASSERT_TRUE(AddChainStep("exp", &request).ok());
+  ASSERT_TRUE(AddChainStep("general:2:8.5", &request).ok());
+  const auto& steps = request.operation().fused_chain().steps();
+  ASSERT_EQ(steps.size(), 2);
+  EXPECT_EQ(steps[0].function(), v1::ELEMENTWISE_FUNCTION_EXP);
+  EXPECT_FALSE(steps[0].has_flops_per_element());
+  EXPECT_EQ(steps[1].extra_input_count(), 2);
+  EXPECT_EQ(steps[1].flops_per_element(), 8.5);
+}
+
+TEST(AddChainStep, SaysWhatToWrite) {
+  for (const char* text : {"", "expp", "exp:", "exp:x", "add:1:", "add:1:2:3", ":1"}) {
+    v1::AnalyzeOperationRequest request;
+    const absl::Status read = AddChainStep(text, &request);
+    EXPECT_THAT(std::string(read.message()), HasSubstr("write FUNCTION[:EXTRA_INPUTS[:FLOPS]]"))
+        << text;
+    EXPECT_EQ(request.operation().fused_chain().steps_size(), 0) << text;
+  }
+}
+
+TEST(SetDevice, TellsTheServersFromTheCatalogues) {
+  for (const char* uuid : {"host", "CPU-0123", "GPU-ab", "MIG-1"}) {
+    v1::OperationDevice device;
+    SetDevice(uuid, &device);
+    EXPECT_EQ(device.device_uuid(), uuid);
+    EXPECT_EQ(device.accelerator(), "");
+  }
+  v1::OperationDevice device;
+  SetDevice("h100-sxm", &device);
+  EXPECT_EQ(device.accelerator(), "h100-sxm");
+  EXPECT_EQ(device.device_uuid(), "");
+}
+
+struct WordsCase {
+  const char* kind;
+  const char* field;
+  const char* words;
+};
+
+TEST(OperationFieldWords, AreThoseOfTheCommandLine) {
+  const WordsCase cases[] = {
+      {"matmul", "operation.matmul.k", "K of MxKxN"},
+      {"dropout", "operation.dropout.count", "SHAPE"},
+      {"attention", "operation.attention.kv_heads", "--kv-heads"},
+      {"attention", "operation.attention.value_head_size", "--value-head-size"},
+      {"elementwise", "operation.elementwise.input_count", "--inputs"},
+      {"experts", "operation.experts.expert_count", "--experts"},
+      {"experts", "operation.experts.tokens", "TOKENS of TOKENSxHIDDENxFEED_FORWARD"},
+      {"einsum", "operation.einsum.expression", "EXPRESSION"},
+      {"einsum", "operation.einsum.operands[1].shape[0]", "SHAPE 2"},
+      {"einsum", "operation.einsum.operands", "SHAPE..."},
+      {"fused-chain", "operation.fused_chain.steps[0].extra_input_count", "STEP 1"},
+      {"matmul", "data_types.input", "--dtype"},
+      {"matmul", "transcendental_flops", "--transcendental-flops"},
+      {"matmul", "device", "--device"},
+      {"matmul", "device.accelerator", "--device"},
+      {"matmul", "device.memory_bytes_per_second", "--memory-bandwidth"},
+      {"matmul", "device.calibration.matmuls[3].m", "--calibration.matmuls[3].m"},
+      {"matmul", "achieved_seconds", "--achieved"},
+      {"matmul", "something.new", "something.new"},
+      {"einsum", "operation.einsum.operands[x", "operation.einsum.operands[x"},
+  };
+  for (const WordsCase& c : cases) {
+    EXPECT_EQ(OperationFieldWords(KindNamed(c.kind), c.field), c.words) << c.field;
+  }
+}
+
+}  // namespace
+}  // namespace sextant::client

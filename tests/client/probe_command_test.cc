@@ -1,0 +1,296 @@
+// `sextant probe`: what it asks for, and the whole command against scripted streams.
+#include "client/command/probe_command.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "client/io/call_error.h"
+#include "client/report/hardware_text.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "tests/client/default_signals.h"
+#include "tests/client/fake_server.h"
+#include "tests/client/sample_calibration.h"
+
+namespace sextant::client {
+namespace {
+
+using ::google::protobuf::util::MessageDifferencer;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(ReadShape, ReadsSizesAndType) {
+  v1::MatmulShape shape;
+  ASSERT_TRUE(ReadShape("16384x32768x8192", "bf16", &shape).ok());
+  EXPECT_EQ(shape.m(), 16384);
+  EXPECT_EQ(shape.n(), 32768);
+  EXPECT_EQ(shape.k(), 8192);
+  EXPECT_EQ(shape.data_type(), v1::DATA_TYPE_BF16);
+  // A type of its own instead of the default; the server checks ranges.
+  ASSERT_TRUE(ReadShape("0x1x9223372036854775807:INT8", "bf16", &shape).ok());
+  EXPECT_EQ(shape.m(), 0);
+  EXPECT_EQ(shape.data_type(), v1::DATA_TYPE_INT8);
+}
+
+struct BadProbe {
+  const char* text;
+  const char* expect;  // in the message
+};
+
+TEST(ReadShape, SaysWhatToWrite) {
+  const BadProbe cases[] = {
+      {"", "is not three whole numbers; write MxNxK or MxNxK:TYPE, such as 16384x32768x8192:bf16"},
+      {"1x2", "is not three whole numbers"},
+      {"1x2x3x4", "is not three whole numbers"},
+      {"1x2x", "is not three whole numbers"},
+      {"1X2X3", "is not three whole numbers"},
+      {"-1x2x3", "is not three whole numbers"},
+      {"1x2x3.5", "is not three whole numbers"},
+      {"1x2xnan", "is not three whole numbers"},
+      {" 1x2x3", "is not three whole numbers"},
+      // 4000 or 4096?
+      {"4Kx2x3", "is not three whole numbers"},
+      {"1x2x9223372036854775808", "does not fit in 64 bits"},
+      {"1x2x3:", "has no data type known here"},
+      {"1x2x3:fp7", "has no data type known here; write MxNxK or MxNxK:TYPE"},
+      {"1x2x3:bf16:", "has no data type known here"},
+  };
+  for (const BadProbe& c : cases) {
+    v1::MatmulShape shape;
+    const absl::Status read = ReadShape(c.text, "bf16", &shape);
+    EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << c.text;
+    EXPECT_THAT(std::string(read.message()), HasSubstr(c.expect)) << c.text;
+  }
+}
+
+TEST(ReadProbeRequest, SetsNothingThatWasNotGiven) {
+  v1::RunProbeRequest request;
+  ASSERT_TRUE(ReadProbeRequest({}, &request).ok());
+  EXPECT_EQ(request.ByteSizeLong(), 0u);
+}
+
+TEST(ReadProbeRequest, FillsEveryField) {
+  v1::RunProbeRequest request;
+  ASSERT_TRUE(ReadProbeRequest({.mode = "full",
+                                .device_uuids = {"host", "GPU-1"},
+                                .shapes = {"1x2x3", "4x5x6:int8"},
+                                .data_type = "fp32"},
+                               &request)
+                  .ok());
+  EXPECT_EQ(request.mode(), v1::PROBE_MODE_FULL);
+  ASSERT_EQ(request.device_uuids_size(), 2);
+  EXPECT_EQ(request.device_uuids(1), "GPU-1");
+  ASSERT_EQ(request.matmuls_size(), 2);
+  EXPECT_EQ(request.matmuls(0).data_type(), v1::DATA_TYPE_FP32);
+  EXPECT_EQ(request.matmuls(1).data_type(), v1::DATA_TYPE_INT8);
+  EXPECT_EQ(request.matmuls(1).k(), 6);
+}
+
+TEST(ProbeTimeout, GrowsWithTheWork) {
+  EXPECT_EQ(ProbeTimeoutSeconds({}), 8 * 60);
+  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "quick", .device_uuids = {"host"}}), 60);
+  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .device_uuids = {"host"}}), 120);
+  EXPECT_EQ(ProbeTimeoutSeconds({.device_uuids = {"host"}, .shapes = {"1x2x3"}}), 360);
+  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .device_uuids = {"a", "b"}}), 240);
+}
+
+using Writer = grpc::ServerWriter<v1::RunProbeResponse>;
+
+// Sends `events` and then ends the call with `status`.
+HardwareHandlers Streams(const std::vector<v1::RunProbeResponse>& events,
+                         const grpc::Status& status = grpc::Status::OK) {
+  return {.run_probe = [=](grpc::ServerContext*, const v1::RunProbeRequest&, Writer* writer) {
+    for (const v1::RunProbeResponse& event : events) writer->Write(event);
+    return status;
+  }};
+}
+
+grpc::Status Refused(grpc::StatusCode code, const std::string& reason) {
+  google::rpc::ErrorInfo info;
+  info.set_domain("sextant");
+  info.set_reason(reason);
+  google::rpc::Status details;
+  details.set_code(code);
+  details.add_details()->PackFrom(info);
+  return {code, "the probe's own words", details.SerializeAsString()};
+}
+
+TEST(Probe, PrintsItsResult) {
+  const FakeServer server(Streams({SampleProgress(), SampleProbeResult()}));
+  const Ran ran = RunWith({"probe", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out, ProbeResultText(SampleProbeResult().result()));
+  EXPECT_EQ(ran.err, "sextant: measuring; the figures follow\n");
+}
+
+TEST(Probe, ShowsItsProgressOnATerminalAndErasesIt) {
+  const FakeServer server(Streams({SampleProgress(), SampleProbeResult()}));
+  const Ran ran = RunWith({"probe", "--address", server.address()}, "", 40);
+  EXPECT_EQ(ran.err, "\r\x1b[K 50 %  matmul bf16  bf16 1024x1024x1024\r\x1b[K");
+  EXPECT_THAT(ran.out, StartsWith("Example 8-Core Processor\n"));
+}
+
+TEST(Probe, AsksForWhatTheFlagsSay) {
+  v1::RunProbeRequest got;
+  double seconds_left = 0;
+  const FakeServer server(
+      HardwareHandlers{.run_probe = [&](grpc::ServerContext* context,
+                                        const v1::RunProbeRequest& request, Writer* writer) {
+        got = request;
+        const auto left = context->deadline() - std::chrono::system_clock::now();
+        seconds_left = std::chrono::duration<double>(left).count();
+        writer->Write(SampleProbeResult());
+        return grpc::Status::OK;
+      }});
+  EXPECT_EQ(RunWith({"probe", "--mode=full", "--device=host", "--device", "GPU-1",
+                     "--matmul=16384x32768x8192", "--matmul=1x2x3:int8", "--dtype=fp32",
+                     "--address", server.address()})
+                .exit_code,
+            0);
+  v1::RunProbeRequest expect;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(
+                  R"({"mode": "PROBE_MODE_FULL", "device_uuids": ["host", "GPU-1"], "matmuls": [
+                      {"data_type": "DATA_TYPE_FP32", "m": 16384, "n": 32768, "k": 8192},
+                      {"data_type": "DATA_TYPE_INT8", "m": 1, "n": 2, "k": 3}]})",
+                  &expect)
+                  .ok());
+  EXPECT_TRUE(MessageDifferencer::Equals(got, expect)) << got.DebugString();
+  // (120 + 300) s for each of two devices; gRPC sends few digits, rounded up.
+  EXPECT_GT(seconds_left, 700);
+  EXPECT_LE(seconds_left, 900);
+  EXPECT_EQ(RunWith({"probe", "--timeout=5000", "--address", server.address()}).exit_code, 0);
+  EXPECT_GT(seconds_left, 4000);
+}
+
+TEST(Probe, PrintsEachDeviceAsItComes) {
+  const FakeServer server(Streams({SampleProbeResult(), SampleProgress(), SampleProbeResult()}));
+  const Ran ran = RunWith({"probe", "--address", server.address()});
+  const std::string one = ProbeResultText(SampleProbeResult().result());
+  EXPECT_EQ(ran.out, absl::StrCat(one, "\n", one));
+}
+
+TEST(Probe, IsOneObjectADeviceForPrograms) {
+  const FakeServer server(Streams({SampleProgress(), SampleProbeResult()}));
+  const Ran ran = RunWith({"probe", "--output=json", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, "");
+  v1::RunProbeResponse::Result read;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ran.out, &read).ok()) << ran.out;
+  EXPECT_TRUE(MessageDifferencer::Equals(read, SampleProbeResult().result()));
+}
+
+struct ErrorCase {
+  grpc::StatusCode code;
+  const char* reason;
+  int exit_code;
+};
+
+// service.md's table.
+TEST(ProbeError, HasTheExitCodeOfItsReason) {
+  const ErrorCase cases[] = {
+      {grpc::StatusCode::INVALID_ARGUMENT, "FIELD_INVALID", 3},
+      {grpc::StatusCode::NOT_FOUND, "DEVICE_UNKNOWN", 3},
+      {grpc::StatusCode::FAILED_PRECONDITION, "RATES_NOT_MEASURED", 3},
+      {grpc::StatusCode::FAILED_PRECONDITION, "PROBE_REFUSED", 4},
+      {grpc::StatusCode::ABORTED, "PROBE_RUNNING", 4},
+      {grpc::StatusCode::UNAVAILABLE, "PROBE_FAILED", 4},
+      {grpc::StatusCode::UNAVAILABLE, "PROBE_TIMEOUT", 4},
+  };
+  for (const ErrorCase& c : cases) {
+    const FakeServer server(Streams({SampleProgress()}, Refused(c.code, c.reason)));
+    const Ran ran = RunWith({"probe", "--address", server.address()}, "", 80);
+    EXPECT_EQ(ran.exit_code, c.exit_code) << c.reason;
+    EXPECT_EQ(ran.out, "") << c.reason;
+    // The progress is gone before it; the words are the server's, with no guess of ours.
+    EXPECT_THAT(ran.err, HasSubstr(absl::StrCat("\r\x1b[Ksextant: ", CodeName(c.code), " (",
+                                                c.reason, "): the probe's own words\n")));
+  }
+}
+
+// The result of one device is not lost with another's.
+TEST(ProbeError, KeepsTheResultsBeforeIt) {
+  const FakeServer server(
+      Streams({SampleProbeResult()}, Refused(grpc::StatusCode::UNAVAILABLE, "PROBE_FAILED")));
+  const Ran ran = RunWith({"probe", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 4);
+  EXPECT_EQ(ran.out, ProbeResultText(SampleProbeResult().result()));
+  EXPECT_THAT(ran.err, HasSubstr("PROBE_FAILED"));
+}
+
+// No stream that ends well without a calibration may read as a success.
+TEST(ProbeError, IsAStreamWithoutACalibration) {
+  v1::RunProbeResponse empty_result;
+  empty_result.mutable_result()->set_in_use(true);
+  const std::vector<std::vector<v1::RunProbeResponse>> streams = {
+      {}, {SampleProgress()}, {v1::RunProbeResponse()}, {empty_result}};
+  for (const auto& events : streams) {
+    const FakeServer server(Streams(events));
+    const Ran ran = RunWith({"probe", "--output=json", "--address", server.address()});
+    EXPECT_EQ(ran.exit_code, 6);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(nlohmann::json::parse(ran.err).at("message"), "the answer holds no calibration");
+  }
+}
+
+TEST(ProbeError, IsAnOlderServer) {
+  const FakeServer server{HardwareHandlers{}};
+  const Ran ran = RunWith({"probe", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 6);
+  EXPECT_THAT(ran.err, HasSubstr("or an older sextantd"));
+}
+
+TEST(ProbeError, SteersNoTerminal) {
+  v1::RunProbeResponse progress = SampleProgress();
+  progress.mutable_progress()->set_phase("\x1b[31m\nred");
+  v1::RunProbeResponse result = SampleProbeResult();
+  result.mutable_result()->mutable_calibration()->add_notes("\x1b]0;title\x07");
+  const FakeServer server(
+      Streams({progress, result}, {grpc::StatusCode::UNAVAILABLE, "broken\x1b[2J"}));
+  const Ran ran = RunWith({"probe", "--address", server.address()}, "", 80);
+  EXPECT_THAT(ran.out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(ran.err, HasSubstr("?[31m red"));
+  EXPECT_THAT(ran.err, HasSubstr("broken?[2J"));
+}
+
+// Sends progress and the signal, and then more progress until the client is gone: only a
+// cancelled call ends this handler.
+HardwareHandlers SignalsAndWaits(int signal_number, bool* cancelled) {
+  return {
+      .run_probe = [=](grpc::ServerContext* context, const v1::RunProbeRequest&, Writer* writer) {
+        writer->Write(SampleProgress());
+        kill(getpid(), signal_number);
+        while (writer->Write(SampleProgress())) continue;
+        *cancelled = context->IsCancelled();
+        return grpc::Status::OK;
+      }};
+}
+
+TEST(ProbeInterrupt, CancelsTheCall) {
+  const DefaultSignals signals;
+  for (const int signal_number : {SIGINT, SIGTERM}) {
+    bool cancelled = false;
+    Ran ran;
+    {
+      const FakeServer server(SignalsAndWaits(signal_number, &cancelled));
+      ran = RunWith({"probe", "--address", server.address()}, "", 80);
+    }  // the handler has ended
+    EXPECT_EQ(ran.exit_code, 128 + signal_number);
+    EXPECT_TRUE(cancelled);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, EndsWith("sextant: CANCELLED: interrupted: the server stops the probe and "
+                                  "keeps the last calibration\n"));
+  }
+}
+
+}  // namespace
+}  // namespace sextant::client

@@ -1,0 +1,131 @@
+#include "engine/hardware/device_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "engine/base/lazy.h"
+#include "engine/hardware/catalogue.h"
+#include "tests/engine/hardware/device_models.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// All threads ask at once, and get the one value.
+TEST(Lazy, MakesItsValueOnce) {
+  Lazy<int> lazy;
+  std::atomic<int> made = 0;
+  std::vector<const int*> seen(8);
+  std::vector<std::thread> threads;
+  for (const int*& each : seen) {
+    threads.emplace_back([&] { each = &lazy.Get([&] { return 40 + ++made; }); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, 1);
+  for (const int* each : seen) {
+    EXPECT_EQ(each, seen[0]);
+    EXPECT_EQ(*each, 41);
+  }
+}
+
+// 10 us, then 1e12 FLOP/s; but every other shape is `wrong` times as slow.
+std::vector<MeasuredGemm> Gemms(double wrong = 1) {
+  std::vector<MeasuredGemm> out;
+  for (const int64_t m : {64, 256, 1024, 4096}) {
+    for (const int64_t n : {512, 1024, 2048, 4096, 8192}) {
+      const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * 2048;
+      out.push_back({{m, n, 2048}, Seconds((1e-5 + flops / 1e12) * (out.size() % 2 ? wrong : 1))});
+    }
+  }
+  return out;
+}
+
+DeviceCalibration H100() {
+  DeviceCalibration out;
+  out.uuid = "GPU-1";
+  out.product_name = "NVIDIA H100 80GB HBM3";
+  out.accelerator = AcceleratorNamed("h100-sxm");
+  return out;
+}
+
+// The same predictor is asked again, so nothing was fitted anew.
+TEST(DeviceModel, FitsWhatWasMeasuredOnce) {
+  const auto model = ModelOf(H100(), {.gemms = {{DataType::kBf16, Gemms()}}});
+  const auto first = model->Gemms(DataType::kBf16);
+  ASSERT_THAT(first, IsOk());
+  ASSERT_NE(*first, nullptr);
+  EXPECT_NE((*first)->own_model(), nullptr);
+  EXPECT_EQ(*model->Gemms(DataType::kBf16), *first);
+  // Layers of experts and long runs stand on the same fit.
+  const auto experts = model->Experts({.type = DataType::kBf16, .gated = true});
+  ASSERT_THAT(experts, IsOk());
+  EXPECT_EQ(*model->Experts({.type = DataType::kBf16, .gated = true}), *experts);
+  EXPECT_NE(*model->Experts({.type = DataType::kBf16, .gated = false}), *experts);
+  EXPECT_THAT(model->SustainedDerating(DataType::kBf16), IsOk());
+}
+
+TEST(DeviceModel, OfAProductStandsOnWhatIsPublished) {
+  const Accelerator& h100 = *AcceleratorNamed("h100-sxm");
+  const DeviceModel& model = DeviceModel::OfProduct(h100);
+  EXPECT_EQ(&model, &DeviceModel::OfProduct(h100));
+  EXPECT_FALSE(model.is_measured());
+  EXPECT_EQ(model.accelerator(), &h100);
+  for (const Accelerator& each : Accelerators()) {
+    EXPECT_EQ(DeviceModel::OfProduct(each).accelerator(), &each);
+  }
+  const auto gemms = model.Gemms(DataType::kBf16);
+  ASSERT_THAT(gemms, IsOk());
+  EXPECT_EQ((*gemms)->source().source, RateSource::kReference);
+  EXPECT_EQ(model.SustainedDerating(DataType::kBf16)->expected, DeratingOfUnmeasured().expected);
+  // No V100 multiplies in fp8.
+  const auto none = DeviceModel::OfProduct(*AcceleratorNamed("v100-sxm-16")).Gemms(DataType::kFp8);
+  ASSERT_THAT(none, IsOk());
+  EXPECT_EQ(*none, nullptr);
+}
+
+// A second look finds the same fault.
+TEST(DeviceModel, KeepsWhatAFitRefuses) {
+  std::vector<MeasuredGemm> damaged = Gemms();
+  damaged[3].time = Seconds(0);
+  const auto model = ModelOf(H100(), {.gemms = {{DataType::kBf16, damaged}}});
+  const absl::Status first = model->Gemms(DataType::kBf16).status();
+  EXPECT_FALSE(first.ok());
+  EXPECT_EQ(model->Gemms(DataType::kBf16).status(), first);
+  EXPECT_THAT(model->MatmulErrors(), IsEmpty());
+  EXPECT_THAT(model->Gemms(DataType::kFp16).status(), IsOk());
+}
+
+TEST(DeviceModel, TellsHowFarItsPredictionsAreOff) {
+  const auto errors_of = [](double wrong) {
+    return ModelOf(H100(), {.gemms = {{DataType::kFp8E4m3, {}}, {DataType::kBf16, Gemms(wrong)}}})
+        ->MatmulErrors();
+  };
+  ASSERT_THAT(errors_of(1), SizeIs(1));
+  EXPECT_EQ(errors_of(1)[0].data_type, DataType::kBf16);
+  EXPECT_LT(errors_of(1)[0].p90, 0.1);
+  EXPECT_GT(errors_of(3)[0].p90, 0.2);
+  EXPECT_LE(errors_of(3)[0].median, errors_of(3)[0].p90);
+}
+
+// Two sizes of one operation make a line; none is not an error.
+TEST(DeviceModel, ModelsItsCollectives) {
+  const auto none = ModelOf(H100());
+  ASSERT_THAT(none->Collectives(), IsOk());
+  EXPECT_FALSE(none->Collectives()->has_value());
+  const auto model =
+      ModelOf(H100(), {.collectives = {{CollectiveOp::kAllReduce, 8, 1 << 20, 2e-5},
+                                       {CollectiveOp::kAllReduce, 8, 1 << 24, 1.2e-4}}});
+  ASSERT_THAT(model->Collectives(), IsOk());
+  ASSERT_TRUE(model->Collectives()->has_value());
+  EXPECT_TRUE((*model->Collectives())->Knows(CollectiveOp::kAllReduce, 8));
+}
+
+}  // namespace
+}  // namespace sextant

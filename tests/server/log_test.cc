@@ -1,0 +1,108 @@
+#include "server/call/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits.h>
+#include <prometheus/text_serializer.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "server/metrics/metrics.h"
+
+namespace sextant::server {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+CallRecord Record() {
+  CallRecord record;
+  record.time = std::chrono::system_clock::time_point(std::chrono::milliseconds(1'500));
+  record.method = "sextant.v1.PlanningService/PlanRun";
+  record.peer = "ipv4:127.0.0.1:9";
+  record.code = "OK";
+  record.duration_seconds = 0.25;
+  record.request_bytes = 66;
+  return record;
+}
+
+TEST(CallLogLine, IsOneLineOfJson) {
+  const std::string line = CallLogLine(Record());
+  EXPECT_EQ(line,
+            "{\"time\":\"1970-01-01T00:00:01.500Z\",\"method\":\"sextant.v1.PlanningService/"
+            "PlanRun\",\"peer\":\"ipv4:127.0.0.1:9\",\"code\":\"OK\",\"duration_seconds\":0.25,"
+            "\"request_bytes\":66}\n");
+}
+
+TEST(CallLogLine, CarriesReasonAndTraceWhereThereAreAny) {
+  CallRecord record = Record();
+  record.reason = "FIELD_INVALID";
+  record.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const auto line = nlohmann::json::parse(CallLogLine(record));
+  EXPECT_EQ(line["reason"], "FIELD_INVALID");
+  EXPECT_EQ(line["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+}
+
+TEST(CallLogLine, CannotBeBrokenByItsContent) {
+  CallRecord record = Record();
+  record.peer = "unix:/tmp/\"x\"\n\xff";
+  const std::string line = CallLogLine(record);
+  EXPECT_THAT(line.substr(0, line.size() - 1), Not(HasSubstr("\n")));
+  EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+}
+
+TEST(LogCall, WritesWhatItsLevelAsksFor) {
+  CallRecord failed = Record();
+  failed.code = "NOT_FOUND";
+  ::testing::internal::CaptureStderr();
+  LogCall(CallLogLevel::kNone, failed);
+  LogCall(CallLogLevel::kErrors, Record());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  ::testing::internal::CaptureStderr();
+  LogCall(CallLogLevel::kErrors, failed);
+  LogCall(CallLogLevel::kAll, Record());
+  const std::string lines = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(lines, HasSubstr("NOT_FOUND"));
+  EXPECT_THAT(lines, HasSubstr("\"OK\""));
+  EXPECT_THAT(lines, EndsWith("}\n"));
+}
+
+TEST(WriteLogLine, CountsWhatItDrops) {
+  const int64_t before = DroppedLogLineCount();
+  ::testing::internal::CaptureStderr();
+  WriteLogLine("short\n");
+  WriteLogLine(std::string(PIPE_BUF + 1, 'x'));  // could block on a pipe
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "short\n");
+  EXPECT_EQ(DroppedLogLineCount(), before + 1);
+  EXPECT_THAT(prometheus::TextSerializer().Serialize(LogMetrics().Collect()),
+              HasSubstr("# TYPE sextant_log_lines_dropped_total counter\n"
+                        "sextant_log_lines_dropped_total " +
+                        std::to_string(before + 1) + "\n"));
+}
+
+constexpr char kId[] = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+std::string Header(const std::string& version, const std::string& id) {
+  return version + "-" + id + "-00f067aa0ba902b7-01";
+}
+
+TEST(TraceIdOf, ReadsAWellFormedHeader) { EXPECT_EQ(TraceIdOf(Header("00", kId)), kId); }
+
+TEST(TraceIdOf, ReadsALaterVersionWithMoreFields) {
+  EXPECT_EQ(TraceIdOf(Header("01", kId) + "-more"), kId);
+}
+
+TEST(TraceIdOf, IgnoresEverythingElse) {
+  for (const std::string& header :
+       {std::string(), std::string("00"), Header("ff", kId), Header("00", kId) + "-more",
+        Header("00", std::string(32, '0')), Header("00", std::string(32, 'G')),
+        Header("00", std::string(31, 'a')), std::string(1 << 16, '0'),
+        Header("01", kId) + "more"}) {
+    EXPECT_EQ(TraceIdOf(header), "") << header.substr(0, 80);
+  }
+}
+
+}  // namespace
+}  // namespace sextant::server

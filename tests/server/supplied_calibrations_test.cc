@@ -1,0 +1,155 @@
+#include "server/store/supplied_calibrations.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/handler/operation_answer.h"
+#include "tests/server/sample_calibration.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant::server {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// SampleCalibration() with a grid of shapes, enough to fit a model to.
+v1::Calibration GridCalibration(const std::string& uuid) {
+  v1::Calibration out = SampleCalibration(uuid);
+  for (int i = 0; i < 30; ++i) {
+    v1::MatmulMeasurement* const matmul = out.add_matmuls();
+    *matmul = out.matmuls(0);
+    matmul->set_data_type(v1::DATA_TYPE_BF16);
+    matmul->set_m(1000 + 10 * i);
+    const double flops = 2.0 * static_cast<double>(matmul->m()) * static_cast<double>(matmul->n()) *
+                         static_cast<double>(matmul->k());
+    matmul->set_flops_per_second(flops / matmul->time().median_seconds());
+  }
+  v1::StreamMeasurement* const copy = out.add_streams();
+  copy->set_operation(v1::StreamMeasurement::OPERATION_COPY);
+  copy->set_array_bytes(1'000'000'000);
+  copy->set_main_memory(true);
+  *copy->mutable_time() = out.matmuls(0).time();
+  copy->set_bytes_per_second(2e9 / copy->time().median_seconds());
+  return out;
+}
+
+TEST(SuppliedCalibrations, AreReadOnce) {
+  SuppliedCalibrations supplied;
+  FieldViolations none;
+  const auto first = supplied.ModelOf(SampleCalibration("GPU-1"), "c", none);
+  EXPECT_EQ(first->calibration().uuid, "GPU-1");
+  EXPECT_EQ(supplied.ModelOf(SampleCalibration("GPU-1"), "d", none), first);
+  EXPECT_NE(supplied.ModelOf(SampleCalibration("GPU-2"), "c", none), first);
+  EXPECT_THAT(none.all(), IsEmpty());
+  EXPECT_EQ(supplied.read_count(), 2);
+  EXPECT_EQ(supplied.found_count(), 1);
+}
+
+// Violations are reported by every call.
+TEST(SuppliedCalibrations, AreNotKeptWhereTheyAreAtFault) {
+  SuppliedCalibrations supplied;
+  v1::Calibration wrong = SampleCalibration("GPU-1");
+  wrong.set_coverage_ratio(2);
+  for (const char* path : {"c", "d"}) {
+    FieldViolations violations;
+    EXPECT_EQ(supplied.ModelOf(wrong, path, violations)->calibration().uuid, "");
+    ASSERT_THAT(violations.all(), SizeIs(1));
+    EXPECT_EQ(violations.all()[0].field, absl::StrCat(path, ".coverage_ratio"));
+  }
+  EXPECT_EQ(supplied.read_count(), 2);
+}
+
+// The number of kept models is bounded, and each answer uses its own calibration's figures.
+TEST(SuppliedCalibrations, AreBoundedInNumber) {
+  SuppliedCalibrations supplied;
+  constexpr int kCount = 3 * SuppliedCalibrations::kSetCount * SuppliedCalibrations::kWayCount;
+  std::vector<std::weak_ptr<const DeviceModel>> models;
+  for (int i = 0; i < kCount; ++i) {
+    FieldViolations none;
+    const std::string uuid = absl::StrCat("GPU-", i);
+    const auto model = supplied.ModelOf(SampleCalibration(uuid), "c", none);
+    EXPECT_EQ(model->calibration().uuid, uuid);
+    models.push_back(model);
+  }
+  size_t kept = 0;
+  for (const auto& model : models) kept += model.expired() ? 0 : 1;
+  EXPECT_LE(kept, SuppliedCalibrations::kSetCount * SuppliedCalibrations::kWayCount);
+  EXPECT_GT(kept, 0u);
+}
+
+TEST(SuppliedCalibrations, AreNotKeptWhereTheyAreHuge) {
+  SuppliedCalibrations supplied;
+  v1::Calibration huge = SampleCalibration("GPU-1");
+  const v1::MatmulMeasurement matmul = huge.matmuls(0);
+  while (huge.ByteSizeLong() <= SuppliedCalibrations::kMaxKeptBytes) {
+    for (int i = 0; i < 1000; ++i) *huge.add_other_matmuls() = matmul;
+  }
+  FieldViolations violations;
+  (void)supplied.ModelOf(huge, "c", violations);
+  (void)supplied.ModelOf(huge, "c", violations);
+  EXPECT_EQ(supplied.found_count(), 0);
+}
+
+TEST(SuppliedCalibrations, AreSharedByThreads) {
+  SuppliedCalibrations supplied;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&supplied, t] {
+      for (int i = 0; i < 50; ++i) {
+        FieldViolations none;
+        const std::string uuid = absl::StrCat("GPU-", (t + i) % 7);
+        EXPECT_EQ(supplied.ModelOf(SampleCalibration(uuid), "c", none)->calibration().uuid, uuid);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(supplied.read_count() + supplied.found_count(), 200);
+  EXPECT_GE(supplied.found_count(), 200 - 4 * 7);
+}
+
+// The second call converts and fits nothing: it uses the model that the first one fitted, and gives
+// the same answer, byte for byte.
+TEST(SuppliedCalibrations, SpareTheSecondCallEveryFit) {
+  SuppliedCalibrations supplied;
+  AccountingOptions options;
+  options.calibrations = [] { return std::make_shared<const CalibrationSnapshot>(); };
+  options.now = [] { return absl::FromUnixSeconds(1'769'860'900); };
+  options.supplied = &supplied;
+  v1::AnalyzeOperationRequest request;
+  v1::Operation::Matmul* const matmul = request.mutable_operation()->mutable_matmul();
+  matmul->set_m(1500);
+  matmul->set_n(1000);
+  matmul->set_k(500);
+  request.mutable_data_types()->set_input(v1::DATA_TYPE_BF16);
+  *request.mutable_device()->mutable_calibration() = GridCalibration("GPU-1");
+  std::string first;
+  const GemmPredictor* fitted = nullptr;
+  for (int call = 0; call < 3; ++call) {
+    v1::AnalyzeOperationResponse response;
+    ASSERT_THAT(AnswerOperation(request, options, &response), IsOk());
+    EXPECT_TRUE(response.time().has_predicted_forward());
+    EXPECT_EQ(supplied.read_count(), 1);
+    EXPECT_EQ(supplied.found_count(), 2 * call);
+    FieldViolations none;
+    const auto gemms =
+        supplied.ModelOf(request.device().calibration(), "c", none)->Gemms(DataType::kBf16);
+    ASSERT_TRUE(gemms.ok());
+    if (call == 0) {
+      first = response.SerializeAsString();
+      fitted = *gemms;
+      ASSERT_NE(fitted, nullptr);
+      EXPECT_NE(fitted->own_model(), nullptr);
+    }
+    EXPECT_EQ(response.SerializeAsString(), first);
+    EXPECT_EQ(*gemms, fitted);
+  }
+}
+
+}  // namespace
+}  // namespace sextant::server
