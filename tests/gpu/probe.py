@@ -115,7 +115,7 @@ def best_calibration(runs, modes=("full", "standard", "quick")):
 
 
 def kind_of(matmul):
-    """"burst", of the grid, "sustained", "requested" or "other"."""
+    """The kind: "burst" (of the grid), "sustained", "requested" or "other"."""
     if matmul.get("window") == "WINDOW_SUSTAINED":
         return "sustained"
     purpose = matmul.get("purpose", "PURPOSE_GRID").removeprefix("PURPOSE_").lower()
