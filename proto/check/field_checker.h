@@ -55,7 +55,7 @@ std::string UnknownEnumNumber(int number);
 // Reports invalid fields.
 class FieldChecker {
  public:
-  // The most elements of any list: nearly twice the most that the probe measures.
+  // The most elements of any list: a third more than the multiplications of the largest plan.
   static constexpr int kMostElements = 2048;
 
   struct Options {
