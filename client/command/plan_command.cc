@@ -59,8 +59,8 @@ constexpr char kHelp[] =
     "        --sequence-length=4096 --accelerator=a10 --devices=1\n"
     "  A request from a file, on more devices:\n"
     "    sextant plan --request=run.json --devices=2048\n"
-    "  In a job script: refuse on 1 and 3; whatever else goes wrong, launch unplanned:\n"
-    "    sextant plan --request=run.json || { c=$?; [ $c = 1 ] || [ $c = 3 ] && exit $c; }\n";
+    "  In a job script: refuse on 1, 3 and 8; whatever else goes wrong, launch unplanned:\n"
+    "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
 
 const FieldDescriptor& FieldOf(const FieldFlag& flag) {
   return *FindField(*v1::PlanRunRequest::descriptor(), flag.field);
@@ -126,6 +126,7 @@ int Run(const PlanRequestFlags& flags, const CommandLine& line, const Streams& s
   grpc::Status status = BuildPlanRequest(flags, streams.in, &request);
   v1::PlanRunResponse response;
   if (status.ok()) {
+    ShowAll(&request);
     status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, &response);
   }
   const std::optional<ExitCode> exit_code = ExitCodeOfVerdict(response.plan().verdict());
@@ -142,6 +143,11 @@ int Run(const PlanRequestFlags& flags, const CommandLine& line, const Streams& s
 }
 
 }  // namespace
+
+void ShowAll(v1::PlanRunRequest* request) {
+  v1::PlanOptions& options = *request->mutable_options();
+  if (options.view() == v1::PLAN_VIEW_UNSPECIFIED) options.set_view(v1::PLAN_VIEW_FULL);
+}
 
 void AddRequestFile(PlanRequestFlags* flags, CLI::App* command) {
   command

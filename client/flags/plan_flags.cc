@@ -96,6 +96,13 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--power-usage-effectiveness", "economics.power_usage_effectiveness",
      "facility power over IT power, e.g. 1.2", kEconomics},
 
+    {"--view", "options.view", "how much to return; default: full", kOptions},
+    {"--fits-chance", "options.fits_chance", "it fits from this chance on; default: 0.9", kOptions},
+    {"--does-not-fit-chance", "options.does_not_fit_chance",
+     "it does not fit below this chance; default: 0.1", kOptions},
+    {"--require-activations", "options.require_activations", "refuse to count model state alone",
+     kOptions},
+    {"--search", "options.search", "whether to look for a layout; default: none", kOptions},
     {"--assumed-mfu,--mfu", "options.assumed_mfu", "utilisation of the textbook estimate, e.g. 0.4",
      kOptions},
     {"--flops-convention", "options.flops_convention", "which FLOPs the times use", kOptions},

@@ -77,45 +77,55 @@ void ResolveMatmul(ResolvedRun& out) {
                                        .citation = std::move(citation)});
 }
 
-// The memory of one device by the best source that has it; absent where none does.
-absl::optional<Bytes> FindMemory(const RunSpec& run, ResolvedRun& out) {
+// The memory of one device by each source that has it; false where none does. Doubles hold these
+// bytes exactly: they are at most 1e15.
+bool FindCapacity(const RunSpec& run, ResolvedRun& out) {
   RateWriter writer = WriterOf({.quantity = "memory_bytes", .unit = "byte"}, out);
-  double bytes = 0;  // at most 1e15: exact
+  DeviceCapacity& found = out.capacity;
+  const DeviceCalibration* const smallest =
+      out.measured.has_value() ? out.measured->smallest : nullptr;
+  if (smallest != nullptr) found.reported = smallest->memory;
+  if (out.accelerator != nullptr && out.accelerator->memory_bytes) {
+    found.nominal = Bytes(static_cast<int64_t>(out.accelerator->memory_bytes.value));
+  }
+  double bytes = 0;
   if (run.cluster.device_memory_bytes.has_value()) {
+    found.source = CapacitySource::kRequest;
     bytes = writer.FromRequest(static_cast<double>(*run.cluster.device_memory_bytes));
+  } else if (smallest != nullptr) {
+    found.source = CapacitySource::kReported;
+    bytes =
+        writer.FromMeasurement(*smallest, {.value = static_cast<double>(smallest->memory.value()),
+                                           .source = out.measured->source,
+                                           .citation = "as the device's host reports it"});
   } else if (!out.measured.has_value()) {
     bytes = writer.FromDatasheet(*out.accelerator, out.accelerator->memory_bytes);
-  } else if (const DeviceCalibration* c = out.measured->smallest; c != nullptr) {
-    bytes = writer.FromMeasurement(*c, {.value = static_cast<double>(c->memory.value()),
-                                        .source = out.measured->source,
-                                        .citation = "as the device's host reports it"});
   } else {
-    return absl::nullopt;
+    return false;
   }
-  return Bytes(static_cast<int64_t>(bytes));
+  found.capacity = Bytes(static_cast<int64_t>(bytes));
+  return true;
 }
 
-void ResolveMemory(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+void ResolveCapacity(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
   // Out of range, these two would overflow below.
   if (violations.Mentions("cluster.device_memory_bytes") ||
       violations.Mentions("cluster.reserved_memory_bytes")) {
     return;
   }
-  const absl::optional<Bytes> memory = FindMemory(run, out);
-  if (!memory.has_value()) return;
-  if (*memory > Bytes(kMaxDeviceMemoryBytes)) {
+  if (!FindCapacity(run, out)) return;
+  const Bytes memory = out.capacity.capacity;
+  if (memory > Bytes(kMaxDeviceMemoryBytes)) {
     violations.Add("cluster.device_memory_bytes",
                    absl::StrCat("is required, at most ", kMaxDeviceMemoryBytes,
-                                ": the device reports ", memory->value(), " bytes"));
+                                ": the device reports ", memory.value(), " bytes"));
   }
-  const Bytes reserved(run.cluster.reserved_memory_bytes.value_or(0));
-  if (reserved >= *memory) {
+  out.capacity.reserved = Bytes(run.cluster.reserved_memory_bytes.value_or(0));
+  if (out.capacity.reserved >= memory) {
     violations.Add(
         "cluster.reserved_memory_bytes",
-        absl::StrCat("must be less than the device's memory, ", memory->value(), " bytes"));
+        absl::StrCat("must be less than the device's memory, ", memory.value(), " bytes"));
   }
-  out.device_memory = *memory;
-  out.usable_per_device = *memory - reserved;
 }
 
 void ResolvePower(const RunSpec& run, ResolvedRun& out) {
@@ -254,7 +264,7 @@ void ResolveRates(const RunSpec& run, ResolvedRun& out, FieldViolations& violati
   out.rates.reserve(4);
   ResolvePeak(run, out, violations);
   ResolveMatmul(out);
-  ResolveMemory(run, out, violations);
+  ResolveCapacity(run, out, violations);
   ResolvePower(run, out);
 }
 

@@ -117,6 +117,11 @@ void CheckRunLayout(const RunSpec& run, FieldViolations& violations) {
       violations.Add("options.include_ledger",
                      "is of memory under a layout: leave it out, or give layout");
     }
+    if (run.options.require_activations && !run.training.activation_bytes.has_value()) {
+      violations.Add("layout",
+                     "is required, or training.activation_bytes: options.require_activations "
+                     "refuses a plan that counts model state alone");
+    }
     return;
   }
   if (run.model.parameter_count.has_value()) {
@@ -171,6 +176,23 @@ void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
     violations.Add(field,
                    "needs the shapes of the model's tensors, which a bare parameter_count does not "
                    "have: give the model in another way, or leave it out");
+  }
+}
+
+void CheckOptions(const PlanOptions& options, FieldViolations& violations) {
+  constexpr char kPath[] = "options";
+  CheckReal(violations, kPath, "assumed_mfu", options.assumed_mfu, {.low = kMinMfu, .high = 1});
+  violations.RequireRange(kPath, "fits_chance", options.thresholds.fits, {.low = 0.5, .high = 1});
+  violations.RequireRange(kPath, "does_not_fit_chance", options.thresholds.does_not_fit,
+                          {.low = 0, .high = 0.5});
+  constexpr char kNeedsFull[] =
+      "is part of a full answer alone: leave it out, or set options.view "
+      "to PLAN_VIEW_FULL";
+  if (options.include_derivation && !options.full) {
+    violations.Add("options.include_derivation", kNeedsFull);
+  }
+  if (options.include_ledger && !options.full) {
+    violations.Add("options.include_ledger", kNeedsFull);
   }
 }
 
@@ -233,8 +255,7 @@ void CheckRun(const RunSpec& run, FieldViolations& violations) {
   CheckRunLayout(run, violations);
   CheckCluster(run.cluster, violations);
   CheckEconomics(run.economics, violations);
-  CheckReal(violations, "options", "assumed_mfu", run.options.assumed_mfu,
-            {.low = kMinMfu, .high = 1});
+  CheckOptions(run.options, violations);
   CheckRequirement(run.rate_requirement, "rate_requirement", violations);
 }
 

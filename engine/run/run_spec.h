@@ -84,8 +84,11 @@ struct RateRequirement {
 struct PlanOptions {
   absl::optional<double> assumed_mfu = {};
   absl::optional<FlopsConvention> flops_convention = {};
-  bool include_derivation = false;
-  bool include_ledger = false;  // needs a layout
+  bool full = false;                // everything, not only what a scheduler needs
+  bool include_derivation = false;  // needs `full`, like the ledger
+  bool include_ledger = false;      // needs a layout
+  FitThresholds thresholds = {};
+  bool require_activations = false;  // refuses to count model state alone
 };
 
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given

@@ -160,8 +160,16 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   if (m.has_assumed_mfu()) out.assumed_mfu = m.assumed_mfu();
   out.flops_convention =
       FlopsConventionFrom(m.flops_convention(), "options.flops_convention", violations);
+  if (!v1::PlanView_IsValid(m.view())) violations.Add("options.view", UnknownEnumNumber(m.view()));
+  out.full = m.view() == v1::PLAN_VIEW_FULL;
   out.include_derivation = m.include_derivation();
   out.include_ledger = m.include_ledger();
+  if (m.has_fits_chance()) out.thresholds.fits = m.fits_chance();
+  if (m.has_does_not_fit_chance()) out.thresholds.does_not_fit = m.does_not_fit_chance();
+  out.require_activations = m.require_activations();
+  if (!v1::LayoutSearch_IsValid(m.search())) {
+    violations.Add("options.search", UnknownEnumNumber(m.search()));
+  }
   return out;
 }
 

@@ -61,8 +61,8 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   response->set_rates_fingerprint(RatesFingerprint(plan.rates));
   metrics_.layouts_considered().Increment();
   metrics_.verdict(plan.verdict()).Increment();
-  PlanTo(std::move(plan), response->mutable_plan());
-  IgnoredFieldsTo(run.model, response->mutable_plan());
+  PlanTo(std::move(plan), run.options.full, response->mutable_plan());
+  if (run.options.full) IgnoredFieldsTo(run.model, response->mutable_plan());
   return absl::OkStatus();
 }
 

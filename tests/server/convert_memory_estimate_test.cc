@@ -39,7 +39,7 @@ LedgerRow WeightRow() {
 // Two stages; every field has a different value.
 MemoryEstimate SampleEstimate() {
   StageEstimate first;
-  first.memory.moment = PeakMoment::kLayerBackward;
+  first.memory.phase = PeakPhase::kLayerBackward;
   for (int i = 0; i < kLedgerKindCount; ++i) {
     first.memory.sums[static_cast<size_t>(i)] = Bytes(100 + i);
   }
@@ -52,7 +52,7 @@ MemoryEstimate SampleEstimate() {
   first.parameter_count = 17;
   first.ledger = {WeightRow()};
   StageEstimate second = first;
-  second.memory.moment = PeakMoment::kOptimizerStep;
+  second.memory.phase = PeakPhase::kOptimizerStep;
   second.memory.process = {Bytes(18), Bytes(19), Bytes(20)};
   second.ledger.clear();
   return {.stages = {second, first},
@@ -101,7 +101,7 @@ TEST(MemoryEstimateTo, CarriesEachStage) {
   const v1::StageMemory stage = Wire().stages(1);
   EXPECT_EQ(stage.layer_count(), 16);
   EXPECT_EQ(stage.parameter_count(), 17);
-  EXPECT_EQ(stage.moment(), v1::PEAK_MOMENT_LAYER_BACKWARD);
+  EXPECT_EQ(stage.moment(), v1::PEAK_PHASE_LAYER_BACKWARD);
   EXPECT_THAT(stage.micro_batches_in_flight(), ElementsAre(4, 2));
   ASSERT_EQ(stage.sums_size(), kLedgerKindCount);
   for (int i = 0; i < kLedgerKindCount; ++i) {
@@ -184,10 +184,10 @@ TEST(LayoutEnums, KindsAndMomentsHaveTheSameNames) {
     EXPECT_EQ(absl::StrCat("LEDGER_KIND_", absl::AsciiStrToUpper(LedgerKindName(kind))),
               v1::LedgerKind_Name(LedgerKindTo(kind)));
   }
-  for (int i = 0; i < kPeakMomentCount; ++i) {
-    const auto moment = static_cast<PeakMoment>(i);
-    EXPECT_EQ(absl::StrCat("PEAK_MOMENT_", absl::AsciiStrToUpper(PeakMomentName(moment))),
-              v1::PeakMoment_Name(PeakMomentTo(moment)));
+  for (int i = 0; i < kPeakPhaseCount; ++i) {
+    const auto moment = static_cast<PeakPhase>(i);
+    EXPECT_EQ(absl::StrCat("PEAK_PHASE_", absl::AsciiStrToUpper(PeakPhaseName(moment))),
+              v1::PeakPhase_Name(PeakPhaseTo(moment)));
   }
 }
 
