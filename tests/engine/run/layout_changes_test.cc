@@ -29,7 +29,7 @@ TEST(FittingChanges, EachMakesItFit) {
   for (const FittingChange& change : memory.changes) {
     EXPECT_THAT(change.settings, Not(IsEmpty()));
     EXPECT_LE(change.process.high, memory.usable) << change.settings[0].field;
-    EXPECT_FALSE(change.cost.empty());
+    EXPECT_FALSE(change.cost_text.empty());
   }
 }
 
@@ -41,7 +41,8 @@ TEST(FittingChanges, AreWhatTheChangedRunHolds) {
   const MemoryEstimate memory = EstimateOf(run);
   const auto full =
       std::find_if(memory.changes.begin(), memory.changes.end(), [](const FittingChange& change) {
-        return change.settings[0].field == "training.recompute" && change.settings[0].to == "full";
+        return change.settings[0].field == "training.recompute" &&
+               change.settings[0].to == SettingValue(RecomputePolicy::kFull);
       });
   ASSERT_NE(full, memory.changes.end());
   run.training.recompute = RecomputePolicy::kFull;

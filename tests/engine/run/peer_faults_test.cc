@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/run/plan.h"
+#include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -28,8 +29,9 @@ TEST(PeerFaults, SparsePeakAsTheDenominatorOfAnMfu) {
     const auto plan = PlanRun(run);
     ASSERT_THAT(plan, IsOk());
     // At an MFU of 1 the run goes at the dense peak, half of the sparse one.
-    const double reached = plan->flops.used().run.value() / plan->lower_bound->duration.value();
-    EXPECT_EQ(plan->lower_bound->mfu, 1);
+    const double reached =
+        plan->flops.used().run.value() / At(*plan, EstimateKind::kLowerBound).duration.value();
+    EXPECT_EQ(At(*plan, EstimateKind::kLowerBound).mfu, 1);
     EXPECT_NEAR(reached / (gpu.sparse_flops_per_second / 2), 1, 0.015);
   }
 }
