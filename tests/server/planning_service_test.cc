@@ -81,12 +81,13 @@ TEST(PlanningService, PlansOnThisHostsOwnDevice) {
     const grpc::Status status = server.PlanRun(RunOn({name}), &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
     // 1.2e20 FLOP at the sustained 1.6e12 FLOP/s
-    EXPECT_DOUBLE_EQ(response.plan().measured_bound().duration_seconds(), 7.5e7);
-    EXPECT_EQ(response.plan().measured_bound().measured_fraction(), 1);
-    EXPECT_FALSE(response.plan().measured_bound().has_mfu());
-    EXPECT_FALSE(response.plan().has_lower_bound());
-    EXPECT_FALSE(response.plan().has_textbook_estimate());
-    EXPECT_EQ(response.plan().accelerator(), "Some Processor 9000");
+    ASSERT_EQ(response.plan().estimates_size(), 1);  // no peak is known
+    const v1::TimeEstimate& bound = response.plan().estimates(0);
+    EXPECT_EQ(bound.kind(), v1::ESTIMATE_KIND_MEASURED_BOUND);
+    EXPECT_DOUBLE_EQ(bound.duration_seconds().expected(), 7.5e7);
+    EXPECT_EQ(bound.measured_fraction(), 1);
+    EXPECT_FALSE(bound.has_mfu());
+    EXPECT_EQ(response.plan().device(), "Some Processor 9000");
     const v1::RateUsed rate = MatmulRate(response);
     EXPECT_EQ(rate.source(), v1::RATE_SOURCE_MEASURED_DEVICE);
     EXPECT_EQ(rate.value(), 1.6e12);
