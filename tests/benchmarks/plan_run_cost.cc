@@ -49,7 +49,7 @@ v1::PlanRunResponse Answer() {
   SuppliedCalibrations supplied;
   const RunSpec run = RunSpecFrom(request, supplied, none);
   v1::PlanRunResponse response;
-  PlanTo(*PlanRun(run), response.mutable_plan());
+  PlanTo(*PlanRun(run), run.options.full, response.mutable_plan());
   return response;
 }
 
