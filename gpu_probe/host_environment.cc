@@ -75,8 +75,6 @@ void AddHostEnvironment(const std::string& root, v1::Calibration* calibration) {
   }
   std::set<std::string> engines;
   AddEngines(calibration->matmuls(), &engines);
-  AddEngines(calibration->sustained_matmuls(), &engines);
-  AddEngines(calibration->other_matmuls(), &engines);
   AddEngines(calibration->attentions(), &engines);
   AddEngines(calibration->experts(), &engines);
   AddEngines(calibration->collectives(), &engines);

@@ -17,6 +17,7 @@
 #include "gpu_probe/measure.h"
 #include "gpu_probe/options.h"
 #include "proto/check/calibration.h"
+#include "proto/matmul_kind.h"
 
 namespace sextant::probe {
 namespace {
@@ -27,9 +28,7 @@ constexpr uint64_t kShuffleSeed = 1;
 // A requested shape that can't be measured is a failure, not a note.
 absl::Status CheckRequested(const ProbeOptions& options, const Measurement& measurement) {
   const auto& matmuls = measurement.calibration.matmuls();
-  const auto requested_count =
-      std::count_if(matmuls.begin(), matmuls.end(),
-                    [](const v1::MatmulMeasurement& matmul) { return matmul.requested(); });
+  const auto requested_count = std::count_if(matmuls.begin(), matmuls.end(), IsRequested);
   if (static_cast<size_t>(requested_count) >= options.matmuls.size()) return absl::OkStatus();
   if (!measurement.left_out.ok()) return measurement.left_out;
   return absl::InternalError(absl::StrCat("only ", requested_count, " of ", options.matmuls.size(),

@@ -81,7 +81,7 @@ void WatchSustained(const std::shared_ptr<ConditionWatch>& watch, const SharedSe
   point->record = [sample, record = std::move(point->record)](const v1::TimeStatistics& time,
                                                               v1::Calibration* out) {
     record(time, out);
-    sample->Record(out->mutable_sustained_matmuls(out->sustained_matmuls_size() - 1));
+    sample->Record(out->mutable_matmuls(out->matmuls_size() - 1));
   };
 }
 

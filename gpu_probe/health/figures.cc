@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/matmul_kind.h"
 #include "proto/text/enum_names.h"
 
 namespace sextant::probe {
 namespace {
-
-using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
 
 // "onednn" of "onednn 2.6.3": versions of a library are compared with each other, since being
 // slower with a newer one is worth knowing.
@@ -43,13 +42,12 @@ class FigureList {
   std::vector<Figure> figures_;
 };
 
-void AddMatmuls(const Matmuls& matmuls, absl::string_view suffix, FigureList* out) {
-  for (const v1::MatmulMeasurement& m : matmuls) {
-    if (m.requested()) continue;
-    out->Add(absl::StrCat("matmul ", text::EnumLabel(m.data_type()), suffix), "FLOP/s",
-             {.key = absl::StrCat(m.m(), "x", m.n(), "x", m.k(), " ", LibraryOf(m.engine())),
-              .rate = m.flops_per_second(),
-              .doubt = DoubtOf(m.time())});
+void AddMatmuls(const MatmulList& matmuls, absl::string_view suffix, FigureList* out) {
+  for (const v1::MatmulMeasurement* m : matmuls) {
+    out->Add(absl::StrCat("matmul ", text::EnumLabel(m->data_type()), suffix), "FLOP/s",
+             {.key = absl::StrCat(m->m(), "x", m->n(), "x", m->k(), " ", LibraryOf(m->engine())),
+              .rate = m->flops_per_second(),
+              .doubt = DoubtOf(m->time())});
   }
 }
 
@@ -93,8 +91,8 @@ double DoubtOf(const v1::TimeStatistics& time) {
 
 std::vector<Figure> FiguresOf(const v1::Calibration& calibration) {
   FigureList list;
-  AddMatmuls(calibration.matmuls(), "", &list);
-  AddMatmuls(calibration.sustained_matmuls(), " sustained", &list);
+  AddMatmuls(MatmulsWhere(calibration, IsGridBurst), "", &list);
+  AddMatmuls(MatmulsWhere(calibration, IsSustained), " sustained", &list);
   AddPasses(calibration, &list);
   return list.Take();
 }

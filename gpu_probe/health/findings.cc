@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu_probe/clock_limit.h"
 #include "gpu_probe/statistics.h"
+#include "proto/matmul_kind.h"
 #include "proto/text/enum_names.h"
 #include "proto/text/format.h"
 
@@ -66,8 +67,6 @@ Finding HeldDown(HealthStatus status, double share, int readings, absl::string_v
                                   " of ", readings, " readings: ", advice)};
 }
 
-using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
-
 // A rate's ratio to its limit; 0 without a limit to compare with.
 struct LimitShare {
   double ratio = 0;
@@ -89,9 +88,10 @@ LimitShare LimitShareOf(const v1::MatmulMeasurement& matmul, const v1::Calibrati
   return share;
 }
 
-void FindIn(const Matmuls& matmuls, const char* suffix, double tolerance,
+void FindIn(const MatmulList& matmuls, const char* suffix, double tolerance,
             const v1::Calibration& calibration, std::vector<Finding>* out) {
-  for (const v1::MatmulMeasurement& m : matmuls) {
+  for (const v1::MatmulMeasurement* each : matmuls) {
+    const v1::MatmulMeasurement& m = *each;
     const LimitShare share = LimitShareOf(m, calibration);
     if (share.ratio <= 1 + tolerance + share.doubt) continue;
     const std::string figure = absl::StrCat("matmul ", text::EnumLabel(m.data_type()), suffix);
@@ -219,14 +219,15 @@ bool GoesByClock(absl::string_view figure) {
 
 std::vector<Finding> FindBeyondLimit(const v1::Calibration& calibration, double tolerance) {
   std::vector<Finding> findings;
-  FindIn(calibration.matmuls(), "", tolerance, calibration, &findings);
-  FindIn(calibration.sustained_matmuls(), " sustained", tolerance, calibration, &findings);
+  FindIn(MatmulsWhere(calibration, IsShapeBurst), "", tolerance, calibration, &findings);
+  FindIn(MatmulsWhere(calibration, IsSustained), " sustained", tolerance, calibration, &findings);
   return findings;
 }
 
 std::vector<std::string> BeyondItsClock(const v1::Calibration& calibration, double tolerance) {
   std::vector<std::string> notes;
-  for (const v1::MatmulMeasurement& m : calibration.sustained_matmuls()) {
+  for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
+    if (!IsSustained(m)) continue;
     const double hertz = m.has_counted_sm_clock_hertz() ? m.counted_sm_clock_hertz()
                          : m.has_sm_clock_hertz()       ? m.sm_clock_hertz()
                                                         : calibration.conditions().sm_clock_hertz();
@@ -242,10 +243,11 @@ std::vector<std::string> BeyondItsClock(const v1::Calibration& calibration, doub
 
 std::vector<std::string> TypesWithoutLimit(const v1::Calibration& calibration) {
   std::vector<std::string> types;
-  for (const auto* matmuls : {&calibration.matmuls(), &calibration.sustained_matmuls()}) {
-    for (const v1::MatmulMeasurement& m : *matmuls) {
-      const std::string type = text::EnumLabel(m.data_type());
-      const bool known = LimitShareOf(m, calibration).ratio > 0;
+  for (const auto& matmuls :
+       {MatmulsWhere(calibration, IsShapeBurst), MatmulsWhere(calibration, IsSustained)}) {
+    for (const v1::MatmulMeasurement* m : matmuls) {
+      const std::string type = text::EnumLabel(m->data_type());
+      const bool known = LimitShareOf(*m, calibration).ratio > 0;
       if (!known && std::find(types.begin(), types.end(), type) == types.end()) {
         types.push_back(type);
       }

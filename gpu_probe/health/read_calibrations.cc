@@ -17,6 +17,7 @@
 #include "engine/base/status_macros.h"
 #include "gpu_probe/health/findings.h"
 #include "proto/check/calibration.h"
+#include "proto/matmul_kind.h"
 
 namespace sextant::probe {
 namespace {
@@ -100,7 +101,7 @@ class Reader {
     MeasuredDevice measured = MeasuredFrom(*std::move(calibration), options_.limit_tolerance);
     if (!measured.figures.empty()) {
       result_.measured.push_back(std::move(measured));
-    } else if (measured.calibration.matmuls_size() > 0) {
+    } else if (!MatmulsWhere(measured.calibration, IsRequested).empty()) {
       result_.notes.push_back(
           absl::StrCat(path, " has only shapes that were asked for: left out."));
     } else {

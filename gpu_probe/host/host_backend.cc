@@ -23,6 +23,7 @@
 #include "gpu_probe/host/registers.h"
 #include "gpu_probe/host/stream.h"
 #include "gpu_probe/host_environment.h"
+#include "proto/matmul_kind.h"
 
 namespace sextant::probe {
 namespace {
@@ -148,20 +149,19 @@ void FillRegisterRatios(const v1::RegisterMeasurement& registers, v1::Calibratio
     matmul->set_register_ratio(matmul->flops_per_second() / registers.flops_per_second());
   };
   for (v1::MatmulMeasurement& matmul : *out->mutable_matmuls()) fill(&matmul);
-  for (v1::MatmulMeasurement& matmul : *out->mutable_sustained_matmuls()) fill(&matmul);
 }
 
 void JudgeRatio(v1::RegisterMeasurement* registers, v1::Calibration* out) {
   const v1::DataType type = registers->data_type();
   const v1::MatmulMeasurement* best = nullptr;
   for (const v1::MatmulMeasurement& matmul : out->matmuls()) {
-    if (matmul.data_type() != type || !matmul.has_register_ratio()) continue;
+    if (!IsBurst(matmul) || matmul.data_type() != type || !matmul.has_register_ratio()) continue;
     if (best == nullptr || matmul.register_ratio() > best->register_ratio()) best = &matmul;
   }
   if (best == nullptr) return;
   const std::string name = absl::AsciiStrToUpper(TypeLabel(type));
   // A requested shape may be slow.
-  if (best->register_ratio() < kLowRegisterRatio && !best->requested()) {
+  if (best->register_ratio() < kLowRegisterRatio && !IsRequested(*best)) {
     AddNote(absl::StrFormat("The best multiplication in %s (%s, %s) reaches %.2f of the "
                             "registers' rate: the shapes are small, other programs ran, or the "
                             "library does not know this processor.",

@@ -188,7 +188,7 @@ v1::MatmulMeasurement Measurement(const ShapeToMeasure& what, const v1::TimeStat
 struct Role {
   bool first = false;
   bool sustained = false;
-  bool requested = false;
+  v1::MatmulMeasurement::Purpose purpose = v1::MatmulMeasurement::PURPOSE_GRID;
   int pass_count = 1;
 };
 
@@ -205,8 +205,10 @@ Point PointOf(const ShapeToMeasure& what, const Role& role) {
   point.make = [what] { return Make(what); };
   point.record = [what, role](const v1::TimeStatistics& time, v1::Calibration* out) {
     v1::MatmulMeasurement measured = Measurement(what, time);
-    measured.set_requested(role.requested);
-    *(role.sustained ? out->add_sustained_matmuls() : out->add_matmuls()) = std::move(measured);
+    measured.set_window(role.sustained ? v1::MatmulMeasurement::WINDOW_SUSTAINED
+                                       : v1::MatmulMeasurement::WINDOW_BURST);
+    measured.set_purpose(role.purpose);
+    *out->add_matmuls() = std::move(measured);
     if (!what.made_by->note.empty()) AddNote(what.made_by->note, out);
   };
   return point;
@@ -304,8 +306,9 @@ std::vector<Point> RequestedPoints(const std::vector<v1::MatmulShape>& shapes,
                            std::make_shared<ArenaSource>(shape.data_type(), context));
     }
     const auto& arenas = first ? sources.back().second : known->second;
-    points.push_back(PointOf(ToMeasure(shape, arenas, context),
-                             {.requested = true, .pass_count = kRevisitPassCount}));
+    points.push_back(PointOf(
+        ToMeasure(shape, arenas, context),
+        {.purpose = v1::MatmulMeasurement::PURPOSE_REQUESTED, .pass_count = kRevisitPassCount}));
   }
   return points;
 }

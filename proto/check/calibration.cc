@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "proto/check/kernels.h"
+#include "proto/matmul_kind.h"
 
 namespace sextant::check {
 namespace {
@@ -65,7 +66,7 @@ class CalibrationChecker {
   void Of(const MessagePath& path, const v1::MeasurementEnvironment& m);
   void Links(const MessagePath& path, const v1::MeasurementEnvironment& m);
   void Of(const MessagePath& path, const v1::GuardCost& m);
-  void OfAGrid(const MessagePath& path, const v1::MatmulMeasurement& m);
+  void Kind(const MessagePath& path, const v1::MatmulMeasurement& m);
   void Lists(const v1::Calibration& m);
 
   FieldChecker check_;
@@ -142,22 +143,31 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement
   if (m.has_clock_limit_ratio()) {
     check_.Real({path, "clock_limit_ratio"}, m.clock_limit_ratio(), kRatio);
   }
-  if (!v1::MatmulMeasurement::Layout_IsValid(m.layout())) {
-    check_.Fault({path, "layout"}, UnknownEnumNumber(m.layout()));
-  }
+  Kind(path, m);
 }
 
-// Plans use these rates: a multiplication in another layout, or of a batch, does not count as its
-// shape's rate.
-void CalibrationChecker::OfAGrid(const MessagePath& path, const v1::MatmulMeasurement& m) {
-  Of(path, m);
-  constexpr char kElsewhere[] = ": others belong among other_matmuls";
-  if (m.batch_count() > 1) {
-    check_.Fault({path, "batch_count"}, absl::StrCat("must be 0 or 1 here", kElsewhere));
+void CalibrationChecker::Kind(const MessagePath& path, const v1::MatmulMeasurement& m) {
+  using Matmul = v1::MatmulMeasurement;
+  const auto is_known = [&](absl::string_view name, int value, bool known) {
+    if (!known) check_.Fault({path, name}, UnknownEnumNumber(value));
+    return known;
+  };
+  const bool layout_known = is_known("layout", m.layout(), Matmul::Layout_IsValid(m.layout()));
+  is_known("window", m.window(), Matmul::Window_IsValid(m.window()));
+  if (!is_known("purpose", m.purpose(), Matmul::Purpose_IsValid(m.purpose()))) return;
+  if (IsSustained(m) && !IsOfGrid(m)) {
+    check_.Fault({path, "purpose"}, absl::StrCat("must be PURPOSE_GRID with WINDOW_SUSTAINED, not ",
+                                                 Matmul::Purpose_Name(m.purpose())));
   }
-  if (m.layout() == v1::MatmulMeasurement::LAYOUT_ROW_BY_ROW ||
-      m.layout() == v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW) {
-    check_.Fault({path, "layout"}, absl::StrCat("must be LAYOUT_ROW_BY_COLUMN here", kElsewhere));
+  if (IsOther(m)) return;
+  // Plans use these rates: a multiplication in another layout, or of a batch, does not count as its
+  // shape's rate.
+  if (m.batch_count() > 1) {
+    check_.Fault({path, "batch_count"}, "must be 0 or 1, except with PURPOSE_OTHER");
+  }
+  if (layout_known && m.layout() != Matmul::LAYOUT_UNSPECIFIED &&
+      m.layout() != Matmul::LAYOUT_ROW_BY_COLUMN) {
+    check_.Fault({path, "layout"}, "must be LAYOUT_ROW_BY_COLUMN, except with PURPOSE_OTHER");
   }
 }
 
@@ -285,12 +295,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::GuardCost& m) {
 
 void CalibrationChecker::Lists(const v1::Calibration& m) {
   const auto check = [this](const MessagePath& path, const auto& element) { Of(path, element); };
-  const auto check_grid = [this](const MessagePath& path, const v1::MatmulMeasurement& element) {
-    OfAGrid(path, element);
-  };
-  check_.Each(path_, "matmuls", m.matmuls(), check_grid);
-  check_.Each(path_, "sustained_matmuls", m.sustained_matmuls(), check_grid);
-  check_.Each(path_, "other_matmuls", m.other_matmuls(), check);
+  check_.Each(path_, "matmuls", m.matmuls(), check);
   check_.Each(path_, "launches", m.launches(), check);
   check_.Each(path_, "missing", m.missing(), check);
   check_.Each(path_, "registers", m.registers(), check);

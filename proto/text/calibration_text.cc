@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "proto/matmul_kind.h"
 #include "proto/text/device_text.h"
 #include "proto/text/enum_names.h"
 #include "proto/text/format.h"
@@ -69,12 +70,13 @@ bool IsBetter(const Measurement& x, const Measurement& y, RateOf rate_of) {
                 : rate_of(y) < rate_of(x) * kStableShareOfFastest;
 }
 
-// The best of `measurements` for each key. A value that is not a rate (NaN, 0) is ignored.
-template <typename Measurements, typename KeyOf, typename RateOf>
-auto Best(const Measurements& measurements, KeyOf key_of, RateOf rate_of) {
+// The best for each key of those `measurements` for which `counts` is true. A value that is not a
+// rate (NaN, 0) is ignored.
+template <typename Measurements, typename Counts, typename KeyOf, typename RateOf>
+auto Best(const Measurements& measurements, Counts counts, KeyOf key_of, RateOf rate_of) {
   std::map<std::string, const typename Measurements::value_type*> best;
   for (const auto& measurement : measurements) {
-    if (!(rate_of(measurement) > 0)) continue;
+    if (!counts(measurement) || !(rate_of(measurement) > 0)) continue;
     const auto*& held = best[key_of(measurement)];
     if (held == nullptr || IsBetter(measurement, *held, rate_of)) held = &measurement;
   }
@@ -99,17 +101,12 @@ std::string MatmulNote(const v1::MatmulMeasurement& matmul) {
   return note;
 }
 
-using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
-
-// Leaves out shapes that a user asked for, as plans do.
-void AddMatmuls(const std::string& label, const Matmuls& matmuls, Table* table) {
-  Matmuls searched;
-  for (const v1::MatmulMeasurement& matmul : matmuls) {
-    if (!matmul.requested()) *searched.Add() = matmul;
-  }
+template <typename IsKind>
+void AddMatmuls(const std::string& label, const v1::Calibration& calibration, IsKind is_kind,
+                Table* table) {
   const auto type = [](const auto& matmul) { return DataTypeName(matmul.data_type()); };
   const auto rate = [](const auto& matmul) { return matmul.flops_per_second(); };
-  for (const auto& [name, matmul] : Best(searched, type, rate)) {
+  for (const auto& [name, matmul] : Best(calibration.matmuls(), is_kind, type, rate)) {
     table->AddRow({absl::StrCat(label, " ", name),
                    Scaled(matmul->flops_per_second(), UnitOfWork(matmul->data_type())),
                    MatmulNote(*matmul)});
@@ -117,15 +114,12 @@ void AddMatmuls(const std::string& label, const Matmuls& matmuls, Table* table) 
 }
 
 void AddStreams(const v1::Calibration& calibration, Table* table) {
-  google::protobuf::RepeatedPtrField<v1::StreamMeasurement> memory;
-  for (const v1::StreamMeasurement& stream : calibration.streams()) {
-    if (stream.main_memory()) *memory.Add() = stream;
-  }
+  const auto of_memory = [](const v1::StreamMeasurement& stream) { return stream.main_memory(); };
   const auto operation = [](const v1::StreamMeasurement& stream) {
     return EnumName(stream.operation());
   };
   const auto rate = [](const v1::StreamMeasurement& stream) { return stream.bytes_per_second(); };
-  for (const auto& [name, stream] : Best(memory, operation, rate)) {
+  for (const auto& [name, stream] : Best(calibration.streams(), of_memory, operation, rate)) {
     table->AddRow({absl::StrCat("memory ", name), Scaled(stream->bytes_per_second(), "B/s"),
                    stream->has_time() ? SpreadText(stream->time()) : ""});
   }
@@ -135,8 +129,8 @@ void AddStreams(const v1::Calibration& calibration, Table* table) {
 // 10 % faster. For matrix multiplications, shapes that a user asked for are left out.
 std::string BestSection(const v1::Calibration& calibration) {
   Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});
-  AddMatmuls("matmul", calibration.matmuls(), &table);
-  AddMatmuls("sustained", calibration.sustained_matmuls(), &table);
+  AddMatmuls("matmul", calibration, IsGridBurst, &table);
+  AddMatmuls("sustained", calibration, IsSustained, &table);
   AddStreams(calibration, &table);
   if (calibration.has_ridge_flops_per_byte()) {
     table.AddRow({"ridge", absl::StrFormat("%.2f FLOP/byte", calibration.ridge_flops_per_byte()),

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/matmul_kind.h"
 #include "proto/text/enum_names.h"
 #include "proto/text/format.h"
 #include "proto/text/table.h"
@@ -15,18 +16,8 @@
 namespace sextant::text {
 namespace {
 
-using Matmuls = std::vector<const v1::MatmulMeasurement*>;
-
-Matmuls Chosen(const v1::Calibration& calibration, bool requested) {
-  Matmuls chosen;
-  for (const v1::MatmulMeasurement& matmul : calibration.matmuls()) {
-    if (matmul.requested() == requested) chosen.push_back(&matmul);
-  }
-  return chosen;
-}
-
 // Sorted by data type; within a type in the probe's order.
-Matmuls ByType(Matmuls matmuls) {
+MatmulList ByType(MatmulList matmuls) {
   std::stable_sort(matmuls.begin(), matmuls.end(),
                    [](const auto* a, const auto* b) { return a->data_type() < b->data_type(); });
   return matmuls;
@@ -49,12 +40,12 @@ std::string BestCell(const v1::MatmulMeasurement& matmul) {
 }
 
 // True where several kernels were tried for any of them.
-bool WereSearched(const Matmuls& matmuls) {
+bool WereSearched(const MatmulList& matmuls) {
   return std::any_of(matmuls.begin(), matmuls.end(),
                      [](const auto* matmul) { return matmul->has_best_flops_per_second(); });
 }
 
-std::string MatmulTable(const Matmuls& matmuls) {
+std::string MatmulTable(const MatmulList& matmuls) {
   constexpr int kBestColumn = 3;
   const bool searched = WereSearched(matmuls);
   std::vector<std::string> headings = {"type", "m x n x k", ">rate", ">registers", ">MFU"};
@@ -71,7 +62,7 @@ std::string MatmulTable(const Matmuls& matmuls) {
   return table.Text();
 }
 
-std::string Legend(const Matmuls& matmuls) {
+std::string Legend(const MatmulList& matmuls) {
   const bool known = std::any_of(matmuls.begin(), matmuls.end(),
                                  [](const auto* matmul) { return matmul->has_datasheet_mfu(); });
   return Wrap("  ",
@@ -88,11 +79,12 @@ std::string Legend(const Matmuls& matmuls) {
 // The most shapes of a type that are all shown; of a larger grid only those with equal n and k.
 constexpr int kMostShapesOfAType = 40;
 
-std::string Section(absl::string_view title, const Matmuls& matmuls, absl::string_view json_flag) {
+std::string Section(absl::string_view title, const MatmulList& matmuls,
+                    absl::string_view json_flag) {
   if (matmuls.empty()) return "";
   std::map<v1::DataType, int> counts;
   for (const auto* matmul : matmuls) ++counts[matmul->data_type()];
-  Matmuls shown;
+  MatmulList shown;
   std::map<v1::DataType, int> unshown_counts;
   for (const auto* matmul : matmuls) {
     if (counts[matmul->data_type()] <= kMostShapesOfAType || matmul->n() == matmul->k()) {
@@ -129,21 +121,18 @@ std::string ShapeText(const v1::MatmulMeasurement& matmul) {
 std::string RequestedMatmulSection(const v1::Calibration& calibration,
                                    absl::string_view json_flag) {
   return Section("Shapes asked for (C[m,n] = A[m,k] B[k,n])",
-                 Chosen(calibration, /*requested=*/true), json_flag);
+                 MatmulsWhere(calibration, IsRequested), json_flag);
 }
 
 std::string MatmulSection(const v1::Calibration& calibration, absl::string_view json_flag) {
   return Section("Matrix multiplication (C[m,n] = A[m,k] B[k,n])",
-                 ByType(Chosen(calibration, /*requested=*/false)), json_flag);
+                 ByType(MatmulsWhere(calibration, IsGridBurst)), json_flag);
 }
 
 std::string SustainedMatmulSection(const v1::Calibration& calibration,
                                    absl::string_view json_flag) {
-  Matmuls sustained;
-  for (const v1::MatmulMeasurement& matmul : calibration.sustained_matmuls()) {
-    sustained.push_back(&matmul);
-  }
-  return Section("Sustained matrix multiplication (without a pause)", sustained, json_flag);
+  return Section("Sustained matrix multiplication (without a pause)",
+                 MatmulsWhere(calibration, IsSustained), json_flag);
 }
 
 std::string SustainedConditionsSection(const v1::Calibration& calibration) {
@@ -154,14 +143,14 @@ std::string SustainedConditionsSection(const v1::Calibration& calibration) {
     told |= present;
     return present ? text : std::string(kNoValue);
   };
-  for (const v1::MatmulMeasurement& m : calibration.sustained_matmuls()) {
+  for (const v1::MatmulMeasurement* m : MatmulsWhere(calibration, IsSustained)) {
     table.AddRow(
-        {TypeCell(m.data_type()),
-         cell(m.has_sm_clock_hertz(), absl::StrFormat("%.4g MHz", m.sm_clock_hertz() / 1e6)),
-         cell(m.has_counted_sm_clock_hertz(),
-              absl::StrFormat("%.4g MHz", m.counted_sm_clock_hertz() / 1e6)),
-         cell(m.has_power_watts(), absl::StrFormat("%.4g W", m.power_watts())),
-         cell(m.has_clock_limit_ratio(), Percent(m.clock_limit_ratio()))});
+        {TypeCell(m->data_type()),
+         cell(m->has_sm_clock_hertz(), absl::StrFormat("%.4g MHz", m->sm_clock_hertz() / 1e6)),
+         cell(m->has_counted_sm_clock_hertz(),
+              absl::StrFormat("%.4g MHz", m->counted_sm_clock_hertz() / 1e6)),
+         cell(m->has_power_watts(), absl::StrFormat("%.4g W", m->power_watts())),
+         cell(m->has_clock_limit_ratio(), Percent(m->clock_limit_ratio()))});
   }
   if (!told) return "";
   return absl::StrCat("\nDuring sustained matrix multiplication\n", table.Text(),
@@ -172,13 +161,14 @@ std::string SustainedConditionsSection(const v1::Calibration& calibration) {
 }
 
 std::string OtherMatmulSection(const v1::Calibration& calibration) {
-  if (calibration.other_matmuls().empty()) return "";
+  const MatmulList others = MatmulsWhere(calibration, IsOther);
+  if (others.empty()) return "";
   TimedTable table({"type", "m x n x k", ">batch", "layout", "sums", ">rate"});
-  for (const v1::MatmulMeasurement& m : calibration.other_matmuls()) {
+  for (const v1::MatmulMeasurement* m : others) {
     table.AddRow(
-        {TypeCell(m.data_type()), ShapeText(m), Grouped(std::max(m.batch_count(), int64_t{1})),
-         LayoutText(m.layout()), SumsText(m), RateCell(m)},
-        m);
+        {TypeCell(m->data_type()), ShapeText(*m), Grouped(std::max(m->batch_count(), int64_t{1})),
+         LayoutText(m->layout()), SumsText(*m), RateCell(*m)},
+        *m);
   }
   return absl::StrCat("\nOther matrix multiplications (plans pass over them)\n", table.Text(),
                       Wrap("  ",
@@ -189,8 +179,8 @@ std::string OtherMatmulSection(const v1::Calibration& calibration) {
 
 std::string KernelSection(const v1::Calibration& calibration) {
   std::map<std::tuple<v1::DataType, std::string, std::string>, int64_t> shape_counts;
-  for (const v1::MatmulMeasurement& matmul : calibration.matmuls()) {
-    ++shape_counts[{matmul.data_type(), matmul.engine(), matmul.kernel()}];
+  for (const v1::MatmulMeasurement* matmul : MatmulsWhere(calibration, IsShapeBurst)) {
+    ++shape_counts[{matmul->data_type(), matmul->engine(), matmul->kernel()}];
   }
   if (shape_counts.empty()) return "";
   Table table(2, {Align::kLeft, Align::kRight, Align::kLeft});

@@ -10,11 +10,6 @@
 namespace sextant::server {
 namespace {
 
-bool HasMfu(const google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>& matmuls) {
-  return std::any_of(matmuls.begin(), matmuls.end(),
-                     [](const v1::MatmulMeasurement& m) { return m.has_datasheet_mfu(); });
-}
-
 void AnnotateMatmul(const Accelerator* accelerator, v1::MatmulMeasurement& matmul) {
   matmul.clear_datasheet_mfu();
   const auto peak = DatasheetPeakFlopsPerSecond(accelerator, matmul.data_type());
@@ -41,22 +36,18 @@ void AnnotateCalibration(v1::Calibration* calibration) {
   AnnotateDevice(calibration->mutable_device());
   const Accelerator* accelerator = AcceleratorReportedAs(calibration->device().product_name());
   for (auto& matmul : *calibration->mutable_matmuls()) AnnotateMatmul(accelerator, matmul);
-  for (auto& matmul : *calibration->mutable_sustained_matmuls()) {
-    AnnotateMatmul(accelerator, matmul);
-  }
-  for (auto& matmul : *calibration->mutable_other_matmuls()) AnnotateMatmul(accelerator, matmul);
 }
 
 bool IsAnnotated(const v1::Calibration& calibration) {
-  return calibration.device().has_accelerator() || HasMfu(calibration.matmuls()) ||
-         HasMfu(calibration.sustained_matmuls()) || HasMfu(calibration.other_matmuls());
+  const auto& matmuls = calibration.matmuls();
+  return calibration.device().has_accelerator() ||
+         std::any_of(matmuls.begin(), matmuls.end(),
+                     [](const v1::MatmulMeasurement& m) { return m.has_datasheet_mfu(); });
 }
 
 void ClearAnnotations(v1::Calibration* calibration) {
   if (calibration->has_device()) calibration->mutable_device()->clear_accelerator();
   for (auto& matmul : *calibration->mutable_matmuls()) matmul.clear_datasheet_mfu();
-  for (auto& matmul : *calibration->mutable_sustained_matmuls()) matmul.clear_datasheet_mfu();
-  for (auto& matmul : *calibration->mutable_other_matmuls()) matmul.clear_datasheet_mfu();
 }
 
 }  // namespace sextant::server

@@ -10,6 +10,7 @@
 #include "engine/hardware/catalogue.h"
 #include "engine/run/run_spec.h"
 #include "proto/check/calibration.h"
+#include "proto/matmul_kind.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/enums.h"
 
@@ -35,8 +36,6 @@ check::ProductLimits LimitsOf(const std::string& product_name) {
 
 constexpr int64_t kLastUnixSecond = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
 
-using Matmuls = google::protobuf::RepeatedPtrField<v1::MatmulMeasurement>;
-
 static_assert(static_cast<int>(CollectiveOp::kAllReduce) + 1 ==
               v1::COLLECTIVE_OPERATION_ALL_REDUCE);
 static_assert(static_cast<int>(CollectiveOp::kAllGather) + 1 ==
@@ -57,12 +56,10 @@ std::string FingerprintOfBytes(const v1::Calibration& calibration) {
   return fingerprint.ToString();
 }
 
-void ConsiderAll(const Matmuls& matmuls, bool sustained, DeviceCalibration& out) {
-  for (const v1::MatmulMeasurement& m : matmuls) {
-    if (m.requested()) {
-      ++out.requested_matmul_count;
-      continue;
-    }
+void ConsiderMatmuls(const v1::Calibration& calibration, DeviceCalibration& out) {
+  for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
+    if (IsRequested(m)) ++out.requested_matmul_count;
+    if (!IsOfGrid(m)) continue;
     FieldViolations checked_before;
     out.Consider({.data_type = DataTypeFrom(m.data_type(), "", checked_before),
                   .m = m.m(),
@@ -72,7 +69,7 @@ void ConsiderAll(const Matmuls& matmuls, bool sustained, DeviceCalibration& out)
                   .relative_spread = m.time().relative_spread(),
                   .sample_count = m.time().sample_count(),
                   .stable = m.time().stable(),
-                  .sustained = sustained,
+                  .sustained = IsSustained(m),
                   .engine = m.engine()});
   }
 }
@@ -116,8 +113,7 @@ DeviceCalibration BestOf(const v1::Calibration& calibration, std::string fingerp
   out.probe_version = calibration.probe_version();
   out.fingerprint = std::move(fingerprint);
   out.coverage_ratio = calibration.coverage_ratio();
-  ConsiderAll(calibration.matmuls(), false, out);
-  ConsiderAll(calibration.sustained_matmuls(), true, out);
+  ConsiderMatmuls(calibration, out);
   ConsiderPasses(calibration, out);
   return out;
 }
@@ -141,6 +137,7 @@ Seconds TimeOf(const v1::TimeStatistics& time) { return Seconds(time.median_seco
 std::vector<MeasuredGemms> GemmsFrom(const v1::Calibration& calibration) {
   std::vector<MeasuredGemms> out;
   for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
+    if (!IsShapeBurst(m)) continue;
     FieldViolations checked_before;
     const DataType type = DataTypeFrom(m.data_type(), "", checked_before);
     auto of_type = std::find_if(out.begin(), out.end(),

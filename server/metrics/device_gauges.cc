@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/links/node_type.h"
+#include "proto/matmul_kind.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
@@ -340,8 +341,9 @@ class DeviceGauges {
     Add(kDuration, calibration.duration_seconds());
     Add(kCoverage, calibration.coverage_ratio());
     Labels info = {{"probe_version", calibration.probe_version()}};
-    if (!calibration.matmuls().empty())
-      info.emplace_back("engine", calibration.matmuls(0).engine());
+    const auto& matmuls = calibration.matmuls();
+    const auto burst = std::find_if(matmuls.begin(), matmuls.end(), IsShapeBurst);
+    if (burst != matmuls.end()) info.emplace_back("engine", burst->engine());
     Add(kInfo, 1, info);
   }
 

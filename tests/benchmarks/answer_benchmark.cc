@@ -9,9 +9,11 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "proto/matmul_kind.h"
 #include "server/handler/kernel_rates_answer.h"
 #include "server/handler/operation_answer.h"
 #include "tests/benchmarks/full_calibration.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::server {
 namespace {
@@ -26,7 +28,7 @@ const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 v1::Calibration LargeCalibration(const std::string& uuid) {
   v1::Calibration out = FullCalibration(uuid);
   const v1::MatmulMeasurement pattern = out.matmuls(0);
-  out.clear_matmuls();
+  RemoveMatmuls(IsBurst, &out);
   for (const v1::DataType type : kTypes) {
     for (int i = 0; i < kShapesPerType; ++i) {
       v1::MatmulMeasurement* const matmul = out.add_matmuls();

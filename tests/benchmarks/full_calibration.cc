@@ -26,6 +26,8 @@ v1::MatmulMeasurement Matmul(v1::DataType type, int64_t m) {
   out.set_m(m);
   out.set_n(1024);
   out.set_k(4096);
+  out.set_window(v1::MatmulMeasurement::WINDOW_BURST);
+  out.set_purpose(v1::MatmulMeasurement::PURPOSE_GRID);
   const double rate = 1.2345e11 + 1e9 * static_cast<double>(m % 37);
   *out.mutable_time() = Time(2.0 * 1024 * 4096 * static_cast<double>(m) / rate);
   out.set_flops_per_second(rate);
@@ -38,7 +40,8 @@ v1::MatmulMeasurement Matmul(v1::DataType type, int64_t m) {
 void AddMatmuls(v1::Calibration* out) {
   for (const v1::DataType type : {v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16, v1::DATA_TYPE_INT8}) {
     for (int64_t i = 1; i <= kShapesPerType; ++i) *out->add_matmuls() = Matmul(type, 64 * i);
-    *out->add_sustained_matmuls() = Matmul(type, 2048);
+    *out->add_matmuls() = Matmul(type, 2048);
+    out->mutable_matmuls()->rbegin()->set_window(v1::MatmulMeasurement::WINDOW_SUSTAINED);
     v1::RegisterMeasurement* registers = out->add_registers();
     registers->set_data_type(type);
     registers->set_instruction("avx512_bf16 vdpbf16ps");

@@ -47,10 +47,12 @@ def operations_of(data_type):
 def figures_of(calibration):
     """(name, unit) -> (rate, its statistics) of every figure of one calibration."""
     out = Figures()
-    for kind, field in (("matmul", "matmuls"), ("sustained", "sustained_matmuls")):
-        for m in calibration.get(field, []):
-            key = matmul_name(kind, m), operations_of(m["data_type"])
-            out[key] = (m["flops_per_second"], m["time"])
+    for m in calibration.get("matmuls", []):
+        if m.get("purpose") == "PURPOSE_OTHER":
+            continue  # shapes do not tell them apart
+        kind = "sustained" if m.get("window") == "WINDOW_SUSTAINED" else "matmul"
+        key = matmul_name(kind, m), operations_of(m["data_type"])
+        out[key] = (m["flops_per_second"], m["time"])
     for r in calibration.get("registers", []):
         key = f"registers {r['instruction']}", operations_of(r["data_type"])
         out[key] = (r["flops_per_second"], r["time"])

@@ -42,7 +42,7 @@ def asked_shapes(values, slowness):
         shape, _, dtype = value.partition(":")
         name = {"": "BF16", "bf16": "BF16", "fp8": "FP8_E4M3"}[dtype]
         out.append(simulated.matmul(f"DATA_TYPE_{name}", *map(int, shape.split("x")), slowness,
-                                    requested=True, kernel="tile 23"))
+                                    purpose="REQUESTED", kernel="tile 23"))
     return out
 
 

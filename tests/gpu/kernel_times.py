@@ -65,10 +65,9 @@ class Probed:
         nvml.wait_until_idle(self._gpu)
         run = probe.run_probe(self._options.probe, "--mode=quick", *options, *shapes)
         probe.keep_run(self._options.probes, "kernel_times", "quick", run, hold=hold)
-        for matmul in run.get("calibration", {}).get("matmuls", []):
-            if matmul.get("requested"):
-                self._add(matmul_name(probe.type_of(matmul), *probe.shape_of(matmul)), hold,
-                          matmul["time"]["median_seconds"], matmul.get("kernel", ""))
+        for matmul in probe.matmuls_of(run.get("calibration", {}), None, "requested"):
+            self._add(matmul_name(probe.type_of(matmul), *probe.shape_of(matmul)), hold,
+                      matmul["time"]["median_seconds"], matmul.get("kernel", ""))
         unknown = hold is not None and run["exit_code"] == USAGE
         if "failure" in run and not unknown:
             print(f"--matmul: {probe.failure_text(run)}")

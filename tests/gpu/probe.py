@@ -114,10 +114,18 @@ def best_calibration(runs, modes=("full", "standard", "quick")):
     return None
 
 
-def matmuls_of(calibration, dtype):
-    """Those of the grid in "bf16" or "fp8"."""
+def kind_of(matmul):
+    """The kind: "burst" (of the grid), "sustained", "requested" or "other"."""
+    if matmul.get("window") == "WINDOW_SUSTAINED":
+        return "sustained"
+    purpose = matmul.get("purpose", "PURPOSE_GRID").removeprefix("PURPOSE_").lower()
+    return "burst" if purpose == "grid" else purpose
+
+
+def matmuls_of(calibration, dtype, kind="burst"):
+    """Those of `kind` in "bf16" or "fp8"; of any type where dtype is None."""
     return [m for m in calibration.get("matmuls", [])
-            if type_of(m) == dtype and not m.get("requested")]
+            if dtype in (None, type_of(m)) and kind_of(m) == kind]
 
 
 def type_of(matmul):
@@ -143,8 +151,8 @@ def best_of_any_kernel(calibration, dtype):
 
 
 def sustained(calibration, dtype):
-    rates = matmuls_of({"matmuls": calibration.get("sustained_matmuls", [])}, dtype)
-    return max((m["flops_per_second"] for m in rates), default=None)
+    return max((m["flops_per_second"] for m in matmuls_of(calibration, dtype, "sustained")),
+               default=None)
 
 
 def missing_text(calibration):

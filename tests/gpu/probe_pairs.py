@@ -21,12 +21,15 @@ import probe
 from results import add_fact
 
 def counts_of(calibration):
-    """How many measurements of what it has: {"matmuls bf16": 92, "streams": 20, ...}."""
+    """How many measurements of what it has: {"matmuls bf16": 92, "sustained matmuls bf16": 1,
+    "streams": 20, ...}."""
     out = {}
     for name, entries in calibration.items():
         for entry in entries if isinstance(entries, list) else []:
             if isinstance(entry, dict) and name != "missing":
                 key = f"{name} {probe.type_of(entry)}" if "data_type" in entry else name
+                if name == "matmuls" and probe.kind_of(entry) != "burst":
+                    key = f"{probe.kind_of(entry)} {key}"
                 out[key] = out.get(key, 0) + 1
     return out
 

@@ -27,9 +27,10 @@ def time_of(seconds):
             "stable": True}
 
 
-def matmul(data_type, m, n, k, slowness=1.0, **more):
+def matmul(data_type, m, n, k, slowness=1.0, window="BURST", purpose="GRID", **more):
     seconds = slowness * matmul_law(data_type, m, n, k)
     return {"data_type": data_type, "m": str(m), "n": str(n), "k": str(k),
+            "window": f"WINDOW_{window}", "purpose": f"PURPOSE_{purpose}",
             "time": time_of(seconds), "flops_per_second": 2 * m * n * k / seconds,
             "engine": "cublaslt 13.1.0", **more}
 
@@ -75,7 +76,8 @@ def calibration(mode, slowness=1.0, types=tuple(RATES), measured_time="2026-01-0
            "conditions": {"reading_count": 90, "sm_clock_hertz": 1.7e9, "power_watts": 650,
                           "power_throttle_ratio": 0.25, "peak_allocated_bytes": str(1 << 30)}}
     if mode != "quick":
-        out["sustained_matmuls"] = [matmul("DATA_TYPE_BF16", 8192, 8192, 8192, 1.1 * slowness)]
+        out["matmuls"].append(matmul("DATA_TYPE_BF16", 8192, 8192, 8192, 1.1 * slowness,
+                                     window="SUSTAINED"))
         out["host_copies"] = [host_copy("DIRECTION_HOST_TO_DEVICE", 256 << 20, 5.5e10),
                               host_copy("DIRECTION_DEVICE_TO_HOST", 256 << 20, 5.2e10)]
         out["attentions"] = [attention(shape, False) for shape in ATTENTION]

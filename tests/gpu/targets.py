@@ -203,7 +203,7 @@ def condition_lines(runs):
     yield told("bf16 sustained over best burst",
                share_text(kept / burst) if burst and kept else None)
     yield told("sustained, over the limit at the clock that was counted", ", ".join(
-        map(clock_limit_text, calibration.get("sustained_matmuls", []))) or None)
+        map(clock_limit_text, probe.matmuls_of(calibration, None, "sustained"))) or None)
     conditions = calibration.get("conditions", {})
     shown = {"sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz",
              "maximum_sm_clock_hertz": lambda v: f"{v / 1e6:.0f} MHz at most",

@@ -67,15 +67,14 @@ def probe_gemms(options, table, limit):
         if "failure" in run:
             print(f"--matmul: {probe.failure_text(run)}")
             return False
-        for matmul in run["calibration"]["matmuls"]:
-            if matmul.get("requested"):
-                m, n, k = probe.shape_of(matmul)
-                times = matmul["time"]
-                table.add(dtype="bf16", framework="sextant-probe",
-                          framework_version=matmul["engine"], m=m, n=n, k=k,
-                          seconds=times["median_seconds"], p10_seconds=times["p10_seconds"],
-                          p90_seconds=times["p90_seconds"], sample_count=times["sample_count"],
-                          flops_per_second=matmul["flops_per_second"])
+        for matmul in probe.matmuls_of(run["calibration"], None, "requested"):
+            m, n, k = probe.shape_of(matmul)
+            times = matmul["time"]
+            table.add(dtype="bf16", framework="sextant-probe",
+                      framework_version=matmul["engine"], m=m, n=n, k=k,
+                      seconds=times["median_seconds"], p10_seconds=times["p10_seconds"],
+                      p90_seconds=times["p90_seconds"], sample_count=times["sample_count"],
+                      flops_per_second=matmul["flops_per_second"])
     return True
 
 

@@ -105,7 +105,7 @@ def check_rates():
     assert burst == max(2 * m * n * k / simulated.matmul_law("DATA_TYPE_BF16", m, n, k)
                         for m, n, k in simulated.ANCHORS + [(8192, 8192, 8192)])
     calibration = simulated.calibration("full")
-    asked = simulated.matmul("DATA_TYPE_BF16", 64, 64, 64, 1e-3, requested=True)
+    asked = simulated.matmul("DATA_TYPE_BF16", 64, 64, 64, 1e-3, purpose="REQUESTED")
     calibration["matmuls"].append(asked)
     assert probe.best_burst(calibration, "bf16") == burst, "what was asked for is no search"
     calibration["matmuls"][0]["best_flops_per_second"] = 2 * burst

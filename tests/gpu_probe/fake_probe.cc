@@ -91,7 +91,9 @@ Point FakePoint(const v1::MatmulShape& shape, bool requested, double run_seconds
     *matmul->mutable_time() = time;
     matmul->set_flops_per_second(work / time.median_seconds());
     matmul->set_engine("fake");
-    matmul->set_requested(requested);
+    matmul->set_window(v1::MatmulMeasurement::WINDOW_BURST);
+    matmul->set_purpose(requested ? v1::MatmulMeasurement::PURPOSE_REQUESTED
+                                  : v1::MatmulMeasurement::PURPOSE_GRID);
   };
   return point;
 }

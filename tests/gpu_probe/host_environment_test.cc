@@ -50,7 +50,7 @@ TEST_F(HostEnvironmentTest, KernelAndLibrariesAreThoseThatRan) {
   v1::Calibration calibration;
   calibration.add_matmuls()->set_engine("cublaslt 13.1.0");
   calibration.add_matmuls()->set_engine("builtin");
-  calibration.add_other_matmuls()->set_engine("cublaslt 13.1.0");
+  calibration.add_matmuls()->set_engine("cublaslt 13.1.0");
   calibration.add_attentions()->set_engine("cudnn 9.13.0");
   calibration.add_collectives()->set_engine("copy engine");
   calibration.add_collectives()->set_engine("nccl 2.28.3");

@@ -32,18 +32,22 @@ std::string RowOf(const std::string& text, const std::string& label) {
 v1::Calibration RandomCalibration(std::mt19937& random) {
   v1::Calibration out = SampleCalibration("GPU-1");
   const v1::MatmulMeasurement pattern = out.matmuls(0);
-  const auto measure = [&](int64_t m, v1::MatmulMeasurement* matmul) {
+  const auto measure = [&](int64_t m, v1::MatmulMeasurement::Window window) {
+    v1::MatmulMeasurement* const matmul = out.add_matmuls();
     *matmul = pattern;
+    matmul->set_window(window);
     matmul->set_data_type(v1::DATA_TYPE_BF16);
     matmul->set_m(m);
     matmul->set_flops_per_second(1e12 * (80 + static_cast<double>(random() % 41)));
-    matmul->set_requested(random() % 4 == 0);
+    const bool requested =
+        matmul->window() != v1::MatmulMeasurement::WINDOW_SUSTAINED && random() % 4 == 0;
+    matmul->set_purpose(requested ? v1::MatmulMeasurement::PURPOSE_REQUESTED
+                                  : v1::MatmulMeasurement::PURPOSE_GRID);
     matmul->mutable_time()->set_stable(random() % 2 == 0);
   };
   out.clear_matmuls();
-  out.clear_sustained_matmuls();
-  for (int64_t m = 101; m <= 108; ++m) measure(m, out.add_matmuls());
-  for (int64_t m = 201; m <= 203; ++m) measure(m, out.add_sustained_matmuls());
+  for (int64_t m = 101; m <= 108; ++m) measure(m, v1::MatmulMeasurement::WINDOW_BURST);
+  for (int64_t m = 201; m <= 203; ++m) measure(m, v1::MatmulMeasurement::WINDOW_SUSTAINED);
   return out;
 }
 

@@ -46,7 +46,8 @@ TEST(CalibrationMetrics, AreTheFiguresThatPlansStandOn) {
     *matmul = bf16;
     matmul->set_flops_per_second(flops_per_second);
     matmul->mutable_time()->set_stable(stable);
-    matmul->set_requested(requested);
+    matmul->set_purpose(requested ? v1::MatmulMeasurement::PURPOSE_REQUESTED
+                                  : v1::MatmulMeasurement::PURPOSE_GRID);
   };
   add(1000e9, false, false);
   add(910e9, true, false);

@@ -12,10 +12,12 @@
 #include <vector>
 
 #include "engine/run/plan.h"
+#include "proto/matmul_kind.h"
 #include "server/convert/calibration.h"
 #include "server/convert/run_spec.h"
 #include "tests/server/calibration_faults.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::server {
 namespace {
@@ -30,7 +32,6 @@ TEST(CheckCalibration, FindsNothingInAGoodOne) {
   EXPECT_THAT(FaultyFields(SampleCalibration()), IsEmpty());
   v1::Calibration bare = SampleCalibration();
   bare.clear_matmuls();
-  bare.clear_sustained_matmuls();
   bare.clear_registers();
   bare.clear_streams();
   bare.clear_elementwise();
@@ -122,8 +123,8 @@ TEST(CheckCalibration, NamesTheFieldAtFault) {
        [](auto& c) { c.mutable_matmuls(0)->mutable_time()->set_sample_count(0); }},
       {"c.matmuls[0].time.repetition_count",
        [](auto& c) { c.mutable_matmuls(0)->mutable_time()->set_repetition_count(-3); }},
-      {"c.sustained_matmuls[0].time.relative_spread",
-       [](auto& c) { c.mutable_sustained_matmuls(0)->mutable_time()->set_relative_spread(-0.1); }},
+      {"c.matmuls[3].time.relative_spread",
+       [](auto& c) { c.mutable_matmuls(3)->mutable_time()->set_relative_spread(-0.1); }},
       {"c.registers[0].instruction", [](auto& c) { c.mutable_registers(0)->clear_instruction(); }},
       {"c.streams[0].operation",
        [](auto& c) {
@@ -272,7 +273,7 @@ TEST(CalibrationFingerprint, ForgetsWhatTheServerFills) {
   v1::Calibration annotated = SampleCalibration();
   annotated.mutable_device()->set_accelerator("h100-sxm");
   annotated.mutable_matmuls(0)->set_datasheet_mfu(0.7);
-  annotated.mutable_sustained_matmuls(0)->set_datasheet_mfu(0.6);
+  annotated.mutable_matmuls(3)->set_datasheet_mfu(0.6);
   EXPECT_EQ(CalibrationFingerprint(annotated), CalibrationFingerprint(SampleCalibration()));
   EXPECT_EQ(CalibrationFingerprint(annotated).size(), 16u);
 }
@@ -327,8 +328,10 @@ TEST(DeviceModelFrom, PassesOverShapesThatWereAskedFor) {
   const DeviceCalibration mixed = DeviceModelFrom(wire, "")->calibration();
   EXPECT_EQ(mixed.MatmulIn(DataType::kFp32)->rate, FlopsPerSecond(1e12));
   EXPECT_EQ(mixed.requested_matmul_count, 1);
-  for (auto& matmul : *wire.mutable_matmuls()) matmul.set_requested(true);
-  wire.mutable_sustained_matmuls(0)->set_requested(true);
+  RemoveMatmuls(IsSustained, &wire);
+  for (auto& matmul : *wire.mutable_matmuls()) {
+    matmul.set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
+  }
   const DeviceCalibration requested = DeviceModelFrom(wire, "")->calibration();
   EXPECT_TRUE(requested.matmuls.empty());
   EXPECT_EQ(requested.requested_matmul_count, 4);

@@ -8,16 +8,19 @@
 #include <limits>
 #include <utility>
 
+#include "proto/matmul_kind.h"
 #include "server/convert/annotate_calibration.h"
 #include "server/convert/calibration.h"
 #include "tests/server/calibration_faults.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -29,28 +32,38 @@ struct GpuFault {
 TEST(CheckCalibrationOfAGpu, NamesTheFieldAtFault) {
   using Layout = v1::MatmulMeasurement;
   const GpuFault faults[] = {
-      {"c.other_matmuls[0].data_type",
-       [](auto& c) { c.mutable_other_matmuls(0)->clear_data_type(); }},
-      {"c.other_matmuls[0].batch_count",
+      {"c.matmuls[4].data_type", [](auto& c) { c.mutable_matmuls(4)->clear_data_type(); }},
+      {"c.matmuls[4].batch_count",
        [](auto& c) {
-         c.mutable_other_matmuls(0)->set_batch_count(-4);
-         c.mutable_other_matmuls(0)->set_flops_per_second(2.5e11);
+         c.mutable_matmuls(4)->set_batch_count(-4);
+         c.mutable_matmuls(4)->set_flops_per_second(2.5e11);
        }},
-      {"c.other_matmuls[0].layout",
-       [](auto& c) { c.mutable_other_matmuls(0)->set_layout(Layout::Layout(9)); }},
-      {"c.other_matmuls[0].time", [](auto& c) { c.mutable_other_matmuls(0)->clear_time(); }},
-      {"c.other_matmuls[0].best_kernel",
-       [](auto& c) { c.mutable_other_matmuls(0)->set_best_kernel(std::string(257, 'k')); }},
+      {"c.matmuls[4].layout", [](auto& c) { c.mutable_matmuls(4)->set_layout(Layout::Layout(9)); }},
+      {"c.matmuls[4].time", [](auto& c) { c.mutable_matmuls(4)->clear_time(); }},
+      {"c.matmuls[4].best_kernel",
+       [](auto& c) { c.mutable_matmuls(4)->set_best_kernel(std::string(257, 'k')); }},
       {"c.matmuls[0].best_kernel", [](auto& c) { c.mutable_matmuls(0)->set_best_kernel("\n"); }},
       {"c.matmuls[0].layout",
        [](auto& c) { c.mutable_matmuls(0)->set_layout(Layout::LAYOUT_COLUMN_BY_ROW); }},
-      {"c.sustained_matmuls[0].layout",
-       [](auto& c) { c.mutable_sustained_matmuls(0)->set_layout(Layout::LAYOUT_ROW_BY_ROW); }},
+      {"c.matmuls[3].layout",
+       [](auto& c) { c.mutable_matmuls(3)->set_layout(Layout::LAYOUT_ROW_BY_ROW); }},
       {"c.matmuls[0].batch_count",
        [](auto& c) {
          c.mutable_matmuls(0)->set_batch_count(2);
          c.mutable_matmuls(0)->set_flops_per_second(4e12);
        }},
+      {"c.matmuls[0].window",
+       [](auto& c) { c.mutable_matmuls(0)->set_window(v1::MatmulMeasurement::Window(3)); }},
+      {"c.matmuls[0].purpose",
+       [](auto& c) { c.mutable_matmuls(0)->set_purpose(v1::MatmulMeasurement::Purpose(-1)); }},
+      {"c.matmuls[3].purpose",
+       [](auto& c) {
+         c.mutable_matmuls(3)->set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
+       }},
+      {"c.matmuls[3].purpose",
+       [](auto& c) { c.mutable_matmuls(3)->set_purpose(v1::MatmulMeasurement::PURPOSE_OTHER); }},
+      {"c.matmuls[4].purpose",
+       [](auto& c) { c.mutable_matmuls(4)->set_window(v1::MatmulMeasurement::WINDOW_SUSTAINED); }},
       {"c.launches[0].kind", [](auto& c) { c.mutable_launches(0)->clear_kind(); }},
       {"c.launches[0].kind",
        [](auto& c) { c.mutable_launches(0)->set_kind(v1::LaunchMeasurement::Kind(3)); }},
@@ -60,14 +73,13 @@ TEST(CheckCalibrationOfAGpu, NamesTheFieldAtFault) {
        [](auto& c) { c.mutable_conditions()->clear_reading_count(); }},
       {"c.conditions.sm_clock_hertz",
        [](auto& c) { c.mutable_conditions()->set_sm_clock_hertz(0); }},
-      {"c.other_matmuls[0].sm_clock_hertz",
-       [](auto& c) { c.mutable_other_matmuls(0)->set_sm_clock_hertz(-1); }},
-      {"c.other_matmuls[0].counted_sm_clock_hertz",
-       [](auto& c) { c.mutable_other_matmuls(0)->set_counted_sm_clock_hertz(1e13); }},
-      {"c.other_matmuls[0].power_watts",
-       [](auto& c) { c.mutable_other_matmuls(0)->set_power_watts(0); }},
-      {"c.other_matmuls[0].clock_limit_ratio",
-       [](auto& c) { c.mutable_other_matmuls(0)->set_clock_limit_ratio(0); }},
+      {"c.matmuls[4].sm_clock_hertz",
+       [](auto& c) { c.mutable_matmuls(4)->set_sm_clock_hertz(-1); }},
+      {"c.matmuls[4].counted_sm_clock_hertz",
+       [](auto& c) { c.mutable_matmuls(4)->set_counted_sm_clock_hertz(1e13); }},
+      {"c.matmuls[4].power_watts", [](auto& c) { c.mutable_matmuls(4)->set_power_watts(0); }},
+      {"c.matmuls[4].clock_limit_ratio",
+       [](auto& c) { c.mutable_matmuls(4)->set_clock_limit_ratio(0); }},
       {"c.missing[0].phase", [](auto& c) { c.mutable_missing(0)->clear_phase(); }},
       {"c.missing[0].missing_count", [](auto& c) { c.mutable_missing(0)->set_missing_count(0); }},
       {"c.missing[0].planned_count", [](auto& c) { c.mutable_missing(0)->set_planned_count(2); }},
@@ -122,15 +134,31 @@ TEST(CheckCalibrationOfAGpu, NamesTheFieldAtFault) {
   }
 }
 
+// A batch in another layout is neither a point of the grid nor a shape that somebody asked for.
+TEST(CheckCalibrationOfAGpu, ABatchInAnotherLayoutHasItsOwnPurpose) {
+  for (const auto purpose :
+       {v1::MatmulMeasurement::PURPOSE_UNSPECIFIED, v1::MatmulMeasurement::PURPOSE_GRID,
+        v1::MatmulMeasurement::PURPOSE_REQUESTED}) {
+    v1::Calibration c = SampleCalibration();
+    c.mutable_matmuls(4)->set_purpose(purpose);
+    EXPECT_THAT(FaultyFields(c), ElementsAre("c.matmuls[4].batch_count", "c.matmuls[4].layout"));
+    EXPECT_THAT(CalibrationFaults(c)[0].description, HasSubstr("except with PURPOSE_OTHER"));
+  }
+  v1::Calibration sustained = SampleCalibration();
+  sustained.mutable_matmuls(3)->set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
+  EXPECT_EQ(CalibrationFaults(sustained)[0].description,
+            "must be PURPOSE_GRID with WINDOW_SUSTAINED, not PURPOSE_REQUESTED");
+}
+
 TEST(CheckCalibrationOfAGpu, NoRealNumberMayBeInfiniteOrNoNumber) {
   using Set = std::function<void(v1::Calibration&, double)>;
   const std::pair<const char*, Set> fields[] = {
       {"c.matmuls[0].best_flops_per_second",
        [](auto& c, double v) { c.mutable_matmuls(0)->set_best_flops_per_second(v); }},
-      {"c.other_matmuls[0].flops_per_second",
-       [](auto& c, double v) { c.mutable_other_matmuls(0)->set_flops_per_second(v); }},
-      {"c.other_matmuls[0].best_flops_per_second",
-       [](auto& c, double v) { c.mutable_other_matmuls(0)->set_best_flops_per_second(v); }},
+      {"c.matmuls[4].flops_per_second",
+       [](auto& c, double v) { c.mutable_matmuls(4)->set_flops_per_second(v); }},
+      {"c.matmuls[4].best_flops_per_second",
+       [](auto& c, double v) { c.mutable_matmuls(4)->set_best_flops_per_second(v); }},
       {"c.launches[0].time.median_seconds",
        [](auto& c, double v) { c.mutable_launches(0)->mutable_time()->set_median_seconds(v); }},
       {"c.conditions.sm_clock_hertz",
@@ -185,15 +213,15 @@ TEST(CheckCalibrationOfAGpu, MayTellNothingOfItself) {
   c.mutable_conditions()->Clear();
   c.mutable_conditions()->set_reading_count(1);
   c.clear_launches();
-  c.clear_other_matmuls();
+  RemoveMatmuls(IsOther, &c);
   EXPECT_THAT(FaultyFields(c), IsEmpty());
 }
 
 // A batch, or another layout, is not the rate of a single multiplication.
 TEST(DeviceModelFrom, PassesOverMultiplicationsThatAreNoGrids) {
   v1::Calibration wire = SampleCalibration();
-  wire.mutable_other_matmuls(0)->set_data_type(v1::DATA_TYPE_FP32);
-  wire.mutable_other_matmuls(0)->set_flops_per_second(9e12);
+  wire.mutable_matmuls(4)->set_data_type(v1::DATA_TYPE_FP32);
+  wire.mutable_matmuls(4)->set_flops_per_second(9e12);
   const auto model = DeviceModelFrom(wire, "");
   const DeviceCalibration& of_device = model->calibration();
   EXPECT_EQ(of_device.MatmulIn(DataType::kFp32)->rate, FlopsPerSecond(1e12));
@@ -202,17 +230,27 @@ TEST(DeviceModelFrom, PassesOverMultiplicationsThatAreNoGrids) {
   EXPECT_EQ(shape_count, 3u);
 }
 
+// Unset fields mean a burst of the grid.
+TEST(DeviceModelFrom, TakesAMultiplicationOfNoKindForABurstOfTheGrid) {
+  v1::Calibration wire = SampleCalibration();
+  v1::MatmulMeasurement* const requested = wire.mutable_matmuls(2);
+  requested->clear_window();
+  requested->clear_purpose();
+  EXPECT_THAT(FaultyFields(wire), IsEmpty());
+  const auto model = DeviceModelFrom(wire, "");
+  EXPECT_EQ(model->calibration().BurstIn(DataType::kFp32)->rate, FlopsPerSecond(3e12));
+  EXPECT_EQ(model->calibration().requested_matmul_count, 0);
+}
+
 TEST(AnnotateCalibration, ReachesAllMultiplications) {
   v1::Calibration wire = SampleCalibration("GPU-1");
   wire.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
   EXPECT_FALSE(IsAnnotated(wire));
   v1::Calibration annotated = wire;
   AnnotateCalibration(&annotated);
-  EXPECT_EQ(annotated.other_matmuls(0).datasheet_mfu(), 1e12 / 1978.9e12);
+  EXPECT_EQ(annotated.matmuls(4).datasheet_mfu(), 1e12 / 1978.9e12);
   annotated.mutable_device()->clear_accelerator();
-  for (auto* all : {annotated.mutable_matmuls(), annotated.mutable_sustained_matmuls()}) {
-    for (auto& matmul : *all) matmul.clear_datasheet_mfu();
-  }
+  for (int i = 0; i < 4; ++i) annotated.mutable_matmuls(i)->clear_datasheet_mfu();
   EXPECT_TRUE(IsAnnotated(annotated));
   ClearAnnotations(&annotated);
   EXPECT_EQ(annotated.SerializeAsString(), wire.SerializeAsString());

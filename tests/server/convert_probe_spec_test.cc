@@ -175,11 +175,10 @@ TEST(AnnotateCalibration, KnowsTheDatasheetOfKnownProductsAlone) {
   // bf16: 494.7 of 989.4 TFLOP/s; fp32 and int8 have a peak as well.
   EXPECT_DOUBLE_EQ(calibration.matmuls(2).datasheet_mfu(), 0.5);
   EXPECT_TRUE(calibration.matmuls(0).has_datasheet_mfu());
-  EXPECT_TRUE(calibration.sustained_matmuls(0).has_datasheet_mfu());
+  EXPECT_TRUE(calibration.matmuls(4).has_datasheet_mfu());  // sustained
 
   ClearAnnotations(&calibration);
   for (const auto& matmul : calibration.matmuls()) EXPECT_FALSE(matmul.has_datasheet_mfu());
-  EXPECT_FALSE(calibration.sustained_matmuls(0).has_datasheet_mfu());
   EXPECT_FALSE(calibration.device().has_accelerator());
   // The probe's own annotation does not replace the catalogue's.
   calibration.mutable_device()->set_product_name("Unheard-of 1");

@@ -63,7 +63,7 @@ TEST(AnswerGetCalibration, FindsTheDeviceByUuidByHostOrAlone) {
   for (const char* uuid : {"", "host", "CPU-0123456789abcdef"}) {
     const auto response = Get(uuid, store);
     ASSERT_THAT(response, IsOk()) << uuid;
-    EXPECT_EQ(response->calibration().matmuls_size(), 4);
+    EXPECT_EQ(response->calibration().matmuls_size(), 5);
     EXPECT_EQ(response->age_seconds(), 60);
     EXPECT_EQ(response->fingerprint(), kept.stored->fingerprint);
   }

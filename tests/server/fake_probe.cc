@@ -134,7 +134,8 @@ v1::Calibration FakeCalibration() {
   FillMatmul(v1::DATA_TYPE_FP32, 250e9, out.add_matmuls());
   FillMatmul(v1::DATA_TYPE_BF16, 500e9, out.add_matmuls());
   FillMatmul(v1::DATA_TYPE_INT8, 800e9, out.add_matmuls());
-  FillMatmul(v1::DATA_TYPE_BF16, 400e9, out.add_sustained_matmuls());
+  FillMatmul(v1::DATA_TYPE_BF16, 400e9, out.add_matmuls());
+  out.mutable_matmuls(4)->set_window(v1::MatmulMeasurement::WINDOW_SUSTAINED);
   constexpr auto kCopy = v1::StreamMeasurement::OPERATION_COPY;
   AddStream({kCopy, 2, false, 90e9}, out);
   AddStream({kCopy, 2, true, 20e9}, out);

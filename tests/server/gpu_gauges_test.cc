@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "server/metrics/calibration_metrics.h"
 #include "tests/server/fake_probe.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::server {
 namespace {
@@ -55,11 +56,11 @@ v1::Calibration GpuCalibration() {
   out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
   out.mutable_device()->set_product_name("NVIDIA H100 80GB HBM3");
   out.clear_matmuls();
-  out.clear_sustained_matmuls();
   for (const v1::DataType type : {v1::DATA_TYPE_FP32, v1::DATA_TYPE_TF32, v1::DATA_TYPE_FP16,
                                   v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP8_E4M3, v1::DATA_TYPE_INT8}) {
     *out.add_matmuls() = Matmul(type, 4096, 700e12);
-    *out.add_sustained_matmuls() = Matmul(type, 4096, 600e12);
+    AddMatmulAs(Matmul(type, 4096, 600e12), v1::MatmulMeasurement::WINDOW_SUSTAINED,
+                v1::MatmulMeasurement::PURPOSE_GRID, &out);
   }
   AddCopy(v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE, &out);
   AddCopy(v1::HostCopyMeasurement::DIRECTION_DEVICE_TO_HOST, &out);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
+#include "proto/matmul_kind.h"
 #include "server/store/calibration_store.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
@@ -54,16 +55,15 @@ v1::Calibration CalibrationOfH200(const std::string& uuid, double seconds) {
   v1::Calibration out = WithCopy(SampleCalibration(uuid));
   out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
   out.mutable_device()->set_product_name("NVIDIA H200");
-  for (auto* list : {out.mutable_matmuls(), out.mutable_sustained_matmuls()}) {
-    for (v1::MatmulMeasurement& m : *list) {
-      const double flops = 2.0 * static_cast<double>(m.m()) * static_cast<double>(m.n()) *
-                           static_cast<double>(m.k());
-      m.mutable_time()->set_median_seconds(seconds);
-      m.mutable_time()->set_p10_seconds(seconds);
-      m.mutable_time()->set_p90_seconds(seconds);
-      m.set_flops_per_second(flops / seconds);
-      m.clear_register_ratio();
-    }
+  for (v1::MatmulMeasurement& m : *out.mutable_matmuls()) {
+    if (IsOther(m)) continue;
+    const double flops =
+        2.0 * static_cast<double>(m.m()) * static_cast<double>(m.n()) * static_cast<double>(m.k());
+    m.mutable_time()->set_median_seconds(seconds);
+    m.mutable_time()->set_p10_seconds(seconds);
+    m.mutable_time()->set_p90_seconds(seconds);
+    m.set_flops_per_second(flops / seconds);
+    m.clear_register_ratio();
   }
   return out;
 }

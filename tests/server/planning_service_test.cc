@@ -12,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "proto/matmul_kind.h"
 #include "server/convert/calibration.h"
 #include "tests/server/planning_server.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::server {
 namespace {
@@ -117,8 +119,11 @@ TEST(PlanningService, DoesNotPlanOnShapesThatWereAskedFor) {
   v1::PlanRunRequest request = SmallRun();
   v1::Calibration* calibration = request.mutable_cluster()->add_calibrations();
   *calibration = SampleCalibration();
-  calibration->clear_sustained_matmuls();
-  for (auto& matmul : *calibration->mutable_matmuls()) matmul.set_requested(true);
+  RemoveMatmuls(IsSustained, calibration);
+  RemoveMatmuls(IsOther, calibration);
+  for (auto& matmul : *calibration->mutable_matmuls()) {
+    matmul.set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
+  }
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
@@ -146,7 +151,7 @@ TEST(PlanningService, AnswersAlikeEveryTime) {
 // Other rates of the same device, or another source of the same rates, give another fingerprint.
 TEST(PlanningService, FingerprintsTheRates) {
   v1::Calibration slower = SampleCalibration();
-  slower.clear_sustained_matmuls();
+  RemoveMatmuls(IsSustained, &slower);
   const PlanningServer one = WithSample();
   const PlanningServer two{SnapshotOf({slower})};
   v1::PlanRunRequest supplied = SmallRun();

@@ -25,15 +25,17 @@ std::string Text() {
     coverage_ratio: 1
     drift_ratio: -0.01
     matmuls { data_type: DATA_TYPE_BF16 m: 1000 n: 1000 k: 1000 flops_per_second: 2e12
+      window: WINDOW_BURST purpose: PURPOSE_GRID
       engine: "onednn 2.6.3" kernel: "brgemm" register_ratio: 0.8 )" +
          time + R"( }
     matmuls { data_type: DATA_TYPE_FP32 m: 1000 n: 1000 k: 500 flops_per_second: 1e12
       engine: "builtin" )" +
          time + R"( }
     matmuls { data_type: DATA_TYPE_FP32 m: 1000 n: 1000 k: 1500 flops_per_second: 3e12
-      engine: "builtin" requested: true )" +
+      engine: "builtin" window: WINDOW_BURST purpose: PURPOSE_REQUESTED )" +
          time + R"( }
-    sustained_matmuls { data_type: DATA_TYPE_BF16 m: 1000 n: 1000 k: 800
+    matmuls { data_type: DATA_TYPE_BF16 m: 1000 n: 1000 k: 800
+      window: WINDOW_SUSTAINED purpose: PURPOSE_GRID
       flops_per_second: 1.6e12 engine: "onednn 2.6.3" )" +
          time + R"( }
     registers { data_type: DATA_TYPE_BF16 instruction: "avx512_bf16 vdpbf16ps"
@@ -65,8 +67,9 @@ std::string Text() {
     host_copies { direction: DIRECTION_HOST_TO_DEVICE pageable: true size_bytes: 1000000
       bytes_per_second: 1e9 )" +
          time + R"( }
-    other_matmuls { data_type: DATA_TYPE_FP8_E4M3 m: 500 n: 500 k: 500 batch_count: 4
-      layout: LAYOUT_ROW_BY_ROW fast_accumulation: true flops_per_second: 1e12
+    matmuls { data_type: DATA_TYPE_FP8_E4M3 m: 500 n: 500 k: 500 batch_count: 4
+      layout: LAYOUT_ROW_BY_ROW window: WINDOW_BURST purpose: PURPOSE_OTHER
+      fast_accumulation: true flops_per_second: 1e12
       best_flops_per_second: 1.25e12 best_kernel: "tile 128x256" engine: "cublaslt 13.1"
       sm_clock_hertz: 1.7e9 counted_sm_clock_hertz: 1.69e9 power_watts: 650
       clock_limit_ratio: 0.8 )" +

@@ -88,7 +88,7 @@ TEST(SuppliedCalibrations, AreNotKeptWhereTheyAreHuge) {
   v1::Calibration huge = SampleCalibration("GPU-1");
   const v1::MatmulMeasurement matmul = huge.matmuls(0);
   while (huge.ByteSizeLong() <= SuppliedCalibrations::kMaxKeptBytes) {
-    for (int i = 0; i < 1000; ++i) *huge.add_other_matmuls() = matmul;
+    for (int i = 0; i < 1000; ++i) *huge.add_matmuls() = matmul;
   }
   FieldViolations violations;
   (void)supplied.ModelOf(huge, "c", violations);

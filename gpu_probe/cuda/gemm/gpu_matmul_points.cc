@@ -77,11 +77,14 @@ struct GpuMatmulToMeasure {
 // The difference of one point from the grid's.
 struct GpuMatmulRole {
   bool first = false;
-  bool requested = false;
-  bool other = false;
+  v1::MatmulMeasurement::Purpose purpose = v1::MatmulMeasurement::PURPOSE_GRID;
   double sustained_seconds = 0;
   int level = kRestOfGrids;
 };
+
+bool IsOther(const GpuMatmulRole& role) {
+  return role.purpose == v1::MatmulMeasurement::PURPOSE_OTHER;
+}
 
 // Makes the points of one plan.
 class MatmulPlanner {
@@ -154,7 +157,9 @@ v1::MatmulMeasurement Measurement(const GpuMatmulToMeasure& what, const GpuMatmu
   out.set_flops_per_second(problem.operation_count() / time.median_seconds());
   out.set_engine(what.engine);
   out.set_kernel(what.made->kernel);
-  out.set_requested(role.requested);
+  out.set_window(role.sustained_seconds > 0 ? v1::MatmulMeasurement::WINDOW_SUSTAINED
+                                            : v1::MatmulMeasurement::WINDOW_BURST);
+  out.set_purpose(role.purpose);
   // Both are timed alike, but the first choice may turn out to be as fast.
   if (what.made->best_seconds > 0 && what.made->best_seconds < time.median_seconds()) {
     out.set_best_flops_per_second(problem.operation_count() / what.made->best_seconds);
@@ -181,7 +186,7 @@ std::string LabelOf(const GpuMatmulProblem& problem) {
 // The first word of a phase names a mismatch.
 std::string PhaseOf(const GpuMatmulProblem& problem, const GpuMatmulRole& role) {
   return absl::StrCat("matmul ", role.sustained_seconds > 0 ? "sustained " : "",
-                      role.other ? "other " : "", problem.type->label);
+                      IsOther(role) ? "other " : "", problem.type->label);
 }
 
 int64_t MatmulPlanner::TouchedBytes() const {
@@ -193,10 +198,11 @@ int64_t MatmulPlanner::TouchedBytes() const {
 
 std::shared_ptr<TypeState> MatmulPlanner::StateOf(const GpuMatmulType& type,
                                                   const GpuMatmulRole& role) {
-  std::shared_ptr<TypeState>& state = states_[{&type, role.other}];
+  std::shared_ptr<TypeState>& state = states_[{&type, IsOther(role)}];
   if (state == nullptr) {
     // Requested shapes have extra time.
-    const v1::ProbeMode mode = role.requested ? v1::PROBE_MODE_FULL : mode_;
+    const bool requested = role.purpose == v1::MatmulMeasurement::PURPOSE_REQUESTED;
+    const v1::ProbeMode mode = requested ? v1::PROBE_MODE_FULL : mode_;
     state = std::make_shared<TypeState>(type, session_, TrialSeconds(mode));
   }
   return state;
@@ -225,10 +231,7 @@ void MatmulPlanner::Add(const GpuMatmulProblem& problem, const GpuMatmulRole& ro
   }
   point.make = [what] { return Make(what); };
   point.record = [what, role](const v1::TimeStatistics& time, v1::Calibration* out) {
-    v1::MatmulMeasurement* const to = role.sustained_seconds > 0 ? out->add_sustained_matmuls()
-                                      : role.other               ? out->add_other_matmuls()
-                                                                 : out->add_matmuls();
-    *to = Measurement(what, role, time);
+    *out->add_matmuls() = Measurement(what, role, time);
   };
   points_.push_back(std::move(point));
 }
@@ -283,7 +286,7 @@ std::vector<Point> GpuMatmulPoints(v1::ProbeMode mode, const SharedSession& sess
     problem.layout = other.layout;
     problem.batch_count = other.batch_count;
     problem.fast_accumulation = other.fast_accumulation;
-    planner.Add(problem, {.other = true});
+    planner.Add(problem, {.purpose = v1::MatmulMeasurement::PURPOSE_OTHER});
   }
   return planner.Take();
 }
@@ -306,7 +309,7 @@ absl::StatusOr<std::vector<Point>> GpuRequestedMatmulPoints(
     const GpuMatmulProblem problem =
         ProblemOf(*FindGpuMatmulType(data_type), {shape.m(), shape.n(), shape.k()});
     SEXTANT_RETURN_IF_ERROR(CheckMultiple(problem));
-    planner.Add(problem, {.requested = true});
+    planner.Add(problem, {.purpose = v1::MatmulMeasurement::PURPOSE_REQUESTED});
   }
   return planner.Take();
 }

@@ -19,6 +19,7 @@
 #include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
 #include "gpu_probe/cuda/memory/memory_points.h"
 #include "gpu_probe/statistics.h"
+#include "proto/matmul_kind.h"
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
@@ -50,9 +51,8 @@ class CalibrationSizeTest : public FakeSessionTest {
     *out.mutable_device() = session->device();
     for (const Point& point : points) point.record(Time(point), &out);
     SummariseGpuMemory(&out);
-    for (auto* matmuls :
-         {out.mutable_matmuls(), out.mutable_sustained_matmuls(), out.mutable_other_matmuls()}) {
-      for (v1::MatmulMeasurement& matmul : *matmuls) NameKernels(TrialSeconds(mode) > 0, &matmul);
+    for (v1::MatmulMeasurement& matmul : *out.mutable_matmuls()) {
+      NameKernels(TrialSeconds(mode) > 0, &matmul);
     }
     for (int i = 0; i < 4; ++i) out.add_notes(std::string(200, static_cast<char>('a' + Whole(26))));
     FillUnset(out.mutable_device());
@@ -148,9 +148,9 @@ size_t Print(const char* mode, const v1::Calibration& calibration) {
 TEST_F(CalibrationSizeTest, StandardFitsInTwentyKilobytes) {
   const v1::Calibration calibration = Noisy(v1::PROBE_MODE_STANDARD);
   int grid_points = 0;
-  for (const v1::MatmulMeasurement& matmul : calibration.matmuls()) {
+  for (const v1::MatmulMeasurement* matmul : MatmulsWhere(calibration, IsGridBurst)) {
     const bool has_grid =
-        matmul.data_type() == v1::DATA_TYPE_BF16 || matmul.data_type() == v1::DATA_TYPE_FP8_E4M3;
+        matmul->data_type() == v1::DATA_TYPE_BF16 || matmul->data_type() == v1::DATA_TYPE_FP8_E4M3;
     grid_points += has_grid ? 1 : 0;
   }
   EXPECT_GE(grid_points, 2 * 92);

@@ -139,7 +139,8 @@ class SustainedConditionsTest : public FakeSessionTest {
     point.sustained_seconds = 1;
     point.make = [this] { return std::make_unique<Sleeping>(host_); };
     point.record = [](const v1::TimeStatistics& time, v1::Calibration* out) {
-      v1::MatmulMeasurement* const matmul = out->add_sustained_matmuls();
+      v1::MatmulMeasurement* const matmul = out->add_matmuls();
+      matmul->set_window(v1::MatmulMeasurement::WINDOW_SUSTAINED);
       matmul->set_data_type(v1::DATA_TYPE_BF16);
       matmul->set_flops_per_second(kFlops * 1e-2 / time.median_seconds());
     };
@@ -173,7 +174,7 @@ TEST_F(SustainedConditionsTest, StandBesideTheirSample) {
   gpu_.sm_megahertz = 1500;
   const auto measured = MeasureOne();
   ASSERT_TRUE(measured.ok()) << measured.status();
-  const v1::MatmulMeasurement& matmul = measured->calibration.sustained_matmuls(0);
+  const v1::MatmulMeasurement& matmul = measured->calibration.matmuls(0);
   EXPECT_EQ(matmul.sm_clock_hertz(), 1.5e9);
   EXPECT_NEAR(matmul.counted_sm_clock_hertz(), 1.5e9, 1e4);
   // 4096 FLOPs a clock and multiprocessor: 8.11e14 FLOP/s.
@@ -185,7 +186,7 @@ TEST_F(SustainedConditionsTest, TheClockIsThatOfTheHalfThatCounts) {
   host_.At(0.4, [this] { gpu_.sm_megahertz = 1200; });  // in the half that does not
   const auto measured = MeasureOne();
   ASSERT_TRUE(measured.ok()) << measured.status();
-  const v1::MatmulMeasurement& matmul = measured->calibration.sustained_matmuls(0);
+  const v1::MatmulMeasurement& matmul = measured->calibration.matmuls(0);
   EXPECT_NEAR(matmul.counted_sm_clock_hertz(), 1.2e9, 1e4);
 }
 

@@ -101,6 +101,8 @@ def check_shapes_that_were_asked_for():
     matmuls = events[-1]["calibration"]["matmuls"]
     assert [(m["data_type"], m["m"]) for m in matmuls] == [
         ("DATA_TYPE_BF16", "7"), ("DATA_TYPE_FP8_E4M3", "16")], matmuls
+    assert {(m["window"], m["purpose"]) for m in matmuls} == {
+        ("WINDOW_BURST", "PURPOSE_REQUESTED")}, matmuls
     code, unsupported = failure("--mode=quick", "--matmul=16x64x64:nvfp4")
     assert (code, unsupported["kind"]) == (3, "KIND_UNSUPPORTED"), unsupported
 

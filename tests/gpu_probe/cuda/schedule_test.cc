@@ -17,6 +17,7 @@
 #include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
 #include "gpu_probe/cuda/guard.h"
 #include "gpu_probe/measure.h"
+#include "proto/matmul_kind.h"
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
 #include "tests/gpu_probe/cuda/fake_cudnn.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
@@ -102,9 +103,9 @@ class ScheduleTest : public FakeSessionTest {
     Outcome out;
     if (measured.ok()) out.calibration = std::move(measured->calibration);
     out.wall_seconds = clock_.NowSeconds() - start_seconds + costs.end_seconds;
-    for (const v1::MatmulMeasurement& matmul : out.calibration.matmuls()) {
-      if (matmul.data_type() == v1::DATA_TYPE_BF16) ++out.bf16_points;
-      if (matmul.data_type() == v1::DATA_TYPE_FP8_E4M3) ++out.fp8_points;
+    for (const v1::MatmulMeasurement* matmul : MatmulsWhere(out.calibration, IsGridBurst)) {
+      if (matmul->data_type() == v1::DATA_TYPE_BF16) ++out.bf16_points;
+      if (matmul->data_type() == v1::DATA_TYPE_FP8_E4M3) ++out.fp8_points;
     }
     return out;
   }
@@ -122,7 +123,7 @@ std::string Row(const Costs& costs, const Outcome& out) {
       costs.start_seconds, costs.first_load_seconds * 1e3, costs.compile_seconds, out.wall_seconds,
       out.calibration.coverage_ratio(), out.bf16_points, out.fp8_points,
       out.calibration.attentions_size(), out.calibration.streams_size(),
-      out.calibration.elementwise_size(), out.calibration.sustained_matmuls_size());
+      out.calibration.elementwise_size(), MatmulsWhere(out.calibration, IsSustained).size());
 }
 
 class StandardScheduleTest
@@ -141,7 +142,7 @@ TEST_P(StandardScheduleTest, EndsInTimeWithGridsThatCanBeUsed) {
   EXPECT_GE(out.bf16_points, dearest ? kFewestGridPoints : 60);
   EXPECT_LE(out.bf16_points, kBf16GridPoints);
   EXPECT_GE(out.fp8_points, kFewestGridPoints);
-  EXPECT_EQ(out.calibration.sustained_matmuls_size(), 1);
+  EXPECT_EQ(MatmulsWhere(out.calibration, IsSustained).size(), 1u);
   EXPECT_TRUE(out.calibration.attentions().empty());
 }
 

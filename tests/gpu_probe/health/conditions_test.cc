@@ -7,7 +7,9 @@
 #include "gpu_probe/clock_limit.h"
 #include "gpu_probe/health/findings.h"
 #include "gpu_probe/health/read_calibrations.h"
+#include "proto/matmul_kind.h"
 #include "tests/gpu_probe/health/synthetic.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::probe {
 namespace {
@@ -131,9 +133,7 @@ v1::Calibration Hopper(double megahertz, double maximum_megahertz) {
   if (maximum_megahertz > 0) {
     out.mutable_conditions()->set_maximum_sm_clock_hertz(maximum_megahertz * 1e6);
   }
-  for (auto* all : {out.mutable_matmuls(), out.mutable_sustained_matmuls()}) {
-    for (v1::MatmulMeasurement& m : *all) m.clear_register_ratio();
-  }
+  for (v1::MatmulMeasurement& m : *out.mutable_matmuls()) m.clear_register_ratio();
   return out;
 }
 
@@ -182,8 +182,8 @@ TEST(ClockLimitTest, AMedianClockThatIsTooLowIsNoted) {
               ElementsAre(HasSubstr("1.06 times what it can do at its clock meanwhile, 1100 MHz")));
   // The clock that was counted in the sample itself comes before the driver's.
   v1::Calibration counted = Hopper(1200, 1980);
-  counted.mutable_sustained_matmuls(0)->set_sm_clock_hertz(1.2e9);
-  counted.mutable_sustained_matmuls(0)->set_counted_sm_clock_hertz(1.1e9);
+  FirstMatmul(IsSustained, &counted)->set_sm_clock_hertz(1.2e9);
+  FirstMatmul(IsSustained, &counted)->set_counted_sm_clock_hertz(1.1e9);
   EXPECT_THAT(BeyondItsClock(counted, 0.02), SizeIs(1));
   EXPECT_THAT(FindBeyondLimit(Hopper(1100, 1980), 0.02), IsEmpty());
 }
@@ -206,9 +206,10 @@ TEST(SoundConditionsTest, WhatCannotBeIsDamage) {
   launches.add_launches()->set_kind(v1::LaunchMeasurement::KIND_GRAPH);
   EXPECT_TRUE(absl::IsDataLoss(CheckSound(launches, kNow)));
   v1::Calibration batched = Hopper(1755, 1980);
-  *batched.add_other_matmuls() = batched.matmuls(0);
+  AddMatmulAs(batched.matmuls(0), v1::MatmulMeasurement::WINDOW_BURST,
+              v1::MatmulMeasurement::PURPOSE_OTHER, &batched);
   EXPECT_TRUE(CheckSound(batched, kNow).ok());
-  batched.mutable_other_matmuls(0)->set_batch_count(8);
+  FirstMatmul(IsOther, &batched)->set_batch_count(8);
   EXPECT_TRUE(absl::IsDataLoss(CheckSound(batched, kNow))) << "eight would be eight times the rate";
 }
 

@@ -10,7 +10,9 @@
 #include <fstream>
 #include <limits>
 
+#include "proto/matmul_kind.h"
 #include "tests/gpu_probe/health/synthetic.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::probe {
 namespace {
@@ -106,9 +108,9 @@ TEST_F(ReadCalibrationsTest, RatesThatMakeNoSenseAreRefused) {
       HasSubstr("streams[0].bytes_per_second is 2000000000000, but the fields next to it give "
                 "3000000000000"));
   EXPECT_THAT(ReasonWith([nan](v1::Calibration& c) {
-                c.mutable_sustained_matmuls(0)->mutable_time()->set_p90_seconds(nan);
+                FirstMatmul(IsSustained, &c)->mutable_time()->set_p90_seconds(nan);
               }),
-              HasSubstr("sustained_matmuls[0].time.p90_seconds must be a number"));
+              HasSubstr("matmuls[6].time.p90_seconds must be a number"));
   EXPECT_THAT(
       ReasonWith([nan](v1::Calibration& c) { c.mutable_matmuls(1)->set_register_ratio(nan); }),
       HasSubstr("matmuls[1].register_ratio must be a number"));
@@ -176,7 +178,6 @@ TEST_F(ReadCalibrationsTest, OtherFieldsThatMakeNoSenseAreRefused) {
               HasSubstr("checked_result_count must be 1 to"));
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) {
                 c.clear_matmuls();
-                c.clear_sustained_matmuls();
                 c.clear_streams();
                 c.clear_elementwise();
               }),
@@ -193,10 +194,12 @@ TEST_F(ReadCalibrationsTest, TheFutureIsRefused) {
 
 TEST_F(ReadCalibrationsTest, ShapesThatWereAskedForArePassedOver) {
   v1::Calibration calibration = CalibrationOf({});
-  calibration.clear_sustained_matmuls();
+  RemoveMatmuls(IsSustained, &calibration);
   calibration.clear_streams();
   calibration.clear_elementwise();
-  for (v1::MatmulMeasurement& m : *calibration.mutable_matmuls()) m.set_requested(true);
+  for (v1::MatmulMeasurement& m : *calibration.mutable_matmuls()) {
+    m.set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
+  }
   const ReadResult result = Read({Write("x.json", calibration)});
   EXPECT_THAT(result.measured, IsEmpty());
   EXPECT_THAT(result.problems, IsEmpty());

@@ -9,7 +9,9 @@
 #include "gpu_probe/health/figures.h"
 #include "gpu_probe/health/findings.h"
 #include "gpu_probe/health/references.h"
+#include "proto/matmul_kind.h"
 #include "tests/gpu_probe/health/synthetic.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::probe {
 namespace {
@@ -30,7 +32,8 @@ std::vector<const Figure*> Pointers(const std::vector<Figure>& figures) {
 
 TEST(FiguresTest, AreThoseThatSayHowFastADeviceIs) {
   v1::Calibration calibration = CalibrationOf({});
-  calibration.add_matmuls()->set_requested(true);  // no search for the best
+  // No search for the best.
+  calibration.add_matmuls()->set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
   v1::StreamMeasurement* const cache = calibration.add_streams();
   cache->set_operation(v1::StreamMeasurement::OPERATION_COPY);
   cache->set_bytes_per_second(1e15);  // not of memory
@@ -197,9 +200,6 @@ TEST(PeerRuleTest, FiguresThatAgreeNeedLess) {
 v1::Calibration WithRegisters(double ratio) {
   v1::Calibration calibration = CalibrationOf({});
   for (v1::MatmulMeasurement& m : *calibration.mutable_matmuls()) m.clear_register_ratio();
-  for (v1::MatmulMeasurement& m : *calibration.mutable_sustained_matmuls()) {
-    m.clear_register_ratio();
-  }
   v1::RegisterMeasurement* const registers = calibration.add_registers();
   registers->set_data_type(v1::DATA_TYPE_FP8_E4M3);
   registers->set_flops_per_second(1400e12 / ratio);
@@ -237,7 +237,7 @@ TEST(LimitRuleTest, TypesWithoutRegistersAreSaid) {
 
 TEST(LimitRuleTest, TheRatioAloneIsEnough) {
   v1::Calibration calibration = CalibrationOf({});
-  calibration.mutable_sustained_matmuls(0)->set_register_ratio(1.2);
+  FirstMatmul(IsSustained, &calibration)->set_register_ratio(1.2);
   const std::vector<Finding> findings = FindBeyondLimit(calibration, 0.02);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].figure, "matmul bf16 sustained");

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gpu_probe/health/read_calibrations.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::probe {
 namespace {
@@ -114,9 +115,11 @@ v1::Calibration CalibrationOf(const SyntheticGpu& gpu) {
   AddBurst(v1::DATA_TYPE_TF32, kTf32Rate * speed[kTf32], gpu, &out);
   AddStream(v1::StreamMeasurement::OPERATION_COPY, kMemoryRate * speed[kCopy], gpu, &out);
   if (gpu.mode == v1::PROBE_MODE_QUICK) return out;
-  *out.add_sustained_matmuls() = MatmulOf(
-      {.type = v1::DATA_TYPE_BF16, .size = 8192, .rate = 0.9 * kBf16Rate * speed[kBf16Sustained]},
-      gpu);
+  AddMatmulAs(MatmulOf({.type = v1::DATA_TYPE_BF16,
+                        .size = 8192,
+                        .rate = 0.9 * kBf16Rate * speed[kBf16Sustained]},
+                       gpu),
+              v1::MatmulMeasurement::WINDOW_SUSTAINED, v1::MatmulMeasurement::PURPOSE_GRID, &out);
   AddStream(v1::StreamMeasurement::OPERATION_TRIAD, kMemoryRate * speed[kTriad], gpu, &out);
   AddElementwise(1, kMemoryRate * speed[kElementwiseBandwidth], gpu, &out);
   AddElementwise(128, kVectorRate / 32 * speed[kElementwiseArithmetic], gpu, &out);
@@ -124,11 +127,8 @@ v1::Calibration CalibrationOf(const SyntheticGpu& gpu) {
 }
 
 v1::Calibration Without(v1::DataType type, v1::Calibration calibration) {
-  for (auto* matmuls : {calibration.mutable_matmuls(), calibration.mutable_sustained_matmuls()}) {
-    for (int i = matmuls->size(); i-- > 0;) {
-      if (matmuls->Get(i).data_type() == type) matmuls->DeleteSubrange(i, 1);
-    }
-  }
+  RemoveMatmuls([type](const v1::MatmulMeasurement& m) { return m.data_type() == type; },
+                &calibration);
   return calibration;
 }
 

@@ -12,6 +12,7 @@
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/matmul_points.h"
 #include "tests/gpu_probe/host/test_host.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::probe {
 namespace {
@@ -88,7 +89,8 @@ TEST(HostProbePlan, WithoutOnednnTakesTheBuiltinKernelAndSaysSo) {
   EXPECT_EQ(calibration.matmuls(0).engine(), "builtin");
   EXPECT_NE(calibration.matmuls(0).kernel(), "");
   EXPECT_GT(calibration.matmuls(0).register_ratio(), 0);
-  EXPECT_FALSE(calibration.matmuls(0).requested());
+  EXPECT_EQ(calibration.matmuls(0).window(), v1::MatmulMeasurement::WINDOW_BURST);
+  EXPECT_EQ(calibration.matmuls(0).purpose(), v1::MatmulMeasurement::PURPOSE_GRID);
 }
 
 TEST(HostProbePlan, OfItsOwnShapesMeasuresThemAndTheirRegistersAlone) {
@@ -101,7 +103,7 @@ TEST(HostProbePlan, OfItsOwnShapesMeasuresThemAndTheirRegistersAlone) {
   EXPECT_EQ(calibration.registers_size(), 1);
   EXPECT_EQ(calibration.streams_size(), 0);
   ASSERT_EQ(calibration.matmuls_size(), 2);
-  EXPECT_TRUE(calibration.matmuls(0).requested());
+  EXPECT_EQ(calibration.matmuls(0).purpose(), v1::MatmulMeasurement::PURPOSE_REQUESTED);
   EXPECT_EQ(calibration.matmuls(0).m(), 100);
   EXPECT_EQ(calibration.matmuls(0).n(), 30);
   EXPECT_EQ(calibration.matmuls(0).k(), 7);
@@ -217,11 +219,12 @@ TEST(SummariseHost, FillsRatiosOfTheSameType) {
   AddRegisters(v1::DATA_TYPE_FP32, 200e9, &calibration);
   AddMatmul(v1::DATA_TYPE_FP32, 180e9, &calibration);
   AddMatmul(v1::DATA_TYPE_BF16, 300e9, &calibration);
-  *calibration.add_sustained_matmuls() = calibration.matmuls(0);
+  AddMatmulAs(calibration.matmuls(0), v1::MatmulMeasurement::WINDOW_SUSTAINED,
+              v1::MatmulMeasurement::PURPOSE_GRID, &calibration);
   SummariseHost(&calibration);
   EXPECT_DOUBLE_EQ(calibration.matmuls(0).register_ratio(), 0.9);
   EXPECT_FALSE(calibration.matmuls(1).has_register_ratio());
-  EXPECT_DOUBLE_EQ(calibration.sustained_matmuls(0).register_ratio(), 0.9);
+  EXPECT_DOUBLE_EQ(calibration.matmuls(2).register_ratio(), 0.9);
   EXPECT_EQ(calibration.notes_size(), 0);
 }
 
@@ -239,7 +242,7 @@ TEST(SummariseHost, SaysNothingOfASmallShapeThatWasAskedFor) {
   v1::Calibration calibration;
   AddRegisters(v1::DATA_TYPE_FP32, 200e9, &calibration);
   AddMatmul(v1::DATA_TYPE_FP32, 1e9, &calibration);
-  calibration.mutable_matmuls(0)->set_requested(true);
+  calibration.mutable_matmuls(0)->set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
   SummariseHost(&calibration);
   EXPECT_DOUBLE_EQ(calibration.matmuls(0).register_ratio(), 0.005);
   EXPECT_EQ(calibration.notes_size(), 0);

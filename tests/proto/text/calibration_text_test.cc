@@ -10,9 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "proto/matmul_kind.h"
 #include "proto/text/format.h"
 #include "proto/text/table.h"
 #include "tests/proto/text/sample_calibration.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::text {
 namespace {
@@ -91,13 +93,15 @@ Notes
 
 v1::Calibration OfAGpu() {
   v1::Calibration out = SampleCalibration();
-  v1::MatmulMeasurement* const batch = out.add_other_matmuls();
+  v1::MatmulMeasurement* const batch = out.add_matmuls();
   *batch = out.matmuls(0);
+  batch->set_purpose(v1::MatmulMeasurement::PURPOSE_OTHER);
   batch->set_data_type(v1::DATA_TYPE_FP8_E4M3);
   batch->set_batch_count(128);
   batch->set_layout(v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW);
   batch->set_fast_accumulation(true);
-  *out.add_other_matmuls() = out.matmuls(0);
+  AddMatmulAs(out.matmuls(0), v1::MatmulMeasurement::WINDOW_BURST,
+              v1::MatmulMeasurement::PURPOSE_OTHER, &out);
   v1::LaunchMeasurement* const launch = out.add_launches();
   launch->set_kind(v1::LaunchMeasurement::KIND_GRAPH);
   *launch->mutable_time() = out.matmuls(0).time();
@@ -122,7 +126,7 @@ TEST(CalibrationText, IsAsWorkedByHand) {
 TEST(CalibrationText, ShowsTheShapesAskedForApart) {
   v1::Calibration calibration = SampleCalibration();
   calibration.mutable_matmuls()->DeleteSubrange(1, 2);
-  calibration.mutable_matmuls(0)->set_requested(true);
+  calibration.mutable_matmuls(0)->set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
   const std::string text = CalibrationText(calibration, std::nullopt);
   EXPECT_THAT(text, HasSubstr(R"(
 Shapes asked for (C[m,n] = A[m,k] B[k,n])
@@ -137,7 +141,7 @@ Shapes asked for (C[m,n] = A[m,k] B[k,n])
 // As plans choose: the fastest of the sample, 429.50 GFLOP/s, is no best where it was asked for.
 TEST(CalibrationText, CallsNoShapeAskedForTheBest) {
   v1::Calibration calibration = SampleCalibration();
-  calibration.mutable_matmuls(2)->set_requested(true);
+  calibration.mutable_matmuls(2)->set_purpose(v1::MatmulMeasurement::PURPOSE_REQUESTED);
   EXPECT_THAT(CalibrationText(calibration, std::nullopt),
               HasSubstr("\n  matmul bf16     268.44 GFLOP/s  512x512x512"));
 }
@@ -347,7 +351,7 @@ TEST(CalibrationText, ShowsTheFiguresOfGpusWhereTheyAre) {
   v1::Calibration odd = OfAGpu();
   odd.mutable_conditions()->set_sm_clock_hertz(std::numeric_limits<double>::quiet_NaN());
   odd.mutable_conditions()->set_power_watts(1e300);
-  odd.mutable_other_matmuls(0)->set_batch_count(std::numeric_limits<int64_t>::max());
+  FirstMatmul(IsOther, &odd)->set_batch_count(std::numeric_limits<int64_t>::max());
   const std::string odd_text = CalibrationText(odd, std::nullopt);
   for (const absl::string_view line : absl::StrSplit(odd_text, '\n')) {
     EXPECT_LE(line.size(), kTextWidth) << line;

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/matmul_kind.h"
 #include "proto/text/calibration_text.h"
 #include "tests/proto/text/sample_calibration.h"
+#include "tests/support/matmul_kinds.h"
 
 namespace sextant::text {
 namespace {
@@ -44,13 +46,15 @@ TEST(MatmulSection, ShowsTheBestOfAllKernelsThatWereTried) {
 TEST(OtherMatmulSection, ShowsBatchesLayoutsAndSums) {
   v1::Calibration calibration = SampleCalibration();
   EXPECT_EQ(OtherMatmulSection(calibration), "");
-  v1::MatmulMeasurement* const batch = calibration.add_other_matmuls();
+  v1::MatmulMeasurement* const batch = calibration.add_matmuls();
   *batch = calibration.matmuls(0);
+  batch->set_purpose(v1::MatmulMeasurement::PURPOSE_OTHER);
   batch->set_data_type(v1::DATA_TYPE_FP8_E4M3);
   batch->set_batch_count(128);
   batch->set_layout(v1::MatmulMeasurement::LAYOUT_COLUMN_BY_ROW);
   batch->set_fast_accumulation(true);
-  *calibration.add_other_matmuls() = calibration.matmuls(0);
+  AddMatmulAs(calibration.matmuls(0), v1::MatmulMeasurement::WINDOW_BURST,
+              v1::MatmulMeasurement::PURPOSE_OTHER, &calibration);
   EXPECT_THAT(OtherMatmulSection(calibration),
               AllOf(HasSubstr("fp8-e4m3  512x512x512    128  column-by-row  fast"),
                     HasSubstr("bf16      512x512x512      1  row-by-column  -")));
@@ -60,7 +64,7 @@ TEST(OtherMatmulSection, ShowsBatchesLayoutsAndSums) {
 TEST(SustainedConditionsSection, ShowsWhatTheDeviceTold) {
   v1::Calibration calibration = SampleCalibration();
   EXPECT_EQ(SustainedConditionsSection(calibration), "");
-  v1::MatmulMeasurement* const matmul = calibration.mutable_sustained_matmuls(0);
+  v1::MatmulMeasurement* const matmul = FirstMatmul(IsSustained, &calibration);
   matmul->set_sm_clock_hertz(1.755e9);
   matmul->set_counted_sm_clock_hertz(1.7545e9);
   matmul->set_clock_limit_ratio(0.875);

@@ -46,7 +46,8 @@ void AddMatmuls(v1::Calibration* calibration) {
   v1::TimeStatistics* noisy = calibration->mutable_matmuls(1)->mutable_time();
   noisy->set_relative_spread(0.2);
   noisy->set_stable(false);
-  *calibration->add_sustained_matmuls() = Cube(v1::DATA_TYPE_BF16, 1024, 6.25e-3, 500e9);
+  *calibration->add_matmuls() = Cube(v1::DATA_TYPE_BF16, 1024, 6.25e-3, 500e9);
+  calibration->mutable_matmuls(3)->set_window(v1::MatmulMeasurement::WINDOW_SUSTAINED);
   for (const v1::DataType type : {v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16}) {
     v1::RegisterMeasurement* registers = calibration->add_registers();
     const bool bf16 = type == v1::DATA_TYPE_BF16;

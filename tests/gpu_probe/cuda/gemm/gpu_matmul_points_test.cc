@@ -9,6 +9,7 @@
 
 #include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
 #include "gpu_probe/exit_code.h"
+#include "proto/matmul_kind.h"
 #include "tests/gpu_probe/cuda/gemm/gemm_fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -42,7 +43,8 @@ TEST_F(GpuMatmulPointsTest, RatesAreTheGpus) {
   EXPECT_EQ(matmul.engine(), "cublaslt 13.1.0");
   EXPECT_EQ(matmul.kernel(), "tile 23 stages 16 cluster 3 waves 3.9");
   EXPECT_EQ(matmul.best_kernel(), "tile 24 stages 16 cluster 3 waves 3.9");
-  EXPECT_TRUE(matmul.requested());
+  EXPECT_EQ(matmul.window(), v1::MatmulMeasurement::WINDOW_BURST);
+  EXPECT_EQ(matmul.purpose(), v1::MatmulMeasurement::PURPOSE_REQUESTED);
   EXPECT_FALSE(matmul.has_fast_accumulation());
   EXPECT_GE(matmul.time().sample_count(), 8);
   EXPECT_GE(measured->calibration.checked_result_count(), 2);
@@ -85,8 +87,10 @@ TEST_F(GpuMatmulPointsTest, StandardFitsItsTime) {
   EXPECT_EQ(TypesIn(measured->calibration),
             (std::set<v1::DataType>{v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP8_E4M3, v1::DATA_TYPE_TF32,
                                     v1::DATA_TYPE_FP32, v1::DATA_TYPE_INT8}));
-  ASSERT_EQ(measured->calibration.sustained_matmuls_size(), 1);
-  EXPECT_EQ(measured->calibration.sustained_matmuls(0).m(), 8192);
+  const MatmulList sustained = MatmulsWhere(measured->calibration, IsSustained);
+  ASSERT_EQ(sustained.size(), 1u);
+  EXPECT_EQ(sustained[0]->m(), 8192);
+  EXPECT_EQ(sustained[0]->purpose(), v1::MatmulMeasurement::PURPOSE_GRID);
   EXPECT_THAT(notes_, testing::Contains(HasSubstr("NVFP4 needs compute capability 10.0")));
   EXPECT_EQ(host_.cuda.allocated_bytes(), 0) << "all is given back";
   EXPECT_EQ(host_.cuda.live_object_count(), 0);
@@ -97,18 +101,20 @@ TEST_F(GpuMatmulPointsTest, FullHasMoreTypesAndOtherLayouts) {
   const auto measured = MeasurePoints(PointsOf(v1::PROBE_MODE_FULL), /*budget_seconds=*/60);
   ASSERT_THAT(measured, IsOk());
   EXPECT_EQ(TypesIn(measured->calibration).size(), 9u);
-  EXPECT_EQ(measured->calibration.sustained_matmuls_size(), 2);
-  EXPECT_EQ(measured->calibration.other_matmuls_size(), 10);
+  EXPECT_EQ(MatmulsWhere(measured->calibration, IsSustained).size(), 2u);
+  const MatmulList others = MatmulsWhere(measured->calibration, IsOther);
+  EXPECT_EQ(others.size(), 10u);
   std::set<int64_t> batches;
   std::set<int> layouts;
   int precise_count = 0;
-  for (const v1::MatmulMeasurement& m : measured->calibration.other_matmuls()) {
-    batches.insert(m.batch_count());
-    layouts.insert(m.layout());
-    if (m.has_fast_accumulation() && !m.fast_accumulation()) ++precise_count;
-    EXPECT_NEAR(m.flops_per_second(),
-                gpu_.bf16_flops_per_second * (m.data_type() == v1::DATA_TYPE_BF16 ? 1 : 2),
-                0.05 * m.flops_per_second());
+  for (const v1::MatmulMeasurement* m : others) {
+    EXPECT_EQ(m->window(), v1::MatmulMeasurement::WINDOW_BURST);
+    batches.insert(m->batch_count());
+    layouts.insert(m->layout());
+    if (m->has_fast_accumulation() && !m->fast_accumulation()) ++precise_count;
+    EXPECT_NEAR(m->flops_per_second(),
+                gpu_.bf16_flops_per_second * (m->data_type() == v1::DATA_TYPE_BF16 ? 1 : 2),
+                0.05 * m->flops_per_second());
   }
   EXPECT_EQ(batches, (std::set<int64_t>{0, 128}));
   EXPECT_EQ(layouts.size(), 3u);
