@@ -34,10 +34,6 @@ void TimeTo(const KernelTime& time, Flops flops, absl::optional<FlopsPerSecond> 
   out->set_basis(KernelBasisTo(time.basis));
 }
 
-v1::PredictionForm FormTo(PredictionForm form) {
-  return static_cast<v1::PredictionForm>(static_cast<int>(form) + 1);
-}
-
 void NearbyTo(const NearbyShape& near, v1::NearbyKernel* out) {
   out->set_seconds(near.time.value());
   if (const auto* matmul = std::get_if<GemmShape>(&near.work); matmul != nullptr) {
@@ -64,6 +60,10 @@ v1::KernelBasis KernelBasisTo(KernelBasis basis) {
   return static_cast<v1::KernelBasis>(static_cast<int>(basis) + 1);
 }
 
+v1::PredictionForm PredictionFormTo(PredictionForm form) {
+  return static_cast<v1::PredictionForm>(static_cast<int>(form) + 1);
+}
+
 void DurationTo(const KernelTime& time, v1::Interval* out) {
   out->set_expected(time.expected.value());
   out->set_low(time.low.value());
@@ -79,7 +79,7 @@ void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime&
   out->set_source(RateSourceTo(source.source));
   out->set_source_number(sources.Of(source.citation));
   out->set_device(std::string(source.device));
-  out->set_form(FormTo(source.form));
+  out->set_form(PredictionFormTo(source.form));
   ErrorTo(source.error, out->mutable_error());
   for (const NearbyShape& near : prediction.nearest) NearbyTo(near, out->add_nearest());
   if (source.measured_unix_seconds == 0) return;
@@ -92,7 +92,7 @@ void KernelCurveTo(const KernelCurve& curve, SourceNumbers& sources, v1::KernelC
   out->set_data_type(DataTypeTo(curve.data_type));
   out->set_source(RateSourceTo(curve.source.source));
   out->set_source_number(sources.Of(curve.source.citation));
-  out->set_form(FormTo(curve.source.form));
+  out->set_form(PredictionFormTo(curve.source.form));
   ErrorTo(curve.source.error, out->mutable_error());
   if (curve.peak.has_value()) out->set_peak_flops_per_second(curve.peak->value());
   for (const CurvePoint& point : curve.points) {

@@ -32,6 +32,7 @@ void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime&
                         v1::KernelPrediction* out);
 
 v1::KernelBasis KernelBasisTo(KernelBasis basis);
+v1::PredictionForm PredictionFormTo(PredictionForm form);
 
 void KernelCurveTo(const KernelCurve& curve, SourceNumbers& sources, v1::KernelCurve* out);
 

@@ -166,7 +166,8 @@ class LinkAnswer {
     if (model != nullptr && model == Supplied()) return;
     out.push_back({.kind = NoteKind::kCollectiveNotMeasured,
                    .text = absl::StrCat("The calibrations (", kCalibrations, ") hold no ",
-                                        CollectiveOpName(op), " among ", group.ranks_per_node,
+                                        CollectiveOpName(op), " that would tell its times among ",
+                                        group.ranks_per_node,
                                         model == nullptr ? " ranks: the datasheet stands in."
                                                          : " ranks: published times stand in."),
                    .fields = {kCalibrations}});
