@@ -116,7 +116,8 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
     const absl::Status drawn = DrawBandwidth(response, flags.svg_file);
     if (!drawn.ok()) return FailToWrite(drawn, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(LinkTimesText(response)));
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(LinkTimesText(response, LinksFieldWords)));
   return kExitFits;
 }
 

@@ -152,13 +152,10 @@ grpc::Status Ask(const Flags& flags, const CommandLine& line, std::istream& in,
 
 int Run(const OperationKind& kind, const Flags& flags, const CommandLine& line,
         const Streams& streams) {
+  const auto words = [&kind](const std::string& field) { return OperationFieldWords(kind, field); };
   v1::AnalyzeOperationResponse response;
   const grpc::Status status = Ask(flags, line, streams.in, &response);
-  if (!status.ok()) {
-    return Fail(status, line, streams, {.field = [&kind](const std::string& field) {
-                  return OperationFieldWords(kind, field);
-                }});
-  }
+  if (!status.ok()) return Fail(status, line, streams, {.field = words});
   std::string plot;
   if (flags.plot || !flags.svg_file.empty()) {
     const absl::StatusOr<RooflineChart> chart = RooflineChartOf(response);
@@ -173,7 +170,7 @@ int Run(const OperationKind& kind, const Flags& flags, const CommandLine& line,
     }
   }
   streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(OperationText(response, plot, streams.now())));
+                              : Printable(OperationText(response, plot, streams.now(), words)));
   return kExitFits;
 }
 

@@ -42,6 +42,8 @@ constexpr FieldFlag kWords[] = {
     WordFor("--dtype", "data_types", Below::kDropped),
 };
 
+std::string RatesFieldWords(const std::string& field) { return FieldWordsOf({kWords}, field); }
+
 // Adds the data type that `name` names, "bf16".
 absl::Status AddType(const std::string& name, v1::GetKernelRatesRequest* request) {
   v1::DataType type = v1::DATA_TYPE_UNSPECIFIED;
@@ -95,15 +97,15 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
   }
   if (status.ok() && response.curves().empty()) status = Incomplete("rates");
   if (!status.ok()) {
-    return Fail(status, line, streams,
-                {.field = [](const std::string& field) { return FieldWordsOf({kWords}, field); }});
+    return Fail(status, line, streams, {.field = RatesFieldWords});
   }
   if (!flags.svg_file.empty()) {
     const absl::Status written =
         WriteText(flags.svg_file, KernelChartsSvg(KernelChartsOf(response)));
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(KernelRatesText(response)));
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(KernelRatesText(response, RatesFieldWords)));
   return kExitFits;
 }
 

@@ -46,6 +46,11 @@ std::string SourceText(const SourceList& sources, int32_t number) {
   return sources.Get(number - 1);
 }
 
+std::string SourceText(v1::RateSource kind, const SourceList& sources, int32_t number) {
+  const std::string source = SourceText(sources, number);
+  return absl::StrCat(EnumName(kind), source.empty() ? "" : ", ", source);
+}
+
 std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& rates,
                       const SourceList& sources, absl::Time now) {
   if (rates.empty()) return "";

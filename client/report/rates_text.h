@@ -23,6 +23,9 @@ using SourceList = google::protobuf::RepeatedPtrField<std::string>;
 // The source of that number, from 1; "" for 0.
 std::string SourceText(const SourceList& sources, int32_t number);
 
+// The kind of source and the source itself: "reference, a table".
+std::string SourceText(v1::RateSource kind, const SourceList& sources, int32_t number);
+
 // Each rate with its source; below a measured one its spread, its device, and its age at `now`.
 std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& rates,
                       const SourceList& sources, absl::Time now);

@@ -173,19 +173,39 @@ Wanted MemoryRate(const OperationDevice& d, const Source& source) {
   return out;
 }
 
-void AddAssumptions(const OperationDevice& d, const Source& source, OperationRates& out) {
+Notes NotesOf(const OperationDevice& d, const Source& source, const DeviceRates& rates,
+              absl::string_view path) {
+  Notes out;
   if (source.calibration == nullptr && source.datasheet != nullptr) {
-    out.assumptions.push_back(
-        "The datasheet's peaks are taken in full; kernels that were measured stay below them.");
+    out.push_back(
+        {NoteKind::kDatasheetPeaks,
+         "The datasheet's peaks are taken in full; kernels that were measured stay below them."});
   }
-  if (!out.rates.general.has_value()) {
-    out.assumptions.push_back(
-        "Arithmetic that is no matrix product is taken at the rate of matrix products: nothing "
-        "says what the device's general units do.");
+  if (!rates.general.has_value()) {
+    const std::string field = FieldPath(path, "general_flops_per_second");
+    out.push_back({.kind = NoteKind::kGeneralRateUnknown,
+                   .text = absl::StrCat("Arithmetic that is no matrix product is taken at the rate "
+                                        "of matrix products: the device's general units have no "
+                                        "known rate, and the request gives no ",
+                                        field, "."),
+                   .fields = {field}});
   }
   if (d.launch_seconds == 0) {
-    out.assumptions.push_back("Kernels launch in no time: launch_seconds is 0.");
+    const std::string field = FieldPath(path, "launch_seconds");
+    out.push_back({.kind = NoteKind::kLaunchesFree,
+                   .text = absl::StrCat("Kernels launch in no time: ", field, " is 0."),
+                   .fields = {field}});
   }
+  if (d.requirement.maximum_age_seconds.has_value() && !d.device.has_value()) {
+    const std::string field = absl::StrCat(FieldPath(path, "rate_requirement"), ".maximum_age");
+    out.push_back({.kind = NoteKind::kAgeLimitsNothing,
+                   .text = absl::StrCat(
+                       field,
+                       " limits none of the rates: it is about measurements of the server's own "
+                       "devices, and the request names none of them."),
+                   .fields = {field}});
+  }
+  return out;
 }
 
 }  // namespace
@@ -223,13 +243,7 @@ absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType 
                .launch = Seconds(device.launch_seconds)};
   if (general.has_value()) out.rates.general = FlopsPerSecond(*general);
   SEXTANT_RETURN_IF_ERROR(CheckOperationRates(device, out.used, path));
-  AddAssumptions(device, source, out);
-  if (device.requirement.maximum_age_seconds.has_value() && !device.device.has_value()) {
-    out.assumptions.push_back(absl::StrCat(
-        FieldPath(path, "rate_requirement"),
-        ".maximum_age limits none of the rates: it is about measurements of the server's own "
-        "devices, and the request names none of them."));
-  }
+  out.notes = NotesOf(device, source, out.rates, path);
   return out;
 }
 

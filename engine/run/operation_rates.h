@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "engine/base/note.h"
 #include "engine/hardware/rates.h"
 #include "engine/operation/roofline.h"
 #include "engine/run/run_spec.h"
@@ -31,7 +32,7 @@ struct OperationDevice {
 struct OperationRates {
   DeviceRates rates;
   std::vector<Rate> used;
-  std::vector<std::string> assumptions;
+  Notes notes;
   // The device's dense peak, the base of MFU; absent where no datasheet has it.
   absl::optional<FlopsPerSecond> datasheet_peak = {};
 };

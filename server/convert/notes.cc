@@ -4,16 +4,20 @@
 
 namespace sextant::server {
 
+void NoteValuesTo(absl::Span<const NoteValue> values, NoteValueList* out) {
+  for (const NoteValue& value : values) {
+    v1::NoteValue* const wire = out->Add();
+    wire->set_name(std::string(value.name));
+    wire->set_value(value.value);
+  }
+}
+
 void NoteTo(Note note, v1::Note* out) {
   static_assert(static_cast<int>(NoteKind::kSingleRank) + 1 == v1::NOTE_KIND_SINGLE_RANK);
   static_assert(static_cast<int>(NoteSubject::kEconomics) + 1 == v1::NOTE_SUBJECT_ECONOMICS);
   out->set_kind(static_cast<v1::NoteKind>(static_cast<int>(note.kind) + 1));
   out->set_subject(static_cast<v1::NoteSubject>(static_cast<int>(SubjectOf(note.kind)) + 1));
-  for (const NoteValue& value : note.values) {
-    v1::NoteValue* const wire = out->add_values();
-    wire->set_name(std::string(value.name));
-    wire->set_value(value.value);
-  }
+  NoteValuesTo(note.values, out->mutable_values());
   for (std::string& field : note.fields) out->add_fields(std::move(field));
   out->set_text(std::move(note.text));
 }

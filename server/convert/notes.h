@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/base/note.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "sextant/v1/note.pb.h"
@@ -14,6 +15,9 @@
 namespace sextant::server {
 
 using NoteList = google::protobuf::RepeatedPtrField<v1::Note>;
+using NoteValueList = google::protobuf::RepeatedPtrField<v1::NoteValue>;
+
+void NoteValuesTo(absl::Span<const NoteValue> values, NoteValueList* out);
 
 void NoteTo(Note note, v1::Note* out);
 

@@ -7,6 +7,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
+#include "server/convert/notes.h"
 #include "server/store/supplied_calibrations.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/operation_device.pb.h"
@@ -29,8 +30,10 @@ struct TimedOperation {
   absl::optional<double> achieved_seconds = {};
 };
 
-// Errors: those of RooflineOf(), AdviceFor() and UtilisationOf(), as fields of the request.
-absl::Status OperationTimeTo(const TimedOperation& timed, v1::OperationTime* out);
+// `sources` numbers those of `out`. Errors: those of RooflineOf(), AdviceFor() and UtilisationOf(),
+// as fields of the request.
+absl::Status OperationTimeTo(const TimedOperation& timed, SourceNumbers& sources,
+                             v1::OperationTime* out);
 
 }  // namespace sextant::server
 

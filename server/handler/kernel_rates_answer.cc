@@ -19,6 +19,7 @@
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
 #include "server/convert/kernel.h"
+#include "server/convert/notes.h"
 #include "server/probe/device_list.h"
 
 namespace sextant::server {
@@ -139,10 +140,12 @@ absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
                         "accelerators, or what was measured by sextant calibration");
   }
   response->set_device(std::string(curves.front().source.device));
-  for (const KernelCurve& curve : curves) KernelCurveTo(curve, response->add_curves());
-  response->add_assumptions(
-      "Times are of short bursts, one kernel at a time: a long run's clocks may be lower.");
-  for (const std::string& sentence : devices.assumptions) response->add_assumptions(sentence);
+  SourceNumbers sources(response->mutable_sources());
+  for (const KernelCurve& curve : curves) KernelCurveTo(curve, sources, response->add_curves());
+  devices.notes.push_back(
+      {NoteKind::kBurstTimes,
+       "Times are of short bursts, one kernel at a time: a long run's clocks may be lower."});
+  NotesTo(std::move(devices.notes), response->mutable_warnings(), response->mutable_assumptions());
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
+#include "engine/base/note.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/links/host_copy_rate.h"
 #include "engine/hardware/links/link_times.h"
@@ -18,6 +19,7 @@
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
 #include "server/convert/links.h"
+#include "server/convert/notes.h"
 
 namespace sextant::server {
 namespace {
@@ -118,20 +120,22 @@ class LinkAnswer {
         times_(nodes_.node, {Supplied(), published_}, nodes_.network) {}
 
   absl::Status AddExchange(CollectiveOp op, const std::vector<int64_t>& sizes,
-                           v1::GetLinkTimesResponse* out) const {
+                           SourceNumbers& sources, v1::GetLinkTimesResponse* out) const {
     v1::GetLinkTimesResponse::Exchange* exchange = out->add_exchanges();
     exchange->set_operation(CollectiveOperationTo(op));
     const LinkSource source = StandsOn(op);
     for (const int64_t bytes : sizes) {
       SEXTANT_ASSIGN_OR_RETURN(const KernelTime time,
                                times_.TimeOf(op, Bytes(bytes), nodes_.group));
-      CollectiveTimeTo({op, Bytes(bytes), nodes_.group.ranks()}, time, source,
+      CollectiveTimeTo({op, Bytes(bytes), nodes_.group.ranks()}, time, source, sources,
                        exchange->add_times());
     }
     return absl::OkStatus();
   }
 
-  void AddHostCopies(const std::vector<int64_t>& sizes, v1::GetLinkTimesResponse* out) const {
+  // Returns what the copies' times take for granted.
+  Note AddHostCopies(const std::vector<int64_t>& sizes, SourceNumbers& sources,
+                     v1::GetLinkTimesResponse* out) const {
     const NodeType& node = *nodes_.node;
     const LinkSource source = measured_.host_copies
                                   ? LinkSource{RateSource::kMeasuredSupplied, calibrations_}
@@ -142,26 +146,31 @@ class LinkAnswer {
       const absl::optional<KernelTime> time =
           PinnedCopyTime(node, Bytes(bytes), measured_.host_copies);
       if (!time) {
-        out->add_assumptions(absl::StrCat("Nothing is known of a ", node.name,
-                                          "'s link to its host: there are no times of copies."));
-        return;
+        return {.kind = NoteKind::kHostLinkUnknown,
+                .text = absl::StrCat("Nothing is known of a ", node.name,
+                                     "'s link to its host: there are no times of copies. ",
+                                     kCalibrations, " with copies would give them."),
+                .fields = {kCalibrations}};
       }
-      LinkTimeTo(bytes, *time, source, out->add_host_copies());
+      LinkTimeTo(bytes, *time, source, sources, out->add_host_copies());
     }
-    out->add_assumptions(
-        "Host memory is pinned, and copies go one way at a time with nothing else on the bus.");
+    return {NoteKind::kHostCopiesAlone,
+            "Host memory is pinned, and copies go one way at a time with nothing else on the bus."};
   }
 
-  // Adds an assumption where the request's calibrations do not cover `op`.
-  void AddWhatIsNotMeasured(CollectiveOp op, v1::GetLinkTimesResponse* out) const {
+  // Adds a note where the request's calibrations do not cover `op`.
+  void AddIfNotMeasured(CollectiveOp op, Notes& out) const {
     const RankGroup& group = nodes_.group;
     if (group.ranks_per_node < 2 || !IsWithinNodes(op)) return;
     const CollectiveModel* const model = times_.Answering(op, group.ranks_per_node);
     if (model != nullptr && model == Supplied()) return;
-    out->add_assumptions(absl::StrCat("The calibrations hold no ", CollectiveOpName(op),
-                                      " that would tell its times among ", group.ranks_per_node,
-                                      model == nullptr ? " ranks: the datasheet stands in."
-                                                       : " ranks: published times stand in."));
+    out.push_back({.kind = NoteKind::kCollectiveNotMeasured,
+                   .text = absl::StrCat("The calibrations (", kCalibrations, ") hold no ",
+                                        CollectiveOpName(op), " that would tell its times among ",
+                                        group.ranks_per_node,
+                                        model == nullptr ? " ranks: the datasheet stands in."
+                                                         : " ranks: published times stand in."),
+                   .fields = {kCalibrations}});
   }
 
  private:
@@ -207,22 +216,26 @@ class LinkAnswer {
   LinkTimes times_;
 };
 
-void AddAssumptions(const NodeGroup& nodes, const v1::GetLinkTimesRequest& request,
-                    v1::GetLinkTimesResponse* response) {
-  response->add_assumptions(
-      "Nothing else uses the links at the same time; calls are launched one by one, not by a "
-      "graph.");
+Notes NotesOf(const NodeGroup& nodes, const v1::GetLinkTimesRequest& request) {
+  Notes out = {{NoteKind::kLinksIdle,
+                "Nothing else uses the links at the same time; calls are launched one by one, not "
+                "by a graph."}};
   if (nodes.group.node_count > 1) {
-    response->add_assumptions(
-        "Across nodes, times follow from the adapters' line rate and NCCL's latencies; congestion, "
-        "oversubscription and the order of nodes are not modelled, and from 1 to 4 MiB calls may "
-        "take up to twice as long.");
+    out.push_back(
+        {NoteKind::kNetworkNotModelled,
+         "Across nodes, times follow from the adapters' line rate and NCCL's latencies; "
+         "congestion, oversubscription and the order of nodes are not modelled, and from 1 to 4 "
+         "MiB calls may take up to twice as long."});
   } else if (request.nodes().has_network()) {
-    response->add_assumptions("One node uses no network: nodes.network changes nothing.");
+    out.push_back({.kind = NoteKind::kNetworkUnused,
+                   .text = "One node uses no network: nodes.network changes nothing.",
+                   .fields = {"nodes.network"}});
   }
   if (nodes.group.ranks() == 1) {
-    response->add_assumptions("One rank has nobody to exchange with: its calls take no time.");
+    out.push_back(
+        {NoteKind::kSingleRank, "One rank has nobody to exchange with: its calls take no time."});
   }
+  return out;
 }
 
 }  // namespace
@@ -263,13 +276,15 @@ absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, absl::Time 
     response->mutable_network()->set_bytes_per_second(nodes->network->bytes_per_second);
     response->mutable_network()->set_citation(nodes->network->citation);
   }
-  AddAssumptions(*nodes, request, response);
+  Notes notes = NotesOf(*nodes, request);
+  SourceNumbers sources(response->mutable_sources());
   const LinkAnswer answer(*std::move(nodes), *measured, calibrations.size());
   for (const CollectiveOp op : operations) {
-    SEXTANT_RETURN_IF_ERROR(answer.AddExchange(op, sizes, response));
-    if (!calibrations.empty()) answer.AddWhatIsNotMeasured(op, response);
+    SEXTANT_RETURN_IF_ERROR(answer.AddExchange(op, sizes, sources, response));
+    if (!calibrations.empty()) answer.AddIfNotMeasured(op, notes);
   }
-  if (request.host_copies()) answer.AddHostCopies(sizes, response);
+  if (request.host_copies()) notes.push_back(answer.AddHostCopies(sizes, sources, response));
+  NotesTo(std::move(notes), response->mutable_warnings(), response->mutable_assumptions());
   return absl::OkStatus();
 }
 

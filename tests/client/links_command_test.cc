@@ -29,6 +29,10 @@ using ::testing::Not;
 using NodesRequest = v1::ListNodeTypesRequest;
 using LinksRequest = v1::GetLinkTimesRequest;
 
+std::string FlagOf(const std::string& field) {
+  return field == "nodes.calibrations" ? "--calibration" : field;
+}
+
 // An error as the server returns it: with a reason, and the invalid field where there is one.
 grpc::Status Refusal(grpc::StatusCode code, const std::string& reason, const std::string& field,
                      const std::string& description = "is wrong: see docs/links.md") {
@@ -104,7 +108,7 @@ TEST(Links, SendWhatTheFlagsSay) {
                            "--size=1MiB", "--size=2e9", "--node-count=2", "--ranks-per-node=4",
                            "--network=ib-ndr", "--host-copies", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.out, LinkTimesText(SampleLinkTimes()));
+  EXPECT_EQ(ran.out, LinkTimesText(SampleLinkTimes(), FlagOf));
   EXPECT_EQ(asked.nodes().node_type(), "toy-8");
   EXPECT_EQ(asked.nodes().accelerator(), "");
   EXPECT_EQ(asked.nodes().node_count(), 2);
@@ -220,7 +224,7 @@ TEST(Links, RefuseWrongArguments) {
 }
 
 TEST(LinkTimesText, SaysTimesIntervalsRatesAndSources) {
-  const std::string text = LinkTimesText(SampleLinkTimes());
+  const std::string text = LinkTimesText(SampleLinkTimes(), FlagOf);
   for (const char* part :
        {"Exchanges among 2 nodes of 8 ranks, toy-8 (A Toy of Eight)",
         "link: ToyLink 3, 450.00 GB/s a device, one way; a sheet <1>",
@@ -229,7 +233,9 @@ TEST(LinkTimesText, SaysTimesIntervalsRatesAndSources) {
         "source: datasheet, network: <N & M>", "another operation's times",
         "source: reference, a table\n", "beyond measured sizes or ranks",
         "source: reference, another table\n", "copies from or to the host", "41.90 GB/s      -",
-        "a measured rate", "source: measured-supplied, a probe", "Nothing else uses the links."}) {
+        "a measured rate", "source: measured-supplied, a probe",
+        "\nWarnings\n  - Nothing is known of the host; --calibration may say.\n",
+        "\nAssumptions\n  - Nothing else uses the links.\n"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
@@ -245,7 +251,7 @@ TEST(LinkTimesText, OfOneRankHasNoPicture) {
       time.clear_bus_bytes_per_second();
     }
   }
-  const std::string text = LinkTimesText(links);
+  const std::string text = LinkTimesText(links, FlagOf);
   EXPECT_THAT(text, HasSubstr("1 rank of a node, toy-8"));
   EXPECT_THAT(text, Not(HasSubstr("bus bandwidth, GB/s")));
 }

@@ -220,7 +220,7 @@ TEST(Op, OfAnOlderServerSaysSo) {
 
 TEST(Op, PrintsNoControlCharacters) {
   Operations operations = {.response = SampleOperation()};
-  operations.response.mutable_time()->set_advice("go\x1b[2J");
+  operations.response.mutable_time()->mutable_advice()->set_text("go\x1b[2J");
   const FakeServer server(AccountingHandlers{.analyze_operation = operations.handler()});
   EXPECT_THAT(RunWith(Drawing(server, "--plot")).out, HasSubstr("go?[2J"));
 }

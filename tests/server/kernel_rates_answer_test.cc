@@ -12,12 +12,14 @@
 #include "server/store/calibration_store.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // An hour after SampleCalibration().
@@ -76,13 +78,14 @@ TEST(KernelRates, OfAPublishedProductHaveASourceAnErrorAndAnInterval) {
   ASSERT_EQ(response->curves_size(), 6);  // three kinds in bf16 and fp8
   for (const v1::KernelCurve& curve : response->curves()) {
     EXPECT_EQ(curve.source(), v1::RATE_SOURCE_REFERENCE);
-    EXPECT_THAT(curve.citation(), HasSubstr("aiconfigurator"));
+    EXPECT_THAT(SourceAt(response->sources(), curve.source_number()), HasSubstr("aiconfigurator"));
+    EXPECT_NE(curve.form(), v1::PREDICTION_FORM_UNSPECIFIED);
     EXPECT_GT(curve.error().shape_count(), 0);
     EXPECT_GT(curve.peak_flops_per_second(), 9e14);
     for (const v1::KernelCurvePoint& point : curve.points()) {
-      EXPECT_GT(point.low_seconds(), 0);
-      EXPECT_LT(point.low_seconds(), point.expected_seconds());
-      EXPECT_LT(point.expected_seconds(), point.high_seconds());
+      EXPECT_GT(point.duration_seconds().low(), 0);
+      EXPECT_LT(point.duration_seconds().low(), point.duration_seconds().expected());
+      EXPECT_LT(point.duration_seconds().expected(), point.duration_seconds().high());
       EXPECT_LT(point.datasheet_mfu(), 1);
       EXPECT_NEAR(point.datasheet_mfu(), point.flops_per_second() / curve.peak_flops_per_second(),
                   1e-12);
@@ -141,7 +144,10 @@ TEST(KernelRates, OfAProductLeaveOutWhatIsLimitedFurther) {
   EXPECT_EQ(median->curves(0).source(), v1::RATE_SOURCE_MEASURED_MODEL);
   // A millisecond, as above: not 1e12, the median of all three.
   EXPECT_NEAR(median->curves(0).points().rbegin()->flops_per_second(), 2e12 / 1.1, 2e10);
-  EXPECT_THAT(median->assumptions(), Contains(HasSubstr("2 of 3 measured h200-sxm")));
+  EXPECT_THAT(median->assumptions(), Contains(IsWireNote(v1::NOTE_KIND_OTHER_POWER_LIMITS,
+                                                         HasSubstr("2 of 3 measured h200-sxm"))));
+  EXPECT_THAT(median->assumptions(),
+              Contains(IsWireNote(v1::NOTE_KIND_BURST_TIMES, HasSubstr("bursts"))));
 
   CalibrationStore limited("");
   v1::Calibration only = CalibrationOfH200("GPU-0", 0.002);
@@ -150,7 +156,9 @@ TEST(KernelRates, OfAProductLeaveOutWhatIsLimitedFurther) {
   const auto published = RatesOf(request, limited);
   ASSERT_THAT(published.status(), IsOk()) << published.status();
   EXPECT_EQ(published->curves(0).source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(published->assumptions(), Contains(HasSubstr("No measured h200-sxm is left")));
+  EXPECT_THAT(published->warnings(),
+              ElementsAre(IsWireNote(v1::NOTE_KIND_NO_MEASUREMENT_LEFT,
+                                     HasSubstr("No measured h200-sxm is left"))));
 }
 
 TEST(KernelRates, OfACalibrationFromTheFutureAreRefused) {

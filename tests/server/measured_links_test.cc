@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "server/handler/link_times_answer.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
@@ -20,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::_;
 
 constexpr int64_t kOwnMiB = 1 << 20;
 
@@ -102,16 +104,17 @@ TEST(MeasuredLinks, GoBeforePublishedOnes) {
   const auto response = AnswerTo(OnDgx({SlowH100(1)}));
   ASSERT_THAT(response, IsOk());
   const auto& times = response->exchanges(0).times();
-  EXPECT_NEAR(times[0].expected_seconds(), 30e-6, 1e-12);
+  EXPECT_NEAR(times[0].duration_seconds().expected(), 30e-6, 1e-12);
   EXPECT_EQ(times[0].basis(), v1::KERNEL_BASIS_MEASURED);
-  EXPECT_NEAR(times[1].expected_seconds(), 30e-6 + 470e-6 / 63, 1e-12);
+  EXPECT_NEAR(times[1].duration_seconds().expected(), 30e-6 + 470e-6 / 63, 1e-12);
   EXPECT_EQ(times[1].basis(), v1::KERNEL_BASIS_WITHIN_GRID);
   for (const v1::LinkTime& time : times) {
     EXPECT_EQ(time.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
-    EXPECT_EQ(time.citation(), "a calibration in the request");
+    EXPECT_EQ(SourceAt(response->sources(), time.source_number()), "a calibration in the request");
   }
   EXPECT_THAT(response->nodes().calibrations(), IsEmpty());
-  EXPECT_THAT(response->assumptions(), Not(Contains(HasSubstr("The calibrations hold no"))));
+  EXPECT_THAT(response->assumptions(),
+              Not(Contains(IsWireNote(v1::NOTE_KIND_COLLECTIVE_NOT_MEASURED, _))));
 }
 
 TEST(MeasuredLinks, AreNotOfTheFuture) {
@@ -125,9 +128,9 @@ TEST(MeasuredLinks, AreNotOfTheFuture) {
 TEST(MeasuredLinks, OfSeveralDevicesAreTheSlowest) {
   const auto response = AnswerTo(OnDgx({SlowH100(1), SlowH100(1.5), SlowH100(1.2)}));
   ASSERT_THAT(response, IsOk());
-  EXPECT_NEAR(response->exchanges(0).times(0).expected_seconds(), 45e-6, 1e-12);
-  EXPECT_EQ(response->exchanges(0).times(0).citation(),
-            "the slowest of 3 calibrations in the request");
+  EXPECT_NEAR(response->exchanges(0).times(0).duration_seconds().expected(), 45e-6, 1e-12);
+  EXPECT_THAT(response->sources(), ElementsAre("the slowest of 3 calibrations in the request"));
+  EXPECT_EQ(response->exchanges(0).times(0).source_number(), 1);
 }
 
 TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
@@ -136,11 +139,14 @@ TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
   const auto response = AnswerTo(request);
   ASSERT_THAT(response, IsOk());
   // aiconfigurator's table of H100, NCCL 2.29.2.
-  EXPECT_NEAR(response->exchanges(0).times(0).expected_seconds(), 17.13e-6, 1e-12);
+  EXPECT_NEAR(response->exchanges(0).times(0).duration_seconds().expected(), 17.13e-6, 1e-12);
   EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(response->assumptions(),
-              Contains(HasSubstr("hold no all_gather that would tell its times among 8 ranks: "
-                                 "published times stand in")));
+  EXPECT_THAT(
+      response->assumptions(),
+      Contains(IsWireNote(v1::NOTE_KIND_COLLECTIVE_NOT_MEASURED,
+                          HasSubstr("hold no all_gather that would tell its times among 8 ranks: "
+                                    "published times stand in"))));
+  EXPECT_THAT(response->assumptions().rbegin()->fields(), ElementsAre("nodes.calibrations"));
 }
 
 // A single size determines no line: it is ignored, and the answer says so.
@@ -149,7 +155,8 @@ TEST(MeasuredLinks, OfOneSizeTellNothing) {
       AnswerTo(OnDgx({H100With({{v1::COLLECTIVE_OPERATION_ALL_REDUCE, 8, kOwnMiB, 30e-6, 1.75}})}));
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("The calibrations hold no all_reduce")));
+  EXPECT_THAT(response->assumptions(), Contains(IsWireNote(v1::NOTE_KIND_COLLECTIVE_NOT_MEASURED,
+                                                           HasSubstr("hold no all_reduce"))));
 }
 
 TEST(MeasuredLinks, AreTheNodesPartAcrossNodes) {
@@ -158,7 +165,7 @@ TEST(MeasuredLinks, AreTheNodesPartAcrossNodes) {
   const auto response = AnswerTo(request);
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_DATASHEET);
-  EXPECT_THAT(response->exchanges(0).times(0).citation(),
+  EXPECT_THAT(SourceAt(response->sources(), response->exchanges(0).times(0).source_number()),
               HasSubstr("within the node: a calibration in the request"));
 }
 
@@ -177,7 +184,7 @@ TEST(MeasuredLinks, OfHostCopiesAreTheSlowerWayOfTheSlowestDevice) {
   const auto response = AnswerTo(request);
   ASSERT_THAT(response, IsOk());
   const v1::LinkTime& copy = response->host_copies(0);
-  EXPECT_NEAR(copy.expected_seconds(), 25e-3, 1e-9);
+  EXPECT_NEAR(copy.duration_seconds().expected(), 25e-3, 1e-9);
   EXPECT_EQ(copy.basis(), v1::KERNEL_BASIS_MEASURED_RATE);
   EXPECT_EQ(copy.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
 }

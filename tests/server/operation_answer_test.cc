@@ -11,6 +11,7 @@
 #include "engine/base/reason.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
@@ -150,7 +151,10 @@ TEST(OperationAnswer, OfAProductIsPredictedFromWhatIsYoungEnough) {
   RequirementOf(request).mutable_maximum_age()->set_seconds(3599);
   EXPECT_EQ(source(), v1::RATE_SOURCE_REFERENCE);
   EXPECT_THAT(TimeAnswered(request, {CalibrationOfGpu()})->assumptions(),
-              Contains(HasSubstr("Older than the request allows")));
+              Contains(IsWireNote(v1::NOTE_KIND_MEASUREMENTS_TOO_OLD,
+                                  HasSubstr("Older than the request allows"))));
+  EXPECT_THAT(TimeAnswered(request, {CalibrationOfGpu()})->warnings(),
+              ElementsAre(IsWireNote(v1::NOTE_KIND_NO_MEASUREMENT_LEFT, HasSubstr("is left"))));
 }
 
 TEST(OperationAnswer, RefusesACalibrationFromTheFuture) {

@@ -162,10 +162,15 @@ TEST_F(OperationServiceTest, TimesOnADatasheetSayWhereTheyComeFrom) {
   for (const json& rate : time["rates"]) {
     EXPECT_EQ(rate["source"], "RATE_SOURCE_DATASHEET");
     EXPECT_EQ(rate["device"], "h100-sxm");
-    EXPECT_FALSE(rate["citation"].get<std::string>().empty());
+    EXPECT_FALSE(SourceOf(time, rate).empty());
     EXPECT_FALSE(rate["unit"].get<std::string>().empty());
   }
-  EXPECT_THAT(time["assumptions"][0], HasSubstr("datasheet's peaks are taken in full"));
+  EXPECT_THAT(time["assumptions"][0]["text"], HasSubstr("datasheet's peaks are taken in full"));
+  EXPECT_EQ(time["assumptions"][0]["kind"], "NOTE_KIND_DATASHEET_PEAKS");
+  EXPECT_EQ(time["advice"]["kind"], "ADVICE_KIND_LESS_ARITHMETIC");
+  EXPECT_EQ(time["advice"]["values"][0]["name"], "flops_per_byte");
+  EXPECT_NEAR(NumberAt(time, "/advice/values/0/value"), 8192.0 / 3, 1e-6);
+  EXPECT_THAT(time["advice"]["text"], HasSubstr("compute-bound"));
   EXPECT_FALSE(time["rates_fingerprint"].get<std::string>().empty());
 }
 
@@ -178,19 +183,21 @@ TEST_F(OperationServiceTest, MeasuredKernelsForetellProductsAndAttention) {
   EXPECT_EQ(forward["source"], "RATE_SOURCE_REFERENCE");
   EXPECT_EQ(forward["device"], "h200-sxm");
   EXPECT_EQ(forward["nearest"].size(), 3);
+  for (const json& near : forward["nearest"]) EXPECT_EQ(near["matmul"]["batch_count"], "1");
+  EXPECT_NE(forward["form"], "PREDICTION_FORM_ROOFLINE");
   EXPECT_GT(NumberAt(forward, "/error/p90_absolute_error_ratio"), 0);
-  const double expected = NumberAt(forward, "/expected_seconds");
+  const double expected = NumberAt(forward, "/duration_seconds/expected");
   EXPECT_NEAR(NumberAt(forward, "/datasheet_mfu"), 2 * 4096.0 * 8192 * 4096 / expected / 989.4e12,
               1e-9);
   EXPECT_GT(expected, NumberAt(time, "/forward/least_seconds"));
-  EXPECT_LT(NumberAt(forward, "/low_seconds"), expected);
-  EXPECT_GT(NumberAt(forward, "/high_seconds"), expected);
+  EXPECT_LT(NumberAt(forward, "/duration_seconds/low"), expected);
+  EXPECT_GT(NumberAt(forward, "/duration_seconds/high"), expected);
   EXPECT_EQ(time["predicted_backward"]["basis"], "KERNEL_BASIS_OTHER_PASS");
   const json attention = Analyze(R"({"attention":{"batch":1,"heads":32,"query_length":8192,
                                      "head_size":128,"causal":true}})",
                                  device)["time"];
-  EXPECT_GT(NumberAt(attention, "/predicted_backward/expected_seconds"),
-            NumberAt(attention, "/predicted_forward/expected_seconds"));
+  EXPECT_GT(NumberAt(attention, "/predicted_backward/duration_seconds/expected"),
+            NumberAt(attention, "/predicted_forward/duration_seconds/expected"));
 }
 
 TEST_F(OperationServiceTest, NothingIsForetoldOfGivenRates) {
@@ -223,7 +230,7 @@ TEST_F(OperationServiceTest, RatesAloneWillDo) {
   EXPECT_EQ(time["forward"]["bound"], "ROOFLINE_BOUND_MEMORY");
   EXPECT_EQ(NumberAt(time, "/forward/memory_seconds"), 400 / 1e10);
   EXPECT_FALSE(time.contains("datasheet_utilisation"));
-  EXPECT_THAT(time["assumptions"][0], HasSubstr("at the rate of matrix products"));
+  EXPECT_EQ(time["assumptions"][0]["kind"], "NOTE_KIND_GENERAL_RATE_UNKNOWN");
 }
 
 // 400 bytes in 40 ns at least; 500 FLOPs in 80 ns are 0.6 % of the peak, and half of what can be.
@@ -271,8 +278,8 @@ TEST_F(OperationServiceTest, AMeasuredDeviceTakesNothingFromADatasheet) {
   }
   EXPECT_EQ(time["rates"][1]["quantity"], "general_flops_per_second");
   EXPECT_EQ(NumberAt(time, "/rates/1/value"), 2e10);
-  EXPECT_THAT(time["rates"][1]["citation"], HasSubstr("4 fp32 multiply-adds an element"));
-  EXPECT_THAT(time["rates"][2]["citation"], HasSubstr("copy of 10000000 bytes in main memory"));
+  EXPECT_THAT(SourceOf(time, time["rates"][1]), HasSubstr("4 fp32 multiply-adds an element"));
+  EXPECT_THAT(SourceOf(time, time["rates"][2]), HasSubstr("copy of 10000000 bytes in main memory"));
 }
 
 TEST_F(OperationServiceTest, ACalibrationMayLackWhatIsAskedFor) {

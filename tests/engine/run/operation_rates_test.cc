@@ -5,6 +5,7 @@
 
 #include "engine/base/reason.h"
 #include "tests/engine/hardware/device_models.h"
+#include "tests/support/note_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -60,7 +61,19 @@ TEST(OperationRates, OfAMeasuredDeviceLeaveOutWhatWasNotMeasured) {
   EXPECT_FALSE(rates->rates.general.has_value());
   EXPECT_FALSE(rates->datasheet_peak.has_value());
   EXPECT_EQ(rates->rates.launch, Seconds(1e-6));
-  EXPECT_THAT(rates->assumptions, ElementsAre(HasSubstr("at the rate of matrix products")));
+  ASSERT_THAT(rates->notes, ElementsAre(IsNote(NoteKind::kGeneralRateUnknown,
+                                               HasSubstr("at the rate of matrix products"))));
+  EXPECT_THAT(rates->notes[0].fields, ElementsAre("device.general_flops_per_second"));
+}
+
+TEST(OperationRates, OfADatasheetAreFullPeaksAndFreeLaunches) {
+  const auto rates = RatesFor({.accelerator = "h100-sxm"}, DataType::kBf16, "device");
+  ASSERT_THAT(rates, IsOk());
+  ASSERT_THAT(rates->notes,
+              ElementsAre(IsNote(NoteKind::kDatasheetPeaks, HasSubstr("in full")),
+                          IsNote(NoteKind::kLaunchesFree,
+                                 "Kernels launch in no time: device.launch_seconds is 0.")));
+  EXPECT_THAT(rates->notes[1].fields, ElementsAre("device.launch_seconds"));
 }
 
 TEST(OperationRates, KeepTheMeasuredPassThatSaysMost) {

@@ -7,6 +7,7 @@
 #include "engine/base/reason.h"
 #include "engine/run/rate_requirement.h"
 #include "tests/engine/run/measured_runs.h"
+#include "tests/support/note_matchers.h"
 #include "tests/support/precondition_matchers.h"
 #include "tests/support/status_matchers.h"
 
@@ -102,7 +103,11 @@ TEST(OperationRequirement, OfAnAgeIsAboutTheServersOwnDevices) {
               ElementsAre(Misses("GPU-1", HasSubstr("measured in the future"))));
   const auto datasheet = with_age({.accelerator = "h100-sxm"});
   ASSERT_THAT(datasheet, IsOk());
-  EXPECT_THAT(datasheet->assumptions, ::testing::Contains(HasSubstr("limits none of the rates")));
+  ASSERT_THAT(datasheet->notes,
+              ::testing::Contains(IsNote(
+                  NoteKind::kAgeLimitsNothing,
+                  HasSubstr("device.rate_requirement.maximum_age limits none of the rates"))));
+  EXPECT_THAT(datasheet->notes.back().fields, ElementsAre("device.rate_requirement.maximum_age"));
 }
 
 TEST(OperationRequirement, MustMakeSense) {
