@@ -69,10 +69,11 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--quantization-block-size", "training.optimizer.quantization_block_size",
      "adam-8bit: elements that share a scale", kTraining},
 
-    {"--accelerator", "cluster.accelerator", "a catalogue name: sextant accelerators", kDevices},
-    {"--device-uuids,--device", "cluster.device_uuids",
+    {"--accelerator", "cluster.device.accelerator", "a catalogue name: sextant accelerators",
+     kDevices},
+    {"--device-uuids,--device", "cluster.device.host_devices.devices",
      "one of: sextant devices; host is the CPU; repeatable", kDevices},
-    {"--calibrations,--calibration", "cluster.calibrations",
+    {"--calibrations,--calibration", "cluster.device.calibrations.calibrations",
      "one of: sextant calibration --save; repeatable", kDevices},
     {"--device-count,--devices", "cluster.device_count", "how many devices", kDevices},
     {"--peak-flops-per-second", "cluster.peak_flops_per_second",
@@ -200,6 +201,13 @@ constexpr FieldFlag kPlanFlags[] = {
      "of collective libraries, e.g. 1GiB", kFramework},
 };
 
+// The ways to name devices, whose fields hold messages.
+constexpr FieldFlag kDeviceWords[] = {
+    WordFor("--device", "cluster.device.host_devices"),
+    WordFor("--calibration", "cluster.device.calibrations"),
+    WordFor("--accelerator", "cluster.device"),
+};
+
 // Source: Hu et al. 2021 (arXiv 2106.09685), whose experiments mostly adapt these two; from memory.
 constexpr const char* kDefaultTargets[] = {"attention.query", "attention.value"};
 
@@ -207,10 +215,12 @@ constexpr const char* kDefaultTargets[] = {"attention.query", "attention.value"}
 
 absl::Span<const FieldFlag> PlanFlags() { return kPlanFlags; }
 
-std::string PlanFieldWords(const std::string& field) { return FieldWordsOf({PlanFlags()}, field); }
+std::string PlanFieldWords(const std::string& field) {
+  return FieldWordsOf({PlanFlags(), kDeviceWords}, field);
+}
 
 std::string PlanDescriptionWords(const std::string& text) {
-  return DescriptionWordsOf({PlanFlags()}, text);
+  return DescriptionWordsOf({PlanFlags(), kDeviceWords}, text);
 }
 
 void AddDefaultTargets(v1::ModelChanges* changes) {

@@ -2,7 +2,6 @@
 #ifndef SEXTANT_ENGINE_RUN_OPERATION_RATES_H_
 #define SEXTANT_ENGINE_RUN_OPERATION_RATES_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,12 +15,10 @@
 
 namespace sextant {
 
-// At most one of accelerator, device and calibration. The request's own figures override those of
-// the device.
+// The devices that an operation runs on; several do the same work at the same time. The request's
+// own figures override those of the devices.
 struct OperationDevice {
-  absl::string_view accelerator = "";
-  absl::optional<NamedDevice> device = {};
-  std::shared_ptr<const DeviceModel> calibration = nullptr;
+  DeviceSelection device = {};
   absl::optional<double> matrix_flops_per_second = {};
   absl::optional<double> general_flops_per_second = {};
   absl::optional<double> memory_bytes_per_second = {};
@@ -39,11 +36,12 @@ struct OperationRates {
 
 // Matrix products in `type`: measured, else the dense peak. Other arithmetic: the measured
 // multiply-adds, else the general units' peak, in fp32 (fp64 for fp64). Memory: the measured
-// copy, else the datasheet's bandwidth. A measured device never falls back on its datasheet.
+// copy, else the datasheet's bandwidth. A measured device never falls back on its datasheet. Of
+// several devices each figure is the slowest one's, and absent where one of them lacks it.
 //
 // Errors: kInvalidArgument naming fields below `path` that are missing, out of range or contradict
 // each other; kNotFound GPU_UNKNOWN, DEVICE_UNKNOWN; kFailedPrecondition RATES_NOT_MEASURED where
-// the device was never measured, not in `type`, had a wrong result, or where its rates are worse
+// a device was never measured, not in `type`, had a wrong result, or where its rates are worse
 // than device.requirement demands.
 absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType type,
                                         absl::string_view path);

@@ -291,7 +291,7 @@ void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   AboutPeak(run, resolved, out);
   AboutAssumedMfu(run, resolved, out);
   if (resolved.measured.has_value()) AboutMeasurement(run, resolved, out);
-  if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.devices.empty()) {
+  if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.device.devices.empty()) {
     out.push_back({.kind = NoteKind::kAgeLimitsNothing,
                    .text = "rate_requirement.maximum_age limits nothing here: it is about "
                            "measurements of the server's own devices, and the run names none of "

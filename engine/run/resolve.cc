@@ -18,6 +18,8 @@
 namespace sextant {
 namespace {
 
+constexpr char kDevicePath[] = "cluster.device";
+
 // Names the compute data types in which `a` has a peak, for error messages.
 std::string TypesWithPeak(const Accelerator& a) {
   std::vector<absl::string_view> names;
@@ -138,12 +140,6 @@ void ResolvePower(const RunSpec& run, ResolvedRun& out) {
   }
 }
 
-// A name of the run that was not found.
-struct UnknownName {
-  std::string field;
-  absl::Status status;
-};
-
 // The models and accelerators that a run names; null where a name is unknown or not given.
 struct Named {
   const ModelPreset* preset = nullptr;
@@ -158,25 +154,8 @@ Named FindNames(const RunSpec& run) {
     if (!preset.ok()) out.unknown.push_back({"model.preset", preset.status()});
     out.preset = preset.value_or(nullptr);
   }
-  if (!run.cluster.accelerator.empty()) {
-    const auto accelerator = FindAccelerator(run.cluster.accelerator);
-    if (!accelerator.ok()) out.unknown.push_back({"cluster.accelerator", accelerator.status()});
-    out.accelerator = accelerator.value_or(nullptr);
-  }
-  for (size_t i = 0; i < run.cluster.devices.size(); ++i) {
-    const absl::Status& found = run.cluster.devices[i].found;
-    if (found.ok()) continue;
-    out.unknown.push_back({absl::StrCat("cluster.device_uuids[", i, "]"), found});
-  }
+  out.accelerator = FindSelected(run.cluster.device, kDevicePath, out.unknown);
   return out;
-}
-
-// An unknown name is kNotFound where it is the run's only error. With other errors it is one more
-// violation, so that all can be fixed at once.
-absl::Status StatusOfAll(const Named& named, FieldViolations& violations) {
-  if (violations.empty() && named.unknown.size() == 1) return named.unknown.front().status;
-  for (const UnknownName& name : named.unknown) violations.Add(name.field, name.status.message());
-  return violations.ToStatus();
 }
 
 void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, ResolvedRun& out,
@@ -268,17 +247,15 @@ void ResolveRates(const RunSpec& run, ResolvedRun& out, FieldViolations& violati
   ResolvePower(run, out);
 }
 
-// The gang of the devices that `cluster` names, computing in `type`. Devices without a measurement
-// are skipped (CheckRates() reports them). Absent where an accelerator's name is given instead.
-absl::optional<MeasuredGang> MeasuredGangOf(const ClusterSpec& cluster, DataType type) {
-  if (cluster.devices.empty() && cluster.calibrations.empty()) return absl::nullopt;
+// The gang of the devices that `selection` names, computing in `type`. Devices without a
+// measurement are skipped (CheckRates() reports them). Absent where an accelerator's name is given
+// instead.
+absl::optional<MeasuredGang> MeasuredGangOf(const DeviceSelection& selection, DataType type) {
+  if (selection.named_count() == 0) return absl::nullopt;
   MeasuredGang out;
-  if (!cluster.devices.empty()) out.source = RateSource::kMeasuredDevice;
-  out.named_count = static_cast<int64_t>(cluster.devices.size() + cluster.calibrations.size());
-  for (const NamedDevice& device : cluster.devices) {
-    if (device.model != nullptr) out.Join(*device.model, type);
-  }
-  for (const auto& model : cluster.calibrations) out.Join(*model, type);
+  out.source = selection.source();
+  out.named_count = static_cast<int64_t>(selection.named_count());
+  for (const DeviceModel* const model : selection.models()) out.Join(*model, type);
   return out;
 }
 
@@ -286,9 +263,9 @@ absl::optional<MeasuredGang> MeasuredGangOf(const ClusterSpec& cluster, DataType
 // are invalid or nothing is known of the devices.
 void ResolveDevices(const RunSpec& run, const Accelerator* accelerator, ResolvedRun& out,
                     FieldViolations& violations) {
-  if (violations.Mentions("cluster.calibrations")) return;
+  if (violations.Mentions("cluster.device.calibrations")) return;
   out.accelerator = accelerator;
-  out.measured = MeasuredGangOf(run.cluster, out.precision.compute_data_type);
+  out.measured = MeasuredGangOf(run.cluster.device, out.precision.compute_data_type);
   if (out.measured.has_value()) {
     if (out.measured->smallest == nullptr) return;
     out.accelerator = out.measured->smallest->accelerator;
@@ -314,7 +291,7 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violatio
     ResolveModel(run, named.preset, out, violations);
   }
   ResolveDevices(run, named.accelerator, out, violations);
-  SEXTANT_RETURN_IF_ERROR(StatusOfAll(named, violations));
+  SEXTANT_RETURN_IF_ERROR(StatusOfAll(named.unknown, violations));
   SEXTANT_RETURN_IF_ERROR(CheckRates(run, out));
   return out;
 }

@@ -16,7 +16,7 @@ void LinkRateTo(const LinkFigure& figure, v1::LinkRate* out) {
 
 NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec) {
   return {.node_type = spec.node_type(),
-          .accelerator = spec.accelerator(),
+          .accelerator = spec.device().accelerator(),
           .node_count = spec.node_count(),
           .ranks_per_node = spec.ranks_per_node(),
           .network = {.name = spec.network().name(),
@@ -51,7 +51,9 @@ void NetworkTypeTo(const NamedNetwork& network, v1::NetworkType* out) {
 
 void NodeSpecTo(const NodeGroupRequest& request, const NodeGroup& nodes, v1::NodeSpec* out) {
   out->set_node_type(Text(nodes.node->name));
-  if (nodes.accelerator != nullptr) out->set_accelerator(Text(nodes.accelerator->name));
+  if (nodes.accelerator != nullptr) {
+    out->mutable_device()->set_accelerator(Text(nodes.accelerator->name));
+  }
   out->set_node_count(nodes.group.node_count);
   out->set_ranks_per_node(nodes.group.ranks_per_node);
   if (!nodes.network) return;

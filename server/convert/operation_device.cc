@@ -67,12 +67,13 @@ absl::Status AchievedTo(const TimedOperation& timed, v1::OperationTime* out) {
 }  // namespace
 
 OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
-                                    SuppliedCalibrations& supplied, FieldViolations& violations) {
+                                    const DeviceSources& sources, FieldViolations& violations) {
   OperationDevice out;
-  out.accelerator = wire.accelerator();
-  if (wire.has_calibration()) {
-    out.calibration =
-        supplied.ModelOf(wire.calibration(), FieldPath(path, "calibration"), violations);
+  out.requirement =
+      RateRequirementFrom(wire.rate_requirement(), FieldPath(path, "rate_requirement"), violations);
+  if (wire.has_device()) {
+    out.device = DeviceSelectionFrom(wire.device(), FieldPath(path, "device"), sources,
+                                     out.requirement.maximum_age_seconds, violations);
   }
   if (wire.has_matrix_flops_per_second()) {
     out.matrix_flops_per_second = wire.matrix_flops_per_second();
@@ -84,8 +85,6 @@ OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::strin
     out.memory_bytes_per_second = wire.memory_bytes_per_second();
   }
   out.launch_seconds = wire.launch_seconds();
-  out.requirement =
-      RateRequirementFrom(wire.rate_requirement(), FieldPath(path, "rate_requirement"), violations);
   return out;
 }
 

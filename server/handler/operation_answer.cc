@@ -11,13 +11,11 @@
 #include "engine/run/rate_requirement.h"
 #include "engine/time/operation_prediction.h"
 #include "engine/time/stream_prediction.h"
-#include "server/convert/calibration.h"
 #include "server/convert/kernel.h"
 #include "server/convert/notes.h"
 #include "server/convert/operation.h"
 #include "server/convert/operation_cost.h"
 #include "server/convert/operation_device.h"
-#include "server/handler/named_devices.h"
 
 namespace sextant::server {
 namespace {
@@ -37,51 +35,41 @@ void CheckCombination(const v1::AnalyzeOperationRequest& request, FieldViolation
 }
 
 struct Device {
-  const v1::OperationDevice& wire;
   OperationDevice named = {};
   RooflineMethod method = RooflineMethod::kSmooth;
   KernelRegime regime = KernelRegime::kBurst;
   // Texts of `named` point into it.
-  std::shared_ptr<const CalibrationSnapshot> snapshot = nullptr;
+  std::shared_ptr<const CalibrationSnapshot> host = nullptr;
   CalibrationQuery query = {};
 };
 
 Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOptions& options,
                   FieldViolations& violations) {
   const v1::OperationDevice& wire = request.device();
-  Device out = {.wire = wire};
-  out.named = OperationDeviceFrom(wire, "device", *options.supplied, violations);
+  Device out = {.host = options.calibrations(), .query = {.now = options.now()}};
+  out.named = OperationDeviceFrom(
+      wire, "device", {.supplied = *options.supplied, .host = *out.host, .now = out.query.now},
+      violations);
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
   out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
-  out.snapshot = options.calibrations();
-  out.query.now = options.now();
   const absl::optional<double> age = out.named.requirement.maximum_age_seconds;
   if (age.has_value()) out.query.maximum_age = absl::Seconds(*age);
-  if (wire.has_calibration()) {
-    CheckNotAhead(wire.calibration(), "device.calibration", out.query.now, violations);
-  }
-  if (!wire.device_uuid().empty()) {
-    out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, out.query);
-  }
   return out;
 }
 
-// The device's kernels; absent where the request gives rates of its own.
+// The devices' kernels; absent where the request gives rates of its own. Every device has
+// measurements: RatesFor() checked it.
 absl::optional<Placement> KernelsOf(const Device& device) {
-  const v1::OperationDevice& wire = device.wire;
-  if (wire.has_matrix_flops_per_second() || wire.has_memory_bytes_per_second()) {
+  const OperationDevice& named = device.named;
+  if (named.matrix_flops_per_second.has_value() || named.memory_bytes_per_second.has_value()) {
     return absl::nullopt;
   }
-  if (wire.has_calibration()) {
-    return PlacementOf({device.named.calibration.get()}, RateSource::kMeasuredSupplied);
+  if (named.device.named_count() > 0) {
+    return PlacementOf(named.device.models(), named.device.source());
   }
-  if (!wire.device_uuid().empty()) {
-    if (device.named.device->model == nullptr) return absl::nullopt;
-    return PlacementOf({device.named.device->model.get()}, RateSource::kMeasuredDevice);
-  }
-  const Accelerator* accelerator = AcceleratorNamed(wire.accelerator());
+  const Accelerator* accelerator = AcceleratorNamed(named.device.accelerator);
   if (accelerator == nullptr) return absl::nullopt;
-  return PlacementOfProduct(*accelerator, device.snapshot->TrustedModels(device.query),
+  return PlacementOfProduct(*accelerator, device.host->TrustedModels(device.query),
                             device.query.OldestUnixSeconds());
 }
 

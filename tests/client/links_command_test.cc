@@ -4,11 +4,14 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/report/hardware_text.h"
@@ -110,7 +113,7 @@ TEST(Links, SendWhatTheFlagsSay) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.out, LinkTimesText(SampleLinkTimes(), FlagOf));
   EXPECT_EQ(asked.nodes().node_type(), "toy-8");
-  EXPECT_EQ(asked.nodes().accelerator(), "");
+  EXPECT_EQ(asked.nodes().device().accelerator(), "");
   EXPECT_EQ(asked.nodes().node_count(), 2);
   EXPECT_EQ(asked.nodes().ranks_per_node(), 4);
   EXPECT_EQ(asked.nodes().network().name(), "ib-ndr");
@@ -139,8 +142,32 @@ TEST(Links, AskForAnAcceleratorWhereTheNameIsNoKindOfServers) {
   const FakeServer server(KnowsNoNodeType(grpc::Status::OK, &asked));
   const Ran ran = RunWith({"links", "gb200", "--ranks-per-node=4", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(asked.nodes().accelerator(), "gb200");
+  EXPECT_EQ(asked.nodes().device().accelerator(), "gb200");
   EXPECT_EQ(asked.nodes().ranks_per_node(), 4);
+}
+
+// A request names its devices once: the accelerator says the kind of server, the calibrations stay.
+TEST(Links, AskForTheServersOfAnAcceleratorInAdditionToCalibrations) {
+  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_links.json");
+  std::ofstream(file) << R"({"device": {"uuid": "GPU-1"}})";
+  std::vector<LinksRequest> asked;
+  const FakeServer server(
+      HardwareHandlers{.get_link_times = [&asked](grpc::ServerContext*, const LinksRequest& request,
+                                                  v1::GetLinkTimesResponse* response) {
+        asked.push_back(request);
+        *response = SampleLinkTimes();
+        response->mutable_node_type()->set_name("gb200-nvl72");
+        return request.nodes().node_type() == "gb200"
+                   ? Refusal(grpc::StatusCode::NOT_FOUND, "NODE_TYPE_UNKNOWN", "")
+                   : grpc::Status::OK;
+      }});
+  const Ran ran = RunWith({"links", "gb200", "--calibration", file, "--address", server.address()});
+  std::remove(file.c_str());
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  ASSERT_EQ(asked.size(), 3u);
+  EXPECT_EQ(asked[1].nodes().device().accelerator(), "gb200");
+  EXPECT_EQ(asked[2].nodes().node_type(), "gb200-nvl72");
+  EXPECT_EQ(asked[2].nodes().device().calibrations().calibrations_size(), 1);
 }
 
 TEST(Links, OfANameThatIsNeitherAreTheFirstError) {
@@ -160,13 +187,13 @@ TEST(Links, SayFaultsInTheWordsOfTheCommandLine) {
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_THAT(ran.err, HasSubstr("NODE: is wrong: see docs/links.md"));
   const std::pair<const char*, const char*> cases[] = {
-      {"nodes.accelerator", "NODE"},
+      {"nodes.device.accelerator", "NODE"},
       {"nodes.ranks_per_node", "--ranks-per-node"},
       {"nodes.node_count", "--node-count"},
       {"nodes.network", "--network"},
       {"nodes.network.name", "--network"},
       {"nodes.network.bytes_per_second", "--network-bytes-per-second"},
-      {"nodes.calibrations[1].matmuls", "--calibration[1].matmuls"},
+      {"nodes.device.calibrations.calibrations[1].matmuls", "--calibration[1].matmuls"},
       {"operations[0]", "--operation"},
       {"sizes_bytes[3]", "--size"},
       {"another", "another"}};

@@ -37,7 +37,7 @@ TEST(Rates, AreTextOrJson) {
       RunWith({"rates", "toy", "--dtype=bf16", "--dtype=fp8_e4m3", "--address", server.address()});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_EQ(text.out, KernelRatesText(SampleKernelRates(), AsItIs));
-  EXPECT_EQ(asked.accelerator(), "toy");
+  EXPECT_EQ(asked.device().accelerator(), "toy");
   EXPECT_THAT(asked.data_types(), ElementsAre(v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP8_E4M3));
   const Ran json = RunWith({"rates", "toy", "--output=json", "--address", server.address()});
   v1::GetKernelRatesResponse read;
@@ -50,7 +50,7 @@ TEST(Rates, NameDevicesOfTheServer) {
   const FakeServer server(HoldsRates(&asked));
   const Ran ran = RunWith({"rates", "GPU-1", "host", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(asked.device_uuids(), ElementsAre("GPU-1", "host"));
+  EXPECT_THAT(asked.device().host_devices().devices(), ElementsAre("GPU-1", "host"));
 }
 
 TEST(Rates, AreDrawnIntoAFile) {
@@ -68,6 +68,8 @@ TEST(Rates, AreDrawnIntoAFile) {
 TEST(Rates, AreOfADeviceThatIsNamedOnce) {
   for (const std::vector<std::string>& args : {std::vector<std::string>{"rates"},
                                                {"rates", "h100-sxm", "h200-sxm"},
+                                               {"rates", "h100-sxm", "GPU-1"},
+                                               {"rates", "GPU-1", "h100-sxm"},
                                                {"rates", "h100-sxm", "--dtype=bf17"}}) {
     const Ran ran = RunWith(args);
     EXPECT_NE(ran.exit_code, 0);

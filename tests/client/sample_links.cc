@@ -27,7 +27,7 @@ engine_version: "0.1.0"
 )";
 
 constexpr char kLinkTimes[] = R"(
-nodes { node_type: "toy-8" accelerator: "toy-a" node_count: 2 ranks_per_node: 8
+nodes { node_type: "toy-8" device { accelerator: "toy-a" } node_count: 2 ranks_per_node: 8
   network { bytes_per_second: 50e9 } }
 node_type {
   name: "toy-8" product_name: "A Toy of Eight" accelerators: "toy-a" device_count: 8

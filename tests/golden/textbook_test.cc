@@ -29,7 +29,7 @@ RunSpec RunOf(double parameters, double tokens) {
   RunSpec run;
   run.model.parameter_count = static_cast<int64_t>(parameters);
   run.training.token_count = static_cast<int64_t>(tokens);
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 1;
   return run;
 }

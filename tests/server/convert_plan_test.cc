@@ -21,7 +21,7 @@ RunSpec SmallConvertedRun() {
   run.model.preset = "gpt2";
   run.training.token_count = 10'000'000'000;
   run.training.activation_bytes = 1'000'000;
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 2;
   run.economics.device_hour_price_usd = 3;
   run.options.include_derivation = run.options.full = true;
@@ -118,7 +118,7 @@ TEST(PlanTo, LeavesOutWhatIsNotKnown) {
   run.model.parameter_count = 1000;
   run.training.activation_bytes = {};
   run.economics.device_hour_price_usd = {};
-  run.cluster.accelerator = "tpu-v5p";
+  run.cluster.device.accelerator = "tpu-v5p";
   v1::Plan wire;
   PlanTo(PlanOf(run), /*full=*/true, &wire);
   EXPECT_FALSE(wire.parameters().has_embedding());
@@ -143,8 +143,8 @@ TEST(PlanTo, CarriesMeasuredRates) {
                         .stable = false,
                         .engine = "x"});
   RunSpec run = SmallConvertedRun();
-  run.cluster.accelerator = "";
-  run.cluster.calibrations = {ModelOf(calibration)};
+  run.cluster.device.accelerator = "";
+  run.cluster.device.calibrations = {ModelOf(calibration)};
   v1::Plan wire;
   PlanTo(PlanOf(run), /*full=*/true, &wire);
   EXPECT_EQ(wire.device(), "h100-sxm");

@@ -23,7 +23,7 @@ class ForetoldKernelsTest : public ::testing::Test {
   static json InBf16(const std::string& operation) {
     return {{"operation", json::parse(operation)},
             {"data_types", {{"input", "DATA_TYPE_BF16"}}},
-            {"device", {{"accelerator", "h200-sxm"}}}};
+            {"device", {{"device", {{"accelerator", "h200-sxm"}}}}}};
   }
   json TimeOf(const std::string& operation) const {
     return Ask(server_, kAnalyze, InBf16(operation))["time"];

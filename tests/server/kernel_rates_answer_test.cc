@@ -10,6 +10,7 @@
 #include "engine/base/reason.h"
 #include "proto/matmul_kind.h"
 #include "server/store/calibration_store.h"
+#include "tests/server/device_sources.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/server/wire_notes.h"
@@ -22,22 +23,19 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// An hour after SampleCalibration().
-const absl::Time kRatesAskedAt = absl::FromUnixSeconds(1'769'864'400);
-
 absl::StatusOr<v1::GetKernelRatesResponse> RatesOf(const v1::GetKernelRatesRequest& request,
                                                    const CalibrationStore& store) {
   SuppliedCalibrations supplied;
+  const auto host = store.snapshot();
   v1::GetKernelRatesResponse response;
-  const absl::Status status =
-      AnswerKernelRates(request, *store.snapshot(), kRatesAskedAt, supplied, &response);
+  const absl::Status status = AnswerKernelRates(request, SourcesOf(supplied, *host), &response);
   if (!status.ok()) return status;
   return response;
 }
 
 v1::GetKernelRatesRequest OfProduct(const std::string& name) {
   v1::GetKernelRatesRequest request;
-  request.set_accelerator(name);
+  request.mutable_device()->set_accelerator(name);
   return request;
 }
 
@@ -164,12 +162,18 @@ TEST(KernelRates, OfAProductLeaveOutWhatIsLimitedFurther) {
 TEST(KernelRates, OfACalibrationFromTheFutureAreRefused) {
   const CalibrationStore store("");
   v1::GetKernelRatesRequest request;
-  *request.add_calibrations() = CalibrationOfH200("GPU-1", 0.001);
-  *request.add_calibrations() = CalibrationOfH200("GPU-2", 0.001);
-  request.mutable_calibrations(1)->mutable_measured_time()->set_seconds(
-      absl::ToUnixSeconds(kRatesAskedAt) + 301);
-  EXPECT_THAT(RatesOf(request, store),
-              NamesFields(std::vector<std::string>{"calibrations[1].measured_time"}));
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+      CalibrationOfH200("GPU-1", 0.001);
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+      CalibrationOfH200("GPU-2", 0.001);
+  request.mutable_device()
+      ->mutable_calibrations()
+      ->mutable_calibrations(1)
+      ->mutable_measured_time()
+      ->set_seconds(absl::ToUnixSeconds(SourcesTime()) + 301);
+  EXPECT_THAT(
+      RatesOf(request, store),
+      NamesFields(std::vector<std::string>{"device.calibrations.calibrations[1].measured_time"}));
 }
 
 TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {
@@ -177,7 +181,7 @@ TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {
   store.SetDevices({SampleCalibration().device()});
   store.Keep(WithCopy(SampleCalibration()));
   v1::GetKernelRatesRequest request;
-  request.add_device_uuids("host");
+  request.mutable_device()->mutable_host_devices()->add_devices("host");
   const auto response = RatesOf(request, store);
   ASSERT_THAT(response.status(), IsOk()) << response.status();
   EXPECT_EQ(response->curves(0).source(), v1::RATE_SOURCE_MEASURED_DEVICE);
@@ -187,8 +191,10 @@ TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {
 TEST(KernelRates, OfCalibrationsOfTheCallersAreOfTheSlowest) {
   const CalibrationStore store("");
   v1::GetKernelRatesRequest request;
-  *request.add_calibrations() = CalibrationOfH200("GPU-1", 0.001);
-  *request.add_calibrations() = CalibrationOfH200("GPU-2", 0.004);
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+      CalibrationOfH200("GPU-1", 0.001);
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+      CalibrationOfH200("GPU-2", 0.004);
   request.add_data_types(v1::DATA_TYPE_BF16);
   const auto response = RatesOf(request, store);
   ASSERT_THAT(response.status(), IsOk()) << response.status();
@@ -197,12 +203,9 @@ TEST(KernelRates, OfCalibrationsOfTheCallersAreOfTheSlowest) {
   EXPECT_NEAR(curve.points().rbegin()->flops_per_second(), 0.5e12 / 1.1, 0.5e10);
 }
 
-TEST(KernelRates, RefuseWhatNamesNoDeviceOrTwo) {
+TEST(KernelRates, RefuseWhatNamesNoDevice) {
   const CalibrationStore store("");
-  EXPECT_THAT(RatesOf({}, store), NamesFields(std::vector<std::string>{"accelerator"}));
-  v1::GetKernelRatesRequest both = OfProduct("h200-sxm");
-  both.add_device_uuids("host");
-  EXPECT_THAT(RatesOf(both, store), NamesFields(std::vector<std::string>{"accelerator"}));
+  EXPECT_THAT(RatesOf({}, store), NamesFields(std::vector<std::string>{"device"}));
   EXPECT_THAT(RatesOf(OfProduct("h2000"), store),
               Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
 }
@@ -225,28 +228,34 @@ TEST(KernelRates, RefuseListsAndTypesThatMakeNoSense) {
   unknown.add_data_types(v1::DATA_TYPE_NVFP4);
   EXPECT_THAT(RatesOf(unknown, store), NamesFields(std::vector<std::string>{"data_types"}));
   v1::GetKernelRatesRequest many;
-  for (int i = 0; i < 65; ++i) many.add_device_uuids("host");
-  EXPECT_THAT(RatesOf(many, store), NamesFields(std::vector<std::string>{"device_uuids"}));
+  for (int i = 0; i < 65; ++i) many.mutable_device()->mutable_host_devices()->add_devices("host");
+  EXPECT_THAT(RatesOf(many, store),
+              NamesFields(std::vector<std::string>{"device.host_devices.devices"}));
 }
 
 TEST(KernelRates, OfDevicesThatWereNeverMeasuredAreMissing) {
   CalibrationStore store("");
   store.SetDevices({FakeDevice()});
   v1::GetKernelRatesRequest request;
-  request.add_device_uuids("host");
+  request.mutable_device()->mutable_host_devices()->add_devices("host");
   EXPECT_THAT(RatesOf(request, store),
               Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
-  request.add_device_uuids("GPU-nobody");
+  request.mutable_device()->mutable_host_devices()->add_devices("GPU-nobody");
   EXPECT_THAT(RatesOf(request, store), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
 }
 
 TEST(KernelRates, OfADamagedCalibrationNameItsFields) {
   const CalibrationStore store("");
   v1::GetKernelRatesRequest request;
-  *request.add_calibrations() = SampleCalibration();
-  request.mutable_calibrations(0)->mutable_matmuls(0)->mutable_time()->set_median_seconds(-1);
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() = SampleCalibration();
+  request.mutable_device()
+      ->mutable_calibrations()
+      ->mutable_calibrations(0)
+      ->mutable_matmuls(0)
+      ->mutable_time()
+      ->set_median_seconds(-1);
   EXPECT_THAT(std::string(RatesOf(request, store).status().message()),
-              HasSubstr("calibrations[0].matmuls[0].time.median_seconds"));
+              HasSubstr("device.calibrations.calibrations[0].matmuls[0].time.median_seconds"));
 }
 
 }  // namespace

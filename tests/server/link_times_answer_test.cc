@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "engine/hardware/links/node_type.h"
+#include "tests/server/device_sources.h"
 #include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
@@ -29,7 +30,7 @@ constexpr int64_t kLinkMiB = 1 << 20;
 absl::StatusOr<v1::GetLinkTimesResponse> LinksOf(const v1::GetLinkTimesRequest& request) {
   SuppliedCalibrations supplied;
   v1::GetLinkTimesResponse response;
-  const absl::Status status = AnswerLinkTimes(request, absl::UnixEpoch(), supplied, &response);
+  const absl::Status status = AnswerLinkTimes(request, SourcesOf(supplied), &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -174,11 +175,11 @@ TEST(LinkTimesAnswer, OfAnUnknownHostLinkAreNone) {
 
 TEST(LinkTimesAnswer, FillInDefaults) {
   v1::GetLinkTimesRequest request;
-  request.mutable_nodes()->set_accelerator("gb200");
+  request.mutable_nodes()->mutable_device()->set_accelerator("gb200");
   const auto response = LinksOf(request);
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->nodes().node_type(), "gb200-nvl72");
-  EXPECT_EQ(response->nodes().accelerator(), "gb200");
+  EXPECT_EQ(response->nodes().device().accelerator(), "gb200");
   EXPECT_EQ(response->nodes().node_count(), 1);
   EXPECT_EQ(response->nodes().ranks_per_node(), 72);
   EXPECT_FALSE(response->has_network());
@@ -257,7 +258,7 @@ TEST(LinkTimesAnswer, GrowWithBytesAndNodes) {
 
 TEST(LinkTimesAnswer, AllFaultsComeTogether) {
   v1::GetLinkTimesRequest request = Among("hgx-h100", 2, 9);
-  request.mutable_nodes()->set_accelerator("a100-sxm-80");
+  request.mutable_nodes()->mutable_device()->set_accelerator("a100-sxm-80");
   request.add_operations(v1::COLLECTIVE_OPERATION_ALL_REDUCE);
   request.add_operations(v1::COLLECTIVE_OPERATION_UNSPECIFIED);
   request.add_operations(static_cast<v1::CollectiveOperation>(99));
@@ -265,9 +266,9 @@ TEST(LinkTimesAnswer, AllFaultsComeTogether) {
     request.add_sizes_bytes(size);
   }
   EXPECT_THAT(LinksOf(request),
-              NamesFields(ElementsAre("nodes.accelerator", "nodes.ranks_per_node", "nodes.network",
-                                      "operations[1]", "operations[2]", "sizes_bytes[1]",
-                                      "sizes_bytes[3]")));
+              NamesFields(ElementsAre("operations[1]", "operations[2]", "sizes_bytes[1]",
+                                      "sizes_bytes[3]", "nodes.device.accelerator",
+                                      "nodes.ranks_per_node", "nodes.network")));
 }
 
 TEST(LinkTimesAnswer, RefuseListsThatAreTooLong) {
@@ -287,14 +288,14 @@ TEST(LinkTimesAnswer, RefuseSeveralNodesWithoutANetworkSayingWhatToWrite) {
 TEST(LinkTimesAnswer, RefuseWhatNamesNoKindOfServerOrSeveral) {
   EXPECT_THAT(LinksOf({}), NamesFields(ElementsAre("nodes.node_type")));
   v1::GetLinkTimesRequest request;
-  request.mutable_nodes()->set_accelerator("h100-sxm");
+  request.mutable_nodes()->mutable_device()->set_accelerator("h100-sxm");
   const auto several = LinksOf(request);
   EXPECT_THAT(several, NamesFields(ElementsAre("nodes.node_type")));
   EXPECT_THAT(std::string(several.status().message()),
               AllOf(HasSubstr("dgx-h100"), HasSubstr("hgx-h100")));
-  request.mutable_nodes()->set_accelerator("mi300x");
-  EXPECT_THAT(LinksOf(request), NamesFields(ElementsAre("nodes.accelerator")));
-  request.mutable_nodes()->set_accelerator("h1000");
+  request.mutable_nodes()->mutable_device()->set_accelerator("mi300x");
+  EXPECT_THAT(LinksOf(request), NamesFields(ElementsAre("nodes.device.accelerator")));
+  request.mutable_nodes()->mutable_device()->set_accelerator("h1000");
   EXPECT_THAT(LinksOf(request), Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
   EXPECT_THAT(LinksOf(Among("dgx-h1000", 1, 8)),
               Fails(absl::StatusCode::kNotFound, "NODE_TYPE_UNKNOWN"));

@@ -89,7 +89,8 @@ absl::StatusOr<v1::AnalyzeOperationResponse> AnswerOn(const v1::Calibration& cal
   attention->set_head_size(128);
   attention->set_causal(true);
   request.mutable_data_types()->set_input(v1::DATA_TYPE_BF16);
-  *request.mutable_device()->mutable_calibration() = calibration;
+  *request.mutable_device()->mutable_device()->mutable_calibrations()->add_calibrations() =
+      calibration;
   SuppliedCalibrations supplied;
   AccountingOptions options;
   options.supplied = &supplied;
@@ -151,15 +152,16 @@ TEST(MeasuredAttentionAnswer, SaysOfEachPassWhereItComesFrom) {
 TEST(MeasuredAttentionAnswer, OfADamagedCalibrationIsARefusalThatNamesTheField) {
   v1::Calibration calibration = GpuWithAttention("NVIDIA H100 80GB HBM3");
   calibration.mutable_attentions(3)->mutable_time()->set_median_seconds(0);
-  EXPECT_THAT(
-      AnswerOn(calibration, 3072, 24),
-      NamesFields(::testing::Contains("device.calibration.attentions[3].time.median_seconds")));
+  EXPECT_THAT(AnswerOn(calibration, 3072, 24),
+              NamesFields(::testing::Contains(
+                  "device.device.calibrations.calibrations[0].attentions[3].time.median_seconds")));
   calibration = GpuWithAttention("NVIDIA H100 80GB HBM3");
   v1::AttentionMeasurement* m = calibration.mutable_attentions(3);
   *m->mutable_time() = SecondsOf(m->time().median_seconds() / 10);  // above 989.4e12 FLOP/s
   m->set_flops_per_second(10 * m->flops_per_second());
   EXPECT_THAT(AnswerOn(calibration, 3072, 24),
-              NamesFields(ElementsAre("device.calibration.attentions[3].time.median_seconds")));
+              NamesFields(ElementsAre(
+                  "device.device.calibrations.calibrations[0].attentions[3].time.median_seconds")));
 }
 
 }  // namespace

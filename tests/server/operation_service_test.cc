@@ -150,7 +150,7 @@ TEST_F(OperationServiceTest, LengthsAndHeadsDefaultToTheQueries) {
 
 TEST_F(OperationServiceTest, TimesOnADatasheetSayWhereTheyComeFrom) {
   const json time = Analyze(R"({"matmul":{"m":8192,"n":8192,"k":8192}})",
-                            {{"device", {{"accelerator", "h100-sxm"}}}})["time"];
+                            {{"device", {{"device", {{"accelerator", "h100-sxm"}}}}}})["time"];
   EXPECT_EQ(time["forward"]["bound"], "ROOFLINE_BOUND_COMPUTE");
   const double compute = NumberAt(time, "/forward/compute_seconds");
   const double memory = NumberAt(time, "/forward/memory_seconds");
@@ -176,7 +176,7 @@ TEST_F(OperationServiceTest, TimesOnADatasheetSayWhereTheyComeFrom) {
 
 // Next to the roofline: the times of published products of the same kind.
 TEST_F(OperationServiceTest, MeasuredKernelsForetellProductsAndAttention) {
-  const json device = {{"device", {{"accelerator", "h200-sxm"}}}};
+  const json device = {{"device", {{"device", {{"accelerator", "h200-sxm"}}}}}};
   const json time =
       Analyze(R"({"linear":{"rows":4096,"input_size":8192,"output_size":4096}})", device)["time"];
   const json& forward = time["predicted_forward"];
@@ -201,7 +201,8 @@ TEST_F(OperationServiceTest, MeasuredKernelsForetellProductsAndAttention) {
 }
 
 TEST_F(OperationServiceTest, NothingIsForetoldOfGivenRates) {
-  const json own = {{"device", {{"accelerator", "h200-sxm"}, {"matrix_flops_per_second", 1e12}}}};
+  const json own = {
+      {"device", {{"device", {{"accelerator", "h200-sxm"}}}, {"matrix_flops_per_second", 1e12}}}};
   for (const char* operation :
        {R"({"matmul":{"m":64,"n":64,"k":64}})", R"({"softmax":{"rows":64,"columns":64}})"}) {
     EXPECT_FALSE(Analyze(operation, own)["time"].contains("predicted_forward")) << operation;
@@ -209,7 +210,7 @@ TEST_F(OperationServiceTest, NothingIsForetoldOfGivenRates) {
 }
 
 TEST_F(OperationServiceTest, FiguresOfTheRequestGoBeforeTheDevices) {
-  const json device = {{"accelerator", "h100-sxm"},
+  const json device = {{"device", {{"accelerator", "h100-sxm"}}},
                        {"matrix_flops_per_second", 1e12},
                        {"launch_seconds", 1e-5},
                        {"method", "ROOFLINE_METHOD_CLASSICAL"}};
@@ -251,7 +252,8 @@ TEST_F(OperationServiceTest, AShareOfThePeakSaysLittleWhereMemoryBounds) {
 json Supplied(const v1::Calibration& calibration) {
   std::string text;
   EXPECT_TRUE(google::protobuf::util::MessageToJsonString(calibration, &text).ok());
-  return {{"device", {{"calibration", json::parse(text)}}}};
+  const json all = {{"calibrations", json::array({json::parse(text)})}};
+  return {{"device", {{"device", {{"calibrations", all}}}}}};
 }
 
 // 10 MB copied in a millisecond: 20 GB/s read plus written.
@@ -355,27 +357,31 @@ TEST_F(OperationServiceTest, NamesWhatIsWrongWithADevice) {
   };
   EXPECT_THAT(faults("{}"), ElementsAre(HasSubstr("device.matrix_flops_per_second: is required"),
                                         HasSubstr("device.memory_bytes_per_second: is required")));
-  EXPECT_THAT(faults(R"({"accelerator":"h100-sxm","device_uuid":"host"})"),
-              ElementsAre(HasSubstr("device: names a device twice")));
-  EXPECT_THAT(faults(R"({"accelerator":"h100-sxm","matrix_flops_per_second":0,
+  EXPECT_THAT(faults(R"({"device":{}})"), ElementsAre(HasSubstr("device.device: names no device")));
+  EXPECT_THAT(faults(R"({"device":{"accelerator":""}})"),
+              ElementsAre(HasSubstr("device.device.accelerator: is empty")));
+  EXPECT_THAT(faults(R"({"device":{"host_devices":{}}})"),
+              ElementsAre(HasSubstr("device.device.host_devices.devices: is empty")));
+  EXPECT_THAT(faults(R"({"device":{"accelerator":"h100-sxm"},"matrix_flops_per_second":0,
                          "memory_bytes_per_second":"Infinity","launch_seconds":-1})"),
               ElementsAre(HasSubstr("device.matrix_flops_per_second: "),
                           HasSubstr("device.memory_bytes_per_second: "),
                           HasSubstr("device.launch_seconds: ")));
-  EXPECT_THAT(faults(R"({"accelerator":"h100-sxm","method":5})"),
+  EXPECT_THAT(faults(R"({"device":{"accelerator":"h100-sxm"},"method":5})"),
               ElementsAre(HasSubstr("device.method: is number 5")));
-  EXPECT_THAT(faults(R"({"calibration":{}})"),
-              ::testing::Contains(HasSubstr("device.calibration.schema_version: ")));
+  EXPECT_THAT(faults(R"({"device":{"calibrations":{"calibrations":[{}]}}})"),
+              ::testing::Contains(
+                  HasSubstr("device.device.calibrations.calibrations[0].schema_version: ")));
   EXPECT_THAT(FaultsOf(kSoftmax, {{"achieved_seconds", 1}}),
               ElementsAre(HasSubstr("device: is required with achieved_seconds")));
-  EXPECT_THAT(
-      FaultsOf(kSoftmax, {{"device", {{"accelerator", "h100-sxm"}}}, {"achieved_seconds", "NaN"}}),
-      ElementsAre(HasSubstr("achieved_seconds: ")));
+  EXPECT_THAT(FaultsOf(kSoftmax, {{"device", {{"device", {{"accelerator", "h100-sxm"}}}}},
+                                  {"achieved_seconds", "NaN"}}),
+              ElementsAre(HasSubstr("achieved_seconds: ")));
   EXPECT_THAT(FaultsOf(R"({"host_copy":{"bytes":1,"link_bytes_per_second":1}})",
-                       {{"device", {{"accelerator", "h100-sxm"}}}}),
+                       {{"device", {{"device", {{"accelerator", "h100-sxm"}}}}}}),
               ElementsAre(HasSubstr("device: is not where a copy")));
   // A100 has no fp8.
-  EXPECT_THAT(FaultsOf(kSoftmax, {{"device", {{"accelerator", "a100-sxm-80"}}},
+  EXPECT_THAT(FaultsOf(kSoftmax, {{"device", {{"device", {{"accelerator", "a100-sxm-80"}}}}},
                                   {"data_types", {{"input", "DATA_TYPE_FP8_E4M3"}}}}),
               ElementsAre(HasSubstr("device.matrix_flops_per_second: is required: the catalogue "
                                     "has no dense fp8_e4m3 peak")));
@@ -388,8 +394,9 @@ TEST_F(OperationServiceTest, UnknownDevicesAreNotFound) {
                     &answer)
         .error_code();
   };
-  EXPECT_EQ(code({{"accelerator", "h1000"}}), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(code({{"device_uuid", "GPU-none"}}), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(code({{"device", {{"accelerator", "h1000"}}}}), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(code({{"device", {{"host_devices", {{"devices", {"GPU-none"}}}}}}}),
+            grpc::StatusCode::NOT_FOUND);
 }
 
 }  // namespace

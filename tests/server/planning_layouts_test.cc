@@ -19,7 +19,7 @@ v1::PlanRunRequest RunWithLayout() {
   request.mutable_model()->set_preset("llama-3.1-8b");
   request.mutable_training()->set_token_count(1);
   request.mutable_training()->set_sequence_length(4096);
-  request.mutable_cluster()->set_accelerator("h100-sxm");
+  request.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
   request.mutable_cluster()->set_device_count(32);
   v1::ParallelLayout* parallel = request.mutable_layout()->mutable_parallel();
   request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);

@@ -92,7 +92,7 @@ TEST_F(StreamPredictionServiceTest, GradientsThatAreTheOutputsOwnTakeNoTime) {
 }
 
 TEST_F(StreamPredictionServiceTest, AProductAnswersByItsDatasheet) {
-  const json time = TimeOf(kRelu, {{"accelerator", "h200-sxm"}});
+  const json time = TimeOf(kRelu, {{"device", {{"accelerator", "h200-sxm"}}}});
   const json& forward = time["predicted_forward"];
   EXPECT_EQ(forward["source"], "RATE_SOURCE_DATASHEET");
   EXPECT_EQ(forward["basis"], "KERNEL_BASIS_DATASHEET");
@@ -102,9 +102,9 @@ TEST_F(StreamPredictionServiceTest, AProductAnswersByItsDatasheet) {
 
 TEST_F(StreamPredictionServiceTest, RegimesAreToldApart) {
   constexpr char kMatmul[] = R"({"matmul":{"m":4096,"n":4096,"k":4096}})";
-  const json burst = TimeOf(kMatmul, {{"accelerator", "h100-sxm"}});
-  const json sustained =
-      TimeOf(kMatmul, {{"accelerator", "h100-sxm"}, {"regime", "KERNEL_REGIME_SUSTAINED"}});
+  const json burst = TimeOf(kMatmul, {{"device", {{"accelerator", "h100-sxm"}}}});
+  const json sustained = TimeOf(
+      kMatmul, {{"device", {{"accelerator", "h100-sxm"}}}, {"regime", "KERNEL_REGIME_SUSTAINED"}});
   EXPECT_EQ(sustained["predicted_forward"]["regime"], "KERNEL_REGIME_SUSTAINED");
   EXPECT_NEAR(NumberAt(sustained, "/predicted_forward/duration_seconds/expected") /
                   NumberAt(burst, "/predicted_forward/duration_seconds/expected"),
@@ -117,7 +117,7 @@ TEST_F(StreamPredictionServiceTest, RegimesAreToldApart) {
       Faults(server_, kAnalyze,
              {{"operation", json::parse(kMatmul)},
               {"data_types", {{"input", "DATA_TYPE_BF16"}}},
-              {"device", {{"accelerator", "h100-sxm"}, {"regime", 7}}}});
+              {"device", {{"device", {{"accelerator", "h100-sxm"}}}, {"regime", 7}}}});
   EXPECT_THAT(faults, ElementsAre(HasSubstr("device.regime")));
 }
 

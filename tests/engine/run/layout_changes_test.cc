@@ -56,7 +56,7 @@ TEST(FittingChanges, AreWhatTheChangedRunHolds) {
 // takes no host memory won't do.
 TEST(FittingChanges, APairWhereNoSingleOneWillDo) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "a100-sxm-40";
+  run.cluster.device.accelerator = "a100-sxm-40";
   run.cluster.device_count = 8;
   run.layout->parallel.pipeline_parallel_size = 1;
   run.layout->global_batch_size = 8;
@@ -78,7 +78,7 @@ TEST(FittingChanges, APairIsCheaperThanMoreDevices) {
   run.training.token_count = 1;
   run.training.sequence_length = 4096;
   run.training.precision.gradient_data_type = DataType::kFp32;
-  run.cluster.accelerator = "a100-sxm-40";
+  run.cluster.device.accelerator = "a100-sxm-40";
   run.cluster.device_count = 32;
   run.layout = RunLayout();
   run.layout->parallel = {.pipeline_parallel_size = 4, .expert_parallel_size = 8};

@@ -115,11 +115,12 @@ TEST(MeasuredPlan, TakesTheRequestsOwnFiguresFirst) {
 // A gang runs at its slowest member and holds what its smallest holds.
 TEST(MeasuredPlan, OfSeveralDevicesTakesTheSlowestAndTheSmallest) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
-  run.cluster.calibrations.push_back(ModelOf(MeasuredH100("GPU-2")));
-  run.cluster.calibrations.push_back(ModelOf(MeasuredH100("GPU-3")));
-  ChangeCalibration(run.cluster.calibrations[1],
+  run.cluster.device.calibrations.push_back(ModelOf(MeasuredH100("GPU-2")));
+  run.cluster.device.calibrations.push_back(ModelOf(MeasuredH100("GPU-3")));
+  ChangeCalibration(run.cluster.device.calibrations[1],
                     [](auto& c) { c.matmuls[0].rate = FlopsPerSecond(600e12); });
-  ChangeCalibration(run.cluster.calibrations[2], [](auto& c) { c.memory = Bytes(79'000'000'000); });
+  ChangeCalibration(run.cluster.device.calibrations[2],
+                    [](auto& c) { c.memory = Bytes(79'000'000'000); });
   run.cluster.device_count = 3;
   const Plan plan = PlanOf(run);
   const Rate matmul = RateOf(plan, "matmul_flops_per_second");
@@ -161,7 +162,7 @@ TEST(MeasuredPlan, SaysThatAProcessorIsOne) {
 // One sample has no spread, and 0 would read as a perfect one.
 TEST(MeasuredPlan, ClaimsNoSpreadOfASingleSample) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  ChangeCalibration(run.cluster.calibrations[0], [](auto& c) {
+  ChangeCalibration(run.cluster.device.calibrations[0], [](auto& c) {
     c.matmuls[0].stable = false;
     c.matmuls[0].relative_spread = 0;
     c.matmuls[0].sample_count = 1;
@@ -181,7 +182,7 @@ TEST(MeasuredPlan, SaysWhatWeakensTheMeasurement) {
   EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("not stable"))));
   EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("partial"))));
   EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("no slower"))));
-  ChangeCalibration(run.cluster.calibrations[0], [](auto& c) {
+  ChangeCalibration(run.cluster.device.calibrations[0], [](auto& c) {
     c.matmuls[0].stable = false;
     c.matmuls[0].relative_spread = 0.25;
     c.coverage_ratio = 0.5;
@@ -204,7 +205,7 @@ TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
   calibration.Consider(burst);
   RunSpec run = SuppliedRun(calibration);
   EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("burst"))));
-  ChangeCalibration(run.cluster.calibrations[0], [](auto& c) { c.matmuls[0].stable = false; });
+  ChangeCalibration(run.cluster.device.calibrations[0], [](auto& c) { c.matmuls[0].stable = false; });
   const Plan plan = PlanOf(run);
   EXPECT_EQ(RateOf(plan, "matmul_flops_per_second").value, 700e12);
   EXPECT_THAT(TextsOf(plan.notes),
@@ -225,8 +226,8 @@ TEST(MeasuredPlan, SaysThatAMeasurementAboveThePeakCantBe) {
 TEST(MeasuredPlan, SaysWhereAMaximumAgeLimitsNothing) {
   RunSpec supplied = SuppliedRun(Processor("CPU-1"));
   RunSpec datasheet = supplied;
-  datasheet.cluster.calibrations = {};
-  datasheet.cluster.accelerator = "h100-sxm";
+  datasheet.cluster.device.calibrations = {};
+  datasheet.cluster.device.accelerator = "h100-sxm";
   const RunSpec host = HostRun(Processor("CPU-1"), 0.5);
   for (const auto& [named, says] :
        {std::pair(supplied, true), std::pair(datasheet, true), std::pair(host, false)}) {
@@ -274,24 +275,24 @@ TEST(MeasuredPlan, FingerprintFollowsTheCalibration) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
   RunSpec again = run;
   EXPECT_EQ(RatesFingerprint(PlanOf(run).rates), RatesFingerprint(PlanOf(again).rates));
-  ChangeCalibration(again.cluster.calibrations[0], [](auto& c) { c.fingerprint = "another"; });
+  ChangeCalibration(again.cluster.device.calibrations[0],
+                    [](auto& c) { c.fingerprint = "another"; });
   EXPECT_NE(RatesFingerprint(PlanOf(run).rates), RatesFingerprint(PlanOf(again).rates));
 }
 
 // --- What is refused -------------------------------------------------------------------
 
-TEST(MeasuredPlanRefuses, DevicesNamedInTwoWays) {
+TEST(MeasuredPlanRefuses, ARunOnNoDevice) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.accelerator = "h100-sxm";
-  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster")));
-  run = HostRun(Processor("CPU-1"));
-  run.cluster.calibrations = {ModelOf(Processor("CPU-2"))};
-  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster")));
+  run.cluster.device = {};
+  const auto plan = PlanRun(run);
+  EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.device")));
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr("write cluster.device.accelerator"));
 }
 
 TEST(MeasuredPlanRefuses, MoreDevicesNamedThanThereAre) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.calibrations.push_back(ModelOf(Processor("CPU-2")));
+  run.cluster.device.calibrations.push_back(ModelOf(Processor("CPU-2")));
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device_count")));
   run.cluster.device_count = 2;
   EXPECT_THAT(PlanRun(run), IsOk());
@@ -299,17 +300,18 @@ TEST(MeasuredPlanRefuses, MoreDevicesNamedThanThereAre) {
 
 TEST(MeasuredPlanRefuses, ADeviceNamedTwice) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.calibrations.push_back(ModelOf(Processor("CPU-1")));
+  run.cluster.device.calibrations.push_back(ModelOf(Processor("CPU-1")));
   run.cluster.device_count = 2;
-  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.calibrations[1]")));
+  EXPECT_THAT(PlanRun(run),
+              NamesFields(ElementsAre("cluster.device.calibrations.calibrations[1]")));
 }
 
 TEST(MeasuredPlanRefuses, DevicesOfTwoProducts) {
   RunSpec run = HostRun(MeasuredH100("GPU-1"));
-  run.cluster.devices.push_back(DeviceOf(Processor("CPU-1")));
+  run.cluster.device.devices.push_back(DeviceOf(Processor("CPU-1")));
   run.cluster.device_count = 2;
   const auto plan = PlanRun(run);
-  EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.device_uuids[1]")));
+  EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.device.host_devices.devices[1]")));
   EXPECT_THAT(std::string(plan.status().message()),
               AllOf(HasSubstr("Some Processor 9000"), HasSubstr("NVIDIA H100 80GB HBM3")));
 }
@@ -325,7 +327,7 @@ TEST(MeasuredPlanRefuses, AnAssumedMfuOfNoPeak) {
 
 TEST(MeasuredPlanRefuses, MoreMemoryThanAPlanCanCount) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  ChangeCalibration(run.cluster.calibrations[0],
+  ChangeCalibration(run.cluster.device.calibrations[0],
                     [](auto& c) { c.memory = Bytes(10'000'000'000'001); });
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device_memory_bytes")));
   run.cluster.device_memory_bytes = 10'000'000'000'000;

@@ -24,7 +24,7 @@ TEST(PeerFaults, SparsePeakAsTheDenominatorOfAnMfu) {
     run.model.preset = "llama-2-7b";
     run.training.token_count = 1'000'000'000'000;
     run.training.sequence_length = 4096;
-    run.cluster.accelerator = gpu.accelerator;
+    run.cluster.device.accelerator = gpu.accelerator;
     run.cluster.device_count = 1;
     const auto plan = PlanRun(run);
     ASSERT_THAT(plan, IsOk());
@@ -42,7 +42,7 @@ RunSpec RunOf(absl::string_view preset, absl::string_view accelerator, int64_t d
   run.model.preset = preset;
   run.training.token_count = 1'000'000'000;
   run.training.precision.gradient_data_type = DataType::kFp32;
-  run.cluster.accelerator = accelerator;
+  run.cluster.device.accelerator = accelerator;
   run.cluster.device_count = devices;
   run.layout = RunLayout();
   return run;

@@ -27,7 +27,7 @@ RunSpec Llama70b() {
   RunSpec run;
   run.model.preset = "llama-3.1-70b";
   run.training.token_count = 15'000'000'000'000;
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 1024;
   return run;
 }
@@ -120,7 +120,7 @@ TEST(PlanRun, PicksThePeakOfTheComputeType) {
 
 TEST(PlanRun, AsksForAPeakThatTheCatalogueLacks) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "v100-sxm-32";  // no bf16
+  run.cluster.device.accelerator = "v100-sxm-32";  // no bf16
   const auto plan = PlanRun(run);
   EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.peak_flops_per_second")));
   EXPECT_THAT(std::string(plan.status().message()), AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
@@ -130,7 +130,7 @@ TEST(PlanRun, AsksForAPeakThatTheCatalogueLacks) {
 
 TEST(PlanRun, LeavesEnergyOutWhereNoPowerIsKnown) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "tpu-v5p";
+  run.cluster.device.accelerator = "tpu-v5p";
   const Plan plan = PlanFor(run);
   EXPECT_FALSE(At(plan, EstimateKind::kLowerBound).energy.has_value());
   EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("No energy")));
@@ -208,7 +208,7 @@ TEST(PlanRun, AssumptionsFollowWhatWasGiven) {
 
 TEST(PlanRun, PassesOnWhatTheCatalogueNotes) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "v100-pcie";
+  run.cluster.device.accelerator = "v100-pcie";
   run.training.precision.compute_data_type = DataType::kFp16;
   EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("16GB and 32GB exist")));
 }
@@ -217,8 +217,8 @@ TEST(PlanRun, PassesOnWhatTheCatalogueNotes) {
 
 TEST(PlanRunRefuses, AnEmptyRunNamingAllThatItLacks) {
   EXPECT_THAT(PlanRun(RunSpec()),
-              NamesFields(UnorderedElementsAre("model", "training.token_count",
-                                               "cluster.accelerator", "cluster.device_count")));
+              NamesFields(UnorderedElementsAre("model", "training.token_count", "cluster.device",
+                                               "cluster.device_count")));
 }
 
 TEST(PlanRunRefuses, TheModelGivenTwice) {
@@ -229,7 +229,7 @@ TEST(PlanRunRefuses, TheModelGivenTwice) {
 
 TEST(PlanRunRefuses, UnknownNamesWithNearOnes) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "h100";
+  run.cluster.device.accelerator = "h100";
   EXPECT_THAT(PlanRun(run), Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
   run = Llama70b();
   run.model.preset = "llama-4-70b";
@@ -239,19 +239,20 @@ TEST(PlanRunRefuses, UnknownNamesWithNearOnes) {
 // An unknown name is reported with other violations: all can be corrected at once.
 TEST(PlanRunRefuses, UnknownNamesBesideOtherFaultsTogether) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "h100";
+  run.cluster.device.accelerator = "h100";
   run.model.preset = "llama-4-70b";
   EXPECT_THAT(PlanRun(run),
-              NamesFields(UnorderedElementsAre("model.preset", "cluster.accelerator")));
+              NamesFields(UnorderedElementsAre("model.preset", "cluster.device.accelerator")));
   run.training.token_count = -1;
-  EXPECT_THAT(PlanRun(run), NamesFields(UnorderedElementsAre("model.preset", "cluster.accelerator",
-                                                             "training.token_count")));
+  EXPECT_THAT(PlanRun(run),
+              NamesFields(UnorderedElementsAre("model.preset", "cluster.device.accelerator",
+                                               "training.token_count")));
 }
 
 // Violations that depend on a name's meaning are reported with those of the request alone.
 TEST(PlanRunRefuses, EveryFaultOfAKnownDeviceTogether) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "v100-sxm-16";
+  run.cluster.device.accelerator = "v100-sxm-16";
   run.cluster.reserved_memory_bytes = 1'000'000'000'000;
   run.training.token_count = 0;
   EXPECT_THAT(PlanRun(run), NamesFields(UnorderedElementsAre("training.token_count",

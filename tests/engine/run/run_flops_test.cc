@@ -22,7 +22,7 @@ RunSpec RunOf(absl::string_view preset) {
   RunSpec run;
   run.model.preset = preset;
   run.training.token_count = 1;
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 1;
   run.cluster.peak_flops_per_second = 1e12;
   return run;

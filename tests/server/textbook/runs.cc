@@ -16,7 +16,7 @@ constexpr double kGib = 1024.0 * 1024 * 1024;
 json Run(const json& parameters, const json& tokens) {
   return {{"model", {{"parameter_count", static_cast<int64_t>(parameters.get<double>())}}},
           {"training", {{"token_count", static_cast<int64_t>(tokens.get<double>())}}},
-          {"cluster", {{"accelerator", "h100-sxm"}, {"device_count", 1}}},
+          {"cluster", {{"device", {{"accelerator", "h100-sxm"}}}, {"device_count", 1}}},
           {"options", {{"view", "PLAN_VIEW_FULL"}}}};
 }
 
