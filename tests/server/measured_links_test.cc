@@ -17,12 +17,12 @@
 namespace sextant::server {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using ::testing::_;
 
 constexpr int64_t kOwnMiB = 1 << 20;
 
