@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/chart/canvas.h"
 #include "client/report/amounts.h"
+#include "client/report/rates_text.h"
 #include "client/report/text.h"
 
 namespace sextant::client {
@@ -16,10 +17,22 @@ namespace {
 
 bool IsAboveZero(double value) { return std::isfinite(value) && value > 0; }
 
+bool CanBeDrawn(const v1::Interval& duration) {
+  return IsAboveZero(duration.expected()) && IsAboveZero(duration.low()) &&
+         IsAboveZero(duration.high());
+}
+
+// `rate`, at the expected time, with its range over the interval.
+KernelChartPoint PointOf(int64_t size, double rate, const v1::Interval& duration) {
+  return {.size = static_cast<double>(size),
+          .share = rate,
+          .low = rate * duration.expected() / duration.high(),
+          .high = rate * duration.expected() / duration.low()};
+}
+
 bool CanBeDrawn(const v1::KernelCurvePoint& point) {
   return point.size() > 0 && IsAboveZero(point.flops_per_second()) &&
-         IsAboveZero(point.expected_seconds()) && IsAboveZero(point.low_seconds()) &&
-         IsAboveZero(point.high_seconds());
+         CanBeDrawn(point.duration_seconds());
 }
 
 // The FLOP/s that a share of 1 means.
@@ -39,18 +52,15 @@ KernelChartLine LineOf(const v1::KernelCurve& curve, bool of_peak) {
   if (!IsAboveZero(whole)) return out;
   for (const v1::KernelCurvePoint& point : curve.points()) {
     if (!CanBeDrawn(point)) continue;
-    const double share = point.flops_per_second() / whole;
-    out.points.push_back({.size = static_cast<double>(point.size()),
-                          .share = share,
-                          .low = share * point.expected_seconds() / point.high_seconds(),
-                          .high = share * point.expected_seconds() / point.low_seconds()});
+    out.points.push_back(
+        PointOf(point.size(), point.flops_per_second() / whole, point.duration_seconds()));
   }
   return out;
 }
 
-std::string SourceOf(const v1::KernelCurve& curve) {
-  return absl::StrCat(EnumName(curve.data_type()), ": ", EnumName(curve.source()), ", ",
-                      curve.citation());
+std::string SourceLine(const v1::KernelCurve& curve, const SourceList& sources) {
+  return absl::StrCat(EnumName(curve.data_type()), ": ",
+                      SourceText(curve.source(), sources, curve.source_number()));
 }
 
 // Fits the axes to all sizes, with a margin, and to all shares, from 0.
@@ -86,7 +96,7 @@ KernelChart ChartOf(const v1::GetKernelRatesResponse& response, v1::KernelKind k
     if (line.points.size() < 2) continue;
     line.letter = static_cast<char>('A' + out.lines.size() % 26);
     out.lines.push_back(std::move(line));
-    out.sources.push_back(SourceOf(curve));
+    out.sources.push_back(SourceLine(curve, response.sources()));
   }
   if (!out.lines.empty()) SetAxes(out);
   return out;
@@ -99,15 +109,11 @@ KernelChartLine BandwidthLine(const v1::GetLinkTimesResponse::Exchange& exchange
   out.name = EnumName(exchange.operation());
   for (const v1::LinkTime& time : exchange.times()) {
     if (time.size_bytes() < 1 || !IsAboveZero(time.bus_bytes_per_second()) ||
-        !IsAboveZero(time.expected_seconds()) || !IsAboveZero(time.low_seconds()) ||
-        !IsAboveZero(time.high_seconds())) {
+        !CanBeDrawn(time.duration_seconds())) {
       continue;
     }
     const double rate = time.bus_bytes_per_second() / kGiga;
-    out.points.push_back({.size = static_cast<double>(time.size_bytes()),
-                          .share = rate,
-                          .low = rate * time.expected_seconds() / time.high_seconds(),
-                          .high = rate * time.expected_seconds() / time.low_seconds()});
+    out.points.push_back(PointOf(time.size_bytes(), rate, time.duration_seconds()));
   }
   const auto smaller = [](const auto& a, const auto& b) { return a.size < b.size; };
   const auto same = [](const auto& a, const auto& b) { return a.size == b.size; };
@@ -141,8 +147,9 @@ void FitRateAxes(KernelChart& chart) {
   chart.tick = chart.top / 4;
 }
 
-std::string SourceLine(const std::string& name, const v1::LinkTime& time) {
-  return absl::StrCat(name, ": ", EnumName(time.source()), ", ", time.citation());
+std::string SourceLine(const std::string& name, const v1::LinkTime& time,
+                       const SourceList& sources) {
+  return absl::StrCat(name, ": ", SourceText(time.source(), sources, time.source_number()));
 }
 
 constexpr int kChartColumns = 84;
@@ -292,7 +299,7 @@ KernelChart LinkChartOf(const v1::GetLinkTimesResponse& response) {
     KernelChartLine line = BandwidthLine(exchange);
     if (line.points.size() < 2) continue;
     line.letter = static_cast<char>('A' + out.lines.size() % 26);
-    out.sources.push_back(SourceLine(line.name, exchange.times(0)));
+    out.sources.push_back(SourceLine(line.name, exchange.times(0), response.sources()));
     out.lines.push_back(std::move(line));
   }
   if (!out.lines.empty()) FitRateAxes(out);

@@ -16,17 +16,17 @@ namespace {
 constexpr double kBytesOfGib = 1073741824.0;  // 2^30
 constexpr double kMostTicks = 8;
 
-double GibOf(int64_t bytes) { return static_cast<double>(bytes) / kBytesOfGib; }
+double GibOf(double bytes) { return bytes / kBytesOfGib; }
 
-MemoryBar BarOf(const v1::MemoryEstimate& estimate, const StageRun& run) {
-  const v1::StageMemory& stage = estimate.stages(run.first);
-  MemoryBar bar = {.name = StageRunName(estimate, run),
+MemoryBar BarOf(const v1::Memory& memory, const StageRun& run) {
+  const v1::StageMemory& stage = memory.stages(run.first);
+  MemoryBar bar = {.name = StageRunName(memory, run),
                    .sizes = {},
                    .total = GibOf(stage.total_bytes()),
                    .low = GibOf(stage.process_bytes().low()),
                    .high = GibOf(stage.process_bytes().high()),
                    .stages_left_out_before = run.left_out_before,
-                   .peak = HoldsThePeak(estimate, run)};
+                   .peak = HoldsThePeak(memory, run)};
   for (size_t i = 0; i < kMemoryKinds.size(); ++i) {
     bar.sizes[i] = GibOf(BytesOf(stage, kMemoryKinds[i].kind));
   }
@@ -158,12 +158,12 @@ class BarDrawing {
 
 }  // namespace
 
-MemoryChart MemoryChartOf(const v1::MemoryEstimate& estimate) {
+MemoryChart MemoryChartOf(const v1::Memory& memory) {
   MemoryChart chart;
-  chart.usable = GibOf(estimate.usable_bytes());
+  chart.usable = GibOf(memory.capacity().usable_bytes());
   double most = chart.usable;
-  for (const StageRun& run : ShownStageRuns(estimate)) {
-    chart.bars.push_back(BarOf(estimate, run));
+  for (const StageRun& run : ShownStageRuns(memory)) {
+    chart.bars.push_back(BarOf(memory, run));
     most = std::max({most, chart.bars.back().total, chart.bars.back().high});
   }
   chart.end = most > 0 ? most : 1;
@@ -173,9 +173,9 @@ MemoryChart MemoryChartOf(const v1::MemoryEstimate& estimate) {
   return chart;
 }
 
-std::string GibNumber(int64_t bytes) { return Grouped(GibOf(bytes), 2); }
+std::string GibNumber(double bytes) { return Grouped(GibOf(bytes), 2); }
 
-std::string IntervalText(const v1::BytesInterval& interval) {
+std::string IntervalText(const v1::Interval& interval) {
   return absl::StrCat(GibNumber(interval.expected()), " GiB (", GibNumber(interval.low()), " to ",
                       GibNumber(interval.high()), ")");
 }

@@ -48,14 +48,14 @@ struct MemoryChart {
   std::vector<double> ticks;  // in GiB
 };
 
-// The chart of `estimate`, which has a stage.
-MemoryChart MemoryChartOf(const v1::MemoryEstimate& estimate);
+// The chart of `memory`, which has a stage.
+MemoryChart MemoryChartOf(const v1::Memory& memory);
 
 // "61.20", in GiB.
-std::string GibNumber(int64_t bytes);
+std::string GibNumber(double bytes);
 
 // "61.20 GiB (58.90 to 64.03)".
-std::string IntervalText(const v1::BytesInterval& interval);
+std::string IntervalText(const v1::Interval& interval);
 
 // "20", "0.5": a tick's label.
 std::string TickText(double gib);

@@ -61,7 +61,7 @@ class MemoryDrawing {
  public:
   explicit MemoryDrawing(const v1::Plan& plan)
       : plan_(plan),
-        chart_(MemoryChartOf(plan.memory_estimate())),
+        chart_(MemoryChartOf(plan.memory())),
         size_(RowSizeFor(chart_.bars.size())),
         bottom_(kBarTop + size_.row * static_cast<double>(RowCount())),
         svg_(kBarWidth, bottom_ + 90 + 5 * kBarLegendLine) {}
@@ -86,16 +86,14 @@ class MemoryDrawing {
   double X(double gib) const { return kBarLeft + gib / chart_.end * (kBarRight - kBarLeft); }
 
   void DrawTitle() {
-    svg_.Text(
-        {.at = {16, 28},
-         .text = CutTo(kBarTitleWidth,
-                       absl::StrCat("Memory of each GPU: ", plan_.model_name(), ", ",
-                                    Grouped(plan_.device_count()), " x ", plan_.accelerator())),
-         .size = 16,
-         .bold = true});
+    svg_.Text({.at = {16, 28},
+               .text = CutTo(kBarTitleWidth,
+                             absl::StrCat("Memory of each GPU: ", plan_.model_name(), ", ",
+                                          Grouped(plan_.device_count()), " x ", plan_.device())),
+               .size = 16,
+               .bold = true});
     svg_.Text({.at = {16, 50},
-               .text = absl::StrCat(VerdictWords(plan_.verdict()), ": ",
-                                    PeakText(plan_.memory_estimate())),
+               .text = absl::StrCat(VerdictWords(plan_.verdict()), ": ", PeakText(plan_.memory())),
                .size = 13});
   }
 

@@ -9,7 +9,7 @@
 namespace sextant::client {
 
 // An SVG document: a stacked bar a stage, or run of equal stages, with the usable memory and the
-// estimate's interval. `plan` has a memory estimate with a stage.
+// estimate's interval. `plan` has memory by stage.
 std::string MemorySvg(const v1::Plan& plan);
 
 }  // namespace sextant::client

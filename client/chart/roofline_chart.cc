@@ -17,6 +17,7 @@
 #include "client/report/amounts.h"
 #include "client/report/operation_cost_text.h"
 #include "client/report/operation_text.h"
+#include "client/report/rates_text.h"
 #include "client/report/text.h"
 
 namespace sextant::client {
@@ -34,12 +35,14 @@ bool IsGeneral(const v1::RateUsed& rate) { return absl::StrContains(rate.quantit
 // Groups figures by source: those of one source share a line.
 class Sources {
  public:
+  // `known` outlives this.
+  explicit Sources(const SourceList& known) : known_(known) {}
+
   void Add(const std::string& what, const v1::RateUsed& rate) {
     const std::string figure = absl::StrCat(what, " ", WithUnit(rate.value(), rate.unit()));
-    const std::string source =
-        absl::StrCat(EnumName(rate.source()), rate.citation().empty() ? "" : ", ", rate.citation());
-    for (auto& [known, figures] : figures_) {
-      if (known != source) continue;
+    const std::string source = SourceText(rate.source(), known_, rate.source_number());
+    for (auto& [earlier, figures] : figures_) {
+      if (earlier != source) continue;
       absl::StrAppend(&figures, ", ", figure);
       return;
     }
@@ -55,13 +58,14 @@ class Sources {
   }
 
  private:
+  const SourceList& known_;
   std::vector<std::pair<std::string, std::string>> figures_;  // by source, in order
 };
 
 // The roofs with their sources.
 void AddRates(const v1::OperationTime& time, RooflineChart* chart) {
   std::optional<Roof> general;
-  Sources sources;
+  Sources sources(time.sources());
   for (const v1::RateUsed& rate : time.rates()) {
     if (IsMemory(rate)) {
       chart->memory_bytes_per_second = rate.value();

@@ -1,6 +1,7 @@
 // `sextant calibration`: shows what was measured on a device, and saves it.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "client/command/command.h"
 #include "client/command/run_client.h"
@@ -27,14 +28,14 @@ constexpr char kHelp[] =
     "  sextant --output=json calibration       for a program\n";
 
 struct Flags {
-  std::string device_uuid;                          // "" for the only GPU, or the only device
+  std::optional<std::string> device;                // absent: the only GPU, or the only device
   v1::ProbeMode mode = v1::PROBE_MODE_UNSPECIFIED;  // unspecified: the one in use
   std::string save_file;                            // "" for none
 };
 
 int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
   v1::GetCalibrationRequest request;
-  request.set_device_uuid(flags.device_uuid);
+  if (flags.device.has_value()) request.set_device(*flags.device);
   request.set_mode(flags.mode);
   v1::GetCalibrationResponse response;
   grpc::Status status =
@@ -54,8 +55,7 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
 void AddCalibration(CLI::App* app, CommandLine* line) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* command = AddCommand("calibration", "Show what was measured on a device", kHelp, app);
-  command->add_option("UUID", flags->device_uuid,
-                      "a device; host is the processor; default: the only");
+  command->add_option("UUID", flags->device, "a device; host is the processor; default: the only");
   AddEnum(
       "--mode", "the last of this mode; default: the one that plans use",
       *v1::ProbeMode_descriptor(),

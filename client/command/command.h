@@ -54,12 +54,12 @@ void OnceRead(CLI::App* command, CommandLine* line, const RunCommand& run);
 
 // Returns the command line's words for a field of the request, by its path, or for a text that
 // names fields; the input where there are none.
-using FieldWords = std::function<std::string(const std::string& text)>;
+using Rewording = std::function<std::string(const std::string& text)>;
 
 // A command's own words for the server's errors; nullptr where it has none.
 struct FailureWords {
-  FieldWords field = nullptr;        // names the invalid field, to people alone
-  FieldWords description = nullptr;  // says what is wrong with it, to people alone
+  Rewording field = nullptr;        // names the invalid field, to people alone
+  Rewording description = nullptr;  // says what is wrong with it, to people alone
   std::function<std::string(const CallError& error)> hint = nullptr;  // what to do; may be ""
 };
 

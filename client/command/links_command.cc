@@ -60,9 +60,9 @@ constexpr FieldFlag kFlags[] = {
 
 constexpr FieldFlag kOtherFlags[] = {
     WordFor("NODE", "nodes.node_type"),
-    WordFor("NODE", "nodes.accelerator"),
+    WordFor("NODE", "nodes.device.accelerator"),
     WordFor("--network", "nodes.network", Below::kDropped),
-    WordFor("--calibration", "nodes.calibrations", Below::kAppended),
+    WordFor("--calibration", "nodes.device.calibrations.calibrations", Below::kAppended),
     WordFor("--operation", "operations", Below::kDropped),
     WordFor("--size", "sizes_bytes", Below::kDropped),
 };
@@ -81,17 +81,22 @@ bool HasReason(const grpc::Status& status, const std::string& reason) {
 }
 
 // A name may be a kind of server or else an accelerator, and the server knows which. For a name
-// that is neither, the error lists similar kinds of servers.
+// that is neither, the error lists similar kinds of servers. A request names its devices once: in
+// addition to calibrations an accelerator stands for the kind of server that it comes in.
 grpc::Status AskByName(const std::string& name, v1::GetLinkTimesRequest request,
                        const ServerAddress& server, v1::GetLinkTimesResponse* response) {
   request.mutable_nodes()->set_node_type(name);
   const auto method = &v1::HardwareService::Stub::GetLinkTimes;
   const grpc::Status as_node = Call(server, method, request, response);
   if (!HasReason(as_node, "NODE_TYPE_UNKNOWN")) return as_node;
-  request.mutable_nodes()->clear_node_type();
-  request.mutable_nodes()->set_accelerator(name);
-  const grpc::Status as_accelerator = Call(server, method, request, response);
-  return HasReason(as_accelerator, "GPU_UNKNOWN") ? as_node : as_accelerator;
+  v1::GetLinkTimesRequest by_product = request;
+  by_product.mutable_nodes()->clear_node_type();
+  by_product.mutable_nodes()->mutable_device()->set_accelerator(name);
+  const grpc::Status as_accelerator = Call(server, method, by_product, response);
+  if (HasReason(as_accelerator, "GPU_UNKNOWN")) return as_node;
+  if (!as_accelerator.ok() || !request.nodes().has_device()) return as_accelerator;
+  request.mutable_nodes()->set_node_type(response->node_type().name());
+  return Call(server, method, request, response);
 }
 
 absl::Status DrawBandwidth(const v1::GetLinkTimesResponse& response, const std::string& file) {
@@ -106,8 +111,12 @@ absl::Status DrawBandwidth(const v1::GetLinkTimesResponse& response, const std::
 int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
   v1::GetLinkTimesRequest request = flags.request;
   v1::GetLinkTimesResponse response;
-  grpc::Status status = ReadCalibrationFiles(flags.calibration_files, streams.in,
-                                             request.mutable_nodes()->mutable_calibrations());
+  grpc::Status status;
+  if (!flags.calibration_files.empty()) {
+    auto* calibrations = request.mutable_nodes()->mutable_device()->mutable_calibrations();
+    status = ReadCalibrationFiles(flags.calibration_files, streams.in,
+                                  calibrations->mutable_calibrations());
+  }
   if (status.ok()) status = AskByName(flags.name, request, line.server, &response);
   if (!status.ok()) {
     return Fail(status, line, streams, {.field = LinksFieldWords, .description = LinksDescription});
@@ -116,7 +125,8 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
     const absl::Status drawn = DrawBandwidth(response, flags.svg_file);
     if (!drawn.ok()) return FailToWrite(drawn, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(LinkTimesText(response)));
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(LinkTimesText(response, LinksFieldWords)));
   return kExitFits;
 }
 

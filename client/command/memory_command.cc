@@ -26,7 +26,8 @@ namespace {
 constexpr char kHelp[] =
     "What each GPU of each pipeline stage holds when that stage holds the most: model state,\n"
     "activations, transients, buffers and an estimated reserve, which has a low and a high end.\n"
-    "FITS: even at the high end; TIGHT: between; DOES NOT FIT: not even at the low end.\n"
+    "FITS: from a chance of 90 % on; DOES NOT FIT: below 10 %; TIGHT: between. STATE FITS: only\n"
+    "model state was counted.\n"
     "Without --devices there are as many as the layout's sizes need. Numbers, files and --request\n"
     "are read as sextant plan reads them; flags of data types, --schedule and --optimizer take\n"
     "the names that sextant plan --help shows, --schedule 1f1b, zb-h1 and zb-h2 too.\n"
@@ -59,15 +60,16 @@ bool IsOfMemory(const FieldFlag& flag) {
   const absl::string_view field = flag.field;
   return absl::StartsWith(field, "model.") || absl::StartsWith(field, "training.") ||
          absl::StartsWith(field, "cluster.") || absl::StartsWith(field, "layout.") ||
-         field == "options.include_ledger";
+         field == "options.include_ledger" || absl::EndsWith(field, "fit_chance") ||
+         absl::EndsWith(field, "fits_chance");
 }
 
 // The API's limit on these sizes: no product below overflows. Larger sizes are left for the server
 // to refuse.
-constexpr int64_t kMostRanks = 65'536;
+constexpr int64_t kMaxRanks = 65'536;
 
 int64_t SizeOf(bool given, int64_t size) {
-  return given && size >= 1 && size <= kMostRanks ? size : 1;
+  return given && size >= 1 && size <= kMaxRanks ? size : 1;
 }
 
 int64_t DevicesOf(const v1::RunLayout& layout, std::string* sentence) {
@@ -115,8 +117,8 @@ std::vector<std::string> FillIn(v1::PlanRunRequest* request) {
 
 // Checks that `response` holds what was asked for.
 grpc::Status CheckAnswer(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response) {
-  const v1::MemoryEstimate& estimate = response.plan().memory_estimate();
-  const bool whole = estimate.peak_stage() >= 0 && estimate.peak_stage() < estimate.stages_size();
+  const v1::Memory& memory = response.plan().memory();
+  const bool whole = memory.peak_stage() >= 0 && memory.peak_stage() < memory.stages_size();
   if (request.has_layout() && !whole) {
     return Incomplete("memory by stage: the server is older than this client, or newer");
   }
@@ -142,6 +144,7 @@ int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
   std::vector<std::string> filled_in;
   if (status.ok()) {
     filled_in = FillIn(&request);
+    request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);  // stages are part of it
     status = Ask(flags, request, line, &response);
   }
   if (!status.ok()) {

@@ -96,7 +96,7 @@ void AddDeviceFlags(Flags* flags, CLI::App* command) {
   constexpr char kGroup[] = "Device";
   v1::AnalyzeOperationRequest* request = &flags->request;
   const auto read_device = [request](const std::string& name) {
-    SetDevice(name, request->mutable_device());
+    SetDevice(name, request->mutable_device()->mutable_device());
     return absl::OkStatus();
   };
   AddText("--device", "of sextant accelerators, or a UUID; host: server's CPU", read_device,
@@ -121,9 +121,7 @@ void AddDeviceFlags(Flags* flags, CLI::App* command) {
 
 // Checks combinations of flags that are each valid.
 void CheckTogether(const Flags& flags, const CommandLine& line) {
-  const v1::OperationDevice& device = flags.request.device();
-  const bool named = !device.accelerator().empty() || !device.device_uuid().empty();
-  if (named && !flags.calibration_file.empty()) {
+  if (flags.request.device().has_device() && !flags.calibration_file.empty()) {
     throw CLI::ValidationError("--device and --calibration each name a device: give one of them");
   }
   const bool draws = flags.plot || !flags.svg_file.empty();
@@ -142,7 +140,8 @@ grpc::Status Ask(const Flags& flags, const CommandLine& line, std::istream& in,
   v1::AnalyzeOperationRequest request = flags.request;
   grpc::Status status;
   if (const std::string& file = flags.calibration_file; !file.empty()) {
-    status = ReadCalibrationFile(file, in, request.mutable_device()->mutable_calibration());
+    v1::DeviceSelector* device = request.mutable_device()->mutable_device();
+    status = ReadCalibrationFile(file, in, device->mutable_calibrations()->add_calibrations());
   }
   if (status.ok()) {
     status = Call(line.server, &v1::AccountingService::Stub::AnalyzeOperation, request, response);
@@ -152,13 +151,10 @@ grpc::Status Ask(const Flags& flags, const CommandLine& line, std::istream& in,
 
 int Run(const OperationKind& kind, const Flags& flags, const CommandLine& line,
         const Streams& streams) {
+  const auto words = [&kind](const std::string& field) { return OperationFieldWords(kind, field); };
   v1::AnalyzeOperationResponse response;
   const grpc::Status status = Ask(flags, line, streams.in, &response);
-  if (!status.ok()) {
-    return Fail(status, line, streams, {.field = [&kind](const std::string& field) {
-                  return OperationFieldWords(kind, field);
-                }});
-  }
+  if (!status.ok()) return Fail(status, line, streams, {.field = words});
   std::string plot;
   if (flags.plot || !flags.svg_file.empty()) {
     const absl::StatusOr<RooflineChart> chart = RooflineChartOf(response);
@@ -173,7 +169,7 @@ int Run(const OperationKind& kind, const Flags& flags, const CommandLine& line,
     }
   }
   streams.out << (line.json() ? ProtoJson(response)
-                              : Printable(OperationText(response, plot, streams.now())));
+                              : Printable(OperationText(response, plot, streams.now(), words)));
   return kExitFits;
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -59,8 +60,8 @@ constexpr char kHelp[] =
     "        --sequence-length=4096 --accelerator=a10 --devices=1\n"
     "  A request from a file, on more devices:\n"
     "    sextant plan --request=run.json --devices=2048\n"
-    "  In a job script: refuse on 1 and 3; whatever else goes wrong, launch unplanned:\n"
-    "    sextant plan --request=run.json || { c=$?; [ $c = 1 ] || [ $c = 3 ] && exit $c; }\n";
+    "  In a job script: refuse on 1, 3 and 8; whatever else goes wrong, launch unplanned:\n"
+    "    sextant plan --request=run.json || case $? in (1|3|8) exit 1;; esac\n";
 
 const FieldDescriptor& FieldOf(const FieldFlag& flag) {
   return *FindField(*v1::PlanRunRequest::descriptor(), flag.field);
@@ -71,7 +72,8 @@ grpc::Status ReadFile(const PlanRequestFlags::File& file, std::istream& in,
                       v1::PlanRunRequest* request) {
   const FieldDescriptor& field = FieldOf(*file.flag);
   if (field.message_type() == v1::Calibration::descriptor()) {
-    return ReadCalibrationFile(file.name, in, request->mutable_cluster()->add_calibrations());
+    v1::DeviceSelector* device = request->mutable_cluster()->mutable_device();
+    return ReadCalibrationFile(file.name, in, device->mutable_calibrations()->add_calibrations());
   }
   std::string text;
   if (FormOf(field) == FieldForm::kTextFile) {
@@ -93,19 +95,27 @@ bool NamesModel(absl::string_view field) {
   return absl::StartsWith(field, "model.") && !absl::StartsWith(field, "model.changes.");
 }
 
-bool NamesDevices(absl::string_view field) {
-  return field == "cluster.accelerator" || field == "cluster.device_uuids" ||
-         field == "cluster.calibrations";
+bool NamesDevices(absl::string_view field) { return absl::StartsWith(field, "cluster.device."); }
+
+// Refuses devices that flags name in two ways: the request would keep the last one in silence.
+grpc::Status CheckWays(const PlanRequestFlags& flags) {
+  std::set<std::string> ways;
+  const auto add = [&ways](absl::string_view field) {
+    if (NamesDevices(field)) ways.emplace(field);
+  };
+  for (const std::string& field : flags.given.paths()) add(field);
+  for (const PlanRequestFlags::File& file : flags.files) add(file.flag->field);
+  if (ways.size() < 2) return grpc::Status::OK;
+  return RefusalStatus("USAGE",
+                       "--accelerator, --device and --calibration each name the devices: give one "
+                       "of them");
 }
 
 // Clears the file's model, or devices, where a flag gives another: the ways to give a model exclude
 // each other, and so do those to name devices.
 void ClearOtherWays(absl::string_view field, v1::PlanRunRequest* request) {
   if (NamesModel(field)) request->clear_model();
-  if (!NamesDevices(field)) return;
-  request->mutable_cluster()->clear_accelerator();
-  request->mutable_cluster()->clear_device_uuids();
-  request->mutable_cluster()->clear_calibrations();
+  if (NamesDevices(field)) request->mutable_cluster()->clear_device();
 }
 
 // Replaces the file's fields by those of flags. A list given by flags replaces the file's list.
@@ -126,6 +136,7 @@ int Run(const PlanRequestFlags& flags, const CommandLine& line, const Streams& s
   grpc::Status status = BuildPlanRequest(flags, streams.in, &request);
   v1::PlanRunResponse response;
   if (status.ok()) {
+    ShowAll(&request);
     status = Call(line.server, &v1::PlanningService::Stub::PlanRun, request, &response);
   }
   const std::optional<ExitCode> exit_code = ExitCodeOfVerdict(response.plan().verdict());
@@ -142,6 +153,11 @@ int Run(const PlanRequestFlags& flags, const CommandLine& line, const Streams& s
 }
 
 }  // namespace
+
+void ShowAll(v1::PlanRunRequest* request) {
+  v1::PlanOptions& options = *request->mutable_options();
+  if (options.view() == v1::PLAN_VIEW_UNSPECIFIED) options.set_view(v1::PLAN_VIEW_FULL);
+}
 
 void AddRequestFile(PlanRequestFlags* flags, CLI::App* command) {
   command
@@ -168,6 +184,8 @@ void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* comma
 
 grpc::Status BuildPlanRequest(const PlanRequestFlags& flags, std::istream& in,
                               v1::PlanRunRequest* request) {
+  grpc::Status ways = CheckWays(flags);
+  if (!ways.ok()) return ways;
   if (!flags.request_file.empty()) {
     grpc::Status read = ReadMessage(flags.request_file, in, request);
     if (!read.ok()) return read;

@@ -28,6 +28,9 @@ struct PlanRequestFlags {
   std::vector<File> files;
 };
 
+// Asks for a full view, unless the request says how much to return.
+void ShowAll(v1::PlanRunRequest* request);
+
 // Adds --request to `command`, and the flag of one field, which has to outlive it as `*flags` does.
 void AddRequestFile(PlanRequestFlags* flags, CLI::App* command);
 void AddPlanFlag(const FieldFlag& flag, PlanRequestFlags* flags, CLI::App* command);

@@ -165,7 +165,7 @@ absl::Status ReadShape(absl::string_view text, absl::string_view data_type,
 absl::Status ReadProbeRequest(const ProbeFlags& flags, v1::RunProbeRequest* request) {
   const std::optional<int> mode = EnumNumber(*v1::ProbeMode_descriptor(), flags.mode);
   if (mode.has_value()) request->set_mode(static_cast<v1::ProbeMode>(*mode));
-  for (const std::string& uuid : flags.device_uuids) request->add_device_uuids(uuid);
+  for (const std::string& name : flags.devices) request->add_devices(name);
   if (flags.shapes.size() > kMaxShapes) {
     return absl::InvalidArgumentError(absl::StrCat("--matmul: ", flags.shapes.size(),
                                                    " shapes; write at most ", kMaxShapes,
@@ -181,8 +181,7 @@ absl::Status ReadProbeRequest(const ProbeFlags& flags, v1::RunProbeRequest* requ
 double ProbeTimeoutSeconds(const ProbeFlags& flags) {
   const double device = flags.mode == "full" ? 120 : 60;
   const double shapes = flags.shapes.empty() ? 0 : 300;
-  const size_t device_count =
-      flags.device_uuids.empty() ? kMostUsualDevices : flags.device_uuids.size();
+  const size_t device_count = flags.devices.empty() ? kMostUsualDevices : flags.devices.size();
   return (device + shapes) * static_cast<double>(device_count);
 }
 
@@ -192,7 +191,7 @@ void AddProbe(CLI::App* app, CommandLine* line) {
   AddChoices(command->add_option("--mode", flags->mode, "how thoroughly; default: standard"),
              absl::StrJoin(EnumNames(*v1::ProbeMode_descriptor()), "|"));
   command
-      ->add_option("--device", flags->device_uuids,
+      ->add_option("--device", flags->devices,
                    "one to measure, or host; default: GPUs or else host")
       ->allow_extra_args(false)
       ->type_name("UUID");

@@ -20,7 +20,7 @@ inline constexpr size_t kMaxShapes = 16;
 // The flags, each as it was written.
 struct ProbeFlags {
   std::string mode = {};  // "" for the server's default
-  std::vector<std::string> device_uuids = {};
+  std::vector<std::string> devices = {};
   std::vector<std::string> shapes = {};  // "MxNxK" or "MxNxK:TYPE"
   std::string data_type = "bf16";        // of the shapes that name none: training's default
 };

@@ -36,11 +36,14 @@ struct Flags {
 };
 
 constexpr FieldFlag kWords[] = {
-    WordFor("DEVICE", "accelerator"),
-    WordFor("DEVICE", "device_uuids", Below::kDropped),
-    WordFor("--calibration", "calibrations", Below::kAppended),
+    WordFor("DEVICE", "device.accelerator"),
+    WordFor("DEVICE", "device.host_devices.devices", Below::kDropped),
+    WordFor("--calibration", "device.calibrations.calibrations", Below::kAppended),
+    WordFor("DEVICE", "device", Below::kUnknown),
     WordFor("--dtype", "data_types", Below::kDropped),
 };
+
+std::string RatesFieldWords(const std::string& field) { return FieldWordsOf({kWords}, field); }
 
 // Adds the data type that `name` names, "bf16".
 absl::Status AddType(const std::string& name, v1::GetKernelRatesRequest* request) {
@@ -56,19 +59,19 @@ absl::Status AddType(const std::string& name, v1::GetKernelRatesRequest* request
 
 // Adds one more device to the request: "host" or a UUID of the server's, else a device of the
 // catalogue. Errors: kInvalidArgument, saying what is wrong with the name.
-absl::Status AddDevice(const std::string& name, v1::GetKernelRatesRequest* request) {
-  v1::OperationDevice device;
+absl::Status AddDevice(const std::string& name, v1::DeviceSelector* devices) {
+  v1::DeviceSelector device;
   SetDevice(name, &device);
-  if (!device.device_uuid().empty()) {
-    request->add_device_uuids(device.device_uuid());
-    return absl::OkStatus();
-  }
-  if (!request->accelerator().empty()) {
+  if (devices->has_accelerator()) {
     return absl::InvalidArgumentError(absl::StrCat("only one product can be named, and ",
-                                                   request->accelerator(),
+                                                   devices->accelerator(),
                                                    " already is: leave out ", name));
   }
-  request->set_accelerator(name);
+  if (devices->has_host_devices() && device.has_accelerator()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "name one product, or devices of the server: leave out ", name, ", or all others"));
+  }
+  devices->MergeFrom(device);
   return absl::OkStatus();
 }
 
@@ -80,7 +83,7 @@ void Finish(Flags* flags) {
         "files of calibrations by --calibration");
   }
   for (const std::string& device : flags->devices) {
-    const absl::Status added = AddDevice(device, &flags->request);
+    const absl::Status added = AddDevice(device, flags->request.mutable_device());
     if (!added.ok()) throw CLI::ValidationError(std::string(added.message()));
   }
 }
@@ -88,22 +91,26 @@ void Finish(Flags* flags) {
 int Run(const Flags& flags, const CommandLine& line, const Streams& streams) {
   v1::GetKernelRatesRequest request = flags.request;
   v1::GetKernelRatesResponse response;
-  grpc::Status status =
-      ReadCalibrationFiles(flags.calibration_files, streams.in, request.mutable_calibrations());
+  grpc::Status status;
+  if (!flags.calibration_files.empty()) {
+    auto* calibrations = request.mutable_device()->mutable_calibrations();
+    status = ReadCalibrationFiles(flags.calibration_files, streams.in,
+                                  calibrations->mutable_calibrations());
+  }
   if (status.ok()) {
     status = Call(line.server, &v1::HardwareService::Stub::GetKernelRates, request, &response);
   }
   if (status.ok() && response.curves().empty()) status = Incomplete("rates");
   if (!status.ok()) {
-    return Fail(status, line, streams,
-                {.field = [](const std::string& field) { return FieldWordsOf({kWords}, field); }});
+    return Fail(status, line, streams, {.field = RatesFieldWords});
   }
   if (!flags.svg_file.empty()) {
     const absl::Status written =
         WriteText(flags.svg_file, KernelChartsSvg(KernelChartsOf(response)));
     if (!written.ok()) return FailToWrite(written, line, streams);
   }
-  streams.out << (line.json() ? ProtoJson(response) : Printable(KernelRatesText(response)));
+  streams.out << (line.json() ? ProtoJson(response)
+                              : Printable(KernelRatesText(response, RatesFieldWords)));
   return kExitFits;
 }
 

@@ -19,6 +19,7 @@
 #include "client/flags/number.h"
 #include "client/report/text.h"
 #include "sextant/v1/data_type.pb.h"
+#include "sextant/v1/device_selector.pb.h"
 #include "sextant/v1/layout.pb.h"
 #include "sextant/v1/rates.pb.h"
 #include "sextant/v1/training.pb.h"
@@ -241,7 +242,7 @@ std::string ValueName(const FieldDescriptor& field) {
     case FieldForm::kText:
       break;
   }
-  return absl::EndsWith(field.name(), "_uuids") ? "UUID" : "NAME";
+  return field.containing_type() == v1::HostDevices::descriptor() ? "UUID" : "NAME";
 }
 
 absl::Status SetField(absl::string_view path, const std::string& text, Message* message) {

@@ -42,9 +42,10 @@ std::optional<int64_t> EntryOf(absl::string_view field, absl::string_view prefix
 // Fields whose text is not read by their type alone.
 constexpr FieldFlag kOtherFlags[] = {
     WordFor("--achieved", "achieved_seconds"),
-    WordFor("--device", "device.accelerator"),
-    WordFor("--device", "device.device_uuid"),
-    WordFor("--calibration", "device.calibration", Below::kAppended),
+    WordFor("--device", "device.device.accelerator"),
+    WordFor("--device", "device.device.host_devices.devices", Below::kDropped),
+    WordFor("--calibration", "device.device.calibrations.calibrations[0]", Below::kAppended),
+    WordFor("--device", "device.device", Below::kUnknown),
     WordFor("--device", "device", Below::kUnknown),
 };
 
@@ -115,11 +116,12 @@ absl::Status AddChainStep(absl::string_view text, v1::AnalyzeOperationRequest* r
       absl::StrJoin(EnumNames(*v1::ElementwiseFunction_descriptor()), "|")));
 }
 
-void SetDevice(const std::string& name, v1::OperationDevice* device) {
+void SetDevice(const std::string& name, v1::DeviceSelector* device) {
   const bool on_server = name == "host" || absl::StartsWith(name, "CPU-") ||
                          absl::StartsWith(name, "GPU-") || absl::StartsWith(name, "MIG-");
   if (on_server) {
-    device->set_device_uuid(name);
+    device->mutable_host_devices()->Clear();
+    device->mutable_host_devices()->add_devices(name);
   } else {
     device->set_accelerator(name);
   }

@@ -26,7 +26,7 @@ absl::Status AddOperand(absl::string_view text, v1::AnalyzeOperationRequest* req
 absl::Status AddChainStep(absl::string_view text, v1::AnalyzeOperationRequest* request);
 
 // Sets the device called `name`: "host" or a UUID of the server's, else a device of the catalogue.
-void SetDevice(const std::string& name, v1::OperationDevice* device);
+void SetDevice(const std::string& name, v1::DeviceSelector* device);
 
 // The command line's words for a field of the request: "--kv-heads", "K of MxKxN", "SHAPE 2"; the
 // field itself where there are none.

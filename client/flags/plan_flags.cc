@@ -69,10 +69,11 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--quantization-block-size", "training.optimizer.quantization_block_size",
      "adam-8bit: elements that share a scale", kTraining},
 
-    {"--accelerator", "cluster.accelerator", "a catalogue name: sextant accelerators", kDevices},
-    {"--device-uuids,--device", "cluster.device_uuids",
+    {"--accelerator", "cluster.device.accelerator", "a catalogue name: sextant accelerators",
+     kDevices},
+    {"--device-uuids,--device", "cluster.device.host_devices.devices",
      "one of: sextant devices; host is the CPU; repeatable", kDevices},
-    {"--calibrations,--calibration", "cluster.calibrations",
+    {"--calibrations,--calibration", "cluster.device.calibrations.calibrations",
      "one of: sextant calibration --save; repeatable", kDevices},
     {"--device-count,--devices", "cluster.device_count", "how many devices", kDevices},
     {"--peak-flops-per-second", "cluster.peak_flops_per_second",
@@ -96,6 +97,13 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--power-usage-effectiveness", "economics.power_usage_effectiveness",
      "facility power over IT power, e.g. 1.2", kEconomics},
 
+    {"--view", "options.view", "how much to return; default: full", kOptions},
+    {"--fits-chance", "options.fits_chance", "it fits from this chance on; default: 0.9", kOptions},
+    {"--does-not-fit-chance", "options.does_not_fit_chance",
+     "it does not fit below this chance; default: 0.1", kOptions},
+    {"--require-activations", "options.require_activations", "refuse to count model state alone",
+     kOptions},
+    {"--search", "options.search", "whether to look for a layout; default: none", kOptions},
     {"--assumed-mfu,--mfu", "options.assumed_mfu", "utilisation of the textbook estimate, e.g. 0.4",
      kOptions},
     {"--flops-convention", "options.flops_convention", "which FLOPs the times use", kOptions},
@@ -193,6 +201,13 @@ constexpr FieldFlag kPlanFlags[] = {
      "of collective libraries, e.g. 1GiB", kFramework},
 };
 
+// The ways to name devices, whose fields hold messages.
+constexpr FieldFlag kDeviceWords[] = {
+    WordFor("--device", "cluster.device.host_devices"),
+    WordFor("--calibration", "cluster.device.calibrations"),
+    WordFor("--accelerator", "cluster.device"),
+};
+
 // Source: Hu et al. 2021 (arXiv 2106.09685), whose experiments mostly adapt these two; from memory.
 constexpr const char* kDefaultTargets[] = {"attention.query", "attention.value"};
 
@@ -200,10 +215,12 @@ constexpr const char* kDefaultTargets[] = {"attention.query", "attention.value"}
 
 absl::Span<const FieldFlag> PlanFlags() { return kPlanFlags; }
 
-std::string PlanFieldWords(const std::string& field) { return FieldWordsOf({PlanFlags()}, field); }
+std::string PlanFieldWords(const std::string& field) {
+  return FieldWordsOf({PlanFlags(), kDeviceWords}, field);
+}
 
 std::string PlanDescriptionWords(const std::string& text) {
-  return DescriptionWordsOf({PlanFlags()}, text);
+  return DescriptionWordsOf({PlanFlags(), kDeviceWords}, text);
 }
 
 void AddDefaultTargets(v1::ModelChanges* changes) {

@@ -12,8 +12,8 @@
 
 namespace sextant::client {
 
-// The program's exit codes. A scheduler branches on them: it refuses a run on 1 and 3, and launches
-// it on the rest, on 7 with a warning.
+// The program's exit codes. A scheduler branches on them: it refuses a run on 1 and 3, and on 8
+// unless the site's policy says otherwise; it launches it on the rest, on 7 with a warning.
 enum ExitCode : int {
   kExitFits = 0,        // or success of a command without a verdict
   kExitDoesNotFit = 1,  // a valid answer
@@ -22,7 +22,8 @@ enum ExitCode : int {
   kExitRetryLater = 4,  // busy, draining, unreachable or late
   kExitNotAllowed = 5,  // no identity, or one without the right
   kExitInternal = 6,    // everything else: a defect
-  kExitTight = 7,       // a valid answer: whether it fits lies within what is estimated
+  kExitTight = 7,       // a valid answer: whether it fits is open
+  kExitStateFits = 8,   // a valid answer: model state fits; activations were not counted
   kExitSignal = 128,    // plus the signal's number: interrupted, as shells say it
 };
 
@@ -36,7 +37,8 @@ inline constexpr char kExitCodeHelp[] =
     "  4  retry later: no server, busy, past the deadline, or the probe failed\n"
     "  5  not allowed: no identity, or not this one\n"
     "  6  anything else: a defect, please report it\n"
-    "  7  it is tight (plan, memory): whether it fits lies within what is estimated\n"
+    "  7  it is tight (plan, memory): whether it fits is open\n"
+    "  8  model state fits (plan, memory), activations were not counted: no ground to launch on\n"
     "  130  interrupted (Ctrl-C): the call was cancelled";
 
 struct CallError {

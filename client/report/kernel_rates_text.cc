@@ -17,26 +17,27 @@ std::string CurveTable(const v1::KernelCurve& curve) {
                   Align::kRight, Align::kLeft});
   table.AddRow({"size", "time", "low", "high", "rate", "of peak", "from"});
   for (const v1::KernelCurvePoint& point : curve.points()) {
-    table.AddRow({Grouped(point.size()), TimeText(point.expected_seconds()),
-                  TimeText(point.low_seconds()), TimeText(point.high_seconds()),
-                  Scaled(point.flops_per_second(), "FLOP/s"),
+    const v1::Interval& duration = point.duration_seconds();
+    table.AddRow({Grouped(point.size()), TimeText(duration.expected()), TimeText(duration.low()),
+                  TimeText(duration.high()), Scaled(point.flops_per_second(), "FLOP/s"),
                   point.has_datasheet_mfu() ? Percent(point.datasheet_mfu()) : "-",
                   KernelBasisText(point.basis())});
   }
   return table.Text();
 }
 
-std::string CurveSection(const v1::KernelCurve& curve) {
+std::string CurveSection(const v1::KernelCurve& curve, const SourceList& sources) {
   const std::string error = PredictionErrorText(curve.error());
-  const std::string source = EnumName(curve.source());
+  const std::string source = SourceText(curve.source(), sources, curve.source_number());
   return absl::StrCat(
       "\n",
       Wrap("",
            absl::StrCat(KernelKindName(curve.kind()), ", ", EnumName(curve.data_type()), ": ",
                         KernelSizeName(curve.kind())),
            2),
-      CurveTable(curve), Wrap("  source: ", absl::StrCat(source, ", ", curve.citation()), 4),
-      Wrap("  form: ", absl::StrCat(Words(curve.form()), error.empty() ? "" : "; ", error), 4));
+      CurveTable(curve), Wrap("  source: ", source, 4),
+      Wrap("  form: ",
+           absl::StrCat(Words(EnumName(curve.form())), error.empty() ? "" : "; ", error), 4));
 }
 
 using LinkTimeList = google::protobuf::RepeatedPtrField<v1::LinkTime>;
@@ -65,13 +66,14 @@ std::string RateCell(bool present, double bytes_per_second) {
 }
 
 // Each run of rows of one source is followed by that source.
-std::string LinkTimesTable(const LinkTimeList& times) {
+std::string LinkTimesTable(const LinkTimeList& times, const SourceList& sources) {
   const Align right = Align::kRight;
   Table table(2, {right, right, right, right, right, right, Align::kLeft});
   table.AddRow({"size", "time", "low", "high", "algbw", "busbw", "from"});
   for (const v1::LinkTime& time : times) {
-    table.AddRow({ShortBytes(time.size_bytes()), TimeText(time.expected_seconds()),
-                  TimeText(time.low_seconds()), TimeText(time.high_seconds()),
+    const v1::Interval& duration = time.duration_seconds();
+    table.AddRow({ShortBytes(time.size_bytes()), TimeText(duration.expected()),
+                  TimeText(duration.low()), TimeText(duration.high()),
                   RateCell(time.has_bytes_per_second(), time.bytes_per_second()),
                   RateCell(time.has_bus_bytes_per_second(), time.bus_bytes_per_second()),
                   LinkBasisText(time.basis())});
@@ -81,12 +83,11 @@ std::string LinkTimesTable(const LinkTimeList& times) {
   for (int i = 0; i < times.size(); ++i) {
     out += rows[static_cast<size_t>(i) + 1];
     const bool last = i + 1 == times.size();
-    if (!last && times[i].citation() == times[i + 1].citation() &&
+    if (!last && times[i].source_number() == times[i + 1].source_number() &&
         times[i].source() == times[i + 1].source()) {
       continue;
     }
-    out +=
-        Wrap("  source: ", absl::StrCat(EnumName(times[i].source()), ", ", times[i].citation()), 4);
+    out += Wrap("  source: ", SourceText(times[i].source(), sources, times[i].source_number()), 4);
   }
   return out;
 }
@@ -137,14 +138,17 @@ std::string KernelBasisText(v1::KernelBasis basis) {
   }
 }
 
-std::string KernelRatesText(const v1::GetKernelRatesResponse& response) {
+std::string KernelRatesText(const v1::GetKernelRatesResponse& response, FieldWords words) {
   std::string out = Wrap("", absl::StrCat("Kernels of ", response.device()), 2);
   for (const KernelChart& chart : KernelChartsOf(response)) out += KernelChartPlot(chart);
-  for (const v1::KernelCurve& curve : response.curves()) out += CurveSection(curve);
-  return absl::StrCat(out, AssumptionsText(response.assumptions()));
+  for (const v1::KernelCurve& curve : response.curves()) {
+    out += CurveSection(curve, response.sources());
+  }
+  return absl::StrCat(out, NotesText("Warnings", response.warnings(), words),
+                      NotesText("Assumptions", response.assumptions(), words));
 }
 
-std::string LinkTimesText(const v1::GetLinkTimesResponse& response) {
+std::string LinkTimesText(const v1::GetLinkTimesResponse& response, FieldWords words) {
   const v1::NodeType& node = response.node_type();
   std::string out =
       Wrap("Exchanges among ",
@@ -154,13 +158,14 @@ std::string LinkTimesText(const v1::GetLinkTimesResponse& response) {
   out += Picture(response);
   for (const v1::GetLinkTimesResponse::Exchange& exchange : response.exchanges()) {
     absl::StrAppend(&out, "\n", EnumName(exchange.operation()), "\n",
-                    LinkTimesTable(exchange.times()));
+                    LinkTimesTable(exchange.times(), response.sources()));
   }
   if (!response.host_copies().empty()) {
     absl::StrAppend(&out, "\ncopies from or to the host, a device\n",
-                    LinkTimesTable(response.host_copies()));
+                    LinkTimesTable(response.host_copies(), response.sources()));
   }
-  return absl::StrCat(out, AssumptionsText(response.assumptions()));
+  return absl::StrCat(out, NotesText("Warnings", response.warnings(), words),
+                      NotesText("Assumptions", response.assumptions(), words));
 }
 
 }  // namespace sextant::client

@@ -26,7 +26,7 @@ bool Alike(const v1::StageMemory& a, const v1::StageMemory& b) {
     return x.kind() == y.kind() && x.size_bytes() == y.size_bytes();
   };
   return a.layer_count() == b.layer_count() && a.parameter_count() == b.parameter_count() &&
-         a.moment() == b.moment() && a.host_bytes() == b.host_bytes() &&
+         a.peak_phase() == b.peak_phase() && a.host_bytes() == b.host_bytes() &&
          absl::c_equal(a.micro_batches_in_flight(), b.micro_batches_in_flight()) &&
          absl::c_equal(a.sums(), b.sums(), same_sum) &&
          a.process_bytes().low() == b.process_bytes().low() &&
@@ -35,10 +35,10 @@ bool Alike(const v1::StageMemory& a, const v1::StageMemory& b) {
 
 }  // namespace
 
-std::vector<StageRun> StageRunsOf(const v1::MemoryEstimate& estimate) {
+std::vector<StageRun> StageRunsOf(const v1::Memory& memory) {
   std::vector<StageRun> runs;
-  for (int i = 0; i < estimate.stages_size(); ++i) {
-    if (runs.empty() || !Alike(estimate.stages(i - 1), estimate.stages(i))) {
+  for (int i = 0; i < memory.stages_size(); ++i) {
+    if (runs.empty() || !Alike(memory.stages(i - 1), memory.stages(i))) {
       runs.push_back({i, i});
     } else {
       runs.back().last = i;
@@ -47,10 +47,10 @@ std::vector<StageRun> StageRunsOf(const v1::MemoryEstimate& estimate) {
   return runs;
 }
 
-std::vector<StageRun> ShownStageRuns(const v1::MemoryEstimate& estimate) {
-  const std::vector<StageRun> runs = StageRunsOf(estimate);
+std::vector<StageRun> ShownStageRuns(const v1::Memory& memory) {
+  const std::vector<StageRun> runs = StageRunsOf(memory);
   if (runs.size() <= kMostRuns) return runs;
-  const auto holds = [&estimate](const StageRun& run) { return HoldsThePeak(estimate, run); };
+  const auto holds = [&memory](const StageRun& run) { return HoldsThePeak(memory, run); };
   const auto peak = static_cast<int>(absl::c_find_if(runs, holds) - runs.begin());
   const auto count = static_cast<int>(runs.size());
   std::vector<StageRun> shown;
@@ -63,18 +63,17 @@ std::vector<StageRun> ShownStageRuns(const v1::MemoryEstimate& estimate) {
   return shown;
 }
 
-std::string StageRunName(const v1::MemoryEstimate& estimate, const StageRun& run) {
-  const std::string first = absl::StrCat(estimate.stages(run.first).stage());
-  return run.first == run.last ? first
-                               : absl::StrCat(first, "-", estimate.stages(run.last).stage());
+std::string StageRunName(const v1::Memory& memory, const StageRun& run) {
+  const std::string first = absl::StrCat(memory.stages(run.first).stage());
+  return run.first == run.last ? first : absl::StrCat(first, "-", memory.stages(run.last).stage());
 }
 
-bool HoldsThePeak(const v1::MemoryEstimate& estimate, const StageRun& run) {
-  return run.first <= estimate.peak_stage() && estimate.peak_stage() <= run.last;
+bool HoldsThePeak(const v1::Memory& memory, const StageRun& run) {
+  return run.first <= memory.peak_stage() && memory.peak_stage() <= run.last;
 }
 
-const v1::StageMemory& PeakStage(const v1::MemoryEstimate& estimate) {
-  return estimate.stages(static_cast<int>(estimate.peak_stage()));
+const v1::StageMemory& PeakStage(const v1::Memory& memory) {
+  return memory.stages(static_cast<int>(memory.peak_stage()));
 }
 
 int64_t BytesOf(const v1::StageMemory& stage, v1::LedgerKind kind) {
@@ -85,20 +84,20 @@ int64_t BytesOf(const v1::StageMemory& stage, v1::LedgerKind kind) {
   return bytes;
 }
 
-std::string MomentWords(v1::PeakMoment moment) {
-  switch (moment) {
-    case v1::PEAK_MOMENT_FORWARD:
+std::string PhaseWords(v1::PeakPhase phase) {
+  switch (phase) {
+    case v1::PEAK_PHASE_FORWARD:
       return "in a forward pass";
-    case v1::PEAK_MOMENT_LOSS:
+    case v1::PEAK_PHASE_LOSS:
       return "while the loss is computed";
-    case v1::PEAK_MOMENT_HEAD_BACKWARD:
+    case v1::PEAK_PHASE_HEAD_BACKWARD:
       return "in the backward pass of the head";
-    case v1::PEAK_MOMENT_LAYER_BACKWARD:
+    case v1::PEAK_PHASE_LAYER_BACKWARD:
       return "in the backward pass of a layer";
-    case v1::PEAK_MOMENT_OPTIMIZER_STEP:
+    case v1::PEAK_PHASE_OPTIMIZER_STEP:
       return "in the optimizer's step";
     default:
-      return EnumName(moment);
+      return EnumName(phase);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "client/report/memory_tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -16,11 +17,11 @@
 namespace sextant::client {
 namespace {
 
-constexpr int kMostChunks = 4;  // of a stage that are listed one by one
+constexpr int kMaxChunks = 4;  // of a stage that are listed one by one
 
 // "4", or "4 + 2" of a stage with several chunks of layers.
 std::string InFlightText(const v1::StageMemory& stage) {
-  if (stage.micro_batches_in_flight_size() <= kMostChunks) {
+  if (stage.micro_batches_in_flight_size() <= kMaxChunks) {
     return absl::StrJoin(stage.micro_batches_in_flight(), " + ");
   }
   int64_t sum = 0;
@@ -42,6 +43,8 @@ void AddGap(const StageRun& run, Table* table) {
 // Numbered notes: text that many rows share is written once.
 class Notes {
  public:
+  explicit Notes(const SourceList& sources) : sources_(sources) {}
+
   // The number of the row's note, "(3)"; "" for a row without one.
   std::string Reference(const v1::LedgerRow& row) {
     std::vector<std::string> parts;
@@ -49,7 +52,8 @@ class Notes {
       if (!part.empty()) parts.push_back(part);
     }
     std::string note = absl::StrJoin(parts, "; ");
-    if (!row.source().empty()) absl::StrAppend(&note, " [", row.source(), "]");
+    const std::string source = SourceText(sources_, row.source_number());
+    if (!source.empty()) absl::StrAppend(&note, " [", source, "]");
     if (note.empty()) return "";
     const auto found = std::find(notes_.begin(), notes_.end(), note);
     const auto index = found - notes_.begin();
@@ -67,14 +71,29 @@ class Notes {
   }
 
  private:
+  const SourceList& sources_;
   std::vector<std::string> notes_;
 };
+
+// "bf16"; "bool", "int64" or "byte" of what is no number.
+std::string TypeText(const v1::LedgerRow& row) {
+  switch (row.element_kind()) {
+    case v1::ELEMENT_KIND_MASK:
+      return "bool";
+    case v1::ELEMENT_KIND_INDEX:
+      return absl::StrCat("int", row.element_bits());
+    case v1::ELEMENT_KIND_BYTE:
+      return "byte";
+    default:
+      return DataTypeName(row.data_type());
+  }
+}
 
 // "chunk 1, decoder, dense": the owner of the rows that follow.
 std::string OwnerOf(const v1::LedgerRow& row) {
   std::vector<std::string> words;
   if (row.has_chunk()) words.push_back(absl::StrCat("chunk ", row.chunk()));
-  if (!row.part().empty()) words.push_back(Words(row.part()));
+  if (row.part() != v1::MODEL_PART_UNSPECIFIED) words.push_back(Words(EnumName(row.part())));
   if (!row.layer_kind().empty()) words.push_back(row.layer_kind());
   return absl::StrJoin(words, ", ");
 }
@@ -124,15 +143,14 @@ void AddKind(const v1::StageMemory& stage, const MemoryKind& kind, Notes* notes,
     any = true;
     sum += row.size_bytes();
     table->AddRow(
-        {Grouped(row.size_bytes()), absl::StrCat("    ", row.name()), TimesText(row),
-         row.data_type(),
+        {Grouped(row.size_bytes()), absl::StrCat("    ", row.name()), TimesText(row), TypeText(row),
          absl::StrCat(ShapeText(row), ShapeText(row).empty() ? "" : " ", notes->Reference(row))});
   }
   if (any) AddSum(kind.name, sum, table);
 }
 
-std::string LedgerOf(const v1::MemoryEstimate& estimate, const StageRun& run, Notes* notes) {
-  const v1::StageMemory& stage = estimate.stages(run.first);
+std::string LedgerOf(const v1::Memory& memory, const StageRun& run, Notes* notes) {
+  const v1::StageMemory& stage = memory.stages(run.first);
   Table table(2, {Align::kRight, Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
   table.AddRow({"bytes", "of", "times", "type", "shape: elements"});
   int64_t sum = 0;
@@ -142,43 +160,41 @@ std::string LedgerOf(const v1::MemoryEstimate& estimate, const StageRun& run, No
   return absl::StrCat("\n",
                       Wrap("",
                            absl::StrCat("Ledger of ", run.first == run.last ? "stage " : "stages ",
-                                        StageRunName(estimate, run), ": what each GPU holds ",
-                                        MomentWords(stage.moment())),
+                                        StageRunName(memory, run), ": what each GPU holds ",
+                                        PhaseWords(stage.peak_phase())),
                            2),
                       table.Text());
 }
 
 }  // namespace
 
-std::string PeakText(const v1::MemoryEstimate& estimate) {
-  const v1::StageMemory& peak = PeakStage(estimate);
+std::string PeakText(const v1::Memory& memory) {
   const std::string where =
-      estimate.stages_size() == 1
+      memory.stages_size() == 1
           ? " usable"
-          : absl::StrCat(" usable on stage ", peak.stage(), ", which holds the most");
-  return absl::StrCat(IntervalText(peak.process_bytes()), " of ", Gib(estimate.usable_bytes()),
-                      where);
+          : absl::StrCat(" usable on stage ", memory.peak_stage(), ", which holds the most");
+  return absl::StrCat(IntervalText(memory.peak_bytes()), " of ",
+                      Gib(memory.capacity().usable_bytes()), where);
 }
 
-std::string HeadroomText(const v1::BytesInterval& headroom) {
+std::string HeadroomText(const v1::Interval& headroom) {
   if (headroom.low() >= 0) return absl::StrCat(IntervalText(headroom), " to spare");
   if (headroom.high() < 0) {
-    v1::BytesInterval missing;
+    v1::Interval missing;
     missing.set_low(-headroom.high());
     missing.set_expected(-headroom.expected());
     missing.set_high(-headroom.low());
     return absl::StrCat(IntervalText(missing), " too few");
   }
-  const int64_t expected = headroom.expected();
   return absl::StrCat("from ", GibNumber(-headroom.low()), " GiB too few to ",
                       GibNumber(headroom.high()), " GiB to spare; as expected ",
-                      GibNumber(expected < 0 ? -expected : expected), " GiB ",
-                      expected < 0 ? "too few" : "to spare");
+                      GibNumber(std::abs(headroom.expected())), " GiB ",
+                      headroom.expected() < 0 ? "too few" : "to spare");
 }
 
-std::string StageWorkTable(const v1::MemoryEstimate& estimate) {
+std::string StageWorkTable(const v1::Memory& memory) {
   const bool host = absl::c_any_of(
-      estimate.stages(), [](const v1::StageMemory& stage) { return stage.host_bytes() > 0; });
+      memory.stages(), [](const v1::StageMemory& stage) { return stage.host_bytes() > 0; });
   std::vector<Align> aligned = {Align::kRight, Align::kRight, Align::kRight, Align::kLeft};
   std::vector<std::string> titles = {"stage", "layers", "parameters", "in flight"};
   if (host) {
@@ -189,46 +205,45 @@ std::string StageWorkTable(const v1::MemoryEstimate& estimate) {
   titles.emplace_back("holds the most");
   Table table(2, std::move(aligned));
   table.AddRow(std::move(titles));
-  for (const StageRun& run : ShownStageRuns(estimate)) {
-    const v1::StageMemory& stage = estimate.stages(run.first);
-    std::vector<std::string> cells = {StageRunName(estimate, run), Grouped(stage.layer_count()),
+  for (const StageRun& run : ShownStageRuns(memory)) {
+    const v1::StageMemory& stage = memory.stages(run.first);
+    std::vector<std::string> cells = {StageRunName(memory, run), Grouped(stage.layer_count()),
                                       Grouped(stage.parameter_count()), InFlightText(stage)};
     if (host) cells.push_back(Gib(stage.host_bytes()));
-    cells.push_back(MomentWords(stage.moment()));
+    cells.push_back(PhaseWords(stage.peak_phase()));
     AddGap(run, &table);
     table.AddRow(std::move(cells));
   }
   return table.Text();
 }
 
-std::string StageMemoryTable(const v1::MemoryEstimate& estimate) {
+std::string StageMemoryTable(const v1::Memory& memory) {
   std::vector<Align> aligned(8, Align::kRight);
   aligned.back() = Align::kLeft;
   Table table(2, std::move(aligned));
   table.AddRow({"stage", "state", "activations", "transients", "buffers", "reserve", "total",
                 "low to high"});
-  const std::vector<StageRun> runs = ShownStageRuns(estimate);
+  const std::vector<StageRun> runs = ShownStageRuns(memory);
   for (const StageRun& run : runs) {
-    const v1::StageMemory& stage = estimate.stages(run.first);
+    const v1::StageMemory& stage = memory.stages(run.first);
     const auto size = [&stage](v1::LedgerKind kind) { return GibNumber(BytesOf(stage, kind)); };
     AddGap(run, &table);
     table.AddRow(
-        {StageRunName(estimate, run), GibNumber(ModelState(stage)),
-         size(v1::LEDGER_KIND_ACTIVATION), size(v1::LEDGER_KIND_TRANSIENT),
-         size(v1::LEDGER_KIND_COMMUNICATION_BUFFER), size(v1::LEDGER_KIND_FRAMEWORK_RESERVE),
-         GibNumber(stage.total_bytes()),
+        {StageRunName(memory, run), GibNumber(ModelState(stage)), size(v1::LEDGER_KIND_ACTIVATION),
+         size(v1::LEDGER_KIND_TRANSIENT), size(v1::LEDGER_KIND_COMMUNICATION_BUFFER),
+         size(v1::LEDGER_KIND_FRAMEWORK_RESERVE), GibNumber(stage.total_bytes()),
          absl::StrCat(GibNumber(stage.process_bytes().low()), " to ",
                       GibNumber(stage.process_bytes().high()),
-                      runs.size() > 1 && HoldsThePeak(estimate, run) ? " <- the most" : "")});
+                      runs.size() > 1 && HoldsThePeak(memory, run) ? " <- the most" : "")});
   }
   return table.Text();
 }
 
-std::string LedgerSections(const v1::MemoryEstimate& estimate) {
+std::string LedgerSections(const v1::Memory& memory, const SourceList& sources) {
   std::string out;
-  Notes notes;
-  for (const StageRun& run : StageRunsOf(estimate)) {
-    if (!estimate.stages(run.first).ledger().empty()) out += LedgerOf(estimate, run, &notes);
+  Notes notes(sources);
+  for (const StageRun& run : StageRunsOf(memory)) {
+    if (!memory.stages(run.first).ledger().empty()) out += LedgerOf(memory, run, &notes);
   }
   if (out.empty()) return "";
   return absl::StrCat(out, "\nNotes (times: layers x micro-batches in flight)\n", notes.Text());

@@ -4,28 +4,29 @@
 
 #include <string>
 
+#include "client/report/rates_text.h"
 #include "sextant/v1/memory.pb.h"
 
 namespace sextant::client {
 
 // "61.20 GiB (58.90 to 64.03) of 79.00 GiB usable on stage 0, which holds the most": the stage with
 // the peak.
-std::string PeakText(const v1::MemoryEstimate& estimate);
+std::string PeakText(const v1::Memory& memory);
 
 // "17.80 GiB (14.97 to 20.10) to spare", or how much is missing.
-std::string HeadroomText(const v1::BytesInterval& headroom);
+std::string HeadroomText(const v1::Interval& headroom);
 
 // A line a stage, or run of equal stages: its share of the work, and when it holds the most.
-std::string StageWorkTable(const v1::MemoryEstimate& estimate);
+std::string StageWorkTable(const v1::Memory& memory);
 
 // A line a stage, or run of equal stages: each GPU's memory at that time, in GiB; each line adds
 // up.
-std::string StageMemoryTable(const v1::MemoryEstimate& estimate);
+std::string StageMemoryTable(const v1::Memory& memory);
 
 // A section a stage, or run of equal stages: each row in bytes, a sum a kind, and their sum. After
 // the last one come the notes that rows refer to: when the rows are present, what for, and the
-// source of the formula. "" where the answer has no ledger.
-std::string LedgerSections(const v1::MemoryEstimate& estimate);
+// source of the formula, one of `sources`. "" where the answer has no ledger.
+std::string LedgerSections(const v1::Memory& memory, const SourceList& sources);
 
 }  // namespace sextant::client
 

@@ -1,14 +1,14 @@
 #include "client/report/memory_text.h"
 
+#include <cmath>
 #include <cstdint>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "client/chart/memory_chart.h"
+#include "client/flags/field_path.h"
 #include "client/flags/plan_flags.h"
 #include "client/report/memory_tables.h"
 #include "client/report/rates_text.h"
@@ -17,18 +17,21 @@
 namespace sextant::client {
 namespace {
 
-// A value as flags take it: names of enums in lower case, with "-".
-std::string ValueText(const std::string& value) {
-  return absl::StrReplaceAll(absl::AsciiStrToLower(value), {{"_", "-"}});
+// A value as flags take it.
+std::string ValueText(const std::string& field, const v1::SettingValue& value) {
+  if (value.has_number()) return absl::StrCat(value.number());
+  if (value.has_enabled()) return value.enabled() ? "true" : "false";
+  const auto* const found = FindField(*v1::PlanRunRequest::descriptor(), field);
+  if (found == nullptr || found->enum_type() == nullptr) return value.enum_name();
+  const auto* const name = found->enum_type()->FindValueByName(value.enum_name());
+  return name == nullptr ? value.enum_name() : EnumName(*found->enum_type(), name->number());
 }
 
-// "--tp=8 (now 4)". One setting may have several switches.
+// "--tp=8 (now 4)".
 std::string SettingText(const v1::ChangedSetting& setting) {
-  const auto append = [&setting](std::string* out, absl::string_view field) {
-    absl::StrAppend(out, PlanFieldWords(std::string(field)), "=", ValueText(setting.to()));
-  };
-  return absl::StrCat(absl::StrJoin(absl::StrSplit(setting.field(), ", "), " ", append), " (now ",
-                      ValueText(setting.from()), ")");
+  return absl::StrCat(PlanFieldWords(setting.field()), "=",
+                      ValueText(setting.field(), setting.to()), " (now ",
+                      ValueText(setting.field(), setting.from()), ")");
 }
 
 std::string ChangeText(const v1::FittingChange& change) {
@@ -39,13 +42,12 @@ std::string ChangeText(const v1::FittingChange& change) {
   return absl::StrJoin(settings, " and ");
 }
 
-// The changes that make the run of `plan`, which has a memory estimate, fit; "" where it surely
-// fits.
+// The changes that make the run of `plan`, which has a layout, fit; "" where it fits.
 std::string ChangesSection(const v1::Plan& plan) {
-  const v1::MemoryEstimate& estimate = plan.memory_estimate();
+  const v1::Memory& memory = plan.memory();
   if (plan.verdict() == v1::VERDICT_FITS) return "";
-  const std::string considered = Grouped(estimate.changes_considered());
-  if (estimate.changes().empty()) {
+  const std::string considered = Grouped(memory.changes_considered());
+  if (memory.changes().empty()) {
     return absl::StrCat("\nWhat to change\n",
                         Wrap("  ",
                              absl::StrCat("Of ", considered,
@@ -55,9 +57,9 @@ std::string ChangesSection(const v1::Plan& plan) {
   }
   Table table(2, {Align::kLeft, Align::kLeft});
   table.AddRow({"the peak is", "with"});
-  for (const v1::FittingChange& change : estimate.changes()) {
-    table.AddRow({IntervalText(change.process_bytes()),
-                  absl::StrCat(ChangeText(change), "; costs ", change.cost())});
+  for (const v1::FittingChange& change : memory.changes()) {
+    table.AddRow({IntervalText(change.peak_bytes()),
+                  absl::StrCat(ChangeText(change), "; costs ", change.cost_text())});
   }
   return absl::StrCat("\nWhat to change: each of these makes it fit, the cheapest first (",
                       considered, " considered)\n", table.Text());
@@ -71,7 +73,7 @@ std::string Times(int64_t count, const char* one, const char* many) {
 }
 
 // "tensor 8 x pipeline 4 x data 2; a step is 8 micro-batches of 1 sequence".
-std::string LayoutWords(const v1::RunLayout& layout, const v1::MemoryEstimate& estimate) {
+std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
   const v1::ParallelLayout& parallel = layout.parallel();
   const auto size = [](bool given, int64_t value) { return given ? value : 1; };
   std::vector<std::string> sizes;
@@ -79,19 +81,18 @@ std::string LayoutWords(const v1::RunLayout& layout, const v1::MemoryEstimate& e
     if (value != 1) sizes.push_back(absl::StrCat(name, " ", Grouped(value)));
   };
   add("tensor", size(parallel.has_tensor_parallel_size(), parallel.tensor_parallel_size()));
-  add("pipeline", estimate.stages_size());
+  add("pipeline", memory.stages_size());
   add("context", size(layout.has_context_parallel_size(), layout.context_parallel_size()));
-  add("data", estimate.data_parallel_size());
+  add("data", memory.data_parallel_size());
   const int64_t sequences = size(layout.has_micro_batch_size(), layout.micro_batch_size());
   return absl::StrCat(sizes.empty() ? "one GPU holds all" : absl::StrJoin(sizes, " x "),
                       "; a step is ",
-                      Times(estimate.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
+                      Times(memory.micro_batch_count(), "micro-batch", "micro-batches"), " of ",
                       Times(sequences, "sequence", "sequences"));
 }
 
 std::string RunWords(const v1::Plan& plan) {
-  return absl::StrCat(ModelWords(plan), ", ", Grouped(plan.device_count()), " x ",
-                      plan.accelerator());
+  return absl::StrCat(ModelWords(plan), ", ", Grouped(plan.device_count()), " x ", plan.device());
 }
 
 std::string FilledInSection(const std::vector<std::string>& filled_in) {
@@ -101,26 +102,40 @@ std::string FilledInSection(const std::vector<std::string>& filled_in) {
   return out;
 }
 
+// "model state; no activations".
+std::string ScopeWords(v1::MemoryScope scope) {
+  switch (scope) {
+    case v1::MEMORY_SCOPE_MODEL_STATE:
+      return "model state; no activations";
+    case v1::MEMORY_SCOPE_MODEL_STATE_AND_GIVEN_ACTIVATIONS:
+      return "model state and the request's activations";
+    default:
+      return Words(EnumName(scope));
+  }
+}
+
 // An even share of the job over all devices, and what fits on them.
 std::string EvenShareSection(const v1::Memory& memory) {
+  if (!memory.has_state()) return "";
+  const v1::ModelState& state = memory.state();
   Table terms(2, {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight});
   terms.AddRow({"whole job", "data type", "bytes/parameter", "memory"});
-  for (const v1::Memory::Term& term : memory.terms()) {
+  for (const v1::ModelState::Term& term : state.terms()) {
     terms.AddRow({Words(term.name()), DataTypeName(term.data_type()),
                   Plain(term.bytes_per_parameter()), Gib(term.size_bytes())});
   }
-  terms.AddRow({"model state", "", "", Gib(memory.model_state_bytes())});
+  terms.AddRow({"model state", "", "", Gib(state.state_bytes())});
   terms.AddRow({"activations", "", "",
-                memory.has_activation_bytes() ? Gib(memory.activation_bytes()) : "not counted"});
-  terms.AddRow({"total", "", "", Gib(memory.total_bytes())});
+                state.has_activation_bytes() ? Gib(state.activation_bytes()) : "not counted"});
+  terms.AddRow({"total", "", "", Gib(state.total_bytes())});
 
   Table fit(2, {Align::kLeft, Align::kRight, Align::kLeft});
-  fit.AddRow({"needed per device", Gib(memory.bytes_per_device())});
-  fit.AddRow({"usable per device", Gib(memory.usable_bytes_per_device())});
-  fit.AddRow({"headroom per device", Gib(memory.headroom_bytes_per_device())});
-  fit.AddRow({"fewest devices that hold it", Grouped(memory.minimum_device_count()), "devices"});
+  fit.AddRow({"needed per device", GibNumber(memory.peak_bytes().expected()) + " GiB"});
+  fit.AddRow({"usable per device", Gib(memory.capacity().usable_bytes())});
+  fit.AddRow({"headroom per device", GibNumber(memory.headroom_bytes().expected()) + " GiB"});
+  fit.AddRow({"fewest devices that hold it", Grouped(state.minimum_device_count()), "devices"});
   fit.AddRow(
-      {"largest model on these devices", Grouped(memory.largest_parameter_count()), "parameters"});
+      {"largest model on these devices", Grouped(state.largest_parameter_count()), "parameters"});
   return absl::StrCat("\nMemory (sharded evenly over all devices)\n", terms.Text(), "\n",
                       fit.Text());
 }
@@ -128,45 +143,60 @@ std::string EvenShareSection(const v1::Memory& memory) {
 // Without a layout: the terms of an even share of the job's memory.
 std::string EvenShare(const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
-  const int64_t headroom = memory.headroom_bytes_per_device();
+  const double headroom = memory.headroom_bytes().expected();
   return absl::StrCat(
       Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "),
-           absl::StrCat(Gib(memory.bytes_per_device()), " of ",
-                        Gib(memory.usable_bytes_per_device()), " usable, shared out evenly: ",
-                        headroom < 0 ? absl::StrCat("short by ", Gib(-headroom))
-                                     : absl::StrCat("headroom ", Gib(headroom))),
+           absl::StrCat(GibNumber(memory.peak_bytes().expected()), " GiB of ",
+                        Gib(memory.capacity().usable_bytes()),
+                        " usable, shared out evenly: ", headroom < 0 ? "short by " : "headroom ",
+                        GibNumber(std::abs(headroom)), " GiB"),
            2),
       Wrap("  run       ", RunWords(plan), kMemoryHang),
-      Wrap("  counts    ", memory.counted(), kMemoryHang), EvenShareSection(memory));
+      Wrap("  counts    ", ScopeWords(memory.scope()), kMemoryHang), EvenShareSection(memory));
 }
 
-// The assumptions, those of memory alone where the answer separates them, with flags for the fields
-// that they name.
-std::string Assumptions(const v1::Plan& plan) {
-  google::protobuf::RepeatedPtrField<std::string> sentences =
-      plan.memory_estimate().assumptions().empty() ? plan.assumptions()
-                                                   : plan.memory_estimate().assumptions();
-  for (std::string& sentence : sentences) sentence = PlanDescriptionWords(sentence);
-  return AssumptionsText(sentences);
+// Its notes on memory, under `title`.
+std::string MemoryNotes(absl::string_view title,
+                        const google::protobuf::RepeatedPtrField<v1::Note>& notes) {
+  google::protobuf::RepeatedPtrField<v1::Note> of_memory;
+  for (const v1::Note& note : notes) {
+    if (note.subject() == v1::NOTE_SUBJECT_MEMORY) *of_memory.Add() = note;
+  }
+  return NotesText(title, of_memory, PlanFieldWords);
 }
 
-std::string Estimate(const v1::PlanRunRequest& request, const v1::Plan& plan) {
-  const v1::MemoryEstimate& estimate = plan.memory_estimate();
-  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), PeakText(estimate), 2),
-                      Wrap("  headroom  ", HeadroomText(estimate.headroom_bytes()), kMemoryHang),
+// "; 37 % likely to fit" of a run that may fit or not.
+std::string ChanceText(const v1::Plan& plan) {
+  if (plan.verdict() != v1::VERDICT_TIGHT || !plan.has_fit_chance()) return "";
+  return absl::StrFormat("; %.0f %% likely to fit", 100 * plan.fit_chance());
+}
+
+std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
+  const v1::Memory& memory = plan.memory();
+  return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "),
+                           absl::StrCat(PeakText(memory), ChanceText(plan)), 2),
+                      Wrap("  headroom  ", HeadroomText(memory.headroom_bytes()), kMemoryHang),
                       Wrap("  run       ", RunWords(plan), kMemoryHang),
-                      Wrap("  layout    ", LayoutWords(request.layout(), estimate), kMemoryHang),
-                      "\nStages\n", StageWorkTable(estimate),
+                      Wrap("  layout    ", LayoutWords(request.layout(), memory), kMemoryHang),
+                      "\nStages\n", StageWorkTable(memory),
                       "\nMemory of each GPU at its stage's peak, in GiB\n",
-                      StageMemoryTable(estimate), "\n", MemoryBars(MemoryChartOf(estimate)),
-                      ChangesSection(plan), LedgerSections(estimate));
+                      StageMemoryTable(memory), "\n", MemoryBars(MemoryChartOf(memory)),
+                      ChangesSection(plan), LedgerSections(memory, plan.sources()));
 }
 
 }  // namespace
 
 const char* VerdictWords(v1::Verdict verdict) {
-  if (verdict == v1::VERDICT_FITS) return "FITS";
-  return verdict == v1::VERDICT_TIGHT ? "TIGHT" : "DOES NOT FIT";
+  switch (verdict) {
+    case v1::VERDICT_FITS:
+      return "FITS";
+    case v1::VERDICT_TIGHT:
+      return "TIGHT";
+    case v1::VERDICT_STATE_FITS:
+      return "STATE FITS";
+    default:
+      return "DOES NOT FIT";
+  }
 }
 
 std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict) {
@@ -177,6 +207,8 @@ std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict) {
       return kExitDoesNotFit;
     case v1::VERDICT_TIGHT:
       return kExitTight;
+    case v1::VERDICT_STATE_FITS:
+      return kExitStateFits;
     default:
       return std::nullopt;
   }
@@ -188,18 +220,44 @@ std::string ModelWords(const v1::Plan& plan) {
   return absl::StrCat(plan.model_name(), " (", size, ")");
 }
 
+bool IsByStage(const v1::Plan& plan) { return plan.memory().scope() == v1::MEMORY_SCOPE_LAYOUT; }
+
+std::string FitLines(const v1::Plan& plan, size_t hang) {
+  const v1::Memory& memory = plan.memory();
+  if (IsByStage(plan)) {
+    return Wrap("  memory  ",
+                absl::StrCat(PeakText(memory), ": ", HeadroomText(memory.headroom_bytes()),
+                             ChanceText(plan)),
+                hang);
+  }
+  const double headroom = memory.headroom_bytes().expected();
+  const std::string margin = absl::StrCat(
+      headroom < 0 ? "short by " : "headroom ", GibNumber(std::abs(headroom)), " GiB",
+      headroom < 0 && memory.has_state()
+          ? absl::StrCat("; takes ", Grouped(memory.state().minimum_device_count()), " devices")
+          : "");
+  return absl::StrCat(
+      Wrap("  counts  ", ScopeWords(memory.scope()), hang),
+      Wrap("  memory  ",
+           absl::StrCat(GibNumber(memory.peak_bytes().expected()), " GiB needed, ",
+                        Gib(memory.capacity().usable_bytes()), " usable per device: ", margin),
+           hang));
+}
+
 std::string MemorySection(const v1::Plan& plan) {
-  if (!plan.has_memory_estimate()) return EvenShareSection(plan.memory());
+  if (!IsByStage(plan)) return EvenShareSection(plan.memory());
+  if (plan.memory().stages().empty()) return ChangesSection(plan);
   return absl::StrCat("\nMemory of each GPU at its stage's peak, in GiB (bars: sextant memory)\n",
-                      StageMemoryTable(plan.memory_estimate()), ChangesSection(plan),
-                      LedgerSections(plan.memory_estimate()));
+                      StageMemoryTable(plan.memory()), ChangesSection(plan),
+                      LedgerSections(plan.memory(), plan.sources()));
 }
 
 std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response,
                        const std::vector<std::string>& filled_in) {
   const v1::Plan& plan = response.plan();
-  return absl::StrCat(plan.has_memory_estimate() ? Estimate(request, plan) : EvenShare(plan),
-                      FilledInSection(filled_in), Assumptions(plan),
+  return absl::StrCat(IsByStage(plan) ? ByStage(request, plan) : EvenShare(plan),
+                      FilledInSection(filled_in), MemoryNotes("Warnings", plan.warnings()),
+                      MemoryNotes("Assumptions", plan.assumptions()),
                       IgnoredFieldsSection(plan.ignored_config_fields()), "\n",
                       Wrap("", absl::StrCat("engine ", response.engine_version()), 0));
 }

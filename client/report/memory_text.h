@@ -15,6 +15,13 @@ namespace sextant::client {
 std::string MemoryText(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response,
                        const std::vector<std::string>& filled_in);
 
+// True where memory is counted by pipeline stage, under a layout.
+bool IsByStage(const v1::Plan& plan);
+
+// The lines that the verdict depends on: the stages' peak, or else an even share and what it
+// counts.
+std::string FitLines(const v1::Plan& plan, size_t hang);
+
 // The memory section of a plan: with a layout its stages and what to change, else an even share of
 // all devices. Starts with an empty line and its title.
 std::string MemorySection(const v1::Plan& plan);
@@ -22,7 +29,7 @@ std::string MemorySection(const v1::Plan& plan);
 // "llama-3.1-70b (70,553,706,496 parameters)"; a bare parameter count has no name but its number.
 std::string ModelWords(const v1::Plan& plan);
 
-// "FITS", "TIGHT", "DOES NOT FIT".
+// "FITS", "TIGHT", "DOES NOT FIT", "STATE FITS".
 const char* VerdictWords(v1::Verdict verdict);
 
 // Absent where this client does not know the verdict.

@@ -94,25 +94,39 @@ std::string UtilisationSection(const v1::AnalyzeOperationResponse& response) {
 }
 
 void AddTimeRow(const char* label, const v1::KernelPrediction& prediction, Table& table) {
+  const v1::Interval& duration = prediction.duration_seconds();
   table.AddRow(
-      {label, TimeText(prediction.expected_seconds()),
-       absl::StrCat(TimeText(prediction.low_seconds()), " to ",
-                    TimeText(prediction.high_seconds())),
+      {label, TimeText(duration.expected()),
+       absl::StrCat(TimeText(duration.low()), " to ", TimeText(duration.high())),
        prediction.flops_per_second() > 0 ? Scaled(prediction.flops_per_second(), "FLOP/s") : "-",
        prediction.has_datasheet_mfu() ? Percent(prediction.datasheet_mfu()) : "-",
        KernelBasisText(prediction.basis())});
 }
 
+// "4096x6144x4096", "pass over 512.00 MiB".
+std::string ShapeText(const v1::NearbyKernel& near) {
+  if (near.has_memory_pass()) {
+    const v1::MemoryPassExtent& pass = near.memory_pass();
+    return absl::StrCat("pass over ", ShortBytes(pass.size_bytes()),
+                        pass.flops() > 0 ? " with " : "",
+                        pass.flops() > 0 ? ShortFlops(pass.flops()) : "");
+  }
+  const v1::MatmulExtent& matmul = near.matmul();
+  return absl::StrCat(matmul.batch_count() > 1 ? absl::StrCat(matmul.batch_count(), " of ") : "",
+                      matmul.m(), "x", matmul.n(), "x", matmul.k());
+}
+
 std::string NearestText(const v1::KernelPrediction& prediction) {
   std::vector<std::string> shapes;
   for (const v1::NearbyKernel& near : prediction.nearest()) {
-    shapes.push_back(absl::StrCat(near.shape(), " ", TimeText(near.seconds())));
+    shapes.push_back(absl::StrCat(ShapeText(near), " ", TimeText(near.seconds())));
   }
   return absl::StrJoin(shapes, ", ");
 }
 
-std::string SourceText(const v1::KernelPrediction& prediction, absl::Time now) {
-  std::string source = absl::StrCat(EnumName(prediction.source()), ", ", prediction.citation());
+std::string SourceWithAge(const v1::KernelPrediction& prediction, const SourceList& sources,
+                          absl::Time now) {
+  std::string source = SourceText(prediction.source(), sources, prediction.source_number());
   if (prediction.has_measured_time()) {
     absl::StrAppend(&source, ", ", AgeText(AgeSeconds(prediction.measured_time(), now)));
   }
@@ -179,7 +193,7 @@ std::string Headline(const v1::AnalyzeOperationResponse& response) {
     absl::StrAppend(&out,
                     Wrap(predicted.empty() ? "  time      " : "  roofline  ",
                          TimeSummary(response.time()), kOperationHang),
-                    Wrap("  advice    ", response.time().advice(), kOperationHang));
+                    Wrap("  advice    ", response.time().advice().text(), kOperationHang));
   }
   return out;
 }
@@ -223,10 +237,9 @@ std::string DeviceOf(const v1::OperationTime& time) {
 
 std::string PredictionSummary(const v1::OperationTime& time) {
   if (!time.has_predicted_forward()) return "";
-  const v1::KernelPrediction& forward = time.predicted_forward();
-  return absl::StrCat(TimeText(forward.expected_seconds()), " predicted, ",
-                      TimeText(forward.low_seconds()), " to ", TimeText(forward.high_seconds()),
-                      " (80 %)");
+  const v1::Interval& duration = time.predicted_forward().duration_seconds();
+  return absl::StrCat(TimeText(duration.expected()), " predicted, ", TimeText(duration.low()),
+                      " to ", TimeText(duration.high()), " (80 %)");
 }
 
 std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
@@ -238,9 +251,10 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
   AddTimeRow("forward", forward, table);
   if (time.has_predicted_unfused()) AddTimeRow("unfused", time.predicted_unfused(), table);
   if (time.has_predicted_backward()) AddTimeRow("backward", time.predicted_backward(), table);
-  const std::string source = SourceText(forward, now);
+  const std::string source = SourceWithAge(forward, time.sources(), now);
   const std::string of_backward =
-      time.has_predicted_backward() ? SourceText(time.predicted_backward(), now) : source;
+      time.has_predicted_backward() ? SourceWithAge(time.predicted_backward(), time.sources(), now)
+                                    : source;
   const std::string error = PredictionErrorText(forward.error());
   const std::string nearest = NearestText(forward);
   return absl::StrCat(
@@ -249,18 +263,20 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
       forward.regime() == v1::KERNEL_REGIME_SUSTAINED ? ", sustained\n" : "\n", table.Text(),
       Wrap("  source: ", source, 4),
       of_backward == source ? "" : Wrap("  source of backward: ", of_backward, 4),
-      Wrap("  form: ", absl::StrCat(Words(forward.form()), error.empty() ? "" : "; ", error), 4),
+      Wrap("  form: ",
+           absl::StrCat(Words(EnumName(forward.form())), error.empty() ? "" : "; ", error), 4),
       nearest.empty() ? "" : Wrap("  nearest measured: ", nearest, 4));
 }
 
 std::string OperationText(const v1::AnalyzeOperationResponse& response, const std::string& plot,
-                          absl::Time now) {
-  return absl::StrCat(Headline(response), ForwardSection(response), PairsSection(response),
-                      EinsumSection(response), UnfusedSection(response), BackwardSection(response),
-                      InitializationSection(response), TimeSection(response),
-                      PredictionSection(response.time(), now), plot, UtilisationSection(response),
-                      RatesText(response.time().rates(), now),
-                      AssumptionsText(response.time().assumptions()), Ending(response));
+                          absl::Time now, FieldWords words) {
+  const v1::OperationTime& time = response.time();
+  return absl::StrCat(
+      Headline(response), ForwardSection(response), PairsSection(response), EinsumSection(response),
+      UnfusedSection(response), BackwardSection(response), InitializationSection(response),
+      TimeSection(response), PredictionSection(time, now), plot, UtilisationSection(response),
+      RatesText(time.rates(), time.sources(), now), NotesText("Warnings", time.warnings(), words),
+      NotesText("Assumptions", time.assumptions(), words), Ending(response));
 }
 
 }  // namespace sextant::client

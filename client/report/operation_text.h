@@ -5,15 +5,16 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "client/report/rates_text.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/operation_device.pb.h"
 
 namespace sextant::client {
 
 // The sums first, then every section. `now` dates measurements; `plot`, "" for none, is placed
-// below the times.
+// below the times; `words` names the request's fields.
 std::string OperationText(const v1::AnalyzeOperationResponse& response, const std::string& plot,
-                          absl::Time now);
+                          absl::Time now, FieldWords words);
 
 // The device of the rates; "a device of the given rates" where they name none.
 std::string DeviceOf(const v1::OperationTime& time);

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/report/memory_tables.h"
+#include "client/flags/plan_flags.h"
 #include "client/report/memory_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/text.h"
@@ -40,26 +40,26 @@ std::string ArithmeticSection(const v1::TrainingFlops& flops) {
 // One estimate of the run's cost.
 struct CostColumn {
   std::string title;
-  const v1::RunCost& cost;
+  const v1::TimeEstimate& cost;
 };
 
 std::string Sentence(const std::string& label, const std::string& text) {
   return Wrap(absl::StrCat("  ", label, ": "), text, 4);
 }
 
-std::string DollarsOf(const v1::RunCost& cost) {
+std::string DollarsOf(const v1::TimeEstimate& cost) {
   return cost.has_cost_usd() ? absl::StrCat(Grouped(cost.cost_usd(), 2), " USD") : "not counted";
 }
 
-std::string EnergyOf(const v1::RunCost& cost) {
+std::string EnergyOf(const v1::TimeEstimate& cost) {
   return cost.has_energy_joules() ? Energy(cost.energy_joules()) : "not counted";
 }
 
-std::string MfuOf(const v1::RunCost& cost) {
+std::string MfuOf(const v1::TimeEstimate& cost) {
   return cost.has_mfu() ? Percent(cost.mfu()) : "no peak known";
 }
 
-std::string HfuOf(const v1::RunCost& cost) {
+std::string HfuOf(const v1::TimeEstimate& cost) {
   return cost.has_hfu() ? Percent(cost.hfu()) : "not known";
 }
 
@@ -68,7 +68,7 @@ bool HasItsOwnHfu(const CostColumn& column) {
   return column.cost.has_hfu() && column.cost.hfu() != column.cost.mfu();
 }
 
-std::string FractionOf(const v1::RunCost& cost) {
+std::string FractionOf(const v1::TimeEstimate& cost) {
   return cost.has_measured_fraction() ? Percent(cost.measured_fraction()) : "not measured";
 }
 
@@ -78,15 +78,43 @@ std::string TokensPerSecond(double rate) {
   return absl::StrCat(Grouped(rate, rate < 100 ? 2 : 0), " tokens/s");
 }
 
+// The estimate of that kind; null where there is none.
+const v1::TimeEstimate* EstimateOf(const v1::Plan& plan, v1::EstimateKind kind) {
+  const auto found = absl::c_find_if(
+      plan.estimates(), [kind](const v1::TimeEstimate& e) { return e.kind() == kind; });
+  return found == plan.estimates().end() ? nullptr : &*found;
+}
+
 // The figures that `plan` has, the most accurate first.
 std::vector<CostColumn> CostColumns(const v1::Plan& plan) {
   std::vector<CostColumn> columns;
-  if (plan.has_measured_bound()) columns.push_back({"measured bound", plan.measured_bound()});
-  if (plan.has_lower_bound()) columns.push_back({"lower bound", plan.lower_bound()});
-  if (plan.has_textbook_estimate()) {
-    columns.push_back({"textbook estimate", plan.textbook_estimate()});
-  }
+  const auto add = [&](v1::EstimateKind kind, const char* title) {
+    if (const auto* const found = EstimateOf(plan, kind)) columns.push_back({title, *found});
+  };
+  add(v1::ESTIMATE_KIND_PREDICTED, "predicted");
+  add(v1::ESTIMATE_KIND_MEASURED_BOUND, "measured bound");
+  add(v1::ESTIMATE_KIND_LOWER_BOUND, "lower bound");
+  add(v1::ESTIMATE_KIND_TEXTBOOK, "textbook estimate");
   return columns;
+}
+
+// Where the column's MFU comes from.
+std::string BasisWords(const v1::TimeEstimate& cost) {
+  switch (cost.mfu_basis()) {
+    case v1::MFU_BASIS_FULL_PEAK:
+      return cost.has_hfu() && cost.hfu() != cost.mfu() ? "full peak, recomputation included"
+                                                        : "full peak";
+    case v1::MFU_BASIS_REQUEST:
+      return "MFU given in the request";
+    case v1::MFU_BASIS_ASSUMED:
+      return "assumed MFU";
+    case v1::MFU_BASIS_MEASURED_RATE:
+      return "the measured rate of matrix multiplication";
+    default:
+      return cost.kind() == v1::ESTIMATE_KIND_MEASURED_BOUND
+                 ? "the measured rate of matrix multiplication"
+                 : EnumName(cost.mfu_basis());
+  }
 }
 
 std::string CostTable(const std::vector<CostColumn>& columns, bool measured) {
@@ -106,7 +134,7 @@ std::string CostTable(const std::vector<CostColumn>& columns, bool measured) {
   if (measured)
     add("of measured", [](const CostColumn& column) { return FractionOf(column.cost); });
   add("duration",
-      [](const CostColumn& column) { return Duration(column.cost.duration_seconds()); });
+      [](const CostColumn& column) { return Duration(column.cost.duration_seconds().expected()); });
   // Three columns leave no room for the unit next to the number.
   add(measured ? "device-hours" : "device time", [&](const CostColumn& column) {
     return absl::StrCat(Grouped(column.cost.device_hours(), 2), measured ? "" : " device-hours");
@@ -120,52 +148,33 @@ std::string CostTable(const std::vector<CostColumn>& columns, bool measured) {
 
 constexpr size_t kPlanHang = 10;  // below the text after "  memory  "
 
-std::string HeadlineMemory(const v1::Memory& memory) {
-  const int64_t headroom = memory.headroom_bytes_per_device();
-  const std::string margin = headroom < 0
-                                 ? absl::StrCat("short by ", Gib(-headroom), "; takes ",
-                                                Grouped(memory.minimum_device_count()), " devices")
-                                 : absl::StrCat("headroom ", Gib(headroom));
-  return absl::StrCat(Gib(memory.bytes_per_device()), " needed, ",
-                      Gib(memory.usable_bytes_per_device()), " usable per device: ", margin);
-}
-
 std::string HeadlineTime(const v1::Plan& plan) {
   std::vector<std::string> times;
-  if (plan.has_measured_bound()) {
-    times.push_back(
-        absl::StrCat(Duration(plan.measured_bound().duration_seconds()), " at the measured rate"));
+  const auto seconds = [](const v1::TimeEstimate& e) {
+    return Duration(e.duration_seconds().expected());
+  };
+  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_PREDICTED)) {
+    times.push_back(absl::StrCat(seconds(*e), " predicted"));
   }
-  if (plan.has_lower_bound()) {
-    times.push_back(absl::StrCat("at least ", Duration(plan.lower_bound().duration_seconds()),
-                                 " (lower bound)"));
+  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_MEASURED_BOUND)) {
+    times.push_back(absl::StrCat(seconds(*e), " at the measured rate"));
   }
-  if (const v1::RunCost& textbook = plan.textbook_estimate(); plan.has_textbook_estimate()) {
-    times.push_back(
-        absl::StrCat(Duration(textbook.duration_seconds()), " by the textbook",
-                     textbook.has_mfu() ? " at " + Percent(textbook.mfu()) + " MFU" : ""));
+  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_LOWER_BOUND)) {
+    times.push_back(absl::StrCat("at least ", seconds(*e), " (lower bound)"));
+  }
+  if (const auto* const e = EstimateOf(plan, v1::ESTIMATE_KIND_TEXTBOOK)) {
+    times.push_back(absl::StrCat(seconds(*e), " by the textbook",
+                                 e->has_mfu() ? " at " + Percent(e->mfu()) + " MFU" : ""));
   }
   return times.empty() ? "not known: no rate of the devices is" : absl::StrJoin(times, "; ");
-}
-
-// The figures that the verdict depends on: the stages' peak under a layout, or else an even share.
-std::string HeadlineFit(const v1::Plan& plan) {
-  if (!plan.has_memory_estimate()) {
-    return absl::StrCat(Wrap("  counts  ", plan.memory().counted(), kPlanHang),
-                        Wrap("  memory  ", HeadlineMemory(plan.memory()), kPlanHang));
-  }
-  const v1::MemoryEstimate& estimate = plan.memory_estimate();
-  return Wrap("  memory  ",
-              absl::StrCat(PeakText(estimate), ": ", HeadroomText(estimate.headroom_bytes())),
-              kPlanHang);
 }
 
 std::string Headline(const v1::Plan& plan) {
   const std::string what = absl::StrCat(ModelWords(plan), ", ", Grouped(plan.token_count()),
                                         plan.token_count() == 1 ? " token, " : " tokens, ",
-                                        Grouped(plan.device_count()), " x ", plan.accelerator());
+                                        Grouped(plan.device_count()), " x ", plan.device());
   return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "), what, kPlanHang),
-                      HeadlineFit(plan), Wrap("  time    ", HeadlineTime(plan), kPlanHang));
+                      FitLines(plan, kPlanHang), Wrap("  time    ", HeadlineTime(plan), kPlanHang));
 }
 
 }  // namespace
@@ -197,8 +206,8 @@ std::string CostSection(const v1::Plan& plan) {
   const std::vector<CostColumn> columns = CostColumns(plan);
   std::string out = "\nTime and cost (whole run, no failures or stalls)\n";
   if (columns.empty()) return absl::StrCat(out, "  not known: no rate of the devices is\n");
-  out += CostTable(columns, plan.has_measured_bound());
-  for (const CostColumn& column : columns) out += Sentence(column.title, column.cost.mfu_basis());
+  out += CostTable(columns, EstimateOf(plan, v1::ESTIMATE_KIND_MEASURED_BOUND) != nullptr);
+  for (const CostColumn& column : columns) out += Sentence(column.title, BasisWords(column.cost));
   return out;
 }
 
@@ -206,7 +215,8 @@ std::string DerivationSection(const v1::Plan& plan) {
   if (plan.derivation().empty()) return "";
   std::string out = "\nDerivation\n";
   for (const v1::DerivationStep& step : plan.derivation()) {
-    const std::string source = step.source().empty() ? "" : absl::StrCat("  [", step.source(), "]");
+    std::string source = SourceText(plan.sources(), step.source_number());
+    if (!source.empty()) source = absl::StrCat("  [", source, "]");
     absl::StrAppend(&out, Wrap("  ", absl::StrCat(step.symbol(), " = ", step.formula()), 6),
                     Wrap("    = ", step.substitution(), 6),
                     Wrap("    = ", absl::StrCat(Plain(step.value()), " ", step.unit(), source), 6));
@@ -218,7 +228,9 @@ std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
   const v1::Plan& plan = response.plan();
   return absl::StrCat(Headline(plan), ModelSection(plan.parameters()),
                       ArithmeticSection(plan.flops()), MemorySection(plan), CostSection(plan),
-                      RatesText(plan.rates(), now), AssumptionsText(plan.assumptions()),
+                      NotesText("Warnings", plan.warnings(), PlanFieldWords),
+                      RatesText(plan.rates(), plan.sources(), now),
+                      NotesText("Assumptions", plan.assumptions(), PlanFieldWords),
                       IgnoredFieldsSection(plan.ignored_config_fields()), DerivationSection(plan),
                       "\n",
                       Wrap("",

@@ -1,9 +1,11 @@
 #include "client/report/rates_text.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "client/report/text.h"
 
 namespace sextant::client {
@@ -39,25 +41,40 @@ std::string MeasuredNote(const v1::RateUsed& rate, absl::Time now) {
 
 }  // namespace
 
+std::string SourceText(const SourceList& sources, int32_t number) {
+  if (number < 1 || number > sources.size()) return "";
+  return sources.Get(number - 1);
+}
+
+std::string SourceText(v1::RateSource kind, const SourceList& sources, int32_t number) {
+  const std::string source = SourceText(sources, number);
+  return absl::StrCat(EnumName(kind), source.empty() ? "" : ", ", source);
+}
+
 std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& rates,
-                      absl::Time now) {
+                      const SourceList& sources, absl::Time now) {
   if (rates.empty()) return "";
   Table table(2, {Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
   std::string measured;
   for (const v1::RateUsed& rate : rates) {
     table.AddRow({QuantityOf(rate), WithUnit(rate.value(), rate.unit()), EnumName(rate.source()),
-                  rate.device().empty() ? rate.citation()
-                                        : absl::StrCat(rate.device(), ": ", rate.citation())});
+                  absl::StrCat(rate.device(), rate.device().empty() ? "" : ": ",
+                               SourceText(sources, rate.source_number()))});
     const std::string note = MeasuredNote(rate, now);
     if (!note.empty()) measured += Wrap("  ", absl::StrCat(QuantityOf(rate), ": ", note), 4);
   }
   return absl::StrCat("\nRates used\n", table.Text(), measured);
 }
 
-std::string AssumptionsText(const google::protobuf::RepeatedPtrField<std::string>& assumptions) {
-  if (assumptions.empty()) return "";
-  std::string out = "\nAssumptions\n";
-  for (const std::string& assumption : assumptions) out += Wrap("  - ", assumption, 4);
+std::string NotesText(absl::string_view title,
+                      const google::protobuf::RepeatedPtrField<v1::Note>& notes, FieldWords words) {
+  if (notes.empty()) return "";
+  std::string out = absl::StrCat("\n", title, "\n");
+  for (const v1::Note& note : notes) {
+    std::vector<std::pair<std::string, std::string>> renamed;
+    for (const std::string& field : note.fields()) renamed.emplace_back(field, words(field));
+    out += Wrap("  - ", absl::StrReplaceAll(note.text(), renamed), 4);
+  }
   return out;
 }
 

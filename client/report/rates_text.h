@@ -1,4 +1,4 @@
-// The basis of an answer, for people: rates with their sources, assumptions, and fields of a
+// The basis of an answer, for people: rates with their sources, notes, and fields of a
 // config.json that were not read. Sections start with an empty line and their title, and are ""
 // where there is nothing to show.
 #ifndef SEXTANT_CLIENT_REPORT_RATES_TEXT_H_
@@ -6,18 +6,36 @@
 
 #include <google/protobuf/repeated_ptr_field.h>
 
+#include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "sextant/v1/note.pb.h"
 #include "sextant/v1/rates.pb.h"
 
 namespace sextant::client {
 
+// The sources of an answer.
+using SourceList = google::protobuf::RepeatedPtrField<std::string>;
+
+// The source of that number, from 1; "" for 0.
+std::string SourceText(const SourceList& sources, int32_t number);
+
+// The kind of source and the source itself: "reference, a table".
+std::string SourceText(v1::RateSource kind, const SourceList& sources, int32_t number);
+
 // Each rate with its source; below a measured one its spread, its device, and its age at `now`.
 std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& rates,
-                      absl::Time now);
+                      const SourceList& sources, absl::Time now);
 
-std::string AssumptionsText(const google::protobuf::RepeatedPtrField<std::string>& assumptions);
+// The user's words for a field of a request, e.g. its flag.
+using FieldWords = absl::FunctionRef<std::string(const std::string& field)>;
+
+// Notes below `title`, the fields that they name in the user's words.
+std::string NotesText(absl::string_view title,
+                      const google::protobuf::RepeatedPtrField<v1::Note>& notes, FieldWords words);
 
 // The fields of a config.json that were not read.
 std::string IgnoredFieldsSection(const google::protobuf::RepeatedPtrField<std::string>& fields);

@@ -26,38 +26,50 @@ std::string Part(size_t count, const Census& census, const Accelerator& accelera
   return absl::StrCat(count, " of ", census.measured, " measured ", accelerator.name);
 }
 
+NoteValue CountValue(size_t count) { return {"device_count", static_cast<double>(count)}; }
+
 // Returns "500 W" or "500 W to 650 W".
 std::string LimitsText(const std::vector<double>& limits) {
   const auto [low, high] = std::minmax_element(limits.begin(), limits.end());
   return *low == *high ? absl::StrCat(*low, " W") : absl::StrCat(*low, " W to ", *high, " W");
 }
 
-std::vector<std::string> AssumptionsOf(const Census& census, const Accelerator& accelerator,
-                                       size_t taking_part) {
-  std::vector<std::string> out;
+// The power limits by which devices are chosen. The datasheet's is `limit`.
+void AppendLimits(const Census& census, const Accelerator& accelerator, double limit, Notes& out) {
+  if (const size_t count = census.other_limits.size(); count > 0) {
+    out.push_back({NoteKind::kOtherPowerLimits,
+                   absl::StrCat("Left out of the median, since their power limit is ",
+                                LimitsText(census.other_limits), " and the datasheet's is ", limit,
+                                " W: ", Part(count, census, accelerator), "."),
+                   {CountValue(count), {"power_limit_watts", limit}}});
+  }
+  if (const size_t count = census.of_unknown_limit; count > 0) {
+    out.push_back({NoteKind::kPowerLimitAssumed,
+                   absl::StrCat("Taken to have the datasheet's power limit of ", limit,
+                                " W, since they say none: ", Part(count, census, accelerator), "."),
+                   {CountValue(count), {"power_limit_watts", limit}}});
+  }
+}
+
+Notes NotesOf(const Census& census, const Accelerator& accelerator, size_t taking_part) {
+  Notes out;
   if (census.too_old > 0) {
-    out.push_back(absl::StrCat("Older than the request allows, so left out of the median: ",
-                               Part(census.too_old, census, accelerator), "."));
+    out.push_back({NoteKind::kMeasurementsTooOld,
+                   absl::StrCat("Older than the request allows, so left out of the median: ",
+                                Part(census.too_old, census, accelerator), "."),
+                   {CountValue(census.too_old)}});
   }
-  const Figure& limit = accelerator.thermal_design_power_watts;
-  if (!census.other_limits.empty()) {
-    out.push_back(absl::StrCat("Left out of the median, since their power limit is ",
-                               LimitsText(census.other_limits), " and the datasheet's is ",
-                               limit.value,
-                               " W: ", Part(census.other_limits.size(), census, accelerator), "."));
-  }
-  if (limit && census.of_unknown_limit > 0) {
-    out.push_back(absl::StrCat(
-        "Taken to have the datasheet's power limit of ", limit.value,
-        " W, since they say none: ", Part(census.of_unknown_limit, census, accelerator), "."));
-  }
-  if (!limit && taking_part > 0) {
-    out.push_back(absl::StrCat("The catalogue has no power limit of ", accelerator.name,
-                               ": its measured devices take part whatever theirs is."));
+  if (const Figure& limit = accelerator.thermal_design_power_watts; limit) {
+    AppendLimits(census, accelerator, limit.value, out);
+  } else if (taking_part > 0) {
+    out.push_back({NoteKind::kPowerLimitUnknown,
+                   absl::StrCat("The catalogue has no power limit of ", accelerator.name,
+                                ": its measured devices take part whatever theirs is.")});
   }
   if (taking_part == 0 && census.measured > 0) {
     out.push_back(
-        absl::StrCat("No measured ", accelerator.name, " is left, hence what is published of it."));
+        {NoteKind::kNoMeasurementLeft, absl::StrCat("No measured ", accelerator.name,
+                                                    " is left, hence what is published of it.")});
   }
   return out;
 }
@@ -138,7 +150,7 @@ Placement PlacementOfProduct(const Accelerator& accelerator,
     }
     out.devices.push_back({peer, RateSource::kMeasuredModel});
   }
-  out.assumptions = AssumptionsOf(census, accelerator, out.devices.size());
+  out.notes = NotesOf(census, accelerator, out.devices.size());
   if (out.devices.empty()) out.devices.push_back(PlacedProduct(accelerator));
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "engine/base/note.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/device_model.h"
 #include "engine/hardware/rates.h"
@@ -45,7 +46,7 @@ size_t DecidingDevice(absl::Span<const double> seconds, DeviceJoin join,
 struct Placement {
   std::vector<PlacedDevice> devices = {};
   DeviceJoin join = DeviceJoin::kSlowest;
-  std::vector<std::string> assumptions = {};  // devices left out, in full sentences
+  Notes notes = {};  // which devices were left out
 
   // The data types measured on all devices; for an unmeasured product, fp8 and bf16, or fp16 where
   // it has no bf16.

@@ -4,12 +4,34 @@
 
 #include <cstdint>
 
+#include "absl/types/optional.h"
 #include "engine/base/units.h"
 
 namespace sextant {
 
 // The most memory of one device that a plan accepts; up to it every count of a plan fits an int64.
 inline constexpr int64_t kMaxDeviceMemoryBytes = 10'000'000'000'000;
+
+// Where a device's capacity comes from.
+enum class CapacitySource { kRequest, kReported, kNominal };
+
+// The memory of one device.
+struct DeviceCapacity {
+  Bytes capacity = Bytes(0);
+  CapacitySource source = CapacitySource::kNominal;
+  absl::optional<Bytes> reported = {};  // by the driver, or the host; absent: never measured
+  absl::optional<Bytes> nominal = {};   // the datasheet's; absent: not in the catalogue
+  Bytes reserved = Bytes(0);            // not the run's
+
+  Bytes usable() const { return capacity - reserved; }
+};
+
+// Chances from which, and below which, an estimate is a verdict. The defaults are the ends of the
+// interval, an 80 % one.
+struct FitThresholds {
+  double fits = 0.9;
+  double does_not_fit = 0.1;
+};
 
 // The bytes to hold and the devices to hold them. All at least 0; device_count at least 1.
 struct FitInput {

@@ -10,6 +10,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
 #include "engine/model/architecture/weight_tensor.h"
+#include "engine/tensor/data_type.h"
 
 namespace sextant {
 
@@ -26,6 +27,14 @@ enum class LedgerKind {
 inline constexpr int kLedgerKindCount = 8;
 
 inline constexpr int64_t kBitsPerByte = 8;
+
+// What the elements of a row are.
+enum class RowElements {
+  kNumber,  // of the row's data type
+  kMask,
+  kIndex,
+  kByte,  // uninterpreted
+};
 
 // "weight", "communication_buffer", ...
 absl::string_view LedgerKindName(LedgerKind kind);
@@ -46,7 +55,8 @@ struct LedgerRow {
   // words.
   std::array<int64_t, 3> dimensions = {};
   absl::string_view shape = "";  // "b s h": docs/memory.md has the symbols
-  absl::string_view data_type = "";
+  RowElements element_kind = RowElements::kNumber;
+  DataType data_type = DataType::kUnspecified;  // of numbers
   int64_t element_bits = 0;
   int64_t elements = 0;
   int64_t scale_bytes = 0;

@@ -104,7 +104,7 @@ std::string Ledger::TextOf(size_t moment) const {
 }
 
 // Uses the bytes that come and go at each moment: no sum exceeds that of all storages.
-size_t Ledger::PeakMoment() const {
+size_t Ledger::PeakPhase() const {
   std::vector<int64_t> change(moments_.size() + 1, 0);
   for (const Entry& entry : entries_) {
     change[entry.first] += entry.storage.size.value();
@@ -131,7 +131,7 @@ absl::StatusOr<GraphMemory> Ledger::Close() const {
                         "sizes");
   }
   GraphMemory out;
-  const size_t peak = PeakMoment();
+  const size_t peak = PeakPhase();
   out.peak_moment = TextOf(peak);
   for (const Entry& entry : entries_) {
     if (IsThereAt(entry, peak)) {

@@ -103,7 +103,7 @@ class Ledger {
   bool IsThereAt(const Entry& entry, size_t moment) const {
     return entry.first <= moment && (entry.held || moment <= entry.last);
   }
-  size_t PeakMoment() const;
+  size_t PeakPhase() const;
 
   std::vector<LedgerMoment> moments_;
   std::vector<Entry> entries_;

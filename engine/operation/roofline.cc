@@ -88,44 +88,56 @@ int64_t LargestRows(OperationRequest& request, int64_t& rows) {
   return rows;
 }
 
-std::string MemoryAdvice(const OperationRequest& request, const OperationAnalysis& analysis,
-                         const DeviceRates& rates) {
+Advice RowsAdvice(const OperationRequest& request, absl::string_view rows,
+                  const DeviceRates& rates) {
+  if (const auto at_ridge = RowsAtRidge(request, rates); at_ridge.has_value()) {
+    return {AdviceKind::kMoreRows,
+            absl::StrCat("memory-bound: batch until ", rows, " = ", *at_ridge,
+                         " to reach the ridge, since what is read of the other operand is then "
+                         "used by more rows"),
+            {{"rows_at_ridge", static_cast<double>(*at_ridge)}}};
+  }
+  return {AdviceKind::kFuse,
+          absl::StrCat("memory-bound at any ", rows,
+                       ": the other sizes are too small to reach the ridge; make them larger, "
+                       "or fuse with the neighbours")};
+}
+
+// The bytes that the fused kernel moves over those of its separate steps; 1 where there are none.
+double FusedBytesRatio(const OperationAnalysis& analysis) {
+  if (!analysis.unfused.has_value()) return 1;
+  return static_cast<double>(analysis.forward.sum.moved().value()) /
+         static_cast<double>(analysis.unfused->sum.moved().value());
+}
+
+Advice MemoryAdvice(const OperationRequest& request, const OperationAnalysis& analysis,
+                    const DeviceRates& rates) {
   OperationRequest copy = request;
-  const Rows rows = RowsOf(copy.operation);
-  if (rows.field != nullptr) {
-    const auto at_ridge = RowsAtRidge(request, rates);
-    if (at_ridge) {
-      return absl::StrCat("memory-bound: batch until ", rows.name, " = ", *at_ridge,
-                          " to reach the ridge, since what is read of the other operand is then "
-                          "used by more rows");
-    }
-    return absl::StrCat("memory-bound at any ", rows.name,
-                        ": the other sizes are too small to reach the ridge; make them larger, "
-                        "or fuse with the neighbours");
+  if (const Rows rows = RowsOf(copy.operation); rows.field != nullptr) {
+    return RowsAdvice(request, rows.name, rates);
   }
   const auto* attention = std::get_if<Attention>(&request.operation);
   if (attention != nullptr && !attention->fused) {
-    return "memory-bound: use a fused kernel, which moves no matrix of scores";
+    return {AdviceKind::kFuse, "memory-bound: use a fused kernel, which moves no matrix of scores"};
   }
   if (std::holds_alternative<OptimizerUpdate>(request.operation)) {
-    return "memory-bound at any size: keep the state in fewer bytes, or shard it over devices";
+    return {AdviceKind::kFewerBytes,
+            "memory-bound at any size: keep the state in fewer bytes, or shard it over devices"};
   }
   if (std::holds_alternative<EmbeddingLookup>(request.operation)) {
-    return "memory-bound at any size, since a lookup does no arithmetic: keep the table in fewer "
-           "bytes";
+    return {AdviceKind::kFewerBytes,
+            "memory-bound at any size, since a lookup does no arithmetic: keep the table in fewer "
+            "bytes"};
   }
-  const double share = analysis.unfused
-                           ? static_cast<double>(analysis.forward.sum.moved().value()) /
-                                 static_cast<double>(analysis.unfused->sum.moved().value())
-                           : 1;
-  std::string advice =
-      "memory-bound at any size: fuse with its neighbours, so that what lies between them never "
-      "leaves the chip";
-  if (share < 1) {
-    absl::StrAppendFormat(&advice, " (one kernel moves %.2g of the bytes of its separate steps)",
-                          share);
+  Advice out = {AdviceKind::kFuse,
+                "memory-bound at any size: fuse with its neighbours, so that what lies between "
+                "them never leaves the chip"};
+  if (const double ratio = FusedBytesRatio(analysis); ratio < 1) {
+    absl::StrAppendFormat(&out.text, " (one kernel moves %.2g of the bytes of its separate steps)",
+                          ratio);
+    out.values.push_back({"fused_bytes_ratio", ratio});
   }
-  return advice;
+  return out;
 }
 
 }  // namespace
@@ -180,25 +192,33 @@ absl::optional<int64_t> RowsAtRidge(const OperationRequest& request, const Devic
   return high;
 }
 
-absl::StatusOr<std::string> AdviceFor(const OperationRequest& request,
-                                      const OperationAnalysis& analysis, const DeviceRates& rates) {
-  if (std::holds_alternative<HostCopy>(request.operation)) {
-    return std::get<HostCopy>(request.operation).pinned
-               ? "bound by the link: copy while the device computes, or send fewer bytes"
-               : "copied twice: pin the host's memory, and copy while the device computes";
+absl::StatusOr<Advice> AdviceFor(const OperationRequest& request, const OperationAnalysis& analysis,
+                                 const DeviceRates& rates) {
+  if (const auto* copy = std::get_if<HostCopy>(&request.operation); copy != nullptr) {
+    if (copy->pinned) {
+      return Advice{AdviceKind::kOverlapCopy,
+                    "bound by the link: copy while the device computes, or send fewer bytes"};
+    }
+    return Advice{AdviceKind::kPinHostMemory,
+                  "copied twice: pin the host's memory, and copy while the device computes"};
   }
   SEXTANT_ASSIGN_OR_RETURN(const Roofline roofline, RooflineOf(analysis.forward, rates));
   if (roofline.launch > roofline.compute + roofline.memory) {
-    return absl::StrFormat(
-        "launch-bound: %.0f %% of its time is the launch; fuse with its neighbours, replay it in a "
-        "graph, or give it more work",
-        100 * roofline.launch.value() / roofline.time.value());
+    const double ratio = roofline.launch.value() / roofline.time.value();
+    return Advice{AdviceKind::kFewerLaunches,
+                  absl::StrFormat("launch-bound: %.0f %% of its time is the launch; fuse with its "
+                                  "neighbours, replay it in a graph, or give it more work",
+                                  100 * ratio),
+                  {{"launch_ratio", ratio}}};
   }
   if (roofline.bound == RooflineBound::kMemory) return MemoryAdvice(request, analysis, rates);
-  return absl::StrFormat(
-      "compute-bound: %.3g FLOPs a byte, the ridge is %.3g; only less arithmetic, a narrower "
-      "number format with a higher rate, or more devices make it faster",
-      roofline.intensity.value_or(0), roofline.ridge);
+  const double intensity = roofline.intensity.value_or(0);
+  return Advice{AdviceKind::kLessArithmetic,
+                absl::StrFormat("compute-bound: %.3g FLOPs a byte, the ridge is %.3g; only less "
+                                "arithmetic, a narrower number format with a higher rate, or more "
+                                "devices make it faster",
+                                intensity, roofline.ridge),
+                {{"flops_per_byte", intensity}, {"ridge_flops_per_byte", roofline.ridge}}};
 }
 
 }  // namespace sextant

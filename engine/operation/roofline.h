@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "engine/base/note.h"
 #include "engine/base/units.h"
 #include "engine/operation/analysis.h"
 #include "engine/operation/cost.h"
@@ -87,10 +89,26 @@ HostCopyTime TimeOf(const HostCopy& copy);
 // proportionally with the rows and bytes grow slower, so the intensity only grows.
 absl::optional<int64_t> RowsAtRidge(const OperationRequest& request, const DeviceRates& rates);
 
-// Advice on the time of `request`, in one sentence; `analysis` is that of `request`. Errors: those
-// of RooflineOf().
-absl::StatusOr<std::string> AdviceFor(const OperationRequest& request,
-                                      const OperationAnalysis& analysis, const DeviceRates& rates);
+// sextant.v1.AdviceKind says what each means and which values it has. The order is the same.
+enum class AdviceKind {
+  kOverlapCopy,
+  kPinHostMemory,
+  kFewerLaunches,
+  kMoreRows,
+  kFuse,
+  kFewerBytes,
+  kLessArithmetic,
+};
+
+struct Advice {
+  AdviceKind kind;
+  std::string text;  // one sentence
+  std::vector<NoteValue> values = {};
+};
+
+// Advice on the time of `request`; `analysis` is that of `request`. Errors: those of RooflineOf().
+absl::StatusOr<Advice> AdviceFor(const OperationRequest& request, const OperationAnalysis& analysis,
+                                 const DeviceRates& rates);
 
 }  // namespace sextant
 

@@ -5,9 +5,24 @@
 #include "absl/strings/str_cat.h"
 #include "engine/run/model_derivation.h"
 #include "engine/run/plan.h"
+#include "engine/run/plan_notes.h"
 
 namespace sextant {
 namespace {
+
+std::string SourceOf(MfuBasis basis) {
+  switch (basis) {
+    case MfuBasis::kFullPeak:
+      return "by definition";
+    case MfuBasis::kRequest:
+      return "the request";
+    case MfuBasis::kAssumed:
+      return kAssumedMfuSource;
+    case MfuBasis::kMeasuredRate:
+      break;
+  }
+  return "the measured rate of matrix multiplication";
+}
 
 // Collects steps; one method for each part of a plan, in the order of the plan.
 class Derivation {
@@ -15,30 +30,29 @@ class Derivation {
   Derivation(const RunSpec& run, const Plan& plan) : run_(run), plan_(plan) {}
 
   std::vector<DerivationStep> Take() {
-    Given();
+    AppendInputs();
     AppendModelSteps(run_, plan_, steps_);
-    State();
-    FitOfRun();
-    Rates();
-    if (plan_.lower_bound.has_value()) AtPeak("lower_bound", *plan_.lower_bound);
-    if (plan_.textbook_estimate.has_value()) AtPeak("textbook_estimate", *plan_.textbook_estimate);
-    if (plan_.measured_bound.has_value()) AtMeasuredRate("measured_bound", *plan_.measured_bound);
+    AppendState();
+    AppendFit();
+    AppendRates();
+    for (const TimeEstimate& estimate : plan_.estimates) AppendEstimate(estimate);
     return std::move(steps_);
   }
 
  private:
   void Add(DerivationStep step) { steps_.push_back(std::move(step)); }
 
-  void Given();
-  void State();
-  void Term(const StateTerm& term);
-  void FitOfRun();
-  void Rates();
-  void Measured(const Rate& rate);
-  void AtPeak(absl::string_view prefix, const RunCost& cost);
-  void AtMeasuredRate(absl::string_view prefix, const RunCost& cost);
-  void Cost(absl::string_view prefix, const RunCost& cost);
-  void Energy(absl::string_view prefix, const RunCost& cost);
+  void AppendInputs();
+  void AppendState();
+  void AppendTerm(const StateTerm& term);
+  void AppendFit();
+  void AppendRates();
+  void AppendMeasurement(const Rate& rate);
+  void AppendEstimate(const TimeEstimate& estimate);
+  void AppendAtPeak(absl::string_view prefix, const TimeEstimate& estimate);
+  void AppendAtMeasuredRate(absl::string_view prefix, const TimeEstimate& estimate);
+  void AppendCost(absl::string_view prefix, const TimeEstimate& estimate);
+  void AppendEnergy(absl::string_view prefix, const TimeEstimate& estimate);
   double RateValue(absl::string_view quantity) const;
 
   const RunSpec& run_;
@@ -46,7 +60,7 @@ class Derivation {
   std::vector<DerivationStep> steps_;
 };
 
-void Derivation::Given() {
+void Derivation::AppendInputs() {
   const auto add = [&](absl::string_view symbol, double value, absl::string_view unit) {
     Add({std::string(symbol), "given", Number(value), value, unit, "the request"});
   };
@@ -58,7 +72,7 @@ void Derivation::Given() {
   add("device_count", static_cast<double>(plan_.device_count), "device");
   add("token_count", static_cast<double>(plan_.token_count), "token");
   if (plan_.activations.has_value()) {
-    add("memory.activation_bytes", static_cast<double>(plan_.activations->value()), "byte");
+    add("memory.state.activation_bytes", static_cast<double>(plan_.activations->value()), "byte");
   }
   const auto reserved = run_.cluster.reserved_memory_bytes;
   Add({"reserved_memory_bytes", "given", Number(reserved.value_or(0)),
@@ -72,18 +86,18 @@ void Derivation::Given() {
   add_default("power_usage_effectiveness", economics.power_usage_effectiveness, 1, "ratio");
 }
 
-void Derivation::State() {
+void Derivation::AppendState() {
   std::string sum;
   for (const StateTerm& term : plan_.state.terms) {
-    Term(term);
-    AppendTerm(sum, term.size.value());
+    AppendTerm(term);
+    sextant::AppendTerm(sum, term.size.value());
   }
-  Add({"memory.model_state_bytes", "sum of the terms' size_bytes", sum,
+  Add({"memory.state.state_bytes", "sum of the terms' size_bytes", sum,
        static_cast<double>(plan_.state.total.value()), "byte", "docs/memory.md"});
 }
 
-void Derivation::Term(const StateTerm& term) {
-  const std::string prefix = absl::StrCat("memory.terms.", term.name);
+void Derivation::AppendTerm(const StateTerm& term) {
+  const std::string prefix = absl::StrCat("memory.state.terms.", term.name);
   const auto size = static_cast<double>(term.size.value());
   Add({prefix + ".size_bytes", "elements x element_bytes + scale_bytes",
        absl::StrCat(term.elements, " * ", term.element_bytes, " + ", term.scale_bytes), size,
@@ -93,49 +107,52 @@ void Derivation::Term(const StateTerm& term) {
        size / static_cast<double>(plan_.parameters.all.total), "byte/parameter", "by definition"});
 }
 
-void Derivation::FitOfRun() {
+void Derivation::AppendFit() {
   const Fit& fit = plan_.fit;
   const std::string n = Number(run_.cluster.device_count);
-  const std::string usable = Number(plan_.usable_per_device);
+  const std::string usable = Number(plan_.capacity.usable());
   const std::string activations = Number(plan_.activations.value_or(Bytes(0)));
   const auto add = [&](absl::string_view symbol, absl::string_view formula, std::string numbers,
                        double value, absl::string_view unit) {
     Add({absl::StrCat("memory.", symbol), formula, std::move(numbers), value, unit,
          "docs/memory.md"});
   };
-  add("total_bytes", "model_state_bytes + activation_bytes",
+  add("state.total_bytes", "state_bytes + activation_bytes",
       absl::StrCat(Number(plan_.state.total), " + ", activations),
       static_cast<double>(fit.total.value()), "byte");
-  add("bytes_per_device", "ceil(total_bytes / device_count)",
-      absl::StrCat("ceil(", Number(fit.total), " / ", n, ")"),
-      static_cast<double>(fit.per_device.value()), "byte");
-  add("usable_bytes_per_device", "memory_bytes - reserved_memory_bytes",
+  add("capacity.usable_bytes", "memory_bytes - reserved_memory_bytes",
       absl::StrCat(Number(RateValue("memory_bytes")), " - ",
                    run_.cluster.reserved_memory_bytes.value_or(0)),
-      static_cast<double>(plan_.usable_per_device.value()), "byte");
-  add("headroom_bytes_per_device", "usable_bytes_per_device - bytes_per_device",
-      absl::StrCat(usable, " - ", Number(fit.per_device)),
-      static_cast<double>(fit.headroom.value()), "byte");
-  add("minimum_device_count", "ceil(total_bytes / usable_bytes_per_device)",
+      static_cast<double>(plan_.capacity.usable().value()), "byte");
+  // Under a layout the ledger adds up to the peak.
+  if (!plan_.memory_estimate.has_value()) {
+    add("peak_bytes.expected", "ceil(total_bytes / device_count)",
+        absl::StrCat("ceil(", Number(fit.total), " / ", n, ")"),
+        static_cast<double>(fit.per_device.value()), "byte");
+    add("headroom_bytes.expected", "usable_bytes - peak_bytes",
+        absl::StrCat(usable, " - ", Number(fit.per_device)),
+        static_cast<double>(fit.headroom.value()), "byte");
+  }
+  add("state.minimum_device_count", "ceil(total_bytes / usable_bytes)",
       absl::StrCat("ceil(", Number(fit.total), " / ", usable, ")"),
       static_cast<double>(fit.minimum_device_count), "device");
   if (fit.largest_parameter_count == 0) return;  // activations alone fill the devices
-  add("largest_parameter_count",
-      "floor((device_count x usable - activation_bytes) x parameters / model_state_bytes)",
+  add("state.largest_parameter_count",
+      "floor((device_count x usable_bytes - activation_bytes) x parameters / state_bytes)",
       absl::StrCat("floor((", n, " * ", usable, " - ", activations, ") * ",
                    plan_.parameters.all.total, " / ", Number(plan_.state.total), ")"),
       static_cast<double>(fit.largest_parameter_count), "parameter");
 }
 
-void Derivation::Rates() {
+void Derivation::AppendRates() {
   for (const Rate& rate : plan_.rates) {
     Add({absl::StrCat("rates.", rate.quantity, ".value"), "given", Number(rate.value), rate.value,
          rate.unit, rate.citation});
-    if (rate.measured.has_value()) Measured(rate);
+    if (rate.measured.has_value()) AppendMeasurement(rate);
   }
 }
 
-void Derivation::Measured(const Rate& rate) {
+void Derivation::AppendMeasurement(const Rate& rate) {
   const std::string prefix = absl::StrCat("rates.", rate.quantity);
   if (rate.measured->relative_spread.has_value()) {
     const double spread = *rate.measured->relative_spread;
@@ -146,25 +163,35 @@ void Derivation::Measured(const Rate& rate) {
        absl::StrCat("calibration ", rate.measured->calibration_fingerprint)});
 }
 
-void Derivation::AtPeak(absl::string_view prefix, const RunCost& cost) {
+void Derivation::AppendEstimate(const TimeEstimate& estimate) {
+  const std::string prefix = absl::StrCat("estimates.", EstimateKindName(estimate.kind));
+  if (estimate.kind == EstimateKind::kMeasuredBound) {
+    AppendAtMeasuredRate(prefix, estimate);
+  } else {
+    AppendAtPeak(prefix, estimate);
+  }
+}
+
+void Derivation::AppendAtPeak(absl::string_view prefix, const TimeEstimate& cost) {
   const auto& hardware = plan_.flops.hardware;
-  if (prefix == "lower_bound" && hardware.has_value()) {
+  if (cost.kind == EstimateKind::kLowerBound && hardware.has_value()) {
     Add({absl::StrCat(prefix, ".mfu"), "1 / flops.hardware_flops_ratio",
-         absl::StrCat("1 / ", Number(hardware->ratio())), *cost.mfu, "ratio", cost.mfu_basis});
+         absl::StrCat("1 / ", Number(hardware->ratio())), *cost.mfu, "ratio",
+         SourceOf(cost.mfu_basis)});
   } else {
     Add({absl::StrCat(prefix, ".mfu"), "given", Number(*cost.mfu), *cost.mfu, "ratio",
-         cost.mfu_basis});
+         SourceOf(cost.mfu_basis)});
   }
-  Add({absl::StrCat(prefix, ".duration_seconds"),
+  Add({absl::StrCat(prefix, ".duration_seconds.expected"),
        "flops / (device_count x peak_flops_per_second x mfu)",
        absl::StrCat(Number(plan_.flops.used().run.value()), " / (", run_.cluster.device_count,
                     " * ", Number(RateValue("peak_flops_per_second")), " * ", Number(*cost.mfu),
                     ")"),
        cost.duration.value(), "s", "Chowdhery et al. 2022 (arXiv 2204.02311) appendix B"});
-  Cost(prefix, cost);
+  AppendCost(prefix, cost);
 }
 
-void Derivation::AtMeasuredRate(absl::string_view prefix, const RunCost& cost) {
+void Derivation::AppendAtMeasuredRate(absl::string_view prefix, const TimeEstimate& cost) {
   const std::string rate = Number(RateValue("matmul_flops_per_second"));
   const bool twice = plan_.flops.hardware.has_value();  // recomputation runs at this rate, too
   const std::string ratio = twice ? Number(plan_.flops.hardware->ratio()) : "";
@@ -174,19 +201,19 @@ void Derivation::AtMeasuredRate(absl::string_view prefix, const RunCost& cost) {
                : "matmul_flops_per_second / peak_flops_per_second",
          absl::StrCat(rate, " / ", Number(RateValue("peak_flops_per_second")), twice ? " / " : "",
                       ratio),
-         *cost.mfu, "ratio", cost.mfu_basis});
+         *cost.mfu, "ratio", SourceOf(cost.mfu_basis)});
   }
-  Add({absl::StrCat(prefix, ".duration_seconds"),
+  Add({absl::StrCat(prefix, ".duration_seconds.expected"),
        twice ? "flops x flops.hardware_flops_ratio / (device_count x matmul_flops_per_second)"
              : "flops / (device_count x matmul_flops_per_second)",
        absl::StrCat(Number(plan_.flops.used().run.value()), twice ? " * " : "", ratio, " / (",
                     run_.cluster.device_count, " * ", rate, ")"),
        cost.duration.value(), "s", "docs/run.md"});
-  Cost(prefix, cost);
+  AppendCost(prefix, cost);
 }
 
 // The steps that follow from the duration.
-void Derivation::Cost(absl::string_view prefix, const RunCost& cost) {
+void Derivation::AppendCost(absl::string_view prefix, const TimeEstimate& cost) {
   const std::string n = Number(run_.cluster.device_count);
   const std::string seconds = Number(cost.duration.value());
   const auto add = [&](absl::string_view symbol, absl::string_view formula, std::string numbers,
@@ -205,8 +232,6 @@ void Derivation::Cost(absl::string_view prefix, const RunCost& cost) {
                      Number(RateValue("matmul_flops_per_second")), " * ", seconds, ")"),
         *cost.measured_fraction, "ratio", "by definition");
   }
-  add("duration_days", "duration_seconds / 86400", absl::StrCat(seconds, " / 86400"),
-      cost.duration_days(), "day", "by definition");
   add("device_hours", "device_count x duration_seconds / 3600",
       absl::StrCat(n, " * ", seconds, " / 3600"), cost.device_hours, "device hour",
       "by definition");
@@ -219,10 +244,10 @@ void Derivation::Cost(absl::string_view prefix, const RunCost& cost) {
                      Number(*run_.economics.device_hour_price_usd)),
         cost.cost->value(), "USD", "docs/run.md");
   }
-  Energy(prefix, cost);
+  AppendEnergy(prefix, cost);
 }
 
-void Derivation::Energy(absl::string_view prefix, const RunCost& cost) {
+void Derivation::AppendEnergy(absl::string_view prefix, const TimeEstimate& cost) {
   if (!cost.energy.has_value()) return;
   Add({absl::StrCat(prefix, ".energy_joules"),
        "device_count x (device_power_watts + host_power_watts_per_device) x duration_seconds x "

@@ -13,7 +13,7 @@ namespace sextant {
 struct Plan;
 
 struct DerivationStep {
-  std::string symbol;         // "lower_bound.duration_seconds"
+  std::string symbol;         // "estimates.lower_bound.duration_seconds.expected"
   absl::string_view formula;  // in symbols
   std::string substitution;   // the formula with its numbers: evaluates to `value`
   double value = 0;

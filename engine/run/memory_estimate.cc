@@ -1,6 +1,7 @@
 #include "engine/run/memory_estimate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,10 +14,21 @@
 namespace sextant {
 namespace {
 
+// Of the standard normal distribution.
+constexpr double kNinetiethPercentile = 1.2815515655446004;
+
+// A chance is computed to about 1e-16; an end of the interval counts as its percentile.
+constexpr double kRounding = 1e-9;
+
 class ChangeSearch {
  public:
-  ChangeSearch(const JobContext& context, const JobChoice& choice, Bytes usable)
-      : context_(context), choice_(choice), usable_(usable), all_(ChangesOf(context, choice)) {}
+  ChangeSearch(const JobContext& context, const JobChoice& choice, Bytes usable,
+               const FitThresholds& thresholds)
+      : context_(context),
+        choice_(choice),
+        usable_(usable),
+        thresholds_(thresholds),
+        all_(ChangesOf(context, choice)) {}
 
   FittingChanges Find() {
     for (const RunChange& change : all_) {
@@ -64,7 +76,9 @@ class ChangeSearch {
       for (ChangedSetting& setting : Apply(change, choice)) {
         out.settings.push_back(std::move(setting));
       }
-      absl::StrAppend(&out.cost, out.cost.empty() ? "" : "; ", CostOf(change));
+      const SettingCost cost = CostOf(change);
+      out.cost = std::max(out.cost, cost.kind);
+      absl::StrAppend(&out.cost_text, out.cost_text.empty() ? "" : "; ", cost.text);
     }
     ++out_.considered;
     const absl::optional<BytesInterval> process = ProcessIfItFits(choice);
@@ -98,12 +112,13 @@ class ChangeSearch {
   }
 
   bool Fits(const StageMemory& memory) const {
-    return VerdictOf(memory.process, usable_) == Verdict::kFits;
+    return VerdictOf(FitChance(memory.process, usable_), thresholds_) == Verdict::kFits;
   }
 
   const JobContext& context_;
   const JobChoice& choice_;
   const Bytes usable_;
+  const FitThresholds thresholds_;
   const std::vector<RunChange> all_;
   absl::optional<RunSetting> settled_ = {};  // setting of the last change found
   bool cheap_ = false;                       // a cheap change was found
@@ -137,14 +152,23 @@ void AddOpposites(MemoryEstimate& estimate) {
 
 }  // namespace
 
-Verdict VerdictOf(const BytesInterval& process, Bytes usable) {
-  if (process.high <= usable) return Verdict::kFits;
-  return process.low <= usable ? Verdict::kTight : Verdict::kDoesNotFit;
+double FitChance(const BytesInterval& process, Bytes usable) {
+  const auto room = static_cast<double>((usable - process.expected).value());
+  const Bytes side = room < 0 ? process.expected - process.low : process.high - process.expected;
+  if (side <= Bytes(0)) return room < 0 ? 0 : 1;
+  const double deviations = kNinetiethPercentile * room / static_cast<double>(side.value());
+  return 0.5 * std::erfc(-deviations / std::sqrt(2.0));
 }
 
-FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice,
-                                  Bytes usable) {
-  return ChangeSearch(context, choice, usable).Find();
+Verdict VerdictOf(double fit_chance, const FitThresholds& thresholds) {
+  if (fit_chance >= thresholds.fits - kRounding) return Verdict::kFits;
+  const bool may_fit = fit_chance >= thresholds.does_not_fit - kRounding;
+  return may_fit ? Verdict::kTight : Verdict::kDoesNotFit;
+}
+
+FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice, Bytes usable,
+                                  const FitThresholds& thresholds) {
+  return ChangeSearch(context, choice, usable, thresholds).Find();
 }
 
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
@@ -168,9 +192,10 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
     if (out.stages.back().memory.total() > out.peak().total()) out.peak_stage = stage;
   }
   if (job.pipeline.schedule == PipelineSchedule::kDualPipe) AddOpposites(out);
-  out.verdict = VerdictOf(out.peak().process, in.usable);
+  out.fit_chance = FitChance(out.peak().process, in.usable);
+  out.verdict = VerdictOf(out.fit_chance, in.thresholds);
   if (out.verdict == Verdict::kFits) return out;
-  FittingChanges found = FindFittingChanges(in.context, in.choice, in.usable);
+  FittingChanges found = FindFittingChanges(in.context, in.choice, in.usable, in.thresholds);
   out.changes = std::move(found.changes);
   out.changes_considered = found.considered;
   return out;

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/variant.h"
 #include "engine/base/units.h"
+#include "engine/memory/fit.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
@@ -17,9 +19,10 @@
 namespace sextant {
 
 enum class Verdict {
-  kFits,        // even at the high end of the estimate
-  kTight,       // usable memory lies within the interval
-  kDoesNotFit,  // not even at the low end
+  kFits,
+  kTight,  // open: the chance lies between the thresholds
+  kDoesNotFit,
+  kStateFits,  // only model state was counted, and that fits
 };
 
 struct StageEstimate {
@@ -30,16 +33,23 @@ struct StageEstimate {
   LedgerRows ledger;            // empty unless asked for
 };
 
-// One setting before and after a change, in the request's words.
+using SettingValue =
+    absl::variant<int64_t, bool, ZeroStage, RecomputePolicy, AttentionKernel, LossKind>;
+
+// A setting and its new value.
 struct ChangedSetting {
-  std::string field;  // "layout.micro_batch_size"
-  std::string from;
-  std::string to;
+  std::string field;  // its path in the request: "layout.micro_batch_size"
+  SettingValue from;
+  SettingValue to;
 };
 
+// From the cheapest to the most expensive.
+enum class ChangeCost { kNone, kLittleTime, kTime, kTimeAndHostMemory, kDevices, kOtherRun };
+
 struct FittingChange {
-  std::vector<ChangedSetting> settings;  // one, or two
-  std::string cost;                      // of each setting, in words
+  std::vector<ChangedSetting> settings;  // one with its prerequisites, or two
+  ChangeCost cost = ChangeCost::kNone;   // the larger of its settings'
+  std::string cost_text;                 // of each setting
   BytesInterval process = {};            // of the stage with the peak
 };
 
@@ -48,29 +58,35 @@ struct MemoryEstimate {
   std::vector<std::string> layer_kinds;  // names, by LedgerRow::layer_kind
   int64_t peak_stage = 0;
   Bytes usable = Bytes(0);  // of a device
+  double fit_chance = 1;
   Verdict verdict = Verdict::kFits;
   int64_t data_parallel_size = 1;
   int64_t micro_batch_count = 1;
   std::vector<FittingChange> changes;
   int64_t changes_considered = 0;
-  std::vector<std::string> assumptions;
 
   const StageMemory& peak() const { return stages[static_cast<size_t>(peak_stage)].memory; }
 };
 
-// kFits where the high end fits; kDoesNotFit where not even the low end fits.
-Verdict VerdictOf(const BytesInterval& process, Bytes usable);
+// The chance that `process` is at most `usable`: half of a normal distribution on each side of the
+// expected size, of which the interval holds 80 %. A step where an end is the expected size.
+// Derivation: docs/memory.md.
+double FitChance(const BytesInterval& process, Bytes usable);
+
+// kFits, kTight or kDoesNotFit.
+Verdict VerdictOf(double fit_chance, const FitThresholds& thresholds);
 
 struct FittingChanges {
   std::vector<FittingChange> changes;
   int64_t considered = 0;
 };
 
-// The changes that make a run fit: for each setting, the smallest change with which `choice`
-// certainly fits into `usable` bytes of a device; the cheapest setting first. Where there is none,
-// or only changes that take more devices or alter the training run, the cheapest pair of other
-// changes comes first, ordered by the sum of their places in RunSetting.
-FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice, Bytes usable);
+// The changes that make a run fit: for each setting, the smallest change with which the
+// verdict on `choice` is kFits in `usable` bytes of a device; the cheapest setting first. Where
+// there is none, or only changes that take more devices or alter the training run, the cheapest
+// pair of other changes comes first, ordered by the sum of their places in RunSetting.
+FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice, Bytes usable,
+                                  const FitThresholds& thresholds);
 
 // The most ledger rows of an answer, all stages together: about 4 MB.
 inline constexpr int64_t kMaxLedgerRows = 10'000;
@@ -80,6 +96,7 @@ struct EstimateInput {
   const JobChoice& choice;
   const MemoryModel& model;  // of the choice's job
   Bytes usable;              // per device; at least 1
+  FitThresholds thresholds = {};
   bool include_ledger = false;
 };
 

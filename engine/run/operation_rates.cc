@@ -1,6 +1,8 @@
 #include "engine/run/operation_rates.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
@@ -18,34 +20,37 @@ constexpr double kMaxLaunchSeconds = 1;
 
 // The sources of the rates.
 struct Source {
-  const Accelerator* datasheet = nullptr;          // null: none is known
-  const DeviceCalibration* calibration = nullptr;  // null: not measured
+  const Accelerator* datasheet = nullptr;              // null: none is known
+  std::vector<const DeviceCalibration*> devices = {};  // of one product; empty: not measured
   RateSource measured_by = RateSource::kMeasuredSupplied;
   absl::string_view name = "";
+
+  bool is_measured() const { return !devices.empty(); }
 };
 
-absl::Status Unmeasured(absl::string_view uuid, std::string description) {
-  return FailedPrecondition(kRatesNotMeasured,
-                            {{kRatesNotMeasured, std::string(uuid), std::move(description)}});
+// Says of each device that has no rate of matrix products in `type` that it has none.
+absl::Status NotMeasuredIn(DataType type, const Source& source) {
+  std::vector<PreconditionViolation> missing;
+  for (const DeviceCalibration* const device : source.devices) {
+    if (device->MatmulIn(type) != nullptr) continue;
+    missing.push_back(
+        {kRatesNotMeasured, device->uuid, NotInTypeText(*device, type, "data_types.input")});
+  }
+  return FailedPrecondition(kRatesNotMeasured, missing);
 }
 
 absl::Status CheckFields(const OperationDevice& d, absl::string_view path) {
   FieldViolations violations;
-  const int named = (d.accelerator.empty() ? 0 : 1) + (d.device.has_value() ? 1 : 0) +
-                    (d.calibration != nullptr ? 1 : 0);
-  if (named > 1) {
-    violations.Add(path,
-                   "names a device twice: give one of accelerator, device_uuid and "
-                   "calibration");
-  }
+  const std::string selector = FieldPath(path, "device");
+  CheckSelection(d.device, selector, violations);
   const auto rate = [&](absl::string_view name, absl::optional<double> value) {
     if (value.has_value()) {
       violations.RequireRange(
           path, name, *value,
           FieldViolations::RealRange{.low = 0, .high = kMaxRate, .above_low = true});
-    } else if (named == 0 && name != "general_flops_per_second") {
+    } else if (d.device.empty() && name != "general_flops_per_second") {
       violations.Add(FieldPath(path, name),
-                     "is required where no accelerator, device_uuid or calibration is given");
+                     absl::StrCat("is required where ", selector, " is left out"));
     }
   };
   rate("matrix_flops_per_second", d.matrix_flops_per_second);
@@ -57,30 +62,33 @@ absl::Status CheckFields(const OperationDevice& d, absl::string_view path) {
   return violations.ToStatus();
 }
 
-absl::StatusOr<Source> SourceFor(const OperationDevice& d) {
-  if (!d.accelerator.empty()) {
-    SEXTANT_ASSIGN_OR_RETURN(const Accelerator* const accelerator, FindAccelerator(d.accelerator));
-    return Source{.datasheet = accelerator, .name = accelerator->name};
+absl::StatusOr<Source> SourceFor(const OperationDevice& d, absl::string_view path) {
+  const std::string selector = FieldPath(path, "device");
+  std::vector<UnknownName> unknown;
+  FieldViolations several;
+  Source out = {.datasheet = FindSelected(d.device, selector, unknown)};
+  SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown, several));
+  SEXTANT_RETURN_IF_ERROR(
+      CheckMeasured(d.device, absl::StrCat("name it by ", selector, ".accelerator")));
+  for (const DeviceModel* const model : d.device.models()) {
+    out.devices.push_back(&model->calibration());
   }
-  Source out;
-  if (d.device.has_value()) {
-    SEXTANT_RETURN_IF_ERROR(d.device->found);
-    if (d.device->distrusted) return Unmeasured(d.device->uuid, DistrustedText(d.device->uuid));
-    if (d.device->model == nullptr) {
-      return Unmeasured(d.device->uuid,
-                        NeverMeasuredText(d.device->uuid, "name it by device.accelerator"));
-    }
-    out.calibration = &d.device->model->calibration();
-    out.measured_by = RateSource::kMeasuredDevice;
-  } else if (d.calibration != nullptr) {
-    out.calibration = &d.calibration->calibration();
-  } else {
-    return out;
+  out.measured_by = d.device.source();
+  if (out.is_measured()) out.datasheet = out.devices.front()->accelerator;
+  if (out.datasheet != nullptr) {
+    out.name = out.datasheet->name;
+  } else if (out.is_measured()) {
+    out.name = out.devices.front()->product_name;
   }
-  out.datasheet = out.calibration->accelerator;
-  out.name = out.datasheet != nullptr ? out.datasheet->name : out.calibration->product_name;
   return out;
 }
+
+// A measured figure of one device.
+struct Found {
+  const DeviceCalibration* device = nullptr;
+  RateWriter::MeasuredFigure figure = {};
+  Measurement measurement = {};
+};
 
 // One figure to find, and its values in the sources.
 struct Wanted {
@@ -89,25 +97,27 @@ struct Wanted {
   absl::string_view unit;
   DataType type = DataType::kUnspecified;
   absl::optional<double> given = {};
-  absl::optional<RateWriter::MeasuredFigure> measured = {};
-  absl::optional<Measurement> measurement = {};
+  absl::optional<Found> measured = {};
   Figure datasheet = {};
 };
 
 // Finds the figure in the best source that has it; absent where none does. A measured device uses
 // no datasheet.
 absl::optional<double> Resolve(Wanted wanted, const Source& source, std::vector<Rate>& used) {
-  const bool as_peak = !wanted.given.has_value() && source.calibration == nullptr;
-  RateWriter writer(
-      {.quantity = as_peak ? wanted.peak : wanted.quantity,
-       .data_type = wanted.type,
-       .unit = wanted.unit,
-       .device = source.name,
-       .measured = wanted.given.has_value() ? absl::nullopt : std::move(wanted.measurement)},
-      used);
+  const bool as_peak = !wanted.given.has_value() && !source.is_measured();
+  absl::optional<Measurement> measurement;
+  if (!wanted.given.has_value() && wanted.measured.has_value()) {
+    measurement = std::move(wanted.measured->measurement);
+  }
+  RateWriter writer({.quantity = as_peak ? wanted.peak : wanted.quantity,
+                     .data_type = wanted.type,
+                     .unit = wanted.unit,
+                     .device = source.name,
+                     .measured = std::move(measurement)},
+                    used);
   if (wanted.given.has_value()) return writer.FromRequest(*wanted.given);
   if (wanted.measured.has_value()) {
-    return writer.FromMeasurement(*source.calibration, *std::move(wanted.measured));
+    return writer.FromMeasurement(*wanted.measured->device, std::move(wanted.measured->figure));
   }
   if (as_peak && wanted.datasheet) return writer.FromDatasheet(*source.datasheet, wanted.datasheet);
   return absl::nullopt;
@@ -119,12 +129,38 @@ Measurement MeasurementOf(bool stable, int64_t sample_count, double relative_spr
   return out;
 }
 
-void AddPass(const absl::optional<MeasuredPass>& pass, const Source& source, Wanted& wanted) {
-  if (!pass.has_value()) return;
-  wanted.measured = {.value = pass->per_second,
-                     .source = source.measured_by,
-                     .citation = CitationOf(*source.calibration, *pass)};
-  wanted.measurement = MeasurementOf(pass->stable, pass->sample_count, pass->relative_spread);
+absl::optional<Found> MatmulOf(const DeviceCalibration& device, DataType type) {
+  const MeasuredMatmul* const m = device.MatmulIn(type);
+  if (m == nullptr) return absl::nullopt;
+  return Found{.device = &device,
+               .figure = {.value = m->rate.value(), .citation = CitationOf(device, *m)},
+               .measurement = MeasurementOf(m->stable, m->sample_count, m->relative_spread)};
+}
+
+absl::optional<Found> PassOf(const DeviceCalibration& device,
+                             const absl::optional<MeasuredPass>& pass) {
+  if (!pass.has_value()) return absl::nullopt;
+  return Found{
+      .device = &device,
+      .figure = {.value = pass->per_second, .citation = CitationOf(device, *pass)},
+      .measurement = MeasurementOf(pass->stable, pass->sample_count, pass->relative_spread)};
+}
+
+// The slowest device's figure; absent where a device lacks it.
+template <typename FigureOf>
+absl::optional<Found> SlowestOf(const Source& source, const FigureOf& figure_of) {
+  absl::optional<Found> out;
+  for (const DeviceCalibration* const device : source.devices) {
+    absl::optional<Found> its = figure_of(*device);
+    if (!its.has_value()) return absl::nullopt;
+    if (!out.has_value() || its->figure.value < out->figure.value) out = std::move(its);
+  }
+  if (!out.has_value()) return out;
+  out->figure.source = source.measured_by;
+  if (source.devices.size() > 1) {
+    absl::StrAppend(&out->figure.citation, "; the slowest of ", source.devices.size(), " devices");
+  }
+  return out;
 }
 
 Wanted MatrixRate(const OperationDevice& d, const Source& source, DataType type) {
@@ -134,13 +170,7 @@ Wanted MatrixRate(const OperationDevice& d, const Source& source, DataType type)
                 .type = type,
                 .given = d.matrix_flops_per_second};
   if (source.datasheet != nullptr) out.datasheet = PeakFlopsPerSecond(*source.datasheet, type);
-  if (source.calibration == nullptr) return out;
-  if (const MeasuredMatmul* m = source.calibration->MatmulIn(type); m != nullptr) {
-    out.measured = {.value = m->rate.value(),
-                    .source = source.measured_by,
-                    .citation = CitationOf(*source.calibration, *m)};
-    out.measurement = MeasurementOf(m->stable, m->sample_count, m->relative_spread);
-  }
+  out.measured = SlowestOf(source, [type](const auto& device) { return MatmulOf(device, type); });
   return out;
 }
 
@@ -155,8 +185,9 @@ Wanted GeneralRate(const OperationDevice& d, const Source& source, DataType type
     out.datasheet = general == DataType::kFp64 ? source.datasheet->fp64_flops_per_second
                                                : source.datasheet->fp32_flops_per_second;
   }
-  if (source.calibration != nullptr && general == DataType::kFp32) {
-    AddPass(source.calibration->elementwise, source, out);
+  if (general == DataType::kFp32) {
+    out.measured =
+        SlowestOf(source, [](const auto& device) { return PassOf(device, device.elementwise); });
   }
   return out;
 }
@@ -169,23 +200,44 @@ Wanted MemoryRate(const OperationDevice& d, const Source& source) {
   if (source.datasheet != nullptr) {
     out.datasheet = source.datasheet->memory_bandwidth_bytes_per_second;
   }
-  if (source.calibration != nullptr) AddPass(source.calibration->memory_copy(), source, out);
+  out.measured =
+      SlowestOf(source, [](const auto& device) { return PassOf(device, device.memory_copy()); });
   return out;
 }
 
-void AddAssumptions(const OperationDevice& d, const Source& source, OperationRates& out) {
-  if (source.calibration == nullptr && source.datasheet != nullptr) {
-    out.assumptions.push_back(
-        "The datasheet's peaks are taken in full; kernels that were measured stay below them.");
+Notes NotesOf(const OperationDevice& d, const Source& source, const DeviceRates& rates,
+              absl::string_view path) {
+  Notes out;
+  if (!source.is_measured() && source.datasheet != nullptr) {
+    out.push_back(
+        {NoteKind::kDatasheetPeaks,
+         "The datasheet's peaks are taken in full; kernels that were measured stay below them."});
   }
-  if (!out.rates.general.has_value()) {
-    out.assumptions.push_back(
-        "Arithmetic that is no matrix product is taken at the rate of matrix products: nothing "
-        "says what the device's general units do.");
+  if (!rates.general.has_value()) {
+    const std::string field = FieldPath(path, "general_flops_per_second");
+    out.push_back({.kind = NoteKind::kGeneralRateUnknown,
+                   .text = absl::StrCat("Arithmetic that is no matrix product is taken at the rate "
+                                        "of matrix products: the device's general units have no "
+                                        "known rate, and the request gives no ",
+                                        field, "."),
+                   .fields = {field}});
   }
   if (d.launch_seconds == 0) {
-    out.assumptions.push_back("Kernels launch in no time: launch_seconds is 0.");
+    const std::string field = FieldPath(path, "launch_seconds");
+    out.push_back({.kind = NoteKind::kLaunchesFree,
+                   .text = absl::StrCat("Kernels launch in no time: ", field, " is 0."),
+                   .fields = {field}});
   }
+  if (d.requirement.maximum_age_seconds.has_value() && d.device.devices.empty()) {
+    const std::string field = absl::StrCat(FieldPath(path, "rate_requirement"), ".maximum_age");
+    out.push_back({.kind = NoteKind::kAgeLimitsNothing,
+                   .text = absl::StrCat(
+                       field,
+                       " limits none of the rates: it is about measurements of the server's own "
+                       "devices, and the request names none of them."),
+                   .fields = {field}});
+  }
+  return out;
 }
 
 }  // namespace
@@ -193,17 +245,14 @@ void AddAssumptions(const OperationDevice& d, const Source& source, OperationRat
 absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType type,
                                         absl::string_view path) {
   SEXTANT_RETURN_IF_ERROR(CheckFields(device, path));
-  SEXTANT_ASSIGN_OR_RETURN(const Source source, SourceFor(device));
+  SEXTANT_ASSIGN_OR_RETURN(const Source source, SourceFor(device, path));
   OperationRates out;
   const Wanted wanted_matrix = MatrixRate(device, source, type);
   if (wanted_matrix.datasheet) {
     out.datasheet_peak = FlopsPerSecond(wanted_matrix.datasheet.value);
   }
   const auto matrix = Resolve(wanted_matrix, source, out.used);
-  if (!matrix.has_value() && source.calibration != nullptr) {
-    return Unmeasured(source.calibration->uuid,
-                      NotInTypeText(*source.calibration, type, "data_types.input"));
-  }
+  if (!matrix.has_value() && source.is_measured()) return NotMeasuredIn(type, source);
   const auto general = Resolve(GeneralRate(device, source, type), source, out.used);
   const auto memory = Resolve(MemoryRate(device, source), source, out.used);
   FieldViolations missing;
@@ -223,13 +272,7 @@ absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType 
                .launch = Seconds(device.launch_seconds)};
   if (general.has_value()) out.rates.general = FlopsPerSecond(*general);
   SEXTANT_RETURN_IF_ERROR(CheckOperationRates(device, out.used, path));
-  AddAssumptions(device, source, out);
-  if (device.requirement.maximum_age_seconds.has_value() && !device.device.has_value()) {
-    out.assumptions.push_back(absl::StrCat(
-        FieldPath(path, "rate_requirement"),
-        ".maximum_age limits none of the rates: it is about measurements of the server's own "
-        "devices, and the request names none of them."));
-  }
+  out.notes = NotesOf(device, source, out.rates, path);
   return out;
 }
 

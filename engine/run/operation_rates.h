@@ -2,25 +2,23 @@
 #ifndef SEXTANT_ENGINE_RUN_OPERATION_RATES_H_
 #define SEXTANT_ENGINE_RUN_OPERATION_RATES_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "engine/base/note.h"
 #include "engine/hardware/rates.h"
 #include "engine/operation/roofline.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
 
-// At most one of accelerator, device and calibration. The request's own figures override those of
-// the device.
+// The devices that an operation runs on; several do the same work at the same time. The request's
+// own figures override those of the devices.
 struct OperationDevice {
-  absl::string_view accelerator = "";
-  absl::optional<NamedDevice> device = {};
-  std::shared_ptr<const DeviceModel> calibration = nullptr;
+  DeviceSelection device = {};
   absl::optional<double> matrix_flops_per_second = {};
   absl::optional<double> general_flops_per_second = {};
   absl::optional<double> memory_bytes_per_second = {};
@@ -31,18 +29,19 @@ struct OperationDevice {
 struct OperationRates {
   DeviceRates rates;
   std::vector<Rate> used;
-  std::vector<std::string> assumptions;
+  Notes notes;
   // The device's dense peak, the base of MFU; absent where no datasheet has it.
   absl::optional<FlopsPerSecond> datasheet_peak = {};
 };
 
 // Matrix products in `type`: measured, else the dense peak. Other arithmetic: the measured
 // multiply-adds, else the general units' peak, in fp32 (fp64 for fp64). Memory: the measured
-// copy, else the datasheet's bandwidth. A measured device never falls back on its datasheet.
+// copy, else the datasheet's bandwidth. A measured device never falls back on its datasheet. Of
+// several devices each figure is the slowest one's, and absent where one of them lacks it.
 //
 // Errors: kInvalidArgument naming fields below `path` that are missing, out of range or contradict
 // each other; kNotFound GPU_UNKNOWN, DEVICE_UNKNOWN; kFailedPrecondition RATES_NOT_MEASURED where
-// the device was never measured, not in `type`, had a wrong result, or where its rates are worse
+// a device was never measured, not in `type`, had a wrong result, or where its rates are worse
 // than device.requirement demands.
 absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType type,
                                         absl::string_view path);

@@ -3,15 +3,15 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/run/assumptions.h"
 #include "engine/run/memory_estimate.h"
+#include "engine/run/plan_notes.h"
 #include "engine/run/resolve.h"
 
 namespace sextant {
 namespace {
 
 // The achieved rate as a share of `whole`. The order of operations makes the full rate exactly 1.
-absl::optional<double> ShareOf(absl::optional<FlopsPerSecond> whole, const RunCostInput& in) {
+absl::optional<double> ShareOf(absl::optional<FlopsPerSecond> whole, const TimeInput& in) {
   if (!whole.has_value()) return absl::nullopt;
   return in.utilisation * (in.rate.value() / whole->value());
 }
@@ -31,10 +31,10 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
   if (run.training.activation_bytes.has_value()) {
     plan.activations = Bytes(*run.training.activation_bytes);
   }
-  plan.usable_per_device = resolved.usable_per_device;
+  plan.capacity = resolved.capacity;
   plan.fit = FitOf({.model_state = plan.state.total,
                     .activations = plan.activations.value_or(Bytes(0)),
-                    .usable_per_device = plan.usable_per_device,
+                    .usable_per_device = plan.capacity.usable(),
                     .device_count = run.cluster.device_count,
                     .parameter_count = plan.parameters.all.total});
   if (!resolved.memory.has_value()) return absl::OkStatus();
@@ -44,19 +44,19 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
       EstimateMemory({.context = context,
                       .choice = ChoiceOf(run),
                       .model = *resolved.memory,
-                      .usable = plan.usable_per_device,
+                      .usable = plan.capacity.usable(),
+                      .thresholds = run.options.thresholds,
                       .include_ledger = run.options.include_ledger});
   if (!estimate.ok()) return InRequestFields(estimate.status());
   plan.memory_estimate = *std::move(estimate);
   return absl::OkStatus();
 }
 
-// The inputs that the costs at all rates share.
-RunCostInput CostInput(const RunSpec& run, const ResolvedRun& resolved, const Plan& plan) {
-  RunCostInput out = {
+// The inputs that the estimates at all rates share.
+TimeInput InputOf(const RunSpec& run, const ResolvedRun& resolved, const Plan& plan) {
+  TimeInput out = {
       .flops = plan.flops.used().run,
       .rate = {},
-      .mfu_basis = {},
       .peak = resolved.peak,
       .device_count = run.cluster.device_count,
       .token_count = run.training.token_count,
@@ -71,33 +71,38 @@ RunCostInput CostInput(const RunSpec& run, const ResolvedRun& resolved, const Pl
 }
 
 void PlanTime(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
-  RunCostInput input = CostInput(run, resolved, plan);
+  TimeInput input = InputOf(run, resolved, plan);
+  const auto add = [&](EstimateKind kind, MfuBasis basis, FlopsPerSecond rate, double share) {
+    input.kind = kind;
+    input.mfu_basis = basis;
+    input.rate = rate;
+    input.utilisation = share;
+    plan.estimates.push_back(TimeEstimateOf(input));
+  };
   // At full rate everything computed runs at that rate, recomputation included.
   const double full = 1 / input.hardware_ratio.value_or(1);
   if (resolved.peak.has_value()) {
-    input.rate = *resolved.peak;
-    input.utilisation = full;
-    input.mfu_basis = full == 1 ? "full peak" : "full peak, recomputation included";
-    plan.lower_bound = RunCostOf(input);
-    input.utilisation = run.options.assumed_mfu.value_or(kAssumedMfu);
-    input.mfu_basis = MfuBasis(run, resolved.precision.compute_data_type);
-    plan.textbook_estimate = RunCostOf(input);
+    const absl::optional<double> mfu = run.options.assumed_mfu;
+    add(EstimateKind::kLowerBound, MfuBasis::kFullPeak, *resolved.peak, full);
+    add(EstimateKind::kTextbook, mfu.has_value() ? MfuBasis::kRequest : MfuBasis::kAssumed,
+        *resolved.peak, mfu.value_or(kAssumedMfu));
   }
   if (input.measured.has_value()) {
-    input.rate = *input.measured;
-    input.utilisation = full;
-    input.mfu_basis = "the measured rate of matrix multiplication";
-    plan.measured_bound = RunCostOf(input);
+    add(EstimateKind::kMeasuredBound, MfuBasis::kMeasuredRate, *input.measured, full);
   }
 }
 
 }  // namespace
 
-RunCost RunCostOf(const RunCostInput& in) {
+absl::string_view EstimateKindName(EstimateKind kind) {
+  constexpr absl::string_view kNames[] = {"lower_bound", "textbook", "measured_bound"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+TimeEstimate TimeEstimateOf(const TimeInput& in) {
   const double devices = static_cast<double>(in.device_count);
-  RunCost out;
+  TimeEstimate out = {.kind = in.kind, .mfu_basis = in.mfu_basis};
   out.mfu = ShareOf(in.peak, in);
-  out.mfu_basis = in.mfu_basis;
   if (out.mfu.has_value() && in.hardware_ratio.has_value()) out.hfu = *out.mfu * *in.hardware_ratio;
   out.measured_fraction = ShareOf(in.measured, in);
   out.duration = in.flops / FlopsPerSecond(in.rate.value() * devices * in.utilisation);
@@ -113,16 +118,24 @@ RunCost RunCostOf(const RunCostInput& in) {
   return out;
 }
 
+const TimeEstimate* Plan::estimate(EstimateKind kind) const {
+  for (const TimeEstimate& estimate : estimates) {
+    if (estimate.kind == kind) return &estimate;
+  }
+  return nullptr;
+}
+
 Verdict Plan::verdict() const {
   if (memory_estimate.has_value()) return memory_estimate->verdict;
-  return fit.fits() ? Verdict::kFits : Verdict::kDoesNotFit;
+  if (!fit.fits()) return Verdict::kDoesNotFit;
+  return activations.has_value() ? Verdict::kFits : Verdict::kStateFits;
 }
 
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found)));
   Plan plan;
   plan.model_name = resolved.model_name;
-  plan.accelerator = resolved.device_name;
+  plan.device = resolved.device_name;
   plan.device_count = run.cluster.device_count;
   plan.token_count = run.training.token_count;
   plan.parameters = resolved.parameters;
@@ -130,10 +143,7 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   plan.flops = std::move(resolved.flops);
   SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, plan));
   PlanTime(run, resolved, plan);
-  plan.assumptions = AssumptionsOf(run, resolved);
-  if (plan.memory_estimate.has_value()) {
-    AddMemoryAssumptions(run, resolved, plan.memory_estimate->assumptions);
-  }
+  plan.notes = NotesOf(run, resolved);
   plan.rates = std::move(resolved.rates);
   if (run.options.include_derivation) plan.derivation = DerivationOf(run, plan);
   return plan;

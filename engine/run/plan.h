@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "engine/base/note.h"
 #include "engine/base/units.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/fit.h"
@@ -20,11 +21,21 @@
 
 namespace sextant {
 
-struct RunCostInput {
+// How a time was computed.
+enum class EstimateKind { kLowerBound, kTextbook, kMeasuredBound };
+
+// "lower_bound", "textbook", "measured_bound".
+absl::string_view EstimateKindName(EstimateKind kind);
+
+// Where an estimate's MFU comes from.
+enum class MfuBasis { kFullPeak, kRequest, kAssumed, kMeasuredRate };
+
+struct TimeInput {
+  EstimateKind kind = EstimateKind::kLowerBound;
+  MfuBasis mfu_basis = MfuBasis::kFullPeak;
   Flops flops;
-  FlopsPerSecond rate;     // of one device: peak or measured
-  double utilisation = 1;  // of that rate
-  std::string mfu_basis;
+  FlopsPerSecond rate;                           // of one device: peak or measured
+  double utilisation = 1;                        // of that rate
   absl::optional<FlopsPerSecond> peak = {};      // absent: mfu is not known
   absl::optional<FlopsPerSecond> measured = {};  // absent: measured_fraction is not known
   int64_t device_count = 1;
@@ -36,9 +47,11 @@ struct RunCostInput {
   double power_usage_effectiveness = 1;
 };
 
-struct RunCost {
+// Time, money and energy of a whole run.
+struct TimeEstimate {
+  EstimateKind kind = EstimateKind::kLowerBound;
+  MfuBasis mfu_basis = MfuBasis::kFullPeak;
   absl::optional<double> mfu = {};  // above 1 where the measured rate exceeds the peak
-  std::string mfu_basis;
   absl::optional<double> hfu = {};
   absl::optional<double> measured_fraction = {};
   Seconds duration;
@@ -46,8 +59,6 @@ struct RunCost {
   double tokens_per_second = 0;
   absl::optional<Dollars> cost = {};
   absl::optional<Joules> energy = {};
-
-  double duration_days() const { return duration.value() / kSecondsPerDay; }
 };
 
 // duration          = flops / (n x rate x utilisation)
@@ -61,13 +72,13 @@ struct RunCost {
 // The duration is the definition of model FLOPs utilisation, solved for the time: Chowdhery et al.
 // 2022 (arXiv 2204.02311) appendix B. Failures, restarts, stalls and evaluation are left out.
 // Derivation: docs/run.md.
-RunCost RunCostOf(const RunCostInput& input);
+TimeEstimate TimeEstimateOf(const TimeInput& input);
 
 // String views point into the RunSpec or to static data.
 struct Plan {
   // The preset's, the config.json's model_type, "transformer" or "parameters".
   absl::string_view model_name;
-  absl::string_view accelerator;  // the catalogue's name, or else the device's own
+  absl::string_view device;  // the catalogue's name, or else the device's own
   int64_t device_count = 0;
   int64_t token_count = 0;
   ArchitectureCount parameters;
@@ -75,17 +86,17 @@ struct Plan {
   RunFlops flops;
   ModelState state;
   absl::optional<Bytes> activations = {};
-  Bytes usable_per_device;
+  DeviceCapacity capacity;
   Fit fit;                                              // of an even split over all devices
   absl::optional<MemoryEstimate> memory_estimate = {};  // present where the run has a layout
-  absl::optional<RunCost> lower_bound = {};  // absent, like the next, where no peak is known
-  absl::optional<RunCost> textbook_estimate = {};
-  absl::optional<RunCost> measured_bound = {};  // absent where nothing was measured
+  std::vector<TimeEstimate> estimates;  // in the order of kinds; those that have a rate
   std::vector<Rate> rates;
-  std::vector<std::string> assumptions;
+  Notes notes;
   std::vector<DerivationStep> derivation;  // empty unless asked for
 
   bool has_shapes() const { return !tensors.empty(); }
+  // Null where there is none of that kind.
+  const TimeEstimate* estimate(EstimateKind kind) const;
   Verdict verdict() const;
 };
 

@@ -70,8 +70,8 @@ class Missing {
   }
 
   void Collect() {
-    for (const NamedDevice& device : run_.cluster.devices) OfDevice(device);
-    for (const auto& model : run_.cluster.calibrations) OfCalibration(model->calibration());
+    for (const NamedDevice& device : run_.cluster.device.devices) OfDevice(device);
+    for (const auto& model : run_.cluster.device.calibrations) OfCalibration(model->calibration());
     OfSource();
   }
 
@@ -90,11 +90,9 @@ class Missing {
 };
 
 void Missing::OfDevice(const NamedDevice& device) {
-  if (device.distrusted) {
-    Add(device.uuid, DistrustedText(device.uuid));
-  } else if (device.model == nullptr) {
-    Add(device.uuid, NeverMeasuredText(device.uuid, "plan by cluster.accelerator"));
-  } else if (auto text = NotRecentText(device, run_.rate_requirement, kRequirementPath);
+  if (auto text = UnmeasuredText(device, "plan by cluster.device.accelerator"); text.has_value()) {
+    Add(device.uuid, *std::move(text));
+  } else if (text = NotRecentText(device, run_.rate_requirement, kRequirementPath);
              text.has_value()) {
     Add(device.uuid, *std::move(text));
   } else {
@@ -113,10 +111,11 @@ void Missing::OfSource() {
   const absl::optional<RateSource> minimum = run_.rate_requirement.minimum_source;
   if (!minimum.has_value() || resolved_.matmul_source() <= *minimum) return;
   const std::string demand = DemandText(*minimum, kRequirementPath);
-  if (!run_.cluster.devices.empty()) {
-    for (const NamedDevice& device : run_.cluster.devices) {
-      Add(device.uuid, absl::StrCat("device ", device.uuid, " has this server's own rates, and ",
-                                    demand, ": give its calibration in cluster.calibrations"));
+  if (!run_.cluster.device.devices.empty()) {
+    for (const NamedDevice& device : run_.cluster.device.devices) {
+      Add(device.uuid,
+          absl::StrCat("device ", device.uuid, " has this server's own rates, and ", demand,
+                       ": give its calibration in ", "cluster.device.calibrations"));
     }
   } else if (*minimum == RateSource::kDatasheet) {
     Add(resolved_.device_name,
@@ -125,9 +124,9 @@ void Missing::OfSource() {
   } else {
     Add(resolved_.device_name,
         absl::StrCat("no measured rate of ", resolved_.device_name, " was named, and ", demand,
-                     ": name measured devices in cluster.",
+                     ": name measured devices in cluster.device.",
                      *minimum == RateSource::kMeasuredSupplied ? "calibrations"
-                                                               : "device_uuids or calibrations"));
+                                                               : "host_devices or calibrations"));
   }
 }
 
@@ -167,21 +166,23 @@ class MissingRates {
 };
 
 void MissingRates::OfAge() {
-  if (!device_.device.has_value()) return;
-  auto text = NotRecentText(*device_.device, device_.requirement, requirement_path_);
-  if (text.has_value()) Add(device_.device->uuid, *std::move(text));
+  for (const NamedDevice& device : device_.device.devices) {
+    auto text = NotRecentText(device, device_.requirement, requirement_path_);
+    if (text.has_value()) Add(device.uuid, *std::move(text));
+  }
 }
 
 // Says how to name a device whose rates are good enough.
 std::string MissingRates::Remedy() const {
   const RateSource minimum = *device_.requirement.minimum_source;
   if (minimum == RateSource::kMeasuredSupplied) {
-    return absl::StrCat("give a calibration in ", FieldPath(path_, "calibration"));
+    return absl::StrCat("give a calibration in ", FieldPath(path_, "device.calibrations"));
   }
-  return absl::StrCat("name a ", minimum == RateSource::kDatasheet ? "" : "measured ", "device in ",
-                      path_, ".",
-                      minimum == RateSource::kDatasheet ? "accelerator, device_uuid or calibration"
-                                                        : "device_uuid or calibration");
+  if (minimum == RateSource::kDatasheet) {
+    return absl::StrCat("name a device in ", FieldPath(path_, "device"));
+  }
+  return absl::StrCat("name a measured device in ", FieldPath(path_, "device"),
+                      ".host_devices or calibrations");
 }
 
 void MissingRates::OfRequest(absl::string_view subject) {
@@ -200,20 +201,21 @@ void MissingRates::OfRequest(absl::string_view subject) {
 
 void MissingRates::OfRates(absl::Span<const Rate> used) {
   if (IsTooWeak(RateSource::kRequest)) {
-    OfRequest(device_.device.has_value() ? device_.device->uuid : used.front().device);
+    const std::vector<NamedDevice>& devices = device_.device.devices;
+    OfRequest(devices.empty() ? used.front().device : devices.front().uuid);
   }
   const auto own = std::find_if(used.begin(), used.end(), [this](const Rate& rate) {
     return rate.source != RateSource::kRequest && IsTooWeak(rate.source);
   });
   if (own == used.end()) return;
-  if (device_.device.has_value()) {
-    const absl::string_view uuid = device_.device->uuid;
-    Add(uuid, absl::StrCat("device ", uuid, " has this server's own rates, and ", Demand(), ": ",
-                           "give its calibration in ", FieldPath(path_, "calibration")));
-  } else {
-    Add(own->device, absl::StrCat("no measured rate of ", own->device, " was named, and ", Demand(),
-                                  ": ", Remedy()));
+  for (const NamedDevice& device : device_.device.devices) {
+    Add(device.uuid,
+        absl::StrCat("device ", device.uuid, " has this server's own rates, and ", Demand(),
+                     ": give its calibration in ", FieldPath(path_, "device.calibrations")));
   }
+  if (!device_.device.devices.empty()) return;
+  Add(own->device, absl::StrCat("no measured rate of ", own->device, " was named, and ", Demand(),
+                                ": ", Remedy()));
 }
 
 void MissingRates::OfPrediction(const KernelSource& source) {
@@ -225,16 +227,6 @@ void MissingRates::OfPrediction(const KernelSource& source) {
 }
 
 }  // namespace
-
-std::string DistrustedText(absl::string_view uuid) {
-  return absl::StrCat("device ", uuid,
-                      " had a wrong result in its last probe, so what was measured of it is "
-                      "withdrawn: have it inspected, and measure it again");
-}
-
-std::string NeverMeasuredText(absl::string_view uuid, absl::string_view instead) {
-  return absl::StrCat("device ", uuid, " was never measured: measure it, or ", instead);
-}
 
 std::string NotInTypeText(const DeviceCalibration& calibration, DataType type,
                           absl::string_view type_field) {

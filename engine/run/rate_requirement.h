@@ -20,16 +20,6 @@
 
 namespace sextant {
 
-// The reason of errors about devices without usable measurements.
-inline constexpr char kRatesNotMeasured[] = "RATES_NOT_MEASURED";
-
-// Says that the last probe of the device had a wrong result.
-std::string DistrustedText(absl::string_view uuid);
-
-// Says that the device was never measured. `instead` is the alternative: "plan by
-// cluster.accelerator".
-std::string NeverMeasuredText(absl::string_view uuid, absl::string_view instead);
-
 // Says that `calibration` has no MatmulIn(type); `type_field` is the request's field of the type.
 std::string NotInTypeText(const DeviceCalibration& calibration, DataType type,
                           absl::string_view type_field);

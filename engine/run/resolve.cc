@@ -18,6 +18,8 @@
 namespace sextant {
 namespace {
 
+constexpr char kDevicePath[] = "cluster.device";
+
 // Names the compute data types in which `a` has a peak, for error messages.
 std::string TypesWithPeak(const Accelerator& a) {
   std::vector<absl::string_view> names;
@@ -77,45 +79,55 @@ void ResolveMatmul(ResolvedRun& out) {
                                        .citation = std::move(citation)});
 }
 
-// The memory of one device by the best source that has it; absent where none does.
-absl::optional<Bytes> FindMemory(const RunSpec& run, ResolvedRun& out) {
+// The memory of one device by each source that has it; false where none does. Doubles hold these
+// bytes exactly: they are at most 1e15.
+bool FindCapacity(const RunSpec& run, ResolvedRun& out) {
   RateWriter writer = WriterOf({.quantity = "memory_bytes", .unit = "byte"}, out);
-  double bytes = 0;  // at most 1e15: exact
+  DeviceCapacity& found = out.capacity;
+  const DeviceCalibration* const smallest =
+      out.measured.has_value() ? out.measured->smallest : nullptr;
+  if (smallest != nullptr) found.reported = smallest->memory;
+  if (out.accelerator != nullptr && out.accelerator->memory_bytes) {
+    found.nominal = Bytes(static_cast<int64_t>(out.accelerator->memory_bytes.value));
+  }
+  double bytes = 0;
   if (run.cluster.device_memory_bytes.has_value()) {
+    found.source = CapacitySource::kRequest;
     bytes = writer.FromRequest(static_cast<double>(*run.cluster.device_memory_bytes));
+  } else if (smallest != nullptr) {
+    found.source = CapacitySource::kReported;
+    bytes =
+        writer.FromMeasurement(*smallest, {.value = static_cast<double>(smallest->memory.value()),
+                                           .source = out.measured->source,
+                                           .citation = "as the device's host reports it"});
   } else if (!out.measured.has_value()) {
     bytes = writer.FromDatasheet(*out.accelerator, out.accelerator->memory_bytes);
-  } else if (const DeviceCalibration* c = out.measured->smallest; c != nullptr) {
-    bytes = writer.FromMeasurement(*c, {.value = static_cast<double>(c->memory.value()),
-                                        .source = out.measured->source,
-                                        .citation = "as the device's host reports it"});
   } else {
-    return absl::nullopt;
+    return false;
   }
-  return Bytes(static_cast<int64_t>(bytes));
+  found.capacity = Bytes(static_cast<int64_t>(bytes));
+  return true;
 }
 
-void ResolveMemory(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
+void ResolveCapacity(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
   // Out of range, these two would overflow below.
   if (violations.Mentions("cluster.device_memory_bytes") ||
       violations.Mentions("cluster.reserved_memory_bytes")) {
     return;
   }
-  const absl::optional<Bytes> memory = FindMemory(run, out);
-  if (!memory.has_value()) return;
-  if (*memory > Bytes(kMaxDeviceMemoryBytes)) {
+  if (!FindCapacity(run, out)) return;
+  const Bytes memory = out.capacity.capacity;
+  if (memory > Bytes(kMaxDeviceMemoryBytes)) {
     violations.Add("cluster.device_memory_bytes",
                    absl::StrCat("is required, at most ", kMaxDeviceMemoryBytes,
-                                ": the device reports ", memory->value(), " bytes"));
+                                ": the device reports ", memory.value(), " bytes"));
   }
-  const Bytes reserved(run.cluster.reserved_memory_bytes.value_or(0));
-  if (reserved >= *memory) {
+  out.capacity.reserved = Bytes(run.cluster.reserved_memory_bytes.value_or(0));
+  if (out.capacity.reserved >= memory) {
     violations.Add(
         "cluster.reserved_memory_bytes",
-        absl::StrCat("must be less than the device's memory, ", memory->value(), " bytes"));
+        absl::StrCat("must be less than the device's memory, ", memory.value(), " bytes"));
   }
-  out.device_memory = *memory;
-  out.usable_per_device = *memory - reserved;
 }
 
 void ResolvePower(const RunSpec& run, ResolvedRun& out) {
@@ -127,12 +139,6 @@ void ResolvePower(const RunSpec& run, ResolvedRun& out) {
         Watts(writer.FromDatasheet(*out.accelerator, out.accelerator->thermal_design_power_watts));
   }
 }
-
-// A name of the run that was not found.
-struct UnknownName {
-  std::string field;
-  absl::Status status;
-};
 
 // The models and accelerators that a run names; null where a name is unknown or not given.
 struct Named {
@@ -148,25 +154,8 @@ Named FindNames(const RunSpec& run) {
     if (!preset.ok()) out.unknown.push_back({"model.preset", preset.status()});
     out.preset = preset.value_or(nullptr);
   }
-  if (!run.cluster.accelerator.empty()) {
-    const auto accelerator = FindAccelerator(run.cluster.accelerator);
-    if (!accelerator.ok()) out.unknown.push_back({"cluster.accelerator", accelerator.status()});
-    out.accelerator = accelerator.value_or(nullptr);
-  }
-  for (size_t i = 0; i < run.cluster.devices.size(); ++i) {
-    const absl::Status& found = run.cluster.devices[i].found;
-    if (found.ok()) continue;
-    out.unknown.push_back({absl::StrCat("cluster.device_uuids[", i, "]"), found});
-  }
+  out.accelerator = FindSelected(run.cluster.device, kDevicePath, out.unknown);
   return out;
-}
-
-// An unknown name is kNotFound where it is the run's only error. With other errors it is one more
-// violation, so that all can be fixed at once.
-absl::Status StatusOfAll(const Named& named, FieldViolations& violations) {
-  if (violations.empty() && named.unknown.size() == 1) return named.unknown.front().status;
-  for (const UnknownName& name : named.unknown) violations.Add(name.field, name.status.message());
-  return violations.ToStatus();
 }
 
 void ResolveFlops(const RunSpec& run, const ArchitectureSpec* architecture, ResolvedRun& out,
@@ -254,21 +243,19 @@ void ResolveRates(const RunSpec& run, ResolvedRun& out, FieldViolations& violati
   out.rates.reserve(4);
   ResolvePeak(run, out, violations);
   ResolveMatmul(out);
-  ResolveMemory(run, out, violations);
+  ResolveCapacity(run, out, violations);
   ResolvePower(run, out);
 }
 
-// The gang of the devices that `cluster` names, computing in `type`. Devices without a measurement
-// are skipped (CheckRates() reports them). Absent where an accelerator's name is given instead.
-absl::optional<MeasuredGang> MeasuredGangOf(const ClusterSpec& cluster, DataType type) {
-  if (cluster.devices.empty() && cluster.calibrations.empty()) return absl::nullopt;
+// The gang of the devices that `selection` names, computing in `type`. Devices without a
+// measurement are skipped (CheckRates() reports them). Absent where an accelerator's name is given
+// instead.
+absl::optional<MeasuredGang> MeasuredGangOf(const DeviceSelection& selection, DataType type) {
+  if (selection.named_count() == 0) return absl::nullopt;
   MeasuredGang out;
-  if (!cluster.devices.empty()) out.source = RateSource::kMeasuredDevice;
-  out.named_count = static_cast<int64_t>(cluster.devices.size() + cluster.calibrations.size());
-  for (const NamedDevice& device : cluster.devices) {
-    if (device.model != nullptr) out.Join(*device.model, type);
-  }
-  for (const auto& model : cluster.calibrations) out.Join(*model, type);
+  out.source = selection.source();
+  out.named_count = static_cast<int64_t>(selection.named_count());
+  for (const DeviceModel* const model : selection.models()) out.Join(*model, type);
   return out;
 }
 
@@ -276,9 +263,9 @@ absl::optional<MeasuredGang> MeasuredGangOf(const ClusterSpec& cluster, DataType
 // are invalid or nothing is known of the devices.
 void ResolveDevices(const RunSpec& run, const Accelerator* accelerator, ResolvedRun& out,
                     FieldViolations& violations) {
-  if (violations.Mentions("cluster.calibrations")) return;
+  if (violations.Mentions("cluster.device.calibrations")) return;
   out.accelerator = accelerator;
-  out.measured = MeasuredGangOf(run.cluster, out.precision.compute_data_type);
+  out.measured = MeasuredGangOf(run.cluster.device, out.precision.compute_data_type);
   if (out.measured.has_value()) {
     if (out.measured->smallest == nullptr) return;
     out.accelerator = out.measured->smallest->accelerator;
@@ -304,7 +291,7 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violatio
     ResolveModel(run, named.preset, out, violations);
   }
   ResolveDevices(run, named.accelerator, out, violations);
-  SEXTANT_RETURN_IF_ERROR(StatusOfAll(named, violations));
+  SEXTANT_RETURN_IF_ERROR(StatusOfAll(named.unknown, violations));
   SEXTANT_RETURN_IF_ERROR(CheckRates(run, out));
   return out;
 }

@@ -12,6 +12,7 @@
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/placement.h"
 #include "engine/hardware/rates.h"
+#include "engine/memory/fit.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/architecture/count_weights.h"
@@ -35,8 +36,7 @@ struct ResolvedRun {
   const Accelerator* accelerator = nullptr;    // its datasheet; null: not in the catalogue
   absl::optional<MeasuredGang> measured = {};  // absent: an accelerator was named
   absl::optional<FlopsPerSecond> peak = {};    // absent: measured, but in no datasheet
-  Bytes device_memory;
-  Bytes usable_per_device;
+  DeviceCapacity capacity;
   absl::optional<Watts> device_power = {};  // absent where neither request nor datasheet has it
   std::vector<Rate> rates;                  // the figures above, with their sources
 

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/run/run_spec.h"
 
 namespace sextant {
 namespace {
 
-constexpr int64_t kMostRanks = 65'536;
-constexpr int64_t kMostTensorRanks = 64;   // the largest NVLink domains of today have 72
-constexpr int64_t kMostDeviceFactor = 64;  // times the devices of the run
-constexpr int64_t kLeastSequenceLength = 512;
+constexpr int64_t kMaxRanks = 65'536;
+constexpr int64_t kMaxTensorRanks = 64;   // the largest NVLink domains of today have 72
+constexpr int64_t kMaxDeviceFactor = 64;  // times the devices of the run
+constexpr int64_t kMinSequenceLength = 512;
 
 bool HasExperts(const ArchitectureSpec& spec) {
   return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
@@ -21,27 +20,6 @@ bool HasExperts(const ArchitectureSpec& spec) {
 
 ZeroStage StageOf(const JobChoice& choice) {
   return choice.layout.zero_stage.value_or(DefaultZeroStage(choice.layout.framework.kind));
-}
-
-absl::string_view ZeroStageText(ZeroStage stage) {
-  switch (stage) {
-    case ZeroStage::kNone:
-      return "none";
-    case ZeroStage::kOptimizer:
-      return "optimizer";
-    case ZeroStage::kGradients:
-      return "gradients";
-    case ZeroStage::kParameters:
-      break;
-  }
-  return "parameters";
-}
-
-// The loss kinds that can be changed to kFused.
-absl::string_view LossText(LossKind loss) {
-  if (loss == LossKind::kPlain) return "plain";
-  return loss == LossKind::kVocabularyParallel ? "vocabulary_parallel"
-                                               : "vocabulary_parallel_compiled";
 }
 
 class ChangeList {
@@ -85,9 +63,9 @@ class ChangeList {
     for (int64_t b = choice_.layout.micro_batch_size.value_or(1) / 2; b >= 1; b /= 2) {
       Add(RunSetting::kMicroBatchSize, b);
     }
-    AddRanks(RunSetting::kTensorParallelSize, tensor_size(), kMostTensorRanks);
+    AddRanks(RunSetting::kTensorParallelSize, tensor_size(), kMaxTensorRanks);
     AddRanks(RunSetting::kContextParallelSize, choice_.layout.context_parallel_size.value_or(1),
-             kMostRanks);
+             kMaxRanks);
     // A split given by hand has a fixed number of stages.
     if (choice_.layout.parallel.layers_per_chunk.empty()) {
       AddRanks(RunSetting::kPipelineParallelSize, choice_.layout.parallel.pipeline_parallel_size,
@@ -97,11 +75,11 @@ class ChangeList {
       AddRanks(RunSetting::kExpertParallelSize, choice_.layout.parallel.expert_parallel_size,
                kMaxExpertParallelSize);
     }
-    for (int64_t factor = 2; factor <= kMostDeviceFactor; factor *= 2) {
+    for (int64_t factor = 2; factor <= kMaxDeviceFactor; factor *= 2) {
       const int64_t devices = choice_.device_count * factor;
       if (devices <= kMaxDevices) Add(RunSetting::kDeviceCount, devices);
     }
-    for (int64_t s = choice_.sequence_length / 2; s >= kLeastSequenceLength; s /= 2) {
+    for (int64_t s = choice_.sequence_length / 2; s >= kMinSequenceLength; s /= 2) {
       Add(RunSetting::kSequenceLength, s);
     }
   }
@@ -130,10 +108,10 @@ class ChangeList {
 };
 
 ChangedSetting SizeChanged(absl::string_view field, int64_t from, int64_t to) {
-  return {std::string(field), absl::StrCat(from), absl::StrCat(to)};
+  return {std::string(field), from, to};
 }
 
-ChangedSetting SwitchedOn(absl::string_view field) { return {std::string(field), "false", "true"}; }
+ChangedSetting SwitchedOn(absl::string_view field) { return {std::string(field), false, true}; }
 
 // Switches `value` on; adds the change where it was off.
 void SwitchOn(absl::string_view field, bool& value, std::vector<ChangedSetting>& out) {
@@ -171,15 +149,13 @@ ChangedSetting ApplySize(const RunChange& change, JobChoice& choice) {
 ChangedSetting ApplyRecompute(RecomputePolicy policy, JobChoice& choice) {
   const RecomputePolicy from = std::exchange(choice.recompute, policy);
   if (policy == RecomputePolicy::kFull) choice.layout.kernels.recomputation = {};
-  return {"training.recompute", std::string(RecomputePolicyName(from)),
-          std::string(RecomputePolicyName(policy))};
+  return {"training.recompute", from, policy};
 }
 
 ChangedSetting ApplyZeroStage(ZeroStage stage, JobChoice& choice) {
   const ZeroStage from = StageOf(choice);
   choice.layout.zero_stage = stage;
-  return {"layout.sharding.zero_stage", std::string(ZeroStageText(from)),
-          std::string(ZeroStageText(stage))};
+  return {"layout.sharding.zero_stage", from, stage};
 }
 
 std::vector<ChangedSetting> RecomputeParts(Recomputation& recomputation) {
@@ -201,28 +177,31 @@ std::vector<ChangedSetting> OffloadParameters(JobChoice& choice) {
 
 }  // namespace
 
-absl::string_view CostOf(const RunChange& change) {
+SettingCost CostOf(const RunChange& change) {
   if (change.setting == RunSetting::kZeroStage &&
       change.value == static_cast<int64_t>(ZeroStage::kParameters)) {
-    return "time: weights are gathered in each forward and backward pass";
+    return {ChangeCost::kTime, "time: weights are gathered in each forward and backward pass"};
   }
-  constexpr absl::string_view kCosts[] = {
-      "no time: the same bytes, gathered and scattered instead of reduced",
-      "none: a fused kernel is the faster one",
-      "none: the gradient takes the place of the logits",
-      "no time: as much is sent, in other collectives",
-      "little time: elementwise work is done again",
-      "some time: smaller matrix products, more of them",
-      "some time: scores are computed again",
-      "some time: tokens are sent to more ranks",
-      "time: up to a third more FLOPs, a forward pass of all layers again",
-      "time: more is sent in every layer, in the fast domain only if that is large enough",
-      "time: keys and values are sent around in every layer",
-      "time: a longer bubble, unless the step has more micro-batches",
-      "time: gradients and weights cross the host link in each step; and memory of the host",
-      "money: more devices for less time each",
-      "much time: weights cross the host link in each pass; and memory of the host",
-      "another run: the model sees shorter sequences"};
+  constexpr SettingCost kCosts[] = {
+      {ChangeCost::kNone, "no time: the same bytes, gathered and scattered instead of reduced"},
+      {ChangeCost::kNone, "none: a fused kernel is the faster one"},
+      {ChangeCost::kNone, "none: the gradient takes the place of the logits"},
+      {ChangeCost::kNone, "no time: as much is sent, in other collectives"},
+      {ChangeCost::kLittleTime, "little time: elementwise work is done again"},
+      {ChangeCost::kTime, "some time: smaller matrix products, more of them"},
+      {ChangeCost::kTime, "some time: scores are computed again"},
+      {ChangeCost::kTime, "some time: tokens are sent to more ranks"},
+      {ChangeCost::kTime, "time: up to a third more FLOPs, a forward pass of all layers again"},
+      {ChangeCost::kTime,
+       "time: more is sent in every layer, in the fast domain only if that is large enough"},
+      {ChangeCost::kTime, "time: keys and values are sent around in every layer"},
+      {ChangeCost::kTime, "time: a longer bubble, unless the step has more micro-batches"},
+      {ChangeCost::kTimeAndHostMemory,
+       "time: gradients and weights cross the host link in each step; and memory of the host"},
+      {ChangeCost::kDevices, "money: more devices for less time each"},
+      {ChangeCost::kTimeAndHostMemory,
+       "much time: weights cross the host link in each pass; and memory of the host"},
+      {ChangeCost::kOtherRun, "another run: the model sees shorter sequences"}};
   static_assert(sizeof(kCosts) / sizeof(kCosts[0]) == kRunSettingCount);
   return kCosts[static_cast<size_t>(change.setting)];
 }
@@ -244,10 +223,10 @@ std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
       return {SwitchedOn("layout.sequence_parallel")};
     case RunSetting::kAttention:
       kernels.attention = AttentionKernel::kFlash;
-      return {{"layout.kernels.attention", "unfused", "flash"}};
+      return {{"layout.kernels.attention", AttentionKernel::kUnfused, AttentionKernel::kFlash}};
     case RunSetting::kLoss: {
-      const absl::string_view from = LossText(std::exchange(kernels.loss, LossKind::kFused));
-      return {{"layout.kernels.loss", std::string(from), "fused"}};
+      const LossKind from = std::exchange(kernels.loss, LossKind::kFused);
+      return {{"layout.kernels.loss", from, LossKind::kFused}};
     }
     case RunSetting::kZeroStage:
       return {ApplyZeroStage(static_cast<ZeroStage>(change.value), choice)};

@@ -40,14 +40,18 @@ struct RunChange {
   friend bool operator==(const RunChange&, const RunChange&) = default;
 };
 
-// The cost of `change`, in words.
-absl::string_view CostOf(const RunChange& change);
+struct SettingCost {
+  ChangeCost kind;
+  absl::string_view text;
+};
+
+SettingCost CostOf(const RunChange& change);
 
 // The possible changes of `choice`, grouped by setting, the smallest change of each first.
 std::vector<RunChange> ChangesOf(const JobContext& context, const JobChoice& choice);
 
 // Applies `change` to `choice`, together with the changes that it requires. Returns all changed
-// settings in words.
+// settings.
 std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice);
 
 }  // namespace sextant

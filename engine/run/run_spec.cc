@@ -1,10 +1,10 @@
 #include "engine/run/run_spec.h"
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "engine/run/rate_requirement.h"
 
 namespace sextant {
@@ -20,80 +20,26 @@ constexpr double kMaxPowerUsageEffectiveness = 10;
 constexpr double kMaxPeak = 1e20;  // FLOP/s of one device
 constexpr double kMinMfu = 1e-6;
 
-// One of the devices that a run names.
-struct Member {
-  absl::string_view uuid;  // empty: unknown
-  absl::string_view product_name;
-};
-
-std::string PathOf(absl::string_view list, size_t index) {
-  return absl::StrCat(list, "[", index, "]");
-}
-
-// The index of the first member that is the same device as `members[index]`.
-size_t FirstOf(absl::Span<const Member> members, size_t index) {
-  size_t first = 0;
-  while (members[first].uuid != members[index].uuid) ++first;
-  return first;
-}
-
-void CheckMembers(absl::string_view list, absl::Span<const Member> members, int64_t device_count,
-                  FieldViolations& violations) {
-  const Member* known = nullptr;  // the first whose product is known
-  for (size_t i = 0; i < members.size(); ++i) {
-    const Member& member = members[i];
-    if (member.uuid.empty()) continue;
-    if (known == nullptr) known = &member;
-    if (const size_t first = FirstOf(members, i); first != i) {
-      violations.Add(PathOf(list, i), absl::StrCat("is ", member.uuid, ", which ",
-                                                   PathOf(list, first), " is too: name it once"));
-    } else if (member.product_name != known->product_name) {
-      violations.Add(PathOf(list, i),
-                     absl::StrCat("is of product \"", member.product_name, "\", but ", known->uuid,
-                                  " is of product \"", known->product_name,
-                                  "\": name devices of one product"));
-    }
-  }
-  const auto named = static_cast<int64_t>(members.size());
-  if (device_count >= 1 && device_count < named) {
-    violations.Add("cluster.device_count", absl::StrCat("must be at least ", named, ", as many as ",
-                                                        list, " names, not ", device_count));
+// Appends violations of the devices: named in no way or twice, of different products, more than
+// device_count. Names are resolved elsewhere.
+void CheckDevices(const ClusterSpec& cluster, FieldViolations& violations) {
+  constexpr char kPath[] = "cluster.device";
+  RequireSelection(cluster.device, kPath, violations);
+  const std::string list = cluster.device.ListField(kPath);
+  // Invalid calibrations were left unread and are already reported.
+  if (cluster.device.devices.empty() && violations.Mentions(list)) return;
+  CheckSelection(cluster.device, kPath, violations);
+  const auto named = static_cast<int64_t>(cluster.device.named_count());
+  if (cluster.device_count >= 1 && cluster.device_count < named) {
+    violations.Add("cluster.device_count",
+                   absl::StrCat("must be at least ", named, ", as many as ", list, " names, not ",
+                                cluster.device_count));
   }
 }
 
-// A cluster names its devices by accelerator, by UUIDs of this host, or by calibrations.
-void CheckWays(const ClusterSpec& cluster, FieldViolations& violations) {
-  const int ways = (cluster.accelerator.empty() ? 0 : 1) + (cluster.devices.empty() ? 0 : 1) +
-                   (cluster.calibrations.empty() ? 0 : 1);
-  // Lists that are too long were left unread and are already reported.
-  if (ways == 0 && !violations.Mentions("cluster.device_uuids") &&
-      !violations.Mentions("cluster.calibrations")) {
-    violations.Add(
-        "cluster.accelerator",
-        "is required: write a name, e.g. h100-sxm (docs/accelerators.md lists them), or else "
-        "cluster.device_uuids or cluster.calibrations");
-  }
-  if (ways > 1) {
-    violations.Add("cluster",
-                   "names its devices more than once: write exactly one of accelerator, "
-                   "device_uuids and calibrations");
-  }
-}
-
-// Appends violations: ranges; devices named in no way, in several ways or twice; devices of
-// different products; more devices than device_count. Names are resolved elsewhere.
+// Appends violations of the devices and of ranges.
 void CheckCluster(const ClusterSpec& cluster, FieldViolations& violations) {
-  CheckWays(cluster, violations);
-  std::vector<Member> members;
-  for (const NamedDevice& d : cluster.devices) members.push_back({d.uuid, d.product_name});
-  CheckMembers("cluster.device_uuids", members, cluster.device_count, violations);
-  if (!violations.Mentions("cluster.calibrations")) {
-    members.clear();
-    for (const auto& model : cluster.calibrations) {
-      members.push_back({model->calibration().uuid, model->calibration().product_name});
-    }
-    CheckMembers("cluster.calibrations", members, cluster.device_count, violations);
-  }
+  CheckDevices(cluster, violations);
   violations.Require("cluster", "device_count", cluster.device_count, 1, kMaxDevices);
   if (cluster.peak_flops_per_second.has_value()) {
     violations.RequireRange("cluster", "peak_flops_per_second", *cluster.peak_flops_per_second,
@@ -116,6 +62,11 @@ void CheckRunLayout(const RunSpec& run, FieldViolations& violations) {
     if (run.options.include_ledger) {
       violations.Add("options.include_ledger",
                      "is of memory under a layout: leave it out, or give layout");
+    }
+    if (run.options.require_activations && !run.training.activation_bytes.has_value()) {
+      violations.Add("layout",
+                     "is required, or training.activation_bytes: options.require_activations "
+                     "refuses a plan that counts model state alone");
     }
     return;
   }
@@ -171,6 +122,23 @@ void CheckBareCount(const RunSpec& run, FieldViolations& violations) {
     violations.Add(field,
                    "needs the shapes of the model's tensors, which a bare parameter_count does not "
                    "have: give the model in another way, or leave it out");
+  }
+}
+
+void CheckOptions(const PlanOptions& options, FieldViolations& violations) {
+  constexpr char kPath[] = "options";
+  CheckReal(violations, kPath, "assumed_mfu", options.assumed_mfu, {.low = kMinMfu, .high = 1});
+  violations.RequireRange(kPath, "fits_chance", options.thresholds.fits, {.low = 0.5, .high = 1});
+  violations.RequireRange(kPath, "does_not_fit_chance", options.thresholds.does_not_fit,
+                          {.low = 0, .high = 0.5});
+  constexpr char kNeedsFull[] =
+      "is part of a full answer alone: leave it out, or set options.view "
+      "to PLAN_VIEW_FULL";
+  if (options.include_derivation && !options.full) {
+    violations.Add("options.include_derivation", kNeedsFull);
+  }
+  if (options.include_ledger && !options.full) {
+    violations.Add("options.include_ledger", kNeedsFull);
   }
 }
 
@@ -233,8 +201,7 @@ void CheckRun(const RunSpec& run, FieldViolations& violations) {
   CheckRunLayout(run, violations);
   CheckCluster(run.cluster, violations);
   CheckEconomics(run.economics, violations);
-  CheckReal(violations, "options", "assumed_mfu", run.options.assumed_mfu,
-            {.low = kMinMfu, .high = 1});
+  CheckOptions(run.options, violations);
   CheckRequirement(run.rate_requirement, "rate_requirement", violations);
 }
 

@@ -4,14 +4,10 @@
 #define SEXTANT_ENGINE_RUN_RUN_SPEC_H_
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
-#include "engine/hardware/device_model.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/activations/micro_batch.h"
 #include "engine/memory/fit.h"
@@ -24,6 +20,7 @@
 #include "engine/model/flops/training_step.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
+#include "engine/run/device_selection.h"
 
 namespace sextant {
 
@@ -37,31 +34,11 @@ struct TrainingSpec {
   RecomputePolicy recompute = RecomputePolicy::kNone;
 };
 
-// A device of this host that a run names, and its measurements.
-struct NamedDevice {
-  absl::Status found;           // kNotFound DEVICE_UNKNOWN: the host has no such device
-  absl::string_view uuid = "";  // empty where not found, like product_name
-  absl::string_view product_name = "";
-  std::shared_ptr<const DeviceModel> model = nullptr;  // null: never measured, or distrusted
-  bool distrusted = false;                             // its last probe had a wrong result
-  double age_seconds = 0;                              // of the measurements
-};
-
 // The most devices of a run.
 inline constexpr int64_t kMaxDevices = 1'000'000;
 
-// The most devices that a run names one by one.
-inline constexpr int kMaxNamedDevices = 64;
-
-// The most calibrations of a request: each is checked figure by figure.
-inline constexpr int kMaxCalibrations = 16;
-
-// Exactly one of accelerator, devices and calibrations.
 struct ClusterSpec {
-  absl::string_view accelerator;
-  std::vector<NamedDevice> devices = {};  // cluster.device_uuids
-  // The caller's calibrations, never null; an invalid one is empty.
-  std::vector<std::shared_ptr<const DeviceModel>> calibrations = {};
+  DeviceSelection device = {};
   int64_t device_count = 0;
   absl::optional<double> peak_flops_per_second = {};
   absl::optional<int64_t> device_memory_bytes = {};
@@ -84,8 +61,11 @@ struct RateRequirement {
 struct PlanOptions {
   absl::optional<double> assumed_mfu = {};
   absl::optional<FlopsConvention> flops_convention = {};
-  bool include_derivation = false;
-  bool include_ledger = false;  // needs a layout
+  bool full = false;                // everything, not only what a scheduler needs
+  bool include_derivation = false;  // needs `full`, like the ledger
+  bool include_ledger = false;      // needs a layout
+  FitThresholds thresholds = {};
+  bool require_activations = false;  // refuses to count model state alone
 };
 
 // How a run is laid out over its devices and executed. Absent fields have defaults; fields given

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/operation/einsum_plan.h"
@@ -53,8 +52,7 @@ OperationPrediction PredictionOf(const PlacedDevice& device, const GemmPredictor
                              .source = device.SourceOf(gemms.source()),
                              .nearest = {}};
   for (const MeasuredGemm& near : gemms.Nearest(StackedGemm(products.forward[0]), kNearest)) {
-    out.nearest.push_back(
-        {absl::StrCat(near.shape.m, "x", near.shape.n, "x", near.shape.k), near.time});
+    out.nearest.push_back({near.shape, near.time});
   }
   return out;
 }
@@ -219,12 +217,12 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts
   return out;
 }
 
-absl::StatusOr<std::string> MakeSustained(const PlacedDevice& device, DataType type,
-                                          OperationPrediction& prediction) {
+absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
+                                   OperationPrediction& prediction) {
   prediction.regime = KernelRegime::kSustained;
   if (prediction.streams) {
-    return std::string(
-        "Times are sustained: what memory bounds is taken to be no slower than in bursts.");
+    return Note{NoteKind::kSustainedTimes,
+                "Times are sustained: what memory bounds is taken to be no slower than in bursts."};
   }
   Derating derating = DeratingOfUnmeasured();
   if (device.model != nullptr) {
@@ -232,8 +230,9 @@ absl::StatusOr<std::string> MakeSustained(const PlacedDevice& device, DataType t
   }
   Derate(derating, prediction.forward);
   Derate(derating, prediction.backward);
-  return absl::StrFormat("Times are sustained, %.3g times a burst's: %s.", derating.expected,
-                         derating.citation);
+  return Note{NoteKind::kSustainedTimes,
+              absl::StrFormat("Times are sustained, %.3g times a burst's: %s.", derating.expected,
+                              derating.citation)};
 }
 
 }  // namespace sextant

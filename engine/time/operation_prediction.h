@@ -3,24 +3,27 @@
 #define SEXTANT_ENGINE_TIME_OPERATION_PREDICTION_H_
 
 #include <cstddef>
-#include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "engine/base/note.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/gemm_shape.h"
 #include "engine/hardware/kernels/grouped_gemm_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
+#include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/placement.h"
 #include "engine/operation/operation.h"
 
 namespace sextant {
 
+// A measured matrix product, or a pass over memory.
 struct NearbyShape {
-  std::string shape;  // "4096x6144x4096"
+  std::variant<GemmShape, StreamWork> work;
   Seconds time;
 };
 
@@ -83,11 +86,12 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts
                                                                    const PlacedDevice& device);
 
 // Converts `prediction`, of bursts on `device` in `type`, to sustained rates, and returns a
-// sentence that says how. Products and attention take longer by DeviceModel::SustainedDerating();
-// the low end stays that of a burst, because a memory-bound kernel slows down less. Passes over
-// memory take the same time: a power limit lowers the units' clock, not the memory's.
-absl::StatusOr<std::string> MakeSustained(const PlacedDevice& device, DataType type,
-                                          OperationPrediction& prediction);
+// kSustainedTimes note that says how. Products and attention take longer by
+// DeviceModel::SustainedDerating(); the low end stays that of a burst, because a memory-bound
+// kernel slows down less. Passes over memory take the same time: a power limit lowers the units'
+// clock, not the memory's.
+absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
+                                   OperationPrediction& prediction);
 
 }  // namespace sextant
 

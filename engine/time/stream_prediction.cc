@@ -55,7 +55,7 @@ OperationPrediction PredictionBy(const PlacedDevice& device, const StreamPredict
     out.backward = SumOfKernels(analysis.backward->cost, kind, predictor);
   }
   for (const NearbyPass& pass : predictor.Nearest(WorkOf(analysis.forward.sum), kNearestPasses)) {
-    out.nearest.push_back({pass.name, pass.time});
+    out.nearest.push_back({pass.work, pass.time});
   }
   return out;
 }

@@ -44,10 +44,11 @@ struct CalibrationRules {
 };
 
 // Reports what is wrong with `calibration`, under paths that start with `path` (e.g.
-// "cluster.calibrations[0]"), in the order of checking: a schema that this version does not read,
-// missing fields, figures out of range, rates that disagree with their own shapes and times, and
-// kernels, collectives and copies that repeat a shape or exceed the product's limits. Stops looking
-// after `most_faults`. Fields that the server fills (accelerator, datasheet_mfu) are not checked.
+// "device.calibrations.calibrations[0]"), in the order of checking: a schema that this version does
+// not read, missing fields, figures out of range, rates that disagree with their own shapes and
+// times, and kernels, collectives and copies that repeat a shape or exceed the product's limits.
+// Stops looking after `most_faults`. Fields that the server fills (accelerator, datasheet_mfu) are
+// not checked.
 void CheckCalibration(const v1::Calibration& calibration, absl::string_view path,
                       const CalibrationRules& rules, FaultSink sink);
 

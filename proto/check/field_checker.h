@@ -26,7 +26,7 @@ class MessagePath {
   MessagePath(const MessagePath& above, absl::string_view name, int index)
       : above_(&above), name_(name), index_(index) {}
 
-  // "cluster.calibrations[0].matmuls[3].time". Empty names are left out.
+  // "calibrations[0].matmuls[3].time". Empty names are left out.
   std::string ToString() const;
 
  private:

@@ -272,14 +272,6 @@ void CheckNotAhead(const v1::Calibration& calibration, absl::string_view path, a
                                      ": compare the clocks, or measure the device again"));
 }
 
-void CheckNoneAhead(const google::protobuf::RepeatedPtrField<v1::Calibration>& calibrations,
-                    absl::string_view path, absl::Time now, FieldViolations& violations) {
-  if (calibrations.size() > kMaxCalibrations) return;
-  for (int i = 0; i < calibrations.size(); ++i) {
-    CheckNotAhead(calibrations[i], absl::StrCat(path, "[", i, "]"), now, violations);
-  }
-}
-
 std::string CalibrationFingerprint(const v1::Calibration& calibration) {
   if (!IsAnnotated(calibration)) return FingerprintOfBytes(calibration);
   v1::Calibration measured = calibration;

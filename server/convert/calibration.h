@@ -2,8 +2,6 @@
 #ifndef SEXTANT_SERVER_CONVERT_CALIBRATION_H_
 #define SEXTANT_SERVER_CONVERT_CALIBRATION_H_
 
-#include <google/protobuf/repeated_field.h>
-
 #include <memory>
 #include <string>
 
@@ -16,9 +14,9 @@
 namespace sextant::server {
 
 // Appends to `violations` what is wrong with `calibration`, under paths that start with `path`
-// (e.g. "cluster.calibrations[0]"): a schema that this version does not read, missing fields,
-// figures out of range, rates that are not what their own shapes and times give. After the
-// first few dozen violations it looks no further. What the server fills is not looked at.
+// (e.g. "cluster.device.calibrations.calibrations[0]"): a schema that this version does not read,
+// missing fields, figures out of range, rates that are not what their own shapes and times give.
+// After the first few dozen violations it looks no further. What the server fills is not looked at.
 void CheckCalibration(const v1::Calibration& calibration, absl::string_view path,
                       FieldViolations& violations);
 
@@ -29,11 +27,6 @@ inline constexpr absl::Duration kMostClockSkew = absl::Minutes(5);
 // kMostClockSkew after `now`: one of the two clocks is wrong, and nothing says which.
 void CheckNotAhead(const v1::Calibration& calibration, absl::string_view path, absl::Time now,
                    FieldViolations& violations);
-
-// CheckNotAhead() for each calibration of a list. A list that is too long is not looked at: its
-// length is reported elsewhere.
-void CheckNoneAhead(const google::protobuf::RepeatedPtrField<v1::Calibration>& calibrations,
-                    absl::string_view path, absl::Time now, FieldViolations& violations);
 
 // A fingerprint that is equal for equal measurements; the fields that the server fills do not
 // count.

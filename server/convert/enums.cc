@@ -63,8 +63,22 @@ static_assert(Ends(RecomputePolicy::kFull, v1::RecomputePolicy_ARRAYSIZE));
 static_assert(Ends(LossKind::kVocabularyParallelCompiled, v1::KernelChoices::Loss_ARRAYSIZE));
 static_assert(Ends(ExpertScaling::kAfterDown, v1::KernelChoices::ExpertScaling_ARRAYSIZE));
 static_assert(Ends(Framework::kPytorchFsdp, v1::FrameworkMemory::Kind_ARRAYSIZE));
+static_assert(Ends(Verdict::kStateFits, v1::Verdict_ARRAYSIZE));
+static_assert(kModelPartCount + 1 == v1::ModelPart_ARRAYSIZE);
+static_assert(Ends(RowElements::kByte, v1::ElementKind_ARRAYSIZE));
+static_assert(Ends(CapacitySource::kNominal, v1::CapacitySource_ARRAYSIZE));
+static_assert(Ends(ChangeCost::kOtherRun, v1::ChangeCost_ARRAYSIZE));
+static_assert(Ends(MfuBasis::kMeasuredRate, v1::MfuBasis_ARRAYSIZE));
+// PREDICTED is not computed yet.
+static_assert(Ends(EstimateKind::kMeasuredBound, v1::EstimateKind_ARRAYSIZE - 1));
 static_assert(kLedgerKindCount + 1 == v1::LedgerKind_ARRAYSIZE);
-static_assert(kPeakMomentCount + 1 == v1::PeakMoment_ARRAYSIZE);
+static_assert(kPeakPhaseCount + 1 == v1::PeakPhase_ARRAYSIZE);
+
+// The wire's enum of the same order, whose first value is not specified.
+template <typename Wire, typename Own>
+Wire After(Own value) {
+  return static_cast<Wire>(static_cast<int>(value) + 1);
+}
 
 }  // namespace
 
@@ -159,31 +173,28 @@ Framework FrameworkFrom(v1::FrameworkMemory::Kind wire, absl::string_view field,
 }
 
 v1::DataType DataTypeTo(DataType type) { return static_cast<v1::DataType>(type); }
-
-v1::FlopsConvention FlopsConventionTo(FlopsConvention convention) {
-  return static_cast<v1::FlopsConvention>(static_cast<int>(convention) + 1);
-}
-
 v1::RateSource RateSourceTo(RateSource source) { return static_cast<v1::RateSource>(source); }
-
-v1::Verdict VerdictTo(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kFits:
-      return v1::VERDICT_FITS;
-    case Verdict::kTight:
-      return v1::VERDICT_TIGHT;
-    case Verdict::kDoesNotFit:
-      break;
-  }
-  return v1::VERDICT_DOES_NOT_FIT;
+v1::FlopsConvention FlopsConventionTo(FlopsConvention convention) {
+  return After<v1::FlopsConvention>(convention);
 }
-
-v1::LedgerKind LedgerKindTo(LedgerKind kind) {
-  return static_cast<v1::LedgerKind>(static_cast<int>(kind) + 1);
+v1::Verdict VerdictTo(Verdict verdict) { return After<v1::Verdict>(verdict); }
+v1::LedgerKind LedgerKindTo(LedgerKind kind) { return After<v1::LedgerKind>(kind); }
+v1::PeakPhase PeakPhaseTo(PeakPhase phase) { return After<v1::PeakPhase>(phase); }
+v1::ModelPart ModelPartTo(ModelPart part) { return After<v1::ModelPart>(part); }
+v1::ElementKind ElementKindTo(RowElements elements) { return After<v1::ElementKind>(elements); }
+v1::CapacitySource CapacitySourceTo(CapacitySource source) {
+  return After<v1::CapacitySource>(source);
 }
-
-v1::PeakMoment PeakMomentTo(PeakMoment moment) {
-  return static_cast<v1::PeakMoment>(static_cast<int>(moment) + 1);
+v1::ChangeCost ChangeCostTo(ChangeCost cost) { return After<v1::ChangeCost>(cost); }
+v1::EstimateKind EstimateKindTo(EstimateKind kind) { return After<v1::EstimateKind>(kind); }
+v1::MfuBasis MfuBasisTo(MfuBasis basis) { return After<v1::MfuBasis>(basis); }
+v1::ZeroStage ZeroStageTo(ZeroStage stage) { return After<v1::ZeroStage>(stage); }
+v1::RecomputePolicy RecomputePolicyTo(RecomputePolicy policy) {
+  return After<v1::RecomputePolicy>(policy);
 }
+v1::KernelChoices::Attention AttentionKernelTo(AttentionKernel kernel) {
+  return After<v1::KernelChoices::Attention>(kernel);
+}
+v1::KernelChoices::Loss LossKindTo(LossKind loss) { return After<v1::KernelChoices::Loss>(loss); }
 
 }  // namespace sextant::server

@@ -16,7 +16,7 @@
 #include "engine/model/flops/convention.h"
 #include "engine/model/flops/training_step.h"
 #include "engine/model/transformer_spec.h"
-#include "engine/run/memory_estimate.h"
+#include "engine/run/plan.h"
 #include "engine/tensor/data_type.h"
 #include "proto/check/field_checker.h"
 #include "sextant/v1/data_type.pb.h"
@@ -73,7 +73,17 @@ v1::FlopsConvention FlopsConventionTo(FlopsConvention convention);
 v1::RateSource RateSourceTo(RateSource source);
 v1::Verdict VerdictTo(Verdict verdict);
 v1::LedgerKind LedgerKindTo(LedgerKind kind);
-v1::PeakMoment PeakMomentTo(PeakMoment moment);
+v1::PeakPhase PeakPhaseTo(PeakPhase phase);
+v1::ModelPart ModelPartTo(ModelPart part);
+v1::ElementKind ElementKindTo(RowElements elements);
+v1::CapacitySource CapacitySourceTo(CapacitySource source);
+v1::ChangeCost ChangeCostTo(ChangeCost cost);
+v1::EstimateKind EstimateKindTo(EstimateKind kind);
+v1::MfuBasis MfuBasisTo(MfuBasis basis);
+v1::ZeroStage ZeroStageTo(ZeroStage stage);
+v1::RecomputePolicy RecomputePolicyTo(RecomputePolicy policy);
+v1::KernelChoices::Attention AttentionKernelTo(AttentionKernel kernel);
+v1::KernelChoices::Loss LossKindTo(LossKind loss);
 
 }  // namespace sextant::server
 

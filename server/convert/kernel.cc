@@ -1,6 +1,7 @@
 #include "server/convert/kernel.h"
 
 #include <string>
+#include <variant>
 
 #include "server/convert/enums.h"
 
@@ -8,6 +9,7 @@ namespace sextant::server {
 namespace {
 
 static_assert(static_cast<int>(KernelBasis::kDatasheet) + 1 == v1::KERNEL_BASIS_DATASHEET);
+static_assert(static_cast<int>(PredictionForm::kRoofline) + 1 == v1::PREDICTION_FORM_ROOFLINE);
 static_assert(static_cast<int>(KernelRegime::kSustained) + 1 == v1::KERNEL_REGIME_SUSTAINED);
 static_assert(static_cast<int>(CurveKind::kCausalAttention) + 1 ==
               v1::KERNEL_KIND_CAUSAL_ATTENTION);
@@ -26,12 +28,24 @@ template <typename Message>
 void TimeTo(const KernelTime& time, Flops flops, absl::optional<FlopsPerSecond> peak,
             Message* out) {
   const double rate = flops.value() / time.expected.value();
-  out->set_expected_seconds(time.expected.value());
-  out->set_low_seconds(time.low.value());
-  out->set_high_seconds(time.high.value());
+  DurationTo(time, out->mutable_duration_seconds());
   out->set_flops_per_second(rate);
   if (peak.has_value()) out->set_datasheet_mfu(rate / peak->value());
   out->set_basis(KernelBasisTo(time.basis));
+}
+
+void NearbyTo(const NearbyShape& near, v1::NearbyKernel* out) {
+  out->set_seconds(near.time.value());
+  if (const auto* matmul = std::get_if<GemmShape>(&near.work); matmul != nullptr) {
+    v1::MatmulExtent* const wire = out->mutable_matmul();
+    wire->set_m(matmul->m);
+    wire->set_n(matmul->n);
+    wire->set_k(matmul->k);
+    wire->set_batch_count(1);  // batches are not measured
+  } else if (const auto* pass = std::get_if<StreamWork>(&near.work); pass != nullptr) {
+    out->mutable_memory_pass()->set_size_bytes(static_cast<int64_t>(pass->bytes()));
+    out->mutable_memory_pass()->set_flops(pass->flops);
+  }
 }
 
 }  // namespace
@@ -46,32 +60,39 @@ v1::KernelBasis KernelBasisTo(KernelBasis basis) {
   return static_cast<v1::KernelBasis>(static_cast<int>(basis) + 1);
 }
 
+v1::PredictionForm PredictionFormTo(PredictionForm form) {
+  return static_cast<v1::PredictionForm>(static_cast<int>(form) + 1);
+}
+
+void DurationTo(const KernelTime& time, v1::Interval* out) {
+  out->set_expected(time.expected.value());
+  out->set_low(time.low.value());
+  out->set_high(time.high.value());
+}
+
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
-                        const PredictedWork& work, v1::KernelPrediction* out) {
+                        const PredictedWork& work, SourceNumbers& sources,
+                        v1::KernelPrediction* out) {
   const KernelSource& source = prediction.source;
   TimeTo(time, work.flops, work.peak, out);
   out->set_regime(static_cast<v1::KernelRegime>(static_cast<int>(prediction.regime) + 1));
   out->set_source(RateSourceTo(source.source));
-  out->set_citation(source.citation);
+  out->set_source_number(sources.Of(source.citation));
   out->set_device(std::string(source.device));
-  out->set_form(std::string(source.form));
+  out->set_form(PredictionFormTo(source.form));
   ErrorTo(source.error, out->mutable_error());
-  for (const NearbyShape& near : prediction.nearest) {
-    v1::NearbyKernel* wire = out->add_nearest();
-    wire->set_shape(near.shape);
-    wire->set_seconds(near.time.value());
-  }
+  for (const NearbyShape& near : prediction.nearest) NearbyTo(near, out->add_nearest());
   if (source.measured_unix_seconds == 0) return;
   out->mutable_measured_time()->set_seconds(source.measured_unix_seconds);
   out->set_device_uuid(std::string(source.device_uuid));
 }
 
-void KernelCurveTo(const KernelCurve& curve, v1::KernelCurve* out) {
+void KernelCurveTo(const KernelCurve& curve, SourceNumbers& sources, v1::KernelCurve* out) {
   out->set_kind(static_cast<v1::KernelKind>(static_cast<int>(curve.kind) + 1));
   out->set_data_type(DataTypeTo(curve.data_type));
   out->set_source(RateSourceTo(curve.source.source));
-  out->set_citation(curve.source.citation);
-  out->set_form(std::string(curve.source.form));
+  out->set_source_number(sources.Of(curve.source.citation));
+  out->set_form(PredictionFormTo(curve.source.form));
   ErrorTo(curve.source.error, out->mutable_error());
   if (curve.peak.has_value()) out->set_peak_flops_per_second(curve.peak->value());
   for (const CurvePoint& point : curve.points) {

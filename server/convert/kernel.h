@@ -8,6 +8,8 @@
 #include "engine/base/units.h"
 #include "engine/time/kernel_curves.h"
 #include "engine/time/operation_prediction.h"
+#include "server/convert/notes.h"
+#include "sextant/v1/interval.pb.h"
 #include "sextant/v1/kernel.pb.h"
 
 namespace sextant::server {
@@ -21,13 +23,18 @@ struct PredictedWork {
   absl::optional<FlopsPerSecond> peak = {};  // the datasheet's dense one
 };
 
-// Writes `time`, which is the forward or the backward pass of `prediction`.
+void DurationTo(const KernelTime& time, v1::Interval* out);
+
+// Writes `time`, which is the forward or the backward pass of `prediction`; `sources` numbers its
+// citation.
 void KernelPredictionTo(const OperationPrediction& prediction, const KernelTime& time,
-                        const PredictedWork& work, v1::KernelPrediction* out);
+                        const PredictedWork& work, SourceNumbers& sources,
+                        v1::KernelPrediction* out);
 
 v1::KernelBasis KernelBasisTo(KernelBasis basis);
+v1::PredictionForm PredictionFormTo(PredictionForm form);
 
-void KernelCurveTo(const KernelCurve& curve, v1::KernelCurve* out);
+void KernelCurveTo(const KernelCurve& curve, SourceNumbers& sources, v1::KernelCurve* out);
 
 }  // namespace sextant::server
 

@@ -16,7 +16,7 @@ void LinkRateTo(const LinkFigure& figure, v1::LinkRate* out) {
 
 NodeGroupRequest NodeGroupRequestFrom(const v1::NodeSpec& spec) {
   return {.node_type = spec.node_type(),
-          .accelerator = spec.accelerator(),
+          .accelerator = spec.device().accelerator(),
           .node_count = spec.node_count(),
           .ranks_per_node = spec.ranks_per_node(),
           .network = {.name = spec.network().name(),
@@ -51,7 +51,9 @@ void NetworkTypeTo(const NamedNetwork& network, v1::NetworkType* out) {
 
 void NodeSpecTo(const NodeGroupRequest& request, const NodeGroup& nodes, v1::NodeSpec* out) {
   out->set_node_type(Text(nodes.node->name));
-  if (nodes.accelerator != nullptr) out->set_accelerator(Text(nodes.accelerator->name));
+  if (nodes.accelerator != nullptr) {
+    out->mutable_device()->set_accelerator(Text(nodes.accelerator->name));
+  }
   out->set_node_count(nodes.group.node_count);
   out->set_ranks_per_node(nodes.group.ranks_per_node);
   if (!nodes.network) return;
@@ -65,21 +67,19 @@ void NodeSpecTo(const NodeGroupRequest& request, const NodeGroup& nodes, v1::Nod
 }
 
 void LinkTimeTo(int64_t size_bytes, const KernelTime& time, const LinkSource& source,
-                v1::LinkTime* out) {
+                SourceNumbers& sources, v1::LinkTime* out) {
   const double expected = time.expected.value();
   out->set_size_bytes(size_bytes);
-  out->set_expected_seconds(expected);
-  out->set_low_seconds(time.low.value());
-  out->set_high_seconds(time.high.value());
+  DurationTo(time, out->mutable_duration_seconds());
   if (expected > 0) out->set_bytes_per_second(static_cast<double>(size_bytes) / expected);
   out->set_basis(KernelBasisTo(time.basis));
   out->set_source(RateSourceTo(source.source));
-  out->set_citation(source.citation);
+  out->set_source_number(sources.Of(source.citation));
 }
 
 void CollectiveTimeTo(const Collective& call, const KernelTime& time, const LinkSource& source,
-                      v1::LinkTime* out) {
-  LinkTimeTo(call.bytes.value(), time, source, out);
+                      SourceNumbers& sources, v1::LinkTime* out) {
+  LinkTimeTo(call.bytes.value(), time, source, sources, out);
   if (!out->has_bytes_per_second()) return;
   out->set_bus_bytes_per_second(out->bytes_per_second() * WireShare(call.op, call.ranks));
 }

@@ -11,6 +11,7 @@
 #include "engine/hardware/links/node_group.h"
 #include "engine/hardware/links/node_type.h"
 #include "engine/hardware/rates.h"
+#include "server/convert/notes.h"
 #include "sextant/v1/links.pb.h"
 
 namespace sextant::server {
@@ -33,13 +34,13 @@ struct LinkSource {
   std::string citation = {};
 };
 
-// Writes the time of `size_bytes`, and their rate.
+// Writes the time of `size_bytes`, and their rate; `sources` numbers the citation.
 void LinkTimeTo(int64_t size_bytes, const KernelTime& time, const LinkSource& source,
-                v1::LinkTime* out);
+                SourceNumbers& sources, v1::LinkTime* out);
 
 // LinkTimeTo() of a collective, with its bus rate.
 void CollectiveTimeTo(const Collective& call, const KernelTime& time, const LinkSource& source,
-                      v1::LinkTime* out);
+                      SourceNumbers& sources, v1::LinkTime* out);
 
 }  // namespace sextant::server
 

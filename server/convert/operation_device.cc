@@ -13,6 +13,7 @@ namespace sextant::server {
 namespace {
 
 static_assert(static_cast<int>(RooflineBound::kMemory) + 1 == v1::ROOFLINE_BOUND_MEMORY);
+static_assert(static_cast<int>(AdviceKind::kLessArithmetic) + 1 == v1::ADVICE_KIND_LESS_ARITHMETIC);
 static_assert(static_cast<int>(UtilisationReading::kWaiting) + 1 ==
               v1::UTILISATION_READING_WAITING);
 
@@ -26,6 +27,12 @@ void RooflineTo(const Roofline& roofline, v1::Roofline* out) {
   out->set_total_seconds(roofline.time.value());
   out->set_least_seconds(roofline.classical.value());
   out->set_fraction_of_peak(roofline.fraction_of_peak);
+}
+
+void AdviceTo(Advice advice, v1::Advice* out) {
+  out->set_kind(static_cast<v1::AdviceKind>(static_cast<int>(advice.kind) + 1));
+  NoteValuesTo(advice.values, out->mutable_values());
+  out->set_text(std::move(advice.text));
 }
 
 // The achieved time as a share of `peak`.
@@ -60,12 +67,13 @@ absl::Status AchievedTo(const TimedOperation& timed, v1::OperationTime* out) {
 }  // namespace
 
 OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
-                                    SuppliedCalibrations& supplied, FieldViolations& violations) {
+                                    const DeviceSources& sources, FieldViolations& violations) {
   OperationDevice out;
-  out.accelerator = wire.accelerator();
-  if (wire.has_calibration()) {
-    out.calibration =
-        supplied.ModelOf(wire.calibration(), FieldPath(path, "calibration"), violations);
+  out.requirement =
+      RateRequirementFrom(wire.rate_requirement(), FieldPath(path, "rate_requirement"), violations);
+  if (wire.has_device()) {
+    out.device = DeviceSelectionFrom(wire.device(), FieldPath(path, "device"), sources,
+                                     out.requirement.maximum_age_seconds, violations);
   }
   if (wire.has_matrix_flops_per_second()) {
     out.matrix_flops_per_second = wire.matrix_flops_per_second();
@@ -77,8 +85,6 @@ OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::strin
     out.memory_bytes_per_second = wire.memory_bytes_per_second();
   }
   out.launch_seconds = wire.launch_seconds();
-  out.requirement =
-      RateRequirementFrom(wire.rate_requirement(), FieldPath(path, "rate_requirement"), violations);
   return out;
 }
 
@@ -89,7 +95,8 @@ RooflineMethod RooflineMethodFrom(v1::RooflineMethod wire, absl::string_view fie
                                                : RooflineMethod::kSmooth;
 }
 
-absl::Status OperationTimeTo(const TimedOperation& timed, v1::OperationTime* out) {
+absl::Status OperationTimeTo(const TimedOperation& timed, SourceNumbers& sources,
+                             v1::OperationTime* out) {
   const OperationAnalysis& analysis = timed.analysis;
   const DeviceRates& rates = timed.rates.rates;
   SEXTANT_ASSIGN_OR_RETURN(const Roofline forward,
@@ -105,14 +112,14 @@ absl::Status OperationTimeTo(const TimedOperation& timed, v1::OperationTime* out
                              RooflineOf(analysis.backward->cost, rates, timed.method));
     RooflineTo(backward, out->mutable_backward());
   }
-  SEXTANT_ASSIGN_OR_RETURN(std::string advice, AdviceFor(timed.request, analysis, rates));
-  out->set_advice(std::move(advice));
+  SEXTANT_ASSIGN_OR_RETURN(Advice advice, AdviceFor(timed.request, analysis, rates));
+  AdviceTo(std::move(advice), out->mutable_advice());
   if (const auto rows = RowsAtRidge(timed.request, rates); rows.has_value()) {
     out->set_rows_at_ridge(*rows);
   }
-  for (const Rate& rate : timed.rates.used) RateTo(rate, out->add_rates());
+  for (const Rate& rate : timed.rates.used) RateTo(rate, sources, out->add_rates());
   out->set_rates_fingerprint(RatesFingerprint(timed.rates.used));
-  for (const std::string& sentence : timed.rates.assumptions) out->add_assumptions(sentence);
+  NotesTo(timed.rates.notes, out->mutable_warnings(), out->mutable_assumptions());
   return AchievedTo(timed, out);
 }
 

@@ -7,16 +7,16 @@
 #include "engine/base/field_violation.h"
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
-#include "server/store/supplied_calibrations.h"
+#include "server/convert/device_selector.h"
+#include "server/convert/notes.h"
 #include "sextant/v1/accounting_service.pb.h"
 #include "sextant/v1/operation_device.pb.h"
 
 namespace sextant::server {
 
-// Converts the figures and the accelerator at `path`, and the request's own calibration, read by
-// `supplied`. A device of this host is looked up by the service.
+// Converts `wire`, the field `path`; the result's texts point into it and into `sources.host`.
 OperationDevice OperationDeviceFrom(const v1::OperationDevice& wire, absl::string_view path,
-                                    SuppliedCalibrations& supplied, FieldViolations& violations);
+                                    const DeviceSources& sources, FieldViolations& violations);
 
 RooflineMethod RooflineMethodFrom(v1::RooflineMethod wire, absl::string_view field,
                                   FieldViolations& violations);
@@ -29,8 +29,10 @@ struct TimedOperation {
   absl::optional<double> achieved_seconds = {};
 };
 
-// Errors: those of RooflineOf(), AdviceFor() and UtilisationOf(), as fields of the request.
-absl::Status OperationTimeTo(const TimedOperation& timed, v1::OperationTime* out);
+// `sources` numbers those of `out`. Errors: those of RooflineOf(), AdviceFor() and UtilisationOf(),
+// as fields of the request.
+absl::Status OperationTimeTo(const TimedOperation& timed, SourceNumbers& sources,
+                             v1::OperationTime* out);
 
 }  // namespace sextant::server
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "server/convert/device_selector.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
 #include "server/probe/device_list.h"
@@ -14,7 +15,6 @@ namespace {
 
 using Devices = std::vector<const v1::Device*>;
 
-constexpr int kMaxDevices = 64;
 constexpr int kMaxShapes = 16;
 constexpr int64_t kMaxShapeDimension = 1'000'000;
 
@@ -74,15 +74,16 @@ void CheckShapes(const v1::RunProbeRequest& request, const Devices& devices,
 // Appends unknown devices to `unknown`, all other violations to `violations`.
 void CheckDevices(const v1::RunProbeRequest& request, const CalibrationSnapshot& host,
                   FieldViolations& violations, FieldViolations& unknown) {
-  if (request.device_uuids_size() > kMaxDevices) {
-    violations.Add("device_uuids", absl::StrCat("must be at most ", kMaxDevices, " devices, not ",
-                                                request.device_uuids_size()));
+  if (request.devices_size() > kMaxNamedDevices) {
+    violations.Add("devices", absl::StrCat("must be at most ", kMaxNamedDevices, " devices, not ",
+                                           request.devices_size()));
     return;
   }
-  for (int i = 0; i < request.device_uuids_size(); ++i) {
-    const std::string& uuid = request.device_uuids(i);
-    if (host.FindDevice(uuid) != nullptr) continue;
-    unknown.Add(absl::StrCat("device_uuids[", i, "]"), UnknownDeviceMessage(uuid, host.devices));
+  for (int i = 0; i < request.devices_size(); ++i) {
+    const std::string& name = request.devices(i);
+    const std::string field = absl::StrCat("devices[", i, "]");
+    if (!RequireDeviceName(name, field, violations) || host.FindDevice(name) != nullptr) continue;
+    unknown.Add(field, UnknownDeviceMessage(name, host.devices));
   }
 }
 
@@ -95,9 +96,9 @@ Devices DevicesOf(const v1::RunProbeRequest& request, const CalibrationSnapshot&
   Devices out;
   for (const v1::Device& device : host.devices) {
     const auto names_it = [&](const std::string& name) { return host.FindDevice(name) == &device; };
-    const auto& uuids = request.device_uuids();
-    const bool meant = uuids.empty() ? !has_gpu || device.kind() == v1::DEVICE_KIND_GPU
-                                     : std::any_of(uuids.begin(), uuids.end(), names_it);
+    const auto& names = request.devices();
+    const bool meant = names.empty() ? !has_gpu || device.kind() == v1::DEVICE_KIND_GPU
+                                     : std::any_of(names.begin(), names.end(), names_it);
     if (meant) out.push_back(&device);
   }
   return out;

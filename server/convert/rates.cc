@@ -1,7 +1,6 @@
 #include "server/convert/rates.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "server/convert/enums.h"
@@ -20,13 +19,13 @@ void MeasurementTo(const Measurement& measured, v1::RateUsed* out) {
 
 }  // namespace
 
-void RateTo(Rate rate, v1::RateUsed* out) {
+void RateTo(const Rate& rate, SourceNumbers& sources, v1::RateUsed* out) {
   out->set_quantity(Text(rate.quantity));
   out->set_data_type(DataTypeTo(rate.data_type));
   out->set_value(rate.value);
   out->set_unit(Text(rate.unit));
   out->set_source(RateSourceTo(rate.source));
-  out->set_citation(std::move(rate.citation));
+  out->set_source_number(sources.Of(rate.citation));
   out->set_device(Text(rate.device));
   if (rate.measured.has_value()) MeasurementTo(*rate.measured, out);
 }

@@ -6,12 +6,13 @@
 #include "engine/base/field_violation.h"
 #include "engine/hardware/rates.h"
 #include "engine/run/run_spec.h"
+#include "server/convert/notes.h"
 #include "sextant/v1/rates.pb.h"
 
 namespace sextant::server {
 
-// Fills `out`, which is empty. The rate's citation moves into it.
-void RateTo(Rate rate, v1::RateUsed* out);
+// Fills `out`, which is empty; `sources` numbers the rate's citation.
+void RateTo(const Rate& rate, SourceNumbers& sources, v1::RateUsed* out);
 
 // Converts the rate requirements at `path` of a request.
 RateRequirement RateRequirementFrom(const v1::RateRequirement& wire, absl::string_view path,

@@ -110,31 +110,13 @@ TrainingSpec TrainingFrom(const v1::TrainingSpec& m, FieldViolations& violations
   return out;
 }
 
-std::vector<std::shared_ptr<const DeviceModel>> CalibrationsFrom(const v1::ClusterSpec& m,
-                                                                 SuppliedCalibrations& supplied,
-                                                                 FieldViolations& violations) {
-  constexpr char kPath[] = "cluster.calibrations";
-  std::vector<std::shared_ptr<const DeviceModel>> out;
-  if (m.calibrations_size() > kMaxCalibrations) {
-    violations.Add(kPath,
-                   absl::StrCat("are ", m.calibrations_size(), ": give at most ", kMaxCalibrations,
-                                ". The slowest device decides, so the calibration of the "
-                                "slowest of each host, or of all, says as much"));
-    return out;
-  }
-  out.reserve(static_cast<size_t>(m.calibrations_size()));
-  for (const v1::Calibration& calibration : m.calibrations()) {
-    out.push_back(
-        supplied.ModelOf(calibration, absl::StrCat(kPath, "[", out.size(), "]"), violations));
-  }
-  return out;
-}
-
-ClusterSpec ClusterFrom(const v1::ClusterSpec& m, SuppliedCalibrations& supplied,
-                        FieldViolations& violations) {
+ClusterSpec ClusterFrom(const v1::ClusterSpec& m, const DeviceSources& sources,
+                        absl::optional<double> maximum_age_seconds, FieldViolations& violations) {
   ClusterSpec out;
-  out.accelerator = m.accelerator();
-  out.calibrations = CalibrationsFrom(m, supplied, violations);
+  if (m.has_device()) {
+    out.device =
+        DeviceSelectionFrom(m.device(), "cluster.device", sources, maximum_age_seconds, violations);
+  }
   out.device_count = m.device_count();
   if (m.has_peak_flops_per_second()) out.peak_flops_per_second = m.peak_flops_per_second();
   if (m.has_device_memory_bytes()) out.device_memory_bytes = m.device_memory_bytes();
@@ -160,8 +142,16 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   if (m.has_assumed_mfu()) out.assumed_mfu = m.assumed_mfu();
   out.flops_convention =
       FlopsConventionFrom(m.flops_convention(), "options.flops_convention", violations);
+  if (!v1::PlanView_IsValid(m.view())) violations.Add("options.view", UnknownEnumNumber(m.view()));
+  out.full = m.view() == v1::PLAN_VIEW_FULL;
   out.include_derivation = m.include_derivation();
   out.include_ledger = m.include_ledger();
+  if (m.has_fits_chance()) out.thresholds.fits = m.fits_chance();
+  if (m.has_does_not_fit_chance()) out.thresholds.does_not_fit = m.does_not_fit_chance();
+  out.require_activations = m.require_activations();
+  if (!v1::LayoutSearch_IsValid(m.search())) {
+    violations.Add("options.search", UnknownEnumNumber(m.search()));
+  }
   return out;
 }
 
@@ -183,16 +173,17 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   return out;
 }
 
-RunSpec RunSpecFrom(const v1::PlanRunRequest& request, SuppliedCalibrations& supplied,
+RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceSources& sources,
                     FieldViolations& violations) {
   RunSpec out;
   out.model = ModelSpecFrom(request.model(), violations);
   out.training = TrainingFrom(request.training(), violations);
-  out.cluster = ClusterFrom(request.cluster(), supplied, violations);
   out.economics = EconomicsFrom(request.economics());
   out.options = OptionsFrom(request.options(), violations);
   out.rate_requirement =
       RateRequirementFrom(request.rate_requirement(), "rate_requirement", violations);
+  out.cluster =
+      ClusterFrom(request.cluster(), sources, out.rate_requirement.maximum_age_seconds, violations);
   if (request.has_layout()) out.layout = RunLayoutFrom(request.layout(), "layout", violations);
   return out;
 }

@@ -5,7 +5,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
 #include "engine/run/run_spec.h"
-#include "server/store/supplied_calibrations.h"
+#include "server/convert/device_selector.h"
 #include "sextant/v1/layout.pb.h"
 #include "sextant/v1/planning_service.pb.h"
 
@@ -16,11 +16,10 @@ namespace sextant::server {
 RunLayout RunLayoutFrom(const v1::RunLayout& layout, absl::string_view path,
                         FieldViolations& violations);
 
-// Converts `request` without this host's devices (NamedDevicesFrom()); the result's texts point
-// into `request`. Appends to `violations` what only the wire can get wrong: enum numbers out of
-// range, optional sizes that are present but zero, calibrations that make no sense and a
-// config.json that can't be read. Calibrations are read by `supplied`.
-RunSpec RunSpecFrom(const v1::PlanRunRequest& request, SuppliedCalibrations& supplied,
+// Converts `request`; the result's texts point into it and into `sources.host`. Appends to
+// `violations` what only the wire can get wrong: enum numbers out of range, optional sizes that are
+// present but zero, devices as DeviceSelectionFrom() says, and a config.json that can't be read.
+RunSpec RunSpecFrom(const v1::PlanRunRequest& request, const DeviceSources& sources,
                     FieldViolations& violations);
 
 }  // namespace sextant::server

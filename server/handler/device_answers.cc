@@ -11,6 +11,7 @@
 #include "engine/base/reason.h"
 #include "engine/base/status_macros.h"
 #include "server/convert/annotate_calibration.h"
+#include "server/convert/device_selector.h"
 #include "server/convert/enums.h"
 #include "server/convert/message_fields.h"
 #include "server/probe/device_list.h"
@@ -19,11 +20,14 @@
 namespace sextant::server {
 namespace {
 
-absl::StatusOr<const v1::Device*> DeviceMeant(const std::string& uuid,
+absl::StatusOr<const v1::Device*> DeviceMeant(const v1::GetCalibrationRequest& request,
                                               const CalibrationSnapshot& host) {
-  if (!uuid.empty()) {
-    const v1::Device* device = host.FindDevice(uuid);
-    if (device == nullptr) return UnknownDevice(UnknownDeviceMessage(uuid, host.devices));
+  if (request.has_device()) {
+    const std::string& name = request.device();
+    FieldViolations violations;
+    if (!RequireDeviceName(name, "device", violations)) return violations.ToStatus();
+    const v1::Device* device = host.FindDevice(name);
+    if (device == nullptr) return UnknownDevice(UnknownDeviceMessage(name, host.devices));
     return device;
   }
   if (host.devices.empty()) return UnknownDevice("this host has no device that can be measured");
@@ -34,8 +38,8 @@ absl::StatusOr<const v1::Device*> DeviceMeant(const std::string& uuid,
   }
   std::vector<std::string> uuids;
   for (const v1::Device& device : host.devices) uuids.push_back(device.uuid());
-  return InvalidField("device_uuid", absl::StrCat("is required, since this host has several: ",
-                                                  absl::StrJoin(uuids, ", ")));
+  return InvalidField("device", absl::StrCat("is required, since this host has several: ",
+                                             absl::StrJoin(uuids, ", ")));
 }
 
 std::string ModeName(v1::ProbeMode mode) {
@@ -90,7 +94,7 @@ absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
   if (!v1::ProbeMode_IsValid(request.mode())) {
     return InvalidField("mode", UnknownEnumNumber(request.mode()));
   }
-  SEXTANT_ASSIGN_OR_RETURN(const v1::Device* device, DeviceMeant(request.device_uuid(), host));
+  SEXTANT_ASSIGN_OR_RETURN(const v1::Device* device, DeviceMeant(request, host));
   const DeviceCalibrations* kept = host.FindAll(device->uuid());
   if (kept == nullptr) return NotMeasured(*device, host.distrusted.count(device->uuid()) > 0);
   const auto in_use = host.InUse(*kept, {.now = absl::FromChrono(now)});

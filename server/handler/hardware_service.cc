@@ -44,6 +44,14 @@ HardwareService::HardwareService(const Dependencies& d)
       get_link_times_("sextant.v1.HardwareService/GetLinkTimes", d.metrics, d.log_level),
       run_probe_("sextant.v1.HardwareService/RunProbe", d.metrics, d.log_level) {}
 
+void HardwareService::PostOnceListed(grpc::CallbackServerContext* context,
+                                     std::function<void(const absl::Status&)> then) {
+  probe_.WhenListed([this, context, then](const absl::Status& listed) mutable {
+    if (!listed.ok()) return then(listed);
+    PostCall(context, workers_, std::move(then));
+  });
+}
+
 grpc::ServerUnaryReactor* HardwareService::ListAccelerators(grpc::CallbackServerContext* context,
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
@@ -80,14 +88,11 @@ grpc::ServerUnaryReactor* HardwareService::GetKernelRates(grpc::CallbackServerCo
                                                           grpc::ByteBuffer* response) {
   return AnswerAfter<v1::GetKernelRatesRequest, v1::GetKernelRatesResponse>(
       UnaryCall(get_kernel_rates_, context, request, response),
-      [this, context](const auto&, auto then) {
-        probe_.WhenListed([this, context, then](const absl::Status& listed) mutable {
-          if (!listed.ok()) return then(listed);
-          PostCall(context, workers_, std::move(then));
-        });
-      },
+      [this, context](const auto&, auto then) { PostOnceListed(context, std::move(then)); },
       [this](const v1::GetKernelRatesRequest& in, v1::GetKernelRatesResponse* out) {
-        return AnswerKernelRates(in, *store_.snapshot(), absl::Now(), supplied_, out);
+        const auto host = store_.snapshot();
+        return AnswerKernelRates(in, {.supplied = supplied_, .host = *host, .now = absl::Now()},
+                                 out);
       });
 }
 
@@ -98,18 +103,25 @@ grpc::ServerUnaryReactor* HardwareService::ListNodeTypes(grpc::CallbackServerCon
       list_node_types_, context, request, response, AnswerListNodeTypes);
 }
 
-// A few hundred times take microseconds; calibrations are read and joined in milliseconds.
+// A few hundred times take microseconds; measurements are read and joined in milliseconds.
 grpc::ServerUnaryReactor* HardwareService::GetLinkTimes(grpc::CallbackServerContext* context,
                                                         const grpc::ByteBuffer* request,
                                                         grpc::ByteBuffer* response) {
   return AnswerInlineOrAfter<v1::GetLinkTimesRequest, v1::GetLinkTimesResponse>(
       UnaryCall(get_link_times_, context, request, response),
-      [](const v1::GetLinkTimesRequest& in) { return in.nodes().calibrations().empty(); },
-      [this, context](const v1::GetLinkTimesRequest&, auto then) {
-        PostCall(context, workers_, std::move(then));
+      [](const v1::GetLinkTimesRequest& in) {
+        return !in.nodes().device().has_calibrations() && !in.nodes().device().has_host_devices();
+      },
+      [this, context](const v1::GetLinkTimesRequest& in, auto then) {
+        if (in.nodes().device().has_host_devices()) {
+          PostOnceListed(context, std::move(then));
+        } else {
+          PostCall(context, workers_, std::move(then));
+        }
       },
       [this](const v1::GetLinkTimesRequest& in, v1::GetLinkTimesResponse* out) {
-        return AnswerLinkTimes(in, absl::Now(), supplied_, out);
+        const auto host = store_.snapshot();
+        return AnswerLinkTimes(in, {.supplied = supplied_, .host = *host, .now = absl::Now()}, out);
       });
 }
 

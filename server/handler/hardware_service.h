@@ -57,6 +57,11 @@ class HardwareService final : public RawHardwareService {
                                                        const grpc::ByteBuffer* request) override;
 
  private:
+  // Calls `then` once: on a worker when the host's devices are listed, or with the error of listing
+  // them.
+  void PostOnceListed(grpc::CallbackServerContext* context,
+                      std::function<void(const absl::Status&)> then);
+
   const CalibrationStore& store_;
   SuppliedCalibrations& supplied_;
   HostProbe& probe_;

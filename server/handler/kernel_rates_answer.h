@@ -3,9 +3,7 @@
 #define SEXTANT_SERVER_HANDLER_KERNEL_RATES_ANSWER_H_
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "server/store/calibration_snapshot.h"
-#include "server/store/supplied_calibrations.h"
+#include "server/convert/device_selector.h"
 #include "sextant/v1/hardware_service.pb.h"
 
 namespace sextant::server {
@@ -13,9 +11,7 @@ namespace sextant::server {
 // Errors: kInvalidArgument (FIELD_INVALID), kNotFound (GPU_UNKNOWN, DEVICE_UNKNOWN),
 // kFailedPrecondition (RATES_NOT_MEASURED).
 absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
-                               const CalibrationSnapshot& host, absl::Time now,
-                               SuppliedCalibrations& supplied,
-                               v1::GetKernelRatesResponse* response);
+                               const DeviceSources& sources, v1::GetKernelRatesResponse* response);
 
 }  // namespace sextant::server
 

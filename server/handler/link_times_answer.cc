@@ -1,6 +1,5 @@
 #include "server/handler/link_times_answer.h"
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,16 +7,19 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violation.h"
+#include "engine/base/note.h"
 #include "engine/base/status_macros.h"
+#include "engine/hardware/catalogue.h"
 #include "engine/hardware/links/host_copy_rate.h"
 #include "engine/hardware/links/link_times.h"
 #include "engine/hardware/links/node_group.h"
 #include "engine/hardware/measured_links.h"
 #include "engine/hardware/reference/reference_collectives.h"
-#include "engine/run/run_spec.h"
+#include "engine/run/device_selection.h"
 #include "server/convert/calibration.h"
 #include "server/convert/enums.h"
 #include "server/convert/links.h"
+#include "server/convert/notes.h"
 
 namespace sextant::server {
 namespace {
@@ -72,36 +74,67 @@ std::vector<int64_t> SizesOf(const v1::GetLinkTimesRequest& request, FieldViolat
   return {request.sizes_bytes().begin(), request.sizes_bytes().end()};
 }
 
-constexpr char kCalibrations[] = "nodes.calibrations";
+constexpr char kDevicePath[] = "nodes.device";
 
-// Reads the calibrations and checks them against the devices of `nodes`, where those are known.
-absl::StatusOr<MeasuredLinks> MeasuredLinksFrom(const v1::NodeSpec& wire, const NodeGroup* nodes,
-                                                SuppliedCalibrations& supplied,
-                                                FieldViolations& violations) {
-  const auto& calibrations = wire.calibrations();
-  if (calibrations.size() > kMaxCalibrations) {
-    violations.Add(kCalibrations,
-                   absl::StrCat("are ", calibrations.size(), ": give at most ", kMaxCalibrations));
-    return MeasuredLinks();
+// The product of the devices that `selection` names one by one; null: none, or in no catalogue.
+const Accelerator* ProductOf(const DeviceSelection& selection) {
+  if (!selection.devices.empty()) {
+    return AcceleratorReportedAs(selection.devices.front().product_name);
   }
-  const size_t faults_before = violations.all().size();
-  std::vector<std::shared_ptr<const DeviceModel>> read;
-  std::vector<const DeviceModel*> models;
-  for (int i = 0; i < calibrations.size(); ++i) {
-    const std::string path = absl::StrCat(kCalibrations, "[", i, "]");
-    read.push_back(supplied.ModelOf(calibrations[i], path, violations));
-    models.push_back(read.back().get());
-    if (nodes == nullptr || violations.Mentions(path)) continue;
-    CheckMeasuredAmong(*nodes, *models.back(), path, violations);
-  }
-  if (violations.all().size() > faults_before) return MeasuredLinks();
-  absl::StatusOr<MeasuredLinks> out = MeasuredLinksOf(models);
-  if (!out.ok()) violations.Add(kCalibrations, out.status().message());
+  return selection.calibrations.empty() ? nullptr : selection.calibrations.front()->accelerator();
+}
+
+// The request's nodes. Where no kind of server is named, the product of the devices stands for an
+// accelerator's name.
+NodeGroupRequest NodeGroupRequestOf(const v1::NodeSpec& wire, const DeviceSelection& selection) {
+  NodeGroupRequest out = NodeGroupRequestFrom(wire);
+  const Accelerator* const product = ProductOf(selection);
+  if (!out.node_type.empty() || product == nullptr) return out;
+  out.accelerator = std::string(product->name);
+  const std::string field = selection.FieldOf(0, "device");
+  out.accelerator_field =
+      selection.devices.empty() ? FieldPath(field, "device.product_name") : field;
   return out;
 }
 
-// "the slowest of 2 calibrations in the request".
-std::string CalibrationsCitation(int count) {
+// Checks what was measured of the devices against the devices of `nodes`. The measurements of the
+// host's devices are no fields of the request: their first fault is one of the device's name.
+void CheckMeasuredDevices(const NodeGroup& nodes, const DeviceSelection& selection,
+                          FieldViolations& violations) {
+  for (size_t i = 0; i < selection.calibrations.size(); ++i) {
+    const std::string field = selection.FieldOf(i, kDevicePath);
+    if (violations.Mentions(field)) continue;
+    CheckMeasuredAmong(nodes, *selection.calibrations[i], field, violations);
+  }
+  for (size_t i = 0; i < selection.devices.size(); ++i) {
+    const NamedDevice& device = selection.devices[i];
+    if (device.model == nullptr) continue;
+    FieldViolations measured;
+    CheckMeasuredAmong(nodes, *device.model, "", measured);
+    if (measured.empty()) continue;
+    const FieldViolation& first = measured.all().front();
+    violations.Add(selection.FieldOf(i, kDevicePath),
+                   absl::StrCat("is ", device.uuid, ", in whose calibration ", first.field, " ",
+                                first.description));
+  }
+}
+
+// Joins the links that the devices measured.
+absl::StatusOr<MeasuredLinks> MeasuredLinksFrom(const DeviceSelection& selection,
+                                                FieldViolations& violations) {
+  if (violations.Mentions(kDevicePath)) return MeasuredLinks();
+  absl::StatusOr<MeasuredLinks> out = MeasuredLinksOf(selection.models());
+  if (!out.ok()) violations.Add(selection.ListField(kDevicePath), out.status().message());
+  return out;
+}
+
+// "a calibration in the request", "the slowest of 2 devices of this host".
+std::string CitationOf(const DeviceSelection& selection) {
+  const size_t count = selection.named_count();
+  if (!selection.devices.empty()) {
+    return count == 1 ? absl::StrCat("the calibration in use of ", selection.devices[0].uuid)
+                      : absl::StrCat("the slowest of ", count, " devices of this host");
+  }
   return count == 1 ? "a calibration in the request"
                     : absl::StrCat("the slowest of ", count, " calibrations in the request");
 }
@@ -110,31 +143,33 @@ std::string CalibrationsCitation(int count) {
 class LinkAnswer {
  public:
   // `measured` outlives this.
-  LinkAnswer(NodeGroup nodes, const MeasuredLinks& measured, int calibration_count)
+  LinkAnswer(NodeGroup nodes, const MeasuredLinks& measured, const DeviceSelection& selection)
       : nodes_(std::move(nodes)),
         measured_(measured),
-        calibrations_(CalibrationsCitation(calibration_count)),
+        measured_source_{selection.source(), CitationOf(selection)},
         published_(ReferenceCollectives(nodes_.node->collectives)),
         times_(nodes_.node, {Supplied(), published_}, nodes_.network) {}
 
   absl::Status AddExchange(CollectiveOp op, const std::vector<int64_t>& sizes,
-                           v1::GetLinkTimesResponse* out) const {
+                           SourceNumbers& sources, v1::GetLinkTimesResponse* out) const {
     v1::GetLinkTimesResponse::Exchange* exchange = out->add_exchanges();
     exchange->set_operation(CollectiveOperationTo(op));
     const LinkSource source = StandsOn(op);
     for (const int64_t bytes : sizes) {
       SEXTANT_ASSIGN_OR_RETURN(const KernelTime time,
                                times_.TimeOf(op, Bytes(bytes), nodes_.group));
-      CollectiveTimeTo({op, Bytes(bytes), nodes_.group.ranks()}, time, source,
+      CollectiveTimeTo({op, Bytes(bytes), nodes_.group.ranks()}, time, source, sources,
                        exchange->add_times());
     }
     return absl::OkStatus();
   }
 
-  void AddHostCopies(const std::vector<int64_t>& sizes, v1::GetLinkTimesResponse* out) const {
+  // Returns what the copies' times take for granted.
+  Note AddHostCopies(const std::vector<int64_t>& sizes, SourceNumbers& sources,
+                     v1::GetLinkTimesResponse* out) const {
     const NodeType& node = *nodes_.node;
     const LinkSource source = measured_.host_copies
-                                  ? LinkSource{RateSource::kMeasuredSupplied, calibrations_}
+                                  ? measured_source_
                                   : LinkSource{RateSource::kDatasheet,
                                                absl::StrCat("host link: ", SourceOf(node.host_rate),
                                                             "; published share (docs/links.md)")};
@@ -142,26 +177,31 @@ class LinkAnswer {
       const absl::optional<KernelTime> time =
           PinnedCopyTime(node, Bytes(bytes), measured_.host_copies);
       if (!time) {
-        out->add_assumptions(absl::StrCat("Nothing is known of a ", node.name,
-                                          "'s link to its host: there are no times of copies."));
-        return;
+        return {.kind = NoteKind::kHostLinkUnknown,
+                .text = absl::StrCat("Nothing is known of a ", node.name,
+                                     "'s link to its host: there are no times of copies. ",
+                                     kCalibrations, " with copies would give them."),
+                .fields = {kCalibrations}};
       }
-      LinkTimeTo(bytes, *time, source, out->add_host_copies());
+      LinkTimeTo(bytes, *time, source, sources, out->add_host_copies());
     }
-    out->add_assumptions(
-        "Host memory is pinned, and copies go one way at a time with nothing else on the bus.");
+    return {NoteKind::kHostCopiesAlone,
+            "Host memory is pinned, and copies go one way at a time with nothing else on the bus."};
   }
 
-  // Adds an assumption where the request's calibrations do not cover `op`.
-  void AddWhatIsNotMeasured(CollectiveOp op, v1::GetLinkTimesResponse* out) const {
+  // Adds a note where what the devices measured does not cover `op`.
+  void AddIfNotMeasured(CollectiveOp op, Notes& out) const {
     const RankGroup& group = nodes_.group;
     if (group.ranks_per_node < 2 || !IsWithinNodes(op)) return;
     const CollectiveModel* const model = times_.Answering(op, group.ranks_per_node);
     if (model != nullptr && model == Supplied()) return;
-    out->add_assumptions(absl::StrCat("The calibrations hold no ", CollectiveOpName(op),
-                                      " that would tell its times among ", group.ranks_per_node,
-                                      model == nullptr ? " ranks: the datasheet stands in."
-                                                       : " ranks: published times stand in."));
+    out.push_back({.kind = NoteKind::kCollectiveNotMeasured,
+                   .text = absl::StrCat("The calibrations (", kCalibrations, ") hold no ",
+                                        CollectiveOpName(op), " that would tell its times among ",
+                                        group.ranks_per_node,
+                                        model == nullptr ? " ranks: the datasheet stands in."
+                                                         : " ranks: published times stand in."),
+                   .fields = {kCalibrations}});
   }
 
  private:
@@ -184,7 +224,7 @@ class LinkAnswer {
               absl::StrCat(node.link, ": ", SourceOf(node.link_rate),
                            "; NCCL's latencies and published shares (docs/links.md)")};
     }
-    if (model == Supplied()) return {RateSource::kMeasuredSupplied, calibrations_};
+    if (model == Supplied()) return measured_source_;
     return {RateSource::kReference, ReferenceCollectivesCitation(node.collectives)};
   }
 
@@ -202,27 +242,69 @@ class LinkAnswer {
 
   NodeGroup nodes_;
   const MeasuredLinks& measured_;
-  const std::string calibrations_;  // how they are cited
+  const LinkSource measured_source_;
   const CollectiveModel* published_;
   LinkTimes times_;
 };
 
-void AddAssumptions(const NodeGroup& nodes, const v1::GetLinkTimesRequest& request,
-                    v1::GetLinkTimesResponse* response) {
-  response->add_assumptions(
-      "Nothing else uses the links at the same time; calls are launched one by one, not by a "
-      "graph.");
+Notes NotesOf(const NodeGroup& nodes, const v1::GetLinkTimesRequest& request) {
+  Notes out = {{NoteKind::kLinksIdle,
+                "Nothing else uses the links at the same time; calls are launched one by one, not "
+                "by a graph."}};
   if (nodes.group.node_count > 1) {
-    response->add_assumptions(
-        "Across nodes, times follow from the adapters' line rate and NCCL's latencies; congestion, "
-        "oversubscription and the order of nodes are not modelled, and from 1 to 4 MiB calls may "
-        "take up to twice as long.");
+    out.push_back(
+        {NoteKind::kNetworkNotModelled,
+         "Across nodes, times follow from the adapters' line rate and NCCL's latencies; "
+         "congestion, oversubscription and the order of nodes are not modelled, and from 1 to 4 "
+         "MiB calls may take up to twice as long."});
   } else if (request.nodes().has_network()) {
-    response->add_assumptions("One node uses no network: nodes.network changes nothing.");
+    out.push_back({.kind = NoteKind::kNetworkUnused,
+                   .text = "One node uses no network: nodes.network changes nothing.",
+                   .fields = {"nodes.network"}});
   }
   if (nodes.group.ranks() == 1) {
-    response->add_assumptions("One rank has nobody to exchange with: its calls take no time.");
+    out.push_back(
+        {NoteKind::kSingleRank, "One rank has nobody to exchange with: its calls take no time."});
   }
+  return out;
+}
+
+// A request's nodes and devices, resolved.
+struct LinkDevices {
+  NodeGroupRequest named;
+  DeviceSelection selection;
+  NodeGroup nodes;
+  MeasuredLinks measured;
+};
+
+// Resolves the request's nodes. Errors: as AnswerLinkTimes(), together with `violations`.
+absl::StatusOr<LinkDevices> LinkDevicesOf(const v1::NodeSpec& wire, const DeviceSources& sources,
+                                          FieldViolations& violations) {
+  LinkDevices out;
+  if (wire.has_device()) {
+    out.selection =
+        DeviceSelectionFrom(wire.device(), kDevicePath, sources, absl::nullopt, violations);
+  }
+  CheckSelection(out.selection, kDevicePath, violations);
+  std::vector<UnknownName> unknown;
+  FindSelected(out.selection, kDevicePath, unknown);
+  const bool is_product_open = violations.Mentions(kDevicePath) || !unknown.empty();
+  out.named = NodeGroupRequestOf(wire, out.selection);
+  absl::StatusOr<NodeGroup> nodes = ResolveNodes(out.named);
+  for (const FieldViolation& v : FieldViolationsOf(nodes.status())) {
+    // A product that is not known yet may decide the kind of server.
+    if (v.field == "node_type" && is_product_open) continue;
+    violations.Add(FieldPath("nodes", v.field), v.description);
+  }
+  if (nodes.ok()) CheckMeasuredDevices(*nodes, out.selection, violations);
+  absl::StatusOr<MeasuredLinks> measured = MeasuredLinksFrom(out.selection, violations);
+  SEXTANT_RETURN_IF_ERROR(StatusOfAll(unknown, violations));
+  SEXTANT_RETURN_IF_ERROR(nodes.status());
+  SEXTANT_RETURN_IF_ERROR(CheckMeasured(out.selection, "name it by nodes.device.accelerator"));
+  if (nodes->accelerator == nullptr) nodes->accelerator = ProductOf(out.selection);
+  out.nodes = *std::move(nodes);
+  out.measured = *std::move(measured);
+  return out;
 }
 
 }  // namespace
@@ -241,35 +323,29 @@ absl::Status AnswerListNodeTypes(const v1::ListNodeTypesRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, absl::Time now,
-                             SuppliedCalibrations& supplied, v1::GetLinkTimesResponse* response) {
+absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, const DeviceSources& sources,
+                             v1::GetLinkTimesResponse* response) {
   FieldViolations violations;
-  const NodeGroupRequest named = NodeGroupRequestFrom(request.nodes());
-  absl::StatusOr<NodeGroup> nodes = ResolveNodes(named);
-  for (const FieldViolation& v : FieldViolationsOf(nodes.status())) {
-    violations.Add(FieldPath("nodes", v.field), v.description);
-  }
   const std::vector<CollectiveOp> operations = OperationsOf(request, violations);
   const std::vector<int64_t> sizes = SizesOf(request, violations);
-  const auto& calibrations = request.nodes().calibrations();
-  CheckNoneAhead(calibrations, kCalibrations, now, violations);
-  const absl::StatusOr<MeasuredLinks> measured =
-      MeasuredLinksFrom(request.nodes(), nodes.ok() ? &*nodes : nullptr, supplied, violations);
-  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  SEXTANT_RETURN_IF_ERROR(nodes.status());
-  NodeSpecTo(named, *nodes, response->mutable_nodes());
-  NodeTypeTo(*nodes->node, response->mutable_node_type());
-  if (nodes->network) {
-    response->mutable_network()->set_bytes_per_second(nodes->network->bytes_per_second);
-    response->mutable_network()->set_citation(nodes->network->citation);
+  SEXTANT_ASSIGN_OR_RETURN(const LinkDevices devices,
+                           LinkDevicesOf(request.nodes(), sources, violations));
+  const NodeGroup& nodes = devices.nodes;
+  NodeSpecTo(devices.named, nodes, response->mutable_nodes());
+  NodeTypeTo(*nodes.node, response->mutable_node_type());
+  if (nodes.network) {
+    response->mutable_network()->set_bytes_per_second(nodes.network->bytes_per_second);
+    response->mutable_network()->set_citation(nodes.network->citation);
   }
-  AddAssumptions(*nodes, request, response);
-  const LinkAnswer answer(*std::move(nodes), *measured, calibrations.size());
+  Notes notes = NotesOf(nodes, request);
+  SourceNumbers numbers(response->mutable_sources());
+  const LinkAnswer answer(nodes, devices.measured, devices.selection);
   for (const CollectiveOp op : operations) {
-    SEXTANT_RETURN_IF_ERROR(answer.AddExchange(op, sizes, response));
-    if (!calibrations.empty()) answer.AddWhatIsNotMeasured(op, response);
+    SEXTANT_RETURN_IF_ERROR(answer.AddExchange(op, sizes, numbers, response));
+    if (devices.selection.named_count() > 0) answer.AddIfNotMeasured(op, notes);
   }
-  if (request.host_copies()) answer.AddHostCopies(sizes, response);
+  if (request.host_copies()) notes.push_back(answer.AddHostCopies(sizes, numbers, response));
+  NotesTo(std::move(notes), response->mutable_warnings(), response->mutable_assumptions());
   return absl::OkStatus();
 }
 

@@ -3,8 +3,7 @@
 #define SEXTANT_SERVER_HANDLER_LINK_TIMES_ANSWER_H_
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "server/store/supplied_calibrations.h"
+#include "server/convert/device_selector.h"
 #include "sextant/v1/hardware_service.pb.h"
 
 namespace sextant::server {
@@ -13,10 +12,10 @@ namespace sextant::server {
 absl::Status AnswerListNodeTypes(const v1::ListNodeTypesRequest& request,
                                  v1::ListNodeTypesResponse* response);
 
-// Errors: kInvalidArgument (FIELD_INVALID), all faults at once, calibrations ahead of `now` among
-// them; else kNotFound (NODE_TYPE_UNKNOWN, GPU_UNKNOWN, NETWORK_UNKNOWN).
-absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, absl::Time now,
-                             SuppliedCalibrations& supplied, v1::GetLinkTimesResponse* response);
+// Errors: kInvalidArgument (FIELD_INVALID), all faults at once; else kNotFound (NODE_TYPE_UNKNOWN,
+// GPU_UNKNOWN, DEVICE_UNKNOWN, NETWORK_UNKNOWN), or kFailedPrecondition (RATES_NOT_MEASURED).
+absl::Status AnswerLinkTimes(const v1::GetLinkTimesRequest& request, const DeviceSources& sources,
+                             v1::GetLinkTimesResponse* response);
 
 }  // namespace sextant::server
 

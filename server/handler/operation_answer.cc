@@ -11,12 +11,11 @@
 #include "engine/run/rate_requirement.h"
 #include "engine/time/operation_prediction.h"
 #include "engine/time/stream_prediction.h"
-#include "server/convert/calibration.h"
 #include "server/convert/kernel.h"
+#include "server/convert/notes.h"
 #include "server/convert/operation.h"
 #include "server/convert/operation_cost.h"
 #include "server/convert/operation_device.h"
-#include "server/handler/named_devices.h"
 
 namespace sextant::server {
 namespace {
@@ -36,51 +35,41 @@ void CheckCombination(const v1::AnalyzeOperationRequest& request, FieldViolation
 }
 
 struct Device {
-  const v1::OperationDevice& wire;
   OperationDevice named = {};
   RooflineMethod method = RooflineMethod::kSmooth;
   KernelRegime regime = KernelRegime::kBurst;
   // Texts of `named` point into it.
-  std::shared_ptr<const CalibrationSnapshot> snapshot = nullptr;
+  std::shared_ptr<const CalibrationSnapshot> host = nullptr;
   CalibrationQuery query = {};
 };
 
 Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOptions& options,
                   FieldViolations& violations) {
   const v1::OperationDevice& wire = request.device();
-  Device out = {.wire = wire};
-  out.named = OperationDeviceFrom(wire, "device", *options.supplied, violations);
+  Device out = {.host = options.calibrations(), .query = {.now = options.now()}};
+  out.named = OperationDeviceFrom(
+      wire, "device", {.supplied = *options.supplied, .host = *out.host, .now = out.query.now},
+      violations);
   out.method = RooflineMethodFrom(wire.method(), "device.method", violations);
   out.regime = KernelRegimeFrom(wire.regime(), "device.regime", violations);
-  out.snapshot = options.calibrations();
-  out.query.now = options.now();
   const absl::optional<double> age = out.named.requirement.maximum_age_seconds;
   if (age.has_value()) out.query.maximum_age = absl::Seconds(*age);
-  if (wire.has_calibration()) {
-    CheckNotAhead(wire.calibration(), "device.calibration", out.query.now, violations);
-  }
-  if (!wire.device_uuid().empty()) {
-    out.named.device = NamedDeviceFrom(wire.device_uuid(), *out.snapshot, out.query);
-  }
   return out;
 }
 
-// The device's kernels; absent where the request gives rates of its own.
+// The devices' kernels; absent where the request gives rates of its own. Every device has
+// measurements: RatesFor() checked it.
 absl::optional<Placement> KernelsOf(const Device& device) {
-  const v1::OperationDevice& wire = device.wire;
-  if (wire.has_matrix_flops_per_second() || wire.has_memory_bytes_per_second()) {
+  const OperationDevice& named = device.named;
+  if (named.matrix_flops_per_second.has_value() || named.memory_bytes_per_second.has_value()) {
     return absl::nullopt;
   }
-  if (wire.has_calibration()) {
-    return PlacementOf({device.named.calibration.get()}, RateSource::kMeasuredSupplied);
+  if (named.device.named_count() > 0) {
+    return PlacementOf(named.device.models(), named.device.source());
   }
-  if (!wire.device_uuid().empty()) {
-    if (device.named.device->model == nullptr) return absl::nullopt;
-    return PlacementOf({device.named.device->model.get()}, RateSource::kMeasuredDevice);
-  }
-  const Accelerator* accelerator = AcceleratorNamed(wire.accelerator());
+  const Accelerator* accelerator = AcceleratorNamed(named.device.accelerator);
   if (accelerator == nullptr) return absl::nullopt;
-  return PlacementOfProduct(*accelerator, device.snapshot->TrustedModels(device.query),
+  return PlacementOfProduct(*accelerator, device.host->TrustedModels(device.query),
                             device.query.OldestUnixSeconds());
 }
 
@@ -96,25 +85,29 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOf(const Operation
 }
 
 void PredictedTimesTo(const OperationPrediction& prediction, const OperationAnalysis& analysis,
-                      PredictedWork work, v1::OperationTime* out) {
+                      PredictedWork work, SourceNumbers& sources, v1::OperationTime* out) {
   work.flops = analysis.forward.sum.flops();
-  KernelPredictionTo(prediction, prediction.forward, work, out->mutable_predicted_forward());
+  KernelPredictionTo(prediction, prediction.forward, work, sources,
+                     out->mutable_predicted_forward());
   if (prediction.unfused.has_value()) {
     work.flops = analysis.unfused->sum.flops();
-    KernelPredictionTo(prediction, *prediction.unfused, work, out->mutable_predicted_unfused());
+    KernelPredictionTo(prediction, *prediction.unfused, work, sources,
+                       out->mutable_predicted_unfused());
   }
   if (analysis.backward.has_value() && prediction.backward.expected > Seconds(0)) {
     work.flops = analysis.backward->cost.sum.flops();
     OperationPrediction backward = prediction;
     if (backward.backward_source.has_value()) backward.source = *backward.backward_source;
-    KernelPredictionTo(backward, backward.backward, work, out->mutable_predicted_backward());
+    KernelPredictionTo(backward, backward.backward, work, sources,
+                       out->mutable_predicted_backward());
   }
 }
 
 // Adds the prediction to the answer, where there is one.
-absl::Status PredictionTo(const OperationRequest& asked, const OperationAnalysis& analysis,
-                          const TimedOperation& timed, const Device& device,
+absl::Status PredictionTo(const TimedOperation& timed, const Device& device, SourceNumbers& sources,
                           v1::OperationTime* out) {
+  const OperationRequest& asked = timed.request;
+  const OperationAnalysis& analysis = timed.analysis;
   const absl::optional<Placement> kernels = KernelsOf(device);
   if (!kernels.has_value()) return absl::OkStatus();
   SEXTANT_ASSIGN_OR_RETURN(absl::optional<OperationPrediction> prediction,
@@ -125,21 +118,23 @@ absl::Status PredictionTo(const OperationRequest& asked, const OperationAnalysis
     SEXTANT_RETURN_IF_ERROR(
         CheckPredictionSource(device.named, *prediction->backward_source, "device"));
   }
-  for (const std::string& sentence : kernels->assumptions) out->add_assumptions(sentence);
+  Notes notes = kernels->notes;
   if (device.regime == KernelRegime::kSustained) {
     const PlacedDevice& deciding = kernels->devices[prediction->device];
-    SEXTANT_ASSIGN_OR_RETURN(const std::string how,
-                             MakeSustained(deciding, asked.types.input, *prediction));
-    out->add_assumptions(how);
+    SEXTANT_ASSIGN_OR_RETURN(Note how, MakeSustained(deciding, asked.types.input, *prediction));
+    notes.push_back(std::move(how));
   } else {
-    out->add_assumptions(
-        "Predicted times are of bursts of milliseconds: in a long run, products and attention may "
-        "take longer; device.regime says which are wanted.");
+    notes.push_back(
+        {.kind = NoteKind::kBurstTimes,
+         .text = "Predicted times are of bursts of milliseconds: in a long run, products and "
+                 "attention may take longer; device.regime says which are wanted.",
+         .fields = {"device.regime"}});
   }
+  NotesTo(std::move(notes), out->mutable_warnings(), out->mutable_assumptions());
   // A peak of products does not apply to operations that multiply no matrices.
   PredictedWork work;
   if (!prediction->streams) work.peak = timed.rates.datasheet_peak;
-  PredictedTimesTo(*prediction, analysis, work, out);
+  PredictedTimesTo(*prediction, analysis, work, sources, out);
   return absl::OkStatus();
 }
 
@@ -172,8 +167,10 @@ absl::Status AnswerOperation(const v1::AnalyzeOperationRequest& request,
   TimedOperation timed = {
       .request = asked, .analysis = *analysis, .rates = rates, .method = device.method};
   if (request.has_achieved_seconds()) timed.achieved_seconds = request.achieved_seconds();
-  SEXTANT_RETURN_IF_ERROR(OperationTimeTo(timed, response->mutable_time()));
-  return PredictionTo(asked, *analysis, timed, device, response->mutable_time());
+  v1::OperationTime* const time = response->mutable_time();
+  SourceNumbers sources(time->mutable_sources());
+  SEXTANT_RETURN_IF_ERROR(OperationTimeTo(timed, sources, time));
+  return PredictionTo(timed, device, sources, time);
 }
 
 }  // namespace sextant::server

@@ -7,10 +7,8 @@
 #include "engine/hardware/rates.h"
 #include "engine/run/plan.h"
 #include "server/call/worker_pool.h"
-#include "server/convert/calibration.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
-#include "server/handler/named_devices.h"
 
 namespace sextant::server {
 namespace {
@@ -45,24 +43,16 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
                                      v1::PlanRunResponse* response) {
   const InFlight in_flight(metrics_.plans_in_flight());
   FieldViolations violations;
-  RunSpec run = RunSpecFrom(request, *options_.supplied, violations);
-  CheckNoneAhead(request.cluster().calibrations(), "cluster.calibrations", options_.now(),
-                 violations);
   // Held to the end: the run's texts point into it.
-  std::shared_ptr<const CalibrationSnapshot> snapshot;
-  if (request.cluster().device_uuids_size() > 0) {
-    snapshot = options_.calibrations();
-    CalibrationQuery query = {.now = options_.now()};
-    const absl::optional<double> age = run.rate_requirement.maximum_age_seconds;
-    if (age.has_value()) query.maximum_age = absl::Seconds(*age);
-    run.cluster.devices = NamedDevicesFrom(request.cluster(), *snapshot, query, violations);
-  }
+  const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
+  const RunSpec run = RunSpecFrom(
+      request, {.supplied = *options_.supplied, .host = *host, .now = options_.now()}, violations);
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations)));
   response->set_rates_fingerprint(RatesFingerprint(plan.rates));
   metrics_.layouts_considered().Increment();
   metrics_.verdict(plan.verdict()).Increment();
-  PlanTo(std::move(plan), response->mutable_plan());
-  IgnoredFieldsTo(run.model, response->mutable_plan());
+  PlanTo(std::move(plan), run.options.full, response->mutable_plan());
+  if (run.options.full) IgnoredFieldsTo(run.model, response->mutable_plan());
   return absl::OkStatus();
 }
 

@@ -67,7 +67,8 @@ Metrics::Metrics(prometheus::Registry& registry)
                               .Add({})),
       fits_(VerdictFamily(registry).Add({{"verdict", "fits"}})),
       tight_(VerdictFamily(registry).Add({{"verdict", "tight"}})),
-      does_not_fit_(VerdictFamily(registry).Add({{"verdict", "does_not_fit"}})) {
+      does_not_fit_(VerdictFamily(registry).Add({{"verdict", "does_not_fit"}})),
+      state_fits_(VerdictFamily(registry).Add({{"verdict", "state_fits"}})) {
   prometheus::BuildGauge()
       .Name("sextant_build_info")
       .Help("1, labelled with the version that runs.")
@@ -83,9 +84,11 @@ prometheus::Counter& Metrics::verdict(Verdict of) {
     case Verdict::kTight:
       return tight_;
     case Verdict::kDoesNotFit:
+      return does_not_fit_;
+    case Verdict::kStateFits:
       break;
   }
-  return does_not_fit_;
+  return state_fits_;
 }
 
 std::vector<prometheus::MetricFamily> LogMetrics::Collect() const {

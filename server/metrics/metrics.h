@@ -64,6 +64,7 @@ class Metrics {
   prometheus::Counter& fits_;
   prometheus::Counter& tight_;
   prometheus::Counter& does_not_fit_;
+  prometheus::Counter& state_fits_;
 };
 
 // sextant_log_lines_dropped_total: dropped lines of calls and events, DroppedLogLineCount().

@@ -63,13 +63,14 @@ v1::AnalyzeOperationRequest Product() {
 
 std::string ByName() {
   v1::AnalyzeOperationRequest request = Product();
-  request.mutable_device()->set_accelerator("h100-sxm");
+  request.mutable_device()->mutable_device()->set_accelerator("h100-sxm");
   return request.SerializeAsString();
 }
 
 std::string ByCalibration() {
   v1::AnalyzeOperationRequest request = Product();
-  *request.mutable_device()->mutable_calibration() = LargeCalibration("CPU-1");
+  *request.mutable_device()->mutable_device()->mutable_calibrations()->add_calibrations() =
+      LargeCalibration("CPU-1");
   return request.SerializeAsString();
 }
 
@@ -117,7 +118,8 @@ void DecodeAndHashCalibration(benchmark::State& state) {
   for (auto _ : state) {
     v1::AnalyzeOperationRequest request;
     request.ParseFromString(bytes);
-    const std::string again = request.device().calibration().SerializeAsString();
+    const std::string again =
+        request.device().device().calibrations().calibrations(0).SerializeAsString();
     benchmark::DoNotOptimize(std::hash<std::string>()(again));
   }
 }
@@ -127,7 +129,8 @@ BENCHMARK(DecodeAndHashCalibration)->Unit(benchmark::kMicrosecond);
 void KernelRatesOfSixteen(benchmark::State& state) {
   v1::GetKernelRatesRequest request;
   for (int i = 0; i < 16; ++i) {
-    *request.add_calibrations() = FullCalibration("CPU-" + std::to_string(i));
+    *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+        FullCalibration("CPU-" + std::to_string(i));
   }
   const std::string bytes = request.SerializeAsString();
   const CalibrationSnapshot host;
@@ -136,7 +139,8 @@ void KernelRatesOfSixteen(benchmark::State& state) {
     v1::GetKernelRatesRequest in;
     v1::GetKernelRatesResponse out;
     in.ParseFromString(bytes);
-    const absl::Status status = AnswerKernelRates(in, host, kNow, supplied, &out);
+    const absl::Status status =
+        AnswerKernelRates(in, {.supplied = supplied, .host = host, .now = kNow}, &out);
     if (!status.ok()) state.SkipWithError(std::string(status.message()).c_str());
     benchmark::DoNotOptimize(out);
   };

@@ -10,7 +10,7 @@ RunSpec Llama70b() {
   RunSpec run;
   run.model.preset = "llama-3.1-70b";
   run.training.token_count = 15'000'000'000'000;
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 1024;
   return run;
 }

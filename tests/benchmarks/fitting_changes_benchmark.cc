@@ -30,7 +30,7 @@ void Search(benchmark::State& state, PipelineSchedule schedule) {
   const JobChoice choice = OnStages(schedule);
   for (auto _ : state) {
     benchmark::DoNotOptimize(
-        FindFittingChanges({spec, precision, optimizer}, choice, Bytes(20'000'000'000)));
+        FindFittingChanges({spec, precision, optimizer}, choice, Bytes(20'000'000'000), {}));
   }
 }
 BENCHMARK_CAPTURE(Search, one_forward_one_backward, PipelineSchedule::kOneForwardOneBackward)

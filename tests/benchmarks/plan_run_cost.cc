@@ -29,16 +29,17 @@ v1::PlanRunRequest Request() {
   v1::PlanRunRequest request;
   request.mutable_model()->set_preset("llama-3.1-70b");
   request.mutable_training()->set_token_count(15'000'000'000'000);
-  request.mutable_cluster()->set_accelerator("h100-sxm");
+  request.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
   request.mutable_cluster()->set_device_count(1024);
   return request;
 }
 
 v1::PlanRunRequest RequestOnCalibrations() {
   v1::PlanRunRequest request = Request();
-  request.mutable_cluster()->clear_accelerator();
+  request.mutable_cluster()->clear_device();
   for (int i = 0; i < kMaxCalibrations; ++i) {
-    *request.mutable_cluster()->add_calibrations() = FullCalibration("CPU-" + std::to_string(i));
+    *request.mutable_cluster()->mutable_device()->mutable_calibrations()->add_calibrations() =
+        FullCalibration("CPU-" + std::to_string(i));
   }
   return request;
 }
@@ -47,9 +48,10 @@ v1::PlanRunResponse Answer() {
   const v1::PlanRunRequest request = Request();
   FieldViolations none;
   SuppliedCalibrations supplied;
-  const RunSpec run = RunSpecFrom(request, supplied, none);
+  const CalibrationSnapshot host;
+  const RunSpec run = RunSpecFrom(request, {.supplied = supplied, .host = host}, none);
   v1::PlanRunResponse response;
-  PlanTo(*PlanRun(run), response.mutable_plan());
+  PlanTo(*PlanRun(run), run.options.full, response.mutable_plan());
   return response;
 }
 

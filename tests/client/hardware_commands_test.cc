@@ -29,10 +29,10 @@ HardwareHandlers ListsDevices() {
   }};
 }
 
-HardwareHandlers HoldsCalibration(std::string* device_uuid) {
+HardwareHandlers HoldsCalibration(std::string* device) {
   return {.get_calibration = [=](grpc::ServerContext*, const v1::GetCalibrationRequest& request,
                                  v1::GetCalibrationResponse* response) {
-    *device_uuid = request.device_uuid();
+    *device = request.has_device() ? request.device() : "absent";
     *response = SampleHeldCalibration();
     return grpc::Status::OK;
   }};
@@ -80,14 +80,14 @@ TEST(Calibration, IsOfTheModeThatIsNamed) {
 }
 
 TEST(Calibration, IsTextOrJson) {
-  std::string device_uuid;
-  const FakeServer server(HoldsCalibration(&device_uuid));
+  std::string device;
+  const FakeServer server(HoldsCalibration(&device));
   const Ran text = RunWith({"calibration", "--address", server.address()});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_EQ(text.out, HeldCalibrationText(SampleHeldCalibration()));
-  EXPECT_EQ(device_uuid, "");
+  EXPECT_EQ(device, "absent");
   const Ran json = RunWith({"calibration", "host", "--output=json", "--address", server.address()});
-  EXPECT_EQ(device_uuid, "host");
+  EXPECT_EQ(device, "host");
   v1::GetCalibrationResponse read;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.out, &read).ok()) << json.out;
   EXPECT_TRUE(MessageDifferencer::Equals(read, SampleHeldCalibration()));
@@ -96,8 +96,8 @@ TEST(Calibration, IsTextOrJson) {
 // From one host to a plan made at another.
 TEST(Calibration, IsSavedForAPlan) {
   const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_saved.json");
-  std::string device_uuid;
-  const FakeServer server(HoldsCalibration(&device_uuid));
+  std::string device;
+  const FakeServer server(HoldsCalibration(&device));
   EXPECT_EQ(RunWith({"calibration", "--save", file, "--address", server.address()}).exit_code, 0);
   v1::PlanRunRequest got;
   const FakeServer planner([&got](grpc::ServerContext*, const v1::PlanRunRequest& request,
@@ -109,14 +109,15 @@ TEST(Calibration, IsSavedForAPlan) {
   const Ran ran = RunWith({"plan", "toy", "--calibration", file, "--address", planner.address()});
   std::remove(file.c_str());
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  ASSERT_EQ(got.cluster().calibrations_size(), 1);
-  EXPECT_TRUE(MessageDifferencer::Equals(got.cluster().calibrations(0), SampleCalibration()));
+  const v1::SuppliedCalibrations& sent = got.cluster().device().calibrations();
+  ASSERT_EQ(sent.calibrations_size(), 1);
+  EXPECT_TRUE(MessageDifferencer::Equals(sent.calibrations(0), SampleCalibration()));
   EXPECT_THAT(ran.out, HasSubstr("measured-device"));
 }
 
 TEST(Calibration, ThatCannotBeSavedIsAMistakeOfUsage) {
-  std::string device_uuid;
-  const FakeServer server(HoldsCalibration(&device_uuid));
+  std::string device;
+  const FakeServer server(HoldsCalibration(&device));
   const std::pair<std::string, std::string> cases[] = {
       {"/dev/null", "cannot write /dev/null: it is no regular file; name another"},
       {"/nonexistent/x", "cannot write /nonexistent/x: No such file or directory"},

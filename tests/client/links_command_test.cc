@@ -4,11 +4,14 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/report/hardware_text.h"
@@ -28,6 +31,10 @@ using ::testing::Not;
 
 using NodesRequest = v1::ListNodeTypesRequest;
 using LinksRequest = v1::GetLinkTimesRequest;
+
+std::string FlagOf(const std::string& field) {
+  return field == "nodes.calibrations" ? "--calibration" : field;
+}
 
 // An error as the server returns it: with a reason, and the invalid field where there is one.
 grpc::Status Refusal(grpc::StatusCode code, const std::string& reason, const std::string& field,
@@ -104,9 +111,9 @@ TEST(Links, SendWhatTheFlagsSay) {
                            "--size=1MiB", "--size=2e9", "--node-count=2", "--ranks-per-node=4",
                            "--network=ib-ndr", "--host-copies", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.out, LinkTimesText(SampleLinkTimes()));
+  EXPECT_EQ(ran.out, LinkTimesText(SampleLinkTimes(), FlagOf));
   EXPECT_EQ(asked.nodes().node_type(), "toy-8");
-  EXPECT_EQ(asked.nodes().accelerator(), "");
+  EXPECT_EQ(asked.nodes().device().accelerator(), "");
   EXPECT_EQ(asked.nodes().node_count(), 2);
   EXPECT_EQ(asked.nodes().ranks_per_node(), 4);
   EXPECT_EQ(asked.nodes().network().name(), "ib-ndr");
@@ -135,8 +142,32 @@ TEST(Links, AskForAnAcceleratorWhereTheNameIsNoKindOfServers) {
   const FakeServer server(KnowsNoNodeType(grpc::Status::OK, &asked));
   const Ran ran = RunWith({"links", "gb200", "--ranks-per-node=4", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(asked.nodes().accelerator(), "gb200");
+  EXPECT_EQ(asked.nodes().device().accelerator(), "gb200");
   EXPECT_EQ(asked.nodes().ranks_per_node(), 4);
+}
+
+// A request names its devices once: the accelerator says the kind of server, the calibrations stay.
+TEST(Links, AskForTheServersOfAnAcceleratorInAdditionToCalibrations) {
+  const std::string file = absl::StrCat(::testing::TempDir(), "/", getpid(), "_links.json");
+  std::ofstream(file) << R"({"device": {"uuid": "GPU-1"}})";
+  std::vector<LinksRequest> asked;
+  const FakeServer server(
+      HardwareHandlers{.get_link_times = [&asked](grpc::ServerContext*, const LinksRequest& request,
+                                                  v1::GetLinkTimesResponse* response) {
+        asked.push_back(request);
+        *response = SampleLinkTimes();
+        response->mutable_node_type()->set_name("gb200-nvl72");
+        return request.nodes().node_type() == "gb200"
+                   ? Refusal(grpc::StatusCode::NOT_FOUND, "NODE_TYPE_UNKNOWN", "")
+                   : grpc::Status::OK;
+      }});
+  const Ran ran = RunWith({"links", "gb200", "--calibration", file, "--address", server.address()});
+  std::remove(file.c_str());
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  ASSERT_EQ(asked.size(), 3u);
+  EXPECT_EQ(asked[1].nodes().device().accelerator(), "gb200");
+  EXPECT_EQ(asked[2].nodes().node_type(), "gb200-nvl72");
+  EXPECT_EQ(asked[2].nodes().device().calibrations().calibrations_size(), 1);
 }
 
 TEST(Links, OfANameThatIsNeitherAreTheFirstError) {
@@ -156,13 +187,13 @@ TEST(Links, SayFaultsInTheWordsOfTheCommandLine) {
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_THAT(ran.err, HasSubstr("NODE: is wrong: see docs/links.md"));
   const std::pair<const char*, const char*> cases[] = {
-      {"nodes.accelerator", "NODE"},
+      {"nodes.device.accelerator", "NODE"},
       {"nodes.ranks_per_node", "--ranks-per-node"},
       {"nodes.node_count", "--node-count"},
       {"nodes.network", "--network"},
       {"nodes.network.name", "--network"},
       {"nodes.network.bytes_per_second", "--network-bytes-per-second"},
-      {"nodes.calibrations[1].matmuls", "--calibration[1].matmuls"},
+      {"nodes.device.calibrations.calibrations[1].matmuls", "--calibration[1].matmuls"},
       {"operations[0]", "--operation"},
       {"sizes_bytes[3]", "--size"},
       {"another", "another"}};
@@ -220,7 +251,7 @@ TEST(Links, RefuseWrongArguments) {
 }
 
 TEST(LinkTimesText, SaysTimesIntervalsRatesAndSources) {
-  const std::string text = LinkTimesText(SampleLinkTimes());
+  const std::string text = LinkTimesText(SampleLinkTimes(), FlagOf);
   for (const char* part :
        {"Exchanges among 2 nodes of 8 ranks, toy-8 (A Toy of Eight)",
         "link: ToyLink 3, 450.00 GB/s a device, one way; a sheet <1>",
@@ -229,7 +260,9 @@ TEST(LinkTimesText, SaysTimesIntervalsRatesAndSources) {
         "source: datasheet, network: <N & M>", "another operation's times",
         "source: reference, a table\n", "beyond measured sizes or ranks",
         "source: reference, another table\n", "copies from or to the host", "41.90 GB/s      -",
-        "a measured rate", "source: measured-supplied, a probe", "Nothing else uses the links."}) {
+        "a measured rate", "source: measured-supplied, a probe",
+        "\nWarnings\n  - Nothing is known of the host; --calibration may say.\n",
+        "\nAssumptions\n  - Nothing else uses the links.\n"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
@@ -245,7 +278,7 @@ TEST(LinkTimesText, OfOneRankHasNoPicture) {
       time.clear_bus_bytes_per_second();
     }
   }
-  const std::string text = LinkTimesText(links);
+  const std::string text = LinkTimesText(links, FlagOf);
   EXPECT_THAT(text, HasSubstr("1 rank of a node, toy-8"));
   EXPECT_THAT(text, Not(HasSubstr("bus bandwidth, GB/s")));
 }

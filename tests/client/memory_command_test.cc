@@ -99,7 +99,7 @@ TEST(MemoryCommand, SendsEveryKindOfFlag) {
                        "--ledger"},
                       R"json({"model": {"preset": "llama-3.1-70b"},
       "training": {"token_count": 1000000000, "sequence_length": 8000},
-      "cluster": {"accelerator": "h100-sxm", "device_count": 64},
+      "cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": 64},
       "options": {"include_ledger": true},
       "layout": {
         "parallel": {"tensor_parallel_size": 8, "pipeline_parallel_size": 4,

@@ -48,7 +48,7 @@ TEST(OperationKinds, AreThoseOfTheApi) {
 
 // The same of the device; its name and the calibration have flags of their own.
 TEST(DeviceFlags, AreTheFieldsOfTheApi) {
-  std::set<std::string> fields = {"device.accelerator", "device.device_uuid", "device.calibration"};
+  std::set<std::string> fields = {"device.device"};
   for (const FieldFlag& flag : DeviceFlags()) fields.insert(flag.field);
   std::set<std::string> expected;
   for (int i = 0; i < v1::OperationDevice::descriptor()->field_count(); ++i) {
@@ -165,15 +165,14 @@ TEST(AddChainStep, SaysWhatToWrite) {
 
 TEST(SetDevice, TellsTheServersFromTheCatalogues) {
   for (const char* uuid : {"host", "CPU-0123", "GPU-ab", "MIG-1"}) {
-    v1::OperationDevice device;
+    v1::DeviceSelector device;
     SetDevice(uuid, &device);
-    EXPECT_EQ(device.device_uuid(), uuid);
-    EXPECT_EQ(device.accelerator(), "");
+    ASSERT_EQ(device.host_devices().devices_size(), 1);
+    EXPECT_EQ(device.host_devices().devices(0), uuid);
   }
-  v1::OperationDevice device;
+  v1::DeviceSelector device;
   SetDevice("h100-sxm", &device);
   EXPECT_EQ(device.accelerator(), "h100-sxm");
-  EXPECT_EQ(device.device_uuid(), "");
 }
 
 struct WordsCase {
@@ -198,9 +197,12 @@ TEST(OperationFieldWords, AreThoseOfTheCommandLine) {
       {"matmul", "data_types.input", "--dtype"},
       {"matmul", "transcendental_flops", "--transcendental-flops"},
       {"matmul", "device", "--device"},
-      {"matmul", "device.accelerator", "--device"},
+      {"matmul", "device.device", "--device"},
+      {"matmul", "device.device.accelerator", "--device"},
+      {"matmul", "device.device.host_devices.devices[0]", "--device"},
       {"matmul", "device.memory_bytes_per_second", "--memory-bandwidth"},
-      {"matmul", "device.calibration.matmuls[3].m", "--calibration.matmuls[3].m"},
+      {"matmul", "device.device.calibrations.calibrations[0].matmuls[3].m",
+       "--calibration.matmuls[3].m"},
       {"matmul", "achieved_seconds", "--achieved"},
       {"matmul", "something.new", "something.new"},
       {"einsum", "operation.einsum.operands[x", "operation.einsum.operands[x"},

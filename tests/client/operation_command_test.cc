@@ -64,14 +64,15 @@ TEST(Op, AsksForWhatIsWritten) {
        "operation { attention { batch: 1 heads: 2 query_length: 3 head_size: 4 kv_heads: 1 "
        "key_length: 7 causal: true window: 5 convention: CAUSAL_CONVENTION_PUBLISHED "
        "unfused: true } } data_types { input: DATA_TYPE_BF16 } achieved_seconds: 0.005 "
-       "device { accelerator: 'h100-sxm' launch_seconds: 4e-6 "
+       "device { device { accelerator: 'h100-sxm' } launch_seconds: 4e-6 "
        "method: ROOFLINE_METHOD_CLASSICAL }"},
       {{"elementwise", "4x8", "--function=general", "--inputs=3", "--flops-per-element=2.5",
         "--dtype=bf16", "--device=host", "--transcendental-flops=8", "--matrix-flops=1e12",
         "--general-flops=1e11", "--memory-bandwidth=1e10"},
        "operation { elementwise { count: 32 input_count: 3 flops_per_element: 2.5 "
        "function: ELEMENTWISE_FUNCTION_GENERAL } } data_types { input: DATA_TYPE_BF16 } "
-       "transcendental_flops: 8 device { device_uuid: 'host' matrix_flops_per_second: 1e12 "
+       "transcendental_flops: 8 device { device { host_devices { devices: 'host' } } "
+       "matrix_flops_per_second: 1e12 "
        "general_flops_per_second: 1e11 memory_bytes_per_second: 1e10 }"},
       {{"optimizer-update", "8B", "--rule=lion", "--master-weights", "--dtype=bf16"},
        "operation { optimizer_update { parameters: 8000000000 rule: UPDATE_RULE_LION "
@@ -115,8 +116,8 @@ TEST(Op, SendsACalibrationFromAFile) {
   const std::vector<std::string> args = {
       "op", "softmax", "2x3", "--dtype=bf16", "--address", server.address(), "--calibration", file};
   EXPECT_EQ(RunWith(args).exit_code, 0);
-  EXPECT_TRUE(
-      MessageDifferencer::Equals(operations.request.device().calibration(), SampleCalibration()));
+  EXPECT_TRUE(MessageDifferencer::Equals(
+      operations.request.device().device().calibrations().calibrations(0), SampleCalibration()));
   std::ofstream(file) << "{}, no calibration";
   const Ran wrong = RunWith(args);
   EXPECT_EQ(wrong.exit_code, 3);
@@ -220,7 +221,7 @@ TEST(Op, OfAnOlderServerSaysSo) {
 
 TEST(Op, PrintsNoControlCharacters) {
   Operations operations = {.response = SampleOperation()};
-  operations.response.mutable_time()->set_advice("go\x1b[2J");
+  operations.response.mutable_time()->mutable_advice()->set_text("go\x1b[2J");
   const FakeServer server(AccountingHandlers{.analyze_operation = operations.handler()});
   EXPECT_THAT(RunWith(Drawing(server, "--plot")).out, HasSubstr("go?[2J"));
 }

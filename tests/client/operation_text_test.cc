@@ -19,8 +19,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+std::string FlagOf(const std::string& field) {
+  return field == "device.launch_seconds" ? "--launch-seconds" : field;
+}
+
 std::string TextOf(const v1::AnalyzeOperationResponse& response) {
-  return OperationText(response, "", absl::UnixEpoch());
+  return OperationText(response, "", absl::UnixEpoch(), FlagOf);
 }
 
 TEST(OperationText, IsAsWorkedByHand) {
@@ -81,12 +85,14 @@ On toy
                               "1.00 TFLOP/s (MFU)\n  Good: most of it is arithmetic.\n"));
   EXPECT_THAT(text, HasSubstr("\nRates used\n  peak_flops_per_second (bf16)"));
   EXPECT_THAT(text, HasSubstr("toy: sheet <A & B>"));
-  EXPECT_THAT(text, HasSubstr("\nAssumptions\n  - Kernels launch at once.\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\nWarnings\n  - No measured toy is left.\n"
+                        "\nAssumptions\n  - Kernels launch at once: --launch-seconds is 0.\n"));
   EXPECT_THAT(text, HasSubstr("\nengine 0.1.0, rates feed\n"));
 }
 
 TEST(OperationText, PutsThePlotBelowTheTimes) {
-  const std::string text = OperationText(SampleOperation(), "\nPLOT\n", absl::UnixEpoch());
+  const std::string text = OperationText(SampleOperation(), "\nPLOT\n", absl::UnixEpoch(), FlagOf);
   EXPECT_THAT(text, HasSubstr("as they are.\n\nPLOT\n\nAchieved\n"));
 }
 
@@ -198,26 +204,42 @@ v1::OperationTime Softmax() {
   v1::OperationTime out;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
     predicted_forward {
-      expected_seconds: 0.001 low_seconds: 0.0008 high_seconds: 0.0015 flops_per_second: 2e12
+      duration_seconds { expected: 0.001 low: 0.0008 high: 0.0015 } flops_per_second: 2e12
       basis: KERNEL_BASIS_WITHIN_GRID source: RATE_SOURCE_MEASURED_SUPPLIED
-      citation: "measured yesterday" form: "streams" regime: KERNEL_REGIME_BURST
+      source_number: 1 form: PREDICTION_FORM_STREAMS regime: KERNEL_REGIME_BURST
       error { shape_count: 17 median_absolute_error_ratio: 0.05 p90_absolute_error_ratio: 0.2 }
-      nearest { shape: "copy of 1073741824 bytes" seconds: 0.0005 }
+      nearest { memory_pass { size_bytes: 2147483648 } seconds: 0.0005 }
+      nearest { memory_pass { size_bytes: 1048576 flops: 4e9 } seconds: 0.002 }
     }
-    predicted_unfused { expected_seconds: 0.004 low_seconds: 0.003 high_seconds: 0.006 }
-    predicted_backward { expected_seconds: 0.002 low_seconds: 0.001 high_seconds: 0.003 })",
+    predicted_unfused { duration_seconds { expected: 0.004 low: 0.003 high: 0.006 } }
+    predicted_backward { duration_seconds { expected: 0.002 low: 0.001 high: 0.003 } }
+    sources: "measured yesterday"
+    sources: "measured today")",
                                                             &out));
   return out;
 }
 
 TEST(PredictionSection, ShowsEachFormWithItsIntervalAndSource) {
   const std::string text = PredictionSection(Softmax(), absl::UnixEpoch());
-  EXPECT_THAT(text, AllOf(HasSubstr("Predicted from measured kernels\n"), HasSubstr("forward"),
-                          HasSubstr("unfused"), HasSubstr("4.00 ms"), HasSubstr("backward"),
-                          HasSubstr("measured shapes around it"), HasSubstr("measured yesterday"),
-                          HasSubstr("form: streams; 17 measured shapes"),
-                          HasSubstr("nearest measured: copy of 1073741824 bytes")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("Predicted from measured kernels\n"), HasSubstr("forward"),
+                    HasSubstr("unfused"), HasSubstr("4.00 ms"), HasSubstr("backward"),
+                    HasSubstr("measured shapes around it"), HasSubstr("measured yesterday"),
+                    HasSubstr("form: streams; 17 measured shapes"),
+                    HasSubstr("nearest measured: pass over 2.00 GiB 500.00 us, pass over 1.00 "
+                              "MiB with 4.00 GFLOP 2.00 ms\n")));
   EXPECT_THAT(text, Not(HasSubstr("sustained")));
+}
+
+TEST(PredictionSection, NamesMatmulsByTheirSizes) {
+  v1::OperationTime time = Softmax();
+  ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(
+      "predicted_forward { nearest { matmul { m: 4096 n: 6144 k: 512 batch_count: 1 } seconds: 1 } "
+      "nearest { matmul { m: 64 n: 65 k: 66 batch_count: 8 } seconds: 2 } }",
+      &time));
+  time.mutable_predicted_forward()->mutable_nearest()->DeleteSubrange(0, 2);
+  EXPECT_THAT(PredictionSection(time, absl::UnixEpoch()),
+              HasSubstr("nearest measured: 4096x6144x512 1.00 s, 8 of 64x65x66 2.00 s\n"));
 }
 
 TEST(PredictionSection, SaysWhatItIsOf) {
@@ -235,7 +257,7 @@ TEST(PredictionSection, NamesTheBackwardsOwnSource) {
   v1::OperationTime time = Softmax();
   *time.mutable_predicted_backward() = time.predicted_forward();
   EXPECT_THAT(PredictionSection(time, absl::UnixEpoch()), Not(HasSubstr("source of backward")));
-  time.mutable_predicted_backward()->set_citation("measured today");
+  time.mutable_predicted_backward()->set_source_number(2);
   EXPECT_THAT(PredictionSection(time, absl::UnixEpoch()),
               HasSubstr("  source of backward: measured-supplied, measured today\n"));
 }

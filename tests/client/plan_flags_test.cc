@@ -58,6 +58,8 @@ std::string NameOf(const FieldDescriptor& field) {
     return "framework";
   }
   if (field.name() == "kind") return "optimizer";
+  // "--devices" is their number.
+  if (field.containing_type() == v1::HostDevices::descriptor()) return "device_uuids";
   if (field.containing_type() == v1::ModelChanges::Adapters::descriptor()) {
     return absl::StrCat("lora_", field.name());
   }
@@ -78,11 +80,11 @@ TEST(PlanFlags, BearTheNamesOfTheirFields) {
 
 TEST(FindField, KnowsNoOtherPaths) {
   const Descriptor& type = *v1::PlanRunRequest::descriptor();
-  EXPECT_EQ(FindField(type, "cluster.device"), nullptr);
+  EXPECT_EQ(FindField(type, "cluster.devise"), nullptr);
   EXPECT_EQ(FindField(type, "model.preset.name"), nullptr);
   EXPECT_EQ(FindField(type, ""), nullptr);
   v1::PlanRunRequest request;
-  EXPECT_EQ(SetField("cluster.device", "1", &request).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(SetField("cluster.devise", "1", &request).code(), absl::StatusCode::kInternal);
 }
 
 TEST(PlanFieldWords, AreThoseOfTheCommandLine) {
@@ -91,7 +93,8 @@ TEST(PlanFieldWords, AreThoseOfTheCommandLine) {
       {"training.sequence_length", "--sequence-length"},
       {"training.encoder_sequence_length", "--encoder-sequence-length"},
       {"cluster.device_count", "--devices"},
-      {"cluster.device_uuids[1]", "--device, entry 2"},
+      {"cluster.device.host_devices.devices[1]", "--device, entry 2"},
+      {"cluster.device", "--accelerator"},
       {"layout.parallel.tensor_parallel_size", "--tp"},
       {"layout.parallel.layers_per_chunk[2]", "--layers-per-chunk, entry 3"},
       {"layout.framework.kind", "--framework"},
@@ -114,6 +117,8 @@ TEST(PlanDescriptionWords, AreThoseOfTheCommandLine) {
       {"give layout.global_batch_size to have fewer.", "give --gbs to have fewer."},
       {"(layout.sequence_parallel).", "(--sp)."},
       {"within the intervals of docs/memory.md", "within the intervals of docs/memory.md"},
+      {"plan by cluster.device.accelerator, or cluster.device.calibrations",
+       "plan by --accelerator, or --calibration"},
       {"as megatron_lm has them", "as megatron_lm has them"}};
   for (const auto& [text, words] : cases) EXPECT_EQ(PlanDescriptionWords(text), words);
 }

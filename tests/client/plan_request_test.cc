@@ -87,7 +87,6 @@ TEST(BuildPlanRequest, FillsEveryField) {
                  "--optimizer=adam-8bit",
                  "--adafactor-momentum",
                  "--quantization-block-size=256",
-                 "--accelerator=h100-sxm",
                  "--device=GPU-1",
                  "--device-uuids=host",
                  "--devices=1024",
@@ -116,7 +115,7 @@ TEST(BuildPlanRequest, FillsEveryField) {
               "optimizer_data_type": "DATA_TYPE_BF16", "master_weights": false},
             "optimizer": {"kind": "KIND_ADAM_8BIT", "adafactor_momentum": true,
               "quantization_block_size": 256}},
-          "cluster": {"accelerator": "h100-sxm", "device_uuids": ["GPU-1", "host"],
+          "cluster": {"device": {"host_devices": {"devices": ["GPU-1", "host"]}},
             "device_count": 1024,
             "peak_flops_per_second": 1e15, "device_memory_bytes": 80000000000,
             "reserved_memory_bytes": 2147483648},
@@ -162,21 +161,22 @@ TEST(BuildPlanRequest, ReadsATransformerFromItsFile) {
 }
 
 constexpr char kFileJson[] = R"({"model": {"preset": "gpt2"},
-    "cluster": {"accelerator": "a10", "device_count": 8},
+    "cluster": {"device": {"accelerator": "a10"}, "device_count": 8},
     "options": {"include_derivation": true}})";
 
 TEST(BuildPlanRequest, FlagsOverrideTheFileFieldByField) {
   const std::string file = FileWith("request.json", kFileJson);
   ExpectRequest({absl::StrCat("--request=", file), "--devices=16", "--derivation=false"},
                 R"({"model": {"preset": "gpt2"},
-                    "cluster": {"accelerator": "a10", "device_count": 16}, "options": {}})");
+                    "cluster": {"device": {"accelerator": "a10"}, "device_count": 16},
+                    "options": {}})");
 }
 
 // Beside the file's preset, the flag would make two models of one.
 TEST(BuildPlanRequest, AModelFlagReplacesTheFilesModel) {
   ExpectRequest({"--request=-", "--parameters=70B"},
                 R"({"model": {"parameter_count": 70000000000},
-                    "cluster": {"accelerator": "a10", "device_count": 8},
+                    "cluster": {"device": {"accelerator": "a10"}, "device_count": 8},
                     "options": {"include_derivation": true}})",
                 kFileJson);
 }
@@ -220,14 +220,33 @@ TEST(BuildPlanRequest, ReadsAnArchitectureFromItsFile) {
 
 // Likewise with devices, however the file names them.
 TEST(BuildPlanRequest, ADeviceFlagReplacesTheFilesDevices) {
-  const char* json[] = {R"({"cluster": {"accelerator": "a10", "device_count": 8}})",
-                        R"({"cluster": {"device_uuids": ["GPU-1", "GPU-2"], "device_count": 8}})",
-                        R"({"cluster": {"calibrations": [{}], "device_count": 8}})"};
+  const char* json[] = {R"({"cluster": {"device": {"accelerator": "a10"}, "device_count": 8}})",
+                        R"({"cluster": {"device": {"host_devices": {"devices": ["GPU-1", "GPU-2"]}},
+                             "device_count": 8}})",
+                        R"({"cluster": {"device": {"calibrations": {"calibrations": [{}]}},
+                             "device_count": 8}})"};
   for (const char* file : json) {
     ExpectRequest({"--request=-", "--device=host"},
-                  R"({"cluster": {"device_uuids": ["host"], "device_count": 8}})", file);
+                  R"({"cluster": {"device": {"host_devices": {"devices": ["host"]}},
+                                "device_count": 8}})",
+                  file);
     ExpectRequest({"--request=-", "--accelerator=l4"},
-                  R"({"cluster": {"accelerator": "l4", "device_count": 8}})", file);
+                  R"({"cluster": {"device": {"accelerator": "l4"}, "device_count": 8}})", file);
+  }
+}
+
+// The request holds one way alone, and would keep the last in silence.
+TEST(BuildPlanRequest, RefusesDevicesNamedInTwoWays) {
+  const std::string file = FileWith("one.json", R"({"device": {"uuid": "CPU-1"}})");
+  const std::vector<std::string> cases[] = {
+      {"--accelerator=a10", "--device=host"},
+      {"--device=host", "--accelerator=a10"},
+      {"--accelerator=a10", absl::StrCat("--calibration=", file)},
+      {"--device=host", absl::StrCat("--calibration=", file)}};
+  for (const std::vector<std::string>& args : cases) {
+    const CallError error = CallErrorOf(Build(args).status);
+    EXPECT_EQ(error.reason, "USAGE");
+    EXPECT_THAT(error.message, HasSubstr("--accelerator, --device and --calibration"));
   }
 }
 
@@ -241,8 +260,9 @@ TEST(BuildPlanRequest, ReadsCalibrationsFromTheirFiles) {
       FileWith("result.json", R"({"calibration": {"device": {"uuid": "CPU-3"}}, "in_use": true})");
   ExpectRequest({absl::StrCat("--calibration=", bare), "--calibration", held,
                  absl::StrCat("--calibrations=", result)},
-                R"({"cluster": {"calibrations": [{"device": {"uuid": "CPU-1"}},
-                    {"device": {"uuid": "CPU-2"}}, {"device": {"uuid": "CPU-3"}}]}})");
+                R"({"cluster": {"device": {"calibrations": {"calibrations": [
+                    {"device": {"uuid": "CPU-1"}}, {"device": {"uuid": "CPU-2"}},
+                    {"device": {"uuid": "CPU-3"}}]}}}})");
 }
 
 TEST(BuildPlanRequest, NamesTheFileThatIsNoCalibration) {

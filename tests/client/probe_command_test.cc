@@ -82,14 +82,14 @@ TEST(ReadProbeRequest, SetsNothingThatWasNotGiven) {
 TEST(ReadProbeRequest, FillsEveryField) {
   v1::RunProbeRequest request;
   ASSERT_TRUE(ReadProbeRequest({.mode = "full",
-                                .device_uuids = {"host", "GPU-1"},
+                                .devices = {"host", "GPU-1"},
                                 .shapes = {"1x2x3", "4x5x6:int8"},
                                 .data_type = "fp32"},
                                &request)
                   .ok());
   EXPECT_EQ(request.mode(), v1::PROBE_MODE_FULL);
-  ASSERT_EQ(request.device_uuids_size(), 2);
-  EXPECT_EQ(request.device_uuids(1), "GPU-1");
+  ASSERT_EQ(request.devices_size(), 2);
+  EXPECT_EQ(request.devices(1), "GPU-1");
   ASSERT_EQ(request.matmuls_size(), 2);
   EXPECT_EQ(request.matmuls(0).data_type(), v1::DATA_TYPE_FP32);
   EXPECT_EQ(request.matmuls(1).data_type(), v1::DATA_TYPE_INT8);
@@ -98,10 +98,10 @@ TEST(ReadProbeRequest, FillsEveryField) {
 
 TEST(ProbeTimeout, GrowsWithTheWork) {
   EXPECT_EQ(ProbeTimeoutSeconds({}), 8 * 60);
-  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "quick", .device_uuids = {"host"}}), 60);
-  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .device_uuids = {"host"}}), 120);
-  EXPECT_EQ(ProbeTimeoutSeconds({.device_uuids = {"host"}, .shapes = {"1x2x3"}}), 360);
-  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .device_uuids = {"a", "b"}}), 240);
+  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "quick", .devices = {"host"}}), 60);
+  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .devices = {"host"}}), 120);
+  EXPECT_EQ(ProbeTimeoutSeconds({.devices = {"host"}, .shapes = {"1x2x3"}}), 360);
+  EXPECT_EQ(ProbeTimeoutSeconds({.mode = "full", .devices = {"a", "b"}}), 240);
 }
 
 using Writer = grpc::ServerWriter<v1::RunProbeResponse>;
@@ -159,7 +159,7 @@ TEST(Probe, AsksForWhatTheFlagsSay) {
             0);
   v1::RunProbeRequest expect;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(
-                  R"({"mode": "PROBE_MODE_FULL", "device_uuids": ["host", "GPU-1"], "matmuls": [
+                  R"({"mode": "PROBE_MODE_FULL", "devices": ["host", "GPU-1"], "matmuls": [
                       {"data_type": "DATA_TYPE_FP32", "m": 16384, "n": 32768, "k": 8192},
                       {"data_type": "DATA_TYPE_INT8", "m": 1, "n": 2, "k": 3}]})",
                   &expect)

@@ -19,6 +19,8 @@ using ::google::protobuf::util::MessageDifferencer;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+std::string AsItIs(const std::string& field) { return field; }
+
 HardwareHandlers HoldsRates(v1::GetKernelRatesRequest* asked) {
   return {.get_kernel_rates = [=](grpc::ServerContext*, const v1::GetKernelRatesRequest& request,
                                   v1::GetKernelRatesResponse* response) {
@@ -34,8 +36,8 @@ TEST(Rates, AreTextOrJson) {
   const Ran text =
       RunWith({"rates", "toy", "--dtype=bf16", "--dtype=fp8_e4m3", "--address", server.address()});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_EQ(text.out, KernelRatesText(SampleKernelRates()));
-  EXPECT_EQ(asked.accelerator(), "toy");
+  EXPECT_EQ(text.out, KernelRatesText(SampleKernelRates(), AsItIs));
+  EXPECT_EQ(asked.device().accelerator(), "toy");
   EXPECT_THAT(asked.data_types(), ElementsAre(v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP8_E4M3));
   const Ran json = RunWith({"rates", "toy", "--output=json", "--address", server.address()});
   v1::GetKernelRatesResponse read;
@@ -48,7 +50,7 @@ TEST(Rates, NameDevicesOfTheServer) {
   const FakeServer server(HoldsRates(&asked));
   const Ran ran = RunWith({"rates", "GPU-1", "host", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(asked.device_uuids(), ElementsAre("GPU-1", "host"));
+  EXPECT_THAT(asked.device().host_devices().devices(), ElementsAre("GPU-1", "host"));
 }
 
 TEST(Rates, AreDrawnIntoAFile) {
@@ -66,6 +68,8 @@ TEST(Rates, AreDrawnIntoAFile) {
 TEST(Rates, AreOfADeviceThatIsNamedOnce) {
   for (const std::vector<std::string>& args : {std::vector<std::string>{"rates"},
                                                {"rates", "h100-sxm", "h200-sxm"},
+                                               {"rates", "h100-sxm", "GPU-1"},
+                                               {"rates", "GPU-1", "h100-sxm"},
                                                {"rates", "h100-sxm", "--dtype=bf17"}}) {
     const Ran ran = RunWith(args);
     EXPECT_NE(ran.exit_code, 0);
@@ -85,12 +89,13 @@ TEST(Rates, PassOnTheServersError) {
 }
 
 TEST(KernelRatesText, SaysTimesIntervalsSourcesAndErrors) {
-  const std::string text = KernelRatesText(SampleKernelRates());
+  const std::string text = KernelRatesText(SampleKernelRates(), AsItIs);
   for (const char* part :
        {"Kernels of toy", "square matmul, bf16: n of n x n x n", "16,384", "10.00 ms", "80.00 %",
         "measured shapes around it", "reference, a table <A & B>",
         "40 measured shapes, each unseen: 3.10 % off in the median", "datasheet, published share",
-        "Times are of short bursts."}) {
+        "datasheet, a sheet\n", "form: roofline\n", "\nWarnings\n  - No measured toy is left.\n",
+        "\nAssumptions\n  - Times are of short bursts.\n"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }

@@ -24,7 +24,7 @@ struct Sizes {
 
 // The reserve is estimated: 1 GiB less, or 2 GiB more.
 v1::StageMemory StageOf(int64_t number, const Sizes& sizes, int64_t in_flight,
-                        v1::PeakMoment moment) {
+                        v1::PeakPhase moment) {
   v1::StageMemory out;
   out.set_stage(number);
   out.set_layer_count(2);
@@ -76,12 +76,12 @@ v1::PlanRunResponse SampleMemory() {
   // 8 + 16 + 4 + 8 + 4 x 0.5 + 1 + 0.5 + 2.5 = 42; two with 3 and with 2 in flight; the last has a
   // loss in place of a layer's gradients.
   *estimate->add_stages() =
-      StageOf(0, {8, 16, 4, 8, 2, 1, 0.5, 2.5}, 4, v1::PEAK_MOMENT_LAYER_BACKWARD);
+      StageOf(0, {8, 16, 4, 8, 2, 1, 0.5, 2.5}, 4, v1::PEAK_PHASE_LAYER_BACKWARD);
   for (const int64_t stage : {1, 2}) {
     *estimate->add_stages() =
-        StageOf(stage, {7, 14, 3.5, 7, 1.5, 1, 0.5, 2.5}, 3, v1::PEAK_MOMENT_LAYER_BACKWARD);
+        StageOf(stage, {7, 14, 3.5, 7, 1.5, 1, 0.5, 2.5}, 3, v1::PEAK_PHASE_LAYER_BACKWARD);
   }
-  *estimate->add_stages() = StageOf(3, {8, 16, 4, 8, 0.5, 2, 0.5, 2.5}, 1, v1::PEAK_MOMENT_LOSS);
+  *estimate->add_stages() = StageOf(3, {8, 16, 4, 8, 0.5, 2, 0.5, 2.5}, 1, v1::PEAK_PHASE_LOSS);
   estimate->set_peak_stage(0);
   estimate->set_data_parallel_size(2);
   estimate->set_micro_batch_count(8);
@@ -96,7 +96,7 @@ v1::PlanRunResponse SampleLedger() {
     stage: 3
     layer_count: 2
     parameter_count: 3072
-    moment: PEAK_MOMENT_LOSS
+    moment: PEAK_PHASE_LOSS
     micro_batches_in_flight: 3
     sums { kind: LEDGER_KIND_WEIGHT size_bytes: 6272 }
     sums { kind: LEDGER_KIND_ACTIVATION size_bytes: 12288 }
@@ -189,7 +189,7 @@ v1::PlanRunResponse SampleOfStages(int count) {
   for (int i = 0; i < count; ++i) {
     const double activations = 20.0 * (count - i) / count;
     *estimate->add_stages() = StageOf(i, {8, 8, 8, 8, activations, 1, 0.5, 2.5}, count - i,
-                                      v1::PEAK_MOMENT_LAYER_BACKWARD);
+                                      v1::PEAK_PHASE_LAYER_BACKWARD);
   }
   SetUsable(80, estimate);
   return response;

@@ -87,15 +87,15 @@ backward {
   compute_seconds: 0.004 memory_seconds: 0.002
   total_seconds: 0.005 least_seconds: 0.004 fraction_of_peak: 0.8
 }
-advice: "compute-bound: do less"
+advice { kind: ADVICE_KIND_LESS_ARITHMETIC text: "compute-bound: do less" }
 rows_at_ridge: 310
 rates {
   quantity: "peak_flops_per_second" data_type: DATA_TYPE_BF16 value: 1e12 unit: "FLOP/s"
-  source: RATE_SOURCE_DATASHEET citation: "sheet <A & B>" device: "toy"
+  source: RATE_SOURCE_DATASHEET source_number: 1 device: "toy"
 }
 rates {
   quantity: "peak_general_flops_per_second" data_type: DATA_TYPE_FP32 value: 1e11 unit: "FLOP/s"
-  source: RATE_SOURCE_DATASHEET citation: "sheet <A & B>" device: "toy"
+  source: RATE_SOURCE_DATASHEET source_number: 1 device: "toy"
 }
 rates {
   quantity: "memory_bandwidth_bytes_per_second" value: 1e10 unit: "byte/s"
@@ -106,7 +106,12 @@ utilisation {
   flops: 2e9 achieved_seconds: 0.004 flops_per_second: 5e11 peak_flops_per_second: 1e12
   ratio: 0.5 reading: UTILISATION_READING_GOOD explanation: "Good: most of it is arithmetic."
 }
-assumptions: "Kernels launch at once."
+warnings { kind: NOTE_KIND_NO_MEASUREMENT_LEFT text: "No measured toy is left." }
+assumptions {
+  kind: NOTE_KIND_LAUNCHES_FREE fields: "device.launch_seconds"
+  text: "Kernels launch at once: device.launch_seconds is 0."
+}
+sources: "sheet <A & B>"
 )";
 
 template <typename Message>

@@ -21,7 +21,10 @@ v1::PlanRunRequest SampleRequest() {
   return FromText<v1::PlanRunRequest>(R"pb(
     model { preset: "toy" }
     training { token_count: 20000000000 }
-    cluster { accelerator: "h100-sxm" device_count: 8 }
+    cluster {
+      device { accelerator: "h100-sxm" }
+      device_count: 8
+    }
     economics { device_hour_price_usd: 2 device_power_watts: 700 }
   )pb");
 }

@@ -65,7 +65,7 @@ def check_json(server):
     plan = json.loads(done.stdout)["plan"]
     assert plan["parameters"]["total"] == "70553706496"
     request = {"model": {"preset": "gpt2"}, "training": {"token_count": "10000000000"},
-               "cluster": {"accelerator": "h100-sxm", "device_count": "1"}}
+               "cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": "1"}}
     piped = run(server, "plan", "--request=-", "--output=json", stdin=json.dumps(request))
     assert json.loads(piped.stdout)["plan"]["parameters"]["total"] == "124439808", piped
     refused = run(server, *LLAMA, "--devices=-1", "--output=json")

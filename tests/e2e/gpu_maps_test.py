@@ -105,7 +105,7 @@ def probe(hardware, uuid):
     """Asks for a measurement of a GPU; how that ended."""
     from sextant.v1 import probe_pb2
     request = hardware.api.RunProbeRequest(
-        mode=probe_pb2.ProbeMode.Value("PROBE_MODE_QUICK"), device_uuids=[uuid])
+        mode=probe_pb2.ProbeMode.Value("PROBE_MODE_QUICK"), devices=[uuid])
     try:
         return list(hardware._probe(request, timeout=200))[-1]
     except grpc.RpcError as error:

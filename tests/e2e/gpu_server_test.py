@@ -36,7 +36,7 @@ def probe(hardware, mode, *uuids):
     """Results of a probe, and how it failed: None where it did not."""
     from sextant.v1 import hardware_service_pb2, probe_pb2
     request = hardware_service_pb2.RunProbeRequest(
-        mode=probe_pb2.ProbeMode.Value(mode), device_uuids=uuids)
+        mode=probe_pb2.ProbeMode.Value(mode), devices=uuids)
     results = []
     fractions = []
     try:
@@ -78,7 +78,7 @@ def check_a_busy_gpu(server, hardware):
 
 
 def check_all_eight(server, hardware):
-    """Without device_uuids all GPUs are measured, one after another."""
+    """Without devices all GPUs are measured, one after another."""
     results, fractions, error = probe(hardware, "PROBE_MODE_QUICK")
     assert error is None, error
     uuids = [result.calibration.device.uuid for result in results]

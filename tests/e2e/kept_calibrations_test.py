@@ -98,7 +98,7 @@ def probed(server, mode):
 
 def mode_in_use(hardware):
     from sextant.v1 import probe_pb2
-    answer = hardware._get(hardware.api.GetCalibrationRequest(device_uuid=UUID), timeout=60)
+    answer = hardware._get(hardware.api.GetCalibrationRequest(device=UUID), timeout=60)
     assert answer.in_use, answer
     return probe_pb2.ProbeMode.Name(answer.calibration.mode)
 
@@ -115,7 +115,7 @@ def check_the_first_server(server, hardware, probe):
     assert " stays in use: a quick one is less thorough. This one is kept too." in text, text
     assert mode_in_use(hardware) == "PROBE_MODE_FULL"
     kept = hardware._get(hardware.api.GetCalibrationRequest(
-        device_uuid=UUID, mode=probe_pb2.PROBE_MODE_QUICK), timeout=60)
+        device=UUID, mode=probe_pb2.PROBE_MODE_QUICK), timeout=60)
     assert kept.calibration.mode == probe_pb2.PROBE_MODE_QUICK and not kept.in_use, kept
     # One that starved does not even take the place of the full one's file.
     probe.measure("full", "580.65.06", coverage=0.3)

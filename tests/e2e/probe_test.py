@@ -44,7 +44,7 @@ class Hardware:
         return self._list(self.api.ListDevicesRequest(), timeout=60).devices
 
     def calibration(self):
-        return self._get(self.api.GetCalibrationRequest(device_uuid="host"), timeout=60)
+        return self._get(self.api.GetCalibrationRequest(device="host"), timeout=60)
 
     def probe(self, mode):
         from sextant.v1 import probe_pb2

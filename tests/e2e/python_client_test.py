@@ -48,7 +48,7 @@ def llama_request():
     request = api.PlanRunRequest()
     request.model.preset = "llama-3.1-70b"
     request.training.token_count = 15 * 10**12
-    request.cluster.accelerator = "h100-sxm"
+    request.cluster.device.accelerator = "h100-sxm"
     request.cluster.device_count = 1024
     request.economics.device_hour_price_usd = 2.5
     request.training.activation_bytes = 10**12
@@ -61,9 +61,8 @@ def measured_request():
     """The same run on two H100s that somebody measured, the second the slower."""
     from sextant.v1 import data_type_pb2, device_pb2, probe_pb2
     request = llama_request()
-    request.cluster.accelerator = ""
     for index, seconds in enumerate([0.0016, 0.0020]):
-        calibration = request.cluster.calibrations.add()
+        calibration = request.cluster.device.calibrations.calibrations.add()
         calibration.schema_version = 1
         calibration.device.uuid = f"GPU-{index}"
         calibration.device.kind = device_pb2.DEVICE_KIND_GPU

@@ -57,5 +57,5 @@ class Server:
 GOOD_REQUEST = {
     "model": {"preset": "llama-3.1-70b"},
     "training": {"token_count": "15000000000000"},
-    "cluster": {"accelerator": "h100-sxm", "device_count": "1024"},
+    "cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": "1024"},
 }

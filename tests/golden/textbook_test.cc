@@ -13,6 +13,7 @@
 #include "engine/memory/model_state.h"
 #include "engine/model/count_model.h"
 #include "engine/run/plan.h"
+#include "tests/engine/run/plan_parts.h"
 #include "tests/golden/golden_files.h"
 #include "tests/golden/textbook_questions.h"
 #include "tests/support/status_matchers.h"
@@ -28,7 +29,7 @@ RunSpec RunOf(double parameters, double tokens) {
   RunSpec run;
   run.model.parameter_count = static_cast<int64_t>(parameters);
   run.training.token_count = static_cast<int64_t>(tokens);
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 1;
   return run;
 }
@@ -46,7 +47,7 @@ double Days(const json& in) {
   run.cluster.device_count = in["gpus"];
   run.cluster.peak_flops_per_second = in["peak_flops"];
   run.options.assumed_mfu = in["mfu"];
-  return PlanOf(run).textbook_estimate->duration_days();
+  return DaysOf(At(PlanOf(run), EstimateKind::kTextbook));
 }
 
 double LargestModel(const json& in) {
@@ -63,7 +64,7 @@ double FlopsOfAWeek(const json& in) {
   run.cluster.peak_flops_per_second = in["peak_flops"];
   run.options.assumed_mfu = in["mfu"];
   const Plan plan = PlanOf(run);
-  return plan.flops.counts[0].run.value() * 7 / plan.textbook_estimate->duration_days();
+  return plan.flops.counts[0].run.value() * 7 / DaysOf(At(plan, EstimateKind::kTextbook));
 }
 
 double StateBytes(const json& in, DataType compute) {

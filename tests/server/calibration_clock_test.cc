@@ -10,6 +10,7 @@
 #include "server/store/calibration_file.h"
 #include "server/store/calibration_store.h"
 #include "sextant/v1/hardware_service.pb.h"
+#include "tests/server/device_sources.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
 
@@ -56,20 +57,25 @@ TEST(CalibrationClock, LeavesAloneWhatIsNoInstant) {
 }
 
 TEST(CalibrationClock, NamesEachOfAList) {
-  v1::GetKernelRatesRequest request;
-  for (int i = 0; i < 3; ++i) *request.add_calibrations() = SampleCalibration();
-  request.mutable_calibrations(1)->mutable_measured_time()->set_seconds(0);
-  const auto faults = [&request] {
+  v1::DeviceSelector selector;
+  auto* calibrations = selector.mutable_calibrations();
+  for (int i = 0; i < 3; ++i) *calibrations->add_calibrations() = SampleCalibration();
+  calibrations->mutable_calibrations(1)->mutable_measured_time()->set_seconds(kSampleInstant -
+                                                                              7200);
+  const auto faults = [&selector] {
     FieldViolations violations;
-    CheckNoneAhead(request.calibrations(), "list", absl::FromUnixSeconds(kSampleInstant - 3600),
-                   violations);
+    SuppliedCalibrations supplied;
+    DeviceSources sources = SourcesOf(supplied);
+    sources.now = absl::FromUnixSeconds(kSampleInstant - 3600);
+    DeviceSelectionFrom(selector, "d", sources, absl::nullopt, violations);
     std::vector<std::string> out;
     for (const FieldViolation& v : violations.all()) out.push_back(v.field);
     return out;
   };
-  EXPECT_THAT(faults(), ElementsAre("list[0].measured_time", "list[2].measured_time"));
-  for (int i = 0; i < 14; ++i) *request.add_calibrations() = SampleCalibration();
-  EXPECT_THAT(faults(), IsEmpty());  // 17 are too many, which is reported elsewhere
+  EXPECT_THAT(faults(), ElementsAre("d.calibrations.calibrations[0].measured_time",
+                                    "d.calibrations.calibrations[2].measured_time"));
+  for (int i = 0; i < 14; ++i) *calibrations->add_calibrations() = SampleCalibration();
+  EXPECT_THAT(faults(), ElementsAre("d.calibrations.calibrations"));  // 17 are too many
 }
 
 v1::Calibration MeasuredAt(const std::string& uuid, int64_t unix_seconds) {

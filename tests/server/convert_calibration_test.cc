@@ -16,6 +16,7 @@
 #include "server/convert/calibration.h"
 #include "server/convert/run_spec.h"
 #include "tests/server/calibration_faults.h"
+#include "tests/server/device_sources.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/matmul_kinds.h"
 
@@ -254,10 +255,11 @@ TEST(CheckCalibration, LetsNothingThroughThatBreaksAPlan) {
     request.mutable_training()->set_token_count(20'000'000'000);
     request.mutable_cluster()->set_device_count(1);
     request.mutable_options()->set_include_derivation(true);
-    if (!request.mutable_cluster()->add_calibrations()->ParsePartialFromString(mutated)) continue;
+    auto* calibrations = request.mutable_cluster()->mutable_device()->mutable_calibrations();
+    if (!calibrations->add_calibrations()->ParsePartialFromString(mutated)) continue;
     FieldViolations violations;
     SuppliedCalibrations supplied;
-    const RunSpec run = RunSpecFrom(request, supplied, violations);
+    const RunSpec run = RunSpecFrom(request, SourcesOf(supplied), violations);
     const auto plan = PlanRun(run, std::move(violations));
     (plan.ok() ? let_through : refused)++;
     if (!plan.ok()) continue;

@@ -21,20 +21,20 @@ RunSpec SmallConvertedRun() {
   run.model.preset = "gpt2";
   run.training.token_count = 10'000'000'000;
   run.training.activation_bytes = 1'000'000;
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 2;
   run.economics.device_hour_price_usd = 3;
-  run.options.include_derivation = true;
+  run.options.include_derivation = run.options.full = true;
   return run;
 }
 
 TEST(PlanTo, CarriesEveryPart) {
   const Plan plan = PlanOf(SmallConvertedRun());
   v1::Plan wire;
-  PlanTo(plan, &wire);
+  PlanTo(plan, /*full=*/true, &wire);
   EXPECT_EQ(wire.verdict(), v1::VERDICT_FITS);
   EXPECT_EQ(wire.model_name(), "gpt2");
-  EXPECT_EQ(wire.accelerator(), "h100-sxm");
+  EXPECT_EQ(wire.device(), "h100-sxm");
   EXPECT_EQ(wire.device_count(), 2);
   EXPECT_EQ(wire.token_count(), 10'000'000'000);
   EXPECT_EQ(wire.parameters().total(), 124'439'808);
@@ -48,35 +48,67 @@ TEST(PlanTo, CarriesEveryPart) {
   EXPECT_EQ(wire.flops().convention_used(), v1::FLOPS_CONVENTION_SIX_N_TOTAL);
   EXPECT_EQ(wire.flops().counts(0).flops_per_token(), 6.0 * 124'439'808);
 
+  const v1::ModelState& state = wire.memory().state();
   int64_t terms = 0;
-  for (const auto& term : wire.memory().terms()) terms += term.size_bytes();
-  EXPECT_EQ(terms, wire.memory().model_state_bytes());
-  EXPECT_EQ(wire.memory().terms(0).name(), "weight");
-  EXPECT_EQ(wire.memory().terms(0).data_type(), v1::DATA_TYPE_BF16);
-  EXPECT_EQ(wire.memory().terms(0).bytes_per_parameter(), 2);
-  EXPECT_EQ(wire.memory().activation_bytes(), 1'000'000);
-  EXPECT_EQ(wire.memory().total_bytes(), terms + 1'000'000);
-  EXPECT_EQ(wire.memory().bytes_per_device(), wire.memory().total_bytes() / 2);
-  EXPECT_EQ(wire.memory().usable_bytes_per_device(), 80'000'000'000);
-  EXPECT_EQ(wire.memory().headroom_bytes_per_device() + wire.memory().bytes_per_device(),
-            80'000'000'000);
-  EXPECT_EQ(wire.memory().minimum_device_count(), 1);
-  EXPECT_EQ(wire.memory().largest_parameter_count(), plan.fit.largest_parameter_count);
+  for (const auto& term : state.terms()) terms += term.size_bytes();
+  EXPECT_EQ(terms, state.state_bytes());
+  EXPECT_EQ(state.terms(0).name(), "weight");
+  EXPECT_EQ(state.terms(0).data_type(), v1::DATA_TYPE_BF16);
+  EXPECT_EQ(state.terms(0).bytes_per_parameter(), 2);
+  EXPECT_EQ(state.activation_bytes(), 1'000'000);
+  EXPECT_EQ(state.total_bytes(), terms + 1'000'000);
+  EXPECT_EQ(state.minimum_device_count(), 1);
+  EXPECT_EQ(state.largest_parameter_count(), plan.fit.largest_parameter_count);
+  const v1::Memory& memory = wire.memory();
+  EXPECT_EQ(memory.scope(), v1::MEMORY_SCOPE_MODEL_STATE_AND_GIVEN_ACTIVATIONS);
+  EXPECT_EQ(memory.peak_bytes().expected(), static_cast<double>(state.total_bytes() / 2));
+  EXPECT_EQ(memory.capacity().usable_bytes(), 80'000'000'000);
+  EXPECT_EQ(memory.headroom_bytes().low() + memory.peak_bytes().high(), 80e9);
+  EXPECT_FALSE(memory.has_peak_stage());
+  EXPECT_FALSE(wire.has_fit_chance());
 
-  EXPECT_EQ(wire.lower_bound().mfu(), 1);
-  EXPECT_FALSE(wire.lower_bound().has_measured_fraction());
-  EXPECT_FALSE(wire.has_measured_bound());
-  EXPECT_EQ(wire.textbook_estimate().mfu(), 0.4);
-  EXPECT_EQ(wire.textbook_estimate().duration_days() * 86400,
-            wire.textbook_estimate().duration_seconds());
-  EXPECT_EQ(wire.textbook_estimate().cost_usd(), wire.textbook_estimate().device_hours() * 3);
-  EXPECT_TRUE(wire.textbook_estimate().has_energy_joules());
+  ASSERT_EQ(wire.estimates_size(), 2);
+  const v1::TimeEstimate& bound = wire.estimates(0);
+  EXPECT_EQ(bound.kind(), v1::ESTIMATE_KIND_LOWER_BOUND);
+  EXPECT_EQ(bound.mfu(), 1);
+  EXPECT_EQ(bound.mfu_basis(), v1::MFU_BASIS_FULL_PEAK);
+  EXPECT_FALSE(bound.has_measured_fraction());
+  const v1::TimeEstimate& textbook = wire.estimates(1);
+  EXPECT_EQ(textbook.kind(), v1::ESTIMATE_KIND_TEXTBOOK);
+  EXPECT_EQ(textbook.mfu(), 0.4);
+  EXPECT_EQ(textbook.mfu_basis(), v1::MFU_BASIS_ASSUMED);
+  EXPECT_EQ(textbook.duration_seconds().low(), textbook.duration_seconds().expected());
+  EXPECT_EQ(textbook.duration_seconds().high(), textbook.duration_seconds().expected());
+  EXPECT_EQ(textbook.cost_usd(), textbook.device_hours() * 3);
+  EXPECT_TRUE(textbook.has_energy_joules());
   EXPECT_EQ(wire.rates_size(), 3);
   EXPECT_EQ(wire.rates(0).source(), v1::RATE_SOURCE_DATASHEET);
   EXPECT_EQ(wire.rates(0).device(), "h100-sxm");
-  EXPECT_EQ(static_cast<size_t>(wire.assumptions_size()), plan.assumptions.size());
+  EXPECT_EQ(static_cast<size_t>(wire.assumptions_size() + wire.warnings_size()), plan.notes.size());
+  EXPECT_EQ(wire.sources(wire.rates(0).source_number() - 1), plan.rates[0].citation);
   EXPECT_EQ(static_cast<size_t>(wire.derivation_size()), plan.derivation.size());
   EXPECT_GT(wire.derivation_size(), 20);
+}
+
+TEST(PlanTo, ABasicViewHasWhatASchedulerNeeds) {
+  RunSpec run = SmallConvertedRun();
+  run.training.activation_bytes = {};
+  v1::Plan wire;
+  PlanTo(PlanOf(run), /*full=*/false, &wire);
+  EXPECT_EQ(wire.verdict(), v1::VERDICT_STATE_FITS);
+  EXPECT_EQ(wire.parameters().total(), 124'439'808);
+  EXPECT_EQ(wire.parameters().components_size(), 0);
+  ASSERT_EQ(wire.flops().counts_size(), 1);
+  EXPECT_EQ(wire.flops().counts(0).convention(), wire.flops().convention_used());
+  EXPECT_EQ(wire.estimates_size(), 2);
+  ASSERT_EQ(wire.warnings_size(), 1);
+  EXPECT_EQ(wire.warnings(0).kind(), v1::NOTE_KIND_ACTIVATIONS_NOT_COUNTED);
+  EXPECT_EQ(wire.assumptions_size(), 0);
+  EXPECT_EQ(wire.rates_size(), 3);
+  EXPECT_EQ(wire.rates(0).source_number(), 0);
+  EXPECT_EQ(wire.sources_size(), 0);
+  EXPECT_FALSE(wire.memory().has_state());
+  EXPECT_GT(wire.memory().peak_bytes().expected(), 0);
 }
 
 // Unknown values are absent, not zero.
@@ -86,13 +118,13 @@ TEST(PlanTo, LeavesOutWhatIsNotKnown) {
   run.model.parameter_count = 1000;
   run.training.activation_bytes = {};
   run.economics.device_hour_price_usd = {};
-  run.cluster.accelerator = "tpu-v5p";
+  run.cluster.device.accelerator = "tpu-v5p";
   v1::Plan wire;
-  PlanTo(PlanOf(run), &wire);
+  PlanTo(PlanOf(run), /*full=*/true, &wire);
   EXPECT_FALSE(wire.parameters().has_embedding());
-  EXPECT_FALSE(wire.memory().has_activation_bytes());
-  EXPECT_FALSE(wire.lower_bound().has_cost_usd());
-  EXPECT_FALSE(wire.lower_bound().has_energy_joules());
+  EXPECT_FALSE(wire.memory().state().has_activation_bytes());
+  EXPECT_FALSE(wire.estimates(0).has_cost_usd());
+  EXPECT_FALSE(wire.estimates(0).has_energy_joules());
   EXPECT_EQ(wire.parameters().components_size(), 0);
 }
 
@@ -111,15 +143,18 @@ TEST(PlanTo, CarriesMeasuredRates) {
                         .stable = false,
                         .engine = "x"});
   RunSpec run = SmallConvertedRun();
-  run.cluster.accelerator = "";
-  run.cluster.calibrations = {ModelOf(calibration)};
+  run.cluster.device.accelerator = "";
+  run.cluster.device.calibrations = {ModelOf(calibration)};
   v1::Plan wire;
-  PlanTo(PlanOf(run), &wire);
-  EXPECT_EQ(wire.accelerator(), "h100-sxm");
-  EXPECT_EQ(wire.measured_bound().mfu(), 0.5);
-  EXPECT_EQ(wire.measured_bound().measured_fraction(), 1);
-  EXPECT_EQ(wire.lower_bound().measured_fraction(), 2);
-  EXPECT_EQ(wire.memory().usable_bytes_per_device(), 85'000'000'000);
+  PlanTo(PlanOf(run), /*full=*/true, &wire);
+  EXPECT_EQ(wire.device(), "h100-sxm");
+  ASSERT_EQ(wire.estimates_size(), 3);
+  EXPECT_EQ(wire.estimates(2).kind(), v1::ESTIMATE_KIND_MEASURED_BOUND);
+  EXPECT_EQ(wire.estimates(2).mfu(), 0.5);
+  EXPECT_EQ(wire.estimates(2).measured_fraction(), 1);
+  EXPECT_EQ(wire.estimates(0).measured_fraction(), 2);
+  EXPECT_EQ(wire.memory().capacity().usable_bytes(), 85'000'000'000);
+  EXPECT_EQ(wire.memory().capacity().nominal_bytes(), 80'000'000'000);
   ASSERT_EQ(wire.rates_size(), 4);
   const v1::RateUsed& matmul = wire.rates(1);
   EXPECT_EQ(matmul.quantity(), "matmul_flops_per_second");

@@ -48,8 +48,8 @@ TEST(ProbeSpec, OfAnEmptyRequestIsStandardOnAllDevices) {
 TEST(ProbeSpec, NamesEachDeviceOnce) {
   v1::RunProbeRequest request;
   request.set_mode(v1::PROBE_MODE_FULL);
-  request.add_device_uuids("host");
-  request.add_device_uuids("CPU-0123456789abcdef");
+  request.add_devices("host");
+  request.add_devices("CPU-0123456789abcdef");
   const auto spec = ProbeSpecFrom(request, HostSnapshot());
   ASSERT_THAT(spec, IsOk());
   ASSERT_EQ(spec->probes.size(), 1u);
@@ -76,29 +76,29 @@ TEST(ProbeSpec, NamesAllFaultsAtOnce) {
   *request.add_matmuls() =
       WithShape(v1::DATA_TYPE_UNSPECIFIED, 1, std::numeric_limits<int64_t>::max(), 1).matmuls(0);
   request.set_mode(static_cast<v1::ProbeMode>(77));
-  request.add_device_uuids("CPU-0");
+  request.add_devices("CPU-0");
   EXPECT_THAT(ProbeSpecFrom(request, HostSnapshot()),
               NamesFields(UnorderedElementsAre(
                   "mode", "matmuls[0].data_type", "matmuls[0].m", "matmuls[0].n", "matmuls[0].k",
-                  "matmuls[1].data_type", "matmuls[1].n", "device_uuids[0]")));
+                  "matmuls[1].data_type", "matmuls[1].n", "devices[0]")));
 }
 
 TEST(ProbeSpec, BoundsItsLists) {
   v1::RunProbeRequest request;
-  for (int i = 0; i < 65; ++i) request.add_device_uuids("host");
+  for (int i = 0; i < 65; ++i) request.add_devices("host");
   for (int i = 0; i < 17; ++i) {
     *request.add_matmuls() = WithShape(v1::DATA_TYPE_FP32, 1, 1, 1).matmuls(0);
   }
   EXPECT_THAT(ProbeSpecFrom(request, HostSnapshot()),
-              NamesFields(UnorderedElementsAre("device_uuids", "matmuls")));
-  request.mutable_device_uuids()->RemoveLast();
+              NamesFields(UnorderedElementsAre("devices", "matmuls")));
+  request.mutable_devices()->RemoveLast();
   request.mutable_matmuls()->RemoveLast();
   EXPECT_THAT(ProbeSpecFrom(request, HostSnapshot()), IsOk());
 }
 
 TEST(ProbeSpec, TellsAnUnknownDeviceItsNearNames) {
   v1::RunProbeRequest request;
-  request.add_device_uuids("CPU-0123456789abcdee");
+  request.add_devices("CPU-0123456789abcdee");
   const auto spec = ProbeSpecFrom(request, HostSnapshot());
   EXPECT_THAT(spec, Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
   EXPECT_THAT(std::string(spec.status().message()), HasSubstr("CPU-0123456789abcdef"));
@@ -129,8 +129,8 @@ TEST(ProbeSpec, MeasuresGpusWhereThereAreSomeEachByAProbeOfItsOwn) {
 
 TEST(ProbeSpec, MeasuresDevicesOfBothKindsInTheHostsOrder) {
   v1::RunProbeRequest request;
-  request.add_device_uuids("host");
-  request.add_device_uuids("GPU-2");
+  request.add_devices("host");
+  request.add_devices("GPU-2");
   const auto spec = ProbeSpecFrom(request, GpuHostSnapshot());
   ASSERT_THAT(spec, IsOk());
   ASSERT_EQ(spec->probes.size(), 2u);
@@ -149,8 +149,8 @@ TEST(ProbeSpec, TakesTheTypesThatAllItsDevicesMultiplyIn) {
     EXPECT_THAT(ProbeSpecFrom(request, GpuHostSnapshot()), IsOk()) << type;
     const bool processors =
         type == v1::DATA_TYPE_FP32 || type == v1::DATA_TYPE_BF16 || type == v1::DATA_TYPE_INT8;
-    request.add_device_uuids("GPU-1");
-    request.add_device_uuids("host");
+    request.add_devices("GPU-1");
+    request.add_devices("host");
     EXPECT_EQ(ProbeSpecFrom(request, GpuHostSnapshot()).ok(), processors) << type;
   }
   const auto spec = ProbeSpecFrom(WithShape(v1::DATA_TYPE_FP8_E4M3, 1, 2, 3), GpuHostSnapshot());

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/convert/enums.h"
 #include "server/convert/run_spec.h"
+#include "tests/server/device_sources.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/support/field_names.h"
 
@@ -31,7 +32,7 @@ v1::PlanRunRequest RequestOf(const std::string& json) {
 // read anew for each request.
 RunSpec ReadRun(const v1::PlanRunRequest& request, FieldViolations& violations) {
   SuppliedCalibrations supplied;
-  return RunSpecFrom(request, supplied, violations);
+  return RunSpecFrom(request, SourcesOf(supplied), violations);
 }
 
 TEST(RunSpecFrom, CarriesEveryField) {
@@ -54,8 +55,8 @@ TEST(RunSpecFrom, CarriesEveryField) {
         "optimizer_data_type": "DATA_TYPE_BF16"},
       "optimizer": {"kind": "KIND_ADAFACTOR", "adafactor_momentum": true,
         "quantization_block_size": 13}},
-    "cluster": {"accelerator": "a", "device_count": 14, "peak_flops_per_second": 15,
-      "device_memory_bytes": 16, "reserved_memory_bytes": 17, "device_uuids": ["host"]},
+    "cluster": {"device": {"accelerator": "a"}, "device_count": 14, "peak_flops_per_second": 15,
+      "device_memory_bytes": 16, "reserved_memory_bytes": 17},
     "economics": {"device_hour_price_usd": 18, "device_power_watts": 19,
       "host_power_watts_per_device": 20, "power_usage_effectiveness": 21},
     "layout": {"micro_batch_size": 29},
@@ -66,7 +67,6 @@ TEST(RunSpecFrom, CarriesEveryField) {
   request.mutable_model()->set_hugging_face_config(
       R"({"model_type": "gptj", "n_layer": 2, "n_embd": 8, "n_head": 2, "vocab_size": 10,
           "rotary": true})");
-  *request.mutable_cluster()->add_calibrations() = SampleCalibration("CPU-1");
   FieldViolations violations;
   const RunSpec run = ReadRun(request, violations);
   EXPECT_TRUE(violations.empty());
@@ -126,7 +126,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_TRUE(run.training.optimizer.adafactor_momentum);
   EXPECT_EQ(run.training.optimizer.quantization_block_size, 13);
 
-  EXPECT_EQ(run.cluster.accelerator, "a");
+  EXPECT_EQ(run.cluster.device.accelerator, "a");
   EXPECT_EQ(run.cluster.device_count, 14);
   EXPECT_EQ(run.cluster.peak_flops_per_second, 15);
   EXPECT_EQ(run.cluster.device_memory_bytes, 16);
@@ -143,9 +143,6 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.layout->micro_batch_size, 29);  // more of it: convert_run_layout_test.cc
   EXPECT_EQ(run.rate_requirement.minimum_source, RateSource::kMeasuredDevice);
   EXPECT_EQ(run.rate_requirement.maximum_age_seconds, 90.5);
-  ASSERT_EQ(run.cluster.calibrations.size(), 1u);
-  EXPECT_EQ(run.cluster.calibrations[0]->calibration().uuid, "CPU-1");
-  EXPECT_TRUE(run.cluster.devices.empty());  // NamedDevicesFrom() knows the host's
 }
 
 // The request above sets every field of the API: detects a field that is added to the API but not
@@ -159,7 +156,7 @@ TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::TrainingSpec::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::PrecisionPolicy::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
-  EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 7);
+  EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 4);
   EXPECT_EQ(v1::RateRequirement::descriptor()->field_count(), 2);
@@ -217,10 +214,10 @@ TEST(RunSpecFrom, RefusesDurationsThatAreNone) {
 
 TEST(RunSpecFrom, RefusesMoreCalibrationsThanItReads) {
   v1::PlanRunRequest request;
-  for (int i = 0; i < 65; ++i) request.mutable_cluster()->add_calibrations();
+  for (int i = 0; i < 65; ++i) SuppliedTo(request).Add();
   FieldViolations violations;
-  EXPECT_THAT(ReadRun(request, violations).cluster.calibrations, IsEmpty());
-  EXPECT_THAT(FieldsOf(violations), ElementsAre("cluster.calibrations"));
+  EXPECT_THAT(ReadRun(request, violations).cluster.device.calibrations, IsEmpty());
+  EXPECT_THAT(FieldsOf(violations), ElementsAre("cluster.device.calibrations.calibrations"));
 }
 
 // The wire's word and the engine's are the same word.
@@ -285,7 +282,7 @@ TEST(Enums, OptimizersArriveAsThemselves) {
 v1::PlanRunRequest RequestWithCalibrations(int count) {
   v1::PlanRunRequest request;
   for (int i = 0; i < count; ++i) {
-    *request.mutable_cluster()->add_calibrations() = SampleCalibration(absl::StrCat("CPU-", i));
+    *SuppliedTo(request).Add() = SampleCalibration(absl::StrCat("CPU-", i));
   }
   return request;
 }
@@ -293,12 +290,12 @@ v1::PlanRunRequest RequestWithCalibrations(int count) {
 TEST(RunSpecFrom, TakesSixteenCalibrationsAndNoMore) {
   FieldViolations none;
   const v1::PlanRunRequest most = RequestWithCalibrations(16);
-  EXPECT_EQ(ReadRun(most, none).cluster.calibrations.size(), 16u);
+  EXPECT_EQ(ReadRun(most, none).cluster.device.calibrations.size(), 16u);
   EXPECT_TRUE(none.empty());
   FieldViolations violations;
   ReadRun(RequestWithCalibrations(17), violations);
   ASSERT_EQ(violations.all().size(), 1u);
-  EXPECT_EQ(violations.all()[0].field, "cluster.calibrations");
+  EXPECT_EQ(violations.all()[0].field, "cluster.device.calibrations.calibrations");
   EXPECT_THAT(violations.all()[0].description,
               AllOf(HasSubstr("are 17: give at most 16"), HasSubstr("slowest of each host")));
 }
@@ -306,29 +303,30 @@ TEST(RunSpecFrom, TakesSixteenCalibrationsAndNoMore) {
 // Nothing is made of it, so that it costs no more than its check.
 TEST(RunSpecFrom, LeavesACalibrationAtFaultEmpty) {
   v1::PlanRunRequest request = RequestWithCalibrations(3);
-  request.mutable_cluster()->mutable_calibrations(1)->set_coverage_ratio(2);
+  SuppliedTo(request)[1].set_coverage_ratio(2);
   FieldViolations violations;
   const RunSpec run = ReadRun(request, violations);
   ASSERT_EQ(violations.all().size(), 1u);
-  EXPECT_EQ(violations.all()[0].field, "cluster.calibrations[1].coverage_ratio");
-  ASSERT_EQ(run.cluster.calibrations.size(), 3u);
-  EXPECT_EQ(run.cluster.calibrations[0]->calibration().uuid, "CPU-0");
-  EXPECT_EQ(run.cluster.calibrations[1]->calibration().uuid, "");
-  EXPECT_EQ(run.cluster.calibrations[1]->calibration().fingerprint, "");
-  EXPECT_EQ(run.cluster.calibrations[2]->calibration().uuid, "CPU-2");
+  EXPECT_EQ(violations.all()[0].field,
+            "cluster.device.calibrations.calibrations[1].coverage_ratio");
+  ASSERT_EQ(run.cluster.device.calibrations.size(), 3u);
+  EXPECT_EQ(run.cluster.device.calibrations[0]->calibration().uuid, "CPU-0");
+  EXPECT_EQ(run.cluster.device.calibrations[1]->calibration().uuid, "");
+  EXPECT_EQ(run.cluster.device.calibrations[1]->calibration().fingerprint, "");
+  EXPECT_EQ(run.cluster.device.calibrations[2]->calibration().uuid, "CPU-2");
 }
 
 TEST(RunSpecFrom, LooksAtNoCalibrationBeyondWhatAnAnswerNames) {
   v1::PlanRunRequest request = RequestWithCalibrations(3);
-  for (v1::Calibration& c : *request.mutable_cluster()->mutable_calibrations()) {
+  for (v1::Calibration& c : SuppliedTo(request)) {
     for (int i = 0; i < 400; ++i) c.add_matmuls();
   }
-  request.mutable_cluster()->mutable_calibrations(2)->clear_device();
+  SuppliedTo(request)[2].clear_device();
   FieldViolations violations;
   ReadRun(request, violations);
-  EXPECT_TRUE(violations.Mentions("cluster.calibrations[0]"));
-  EXPECT_FALSE(violations.Mentions("cluster.calibrations[1]"));
-  EXPECT_FALSE(violations.Mentions("cluster.calibrations[2]"));
+  EXPECT_TRUE(violations.Mentions("cluster.device.calibrations.calibrations[0]"));
+  EXPECT_FALSE(violations.Mentions("cluster.device.calibrations.calibrations[1]"));
+  EXPECT_FALSE(violations.Mentions("cluster.device.calibrations.calibrations[2]"));
 }
 
 }  // namespace

@@ -46,10 +46,10 @@ TEST(AnswerListDevices, SaysWhichWereMeasured) {
   EXPECT_EQ(cpu.fingerprint(), kept.stored->fingerprint);
 }
 
-absl::StatusOr<v1::GetCalibrationResponse> Get(const std::string& uuid,
+absl::StatusOr<v1::GetCalibrationResponse> Get(const absl::optional<std::string>& device,
                                                const CalibrationStore& store) {
   v1::GetCalibrationRequest request;
-  request.set_device_uuid(uuid);
+  if (device.has_value()) request.set_device(*device);
   v1::GetCalibrationResponse response;
   const absl::Status status = AnswerGetCalibration(request, *store.snapshot(), kNow, &response);
   if (!status.ok()) return status;
@@ -60,9 +60,10 @@ TEST(AnswerGetCalibration, FindsTheDeviceByUuidByHostOrAlone) {
   CalibrationStore store("");
   store.SetDevices({FakeDevice()});
   const auto kept = store.Keep(FakeCalibration());
-  for (const char* uuid : {"", "host", "CPU-0123456789abcdef"}) {
-    const auto response = Get(uuid, store);
-    ASSERT_THAT(response, IsOk()) << uuid;
+  const absl::optional<std::string> names[] = {absl::nullopt, "host", "CPU-0123456789abcdef"};
+  for (const absl::optional<std::string>& name : names) {
+    const auto response = Get(name, store);
+    ASSERT_THAT(response, IsOk()) << name.value_or("none");
     EXPECT_EQ(response->calibration().matmuls_size(), 5);
     EXPECT_EQ(response->age_seconds(), 60);
     EXPECT_EQ(response->fingerprint(), kept.stored->fingerprint);
@@ -136,24 +137,25 @@ TEST(AnswerListDevices, SaysWhichHadAWrongResult) {
 
 TEST(AnswerGetCalibration, SaysWhatIsMissing) {
   CalibrationStore store("");
-  EXPECT_THAT(Get("", store), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
+  EXPECT_THAT(Get(absl::nullopt, store), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
   store.SetDevices({FakeDevice()});
   const auto unmeasured = Get("host", store);
   EXPECT_THAT(unmeasured, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
   EXPECT_THAT(std::string(unmeasured.status().message()), HasSubstr("sextant probe"));
   const auto unknown = Get("CPU-0123456789abcde", store);
   EXPECT_THAT(unknown, Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
+  EXPECT_THAT(Get("", store), NamesFields(ElementsAre("device")));
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("CPU-0123456789abcdef"));
   // A missing UUID means the only GPU; it is ambiguous with two.
   store.SetDevices({Gpu(), FakeDevice()});
-  const auto the_gpu = Get("", store);
+  const auto the_gpu = Get(absl::nullopt, store);
   EXPECT_THAT(the_gpu, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
   EXPECT_THAT(std::string(the_gpu.status().message()), HasSubstr("GPU-1"));
   v1::Device second = Gpu();
   second.set_uuid("GPU-2");
   store.SetDevices({Gpu(), second, FakeDevice()});
-  const auto several = Get("", store);
-  EXPECT_THAT(several, NamesFields(ElementsAre("device_uuid")));
+  const auto several = Get(absl::nullopt, store);
+  EXPECT_THAT(several, NamesFields(ElementsAre("device")));
   EXPECT_THAT(std::string(several.status().message()),
               HasSubstr("GPU-1, GPU-2, CPU-0123456789abcdef"));
 }

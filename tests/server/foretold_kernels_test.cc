@@ -23,7 +23,7 @@ class ForetoldKernelsTest : public ::testing::Test {
   static json InBf16(const std::string& operation) {
     return {{"operation", json::parse(operation)},
             {"data_types", {{"input", "DATA_TYPE_BF16"}}},
-            {"device", {{"accelerator", "h200-sxm"}}}};
+            {"device", {{"device", {{"accelerator", "h200-sxm"}}}}}};
   }
   json TimeOf(const std::string& operation) const {
     return Ask(server_, kAnalyze, InBf16(operation))["time"];
@@ -40,16 +40,16 @@ TEST_F(ForetoldKernelsTest, OfALayerOfExperts) {
       "feed_forward_size":2048,"expert_count":256,"experts_per_token":8,
       "expert_parallel_size":32}})");
   EXPECT_EQ(time["predicted_forward"]["source"], "RATE_SOURCE_REFERENCE");
-  EXPECT_THAT(time["predicted_forward"]["citation"], HasSubstr("layers of experts"));
+  EXPECT_THAT(SourceOf(time, time["predicted_forward"]), HasSubstr("layers of experts"));
   EXPECT_EQ(time["predicted_backward"]["basis"], "KERNEL_BASIS_OTHER_PASS");
-  EXPECT_EQ(NumberAt(time, "/predicted_backward/expected_seconds"),
-            2 * NumberAt(time, "/predicted_forward/expected_seconds"));
+  EXPECT_EQ(NumberAt(time, "/predicted_backward/duration_seconds/expected"),
+            2 * NumberAt(time, "/predicted_forward/duration_seconds/expected"));
 }
 
 TEST_F(ForetoldKernelsTest, OfABatch) {
   const json time = TimeOf(R"({"batched_matmul":{"batch":64,"m":1024,"n":1024,"k":128}})");
   EXPECT_EQ(time["predicted_forward"]["basis"], "KERNEL_BASIS_OTHER_PASS");
-  EXPECT_GT(NumberAt(time, "/predicted_forward/expected_seconds"),
+  EXPECT_GT(NumberAt(time, "/predicted_forward/duration_seconds/expected"),
             NumberAt(time, "/forward/least_seconds"));
   const json einsum = TimeOf(R"({"einsum":{"expression":"b i k, b j k -> b i j",
       "operands":[{"shape":[64,1024,128]},{"shape":[64,1024,128]}]}})");
@@ -62,7 +62,7 @@ TEST_F(ForetoldKernelsTest, OfLatentAttention) {
     return NumberAt(TimeOf(absl::StrCat(
                         R"({"attention":{"batch":1,"heads":128,"query_length":8192,"causal":true,)",
                         sizes, "}}")),
-                    "/predicted_forward/expected_seconds");
+                    "/predicted_forward/duration_seconds/expected");
   };
   const double latent = expected(R"("head_size":192,"value_head_size":128)");
   EXPECT_GT(latent, expected(R"("head_size":128)"));

@@ -14,6 +14,7 @@
 #include "engine/run/plan.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
+#include "tests/server/device_sources.h"
 #include "tests/server/test_server.h"
 
 namespace sextant::server {
@@ -109,13 +110,15 @@ TEST(Garbage, MutatedRequestsAreAnsweredOrRefused) {
     if (!request.ParseFromString(mutated)) continue;
     FieldViolations violations;
     SuppliedCalibrations supplied;
-    const RunSpec run = RunSpecFrom(request, supplied, violations);
+    const RunSpec run = RunSpecFrom(request, SourcesOf(supplied), violations);
     auto plan = PlanRun(run, std::move(violations));
     (plan.ok() ? answered : refused)++;
     if (!plan.ok()) continue;
     v1::Plan wire;
-    PlanTo(*std::move(plan), &wire);
-    EXPECT_TRUE(std::isfinite(wire.textbook_estimate().duration_seconds()));
+    PlanTo(*std::move(plan), run.options.full, &wire);
+    for (const auto& estimate : wire.estimates()) {
+      EXPECT_TRUE(std::isfinite(estimate.duration_seconds().expected()));
+    }
     for (const auto& step : wire.derivation()) EXPECT_TRUE(std::isfinite(step.value()));
   }
   EXPECT_GT(answered, 100);

@@ -60,7 +60,7 @@ TEST(HostProbe, PassesTheRequestToTheProgram) {
                          WriteCalibration(FakeCalibration()));
   v1::RunProbeRequest request;
   request.set_mode(v1::PROBE_MODE_QUICK);
-  request.add_device_uuids("host");
+  request.add_devices("host");
   ASSERT_THAT(host.Run(request).status, IsOk());
   EXPECT_EQ(ReadFile(host.folder().File("arguments")),
             absl::StrCat("--format=json --mode=quick --budget=2s --backend=host --device=",

@@ -101,4 +101,11 @@ double NumberAt(const json& answer, const std::string& pointer) {
   return value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
 }
 
+std::string SourceOf(const nlohmann::json& answer, const nlohmann::json& part) {
+  const auto number = part.value("source_number", 0);
+  const nlohmann::json& sources = answer.at("sources");
+  if (number < 1 || static_cast<size_t>(number) > sources.size()) return "";
+  return sources[static_cast<size_t>(number) - 1];
+}
+
 }  // namespace sextant::server

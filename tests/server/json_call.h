@@ -29,6 +29,9 @@ std::vector<std::string> Faults(const TestServer& server, const std::string& met
 // The number at `pointer` ("/forward/sum/matrix_flops"), string or not; 0 where it is left out.
 double NumberAt(const nlohmann::json& answer, const std::string& pointer);
 
+// The source of `part` by its source_number, from `answer`'s sources; "" where there is none.
+std::string SourceOf(const nlohmann::json& answer, const nlohmann::json& part);
+
 }  // namespace sextant::server
 
 #endif  // SEXTANT_TESTS_SERVER_JSON_CALL_H_

@@ -34,7 +34,7 @@ TEST(KeptCalibration, SurvivesARestart) {
     grpc::ClientContext context;
     v1::GetCalibrationResponse response;
     v1::GetCalibrationRequest request;
-    request.set_device_uuid("host");
+    request.set_device("host");
     ASSERT_TRUE(server.hardware().GetCalibration(&context, request, &response).ok());
     EXPECT_EQ(response.fingerprint(), fingerprint);
     EXPECT_GT(response.age_seconds(), 0);
@@ -45,7 +45,7 @@ v1::PlanRunRequest RunOnTheHost() {
   v1::PlanRunRequest request;
   request.mutable_model()->set_parameter_count(1'000'000'000);
   request.mutable_training()->set_token_count(20'000'000'000);
-  request.mutable_cluster()->add_device_uuids("host");
+  request.mutable_cluster()->mutable_device()->mutable_host_devices()->add_devices("host");
   request.mutable_cluster()->set_device_count(1);
   return request;
 }

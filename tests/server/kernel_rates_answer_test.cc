@@ -10,32 +10,32 @@
 #include "engine/base/reason.h"
 #include "proto/matmul_kind.h"
 #include "server/store/calibration_store.h"
+#include "tests/server/device_sources.h"
 #include "tests/server/fake_probe.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// An hour after SampleCalibration().
-const absl::Time kRatesAskedAt = absl::FromUnixSeconds(1'769'864'400);
 
 absl::StatusOr<v1::GetKernelRatesResponse> RatesOf(const v1::GetKernelRatesRequest& request,
                                                    const CalibrationStore& store) {
   SuppliedCalibrations supplied;
+  const auto host = store.snapshot();
   v1::GetKernelRatesResponse response;
-  const absl::Status status =
-      AnswerKernelRates(request, *store.snapshot(), kRatesAskedAt, supplied, &response);
+  const absl::Status status = AnswerKernelRates(request, SourcesOf(supplied, *host), &response);
   if (!status.ok()) return status;
   return response;
 }
 
 v1::GetKernelRatesRequest OfProduct(const std::string& name) {
   v1::GetKernelRatesRequest request;
-  request.set_accelerator(name);
+  request.mutable_device()->set_accelerator(name);
   return request;
 }
 
@@ -76,13 +76,14 @@ TEST(KernelRates, OfAPublishedProductHaveASourceAnErrorAndAnInterval) {
   ASSERT_EQ(response->curves_size(), 6);  // three kinds in bf16 and fp8
   for (const v1::KernelCurve& curve : response->curves()) {
     EXPECT_EQ(curve.source(), v1::RATE_SOURCE_REFERENCE);
-    EXPECT_THAT(curve.citation(), HasSubstr("aiconfigurator"));
+    EXPECT_THAT(SourceAt(response->sources(), curve.source_number()), HasSubstr("aiconfigurator"));
+    EXPECT_NE(curve.form(), v1::PREDICTION_FORM_UNSPECIFIED);
     EXPECT_GT(curve.error().shape_count(), 0);
     EXPECT_GT(curve.peak_flops_per_second(), 9e14);
     for (const v1::KernelCurvePoint& point : curve.points()) {
-      EXPECT_GT(point.low_seconds(), 0);
-      EXPECT_LT(point.low_seconds(), point.expected_seconds());
-      EXPECT_LT(point.expected_seconds(), point.high_seconds());
+      EXPECT_GT(point.duration_seconds().low(), 0);
+      EXPECT_LT(point.duration_seconds().low(), point.duration_seconds().expected());
+      EXPECT_LT(point.duration_seconds().expected(), point.duration_seconds().high());
       EXPECT_LT(point.datasheet_mfu(), 1);
       EXPECT_NEAR(point.datasheet_mfu(), point.flops_per_second() / curve.peak_flops_per_second(),
                   1e-12);
@@ -141,7 +142,10 @@ TEST(KernelRates, OfAProductLeaveOutWhatIsLimitedFurther) {
   EXPECT_EQ(median->curves(0).source(), v1::RATE_SOURCE_MEASURED_MODEL);
   // A millisecond, as above: not 1e12, the median of all three.
   EXPECT_NEAR(median->curves(0).points().rbegin()->flops_per_second(), 2e12 / 1.1, 2e10);
-  EXPECT_THAT(median->assumptions(), Contains(HasSubstr("2 of 3 measured h200-sxm")));
+  EXPECT_THAT(median->assumptions(), Contains(IsWireNote(v1::NOTE_KIND_OTHER_POWER_LIMITS,
+                                                         HasSubstr("2 of 3 measured h200-sxm"))));
+  EXPECT_THAT(median->assumptions(),
+              Contains(IsWireNote(v1::NOTE_KIND_BURST_TIMES, HasSubstr("bursts"))));
 
   CalibrationStore limited("");
   v1::Calibration only = CalibrationOfH200("GPU-0", 0.002);
@@ -150,18 +154,26 @@ TEST(KernelRates, OfAProductLeaveOutWhatIsLimitedFurther) {
   const auto published = RatesOf(request, limited);
   ASSERT_THAT(published.status(), IsOk()) << published.status();
   EXPECT_EQ(published->curves(0).source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(published->assumptions(), Contains(HasSubstr("No measured h200-sxm is left")));
+  EXPECT_THAT(published->warnings(),
+              ElementsAre(IsWireNote(v1::NOTE_KIND_NO_MEASUREMENT_LEFT,
+                                     HasSubstr("No measured h200-sxm is left"))));
 }
 
 TEST(KernelRates, OfACalibrationFromTheFutureAreRefused) {
   const CalibrationStore store("");
   v1::GetKernelRatesRequest request;
-  *request.add_calibrations() = CalibrationOfH200("GPU-1", 0.001);
-  *request.add_calibrations() = CalibrationOfH200("GPU-2", 0.001);
-  request.mutable_calibrations(1)->mutable_measured_time()->set_seconds(
-      absl::ToUnixSeconds(kRatesAskedAt) + 301);
-  EXPECT_THAT(RatesOf(request, store),
-              NamesFields(std::vector<std::string>{"calibrations[1].measured_time"}));
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+      CalibrationOfH200("GPU-1", 0.001);
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+      CalibrationOfH200("GPU-2", 0.001);
+  request.mutable_device()
+      ->mutable_calibrations()
+      ->mutable_calibrations(1)
+      ->mutable_measured_time()
+      ->set_seconds(absl::ToUnixSeconds(SourcesTime()) + 301);
+  EXPECT_THAT(
+      RatesOf(request, store),
+      NamesFields(std::vector<std::string>{"device.calibrations.calibrations[1].measured_time"}));
 }
 
 TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {
@@ -169,7 +181,7 @@ TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {
   store.SetDevices({SampleCalibration().device()});
   store.Keep(WithCopy(SampleCalibration()));
   v1::GetKernelRatesRequest request;
-  request.add_device_uuids("host");
+  request.mutable_device()->mutable_host_devices()->add_devices("host");
   const auto response = RatesOf(request, store);
   ASSERT_THAT(response.status(), IsOk()) << response.status();
   EXPECT_EQ(response->curves(0).source(), v1::RATE_SOURCE_MEASURED_DEVICE);
@@ -179,8 +191,10 @@ TEST(KernelRates, OfAHostAreOfItsOwnMeasurement) {
 TEST(KernelRates, OfCalibrationsOfTheCallersAreOfTheSlowest) {
   const CalibrationStore store("");
   v1::GetKernelRatesRequest request;
-  *request.add_calibrations() = CalibrationOfH200("GPU-1", 0.001);
-  *request.add_calibrations() = CalibrationOfH200("GPU-2", 0.004);
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+      CalibrationOfH200("GPU-1", 0.001);
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() =
+      CalibrationOfH200("GPU-2", 0.004);
   request.add_data_types(v1::DATA_TYPE_BF16);
   const auto response = RatesOf(request, store);
   ASSERT_THAT(response.status(), IsOk()) << response.status();
@@ -189,12 +203,9 @@ TEST(KernelRates, OfCalibrationsOfTheCallersAreOfTheSlowest) {
   EXPECT_NEAR(curve.points().rbegin()->flops_per_second(), 0.5e12 / 1.1, 0.5e10);
 }
 
-TEST(KernelRates, RefuseWhatNamesNoDeviceOrTwo) {
+TEST(KernelRates, RefuseWhatNamesNoDevice) {
   const CalibrationStore store("");
-  EXPECT_THAT(RatesOf({}, store), NamesFields(std::vector<std::string>{"accelerator"}));
-  v1::GetKernelRatesRequest both = OfProduct("h200-sxm");
-  both.add_device_uuids("host");
-  EXPECT_THAT(RatesOf(both, store), NamesFields(std::vector<std::string>{"accelerator"}));
+  EXPECT_THAT(RatesOf({}, store), NamesFields(std::vector<std::string>{"device"}));
   EXPECT_THAT(RatesOf(OfProduct("h2000"), store),
               Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
 }
@@ -217,28 +228,34 @@ TEST(KernelRates, RefuseListsAndTypesThatMakeNoSense) {
   unknown.add_data_types(v1::DATA_TYPE_NVFP4);
   EXPECT_THAT(RatesOf(unknown, store), NamesFields(std::vector<std::string>{"data_types"}));
   v1::GetKernelRatesRequest many;
-  for (int i = 0; i < 65; ++i) many.add_device_uuids("host");
-  EXPECT_THAT(RatesOf(many, store), NamesFields(std::vector<std::string>{"device_uuids"}));
+  for (int i = 0; i < 65; ++i) many.mutable_device()->mutable_host_devices()->add_devices("host");
+  EXPECT_THAT(RatesOf(many, store),
+              NamesFields(std::vector<std::string>{"device.host_devices.devices"}));
 }
 
 TEST(KernelRates, OfDevicesThatWereNeverMeasuredAreMissing) {
   CalibrationStore store("");
   store.SetDevices({FakeDevice()});
   v1::GetKernelRatesRequest request;
-  request.add_device_uuids("host");
+  request.mutable_device()->mutable_host_devices()->add_devices("host");
   EXPECT_THAT(RatesOf(request, store),
               Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
-  request.add_device_uuids("GPU-nobody");
+  request.mutable_device()->mutable_host_devices()->add_devices("GPU-nobody");
   EXPECT_THAT(RatesOf(request, store), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
 }
 
 TEST(KernelRates, OfADamagedCalibrationNameItsFields) {
   const CalibrationStore store("");
   v1::GetKernelRatesRequest request;
-  *request.add_calibrations() = SampleCalibration();
-  request.mutable_calibrations(0)->mutable_matmuls(0)->mutable_time()->set_median_seconds(-1);
+  *request.mutable_device()->mutable_calibrations()->add_calibrations() = SampleCalibration();
+  request.mutable_device()
+      ->mutable_calibrations()
+      ->mutable_calibrations(0)
+      ->mutable_matmuls(0)
+      ->mutable_time()
+      ->set_median_seconds(-1);
   EXPECT_THAT(std::string(RatesOf(request, store).status().message()),
-              HasSubstr("calibrations[0].matmuls[0].time.median_seconds"));
+              HasSubstr("device.calibrations.calibrations[0].matmuls[0].time.median_seconds"));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "engine/hardware/links/node_type.h"
+#include "tests/server/device_sources.h"
+#include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
@@ -21,13 +23,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr int64_t kLinkMiB = 1 << 20;
 
 absl::StatusOr<v1::GetLinkTimesResponse> LinksOf(const v1::GetLinkTimesRequest& request) {
   SuppliedCalibrations supplied;
   v1::GetLinkTimesResponse response;
-  const absl::Status status = AnswerLinkTimes(request, absl::UnixEpoch(), supplied, &response);
+  const absl::Status status = AnswerLinkTimes(request, SourcesOf(supplied), &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -48,46 +51,52 @@ v1::GetLinkTimesRequest OneCall(v1::GetLinkTimesRequest request, v1::CollectiveO
   return request;
 }
 
-v1::LinkTime TimeOfCall(const v1::GetLinkTimesRequest& request) {
+struct TimedCall {
+  v1::LinkTime time = {};
+  std::string source = {};
+};
+
+TimedCall TimeOfCall(const v1::GetLinkTimesRequest& request) {
   const auto response = LinksOf(request);
   EXPECT_THAT(response, IsOk());
   if (!response.ok() || response->exchanges().empty()) return {};
-  return response->exchanges(0).times(0);
+  const v1::LinkTime& time = response->exchanges(0).times(0);
+  return {time, SourceAt(response->sources(), time.source_number())};
 }
 
 // No published times exist for unnamed PCIe 4 cards. Two ranks send each byte once (2 x 1 / 2) at
 // 0.4 of 31.5 GB/s, after NCCL's base of 6.6 us and two steps of 1 us; docs/links.md.
 TEST(LinkTimesAnswer, OfUnmeasuredCardsAreTheirDatasheets) {
-  const v1::LinkTime time = TimeOfCall(
+  const auto [time, source] = TimeOfCall(
       OneCall(Among("pcie-gen4", 1, 2), v1::COLLECTIVE_OPERATION_ALL_REDUCE, 64 * kLinkMiB));
   const double wire = 67108864 / 31.5e9;
-  EXPECT_NEAR(time.expected_seconds(), 8.6e-6 + wire / 0.4, 1e-12);
-  EXPECT_NEAR(time.low_seconds(), 0.6 * 8.6e-6 + wire / 0.7, 1e-12);
-  EXPECT_NEAR(time.high_seconds(), 2.2 * 8.6e-6 + wire / 0.04, 1e-12);
+  EXPECT_NEAR(time.duration_seconds().expected(), 8.6e-6 + wire / 0.4, 1e-12);
+  EXPECT_NEAR(time.duration_seconds().low(), 0.6 * 8.6e-6 + wire / 0.7, 1e-12);
+  EXPECT_NEAR(time.duration_seconds().high(), 2.2 * 8.6e-6 + wire / 0.04, 1e-12);
   EXPECT_NEAR(time.bytes_per_second(), 67108864 / (8.6e-6 + wire / 0.4), 1);
   EXPECT_DOUBLE_EQ(time.bus_bytes_per_second(), time.bytes_per_second());  // 2 (n - 1) / n = 1
   EXPECT_EQ(time.size_bytes(), 67108864);
   EXPECT_EQ(time.basis(), v1::KERNEL_BASIS_DATASHEET);
   EXPECT_EQ(time.source(), v1::RATE_SOURCE_DATASHEET);
-  EXPECT_THAT(time.citation(), AllOf(HasSubstr("PCIe 4 x16"), HasSubstr("GT/s")));
+  EXPECT_THAT(source, AllOf(HasSubstr("PCIe 4 x16"), HasSubstr("GT/s")));
 }
 
 // aiconfigurator's table of H100, NCCL 2.29.2: 1 MiB among eight took 25.4 us, each rank moving 2 x
 // 7 / 8 of it.
 TEST(LinkTimesAnswer, OfAPublishedSizeAreItsTime) {
-  const v1::LinkTime time =
+  const auto [time, source] =
       TimeOfCall(OneCall(Among("dgx-h100", 1, 8), v1::COLLECTIVE_OPERATION_ALL_REDUCE, kLinkMiB));
-  EXPECT_NEAR(time.expected_seconds(), 25.4e-6, 1e-12);
+  EXPECT_NEAR(time.duration_seconds().expected(), 25.4e-6, 1e-12);
   EXPECT_NEAR(time.bytes_per_second(), 1048576 / 25.4e-6, 1);
   EXPECT_NEAR(time.bus_bytes_per_second(), 1.75 * 1048576 / 25.4e-6, 2);
   EXPECT_EQ(time.basis(), v1::KERNEL_BASIS_MEASURED);
   EXPECT_EQ(time.source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(time.citation(), AllOf(HasSubstr("aiconfigurator"), HasSubstr("2.29.2 of h100-sxm")));
+  EXPECT_THAT(source, AllOf(HasSubstr("aiconfigurator"), HasSubstr("2.29.2 of h100-sxm")));
 }
 
 // The published all_gather stands in for a broadcast, as its basis says.
 TEST(LinkTimesAnswer, OfABroadcastStandOnAllGather) {
-  const v1::LinkTime time =
+  const auto [time, source] =
       TimeOfCall(OneCall(Among("dgx-h100", 1, 8), v1::COLLECTIVE_OPERATION_BROADCAST, kLinkMiB));
   EXPECT_EQ(time.basis(), v1::KERNEL_BASIS_OTHER_PASS);
   EXPECT_EQ(time.source(), v1::RATE_SOURCE_REFERENCE);
@@ -103,14 +112,17 @@ TEST(LinkTimesAnswer, OfASendToAnotherNodeAreTheNetworks) {
   ASSERT_THAT(response, IsOk());
   const v1::LinkTime& time = response->exchanges(0).times(0);
   const double expected = 34e-6 + 536870912 / (0.94 * 50e9);
-  EXPECT_NEAR(time.expected_seconds(), expected, 1e-9);
-  EXPECT_NEAR(time.low_seconds(), 536870912 / 50e9, 1e-12);  // 0.88 of it would beat the line
-  EXPECT_NEAR(time.high_seconds(), 1.35 * expected, 1e-9);
+  EXPECT_NEAR(time.duration_seconds().expected(), expected, 1e-9);
+  EXPECT_NEAR(time.duration_seconds().low(), 536870912 / 50e9,
+              1e-12);  // 0.88 of it would beat the line
+  EXPECT_NEAR(time.duration_seconds().high(), 1.35 * expected, 1e-9);
   EXPECT_EQ(time.source(), v1::RATE_SOURCE_DATASHEET);
-  EXPECT_THAT(time.citation(), AllOf(HasSubstr("ib-ndr"), Not(HasSubstr("within the node"))));
+  EXPECT_THAT(SourceAt(response->sources(), time.source_number()),
+              AllOf(HasSubstr("ib-ndr"), Not(HasSubstr("within the node"))));
   EXPECT_EQ(response->nodes().network().name(), "ib-ndr");
   EXPECT_EQ(response->network().bytes_per_second(), 50e9);
-  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("Across nodes")));
+  EXPECT_THAT(response->assumptions(),
+              Contains(IsWireNote(v1::NOTE_KIND_NETWORK_NOT_MODELLED, HasSubstr("Across nodes"))));
 }
 
 // A given rate of 100 Gb/s: half of the bytes leave each of two single ranks.
@@ -118,16 +130,16 @@ TEST(LinkTimesAnswer, OfANetworkOfOnesOwn) {
   v1::GetLinkTimesRequest request =
       OneCall(Among("pcie-gen5", 2, 1), v1::COLLECTIVE_OPERATION_ALL_TO_ALL, 512 * kLinkMiB);
   request.mutable_nodes()->mutable_network()->set_bytes_per_second(12.5e9);
-  const v1::LinkTime time = TimeOfCall(request);
-  EXPECT_NEAR(time.expected_seconds(), 22.7e-6 + 268435456 / (0.94 * 12.5e9), 1e-9);
-  EXPECT_THAT(time.citation(), HasSubstr("the request"));
+  const auto [time, source] = TimeOfCall(request);
+  EXPECT_NEAR(time.duration_seconds().expected(), 22.7e-6 + 268435456 / (0.94 * 12.5e9), 1e-9);
+  EXPECT_THAT(source, HasSubstr("the request"));
 }
 
 // The part of a call across nodes that stays within a node has its own source, which is cited.
 TEST(LinkTimesAnswer, AcrossNodesNameTheNodesSourceToo) {
-  const v1::LinkTime time =
+  const auto [time, source] =
       TimeOfCall(OneCall(Among("dgx-h100", 4, 8), v1::COLLECTIVE_OPERATION_ALL_REDUCE, kLinkMiB));
-  EXPECT_THAT(time.citation(),
+  EXPECT_THAT(source,
               AllOf(HasSubstr("network: dgx-h100: docs.nvidia.com"), HasSubstr("aiconfigurator")));
 }
 
@@ -140,12 +152,12 @@ TEST(LinkTimesAnswer, OfHostCopiesAreTheBuss) {
   ASSERT_THAT(response, IsOk());
   ASSERT_EQ(response->host_copies_size(), 1);
   const v1::LinkTime& copy = response->host_copies(0);
-  EXPECT_NEAR(copy.expected_seconds(), 5e-6 + 1 / (0.82 * 63), 1e-12);
-  EXPECT_NEAR(copy.low_seconds(), 5e-6 + 1 / (0.89 * 63), 1e-12);
-  EXPECT_NEAR(copy.high_seconds(), 5e-6 + 1 / (0.75 * 63), 1e-12);
+  EXPECT_NEAR(copy.duration_seconds().expected(), 5e-6 + 1 / (0.82 * 63), 1e-12);
+  EXPECT_NEAR(copy.duration_seconds().low(), 5e-6 + 1 / (0.89 * 63), 1e-12);
+  EXPECT_NEAR(copy.duration_seconds().high(), 5e-6 + 1 / (0.75 * 63), 1e-12);
   EXPECT_FALSE(copy.has_bus_bytes_per_second());
   EXPECT_EQ(copy.source(), v1::RATE_SOURCE_DATASHEET);
-  EXPECT_THAT(copy.citation(), HasSubstr("DGX BasePOD"));
+  EXPECT_THAT(SourceAt(response->sources(), copy.source_number()), HasSubstr("DGX BasePOD"));
 }
 
 TEST(LinkTimesAnswer, OfAnUnknownHostLinkAreNone) {
@@ -154,16 +166,20 @@ TEST(LinkTimesAnswer, OfAnUnknownHostLinkAreNone) {
   const auto response = LinksOf(request);
   ASSERT_THAT(response, IsOk());
   EXPECT_THAT(response->host_copies(), IsEmpty());
-  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("Nothing is known")));
+  ASSERT_THAT(response->warnings(),
+              ElementsAre(IsWireNote(
+                  v1::NOTE_KIND_HOST_LINK_UNKNOWN,
+                  AllOf(HasSubstr("Nothing is known"), HasSubstr("nodes.calibrations")))));
+  EXPECT_THAT(response->warnings(0).fields(), ElementsAre("nodes.calibrations"));
 }
 
 TEST(LinkTimesAnswer, FillInDefaults) {
   v1::GetLinkTimesRequest request;
-  request.mutable_nodes()->set_accelerator("gb200");
+  request.mutable_nodes()->mutable_device()->set_accelerator("gb200");
   const auto response = LinksOf(request);
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->nodes().node_type(), "gb200-nvl72");
-  EXPECT_EQ(response->nodes().accelerator(), "gb200");
+  EXPECT_EQ(response->nodes().device().accelerator(), "gb200");
   EXPECT_EQ(response->nodes().node_count(), 1);
   EXPECT_EQ(response->nodes().ranks_per_node(), 72);
   EXPECT_FALSE(response->has_network());
@@ -181,13 +197,15 @@ TEST(LinkTimesAnswer, OfOneRankAreNoTimeAndNoRate) {
   ASSERT_THAT(response, IsOk());
   for (const auto& exchange : response->exchanges()) {
     for (const v1::LinkTime& time : exchange.times()) {
-      EXPECT_EQ(time.expected_seconds(), 0);
+      EXPECT_EQ(time.duration_seconds().expected(), 0);
       EXPECT_FALSE(time.has_bytes_per_second());
       EXPECT_FALSE(time.has_bus_bytes_per_second());
       EXPECT_EQ(time.source(), v1::RATE_SOURCE_REQUEST);
     }
   }
-  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("nobody to exchange with")));
+  EXPECT_THAT(response->assumptions(), Contains(IsWireNote(v1::NOTE_KIND_SINGLE_RANK,
+                                                           HasSubstr("nobody to exchange with"))));
+  EXPECT_THAT(response->sources(), SizeIs(1));  // the same for all calls
 }
 
 TEST(LinkTimesAnswer, OfOneNodeSayThatTheNetworkIsUnused) {
@@ -197,7 +215,10 @@ TEST(LinkTimesAnswer, OfOneNodeSayThatTheNetworkIsUnused) {
   ASSERT_THAT(response, IsOk());
   EXPECT_FALSE(response->has_network());
   EXPECT_FALSE(response->nodes().has_network());
-  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("uses no network")));
+  ASSERT_THAT(response->assumptions(),
+              ElementsAre(IsWireNote(v1::NOTE_KIND_LINKS_IDLE, HasSubstr("Nothing else")),
+                          IsWireNote(v1::NOTE_KIND_NETWORK_UNUSED, HasSubstr("uses no network"))));
+  EXPECT_THAT(response->assumptions(1).fields(), ElementsAre("nodes.network"));
 }
 
 // For every kind of server, on one node and on several: times are finite, within their intervals,
@@ -216,15 +237,15 @@ TEST(LinkTimesAnswer, GrowWithBytesAndNodes) {
         double smaller = 0;
         for (const v1::LinkTime& time : exchange.times()) {
           const bool all_to_all = exchange.operation() == v1::COLLECTIVE_OPERATION_ALL_TO_ALL;
-          now.push_back(all_to_all ? 0 : time.expected_seconds());
-          EXPECT_TRUE(std::isfinite(time.high_seconds()));
-          EXPECT_GT(time.low_seconds(), 0);
-          EXPECT_LE(time.low_seconds(), time.expected_seconds());
-          EXPECT_LE(time.expected_seconds(), time.high_seconds());
-          EXPECT_GE(time.expected_seconds(), smaller * (1 - 1e-12));
-          EXPECT_FALSE(time.citation().empty());
+          now.push_back(all_to_all ? 0 : time.duration_seconds().expected());
+          EXPECT_TRUE(std::isfinite(time.duration_seconds().high()));
+          EXPECT_GT(time.duration_seconds().low(), 0);
+          EXPECT_LE(time.duration_seconds().low(), time.duration_seconds().expected());
+          EXPECT_LE(time.duration_seconds().expected(), time.duration_seconds().high());
+          EXPECT_GE(time.duration_seconds().expected(), smaller * (1 - 1e-12));
+          EXPECT_NE(SourceAt(response->sources(), time.source_number()), "");
           EXPECT_NE(time.source(), v1::RATE_SOURCE_UNSPECIFIED);
-          smaller = time.expected_seconds();
+          smaller = time.duration_seconds().expected();
         }
       }
       for (size_t i = 0; i < before.size(); ++i) {
@@ -237,7 +258,7 @@ TEST(LinkTimesAnswer, GrowWithBytesAndNodes) {
 
 TEST(LinkTimesAnswer, AllFaultsComeTogether) {
   v1::GetLinkTimesRequest request = Among("hgx-h100", 2, 9);
-  request.mutable_nodes()->set_accelerator("a100-sxm-80");
+  request.mutable_nodes()->mutable_device()->set_accelerator("a100-sxm-80");
   request.add_operations(v1::COLLECTIVE_OPERATION_ALL_REDUCE);
   request.add_operations(v1::COLLECTIVE_OPERATION_UNSPECIFIED);
   request.add_operations(static_cast<v1::CollectiveOperation>(99));
@@ -245,9 +266,9 @@ TEST(LinkTimesAnswer, AllFaultsComeTogether) {
     request.add_sizes_bytes(size);
   }
   EXPECT_THAT(LinksOf(request),
-              NamesFields(ElementsAre("nodes.accelerator", "nodes.ranks_per_node", "nodes.network",
-                                      "operations[1]", "operations[2]", "sizes_bytes[1]",
-                                      "sizes_bytes[3]")));
+              NamesFields(ElementsAre("operations[1]", "operations[2]", "sizes_bytes[1]",
+                                      "sizes_bytes[3]", "nodes.device.accelerator",
+                                      "nodes.ranks_per_node", "nodes.network")));
 }
 
 TEST(LinkTimesAnswer, RefuseListsThatAreTooLong) {
@@ -267,14 +288,14 @@ TEST(LinkTimesAnswer, RefuseSeveralNodesWithoutANetworkSayingWhatToWrite) {
 TEST(LinkTimesAnswer, RefuseWhatNamesNoKindOfServerOrSeveral) {
   EXPECT_THAT(LinksOf({}), NamesFields(ElementsAre("nodes.node_type")));
   v1::GetLinkTimesRequest request;
-  request.mutable_nodes()->set_accelerator("h100-sxm");
+  request.mutable_nodes()->mutable_device()->set_accelerator("h100-sxm");
   const auto several = LinksOf(request);
   EXPECT_THAT(several, NamesFields(ElementsAre("nodes.node_type")));
   EXPECT_THAT(std::string(several.status().message()),
               AllOf(HasSubstr("dgx-h100"), HasSubstr("hgx-h100")));
-  request.mutable_nodes()->set_accelerator("mi300x");
-  EXPECT_THAT(LinksOf(request), NamesFields(ElementsAre("nodes.accelerator")));
-  request.mutable_nodes()->set_accelerator("h1000");
+  request.mutable_nodes()->mutable_device()->set_accelerator("mi300x");
+  EXPECT_THAT(LinksOf(request), NamesFields(ElementsAre("nodes.device.accelerator")));
+  request.mutable_nodes()->mutable_device()->set_accelerator("h1000");
   EXPECT_THAT(LinksOf(request), Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
   EXPECT_THAT(LinksOf(Among("dgx-h1000", 1, 8)),
               Fails(absl::StatusCode::kNotFound, "NODE_TYPE_UNKNOWN"));

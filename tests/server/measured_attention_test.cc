@@ -9,6 +9,7 @@
 
 #include "server/handler/operation_answer.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
@@ -88,7 +89,8 @@ absl::StatusOr<v1::AnalyzeOperationResponse> AnswerOn(const v1::Calibration& cal
   attention->set_head_size(128);
   attention->set_causal(true);
   request.mutable_data_types()->set_input(v1::DATA_TYPE_BF16);
-  *request.mutable_device()->mutable_calibration() = calibration;
+  *request.mutable_device()->mutable_device()->mutable_calibrations()->add_calibrations() =
+      calibration;
   SuppliedCalibrations supplied;
   AccountingOptions options;
   options.supplied = &supplied;
@@ -100,15 +102,17 @@ absl::StatusOr<v1::AnalyzeOperationResponse> AnswerOn(const v1::Calibration& cal
   return response;
 }
 
-void ExpectForetells(const v1::KernelPrediction& prediction, double seconds) {
-  EXPECT_LE(prediction.low_seconds(), seconds);
-  EXPECT_GE(prediction.high_seconds(), seconds);
-  EXPECT_NEAR(prediction.expected_seconds() / seconds, 1, 0.05);
+void ExpectForetells(const v1::OperationTime& time, const v1::KernelPrediction& prediction,
+                     double seconds) {
+  EXPECT_LE(prediction.duration_seconds().low(), seconds);
+  EXPECT_GE(prediction.duration_seconds().high(), seconds);
+  EXPECT_NEAR(prediction.duration_seconds().expected() / seconds, 1, 0.05);
   EXPECT_EQ(prediction.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
   EXPECT_EQ(prediction.basis(), v1::KERNEL_BASIS_WITHIN_GRID);
   EXPECT_EQ(prediction.device_uuid(), "GPU-1");
   EXPECT_EQ(prediction.error().shape_count(), 20);
-  EXPECT_THAT(prediction.citation(), HasSubstr("measured 2026-01-31T12:00:00Z"));
+  EXPECT_THAT(SourceAt(time.sources(), prediction.source_number()),
+              HasSubstr("measured 2026-01-31T12:00:00Z"));
 }
 
 TEST(MeasuredAttentionAnswer, IsTheDevicesOwnForBothPasses) {
@@ -118,9 +122,9 @@ TEST(MeasuredAttentionAnswer, IsTheDevicesOwnForBothPasses) {
       for (const int64_t heads : {12, 24, 48}) {
         const auto answer = AnswerOn(calibration, sequence, heads);
         ASSERT_THAT(answer, IsOk());
-        ExpectForetells(answer->time().predicted_forward(),
+        ExpectForetells(answer->time(), answer->time().predicted_forward(),
                         PlainPassSeconds(sequence, heads, false));
-        ExpectForetells(answer->time().predicted_backward(),
+        ExpectForetells(answer->time(), answer->time().predicted_backward(),
                         PlainPassSeconds(sequence, heads, true));
       }
     }
@@ -141,21 +145,23 @@ TEST(MeasuredAttentionAnswer, SaysOfEachPassWhereItComesFrom) {
   ASSERT_THAT(answer, IsOk());
   EXPECT_EQ(answer->time().predicted_forward().source(), v1::RATE_SOURCE_REFERENCE);
   EXPECT_FALSE(answer->time().predicted_forward().has_device_uuid());
-  ExpectForetells(answer->time().predicted_backward(), PlainPassSeconds(3072, 24, true));
+  ExpectForetells(answer->time(), answer->time().predicted_backward(),
+                  PlainPassSeconds(3072, 24, true));
 }
 
 TEST(MeasuredAttentionAnswer, OfADamagedCalibrationIsARefusalThatNamesTheField) {
   v1::Calibration calibration = GpuWithAttention("NVIDIA H100 80GB HBM3");
   calibration.mutable_attentions(3)->mutable_time()->set_median_seconds(0);
-  EXPECT_THAT(
-      AnswerOn(calibration, 3072, 24),
-      NamesFields(::testing::Contains("device.calibration.attentions[3].time.median_seconds")));
+  EXPECT_THAT(AnswerOn(calibration, 3072, 24),
+              NamesFields(::testing::Contains(
+                  "device.device.calibrations.calibrations[0].attentions[3].time.median_seconds")));
   calibration = GpuWithAttention("NVIDIA H100 80GB HBM3");
   v1::AttentionMeasurement* m = calibration.mutable_attentions(3);
   *m->mutable_time() = SecondsOf(m->time().median_seconds() / 10);  // above 989.4e12 FLOP/s
   m->set_flops_per_second(10 * m->flops_per_second());
   EXPECT_THAT(AnswerOn(calibration, 3072, 24),
-              NamesFields(ElementsAre("device.calibration.attentions[3].time.median_seconds")));
+              NamesFields(ElementsAre(
+                  "device.device.calibrations.calibrations[0].attentions[3].time.median_seconds")));
 }
 
 }  // namespace

@@ -6,19 +6,22 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/handler/link_times_answer.h"
+#include "tests/server/device_sources.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr int64_t kOwnMiB = 1 << 20;
@@ -76,23 +79,24 @@ v1::Calibration SlowH100(double factor) {
 v1::GetLinkTimesRequest OnDgx(const std::vector<v1::Calibration>& calibrations) {
   v1::GetLinkTimesRequest request;
   request.mutable_nodes()->set_node_type("dgx-h100");
-  for (const v1::Calibration& c : calibrations) *request.mutable_nodes()->add_calibrations() = c;
+  auto* device = request.mutable_nodes()->mutable_device();
+  for (const v1::Calibration& c : calibrations) {
+    v1::Calibration* added = device->mutable_calibrations()->add_calibrations();
+    *added = c;
+    added->mutable_device()->set_uuid(
+        absl::StrCat("GPU-", device->calibrations().calibrations_size()));
+  }
   request.add_operations(v1::COLLECTIVE_OPERATION_ALL_REDUCE);
   request.add_sizes_bytes(kOwnMiB);
   request.add_sizes_bytes(2 * kOwnMiB);
   return request;
 }
 
-// The time of the calibrations' measurements.
-absl::Time Measured() {
-  return absl::FromUnixSeconds(SampleCalibration().measured_time().seconds());
-}
-
-absl::StatusOr<v1::GetLinkTimesResponse> AnswerTo(const v1::GetLinkTimesRequest& request) {
+absl::StatusOr<v1::GetLinkTimesResponse> AnswerTo(const v1::GetLinkTimesRequest& request,
+                                                  const CalibrationSnapshot& host = NoHost()) {
   SuppliedCalibrations supplied;
   v1::GetLinkTimesResponse response;
-  const absl::Status status =
-      AnswerLinkTimes(request, Measured() + absl::Hours(1), supplied, &response);
+  const absl::Status status = AnswerLinkTimes(request, SourcesOf(supplied, host), &response);
   if (!status.ok()) return status;
   return response;
 }
@@ -102,32 +106,35 @@ TEST(MeasuredLinks, GoBeforePublishedOnes) {
   const auto response = AnswerTo(OnDgx({SlowH100(1)}));
   ASSERT_THAT(response, IsOk());
   const auto& times = response->exchanges(0).times();
-  EXPECT_NEAR(times[0].expected_seconds(), 30e-6, 1e-12);
+  EXPECT_NEAR(times[0].duration_seconds().expected(), 30e-6, 1e-12);
   EXPECT_EQ(times[0].basis(), v1::KERNEL_BASIS_MEASURED);
-  EXPECT_NEAR(times[1].expected_seconds(), 30e-6 + 470e-6 / 63, 1e-12);
+  EXPECT_NEAR(times[1].duration_seconds().expected(), 30e-6 + 470e-6 / 63, 1e-12);
   EXPECT_EQ(times[1].basis(), v1::KERNEL_BASIS_WITHIN_GRID);
   for (const v1::LinkTime& time : times) {
     EXPECT_EQ(time.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
-    EXPECT_EQ(time.citation(), "a calibration in the request");
+    EXPECT_EQ(SourceAt(response->sources(), time.source_number()), "a calibration in the request");
   }
-  EXPECT_THAT(response->nodes().calibrations(), IsEmpty());
-  EXPECT_THAT(response->assumptions(), Not(Contains(HasSubstr("The calibrations hold no"))));
+  EXPECT_EQ(response->nodes().device().accelerator(), "h100-sxm");
+  EXPECT_THAT(response->assumptions(),
+              Not(Contains(IsWireNote(v1::NOTE_KIND_COLLECTIVE_NOT_MEASURED, _))));
 }
 
 TEST(MeasuredLinks, AreNotOfTheFuture) {
   SuppliedCalibrations supplied;
   v1::GetLinkTimesResponse response;
-  const absl::Status status =
-      AnswerLinkTimes(OnDgx({SlowH100(1)}), Measured() - absl::Hours(1), supplied, &response);
-  EXPECT_THAT(status.ToString(), HasSubstr("nodes.calibrations[0].measured_time"));
+  DeviceSources sources = SourcesOf(supplied);
+  sources.now -= absl::Hours(2);  // an hour before the measurement
+  const absl::Status status = AnswerLinkTimes(OnDgx({SlowH100(1)}), sources, &response);
+  EXPECT_THAT(status.ToString(),
+              HasSubstr("nodes.device.calibrations.calibrations[0].measured_time"));
 }
 
 TEST(MeasuredLinks, OfSeveralDevicesAreTheSlowest) {
   const auto response = AnswerTo(OnDgx({SlowH100(1), SlowH100(1.5), SlowH100(1.2)}));
   ASSERT_THAT(response, IsOk());
-  EXPECT_NEAR(response->exchanges(0).times(0).expected_seconds(), 45e-6, 1e-12);
-  EXPECT_EQ(response->exchanges(0).times(0).citation(),
-            "the slowest of 3 calibrations in the request");
+  EXPECT_NEAR(response->exchanges(0).times(0).duration_seconds().expected(), 45e-6, 1e-12);
+  EXPECT_THAT(response->sources(), ElementsAre("the slowest of 3 calibrations in the request"));
+  EXPECT_EQ(response->exchanges(0).times(0).source_number(), 1);
 }
 
 TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
@@ -136,11 +143,14 @@ TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
   const auto response = AnswerTo(request);
   ASSERT_THAT(response, IsOk());
   // aiconfigurator's table of H100, NCCL 2.29.2.
-  EXPECT_NEAR(response->exchanges(0).times(0).expected_seconds(), 17.13e-6, 1e-12);
+  EXPECT_NEAR(response->exchanges(0).times(0).duration_seconds().expected(), 17.13e-6, 1e-12);
   EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(response->assumptions(),
-              Contains(HasSubstr("hold no all_gather that would tell its times among 8 ranks: "
-                                 "published times stand in")));
+  EXPECT_THAT(
+      response->assumptions(),
+      Contains(IsWireNote(v1::NOTE_KIND_COLLECTIVE_NOT_MEASURED,
+                          HasSubstr("hold no all_gather that would tell its times among 8 ranks: "
+                                    "published times stand in"))));
+  EXPECT_THAT(response->assumptions().rbegin()->fields(), ElementsAre("nodes.calibrations"));
 }
 
 // A single size determines no line: it is ignored, and the answer says so.
@@ -149,7 +159,8 @@ TEST(MeasuredLinks, OfOneSizeTellNothing) {
       AnswerTo(OnDgx({H100With({{v1::COLLECTIVE_OPERATION_ALL_REDUCE, 8, kOwnMiB, 30e-6, 1.75}})}));
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_REFERENCE);
-  EXPECT_THAT(response->assumptions(), Contains(HasSubstr("The calibrations hold no all_reduce")));
+  EXPECT_THAT(response->assumptions(), Contains(IsWireNote(v1::NOTE_KIND_COLLECTIVE_NOT_MEASURED,
+                                                           HasSubstr("hold no all_reduce"))));
 }
 
 TEST(MeasuredLinks, AreTheNodesPartAcrossNodes) {
@@ -158,7 +169,7 @@ TEST(MeasuredLinks, AreTheNodesPartAcrossNodes) {
   const auto response = AnswerTo(request);
   ASSERT_THAT(response, IsOk());
   EXPECT_EQ(response->exchanges(0).times(0).source(), v1::RATE_SOURCE_DATASHEET);
-  EXPECT_THAT(response->exchanges(0).times(0).citation(),
+  EXPECT_THAT(SourceAt(response->sources(), response->exchanges(0).times(0).source_number()),
               HasSubstr("within the node: a calibration in the request"));
 }
 
@@ -177,7 +188,7 @@ TEST(MeasuredLinks, OfHostCopiesAreTheSlowerWayOfTheSlowestDevice) {
   const auto response = AnswerTo(request);
   ASSERT_THAT(response, IsOk());
   const v1::LinkTime& copy = response->host_copies(0);
-  EXPECT_NEAR(copy.expected_seconds(), 25e-3, 1e-9);
+  EXPECT_NEAR(copy.duration_seconds().expected(), 25e-3, 1e-9);
   EXPECT_EQ(copy.basis(), v1::KERNEL_BASIS_MEASURED_RATE);
   EXPECT_EQ(copy.source(), v1::RATE_SOURCE_MEASURED_SUPPLIED);
 }
@@ -190,11 +201,15 @@ TEST(MeasuredLinks, ThatTheNodesCannotHaveAreRefused) {
                 {v1::COLLECTIVE_OPERATION_ALL_GATHER, 16, kOwnMiB, 1e-3, 0.9375}});
   AddCopy(v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE, false, 10e-3, &wrong);
   wrong.mutable_device()->set_product_name("NVIDIA A100-SXM4-80GB");
+  const std::string path = "nodes.device.calibrations.calibrations[0]";
+  EXPECT_THAT(
+      AnswerTo(OnDgx({wrong})),
+      NamesFields(ElementsAre(
+          path + ".device.product_name", path + ".collectives[0].time.median_seconds",
+          path + ".collectives[2].rank_count", path + ".host_copies[0].time.median_seconds")));
+  // Two products.
   EXPECT_THAT(AnswerTo(OnDgx({SlowH100(1), wrong})),
-              NamesFields(ElementsAre("nodes.calibrations[1].device.product_name",
-                                      "nodes.calibrations[1].collectives[0].time.median_seconds",
-                                      "nodes.calibrations[1].collectives[2].rank_count",
-                                      "nodes.calibrations[1].host_copies[0].time.median_seconds")));
+              NamesFields(ElementsAre("nodes.device.calibrations.calibrations[1]")));
 }
 
 TEST(MeasuredLinks, ThatAreDamagedAreRefused) {
@@ -205,11 +220,81 @@ TEST(MeasuredLinks, ThatAreDamagedAreRefused) {
   request.mutable_nodes()->set_node_count(-1);
   const auto response = AnswerTo(request);
   EXPECT_THAT(response,
-              NamesFields(AllOf(Contains("nodes.node_count"),
-                                Contains("nodes.calibrations[0].collectives[1].time.median_"
-                                         "seconds"))));
+              NamesFields(AllOf(
+                  Contains("nodes.node_count"),
+                  Contains("nodes.device.calibrations.calibrations[0].collectives[1].time.median_"
+                           "seconds"))));
   EXPECT_THAT(AnswerTo(OnDgx(std::vector<v1::Calibration>(17, SlowH100(1)))),
-              NamesFields(ElementsAre("nodes.calibrations")));
+              NamesFields(ElementsAre("nodes.device.calibrations.calibrations")));
+}
+
+// --- The product of the devices ---------------------------------------------------------
+
+// A GB200 comes in one kind of server, an H100 in several, an MI300X in none that is known.
+TEST(MeasuredLinks, SayTheKindOfServer) {
+  const auto on = [](const char* product_name) {
+    v1::Calibration calibration = SlowH100(1);
+    calibration.mutable_device()->set_product_name(product_name);
+    v1::GetLinkTimesRequest request = OnDgx({calibration});
+    request.mutable_nodes()->clear_node_type();
+    return AnswerTo(request);
+  };
+  const auto gb200 = on("NVIDIA GB200");
+  ASSERT_THAT(gb200, IsOk());
+  EXPECT_EQ(gb200->nodes().node_type(), "gb200-nvl72");
+  EXPECT_EQ(gb200->nodes().device().accelerator(), "gb200");
+  EXPECT_THAT(on("NVIDIA H100 80GB HBM3"), NamesFields(ElementsAre("nodes.node_type")));
+  EXPECT_THAT(on("MI300X"), NamesFields(ElementsAre("nodes.device.calibrations.calibrations[0]."
+                                                    "device.product_name")));
+  EXPECT_THAT(on("A Product Of Tomorrow"), NamesFields(ElementsAre("nodes.node_type")));
+}
+
+CalibrationSnapshot HostOf(const std::vector<v1::Calibration>& calibrations) {
+  CalibrationSnapshot out;
+  for (const v1::Calibration& c : calibrations) {
+    out.devices.push_back(c.device());
+    out.calibrations.push_back({.device = c.device(), .by_mode = {StoredFrom(c)}});
+  }
+  return out;
+}
+
+v1::GetLinkTimesRequest OnDevices(const std::vector<std::string>& names) {
+  v1::GetLinkTimesRequest request = OnDgx({});
+  auto* devices = request.mutable_nodes()->mutable_device()->mutable_host_devices();
+  for (const std::string& name : names) devices->add_devices(name);
+  return request;
+}
+
+TEST(MeasuredLinks, OfTheHostsDevicesAreTheirKeptOnes) {
+  v1::Calibration second = SlowH100(1.5);
+  second.mutable_device()->set_uuid("GPU-2");
+  CalibrationSnapshot host = HostOf({SlowH100(1), second});
+  const auto both = AnswerTo(OnDevices({"GPU-1", "GPU-2"}), host);
+  ASSERT_THAT(both, IsOk());
+  EXPECT_NEAR(both->exchanges(0).times(0).expected_seconds(), 45e-6, 1e-12);
+  EXPECT_EQ(both->exchanges(0).times(0).source(), v1::RATE_SOURCE_MEASURED_DEVICE);
+  EXPECT_EQ(both->exchanges(0).times(0).citation(), "the slowest of 2 devices of this host");
+  const auto one = AnswerTo(OnDevices({"GPU-1"}), host);
+  ASSERT_THAT(one, IsOk());
+  EXPECT_EQ(one->exchanges(0).times(0).citation(), "the calibration in use of GPU-1");
+
+  v1::GetLinkTimesRequest elsewhere = OnDevices({"GPU-1"});
+  elsewhere.mutable_nodes()->set_node_type("dgx-b200");
+  const auto refused = AnswerTo(elsewhere, host);
+  EXPECT_THAT(refused, NamesFields(ElementsAre("nodes.device.host_devices.devices[0]")));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("none of the devices of nodes"));
+}
+
+TEST(MeasuredLinks, OfTheHostsDevicesNeedAMeasurement) {
+  CalibrationSnapshot host = HostOf({SlowH100(1)});
+  EXPECT_THAT(AnswerTo(OnDevices({"GPU-9"}), host),
+              Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
+  v1::GetLinkTimesRequest open = OnDevices({"GPU-9"});
+  open.mutable_nodes()->clear_node_type();  // which the device would tell
+  EXPECT_THAT(AnswerTo(open, host), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
+  host.calibrations.clear();
+  EXPECT_THAT(AnswerTo(OnDevices({"GPU-1"}), host),
+              Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
 }
 
 }  // namespace

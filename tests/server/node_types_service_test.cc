@@ -90,7 +90,7 @@ TEST(LinkTimesService, AnswersAndCounts) {
                            {"operations", {"COLLECTIVE_OPERATION_ALL_GATHER"}},
                            {"sizes_bytes", {1048576}}});
   // aiconfigurator's table of H100, NCCL 2.29.2.
-  EXPECT_NEAR(NumberAt(answer, "/exchanges/0/times/0/expected_seconds"), 17.13e-6, 1e-12);
+  EXPECT_NEAR(NumberAt(answer, "/exchanges/0/times/0/duration_seconds/expected"), 17.13e-6, 1e-12);
   EXPECT_THAT(Faults(server, kTimes, {{"nodes", {{"node_type", "hgx-h100"}, {"node_count", 2}}}}),
               ElementsAre(StartsWith("nodes.network: is missing: 2 nodes of type hgx-h100")));
   httplib::Client http("http://" + server.server().http_address());

@@ -11,6 +11,7 @@
 #include "engine/base/reason.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
+#include "tests/server/wire_notes.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::server {
@@ -72,7 +73,7 @@ TEST(OperationAnswer, StandsOnTheCalibrationInUse) {
   v1::Calibration quick = CalibrationOfGpu(kMeasured + 1800);
   quick.set_mode(v1::PROBE_MODE_QUICK);
   v1::AnalyzeOperationRequest request = ProductRequest();
-  request.mutable_device()->set_device_uuid(kMeasuredGpu);
+  request.mutable_device()->mutable_device()->mutable_host_devices()->add_devices(kMeasuredGpu);
   const auto fingerprint = [&] {
     const auto time = TimeAnswered(request, {quick, full});
     EXPECT_THAT(time, IsOk());
@@ -85,7 +86,7 @@ TEST(OperationAnswer, StandsOnTheCalibrationInUse) {
 
 TEST(OperationAnswer, MeetsWhatItsRatesHaveToBe) {
   v1::AnalyzeOperationRequest request = ProductRequest();
-  request.mutable_device()->set_device_uuid(kMeasuredGpu);
+  request.mutable_device()->mutable_device()->mutable_host_devices()->add_devices(kMeasuredGpu);
   RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_MEASURED_DEVICE);
   RequirementOf(request).mutable_maximum_age()->set_seconds(3600);
   EXPECT_THAT(TimeAnswered(request, {CalibrationOfGpu()}), IsOk());
@@ -104,7 +105,7 @@ TEST(OperationAnswer, MeetsWhatItsRatesHaveToBe) {
 
 TEST(OperationAnswer, TellsFaultsOfTheRequirementByField) {
   v1::AnalyzeOperationRequest request = ProductRequest();
-  request.mutable_device()->set_accelerator("h200-sxm");
+  request.mutable_device()->mutable_device()->set_accelerator("h200-sxm");
   RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_REQUEST);
   EXPECT_THAT(TimeAnswered(request, {}),
               NamesFields(std::vector<std::string>{"device.rate_requirement.minimum_source"}));
@@ -124,7 +125,7 @@ TEST(OperationAnswer, HoldsPredictedTimesToTheRequirementToo) {
   attention->set_heads(32);
   attention->set_query_length(4096);
   attention->set_head_size(128);
-  request.mutable_device()->set_device_uuid(kMeasuredGpu);
+  request.mutable_device()->mutable_device()->mutable_host_devices()->add_devices(kMeasuredGpu);
   RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_REFERENCE);
   const auto published = TimeAnswered(request, {CalibrationOfGpu()});
   ASSERT_THAT(published, IsOk());
@@ -138,7 +139,7 @@ TEST(OperationAnswer, HoldsPredictedTimesToTheRequirementToo) {
 
 TEST(OperationAnswer, OfAProductIsPredictedFromWhatIsYoungEnough) {
   v1::AnalyzeOperationRequest request = ProductRequest();
-  request.mutable_device()->set_accelerator("h200-sxm");
+  request.mutable_device()->mutable_device()->set_accelerator("h200-sxm");
   const auto source = [&request] {
     const auto time = TimeAnswered(request, {CalibrationOfGpu()});
     EXPECT_THAT(time, IsOk());
@@ -150,16 +151,21 @@ TEST(OperationAnswer, OfAProductIsPredictedFromWhatIsYoungEnough) {
   RequirementOf(request).mutable_maximum_age()->set_seconds(3599);
   EXPECT_EQ(source(), v1::RATE_SOURCE_REFERENCE);
   EXPECT_THAT(TimeAnswered(request, {CalibrationOfGpu()})->assumptions(),
-              Contains(HasSubstr("Older than the request allows")));
+              Contains(IsWireNote(v1::NOTE_KIND_MEASUREMENTS_TOO_OLD,
+                                  HasSubstr("Older than the request allows"))));
+  EXPECT_THAT(TimeAnswered(request, {CalibrationOfGpu()})->warnings(),
+              ElementsAre(IsWireNote(v1::NOTE_KIND_NO_MEASUREMENT_LEFT, HasSubstr("is left"))));
 }
 
 TEST(OperationAnswer, RefusesACalibrationFromTheFuture) {
   v1::AnalyzeOperationRequest request = ProductRequest();
-  *request.mutable_device()->mutable_calibration() = CalibrationOfGpu(kMeasured + 3600 + 299);
+  v1::Calibration* calibration =
+      request.mutable_device()->mutable_device()->mutable_calibrations()->add_calibrations();
+  *calibration = CalibrationOfGpu(kMeasured + 3600 + 299);
   EXPECT_THAT(TimeAnswered(request, {}), IsOk());
-  *request.mutable_device()->mutable_calibration() = CalibrationOfGpu(kMeasured + 3600 + 301);
+  *calibration = CalibrationOfGpu(kMeasured + 3600 + 301);
   EXPECT_THAT(TimeAnswered(request, {}),
-              NamesFields(ElementsAre("device.calibration.measured_time")));
+              NamesFields(ElementsAre("device.device.calibrations.calibrations[0].measured_time")));
 }
 
 }  // namespace

@@ -150,7 +150,7 @@ TEST_F(OperationServiceTest, LengthsAndHeadsDefaultToTheQueries) {
 
 TEST_F(OperationServiceTest, TimesOnADatasheetSayWhereTheyComeFrom) {
   const json time = Analyze(R"({"matmul":{"m":8192,"n":8192,"k":8192}})",
-                            {{"device", {{"accelerator", "h100-sxm"}}}})["time"];
+                            {{"device", {{"device", {{"accelerator", "h100-sxm"}}}}}})["time"];
   EXPECT_EQ(time["forward"]["bound"], "ROOFLINE_BOUND_COMPUTE");
   const double compute = NumberAt(time, "/forward/compute_seconds");
   const double memory = NumberAt(time, "/forward/memory_seconds");
@@ -162,39 +162,47 @@ TEST_F(OperationServiceTest, TimesOnADatasheetSayWhereTheyComeFrom) {
   for (const json& rate : time["rates"]) {
     EXPECT_EQ(rate["source"], "RATE_SOURCE_DATASHEET");
     EXPECT_EQ(rate["device"], "h100-sxm");
-    EXPECT_FALSE(rate["citation"].get<std::string>().empty());
+    EXPECT_FALSE(SourceOf(time, rate).empty());
     EXPECT_FALSE(rate["unit"].get<std::string>().empty());
   }
-  EXPECT_THAT(time["assumptions"][0], HasSubstr("datasheet's peaks are taken in full"));
+  EXPECT_THAT(time["assumptions"][0]["text"], HasSubstr("datasheet's peaks are taken in full"));
+  EXPECT_EQ(time["assumptions"][0]["kind"], "NOTE_KIND_DATASHEET_PEAKS");
+  EXPECT_EQ(time["advice"]["kind"], "ADVICE_KIND_LESS_ARITHMETIC");
+  EXPECT_EQ(time["advice"]["values"][0]["name"], "flops_per_byte");
+  EXPECT_NEAR(NumberAt(time, "/advice/values/0/value"), 8192.0 / 3, 1e-6);
+  EXPECT_THAT(time["advice"]["text"], HasSubstr("compute-bound"));
   EXPECT_FALSE(time["rates_fingerprint"].get<std::string>().empty());
 }
 
 // Next to the roofline: the times of published products of the same kind.
 TEST_F(OperationServiceTest, MeasuredKernelsForetellProductsAndAttention) {
-  const json device = {{"device", {{"accelerator", "h200-sxm"}}}};
+  const json device = {{"device", {{"device", {{"accelerator", "h200-sxm"}}}}}};
   const json time =
       Analyze(R"({"linear":{"rows":4096,"input_size":8192,"output_size":4096}})", device)["time"];
   const json& forward = time["predicted_forward"];
   EXPECT_EQ(forward["source"], "RATE_SOURCE_REFERENCE");
   EXPECT_EQ(forward["device"], "h200-sxm");
   EXPECT_EQ(forward["nearest"].size(), 3);
+  for (const json& near : forward["nearest"]) EXPECT_EQ(near["matmul"]["batch_count"], "1");
+  EXPECT_NE(forward["form"], "PREDICTION_FORM_ROOFLINE");
   EXPECT_GT(NumberAt(forward, "/error/p90_absolute_error_ratio"), 0);
-  const double expected = NumberAt(forward, "/expected_seconds");
+  const double expected = NumberAt(forward, "/duration_seconds/expected");
   EXPECT_NEAR(NumberAt(forward, "/datasheet_mfu"), 2 * 4096.0 * 8192 * 4096 / expected / 989.4e12,
               1e-9);
   EXPECT_GT(expected, NumberAt(time, "/forward/least_seconds"));
-  EXPECT_LT(NumberAt(forward, "/low_seconds"), expected);
-  EXPECT_GT(NumberAt(forward, "/high_seconds"), expected);
+  EXPECT_LT(NumberAt(forward, "/duration_seconds/low"), expected);
+  EXPECT_GT(NumberAt(forward, "/duration_seconds/high"), expected);
   EXPECT_EQ(time["predicted_backward"]["basis"], "KERNEL_BASIS_OTHER_PASS");
   const json attention = Analyze(R"({"attention":{"batch":1,"heads":32,"query_length":8192,
                                      "head_size":128,"causal":true}})",
                                  device)["time"];
-  EXPECT_GT(NumberAt(attention, "/predicted_backward/expected_seconds"),
-            NumberAt(attention, "/predicted_forward/expected_seconds"));
+  EXPECT_GT(NumberAt(attention, "/predicted_backward/duration_seconds/expected"),
+            NumberAt(attention, "/predicted_forward/duration_seconds/expected"));
 }
 
 TEST_F(OperationServiceTest, NothingIsForetoldOfGivenRates) {
-  const json own = {{"device", {{"accelerator", "h200-sxm"}, {"matrix_flops_per_second", 1e12}}}};
+  const json own = {
+      {"device", {{"device", {{"accelerator", "h200-sxm"}}}, {"matrix_flops_per_second", 1e12}}}};
   for (const char* operation :
        {R"({"matmul":{"m":64,"n":64,"k":64}})", R"({"softmax":{"rows":64,"columns":64}})"}) {
     EXPECT_FALSE(Analyze(operation, own)["time"].contains("predicted_forward")) << operation;
@@ -202,7 +210,7 @@ TEST_F(OperationServiceTest, NothingIsForetoldOfGivenRates) {
 }
 
 TEST_F(OperationServiceTest, FiguresOfTheRequestGoBeforeTheDevices) {
-  const json device = {{"accelerator", "h100-sxm"},
+  const json device = {{"device", {{"accelerator", "h100-sxm"}}},
                        {"matrix_flops_per_second", 1e12},
                        {"launch_seconds", 1e-5},
                        {"method", "ROOFLINE_METHOD_CLASSICAL"}};
@@ -223,7 +231,7 @@ TEST_F(OperationServiceTest, RatesAloneWillDo) {
   EXPECT_EQ(time["forward"]["bound"], "ROOFLINE_BOUND_MEMORY");
   EXPECT_EQ(NumberAt(time, "/forward/memory_seconds"), 400 / 1e10);
   EXPECT_FALSE(time.contains("datasheet_utilisation"));
-  EXPECT_THAT(time["assumptions"][0], HasSubstr("at the rate of matrix products"));
+  EXPECT_EQ(time["assumptions"][0]["kind"], "NOTE_KIND_GENERAL_RATE_UNKNOWN");
 }
 
 // 400 bytes in 40 ns at least; 500 FLOPs in 80 ns are 0.6 % of the peak, and half of what can be.
@@ -244,7 +252,8 @@ TEST_F(OperationServiceTest, AShareOfThePeakSaysLittleWhereMemoryBounds) {
 json Supplied(const v1::Calibration& calibration) {
   std::string text;
   EXPECT_TRUE(google::protobuf::util::MessageToJsonString(calibration, &text).ok());
-  return {{"device", {{"calibration", json::parse(text)}}}};
+  const json all = {{"calibrations", json::array({json::parse(text)})}};
+  return {{"device", {{"device", {{"calibrations", all}}}}}};
 }
 
 // 10 MB copied in a millisecond: 20 GB/s read plus written.
@@ -271,8 +280,8 @@ TEST_F(OperationServiceTest, AMeasuredDeviceTakesNothingFromADatasheet) {
   }
   EXPECT_EQ(time["rates"][1]["quantity"], "general_flops_per_second");
   EXPECT_EQ(NumberAt(time, "/rates/1/value"), 2e10);
-  EXPECT_THAT(time["rates"][1]["citation"], HasSubstr("4 fp32 multiply-adds an element"));
-  EXPECT_THAT(time["rates"][2]["citation"], HasSubstr("copy of 10000000 bytes in main memory"));
+  EXPECT_THAT(SourceOf(time, time["rates"][1]), HasSubstr("4 fp32 multiply-adds an element"));
+  EXPECT_THAT(SourceOf(time, time["rates"][2]), HasSubstr("copy of 10000000 bytes in main memory"));
 }
 
 TEST_F(OperationServiceTest, ACalibrationMayLackWhatIsAskedFor) {
@@ -348,27 +357,31 @@ TEST_F(OperationServiceTest, NamesWhatIsWrongWithADevice) {
   };
   EXPECT_THAT(faults("{}"), ElementsAre(HasSubstr("device.matrix_flops_per_second: is required"),
                                         HasSubstr("device.memory_bytes_per_second: is required")));
-  EXPECT_THAT(faults(R"({"accelerator":"h100-sxm","device_uuid":"host"})"),
-              ElementsAre(HasSubstr("device: names a device twice")));
-  EXPECT_THAT(faults(R"({"accelerator":"h100-sxm","matrix_flops_per_second":0,
+  EXPECT_THAT(faults(R"({"device":{}})"), ElementsAre(HasSubstr("device.device: names no device")));
+  EXPECT_THAT(faults(R"({"device":{"accelerator":""}})"),
+              ElementsAre(HasSubstr("device.device.accelerator: is empty")));
+  EXPECT_THAT(faults(R"({"device":{"host_devices":{}}})"),
+              ElementsAre(HasSubstr("device.device.host_devices.devices: is empty")));
+  EXPECT_THAT(faults(R"({"device":{"accelerator":"h100-sxm"},"matrix_flops_per_second":0,
                          "memory_bytes_per_second":"Infinity","launch_seconds":-1})"),
               ElementsAre(HasSubstr("device.matrix_flops_per_second: "),
                           HasSubstr("device.memory_bytes_per_second: "),
                           HasSubstr("device.launch_seconds: ")));
-  EXPECT_THAT(faults(R"({"accelerator":"h100-sxm","method":5})"),
+  EXPECT_THAT(faults(R"({"device":{"accelerator":"h100-sxm"},"method":5})"),
               ElementsAre(HasSubstr("device.method: is number 5")));
-  EXPECT_THAT(faults(R"({"calibration":{}})"),
-              ::testing::Contains(HasSubstr("device.calibration.schema_version: ")));
+  EXPECT_THAT(faults(R"({"device":{"calibrations":{"calibrations":[{}]}}})"),
+              ::testing::Contains(
+                  HasSubstr("device.device.calibrations.calibrations[0].schema_version: ")));
   EXPECT_THAT(FaultsOf(kSoftmax, {{"achieved_seconds", 1}}),
               ElementsAre(HasSubstr("device: is required with achieved_seconds")));
-  EXPECT_THAT(
-      FaultsOf(kSoftmax, {{"device", {{"accelerator", "h100-sxm"}}}, {"achieved_seconds", "NaN"}}),
-      ElementsAre(HasSubstr("achieved_seconds: ")));
+  EXPECT_THAT(FaultsOf(kSoftmax, {{"device", {{"device", {{"accelerator", "h100-sxm"}}}}},
+                                  {"achieved_seconds", "NaN"}}),
+              ElementsAre(HasSubstr("achieved_seconds: ")));
   EXPECT_THAT(FaultsOf(R"({"host_copy":{"bytes":1,"link_bytes_per_second":1}})",
-                       {{"device", {{"accelerator", "h100-sxm"}}}}),
+                       {{"device", {{"device", {{"accelerator", "h100-sxm"}}}}}}),
               ElementsAre(HasSubstr("device: is not where a copy")));
   // A100 has no fp8.
-  EXPECT_THAT(FaultsOf(kSoftmax, {{"device", {{"accelerator", "a100-sxm-80"}}},
+  EXPECT_THAT(FaultsOf(kSoftmax, {{"device", {{"device", {{"accelerator", "a100-sxm-80"}}}}},
                                   {"data_types", {{"input", "DATA_TYPE_FP8_E4M3"}}}}),
               ElementsAre(HasSubstr("device.matrix_flops_per_second: is required: the catalogue "
                                     "has no dense fp8_e4m3 peak")));
@@ -381,8 +394,9 @@ TEST_F(OperationServiceTest, UnknownDevicesAreNotFound) {
                     &answer)
         .error_code();
   };
-  EXPECT_EQ(code({{"accelerator", "h1000"}}), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(code({{"device_uuid", "GPU-none"}}), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(code({{"device", {{"accelerator", "h1000"}}}}), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(code({{"device", {{"host_devices", {{"devices", {"GPU-none"}}}}}}}),
+            grpc::StatusCode::NOT_FOUND);
 }
 
 }  // namespace

@@ -19,9 +19,10 @@ v1::PlanRunRequest RunWithLayout() {
   request.mutable_model()->set_preset("llama-3.1-8b");
   request.mutable_training()->set_token_count(1);
   request.mutable_training()->set_sequence_length(4096);
-  request.mutable_cluster()->set_accelerator("h100-sxm");
+  request.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
   request.mutable_cluster()->set_device_count(32);
   v1::ParallelLayout* parallel = request.mutable_layout()->mutable_parallel();
+  request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
   parallel->set_tensor_parallel_size(4);
   parallel->set_pipeline_parallel_size(4);
   return request;
@@ -48,11 +49,11 @@ TEST(PlanningServiceLayouts, EstimatesMemoryByStage) {
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  const v1::MemoryEstimate& estimate = response.plan().memory_estimate();
+  const v1::Memory& memory = response.plan().memory();
   EXPECT_EQ(response.plan().verdict(), v1::VERDICT_FITS);
-  EXPECT_EQ(estimate.data_parallel_size(), 2);
-  ASSERT_EQ(estimate.stages_size(), 4);
-  for (const v1::StageMemory& stage : estimate.stages()) {
+  EXPECT_EQ(memory.data_parallel_size(), 2);
+  ASSERT_EQ(memory.stages_size(), 4);
+  for (const v1::StageMemory& stage : memory.stages()) {
     EXPECT_EQ(stage.layer_count(), 8);
     EXPECT_GT(stage.ledger_size(), 20);
     ExpectAddsUp(stage);
@@ -61,9 +62,13 @@ TEST(PlanningServiceLayouts, EstimatesMemoryByStage) {
   request.mutable_options()->clear_include_ledger();
   v1::PlanRunResponse sums;
   ASSERT_TRUE(server.PlanRun(request, &sums).ok());
-  for (v1::StageMemory& stage :
-       *response.mutable_plan()->mutable_memory_estimate()->mutable_stages()) {
+  for (v1::StageMemory& stage : *response.mutable_plan()->mutable_memory()->mutable_stages()) {
     stage.clear_ledger();
+  }
+  // Rows cite sources, so their numbers differ.
+  for (v1::PlanRunResponse* answer : {&sums, &response}) {
+    answer->mutable_plan()->clear_sources();
+    for (v1::RateUsed& rate : *answer->mutable_plan()->mutable_rates()) rate.clear_source_number();
   }
   EXPECT_EQ(sums.SerializeAsString(), response.SerializeAsString());
 }
@@ -87,7 +92,7 @@ TEST(PlanningServiceLayouts, RefusesLedgersOfTooManyRows) {
   grpc::Status status = server.PlanRun(RunOnStages(500), &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
   int64_t rows = 0;
-  for (const v1::StageMemory& stage : response.plan().memory_estimate().stages()) {
+  for (const v1::StageMemory& stage : response.plan().memory().stages()) {
     rows += stage.ledger_size();
     ExpectAddsUp(stage);
   }
@@ -104,7 +109,7 @@ TEST(PlanningServiceLayouts, RefusesLedgersOfTooManyRows) {
   request.mutable_options()->clear_include_ledger();
   status = server.PlanRun(request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(response.plan().memory_estimate().stages_size(), 2'000);
+  EXPECT_EQ(response.plan().memory().stages_size(), 2'000);
 }
 
 TEST(PlanningServiceLayouts, NamesWhatMakesALayoutFit) {
@@ -114,11 +119,11 @@ TEST(PlanningServiceLayouts, NamesWhatMakesALayoutFit) {
   v1::PlanRunResponse response;
   ASSERT_TRUE(server.PlanRun(request, &response).ok());
   EXPECT_EQ(response.plan().verdict(), v1::VERDICT_DOES_NOT_FIT);
-  const v1::MemoryEstimate& estimate = response.plan().memory_estimate();
-  EXPECT_LT(estimate.headroom_bytes().high(), 0);
-  ASSERT_GT(estimate.changes_size(), 0);
-  for (const v1::FittingChange& change : estimate.changes()) {
-    EXPECT_LE(change.process_bytes().high(), estimate.usable_bytes());
+  const v1::Memory& memory = response.plan().memory();
+  EXPECT_LT(memory.headroom_bytes().high(), 0);
+  ASSERT_GT(memory.changes_size(), 0);
+  for (const v1::FittingChange& change : memory.changes()) {
+    EXPECT_LE(change.peak_bytes().high(), static_cast<double>(memory.capacity().usable_bytes()));
     EXPECT_GT(change.settings_size(), 0);
   }
 }

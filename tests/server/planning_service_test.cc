@@ -14,6 +14,7 @@
 #include "google/rpc/status.pb.h"
 #include "proto/matmul_kind.h"
 #include "server/convert/calibration.h"
+#include "tests/server/device_sources.h"
 #include "tests/server/planning_server.h"
 #include "tests/support/matmul_kinds.h"
 
@@ -37,7 +38,8 @@ v1::PlanRunRequest SmallRun() {
 
 v1::PlanRunRequest RunOn(const std::vector<std::string>& uuids) {
   v1::PlanRunRequest request = SmallRun();
-  for (const std::string& uuid : uuids) request.mutable_cluster()->add_device_uuids(uuid);
+  auto* devices = request.mutable_cluster()->mutable_device()->mutable_host_devices();
+  for (const std::string& uuid : uuids) devices->add_devices(uuid);
   request.mutable_cluster()->set_device_count(static_cast<int64_t>(uuids.size()));
   return request;
 }
@@ -83,12 +85,13 @@ TEST(PlanningService, PlansOnThisHostsOwnDevice) {
     const grpc::Status status = server.PlanRun(RunOn({name}), &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
     // 1.2e20 FLOP at the sustained 1.6e12 FLOP/s
-    EXPECT_DOUBLE_EQ(response.plan().measured_bound().duration_seconds(), 7.5e7);
-    EXPECT_EQ(response.plan().measured_bound().measured_fraction(), 1);
-    EXPECT_FALSE(response.plan().measured_bound().has_mfu());
-    EXPECT_FALSE(response.plan().has_lower_bound());
-    EXPECT_FALSE(response.plan().has_textbook_estimate());
-    EXPECT_EQ(response.plan().accelerator(), "Some Processor 9000");
+    ASSERT_EQ(response.plan().estimates_size(), 1);  // no peak is known
+    const v1::TimeEstimate& bound = response.plan().estimates(0);
+    EXPECT_EQ(bound.kind(), v1::ESTIMATE_KIND_MEASURED_BOUND);
+    EXPECT_DOUBLE_EQ(bound.duration_seconds().expected(), 7.5e7);
+    EXPECT_EQ(bound.measured_fraction(), 1);
+    EXPECT_FALSE(bound.has_mfu());
+    EXPECT_EQ(response.plan().device(), "Some Processor 9000");
     const v1::RateUsed rate = MatmulRate(response);
     EXPECT_EQ(rate.source(), v1::RATE_SOURCE_MEASURED_DEVICE);
     EXPECT_EQ(rate.value(), 1.6e12);
@@ -103,7 +106,7 @@ TEST(PlanningService, PlansOnThisHostsOwnDevice) {
 TEST(PlanningService, PlansOnASuppliedCalibration) {
   const PlanningServer server{CalibrationSnapshot()};
   v1::PlanRunRequest request = SmallRun();
-  *request.mutable_cluster()->add_calibrations() = SampleCalibration();
+  *SuppliedTo(request).Add() = SampleCalibration();
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
@@ -116,7 +119,7 @@ TEST(PlanningService, PlansOnASuppliedCalibration) {
 TEST(PlanningService, DoesNotPlanOnShapesThatWereAskedFor) {
   const PlanningServer server{CalibrationSnapshot()};
   v1::PlanRunRequest request = SmallRun();
-  v1::Calibration* calibration = request.mutable_cluster()->add_calibrations();
+  v1::Calibration* calibration = SuppliedTo(request).Add();
   *calibration = SampleCalibration();
   RemoveMatmuls(IsSustained, calibration);
   RemoveMatmuls(IsOther, calibration);
@@ -154,7 +157,7 @@ TEST(PlanningService, FingerprintsTheRates) {
   const PlanningServer one = WithSample();
   const PlanningServer two{SnapshotOf({slower})};
   v1::PlanRunRequest supplied = SmallRun();
-  *supplied.mutable_cluster()->add_calibrations() = SampleCalibration();
+  *SuppliedTo(supplied).Add() = SampleCalibration();
   v1::PlanRunResponse a, b, c;
   ASSERT_TRUE(one.PlanRun(RunOn({"host"}), &a).ok());
   ASSERT_TRUE(two.PlanRun(RunOn({"host"}), &b).ok());
@@ -167,7 +170,7 @@ TEST(PlanningService, FingerprintsTheRates) {
 TEST(PlanningService, TakesBackWhatTheServerAnnotated) {
   const PlanningServer server{CalibrationSnapshot()};
   v1::PlanRunRequest request = SmallRun();
-  v1::Calibration* calibration = request.mutable_cluster()->add_calibrations();
+  v1::Calibration* calibration = SuppliedTo(request).Add();
   *calibration = SampleCalibration();
   calibration->mutable_matmuls(0)->set_datasheet_mfu(0.5);
   v1::PlanRunResponse response;
@@ -187,8 +190,8 @@ TEST(PlanningService, KnowsItsHostsDevicesAlone) {
                          "; all: sextant devices (HardwareService.ListDevices)"));
   const grpc::Status together = server.PlanRun(RunOn({"gpu-0", "gpu-1"}), &response);
   EXPECT_EQ(together.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(together.error_message(),
-              AllOf(HasSubstr("cluster.device_uuids[0]"), HasSubstr("cluster.device_uuids[1]")));
+  EXPECT_THAT(together.error_message(), AllOf(HasSubstr("cluster.device.host_devices.devices[0]"),
+                                              HasSubstr("cluster.device.host_devices.devices[1]")));
 }
 
 TEST(PlanningService, TheHostAndItsUuidAreOneDevice) {
@@ -196,7 +199,7 @@ TEST(PlanningService, TheHostAndItsUuidAreOneDevice) {
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(RunOn({"host", kUuid}), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("cluster.device_uuids[1]"));
+  EXPECT_THAT(status.error_message(), HasSubstr("cluster.device.host_devices.devices[1]"));
 }
 
 // A calibration of a device that is gone does not count as a device.
@@ -237,30 +240,32 @@ TEST(PlanningService, RefusesTooManyNames) {
   const grpc::Status status =
       server.PlanRun(RunOn(std::vector<std::string>(65, "host")), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), StartsWith("cluster.device_uuids: are 65"));
+  EXPECT_THAT(status.error_message(), StartsWith("cluster.device.host_devices.devices: are 65"));
 }
 
 // A calibration that makes no sense is a violation of the request, and its only one.
 TEST(PlanningService, NamesWhatIsWrongWithASuppliedCalibration) {
   const PlanningServer server = WithSample();
   v1::PlanRunRequest request = SmallRun();
-  *request.mutable_cluster()->add_calibrations() = SampleCalibration("CPU-1");
-  *request.mutable_cluster()->add_calibrations() = SampleCalibration("CPU-2");
-  request.mutable_cluster()->mutable_calibrations(1)->mutable_matmuls(0)->set_n(-1);
+  *SuppliedTo(request).Add() = SampleCalibration("CPU-1");
+  *SuppliedTo(request).Add() = SampleCalibration("CPU-2");
+  SuppliedTo(request)[1].mutable_matmuls(0)->set_n(-1);
   request.mutable_cluster()->set_device_count(2);
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(),
-            "cluster.calibrations[1].matmuls[0].n: must be 1 to 1000000, not -1");
+  EXPECT_EQ(
+      status.error_message(),
+      "cluster.device.calibrations.calibrations[1].matmuls[0].n: must be 1 to 1000000, not -1");
   // From the future by the server's clock; five minutes are tolerated.
-  request.mutable_cluster()->mutable_calibrations(1)->CopyFrom(SampleCalibration("CPU-2"));
-  auto* measured = request.mutable_cluster()->mutable_calibrations(1)->mutable_measured_time();
+  SuppliedTo(request)[1].CopyFrom(SampleCalibration("CPU-2"));
+  auto* measured = SuppliedTo(request)[1].mutable_measured_time();
   measured->set_seconds(kMeasured + 3600 + 299);
   EXPECT_TRUE(server.PlanRun(request, &response).ok());
   measured->set_seconds(kMeasured + 3600 + 301);
   EXPECT_EQ(server.PlanRun(request, &response).error_message(),
-            "cluster.calibrations[1].measured_time: is 2026-01-31T13:05:01Z, and this server's "
+            "cluster.device.calibrations.calibrations[1].measured_time: is 2026-01-31T13:05:01Z, "
+            "and this server's "
             "clock says 2026-01-31T13:00:00Z: compare the clocks, or measure the device again");
 }
 

@@ -24,7 +24,7 @@ TEST(Server, PlansARun) {
   v1::PlanRunResponse response;
   const grpc::Status status = server.PlanRun(TestServer::GoodRequest(), &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(response.plan().verdict(), v1::VERDICT_FITS);
+  EXPECT_EQ(response.plan().verdict(), v1::VERDICT_STATE_FITS);
   EXPECT_EQ(response.plan().parameters().total(), 70'553'706'496);
   EXPECT_EQ(response.engine_version(), "0.1.0");
   EXPECT_EQ(response.rates_fingerprint().size(), 16u);
@@ -35,6 +35,7 @@ TEST(Server, AnswersAlikeEveryTimeAndEverywhere) {
   const TestServer one;
   const TestServer two;
   v1::PlanRunRequest request = TestServer::GoodRequest();
+  request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
   request.mutable_options()->set_include_derivation(true);
   v1::PlanRunResponse first;
   ASSERT_TRUE(one.PlanRun(request, &first).ok());

@@ -135,7 +135,7 @@ TEST(SeveralDevices, ACallerWhoLeavesEndsItAndWhatWasMeasuredStays) {
 TEST(SeveralDevices, ADeviceDoesNotAnswerForAnother) {
   ScriptedProbeHost host(WriteCalibration(CalibrationOf(GpuNamed("GPU-1"))), GpuHostDevices());
   v1::RunProbeRequest request;
-  request.add_device_uuids("GPU-2");
+  request.add_devices("GPU-2");
   const auto outcome = host.Run(request);
   EXPECT_THAT(MetadataOf(outcome.status), ElementsAre(Pair("fault", "garbage")));
 }

@@ -57,7 +57,7 @@ TEST(ToGrpcStatus, CarriesReasonDomainAndTrace) {
 TEST(ToGrpcStatus, NamesTheFieldsAtFault) {
   FieldViolations violations;
   violations.Add("training.token_count", "must be positive");
-  violations.Add("cluster.accelerator", "is required");
+  violations.Add("cluster.device.accelerator", "is required");
   const auto bad =
       TheOnly<google::rpc::BadRequest>(Details(ToGrpcStatus(violations.ToStatus(), "")));
   ASSERT_EQ(bad.field_violations_size(), 2);

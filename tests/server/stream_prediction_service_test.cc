@@ -64,22 +64,23 @@ constexpr char kRelu[] = R"({"activation":{"count":"2000000000"}})";
 TEST_F(StreamPredictionServiceTest, AMeasuredDeviceAnswersByItsPasses) {
   const json time = TimeOf(kRelu, Measured());
   const json& forward = time["predicted_forward"];
-  EXPECT_NEAR(NumberAt(forward, "/expected_seconds"), 8e9 / 4e10, 1e-3);
+  EXPECT_NEAR(NumberAt(forward, "/duration_seconds/expected"), 8e9 / 4e10, 1e-3);
   EXPECT_EQ(forward["source"], "RATE_SOURCE_MEASURED_SUPPLIED");
   EXPECT_EQ(forward["basis"], "KERNEL_BASIS_WITHIN_GRID");
-  EXPECT_EQ(forward["form"], "streams");
+  EXPECT_EQ(forward["form"], "PREDICTION_FORM_STREAMS");
   EXPECT_EQ(forward["regime"], "KERNEL_REGIME_BURST");
   EXPECT_EQ(forward["nearest"].size(), 3);
-  EXPECT_THAT(forward["nearest"][0]["shape"], HasSubstr("of 1073741824 bytes"));
+  EXPECT_EQ(forward["nearest"][0]["memory_pass"]["size_bytes"],
+            std::to_string(2 * kArrayBytes));  // the copy
   EXPECT_FALSE(forward.contains("datasheet_mfu"));
   // dy and x read, dx written: two thirds of the bytes are read.
-  EXPECT_NEAR(NumberAt(time, "/predicted_backward/expected_seconds"), 12e9 / 4e10, 2e-3);
+  EXPECT_NEAR(NumberAt(time, "/predicted_backward/duration_seconds/expected"), 12e9 / 4e10, 2e-3);
 }
 
 TEST_F(StreamPredictionServiceTest, SoftmaxHasAnUnfusedForm) {
   const json time = TimeOf(R"({"softmax":{"rows":"100000","columns":"10000"}})", Measured());
-  EXPECT_GT(NumberAt(time, "/predicted_unfused/expected_seconds"),
-            2 * NumberAt(time, "/predicted_forward/expected_seconds"));
+  EXPECT_GT(NumberAt(time, "/predicted_unfused/duration_seconds/expected"),
+            2 * NumberAt(time, "/predicted_forward/duration_seconds/expected"));
 }
 
 TEST_F(StreamPredictionServiceTest, GradientsThatAreTheOutputsOwnTakeNoTime) {
@@ -91,29 +92,32 @@ TEST_F(StreamPredictionServiceTest, GradientsThatAreTheOutputsOwnTakeNoTime) {
 }
 
 TEST_F(StreamPredictionServiceTest, AProductAnswersByItsDatasheet) {
-  const json forward = TimeOf(kRelu, {{"accelerator", "h200-sxm"}})["predicted_forward"];
+  const json time = TimeOf(kRelu, {{"device", {{"accelerator", "h200-sxm"}}}});
+  const json& forward = time["predicted_forward"];
   EXPECT_EQ(forward["source"], "RATE_SOURCE_DATASHEET");
   EXPECT_EQ(forward["basis"], "KERNEL_BASIS_DATASHEET");
-  EXPECT_THAT(forward["citation"], HasSubstr("published copies"));
-  EXPECT_NEAR(NumberAt(forward, "/expected_seconds"), 8e9 / 4.3e12, 1e-5);
+  EXPECT_THAT(SourceOf(time, forward), HasSubstr("published copies"));
+  EXPECT_NEAR(NumberAt(forward, "/duration_seconds/expected"), 8e9 / 4.3e12, 1e-5);
 }
 
 TEST_F(StreamPredictionServiceTest, RegimesAreToldApart) {
   constexpr char kMatmul[] = R"({"matmul":{"m":4096,"n":4096,"k":4096}})";
-  const json burst = TimeOf(kMatmul, {{"accelerator", "h100-sxm"}});
-  const json sustained =
-      TimeOf(kMatmul, {{"accelerator", "h100-sxm"}, {"regime", "KERNEL_REGIME_SUSTAINED"}});
+  const json burst = TimeOf(kMatmul, {{"device", {{"accelerator", "h100-sxm"}}}});
+  const json sustained = TimeOf(
+      kMatmul, {{"device", {{"accelerator", "h100-sxm"}}}, {"regime", "KERNEL_REGIME_SUSTAINED"}});
   EXPECT_EQ(sustained["predicted_forward"]["regime"], "KERNEL_REGIME_SUSTAINED");
-  EXPECT_NEAR(NumberAt(sustained, "/predicted_forward/expected_seconds") /
-                  NumberAt(burst, "/predicted_forward/expected_seconds"),
+  EXPECT_NEAR(NumberAt(sustained, "/predicted_forward/duration_seconds/expected") /
+                  NumberAt(burst, "/predicted_forward/duration_seconds/expected"),
               0.87 / 0.80, 1e-9);
-  EXPECT_THAT(burst["assumptions"].back(), HasSubstr("of bursts"));
-  EXPECT_THAT(sustained["assumptions"].back(), HasSubstr("ml-engineering"));
+  EXPECT_EQ(burst["assumptions"].back()["kind"], "NOTE_KIND_BURST_TIMES");
+  EXPECT_EQ(burst["assumptions"].back()["fields"], json({"device.regime"}));
+  EXPECT_EQ(sustained["assumptions"].back()["kind"], "NOTE_KIND_SUSTAINED_TIMES");
+  EXPECT_THAT(sustained["assumptions"].back()["text"], HasSubstr("ml-engineering"));
   const std::vector<std::string> faults =
       Faults(server_, kAnalyze,
              {{"operation", json::parse(kMatmul)},
               {"data_types", {{"input", "DATA_TYPE_BF16"}}},
-              {"device", {{"accelerator", "h100-sxm"}, {"regime", 7}}}});
+              {"device", {{"device", {{"accelerator", "h100-sxm"}}}, {"regime", 7}}}});
   EXPECT_THAT(faults, ElementsAre(HasSubstr("device.regime")));
 }
 

@@ -127,7 +127,8 @@ TEST(SuppliedCalibrations, SpareTheSecondCallEveryFit) {
   matmul->set_n(1000);
   matmul->set_k(500);
   request.mutable_data_types()->set_input(v1::DATA_TYPE_BF16);
-  *request.mutable_device()->mutable_calibration() = GridCalibration("GPU-1");
+  *request.mutable_device()->mutable_device()->mutable_calibrations()->add_calibrations() =
+      GridCalibration("GPU-1");
   std::string first;
   const GemmPredictor* fitted = nullptr;
   for (int call = 0; call < 3; ++call) {
@@ -138,7 +139,8 @@ TEST(SuppliedCalibrations, SpareTheSecondCallEveryFit) {
     EXPECT_EQ(supplied.found_count(), 2 * call);
     FieldViolations none;
     const auto gemms =
-        supplied.ModelOf(request.device().calibration(), "c", none)->Gemms(DataType::kBf16);
+        supplied.ModelOf(request.device().device().calibrations().calibrations(0), "c", none)
+            ->Gemms(DataType::kBf16);
     ASSERT_TRUE(gemms.ok());
     if (call == 0) {
       first = response.SerializeAsString();

@@ -35,7 +35,7 @@ class TestServer {
     v1::PlanRunRequest request;
     request.mutable_model()->set_preset("llama-3.1-70b");
     request.mutable_training()->set_token_count(15'000'000'000'000);
-    request.mutable_cluster()->set_accelerator("h100-sxm");
+    request.mutable_cluster()->mutable_device()->set_accelerator("h100-sxm");
     request.mutable_cluster()->set_device_count(1024);
     return request;
   }

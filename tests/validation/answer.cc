@@ -104,7 +104,7 @@ absl::StatusOr<Answer> AnswerOf(MeasuredCase run) {
   SEXTANT_ASSIGN_OR_RETURN(const MemoryModel model, MemoryModel::Of(out.run.model, out.run.job));
   out.stage_count = model.stage_count();
   SEXTANT_ASSIGN_OR_RETURN(StagePeak peak, PeakOf(out.run, model));
-  if (out.run.head_buffer > Bytes(0) && peak.memory.moment == PeakMoment::kHeadBackward) {
+  if (out.run.head_buffer > Bytes(0) && peak.memory.phase == PeakPhase::kHeadBackward) {
     SEXTANT_ASSIGN_OR_RETURN(peak, WithoutHeadBuffer(out.run));
   }
   out.stage = peak.stage;

@@ -109,7 +109,7 @@ TEST(Answers, CountTheHeadsGatheredInputOnce) {
   LedgerRows rows;
   const auto twice = model->Stage(0, &rows);
   ASSERT_TRUE(twice.ok());
-  ASSERT_EQ(twice->moment, PeakMoment::kHeadBackward);
+  ASSERT_EQ(twice->moment, PeakPhase::kHeadBackward);
   EXPECT_EQ(std::count_if(rows.begin(), rows.end(),
                           [&fused](const LedgerRow& row) {
                             return row.name == "gathered_input" && row.size == fused.head_buffer;
@@ -127,7 +127,7 @@ TEST(Answers, CountTheHeadsBufferBesideTheLoss) {
   ASSERT_TRUE(model.ok());
   const auto loss = model->Stage(0);
   ASSERT_TRUE(loss.ok());
-  ASSERT_EQ(loss->moment, PeakMoment::kLoss);
+  ASSERT_EQ(loss->moment, PeakPhase::kLoss);
   const auto answer = AnswerOf(plain);
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->memory.allocated.expected, loss->allocated.expected);

@@ -23,6 +23,7 @@
 #include "engine/hardware/device_model.h"
 #include "engine/hardware/rates.h"
 #include "google/protobuf/util/json_util.h"
+#include "proto/text/enum_names.h"
 #include "server/convert/calibration.h"
 #include "server/convert/kernel.h"
 #include "tests/support/csv.h"
@@ -170,7 +171,7 @@ std::string LineOf(const CsvRow& row, const RowPrediction& p) {
                       TextOf(row, "kernel"), ",", p.pass, ",", p.shape, ",", TextOf(row, "seconds"),
                       ",", p.time.expected.value(), ",", p.time.low.value(), ",",
                       p.time.high.value(), ",", basis, ",", RateSourceName(p.source.source), " ",
-                      p.source.form, ",", p.seen ? 1 : 0, "\n");
+                      text::EnumName(PredictionFormTo(p.source.form)), ",", p.seen ? 1 : 0, "\n");
 }
 
 absl::Status Run(const std::string& calibration_path, const std::string& table_path) {

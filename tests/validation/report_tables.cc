@@ -130,7 +130,7 @@ std::string WorstTable(std::vector<ScoredFigure> figures, size_t count) {
     const MemoryDefinition definition = figure.measured.definition;
     absl::StrAppend(&out, "| ", answer.run.id, " | ", DefinitionName(definition), " | ",
                     Gibibytes(figure.measured.size), " | ", Gibibytes(answer.Predicted(definition)),
-                    " | ", SignedPercent(figure.error), " | ", PeakMomentName(answer.memory.moment),
+                    " | ", SignedPercent(figure.error), " | ", PeakPhaseName(answer.memory.phase),
                     " | ", CauseName(figure), " |\n");
   }
   return out;

@@ -27,7 +27,7 @@ std::string NameOf(Verdict verdict) {
 }
 
 Verdict VerdictOn(const Answer& answer) {
-  return VerdictOf(answer.memory.process, *answer.run.device_memory);
+  return VerdictOf(FitChance(answer.memory.process, *answer.run.device_memory), {});
 }
 
 std::string RunCells(const Answer& answer) {

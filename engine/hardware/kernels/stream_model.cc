@@ -231,18 +231,11 @@ KernelTime StreamModel::Predict(const StreamWork& asked, StreamKind kind) const 
 
 std::vector<NearbyPass> StreamModel::Nearest(const StreamWork& work, size_t most) const {
   std::vector<std::pair<double, NearbyPass>> all;
-  for (const MeasuredStream& stream : measured_.streams) {
-    all.push_back(
-        {PassDistance(work, WorkOf(stream)),
-         {absl::StrCat(StreamPatternName(stream.pattern), " of ", stream.array_bytes, " bytes"),
-          stream.time}});
-  }
-  for (const MeasuredElementwise& step : measured_.ladder) {
-    all.push_back({PassDistance(work, WorkOf(step)),
-                   {absl::StrCat(step.multiply_adds, " multiply-adds an element of ",
-                                 step.array_bytes, " bytes"),
-                    step.time}});
-  }
+  const auto add = [&](const StreamWork& measured, Seconds time) {
+    all.push_back({PassDistance(work, measured), {measured, time}});
+  };
+  for (const MeasuredStream& stream : measured_.streams) add(WorkOf(stream), stream.time);
+  for (const MeasuredElementwise& step : measured_.ladder) add(WorkOf(step), step.time);
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& x, const auto& y) { return x.first < y.first; });
   std::vector<NearbyPass> out;

@@ -3,7 +3,6 @@
 #define SEXTANT_ENGINE_HARDWARE_KERNELS_STREAM_MODEL_H_
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -53,7 +52,7 @@ struct StreamRates {
 
 // A measured pass similar to a kernel.
 struct NearbyPass {
-  std::string name;  // "copy of 268435456 bytes"
+  StreamWork work;
   Seconds time;
 };
 

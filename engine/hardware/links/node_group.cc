@@ -60,7 +60,7 @@ class Resolver {
     if (out_.accelerator == nullptr) {
       if (request_.accelerator.empty()) TakeOnlyAccelerator();
     } else if (!Holds(*out_.node, out_.accelerator->name)) {
-      violations_.Add("accelerator",
+      violations_.Add(request_.accelerator_field,
                       absl::StrCat("is ", out_.accelerator->name, ", but a ", out_.node->name,
                                    " comes with ", absl::StrJoin(out_.node->accelerators, ", "),
                                    ": write one of these, or leave it out"));
@@ -76,15 +76,15 @@ class Resolver {
   void FindOnlyNode() {
     if (request_.accelerator.empty()) {
       violations_.Add("node_type",
-                      "is required where no accelerator is named: write a kind of server, e.g. "
-                      "dgx-h100 (docs/links.md lists them)");
+                      "is required where device names no product of the catalogue: write a kind of "
+                      "server, e.g. dgx-h100 (docs/links.md lists them)");
     }
     if (out_.accelerator == nullptr) return;
     const std::vector<const NodeType*> types = NodeTypesOf(out_.accelerator->name);
     if (types.size() == 1) {
       out_.node = types[0];
     } else if (types.empty()) {
-      violations_.Add("accelerator",
+      violations_.Add(request_.accelerator_field,
                       absl::StrCat("is ", out_.accelerator->name,
                                    ", which no known kind of server comes with: what joins such "
                                    "devices is not known; docs/links.md lists the kinds that "

@@ -18,8 +18,10 @@ inline constexpr int64_t kMostNodes = 1'000'000;
 struct NodeGroupRequest {
   std::string node_type = {};    // empty: the accelerator's only type
   std::string accelerator = {};  // may be empty if node_type is given
-  int64_t node_count = 0;        // 0: one
-  int64_t ranks_per_node = 0;    // 0: all devices of a node
+  // The field that names it, for violations.
+  std::string accelerator_field = "device.accelerator";
+  int64_t node_count = 0;      // 0: one
+  int64_t ranks_per_node = 0;  // 0: all devices of a node
   NetworkRequest network = {};
 };
 
@@ -31,7 +33,7 @@ struct NodeGroup {
 };
 
 // Errors: kInvalidArgument, all at once: `node_type` where neither it nor an accelerator is named,
-// or the accelerator comes in several types; `accelerator` that comes in no type, or not in this
+// or the accelerator comes in several types; an accelerator that comes in no type, or not in this
 // one; `node_count`, `ranks_per_node` out of range; those of ResolveNetwork(). Else kNotFound:
 // NODE_TYPE_UNKNOWN, GPU_UNKNOWN, NETWORK_UNKNOWN.
 absl::StatusOr<NodeGroup> ResolveNodes(const NodeGroupRequest& request);

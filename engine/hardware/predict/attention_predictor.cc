@@ -78,7 +78,7 @@ absl::StatusOr<absl::optional<AttentionPredictor::Stand>> AttentionPredictor::Ow
   Stand out = {.source = SourceOfMeasured(measured),
                .own = std::make_shared<const AttentionModel>(std::move(model))};
   out.model = out.own.get();
-  out.source.form = "terms";
+  out.source.form = PredictionForm::kTerms;
   out.source.error = out.model->error();
   return absl::make_optional(std::move(out));
 }
@@ -117,7 +117,7 @@ OptionalAttention AttentionPredictor::OfReference(const Accelerator& accelerator
     return Stand{.source = {.source = RateSource::kReference,
                             .citation = absl::StrCat(kAttentionTables, reference->kernel),
                             .device = accelerator.name,
-                            .form = "terms",
+                            .form = PredictionForm::kTerms,
                             .error = model->error()},
                  .model = model};
   };

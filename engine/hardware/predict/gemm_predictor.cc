@@ -14,7 +14,9 @@ namespace {
 
 constexpr char kGemmTables[] = "ai-dynamo/aiconfigurator @095f58a51c4c, GEMM, ";
 
-absl::string_view FormName(GemmForm form) { return form == GemmForm::kGrid ? "grid" : "tiles"; }
+PredictionForm FormOf(GemmForm form) {
+  return form == GemmForm::kGrid ? PredictionForm::kGrid : PredictionForm::kTiles;
+}
 
 double PeakIn(const Accelerator& accelerator, DataType type) {
   const Figure peak = PeakFlopsPerSecond(accelerator, type);
@@ -103,7 +105,7 @@ absl::optional<GemmPredictor> GemmPredictor::OfReference(const Accelerator& acce
       .source = RateSource::kReference,
       .citation = absl::StrCat(kGemmTables, best->library, " ", GemmTypeName(best->type)),
       .device = accelerator.name,
-      .form = FormName(out.model_->chosen().form),
+      .form = FormOf(out.model_->chosen().form),
       .error = out.model_->error()};
   return out;
 }
@@ -134,7 +136,7 @@ absl::StatusOr<absl::optional<GemmPredictor>> GemmPredictor::OfMeasured(
     out.own_ = std::make_shared<const GemmModel>(std::move(model));
     out.model_ = out.own_.get();
     out.source_ = SourceOfMeasured(measured);
-    out.source_.form = FormName(out.model_->chosen().form);
+    out.source_.form = FormOf(out.model_->chosen().form);
     out.source_.error = out.model_->error();
     return absl::make_optional(std::move(out));
   }

@@ -90,7 +90,7 @@ absl::StatusOr<OptionalPredictor> GroupedGemmPredictor::OfOwn(const MeasuredKern
   out.own_ = std::make_shared<const GroupedGemmModel>(std::move(model));
   out.model_ = out.own_.get();
   out.source_ = SourceOfMeasured(measured);
-  out.source_.form = "terms";
+  out.source_.form = PredictionForm::kTerms;
   out.source_.error = out.model_->error();
   return absl::make_optional(std::move(out));
 }
@@ -111,7 +111,7 @@ OptionalPredictor GroupedGemmPredictor::OfReference(const Accelerator& accelerat
   out.source_ = {.source = RateSource::kReference,
                  .citation = absl::StrCat(kLayersSource, reference->kernel),
                  .device = accelerator.name,
-                 .form = "terms",
+                 .form = PredictionForm::kTerms,
                  .error = out.model_->error()};
   return out;
 }
@@ -126,7 +126,7 @@ OptionalPredictor GroupedGemmPredictor::OfGemms(absl::optional<GemmPredictor> ge
   out.source_ = gemms->source();
   out.source_.citation =
       absl::StrCat("sum of an expert's products, each from ", out.source_.citation);
-  out.source_.form = "products";
+  out.source_.form = PredictionForm::kProducts;
   out.source_.error = ErrorOfExpertsByGemms(kind.type);
   out.gemms_ = std::move(gemms);
   return out;

@@ -45,7 +45,7 @@ absl::optional<DeviceRoofs> DatasheetRoofs(const Accelerator& accelerator, DataT
                                 .citation = absl::StrCat("datasheet peaks x shares: ",
                                                          matmul.citation, "; ", copy.citation),
                                 .device = accelerator.name,
-                                .form = "roofs"}};
+                                .form = PredictionForm::kRoofline}};
 }
 
 absl::optional<DeviceRoofs> MeasuredRoofs(const MeasuredKernels& measured, DataType type) {
@@ -57,7 +57,7 @@ absl::optional<DeviceRoofs> MeasuredRoofs(const MeasuredKernels& measured, DataT
                                .floor = calibration.processor ? Seconds() : kUnmeasuredFloor,
                                .basis = KernelBasis::kMeasuredRate},
                      .source = SourceOfMeasured(measured)};
-  out.source.form = "roofs";
+  out.source.form = PredictionForm::kRoofline;
   return out;
 }
 

@@ -56,12 +56,15 @@ struct MeasuredKernels {
   StreamCalibration passes = {};
 };
 
+// sextant.v1.PredictionForm says what each means. The order is the same.
+enum class PredictionForm { kGrid, kTiles, kTerms, kProducts, kStreams, kRoofline };
+
 // The basis of a predictor. Views live as long as the device's figures.
 struct KernelSource {
   RateSource source = RateSource::kDatasheet;
   std::string citation;
-  absl::string_view device = "";       // the catalogue's name, else the device's own
-  absl::string_view form = "";         // "grid", "tiles", "terms", "streams", "roofs"
+  absl::string_view device = "";  // the catalogue's name, else the device's own
+  PredictionForm form = PredictionForm::kRoofline;
   PredictionError error = {};          // of the underlying model; no shapes: assumed
   absl::string_view device_uuid = "";  // of probe measurements
   int64_t measured_unix_seconds = 0;   // likewise; 0: published measurements

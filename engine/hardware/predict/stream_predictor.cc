@@ -50,7 +50,7 @@ absl::optional<StreamPredictor> StreamPredictor::OfAccelerator(const Accelerator
       {.source = RateSource::kDatasheet,
        .citation = absl::StrCat("datasheet bandwidth x share: ", share.citation),
        .device = accelerator.name,
-       .form = "streams",
+       .form = PredictionForm::kStreams,
        .error = error});
   out.flops_ratio_ = FlopsRatio(&accelerator, type);
   return out;
@@ -68,7 +68,7 @@ absl::StatusOr<absl::optional<StreamPredictor>> StreamPredictor::OfMeasured(
   if (!passes.arithmetic.has_value()) passes.arithmetic = DatasheetArithmetic(accelerator);
   SEXTANT_ASSIGN_OR_RETURN(StreamModel model, StreamModel::Of(passes));
   KernelSource source = SourceOfMeasured(measured);
-  source.form = "streams";
+  source.form = PredictionForm::kStreams;
   source.error = model.error();
   out = StreamPredictor(std::move(model), std::move(source));
   out->flops_ratio_ = FlopsRatio(accelerator, type);

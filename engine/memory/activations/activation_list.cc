@@ -133,16 +133,17 @@ void ActivationList::ListRow(const ActivationRow& row, CheckedInt elements) {
   const int64_t element_bytes = BytesOf(row.kind);
   const CheckedInt size = elements * element_bytes;
   if (rows == nullptr || size.value() == 0) return;
-  const bool mask = row.kind == ElementKind::kMask;
-  const bool index = row.kind == ElementKind::kIndex;
+  const RowElements elements_are = row.kind == ElementKind::kMask    ? RowElements::kMask
+                                   : row.kind == ElementKind::kIndex ? RowElements::kIndex
+                                                                     : RowElements::kNumber;
   rows->push_back({.part = place_.part,
                    .layer_kind = place_.layer_kind,
                    .module = module_,
                    .name = row.name,
                    .shape = row.shape,
-                   .data_type = mask    ? "bool"
-                                : index ? "int64"
-                                        : DataTypeName(TypeOf(row.kind)),
+                   .element_kind = elements_are,
+                   .data_type = elements_are == RowElements::kNumber ? TypeOf(row.kind)
+                                                                     : DataType::kUnspecified,
                    .element_bytes = element_bytes,
                    .cut = row.cut,
                    .elements = elements.value(),

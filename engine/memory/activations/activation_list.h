@@ -178,7 +178,7 @@ class ActivationList {
     steps.any_again = steps.any_again || row.again;
     if (!steps.all.ok()) return;
     BytesByMoment& bytes = row.again ? steps.again : steps.kept;
-    bytes[BackwardMoment{branch_, row.step}.index()] += size.value();
+    bytes[BackwardPosition{branch_, row.step}.index()] += size.value();
   }
   // Called where rows are listed.
   void ListRow(const ActivationRow& row, CheckedInt elements);

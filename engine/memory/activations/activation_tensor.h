@@ -38,7 +38,7 @@ enum class BackwardStep {
 
 inline constexpr size_t kBackwardStepCount = 10;
 
-struct BackwardMoment {
+struct BackwardPosition {
   LayerBranch branch = LayerBranch::kBesideExperts;
   BackwardStep step = BackwardStep::kAfterNorm;
 
@@ -75,13 +75,14 @@ struct ActivationTensor {
   absl::string_view module;  // "attention"
   absl::string_view name;    // "query"
   absl::string_view shape;   // of the whole tensor: "b s a d"; docs/memory.md has the symbols
-  absl::string_view data_type;
+  RowElements element_kind = RowElements::kNumber;
+  DataType data_type = DataType::kUnspecified;  // of numbers
   int64_t element_bytes = 0;
   ActivationCut cut = ActivationCut::kSequence;
   int64_t elements = 0;
   Bytes size = Bytes(0);
   int64_t layers = 1;
-  BackwardMoment last_read = {};  // of a layer's tensor: freed after it
+  BackwardPosition last_read = {};  // of a layer's tensor: freed after it
   absl::string_view kept_for;     // the part of the backward pass that needs it
   absl::string_view source;
 };
@@ -98,6 +99,7 @@ inline LedgerRow LedgerRowOf(LedgerKind kind, const ActivationTensor& tensor) {
   out.module = tensor.module;
   out.name = tensor.name;
   out.shape = tensor.shape;
+  out.element_kind = tensor.element_kind;
   out.data_type = tensor.data_type;
   out.element_bits = tensor.element_bytes * kBitsPerByte;
   out.elements = tensor.elements;

@@ -20,12 +20,12 @@ class CastWeights {
   // Calls visit(const WeightTensor&, const TensorShard&, int64_t layers) for each cast alive at
   // `moment`. Allocates nothing.
   template <typename Visit>
-  void ForEachAt(StageMoment moment, const Visit& visit) const {
-    const bool backward = moment == StageMoment::kHead || moment == StageMoment::kLayer;
+  void ForEachAt(StagePhase moment, const Visit& visit) const {
+    const bool backward = moment == StagePhase::kHead || moment == StagePhase::kLayer;
     ForEach([&](const WeightTensor& tensor, const TensorShard& shard, int64_t layers) {
       if (!backward || !one_block_) {
         visit(tensor, shard, layers);
-      } else if (moment == StageMoment::kHead) {
+      } else if (moment == StagePhase::kHead) {
         if (IsOfHead(tensor)) visit(tensor, shard, layers);
       } else if (!IsOfHead(tensor) && block_.IsOf(tensor)) {
         visit(tensor, shard, std::min(layers, layers_per_block_));
@@ -165,7 +165,7 @@ int64_t TrainedElements(const CopiesContext& context, int64_t stage) {
   return out;
 }
 
-Bytes CastBytes(const CopiesContext& context, const CastWeights& casts, StageMoment moment) {
+Bytes CastBytes(const CopiesContext& context, const CastWeights& casts, StagePhase moment) {
   int64_t elements = 0;
   casts.ForEachAt(moment, [&elements](const auto&, const TensorShard& shard, int64_t layers) {
     elements += shard.elements() * layers;
@@ -208,9 +208,9 @@ FrameworkCopies FrameworkCopiesOf(const CopiesContext& context, int64_t stage) {
   }
   if (!CastsWeights(job)) return out;
   const CastWeights casts(context, stage);
-  out.forward_casts = CastBytes(context, casts, StageMoment::kForward);
-  out.head_casts = CastBytes(context, casts, StageMoment::kHead);
-  out.layer_casts = CastBytes(context, casts, StageMoment::kLayer);
+  out.forward_casts = CastBytes(context, casts, StagePhase::kForward);
+  out.head_casts = CastBytes(context, casts, StagePhase::kHead);
+  out.layer_casts = CastBytes(context, casts, StagePhase::kLayer);
   return out;
 }
 
@@ -244,7 +244,7 @@ void AppendWholeGradientRows(const CopiesContext& context, int64_t stage, Ledger
   ForEachTrained(context, stage, CopyRows(copy, rows));
 }
 
-void AppendCastRows(const CopiesContext& context, int64_t stage, StageMoment moment,
+void AppendCastRows(const CopiesContext& context, int64_t stage, StagePhase moment,
                     LedgerRows& rows) {
   if (!CastsWeights(context.job)) return;
   const Copy copy = {.kind = LedgerKind::kTransient,

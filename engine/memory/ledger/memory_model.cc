@@ -147,7 +147,7 @@ absl::Status MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
     most = peak;
   }
   out.memory = ledger.MemoryOf(content, most);
-  if (out.memory.moment == PeakMoment::kOptimizerStep) out.stage = first;
+  if (out.memory.phase == PeakPhase::kOptimizerStep) out.stage = first;
   return absl::OkStatus();
 }
 

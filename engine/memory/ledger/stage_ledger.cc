@@ -9,18 +9,18 @@
 namespace sextant {
 namespace {
 
-PeakMoment PeakMomentOf(StageMoment moment) {
+PeakPhase PeakPhaseOf(StagePhase moment) {
   switch (moment) {
-    case StageMoment::kForward:
-      return PeakMoment::kForward;
-    case StageMoment::kLoss:
-      return PeakMoment::kLoss;
-    case StageMoment::kHead:
-      return PeakMoment::kHeadBackward;
-    case StageMoment::kLayer:
+    case StagePhase::kForward:
+      return PeakPhase::kForward;
+    case StagePhase::kLoss:
+      return PeakPhase::kLoss;
+    case StagePhase::kHead:
+      return PeakPhase::kHeadBackward;
+    case StagePhase::kLayer:
       break;
   }
-  return PeakMoment::kLayerBackward;
+  return PeakPhase::kLayerBackward;
 }
 
 // A computed gradient has the type in which the weights are multiplied.
@@ -167,38 +167,38 @@ bool StageLedger::gradients_wait() const {
          (context_.job.pipeline.micro_batch_count == 1 || KeepsWholeGradients(context_.job));
 }
 
-Bytes StageLedger::GradientsAt(PeakMoment moment, const StageContent& content) const {
+Bytes StageLedger::GradientsAt(PeakPhase moment, const StageContent& content) const {
   const Bytes kept = drops_gradients(moment) ? Bytes(0) : content.state.gradients;
   return has_computed_gradients(moment) ? kept + content.copies.computed_gradients : kept;
 }
 
 // Only the last chunk has a loss, a head, and tensors after the layers to free.
-MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StageMoment moment) const {
+MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StagePhase moment) const {
   MomentBytes out = chunk.transients.At(moment);
   const bool splits = AlwaysSplitsBackward(context_.job.pipeline.schedule);
-  if (chunk.last && splits && moment == StageMoment::kLayer) {
+  if (chunk.last && splits && moment == StagePhase::kLayer) {
     // The head's weight gradient waits, and so do the head's input and the logits' gradient.
     out.freed = std::max(out.freed - chunk.awaiting.output, Bytes(0));
   }
   if (chunk.last) return out;
-  if (moment == StageMoment::kLoss || moment == StageMoment::kHead) return {};
+  if (moment == StagePhase::kLoss || moment == StagePhase::kHead) return {};
   const bool last_stage = chunk.where.stage == context_.weights.stage_count() - 1;
   if (last_stage) out.freed = Bytes(0);
   return out;
 }
 
-Bytes StageLedger::BesideAt(StageMoment moment, const StageContent& content) const {
+Bytes StageLedger::BesideAt(StagePhase moment, const StageContent& content) const {
   const StageState& state = content.state;
   const Bytes always =
       state.gathered_weights + state.dequantized_weights + content.copies.CastsAt(moment);
-  if (moment == StageMoment::kForward || moment == StageMoment::kLoss) return always;
+  if (moment == StagePhase::kForward || moment == StagePhase::kLoss) return always;
   return always + state.gathered_gradients + content.reduce_bucket;
 }
 
 ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& content) const {
   ChunkWork worst;
   for (int i = 0; i < kStageMomentCount; ++i) {
-    const auto moment = static_cast<StageMoment>(i);
+    const auto moment = static_cast<StagePhase>(i);
     const MomentBytes bytes = BytesAt(chunk, moment);
     if (!bytes.happens) continue;
     const Bytes net = bytes.added - bytes.freed + BesideAt(moment, content);
@@ -214,24 +214,24 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const StageState& state = content.state;
   const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
   const ChunkWork work = WorkOf(peak.moment, content);
-  out.moment = PeakMomentOf(work.moment);
+  out.phase = PeakPhaseOf(work.moment);
   Bytes received(0);
   for (const ChunkMemory& each : content.chunks) {
     received = std::max(received, each.transients.receive_buffers);
   }
   const Bytes whole = content.copies.whole_gradients;
-  const bool step = content.gather_bucket + GradientsAt(PeakMoment::kOptimizerStep, content) >
-                    peak.size + received + whole + GradientsAt(out.moment, content);
+  const bool step = content.gather_bucket + GradientsAt(PeakPhase::kOptimizerStep, content) >
+                    peak.size + received + whole + GradientsAt(out.phase, content);
   if (step) {
-    out.moment = PeakMoment::kOptimizerStep;
-    out.in_flight = InFlightMoment();
+    out.phase = PeakPhase::kOptimizerStep;
+    out.in_flight = InFlightPoint();
   }
   out.host = state.host;
   const auto put = [&out](LedgerKind kind, Bytes size) {
     out.sums[static_cast<size_t>(kind)] = size;
   };
   put(LedgerKind::kWeight, state.weights);
-  put(LedgerKind::kGradient, GradientsAt(out.moment, content));
+  put(LedgerKind::kGradient, GradientsAt(out.phase, content));
   put(LedgerKind::kMasterWeight, state.master_weights);
   put(LedgerKind::kOptimizerState, state.optimizer_state);
   if (step) {
@@ -240,7 +240,7 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   }
   const MomentBytes bytes = work.happens ? BytesAt(chunk, work.moment) : MomentBytes();
   const bool reduces =
-      work.happens && work.moment != StageMoment::kForward && work.moment != StageMoment::kLoss;
+      work.happens && work.moment != StagePhase::kForward && work.moment != StagePhase::kLoss;
   const Bytes reduced = reduces ? content.reduce_bucket : Bytes(0);
   const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);

@@ -32,7 +32,7 @@ struct LedgerContext {
 
 // The bytes that a moment of a chunk adds to state and activations in flight, and that moment.
 struct ChunkWork {
-  StageMoment moment = StageMoment::kLayer;
+  StagePhase moment = StagePhase::kLayer;
   Bytes net = Bytes(0);
   bool happens = false;
 };
@@ -82,33 +82,33 @@ class StageLedger {
   int64_t StageOfChunk(int64_t stage, int64_t chunk) const;
   absl::Status AddChunk(const StageChunk& of, LayerCosts& costs, StageContent& out) const;
   void AddBuckets(int64_t stage, StageContent& out) const;
-  MomentBytes BytesAt(const ChunkMemory& chunk, StageMoment moment) const;
+  MomentBytes BytesAt(const ChunkMemory& chunk, StagePhase moment) const;
   ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;
   // The work of the chunk that runs at `moment`; empty where it only computes weight gradients, or
   // has no layers.
-  static ChunkWork WorkOf(const InFlightMoment& moment, const StageContent& content) {
+  static ChunkWork WorkOf(const InFlightPoint& moment, const StageContent& content) {
     if (moment.begins == ScheduleWork::kWeightGradient) return {};
     return content.chunks[static_cast<size_t>(moment.chunk)].worst;
   }
   // Bytes in addition to the micro-batches at `moment`: state that is gathered, cast or being
   // sent.
-  Bytes BesideAt(StageMoment moment, const StageContent& content) const;
-  Bytes GradientsAt(PeakMoment moment, const StageContent& content) const;
+  Bytes BesideAt(StagePhase moment, const StageContent& content) const;
+  Bytes GradientsAt(PeakPhase moment, const StageContent& content) const;
   bool gradients_wait() const;  // for a later backward pass, without memory until then
-  bool drops_gradients(PeakMoment moment) const {
-    return gradients_wait() && moment != PeakMoment::kOptimizerStep;
+  bool drops_gradients(PeakPhase moment) const {
+    return gradients_wait() && moment != PeakPhase::kOptimizerStep;
   }
   // With a single micro-batch per step, gradients are computed after all other moments.
-  bool has_computed_gradients(PeakMoment moment) const {
-    return moment == PeakMoment::kOptimizerStep || context_.job.pipeline.micro_batch_count > 1;
+  bool has_computed_gradients(PeakPhase moment) const {
+    return moment == PeakPhase::kOptimizerStep || context_.job.pipeline.micro_batch_count > 1;
   }
   // The moment whose transients are alive at the peak; absent where there are none.
-  absl::optional<StageMoment> WorkingMoment(const StageContent& content,
+  absl::optional<StagePhase> WorkingMoment(const StageContent& content,
                                             const StageMemory& memory) const;
   absl::Status AppendState(int64_t stage, const StageMemory& memory,
-                           const absl::optional<StageMoment>& moment, LedgerRows& rows) const;
+                           const absl::optional<StagePhase>& moment, LedgerRows& rows) const;
   void AppendCopies(int64_t stage, const StageMemory& memory,
-                    const absl::optional<StageMoment>& moment, LedgerRows& rows) const;
+                    const absl::optional<StagePhase>& moment, LedgerRows& rows) const;
   absl::Status AppendActivations(const StageContent& content, const StageMemory& memory,
                                  LedgerRows& rows) const;
 

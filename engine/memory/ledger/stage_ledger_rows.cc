@@ -26,7 +26,7 @@ LedgerRow RowOf(const ActivationTensor& tensor, int64_t micro_batches, absl::str
 LedgerRow FreedRow(Bytes freed) {
   return {.kind = LedgerKind::kActivation,
           .name = "freed",
-          .data_type = "byte",
+          .element_kind = RowElements::kByte,
           .element_bits = kBitsPerByte,
           .elements = -freed.value(),
           .size = Bytes(0) - freed,
@@ -39,7 +39,7 @@ LedgerRow BucketRow(absl::string_view name, Bytes size, absl::string_view alive)
   return {.kind = LedgerKind::kCommunicationBuffer,
           .module = "framework",
           .name = name,
-          .data_type = "byte",
+          .element_kind = RowElements::kByte,
           .element_bits = kBitsPerByte,
           .elements = size.value(),
           .size = size,
@@ -56,31 +56,31 @@ void SetChunk(const StageContent& content, int64_t chunk, size_t first, LedgerRo
 }
 
 // True where a row of model state is alive at `moment`.
-bool IsThere(const LedgerRow& row, const absl::optional<StageMoment>& moment) {
+bool IsThere(const LedgerRow& row, const absl::optional<StagePhase>& moment) {
   if (row.kind != LedgerKind::kTransient) return true;
   if (!moment.has_value()) return false;
   if (row.module != kGatheredGradients) return true;
-  return *moment == StageMoment::kHead || *moment == StageMoment::kLayer;
+  return *moment == StagePhase::kHead || *moment == StagePhase::kLayer;
 }
 
 }  // namespace
 
-absl::optional<StageMoment> StageLedger::WorkingMoment(const StageContent& content,
+absl::optional<StagePhase> StageLedger::WorkingMoment(const StageContent& content,
                                                        const StageMemory& memory) const {
-  if (memory.moment == PeakMoment::kOptimizerStep) return absl::nullopt;
+  if (memory.phase == PeakPhase::kOptimizerStep) return absl::nullopt;
   const ChunkWork work = WorkOf(memory.in_flight, content);
   if (!work.happens) return absl::nullopt;
   return work.moment;
 }
 
 absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
-                                      const absl::optional<StageMoment>& moment,
+                                      const absl::optional<StagePhase>& moment,
                                       LedgerRows& rows) const {
   LedgerRows state;
   SEXTANT_RETURN_IF_ERROR(
       StageStateOf(state_context_, context_.state_rules, stage, &state).status());
   for (const LedgerRow& row : state) {
-    const bool waits = row.kind == LedgerKind::kGradient && drops_gradients(memory.moment);
+    const bool waits = row.kind == LedgerKind::kGradient && drops_gradients(memory.phase);
     if (!waits && IsThere(row, moment)) rows.push_back(row);
   }
   AppendCopies(stage, memory, moment, rows);
@@ -88,9 +88,9 @@ absl::Status StageLedger::AppendState(int64_t stage, const StageMemory& memory,
 }
 
 void StageLedger::AppendCopies(int64_t stage, const StageMemory& memory,
-                               const absl::optional<StageMoment>& moment, LedgerRows& rows) const {
-  if (has_computed_gradients(memory.moment)) AppendComputedGradientRows(copies_, stage, rows);
-  if (memory.moment != PeakMoment::kOptimizerStep) AppendWholeGradientRows(copies_, stage, rows);
+                               const absl::optional<StagePhase>& moment, LedgerRows& rows) const {
+  if (has_computed_gradients(memory.phase)) AppendComputedGradientRows(copies_, stage, rows);
+  if (memory.phase != PeakPhase::kOptimizerStep) AppendWholeGradientRows(copies_, stage, rows);
   if (moment.has_value()) AppendCastRows(copies_, stage, *moment, rows);
 }
 
@@ -119,7 +119,7 @@ absl::Status StageLedger::AppendActivations(const StageContent& content, const S
 
 absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
                                  const StageMemory& memory, LedgerRows& rows) const {
-  const absl::optional<StageMoment> moment = WorkingMoment(content, memory);
+  const absl::optional<StagePhase> moment = WorkingMoment(content, memory);
   const size_t own = rows.size();
   SEXTANT_RETURN_IF_ERROR(AppendState(stage, memory, moment, rows));
   if (context_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
@@ -128,7 +128,7 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
     SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, moment, rows));
     SetChunk(content, 1, opposite, rows);
   }
-  if (memory.moment == PeakMoment::kOptimizerStep) {
+  if (memory.phase == PeakPhase::kOptimizerStep) {
     if (content.gather_bucket > Bytes(0)) {
       rows.push_back(BucketRow("gather_bucket", content.gather_bucket, "in the optimizer step"));
     }
@@ -145,7 +145,7 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
     SetChunk(content, memory.in_flight.chunk, first, rows);
   }
   AppendReceiveBufferRows(transients_, StageWithMostReceived(content), rows);
-  const bool reduces = moment == StageMoment::kHead || moment == StageMoment::kLayer;
+  const bool reduces = moment == StagePhase::kHead || moment == StagePhase::kLayer;
   if (reduces && content.reduce_bucket > Bytes(0)) {
     rows.push_back(BucketRow("reduce_bucket", content.reduce_bucket, "in backward passes"));
   }

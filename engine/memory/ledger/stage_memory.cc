@@ -21,7 +21,7 @@ LedgerRow RowOf(absl::string_view name, absl::string_view why, Bytes size) {
   return {.kind = LedgerKind::kFrameworkReserve,
           .module = "framework",
           .name = name,
-          .data_type = "byte",
+          .element_kind = RowElements::kByte,
           .element_bits = 8,
           .elements = size.value(),
           .size = size,
@@ -42,11 +42,11 @@ Bytes CountedOf(const ReserveSpec& reserve, const StageMemory& memory) {
 
 }  // namespace
 
-absl::string_view PeakMomentName(PeakMoment moment) {
+absl::string_view PeakPhaseName(PeakPhase phase) {
   constexpr absl::string_view kNames[] = {"forward", "loss", "head_backward", "layer_backward",
                                           "optimizer_step"};
-  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kPeakMomentCount);
-  return kNames[static_cast<size_t>(moment)];
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kPeakPhaseCount);
+  return kNames[static_cast<size_t>(phase)];
 }
 
 absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory) {

@@ -12,19 +12,19 @@
 #include "engine/base/units.h"
 #include "engine/memory/ledger/job_spec.h"
 #include "engine/memory/ledger_row.h"
-#include "engine/memory/schedule/in_flight_moment.h"
+#include "engine/memory/schedule/in_flight_point.h"
 
 namespace sextant {
 
-enum class PeakMoment { kForward, kLoss, kHeadBackward, kLayerBackward, kOptimizerStep };
-inline constexpr int kPeakMomentCount = 5;
+enum class PeakPhase { kForward, kLoss, kHeadBackward, kLayerBackward, kOptimizerStep };
+inline constexpr int kPeakPhaseCount = 5;
 
 // "forward", "loss", "head_backward", "layer_backward", "optimizer_step".
-absl::string_view PeakMomentName(PeakMoment moment);
+absl::string_view PeakPhaseName(PeakPhase phase);
 
 struct StageMemory {
-  PeakMoment moment = PeakMoment::kForward;
-  InFlightMoment in_flight;                    // at that moment
+  PeakPhase phase = PeakPhase::kForward;
+  InFlightPoint in_flight;                    // at that moment
   std::array<Bytes, kLedgerKindCount> sums{};  // the reserve at its expected size
   Bytes host = Bytes(0);                       // of state in host memory
   BytesInterval allocated = {};                // handed out by the framework's allocator

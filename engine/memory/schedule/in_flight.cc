@@ -13,14 +13,14 @@ namespace {
 // 1e9 micro-batches on 65,536 chunks of 9.2e18 bytes: 6e32.
 __extension__ typedef __int128 WideBytes;
 
-absl::StatusOr<InFlightPeak> PeakOf(const InFlightMoment& moment, WideBytes size) {
+absl::StatusOr<InFlightPeak> PeakOf(const InFlightPoint& moment, WideBytes size) {
   if (size > std::numeric_limits<int64_t>::max()) {
     return InvalidField("pipeline", "has more than 9.2e18 bytes of activations in flight");
   }
   return InFlightPeak{.moment = moment, .size = Bytes(static_cast<int64_t>(size))};
 }
 
-WideBytes SizeOf(const InFlightMoment& moment, absl::Span<const ChunkBytes> chunks) {
+WideBytes SizeOf(const InFlightPoint& moment, absl::Span<const ChunkBytes> chunks) {
   const ChunkBytes& in_work = chunks[static_cast<size_t>(moment.chunk)];
   const bool second_half = moment.begins == ScheduleWork::kWeightGradient;
   WideBytes sum = (second_half ? in_work.weight_gradient_work : in_work.backward_work).value();
@@ -97,7 +97,7 @@ class InterleavedSearch {
                  .left = of_.stage_count - position.forwards % of_.stage_count};
     backwards_ = {.chunk = last, .left = of_.stage_count, .step = -1};
     backwards_.Run(position.backwards, of_, chunks_);
-    const InFlightMoment moment = MomentAt(of_, position);
+    const InFlightPoint moment = MomentAt(of_, position);
     for (int64_t chunk = 0; chunk <= last; ++chunk) {
       held_ += WideBytes{moment.Held(chunk)} * chunks_[static_cast<size_t>(chunk)].held.value();
     }
@@ -169,9 +169,9 @@ absl::StatusOr<InFlightPeak> InFlight::Peak(int64_t stage,
     VisitInterleaved(of, [&](const InterleavedPosition& position) { search.Visit(position); });
     return search.Result();
   }
-  InFlightMoment peak;
+  InFlightPoint peak;
   WideBytes most = -1;
-  ForEachMoment(stage, [&](const InFlightMoment& moment) {
+  ForEachMoment(stage, [&](const InFlightPoint& moment) {
     const WideBytes size = SizeOf(moment, chunks);
     if (size <= most) return;
     most = size;

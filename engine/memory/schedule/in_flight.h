@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/units.h"
-#include "engine/memory/schedule/in_flight_moment.h"
+#include "engine/memory/schedule/in_flight_point.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
 #include "engine/model/sharding/parallel_layout.h"
 
@@ -25,7 +25,7 @@ struct ChunkBytes {
 };
 
 struct InFlightPeak {
-  InFlightMoment moment;
+  InFlightPoint moment;
   Bytes size = Bytes(0);
 };
 

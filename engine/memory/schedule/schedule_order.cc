@@ -4,7 +4,7 @@
 #include <array>
 
 #include "engine/base/field_violation.h"
-#include "engine/memory/schedule/in_flight_moment.h"
+#include "engine/memory/schedule/in_flight_point.h"
 
 namespace sextant {
 namespace {

@@ -263,7 +263,7 @@ void ListWeights(const StageStateContext& context, const UnitSize& unit, absl::s
   LedgerRow row = {.module = "gathered_weights",
                    .name = name,
                    .shape = "whole units",
-                   .data_type = DataTypeName(type),
+                   .data_type = type,
                    .element_bits = 8 * StorageBytes(type),
                    .elements = unit.elements,
                    .scale_bytes = unit.scale_bytes,
@@ -271,7 +271,7 @@ void ListWeights(const StageStateContext& context, const UnitSize& unit, absl::s
                    .why = "a unit computes with whole weights",
                    .source = kSource};
   list.AddTransient(row);
-  row.data_type = DataTypeName(context.state.frozen.data_type);
+  row.data_type = context.state.frozen.data_type;
   row.element_bits = QuantizedBits(context.state.frozen);
   row.elements = unit.quantized;
   row.scale_bytes = unit.quantized_scale_bytes;
@@ -282,7 +282,7 @@ void ListGradients(DataType type, int64_t elements, StateList& list) {
   list.AddTransient({.module = "gathered_gradients",
                      .name = "largest_unit",
                      .shape = "a whole unit",
-                     .data_type = DataTypeName(type),
+                     .data_type = type,
                      .element_bits = 8 * StorageBytes(type),
                      .elements = elements,
                      .alive = "from a unit's backward pass until it is reduced or sent off",

@@ -192,7 +192,7 @@ int64_t AddDequantized(const PrecisionPolicy& precision, int64_t elements, State
   if (list.has_rows()) {
     list.AddTransient({.name = "dequantized_weight",
                        .shape = "the largest quantised matrix",
-                       .data_type = DataTypeName(type),
+                       .data_type = type,
                        .element_bits = 8 * StorageBytes(type),
                        .elements = elements,
                        .alive = "while a quantised matrix is multiplied with",

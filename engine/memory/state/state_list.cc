@@ -56,7 +56,7 @@ void StateList::AddRow(const TermRule& rule, const StateAmount& amount, bool off
                     .role = RoleName(tensor_->role),
                     .term = rule.name,
                     .dimensions = DimensionsOf(*tensor_, *shard_),
-                    .data_type = DataTypeName(rule.data_type),
+                    .data_type = rule.data_type,
                     .element_bits = rule.element_bits,
                     .elements = amount.elements,
                     .scale_bytes = amount.scale_bytes,

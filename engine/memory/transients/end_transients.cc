@@ -71,7 +71,7 @@ LedgerRow RowOf(const Received& received, const MicroBatchSpec& batch) {
           .module = "pipeline",
           .name = received.name,
           .shape = "b s h",
-          .data_type = DataTypeName(batch.compute_data_type),
+          .data_type = batch.compute_data_type,
           .element_bits = bytes * kBitsPerByte,
           .elements = received.elements.value(),
           .size = Bytes(received.elements.value() * bytes),

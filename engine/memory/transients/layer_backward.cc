@@ -10,9 +10,9 @@ namespace sextant {
 namespace {
 
 // The moment that frees the layer's own input, which the forward pass reads first.
-BackwardMoment InputMomentOf(const LayerSpec& layer) {
+BackwardPosition InputMomentOf(const LayerSpec& layer) {
   const auto at = [](LayerBranch branch, bool normed) {
-    return BackwardMoment{branch, normed ? BackwardStep::kBeforeNorm : BackwardStep::kInput};
+    return BackwardPosition{branch, normed ? BackwardStep::kBeforeNorm : BackwardStep::kInput};
   };
   if (layer.attention.has_value()) {
     return at(LayerBranch::kAttention, layer.norms.before_attention);
@@ -90,7 +90,7 @@ int64_t HeldFrom(const BytesByMoment& bytes, size_t moment) {
                          int64_t{0});
 }
 
-void BackwardPeak::Begin(const BackwardMoment& moment) {
+void BackwardPeak::Begin(const BackwardPosition& moment) {
   End();
   begun_ = true;
   ++count_;

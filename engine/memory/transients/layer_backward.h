@@ -32,7 +32,7 @@ class BackwardPeak {
   BackwardPeak(const LayerSteps& steps, size_t listed, TransientList& list)
       : steps_(steps), listed_(listed), list_(&list) {}
 
-  void Begin(const BackwardMoment& moment);
+  void Begin(const BackwardPosition& moment);
   // Inline: most walks only need sums.
   void Make(const Transient& transient, int64_t element_bytes) {
     made_ = made_ + transient.elements * element_bytes;

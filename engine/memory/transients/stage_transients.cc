@@ -9,9 +9,9 @@
 namespace sextant {
 namespace {
 
-class StageMoments {
+class StagePhases {
  public:
-  StageMoments(const TransientContext& context, int64_t stage)
+  StagePhases(const TransientContext& context, int64_t stage)
       : context_(context),
         stage_(stage),
         last_(stage == context.placement.stage_count() - 1),
@@ -97,7 +97,7 @@ class MomentWriter {
  public:
   explicit MomentWriter(StageTransients& out) : out_(out) {}
 
-  void Put(StageMoment moment, CheckedInt added, CheckedInt freed) {
+  void Put(StagePhase moment, CheckedInt added, CheckedInt freed) {
     ok_ = ok_ && added.ok() && freed.ok();
     out_.moments[static_cast<size_t>(moment)] = {
         .added = Bytes(added.value()), .freed = Bytes(freed.value()), .happens = true};
@@ -115,7 +115,7 @@ class MomentWriter {
 
 }  // namespace
 
-absl::string_view StageMomentName(StageMoment moment) {
+absl::string_view StagePhaseName(StagePhase moment) {
   constexpr absl::string_view kNames[] = {"forward", "loss", "head", "layer"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == kStageMomentCount);
   return kNames[static_cast<size_t>(moment)];
@@ -131,45 +131,45 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
                                                   const StageParts& kept, LayerCosts& costs) {
   StageTransients out;
   MomentWriter writer(out);
-  const StageMoments moments(context, stage);
+  const StagePhases moments(context, stage);
   const int64_t output = moments.is_last() ? kept.output.value() : 0;
   if (moments.is_last()) {
     TransientList loss(context);
     AddLossTransients(context, loss);
-    writer.Put(StageMoment::kLoss, loss.total(), 0);
+    writer.Put(StagePhase::kLoss, loss.total(), 0);
     TransientList head(context);
     AddHeadTransients(context, head);
-    writer.Put(StageMoment::kHead, head.total(), FreedBehindLoss(context));
+    writer.Put(StagePhase::kHead, head.total(), FreedBehindLoss(context));
   }
   const auto largest = moments.LargestOf(kept, costs);
   const LayerPeak& layer = largest.backward;
-  if (layer.place.layer_kind >= 0) writer.Put(StageMoment::kLayer, layer.added, layer.freed);
+  if (layer.place.layer_kind >= 0) writer.Put(StagePhase::kLayer, layer.added, layer.freed);
   if (largest.forward_place.layer_kind >= 0) {
-    writer.Put(StageMoment::kForward, largest.forward, output);
+    writer.Put(StagePhase::kForward, largest.forward, output);
   }
   writer.PutBuffers(AddReceiveBuffers(context, stage, nullptr));
   if (writer.ok()) return out;
   return InvalidField("micro_batch", "makes more than 9.2e18 bytes on a GPU at a time");
 }
 
-void AppendTransientRows(const TransientContext& context, int64_t stage, StageMoment moment,
+void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
                          const StageParts& kept, LedgerRows& rows) {
   TransientList list(context, &rows);
   LayerCosts costs;
-  const StageMoments moments(context, stage);
+  const StagePhases moments(context, stage);
   switch (moment) {
-    case StageMoment::kLoss:
+    case StagePhase::kLoss:
       if (moments.is_last()) AddLossTransients(context, list);
       return;
-    case StageMoment::kHead:
+    case StagePhase::kHead:
       if (moments.is_last()) AddHeadTransients(context, list);
       return;
-    case StageMoment::kLayer: {
+    case StagePhase::kLayer: {
       const LayerPeak peak = moments.LargestOf(kept, costs).backward;
       if (peak.place.layer_kind < 0) return;
       return ListBackward(context, peak, moments.BlockOf(peak.place.part), list);
     }
-    case StageMoment::kForward: {
+    case StagePhase::kForward: {
       const ActivationPlace place = moments.LargestOf(kept, costs).forward_place;
       if (place.layer_kind >= 0) ListForward(context, place, list);
       return;

@@ -15,7 +15,7 @@
 
 namespace sextant {
 
-enum class StageMoment {
+enum class StagePhase {
   kForward,  // of the layer that makes the most beyond what it keeps
   kLoss,     // with its backward pass; last stage only
   kHead,     // the backward pass of the output head; last stage only
@@ -24,7 +24,7 @@ enum class StageMoment {
 inline constexpr int kStageMomentCount = 4;
 
 // "forward", "loss", ...
-absl::string_view StageMomentName(StageMoment moment);
+absl::string_view StagePhaseName(StagePhase moment);
 
 // At a moment the GPU holds model state, all other micro-batches in flight, the bytes kept by the
 // micro-batch in work (ChunkActivations() of all its chunks) minus `freed`, and `added`.
@@ -38,7 +38,7 @@ struct StageTransients {
   std::array<MomentBytes, kStageMomentCount> moments;
   Bytes receive_buffers = Bytes(0);  // of a pipeline, at every moment
 
-  const MomentBytes& At(StageMoment moment) const { return moments[static_cast<size_t>(moment)]; }
+  const MomentBytes& At(StagePhase moment) const { return moments[static_cast<size_t>(moment)]; }
 };
 
 // `kept` is ChunkActivations() of the stage's last chunk, or of the stage. Allocates nothing. Time
@@ -53,7 +53,7 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
                                                   const StageParts& kept, LayerCosts& costs);
 
 // Appends rows that add up to `added` of `moment`, and those of the receive buffers.
-void AppendTransientRows(const TransientContext& context, int64_t stage, StageMoment moment,
+void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
                          const StageParts& kept, LedgerRows& rows);
 void AppendReceiveBufferRows(const TransientContext& context, int64_t stage, LedgerRows& rows);
 

@@ -6,9 +6,10 @@ namespace sextant {
 namespace {
 
 constexpr char kSource[] = "the chain rule: docs/memory_transients.md";
-absl::string_view FloatName(int64_t bytes, const MicroBatchSpec& batch) {
-  if (bytes == ComputeBytesOf(batch)) return DataTypeName(batch.compute_data_type);
-  return bytes == 4 ? DataTypeName(DataType::kFp32) : DataTypeName(DataType::kBf16);
+
+DataType FloatOf(int64_t bytes, const MicroBatchSpec& batch) {
+  if (bytes == ComputeBytesOf(batch)) return batch.compute_data_type;
+  return bytes == 4 ? DataType::kFp32 : DataType::kBf16;
 }
 
 }  // namespace
@@ -25,7 +26,7 @@ void TransientList::Add(const Transient& transient) {
                     .module = place_.module,
                     .name = transient.name,
                     .shape = transient.shape,
-                    .data_type = FloatName(bytes, batch_),
+                    .data_type = FloatOf(bytes, batch_),
                     .element_bits = bytes * kBitsPerByte,
                     .elements = transient.elements.value(),
                     .size = Bytes(size.value()),

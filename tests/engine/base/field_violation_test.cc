@@ -94,12 +94,12 @@ TEST(Reason, IsCarriedAndDefaultsToABrokenInvariant) {
 
 TEST(FieldViolations, MentionsWhatIsAtOrBelowAField) {
   FieldViolations violations;
-  violations.Add("cluster.calibrations[1].device.uuid", "is required");
+  violations.Add("cluster.device.calibrations.calibrations[1].device.uuid", "is required");
   EXPECT_TRUE(violations.Mentions("cluster"));
-  EXPECT_TRUE(violations.Mentions("cluster.calibrations"));
-  EXPECT_TRUE(violations.Mentions("cluster.calibrations[1].device.uuid"));
+  EXPECT_TRUE(violations.Mentions("cluster.device.calibrations.calibrations"));
+  EXPECT_TRUE(violations.Mentions("cluster.device.calibrations.calibrations[1].device.uuid"));
   EXPECT_FALSE(violations.Mentions("cluster.cal"));
-  EXPECT_FALSE(violations.Mentions("cluster.calibrations[0]"));
+  EXPECT_FALSE(violations.Mentions("cluster.device.calibrations.calibrations[0]"));
 }
 
 TEST(Metadata, IsCarriedInOrderAndOnOneLineEach) {

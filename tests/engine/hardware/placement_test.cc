@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/hardware/catalogue.h"
 #include "tests/engine/hardware/device_models.h"
+#include "tests/support/note_matchers.h"
 
 namespace sextant {
 namespace {
@@ -59,10 +60,10 @@ TEST(ProductPeers, AreOfTheProduct) {
   const MeasuredFleet fleet = MeasuredFleet().Add(700).Add(700, "a100-sxm-80");
   EXPECT_THAT(Uuids(fleet.Peers()), ElementsAre("GPU-1"));
   EXPECT_EQ(fleet.Peers().join, DeviceJoin::kMedian);
-  EXPECT_THAT(fleet.Peers().assumptions, IsEmpty());
+  EXPECT_THAT(fleet.Peers().notes, IsEmpty());
   const Placement unmeasured = fleet.Peers("b200-sxm");
   EXPECT_THAT(Uuids(unmeasured), IsEmpty());
-  EXPECT_THAT(unmeasured.assumptions, IsEmpty());
+  EXPECT_THAT(unmeasured.notes, IsEmpty());
   ASSERT_EQ(unmeasured.devices.size(), 1u);
   EXPECT_EQ(unmeasured.devices[0].model, &DeviceModel::OfProduct(**FindAccelerator("b200-sxm")));
 }
@@ -72,25 +73,34 @@ TEST(ProductPeers, HaveTheDatasheetsPowerLimit) {
   const MeasuredFleet fleet = MeasuredFleet().Add(693).Add(692).Add(707).Add(708).Add(500);
   const Placement peers = fleet.Peers();
   EXPECT_THAT(Uuids(peers), ElementsAre("GPU-1", "GPU-3"));
-  EXPECT_THAT(peers.assumptions,
-              ElementsAre("Left out of the median, since their power limit is 500 W to 708 W and "
-                          "the datasheet's is 700 W: 3 of 5 measured h200-sxm."));
+  EXPECT_THAT(peers.notes,
+              ElementsAre(IsNote(NoteKind::kOtherPowerLimits,
+                                 "Left out of the median, since their power limit is 500 W to 708 "
+                                 "W and the datasheet's is 700 W: 3 of 5 measured h200-sxm.")));
+  EXPECT_THAT(peers.notes[0].values,
+              ElementsAre(NoteValue{"device_count", 3}, NoteValue{"power_limit_watts", 700}));
 }
 
 TEST(ProductPeers, TakePartOnTrustWhereTheySayNoLimit) {
   const MeasuredFleet fleet = MeasuredFleet().Add(700).Add({}).Add(600);
   const Placement peers = fleet.Peers();
   EXPECT_THAT(Uuids(peers), ElementsAre("GPU-1", "GPU-2"));
-  EXPECT_THAT(peers.assumptions,
-              ElementsAre(AllOf(HasSubstr("is 600 W and"), HasSubstr("1 of 3 measured")),
-                          HasSubstr("since they say none: 1 of 3 measured h200-sxm.")));
+  EXPECT_THAT(peers.notes,
+              ElementsAre(IsNote(NoteKind::kOtherPowerLimits,
+                                 AllOf(HasSubstr("is 600 W and"), HasSubstr("1 of 3 measured"))),
+                          IsNote(NoteKind::kPowerLimitAssumed,
+                                 HasSubstr("since they say none: 1 of 3 measured h200-sxm."))));
+  EXPECT_THAT(peers.notes[1].values,
+              ElementsAre(NoteValue{"device_count", 1}, NoteValue{"power_limit_watts", 700}));
 }
 
 TEST(ProductPeers, AreNoneWhereAllAreLimitedFurther) {
   const MeasuredFleet fleet = MeasuredFleet().Add(500).Add(500);
   EXPECT_THAT(Uuids(fleet.Peers()), IsEmpty());
-  EXPECT_THAT(fleet.Peers().assumptions, ElementsAre(HasSubstr("2 of 2 measured h200-sxm"),
-                                                     HasSubstr("No measured h200-sxm is left")));
+  EXPECT_THAT(
+      fleet.Peers().notes,
+      ElementsAre(IsNote(NoteKind::kOtherPowerLimits, HasSubstr("2 of 2 measured h200-sxm")),
+                  IsNote(NoteKind::kNoMeasurementLeft, HasSubstr("No measured h200-sxm is left"))));
 }
 
 TEST(ProductPeers, AreAsYoungAsTheyHaveToBe) {
@@ -98,8 +108,10 @@ TEST(ProductPeers, AreAsYoungAsTheyHaveToBe) {
   EXPECT_THAT(Uuids(fleet.Peers("h200-sxm", 10)), ElementsAre("GPU-1"));
   const Placement none = fleet.Peers("h200-sxm", 9);
   EXPECT_THAT(Uuids(none), IsEmpty());
-  EXPECT_THAT(none.assumptions,
-              ElementsAre(HasSubstr("Older than the request allows"), HasSubstr("is left")));
+  EXPECT_THAT(none.notes, ElementsAre(IsNote(NoteKind::kMeasurementsTooOld,
+                                             HasSubstr("Older than the request allows")),
+                                      IsNote(NoteKind::kNoMeasurementLeft, HasSubstr("is left"))));
+  EXPECT_THAT(none.notes[0].values, ElementsAre(NoteValue{"device_count", 1}));
 }
 
 // Among four of one source the lower median is the second fastest; for a placement the slowest

@@ -14,7 +14,9 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 constexpr OperationTypes kBf16 = {.input = DataType::kBf16};
@@ -35,14 +37,20 @@ Roofline Of(const Operation& op, const DeviceRates& rates,
   return roofline.value_or(Roofline());
 }
 
-std::string Advice(const Operation& op, const DeviceRates& rates) {
+// The text is "" where there is no advice.
+Advice AdviceOn(const Operation& op, const DeviceRates& rates) {
   const OperationRequest request = {op, kBf16};
   const auto analysis = AnalyzeOperation(request, "");
   EXPECT_THAT(analysis, IsOk());
-  if (!analysis.ok()) return "";
+  if (!analysis.ok()) return {};
   const auto advice = AdviceFor(request, *analysis, rates);
   EXPECT_THAT(advice, IsOk());
-  return advice.value_or("");
+  return advice.value_or(Advice());
+}
+
+template <typename Text>
+::testing::Matcher<const Advice&> IsAdvice(AdviceKind kind, Text text) {
+  return AllOf(Field("kind", &Advice::kind, kind), Field("text", &Advice::text, text));
 }
 
 // n = 300: 5.4e7 FLOPs over 5.4e5 bytes, exactly on the ridge: c = m = 0.54 us.
@@ -150,7 +158,8 @@ TEST(RowsAtRidge, OfExpertsAreTokens) {
   EXPECT_EQ(Of(op, kDevice).bound, RooflineBound::kMemory);
   EXPECT_EQ(*tokens, 571);
   op.tokens = 8;
-  EXPECT_THAT(Advice(op, kDevice), HasSubstr(absl::StrCat("until tokens = ", *tokens)));
+  EXPECT_THAT(AdviceOn(op, kDevice),
+              IsAdvice(AdviceKind::kMoreRows, HasSubstr(absl::StrCat("until tokens = ", *tokens))));
 }
 
 // With n = k = 100 even endless rows have 50 FLOPs a byte.
@@ -159,43 +168,88 @@ TEST(RowsAtRidge, MayNotExist) {
   EXPECT_FALSE(RowsAtRidge({Softmax{10, 10}, kBf16}, kDevice).has_value());
 }
 
-TEST(Advice, SaysWhatToDo) {
-  EXPECT_THAT(Advice(Matmul{.m = 8, .n = 1000, .k = 1000}, kDevice),
-              AllOf(StartsWith("memory-bound"), HasSubstr("until m = 126")));
-  EXPECT_THAT(Advice(Linear{.rows = 8, .input_size = 1000, .output_size = 1000}, kDevice),
-              HasSubstr("until rows = 126"));
-  EXPECT_THAT(Advice(Matmul{.m = 8, .n = 100, .k = 100}, kDevice), HasSubstr("at any m"));
-  EXPECT_THAT(Advice(Matmul{.m = 4096, .n = 4096, .k = 4096}, kDevice),
-              StartsWith("compute-bound: 1.37e+03 FLOPs a byte, the ridge is 100"));
-  EXPECT_THAT(Advice(Activation{ActivationFunction::kRelu, 1000}, kDevice),
-              HasSubstr("fuse with its neighbours"));
-  EXPECT_THAT(Advice(OptimizerUpdate{.parameters = 1000}, kDevice), HasSubstr("state"));
-  EXPECT_THAT(Advice(EmbeddingLookup{4, 9, 3}, kDevice), HasSubstr("no arithmetic"));
-  EXPECT_THAT(
-      Advice(
-          HostCopy{
-              .bytes = 4, .pinned = false, .link = BytesPerSecond(1), .staging = BytesPerSecond(1)},
-          kDevice),
-      HasSubstr("pin"));
-  EXPECT_THAT(Advice(Attention{.batch = 1,
-                               .heads = 1,
-                               .kv_heads = 1,
-                               .query_length = 512,
-                               .key_length = 512,
-                               .head_size = 64,
-                               .fused = false},
-                     kDevice),
-              HasSubstr("fused kernel"));
+TEST(Advice, OnMemoryIsMoreRowsWhereTheyReachTheRidge) {
+  const Advice matmul = AdviceOn(Matmul{.m = 8, .n = 1000, .k = 1000}, kDevice);
+  EXPECT_THAT(matmul, IsAdvice(AdviceKind::kMoreRows,
+                               AllOf(StartsWith("memory-bound"), HasSubstr("until m = 126"))));
+  EXPECT_THAT(matmul.values, ElementsAre(NoteValue{"rows_at_ridge", 126}));
+  EXPECT_THAT(AdviceOn(Linear{.rows = 8, .input_size = 1000, .output_size = 1000}, kDevice),
+              IsAdvice(AdviceKind::kMoreRows, HasSubstr("until rows = 126")));
+  const Advice small = AdviceOn(Matmul{.m = 8, .n = 100, .k = 100}, kDevice);
+  EXPECT_THAT(small, IsAdvice(AdviceKind::kFuse, HasSubstr("at any m")));
+  EXPECT_THAT(small.values, IsEmpty());
+}
+
+TEST(Advice, OnMemoryIsToFuseOrToStoreLess) {
+  const Advice relu = AdviceOn(Activation{ActivationFunction::kRelu, 1000}, kDevice);
+  EXPECT_THAT(relu, IsAdvice(AdviceKind::kFuse, HasSubstr("fuse with its neighbours")));
+  EXPECT_THAT(relu.values, IsEmpty());  // one kernel either way
+  EXPECT_THAT(AdviceOn(OptimizerUpdate{.parameters = 1000}, kDevice),
+              IsAdvice(AdviceKind::kFewerBytes, HasSubstr("state")));
+  EXPECT_THAT(AdviceOn(EmbeddingLookup{4, 9, 3}, kDevice),
+              IsAdvice(AdviceKind::kFewerBytes, HasSubstr("no arithmetic")));
+  EXPECT_THAT(AdviceOn(Attention{.batch = 1,
+                                 .heads = 1,
+                                 .kv_heads = 1,
+                                 .query_length = 512,
+                                 .key_length = 512,
+                                 .head_size = 64,
+                                 .fused = false},
+                       kDevice),
+              IsAdvice(AdviceKind::kFuse, HasSubstr("fused kernel")));
+}
+
+// In one kernel a softmax of bf16 reads and writes each element once; its separate steps (maximum,
+// subtraction, exponential, sum, division) move more.
+TEST(Advice, SaysWhatFusingSaves) {
+  const OperationRequest request = {Softmax{1000, 1000}, kBf16};
+  const auto analysis = AnalyzeOperation(request, "");
+  ASSERT_THAT(analysis, IsOk());
+  const double ratio = static_cast<double>(analysis->forward.sum.moved().value()) /
+                       static_cast<double>(analysis->unfused->sum.moved().value());
+  EXPECT_LT(ratio, 0.6);
+  const Advice advice = AdviceOn(Softmax{1000, 1000}, kDevice);
+  EXPECT_THAT(advice, IsAdvice(AdviceKind::kFuse, HasSubstr("of the bytes of its separate steps")));
+  EXPECT_THAT(advice.values, ElementsAre(NoteValue{"fused_bytes_ratio", ratio}));
+}
+
+// 2 x 4096^3 FLOPs over 3 x 2 x 4096^2 bytes: 4096 / 3 a byte.
+TEST(Advice, OnArithmeticIsLessOfIt) {
+  const Advice advice = AdviceOn(Matmul{.m = 4096, .n = 4096, .k = 4096}, kDevice);
+  EXPECT_THAT(advice, IsAdvice(AdviceKind::kLessArithmetic,
+                               StartsWith("compute-bound: 1.37e+03 FLOPs a byte, the ridge is "
+                                          "100")));
+  ASSERT_EQ(advice.values.size(), 2u);
+  EXPECT_EQ(advice.values[0].name, "flops_per_byte");
+  EXPECT_DOUBLE_EQ(advice.values[0].value, 4096.0 / 3);
+  EXPECT_EQ(advice.values[1].name, "ridge_flops_per_byte");
+  EXPECT_DOUBLE_EQ(advice.values[1].value, 100);
+}
+
+TEST(Advice, OnLaunchesIsFewerOfThem) {
   DeviceRates slow_launch = kDevice;
   slow_launch.launch = Seconds(1e-3);
-  EXPECT_THAT(Advice(Matmul{.m = 8, .n = 100, .k = 100}, slow_launch), StartsWith("launch-bound"));
+  const Matmul op = {.m = 8, .n = 100, .k = 100};
+  const Advice advice = AdviceOn(op, slow_launch);
+  EXPECT_THAT(advice, IsAdvice(AdviceKind::kFewerLaunches, StartsWith("launch-bound")));
+  EXPECT_THAT(advice.values,
+              ElementsAre(NoteValue{"launch_ratio", 1e-3 / Of(op, slow_launch).time.value()}));
+}
+
+TEST(Advice, OnCopiesIsToPinAndToOverlap) {
+  HostCopy copy = {
+      .bytes = 4, .pinned = false, .link = BytesPerSecond(1), .staging = BytesPerSecond(1)};
+  EXPECT_THAT(AdviceOn(copy, kDevice), IsAdvice(AdviceKind::kPinHostMemory, HasSubstr("pin")));
+  copy.pinned = true;
+  EXPECT_THAT(AdviceOn(copy, kDevice), IsAdvice(AdviceKind::kOverlapCopy, HasSubstr("link")));
 }
 
 // A target that no size reaches must not loop for ever.
 TEST(Advice, ComesForTheLargestSizes) {
-  EXPECT_THAT(Advice(Matmul{.m = kMaxDimension, .n = 1, .k = 1}, kDevice), HasSubstr("at any m"));
-  EXPECT_THAT(Advice(Matmul{.m = 1, .n = kMaxDimension, .k = 1 << 20}, kDevice),
-              HasSubstr("until m = "));
+  EXPECT_THAT(AdviceOn(Matmul{.m = kMaxDimension, .n = 1, .k = 1}, kDevice),
+              IsAdvice(AdviceKind::kFuse, HasSubstr("at any m")));
+  EXPECT_THAT(AdviceOn(Matmul{.m = 1, .n = kMaxDimension, .k = 1 << 20}, kDevice),
+              IsAdvice(AdviceKind::kMoreRows, HasSubstr("until m = ")));
 }
 
 }  // namespace

@@ -45,7 +45,9 @@ bool TryAll(const JobContext& context, const JobChoice& choice, Bytes usable,
   FittingChange found;
   for (const RunChange& change : changes) {
     for (const ChangedSetting& setting : Apply(change, changed)) found.settings.push_back(setting);
-    absl::StrAppend(&found.cost, found.cost.empty() ? "" : "; ", CostOf(change));
+    const SettingCost cost = CostOf(change);
+    found.cost = std::max(found.cost, cost.kind);
+    absl::StrAppend(&found.cost_text, found.cost_text.empty() ? "" : "; ", cost.text);
   }
   ++out.considered;
   const auto process = ProcessOf(context, changed);
@@ -205,7 +207,7 @@ TEST(FittingChangesSearch, FindsWhatAPlainSearchDoes) {
     ASSERT_TRUE(process.has_value());
     for (const double share : {0.02, 0.2, 0.5, 0.9}) {
       const Bytes usable(static_cast<int64_t>(share * static_cast<double>(process->high.value())));
-      const FittingChanges found = FindFittingChanges(context, choice, usable);
+      const FittingChanges found = FindFittingChanges(context, choice, usable, {});
       const PlainSearch plain = SearchPlainly(context, choice, usable);
       ExpectSame(found, plain.all);
       ++(plain.all.changes.empty() ? none : plain.pair ? pairs : singles);

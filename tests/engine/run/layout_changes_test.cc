@@ -29,7 +29,7 @@ TEST(FittingChanges, EachMakesItFit) {
   for (const FittingChange& change : memory.changes) {
     EXPECT_THAT(change.settings, Not(IsEmpty()));
     EXPECT_LE(change.process.high, memory.usable) << change.settings[0].field;
-    EXPECT_FALSE(change.cost.empty());
+    EXPECT_FALSE(change.cost_text.empty());
   }
 }
 
@@ -41,7 +41,8 @@ TEST(FittingChanges, AreWhatTheChangedRunHolds) {
   const MemoryEstimate memory = EstimateOf(run);
   const auto full =
       std::find_if(memory.changes.begin(), memory.changes.end(), [](const FittingChange& change) {
-        return change.settings[0].field == "training.recompute" && change.settings[0].to == "full";
+        return change.settings[0].field == "training.recompute" &&
+               change.settings[0].to == SettingValue(RecomputePolicy::kFull);
       });
   ASSERT_NE(full, memory.changes.end());
   run.training.recompute = RecomputePolicy::kFull;
@@ -55,7 +56,7 @@ TEST(FittingChanges, AreWhatTheChangedRunHolds) {
 // takes no host memory won't do.
 TEST(FittingChanges, APairWhereNoSingleOneWillDo) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "a100-sxm-40";
+  run.cluster.device.accelerator = "a100-sxm-40";
   run.cluster.device_count = 8;
   run.layout->parallel.pipeline_parallel_size = 1;
   run.layout->global_batch_size = 8;
@@ -77,7 +78,7 @@ TEST(FittingChanges, APairIsCheaperThanMoreDevices) {
   run.training.token_count = 1;
   run.training.sequence_length = 4096;
   run.training.precision.gradient_data_type = DataType::kFp32;
-  run.cluster.accelerator = "a100-sxm-40";
+  run.cluster.device.accelerator = "a100-sxm-40";
   run.cluster.device_count = 32;
   run.layout = RunLayout();
   run.layout->parallel = {.pipeline_parallel_size = 4, .expert_parallel_size = 8};

@@ -11,6 +11,7 @@
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan.h"
 #include "tests/engine/run/layout_runs.h"
+#include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -49,7 +50,7 @@ TEST(LayoutPlan, WithoutGlobalBatchTheScheduleIsFull) {
   const auto plan = PlanRun(run);
   ASSERT_THAT(plan, IsOk());
   EXPECT_EQ(plan->memory_estimate->micro_batch_count, 8);
-  EXPECT_THAT(plan->assumptions, Contains(HasSubstr("A step has 8 micro-batches on each of 2")));
+  EXPECT_THAT(TextsOf(plan->notes), Contains(HasSubstr("A step has 8 micro-batches on each of 2")));
 }
 
 // By default FSDP under a pipeline reduces once a step and keeps gathered weights; a given number
@@ -60,7 +61,7 @@ TEST(LayoutPlan, FsdpUnderAPipelineKeepsWhatIsWhole) {
   const auto assumptions = [](const RunSpec& run) {
     const auto plan = PlanRun(run);
     EXPECT_THAT(plan, IsOk());
-    return plan.ok() ? plan->assumptions : std::vector<std::string>();
+    return plan.ok() ? TextsOf(plan->notes) : std::vector<std::string>();
   };
   RunSpec run = Llama70b();
   run.layout->framework.kind = Framework::kPytorchFsdp;
@@ -97,11 +98,11 @@ TEST(LayoutPlan, SaysWhereAutocastKeepsWhatItCasts) {
   run.training.precision.weight_data_type = DataType::kFp32;
   const auto cast = PlanRun(run);
   ASSERT_THAT(cast, IsOk());
-  EXPECT_THAT(cast->assumptions, Contains(HasSubstr("torch.autocast")));
+  EXPECT_THAT(TextsOf(cast->notes), Contains(HasSubstr("torch.autocast")));
   run.layout->framework.kind = Framework::kMegatronLm;
   const auto none = PlanRun(run);
   ASSERT_THAT(none, IsOk());
-  EXPECT_THAT(none->assumptions, Not(Contains(HasSubstr("torch.autocast"))));
+  EXPECT_THAT(TextsOf(none->notes), Not(Contains(HasSubstr("torch.autocast"))));
 }
 
 TEST(LayoutPlan, WithoutLayoutThereIsNoEstimate) {
@@ -129,7 +130,7 @@ TEST(LayoutPlan, RefusesWhatContradictsIt) {
 
   run = Llama70b();
   run.layout = absl::nullopt;
-  run.options.include_ledger = true;
+  run.options.include_ledger = run.options.full = true;
   EXPECT_THAT(FieldsOf(run), ElementsAre("options.include_ledger"));
 }
 
@@ -331,17 +332,36 @@ TEST(LayoutPlan, RequestFieldsOfAJob) {
   EXPECT_EQ(RequestFieldOf("model.hidden_size"), "model.hidden_size");
 }
 
+// The interval holds 80 %: a tenth of the chance lies beyond each end.
+TEST(LayoutPlan, ChanceOfFittingByHand) {
+  const BytesInterval process = {Bytes(90), Bytes(100), Bytes(120)};
+  EXPECT_DOUBLE_EQ(FitChance(process, Bytes(100)), 0.5);
+  EXPECT_NEAR(FitChance(process, Bytes(90)), 0.1, 1e-12);
+  EXPECT_NEAR(FitChance(process, Bytes(120)), 0.9, 1e-12);
+  // Half of the way to the high end is 0.6408 standard deviations: Phi(0.6408) = 0.7392.
+  EXPECT_NEAR(FitChance(process, Bytes(110)), 0.7392, 1e-4);
+  const BytesInterval exact = {Bytes(100), Bytes(100), Bytes(100)};
+  EXPECT_EQ(FitChance(exact, Bytes(100)), 1);
+  EXPECT_EQ(FitChance(exact, Bytes(99)), 0);
+}
+
+TEST(LayoutPlan, ThresholdsAreTheRequests) {
+  EXPECT_EQ(VerdictOf(0.6, {}), Verdict::kTight);
+  EXPECT_EQ(VerdictOf(0.6, {.fits = 0.6}), Verdict::kFits);
+  EXPECT_EQ(VerdictOf(0.3, {.does_not_fit = 0.4}), Verdict::kDoesNotFit);
+}
+
 TEST(LayoutPlan, VerdictIsByTheEndsOfTheInterval) {
   const BytesInterval process = {Bytes(90), Bytes(100), Bytes(110)};
-  EXPECT_EQ(VerdictOf(process, Bytes(110)), Verdict::kFits);
-  EXPECT_EQ(VerdictOf(process, Bytes(109)), Verdict::kTight);
-  EXPECT_EQ(VerdictOf(process, Bytes(90)), Verdict::kTight);
-  EXPECT_EQ(VerdictOf(process, Bytes(89)), Verdict::kDoesNotFit);
+  EXPECT_EQ(VerdictOf(FitChance(process, Bytes(110)), {}), Verdict::kFits);
+  EXPECT_EQ(VerdictOf(FitChance(process, Bytes(109)), {}), Verdict::kTight);
+  EXPECT_EQ(VerdictOf(FitChance(process, Bytes(90)), {}), Verdict::kTight);
+  EXPECT_EQ(VerdictOf(FitChance(process, Bytes(89)), {}), Verdict::kDoesNotFit);
 }
 
 TEST(LayoutPlan, LedgersAddUpToEveryStage) {
   RunSpec run = Llama70b();
-  run.options.include_ledger = true;
+  run.options.include_ledger = run.options.full = true;
   const MemoryEstimate memory = EstimateOf(run);
   for (const StageEstimate& stage : memory.stages) {
     Bytes rows(0);

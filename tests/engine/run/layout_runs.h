@@ -14,7 +14,7 @@ inline RunSpec Llama70b() {
   run.model.preset = "llama-3.1-70b";
   run.training.token_count = 1'000'000'000'000;
   run.training.sequence_length = 8192;
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 64;
   run.layout = RunLayout{};
   run.layout->parallel.tensor_parallel_size = 8;

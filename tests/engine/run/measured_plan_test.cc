@@ -7,6 +7,7 @@
 
 #include "engine/run/plan.h"
 #include "tests/engine/run/measured_runs.h"
+#include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -37,18 +38,18 @@ Rate RateOf(const Plan& plan, absl::string_view quantity) {
 TEST(MeasuredPlan, OfAProcessorByHand) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
   const Plan plan = PlanOf(run);
-  EXPECT_EQ(plan.accelerator, "Some Processor 9000");
-  ASSERT_TRUE(plan.measured_bound.has_value());
+  EXPECT_EQ(plan.device, "Some Processor 9000");
+  ASSERT_TRUE(plan.estimate(EstimateKind::kMeasuredBound) != nullptr);
   // 6 x 1e9 x 2e10 FLOP / 2e12 FLOP/s
-  EXPECT_DOUBLE_EQ(plan.measured_bound->duration.value(), 6e7);
-  EXPECT_DOUBLE_EQ(plan.measured_bound->tokens_per_second, 2e10 / 6e7);
-  EXPECT_EQ(plan.measured_bound->measured_fraction, 1);
+  EXPECT_DOUBLE_EQ(At(plan, EstimateKind::kMeasuredBound).duration.value(), 6e7);
+  EXPECT_DOUBLE_EQ(At(plan, EstimateKind::kMeasuredBound).tokens_per_second, 2e10 / 6e7);
+  EXPECT_EQ(At(plan, EstimateKind::kMeasuredBound).measured_fraction, 1);
   // No datasheet: no peak, hence none of what stands on one.
-  EXPECT_FALSE(plan.measured_bound->mfu.has_value());
-  EXPECT_FALSE(plan.lower_bound.has_value());
-  EXPECT_FALSE(plan.textbook_estimate.has_value());
-  EXPECT_FALSE(plan.measured_bound->energy.has_value());
-  EXPECT_EQ(plan.usable_per_device, Bytes(64'000'000'000));
+  EXPECT_FALSE(At(plan, EstimateKind::kMeasuredBound).mfu.has_value());
+  EXPECT_FALSE(plan.estimate(EstimateKind::kLowerBound) != nullptr);
+  EXPECT_FALSE(plan.estimate(EstimateKind::kTextbook) != nullptr);
+  EXPECT_FALSE(At(plan, EstimateKind::kMeasuredBound).energy.has_value());
+  EXPECT_EQ(plan.capacity.usable(), Bytes(64'000'000'000));
 }
 
 TEST(MeasuredPlan, SaysOfEachRateWhatWasMeasured) {
@@ -85,16 +86,17 @@ TEST(MeasuredPlan, OfThisHostSaysSo) {
 TEST(MeasuredPlan, HasBothBoundsWhereThereIsADatasheet) {
   const RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
   const Plan plan = PlanOf(run);
-  EXPECT_EQ(plan.accelerator, "h100-sxm");
+  EXPECT_EQ(plan.device, "h100-sxm");
   EXPECT_EQ(RateOf(plan, "peak_flops_per_second").source, RateSource::kDatasheet);
   EXPECT_EQ(RateOf(plan, "device_power_watts").source, RateSource::kDatasheet);
-  EXPECT_DOUBLE_EQ(*plan.measured_bound->mfu, 700 / 989.4);
-  EXPECT_EQ(plan.measured_bound->measured_fraction, 1);
-  EXPECT_DOUBLE_EQ(*plan.lower_bound->measured_fraction, 989.4 / 700);
-  EXPECT_DOUBLE_EQ(*plan.textbook_estimate->measured_fraction, 0.4 * 989.4 / 700);
-  EXPECT_DOUBLE_EQ(plan.measured_bound->duration.value() / plan.lower_bound->duration.value(),
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kMeasuredBound).mfu, 700 / 989.4);
+  EXPECT_EQ(At(plan, EstimateKind::kMeasuredBound).measured_fraction, 1);
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kLowerBound).measured_fraction, 989.4 / 700);
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kTextbook).measured_fraction, 0.4 * 989.4 / 700);
+  EXPECT_DOUBLE_EQ(At(plan, EstimateKind::kMeasuredBound).duration.value() /
+                       At(plan, EstimateKind::kLowerBound).duration.value(),
                    989.4 / 700);
-  EXPECT_DOUBLE_EQ(plan.measured_bound->energy->value(), 700 * 1.2e20 / 700e12);
+  EXPECT_DOUBLE_EQ(At(plan, EstimateKind::kMeasuredBound).energy->value(), 700 * 1.2e20 / 700e12);
 }
 
 TEST(MeasuredPlan, TakesTheRequestsOwnFiguresFirst) {
@@ -107,17 +109,18 @@ TEST(MeasuredPlan, TakesTheRequestsOwnFiguresFirst) {
   EXPECT_EQ(RateOf(plan, "memory_bytes").source, RateSource::kRequest);
   EXPECT_EQ(RateOf(plan, "device_power_watts").source, RateSource::kRequest);
   EXPECT_EQ(RateOf(plan, "matmul_flops_per_second").source, RateSource::kMeasuredSupplied);
-  EXPECT_DOUBLE_EQ(*plan.measured_bound->mfu, 0.7);
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kMeasuredBound).mfu, 0.7);
 }
 
 // A gang runs at its slowest member and holds what its smallest holds.
 TEST(MeasuredPlan, OfSeveralDevicesTakesTheSlowestAndTheSmallest) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
-  run.cluster.calibrations.push_back(ModelOf(MeasuredH100("GPU-2")));
-  run.cluster.calibrations.push_back(ModelOf(MeasuredH100("GPU-3")));
-  ChangeCalibration(run.cluster.calibrations[1],
+  run.cluster.device.calibrations.push_back(ModelOf(MeasuredH100("GPU-2")));
+  run.cluster.device.calibrations.push_back(ModelOf(MeasuredH100("GPU-3")));
+  ChangeCalibration(run.cluster.device.calibrations[1],
                     [](auto& c) { c.matmuls[0].rate = FlopsPerSecond(600e12); });
-  ChangeCalibration(run.cluster.calibrations[2], [](auto& c) { c.memory = Bytes(79'000'000'000); });
+  ChangeCalibration(run.cluster.device.calibrations[2],
+                    [](auto& c) { c.memory = Bytes(79'000'000'000); });
   run.cluster.device_count = 3;
   const Plan plan = PlanOf(run);
   const Rate matmul = RateOf(plan, "matmul_flops_per_second");
@@ -127,7 +130,7 @@ TEST(MeasuredPlan, OfSeveralDevicesTakesTheSlowestAndTheSmallest) {
   EXPECT_EQ(RateOf(plan, "memory_bytes").value, 79e9);
   EXPECT_EQ(RateOf(plan, "memory_bytes").measured->device_uuid, "GPU-3");
   // 1.2e20 / (3 x 600e12)
-  EXPECT_DOUBLE_EQ(plan.measured_bound->duration.value(), 1.2e20 / 1.8e15);
+  EXPECT_DOUBLE_EQ(At(plan, EstimateKind::kMeasuredBound).duration.value(), 1.2e20 / 1.8e15);
 }
 
 TEST(MeasuredPlan, UsesTheRateOfTheComputeType) {
@@ -142,29 +145,30 @@ TEST(MeasuredPlan, DoesNotSayThatNothingWasMeasured) {
   for (const DeviceCalibration& device : {Processor("CPU-1"), MeasuredH100("GPU-1")}) {
     const RunSpec run = SuppliedRun(device);
     const Plan plan = PlanOf(run);
-    EXPECT_THAT(plan.assumptions, Not(Contains(HasSubstr("nothing was measured"))));
-    EXPECT_THAT(plan.assumptions, Contains(HasSubstr("4096x4096x4096")));
-    EXPECT_THAT(plan.assumptions, Contains(HasSubstr("all that its host reports")));
+    EXPECT_THAT(TextsOf(plan.notes), Not(Contains(HasSubstr("nothing was measured"))));
+    EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("4096x4096x4096")));
+    EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("all that its host reports")));
   }
 }
 
 TEST(MeasuredPlan, SaysThatAProcessorIsOne) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
-  EXPECT_THAT(PlanOf(run).assumptions, Contains(HasSubstr("is a processor, Some Processor 9000")));
+  EXPECT_THAT(TextsOf(PlanOf(run).notes),
+              Contains(HasSubstr("is a processor, Some Processor 9000")));
   const RunSpec gpu = SuppliedRun(MeasuredH100("GPU-1"));
-  EXPECT_THAT(PlanOf(gpu).assumptions, Not(Contains(HasSubstr("processor"))));
+  EXPECT_THAT(TextsOf(PlanOf(gpu).notes), Not(Contains(HasSubstr("processor"))));
 }
 
 // One sample has no spread, and 0 would read as a perfect one.
 TEST(MeasuredPlan, ClaimsNoSpreadOfASingleSample) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  ChangeCalibration(run.cluster.calibrations[0], [](auto& c) {
+  ChangeCalibration(run.cluster.device.calibrations[0], [](auto& c) {
     c.matmuls[0].stable = false;
     c.matmuls[0].relative_spread = 0;
     c.matmuls[0].sample_count = 1;
   });
   const Plan plan = PlanOf(run);
-  EXPECT_THAT(plan.assumptions, Contains(HasSubstr("not stable: it is of a single sample")));
+  EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("not stable: it is of a single sample")));
   for (const Rate& rate : plan.rates) {
     EXPECT_THAT(rate.citation, Not(HasSubstr("spread")));
     if (rate.measured.has_value()) {
@@ -175,16 +179,16 @@ TEST(MeasuredPlan, ClaimsNoSpreadOfASingleSample) {
 
 TEST(MeasuredPlan, SaysWhatWeakensTheMeasurement) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("not stable"))));
-  EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("partial"))));
-  EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("no slower"))));
-  ChangeCalibration(run.cluster.calibrations[0], [](auto& c) {
+  EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("not stable"))));
+  EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("partial"))));
+  EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("no slower"))));
+  ChangeCalibration(run.cluster.device.calibrations[0], [](auto& c) {
     c.matmuls[0].stable = false;
     c.matmuls[0].relative_spread = 0.25;
     c.coverage_ratio = 0.5;
   });
   run.cluster.device_count = 4;
-  const auto assumptions = PlanOf(run).assumptions;
+  const auto assumptions = TextsOf(PlanOf(run).notes);
   EXPECT_THAT(assumptions, Contains(AllOf(HasSubstr("not stable"), HasSubstr("0.25"))));
   EXPECT_THAT(assumptions, Contains(AllOf(HasSubstr("partial"), HasSubstr("0.5"))));
   EXPECT_THAT(assumptions, Contains("Of 4 devices 1 was measured; the others are taken to be no "
@@ -200,11 +204,11 @@ TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
   burst.rate = FlopsPerSecond(900e12);
   calibration.Consider(burst);
   RunSpec run = SuppliedRun(calibration);
-  EXPECT_THAT(PlanOf(run).assumptions, Not(Contains(HasSubstr("burst"))));
-  ChangeCalibration(run.cluster.calibrations[0], [](auto& c) { c.matmuls[0].stable = false; });
+  EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("burst"))));
+  ChangeCalibration(run.cluster.device.calibrations[0], [](auto& c) { c.matmuls[0].stable = false; });
   const Plan plan = PlanOf(run);
   EXPECT_EQ(RateOf(plan, "matmul_flops_per_second").value, 700e12);
-  EXPECT_THAT(plan.assumptions,
+  EXPECT_THAT(TextsOf(plan.notes),
               Contains("The measured rate is not stable: its samples have a relative spread of "
                        "0.01, and a short burst of 2048x4096x4096, stable, ran at "
                        "9e+14 FLOP/s; measure again while the device does nothing "
@@ -215,26 +219,26 @@ TEST(MeasuredPlan, SaysThatAMeasurementAboveThePeakCantBe) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
   run.cluster.peak_flops_per_second = 500e12;
   const Plan plan = PlanOf(run);
-  EXPECT_DOUBLE_EQ(*plan.measured_bound->mfu, 1.4);
-  EXPECT_THAT(plan.assumptions, Contains(HasSubstr("one of the two figures is wrong")));
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kMeasuredBound).mfu, 1.4);
+  EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("one of the two figures is wrong")));
 }
 
 TEST(MeasuredPlan, SaysWhereAMaximumAgeLimitsNothing) {
   RunSpec supplied = SuppliedRun(Processor("CPU-1"));
   RunSpec datasheet = supplied;
-  datasheet.cluster.calibrations = {};
-  datasheet.cluster.accelerator = "h100-sxm";
+  datasheet.cluster.device.calibrations = {};
+  datasheet.cluster.device.accelerator = "h100-sxm";
   const RunSpec host = HostRun(Processor("CPU-1"), 0.5);
   for (const auto& [named, says] :
        {std::pair(supplied, true), std::pair(datasheet, true), std::pair(host, false)}) {
     const auto limits_nothing = Contains(HasSubstr("rate_requirement.maximum_age limits nothing"));
     RunSpec run = named;
-    EXPECT_THAT(PlanOf(run).assumptions, Not(limits_nothing));
+    EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(limits_nothing));
     run.rate_requirement.maximum_age_seconds = 1;
     if (says) {
-      EXPECT_THAT(PlanOf(run).assumptions, limits_nothing);
+      EXPECT_THAT(TextsOf(PlanOf(run).notes), limits_nothing);
     } else {
-      EXPECT_THAT(PlanOf(run).assumptions, Not(limits_nothing));
+      EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(limits_nothing));
     }
   }
 }
@@ -243,7 +247,7 @@ TEST(MeasuredPlan, SaysWhereAMaximumAgeLimitsNothing) {
 
 TEST(MeasuredPlan, DerivesItsOwnNumbers) {
   RunSpec run = SuppliedRun(MeasuredH100("GPU-1"));
-  run.options.include_derivation = true;
+  run.options.include_derivation = run.options.full = true;
   run.economics.device_hour_price_usd = 2;
   const Plan plan = PlanOf(run);
   std::map<std::string, DerivationStep> steps;
@@ -253,15 +257,16 @@ TEST(MeasuredPlan, DerivesItsOwnNumbers) {
         << step.symbol;
     EXPECT_TRUE(steps.emplace(step.symbol, step).second) << step.symbol << " twice";
   }
-  EXPECT_EQ(steps["measured_bound.duration_seconds"].substitution,
+  EXPECT_EQ(steps["estimates.measured_bound.duration_seconds.expected"].substitution,
             "1.2e+20 / (1 * 700000000000000)");
-  EXPECT_EQ(steps["measured_bound.mfu"].substitution, "700000000000000 / 989400000000000");
+  EXPECT_EQ(steps["estimates.measured_bound.mfu"].substitution,
+            "700000000000000 / 989400000000000");
   for (const char* symbol :
        {"rates.matmul_flops_per_second.value", "rates.matmul_flops_per_second.relative_spread",
         "rates.matmul_flops_per_second.measured_time.seconds",
-        "rates.memory_bytes.measured_time.seconds", "measured_bound.measured_fraction",
-        "measured_bound.energy_joules", "measured_bound.cost_usd", "lower_bound.measured_fraction",
-        "textbook_estimate.measured_fraction"}) {
+        "rates.memory_bytes.measured_time.seconds", "estimates.measured_bound.measured_fraction",
+        "estimates.measured_bound.energy_joules", "estimates.measured_bound.cost_usd",
+        "estimates.lower_bound.measured_fraction", "estimates.textbook.measured_fraction"}) {
     EXPECT_TRUE(steps.contains(symbol)) << symbol;
   }
 }
@@ -270,24 +275,24 @@ TEST(MeasuredPlan, FingerprintFollowsTheCalibration) {
   const RunSpec run = SuppliedRun(Processor("CPU-1"));
   RunSpec again = run;
   EXPECT_EQ(RatesFingerprint(PlanOf(run).rates), RatesFingerprint(PlanOf(again).rates));
-  ChangeCalibration(again.cluster.calibrations[0], [](auto& c) { c.fingerprint = "another"; });
+  ChangeCalibration(again.cluster.device.calibrations[0],
+                    [](auto& c) { c.fingerprint = "another"; });
   EXPECT_NE(RatesFingerprint(PlanOf(run).rates), RatesFingerprint(PlanOf(again).rates));
 }
 
 // --- What is refused -------------------------------------------------------------------
 
-TEST(MeasuredPlanRefuses, DevicesNamedInTwoWays) {
+TEST(MeasuredPlanRefuses, ARunOnNoDevice) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.accelerator = "h100-sxm";
-  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster")));
-  run = HostRun(Processor("CPU-1"));
-  run.cluster.calibrations = {ModelOf(Processor("CPU-2"))};
-  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster")));
+  run.cluster.device = {};
+  const auto plan = PlanRun(run);
+  EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.device")));
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr("write cluster.device.accelerator"));
 }
 
 TEST(MeasuredPlanRefuses, MoreDevicesNamedThanThereAre) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.calibrations.push_back(ModelOf(Processor("CPU-2")));
+  run.cluster.device.calibrations.push_back(ModelOf(Processor("CPU-2")));
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device_count")));
   run.cluster.device_count = 2;
   EXPECT_THAT(PlanRun(run), IsOk());
@@ -295,17 +300,18 @@ TEST(MeasuredPlanRefuses, MoreDevicesNamedThanThereAre) {
 
 TEST(MeasuredPlanRefuses, ADeviceNamedTwice) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.calibrations.push_back(ModelOf(Processor("CPU-1")));
+  run.cluster.device.calibrations.push_back(ModelOf(Processor("CPU-1")));
   run.cluster.device_count = 2;
-  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.calibrations[1]")));
+  EXPECT_THAT(PlanRun(run),
+              NamesFields(ElementsAre("cluster.device.calibrations.calibrations[1]")));
 }
 
 TEST(MeasuredPlanRefuses, DevicesOfTwoProducts) {
   RunSpec run = HostRun(MeasuredH100("GPU-1"));
-  run.cluster.devices.push_back(DeviceOf(Processor("CPU-1")));
+  run.cluster.device.devices.push_back(DeviceOf(Processor("CPU-1")));
   run.cluster.device_count = 2;
   const auto plan = PlanRun(run);
-  EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.device_uuids[1]")));
+  EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.device.host_devices.devices[1]")));
   EXPECT_THAT(std::string(plan.status().message()),
               AllOf(HasSubstr("Some Processor 9000"), HasSubstr("NVIDIA H100 80GB HBM3")));
 }
@@ -316,12 +322,12 @@ TEST(MeasuredPlanRefuses, AnAssumedMfuOfNoPeak) {
   run.options.assumed_mfu = 0.5;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.assumed_mfu")));
   run.cluster.peak_flops_per_second = 4e12;
-  EXPECT_DOUBLE_EQ(PlanOf(run).textbook_estimate->duration.value(), 6e7);
+  EXPECT_DOUBLE_EQ(At(PlanOf(run), EstimateKind::kTextbook).duration.value(), 6e7);
 }
 
 TEST(MeasuredPlanRefuses, MoreMemoryThanAPlanCanCount) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  ChangeCalibration(run.cluster.calibrations[0],
+  ChangeCalibration(run.cluster.device.calibrations[0],
                     [](auto& c) { c.memory = Bytes(10'000'000'000'001); });
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device_memory_bytes")));
   run.cluster.device_memory_bytes = 10'000'000'000'000;

@@ -53,7 +53,7 @@ RunSpec SuppliedRun(const DeviceCalibration& calibration) {
   RunSpec run;
   run.model.parameter_count = 1'000'000'000;
   run.training.token_count = 20'000'000'000;
-  run.cluster.calibrations = {ModelOf(calibration)};
+  run.cluster.device.calibrations = {ModelOf(calibration)};
   run.cluster.device_count = 1;
   return run;
 }
@@ -67,8 +67,8 @@ NamedDevice DeviceOf(const DeviceCalibration& calibration, double age_seconds) {
 
 RunSpec HostRun(const DeviceCalibration& calibration, double age_seconds) {
   RunSpec run = SuppliedRun(calibration);
-  run.cluster.calibrations = {};
-  run.cluster.devices = {DeviceOf(calibration, age_seconds)};
+  run.cluster.device.calibrations = {};
+  run.cluster.device.devices = {DeviceOf(calibration, age_seconds)};
   return run;
 }
 

@@ -28,7 +28,7 @@ RunSpec RunOf(const ModelSpec& model) {
   RunSpec run;
   run.model = model;
   run.training.token_count = 1'000'000;
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 1;
   return run;
 }

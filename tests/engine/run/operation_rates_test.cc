@@ -5,6 +5,7 @@
 
 #include "engine/base/reason.h"
 #include "tests/engine/hardware/device_models.h"
+#include "tests/support/note_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -38,7 +39,7 @@ DeviceCalibration Measured() {
 }
 
 TEST(OperationRates, OfADatasheetAreItsPeaks) {
-  const auto rates = RatesFor({.accelerator = "h100-sxm"}, DataType::kFp64, "device");
+  const auto rates = RatesFor({.device = {.accelerator = "h100-sxm"}}, DataType::kFp64, "device");
   ASSERT_THAT(rates, IsOk());
   EXPECT_THAT(Quantities(*rates),
               ElementsAre("peak_flops_per_second", "peak_general_flops_per_second",
@@ -49,7 +50,7 @@ TEST(OperationRates, OfADatasheetAreItsPeaks) {
 }
 
 TEST(OperationRates, OfAMeasuredDeviceLeaveOutWhatWasNotMeasured) {
-  OperationDevice device = {.calibration = ModelOf(Measured())};
+  OperationDevice device = {.device = {.calibrations = {ModelOf(Measured())}}};
   device.launch_seconds = 1e-6;
   const auto rates = RatesFor(device, DataType::kBf16, "device");
   ASSERT_THAT(rates, IsOk());
@@ -60,7 +61,19 @@ TEST(OperationRates, OfAMeasuredDeviceLeaveOutWhatWasNotMeasured) {
   EXPECT_FALSE(rates->rates.general.has_value());
   EXPECT_FALSE(rates->datasheet_peak.has_value());
   EXPECT_EQ(rates->rates.launch, Seconds(1e-6));
-  EXPECT_THAT(rates->assumptions, ElementsAre(HasSubstr("at the rate of matrix products")));
+  ASSERT_THAT(rates->notes, ElementsAre(IsNote(NoteKind::kGeneralRateUnknown,
+                                               HasSubstr("at the rate of matrix products"))));
+  EXPECT_THAT(rates->notes[0].fields, ElementsAre("device.general_flops_per_second"));
+}
+
+TEST(OperationRates, OfADatasheetAreFullPeaksAndFreeLaunches) {
+  const auto rates = RatesFor({.accelerator = "h100-sxm"}, DataType::kBf16, "device");
+  ASSERT_THAT(rates, IsOk());
+  ASSERT_THAT(rates->notes,
+              ElementsAre(IsNote(NoteKind::kDatasheetPeaks, HasSubstr("in full")),
+                          IsNote(NoteKind::kLaunchesFree,
+                                 "Kernels launch in no time: device.launch_seconds is 0.")));
+  EXPECT_THAT(rates->notes[1].fields, ElementsAre("device.launch_seconds"));
 }
 
 TEST(OperationRates, KeepTheMeasuredPassThatSaysMost) {
@@ -78,7 +91,7 @@ TEST(OperationRates, OfANamedDeviceNeedAMeasurement) {
   NamedDevice device = {.found = {}, .uuid = "GPU-1"};
   const auto fault = [&] {
     OperationDevice asked;
-    asked.device = device;
+    asked.device.devices = {device};
     return PreconditionsOf(RatesFor(asked, DataType::kBf16, "device").status());
   };
   ASSERT_EQ(fault().size(), 1);
@@ -90,11 +103,11 @@ TEST(OperationRates, OfANamedDeviceNeedAMeasurement) {
   device.model = ModelOf(Measured());
   EXPECT_THAT(fault(), IsEmpty());
   OperationDevice asked;
-  asked.device = device;
+  asked.device.devices = {device};
   EXPECT_EQ(RatesFor(asked, DataType::kBf16, "device")->used[0].source,
             RateSource::kMeasuredDevice);
   device.found = absl::NotFoundError("no such device");
-  asked.device = device;
+  asked.device.devices = {device};
   EXPECT_TRUE(absl::IsNotFound(RatesFor(asked, DataType::kBf16, "device").status()));
 }
 
@@ -104,11 +117,46 @@ TEST(OperationRates, NameWhatIsMissing) {
       NamesFields(ElementsAre("device.matrix_flops_per_second", "device.memory_bytes_per_second")));
   DeviceCalibration c = Measured();
   c.memory_passes = {};
-  EXPECT_THAT(RatesFor({.calibration = ModelOf(c)}, DataType::kBf16, "device"),
+  EXPECT_THAT(RatesFor({.device = {.calibrations = {ModelOf(c)}}}, DataType::kBf16, "device"),
               NamesFields(ElementsAre("device.memory_bytes_per_second")));
   EXPECT_THAT(
-      RatesFor({.accelerator = "h100-sxm", .calibration = ModelOf(c)}, DataType::kBf16, "device"),
-      NamesFields(ElementsAre("device")));
+      RatesFor({.device = {.calibrations = {ModelOf(c), ModelOf(c)}}}, DataType::kBf16, "device"),
+      NamesFields(ElementsAre("device.device.calibrations.calibrations[1]")));
+}
+
+// A device with `matmul` FLOP/s and `copy` bytes a second.
+DeviceCalibration MeasuredAs(const std::string& uuid, double matmul, double copy) {
+  DeviceCalibration out = Measured();
+  out.uuid = uuid;
+  for (MeasuredMatmul& m : out.matmuls) m.rate = FlopsPerSecond(matmul);
+  out.memory_passes = {};
+  out.ConsiderPass(StreamPattern::kCopy, {.per_second = copy, .sample_count = 1});
+  return out;
+}
+
+TEST(OperationRates, OfSeveralDevicesAreTheSlowestOnesEach) {
+  OperationDevice asked;
+  asked.device.calibrations = {ModelOf(MeasuredAs("GPU-1", 3e14, 1e12)),
+                               ModelOf(MeasuredAs("GPU-2", 2e14, 2e12)),
+                               ModelOf(MeasuredAs("GPU-3", 4e14, 3e12))};
+  const auto rates = RatesFor(asked, DataType::kBf16, "device");
+  ASSERT_THAT(rates, IsOk());
+  EXPECT_EQ(rates->rates.matrix, FlopsPerSecond(2e14));
+  EXPECT_EQ(rates->used[0].measured->device_uuid, "GPU-2");
+  EXPECT_THAT(rates->used[0].citation, HasSubstr("the slowest of 3 devices"));
+  EXPECT_EQ(rates->rates.memory, BytesPerSecond(1e12));
+  EXPECT_EQ(rates->used[1].measured->device_uuid, "GPU-1");
+  // A figure that one of them lacks is no figure of all.
+  DeviceCalibration without = MeasuredAs("GPU-4", 4e14, 3e12);
+  without.memory_passes = {};
+  asked.device.calibrations.push_back(ModelOf(without));
+  EXPECT_THAT(RatesFor(asked, DataType::kBf16, "device"),
+              NamesFields(ElementsAre("device.memory_bytes_per_second")));
+  without.matmuls.clear();
+  asked.device.calibrations.back() = ModelOf(without);
+  const auto missing = PreconditionsOf(RatesFor(asked, DataType::kBf16, "device").status());
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].subject, "GPU-4");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "engine/base/reason.h"
 #include "engine/run/rate_requirement.h"
 #include "tests/engine/run/measured_runs.h"
+#include "tests/support/note_matchers.h"
 #include "tests/support/precondition_matchers.h"
 #include "tests/support/status_matchers.h"
 
@@ -28,7 +29,7 @@ DeviceCalibration MeasuredGpu() {
 
 OperationDevice OfThisHost(double age_seconds) {
   OperationDevice out;
-  out.device = DeviceOf(MeasuredGpu(), age_seconds);
+  out.device.devices = {DeviceOf(MeasuredGpu(), age_seconds)};
   return out;
 }
 
@@ -39,29 +40,29 @@ std::vector<PreconditionViolation> MissingWith(OperationDevice device, RateSourc
 }
 
 TEST(OperationRequirement, OfADatasheetIsMetByTheDatasheetAlone) {
-  const OperationDevice h100 = {.accelerator = "h100-sxm"};
+  const OperationDevice h100 = {.device = {.accelerator = "h100-sxm"}};
   EXPECT_THAT(MissingWith(h100, RateSource::kDatasheet), IsEmpty());
   for (const RateSource minimum :
        {RateSource::kMeasuredDevice, RateSource::kMeasuredModel, RateSource::kReference}) {
     EXPECT_THAT(MissingWith(h100, minimum),
-                ElementsAre(Misses("h100-sxm",
-                                   AllOf(HasSubstr("no measured rate of h100-sxm was named, and "
-                                                   "device.rate_requirement.minimum_source is "),
-                                         HasSubstr("device.device_uuid or calibration")))));
+                ElementsAre(Misses(
+                    "h100-sxm", AllOf(HasSubstr("no measured rate of h100-sxm was named, and "
+                                                "device.rate_requirement.minimum_source is "),
+                                      HasSubstr("device.device.host_devices or calibrations")))));
   }
   EXPECT_THAT(MissingWith(h100, RateSource::kMeasuredSupplied),
               ElementsAre(Misses("h100-sxm", HasSubstr("give a calibration in "
-                                                       "device.calibration"))));
+                                                       "device.device.calibrations"))));
 }
 
 TEST(OperationRequirement, OfACalibrationIsMetByTheCallersBeforeTheServers) {
-  const OperationDevice supplied = {.calibration = ModelOf(MeasuredGpu())};
+  const OperationDevice supplied = {.device = {.calibrations = {ModelOf(MeasuredGpu())}}};
   EXPECT_THAT(MissingWith(supplied, RateSource::kMeasuredSupplied), IsEmpty());
   EXPECT_THAT(MissingWith(OfThisHost(0), RateSource::kMeasuredDevice), IsEmpty());
   EXPECT_THAT(MissingWith(OfThisHost(0), RateSource::kMeasuredSupplied),
               ElementsAre(Misses("GPU-1", AllOf(HasSubstr("this server's own rates"),
                                                 HasSubstr("MEASURED_SUPPLIED"),
-                                                HasSubstr("device.calibration")))));
+                                                HasSubstr("device.device.calibrations")))));
 }
 
 // A figure of the caller's is no measurement, whoever the device is.
@@ -77,10 +78,10 @@ TEST(OperationRequirement, NamesEachFigureOfTheRequests) {
   rates.memory_bytes_per_second = 1e12;
   EXPECT_THAT(MissingWith(rates, RateSource::kDatasheet),
               ElementsAre(Misses("device.matrix_flops_per_second",
-                                 HasSubstr("name a device in device.accelerator, device_uuid or")),
+                                 HasSubstr("name a device in device.device")),
                           Misses("device.memory_bytes_per_second", HasSubstr("DATASHEET"))));
   // Beside what the device itself lacks.
-  OperationDevice h100 = {.accelerator = "h100-sxm"};
+  OperationDevice h100 = {.device = {.accelerator = "h100-sxm"}};
   h100.general_flops_per_second = 1e13;
   EXPECT_THAT(MissingWith(h100, RateSource::kReference),
               ElementsAre(Misses("h100-sxm", HasSubstr("general_flops_per_second")),
@@ -100,13 +101,17 @@ TEST(OperationRequirement, OfAnAgeIsAboutTheServersOwnDevices) {
                                                           "is 3600 seconds")))));
   EXPECT_THAT(PreconditionsOf(with_age(OfThisHost(-61)).status()),
               ElementsAre(Misses("GPU-1", HasSubstr("measured in the future"))));
-  const auto datasheet = with_age({.accelerator = "h100-sxm"});
+  const auto datasheet = with_age({.device = {.accelerator = "h100-sxm"}});
   ASSERT_THAT(datasheet, IsOk());
-  EXPECT_THAT(datasheet->assumptions, ::testing::Contains(HasSubstr("limits none of the rates")));
+  ASSERT_THAT(datasheet->notes,
+              ::testing::Contains(IsNote(
+                  NoteKind::kAgeLimitsNothing,
+                  HasSubstr("device.rate_requirement.maximum_age limits none of the rates"))));
+  EXPECT_THAT(datasheet->notes.back().fields, ElementsAre("device.rate_requirement.maximum_age"));
 }
 
 TEST(OperationRequirement, MustMakeSense) {
-  OperationDevice device = {.accelerator = "h100-sxm"};
+  OperationDevice device = {.device = {.accelerator = "h100-sxm"}};
   device.requirement = {.minimum_source = RateSource::kRequest, .maximum_age_seconds = 0};
   EXPECT_THAT(RatesFor(device, DataType::kBf16, "device"),
               NamesFields(ElementsAre("device.rate_requirement.minimum_source",

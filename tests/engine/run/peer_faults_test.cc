@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/run/plan.h"
+#include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -23,13 +24,14 @@ TEST(PeerFaults, SparsePeakAsTheDenominatorOfAnMfu) {
     run.model.preset = "llama-2-7b";
     run.training.token_count = 1'000'000'000'000;
     run.training.sequence_length = 4096;
-    run.cluster.accelerator = gpu.accelerator;
+    run.cluster.device.accelerator = gpu.accelerator;
     run.cluster.device_count = 1;
     const auto plan = PlanRun(run);
     ASSERT_THAT(plan, IsOk());
     // At an MFU of 1 the run goes at the dense peak, half of the sparse one.
-    const double reached = plan->flops.used().run.value() / plan->lower_bound->duration.value();
-    EXPECT_EQ(plan->lower_bound->mfu, 1);
+    const double reached =
+        plan->flops.used().run.value() / At(*plan, EstimateKind::kLowerBound).duration.value();
+    EXPECT_EQ(At(*plan, EstimateKind::kLowerBound).mfu, 1);
     EXPECT_NEAR(reached / (gpu.sparse_flops_per_second / 2), 1, 0.015);
   }
 }
@@ -40,7 +42,7 @@ RunSpec RunOf(absl::string_view preset, absl::string_view accelerator, int64_t d
   run.model.preset = preset;
   run.training.token_count = 1'000'000'000;
   run.training.precision.gradient_data_type = DataType::kFp32;
-  run.cluster.accelerator = accelerator;
+  run.cluster.device.accelerator = accelerator;
   run.cluster.device_count = devices;
   run.layout = RunLayout();
   return run;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -26,7 +27,7 @@ RunSpec Llama70b() {
   RunSpec run;
   run.model.preset = "llama-3.1-70b";
   run.training.token_count = 15'000'000'000'000;
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 1024;
   return run;
 }
@@ -53,22 +54,24 @@ TEST(PlanRun, OfLlama70bByHand) {
   EXPECT_EQ(plan.fit.per_device, Bytes(1'102'401'664));
   EXPECT_TRUE(plan.fit.fits());
   // 6.34983358464e24 / (1024 x 989.4e12 x 0.5) / 86400
-  EXPECT_THAT(plan.textbook_estimate->duration_days(), DoubleNear(145.0798, 1e-4));
-  EXPECT_THAT(plan.lower_bound->duration_days(), DoubleNear(145.0798 / 2, 1e-4));
-  EXPECT_EQ(plan.textbook_estimate->mfu_basis, "given in the request");
+  EXPECT_THAT(DaysOf(At(plan, EstimateKind::kTextbook)), DoubleNear(145.0798, 1e-4));
+  EXPECT_THAT(DaysOf(At(plan, EstimateKind::kLowerBound)), DoubleNear(145.0798 / 2, 1e-4));
+  EXPECT_EQ(At(plan, EstimateKind::kTextbook).mfu_basis, MfuBasis::kRequest);
+  EXPECT_THAT(KindsOf(plan.notes), Not(Contains(NoteKind::kMfuAssumed)));
 }
 
 TEST(PlanRun, NamesAnAssumedMfuAsAssumed) {
   const Plan plan = PlanFor(Llama70b());
-  EXPECT_EQ(plan.textbook_estimate->mfu, 0.4);
-  EXPECT_THAT(plan.textbook_estimate->mfu_basis, HasSubstr("assumed"));
-  EXPECT_EQ(plan.lower_bound->mfu, 1);
+  EXPECT_EQ(At(plan, EstimateKind::kTextbook).mfu, 0.4);
+  EXPECT_EQ(At(plan, EstimateKind::kTextbook).mfu_basis, MfuBasis::kAssumed);
+  EXPECT_THAT(KindsOf(plan.notes), Contains(NoteKind::kMfuAssumed));
+  EXPECT_EQ(At(plan, EstimateKind::kLowerBound).mfu, 1);
 }
 
 TEST(PlanRun, SaysWhereTheAssumedMfuHasNoEvidence) {
   RunSpec run = Llama70b();
   run.training.precision.compute_data_type = DataType::kFp8;
-  EXPECT_THAT(PlanFor(run).textbook_estimate->mfu_basis, HasSubstr("fp8 were not looked at"));
+  EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("fp8 were not looked at")));
 }
 
 TEST(PlanRun, TakesABareParameterCount) {
@@ -83,9 +86,9 @@ TEST(PlanRun, TakesABareParameterCount) {
 
 TEST(PlanRun, UsesTheFlopsConventionAskedFor) {
   RunSpec run = Llama70b();
-  const double total = PlanFor(run).lower_bound->duration.value();
+  const double total = At(PlanFor(run), EstimateKind::kLowerBound).duration.value();
   run.options.flops_convention = FlopsConvention::kSixNNonEmbedding;
-  const double non_embedding = PlanFor(run).lower_bound->duration.value();
+  const double non_embedding = At(PlanFor(run), EstimateKind::kLowerBound).duration.value();
   EXPECT_DOUBLE_EQ(non_embedding / total, (70553706496.0 - 2101346304.0) / 70553706496.0);
 }
 
@@ -117,7 +120,7 @@ TEST(PlanRun, PicksThePeakOfTheComputeType) {
 
 TEST(PlanRun, AsksForAPeakThatTheCatalogueLacks) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "v100-sxm-32";  // no bf16
+  run.cluster.device.accelerator = "v100-sxm-32";  // no bf16
   const auto plan = PlanRun(run);
   EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.peak_flops_per_second")));
   EXPECT_THAT(std::string(plan.status().message()), AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
@@ -127,16 +130,16 @@ TEST(PlanRun, AsksForAPeakThatTheCatalogueLacks) {
 
 TEST(PlanRun, LeavesEnergyOutWhereNoPowerIsKnown) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "tpu-v5p";
+  run.cluster.device.accelerator = "tpu-v5p";
   const Plan plan = PlanFor(run);
-  EXPECT_FALSE(plan.lower_bound->energy.has_value());
-  EXPECT_THAT(plan.assumptions, Contains(HasSubstr("No energy")));
+  EXPECT_FALSE(At(plan, EstimateKind::kLowerBound).energy.has_value());
+  EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("No energy")));
 }
 
 TEST(PlanRun, ReservedMemoryIsNotUsable) {
   RunSpec run = Llama70b();
   run.cluster.reserved_memory_bytes = 5'000'000'000;
-  EXPECT_EQ(PlanFor(run).usable_per_device, Bytes(75'000'000'000));
+  EXPECT_EQ(PlanFor(run).capacity.usable(), Bytes(75'000'000'000));
   run.cluster.reserved_memory_bytes = 80'000'000'000;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.reserved_memory_bytes")));
 }
@@ -149,26 +152,73 @@ TEST(PlanRun, DoesNotFitIsAnAnswer) {
   EXPECT_EQ(plan.fit.minimum_device_count, 15);  // 14.11
 }
 
+// State that fits says nothing of a run that was not counted whole.
+TEST(PlanRun, StateAloneIsNoVerdictOnTheRun) {
+  RunSpec run = Llama70b();
+  EXPECT_EQ(PlanFor(run).verdict(), Verdict::kStateFits);
+  run.training.activation_bytes = 1'000'000'000;
+  EXPECT_EQ(PlanFor(run).verdict(), Verdict::kFits);
+  run = Llama70b();
+  run.cluster.device_count = 8;
+  EXPECT_EQ(PlanFor(run).verdict(), Verdict::kDoesNotFit);
+}
+
+TEST(PlanRun, ARequestMayRefuseToCountStateAlone) {
+  RunSpec run = Llama70b();
+  run.options.require_activations = true;
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("layout")));
+  run.training.activation_bytes = 1'000'000'000;
+  EXPECT_THAT(PlanRun(run), IsOk());
+}
+
+TEST(PlanRun, DerivationAndLedgerArePartOfAFullAnswer) {
+  RunSpec run = Llama70b();
+  run.options.include_derivation = true;
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.include_derivation")));
+  run.options.full = true;
+  EXPECT_THAT(PlanRun(run), IsOk());
+}
+
+TEST(PlanRun, CapacityHasItsSources) {
+  RunSpec run = Llama70b();
+  EXPECT_EQ(PlanFor(run).capacity.source, CapacitySource::kNominal);
+  EXPECT_EQ(PlanFor(run).capacity.nominal, Bytes(80'000'000'000));
+  EXPECT_FALSE(PlanFor(run).capacity.reported.has_value());
+  run.cluster.device_memory_bytes = 85'000'000'000;
+  EXPECT_EQ(PlanFor(run).capacity.source, CapacitySource::kRequest);
+  EXPECT_EQ(PlanFor(run).capacity.nominal, Bytes(80'000'000'000));
+}
+
+TEST(PlanRun, EachNoteNamesFieldsThatItsTextNames) {
+  for (const Note& note : PlanFor(Llama70b()).notes) {
+    for (const std::string& field : note.fields) {
+      if (note.kind == NoteKind::kFlopsConvention || note.kind == NoteKind::kDeviceCapacity)
+        continue;
+      EXPECT_THAT(note.text, HasSubstr(field));
+    }
+  }
+}
+
 TEST(PlanRun, AssumptionsFollowWhatWasGiven) {
   RunSpec run = Llama70b();
-  EXPECT_THAT(PlanFor(run).assumptions, Contains(HasSubstr("Activations are not counted")));
+  EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("Activations are not counted")));
   run.training.activation_bytes = 1'000'000'000;
-  EXPECT_THAT(PlanFor(run).assumptions, Not(Contains(HasSubstr("Activations are not counted"))));
+  EXPECT_THAT(TextsOf(PlanFor(run).notes), Not(Contains(HasSubstr("Activations are not counted"))));
 }
 
 TEST(PlanRun, PassesOnWhatTheCatalogueNotes) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "v100-pcie";
+  run.cluster.device.accelerator = "v100-pcie";
   run.training.precision.compute_data_type = DataType::kFp16;
-  EXPECT_THAT(PlanFor(run).assumptions, Contains(HasSubstr("16GB and 32GB exist")));
+  EXPECT_THAT(TextsOf(PlanFor(run).notes), Contains(HasSubstr("16GB and 32GB exist")));
 }
 
 // --- What is refused -----------------------------------------------------------------
 
 TEST(PlanRunRefuses, AnEmptyRunNamingAllThatItLacks) {
   EXPECT_THAT(PlanRun(RunSpec()),
-              NamesFields(UnorderedElementsAre("model", "training.token_count",
-                                               "cluster.accelerator", "cluster.device_count")));
+              NamesFields(UnorderedElementsAre("model", "training.token_count", "cluster.device",
+                                               "cluster.device_count")));
 }
 
 TEST(PlanRunRefuses, TheModelGivenTwice) {
@@ -179,7 +229,7 @@ TEST(PlanRunRefuses, TheModelGivenTwice) {
 
 TEST(PlanRunRefuses, UnknownNamesWithNearOnes) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "h100";
+  run.cluster.device.accelerator = "h100";
   EXPECT_THAT(PlanRun(run), Fails(absl::StatusCode::kNotFound, "GPU_UNKNOWN"));
   run = Llama70b();
   run.model.preset = "llama-4-70b";
@@ -189,19 +239,20 @@ TEST(PlanRunRefuses, UnknownNamesWithNearOnes) {
 // An unknown name is reported with other violations: all can be corrected at once.
 TEST(PlanRunRefuses, UnknownNamesBesideOtherFaultsTogether) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "h100";
+  run.cluster.device.accelerator = "h100";
   run.model.preset = "llama-4-70b";
   EXPECT_THAT(PlanRun(run),
-              NamesFields(UnorderedElementsAre("model.preset", "cluster.accelerator")));
+              NamesFields(UnorderedElementsAre("model.preset", "cluster.device.accelerator")));
   run.training.token_count = -1;
-  EXPECT_THAT(PlanRun(run), NamesFields(UnorderedElementsAre("model.preset", "cluster.accelerator",
-                                                             "training.token_count")));
+  EXPECT_THAT(PlanRun(run),
+              NamesFields(UnorderedElementsAre("model.preset", "cluster.device.accelerator",
+                                               "training.token_count")));
 }
 
 // Violations that depend on a name's meaning are reported with those of the request alone.
 TEST(PlanRunRefuses, EveryFaultOfAKnownDeviceTogether) {
   RunSpec run = Llama70b();
-  run.cluster.accelerator = "v100-sxm-16";
+  run.cluster.device.accelerator = "v100-sxm-16";
   run.cluster.reserved_memory_bytes = 1'000'000'000'000;
   run.training.token_count = 0;
   EXPECT_THAT(PlanRun(run), NamesFields(UnorderedElementsAre("training.token_count",
@@ -267,6 +318,9 @@ TEST(PlanRunRefuses, EveryRealNumberOutOfRange) {
       {"economics.power_usage_effectiveness",
        [](RunSpec& r, double v) { r.economics.power_usage_effectiveness = v; }, false},
       {"options.assumed_mfu", [](RunSpec& r, double v) { r.options.assumed_mfu = v; }, false},
+      {"options.fits_chance", [](RunSpec& r, double v) { r.options.thresholds.fits = v; }, false},
+      {"options.does_not_fit_chance",
+       [](RunSpec& r, double v) { r.options.thresholds.does_not_fit = v; }, true},
   };
   const double inf = std::numeric_limits<double>::infinity();
   for (const RealField& f : fields) {
@@ -292,10 +346,10 @@ TEST(PlanRun, OfTheLargestRunIsFinite) {
                    .device_power_watts = 1e6,
                    .host_power_watts_per_device = 1e6,
                    .power_usage_effectiveness = 10};
-  run.options.include_derivation = true;
+  run.options.include_derivation = run.options.full = true;
   const Plan plan = PlanFor(run);
-  EXPECT_TRUE(std::isfinite(plan.textbook_estimate->cost->value()));
-  EXPECT_TRUE(std::isfinite(plan.textbook_estimate->energy->value()));
+  EXPECT_TRUE(std::isfinite(At(plan, EstimateKind::kTextbook).cost->value()));
+  EXPECT_TRUE(std::isfinite(At(plan, EstimateKind::kTextbook).energy->value()));
   for (const DerivationStep& step : plan.derivation) {
     EXPECT_TRUE(std::isfinite(step.value)) << step.symbol;
   }
@@ -307,7 +361,7 @@ TEST(Derivation, IsThereOnRequestAlone) { EXPECT_THAT(PlanFor(Llama70b()).deriva
 
 TEST(Derivation, HasAStepWithUnitAndSourceForEachNumber) {
   RunSpec run = Llama70b();
-  run.options.include_derivation = true;
+  run.options.include_derivation = run.options.full = true;
   run.economics.device_hour_price_usd = 2;
   std::vector<std::string> symbols;
   for (const DerivationStep& step : PlanFor(run).derivation) {
@@ -319,10 +373,10 @@ TEST(Derivation, HasAStepWithUnitAndSourceForEachNumber) {
   for (const char* symbol :
        {"device_count", "parameters.components.norm.parameter_count", "parameters.total",
         "parameters.non_embedding", "flops.counts.six_n_total.flops",
-        "memory.terms.master_weight.size_bytes", "memory.model_state_bytes",
-        "memory.bytes_per_device", "memory.largest_parameter_count",
-        "rates.peak_flops_per_second.value", "lower_bound.duration_seconds",
-        "textbook_estimate.cost_usd", "textbook_estimate.energy_joules"}) {
+        "memory.state.terms.master_weight.size_bytes", "memory.state.state_bytes",
+        "memory.peak_bytes.expected", "memory.state.largest_parameter_count",
+        "rates.peak_flops_per_second.value", "estimates.lower_bound.duration_seconds.expected",
+        "estimates.textbook.cost_usd", "estimates.textbook.energy_joules"}) {
     EXPECT_THAT(symbols, Contains(symbol));
   }
 }

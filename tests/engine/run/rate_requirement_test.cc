@@ -31,15 +31,15 @@ std::vector<PreconditionViolation> MissingOf(const RunSpec& run) {
 
 RunSpec DatasheetRun() {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  run.cluster.calibrations = {};
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.calibrations = {};
+  run.cluster.device.accelerator = "h100-sxm";
   return run;
 }
 
 TEST(RatesNotMeasured, NamesEachDeviceNeverMeasured) {
   RunSpec run = HostRun(MeasuredH100("GPU-1"));
   for (const char* uuid : {"GPU-2", "GPU-3"}) {
-    run.cluster.devices.push_back(
+    run.cluster.device.devices.push_back(
         {.found = {}, .uuid = uuid, .product_name = "NVIDIA H100 80GB HBM3"});
   }
   run.cluster.device_count = 3;
@@ -56,7 +56,7 @@ TEST(RatesNotMeasured, SaysWhichTypesWereMeasured) {
   EXPECT_THAT(MissingOf(run), ElementsAre(Misses("CPU-1", AllOf(HasSubstr("in fp16 (it has: bf16)"),
                                                                 HasSubstr("compute_data_type")))));
   processor.matmuls.clear();
-  run.cluster.devices = HostRun(processor).cluster.devices;
+  run.cluster.device.devices = HostRun(processor).cluster.device.devices;
   EXPECT_THAT(MissingOf(run),
               ElementsAre(Misses(
                   "CPU-1", HasSubstr("nor in another floating-point type: measure it again"))));
@@ -65,7 +65,7 @@ TEST(RatesNotMeasured, SaysWhichTypesWereMeasured) {
 // Only of a calibration that has nothing else.
 TEST(RatesNotMeasured, OfShapesThatWereAskedFor) {
   RunSpec run = SuppliedRun(Processor("CPU-1"));
-  std::shared_ptr<const DeviceModel>& model = run.cluster.calibrations[0];
+  std::shared_ptr<const DeviceModel>& model = run.cluster.device.calibrations[0];
   ChangeCalibration(model, [](auto& c) { c.requested_matmul_count = 3; });
   EXPECT_THAT(PlanRun(run), IsOk());
   run.training.precision.compute_data_type = DataType::kFp16;
@@ -78,7 +78,7 @@ TEST(RatesNotMeasured, OfShapesThatWereAskedFor) {
 
 TEST(RatesNotMeasured, OfADistrustedDevice) {
   RunSpec run = HostRun(Processor("CPU-1"));
-  run.cluster.devices[0] = {.found = {}, .uuid = "CPU-1", .distrusted = true};
+  run.cluster.device.devices[0] = {.found = {}, .uuid = "CPU-1", .distrusted = true};
   EXPECT_THAT(
       MissingOf(run),
       ElementsAre(Misses("CPU-1", AllOf(HasSubstr("wrong result"), HasSubstr("withdrawn")))));
@@ -93,7 +93,7 @@ TEST(RatesNotMeasured, OfASuppliedCalibration) {
 // Faults of the request come first: without them it may need other rates.
 TEST(RatesNotMeasured, ComesAfterFaultsOfTheRequest) {
   RunSpec run = HostRun(Processor("CPU-1"));
-  run.cluster.devices[0] = {.found = {}, .uuid = "CPU-1"};
+  run.cluster.device.devices[0] = {.found = {}, .uuid = "CPU-1"};
   run.training.token_count = 0;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("training.token_count")));
 }
@@ -131,7 +131,7 @@ TEST(MinimumSource, IsTheWorstAllowed) {
     const char* remedy;
   } cases[] = {
       {SuppliedRun(Processor("CPU-1")), true, true, true, "", ""},
-      {HostRun(Processor("CPU-1")), false, true, true, "CPU-1", "cluster.calibrations"},
+      {HostRun(Processor("CPU-1")), false, true, true, "CPU-1", "cluster.device.calibrations"},
       {DatasheetRun(), false, false, true, "h100-sxm", "cluster."},
       {own_peak, false, false, false, "h100-sxm", "cluster."},
   };
@@ -175,17 +175,17 @@ TEST(RateRequirement, OutOfRangeIsRefused) {
 
 TEST(UnknownDevice, AloneIsNotFound) {
   RunSpec run = HostRun(Processor("CPU-1"));
-  run.cluster.devices[0] = {
+  run.cluster.device.devices[0] = {
       .found = WithReason(absl::NotFoundError("device \"x\" is not known"), "DEVICE_UNKNOWN")};
   EXPECT_THAT(PlanRun(run), Fails(absl::StatusCode::kNotFound, "DEVICE_UNKNOWN"));
   // Beside others it is a fault like them.
-  run.cluster.devices.push_back(run.cluster.devices[0]);
+  run.cluster.device.devices.push_back(run.cluster.device.devices[0]);
   run.cluster.device_count = 2;
-  EXPECT_THAT(PlanRun(run),
-              NamesFields(ElementsAre("cluster.device_uuids[0]", "cluster.device_uuids[1]")));
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device.host_devices.devices[0]",
+                                                    "cluster.device.host_devices.devices[1]")));
   run.options.assumed_mfu = 0.5;  // of which nothing can be said before the devices are known
-  EXPECT_THAT(PlanRun(run),
-              NamesFields(ElementsAre("cluster.device_uuids[0]", "cluster.device_uuids[1]")));
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("cluster.device.host_devices.devices[0]",
+                                                    "cluster.device.host_devices.devices[1]")));
 }
 
 }  // namespace

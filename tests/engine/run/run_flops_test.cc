@@ -6,6 +6,7 @@
 
 #include "engine/run/plan.h"
 #include "tests/engine/model/architecture/architectures.h"
+#include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -21,7 +22,7 @@ RunSpec RunOf(absl::string_view preset) {
   RunSpec run;
   run.model.preset = preset;
   run.training.token_count = 1;
-  run.cluster.accelerator = "h100-sxm";
+  run.cluster.device.accelerator = "h100-sxm";
   run.cluster.device_count = 1;
   run.cluster.peak_flops_per_second = 1e12;
   return run;
@@ -51,9 +52,9 @@ TEST(RunFlops, AreExactWhereALengthIsGiven) {
   EXPECT_EQ(CountOf(plan, C::kExactCausal), 42863689728);
   EXPECT_EQ(CountOf(plan, C::kMegatronCausal), 42863689728);
   EXPECT_EQ(CountOf(plan, C::kSixNTotal), 6.0 * 6738415616);
-  EXPECT_DOUBLE_EQ(plan.lower_bound->duration.value(), 42863689728e-12);
+  EXPECT_DOUBLE_EQ(At(plan, EstimateKind::kLowerBound).duration.value(), 42863689728e-12);
   EXPECT_EQ(plan.flops.hardware->ratio(), 1);
-  EXPECT_EQ(*plan.lower_bound->hfu, 1);
+  EXPECT_EQ(*At(plan, EstimateKind::kLowerBound).hfu, 1);
 }
 
 // 32 layers are computed once more; a third of their FLOPs, and none of the output head's.
@@ -67,12 +68,13 @@ TEST(RunFlops, ThatAreDoneAgainCountInHfuAlone) {
   const double model = 42863689728;
   EXPECT_DOUBLE_EQ(plan.flops.hardware->ratio(), (model + (model - head) / 3) / model);
   // At full peak what is done twice takes its time too.
-  EXPECT_DOUBLE_EQ(plan.lower_bound->duration.value(), 1e-12 * (model + (model - head) / 3));
-  EXPECT_DOUBLE_EQ(*plan.lower_bound->mfu, 1 / plan.flops.hardware->ratio());
-  EXPECT_DOUBLE_EQ(*plan.lower_bound->hfu, 1);
-  EXPECT_DOUBLE_EQ(*plan.textbook_estimate->mfu, 0.4);
-  EXPECT_DOUBLE_EQ(*plan.textbook_estimate->hfu, 0.4 * plan.flops.hardware->ratio());
-  EXPECT_THAT(plan.assumptions, Contains(HasSubstr("Recomputation (full) makes 1.3")));
+  EXPECT_DOUBLE_EQ(At(plan, EstimateKind::kLowerBound).duration.value(),
+                   1e-12 * (model + (model - head) / 3));
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kLowerBound).mfu, 1 / plan.flops.hardware->ratio());
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kLowerBound).hfu, 1);
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kTextbook).mfu, 0.4);
+  EXPECT_DOUBLE_EQ(*At(plan, EstimateKind::kTextbook).hfu, 0.4 * plan.flops.hardware->ratio());
+  EXPECT_THAT(TextsOf(plan.notes), Contains(HasSubstr("Recomputation (full) makes 1.3")));
 }
 
 // It would be an HFU of 1.2.
@@ -89,9 +91,10 @@ TEST(RunFlops, FollowTheConventionAskedFor) {
   RunSpec run = RunOf("llama-2-7b");
   run.training.sequence_length = 4096;
   run.options.flops_convention = C::kExactFull;
-  EXPECT_DOUBLE_EQ(FlopsPlan(run).lower_bound->duration.value(), 46084915200e-12);
+  EXPECT_DOUBLE_EQ(At(FlopsPlan(run), EstimateKind::kLowerBound).duration.value(), 46084915200e-12);
   run.options.flops_convention = C::kSixNTotal;
-  EXPECT_DOUBLE_EQ(FlopsPlan(run).lower_bound->duration.value(), 6e-12 * 6738415616);
+  EXPECT_DOUBLE_EQ(At(FlopsPlan(run), EstimateKind::kLowerBound).duration.value(),
+                   6e-12 * 6738415616);
 }
 
 // 2 of the 4 experts of each of 2 layers are met: 6 N is of those.

@@ -16,7 +16,8 @@ constexpr double kGib = 1024.0 * 1024 * 1024;
 json Run(const json& parameters, const json& tokens) {
   return {{"model", {{"parameter_count", static_cast<int64_t>(parameters.get<double>())}}},
           {"training", {{"token_count", static_cast<int64_t>(tokens.get<double>())}}},
-          {"cluster", {{"accelerator", "h100-sxm"}, {"device_count", 1}}}};
+          {"cluster", {{"device", {{"accelerator", "h100-sxm"}}}, {"device_count", 1}}},
+          {"options", {{"view", "PLAN_VIEW_FULL"}}}};
 }
 
 json Plan(const TestServer& server, const json& run) {
@@ -36,34 +37,39 @@ json WithPeak(json run, const json& in) {
   return run;
 }
 
+// By the textbook, which comes after the lower bound.
+double DaysOf(const json& plan) {
+  EXPECT_EQ(plan["estimates"][1]["kind"], "ESTIMATE_KIND_TEXTBOOK");
+  return NumberAt(plan, "/estimates/1/duration_seconds/expected") / 86400;
+}
+
 json Days(const TestServer& server, const json& in) {
-  return NumberAt(Plan(server, WithPeak(Run(in["N"], in["D"]), in)),
-                  "/textbook_estimate/duration_days");
+  return DaysOf(Plan(server, WithPeak(Run(in["N"], in["D"]), in)));
 }
 
 // A run takes 7 days x its FLOPs over the answer; any run will do.
 json FlopsOfAWeek(const TestServer& server, const json& in) {
   const json plan = Plan(server, WithPeak(Run(1e9, 1e12), in));
-  return RunFlops(plan) * 7 / NumberAt(plan, "/textbook_estimate/duration_days");
+  return RunFlops(plan) * 7 / DaysOf(plan);
 }
 
 json LargestModel(const TestServer& server, const json& in) {
   json run = Run(1e9, 1);
   run["cluster"]["device_count"] = in["gpus"];
   run["cluster"]["device_memory_bytes"] = static_cast<int64_t>(in["bytes_per_gpu"].get<double>());
-  return NumberAt(Plan(server, run), "/memory/largest_parameter_count");
+  return NumberAt(Plan(server, run), "/memory/state/largest_parameter_count");
 }
 
 AskedQuestion State(const char* compute) {
   return [compute](const TestServer& server, const json& in) -> json {
     json run = Run(in["N"], 1);
     run["training"]["precision"]["compute_data_type"] = absl::StrCat("DATA_TYPE_", compute);
-    return NumberAt(Plan(server, run), "/memory/model_state_bytes");
+    return NumberAt(Plan(server, run), "/memory/state/state_bytes");
   };
 }
 
 double TermBytes(const json& plan, const std::string& name) {
-  for (const json& term : plan["memory"]["terms"]) {
+  for (const json& term : plan["memory"]["state"]["terms"]) {
     if (term["name"] == name) return NumberAt(term, "/size_bytes");
   }
   return std::nan("");
@@ -82,14 +88,15 @@ json WithActivations(double gib) {
 }
 
 json BudgetTotal(const TestServer& server, const json& in) {
-  return NumberAt(Plan(server, WithActivations(in["activations_gib"])), "/memory/total_bytes") /
+  return NumberAt(Plan(server, WithActivations(in["activations_gib"])),
+                  "/memory/state/total_bytes") /
          kGib;
 }
 
 json BudgetDevices(const TestServer& server, const json& in) {
   json run = WithActivations(8);
   run["cluster"]["device_memory_bytes"] = static_cast<int64_t>(in["gpu_gib"].get<double>() * kGib);
-  return NumberAt(Plan(server, run), "/memory/minimum_device_count");
+  return NumberAt(Plan(server, run), "/memory/state/minimum_device_count");
 }
 
 // The rate of the matrix units where they support the type.
@@ -128,7 +135,7 @@ double StateOfOneMatrix(const TestServer& server, const json& in, const char* ki
     json run = FeedForward(in, gated);
     run["training"]["optimizer"]["kind"] = kind;
     const json answer = Plan(server, run);
-    for (const json& term : answer["memory"]["terms"]) {
+    for (const json& term : answer["memory"]["state"]["terms"]) {
       const std::string name = term["name"];
       if (name == "weight" || name == "gradient" || name == "master_weight") continue;
       bytes += (gated ? 1 : -1) * NumberAt(term, "/size_bytes");
@@ -152,7 +159,7 @@ json EightBitAdamBytes(const TestServer& server, const json& in) {
                                   {"quantization_block_size", in["block"]}};
   double bytes = 0;
   const json answer = Plan(server, run);
-  for (const json& term : answer["memory"]["terms"]) {
+  for (const json& term : answer["memory"]["state"]["terms"]) {
     if (term["data_type"] == "DATA_TYPE_INT8") bytes += NumberAt(term, "/size_bytes");
   }
   return bytes;

@@ -161,9 +161,13 @@ TEST(StreamModel, NamesTheNearestPasses) {
   const StreamModel model = Made(MadePasses(PlainSeconds));
   const auto near = model.Nearest({2 * kGibi, kGibi}, 2);
   ASSERT_EQ(near.size(), 2U);
-  EXPECT_EQ(near[0].name, "triad of 1073741824 bytes");
+  EXPECT_EQ(near[0].work.read_bytes, 2 * kGibi);  // a triad
+  EXPECT_EQ(near[0].work.written_bytes, kGibi);
+  EXPECT_EQ(near[0].work.flops, 0);
   const auto busy = model.Nearest({kGibi / 4, kGibi / 4, 17 * kGibi / 4}, 1);
-  EXPECT_EQ(busy[0].name, "32 multiply-adds an element of 268435456 bytes");
+  // 32 multiply-adds an element of 4 bytes, 64 FLOP.
+  EXPECT_EQ(busy[0].work.bytes(), 2 * kGibi / 4);
+  EXPECT_EQ(busy[0].work.flops, 64 * kGibi / 4 / 4);
   EXPECT_THAT(StreamModel::OfRates({.memory = BytesPerSecond(1e12)}).Nearest({1, 1}, 3), IsEmpty());
 }
 

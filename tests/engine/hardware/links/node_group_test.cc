@@ -57,7 +57,8 @@ TEST(Nodes, OfAnAcceleratorAreItsOnlyTypeOrNone) {
       EXPECT_EQ(nodes->node, types[0]);
       continue;
     }
-    EXPECT_THAT(nodes, NamesFields(ElementsAre(types.empty() ? "accelerator" : "node_type")));
+    EXPECT_THAT(nodes,
+                NamesFields(ElementsAre(types.empty() ? "device.accelerator" : "node_type")));
     for (const NodeType* type : types) {
       EXPECT_THAT(Message(request), HasSubstr(std::string(type->name)));
     }
@@ -105,7 +106,7 @@ TEST(Nodes, AllFaultsComeTogether) {
                             .node_count = -1,
                             .ranks_per_node = 9,
                             .network = {.bytes_per_second = nan}}),
-              NamesFields(ElementsAre("accelerator", "node_count", "ranks_per_node",
+              NamesFields(ElementsAre("device.accelerator", "node_count", "ranks_per_node",
                                       "network.bytes_per_second")));
   EXPECT_THAT(ResolveNodes({.node_type = "hgx-h100",
                             .node_count = 1'000'001,

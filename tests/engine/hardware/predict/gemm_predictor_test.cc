@@ -74,7 +74,7 @@ TEST(GemmPredictor, OfAnyOtherProductIsItsDatasheetTimesAPublishedShare) {
   const auto predictor = GemmPredictor::OfAccelerator(mi300x, DataType::kBf16);
   ASSERT_TRUE(predictor.has_value());
   EXPECT_EQ(predictor->source().source, RateSource::kDatasheet);
-  EXPECT_EQ(predictor->source().form, "roofs");
+  EXPECT_EQ(predictor->source().form, PredictionForm::kRoofline);
   EXPECT_THAT(predictor->Nearest(kProjection, 3), IsEmpty());
   // A product so large that arithmetic is all: 2 x 16384^3 FLOPs at 668.4 TFLOP/s, and 9 % more.
   const KernelTime time = predictor->Predict({16384, 16384, 16384});
@@ -124,7 +124,7 @@ TEST(GemmPredictor, OfADeviceWithFewTimesStandsOnItsBestRates) {
   const auto predictor = GemmPredictor::OfMeasured(measured, DataType::kBf16);
   ASSERT_THAT(predictor, IsOk());
   ASSERT_TRUE(predictor->has_value());
-  EXPECT_EQ((*predictor)->source().form, "roofs");
+  EXPECT_EQ((*predictor)->source().form, PredictionForm::kRoofline);
   const KernelTime time = (*predictor)->Predict({8192, 8192, 8192});
   EXPECT_EQ(time.basis, KernelBasis::kMeasuredRate);
   EXPECT_NEAR(time.expected.value(), 1.10 * 2 * 8192.0 * 8192 * 8192 / 2e12,
@@ -143,7 +143,7 @@ TEST(GemmPredictor, OfADeviceWithEighteenTimesStandsOnThem) {
       {.calibration = &device, .gemms = {{DataType::kBf16, gemms}}}, DataType::kBf16);
   ASSERT_THAT(predictor, IsOk());
   ASSERT_TRUE(predictor->has_value());
-  EXPECT_EQ((*predictor)->source().form, "grid");
+  EXPECT_EQ((*predictor)->source().form, PredictionForm::kGrid);
   EXPECT_EQ((*predictor)->source().error.shape_count, 18);
   const KernelTime time = (*predictor)->Predict({64, 2048, 2048});
   const double exact = 1e-5 + 2.0 * 64 * 2048 * 2048 / 1e12;

@@ -74,7 +74,7 @@ TEST(GroupedGemmPredictor, OfADeviceStandsOnItsOwnLayersFirst) {
                                     .experts = {{DataType::kBf16, Points()}}};
   const GroupedGemmPredictor predictor = PredictorOf(measured, kBf16Gated);
   EXPECT_EQ(predictor.source().source, RateSource::kMeasuredSupplied);
-  EXPECT_EQ(predictor.source().form, "terms");
+  EXPECT_EQ(predictor.source().form, PredictionForm::kTerms);
   EXPECT_EQ(predictor.source().error.shape_count, 24);
   for (const int64_t tokens : {512, 2048, 6144}) {
     const GroupedGemmShape shape = Layer(tokens, 5120, 2);
@@ -113,7 +113,7 @@ TEST(GroupedGemmPredictor, OfALikeTypeIsWiderAndSaysSo) {
 TEST(GroupedGemmPredictor, OfADeviceWithoutLayersIsTheSumOfProducts) {
   const DeviceCalibration device = Device(nullptr);
   const GroupedGemmPredictor predictor = PredictorOf({.calibration = &device}, kBf16Gated);
-  EXPECT_EQ(predictor.source().form, "products");
+  EXPECT_EQ(predictor.source().form, PredictionForm::kProducts);
   EXPECT_THAT(predictor.source().citation, HasSubstr("sum of an expert's products"));
   GroupedGemmShape shape = Layer(32768, 8192, 4);
   const KernelTime time = predictor.Predict(shape);

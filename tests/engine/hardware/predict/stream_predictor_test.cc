@@ -27,7 +27,7 @@ TEST(StreamPredictor, OfADeviceStandsOnItsOwnPasses) {
   ASSERT_TRUE(predictor->has_value());
   const KernelSource& source = (*predictor)->source();
   EXPECT_EQ(source.source, RateSource::kMeasuredSupplied);
-  EXPECT_EQ(source.form, "streams");
+  EXPECT_EQ(source.form, PredictionForm::kStreams);
   EXPECT_EQ(source.device_uuid, "GPU-1");
   EXPECT_EQ(source.error.shape_count, 17);
   const KernelTime time = (*predictor)->Predict(kCopy, StreamKind::kElementwise);

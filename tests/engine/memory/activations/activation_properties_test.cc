@@ -53,7 +53,9 @@ TEST(ActivationProperties, RowsAddUp) {
       EXPECT_EQ(row.size.value(), row.elements * row.element_bytes);
       EXPECT_GT(row.size.value(), 0);
       EXPECT_FALSE(row.module.empty() || row.name.empty() || row.shape.empty());
-      EXPECT_FALSE(row.kept_for.empty() || row.source.empty() || row.data_type.empty());
+      EXPECT_FALSE(
+          row.kept_for.empty() || row.source.empty() ||
+          (row.element_kind == RowElements::kNumber && row.data_type == DataType::kUnspecified));
       sum += row.size.value() * row.layers;
     }
     EXPECT_EQ(sum, total);

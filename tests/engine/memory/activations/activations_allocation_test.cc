@@ -48,7 +48,7 @@ TEST(ActivationsAllocation, OfTransientsIsNone) {
       const auto kept = ChunkActivations(activations, placement, {.stage = 1, .chunk = 0});
       const auto transients = StageTransientsOf(context, 1, *kept);
       EXPECT_EQ(AllocationCount() - before, 0) << name;
-      EXPECT_GT(transients->At(StageMoment::kLayer).added, Bytes(0));
+      EXPECT_GT(transients->At(StagePhase::kLayer).added, Bytes(0));
     }
   }
 }

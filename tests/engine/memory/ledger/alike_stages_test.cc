@@ -94,7 +94,7 @@ TEST(AlikeStages, ChangeNoPeak) {
         ASSERT_THAT(peak, IsOk());
         EXPECT_EQ(peak->stage, most.stage) << name;
         EXPECT_EQ(peak->memory.sums, most.memory.sums);
-        EXPECT_EQ(peak->memory.moment, most.memory.moment);
+        EXPECT_EQ(peak->memory.phase, most.memory.phase);
         EXPECT_EQ(peak->memory.InFlightOf(0), most.memory.InFlightOf(0));
       }
     }

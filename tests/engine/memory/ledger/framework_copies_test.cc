@@ -80,7 +80,7 @@ TEST(ComputedGradients, StayBesideWiderOnes) {
   EXPECT_EQ(held.SizeOf("gradient"), 4 * kAll);
   for (const LedgerRow& row : held.rows) {
     if (row.kind != LedgerKind::kGradient) continue;
-    EXPECT_EQ(row.data_type, row.term == "computed_gradient" ? "bf16" : "fp32");
+    EXPECT_EQ(row.data_type, row.term == "computed_gradient" ? DataType::kBf16 : DataType::kFp32);
   }
   EXPECT_EQ(FirstStage(JobOn(Framework::kMegatronLm)).SizeOf("computed_gradient"), 0);
 }
@@ -106,13 +106,13 @@ TEST(ComputedGradients, WaitForTheFirstBackwardPass) {
   job.batch.sequence_count = 16;
   job.buffers.gather_bucket_elements = 0;
   const Held held = FirstStage(job);
-  ASSERT_NE(held.memory.moment, PeakMoment::kOptimizerStep);
+  ASSERT_NE(held.memory.phase, PeakPhase::kOptimizerStep);
   EXPECT_EQ(held.memory.of(LedgerKind::kGradient), Bytes(4 * kAll));
   job.batch = {.sequence_length = 1};
   job.buffers.reduce_bucket_elements = 0;
   job.buffers.gather_bucket_elements = 1'000'000'000'000;
   const Held step = FirstStage(job);
-  ASSERT_EQ(step.memory.moment, PeakMoment::kOptimizerStep);
+  ASSERT_EQ(step.memory.phase, PeakPhase::kOptimizerStep);
   EXPECT_EQ(step.memory.of(LedgerKind::kGradient), Bytes(6 * kAll));
 }
 

@@ -59,7 +59,7 @@ TEST(MemoryModel, OfCaseC) {
   const StageMemory first = StageOf(PresetNamed("llama-3-70b"), CaseC());
   EXPECT_NEAR(StateGib(first), 25.3777, 25.3777e-3);
   EXPECT_EQ(first.InFlightOf(0), 4);
-  EXPECT_EQ(first.moment, PeakMoment::kLayerBackward);
+  EXPECT_EQ(first.phase, PeakPhase::kLayerBackward);
   // Hand count, 4 in flight; less what the layer in work has freed, its feed-forward's 6f/t + 2h/t
   // of 8192 tokens: at most 0.2 GiB.
   const double activations = static_cast<double>(first.of(LedgerKind::kActivation).value()) / kGib;
@@ -71,7 +71,7 @@ TEST(MemoryModel, OfCaseC) {
   // 263 MB are 2 s V/t bytes, and 2 V h/t, as s = h. The loss: fp32 softmax and logits, 788 MB. The
   // head: the logits' gradient and an empty one of its weights, 525 MB, its input's, 17 MB, and its
   // input and that gradient of all tokens, 134 MB each.
-  EXPECT_EQ(last.moment, PeakMoment::kHeadBackward);
+  EXPECT_EQ(last.phase, PeakPhase::kHeadBackward);
 }
 
 TEST(MemoryModel, PipelineBuffersAreOfTheEnds) {
@@ -173,13 +173,13 @@ TEST(MemoryModel, BucketsAreNoLargerThanWhatGoesThroughThem) {
   const ArchitectureSpec& gpt2 = PresetNamed("gpt2");
   const StageMemory memory = StageOf(gpt2, job);
   // At the loss nothing is reduced yet; where the peak is in a backward pass, all gradients fit.
-  if (memory.moment == PeakMoment::kLayerBackward || memory.moment == PeakMoment::kHeadBackward) {
+  if (memory.phase == PeakPhase::kLayerBackward || memory.phase == PeakPhase::kHeadBackward) {
     EXPECT_EQ(memory.of(LedgerKind::kCommunicationBuffer), Bytes(4 * 124'439'808));
   }
   job.buffers = {.gather_bucket_elements = 1'000'000'000'000};
   job.batch.sequence_length = 1;
   const StageMemory step = StageOf(gpt2, job);
-  EXPECT_EQ(step.moment, PeakMoment::kOptimizerStep);
+  EXPECT_EQ(step.phase, PeakPhase::kOptimizerStep);
   EXPECT_EQ(step.of(LedgerKind::kCommunicationBuffer), Bytes(2 * 124'439'808));
   EXPECT_EQ(step.of(LedgerKind::kActivation), Bytes(0));
 }
@@ -209,7 +209,7 @@ TEST(MemoryModel, BucketsOfDualPipeAreOfBothStages) {
   job.batch = {.sequence_length = 1};
   job.buffers = {.gather_bucket_elements = 1'000'000'000'000};
   const StageMemory memory = StageOf(PresetNamed("gpt2"), job);
-  ASSERT_EQ(memory.moment, PeakMoment::kOptimizerStep);
+  ASSERT_EQ(memory.phase, PeakPhase::kOptimizerStep);
   EXPECT_EQ(memory.of(LedgerKind::kCommunicationBuffer), memory.of(LedgerKind::kWeight));
 }
 
@@ -222,7 +222,7 @@ TEST(MemoryModel, GradientsMayWaitForTheBackwardPass) {
   const ArchitectureSpec& gpt2 = PresetNamed("gpt2");
   const StageMemory waiting = StageOf(gpt2, job);
   EXPECT_EQ(waiting.of(LedgerKind::kGradient),
-            waiting.moment == PeakMoment::kOptimizerStep ? Bytes(4 * 124'439'808) : Bytes(0));
+            waiting.phase == PeakPhase::kOptimizerStep ? Bytes(4 * 124'439'808) : Bytes(0));
   job.pipeline.micro_batch_count = 2;
   EXPECT_EQ(StageOf(gpt2, job).of(LedgerKind::kGradient), Bytes(4 * 124'439'808));
 }

@@ -82,7 +82,7 @@ void ExpectAgreement(const PipelineSpec& pipeline, const ParallelLayout& layout)
   for (int64_t stage = 0; stage < in_flight.stage_count(); ++stage) {
     const std::vector<SimulatedMoment>& all = simulation.stages[static_cast<size_t>(stage)].moments;
     std::vector<SimulatedMoment> listed;
-    in_flight.ForEachMoment(stage, [&](const InFlightMoment& moment) {
+    in_flight.ForEachMoment(stage, [&](const InFlightPoint& moment) {
       listed.push_back(Listed(moment, chunks));
       EXPECT_NE(moment.when, "");
     });

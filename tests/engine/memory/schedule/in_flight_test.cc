@@ -24,7 +24,7 @@ struct Total {
 Total MostOf(const PipelineSpec& pipeline, const ParallelLayout& layout, int64_t stage) {
   const InFlight in_flight = InFlight::Of(pipeline, layout, "").value();
   Total most;
-  in_flight.ForEachMoment(stage, [&](const InFlightMoment& moment) {
+  in_flight.ForEachMoment(stage, [&](const InFlightPoint& moment) {
     int64_t held = 0;
     int64_t awaiting = 0;
     for (int64_t chunk = 0; chunk < in_flight.chunk_count(); ++chunk) {

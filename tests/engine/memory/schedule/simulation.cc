@@ -140,7 +140,7 @@ Simulation Simulate(const PipelineSpec& pipeline, const ParallelLayout& layout) 
   return Simulator(pipeline, layout).Run();
 }
 
-SimulatedMoment Listed(const InFlightMoment& moment, int64_t chunk_count) {
+SimulatedMoment Listed(const InFlightPoint& moment, int64_t chunk_count) {
   SimulatedMoment out = {.begins = moment.begins, .chunk = moment.chunk, .counts = {}};
   for (int64_t c = 0; c < chunk_count; ++c) out.counts.push_back(moment.Held(c));
   for (int64_t c = 0; c < chunk_count; ++c) out.counts.push_back(moment.AwaitingWeightGradient(c));

@@ -42,7 +42,7 @@ struct Simulation {
 Simulation Simulate(const PipelineSpec& pipeline, const ParallelLayout& layout);
 
 // The same of a moment that InFlight lists.
-SimulatedMoment Listed(const InFlightMoment& moment, int64_t chunk_count);
+SimulatedMoment Listed(const InFlightPoint& moment, int64_t chunk_count);
 
 // The bytes of a moment.
 int64_t BytesOf(const SimulatedMoment& moment, const std::vector<ChunkBytes>& chunks);

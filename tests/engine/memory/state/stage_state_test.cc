@@ -29,7 +29,7 @@ TEST(StageState, ListsATermOfATensorARow) {
   EXPECT_EQ(row.part, ModelPart::kDecoder);
   EXPECT_EQ(row.layer_kind, 0);
   EXPECT_THAT(row.dimensions, ElementsAre(4, 8, 0));  // 2 heads of 2
-  EXPECT_EQ(row.data_type, "fp32");
+  EXPECT_EQ(row.data_type, DataType::kFp32);
   EXPECT_EQ(row.element_bits, 32);
   EXPECT_EQ(row.elements, 32);
   EXPECT_EQ(row.layers, 2);
@@ -99,7 +99,7 @@ TEST(StageState, OfGradientsInFp32) {
   StateCase c = DenseCase();
   c.state.precision = WithDefaults({.gradient_data_type = DataType::kFp32});
   EXPECT_EQ(StateOf(c).gradients, Bytes(4 * 3560));
-  EXPECT_EQ(RowOf(c, "norm.final.gradient").data_type, "fp32");
+  EXPECT_EQ(RowOf(c, "norm.final.gradient").data_type, DataType::kFp32);
 }
 
 // 4 experts of 3 matrices of 3 x 8 in 2 layers. 8 GPUs of a stage, x = 2: 4 copies of each half.

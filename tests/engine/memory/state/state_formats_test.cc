@@ -81,7 +81,7 @@ TEST(StateFormats, OfFourBitWeights) {
   EXPECT_EQ(gate.element_bits, 4);
   EXPECT_EQ(gate.scale_bytes, 16);
   EXPECT_EQ(gate.size, Bytes(2 * (128 + 16)));
-  EXPECT_EQ(gate.data_type, "fp4");
+  EXPECT_EQ(gate.data_type, DataType::kFp4);
   EXPECT_EQ(RowOf(c, "token_embedding.weight").size, Bytes(1600));
   EXPECT_EQ(RowOf(c, "norm.final.weight").size, Bytes(16));
   EXPECT_EQ(RowOf(c, "attention.query.adapter_up.weight").size, Bytes(2 * 32));

@@ -92,8 +92,9 @@ TEST(StateProperties, RowsAddUp) {
       EXPECT_EQ(row.size.value(),
                 ((row.elements * row.element_bits + 7) / 8 + row.scale_bytes) * row.layers);
       EXPECT_GT(row.size, Bytes(0));
-      EXPECT_FALSE(row.source.empty() || row.why.empty() || row.alive.empty() ||
-                   row.data_type.empty());
+      EXPECT_FALSE(
+          row.source.empty() || row.why.empty() || row.alive.empty() ||
+          (row.element_kind == RowElements::kNumber && row.data_type == DataType::kUnspecified));
       sums[static_cast<size_t>(row.kind)] += row.size.value();
     }
     const auto sum = [&sums](LedgerKind kind) { return Bytes(sums[static_cast<size_t>(kind)]); };

@@ -8,8 +8,8 @@ namespace sextant {
 namespace {
 
 using Bytes_ = std::map<std::string, int64_t>;
-constexpr StageMoment kLoss = StageMoment::kLoss;
-constexpr StageMoment kHead = StageMoment::kHead;
+constexpr StagePhase kLoss = StagePhase::kLoss;
+constexpr StagePhase kHead = StagePhase::kHead;
 constexpr int64_t kLogits = 6 * 128;
 
 // Hidden size 8, vocabulary 100 padded to 128, 6 tokens.

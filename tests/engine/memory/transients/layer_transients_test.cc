@@ -7,8 +7,8 @@
 namespace sextant {
 namespace {
 
-constexpr StageMoment kLayer = StageMoment::kLayer;
-constexpr StageMoment kForward = StageMoment::kForward;
+constexpr StagePhase kLayer = StagePhase::kLayer;
+constexpr StagePhase kForward = StagePhase::kForward;
 
 // h = 64, 4 heads of 16, f = 512 ungated, 10 tokens, two stages of a layer: no loss on the first.
 TransientCase Wide() {

@@ -36,7 +36,7 @@ struct TransientCase {
     });
   }
 
-  LedgerRows Rows(StageMoment moment, int64_t stage = 0) const {
+  LedgerRows Rows(StagePhase moment, int64_t stage = 0) const {
     return With(stage, [&](const TransientContext& context, const StageParts& kept) {
       LedgerRows rows;
       AppendTransientRows(context, stage, moment, kept, rows);
@@ -44,14 +44,14 @@ struct TransientCase {
     });
   }
 
-  int64_t Added(StageMoment moment, int64_t stage = 0) const {
+  int64_t Added(StagePhase moment, int64_t stage = 0) const {
     return Of(stage).At(moment).added.value();
   }
-  int64_t Freed(StageMoment moment, int64_t stage = 0) const {
+  int64_t Freed(StagePhase moment, int64_t stage = 0) const {
     return Of(stage).At(moment).freed.value();
   }
 
-  std::map<std::string, int64_t> ByName(StageMoment moment, int64_t stage = 0) const {
+  std::map<std::string, int64_t> ByName(StagePhase moment, int64_t stage = 0) const {
     std::map<std::string, int64_t> out;
     for (const LedgerRow& row : Rows(moment, stage)) {
       out[absl::StrCat(row.module, ".", row.name)] += row.size.value();

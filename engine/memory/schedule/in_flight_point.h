@@ -1,7 +1,7 @@
 // The instants of a step at which a stage may hold the most, schedule by schedule.
 // docs/memory_schedules.md derives them.
-#ifndef SEXTANT_ENGINE_MEMORY_SCHEDULE_IN_FLIGHT_MOMENT_H_
-#define SEXTANT_ENGINE_MEMORY_SCHEDULE_IN_FLIGHT_MOMENT_H_
+#ifndef SEXTANT_ENGINE_MEMORY_SCHEDULE_IN_FLIGHT_POINT_H_
+#define SEXTANT_ENGINE_MEMORY_SCHEDULE_IN_FLIGHT_POINT_H_
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ struct ChunkPasses {
 //             outputs are alive.
 // The micro-batch in work is included: as held while `begins` is a backward pass or an input
 // gradient, as awaiting while it is a weight gradient.
-class InFlightMoment {
+class InFlightPoint {
  public:
   ScheduleWork begins = ScheduleWork::kBackward;
   int64_t chunk = 0;  // in work; index within the stage
@@ -68,7 +68,7 @@ class InFlightMoment {
   std::array<int64_t, 2> awaiting_ = {};
 };
 
-using MomentVisitor = absl::FunctionRef<void(const InFlightMoment&)>;
+using MomentVisitor = absl::FunctionRef<void(const InFlightPoint&)>;
 
 struct StageOfPipeline {
   int64_t stage = 0;
@@ -94,7 +94,7 @@ void VisitInterleaved(const StageOfPipeline& of,
 
 // The first backward pass: no later one begins with more passes in flight, summed over chunks.
 InterleavedPosition FirstInterleaved(const StageOfPipeline& of);
-InFlightMoment MomentAt(const StageOfPipeline& of, const InterleavedPosition& position);
+InFlightPoint MomentAt(const StageOfPipeline& of, const InterleavedPosition& position);
 
 // A zero-bubble schedule's stage runs `ahead` forward passes before its first backward pass. It
 // defers the weight gradient of a micro-batch until after the backward pass of the micro-batch
@@ -109,4 +109,4 @@ void VisitDualPipe(const StageOfPipeline& of, MomentVisitor visit);
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_MEMORY_SCHEDULE_IN_FLIGHT_MOMENT_H_
+#endif  // SEXTANT_ENGINE_MEMORY_SCHEDULE_IN_FLIGHT_POINT_H_

@@ -24,7 +24,7 @@ LedgerRow WeightRow() {
           .name = "query",
           .role = "bias",
           .dimensions = {10, 20, 0},
-          .data_type = "bf16",
+          .data_type = DataType::kBf16,
           .element_bits = 16,
           .elements = 200,
           .scale_bytes = 4,
@@ -39,7 +39,7 @@ LedgerRow WeightRow() {
 // Two stages; every field has a different value.
 MemoryEstimate SampleEstimate() {
   StageEstimate first;
-  first.memory.moment = PeakMoment::kLayerBackward;
+  first.memory.phase = PeakPhase::kLayerBackward;
   for (int i = 0; i < kLedgerKindCount; ++i) {
     first.memory.sums[static_cast<size_t>(i)] = Bytes(100 + i);
   }
@@ -52,56 +52,90 @@ MemoryEstimate SampleEstimate() {
   first.parameter_count = 17;
   first.ledger = {WeightRow()};
   StageEstimate second = first;
-  second.memory.moment = PeakMoment::kOptimizerStep;
+  second.memory.phase = PeakPhase::kOptimizerStep;
   second.memory.process = {Bytes(18), Bytes(19), Bytes(20)};
   second.ledger.clear();
   return {.stages = {second, first},
           .layer_kinds = {std::string("dense"), std::string("sparse")},
           .peak_stage = 1,
           .usable = Bytes(850),
+          .fit_chance = 0.6,
           .verdict = Verdict::kTight,
           .data_parallel_size = 21,
           .micro_batch_count = 22,
-          .changes = {{.settings = {{"layout.micro_batch_size", "2", "1"}, {"a", "b", "c"}},
-                       .cost = "more steps",
-                       .process = {Bytes(23), Bytes(24), Bytes(25)}}},
-          .changes_considered = 26,
-          .assumptions = {std::string("One."), std::string("Two.")}};
+          .changes = {{.settings = {{"layout.micro_batch_size", int64_t{2}, int64_t{1}},
+                                    {"layout.sharding.zero_stage", ZeroStage::kNone,
+                                     ZeroStage::kGradients}},
+                       .cost = ChangeCost::kTime,
+                       .cost_text = "more steps",
+                       .process = {Bytes(23), Bytes(24), Bytes(25)}},
+                      {.settings = {{"layout.sequence_parallel", false, true}}}},
+          .changes_considered = 26};
 }
 
-v1::MemoryEstimate Wire() {
-  v1::MemoryEstimate out;
-  MemoryEstimateTo(SampleEstimate(), &out);
+v1::Plan WireOf(MemoryEstimate estimate, bool full) {
+  Plan plan;
+  plan.capacity = {.capacity = Bytes(900),
+                   .source = CapacitySource::kReported,
+                   .reported = Bytes(900),
+                   .nominal = Bytes(880),
+                   .reserved = Bytes(50)};
+  plan.memory_estimate = std::move(estimate);
+  v1::Plan out;
+  PlanTo(std::move(plan), full, &out);
   return out;
 }
 
-void ExpectInterval(const v1::BytesInterval& interval, int64_t low, int64_t expected,
-                    int64_t high) {
+v1::Memory Wire() { return WireOf(SampleEstimate(), /*full=*/true).memory(); }
+
+void ExpectInterval(const v1::Interval& interval, double low, double expected, double high) {
   EXPECT_EQ(interval.low(), low);
   EXPECT_EQ(interval.expected(), expected);
   EXPECT_EQ(interval.high(), high);
 }
 
-TEST(MemoryEstimateTo, CarriesTheWhole) {
-  const v1::MemoryEstimate wire = Wire();
+TEST(MemoryTo, CarriesTheWhole) {
+  const v1::Memory wire = Wire();
+  EXPECT_EQ(wire.scope(), v1::MEMORY_SCOPE_LAYOUT);
   ASSERT_EQ(wire.stages_size(), 2);
   EXPECT_EQ(wire.stages(0).stage(), 0);
   EXPECT_EQ(wire.stages(1).stage(), 1);
   EXPECT_EQ(wire.peak_stage(), 1);
-  EXPECT_EQ(wire.usable_bytes(), 850);
+  ExpectInterval(wire.peak_bytes(), 800, 828, 900);
   // Headroom of the peak stage: 850 - 900, 850 - 828, 850 - 800.
   ExpectInterval(wire.headroom_bytes(), -50, 22, 50);
   EXPECT_EQ(wire.data_parallel_size(), 21);
   EXPECT_EQ(wire.micro_batch_count(), 22);
   EXPECT_EQ(wire.changes_considered(), 26);
-  EXPECT_THAT(wire.assumptions(), ElementsAre("One.", "Two."));
+  EXPECT_TRUE(wire.has_state());
 }
 
-TEST(MemoryEstimateTo, CarriesEachStage) {
+TEST(MemoryTo, CarriesTheCapacity) {
+  const v1::DeviceCapacity& capacity = Wire().capacity();
+  EXPECT_EQ(capacity.capacity_bytes(), 900);
+  EXPECT_EQ(capacity.source(), v1::CAPACITY_SOURCE_REPORTED);
+  EXPECT_EQ(capacity.reported_bytes(), 900);
+  EXPECT_EQ(capacity.nominal_bytes(), 880);
+  EXPECT_EQ(capacity.reserved_bytes(), 50);
+  EXPECT_EQ(capacity.usable_bytes(), 850);
+}
+
+TEST(MemoryTo, ABasicViewHasThePeakAndTheCheapestChange) {
+  const v1::Plan plan = WireOf(SampleEstimate(), /*full=*/false);
+  EXPECT_EQ(plan.verdict(), v1::VERDICT_TIGHT);
+  EXPECT_EQ(plan.fit_chance(), 0.6);
+  ExpectInterval(plan.memory().peak_bytes(), 800, 828, 900);
+  EXPECT_EQ(plan.memory().changes_size(), 1);
+  EXPECT_EQ(plan.memory().stages_size(), 0);
+  EXPECT_FALSE(plan.memory().has_state());
+  EXPECT_EQ(plan.sources_size(), 0);
+}
+
+TEST(MemoryTo, CarriesEachStage) {
   const v1::StageMemory stage = Wire().stages(1);
   EXPECT_EQ(stage.layer_count(), 16);
   EXPECT_EQ(stage.parameter_count(), 17);
-  EXPECT_EQ(stage.moment(), v1::PEAK_MOMENT_LAYER_BACKWARD);
+  EXPECT_EQ(stage.peak_phase(), v1::PEAK_PHASE_LAYER_BACKWARD);
   EXPECT_THAT(stage.micro_batches_in_flight(), ElementsAre(4, 2));
   ASSERT_EQ(stage.sums_size(), kLedgerKindCount);
   for (int i = 0; i < kLedgerKindCount; ++i) {
@@ -118,19 +152,20 @@ TEST(MemoryEstimateTo, CarriesEachStage) {
   EXPECT_EQ(Wire().stages(0).ledger_size(), 0);
 }
 
-TEST(MemoryEstimateTo, CarriesEachRow) {
+TEST(MemoryTo, CarriesEachRow) {
   const v1::StageMemory stage = Wire().stages(1);
   ASSERT_EQ(stage.ledger_size(), 1);
   const v1::LedgerRow& row = stage.ledger(0);
   EXPECT_EQ(row.kind(), v1::LEDGER_KIND_WEIGHT);
-  EXPECT_EQ(row.part(), "decoder");
+  EXPECT_EQ(row.part(), v1::MODEL_PART_DECODER);
   EXPECT_EQ(row.layer_kind(), "sparse");
   EXPECT_EQ(row.chunk(), 5);
   EXPECT_EQ(row.layer_count(), 3);
   EXPECT_EQ(row.name(), "attention.query.bias");
   EXPECT_EQ(row.shape(), "");
   EXPECT_THAT(row.dimensions(), ElementsAre(10, 20));
-  EXPECT_EQ(row.data_type(), "bf16");
+  EXPECT_EQ(row.element_kind(), v1::ELEMENT_KIND_NUMBER);
+  EXPECT_EQ(row.data_type(), v1::DATA_TYPE_BF16);
   EXPECT_EQ(row.element_bits(), 16);
   EXPECT_EQ(row.elements(), 200);
   EXPECT_EQ(row.scale_bytes(), 4);
@@ -138,17 +173,18 @@ TEST(MemoryEstimateTo, CarriesEachRow) {
   EXPECT_EQ(row.size_bytes(), 2424);  // (200 x 16 / 8 + 4) x 3 x 2
   EXPECT_EQ(row.alive(), "always");
   EXPECT_EQ(row.why(), "parameters");
-  EXPECT_EQ(row.source(), "docs/memory.md");
+  EXPECT_EQ(row.source_number(), 1);
+  EXPECT_THAT(WireOf(SampleEstimate(), true).sources(), ElementsAre("docs/memory.md"));
 }
 
-TEST(MemoryEstimateTo, LeavesOutWhatARowLacks) {
+TEST(MemoryTo, LeavesOutWhatARowLacks) {
   MemoryEstimate estimate = SampleEstimate();
   estimate.stages[0].ledger = {
       {.kind = LedgerKind::kFrameworkReserve, .name = "context", .shape = "b s h"}};
-  v1::MemoryEstimate wire;
-  MemoryEstimateTo(std::move(estimate), &wire);
+  const v1::Memory wire = WireOf(std::move(estimate), /*full=*/true).memory();
   const v1::LedgerRow& row = wire.stages(0).ledger(0);
-  EXPECT_EQ(row.part(), "");
+  EXPECT_EQ(row.part(), v1::MODEL_PART_UNSPECIFIED);
+  EXPECT_EQ(row.source_number(), 0);
   EXPECT_EQ(row.layer_kind(), "");
   EXPECT_FALSE(row.has_chunk());
   EXPECT_EQ(row.name(), "context");
@@ -156,38 +192,55 @@ TEST(MemoryEstimateTo, LeavesOutWhatARowLacks) {
   EXPECT_THAT(row.dimensions(), IsEmpty());
 }
 
-TEST(MemoryEstimateTo, CarriesChanges) {
-  const v1::MemoryEstimate wire = Wire();
-  ASSERT_EQ(wire.changes_size(), 1);
+TEST(MemoryTo, CarriesChanges) {
+  const v1::Memory wire = Wire();
+  ASSERT_EQ(wire.changes_size(), 2);
   const v1::FittingChange& change = wire.changes(0);
   ASSERT_EQ(change.settings_size(), 2);
   EXPECT_EQ(change.settings(0).field(), "layout.micro_batch_size");
-  EXPECT_EQ(change.settings(0).from(), "2");
-  EXPECT_EQ(change.settings(0).to(), "1");
-  EXPECT_EQ(change.settings(1).field(), "a");
-  EXPECT_EQ(change.cost(), "more steps");
-  ExpectInterval(change.process_bytes(), 23, 24, 25);
+  EXPECT_EQ(change.settings(0).from().number(), 2);
+  EXPECT_EQ(change.settings(0).to().number(), 1);
+  EXPECT_EQ(change.settings(1).field(), "layout.sharding.zero_stage");
+  EXPECT_EQ(change.settings(1).from().enum_name(), "ZERO_STAGE_NONE");
+  EXPECT_EQ(change.settings(1).to().enum_name(), "ZERO_STAGE_GRADIENTS");
+  EXPECT_EQ(change.cost(), v1::CHANGE_COST_TIME);
+  EXPECT_EQ(change.cost_text(), "more steps");
+  ExpectInterval(change.peak_bytes(), 23, 24, 25);
+  EXPECT_TRUE(wire.changes(1).settings(0).from().has_enabled());
+  EXPECT_FALSE(wire.changes(1).settings(0).from().enabled());
+  EXPECT_TRUE(wire.changes(1).settings(0).to().enabled());
 }
 
 // Detects a field that is added to the API but not to the conversion or to the tests above.
-TEST(MemoryEstimateTo, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::MemoryEstimate::descriptor()->field_count(), 9);
+TEST(MemoryTo, TheTestKnowsEveryField) {
+  EXPECT_EQ(v1::Memory::descriptor()->field_count(), 11);
+  EXPECT_EQ(v1::DeviceCapacity::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::StageMemory::descriptor()->field_count(), 12);
-  EXPECT_EQ(v1::LedgerRow::descriptor()->field_count(), 17);
-  EXPECT_EQ(v1::FittingChange::descriptor()->field_count(), 3);
+  EXPECT_EQ(v1::LedgerRow::descriptor()->field_count(), 18);
+  EXPECT_EQ(v1::FittingChange::descriptor()->field_count(), 4);
 }
 
 // The wire and the engine use the same names.
-TEST(LayoutEnums, KindsAndMomentsHaveTheSameNames) {
+TEST(LayoutEnums, KindsPhasesAndPartsHaveTheSameNames) {
   for (int i = 0; i < kLedgerKindCount; ++i) {
     const auto kind = static_cast<LedgerKind>(i);
     EXPECT_EQ(absl::StrCat("LEDGER_KIND_", absl::AsciiStrToUpper(LedgerKindName(kind))),
               v1::LedgerKind_Name(LedgerKindTo(kind)));
   }
-  for (int i = 0; i < kPeakMomentCount; ++i) {
-    const auto moment = static_cast<PeakMoment>(i);
-    EXPECT_EQ(absl::StrCat("PEAK_MOMENT_", absl::AsciiStrToUpper(PeakMomentName(moment))),
-              v1::PeakMoment_Name(PeakMomentTo(moment)));
+  for (int i = 0; i < kPeakPhaseCount; ++i) {
+    const auto phase = static_cast<PeakPhase>(i);
+    EXPECT_EQ(absl::StrCat("PEAK_PHASE_", absl::AsciiStrToUpper(PeakPhaseName(phase))),
+              v1::PeakPhase_Name(PeakPhaseTo(phase)));
+  }
+  for (int i = 0; i < kModelPartCount; ++i) {
+    const auto part = static_cast<ModelPart>(i);
+    EXPECT_EQ(absl::StrCat("MODEL_PART_", absl::AsciiStrToUpper(ModelPartName(part))),
+              v1::ModelPart_Name(ModelPartTo(part)));
+  }
+  for (const EstimateKind kind :
+       {EstimateKind::kLowerBound, EstimateKind::kTextbook, EstimateKind::kMeasuredBound}) {
+    EXPECT_EQ(absl::StrCat("ESTIMATE_KIND_", absl::AsciiStrToUpper(EstimateKindName(kind))),
+              v1::EstimateKind_Name(EstimateKindTo(kind)));
   }
 }
 
@@ -195,6 +248,7 @@ TEST(LayoutEnums, VerdictsLeaveAsThemselves) {
   EXPECT_EQ(VerdictTo(Verdict::kFits), v1::VERDICT_FITS);
   EXPECT_EQ(VerdictTo(Verdict::kTight), v1::VERDICT_TIGHT);
   EXPECT_EQ(VerdictTo(Verdict::kDoesNotFit), v1::VERDICT_DOES_NOT_FIT);
+  EXPECT_EQ(VerdictTo(Verdict::kStateFits), v1::VERDICT_STATE_FITS);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "engine/memory/schedule/in_flight_moment.h"
+#include "engine/memory/schedule/in_flight_point.h"
 
 namespace sextant {
 namespace {
@@ -8,8 +8,8 @@ struct HeldAndAwaiting {
   int64_t awaiting = 0;
 };
 
-InFlightMoment MomentOf(ScheduleWork begins, HeldAndAwaiting counts, absl::string_view when) {
-  InFlightMoment moment;
+InFlightPoint MomentOf(ScheduleWork begins, HeldAndAwaiting counts, absl::string_view when) {
+  InFlightPoint moment;
   moment.begins = begins;
   moment.when = when;
   moment.SetCounts({counts.held, 0}, {counts.awaiting, 0});
@@ -156,7 +156,7 @@ class DualPipeStage {
     const auto by_chunk = [&](Counts counts) {
       return outer_chunk_ == 0 ? counts : Counts{counts[kInner], counts[kOuter]};
     };
-    InFlightMoment moment;
+    InFlightPoint moment;
     moment.begins = begins;
     moment.chunk = layers == kOuter ? outer_chunk_ : 1 - outer_chunk_;
     moment.when = when;
@@ -208,8 +208,8 @@ InterleavedPosition FirstInterleaved(const StageOfPipeline& of) {
           .when = "first backward pass"};
 }
 
-InFlightMoment MomentAt(const StageOfPipeline& of, const InterleavedPosition& position) {
-  InFlightMoment moment;
+InFlightPoint MomentAt(const StageOfPipeline& of, const InterleavedPosition& position) {
+  InFlightPoint moment;
   moment.begins = ScheduleWork::kBackward;
   moment.chunk = position.chunk;
   moment.when = position.when;

@@ -6,11 +6,11 @@ namespace sextant {
 namespace {
 
 // 3.6e18 FLOP on 2 devices of 1e15 FLOP/s at MFU 0.5: one hour.
-RunCostInput OneHour() {
-  return {.flops = Flops(3.6e18),
+TimeInput OneHour() {
+  return {.mfu_basis = MfuBasis::kRequest,
+          .flops = Flops(3.6e18),
           .rate = FlopsPerSecond(1e15),
           .utilisation = 0.5,
-          .mfu_basis = "given",
           .peak = FlopsPerSecond(1e15),
           .device_count = 2,
           .token_count = 7200,
@@ -21,66 +21,65 @@ RunCostInput OneHour() {
 }
 
 // 8e15 FLOP on 4 devices of 1e15 FLOP/s: 2 s at full peak, 5 s at MFU 0.4.
-TEST(RunCost, DurationIsFlopsOverTheRateReached) {
-  RunCostInput input = OneHour();
+TEST(TimeEstimate, DurationIsFlopsOverTheRateReached) {
+  TimeInput input = OneHour();
   input.flops = Flops(8e15);
   input.device_count = 4;
   input.utilisation = 1;
-  EXPECT_DOUBLE_EQ(RunCostOf(input).duration.value(), 2);
+  EXPECT_DOUBLE_EQ(TimeEstimateOf(input).duration.value(), 2);
   input.utilisation = 0.4;
-  EXPECT_DOUBLE_EQ(RunCostOf(input).duration.value(), 5);
+  EXPECT_DOUBLE_EQ(TimeEstimateOf(input).duration.value(), 5);
 }
 
-TEST(RunCost, OfAnHourOnTwoDevices) {
-  const RunCost cost = RunCostOf(OneHour());
+TEST(TimeEstimate, OfAnHourOnTwoDevices) {
+  const TimeEstimate cost = TimeEstimateOf(OneHour());
   EXPECT_DOUBLE_EQ(cost.duration.value(), 3600);
-  EXPECT_DOUBLE_EQ(cost.duration_days(), 1.0 / 24);
   EXPECT_DOUBLE_EQ(cost.device_hours, 2);
   EXPECT_DOUBLE_EQ(cost.tokens_per_second, 2);
   EXPECT_EQ(cost.mfu, 0.5);
-  EXPECT_EQ(cost.mfu_basis, "given");
+  EXPECT_EQ(cost.mfu_basis, MfuBasis::kRequest);
   EXPECT_FALSE(cost.measured_fraction.has_value());
   EXPECT_FALSE(cost.cost.has_value());
   EXPECT_FALSE(cost.energy.has_value());
 }
 
 // The same 0.5e15 FLOP/s reached, as a share of a peak of 1e15 and of a measured 0.8e15.
-TEST(RunCost, SharesArePartsOfTheirOwnWhole) {
-  RunCostInput input = OneHour();
+TEST(TimeEstimate, SharesArePartsOfTheirOwnWhole) {
+  TimeInput input = OneHour();
   input.measured = FlopsPerSecond(0.8e15);
-  EXPECT_DOUBLE_EQ(*RunCostOf(input).mfu, 0.5);
-  EXPECT_DOUBLE_EQ(*RunCostOf(input).measured_fraction, 0.625);
+  EXPECT_DOUBLE_EQ(*TimeEstimateOf(input).mfu, 0.5);
+  EXPECT_DOUBLE_EQ(*TimeEstimateOf(input).measured_fraction, 0.625);
   input.peak = {};
-  EXPECT_FALSE(RunCostOf(input).mfu.has_value());
+  EXPECT_FALSE(TimeEstimateOf(input).mfu.has_value());
 }
 
 // At the whole measured rate: 3.6e18 / (2 x 0.8e15) = 2250 s.
-TEST(RunCost, AtTheMeasuredRate) {
-  RunCostInput input = OneHour();
+TEST(TimeEstimate, AtTheMeasuredRate) {
+  TimeInput input = OneHour();
   input.rate = FlopsPerSecond(0.8e15);
   input.measured = input.rate;
   input.utilisation = 1;
-  const RunCost cost = RunCostOf(input);
+  const TimeEstimate cost = TimeEstimateOf(input);
   EXPECT_DOUBLE_EQ(cost.duration.value(), 2250);
   EXPECT_EQ(*cost.measured_fraction, 1);
   EXPECT_DOUBLE_EQ(*cost.mfu, 0.8);
 }
 
-TEST(RunCost, PricesDeviceHours) {
-  RunCostInput input = OneHour();
+TEST(TimeEstimate, PricesDeviceHours) {
+  TimeInput input = OneHour();
   input.device_hour_price_usd = 2.5;
-  EXPECT_DOUBLE_EQ(RunCostOf(input).cost->value(), 5);
+  EXPECT_DOUBLE_EQ(TimeEstimateOf(input).cost->value(), 5);
   input.device_hour_price_usd = 0;  // free, not unknown
-  EXPECT_DOUBLE_EQ(RunCostOf(input).cost->value(), 0);
+  EXPECT_DOUBLE_EQ(TimeEstimateOf(input).cost->value(), 0);
 }
 
 // 2 x (700 + 100) W x 3600 s x 1.25
-TEST(RunCost, AddsHostsAndFacilityToTheEnergy) {
-  RunCostInput input = OneHour();
+TEST(TimeEstimate, AddsHostsAndFacilityToTheEnergy) {
+  TimeInput input = OneHour();
   input.device_power = Watts(700);
   input.host_power_per_device = Watts(100);
   input.power_usage_effectiveness = 1.25;
-  EXPECT_DOUBLE_EQ(RunCostOf(input).energy->value(), 7.2e6);
+  EXPECT_DOUBLE_EQ(TimeEstimateOf(input).energy->value(), 7.2e6);
 }
 
 }  // namespace

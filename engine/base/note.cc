@@ -1,0 +1,28 @@
+#include "engine/base/note.h"
+
+namespace sextant {
+
+NoteSubject SubjectOf(NoteKind kind) {
+  if (kind <= NoteKind::kAttentionNotCounted) return NoteSubject::kArithmetic;
+  if (kind <= NoteKind::kOptimizerIn8Bits) return NoteSubject::kMemory;
+  const bool economics = kind >= NoteKind::kPriceMissing && kind <= NoteKind::kFacilityPowerMissing;
+  return economics ? NoteSubject::kEconomics : NoteSubject::kTime;
+}
+
+bool IsWarning(NoteKind kind) {
+  switch (kind) {
+    case NoteKind::kActivationsNotCounted:
+    case NoteKind::kPeakUnknown:
+    case NoteKind::kMeasuredAbovePeak:
+    case NoteKind::kDevicesNotMeasured:
+    case NoteKind::kRateUnstable:
+    case NoteKind::kCalibrationPartial:
+    case NoteKind::kNoMeasurementLeft:
+    case NoteKind::kHostLinkUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace sextant

@@ -1,0 +1,357 @@
+#include "engine/run/plan_notes.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/memory/ledger/framework_copies.h"
+
+namespace sextant {
+namespace {
+
+void AboutArithmetic(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
+  const auto& facts = FactsOf(resolved.flops.convention);
+  out.push_back({.kind = NoteKind::kFlopsConvention,
+                 .text = absl::StrCat("FLOPs are by the convention ", facts.name, ": ",
+                                      facts.definition, "."),
+                 .fields = {"options.flops_convention"}});
+  if (!run.training.sequence_length.has_value()) {
+    out.push_back({.kind = NoteKind::kAttentionNotCounted,
+                   .text = "Attention's products over the sequence, elementwise work and "
+                           "recomputation are not counted: give training.sequence_length to count "
+                           "the first and the last.",
+                   .fields = {"training.sequence_length"}});
+    return;
+  }
+  const int64_t length = *run.training.sequence_length;
+  out.push_back({.kind = NoteKind::kSequenceLength,
+                 .text = absl::StrCat("Every sequence has ", length,
+                                      " tokens; elementwise work counts no FLOPs."),
+                 .values = {{"sequence_length", static_cast<double>(length)}}});
+  if (run.training.recompute == RecomputePolicy::kNone) return;
+  const double ratio = resolved.flops.hardware->ratio();
+  out.push_back(
+      {.kind = NoteKind::kRecomputation,
+       .text = absl::StrCat("Recomputation (", RecomputePolicyName(run.training.recompute),
+                            ") makes ", ratio,
+                            " FLOPs of each that the model asks for: the bounds contain "
+                            "them, and an HFU counts them; the estimate's time follows "
+                            "from its MFU, which doesn't."),
+       .values = {{"hardware_flops_ratio", ratio}}});
+}
+
+void AboutEvenSharing(const RunSpec& run, Notes& out) {
+  if (run.cluster.device_count > 1) {
+    out.push_back({.kind = NoteKind::kSharedEvenly,
+                   .text = "Memory is divided evenly over all devices, as ZeRO stage 3 and FSDP "
+                           "keep it between gathers; the layers gathered at a time and "
+                           "communication buffers are not counted: give layout to count them.",
+                   .fields = {"layout"}});
+  }
+  if (const auto given = run.training.activation_bytes; given.has_value()) {
+    out.push_back({.kind = NoteKind::kActivationsGiven,
+                   .text = "Activations are those of the request.",
+                   .values = {{"activation_bytes", static_cast<double>(*given)}}});
+    return;
+  }
+  out.push_back({.kind = NoteKind::kActivationsNotCounted,
+                 .text = "Activations are not counted, so the run may need much more memory: give "
+                         "layout to have them counted, or training.activation_bytes.",
+                 .fields = {"layout", "training.activation_bytes"}});
+}
+
+// Defaults of the framework that the user's run may not share.
+void AboutFramework(const RunSpec& run, const JobSpec& job, Notes& out) {
+  const Framework kind = run.layout->framework.kind;
+  const PrecisionPolicy& precision = job.state.precision;
+  const bool fsdp = kind == Framework::kPytorchFsdp;
+  const bool defaulted = run.training.precision.gradient_data_type == DataType::kUnspecified;
+  if (!fsdp && defaulted && StorageBytes(precision.gradient_data_type) < 4) {
+    out.push_back({.kind = NoteKind::kNarrowGradients,
+                   .text = absl::StrCat(
+                       "Gradients are kept in ", DataTypeName(precision.gradient_data_type),
+                       "; Megatron-LM and DeepSpeed add those of bf16 weights up in fp32, unless "
+                       "told otherwise: give training.precision.gradient_data_type = FP32 to count "
+                       "that."),
+                   .fields = {"training.precision.gradient_data_type"}});
+  }
+  if (KeepsWholeGradients(job) && !run.layout->framework.deferred_reduction.has_value()) {
+    out.push_back({.kind = NoteKind::kDeferredReduction,
+                   .text = "Gradients add up unsharded and are reduced only after the last "
+                           "micro-batch, as PyTorch's pipelines do: give "
+                           "layout.framework.deferred_reduction = false to have each reduced.",
+                   .fields = {"layout.framework.deferred_reduction"}});
+  }
+  const bool stays = job.state.sharding.zero_stage == ZeroStage::kParameters &&
+                     !job.state.sharding.reshard_after_forward;
+  if (stays && !run.layout->reshard_after_forward.has_value()) {
+    out.push_back({.kind = NoteKind::kWeightsStayGathered,
+                   .text = "Gathered weights stay from one micro-batch to the next: give "
+                           "layout.sharding.reshard_after_forward = true to have them freed.",
+                   .fields = {"layout.sharding.reshard_after_forward"}});
+  }
+  if (CastsWeights(job)) {
+    out.push_back({.kind = NoteKind::kWeightsCast,
+                   .text = absl::StrCat(
+                       "Weights are cast to ", DataTypeName(job.batch.compute_data_type),
+                       " by torch.autocast, in one region around a step's micro-batches under a "
+                       "pipeline; it keeps the casts.")});
+  }
+}
+
+void AboutEstimatedReserve(const FrameworkSpec& framework, Notes& out) {
+  if (framework.fragmentation_ratio.has_value() && framework.context_bytes.has_value() &&
+      framework.communicator_bytes.has_value()) {
+    return;
+  }
+  out.push_back(
+      {.kind = NoteKind::kReserveEstimated,
+       .text = "Fragmentation, the driver's context and collective libraries are "
+               "estimated, within the intervals of docs/memory.md: give "
+               "layout.framework.fragmentation_ratio, layout.framework.context_bytes and "
+               "layout.framework.communicator_bytes to have them exact.",
+       .fields = {"layout.framework.fragmentation_ratio", "layout.framework.context_bytes",
+                  "layout.framework.communicator_bytes"}});
+}
+
+void AboutLayout(const RunSpec& run, const JobSpec& job, Notes& out) {
+  const RunLayout& layout = *run.layout;
+  if (!layout.global_batch_size.has_value()) {
+    const int64_t count = job.pipeline.micro_batch_count;
+    const int64_t ranks = job.state.sharding.data_parallel_size;
+    out.push_back(
+        {.kind = NoteKind::kBatchSizeChosen,
+         .text = absl::StrCat("A step has ", count, " micro-batches on each of ", ranks,
+                              " data parallel ranks, enough for the schedule to hold the most it "
+                              "ever does: give layout.global_batch_size to have fewer."),
+         .values = {{"micro_batch_count", static_cast<double>(count)},
+                    {"data_parallel_size", static_cast<double>(ranks)}},
+         .fields = {"layout.global_batch_size"}});
+  }
+  if (!layout.sequence_parallel.has_value() && job.batch.sequence_parallel) {
+    out.push_back({.kind = NoteKind::kSequenceParallelChosen,
+                   .text = "Norms and residuals are cut among tensor parallel ranks "
+                           "(layout.sequence_parallel).",
+                   .fields = {"layout.sequence_parallel"}});
+  }
+  out.push_back({.kind = NoteKind::kFrameworkBuffers,
+                 .text = absl::StrCat("Buffers are as ", FrameworkName(layout.framework.kind),
+                                      " has them; model state, activations, transients and buffers "
+                                      "are counted, one by one."),
+                 .fields = {"layout.framework.kind"}});
+  AboutFramework(run, job, out);
+  AboutEstimatedReserve(layout.framework, out);
+}
+
+absl::string_view CapacityText(CapacitySource source) {
+  return source == CapacitySource::kReported ? "all that its host reports, used by others or not."
+                                             : "the datasheet's gigabytes taken as 1e9 bytes each.";
+}
+
+void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
+  if (resolved.memory.has_value()) {
+    AboutLayout(run, resolved.memory->job(), out);
+  } else {
+    AboutEvenSharing(run, out);
+  }
+  const DeviceCapacity& capacity = resolved.capacity;
+  if (capacity.source != CapacitySource::kRequest) {
+    out.push_back({.kind = NoteKind::kDeviceCapacity,
+                   .text = absl::StrCat("A device has ", capacity.capacity.value(),
+                                        " bytes: ", CapacityText(capacity.source)),
+                   .values = {{"capacity_bytes", static_cast<double>(capacity.capacity.value())}},
+                   .fields = {"cluster.device_memory_bytes"}});
+  }
+  if (!run.cluster.reserved_memory_bytes.has_value()) {
+    out.push_back({.kind = NoteKind::kNothingReserved,
+                   .text = run.layout.has_value()
+                               ? "No device memory is kept from the run: give "
+                                 "cluster.reserved_memory_bytes where other processes use some."
+                               : "No device memory is reserved for contexts, libraries or "
+                                 "fragmentation: give cluster.reserved_memory_bytes to reserve "
+                                 "some.",
+                   .fields = {"cluster.reserved_memory_bytes"}});
+  }
+  if (run.training.optimizer.kind == OptimizerKind::kAdam8bit) {
+    out.push_back(
+        {.kind = NoteKind::kOptimizerIn8Bits,
+         .text = "All optimizer state is in 8 bits; libraries keep small tensors in 32."});
+  }
+}
+
+// Returns ", and a short burst of 1024x1024x1024, stable, ran at 2e+12 FLOP/s" where that casts
+// doubt on the measured rate, else "".
+std::string FasterBurstText(const MeasuredGang& gang) {
+  const MeasuredMatmul* burst = gang.slowest->FasterBurstIn(gang.matmul->data_type);
+  if (burst == nullptr) return "";
+  return absl::StrCat(", and a short burst of ", burst->m, "x", burst->n, "x", burst->k,
+                      ", stable, ran at ", burst->rate.value(), " FLOP/s");
+}
+
+// Warns of a measured rate that may not be the devices'.
+void AboutStability(const MeasuredGang& gang, Notes& out) {
+  const MeasuredMatmul& matmul = *gang.matmul;
+  if (!matmul.stable) {
+    const bool single = matmul.sample_count == 1;
+    Note note = {
+        .kind = NoteKind::kRateUnstable,
+        .text = absl::StrCat(
+            "The measured rate is not stable: ",
+            single ? "it is of a single sample"
+                   : absl::StrCat("its samples have a relative spread of ", matmul.relative_spread),
+            FasterBurstText(gang), "; measure again while the device does nothing else."),
+        .values = {{"sample_count", static_cast<double>(matmul.sample_count)}}};
+    if (!single) note.values.push_back({"relative_spread", matmul.relative_spread});
+    out.push_back(std::move(note));
+  }
+  if (gang.slowest->coverage_ratio < 1) {
+    out.push_back({.kind = NoteKind::kCalibrationPartial,
+                   .text = absl::StrCat("The calibration of ", gang.slowest->uuid, " is partial, ",
+                                        gang.slowest->coverage_ratio,
+                                        " of the planned points: a shape left out may be faster."),
+                   .values = {{"coverage_ratio", gang.slowest->coverage_ratio}}});
+  }
+}
+
+// The meaning of the measured rate, and its limits: device count, stability, coverage.
+void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
+  const MeasuredGang& gang = *resolved.measured;
+  const MeasuredMatmul& matmul = *gang.matmul;
+  out.push_back({.kind = NoteKind::kMeasuredBound,
+                 .text = absl::StrCat(
+                     "The measured bound takes the whole run to be as fast as a matrix ",
+                     "multiplication of ", matmul.m, "x", matmul.n, "x", matmul.k,
+                     matmul.sustained ? ", kept up for a second or more."
+                                      : " in short bursts: a device that gets warm may be slower."),
+                 .values = {{"m", static_cast<double>(matmul.m)},
+                            {"n", static_cast<double>(matmul.n)},
+                            {"k", static_cast<double>(matmul.k)}}});
+  const int64_t devices = run.cluster.device_count;
+  if (devices > gang.named_count) {
+    out.push_back({.kind = NoteKind::kDevicesNotMeasured,
+                   .text = absl::StrCat("Of ", devices, " devices ", gang.named_count,
+                                        gang.named_count == 1 ? " was" : " were",
+                                        " measured; the others are taken to be no slower."),
+                   .values = {{"device_count", static_cast<double>(devices)},
+                              {"measured_device_count", static_cast<double>(gang.named_count)}}});
+  }
+  AboutStability(gang, out);
+  if (gang.slowest->processor) {
+    out.push_back({.kind = NoteKind::kDeviceIsProcessor,
+                   .text = absl::StrCat("The device is a processor, ", gang.slowest->product_name,
+                                        ", all of it taken to work on the run alone.")});
+  }
+}
+
+void AboutPeak(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
+  const std::string arithmetic =
+      absl::StrCat("All arithmetic runs in ", DataTypeName(resolved.precision.compute_data_type));
+  if (!resolved.peak.has_value()) {
+    out.push_back({.kind = NoteKind::kPeakUnknown,
+                   .text = absl::StrCat("No peak of ", resolved.device_name,
+                                        " is known, hence no lower bound, no textbook estimate and "
+                                        "no MFU: give cluster.peak_flops_per_second to have them. ",
+                                        arithmetic, "."),
+                   .fields = {"cluster.peak_flops_per_second"}});
+    return;
+  }
+  out.push_back({.kind = NoteKind::kPeak,
+                 .text = absl::StrCat(run.cluster.peak_flops_per_second.has_value()
+                                          ? "The peak is the request's"
+                                          : "The peak is the datasheet's, dense",
+                                      resolved.measured.has_value() ? ". "
+                                                                    : "; nothing was "
+                                                                      "measured. ",
+                                      arithmetic, ".")});
+  if (!resolved.measured.has_value()) return;
+  const FlopsPerSecond measured = resolved.measured->matmul->rate;
+  if (measured <= *resolved.peak) return;
+  out.push_back({.kind = NoteKind::kMeasuredAbovePeak,
+                 .text = "The devices were measured above their peak, so one of the two figures is "
+                         "wrong.",
+                 .values = {{"measured_flops_per_second", measured.value()},
+                            {"peak_flops_per_second", resolved.peak->value()}}});
+}
+
+void AboutAssumedMfu(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
+  if (!resolved.peak.has_value() || run.options.assumed_mfu.has_value()) return;
+  const DataType compute = resolved.precision.compute_data_type;
+  out.push_back(
+      {.kind = NoteKind::kMfuAssumed,
+       .text = absl::StrCat(
+           "The textbook estimate assumes an MFU of ", kAssumedMfu, ": ", kAssumedMfuSource,
+           compute == DataType::kBf16
+               ? ""
+               : absl::StrCat("; runs in ", DataTypeName(compute), " were not looked at"),
+           ". Give options.assumed_mfu for another."),
+       .values = {{"mfu", kAssumedMfu}},
+       .fields = {"options.assumed_mfu"}});
+}
+
+void AboutTime(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
+  AboutPeak(run, resolved, out);
+  AboutAssumedMfu(run, resolved, out);
+  if (resolved.measured.has_value()) AboutMeasurement(run, resolved, out);
+  if (run.rate_requirement.maximum_age_seconds.has_value() && run.cluster.device.devices.empty()) {
+    out.push_back({.kind = NoteKind::kAgeLimitsNothing,
+                   .text = "rate_requirement.maximum_age limits nothing here: it is about "
+                           "measurements of the server's own devices, and the run names none of "
+                           "them.",
+                   .fields = {"rate_requirement.maximum_age"}});
+  }
+  if (resolved.accelerator != nullptr && !resolved.accelerator->notes.empty()) {
+    out.push_back({.kind = NoteKind::kCatalogue,
+                   .text = absl::StrCat("The catalogue notes on ", resolved.accelerator->name, ": ",
+                                        resolved.accelerator->notes, ".")});
+  }
+  out.push_back(
+      {.kind = NoteKind::kNothingFails,
+       .text = "Failures, restarts, checkpoints, evaluation and data stalls take no time."});
+}
+
+void AboutEconomics(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
+  const EconomicsSpec& e = run.economics;
+  const auto add = [&out](NoteKind kind, std::string text, std::string field) {
+    out.push_back({.kind = kind, .text = std::move(text), .fields = {std::move(field)}});
+  };
+  if (!e.device_hour_price_usd.has_value()) {
+    add(NoteKind::kPriceMissing, "No cost: give economics.device_hour_price_usd.",
+        "economics.device_hour_price_usd");
+  }
+  if (!resolved.device_power.has_value()) {
+    add(NoteKind::kPowerMissing,
+        "No energy: the catalogue has no power limit of this device; give "
+        "economics.device_power_watts.",
+        "economics.device_power_watts");
+    return;
+  }
+  if (!e.device_power_watts.has_value()) {
+    add(NoteKind::kPowerLimitDrawn,
+        "A device draws its datasheet's power limit all the time: give "
+        "economics.device_power_watts for another figure.",
+        "economics.device_power_watts");
+  }
+  if (!e.host_power_watts_per_device.has_value()) {
+    add(NoteKind::kHostPowerMissing,
+        "Hosts and network draw nothing: give economics.host_power_watts_per_device.",
+        "economics.host_power_watts_per_device");
+  }
+  if (!e.power_usage_effectiveness.has_value()) {
+    add(NoteKind::kFacilityPowerMissing,
+        "The facility adds nothing: give economics.power_usage_effectiveness.",
+        "economics.power_usage_effectiveness");
+  }
+}
+
+}  // namespace
+
+Notes NotesOf(const RunSpec& run, const ResolvedRun& resolved) {
+  Notes out;
+  out.reserve(12);
+  AboutArithmetic(run, resolved, out);
+  AboutMemory(run, resolved, out);
+  AboutTime(run, resolved, out);
+  AboutEconomics(run, resolved, out);
+  return out;
+}
+
+}  // namespace sextant

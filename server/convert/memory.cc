@@ -1,0 +1,194 @@
+#include "server/convert/memory.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/variant.h"
+#include "server/convert/enums.h"
+#include "server/convert/message_fields.h"
+
+namespace sextant::server {
+namespace {
+
+void IntervalTo(const BytesInterval& interval, v1::Interval* out) {
+  out->set_expected(static_cast<double>(interval.expected.value()));
+  out->set_low(static_cast<double>(interval.low.value()));
+  out->set_high(static_cast<double>(interval.high.value()));
+}
+
+void CapacityTo(const DeviceCapacity& capacity, v1::DeviceCapacity* out) {
+  out->set_capacity_bytes(capacity.capacity.value());
+  out->set_source(CapacitySourceTo(capacity.source));
+  if (capacity.reported.has_value()) out->set_reported_bytes(capacity.reported->value());
+  if (capacity.nominal.has_value()) out->set_nominal_bytes(capacity.nominal->value());
+  out->set_reserved_bytes(capacity.reserved.value());
+  out->set_usable_bytes(capacity.usable().value());
+}
+
+void StateTo(const Plan& plan, v1::ModelState* out) {
+  for (const StateTerm& term : plan.state.terms) {
+    auto* wire = out->add_terms();
+    wire->set_name(Text(term.name));
+    wire->set_data_type(DataTypeTo(term.data_type));
+    wire->set_bytes_per_parameter(static_cast<double>(term.size.value()) /
+                                  static_cast<double>(plan.parameters.all.total));
+    wire->set_size_bytes(term.size.value());
+  }
+  out->set_state_bytes(plan.state.total.value());
+  if (plan.activations.has_value()) out->set_activation_bytes(plan.activations->value());
+  out->set_total_bytes(plan.fit.total.value());
+  out->set_minimum_device_count(plan.fit.minimum_device_count);
+  out->set_largest_parameter_count(plan.fit.largest_parameter_count);
+}
+
+// Returns a name as "attention.query.bias"; empty parts are left out. Optimizer buffers add their
+// term, which tells the buffers of one optimizer apart; other rows differ by kind.
+std::string RowName(const LedgerRow& row) {
+  std::string out;
+  const absl::string_view buffer = row.kind == LedgerKind::kOptimizerState ? row.term : "";
+  for (const absl::string_view part : {row.module, row.name, row.role, buffer}) {
+    if (!part.empty()) absl::StrAppend(&out, out.empty() ? "" : ".", part);
+  }
+  return out;
+}
+
+void DimensionsTo(const LedgerRow& row, v1::LedgerRow* out) {
+  for (const int64_t dimension : row.dimensions) {
+    if (dimension == 0) return;  // only zeros follow
+    out->add_dimensions(dimension);
+  }
+}
+
+// What the rows of a ledger share.
+struct RowContext {
+  const std::vector<std::string>& layer_kinds;
+  SourceNumbers& sources;
+};
+
+void RowTo(const RowContext& context, const LedgerRow& row, v1::LedgerRow* out) {
+  out->set_kind(LedgerKindTo(row.kind));
+  if (row.part.has_value()) out->set_part(ModelPartTo(*row.part));
+  if (row.layer_kind >= 0) {
+    out->set_layer_kind(context.layer_kinds[static_cast<size_t>(row.layer_kind)]);
+  }
+  out->set_layer_count(row.layers);
+  if (row.chunk >= 0) out->set_chunk(row.chunk);
+  out->set_name(RowName(row));
+  out->set_shape(Text(row.shape));
+  DimensionsTo(row, out);
+  out->set_element_kind(ElementKindTo(row.element_kind));
+  out->set_data_type(DataTypeTo(row.data_type));
+  out->set_element_bits(row.element_bits);
+  out->set_elements(row.elements);
+  out->set_scale_bytes(row.scale_bytes);
+  out->set_micro_batch_count(row.micro_batches);
+  out->set_size_bytes(row.size.value());
+  out->set_alive(Text(row.alive));
+  out->set_why(Text(row.why));
+  out->set_source_number(context.sources.Of(row.source));
+}
+
+void StageTo(int64_t number, const RowContext& context, const StageEstimate& stage,
+             v1::StageMemory* out) {
+  out->set_stage(number);
+  out->set_layer_count(stage.layer_count);
+  out->set_parameter_count(stage.parameter_count);
+  out->set_peak_phase(PeakPhaseTo(stage.memory.phase));
+  for (const int64_t count : stage.micro_batches_in_flight) {
+    out->add_micro_batches_in_flight(count);
+  }
+  for (int i = 0; i < kLedgerKindCount; ++i) {
+    const auto kind = static_cast<LedgerKind>(i);
+    auto* sum = out->add_sums();
+    sum->set_kind(LedgerKindTo(kind));
+    sum->set_size_bytes(stage.memory.of(kind).value());
+  }
+  out->set_total_bytes(stage.memory.total().value());
+  IntervalTo(stage.memory.allocated, out->mutable_allocated_bytes());
+  IntervalTo(stage.memory.reserved, out->mutable_reserved_bytes());
+  IntervalTo(stage.memory.process, out->mutable_process_bytes());
+  out->set_host_bytes(stage.memory.host.value());
+  for (const LedgerRow& row : stage.ledger) RowTo(context, row, out->add_ledger());
+}
+
+// Writes a setting's value; enums by their names in JSON.
+struct ValueWriter {
+  v1::SettingValue* out;
+
+  void operator()(int64_t value) const { out->set_number(value); }
+  void operator()(bool value) const { out->set_enabled(value); }
+  void operator()(ZeroStage value) const {
+    out->set_enum_name(v1::ZeroStage_Name(ZeroStageTo(value)));
+  }
+  void operator()(RecomputePolicy value) const {
+    out->set_enum_name(v1::RecomputePolicy_Name(RecomputePolicyTo(value)));
+  }
+  void operator()(AttentionKernel value) const {
+    out->set_enum_name(v1::KernelChoices::Attention_Name(AttentionKernelTo(value)));
+  }
+  void operator()(LossKind value) const {
+    out->set_enum_name(v1::KernelChoices::Loss_Name(LossKindTo(value)));
+  }
+};
+
+void ChangeTo(FittingChange change, v1::FittingChange* out) {
+  for (ChangedSetting& setting : change.settings) {
+    auto* wire = out->add_settings();
+    wire->set_field(std::move(setting.field));
+    absl::visit(ValueWriter{wire->mutable_from()}, setting.from);
+    absl::visit(ValueWriter{wire->mutable_to()}, setting.to);
+  }
+  out->set_cost(ChangeCostTo(change.cost));
+  out->set_cost_text(std::move(change.cost_text));
+  IntervalTo(change.process, out->mutable_peak_bytes());
+}
+
+// The parts that an even share over all devices has.
+void EvenShareTo(const Plan& plan, v1::Memory* out) {
+  out->set_scope(plan.activations.has_value() ? v1::MEMORY_SCOPE_MODEL_STATE_AND_GIVEN_ACTIVATIONS
+                                              : v1::MEMORY_SCOPE_MODEL_STATE);
+  const Bytes share = plan.fit.per_device;
+  IntervalTo({share, share, share}, out->mutable_peak_bytes());
+  const Bytes headroom = plan.fit.headroom;
+  IntervalTo({headroom, headroom, headroom}, out->mutable_headroom_bytes());
+}
+
+void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::Memory* out) {
+  out->set_scope(v1::MEMORY_SCOPE_LAYOUT);
+  const BytesInterval& used = estimate.peak().process;
+  IntervalTo(used, out->mutable_peak_bytes());
+  BytesInterval headroom;
+  headroom.low = estimate.usable - used.high;
+  headroom.expected = estimate.usable - used.expected;
+  headroom.high = estimate.usable - used.low;
+  IntervalTo(headroom, out->mutable_headroom_bytes());
+  out->set_peak_stage(estimate.peak_stage);
+  out->set_data_parallel_size(estimate.data_parallel_size);
+  out->set_micro_batch_count(estimate.micro_batch_count);
+  for (FittingChange& change : estimate.changes) {
+    if (full || out->changes().empty()) ChangeTo(std::move(change), out->add_changes());
+  }
+  out->set_changes_considered(estimate.changes_considered);
+  if (!full) return;
+  int64_t number = 0;
+  for (const StageEstimate& stage : estimate.stages) {
+    StageTo(number++, {estimate.layer_kinds, sources}, stage, out->add_stages());
+  }
+}
+
+}  // namespace
+
+void MemoryTo(Plan& plan, bool full, SourceNumbers& sources, v1::Memory* out) {
+  CapacityTo(plan.capacity, out->mutable_capacity());
+  if (plan.memory_estimate.has_value()) {
+    LayoutTo(*plan.memory_estimate, full, sources, out);
+  } else {
+    EvenShareTo(plan, out);
+  }
+  if (full) StateTo(plan, out->mutable_state());
+}
+
+}  // namespace sextant::server

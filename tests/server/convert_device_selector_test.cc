@@ -1,0 +1,116 @@
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/device_sources.h"
+#include "tests/server/planning_server.h"
+#include "tests/server/sample_calibration.h"
+
+namespace sextant::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+struct Translated {
+  DeviceSelection selection;
+  std::vector<std::string> faults;  // "field: description"
+};
+
+Translated TranslatedFrom(const v1::DeviceSelector& wire,
+                          const CalibrationSnapshot& host = NoHost(),
+                          absl::optional<double> maximum_age_seconds = {}) {
+  SuppliedCalibrations supplied;
+  FieldViolations violations;
+  Translated out;
+  out.selection = DeviceSelectionFrom(wire, "a.device", SourcesOf(supplied, host),
+                                      maximum_age_seconds, violations);
+  for (const FieldViolation& v : violations.all()) {
+    out.faults.push_back(absl::StrCat(v.field, ": ", v.description));
+  }
+  return out;
+}
+
+v1::DeviceSelector SelectorOf(const std::string& json) {
+  v1::DeviceSelector out;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &out).ok()) << json;
+  return out;
+}
+
+TEST(DeviceSelector, IsAnAcceleratorsName) {
+  const v1::DeviceSelector wire = SelectorOf(R"({"accelerator": "h100-sxm"})");
+  const Translated out = TranslatedFrom(wire);
+  EXPECT_THAT(out.faults, IsEmpty());
+  EXPECT_EQ(out.selection.accelerator, "h100-sxm");
+  EXPECT_EQ(out.selection.named_count(), 0u);
+}
+
+// SampleCalibration() was measured an hour before.
+TEST(DeviceSelector, FindsTheHostsDevices) {
+  const CalibrationSnapshot host = SnapshotOf({SampleCalibration()});
+  const Translated out =
+      TranslatedFrom(SelectorOf(R"({"host_devices": {"devices": ["host", "GPU-9"]}})"), host);
+  EXPECT_THAT(out.faults, IsEmpty());
+  ASSERT_EQ(out.selection.devices.size(), 2u);
+  EXPECT_EQ(out.selection.devices[0].uuid, "CPU-0123456789abcdef");
+  EXPECT_EQ(out.selection.devices[0].age_seconds, 3600);
+  EXPECT_TRUE(absl::IsNotFound(out.selection.devices[1].found));
+  EXPECT_EQ(out.selection.models().size(), 1u);
+  EXPECT_EQ(out.selection.source(), RateSource::kMeasuredDevice);
+}
+
+TEST(DeviceSelector, TakesTheCallersCalibrations) {
+  v1::DeviceSelector wire;
+  *wire.mutable_calibrations()->add_calibrations() = SampleCalibration("CPU-1");
+  const Translated out = TranslatedFrom(wire);
+  EXPECT_THAT(out.faults, IsEmpty());
+  ASSERT_EQ(out.selection.calibrations.size(), 1u);
+  EXPECT_EQ(out.selection.calibrations[0]->calibration().uuid, "CPU-1");
+  EXPECT_EQ(out.selection.source(), RateSource::kMeasuredSupplied);
+}
+
+// Every field of the messages has a test above.
+TEST(DeviceSelector, HasNoOtherFields) {
+  EXPECT_EQ(v1::DeviceSelector::descriptor()->field_count(), 3);
+  EXPECT_EQ(v1::HostDevices::descriptor()->field_count(), 1);
+  EXPECT_EQ(v1::SuppliedCalibrations::descriptor()->field_count(), 1);
+}
+
+TEST(DeviceSelector, SaysWhatToWriteInPlaceOfNothing) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"{}", "a.device: names no device: write a.device.accelerator, e.g. h100-sxm"},
+      {R"({"accelerator": ""})", "a.device.accelerator: is empty: write a name, e.g. h100-sxm"},
+      {R"({"host_devices": {}})",
+       "a.device.host_devices.devices: is empty: give 1 to 64 devices of this host"},
+      {R"({"host_devices": {"devices": [""]}})",
+       "a.device.host_devices.devices[0]: is empty: write a device's UUID (sextant devices), or "
+       "host"},
+      {R"({"calibrations": {}})",
+       "a.device.calibrations.calibrations: is empty: give 1 to 16 calibrations"}};
+  for (const auto& [json, says] : cases) {
+    EXPECT_THAT(TranslatedFrom(SelectorOf(json)).faults, ElementsAre(StartsWith(says))) << json;
+  }
+}
+
+TEST(DeviceSelector, BoundsItsLists) {
+  v1::DeviceSelector devices;
+  for (int i = 0; i < 65; ++i) devices.mutable_host_devices()->add_devices("host");
+  EXPECT_THAT(TranslatedFrom(devices).faults,
+              ElementsAre("a.device.host_devices.devices: are 65: give at most 64"));
+  v1::DeviceSelector calibrations;
+  for (int i = 0; i < 17; ++i) calibrations.mutable_calibrations()->add_calibrations();
+  EXPECT_THAT(TranslatedFrom(calibrations).faults,
+              ElementsAre(AllOf(StartsWith("a.device.calibrations.calibrations: are 17: give at "
+                                           "most 16"),
+                                HasSubstr("slowest of each host"))));
+}
+
+}  // namespace
+}  // namespace sextant::server
