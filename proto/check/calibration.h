@@ -17,7 +17,7 @@
 namespace sextant::check {
 
 // The schema that this version writes and reads.
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 inline constexpr size_t kMostUuidBytes = 80;
 // 2000-01-01: an earlier time means a clock that is not set.
 inline constexpr int64_t kLeastUnixSeconds = 946'684'800;

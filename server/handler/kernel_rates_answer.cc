@@ -65,7 +65,7 @@ absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
       DeviceSelectionFrom(request.device(), kDevicePath, sources, absl::nullopt, violations);
   CheckSelection(selection, kDevicePath, violations);
   std::vector<DataType> types = TypesOf(request, violations);
-  SEXTANT_ASSIGN_OR_RETURN(const Placement devices, PlacementFor(selection, sources, violations));
+  SEXTANT_ASSIGN_OR_RETURN(Placement devices, PlacementFor(selection, sources, violations));
   if (types.empty()) types = devices.MeasuredTypes();
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<KernelCurve> curves,
                            KernelCurvesOf(devices.devices, devices.join, types));
@@ -75,8 +75,8 @@ absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
                         "accelerators, or what was measured by sextant calibration");
   }
   response->set_device(std::string(curves.front().source.device));
-  SourceNumbers sources(response->mutable_sources());
-  for (const KernelCurve& curve : curves) KernelCurveTo(curve, sources, response->add_curves());
+  SourceNumbers numbers(response->mutable_sources());
+  for (const KernelCurve& curve : curves) KernelCurveTo(curve, numbers, response->add_curves());
   devices.notes.push_back(
       {NoteKind::kBurstTimes,
        "Times are of short bursts, one kernel at a time: a long run's clocks may be lower."});

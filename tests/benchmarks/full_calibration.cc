@@ -74,7 +74,7 @@ void AddMemory(v1::Calibration* out) {
 
 v1::Calibration FullCalibration(const std::string& uuid) {
   v1::Calibration out;
-  out.set_schema_version(1);
+  out.set_schema_version(2);
   out.mutable_device()->set_uuid(uuid);
   out.mutable_device()->set_kind(v1::DEVICE_KIND_CPU);
   out.mutable_device()->set_product_name("Some Processor 9000");

@@ -64,7 +64,7 @@ class ScriptedProbe:
         flops = 2 * size**3
         rate = 7e14
         measured = calibration_pb2.Calibration(
-            schema_version=1, device=self.device(driver), probe_version="sextant-probe 0.1.0",
+            schema_version=2, device=self.device(driver), probe_version="sextant-probe 0.1.0",
             mode=probe_pb2.ProbeMode.Value(f"PROBE_MODE_{mode.upper()}"), duration_seconds=2,
             coverage_ratio=coverage, checked_result_count=2)
         measured.measured_time.FromNanoseconds(time.time_ns())

@@ -63,7 +63,7 @@ def measured_request():
     request = llama_request()
     for index, seconds in enumerate([0.0016, 0.0020]):
         calibration = request.cluster.device.calibrations.calibrations.add()
-        calibration.schema_version = 1
+        calibration.schema_version = 2
         calibration.device.uuid = f"GPU-{index}"
         calibration.device.kind = device_pb2.DEVICE_KIND_GPU
         calibration.device.product_name = "NVIDIA H100 80GB HBM3"

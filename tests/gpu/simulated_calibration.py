@@ -62,7 +62,7 @@ def calibration(mode, slowness=1.0, types=tuple(RATES), measured_time="2026-01-0
     """Of mode "quick" (one shape a type), "standard" or "full". `slowness` multiplies the times of
     matrix multiplications."""
     shapes = [(8192, 8192, 8192)] if mode == "quick" else ANCHORS + [(8192, 8192, 8192)]
-    out = {"schema_version": 1,
+    out = {"schema_version": 2,
            "device": {"uuid": "GPU-01010101-0101-0101-0101-010101010101",
                       "kind": "DEVICE_KIND_GPU", "product_name": "NVIDIA H200",
                       "hostname": "simulated", "memory_bytes": "150754820096",

@@ -37,7 +37,7 @@ def calibration(uuid="GPU-1", age_hours=1.0, bf16=700e12, copied=3e12):
 
     measured = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - age_hours * 3600))
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "device": {"uuid": uuid, "kind": "DEVICE_KIND_GPU", "product_name": "NVIDIA H200",
                    "hostname": "node1", "memory_bytes": 141 * 2**30, "compute_unit_count": 132,
                    "power_limit_watts": 700},
@@ -128,7 +128,7 @@ def check_never_ok_without_a_measurement():
     good = history()
     future = copy.deepcopy(good[-1])
     future["measured_time"] = "2999-01-01T00:00:00Z"
-    newer = {**good[-1], "schema_version": 2}
+    newer = {**good[-1], "schema_version": 3}
     absurd = copy.deepcopy(good[-1])
     absurd["matmuls"][0]["flops_per_second"] = "NaN"
     above = copy.deepcopy(good[-1])

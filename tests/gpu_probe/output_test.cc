@@ -39,7 +39,7 @@ v1::ProbeProgress ProgressOf(double fraction) {
 v1::ProbeEvent CalibrationEvent() {
   v1::ProbeEvent event;
   v1::Calibration* calibration = event.mutable_calibration();
-  calibration->set_schema_version(1);
+  calibration->set_schema_version(2);
   calibration->mutable_device()->set_product_name("A Processor");
   calibration->set_coverage_ratio(1);
   return event;
@@ -133,7 +133,7 @@ TEST_F(OutputTest, AFractionNeverFalls) {
 TEST_F(OutputTest, FieldsAreSpeltAsInTheApi) {
   Output output(options_, clock_);
   EXPECT_EQ(output.Finish(CalibrationEvent()), kExitOk);
-  EXPECT_THAT(Read("results"), HasSubstr("\"schema_version\":1"));
+  EXPECT_THAT(Read("results"), HasSubstr("\"schema_version\":2"));
   EXPECT_EQ(Read("results").back(), '\n');
 }
 

@@ -47,7 +47,7 @@ def check_a_run():
     assert progress and all("progress" in event for event in progress), progress
     assert progress[-1]["progress"]["fraction"] == 1, progress[-1]
     calibration = result["calibration"]
-    assert calibration["schema_version"] == 1 and calibration["mode"] == "PROBE_MODE_QUICK"
+    assert calibration["schema_version"] == 2 and calibration["mode"] == "PROBE_MODE_QUICK"
     assert calibration["probe_version"].startswith("sextant-probe "), calibration
     assert len(calibration["matmuls"]) == 3 and calibration["coverage_ratio"] == 1
     assert calibration["measured_time"].endswith("Z") and "." not in calibration["measured_time"]

@@ -184,7 +184,7 @@ std::vector<BadFile> BadFiles() {
       {"OtherMode", field([](v1::Calibration& c) { c.set_mode(v1::PROBE_MODE_QUICK); }),
        "damaged-1", "of mode quick"},
       {"TooLarge", std::string((4 << 20) + 1, ' '), "damaged-1", "more than 4194304 bytes"},
-      {"Newer", "{\"schemaVersion\":2,\"mood\":{\"good\":true}}", "newer-1", "schema version 2"},
+      {"Newer", "{\"schemaVersion\":3,\"mood\":{\"good\":true}}", "newer-1", "schema version 3"},
   };
 }
 

@@ -122,7 +122,7 @@ v1::Device FakeDevice() {
 
 v1::Calibration FakeCalibration() {
   v1::Calibration out;
-  out.set_schema_version(1);
+  out.set_schema_version(2);
   *out.mutable_device() = FakeDevice();
   out.mutable_measured_time()->set_seconds(1'700'000'000);
   out.set_probe_version("sextant-probe 0.1.0");

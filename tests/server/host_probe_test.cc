@@ -133,7 +133,7 @@ TEST(HostProbe, TakesNoEventThatMakesNoSense) {
       {"infinite rate",
        calibration([](v1::Calibration& c) { c.mutable_matmuls(0)->set_flops_per_second(1 / 0.0); }),
        "flops_per_second"},
-      {"newer", calibration([](v1::Calibration& c) { c.set_schema_version(2); }), "schema_version"},
+      {"newer", calibration([](v1::Calibration& c) { c.set_schema_version(3); }), "schema_version"},
       {"other device", calibration([](v1::Calibration& c) { c.mutable_device()->set_uuid("X"); }),
        "device X, which was not asked for"},
       {"a device", WriteDevice(FakeDevice()), "though none was asked for"},

@@ -14,7 +14,7 @@ constexpr char kMillisecond[] =
 std::string Text() {
   const std::string time = kMillisecond;
   return R"(
-    schema_version: 1
+    schema_version: 2
     device { kind: DEVICE_KIND_CPU product_name: "Some Processor 9000" hostname: "node-7"
       memory_bytes: 64000000000 cache_bytes: 33554432 compute_unit_count: 8
       instruction_sets: "avx2" instruction_sets: "avx512_bf16" pci_bus_id: "0000:3b:00.0" }

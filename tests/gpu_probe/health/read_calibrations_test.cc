@@ -161,8 +161,8 @@ TEST_F(ReadCalibrationsTest, KernelsThatMakeNoSenseAreRefused) {
 
 TEST_F(ReadCalibrationsTest, OtherFieldsThatMakeNoSenseAreRefused) {
   EXPECT_THAT(
-      ReasonWith([](v1::Calibration& c) { c.set_schema_version(2); }),
-      HasSubstr("schema_version is 2, newer than this sextant-probe, which reads 1: use a newer "
+      ReasonWith([](v1::Calibration& c) { c.set_schema_version(3); }),
+      HasSubstr("schema_version is 3, newer than this sextant-probe, which reads 2: use a newer "
                 "sextant-probe"));
   EXPECT_THAT(ReasonWith([](v1::Calibration& c) { c.clear_device(); }),
               HasSubstr("device is required"));

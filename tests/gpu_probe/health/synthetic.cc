@@ -94,7 +94,7 @@ Speeds Noisy(Speeds speeds, double deviation, std::mt19937_64& random) {
 
 v1::Calibration CalibrationOf(const SyntheticGpu& gpu) {
   v1::Calibration out;
-  out.set_schema_version(1);
+  out.set_schema_version(2);
   out.mutable_device()->set_uuid(gpu.uuid);
   out.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
   out.mutable_device()->set_product_name(gpu.product_name);

@@ -103,7 +103,7 @@ v1::Calibration SampleCalibration() {
   v1::Calibration calibration;
   EXPECT_TRUE(
       google::protobuf::TextFormat::ParseFromString(R"pb(
-                                                      schema_version: 1
+                                                      schema_version: 2
                                                       device {
                                                         uuid: "CPU-0123456789abcdef"
                                                         kind: DEVICE_KIND_CPU
