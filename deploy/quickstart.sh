@@ -79,10 +79,12 @@ headline "measuring this host's processor"
 run probe --mode=standard
 
 headline "planning GPT-2 small on it, from the measured rates: 1e6 tokens in fp32"
-run plan gpt2 --tokens=1e6 --compute-data-type=fp32 --device=host --devices=1
+run plan gpt2 --tokens=1e6 --sequence-length=1024 --micro-batch-size=1 --compute-data-type=fp32 \
+  --device=host --devices=1
 
 headline "planning Llama 3.1 70B from a datasheet: 15e12 tokens on 1,024 H100s"
-run plan llama-3.1-70b --tokens=15e12 --accelerator=h100-sxm --devices=1024
+run plan llama-3.1-70b --tokens=15e12 --sequence-length=8192 --tp=8 --pp=4 --accelerator=h100-sxm \
+  --devices=1024
 
 headline "done in $SECONDS s; stopping the server"
 cat <<TEXT

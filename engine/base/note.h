@@ -1,4 +1,4 @@
-// What an answer takes for granted or warns of: typed for programs, in sentences for people.
+// The assumptions and warnings of an answer: typed for programs, in sentences for people.
 #ifndef SEXTANT_ENGINE_BASE_NOTE_H_
 #define SEXTANT_ENGINE_BASE_NOTE_H_
 

@@ -28,7 +28,7 @@ inline constexpr int kLedgerKindCount = 8;
 
 inline constexpr int64_t kBitsPerByte = 8;
 
-// What the elements of a row are.
+// The content of a row's elements.
 enum class RowElements {
   kNumber,  // of the row's data type
   kMask,

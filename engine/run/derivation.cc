@@ -45,6 +45,7 @@ class Derivation {
   void AppendInputs();
   void AppendState();
   void AppendTerm(const StateTerm& term);
+  void AppendCapacity();
   void AppendFit();
   void AppendRates();
   void AppendMeasurement(const Rate& rate);
@@ -107,6 +108,26 @@ void Derivation::AppendTerm(const StateTerm& term) {
        size / static_cast<double>(plan_.parameters.all.total), "byte/parameter", "by definition"});
 }
 
+void Derivation::AppendCapacity() {
+  const DeviceCapacity& capacity = plan_.capacity;
+  const auto add = [&](absl::string_view symbol, absl::string_view formula, Bytes bytes,
+                       absl::string_view source) {
+    Add({absl::StrCat("memory.capacity.", symbol), formula, Number(bytes),
+         static_cast<double>(bytes.value()), "byte", std::string(source)});
+  };
+  if (capacity.reported.has_value()) {
+    add("reported_bytes", "given", *capacity.reported, "as the device's host reports it");
+  }
+  if (capacity.nominal.has_value()) {
+    add("nominal_bytes", "given", *capacity.nominal, "the datasheet");
+  }
+  add("capacity_bytes", "memory_bytes", capacity.capacity, "docs/memory.md");
+  add("reserved_bytes", "reserved_memory_bytes", capacity.reserved, "docs/memory.md");
+  Add({"memory.capacity.usable_bytes", "capacity_bytes - reserved_bytes",
+       absl::StrCat(Number(capacity.capacity), " - ", Number(capacity.reserved)),
+       static_cast<double>(capacity.usable().value()), "byte", "docs/memory.md"});
+}
+
 void Derivation::AppendFit() {
   const Fit& fit = plan_.fit;
   const std::string n = Number(run_.cluster.device_count);
@@ -120,10 +141,7 @@ void Derivation::AppendFit() {
   add("state.total_bytes", "state_bytes + activation_bytes",
       absl::StrCat(Number(plan_.state.total), " + ", activations),
       static_cast<double>(fit.total.value()), "byte");
-  add("capacity.usable_bytes", "memory_bytes - reserved_memory_bytes",
-      absl::StrCat(Number(RateValue("memory_bytes")), " - ",
-                   run_.cluster.reserved_memory_bytes.value_or(0)),
-      static_cast<double>(plan_.capacity.usable().value()), "byte");
+  AppendCapacity();
   // Under a layout the ledger adds up to the peak.
   if (!plan_.memory_estimate.has_value()) {
     add("peak_bytes.expected", "ceil(total_bytes / device_count)",

@@ -14,7 +14,7 @@
 namespace sextant {
 namespace {
 
-// Of the standard normal distribution.
+// The 90th percentile of the standard normal distribution.
 constexpr double kNinetiethPercentile = 1.2815515655446004;
 
 // A chance is computed to about 1e-16; an end of the interval counts as its percentile.

@@ -1,4 +1,4 @@
-// What a plan takes for granted, and warns of.
+// The assumptions and warnings of a plan.
 #ifndef SEXTANT_ENGINE_RUN_PLAN_NOTES_H_
 #define SEXTANT_ENGINE_RUN_PLAN_NOTES_H_
 

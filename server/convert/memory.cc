@@ -62,7 +62,7 @@ void DimensionsTo(const LedgerRow& row, v1::LedgerRow* out) {
   }
 }
 
-// What the rows of a ledger share.
+// The parts that the rows of a ledger share.
 struct RowContext {
   const std::vector<std::string>& layer_kinds;
   SourceNumbers& sources;

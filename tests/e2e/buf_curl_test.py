@@ -47,7 +47,7 @@ def main():
         assert answer.returncode == 0, answer.stderr
         fields = json.loads(answer.stdout)["plan"]
         assert fields["parameters"]["total"] == "70553706496"
-        assert fields["verdict"] == "VERDICT_FITS"
+        assert fields["verdict"] == "VERDICT_STATE_FITS"
 
         derived = plan(server, readme_request())
         assert derived.returncode == 0, derived.stderr

@@ -30,7 +30,8 @@ LLAMA = ["plan", "llama-3.1-70b", "--tokens=15e12", "--accelerator=h100-sxm"]
 
 def check_exit_codes(server):
     cases = {
-        0: [*LLAMA, "--devices=1024"],
+        0: [*LLAMA, "--devices=1024", "--activation-bytes=1e12"],
+        8: [*LLAMA, "--devices=1024"],
         1: [*LLAMA, "--devices=8"],
         2: [*LLAMA, "--devices=eight"],
         3: [*LLAMA, "--devices=0"],

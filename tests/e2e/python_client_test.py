@@ -53,6 +53,7 @@ def llama_request():
     request.economics.device_hour_price_usd = 2.5
     request.training.activation_bytes = 10**12
     request.options.assumed_mfu = 0.5
+    request.options.view = api.PLAN_VIEW_FULL
     request.options.include_derivation = True
     return request
 
@@ -89,31 +90,39 @@ def measured_request():
 
 
 def check_measured_plan(plan):
+    from sextant.v1 import note_pb2, plan_pb2
     rate = 2 * 8192**3 / 0.0020
     seconds = 6.0 * plan.parameters.total * 15e12 / (1024 * rate)
-    assert math.isclose(plan.measured_bound.duration_seconds, seconds, rel_tol=1e-12)
-    assert math.isclose(plan.measured_bound.mfu, rate / 989.4e12, rel_tol=1e-12)
-    assert math.isclose(plan.lower_bound.measured_fraction, 989.4e12 / rate, rel_tol=1e-12)
-    assert plan.measured_bound.measured_fraction == 1
+    bound, _, measured_bound = plan.estimates
+    assert measured_bound.kind == plan_pb2.ESTIMATE_KIND_MEASURED_BOUND
+    assert math.isclose(measured_bound.duration_seconds.expected, seconds, rel_tol=1e-12)
+    assert math.isclose(measured_bound.mfu, rate / 989.4e12, rel_tol=1e-12)
+    assert math.isclose(bound.measured_fraction, 989.4e12 / rate, rel_tol=1e-12)
+    assert measured_bound.measured_fraction == 1
     measured = {used.quantity: used for used in plan.rates if used.HasField("measured_time")}
     assert sorted(measured) == ["matmul_flops_per_second", "memory_bytes"]
     assert measured["matmul_flops_per_second"].device_uuid == "GPU-1"
-    assert any("nothing was measured" in sentence for sentence in plan.assumptions) is False
+    assert not any("nothing was measured" in note.text for note in plan.assumptions)
+    kinds = [note.kind for note in plan.warnings]
+    assert kinds == [note_pb2.NOTE_KIND_DEVICES_NOT_MEASURED], kinds
 
 
 def check_plan(plan):
+    from sextant.v1 import plan_pb2
     layers, h, f, q, kv, vocabulary = 80, 8192, 28672, 64 * 128, 8 * 128, 128256
     n = 2 * vocabulary * h + layers * (2 * q * h + 2 * kv * h + 3 * f * h + 2 * h) + h
     assert plan.parameters.total == n == 70553706496
     flops = 6.0 * n * 15e12
     seconds = flops / (1024 * 989.4e12 * 0.5)
-    assert math.isclose(plan.textbook_estimate.duration_seconds, seconds, rel_tol=1e-12)
-    assert math.isclose(plan.lower_bound.duration_seconds, seconds / 2, rel_tol=1e-12)
-    assert math.isclose(plan.textbook_estimate.cost_usd, 1024 * seconds / 3600 * 2.5,
-                        rel_tol=1e-12)
-    assert math.isclose(plan.textbook_estimate.energy_joules, 1024 * 700 * seconds, rel_tol=1e-12)
-    assert plan.memory.model_state_bytes == 16 * n
-    assert plan.memory.bytes_per_device == -(-(16 * n + 10**12) // 1024)
+    bound, textbook = plan.estimates
+    assert bound.kind == plan_pb2.ESTIMATE_KIND_LOWER_BOUND
+    assert textbook.kind == plan_pb2.ESTIMATE_KIND_TEXTBOOK
+    assert math.isclose(textbook.duration_seconds.expected, seconds, rel_tol=1e-12)
+    assert math.isclose(bound.duration_seconds.expected, seconds / 2, rel_tol=1e-12)
+    assert math.isclose(textbook.cost_usd, 1024 * seconds / 3600 * 2.5, rel_tol=1e-12)
+    assert math.isclose(textbook.energy_joules, 1024 * 700 * seconds, rel_tol=1e-12)
+    assert plan.memory.state.state_bytes == 16 * n
+    assert plan.memory.peak_bytes.expected == -(-(16 * n + 10**12) // 1024)
 
 
 def check_derivation(plan):
@@ -133,6 +142,8 @@ def name_of(entry):
     if "convention" in fields:
         convention = plan_pb2.FlopsConvention.Name(entry.convention)
         return convention.replace("FLOPS_CONVENTION_", "").lower()
+    if "mfu_basis" in fields:
+        return plan_pb2.EstimateKind.Name(entry.kind).replace("ESTIMATE_KIND_", "").lower()
     return entry.quantity if "quantity" in fields else entry.name
 
 
@@ -140,7 +151,11 @@ def numbers_of(message, path=""):
     """Every number of a message that is set, by its path; the derivation itself left out."""
     for field, value in message.ListFields():
         here = f"{path}.{field.name}" if path else field.name
-        if here == "derivation":
+        if here in ("derivation", "warnings", "assumptions"):
+            continue
+        if field.type == field.TYPE_MESSAGE and field.message_type.name == "Interval":
+            assert value.low == value.expected == value.high, (here, value)
+            yield f"{here}.expected", value.expected
             continue
         if field.label == field.LABEL_REPEATED and field.type == field.TYPE_MESSAGE:
             for entry in value:

@@ -205,7 +205,8 @@ TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
   calibration.Consider(burst);
   RunSpec run = SuppliedRun(calibration);
   EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("burst"))));
-  ChangeCalibration(run.cluster.device.calibrations[0], [](auto& c) { c.matmuls[0].stable = false; });
+  ChangeCalibration(run.cluster.device.calibrations[0],
+                    [](auto& c) { c.matmuls[0].stable = false; });
   const Plan plan = PlanOf(run);
   EXPECT_EQ(RateOf(plan, "matmul_flops_per_second").value, 700e12);
   EXPECT_THAT(TextsOf(plan.notes),
