@@ -1,4 +1,3 @@
-// Operations over gRPC.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -22,7 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 constexpr char kMethod[] = "AccountingService/AnalyzeOperation";
-
 // `operation` in bf16, with the members of `more`.
 json Request(const char* operation, const json& more = json::object()) {
   json request = {{"operation", json::parse(operation)},
@@ -388,11 +386,10 @@ TEST_F(OperationServiceTest, NamesWhatIsWrongWithADevice) {
 }
 
 TEST_F(OperationServiceTest, UnknownDevicesAreNotFound) {
-  json answer;
   const auto code = [&](const json& device) {
-    return CallJson(server_, kMethod, Request(R"({"dropout":{"count":1}})", {{"device", device}}),
-                    &answer)
-        .error_code();
+    json answer;
+    const json request = Request(R"({"dropout":{"count":1}})", {{"device", device}});
+    return CallJson(server_, kMethod, request, &answer).error_code();
   };
   EXPECT_EQ(code({{"device", {{"accelerator", "h1000"}}}}), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(code({{"device", {{"host_devices", {{"devices", {"GPU-none"}}}}}}}),
