@@ -101,7 +101,9 @@ absl::string_view EstimateKindName(EstimateKind kind) {
 
 TimeEstimate TimeEstimateOf(const TimeInput& in) {
   const double devices = static_cast<double>(in.device_count);
-  TimeEstimate out = {.kind = in.kind, .mfu_basis = in.mfu_basis};
+  TimeEstimate out;
+  out.kind = in.kind;
+  out.mfu_basis = in.mfu_basis;
   out.mfu = ShareOf(in.peak, in);
   if (out.mfu.has_value() && in.hardware_ratio.has_value()) out.hfu = *out.mfu * *in.hardware_ratio;
   out.measured_fraction = ShareOf(in.measured, in);
