@@ -141,7 +141,7 @@ TEST(MemoryText, SaysTheChanceWhereTheVerdictIsOpen) {
                          "holds the most; 37 % likely\n  to fit\n  headroom  from 1.00 GiB"));
   // A site that takes less of a risk.
   response.mutable_plan()->set_verdict(v1::VERDICT_DOES_NOT_FIT);
-  EXPECT_THAT(TextOf(response), HasSubstr("; 37 % likely\n  to fit\n"));
+  EXPECT_THAT(TextOf(response), HasSubstr("; 37 %\n  likely to fit\n"));
   response.mutable_plan()->clear_fit_chance();
   EXPECT_THAT(TextOf(response), Not(HasSubstr("likely")));
   EXPECT_THAT(TextOf(SampleMemory()), Not(HasSubstr("likely")));
