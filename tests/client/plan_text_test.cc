@@ -304,10 +304,8 @@ TEST(PlanText, OmitsEmptySections) {
             "");
 }
 
-// A scheduler reads it: no section is empty, and no source is left open.
-TEST(PlanText, OfABasicViewIsShort) {
-  EXPECT_EQ(PlanText(BasicView(SampleOfModelState()), kNow),
-            R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
+constexpr char kGoldenInBrief[] =
+    R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
   counts  model state; no activations
   memory  1.86 GiB needed, 74.51 GiB usable per device: headroom 72.64 GiB
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
@@ -341,7 +339,11 @@ Rates used
   device_power_watts                700.00 W  request
 
 engine 0.1.0, rates c0ffee
-)");
+)";
+
+// A scheduler reads it: no section is empty, and no source is left open.
+TEST(PlanText, OfABasicViewIsShort) {
+  EXPECT_EQ(PlanText(BasicView(SampleOfModelState()), kNow), kGoldenInBrief);
   // The fewest devices are of the full view.
   EXPECT_THAT(PlanText(BasicView(SampleThatDoesNotFit()), kNow),
               HasSubstr(": short by 5.59 GiB\n"));

@@ -104,6 +104,35 @@ void SetTimes(v1::Plan& plan) {
   )pb");
 }
 
+void SetNotes(v1::Plan& plan) {
+  *plan.add_warnings() = FromText<v1::Note>(R"pb(
+    kind: NOTE_KIND_ACTIVATIONS_NOT_COUNTED
+    subject: NOTE_SUBJECT_MEMORY
+    fields: "layout"
+    fields: "training.activation_bytes"
+    text: "Activations are not counted, so the run may need much more memory: give layout to have "
+          "them counted, or training.activation_bytes."
+  )pb");
+  *plan.add_assumptions() = FromText<v1::Note>(R"pb(
+    kind: NOTE_KIND_SHARED_EVENLY
+    subject: NOTE_SUBJECT_MEMORY
+    fields: "layout"
+    text: "Memory is divided evenly over all devices, as ZeRO stage 3 keeps it between "
+          "gathers: give layout to count what is gathered."
+  )pb");
+  *plan.add_assumptions() = FromText<v1::Note>(R"pb(
+    kind: NOTE_KIND_NOTHING_RESERVED
+    subject: NOTE_SUBJECT_MEMORY
+    fields: "cluster.reserved_memory_bytes"
+    text: "No device memory is reserved: give cluster.reserved_memory_bytes to reserve some."
+  )pb");
+  *plan.add_assumptions() = FromText<v1::Note>(R"pb(
+    kind: NOTE_KIND_NOTHING_FAILS
+    subject: NOTE_SUBJECT_TIME
+    text: "Failures take no time."
+  )pb");
+}
+
 }  // namespace
 
 v1::PlanRunRequest SampleRequest() {
@@ -123,24 +152,6 @@ v1::PlanRunResponse SampleOfModelState() {
       device: "h100-sxm"
       device_count: 8
       token_count: 20000000000
-      assumptions {
-        kind: NOTE_KIND_SHARED_EVENLY
-        subject: NOTE_SUBJECT_MEMORY
-        fields: "layout"
-        text: "Memory is divided evenly over all devices, as ZeRO stage 3 keeps it between "
-              "gathers: give layout to count what is gathered."
-      }
-      assumptions {
-        kind: NOTE_KIND_NOTHING_RESERVED
-        subject: NOTE_SUBJECT_MEMORY
-        fields: "cluster.reserved_memory_bytes"
-        text: "No device memory is reserved: give cluster.reserved_memory_bytes to reserve some."
-      }
-      assumptions {
-        kind: NOTE_KIND_NOTHING_FAILS
-        subject: NOTE_SUBJECT_TIME
-        text: "Failures take no time."
-      }
       derivation {
         symbol: "memory.state.state_bytes"
         formula: "bytes_per_parameter * parameters"
@@ -160,14 +171,7 @@ v1::PlanRunResponse SampleOfModelState() {
   SetModel(plan);
   SetStateAlone(*plan.mutable_memory());
   SetTimes(plan);
-  *plan.add_warnings() = FromText<v1::Note>(R"pb(
-    kind: NOTE_KIND_ACTIVATIONS_NOT_COUNTED
-    subject: NOTE_SUBJECT_MEMORY
-    fields: "layout"
-    fields: "training.activation_bytes"
-    text: "Activations are not counted, so the run may need much more memory: give layout to have "
-          "them counted, or training.activation_bytes."
-  )pb");
+  SetNotes(plan);
   return response;
 }
 
