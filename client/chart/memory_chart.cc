@@ -17,6 +17,7 @@ constexpr double kBytesOfGib = 1073741824.0;  // 2^30
 constexpr double kMostTicks = 8;
 
 double GibOf(double bytes) { return bytes / kBytesOfGib; }
+double GibOf(int64_t bytes) { return GibOf(static_cast<double>(bytes)); }
 
 MemoryBar BarOf(const v1::Memory& memory, const StageRun& run) {
   const v1::StageMemory& stage = memory.stages(run.first);
@@ -173,6 +174,7 @@ MemoryChart MemoryChartOf(const v1::Memory& memory) {
   return chart;
 }
 
+std::string GibNumber(int64_t bytes) { return GibNumber(static_cast<double>(bytes)); }
 std::string GibNumber(double bytes) { return Grouped(GibOf(bytes), 2); }
 
 std::string IntervalText(const v1::Interval& interval) {

@@ -52,6 +52,7 @@ struct MemoryChart {
 MemoryChart MemoryChartOf(const v1::Memory& memory);
 
 // "61.20", in GiB.
+std::string GibNumber(int64_t bytes);
 std::string GibNumber(double bytes);
 
 // "61.20 GiB (58.90 to 64.03)".

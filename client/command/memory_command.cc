@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -26,8 +27,9 @@ namespace {
 constexpr char kHelp[] =
     "What each GPU of each pipeline stage holds when that stage holds the most: model state,\n"
     "activations, transients, buffers and an estimated reserve, which has a low and a high end.\n"
-    "FITS: from a chance of 90 % on; DOES NOT FIT: below 10 %; TIGHT: between. STATE FITS: only\n"
-    "model state was counted.\n"
+    "FITS: from a chance of 90 % on (--fits-chance); DOES NOT FIT: below 10 %\n"
+    "(--does-not-fit-chance); TIGHT: between. STATE FITS: only model state was counted, which\n"
+    "--require-activations refuses.\n"
     "Without --devices there are as many as the layout's sizes need. Numbers, files and --request\n"
     "are read as sextant plan reads them; flags of data types, --schedule and --optimizer take\n"
     "the names that sextant plan --help shows, --schedule 1f1b, zb-h1 and zb-h2 too.\n"
@@ -54,14 +56,17 @@ struct Flags {
   std::string svg_file;  // "" for none
 };
 
+constexpr absl::string_view kOptionsOfMemory[] = {
+    "options.fits_chance", "options.does_not_fit_chance", "options.require_activations",
+    "options.include_ledger"};
+
 // True for flags of fields that memory depends on, and of the tokens, which are in the same
 // messages.
 bool IsOfMemory(const FieldFlag& flag) {
   const absl::string_view field = flag.field;
   return absl::StartsWith(field, "model.") || absl::StartsWith(field, "training.") ||
          absl::StartsWith(field, "cluster.") || absl::StartsWith(field, "layout.") ||
-         field == "options.include_ledger" || absl::EndsWith(field, "fit_chance") ||
-         absl::EndsWith(field, "fits_chance");
+         absl::c_linear_search(kOptionsOfMemory, field);
 }
 
 // The API's limit on these sizes: no product below overflows. Larger sizes are left for the server
@@ -119,7 +124,7 @@ std::vector<std::string> FillIn(v1::PlanRunRequest* request) {
 grpc::Status CheckAnswer(const v1::PlanRunRequest& request, const v1::PlanRunResponse& response) {
   const v1::Memory& memory = response.plan().memory();
   const bool whole = memory.peak_stage() >= 0 && memory.peak_stage() < memory.stages_size();
-  if (request.has_layout() && !whole) {
+  if ((request.has_layout() || IsByStage(response.plan())) && !whole) {
     return Incomplete("memory by stage: the server is older than this client, or newer");
   }
   const bool judged = ExitCodeOfVerdict(response.plan().verdict()).has_value();

@@ -72,10 +72,6 @@ bool HoldsThePeak(const v1::Memory& memory, const StageRun& run) {
   return run.first <= memory.peak_stage() && memory.peak_stage() <= run.last;
 }
 
-const v1::StageMemory& PeakStage(const v1::Memory& memory) {
-  return memory.stages(static_cast<int>(memory.peak_stage()));
-}
-
 int64_t BytesOf(const v1::StageMemory& stage, v1::LedgerKind kind) {
   int64_t bytes = 0;
   for (const v1::LedgerSum& sum : stage.sums()) {

@@ -28,8 +28,6 @@ std::string StageRunName(const v1::Memory& memory, const StageRun& run);
 // True where the stage with the peak is in the run.
 bool HoldsThePeak(const v1::Memory& memory, const StageRun& run);
 
-const v1::StageMemory& PeakStage(const v1::Memory& memory);
-
 // Bytes of one kind; 0 where there are none.
 int64_t BytesOf(const v1::StageMemory& stage, v1::LedgerKind kind);
 

@@ -130,9 +130,9 @@ std::string EvenShareSection(const v1::Memory& memory) {
   terms.AddRow({"total", "", "", Gib(state.total_bytes())});
 
   Table fit(2, {Align::kLeft, Align::kRight, Align::kLeft});
-  fit.AddRow({"needed per device", GibNumber(memory.peak_bytes().expected()) + " GiB"});
+  fit.AddRow({"needed per device", Gib(memory.peak_bytes().expected())});
   fit.AddRow({"usable per device", Gib(memory.capacity().usable_bytes())});
-  fit.AddRow({"headroom per device", GibNumber(memory.headroom_bytes().expected()) + " GiB"});
+  fit.AddRow({"headroom per device", Gib(memory.headroom_bytes().expected())});
   fit.AddRow({"fewest devices that hold it", Grouped(state.minimum_device_count()), "devices"});
   fit.AddRow(
       {"largest model on these devices", Grouped(state.largest_parameter_count()), "parameters"});
@@ -146,10 +146,9 @@ std::string EvenShare(const v1::Plan& plan) {
   const double headroom = memory.headroom_bytes().expected();
   return absl::StrCat(
       Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "),
-           absl::StrCat(GibNumber(memory.peak_bytes().expected()), " GiB of ",
-                        Gib(memory.capacity().usable_bytes()),
-                        " usable, shared out evenly: ", headroom < 0 ? "short by " : "headroom ",
-                        GibNumber(std::abs(headroom)), " GiB"),
+           absl::StrCat(Gib(memory.peak_bytes().expected()), " of ",
+                        Gib(memory.capacity().usable_bytes()), " usable, shared out evenly: ",
+                        headroom < 0 ? "short by " : "headroom ", Gib(std::abs(headroom))),
            2),
       Wrap("  run       ", RunWords(plan), kMemoryHang),
       Wrap("  counts    ", ScopeWords(memory.scope()), kMemoryHang), EvenShareSection(memory));
@@ -165,9 +164,12 @@ std::string MemoryNotes(absl::string_view title,
   return NotesText(title, of_memory, PlanFieldWords);
 }
 
-// "; 37 % likely to fit" of a run that may fit or not.
+// "; 37 % likely to fit" of a run that may fit or not, whatever its verdict.
 std::string ChanceText(const v1::Plan& plan) {
-  if (plan.verdict() != v1::VERDICT_TIGHT || !plan.has_fit_chance()) return "";
+  const v1::Interval& headroom = plan.memory().headroom_bytes();
+  const bool open =
+      plan.verdict() == v1::VERDICT_TIGHT || (headroom.low() < 0 && headroom.high() >= 0);
+  if (!open || !plan.has_fit_chance()) return "";
   return absl::StrFormat("; %.0f %% likely to fit", 100 * plan.fit_chance());
 }
 
@@ -216,7 +218,7 @@ std::optional<ExitCode> ExitCodeOfVerdict(v1::Verdict verdict) {
 
 std::string ModelWords(const v1::Plan& plan) {
   std::string size = absl::StrCat(Grouped(plan.parameters().total()), " parameters");
-  if (plan.parameters().components().empty()) return size;
+  if (!plan.parameters().has_non_embedding()) return size;  // a BASIC view has no components
   return absl::StrCat(plan.model_name(), " (", size, ")");
 }
 
@@ -232,14 +234,14 @@ std::string FitLines(const v1::Plan& plan, size_t hang) {
   }
   const double headroom = memory.headroom_bytes().expected();
   const std::string margin = absl::StrCat(
-      headroom < 0 ? "short by " : "headroom ", GibNumber(std::abs(headroom)), " GiB",
+      headroom < 0 ? "short by " : "headroom ", Gib(std::abs(headroom)),
       headroom < 0 && memory.has_state()
           ? absl::StrCat("; takes ", Grouped(memory.state().minimum_device_count()), " devices")
           : "");
   return absl::StrCat(
       Wrap("  counts  ", ScopeWords(memory.scope()), hang),
       Wrap("  memory  ",
-           absl::StrCat(GibNumber(memory.peak_bytes().expected()), " GiB needed, ",
+           absl::StrCat(Gib(memory.peak_bytes().expected()), " needed, ",
                         Gib(memory.capacity().usable_bytes()), " usable per device: ", margin),
            hang));
 }

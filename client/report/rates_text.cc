@@ -39,6 +39,26 @@ std::string MeasuredNote(const v1::RateUsed& rate, absl::Time now) {
   return absl::StrJoin(parts, ", ");
 }
 
+// "h100-sxm: a datasheet": the device and the source, as far as they are known.
+std::string OriginOf(const v1::RateUsed& rate, const SourceList& sources) {
+  std::vector<std::string> parts;
+  for (std::string part : {rate.device(), SourceText(sources, rate.source_number())}) {
+    if (!part.empty()) parts.push_back(std::move(part));
+  }
+  return absl::StrJoin(parts, ": ");
+}
+
+// `text` with the user's words for the note's fields: "--zero", and "--zero=2" for "... = 2".
+std::string TextOf(const v1::Note& note, FieldWords words) {
+  std::vector<std::pair<std::string, std::string>> renamed;
+  for (const std::string& field : note.fields()) {
+    const std::string word = words(field);
+    renamed.emplace_back(field, word);
+    if (word != field) renamed.emplace_back(absl::StrCat(field, " = "), absl::StrCat(word, "="));
+  }
+  return absl::StrReplaceAll(note.text(), renamed);
+}
+
 }  // namespace
 
 std::string SourceText(const SourceList& sources, int32_t number) {
@@ -58,8 +78,7 @@ std::string RatesText(const google::protobuf::RepeatedPtrField<v1::RateUsed>& ra
   std::string measured;
   for (const v1::RateUsed& rate : rates) {
     table.AddRow({QuantityOf(rate), WithUnit(rate.value(), rate.unit()), EnumName(rate.source()),
-                  absl::StrCat(rate.device(), rate.device().empty() ? "" : ": ",
-                               SourceText(sources, rate.source_number()))});
+                  OriginOf(rate, sources)});
     const std::string note = MeasuredNote(rate, now);
     if (!note.empty()) measured += Wrap("  ", absl::StrCat(QuantityOf(rate), ": ", note), 4);
   }
@@ -70,11 +89,7 @@ std::string NotesText(absl::string_view title,
                       const google::protobuf::RepeatedPtrField<v1::Note>& notes, FieldWords words) {
   if (notes.empty()) return "";
   std::string out = absl::StrCat("\n", title, "\n");
-  for (const v1::Note& note : notes) {
-    std::vector<std::pair<std::string, std::string>> renamed;
-    for (const std::string& field : note.fields()) renamed.emplace_back(field, words(field));
-    out += Wrap("  - ", absl::StrReplaceAll(note.text(), renamed), 4);
-  }
+  for (const v1::Note& note : notes) out += Wrap("  - ", TextOf(note, words), 4);
   return out;
 }
 

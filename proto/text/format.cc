@@ -47,12 +47,6 @@ std::string ScaledWith(double value, absl::string_view unit, DecimalsOf decimals
   return absl::StrFormat("%.3e %s", value, unit);
 }
 
-std::string GibOf(double bytes) {
-  std::string gib = absl::StrCat(Grouped(bytes / kGib, 2), " GiB");
-  if (bytes == 0 || std::abs(bytes) >= 0.005 * kGib) return gib;
-  return absl::StrCat(gib, " (", Plain(bytes), " bytes)");
-}
-
 }  // namespace
 
 std::string Grouped(int64_t count) { return InsertCommas(absl::StrCat(count)); }
@@ -61,7 +55,13 @@ std::string Grouped(double value, int decimals) {
   return InsertCommas(absl::StrFormat("%.*f", decimals, value));
 }
 
-std::string Gib(int64_t bytes) { return GibOf(static_cast<double>(bytes)); }
+std::string Gib(int64_t bytes) { return Gib(static_cast<double>(bytes)); }
+
+std::string Gib(double bytes) {
+  std::string gib = absl::StrCat(Grouped(bytes / kGib, 2), " GiB");
+  if (bytes == 0 || std::abs(bytes) >= 0.005 * kGib) return gib;
+  return absl::StrCat(gib, " (", Plain(bytes), " bytes)");
+}
 
 std::string Plain(double value) {
   // Below 2^53 a double holds each whole number exactly.
@@ -82,7 +82,7 @@ std::string ScaledToFourDigits(double value, absl::string_view unit) {
 
 std::string WithUnit(double value, absl::string_view unit) {
   if (unit == "byte" || unit == "bytes") {
-    if (value == 0 || !(std::abs(value) < kGib)) return GibOf(value);
+    if (value == 0 || !(std::abs(value) < kGib)) return Gib(value);
     return std::abs(value) < kMib ? absl::StrCat(Grouped(value / kKib, 2), " KiB")
                                   : absl::StrCat(Grouped(value / kMib, 2), " MiB");
   }

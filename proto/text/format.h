@@ -19,6 +19,7 @@ std::string Grouped(double value, int decimals);
 // "131.42 GiB". A nonzero size that would read as zero also gives the bytes:
 // "-0.00 GiB (-1 bytes)".
 std::string Gib(int64_t bytes);
+std::string Gib(double bytes);
 
 // A whole number in full, "1,024"; any other with 10 significant digits.
 std::string Plain(double value);

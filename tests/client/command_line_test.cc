@@ -36,6 +36,9 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"plan", "--tokens=1e19"}, "does not fit in 64 bits"},
       {{"plan", "--device-memory-bytes=80G"}, "80GiB (2^30 each) or 80GB"},
       {{"plan", "--mfu=40%"}, "\"40%\" is not a number"},
+      {{"plan", "--view=all"}, "write one of basic, full"},
+      {{"plan", "--search=best"}, "write one of none"},
+      {{"plan", "--fits-chance=90%"}, "\"90%\" is not a number"},
       {{"plan", "--optimizer=adamx"}, "write one of sgd, sgd-momentum"},
       {{"plan", "--compute-data-type=unspecified"}, "write one of fp64, fp32"},
       {{"plan", "--master-weights=maybe"}, "write true or false"},
@@ -66,6 +69,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"memory", "--sp"}, "--sequence-parallel"},
       {{"memory", "--context-bytes=1G"}, "write"},
       {{"memory", "--mfu=0.4"}, "--mfu"},  // nothing about time or money
+      {{"memory", "--view=basic"}, "--view"},
       {{"memory", "--device-hour-price-usd=2"}, "--device-hour-price-usd"},
       {{"memory", "--minimum-source=datasheet"}, "--minimum-source"},
       {{"memory", "gpt2", "llama"}, "llama"},
@@ -200,6 +204,17 @@ TEST(Help, OffersTheDataTypesThatRunsComputeAndStoreIn) {
   EXPECT_THAT(help, HasSubstr("--weight-data-type fp64|fp32|fp16|bf16|fp8|fp8-e4m3|fp8-e5m2\n"));
 }
 
+TEST(Help, SaysWhatAVerdictStandsOn) {
+  for (const char* command : {"plan", "memory"}) {
+    const std::string help = RunWith({command, "--help"}).out;
+    EXPECT_THAT(help, HasSubstr("it fits from this chance on; default: 0.9"));
+    EXPECT_THAT(help, HasSubstr("it does not fit below this chance; default: 0.1"));
+    EXPECT_THAT(help, HasSubstr("--require-activations"));
+  }
+  EXPECT_THAT(RunWith({"plan", "--help"}).out, HasSubstr("--view basic|full"));
+  EXPECT_THAT(RunWith({"plan", "--help"}).out, HasSubstr("--search none"));
+}
+
 // Too many for the line of its flag.
 TEST(Help, NamesTheConventionsOfFlops) {
   const std::string help = RunWith({"plan", "--help"}).out;
@@ -223,6 +238,7 @@ TEST(Help, HasExamplesExitCodesAndAtMost99Columns) {
     }
   }
   EXPECT_THAT(RunWith({"--help"}).out, HasSubstr("1  it does not fit"));
+  EXPECT_THAT(RunWith({"--help"}).out, HasSubstr("8  model state fits (plan, memory)"));
   EXPECT_THAT(RunWith({"--help"}).out, HasSubstr("130  interrupted (Ctrl-C)"));
   EXPECT_THAT(RunWith({"plan", "--help"}).out, HasSubstr("fp64|fp32|tf32|fp16|bf16"));
 }

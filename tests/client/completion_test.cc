@@ -87,6 +87,7 @@ TEST(BashCompletion, OffersTheValuesOfAnEnum) {
   // bash hands "--optimizer=adam" over as three words, and "--optimizer=" as two.
   EXPECT_THAT(BashOffers({"sextant", "plan", "--optimizer", "=", "mu"}), ElementsAre("muon"));
   EXPECT_THAT(BashOffers({"sextant", "plan", "--output", "="}), ElementsAre("text", "json"));
+  EXPECT_THAT(BashOffers({"sextant", "plan", "--view", "="}), ElementsAre("basic", "full"));
   EXPECT_THAT(BashOffers({"sextant", "completion", "z"}), ElementsAre("zsh"));
   EXPECT_THAT(BashOffers({"sextant", "probe", "--mode", "=", ""}),
               ElementsAre("quick", "standard", "full"));
@@ -127,6 +128,9 @@ TEST(BashCompletion, KnowsLayouts) {
               ElementsAre("int8", "int4", "fp4"));
   EXPECT_THAT(BashOffers({"sextant", "memory", "--tensor"}), ElementsAre("--tensor-parallel-size"));
   EXPECT_THAT(BashOffers({"sextant", "memory", "--mf"}), IsEmpty());
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--vi"}),
+              ElementsAre("--virtual-stage-count", "--virtual-stages"));
+  EXPECT_THAT(BashOffers({"sextant", "memory", "--fi"}), ElementsAre("--fits-chance"));
   const std::string file = ScriptFile("bash");
   EXPECT_THAT(BashOffers({"sextant", "memory", "--svg", file.substr(0, file.size() - 2)}),
               Contains(file));

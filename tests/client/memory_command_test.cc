@@ -50,6 +50,7 @@ void ExpectMemoryRequest(const std::vector<std::string>& args, const std::string
                          const std::string& input = "") {
   v1::PlanRunRequest expect;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &expect).ok()) << json;
+  expect.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
   const Asked asked = Ask(args, SampleMemory(), input);
   EXPECT_EQ(asked.ran.exit_code, 0) << asked.ran.err;
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(asked.request, expect))
@@ -96,11 +97,15 @@ TEST(MemoryCommand, SendsEveryKindOfFlag) {
                        "--reduce-bucket-elements=5e8",
                        "--workspace-bytes=64MiB",
                        "--fragmentation=0.06",
+                       "--fits-chance=0.95",
+                       "--does-not-fit-chance=0.2",
+                       "--require-activations",
                        "--ledger"},
                       R"json({"model": {"preset": "llama-3.1-70b"},
       "training": {"token_count": 1000000000, "sequence_length": 8000},
       "cluster": {"device": {"accelerator": "h100-sxm"}, "device_count": 64},
-      "options": {"include_ledger": true},
+      "options": {"include_ledger": true, "fits_chance": 0.95, "does_not_fit_chance": 0.2,
+        "require_activations": true},
       "layout": {
         "parallel": {"tensor_parallel_size": 8, "pipeline_parallel_size": 4,
           "virtual_stage_count": 2, "layers_per_chunk": [9, 10, 10, 11],
@@ -185,9 +190,13 @@ TEST(MemoryCommand, ExitsWithTheVerdict) {
   const Ran tight = Ask({"gpt2"}, SampleMemoryOn(43, v1::VERDICT_TIGHT)).ran;
   EXPECT_EQ(tight.exit_code, 7);
   EXPECT_THAT(tight.out, StartsWith("TIGHT: 42.00 GiB (41.00 to 44.00) of 43.00 GiB usable"));
+  EXPECT_THAT(tight.out, HasSubstr("; 37 % likely\n  to fit\n"));
   const Ran too_large = Ask({"gpt2"}, SampleMemoryOn(40, v1::VERDICT_DOES_NOT_FIT)).ran;
   EXPECT_EQ(too_large.exit_code, 1);
   EXPECT_THAT(too_large.out, StartsWith("DOES NOT FIT: 42.00 GiB"));
+  const Ran state = Ask({"--parameters=1B", "--devices=8"}, SampleOfModelState()).ran;
+  EXPECT_EQ(state.exit_code, 8);
+  EXPECT_THAT(state.out, StartsWith("STATE FITS: 1.86 GiB of 74.51 GiB usable"));
   const Ran unknown = Ask({"gpt2"}, SampleMemoryOn(40, static_cast<v1::Verdict>(9))).ran;
   EXPECT_EQ(unknown.exit_code, 6);
   EXPECT_THAT(unknown.err, HasSubstr("no verdict that this client knows"));
@@ -197,7 +206,17 @@ TEST(MemoryCommand, AnswersInJson) {
   const Ran ran = Ask({"gpt2", "--output=json"}, SampleLedger()).ran;
   EXPECT_EQ(ran.exit_code, 0);
   const nlohmann::json json = nlohmann::json::parse(ran.out);
-  EXPECT_EQ(json["plan"]["memory_estimate"]["stages"].size(), 4u);
+  EXPECT_EQ(json["plan"]["memory"]["stages"].size(), 4u);
+}
+
+// Stages are what it shows: a file that asks for less is overruled.
+TEST(MemoryCommand, AsksForAFullView) {
+  for (const char* view : {"PLAN_VIEW_UNSPECIFIED", "PLAN_VIEW_BASIC", "PLAN_VIEW_FULL"}) {
+    const Asked asked = Ask({"gpt2", "--request=-"}, SampleMemory(),
+                            absl::StrCat("{\"options\": {\"view\": \"", view, "\"}}"));
+    EXPECT_EQ(asked.ran.exit_code, 0) << asked.ran.err;
+    EXPECT_EQ(asked.request.options().view(), v1::PLAN_VIEW_FULL) << view;
+  }
 }
 
 // Sharded evenly, without a layout.
@@ -208,9 +227,11 @@ TEST(MemoryCommand, TakesABareParameterCount) {
   EXPECT_EQ(asked.request.cluster().device_count(), 8);
   EXPECT_EQ(asked.ran.exit_code, 0);
   EXPECT_THAT(asked.ran.out,
-              StartsWith("FITS: 1.86 GiB of 74.51 GiB usable, shared out evenly: headroom 72.64 "
+              StartsWith("FITS: 2.79 GiB of 74.51 GiB usable, shared out evenly: headroom 71.71 "
                          "GiB\n"));
-  EXPECT_THAT(asked.ran.out, HasSubstr("\n  total                                        14.90"));
+  EXPECT_THAT(asked.ran.out,
+              HasSubstr("\n  counts    model state and the request's activations\n"));
+  EXPECT_THAT(asked.ran.out, HasSubstr("\n  total                                      22.35"));
   EXPECT_THAT(asked.ran.out, HasSubstr("fewest devices that hold it"));
   EXPECT_THAT(asked.ran.out, Not(HasSubstr("\nArithmetic")));
   EXPECT_FALSE(Ask({"gpt2", "--activation-bytes=8GiB"}, SampleResponse()).request.has_layout());
@@ -242,8 +263,10 @@ TEST(MemoryCommand, RefusesAnAnswerWithoutStages) {
   EXPECT_EQ(ran.exit_code, 6);
   EXPECT_THAT(ran.err, HasSubstr("no memory by stage"));
   v1::PlanRunResponse wrong = SampleMemory();
-  wrong.mutable_plan()->mutable_memory_estimate()->set_peak_stage(4);
+  wrong.mutable_plan()->mutable_memory()->set_peak_stage(4);
   EXPECT_EQ(Ask({"gpt2"}, wrong).ran.exit_code, 6);
+  EXPECT_EQ(Ask({"gpt2"}, BasicView(SampleMemory())).ran.exit_code, 6);
+  EXPECT_EQ(Ask({"--parameters=1B"}, BasicView(SampleMemory())).ran.exit_code, 6);
 }
 
 TEST(MemoryCommand, DrawsIntoAFile) {

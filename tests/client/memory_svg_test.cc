@@ -109,7 +109,7 @@ TEST(MemorySvg, IsLegibleOnAnyDevice) {
 
 TEST(MemorySvg, CutsATitleThatIsTooLong) {
   v1::PlanRunResponse response = SampleMemory();
-  response.mutable_plan()->set_accelerator(std::string(200, 'W'));
+  response.mutable_plan()->set_device(std::string(200, 'W'));
   const std::string svg = MemorySvg(response.plan());
   EXPECT_THAT(svg, HasSubstr("WWW...<"));
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -16,6 +17,7 @@
 #include "client/report/plan_text.h"
 #include "client/report/text.h"
 #include "tests/client/sample_memory.h"
+#include "tests/client/sample_plan.h"
 
 namespace sextant::client {
 namespace {
@@ -81,41 +83,107 @@ TEST(MemoryText, ListsChangesAsFlags) {
   EXPECT_THAT(TextOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT)), HasSubstr(R"(
 What to change: each of these makes it fit, the cheapest first (1,234 considered)
   the peak is                 with
-  31.00 GiB (30.00 to 33.00)  --zero=optimizer (now none); costs more communication
-  11.00 GiB (10.00 to 13.00)  --tp=4 (now 2) and a.newer_field=y (now x); costs smaller products
+  31.00 GiB (30.00 to 33.00)  --zero=gradients (now none); costs no time: as much is sent
+  11.00 GiB (10.00 to 13.00)  --tp=4 (now 2) and a.newer_field=NEWER_Y (now NEWER_X); costs time:
+                              smaller products
 )"));
   EXPECT_THAT(TextOf(SampleMemory()), Not(HasSubstr("What to change")));
   v1::PlanRunResponse none = SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT);
-  none.mutable_plan()->mutable_memory_estimate()->clear_changes();
+  none.mutable_plan()->mutable_memory()->clear_changes();
   EXPECT_THAT(TextOf(none),
               HasSubstr("\nWhat to change\n  Of 1,234 changes and pairs of them that were "
                         "considered, none makes it fit.\n"));
 }
 
-TEST(MemoryText, ListsSwitchesOfOneChange) {
+// A prerequisite is a setting of its own.
+TEST(MemoryText, ListsAllSettingsOfOneChange) {
   v1::PlanRunResponse response = SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT);
-  v1::MemoryEstimate* estimate = response.mutable_plan()->mutable_memory_estimate();
-  v1::ChangedSetting* setting = estimate->mutable_changes(0)->mutable_settings(0);
-  setting->set_field("layout.kernels.dropout, layout.sharding.offload_optimizer");
-  setting->set_from("false");
-  setting->set_to("true");
-  EXPECT_THAT(TextOf(response), HasSubstr("  --dropout=true --offload-optimizer=true (now "
-                                          "false); costs "));
+  v1::FittingChange& change = *response.mutable_plan()->mutable_memory()->mutable_changes(0);
+  change.mutable_settings(0)->set_field("training.recompute");
+  change.mutable_settings(0)->mutable_from()->set_enum_name("RECOMPUTE_POLICY_NONE");
+  change.mutable_settings(0)->mutable_to()->set_enum_name("RECOMPUTE_POLICY_OF_THE_FUTURE");
+  v1::ChangedSetting& offload = *change.add_settings();
+  offload.set_field("layout.sharding.offload_optimizer");
+  offload.mutable_from()->set_enabled(false);
+  offload.mutable_to()->set_enabled(true);
+  EXPECT_THAT(absl::StrJoin(
+                  absl::StrSplit(TextOf(response), absl::ByAnyChar("\n "), absl::SkipEmpty()), " "),
+              HasSubstr(" --recompute=RECOMPUTE_POLICY_OF_THE_FUTURE (now none) and "
+                        "--offload-optimizer=true (now false); costs "));
 }
 
-// Only memory's assumptions, where the answer separates them.
+// Each enum of the settings that the server changes.
+TEST(MemoryText, WritesEnumsAsFlagsTakeThem) {
+  const struct {
+    const char* field;
+    const char* name;
+    const char* flag;
+  } cases[] = {
+      {"layout.sharding.zero_stage", "ZERO_STAGE_PARAMETERS", "--zero=parameters (now"},
+      {"training.recompute", "RECOMPUTE_POLICY_SELECTIVE", "--recompute=selective (now"},
+      {"layout.kernels.attention", "ATTENTION_FLASH", "--attention=flash (now"},
+      {"layout.kernels.loss", "LOSS_FUSED", "--loss=fused (now"},
+  };
+  for (const auto& c : cases) {
+    v1::PlanRunResponse response = SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT);
+    v1::ChangedSetting& setting =
+        *response.mutable_plan()->mutable_memory()->mutable_changes(0)->mutable_settings(0);
+    setting.set_field(c.field);
+    setting.mutable_to()->set_enum_name(c.name);
+    EXPECT_THAT(TextOf(response), HasSubstr(c.flag));
+  }
+}
+
+TEST(MemoryText, SaysTheChanceWhereTheVerdictIsOpen) {
+  v1::PlanRunResponse response = SampleMemoryOn(43, v1::VERDICT_TIGHT);
+  EXPECT_THAT(TextOf(response),
+              StartsWith("TIGHT: 42.00 GiB (41.00 to 44.00) of 43.00 GiB usable on stage 0, which "
+                         "holds the most; 37 % likely\n  to fit\n  headroom  from 1.00 GiB"));
+  // A site that takes less of a risk.
+  response.mutable_plan()->set_verdict(v1::VERDICT_DOES_NOT_FIT);
+  EXPECT_THAT(TextOf(response), HasSubstr("; 37 %\n  likely to fit\n"));
+  response.mutable_plan()->clear_fit_chance();
+  EXPECT_THAT(TextOf(response), Not(HasSubstr("likely")));
+  EXPECT_THAT(TextOf(SampleMemory()), Not(HasSubstr("likely")));
+  EXPECT_THAT(TextOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT)), Not(HasSubstr("likely")));
+}
+
+TEST(MemoryText, OfModelStateSaysSoFirst) {
+  const std::string text = MemoryText(SampleRequest(), SampleOfModelState(), {});
+  EXPECT_THAT(text, StartsWith(R"(STATE FITS: 1.86 GiB of 74.51 GiB usable, shared out evenly: )"
+                               R"(headroom 72.64 GiB
+  run       toy (1,000,000,000 parameters), 8 x h100-sxm
+  counts    model state; no activations
+
+Memory (sharded evenly over all devices)
+)"));
+  EXPECT_THAT(text, HasSubstr("\nWarnings\n  - Activations are not counted, so"));
+}
+
+// Notes on memory alone.
 TEST(MemoryText, SaysWhatWasTakenForGranted) {
   v1::PlanRunResponse response = SampleMemory();
-  EXPECT_THAT(TextOf(response), HasSubstr("\n  - Activations are not counted"));
-  response.mutable_plan()->mutable_memory_estimate()->add_assumptions(
-      "Give cluster.reserved_memory_bytes.");
+  const std::string text = TextOf(response);
+  EXPECT_THAT(text, HasSubstr("\nAssumptions\n  - Memory is divided evenly"));
+  EXPECT_THAT(text, HasSubstr("give --reserved-memory-bytes to reserve some.\n\nengine"));
+  EXPECT_THAT(text, Not(HasSubstr("Failures")));
+  EXPECT_THAT(text, Not(HasSubstr("Warnings")));
+  v1::Note& warning = *response.mutable_plan()->add_warnings();
+  warning.set_subject(v1::NOTE_SUBJECT_TIME);
+  warning.set_text("The measured rate is not stable.");
+  EXPECT_EQ(TextOf(response), text);
+  warning.set_subject(v1::NOTE_SUBJECT_MEMORY);
   EXPECT_THAT(TextOf(response),
-              HasSubstr("\nAssumptions\n  - Give --reserved-memory-bytes.\n\nengine"));
+              HasSubstr("\nWarnings\n  - The measured rate is not stable.\n\nAssumptions\n"));
+}
+
+std::string LedgersOf(const v1::PlanRunResponse& response) {
+  return LedgerSections(response.plan().memory(), response.plan().sources());
 }
 
 // 2 x (1024 + 64) + 2 x 2048 = 6272; 2 x 1024 x 2 x 3 = 12288.
 TEST(LedgerSections, AddUp) {
-  EXPECT_EQ(LedgerSections(SampleLedger().plan().memory_estimate()), R"(
+  EXPECT_EQ(LedgersOf(SampleLedger()), R"(
 Ledger of stage 3: what each GPU holds while the loss is computed
    bytes  of                   times  type  shape: elements
           weights
@@ -129,7 +197,7 @@ Ledger of stage 3: what each GPU holds while the loss is computed
   12,288      attention.input  2 x 3  bf16  b s h: 1,024 (2)
   12,288  = activations                     0.00 GiB (12,288 bytes)
           framework reserve
-   1,000      context                       (3)
+   1,000      context                 byte  (3)
    1,000  = framework reserve               0.00 GiB (1,000 bytes)
   19,560  = all                             0.00 GiB (19,560 bytes)
 
@@ -138,25 +206,25 @@ Notes (times: layers x micro-batches in flight)
   (2) from its forward to its backward pass; gradient of the weights
   (3) always
 )");
-  EXPECT_EQ(LedgerSections(SampleMemory().plan().memory_estimate()), "");
+  EXPECT_EQ(LedgersOf(SampleMemory()), "");
 }
 
 // Ranks that share a tensor out keep a part of its shape.
 TEST(LedgerSections, SaysHowMuchOfAShapeIsKept) {
   v1::PlanRunResponse response = SampleLedger();
-  v1::MemoryEstimate* memory = response.mutable_plan()->mutable_memory_estimate();
+  v1::Memory* memory = response.mutable_plan()->mutable_memory();
   for (v1::StageMemory& stage : *memory->mutable_stages()) {
     for (v1::LedgerRow& row : *stage.mutable_ledger()) {
       if (row.name() == "output_head") row.set_elements(512);
     }
   }
-  EXPECT_THAT(LedgerSections(*memory), HasSubstr("[64, 32]: 512 (1)\n"));
+  EXPECT_THAT(LedgersOf(response), HasSubstr("[64, 32]: 512 (1)\n"));
 }
 
 // For a stage with several chunks, rows are grouped by chunk.
 TEST(LedgerSections, SayWhichChunkRowsAreOf) {
   v1::PlanRunResponse response = SampleLedger();
-  v1::StageMemory* stage = response.mutable_plan()->mutable_memory_estimate()->mutable_stages(3);
+  v1::StageMemory* stage = response.mutable_plan()->mutable_memory()->mutable_stages(3);
   v1::LedgerRow input;
   for (v1::LedgerRow& row : *stage->mutable_ledger()) {
     if (row.name() != "attention.input") continue;
@@ -165,7 +233,7 @@ TEST(LedgerSections, SayWhichChunkRowsAreOf) {
   }
   input.set_chunk(1);
   *stage->add_ledger() = input;
-  EXPECT_THAT(LedgerSections(response.plan().memory_estimate()), HasSubstr(R"(
+  EXPECT_THAT(LedgersOf(response), HasSubstr(R"(
           activations
             chunk 0, decoder, dense
   12,288      attention.input        2 x 3  bf16  b s h: 1,024 (2)
@@ -176,7 +244,7 @@ TEST(LedgerSections, SayWhichChunkRowsAreOf) {
 
 TEST(MemoryText, CountsChunksAndHostMemory) {
   v1::PlanRunResponse response = SampleMemory();
-  v1::StageMemory* stage = response.mutable_plan()->mutable_memory_estimate()->mutable_stages(0);
+  v1::StageMemory* stage = response.mutable_plan()->mutable_memory()->mutable_stages(0);
   stage->set_host_bytes(3 * kGibibyte);
   stage->add_micro_batches_in_flight(2);
   EXPECT_THAT(TextOf(response), HasSubstr(R"(
@@ -190,8 +258,8 @@ TEST(MemoryText, CountsChunksAndHostMemory) {
 
 TEST(MemoryText, NamesWhatALayoutIs) {
   v1::PlanRunResponse response = SampleOfStages(1);
-  response.mutable_plan()->mutable_memory_estimate()->set_data_parallel_size(1);
-  response.mutable_plan()->mutable_memory_estimate()->set_micro_batch_count(1);
+  response.mutable_plan()->mutable_memory()->set_data_parallel_size(1);
+  response.mutable_plan()->mutable_memory()->set_micro_batch_count(1);
   v1::PlanRunRequest request;
   request.mutable_layout();
   const std::string text = MemoryText(request, response, {});
@@ -216,7 +284,7 @@ TEST(MemoryText, StaysNarrowWhateverItsNumbers) {
     ExpectNarrow(TextOf(SampleOfStages(count)));
   }
   v1::PlanRunResponse huge = SampleOfStages(4096);
-  for (v1::StageMemory& stage : *huge.mutable_plan()->mutable_memory_estimate()->mutable_stages()) {
+  for (v1::StageMemory& stage : *huge.mutable_plan()->mutable_memory()->mutable_stages()) {
     for (v1::LedgerSum& sum : *stage.mutable_sums()) sum.set_size_bytes(sum.size_bytes() * 9999);
     stage.set_total_bytes(stage.total_bytes() * 9999);
     stage.mutable_process_bytes()->set_high(stage.process_bytes().high() * 9999);
@@ -236,8 +304,8 @@ TEST(MemoryText, LeavesStagesOutOfALongList) {
 
 // The mark is at the end of usable memory, on a bar or after it.
 TEST(MemoryBars, MarkWhatIsUsable) {
-  const std::string text = MemoryBars(
-      MemoryChartOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT).plan().memory_estimate()));
+  const std::string text =
+      MemoryBars(MemoryChartOf(SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT).plan().memory()));
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   // 84 columns for 1.02 x 44 GiB: 20 x 84 / 44.88 = 37.4.
   for (int i = 0; i < 3; ++i) {
@@ -254,7 +322,7 @@ TEST(PlanText, OfALayoutShowsItsStages) {
       text,
       StartsWith(R"(TIGHT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 16 x h100-sxm
   memory  42.00 GiB (41.00 to 44.00) of 43.00 GiB usable on stage 0, which holds the most: from
-          1.00 GiB too few to 2.00 GiB to spare; as expected 1.00 GiB to spare
+          1.00 GiB too few to 2.00 GiB to spare; as expected 1.00 GiB to spare; 37 % likely to fit
   time )"));
   EXPECT_THAT(text, HasSubstr("\nMemory of each GPU at its stage's peak, in GiB (bars: sextant "
                               "memory)\n  stage  state  activations"));
@@ -262,6 +330,16 @@ TEST(PlanText, OfALayoutShowsItsStages) {
   EXPECT_THAT(text, Not(HasSubstr("sharded evenly over all devices)")));
   EXPECT_THAT(text, Not(HasSubstr("  counts  ")));
   EXPECT_THAT(PlanText(SampleLedger(), kMemoryNow), HasSubstr("\nLedger of stage 3"));
+}
+
+TEST(PlanText, OfALayoutInBrief) {
+  const std::string text = PlanText(BasicView(SampleMemoryOn(43, v1::VERDICT_TIGHT)), kMemoryNow);
+  EXPECT_THAT(text, HasSubstr(" of 43.00 GiB usable on stage 0, which holds the most: from\n"));
+  EXPECT_THAT(text, HasSubstr("<- used for the times\n\nWhat to change"));
+  EXPECT_THAT(text, HasSubstr("  --zero=gradients (now none)"));
+  EXPECT_THAT(text, Not(HasSubstr("--tp=4")));
+  EXPECT_THAT(text, Not(HasSubstr("Memory of each GPU")));
+  EXPECT_THAT(text, Not(HasSubstr("\n\n\n")));
 }
 
 }  // namespace

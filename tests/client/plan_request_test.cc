@@ -99,6 +99,11 @@ TEST(BuildPlanRequest, FillsEveryField) {
                  "--device-power-watts=700",
                  "--host-power-watts-per-device=150",
                  "--power-usage-effectiveness=1.2",
+                 "--view=basic",
+                 "--fits-chance=0.95",
+                 "--does-not-fit-chance=0.05",
+                 "--require-activations",
+                 "--search=none",
                  "--mfu=0.4",
                  "--flops-convention=six-n-non-embedding",
                  "--derivation"},
@@ -123,7 +128,9 @@ TEST(BuildPlanRequest, FillsEveryField) {
             "maximum_age": "5400s"},
           "economics": {"device_hour_price_usd": 2.5, "device_power_watts": 700,
             "host_power_watts_per_device": 150, "power_usage_effectiveness": 1.2},
-          "options": {"assumed_mfu": 0.4,
+          "options": {"view": "PLAN_VIEW_BASIC", "fits_chance": 0.95,
+            "does_not_fit_chance": 0.05, "require_activations": true,
+            "search": "LAYOUT_SEARCH_NONE", "assumed_mfu": 0.4,
             "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING",
             "include_derivation": true}})");
 }
@@ -133,6 +140,15 @@ TEST(BuildPlanRequest, KeepsAFalseOrZeroThatWasGiven) {
   EXPECT_TRUE(built.request.training().precision().has_master_weights());
   EXPECT_TRUE(built.request.cluster().has_reserved_memory_bytes());
   EXPECT_FALSE(built.request.cluster().has_device_memory_bytes());
+}
+
+TEST(ShowAll, AsksForAFullViewUnlessAnotherIsGiven) {
+  v1::PlanRunRequest request;
+  ShowAll(&request);
+  EXPECT_EQ(request.options().view(), v1::PLAN_VIEW_FULL);
+  request.mutable_options()->set_view(v1::PLAN_VIEW_BASIC);
+  ShowAll(&request);
+  EXPECT_EQ(request.options().view(), v1::PLAN_VIEW_BASIC);
 }
 
 // The server's message names the field; ours could only guess at its rules.

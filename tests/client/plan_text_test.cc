@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
+#include "client/flags/plan_flags.h"
 #include "client/report/memory_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/text.h"
@@ -22,7 +23,7 @@ const absl::Time kNow = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:
 // GiB: 2e9 / 2^30 = 1.8626, 4e9 3.7253, 16e9 14.9012, 80e9 74.5058, 78e9 72.6432.
 // Hours: 15000 / 3600 = 4.1667, 37500 / 3600 = 10.4167. kWh: 8.4e7 / 3.6e6 = 23.33.
 constexpr char kGolden[] =
-    R"(FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
+    R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
   counts  model state; no activations
   memory  1.86 GiB needed, 74.51 GiB usable per device: headroom 72.64 GiB
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
@@ -66,30 +67,52 @@ Time and cost (whole run, no failures or stalls)
   cost                  66.67 USD          166.67 USD
   energy                23.33 kWh           58.33 kWh
   lower bound: full peak
-  textbook estimate: assumed: a rule of thumb
+  textbook estimate: assumed MFU
+
+Warnings
+  - Activations are not counted, so the run may need much more memory: give layout to have them
+    counted, or --activation-bytes.
 
 Rates used
   peak_flops_per_second (bf16)  1.00 PFLOP/s  datasheet  h100-sxm: a datasheet
   device_power_watts                700.00 W  request    economics.device_power_watts
 
 Assumptions
-  - Activations are not counted: the request gave none.
-  - Model state is sharded evenly over all devices, which needs a layout that this plan does not
-    choose.
+  - Memory is divided evenly over all devices, as ZeRO stage 3 keeps it between gathers: give
+    layout to count what is gathered.
+  - No device memory is reserved: give --reserved-memory-bytes to reserve some.
+  - Failures take no time.
 
 Derivation
-  model_state_bytes = bytes_per_parameter * parameters
+  memory.state.state_bytes = bytes_per_parameter * parameters
     = 16 * 1000000000
     = 16,000,000,000 byte [sum of declared terms]
 
 engine 0.1.0, rates c0ffee
 )";
 
-TEST(PlanText, IsAsWorkedByHand) { EXPECT_EQ(PlanText(SampleResponse(), kNow), kGolden); }
+TEST(PlanText, IsAsWorkedByHand) { EXPECT_EQ(PlanText(SampleOfModelState(), kNow), kGolden); }
+
+// 3e9 / 2^30 = 2.7940, 77e9 71.7118, 8e9 7.4506, 24e9 22.3517.
+TEST(PlanText, CountsTheRequestsActivations) {
+  const std::string text = PlanText(SampleResponse(), kNow);
+  EXPECT_THAT(text, StartsWith(R"(FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, )"
+                               R"(8 x h100-sxm
+  counts  model state and the request's activations
+  memory  2.79 GiB needed, 74.51 GiB usable per device: headroom 71.71 GiB
+)"));
+  EXPECT_THAT(text, HasSubstr(R"(
+  model state                                14.90 GiB
+  activations                                 7.45 GiB
+  total                                      22.35 GiB
+)"));
+  EXPECT_THAT(text, Not(HasSubstr("\nWarnings\n")));
+}
 
 // Recomputing all layers costs a third more: 8 N for 6 N.
 TEST(PlanText, TellsHardwareFromModelFlops) {
   v1::PlanRunResponse response = SampleResponse();
+  v1::Plan& plan = *response.mutable_plan();
   v1::TrainingFlops* flops = response.mutable_plan()->mutable_flops();
   flops->mutable_counts(1)->set_convention(v1::FLOPS_CONVENTION_MEGATRON_2021_HARDWARE);
   flops->mutable_counts(1)->set_hardware(true);
@@ -100,8 +123,8 @@ TEST(PlanText, TellsHardwareFromModelFlops) {
 
 Memory)"));
   flops->set_hardware_flops_ratio(4.0 / 3);
-  response.mutable_plan()->mutable_lower_bound()->set_hfu(4.0 / 3);
-  response.mutable_plan()->mutable_textbook_estimate()->set_hfu(0.4 * 4 / 3);
+  MutableEstimate(plan, v1::ESTIMATE_KIND_LOWER_BOUND).set_hfu(4.0 / 3);
+  MutableEstimate(plan, v1::ESTIMATE_KIND_TEXTBOOK).set_hfu(0.4 * 4 / 3);
   const std::string text = PlanText(response, kNow);
   EXPECT_THAT(text, HasSubstr(" FLOP  hardware\n"
                               "  hardware FLOPs, recomputation included: 1.3333 x those of "
@@ -110,13 +133,14 @@ Memory)"));
   MFU                    100.00 %             40.00 %
   HFU                    133.33 %             53.33 %
   duration )"));
+  EXPECT_THAT(text, HasSubstr("\n  lower bound: full peak, recomputation included\n"));
 }
 
 TEST(PlanText, HasNoHfuThatIsTheMfu) {
-  v1::PlanRunResponse response = SampleResponse();
+  v1::PlanRunResponse response = SampleOfModelState();
   response.mutable_plan()->mutable_flops()->set_hardware_flops_ratio(1);
-  response.mutable_plan()->mutable_lower_bound()->set_hfu(1);
-  response.mutable_plan()->mutable_textbook_estimate()->set_hfu(0.4);
+  MutableEstimate(*response.mutable_plan(), v1::ESTIMATE_KIND_LOWER_BOUND).set_hfu(1);
+  MutableEstimate(*response.mutable_plan(), v1::ESTIMATE_KIND_TEXTBOOK).set_hfu(0.4);
   EXPECT_EQ(PlanText(response, kNow), kGolden);
 }
 
@@ -147,30 +171,17 @@ TEST(PlanText, PutsWhatWasMeasuredFirst) {
   throughput    666,667 tokens/s  1,333,333 tokens/s   533,333 tokens/s
   cost                133.33 USD           66.67 USD         166.67 USD
   energy               46.67 kWh           23.33 kWh          58.33 kWh
-  measured bound: measured rate of matrix multiplication
+  measured bound: the measured rate of matrix multiplication
   lower bound: full peak
-  textbook estimate: assumed: a rule of thumb
+  textbook estimate: assumed MFU
 )"));
-}
-
-// Measured 2025-11-21 12:00:00 UTC, a day before kNow.
-TEST(PlanText, SaysWhenAndHowWellARateWasMeasured) {
-  v1::Plan plan = SampleMeasuredPlan().plan();
-  plan.mutable_rates()->DeleteSubrange(0, 2);
-  EXPECT_EQ(RatesText(plan.rates(), kNow), R"(
-Rates used
-  matmul_flops_per_second (bf16)  500.00 TFLOP/s  measured-device  h100-sxm: 1024x1024x1024
-  matmul_flops_per_second (bf16): unstable: the samples disagree, spread 0.80 %, measured
-    2025-11-21 12:00:00 UTC, 24.0 hours ago, on GPU-1, calibration c0ffee
-)");
-  plan.mutable_rates(0)->set_stable(true);
-  EXPECT_THAT(RatesText(plan.rates(), kNow), Not(HasSubstr("unstable")));
 }
 
 // A request's own peak may be below what was measured: no time then contradicts another.
 TEST(PlanText, ClaimsNoBoundBeyondTheLower) {
   v1::PlanRunResponse response = SampleMeasuredPlan();
-  response.mutable_plan()->mutable_lower_bound()->set_duration_seconds(60'000);
+  *MutableEstimate(*response.mutable_plan(), v1::ESTIMATE_KIND_LOWER_BOUND)
+       .mutable_duration_seconds() = Exactly(60'000);
   EXPECT_THAT(PlanText(response, kNow),
               HasSubstr("  time    8.33 hours at the measured rate; at least 16.67 hours (lower "
                         "bound); "));
@@ -180,22 +191,23 @@ TEST(PlanText, ClaimsNoBoundBeyondTheLower) {
 TEST(PlanText, DoesWithoutAPeak) {
   v1::PlanRunResponse response = SampleMeasuredPlan();
   v1::Plan* plan = response.mutable_plan();
-  plan->clear_lower_bound();
-  plan->clear_textbook_estimate();
-  plan->mutable_measured_bound()->clear_mfu();
+  plan->mutable_estimates()->DeleteSubrange(0, 2);
+  v1::TimeEstimate& bound = MutableEstimate(*plan, v1::ESTIMATE_KIND_MEASURED_BOUND);
+  bound.clear_mfu();
+  bound.clear_mfu_basis();
   const std::string text = PlanText(response, kNow);
   EXPECT_THAT(text, HasSubstr("  time    8.33 hours at the measured rate\n"));
   EXPECT_THAT(text, HasSubstr("                  measured bound\n"
                               "  MFU              no peak known\n"
                               "  of measured           100.00 %\n"));
+  EXPECT_THAT(text, HasSubstr("\n  measured bound: the measured rate of matrix multiplication\n"));
   EXPECT_THAT(text, Not(HasSubstr("textbook")));
   EXPECT_THAT(text, Not(HasSubstr(" 0.00 %")));
 }
 
 TEST(PlanText, MakesUpNoTime) {
   v1::PlanRunResponse response = SampleResponse();
-  response.mutable_plan()->clear_lower_bound();
-  response.mutable_plan()->clear_textbook_estimate();
+  response.mutable_plan()->clear_estimates();
   const std::string text = PlanText(response, kNow);
   EXPECT_THAT(text, HasSubstr("  time    not known: no rate of the devices is\n"));
   EXPECT_THAT(text, HasSubstr("stalls)\n  not known: no rate of the devices is\n"));
@@ -205,12 +217,11 @@ TEST(PlanText, MakesUpNoTime) {
 // 6.35e24 FLOPs on one processor of 1 TFLOP/s: 1.76e9 device-hours, and 2.36 tokens a second.
 TEST(PlanText, HasRoomForTheLargestRuns) {
   v1::Plan plan = SampleMeasuredPlan().plan();
-  for (v1::RunCost* cost : {plan.mutable_measured_bound(), plan.mutable_lower_bound(),
-                            plan.mutable_textbook_estimate()}) {
-    cost->set_duration_seconds(6.35e12);
-    cost->set_device_hours(1763888888.89);
-    cost->set_tokens_per_second(0.00236);
-    cost->set_cost_usd(1763888888888.89);
+  for (v1::TimeEstimate& estimate : *plan.mutable_estimates()) {
+    *estimate.mutable_duration_seconds() = Exactly(6.35e12);
+    estimate.set_device_hours(1763888888.89);
+    estimate.set_tokens_per_second(0.00236);
+    estimate.set_cost_usd(1763888888888.89);
   }
   const std::string text = CostSection(plan);
   EXPECT_THAT(text, Not(HasSubstr("...")));
@@ -237,7 +248,10 @@ TEST(PlanText, PromisesNothing) {
 
 TEST(PlanText, CallsABareParameterCountByItsNumber) {
   v1::PlanRunResponse response = SampleResponse();
-  response.mutable_plan()->mutable_parameters()->clear_components();
+  v1::ParameterCounts* parameters = response.mutable_plan()->mutable_parameters();
+  parameters->clear_embedding();
+  parameters->clear_non_embedding();
+  parameters->clear_components();
   EXPECT_THAT(PlanText(response, kNow),
               StartsWith("FITS: 1,000,000,000 parameters, 20,000,000,000 tokens, 8 x h100-sxm\n"));
 }
@@ -252,14 +266,14 @@ TEST(PlanText, LeavesOutWhatABareParameterCountCannotKnow) {
 }
 
 TEST(PlanText, SaysWhatWasNotCounted) {
-  v1::Plan plan = SampleResponse().plan();
-  plan.mutable_lower_bound()->clear_cost_usd();
-  plan.mutable_textbook_estimate()->clear_energy_joules();
+  v1::Plan plan = SampleOfModelState().plan();
+  MutableEstimate(plan, v1::ESTIMATE_KIND_LOWER_BOUND).clear_cost_usd();
+  MutableEstimate(plan, v1::ESTIMATE_KIND_TEXTBOOK).clear_energy_joules();
   EXPECT_THAT(CostSection(plan),
               HasSubstr("cost                not counted          166.67 USD\n"));
   EXPECT_THAT(CostSection(plan),
               HasSubstr("energy                23.33 kWh         not counted\n"));
-  plan.mutable_memory()->set_activation_bytes(0);
+  plan.mutable_memory()->mutable_state()->set_activation_bytes(0);
   EXPECT_THAT(MemorySection(plan),
               HasSubstr("\n  activations                                 0.00 GiB\n"));
 }
@@ -284,9 +298,70 @@ Model
 
 TEST(PlanText, OmitsEmptySections) {
   const v1::Plan plan;
-  EXPECT_EQ(RatesText(plan.rates(), kNow) + AssumptionsText(plan.assumptions()) +
+  EXPECT_EQ(RatesText(plan.rates(), plan.sources(), kNow) +
+                NotesText("Assumptions", plan.assumptions(), PlanFieldWords) +
                 IgnoredFieldsSection(plan.ignored_config_fields()) + DerivationSection(plan),
             "");
+}
+
+constexpr char kGoldenInBrief[] =
+    R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
+  counts  model state; no activations
+  memory  1.86 GiB needed, 74.51 GiB usable per device: headroom 72.64 GiB
+  time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
+
+Model
+  total          1,000,000,000  parameters
+  embedding        200,000,000
+  non-embedding    800,000,000
+
+Arithmetic (training, forward and backward)
+  convention    per token        whole run  counts
+  six-n-total  6.00 GFLOP  1.2000e+20 FLOP  model   <- used for the times
+
+Time and cost (whole run, no failures or stalls)
+                      lower bound   textbook estimate
+  MFU                    100.00 %             40.00 %
+  duration             4.17 hours         10.42 hours
+  device time  33.33 device-hours  83.33 device-hours
+  throughput   1,333,333 tokens/s    533,333 tokens/s
+  cost                  66.67 USD          166.67 USD
+  energy                23.33 kWh           58.33 kWh
+  lower bound: full peak
+  textbook estimate: assumed MFU
+
+Warnings
+  - Activations are not counted, so the run may need much more memory: give layout to have them
+    counted, or --activation-bytes.
+
+Rates used
+  peak_flops_per_second (bf16)  1.00 PFLOP/s  datasheet  h100-sxm
+  device_power_watts                700.00 W  request
+
+engine 0.1.0, rates c0ffee
+)";
+
+// A scheduler reads it: no section is empty, and no source is left open.
+TEST(PlanText, OfABasicViewIsShort) {
+  EXPECT_EQ(PlanText(BasicView(SampleOfModelState()), kNow), kGoldenInBrief);
+  // The fewest devices are of the full view.
+  EXPECT_THAT(PlanText(BasicView(SampleThatDoesNotFit()), kNow),
+              HasSubstr(": short by 5.59 GiB\n"));
+}
+
+TEST(PlanText, ShowsFewBytesInFull) {
+  v1::PlanRunResponse response = SampleResponse();
+  *response.mutable_plan()->mutable_memory()->mutable_peak_bytes() = Exactly(1000);
+  const std::string text = PlanText(response, kNow);
+  EXPECT_THAT(text, HasSubstr("\n  memory  0.00 GiB (1,000 bytes) needed, 74.51 GiB usable"));
+  EXPECT_THAT(text, HasSubstr("0.00 GiB (1,000 bytes)\n"));
+}
+
+v1::Note NoteOf(const std::string& text, const std::string& field) {
+  v1::Note note;
+  note.set_text(text);
+  note.add_fields(field);
+  return note;
 }
 
 // Whatever a server sends, in every field that holds text.
@@ -296,22 +371,20 @@ TEST(PlanText, NeverPasses99Columns) {
   const std::string word(240, 'w');
   std::string prose;
   for (int i = 0; i < 60; ++i) prose += "several words ";
-  plan->set_accelerator(word);
+  plan->set_device(word);
   plan->set_model_name(word);
-  plan->mutable_memory()->set_counted(prose);
-  plan->mutable_memory()->mutable_terms(0)->set_name(word);
+  plan->mutable_memory()->mutable_state()->mutable_terms(0)->set_name(word);
   plan->mutable_parameters()->mutable_components(0)->set_name(word);
-  plan->mutable_lower_bound()->set_mfu_basis(prose);
   plan->mutable_rates(0)->set_quantity(word);
-  plan->mutable_rates(0)->set_citation(prose);
+  for (std::string& source : *plan->mutable_sources()) source = prose;
   plan->mutable_rates(1)->set_unit(word);
   plan->mutable_rates(2)->set_device_uuid(word);
   plan->mutable_rates(2)->mutable_measured_time()->set_seconds(int64_t{1} << 62);
-  plan->mutable_measured_bound()->set_device_hours(1e300);
+  MutableEstimate(*plan, v1::ESTIMATE_KIND_MEASURED_BOUND).set_device_hours(1e300);
   plan->add_ignored_config_fields(word);
-  plan->add_assumptions(prose);
+  *plan->add_assumptions() = NoteOf(prose, "several");
+  *plan->add_warnings() = NoteOf(word, word);
   plan->mutable_derivation(0)->set_substitution(word);
-  plan->mutable_derivation(0)->set_source(prose);
   response.set_rates_fingerprint(word);
   for (const std::string& line :
        std::vector<std::string>(absl::StrSplit(PlanText(response, kNow), '\n'))) {

@@ -148,9 +148,9 @@ TEST(PlanError, RefusesALargeRequestUnsent) {
       RunWith({"plan", std::string(size_t{1} << 20, 'x'), "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 3);
   EXPECT_FALSE(called);
-  // 2^20 bytes of name, and 4 + 4 of tags and lengths around it.
+  // 2^20 bytes of name, 4 + 4 of tags and lengths around it, and 2 + 2 of the view.
   EXPECT_EQ(ran.err,
-            "sextant: INVALID_ARGUMENT (REQUEST_TOO_LARGE): the request takes 1048584 bytes; the "
+            "sextant: INVALID_ARGUMENT (REQUEST_TOO_LARGE): the request takes 1048588 bytes; the "
             "limit is 1 MiB (1048576 bytes)\n");
 }
 

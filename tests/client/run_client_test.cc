@@ -36,15 +36,47 @@ TEST(Plan, ThatFitsPrintsItAndSucceeds) {
     *response = SampleResponse();
     return grpc::Status::OK;
   });
-  const Ran ran = RunWith({"plan", "toy", "--tokens=20e9", "--accelerator=h100-sxm", "--devices=8",
-                           "--device-hour-price-usd=2", "--device-power-watts=700", "--address",
-                           server.address()});
+  const Ran ran = RunWith({"plan", "toy", "--tokens=20e9", "--activation-bytes=8GB",
+                           "--accelerator=h100-sxm", "--devices=8", "--device-hour-price-usd=2",
+                           "--device-power-watts=700", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(
       ran.out,
       StartsWith("FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm\n"));
   EXPECT_EQ(ran.err, "");
-  EXPECT_TRUE(MessageDifferencer::Equals(got, SampleRequest())) << got.DebugString();
+  v1::PlanRunRequest expect = SampleRequest();
+  expect.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+  EXPECT_TRUE(MessageDifferencer::Equals(got, expect)) << got.DebugString();
+}
+
+// No ground to launch a run on: neither "fits" nor "does not fit".
+TEST(Plan, OfModelStateAloneHasAnExitCodeOfItsOwn) {
+  const FakeServer server(Answers(SampleOfModelState()));
+  const Ran ran = RunWith({"plan", "toy", "--devices=8", "--address", server.address()});
+  EXPECT_EQ(ran.exit_code, 8);
+  EXPECT_THAT(ran.out, StartsWith("STATE FITS: toy (1,000,000,000 parameters), "));
+  EXPECT_THAT(ran.out, HasSubstr("\n  counts  model state; no activations\n"));
+  EXPECT_EQ(ran.err, "");
+}
+
+TEST(Plan, ShowsAllUnlessLessIsAskedFor) {
+  Answering<v1::PlanRunRequest, v1::PlanRunResponse> answering;
+  answering.response = BasicView(SampleResponse());
+  const FakeServer server(answering.handler());
+  const auto view_of = [&](const std::vector<std::string>& flags, const std::string& input = "") {
+    std::vector<std::string> args = {"plan", "--address", server.address()};
+    args.insert(args.end(), flags.begin(), flags.end());
+    const Ran ran = RunWith(args, input);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("toy"));
+    return answering.request.options().view();
+  };
+  EXPECT_EQ(view_of({}), v1::PLAN_VIEW_FULL);
+  EXPECT_EQ(view_of({"--output=json"}), v1::PLAN_VIEW_FULL);
+  EXPECT_EQ(view_of({"--view=basic"}), v1::PLAN_VIEW_BASIC);
+  const char* basic = R"({"options": {"view": "PLAN_VIEW_BASIC"}})";
+  EXPECT_EQ(view_of({"--request=-"}, basic), v1::PLAN_VIEW_BASIC);
+  EXPECT_EQ(view_of({"--request=-", "--view=full"}, basic), v1::PLAN_VIEW_FULL);
 }
 
 TEST(Plan, ThatDoesNotFitIsAnAnswerOfItsOwn) {
@@ -66,7 +98,7 @@ TEST(Plan, PrintsJsonThatReadsBackAsTheResponse) {
   v1::PlanRunResponse read;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ran.out, &read).ok()) << ran.out;
   EXPECT_TRUE(MessageDifferencer::Equals(read, SampleThatDoesNotFit()));
-  EXPECT_THAT(ran.out, HasSubstr("\"usable_bytes_per_device\": \"10000000000\""));
+  EXPECT_THAT(ran.out, HasSubstr("\"usable_bytes\": \"10000000000\""));
 }
 
 TEST(Plan, ReadsItsRequestFromStandardInput) {

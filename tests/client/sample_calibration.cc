@@ -80,18 +80,20 @@ v1::ListDevicesResponse SampleDevices() {
 v1::PlanRunResponse SampleMeasuredPlan() {
   v1::PlanRunResponse response = SampleResponse();
   v1::Plan* plan = response.mutable_plan();
-  *plan->mutable_measured_bound() = CalibrationFromText<v1::RunCost>(R"pb(
+  *plan->add_estimates() = CalibrationFromText<v1::TimeEstimate>(R"pb(
+    kind: ESTIMATE_KIND_MEASURED_BOUND
+    duration_seconds { expected: 30000 low: 30000 high: 30000 }
     mfu: 0.5
-    mfu_basis: "measured rate of matrix multiplication"
-    duration_seconds: 30000
+    mfu_basis: MFU_BASIS_MEASURED_RATE
     device_hours: 66.666667
     tokens_per_second: 666666.67
     cost_usd: 133.333333
     energy_joules: 1.68e8
     measured_fraction: 1
   )pb");
-  plan->mutable_lower_bound()->set_measured_fraction(2);
-  plan->mutable_textbook_estimate()->set_measured_fraction(0.8);
+  MutableEstimate(*plan, v1::ESTIMATE_KIND_LOWER_BOUND).set_measured_fraction(2);
+  MutableEstimate(*plan, v1::ESTIMATE_KIND_TEXTBOOK).set_measured_fraction(0.8);
+  plan->add_sources("1024x1024x1024");
   v1::RateUsed* rate = plan->add_rates();
   *rate = CalibrationFromText<v1::RateUsed>(R"pb(
     quantity: "matmul_flops_per_second"
@@ -99,7 +101,7 @@ v1::PlanRunResponse SampleMeasuredPlan() {
     value: 5e14
     unit: "FLOP/s"
     source: RATE_SOURCE_MEASURED_DEVICE
-    citation: "1024x1024x1024"
+    source_number: 4
     device: "h100-sxm"
     relative_spread: 0.008
     stable: false

@@ -20,7 +20,7 @@ TEST(Grouped, PutsACommaBeforeEveryThirdDigit) {
 }
 
 TEST(Gib, HasTwoDecimalsAndTheUnit) {
-  EXPECT_EQ(Gib(0), "0.00 GiB");
+  EXPECT_EQ(Gib(int64_t{0}), "0.00 GiB");
   EXPECT_EQ(Gib(int64_t{1} << 30), "1.00 GiB");
   EXPECT_EQ(Gib(80'000'000'000), "74.51 GiB");  // 80e9 / 2^30 = 74.5058
   EXPECT_EQ(Gib(int64_t{1} << 41), "2,048.00 GiB");
@@ -29,8 +29,8 @@ TEST(Gib, HasTwoDecimalsAndTheUnit) {
 
 // Fits or not turns on single bytes.
 TEST(Gib, NeverHidesAFewBytes) {
-  EXPECT_EQ(Gib(-1), "-0.00 GiB (-1 bytes)");
-  EXPECT_EQ(Gib(4096), "0.00 GiB (4,096 bytes)");
+  EXPECT_EQ(Gib(int64_t{-1}), "-0.00 GiB (-1 bytes)");
+  EXPECT_EQ(Gib(4096.), "0.00 GiB (4,096 bytes)");
 }
 
 TEST(Plain, IsExactForWholeNumbers) {
