@@ -23,7 +23,7 @@ constexpr char kHelp[] =
     "  sextant accelerators h100-sxm\n"
     "  sextant probe\n"
     "  sextant plan gpt2 --tokens=10B --device=host --devices=1\n"
-    "  sextant op matmul 16384x32768x8192 --dtype=bf16 --device=h100-sxm --plot\n"
+    "  sextant op matmul 16384x8192x32768 --dtype=bf16 --device=h100-sxm --plot\n"
     "  sextant tensor 4x128x512 --dtype=bf16 \"view 4 128 8 64\" \"transpose 1 2\" contiguous\n"
     "  sextant plan --help\n";
 

@@ -28,7 +28,7 @@ absl::Status AddChainStep(absl::string_view text, v1::AnalyzeOperationRequest* r
 // Sets the device called `name`: "host" or a UUID of the server's, else a device of the catalogue.
 void SetDevice(const std::string& name, v1::DeviceSelector* device);
 
-// The command line's words for a field of the request: "--kv-heads", "K of MxKxN", "SHAPE 2"; the
+// The command line's words for a field of the request: "--kv-heads", "K of MxNxK", "SHAPE 2"; the
 // field itself where there are none.
 std::string OperationFieldWords(const OperationKind& kind, const std::string& field);
 

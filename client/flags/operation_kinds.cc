@@ -7,11 +7,11 @@ constexpr char kOfTheKind[] = "Operation";
 constexpr char kFormats[] = "Number formats";
 constexpr char kDevice[] = "Device";
 
-constexpr const char* kMatmulSizes[] = {"operation.matmul.m", "operation.matmul.k",
-                                        "operation.matmul.n"};
+constexpr const char* kMatmulSizes[] = {"operation.matmul.m", "operation.matmul.n",
+                                        "operation.matmul.k"};
 constexpr const char* kBatchedMatmulSizes[] = {
-    "operation.batched_matmul.batch", "operation.batched_matmul.m", "operation.batched_matmul.k",
-    "operation.batched_matmul.n"};
+    "operation.batched_matmul.batch", "operation.batched_matmul.m", "operation.batched_matmul.n",
+    "operation.batched_matmul.k"};
 constexpr const char* kLinearSizes[] = {"operation.linear.rows", "operation.linear.input_size",
                                         "operation.linear.output_size"};
 constexpr const char* kElementwiseSizes[] = {"operation.elementwise.count"};
@@ -98,17 +98,17 @@ constexpr OperationKind kKinds[] = {
     {.name = "matmul",
      .description = "c [m, n] = a [m, k] b [k, n]",
      .form = SizesForm::kEach,
-     .sizes = "MxKxN",
+     .sizes = "MxNxK",
      .size_fields = kMatmulSizes,
-     .sizes_help = "a [m, k] times b [k, n]: the sum runs over K, in the middle",
-     .example = "16384x32768x8192 --dtype=bf16 --device=h100-sxm"},
+     .sizes_help = "a [m, k] times b [k, n]: the sum runs over K, the last, as in all tables",
+     .example = "16384x8192x32768 --dtype=bf16 --device=h100-sxm"},
     {.name = "batched-matmul",
      .description = "Such products, each of its own a and b",
      .form = SizesForm::kEach,
-     .sizes = "BATCHxMxKxN",
+     .sizes = "BATCHxMxNxK",
      .size_fields = kBatchedMatmulSizes,
      .sizes_help = "BATCH products of a [m, k] and b [k, n]",
-     .example = "64x4096x128x4096 --dtype=bf16 --device=h100-sxm"},
+     .example = "64x4096x4096x128 --dtype=bf16 --device=h100-sxm"},
     {.name = "linear",
      .description = "y = x w, and a bias; how large outputs are at the start",
      .form = SizesForm::kEach,

@@ -9,7 +9,7 @@ namespace sextant::client {
 
 // The form of a kind's first argument.
 enum class SizesForm {
-  kEach,        // MxKxN: a field each
+  kEach,        // MxNxK: a field each
   kShape,       // SHAPE: any number of sizes, whose product is the field
   kExpression,  // EXPRESSION SHAPE...: of an einsum
 };
@@ -18,13 +18,13 @@ struct OperationKind {
   const char* name;         // "batched-matmul"
   const char* description;  // one line
   SizesForm form;
-  const char* sizes;                          // as help shows them, "BxMxKxN"
+  const char* sizes;                          // as help shows them, "BxMxNxK"
   absl::Span<const char* const> size_fields;  // paths, in the order of `sizes`
   const char* sizes_help;                     // the meaning of each size
   absl::Span<const FieldFlag> flags = {};     // its own
   bool has_steps = false;                     // STEP... follows
   bool on_device = true;                      // a device and number formats matter
-  const char* example;                        // the rest of a command, "16384x32768x8192 ..."
+  const char* example;                        // the rest of a command, "16384x8192x32768 ..."
 };
 
 // All kinds, in the order of the API's fields; a test compares them with the API.

@@ -74,8 +74,8 @@ TEST(ReadSizes, PutsEachIntoItsField) {
   v1::AnalyzeOperationRequest request;
   ASSERT_TRUE(ReadSizes(KindNamed("matmul"), "2x3x4", &request).ok());
   EXPECT_EQ(request.operation().matmul().m(), 2);
-  EXPECT_EQ(request.operation().matmul().k(), 3);  // in the middle
-  EXPECT_EQ(request.operation().matmul().n(), 4);
+  EXPECT_EQ(request.operation().matmul().n(), 3);
+  EXPECT_EQ(request.operation().matmul().k(), 4);
   ASSERT_TRUE(ReadSizes(KindNamed("linear"), "8Kx3x4", &request).ok());
   EXPECT_EQ(request.operation().linear().rows(), 8000);
   EXPECT_EQ(request.operation().linear().input_size(), 3);
@@ -89,7 +89,8 @@ TEST(ReadSizes, PutsEachIntoItsField) {
   EXPECT_EQ(request.operation().experts().feed_forward_size(), 2048);
   ASSERT_TRUE(ReadSizes(KindNamed("batched-matmul"), "5x2x3x4", &request).ok());
   EXPECT_EQ(request.operation().batched_matmul().batch(), 5);
-  EXPECT_EQ(request.operation().batched_matmul().k(), 3);
+  EXPECT_EQ(request.operation().batched_matmul().n(), 3);
+  EXPECT_EQ(request.operation().batched_matmul().k(), 4);
   ASSERT_TRUE(ReadSizes(KindNamed("host-copy"), "1GiB", &request).ok());
   EXPECT_EQ(request.operation().host_copy().bytes(), int64_t{1} << 30);
   ASSERT_TRUE(ReadSizes(KindNamed("einsum"), "ab,bc->ac", &request).ok());
@@ -112,11 +113,11 @@ struct WrongSizes {
 
 TEST(ReadSizes, SaysWhatToWrite) {
   const WrongSizes cases[] = {
-      {"matmul", "2x3", "\"2x3\" is not MxKxN; write it as in: sextant op matmul 16384x"},
-      {"matmul", "2x3x4x5", "is not MxKxN"},
-      {"matmul", "", "is not MxKxN"},
-      {"matmul", "2xx4", "K of MxKxN: \"\" is not a whole number"},
-      {"matmul", "2x3x1e30", "N of MxKxN: \"1e30\" does not fit in 64 bits"},
+      {"matmul", "2x3", "\"2x3\" is not MxNxK; write it as in: sextant op matmul 16384x"},
+      {"matmul", "2x3x4x5", "is not MxNxK"},
+      {"matmul", "", "is not MxNxK"},
+      {"matmul", "2xx4", "N of MxNxK: \"\" is not a whole number"},
+      {"matmul", "2x3x1e30", "K of MxNxK: \"1e30\" does not fit in 64 bits"},
       {"optimizer-update", "8G", "PARAMETERS: \"8G\" ends in \"G\""},
       {"host-copy", "1G", "BYTES: \"1G\" ends in \"G\""},
       {"dropout", "4xy", "\"4xy\""},
@@ -183,7 +184,7 @@ struct WordsCase {
 
 TEST(OperationFieldWords, AreThoseOfTheCommandLine) {
   const WordsCase cases[] = {
-      {"matmul", "operation.matmul.k", "K of MxKxN"},
+      {"matmul", "operation.matmul.k", "K of MxNxK"},
       {"dropout", "operation.dropout.count", "SHAPE"},
       {"attention", "operation.attention.kv_heads", "--kv-heads"},
       {"attention", "operation.attention.value_head_size", "--value-head-size"},

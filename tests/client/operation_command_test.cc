@@ -53,7 +53,7 @@ struct RequestCase {
 TEST(Op, AsksForWhatIsWritten) {
   const RequestCase cases[] = {
       {{"matmul", "2x3x4", "--dtype=bf16", "--output-dtype=fp16", "--accumulation-dtype=fp64"},
-       "operation { matmul { m: 2 k: 3 n: 4 } } data_types { input: DATA_TYPE_BF16 "
+       "operation { matmul { m: 2 n: 3 k: 4 } } data_types { input: DATA_TYPE_BF16 "
        "output: DATA_TYPE_FP16 accumulation: DATA_TYPE_FP64 }"},
       {{"linear", "2x3x4", "--bias", "--dtype=fp32"},
        "operation { linear { rows: 2 input_size: 3 output_size: 4 bias: true } } "

@@ -1,19 +1,20 @@
 #!/usr/bin/python3
-"""docs/models.md is the table of tests/golden/model_presets.csv. With --write, writes it."""
+"""docs/models.md and docs/models.csv list tests/golden/model_presets.csv. --write writes them."""
 
 import csv
+import io
 import os
 import sys
+import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DOCUMENT = os.path.join(ROOT, "docs", "models.md")
 HEAD = """# Model presets
 
 Names are compared without regard to case, blanks, dashes and underscores; a separator between two
 digits counts ("opt-1.3b" is not "opt-13b"). Written by `tests/golden/models_doc_test.py --write`
 from `tests/golden/model_presets.csv`, against which a test counts every preset, to the integer.
-A preset is what its model's published config.json says, sliding windows included; where that was
-read stands beside it in `engine/model/presets/presets_*.cc`. A model that is not here can be given
+A preset is what its model's published config.json says, sliding windows included; its comment in
+`engine/model/presets/presets_*.cc` says where that was read. A model that is not here can be given
 as a Hugging Face config.json: [config_json.md](config_json.md).
 
 Active parameters are those that one token meets, embeddings and modules of multi-token prediction
@@ -21,8 +22,8 @@ included, where they are not all; what is published of them leaves out one or th
 rounded, as its source says. `deepseek-v3` and `deepseek-r1` hold the module of multi-token
 prediction that they were trained with. The Gemma 3 and Llama 4 presets are the text models.
 
-| preset | parameters | active, as published | total known from |
-| --- | ---: | --- | --- |
+Parameters, active ones and the source of each total: [models.csv](models.csv). The names:
+
 """
 
 
@@ -33,23 +34,31 @@ def active(row):
     return row["active_source"]
 
 
-def document():
+def documents():
+    """The page and the table, by their names."""
     path = os.path.join(ROOT, "tests", "golden", "model_presets.csv")
-    with open(path, newline="", encoding="utf-8") as table:
-        return HEAD + "".join(
-            f"| `{row['name']}` | {int(row['total_parameters']):,} | {active(row)} | "
-            f"{row['total_source']} |\n" for row in csv.DictReader(table))
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    names = textwrap.fill(" ".join(row["name"] for row in rows), width=96, initial_indent="    ",
+                          subsequent_indent="    ", break_on_hyphens=False)
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["preset", "parameters", "active, as published", "total known from"])
+    writer.writerows([row["name"], row["total_parameters"], active(row), row["total_source"]]
+                     for row in rows)
+    return {"models.md": HEAD + names + "\n", "models.csv": table.getvalue()}
 
 
 def main():
-    if "--write" in sys.argv:
-        with open(DOCUMENT, "w", encoding="utf-8") as file:
-            file.write(document())
-        return 0
-    with open(DOCUMENT, encoding="utf-8") as file:
-        if file.read() != document():
-            print("docs/models.md is out of date: run tests/golden/models_doc_test.py --write")
-            return 1
+    for name, text in documents().items():
+        path = os.path.join(ROOT, "docs", name)
+        if "--write" in sys.argv:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        with open(path, encoding="utf-8") as file:
+            if file.read() != text:
+                print(f"docs/{name} is out of date: run tests/golden/models_doc_test.py --write")
+                return 1
     print("docs/models.md lists every preset")
     return 0
 

@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """docs/accuracy_kernels.md is what kernel_accuracy says of the shared tables.
 
-With --write, writes it. Exits with 77 (skipped) where the shared tables are absent.
+A table of more than 24 rows is a file of docs/accuracy_kernels/; the page keeps its rows over all
+shapes. With --write, writes them. Exits with 77 (skipped) where the shared tables are absent.
 """
 
+import csv
+import io
 import os
 import subprocess
 import sys
@@ -12,27 +15,97 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SHARED = os.environ.get("SEXTANT_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
 BIN = os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin"))
 TABLES = os.path.join(SHARED, "data", "kernels")
-DOCUMENT = os.path.join(ROOT, "docs", "accuracy_kernels.md")
+PAGE = "accuracy_kernels.md"
+FOLDER = "accuracy_kernels"
+LONGEST_TABLE = 24
 SKIPPED = 77
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip("|\n").split("|")]
+
+
+def csv_of(header, rows):
+    """A table as CSV; a column "median / p90" is two."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    pair = [any(" / " in row[i] for row in rows) for i in range(len(header))]
+
+    def split(row, heads):
+        cells = []
+        for cell, is_pair, head in zip(row, pair, header):
+            if not is_pair:
+                cells.append(cell)
+            elif heads:
+                name = head.replace("median / p90 %", "").strip()
+                cells += [f"{name} median %".strip(), f"{name} p90 %".strip()]
+            else:
+                cells += (cell.split(" / ") + ["-"])[:2]
+        return cells
+    writer.writerow(split(header, True))
+    writer.writerows(split(row, False) for row in rows)
+    return out.getvalue()
+
+
+def files_of(report):
+    """The page and its CSV files, by their names below docs/."""
+    page, files, section, table = [], {}, "", []
+
+    def end_table():
+        if len(table) <= LONGEST_TABLE + 2:
+            page.extend(table)
+            table.clear()
+            return
+        name = section.lower().replace(" ", "_")
+        number = sum(path.startswith(f"{FOLDER}/{name}") for path in files) + 1
+        path = f"{FOLDER}/{name}{'' if number == 1 else f'_{number}'}.csv"
+        rows = [cells_of(line) for line in table]
+        files[path] = csv_of(rows[0], rows[2:])
+        kept = [line for line in table[2:] if "all" in cells_of(line)]
+        page.extend([*table[:2], *kept, ""] if kept else [])
+        page.append(f"{'All' if kept else 'By operation and version,'} {len(table) - 2} rows: "
+                    f"[{path}]({path}).")
+        table.clear()
+
+    for line in report.splitlines():
+        if line.startswith("|"):
+            table.append(line)
+            continue
+        if table:
+            end_table()
+        if line.startswith("## "):
+            section = line[3:]
+        page.append(line)
+    if table:
+        end_table()
+    files[PAGE] = "\n".join(page) + "\n"
+    return files
 
 
 def main():
     if not os.path.exists(os.path.join(TABLES, "gemm_dev.csv")):
         print("skipped: no shared tables: set SEXTANT_SHARED_DIR")
         return SKIPPED
-    text = subprocess.run([os.path.join(BIN, "kernel_accuracy"), TABLES], check=True,
-                          capture_output=True, text=True).stdout
-    if "--write" in sys.argv:
-        with open(DOCUMENT, "w", encoding="utf-8") as file:
-            file.write(text)
-    with open(DOCUMENT, encoding="utf-8") as file:
-        written = file.read()
-    stale = [line for line in text.splitlines() if line not in set(written.splitlines())]
-    if written == text:
-        return 0
-    print("docs/accuracy_kernels.md is out of date: run this with --write. E.g.", *stale[:10],
-          sep="\n")
-    return 1
+    report = subprocess.run([os.path.join(BIN, "kernel_accuracy"), TABLES], check=True,
+                            capture_output=True, text=True).stdout
+    stale = []
+    for name, text in files_of(report).items():
+        path = os.path.join(ROOT, "docs", name)
+        if "--write" in sys.argv:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        written = ""
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                written = file.read()
+        if written != text:
+            old = set(written.splitlines())
+            stale += [f"{name}: {line}" for line in text.splitlines() if line not in old][:5]
+    if stale:
+        print("docs/ is out of date: run this with --write. E.g.", *stale[:10], sep="\n")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
