@@ -22,7 +22,7 @@ namespace sextant::probe {
 namespace {
 
 // Share of the time left that is kept, at most, for preparing the first points still to come.
-constexpr double kMaximumPreparationShare = 0.5;
+constexpr double kMaxPreparationShare = 0.5;
 
 // Time limits of one visit.
 struct Limits {
@@ -174,12 +174,12 @@ absl::Status Measurer::TopUp(const Group& group, double group_end_seconds) {
   for (const size_t i : group.points) {
     const size_t taken = states_[i].sampler.samples().size();
     if (group.first && plan_.points[i].pass_count > 1) continue;  // its other passes get samples
-    if (plan_.points[i].sustained_seconds == 0 && taken < kMinimumSampleCount) {
+    if (plan_.points[i].sustained_seconds == 0 && taken < kMinSampleCount) {
       visits.push_back({.point = i, .pass = group.pass_count});
     }
   }
   for (size_t v = 0; v < visits.size(); ++v) {
-    const size_t wanted = kMaximumSampleCount - states_[visits[v].point].sampler.samples().size();
+    const size_t wanted = kMaxSampleCount - states_[visits[v].point].sampler.samples().size();
     const auto visits_left = absl::MakeConstSpan(visits).subspan(v);
     SEXTANT_RETURN_IF_ERROR(MeasureVisit(
         visits[v], {.quota = {.minimum = 0, .maximum = wanted},
@@ -254,7 +254,7 @@ absl::Status Measurer::TakeSamples(const Visit& visit, const Limits& limits) {
   PointSampler& sampler = states_[visit.point].sampler;
   const double visit_end_seconds = Now() + limits.sampling_seconds;
   size_t taken = 0;
-  while (taken < limits.quota.maximum && sampler.samples().size() < kMaximumSampleCount) {
+  while (taken < limits.quota.maximum && sampler.samples().size() < kMaxSampleCount) {
     const double end_seconds =
         taken == 0 ? limits.first_sample_end_seconds : std::min(visit_end_seconds, SoftDeadline());
     const double settle_seconds = taken == 0 ? sampler.settle_seconds() : 0;
@@ -302,7 +302,7 @@ double Measurer::LaterFirstPointsSeconds(absl::Span<const Group> groups_left) co
   if (first_count == 0 || first_preparation_count_ == 0) return 0;
   const double mean_seconds = first_preparation_seconds_ / first_preparation_count_;
   return std::clamp(first_count * mean_seconds, 0.0,
-                    kMaximumPreparationShare * std::max(0.0, SoftDeadline() - Now()));
+                    kMaxPreparationShare * std::max(0.0, SoftDeadline() - Now()));
 }
 
 std::vector<GroupWish> Measurer::WishesOf(absl::Span<const Group> groups) const {
@@ -313,7 +313,7 @@ std::vector<GroupWish> Measurer::WishesOf(absl::Span<const Group> groups) const 
         std::max(rates_.LeastSeconds(point).value_or(0), point.minimum_sample_seconds);
     costs_seconds.push_back(states_[i].left_out.ok()
                                 ? PreparationSeconds(point) +
-                                      static_cast<double>(kMaximumSampleCount) * sample_seconds
+                                      static_cast<double>(kMaxSampleCount) * sample_seconds
                                 : 0);
   }
   std::vector<GroupWish> wishes;

@@ -83,7 +83,7 @@ absl::StatusOr<v1::Calibration> MeasureDevice(
   plan.notes.insert(plan.notes.begin(), chosen.notes.begin(), chosen.notes.end());
   if (!locks.device.note().empty()) plan.notes.push_back(locks.device.note());
   measure_options.ending_seconds =
-      std::min(plan.ending_seconds, kMaximumEndingShare * measure_options.budget_seconds);
+      std::min(plan.ending_seconds, kMaxEndingShare * measure_options.budget_seconds);
   SEXTANT_ASSIGN_OR_RETURN(Measurement measurement, Measure(plan, measure_options, clock, show));
   SEXTANT_RETURN_IF_ERROR(CheckRequested(options, measurement));
   v1::Calibration calibration = std::move(measurement.calibration);

@@ -19,15 +19,14 @@ namespace sextant::probe {
 namespace {
 
 // Least runs of a point that was never run: a warm-up and a sample.
-constexpr double kLeastRunCount = 2;
+constexpr double kMinRunCount = 2;
 
 // Runs of each missing point that the advised budget allows for.
 constexpr double kAdvisedRunCount = 3;
 
 std::string Advice(double advised_seconds) {
-  if (advised_seconds > kMaximumBudgetSeconds) {
-    return absl::StrFormat("no --budget up to %.0fs is enough: ask for less",
-                           kMaximumBudgetSeconds);
+  if (advised_seconds > kMaxBudgetSeconds) {
+    return absl::StrFormat("no --budget up to %.0fs is enough: ask for less", kMaxBudgetSeconds);
   }
   return absl::StrFormat("give --budget=%.0fs", std::ceil(advised_seconds));
 }
@@ -141,7 +140,7 @@ absl::Status CheckEssentialCanEnd(const std::vector<PointState>& states, const P
     if (!states[i].open()) continue;
     const double run_seconds = rates.LeastSeconds(plan.points[i]).value_or(0);
     advised_seconds += kAdvisedRunCount * run_seconds;
-    if (!problem.empty() || kLeastRunCount * run_seconds <= left_seconds) continue;
+    if (!problem.empty() || kMinRunCount * run_seconds <= left_seconds) continue;
     problem = absl::StrFormat(
         "%s takes at least %s a run at the best rate measured here, and needs two runs; %s of the "
         "budget of %gs are left",

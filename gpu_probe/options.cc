@@ -63,7 +63,7 @@ absl::optional<double> NumberWithUnit(absl::string_view text, absl::Span<const U
   return absl::nullopt;
 }
 
-constexpr size_t kMaximumMatmulCount = 16;
+constexpr size_t kMaxMatmulCount = 16;
 
 // Options as text, where CLI11 can't parse their values.
 struct OptionTexts {
@@ -150,9 +150,9 @@ absl::Status ReadShapes(const OptionTexts& texts, ProbeOptions* options) {
     }
     SEXTANT_ASSIGN_OR_RETURN(type, ParseDataType(texts.dtype));
   }
-  if (texts.matmuls.size() > kMaximumMatmulCount) {
+  if (texts.matmuls.size() > kMaxMatmulCount) {
     return absl::InvalidArgumentError(absl::StrCat("--matmul was given ", texts.matmuls.size(),
-                                                   " times, more than ", kMaximumMatmulCount));
+                                                   " times, more than ", kMaxMatmulCount));
   }
   for (const std::string& text : texts.matmuls) {
     SEXTANT_ASSIGN_OR_RETURN(v1::MatmulShape shape, ParseMatmulShape(text));
@@ -208,8 +208,7 @@ absl::StatusOr<v1::ProbeMode> ParseProbeMode(absl::string_view text) {
 absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text) {
   constexpr Unit kUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
   const absl::optional<double> seconds = NumberWithUnit(text, kUnits);
-  if (seconds.has_value() && *seconds >= kMinimumBudgetSeconds &&
-      *seconds <= kMaximumBudgetSeconds) {
+  if (seconds.has_value() && *seconds >= kMinBudgetSeconds && *seconds <= kMaxBudgetSeconds) {
     return *seconds;
   }
   return absl::InvalidArgumentError(absl::StrCat(

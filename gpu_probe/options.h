@@ -15,8 +15,8 @@
 namespace sextant::probe {
 
 // In seconds from the probe's start.
-inline constexpr double kMinimumBudgetSeconds = 0.1;
-inline constexpr double kMaximumBudgetSeconds = 3600;
+inline constexpr double kMinBudgetSeconds = 0.1;
+inline constexpr double kMaxBudgetSeconds = 3600;
 
 // Extra seconds for requested shapes, which may be large.
 inline constexpr double kOwnShapesSeconds = 120;
@@ -30,7 +30,7 @@ constexpr double DefaultBudgetSeconds(v1::ProbeMode mode, bool own_shapes) {
 }
 
 // The largest share of a budget that is kept for the end of the process.
-inline constexpr double kMaximumEndingShare = 0.1;
+inline constexpr double kMaxEndingShare = 0.1;
 
 // The time by which one figure of each kind must be measured where the host is so busy that the
 // budget was not enough; no other sample starts after the budget. Leaves a second to write.
@@ -76,7 +76,7 @@ absl::StatusOr<std::variant<ProbeOptions, AskedText>> ParseProbeOptions(
 // "quick", "standard" or "full".
 absl::StatusOr<v1::ProbeMode> ParseProbeMode(absl::string_view text);
 
-// "5", "5s", "500ms", "2m" or "1h", within kMinimumBudgetSeconds and kMaximumBudgetSeconds.
+// "5", "5s", "500ms", "2m" or "1h", within kMinBudgetSeconds and kMaxBudgetSeconds.
 absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text);
 
 // "7d", "36h", "30m" or "90s", above 0 and at most ten years, in seconds.

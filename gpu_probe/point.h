@@ -46,7 +46,7 @@ inline constexpr int kRevisitPassCount = 3;
 
 // A sample is as many runs in a row as last this long, so that the clock's 30 ns, a thread's start
 // and the system's timer tick are negligible.
-inline constexpr double kMinimumSampleSeconds = 1e-3;
+inline constexpr double kMinSampleSeconds = 1e-3;
 
 // Stages of a sustained sample; its second half counts.
 enum class SustainedMoment { kBegins, kCounts, kEnds };
@@ -78,7 +78,7 @@ struct Point {
   double sustained_seconds = 0;
 
   // The least time of a sample: shorter where the device has a clock of its own.
-  double minimum_sample_seconds = kMinimumSampleSeconds;
+  double minimum_sample_seconds = kMinSampleSeconds;
 
   // Allocates and fills; called once, just before the first sample. On kResourceExhausted or
   // kUnimplemented the point is left out, and the message becomes a note.

@@ -14,15 +14,15 @@ namespace {
 
 // A first run this long is a good estimate: its start-up time is negligible. After a shorter one,
 // warm runs are timed as well.
-constexpr double kLongRunSeconds = 10 * kMinimumSampleSeconds;
+constexpr double kLongRunSeconds = 10 * kMinSampleSeconds;
 
 // Runs of one trial; reached only where the clock stands still.
-constexpr int64_t kMaximumRepetitionCount = int64_t{1} << 40;
+constexpr int64_t kMaxRepetitionCount = int64_t{1} << 40;
 
 // A trial that was too short is followed by one this much longer than needed, so that noise does
 // not require a third, but at most by this multiple of the last.
 constexpr double kTrialMargin = 1.2;
-constexpr double kMaximumTrialGrowth = 100;
+constexpr double kMaxTrialGrowth = 100;
 
 // The least number of samples in the second half of a sustained run, where a run is shorter than a
 // sample.
@@ -65,11 +65,11 @@ absl::Status PointSampler::ChooseRepetitions(double cold_seconds) {
   const double wanted_seconds = point_->minimum_sample_seconds;
   while (!warm || sample_seconds_ < wanted_seconds) {
     const double growth =
-        sample_seconds_ > 0 ? kTrialMargin * wanted_seconds / sample_seconds_ : kMaximumTrialGrowth;
+        sample_seconds_ > 0 ? kTrialMargin * wanted_seconds / sample_seconds_ : kMaxTrialGrowth;
     repetition_count_ = static_cast<int64_t>(
-        std::ceil(static_cast<double>(repetition_count_) * std::min(growth, kMaximumTrialGrowth)));
+        std::ceil(static_cast<double>(repetition_count_) * std::min(growth, kMaxTrialGrowth)));
     repetition_count_ = std::max<int64_t>(repetition_count_, 1);
-    if (repetition_count_ > kMaximumRepetitionCount) return ClockStands(*point_);
+    if (repetition_count_ > kMaxRepetitionCount) return ClockStands(*point_);
     // The shorter of two trials: an interrupted one would give too few runs.
     SEXTANT_ASSIGN_OR_RETURN(const double one_seconds, TimeRuns(repetition_count_));
     SEXTANT_ASSIGN_OR_RETURN(const double other_seconds, TimeRuns(repetition_count_));

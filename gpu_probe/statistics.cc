@@ -69,7 +69,7 @@ absl::optional<SecondsInterval> MedianInterval(absl::Span<const double> ascendin
 }
 
 bool IsNarrow(absl::Span<const double> samples_seconds) {
-  if (samples_seconds.size() < kMinimumSampleCount) return false;
+  if (samples_seconds.size() < kMinSampleCount) return false;
   const std::vector<double> ascending = Sorted(samples_seconds);
   const absl::optional<SecondsInterval> interval = MedianInterval(ascending);
   return interval.has_value() &&

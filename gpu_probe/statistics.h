@@ -15,8 +15,8 @@ namespace sextant::probe {
 
 // Samples of a point: sampling never stops early below the first number, and never exceeds the
 // second.
-inline constexpr size_t kMinimumSampleCount = 8;
-inline constexpr size_t kMaximumSampleCount = 12;
+inline constexpr size_t kMinSampleCount = 8;
+inline constexpr size_t kMaxSampleCount = 12;
 
 // Sampling stops early where the 95 % interval of the median is narrower than this share of it.
 inline constexpr double kNarrowIntervalRatio = 0.01;
@@ -47,7 +47,7 @@ double Median(absl::Span<const double> values);
 // P(Binomial(n, 1/2) < j) >= 0.95. Absent below kStableSampleCount samples.
 absl::optional<SecondsInterval> MedianInterval(absl::Span<const double> ascending);
 
-// True where more samples would add little: at least kMinimumSampleCount, and an interval of the
+// True where more samples would add little: at least kMinSampleCount, and an interval of the
 // median narrower than kNarrowIntervalRatio.
 bool IsNarrow(absl::Span<const double> samples_seconds);
 

@@ -9,12 +9,12 @@ namespace {
 constexpr double kFirstShare = 0.4;
 
 // The share of the time left that sustained points may claim before the others get theirs.
-constexpr double kMaximumSustainedShare = 0.5;
+constexpr double kMaxSustainedShare = 0.5;
 
 // The largest share of the time left that is kept for later levels. Chosen by
 // tests/gpu_probe/cuda/schedule_test.cc: enough for 24 shapes of fp8 where the start takes 2.5 s
 // and each kernel 15 ms to load.
-constexpr double kMaximumKeptShare = 0.55;
+constexpr double kMaxKeptShare = 0.55;
 // Factor on the kept time: a point that was begun in time ends a little later.
 constexpr double kKeptMargin = 1.1;
 
@@ -55,8 +55,7 @@ double LevelEndSeconds(absl::Span<const GroupWish> wishes_left, double now_secon
   for (const GroupWish& wish : wishes_left) {
     if (wish.level == level) own_seconds += wish.useful_seconds;
   }
-  const double most_seconds =
-      std::min(kMaximumKeptShare * left_seconds, left_seconds - own_seconds);
+  const double most_seconds = std::min(kMaxKeptShare * left_seconds, left_seconds - own_seconds);
   double kept_seconds = 0;
   for (const GroupWish& wish : wishes_left) {
     const double wanted_seconds = wish.sustained_seconds + kKeptMargin * wish.useful_seconds;
@@ -80,7 +79,7 @@ double GroupEndSeconds(absl::Span<const GroupWish> wishes_left, double now_secon
   }
   if (all.sampling_seconds == 0) return soft_deadline_seconds;
   const double left_seconds = soft_deadline_seconds - now_seconds;
-  const bool granted = all.sustained_seconds <= kMaximumSustainedShare * left_seconds;
+  const bool granted = all.sustained_seconds <= kMaxSustainedShare * left_seconds;
   const GroupWish& own = wishes_left.front();
   const double shared_seconds = left_seconds - (granted ? all.sustained_seconds : 0);
   double share = own.sampling_seconds / all.sampling_seconds;

@@ -81,8 +81,8 @@ std::vector<Visit> VisitsOf(const Group& group, const std::vector<Point>& points
 
 VisitQuota QuotaOf(int pass_count) {
   const size_t passes = static_cast<size_t>(std::max(pass_count, 1));
-  return {.minimum = (kMinimumSampleCount + passes - 1) / passes,
-          .maximum = (kMaximumSampleCount + passes - 1) / passes};
+  return {.minimum = (kMinSampleCount + passes - 1) / passes,
+          .maximum = (kMaxSampleCount + passes - 1) / passes};
 }
 
 }  // namespace sextant::probe

@@ -14,7 +14,7 @@ namespace sextant::client {
 namespace {
 
 constexpr double kBytesOfGib = 1073741824.0;  // 2^30
-constexpr double kMostTicks = 8;
+constexpr double kMaxTicks = 8;
 
 double GibOf(double bytes) { return bytes / kBytesOfGib; }
 double GibOf(int64_t bytes) { return GibOf(static_cast<double>(bytes)); }
@@ -34,11 +34,11 @@ MemoryBar BarOf(const v1::Memory& memory, const StageRun& run) {
   return bar;
 }
 
-// 1, 2 or 5 times a power of ten, so that at most kMostTicks fit below `end`.
+// 1, 2 or 5 times a power of ten, so that at most kMaxTicks fit below `end`.
 double TickStep(double end) {
-  const double power = std::pow(10.0, std::floor(std::log10(end / kMostTicks)));
+  const double power = std::pow(10.0, std::floor(std::log10(end / kMaxTicks)));
   for (const double step : {1.0, 2.0, 5.0}) {
-    if (end / (step * power) <= kMostTicks) return step * power;
+    if (end / (step * power) <= kMaxTicks) return step * power;
   }
   return 10 * power;
 }

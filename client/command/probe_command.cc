@@ -46,7 +46,7 @@ constexpr char kHelp[] =
     "    sextant probe --matmul=4096x4096x4096 --matmul=1024x1024x1024:int8 --dtype=fp32\n";
 
 // The most GPUs that hosts usually have: all are measured where none is named.
-constexpr size_t kMostUsualDevices = 8;
+constexpr size_t kMaxUsualDevices = 8;
 
 absl::Status NoShape(absl::string_view text, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" ", why,
@@ -181,7 +181,7 @@ absl::Status ReadProbeRequest(const ProbeFlags& flags, v1::RunProbeRequest* requ
 double ProbeTimeoutSeconds(const ProbeFlags& flags) {
   const double device = flags.mode == "full" ? 120 : 60;
   const double shapes = flags.shapes.empty() ? 0 : 300;
-  const size_t device_count = flags.devices.empty() ? kMostUsualDevices : flags.devices.size();
+  const size_t device_count = flags.devices.empty() ? kMaxUsualDevices : flags.devices.size();
   return (device + shapes) * static_cast<double>(device_count);
 }
 

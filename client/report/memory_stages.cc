@@ -10,7 +10,7 @@
 namespace sextant::client {
 namespace {
 
-constexpr size_t kMostRuns = 64;
+constexpr size_t kMaxRuns = 64;
 constexpr int kEnds = 20;   // runs shown at either end
 constexpr int kAround = 8;  // and on either side of the peak
 
@@ -49,7 +49,7 @@ std::vector<StageRun> StageRunsOf(const v1::Memory& memory) {
 
 std::vector<StageRun> ShownStageRuns(const v1::Memory& memory) {
   const std::vector<StageRun> runs = StageRunsOf(memory);
-  if (runs.size() <= kMostRuns) return runs;
+  if (runs.size() <= kMaxRuns) return runs;
   const auto holds = [&memory](const StageRun& run) { return HoldsThePeak(memory, run); };
   const auto peak = static_cast<int>(absl::c_find_if(runs, holds) - runs.begin());
   const auto count = static_cast<int>(runs.size());

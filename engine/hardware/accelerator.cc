@@ -20,11 +20,13 @@ bool HasOcpE5m2(const Accelerator& a) { return a.architecture != "CDNA3"; }
 // no figure here holds for them.
 bool TakesBlockScalesAtFp8Rate(const Accelerator& a) { return a.fp6_flops_per_second.present; }
 
-Figure OnlyIf(bool held, const Figure& figure) { return held ? figure : Figure(); }
+DatasheetValue OnlyIf(bool held, const DatasheetValue& figure) {
+  return held ? figure : DatasheetValue();
+}
 
 }  // namespace
 
-std::string SourceOf(const Accelerator& accelerator, const Figure& figure) {
+std::string SourceOf(const Accelerator& accelerator, const DatasheetValue& figure) {
   constexpr char kVendor[] = "vendor's datasheet or architecture whitepaper, not re-read";
   switch (figure.source) {
     case FigureSource::kTable:
@@ -37,7 +39,7 @@ std::string SourceOf(const Accelerator& accelerator, const Figure& figure) {
   return kVendor;
 }
 
-Figure PeakFlopsPerSecond(const Accelerator& a, DataType type) {
+DatasheetValue PeakFlopsPerSecond(const Accelerator& a, DataType type) {
   switch (type) {
     case DataType::kFp64:
       return a.fp64_matrix_flops_per_second ? a.fp64_matrix_flops_per_second
@@ -73,7 +75,7 @@ Figure PeakFlopsPerSecond(const Accelerator& a, DataType type) {
     case DataType::kUnspecified:
       break;
   }
-  return Figure();
+  return DatasheetValue();
 }
 
 }  // namespace sextant

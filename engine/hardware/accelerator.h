@@ -18,7 +18,7 @@ enum class FigureSource {
 
 // One figure, in the SI base unit of the field that holds it. No vendor publishes all figures; a
 // missing one is absent, never zero.
-struct Figure {
+struct DatasheetValue {
   double value = 0;
   FigureSource source = FigureSource::kRecall;
   bool present = false;
@@ -37,38 +37,38 @@ struct Accelerator {
   absl::string_view table_source;  // the source that FigureSource::kTable means in this row
   absl::string_view notes;
 
-  Figure memory_bytes;                       // nominal GB taken as 1e9
-  Figure memory_bandwidth_bytes_per_second;  // read plus write
-  Figure fp64_flops_per_second;              // dense peaks; sparsity is never counted
-  Figure fp64_matrix_flops_per_second;       // of the matrix units
-  Figure fp32_flops_per_second;
-  Figure fp32_matrix_flops_per_second;
-  Figure tf32_flops_per_second;
-  Figure fp16_flops_per_second;
-  Figure bf16_flops_per_second;
-  Figure fp8_flops_per_second;
-  Figure int8_flops_per_second;  // integer operations
+  DatasheetValue memory_bytes;                       // nominal GB taken as 1e9
+  DatasheetValue memory_bandwidth_bytes_per_second;  // read plus write
+  DatasheetValue fp64_flops_per_second;              // dense peaks; sparsity is never counted
+  DatasheetValue fp64_matrix_flops_per_second;       // of the matrix units
+  DatasheetValue fp32_flops_per_second;
+  DatasheetValue fp32_matrix_flops_per_second;
+  DatasheetValue tf32_flops_per_second;
+  DatasheetValue fp16_flops_per_second;
+  DatasheetValue bf16_flops_per_second;
+  DatasheetValue fp8_flops_per_second;
+  DatasheetValue int8_flops_per_second;  // integer operations
   bool int8_on_general_units = false;
-  Figure fp6_flops_per_second;
-  Figure fp4_flops_per_second;
-  Figure link_bandwidth_bytes_per_second;                // one direction, per device
-  Figure link_bidirectional_bandwidth_bytes_per_second;  // both directions summed
-  Figure pcie_generation;
-  Figure cache_bytes;  // a datasheet's "MB" of cache is 2^20
-  Figure compute_unit_count;
-  Figure boost_clock_hertz;
-  Figure thermal_design_power_watts;
+  DatasheetValue fp6_flops_per_second;
+  DatasheetValue fp4_flops_per_second;
+  DatasheetValue link_bandwidth_bytes_per_second;                // one direction, per device
+  DatasheetValue link_bidirectional_bandwidth_bytes_per_second;  // both directions summed
+  DatasheetValue pcie_generation;
+  DatasheetValue cache_bytes;  // a datasheet's "MB" of cache is 2^20
+  DatasheetValue compute_unit_count;
+  DatasheetValue boost_clock_hertz;
+  DatasheetValue thermal_design_power_watts;
 };
 
 // The source of `figure` of `accelerator`, as text.
-std::string SourceOf(const Accelerator& accelerator, const Figure& figure);
+std::string SourceOf(const Accelerator& accelerator, const DatasheetValue& figure);
 
 // The dense peak of a matrix multiplication in `type`: that of the matrix units where they support
 // `type`, else of the general units. Absent where the datasheet has none. Datasheets name
 // families; a family's figure applies to its members where the device computes in them: fp8 to
 // OCP's e4m3 and e5m2 and, where the matrix units take block scales, to mxfp8; fp4 to mxfp4 and,
 // on NVIDIA's devices, to nvfp4.
-Figure PeakFlopsPerSecond(const Accelerator& accelerator, DataType type);
+DatasheetValue PeakFlopsPerSecond(const Accelerator& accelerator, DataType type);
 
 }  // namespace sextant
 

@@ -59,7 +59,7 @@ bool IsBetterRate(const RateSeen& x, const RateSeen& y) {
   return x.stable == stable_holds;
 }
 
-void DeviceCalibration::Consider(const MeasuredMatmul& matmul) {
+void DeviceCalibration::KeepIfBetter(const MeasuredMatmul& matmul) {
   Keep(matmul, matmuls);
   if (matmul.sustained) return;
   Keep(matmul, bursts);

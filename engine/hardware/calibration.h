@@ -67,7 +67,7 @@ struct DeviceCalibration {
   double coverage_ratio = 1;                      // share of the planned points; below 1: partial
   absl::optional<double> power_limit_watts = {};  // absent: not reported by the device
 
-  // For each data type: the multiplication that gives its rate (Consider()), the best burst
+  // For each data type: the multiplication that gives its rate (KeepIfBetter()), the best burst
   // (IsBetterRate()), and the fastest stable burst, which may cast doubt on a sustained rate.
   absl::InlinedVector<MeasuredMatmul, 3> matmuls;
   absl::InlinedVector<MeasuredMatmul, 3> bursts;
@@ -81,7 +81,7 @@ struct DeviceCalibration {
 
   // Keeps `matmul` if it is better than the one kept for its type: sustained before burst, then by
   // IsBetterRate().
-  void Consider(const MeasuredMatmul& matmul);
+  void KeepIfBetter(const MeasuredMatmul& matmul);
 
   // Keeps `pass` if it is better by IsBetterRate().
   void ConsiderPass(StreamPattern pattern, const MeasuredPass& pass);

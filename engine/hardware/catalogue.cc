@@ -32,7 +32,7 @@ constexpr double kMega = 1e6;
 constexpr double kCacheMegabyte = 1024 * 1024;
 
 // Every figure is a whole number of SI units; rounding removes the binary error of e.g. 989.4.
-Figure Scaled(Figure printed, double unit) {
+DatasheetValue Scaled(DatasheetValue printed, double unit) {
   return {std::round(printed.value * unit), printed.source, printed.present};
 }
 

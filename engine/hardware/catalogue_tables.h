@@ -11,9 +11,11 @@ namespace sextant {
 
 namespace datasheet {
 
-constexpr Figure Table(double printed) { return {printed, FigureSource::kTable, true}; }
-constexpr Figure Rounded(double printed) { return {printed, FigureSource::kRoundedTable, true}; }
-constexpr Figure Recall(double printed) { return {printed, FigureSource::kRecall, true}; }
+constexpr DatasheetValue Table(double printed) { return {printed, FigureSource::kTable, true}; }
+constexpr DatasheetValue Rounded(double printed) {
+  return {printed, FigureSource::kRoundedTable, true};
+}
+constexpr DatasheetValue Recall(double printed) { return {printed, FigureSource::kRecall, true}; }
 
 }  // namespace datasheet
 
@@ -24,29 +26,29 @@ struct DatasheetRow {
   absl::string_view vendor;
   absl::string_view architecture = "";
   absl::string_view form_factor = "";
-  Figure memory_gb = {};  // 1e9 bytes
+  DatasheetValue memory_gb = {};  // 1e9 bytes
   absl::string_view memory_type = "";
-  Figure bandwidth_gb = {};  // 1e9 bytes a second
-  Figure fp64 = {};          // 1e12 FLOP/s, like the nine below; int8 in 1e12 operations a second
-  Figure fp64_matrix = {};
-  Figure fp32 = {};
-  Figure fp32_matrix = {};  // where the matrix units take fp32 and differ (CDNA2)
-  Figure tf32 = {};
-  Figure fp16 = {};
-  Figure bf16 = {};
-  Figure fp8 = {};
-  Figure int8 = {};
+  DatasheetValue bandwidth_gb = {};  // 1e9 bytes a second
+  DatasheetValue fp64 = {};  // 1e12 FLOP/s, like the nine below; int8 in 1e12 operations a second
+  DatasheetValue fp64_matrix = {};
+  DatasheetValue fp32 = {};
+  DatasheetValue fp32_matrix = {};  // where the matrix units take fp32 and differ (CDNA2)
+  DatasheetValue tf32 = {};
+  DatasheetValue fp16 = {};
+  DatasheetValue bf16 = {};
+  DatasheetValue fp8 = {};
+  DatasheetValue int8 = {};
   bool int8_on_general_units = false;  // Volta: its tensor cores take only fp16
-  Figure fp6 = {};
-  Figure fp4 = {};
+  DatasheetValue fp6 = {};
+  DatasheetValue fp4 = {};
   absl::string_view link_type = "";
-  Figure link_gb = {};       // 1e9 bytes a second, one direction
-  Figure link_both_gb = {};  // the same, both directions summed
-  Figure pcie = {};          // generation
-  Figure cache_mb = {};      // 2^20 bytes
-  Figure units = {};
-  Figure boost_mhz = {};  // 1e6 Hz
-  Figure tdp = {};        // W
+  DatasheetValue link_gb = {};       // 1e9 bytes a second, one direction
+  DatasheetValue link_both_gb = {};  // the same, both directions summed
+  DatasheetValue pcie = {};          // generation
+  DatasheetValue cache_mb = {};      // 2^20 bytes
+  DatasheetValue units = {};
+  DatasheetValue boost_mhz = {};  // 1e6 Hz
+  DatasheetValue tdp = {};        // W
   absl::string_view table_source = "";
   absl::string_view notes = "";
 };

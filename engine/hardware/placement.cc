@@ -59,7 +59,7 @@ Notes NotesOf(const Census& census, const Accelerator& accelerator, size_t takin
                                 Part(census.too_old, census, accelerator), "."),
                    {CountValue(census.too_old)}});
   }
-  if (const Figure& limit = accelerator.thermal_design_power_watts; limit) {
+  if (const DatasheetValue& limit = accelerator.thermal_design_power_watts; limit) {
     AppendLimits(census, accelerator, limit.value, out);
   } else if (taking_part > 0) {
     out.push_back({NoteKind::kPowerLimitUnknown,
@@ -131,7 +131,7 @@ Placement PlacementOfProduct(const Accelerator& accelerator,
   Placement out;
   out.join = DeviceJoin::kMedian;
   Census census;
-  const Figure& limit = accelerator.thermal_design_power_watts;
+  const DatasheetValue& limit = accelerator.thermal_design_power_watts;
   for (const DeviceModel* const peer : peers) {
     const DeviceCalibration& calibration = peer->calibration();
     if (calibration.accelerator != &accelerator) continue;

@@ -57,7 +57,7 @@ double RateWriter::FromRequest(double value) {
   return Write(value, RateSource::kRequest);
 }
 
-double RateWriter::FromDatasheet(const Accelerator& accelerator, const Figure& figure) {
+double RateWriter::FromDatasheet(const Accelerator& accelerator, const DatasheetValue& figure) {
   rate_.citation = SourceOf(accelerator, figure);
   return Write(figure.value, RateSource::kDatasheet);
 }

@@ -60,7 +60,7 @@ class RateWriter {
 
   double FromRequest(double value);
   // `figure` is present.
-  double FromDatasheet(const Accelerator& accelerator, const Figure& figure);
+  double FromDatasheet(const Accelerator& accelerator, const DatasheetValue& figure);
 
   struct MeasuredFigure {
     double value = 0;

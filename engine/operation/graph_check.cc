@@ -13,7 +13,7 @@ namespace sextant {
 namespace {
 
 // A search for near names scans all names, so only the first unknown names get one.
-constexpr int kMostSearches = 8;
+constexpr int kMaxSearches = 8;
 
 // Number of bytes after a character's first byte; absent where `first` can't start a character.
 absl::optional<int> ContinuationBytes(unsigned char first) {
@@ -189,7 +189,7 @@ absl::optional<size_t> GraphNames::FindOrSay(absl::string_view name, absl::strin
                                              FieldViolations& violations) {
   const absl::optional<size_t> found = Find(name);
   if (found.has_value() || !CheckGraphName(name, path, violations)) return found;
-  if (++searches_ > kMostSearches) {
+  if (++searches_ > kMaxSearches) {
     violations.Add(path, absl::StrCat(kind_, " \"", name, "\" is not known"));
     return absl::nullopt;
   }

@@ -155,10 +155,10 @@ void Check::operator()(const Experts& op) const {
   Size("tokens", op.tokens);
   Size("hidden_size", op.hidden_size);
   Size("feed_forward_size", op.feed_forward_size);
-  violations_.Require(path_, "expert_count", op.expert_count, 1, kMostExperts);
-  const bool counted = op.expert_count >= 1 && op.expert_count <= kMostExperts;
+  violations_.Require(path_, "expert_count", op.expert_count, 1, kMaxExperts);
+  const bool counted = op.expert_count >= 1 && op.expert_count <= kMaxExperts;
   violations_.Require(path_, "experts_per_token", op.experts_per_token, 1,
-                      counted ? op.expert_count : kMostExperts);
+                      counted ? op.expert_count : kMaxExperts);
   if (op.expert_parallel_size < 1 || (counted && op.expert_count % op.expert_parallel_size != 0)) {
     Add("expert_parallel_size",
         absl::StrCat("must be at least 1 and divide expert_count (", op.expert_count, "), which ",

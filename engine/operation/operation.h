@@ -161,7 +161,7 @@ struct Experts {
   bool gated = true;
 };
 
-inline constexpr int64_t kMostExperts = 65536;
+inline constexpr int64_t kMaxExperts = 65536;
 
 // Rows that a device's experts multiply, on the fullest device where they can't be spread evenly.
 // `experts` has passed CheckOperation().

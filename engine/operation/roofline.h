@@ -1,4 +1,4 @@
-// The time of an operation on a device by its two roofs and its launches, with advice; and the
+// The time of an operation on a device by its two ceilings and its launches, with advice; and the
 // time of a copy between host and device.
 #ifndef SEXTANT_ENGINE_OPERATION_ROOFLINE_H_
 #define SEXTANT_ENGINE_OPERATION_ROOFLINE_H_
@@ -58,7 +58,7 @@ struct Roofline {
 
 // Each step of `cost` is one kernel: `method` combines its two times, and kernels run in sequence.
 // Products and other arithmetic of one kernel are added. The default is kSmooth, because no kernel
-// reaches both roofs at once.
+// reaches both ceilings at once.
 //
 //   ridge = rate / memory rate, rate = FLOPs / compute time (the mixture of both rates)
 //

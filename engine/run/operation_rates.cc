@@ -98,7 +98,7 @@ struct Wanted {
   DataType type = DataType::kUnspecified;
   absl::optional<double> given = {};
   absl::optional<Found> measured = {};
-  Figure datasheet = {};
+  DatasheetValue datasheet = {};
 };
 
 // Finds the figure in the best source that has it; absent where none does. A measured device uses

@@ -40,8 +40,8 @@ void ResolvePeak(const RunSpec& run, ResolvedRun& out, FieldViolations& violatio
   const DataType type = out.precision.compute_data_type;
   RateWriter writer =
       WriterOf({.quantity = "peak_flops_per_second", .data_type = type, .unit = "FLOP/s"}, out);
-  const Figure figure =
-      out.accelerator != nullptr ? PeakFlopsPerSecond(*out.accelerator, type) : Figure();
+  const DatasheetValue figure =
+      out.accelerator != nullptr ? PeakFlopsPerSecond(*out.accelerator, type) : DatasheetValue();
   if (run.cluster.peak_flops_per_second.has_value()) {
     out.peak = FlopsPerSecond(writer.FromRequest(*run.cluster.peak_flops_per_second));
   } else if (figure) {

@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<KernelCurve>> KernelCurvesOf(absl::Span<const PlacedD
       KernelCurve curve = CurveOf(kind, type, all, join);
       if (const Accelerator* datasheet = devices.front().model->accelerator();
           datasheet != nullptr) {
-        const Figure peak = PeakFlopsPerSecond(*datasheet, type);
+        const DatasheetValue peak = PeakFlopsPerSecond(*datasheet, type);
         if (peak) curve.peak = FlopsPerSecond(peak.value);
       }
       out.push_back(std::move(curve));

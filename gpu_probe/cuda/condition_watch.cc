@@ -132,7 +132,7 @@ SampleConditions ConditionLog::OfSample(int sustained_sample) const {
     last = &reading;
   }
   if (!clocks.empty()) out.sm_clock_hertz = Median(clocks);
-  if (first == nullptr || last->time_seconds - first->time_seconds < kLeastPowerSeconds) return out;
+  if (first == nullptr || last->time_seconds - first->time_seconds < kMinPowerSeconds) return out;
   const double watts =
       (*last->energy_joules - *first->energy_joules) / (last->time_seconds - first->time_seconds);
   if (watts > 0 && watts <= kHighestWatts) out.power_watts = watts;
@@ -180,7 +180,7 @@ absl::Status ConditionWatch::Start() {
     }
   };
   SEXTANT_ASSIGN_OR_RETURN(ticker_,
-                           Watchdog::Start({.seconds = HardDeadlineSeconds(kMaximumBudgetSeconds),
+                           Watchdog::Start({.seconds = HardDeadlineSeconds(kMaxBudgetSeconds),
                                             .on_expiry = [] {},
                                             .tick_seconds = kConditionSeconds,
                                             .on_tick = read}));

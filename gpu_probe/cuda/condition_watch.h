@@ -39,7 +39,7 @@ absl::optional<double> MaximumSmClockHertz(const Nvml& nvml, nvml::Device gpu);
 // Clock and power during one sustained sample.
 struct SampleConditions {
   absl::optional<double> sm_clock_hertz = {};  // the median of its readings
-  // Energy over time. Absent unless the readings span kLeastPowerSeconds: the energy counter is
+  // Energy over time. Absent unless the readings span kMinPowerSeconds: the energy counter is
   // updated some ten times a second.
   absl::optional<double> power_watts = {};
 };
@@ -59,7 +59,7 @@ class ConditionLog {
   std::vector<ConditionReading> readings_;
 };
 
-inline constexpr double kLeastPowerSeconds = 0.25;
+inline constexpr double kMinPowerSeconds = 0.25;
 
 inline constexpr double kConditionSeconds = 0.05;  // between two readings
 

@@ -110,12 +110,12 @@ std::vector<std::string> ClearVariables() {
   }
   for (std::string& text : cleared) {
     unsetenv(text.substr(0, text.find('=')).c_str());
-    text.resize(std::min(text.size(), kMostVariableBytes));
+    text.resize(std::min(text.size(), kMaxVariableBytes));
     std::replace_if(
         text.begin(), text.end(), [](unsigned char c) { return !absl::ascii_isprint(c); }, '?');
   }
   std::sort(cleared.begin(), cleared.end());
-  cleared.resize(std::min(cleared.size(), kMostVariables));
+  cleared.resize(std::min(cleared.size(), kMaxVariables));
   return cleared;
 }
 

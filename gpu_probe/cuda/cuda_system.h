@@ -26,12 +26,12 @@ struct CudaEnvironment {
   // visible.
   std::string kernel_driver_version = {};
   // "NAME=value" of each variable that was set and would change the measurement, in printable ASCII
-  // and cut to kMostVariableBytes; in order of their names.
+  // and cut to kMaxVariableBytes; in order of their names.
   std::vector<std::string> cleared_variables = {};
 };
 
-inline constexpr size_t kMostVariableBytes = 120;
-inline constexpr size_t kMostVariables = 32;  // that are reported; all are cleared
+inline constexpr size_t kMaxVariableBytes = 120;
+inline constexpr size_t kMaxVariables = 32;  // that are reported; all are cleared
 
 // Reads the process's environment, and files below `root`, which is "" except in tests. Then clears
 // the variables that change the measurement, and makes kernels load on first use. Call it before

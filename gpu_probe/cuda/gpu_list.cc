@@ -23,7 +23,7 @@ namespace {
 constexpr unsigned kHighestMilliwatts = 10'000'000;
 
 // More than a host has: a count above it is invalid.
-constexpr int kMostGpus = 4096;
+constexpr int kMaxGpus = 4096;
 
 // Ampere's GA100: the first with bf16.
 constexpr double kOldestComputeCapability = 8.0;
@@ -151,7 +151,7 @@ absl::optional<std::vector<std::string>> NamedUuids(const std::vector<std::strin
 absl::optional<std::vector<std::string>> UuidsByNvml(const CudaSystem& system) {
   unsigned count = 0;
   if (!system.nvml.ok() || CallNvml(system.nvml->device_count, &count) != nvml::kSuccess ||
-      count == 0 || count > kMostGpus) {
+      count == 0 || count > kMaxGpus) {
     return absl::nullopt;
   }
   std::vector<NvmlGpu> gpus;
@@ -183,7 +183,7 @@ absl::StatusOr<std::vector<Gpu>> ListGpus(const CudaSystem& system) {
   SEXTANT_RETURN_IF_ERROR(StartCuda(system));
   int count = 0;
   SEXTANT_RETURN_IF_ERROR(CudaStatus(system.driver->device_count(&count), "cuDeviceGetCount"));
-  if (count > kMostGpus) {
+  if (count > kMaxGpus) {
     return absl::InternalError(absl::StrCat("CUDA counts ", count, " GPUs; run nvidia-smi"));
   }
   std::vector<Gpu> gpus;

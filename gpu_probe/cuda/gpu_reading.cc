@@ -11,7 +11,7 @@ namespace {
 
 // Values above these are driver errors, e.g. the "blank" of its field values.
 constexpr unsigned kHighestCelsius = 150;
-constexpr unsigned kMostProcesses = 100'000;
+constexpr unsigned kMaxProcesses = 100'000;
 
 // Room for a GPU's processes in the first attempt.
 constexpr unsigned kUsualProcesses = 64;
@@ -119,7 +119,7 @@ class Questions {
           room * nvml::kLargestProcessInfo / sizeof(nvml::ProcessInfo) + 1);
       unsigned count = room;
       const nvml::Return code = Note(call, CallNvml(function, gpu_, &count, entries.data()));
-      if (count > kMostProcesses) return absl::nullopt;
+      if (count > kMaxProcesses) return absl::nullopt;
       if (code == nvml::kSuccess) {
         std::vector<int64_t> ids;
         for (unsigned i = 0; i < std::min(count, room); ++i) ids.push_back(entries[i].pid);
@@ -137,10 +137,10 @@ class Questions {
 };
 
 // Values above these are driver errors.
-constexpr unsigned kMostPcieGenerations = 16;
-constexpr unsigned kMostPcieLanes = 64;
-constexpr unsigned kMostMegahertz = 100'000;
-constexpr unsigned kMostMilliwatts = 10'000'000;
+constexpr unsigned kMaxPcieGenerations = 16;
+constexpr unsigned kMaxPcieLanes = 64;
+constexpr unsigned kMaxMegahertz = 100'000;
+constexpr unsigned kMaxMilliwatts = 10'000'000;
 
 // The value that `function` writes after `arguments`, where it is from 1 to `most`.
 template <typename... Parameters, typename... Arguments>
@@ -154,16 +154,16 @@ absl::optional<unsigned> Ask(const std::function<nvml::Return(Parameters...)>& f
 
 void DescribePcie(const Nvml& nvml, nvml::Device gpu, v1::MeasurementEnvironment* out) {
   const auto whole = [](unsigned value) { return static_cast<int32_t>(value); };
-  if (const auto it = Ask(nvml.pcie_generation, kMostPcieGenerations, gpu)) {
+  if (const auto it = Ask(nvml.pcie_generation, kMaxPcieGenerations, gpu)) {
     out->set_pcie_generation(whole(*it));
   }
-  if (const auto it = Ask(nvml.pcie_width, kMostPcieLanes, gpu)) {
+  if (const auto it = Ask(nvml.pcie_width, kMaxPcieLanes, gpu)) {
     out->set_pcie_lane_count(whole(*it));
   }
-  if (const auto it = Ask(nvml.maximum_pcie_generation, kMostPcieGenerations, gpu)) {
+  if (const auto it = Ask(nvml.maximum_pcie_generation, kMaxPcieGenerations, gpu)) {
     out->set_maximum_pcie_generation(whole(*it));
   }
-  if (const auto it = Ask(nvml.maximum_pcie_width, kMostPcieLanes, gpu)) {
+  if (const auto it = Ask(nvml.maximum_pcie_width, kMaxPcieLanes, gpu)) {
     out->set_maximum_pcie_lane_count(whole(*it));
   }
 }
@@ -172,7 +172,7 @@ void DescribePcie(const Nvml& nvml, nvml::Device gpu, v1::MeasurementEnvironment
 void DescribeNvLinks(const Nvml& nvml, nvml::Device gpu, v1::MeasurementEnvironment* out) {
   int count = 0;
   int active_count = 0;
-  for (unsigned link = 0; link < nvml::kMostNvLinks; ++link) {
+  for (unsigned link = 0; link < nvml::kMaxNvLinks; ++link) {
     int state = 0;
     if (CallNvml(nvml.nvlink_state, gpu, link, &state) != nvml::kSuccess) continue;
     ++count;
@@ -227,13 +227,13 @@ void DescribeLinksAndLimits(const Nvml& nvml, const std::string& uuid,
   if (CallNvml(nvml.persistence, gpu, &persistence) == nvml::kSuccess) {
     out->set_persistence_mode(persistence == nvml::kEnabled);
   }
-  if (const auto it = Ask(nvml.application_clock, kMostMegahertz, gpu, nvml::kSmClock)) {
+  if (const auto it = Ask(nvml.application_clock, kMaxMegahertz, gpu, nvml::kSmClock)) {
     out->set_application_sm_clock_hertz(*it * 1e6);
   }
-  if (const auto it = Ask(nvml.application_clock, kMostMegahertz, gpu, nvml::kMemoryClock)) {
+  if (const auto it = Ask(nvml.application_clock, kMaxMegahertz, gpu, nvml::kMemoryClock)) {
     out->set_application_memory_clock_hertz(*it * 1e6);
   }
-  if (const auto it = Ask(nvml.default_power_limit, kMostMilliwatts, gpu)) {
+  if (const auto it = Ask(nvml.default_power_limit, kMaxMilliwatts, gpu)) {
     out->set_default_power_limit_watts(*it / 1e3);
   }
 }

@@ -135,7 +135,7 @@ absl::Status GpuSession::Hold() {
   if (!parts_.holds) return absl::OkStatus();
   return Launch("hold_stream", {.block_count = 1, .thread_count = 1},
                 reinterpret_cast<cuda::Address>(released_), ++hold_count_,
-                static_cast<uint64_t>(kMostHoldSeconds * 1e9));
+                static_cast<uint64_t>(kMaxHoldSeconds * 1e9));
 }
 
 void GpuSession::Release() {

@@ -75,7 +75,7 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
   // Waits for all queued work.
   absl::Status Synchronize();
 
-  // Queues a kernel that occupies the stream until Release(), and for at most kMostHoldSeconds:
+  // Queues a kernel that occupies the stream until Release(), and for at most kMaxHoldSeconds:
   // work queued meanwhile then runs without waiting for the host. Between the two calls nothing may
   // wait for the stream, and no kernel may be launched for the first time, since its load may wait
   // for all streams.
@@ -111,7 +111,7 @@ class GpuSession : public std::enable_shared_from_this<GpuSession> {
 };
 
 // A hold ends by itself after this time, in case the host never releases it.
-inline constexpr double kMostHoldSeconds = 0.01;
+inline constexpr double kMaxHoldSeconds = 0.01;
 
 using SharedSession = std::shared_ptr<GpuSession>;
 

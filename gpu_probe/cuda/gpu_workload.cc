@@ -10,7 +10,7 @@ namespace sextant::probe {
 namespace {
 
 // Two chunks of runs are queued at a time: the GPU works on one while the host waits for the other.
-constexpr double kChunkSeconds = kMostQueuedSeconds / 2;
+constexpr double kChunkSeconds = kMaxQueuedSeconds / 2;
 
 }  // namespace
 
@@ -79,7 +79,7 @@ bool GpuWorkload::IsHeld(int64_t repetition_count) const {
   const int64_t calls = recordings_.empty()
                             ? repetition_count
                             : repetition_count / recorded_run_count_ + recorded_run_count_;
-  return host_part_ != HostPart::kBlocks && run_seconds_ > 0 && calls <= kMostHeldCalls &&
+  return host_part_ != HostPart::kBlocks && run_seconds_ > 0 && calls <= kMaxHeldCalls &&
          static_cast<double>(repetition_count) * run_seconds_ < kHeldBelowSeconds;
 }
 
@@ -104,7 +104,7 @@ absl::Status GpuWorkload::Run(int64_t repetition_count) {
   bool held = IsHeld(repetition_count);
   if (host_part_ == HostPart::kRecords && recordings_.empty() && repetition_count > 1 &&
       run_seconds_ > 0 && run_seconds_ < kRecordedBelowSeconds) {
-    SEXTANT_RETURN_IF_ERROR(Record(std::min(repetition_count, kMostRecordedRuns)));
+    SEXTANT_RETURN_IF_ERROR(Record(std::min(repetition_count, kMaxRecordedRuns)));
     held = false;  // a recording's first start loads it to the GPU
   }
   const auto wait = [&](cuda::Event event) {

@@ -42,18 +42,18 @@ inline constexpr double kGpuEndingSeconds = 0.25;
 inline constexpr double kGpuSampleSeconds = 200e-6;
 
 // The most seconds of queued work: another process's work waits at most this long.
-inline constexpr double kMostQueuedSeconds = 0.05;
+inline constexpr double kMaxQueuedSeconds = 0.05;
 
 // Runs shorter than this are recorded (a CUDA graph), as many as make a sample and at most 20: the
 // host starts all of them by one call, where starting each one may take as long as the run.
 inline constexpr double kRecordedBelowSeconds = 50e-6;
-inline constexpr int64_t kMostRecordedRuns = 20;
+inline constexpr int64_t kMaxRecordedRuns = 20;
 
 // Samples shorter than this are held (GpuSession::Hold()) until all their runs are queued: the host
 // takes some microseconds from the first event to the first run, 1 to 4 % of 0.25 ms.
 inline constexpr double kHeldBelowSeconds = 2e-3;
 // Calls queued in a held stream: a stream's queue has room for some 1,000.
-inline constexpr int64_t kMostHeldCalls = 256;
+inline constexpr int64_t kMaxHeldCalls = 256;
 
 // The host's part in a run.
 enum class HostPart {
@@ -70,7 +70,7 @@ class GpuWorkload : public Workload {
   GpuWorkload(const GpuWorkload&) = delete;
   GpuWorkload& operator=(const GpuWorkload&) = delete;
 
-  // Never queues more than kMostQueuedSeconds of work, judging by earlier runs.
+  // Never queues more than kMaxQueuedSeconds of work, judging by earlier runs.
   absl::Status Run(int64_t repetition_count) final;
   absl::optional<double> DeviceSeconds() const final { return device_seconds_; }
 

@@ -17,7 +17,7 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kHighestCapBytes = 2 * kGiB;
 constexpr int64_t kShareOfFree = 4;
 // With less memory than this the probe has no useful grid.
-constexpr int64_t kLeastCapBytes = kGiB / 4;
+constexpr int64_t kMinCapBytes = kGiB / 4;
 
 // GPU memory that a process takes before it allocates anything: the context, and the code of the
 // libraries. Half of this is believed to be usual; not yet measured.
@@ -155,10 +155,10 @@ absl::Status Guard::CheckIdle(const GpuReading& reading) const {
     return RefuseBusy(uuid, absl::StrCat(GiBText(*reading.taken_bytes), " of its memory is taken"));
   }
   SEXTANT_RETURN_IF_ERROR(CheckCool(reading, uuid, kCoolCelsius));
-  if (MemoryCapBytes(*reading.free_bytes) >= kLeastCapBytes) return absl::OkStatus();
+  if (MemoryCapBytes(*reading.free_bytes) >= kMinCapBytes) return absl::OkStatus();
   return Refuse(kTooLittleMemory, absl::StrCat(uuid, " has ", GiBText(*reading.free_bytes),
                                                " of memory free, and the probe needs four times ",
-                                               GiBText(kLeastCapBytes), "; free some"));
+                                               GiBText(kMinCapBytes), "; free some"));
 }
 
 absl::StatusOr<int64_t> Guard::Admit() {

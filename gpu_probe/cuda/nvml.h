@@ -85,7 +85,7 @@ static_assert(sizeof(PciInfo) == 68);
 inline constexpr int kEnabled = 1;
 
 // NVML_NVLINK_MAX_LINKS.
-inline constexpr unsigned kMostNvLinks = 18;
+inline constexpr unsigned kMaxNvLinks = 18;
 
 // nvmlTemperatureSensors_t: the chip.
 inline constexpr int kChipSensor = 0;

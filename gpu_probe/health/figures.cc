@@ -35,11 +35,11 @@ class FigureList {
     }
   }
 
-  std::vector<Figure> Take() { return std::move(figures_); }
+  std::vector<HealthMetric> Take() { return std::move(figures_); }
 
  private:
   std::map<std::string, size_t> index_;
-  std::vector<Figure> figures_;
+  std::vector<HealthMetric> figures_;
 };
 
 void AddMatmuls(const MatmulList& matmuls, absl::string_view suffix, FigureList* out) {
@@ -89,7 +89,7 @@ double DoubtOf(const v1::TimeStatistics& time) {
   return std::max(0.0, (time.p90_seconds() - time.p10_seconds()) / (2 * time.median_seconds()));
 }
 
-std::vector<Figure> FiguresOf(const v1::Calibration& calibration) {
+std::vector<HealthMetric> FiguresOf(const v1::Calibration& calibration) {
   FigureList list;
   AddMatmuls(MatmulsWhere(calibration, IsGridBurst), "", &list);
   AddMatmuls(MatmulsWhere(calibration, IsSustained), " sustained", &list);
@@ -97,19 +97,19 @@ std::vector<Figure> FiguresOf(const v1::Calibration& calibration) {
   return list.Take();
 }
 
-const Figure* FigureNamed(absl::string_view name, const std::vector<Figure>& figures) {
-  for (const Figure& figure : figures) {
+const HealthMetric* FigureNamed(absl::string_view name, const std::vector<HealthMetric>& figures) {
+  for (const HealthMetric& figure : figures) {
     if (figure.name == name) return &figure;
   }
   return nullptr;
 }
 
-const RatePoint& BestOf(const Figure& figure) {
+const RatePoint& BestOf(const HealthMetric& figure) {
   return *std::max_element(figure.points.begin(), figure.points.end(),
                            [](const RatePoint& a, const RatePoint& b) { return a.rate < b.rate; });
 }
 
-absl::optional<RatePair> CompareFigures(const Figure& judged, const Figure& reference) {
+absl::optional<RatePair> CompareFigures(const HealthMetric& judged, const HealthMetric& reference) {
   const RatePoint* best_judged = nullptr;
   const RatePoint* best_reference = nullptr;
   auto a = judged.points.begin();

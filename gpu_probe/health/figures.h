@@ -21,7 +21,7 @@ struct RatePoint {
 };
 
 // Rates of one kind; the best one represents the figure.
-struct Figure {
+struct HealthMetric {
   std::string name;  // "matmul bf16", "matmul bf16 sustained", "copy", "elementwise bandwidth"
   std::string unit;  // "FLOP/s" or "B/s"
   std::vector<RatePoint> points;  // at least one; by key, each key once
@@ -30,13 +30,13 @@ struct Figure {
 // Matrix multiplication by data type, in bursts and sustained; copy and triad in main memory; the
 // bandwidth and the arithmetic of elementwise work. Shapes that a user asked for don't count: they
 // don't search for the device's best.
-std::vector<Figure> FiguresOf(const v1::Calibration& calibration);
+std::vector<HealthMetric> FiguresOf(const v1::Calibration& calibration);
 
 // Null where there is no such figure.
-const Figure* FigureNamed(absl::string_view name, const std::vector<Figure>& figures);
+const HealthMetric* FigureNamed(absl::string_view name, const std::vector<HealthMetric>& figures);
 
 // The point with the highest rate.
-const RatePoint& BestOf(const Figure& figure);
+const RatePoint& BestOf(const HealthMetric& figure);
 
 // For a time that is not stable, half of the range from p10 to p90, over the median; else 0.
 double DoubtOf(const v1::TimeStatistics& time);
@@ -50,12 +50,12 @@ struct RatePair {
 
 // Compares the best rates over the points that both have. Absent where they have none in common: a
 // run with other shapes, or another library, says nothing about the device.
-absl::optional<RatePair> CompareFigures(const Figure& judged, const Figure& reference);
+absl::optional<RatePair> CompareFigures(const HealthMetric& judged, const HealthMetric& reference);
 
 // A valid calibration that has at least one figure.
 struct MeasuredDevice {
   v1::Calibration calibration;
-  std::vector<Figure> figures;
+  std::vector<HealthMetric> figures;
   bool beyond_limit = false;  // one of its rates is impossible: not a reference for anything
 
   const v1::Device& device() const { return calibration.device(); }

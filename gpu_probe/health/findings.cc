@@ -30,8 +30,8 @@ int Badness(HealthStatus status) {
 }
 
 // Clocks come in steps of 15 MHz, and power comes from a counter that is read now and then.
-constexpr double kLeastClockDeficit = 0.01;
-constexpr double kLeastPowerDeficit = 0.03;
+constexpr double kMinClockDeficit = 0.01;
+constexpr double kMinPowerDeficit = 0.03;
 constexpr double kHertzPerMegahertz = 1e6;
 
 struct Deficit {
@@ -147,7 +147,7 @@ Finding Missing(const std::string& figure, const Expected& expected, bool cut_sh
           .message = absl::StrCat("is missing, though ", have_it, "; ", why)};
 }
 
-Finding Incomparable(const Figure& figure, const std::string& have_it) {
+Finding Incomparable(const HealthMetric& figure, const std::string& have_it) {
   const RatePoint& best = BestOf(figure);
   return {.status = HealthStatus::kWarning,
           .rule = "comparable",
@@ -197,7 +197,7 @@ std::string LowClockText(const MeasuredDevice& judged,
   const Deficit clock = DeficitOf(judged, references, [](const v1::OperatingConditions& c) {
     return c.sm_clock_hertz() / kHertzPerMegahertz;
   });
-  if (clock.share <= kLeastClockDeficit) return "";
+  if (clock.share <= kMinClockDeficit) return "";
   return absl::StrFormat("its clock was %s below %s, %.0f MHz against %.0f MHz",
                          text::PercentToTenth(clock.share), whose, clock.own, clock.median);
 }
@@ -207,7 +207,7 @@ std::string LowPowerText(const MeasuredDevice& judged,
                          absl::string_view than_whom) {
   const Deficit power = DeficitOf(judged, references,
                                   [](const v1::OperatingConditions& c) { return c.power_watts(); });
-  if (power.share <= kLeastPowerDeficit) return "";
+  if (power.share <= kMinPowerDeficit) return "";
   return absl::StrFormat("it drew %s less power than %s, %.0f W against %.0f W",
                          text::PercentToTenth(power.share), than_whom, power.own, power.median);
 }
@@ -266,11 +266,11 @@ std::vector<Finding> FindMissing(const MeasuredDevice& judged,
       continue;
     }
     ++reference_count;
-    for (const Figure& figure : reference->figures) {
+    for (const HealthMetric& figure : reference->figures) {
       Expected& e = expected[figure.name];
       e.unit = figure.unit;
       ++e.count;
-      const Figure* const own = FigureNamed(figure.name, judged.figures);
+      const HealthMetric* const own = FigureNamed(figure.name, judged.figures);
       if (own != nullptr && CompareFigures(*own, figure).has_value()) ++e.comparable;
     }
   }
@@ -279,7 +279,7 @@ std::vector<Finding> FindMissing(const MeasuredDevice& judged,
     if (2 * e.count <= reference_count || e.comparable > 0) continue;
     const std::string have_it =
         absl::StrFormat("%d of %d of %s have it", e.count, reference_count, whose);
-    const Figure* const own = FigureNamed(name, judged.figures);
+    const HealthMetric* const own = FigureNamed(name, judged.figures);
     const bool cut_short = judged.calibration.coverage_ratio() < 1;
     findings.push_back(own == nullptr ? Missing(name, e, cut_short, have_it)
                                       : Incomparable(*own, have_it));

@@ -11,8 +11,8 @@ namespace sextant::probe {
 namespace {
 
 // Compares `judged` with the median of the last kHistoryLength of `accepted`.
-absl::optional<HistoryReference> AgainstLast(const Figure& judged,
-                                             const std::vector<const Figure*>& accepted) {
+absl::optional<HistoryReference> AgainstLast(const HealthMetric& judged,
+                                             const std::vector<const HealthMetric*>& accepted) {
   std::vector<double> deficits;
   std::vector<double> doubts;
   double judged_doubt = 0;
@@ -30,7 +30,7 @@ absl::optional<HistoryReference> AgainstLast(const Figure& judged,
 }
 
 constexpr double kMadToDeviation = 1.4826;  // docs/probe.md, "Statistics"
-constexpr size_t kMinimumFigureCount = 3;
+constexpr size_t kMinFigureCount = 3;
 
 // The median distance of n normal values from their own median is smaller than that of all normal
 // values by this factor, for n = 3 to 9: the mean of 4e6 draws each, to 0.1 % (docs/health.md).
@@ -49,27 +49,26 @@ struct FigureAmongPeers {
 
 double SmallCountFactor(size_t count) {
   const auto n = static_cast<double>(count);
-  if (count >= kMinimumPeerCount + kSmallCountFactors.size()) return n / (n - 0.8);
-  return kSmallCountFactors[count - kMinimumPeerCount];
+  if (count >= kMinPeerCount + kSmallCountFactors.size()) return n / (n - 0.8);
+  return kSmallCountFactors[count - kMinPeerCount];
 }
 
-// The standard deviation of `values`, at least kMinimumPeerCount of them, whose median is `middle`.
+// The standard deviation of `values`, at least kMinPeerCount of them, whose median is `middle`.
 double SpreadAround(double middle, const std::vector<double>& values) {
   std::vector<double> distances;
   for (const double value : values) distances.push_back(std::abs(value - middle));
   return kMadToDeviation * SmallCountFactor(values.size()) * Median(distances);
 }
 
-bool IsEnough(const FigureAmongPeers& figure) {
-  return figure.deficits.size() >= kMinimumPeerCount;
-}
+bool IsEnough(const FigureAmongPeers& figure) { return figure.deficits.size() >= kMinPeerCount; }
 
-FigureAmongPeers Among(const Figure& judged, absl::Span<const std::vector<Figure>* const> peers) {
+FigureAmongPeers Among(const HealthMetric& judged,
+                       absl::Span<const std::vector<HealthMetric>* const> peers) {
   FigureAmongPeers out;
   std::vector<double> doubts;
   double judged_doubt = 0;
   for (size_t i = 0; i < peers.size(); ++i) {
-    const Figure* const figure = FigureNamed(judged.name, *peers[i]);
+    const HealthMetric* const figure = FigureNamed(judged.name, *peers[i]);
     if (figure == nullptr) continue;
     const absl::optional<RatePair> pair = CompareFigures(judged, *figure);
     if (!pair.has_value()) continue;
@@ -109,9 +108,9 @@ absl::optional<PeerReference> Overall(const std::vector<FigureAmongPeers>& figur
   }
   std::vector<double> medians;
   for (const std::vector<double>& deficits : of_peers) {
-    if (deficits.size() >= kMinimumFigureCount) medians.push_back(Median(deficits));
+    if (deficits.size() >= kMinFigureCount) medians.push_back(Median(deficits));
   }
-  if (judged.size() < kMinimumFigureCount || medians.size() < kMinimumPeerCount) {
+  if (judged.size() < kMinFigureCount || medians.size() < kMinPeerCount) {
     return absl::nullopt;
   }
   const double middle = Median(medians);
@@ -123,11 +122,11 @@ absl::optional<PeerReference> Overall(const std::vector<FigureAmongPeers>& figur
 
 }  // namespace
 
-absl::optional<HistoryReference> AgainstHistory(const Figure& judged,
-                                                absl::Span<const Figure* const> older,
+absl::optional<HistoryReference> AgainstHistory(const HealthMetric& judged,
+                                                absl::Span<const HealthMetric* const> older,
                                                 double tolerance) {
-  std::vector<const Figure*> accepted;
-  for (const Figure* figure : older) {
+  std::vector<const HealthMetric*> accepted;
+  for (const HealthMetric* figure : older) {
     const absl::optional<HistoryReference> before = AgainstLast(*figure, accepted);
     const bool slower = before.has_value() && accepted.size() >= kHistoryLength &&
                         IsSlowerThanHistory(*before, tolerance);
@@ -140,11 +139,11 @@ bool IsSlowerThanHistory(const HistoryReference& reference, double tolerance) {
   return 1 - std::exp(-(reference.log_deficit - reference.doubt)) > tolerance;
 }
 
-PeerReferences AgainstPeers(const std::vector<Figure>& judged,
-                            absl::Span<const std::vector<Figure>* const> peers) {
+PeerReferences AgainstPeers(const std::vector<HealthMetric>& judged,
+                            absl::Span<const std::vector<HealthMetric>* const> peers) {
   std::vector<FigureAmongPeers> all;
   std::vector<double> spreads;
-  for (const Figure& figure : judged) {
+  for (const HealthMetric& figure : judged) {
     all.push_back(Among(figure, peers));
     if (IsEnough(all.back())) spreads.push_back(all.back().spread);
   }

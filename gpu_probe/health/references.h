@@ -28,8 +28,8 @@ struct HistoryReference {
 // earlier measurements, oldest first. From the sixth on, a measurement that was slower than those
 // before it by more than `tolerance` is left out: otherwise a device that became slow would be its
 // own norm after three measurements. Absent where none has a point in common with `judged`.
-absl::optional<HistoryReference> AgainstHistory(const Figure& judged,
-                                                absl::Span<const Figure* const> older,
+absl::optional<HistoryReference> AgainstHistory(const HealthMetric& judged,
+                                                absl::Span<const HealthMetric* const> older,
                                                 double tolerance);
 
 // True where it is slower by more than `tolerance`, a share of the reference, beyond any noise.
@@ -38,7 +38,7 @@ bool IsSlowerThanHistory(const HistoryReference& reference, double tolerance);
 // A device against others that should be as fast.
 
 // With fewer peers it is not clear which one deviates.
-inline constexpr size_t kMinimumPeerCount = 3;
+inline constexpr size_t kMinPeerCount = 3;
 
 // The least standard deviation assumed for figures of equal devices, even where a few peers agree
 // by chance; docs/health.md derives both. The second is that of the median over a device's figures.
@@ -51,7 +51,7 @@ struct PeerReference {
   double doubt = 0;        // the share that noise may account for
   double deviation = 0;    // of log_deficit, for a device as fast as its peers
   double z = 0;            // (log_deficit - doubt) / deviation
-  int count = 0;           // peers, at least kMinimumPeerCount
+  int count = 0;           // peers, at least kMinPeerCount
 };
 
 struct PeerReferences {
@@ -64,8 +64,8 @@ struct PeerReferences {
 
 // `judged` is not one of `peers`: a slow device must neither lower the median that it is compared
 // with nor widen the spread.
-PeerReferences AgainstPeers(const std::vector<Figure>& judged,
-                            absl::Span<const std::vector<Figure>* const> peers);
+PeerReferences AgainstPeers(const std::vector<HealthMetric>& judged,
+                            absl::Span<const std::vector<HealthMetric>* const> peers);
 
 // True where it is slower by more than peer_tolerance, and by more than peer_z deviations.
 bool IsSlowerThanPeers(const PeerReference& reference, const HealthLimits& limits);

@@ -21,7 +21,7 @@ namespace sextant::probe {
 namespace {
 
 // Nagios takes 8 KiB of a plugin's output; a GPU's UUID alone has 40 bytes.
-constexpr size_t kMaximumRatioCount = 32;
+constexpr size_t kMaxRatioCount = 32;
 
 // Labels without blanks and signs: some programs that store them accept neither.
 std::string Label(const FigureVerdict& figure) {
@@ -280,7 +280,7 @@ std::string PerformanceData(const CheckReport& report) {
           Count(report, "devices_warning", HealthStatus::kWarning),
           Count(report, "devices_critical", HealthStatus::kCritical),
           Count(report, "devices_unknown", HealthStatus::kUnknown)};
-  if (report.devices.size() > kMaximumRatioCount) return absl::StrJoin(data, " ");
+  if (report.devices.size() > kMaxRatioCount) return absl::StrJoin(data, " ");
   for (const DeviceVerdict& device : report.devices) {
     const absl::optional<double> lowest = LowestRatio(device);
     if (!lowest.has_value()) continue;

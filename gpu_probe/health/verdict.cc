@@ -13,7 +13,7 @@ namespace sextant::probe {
 namespace {
 
 struct FigureReferences {
-  const std::vector<Figure>& judged;
+  const std::vector<HealthMetric>& judged;
   const std::vector<const MeasuredDevice*>& history;  // oldest first
   const std::vector<const MeasuredDevice*>& peers;
   HealthLimits limits;
@@ -21,7 +21,7 @@ struct FigureReferences {
 
 // A figure whose noise may account for more than this can't be judged: twice the tolerance of the
 // history.
-constexpr double kMostDoubt = 0.10;
+constexpr double kMaxDoubt = 0.10;
 
 // The finding that `figure` is slower than a reference that is higher by `log_deficit`.
 Finding Slower(const FigureVerdict& figure, double log_deficit, const std::string& than) {
@@ -54,7 +54,7 @@ double AlarmBelow(double value, const PeerReference& reference, const HealthLimi
   return value * std::exp(reference.log_deficit - reference.doubt - behind);
 }
 
-bool IsClear(double doubt) { return doubt <= kMostDoubt; }
+bool IsClear(double doubt) { return doubt <= kMaxDoubt; }
 
 // Returns true where the figure could be judged.
 bool JudgeHistory(const HealthLimits& limits, FigureVerdict* figure,
@@ -105,7 +105,7 @@ void JudgeOverall(const PeerReferences& peers, const HealthLimits& limits, Devic
 }
 
 void FindNothingJudged(const FigureReferences& references, std::vector<Finding>* findings) {
-  const bool alone = references.history.empty() && references.peers.size() < kMinimumPeerCount;
+  const bool alone = references.history.empty() && references.peers.size() < kMinPeerCount;
   findings->push_back(
       {.status = HealthStatus::kUnknown,
        .rule = "reference",
@@ -115,9 +115,9 @@ void FindNothingJudged(const FigureReferences& references, std::vector<Finding>*
 }
 
 // Figures with values alone, where comparing them is useless.
-std::vector<FigureVerdict> FiguresWithoutReferences(const std::vector<Figure>& figures) {
+std::vector<FigureVerdict> FiguresWithoutReferences(const std::vector<HealthMetric>& figures) {
   std::vector<FigureVerdict> out;
-  for (const Figure& figure : figures) {
+  for (const HealthMetric& figure : figures) {
     const RatePoint& best = BestOf(figure);
     out.push_back(
         {.name = figure.name, .unit = figure.unit, .value = best.rate, .stable = best.doubt <= 0});
@@ -129,7 +129,7 @@ std::vector<FigureVerdict> FiguresWithoutReferences(const std::vector<Figure>& f
 // CRITICAL, but a WARNING where its peers are equally slow: then the cause is not this device.
 // Slower than its peers is CRITICAL. UNKNOWN where no figure could be judged.
 void JudgeFigures(const FigureReferences& references, DeviceVerdict* verdict) {
-  std::vector<const std::vector<Figure>*> peer_figures;
+  std::vector<const std::vector<HealthMetric>*> peer_figures;
   for (const MeasuredDevice* peer : references.peers) peer_figures.push_back(&peer->figures);
   const PeerReferences peers = AgainstPeers(references.judged, peer_figures);
   JudgeOverall(peers, references.limits, verdict);
@@ -137,9 +137,9 @@ void JudgeFigures(const FigureReferences& references, DeviceVerdict* verdict) {
   bool any_judged = false;
   for (size_t i = 0; i < references.judged.size(); ++i) {
     FigureVerdict& figure = verdict->figures[i];
-    std::vector<const Figure*> older;
+    std::vector<const HealthMetric*> older;
     for (const MeasuredDevice* measured : references.history) {
-      const Figure* const same = FigureNamed(figure.name, measured->figures);
+      const HealthMetric* const same = FigureNamed(figure.name, measured->figures);
       if (same != nullptr) older.push_back(same);
     }
     figure.history =
@@ -219,10 +219,10 @@ void NoteHistory(const References& references, std::vector<std::string>* notes) 
 
 void NotePeers(const References& references, std::vector<std::string>* notes) {
   const size_t count = references.peers.size();
-  if (count < kMinimumPeerCount) {
+  if (count < kMinPeerCount) {
     notes->push_back(absl::StrFormat(
         "%s of the same product, power limit and cores: fewer than %d can't be compared with.",
-        Plural(static_cast<int>(count), "peer"), kMinimumPeerCount));
+        Plural(static_cast<int>(count), "peer"), kMinPeerCount));
   }
   if (references.unlike_peer_count > 0) {
     notes->push_back(absl::StrCat(Plural(references.unlike_peer_count, "device"),
@@ -251,7 +251,7 @@ void NoteMeasurement(const MeasuredDevice& measured, const HealthLimits& limits,
     notes->push_back(std::move(note));
   }
   const auto unstable = std::count_if(measured.figures.begin(), measured.figures.end(),
-                                      [](const Figure& f) { return BestOf(f).doubt > 0; });
+                                      [](const HealthMetric& f) { return BestOf(f).doubt > 0; });
   if (unstable > 0) {
     notes->push_back(absl::StrFormat(
         "%d of %d figures are not stable: they have to be further below by their own noise.",
@@ -334,7 +334,7 @@ DeviceVerdict Judge(const KnownDevice& judged, const References& references,
   Append(FindThrottling(measured.calibration), &verdict.findings);
   Append(FindMissing(measured, references.history, "its own earlier measurements"),
          &verdict.findings);
-  if (references.peers.size() >= kMinimumPeerCount) {
+  if (references.peers.size() >= kMinPeerCount) {
     Append(FindMissing(measured, references.peers, "its peers"), &verdict.findings);
   }
   FindAge(verdict, options.limits, &verdict.findings);

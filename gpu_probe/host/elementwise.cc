@@ -204,7 +204,7 @@ std::vector<Point> ElementwisePoints(const SharedContext& context) {
   const auto source = std::make_shared<ArraySource>(
       ArraySource{.array_bytes = ArrayBytes({.minimum_bytes = int64_t{128} << 20}, *context)});
   std::vector<Point> points;
-  for (int64_t count = kFewestMultiplyAdds; count <= kMostMultiplyAdds; count *= 2) {
+  for (int64_t count = kMinMultiplyAdds; count <= kMaxMultiplyAdds; count *= 2) {
     points.push_back(PointOf(count, source, context));
   }
   return points;

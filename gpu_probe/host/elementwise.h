@@ -18,8 +18,8 @@ namespace sextant::probe {
 std::vector<Point> ElementwisePoints(const SharedContext& context);
 
 // The ends of the ladder, from which the ridge is computed.
-inline constexpr int64_t kFewestMultiplyAdds = 1;
-inline constexpr int64_t kMostMultiplyAdds = 128;
+inline constexpr int64_t kMinMultiplyAdds = 1;
+inline constexpr int64_t kMaxMultiplyAdds = 128;
 
 // x = a x + b, `step_count` times for each of `count` elements.
 struct ElementwiseSpan {

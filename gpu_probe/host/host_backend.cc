@@ -231,7 +231,7 @@ void SummariseHost(v1::Calibration* calibration) {
     FillRegisterRatios(registers, calibration);
     JudgeRatio(&registers, calibration);
   }
-  FillRidge(kFewestMultiplyAdds, kMostMultiplyAdds, calibration);
+  FillRidge(kMinMultiplyAdds, kMaxMultiplyAdds, calibration);
   FillFusionSpeedup(calibration);
 }
 

@@ -55,8 +55,8 @@ std::array<double, kCheckedElementCount> Expected(StreamOperation operation,
 
 // The least size of arrays that exceed all caches, where memory allows: a cache shared with others
 // may be larger than the host reports. Only FULL has time for the larger size.
-constexpr int64_t kMinimumBytes = int64_t{256} << 20;
-constexpr int64_t kMinimumBytesInFull = int64_t{1} << 30;
+constexpr int64_t kMinBytes = int64_t{256} << 20;
+constexpr int64_t kMinBytesInFull = int64_t{1} << 30;
 
 constexpr int64_t kSmallPageBytes = 4096;
 constexpr int64_t kDoubleBytes = sizeof(double);
@@ -282,7 +282,7 @@ absl::Status StreamWorkload::Check() {
 std::vector<Point> StreamPoints(v1::ProbeMode mode, const SharedContext& context) {
   std::vector<Point> points;
   const bool quick = mode == v1::PROBE_MODE_QUICK;
-  const int64_t minimum_bytes = mode == v1::PROBE_MODE_FULL ? kMinimumBytesInFull : kMinimumBytes;
+  const int64_t minimum_bytes = mode == v1::PROBE_MODE_FULL ? kMinBytesInFull : kMinBytes;
   const auto main_arrays = std::make_shared<StreamArraysSource>(
       ArrayBytes({.array_count = 3, .minimum_bytes = minimum_bytes}, *context), context);
   points.push_back(

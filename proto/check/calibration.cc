@@ -11,13 +11,13 @@
 namespace sextant::check {
 namespace {
 
-constexpr size_t kMostSentenceBytes = 1024;
+constexpr size_t kMaxSentenceBytes = 1024;
 constexpr int64_t kMostDimension = 1'000'000;
-constexpr int64_t kMostUnixSeconds = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
-constexpr int64_t kMostPcieGenerations = 16;
-constexpr int64_t kMostLanes = 64;  // of PCI Express, and of NVLinks
+constexpr int64_t kMaxUnixSeconds = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
+constexpr int64_t kMaxPcieGenerations = 16;
+constexpr int64_t kMaxLanes = 64;  // of PCI Express, and of NVLinks
 constexpr int64_t kMostDevices = 4096;
-constexpr int kMostTexts = 32;  // in a list
+constexpr int kMaxTexts = 32;  // in a list
 
 constexpr RealRange kWatts = {.low = 0, .high = 1e6, .above_low = true};
 constexpr RealRange kRatio = {.low = 0, .high = 1e3, .above_low = true};
@@ -92,7 +92,7 @@ void CalibrationChecker::Version(int32_t version) {
 void CalibrationChecker::Of(const MessagePath& path, const v1::Device& m) {
   if (!IsUuid(m.uuid())) {
     check_.Fault({path, "uuid"},
-                 absl::StrCat("must be 1 to ", kMostUuidBytes, " letters, digits and dashes"));
+                 absl::StrCat("must be 1 to ", kMaxUuidBytes, " letters, digits and dashes"));
   }
   check_.Enum({path, "kind"}, m.kind(), v1::DeviceKind_IsValid(m.kind()));
   check_.Name({path, "product_name"}, m.product_name());
@@ -100,7 +100,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::Device& m) {
   check_.Whole({path, "memory_bytes"}, m.memory_bytes(), 1, kMostBytes);
   if (m.has_cache_bytes()) check_.Whole({path, "cache_bytes"}, m.cache_bytes(), 1, kMostBytes);
   if (m.has_compute_unit_count()) {
-    check_.Whole({path, "compute_unit_count"}, m.compute_unit_count(), 1, kMostCount);
+    check_.Whole({path, "compute_unit_count"}, m.compute_unit_count(), 1, kMaxCount);
   }
   if (m.has_power_limit_watts()) {
     check_.Real({path, "power_limit_watts"}, m.power_limit_watts(), kWatts);
@@ -113,7 +113,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::Device& m) {
 }
 
 void CalibrationChecker::Of(const MessagePath& path, const google::protobuf::Timestamp& m) {
-  check_.Whole({path, "seconds"}, m.seconds(), kLeastUnixSeconds, kMostUnixSeconds);
+  check_.Whole({path, "seconds"}, m.seconds(), kMinUnixSeconds, kMaxUnixSeconds);
   check_.Whole({path, "nanos"}, m.nanos(), 0, 999'999'999);
 }
 
@@ -123,7 +123,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement
   check_.Whole({path, "n"}, m.n(), 1, kMostDimension);
   check_.Whole({path, "k"}, m.k(), 1, kMostDimension);
   check_.Time({path, "time"}, m.has_time(), m.time());
-  check_.Whole({path, "batch_count"}, m.batch_count(), 0, kMostCount);
+  check_.Whole({path, "batch_count"}, m.batch_count(), 0, kMaxCount);
   const auto batch = static_cast<double>(std::max(m.batch_count(), int64_t{1}));
   const double flops = 2 * batch * static_cast<double>(m.m()) * static_cast<double>(m.n()) *
                        static_cast<double>(m.k());
@@ -188,7 +188,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::StreamMeasurement
 }
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::ElementwiseMeasurement& m) {
-  check_.Whole({path, "multiply_add_count"}, m.multiply_add_count(), 1, kMostCount);
+  check_.Whole({path, "multiply_add_count"}, m.multiply_add_count(), 1, kMaxCount);
   check_.Real({path, "flops_per_byte"}, m.flops_per_byte(), kIntensity);
   const double intensity = 2 * static_cast<double>(m.multiply_add_count()) / 8;
   check_.Agrees({path, "flops_per_byte"}, m.flops_per_byte(), intensity);
@@ -202,7 +202,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::ElementwiseMeasur
 }
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::FusionMeasurement& m) {
-  check_.Whole({path, "operation_count"}, m.operation_count(), 2, kMostCount);
+  check_.Whole({path, "operation_count"}, m.operation_count(), 2, kMaxCount);
   check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMostBytes);
   check_.Time({path, "unfused_time"}, m.has_unfused_time(), m.unfused_time());
   check_.Time({path, "fused_time"}, m.has_fused_time(), m.fused_time());
@@ -221,15 +221,15 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::LaunchMeasurement
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::MissingMeasurements& m) {
   check_.Name({path, "phase"}, m.phase());
-  check_.Whole({path, "missing_count"}, m.missing_count(), 1, kMostCount);
-  check_.Whole({path, "planned_count"}, m.planned_count(), m.missing_count(), kMostCount);
+  check_.Whole({path, "missing_count"}, m.missing_count(), 1, kMaxCount);
+  check_.Whole({path, "planned_count"}, m.planned_count(), m.missing_count(), kMaxCount);
 }
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::OperatingConditions& m) {
   const auto real = [&](absl::string_view name, bool present, double value, RealRange range) {
     if (present) check_.Real({path, name}, value, range);
   };
-  check_.Whole({path, "reading_count"}, m.reading_count(), 1, kMostCount);
+  check_.Whole({path, "reading_count"}, m.reading_count(), 1, kMaxCount);
   real("sm_clock_hertz", m.has_sm_clock_hertz(), m.sm_clock_hertz(), kHertz);
   real("maximum_sm_clock_hertz", m.has_maximum_sm_clock_hertz(), m.maximum_sm_clock_hertz(),
        kHertz);
@@ -266,8 +266,8 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MeasurementEnviro
   text(MessagePath(path, "operating_system"), m.operating_system());
   text(MessagePath(path, "kernel_release"), m.kernel_release());
   text(MessagePath(path, "c_library"), m.c_library());
-  check_.Each(path, "libraries", m.libraries(), text, kMostTexts);
-  check_.Each(path, "cleared_variables", m.cleared_variables(), text, kMostTexts);
+  check_.Each(path, "libraries", m.libraries(), text, kMaxTexts);
+  check_.Each(path, "cleared_variables", m.cleared_variables(), text, kMaxTexts);
   if (m.has_guard_cost()) Of(MessagePath(path, "guard_cost"), m.guard_cost());
 }
 
@@ -275,20 +275,20 @@ void CalibrationChecker::Links(const MessagePath& path, const v1::MeasurementEnv
   const auto whole = [&](absl::string_view name, bool present, int64_t value, int64_t most) {
     if (present) check_.Whole({path, name}, value, 1, most);
   };
-  whole("pcie_generation", m.has_pcie_generation(), m.pcie_generation(), kMostPcieGenerations);
-  whole("pcie_lane_count", m.has_pcie_lane_count(), m.pcie_lane_count(), kMostLanes);
+  whole("pcie_generation", m.has_pcie_generation(), m.pcie_generation(), kMaxPcieGenerations);
+  whole("pcie_lane_count", m.has_pcie_lane_count(), m.pcie_lane_count(), kMaxLanes);
   whole("maximum_pcie_generation", m.has_maximum_pcie_generation(), m.maximum_pcie_generation(),
-        kMostPcieGenerations);
+        kMaxPcieGenerations);
   whole("maximum_pcie_lane_count", m.has_maximum_pcie_lane_count(), m.maximum_pcie_lane_count(),
-        kMostLanes);
-  whole("nvlink_count", m.has_nvlink_count(), m.nvlink_count(), kMostLanes);
+        kMaxLanes);
+  whole("nvlink_count", m.has_nvlink_count(), m.nvlink_count(), kMaxLanes);
   if (m.has_active_nvlink_count()) {
     check_.Whole({path, "active_nvlink_count"}, m.active_nvlink_count(), 0, m.nvlink_count());
   }
 }
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::GuardCost& m) {
-  check_.Whole({path, "reading_count"}, m.reading_count(), 1, kMostCount);
+  check_.Whole({path, "reading_count"}, m.reading_count(), 1, kMaxCount);
   check_.Real({path, "total_seconds"}, m.total_seconds(), kCostSeconds);
   check_.Real({path, "longest_seconds"}, m.longest_seconds(), kCostSeconds);
 }
@@ -303,7 +303,7 @@ void CalibrationChecker::Lists(const v1::Calibration& m) {
   check_.Each(path_, "elementwise", m.elementwise(), check);
   CheckKernels(m, path_, rules_.limits, check_);
   check_.Each(path_, "notes", m.notes(), [this](const MessagePath& path, const std::string& note) {
-    check_.Text({path, ""}, note, kMostSentenceBytes);
+    check_.Text({path, ""}, note, kMaxSentenceBytes);
   });
 }
 
@@ -326,13 +326,13 @@ void CalibrationChecker::Check(const v1::Calibration& m) {
   if (m.has_fusion()) Of(MessagePath(path_, "fusion"), m.fusion());
   if (m.has_conditions()) Of(MessagePath(path_, "conditions"), m.conditions());
   if (m.has_environment()) Of(MessagePath(path_, "environment"), m.environment());
-  check_.Whole({path_, "checked_result_count"}, m.checked_result_count(), 1, kMostCount);
+  check_.Whole({path_, "checked_result_count"}, m.checked_result_count(), 1, kMaxCount);
 }
 
 }  // namespace
 
 bool IsUuid(absl::string_view text) {
-  return !text.empty() && text.size() <= kMostUuidBytes &&
+  return !text.empty() && text.size() <= kMaxUuidBytes &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return c == '-' || absl::ascii_isalnum(static_cast<unsigned char>(c));
          });

@@ -18,11 +18,11 @@ namespace sextant::check {
 
 // The schema that this version writes and reads.
 inline constexpr int kSchemaVersion = 2;
-inline constexpr size_t kMostUuidBytes = 80;
+inline constexpr size_t kMaxUuidBytes = 80;
 // 2000-01-01: an earlier time means a clock that is not set.
-inline constexpr int64_t kLeastUnixSeconds = 946'684'800;
+inline constexpr int64_t kMinUnixSeconds = 946'684'800;
 
-// True where `text` is 1 to kMostUuidBytes letters, digits and dashes. Such a text is safe as a
+// True where `text` is 1 to kMaxUuidBytes letters, digits and dashes. Such a text is safe as a
 // file's name, too.
 bool IsUuid(absl::string_view text);
 

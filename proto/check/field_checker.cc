@@ -113,8 +113,8 @@ void FieldChecker::Time(Field field, bool present, const v1::TimeStatistics& tim
   if (time.p90_seconds() < time.median_seconds()) {
     Fault({path, "p90_seconds"}, "must not be below median_seconds");
   }
-  Whole({path, "sample_count"}, time.sample_count(), 1, kMostCount);
-  Whole({path, "repetition_count"}, time.repetition_count(), 1, kMostCount);
+  Whole({path, "sample_count"}, time.sample_count(), 1, kMaxCount);
+  Whole({path, "repetition_count"}, time.repetition_count(), 1, kMaxCount);
 }
 
 }  // namespace sextant::check

@@ -44,7 +44,7 @@ struct RealRange {
 
 inline constexpr size_t kMostNameBytes = 256;
 inline constexpr int64_t kMostBytes = 1'000'000'000'000'000;
-inline constexpr int64_t kMostCount = 1'000'000'000'000;
+inline constexpr int64_t kMaxCount = 1'000'000'000'000;
 inline constexpr RealRange kSeconds = {.low = 0, .high = 1e6, .above_low = true};
 // From 1, so that no time of a plan is infinite.
 inline constexpr RealRange kRate = {.low = 1, .high = 1e18};
@@ -56,7 +56,7 @@ std::string UnknownEnumNumber(int number);
 class FieldChecker {
  public:
   // The most elements of any list: a third more than the multiplications of the largest plan.
-  static constexpr int kMostElements = 2048;
+  static constexpr int kMaxElements = 2048;
 
   struct Options {
     int most_faults;        // after this many no more lists are checked
@@ -95,7 +95,7 @@ class FieldChecker {
   // Checks each element of a list by `check(path, element)`, until most_faults is reached.
   template <typename Elements, typename CheckElement>
   void Each(const MessagePath& path, absl::string_view name, const Elements& elements,
-            CheckElement check, int most_elements = kMostElements) {
+            CheckElement check, int most_elements = kMaxElements) {
     if (elements.size() > most_elements) {
       Fault({path, name},
             absl::StrCat("has ", elements.size(), " elements: at most ", most_elements));

@@ -16,11 +16,11 @@ constexpr RealRange kKernelSeconds = {.low = 0, .high = 86400, .above_low = true
 // No call returns within 100 ns, and a link's measurement does not last an hour. 1 TB in one
 // message and 1e6 ranks exceed all known runs.
 constexpr RealRange kCollectiveSeconds = {.low = 1e-7, .high = 3600};
-constexpr int64_t kMostCollectiveRanks = 1'000'000;
-constexpr int64_t kMostCollectiveBytes = 1'000'000'000'000;
+constexpr int64_t kMaxCollectiveRanks = 1'000'000;
+constexpr int64_t kMaxCollectiveBytes = 1'000'000'000'000;
 // Largest plausible share of the datasheet's peak: that of an H100 is stated at 1830 MHz, and it
 // runs at 1980 (8 % more); timers of a burst of milliseconds are accurate to 2 %.
-constexpr double kMostOfPeak = 1.10;
+constexpr double kMaxOfPeak = 1.10;
 // Relative to a forward pass: five products of matrices instead of two (AttentionMeasurement).
 constexpr double kBackwardFlops = 2.5;
 
@@ -127,7 +127,7 @@ class KernelChecker {
 
   void Sizes(const MessagePath& path,
              std::initializer_list<std::pair<absl::string_view, int64_t>> sizes) {
-    for (const auto& [name, size] : sizes) check_.Whole({path, name}, size, 1, kMostCount);
+    for (const auto& [name, size] : sizes) check_.Whole({path, name}, size, 1, kMaxCount);
   }
 
   template <typename Measurement>
@@ -148,7 +148,7 @@ class KernelChecker {
 
   // Checks `rate`, which follows from `time` of the message at `path`, against `limit`.
   void Below(const PhysicalLimit& limit, const MessagePath& path, double rate) {
-    if (!limit.rate.has_value() || rate <= kMostOfPeak * *limit.rate) return;
+    if (!limit.rate.has_value() || rate <= kMaxOfPeak * *limit.rate) return;
     const MessagePath time(path, "time");
     check_.Fault({time, "median_seconds"},
                  absl::StrFormat("is too short: %.4g %s, above the %s of this product, %.4g %s; "
@@ -190,7 +190,7 @@ void KernelChecker::Of(const MessagePath& path, const v1::AttentionMeasurement& 
                {"kv_heads", m.kv_heads()},
                {"head_size", m.head_size()},
                {"value_head_size", m.value_head_size()}});
-  check_.Whole({path, "window"}, m.window(), 0, kMostCount);
+  check_.Whole({path, "window"}, m.window(), 0, kMaxCount);
   if (m.kv_heads() >= 1 && m.heads() >= 1 && m.heads() % m.kv_heads() != 0) {
     check_.Fault({path, "kv_heads"}, "must divide heads");
   }
@@ -242,8 +242,8 @@ void KernelChecker::Whole(const MessagePath& path, const v1::ExpertsMeasurement&
 
 void KernelChecker::Of(const MessagePath& path, const v1::CollectiveMeasurement& m) {
   check_.Enum({path, "operation"}, m.operation(), v1::CollectiveOperation_IsValid(m.operation()));
-  check_.Whole({path, "rank_count"}, m.rank_count(), 2, kMostCollectiveRanks);
-  check_.Whole({path, "size_bytes"}, m.size_bytes(), 1, kMostCollectiveBytes);
+  check_.Whole({path, "rank_count"}, m.rank_count(), 2, kMaxCollectiveRanks);
+  check_.Whole({path, "size_bytes"}, m.size_bytes(), 1, kMaxCollectiveBytes);
   TimeWithin(path, m, kCollectiveSeconds);
   const double wire_bytes = WireShareOf(m) * static_cast<double>(m.size_bytes());
   check_.Rate({path, "bus_bytes_per_second"}, m.bus_bytes_per_second(),

@@ -77,7 +77,7 @@ std::string Legend(const MatmulList& matmuls) {
 }
 
 // The most shapes of a type that are all shown; of a larger grid only those with equal n and k.
-constexpr int kMostShapesOfAType = 40;
+constexpr int kMaxShapesOfAType = 40;
 
 std::string Section(absl::string_view title, const MatmulList& matmuls,
                     absl::string_view json_flag) {
@@ -87,7 +87,7 @@ std::string Section(absl::string_view title, const MatmulList& matmuls,
   MatmulList shown;
   std::map<v1::DataType, int> unshown_counts;
   for (const auto* matmul : matmuls) {
-    if (counts[matmul->data_type()] <= kMostShapesOfAType || matmul->n() == matmul->k()) {
+    if (counts[matmul->data_type()] <= kMaxShapesOfAType || matmul->n() == matmul->k()) {
       shown.push_back(matmul);
     } else {
       ++unshown_counts[matmul->data_type()];

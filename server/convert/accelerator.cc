@@ -16,14 +16,14 @@ class FigureWriter {
 
   // `field` is a mutable_x() of the message, called only where there is a figure.
   template <typename MutableField>
-  void Write(const Figure& figure, MutableField field) const {
+  void Write(const DatasheetValue& figure, MutableField field) const {
     if (!figure) return;
     v1::DatasheetFigure* out = field();
     out->set_value(figure.value);
     out->set_source(SourceOf(accelerator_, figure));
   }
 
-  void WritePeak(const Figure& figure, DataType type, bool matrix_unit,
+  void WritePeak(const DatasheetValue& figure, DataType type, bool matrix_unit,
                  v1::Accelerator* out) const {
     if (!figure) return;
     v1::PeakRate* peak = out->add_peak_rates();

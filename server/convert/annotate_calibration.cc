@@ -22,7 +22,7 @@ absl::optional<double> DatasheetPeakFlopsPerSecond(const Accelerator* accelerato
                                                    v1::DataType type) {
   if (accelerator == nullptr) return {};
   FieldViolations unknown;  // a type of a newer version has no peak
-  const Figure peak = PeakFlopsPerSecond(*accelerator, DataTypeFrom(type, "", unknown));
+  const DatasheetValue peak = PeakFlopsPerSecond(*accelerator, DataTypeFrom(type, "", unknown));
   return peak ? absl::make_optional(peak.value) : absl::nullopt;
 }
 

@@ -129,7 +129,7 @@ LayerNorms NormsFrom(const v1::LayerKind& m) {
 
 static_assert(static_cast<int>(OutputHeadKind::kUntied) == v1::OUTPUT_HEAD_UNTIED);
 
-constexpr size_t kMostKindBytes = 40;  // that an error quotes
+constexpr size_t kMaxKindBytes = 40;  // that an error quotes
 
 // Kinds of layers by their names.
 using KindNumbers = absl::flat_hash_map<absl::string_view, int>;
@@ -140,7 +140,7 @@ int NumberOf(const std::string& kind, const KindNumbers& kinds, const check::Mes
   const auto found = kinds.find(kind);
   if (found != kinds.end()) return found->second;
   violations.Add(check::MessagePath(path, "layer_kind").ToString(),
-                 absl::StrCat("\"", Clip(kind, kMostKindBytes),
+                 absl::StrCat("\"", Clip(kind, kMaxKindBytes),
                               "\" names none of layer_kinds: write one of their names"));
   return 0;
 }

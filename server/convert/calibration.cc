@@ -18,7 +18,7 @@ namespace sextant::server {
 namespace {
 
 // An answer names at most 16; a request of a megabyte could hold a million.
-constexpr size_t kMostViolations = 48;
+constexpr size_t kMaxViolations = 48;
 
 // Returns the catalogue's limits of the named product; none where the catalogue lacks it.
 check::ProductLimits LimitsOf(const std::string& product_name) {
@@ -61,16 +61,16 @@ void ConsiderMatmuls(const v1::Calibration& calibration, DeviceCalibration& out)
     if (IsRequested(m)) ++out.requested_matmul_count;
     if (!IsOfGrid(m)) continue;
     FieldViolations checked_before;
-    out.Consider({.data_type = DataTypeFrom(m.data_type(), "", checked_before),
-                  .m = m.m(),
-                  .n = m.n(),
-                  .k = m.k(),
-                  .rate = FlopsPerSecond(m.flops_per_second()),
-                  .relative_spread = m.time().relative_spread(),
-                  .sample_count = m.time().sample_count(),
-                  .stable = m.time().stable(),
-                  .sustained = IsSustained(m),
-                  .engine = m.engine()});
+    out.KeepIfBetter({.data_type = DataTypeFrom(m.data_type(), "", checked_before),
+                      .m = m.m(),
+                      .n = m.n(),
+                      .k = m.k(),
+                      .rate = FlopsPerSecond(m.flops_per_second()),
+                      .relative_spread = m.time().relative_spread(),
+                      .sample_count = m.time().sample_count(),
+                      .stable = m.time().stable(),
+                      .sustained = IsSustained(m),
+                      .engine = m.engine()});
   }
 }
 
@@ -251,7 +251,7 @@ void CheckCalibration(const v1::Calibration& calibration, absl::string_view path
   check::CheckCalibration(
       calibration, path,
       {.limits = LimitsOf(calibration.device().product_name()),
-       .most_faults = static_cast<int>(kMostViolations) - static_cast<int>(violations.all().size()),
+       .most_faults = static_cast<int>(kMaxViolations) - static_cast<int>(violations.all().size()),
        .reader = "this server",
        .program = "sextantd"},
       [&](const std::string& field, absl::string_view description) {
@@ -266,7 +266,7 @@ void CheckNotAhead(const v1::Calibration& calibration, absl::string_view path, a
   if (violations.Mentions(field) || wire.seconds() > kLastUnixSecond) return;  // no instant
   const absl::Time measured =
       absl::FromUnixSeconds(wire.seconds()) + absl::Nanoseconds(wire.nanos());
-  if (measured <= now + kMostClockSkew) return;
+  if (measured <= now + kMaxClockSkew) return;
   violations.Add(field, absl::StrCat("is ", UtcText(wire.seconds()), ", and this server's clock ",
                                      "says ", UtcText(absl::ToUnixSeconds(now)),
                                      ": compare the clocks, or measure the device again"));
@@ -296,7 +296,7 @@ std::shared_ptr<const DeviceModel> CheckedModelFrom(const v1::Calibration& calib
                                                     FieldViolations& violations) {
   static const auto* const kEmpty =
       new auto(std::make_shared<const DeviceModel>(DeviceCalibration(), MeasuredKernels()));
-  if (violations.all().size() >= kMostViolations) return *kEmpty;
+  if (violations.all().size() >= kMaxViolations) return *kEmpty;
   const size_t faults_before = violations.all().size();
   CheckCalibration(calibration, path, violations);
   if (violations.all().size() > faults_before) return *kEmpty;

@@ -21,10 +21,10 @@ void CheckCalibration(const v1::Calibration& calibration, absl::string_view path
                       FieldViolations& violations);
 
 // How far another host's clock may be ahead of this one's.
-inline constexpr absl::Duration kMostClockSkew = absl::Minutes(5);
+inline constexpr absl::Duration kMaxClockSkew = absl::Minutes(5);
 
 // Adds a violation of measured_time below `path` where `calibration` was measured more than
-// kMostClockSkew after `now`: one of the two clocks is wrong, and nothing says which.
+// kMaxClockSkew after `now`: one of the two clocks is wrong, and nothing says which.
 void CheckNotAhead(const v1::Calibration& calibration, absl::string_view path, absl::Time now,
                    FieldViolations& violations);
 

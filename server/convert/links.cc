@@ -7,7 +7,7 @@
 namespace sextant::server {
 namespace {
 
-void LinkRateTo(const LinkFigure& figure, v1::LinkRate* out) {
+void LinkRateTo(const LinkDatum& figure, v1::LinkRate* out) {
   out->set_bytes_per_second(figure.value);
   out->set_citation(SourceOf(figure));
 }
@@ -33,7 +33,7 @@ void NodeTypeTo(const NodeType& node, v1::NodeType* out) {
   for (const absl::string_view name : node.accelerators) out->add_accelerators(Text(name));
   out->set_device_count(node.device_count);
   out->set_device_count_citation(
-      SourceOf(LinkFigure{.value = 0, .source = node.device_count_source, .present = true}));
+      SourceOf(LinkDatum{.value = 0, .source = node.device_count_source, .present = true}));
   out->set_link_name(Text(node.link));
   LinkRateTo(node.link_rate, out->mutable_link());
   if (node.host_rate) LinkRateTo(node.host_rate, out->mutable_host());

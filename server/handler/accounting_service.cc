@@ -28,7 +28,7 @@ namespace {
 
 // The search for an einsum's order takes longer than any other operation's answer: 0.02 ms with
 // two operands, 1.5 ms with 10, 12 ms with 64.
-constexpr int kMostOperandsInline = 3;
+constexpr int kMaxOperandsInline = 3;
 
 absl::Status List(const v1::ListDataTypesRequest&, v1::ListDataTypesResponse* response) {
   for (const NumberFormat& format : NumberFormats())
@@ -133,15 +133,15 @@ absl::Status Tensor(const v1::AnalyzeTensorRequest& request, v1::AnalyzeTensorRe
 }
 
 // Each operation's kernels are about a kilobyte; an answer is at most 4 MiB.
-constexpr int kMostOperationsWithSteps = 256;
+constexpr int kMaxOperationsWithSteps = 256;
 
 absl::Status AnswerGraph(const v1::AnalyzeGraphRequest& request,
                          v1::AnalyzeGraphResponse* response) {
   FieldViolations violations;
   const GraphSpec graph = GraphFrom(request.graph(), "graph", violations);
-  if (request.include_steps() && request.graph().operations_size() > kMostOperationsWithSteps) {
+  if (request.include_steps() && request.graph().operations_size() > kMaxOperationsWithSteps) {
     violations.Add("include_steps", absl::StrCat("is for graphs of at most ",
-                                                 kMostOperationsWithSteps, " operations"));
+                                                 kMaxOperationsWithSteps, " operations"));
   }
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   const absl::StatusOr<GraphAnalysis> analysis = AnalyzeGraph(graph);
@@ -156,13 +156,13 @@ absl::Status AnswerGraph(const v1::AnalyzeGraphRequest& request,
 }
 
 // Larger requests than for any model and step in use may take milliseconds.
-constexpr size_t kMostCountBytesInline = 16'384;
-constexpr int64_t kMostStagesInline = 64;
+constexpr size_t kMaxCountBytesInline = 16'384;
+constexpr int64_t kMaxStagesInline = 64;
 
 bool IsQuick(const v1::CountModelRequest& request) {
-  return request.ByteSizeLong() <= kMostCountBytesInline &&
-         request.layout().pipeline_parallel_size() <= kMostStagesInline &&
-         request.layout().virtual_stage_count() <= kMostStagesInline;
+  return request.ByteSizeLong() <= kMaxCountBytesInline &&
+         request.layout().pipeline_parallel_size() <= kMaxStagesInline &&
+         request.layout().virtual_stage_count() <= kMaxStagesInline;
 }
 
 absl::Status AnswerCount(const v1::CountModelRequest& request, v1::CountModelResponse* response) {
@@ -223,7 +223,7 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServ
       [this, context](const v1::AnalyzeOperationRequest& in, auto then) {
         // A device's models may be fitted first.
         const bool quick =
-            in.operation().einsum().operands_size() <= kMostOperandsInline && !in.has_device();
+            in.operation().einsum().operands_size() <= kMaxOperandsInline && !in.has_device();
         if (quick) {
           then(absl::OkStatus());
         } else {

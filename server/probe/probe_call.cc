@@ -8,8 +8,8 @@
 namespace sextant::server {
 
 bool DeadlineHadPassed(const CallTimes& call, std::chrono::system_clock::time_point now) {
-  constexpr int kLeastRoundedValue = 100;  // of three digits: rounded by up to one part of it
-  return now >= call.deadline - (call.deadline - call.start) / kLeastRoundedValue;
+  constexpr int kMinRoundedValue = 100;  // of three digits: rounded by up to one part of it
+  return now >= call.deadline - (call.deadline - call.start) / kMinRoundedValue;
 }
 
 ProbeCall::ProbeCall(Method& method, grpc::CallbackServerContext* context, size_t request_bytes)

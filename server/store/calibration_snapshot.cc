@@ -15,7 +15,7 @@ constexpr double kSameLimitWatts = 1;
 bool Fits(const CalibrationFacts& facts, const CalibrationDemand& demand) {
   const absl::Duration age = demand.now - facts.measured;
   return IsSameState(facts.state, demand.state) && age <= demand.maximum_age &&
-         age >= -kMostClockSkew;
+         age >= -kMaxClockSkew;
 }
 
 // The modes of a valid calibration are numbered from the least thorough on.

@@ -16,7 +16,7 @@ using Row = std::map<std::string, std::string>;
 
 struct Column {
   const char* name;
-  Figure Accelerator::*figure;
+  DatasheetValue Accelerator::*figure;
   double unit;
 };
 
@@ -60,7 +60,7 @@ TEST(CatalogueTable, EveryRowAndFigureIsThere) {
     EXPECT_EQ(a.link_type, row.at("link_type"));
     for (const Column& column : kColumns) {
       const std::string& cell = row.at(column.name);
-      const Figure& figure = a.*column.figure;
+      const DatasheetValue& figure = a.*column.figure;
       EXPECT_EQ(figure.present, !cell.empty()) << a.name << " " << column.name;
       if (cell.empty()) continue;
       const double expected = std::strtod(cell.c_str(), nullptr) * column.unit;

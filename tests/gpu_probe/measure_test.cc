@@ -240,7 +240,7 @@ TEST_F(MeasureTest, TimeThatIsLeftAtTheEndGoesToThoseThatGotLittle) {
   auto times = TimesOf(*measured);
   EXPECT_EQ(scripts_[3].make_count, 2);  // its workload had gone
   for (const char* label : {"a", "b", "c", "d", "m9"}) {
-    EXPECT_GE(times[label].sample_count(), kMinimumSampleCount) << label;
+    EXPECT_GE(times[label].sample_count(), kMinSampleCount) << label;
   }
   EXPECT_LT(elapsed_seconds(), 5);
 }

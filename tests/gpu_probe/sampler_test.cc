@@ -36,10 +36,9 @@ TEST_F(SamplerTest, ASampleLastsAMillisecondOrMore) {
     PointSampler sampler = NewSampler();
     ASSERT_THAT(sampler.Prepare(), IsOk()) << run_seconds;
     ASSERT_THAT(sampler.TakeSample(0), IsOk());
-    EXPECT_GE(sampler.sample_seconds(), kMinimumSampleSeconds * (1 - 1e-9)) << run_seconds;
+    EXPECT_GE(sampler.sample_seconds(), kMinSampleSeconds * (1 - 1e-9)) << run_seconds;
     // Nor much longer: twice that, or the one run that it takes.
-    EXPECT_LE(sampler.sample_seconds(),
-              std::max(2 * kMinimumSampleSeconds, run_seconds) * (1 + 1e-9))
+    EXPECT_LE(sampler.sample_seconds(), std::max(2 * kMinSampleSeconds, run_seconds) * (1 + 1e-9))
         << run_seconds;
     EXPECT_THAT(sampler.samples()[0], DoubleNear(run_seconds, run_seconds * 1e-6));
   }

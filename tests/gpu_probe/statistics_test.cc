@@ -196,7 +196,7 @@ Trust TrustIn(const Noise& noise) {
   Trust trust;
   for (int s = 0; s < kSeries; ++s) {
     std::vector<double> samples;
-    for (size_t i = 0; i < kMaximumSampleCount; ++i) {
+    for (size_t i = 0; i < kMaxSampleCount; ++i) {
       const double normal = std::sqrt(-2 * std::log(uniform())) * std::cos(2 * M_PI * uniform());
       samples.push_back(1 + noise.deviation * normal +
                         (uniform() < noise.slow_share ? noise.slow_by : 0));

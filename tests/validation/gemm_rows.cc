@@ -49,7 +49,7 @@ GemmCalibration GemmCalibrationOf(const GemmKey& key, const std::vector<Measured
     if (accelerator->compute_unit_count) {
       out.compute_units = static_cast<int64_t>(accelerator->compute_unit_count.value);
     }
-    const Figure peak = PeakFlopsPerSecond(*accelerator, out.type.data_type);
+    const DatasheetValue peak = PeakFlopsPerSecond(*accelerator, out.type.data_type);
     if (peak) out.peak = FlopsPerSecond(peak.value);
   }
   ChooseGemmPoints(gemms, out);

@@ -44,9 +44,10 @@ instead. How the times are made, and why some are worse: [kernels_gemm.md](kerne
 
 using Rows = std::vector<CsvRow>;
 
-// Where nothing of the kind was measured: what ErrorUnderRoofs() is made of.
-std::string RoofSection(const std::vector<LackScore>& roofs) {
-  return absl::StrCat("\nBy two roofs alone, (c^2 + m^2)^(1/2) + floor:\n\n", LackTable(roofs));
+// Where nothing of the kind was measured: what ErrorUnderCeilings() is made of.
+std::string RoofSection(const std::vector<LackScore>& ceilings) {
+  return absl::StrCat("\nBy two ceilings alone, (c^2 + m^2)^(1/2) + floor:\n\n",
+                      LackTable(ceilings));
 }
 
 absl::StatusOr<std::string> Gemms(const Rows& rows) {
@@ -72,12 +73,12 @@ std::string LackSection(const std::vector<LackScore>& lacks) {
 absl::StatusOr<std::string> Attention(const Rows& rows) {
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, AttentionScores(rows));
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores limits, AttentionLimits(rows));
-  SEXTANT_ASSIGN_OR_RETURN(const RoofErrors roofs, AttentionUnderDatasheets(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const RoofErrors ceilings, AttentionUnderDatasheets(rows));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, AttentionLacks(rows));
   return absl::StrCat(KernelScoreTable(scores), "\nWith every second row as a point:\n\n",
                       KernelScoreTable(limits), LackSection(lacks),
-                      RoofSection({{"datasheet x published share, bf16", roofs.wide},
-                                   {"datasheet x published share, fp8", roofs.narrow}}));
+                      RoofSection({{"datasheet x published share, bf16", ceilings.wide},
+                                   {"datasheet x published share, fp8", ceilings.narrow}}));
 }
 
 absl::StatusOr<std::string> Experts(const Rows& rows) {

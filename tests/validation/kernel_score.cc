@@ -16,8 +16,8 @@ double Roofline::Seconds(const ScoredWork& work) const {
 absl::optional<Roofline> DatasheetRoofline(absl::string_view gpu, DataType type) {
   const Accelerator* accelerator = AcceleratorNamed(gpu);
   if (accelerator == nullptr) return absl::nullopt;
-  const Figure peak = PeakFlopsPerSecond(*accelerator, type);
-  const Figure bandwidth = accelerator->memory_bandwidth_bytes_per_second;
+  const DatasheetValue peak = PeakFlopsPerSecond(*accelerator, type);
+  const DatasheetValue bandwidth = accelerator->memory_bandwidth_bytes_per_second;
   if (!peak || !bandwidth) return absl::nullopt;
   return Roofline{.flops_per_second = peak.value, .bytes_per_second = bandwidth.value};
 }

@@ -9,8 +9,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/kernels/attention_shape.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
-#include "engine/hardware/kernels/roof_time.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "tests/validation/attention_rows.h"
 #include "tests/validation/gemm_rows.h"
@@ -26,21 +26,21 @@ struct TimedWork {
   double seconds = 0;
 };
 
-double RatioUnder(const KernelRoofs& roofs, const TimedWork& timed) {
-  const double compute = (timed.work.flops / roofs.matrix).value();
-  const double memory = timed.work.moved_bytes / roofs.memory.value();
-  return timed.seconds / (std::hypot(compute, memory) + roofs.floor.value());
+double RatioUnder(const KernelCeilings& ceilings, const TimedWork& timed) {
+  const double compute = (timed.work.flops / ceilings.matrix).value();
+  const double memory = timed.work.moved_bytes / ceilings.memory.value();
+  return timed.seconds / (std::hypot(compute, memory) + ceilings.floor.value());
 }
 
-absl::optional<KernelRoofs> RoofsOf(const std::string& gpu, DataType type) {
+absl::optional<KernelCeilings> CeilingsOf(const std::string& gpu, DataType type) {
   const Accelerator* accelerator = AcceleratorNamed(gpu);
   if (accelerator == nullptr) return absl::nullopt;
-  const absl::optional<DeviceRoofs> roofs = DatasheetRoofs(*accelerator, type);
-  if (!roofs.has_value()) return absl::nullopt;
-  return roofs->roofs;
+  const absl::optional<DeviceCeilings> ceilings = DatasheetCeilings(*accelerator, type);
+  if (!ceilings.has_value()) return absl::nullopt;
+  return ceilings->ceilings;
 }
 
-KernelRoofs BestRates(const std::vector<TimedWork>& all) {
+KernelCeilings BestRates(const std::vector<TimedWork>& all) {
   double matrix = 0;
   double memory = 0;
   double floor = all.front().seconds;
@@ -75,9 +75,10 @@ struct Ratios {
   }
 };
 
-// `roofs_of(key, type, works)` says what the works of a table are held against.
-template <typename RoofsOf>
-absl::StatusOr<RoofErrors> GemmsUnder(const std::vector<CsvRow>& rows, const RoofsOf& roofs_of) {
+// `ceilings_of(key, type, works)` says what the works of a table are held against.
+template <typename CeilingsOf>
+absl::StatusOr<RoofErrors> GemmsUnder(const std::vector<CsvRow>& rows,
+                                      const CeilingsOf& ceilings_of) {
   SEXTANT_ASSIGN_OR_RETURN(const GemmTable table, GemmTableOf(rows));
   Ratios ratios;
   for (const auto& [key, gemms] : table) {
@@ -86,11 +87,11 @@ absl::StatusOr<RoofErrors> GemmsUnder(const std::vector<CsvRow>& rows, const Roo
     const DataType type = GemmTypeNamed(name).data_type;
     std::vector<TimedWork> works;
     for (const MeasuredGemm& gemm : gemms) works.push_back(TimedOf(gemm, type));
-    const absl::optional<KernelRoofs> roofs = roofs_of(gpu, type, works);
-    if (!roofs.has_value()) continue;
+    const absl::optional<KernelCeilings> ceilings = ceilings_of(gpu, type, works);
+    if (!ceilings.has_value()) continue;
     for (size_t i = 0; i < gemms.size(); ++i) {
       if (!InGemmDomain(gemms[i].shape)) continue;
-      (IsNarrow(type) ? ratios.narrow : ratios.wide).push_back(RatioUnder(*roofs, works[i]));
+      (IsNarrow(type) ? ratios.narrow : ratios.wide).push_back(RatioUnder(*ceilings, works[i]));
     }
   }
   return ratios.Errors();
@@ -105,8 +106,9 @@ bool IsNearTraining(absl::string_view kernel) {
 }  // namespace
 
 absl::StatusOr<RoofErrors> GemmsUnderDatasheets(const std::vector<CsvRow>& rows) {
-  return GemmsUnder(
-      rows, [](const std::string& gpu, DataType type, const auto&) { return RoofsOf(gpu, type); });
+  return GemmsUnder(rows, [](const std::string& gpu, DataType type, const auto&) {
+    return CeilingsOf(gpu, type);
+  });
 }
 
 absl::StatusOr<RoofErrors> GemmsUnderBestRates(const std::vector<CsvRow>& rows) {
@@ -122,8 +124,8 @@ absl::StatusOr<RoofErrors> AttentionUnderDatasheets(const std::vector<CsvRow>& r
     const auto& [gpu, name, kernel] = key;
     if (!IsNearTraining(kernel)) continue;
     const DataType type = GemmTypeNamed(name).data_type;
-    const absl::optional<KernelRoofs> roofs = RoofsOf(gpu, type);
-    if (!roofs.has_value()) continue;
+    const absl::optional<KernelCeilings> ceilings = CeilingsOf(gpu, type);
+    if (!ceilings.has_value()) continue;
     for (const AttentionPoint& point : points) {
       const AttentionShape& shape = point.shape;
       const bool counts =
@@ -132,7 +134,7 @@ absl::StatusOr<RoofErrors> AttentionUnderDatasheets(const std::vector<CsvRow>& r
       const TimedWork timed = {{.flops = Flops(AttentionFlops(shape)),
                                 .moved_bytes = AttentionElements(shape) * GemmElementBytes(type)},
                                point.time.value()};
-      (IsNarrow(type) ? ratios.narrow : ratios.wide).push_back(RatioUnder(*roofs, timed));
+      (IsNarrow(type) ? ratios.narrow : ratios.wide).push_back(RatioUnder(*ceilings, timed));
     }
   }
   return ratios.Errors();

@@ -1,5 +1,5 @@
-// How published times compare with a device's two roofs: what ErrorUnderRoofs() and
-// AttentionErrorUnderRoofs() are made of.
+// How published times compare with a device's two ceilings: what ErrorUnderCeilings() and
+// AttentionErrorUnderCeilings() are made of.
 #ifndef SEXTANT_TESTS_VALIDATION_ROOF_ACCURACY_H_
 #define SEXTANT_TESTS_VALIDATION_ROOF_ACCURACY_H_
 
@@ -17,12 +17,12 @@ struct RoofErrors {
   PredictionError narrow;  // of fp8 with a scale a tensor; without shapes where there are none
 };
 
-// Errors for multiplications of m to 8192, n and k of 1024 to 16384. The roofs are the datasheet's
-// peaks times AchievedMatmulFraction() and AchievedBandwidthFraction().
+// Errors for multiplications of m to 8192, n and k of 1024 to 16384. The ceilings are the
+// datasheet's peaks times AchievedMatmulFraction() and AchievedBandwidthFraction().
 absl::StatusOr<RoofErrors> GemmsUnderDatasheets(const std::vector<CsvRow>& rows);
 
-// The same, the roofs being the best rates that the table has of each device and type, products of
-// 50 MB and more for memory's, and the floor its shortest time.
+// The same, the ceilings being the best rates that the table has of each device and type, products
+// of 50 MB and more for memory's, and the floor its shortest time.
 absl::StatusOr<RoofErrors> GemmsUnderBestRates(const std::vector<CsvRow>& rows);
 
 // Errors for causal attention without a window, 2048 to 16384 tokens, by the kernels that are

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "engine/hardware/kernels/roof_time.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/predict/attention_predictor.h"
 #include "tests/support/source_folder.h"
 #include "tests/support/status_matchers.h"
@@ -39,10 +39,10 @@ TEST(RoofAccuracy, OfMultiplicationsIsWhatTheEngineStates) {
   ASSERT_THAT(datasheet, IsOk());
   ASSERT_THAT(rates, IsOk());
   constexpr DataType kFp8 = DataType::kFp8E4m3;
-  ExpectAsStated(ErrorUnderRoofs(KernelBasis::kDatasheet, DataType::kBf16), datasheet->wide);
-  ExpectAsStated(ErrorUnderRoofs(KernelBasis::kDatasheet, kFp8), datasheet->narrow);
-  ExpectAsStated(ErrorUnderRoofs(KernelBasis::kMeasuredRate, DataType::kBf16), rates->wide);
-  ExpectAsStated(ErrorUnderRoofs(KernelBasis::kMeasuredRate, kFp8), rates->narrow);
+  ExpectAsStated(ErrorUnderCeilings(KernelBasis::kDatasheet, DataType::kBf16), datasheet->wide);
+  ExpectAsStated(ErrorUnderCeilings(KernelBasis::kDatasheet, kFp8), datasheet->narrow);
+  ExpectAsStated(ErrorUnderCeilings(KernelBasis::kMeasuredRate, DataType::kBf16), rates->wide);
+  ExpectAsStated(ErrorUnderCeilings(KernelBasis::kMeasuredRate, kFp8), rates->narrow);
 }
 
 TEST(RoofAccuracy, OfAttentionIsWhatTheEngineStates) {
@@ -53,8 +53,8 @@ TEST(RoofAccuracy, OfAttentionIsWhatTheEngineStates) {
   ASSERT_THAT(rows, IsOk());
   const auto seen = AttentionUnderDatasheets(*rows);
   ASSERT_THAT(seen, IsOk());
-  ExpectAsStated(AttentionErrorUnderRoofs(DataType::kBf16), seen->wide);
-  ExpectAsStated(AttentionErrorUnderRoofs(DataType::kFp8E4m3), seen->narrow);
+  ExpectAsStated(AttentionErrorUnderCeilings(DataType::kBf16), seen->wide);
+  ExpectAsStated(AttentionErrorUnderCeilings(DataType::kFp8E4m3), seen->narrow);
 }
 
 }  // namespace

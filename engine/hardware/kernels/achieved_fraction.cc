@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/kernels/roof_time.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 
 namespace sextant {
 namespace {
@@ -40,7 +40,7 @@ double MedianOf(std::vector<double> values) {
 }
 
 // The datasheet figure that the rates are a share of.
-using PeakOf = absl::FunctionRef<Figure(const Accelerator&)>;
+using PeakOf = absl::FunctionRef<DatasheetValue(const Accelerator&)>;
 
 struct Published {
   absl::Span<const PublishedRate> rows;

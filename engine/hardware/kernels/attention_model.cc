@@ -105,9 +105,9 @@ int MasksApart(const AttentionShape& like, const AttentionShape& shape) {
 AttentionShape Clamped(AttentionShape shape) {
   for (int64_t* size : {&shape.batch, &shape.sequence, &shape.heads, &shape.key_value_heads,
                         &shape.query_key_head_size, &shape.value_head_size}) {
-    *size = std::clamp<int64_t>(*size, 1, kMostKernelSize);
+    *size = std::clamp<int64_t>(*size, 1, kMaxKernelSize);
   }
-  shape.window = std::clamp<int64_t>(shape.window, 0, kMostKernelSize);
+  shape.window = std::clamp<int64_t>(shape.window, 0, kMaxKernelSize);
   return shape;
 }
 
@@ -119,8 +119,8 @@ void CheckShape(const std::string& path, const AttentionShape& shape, FieldViola
       {"key_value_heads", shape.key_value_heads},
       {"query_key_head_size", shape.query_key_head_size},
       {"value_head_size", shape.value_head_size}};
-  for (const auto& [name, size] : sizes) out.RequireRange(path, name, size, 1, kMostKernelSize);
-  out.RequireRange(path, "window", shape.window, 0, kMostKernelSize);
+  for (const auto& [name, size] : sizes) out.RequireRange(path, name, size, 1, kMaxKernelSize);
+  out.RequireRange(path, "window", shape.window, 0, kMaxKernelSize);
   if (shape.key_value_heads >= 1 && shape.heads % shape.key_value_heads != 0) {
     out.Add(absl::StrCat(path, ".heads"), "must be a multiple of key_value_heads");
   }
@@ -314,12 +314,12 @@ double LeastAttentionFlops(const AttentionShape& shape) {
 absl::Status CheckAttention(const AttentionCalibration& calibration) {
   constexpr absl::string_view kPath = "calibration.attention";
   FieldViolations out;
-  out.RequireRange(kPath, "compute_units", calibration.compute_units, 1, kMostComputeUnits);
+  out.RequireRange(kPath, "compute_units", calibration.compute_units, 1, kMaxComputeUnits);
   if (calibration.points.empty()) {
     out.Add(absl::StrCat(kPath, ".points"), "has none; measure some");
   }
-  if (calibration.points.size() > kMostKernelPoints) {
-    out.Add(absl::StrCat(kPath, ".points"), absl::StrCat("has more than ", kMostKernelPoints));
+  if (calibration.points.size() > kMaxKernelPoints) {
+    out.Add(absl::StrCat(kPath, ".points"), absl::StrCat("has more than ", kMaxKernelPoints));
     return out.ToStatus();
   }
   for (size_t i = 0; i < calibration.points.size(); ++i) {

@@ -30,9 +30,9 @@ class PointCheck {
  private:
   void Check(const std::string& path, const MeasuredGemm& gemm) {
     const GemmShape& shape = gemm.shape;
-    out_.RequireRange(path, "m", shape.m, 1, kMostKernelSize);
-    out_.RequireRange(path, "n", shape.n, 1, kMostKernelSize);
-    out_.RequireRange(path, "k", shape.k, 1, kMostKernelSize);
+    out_.RequireRange(path, "m", shape.m, 1, kMaxKernelSize);
+    out_.RequireRange(path, "n", shape.n, 1, kMaxKernelSize);
+    out_.RequireRange(path, "k", shape.k, 1, kMaxKernelSize);
     CheckKernelTime(path, gemm.time, out_);
     if (out_.Mentions(path)) return;
     if (shape.pass != GemmPass::kForward) out_.Add(path, "must be of the forward pass");
@@ -75,13 +75,13 @@ absl::Status CheckGemmCalibration(const GemmCalibration& calibration) {
     out.Add(absl::StrCat(kPath, ".data_type"), "must be a type that matrices are multiplied in");
   }
   if (calibration.compute_units.has_value()) {
-    out.RequireRange(kPath, "compute_units", *calibration.compute_units, 1, kMostComputeUnits);
+    out.RequireRange(kPath, "compute_units", *calibration.compute_units, 1, kMaxComputeUnits);
   }
   const size_t count = calibration.points.size() + calibration.checks.size();
-  if (count < kFewestGemmPoints || count > kMostKernelPoints) {
+  if (count < kMinGemmPoints || count > kMaxKernelPoints) {
     out.Add(absl::StrCat(kPath, ".points"),
-            absl::StrCat("has ", count, " shapes, checks included; want ", kFewestGemmPoints,
-                         " to ", kMostKernelPoints));
+            absl::StrCat("has ", count, " shapes, checks included; want ", kMinGemmPoints, " to ",
+                         kMaxKernelPoints));
     return out.ToStatus();
   }
   PointCheck check(calibration, out);

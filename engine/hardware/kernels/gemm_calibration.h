@@ -28,24 +28,24 @@ struct GemmCalibration {
   absl::optional<int64_t> compute_units = {};
   // The peak rate of the matrix units in this type; absent: unknown, not checked.
   absl::optional<FlopsPerSecond> peak = {};
-  // With `checks` at least kFewestGemmPoints; ChooseGemmPoints() picks good ones from a larger
+  // With `checks` at least kMinGemmPoints; ChooseGemmPoints() picks good ones from a larger
   // table.
   std::vector<MeasuredGemm> points = {};
   // Shapes used to choose the form and to report the error. Where there are fewer than
-  // kFewestGemmChecks, or hardly any other points, every fourth of all shapes is used.
+  // kMinGemmChecks, or hardly any other points, every fourth of all shapes is used.
   std::vector<MeasuredGemm> checks = {};
 };
 
 // A processor's standard grid has 18 (docs/kernels_gemm.md, "few shapes").
-inline constexpr size_t kFewestGemmPoints = 16;
-inline constexpr size_t kFewestGemmChecks = 8;
+inline constexpr size_t kMinGemmPoints = 16;
+inline constexpr size_t kMinGemmChecks = 8;
 // With fewer points tiles can't be resolved: the form is kGrid.
-inline constexpr size_t kFewestTilePoints = 24;
+inline constexpr size_t kMinTilePoints = 24;
 
 // Errors: kInvalidArgument, all of them together, naming calibration.gemm's
 //   "data_type"      a type that GemmElementBytes() doesn't know
 //   "compute_units"  below 1 or above a million
-//   "points"         fewer than kFewestGemmPoints or more than kMostKernelPoints, checks included
+//   "points"         fewer than kMinGemmPoints or more than kMaxKernelPoints, checks included
 //   "points[i]"      a dimension outside 1 to 2^40; a time that is not finite, not positive or
 //                    above a day; a rate above 1.1 of the peak; a duplicate shape; a shape that is
 //                    not a forward pass

@@ -26,7 +26,7 @@ constexpr size_t kCheckEvery = 4;
 // The mean error over 40 shapes is itself only known to 10 or 20 %. Within that the form with
 // tiles is kept: where tiles don't matter, its costs are near 0.
 constexpr double kClearlyNearer = 0.9;
-constexpr size_t kFewestPoints = kFewestTilePoints - kFewestGemmChecks;
+constexpr size_t kFewestPoints = kMinTilePoints - kMinGemmChecks;
 
 // A calibration's shapes, in an order independent of the caller's.
 struct Parts {
@@ -43,7 +43,7 @@ void SortByShape(std::vector<MeasuredGemm>& gemms) {
 Parts PartsOf(const GemmCalibration& calibration) {
   Parts out = {calibration.points, calibration.checks};
   SortByShape(out.checks);
-  if (out.checks.size() >= kFewestGemmChecks && out.points.size() >= kFewestPoints) {
+  if (out.checks.size() >= kMinGemmChecks && out.points.size() >= kFewestPoints) {
     SortByShape(out.points);
     return out;
   }
@@ -90,7 +90,7 @@ GemmBox BoxOf(absl::Span<const MeasuredGemm> gemms) {
 
 GemmShape InRange(GemmShape shape) {
   for (int64_t* size : {&shape.m, &shape.n, &shape.k}) {
-    *size = std::clamp(*size, int64_t{1}, kMostKernelSize);
+    *size = std::clamp(*size, int64_t{1}, kMaxKernelSize);
   }
   return shape;
 }
@@ -140,7 +140,7 @@ absl::StatusOr<GemmModel> GemmModel::Of(const GemmCalibration& calibration) {
   GemmSetting setting = {.type = calibration.type};
   out.chosen_ = TryGemmForm(setting, parts.points, parts.checks);
   const size_t count = parts.points.size() + parts.checks.size();
-  if (calibration.compute_units.has_value() && count >= kFewestTilePoints) {
+  if (calibration.compute_units.has_value() && count >= kMinTilePoints) {
     setting.form = GemmForm::kTiles;
     setting.compute_units = static_cast<double>(*calibration.compute_units);
     GemmTrial tiles = TryGemmForm(setting, parts.points, parts.checks);

@@ -69,7 +69,7 @@ struct GemmBox {
 class GemmModel {
  public:
   // Fits both forms to the points, keeps the one closer to the checks (kTiles, unless kGrid is
-  // clearly closer), and refits that form to points and checks. With fewer than kFewestTilePoints,
+  // clearly closer), and refits that form to points and checks. With fewer than kMinTilePoints,
   // kGrid.
   //
   // Errors: those of CheckGemmCalibration().

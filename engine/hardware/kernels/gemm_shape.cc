@@ -29,8 +29,8 @@ constexpr int64_t kElements = 1024;
 
 GemmShape StackedGemm(const BatchedGemm& gemm) {
   GemmShape out = gemm.each;
-  const int64_t most = kMostKernelSize / std::max<int64_t>(gemm.batch, 1);
-  out.m = out.m > most ? kMostKernelSize : out.m * gemm.batch;
+  const int64_t most = kMaxKernelSize / std::max<int64_t>(gemm.batch, 1);
+  out.m = out.m > most ? kMaxKernelSize : out.m * gemm.batch;
   return out;
 }
 

@@ -22,7 +22,7 @@ constexpr int64_t kBalanceRows[] = {150, 300};
 GroupedGemmShape Clamped(GroupedGemmShape shape) {
   for (int64_t* size : {&shape.tokens, &shape.hidden, &shape.intermediate, &shape.experts_per_token,
                         &shape.experts, &shape.expert_parallel}) {
-    *size = std::clamp<int64_t>(*size, 1, kMostKernelSize);
+    *size = std::clamp<int64_t>(*size, 1, kMaxKernelSize);
   }
   return shape;
 }
@@ -44,7 +44,7 @@ void CheckShape(const std::string& path, const GroupedGemmShape& shape, FieldVio
                                                    {"experts_per_token", shape.experts_per_token},
                                                    {"experts", shape.experts},
                                                    {"expert_parallel", shape.expert_parallel}};
-  for (const auto& [name, size] : sizes) out.RequireRange(path, name, size, 1, kMostKernelSize);
+  for (const auto& [name, size] : sizes) out.RequireRange(path, name, size, 1, kMaxKernelSize);
   if (shape.expert_parallel >= 1 && shape.experts % shape.expert_parallel != 0) {
     out.Add(absl::StrCat(path, ".expert_parallel"), "must divide experts");
   }
@@ -128,10 +128,10 @@ absl::Status CheckGroupedGemm(const GroupedGemmCalibration& calibration) {
   constexpr absl::string_view kPath = "calibration.grouped_gemm";
   FieldViolations out;
   const size_t count = calibration.points.size();
-  if (count < GroupedGemmModel::kLeastPoints || count > kMostKernelPoints) {
+  if (count < GroupedGemmModel::kLeastPoints || count > kMaxKernelPoints) {
     out.Add(absl::StrCat(kPath, ".points"),
             absl::StrCat("has ", count, "; measure ", GroupedGemmModel::kLeastPoints, " to ",
-                         kMostKernelPoints));
+                         kMaxKernelPoints));
     return out.ToStatus();
   }
   for (size_t i = 0; i < count; ++i) {

@@ -42,18 +42,18 @@ struct KernelTime {
   KernelBasis basis = KernelBasis::kDatasheet;
 };
 
-inline constexpr int64_t kMostKernelSize = int64_t{1} << 40;
-inline constexpr int64_t kMostComputeUnits = 1'000'000;
-inline constexpr size_t kMostKernelPoints = 4096;  // fitting is linear in it, checking is not
-inline constexpr double kMostKernelSeconds = 86400;
+inline constexpr int64_t kMaxKernelSize = int64_t{1} << 40;
+inline constexpr int64_t kMaxComputeUnits = 1'000'000;
+inline constexpr size_t kMaxKernelPoints = 4096;  // fitting is linear in it, checking is not
+inline constexpr double kMaxKernelSeconds = 86400;
 // Relative to the datasheet's peak: an H100's is stated at 1830 MHz, and it runs at 1980 (8 %
 // more); timers of bursts of milliseconds are accurate to 2 %.
-inline constexpr double kMostOfPeak = 1.10;
+inline constexpr double kMaxOfPeak = 1.10;
 
 // `path`.seconds: finite, above 0, at most a day.
 void CheckKernelTime(absl::string_view path, Seconds time, FieldViolations& out);
 
-// `path`.seconds: long enough that the rate is at most kMostOfPeak of `peak`, where there is one.
+// `path`.seconds: long enough that the rate is at most kMaxOfPeak of `peak`, where there is one.
 void CheckKernelRate(absl::string_view path, Flops flops, Seconds time,
                      absl::optional<FlopsPerSecond> peak, FieldViolations& out);
 

@@ -15,7 +15,7 @@ constexpr double kGradientFloor = 1e-9;  // smaller gradients are rounding
 
 // x minimises x G x / 2 - h x.
 struct NormalEquations {
-  std::array<TermArray, kMostTerms> gram = {};
+  std::array<TermArray, kMaxTerms> gram = {};
   TermArray right = {};
 };
 
@@ -23,40 +23,40 @@ NormalEquations NormalEquationsOf(absl::Span<const TermArray> rows,
                                   const std::vector<double>& weights) {
   NormalEquations out;
   for (size_t r = 0; r < rows.size(); ++r) {
-    for (int i = 0; i < kMostTerms; ++i) {
+    for (int i = 0; i < kMaxTerms; ++i) {
       const double weighted = weights[r] * rows[r][i];
       out.right[i] += weighted;
-      for (int j = 0; j < kMostTerms; ++j) out.gram[i][j] += weighted * rows[r][j];
+      for (int j = 0; j < kMaxTerms; ++j) out.gram[i][j] += weighted * rows[r][j];
     }
   }
-  for (int i = 0; i < kMostTerms; ++i) {
+  for (int i = 0; i < kMaxTerms; ++i) {
     out.gram[i][i] += kRidge * static_cast<double>(rows.size());
   }
   return out;
 }
 
-using Passive = std::array<bool, kMostTerms>;  // the unknowns that may be above 0
+using Passive = std::array<bool, kMaxTerms>;  // the unknowns that may be above 0
 
 // The least squares of the passive unknowns, with the others at 0: Gaussian elimination without
 // pivoting, which a positive definite matrix doesn't need.
 TermArray Solve(const NormalEquations& equations, const Passive& passive) {
-  std::array<TermArray, kMostTerms> a = equations.gram;
+  std::array<TermArray, kMaxTerms> a = equations.gram;
   TermArray x = equations.right;
-  for (int i = 0; i < kMostTerms; ++i) {
+  for (int i = 0; i < kMaxTerms; ++i) {
     if (!passive[i]) continue;
-    for (int j = i + 1; j < kMostTerms; ++j) {
+    for (int j = i + 1; j < kMaxTerms; ++j) {
       if (!passive[j]) continue;
       const double factor = a[j][i] / a[i][i];
-      for (int k = i; k < kMostTerms; ++k) a[j][k] -= factor * a[i][k];
+      for (int k = i; k < kMaxTerms; ++k) a[j][k] -= factor * a[i][k];
       x[j] -= factor * x[i];
     }
   }
-  for (int i = kMostTerms - 1; i >= 0; --i) {
+  for (int i = kMaxTerms - 1; i >= 0; --i) {
     if (!passive[i]) {
       x[i] = 0;
       continue;
     }
-    for (int j = i + 1; j < kMostTerms; ++j) {
+    for (int j = i + 1; j < kMaxTerms; ++j) {
       if (passive[j]) x[i] -= a[i][j] * x[j];
     }
     x[i] /= a[i][i];
@@ -68,10 +68,10 @@ TermArray Solve(const NormalEquations& equations, const Passive& passive) {
 int MostHelpful(const NormalEquations& equations, const Passive& passive, const TermArray& x) {
   int best = -1;
   double most = 0;
-  for (int i = 0; i < kMostTerms; ++i) {
+  for (int i = 0; i < kMaxTerms; ++i) {
     if (passive[i]) continue;
     double gradient = equations.right[i];
-    for (int j = 0; j < kMostTerms; ++j) gradient -= equations.gram[i][j] * x[j];
+    for (int j = 0; j < kMaxTerms; ++j) gradient -= equations.gram[i][j] * x[j];
     if (gradient > std::max(most, kGradientFloor * equations.gram[i][i])) {
       most = gradient;
       best = i;
@@ -82,13 +82,13 @@ int MostHelpful(const NormalEquations& equations, const Passive& passive, const 
 
 // Moves x towards the unconstrained solution of the passive unknowns, removing those that reach 0.
 TermArray MoveInside(const NormalEquations& equations, Passive& passive, TermArray x) {
-  for (int step = 0; step < kMostTerms; ++step) {
+  for (int step = 0; step < kMaxTerms; ++step) {
     const TermArray goal = Solve(equations, passive);
     double share = 1;
-    for (int i = 0; i < kMostTerms; ++i) {
+    for (int i = 0; i < kMaxTerms; ++i) {
       if (passive[i] && goal[i] <= 0) share = std::min(share, x[i] / (x[i] - goal[i]));
     }
-    for (int i = 0; i < kMostTerms; ++i) {
+    for (int i = 0; i < kMaxTerms; ++i) {
       x[i] += share * (goal[i] - x[i]);
       if (passive[i] && goal[i] <= 0 && x[i] <= 1e-12) {
         passive[i] = false;
@@ -103,7 +103,7 @@ TermArray MoveInside(const NormalEquations& equations, Passive& passive, TermArr
 TermArray NonnegativeLeastSquares(const NormalEquations& equations) {
   TermArray x = {};
   Passive passive = {};
-  for (int round = 0; round < 3 * kMostTerms; ++round) {
+  for (int round = 0; round < 3 * kMaxTerms; ++round) {
     const int next = MostHelpful(equations, passive, x);
     if (next < 0) break;
     passive[next] = true;
@@ -115,7 +115,7 @@ TermArray NonnegativeLeastSquares(const NormalEquations& equations) {
 
 double ErrorOf(const TermArray& row, const TermArray& x) {
   double sum = -1;
-  for (int i = 0; i < kMostTerms; ++i) sum += row[i] * x[i];
+  for (int i = 0; i < kMaxTerms; ++i) sum += row[i] * x[i];
   return std::abs(sum);
 }
 
@@ -124,11 +124,11 @@ double ErrorOf(const TermArray& row, const TermArray& x) {
 TermArray NonnegativeFit(absl::Span<const TermArray> rows) {
   TermArray scale = {};
   for (const TermArray& row : rows) {
-    for (int i = 0; i < kMostTerms; ++i) scale[i] = std::max(scale[i], row[i]);
+    for (int i = 0; i < kMaxTerms; ++i) scale[i] = std::max(scale[i], row[i]);
   }
   std::vector<TermArray> scaled(rows.begin(), rows.end());
   for (TermArray& row : scaled) {
-    for (int i = 0; i < kMostTerms; ++i) row[i] = scale[i] > 0 ? row[i] / scale[i] : 0;
+    for (int i = 0; i < kMaxTerms; ++i) row[i] = scale[i] > 0 ? row[i] / scale[i] : 0;
   }
   std::vector<double> weights(scaled.size(), 1.0);
   TermArray costs = {};
@@ -138,7 +138,7 @@ TermArray NonnegativeFit(absl::Span<const TermArray> rows) {
       weights[r] = 1 / std::max(ErrorOf(scaled[r], costs), kSmallError);
     }
   }
-  for (int i = 0; i < kMostTerms; ++i) costs[i] = scale[i] > 0 ? costs[i] / scale[i] : 0;
+  for (int i = 0; i < kMaxTerms; ++i) costs[i] = scale[i] > 0 ? costs[i] / scale[i] : 0;
   return costs;
 }
 

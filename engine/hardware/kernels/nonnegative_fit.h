@@ -8,8 +8,8 @@
 
 namespace sextant {
 
-inline constexpr int kMostTerms = 8;
-using TermArray = std::array<double, kMostTerms>;
+inline constexpr int kMaxTerms = 8;
+using TermArray = std::array<double, kMaxTerms>;
 
 // The costs c >= 0 for which sum(terms c) is nearest to 1 in every row: minimises the mean of
 // |error|, where errors below 5 % count by their square, so that a single outlier hardly moves the

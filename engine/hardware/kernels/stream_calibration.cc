@@ -11,7 +11,7 @@
 namespace sextant {
 namespace {
 
-constexpr int64_t kMostArrayBytes = int64_t{1} << 50;
+constexpr int64_t kMaxArrayBytes = int64_t{1} << 50;
 constexpr double kLadderElementBytes = 4;
 
 struct Arrays {
@@ -74,22 +74,22 @@ absl::Status CheckStreamCalibration(const StreamCalibration& calibration) {
   const bool of_memory = std::any_of(streams.begin(), streams.end(),
                                      [](const MeasuredStream& s) { return s.main_memory; });
   const size_t count = streams.size() + calibration.ladder.size();
-  if (!of_memory || count > kMostKernelPoints) {
+  if (!of_memory || count > kMaxKernelPoints) {
     out.Add("calibration.streams",
             absl::StrCat("has ", of_memory ? "" : "none in main memory of ", count,
-                         " passes; want one at least, and at most ", kMostKernelPoints));
+                         " passes; want one at least, and at most ", kMaxKernelPoints));
     return out.ToStatus();
   }
   for (size_t i = 0; i < streams.size(); ++i) {
     const std::string path = absl::StrCat("calibration.streams[", i, "]");
-    out.RequireRange(path, "array_bytes", streams[i].array_bytes, 1, kMostArrayBytes);
+    out.RequireRange(path, "array_bytes", streams[i].array_bytes, 1, kMaxArrayBytes);
     CheckKernelTime(path, streams[i].time, out);
   }
   for (size_t i = 0; i < calibration.ladder.size(); ++i) {
     const MeasuredElementwise& step = calibration.ladder[i];
     const std::string path = absl::StrCat("calibration.elementwise[", i, "]");
-    out.RequireRange(path, "array_bytes", step.array_bytes, 1, kMostArrayBytes);
-    out.RequireRange(path, "multiply_add_count", step.multiply_adds, 1, kMostKernelSize);
+    out.RequireRange(path, "array_bytes", step.array_bytes, 1, kMaxArrayBytes);
+    out.RequireRange(path, "multiply_add_count", step.multiply_adds, 1, kMaxKernelSize);
     CheckKernelTime(path, step.time, out);
   }
   return out.ToStatus();

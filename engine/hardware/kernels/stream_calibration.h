@@ -67,7 +67,7 @@ struct StreamCalibration {
 };
 
 // Errors: kInvalidArgument, all of them together, naming calibration's
-//   "streams"         none in main memory, or more than kMostKernelPoints
+//   "streams"         none in main memory, or more than kMaxKernelPoints
 //   "streams[i]"      a size outside 1 to 2^50 bytes; a time that is not finite, not positive or
 //                     above a day
 //   "elementwise[i]"  the same; multiply-adds outside 1 to 2^40

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "engine/hardware/kernels/roof_time.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 
 namespace sextant {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/kernels/roof_time.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 
 namespace sextant {
 namespace {
@@ -83,7 +83,7 @@ double ErrorAt(double a, const LadderTerms& terms, absl::Span<const LadderStep> 
   return sum;
 }
 
-constexpr double kMostWork = 1e30;
+constexpr double kMaxWork = 1e30;
 // A pass long enough that its floor is negligible, for curves made from rates.
 constexpr double kLongPassBytes = 1e12;
 
@@ -92,9 +92,9 @@ Widening ToThe(Widening widening, double exponent) {
 }
 
 StreamWork Limited(const StreamWork& work) {
-  return {.read_bytes = std::clamp(work.read_bytes, 0.0, kMostWork),
-          .written_bytes = std::clamp(work.written_bytes, 0.0, kMostWork),
-          .flops = std::clamp(work.flops, 0.0, kMostWork)};
+  return {.read_bytes = std::clamp(work.read_bytes, 0.0, kMaxWork),
+          .written_bytes = std::clamp(work.written_bytes, 0.0, kMaxWork),
+          .flops = std::clamp(work.flops, 0.0, kMaxWork)};
 }
 
 // Above the largest pass the rate is that of main memory, which was measured.
@@ -128,7 +128,7 @@ StreamArithmetic::Joined StreamArithmetic::Join(double memory_seconds, double fl
 }
 
 absl::optional<StreamArithmetic> FitLadder(absl::Span<const MeasuredElementwise> measured) {
-  if (measured.size() < kFewestLadderSteps) return absl::nullopt;
+  if (measured.size() < kMinLadderSteps) return absl::nullopt;
   const Ladder ladder = LadderOf(measured);
   absl::optional<StreamArithmetic> out;
   double least = std::numeric_limits<double>::infinity();
@@ -174,7 +174,7 @@ PredictionError StreamModel::CrossValidatePasses(const StreamCalibration& calibr
     ratios.push_back(calibration.ladder[i].time.value() /
                      model.SecondsAt(WorkOf(calibration.ladder[i])));
   }
-  return ratios.size() < kFewestPasses ? StreamFallbacks::kUntried : ErrorOf(std::move(ratios));
+  return ratios.size() < kMinPasses ? StreamFallbacks::kUntried : ErrorOf(std::move(ratios));
 }
 
 absl::StatusOr<StreamModel> StreamModel::Of(const StreamCalibration& calibration) {
@@ -221,7 +221,7 @@ KernelTime StreamModel::Predict(const StreamWork& asked, StreamKind kind) const 
         processor_ ? StreamFallbacks::kOtherMixOfProcessor : StreamFallbacks::kOtherMix;
     widening = widening * ToThe(mix, 2 * lack.share_outside) *
                ToThe(StreamFallbacks::kSmaller,
-                     std::min(lack.octaves_below, StreamFallbacks::kMostOctaves));
+                     std::min(lack.octaves_below, StreamFallbacks::kMaxOctaves));
     if (lack.octaves_below > 0 || lack.share_outside > 0) basis = KernelBasis::kOutsideGrid;
   }
   if (kind == StreamKind::kElementwise) return TimeWithin(joined.seconds, error_, widening, basis);

@@ -29,10 +29,10 @@ struct StreamArithmetic {
   Joined Join(double memory_seconds, double flops) const;
 };
 
-inline constexpr size_t kFewestLadderSteps = 3;
+inline constexpr size_t kMinLadderSteps = 3;
 
 // Least squares of the relative error of t^a for each a of a list; keeps the one with the smallest
-// error in time. Absent with fewer than kFewestLadderSteps, or where time does not grow with the
+// error in time. Absent with fewer than kMinLadderSteps, or where time does not grow with the
 // multiply-adds.
 // Source: derived in docs/kernels_streams.md.
 absl::optional<StreamArithmetic> FitLadder(absl::Span<const MeasuredElementwise> measured);
@@ -69,7 +69,7 @@ class StreamModel {
   KernelTime Predict(const StreamWork& work, StreamKind kind) const;
 
   // The error over passes, each predicted without it where the remaining ones surround it; assumed
-  // where these are fewer than kFewestPasses.
+  // where these are fewer than kMinPasses.
   const PredictionError& error() const { return error_; }
   const StreamCurve& curve() const { return curve_; }
   const StreamArithmetic& arithmetic() const { return arithmetic_; }
@@ -92,16 +92,16 @@ class StreamModel {
   StreamCalibration measured_;
 };
 
-inline constexpr size_t kFewestPasses = 5;
+inline constexpr size_t kMinPasses = 5;
 
 // Intervals where a calibration lacks passes, and for kernels that do more than a pass; factors on
 // their ends. docs/kernels_streams.md has the figures and their sources.
 struct StreamFallbacks {
-  // Fewer than kFewestPasses to fit.
+  // Fewer than kMinPasses to fit.
   static constexpr PredictionError kUntried{.p10 = 0.85, .median = 1, .p90 = 1.25};
-  // Per octave below the smallest measured size, up to kMostOctaves: a cache may hold it.
+  // Per octave below the smallest measured size, up to kMaxOctaves: a cache may hold it.
   static constexpr Widening kSmaller{.low = 0.8, .high = 1.05};
-  static constexpr double kMostOctaves = 6;
+  static constexpr double kMaxOctaves = 6;
   // Half of the bytes in an unmeasured pattern.
   static constexpr Widening kOtherMix{.low = 0.88, .high = 1.12};
   static constexpr Widening kOtherMixOfProcessor{.low = 0.8, .high = 1.75};

@@ -6,10 +6,10 @@
 namespace sextant {
 namespace {
 
-constexpr double kLeastSeconds = 1e-9;
-constexpr double kMostCorrection = 0.15;
+constexpr double kMinSeconds = 1e-9;
+constexpr double kMaxCorrection = 0.15;
 constexpr double kPriorWeight = 1;
-constexpr double kMostError = 0.2;
+constexpr double kMaxError = 0.2;
 constexpr size_t kTermFolds = 5;
 
 }  // namespace
@@ -26,14 +26,14 @@ TermFit::TermFit(absl::Span<const TermPoint> points) {
   for (const TermPoint& point : points) {
     const double log_ratio = std::log(point.seconds / Sum(point.shape.terms));
     neighbours_.push_back({.position = point.shape.position,
-                           .log_ratio = std::clamp(log_ratio, -kMostCorrection, kMostCorrection)});
+                           .log_ratio = std::clamp(log_ratio, -kMaxCorrection, kMaxCorrection)});
   }
 }
 
 double TermFit::Sum(const TermArray& terms) const {
   double sum = 0;
-  for (int i = 0; i < kMostTerms; ++i) sum += costs_[i] * terms[i];
-  return std::max(sum, kLeastSeconds);
+  for (int i = 0; i < kMaxTerms; ++i) sum += costs_[i] * terms[i];
+  return std::max(sum, kMinSeconds);
 }
 
 double TermFit::Seconds(const TermShape& shape) const {
@@ -49,7 +49,7 @@ double TermFit::Seconds(const TermShape& shape) const {
     weight += near;
     weighted += near * neighbour.log_ratio;
   }
-  return std::max(Sum(shape.terms) * std::exp(weighted / weight), kLeastSeconds);
+  return std::max(Sum(shape.terms) * std::exp(weighted / weight), kMinSeconds);
 }
 
 std::vector<double> HeldOutRatios(absl::Span<const TermPoint> points) {
@@ -69,7 +69,7 @@ std::vector<double> HeldOutRatios(absl::Span<const TermPoint> points) {
 
 double MeanError(absl::Span<const double> ratios) {
   double sum = 0;
-  for (const double ratio : ratios) sum += std::min(std::abs(std::log(ratio)), kMostError);
+  for (const double ratio : ratios) sum += std::min(std::abs(std::log(ratio)), kMaxError);
   return sum / static_cast<double>(ratios.size());
 }
 

@@ -21,10 +21,10 @@ std::string PathOf(size_t index) { return absl::StrCat("points[", index, "]"); }
 
 void Check(const MeasuredCollective& point, size_t index, FieldViolations& violations) {
   const std::string path = PathOf(index);
-  violations.RequireRange(path, "ranks", point.ranks, 2, kMostCollectiveRanks);
-  violations.RequireRange(path, "bytes", point.bytes, 1, kMostCollectiveBytes);
+  violations.RequireRange(path, "ranks", point.ranks, 2, kMaxCollectiveRanks);
+  violations.RequireRange(path, "bytes", point.bytes, 1, kMaxCollectiveBytes);
   violations.RequireRange(path, "seconds", point.seconds,
-                          {kLeastCollectiveSeconds, kMostCollectiveSeconds});
+                          {kMinCollectiveSeconds, kMaxCollectiveSeconds});
 }
 
 auto KeyOf(const MeasuredCollective& p) { return std::tuple(p.op, p.ranks, p.bytes); }

@@ -16,10 +16,10 @@ namespace sextant {
 
 // Limits: no run has messages above 1 TB or more than 1e6 ranks; no call returns within 100 ns,
 // and a time above an hour is no link measurement.
-inline constexpr int64_t kMostCollectiveRanks = 1'000'000;
-inline constexpr int64_t kMostCollectiveBytes = 1'000'000'000'000;
-inline constexpr double kLeastCollectiveSeconds = 1e-7;
-inline constexpr double kMostCollectiveSeconds = 3600;
+inline constexpr int64_t kMaxCollectiveRanks = 1'000'000;
+inline constexpr int64_t kMaxCollectiveBytes = 1'000'000'000'000;
+inline constexpr double kMinCollectiveSeconds = 1e-7;
+inline constexpr double kMaxCollectiveSeconds = 3600;
 
 struct TimeOfSize {
   double bytes = 0;

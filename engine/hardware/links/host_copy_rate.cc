@@ -16,7 +16,7 @@ absl::optional<BytesPerSecond> HostCopyRate(absl::Span<const MeasuredHostCopy> c
                                             HostCopyDirection direction) {
   const MeasuredHostCopy* largest = nullptr;
   for (const MeasuredHostCopy& copy : copies) {
-    if (copy.direction != direction || copy.pageable || copy.bytes < kLeastHostCopyBytes) continue;
+    if (copy.direction != direction || copy.pageable || copy.bytes < kMinHostCopyBytes) continue;
     if (largest == nullptr || copy.bytes > largest->bytes) largest = &copy;
   }
   if (largest == nullptr) return absl::nullopt;

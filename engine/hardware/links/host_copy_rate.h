@@ -24,12 +24,12 @@ struct MeasuredHostCopy {
 
 // The asymptotic rate of copies of pinned memory in `direction`: that of the largest measured
 // copy, without the latency that PinnedCopyTime() adds. Absent where no copy has at least
-// kLeastHostCopyBytes: in smaller ones the latency is too large a part.
+// kMinHostCopyBytes: in smaller ones the latency is too large a part.
 absl::optional<BytesPerSecond> HostCopyRate(absl::Span<const MeasuredHostCopy> copies,
                                             HostCopyDirection direction);
 
 // At 64 GB/s, 16 MiB take 260 us, 50 times the latency.
-inline constexpr int64_t kLeastHostCopyBytes = int64_t{1} << 24;
+inline constexpr int64_t kMinHostCopyBytes = int64_t{1} << 24;
 
 // Share of PCIe's line rate, pinned memory, one direction at a time. Published by users of
 // nvbandwidth: 24.8 and 25.1 of 31.5 GB/s (A100: NVIDIA Developer Forums 352186,

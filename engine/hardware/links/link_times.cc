@@ -11,7 +11,7 @@ namespace sextant {
 namespace {
 
 // An exabyte: whole numbers of it still fit a double's range of int64.
-constexpr int64_t kMostCallBytes = 1'000'000'000'000'000'000;
+constexpr int64_t kMaxCallBytes = 1'000'000'000'000'000'000;
 
 KernelTime AtLeast(KernelTime time, Seconds least) {
   time.expected = std::max(time.expected, least);
@@ -44,7 +44,7 @@ const ReachedShare& ShareOf(const NodeType& node, CollectiveOp op) {
 
 absl::Status LinkTimes::Check(Bytes bytes, const RankGroup& group) const {
   FieldViolations violations;
-  violations.RequireRange("", "bytes", bytes.value(), 0, kMostCallBytes);
+  violations.RequireRange("", "bytes", bytes.value(), 0, kMaxCallBytes);
   violations.RequireRange("group", "node_count", group.node_count, 1, 1'000'000);
   if (group.ranks_per_node < 1 || group.ranks_per_node > node_->device_count) {
     violations.Add("group.ranks_per_node",

@@ -35,7 +35,7 @@ constexpr NamedNetwork kNetworks[] = {
     {"roce-800", "RoCE v2, 800 Gb/s", 800 * kGigabit, kInItsName},
 };
 
-constexpr double kLeastRate = 1e6;
+constexpr double kMinRate = 1e6;
 constexpr double kMostRate = 1e13;
 
 std::vector<KnownName> Names() {
@@ -168,7 +168,7 @@ absl::StatusOr<Network> ResolveNetwork(const NodeType& node, int64_t node_count,
   if (request.bytes_per_second != 0) {
     FieldViolations violations;
     violations.RequireRange("network", "bytes_per_second", request.bytes_per_second,
-                            {kLeastRate, kMostRate});
+                            {kMinRate, kMostRate});
     if (!violations.empty()) return violations.ToStatus();
     return Network{.bytes_per_second = request.bytes_per_second, .citation = "the request"};
   }

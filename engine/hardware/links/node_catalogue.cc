@@ -15,8 +15,8 @@ constexpr char kPcieLane[] =
     "stas00/ml-engineering network/README.md rounds it to 31 and 63 GB/s";
 constexpr char kMlperfH200[] = "mlcommons/inference_results_v4.1, H200-SXM-141GBx8: PCIe Gen5 x16";
 
-constexpr LinkFigure Read(double value, absl::string_view source) { return {value, source, true}; }
-constexpr LinkFigure Recall(double value) { return {value, "", true}; }
+constexpr LinkDatum Read(double value, absl::string_view source) { return {value, source, true}; }
+constexpr LinkDatum Recall(double value) { return {value, "", true}; }
 
 constexpr double kGiga = 1e9;
 constexpr double kGigabitRate = 1e9 / 8;

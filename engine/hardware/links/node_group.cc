@@ -98,7 +98,7 @@ class Resolver {
 
   void FindGroup() {
     out_.group.node_count = request_.node_count == 0 ? 1 : request_.node_count;
-    violations_.RequireRange("", "node_count", out_.group.node_count, 1, kMostNodes);
+    violations_.RequireRange("", "node_count", out_.group.node_count, 1, kMaxNodes);
     const bool all = request_.ranks_per_node == 0;
     if (out_.node == nullptr) {
       if (request_.ranks_per_node < 0) {

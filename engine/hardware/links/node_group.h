@@ -13,7 +13,7 @@
 
 namespace sextant {
 
-inline constexpr int64_t kMostNodes = 1'000'000;
+inline constexpr int64_t kMaxNodes = 1'000'000;
 
 struct NodeGroupRequest {
   std::string node_type = {};    // empty: the accelerator's only type

@@ -8,7 +8,7 @@
 
 namespace sextant {
 
-std::string SourceOf(const LinkFigure& figure) {
+std::string SourceOf(const LinkDatum& figure) {
   if (figure.source.empty()) return "the vendor's datasheet, from memory: not re-read";
   return std::string(figure.source);
 }

@@ -13,7 +13,7 @@
 namespace sextant {
 
 // A node's figure with its source. A missing figure is absent, never zero.
-struct LinkFigure {
+struct LinkDatum {
   double value = 0;
   absl::string_view source;  // empty: the vendor's datasheet, from memory
   bool present = false;
@@ -22,7 +22,7 @@ struct LinkFigure {
 };
 
 // "docs.nvidia.com, ...", or text saying that it is from memory.
-std::string SourceOf(const LinkFigure& figure);
+std::string SourceOf(const LinkDatum& figure);
 
 // Rates are bytes per second of one device in one direction.
 struct NodeType {
@@ -34,9 +34,9 @@ struct NodeType {
   bool switch_reduces = false;         // NVLink SHARP: NVSwitch of the third generation and later
   int64_t device_count = 0;            // joined by `link`
   absl::string_view device_count_source = "";
-  LinkFigure link_rate = {};
-  LinkFigure host_rate = {};     // to the host's memory
-  LinkFigure network_rate = {};  // absent: sold with any network
+  LinkDatum link_rate = {};
+  LinkDatum host_rate = {};     // to the host's memory
+  LinkDatum network_rate = {};  // absent: sold with any network
   absl::string_view notes = "";
 };
 

@@ -53,7 +53,7 @@ const MeasuredAttentions* AttentionsIn(const MeasuredKernels& measured, DataType
 // As reported by the device, else by its datasheet; 1: unknown, waves are not modelled.
 int64_t ComputeUnitsOf(const DeviceCalibration& calibration) {
   if (calibration.compute_unit_count > 0) {
-    return std::min(calibration.compute_unit_count, kMostComputeUnits);
+    return std::min(calibration.compute_unit_count, kMaxComputeUnits);
   }
   const Accelerator* const accelerator = calibration.accelerator;
   if (accelerator == nullptr || !accelerator->compute_unit_count) return 1;
@@ -62,7 +62,7 @@ int64_t ComputeUnitsOf(const DeviceCalibration& calibration) {
 
 }  // namespace
 
-PredictionError AttentionErrorUnderRoofs(DataType type) {
+PredictionError AttentionErrorUnderCeilings(DataType type) {
   return IsNarrow(type) ? PredictionError{.p10 = 1.62, .median = 2.25, .p90 = 3.92}
                         : PredictionError{.p10 = 1.27, .median = 1.46, .p90 = 1.98};
 }
@@ -129,12 +129,13 @@ OptionalAttention AttentionPredictor::OfReference(const Accelerator& accelerator
   return out;
 }
 
-OptionalAttention AttentionPredictor::OfRoofs(absl::optional<DeviceRoofs> roofs, DataType type) {
-  if (!roofs.has_value()) return absl::nullopt;
+OptionalAttention AttentionPredictor::OfCeilings(absl::optional<DeviceCeilings> ceilings,
+                                                 DataType type) {
+  if (!ceilings.has_value()) return absl::nullopt;
   AttentionPredictor out(type);
-  out.forward_.roofs = roofs->roofs;
-  out.forward_.source = std::move(roofs->source);
-  out.forward_.source.error = AttentionErrorUnderRoofs(type);
+  out.forward_.ceilings = ceilings->ceilings;
+  out.forward_.source = std::move(ceilings->source);
+  out.forward_.source.error = AttentionErrorUnderCeilings(type);
   return out;
 }
 
@@ -149,7 +150,7 @@ OptionalAttention AttentionPredictor::AsLike(OptionalAttention other, DataType t
 OptionalAttention AttentionPredictor::OfAccelerator(const Accelerator& accelerator, DataType type) {
   OptionalAttention out = OfReference(accelerator, type);
   if (!out.has_value()) out = AsLike(OfReference(accelerator, LikeType(type)), type);
-  if (!out.has_value()) out = OfRoofs(DatasheetRoofs(accelerator, type), type);
+  if (!out.has_value()) out = OfCeilings(DatasheetCeilings(accelerator, type), type);
   return out;
 }
 
@@ -165,7 +166,7 @@ absl::StatusOr<OptionalAttention> AttentionPredictor::OfMeasured(const MeasuredK
     }
     out = AsLike(std::move(like), type);
   }
-  if (!out.has_value()) out = OfRoofs(MeasuredRoofs(measured, type), type);
+  if (!out.has_value()) out = OfCeilings(MeasuredCeilings(measured, type), type);
   if (!out.has_value() && accelerator != nullptr) out = OfAccelerator(*accelerator, type);
   if (out.has_value()) {
     SEXTANT_ASSIGN_OR_RETURN(out->backward_, OwnBackward(measured, type));
@@ -183,7 +184,7 @@ KernelTime AttentionPredictor::TimeBy(const Stand& stand, const AttentionShape& 
   if (stand.model == nullptr) {
     const KernelWork work = {.flops = Flops(AttentionFlops(shape)),
                              .moved_bytes = AttentionElements(shape) * GemmElementBytes(type_)};
-    return TimeUnderRoofs(work, stand.roofs, stand.source.error);
+    return TimeUnderCeilings(work, stand.ceilings, stand.source.error);
   }
   KernelTime time = stand.model->Predict(shape);
   if (stand.own != nullptr) time = NoSurerThanAMedian(time);

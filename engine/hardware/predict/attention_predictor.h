@@ -9,8 +9,8 @@
 #include "absl/types/span.h"
 #include "engine/hardware/kernels/attention_model.h"
 #include "engine/hardware/kernels/attention_shape.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/kernels/kernel_time.h"
-#include "engine/hardware/kernels/roof_time.h"
 #include "engine/hardware/predict/kernel_source.h"
 
 namespace sextant {
@@ -54,9 +54,9 @@ class AttentionPredictor {
   struct Stand {
     KernelSource source = {};
     std::shared_ptr<const AttentionModel> own = nullptr;  // owns `model`, if it is ours
-    const AttentionModel* model = nullptr;                // null: by roofs
+    const AttentionModel* model = nullptr;                // null: by ceilings
     bool like_type = false;                               // the model is of a similar type
-    KernelRoofs roofs = {};
+    KernelCeilings ceilings = {};
   };
 
   explicit AttentionPredictor(DataType type) : type_(type) {}
@@ -68,8 +68,8 @@ class AttentionPredictor {
                                                            DataType type);
   static absl::optional<AttentionPredictor> OfReference(const Accelerator& accelerator,
                                                         DataType type);
-  static absl::optional<AttentionPredictor> OfRoofs(absl::optional<DeviceRoofs> roofs,
-                                                    DataType type);
+  static absl::optional<AttentionPredictor> OfCeilings(absl::optional<DeviceCeilings> ceilings,
+                                                       DataType type);
   static absl::optional<AttentionPredictor> AsLike(absl::optional<AttentionPredictor> other,
                                                    DataType type);
 
@@ -88,7 +88,7 @@ class AttentionPredictor {
 // to 16,384 tokens, where c and m use the rates that matrix products and copies reach. Attention
 // is slower because softmax runs on other units, and half of each diagonal tile is masked. From
 // the published tables of four GPUs (docs/kernels.md).
-PredictionError AttentionErrorUnderRoofs(DataType type);
+PredictionError AttentionErrorUnderCeilings(DataType type);
 
 }  // namespace sextant
 

@@ -19,7 +19,7 @@ PredictionForm FormOf(GemmForm form) {
 }
 
 double PeakIn(const Accelerator& accelerator, DataType type) {
-  const Figure peak = PeakFlopsPerSecond(accelerator, type);
+  const DatasheetValue peak = PeakFlopsPerSecond(accelerator, type);
   return peak ? peak.value : 0;
 }
 
@@ -71,7 +71,7 @@ absl::optional<GemmPredictor> GemmPredictor::OfAccelerator(const Accelerator& ac
                                                            DataType type) {
   absl::optional<GemmPredictor> reference = OfReference(accelerator, type);
   if (reference.has_value()) return reference;
-  return OfRoofs(DatasheetRoofs(accelerator, type), type);
+  return OfCeilings(DatasheetCeilings(accelerator, type), type);
 }
 
 // In the type itself, else in one of the same width and peak (fp16 for bf16, int8 for fp8). A type
@@ -110,14 +110,14 @@ absl::optional<GemmPredictor> GemmPredictor::OfReference(const Accelerator& acce
   return out;
 }
 
-absl::optional<GemmPredictor> GemmPredictor::OfRoofs(absl::optional<DeviceRoofs> roofs,
-                                                     DataType type) {
-  if (!roofs.has_value()) return absl::nullopt;
+absl::optional<GemmPredictor> GemmPredictor::OfCeilings(absl::optional<DeviceCeilings> ceilings,
+                                                        DataType type) {
+  if (!ceilings.has_value()) return absl::nullopt;
   GemmPredictor out;
   out.type_ = type;
-  out.roofs_ = roofs->roofs;
-  out.source_ = std::move(roofs->source);
-  out.source_.error = ErrorUnderRoofs(out.roofs_.basis, type);
+  out.ceilings_ = ceilings->ceilings;
+  out.source_ = std::move(ceilings->source);
+  out.source_.error = ErrorUnderCeilings(out.ceilings_.basis, type);
   return out;
 }
 
@@ -125,7 +125,7 @@ absl::StatusOr<absl::optional<GemmPredictor>> GemmPredictor::OfMeasured(
     const MeasuredKernels& measured, DataType type) {
   const Accelerator* const accelerator = measured.calibration->accelerator;
   for (const MeasuredGemms& each : measured.gemms) {
-    if (each.data_type != type || each.gemms.size() < kFewestGemmPoints) continue;
+    if (each.data_type != type || each.gemms.size() < kMinGemmPoints) continue;
     GemmCalibration calibration = {.type = UsualGemmType(type), .points = each.gemms};
     if (accelerator != nullptr && accelerator->compute_unit_count) {
       calibration.compute_units = static_cast<int64_t>(accelerator->compute_unit_count.value);
@@ -140,21 +140,21 @@ absl::StatusOr<absl::optional<GemmPredictor>> GemmPredictor::OfMeasured(
     out.source_.error = out.model_->error();
     return absl::make_optional(std::move(out));
   }
-  absl::optional<GemmPredictor> rates = OfRoofs(MeasuredRoofs(measured, type), type);
+  absl::optional<GemmPredictor> rates = OfCeilings(MeasuredCeilings(measured, type), type);
   if (rates.has_value() || accelerator == nullptr) return rates;
   return OfAccelerator(*accelerator, type);
 }
 
 KernelTime GemmPredictor::Predict(const GemmShape& shape) const {
   if (model_ == nullptr)
-    return TimeUnderRoofs(WorkOf({.each = shape}, type_), roofs_, source_.error);
+    return TimeUnderCeilings(WorkOf({.each = shape}, type_), ceilings_, source_.error);
   return other_.has_value() ? model_->PredictOtherType(shape, *other_) : model_->Predict(shape);
 }
 
 KernelTime GemmPredictor::PredictBatch(const BatchedGemm& gemm) const {
   if (gemm.batch == 1) return Predict(gemm.each);
   if (model_ == nullptr)
-    return AsBatch(TimeUnderRoofs(WorkOf(gemm, type_), roofs_, source_.error), 1);
+    return AsBatch(TimeUnderCeilings(WorkOf(gemm, type_), ceilings_, source_.error), 1);
   GemmRoofline roofline = model_->fit().roofline;
   if (other_.has_value()) {
     roofline.seconds_per_flop /= other_->peak_ratio;

@@ -8,11 +8,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/kernels/gemm_model.h"
 #include "engine/hardware/kernels/gemm_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/kernels/prediction_error.h"
-#include "engine/hardware/kernels/roof_time.h"
 #include "engine/hardware/predict/kernel_source.h"
 
 namespace sextant {
@@ -27,7 +27,7 @@ class GemmPredictor {
   static absl::optional<GemmPredictor> OfAccelerator(const Accelerator& accelerator, DataType type);
 
   // For a measured device. The first of
-  //   its own multiplications in the type, at least kFewestGemmPoints
+  //   its own multiplications in the type, at least kMinGemmPoints
   //   its best rates
   //   OfAccelerator(), where its datasheet is known
   // Absent where none is available. Errors: those of GemmModel::Of().
@@ -53,14 +53,15 @@ class GemmPredictor {
  private:
   GemmPredictor() = default;
   static absl::optional<GemmPredictor> OfReference(const Accelerator& accelerator, DataType type);
-  static absl::optional<GemmPredictor> OfRoofs(absl::optional<DeviceRoofs> roofs, DataType type);
+  static absl::optional<GemmPredictor> OfCeilings(absl::optional<DeviceCeilings> ceilings,
+                                                  DataType type);
 
   DataType type_ = DataType::kUnspecified;
   KernelSource source_;
   std::shared_ptr<const GemmModel> own_ = nullptr;  // owns `model_`, if it is ours
-  const GemmModel* model_ = nullptr;                // null: by roofs
+  const GemmModel* model_ = nullptr;                // null: by ceilings
   absl::optional<OtherGemmType> other_ = {};        // set where the model is of another type
-  KernelRoofs roofs_ = {};
+  KernelCeilings ceilings_ = {};
 };
 
 // The multiplications of one device, for predictors that build on them:

@@ -19,7 +19,7 @@ namespace {
 constexpr double kActivationBytes = 2;  // bf16, for all matrix types
 
 int64_t WholeSize(double size) {
-  return static_cast<int64_t>(std::clamp(size, 1.0, static_cast<double>(kMostKernelSize)));
+  return static_cast<int64_t>(std::clamp(size, 1.0, static_cast<double>(kMaxKernelSize)));
 }
 
 // One matrix of each expert.
@@ -117,12 +117,12 @@ OptionalPredictor GroupedGemmPredictor::OfReference(const Accelerator& accelerat
 }
 
 OptionalPredictor GroupedGemmPredictor::OfGemms(absl::optional<GemmPredictor> gemms,
-                                                const absl::optional<DeviceRoofs>& roofs,
+                                                const absl::optional<DeviceCeilings>& ceilings,
                                                 ExpertsKind kind) {
-  if (!gemms.has_value() || !roofs.has_value()) return absl::nullopt;
+  if (!gemms.has_value() || !ceilings.has_value()) return absl::nullopt;
   GroupedGemmPredictor out;
   out.kind_ = kind;
-  out.memory_ = roofs->roofs.memory;
+  out.memory_ = ceilings->ceilings.memory;
   out.source_ = gemms->source();
   out.source_.citation =
       absl::StrCat("sum of an expert's products, each from ", out.source_.citation);
@@ -142,7 +142,7 @@ OptionalPredictor GroupedGemmPredictor::OfAccelerator(const Accelerator& acceler
     return out;
   }
   return OfGemms(GemmPredictor::OfAccelerator(accelerator, kind.type),
-                 DatasheetRoofs(accelerator, kind.type), kind);
+                 DatasheetCeilings(accelerator, kind.type), kind);
 }
 
 absl::StatusOr<OptionalPredictor> GroupedGemmPredictor::OfMeasured(const MeasuredKernels& measured,
@@ -160,9 +160,10 @@ absl::StatusOr<OptionalPredictor> GroupedGemmPredictor::OfMeasured(const Measure
     return out;
   }
   SEXTANT_ASSIGN_OR_RETURN(absl::optional<GemmPredictor> products, gemms(kind.type));
-  absl::optional<DeviceRoofs> roofs = MeasuredRoofs(measured, kind.type);
-  if (!roofs.has_value() && accelerator != nullptr) roofs = DatasheetRoofs(*accelerator, kind.type);
-  return OfGemms(std::move(products), roofs, kind);
+  absl::optional<DeviceCeilings> ceilings = MeasuredCeilings(measured, kind.type);
+  if (!ceilings.has_value() && accelerator != nullptr)
+    ceilings = DatasheetCeilings(*accelerator, kind.type);
+  return OfGemms(std::move(products), ceilings, kind);
 }
 
 KernelTime GroupedGemmPredictor::PredictByGemms(const GroupedGemmShape& shape) const {

@@ -78,9 +78,9 @@ class GroupedGemmPredictor {
                                                                     ExpertsKind kind);
   static absl::optional<GroupedGemmPredictor> OfReference(const Accelerator& accelerator,
                                                           ExpertsKind kind);
-  static absl::optional<GroupedGemmPredictor> OfGemms(absl::optional<GemmPredictor> gemms,
-                                                      const absl::optional<DeviceRoofs>& roofs,
-                                                      ExpertsKind kind);
+  static absl::optional<GroupedGemmPredictor> OfGemms(
+      absl::optional<GemmPredictor> gemms, const absl::optional<DeviceCeilings>& ceilings,
+      ExpertsKind kind);
   KernelTime PredictByGemms(const GroupedGemmShape& shape) const;
 
   ExpertsKind kind_;

@@ -31,32 +31,33 @@ KernelSource SourceOfMeasured(const MeasuredKernels& measured) {
   return out;
 }
 
-absl::optional<DeviceRoofs> DatasheetRoofs(const Accelerator& accelerator, DataType type) {
-  const Figure peak = PeakFlopsPerSecond(accelerator, type);
-  const Figure& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
+absl::optional<DeviceCeilings> DatasheetCeilings(const Accelerator& accelerator, DataType type) {
+  const DatasheetValue peak = PeakFlopsPerSecond(accelerator, type);
+  const DatasheetValue& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
   if (!peak || !bandwidth) return absl::nullopt;
   const AchievedFraction matmul = AchievedMatmulFraction(accelerator, type);
   const AchievedFraction copy = AchievedBandwidthFraction(accelerator);
-  return DeviceRoofs{.roofs = {.matrix = FlopsPerSecond(peak.value * matmul.expected),
-                               .memory = BytesPerSecond(bandwidth.value * copy.expected),
-                               .floor = kUnmeasuredFloor,
-                               .basis = KernelBasis::kDatasheet},
-                     .source = {.source = RateSource::kDatasheet,
-                                .citation = absl::StrCat("datasheet peaks x shares: ",
-                                                         matmul.citation, "; ", copy.citation),
-                                .device = accelerator.name,
-                                .form = PredictionForm::kRoofline}};
+  return DeviceCeilings{.ceilings = {.matrix = FlopsPerSecond(peak.value * matmul.expected),
+                                     .memory = BytesPerSecond(bandwidth.value * copy.expected),
+                                     .floor = kUnmeasuredFloor,
+                                     .basis = KernelBasis::kDatasheet},
+                        .source = {.source = RateSource::kDatasheet,
+                                   .citation = absl::StrCat("datasheet peaks x shares: ",
+                                                            matmul.citation, "; ", copy.citation),
+                                   .device = accelerator.name,
+                                   .form = PredictionForm::kRoofline}};
 }
 
-absl::optional<DeviceRoofs> MeasuredRoofs(const MeasuredKernels& measured, DataType type) {
+absl::optional<DeviceCeilings> MeasuredCeilings(const MeasuredKernels& measured, DataType type) {
   const DeviceCalibration& calibration = *measured.calibration;
   const MeasuredMatmul* matmul = SureBurstIn(calibration, type);
   if (matmul == nullptr || !calibration.memory_copy().has_value()) return absl::nullopt;
-  DeviceRoofs out = {.roofs = {.matrix = matmul->rate,
-                               .memory = BytesPerSecond(calibration.memory_copy()->per_second),
-                               .floor = calibration.processor ? Seconds() : kUnmeasuredFloor,
-                               .basis = KernelBasis::kMeasuredRate},
-                     .source = SourceOfMeasured(measured)};
+  DeviceCeilings out = {
+      .ceilings = {.matrix = matmul->rate,
+                   .memory = BytesPerSecond(calibration.memory_copy()->per_second),
+                   .floor = calibration.processor ? Seconds() : kUnmeasuredFloor,
+                   .basis = KernelBasis::kMeasuredRate},
+      .source = SourceOfMeasured(measured)};
   out.source.form = PredictionForm::kRoofline;
   return out;
 }

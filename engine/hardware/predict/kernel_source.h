@@ -13,11 +13,11 @@
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/kernels/attention_model.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/kernels/gemm_calibration.h"
 #include "engine/hardware/kernels/gemm_model.h"
 #include "engine/hardware/kernels/grouped_gemm_model.h"
 #include "engine/hardware/kernels/kernel_time.h"
-#include "engine/hardware/kernels/roof_time.h"
 #include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/links/collective_model.h"
 #include "engine/hardware/links/host_copy_rate.h"
@@ -94,19 +94,19 @@ inline KernelTime AsLikeType(const KernelTime& time) {
           .basis = std::max(time.basis, KernelBasis::kOtherType)};
 }
 
-// Roofs, and their source without its error.
-struct DeviceRoofs {
-  KernelRoofs roofs;
+// Ceilings, and their source without its error.
+struct DeviceCeilings {
+  KernelCeilings ceilings;
   KernelSource source;
 };
 
 // The datasheet's peak in `type` and its bandwidth, times the published shares. Absent where it
 // lacks either.
-absl::optional<DeviceRoofs> DatasheetRoofs(const Accelerator& accelerator, DataType type);
+absl::optional<DeviceCeilings> DatasheetCeilings(const Accelerator& accelerator, DataType type);
 
 // The best multiplication and copy that a probe measured. Absent where it measured none in `type`,
 // or no copy.
-absl::optional<DeviceRoofs> MeasuredRoofs(const MeasuredKernels& measured, DataType type);
+absl::optional<DeviceCeilings> MeasuredCeilings(const MeasuredKernels& measured, DataType type);
 
 }  // namespace sextant
 

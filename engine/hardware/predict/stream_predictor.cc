@@ -37,7 +37,7 @@ bool HasMemoryPass(const StreamCalibration& passes) {
 
 absl::optional<StreamPredictor> StreamPredictor::OfAccelerator(const Accelerator& accelerator,
                                                                DataType type) {
-  const Figure& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
+  const DatasheetValue& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
   if (!bandwidth) return absl::nullopt;
   const AchievedFraction share = AchievedBandwidthFraction(accelerator);
   const PredictionError untried = StreamFallbacks::kUntried;

@@ -30,7 +30,7 @@ GemmCalibration CalibrationOf(const ReferenceGemmTable& table, size_t column) {
     if (accelerator->compute_unit_count) {
       out.compute_units = static_cast<int64_t>(accelerator->compute_unit_count.value);
     }
-    const Figure peak = PeakFlopsPerSecond(*accelerator, out.type.data_type);
+    const DatasheetValue peak = PeakFlopsPerSecond(*accelerator, out.type.data_type);
     if (peak) out.peak = FlopsPerSecond(peak.value);
   }
   out.points = MeasuredIn(table.points, column);

@@ -11,7 +11,7 @@
 
 namespace sextant {
 
-inline constexpr size_t kMostReferenceGemmTypes = 4;
+inline constexpr size_t kMaxReferenceGemmTypes = 4;
 
 // One type, and the library that multiplied in it.
 struct ReferenceGemmColumn {
@@ -24,7 +24,7 @@ struct ReferenceGemmRow {
   int64_t n;
   int64_t k;
   // By the table's columns. 0: not in that type's calibration.
-  std::array<double, kMostReferenceGemmTypes> microseconds;
+  std::array<double, kMaxReferenceGemmTypes> microseconds;
 };
 
 struct ReferenceGemmTable {

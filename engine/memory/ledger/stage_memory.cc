@@ -11,7 +11,7 @@ constexpr char kAlways[] = "always";
 constexpr char kSource[] = "docs/memory.md, estimated";
 
 // Beyond this, scaling by a double could overflow an int64.
-constexpr int64_t kMostAllocated = int64_t{1} << 58;
+constexpr int64_t kMaxAllocated = int64_t{1} << 58;
 
 Bytes ShareOf(Bytes size, double share) {
   return Bytes(std::llround(static_cast<double>(size.value()) * share));
@@ -51,7 +51,7 @@ absl::string_view PeakPhaseName(PeakPhase phase) {
 
 absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory) {
   const CheckedInt counted = memory.counted() + reserve.workspace.value();
-  if (!counted.ok() || counted.value() > kMostAllocated) {
+  if (!counted.ok() || counted.value() > kMaxAllocated) {
     return InvalidField("layout", "needs more than 2.8e17 bytes on a GPU");
   }
   const Bytes base(counted.value());

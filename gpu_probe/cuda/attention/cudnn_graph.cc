@@ -24,7 +24,7 @@ std::string LastErrorOf(const Cudnn& cudnn) {
 constexpr int64_t kTensorAlignmentBytes = 16;
 
 // The library lists its choices best first; for attention at most a handful.
-constexpr int64_t kMostConfigs = 8;
+constexpr int64_t kMaxConfigs = 8;
 
 // Configurations that the device supports, best first.
 absl::StatusOr<std::vector<CudnnDescriptor>> ConfigsOf(const FinishedCudnnGraph& graph,
@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<CudnnDescriptor>> ConfigsOf(const FinishedCudnnGraph&
   // The library fills descriptors that the caller creates.
   std::vector<CudnnDescriptor> configs;
   std::vector<void*> objects;
-  for (int64_t i = 0; i < kMostConfigs; ++i) {
+  for (int64_t i = 0; i < kMaxConfigs; ++i) {
     configs.emplace_back(cudnn, cudnn::kEngineConfig);
     objects.push_back(configs.back().get());
   }
@@ -48,9 +48,9 @@ absl::StatusOr<std::vector<CudnnDescriptor>> ConfigsOf(const FinishedCudnnGraph&
   SEXTANT_RETURN_IF_ERROR(
       CudnnStatus(*cudnn,
                   cudnn->descriptor_get(heuristics.get(), cudnn::kHeuristicsResults,
-                                        cudnn::kOfDescriptor, kMostConfigs, &count, objects.data()),
+                                        cudnn::kOfDescriptor, kMaxConfigs, &count, objects.data()),
                   "cudnnBackendGetAttribute of heuristics"));
-  configs.resize(static_cast<std::size_t>(std::clamp<int64_t>(count, 0, kMostConfigs)));
+  configs.resize(static_cast<std::size_t>(std::clamp<int64_t>(count, 0, kMaxConfigs)));
   return configs;
 }
 

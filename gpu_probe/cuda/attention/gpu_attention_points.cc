@@ -214,11 +214,11 @@ absl::Status GpuAttentionWorkload::Check() {
 // The first cuDNN 9 known to do everything used here correctly: backward passes of 9.10.0 and
 // 9.10.1 have known faults, for which cudnn-frontend refuses them, and before 9.10 a mask had to be
 // the lowest number and not minus infinity (attn_score_modifiers.h there).
-constexpr std::size_t kLeastCudnn = 91002;
+constexpr std::size_t kMinCudnn = 91002;
 
 // The least number of shapes for a model of attention's times
 // (engine/hardware/kernels/attention_model.h).
-constexpr int kFewestAttentionPoints = 8;
+constexpr int kMinAttentionPoints = 8;
 
 // State that the points of one GPU share.
 struct AttentionSource {
@@ -310,7 +310,7 @@ Point PointOf(const GpuAttentionShape& shape, bool backward,
   point.unit = "FLOP/s";
   point.minimum_sample_seconds = kGpuSampleSeconds;
   point.level = kAttention;
-  point.fewest_useful = kFewestAttentionPoints;
+  point.fewest_useful = kMinAttentionPoints;
   point.useless_alone = true;
   point.assumed_preparation_seconds = backward ? kAssumedCompileSeconds : 0;
   point.make = [=] { return MakeAttention(shape, backward, source.get()); };
@@ -333,7 +333,7 @@ std::vector<Point> GpuAttentionPoints(v1::ProbeMode mode, const SharedSession& s
                                   cudnn.status().message(), ")"));
     return {};
   }
-  if (cudnn->version_number < kLeastCudnn) {
+  if (cudnn->version_number < kMinCudnn) {
     notes->push_back(
         absl::StrCat("attention is not measured: cuDNN ", cudnn->version, " is older than 9.10.2"));
     return {};

@@ -11,7 +11,7 @@ constexpr int64_t kBf16Bytes = 2;
 constexpr int64_t kFp32Bytes = 4;
 
 // For the library's own needs in addition to its sums.
-constexpr int64_t kLeastWorkspaceBytes = int64_t{1} << 20;
+constexpr int64_t kMinWorkspaceBytes = int64_t{1} << 20;
 
 // The shapes of Llama and similar models, whole and as one of eight devices holds them.
 const std::vector<GpuAttentionShape>& CausalShapes() {
@@ -87,7 +87,7 @@ AttentionBytes AttentionBytesOf(const GpuAttentionShape& shape, bool backward) {
   const int64_t value_bytes = kv_rows * shape.value_head_size * kBf16Bytes;
   const int64_t row_bytes = rows * kFp32Bytes;
   AttentionBytes bytes = {query_bytes, key_bytes, value_bytes, output_bytes, row_bytes};
-  bytes.back() = kLeastWorkspaceBytes;
+  bytes.back() = kMinWorkspaceBytes;
   if (!backward) return bytes;
   return {query_bytes,
           key_bytes,
@@ -100,7 +100,7 @@ AttentionBytes AttentionBytesOf(const GpuAttentionShape& shape, bool backward) {
           value_bytes,
           row_bytes,
           rows * shape.head_size * kFp32Bytes,
-          rows * (shape.head_size + shape.value_head_size) * kFp32Bytes + kLeastWorkspaceBytes};
+          rows * (shape.head_size + shape.value_head_size) * kFp32Bytes + kMinWorkspaceBytes};
 }
 
 std::vector<GpuAttentionShape> ForwardAttentionShapes(v1::ProbeMode mode) {

@@ -49,7 +49,7 @@ inline constexpr int kBatchCount = 5;
 inline constexpr int kBatchStride = 6;
 
 // cublasLtMatmulPreferenceAttributes_t.
-inline constexpr int kMostWorkspaceBytes = 1;
+inline constexpr int kMaxWorkspaceBytes = 1;
 
 // cublasLtMatmulAlgoConfigAttributes_t.
 inline constexpr int kTile = 1;

@@ -185,7 +185,7 @@ absl::Status GpuMatmul::Choose() {
   SEXTANT_RETURN_IF_ERROR(
       CublasStatus(library().preference_create(&preference), "cublasLtMatmulPreferenceCreate"));
   const auto workspace_bytes = static_cast<uint64_t>(WorkspaceBytesFor(cublaslt_->session()));
-  int code = library().preference_set(preference, cublaslt::kMostWorkspaceBytes, &workspace_bytes,
+  int code = library().preference_set(preference, cublaslt::kMaxWorkspaceBytes, &workspace_bytes,
                                       sizeof(workspace_bytes));
   int found = 0;
   choices_.resize(kWantedChoiceCount);

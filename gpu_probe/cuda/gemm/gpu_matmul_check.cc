@@ -19,7 +19,7 @@ constexpr int64_t kCheckThreadCount = 256;
 // Threads that share a sum over k: each adds up some 64 products.
 constexpr int64_t kProductsOfLane = 64;
 constexpr int64_t kWarpSize = 32;
-constexpr int64_t kMostLanes = 256;
+constexpr int64_t kMaxLanes = 256;
 
 // As in kernels/matmul_check.cu: rows and blocks of columns of one thread.
 constexpr int64_t kTaskRows = 4;
@@ -84,7 +84,7 @@ absl::Status CheckOneProduct(const GpuMatmulProblem& problem, const GpuMatrices&
   const int64_t k = problem.k;
   const int64_t block_count = BlockCountOf(n);
   const int64_t lanes = std::clamp<int64_t>(
-      CeilDivide(CeilDivide(k, kProductsOfLane), kWarpSize) * kWarpSize, kWarpSize, kMostLanes);
+      CeilDivide(CeilDivide(k, kProductsOfLane), kWarpSize) * kWarpSize, kWarpSize, kMaxLanes);
   const Sums sums = SumsOf(problem, arena.scratch());
   SEXTANT_RETURN_IF_ERROR(session.Fill(sums.products, 0, sums.added_up_bytes));
   SEXTANT_RETURN_IF_ERROR(session.Launch("matmul_sum_columns", LaunchFor(block_count * k, session),

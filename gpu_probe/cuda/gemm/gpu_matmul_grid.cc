@@ -12,7 +12,7 @@ constexpr size_t kStandardPointCount = 80;
 constexpr size_t kStandardCheckCount = 12;
 
 // Types without tensor cores, or with few, are slow: their sizes stay below this.
-constexpr double kMostSlowOperations = 0x1p38;
+constexpr double kMaxSlowOperations = 0x1p38;
 
 void AppendFront(std::vector<MatmulSize> from, size_t count, std::vector<MatmulSize>* to) {
   from.resize(std::min(count, from.size()));
@@ -28,7 +28,7 @@ std::vector<MatmulSize> FullSizes(v1::DataType type) {
   std::erase_if(out, [&](const MatmulSize& size) {
     const double operations = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) *
                               static_cast<double>(size.k);
-    return IsSlow(type) && operations > kMostSlowOperations;
+    return IsSlow(type) && operations > kMaxSlowOperations;
   });
   return out;
 }

@@ -20,7 +20,7 @@ MatmulSize FirstSize();
 bool HasGrid(v1::DataType type);
 // The least number of shapes for a model of the type's times
 // (engine/hardware/kernels/gemm_model.h).
-inline constexpr int kFewestGridPoints = 24;
+inline constexpr int kMinGridPoints = 24;
 
 // The sizes of `mode` other than the first, none where the mode does not measure the type.
 // docs/gpu_matmul.md has their times.

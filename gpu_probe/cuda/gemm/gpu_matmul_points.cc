@@ -227,7 +227,7 @@ void MatmulPlanner::Add(const GpuMatmulProblem& problem, const GpuMatmulRole& ro
   point.minimum_sample_seconds = kGpuSampleSeconds;
   point.level = role.level;
   if (role.level == kBf16Anchors || role.level == kFp8Anchors) {
-    point.fewest_useful = kFewestGridPoints;
+    point.fewest_useful = kMinGridPoints;
   }
   point.make = [what] { return Make(what); };
   point.record = [what, role](const v1::TimeStatistics& time, v1::Calibration* out) {

@@ -64,7 +64,7 @@ constexpr unsigned char kGpuLowByte = 0x80;
 
 constexpr size_t kTriedChoiceCount = 4;
 constexpr int kBestSampleCount = 5;
-constexpr double kMostTrialRuns = 1000;
+constexpr double kMaxTrialRuns = 1000;
 
 // Smaller differences are noise.
 constexpr double kWorthChoosing = 1.02;
@@ -72,7 +72,7 @@ constexpr double kWorthChoosing = 1.02;
 // Seconds of one run, from a sample as long as a point's.
 absl::StatusOr<double> TimeSample(GpuMatmulWorkload& workload, double run_seconds) {
   const auto runs = static_cast<int64_t>(
-      std::clamp(std::ceil(kGpuSampleSeconds / run_seconds), 1.0, kMostTrialRuns));
+      std::clamp(std::ceil(kGpuSampleSeconds / run_seconds), 1.0, kMaxTrialRuns));
   SEXTANT_RETURN_IF_ERROR(workload.Run(runs));
   return *workload.DeviceSeconds() / static_cast<double>(runs);
 }

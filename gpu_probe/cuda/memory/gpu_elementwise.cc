@@ -286,7 +286,7 @@ std::vector<Point> GpuElementwisePoints(const SharedSession& session) {
   const auto source = std::make_shared<LadderSource>(
       LadderSource{.array_bytes = GpuArrayBytes({.wanted_bytes = kLadderArrayBytes}, *session)});
   std::vector<Point> points;
-  for (int64_t count = kFewestGpuMultiplyAdds; count <= kMostGpuMultiplyAdds; count *= 2) {
+  for (int64_t count = kMinGpuMultiplyAdds; count <= kMaxGpuMultiplyAdds; count *= 2) {
     points.push_back(LadderPoint(count, source, session));
   }
   return points;

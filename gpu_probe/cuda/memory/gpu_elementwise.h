@@ -13,8 +13,8 @@ namespace sextant::probe {
 
 // The ends of the ladder, from which the ridge is computed. Starts at two, since one multiply-add
 // is the same work as a scaling copy.
-inline constexpr int64_t kFewestGpuMultiplyAdds = 2;
-inline constexpr int64_t kMostGpuMultiplyAdds = 256;
+inline constexpr int64_t kMinGpuMultiplyAdds = 2;
+inline constexpr int64_t kMaxGpuMultiplyAdds = 256;
 
 // 2, 4, 8 and so on to 256 multiply-adds an element of an fp32 array that exceeds the cache. Left
 // out, with a note, where memory is too small.

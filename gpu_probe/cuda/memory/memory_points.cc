@@ -318,7 +318,7 @@ Point LaunchPoint(v1::LaunchMeasurement::Kind kind, const SharedSession& session
 }
 
 // The time to start an empty kernel: by one host call a kernel, and by recordings of
-// kMostRecordedRuns kernels.
+// kMaxRecordedRuns kernels.
 std::vector<Point> GpuLaunchPoints(const SharedSession& session) {
   return {LaunchPoint(v1::LaunchMeasurement::KIND_STREAM, session),
           LaunchPoint(v1::LaunchMeasurement::KIND_GRAPH, session)};
@@ -341,7 +341,7 @@ std::vector<Point> GpuMemoryPoints(v1::ProbeMode mode, const SharedSession& sess
 }
 
 void SummariseGpuMemory(v1::Calibration* calibration) {
-  FillRidge(kFewestGpuMultiplyAdds, kMostGpuMultiplyAdds, calibration);
+  FillRidge(kMinGpuMultiplyAdds, kMaxGpuMultiplyAdds, calibration);
   FillFusionSpeedup(calibration);
 }
 

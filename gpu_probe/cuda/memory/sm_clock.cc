@@ -18,7 +18,7 @@ constexpr int64_t kCountedCycles = 2'000'000;
 // Launches between two readings of the clock: some 4 ms at full speed; at the lowest clocks six
 // times that, still less than may be queued.
 constexpr int kLaunchesOfRound = 200;
-constexpr int kMostRounds = 100;  // whatever the GPU's clock is
+constexpr int kMaxRounds = 100;  // whatever the GPU's clock is
 
 // As in kernels/clock.cu.
 struct ClockReading {
@@ -100,13 +100,13 @@ absl::StatusOr<AwakeGpu> WakeUp(const SharedSession& session) {
   SEXTANT_ASSIGN_OR_RETURN(const MultiprocessorRun work, MultiprocessorRun::Create(session));
   SEXTANT_ASSIGN_OR_RETURN(const ClockReading first, counter.Read());
   AwakeGpu awake = {.sm_clock_hertz = HertzOf(first)};
-  for (int round = 0; round < kMostRounds && awake.seconds < kMostWakeSeconds; ++round) {
+  for (int round = 0; round < kMaxRounds && awake.seconds < kMaxWakeSeconds; ++round) {
     for (int i = 0; i < kLaunchesOfRound; ++i) SEXTANT_RETURN_IF_ERROR(work.Enqueue(*session));
     SEXTANT_ASSIGN_OR_RETURN(const ClockReading last, counter.Read());
     const double before_hertz = std::exchange(awake.sm_clock_hertz, HertzOf(last));
     awake.steady = std::abs(awake.sm_clock_hertz - before_hertz) < kSteadyClockRatio * before_hertz;
     awake.seconds = static_cast<double>(last.end_ns - first.start_ns) * 1e-9;
-    if (awake.steady && awake.seconds >= kLeastWakeSeconds) break;
+    if (awake.steady && awake.seconds >= kMinWakeSeconds) break;
   }
   return awake;
 }

@@ -56,12 +56,12 @@ struct AwakeGpu {
   bool steady = false;  // the last two clocks differ by less than kSteadyClockRatio
 };
 
-inline constexpr double kLeastWakeSeconds = 0.03;
-inline constexpr double kMostWakeSeconds = 0.1;
+inline constexpr double kMinWakeSeconds = 0.03;
+inline constexpr double kMaxWakeSeconds = 0.1;
 inline constexpr double kSteadyClockRatio = 0.02;
 
-// Keeps all multiprocessors computing, for at least kLeastWakeSeconds, until their clock is steady
-// or kMostWakeSeconds have passed: an idle GPU's clock is a fraction of its working clock.
+// Keeps all multiprocessors computing, for at least kMinWakeSeconds, until their clock is steady
+// or kMaxWakeSeconds have passed: an idle GPU's clock is a fraction of its working clock.
 //
 // Errors: MeasureSmClock()'s; DeviceMemory::Allocate()'s.
 absl::StatusOr<AwakeGpu> WakeUp(const SharedSession& session);

@@ -16,7 +16,7 @@ namespace {
 
 // The most calls queued at a time: limited by a GPU's queue, and by how long other processes may
 // have to wait.
-constexpr int64_t kMostQueuedCalls = 256;
+constexpr int64_t kMaxQueuedCalls = 256;
 
 constexpr int64_t kBf16Bytes = 2;
 
@@ -29,7 +29,7 @@ constexpr int64_t kCollectiveSizesBytes[] = {int64_t{8} << 10, int64_t{1} << 20,
                                              int64_t{512} << 20};
 
 // Sums of more ranks' data would not be exact (kernels/peers.cu).
-constexpr size_t kMostExactRanks = 64;
+constexpr size_t kMaxExactRanks = 64;
 
 // The share of the bytes that must leave or reach a rank: nccl-tests' factors.
 double BusShare(v1::CollectiveOperation operation, size_t rank_count) {
@@ -263,8 +263,8 @@ absl::Status CollectiveWorkload::Run(int64_t repetition_count) {
   SEXTANT_RETURN_IF_ERROR(MakeEvents());
   int64_t chunk = 1;
   if (run_seconds_ > 0) {
-    const double fitting = kMostQueuedSeconds / run_seconds_;
-    chunk = static_cast<int64_t>(std::clamp(fitting, 1.0, static_cast<double>(kMostQueuedCalls)));
+    const double fitting = kMaxQueuedSeconds / run_seconds_;
+    chunk = static_cast<int64_t>(std::clamp(fitting, 1.0, static_cast<double>(kMaxQueuedCalls)));
   }
   double seconds = 0;
   for (int64_t done = 0; done < repetition_count; done += chunk) {
@@ -303,7 +303,7 @@ absl::Status CollectiveWorkload::Check() {
 
 std::vector<Point> CollectivePoints(const Nccl& nccl, const std::shared_ptr<PeerHost>& host) {
   std::vector<Point> points;
-  if (host->rank_count() > kMostExactRanks) return points;
+  if (host->rank_count() > kMaxExactRanks) return points;
   const int64_t step_bytes = static_cast<int64_t>(host->rank_count()) * kPeerVectorBytes;
   std::vector<int64_t> sizes_bytes;
   for (const int64_t size : kCollectiveSizesBytes) {

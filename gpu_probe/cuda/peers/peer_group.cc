@@ -12,7 +12,7 @@ namespace {
 // bf16 of all bits set is NaN, and not an integer.
 constexpr unsigned char kPeerPoison = 0xFF;
 
-constexpr int64_t kMostPeerBlocks = 1024;
+constexpr int64_t kMaxPeerBlocks = 1024;
 constexpr int64_t kPeerThreadCount = 256;
 
 // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED of cuda.h: enabled by a library, in the shared context.
@@ -46,7 +46,7 @@ int64_t BufferBytesUnder(int64_t cap_bytes) {
 
 LaunchShape PeerGrid(int64_t vector_count) {
   const int64_t wanted = (vector_count + kPeerThreadCount - 1) / kPeerThreadCount;
-  return {.block_count = static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, kMostPeerBlocks)),
+  return {.block_count = static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, kMaxPeerBlocks)),
           .thread_count = static_cast<unsigned>(kPeerThreadCount)};
 }
 

@@ -20,7 +20,7 @@ MeasuredMatmul Matmul(double flops_per_second, bool stable = true, bool sustaine
 
 double RateKept(std::initializer_list<MeasuredMatmul> matmuls) {
   DeviceCalibration calibration;
-  for (const MeasuredMatmul& matmul : matmuls) calibration.Consider(matmul);
+  for (const MeasuredMatmul& matmul : matmuls) calibration.KeepIfBetter(matmul);
   const MeasuredMatmul* kept = calibration.MatmulIn(DataType::kBf16);
   return kept == nullptr ? 0 : kept->rate.value();
 }
@@ -42,7 +42,7 @@ TEST(DeviceCalibration, KeepsTheRateThatSaysMost) {
 
 double FasterBurst(std::initializer_list<MeasuredMatmul> matmuls) {
   DeviceCalibration calibration;
-  for (const MeasuredMatmul& matmul : matmuls) calibration.Consider(matmul);
+  for (const MeasuredMatmul& matmul : matmuls) calibration.KeepIfBetter(matmul);
   const MeasuredMatmul* burst = calibration.FasterBurstIn(DataType::kBf16);
   return burst == nullptr ? 0 : burst->rate.value();
 }
@@ -66,8 +66,8 @@ TEST(DeviceCalibration, KeepsDataTypesApart) {
   DeviceCalibration calibration;
   MeasuredMatmul fp32 = Matmul(2);
   fp32.data_type = DataType::kFp32;
-  calibration.Consider(fp32);
-  calibration.Consider(Matmul(7));
+  calibration.KeepIfBetter(fp32);
+  calibration.KeepIfBetter(Matmul(7));
   EXPECT_EQ(calibration.MatmulIn(DataType::kFp32)->rate.value(), 2);
   EXPECT_EQ(calibration.MatmulIn(DataType::kBf16)->rate.value(), 7);
   EXPECT_EQ(calibration.MatmulIn(DataType::kFp16), nullptr);

@@ -109,7 +109,7 @@ TEST(Figures, SayWhereTheyWereRead) {
 
 TEST(Figures, EveryRowThatCitesATableNamesIt) {
   for (const Accelerator& a : Accelerators()) {
-    for (const Figure& figure :
+    for (const DatasheetValue& figure :
          {a.memory_bytes, a.memory_bandwidth_bytes_per_second, a.bf16_flops_per_second,
           a.fp32_flops_per_second, a.link_bandwidth_bytes_per_second, a.pcie_generation,
           a.cache_bytes, a.compute_unit_count, a.boost_clock_hertz, a.thermal_design_power_watts}) {

@@ -130,7 +130,7 @@ DeviceCalibration WithMatmul(const char* uuid, double rate, int64_t memory_bytes
   DeviceCalibration out;
   out.uuid = uuid;
   out.memory = Bytes(memory_bytes);
-  if (rate > 0) out.Consider({.data_type = DataType::kBf16, .rate = FlopsPerSecond(rate)});
+  if (rate > 0) out.KeepIfBetter({.data_type = DataType::kBf16, .rate = FlopsPerSecond(rate)});
   return out;
 }
 

@@ -224,7 +224,7 @@ TEST(Experts, NameTheFieldsAtFault) {
   EXPECT_THAT(AnalyzeOperation({op, kBf16Experts}, ""),
               NamesFields(ElementsAre("experts_per_token", "expert_parallel_size")));
   op = kDeepSeekV3;
-  op.expert_count = kMostExperts + 1;
+  op.expert_count = kMaxExperts + 1;
   EXPECT_THAT(AnalyzeOperation({op, kBf16Experts}, ""), NamesFields(ElementsAre("expert_count")));
   op = kDeepSeekV3;
   op.tokens = kMaxDimension;

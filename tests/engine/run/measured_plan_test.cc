@@ -202,7 +202,7 @@ TEST(MeasuredPlan, NamesTheStableBurstBesideAnUnstableSustainedRate) {
   burst.sustained = false;
   burst.m = 2048;
   burst.rate = FlopsPerSecond(900e12);
-  calibration.Consider(burst);
+  calibration.KeepIfBetter(burst);
   RunSpec run = SuppliedRun(calibration);
   EXPECT_THAT(TextsOf(PlanOf(run).notes), Not(Contains(HasSubstr("burst"))));
   ChangeCalibration(run.cluster.device.calibrations[0],

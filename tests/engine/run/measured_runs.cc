@@ -33,8 +33,8 @@ DeviceCalibration Processor(absl::string_view uuid) {
   out.product_name = "Some Processor 9000";
   out.processor = true;
   out.memory = Bytes(64'000'000'000);
-  out.Consider(MeasuredAt(DataType::kBf16, 2e12));
-  out.Consider(MeasuredAt(DataType::kFp32, 1e12));
+  out.KeepIfBetter(MeasuredAt(DataType::kBf16, 2e12));
+  out.KeepIfBetter(MeasuredAt(DataType::kFp32, 1e12));
   return out;
 }
 
@@ -45,7 +45,7 @@ DeviceCalibration MeasuredH100(absl::string_view uuid) {
   out.memory = Bytes(80'000'000'000);
   MeasuredMatmul matmul = MeasuredAt(DataType::kBf16, 700e12);
   matmul.sustained = true;
-  out.Consider(matmul);
+  out.KeepIfBetter(matmul);
   return out;
 }
 

@@ -25,14 +25,14 @@ DeviceCalibration Measured() {
   DeviceCalibration out;
   out.uuid = "GPU-1";
   out.product_name = "Some GPU";
-  out.Consider({.data_type = DataType::kBf16,
-                .m = 1,
-                .n = 1,
-                .k = 1,
-                .rate = FlopsPerSecond(5e14),
-                .sample_count = 3,
-                .stable = true,
-                .engine = "library"});
+  out.KeepIfBetter({.data_type = DataType::kBf16,
+                    .m = 1,
+                    .n = 1,
+                    .k = 1,
+                    .rate = FlopsPerSecond(5e14),
+                    .sample_count = 3,
+                    .stable = true,
+                    .engine = "library"});
   out.ConsiderPass(StreamPattern::kCopy,
                    {.per_second = 2e12, .array_bytes = 1 << 30, .sample_count = 1});
   return out;

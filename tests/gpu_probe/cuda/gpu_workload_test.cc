@@ -69,10 +69,10 @@ TEST_F(GpuWorkloadTest, ManyShortRunsAreRecordedOnceAndThenStartedTogether) {
   OneKernel kernel(Open(), HostPart::kRecords);
   ASSERT_EQ(kernel.Run(1), absl::OkStatus());  // tells how long a run takes
   ASSERT_EQ(kernel.Run(1000), absl::OkStatus());
-  EXPECT_EQ(kernel.enqueued_count, 1 + kMostRecordedRuns);
+  EXPECT_EQ(kernel.enqueued_count, 1 + kMaxRecordedRuns);
   EXPECT_NEAR(*kernel.DeviceSeconds(), 1000 * 2e-6, 1e-6);
   ASSERT_EQ(kernel.Run(1007), absl::OkStatus());
-  EXPECT_EQ(kernel.enqueued_count, 1 + kMostRecordedRuns + 7);  // 7 are left over
+  EXPECT_EQ(kernel.enqueued_count, 1 + kMaxRecordedRuns + 7);  // 7 are left over
 }
 
 // Goes over 50 operands in turn.
@@ -100,10 +100,10 @@ TEST_F(GpuWorkloadTest, RecordingsGoOverAllOperandsAndTellTheLast) {
   EXPECT_EQ(kernel.turn(), 1);
   // Recordings of the runs up to 21, 41 and 61, which is 11 again: of two a call the second tells.
   for (const int64_t last : {41, 21, 11, 41}) {
-    ASSERT_EQ(kernel.Run(2 * kMostRecordedRuns), absl::OkStatus());
+    ASSERT_EQ(kernel.Run(2 * kMaxRecordedRuns), absl::OkStatus());
     EXPECT_EQ(kernel.turn(), last);
   }
-  EXPECT_EQ(kernel.enqueued_count, 1 + 3 * kMostRecordedRuns);
+  EXPECT_EQ(kernel.enqueued_count, 1 + 3 * kMaxRecordedRuns);
 }
 
 TEST_F(GpuWorkloadTest, RunsBelowFiftyMicrosecondsAreRecordedAsManyAsASampleHas) {
@@ -183,8 +183,8 @@ TEST_F(HeldWorkloadTest, NoMoreIsQueuedInAHeldStreamThanItsQueueTakes) {
   Takes(2e-6);
   OneKernel kernel(*GpuSession::Open(Watched()), HostPart::kQueues);
   ASSERT_EQ(OrderOf(kernel, 1), "ewe");
-  EXPECT_EQ(OrderOf(kernel, kMostHeldCalls).front(), 'h');
-  EXPECT_EQ(OrderOf(kernel, kMostHeldCalls + 1).front(), 'e');
+  EXPECT_EQ(OrderOf(kernel, kMaxHeldCalls).front(), 'h');
+  EXPECT_EQ(OrderOf(kernel, kMaxHeldCalls + 1).front(), 'e');
 }
 
 TEST_F(HeldWorkloadTest, AFaultLetsGoOfTheStream) {
@@ -234,8 +234,8 @@ TEST_F(GpuWorkloadTest, NeverQueuesMoreThanFiftyMilliseconds) {
   OneKernel kernel(*GpuSession::Open(std::move(parts)), HostPart::kRecords);
   ASSERT_EQ(kernel.Run(1), absl::OkStatus());
   ASSERT_EQ(kernel.Run(100), absl::OkStatus());
-  EXPECT_LE(most_seconds, kMostQueuedSeconds);
-  EXPECT_GT(most_seconds, kMostQueuedSeconds / 2);  // two chunks: the GPU does not wait
+  EXPECT_LE(most_seconds, kMaxQueuedSeconds);
+  EXPECT_GT(most_seconds, kMaxQueuedSeconds / 2);  // two chunks: the GPU does not wait
   EXPECT_NEAR(done_seconds, 101 * kRunSeconds, 1e-9);
 }
 

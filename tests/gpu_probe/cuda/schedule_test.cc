@@ -139,9 +139,9 @@ TEST_P(StandardScheduleTest, EndsInTimeWithGridsThatCanBeUsed) {
   std::cout << Row(costs, out) << "\n";
   EXPECT_LE(out.wall_seconds, kStandardSeconds);
   const bool dearest = start_seconds >= 2.5 && load_seconds >= 15e-3;
-  EXPECT_GE(out.bf16_points, dearest ? kFewestGridPoints : 60);
+  EXPECT_GE(out.bf16_points, dearest ? kMinGridPoints : 60);
   EXPECT_LE(out.bf16_points, kBf16GridPoints);
-  EXPECT_GE(out.fp8_points, kFewestGridPoints);
+  EXPECT_GE(out.fp8_points, kMinGridPoints);
   EXPECT_EQ(MatmulsWhere(out.calibration, IsSustained).size(), 1u);
   EXPECT_TRUE(out.calibration.attentions().empty());
 }

@@ -20,13 +20,13 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::Field;
 
-Figure Rate(double rate, double doubt = 0) {
+HealthMetric Rate(double rate, double doubt = 0) {
   return {.name = "copy", .unit = "B/s", .points = {{.key = "", .rate = rate, .doubt = doubt}}};
 }
 
-std::vector<const Figure*> Pointers(const std::vector<Figure>& figures) {
-  std::vector<const Figure*> out;
-  for (const Figure& figure : figures) out.push_back(&figure);
+std::vector<const HealthMetric*> Pointers(const std::vector<HealthMetric>& figures) {
+  std::vector<const HealthMetric*> out;
+  for (const HealthMetric& figure : figures) out.push_back(&figure);
   return out;
 }
 
@@ -37,9 +37,9 @@ TEST(FiguresTest, AreThoseThatSayHowFastADeviceIs) {
   v1::StreamMeasurement* const cache = calibration.add_streams();
   cache->set_operation(v1::StreamMeasurement::OPERATION_COPY);
   cache->set_bytes_per_second(1e15);  // not of memory
-  const std::vector<Figure> figures = FiguresOf(calibration);
+  const std::vector<HealthMetric> figures = FiguresOf(calibration);
   std::vector<std::string> names;
-  for (const Figure& figure : figures) names.push_back(figure.name + ", " + figure.unit);
+  for (const HealthMetric& figure : figures) names.push_back(figure.name + ", " + figure.unit);
   EXPECT_THAT(names,
               ElementsAre("matmul bf16, FLOP/s", "matmul fp8_e4m3, FLOP/s", "matmul tf32, FLOP/s",
                           "matmul bf16 sustained, FLOP/s", "copy, B/s", "triad, B/s",
@@ -50,11 +50,11 @@ TEST(FiguresTest, AreThoseThatSayHowFastADeviceIs) {
 
 TEST(FiguresTest, OnlyWhatBothRanIsCompared) {
   const auto bf16 = [](std::vector<RatePoint> points) {
-    return Figure{.name = "matmul bf16", .unit = "FLOP/s", .points = std::move(points)};
+    return HealthMetric{.name = "matmul bf16", .unit = "FLOP/s", .points = std::move(points)};
   };
   // The first one's best shape is not the second's: 80 against 100 remain.
-  const Figure wide = bf16({{.key = "a", .rate = 80}, {.key = "b", .rate = 500}});
-  const Figure quick = bf16({{.key = "a", .rate = 100}, {.key = "c", .rate = 900}});
+  const HealthMetric wide = bf16({{.key = "a", .rate = 80}, {.key = "b", .rate = 500}});
+  const HealthMetric quick = bf16({{.key = "a", .rate = 100}, {.key = "c", .rate = 900}});
   EXPECT_THAT(CompareFigures(wide, quick)->log_deficit, DoubleNear(std::log(1.25), 1e-12));
   EXPECT_THAT(CompareFigures(quick, wide)->log_deficit, DoubleNear(std::log(0.8), 1e-12));
   EXPECT_FALSE(CompareFigures(wide, bf16({{.key = "c", .rate = 1}})).has_value());
@@ -72,7 +72,8 @@ TEST(FiguresTest, AnUnstableTimeIsDoubtedByHalfItsRange) {
 
 // 94 against the median of 90, 98, 99, 100, 101 (the 200 is older): 94/99 is 5.05 % slower.
 TEST(HistoryRuleTest, IsTheMedianOfTheLastFive) {
-  const std::vector<Figure> older = {Rate(200), Rate(90), Rate(98), Rate(99), Rate(100), Rate(101)};
+  const std::vector<HealthMetric> older = {Rate(200), Rate(90),  Rate(98),
+                                           Rate(99),  Rate(100), Rate(101)};
   const auto reference = AgainstHistory(Rate(94), Pointers(older), 0.05);
   ASSERT_TRUE(reference.has_value());
   EXPECT_EQ(reference->count, 5);
@@ -82,17 +83,17 @@ TEST(HistoryRuleTest, IsTheMedianOfTheLastFive) {
 }
 
 TEST(HistoryRuleTest, NoiseOfAnUnstableFigureIsTakenOff) {
-  const std::vector<Figure> steady = {Rate(100)};
+  const std::vector<HealthMetric> steady = {Rate(100)};
   EXPECT_TRUE(IsSlowerThanHistory(*AgainstHistory(Rate(93), Pointers(steady), 0.05), 0.05));
   EXPECT_FALSE(IsSlowerThanHistory(*AgainstHistory(Rate(93, 0.03), Pointers(steady), 0.05), 0.05));
-  const std::vector<Figure> noisy = {Rate(100, 0.03)};
+  const std::vector<HealthMetric> noisy = {Rate(100, 0.03)};
   EXPECT_FALSE(IsSlowerThanHistory(*AgainstHistory(Rate(93), Pointers(noisy), 0.05), 0.05));
   EXPECT_TRUE(IsSlowerThanHistory(*AgainstHistory(Rate(60, 0.03), Pointers(noisy), 0.05), 0.05));
 }
 
 // Ten slow measurements after five good ones: the norm is still the good ones.
 TEST(HistoryRuleTest, ASlowDeviceDoesNotBecomeItsOwnNorm) {
-  std::vector<Figure> older(5, Rate(100));
+  std::vector<HealthMetric> older(5, Rate(100));
   older.insert(older.end(), 10, Rate(80));
   const auto reference = AgainstHistory(Rate(80), Pointers(older), 0.05);
   EXPECT_THAT(std::exp(reference->log_deficit), DoubleNear(1.25, 1e-12));
@@ -101,13 +102,13 @@ TEST(HistoryRuleTest, ASlowDeviceDoesNotBecomeItsOwnNorm) {
 
 // But one lucky start does not condemn all that comes: the first five count as they are.
 TEST(HistoryRuleTest, OneOutlierAtTheStartIsOutvoted) {
-  std::vector<Figure> older = {Rate(150)};
+  std::vector<HealthMetric> older = {Rate(150)};
   older.insert(older.end(), 4, Rate(100));
   EXPECT_FALSE(IsSlowerThanHistory(*AgainstHistory(Rate(99), Pointers(older), 0.05), 0.05));
 }
 
-std::vector<Figure> Falling(double share_a_run, int count) {
-  std::vector<Figure> figures;
+std::vector<HealthMetric> Falling(double share_a_run, int count) {
+  std::vector<HealthMetric> figures;
   for (int i = 0; i < count; ++i) figures.push_back(Rate(100 * std::pow(1 - share_a_run, i)));
   return figures;
 }
@@ -130,9 +131,9 @@ TEST(HistoryRuleTest, WithoutHistoryThereIsNoReference) {
 }
 
 PeerReferences Among(double judged, const std::vector<double>& rates) {
-  std::vector<std::vector<Figure>> peers;
+  std::vector<std::vector<HealthMetric>> peers;
   for (const double rate : rates) peers.push_back({Rate(rate)});
-  std::vector<const std::vector<Figure>*> pointers;
+  std::vector<const std::vector<HealthMetric>*> pointers;
   for (const auto& peer : peers) pointers.push_back(&peer);
   return AgainstPeers({Rate(judged)}, pointers);
 }

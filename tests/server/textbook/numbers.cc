@@ -15,7 +15,7 @@ json Describe(const TestServer& server, const json& in) {
   return Ask(server, "AccountingService/DescribeDataType", request);
 }
 
-AskedQuestion Figure(const char* name) {
+AskedQuestion DatasheetValue(const char* name) {
   return [pointer = std::string("/format/layouts/0/") + name](const TestServer& server,
                                                               const json& in) -> json {
     return NumberAt(Describe(server, in), pointer);
@@ -36,14 +36,14 @@ json Layout(const TestServer& server, const json& in) {
 AskedQuestions AskedOfNumbers() {
   AskedQuestions out = {{"fp16-1e-8", Rounded}, {"bf16-1e-8-nonzero", Rounded}};
   for (const char* format : {"fp32", "fp16", "bf16", "fp8e4m3", "fp8e5m2"}) {
-    out[std::string(format) + "-max"] = Figure("largest_finite");
+    out[std::string(format) + "-max"] = DatasheetValue("largest_finite");
   }
   for (const char* format : {"fp32", "tf32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"}) {
     const std::string name = format;
     out[name + "-layout"] = Layout;
-    out[name + "-min-normal"] = Figure("smallest_normal");
-    out[name + "-min-subnormal"] = Figure("smallest_subnormal");
-    out[name + "-epsilon"] = Figure("epsilon");
+    out[name + "-min-normal"] = DatasheetValue("smallest_normal");
+    out[name + "-min-subnormal"] = DatasheetValue("smallest_subnormal");
+    out[name + "-epsilon"] = DatasheetValue("epsilon");
   }
   return out;
 }

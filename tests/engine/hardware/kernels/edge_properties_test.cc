@@ -165,8 +165,8 @@ TEST(PublishedCollectives, HaveNoSteps) {
   EXPECT_GT(compared, 10000);
 }
 
-// By two roofs alone, on a product that nobody published kernels of.
-TEST(PredictedByRoofs, GrowWithEveryDimension) {
+// By two ceilings alone, on a product that nobody published kernels of.
+TEST(PredictedByCeilings, GrowWithEveryDimension) {
   const Accelerator& product = **FindAccelerator("mi300x");
   const auto gemms = GemmPredictor::OfAccelerator(product, DataType::kBf16);
   const auto attentions = AttentionPredictor::OfAccelerator(product, DataType::kBf16);

@@ -92,7 +92,7 @@ TEST(GemmModel, EighteenShapesAreAGridOfTheirOwn) {
     const KernelTime time = model->Predict(shape);
     EXPECT_NEAR(time.expected.value() / AddedSeconds(shape), 1, 0.15);
   }
-  calibration.points.resize(kFewestGemmPoints - 1);
+  calibration.points.resize(kMinGemmPoints - 1);
   EXPECT_FALSE(GemmModel::Of(calibration).ok());
 }
 

@@ -89,7 +89,7 @@ TEST(PredictedKernels, HaveTermsThatNeverFallWithWork) {
       AttentionShape more = less;
       more.*size += AnySize(random, 12);
       const TermArray after = AttentionTerms(more, form, 132).terms;
-      for (int term = 0; term < kMostTerms; ++term) {
+      for (int term = 0; term < kMaxTerms; ++term) {
         EXPECT_GE(after[term], before[term] * (1 - 1e-12)) << "term " << term;
       }
     }
@@ -101,7 +101,7 @@ TEST(PredictedKernels, HaveTermsThatNeverFallWithWork) {
       GroupedGemmShape more = fewer;
       more.*size += AnySize(random, 12);
       const TermArray after = GroupedGemmTerms(more, {.row_tile = 64}).terms;
-      for (int term = 0; term < kMostTerms; ++term) {
+      for (int term = 0; term < kMaxTerms; ++term) {
         EXPECT_GE(after[term], few[term] * (1 - 1e-12)) << "term " << term;
       }
     }

@@ -12,7 +12,7 @@ namespace {
 
 double SumOf(const TermArray& row, const TermArray& costs) {
   double out = 0;
-  for (int i = 0; i < kMostTerms; ++i) out += row[i] * costs[i];
+  for (int i = 0; i < kMaxTerms; ++i) out += row[i] * costs[i];
   return out;
 }
 
@@ -32,7 +32,7 @@ std::vector<TermArray> RowsMadeOf(const TermArray& costs, int count, uint32_t se
 TEST(NonnegativeFit, FindsTheCostsThatMadeTheTimes) {
   const TermArray made = {2e-6, 0, 3e-9, 0, 0, 5, 0, 1e-3};
   const TermArray found = NonnegativeFit(RowsMadeOf(made, 40, 1));
-  for (int i = 0; i < kMostTerms; ++i) EXPECT_NEAR(found[i], made[i], 1e-4 * made[i] + 1e-9) << i;
+  for (int i = 0; i < kMaxTerms; ++i) EXPECT_NEAR(found[i], made[i], 1e-4 * made[i] + 1e-9) << i;
 }
 
 TEST(NonnegativeFit, HoldsWhatWouldBeNegativeAtZero) {
@@ -67,7 +67,7 @@ TEST(NonnegativeFit, IsOptimalForItsWeights) {
       for (double& term : row) term *= factor;
     }
     const TermArray costs = NonnegativeFit(rows);
-    for (int i = 0; i < kMostTerms; ++i) {
+    for (int i = 0; i < kMaxTerms; ++i) {
       double gradient = 0;
       double size = 0;
       for (const TermArray& row : rows) {
@@ -104,7 +104,7 @@ TEST(NonnegativeFit, CopesWithColumnsThatAreAlike) {
   const TermArray found = NonnegativeFit(rows);
   EXPECT_NEAR(found[0], 1, 1e-4);
   EXPECT_NEAR(found[1] + 2 * found[2], 1, 1e-4);
-  for (int i = 3; i < kMostTerms; ++i) EXPECT_EQ(found[i], 0);
+  for (int i = 3; i < kMaxTerms; ++i) EXPECT_EQ(found[i], 0);
 }
 
 }  // namespace

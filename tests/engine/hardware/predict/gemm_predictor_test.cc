@@ -252,7 +252,7 @@ TEST(GemmPredictorBatch, ReadsAllSecondOperands) {
 
 // 8 products of 2 x 1024 x 1024 x 64 FLOPs at 2e12 a second, and of 2 x 1024 x 64 + 1024 x 1024
 // numbers of 2 bytes at 1e12, in one kernel of 3 us at least.
-TEST(GemmPredictorBatch, ByRoofsCountsEachsBytes) {
+TEST(GemmPredictorBatch, ByCeilingsCountsEachsBytes) {
   const DeviceCalibration device = Device(nullptr);
   const auto predictor = GemmPredictor::OfMeasured({.calibration = &device}, DataType::kBf16);
   ASSERT_THAT(predictor, IsOk());

@@ -109,7 +109,7 @@ TEST(GroupedGemmPredictor, OfALikeTypeIsWiderAndSaysSo) {
 }
 
 // Large experts are their FLOPs: 2 x 65536 rows of 3 x 8192 x 4096 weights at 600e12 FLOP/s, 10 %
-// more for a product under roofs, 50 % more for a layer.
+// more for a product under ceilings, 50 % more for a layer.
 TEST(GroupedGemmPredictor, OfADeviceWithoutLayersIsTheSumOfProducts) {
   const DeviceCalibration device = Device(nullptr);
   const GroupedGemmPredictor predictor = PredictorOf({.calibration = &device}, kBf16Gated);
@@ -169,7 +169,7 @@ TEST(ExpertsByGemms, ComparesWithPublishedLayersAsStated) {
       const DataType type = reference.data_type;
       const Accelerator& product = *AcceleratorNamed(reference.device);
       const auto gemms = GemmPredictor::OfAccelerator(product, type);
-      const BytesPerSecond memory = DatasheetRoofs(product, type)->roofs.memory;
+      const BytesPerSecond memory = DatasheetCeilings(product, type)->ceilings.memory;
       for (const GroupedGemmPoint& point : PointsOf(reference)) {
         const Seconds sum =
             ExpertsByGemms(point.shape, {.gemms = *gemms, .memory = memory, .type = type});
@@ -194,7 +194,7 @@ TEST(ExpertsByGemms, PermutingIsAsMuchOfPublishedLayersAsStated) {
   for (const absl::Span<const GroupedGemmReference> of_device : GroupedGemmReferences()) {
     for (const GroupedGemmReference& reference : of_device) {
       const Accelerator& product = *AcceleratorNamed(reference.device);
-      const BytesPerSecond memory = DatasheetRoofs(product, DataType::kBf16)->roofs.memory;
+      const BytesPerSecond memory = DatasheetCeilings(product, DataType::kBf16)->ceilings.memory;
       std::vector<double> shares;
       for (const GroupedGemmPoint& point : PointsOf(reference)) {
         const double moved =

@@ -30,14 +30,14 @@ struct BestOfSomeGpu {
 
 inline DeviceCalibration SomeGpu(const Accelerator* accelerator, const BestOfSomeGpu& best) {
   DeviceCalibration out = SomeGpu(accelerator);
-  out.Consider({.data_type = DataType::kBf16,
-                .m = best.size,
-                .n = best.size,
-                .k = best.size,
-                .rate = FlopsPerSecond(best.flops_per_second),
-                .sample_count = 9,
-                .stable = true,
-                .engine = "library"});
+  out.KeepIfBetter({.data_type = DataType::kBf16,
+                    .m = best.size,
+                    .n = best.size,
+                    .k = best.size,
+                    .rate = FlopsPerSecond(best.flops_per_second),
+                    .sample_count = 9,
+                    .stable = true,
+                    .engine = "library"});
   out.ConsiderPass(
       StreamPattern::kCopy,
       {.per_second = best.bytes_per_second, .array_bytes = 1 << 30, .sample_count = 9});

@@ -36,7 +36,7 @@ const double kFlops = 2.0 * 1024 * 1024 * 1024;
 
 TEST(SustainedRate, IsMeasuredAgainstABurstOfTheSameShape) {
   DeviceCalibration device;
-  device.Consider(MatmulAt(8e13, true));
+  device.KeepIfBetter(MatmulAt(8e13, true));
   const std::vector<MeasuredGemms> burst = {
       {DataType::kBf16, {{{1024, 1024, 1024}, Seconds(kFlops / 1e14)}}}};
   const Derating derating = DeratingOf(device, burst);
@@ -45,11 +45,11 @@ TEST(SustainedRate, IsMeasuredAgainstABurstOfTheSameShape) {
   EXPECT_THAT(derating.citation, HasSubstr("1024x1024x1024"));
 }
 
-// The burst is predicted by the best rates; 1.10 times their roofs (docs/kernels.md).
+// The burst is predicted by the best rates; 1.10 times their ceilings (docs/kernels.md).
 TEST(SustainedRate, IsMeasuredAgainstAPredictedBurst) {
   DeviceCalibration device;
-  device.Consider(MatmulAt(2e14, false));
-  device.Consider(MatmulAt(1e14, true));
+  device.KeepIfBetter(MatmulAt(2e14, false));
+  device.KeepIfBetter(MatmulAt(1e14, true));
   device.ConsiderPass(StreamPattern::kCopy,
                       {.per_second = 1e15, .array_bytes = 1 << 30, .sample_count = 9});
   device.processor = true;  // no floor
@@ -58,7 +58,7 @@ TEST(SustainedRate, IsMeasuredAgainstAPredictedBurst) {
 
 TEST(SustainedRate, IsNeverAboveTheBurst) {
   DeviceCalibration device;
-  device.Consider(MatmulAt(2e14, true));
+  device.KeepIfBetter(MatmulAt(2e14, true));
   const std::vector<MeasuredGemms> burst = {
       {DataType::kBf16, {{{1024, 1024, 1024}, Seconds(kFlops / 1e14)}}}};
   EXPECT_EQ(DeratingOf(device, burst).expected, 1);
@@ -66,7 +66,7 @@ TEST(SustainedRate, IsNeverAboveTheBurst) {
 
 TEST(SustainedRate, IsStatedWhereNobodyMeasuredIt) {
   DeviceCalibration device;
-  device.Consider(MatmulAt(1e14, false));
+  device.KeepIfBetter(MatmulAt(1e14, false));
   const Derating gpu = DeratingOf(device, {});
   EXPECT_NEAR(gpu.expected, 0.87 / 0.80, 1e-12);
   EXPECT_NEAR(gpu.high, 1 / 0.85, 1e-12);

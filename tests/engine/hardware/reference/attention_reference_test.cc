@@ -13,17 +13,17 @@
 namespace sextant {
 namespace {
 
-constexpr size_t kMostPoints = 200;  // of a data type and kernel
+constexpr size_t kMaxPoints = 200;  // of a data type and kernel
 
 // A rate above the datasheet's peak would be refused. All points together take less than a second,
 // so that a probe could measure them as well.
 void ExpectCalibrates(const AttentionReference& reference) {
   const Accelerator* accelerator = AcceleratorNamed(reference.device);
   ASSERT_NE(accelerator, nullptr) << reference.device;
-  const Figure peak = PeakFlopsPerSecond(*accelerator, reference.data_type);
+  const DatasheetValue peak = PeakFlopsPerSecond(*accelerator, reference.data_type);
   ASSERT_TRUE(peak) << reference.device;
   const std::vector<AttentionPoint> points = PointsOf(reference);
-  EXPECT_LE(points.size(), kMostPoints);
+  EXPECT_LE(points.size(), kMaxPoints);
   Seconds total(0);
   for (const AttentionPoint& point : points) total = total + point.time;
   EXPECT_LT(total, Seconds(1)) << reference.device;
@@ -74,7 +74,7 @@ TEST(GroupedGemmReferences, CalibrateTheirDevices) {
       const Accelerator* accelerator = AcceleratorNamed(reference.device);
       ASSERT_NE(accelerator, nullptr) << reference.device;
       const std::vector<GroupedGemmPoint> points = PointsOf(reference);
-      EXPECT_LE(points.size(), kMostPoints);
+      EXPECT_LE(points.size(), kMaxPoints);
       const absl::StatusOr<GroupedGemmModel> model = GroupedGemmModel::Of(
           {.peak = FlopsPerSecond(PeakFlopsPerSecond(*accelerator, reference.data_type).value),
            .points = points});

@@ -66,7 +66,7 @@ TEST_F(CublasLtHeaderTest, AttributesAndTypes) {
       {"CUBLAS_OP_T", cublaslt::kTransposed},
       {"CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT", cublaslt::kBatchCount},
       {"CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET", cublaslt::kBatchStride},
-      {"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES", cublaslt::kMostWorkspaceBytes},
+      {"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES", cublaslt::kMaxWorkspaceBytes},
       {"CUBLASLT_ALGO_CONFIG_TILE_ID", cublaslt::kTile},
       {"CUBLASLT_ALGO_CONFIG_SPLITK_NUM", cublaslt::kSplitCount},
       {"CUBLASLT_ALGO_CONFIG_STAGES_ID", cublaslt::kStages},

@@ -38,8 +38,8 @@ TEST_F(SmClockTest, AGpuThatIsAwakeIsKeptBusyForTheLeastTime) {
   ASSERT_THAT(awake, IsOk());
   EXPECT_TRUE(awake->steady);
   EXPECT_NEAR(awake->sm_clock_hertz, 1.98e9, 1e5);
-  EXPECT_GE(awake->seconds, kLeastWakeSeconds);
-  EXPECT_LT(awake->seconds, kLeastWakeSeconds + 0.01);
+  EXPECT_GE(awake->seconds, kMinWakeSeconds);
+  EXPECT_LT(awake->seconds, kMinWakeSeconds + 0.01);
 }
 
 TEST_F(SmClockTest, AnIdleClockIsWaitedFor) {
@@ -62,8 +62,8 @@ TEST_F(SmClockTest, OneThatNeverSettlesIsNotWaitedForLong) {
   const auto awake = WakeUp(Open());
   ASSERT_THAT(awake, IsOk());
   EXPECT_FALSE(awake->steady);
-  EXPECT_GE(awake->seconds, kMostWakeSeconds);
-  EXPECT_LT(awake->seconds, kMostWakeSeconds + 0.02);
+  EXPECT_GE(awake->seconds, kMaxWakeSeconds);
+  EXPECT_LT(awake->seconds, kMaxWakeSeconds + 0.02);
 }
 
 TEST_F(SmClockTest, AGpuThatIsGoneDoesNotWakeUp) {

@@ -1,6 +1,6 @@
-// A kernel's time by a device's two roofs, where no shape of its kind was measured.
-#ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_ROOF_TIME_H_
-#define SEXTANT_ENGINE_HARDWARE_KERNELS_ROOF_TIME_H_
+// A kernel's time by a device's two ceilings, where no shape of its kind was measured.
+#ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_CEILING_TIME_H_
+#define SEXTANT_ENGINE_HARDWARE_KERNELS_CEILING_TIME_H_
 
 #include <cstdint>
 
@@ -16,7 +16,7 @@ struct KernelWork {
 };
 
 // Rates that kernels achieve, not datasheet peaks.
-struct KernelRoofs {
+struct KernelCeilings {
   FlopsPerSecond matrix;
   BytesPerSecond memory;
   Seconds floor = {};  // the shortest kernel time
@@ -31,18 +31,18 @@ inline constexpr Seconds kUnmeasuredFloor = Seconds(3e-6);
 // True for types of 8 bits or fewer, whose products quantise their inputs first.
 bool IsNarrow(DataType type);
 
-// The error of measured matrix products against these roofs: quantiles of measured over (c^2 +
-// m^2)^(1/2) + floor, by the basis of the roofs and the width of the operands. Narrow ones take
-// longer, because the kernel's call quantises them, which the roofs ignore. From the published
+// The error of measured matrix products against these ceilings: quantiles of measured over (c^2 +
+// m^2)^(1/2) + floor, by the basis of the ceilings and the width of the operands. Narrow ones take
+// longer, because the kernel's call quantises them, which the ceilings ignore. From the published
 // tables of four GPUs (docs/kernels.md).
-PredictionError ErrorUnderRoofs(KernelBasis basis, DataType type);
+PredictionError ErrorUnderCeilings(KernelBasis basis, DataType type);
 
 // (c^2 + m^2)^(1/2) + floor, times the median of `error`, the kernel's error against that formula:
-// ErrorUnderRoofs() for a matrix product. `roofs` are above 0. Source: docs/roofline.md for the
-// p-norm, docs/kernels.md for the factor.
-KernelTime TimeUnderRoofs(const KernelWork& work, const KernelRoofs& roofs,
-                          const PredictionError& error);
+// ErrorUnderCeilings() for a matrix product. `ceilings` are above 0. Source: docs/roofline.md for
+// the p-norm, docs/kernels.md for the factor.
+KernelTime TimeUnderCeilings(const KernelWork& work, const KernelCeilings& ceilings,
+                             const PredictionError& error);
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_HARDWARE_KERNELS_ROOF_TIME_H_
+#endif  // SEXTANT_ENGINE_HARDWARE_KERNELS_CEILING_TIME_H_

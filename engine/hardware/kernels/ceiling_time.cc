@@ -1,4 +1,4 @@
-#include "engine/hardware/kernels/roof_time.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 
 #include <cmath>
 
@@ -17,7 +17,7 @@ bool IsNarrow(DataType type) {
   }
 }
 
-PredictionError ErrorUnderRoofs(KernelBasis basis, DataType type) {
+PredictionError ErrorUnderCeilings(KernelBasis basis, DataType type) {
   const bool wide = !IsNarrow(type);
   if (basis == KernelBasis::kMeasuredRate) {
     return wide ? PredictionError{.p10 = 0.99, .median = 1.10, .p90 = 1.32}
@@ -27,15 +27,15 @@ PredictionError ErrorUnderRoofs(KernelBasis basis, DataType type) {
               : PredictionError{.p10 = 1.23, .median = 1.86, .p90 = 3.37};
 }
 
-KernelTime TimeUnderRoofs(const KernelWork& work, const KernelRoofs& roofs,
-                          const PredictionError& error) {
-  const double compute = (work.flops / roofs.matrix).value();
-  const double memory = work.moved_bytes / roofs.memory.value();
-  const Seconds time(std::hypot(compute, memory) + roofs.floor.value());
+KernelTime TimeUnderCeilings(const KernelWork& work, const KernelCeilings& ceilings,
+                             const PredictionError& error) {
+  const double compute = (work.flops / ceilings.matrix).value();
+  const double memory = work.moved_bytes / ceilings.memory.value();
+  const Seconds time(std::hypot(compute, memory) + ceilings.floor.value());
   return {.expected = time * error.median,
           .low = time * error.p10,
           .high = time * error.p90,
-          .basis = roofs.basis};
+          .basis = ceilings.basis};
 }
 
 }  // namespace sextant
