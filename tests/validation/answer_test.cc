@@ -109,7 +109,7 @@ TEST(Answers, CountTheHeadsGatheredInputOnce) {
   LedgerRows rows;
   const auto twice = model->Stage(0, &rows);
   ASSERT_TRUE(twice.ok());
-  ASSERT_EQ(twice->moment, PeakPhase::kHeadBackward);
+  ASSERT_EQ(twice->phase, PeakPhase::kHeadBackward);
   EXPECT_EQ(std::count_if(rows.begin(), rows.end(),
                           [&fused](const LedgerRow& row) {
                             return row.name == "gathered_input" && row.size == fused.head_buffer;
@@ -120,14 +120,14 @@ TEST(Answers, CountTheHeadsGatheredInputOnce) {
   EXPECT_EQ(once->memory.allocated.expected, twice->allocated.expected - fused.head_buffer);
 }
 
-// At other moments it is there although nothing is gathered.
+// In other phases it is there although nothing is gathered.
 TEST(Answers, CountTheHeadsBufferBesideTheLoss) {
   const MeasuredCase plain = CaseWithHeadBuffer(LossKind::kPlain);
   const auto model = MemoryModel::Of(plain.model, plain.job);
   ASSERT_TRUE(model.ok());
   const auto loss = model->Stage(0);
   ASSERT_TRUE(loss.ok());
-  ASSERT_EQ(loss->moment, PeakPhase::kLoss);
+  ASSERT_EQ(loss->phase, PeakPhase::kLoss);
   const auto answer = AnswerOf(plain);
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->memory.allocated.expected, loss->allocated.expected);

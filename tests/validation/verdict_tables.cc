@@ -21,6 +21,7 @@ std::string NameOf(Verdict verdict) {
     case Verdict::kTight:
       return "TIGHT";
     case Verdict::kDoesNotFit:
+    case Verdict::kStateFits:  // of runs without a layout alone
       break;
   }
   return "DOES_NOT_FIT";

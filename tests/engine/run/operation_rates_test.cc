@@ -67,7 +67,8 @@ TEST(OperationRates, OfAMeasuredDeviceLeaveOutWhatWasNotMeasured) {
 }
 
 TEST(OperationRates, OfADatasheetAreFullPeaksAndFreeLaunches) {
-  const auto rates = RatesFor({.accelerator = "h100-sxm"}, DataType::kBf16, "device");
+  const auto rates =
+      RatesFor(OperationDevice{.device = {.accelerator = "h100-sxm"}}, DataType::kBf16, "device");
   ASSERT_THAT(rates, IsOk());
   ASSERT_THAT(rates->notes,
               ElementsAre(IsNote(NoteKind::kDatasheetPeaks, HasSubstr("in full")),
