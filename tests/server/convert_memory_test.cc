@@ -55,22 +55,23 @@ MemoryEstimate SampleEstimate() {
   second.memory.phase = PeakPhase::kOptimizerStep;
   second.memory.process = {Bytes(18), Bytes(19), Bytes(20)};
   second.ledger.clear();
-  return {.stages = {second, first},
-          .layer_kinds = {std::string("dense"), std::string("sparse")},
-          .peak_stage = 1,
-          .usable = Bytes(850),
-          .fit_chance = 0.6,
-          .verdict = Verdict::kTight,
-          .data_parallel_size = 21,
-          .micro_batch_count = 22,
-          .changes = {{.settings = {{"layout.micro_batch_size", int64_t{2}, int64_t{1}},
-                                    {"layout.sharding.zero_stage", ZeroStage::kNone,
-                                     ZeroStage::kGradients}},
-                       .cost = ChangeCost::kTime,
-                       .cost_text = "more steps",
-                       .process = {Bytes(23), Bytes(24), Bytes(25)}},
-                      {.settings = {{"layout.sequence_parallel", false, true}}}},
-          .changes_considered = 26};
+  return {
+      .stages = {second, first},
+      .layer_kinds = {std::string("dense"), std::string("sparse")},
+      .peak_stage = 1,
+      .usable = Bytes(850),
+      .fit_chance = 0.6,
+      .verdict = Verdict::kTight,
+      .data_parallel_size = 21,
+      .micro_batch_count = 22,
+      .changes = {{.settings = {{"layout.micro_batch_size", int64_t{2}, int64_t{1}},
+                                {"layout.sharding.zero_stage", ZeroStage::kNone,
+                                 ZeroStage::kGradients}},
+                   .cost = ChangeCost::kTime,
+                   .cost_text = "more steps",
+                   .process = {Bytes(23), Bytes(24), Bytes(25)}},
+                  {.settings = {{"layout.sequence_parallel", false, true}}, .cost_text = "none"}},
+      .changes_considered = 26};
 }
 
 v1::Plan WireOf(MemoryEstimate estimate, bool full) {
