@@ -59,7 +59,9 @@ def examples(text):
 def write_files(folder):
     """What the examples name."""
     with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as file:
-        json.dump(GOOD_REQUEST, file)
+        # With activations, so that it fits as a whole.
+        training = {**GOOD_REQUEST["training"], "activation_bytes": 10**12}
+        json.dump({**GOOD_REQUEST, "training": training}, file)
     shutil.copy(os.path.join(ROOT, "tests", "golden", "config_json", "gpt2.json"),
                 os.path.join(folder, "config.json"))
     os.symlink(os.path.join(ROOT, "docs"), os.path.join(folder, "docs"))
