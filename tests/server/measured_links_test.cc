@@ -271,12 +271,14 @@ TEST(MeasuredLinks, OfTheHostsDevicesAreTheirKeptOnes) {
   CalibrationSnapshot host = HostOf({SlowH100(1), second});
   const auto both = AnswerTo(OnDevices({"GPU-1", "GPU-2"}), host);
   ASSERT_THAT(both, IsOk());
-  EXPECT_NEAR(both->exchanges(0).times(0).expected_seconds(), 45e-6, 1e-12);
+  EXPECT_NEAR(both->exchanges(0).times(0).duration_seconds().expected(), 45e-6, 1e-12);
   EXPECT_EQ(both->exchanges(0).times(0).source(), v1::RATE_SOURCE_MEASURED_DEVICE);
-  EXPECT_EQ(both->exchanges(0).times(0).citation(), "the slowest of 2 devices of this host");
+  EXPECT_EQ(SourceAt(both->sources(), both->exchanges(0).times(0).source_number()),
+            "the slowest of 2 devices of this host");
   const auto one = AnswerTo(OnDevices({"GPU-1"}), host);
   ASSERT_THAT(one, IsOk());
-  EXPECT_EQ(one->exchanges(0).times(0).citation(), "the calibration in use of GPU-1");
+  EXPECT_EQ(SourceAt(one->sources(), one->exchanges(0).times(0).source_number()),
+            "the calibration in use of GPU-1");
 
   v1::GetLinkTimesRequest elsewhere = OnDevices({"GPU-1"});
   elsewhere.mutable_nodes()->set_node_type("dgx-b200");
