@@ -100,7 +100,7 @@ constexpr OperationKind kKinds[] = {
      .form = SizesForm::kEach,
      .sizes = "MxNxK",
      .size_fields = kMatmulSizes,
-     .sizes_help = "a [m, k] times b [k, n]: the sum runs over K, the last, as in all tables",
+     .sizes_help = "a [m, k] times b [k, n]: sums run over K, the last",
      .example = "16384x8192x32768 --dtype=bf16 --device=h100-sxm"},
     {.name = "batched-matmul",
      .description = "Such products, each of its own a and b",

@@ -254,6 +254,7 @@ TEST(CheckCalibration, LetsNothingThroughThatBreaksAPlan) {
     request.mutable_model()->set_parameter_count(1'000'000'000);
     request.mutable_training()->set_token_count(20'000'000'000);
     request.mutable_cluster()->set_device_count(1);
+    request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
     request.mutable_options()->set_include_derivation(true);
     auto* calibrations = request.mutable_cluster()->mutable_device()->mutable_calibrations();
     if (!calibrations->add_calibrations()->ParsePartialFromString(mutated)) continue;

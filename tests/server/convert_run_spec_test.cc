@@ -60,7 +60,9 @@ TEST(RunSpecFrom, CarriesEveryField) {
     "economics": {"device_hour_price_usd": 18, "device_power_watts": 19,
       "host_power_watts_per_device": 20, "power_usage_effectiveness": 21},
     "layout": {"micro_batch_size": 29},
-    "options": {"assumed_mfu": 0.22, "include_derivation": true, "include_ledger": true,
+    "options": {"view": "PLAN_VIEW_FULL", "fits_chance": 0.95, "does_not_fit_chance": 0.05,
+      "require_activations": true, "search": "LAYOUT_SEARCH_NONE",
+      "assumed_mfu": 0.22, "include_derivation": true, "include_ledger": true,
       "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING"},
      "rate_requirement": {"minimum_source": "RATE_SOURCE_MEASURED_DEVICE",
        "maximum_age": "90.5s"}})");
@@ -137,7 +139,11 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.economics.power_usage_effectiveness, 21);
   EXPECT_EQ(run.options.assumed_mfu, 0.22);
   EXPECT_EQ(run.options.flops_convention, FlopsConvention::kSixNNonEmbedding);
+  EXPECT_TRUE(run.options.full);
   EXPECT_TRUE(run.options.include_derivation);
+  EXPECT_EQ(run.options.thresholds.fits, 0.95);
+  EXPECT_EQ(run.options.thresholds.does_not_fit, 0.05);
+  EXPECT_TRUE(run.options.require_activations);
   EXPECT_TRUE(run.options.include_ledger);
   ASSERT_TRUE(run.layout.has_value());
   EXPECT_EQ(run.layout->micro_batch_size, 29);  // more of it: convert_run_layout_test.cc
@@ -158,7 +164,7 @@ TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 4);
-  EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 4);
+  EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 9);
   EXPECT_EQ(v1::RateRequirement::descriptor()->field_count(), 2);
 }
 

@@ -95,6 +95,7 @@ TEST(Garbage, MutatedRequestsAreAnsweredOrRefused) {
   const google::protobuf::LogSilencer quiet;
   std::mt19937 random(7);
   v1::PlanRunRequest good = TestServer::GoodRequest();
+  good.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
   good.mutable_options()->set_include_derivation(true);
   good.mutable_economics()->set_device_hour_price_usd(2.5);
   good.mutable_training()->mutable_precision()->set_compute_data_type(v1::DATA_TYPE_BF16);

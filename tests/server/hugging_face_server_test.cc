@@ -56,6 +56,7 @@ std::vector<std::string> FieldsOfStatus(const grpc::Status& status) {
 TEST(HuggingFaceServer, PlansAsItsPreset) {
   const TestServer server;
   v1::PlanRunRequest request = RequestFor(ConfigFile("llama-3.1-8b"));
+  request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
   request.mutable_options()->set_include_derivation(true);
   v1::PlanRunResponse from_config;
   const grpc::Status status = server.PlanRun(request, &from_config);

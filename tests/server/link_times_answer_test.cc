@@ -169,8 +169,8 @@ TEST(LinkTimesAnswer, OfAnUnknownHostLinkAreNone) {
   ASSERT_THAT(response->warnings(),
               ElementsAre(IsWireNote(
                   v1::NOTE_KIND_HOST_LINK_UNKNOWN,
-                  AllOf(HasSubstr("Nothing is known"), HasSubstr("nodes.calibrations")))));
-  EXPECT_THAT(response->warnings(0).fields(), ElementsAre("nodes.calibrations"));
+                  AllOf(HasSubstr("Nothing is known"), HasSubstr("nodes.device.calibrations")))));
+  EXPECT_THAT(response->warnings(0).fields(), ElementsAre("nodes.device.calibrations"));
 }
 
 TEST(LinkTimesAnswer, FillInDefaults) {

@@ -139,6 +139,7 @@ TEST(PlanningService, AnswersAlikeEveryTime) {
   const PlanningServer one = WithSample();
   const PlanningServer two = WithSample();
   v1::PlanRunRequest request = RunOn({"host"});
+  request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
   request.mutable_options()->set_include_derivation(true);
   v1::PlanRunResponse first;
   ASSERT_TRUE(one.PlanRun(request, &first).ok());

@@ -44,7 +44,8 @@ json Measured() {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   EXPECT_TRUE(google::protobuf::util::MessageToJsonString(calibration, &text, options).ok());
-  return {{"calibration", json::parse(text)}};
+  const json list = {{"calibrations", json::array({json::parse(text)})}};
+  return {{"device", {{"calibrations", list}}}};
 }
 
 class StreamPredictionServiceTest : public ::testing::Test {

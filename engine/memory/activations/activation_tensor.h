@@ -83,7 +83,7 @@ struct ActivationTensor {
   Bytes size = Bytes(0);
   int64_t layers = 1;
   BackwardPosition last_read = {};  // of a layer's tensor: freed after it
-  absl::string_view kept_for;     // the part of the backward pass that needs it
+  absl::string_view kept_for;       // the part of the backward pass that needs it
   absl::string_view source;
 };
 

@@ -104,7 +104,7 @@ class StageLedger {
   }
   // The moment whose transients are alive at the peak; absent where there are none.
   absl::optional<StagePhase> WorkingMoment(const StageContent& content,
-                                            const StageMemory& memory) const;
+                                           const StageMemory& memory) const;
   absl::Status AppendState(int64_t stage, const StageMemory& memory,
                            const absl::optional<StagePhase>& moment, LedgerRows& rows) const;
   void AppendCopies(int64_t stage, const StageMemory& memory,

@@ -66,7 +66,7 @@ bool IsThere(const LedgerRow& row, const absl::optional<StagePhase>& moment) {
 }  // namespace
 
 absl::optional<StagePhase> StageLedger::WorkingMoment(const StageContent& content,
-                                                       const StageMemory& memory) const {
+                                                      const StageMemory& memory) const {
   if (memory.phase == PeakPhase::kOptimizerStep) return absl::nullopt;
   const ChunkWork work = WorkOf(memory.in_flight, content);
   if (!work.happens) return absl::nullopt;
