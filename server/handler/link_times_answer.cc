@@ -75,7 +75,7 @@ std::vector<int64_t> SizesOf(const v1::GetLinkTimesRequest& request, FieldViolat
 }
 
 constexpr char kDevicePath[] = "nodes.device";
-constexpr char kCalibrations[] = "nodes.device.calibrations";
+constexpr char kCalibrations[] = "nodes.device.calibrations.calibrations";
 
 // The product of the devices that `selection` names one by one; null: none, or in no catalogue.
 const Accelerator* ProductOf(const DeviceSelection& selection) {

@@ -33,7 +33,7 @@ using NodesRequest = v1::ListNodeTypesRequest;
 using LinksRequest = v1::GetLinkTimesRequest;
 
 std::string FlagOf(const std::string& field) {
-  return field == "nodes.device.calibrations" ? "--calibration" : field;
+  return field == "nodes.device.calibrations.calibrations" ? "--calibration" : field;
 }
 
 // An error as the server returns it: with a reason, and the invalid field where there is one.

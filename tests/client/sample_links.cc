@@ -71,8 +71,8 @@ host_copies {
   basis: KERNEL_BASIS_MEASURED_RATE source: RATE_SOURCE_MEASURED_SUPPLIED source_number: 4
 }
 warnings {
-  kind: NOTE_KIND_HOST_LINK_UNKNOWN fields: "nodes.device.calibrations"
-  text: "Nothing is known of the host; nodes.device.calibrations may say."
+  kind: NOTE_KIND_HOST_LINK_UNKNOWN fields: "nodes.device.calibrations.calibrations"
+  text: "Nothing is known of the host; nodes.device.calibrations.calibrations may say."
 }
 assumptions { kind: NOTE_KIND_LINKS_IDLE text: "Nothing else uses the links." }
 sources: "network: <N & M>"

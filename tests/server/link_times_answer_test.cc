@@ -167,10 +167,11 @@ TEST(LinkTimesAnswer, OfAnUnknownHostLinkAreNone) {
   ASSERT_THAT(response, IsOk());
   EXPECT_THAT(response->host_copies(), IsEmpty());
   ASSERT_THAT(response->warnings(),
-              ElementsAre(IsWireNote(
-                  v1::NOTE_KIND_HOST_LINK_UNKNOWN,
-                  AllOf(HasSubstr("Nothing is known"), HasSubstr("nodes.device.calibrations")))));
-  EXPECT_THAT(response->warnings(0).fields(), ElementsAre("nodes.device.calibrations"));
+              ElementsAre(IsWireNote(v1::NOTE_KIND_HOST_LINK_UNKNOWN,
+                                     AllOf(HasSubstr("Nothing is known"),
+                                           HasSubstr("nodes.device.calibrations.calibrations")))));
+  EXPECT_THAT(response->warnings(0).fields(),
+              ElementsAre("nodes.device.calibrations.calibrations"));
 }
 
 TEST(LinkTimesAnswer, FillInDefaults) {

@@ -150,7 +150,8 @@ TEST(MeasuredLinks, LeaveTheRestToPublishedOnes) {
       Contains(IsWireNote(v1::NOTE_KIND_COLLECTIVE_NOT_MEASURED,
                           HasSubstr("hold no all_gather that would tell its times among 8 ranks: "
                                     "published times stand in"))));
-  EXPECT_THAT(response->assumptions().rbegin()->fields(), ElementsAre("nodes.device.calibrations"));
+  EXPECT_THAT(response->assumptions().rbegin()->fields(),
+              ElementsAre("nodes.device.calibrations.calibrations"));
 }
 
 // A single size determines no line: it is ignored, and the answer says so.
