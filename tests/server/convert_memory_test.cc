@@ -112,7 +112,7 @@ TEST(MemoryTo, CarriesTheWhole) {
 }
 
 TEST(MemoryTo, CarriesTheCapacity) {
-  const v1::DeviceCapacity& capacity = Wire().capacity();
+  const v1::DeviceCapacity capacity = Wire().capacity();
   EXPECT_EQ(capacity.capacity_bytes(), 900);
   EXPECT_EQ(capacity.source(), v1::CAPACITY_SOURCE_REPORTED);
   EXPECT_EQ(capacity.reported_bytes(), 900);
