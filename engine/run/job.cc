@@ -56,7 +56,7 @@ class JobBuilder {
   JobBuilder(const JobContext& context, const JobChoice& choice, FieldViolations& violations)
       : context_(context), choice_(choice), layout_(choice.layout), violations_(violations) {}
 
-  JobSpec Build() {
+  MemoryJob Build() {
     CheckFramework(layout_.framework, "layout.framework", violations_);
     CheckBatch();
     FillParallelism();
@@ -211,7 +211,7 @@ class JobBuilder {
   FieldViolations& violations_;
   int64_t data_size_ = 1;
   bool data_size_known_ = false;
-  JobSpec job_;
+  MemoryJob job_;
 };
 
 }  // namespace
@@ -235,7 +235,7 @@ JobChoice ChoiceOf(const RunSpec& run) {
           .device_count = run.cluster.device_count};
 }
 
-JobSpec JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations) {
+MemoryJob JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations) {
   return JobBuilder(context, choice, violations).Build();
 }
 

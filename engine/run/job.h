@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/run/run_spec.h"
 
@@ -35,7 +35,7 @@ JobChoice ChoiceOf(const RunSpec& run);
 // The job of `choice`. Appends to `violations` the fields that no job can have; MemoryModel::Of()
 // checks the job itself. Where device_count is 0 or not divisible, the job has as many data
 // parallel ranks as its sharding needs, so that the other fields can still be checked.
-JobSpec JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations);
+MemoryJob JobOf(const JobContext& context, const JobChoice& choice, FieldViolations& violations);
 
 // The request's name for `job_field`, a field that MemoryModel::Of() reports.
 std::string RequestFieldOf(absl::string_view job_field);

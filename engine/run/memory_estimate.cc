@@ -91,7 +91,7 @@ class ChangeSearch {
   // Absent also where the choice is invalid.
   absl::optional<BytesInterval> ProcessIfItFits(const JobChoice& choice) {
     FieldViolations violations;
-    JobSpec job = JobOf(context_, choice, violations);
+    MemoryJob job = JobOf(context_, choice, violations);
     if (!violations.empty()) return absl::nullopt;
     const auto model = MemoryModel::Of(context_.spec, std::move(job));
     if (!model.ok()) return absl::nullopt;
@@ -173,7 +173,7 @@ FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& ch
 
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   MemoryEstimate out;
-  const JobSpec& job = in.model.job();
+  const MemoryJob& job = in.model.job();
   out.usable = in.usable;
   out.data_parallel_size = job.state.sharding.data_parallel_size;
   out.micro_batch_count = job.pipeline.micro_batch_count;

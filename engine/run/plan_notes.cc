@@ -60,7 +60,7 @@ void AboutEvenSharing(const RunSpec& run, Notes& out) {
 }
 
 // Defaults of the framework that the user's run may not share.
-void AboutFramework(const RunSpec& run, const JobSpec& job, Notes& out) {
+void AboutFramework(const RunSpec& run, const MemoryJob& job, Notes& out) {
   const Framework kind = run.layout->framework.kind;
   const PrecisionPolicy& precision = job.state.precision;
   const bool fsdp = kind == Framework::kPytorchFsdp;
@@ -113,7 +113,7 @@ void AboutEstimatedReserve(const FrameworkSpec& framework, Notes& out) {
                   "layout.framework.communicator_bytes"}});
 }
 
-void AboutLayout(const RunSpec& run, const JobSpec& job, Notes& out) {
+void AboutLayout(const RunSpec& run, const MemoryJob& job, Notes& out) {
   const RunLayout& layout = *run.layout;
   if (!layout.global_batch_size.has_value()) {
     const int64_t count = job.pipeline.micro_batch_count;

@@ -192,8 +192,8 @@ JobChoice ChoiceToCheck(const RunSpec& run, const FieldViolations& violations) {
 // The job of the run's layout, with the model `out.shape`.
 void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
   if (!run.layout.has_value()) return;
-  const JobSpec job = JobOf({*out.shape.architecture, out.precision, run.training.optimizer},
-                            ChoiceToCheck(run, violations), violations);
+  const MemoryJob job = JobOf({*out.shape.architecture, out.precision, run.training.optimizer},
+                              ChoiceToCheck(run, violations), violations);
   auto memory = MemoryModel::Of(*out.shape.architecture, job);
   for (const FieldViolation& violation : FieldViolationsOf(memory.status())) {
     const std::string field = RequestFieldOf(violation.field);

@@ -9,7 +9,7 @@ namespace {
 
 // Llama-3.1-405B as it is trained on 128 GPUs a replica: embedding and head take a layer's place.
 MemoryModel Llama405B() {
-  JobSpec job;
+  MemoryJob job;
   job.layout = {.tensor_parallel_size = 8, .pipeline_parallel_size = 16};
   job.layout.layers_per_chunk.assign(16, 8);
   job.layout.layers_per_chunk.front() = job.layout.layers_per_chunk.back() = 7;

@@ -50,7 +50,7 @@ absl::StatusOr<StagePeak> PeakOf(const MeasuredCase& run, const MemoryModel& mod
 // the workspace that is there at all moments: then it has been counted twice. Another moment, which
 // has the buffer, may then be the peak: it has no more than the buffer's size above what is said.
 absl::StatusOr<StagePeak> WithoutHeadBuffer(const MeasuredCase& run) {
-  JobSpec job = run.job;
+  MemoryJob job = run.job;
   job.reserve.workspace = job.reserve.workspace - run.head_buffer;
   SEXTANT_ASSIGN_OR_RETURN(const MemoryModel model, MemoryModel::Of(run.model, std::move(job)));
   return PeakOf(run, model);

@@ -22,7 +22,7 @@ Bytes WorkspaceOf(const WorkspaceUse& use) {
   return Bytes(kTorchHandles * torch + engine * (use.grouped_gemm ? 1 + kGroupedGemmStreams : 1));
 }
 
-ReserveSpec ReserveWith(Bytes workspace, Framework framework, const JobSpec& job) {
+ReserveSpec ReserveWith(Bytes workspace, Framework framework, const MemoryJob& job) {
   const int64_t sizes[] = {job.layout.tensor_parallel_size, job.layout.pipeline_parallel_size,
                            job.layout.expert_parallel_size, job.batch.context_parallel_size,
                            job.state.sharding.data_parallel_size};

@@ -6,7 +6,7 @@
 
 #include "engine/base/units.h"
 #include "engine/memory/ledger/framework.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 
 namespace sextant {
 
@@ -31,7 +31,7 @@ Bytes WorkspaceOf(const WorkspaceUse& use);
 
 // The engine's reserve of `framework` for `job`, a communicator for each kind of parallelism, with
 // that workspace.
-ReserveSpec ReserveWith(Bytes workspace, Framework framework, const JobSpec& job);
+ReserveSpec ReserveWith(Bytes workspace, Framework framework, const MemoryJob& job);
 
 }  // namespace sextant
 

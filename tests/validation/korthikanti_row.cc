@@ -31,7 +31,7 @@ absl::StatusOr<ArchitectureSpec> Model(const CsvRow& row) {
   return DenseDecoder(WithDefaults(spec));
 }
 
-absl::Status SetBatch(const CsvRow& row, JobSpec& job) {
+absl::Status SetBatch(const CsvRow& row, MemoryJob& job) {
   MicroBatchSpec& batch = job.batch;
   SEXTANT_ASSIGN_OR_RETURN(batch.sequence_length, RequiredCell(row, "seq_len", "sequence length"));
   SEXTANT_ASSIGN_OR_RETURN(batch.sequence_count, RequiredCell(row, "micro_batch", "micro-batch"));

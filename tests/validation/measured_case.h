@@ -10,7 +10,7 @@
 
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/model/architecture/architecture_spec.h"
 
 namespace sextant {
@@ -33,7 +33,7 @@ struct MeasuredCase {
   std::string source;  // "Megatron-LM CI"
   std::string id;
   ArchitectureSpec model = {};
-  JobSpec job = {};
+  MemoryJob job = {};
   absl::optional<int64_t> stage = {};         // whose GPU was read; absent: the fullest
   std::vector<MeasuredMemory> measured = {};  // none of a job that ran out of memory
   absl::optional<Bytes> between_steps = {};   // allocated after a step: model state and workspaces

@@ -31,12 +31,13 @@ bool IsMatrixOfLayer(const WeightTensor& tensor) {
 
 }  // namespace
 
-Bytes HeadBuffer(const ArchitectureSpec& model, const JobSpec& job) {
+Bytes HeadBuffer(const ArchitectureSpec& model, const MemoryJob& job) {
   if (!job.batch.sequence_parallel) return Bytes(0);
   return Bytes(TokensOf(job.batch) * model.hidden_size * StorageBytes(job.batch.compute_data_type));
 }
 
-Bytes GlobalMemoryBuffer(const ArchitectureSpec& model, const JobSpec& job, bool local_attention) {
+Bytes GlobalMemoryBuffer(const ArchitectureSpec& model, const MemoryJob& job,
+                         bool local_attention) {
   const MicroBatchSpec& batch = job.batch;
   int64_t elements = 0;
   for (const LayerSpec& layer : model.layer_kinds) {
@@ -47,7 +48,7 @@ Bytes GlobalMemoryBuffer(const ArchitectureSpec& model, const JobSpec& job, bool
   return std::max(HeadBuffer(model, job), Bytes(elements * StorageBytes(batch.compute_data_type)));
 }
 
-absl::StatusOr<Bytes> PlaceholderGradients(const ArchitectureSpec& model, const JobSpec& job) {
+absl::StatusOr<Bytes> PlaceholderGradients(const ArchitectureSpec& model, const MemoryJob& job) {
   SEXTANT_ASSIGN_OR_RETURN(const ShardedWeights weights,
                            ShardedWeights::Of(model, "model", job.layout, "layout"));
   // Rows and columns of each fused matrix on a GPU; equal shapes are one.

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/units.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/model/architecture/architecture_spec.h"
 
 namespace sextant {
@@ -16,8 +16,8 @@ namespace sextant {
 // `megatron/core/tensor_parallel/layers.py`, get_global_memory_buffer().
 //
 // HeadBuffer() is only the latter, which the buffer has room for.
-Bytes HeadBuffer(const ArchitectureSpec& model, const JobSpec& job);
-Bytes GlobalMemoryBuffer(const ArchitectureSpec& model, const JobSpec& job, bool local_attention);
+Bytes HeadBuffer(const ArchitectureSpec& model, const MemoryJob& job);
+Bytes GlobalMemoryBuffer(const ArchitectureSpec& model, const MemoryJob& job, bool local_attention);
 
 // Transformer Engine gives autograd one empty gradient for all matrices of a shape, where weight
 // gradients are added to their buffers as they are computed. Queries, keys and values are one
@@ -25,7 +25,7 @@ Bytes GlobalMemoryBuffer(const ArchitectureSpec& model, const JobSpec& job, bool
 // Source: NVIDIA/TransformerEngine, `transformer_engine/pytorch/module/base.py`, get_dummy_wgrad().
 //
 // Errors: kInvalidArgument where `model` or its layout is unsound.
-absl::StatusOr<Bytes> PlaceholderGradients(const ArchitectureSpec& model, const JobSpec& job);
+absl::StatusOr<Bytes> PlaceholderGradients(const ArchitectureSpec& model, const MemoryJob& job);
 
 }  // namespace sextant
 

@@ -164,9 +164,9 @@ bool SharesState(const MegatronArguments& arguments) {
   return arguments.Flag("use-distributed-optimizer") || arguments.Flag("use-megatron-fsdp");
 }
 
-absl::StatusOr<JobSpec> MegatronJob(const MegatronArguments& arguments,
-                                    const MegatronMachine& machine) {
-  JobSpec out;
+absl::StatusOr<MemoryJob> MegatronJob(const MegatronArguments& arguments,
+                                      const MegatronMachine& machine) {
+  MemoryJob out;
   SEXTANT_ASSIGN_OR_RETURN(out.layout, MegatronLayout(arguments));
   SEXTANT_ASSIGN_OR_RETURN(out.batch, BatchOf(arguments, machine));
   SEXTANT_ASSIGN_OR_RETURN(out.state.sharding, ShardingOf(arguments, machine));

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "tests/validation/megatron_arguments.h"
 
 namespace sextant {
@@ -25,8 +25,8 @@ bool SharesState(const MegatronArguments& arguments);
 bool UsesTransformerEngine(const MegatronArguments& arguments);
 
 // Errors: kInvalidArgument with the reason why it can't be described.
-absl::StatusOr<JobSpec> MegatronJob(const MegatronArguments& arguments,
-                                    const MegatronMachine& machine);
+absl::StatusOr<MemoryJob> MegatronJob(const MegatronArguments& arguments,
+                                      const MegatronMachine& machine);
 
 }  // namespace sextant
 

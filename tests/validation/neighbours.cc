@@ -36,7 +36,7 @@ int64_t DistanceOf(const Answer& a, const Answer& b) {
 }  // namespace
 
 std::vector<std::string> SettingsOf(const MeasuredCase& run) {
-  const JobSpec& job = run.job;
+  const MemoryJob& job = run.job;
   const StateSharding& sharding = job.state.sharding;
   return {absl::StrCat(LayersOf(run.model), " layers of ", run.model.hidden_size),
           absl::StrCat(HeadsOf(run.model), " heads"),

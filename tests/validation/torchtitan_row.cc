@@ -46,7 +46,7 @@ void SetChunks(const ArchitectureSpec& model, ParallelLayout& layout) {
   }
 }
 
-absl::Status SetBatch(const CsvRow& row, JobSpec& job) {
+absl::Status SetBatch(const CsvRow& row, MemoryJob& job) {
   MicroBatchSpec& batch = job.batch;
   SEXTANT_ASSIGN_OR_RETURN(batch.sequence_length, RequiredCell(row, "seq_len", "sequence length"));
   SEXTANT_ASSIGN_OR_RETURN(const int64_t local, LocalBatchOf(row));

@@ -105,11 +105,11 @@ int64_t CastWeights::LayersCast(const WeightTensor& tensor, const KindLayers& la
   return trained_alone ? layers.not_frozen : layers.count;
 }
 
-DataType ComputedType(const JobSpec& job) { return job.state.precision.weight_data_type; }
+DataType ComputedType(const MemoryJob& job) { return job.state.precision.weight_data_type; }
 
-DataType ReducedType(const JobSpec& job) { return job.state.precision.gradient_data_type; }
+DataType ReducedType(const MemoryJob& job) { return job.state.precision.gradient_data_type; }
 
-DataType CastType(const JobSpec& job) { return StorageFor(job.batch.compute_data_type); }
+DataType CastType(const MemoryJob& job) { return StorageFor(job.batch.compute_data_type); }
 
 // Calls visit(tensor, shard, layers) for the trained weights.
 template <typename Visit>
@@ -175,14 +175,14 @@ Bytes CastBytes(const CopiesContext& context, const CastWeights& casts, StagePha
 
 }  // namespace
 
-bool KeepsComputedGradients(const JobSpec& job) {
+bool KeepsComputedGradients(const MemoryJob& job) {
   const StateSharding& sharding = job.state.sharding;
   return job.buffers.computed_gradients_stay && !DividesGradients(sharding) &&
          !sharding.offload_optimizer &&
          StorageBytes(ReducedType(job)) > StorageBytes(ComputedType(job));
 }
 
-bool KeepsWholeGradients(const JobSpec& job) {
+bool KeepsWholeGradients(const MemoryJob& job) {
   const bool waits = job.buffers.deferred_reduction && job.pipeline.micro_batch_count > 1 &&
                      job.buffers.gradient_lifetime == GradientLifetime::kFromBackward &&
                      DividesParameters(job.state.sharding);
@@ -190,14 +190,14 @@ bool KeepsWholeGradients(const JobSpec& job) {
   return StateRanksOf(job.layout, job.state.sharding, job.batch.context_parallel_size).dense > 1;
 }
 
-bool CastsWeights(const JobSpec& job) {
+bool CastsWeights(const MemoryJob& job) {
   return job.buffers.autocast && !DividesParameters(job.state.sharding) &&
          StorageBytes(job.state.precision.weight_data_type) > StorageBytes(CastType(job));
 }
 
 FrameworkCopies FrameworkCopiesOf(const CopiesContext& context, int64_t stage) {
   FrameworkCopies out;
-  const JobSpec& job = context.job;
+  const MemoryJob& job = context.job;
   if (KeepsComputedGradients(job)) {
     const int64_t elements = TrainedElements(context, stage);
     out.computed_gradients = Bytes(elements * StorageBytes(ComputedType(job)));

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "engine/base/units.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/memory/state/stage_state.h"
 #include "engine/memory/transients/stage_transients.h"
@@ -15,7 +15,7 @@
 namespace sextant {
 
 struct CopiesContext {
-  const JobSpec& job;
+  const MemoryJob& job;
   StageStateContext state;  // of the same job
 };
 
@@ -23,20 +23,20 @@ struct CopiesContext {
 // zeroes them but frees their memory only at the end of the step. It is used below ZeRO stage 2,
 // so they are not sharded. Source: deepspeedai/DeepSpeed, `deepspeed/runtime/bf16_optimizer.py`:
 // update_hp_grads(), clear_lp_grads() and zero_grad().
-bool KeepsComputedGradients(const JobSpec& job);
+bool KeepsComputedGradients(const MemoryJob& job);
 
 // FSDP2 may reduce gradients to shards only after the last micro-batch: until then they accumulate
 // whole, and there are no shards. Source: pytorch/pytorch, set_requires_gradient_sync() and
 // to_accumulated_grad_if_needed() of `torch/distributed/fsdp/_fully_shard`, and
 // `torch/distributed/pipelining/stage.py`, which requests it. With one micro-batch none waits, and
 // with one rank the shard is the whole.
-bool KeepsWholeGradients(const JobSpec& job);
+bool KeepsWholeGradients(const MemoryJob& job);
 
 // torch.autocast casts fp32 weights of matrix products. It caches casts of trained weights to the
 // end of its region; autograd keeps all casts to the backward pass. FSDP has its own policy
 // instead, which gathers in the compute type. Source: pytorch/pytorch,
 // `aten/src/ATen/autocast_mode.cpp`, cached_cast().
-bool CastsWeights(const JobSpec& job);
+bool CastsWeights(const MemoryJob& job);
 
 // Bytes on a GPU of one stage.
 struct FrameworkCopies {

@@ -24,7 +24,7 @@ ParallelLayout WithSoundSizes(ParallelLayout layout) {
   return layout;
 }
 
-void CheckJob(const JobSpec& job, const ArchitectureSpec& spec, const ParallelLayout& layout,
+void CheckJob(const MemoryJob& job, const ArchitectureSpec& spec, const ParallelLayout& layout,
               FieldViolations& violations) {
   CheckMicroBatch(job.batch, spec, layout, "batch", violations);
   CheckPipeline(job.pipeline, layout, "", violations);
@@ -35,7 +35,8 @@ void CheckJob(const JobSpec& job, const ArchitectureSpec& spec, const ParallelLa
 
 class StageComparison {
  public:
-  StageComparison(const ArchitectureSpec& spec, const JobSpec& job, const LayerPlacement& placement)
+  StageComparison(const ArchitectureSpec& spec, const MemoryJob& job,
+                  const LayerPlacement& placement)
       : spec_(spec),
         placement_(placement),
         chunk_count_(job.layout.virtual_stage_count),
@@ -69,7 +70,7 @@ class StageComparison {
 
 }  // namespace
 
-absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, JobSpec job) {
+absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, MemoryJob job) {
   absl::StatusOr<ShardedWeights> weights = ShardedWeights::Of(spec, "model", job.layout, "layout");
   FieldViolations violations;
   violations.AddAll(weights.status());
@@ -84,7 +85,7 @@ absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, JobSpe
   return MemoryModel(spec, std::move(job), *std::move(weights));
 }
 
-MemoryModel::MemoryModel(const ArchitectureSpec& spec, JobSpec job, ShardedWeights weights)
+MemoryModel::MemoryModel(const ArchitectureSpec& spec, MemoryJob job, ShardedWeights weights)
     : spec_(&spec),
       job_(std::move(job)),
       weights_(std::move(weights)),
@@ -151,7 +152,7 @@ absl::Status MemoryModel::PeakOfRun(const StageLedger& ledger, int64_t first,
   return absl::OkStatus();
 }
 
-std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const JobSpec& job,
+std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const MemoryJob& job,
                               const LayerPlacement& placement) {
   const int64_t stages = placement.stage_count();
   std::vector<bool> out(static_cast<size_t>(stages), false);

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/field_violation.h"
 #include "engine/memory/activations/gradient_flow.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/memory/schedule/in_flight.h"
@@ -39,9 +39,9 @@ class MemoryModel {
   //
   // Errors: kInvalidArgument with all errors, under the paths of a run request: "model",
   // "layout...", "training...".
-  static absl::StatusOr<MemoryModel> Of(const ArchitectureSpec& spec, JobSpec job);
+  static absl::StatusOr<MemoryModel> Of(const ArchitectureSpec& spec, MemoryJob job);
 
-  const JobSpec& job() const { return job_; }
+  const MemoryJob& job() const { return job_; }
   const ShardedWeights& weights() const { return weights_; }
   int64_t stage_count() const { return weights_.stage_count(); }
   // Chunks of layers of a stage: two under DualPipe, where the second is the opposite stage's.
@@ -58,7 +58,7 @@ class MemoryModel {
   absl::StatusOr<StagePeak> Peak() const;
 
  private:
-  MemoryModel(const ArchitectureSpec& spec, JobSpec job, ShardedWeights weights);
+  MemoryModel(const ArchitectureSpec& spec, MemoryJob job, ShardedWeights weights);
 
   bool IsAsBefore(int64_t stage) const { return as_before_[static_cast<size_t>(stage)]; }
   // The peak over `first` and the identical stages after it, which all have `content`. Written to
@@ -67,7 +67,7 @@ class MemoryModel {
                          StagePeak& out) const;
 
   const ArchitectureSpec* spec_;
-  JobSpec job_;
+  MemoryJob job_;
   ShardedWeights weights_;
   InFlight in_flight_;
   std::unique_ptr<const GradientFlow> flow_;  // null where everything is trained
@@ -78,7 +78,7 @@ class MemoryModel {
 // Finds the stages of a pipeline that differ only in micro-batches in flight. By stage: true where
 // its StageContent equals that of the previous stage. A false entry is always safe, only slower:
 // models with two stacks or frozen parts get no true entries.
-std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const JobSpec& job,
+std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const MemoryJob& job,
                               const LayerPlacement& placement);
 
 }  // namespace sextant

@@ -24,14 +24,14 @@ PeakPhase PeakPhaseOf(StagePhase moment) {
 }
 
 // A computed gradient has the type in which the weights are multiplied.
-DataType GradientAsComputed(const JobSpec& job) {
+DataType GradientAsComputed(const MemoryJob& job) {
   const DataType weight = job.state.precision.weight_data_type;
   return StorageBytes(weight) < 2 ? DataType::kBf16 : weight;
 }
 
 // The buffers as transients see them. Gradients are not separate tensors where backward passes
 // produce the kept tensors directly, or where units are counted as gathered.
-BufferSpec AsTransientsSee(const JobSpec& job) {
+BufferSpec AsTransientsSee(const MemoryJob& job) {
   BufferSpec out = job.buffers;
   const bool made_once = out.gradient_lifetime == GradientLifetime::kFromBackward &&
                          job.pipeline.micro_batch_count == 1;

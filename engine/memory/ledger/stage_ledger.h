@@ -10,7 +10,7 @@
 #include "engine/memory/activations/activations.h"
 #include "engine/memory/activations/gradient_flow.h"
 #include "engine/memory/ledger/framework_copies.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/memory/schedule/in_flight.h"
@@ -23,7 +23,7 @@ namespace sextant {
 // A checked job, prepared. `flow` is null where everything is trained.
 struct LedgerContext {
   const ArchitectureSpec& spec;
-  const JobSpec& job;
+  const MemoryJob& job;
   const ShardedWeights& weights;
   const InFlight& in_flight;
   const GradientFlow* flow;

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/units.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/memory/schedule/in_flight_point.h"
 

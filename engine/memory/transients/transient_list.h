@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/checked_math.h"
 #include "engine/memory/activations/activation_list.h"
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/model/sharding/layer_placement.h"
 

@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 // itself.
 absl::optional<BytesInterval> ProcessOf(const JobContext& context, const JobChoice& choice) {
   FieldViolations violations;
-  const JobSpec job = JobOf(context, choice, violations);
+  const MemoryJob job = JobOf(context, choice, violations);
   if (!violations.empty()) return absl::nullopt;
   const auto model = MemoryModel::Of(context.spec, job);
   if (!model.ok()) return absl::nullopt;
@@ -109,7 +109,7 @@ PlainSearch SearchPlainly(const JobContext& context, const JobChoice& choice, By
 // The choice of a random job on as many devices as it has ranks. Small models hold less than any
 // driver, so the driver's memory is left out.
 JobChoice ChoiceOf(const RandomJob& random, uint32_t seed) {
-  const JobSpec& job = random.job;
+  const MemoryJob& job = random.job;
   JobChoice out;
   out.layout.parallel = job.layout;
   out.layout.context_parallel_size = job.batch.context_parallel_size;

@@ -250,11 +250,11 @@ TEST(LayoutPlan, ThePeakIsOfTheFirstStageThatHoldsAsMuch) {
   EXPECT_EQ(memory.stages[opposite].memory.total(), memory.peak().total());
 }
 
-JobSpec JobOfRun(const RunSpec& run, DataType compute) {
+MemoryJob JobOfRun(const RunSpec& run, DataType compute) {
   const ArchitectureSpec& spec = FindModelPreset(run.model.preset).value()->architecture;
   const PrecisionPolicy precision = WithDefaults(PrecisionPolicy{.compute_data_type = compute});
   FieldViolations violations;
-  JobSpec job = JobOf({spec, precision, run.training.optimizer}, ChoiceOf(run), violations);
+  MemoryJob job = JobOf({spec, precision, run.training.optimizer}, ChoiceOf(run), violations);
   EXPECT_TRUE(violations.empty());
   return job;
 }
@@ -264,7 +264,7 @@ TEST(LayoutPlan, ReservesMemoryForEachGroupThatARankIsIn) {
   const auto reserved = [](int64_t groups) {
     return ReserveOf(FrameworkSpec(), groups).communicators.expected;
   };
-  const JobSpec job = JobOfRun(Llama70b(), DataType::kBf16);
+  const MemoryJob job = JobOfRun(Llama70b(), DataType::kBf16);
   EXPECT_EQ(job.reserve.communicators.expected, reserved(3));
   EXPECT_GT(reserved(3), reserved(2));
 }

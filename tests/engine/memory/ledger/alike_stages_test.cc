@@ -17,8 +17,8 @@ const ArchitectureSpec& Preset(const std::string& name) {
   return FindModelPreset(name).value()->architecture;
 }
 
-JobSpec JobOf(const ParallelLayout& layout) {
-  JobSpec job;
+MemoryJob JobOf(const ParallelLayout& layout) {
+  MemoryJob job;
   job.layout = layout;
   job.batch = {.sequence_length = 4096};
   job.pipeline.micro_batch_count = 32;
@@ -27,7 +27,7 @@ JobSpec JobOf(const ParallelLayout& layout) {
   return job;
 }
 
-std::vector<bool> AlikeOf(const ArchitectureSpec& spec, const JobSpec& job) {
+std::vector<bool> AlikeOf(const ArchitectureSpec& spec, const MemoryJob& job) {
   return AlikeStages(spec, job, LayerPlacement(spec, job.layout));
 }
 
@@ -39,7 +39,7 @@ TEST(AlikeStages, AreInnerOnesWithTheSameLayers) {
   EXPECT_THAT(
       AlikeOf(llama, JobOf({.pipeline_parallel_size = 4, .layers_per_chunk = {7, 9, 8, 8}})),
       ElementsAre(false, false, false, false));
-  JobSpec dual = JobOf({.pipeline_parallel_size = 6, .layers_per_chunk = {5, 5, 6, 6, 5, 5}});
+  MemoryJob dual = JobOf({.pipeline_parallel_size = 6, .layers_per_chunk = {5, 5, 6, 6, 5, 5}});
   EXPECT_THAT(AlikeOf(llama, dual), ElementsAre(false, false, false, true, false, false));
   dual.pipeline.schedule = PipelineSchedule::kDualPipe;  // each with the layers of its opposite
   EXPECT_THAT(AlikeOf(llama, dual), ElementsAre(false, false, false, true, false, false));
@@ -47,9 +47,9 @@ TEST(AlikeStages, AreInnerOnesWithTheSameLayers) {
 
 // As many layers in all, but not in each chunk.
 TEST(AlikeStages, HaveTheSameChunks) {
-  JobSpec job = JobOf({.pipeline_parallel_size = 4,
-                       .virtual_stage_count = 2,
-                       .layers_per_chunk = {4, 3, 5, 4, 4, 5, 3, 4}});
+  MemoryJob job = JobOf({.pipeline_parallel_size = 4,
+                         .virtual_stage_count = 2,
+                         .layers_per_chunk = {4, 3, 5, 4, 4, 5, 3, 4}});
   EXPECT_THAT(AlikeOf(Preset("llama-3-8b"), job), ElementsAre(false, false, false, false));
   job.layout.layers_per_chunk = {4, 5, 5, 4, 4, 3, 3, 4};
   EXPECT_THAT(AlikeOf(Preset("llama-3-8b"), job), ElementsAre(false, false, true, false));
@@ -58,7 +58,7 @@ TEST(AlikeStages, HaveTheSameChunks) {
 // Three dense layers and one of experts stand on the first inner stage.
 TEST(AlikeStages, HaveTheSameKindsOfLayers) {
   const ArchitectureSpec& deepseek = Preset("deepseek-v3");
-  JobSpec job = JobOf({.pipeline_parallel_size = 6, .layers_per_chunk = {1, 12, 12, 12, 12, 12}});
+  MemoryJob job = JobOf({.pipeline_parallel_size = 6, .layers_per_chunk = {1, 12, 12, 12, 12, 12}});
   EXPECT_THAT(AlikeOf(deepseek, job), ElementsAre(false, false, false, true, true, false));
 }
 
@@ -78,7 +78,7 @@ TEST(AlikeStages, ChangeNoPeak) {
           PipelineSchedule::kDualPipe}) {
       for (const int64_t bucket : {int64_t{0}, int64_t{1} << 40}) {
         // Ends with fewer layers, so that the peak is on an inner stage.
-        JobSpec job =
+        MemoryJob job =
             JobOf({.pipeline_parallel_size = 8, .layers_per_chunk = {1, 5, 5, 5, 5, 5, 5, 1}});
         job.pipeline.schedule = schedule;
         job.buffers.gather_bucket_elements = bucket;  // some in the optimizer step

@@ -24,8 +24,8 @@ constexpr int64_t kFirstOfTwoStages = kTable + 1024 * kHidden + 6 * kLayer;
 
 const ArchitectureSpec& Gpt2() { return FindModelPreset("gpt2").value()->architecture; }
 
-JobSpec JobOn(Framework framework, const ParallelLayout& layout = {}) {
-  JobSpec job;
+MemoryJob JobOn(Framework framework, const ParallelLayout& layout = {}) {
+  MemoryJob job;
   job.layout = layout;
   job.batch = {.sequence_length = 128};
   job.pipeline.micro_batch_count = 8;
@@ -45,7 +45,7 @@ struct Held {
   }
 };
 
-Held FirstStage(const JobSpec& job, const ArchitectureSpec& spec = Gpt2()) {
+Held FirstStage(const MemoryJob& job, const ArchitectureSpec& spec = Gpt2()) {
   Held out;
   const auto model = MemoryModel::Of(spec, job);
   EXPECT_THAT(model, IsOk());
@@ -59,7 +59,7 @@ Held FirstStage(const JobSpec& job, const ArchitectureSpec& spec = Gpt2()) {
   return out;
 }
 
-FrameworkCopies CopiesOf(const JobSpec& job, const ArchitectureSpec& spec = Gpt2(),
+FrameworkCopies CopiesOf(const MemoryJob& job, const ArchitectureSpec& spec = Gpt2(),
                          int64_t stage = 0) {
   const auto model = MemoryModel::Of(spec, job);
   EXPECT_THAT(model, IsOk());
@@ -86,7 +86,7 @@ TEST(ComputedGradients, StayBesideWiderOnes) {
 }
 
 TEST(ComputedGradients, AreOfTheBf16OptimizerAlone) {
-  JobSpec job = JobOn(Framework::kDeepSpeed);
+  MemoryJob job = JobOn(Framework::kDeepSpeed);
   job.state.sharding = {.data_parallel_size = 2, .zero_stage = ZeroStage::kOptimizer};
   EXPECT_EQ(FirstStage(job).memory.of(LedgerKind::kGradient), Bytes(6 * kAll));
   job.state.sharding.zero_stage = ZeroStage::kGradients;
@@ -100,7 +100,7 @@ TEST(ComputedGradients, AreOfTheBf16OptimizerAlone) {
 
 // The only micro-batch's are computed after the peak, but are present in the optimizer's step.
 TEST(ComputedGradients, WaitForTheFirstBackwardPass) {
-  JobSpec job = JobOn(Framework::kDeepSpeed);
+  MemoryJob job = JobOn(Framework::kDeepSpeed);
   job.pipeline.micro_batch_count = 1;
   job.batch.sequence_length = 1024;
   job.batch.sequence_count = 16;
@@ -116,8 +116,8 @@ TEST(ComputedGradients, WaitForTheFirstBackwardPass) {
   EXPECT_EQ(step.memory.of(LedgerKind::kGradient), Bytes(6 * kAll));
 }
 
-JobSpec FsdpJob(int64_t stages) {
-  JobSpec job = JobOn(Framework::kPytorchFsdp, {.pipeline_parallel_size = stages});
+MemoryJob FsdpJob(int64_t stages) {
+  MemoryJob job = JobOn(Framework::kPytorchFsdp, {.pipeline_parallel_size = stages});
   job.state.precision =
       WithDefaults({.weight_data_type = DataType::kFp32, .gradient_data_type = DataType::kFp32});
   job.state.sharding = {.data_parallel_size = 4, .zero_stage = ZeroStage::kParameters};
@@ -135,7 +135,7 @@ TEST(WholeGradients, AreInPlaceOfShardsUnderAPipeline) {
 }
 
 TEST(WholeGradients, AreWhereReductionWaits) {
-  JobSpec job = FsdpJob(1);
+  MemoryJob job = FsdpJob(1);
   job.buffers.deferred_reduction = true;
   EXPECT_EQ(FirstStage(job).SizeOf("whole_gradient"), 4 * kAll);
   job.pipeline.micro_batch_count = 1;
@@ -152,14 +152,14 @@ TEST(WholeGradients, AreWhereReductionWaits) {
 }
 
 TEST(WholeGradients, OfDualPipeAreOfBothStages) {
-  JobSpec job = FsdpJob(2);
+  MemoryJob job = FsdpJob(2);
   job.pipeline.schedule = PipelineSchedule::kDualPipe;
   // The head's stage has a copy of the table, and the final norm.
   EXPECT_EQ(FirstStage(job).SizeOf("whole_gradient"), 4 * (kAll + kTable));
 }
 
-JobSpec AutocastJob() {
-  JobSpec job = JobOn(Framework::kPytorchFsdp);
+MemoryJob AutocastJob() {
+  MemoryJob job = JobOn(Framework::kPytorchFsdp);
   job.state.precision = WithDefaults({.weight_data_type = DataType::kFp32});
   return job;
 }
@@ -175,7 +175,7 @@ TEST(CastWeights, AreOfMatricesFromForwardToBackward) {
 }
 
 TEST(CastWeights, OfLayersComputedAgainAreOfABlock) {
-  JobSpec job = AutocastJob();
+  MemoryJob job = AutocastJob();
   job.batch.recomputation.policy = RecomputePolicy::kFull;
   const FrameworkCopies one = CopiesOf(job);
   EXPECT_EQ(one.forward_casts, Bytes(2 * (12 * kCastLayer + kTable)));
@@ -187,7 +187,7 @@ TEST(CastWeights, OfLayersComputedAgainAreOfABlock) {
 }
 
 TEST(CastWeights, OfAPipelineStayThroughout) {
-  JobSpec job = AutocastJob();
+  MemoryJob job = AutocastJob();
   job.layout.pipeline_parallel_size = 2;
   job.batch.recomputation.policy = RecomputePolicy::kFull;
   EXPECT_EQ(CopiesOf(job).layer_casts, Bytes(2 * 6 * kCastLayer));
@@ -195,7 +195,7 @@ TEST(CastWeights, OfAPipelineStayThroughout) {
 }
 
 TEST(CastWeights, AreOfWiderWeightsThatNothingGathers) {
-  JobSpec job = AutocastJob();
+  MemoryJob job = AutocastJob();
   job.state.precision = WithDefaults({.weight_data_type = DataType::kBf16});
   EXPECT_EQ(CopiesOf(job).forward_casts, Bytes(0));
   job = AutocastJob();
@@ -211,7 +211,7 @@ TEST(CastWeights, OfFrozenLayersAreNotCached) {
   ArchitectureSpec spec = Gpt2();
   spec.decoder.layers = {{.layer_kind = 0, .count = 5, .frozen = true},
                          {.layer_kind = 0, .count = 7}};
-  JobSpec job = AutocastJob();
+  MemoryJob job = AutocastJob();
   EXPECT_EQ(CopiesOf(job, spec).forward_casts, Bytes(2 * (12 * kCastLayer + kTable)));
   job.batch.recomputation.policy = RecomputePolicy::kFull;
   EXPECT_EQ(CopiesOf(job, spec).forward_casts, Bytes(2 * (7 * kCastLayer + kTable)));

@@ -16,8 +16,8 @@ namespace {
 using ::testing::ElementsAre;
 
 // GPT-2's 12 layers on two stages, 16 micro-batches of 512 tokens.
-JobSpec JobOn(PipelineSchedule schedule) {
-  JobSpec job;
+MemoryJob JobOn(PipelineSchedule schedule) {
+  MemoryJob job;
   job.layout = {.pipeline_parallel_size = 2};
   job.batch = {.sequence_length = 512};
   job.pipeline = {.schedule = schedule, .micro_batch_count = 16};
@@ -25,7 +25,7 @@ JobSpec JobOn(PipelineSchedule schedule) {
   return job;
 }
 
-LedgerRows RowsOf(const JobSpec& job, int64_t stage, StageMemory* memory = nullptr) {
+LedgerRows RowsOf(const MemoryJob& job, int64_t stage, StageMemory* memory = nullptr) {
   const auto model = MemoryModel::Of(FindModelPreset("gpt2").value()->architecture, job);
   EXPECT_THAT(model, IsOk());
   LedgerRows rows;
@@ -38,7 +38,7 @@ LedgerRows RowsOf(const JobSpec& job, int64_t stage, StageMemory* memory = nullp
 
 // Chunk i of 1, 2, 4 and 5 layers is on stage i % 2.
 TEST(LedgerChunks, OfInterleavedStagesHaveTheirLayersAndMicroBatches) {
-  JobSpec job = JobOn(PipelineSchedule::kOneForwardOneBackward);
+  MemoryJob job = JobOn(PipelineSchedule::kOneForwardOneBackward);
   job.layout.virtual_stage_count = 2;
   job.layout.layers_per_chunk = {1, 2, 4, 5};
   for (const int64_t stage : {0, 1}) {
@@ -76,8 +76,8 @@ std::array<int64_t, 3> WeightBytes(const LedgerRows& rows) {
 
 // The first chunk of a stage is what the stage has without its opposite.
 TEST(LedgerChunks, OfDualPipeAreAStageAndItsOpposite) {
-  const JobSpec dual = JobOn(PipelineSchedule::kDualPipe);
-  const JobSpec plain = JobOn(PipelineSchedule::kOneForwardOneBackward);
+  const MemoryJob dual = JobOn(PipelineSchedule::kDualPipe);
+  const MemoryJob plain = JobOn(PipelineSchedule::kOneForwardOneBackward);
   const int64_t first = WeightBytes(RowsOf(plain, 0))[0];
   const int64_t last = WeightBytes(RowsOf(plain, 1))[0];
   EXPECT_NE(first, last);  // positions

@@ -16,7 +16,7 @@ namespace {
 
 MemoryModel ModelOf(const std::string& preset, const PipelineSpec& pipeline, ZeroStage zero,
                     RecomputePolicy recompute) {
-  JobSpec job;
+  MemoryJob job;
   // 126 layers of Llama-3.1-405B, 32 of Mixtral.
   job.layout = {.tensor_parallel_size = 8, .pipeline_parallel_size = 2};
   job.batch = {
@@ -64,7 +64,7 @@ TEST(MemoryAllocation, OfFrameworksCopiesIsNone) {
       {Framework::kPytorchFsdp, ZeroStage::kParameters, DataType::kFp32, RecomputePolicy::kNone},
       {Framework::kPytorchFsdp, ZeroStage::kNone, DataType::kFp32, RecomputePolicy::kFull}};
   for (const auto& c : cases) {
-    JobSpec job;
+    MemoryJob job;
     job.layout = {.pipeline_parallel_size = c.recompute == RecomputePolicy::kFull ? 1 : 2};
     job.batch = {.sequence_length = 4096, .recomputation = {.policy = c.recompute}};
     job.pipeline.micro_batch_count = 64;

@@ -23,23 +23,23 @@ const ArchitectureSpec& PresetNamed(const std::string& name) {
 }
 
 // Megatron-LM's mixed precision: bf16 weights, fp32 gradients, 18 bytes a parameter.
-JobSpec MegatronJob() {
-  JobSpec job;
+MemoryJob MegatronJob() {
+  MemoryJob job;
   job.state.precision = WithDefaults({.gradient_data_type = DataType::kFp32});
   job.pipeline.micro_batch_count = 64;
   return job;
 }
 
 // Case C: Llama-3-70B, s 8192, TP 8, PP 4, DP 2, ZeRO-1.
-JobSpec CaseC() {
-  JobSpec job = MegatronJob();
+MemoryJob CaseC() {
+  MemoryJob job = MegatronJob();
   job.layout = {.tensor_parallel_size = 8, .pipeline_parallel_size = 4};
   job.batch = {.sequence_length = 8192, .sequence_parallel = true};
   job.state.sharding = {.data_parallel_size = 2, .zero_stage = ZeroStage::kOptimizer};
   return job;
 }
 
-StageMemory StageOf(const ArchitectureSpec& spec, const JobSpec& job, int64_t stage = 0,
+StageMemory StageOf(const ArchitectureSpec& spec, const MemoryJob& job, int64_t stage = 0,
                     LedgerRows* rows = nullptr) {
   const auto model = MemoryModel::Of(spec, job);
   EXPECT_THAT(model, IsOk());
@@ -87,7 +87,7 @@ TEST(MemoryModel, PipelineBuffersAreOfTheEnds) {
 
 // A stage of both ends: its own layers and the opposite's, p + 1 micro-batches together.
 TEST(MemoryModel, DualPipeHoldsTwoStages) {
-  JobSpec job = CaseC();
+  MemoryJob job = CaseC();
   const StageMemory first = StageOf(PresetNamed("llama-3-70b"), job, 0);
   const StageMemory last = StageOf(PresetNamed("llama-3-70b"), job, 3);
   job.pipeline.schedule = PipelineSchedule::kDualPipe;
@@ -102,7 +102,7 @@ TEST(MemoryModel, DualPipeHoldsTwoStages) {
 // The last of 4 stages under ZB-H1: one micro-batch held, 3 that wait for weight gradients. Of
 // those the head has its input and the logits' gradient in 16 bits, and no softmax in 32.
 TEST(MemoryModel, WaitingMicroBatchesKeepNoSoftmax) {
-  JobSpec job = CaseC();
+  MemoryJob job = CaseC();
   job.pipeline.schedule = PipelineSchedule::kZeroBubbleH1;
   LedgerRows rows;
   const StageMemory memory = StageOf(PresetNamed("llama-3-70b"), job, 3, &rows);
@@ -124,7 +124,7 @@ TEST(MemoryModel, WaitingMicroBatchesKeepNoSoftmax) {
 
 // Megatron's own formula of interleaved stages: p (1 + (p - 1)/(p v)) micro-batches of a stage.
 TEST(MemoryModel, InterleavedStagesHoldMore) {
-  JobSpec job = CaseC();
+  MemoryJob job = CaseC();
   job.layout.virtual_stage_count = 2;  // 10 layers a chunk
   LedgerRows rows;
   const StageMemory memory = StageOf(PresetNamed("llama-3-70b"), job, 0, &rows);
@@ -133,7 +133,7 @@ TEST(MemoryModel, InterleavedStagesHoldMore) {
 }
 
 TEST(MemoryModel, ReserveIsByItsFormula) {
-  JobSpec job = CaseC();
+  MemoryJob job = CaseC();
   job.reserve = {.workspace = Bytes(1'000),
                  .fragmentation = {0.1, 0.25, 0.5},
                  .context = {Bytes(1), Bytes(20), Bytes(300)},
@@ -152,7 +152,7 @@ TEST(MemoryModel, ReserveIsByItsFormula) {
 }
 
 TEST(MemoryModel, WhatIsUncountedWidensTheInterval) {
-  JobSpec job = CaseC();
+  MemoryJob job = CaseC();
   job.reserve = {.workspace = Bytes(1'000), .uncounted = {-0.01, 0.02, 0.06}};
   const StageMemory bare = StageOf(PresetNamed("llama-3-70b"), CaseC());
   LedgerRows rows;
@@ -167,7 +167,7 @@ TEST(MemoryModel, WhatIsUncountedWidensTheInterval) {
 }
 
 TEST(MemoryModel, BucketsAreNoLargerThanWhatGoesThroughThem) {
-  JobSpec job = MegatronJob();
+  MemoryJob job = MegatronJob();
   job.batch = {.sequence_length = 128};
   job.buffers.reduce_bucket_elements = 1'000'000'000'000;
   const ArchitectureSpec& gpt2 = PresetNamed("gpt2");
@@ -187,7 +187,7 @@ TEST(MemoryModel, BucketsAreNoLargerThanWhatGoesThroughThem) {
 // All that is there at once counts when the optimizer's step is compared with it, what a pipeline
 // receives too.
 TEST(MemoryModel, ABucketNeverLowersThePeak) {
-  JobSpec job = MegatronJob();
+  MemoryJob job = MegatronJob();
   job.layout.pipeline_parallel_size = 2;
   job.batch = {.sequence_length = 128};
   const ArchitectureSpec& gpt2 = PresetNamed("gpt2");
@@ -203,7 +203,7 @@ TEST(MemoryModel, ABucketNeverLowersThePeak) {
 }
 
 TEST(MemoryModel, BucketsOfDualPipeAreOfBothStages) {
-  JobSpec job = MegatronJob();
+  MemoryJob job = MegatronJob();
   job.layout.pipeline_parallel_size = 2;
   job.pipeline.schedule = PipelineSchedule::kDualPipe;
   job.batch = {.sequence_length = 1};
@@ -215,7 +215,7 @@ TEST(MemoryModel, BucketsOfDualPipeAreOfBothStages) {
 
 // PyTorch's .grad is there from the backward pass on, Megatron-LM's buffer always.
 TEST(MemoryModel, GradientsMayWaitForTheBackwardPass) {
-  JobSpec job = MegatronJob();
+  MemoryJob job = MegatronJob();
   job.batch = {.sequence_length = 1024};
   job.pipeline.micro_batch_count = 1;
   job.buffers.gradient_lifetime = GradientLifetime::kFromBackward;
@@ -228,7 +228,7 @@ TEST(MemoryModel, GradientsMayWaitForTheBackwardPass) {
 }
 
 TEST(MemoryModel, FaultsAreNamed) {
-  const auto fields = [](const JobSpec& job) {
+  const auto fields = [](const MemoryJob& job) {
     std::vector<std::string> out;
     for (const FieldViolation& v :
          FieldViolationsOf(MemoryModel::Of(PresetNamed("llama-3-70b"), job).status())) {
@@ -236,7 +236,7 @@ TEST(MemoryModel, FaultsAreNamed) {
     }
     return out;
   };
-  JobSpec job = CaseC();
+  MemoryJob job = CaseC();
   job.layout.tensor_parallel_size = 7;
   EXPECT_THAT(fields(job), Contains("layout.tensor_parallel_size"));
   job = CaseC();
@@ -249,7 +249,7 @@ TEST(MemoryModel, FaultsAreNamed) {
 }
 
 TEST(MemoryModel, MoreThanAllBytesIsAnError) {
-  JobSpec job = CaseC();
+  MemoryJob job = CaseC();
   job.batch.sequence_count = 1'000'000'000;
   job.batch.sequence_length = 1'000'000'000 / 8 * 8;
   const auto model = MemoryModel::Of(PresetNamed("llama-3-70b"), job);

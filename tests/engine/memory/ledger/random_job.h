@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-#include "engine/memory/ledger/job_spec.h"
+#include "engine/memory/ledger/memory_job.h"
 #include "engine/model/architecture/architecture_spec.h"
 
 namespace sextant {
 
 struct RandomJob {
   ArchitectureSpec spec;
-  JobSpec job;
+  MemoryJob job;
 };
 
 // The same job for the same seed. MemoryModel::Of() takes all of them.

@@ -1,6 +1,6 @@
 // The properties of a training job that its memory depends on, without the model.
-#ifndef SEXTANT_ENGINE_MEMORY_LEDGER_JOB_SPEC_H_
-#define SEXTANT_ENGINE_MEMORY_LEDGER_JOB_SPEC_H_
+#ifndef SEXTANT_ENGINE_MEMORY_LEDGER_MEMORY_JOB_H_
+#define SEXTANT_ENGINE_MEMORY_LEDGER_MEMORY_JOB_H_
 
 #include <cstdint>
 
@@ -57,7 +57,7 @@ struct ReserveSpec {
   BytesInterval communicators = {};  // of the collective library
 };
 
-struct JobSpec {
+struct MemoryJob {
   ParallelLayout layout = {};
   MicroBatchSpec batch = {};
   PipelineSpec pipeline = {};
@@ -68,4 +68,4 @@ struct JobSpec {
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_MEMORY_LEDGER_JOB_SPEC_H_
+#endif  // SEXTANT_ENGINE_MEMORY_LEDGER_MEMORY_JOB_H_
