@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/checked_math.h"
+#include "engine/memory/state/state_rules.h"
 #include "engine/memory/state/state_spec.h"
 
 namespace sextant {
@@ -51,10 +52,19 @@ constexpr Renamed kMessages[] = {
     {"state.sharding.", "layout.sharding."},
 };
 
+bool HasExperts(const ArchitectureSpec& spec) {
+  return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
+                     [](const LayerSpec& layer) { return layer.experts.has_value(); });
+}
+
 class JobBuilder {
  public:
   JobBuilder(const JobContext& context, const JobChoice& choice, FieldViolations& violations)
-      : context_(context), choice_(choice), layout_(choice.layout), violations_(violations) {}
+      : context_(context),
+        choice_(choice),
+        layout_(choice.layout),
+        traits_(choice.layout.framework.traits()),
+        violations_(violations) {}
 
   MemoryJob Build() {
     CheckFramework(layout_.framework, "layout.framework", violations_);
@@ -64,7 +74,10 @@ class JobBuilder {
     FillState();
     FillPipeline();
     job_.buffers = BuffersOf(layout_.framework, layout_.parallel);
-    job_.reserve = ReserveOf(layout_.framework, CommunicatorCount());
+    job_.reserve = ReserveOf(layout_.framework, {.generation = context_.generation,
+                                                 .experts = HasExperts(context_.spec),
+                                                 .communicator_count = CommunicatorCount()});
+    if (layout_.framework.named) CheckRefusals(traits_, job_, violations_);
     return std::move(job_);
   }
 
@@ -127,6 +140,31 @@ class JobBuilder {
     const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
     batch.compute_data_type = narrow ? DataType::kBf16 : compute;
     batch.recomputation.policy = choice_.recompute;
+    batch.loss = layout_.loss.value_or(traits_.loss.value);
+    batch.attention_output_copied =
+        layout_.attention_output_copied.value_or(CopiesAttentionOutput());
+    batch.fused_expert_activation =
+        layout_.fused_expert_activation.value_or(FusesExpertActivation());
+  }
+
+  // Transformer Engine runs flash-attention rather than cuDNN's before Hopper, and on Blackwell
+  // where a run has to be deterministic, which cuDNN's attention was not before its release 9.18.1.
+  // Source: NVIDIA/TransformerEngine, get_attention_backend(), pull requests 2130 and 2584.
+  bool CopiesAttentionOutput() const {
+    const bool flash = layout_.kernels.attention == AttentionKernel::kFlash;
+    if (!flash || !layout_.framework.has_transformer_engine()) return false;
+    return context_.generation == DeviceGeneration::kBeforeHopper ||
+           (context_.generation == DeviceGeneration::kBlackwell && layout_.framework.deterministic);
+  }
+
+  // One kernel where all experts are gated.
+  bool FusesExpertActivation() const {
+    const auto& layers = context_.spec.layer_kinds;
+    return traits_.fuses_gated_experts.value &&
+           std::all_of(layers.begin(), layers.end(), [](const LayerSpec& layer) {
+             return !layer.experts.has_value() ||
+                    layer.experts->expert.kind == FeedForwardKind::kGated;
+           });
   }
 
   void FillState() {
@@ -135,9 +173,8 @@ class JobBuilder {
     state.optimizer = context_.optimizer;
     state.sharding = layout_.sharding;
     state.sharding.data_parallel_size = data_size_;
-    state.sharding.zero_stage =
-        layout_.zero_stage.value_or(DefaultZeroStage(layout_.framework.kind));
-    state.sharding.reshard_after_forward = ReshardsAfterForward();
+    state.sharding.zero_stage = layout_.zero_stage.value_or(traits_.zero_stage.value);
+    FillGathering();
     if (layout_.framework.deferred_reduction.value_or(false) &&
         state.sharding.zero_stage != ZeroStage::kParameters) {
       violations_.Add("layout.framework.deferred_reduction",
@@ -146,6 +183,23 @@ class JobBuilder {
     state.frozen = layout_.frozen;
     state.weight_scaling = layout_.weight_scaling;
     state.fp8_weight_copies = layout_.fp8_weight_copies;
+    state.reduces_as_computed = traits_.reduces_as_computed.value;
+    state.copies_reduced_units = traits_.shards_all_or_nothing.value;
+  }
+
+  // FSDP divides weights in ZeRO stage 2 too (SHARD_GRAD_OP), and keeps them gathered from the
+  // forward to the backward pass. Source: pytorch/pytorch, ShardingStrategy of
+  // torch/distributed/fsdp/api.py.
+  void FillGathering() {
+    StateSharding& sharding = job_.state.sharding;
+    const bool stays = traits_.shards_all_or_nothing.value && DividesGradients(sharding) &&
+                       !DividesParameters(sharding);
+    if (!stays) {
+      sharding.reshard_after_forward = ReshardsAfterForward();
+      return;
+    }
+    sharding.zero_stage = ZeroStage::kParameters;
+    sharding.reshard_after_forward = layout_.reshard_after_forward.value_or(false);
   }
 
   void FillPipeline() {
@@ -192,7 +246,7 @@ class JobBuilder {
     const bool matters = job_.state.sharding.zero_stage == ZeroStage::kParameters &&
                          layout_.sharding.prefetched_unit_count == defaults.prefetched_unit_count;
     return layout_.reshard_after_forward.value_or(
-        !matters || DefaultReshardAfterForward(layout_.framework.kind, layout_.parallel));
+        !matters || DefaultReshardAfterForward(traits_, layout_.parallel));
   }
 
   // The number of groups of more than one rank that a rank communicates in.
@@ -208,6 +262,7 @@ class JobBuilder {
   const JobContext& context_;
   const JobChoice& choice_;
   const RunLayout& layout_;
+  const FrameworkTraits& traits_;
   FieldViolations& violations_;
   int64_t data_size_ = 1;
   bool data_size_known_ = false;

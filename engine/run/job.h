@@ -27,6 +27,7 @@ struct JobContext {
   const ArchitectureSpec& spec;
   const PrecisionPolicy& precision;  // with its defaults
   const OptimizerSpec& optimizer;
+  DeviceGeneration generation = DeviceGeneration::kUnknown;  // of the devices
 };
 
 // The choice that `run` makes. `run` has a layout. A length that is not given is 0.

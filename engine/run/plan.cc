@@ -38,8 +38,8 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
                     .device_count = run.cluster.device_count,
                     .parameter_count = plan.parameters.all.total});
   if (!resolved.memory.has_value()) return absl::OkStatus();
-  const JobContext context = {*resolved.shape.architecture, resolved.precision,
-                              run.training.optimizer};
+  const JobContext context = {resolved.counted_shape(), resolved.precision, run.training.optimizer,
+                              resolved.generation};
   absl::StatusOr<MemoryEstimate> estimate =
       EstimateMemory({.context = context,
                       .choice = ChoiceOf(run),

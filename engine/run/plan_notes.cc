@@ -61,18 +61,17 @@ void AboutEvenSharing(const RunSpec& run, Notes& out) {
 
 // Defaults of the framework that the user's run may not share.
 void AboutFramework(const RunSpec& run, const MemoryJob& job, Notes& out) {
-  const Framework kind = run.layout->framework.kind;
+  const FrameworkTraits& traits = run.layout->framework.traits();
   const PrecisionPolicy& precision = job.state.precision;
-  const bool fsdp = kind == Framework::kPytorchFsdp;
   const bool defaulted = run.training.precision.gradient_data_type == DataType::kUnspecified;
-  if (!fsdp && defaulted && StorageBytes(precision.gradient_data_type) < 4) {
-    out.push_back({.kind = NoteKind::kNarrowGradients,
-                   .text = absl::StrCat(
-                       "Gradients are kept in ", DataTypeName(precision.gradient_data_type),
-                       "; Megatron-LM and DeepSpeed add those of bf16 weights up in fp32, unless "
-                       "told otherwise: give training.precision.gradient_data_type = FP32 to count "
-                       "that."),
-                   .fields = {"training.precision.gradient_data_type"}});
+  if (defaulted && StorageBytes(precision.gradient_data_type) < 4) {
+    out.push_back(
+        {.kind = NoteKind::kNarrowGradients,
+         .text = absl::StrCat("Gradients are kept in ", DataTypeName(precision.gradient_data_type),
+                              ", as ", traits.title,
+                              " does by default: give training.precision.gradient_data_type = FP32 "
+                              "where they add up in fp32."),
+         .fields = {"training.precision.gradient_data_type"}});
   }
   if (KeepsWholeGradients(job) && !run.layout->framework.deferred_reduction.has_value()) {
     out.push_back({.kind = NoteKind::kDeferredReduction,
@@ -134,9 +133,11 @@ void AboutLayout(const RunSpec& run, const MemoryJob& job, Notes& out) {
                    .fields = {"layout.sequence_parallel"}});
   }
   out.push_back({.kind = NoteKind::kFrameworkBuffers,
-                 .text = absl::StrCat("Buffers are as ", FrameworkName(layout.framework.kind),
-                                      " has them; model state, activations, transients and buffers "
-                                      "are counted, one by one."),
+                 .text = absl::StrCat("Types of state, sharding, loss and buffers that the request "
+                                      "leaves open are those of ",
+                                      layout.framework.traits().title,
+                                      "; model state, activations, transients and buffers are "
+                                      "counted, one by one."),
                  .fields = {"layout.framework.kind"}});
   AboutFramework(run, job, out);
   AboutEstimatedReserve(layout.framework, out);

@@ -189,12 +189,29 @@ JobChoice ChoiceToCheck(const RunSpec& run, const FieldViolations& violations) {
   return out;
 }
 
+// Pads the vocabulary as the framework does, where the request says nothing of padding.
+void PadVocabulary(const RunLayout& layout, ResolvedRun& out) {
+  const EmbeddingSpec& embedding = out.shape.architecture->embedding;
+  const int64_t tensor = layout.parallel.tensor_parallel_size;
+  if (embedding.padded_vocabulary_size != 0 || tensor < 1 || tensor > kMaxTensorParallelSize) {
+    return;
+  }
+  const int64_t multiple = VocabularyMultiple(layout.framework.traits(), layout.parallel);
+  const int64_t padded = PaddedVocabularySize(embedding.vocabulary_size, multiple);
+  if (padded == embedding.vocabulary_size) return;
+  auto shape = std::make_unique<ArchitectureSpec>(*out.shape.architecture);
+  shape->embedding.padded_vocabulary_size = padded;
+  out.padded = std::move(shape);
+}
+
 // The job of the run's layout, with the model `out.shape`.
 void ResolveLayout(const RunSpec& run, ResolvedRun& out, FieldViolations& violations) {
   if (!run.layout.has_value()) return;
-  const MemoryJob job = JobOf({*out.shape.architecture, out.precision, run.training.optimizer},
+  PadVocabulary(*run.layout, out);
+  const ArchitectureSpec& shape = out.counted_shape();
+  const MemoryJob job = JobOf({shape, out.precision, run.training.optimizer, out.generation},
                               ChoiceToCheck(run, violations), violations);
-  auto memory = MemoryModel::Of(*out.shape.architecture, job);
+  auto memory = MemoryModel::Of(shape, job);
   for (const FieldViolation& violation : FieldViolationsOf(memory.status())) {
     const std::string field = RequestFieldOf(violation.field);
     if (!violations.Mentions(field)) violations.Add(field, violation.description);
@@ -275,6 +292,16 @@ void ResolveDevices(const RunSpec& run, const Accelerator* accelerator, Resolved
   if (!out.device_name.empty()) ResolveRates(run, out, violations);
 }
 
+// That of the first device whose accelerator is known.
+DeviceGeneration GenerationOfDevices(const DeviceSelection& selection,
+                                     const Accelerator* accelerator) {
+  for (const DeviceModel* const model : selection.models()) {
+    if (accelerator == nullptr) accelerator = model->calibration().accelerator;
+  }
+  return accelerator == nullptr ? DeviceGeneration::kUnknown
+                                : GenerationOf(accelerator->architecture);
+}
+
 }  // namespace
 
 RateSource ResolvedRun::matmul_source() const {
@@ -286,7 +313,10 @@ absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violatio
   CheckRun(run, violations);
   const Named named = FindNames(run);
   ResolvedRun out;
-  out.precision = WithDefaults(run.training.precision);
+  out.precision = run.layout.has_value()
+                      ? WithDefaults(run.training.precision, run.layout->framework.traits())
+                      : WithDefaults(run.training.precision);
+  out.generation = GenerationOfDevices(run.cluster.device, named.accelerator);
   if ((run.model.preset.empty() || named.preset != nullptr) && IsShapeSound(violations)) {
     ResolveModel(run, named.preset, out, violations);
   }

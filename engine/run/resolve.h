@@ -2,6 +2,7 @@
 #ifndef SEXTANT_ENGINE_RUN_RESOLVE_H_
 #define SEXTANT_ENGINE_RUN_RESOLVE_H_
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -9,6 +10,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
+#include "engine/framework/workspace.h"
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/placement.h"
 #include "engine/hardware/rates.h"
@@ -28,17 +30,25 @@ struct ResolvedRun {
   absl::string_view model_name;
   ArchitectureCount parameters;
   RunFlops flops;
-  WeightTensors tensors;                       // empty where the model is a bare count
-  ShapedModel shape;                           // likewise
-  absl::optional<MemoryModel> memory = {};     // present where the run has a layout
-  PrecisionPolicy precision;                   // with its defaults
-  absl::string_view device_name;               // the catalogue's name, or else the device's own
-  const Accelerator* accelerator = nullptr;    // its datasheet; null: not in the catalogue
+  WeightTensors tensors;  // empty where the model is a bare count
+  ShapedModel shape;      // likewise
+  // The shape with the vocabulary that the framework pads; null: it pads nothing.
+  std::unique_ptr<const ArchitectureSpec> padded = {};
+  absl::optional<MemoryModel> memory = {};   // present where the run has a layout
+  PrecisionPolicy precision;                 // with its defaults
+  absl::string_view device_name;             // the catalogue's name, or else the device's own
+  const Accelerator* accelerator = nullptr;  // its datasheet; null: not in the catalogue
+  DeviceGeneration generation = DeviceGeneration::kUnknown;
   absl::optional<MeasuredGang> measured = {};  // absent: an accelerator was named
   absl::optional<FlopsPerSecond> peak = {};    // absent: measured, but in no datasheet
   DeviceCapacity capacity;
   absl::optional<Watts> device_power = {};  // absent where neither request nor datasheet has it
   std::vector<Rate> rates;                  // the figures above, with their sources
+
+  // The shape whose memory is counted under a layout.
+  const ArchitectureSpec& counted_shape() const {
+    return padded != nullptr ? *padded : *shape.architecture;
+  }
 
   // The source of the rate that the times use: the measured rate, or else the peak.
   RateSource matmul_source() const;

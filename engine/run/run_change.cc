@@ -19,19 +19,27 @@ bool HasExperts(const ArchitectureSpec& spec) {
 }
 
 ZeroStage StageOf(const JobChoice& choice) {
-  return choice.layout.zero_stage.value_or(DefaultZeroStage(choice.layout.framework.kind));
+  return choice.layout.zero_stage.value_or(choice.layout.framework.traits().zero_stage.value);
+}
+
+LossKind LossOf(const JobChoice& choice) {
+  return choice.layout.loss.value_or(choice.layout.framework.traits().loss.value);
 }
 
 class ChangeList {
  public:
   explicit ChangeList(const JobContext& context, const JobChoice& choice)
-      : context_(context), choice_(choice), kernels_(choice.layout.kernels) {}
+      : context_(context),
+        choice_(choice),
+        kernels_(choice.layout.kernels),
+        traits_(choice.layout.framework.traits()) {}
 
   void AddKernels() {
     const bool sequence_parallel = choice_.layout.sequence_parallel.value_or(true);
     if (!sequence_parallel && tensor_size() > 1) Add(RunSetting::kSequenceParallel, 1);
     if (kernels_.attention == AttentionKernel::kUnfused) Add(RunSetting::kAttention, 0);
-    if (kernels_.loss != LossKind::kFused && kernels_.loss != LossKind::kChunked) {
+    const LossKind loss = LossOf(choice_);
+    if (loss != LossKind::kFused && loss != LossKind::kChunked && traits_.fused_loss.value) {
       Add(RunSetting::kLoss, static_cast<int64_t>(LossKind::kFused));
     }
   }
@@ -52,7 +60,8 @@ class ChangeList {
   void AddState() {
     for (const ZeroStage stage :
          {ZeroStage::kOptimizer, ZeroStage::kGradients, ZeroStage::kParameters}) {
-      if (stage > StageOf(choice_)) Add(RunSetting::kZeroStage, static_cast<int64_t>(stage));
+      if (stage > StageOf(choice_) && HasStage(stage))
+        Add(RunSetting::kZeroStage, static_cast<int64_t>(stage));
     }
     const StateSharding& sharding = choice_.layout.sharding;
     if (!sharding.offload_optimizer) Add(RunSetting::kOffloadOptimizer, 1);
@@ -67,7 +76,7 @@ class ChangeList {
     AddRanks(RunSetting::kContextParallelSize, choice_.layout.context_parallel_size.value_or(1),
              kMaxRanks);
     // A split given by hand has a fixed number of stages.
-    if (choice_.layout.parallel.layers_per_chunk.empty()) {
+    if (choice_.layout.parallel.layers_per_chunk.empty() && traits_.pipeline.value) {
       AddRanks(RunSetting::kPipelineParallelSize, choice_.layout.parallel.pipeline_parallel_size,
                kMaxPipelineParallelSize);
     }
@@ -99,11 +108,21 @@ class ChangeList {
     }
   }
 
+  // True where the framework can divide state so.
+  bool HasStage(ZeroStage stage) const {
+    const bool pipeline = choice_.layout.parallel.pipeline_parallel_size > 1;
+    const ZeroStage most =
+        pipeline ? traits_.max_zero_stage_under_pipeline.value : traits_.max_zero_stage.value;
+    if (traits_.shards_all_or_nothing.value && stage == ZeroStage::kOptimizer) return false;
+    return stage <= most;
+  }
+
   int64_t tensor_size() const { return choice_.layout.parallel.tensor_parallel_size; }
 
   const JobContext& context_;
   const JobChoice& choice_;
   const MicroBatchSpec& kernels_;
+  const FrameworkTraits& traits_;
   std::vector<RunChange> changes_;
 };
 
@@ -225,7 +244,8 @@ std::vector<ChangedSetting> Apply(const RunChange& change, JobChoice& choice) {
       kernels.attention = AttentionKernel::kFlash;
       return {{"layout.kernels.attention", AttentionKernel::kUnfused, AttentionKernel::kFlash}};
     case RunSetting::kLoss: {
-      const LossKind from = std::exchange(kernels.loss, LossKind::kFused);
+      const LossKind from = LossOf(choice);
+      choice.layout.loss = LossKind::kFused;
       return {{"layout.kernels.loss", from, LossKind::kFused}};
     }
     case RunSetting::kZeroStage:

@@ -11,7 +11,7 @@
 #include "engine/hardware/rates.h"
 #include "engine/memory/activations/micro_batch.h"
 #include "engine/memory/fit.h"
-#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
 #include "engine/memory/state/state_spec.h"
 #include "engine/memory/training_policy.h"
@@ -83,7 +83,10 @@ struct RunLayout {
   FrozenWeightFormat frozen = {};
   WeightScaling weight_scaling = WeightScaling::kNone;
   int64_t fp8_weight_copies = 0;
-  MicroBatchSpec kernels = {};  // kernels and what they keep; its sizes are the run's
+  MicroBatchSpec kernels = {};  // kernels and what they keep; sizes and the next three excepted
+  absl::optional<LossKind> loss = {};
+  absl::optional<bool> attention_output_copied = {};
+  absl::optional<bool> fused_expert_activation = {};
   FrameworkSpec framework = {};
 };
 

@@ -62,7 +62,7 @@ static_assert(Ends(AttentionKernel::kUnfused, v1::KernelChoices::Attention_ARRAY
 static_assert(Ends(RecomputePolicy::kFull, v1::RecomputePolicy_ARRAYSIZE));
 static_assert(Ends(LossKind::kVocabularyParallelCompiled, v1::KernelChoices::Loss_ARRAYSIZE));
 static_assert(Ends(ExpertScaling::kAfterDown, v1::KernelChoices::ExpertScaling_ARRAYSIZE));
-static_assert(Ends(Framework::kPytorchFsdp, v1::FrameworkMemory::Kind_ARRAYSIZE));
+static_assert(Ends(Framework::kPytorchDdp, v1::FrameworkMemory::Kind_ARRAYSIZE));
 static_assert(Ends(Verdict::kStateFits, v1::Verdict_ARRAYSIZE));
 static_assert(kModelPartCount + 1 == v1::ModelPart_ARRAYSIZE);
 static_assert(Ends(RowElements::kByte, v1::ElementKind_ARRAYSIZE));
@@ -153,10 +153,9 @@ AttentionKernel AttentionKernelFrom(v1::KernelChoices::Attention wire, absl::str
       .value_or(AttentionKernel::kFlash);
 }
 
-LossKind LossKindFrom(v1::KernelChoices::Loss wire, absl::string_view field,
-                      FieldViolations& violations) {
-  return Following<LossKind>(wire, v1::KernelChoices::Loss_IsValid(wire), field, violations)
-      .value_or(LossKind::kVocabularyParallel);
+absl::optional<LossKind> LossKindFrom(v1::KernelChoices::Loss wire, absl::string_view field,
+                                      FieldViolations& violations) {
+  return Following<LossKind>(wire, v1::KernelChoices::Loss_IsValid(wire), field, violations);
 }
 
 ExpertScaling ExpertScalingFrom(v1::KernelChoices::ExpertScaling wire, absl::string_view field,

@@ -7,7 +7,7 @@
 #include "engine/base/field_violation.h"
 #include "engine/hardware/rates.h"
 #include "engine/memory/activations/micro_batch.h"
-#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
@@ -60,8 +60,8 @@ WeightScaling WeightScalingFrom(v1::WeightStorage::Scaling wire, absl::string_vi
                                 FieldViolations& violations);
 AttentionKernel AttentionKernelFrom(v1::KernelChoices::Attention wire, absl::string_view field,
                                     FieldViolations& violations);
-LossKind LossKindFrom(v1::KernelChoices::Loss wire, absl::string_view field,
-                      FieldViolations& violations);
+absl::optional<LossKind> LossKindFrom(v1::KernelChoices::Loss wire, absl::string_view field,
+                                      FieldViolations& violations);
 ExpertScaling ExpertScalingFrom(v1::KernelChoices::ExpertScaling wire, absl::string_view field,
                                 FieldViolations& violations);
 Framework FrameworkFrom(v1::FrameworkMemory::Kind wire, absl::string_view field,

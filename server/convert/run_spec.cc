@@ -41,11 +41,11 @@ void StorageFrom(const v1::WeightStorage& m, absl::string_view path, FieldViolat
   out.fp8_weight_copies = m.fp8_weight_copies();
 }
 
-MicroBatchSpec KernelsFrom(const v1::KernelChoices& m, absl::string_view path,
-                           FieldViolations& violations) {
-  MicroBatchSpec out;
+void KernelsFrom(const v1::KernelChoices& m, absl::string_view path, FieldViolations& violations,
+                 RunLayout& layout) {
+  MicroBatchSpec& out = layout.kernels;
   out.attention = AttentionKernelFrom(m.attention(), FieldPath(path, "attention"), violations);
-  out.loss = LossKindFrom(m.loss(), FieldPath(path, "loss"), violations);
+  layout.loss = LossKindFrom(m.loss(), FieldPath(path, "loss"), violations);
   out.loss_chunk_tokens = m.loss_chunk_tokens();
   out.dropout = m.dropout();
   out.matmul_input_data_type = DataTypeFrom(m.matmul_input_data_type(),
@@ -59,13 +59,19 @@ MicroBatchSpec KernelsFrom(const v1::KernelChoices& m, absl::string_view path,
   if (m.has_expert_load_factor()) out.expert_load_factor = m.expert_load_factor();
   out.expert_scaling =
       ExpertScalingFrom(m.expert_scaling(), FieldPath(path, "expert_scaling"), violations);
-  return out;
+  if (m.has_attention_output_copied()) {
+    layout.attention_output_copied = m.attention_output_copied();
+  }
+  if (m.has_fused_expert_activation()) {
+    layout.fused_expert_activation = m.fused_expert_activation();
+  }
 }
 
 FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_view path,
                                   FieldViolations& violations) {
   FrameworkSpec out;
   out.kind = FrameworkFrom(m.kind(), FieldPath(path, "kind"), violations);
+  out.named = m.kind() != v1::FrameworkMemory::KIND_UNSPECIFIED;
   if (m.has_persistent_gradients()) out.persistent_gradients = m.persistent_gradients();
   if (m.has_fused_weight_gradient()) out.fused_weight_gradient = m.fused_weight_gradient();
   if (m.has_reduce_bucket_elements()) out.reduce_bucket_elements = m.reduce_bucket_elements();
@@ -75,6 +81,9 @@ FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_vie
   if (m.has_fragmentation_ratio()) out.fragmentation_ratio = m.fragmentation_ratio();
   if (m.has_context_bytes()) out.context_bytes = m.context_bytes();
   if (m.has_communicator_bytes()) out.communicator_bytes = m.communicator_bytes();
+  if (m.has_transformer_engine()) out.transformer_engine = m.transformer_engine();
+  out.deterministic = m.deterministic();
+  if (m.has_grouped_experts()) out.grouped_experts = m.grouped_experts();
   return out;
 }
 
@@ -168,7 +177,7 @@ RunLayout RunLayoutFrom(const v1::RunLayout& m, absl::string_view path,
   out.schedule = PipelineScheduleFrom(m.schedule(), FieldPath(path, "schedule"), violations);
   ShardingFrom(m.sharding(), FieldPath(path, "sharding"), violations, out);
   StorageFrom(m.storage(), FieldPath(path, "storage"), violations, out);
-  out.kernels = KernelsFrom(m.kernels(), FieldPath(path, "kernels"), violations);
+  KernelsFrom(m.kernels(), FieldPath(path, "kernels"), violations, out);
   out.framework = FrameworkMemoryFrom(m.framework(), FieldPath(path, "framework"), violations);
   return out;
 }

@@ -19,8 +19,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 # Bottom first: a folder may include itself and those before it.
-ENGINE_FLOORS = ["base", "tensor", "operation", "model", "hardware", "memory", "time", "run",
-                 "search"]
+ENGINE_FLOORS = ["base", "tensor", "operation", "model", "hardware", "framework", "memory", "time",
+                 "run", "search"]
 
 # What each house may include beside the standard library, by the start of the path.
 ALLOWED = {

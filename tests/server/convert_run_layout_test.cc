@@ -85,7 +85,7 @@ TEST_F(EveryField, OfModelStateArrives) {
 
 TEST_F(EveryField, OfKernelsArrives) {
   EXPECT_EQ(layout_.kernels.attention, AttentionKernel::kUnfused);
-  EXPECT_EQ(layout_.kernels.loss, LossKind::kFused);
+  EXPECT_EQ(layout_.loss, LossKind::kFused);
   EXPECT_EQ(layout_.kernels.loss_chunk_tokens, 16);
   EXPECT_TRUE(layout_.kernels.dropout);
   EXPECT_EQ(layout_.kernels.matmul_input_data_type, DataType::kFp8);
@@ -138,7 +138,7 @@ TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
   EXPECT_EQ(layout.frozen.block_size, 0);
   EXPECT_EQ(layout.kernels.recomputation.layers_per_block, 1);
   EXPECT_EQ(layout.kernels.expert_load_factor, 1);
-  EXPECT_EQ(layout.kernels.loss, LossKind::kVocabularyParallel);
+  EXPECT_FALSE(layout.loss.has_value());
   EXPECT_FALSE(layout.framework.persistent_gradients.has_value());
   EXPECT_FALSE(layout.framework.fused_weight_gradient.has_value());
   EXPECT_FALSE(layout.framework.reduce_bucket_elements.has_value());

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "engine/base/units.h"
-#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/ledger/memory_job.h"
 
 namespace sextant {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
+#include "engine/framework/training_choices.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/flops/training_step.h"
 #include "engine/model/sharding/parallel_layout.h"
@@ -17,16 +18,6 @@ namespace sextant {
 enum class AttentionKernel {
   kFlash,    // fused: keeps its output and one number per query and head
   kUnfused,  // keeps softmax over all pairs of tokens, masked ones included
-};
-
-enum class LossKind {
-  kPlain,               // keeps logits, which stay the model's output, and their fp32 softmax
-  kVocabularyParallel,  // keeps the fp32 softmax, computed in place of the logits (Megatron-LM)
-  kFused,               // keeps logits, which their gradient overwrites
-  kChunked,             // computes gradients in the forward pass, by chunks of tokens
-  // As kVocabularyParallel, in compiled steps, one of which makes an fp32 copy of all logits:
-  // Megatron-LM's cross_entropy_loss_fusion before it moved that step out.
-  kVocabularyParallelCompiled,
 };
 
 // The place where an expert's output is scaled by the router's probability.

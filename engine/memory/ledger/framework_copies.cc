@@ -111,6 +111,11 @@ DataType ReducedType(const MemoryJob& job) { return job.state.precision.gradient
 
 DataType CastType(const MemoryJob& job) { return StorageFor(job.batch.compute_data_type); }
 
+// Whole gradients wait in the type that they are reduced in.
+DataType WaitingType(const MemoryJob& job) {
+  return job.state.reduces_as_computed ? CastType(job) : ReducedType(job);
+}
+
 // Calls visit(tensor, shard, layers) for the trained weights.
 template <typename Visit>
 void ForEachTrained(const CopiesContext& context, int64_t stage, Visit visit) {
@@ -204,7 +209,7 @@ FrameworkCopies FrameworkCopiesOf(const CopiesContext& context, int64_t stage) {
   }
   if (KeepsWholeGradients(job)) {
     const int64_t elements = TrainedElements(context, stage);
-    out.whole_gradients = Bytes(elements * StorageBytes(ReducedType(job)));
+    out.whole_gradients = Bytes(elements * StorageBytes(WaitingType(job)));
   }
   if (!CastsWeights(job)) return out;
   const CastWeights casts(context, stage);
@@ -237,7 +242,7 @@ void AppendWholeGradientRows(const CopiesContext& context, int64_t stage, Ledger
   if (!KeepsWholeGradients(context.job)) return;
   const Copy copy = {.kind = LedgerKind::kTransient,
                      .term = "whole_gradient",
-                     .data_type = ReducedType(context.job),
+                     .data_type = WaitingType(context.job),
                      .alive = "from a step's first backward pass to its last",
                      .why = "reduced to shards only after the last micro-batch",
                      .source = "PyTorch FSDP2, set_requires_gradient_sync(); docs/memory.md"};

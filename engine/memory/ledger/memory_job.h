@@ -5,18 +5,14 @@
 #include <cstdint>
 
 #include "engine/base/units.h"
+#include "engine/framework/framework.h"
+#include "engine/framework/training_choices.h"
 #include "engine/memory/activations/micro_batch.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
 #include "engine/memory/state/state_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
 
 namespace sextant {
-
-// The time during which gradients have memory.
-enum class GradientLifetime {
-  kAlways,        // buffers made once (Megatron-LM, DeepSpeed)
-  kFromBackward,  // each from its backward pass to the optimizer step (PyTorch's .grad)
-};
 
 // The buffers that frameworks hold in addition to the model's tensors.
 struct BufferSpec {
@@ -33,6 +29,14 @@ struct BufferSpec {
   bool computed_gradients_stay = false;
   bool deferred_reduction = false;
   bool autocast = false;
+  // The buffers of standing_buffers.h.
+  bool transformer_engine = false;
+  bool global_buffer = false;
+  bool gradient_buckets_stay = false;
+  // The optimizer step makes an fp32 copy of a rank's narrower gradients.
+  bool widens_gradients_at_step = false;
+  bool wide_outputs = false;        // returned logits are copied to fp32
+  bool keeps_stage_inputs = false;  // a buffer to receive each micro-batch of a step in
 };
 
 // An amount that is estimated, not counted. low <= expected <= high.
@@ -40,12 +44,6 @@ struct BytesInterval {
   Bytes low = Bytes(0);
   Bytes expected = Bytes(0);
   Bytes high = Bytes(0);
-};
-
-struct ShareInterval {
-  double low = 0;
-  double expected = 0;
-  double high = 0;
 };
 
 // The estimated reserves. docs/memory.md has the sources of the defaults.

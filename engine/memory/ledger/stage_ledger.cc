@@ -94,6 +94,8 @@ StageLedger::StageLedger(const LedgerContext& context)
                   .placement = context.weights.placement(),
                   .buffers = buffers_,
                   .gradient_data_type = GradientAsComputed(context.job),
+                  .micro_batch_count = context.job.pipeline.micro_batch_count,
+                  .head_input_is_gathered = GathersIntoGlobalBuffer(context.job),
                   .head_placeholder = GivesPlaceholders(context.job.buffers)} {}
 
 int64_t StageLedger::StageOfChunk(int64_t stage, int64_t chunk) const {
@@ -108,12 +110,14 @@ absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& o
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
   SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(state_context_, context_.state_rules, stage));
   out.copies = FrameworkCopiesOf(copies_, stage);
+  out.standing = StandingOf(stage);
   if (dual) {
     SEXTANT_ASSIGN_OR_RETURN(
         const StageState opposite,
         StageStateOf(state_context_, context_.state_rules, StageOfChunk(stage, 1)));
     out.state = SumOf(out.state, opposite);
     out.copies = SumOf(out.copies, FrameworkCopiesOf(copies_, StageOfChunk(stage, 1)));
+    out.standing = SharedBy(out.standing, StandingOf(StageOfChunk(stage, 1)));
   }
   for (int64_t i = 0; i < chunk_count; ++i) {
     SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
@@ -172,6 +176,18 @@ Bytes StageLedger::GradientsAt(PeakPhase moment, const StageContent& content) co
   return has_computed_gradients(moment) ? kept + content.copies.computed_gradients : kept;
 }
 
+StandingBuffers StageLedger::StandingOf(int64_t stage) const {
+  const bool last = stage == context_.weights.stage_count() - 1;
+  return StandingBuffersOf(copies_, stage,
+                           last && context_.spec.output.head != OutputHeadKind::kNone);
+}
+
+// Master weights are fp32, and divided as the gradients that update them.
+Bytes StageLedger::WidenedGradients(const StageState& state) const {
+  const bool narrow = StorageBytes(context_.job.state.precision.gradient_data_type) < 4;
+  return context_.job.buffers.widens_gradients_at_step && narrow ? state.master_weights : Bytes(0);
+}
+
 // Only the last chunk has a loss, a head, and tensors after the layers to free.
 MomentBytes StageLedger::BytesAt(const ChunkMemory& chunk, StagePhase moment) const {
   MomentBytes out = chunk.transients.At(moment);
@@ -220,8 +236,10 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
     received = std::max(received, each.transients.receive_buffers);
   }
   const Bytes whole = content.copies.whole_gradients;
-  const bool step = content.gather_bucket + GradientsAt(PeakPhase::kOptimizerStep, content) >
-                    peak.size + received + whole + GradientsAt(out.phase, content);
+  const Bytes widened = WidenedGradients(state);
+  const bool step =
+      content.gather_bucket + widened + GradientsAt(PeakPhase::kOptimizerStep, content) >
+      peak.size + received + whole + GradientsAt(out.phase, content);
   if (step) {
     out.phase = PeakPhase::kOptimizerStep;
     out.in_flight = InFlightPoint();
@@ -231,11 +249,13 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
     out.sums[static_cast<size_t>(kind)] = size;
   };
   put(LedgerKind::kWeight, state.weights);
-  put(LedgerKind::kGradient, GradientsAt(out.phase, content));
+  put(LedgerKind::kGradient,
+      GradientsAt(out.phase, content) + content.standing.placeholder_gradients);
   put(LedgerKind::kMasterWeight, state.master_weights);
   put(LedgerKind::kOptimizerState, state.optimizer_state);
   if (step) {
-    put(LedgerKind::kCommunicationBuffer, content.gather_bucket);
+    put(LedgerKind::kTransient, widened);
+    put(LedgerKind::kCommunicationBuffer, content.gather_bucket + content.standing.communication());
     return out;
   }
   const MomentBytes bytes = work.happens ? BytesAt(chunk, work.moment) : MomentBytes();
@@ -245,7 +265,7 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
   put(LedgerKind::kTransient, bytes.added + beside + whole);
-  put(LedgerKind::kCommunicationBuffer, received + reduced);
+  put(LedgerKind::kCommunicationBuffer, received + reduced + content.standing.communication());
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/memory/ledger/framework_copies.h"
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger/stage_memory.h"
+#include "engine/memory/ledger/standing_buffers.h"
 #include "engine/memory/ledger_row.h"
 #include "engine/memory/schedule/in_flight.h"
 #include "engine/memory/state/stage_state.h"
@@ -54,6 +55,7 @@ struct StageContent {
   absl::InlinedVector<ChunkMemory, 8> chunks;
   absl::InlinedVector<ChunkBytes, 8> weights;  // of `chunks`
   FrameworkCopies copies;
+  StandingBuffers standing;
   Bytes reduce_bucket = Bytes(0);
   Bytes gather_bucket = Bytes(0);
 };
@@ -94,6 +96,9 @@ class StageLedger {
   // sent.
   Bytes BesideAt(StagePhase moment, const StageContent& content) const;
   Bytes GradientsAt(PeakPhase moment, const StageContent& content) const;
+  StandingBuffers StandingOf(int64_t stage) const;
+  // The fp32 copy of a rank's gradients in the optimizer step.
+  Bytes WidenedGradients(const StageState& state) const;
   bool gradients_wait() const;  // for a later backward pass, without memory until then
   bool drops_gradients(PeakPhase moment) const {
     return gradients_wait() && moment != PeakPhase::kOptimizerStep;

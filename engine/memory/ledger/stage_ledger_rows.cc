@@ -48,6 +48,19 @@ LedgerRow BucketRow(absl::string_view name, Bytes size, absl::string_view alive)
           .source = "docs/memory.md"};
 }
 
+LedgerRow WidenedRow(Bytes size) {
+  return {.kind = LedgerKind::kTransient,
+          .module = "optimizer",
+          .name = "widened_gradients",
+          .data_type = DataType::kFp32,
+          .element_bits = 4 * kBitsPerByte,
+          .elements = size.value() / 4,
+          .size = size,
+          .alive = "in the optimizer step",
+          .why = "the optimizer updates fp32 weights with fp32 gradients",
+          .source = "docs/memory.md"};
+}
+
 // Sets the chunk of the rows from `first` on, where the stage has several chunks. Functions that
 // append rows leave it to this one.
 void SetChunk(const StageContent& content, int64_t chunk, size_t first, LedgerRows& rows) {
@@ -128,7 +141,10 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
     SEXTANT_RETURN_IF_ERROR(AppendState(StageOfChunk(stage, 1), memory, moment, rows));
     SetChunk(content, 1, opposite, rows);
   }
+  AppendStandingRows(content.standing, rows);
   if (memory.phase == PeakPhase::kOptimizerStep) {
+    const Bytes widened = WidenedGradients(content.state);
+    if (widened > Bytes(0)) rows.push_back(WidenedRow(widened));
     if (content.gather_bucket > Bytes(0)) {
       rows.push_back(BucketRow("gather_bucket", content.gather_bucket, "in the optimizer step"));
     }

@@ -278,9 +278,27 @@ void ListWeights(const StageStateContext& context, const UnitSize& unit, absl::s
   list.AddTransient(row);
 }
 
-void ListGradients(DataType type, int64_t elements, StateList& list) {
+// Of the largest unit.
+struct UnitGradients {
+  DataType reduced;   // the type in which they travel
+  DataType computed;  // of a copy from which the former is filled; kUnspecified: no copy
+
+  int64_t element_bytes() const {
+    const int64_t copy = computed == DataType::kUnspecified ? 0 : StorageBytes(computed);
+    return StorageBytes(reduced) + copy;
+  }
+};
+
+UnitGradients UnitGradientsOf(const StateSpec& state) {
+  const DataType computed = GatheredType(state.precision);
+  const DataType kept = state.precision.gradient_data_type;
+  return {.reduced = state.reduces_as_computed ? computed : kept,
+          .computed = state.copies_reduced_units ? computed : DataType::kUnspecified};
+}
+
+void ListGradients(absl::string_view name, DataType type, int64_t elements, StateList& list) {
   list.AddTransient({.module = "gathered_gradients",
-                     .name = "largest_unit",
+                     .name = name,
                      .shape = "a whole unit",
                      .data_type = type,
                      .element_bits = 8 * StorageBytes(type),
@@ -299,14 +317,17 @@ GatheredSizes GatheredSizesOf(const StageStateContext& context, const StateRanks
   const StateSharding& s = context.state.sharding;
   const UnitSize layers =
       s.reshard_after_forward ? LargestWindow(units, 1 + s.prefetched_unit_count) : totals.layers;
-  const DataType gradient = context.state.precision.gradient_data_type;
+  const UnitGradients gradients = UnitGradientsOf(context.state);
   if (list.has_rows()) {
     ListWeights(context, units.root(), "root", list);
     ListWeights(context, layers, "layers", list);
-    ListGradients(gradient, totals.largest_gradient, list);
+    ListGradients("largest_unit", gradients.reduced, totals.largest_gradient, list);
+    if (gradients.computed != DataType::kUnspecified) {
+      ListGradients("largest_unit_computed", gradients.computed, totals.largest_gradient, list);
+    }
   }
   return {.weights = units.BytesOf(units.root()) + units.BytesOf(layers),
-          .gradients = totals.largest_gradient * StorageBytes(gradient)};
+          .gradients = totals.largest_gradient * gradients.element_bytes()};
 }
 
 }  // namespace sextant

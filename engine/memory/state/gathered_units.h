@@ -19,7 +19,8 @@ struct GatheredSizes {
 // outside of them.
 //   weights    root + the largest 1 + prefetched_unit_count consecutive layers of a chunk; all
 //              layers, if they aren't resharded after the forward pass
-//   gradients  of the largest unit, on their way to the ranks that keep them, or to the host
+//   gradients  of the largest unit, on their way to the ranks that keep them, or to the host: as
+//              computed, and as reduced where that is a copy
 // Weights are gathered in the compute type where it is narrower than theirs. Weights that one rank
 // holds alone are gathered only from its host.
 // Source: PyTorch FSDP, fully_shard() and its MixedPrecisionPolicy, which keeps the root's weights

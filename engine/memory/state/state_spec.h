@@ -6,21 +6,13 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
+#include "engine/framework/training_choices.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
-
-// The state that data parallel ranks divide instead of each holding all of it.
-// Source: Rajbhandari et al. 2020 (arXiv 1910.02054) section 5.
-enum class ZeroStage {
-  kNone,        // 0: every rank holds all
-  kOptimizer,   // 1: optimizer buffers and master weights
-  kGradients,   // 2: and gradients
-  kParameters,  // 3: and weights, gathered unit by unit (ZeRO-3, FSDP)
-};
 
 struct StateSharding {
   int64_t data_parallel_size = 1;  // without context parallel ranks, which share state, too
@@ -58,6 +50,10 @@ struct StateSpec {
   WeightScaling weight_scaling = WeightScaling::kNone;  // of fp8 weights and of fp8 copies
   // fp8 copies kept next to 16-bit weights for the matrix units: 1, or 2 with the transpose.
   int64_t fp8_weight_copies = 0;
+  // True where a unit's gradients travel in the compute type, if theirs is wider.
+  bool reduces_as_computed = false;
+  // True where a unit's gradients are copied to a buffer that they are reduced from (FSDP).
+  bool copies_reduced_units = false;
 };
 
 // Limits of a model state request, for a model and its layout.

@@ -59,6 +59,17 @@ void AddPlaceholder(const TransientContext& context, TransientList& out) {
            .why = "empty, in place of the gradient that was added to its buffer"});
 }
 
+// Source: huggingface/accelerate, src/accelerate/accelerator.py, which converts all outputs of a
+// model to fp32; they stay until the next step.
+void AddWideOutputs(const TransientContext& context, TransientList& out) {
+  if (!context.buffers.wide_outputs || ComputesInFp32(context)) return;
+  out.Add({.name = "returned_logits",
+           .shape = "b s V",
+           .elements = LogitsOn(context),
+           .element_bytes = kFp32Bytes,
+           .why = "a model's outputs are converted to fp32"});
+}
+
 struct Received {
   absl::string_view name;
   absl::string_view why;
@@ -106,6 +117,7 @@ void AddLossTransients(const TransientContext& context, TransientList& out) {
                       .elements = LogitsOn(context),
                       .why = "with their softmax; then the gradient, cast back to their type"});
     case LossKind::kPlain:
+      AddWideOutputs(context, out);
       out.Add({.name = "log_softmax_gradient",
                .shape = "b s V",
                .elements = LogitsOn(context),
@@ -130,6 +142,7 @@ void AddHeadTransients(const TransientContext& context, TransientList& out) {
             .alive = "in the backward pass of the output head"});
   AddWeightGradient(context, out);
   const LossKind loss = LossOf(context);
+  if (loss == LossKind::kPlain) AddWideOutputs(context, out);
   if (loss == LossKind::kChunked) return;
   AddPlaceholder(context, out);
   const bool softmax_is_gradient = SoftmaxTakesTheirPlace(loss) && ComputesInFp32(context);
@@ -147,10 +160,12 @@ void AddHeadTransients(const TransientContext& context, TransientList& out) {
            .why = "made by the head's matrix"});
   if (!Gathers(a)) return;
   const CheckedInt whole = CheckedInt(TokensOf(a, ModelPart::kOutput)) * width;
-  out.Add({.name = "gathered_input",
-           .shape = "b s h",
-           .elements = whole,
-           .why = "a rank's weight gradient reads all tokens"});
+  if (!context.head_input_is_gathered) {
+    out.Add({.name = "gathered_input",
+             .shape = "b s h",
+             .elements = whole,
+             .why = "a rank's weight gradient reads all tokens"});
+  }
   out.Add({.name = "unreduced_input_gradient",
            .shape = "b s h",
            .elements = whole,
@@ -203,7 +218,9 @@ CheckedInt AddReceiveBuffers(const TransientContext& context, int64_t stage, Led
        .elements = stage < stages - 1 || round ? hidden(true) : CheckedInt(0)}};
   CheckedInt total = 0;
   const int64_t bytes = ComputeBytesOf(a.batch);
-  for (const Received& received : both) {
+  const int64_t buffers = context.buffers.keeps_stage_inputs ? context.micro_batch_count : 1;
+  for (Received received : both) {
+    received.elements = received.elements * buffers;
     const CheckedInt size = received.elements * bytes;
     total = total + size;
     if (rows == nullptr || size.value() == 0) continue;

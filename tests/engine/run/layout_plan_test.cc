@@ -262,7 +262,7 @@ MemoryJob JobOfRun(const RunSpec& run, DataType compute) {
 // 8 tensor, 4 pipeline and 2 data parallel ranks: three groups, and none of one rank.
 TEST(LayoutPlan, ReservesMemoryForEachGroupThatARankIsIn) {
   const auto reserved = [](int64_t groups) {
-    return ReserveOf(FrameworkSpec(), groups).communicators.expected;
+    return ReserveOf(FrameworkSpec(), {.communicator_count = groups}).communicators.expected;
   };
   const MemoryJob job = JobOfRun(Llama70b(), DataType::kBf16);
   EXPECT_EQ(job.reserve.communicators.expected, reserved(3));

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/model/presets/presets.h"
 #include "tests/support/status_matchers.h"
@@ -228,9 +228,9 @@ TEST(Framework, FsdpUnderAPipelineKeepsWhatIsWhole) {
   EXPECT_FALSE(defers({.kind = Framework::kMegatronLm}, two));
   EXPECT_TRUE(defers({.kind = Framework::kMegatronLm, .deferred_reduction = true}, one));
   EXPECT_FALSE(defers({.kind = Framework::kPytorchFsdp, .deferred_reduction = false}, two));
-  EXPECT_FALSE(DefaultReshardAfterForward(Framework::kPytorchFsdp, two));
-  EXPECT_TRUE(DefaultReshardAfterForward(Framework::kPytorchFsdp, one));
-  EXPECT_TRUE(DefaultReshardAfterForward(Framework::kDeepSpeed, two));
+  EXPECT_FALSE(DefaultReshardAfterForward(TraitsOf(Framework::kPytorchFsdp), two));
+  EXPECT_TRUE(DefaultReshardAfterForward(TraitsOf(Framework::kPytorchFsdp), one));
+  EXPECT_TRUE(DefaultReshardAfterForward(TraitsOf(Framework::kDeepSpeed), two));
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "engine/memory/ledger/framework.h"
 #include "engine/memory/ledger/framework_copies.h"
+#include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/ledger/memory_model.h"
 #include "engine/model/presets/presets.h"
 #include "tests/engine/model/flops/counting_allocator.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/framework_spec.h"
 #include "engine/model/presets/presets.h"
 #include "tests/support/status_matchers.h"
 
@@ -266,12 +266,10 @@ TEST(Framework, DefaultsAndWhatARunHasOtherwise) {
   EXPECT_EQ(deepspeed.reduce_bucket_elements, 500'000'000);
   EXPECT_EQ(BuffersOf({.kind = Framework::kPytorchFsdp}, one_stage).gradient_lifetime,
             GradientLifetime::kFromBackward);
-  EXPECT_EQ(DefaultZeroStage(Framework::kPytorchFsdp), ZeroStage::kParameters);
-  EXPECT_EQ(DefaultZeroStage(Framework::kDeepSpeed), ZeroStage::kNone);
-  const ReserveSpec one = ReserveOf({}, 1);
-  const ReserveSpec three = ReserveOf({}, 3);
+  const ReserveSpec one = ReserveOf({}, {.communicator_count = 1});
+  const ReserveSpec three = ReserveOf({}, {.communicator_count = 3});
   EXPECT_EQ(three.communicators.high, one.communicators.high * 3);
-  const ReserveSpec given = ReserveOf({.fragmentation_ratio = 0.5, .context_bytes = 7}, 3);
+  const ReserveSpec given = ReserveOf({.fragmentation_ratio = 0.5, .context_bytes = 7}, {});
   EXPECT_EQ(given.fragmentation.low, 0.5);
   EXPECT_EQ(given.fragmentation.high, 0.5);
   EXPECT_EQ(given.context.low, Bytes(7));

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "engine/memory/ledger/framework.h"
+#include "engine/memory/ledger/framework_spec.h"
 #include "tests/engine/model/sharding/random_sharding.h"
 
 namespace sextant {
@@ -80,9 +80,10 @@ RandomJob DrawJob(uint32_t seed) {
   out.job.batch = draw.Batch(out.spec, out.job.layout);
   out.job.state = draw.State(out.job.layout);
   out.job.pipeline = draw.Pipeline(out.job.layout);
-  const FrameworkSpec framework = {.kind = static_cast<Framework>(draw.Between(0, 2))};
+  const FrameworkSpec framework = {
+      .kind = static_cast<Framework>(draw.Between(0, kFrameworkCount - 1))};
   out.job.buffers = BuffersOf(framework, out.job.layout);
-  out.job.reserve = ReserveOf(framework, draw.Between(0, 3));
+  out.job.reserve = ReserveOf(framework, {.communicator_count = draw.Between(0, 3)});
   out.job.state.precision = draw.Precision();
   return out;
 }

@@ -1,0 +1,130 @@
+// The table of training frameworks: their defaults and what they hold in memory, each cell with
+// its source. Memory, suggested changes and a request's defaults all read it.
+#ifndef SEXTANT_ENGINE_FRAMEWORK_FRAMEWORK_H_
+#define SEXTANT_ENGINE_FRAMEWORK_FRAMEWORK_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/framework/training_choices.h"
+
+namespace sextant {
+
+enum class Framework {
+  kMegatronLm,
+  kDeepSpeed,
+  kPytorchFsdp,
+  kMegatronBridge,
+  kTorchtitan,
+  kLlmFoundry,
+  kHuggingFaceTrainer,
+  kPytorchDdp,
+};
+inline constexpr int kFrameworkCount = 8;
+
+// A cell of the table. `source` names the file or document that says so.
+template <typename T>
+struct Cited {
+  T value = {};
+  absl::string_view source = "";
+};
+
+// The type of a tensor of the state, next to the type that is computed with.
+enum class StateType {
+  kAsComputed,
+  kFp32,
+  kFp32UnderBf16,  // fp32 where bf16 is computed with, as computed otherwise
+};
+
+// The micro-batches after which gradients are divided among data parallel ranks.
+enum class GradientReduction {
+  kEach,               // after each micro-batch, or once in place where no rank divides them
+  kLastUnderPipeline,  // under a pipeline, after the last: whole gradients wait until then
+  kLast,               // after the last
+};
+
+// An amount relative to another. low <= expected <= high.
+struct ShareInterval {
+  double low = 0;
+  double expected = 0;
+  double high = 0;
+};
+
+// Estimates of what no ledger counts, as an 80 % interval.
+struct ReserveShares {
+  ShareInterval uncounted = {};      // allocated but not counted, as a share of the counted bytes
+  ShareInterval fragmentation = {};  // reserved by the allocator, as a share of the allocated bytes
+};
+
+// Bits of FrameworkTraits::schedules.
+enum ScheduleSet : unsigned {
+  kOneForwardOneBackwardSchedule = 1,
+  kGPipeSchedule = 2,
+  kZeroBubbleSchedules = 4,
+  kDualPipeSchedule = 8,
+  kInterleavedStages = 16,
+};
+
+// One row of the table.
+struct FrameworkTraits {
+  Framework kind = Framework::kMegatronLm;
+  absl::string_view name = "";   // "megatron_lm"
+  absl::string_view title = "";  // "Megatron-LM"
+
+  // Defaults of a run.
+  Cited<StateType> weights = {};
+  Cited<StateType> gradients = {};
+  Cited<ZeroStage> zero_stage = {};
+  Cited<LossKind> loss = {};
+  // The vocabulary is padded to a multiple of this and the tensor parallel size. 0: not padded.
+  Cited<int64_t> vocabulary_multiple = {};
+  Cited<bool> transformer_engine = {};
+  Cited<bool> grouped_experts = {};      // one grouped product for all experts of a GPU
+  Cited<bool> fuses_gated_experts = {};  // one kernel computes and scales gated activations
+  Cited<bool> reshards_under_pipeline =
+      {};  // weights gathered for a micro-batch are freed after it
+
+  // Gradients.
+  Cited<GradientLifetime> gradient_lifetime = {};
+  // True where a matrix's gradient is added to its buffer as it is computed.
+  Cited<bool> fused_weight_gradient = {};
+  Cited<GradientReduction> reduction = {};
+  // True where gradients travel in the type that is computed with, if the kept type is wider.
+  Cited<bool> reduces_as_computed = {};
+  // Elements gathered or reduced at a time, in addition to their source. 0: in place.
+  Cited<int64_t> reduce_bucket_elements = {};
+  Cited<int64_t> gather_bucket_elements = {};
+  // True where buckets of all gradients stay, in addition to the gradients.
+  Cited<bool> gradient_buckets_stay = {};
+  // True where computed gradients stay next to the wider ones that they are added to.
+  Cited<bool> computed_gradients_stay = {};
+  // True where the optimizer step makes an fp32 copy of narrower gradients.
+  Cited<bool> widens_gradients_at_step = {};
+
+  // Buffers and copies.
+  Cited<bool> autocast = {};            // wide weights are cast to the compute type on use
+  Cited<bool> global_buffer = {};       // gathered inputs of the head are in a buffer that stays
+  Cited<bool> wide_outputs = {};        // logits that the model returns are copied to fp32
+  Cited<bool> keeps_stage_inputs = {};  // a pipeline's stage has a buffer for each micro-batch
+  Cited<ReserveShares> reserve = {};
+
+  // Refusals.
+  Cited<ZeroStage> max_zero_stage = {};
+  Cited<ZeroStage> max_zero_stage_under_pipeline = {};
+  Cited<bool> shards_all_or_nothing = {};  // FSDP: ZeRO stages 1 and 2 don't exist apart from 3
+  Cited<bool> pipeline = {};
+  Cited<bool> fused_loss = {};     // a loss whose gradient overwrites the logits
+  Cited<unsigned> schedules = {};  // a ScheduleSet
+};
+
+// In the order of Framework.
+absl::Span<const FrameworkTraits> Frameworks();
+const FrameworkTraits& TraitsOf(Framework framework);
+
+// "megatron_lm", "deepspeed", ...
+absl::string_view FrameworkName(Framework framework);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_FRAMEWORK_FRAMEWORK_H_

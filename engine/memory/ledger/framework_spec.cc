@@ -1,0 +1,191 @@
+#include "engine/memory/ledger/framework_spec.h"
+
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "engine/memory/fit.h"
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kMaxBucketElements = 1'000'000'000'000;
+constexpr double kMaxFragmentation = 10;
+
+// The low end is a process that loads kernels on demand, the high end one that loaded all of
+// PyTorch's. Source: pytorch/pytorch issue 107667, about 300 MB and more than 1,000 MB; between
+// them the 0.5 GiB of common rules of thumb.
+constexpr BytesInterval kContext = {
+    .low = Bytes(300'000'000), .expected = Bytes(536'870'912), .high = Bytes(1'100'000'000)};
+
+// One communicator. Source: NVIDIA/nccl issue 964 on 4 A100, 544 MB with 2 ranks and 688 MB with
+// more; issue 864, 1.6 GB for the first one.
+constexpr BytesInterval kCommunicator = {
+    .low = Bytes(544'000'000), .expected = Bytes(688'000'000), .high = Bytes(1'600'000'000)};
+
+unsigned ScheduleBitOf(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::kGPipe:
+      return kGPipeSchedule;
+    case PipelineSchedule::kZeroBubbleH1:
+    case PipelineSchedule::kZeroBubbleH2:
+      return kZeroBubbleSchedules;
+    case PipelineSchedule::kDualPipe:
+      return kDualPipeSchedule;
+    case PipelineSchedule::kOneForwardOneBackward:
+      break;
+  }
+  return kOneForwardOneBackwardSchedule;
+}
+
+BytesInterval Exactly(int64_t bytes) { return {Bytes(bytes), Bytes(bytes), Bytes(bytes)}; }
+
+BytesInterval Times(const BytesInterval& interval, int64_t count) {
+  return {interval.low * count, interval.expected * count, interval.high * count};
+}
+
+template <typename T>
+void RequireIfGiven(const absl::optional<T>& value, absl::string_view name, T most,
+                    absl::string_view path, FieldViolations& violations) {
+  if (!value.has_value()) return;
+  if constexpr (std::is_same_v<T, double>) {
+    violations.RequireRange(path, name, *value, {.low = 0, .high = most});
+  } else {
+    violations.RequireRange(path, name, *value, 0, most);
+  }
+}
+
+}  // namespace
+
+PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& traits) {
+  const bool computes = policy.compute_data_type != DataType::kUnspecified;
+  const DataType computed = StorageFor(computes ? policy.compute_data_type : DataType::kBf16);
+  const auto type_of = [&](StateType rule) {
+    const bool wide = rule == StateType::kFp32 ||
+                      (rule == StateType::kFp32UnderBf16 && computed == DataType::kBf16);
+    return wide && StorageBytes(computed) < 4 ? DataType::kFp32 : DataType::kUnspecified;
+  };
+  if (policy.weight_data_type == DataType::kUnspecified) {
+    policy.weight_data_type = type_of(traits.weights.value);
+  }
+  // Of wide weights, gradients are wide without a rule; weights that the caller chose otherwise
+  // keep gradients of their own type, unless they are what is computed with.
+  const bool as_computed =
+      policy.weight_data_type == DataType::kUnspecified || policy.weight_data_type == computed;
+  if (policy.gradient_data_type == DataType::kUnspecified && as_computed) {
+    policy.gradient_data_type = type_of(traits.gradients.value);
+  }
+  return WithDefaults(policy);
+}
+
+bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLayout& layout) {
+  return traits.reshards_under_pipeline.value || layout.pipeline_parallel_size == 1;
+}
+
+int64_t VocabularyMultiple(const FrameworkTraits& traits, const ParallelLayout& layout) {
+  const int64_t multiple = traits.vocabulary_multiple.value;
+  return multiple == 0 ? 1 : multiple * layout.tensor_parallel_size;
+}
+
+BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layout) {
+  const FrameworkTraits& traits = framework.traits();
+  const GradientReduction reduction = traits.reduction.value;
+  const bool pipeline = layout.pipeline_parallel_size > 1;
+  const bool waits = reduction == GradientReduction::kLast ||
+                     (reduction == GradientReduction::kLastUnderPipeline && pipeline);
+  const bool persistent = framework.persistent_gradients.value_or(traits.gradient_lifetime.value ==
+                                                                  GradientLifetime::kAlways);
+  return {
+      .gradient_lifetime = persistent ? GradientLifetime::kAlways : GradientLifetime::kFromBackward,
+      .fused_weight_gradient =
+          framework.fused_weight_gradient.value_or(traits.fused_weight_gradient.value),
+      .reduce_bucket_elements =
+          framework.reduce_bucket_elements.value_or(traits.reduce_bucket_elements.value),
+      .gather_bucket_elements =
+          framework.gather_bucket_elements.value_or(traits.gather_bucket_elements.value),
+      .computed_gradients_stay = traits.computed_gradients_stay.value,
+      .deferred_reduction = framework.deferred_reduction.value_or(waits),
+      .autocast = traits.autocast.value,
+      .transformer_engine = framework.has_transformer_engine(),
+      .global_buffer = traits.global_buffer.value,
+      .gradient_buckets_stay = traits.gradient_buckets_stay.value,
+      .widens_gradients_at_step = traits.widens_gradients_at_step.value,
+      .wide_outputs = traits.wide_outputs.value,
+      .keeps_stage_inputs = traits.keeps_stage_inputs.value};
+}
+
+ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use) {
+  const FrameworkTraits& traits = framework.traits();
+  ReserveSpec out;
+  const bool grouped =
+      use.experts && framework.grouped_experts.value_or(traits.grouped_experts.value);
+  const Bytes workspace = WorkspaceOf({.generation = use.generation,
+                                       .deterministic = framework.deterministic,
+                                       .transformer_engine = framework.has_transformer_engine(),
+                                       .grouped_experts = grouped});
+  out.workspace = Bytes(framework.workspace_bytes.value_or(workspace.value()));
+  out.uncounted = traits.reserve.value.uncounted;
+  out.fragmentation = traits.reserve.value.fragmentation;
+  if (framework.fragmentation_ratio.has_value()) {
+    const double given = *framework.fragmentation_ratio;
+    out.fragmentation = {given, given, given};
+  }
+  out.context = framework.context_bytes.has_value() ? Exactly(*framework.context_bytes) : kContext;
+  out.communicators = framework.communicator_bytes.has_value()
+                          ? Exactly(*framework.communicator_bytes)
+                          : Times(kCommunicator, use.communicator_count);
+  return out;
+}
+
+void CheckRefusals(const FrameworkTraits& traits, const MemoryJob& job,
+                   FieldViolations& violations) {
+  const bool pipeline = job.layout.pipeline_parallel_size > 1;
+  const ZeroStage stage = job.state.sharding.zero_stage;
+  const auto refuse = [&](absl::string_view field, absl::string_view why,
+                          absl::string_view source) {
+    violations.Add(field, absl::StrCat("is not in ", traits.title, ", ", why, " (", source, ")"));
+  };
+  const auto& most = pipeline ? traits.max_zero_stage_under_pipeline : traits.max_zero_stage;
+  if (stage > most.value) {
+    refuse("layout.sharding.zero_stage",
+           absl::StrCat("which divides at most as ZeRO stage ", static_cast<int>(most.value),
+                        pipeline ? " under a pipeline" : "",
+                        ": write a lower stage, or another layout.framework.kind"),
+           most.source);
+  } else if (stage == ZeroStage::kOptimizer && traits.shards_all_or_nothing.value) {
+    refuse("layout.sharding.zero_stage",
+           "which divides weights too: write ZERO_STAGE_PARAMETERS, or ZERO_STAGE_GRADIENTS for "
+           "weights that stay gathered between the passes",
+           traits.shards_all_or_nothing.source);
+  }
+  if (pipeline && !traits.pipeline.value) {
+    refuse("layout.parallel.pipeline_parallel_size", "which has no pipeline: write 1",
+           traits.pipeline.source);
+    return;
+  }
+  if (!pipeline) return;
+  if ((traits.schedules.value & ScheduleBitOf(job.pipeline.schedule)) == 0) {
+    refuse("layout.schedule",
+           "whose pipelines run in other orders: write "
+           "PIPELINE_SCHEDULE_ONE_FORWARD_ONE_BACKWARD, or another layout.framework.kind",
+           traits.schedules.source);
+  }
+  if (job.layout.virtual_stage_count > 1 && (traits.schedules.value & kInterleavedStages) == 0) {
+    refuse("layout.parallel.virtual_stage_count", "whose stages are not interleaved: write 1",
+           traits.schedules.source);
+  }
+}
+
+void CheckFramework(const FrameworkSpec& framework, absl::string_view path,
+                    FieldViolations& violations) {
+  const auto require = [&](const auto& value, absl::string_view name, auto most) {
+    RequireIfGiven(value, name, most, path, violations);
+  };
+  require(framework.reduce_bucket_elements, "reduce_bucket_elements", kMaxBucketElements);
+  require(framework.gather_bucket_elements, "gather_bucket_elements", kMaxBucketElements);
+  require(framework.workspace_bytes, "workspace_bytes", kMaxDeviceMemoryBytes);
+  require(framework.fragmentation_ratio, "fragmentation_ratio", kMaxFragmentation);
+  require(framework.context_bytes, "context_bytes", kMaxDeviceMemoryBytes);
+  require(framework.communicator_bytes, "communicator_bytes", kMaxDeviceMemoryBytes);
+}
+
+}  // namespace sextant

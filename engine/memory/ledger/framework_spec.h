@@ -1,0 +1,73 @@
+// A request's framework and the settings in which a run differs from its defaults, as the buffers
+// and reserves of a job.
+#ifndef SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_SPEC_H_
+#define SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_SPEC_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "engine/base/field_violation.h"
+#include "engine/framework/framework.h"
+#include "engine/framework/workspace.h"
+#include "engine/memory/ledger/memory_job.h"
+#include "engine/memory/training_policy.h"
+
+namespace sextant {
+
+struct FrameworkSpec {
+  Framework kind = Framework::kMegatronLm;
+  bool named = false;  // by the request; a default refuses nothing
+  absl::optional<bool> persistent_gradients = {};
+  absl::optional<bool> fused_weight_gradient = {};
+  absl::optional<int64_t> reduce_bucket_elements = {};
+  absl::optional<int64_t> gather_bucket_elements = {};
+  absl::optional<bool> deferred_reduction = {};
+  absl::optional<int64_t> workspace_bytes = {};
+  absl::optional<double> fragmentation_ratio = {};
+  absl::optional<int64_t> context_bytes = {};
+  absl::optional<int64_t> communicator_bytes = {};
+  absl::optional<bool> transformer_engine = {};
+  bool deterministic = false;
+  absl::optional<bool> grouped_experts = {};
+
+  const FrameworkTraits& traits() const { return TraitsOf(kind); }
+  bool has_transformer_engine() const {
+    return transformer_engine.value_or(traits().transformer_engine.value);
+  }
+};
+
+// `policy` with the defaults of `traits` for the types of weights and gradients, and WithDefaults()
+// for the rest.
+PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& traits);
+
+// True where gathered weights are freed after a forward pass if a run does not say.
+bool DefaultReshardAfterForward(const FrameworkTraits& traits, const ParallelLayout& layout);
+
+// The multiple to which the framework pads a vocabulary under `layout`; 1: it does not pad.
+int64_t VocabularyMultiple(const FrameworkTraits& traits, const ParallelLayout& layout);
+
+// The buffers of `framework` under `layout`. docs/memory.md has the table.
+BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layout);
+
+struct ReserveUse {
+  DeviceGeneration generation = DeviceGeneration::kUnknown;
+  bool experts = false;            // the model has some
+  int64_t communicator_count = 0;  // groups of several ranks that a rank is in
+};
+
+// The estimated reserves of a rank.
+ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use);
+
+// Appends to `violations` what the framework of `job` refuses. Its fields are a request's, under
+// "layout".
+void CheckRefusals(const FrameworkTraits& traits, const MemoryJob& job,
+                   FieldViolations& violations);
+
+// Appends the errors of `framework`, whose path is `path`, to `violations`.
+void CheckFramework(const FrameworkSpec& framework, absl::string_view path,
+                    FieldViolations& violations);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_MEMORY_LEDGER_FRAMEWORK_SPEC_H_

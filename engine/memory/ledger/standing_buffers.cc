@@ -1,0 +1,168 @@
+#include "engine/memory/ledger/standing_buffers.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "engine/memory/state/state_rules.h"
+
+namespace sextant {
+namespace {
+
+// A matrix of Transformer Engine's, of which the tensors with the same `first` are parts.
+struct FusedMatrix {
+  int layer_kind = -1;
+  absl::string_view module;
+  absl::string_view first;
+  int64_t rows = 0;
+  int64_t columns = 0;
+
+  bool IsOneWith(const FusedMatrix& other) const {
+    return layer_kind == other.layer_kind && module == other.module && first == other.first;
+  }
+};
+
+using FusedMatrices = absl::InlinedVector<FusedMatrix, 16>;
+
+absl::string_view FirstPartOf(const WeightTensor& tensor) {
+  if (tensor.name == "key" || tensor.name == "value") return "query";
+  if (tensor.name == "gate") return "up";
+  return tensor.name;
+}
+
+bool IsMatrixOfLayer(const WeightTensor& tensor) {
+  return tensor.layer_kind >= 0 && tensor.role == WeightRole::kWeight && !tensor.is_vector() &&
+         tensor.component != WeightComponent::kRouter;
+}
+
+FusedMatrices FusedMatricesOf(const CopiesContext& context, int64_t stage) {
+  FusedMatrices out;
+  context.state.weights.ForEachTensor(
+      stage, [&out](const WeightTensor& tensor, const TensorShard& shard, const KindLayers&) {
+        if (!IsMatrixOfLayer(tensor)) return;
+        const FusedMatrix part = {.layer_kind = tensor.layer_kind,
+                                  .module = tensor.module,
+                                  .first = FirstPartOf(tensor),
+                                  .rows = shard.rows,
+                                  .columns = shard.columns};
+        const auto whole = std::find_if(
+            out.begin(), out.end(), [&part](const FusedMatrix& m) { return m.IsOneWith(part); });
+        if (whole == out.end()) {
+          out.push_back(part);
+        } else {
+          whole->rows += part.rows;
+        }
+      });
+  return out;
+}
+
+// The elements of one matrix of each shape.
+int64_t ElementsOfShapes(FusedMatrices matrices) {
+  std::sort(matrices.begin(), matrices.end(), [](const FusedMatrix& a, const FusedMatrix& b) {
+    return a.rows != b.rows ? a.rows < b.rows : a.columns < b.columns;
+  });
+  int64_t out = 0;
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    const FusedMatrix& m = matrices[i];
+    const bool again =
+        i > 0 && matrices[i - 1].rows == m.rows && matrices[i - 1].columns == m.columns;
+    if (!again) out += m.rows * m.columns;
+  }
+  return out;
+}
+
+int64_t TokensOf(const MicroBatchSpec& batch) {
+  return batch.sequence_count * batch.sequence_length / batch.context_parallel_size;
+}
+
+// The scores of the attention with the most.
+CheckedInt ScoresOf(const CopiesContext& context) {
+  const MicroBatchSpec& batch = context.job.batch;
+  int64_t heads = 0;
+  for (const LayerSpec& layer : context.state.spec.layer_kinds) {
+    if (!layer.attention.has_value()) continue;
+    heads = std::max(heads, layer.attention->head_count / context.job.layout.tensor_parallel_size);
+  }
+  return CheckedInt(TokensOf(batch)) * heads * batch.sequence_length;
+}
+
+Bytes GlobalBufferOf(const CopiesContext& context, bool has_head) {
+  const MemoryJob& job = context.job;
+  if (!job.buffers.global_buffer) return Bytes(0);
+  CheckedInt elements = 0;
+  if (has_head && GathersIntoGlobalBuffer(job)) {
+    elements = CheckedInt(TokensOf(job.batch)) * context.state.spec.hidden_size;
+  }
+  if (!job.buffers.transformer_engine && job.batch.attention == AttentionKernel::kUnfused) {
+    const CheckedInt scores = ScoresOf(context);
+    if (!scores.ok() || scores.value() > elements.value()) elements = scores;
+  }
+  const CheckedInt size = elements * StorageBytes(job.batch.compute_data_type);
+  return Bytes(size.ok() ? size.value() : INT64_MAX / 4);  // a stage that large is refused
+}
+
+bool HasPlaceholders(const BufferSpec& buffers) {
+  return buffers.transformer_engine && buffers.fused_weight_gradient &&
+         buffers.gradient_lifetime == GradientLifetime::kAlways;
+}
+
+bool HasBuckets(const MemoryJob& job) {
+  return job.buffers.gradient_buckets_stay && job.state.sharding.zero_stage == ZeroStage::kNone &&
+         StateRanksOf(job.layout, job.state.sharding, job.batch.context_parallel_size).dense > 1;
+}
+
+}  // namespace
+
+bool GathersIntoGlobalBuffer(const MemoryJob& job) {
+  return job.buffers.global_buffer && job.batch.sequence_parallel &&
+         job.layout.tensor_parallel_size > 1;
+}
+
+StandingBuffers StandingBuffersOf(const CopiesContext& context, int64_t stage, bool has_head) {
+  const MemoryJob& job = context.job;
+  StandingBuffers out;
+  out.global_buffer = GlobalBufferOf(context, has_head);
+  const PrecisionPolicy& precision = job.state.precision;
+  if (HasPlaceholders(job.buffers)) {
+    out.placeholder_gradients = Bytes(ElementsOfShapes(FusedMatricesOf(context, stage)) *
+                                      StorageBytes(precision.weight_data_type));
+  }
+  if (HasBuckets(job)) {
+    const int64_t trainable = context.state.weights.Stage(stage).all.trainable;
+    out.gradient_buckets = Bytes(trainable * StorageBytes(precision.gradient_data_type));
+  }
+  return out;
+}
+
+StandingBuffers SharedBy(const StandingBuffers& a, const StandingBuffers& b) {
+  return {.global_buffer = std::max(a.global_buffer, b.global_buffer),
+          .placeholder_gradients = std::max(a.placeholder_gradients, b.placeholder_gradients),
+          .gradient_buckets = a.gradient_buckets + b.gradient_buckets};
+}
+
+void AppendStandingRows(const StandingBuffers& buffers, LedgerRows& rows) {
+  const auto append = [&rows](LedgerKind kind, absl::string_view name, Bytes size,
+                              absl::string_view why, absl::string_view source) {
+    if (size == Bytes(0)) return;
+    rows.push_back({.kind = kind,
+                    .module = "framework",
+                    .name = name,
+                    .element_kind = RowElements::kByte,
+                    .element_bits = kBitsPerByte,
+                    .elements = size.value(),
+                    .size = size,
+                    .alive = "always",
+                    .why = why,
+                    .source = source});
+  };
+  append(LedgerKind::kCommunicationBuffer, "global_buffer", buffers.global_buffer,
+         "gathered inputs of Megatron-LM's own matrices",
+         "NVIDIA/Megatron-LM, get_global_memory_buffer(); docs/memory.md");
+  append(LedgerKind::kGradient, "placeholder_gradients", buffers.placeholder_gradients,
+         "an empty gradient for each shape of matrix, whose own is in its buffer",
+         "NVIDIA/TransformerEngine, get_dummy_wgrad(); docs/memory.md");
+  append(LedgerKind::kCommunicationBuffer, "gradient_buckets", buffers.gradient_buckets,
+         "gradients are copied into buckets that are reduced",
+         "pytorch/pytorch, torch/nn/parallel/distributed.py; docs/memory.md");
+}
+
+}  // namespace sextant
