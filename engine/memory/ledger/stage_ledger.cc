@@ -94,9 +94,9 @@ StageLedger::StageLedger(const LedgerContext& context)
                   .placement = context.weights.placement(),
                   .buffers = buffers_,
                   .gradient_data_type = GradientAsComputed(context.job),
+                  .head_placeholder = GivesPlaceholders(context.job.buffers),
                   .micro_batch_count = context.job.pipeline.micro_batch_count,
-                  .head_input_is_gathered = GathersIntoGlobalBuffer(context.job),
-                  .head_placeholder = GivesPlaceholders(context.job.buffers)} {}
+                  .head_input_is_gathered = GathersIntoGlobalBuffer(context.job)} {}
 
 int64_t StageLedger::StageOfChunk(int64_t stage, int64_t chunk) const {
   const bool opposite = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe && chunk == 1;

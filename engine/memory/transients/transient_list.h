@@ -19,11 +19,11 @@ struct TransientContext {
   const LayerPlacement& placement;
   const BufferSpec& buffers;
   DataType gradient_data_type = DataType::kBf16;  // of a matrix's gradient as computed
-  int64_t micro_batch_count = 1;                  // of a step
-  bool head_input_is_gathered = false;            // by a buffer that is there already
   // True where autograd gets an empty tensor for a head gradient that was accumulated into its
   // buffer.
   bool head_placeholder = false;
+  int64_t micro_batch_count = 1;        // of a step
+  bool head_input_is_gathered = false;  // by a buffer that is there already
 };
 
 // One transient tensor. Views point to literals.

@@ -64,7 +64,7 @@ TEST(LayoutPlan, FsdpUnderAPipelineKeepsWhatIsWhole) {
     return plan.ok() ? TextsOf(plan->notes) : std::vector<std::string>();
   };
   RunSpec run = Llama70b();
-  run.layout->framework.kind = Framework::kPytorchFsdp;
+  run.layout->framework.kind = Framework::kTorchtitan;
   EXPECT_THAT(assumptions(run), Contains(HasSubstr(kGradients)));
   EXPECT_THAT(assumptions(run), Contains(HasSubstr(kWeights)));
   const Bytes whole = EstimateOf(run).peak().total();
