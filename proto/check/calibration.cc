@@ -12,11 +12,11 @@ namespace sextant::check {
 namespace {
 
 constexpr size_t kMaxSentenceBytes = 1024;
-constexpr int64_t kMostDimension = 1'000'000;
+constexpr int64_t kMaxMatmulDimension = 1'000'000;
 constexpr int64_t kMaxUnixSeconds = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
 constexpr int64_t kMaxPcieGenerations = 16;
 constexpr int64_t kMaxLanes = 64;  // of PCI Express, and of NVLinks
-constexpr int64_t kMostDevices = 4096;
+constexpr int64_t kMaxVisibleDevices = 4096;
 constexpr int kMaxTexts = 32;  // in a list
 
 constexpr RealRange kWatts = {.low = 0, .high = 1e6, .above_low = true};
@@ -96,19 +96,19 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::Device& m) {
   }
   check_.Enum({path, "kind"}, m.kind(), v1::DeviceKind_IsValid(m.kind()));
   check_.Name({path, "product_name"}, m.product_name());
-  check_.Text({path, "hostname"}, m.hostname(), kMostNameBytes);
-  check_.Whole({path, "memory_bytes"}, m.memory_bytes(), 1, kMostBytes);
-  if (m.has_cache_bytes()) check_.Whole({path, "cache_bytes"}, m.cache_bytes(), 1, kMostBytes);
+  check_.Text({path, "hostname"}, m.hostname(), kMaxFieldTextBytes);
+  check_.Whole({path, "memory_bytes"}, m.memory_bytes(), 1, kMaxByteCount);
+  if (m.has_cache_bytes()) check_.Whole({path, "cache_bytes"}, m.cache_bytes(), 1, kMaxByteCount);
   if (m.has_compute_unit_count()) {
     check_.Whole({path, "compute_unit_count"}, m.compute_unit_count(), 1, kMaxCount);
   }
   if (m.has_power_limit_watts()) {
     check_.Real({path, "power_limit_watts"}, m.power_limit_watts(), kWatts);
   }
-  check_.Text({path, "pci_bus_id"}, m.pci_bus_id(), kMostNameBytes);
+  check_.Text({path, "pci_bus_id"}, m.pci_bus_id(), kMaxFieldTextBytes);
   check_.Each(path, "instruction_sets", m.instruction_sets(),
               [this](const MessagePath& element, const std::string& name) {
-                check_.Text({element, ""}, name, kMostNameBytes);
+                check_.Text({element, ""}, name, kMaxFieldTextBytes);
               });
 }
 
@@ -119,9 +119,9 @@ void CalibrationChecker::Of(const MessagePath& path, const google::protobuf::Tim
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement& m) {
   check_.Type(path, m.data_type());
-  check_.Whole({path, "m"}, m.m(), 1, kMostDimension);
-  check_.Whole({path, "n"}, m.n(), 1, kMostDimension);
-  check_.Whole({path, "k"}, m.k(), 1, kMostDimension);
+  check_.Whole({path, "m"}, m.m(), 1, kMaxMatmulDimension);
+  check_.Whole({path, "n"}, m.n(), 1, kMaxMatmulDimension);
+  check_.Whole({path, "k"}, m.k(), 1, kMaxMatmulDimension);
   check_.Time({path, "time"}, m.has_time(), m.time());
   check_.Whole({path, "batch_count"}, m.batch_count(), 0, kMaxCount);
   const auto batch = static_cast<double>(std::max(m.batch_count(), int64_t{1}));
@@ -129,12 +129,12 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement
                        static_cast<double>(m.k());
   check_.Rate({path, "flops_per_second"}, m.flops_per_second(), flops / m.time().median_seconds());
   check_.Name({path, "engine"}, m.engine());
-  check_.Text({path, "kernel"}, m.kernel(), kMostNameBytes);
+  check_.Text({path, "kernel"}, m.kernel(), kMaxFieldTextBytes);
   if (m.has_register_ratio()) check_.Real({path, "register_ratio"}, m.register_ratio(), kRatio);
   if (m.has_best_flops_per_second()) {
     check_.Real({path, "best_flops_per_second"}, m.best_flops_per_second(), kRate);
   }
-  check_.Text({path, "best_kernel"}, m.best_kernel(), kMostNameBytes);
+  check_.Text({path, "best_kernel"}, m.best_kernel(), kMaxFieldTextBytes);
   if (m.has_sm_clock_hertz()) check_.Real({path, "sm_clock_hertz"}, m.sm_clock_hertz(), kHertz);
   if (m.has_counted_sm_clock_hertz()) {
     check_.Real({path, "counted_sm_clock_hertz"}, m.counted_sm_clock_hertz(), kHertz);
@@ -181,7 +181,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::RegisterMeasureme
 void CalibrationChecker::Of(const MessagePath& path, const v1::StreamMeasurement& m) {
   check_.Enum({path, "operation"}, m.operation(),
               v1::StreamMeasurement::Operation_IsValid(m.operation()));
-  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMostBytes);
+  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxByteCount);
   check_.Time({path, "time"}, m.has_time(), m.time());
   const double bytes = ArraysOf(m.operation()) * static_cast<double>(m.array_bytes());
   check_.Rate({path, "bytes_per_second"}, m.bytes_per_second(), bytes / m.time().median_seconds());
@@ -192,7 +192,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::ElementwiseMeasur
   check_.Real({path, "flops_per_byte"}, m.flops_per_byte(), kIntensity);
   const double intensity = 2 * static_cast<double>(m.multiply_add_count()) / 8;
   check_.Agrees({path, "flops_per_byte"}, m.flops_per_byte(), intensity);
-  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMostBytes);
+  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxByteCount);
   check_.Time({path, "time"}, m.has_time(), m.time());
   // Each element is read and written.
   const double bytes_per_second =
@@ -203,7 +203,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::ElementwiseMeasur
 
 void CalibrationChecker::Of(const MessagePath& path, const v1::FusionMeasurement& m) {
   check_.Whole({path, "operation_count"}, m.operation_count(), 2, kMaxCount);
-  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMostBytes);
+  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxByteCount);
   check_.Time({path, "unfused_time"}, m.has_unfused_time(), m.unfused_time());
   check_.Time({path, "fused_time"}, m.has_fused_time(), m.fused_time());
   check_.Real({path, "speedup_ratio"}, m.speedup_ratio(), kRatio);
@@ -242,7 +242,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::OperatingConditio
   real("hardware_throttle_ratio", m.has_hardware_throttle_ratio(), m.hardware_throttle_ratio(),
        kShare);
   if (m.has_peak_allocated_bytes()) {
-    check_.Whole({path, "peak_allocated_bytes"}, m.peak_allocated_bytes(), 1, kMostBytes);
+    check_.Whole({path, "peak_allocated_bytes"}, m.peak_allocated_bytes(), 1, kMaxByteCount);
   }
 }
 
@@ -258,10 +258,10 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MeasurementEnviro
   real("default_power_limit_watts", m.has_default_power_limit_watts(),
        m.default_power_limit_watts(), kWatts);
   if (m.has_visible_device_count()) {
-    check_.Whole({path, "visible_device_count"}, m.visible_device_count(), 1, kMostDevices);
+    check_.Whole({path, "visible_device_count"}, m.visible_device_count(), 1, kMaxVisibleDevices);
   }
   const auto text = [this](const MessagePath& element, absl::string_view value) {
-    check_.Text({element, ""}, value, kMostNameBytes);
+    check_.Text({element, ""}, value, kMaxFieldTextBytes);
   };
   text(MessagePath(path, "operating_system"), m.operating_system());
   text(MessagePath(path, "kernel_release"), m.kernel_release());

@@ -259,7 +259,7 @@ void KernelChecker::Whole(const MessagePath& path, const v1::CollectiveMeasureme
 void KernelChecker::Of(const MessagePath& path, const v1::HostCopyMeasurement& m) {
   check_.Enum({path, "direction"}, m.direction(),
               v1::HostCopyMeasurement::Direction_IsValid(m.direction()));
-  check_.Whole({path, "size_bytes"}, m.size_bytes(), 1, kMostBytes);
+  check_.Whole({path, "size_bytes"}, m.size_bytes(), 1, kMaxByteCount);
   TimeWithin(path, m, kKernelSeconds);
   check_.Rate({path, "bytes_per_second"}, m.bytes_per_second(),
               static_cast<double>(m.size_bytes()) / m.time().median_seconds());

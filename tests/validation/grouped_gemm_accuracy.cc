@@ -50,7 +50,7 @@ absl::Status Score(const KernelKey& key, const std::vector<GroupedGemmPoint>& po
   const auto& [gpu, data_type, kernel] = key;
   SEXTANT_ASSIGN_OR_RETURN(const DataType type, TableDataType(data_type));
   const std::vector<GroupedGemmPoint> picked = GroupedGemmPick(points);
-  if (static_cast<int64_t>(picked.size()) < GroupedGemmModel::kLeastPoints) {
+  if (static_cast<int64_t>(picked.size()) < GroupedGemmModel::kMinPoints) {
     out.left_out.push_back(
         absl::StrCat(gpu, " ", data_type, " ", kernel, ": ", points.size(), " rows, too few"));
     return absl::OkStatus();

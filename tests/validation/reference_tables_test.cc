@@ -97,7 +97,7 @@ TEST(ReferenceTables, OfExpertsAreWhatTheRuleTakes) {
                                   .data_type = TableDataType(data_type).value(),
                                   .block_scaled = data_type == "fp8_block",
                                   .gated = points[0].shape.gated});
-    if (points.size() / 2 < GroupedGemmModel::kLeastPoints) {
+    if (points.size() / 2 < GroupedGemmModel::kMinPoints) {
       EXPECT_EQ(reference, nullptr);
       continue;
     }

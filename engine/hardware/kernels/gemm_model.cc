@@ -26,7 +26,7 @@ constexpr size_t kCheckEvery = 4;
 // The mean error over 40 shapes is itself only known to 10 or 20 %. Within that the form with
 // tiles is kept: where tiles don't matter, its costs are near 0.
 constexpr double kClearlyNearer = 0.9;
-constexpr size_t kFewestPoints = kMinTilePoints - kMinGemmChecks;
+constexpr size_t kMinPoints = kMinTilePoints - kMinGemmChecks;
 
 // A calibration's shapes, in an order independent of the caller's.
 struct Parts {
@@ -43,7 +43,7 @@ void SortByShape(std::vector<MeasuredGemm>& gemms) {
 Parts PartsOf(const GemmCalibration& calibration) {
   Parts out = {calibration.points, calibration.checks};
   SortByShape(out.checks);
-  if (out.checks.size() >= kMinGemmChecks && out.points.size() >= kFewestPoints) {
+  if (out.checks.size() >= kMinGemmChecks && out.points.size() >= kMinPoints) {
     SortByShape(out.points);
     return out;
   }

@@ -128,9 +128,9 @@ absl::Status CheckGroupedGemm(const GroupedGemmCalibration& calibration) {
   constexpr absl::string_view kPath = "calibration.grouped_gemm";
   FieldViolations out;
   const size_t count = calibration.points.size();
-  if (count < GroupedGemmModel::kLeastPoints || count > kMaxKernelPoints) {
+  if (count < GroupedGemmModel::kMinPoints || count > kMaxKernelPoints) {
     out.Add(absl::StrCat(kPath, ".points"),
-            absl::StrCat("has ", count, "; measure ", GroupedGemmModel::kLeastPoints, " to ",
+            absl::StrCat("has ", count, "; measure ", GroupedGemmModel::kMinPoints, " to ",
                          kMaxKernelPoints));
     return out.ToStatus();
   }

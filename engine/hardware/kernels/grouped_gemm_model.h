@@ -49,12 +49,12 @@ TermShape GroupedGemmTerms(const GroupedGemmShape& shape, GroupedGemmForm form);
 
 class GroupedGemmModel {
  public:
-  static constexpr int64_t kLeastPoints = 16;
+  static constexpr int64_t kMinPoints = 16;
   // Rows per expert, experts or their size outside the points: factors per octave, derived as
   // those of AttentionFallbacks: docs/kernels_attention.md.
   static constexpr Widening kOctaveOutside{.low = 0.95, .high = 1.25};
 
-  // Errors: kInvalidArgument naming calibration.grouped_gemm fields: fewer than kLeastPoints
+  // Errors: kInvalidArgument naming calibration.grouped_gemm fields: fewer than kMinPoints
   // points, sizes below 1 or above 2^40, devices that don't divide experts, more experts per token
   // than experts, times that are not finite, not positive or above a day, rates above 1.1 of the
   // peak, duplicate shapes.

@@ -38,7 +38,7 @@ std::vector<AttentionPoint> OfWholeClasses(absl::Span<const AttentionPoint> poin
     const auto like = std::count_if(points.begin(), points.end(), [&](const AttentionPoint& p) {
       return OfOneClass(p.shape, point.shape);
     });
-    if (like >= AttentionModel::kLeastPoints) out.push_back(point);
+    if (like >= AttentionModel::kMinPoints) out.push_back(point);
   }
   return out;
 }

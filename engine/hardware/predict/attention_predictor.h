@@ -27,7 +27,7 @@ class AttentionPredictor {
                                                           DataType type);
 
   // For a measured device. The first of
-  //   its own attention in the type, AttentionModel::kLeastPoints per head size, mask and window
+  //   its own attention in the type, AttentionModel::kMinPoints per head size, mask and window
   //   published attention of its product in the type
   //   its own, then published attention in another type of the same width and peak
   //   its best rates

@@ -81,7 +81,7 @@ absl::StatusOr<OptionalPredictor> GroupedGemmPredictor::OfOwn(const MeasuredKern
       if (point.shape.gated == kind.gated) points.push_back(point);
     }
   }
-  if (static_cast<int64_t>(points.size()) < GroupedGemmModel::kLeastPoints) {
+  if (static_cast<int64_t>(points.size()) < GroupedGemmModel::kMinPoints) {
     return OptionalPredictor();
   }
   SEXTANT_ASSIGN_OR_RETURN(GroupedGemmModel model, GroupedGemmModel::Of({.points = points}));

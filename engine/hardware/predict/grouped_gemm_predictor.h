@@ -58,7 +58,7 @@ class GroupedGemmPredictor {
                                                             ExpertsKind kind);
 
   // For a measured device. The first of
-  //   its own layers of the kind, at least GroupedGemmModel::kLeastPoints
+  //   its own layers of the kind, at least GroupedGemmModel::kMinPoints
   //   published layers of its product in the type
   //   its own layers, then published ones, in another type of the same width and peak
   //   the sum of their products by `gemms`
