@@ -220,7 +220,7 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts
 absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
                                    OperationPrediction& prediction) {
   prediction.regime = KernelRegime::kSustained;
-  if (prediction.streams) {
+  if (prediction.memory_pass) {
     return Note{NoteKind::kSustainedTimes,
                 "Times are sustained: what memory bounds is taken to be no slower than in bursts."};
   }

@@ -37,8 +37,8 @@ struct OperationPrediction {
   std::vector<NearbyShape> nearest;  // nearest first
   absl::optional<KernelTime> unfused = {};
   KernelRegime regime = KernelRegime::kBurst;
-  bool streams = false;  // passes over memory, no matrix products
-  size_t device = 0;     // the index of the device that decides
+  bool memory_pass = false;  // passes over memory, no matrix products
+  size_t device = 0;         // the index of the device that decides
   // The source of the backward pass; absent: `source`.
   absl::optional<KernelSource> backward_source = {};
 };
@@ -46,8 +46,8 @@ struct OperationPrediction {
 // Times of bursts; MakeSustained() converts them to a long run. Predicts operations known to
 // ProductsOf(), as a sequence of products; attention in one kernel with equal numbers of queries
 // and keys; layers of experts, by PredictExperts(); operations without matrix products, by
-// PredictStreams(). With several devices, the forward time decides between them. Absent for other
-// operations, and where one of the devices is unknown in `type`.
+// PredictMemoryPasses(). With several devices, the forward time decides between them. Absent for
+// other operations, and where one of the devices is unknown in `type`.
 //
 // Errors: those of GemmModel::Of() and of the other models, where measurements are damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(

@@ -1,4 +1,4 @@
-#include "gpu_probe/host/stream.h"
+#include "gpu_probe/host/memory_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -9,18 +9,18 @@
 #include <memory>
 #include <vector>
 
-#include "gpu_probe/host/stream_kernels.h"
+#include "gpu_probe/host/memory_pass_kernels.h"
 #include "tests/gpu_probe/host/test_host.h"
 
 namespace sextant::probe {
 namespace {
 
-constexpr StreamOperation kOperations[] = {
+constexpr MemoryPassOperation kOperations[] = {
     v1::StreamMeasurement::OPERATION_READ, v1::StreamMeasurement::OPERATION_WRITE,
     v1::StreamMeasurement::OPERATION_COPY, v1::StreamMeasurement::OPERATION_SCALE,
     v1::StreamMeasurement::OPERATION_TRIAD};
 
-double Wanted(StreamOperation operation, double a, double b) {
+double Wanted(MemoryPassOperation operation, double a, double b) {
   switch (operation) {
     case v1::StreamMeasurement::OPERATION_WRITE:
       return 3;
@@ -33,10 +33,10 @@ double Wanted(StreamOperation operation, double a, double b) {
   }
 }
 
-TEST(StreamKernels, AgreeWithAScalarLoopAtEverySize) {
+TEST(MemoryPassKernels, AgreeWithAScalarLoopAtEverySize) {
   for (const SimdLevel level : LevelsHere()) {
     for (const int64_t count : {0, 1, 2, 7, 8, 17, 33, 64, 101, 1031}) {
-      for (const StreamOperation operation : kOperations) {
+      for (const MemoryPassOperation operation : kOperations) {
         for (const bool past_caches : {false, true}) {
           std::vector<double> a;
           std::vector<double> b;
@@ -45,12 +45,12 @@ TEST(StreamKernels, AgreeWithAScalarLoopAtEverySize) {
             b.push_back(static_cast<double>(i % 13));
           }
           std::vector<double> c(static_cast<size_t>(count) + 2, -1);  // two more as a guard
-          const double sum = StreamKernelOf(level)(operation, {.a = a.data(),
-                                                               .b = b.data(),
-                                                               .c = c.data(),
-                                                               .count = count,
-                                                               .scalar = 3,
-                                                               .past_caches = past_caches});
+          const double sum = MemoryPassKernelOf(level)(operation, {.a = a.data(),
+                                                                   .b = b.data(),
+                                                                   .c = c.data(),
+                                                                   .count = count,
+                                                                   .scalar = 3,
+                                                                   .past_caches = past_caches});
           double wanted_sum = 0;
           for (size_t i = 0; i < a.size(); ++i) {
             wanted_sum += a[i];
@@ -66,36 +66,36 @@ TEST(StreamKernels, AgreeWithAScalarLoopAtEverySize) {
   }
 }
 
-TEST(StreamBytes, CountWhatIsReadAndWritten) {
-  EXPECT_EQ(StreamBytes(v1::StreamMeasurement::OPERATION_READ, 10), 80);
-  EXPECT_EQ(StreamBytes(v1::StreamMeasurement::OPERATION_WRITE, 10), 80);
-  EXPECT_EQ(StreamBytes(v1::StreamMeasurement::OPERATION_COPY, 10), 160);
-  EXPECT_EQ(StreamBytes(v1::StreamMeasurement::OPERATION_SCALE, 10), 160);
-  EXPECT_EQ(StreamBytes(v1::StreamMeasurement::OPERATION_TRIAD, 10), 240);
+TEST(MemoryPassBytes, CountWhatIsReadAndWritten) {
+  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_READ, 10), 80);
+  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_WRITE, 10), 80);
+  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_COPY, 10), 160);
+  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_SCALE, 10), 160);
+  EXPECT_EQ(MemoryPassBytes(v1::StreamMeasurement::OPERATION_TRIAD, 10), 240);
 }
 
-class StreamWorkloadTest : public ::testing::TestWithParam<StreamOperation> {
+class MemoryPassWorkloadTest : public ::testing::TestWithParam<MemoryPassOperation> {
  protected:
   void SetUp() override {
     context_ = SmallHost(/*thread_count=*/3);
-    arrays_ = *StreamArrays::Create(/*count=*/20'011, *context_);
+    arrays_ = *MemoryPassArrays::Create(/*count=*/20'011, *context_);
     ASSERT_TRUE(arrays_->AddB(*context_).ok());
   }
-  StreamWorkload Make(int64_t segment_count) {
-    return StreamWorkload({.operation = GetParam(),
-                           .kernel = StreamKernelOf(WidestSimd(context_->features)),
-                           .segment_count = segment_count,
-                           .past_caches = true},
-                          arrays_, context_);
+  MemoryPassWorkload Make(int64_t segment_count) {
+    return MemoryPassWorkload({.operation = GetParam(),
+                               .kernel = MemoryPassKernelOf(WidestSimd(context_->features)),
+                               .segment_count = segment_count,
+                               .past_caches = true},
+                              arrays_, context_);
   }
 
   SharedContext context_;
-  std::shared_ptr<StreamArrays> arrays_;
+  std::shared_ptr<MemoryPassArrays> arrays_;
 };
 
-TEST_P(StreamWorkloadTest, RunsAreRight) {
+TEST_P(MemoryPassWorkloadTest, RunsAreRight) {
   for (const int64_t segment_count : {1, 4}) {
-    StreamWorkload workload = Make(segment_count);
+    MemoryPassWorkload workload = Make(segment_count);
     for (const int64_t repetition_count : {1, 2, 5, 9}) {
       workload.Poison();
       ASSERT_EQ(workload.Run(repetition_count), absl::OkStatus());
@@ -104,18 +104,18 @@ TEST_P(StreamWorkloadTest, RunsAreRight) {
   }
 }
 
-TEST_P(StreamWorkloadTest, WhatWasNotRunIsFound) {
-  StreamWorkload workload = Make(/*segment_count=*/4);
+TEST_P(MemoryPassWorkloadTest, WhatWasNotRunIsFound) {
+  MemoryPassWorkload workload = Make(/*segment_count=*/4);
   ASSERT_EQ(workload.Run(1), absl::OkStatus());
   workload.Poison();
   EXPECT_EQ(workload.Check().code(), absl::StatusCode::kDataLoss);
 }
 
 // The operations that write an array.
-class StreamOutputTest : public StreamWorkloadTest {};
+class MemoryPassOutputTest : public MemoryPassWorkloadTest {};
 
-TEST_P(StreamOutputTest, OneWrongElementIsFound) {
-  StreamWorkload workload = Make(/*segment_count=*/1);
+TEST_P(MemoryPassOutputTest, OneWrongElementIsFound) {
+  MemoryPassWorkload workload = Make(/*segment_count=*/1);
   for (const int64_t i : {0, 10'000, 20'010}) {
     workload.Poison();
     ASSERT_EQ(workload.Run(1), absl::OkStatus());
@@ -124,15 +124,15 @@ TEST_P(StreamOutputTest, OneWrongElementIsFound) {
   }
 }
 
-TEST_P(StreamOutputTest, EverySegmentIsWritten) {
-  StreamWorkload workload = Make(/*segment_count=*/4);
+TEST_P(MemoryPassOutputTest, EverySegmentIsWritten) {
+  MemoryPassWorkload workload = Make(/*segment_count=*/4);
   for (int64_t i = 0; i < arrays_->count(); ++i) arrays_->c()[i] = NAN;
   ASSERT_EQ(workload.Run(4), absl::OkStatus());
   for (int64_t i = 0; i < arrays_->count(); ++i) ASSERT_FALSE(std::isnan(arrays_->c()[i])) << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(AllOperations, StreamWorkloadTest, ::testing::ValuesIn(kOperations));
-INSTANTIATE_TEST_SUITE_P(AllButRead, StreamOutputTest,
+INSTANTIATE_TEST_SUITE_P(AllOperations, MemoryPassWorkloadTest, ::testing::ValuesIn(kOperations));
+INSTANTIATE_TEST_SUITE_P(AllButRead, MemoryPassOutputTest,
                          ::testing::ValuesIn(kOperations + 1, std::end(kOperations)));
 
 TEST(SegmentPart, PiecesOfAPartMakeItUp) {

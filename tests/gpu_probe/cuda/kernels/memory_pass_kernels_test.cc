@@ -1,11 +1,11 @@
-// The kernels of streams.cu, on a processor.
+// The kernels of memory_passes.cu, on a processor.
 #include "tests/gpu_probe/cuda/kernels/emulation.h"
 // After what it stands on.
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "gpu_probe/cuda/kernels/streams.cu"
+#include "gpu_probe/cuda/kernels/memory_passes.cu"
 
 namespace sextant::probe {
 namespace {
@@ -29,13 +29,13 @@ std::vector<float4> Poisoned(size_t count) {
 
 Report CheckOf(const std::vector<float4>& c, float added, float of_a, float of_b) {
   Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-  Emulate(check_stream, 2, 32, &report, &c.data()->x, 4 * c.size(), kSeedA, kSeedB, added, of_a,
-          of_b);
+  Emulate(check_memory_pass, 2, 32, &report, &c.data()->x, 4 * c.size(), kSeedA, kSeedB, added,
+          of_a, of_b);
   return report;
 }
 
 // Sizes that fill the grid's turns, leave tails of all kinds, and are smaller than one turn.
-class StreamKernelsTest : public ::testing::TestWithParam<size_t> {
+class MemoryPassKernelsTest : public ::testing::TestWithParam<size_t> {
  protected:
   const size_t count_ = GetParam();
   const std::vector<float4> a_ = Whole(count_, kSeedA);
@@ -43,8 +43,8 @@ class StreamKernelsTest : public ::testing::TestWithParam<size_t> {
   std::vector<float4> c_ = Poisoned(count_);
 };
 
-TEST_P(StreamKernelsTest, CopyWritesEveryElement) {
-  Emulate(stream_copy, kBlocks, kThreads, c_.data(), a_.data(), count_);
+TEST_P(MemoryPassKernelsTest, CopyWritesEveryElement) {
+  Emulate(memory_pass_copy, kBlocks, kThreads, c_.data(), a_.data(), count_);
   for (size_t i = 0; i < count_; ++i) {
     ASSERT_EQ(c_[i].x, a_[i].x) << i;
     ASSERT_EQ(c_[i].w, a_[i].w) << i;
@@ -52,29 +52,29 @@ TEST_P(StreamKernelsTest, CopyWritesEveryElement) {
   EXPECT_EQ(CheckOf(c_, 0, 1, 0).wrong_count, 0);
 }
 
-TEST_P(StreamKernelsTest, WriteWritesEveryElement) {
-  Emulate(stream_write, kBlocks, kThreads, c_.data(), count_, kScalar);
+TEST_P(MemoryPassKernelsTest, WriteWritesEveryElement) {
+  Emulate(memory_pass_write, kBlocks, kThreads, c_.data(), count_, kScalar);
   for (const float4& c : c_) ASSERT_EQ(c.x + c.y + c.z + c.w, 12);
   EXPECT_EQ(CheckOf(c_, kScalar, 0, 0).wrong_count, 0);
 }
 
-TEST_P(StreamKernelsTest, ScaleAndTriadAreExact) {
-  Emulate(stream_scale, kBlocks, kThreads, c_.data(), a_.data(), count_, kScalar);
+TEST_P(MemoryPassKernelsTest, ScaleAndTriadAreExact) {
+  Emulate(memory_pass_scale, kBlocks, kThreads, c_.data(), a_.data(), count_, kScalar);
   for (size_t i = 0; i < count_; ++i) ASSERT_EQ(double{c_[i].y}, 3 * double{a_[i].y}) << i;
   EXPECT_EQ(CheckOf(c_, 0, kScalar, 0).wrong_count, 0);
 
   c_ = Poisoned(count_);
-  Emulate(stream_triad, kBlocks, kThreads, c_.data(), a_.data(), b_.data(), count_, kScalar);
+  Emulate(memory_pass_triad, kBlocks, kThreads, c_.data(), a_.data(), b_.data(), count_, kScalar);
   for (size_t i = 0; i < count_; ++i) {
     ASSERT_EQ(double{c_[i].z}, double{a_[i].z} + 3 * double{b_[i].z}) << i;
   }
   EXPECT_EQ(CheckOf(c_, 0, 1, kScalar).wrong_count, 0);
 }
 
-TEST_P(StreamKernelsTest, ReadSumsUpEveryBit) {
+TEST_P(MemoryPassKernelsTest, ReadSumsUpEveryBit) {
   std::vector<unsigned> sums(kBlocks * kThreads, 0xFFFFFFFF);
   const auto* const bits = reinterpret_cast<const uint4*>(a_.data());
-  Emulate(stream_read, kBlocks, kThreads, sums.data(), bits, count_);
+  Emulate(memory_pass_read, kBlocks, kThreads, sums.data(), bits, count_);
   unsigned expected = 0;
   for (size_t i = 0; i < count_; ++i) {
     unsigned words[4];
@@ -86,18 +86,18 @@ TEST_P(StreamKernelsTest, ReadSumsUpEveryBit) {
   EXPECT_EQ(sum, expected);
 
   Report report = {.wrong_count = 0, .first_wrong = ~0ULL};
-  Emulate(check_stream_read, kBlocks, kThreads, &report, sums.data(), count_, kSeedA);
+  Emulate(check_memory_pass_read, kBlocks, kThreads, &report, sums.data(), count_, kSeedA);
   EXPECT_EQ(report.wrong_count, 0);
   sums[41] ^= 1u << 30;
-  Emulate(check_stream_read, kBlocks, kThreads, &report, sums.data(), count_, kSeedA);
+  Emulate(check_memory_pass_read, kBlocks, kThreads, &report, sums.data(), count_, kSeedA);
   EXPECT_EQ(report.wrong_count, 1);
   EXPECT_EQ(report.first_wrong, 41);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, StreamKernelsTest,
+INSTANTIATE_TEST_SUITE_P(Sizes, MemoryPassKernelsTest,
                          ::testing::Values(1, 95, 96, 97, 384, 385, 1151, 1153, 4096));
 
-TEST(StreamCheckTest, FindsElementsThatWereNotWrittenAndWrongBits) {
+TEST(MemoryPassCheckTest, FindsElementsThatWereNotWrittenAndWrongBits) {
   std::vector<float4> c = Whole(100, kSeedA);
   c[7].z = NAN;
   c[60].x = -c[60].x;

@@ -1,4 +1,4 @@
-#include "gpu_probe/host/stream.h"
+#include "gpu_probe/host/memory_pass.h"
 
 #include <algorithm>
 #include <array>
@@ -35,8 +35,8 @@ constexpr double kScalar = 3;  // keeps all results whole and exact
 constexpr double kUnwrittenNumber = std::numeric_limits<double>::quiet_NaN();
 
 // `count` elements of c from `first` on, as the operation has to leave them.
-std::array<double, kCheckedElementCount> Expected(StreamOperation operation,
-                                                  const StreamArrays& arrays, int64_t first,
+std::array<double, kCheckedElementCount> Expected(MemoryPassOperation operation,
+                                                  const MemoryPassArrays& arrays, int64_t first,
                                                   int64_t count) {
   std::array<double, kCheckedElementCount> out;
   std::array<double, kCheckedElementCount> b;
@@ -69,19 +69,19 @@ constexpr int64_t kSecondLevelBytes = int64_t{256} << 10;
 constexpr int64_t kLastLevelShare = 8;
 
 // Arrays of one size, which live while a workload uses them.
-class StreamArraysSource {
+class MemoryPassArraysSource {
  public:
-  StreamArraysSource(absl::StatusOr<int64_t> array_bytes, SharedContext context)
+  MemoryPassArraysSource(absl::StatusOr<int64_t> array_bytes, SharedContext context)
       : array_bytes_(std::move(array_bytes)), context_(std::move(context)) {}
 
   // 0 where no arrays will be made.
   int64_t array_bytes() const { return array_bytes_.value_or(0); }
 
-  absl::StatusOr<std::shared_ptr<StreamArrays>> Get() {
+  absl::StatusOr<std::shared_ptr<MemoryPassArrays>> Get() {
     SEXTANT_RETURN_IF_ERROR(array_bytes_.status());
-    if (std::shared_ptr<StreamArrays> there = arrays_.lock()) return there;
-    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<StreamArrays> made,
-                             StreamArrays::Create(*array_bytes_ / kDoubleBytes, *context_));
+    if (std::shared_ptr<MemoryPassArrays> there = arrays_.lock()) return there;
+    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<MemoryPassArrays> made,
+                             MemoryPassArrays::Create(*array_bytes_ / kDoubleBytes, *context_));
     arrays_ = made;
     return made;
   }
@@ -89,16 +89,16 @@ class StreamArraysSource {
  private:
   const absl::StatusOr<int64_t> array_bytes_;
   const SharedContext context_;
-  std::weak_ptr<StreamArrays> arrays_;
+  std::weak_ptr<MemoryPassArrays> arrays_;
 };
 
-Point PointOf(StreamOperation operation, bool main_memory,
-              std::shared_ptr<StreamArraysSource> source, const SharedContext& context) {
+Point PointOf(MemoryPassOperation operation, bool main_memory,
+              std::shared_ptr<MemoryPassArraysSource> source, const SharedContext& context) {
   const std::string name = absl::AsciiStrToLower(
       absl::StripPrefix(v1::StreamMeasurement::Operation_Name(operation), "OPERATION_"));
   const int64_t segment_count = main_memory ? kSegmentCount : 1;
   const int64_t array_bytes = source->array_bytes();
-  const double pass_bytes = StreamBytes(operation, array_bytes / kDoubleBytes);
+  const double pass_bytes = MemoryPassBytes(operation, array_bytes / kDoubleBytes);
   Point point;
   point.phase = main_memory ? "memory" : "cache";
   // No size where no memory is left.
@@ -107,15 +107,15 @@ Point PointOf(StreamOperation operation, bool main_memory,
   point.work = pass_bytes / static_cast<double>(segment_count);
   point.unit = "B/s";
   point.make = [=]() -> absl::StatusOr<std::unique_ptr<Workload>> {
-    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<StreamArrays> arrays, source->Get());
+    SEXTANT_ASSIGN_OR_RETURN(std::shared_ptr<MemoryPassArrays> arrays, source->Get());
     if (operation == v1::StreamMeasurement::OPERATION_TRIAD) {
       SEXTANT_RETURN_IF_ERROR(arrays->AddB(*context));
     }
-    return std::make_unique<StreamWorkload>(
-        StreamRun{.operation = operation,
-                  .kernel = StreamKernelOf(WidestSimd(context->features)),
-                  .segment_count = segment_count,
-                  .past_caches = main_memory},
+    return std::make_unique<MemoryPassWorkload>(
+        MemoryPassRun{.operation = operation,
+                      .kernel = MemoryPassKernelOf(WidestSimd(context->features)),
+                      .segment_count = segment_count,
+                      .past_caches = main_memory},
         std::move(arrays), context);
   };
   point.record = [=](const v1::TimeStatistics& time, v1::Calibration* out) {
@@ -147,11 +147,11 @@ std::vector<int64_t> CachedSizes(v1::ProbeMode mode, const HostContext& context)
 
 }  // namespace
 
-StreamArrays::StreamArrays(int64_t count) : count_(count), pattern_(WholeNumbers()) {}
+MemoryPassArrays::MemoryPassArrays(int64_t count) : count_(count), pattern_(WholeNumbers()) {}
 
-absl::StatusOr<std::shared_ptr<StreamArrays>> StreamArrays::Create(int64_t count,
-                                                                   const HostContext& context) {
-  auto arrays = absl::WrapUnique(new StreamArrays(count));
+absl::StatusOr<std::shared_ptr<MemoryPassArrays>> MemoryPassArrays::Create(
+    int64_t count, const HostContext& context) {
+  auto arrays = absl::WrapUnique(new MemoryPassArrays(count));
   const int64_t bytes = count * static_cast<int64_t>(sizeof(double));
   SEXTANT_ASSIGN_OR_RETURN(arrays->a_, context.memory->Allocate(bytes));
   SEXTANT_ASSIGN_OR_RETURN(arrays->c_, context.memory->Allocate(bytes));
@@ -163,7 +163,7 @@ absl::StatusOr<std::shared_ptr<StreamArrays>> StreamArrays::Create(int64_t count
   return arrays;
 }
 
-absl::Status StreamArrays::AddB(const HostContext& context) {
+absl::Status MemoryPassArrays::AddB(const HostContext& context) {
   if (b_.size_bytes() > 0) return absl::OkStatus();
   SEXTANT_ASSIGN_OR_RETURN(b_, context.memory->Allocate(a_.size_bytes()));
   context.team->Run([&](int index) {
@@ -173,27 +173,28 @@ absl::Status StreamArrays::AddB(const HostContext& context) {
   return absl::OkStatus();
 }
 
-void StreamArrays::CopyOfA(int64_t first, int64_t count, double* to) const {
+void MemoryPassArrays::CopyOfA(int64_t first, int64_t count, double* to) const {
   pattern_.Copy(first, count, to);
 }
 
-void StreamArrays::CopyOfB(int64_t first, int64_t count, double* to) const {
+void MemoryPassArrays::CopyOfB(int64_t first, int64_t count, double* to) const {
   pattern_.Copy(kBStart + first, count, to);
 }
 
-StreamWorkload::StreamWorkload(const StreamRun& run, std::shared_ptr<StreamArrays> arrays,
-                               SharedContext context)
+MemoryPassWorkload::MemoryPassWorkload(const MemoryPassRun& run,
+                                       std::shared_ptr<MemoryPassArrays> arrays,
+                                       SharedContext context)
     : context_(std::move(context)),
       run_(run),
       arrays_(std::move(arrays)),
       sums_(static_cast<size_t>(context_->team->size())) {}
 
-Part StreamWorkload::PartOfThread(int index, int64_t segment) const {
+Part MemoryPassWorkload::PartOfThread(int index, int64_t segment) const {
   return SegmentPart(ThreadPart(arrays_->count(), index, context_->team->size()), segment,
                      run_.segment_count);
 }
 
-StreamSpan StreamWorkload::SpanOf(const Part& part) const {
+MemoryPassSpan MemoryPassWorkload::SpanOf(const Part& part) const {
   return {.a = arrays_->a() + part.begin,
           .b = arrays_->b() == nullptr ? nullptr : arrays_->b() + part.begin,
           .c = arrays_->c() + part.begin,
@@ -202,7 +203,7 @@ StreamSpan StreamWorkload::SpanOf(const Part& part) const {
           .past_caches = run_.past_caches};
 }
 
-void StreamWorkload::Poison() {
+void MemoryPassWorkload::Poison() {
   poisoned_segment_ = next_segment_;
   for (Sum& sum : sums_) sum.value = kUnwrittenNumber;
   context_->team->Run([&](int index) {
@@ -211,7 +212,7 @@ void StreamWorkload::Poison() {
   });
 }
 
-absl::Status StreamWorkload::Run(int64_t repetition_count) {
+absl::Status MemoryPassWorkload::Run(int64_t repetition_count) {
   context_->team->Run([&](int index) {
     Part part = PartOfThread(index, next_segment_);
     for (int64_t i = 0; i < repetition_count; ++i) {
@@ -227,7 +228,7 @@ absl::Status StreamWorkload::Run(int64_t repetition_count) {
   return absl::OkStatus();
 }
 
-int64_t StreamWorkload::FirstWrong(const Part& part) const {
+int64_t MemoryPassWorkload::FirstWrong(const Part& part) const {
   return FirstOfBlocks(part.begin, part.end, [&](int64_t first, int64_t count) -> int64_t {
     const auto expected = Expected(run_.operation, *arrays_, first, count);
     const double* const c = arrays_->c() + first;
@@ -238,7 +239,7 @@ int64_t StreamWorkload::FirstWrong(const Part& part) const {
   });
 }
 
-absl::Status StreamWorkload::CheckOutput(int64_t segment) const {
+absl::Status MemoryPassWorkload::CheckOutput(int64_t segment) const {
   std::vector<int64_t> wrong(sums_.size(), -1);
   context_->team->Run([&](int index) {
     wrong[static_cast<size_t>(index)] = FirstWrong(PartOfThread(index, segment));
@@ -251,7 +252,7 @@ absl::Status StreamWorkload::CheckOutput(int64_t segment) const {
   return absl::OkStatus();
 }
 
-absl::Status StreamWorkload::CheckSums() const {
+absl::Status MemoryPassWorkload::CheckSums() const {
   std::vector<Sum> expected(sums_.size());
   context_->team->Run([&](int index) {
     const Part part = PartOfThread(index, last_segment_);
@@ -272,18 +273,18 @@ absl::Status StreamWorkload::CheckSums() const {
   return absl::OkStatus();
 }
 
-absl::Status StreamWorkload::Check() {
+absl::Status MemoryPassWorkload::Check() {
   if (run_.operation == v1::StreamMeasurement::OPERATION_READ) return CheckSums();
   SEXTANT_RETURN_IF_ERROR(CheckOutput(poisoned_segment_));
   if (last_segment_ == poisoned_segment_) return absl::OkStatus();
   return CheckOutput(last_segment_);
 }
 
-std::vector<Point> StreamPoints(v1::ProbeMode mode, const SharedContext& context) {
+std::vector<Point> MemoryPassPoints(v1::ProbeMode mode, const SharedContext& context) {
   std::vector<Point> points;
   const bool quick = mode == v1::PROBE_MODE_QUICK;
   const int64_t minimum_bytes = mode == v1::PROBE_MODE_FULL ? kMinBytesInFull : kMinBytes;
-  const auto main_arrays = std::make_shared<StreamArraysSource>(
+  const auto main_arrays = std::make_shared<MemoryPassArraysSource>(
       ArrayBytes({.array_count = 3, .minimum_bytes = minimum_bytes}, *context), context);
   points.push_back(
       PointOf(v1::StreamMeasurement::OPERATION_COPY, /*main_memory=*/true, main_arrays, context));
@@ -296,7 +297,7 @@ std::vector<Point> StreamPoints(v1::ProbeMode mode, const SharedContext& context
   }
   for (const int64_t bytes : CachedSizes(mode, *context)) {
     points.push_back(PointOf(v1::StreamMeasurement::OPERATION_COPY, /*main_memory=*/false,
-                             std::make_shared<StreamArraysSource>(bytes, context), context));
+                             std::make_shared<MemoryPassArraysSource>(bytes, context), context));
   }
   return points;
 }

@@ -1,6 +1,6 @@
 // Passes over memory: read, write, copy, scale and triad of arrays of doubles, timed.
-#ifndef SEXTANT_GPU_PROBE_HOST_STREAM_H_
-#define SEXTANT_GPU_PROBE_HOST_STREAM_H_
+#ifndef SEXTANT_GPU_PROBE_HOST_MEMORY_PASS_H_
+#define SEXTANT_GPU_PROBE_HOST_MEMORY_PASS_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/host/host_context.h"
+#include "gpu_probe/host/memory_pass_kernels.h"
 #include "gpu_probe/host/random_data.h"
-#include "gpu_probe/host/stream_kernels.h"
 #include "gpu_probe/point.h"
 #include "sextant/v1/probe.pb.h"
 
@@ -18,18 +18,18 @@ namespace sextant::probe {
 
 // Copies of arrays that fit into caches (none in QUICK), then all operations on arrays that exceed
 // all caches (QUICK: the copy). The latter are left out, with a note, where memory is too small.
-std::vector<Point> StreamPoints(v1::ProbeMode mode, const SharedContext& context);
+std::vector<Point> MemoryPassPoints(v1::ProbeMode mode, const SharedContext& context);
 
 // Arrays of doubles that hold whole numbers below 2^22, so that every sum, scaled value and triad
 // is exact in any order. c starts as zeros, which no operation produces.
-class StreamArrays {
+class MemoryPassArrays {
  public:
   // Creates a and c, of `count` elements each. Each thread is the first to write the part
   // (ThreadPart()) that it will process.
   //
   // Errors: kResourceExhausted.
-  static absl::StatusOr<std::shared_ptr<StreamArrays>> Create(int64_t count,
-                                                              const HostContext& context);
+  static absl::StatusOr<std::shared_ptr<MemoryPassArrays>> Create(int64_t count,
+                                                                  const HostContext& context);
 
   // Creates b, unless it exists.
   //
@@ -46,7 +46,7 @@ class StreamArrays {
   void CopyOfB(int64_t first, int64_t count, double* to) const;
 
  private:
-  explicit StreamArrays(int64_t count);
+  explicit MemoryPassArrays(int64_t count);
 
   const int64_t count_;
   const RepeatingPattern<double> pattern_;
@@ -55,17 +55,18 @@ class StreamArrays {
   Buffer c_;
 };
 
-struct StreamRun {
-  StreamOperation operation = v1::StreamMeasurement::OPERATION_UNSPECIFIED;
-  StreamKernel kernel = nullptr;
+struct MemoryPassRun {
+  MemoryPassOperation operation = v1::StreamMeasurement::OPERATION_UNSPECIFIED;
+  MemoryPassKernel kernel = nullptr;
   // A run processes one segment, and the next run the next one.
   int64_t segment_count = 1;
   bool past_caches = false;
 };
 
-class StreamWorkload : public Workload {
+class MemoryPassWorkload : public Workload {
  public:
-  StreamWorkload(const StreamRun& run, std::shared_ptr<StreamArrays> arrays, SharedContext context);
+  MemoryPassWorkload(const MemoryPassRun& run, std::shared_ptr<MemoryPassArrays> arrays,
+                     SharedContext context);
 
   // Poisons the segment that is processed next.
   void Poison() override;
@@ -75,7 +76,7 @@ class StreamWorkload : public Workload {
 
  private:
   Part PartOfThread(int index, int64_t segment) const;
-  StreamSpan SpanOf(const Part& part) const;
+  MemoryPassSpan SpanOf(const Part& part) const;
   // The first wrong element of c in `part`; -1 where all are right.
   int64_t FirstWrong(const Part& part) const;
   absl::Status CheckOutput(int64_t segment) const;
@@ -87,8 +88,8 @@ class StreamWorkload : public Workload {
   };
 
   const SharedContext context_;  // first, so that it outlives the arrays
-  const StreamRun run_;
-  const std::shared_ptr<StreamArrays> arrays_;
+  const MemoryPassRun run_;
+  const std::shared_ptr<MemoryPassArrays> arrays_;
   std::vector<Sum> sums_;
   int64_t next_segment_ = 0;
   int64_t last_segment_ = 0;
@@ -97,4 +98,4 @@ class StreamWorkload : public Workload {
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_HOST_STREAM_H_
+#endif  // SEXTANT_GPU_PROBE_HOST_MEMORY_PASS_H_

@@ -1,4 +1,4 @@
-#include "engine/time/stream_prediction.h"
+#include "engine/time/memory_pass_prediction.h"
 
 #include <algorithm>
 #include <utility>
@@ -49,7 +49,7 @@ OperationPrediction PredictionBy(const PlacedDevice& device, const StreamPredict
                              .backward = {},
                              .source = device.SourceOf(predictor.source()),
                              .nearest = {},
-                             .streams = true};
+                             .memory_pass = true};
   if (analysis.unfused.has_value()) out.unfused = SumOfKernels(*analysis.unfused, kind, predictor);
   if (analysis.backward.has_value()) {
     out.backward = SumOfKernels(analysis.backward->cost, kind, predictor);
@@ -62,14 +62,14 @@ OperationPrediction PredictionBy(const PlacedDevice& device, const StreamPredict
 
 }  // namespace
 
-absl::StatusOr<absl::optional<OperationPrediction>> PredictStreams(
+absl::StatusOr<absl::optional<OperationPrediction>> PredictMemoryPasses(
     const Operation& operation, const OperationAnalysis& analysis,
     absl::Span<const PlacedDevice> devices, DeviceJoin join) {
   absl::optional<OperationPrediction> out;
-  const bool streams = analysis.forward.sum.matrix_flops == Flops() &&
-                       !analysis.forward.steps.empty() &&
-                       !std::holds_alternative<HostCopy>(operation);
-  if (!streams || devices.empty()) return out;
+  const bool memory_pass = analysis.forward.sum.matrix_flops == Flops() &&
+                           !analysis.forward.steps.empty() &&
+                           !std::holds_alternative<HostCopy>(operation);
+  if (!memory_pass || devices.empty()) return out;
   const StreamKind kind = KindOf(operation);
   std::vector<OperationPrediction> all;
   std::vector<double> seconds;

@@ -1,4 +1,4 @@
-#include "gpu_probe/host/stream_kernels.h"
+#include "gpu_probe/host/memory_pass_kernels.h"
 
 #include "gpu_probe/host/simd.h"
 
@@ -48,7 +48,7 @@ SEXTANT_INLINE_BODY double Sum(const double* a, int64_t count) {
 
 // Writes the outputs of all other operations, by vectors and then one by one.
 template <int kBytes, bool kPastCaches>
-SEXTANT_INLINE_BODY void Fill(StreamOperation operation, const StreamSpan& span) {
+SEXTANT_INLINE_BODY void Fill(MemoryPassOperation operation, const MemoryPassSpan& span) {
   constexpr int64_t kLanes = VectorOf<double, kBytes>::kLaneCount;
   const double s = span.scalar;
   const double* const a = span.a;
@@ -83,7 +83,7 @@ SEXTANT_INLINE_BODY void Fill(StreamOperation operation, const StreamSpan& span)
 }
 
 template <int kBytes>
-SEXTANT_INLINE_BODY double Pass(StreamOperation operation, const StreamSpan& span) {
+SEXTANT_INLINE_BODY double Pass(MemoryPassOperation operation, const MemoryPassSpan& span) {
   if (operation == v1::StreamMeasurement::OPERATION_READ) return Sum<kBytes>(span.a, span.count);
   if (span.past_caches) {
     Fill<kBytes, true>(operation, span);
@@ -94,24 +94,24 @@ SEXTANT_INLINE_BODY double Pass(StreamOperation operation, const StreamSpan& spa
   return 0;
 }
 
-double PassBase(StreamOperation operation, const StreamSpan& span) {
+double PassBase(MemoryPassOperation operation, const MemoryPassSpan& span) {
   return Pass<kBaseBytes>(operation, span);
 }
-SEXTANT_TARGET_AVX2 double PassAvx2(StreamOperation operation, const StreamSpan& span) {
+SEXTANT_TARGET_AVX2 double PassAvx2(MemoryPassOperation operation, const MemoryPassSpan& span) {
   return Pass<kAvx2Bytes>(operation, span);
 }
-SEXTANT_TARGET_AVX512 double PassAvx512(StreamOperation operation, const StreamSpan& span) {
+SEXTANT_TARGET_AVX512 double PassAvx512(MemoryPassOperation operation, const MemoryPassSpan& span) {
   return Pass<kAvx512Bytes>(operation, span);
 }
 
 }  // namespace
 
-StreamKernel StreamKernelOf(SimdLevel level) {
-  return KernelsByLevel<StreamKernel>{.base = PassBase, .avx2 = PassAvx2, .avx512 = PassAvx512}.At(
-      level);
+MemoryPassKernel MemoryPassKernelOf(SimdLevel level) {
+  return KernelsByLevel<MemoryPassKernel>{.base = PassBase, .avx2 = PassAvx2, .avx512 = PassAvx512}
+      .At(level);
 }
 
-double StreamBytes(StreamOperation operation, int64_t count) {
+double MemoryPassBytes(MemoryPassOperation operation, int64_t count) {
   const double array_bytes = static_cast<double>(count) * sizeof(double);
   switch (operation) {
     case v1::StreamMeasurement::OPERATION_READ:

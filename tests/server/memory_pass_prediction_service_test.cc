@@ -48,7 +48,7 @@ json Measured() {
   return {{"device", {{"calibrations", list}}}};
 }
 
-class StreamPredictionServiceTest : public ::testing::Test {
+class MemoryPassPredictionServiceTest : public ::testing::Test {
  protected:
   json TimeOf(const char* operation, const json& device) const {
     return Ask(server_, kAnalyze,
@@ -62,7 +62,7 @@ class StreamPredictionServiceTest : public ::testing::Test {
 
 constexpr char kRelu[] = R"({"activation":{"count":"2000000000"}})";
 
-TEST_F(StreamPredictionServiceTest, AMeasuredDeviceAnswersByItsPasses) {
+TEST_F(MemoryPassPredictionServiceTest, AMeasuredDeviceAnswersByItsPasses) {
   const json time = TimeOf(kRelu, Measured());
   const json& forward = time["predicted_forward"];
   EXPECT_NEAR(NumberAt(forward, "/duration_seconds/expected"), 8e9 / 4e10, 1e-3);
@@ -78,13 +78,13 @@ TEST_F(StreamPredictionServiceTest, AMeasuredDeviceAnswersByItsPasses) {
   EXPECT_NEAR(NumberAt(time, "/predicted_backward/duration_seconds/expected"), 12e9 / 4e10, 2e-3);
 }
 
-TEST_F(StreamPredictionServiceTest, SoftmaxHasAnUnfusedForm) {
+TEST_F(MemoryPassPredictionServiceTest, SoftmaxHasAnUnfusedForm) {
   const json time = TimeOf(R"({"softmax":{"rows":"100000","columns":"10000"}})", Measured());
   EXPECT_GT(NumberAt(time, "/predicted_unfused/duration_seconds/expected"),
             2 * NumberAt(time, "/predicted_forward/duration_seconds/expected"));
 }
 
-TEST_F(StreamPredictionServiceTest, GradientsThatAreTheOutputsOwnTakeNoTime) {
+TEST_F(MemoryPassPredictionServiceTest, GradientsThatAreTheOutputsOwnTakeNoTime) {
   const json time = TimeOf(R"({"elementwise":{"count":"1000000","input_count":2,
                                "function":"ELEMENTWISE_FUNCTION_ADD"}})",
                            Measured());
@@ -92,7 +92,7 @@ TEST_F(StreamPredictionServiceTest, GradientsThatAreTheOutputsOwnTakeNoTime) {
   EXPECT_FALSE(time.contains("predicted_backward"));
 }
 
-TEST_F(StreamPredictionServiceTest, AProductAnswersByItsDatasheet) {
+TEST_F(MemoryPassPredictionServiceTest, AProductAnswersByItsDatasheet) {
   const json time = TimeOf(kRelu, {{"device", {{"accelerator", "h200-sxm"}}}});
   const json& forward = time["predicted_forward"];
   EXPECT_EQ(forward["source"], "RATE_SOURCE_DATASHEET");
@@ -101,7 +101,7 @@ TEST_F(StreamPredictionServiceTest, AProductAnswersByItsDatasheet) {
   EXPECT_NEAR(NumberAt(forward, "/duration_seconds/expected"), 8e9 / 4.3e12, 1e-5);
 }
 
-TEST_F(StreamPredictionServiceTest, RegimesAreToldApart) {
+TEST_F(MemoryPassPredictionServiceTest, RegimesAreToldApart) {
   constexpr char kMatmul[] = R"({"matmul":{"m":4096,"n":4096,"k":4096}})";
   const json burst = TimeOf(kMatmul, {{"device", {{"accelerator", "h100-sxm"}}}});
   const json sustained = TimeOf(

@@ -20,7 +20,7 @@ static __device__ unsigned SumOf(uint4 x) { return x.x + x.y + x.z + x.w; }
 
 // sums[thread] = the sum of the numbers that the thread read, as integers modulo 2^32: independent
 // of the order, and sensitive to a wrong bit anywhere.
-SEXTANT_PASS stream_read(unsigned* sums, const uint4* a, unsigned long long count) {
+SEXTANT_PASS memory_pass_read(unsigned* sums, const uint4* a, unsigned long long count) {
   unsigned sum = 0;
   unsigned long long i = FirstPlace();
   for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {
@@ -33,13 +33,13 @@ SEXTANT_PASS stream_read(unsigned* sums, const uint4* a, unsigned long long coun
 }
 
 // c[i] = s.
-SEXTANT_PASS stream_write(float4* c, unsigned long long count, float s) {
+SEXTANT_PASS memory_pass_write(float4* c, unsigned long long count, float s) {
   const float4 value = make_float4(s, s, s, s);
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) __stcs(c + i, value);
 }
 
 // c[i] = a[i].
-SEXTANT_PASS stream_copy(float4* c, const float4* a, unsigned long long count) {
+SEXTANT_PASS memory_pass_copy(float4* c, const float4* a, unsigned long long count) {
   unsigned long long i = FirstPlace();
   for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {
     float4 x[kUnroll];
@@ -50,7 +50,7 @@ SEXTANT_PASS stream_copy(float4* c, const float4* a, unsigned long long count) {
 }
 
 // c[i] = s a[i].
-SEXTANT_PASS stream_scale(float4* c, const float4* a, unsigned long long count, float s) {
+SEXTANT_PASS memory_pass_scale(float4* c, const float4* a, unsigned long long count, float s) {
   unsigned long long i = FirstPlace();
   for (; i + (kUnroll - 1) * Stride() < count; i += kUnroll * Stride()) {
     float4 x[kUnroll];
@@ -61,8 +61,8 @@ SEXTANT_PASS stream_scale(float4* c, const float4* a, unsigned long long count, 
 }
 
 // c[i] = a[i] + s b[i].
-SEXTANT_PASS stream_triad(float4* c, const float4* a, const float4* b, unsigned long long count,
-                          float s) {
+SEXTANT_PASS memory_pass_triad(float4* c, const float4* a, const float4* b,
+                               unsigned long long count, float s) {
   unsigned long long i = FirstPlace();
   for (; i + (kUnrollOfTwo - 1) * Stride() < count; i += kUnrollOfTwo * Stride()) {
     float4 x[kUnrollOfTwo];
@@ -86,19 +86,21 @@ extern "C" __global__ void fill_whole_fp32(float* out, unsigned long long count,
 
 // Compares an array with added + of_a a[i] + of_b b[i], where a and b are whole numbers of places
 // from seed_a and seed_b on. Exact while all values stay below 2^24.
-extern "C" __global__ void check_stream(Report* report, const float* c, unsigned long long count,
-                                        unsigned long long seed_a, unsigned long long seed_b,
-                                        float added, float of_a, float of_b) {
+extern "C" __global__ void check_memory_pass(Report* report, const float* c,
+                                             unsigned long long count, unsigned long long seed_a,
+                                             unsigned long long seed_b, float added, float of_a,
+                                             float of_b) {
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
     const float expected = added + of_a * RandomWhole(seed_a + i) + of_b * RandomWhole(seed_b + i);
     if (!(c[i] == expected)) Tell(report, i);
   }
 }
 
-// Checks the sums that stream_read, with equally many threads, computes for an array of whole
+// Checks the sums that memory_pass_read, with equally many threads, computes for an array of whole
 // numbers of places from `seed` on. The reported place is the thread's.
-extern "C" __global__ void check_stream_read(Report* report, const unsigned* sums,
-                                             unsigned long long count, unsigned long long seed) {
+extern "C" __global__ void check_memory_pass_read(Report* report, const unsigned* sums,
+                                                  unsigned long long count,
+                                                  unsigned long long seed) {
   unsigned sum = 0;
   for (unsigned long long i = FirstPlace(); i < count; i += Stride()) {
     for (int j = 0; j < 4; ++j) {

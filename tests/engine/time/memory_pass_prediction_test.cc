@@ -1,4 +1,4 @@
-#include "engine/time/stream_prediction.h"
+#include "engine/time/memory_pass_prediction.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,14 +16,14 @@ namespace {
 using ::testing::HasSubstr;
 
 // A GPU whose passes were measured: reads at 3e12, writes at 2.5e12 bytes a second.
-class StreamPredictionTest : public ::testing::Test {
+class MemoryPassPredictionTest : public ::testing::Test {
  protected:
   absl::optional<OperationPrediction> On(const Operation& operation,
                                          absl::Span<const PlacedDevice> devices,
                                          DeviceJoin join = DeviceJoin::kSlowest) const {
     OperationRequest request = {.operation = operation, .types = {.input = DataType::kBf16}};
     const OperationAnalysis analysis = AnalyzeOperation(request, "").value();
-    return PredictStreams(operation, analysis, devices, join).value();
+    return PredictMemoryPasses(operation, analysis, devices, join).value();
   }
   absl::optional<OperationPrediction> OnMeasured(const Operation& operation) const {
     const PlacedDevice devices[] = {{.model = model_.get()}};
@@ -38,12 +38,12 @@ constexpr double kReading = 1 / 3e12;
 constexpr double kWriting = 1 / 2.5e12;
 
 // Two bf16 inputs and an output. The gradients are the output's own: no kernel.
-TEST_F(StreamPredictionTest, OfASumIsItsArraysOnce) {
+TEST_F(MemoryPassPredictionTest, OfASumIsItsArraysOnce) {
   constexpr double kCount = 1e9;
   const auto sum = OnMeasured(
       Elementwise{.count = 1'000'000'000, .input_count = 2, .function = ElementwiseFunction::kAdd});
   ASSERT_TRUE(sum.has_value());
-  EXPECT_TRUE(sum->streams);
+  EXPECT_TRUE(sum->memory_pass);
   EXPECT_NEAR(sum->forward.expected.value(), kCount * (4 * kReading + 2 * kWriting), 1e-6);
   EXPECT_EQ(sum->forward.basis, KernelBasis::kWithinGrid);
   EXPECT_EQ(sum->backward.expected.value(), 0);
@@ -59,7 +59,7 @@ TEST_F(StreamPredictionTest, OfASumIsItsArraysOnce) {
 }
 
 // fp32 state twice and a bf16 gradient and weight: 2 + 2 + 8 bytes read, 2 + 8 written.
-TEST_F(StreamPredictionTest, OfAnUpdateHasItsOwnMix) {
+TEST_F(MemoryPassPredictionTest, OfAnUpdateHasItsOwnMix) {
   constexpr double kCount = 1e9;
   const auto update = OnMeasured(OptimizerUpdate{.parameters = 1'000'000'000});
   ASSERT_TRUE(update.has_value());
@@ -67,7 +67,7 @@ TEST_F(StreamPredictionTest, OfAnUpdateHasItsOwnMix) {
 }
 
 // The unfused form of softmax moves its matrix five times, and sums rows up with effort.
-TEST_F(StreamPredictionTest, OfSoftmaxIsOneKernelOrFive) {
+TEST_F(MemoryPassPredictionTest, OfSoftmaxIsOneKernelOrFive) {
   const auto softmax = OnMeasured(Softmax{.rows = 65536, .columns = 8192});
   ASSERT_TRUE(softmax.has_value());
   const double pass = 65536.0 * 8192 * 2 * (kReading + kWriting);
@@ -77,7 +77,7 @@ TEST_F(StreamPredictionTest, OfSoftmaxIsOneKernelOrFive) {
   EXPECT_GT(softmax->backward.expected, softmax->forward.expected);
 }
 
-TEST_F(StreamPredictionTest, OfEveryOperationWithoutProductsThereIsOne) {
+TEST_F(MemoryPassPredictionTest, OfEveryOperationWithoutProductsThereIsOne) {
   const std::vector<Operation> all = {
       Elementwise{.count = 1000, .input_count = 3},
       FusedChain{.count = 1000, .steps = {ChainStep{}}},
@@ -103,7 +103,7 @@ TEST_F(StreamPredictionTest, OfEveryOperationWithoutProductsThereIsOne) {
   EXPECT_FALSE(OnMeasured(HostCopy{.bytes = 1000, .link = BytesPerSecond(1e9)}).has_value());
 }
 
-TEST_F(StreamPredictionTest, OfSeveralDevicesOneDecides) {
+TEST_F(MemoryPassPredictionTest, OfSeveralDevicesOneDecides) {
   const PlacedDevice a100 = PlacedProduct(*AcceleratorNamed("a100-sxm-80"));
   const PlacedDevice h200 = PlacedProduct(*AcceleratorNamed("h200-sxm"));
   const PlacedDevice b200 = PlacedProduct(*AcceleratorNamed("b200-sxm"));
@@ -117,7 +117,7 @@ TEST_F(StreamPredictionTest, OfSeveralDevicesOneDecides) {
   EXPECT_FALSE(On(relu, {}).has_value());
 }
 
-TEST_F(StreamPredictionTest, SustainedSlowsProductsAndNoPasses) {
+TEST_F(MemoryPassPredictionTest, SustainedSlowsProductsAndNoPasses) {
   const PlacedDevice h100 = PlacedProduct(*AcceleratorNamed("h100-sxm"));
   const PlacedDevice devices[] = {h100};
   auto relu = On(Activation{.count = int64_t{1} << 30}, devices);

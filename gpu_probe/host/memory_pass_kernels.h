@@ -1,6 +1,6 @@
 // Plain passes over arrays of doubles.
-#ifndef SEXTANT_GPU_PROBE_HOST_STREAM_KERNELS_H_
-#define SEXTANT_GPU_PROBE_HOST_STREAM_KERNELS_H_
+#ifndef SEXTANT_GPU_PROBE_HOST_MEMORY_PASS_KERNELS_H_
+#define SEXTANT_GPU_PROBE_HOST_MEMORY_PASS_KERNELS_H_
 
 #include <cstdint>
 
@@ -9,11 +9,11 @@
 
 namespace sextant::probe {
 
-using StreamOperation = v1::StreamMeasurement::Operation;
+using MemoryPassOperation = v1::StreamMeasurement::Operation;
 
 // The arrays of one pass. An operation uses those of its formula (calibration.proto), but its
 // output is always in `c`.
-struct StreamSpan {
+struct MemoryPassSpan {
   const double* a = nullptr;
   const double* b = nullptr;
   double* c = nullptr;
@@ -25,14 +25,14 @@ struct StreamSpan {
 };
 
 // One pass. Returns READ's sum; 0 for the others.
-using StreamKernel = double (*)(StreamOperation operation, const StreamSpan& span);
+using MemoryPassKernel = double (*)(MemoryPassOperation operation, const MemoryPassSpan& span);
 
 // The kernel for a level of this processor.
-StreamKernel StreamKernelOf(SimdLevel level);
+MemoryPassKernel MemoryPassKernelOf(SimdLevel level);
 
 // Bytes that a pass over arrays of `count` elements reads and writes.
-double StreamBytes(StreamOperation operation, int64_t count);
+double MemoryPassBytes(MemoryPassOperation operation, int64_t count);
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_HOST_STREAM_KERNELS_H_
+#endif  // SEXTANT_GPU_PROBE_HOST_MEMORY_PASS_KERNELS_H_

@@ -1,6 +1,6 @@
 // The time of an operation without matrix products on a device.
-#ifndef SEXTANT_ENGINE_TIME_STREAM_PREDICTION_H_
-#define SEXTANT_ENGINE_TIME_STREAM_PREDICTION_H_
+#ifndef SEXTANT_ENGINE_TIME_MEMORY_PASS_PREDICTION_H_
+#define SEXTANT_ENGINE_TIME_MEMORY_PASS_PREDICTION_H_
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
@@ -16,10 +16,10 @@ namespace sextant {
 // one of the devices has neither passes nor a datasheet.
 //
 // Errors: those of StreamModel::Of(), where measurements are damaged.
-absl::StatusOr<absl::optional<OperationPrediction>> PredictStreams(
+absl::StatusOr<absl::optional<OperationPrediction>> PredictMemoryPasses(
     const Operation& operation, const OperationAnalysis& analysis,
     absl::Span<const PlacedDevice> devices, DeviceJoin join);
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_TIME_STREAM_PREDICTION_H_
+#endif  // SEXTANT_ENGINE_TIME_MEMORY_PASS_PREDICTION_H_
