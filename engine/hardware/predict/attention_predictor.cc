@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/kernels/gemm_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/reference/reference_models.h"
@@ -183,7 +183,7 @@ const AttentionPredictor::Stand& AttentionPredictor::ForwardStand(
 KernelTime AttentionPredictor::TimeBy(const Stand& stand, const AttentionShape& shape) const {
   if (stand.model == nullptr) {
     const KernelWork work = {.flops = Flops(AttentionFlops(shape)),
-                             .moved_bytes = AttentionElements(shape) * GemmElementBytes(type_)};
+                             .moved_bytes = AttentionElements(shape) * MatmulElementBytes(type_)};
     return TimeUnderCeilings(work, stand.ceilings, stand.source.error);
   }
   KernelTime time = stand.model->Predict(shape);

@@ -14,10 +14,10 @@
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/kernels/attention_model.h"
 #include "engine/hardware/kernels/ceiling_time.h"
-#include "engine/hardware/kernels/gemm_calibration.h"
-#include "engine/hardware/kernels/gemm_model.h"
-#include "engine/hardware/kernels/grouped_gemm_model.h"
+#include "engine/hardware/kernels/grouped_matmul_model.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/matmul_calibration.h"
+#include "engine/hardware/kernels/matmul_model.h"
 #include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/links/collective_model.h"
 #include "engine/hardware/links/host_copy_rate.h"
@@ -27,9 +27,9 @@
 namespace sextant {
 
 // Multiplications of one data type that a probe measured.
-struct MeasuredGemms {
+struct MeasuredMatmulPoints {
   DataType data_type = DataType::kUnspecified;
-  std::vector<MeasuredGemm> gemms;
+  std::vector<MatmulPoint> matmuls;
 };
 
 // Attention in one kernel of one data type that a probe measured, by pass.
@@ -42,13 +42,13 @@ struct MeasuredAttentions {
 // Products of expert layers of one data type that a probe measured, gated and ungated.
 struct MeasuredExperts {
   DataType data_type = DataType::kUnspecified;
-  std::vector<GroupedGemmPoint> points = {};
+  std::vector<GroupedMatmulPoint> points = {};
 };
 
 // A measured device. `calibration` and its strings outlive every predictor made from it.
 struct MeasuredKernels {
   const DeviceCalibration* calibration = nullptr;
-  std::vector<MeasuredGemms> gemms = {};
+  std::vector<MeasuredMatmulPoints> matmuls = {};
   std::vector<MeasuredAttentions> attentions = {};
   std::vector<MeasuredExperts> experts = {};
   std::vector<MeasuredCollective> collectives = {};
@@ -89,8 +89,8 @@ constexpr DataType LikeType(DataType type) {
 // Converts `time` of a measured type to a similar type.
 inline KernelTime AsLikeType(const KernelTime& time) {
   return {.expected = time.expected,
-          .low = time.low * GemmFallbacks::kLikeType.low,
-          .high = time.high * GemmFallbacks::kLikeType.high,
+          .low = time.low * MatmulFallbacks::kLikeType.low,
+          .high = time.high * MatmulFallbacks::kLikeType.high,
           .basis = std::max(time.basis, KernelBasis::kOtherType)};
 }
 
