@@ -1,9 +1,9 @@
-// Recipes of a feed-forward's parts: activations, dropout, and a layer of experts.
+// Kernels of a feed-forward's parts: activations, dropout, and a layer of experts.
 #include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "engine/operation/recipe_parts.h"
+#include "engine/operation/op_kernels_parts.h"
 
 namespace sextant {
 
@@ -61,12 +61,12 @@ ActivationWork WorkOf(ActivationFunction function) {
 
 }  // namespace
 
-Recipe ActivationRecipe(const Activation& op, const RecipeInput& in) {
+OpKernels ActivationKernels(const Activation& op, const OpKernelsInput& in) {
   const Array x = Input("x", in.types.input, {op.count});
   const Array y = Output("y", in.types.output, {op.count});
   const ActivationWork work = WorkOf(op.function);
   const double count = Count(op.count);
-  Recipe out;
+  OpKernels out;
   out.operands = {x};
   out.outputs = {y};
   out.differentiable = OperandBit(0);
@@ -88,7 +88,7 @@ Recipe ActivationRecipe(const Activation& op, const RecipeInput& in) {
   return out;
 }
 
-Recipe SwiGluRecipe(const SwiGlu& op, const RecipeInput& in) {
+OpKernels SwiGluKernels(const SwiGlu& op, const OpKernelsInput& in) {
   const Shape shape = {op.rows, op.columns};
   const Array gate = Input("gate", in.types.input, shape);
   const Array up = Input("up", in.types.input, shape);
@@ -105,7 +105,7 @@ Recipe SwiGluRecipe(const SwiGlu& op, const RecipeInput& in) {
   };
   const OperandSet g = OperandBit(0);
   const OperandSet u = OperandBit(1);
-  Recipe out;
+  OpKernels out;
   out.operands = {gate, up};
   out.outputs = {y};
   out.differentiable = g | u;
@@ -127,7 +127,7 @@ Recipe SwiGluRecipe(const SwiGlu& op, const RecipeInput& in) {
   return out;
 }
 
-Recipe DropoutRecipe(const Dropout& op, const RecipeInput& in) {
+OpKernels DropoutKernels(const Dropout& op, const OpKernelsInput& in) {
   const Array x = Input("x", in.types.input, {op.count});
   const Array y = Output("y", in.types.output, {op.count});
   Array mask = Indices("mask", 1, {op.count});
@@ -136,7 +136,7 @@ Recipe DropoutRecipe(const Dropout& op, const RecipeInput& in) {
     return Term({.name = name, .what = what, .work = work, .count = Count(op.count)},
                 in.convention);
   };
-  Recipe out;
+  OpKernels out;
   out.operands = {x};
   out.outputs = {y};
   out.differentiable = OperandBit(0);
@@ -160,7 +160,7 @@ Recipe DropoutRecipe(const Dropout& op, const RecipeInput& in) {
 // 2020 (arXiv 2002.05202).
 //
 // Each product of r rows is 2 r h f FLOPs and has two gradients of the same size, as in
-// recipe_products.cc. A kernel reads the weights of experts with rows once. The gradient of a
+// op_kernels_products.cc. A kernel reads the weights of experts with rows once. The gradient of a
 // weight is dense: zero for experts without rows.
 
 namespace {
@@ -192,7 +192,7 @@ struct ExpertArrays {
   Array y;
 };
 
-ExpertArrays ExpertArraysOf(const Experts& op, const RecipeInput& in) {
+ExpertArrays ExpertArraysOf(const Experts& op, const OpKernelsInput& in) {
   const int64_t rows = DeviceRows(op);
   const int64_t h = op.hidden_size;
   const int64_t f = op.feed_forward_size;
@@ -235,7 +235,7 @@ BetweenProducts BetweenOf(const Experts& op) {
 }
 
 ArithmeticTerm EachHidden(absl::string_view name, absl::string_view what, Work work,
-                          const ExpertArrays& a, const RecipeInput& in,
+                          const ExpertArrays& a, const OpKernelsInput& in,
                           OperandSet needed_by = kEveryOperand) {
   return Term({.name = name,
                .what = what,
@@ -250,7 +250,8 @@ ProductSize SizeOfOut(const Array& out, int64_t k) {
   return {.m = out.shape[0], .n = out.shape[1], .k = k};
 }
 
-std::vector<Step> ExpertsForward(const Experts& op, const ExpertArrays& a, const RecipeInput& in) {
+std::vector<Step> ExpertsForward(const Experts& op, const ExpertArrays& a,
+                                 const OpKernelsInput& in) {
   const BetweenProducts between = BetweenOf(op);
   return {{.name = absl::StrCat(a.up.name, " = x ", a.w_up.whole.name),
            .arithmetic = {Product("first product", SizeOfOut(a.up, op.hidden_size))},
@@ -274,7 +275,8 @@ ArithmeticTerm WeightGradient(const Array& weight, int64_t rows, OperandSet need
   return out;
 }
 
-std::vector<Step> ExpertsBackward(const Experts& op, const ExpertArrays& a, const RecipeInput& in) {
+std::vector<Step> ExpertsBackward(const Experts& op, const ExpertArrays& a,
+                                  const OpKernelsInput& in) {
   const BetweenProducts between = BetweenOf(op);
   const Array up = KeptOf(a.up);
   const Array hidden = KeptOf(a.hidden);
@@ -311,9 +313,9 @@ int64_t DeviceRows(const Experts& experts) {
   return (rows - 1) / experts.expert_parallel_size + 1;
 }
 
-Recipe ExpertsRecipe(const Experts& op, const RecipeInput& in) {
+OpKernels ExpertsKernels(const Experts& op, const OpKernelsInput& in) {
   const ExpertArrays a = ExpertArraysOf(op, in);
-  Recipe out;
+  OpKernels out;
   out.operands = {a.x, a.w_up.whole, a.w_down.whole};
   out.outputs = {a.y};
   out.differentiable = kTokenRows | kUpWeights | kDownWeights;

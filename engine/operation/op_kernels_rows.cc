@@ -1,5 +1,5 @@
-// Recipes of functions of rows: reductions, softmax and the norms.
-#include "engine/operation/recipe_parts.h"
+// Kernels of functions of rows: reductions, softmax and the norms.
+#include "engine/operation/op_kernels_parts.h"
 
 namespace sextant {
 
@@ -45,13 +45,13 @@ ReductionWork WorkOf(ReductionKind function) {
 
 }  // namespace
 
-Recipe ReductionRecipe(const Reduction& op, const RecipeInput& in) {
+OpKernels ReductionKernels(const Reduction& op, const OpKernelsInput& in) {
   const Array x = Input("x", in.types.input, {op.outer, op.reduced});
   const Array y = Output("y", in.types.output, {op.outer});
   const ReductionWork work = WorkOf(op.function);
   const double inputs = Count(op.outer, op.reduced);
   const double outputs = Count(op.outer);
-  Recipe out;
+  OpKernels out;
   out.operands = {x};
   out.outputs = {y};
   out.differentiable = OperandBit(0);
@@ -87,7 +87,7 @@ Recipe ReductionRecipe(const Reduction& op, const RecipeInput& in) {
 }
 
 // y = e / sum(e), e = exp(x - max(x)); dx = y (dy - sum(dy y)).
-Recipe SoftmaxRecipe(const Softmax& op, const RecipeInput& in) {
+OpKernels SoftmaxKernels(const Softmax& op, const OpKernelsInput& in) {
   const Shape matrix = {op.rows, op.columns};
   const Array x = Input("x", in.types.input, matrix);
   const Array y = Output("y", in.types.output, matrix);
@@ -99,7 +99,7 @@ Recipe SoftmaxRecipe(const Softmax& op, const RecipeInput& in) {
   const auto each = [&](absl::string_view name, absl::string_view what, Work work) {
     return Term({.name = name, .what = what, .work = work, .count = count}, in.convention);
   };
-  Recipe out;
+  OpKernels out;
   out.operands = {x};
   out.outputs = {y};
   out.differentiable = OperandBit(0);
@@ -166,7 +166,7 @@ struct Size {
   int64_t columns = 0;
 };
 
-Norm NormOf(Size size, const RecipeInput& in) {
+Norm NormOf(Size size, const OpKernelsInput& in) {
   const Shape matrix = {size.rows, size.columns};
   return {.x = Input("x", in.types.input, matrix),
           .w = Parameter("weight", in.types.input, {size.columns}),
@@ -190,7 +190,7 @@ constexpr Work kReciprocalDeviation = {.plain = 2, .transcendental = 1};
 constexpr absl::string_view kReciprocalWhat =
     "a division by n, an addition of eps, a reciprocal root a row";
 
-std::vector<Step> LayerNormSteps(const Norm& n, const RecipeInput& in) {
+std::vector<Step> LayerNormSteps(const Norm& n, const OpKernelsInput& in) {
   const Array centred = Scratch("x - mean", in.types.output, n.x.shape);
   const Array normal = Scratch("normalised", in.types.output, n.x.shape);
   const Array scaled = Scratch("normalised x weight", in.types.output, n.x.shape);
@@ -218,7 +218,7 @@ std::vector<Step> LayerNormSteps(const Norm& n, const RecipeInput& in) {
            .movements = {Read(scaled), Read(n.b), Write(n.y)}}};
 }
 
-std::vector<Step> RmsNormSteps(const Norm& n, const RecipeInput& in) {
+std::vector<Step> RmsNormSteps(const Norm& n, const OpKernelsInput& in) {
   const Array normal = Scratch("normalised", in.types.output, n.x.shape);
   const Array scale = AsScratch(n.scale);
   return {{.name = "mean square",
@@ -250,9 +250,9 @@ Step CommonBackward(const Norm& n, Work normalise) {
 
 }  // namespace
 
-Recipe LayerNormRecipe(const LayerNorm& op, const RecipeInput& in) {
+OpKernels LayerNormKernels(const LayerNorm& op, const OpKernelsInput& in) {
   const Norm n = NormOf({op.rows, op.columns}, in);
-  Recipe out;
+  OpKernels out;
   out.operands = {n.x, n.w, n.b};
   out.outputs = {n.y};
   out.differentiable = kX | kW | kB;
@@ -273,9 +273,9 @@ Recipe LayerNormRecipe(const LayerNorm& op, const RecipeInput& in) {
   return out;
 }
 
-Recipe RmsNormRecipe(const RmsNorm& op, const RecipeInput& in) {
+OpKernels RmsNormKernels(const RmsNorm& op, const OpKernelsInput& in) {
   const Norm n = NormOf({op.rows, op.columns}, in);
-  Recipe out;
+  OpKernels out;
   out.operands = {n.x, n.w};
   out.outputs = {n.y};
   out.differentiable = kX | kW;

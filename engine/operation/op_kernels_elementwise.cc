@@ -1,8 +1,8 @@
-// Recipes of elementwise operations: functions, alone and in chains, optimizer updates and copies.
+// Kernels of elementwise operations: functions, alone and in chains, optimizer updates and copies.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "engine/operation/recipe_parts.h"
+#include "engine/operation/op_kernels_parts.h"
 
 namespace sextant {
 
@@ -103,10 +103,10 @@ struct Chain {
   std::vector<std::vector<OperandSet>> bits;  // by application and input
 };
 
-Chain ChainOf(const FusedChain& op, const RecipeInput& in, Recipe& recipe) {
+Chain ChainOf(const FusedChain& op, const OpKernelsInput& in, OpKernels& kernels) {
   const auto add_operand = [&](const std::string& name) {
-    recipe.operands.push_back(Input(name, in.types.input, {op.count}));
-    return recipe.operands.back();
+    kernels.operands.push_back(Input(name, in.types.input, {op.count}));
+    return kernels.operands.back();
   };
   Chain chain;
   Array running = add_operand("x");
@@ -123,7 +123,7 @@ Chain ChainOf(const FusedChain& op, const RecipeInput& in, Recipe& recipe) {
                      .count = Count(op.count)};
     std::vector<OperandSet> bits = {reached};
     for (int64_t extra = 1; extra <= op.steps[i].extra_input_count; ++extra) {
-      bits.push_back(OperandBit(recipe.operands.size()));
+      bits.push_back(OperandBit(kernels.operands.size()));
       reached |= bits.back();
       a.inputs.push_back(add_operand(absl::StrCat("step ", i + 1, " input ", extra)));
     }
@@ -176,8 +176,8 @@ Step FusedBackward(const Chain& chain, const std::vector<Array>& operands,
 
 }  // namespace
 
-Recipe ElementwiseRecipe(const Elementwise& op, const RecipeInput& in) {
-  Recipe out;
+OpKernels ElementwiseKernels(const Elementwise& op, const OpKernelsInput& in) {
+  OpKernels out;
   std::vector<OperandSet> bits;
   for (int64_t i = 0; i < op.input_count; ++i) {
     const std::string name = op.input_count == 1 ? "x" : absl::StrCat("x", i + 1);
@@ -197,8 +197,8 @@ Recipe ElementwiseRecipe(const Elementwise& op, const RecipeInput& in) {
   return out;
 }
 
-Recipe FusedChainRecipe(const FusedChain& op, const RecipeInput& in) {
-  Recipe out;
+OpKernels FusedChainKernels(const FusedChain& op, const OpKernelsInput& in) {
+  OpKernels out;
   const Chain chain = ChainOf(op, in, out);
   out.outputs = {chain.applications.back().output};
   for (size_t i = 0; i < chain.applications.size(); ++i) {
@@ -253,7 +253,7 @@ UpdateWork WorkOf(UpdateRule rule) {
   return {{.plain = 11}, 1, "w -= lr (sign(b1 m + (1 - b1) g) + decay w); m = b2 m + (1 - b2) g"};
 }
 
-Array State(absl::string_view name, const OptimizerUpdate& op, const RecipeInput& in) {
+Array State(absl::string_view name, const OptimizerUpdate& op, const OpKernelsInput& in) {
   return {.name = std::string(name),
           .role = ArrayRole::kState,
           .data_type = in.types.accumulation,
@@ -263,11 +263,11 @@ Array State(absl::string_view name, const OptimizerUpdate& op, const RecipeInput
 }  // namespace
 
 // A master weight is read and written in place of the weight, which is then written, too.
-Recipe OptimizerRecipe(const OptimizerUpdate& op, const RecipeInput& in) {
+OpKernels OptimizerKernels(const OptimizerUpdate& op, const OpKernelsInput& in) {
   const Array gradient = Input("gradient", in.types.input, {op.parameters});
   const Array weight = Parameter("weight", in.types.output, {op.parameters});
   const UpdateWork work = WorkOf(op.rule);
-  Recipe out;
+  OpKernels out;
   out.operands = {gradient, weight};
   out.outputs = {weight};
   Step step = {.name = "update", .arithmetic = {}, .movements = {Read(gradient), Write(weight)}};
@@ -288,14 +288,14 @@ Recipe OptimizerRecipe(const OptimizerUpdate& op, const RecipeInput& in) {
 }
 
 // Pageable memory is copied into pinned memory first: its bytes move twice.
-Recipe HostCopyRecipe(const HostCopy& op, const RecipeInput&) {
+OpKernels HostCopyKernels(const HostCopy& op, const OpKernelsInput&) {
   const Array source = Indices("source", 1, {op.bytes});
   Array target = source;
   target.name = "target";
   target.role = ArrayRole::kOutput;
   Array staged = source;
   staged.name = "pinned staging buffer";
-  Recipe out;
+  OpKernels out;
   out.operands = {source};
   out.outputs = {target};
   if (op.pinned) {

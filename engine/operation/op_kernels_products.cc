@@ -1,7 +1,7 @@
-// Recipes of matrix products: alone, in batches, with a bias, and as einsums.
+// Kernels of matrix products: alone, in batches, with a bias, and as einsums.
 #include "absl/strings/str_cat.h"
 #include "engine/operation/einsum_plan.h"
-#include "engine/operation/recipe_parts.h"
+#include "engine/operation/op_kernels_parts.h"
 
 namespace sextant {
 
@@ -11,8 +11,8 @@ namespace sextant {
 
 namespace {
 
-Recipe ProductRecipe(const ProductSize& s, const Array& a, const Array& b, const Array& c) {
-  Recipe out;
+OpKernels ProductKernels(const ProductSize& s, const Array& a, const Array& b, const Array& c) {
+  OpKernels out;
   out.operands = {a, b};
   out.outputs = {c};
   out.differentiable = OperandBit(0) | OperandBit(1);
@@ -34,19 +34,19 @@ Recipe ProductRecipe(const ProductSize& s, const Array& a, const Array& b, const
 }
 
 // db is the column sums of dy.
-void AddBias(const Linear& op, const RecipeInput& in, Recipe& recipe) {
+void AddBias(const Linear& op, const OpKernelsInput& in, OpKernels& kernels) {
   const Array bias = Parameter("bias", in.types.input, {op.output_size});
-  const OperandSet bit = OperandBit(recipe.operands.size());
-  recipe.operands.push_back(bias);
-  recipe.differentiable |= bit;
+  const OperandSet bit = OperandBit(kernels.operands.size());
+  kernels.operands.push_back(bias);
+  kernels.differentiable |= bit;
   const double outputs = Count(op.rows, op.output_size);
-  Step& forward = recipe.forward[0];
+  Step& forward = kernels.forward[0];
   forward.name = "y = x w + bias";
   forward.arithmetic.push_back(Term(
       {.name = "bias", .what = "one addition an output", .work = {.plain = 1}, .count = outputs},
       in.convention));
   forward.movements.push_back(Read(bias));
-  recipe.backward.push_back(
+  kernels.backward.push_back(
       {.name = "dbias = column sums of dy",
        .arithmetic = {Term({.name = "gradient of bias",
                             .what = "one addition of each number of dy",
@@ -54,29 +54,29 @@ void AddBias(const Linear& op, const RecipeInput& in, Recipe& recipe) {
                             .count = outputs,
                             .needed_by = bit},
                            in.convention)},
-       .movements = {Read(GradientOf(recipe.outputs[0]), bit), Write(GradientOf(bias), bit)}});
+       .movements = {Read(GradientOf(kernels.outputs[0]), bit), Write(GradientOf(bias), bit)}});
 }
 
 }  // namespace
 
-Recipe MatmulRecipe(const Matmul& op, const RecipeInput& in) {
-  return ProductRecipe({.m = op.m, .n = op.n, .k = op.k}, Input("a", in.types.input, {op.m, op.k}),
-                       Input("b", in.types.input, {op.k, op.n}),
-                       Output("c", in.types.output, {op.m, op.n}));
+OpKernels MatmulKernels(const Matmul& op, const OpKernelsInput& in) {
+  return ProductKernels({.m = op.m, .n = op.n, .k = op.k}, Input("a", in.types.input, {op.m, op.k}),
+                        Input("b", in.types.input, {op.k, op.n}),
+                        Output("c", in.types.output, {op.m, op.n}));
 }
 
-Recipe BatchedMatmulRecipe(const BatchedMatmul& op, const RecipeInput& in) {
-  return ProductRecipe({.batch = op.batch, .m = op.m, .n = op.n, .k = op.k},
-                       Input("a", in.types.input, {op.batch, op.m, op.k}),
-                       Input("b", in.types.input, {op.batch, op.k, op.n}),
-                       Output("c", in.types.output, {op.batch, op.m, op.n}));
+OpKernels BatchedMatmulKernels(const BatchedMatmul& op, const OpKernelsInput& in) {
+  return ProductKernels({.batch = op.batch, .m = op.m, .n = op.n, .k = op.k},
+                        Input("a", in.types.input, {op.batch, op.m, op.k}),
+                        Input("b", in.types.input, {op.batch, op.k, op.n}),
+                        Output("c", in.types.output, {op.batch, op.m, op.n}));
 }
 
-Recipe LinearRecipe(const Linear& op, const RecipeInput& in) {
-  Recipe out = ProductRecipe({.m = op.rows, .n = op.output_size, .k = op.input_size},
-                             Input("x", in.types.input, {op.rows, op.input_size}),
-                             Parameter("w", in.types.input, {op.input_size, op.output_size}),
-                             Output("y", in.types.output, {op.rows, op.output_size}));
+OpKernels LinearKernels(const Linear& op, const OpKernelsInput& in) {
+  OpKernels out = ProductKernels({.m = op.rows, .n = op.output_size, .k = op.input_size},
+                                 Input("x", in.types.input, {op.rows, op.input_size}),
+                                 Parameter("w", in.types.input, {op.input_size, op.output_size}),
+                                 Output("y", in.types.output, {op.rows, op.output_size}));
   out.forward[0].name = "y = x w";
   out.backward[0].name = "dx = dy w^T";
   out.backward[0].arithmetic[0].name = "gradient of x";
@@ -139,8 +139,8 @@ Step StepOf(const Array& made, const Array& first, const Array* second, const Ar
 }
 
 // The operands as read: only the elements of a diagonal.
-std::vector<Array> ReadOf(const Recipe& recipe, const Contraction& contraction) {
-  std::vector<Array> out = recipe.operands;
+std::vector<Array> ReadOf(const OpKernels& kernels, const Contraction& contraction) {
+  std::vector<Array> out = kernels.operands;
   for (size_t i = 0; i < out.size(); ++i) {
     Shape read = ShapeOf(contraction, contraction.operands[i]);
     if (ElementCount(read) != ElementCount(out[i].shape)) out[i].shape = std::move(read);
@@ -148,7 +148,7 @@ std::vector<Array> ReadOf(const Recipe& recipe, const Contraction& contraction) 
   return out;
 }
 
-// The recipe's tensors, numbered as in ContractionStep, and their gradients. The forward pass
+// The tensors of the kernels, numbered as in ContractionStep, and their gradients. The forward pass
 // makes the intermediates and keeps them for the backward pass.
 struct Tensors {
   std::vector<Array> forward;
@@ -156,12 +156,12 @@ struct Tensors {
   std::vector<Array> gradients;
 };
 
-Tensors TensorsOf(const EinsumPlan& plan, const Recipe& recipe) {
+Tensors TensorsOf(const EinsumPlan& plan, const OpKernels& kernels) {
   Tensors out;
-  out.forward = ReadOf(recipe, plan.contraction);
+  out.forward = ReadOf(kernels, plan.contraction);
   out.backward = out.forward;
-  for (const Array& operand : recipe.operands) out.gradients.push_back(GradientOf(operand));
-  const Array& result = recipe.outputs[0];
+  for (const Array& operand : kernels.operands) out.gradients.push_back(GradientOf(operand));
+  const Array& result = kernels.outputs[0];
   for (size_t i = 0; i + 1 < plan.order.steps.size(); ++i) {
     const Shape shape = ShapeOf(plan.contraction, plan.order.steps[i].axis_set);
     const std::string name = absl::StrCat("result part ", i + 1);
@@ -179,9 +179,9 @@ Tensors TensorsOf(const EinsumPlan& plan, const Recipe& recipe) {
 
 // A gradient is written in full: constant along axes that only its operand has, zero outside a
 // diagonal.
-Recipe EinsumRecipe(const Einsum& op, const RecipeInput& in) {
+OpKernels EinsumKernels(const Einsum& op, const OpKernelsInput& in) {
   const EinsumPlan plan = PlanEinsum(op).value();
-  Recipe out;
+  OpKernels out;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     out.operands.push_back(Input(absl::StrCat("operand ", i), in.types.input, op.operands[i]));
     out.differentiable |= OperandBit(i);

@@ -1,6 +1,6 @@
 // The steps of each operation, forward and backward.
-#ifndef SEXTANT_ENGINE_OPERATION_RECIPE_H_
-#define SEXTANT_ENGINE_OPERATION_RECIPE_H_
+#ifndef SEXTANT_ENGINE_OPERATION_OP_KERNELS_H_
+#define SEXTANT_ENGINE_OPERATION_OP_KERNELS_H_
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace sextant {
 
-struct Recipe {
+struct OpKernels {
   std::vector<Array> operands;  // operand i is bit i of an OperandSet
   std::vector<Array> outputs;
   OperandSet differentiable = 0;  // operands that can have a gradient
@@ -22,15 +22,15 @@ struct Recipe {
   std::vector<Step> backward;
 };
 
-struct RecipeInput {
+struct OpKernelsInput {
   OperationTypes types = {};  // defaults filled in
   FlopConvention convention = {};
 };
 
 // Source: derived in docs/operations.md, from each operation's definition.
 // `operation` has passed CheckOperation().
-Recipe RecipeOf(const Operation& operation, const RecipeInput& input);
+OpKernels OpKernelsOf(const Operation& operation, const OpKernelsInput& input);
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_OPERATION_RECIPE_H_
+#endif  // SEXTANT_ENGINE_OPERATION_OP_KERNELS_H_

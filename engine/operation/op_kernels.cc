@@ -1,36 +1,36 @@
-#include "engine/operation/recipe.h"
+#include "engine/operation/op_kernels.h"
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/text.h"
-#include "engine/operation/recipe_parts.h"
+#include "engine/operation/op_kernels_parts.h"
 
 namespace sextant {
 namespace {
 
 // One overload per operation.
 struct Visitor {
-  const RecipeInput& in;
+  const OpKernelsInput& in;
 
-  Recipe operator()(const Matmul& op) const { return MatmulRecipe(op, in); }
-  Recipe operator()(const BatchedMatmul& op) const { return BatchedMatmulRecipe(op, in); }
-  Recipe operator()(const Linear& op) const { return LinearRecipe(op, in); }
-  Recipe operator()(const Elementwise& op) const { return ElementwiseRecipe(op, in); }
-  Recipe operator()(const FusedChain& op) const { return FusedChainRecipe(op, in); }
-  Recipe operator()(const Reduction& op) const { return ReductionRecipe(op, in); }
-  Recipe operator()(const Softmax& op) const { return SoftmaxRecipe(op, in); }
-  Recipe operator()(const LayerNorm& op) const { return LayerNormRecipe(op, in); }
-  Recipe operator()(const RmsNorm& op) const { return RmsNormRecipe(op, in); }
-  Recipe operator()(const Activation& op) const { return ActivationRecipe(op, in); }
-  Recipe operator()(const SwiGlu& op) const { return SwiGluRecipe(op, in); }
-  Recipe operator()(const Rotary& op) const { return RotaryRecipe(op, in); }
-  Recipe operator()(const Dropout& op) const { return DropoutRecipe(op, in); }
-  Recipe operator()(const EmbeddingLookup& op) const { return EmbeddingRecipe(op, in); }
-  Recipe operator()(const CrossEntropy& op) const { return CrossEntropyRecipe(op, in); }
-  Recipe operator()(const Attention& op) const { return AttentionRecipe(op, in); }
-  Recipe operator()(const OptimizerUpdate& op) const { return OptimizerRecipe(op, in); }
-  Recipe operator()(const HostCopy& op) const { return HostCopyRecipe(op, in); }
-  Recipe operator()(const Einsum& op) const { return EinsumRecipe(op, in); }
-  Recipe operator()(const Experts& op) const { return ExpertsRecipe(op, in); }
+  OpKernels operator()(const Matmul& op) const { return MatmulKernels(op, in); }
+  OpKernels operator()(const BatchedMatmul& op) const { return BatchedMatmulKernels(op, in); }
+  OpKernels operator()(const Linear& op) const { return LinearKernels(op, in); }
+  OpKernels operator()(const Elementwise& op) const { return ElementwiseKernels(op, in); }
+  OpKernels operator()(const FusedChain& op) const { return FusedChainKernels(op, in); }
+  OpKernels operator()(const Reduction& op) const { return ReductionKernels(op, in); }
+  OpKernels operator()(const Softmax& op) const { return SoftmaxKernels(op, in); }
+  OpKernels operator()(const LayerNorm& op) const { return LayerNormKernels(op, in); }
+  OpKernels operator()(const RmsNorm& op) const { return RmsNormKernels(op, in); }
+  OpKernels operator()(const Activation& op) const { return ActivationKernels(op, in); }
+  OpKernels operator()(const SwiGlu& op) const { return SwiGluKernels(op, in); }
+  OpKernels operator()(const Rotary& op) const { return RotaryKernels(op, in); }
+  OpKernels operator()(const Dropout& op) const { return DropoutKernels(op, in); }
+  OpKernels operator()(const EmbeddingLookup& op) const { return EmbeddingKernels(op, in); }
+  OpKernels operator()(const CrossEntropy& op) const { return CrossEntropyKernels(op, in); }
+  OpKernels operator()(const Attention& op) const { return AttentionKernels(op, in); }
+  OpKernels operator()(const OptimizerUpdate& op) const { return OptimizerKernels(op, in); }
+  OpKernels operator()(const HostCopy& op) const { return HostCopyKernels(op, in); }
+  OpKernels operator()(const Einsum& op) const { return EinsumKernels(op, in); }
+  OpKernels operator()(const Experts& op) const { return ExpertsKernels(op, in); }
 };
 
 Array MakeArray(absl::string_view name, ArrayRole role, DataType type, const Shape& shape) {
@@ -39,7 +39,7 @@ Array MakeArray(absl::string_view name, ArrayRole role, DataType type, const Sha
 
 }  // namespace
 
-Recipe RecipeOf(const Operation& operation, const RecipeInput& input) {
+OpKernels OpKernelsOf(const Operation& operation, const OpKernelsInput& input) {
   return std::visit(Visitor{input}, operation);
 }
 

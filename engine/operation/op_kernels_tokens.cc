@@ -1,8 +1,8 @@
-// Recipes per token: rotary positions, the embedding, the loss, attention.
+// Kernels per token: rotary positions, the embedding, the loss, attention.
 #include "absl/strings/str_cat.h"
 #include "engine/base/text.h"
+#include "engine/operation/op_kernels_parts.h"
 #include "engine/operation/operation.h"
-#include "engine/operation/recipe_parts.h"
 
 namespace sextant {
 
@@ -15,8 +15,8 @@ constexpr int64_t kIdBytes = 8;
 constexpr Work kOneEach = {.plain = 1};
 
 // The log-probabilities, and the targets' mean: torch's log_softmax and nll_loss.
-std::vector<Step> UnfusedCrossEntropy(const Recipe& recipe, const CrossEntropy& op,
-                                      const RecipeInput& in) {
+std::vector<Step> UnfusedCrossEntropy(const OpKernels& kernels, const CrossEntropy& op,
+                                      const OpKernelsInput& in) {
   const Array all = Scratch("log-probabilities", in.types.output, {op.tokens, op.vocabulary});
   const Array picked = Scratch("the targets' log-probabilities", in.types.output, {op.tokens});
   return {{.name = "log softmax",
@@ -30,21 +30,21 @@ std::vector<Step> UnfusedCrossEntropy(const Recipe& recipe, const CrossEntropy& 
                                 .work = {.transcendental = 1},
                                 .count = Count(op.tokens)},
                                in.convention)},
-           .movements = {Read(recipe.operands[0]), Write(all)}},
+           .movements = {Read(kernels.operands[0]), Write(all)}},
           {.name = "mean at the targets",
            .arithmetic = {Term({.name = "mean",
                                 .what = "one addition a token, and a division",
                                 .work = kOneEach,
                                 .count = Count(op.tokens) + 1},
                                in.convention)},
-           .movements = {Read(picked), Read(recipe.operands[1]), Write(recipe.outputs[0])}}};
+           .movements = {Read(picked), Read(kernels.operands[1]), Write(kernels.outputs[0])}}};
 }
 
 }  // namespace
 
 // (a, b) -> (a cos - b sin, b cos + a sin): 6 FLOPs per pair. The gradient rotates back by the
 // same angle. Source: Su et al. 2021 (arXiv 2104.09864) section 3.4.
-Recipe RotaryRecipe(const Rotary& op, const RecipeInput& in) {
+OpKernels RotaryKernels(const Rotary& op, const OpKernelsInput& in) {
   const Shape shape = {op.tokens, op.heads, op.head_size};
   const Array x = Input("x", in.types.input, shape);
   const Array y = Output("y", in.types.output, shape);
@@ -57,7 +57,7 @@ Recipe RotaryRecipe(const Rotary& op, const RecipeInput& in) {
                  .count = Count(op.tokens, op.heads) * Count(op.head_size / 2)},
                 in.convention);
   };
-  Recipe out;
+  OpKernels out;
   out.operands = {x, cosines, sines};
   out.outputs = {y};
   out.differentiable = OperandBit(0);
@@ -73,12 +73,12 @@ Recipe RotaryRecipe(const Rotary& op, const RecipeInput& in) {
 
 // A look-up does no arithmetic. One row of the table moves per token: a row used by several tokens
 // is read several times. The table's gradient is dense, torch.nn.Embedding's default.
-Recipe EmbeddingRecipe(const EmbeddingLookup& op, const RecipeInput& in) {
+OpKernels EmbeddingKernels(const EmbeddingLookup& op, const OpKernelsInput& in) {
   const Array table = Parameter("table", in.types.input, {op.vocabulary, op.width});
   const Array rows = Parameter("rows of table", in.types.input, {op.tokens, op.width});
   const Array ids = Indices("ids", kIdBytes, {op.tokens});
   const Array y = Output("y", in.types.output, {op.tokens, op.width});
-  Recipe out;
+  OpKernels out;
   out.operands = {table, ids};
   out.outputs = {y};
   out.differentiable = OperandBit(0);
@@ -96,7 +96,7 @@ Recipe EmbeddingRecipe(const EmbeddingLookup& op, const RecipeInput& in) {
 
 // loss = mean(L - logit[target]), L = max + log(sum(exp(logit - max)));
 // dlogit = (exp(logit - L) - [target]) dloss / tokens.
-Recipe CrossEntropyRecipe(const CrossEntropy& op, const RecipeInput& in) {
+OpKernels CrossEntropyKernels(const CrossEntropy& op, const OpKernelsInput& in) {
   const Array logits = Input("logits", in.types.input, {op.tokens, op.vocabulary});
   const Array targets = Indices("targets", kIdBytes, {op.tokens});
   const Array loss = Output("loss", in.types.output, {1});
@@ -106,7 +106,7 @@ Recipe CrossEntropyRecipe(const CrossEntropy& op, const RecipeInput& in) {
   };
   const double all = Count(op.tokens, op.vocabulary);
   const double tokens = Count(op.tokens);
-  Recipe out;
+  OpKernels out;
   out.operands = {logits, targets};
   out.outputs = {loss};
   out.differentiable = OperandBit(0);
@@ -167,7 +167,7 @@ struct Arrays {
   Array probabilities;
 };
 
-Arrays ArraysOf(const Attention& a, const RecipeInput& in, int64_t keys) {
+Arrays ArraysOf(const Attention& a, const OpKernelsInput& in, int64_t keys) {
   const Shape queries = {a.batch, a.heads, a.query_length, a.head_size};
   const Shape outputs = {a.batch, a.heads, a.query_length, ValueHeadSize(a)};
   const Shape key = {a.batch, a.kv_heads, keys, a.head_size};
@@ -297,12 +297,12 @@ Step FusedBackward(const Arrays& x, const Arrays& whole, const Counting& count,
 
 }  // namespace
 
-Recipe AttentionRecipe(const Attention& op, const RecipeInput& in) {
+OpKernels AttentionKernels(const Attention& op, const OpKernelsInput& in) {
   const Arrays whole = ArraysOf(op, in, op.key_length);
   const Arrays attended = ArraysOf(op, in, AttendedKeys(op));
   const Counting all(op, Count(op.query_length, op.key_length), in.convention);
   const Counting allowed(op, AttendedPairs(op), in.convention);
-  Recipe out;
+  OpKernels out;
   out.operands = {whole.q, whole.k, whole.v};
   out.outputs = {whole.o};
   out.differentiable = kQ | kK | kV;
