@@ -71,7 +71,7 @@ absl::StatusOr<v1::Calibration> ReadFile(const std::string& path, int64_t now_un
         absl::StrCat("it is no calibration in JSON: ",
                      absl::string_view(parsed.message().data(), parsed.message().size())));
   }
-  SEXTANT_RETURN_IF_ERROR(CheckSound(calibration, now_unix_seconds));
+  SEXTANT_RETURN_IF_ERROR(ValidateCalibration(calibration, now_unix_seconds));
   return calibration;
 }
 
@@ -142,7 +142,7 @@ class Reader {
 
 }  // namespace
 
-absl::Status CheckSound(const v1::Calibration& calibration, int64_t now_unix_seconds) {
+absl::Status ValidateCalibration(const v1::Calibration& calibration, int64_t now_unix_seconds) {
   std::string first;
   check::CheckCalibration(calibration, "",
                           {.rate_tolerance = kRateTolerance,

@@ -1,4 +1,4 @@
-#include "gpu_probe/visit_plan.h"
+#include "gpu_probe/sampling_rounds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

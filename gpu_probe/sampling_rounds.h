@@ -1,6 +1,6 @@
 // The order in which points are measured, and the number of samples of each visit.
-#ifndef SEXTANT_GPU_PROBE_VISIT_PLAN_H_
-#define SEXTANT_GPU_PROBE_VISIT_PLAN_H_
+#ifndef SEXTANT_GPU_PROBE_SAMPLING_ROUNDS_H_
+#define SEXTANT_GPU_PROBE_SAMPLING_ROUNDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -57,4 +57,4 @@ inline void Shuffle(std::mt19937_64& random, std::vector<size_t>* values) {
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_VISIT_PLAN_H_
+#endif  // SEXTANT_GPU_PROBE_SAMPLING_ROUNDS_H_

@@ -1,6 +1,6 @@
-// Shares the time up to the soft deadline. All times are seconds by one clock.
-#ifndef SEXTANT_GPU_PROBE_TIME_SHARE_H_
-#define SEXTANT_GPU_PROBE_TIME_SHARE_H_
+// Divides the time up to the soft deadline. All times are seconds by one clock.
+#ifndef SEXTANT_GPU_PROBE_TIME_BUDGET_H_
+#define SEXTANT_GPU_PROBE_TIME_BUDGET_H_
 
 #include <map>
 #include <string>
@@ -9,7 +9,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "gpu_probe/point.h"
-#include "gpu_probe/visit_plan.h"
+#include "gpu_probe/sampling_rounds.h"
 
 namespace sextant::probe {
 
@@ -52,7 +52,7 @@ double OnceEndSeconds(absl::Span<const GroupWish> wishes_left, double now_second
 double VisitSeconds(absl::Span<const absl::optional<double>> costs_seconds, double left_seconds);
 
 // The best rates seen so far. They bound the time of a point that was never run from below.
-class RateBook {
+class BestRates {
  public:
   // Records that one run of `point` took `seconds`, above 0.
   void Note(const Point& point, double seconds);
@@ -68,4 +68,4 @@ class RateBook {
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_TIME_SHARE_H_
+#endif  // SEXTANT_GPU_PROBE_TIME_BUDGET_H_

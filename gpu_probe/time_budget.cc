@@ -1,4 +1,4 @@
-#include "gpu_probe/time_share.h"
+#include "gpu_probe/time_budget.h"
 
 #include <algorithm>
 
@@ -111,7 +111,7 @@ double VisitSeconds(absl::Span<const absl::optional<double>> costs_seconds, doub
   return left_seconds * costs_seconds.front().value_or(typical_seconds) / total_seconds;
 }
 
-void RateBook::Note(const Point& point, double seconds) {
+void BestRates::Note(const Point& point, double seconds) {
   if (point.work <= 0) return;
   const double rate = point.work / seconds;
   double& of_phase = best_of_phase_[point.phase];
@@ -120,7 +120,7 @@ void RateBook::Note(const Point& point, double seconds) {
   of_unit = std::max(of_unit, rate);
 }
 
-absl::optional<double> RateBook::LeastSeconds(const Point& point) const {
+absl::optional<double> BestRates::LeastSeconds(const Point& point) const {
   if (const auto found = best_of_phase_.find(point.phase); found != best_of_phase_.end()) {
     return point.work / found->second;
   }

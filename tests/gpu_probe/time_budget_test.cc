@@ -1,4 +1,4 @@
-#include "gpu_probe/time_share.h"
+#include "gpu_probe/time_budget.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -129,8 +129,8 @@ Point Work(const char* phase, const char* unit, double work) {
   return point;
 }
 
-TEST(RateBookTest, KnowsTheBestOfThePhaseElseOfTheUnit) {
-  RateBook rates;
+TEST(BestRatesTest, KnowsTheBestOfThePhaseElseOfTheUnit) {
+  BestRates rates;
   const Point shape = Work("matmul", "FLOP/s", 1e9);
   EXPECT_FALSE(rates.LeastSeconds(shape).has_value());
   rates.Note(Work("stream", "B/s", 1), 1);
@@ -143,8 +143,8 @@ TEST(RateBookTest, KnowsTheBestOfThePhaseElseOfTheUnit) {
   EXPECT_THAT(rates.LeastSeconds(shape).value(), DoubleNear(20, 1e-9));
 }
 
-TEST(RateBookTest, WorkOfNothingHasNoRate) {
-  RateBook rates;
+TEST(BestRatesTest, WorkOfNothingHasNoRate) {
+  BestRates rates;
   rates.Note(Work("matmul", "FLOP/s", 0), 1);
   EXPECT_FALSE(rates.LeastSeconds(Work("matmul", "FLOP/s", 1)).has_value());
 }
