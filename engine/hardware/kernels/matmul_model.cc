@@ -198,7 +198,7 @@ KernelTime MatmulModel::PredictOtherType(const MatmulShape& shape,
   if (other.peak_ratio > 1) seconds *= MatmulFallbacks::kFasterType;
   if (other.peak_ratio < 1) seconds *= MatmulFallbacks::kSlowerType;
   return Within(seconds, shape, OctavesOutside(position, inside),
-                like ? MatmulFallbacks::kLikeType : MatmulFallbacks::kFarType,
+                like ? MatmulFallbacks::kEquivalentType : MatmulFallbacks::kFarType,
                 KernelBasis::kOtherType);
 }
 

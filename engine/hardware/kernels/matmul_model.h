@@ -124,7 +124,7 @@ struct MatmulFallbacks {
   // layout on the same device: 0.93 to 1.18 (5th to 95th percentile, bf16 on an H100).
   static constexpr Widening kOtherPass{.low = 0.9, .high = 1.2};
   // A type of equal peak, bytes and scaling (fp16 for bf16). Not measured, assumed.
-  static constexpr Widening kLikeType{.low = 0.95, .high = 1.05};
+  static constexpr Widening kEquivalentType{.low = 0.95, .high = 1.05};
   // Predicted from a slower type, a faster one takes 1.55 times its peak's time in the median; a
   // slower one from a faster, 0.65 times. Neither predicts the other well.
   static constexpr double kFasterType = 1.55;

@@ -55,7 +55,7 @@ class AttentionPredictor {
     KernelSource source = {};
     std::shared_ptr<const AttentionModel> own = nullptr;  // owns `model`, if it is ours
     const AttentionModel* model = nullptr;                // null: by ceilings
-    bool like_type = false;                               // the model is of a similar type
+    bool equivalent_type = false;                         // the model is of a similar type
     KernelCeilings ceilings = {};
   };
 

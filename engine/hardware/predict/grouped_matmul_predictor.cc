@@ -76,7 +76,7 @@ absl::StatusOr<OptionalPredictor> GroupedMatmulPredictor::OfOwn(const MeasuredKe
                                                                 ExpertsKind kind) {
   std::vector<GroupedMatmulPoint> points;
   for (const MeasuredExperts& each : measured.experts) {
-    if (each.data_type != MeasuredNameOf(kind.type)) continue;
+    if (each.data_type != CanonicalType(kind.type)) continue;
     for (const GroupedMatmulPoint& point : each.points) {
       if (point.shape.gated == kind.gated) points.push_back(point);
     }
@@ -99,7 +99,7 @@ OptionalPredictor GroupedMatmulPredictor::OfReference(const Accelerator& acceler
                                                       ExpertsKind kind) {
   const GroupedMatmulReference* reference =
       FindGroupedMatmulReference({.device = accelerator.name,
-                                  .data_type = MeasuredNameOf(kind.type),
+                                  .data_type = CanonicalType(kind.type),
                                   .block_scaled = false,
                                   .gated = kind.gated});
   if (reference == nullptr) return absl::nullopt;
@@ -136,9 +136,9 @@ OptionalPredictor GroupedMatmulPredictor::OfAccelerator(const Accelerator& accel
                                                         ExpertsKind kind) {
   OptionalPredictor out = OfReference(accelerator, kind);
   if (out.has_value()) return out;
-  out = OfReference(accelerator, {LikeType(kind.type), kind.gated});
+  out = OfReference(accelerator, {EquivalentType(kind.type), kind.gated});
   if (out.has_value()) {
-    out->like_type_ = true;
+    out->equivalent_type_ = true;
     return out;
   }
   return OfMatmuls(MatmulPredictor::OfAccelerator(accelerator, kind.type),
@@ -151,11 +151,11 @@ absl::StatusOr<OptionalPredictor> GroupedMatmulPredictor::OfMeasured(
   SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor out, OfOwn(measured, kind));
   if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, kind);
   if (out.has_value()) return out;
-  const ExpertsKind like = {LikeType(kind.type), kind.gated};
+  const ExpertsKind like = {EquivalentType(kind.type), kind.gated};
   SEXTANT_ASSIGN_OR_RETURN(out, OfOwn(measured, like));
   if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, like);
   if (out.has_value()) {
-    out->like_type_ = true;
+    out->equivalent_type_ = true;
     return out;
   }
   SEXTANT_ASSIGN_OR_RETURN(absl::optional<MatmulPredictor> products, matmuls(kind.type));
@@ -188,7 +188,7 @@ KernelTime GroupedMatmulPredictor::Predict(const GroupedMatmulShape& shape) cons
   KernelTime out = model_->Predict(of_kind);
   if (own_ != nullptr) out = NoSurerThanAMedian(out);
   if (whole_layer_) out = Widened(out, kWholeLayerOfExperts);
-  return like_type_ ? AsLikeType(out) : out;
+  return equivalent_type_ ? AsEquivalentType(out) : out;
 }
 
 }  // namespace sextant

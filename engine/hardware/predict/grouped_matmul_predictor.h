@@ -87,7 +87,7 @@ class GroupedMatmulPredictor {
   KernelSource source_;
   std::shared_ptr<const GroupedMatmulModel> own_ = nullptr;  // owns `model_`, if it is ours
   const GroupedMatmulModel* model_ = nullptr;                // null: by products
-  bool like_type_ = false;                                   // the model is of a similar type
+  bool equivalent_type_ = false;                             // the model is of a similar type
   bool whole_layer_ = false;  // the model's times include more than products
   absl::optional<MatmulPredictor> matmuls_ = {};
   BytesPerSecond memory_ = {};

@@ -75,22 +75,22 @@ struct KernelSource {
 KernelSource SourceOfMeasured(const MeasuredKernels& measured);
 
 // The type that tables and probes name: all fp8 formats multiply at the same rate.
-constexpr DataType MeasuredNameOf(DataType type) {
+constexpr DataType CanonicalType(DataType type) {
   return type == DataType::kFp8 || type == DataType::kFp8E5m2 ? DataType::kFp8E4m3 : type;
 }
 
 // A type of the same width, and of the same peak on every product that has both: bf16 and fp16 for
 // each other. kUnspecified: none.
-constexpr DataType LikeType(DataType type) {
+constexpr DataType EquivalentType(DataType type) {
   if (type == DataType::kBf16) return DataType::kFp16;
   return type == DataType::kFp16 ? DataType::kBf16 : DataType::kUnspecified;
 }
 
 // Converts `time` of a measured type to a similar type.
-inline KernelTime AsLikeType(const KernelTime& time) {
+inline KernelTime AsEquivalentType(const KernelTime& time) {
   return {.expected = time.expected,
-          .low = time.low * MatmulFallbacks::kLikeType.low,
-          .high = time.high * MatmulFallbacks::kLikeType.high,
+          .low = time.low * MatmulFallbacks::kEquivalentType.low,
+          .high = time.high * MatmulFallbacks::kEquivalentType.high,
           .basis = std::max(time.basis, KernelBasis::kOtherType)};
 }
 
