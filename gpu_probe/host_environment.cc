@@ -16,10 +16,10 @@ namespace sextant::probe {
 namespace {
 
 // The longest text that the server accepts.
-constexpr size_t kMostTextBytes = 256;
+constexpr size_t kMaxTextBytes = 256;
 
 std::string Clipped(absl::string_view text) {
-  std::string clipped(text.substr(0, kMostTextBytes));
+  std::string clipped(text.substr(0, kMaxTextBytes));
   for (char& c : clipped) {
     if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
   }
@@ -69,7 +69,7 @@ void AddHostEnvironment(const std::string& root, v1::Calibration* calibration) {
   out->set_operating_system(OperatingSystem(root));
   utsname system = {};
   if (uname(&system) == 0) out->set_kernel_release(Clipped(system.release));
-  std::array<char, kMostTextBytes> c_library = {};  // "glibc 2.36"
+  std::array<char, kMaxTextBytes> c_library = {};  // "glibc 2.36"
   if (confstr(_CS_GNU_LIBC_VERSION, c_library.data(), c_library.size()) > 0) {
     out->set_c_library(Clipped(c_library.data()));
   }

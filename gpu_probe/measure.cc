@@ -13,9 +13,9 @@
 #include "gpu_probe/measure_results.h"
 #include "gpu_probe/options.h"
 #include "gpu_probe/sampler.h"
+#include "gpu_probe/sampling_rounds.h"
 #include "gpu_probe/statistics.h"
-#include "gpu_probe/time_share.h"
-#include "gpu_probe/visit_plan.h"
+#include "gpu_probe/time_budget.h"
 #include "proto/text/format.h"
 
 namespace sextant::probe {
@@ -108,7 +108,7 @@ class Measurer {
   Clock& clock_;
   const ProgressSink& sink_;
   std::vector<PointState> states_;
-  RateBook rates_;
+  BestRates rates_;
   std::map<std::string, double> late_preparations_;  // by phase: latest, where longer than assumed
   double first_preparation_seconds_ = 0;             // of all first points together
   double first_preparation_count_ = 0;

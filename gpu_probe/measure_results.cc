@@ -129,7 +129,7 @@ void AddNotes(const std::vector<PointState>& states, const ProbePlan& plan,
 }  // namespace
 
 absl::Status CheckEssentialCanEnd(const std::vector<PointState>& states, const ProbePlan& plan,
-                                  const MeasureOptions& options, const RateBook& rates,
+                                  const MeasureOptions& options, const BestRates& rates,
                                   double now_seconds) {
   if (!options.all_essential) return absl::OkStatus();
   const double elapsed_seconds = now_seconds - options.start_seconds;

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "gpu_probe/measure.h"
 #include "gpu_probe/sampler.h"
-#include "gpu_probe/time_share.h"
+#include "gpu_probe/time_budget.h"
 
 namespace sextant::probe {
 
@@ -16,7 +16,7 @@ namespace sextant::probe {
 // kDeadlineExceeded where all points are essential and one that was never run can't possibly end
 // before the soft deadline; names the shape's time and the budget to give.
 absl::Status CheckEssentialCanEnd(const std::vector<PointState>& states, const ProbePlan& plan,
-                                  const MeasureOptions& options, const RateBook& rates,
+                                  const MeasureOptions& options, const BestRates& rates,
                                   double now_seconds);
 
 // kDeadlineExceeded where an essential point was not measured; where no point could be made, the

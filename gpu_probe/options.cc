@@ -24,9 +24,9 @@
 namespace sextant::probe {
 namespace {
 
-constexpr int64_t kMaximumDimension = 1000000;
-constexpr double kMaximumAgeSeconds = 3650 * 86400.0;
-constexpr double kMaximumBytes = 9007199254740992.0;  // 2^53: all whole doubles up to it exist
+constexpr int64_t kMaxDimension = 1000000;
+constexpr double kMaxAgeSeconds = 3650 * 86400.0;
+constexpr double kMaxBytes = 9007199254740992.0;  // 2^53: all whole doubles up to it exist
 
 struct NamedType {
   absl::string_view name;
@@ -218,7 +218,7 @@ absl::StatusOr<double> ParseBudgetSeconds(absl::string_view text) {
 absl::StatusOr<double> ParseAgeSeconds(absl::string_view text) {
   constexpr Unit kUnits[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
   const absl::optional<double> seconds = NumberWithUnit(text, kUnits);
-  if (seconds.has_value() && *seconds > 0 && *seconds <= kMaximumAgeSeconds) return *seconds;
+  if (seconds.has_value() && *seconds > 0 && *seconds <= kMaxAgeSeconds) return *seconds;
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", text, "\" is no age; write one of at most 3650d with its unit, such as 7d or 36h"));
 }
@@ -228,7 +228,7 @@ absl::StatusOr<int64_t> ParseByteCount(absl::string_view text) {
       {"", 1},      {"B", 1},         {"kB", 1e3},      {"MB", 1e6},      {"GB", 1e9},
       {"TB", 1e12}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1099511627776.0}};
   const absl::optional<double> bytes = NumberWithUnit(text, kUnits);
-  if (bytes.has_value() && *bytes >= 1 && *bytes <= kMaximumBytes && std::trunc(*bytes) == *bytes) {
+  if (bytes.has_value() && *bytes >= 1 && *bytes <= kMaxBytes && std::trunc(*bytes) == *bytes) {
     return static_cast<int64_t>(*bytes);
   }
   return absl::InvalidArgumentError(
@@ -259,13 +259,13 @@ absl::StatusOr<v1::MatmulShape> ParseMatmulShape(absl::string_view text) {
   for (const absl::string_view size : sizes) {
     int64_t value = 0;
     const bool digits = size.find_first_not_of("0123456789") == absl::string_view::npos;
-    if (!digits || !absl::SimpleAtoi(size, &value) || value < 1 || value > kMaximumDimension) break;
+    if (!digits || !absl::SimpleAtoi(size, &value) || value < 1 || value > kMaxDimension) break;
     values.push_back(value);
   }
   if (sizes.size() != 3 || values.size() != 3) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", text, "\" is no shape; write MxNxK or MxNxK:TYPE with sizes from 1 to ",
-                     kMaximumDimension, ", such as 1024x4096x1024:bf16"));
+                     kMaxDimension, ", such as 1024x4096x1024:bf16"));
   }
   shape.set_m(values[0]);
   shape.set_n(values[1]);

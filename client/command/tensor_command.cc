@@ -84,9 +84,9 @@ std::string PartOf(absl::string_view rest) {
 
 // A step as it was written, cut to fit an error's line.
 std::string Quoted(absl::string_view step) {
-  constexpr size_t kMostBytes = 64;
-  if (step.size() <= kMostBytes) return absl::StrCat("\"", step, "\"");
-  size_t end = kMostBytes;
+  constexpr size_t kMaxStepBytes = 64;
+  if (step.size() <= kMaxStepBytes) return absl::StrCat("\"", step, "\"");
+  size_t end = kMaxStepBytes;
   while (end > 0 && (static_cast<unsigned char>(step[end]) & 0xC0U) == 0x80U) --end;  // in UTF-8
   return absl::StrCat("\"", step.substr(0, end), "...\"");
 }

@@ -52,16 +52,17 @@ const DeviceModel& DeviceModel::OfProduct(const Accelerator& accelerator) {
   return *(*models)[static_cast<size_t>(&accelerator - Accelerators().data())];
 }
 
-const absl::StatusOr<absl::optional<GemmPredictor>>& DeviceModel::FittedGemms(DataType type) const {
-  using Result = absl::StatusOr<absl::optional<GemmPredictor>>;
-  return gemms_[IndexOf(type)].Get([&]() -> Result {
-    return is_measured_ ? GemmPredictor::OfMeasured(kernels_, type)
-                        : GemmPredictor::OfAccelerator(*accelerator(), type);
+const absl::StatusOr<absl::optional<MatmulPredictor>>& DeviceModel::FittedMatmuls(
+    DataType type) const {
+  using Result = absl::StatusOr<absl::optional<MatmulPredictor>>;
+  return matmuls_[IndexOf(type)].Get([&]() -> Result {
+    return is_measured_ ? MatmulPredictor::OfMeasured(kernels_, type)
+                        : MatmulPredictor::OfAccelerator(*accelerator(), type);
   });
 }
 
-absl::StatusOr<const GemmPredictor*> DeviceModel::Gemms(DataType type) const {
-  return PointerTo(FittedGemms(type));
+absl::StatusOr<const MatmulPredictor*> DeviceModel::Matmuls(DataType type) const {
+  return PointerTo(FittedMatmuls(type));
 }
 
 absl::StatusOr<const AttentionPredictor*> DeviceModel::Attention(DataType type) const {
@@ -72,12 +73,12 @@ absl::StatusOr<const AttentionPredictor*> DeviceModel::Attention(DataType type) 
   }));
 }
 
-absl::StatusOr<const GroupedGemmPredictor*> DeviceModel::Experts(ExpertsKind kind) const {
-  using Result = absl::StatusOr<absl::optional<GroupedGemmPredictor>>;
+absl::StatusOr<const GroupedMatmulPredictor*> DeviceModel::Experts(ExpertsKind kind) const {
+  using Result = absl::StatusOr<absl::optional<GroupedMatmulPredictor>>;
   return PointerTo(experts_[kind.gated ? 1 : 0][IndexOf(kind.type)].Get([&]() -> Result {
-    if (!is_measured_) return GroupedGemmPredictor::OfAccelerator(*accelerator(), kind);
-    return GroupedGemmPredictor::OfMeasured(kernels_, kind,
-                                            [this](DataType type) { return FittedGemms(type); });
+    if (!is_measured_) return GroupedMatmulPredictor::OfAccelerator(*accelerator(), kind);
+    return GroupedMatmulPredictor::OfMeasured(
+        kernels_, kind, [this](DataType type) { return FittedMatmuls(type); });
   }));
 }
 
@@ -91,7 +92,7 @@ absl::StatusOr<const StreamPredictor*> DeviceModel::Streams(DataType type) const
 
 absl::StatusOr<Derating> DeviceModel::SustainedDerating(DataType type) const {
   if (!is_measured_) return DeratingOfUnmeasured();
-  return DeratingOfMeasured(kernels_, type, [this](DataType each) { return FittedGemms(each); });
+  return DeratingOfMeasured(kernels_, type, [this](DataType each) { return FittedMatmuls(each); });
 }
 
 const absl::StatusOr<absl::optional<CollectiveModel>>& DeviceModel::Collectives() const {
@@ -100,10 +101,10 @@ const absl::StatusOr<absl::optional<CollectiveModel>>& DeviceModel::Collectives(
 
 std::vector<MatmulError> DeviceModel::MatmulErrors() const {
   std::vector<MatmulError> out;
-  for (const MeasuredGemms& of_type : kernels_.gemms) {
-    const absl::StatusOr<const GemmPredictor*> gemms = Gemms(of_type.data_type);
-    if (!gemms.ok() || *gemms == nullptr || (*gemms)->own_model() == nullptr) continue;
-    const PredictionError& error = (*gemms)->own_model()->chosen().error;
+  for (const MeasuredMatmulPoints& of_type : kernels_.matmuls) {
+    const absl::StatusOr<const MatmulPredictor*> matmuls = Matmuls(of_type.data_type);
+    if (!matmuls.ok() || *matmuls == nullptr || (*matmuls)->own_model() == nullptr) continue;
+    const PredictionError& error = (*matmuls)->own_model()->chosen().error;
     out.push_back({.data_type = of_type.data_type,
                    .median = error.median_absolute,
                    .p90 = error.p90_absolute});

@@ -15,9 +15,9 @@
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/links/collective_model.h"
 #include "engine/hardware/predict/attention_predictor.h"
-#include "engine/hardware/predict/gemm_predictor.h"
-#include "engine/hardware/predict/grouped_gemm_predictor.h"
+#include "engine/hardware/predict/grouped_matmul_predictor.h"
 #include "engine/hardware/predict/kernel_source.h"
+#include "engine/hardware/predict/matmul_predictor.h"
 #include "engine/hardware/predict/stream_predictor.h"
 #include "engine/hardware/predict/sustained_rate.h"
 #include "engine/tensor/data_type.h"
@@ -62,14 +62,15 @@ class DeviceModel {
   // sources label this device's measurements RateSource::kMeasuredSupplied; the caller knows the
   // device's owner (PlacedDevice::SourceOf()).
   //
-  // Errors: those of GemmModel::Of(), AttentionModel::Of(), GroupedGemmModel::Of() and
+  // Errors: those of MatmulModel::Of(), AttentionModel::Of(), GroupedMatmulModel::Of() and
   // StreamModel::Of(), where measurements are damaged.
-  absl::StatusOr<const GemmPredictor*> Gemms(DataType type) const;
+  absl::StatusOr<const MatmulPredictor*> Matmuls(DataType type) const;
   absl::StatusOr<const AttentionPredictor*> Attention(DataType type) const;
-  absl::StatusOr<const GroupedGemmPredictor*> Experts(ExpertsKind kind) const;
+  absl::StatusOr<const GroupedMatmulPredictor*> Experts(ExpertsKind kind) const;
   absl::StatusOr<const StreamPredictor*> Streams(DataType type) const;
 
-  // The time of products in `type` in runs of hours over their time in a burst. Errors: Gemms()'s.
+  // The time of products in `type` in runs of hours over their time in a burst. Errors:
+  // Matmuls()'s.
   absl::StatusOr<Derating> SustainedDerating(DataType type) const;
 
   // Times of collectives that this device measured within its node; absent where it measured none.
@@ -86,14 +87,14 @@ class DeviceModel {
   using OfTypes = std::array<Fitted<Predictor>, kDataTypeCount>;
 
   // Fitted once; models of expert layers sum up these products, too.
-  const absl::StatusOr<absl::optional<GemmPredictor>>& FittedGemms(DataType type) const;
+  const absl::StatusOr<absl::optional<MatmulPredictor>>& FittedMatmuls(DataType type) const;
 
   const DeviceCalibration calibration_;
   const MeasuredKernels kernels_;
   const bool is_measured_;
-  OfTypes<GemmPredictor> gemms_;
+  OfTypes<MatmulPredictor> matmuls_;
   OfTypes<AttentionPredictor> attention_;
-  std::array<OfTypes<GroupedGemmPredictor>, 2> experts_;  // without and with a gate
+  std::array<OfTypes<GroupedMatmulPredictor>, 2> experts_;  // without and with a gate
   OfTypes<StreamPredictor> streams_;
   Lazy<absl::StatusOr<absl::optional<CollectiveModel>>> collectives_;
 };

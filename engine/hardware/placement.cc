@@ -110,7 +110,7 @@ std::vector<DataType> Placement::MeasuredTypes() const {
   const DeviceModel& first = *devices.front().model;
   if (!first.is_measured()) return UsualTypesOf(*first.accelerator());
   std::vector<DataType> out;
-  for (const MeasuredGemms& of_type : first.kernels().gemms) {
+  for (const MeasuredMatmulPoints& of_type : first.kernels().matmuls) {
     const bool everywhere = std::all_of(devices.begin(), devices.end(), [&](const auto& device) {
       return device.model->calibration().MatmulIn(of_type.data_type) != nullptr;
     });

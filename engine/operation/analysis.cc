@@ -47,28 +47,28 @@ absl::Status AddSaved(const TrafficTerm& term, absl::string_view step,
 }
 
 // The first operand's bit if it is an input; 0 if it is a parameter.
-OperandSet FirstInput(const Recipe& recipe) {
-  return recipe.operands[0].role == ArrayRole::kInput ? OperandBit(0) : 0;
+OperandSet FirstInput(const OpKernels& kernels) {
+  return kernels.operands[0].role == ArrayRole::kInput ? OperandBit(0) : 0;
 }
 
 absl::StatusOr<OperationAnalysis> Analyze(const OperationRequest& request) {
   OperationAnalysis out;
   out.name = OperationName(request.operation);
   out.types = WithDefaults(request.types);
-  Recipe recipe = RecipeOf(request.operation, {out.types, request.convention});
-  SEXTANT_ASSIGN_OR_RETURN(out.forward, CostOf(recipe.forward, kEveryOperand));
-  if (recipe.unfused.size() > 1) {
-    SEXTANT_ASSIGN_OR_RETURN(out.unfused, CostOf(recipe.unfused, kEveryOperand));
+  OpKernels kernels = OpKernelsOf(request.operation, {out.types, request.convention});
+  SEXTANT_ASSIGN_OR_RETURN(out.forward, CostOf(kernels.forward, kEveryOperand));
+  if (kernels.unfused.size() > 1) {
+    SEXTANT_ASSIGN_OR_RETURN(out.unfused, CostOf(kernels.unfused, kEveryOperand));
   }
-  if (recipe.differentiable != 0) {
-    SEXTANT_ASSIGN_OR_RETURN(out.backward, BackwardCostOf(recipe, recipe.differentiable));
-    const OperandSet rest = recipe.differentiable & ~FirstInput(recipe);
-    if (rest != 0 && rest != recipe.differentiable) {
-      SEXTANT_ASSIGN_OR_RETURN(out.backward_without_input, BackwardCostOf(recipe, rest));
+  if (kernels.differentiable != 0) {
+    SEXTANT_ASSIGN_OR_RETURN(out.backward, BackwardCostOf(kernels, kernels.differentiable));
+    const OperandSet rest = kernels.differentiable & ~FirstInput(kernels);
+    if (rest != 0 && rest != kernels.differentiable) {
+      SEXTANT_ASSIGN_OR_RETURN(out.backward_without_input, BackwardCostOf(kernels, rest));
     }
   }
-  out.operands = std::move(recipe.operands);
-  out.outputs = std::move(recipe.outputs);
+  out.operands = std::move(kernels.operands);
+  out.outputs = std::move(kernels.outputs);
   return out;
 }
 
@@ -91,9 +91,9 @@ void CheckConvention(const FlopConvention& convention, absl::string_view path,
                           FieldViolations::RealRange{.low = 0, .high = kMaxTranscendentalFlops});
 }
 
-absl::StatusOr<BackwardCost> BackwardCostOf(const Recipe& recipe, OperandSet needed) {
+absl::StatusOr<BackwardCost> BackwardCostOf(const OpKernels& kernels, OperandSet needed) {
   BackwardCost out;
-  SEXTANT_ASSIGN_OR_RETURN(out.cost, CostOf(recipe.backward, needed));
+  SEXTANT_ASSIGN_OR_RETURN(out.cost, CostOf(kernels.backward, needed));
   for (const StepCost& step : out.cost.steps) {
     for (const TrafficTerm& term : step.traffic) {
       SEXTANT_RETURN_IF_ERROR(AddSaved(term, step.name, out.saved));

@@ -12,8 +12,8 @@
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/operation/cost.h"
+#include "engine/operation/op_kernels.h"
 #include "engine/operation/operation.h"
-#include "engine/operation/recipe.h"
 
 namespace sextant {
 
@@ -68,7 +68,7 @@ void CheckConvention(const FlopConvention& convention, absl::string_view path,
                      FieldViolations& violations);
 
 // The cost of only the gradients of `needed`, as a graph requests it.
-absl::StatusOr<BackwardCost> BackwardCostOf(const Recipe& recipe, OperandSet needed);
+absl::StatusOr<BackwardCost> BackwardCostOf(const OpKernels& kernels, OperandSet needed);
 
 }  // namespace sextant
 

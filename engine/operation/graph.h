@@ -153,7 +153,7 @@ struct GraphAnalysis {
 };
 
 // Source: reverse accumulation (Linnainmaa 1976; Griewank, Walther, Evaluating Derivatives,
-// 2nd ed. 2008, chapter 3) over the recipes of the operations; all rules in docs/graphs.md.
+// 2nd ed. 2008, chapter 3) over the kernels of the operations; all rules in docs/graphs.md.
 //
 // Errors: kInvalidArgument naming "tensors[1].shape[0]", "operations[3].inputs[0]",
 // "operations[3].operation.linear.input_size", "losses[0]" and so on, as many as can be found at

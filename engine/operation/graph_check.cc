@@ -185,8 +185,8 @@ absl::optional<size_t> GraphNames::Find(absl::string_view name) const {
   return found->second;
 }
 
-absl::optional<size_t> GraphNames::FindOrSay(absl::string_view name, absl::string_view path,
-                                             FieldViolations& violations) {
+absl::optional<size_t> GraphNames::FindOrReport(absl::string_view name, absl::string_view path,
+                                                FieldViolations& violations) {
   const absl::optional<size_t> found = Find(name);
   if (found.has_value() || !CheckGraphName(name, path, violations)) return found;
   if (++searches_ > kMaxSearches) {

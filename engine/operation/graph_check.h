@@ -32,8 +32,8 @@ class GraphNames {
   absl::optional<size_t> Find(absl::string_view name) const;
 
   // Find() for a user's name; adds an error at `path` where it is invalid or unknown.
-  absl::optional<size_t> FindOrSay(absl::string_view name, absl::string_view path,
-                                   FieldViolations& violations);
+  absl::optional<size_t> FindOrReport(absl::string_view name, absl::string_view path,
+                                      FieldViolations& violations);
 
  private:
   absl::string_view kind_;

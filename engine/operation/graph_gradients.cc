@@ -16,7 +16,7 @@ OperandSet Wanted(const GraphNode& node, const std::vector<bool>& wanted) {
   OperandSet set = 0;
   for (size_t k = 0; k < node.operands.size(); ++k) {
     const OperandSet bit = OperandBit(k);
-    if ((node.recipe.differentiable & bit) == 0 || node.operands[k] == kNoIndex) continue;
+    if ((node.kernels.differentiable & bit) == 0 || node.operands[k] == kNoIndex) continue;
     if (wanted[node.operands[k]]) set |= bit;
   }
   return set;
@@ -108,14 +108,14 @@ class Differentiation {
   absl::Status GoBack(size_t i) {
     const GraphNode& node = graph_.nodes[i];
     NodeBackward& backward = out_.nodes[i];
-    SEXTANT_ASSIGN_OR_RETURN(backward.cost, BackwardCostOf(node.recipe, backward.needed));
+    SEXTANT_ASSIGN_OR_RETURN(backward.cost, BackwardCostOf(node.kernels, backward.needed));
     SEXTANT_RETURN_IF_ERROR(AddUp(i));
     const size_t given = current_[node.output];
     out_.arrays[given].last_read = out_.actions.size();
     BackwardAction action = {.node = i, .reads = {given}};
     for (size_t k = 0; k < node.operands.size(); ++k) {
       if ((backward.needed & OperandBit(k)) == 0) continue;
-      const bool written = WritesGradientOf(node.recipe, k);
+      const bool written = WritesGradientOf(node.kernels, k);
       action.makes.push_back(NewArray(node.operands[k], written ? kNoIndex : given));
     }
     const std::vector<size_t> made = action.makes;
@@ -134,7 +134,7 @@ class Differentiation {
       const size_t root = graph_.values[node.operands[k]].root;
       if (graph_.values[root].kind != GraphTensorKind::kParameter) inputs |= OperandBit(k);
     }
-    const auto alone = CostOf(node.recipe.backward, inputs);
+    const auto alone = CostOf(node.kernels.backward, inputs);
     SEXTANT_RETURN_IF_ERROR(alone.status());
     out_.input_flops = out_.input_flops + alone->sum.flops();
     out_.parameter_flops =
@@ -185,9 +185,9 @@ absl::Status Add(const GraphSpec& spec, const GraphValue& parameter, size_t valu
       .parameters = parameter.elements,
       .rule = spec.rule,
       .master_weights = spec.master_weights && type != types.accumulation};
-  Recipe recipe = RecipeOf(update, {types, spec.convention});
-  for (Movement& m : recipe.forward[0].movements) m.array.shape = parameter.array.shape;
-  SEXTANT_ASSIGN_OR_RETURN(const OperationCost cost, CostOf(recipe.forward, kEveryOperand));
+  OpKernels kernels = OpKernelsOf(update, {types, spec.convention});
+  for (Movement& m : kernels.forward[0].movements) m.array.shape = parameter.array.shape;
+  SEXTANT_ASSIGN_OR_RETURN(const OperationCost cost, CostOf(kernels.forward, kEveryOperand));
   SEXTANT_ASSIGN_OR_RETURN(out.cost, SumOf(out.cost, cost.sum));
   for (const TrafficTerm& term : cost.steps[0].traffic) {
     if (term.array.role != ArrayRole::kState || term.written) continue;

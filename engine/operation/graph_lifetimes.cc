@@ -44,17 +44,17 @@ void AddTraffic(const OperationCost& cost, std::vector<OwnArray>& out) {
   }
 }
 
-// The value named `name` in the recipe; kNoIndex if it is the node's own array.
+// The value named `name` in the kernels; kNoIndex if it is the node's own array.
 size_t ValueNamed(const GraphNode& node, const std::string& name) {
-  if (node.recipe.outputs[0].name == name) return node.output;
+  if (node.kernels.outputs[0].name == name) return node.output;
   for (size_t k = 0; k < node.operands.size(); ++k) {
-    if (node.recipe.operands[k].name == name) return node.operands[k];
+    if (node.kernels.operands[k].name == name) return node.operands[k];
   }
   return kNoIndex;
 }
 
 bool IsTable(const GraphNode& node, const std::string& name) {
-  const auto& operands = node.recipe.operands;
+  const auto& operands = node.kernels.operands;
   return std::any_of(operands.begin(), operands.end(),
                      [&name](const Array& array) { return array.name == name; });
 }
@@ -64,7 +64,7 @@ std::vector<OwnArray> TablesOf(const GraphNode& node) {
   std::vector<OwnArray> out;
   for (size_t k = 0; k < node.operands.size(); ++k) {
     if (node.operands[k] != kNoIndex) continue;
-    const Array& array = node.recipe.operands[k];
+    const Array& array = node.kernels.operands[k];
     // The forward pass reads it, so its size is known.
     out.push_back({array.name, StorageKind::kTable, BytesOf(array).value_or(Bytes(0))});
   }

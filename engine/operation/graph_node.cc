@@ -5,7 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/operation/graph_sizes.h"
-#include "engine/operation/recipe_parts.h"
+#include "engine/operation/op_kernels_parts.h"
 #include "engine/tensor/expression/axis_transform.h"
 #include "engine/tensor/strided_tensor.h"
 
@@ -21,23 +21,23 @@ void AddBelow(const absl::Status& status, absl::string_view path, FieldViolation
   }
 }
 
-// Maps the recipe's names of arrays to the graph's tensors.
+// Maps the names of the kernels' arrays to the graph's tensors.
 class Binding {
  public:
-  void Add(const Array& in_recipe, const Array& in_graph) {
-    arrays_.emplace(in_recipe.name, Pair{in_recipe.shape, in_graph});
-    arrays_.emplace(GradientOf(in_recipe).name, Pair{in_recipe.shape, in_graph});
+  void Add(const Array& in_kernels, const Array& in_graph) {
+    arrays_.emplace(in_kernels.name, Pair{in_kernels.shape, in_graph});
+    arrays_.emplace(GradientOf(in_kernels).name, Pair{in_kernels.shape, in_graph});
   }
 
-  void Apply(Recipe& recipe) const {
-    for (Array& array : recipe.operands) Apply(array);
-    for (Array& array : recipe.outputs) Apply(array);
-    for (std::vector<Step>* steps : {&recipe.forward, &recipe.backward}) {
+  void Apply(OpKernels& kernels) const {
+    for (Array& array : kernels.operands) Apply(array);
+    for (Array& array : kernels.outputs) Apply(array);
+    for (std::vector<Step>* steps : {&kernels.forward, &kernels.backward}) {
       for (Step& step : *steps) {
         for (Movement& m : step.movements) Apply(m.array);
       }
     }
-    recipe.unfused.clear();
+    kernels.unfused.clear();
   }
 
  private:
@@ -87,12 +87,12 @@ class Builder {
     GraphNode& node = built_.node;
     node.kind = OperationName(operation);
     node.operation = sized->operation;
-    node.recipe = RecipeOf(node.operation, {node.types, r_.convention});
-    node.operands.assign(node.recipe.operands.size(), kNoIndex);
+    node.kernels = OpKernelsOf(node.operation, {node.types, r_.convention});
+    node.operands.assign(node.kernels.operands.size(), kNoIndex);
     for (size_t i = 0; i < r_.inputs.size(); ++i) node.operands[sized->operands[i]] = r_.inputs[i];
     Array& made = built_.value.array;
     made.data_type = node.types.output;
-    made.shape = std::holds_alternative<Einsum>(node.operation) ? node.recipe.outputs[0].shape
+    made.shape = std::holds_alternative<Einsum>(node.operation) ? node.kernels.outputs[0].shape
                                                                 : sized->shape;
     FieldViolations wrong;
     CheckShape(made.shape, FieldPath(path_, "output"), wrong);
@@ -136,7 +136,7 @@ class Builder {
     value.array.shape = done->tensor.shape;
     value.layout = done->tensor;
     if (done->is_view) value.root = input.root;
-    node.recipe = RecipeOfCopy(input.array, value.array, done->is_view);
+    node.kernels = CopyKernels(input.array, value.array, done->is_view);
     return Finish();
   }
 
@@ -178,54 +178,54 @@ class Builder {
     }
   }
 
-  static Recipe RecipeOfCopy(const Array& from, const Array& to, bool is_view) {
-    Recipe recipe;
-    recipe.operands = {from};
-    recipe.operands[0].name = std::string("x");
-    recipe.outputs = {to};
-    recipe.outputs[0].name = std::string("y");
-    recipe.outputs[0].role = ArrayRole::kOutput;
-    recipe.differentiable = OperandBit(0);
-    if (is_view) return recipe;
-    const Array& x = recipe.operands[0];
-    const Array& y = recipe.outputs[0];
-    recipe.forward = {{.name = "copy", .arithmetic = {}, .movements = {Read(x), Write(y)}}};
-    recipe.backward = {{.name = "dx = dy, copied back",
-                        .arithmetic = {},
-                        .movements = {Read(GradientOf(y)), Write(GradientOf(x))}}};
-    return recipe;
+  static OpKernels CopyKernels(const Array& from, const Array& to, bool is_view) {
+    OpKernels kernels;
+    kernels.operands = {from};
+    kernels.operands[0].name = std::string("x");
+    kernels.outputs = {to};
+    kernels.outputs[0].name = std::string("y");
+    kernels.outputs[0].role = ArrayRole::kOutput;
+    kernels.differentiable = OperandBit(0);
+    if (is_view) return kernels;
+    const Array& x = kernels.operands[0];
+    const Array& y = kernels.outputs[0];
+    kernels.forward = {{.name = "copy", .arithmetic = {}, .movements = {Read(x), Write(y)}}};
+    kernels.backward = {{.name = "dx = dy, copied back",
+                         .arithmetic = {},
+                         .movements = {Read(GradientOf(y)), Write(GradientOf(x))}}};
+    return kernels;
   }
 
   // A gradient that is passed on needs a cast where its tensor has another format.
   void AddCasts() {
-    Recipe& recipe = built_.node.recipe;
-    const Array& y = recipe.outputs[0];
-    for (size_t k = 0; k < recipe.operands.size(); ++k) {
-      const Array& x = recipe.operands[k];
+    OpKernels& kernels = built_.node.kernels;
+    const Array& y = kernels.outputs[0];
+    for (size_t k = 0; k < kernels.operands.size(); ++k) {
+      const Array& x = kernels.operands[k];
       const OperandSet bit = OperandBit(k);
-      if ((recipe.differentiable & bit) == 0 || x.data_type == y.data_type) continue;
-      if (WritesGradientOf(recipe, k)) continue;
-      recipe.backward.push_back(
+      if ((kernels.differentiable & bit) == 0 || x.data_type == y.data_type) continue;
+      if (WritesGradientOf(kernels, k)) continue;
+      kernels.backward.push_back(
           {.name = absl::StrCat("d", x.name, " = dy in its format"),
            .arithmetic = {},
            .movements = {Read(GradientOf(y), bit), Write(GradientOf(x), bit)}});
     }
   }
 
-  // Binds the recipe's arrays to the graph's, and sums up the cost.
+  // Binds the kernels' arrays to the graph's, and sums up the cost.
   bool Finish() {
     GraphNode& node = built_.node;
     GraphValue& value = built_.value;
     Binding binding;
     for (size_t k = 0; k < node.operands.size(); ++k) {
       if (node.operands[k] == kNoIndex) continue;
-      binding.Add(node.recipe.operands[k], r_.values[node.operands[k]].array);
+      binding.Add(node.kernels.operands[k], r_.values[node.operands[k]].array);
     }
-    binding.Add(node.recipe.outputs[0], value.array);
-    binding.Apply(node.recipe);
+    binding.Add(node.kernels.outputs[0], value.array);
+    binding.Apply(node.kernels);
     AddCasts();
     const auto size = BytesOf(value.array);
-    const auto forward = CostOf(node.recipe.forward, kEveryOperand);
+    const auto forward = CostOf(node.kernels.forward, kEveryOperand);
     AddBelow(size.status(), FieldPath(path_, "output"), violations_);
     AddBelow(forward.status(), path_, violations_);
     if (!size.ok() || !forward.ok()) return false;
@@ -245,9 +245,9 @@ class Builder {
 
 }  // namespace
 
-bool WritesGradientOf(const Recipe& recipe, size_t operand) {
-  const std::string name = GradientOf(recipe.operands[operand]).name;
-  for (const Step& step : recipe.backward) {
+bool WritesGradientOf(const OpKernels& kernels, size_t operand) {
+  const std::string name = GradientOf(kernels.operands[operand]).name;
+  for (const Step& step : kernels.backward) {
     for (const Movement& m : step.movements) {
       if (m.written && m.array.name == name) return true;
     }

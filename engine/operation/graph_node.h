@@ -1,4 +1,4 @@
-// One operation of a graph: its sizes, its recipe over the graph's tensors, and its cost.
+// One operation of a graph: its sizes, its kernels over the graph's tensors, and its cost.
 #ifndef SEXTANT_ENGINE_OPERATION_GRAPH_NODE_H_
 #define SEXTANT_ENGINE_OPERATION_GRAPH_NODE_H_
 
@@ -29,7 +29,7 @@ absl::optional<BuiltNode> BuildNode(const NodeRequest& request, absl::string_vie
 
 // True where the backward pass writes the gradient of `operand`; false where it passes on the
 // output's gradient unchanged.
-bool WritesGradientOf(const Recipe& recipe, size_t operand);
+bool WritesGradientOf(const OpKernels& kernels, size_t operand);
 
 }  // namespace sextant
 

@@ -75,7 +75,7 @@ class Graph {
     for (size_t k = 0; k < spec_.operations[i].inputs.size(); ++k) {
       const std::string& name = spec_.operations[i].inputs[k];
       const std::string path = FieldPath(OperationPath(i), absl::StrCat("inputs[", k, "]"));
-      const auto value = tensors_.FindOrSay(name, path, violations_);
+      const auto value = tensors_.FindOrReport(name, path, violations_);
       if (value.has_value() && *value >= ValueOf(i)) {
         violations_.Add(path, *value == ValueOf(i)
                                   ? absl::StrCat("'", name, "' is what this operation makes")
@@ -114,7 +114,7 @@ class Graph {
     std::vector<bool> named(out_.values.size());
     for (size_t i = 0; i < spec_.losses.size(); ++i) {
       const std::string path = absl::StrCat("losses[", i, "]");
-      const auto value = tensors_.FindOrSay(spec_.losses[i], path, violations_);
+      const auto value = tensors_.FindOrReport(spec_.losses[i], path, violations_);
       if (!value.has_value()) continue;
       if (named[*value]) violations_.Add(path, "is named before: once is enough");
       if (*value < spec_.tensors.size()) {
@@ -133,7 +133,7 @@ class Graph {
     std::vector<bool> named(all.size());
     for (size_t i = 0; i < spec_.checkpointed_segments.size(); ++i) {
       const std::string path = absl::StrCat("checkpointed_segments[", i, "]");
-      const auto found = names.FindOrSay(spec_.checkpointed_segments[i], path, violations_);
+      const auto found = names.FindOrReport(spec_.checkpointed_segments[i], path, violations_);
       if (!found.has_value()) continue;
       if (named[*found]) violations_.Add(path, "is named before: once is enough");
       named[*found] = true;

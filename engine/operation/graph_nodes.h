@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/operation/graph.h"
-#include "engine/operation/recipe.h"
+#include "engine/operation/op_kernels.h"
 #include "engine/tensor/strided_tensor.h"
 
 namespace sextant {
@@ -37,8 +37,8 @@ struct GraphNode {
   OperationTypes types = {};
   // Arrays that are tensors of the graph have their types, and their shapes where the whole tensor
   // is used.
-  Recipe recipe = {};
-  std::vector<size_t> operands = {};  // values of the recipe's operands; kNoIndex: the node's own
+  OpKernels kernels = {};
+  std::vector<size_t> operands = {};  // values of the kernels' operands; kNoIndex: the node's own
   size_t output = kNoIndex;           // the value
   OperationCost forward = {};
   std::string note = {};

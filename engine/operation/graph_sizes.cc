@@ -16,7 +16,7 @@ class Sizes {
       : inputs_(inputs), path_(path), own_path_(FieldPath(path, name)), violations_(violations) {}
 
   bool failed() const { return failed_; }
-  // The recipe's operand for input i.
+  // The kernels' operand for input i.
   size_t OperandOf(size_t i) const { return swapped_ ? 1 - i : i; }
 
   Shape operator()(Matmul& op) {
@@ -159,7 +159,7 @@ class Sizes {
     return Replaced(0, 1, {op.value_head_size});
   }
 
-  // CheckOperation() reports operands that don't fit the expression; the recipe gives the shape.
+  // CheckOperation() reports operands that don't fit the expression; the kernels give the shape.
   Shape operator()(Einsum& op) {
     if (!Take(1, kMaxOperands, "its operands") || !Numbers()) return {};
     if (!op.operands.empty() && op.operands.size() != inputs_.size()) {
@@ -309,7 +309,7 @@ class Sizes {
   const std::string own_path_;
   FieldViolations& violations_;
   bool failed_ = false;
-  bool swapped_ = false;  // the recipe's first operand is the second input
+  bool swapped_ = false;  // the kernels' first operand is the second input
 };
 
 }  // namespace

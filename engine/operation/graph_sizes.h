@@ -23,7 +23,7 @@ struct OperationInput {
 
 struct SizedOperation {
   Operation operation;           // all sizes given; has passed CheckOperation()
-  std::vector<size_t> operands;  // of the recipe, by input
+  std::vector<size_t> operands;  // of the kernels, by input
   Shape shape;                   // of the output
 };
 

@@ -68,9 +68,9 @@ Rows RowsOf(Operation& operation) {
 
 // The forward cost of `operation`, which has passed CheckOperation(), except perhaps for its rows.
 absl::StatusOr<OperationCost> ForwardCost(const OperationRequest& request) {
-  const Recipe recipe =
-      RecipeOf(request.operation, {WithDefaults(request.types), request.convention});
-  return CostOf(recipe.forward, kEveryOperand);
+  const OpKernels kernels =
+      OpKernelsOf(request.operation, {WithDefaults(request.types), request.convention});
+  return CostOf(kernels.forward, kEveryOperand);
 }
 
 // False also where the sizes overflow: such an m is no answer.

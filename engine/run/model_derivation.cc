@@ -136,7 +136,7 @@ void ModelDerivation::Padding() {
 
 // The derivation of one convention's FLOPs per token.
 DerivationStep ModelDerivation::FlopsPerToken(const FlopsCount& count) const {
-  using C = FlopsConvention;
+  using enum FlopsConvention;
   const ConventionFacts& facts = FactsOf(count.convention);
   DerivationStep out = {.symbol = absl::StrCat("flops.counts.", facts.name, ".flops_per_token"),
                         .formula = facts.definition,
@@ -145,13 +145,13 @@ DerivationStep ModelDerivation::FlopsPerToken(const FlopsCount& count) const {
                         .unit = "FLOP/token",
                         .source = std::string(facts.source)};
   const ArchitectureCount& p = plan_.parameters;
-  if (count.convention == C::kSixNTotal) {
+  if (count.convention == kSixNTotal) {
     out.formula = "6 x active parameters";
     out.substitution = absl::StrCat("6 * ", p.all.active);
-  } else if (count.convention == C::kSixNNonEmbedding) {
+  } else if (count.convention == kSixNNonEmbedding) {
     out.formula = "6 x active parameters without embeddings";
     out.substitution = absl::StrCat("6 * ", p.active_non_embedding());
-  } else if (count.convention == C::kExactCausal) {
+  } else if (count.convention == kExactCausal) {
     out.formula = "sum of the model's matrix products, forward and backward, by component";
     for (const Flops product : plan_.flops.products) {
       absl::StrAppend(&out.substitution, out.substitution.empty() ? "" : " + ",

@@ -14,7 +14,7 @@
 namespace sextant {
 namespace {
 
-using C = FlopsConvention;
+using enum FlopsConvention;
 
 // The reason why 6 N can't count the model; empty where it can.
 absl::string_view WhyNotSixN(const FlopsSubject& subject) {
@@ -26,7 +26,7 @@ absl::string_view WhyNotSixN(const FlopsSubject& subject) {
                                           : "";
 }
 
-FlopsCount SixN(C convention, int64_t parameters, int64_t tokens) {
+FlopsCount SixN(FlopsConvention convention, int64_t parameters, int64_t tokens) {
   return {convention, TrainingFlopsPerToken(parameters), TrainingFlops(parameters, tokens)};
 }
 
@@ -36,12 +36,12 @@ absl::StatusOr<RunFlops> WithoutLength(const RunSpec& run, const FlopsSubject& s
   }
   RunFlops out;
   const int64_t tokens = run.training.token_count;
-  out.counts.push_back(SixN(C::kSixNTotal, subject.parameters.all.active, tokens));
+  out.counts.push_back(SixN(kSixNTotal, subject.parameters.all.active, tokens));
   if (subject.architecture != nullptr) {
     out.counts.push_back(
-        SixN(C::kSixNNonEmbedding, subject.parameters.active_non_embedding(), tokens));
+        SixN(kSixNNonEmbedding, subject.parameters.active_non_embedding(), tokens));
   }
-  out.convention = run.options.flops_convention.value_or(C::kSixNTotal);
+  out.convention = run.options.flops_convention.value_or(kSixNTotal);
   for (const FlopsCount& count : out.counts) {
     if (count.convention == out.convention) return out;
   }
@@ -50,16 +50,15 @@ absl::StatusOr<RunFlops> WithoutLength(const RunSpec& run, const FlopsSubject& s
                                    FactsOf(out.convention).name, " counts attention"));
 }
 
-HardwareShare HardwareShareOf(const StepFlops& flops, C convention) {
-  const MaskConvention mask = convention == C::kExactFull ? MaskConvention::kFull
-                              : convention == C::kExactCausalDiagonal
-                                  ? MaskConvention::kCausalDiagonal
-                                  : MaskConvention::kCausal;
+HardwareShare HardwareShareOf(const StepFlops& flops, FlopsConvention convention) {
+  const MaskConvention mask = convention == kExactFull             ? MaskConvention::kFull
+                              : convention == kExactCausalDiagonal ? MaskConvention::kCausalDiagonal
+                                                                   : MaskConvention::kCausal;
   const PassFlops& passes = flops.PerToken(mask);
   return {passes.HardwareWithoutFlashRecompute(), passes.Model()};
 }
 
-absl::Status CheckConvention(const std::vector<ConventionFlops>& all, C convention) {
+absl::Status CheckConvention(const std::vector<ConventionFlops>& all, FlopsConvention convention) {
   constexpr char kField[] = "options.flops_convention";
   const ConventionFlops& asked = all[static_cast<size_t>(convention)];
   if (!asked.not_applicable.empty()) {
@@ -94,7 +93,7 @@ absl::StatusOr<RunFlops> RunFlopsOf(const RunSpec& run, const FlopsSubject& subj
   std::vector<ConventionFlops> all = FlopsByConvention(
       {.spec = *subject.architecture, .tensors = subject.tensors, .step = step, .flops = flops});
   RunFlops out;
-  out.convention = run.options.flops_convention.value_or(C::kExactCausal);
+  out.convention = run.options.flops_convention.value_or(kExactCausal);
   SEXTANT_RETURN_IF_ERROR(CheckConvention(all, out.convention));
   for (ConventionFlops& count : all) {
     if (!count.not_applicable.empty()) continue;

@@ -20,10 +20,10 @@ std::vector<int64_t> SizesOf(CurveKind kind) {
   return out;
 }
 
-GemmShape GemmAt(CurveKind kind, int64_t size) {
+MatmulShape MatmulAt(CurveKind kind, int64_t size) {
   constexpr int64_t kHidden = 4096;
-  return kind == CurveKind::kSquareMatmul ? GemmShape{size, size, size}
-                                          : GemmShape{size, kHidden, kHidden};
+  return kind == CurveKind::kSquareMatmul ? MatmulShape{size, size, size}
+                                          : MatmulShape{size, kHidden, kHidden};
 }
 
 AttentionShape AttentionAt(int64_t size) {
@@ -38,7 +38,7 @@ AttentionShape AttentionAt(int64_t size) {
 
 Flops FlopsAt(CurveKind kind, int64_t size) {
   if (kind == CurveKind::kCausalAttention) return Flops(AttentionFlops(AttentionAt(size)));
-  const GemmShape shape = GemmAt(kind, size);
+  const MatmulShape shape = MatmulAt(kind, size);
   return Flops(2 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                static_cast<double>(shape.k));
 }
@@ -67,9 +67,9 @@ absl::StatusOr<absl::optional<DeviceTimes>> TimesOf(const PlacedDevice& device, 
                       device.SourceOf(by->source())};
     return out;
   }
-  SEXTANT_ASSIGN_OR_RETURN(const GemmPredictor* const by, device.model->Gemms(type));
+  SEXTANT_ASSIGN_OR_RETURN(const MatmulPredictor* const by, device.model->Matmuls(type));
   if (by == nullptr) return out;
-  out = DeviceTimes{TimesAt(kind, [&](int64_t size) { return by->Predict(GemmAt(kind, size)); }),
+  out = DeviceTimes{TimesAt(kind, [&](int64_t size) { return by->Predict(MatmulAt(kind, size)); }),
                     device.SourceOf(by->source())};
   return out;
 }

@@ -37,21 +37,21 @@ KernelTime SumOf(const KernelTime& a, const KernelTime& b) {
           .basis = std::max(a.basis, b.basis)};
 }
 
-KernelTime SumOf(const GemmPredictor& gemms, absl::Span<const BatchedGemm> products) {
-  KernelTime sum = gemms.PredictBatch(products[0]);
-  for (const BatchedGemm& product : products.subspan(1)) {
-    sum = SumOf(sum, gemms.PredictBatch(product));
+KernelTime SumOf(const MatmulPredictor& matmuls, absl::Span<const MatmulBatch> products) {
+  KernelTime sum = matmuls.PredictBatch(products[0]);
+  for (const MatmulBatch& product : products.subspan(1)) {
+    sum = SumOf(sum, matmuls.PredictBatch(product));
   }
   return sum;
 }
 
-OperationPrediction PredictionOf(const PlacedDevice& device, const GemmPredictor& gemms,
+OperationPrediction PredictionOf(const PlacedDevice& device, const MatmulPredictor& matmuls,
                                  const OperationProducts& products) {
-  OperationPrediction out = {.forward = SumOf(gemms, products.forward),
-                             .backward = SumOf(gemms, products.backward),
-                             .source = device.SourceOf(gemms.source()),
+  OperationPrediction out = {.forward = SumOf(matmuls, products.forward),
+                             .backward = SumOf(matmuls, products.backward),
+                             .source = device.SourceOf(matmuls.source()),
                              .nearest = {}};
-  for (const MeasuredGemm& near : gemms.Nearest(StackedGemm(products.forward[0]), kNearest)) {
+  for (const MatmulPoint& near : matmuls.Nearest(StackedMatmul(products.forward[0]), kNearest)) {
     out.nearest.push_back({near.shape, near.time});
   }
   return out;
@@ -66,8 +66,8 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PlacedDev
   absl::optional<OperationPrediction> out;
   if (device.model == nullptr) return out;
   if (const auto products = ProductsOf(operation); products.has_value()) {
-    SEXTANT_ASSIGN_OR_RETURN(const GemmPredictor* const gemms, device.model->Gemms(type));
-    if (gemms != nullptr) out = PredictionOf(device, *gemms, *products);
+    SEXTANT_ASSIGN_OR_RETURN(const MatmulPredictor* const matmuls, device.model->Matmuls(type));
+    if (matmuls != nullptr) out = PredictionOf(device, *matmuls, *products);
   } else if (const auto attention = AttentionOf(operation); attention.has_value()) {
     SEXTANT_ASSIGN_OR_RETURN(const AttentionPredictor* const by, device.model->Attention(type));
     if (by != nullptr) {
@@ -82,7 +82,7 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PlacedDev
   return out;
 }
 
-OperationProducts ProductWithGradients(const BatchedGemm& product) {
+OperationProducts ProductWithGradients(const MatmulBatch& product) {
   return {.forward = {product},
           .backward = {{product.batch, InputGradientOf(product.each)},
                        {product.batch, WeightGradientOf(product.each)}}};
@@ -98,12 +98,12 @@ int64_t SizeOfAxes(const Contraction& contraction, const AxisSet& axes) {
 
 // The product that contracts `left` and `right` to `result`. Absent where an axis of only one of
 // them is summed.
-absl::optional<BatchedGemm> ContractionAsProduct(const Contraction& contraction,
+absl::optional<MatmulBatch> ContractionAsProduct(const Contraction& contraction,
                                                  const AxisSet& left, const AxisSet& right,
                                                  const AxisSet& result) {
   if (((left ^ right) & ~result).any()) return absl::nullopt;
   const auto size = [&contraction](const AxisSet& axes) { return SizeOfAxes(contraction, axes); };
-  return BatchedGemm{
+  return MatmulBatch{
       .batch = size(left & right & result),
       .each = {
           .m = size(left & ~right), .n = size(right & ~left), .k = size(left & right & ~result)}};
@@ -137,7 +137,7 @@ absl::optional<OperationProducts> ProductsOfEinsum(const Einsum& op) {
         ContractionAsProduct(plan->contraction, tensors[gradient.result],
                              tensors[static_cast<size_t>(gradient.other)], tensors[gradient.of]);
     if (!product.has_value()) return absl::nullopt;
-    product->each.pass = GemmPass::kOtherLayout;
+    product->each.pass = MatmulPass::kOtherLayout;
     out.backward.push_back(*product);
   }
   return out;
@@ -191,7 +191,7 @@ absl::optional<OperationProducts> ProductsOf(const Operation& operation) {
   return absl::nullopt;
 }
 
-GroupedGemmShape LayerShapeOf(const Experts& experts) {
+GroupedMatmulShape LayerShapeOf(const Experts& experts) {
   return {.tokens = experts.tokens,
           .hidden = experts.hidden_size,
           .intermediate = experts.feed_forward_size,
@@ -206,7 +206,7 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts
                                                                    const PlacedDevice& device) {
   absl::optional<OperationPrediction> out;
   if (device.model == nullptr) return out;
-  SEXTANT_ASSIGN_OR_RETURN(const GroupedGemmPredictor* const layers,
+  SEXTANT_ASSIGN_OR_RETURN(const GroupedMatmulPredictor* const layers,
                            device.model->Experts({.type = type, .gated = experts.gated}));
   if (layers == nullptr) return out;
   const KernelTime forward = layers->Predict(LayerShapeOf(experts));
@@ -220,7 +220,7 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts
 absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
                                    OperationPrediction& prediction) {
   prediction.regime = KernelRegime::kSustained;
-  if (prediction.streams) {
+  if (prediction.memory_pass) {
     return Note{NoteKind::kSustainedTimes,
                 "Times are sustained: what memory bounds is taken to be no slower than in bursts."};
   }

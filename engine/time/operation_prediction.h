@@ -11,9 +11,9 @@
 #include "absl/types/span.h"
 #include "engine/base/note.h"
 #include "engine/base/units.h"
-#include "engine/hardware/kernels/gemm_shape.h"
-#include "engine/hardware/kernels/grouped_gemm_shape.h"
+#include "engine/hardware/kernels/grouped_matmul_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/placement.h"
@@ -23,7 +23,7 @@ namespace sextant {
 
 // A measured matrix product, or a pass over memory.
 struct NearbyShape {
-  std::variant<GemmShape, StreamWork> work;
+  std::variant<MatmulShape, StreamWork> work;
   Seconds time;
 };
 
@@ -37,8 +37,8 @@ struct OperationPrediction {
   std::vector<NearbyShape> nearest;  // nearest first
   absl::optional<KernelTime> unfused = {};
   KernelRegime regime = KernelRegime::kBurst;
-  bool streams = false;  // passes over memory, no matrix products
-  size_t device = 0;     // the index of the device that decides
+  bool memory_pass = false;  // passes over memory, no matrix products
+  size_t device = 0;         // the index of the device that decides
   // The source of the backward pass; absent: `source`.
   absl::optional<KernelSource> backward_source = {};
 };
@@ -46,18 +46,18 @@ struct OperationPrediction {
 // Times of bursts; MakeSustained() converts them to a long run. Predicts operations known to
 // ProductsOf(), as a sequence of products; attention in one kernel with equal numbers of queries
 // and keys; layers of experts, by PredictExperts(); operations without matrix products, by
-// PredictStreams(). With several devices, the forward time decides between them. Absent for other
-// operations, and where one of the devices is unknown in `type`.
+// PredictMemoryPasses(). With several devices, the forward time decides between them. Absent for
+// other operations, and where one of the devices is unknown in `type`.
 //
-// Errors: those of GemmModel::Of() and of the other models, where measurements are damaged.
+// Errors: those of MatmulModel::Of() and of the other models, where measurements are damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
     const Operation& operation, DataType type, absl::Span<const PlacedDevice> devices,
     DeviceJoin join);
 
 // The matrix products of an operation, in sequence.
 struct OperationProducts {
-  std::vector<BatchedGemm> forward;
-  std::vector<BatchedGemm> backward;  // includes the gradients of all operands
+  std::vector<MatmulBatch> forward;
+  std::vector<MatmulBatch> backward;  // includes the gradients of all operands
 };
 
 // Covers matrix products, single and batched, a linear layer (its bias is added by the same
@@ -70,13 +70,13 @@ absl::optional<OperationProducts> ProductsOf(const Operation& operation);
 
 // No backward pass was measured. Each product has two gradients with the same FLOPs each, and the
 // work between products is small in comparison: twice the forward pass. Factors on the interval,
-// not measured, assumed: GemmFallbacks::kOtherPass, and the same again for weights' gradients,
+// not measured, assumed: MatmulFallbacks::kOtherPass, and the same again for weights' gradients,
 // whose sums are as long as an expert's rows.
 inline constexpr double kExpertsBackwardOverForward = 2;
 inline constexpr Widening kExpertsBackward{.low = 0.8, .high = 1.45};
 
 // The layer's shape as a device's kernels see it.
-GroupedGemmShape LayerShapeOf(const Experts& experts);
+GroupedMatmulShape LayerShapeOf(const Experts& experts);
 
 // The time of an expert layer on `device`. Absent where nothing is known of it in `type`.
 //

@@ -207,7 +207,7 @@ Backend CudaBackend() {
                 return PlanOf(driver->System(), options, on_phase);
               },
           .can_measure = CheckBuiltWithCuda,
-          .is_plain_absence = IsPlainlyAbsent,
+          .is_plain_absence = IsNoDriver,
           .choices = [driver] { return driver->Choices(); }};
 }
 

@@ -87,7 +87,7 @@ absl::Status AbsentBesideDriver(absl::string_view word, absl::string_view senten
   return WithMetadata(Absent(word, sentence), kDriverVersion, driver_version);
 }
 
-bool IsPlainlyAbsent(const absl::Status& absent) {
+bool IsNoDriver(const absl::Status& absent) {
   bool without_driver = false;
   for (const auto& [key, value] : MetadataOf(absent)) {
     if (key == kDriverVersion) return false;

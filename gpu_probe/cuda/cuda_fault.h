@@ -25,7 +25,7 @@ absl::Status AbsentBesideDriver(absl::string_view word, absl::string_view senten
 
 // True where `absent` is kNoDriver on a host without any sign of a driver: the usual case, not a
 // fault.
-bool IsPlainlyAbsent(const absl::Status& absent);
+bool IsNoDriver(const absl::Status& absent);
 
 // OK for 0. Otherwise a status whose message names `call`, the code and what to do, and whose
 // metadata "reason" is the word in brackets:

@@ -13,7 +13,7 @@ namespace sextant::probe {
 // One file of kernels/ compiled for several compute capabilities, in the form that the driver's
 // cuModuleLoadData() takes.
 struct KernelImage {
-  const char* name;  // "streams"
+  const char* name;  // "memory_passes"
   const void* bytes;
   int oldest_cuda = 0;  // whose drivers load it, e.g. 12040 for 12.4
 };

@@ -22,7 +22,7 @@
 namespace sextant::probe {
 namespace {
 
-constexpr size_t kMaximumFileBytes = size_t{4} << 20;
+constexpr size_t kMaxFileBytes = size_t{4} << 20;
 constexpr int64_t kClockSkewSeconds = 300;
 // Rates are computed from the times next to them; JSON keeps all their digits.
 constexpr double kRateTolerance = 1e-3;
@@ -35,7 +35,7 @@ absl::StatusOr<std::string> ReadOpen(int descriptor) {
   struct stat info = {};
   if (fstat(descriptor, &info) != 0) return SystemError();
   if (!S_ISREG(info.st_mode)) return absl::DataLossError("it is not a file");
-  std::string content(kMaximumFileBytes + 1, '\0');
+  std::string content(kMaxFileBytes + 1, '\0');
   size_t size = 0;
   while (size < content.size()) {
     const ssize_t count = read(descriptor, content.data() + size, content.size() - size);
@@ -44,8 +44,8 @@ absl::StatusOr<std::string> ReadOpen(int descriptor) {
     if (count == 0) break;
     size += static_cast<size_t>(count);
   }
-  if (size > kMaximumFileBytes) {
-    return absl::DataLossError(absl::StrCat("it has more than ", kMaximumFileBytes, " bytes"));
+  if (size > kMaxFileBytes) {
+    return absl::DataLossError(absl::StrCat("it has more than ", kMaxFileBytes, " bytes"));
   }
   content.resize(size);
   return content;
@@ -71,7 +71,7 @@ absl::StatusOr<v1::Calibration> ReadFile(const std::string& path, int64_t now_un
         absl::StrCat("it is no calibration in JSON: ",
                      absl::string_view(parsed.message().data(), parsed.message().size())));
   }
-  SEXTANT_RETURN_IF_ERROR(CheckSound(calibration, now_unix_seconds));
+  SEXTANT_RETURN_IF_ERROR(ValidateCalibration(calibration, now_unix_seconds));
   return calibration;
 }
 
@@ -142,7 +142,7 @@ class Reader {
 
 }  // namespace
 
-absl::Status CheckSound(const v1::Calibration& calibration, int64_t now_unix_seconds) {
+absl::Status ValidateCalibration(const v1::Calibration& calibration, int64_t now_unix_seconds) {
   std::string first;
   check::CheckCalibration(calibration, "",
                           {.rate_tolerance = kRateTolerance,

@@ -38,12 +38,12 @@ struct ReadOptions {
 // most five minutes after `now_unix_seconds`, since hosts' clocks differ.
 //
 // Errors: kDataLoss with the first fault.
-absl::Status CheckSound(const v1::Calibration& calibration, int64_t now_unix_seconds);
+absl::Status ValidateCalibration(const v1::Calibration& calibration, int64_t now_unix_seconds);
 
 // Reads `paths`: files, and folders, of which all files *.json are read. Each that can't be read or
-// fails CheckSound() is a problem, UNKNOWN. In a folder of the server, the mark that a device's
-// calibration was withdrawn after a wrong result is a problem, too: CRITICAL. Files that hold only
-// requested shapes are skipped with a note.
+// fails ValidateCalibration() is a problem, UNKNOWN. In a folder of the server, the mark that a
+// device's calibration was withdrawn after a wrong result is a problem, too: CRITICAL. Files that
+// hold only requested shapes are skipped with a note.
 ReadResult ReadCalibrations(const std::vector<std::string>& paths, const ReadOptions& options);
 
 // `calibration` with its figures.

@@ -172,7 +172,7 @@ absl::StatusOr<v1::Calibration> MeasureQuickly(absl::Span<const Backend> backend
   absl::StatusOr<v1::Calibration> calibration =
       MeasureDevice(backends, options, clock, [](const v1::ProbeProgress&) { return true; });
   if (!calibration.ok()) return calibration.status();
-  SEXTANT_RETURN_IF_ERROR(CheckSound(*calibration, std::time(nullptr)));
+  SEXTANT_RETURN_IF_ERROR(ValidateCalibration(*calibration, std::time(nullptr)));
   return calibration;
 }
 

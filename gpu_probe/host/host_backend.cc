@@ -19,9 +19,9 @@
 #include "gpu_probe/host/host_context.h"
 #include "gpu_probe/host/host_facts.h"
 #include "gpu_probe/host/matmul_points.h"
+#include "gpu_probe/host/memory_pass.h"
 #include "gpu_probe/host/onednn_matmul.h"
 #include "gpu_probe/host/registers.h"
-#include "gpu_probe/host/stream.h"
 #include "gpu_probe/host_environment.h"
 #include "proto/matmul_kind.h"
 
@@ -219,7 +219,7 @@ absl::StatusOr<ProbePlan> HostProbePlan(const HostProbeRequest& request) {
   for (const v1::DataType type : types) {
     Append(GridPoints(request.mode, type, context), &plan.points);
   }
-  Append(StreamPoints(request.mode, context), &plan.points);
+  Append(MemoryPassPoints(request.mode, context), &plan.points);
   if (request.mode == v1::PROBE_MODE_QUICK) return plan;
   Append(ElementwisePoints(context), &plan.points);
   Append(FusionPoints(context), &plan.points);

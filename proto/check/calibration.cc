@@ -12,11 +12,11 @@ namespace sextant::check {
 namespace {
 
 constexpr size_t kMaxSentenceBytes = 1024;
-constexpr int64_t kMostDimension = 1'000'000;
+constexpr int64_t kMaxMatmulDimension = 1'000'000;
 constexpr int64_t kMaxUnixSeconds = 253'402'300'799;  // 9999-12-31, google.protobuf.Timestamp's
 constexpr int64_t kMaxPcieGenerations = 16;
 constexpr int64_t kMaxLanes = 64;  // of PCI Express, and of NVLinks
-constexpr int64_t kMostDevices = 4096;
+constexpr int64_t kMaxVisibleDevices = 4096;
 constexpr int kMaxTexts = 32;  // in a list
 
 constexpr RealRange kWatts = {.low = 0, .high = 1e6, .above_low = true};
@@ -52,22 +52,22 @@ class CalibrationChecker {
   void Check(const v1::Calibration& m);
 
  private:
-  void Version(int32_t version);
-  void Of(const MessagePath& path, const v1::Device& m);
-  void Of(const MessagePath& path, const google::protobuf::Timestamp& m);
-  void Of(const MessagePath& path, const v1::MatmulMeasurement& m);
-  void Of(const MessagePath& path, const v1::RegisterMeasurement& m);
-  void Of(const MessagePath& path, const v1::StreamMeasurement& m);
-  void Of(const MessagePath& path, const v1::ElementwiseMeasurement& m);
-  void Of(const MessagePath& path, const v1::FusionMeasurement& m);
-  void Of(const MessagePath& path, const v1::LaunchMeasurement& m);
-  void Of(const MessagePath& path, const v1::MissingMeasurements& m);
-  void Of(const MessagePath& path, const v1::OperatingConditions& m);
-  void Of(const MessagePath& path, const v1::MeasurementEnvironment& m);
-  void Links(const MessagePath& path, const v1::MeasurementEnvironment& m);
-  void Of(const MessagePath& path, const v1::GuardCost& m);
-  void Kind(const MessagePath& path, const v1::MatmulMeasurement& m);
-  void Lists(const v1::Calibration& m);
+  void CheckVersion(int32_t version);
+  void CheckDevice(const MessagePath& path, const v1::Device& m);
+  void CheckMeasuredTime(const MessagePath& path, const google::protobuf::Timestamp& m);
+  void CheckMatmul(const MessagePath& path, const v1::MatmulMeasurement& m);
+  void CheckRegister(const MessagePath& path, const v1::RegisterMeasurement& m);
+  void CheckStream(const MessagePath& path, const v1::StreamMeasurement& m);
+  void CheckElementwise(const MessagePath& path, const v1::ElementwiseMeasurement& m);
+  void CheckFusion(const MessagePath& path, const v1::FusionMeasurement& m);
+  void CheckLaunch(const MessagePath& path, const v1::LaunchMeasurement& m);
+  void CheckMissing(const MessagePath& path, const v1::MissingMeasurements& m);
+  void CheckConditions(const MessagePath& path, const v1::OperatingConditions& m);
+  void CheckEnvironment(const MessagePath& path, const v1::MeasurementEnvironment& m);
+  void CheckLinks(const MessagePath& path, const v1::MeasurementEnvironment& m);
+  void CheckGuardCost(const MessagePath& path, const v1::GuardCost& m);
+  void CheckKind(const MessagePath& path, const v1::MatmulMeasurement& m);
+  void CheckLists(const v1::Calibration& m);
 
   FieldChecker check_;
   const MessagePath& path_;
@@ -75,7 +75,7 @@ class CalibrationChecker {
   std::set<int> launch_kinds_;
 };
 
-void CalibrationChecker::Version(int32_t version) {
+void CalibrationChecker::CheckVersion(int32_t version) {
   if (version == kSchemaVersion) return;
   const FieldChecker::Field field = {path_, "schema_version"};
   if (version == 0) {
@@ -89,39 +89,40 @@ void CalibrationChecker::Version(int32_t version) {
   }
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::Device& m) {
+void CalibrationChecker::CheckDevice(const MessagePath& path, const v1::Device& m) {
   if (!IsUuid(m.uuid())) {
     check_.Fault({path, "uuid"},
                  absl::StrCat("must be 1 to ", kMaxUuidBytes, " letters, digits and dashes"));
   }
   check_.Enum({path, "kind"}, m.kind(), v1::DeviceKind_IsValid(m.kind()));
   check_.Name({path, "product_name"}, m.product_name());
-  check_.Text({path, "hostname"}, m.hostname(), kMostNameBytes);
-  check_.Whole({path, "memory_bytes"}, m.memory_bytes(), 1, kMostBytes);
-  if (m.has_cache_bytes()) check_.Whole({path, "cache_bytes"}, m.cache_bytes(), 1, kMostBytes);
+  check_.Text({path, "hostname"}, m.hostname(), kMaxFieldTextBytes);
+  check_.Whole({path, "memory_bytes"}, m.memory_bytes(), 1, kMaxByteCount);
+  if (m.has_cache_bytes()) check_.Whole({path, "cache_bytes"}, m.cache_bytes(), 1, kMaxByteCount);
   if (m.has_compute_unit_count()) {
     check_.Whole({path, "compute_unit_count"}, m.compute_unit_count(), 1, kMaxCount);
   }
   if (m.has_power_limit_watts()) {
     check_.Real({path, "power_limit_watts"}, m.power_limit_watts(), kWatts);
   }
-  check_.Text({path, "pci_bus_id"}, m.pci_bus_id(), kMostNameBytes);
+  check_.Text({path, "pci_bus_id"}, m.pci_bus_id(), kMaxFieldTextBytes);
   check_.Each(path, "instruction_sets", m.instruction_sets(),
               [this](const MessagePath& element, const std::string& name) {
-                check_.Text({element, ""}, name, kMostNameBytes);
+                check_.Text({element, ""}, name, kMaxFieldTextBytes);
               });
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const google::protobuf::Timestamp& m) {
+void CalibrationChecker::CheckMeasuredTime(const MessagePath& path,
+                                           const google::protobuf::Timestamp& m) {
   check_.Whole({path, "seconds"}, m.seconds(), kMinUnixSeconds, kMaxUnixSeconds);
   check_.Whole({path, "nanos"}, m.nanos(), 0, 999'999'999);
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement& m) {
+void CalibrationChecker::CheckMatmul(const MessagePath& path, const v1::MatmulMeasurement& m) {
   check_.Type(path, m.data_type());
-  check_.Whole({path, "m"}, m.m(), 1, kMostDimension);
-  check_.Whole({path, "n"}, m.n(), 1, kMostDimension);
-  check_.Whole({path, "k"}, m.k(), 1, kMostDimension);
+  check_.Whole({path, "m"}, m.m(), 1, kMaxMatmulDimension);
+  check_.Whole({path, "n"}, m.n(), 1, kMaxMatmulDimension);
+  check_.Whole({path, "k"}, m.k(), 1, kMaxMatmulDimension);
   check_.Time({path, "time"}, m.has_time(), m.time());
   check_.Whole({path, "batch_count"}, m.batch_count(), 0, kMaxCount);
   const auto batch = static_cast<double>(std::max(m.batch_count(), int64_t{1}));
@@ -129,12 +130,12 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement
                        static_cast<double>(m.k());
   check_.Rate({path, "flops_per_second"}, m.flops_per_second(), flops / m.time().median_seconds());
   check_.Name({path, "engine"}, m.engine());
-  check_.Text({path, "kernel"}, m.kernel(), kMostNameBytes);
+  check_.Text({path, "kernel"}, m.kernel(), kMaxFieldTextBytes);
   if (m.has_register_ratio()) check_.Real({path, "register_ratio"}, m.register_ratio(), kRatio);
   if (m.has_best_flops_per_second()) {
     check_.Real({path, "best_flops_per_second"}, m.best_flops_per_second(), kRate);
   }
-  check_.Text({path, "best_kernel"}, m.best_kernel(), kMostNameBytes);
+  check_.Text({path, "best_kernel"}, m.best_kernel(), kMaxFieldTextBytes);
   if (m.has_sm_clock_hertz()) check_.Real({path, "sm_clock_hertz"}, m.sm_clock_hertz(), kHertz);
   if (m.has_counted_sm_clock_hertz()) {
     check_.Real({path, "counted_sm_clock_hertz"}, m.counted_sm_clock_hertz(), kHertz);
@@ -143,10 +144,10 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MatmulMeasurement
   if (m.has_clock_limit_ratio()) {
     check_.Real({path, "clock_limit_ratio"}, m.clock_limit_ratio(), kRatio);
   }
-  Kind(path, m);
+  CheckKind(path, m);
 }
 
-void CalibrationChecker::Kind(const MessagePath& path, const v1::MatmulMeasurement& m) {
+void CalibrationChecker::CheckKind(const MessagePath& path, const v1::MatmulMeasurement& m) {
   using Matmul = v1::MatmulMeasurement;
   const auto is_known = [&](absl::string_view name, int value, bool known) {
     if (!known) check_.Fault({path, name}, UnknownEnumNumber(value));
@@ -171,28 +172,29 @@ void CalibrationChecker::Kind(const MessagePath& path, const v1::MatmulMeasureme
   }
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::RegisterMeasurement& m) {
+void CalibrationChecker::CheckRegister(const MessagePath& path, const v1::RegisterMeasurement& m) {
   check_.Type(path, m.data_type());
   check_.Name({path, "instruction"}, m.instruction());
   check_.Real({path, "flops_per_second"}, m.flops_per_second(), kRate);
   check_.Time({path, "time"}, m.has_time(), m.time());
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::StreamMeasurement& m) {
+void CalibrationChecker::CheckStream(const MessagePath& path, const v1::StreamMeasurement& m) {
   check_.Enum({path, "operation"}, m.operation(),
               v1::StreamMeasurement::Operation_IsValid(m.operation()));
-  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMostBytes);
+  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxByteCount);
   check_.Time({path, "time"}, m.has_time(), m.time());
   const double bytes = ArraysOf(m.operation()) * static_cast<double>(m.array_bytes());
   check_.Rate({path, "bytes_per_second"}, m.bytes_per_second(), bytes / m.time().median_seconds());
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::ElementwiseMeasurement& m) {
+void CalibrationChecker::CheckElementwise(const MessagePath& path,
+                                          const v1::ElementwiseMeasurement& m) {
   check_.Whole({path, "multiply_add_count"}, m.multiply_add_count(), 1, kMaxCount);
   check_.Real({path, "flops_per_byte"}, m.flops_per_byte(), kIntensity);
   const double intensity = 2 * static_cast<double>(m.multiply_add_count()) / 8;
   check_.Agrees({path, "flops_per_byte"}, m.flops_per_byte(), intensity);
-  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMostBytes);
+  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxByteCount);
   check_.Time({path, "time"}, m.has_time(), m.time());
   // Each element is read and written.
   const double bytes_per_second =
@@ -201,9 +203,9 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::ElementwiseMeasur
   check_.Rate({path, "bytes_per_second"}, m.bytes_per_second(), bytes_per_second);
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::FusionMeasurement& m) {
+void CalibrationChecker::CheckFusion(const MessagePath& path, const v1::FusionMeasurement& m) {
   check_.Whole({path, "operation_count"}, m.operation_count(), 2, kMaxCount);
-  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMostBytes);
+  check_.Whole({path, "array_bytes"}, m.array_bytes(), 1, kMaxByteCount);
   check_.Time({path, "unfused_time"}, m.has_unfused_time(), m.unfused_time());
   check_.Time({path, "fused_time"}, m.has_fused_time(), m.fused_time());
   check_.Real({path, "speedup_ratio"}, m.speedup_ratio(), kRatio);
@@ -211,7 +213,7 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::FusionMeasurement
                 m.unfused_time().median_seconds() / m.fused_time().median_seconds());
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::LaunchMeasurement& m) {
+void CalibrationChecker::CheckLaunch(const MessagePath& path, const v1::LaunchMeasurement& m) {
   check_.Enum({path, "kind"}, m.kind(), v1::LaunchMeasurement::Kind_IsValid(m.kind()));
   if (!launch_kinds_.insert(m.kind()).second) {
     check_.Fault({path, "kind"}, "was given before: give one measurement of each");
@@ -219,13 +221,14 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::LaunchMeasurement
   check_.Time({path, "time"}, m.has_time(), m.time());
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::MissingMeasurements& m) {
+void CalibrationChecker::CheckMissing(const MessagePath& path, const v1::MissingMeasurements& m) {
   check_.Name({path, "phase"}, m.phase());
   check_.Whole({path, "missing_count"}, m.missing_count(), 1, kMaxCount);
   check_.Whole({path, "planned_count"}, m.planned_count(), m.missing_count(), kMaxCount);
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::OperatingConditions& m) {
+void CalibrationChecker::CheckConditions(const MessagePath& path,
+                                         const v1::OperatingConditions& m) {
   const auto real = [&](absl::string_view name, bool present, double value, RealRange range) {
     if (present) check_.Real({path, name}, value, range);
   };
@@ -242,12 +245,13 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::OperatingConditio
   real("hardware_throttle_ratio", m.has_hardware_throttle_ratio(), m.hardware_throttle_ratio(),
        kShare);
   if (m.has_peak_allocated_bytes()) {
-    check_.Whole({path, "peak_allocated_bytes"}, m.peak_allocated_bytes(), 1, kMostBytes);
+    check_.Whole({path, "peak_allocated_bytes"}, m.peak_allocated_bytes(), 1, kMaxByteCount);
   }
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::MeasurementEnvironment& m) {
-  Links(path, m);
+void CalibrationChecker::CheckEnvironment(const MessagePath& path,
+                                          const v1::MeasurementEnvironment& m) {
+  CheckLinks(path, m);
   const auto real = [&](absl::string_view name, bool present, double value, RealRange range) {
     if (present) check_.Real({path, name}, value, range);
   };
@@ -258,20 +262,20 @@ void CalibrationChecker::Of(const MessagePath& path, const v1::MeasurementEnviro
   real("default_power_limit_watts", m.has_default_power_limit_watts(),
        m.default_power_limit_watts(), kWatts);
   if (m.has_visible_device_count()) {
-    check_.Whole({path, "visible_device_count"}, m.visible_device_count(), 1, kMostDevices);
+    check_.Whole({path, "visible_device_count"}, m.visible_device_count(), 1, kMaxVisibleDevices);
   }
   const auto text = [this](const MessagePath& element, absl::string_view value) {
-    check_.Text({element, ""}, value, kMostNameBytes);
+    check_.Text({element, ""}, value, kMaxFieldTextBytes);
   };
   text(MessagePath(path, "operating_system"), m.operating_system());
   text(MessagePath(path, "kernel_release"), m.kernel_release());
   text(MessagePath(path, "c_library"), m.c_library());
   check_.Each(path, "libraries", m.libraries(), text, kMaxTexts);
   check_.Each(path, "cleared_variables", m.cleared_variables(), text, kMaxTexts);
-  if (m.has_guard_cost()) Of(MessagePath(path, "guard_cost"), m.guard_cost());
+  if (m.has_guard_cost()) CheckGuardCost(MessagePath(path, "guard_cost"), m.guard_cost());
 }
 
-void CalibrationChecker::Links(const MessagePath& path, const v1::MeasurementEnvironment& m) {
+void CalibrationChecker::CheckLinks(const MessagePath& path, const v1::MeasurementEnvironment& m) {
   const auto whole = [&](absl::string_view name, bool present, int64_t value, int64_t most) {
     if (present) check_.Whole({path, name}, value, 1, most);
   };
@@ -287,20 +291,24 @@ void CalibrationChecker::Links(const MessagePath& path, const v1::MeasurementEnv
   }
 }
 
-void CalibrationChecker::Of(const MessagePath& path, const v1::GuardCost& m) {
+void CalibrationChecker::CheckGuardCost(const MessagePath& path, const v1::GuardCost& m) {
   check_.Whole({path, "reading_count"}, m.reading_count(), 1, kMaxCount);
   check_.Real({path, "total_seconds"}, m.total_seconds(), kCostSeconds);
   check_.Real({path, "longest_seconds"}, m.longest_seconds(), kCostSeconds);
 }
 
-void CalibrationChecker::Lists(const v1::Calibration& m) {
-  const auto check = [this](const MessagePath& path, const auto& element) { Of(path, element); };
-  check_.Each(path_, "matmuls", m.matmuls(), check);
-  check_.Each(path_, "launches", m.launches(), check);
-  check_.Each(path_, "missing", m.missing(), check);
-  check_.Each(path_, "registers", m.registers(), check);
-  check_.Each(path_, "streams", m.streams(), check);
-  check_.Each(path_, "elementwise", m.elementwise(), check);
+void CalibrationChecker::CheckLists(const v1::Calibration& m) {
+  const auto by = [this](auto method) {
+    return [this, method](const MessagePath& path, const auto& element) {
+      (this->*method)(path, element);
+    };
+  };
+  check_.Each(path_, "matmuls", m.matmuls(), by(&CalibrationChecker::CheckMatmul));
+  check_.Each(path_, "launches", m.launches(), by(&CalibrationChecker::CheckLaunch));
+  check_.Each(path_, "missing", m.missing(), by(&CalibrationChecker::CheckMissing));
+  check_.Each(path_, "registers", m.registers(), by(&CalibrationChecker::CheckRegister));
+  check_.Each(path_, "streams", m.streams(), by(&CalibrationChecker::CheckStream));
+  check_.Each(path_, "elementwise", m.elementwise(), by(&CalibrationChecker::CheckElementwise));
   CheckKernels(m, path_, rules_.limits, check_);
   check_.Each(path_, "notes", m.notes(), [this](const MessagePath& path, const std::string& note) {
     check_.Text({path, ""}, note, kMaxSentenceBytes);
@@ -308,24 +316,26 @@ void CalibrationChecker::Lists(const v1::Calibration& m) {
 }
 
 void CalibrationChecker::Check(const v1::Calibration& m) {
-  Version(m.schema_version());
+  CheckVersion(m.schema_version());
   if (m.schema_version() > kSchemaVersion) return;  // its fields may mean something else
   check_.Present({path_, "device"}, m.has_device());
-  if (m.has_device()) Of(MessagePath(path_, "device"), m.device());
+  if (m.has_device()) CheckDevice(MessagePath(path_, "device"), m.device());
   check_.Present({path_, "measured_time"}, m.has_measured_time());
-  if (m.has_measured_time()) Of(MessagePath(path_, "measured_time"), m.measured_time());
+  if (m.has_measured_time()) {
+    CheckMeasuredTime(MessagePath(path_, "measured_time"), m.measured_time());
+  }
   check_.Name({path_, "probe_version"}, m.probe_version());
   check_.Enum({path_, "mode"}, m.mode(), v1::ProbeMode_IsValid(m.mode()));
   check_.Real({path_, "duration_seconds"}, m.duration_seconds(), kSeconds);
   check_.Real({path_, "coverage_ratio"}, m.coverage_ratio(), kShare);
   if (m.has_drift_ratio()) check_.Real({path_, "drift_ratio"}, m.drift_ratio(), kDrift);
-  Lists(m);
+  CheckLists(m);
   if (m.has_ridge_flops_per_byte()) {
     check_.Real({path_, "ridge_flops_per_byte"}, m.ridge_flops_per_byte(), kIntensity);
   }
-  if (m.has_fusion()) Of(MessagePath(path_, "fusion"), m.fusion());
-  if (m.has_conditions()) Of(MessagePath(path_, "conditions"), m.conditions());
-  if (m.has_environment()) Of(MessagePath(path_, "environment"), m.environment());
+  if (m.has_fusion()) CheckFusion(MessagePath(path_, "fusion"), m.fusion());
+  if (m.has_conditions()) CheckConditions(MessagePath(path_, "conditions"), m.conditions());
+  if (m.has_environment()) CheckEnvironment(MessagePath(path_, "environment"), m.environment());
   check_.Whole({path_, "checked_result_count"}, m.checked_result_count(), 1, kMaxCount);
 }
 

@@ -84,7 +84,7 @@ void FieldChecker::Text(Field field, absl::string_view value, size_t most_bytes)
 
 void FieldChecker::Name(Field field, absl::string_view value) {
   Present(field, !value.empty());
-  Text(field, value, kMostNameBytes);
+  Text(field, value, kMaxFieldTextBytes);
 }
 
 void FieldChecker::Agrees(Field field, double value, double expected) {

@@ -42,8 +42,8 @@ struct RealRange {
   bool above_low = false;  // excludes `low` itself
 };
 
-inline constexpr size_t kMostNameBytes = 256;
-inline constexpr int64_t kMostBytes = 1'000'000'000'000'000;
+inline constexpr size_t kMaxFieldTextBytes = 256;
+inline constexpr int64_t kMaxByteCount = 1'000'000'000'000'000;
 inline constexpr int64_t kMaxCount = 1'000'000'000'000;
 inline constexpr RealRange kSeconds = {.low = 0, .high = 1e6, .above_low = true};
 // From 1, so that no time of a plan is infinite.
@@ -82,7 +82,7 @@ class FieldChecker {
   void Type(const MessagePath& path, v1::DataType type);
   // A text of at most `most_bytes`, without control characters. May be empty.
   void Text(Field field, absl::string_view value, size_t most_bytes);
-  // A required text of up to kMostNameBytes.
+  // A required text of up to kMaxFieldTextBytes.
   void Name(Field field, absl::string_view value);
   // Checks that `value` is within the tolerance of `expected`, which other fields give. Where
   // either is not a number, a violation of that field, or of those it is computed from, has been

@@ -99,7 +99,9 @@ class KernelChecker {
       : calibration_(calibration), path_(path), limits_(limits), check_(check) {}
 
   void Check() {
-    const auto check = [this](const MessagePath& path, const auto& m) { Sound(path, m); };
+    const auto check = [this](const MessagePath& path, const auto& m) {
+      CheckMeasurement(path, m);
+    };
     check_.Each(path_, "attentions", calibration_.attentions(), check);
     check_.Each(path_, "experts", calibration_.experts(), check);
     check_.Each(path_, "collectives", calibration_.collectives(), check);
@@ -107,31 +109,31 @@ class KernelChecker {
   }
 
  private:
-  void Of(const MessagePath& path, const v1::AttentionMeasurement& m);
-  void Of(const MessagePath& path, const v1::ExpertsMeasurement& m);
-  void Of(const MessagePath& path, const v1::CollectiveMeasurement& m);
-  void Of(const MessagePath& path, const v1::HostCopyMeasurement& m);
+  void CheckFields(const MessagePath& path, const v1::AttentionMeasurement& m);
+  void CheckFields(const MessagePath& path, const v1::ExpertsMeasurement& m);
+  void CheckFields(const MessagePath& path, const v1::CollectiveMeasurement& m);
+  void CheckFields(const MessagePath& path, const v1::HostCopyMeasurement& m);
 
   // Checks that apply only where all fields are valid.
-  void Whole(const MessagePath& path, const v1::AttentionMeasurement& m);
-  void Whole(const MessagePath& path, const v1::ExpertsMeasurement& m);
-  void Whole(const MessagePath& path, const v1::CollectiveMeasurement& m);
-  void Whole(const MessagePath& path, const v1::HostCopyMeasurement& m);
+  void CheckPlausible(const MessagePath& path, const v1::AttentionMeasurement& m);
+  void CheckPlausible(const MessagePath& path, const v1::ExpertsMeasurement& m);
+  void CheckPlausible(const MessagePath& path, const v1::CollectiveMeasurement& m);
+  void CheckPlausible(const MessagePath& path, const v1::HostCopyMeasurement& m);
 
   template <typename Measurement>
-  void Sound(const MessagePath& path, const Measurement& m) {
+  void CheckMeasurement(const MessagePath& path, const Measurement& m) {
     const int faults_before = check_.fault_count();
-    Of(path, m);
-    if (check_.fault_count() == faults_before) Whole(path, m);
+    CheckFields(path, m);
+    if (check_.fault_count() == faults_before) CheckPlausible(path, m);
   }
 
-  void Sizes(const MessagePath& path,
-             std::initializer_list<std::pair<absl::string_view, int64_t>> sizes) {
+  void CheckSizes(const MessagePath& path,
+                  std::initializer_list<std::pair<absl::string_view, int64_t>> sizes) {
     for (const auto& [name, size] : sizes) check_.Whole({path, name}, size, 1, kMaxCount);
   }
 
   template <typename Measurement>
-  void TimeWithin(const MessagePath& path, const Measurement& m, RealRange seconds) {
+  void CheckTime(const MessagePath& path, const Measurement& m, RealRange seconds) {
     check_.Time({path, "time"}, m.has_time(), m.time());
     const MessagePath time(path, "time");
     // A time outside kSeconds has been reported already.
@@ -141,13 +143,13 @@ class KernelChecker {
   }
 
   template <typename Key>
-  void Once(const MessagePath& path, const Key& key, std::set<Key>& seen) {
+  void RejectDuplicate(const MessagePath& path, const Key& key, std::set<Key>& seen) {
     if (seen.insert(key).second) return;
     check_.Fault({path, ""}, "is of the same work as an earlier one: give one measurement of each");
   }
 
   // Checks `rate`, which follows from `time` of the message at `path`, against `limit`.
-  void Below(const PhysicalLimit& limit, const MessagePath& path, double rate) {
+  void CheckLimit(const PhysicalLimit& limit, const MessagePath& path, double rate) {
     if (!limit.rate.has_value() || rate <= kMaxOfPeak * *limit.rate) return;
     const MessagePath time(path, "time");
     check_.Fault({time, "median_seconds"},
@@ -181,93 +183,95 @@ class KernelChecker {
   std::set<std::tuple<int, bool, int64_t>> host_copies_;
 };
 
-void KernelChecker::Of(const MessagePath& path, const v1::AttentionMeasurement& m) {
+void KernelChecker::CheckFields(const MessagePath& path, const v1::AttentionMeasurement& m) {
   check_.Type(path, m.data_type());
   check_.Enum({path, "pass"}, m.pass(), v1::AttentionMeasurement::Pass_IsValid(m.pass()));
-  Sizes(path, {{"batch", m.batch()},
-               {"sequence_length", m.sequence_length()},
-               {"heads", m.heads()},
-               {"kv_heads", m.kv_heads()},
-               {"head_size", m.head_size()},
-               {"value_head_size", m.value_head_size()}});
+  CheckSizes(path, {{"batch", m.batch()},
+                    {"sequence_length", m.sequence_length()},
+                    {"heads", m.heads()},
+                    {"kv_heads", m.kv_heads()},
+                    {"head_size", m.head_size()},
+                    {"value_head_size", m.value_head_size()}});
   check_.Whole({path, "window"}, m.window(), 0, kMaxCount);
   if (m.kv_heads() >= 1 && m.heads() >= 1 && m.heads() % m.kv_heads() != 0) {
     check_.Fault({path, "kv_heads"}, "must divide heads");
   }
-  TimeWithin(path, m, kKernelSeconds);
+  CheckTime(path, m, kKernelSeconds);
   check_.Rate({path, "flops_per_second"}, m.flops_per_second(),
               PassesOf(m) * ForwardFlops(m, PairsOf(m)) / m.time().median_seconds());
   check_.Name({path, "engine"}, m.engine());
 }
 
-void KernelChecker::Whole(const MessagePath& path, const v1::AttentionMeasurement& m) {
-  Once(path,
-       AttentionKey(m.data_type(), m.pass(), m.batch(), m.sequence_length(), m.heads(),
-                    m.kv_heads(), m.head_size(), m.value_head_size(), m.causal(), m.window()),
-       attentions_);
+void KernelChecker::CheckPlausible(const MessagePath& path, const v1::AttentionMeasurement& m) {
+  RejectDuplicate(
+      path,
+      AttentionKey(m.data_type(), m.pass(), m.batch(), m.sequence_length(), m.heads(), m.kv_heads(),
+                   m.head_size(), m.value_head_size(), m.causal(), m.window()),
+      attentions_);
   // Counts only FLOPs that no kernel can skip, so that none is refused for cutting the sequence
   // into windows.
   const AttendedPairs pairs = PairsOf(m);
   const double least_flops = ForwardFlops(m, pairs) * pairs.chunked / pairs.sliding;
-  Below(PeakIn(m.data_type()), path, PassesOf(m) * least_flops / m.time().median_seconds());
+  CheckLimit(PeakIn(m.data_type()), path, PassesOf(m) * least_flops / m.time().median_seconds());
 }
 
-void KernelChecker::Of(const MessagePath& path, const v1::ExpertsMeasurement& m) {
+void KernelChecker::CheckFields(const MessagePath& path, const v1::ExpertsMeasurement& m) {
   check_.Type(path, m.data_type());
-  Sizes(path, {{"tokens", m.tokens()},
-               {"hidden_size", m.hidden_size()},
-               {"feed_forward_size", m.feed_forward_size()},
-               {"expert_count", m.expert_count()},
-               {"experts_per_token", m.experts_per_token()},
-               {"expert_parallel_size", m.expert_parallel_size()}});
+  CheckSizes(path, {{"tokens", m.tokens()},
+                    {"hidden_size", m.hidden_size()},
+                    {"feed_forward_size", m.feed_forward_size()},
+                    {"expert_count", m.expert_count()},
+                    {"experts_per_token", m.experts_per_token()},
+                    {"expert_parallel_size", m.expert_parallel_size()}});
   if (m.experts_per_token() > m.expert_count()) {
     check_.Fault({path, "experts_per_token"}, "must not exceed expert_count");
   }
   if (m.expert_parallel_size() >= 1 && m.expert_count() % m.expert_parallel_size() != 0) {
     check_.Fault({path, "expert_parallel_size"}, "must divide expert_count");
   }
-  TimeWithin(path, m, kKernelSeconds);
+  CheckTime(path, m, kKernelSeconds);
   check_.Rate({path, "flops_per_second"}, m.flops_per_second(),
               FlopsOf(m) / m.time().median_seconds());
   check_.Name({path, "engine"}, m.engine());
 }
 
-void KernelChecker::Whole(const MessagePath& path, const v1::ExpertsMeasurement& m) {
-  Once(path,
-       ExpertsKey(m.data_type(), m.tokens(), m.hidden_size(), m.feed_forward_size(),
-                  m.expert_count(), m.experts_per_token(), m.expert_parallel_size(), m.gated()),
-       experts_);
-  Below(PeakIn(m.data_type()), path, m.flops_per_second());
+void KernelChecker::CheckPlausible(const MessagePath& path, const v1::ExpertsMeasurement& m) {
+  RejectDuplicate(
+      path,
+      ExpertsKey(m.data_type(), m.tokens(), m.hidden_size(), m.feed_forward_size(),
+                 m.expert_count(), m.experts_per_token(), m.expert_parallel_size(), m.gated()),
+      experts_);
+  CheckLimit(PeakIn(m.data_type()), path, m.flops_per_second());
 }
 
-void KernelChecker::Of(const MessagePath& path, const v1::CollectiveMeasurement& m) {
+void KernelChecker::CheckFields(const MessagePath& path, const v1::CollectiveMeasurement& m) {
   check_.Enum({path, "operation"}, m.operation(), v1::CollectiveOperation_IsValid(m.operation()));
   check_.Whole({path, "rank_count"}, m.rank_count(), 2, kMaxCollectiveRanks);
   check_.Whole({path, "size_bytes"}, m.size_bytes(), 1, kMaxCollectiveBytes);
-  TimeWithin(path, m, kCollectiveSeconds);
+  CheckTime(path, m, kCollectiveSeconds);
   const double wire_bytes = WireShareOf(m) * static_cast<double>(m.size_bytes());
   check_.Rate({path, "bus_bytes_per_second"}, m.bus_bytes_per_second(),
               wire_bytes / m.time().median_seconds());
   check_.Name({path, "engine"}, m.engine());
 }
 
-void KernelChecker::Whole(const MessagePath& path, const v1::CollectiveMeasurement& m) {
-  Once(path, {m.operation(), m.rank_count(), m.size_bytes()}, collectives_);
-  Below(MemoryBandwidth(), path, m.bus_bytes_per_second());
+void KernelChecker::CheckPlausible(const MessagePath& path, const v1::CollectiveMeasurement& m) {
+  RejectDuplicate(path, {m.operation(), m.rank_count(), m.size_bytes()}, collectives_);
+  CheckLimit(MemoryBandwidth(), path, m.bus_bytes_per_second());
 }
 
-void KernelChecker::Of(const MessagePath& path, const v1::HostCopyMeasurement& m) {
+void KernelChecker::CheckFields(const MessagePath& path, const v1::HostCopyMeasurement& m) {
   check_.Enum({path, "direction"}, m.direction(),
               v1::HostCopyMeasurement::Direction_IsValid(m.direction()));
-  check_.Whole({path, "size_bytes"}, m.size_bytes(), 1, kMostBytes);
-  TimeWithin(path, m, kKernelSeconds);
+  check_.Whole({path, "size_bytes"}, m.size_bytes(), 1, kMaxByteCount);
+  CheckTime(path, m, kKernelSeconds);
   check_.Rate({path, "bytes_per_second"}, m.bytes_per_second(),
               static_cast<double>(m.size_bytes()) / m.time().median_seconds());
 }
 
-void KernelChecker::Whole(const MessagePath& path, const v1::HostCopyMeasurement& m) {
-  Once(path, {m.direction(), m.pageable(), m.size_bytes()}, host_copies_);
-  Below(MemoryBandwidth(), path, m.bytes_per_second());
+void KernelChecker::CheckPlausible(const MessagePath& path, const v1::HostCopyMeasurement& m) {
+  RejectDuplicate(path, {m.direction(), m.pageable(), m.size_bytes()}, host_copies_);
+  CheckLimit(MemoryBandwidth(), path, m.bytes_per_second());
 }
 
 }  // namespace

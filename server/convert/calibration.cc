@@ -134,19 +134,19 @@ Seconds TimeOf(const v1::TimeStatistics& time) { return Seconds(time.median_seco
 
 // The multiplications by data type, in order of each type's first point. Bursts of all shapes,
 // those asked for by a caller included, each shape once.
-std::vector<MeasuredGemms> GemmsFrom(const v1::Calibration& calibration) {
-  std::vector<MeasuredGemms> out;
+std::vector<MeasuredMatmulPoints> MatmulsFrom(const v1::Calibration& calibration) {
+  std::vector<MeasuredMatmulPoints> out;
   for (const v1::MatmulMeasurement& m : calibration.matmuls()) {
     if (!IsShapeBurst(m)) continue;
     FieldViolations checked_before;
     const DataType type = DataTypeFrom(m.data_type(), "", checked_before);
     auto of_type = std::find_if(out.begin(), out.end(),
                                 [type](const auto& each) { return each.data_type == type; });
-    if (of_type == out.end()) of_type = out.insert(out.end(), {.data_type = type, .gemms = {}});
-    const GemmShape shape = {m.m(), m.n(), m.k()};
-    const bool known = std::any_of(of_type->gemms.begin(), of_type->gemms.end(),
-                                   [&](const MeasuredGemm& g) { return g.shape == shape; });
-    if (!known) of_type->gemms.push_back({shape, Seconds(m.time().median_seconds())});
+    if (of_type == out.end()) of_type = out.insert(out.end(), {.data_type = type, .matmuls = {}});
+    const MatmulShape shape = {m.m(), m.n(), m.k()};
+    const bool known = std::any_of(of_type->matmuls.begin(), of_type->matmuls.end(),
+                                   [&](const MatmulPoint& g) { return g.shape == shape; });
+    if (!known) of_type->matmuls.push_back({shape, Seconds(m.time().median_seconds())});
   }
   return out;
 }
@@ -230,7 +230,7 @@ AttentionShape ShapeFrom(const v1::AttentionMeasurement& wire) {
           .window = wire.window()};
 }
 
-GroupedGemmShape ShapeFrom(const v1::ExpertsMeasurement& wire) {
+GroupedMatmulShape ShapeFrom(const v1::ExpertsMeasurement& wire) {
   return {.tokens = wire.tokens(),
           .hidden = wire.hidden_size(),
           .intermediate = wire.feed_forward_size(),
@@ -283,7 +283,7 @@ std::shared_ptr<const DeviceModel> DeviceModelFrom(const v1::Calibration& calibr
                                                    std::string fingerprint) {
   return std::make_shared<const DeviceModel>(
       BestOf(calibration, std::move(fingerprint)),
-      MeasuredKernels{.gemms = GemmsFrom(calibration),
+      MeasuredKernels{.matmuls = MatmulsFrom(calibration),
                       .attentions = AttentionsFrom(calibration),
                       .experts = ExpertsFrom(calibration),
                       .collectives = CollectivesFrom(calibration),

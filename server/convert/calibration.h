@@ -44,7 +44,7 @@ std::shared_ptr<const DeviceModel> CheckedModelFrom(const v1::Calibration& calib
 
 // Shapes and operations that a calibration names.
 AttentionShape ShapeFrom(const v1::AttentionMeasurement& wire);
-GroupedGemmShape ShapeFrom(const v1::ExpertsMeasurement& wire);
+GroupedMatmulShape ShapeFrom(const v1::ExpertsMeasurement& wire);
 // kAllReduce where the operation is none.
 CollectiveOp CollectiveOpFrom(v1::CollectiveOperation wire);
 

@@ -36,7 +36,7 @@ void TimeTo(const KernelTime& time, Flops flops, absl::optional<FlopsPerSecond> 
 
 void NearbyTo(const NearbyShape& near, v1::NearbyKernel* out) {
   out->set_seconds(near.time.value());
-  if (const auto* matmul = std::get_if<GemmShape>(&near.work); matmul != nullptr) {
+  if (const auto* matmul = std::get_if<MatmulShape>(&near.work); matmul != nullptr) {
     v1::MatmulExtent* const wire = out->mutable_matmul();
     wire->set_m(matmul->m);
     wire->set_n(matmul->n);

@@ -11,7 +11,7 @@
 
 namespace sextant::server {
 
-std::string ShortName(absl::string_view name, absl::string_view prefix) {
+std::string EnumLabel(absl::string_view name, absl::string_view prefix) {
   return absl::AsciiStrToLower(absl::StripPrefix(name, prefix));
 }
 

@@ -18,7 +18,7 @@ namespace sextant::server {
 inline std::string Text(absl::string_view text) { return std::string(text); }
 
 // `name` without `prefix`, in lower case: "fp32" of DATA_TYPE_FP32.
-std::string ShortName(absl::string_view name, absl::string_view prefix);
+std::string EnumLabel(absl::string_view name, absl::string_view prefix);
 
 // Returns a size whose 0 means the default to the engine. One that is present and 0 is a violation,
 // not a default. `field` returns the path and is called only on a violation.

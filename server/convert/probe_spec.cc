@@ -127,14 +127,14 @@ DeviceProbe ProbeOf(const v1::Device& device, const v1::RunProbeRequest& request
       .uuid = device.uuid(),
       .arguments = {
           "--format=json",
-          absl::StrCat("--mode=", ShortName(v1::ProbeMode_Name(ModeOf(request)), "PROBE_MODE_")),
+          absl::StrCat("--mode=", EnumLabel(v1::ProbeMode_Name(ModeOf(request)), "PROBE_MODE_")),
           absl::StrCat("--budget=", budget.budget_seconds, "s"),
           device.kind() == v1::DEVICE_KIND_GPU ? "--backend=cuda" : "--backend=host",
           absl::StrCat("--device=", device.uuid())}};
   for (const v1::MatmulShape& shape : request.matmuls()) {
     out.arguments.push_back(
         absl::StrCat("--matmul=", shape.m(), "x", shape.n(), "x", shape.k(), ":",
-                     ShortName(v1::DataType_Name(shape.data_type()), "DATA_TYPE_")));
+                     EnumLabel(v1::DataType_Name(shape.data_type()), "DATA_TYPE_")));
   }
   return out;
 }

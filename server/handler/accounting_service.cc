@@ -30,7 +30,7 @@ namespace {
 // two operands, 1.5 ms with 10, 12 ms with 64.
 constexpr int kMaxOperandsInline = 3;
 
-absl::Status List(const v1::ListDataTypesRequest&, v1::ListDataTypesResponse* response) {
+absl::Status ListDataTypes(const v1::ListDataTypesRequest&, v1::ListDataTypesResponse* response) {
   for (const NumberFormat& format : NumberFormats())
     NumberFormatTo(format, response->add_formats());
   return absl::OkStatus();
@@ -58,8 +58,8 @@ void AddOf(int place, const absl::Status& status, FieldViolations& violations) {
   }
 }
 
-absl::Status Describe(const v1::DescribeDataTypeRequest& request,
-                      v1::DescribeDataTypeResponse* response) {
+absl::Status DescribeDataType(const v1::DescribeDataTypeRequest& request,
+                              v1::DescribeDataTypeResponse* response) {
   FieldViolations violations;
   const DataType type = DataTypeFrom(request.data_type(), "data_type", violations);
   const RoundingOptions options = RoundingOptionsFrom(request, violations);
@@ -89,8 +89,8 @@ absl::StatusOr<int64_t> WidthOf(const v1::DescribeTokensRequest& request) {
   return request.bytes_per_id();
 }
 
-absl::Status Tokens(const v1::DescribeTokensRequest& request,
-                    v1::DescribeTokensResponse* response) {
+absl::Status DescribeTokens(const v1::DescribeTokensRequest& request,
+                            v1::DescribeTokensResponse* response) {
   FieldViolations violations;
   violations.Require("", "token_count", request.token_count(), 1,
                      std::numeric_limits<int64_t>::max());
@@ -115,7 +115,8 @@ absl::Status Tokens(const v1::DescribeTokensRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status Tensor(const v1::AnalyzeTensorRequest& request, v1::AnalyzeTensorResponse* response) {
+absl::Status AnalyzeTensor(const v1::AnalyzeTensorRequest& request,
+                           v1::AnalyzeTensorResponse* response) {
   FieldViolations violations;
   const StridedTensor tensor = TensorFrom(request.tensor(), "tensor", violations);
   const std::vector<TensorAction> actions = TensorActionsFrom(request.steps(), violations);
@@ -124,7 +125,7 @@ absl::Status Tensor(const v1::AnalyzeTensorRequest& request, v1::AnalyzeTensorRe
       !status.ok()) {
     return InvalidField("tensor.shape", FieldViolationsOf(status)[0].description);
   }
-  SEXTANT_ASSIGN_OR_RETURN(const TensorAnalysis analysis, AnalyzeTensor(tensor, actions));
+  SEXTANT_ASSIGN_OR_RETURN(const TensorAnalysis analysis, sextant::AnalyzeTensor(tensor, actions));
   for (const ActionResult& result : analysis.results) {
     SEXTANT_RETURN_IF_ERROR(ActionResultTo(result, response->add_steps()));
   }
@@ -191,28 +192,28 @@ grpc::ServerUnaryReactor* AccountingService::ListDataTypes(grpc::CallbackServerC
                                                            const grpc::ByteBuffer* request,
                                                            grpc::ByteBuffer* response) {
   return AnswerInline<v1::ListDataTypesRequest, v1::ListDataTypesResponse>(
-      list_data_types_, context, request, response, List);
+      list_data_types_, context, request, response, server::ListDataTypes);
 }
 
 grpc::ServerUnaryReactor* AccountingService::DescribeDataType(grpc::CallbackServerContext* context,
                                                               const grpc::ByteBuffer* request,
                                                               grpc::ByteBuffer* response) {
   return AnswerInline<v1::DescribeDataTypeRequest, v1::DescribeDataTypeResponse>(
-      describe_data_type_, context, request, response, Describe);
+      describe_data_type_, context, request, response, server::DescribeDataType);
 }
 
 grpc::ServerUnaryReactor* AccountingService::DescribeTokens(grpc::CallbackServerContext* context,
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
   return AnswerInline<v1::DescribeTokensRequest, v1::DescribeTokensResponse>(
-      describe_tokens_, context, request, response, Tokens);
+      describe_tokens_, context, request, response, server::DescribeTokens);
 }
 
 grpc::ServerUnaryReactor* AccountingService::AnalyzeTensor(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,
                                                            grpc::ByteBuffer* response) {
   return AnswerInline<v1::AnalyzeTensorRequest, v1::AnalyzeTensorResponse>(
-      analyze_tensor_, context, request, response, Tensor);
+      analyze_tensor_, context, request, response, server::AnalyzeTensor);
 }
 
 grpc::ServerUnaryReactor* AccountingService::AnalyzeOperation(grpc::CallbackServerContext* context,

@@ -43,7 +43,7 @@ absl::StatusOr<const v1::Device*> DeviceMeant(const v1::GetCalibrationRequest& r
 }
 
 std::string ModeName(v1::ProbeMode mode) {
-  return ShortName(v1::ProbeMode_Name(mode), "PROBE_MODE_");
+  return EnumLabel(v1::ProbeMode_Name(mode), "PROBE_MODE_");
 }
 
 absl::Status NotMeasured(const v1::Device& device, bool distrusted) {

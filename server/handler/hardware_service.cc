@@ -18,8 +18,8 @@
 namespace sextant::server {
 namespace {
 
-absl::Status Answer(const v1::ListAcceleratorsRequest& request,
-                    v1::ListAcceleratorsResponse* response) {
+absl::Status ListAccelerators(const v1::ListAcceleratorsRequest& request,
+                              v1::ListAcceleratorsResponse* response) {
   if (request.has_name()) {
     SEXTANT_ASSIGN_OR_RETURN(const Accelerator* accelerator, FindAccelerator(request.name()));
     AcceleratorTo(*accelerator, response->add_accelerators());
@@ -56,7 +56,7 @@ grpc::ServerUnaryReactor* HardwareService::ListAccelerators(grpc::CallbackServer
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
   return AnswerInline<v1::ListAcceleratorsRequest, v1::ListAcceleratorsResponse>(
-      list_accelerators_, context, request, response, Answer);
+      list_accelerators_, context, request, response, server::ListAccelerators);
 }
 
 grpc::ServerUnaryReactor* HardwareService::ListDevices(grpc::CallbackServerContext* context,

@@ -9,8 +9,8 @@
 #include "engine/operation/analysis.h"
 #include "engine/run/operation_rates.h"
 #include "engine/run/rate_requirement.h"
+#include "engine/time/memory_pass_prediction.h"
 #include "engine/time/operation_prediction.h"
-#include "engine/time/stream_prediction.h"
 #include "server/convert/kernel.h"
 #include "server/convert/notes.h"
 #include "server/convert/operation.h"
@@ -81,7 +81,7 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOf(const Operation
       absl::optional<OperationPrediction> out,
       PredictOperation(asked.operation, asked.types.input, kernels.devices, kernels.join));
   if (out.has_value()) return out;
-  return PredictStreams(asked.operation, analysis, kernels.devices, kernels.join);
+  return PredictMemoryPasses(asked.operation, analysis, kernels.devices, kernels.join);
 }
 
 void PredictedTimesTo(const OperationPrediction& prediction, const OperationAnalysis& analysis,
@@ -133,7 +133,7 @@ absl::Status PredictionTo(const TimedOperation& timed, const Device& device, Sou
   NotesTo(std::move(notes), out->mutable_warnings(), out->mutable_assumptions());
   // A peak of products does not apply to operations that multiply no matrices.
   PredictedWork work;
-  if (!prediction->streams) work.peak = timed.rates.datasheet_peak;
+  if (!prediction->memory_pass) work.peak = timed.rates.datasheet_peak;
   PredictedTimesTo(*prediction, analysis, work, sources, out);
   return absl::OkStatus();
 }

@@ -118,7 +118,7 @@ bool Has(const std::vector<v1::DataType>& types, v1::DataType type) {
 
 // The short name of a data type; "fp8" for the 8-bit float that matrices are multiplied in.
 std::string TypeName(v1::DataType type) {
-  return type == v1::DATA_TYPE_FP8_E4M3 ? "fp8" : ShortName(v1::DataType_Name(type), "DATA_TYPE_");
+  return type == v1::DATA_TYPE_FP8_E4M3 ? "fp8" : EnumLabel(v1::DataType_Name(type), "DATA_TYPE_");
 }
 
 // Returns the largest copy in a direction, of pinned or of pageable memory; null without one.
@@ -305,7 +305,7 @@ class DeviceGauges {
   void AddLaunches(const v1::Calibration& calibration) {
     for (const v1::LaunchMeasurement& launch : calibration.launches()) {
       Add(kLaunch, launch.time().median_seconds(),
-          {{"kind", ShortName(v1::LaunchMeasurement::Kind_Name(launch.kind()), "KIND_")}});
+          {{"kind", EnumLabel(v1::LaunchMeasurement::Kind_Name(launch.kind()), "KIND_")}});
     }
   }
 

@@ -23,7 +23,7 @@ using Result = v1::RunProbeResponse::Result;
 
 // "full".
 std::string ModeText(const StoredCalibration& stored) {
-  return ShortName(v1::ProbeMode_Name(stored.calibration.mode()), "PROBE_MODE_");
+  return EnumLabel(v1::ProbeMode_Name(stored.calibration.mode()), "PROBE_MODE_");
 }
 
 // "full calibration of 2026-01-31T12:00:00Z".

@@ -116,7 +116,7 @@ bool IsTemporaryName(absl::string_view name) {
 }
 
 std::string ModeWord(v1::ProbeMode mode) {
-  return ShortName(v1::ProbeMode_Name(mode), "PROBE_MODE_");
+  return EnumLabel(v1::ProbeMode_Name(mode), "PROBE_MODE_");
 }
 
 // Checks that the name at `path` is that of the calibration's device and mode.

@@ -40,8 +40,8 @@ std::map<std::string, std::vector<Measured>> Products() {
     const Matmul op = {.m = static_cast<int64_t>(NumberOf(cells[4])),
                        .n = static_cast<int64_t>(NumberOf(cells[5])),
                        .k = static_cast<int64_t>(NumberOf(cells[6]))};
-    const Recipe recipe = RecipeOf(op, {WithDefaults({.input = DataType::kBf16}), {}});
-    out[cells[0]].push_back({CostOf(recipe.forward, kEveryOperand).value(), NumberOf(cells[7])});
+    const OpKernels kernels = OpKernelsOf(op, {WithDefaults({.input = DataType::kBf16}), {}});
+    out[cells[0]].push_back({CostOf(kernels.forward, kEveryOperand).value(), NumberOf(cells[7])});
   }
   return out;
 }

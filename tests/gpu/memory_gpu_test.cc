@@ -72,14 +72,16 @@ TEST_F(MemoryGpuTest, StreamsAreExactAndTheirCheckFindsOneWrongElement) {
     const char* kernel;
     float added, of_a, of_b;
   };
-  for (const Case& c : {Case{"stream_copy", 0, 1, 0}, Case{"stream_scale", 0, kScalar, 0},
-                        Case{"stream_triad", 0, 1, kScalar}, Case{"stream_write", kScalar, 0, 0}}) {
+  for (const Case& c :
+       {Case{"memory_pass_copy", 0, 1, 0}, Case{"memory_pass_scale", 0, kScalar, 0},
+        Case{"memory_pass_triad", 0, 1, kScalar}, Case{"memory_pass_write", kScalar, 0, 0}}) {
     const DeviceMemory out = Poisoned();
     const std::string kernel = c.kernel;
-    if (kernel == "stream_copy") Launch(kernel, out.address(), a.address(), kVectors);
-    if (kernel == "stream_scale") Launch(kernel, out.address(), a.address(), kVectors, kScalar);
-    if (kernel == "stream_write") Launch(kernel, out.address(), kVectors, kScalar);
-    if (kernel == "stream_triad") {
+    if (kernel == "memory_pass_copy") Launch(kernel, out.address(), a.address(), kVectors);
+    if (kernel == "memory_pass_scale")
+      Launch(kernel, out.address(), a.address(), kVectors, kScalar);
+    if (kernel == "memory_pass_write") Launch(kernel, out.address(), kVectors, kScalar);
+    if (kernel == "memory_pass_triad") {
       Launch(kernel, out.address(), a.address(), b.address(), kVectors, kScalar);
     }
     const std::vector<float> got = Read<float>(out, kCount);
@@ -88,7 +90,7 @@ TEST_F(MemoryGpuTest, StreamsAreExactAndTheirCheckFindsOneWrongElement) {
           << kernel << " " << i;
     }
     const auto wrong_count = [&] {
-      return WrongCount("check_stream", out.address(), kCount, kSeedA, kSeedB, c.added, c.of_a,
+      return WrongCount("check_memory_pass", out.address(), kCount, kSeedA, kSeedB, c.added, c.of_a,
                         c.of_b);
     };
     EXPECT_EQ(wrong_count(), 0) << kernel;
@@ -101,15 +103,15 @@ TEST_F(MemoryGpuTest, SumsOfReadsAreThoseOfTheHost) {
   const DeviceMemory a = Whole(kSeedA);
   const size_t thread_count = size_t{Shape().block_count} * Shape().thread_count;
   const DeviceMemory sums = Allocate(thread_count * sizeof(uint32_t));
-  Launch("stream_read", sums.address(), a.address(), kVectors);
+  Launch("memory_pass_read", sums.address(), a.address(), kVectors);
   uint32_t expected = 0;
   for (const uint32_t bits : Read<uint32_t>(a, kCount)) expected += bits;
   uint32_t sum = 0;
   for (const uint32_t part : Read<uint32_t>(sums, thread_count)) sum += part;
   EXPECT_EQ(sum, expected);
-  EXPECT_EQ(WrongCount("check_stream_read", sums.address(), kVectors, kSeedA), 0);
+  EXPECT_EQ(WrongCount("check_memory_pass_read", sums.address(), kVectors, kSeedA), 0);
   Write(sums, 77, 1);
-  EXPECT_EQ(WrongCount("check_stream_read", sums.address(), kVectors, kSeedA), 1);
+  EXPECT_EQ(WrongCount("check_memory_pass_read", sums.address(), kVectors, kSeedA), 1);
 }
 
 TEST_F(MemoryGpuTest, MultiplyAddsAreThoseOfDoublePrecision) {

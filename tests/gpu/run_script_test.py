@@ -88,10 +88,10 @@ def check_everything(folder):
     assert set(os.listdir(machine.out)) == FILES
     assert all(step["outcome"] == "ok" for step in machine.steps().values()), machine.steps()
     assert list(machine.steps()) == STEPS
-    gemms = machine.table("unseen_gemms.csv")
+    matmuls = machine.table("unseen_gemms.csv")
     for dtype, framework, count in (("bf16", "pytorch", 200), ("fp8", "pytorch", 200),
                                     ("bf16", "sextant-probe", 48)):
-        rows = [r for r in gemms if (r["dtype"], r["framework"]) == (dtype, framework)]
+        rows = [r for r in matmuls if (r["dtype"], r["framework"]) == (dtype, framework)]
         assert len(rows) == count, (dtype, framework, len(rows))
     passes = {(r["kernel"], r["pass"]) for r in machine.table("attention.csv")}
     assert passes == {(k, p) for k in ("cudnn", "flash") for p in ("forward", "backward")}

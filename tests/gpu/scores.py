@@ -43,13 +43,13 @@ def scored(name, rows, limits):
 
 def prediction_lines(rows):
     out = []
-    gemms = [r for r in rows if r["kind"] == "gemm"]
+    matmuls = [r for r in rows if r["kind"] == "gemm"]
     for dtype in ("bf16", "fp8"):
         out += scored(f"prediction, {dtype} multiplications",
-                      [r for r in gemms if r["dtype"] == dtype and r["framework"] == "pytorch"],
+                      [r for r in matmuls if r["dtype"] == dtype and r["framework"] == "pytorch"],
                       (MEDIAN_TARGET, P90_TARGET))
     out += scored("prediction, bf16 multiplications timed by the probe",
-                  [r for r in gemms if r["framework"] == "sextant-probe"], (None, None))
+                  [r for r in matmuls if r["framework"] == "sextant-probe"], (None, None))
     attention = [r for r in rows if r["kind"] == "attention"]
     # The kernels that calibrations have are cuDNN's; others are shown.
     cudnn = {("cudnn", direction) for direction in ("forward", "backward")}

@@ -69,8 +69,8 @@ def check_files():
 
 
 def check_shapes():
-    unseen = shapes.unseen_gemms()
-    assert unseen == shapes.unseen_gemms() and len(set(unseen)) == len(unseen) == 200
+    unseen = shapes.unseen_matmuls()
+    assert unseen == shapes.unseen_matmuls() and len(set(unseen)) == len(unseen) == 200
     for m, n, k in unseen:
         assert 1 <= m <= 8192 and all(1024 <= s <= 16384 and s % 64 == 0 for s in (n, k)), (m, n, k)
     assert statistics.median(m for m, _, _ in unseen) < 300, "rows are spread by their logarithm"

@@ -8,7 +8,7 @@ MODEL_WEIGHTS = [(6144, 4096), (4096, 4096), (4096, 14336), (10240, 8192), (8192
                  (15360, 5120), (5120, 5120), (4608, 3584), (3584, 3584)]
 
 
-def unseen_gemms(count=200, seed=8):
+def unseen_matmuls(count=200, seed=8):
     """(m, n, k) of m to 8192, n and k of 1024 to 16384, logarithms evenly spread, and every fifth a
     model's weight. n and k are multiples of 64, which all types can be multiplied in. Shapes that
     a calibration has are left out when predictions are scored."""

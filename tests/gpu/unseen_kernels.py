@@ -4,7 +4,7 @@
   unseen_kernels.py --probe=PROGRAM --probes=FILE --gemms=FILE.csv --attention=FILE.csv
                      [--seconds=90]
 
-Multiplications of shapes.unseen_gemms(), in bf16 and fp8, by PyTorch, and some of those in bf16 by
+Multiplications of shapes.unseen_matmuls(), in bf16 and fp8, by PyTorch, and some in bf16 by
 the probe itself (--matmul), which calls the library as it does for the calibration: what errors of
 both have in common is the prediction's. Attention of shapes.attention_shapes() by PyTorch's
 scaled_dot_product_attention, by each of its kernels, forward and backward. The predictions are made
@@ -21,24 +21,24 @@ import probe
 from gpu_timing import first_line, load_torch, measure
 from matmuls import data_types, library_of, multiplication
 from results import Table, TimeLimit
-from shapes import attention_flops, attention_shapes, unseen_gemms
+from shapes import attention_flops, attention_shapes, unseen_matmuls
 
 TIMES = ["seconds", "p10_seconds", "p90_seconds", "sample_count", "flops_per_second"]
-GEMM_COLUMNS = ["dtype", "framework", "framework_version", "m", "n", "k"] + TIMES
+MATMUL_COLUMNS = ["dtype", "framework", "framework_version", "m", "n", "k"] + TIMES
 ATTENTION_COLUMNS = ["dtype", "framework", "framework_version", "kernel", "pass", "batch",
                      "seq_len", "heads", "kv_heads", "head_dim", "causal"] + TIMES
 SHAPES_A_PROBE = 16
 PROBE_RUNS = 3
 PROBE_SECONDS = 8  # a run, and more than it should take
-GEMM_SHARE = 0.55  # of the step's time
+MATMUL_SHARE = 0.55  # of the step's time
 
 
-def torch_gemms(torch, table, limit):
+def torch_matmuls(torch, table, limit):
     """False where a multiplication failed."""
     framework, version = library_of(torch)
     all_ran = True
     # Both types of a shape in turn: a step that is cut has as many of each.
-    for m, n, k in unseen_gemms():
+    for m, n, k in unseen_matmuls():
         for dtype in data_types(torch):
             if limit.over():
                 return all_ran
@@ -53,10 +53,10 @@ def torch_gemms(torch, table, limit):
     return all_ran
 
 
-def probe_gemms(options, table, limit):
+def probe_matmuls(options, table, limit):
     """False where a run failed."""
     gpu = nvml.open_gpu(probe.first_device(options.probe)["uuid"])
-    shapes = unseen_gemms()
+    shapes = unseen_matmuls()
     for first in range(0, PROBE_RUNS * SHAPES_A_PROBE, SHAPES_A_PROBE):
         if limit.left() < PROBE_SECONDS:
             return True
@@ -146,14 +146,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=90)
     options = parser.parse_args()
     limit = TimeLimit(options.seconds)
-    gemms = Table(options.gemms, GEMM_COLUMNS)
+    matmuls = Table(options.gemms, MATMUL_COLUMNS)
     attention = Table(options.attention, ATTENTION_COLUMNS)
     # Before PyTorch is loaded: the guard refuses a GPU on which another process has a context.
-    probed = probe_gemms(options, gemms, limit)
+    probed = probe_matmuls(options, matmuls, limit)
     torch = load_torch()
-    multiplied = torch_gemms(torch, gemms, TimeLimit(GEMM_SHARE * limit.left()))
+    multiplied = torch_matmuls(torch, matmuls, TimeLimit(MATMUL_SHARE * limit.left()))
     torch_attention(torch, attention, limit)
-    print(f"{gemms.row_count} multiplications, {attention.row_count} passes of attention")
+    print(f"{matmuls.row_count} multiplications, {attention.row_count} passes of attention")
     return 0 if probed and multiplied and attention.row_count > 0 else 1
 
 

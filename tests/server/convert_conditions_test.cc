@@ -226,7 +226,8 @@ TEST(DeviceModelFrom, PassesOverMultiplicationsThatAreNoGrids) {
   const DeviceCalibration& of_device = model->calibration();
   EXPECT_EQ(of_device.MatmulIn(DataType::kFp32)->rate, FlopsPerSecond(1e12));
   size_t shape_count = 0;
-  for (const MeasuredGemms& of_type : model->kernels().gemms) shape_count += of_type.gemms.size();
+  for (const MeasuredMatmulPoints& of_type : model->kernels().matmuls)
+    shape_count += of_type.matmuls.size();
   EXPECT_EQ(shape_count, 3u);
 }
 

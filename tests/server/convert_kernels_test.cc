@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/hardware/kernels/attention_shape.h"
-#include "engine/hardware/kernels/grouped_gemm_shape.h"
+#include "engine/hardware/kernels/grouped_matmul_shape.h"
 #include "engine/hardware/links/collective.h"
 #include "proto/check/calibration.h"
 #include "server/convert/calibration.h"
@@ -205,7 +205,7 @@ TEST(CheckKernels, CountsWorkAsTheEngineDoes) {
     experts->set_hidden_size(up_to(16'384));
     experts->set_feed_forward_size(up_to(16'384));
     experts->set_gated(i % 2 == 0);
-    experts->set_flops_per_second(GroupedGemmFlops(ShapeFrom(*experts)) /
+    experts->set_flops_per_second(GroupedMatmulFlops(ShapeFrom(*experts)) /
                                   experts->time().median_seconds());
     v1::CollectiveMeasurement* collective = c.mutable_collectives(0);
     collective->set_operation(static_cast<v1::CollectiveOperation>(1 + i % 6));
@@ -264,13 +264,13 @@ TEST(MeasuredKernelsFrom, CarriesWhatPredictionsUse) {
   EXPECT_EQ(attentions[0].forward[0].time, Seconds(0.001));
   const std::vector<MeasuredExperts>& experts = model->kernels().experts;
   ASSERT_THAT(experts, SizeIs(1));
-  EXPECT_EQ(experts[0].points[0].shape, (GroupedGemmShape{.tokens = 1000,
-                                                          .hidden = 10,
-                                                          .intermediate = 20,
-                                                          .experts_per_token = 2,
-                                                          .experts = 4,
-                                                          .expert_parallel = 2,
-                                                          .gated = true}));
+  EXPECT_EQ(experts[0].points[0].shape, (GroupedMatmulShape{.tokens = 1000,
+                                                            .hidden = 10,
+                                                            .intermediate = 20,
+                                                            .experts_per_token = 2,
+                                                            .experts = 4,
+                                                            .expert_parallel = 2,
+                                                            .gated = true}));
   const std::vector<MeasuredCollective>& collectives = model->kernels().collectives;
   ASSERT_THAT(collectives, SizeIs(1));
   EXPECT_EQ(collectives[0].op, CollectiveOp::kAllGather);

@@ -130,7 +130,7 @@ TEST(SuppliedCalibrations, SpareTheSecondCallEveryFit) {
   *request.mutable_device()->mutable_device()->mutable_calibrations()->add_calibrations() =
       GridCalibration("GPU-1");
   std::string first;
-  const GemmPredictor* fitted = nullptr;
+  const MatmulPredictor* fitted = nullptr;
   for (int call = 0; call < 3; ++call) {
     v1::AnalyzeOperationResponse response;
     ASSERT_THAT(AnswerOperation(request, options, &response), IsOk());
@@ -138,18 +138,18 @@ TEST(SuppliedCalibrations, SpareTheSecondCallEveryFit) {
     EXPECT_EQ(supplied.read_count(), 1);
     EXPECT_EQ(supplied.found_count(), 2 * call);
     FieldViolations none;
-    const auto gemms =
+    const auto matmuls =
         supplied.ModelOf(request.device().device().calibrations().calibrations(0), "c", none)
-            ->Gemms(DataType::kBf16);
-    ASSERT_TRUE(gemms.ok());
+            ->Matmuls(DataType::kBf16);
+    ASSERT_TRUE(matmuls.ok());
     if (call == 0) {
       first = response.SerializeAsString();
-      fitted = *gemms;
+      fitted = *matmuls;
       ASSERT_NE(fitted, nullptr);
       EXPECT_NE(fitted->own_model(), nullptr);
     }
     EXPECT_EQ(response.SerializeAsString(), first);
-    EXPECT_EQ(*gemms, fitted);
+    EXPECT_EQ(*matmuls, fitted);
   }
 }
 

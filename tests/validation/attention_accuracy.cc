@@ -52,7 +52,7 @@ Split SplitOf(const std::string& name, const std::vector<AttentionPoint>& points
   Split out;
   for (const std::vector<AttentionPoint>& like : AttentionClasses(points)) {
     const std::vector<AttentionPoint> picked = pick(like);
-    if (static_cast<int64_t>(picked.size()) < AttentionModel::kLeastPoints) {
+    if (static_cast<int64_t>(picked.size()) < AttentionModel::kMinPoints) {
       left_out.push_back(absl::StrCat(name, ", head size ", like[0].shape.query_key_head_size, ": ",
                                       like.size(), " rows, too few"));
       continue;

@@ -11,7 +11,7 @@
 #include "engine/hardware/kernels/attention_model.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "tests/validation/attention_rows.h"
-#include "tests/validation/grouped_gemm_accuracy.h"
+#include "tests/validation/grouped_matmul_accuracy.h"
 
 namespace sextant {
 namespace {
@@ -148,13 +148,13 @@ std::vector<LackScore> ScoresOf(const Ratios& ratios) {
   return out;
 }
 
-using ExpertPoints = std::vector<GroupedGemmPoint>;
+using ExpertPoints = std::vector<GroupedMatmulPoint>;
 
 ExpertPoints ChosenExperts(const ExpertPoints& points,
-                           const std::function<double(const GroupedGemmShape&)>& size, double least,
-                           double below) {
+                           const std::function<double(const GroupedMatmulShape&)>& size,
+                           double least, double below) {
   ExpertPoints out;
-  for (const GroupedGemmPoint& point : points) {
+  for (const GroupedMatmulPoint& point : points) {
     if (least <= size(point.shape) && size(point.shape) < below) out.push_back(point);
   }
   return out;
@@ -162,17 +162,17 @@ ExpertPoints ChosenExperts(const ExpertPoints& points,
 
 struct ExpertAxis {
   const char* name;
-  std::function<double(const GroupedGemmShape&)> size;
+  std::function<double(const GroupedMatmulShape&)> size;
   double least;  // of the middle, which a model knows
   double below;
 };
 
 absl::Status AskOutside(const ExpertAxis& axis, const ExpertPoints& points, Ratios& out) {
   const ExpertPoints middle = ChosenExperts(points, axis.size, axis.least, axis.below);
-  SEXTANT_ASSIGN_OR_RETURN(const GroupedGemmModel model,
-                           GroupedGemmModel::Of({.points = GroupedGemmPick(middle)}));
+  SEXTANT_ASSIGN_OR_RETURN(const GroupedMatmulModel model,
+                           GroupedMatmulModel::Of({.points = GroupedMatmulPick(middle)}));
   const auto ask = [&](const std::string& name, const ExpertPoints& asked) {
-    for (const GroupedGemmPoint& point : asked) {
+    for (const GroupedMatmulPoint& point : asked) {
       out[name].push_back(point.time.value() / model.Predict(point.shape).expected.value());
     }
   };
@@ -207,12 +207,12 @@ absl::StatusOr<std::vector<LackScore>> AttentionLacks(const std::vector<CsvRow>&
   return ScoresOf(ratios);
 }
 
-absl::StatusOr<std::vector<LackScore>> GroupedGemmLacks(const std::vector<CsvRow>& rows) {
-  SEXTANT_ASSIGN_OR_RETURN(const auto table, GroupedGemmTable(rows));
+absl::StatusOr<std::vector<LackScore>> GroupedMatmulLacks(const std::vector<CsvRow>& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const auto table, GroupedMatmulTable(rows));
   Ratios ratios;
   const ExpertAxis axes[] = {{"rows an expert", RowsPerExpert, 16, 256},
                              {"experts on the device",
-                              [](const GroupedGemmShape& shape) {
+                              [](const GroupedMatmulShape& shape) {
                                 return static_cast<double>(shape.experts / shape.expert_parallel);
                               },
                               4, 65}};

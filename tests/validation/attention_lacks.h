@@ -23,8 +23,8 @@ struct LackScore {
 absl::StatusOr<std::vector<LackScore>> AttentionLacks(const std::vector<CsvRow>& rows);
 
 // Gaps of layers of experts: models of 16 to 256 rows an expert, or of 4 to 64 experts on the
-// device, asked for others. GroupedGemmModel::kOctaveOutside is derived from these.
-absl::StatusOr<std::vector<LackScore>> GroupedGemmLacks(const std::vector<CsvRow>& rows);
+// device, asked for others. GroupedMatmulModel::kOctaveOutside is derived from these.
+absl::StatusOr<std::vector<LackScore>> GroupedMatmulLacks(const std::vector<CsvRow>& rows);
 
 std::string LackTable(const std::vector<LackScore>& lacks);
 

@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-constexpr double kMostFlops = 6e12;
+constexpr double kMaxFlops = 6e12;
 constexpr TermPosition kCentre = {12, 3, 1};
 
 auto ClassKey(const AttentionShape& s) {
@@ -89,7 +89,7 @@ std::vector<AttentionPoint> AttentionPick(const std::vector<AttentionPoint>& poi
   std::vector<AttentionPoint> small;
   std::vector<TermPosition> positions;
   for (const AttentionPoint& point : points) {
-    if (AttentionFlops(point.shape) > kMostFlops) continue;
+    if (AttentionFlops(point.shape) > kMaxFlops) continue;
     small.push_back(point);
     positions.push_back(AttentionPosition(point.shape));
   }

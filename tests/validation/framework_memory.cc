@@ -10,7 +10,7 @@ constexpr int64_t kKib = 1024;
 constexpr int64_t kMib = 1024 * kKib;
 constexpr int kHopper = 9;
 constexpr int64_t kTorchHandles = 2;
-constexpr int64_t kGroupedGemmStreams = 4;
+constexpr int64_t kGroupedMatmulStreams = 4;
 
 }  // namespace
 
@@ -19,7 +19,8 @@ Bytes WorkspaceOf(const WorkspaceUse& use) {
   const int64_t fallback = recent ? 32 * kMib : (2 * 4096 + 8 * 16) * kKib;
   const int64_t torch = use.deterministic ? 8 * 4096 * kKib : fallback;
   const int64_t engine = use.transformer_engine ? (recent ? 32 : 4) * kMib : 0;
-  return Bytes(kTorchHandles * torch + engine * (use.grouped_gemm ? 1 + kGroupedGemmStreams : 1));
+  return Bytes(kTorchHandles * torch +
+               engine * (use.grouped_matmul ? 1 + kGroupedMatmulStreams : 1));
 }
 
 ReserveSpec ReserveWith(Bytes workspace, Framework framework, const MemoryJob& job) {

@@ -15,7 +15,7 @@ struct WorkspaceUse {
   // Deterministic runs of Megatron-LM's tests set CUBLAS_WORKSPACE_CONFIG=:4096:8.
   bool deterministic = false;
   bool transformer_engine = false;
-  bool grouped_gemm = false;  // of Transformer Engine: experts in four streams
+  bool grouped_matmul = false;  // of Transformer Engine: experts in four streams
 };
 
 // Workspaces that live as long as the process, inside the allocator.

@@ -20,9 +20,9 @@
 #include "tests/validation/attention_lacks.h"
 #include "tests/validation/collectives_accuracy.h"
 #include "tests/validation/collectives_tables.h"
-#include "tests/validation/gemm_accuracy.h"
-#include "tests/validation/grouped_gemm_accuracy.h"
+#include "tests/validation/grouped_matmul_accuracy.h"
 #include "tests/validation/kernel_score_table.h"
+#include "tests/validation/matmul_accuracy.h"
 #include "tests/validation/roof_accuracy.h"
 
 namespace sextant {
@@ -50,10 +50,10 @@ std::string RoofSection(const std::vector<LackScore>& ceilings) {
                       LackTable(ceilings));
 }
 
-absl::StatusOr<std::string> Gemms(const Rows& rows) {
-  SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, GemmScores(rows));
-  SEXTANT_ASSIGN_OR_RETURN(const RoofErrors rates, GemmsUnderBestRates(rows));
-  SEXTANT_ASSIGN_OR_RETURN(const RoofErrors datasheet, GemmsUnderDatasheets(rows));
+absl::StatusOr<std::string> Matmuls(const Rows& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, MatmulScores(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const RoofErrors rates, MatmulsUnderBestRates(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const RoofErrors datasheet, MatmulsUnderDatasheets(rows));
   return absl::StrCat(KernelScoreTable(scores),
                       RoofSection({{"best measured rates, bf16", rates.wide},
                                    {"best measured rates, fp8", rates.narrow},
@@ -82,8 +82,8 @@ absl::StatusOr<std::string> Attention(const Rows& rows) {
 }
 
 absl::StatusOr<std::string> Experts(const Rows& rows) {
-  SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, GroupedGemmScores(rows));
-  SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, GroupedGemmLacks(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, GroupedMatmulScores(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, GroupedMatmulLacks(rows));
   return absl::StrCat(KernelScoreTable(scores), LackSection(lacks));
 }
 
@@ -98,7 +98,7 @@ struct Section {
   absl::StatusOr<std::string> (*report)(const Rows& rows);
 };
 
-constexpr Section kSections[] = {{"Matrix multiplications", "gemm", Gemms},
+constexpr Section kSections[] = {{"Matrix multiplications", "gemm", Matmuls},
                                  {"Attention", "attention", Attention},
                                  {"Latent attention", "mla", LatentAttention},
                                  {"Layers of experts", "moe", Experts},

@@ -177,7 +177,7 @@ absl::StatusOr<MemoryJob> MegatronJob(const MegatronArguments& arguments,
   const Bytes workspace = WorkspaceOf({.compute_capability = machine.compute_capability,
                                        .deterministic = arguments.Flag("deterministic-mode"),
                                        .transformer_engine = UsesTransformerEngine(arguments),
-                                       .grouped_gemm = arguments.Flag("moe-grouped-gemm")});
+                                       .grouped_matmul = arguments.Flag("moe-grouped-gemm")});
   out.reserve = ReserveWith(workspace, Framework::kMegatronLm, out);
   return out;
 }

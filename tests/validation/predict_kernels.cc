@@ -107,24 +107,24 @@ class Predictors {
 
   absl::StatusOr<RowPrediction> Predict(const CsvRow& row) {
     SEXTANT_ASSIGN_OR_RETURN(const DataType type, TypeOf(row));
-    return row.count("seq_len") > 0 ? Attention(row, type) : Gemm(row, type);
+    return row.count("seq_len") > 0 ? Attention(row, type) : Matmul(row, type);
   }
 
  private:
-  absl::StatusOr<RowPrediction> Gemm(const CsvRow& row, DataType type) {
-    GemmShape shape;
+  absl::StatusOr<RowPrediction> Matmul(const CsvRow& row, DataType type) {
+    MatmulShape shape;
     SEXTANT_ASSIGN_OR_RETURN(shape.m, SizeOf(row, "m"));
     SEXTANT_ASSIGN_OR_RETURN(shape.n, SizeOf(row, "n"));
     SEXTANT_ASSIGN_OR_RETURN(shape.k, SizeOf(row, "k"));
-    SEXTANT_ASSIGN_OR_RETURN(const GemmPredictor* const by, Known(model_.Gemms(type)));
+    SEXTANT_ASSIGN_OR_RETURN(const MatmulPredictor* const by, Known(model_.Matmuls(type)));
     RowPrediction out = {.kind = "gemm", .pass = "forward"};
     out.shape = absl::StrCat(shape.m, "x", shape.n, "x", shape.k);
     out.time = by->Predict(shape);
     out.source = by->source();
-    for (const MeasuredGemms& of_type : measured_.gemms) {
+    for (const MeasuredMatmulPoints& of_type : measured_.matmuls) {
       out.seen |= of_type.data_type == type &&
-                  std::any_of(of_type.gemms.begin(), of_type.gemms.end(),
-                              [&](const MeasuredGemm& gemm) { return gemm.shape == shape; });
+                  std::any_of(of_type.matmuls.begin(), of_type.matmuls.end(),
+                              [&](const MatmulPoint& matmul) { return matmul.shape == shape; });
     }
     return out;
   }

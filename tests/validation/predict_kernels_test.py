@@ -15,7 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
 
 import simulated_calibration as simulated  # noqa: E402
-from shapes import attention_shapes, unseen_gemms  # noqa: E402
+from shapes import attention_shapes, unseen_matmuls  # noqa: E402
 
 PROGRAM = os.path.join(os.environ.get("SEXTANT_BIN", os.path.join(ROOT, "build", "release", "bin")),
                        "predict_kernels")
@@ -44,7 +44,7 @@ def predictions(calibration, rows):
     return out
 
 
-def gemm_row(dtype, shape):
+def matmul_row(dtype, shape):
     m, n, k = shape
     return {"dtype": dtype, "framework": "simulated", "m": m, "n": n, "k": k,
             "seconds": simulated.matmul_law(TYPES[dtype], m, n, k)}
@@ -55,9 +55,9 @@ def median_error(rows):
                              for r in rows if r["seen"] == "0")
 
 
-def check_gemms():
-    rows = [gemm_row(dtype, shape) for dtype in TYPES for shape in unseen_gemms()]
-    rows.append(gemm_row("bf16", (4096, 4096, 4096)))
+def check_matmuls():
+    rows = [matmul_row(dtype, shape) for dtype in TYPES for shape in unseen_matmuls()]
+    rows.append(matmul_row("bf16", (4096, 4096, 4096)))
     out = predictions(simulated.calibration("full"), rows)
     assert [row["seen"] for row in out] == ["0"] * (len(out) - 1) + ["1"]
     for dtype in TYPES:
@@ -94,7 +94,7 @@ def check_attention():
 
 def check_faults():
     good = simulated.calibration("quick")
-    row = gemm_row("bf16", (64, 1024, 1024))
+    row = matmul_row("bf16", (64, 1024, 1024))
     assert subprocess.run([PROGRAM], capture_output=True, check=False).returncode == 2
     for calibration, rows, word in (
             ("{", [row], "no calibration"), ({}, [row], "schema_version"),
@@ -108,7 +108,7 @@ def check_faults():
 
 
 def main():
-    check_gemms()
+    check_matmuls()
     check_attention()
     check_faults()
     return 0

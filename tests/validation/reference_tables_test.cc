@@ -11,13 +11,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/hardware/reference/attention_reference.h"
-#include "engine/hardware/reference/grouped_gemm_reference.h"
+#include "engine/hardware/reference/grouped_matmul_reference.h"
 #include "tests/support/csv.h"
 #include "tests/support/source_folder.h"
 #include "tests/support/status_matchers.h"
 #include "tests/validation/attention_accuracy.h"
 #include "tests/validation/attention_rows.h"
-#include "tests/validation/grouped_gemm_accuracy.h"
+#include "tests/validation/grouped_matmul_accuracy.h"
 
 namespace sextant {
 namespace {
@@ -88,21 +88,21 @@ TEST(ReferenceTables, OfExpertsAreWhatTheRuleTakes) {
   const auto rows = TableOf("moe_grouped_gemm_dev.csv");
   if (absl::IsNotFound(rows.status())) GTEST_SKIP() << "no shared tables: " << rows.status();
   ASSERT_THAT(rows, IsOk());
-  const auto table = GroupedGemmTable(*rows).value();
+  const auto table = GroupedMatmulTable(*rows).value();
   for (const auto& [key, points] : table) {
     const auto& [gpu, data_type, kernel] = key;
     SCOPED_TRACE(absl::StrCat(gpu, " ", data_type, " ", kernel));
-    const GroupedGemmReference* reference =
-        FindGroupedGemmReference({.device = gpu,
-                                  .data_type = TableDataType(data_type).value(),
-                                  .block_scaled = data_type == "fp8_block",
-                                  .gated = points[0].shape.gated});
-    if (points.size() / 2 < GroupedGemmModel::kLeastPoints) {
+    const GroupedMatmulReference* reference =
+        FindGroupedMatmulReference({.device = gpu,
+                                    .data_type = TableDataType(data_type).value(),
+                                    .block_scaled = data_type == "fp8_block",
+                                    .gated = points[0].shape.gated});
+    if (points.size() / 2 < GroupedMatmulModel::kMinPoints) {
       EXPECT_EQ(reference, nullptr);
       continue;
     }
     ASSERT_NE(reference, nullptr);
-    ExpectSame(PointsOf(*reference), GroupedGemmPick(points));
+    ExpectSame(PointsOf(*reference), GroupedMatmulPick(points));
   }
 }
 

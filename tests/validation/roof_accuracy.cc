@@ -13,7 +13,7 @@
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "tests/validation/attention_rows.h"
-#include "tests/validation/gemm_rows.h"
+#include "tests/validation/matmul_rows.h"
 
 namespace sextant {
 namespace {
@@ -54,13 +54,13 @@ KernelCeilings BestRates(const std::vector<TimedWork>& all) {
       .matrix = FlopsPerSecond(matrix), .memory = BytesPerSecond(memory), .floor = Seconds(floor)};
 }
 
-TimedWork TimedOf(const MeasuredGemm& gemm, DataType type) {
-  const auto m = static_cast<double>(gemm.shape.m);
-  const auto n = static_cast<double>(gemm.shape.n);
-  const auto k = static_cast<double>(gemm.shape.k);
+TimedWork TimedOf(const MatmulPoint& matmul, DataType type) {
+  const auto m = static_cast<double>(matmul.shape.m);
+  const auto n = static_cast<double>(matmul.shape.n);
+  const auto k = static_cast<double>(matmul.shape.k);
   return {{.flops = Flops(2 * m * n * k),
-           .moved_bytes = GemmElementBytes(type) * (m * k + n * k) + 2 * m * n},
-          gemm.time.value()};
+           .moved_bytes = MatmulElementBytes(type) * (m * k + n * k) + 2 * m * n},
+          matmul.time.value()};
 }
 
 struct Ratios {
@@ -77,20 +77,20 @@ struct Ratios {
 
 // `ceilings_of(key, type, works)` says what the works of a table are held against.
 template <typename CeilingsOf>
-absl::StatusOr<RoofErrors> GemmsUnder(const std::vector<CsvRow>& rows,
-                                      const CeilingsOf& ceilings_of) {
-  SEXTANT_ASSIGN_OR_RETURN(const GemmTable table, GemmTableOf(rows));
+absl::StatusOr<RoofErrors> MatmulsUnder(const std::vector<CsvRow>& rows,
+                                        const CeilingsOf& ceilings_of) {
+  SEXTANT_ASSIGN_OR_RETURN(const MatmulTable table, MatmulTableOf(rows));
   Ratios ratios;
-  for (const auto& [key, gemms] : table) {
+  for (const auto& [key, matmuls] : table) {
     const auto& [gpu, name, library] = key;
     if (name != "bf16" && name != "fp8") continue;
-    const DataType type = GemmTypeNamed(name).data_type;
+    const DataType type = MatmulTypeNamed(name).data_type;
     std::vector<TimedWork> works;
-    for (const MeasuredGemm& gemm : gemms) works.push_back(TimedOf(gemm, type));
+    for (const MatmulPoint& matmul : matmuls) works.push_back(TimedOf(matmul, type));
     const absl::optional<KernelCeilings> ceilings = ceilings_of(gpu, type, works);
     if (!ceilings.has_value()) continue;
-    for (size_t i = 0; i < gemms.size(); ++i) {
-      if (!InGemmDomain(gemms[i].shape)) continue;
+    for (size_t i = 0; i < matmuls.size(); ++i) {
+      if (!InMatmulDomain(matmuls[i].shape)) continue;
       (IsNarrow(type) ? ratios.narrow : ratios.wide).push_back(RatioUnder(*ceilings, works[i]));
     }
   }
@@ -105,14 +105,14 @@ bool IsNearTraining(absl::string_view kernel) {
 
 }  // namespace
 
-absl::StatusOr<RoofErrors> GemmsUnderDatasheets(const std::vector<CsvRow>& rows) {
-  return GemmsUnder(rows, [](const std::string& gpu, DataType type, const auto&) {
+absl::StatusOr<RoofErrors> MatmulsUnderDatasheets(const std::vector<CsvRow>& rows) {
+  return MatmulsUnder(rows, [](const std::string& gpu, DataType type, const auto&) {
     return CeilingsOf(gpu, type);
   });
 }
 
-absl::StatusOr<RoofErrors> GemmsUnderBestRates(const std::vector<CsvRow>& rows) {
-  return GemmsUnder(rows, [](const std::string&, DataType, const auto& works) {
+absl::StatusOr<RoofErrors> MatmulsUnderBestRates(const std::vector<CsvRow>& rows) {
+  return MatmulsUnder(rows, [](const std::string&, DataType, const auto& works) {
     return absl::make_optional(BestRates(works));
   });
 }
@@ -123,7 +123,7 @@ absl::StatusOr<RoofErrors> AttentionUnderDatasheets(const std::vector<CsvRow>& r
   for (const auto& [key, points] : table) {
     const auto& [gpu, name, kernel] = key;
     if (!IsNearTraining(kernel)) continue;
-    const DataType type = GemmTypeNamed(name).data_type;
+    const DataType type = MatmulTypeNamed(name).data_type;
     const absl::optional<KernelCeilings> ceilings = CeilingsOf(gpu, type);
     if (!ceilings.has_value()) continue;
     for (const AttentionPoint& point : points) {
@@ -132,7 +132,7 @@ absl::StatusOr<RoofErrors> AttentionUnderDatasheets(const std::vector<CsvRow>& r
           shape.causal && shape.window == 0 && shape.sequence >= 2048 && shape.sequence <= 16384;
       if (!counts) continue;
       const TimedWork timed = {{.flops = Flops(AttentionFlops(shape)),
-                                .moved_bytes = AttentionElements(shape) * GemmElementBytes(type)},
+                                .moved_bytes = AttentionElements(shape) * MatmulElementBytes(type)},
                                point.time.value()};
       (IsNarrow(type) ? ratios.narrow : ratios.wide).push_back(RatioUnder(*ceilings, timed));
     }

@@ -19,11 +19,11 @@ struct RoofErrors {
 
 // Errors for multiplications of m to 8192, n and k of 1024 to 16384. The ceilings are the
 // datasheet's peaks times AchievedMatmulFraction() and AchievedBandwidthFraction().
-absl::StatusOr<RoofErrors> GemmsUnderDatasheets(const std::vector<CsvRow>& rows);
+absl::StatusOr<RoofErrors> MatmulsUnderDatasheets(const std::vector<CsvRow>& rows);
 
 // The same, the ceilings being the best rates that the table has of each device and type, products
 // of 50 MB and more for memory's, and the floor its shortest time.
-absl::StatusOr<RoofErrors> GemmsUnderBestRates(const std::vector<CsvRow>& rows);
+absl::StatusOr<RoofErrors> MatmulsUnderBestRates(const std::vector<CsvRow>& rows);
 
 // Errors for causal attention without a window, 2048 to 16384 tokens, by the kernels that are
 // nearest to training's (SGLang's fa3, trtllm_mha, flash_attention), under datasheets as above.

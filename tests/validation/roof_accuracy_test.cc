@@ -34,8 +34,8 @@ TEST(RoofAccuracy, OfMultiplicationsIsWhatTheEngineStates) {
     GTEST_SKIP() << "no shared tables: set SEXTANT_SHARED_DIR";
   }
   ASSERT_THAT(rows, IsOk());
-  const auto datasheet = GemmsUnderDatasheets(*rows);
-  const auto rates = GemmsUnderBestRates(*rows);
+  const auto datasheet = MatmulsUnderDatasheets(*rows);
+  const auto rates = MatmulsUnderBestRates(*rows);
   ASSERT_THAT(datasheet, IsOk());
   ASSERT_THAT(rates, IsOk());
   constexpr DataType kFp8 = DataType::kFp8E4m3;

@@ -171,12 +171,12 @@ TermPosition AttentionPosition(const AttentionShape& shape) {
 absl::Status AttentionModel::AddClass(absl::Span<const AttentionPoint> points,
                                       std::vector<double>& ratios) {
   const AttentionShape& like = points[0].shape;
-  if (static_cast<int64_t>(points.size()) < kLeastPoints) {
+  if (static_cast<int64_t>(points.size()) < kMinPoints) {
     FieldViolations out;
     out.Add("calibration.attention.points",
             absl::StrCat("has ", points.size(), " of head sizes ", like.query_key_head_size,
                          " and ", like.value_head_size, like.causal ? ", causal" : ", not causal",
-                         ", window ", like.window, "; measure ", kLeastPoints, " or more"));
+                         ", window ", like.window, "; measure ", kMinPoints, " or more"));
     return out.ToStatus();
   }
   AttentionForm best;

@@ -63,14 +63,14 @@ struct AttentionCalibration {
 class AttentionModel {
  public:
   // Each combination of head size, mask and window that kernels treat differently is fitted
-  // separately, from at least kLeastPoints points. About 30 points are a good calibration;
+  // separately, from at least kMinPoints points. About 30 points are a good calibration;
   // docs/kernels_attention.md lists them.
-  static constexpr int64_t kLeastPoints = 8;
+  static constexpr int64_t kMinPoints = 8;
 
   // Errors: kInvalidArgument naming calibration.attention fields: no points, sizes below 1 or
   // above 2^40, heads that are no multiple of key and value heads, times that are not finite, not
   // positive or above a day, rates above 1.1 of the peak (datasheet clocks are up to 8 % below the
-  // highest), duplicate shapes, fewer than kLeastPoints for a head size, mask and window.
+  // highest), duplicate shapes, fewer than kMinPoints for a head size, mask and window.
   static absl::StatusOr<AttentionModel> Of(const AttentionCalibration& calibration);
 
   // Finite and positive for sizes of 1 to 2^40; others are clamped to this range. Allocates

@@ -36,7 +36,7 @@ constexpr NamedNetwork kNetworks[] = {
 };
 
 constexpr double kMinRate = 1e6;
-constexpr double kMostRate = 1e13;
+constexpr double kMaxRate = 1e13;
 
 std::vector<KnownName> Names() {
   std::vector<KnownName> out;
@@ -168,7 +168,7 @@ absl::StatusOr<Network> ResolveNetwork(const NodeType& node, int64_t node_count,
   if (request.bytes_per_second != 0) {
     FieldViolations violations;
     violations.RequireRange("network", "bytes_per_second", request.bytes_per_second,
-                            {kMinRate, kMostRate});
+                            {kMinRate, kMaxRate});
     if (!violations.empty()) return violations.ToStatus();
     return Network{.bytes_per_second = request.bytes_per_second, .citation = "the request"};
   }

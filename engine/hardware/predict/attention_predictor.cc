@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/hardware/kernels/gemm_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/reference/reference_models.h"
@@ -38,7 +38,7 @@ std::vector<AttentionPoint> OfWholeClasses(absl::Span<const AttentionPoint> poin
     const auto like = std::count_if(points.begin(), points.end(), [&](const AttentionPoint& p) {
       return OfOneClass(p.shape, point.shape);
     });
-    if (like >= AttentionModel::kLeastPoints) out.push_back(point);
+    if (like >= AttentionModel::kMinPoints) out.push_back(point);
   }
   return out;
 }
@@ -85,7 +85,7 @@ absl::StatusOr<absl::optional<AttentionPredictor::Stand>> AttentionPredictor::Ow
 
 absl::StatusOr<OptionalAttention> AttentionPredictor::OfOwn(const MeasuredKernels& measured,
                                                             DataType type) {
-  const MeasuredAttentions* const attentions = AttentionsIn(measured, MeasuredNameOf(type));
+  const MeasuredAttentions* const attentions = AttentionsIn(measured, CanonicalType(type));
   if (attentions == nullptr) return OptionalAttention();
   SEXTANT_ASSIGN_OR_RETURN(absl::optional<Stand> stand, OwnStand(measured, attentions->forward));
   if (!stand.has_value()) return OptionalAttention();
@@ -96,12 +96,12 @@ absl::StatusOr<OptionalAttention> AttentionPredictor::OfOwn(const MeasuredKernel
 
 absl::StatusOr<absl::optional<AttentionPredictor::Stand>> AttentionPredictor::OwnBackward(
     const MeasuredKernels& measured, DataType type) {
-  for (const DataType each : {MeasuredNameOf(type), LikeType(type)}) {
+  for (const DataType each : {CanonicalType(type), EquivalentType(type)}) {
     const MeasuredAttentions* const attentions = AttentionsIn(measured, each);
     if (attentions == nullptr) continue;
     SEXTANT_ASSIGN_OR_RETURN(absl::optional<Stand> stand, OwnStand(measured, attentions->backward));
     if (!stand.has_value()) continue;
-    stand->like_type = each != MeasuredNameOf(type);
+    stand->equivalent_type = each != CanonicalType(type);
     return stand;
   }
   return absl::optional<Stand>();
@@ -110,7 +110,7 @@ absl::StatusOr<absl::optional<AttentionPredictor::Stand>> AttentionPredictor::Ow
 OptionalAttention AttentionPredictor::OfReference(const Accelerator& accelerator, DataType type) {
   const auto stand_on = [&](bool latent) -> absl::optional<Stand> {
     const AttentionReference* reference =
-        FindAttentionReference(accelerator.name, MeasuredNameOf(type), latent);
+        FindAttentionReference(accelerator.name, CanonicalType(type), latent);
     if (reference == nullptr) return absl::nullopt;
     const AttentionModel* const model = ReferenceModel(*reference);
     if (model == nullptr) return absl::nullopt;
@@ -142,14 +142,14 @@ OptionalAttention AttentionPredictor::OfCeilings(absl::optional<DeviceCeilings> 
 OptionalAttention AttentionPredictor::AsLike(OptionalAttention other, DataType type) {
   if (!other.has_value()) return other;
   other->type_ = type;
-  other->forward_.like_type = true;
-  if (other->latent_.has_value()) other->latent_->like_type = true;
+  other->forward_.equivalent_type = true;
+  if (other->latent_.has_value()) other->latent_->equivalent_type = true;
   return other;
 }
 
 OptionalAttention AttentionPredictor::OfAccelerator(const Accelerator& accelerator, DataType type) {
   OptionalAttention out = OfReference(accelerator, type);
-  if (!out.has_value()) out = AsLike(OfReference(accelerator, LikeType(type)), type);
+  if (!out.has_value()) out = AsLike(OfReference(accelerator, EquivalentType(type)), type);
   if (!out.has_value()) out = OfCeilings(DatasheetCeilings(accelerator, type), type);
   return out;
 }
@@ -160,9 +160,9 @@ absl::StatusOr<OptionalAttention> AttentionPredictor::OfMeasured(const MeasuredK
   SEXTANT_ASSIGN_OR_RETURN(OptionalAttention out, OfOwn(measured, type));
   if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, type);
   if (!out.has_value()) {
-    SEXTANT_ASSIGN_OR_RETURN(OptionalAttention like, OfOwn(measured, LikeType(type)));
+    SEXTANT_ASSIGN_OR_RETURN(OptionalAttention like, OfOwn(measured, EquivalentType(type)));
     if (!like.has_value() && accelerator != nullptr) {
-      like = OfReference(*accelerator, LikeType(type));
+      like = OfReference(*accelerator, EquivalentType(type));
     }
     out = AsLike(std::move(like), type);
   }
@@ -183,12 +183,12 @@ const AttentionPredictor::Stand& AttentionPredictor::ForwardStand(
 KernelTime AttentionPredictor::TimeBy(const Stand& stand, const AttentionShape& shape) const {
   if (stand.model == nullptr) {
     const KernelWork work = {.flops = Flops(AttentionFlops(shape)),
-                             .moved_bytes = AttentionElements(shape) * GemmElementBytes(type_)};
+                             .moved_bytes = AttentionElements(shape) * MatmulElementBytes(type_)};
     return TimeUnderCeilings(work, stand.ceilings, stand.source.error);
   }
   KernelTime time = stand.model->Predict(shape);
   if (stand.own != nullptr) time = NoSurerThanAMedian(time);
-  return stand.like_type ? AsLikeType(time) : time;
+  return stand.equivalent_type ? AsEquivalentType(time) : time;
 }
 
 KernelTime AttentionPredictor::Predict(const AttentionShape& shape) const {
@@ -202,7 +202,7 @@ KernelTime AttentionPredictor::BackwardByForward(const AttentionShape& shape) co
                   AttentionFallbacks::kBackward);
   }
   const KernelTime time = stand.model->PredictBackward(shape);
-  return stand.like_type ? AsLikeType(time) : time;
+  return stand.equivalent_type ? AsEquivalentType(time) : time;
 }
 
 // For a head size and mask with only forward measurements, the forward pass is the better basis.

@@ -27,7 +27,7 @@ class AttentionPredictor {
                                                           DataType type);
 
   // For a measured device. The first of
-  //   its own attention in the type, AttentionModel::kLeastPoints per head size, mask and window
+  //   its own attention in the type, AttentionModel::kMinPoints per head size, mask and window
   //   published attention of its product in the type
   //   its own, then published attention in another type of the same width and peak
   //   its best rates
@@ -55,7 +55,7 @@ class AttentionPredictor {
     KernelSource source = {};
     std::shared_ptr<const AttentionModel> own = nullptr;  // owns `model`, if it is ours
     const AttentionModel* model = nullptr;                // null: by ceilings
-    bool like_type = false;                               // the model is of a similar type
+    bool equivalent_type = false;                         // the model is of a similar type
     KernelCeilings ceilings = {};
   };
 

@@ -14,10 +14,10 @@
 #include "engine/hardware/calibration.h"
 #include "engine/hardware/kernels/attention_model.h"
 #include "engine/hardware/kernels/ceiling_time.h"
-#include "engine/hardware/kernels/gemm_calibration.h"
-#include "engine/hardware/kernels/gemm_model.h"
-#include "engine/hardware/kernels/grouped_gemm_model.h"
+#include "engine/hardware/kernels/grouped_matmul_model.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/matmul_calibration.h"
+#include "engine/hardware/kernels/matmul_model.h"
 #include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/links/collective_model.h"
 #include "engine/hardware/links/host_copy_rate.h"
@@ -27,9 +27,9 @@
 namespace sextant {
 
 // Multiplications of one data type that a probe measured.
-struct MeasuredGemms {
+struct MeasuredMatmulPoints {
   DataType data_type = DataType::kUnspecified;
-  std::vector<MeasuredGemm> gemms;
+  std::vector<MatmulPoint> matmuls;
 };
 
 // Attention in one kernel of one data type that a probe measured, by pass.
@@ -42,13 +42,13 @@ struct MeasuredAttentions {
 // Products of expert layers of one data type that a probe measured, gated and ungated.
 struct MeasuredExperts {
   DataType data_type = DataType::kUnspecified;
-  std::vector<GroupedGemmPoint> points = {};
+  std::vector<GroupedMatmulPoint> points = {};
 };
 
 // A measured device. `calibration` and its strings outlive every predictor made from it.
 struct MeasuredKernels {
   const DeviceCalibration* calibration = nullptr;
-  std::vector<MeasuredGemms> gemms = {};
+  std::vector<MeasuredMatmulPoints> matmuls = {};
   std::vector<MeasuredAttentions> attentions = {};
   std::vector<MeasuredExperts> experts = {};
   std::vector<MeasuredCollective> collectives = {};
@@ -75,22 +75,22 @@ struct KernelSource {
 KernelSource SourceOfMeasured(const MeasuredKernels& measured);
 
 // The type that tables and probes name: all fp8 formats multiply at the same rate.
-constexpr DataType MeasuredNameOf(DataType type) {
+constexpr DataType CanonicalType(DataType type) {
   return type == DataType::kFp8 || type == DataType::kFp8E5m2 ? DataType::kFp8E4m3 : type;
 }
 
 // A type of the same width, and of the same peak on every product that has both: bf16 and fp16 for
 // each other. kUnspecified: none.
-constexpr DataType LikeType(DataType type) {
+constexpr DataType EquivalentType(DataType type) {
   if (type == DataType::kBf16) return DataType::kFp16;
   return type == DataType::kFp16 ? DataType::kBf16 : DataType::kUnspecified;
 }
 
 // Converts `time` of a measured type to a similar type.
-inline KernelTime AsLikeType(const KernelTime& time) {
+inline KernelTime AsEquivalentType(const KernelTime& time) {
   return {.expected = time.expected,
-          .low = time.low * GemmFallbacks::kLikeType.low,
-          .high = time.high * GemmFallbacks::kLikeType.high,
+          .low = time.low * MatmulFallbacks::kEquivalentType.low,
+          .high = time.high * MatmulFallbacks::kEquivalentType.high,
           .basis = std::max(time.basis, KernelBasis::kOtherType)};
 }
 

@@ -12,14 +12,15 @@ namespace {
 
 // The burst time of the shape, measured or predicted; absent where neither is known.
 absl::StatusOr<absl::optional<Seconds>> BurstTime(const MeasuredKernels& measured, DataType type,
-                                                  const GemmShape& shape, GemmsOfDevice gemms) {
-  for (const MeasuredGemms& of_type : measured.gemms) {
+                                                  const MatmulShape& shape,
+                                                  MatmulsOfDevice matmuls) {
+  for (const MeasuredMatmulPoints& of_type : measured.matmuls) {
     if (of_type.data_type != type) continue;
-    for (const MeasuredGemm& gemm : of_type.gemms) {
-      if (gemm.shape == shape) return absl::make_optional(gemm.time);
+    for (const MatmulPoint& matmul : of_type.matmuls) {
+      if (matmul.shape == shape) return absl::make_optional(matmul.time);
     }
   }
-  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<GemmPredictor> predictor, gemms(type));
+  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<MatmulPredictor> predictor, matmuls(type));
   absl::optional<Seconds> out;
   if (predictor.has_value()) out = predictor->Predict(shape).expected;
   return out;
@@ -36,18 +37,18 @@ Derating DeratingOfUnmeasured() {
 }
 
 absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type,
-                                            GemmsOfDevice gemms) {
+                                            MatmulsOfDevice matmuls) {
   const MeasuredMatmul* const matmul = measured.calibration->MatmulIn(type);
   if (matmul == nullptr || !matmul->sustained) {
     if (!measured.calibration->processor) return DeratingOfUnmeasured();
     return Derating{.citation =
                         "a processor's grids are gone over for seconds: they are no bursts"};
   }
-  const GemmShape shape = {matmul->m, matmul->n, matmul->k};
+  const MatmulShape shape = {matmul->m, matmul->n, matmul->k};
   SEXTANT_ASSIGN_OR_RETURN(const absl::optional<Seconds> burst,
-                           BurstTime(measured, type, shape, gemms));
+                           BurstTime(measured, type, shape, matmuls));
   if (!burst.has_value()) return DeratingOfUnmeasured();
-  const double sustained = (GemmFlops(shape) / matmul->rate).value();
+  const double sustained = (MatmulFlops(shape) / matmul->rate).value();
   const double factor = std::max(1.0, sustained / burst->value());
   return Derating{.expected = factor,
                   .high = factor,

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "engine/hardware/predict/gemm_predictor.h"
 #include "engine/hardware/predict/kernel_source.h"
+#include "engine/hardware/predict/matmul_predictor.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
@@ -29,13 +29,13 @@ Derating DeratingOfUnmeasured();
 
 // The first of
 //   the sustained over the burst time of one shape in `type`, where both were measured
-//   the sustained time of that shape over its burst time by `gemms`
+//   the sustained time of that shape over its burst time by `matmuls`
 //   no derating for a processor: its grids run for seconds
 //   DeratingOfUnmeasured()
 //
-// Errors: those of `gemms`.
+// Errors: those of `matmuls`.
 absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type,
-                                            GemmsOfDevice gemms);
+                                            MatmulsOfDevice matmuls);
 
 }  // namespace sextant
 

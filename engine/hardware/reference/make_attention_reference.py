@@ -191,15 +191,15 @@ def grouped_file(device, rows):
         count += 1
         name = "k" + "".join(part.capitalize() for part in data_type.split("_")) + (
             "" if gated else "NotGated")
-        body += table_of("GroupedGemmReferenceRow", name,
+        body += table_of("GroupedMatmulReferenceRow", name,
                          [cell_of(grouped_shape(row), row) for row in picked])
         block = "true" if data_type == "fp8_block" else "false"
         references += (f'    {{"{DEVICES[device]}", DataType::{DATA_TYPES[data_type]}, {block}, '
                        f'{"true" if gated else "false"}, "{kernel}", {name}}},\n')
     return file_of(f"Times of a layer of experts on one {device}: tokens, hidden, intermediate, "
                    "experts a token,\n// experts, expert parallel, microseconds.",
-                   "grouped_gemm_reference.h", f"GroupedGemmReferencesOf{device}", body,
-                   ("GroupedGemmReference", references), count)
+                   "grouped_matmul_reference.h", f"GroupedMatmulReferencesOf{device}", body,
+                   ("GroupedMatmulReference", references), count)
 
 
 def main():
@@ -213,7 +213,7 @@ def main():
         def of_device(rows, wanted=gpu):
             return [row for row in rows if row["gpu"] == wanted]
         files = {"attention": attention_file(device, of_device(attention), of_device(latent)),
-                 "grouped_gemm": grouped_file(device, of_device(grouped))}
+                 "grouped_matmul": grouped_file(device, of_device(grouped))}
         for topic, text in files.items():
             path = os.path.join(sys.argv[2], f"{topic}_{device.lower()}.cc")
             with open(path, "w", encoding="utf-8") as file:

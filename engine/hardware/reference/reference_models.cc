@@ -65,10 +65,10 @@ const AttentionModel* ReferenceModel(const AttentionReference& reference) {
   return ModelIn(kept, reference, MadeOf);
 }
 
-const GroupedGemmModel* ReferenceModel(const GroupedGemmReference& reference) {
-  auto& kept = KeptModelsOf<GroupedGemmReference, GroupedGemmModel>(GroupedGemmReferences());
-  return ModelIn(kept, reference, [](const GroupedGemmReference& of) {
-    return GroupedGemmModel::Of({.points = PointsOf(of)});
+const GroupedMatmulModel* ReferenceModel(const GroupedMatmulReference& reference) {
+  auto& kept = KeptModelsOf<GroupedMatmulReference, GroupedMatmulModel>(GroupedMatmulReferences());
+  return ModelIn(kept, reference, [](const GroupedMatmulReference& of) {
+    return GroupedMatmulModel::Of({.points = PointsOf(of)});
   });
 }
 

@@ -3,17 +3,17 @@
 #define SEXTANT_ENGINE_HARDWARE_REFERENCE_REFERENCE_MODELS_H_
 
 #include "engine/hardware/kernels/attention_model.h"
-#include "engine/hardware/kernels/grouped_gemm_model.h"
+#include "engine/hardware/kernels/grouped_matmul_model.h"
 #include "engine/hardware/reference/attention_reference.h"
-#include "engine/hardware/reference/grouped_gemm_reference.h"
+#include "engine/hardware/reference/grouped_matmul_reference.h"
 
 namespace sextant {
 
 // Built at the first call for `reference` (some milliseconds), and cached. `reference` comes from
-// FindAttentionReference() or FindGroupedGemmReference(). Null where the fit fails; tests build
+// FindAttentionReference() or FindGroupedMatmulReference(). Null where the fit fails; tests build
 // each of them.
 const AttentionModel* ReferenceModel(const AttentionReference& reference);
-const GroupedGemmModel* ReferenceModel(const GroupedGemmReference& reference);
+const GroupedMatmulModel* ReferenceModel(const GroupedMatmulReference& reference);
 
 }  // namespace sextant
 

@@ -57,9 +57,9 @@ class StateCheck {
                              0, kMaxLayerCount);
     if (violations_.all().size() > faults) return;
     // Reported elsewhere, against context_parallel_size.
-    constexpr int64_t kMostRanks = int64_t{1} << 40;
+    constexpr int64_t kMaxRanks = int64_t{1} << 40;
     const CheckedInt ranks = CheckedInt(state_.sharding.data_parallel_size) * context_parallel_size;
-    if (!ranks.ok() || ranks.value() > kMostRanks) return;
+    if (!ranks.ok() || ranks.value() > kMaxRanks) return;
     CheckGroup(path, ranks.value());
     if (violations_.all().size() == faults) CheckExpertGroup(path, ranks.value());
   }

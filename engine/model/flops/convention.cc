@@ -5,47 +5,46 @@
 namespace sextant {
 namespace {
 
-using C = FlopsConvention;
+using enum FlopsConvention;
 
 // docs/sources.md lists the sources that were read.
 constexpr ConventionFacts kFacts[] = {
-    {C::kSixNTotal, "six_n_total",
+    {kSixNTotal, "six_n_total",
      "6 FLOPs a token for each parameter that the token meets, embeddings included: of a mixture, "
      "the active ones",
      "Kaplan et al. 2020 (arXiv 2001.08361) section 2.1, C = 6 N D; docs/flops.md",
      FlopsKind::kModel},
-    {C::kSixNNonEmbedding, "six_n_non_embedding",
+    {kSixNNonEmbedding, "six_n_non_embedding",
      "6 FLOPs a token for each parameter that the token meets, without embeddings and output head",
      "Kaplan et al. 2020 (arXiv 2001.08361) section 2.1, C = 6 N D; docs/flops.md",
      FlopsKind::kModel},
-    {C::kKaplan2020, "kaplan_2020",
+    {kKaplan2020, "kaplan_2020",
      "3 (2 N + 2 L s d_attn) for N = 2 L d_model (2 d_attn + d_ff): no embedding, no output head",
      "Kaplan et al. 2020 (arXiv 2001.08361) table 1 and section 2.1", FlopsKind::kModel},
-    {C::kChinchilla2022, "chinchilla_2022",
+    {kChinchilla2022, "chinchilla_2022",
      "3 times the forward pass term by term: embeddings as a product, full mask, softmax, logits",
      "Hoffmann et al. 2022 (arXiv 2203.15556) appendix F", FlopsKind::kModel},
-    {C::kPalm2022, "palm_2022",
+    {kPalm2022, "palm_2022",
      "6 N + 12 L H Q T: all parameters, and both products of attention under a full mask",
      "Chowdhery et al. 2022 (arXiv 2204.02311) appendix B", FlopsKind::kModel},
-    {C::kMegatron2021Hardware, "megatron_2021_hardware",
+    {kMegatron2021Hardware, "megatron_2021_hardware",
      "96 L h^2 (1 + s/6h + V/16Lh): four passes of the layers, one of them recomputed, and three "
      "of the head",
      "Narayanan et al. 2021 (arXiv 2104.04473) section 5.1 and appendix", FlopsKind::kHardware},
-    {C::kMegatron2021Model, "megatron_2021_model",
+    {kMegatron2021Model, "megatron_2021_model",
      "72 L h^2 (1 + s/6h + V/12Lh): the same without what is recomputed",
      "Korthikanti et al. 2022 (arXiv 2205.05198) appendix A", FlopsKind::kModel},
-    {C::kMegatronCausal, "megatron_causal",
+    {kMegatronCausal, "megatron_causal",
      "Megatron-LM's own counter: half a mask, experts_per_token experts, shared experts, latent "
      "attention, multi-token prediction, padded vocabulary; no router, no windows",
      "NVIDIA/Megatron-LM, megatron/training/training.py, num_floating_point_operations()",
      FlopsKind::kModel},
-    {C::kExactFull, "exact_full",
-     "every matrix product, attention as if its causal mask hid nothing", "docs/transformer.md",
-     FlopsKind::kModel},
-    {C::kExactCausal, "exact_causal",
+    {kExactFull, "exact_full", "every matrix product, attention as if its causal mask hid nothing",
+     "docs/transformer.md", FlopsKind::kModel},
+    {kExactCausal, "exact_causal",
      "every matrix product, attention over half of the square (s/2 positions a token)",
      "docs/transformer.md", FlopsKind::kModel},
-    {C::kExactCausalDiagonal, "exact_causal_diagonal",
+    {kExactCausalDiagonal, "exact_causal_diagonal",
      "every matrix product, attention over what the mask lets through ((s + 1)/2 a token)",
      "docs/transformer.md", FlopsKind::kModel},
 };

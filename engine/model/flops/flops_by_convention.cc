@@ -11,7 +11,7 @@
 namespace sextant {
 namespace {
 
-using C = FlopsConvention;
+using enum FlopsConvention;
 
 absl::Status Undefined(absl::string_view why) { return absl::FailedPreconditionError(why); }
 
@@ -33,37 +33,37 @@ absl::StatusOr<TermFlops> Megatron2021(const ConventionInput& in, bool recompute
   return Megatron2021Terms(shape, recompute);
 }
 
-absl::StatusOr<TermFlops> TermsOf(C convention, const ConventionInput& in) {
+absl::StatusOr<TermFlops> TermsOf(FlopsConvention convention, const ConventionInput& in) {
   switch (convention) {
-    case C::kSixNTotal:
+    case kSixNTotal:
       return SixN(in, true);
-    case C::kSixNNonEmbedding:
+    case kSixNNonEmbedding:
       return SixN(in, false);
-    case C::kKaplan2020: {
+    case kKaplan2020: {
       SEXTANT_ASSIGN_OR_RETURN(const PublishedShape shape, PublishedShapeOf(in.spec, in.step, {}));
       return KaplanTerms(shape);
     }
-    case C::kChinchilla2022: {
+    case kChinchilla2022: {
       SEXTANT_ASSIGN_OR_RETURN(const PublishedShape shape, PublishedShapeOf(in.spec, in.step, {}));
       return ChinchillaTerms(shape);
     }
-    case C::kPalm2022: {
+    case kPalm2022: {
       SEXTANT_ASSIGN_OR_RETURN(
           const PublishedShape shape,
           PublishedShapeOf(in.spec, in.step, {.grouped_queries = true, .gated = true}));
       return PalmTerms(in.tensors, shape);
     }
-    case C::kMegatron2021Hardware:
+    case kMegatron2021Hardware:
       return Megatron2021(in, true);
-    case C::kMegatron2021Model:
+    case kMegatron2021Model:
       return Megatron2021(in, false);
-    case C::kMegatronCausal:
+    case kMegatronCausal:
       return MegatronCausalTerms(in.spec, in.step);
-    case C::kExactFull:
+    case kExactFull:
       return ExactTerms(in.flops, MaskConvention::kFull);
-    case C::kExactCausal:
+    case kExactCausal:
       return ExactTerms(in.flops, MaskConvention::kCausal);
-    case C::kExactCausalDiagonal:
+    case kExactCausalDiagonal:
       return ExactTerms(in.flops, MaskConvention::kCausalDiagonal);
   }
   return Undefined("");
@@ -113,7 +113,7 @@ std::vector<ConventionFlops> FlopsByConvention(const ConventionInput& input) {
   std::vector<ConventionFlops> out;
   for (int i = 0; i < kFlopsConventionCount; ++i) {
     ConventionFlops& row = out.emplace_back();
-    row.convention = static_cast<C>(i);
+    row.convention = static_cast<FlopsConvention>(i);
     const absl::StatusOr<TermFlops> terms = TermsOf(row.convention, input);
     if (!terms.ok()) {
       row.not_applicable = std::string(terms.status().message());

@@ -19,7 +19,7 @@ MatmulSize FirstSize();
 // True where STANDARD measures the type's whole grid, and some other sizes.
 bool HasGrid(v1::DataType type);
 // The least number of shapes for a model of the type's times
-// (engine/hardware/kernels/gemm_model.h).
+// (engine/hardware/kernels/matmul_model.h).
 inline constexpr int kMinGridPoints = 24;
 
 // The sizes of `mode` other than the first, none where the mode does not measure the type.

@@ -22,7 +22,7 @@ constexpr int64_t kTouchedCaches = 3;
 constexpr int64_t kGpuTouchedShareOfCap = 4;
 constexpr int64_t kUnknownCacheBytes = int64_t{64} << 20;
 
-constexpr int64_t kMostDimension = 1'000'000;
+constexpr int64_t kMaxDimension = 1'000'000;
 
 // cuBLASLt, already loaded; started when the first workload is made.
 class CublasLtSource {
@@ -297,10 +297,10 @@ absl::StatusOr<std::vector<Point>> GpuRequestedMatmulPoints(
   MatmulPlanner planner(mode, session, library);
   for (const v1::MatmulShape& shape : shapes) {
     for (const int64_t dimension : {shape.m(), shape.n(), shape.k()}) {
-      if (dimension >= 1 && dimension <= kMostDimension) continue;
+      if (dimension >= 1 && dimension <= kMaxDimension) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("a multiplication of ", shape.m(), "x", shape.n(), "x", shape.k(),
-                       " was asked for: m, n and k must be 1 to ", kMostDimension));
+                       " was asked for: m, n and k must be 1 to ", kMaxDimension));
     }
     const v1::DataType data_type =
         shape.data_type() == v1::DATA_TYPE_UNSPECIFIED ? v1::DATA_TYPE_BF16 : shape.data_type();

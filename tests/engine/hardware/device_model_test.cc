@@ -36,8 +36,8 @@ TEST(Lazy, MakesItsValueOnce) {
 }
 
 // 10 us, then 1e12 FLOP/s; but every other shape is `wrong` times as slow.
-std::vector<MeasuredGemm> Gemms(double wrong = 1) {
-  std::vector<MeasuredGemm> out;
+std::vector<MatmulPoint> Matmuls(double wrong = 1) {
+  std::vector<MatmulPoint> out;
   for (const int64_t m : {64, 256, 1024, 4096}) {
     for (const int64_t n : {512, 1024, 2048, 4096, 8192}) {
       const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * 2048;
@@ -57,12 +57,12 @@ DeviceCalibration H100() {
 
 // The same predictor is asked again, so nothing was fitted anew.
 TEST(DeviceModel, FitsWhatWasMeasuredOnce) {
-  const auto model = ModelOf(H100(), {.gemms = {{DataType::kBf16, Gemms()}}});
-  const auto first = model->Gemms(DataType::kBf16);
+  const auto model = ModelOf(H100(), {.matmuls = {{DataType::kBf16, Matmuls()}}});
+  const auto first = model->Matmuls(DataType::kBf16);
   ASSERT_THAT(first, IsOk());
   ASSERT_NE(*first, nullptr);
   EXPECT_NE((*first)->own_model(), nullptr);
-  EXPECT_EQ(*model->Gemms(DataType::kBf16), *first);
+  EXPECT_EQ(*model->Matmuls(DataType::kBf16), *first);
   // Layers of experts and long runs stand on the same fit.
   const auto experts = model->Experts({.type = DataType::kBf16, .gated = true});
   ASSERT_THAT(experts, IsOk());
@@ -80,31 +80,33 @@ TEST(DeviceModel, OfAProductStandsOnWhatIsPublished) {
   for (const Accelerator& each : Accelerators()) {
     EXPECT_EQ(DeviceModel::OfProduct(each).accelerator(), &each);
   }
-  const auto gemms = model.Gemms(DataType::kBf16);
-  ASSERT_THAT(gemms, IsOk());
-  EXPECT_EQ((*gemms)->source().source, RateSource::kReference);
+  const auto matmuls = model.Matmuls(DataType::kBf16);
+  ASSERT_THAT(matmuls, IsOk());
+  EXPECT_EQ((*matmuls)->source().source, RateSource::kReference);
   EXPECT_EQ(model.SustainedDerating(DataType::kBf16)->expected, DeratingOfUnmeasured().expected);
   // No V100 multiplies in fp8.
-  const auto none = DeviceModel::OfProduct(*AcceleratorNamed("v100-sxm-16")).Gemms(DataType::kFp8);
+  const auto none =
+      DeviceModel::OfProduct(*AcceleratorNamed("v100-sxm-16")).Matmuls(DataType::kFp8);
   ASSERT_THAT(none, IsOk());
   EXPECT_EQ(*none, nullptr);
 }
 
 // A second look finds the same fault.
 TEST(DeviceModel, KeepsWhatAFitRefuses) {
-  std::vector<MeasuredGemm> damaged = Gemms();
+  std::vector<MatmulPoint> damaged = Matmuls();
   damaged[3].time = Seconds(0);
-  const auto model = ModelOf(H100(), {.gemms = {{DataType::kBf16, damaged}}});
-  const absl::Status first = model->Gemms(DataType::kBf16).status();
+  const auto model = ModelOf(H100(), {.matmuls = {{DataType::kBf16, damaged}}});
+  const absl::Status first = model->Matmuls(DataType::kBf16).status();
   EXPECT_FALSE(first.ok());
-  EXPECT_EQ(model->Gemms(DataType::kBf16).status(), first);
+  EXPECT_EQ(model->Matmuls(DataType::kBf16).status(), first);
   EXPECT_THAT(model->MatmulErrors(), IsEmpty());
-  EXPECT_THAT(model->Gemms(DataType::kFp16).status(), IsOk());
+  EXPECT_THAT(model->Matmuls(DataType::kFp16).status(), IsOk());
 }
 
 TEST(DeviceModel, TellsHowFarItsPredictionsAreOff) {
   const auto errors_of = [](double wrong) {
-    return ModelOf(H100(), {.gemms = {{DataType::kFp8E4m3, {}}, {DataType::kBf16, Gemms(wrong)}}})
+    return ModelOf(H100(),
+                   {.matmuls = {{DataType::kFp8E4m3, {}}, {DataType::kBf16, Matmuls(wrong)}}})
         ->MatmulErrors();
   };
   ASSERT_THAT(errors_of(1), SizeIs(1));

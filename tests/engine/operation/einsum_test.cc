@@ -146,11 +146,12 @@ NaiveGradient GoBack(const EinsumQuestion& q, const ContractionOrder& order, siz
 }
 
 // FLOPs of the gradient of `operand` alone.
-void ExpectGradient(const EinsumQuestion& q, const Recipe& recipe, const ContractionOrder& order,
-                    size_t operand, const NamedTensor& result_gradient) {
+void ExpectGradient(const EinsumQuestion& q, const OpKernels& kernels,
+                    const ContractionOrder& order, size_t operand,
+                    const NamedTensor& result_gradient) {
   const NaiveGradient naive = GoBack(q, order, operand, result_gradient);
   ExpectTrueGradient(q, operand, result_gradient, naive.gradient);
-  const auto cost = BackwardCostOf(recipe, OperandBit(operand));
+  const auto cost = BackwardCostOf(kernels, OperandBit(operand));
   ASSERT_THAT(cost, IsOk());
   EXPECT_EQ(cost->cost.sum.flops().value(), naive.flops) << operand;
   EXPECT_EQ(cost->cost.steps.size(), naive.steps);
@@ -192,11 +193,11 @@ TEST(EinsumOracle, CostsAreThoseOfLoopsAndGradientsAreTrue) {
     ASSERT_THAT(analysis, IsOk());
     ExpectForward(q, op, analysis->forward);
     const NamedTensor gradient = OnesOf(ContractNaively(q.tensors, q.output, q.sizes).result);
-    const Recipe recipe = RecipeOf(op, {analysis->types, {}});
+    const OpKernels kernels = OpKernelsOf(op, {analysis->types, {}});
     const auto einsum = EinsumCostOf(op.expression, op.operands, op.style);
     const ContractionOrder& order = op.left_to_right ? *einsum->left_to_right : einsum->best;
     for (size_t k = 0; k < q.tensors.size(); ++k) {
-      ExpectGradient(q, recipe, order, k, gradient);
+      ExpectGradient(q, kernels, order, k, gradient);
     }
     // For all gradients together every step is done once, for both of its tensors.
     const size_t pairs = q.tensors.size() - 1;

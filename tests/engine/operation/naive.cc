@@ -138,19 +138,19 @@ void ExpectCounted(const Operation& operation, Naive& naive) {
     ASSERT_THAT(analysis, IsOk());
     ExpectCost(analysis->forward, naive.RunForward(), transcendental, "forward");
 
-    const Recipe recipe = RecipeOf(operation, {analysis->types, request.convention});
+    const OpKernels kernels = OpKernelsOf(operation, {analysis->types, request.convention});
     const OperandSet sets = OperandBit(naive.operands.size());
     for (OperandSet needed = 1; needed < sets; ++needed) {
-      if ((needed & ~recipe.differentiable) != 0) continue;
-      const auto backward = BackwardCostOf(recipe, needed);
+      if ((needed & ~kernels.differentiable) != 0) continue;
+      const auto backward = BackwardCostOf(kernels, needed);
       ASSERT_THAT(backward, IsOk());
       ExpectCost(backward->cost, naive.RunBackward(needed), transcendental,
                  "gradients of " + std::to_string(needed));
     }
     naive.RunForward();
-    naive.RunBackward(recipe.differentiable);
+    naive.RunBackward(kernels.differentiable);
     for (size_t i = 0; i < naive.operands.size(); ++i) {
-      EXPECT_EQ(naive.gradients[i] != nullptr, Has(recipe.differentiable, i)) << i;
+      EXPECT_EQ(naive.gradients[i] != nullptr, Has(kernels.differentiable, i)) << i;
       if (naive.gradients[i] != nullptr) ExpectTrueGradient(naive, i);
     }
   }

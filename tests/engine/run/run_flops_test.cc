@@ -15,7 +15,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using C = FlopsConvention;
+using enum FlopsConvention;
 
 // 1 token on 1 device of 1e12 FLOP/s, so that a time in picoseconds is FLOPs.
 RunSpec RunOf(absl::string_view preset) {
@@ -34,7 +34,7 @@ Plan FlopsPlan(const RunSpec& run) {
   return plan.ok() ? *std::move(plan) : Plan();
 }
 
-double CountOf(const Plan& plan, C convention) {
+double CountOf(const Plan& plan, FlopsConvention convention) {
   for (const FlopsCount& count : plan.flops.counts) {
     if (count.convention == convention) return count.per_token.value();
   }
@@ -44,14 +44,14 @@ double CountOf(const Plan& plan, C convention) {
 // The figures worked by hand for case B of the reference models.
 TEST(RunFlops, AreExactWhereALengthIsGiven) {
   RunSpec run = RunOf("llama-2-7b");
-  EXPECT_EQ(FlopsPlan(run).flops.convention, C::kSixNTotal);
+  EXPECT_EQ(FlopsPlan(run).flops.convention, kSixNTotal);
   run.training.sequence_length = 4096;
   const Plan plan = FlopsPlan(run);
-  EXPECT_EQ(plan.flops.convention, C::kExactCausal);
-  EXPECT_EQ(CountOf(plan, C::kExactFull), 46084915200);
-  EXPECT_EQ(CountOf(plan, C::kExactCausal), 42863689728);
-  EXPECT_EQ(CountOf(plan, C::kMegatronCausal), 42863689728);
-  EXPECT_EQ(CountOf(plan, C::kSixNTotal), 6.0 * 6738415616);
+  EXPECT_EQ(plan.flops.convention, kExactCausal);
+  EXPECT_EQ(CountOf(plan, kExactFull), 46084915200);
+  EXPECT_EQ(CountOf(plan, kExactCausal), 42863689728);
+  EXPECT_EQ(CountOf(plan, kMegatronCausal), 42863689728);
+  EXPECT_EQ(CountOf(plan, kSixNTotal), 6.0 * 6738415616);
   EXPECT_DOUBLE_EQ(At(plan, EstimateKind::kLowerBound).duration.value(), 42863689728e-12);
   EXPECT_EQ(plan.flops.hardware->ratio(), 1);
   EXPECT_EQ(*At(plan, EstimateKind::kLowerBound).hfu, 1);
@@ -90,9 +90,9 @@ TEST(RunFlopsRefuse, AnMfuThatRecomputationLeavesNoRoomFor) {
 TEST(RunFlops, FollowTheConventionAskedFor) {
   RunSpec run = RunOf("llama-2-7b");
   run.training.sequence_length = 4096;
-  run.options.flops_convention = C::kExactFull;
+  run.options.flops_convention = kExactFull;
   EXPECT_DOUBLE_EQ(At(FlopsPlan(run), EstimateKind::kLowerBound).duration.value(), 46084915200e-12);
-  run.options.flops_convention = C::kSixNTotal;
+  run.options.flops_convention = kSixNTotal;
   EXPECT_DOUBLE_EQ(At(FlopsPlan(run), EstimateKind::kLowerBound).duration.value(),
                    6e-12 * 6738415616);
 }
@@ -103,7 +103,7 @@ TEST(RunFlops, OfAMixtureAreOfTheExpertsThatATokenMeets) {
   run.model.architecture = SmallMixture();
   const Plan plan = FlopsPlan(run);
   EXPECT_EQ(plan.parameters.all.total - plan.parameters.all.active, 2 * 2 * 3 * 8 * 3);
-  EXPECT_EQ(CountOf(plan, C::kSixNTotal), 6.0 * static_cast<double>(plan.parameters.all.active));
+  EXPECT_EQ(CountOf(plan, kSixNTotal), 6.0 * static_cast<double>(plan.parameters.all.active));
 }
 
 TEST(RunFlopsRefuse, SixNWhereNotEveryTokenTrainsEveryParameter) {
@@ -123,10 +123,10 @@ TEST(RunFlopsRefuse, SixNWhereNotEveryTokenTrainsEveryParameter) {
 
 TEST(RunFlopsRefuse, ConventionsThatSayNothingOfTheModel) {
   RunSpec run = RunOf("llama-2-7b");
-  run.options.flops_convention = C::kExactCausal;
+  run.options.flops_convention = kExactCausal;
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.flops_convention")));
   run.training.sequence_length = 4096;
-  run.options.flops_convention = C::kChinchilla2022;  // of an ungated feed-forward
+  run.options.flops_convention = kChinchilla2022;  // of an ungated feed-forward
   EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.flops_convention")));
 }
 
@@ -134,7 +134,7 @@ TEST(RunFlopsRefuse, ConventionsThatSayNothingOfTheModel) {
 TEST(RunFlopsRefuse, HardwareFlopsForTimes) {
   RunSpec run = RunOf("gpt2");
   run.training.sequence_length = 1024;
-  run.options.flops_convention = C::kMegatron2021Hardware;
+  run.options.flops_convention = kMegatron2021Hardware;
   const auto plan = PlanRun(run);
   EXPECT_THAT(plan, NamesFields(ElementsAre("options.flops_convention")));
   EXPECT_THAT(std::string(plan.status().message()), HasSubstr("hardware FLOPs"));

@@ -28,7 +28,7 @@ TEST(PredictOperation, ALinearLayerIsItsProduct) {
   ASSERT_TRUE(matmul.has_value() && linear.has_value());
   EXPECT_EQ(matmul->forward.expected, linear->forward.expected);
   ASSERT_THAT(matmul->nearest, SizeIs(3));
-  EXPECT_TRUE(std::holds_alternative<GemmShape>(matmul->nearest[0].work));
+  EXPECT_TRUE(std::holds_alternative<MatmulShape>(matmul->nearest[0].work));
   // Two products of as many FLOPs each.
   EXPECT_GT(linear->backward.expected, linear->forward.expected * 1.5);
   EXPECT_LT(linear->backward.expected, linear->forward.expected * 3);
@@ -141,10 +141,10 @@ Einsum EinsumOf(const char* expression, std::vector<Shape> operands) {
   return {.expression = expression, .operands = std::move(operands)};
 }
 
-double FlopsOfProducts(const std::vector<BatchedGemm>& products) {
+double FlopsOfProducts(const std::vector<MatmulBatch>& products) {
   double sum = 0;
-  for (const BatchedGemm& product : products) {
-    sum += static_cast<double>(product.batch) * GemmFlops(product.each).value();
+  for (const MatmulBatch& product : products) {
+    sum += static_cast<double>(product.batch) * MatmulFlops(product.each).value();
   }
   return sum;
 }
@@ -153,14 +153,15 @@ double FlopsOfProducts(const std::vector<BatchedGemm>& products) {
 TEST(ProductsOf, ProductsAndTheirGradients) {
   const auto linear = ProductsOf(Linear{.rows = 2, .input_size = 3, .output_size = 4});
   ASSERT_TRUE(linear.has_value());
-  EXPECT_THAT(linear->forward, ElementsAre(BatchedGemm{1, {2, 4, 3}}));
-  EXPECT_THAT(linear->backward, ElementsAre(BatchedGemm{1, {2, 3, 4, GemmPass::kInputGradient}},
-                                            BatchedGemm{1, {4, 3, 2, GemmPass::kWeightGradient}}));
+  EXPECT_THAT(linear->forward, ElementsAre(MatmulBatch{1, {2, 4, 3}}));
+  EXPECT_THAT(linear->backward,
+              ElementsAre(MatmulBatch{1, {2, 3, 4, MatmulPass::kInputGradient}},
+                          MatmulBatch{1, {4, 3, 2, MatmulPass::kWeightGradient}}));
   const auto batch = ProductsOf(BatchedMatmul{.batch = 7, .m = 2, .n = 4, .k = 3});
   ASSERT_TRUE(batch.has_value());
-  EXPECT_THAT(batch->forward, ElementsAre(BatchedGemm{7, {2, 4, 3}}));
-  EXPECT_THAT(batch->backward, ElementsAre(BatchedGemm{7, {2, 3, 4, GemmPass::kInputGradient}},
-                                           BatchedGemm{7, {4, 3, 2, GemmPass::kWeightGradient}}));
+  EXPECT_THAT(batch->forward, ElementsAre(MatmulBatch{7, {2, 4, 3}}));
+  EXPECT_THAT(batch->backward, ElementsAre(MatmulBatch{7, {2, 3, 4, MatmulPass::kInputGradient}},
+                                           MatmulBatch{7, {4, 3, 2, MatmulPass::kWeightGradient}}));
 }
 
 // Axes of all three are the batch, of both operands alone the sum, of one and the result m and n.
@@ -168,19 +169,19 @@ TEST(ProductsOf, AnEinsumThatIsOneProduct) {
   const auto scores =
       ProductsOf(EinsumOf("b q a d, b k a d -> b a q k", {{2, 5, 3, 4}, {2, 6, 3, 4}}));
   ASSERT_TRUE(scores.has_value());
-  EXPECT_THAT(scores->forward, ElementsAre(BatchedGemm{6, {5, 6, 4}}));
-  EXPECT_THAT(scores->backward, ElementsAre(BatchedGemm{6, {5, 4, 6, GemmPass::kOtherLayout}},
-                                            BatchedGemm{6, {6, 4, 5, GemmPass::kOtherLayout}}));
+  EXPECT_THAT(scores->forward, ElementsAre(MatmulBatch{6, {5, 6, 4}}));
+  EXPECT_THAT(scores->backward, ElementsAre(MatmulBatch{6, {5, 4, 6, MatmulPass::kOtherLayout}},
+                                            MatmulBatch{6, {6, 4, 5, MatmulPass::kOtherLayout}}));
   const auto layer = ProductsOf(EinsumOf("b s i, i o -> b s o", {{2, 5, 3}, {3, 7}}));
   ASSERT_TRUE(layer.has_value());
-  EXPECT_THAT(layer->forward, ElementsAre(BatchedGemm{1, {10, 7, 3}}));
+  EXPECT_THAT(layer->forward, ElementsAre(MatmulBatch{1, {10, 7, 3}}));
 }
 
 // The cheaper order: 50 x 1 by the last two first.
 TEST(ProductsOf, AnEinsumOfManyOperandsIsAChain) {
   const auto chain = ProductsOf(EinsumOf("a b, b c, c d -> a d", {{10, 2}, {2, 50}, {50, 3}}));
   ASSERT_TRUE(chain.has_value());
-  EXPECT_THAT(chain->forward, ElementsAre(BatchedGemm{1, {2, 3, 50}}, BatchedGemm{1, {10, 3, 2}}));
+  EXPECT_THAT(chain->forward, ElementsAre(MatmulBatch{1, {2, 3, 50}}, MatmulBatch{1, {10, 3, 2}}));
   EXPECT_EQ(chain->backward.size(), 4u);
 }
 
@@ -286,10 +287,10 @@ TEST(ExpertsShapes, CountTheRowsThatOperationsDo) {
       Experts experts = kMixtral;
       experts.expert_parallel_size = devices;
       experts.gated = gated;
-      const GroupedGemmShape shape = LayerShapeOf(experts);
+      const GroupedMatmulShape shape = LayerShapeOf(experts);
       const auto analysis = AnalyzeOperation({experts, {.input = DataType::kBf16}}, "");
       ASSERT_THAT(analysis, IsOk());
-      EXPECT_EQ(GroupedGemmFlops(shape), analysis->forward.sum.matrix_flops.value());
+      EXPECT_EQ(GroupedMatmulFlops(shape), analysis->forward.sum.matrix_flops.value());
       EXPECT_EQ(ExpertRows(shape), static_cast<double>(DeviceRows(experts)));
     }
   }

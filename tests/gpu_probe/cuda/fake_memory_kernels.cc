@@ -107,11 +107,11 @@ FakeKernel StampKernel(FakeHost& host) {
 
 void AddMemoryKernels(FakeHost& host) {
   std::map<std::string, FakeKernel>& kernels = host.cuda.kernels;
-  kernels["stream_read"] = PassKernel(1, 2);
-  kernels["stream_write"] = PassKernel(1, 1);
-  kernels["stream_copy"] = PassKernel(2, 2);
-  kernels["stream_scale"] = PassKernel(2, 2);
-  kernels["stream_triad"] = PassKernel(3, 3);
+  kernels["memory_pass_read"] = PassKernel(1, 2);
+  kernels["memory_pass_write"] = PassKernel(1, 1);
+  kernels["memory_pass_copy"] = PassKernel(2, 2);
+  kernels["memory_pass_scale"] = PassKernel(2, 2);
+  kernels["memory_pass_triad"] = PassKernel(3, 3);
   kernels["fusion_scale"] = PassKernel(2, 2);
   kernels["fusion_add_bias"] = PassKernel(2, 2);
   kernels["fusion_activate"] = PassKernel(2, 1);

@@ -197,20 +197,21 @@ TEST(SoundConditionsTest, WhatCannotBeIsDamage) {
         &Conditions::set_thermal_throttle_ratio, &Conditions::set_hardware_throttle_ratio}) {
     for (const double bad : {nan, -1.0, std::numeric_limits<double>::infinity()}) {
       v1::Calibration calibration = Hopper(1755, 1980);
-      ASSERT_TRUE(CheckSound(calibration, kNow).ok());
+      ASSERT_TRUE(ValidateCalibration(calibration, kNow).ok());
       (calibration.mutable_conditions()->*set)(bad);
-      EXPECT_TRUE(absl::IsDataLoss(CheckSound(calibration, kNow))) << bad;
+      EXPECT_TRUE(absl::IsDataLoss(ValidateCalibration(calibration, kNow))) << bad;
     }
   }
   v1::Calibration launches = Hopper(1755, 1980);
   launches.add_launches()->set_kind(v1::LaunchMeasurement::KIND_GRAPH);
-  EXPECT_TRUE(absl::IsDataLoss(CheckSound(launches, kNow)));
+  EXPECT_TRUE(absl::IsDataLoss(ValidateCalibration(launches, kNow)));
   v1::Calibration batched = Hopper(1755, 1980);
   AddMatmulAs(batched.matmuls(0), v1::MatmulMeasurement::WINDOW_BURST,
               v1::MatmulMeasurement::PURPOSE_OTHER, &batched);
-  EXPECT_TRUE(CheckSound(batched, kNow).ok());
+  EXPECT_TRUE(ValidateCalibration(batched, kNow).ok());
   FirstMatmul(IsOther, &batched)->set_batch_count(8);
-  EXPECT_TRUE(absl::IsDataLoss(CheckSound(batched, kNow))) << "eight would be eight times the rate";
+  EXPECT_TRUE(absl::IsDataLoss(ValidateCalibration(batched, kNow)))
+      << "eight would be eight times the rate";
 }
 
 }  // namespace

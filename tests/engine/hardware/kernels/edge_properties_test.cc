@@ -10,15 +10,15 @@
 
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/kernels/attention_model.h"
-#include "engine/hardware/kernels/grouped_gemm_model.h"
+#include "engine/hardware/kernels/grouped_matmul_model.h"
 #include "engine/hardware/kernels/term_fit.h"
 #include "engine/hardware/links/collective_model.h"
 #include "engine/hardware/predict/attention_predictor.h"
-#include "engine/hardware/predict/gemm_predictor.h"
+#include "engine/hardware/predict/matmul_predictor.h"
 #include "engine/hardware/reference/attention_reference.h"
-#include "engine/hardware/reference/grouped_gemm_reference.h"
+#include "engine/hardware/reference/grouped_matmul_reference.h"
 #include "engine/hardware/reference/reference_collectives.h"
-#include "engine/hardware/reference/reference_gemms.h"
+#include "engine/hardware/reference/reference_matmuls.h"
 
 namespace sextant {
 namespace {
@@ -32,32 +32,32 @@ int64_t AnySizeBetween(std::mt19937& random, double low_octave, double high_octa
 
 // The grid's nodes and its ends, from either side. What tiles lose is left out: that steps where
 // a tile is added, on the device too.
-TEST(PublishedGemms, HaveNoStepsAtNodesAndEnds) {
+TEST(PublishedMatmuls, HaveNoStepsAtNodesAndEnds) {
   std::mt19937 random(3);
-  for (const ReferenceGemmKey& key : ReferenceGemmKeys()) {
-    GemmFit fit = ReferenceGemms(key.accelerator, key.type)->fit();
+  for (const ReferenceMatmulKey& key : ReferenceMatmulKeys()) {
+    MatmulFit fit = ReferenceMatmuls(key.accelerator, key.type)->fit();
     fit.efficiency.tile_costs = {};
-    const auto seconds = [&fit](const GemmShape& shape) {
-      const GemmSize size(shape);
-      GemmPosition at = GemmPositionOf(size);
-      at[0] = std::clamp(at[0], kGemmRowNodes.front(), kGemmRowNodes.back());
+    const auto seconds = [&fit](const MatmulShape& shape) {
+      const MatmulDimensions size(shape);
+      MatmulPosition at = MatmulPositionOf(size);
+      at[0] = std::clamp(at[0], kMatmulRowNodes.front(), kMatmulRowNodes.back());
       for (const size_t i : {1, 2}) {
-        at[i] = std::clamp(at[i], kGemmSizeNodes.front(), kGemmSizeNodes.back());
+        at[i] = std::clamp(at[i], kMatmulSizeNodes.front(), kMatmulSizeNodes.back());
       }
       return fit.SecondsAt(size, at);
     };
     for (int64_t edge = 64; edge <= 32768; edge *= 2) {
       for (int i = 0; i < 20; ++i) {
-        const GemmShape other = {AnySizeBetween(random, 6, 14), AnySizeBetween(random, 10, 15),
-                                 AnySizeBetween(random, 10, 15)};
-        for (int64_t GemmShape::*side : {&GemmShape::m, &GemmShape::n, &GemmShape::k}) {
-          GemmShape below = other;
-          GemmShape above = other;
+        const MatmulShape other = {AnySizeBetween(random, 6, 14), AnySizeBetween(random, 10, 15),
+                                   AnySizeBetween(random, 10, 15)};
+        for (int64_t MatmulShape::*side : {&MatmulShape::m, &MatmulShape::n, &MatmulShape::k}) {
+          MatmulShape below = other;
+          MatmulShape above = other;
           below.*side = edge - 1;
           above.*side = edge + 1;
           // The work grows by a share of 2 / edge, time at most three times as fast.
           EXPECT_NEAR(seconds(above) / seconds(below), 1, 6.0 / static_cast<double>(edge))
-              << key.accelerator << " " << GemmTypeName(key.type) << " " << edge;
+              << key.accelerator << " " << MatmulTypeName(key.type) << " " << edge;
         }
       }
     }
@@ -96,12 +96,12 @@ TEST(PublishedAttention, GrowsWithWorkOfOneClass) {
 TEST(PublishedExperts, GrowWithWorkOfOneClass) {
   std::mt19937 random(5);
   for (const char* device : kMeasuredProducts) {
-    const GroupedGemmReference* reference =
-        FindGroupedGemmReference({.device = device, .data_type = DataType::kBf16});
+    const GroupedMatmulReference* reference =
+        FindGroupedMatmulReference({.device = device, .data_type = DataType::kBf16});
     ASSERT_NE(reference, nullptr) << device;
     std::vector<TermPoint> points;
-    for (const GroupedGemmPoint& point : PointsOf(*reference)) {
-      points.push_back({GroupedGemmTerms(point.shape, {}), point.time.value()});
+    for (const GroupedMatmulPoint& point : PointsOf(*reference)) {
+      points.push_back({GroupedMatmulTerms(point.shape, {}), point.time.value()});
     }
     ExpectGrowsWithEveryTerm(points, random);
   }
@@ -111,27 +111,28 @@ TEST(PublishedExperts, GrowWithWorkOfOneClass) {
 // more is no step, within the points and beyond them.
 TEST(PublishedExperts, TakeLongerForTwiceTheWorkAndHaveNoSteps) {
   for (const char* device : kMeasuredProducts) {
-    const GroupedGemmReference* reference =
-        FindGroupedGemmReference({.device = device, .data_type = DataType::kBf16});
+    const GroupedMatmulReference* reference =
+        FindGroupedMatmulReference({.device = device, .data_type = DataType::kBf16});
     ASSERT_NE(reference, nullptr) << device;
-    const GroupedGemmModel model = GroupedGemmModel::Of({.points = PointsOf(*reference)}).value();
+    const GroupedMatmulModel model =
+        GroupedMatmulModel::Of({.points = PointsOf(*reference)}).value();
     for (int64_t tokens = 1024; tokens <= 262144; tokens *= 2) {
       for (int64_t width = 512; width <= 32768; width *= 2) {
-        const GroupedGemmShape shape = {.tokens = tokens,
-                                        .hidden = 2048,
-                                        .intermediate = width,
-                                        .experts_per_token = 8,
-                                        .experts = 64};
+        const GroupedMatmulShape shape = {.tokens = tokens,
+                                          .hidden = 2048,
+                                          .intermediate = width,
+                                          .experts_per_token = 8,
+                                          .experts = 64};
         const double here = model.Predict(shape).expected.value();
-        for (int64_t GroupedGemmShape::*size :
-             {&GroupedGemmShape::tokens, &GroupedGemmShape::hidden,
-              &GroupedGemmShape::intermediate}) {
-          GroupedGemmShape twice = shape;
+        for (int64_t GroupedMatmulShape::*size :
+             {&GroupedMatmulShape::tokens, &GroupedMatmulShape::hidden,
+              &GroupedMatmulShape::intermediate}) {
+          GroupedMatmulShape twice = shape;
           twice.*size *= 2;
           EXPECT_GT(model.Predict(twice).expected.value(), here)
               << device << " " << tokens << " " << width;
         }
-        GroupedGemmShape wider = shape;
+        GroupedMatmulShape wider = shape;
         ++wider.intermediate;
         EXPECT_NEAR(model.Predict(wider).expected.value() / here, 1,
                     3.0 / static_cast<double>(width))
@@ -168,17 +169,17 @@ TEST(PublishedCollectives, HaveNoSteps) {
 // By two ceilings alone, on a product that nobody published kernels of.
 TEST(PredictedByCeilings, GrowWithEveryDimension) {
   const Accelerator& product = **FindAccelerator("mi300x");
-  const auto gemms = GemmPredictor::OfAccelerator(product, DataType::kBf16);
+  const auto matmuls = MatmulPredictor::OfAccelerator(product, DataType::kBf16);
   const auto attentions = AttentionPredictor::OfAccelerator(product, DataType::kBf16);
-  ASSERT_TRUE(gemms.has_value() && attentions.has_value());
+  ASSERT_TRUE(matmuls.has_value() && attentions.has_value());
   std::mt19937 random(6);
   for (int i = 0; i < 1000; ++i) {
-    const GemmShape shape = {AnySizeBetween(random, 0, 20), AnySizeBetween(random, 0, 20),
-                             AnySizeBetween(random, 0, 20)};
-    for (int64_t GemmShape::*side : {&GemmShape::m, &GemmShape::n, &GemmShape::k}) {
-      GemmShape more = shape;
+    const MatmulShape shape = {AnySizeBetween(random, 0, 20), AnySizeBetween(random, 0, 20),
+                               AnySizeBetween(random, 0, 20)};
+    for (int64_t MatmulShape::*side : {&MatmulShape::m, &MatmulShape::n, &MatmulShape::k}) {
+      MatmulShape more = shape;
       more.*side += 1 + more.*side / 8;
-      EXPECT_GE(gemms->Predict(more).expected, gemms->Predict(shape).expected);
+      EXPECT_GE(matmuls->Predict(more).expected, matmuls->Predict(shape).expected);
     }
     const AttentionShape tokens = {.batch = AnySizeBetween(random, 0, 6),
                                    .sequence = AnySizeBetween(random, 0, 18),

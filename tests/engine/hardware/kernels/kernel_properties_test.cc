@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "engine/hardware/kernels/attention_model.h"
-#include "engine/hardware/kernels/grouped_gemm_model.h"
+#include "engine/hardware/kernels/grouped_matmul_model.h"
 #include "engine/hardware/reference/attention_reference.h"
-#include "engine/hardware/reference/grouped_gemm_reference.h"
+#include "engine/hardware/reference/grouped_matmul_reference.h"
 
 namespace sextant {
 namespace {
@@ -18,10 +18,10 @@ AttentionModel AttentionOf(absl::string_view device, int64_t units, bool latent 
   return AttentionModel::Of({.compute_units = units, .points = PointsOf(*reference)}).value();
 }
 
-GroupedGemmModel ExpertsOf(absl::string_view device) {
-  const GroupedGemmReference* reference =
-      FindGroupedGemmReference({.device = device, .data_type = DataType::kBf16});
-  return GroupedGemmModel::Of({.points = PointsOf(*reference)}).value();
+GroupedMatmulModel ExpertsOf(absl::string_view device) {
+  const GroupedMatmulReference* reference =
+      FindGroupedMatmulReference({.device = device, .data_type = DataType::kBf16});
+  return GroupedMatmulModel::Of({.points = PointsOf(*reference)}).value();
 }
 
 // 1 to 2^most, small ones as likely as large ones.
@@ -42,7 +42,7 @@ AttentionShape AnyAttention(std::mt19937& random, int most) {
           .window = random() % 2 == 0 ? 0 : AnySize(random, most)};
 }
 
-GroupedGemmShape AnyExperts(std::mt19937& random, int most) {
+GroupedMatmulShape AnyExperts(std::mt19937& random, int most) {
   return {.tokens = AnySize(random, most),
           .hidden = AnySize(random, most),
           .intermediate = AnySize(random, most),
@@ -61,7 +61,7 @@ void ExpectSound(const KernelTime& time) {
 
 TEST(PredictedKernels, AreFiniteAndPositiveWhateverTheSizes) {
   const AttentionModel attention = AttentionOf("h100-sxm", 132);
-  const GroupedGemmModel experts = ExpertsOf("h100-sxm");
+  const GroupedMatmulModel experts = ExpertsOf("h100-sxm");
   std::mt19937 random(1);
   for (int i = 0; i < 20000; ++i) {
     const AttentionShape shape = AnyAttention(random, 40);
@@ -93,14 +93,14 @@ TEST(PredictedKernels, HaveTermsThatNeverFallWithWork) {
         EXPECT_GE(after[term], before[term] * (1 - 1e-12)) << "term " << term;
       }
     }
-    const GroupedGemmShape fewer = AnyExperts(random, 16);
-    const TermArray few = GroupedGemmTerms(fewer, {.row_tile = 64}).terms;
-    for (int64_t GroupedGemmShape::*size :
-         {&GroupedGemmShape::tokens, &GroupedGemmShape::hidden, &GroupedGemmShape::intermediate,
-          &GroupedGemmShape::experts_per_token}) {
-      GroupedGemmShape more = fewer;
+    const GroupedMatmulShape fewer = AnyExperts(random, 16);
+    const TermArray few = GroupedMatmulTerms(fewer, {.row_tile = 64}).terms;
+    for (int64_t GroupedMatmulShape::*size :
+         {&GroupedMatmulShape::tokens, &GroupedMatmulShape::hidden,
+          &GroupedMatmulShape::intermediate, &GroupedMatmulShape::experts_per_token}) {
+      GroupedMatmulShape more = fewer;
       more.*size += AnySize(random, 12);
-      const TermArray after = GroupedGemmTerms(more, {.row_tile = 64}).terms;
+      const TermArray after = GroupedMatmulTerms(more, {.row_tile = 64}).terms;
       for (int term = 0; term < kMaxTerms; ++term) {
         EXPECT_GE(after[term], few[term] * (1 - 1e-12)) << "term " << term;
       }
@@ -162,14 +162,14 @@ TEST(PredictedKernels, HaveNoStepsButWaves) {
 }
 
 TEST(PredictedKernels, OfExpertsHaveNoStepsButTiles) {
-  const GroupedGemmModel model = ExpertsOf("h100-sxm");
+  const GroupedMatmulModel model = ExpertsOf("h100-sxm");
   for (int64_t tokens = 64; tokens < 300000; tokens += 1 + tokens / 100) {
-    GroupedGemmShape shape = {.tokens = tokens,
-                              .hidden = 4096,
-                              .intermediate = 1536,
-                              .experts_per_token = 8,
-                              .experts = 128,
-                              .expert_parallel = 8};
+    GroupedMatmulShape shape = {.tokens = tokens,
+                                .hidden = 4096,
+                                .intermediate = 1536,
+                                .experts_per_token = 8,
+                                .experts = 128,
+                                .expert_parallel = 8};
     const double here = model.Predict(shape).expected.value();
     ++shape.tokens;
     const double rows = RowsPerExpert(shape);

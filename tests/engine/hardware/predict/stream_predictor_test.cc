@@ -21,7 +21,7 @@ constexpr StreamWork kCopy = {kGibi, kGibi};
 TEST(StreamPredictor, OfADeviceStandsOnItsOwnPasses) {
   const DeviceCalibration device = SomeGpu(AcceleratorNamed("h200-sxm"));
   const MeasuredKernels measured = {
-      .calibration = &device, .gemms = {}, .passes = MadePasses(PlainSeconds)};
+      .calibration = &device, .matmuls = {}, .passes = MadePasses(PlainSeconds)};
   const auto predictor = StreamPredictor::OfMeasured(measured, DataType::kBf16);
   ASSERT_THAT(predictor, IsOk());
   ASSERT_TRUE(predictor->has_value());
@@ -39,7 +39,7 @@ TEST(StreamPredictor, OfADeviceStandsOnItsOwnPasses) {
 TEST(StreamPredictor, CountsFp64AsSlower) {
   const DeviceCalibration device = SomeGpu(AcceleratorNamed("h200-sxm"));
   const MeasuredKernels measured = {
-      .calibration = &device, .gemms = {}, .passes = MadePasses(PlainSeconds)};
+      .calibration = &device, .matmuls = {}, .passes = MadePasses(PlainSeconds)};
   const auto fp32 = StreamPredictor::OfMeasured(measured, DataType::kFp32);
   const auto fp64 = StreamPredictor::OfMeasured(measured, DataType::kFp64);
   ASSERT_TRUE(fp32.ok() && fp64.ok());
@@ -70,13 +70,13 @@ TEST(StreamPredictor, OfAProductIsItsBandwidthTimesAPublishedShare) {
 TEST(StreamPredictor, OfADeviceWithoutPassesFallsBackOnItsProduct) {
   const DeviceCalibration known = SomeGpu(AcceleratorNamed("h200-sxm"));
   const auto product =
-      StreamPredictor::OfMeasured({.calibration = &known, .gemms = {}}, DataType::kBf16);
+      StreamPredictor::OfMeasured({.calibration = &known, .matmuls = {}}, DataType::kBf16);
   ASSERT_THAT(product, IsOk());
   ASSERT_TRUE(product->has_value());
   EXPECT_EQ((*product)->source().source, RateSource::kDatasheet);
   const DeviceCalibration unknown = SomeGpu(nullptr);
   const auto none =
-      StreamPredictor::OfMeasured({.calibration = &unknown, .gemms = {}}, DataType::kBf16);
+      StreamPredictor::OfMeasured({.calibration = &unknown, .matmuls = {}}, DataType::kBf16);
   ASSERT_THAT(none, IsOk());
   EXPECT_FALSE(none->has_value());
 }
@@ -84,7 +84,7 @@ TEST(StreamPredictor, OfADeviceWithoutPassesFallsBackOnItsProduct) {
 TEST(StreamPredictor, RefusesDamagedPasses) {
   const DeviceCalibration device = SomeGpu(nullptr);
   MeasuredKernels measured = {
-      .calibration = &device, .gemms = {}, .passes = MadePasses(PlainSeconds)};
+      .calibration = &device, .matmuls = {}, .passes = MadePasses(PlainSeconds)};
   measured.passes.streams[0].time = Seconds(0);
   EXPECT_EQ(StreamPredictor::OfMeasured(measured, DataType::kBf16).status().code(),
             absl::StatusCode::kInvalidArgument);

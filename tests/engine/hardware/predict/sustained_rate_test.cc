@@ -23,10 +23,10 @@ MeasuredMatmul MatmulAt(double rate, bool sustained) {
           .engine = "library"};
 }
 
-Derating DeratingOf(const DeviceCalibration& device, std::vector<MeasuredGemms> gemms) {
-  const MeasuredKernels measured = {.calibration = &device, .gemms = std::move(gemms)};
+Derating DeratingOf(const DeviceCalibration& device, std::vector<MeasuredMatmulPoints> matmuls) {
+  const MeasuredKernels measured = {.calibration = &device, .matmuls = std::move(matmuls)};
   const auto out = DeratingOfMeasured(measured, DataType::kBf16, [&](DataType type) {
-    return GemmPredictor::OfMeasured(measured, type);
+    return MatmulPredictor::OfMeasured(measured, type);
   });
   EXPECT_THAT(out.status(), IsOk());
   return *out;
@@ -37,7 +37,7 @@ const double kFlops = 2.0 * 1024 * 1024 * 1024;
 TEST(SustainedRate, IsMeasuredAgainstABurstOfTheSameShape) {
   DeviceCalibration device;
   device.KeepIfBetter(MatmulAt(8e13, true));
-  const std::vector<MeasuredGemms> burst = {
+  const std::vector<MeasuredMatmulPoints> burst = {
       {DataType::kBf16, {{{1024, 1024, 1024}, Seconds(kFlops / 1e14)}}}};
   const Derating derating = DeratingOf(device, burst);
   EXPECT_NEAR(derating.expected, 1.25, 1e-9);
@@ -59,7 +59,7 @@ TEST(SustainedRate, IsMeasuredAgainstAPredictedBurst) {
 TEST(SustainedRate, IsNeverAboveTheBurst) {
   DeviceCalibration device;
   device.KeepIfBetter(MatmulAt(2e14, true));
-  const std::vector<MeasuredGemms> burst = {
+  const std::vector<MeasuredMatmulPoints> burst = {
       {DataType::kBf16, {{{1024, 1024, 1024}, Seconds(kFlops / 1e14)}}}};
   EXPECT_EQ(DeratingOf(device, burst).expected, 1);
 }

@@ -7,7 +7,7 @@
 
 #include "engine/hardware/accelerator.h"
 #include "engine/hardware/catalogue.h"
-#include "engine/hardware/reference/grouped_gemm_reference.h"
+#include "engine/hardware/reference/grouped_matmul_reference.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -60,22 +60,22 @@ TEST(AttentionReferences, AreThoseOfTheDeviceAskedFor) {
   EXPECT_EQ(h200->kernel, "sglang 0.5.14 fa3, flash_attention_v3");
 }
 
-TEST(GroupedGemmReferences, CalibrateTheirDevices) {
+TEST(GroupedMatmulReferences, CalibrateTheirDevices) {
   int64_t found = 0;
-  for (const absl::Span<const GroupedGemmReference> references :
-       {GroupedGemmReferencesOfA100(), GroupedGemmReferencesOfB200(), GroupedGemmReferencesOfH100(),
-        GroupedGemmReferencesOfH200()}) {
-    for (const GroupedGemmReference& reference : references) {
-      EXPECT_EQ(FindGroupedGemmReference({.device = reference.device,
-                                          .data_type = reference.data_type,
-                                          .block_scaled = reference.block_scaled,
-                                          .gated = reference.gated}),
+  for (const absl::Span<const GroupedMatmulReference> references :
+       {GroupedMatmulReferencesOfA100(), GroupedMatmulReferencesOfB200(),
+        GroupedMatmulReferencesOfH100(), GroupedMatmulReferencesOfH200()}) {
+    for (const GroupedMatmulReference& reference : references) {
+      EXPECT_EQ(FindGroupedMatmulReference({.device = reference.device,
+                                            .data_type = reference.data_type,
+                                            .block_scaled = reference.block_scaled,
+                                            .gated = reference.gated}),
                 &reference);
       const Accelerator* accelerator = AcceleratorNamed(reference.device);
       ASSERT_NE(accelerator, nullptr) << reference.device;
-      const std::vector<GroupedGemmPoint> points = PointsOf(reference);
+      const std::vector<GroupedMatmulPoint> points = PointsOf(reference);
       EXPECT_LE(points.size(), kMaxPoints);
-      const absl::StatusOr<GroupedGemmModel> model = GroupedGemmModel::Of(
+      const absl::StatusOr<GroupedMatmulModel> model = GroupedMatmulModel::Of(
           {.peak = FlopsPerSecond(PeakFlopsPerSecond(*accelerator, reference.data_type).value),
            .points = points});
       ASSERT_THAT(model, IsOk()) << reference.device << reference.kernel;
@@ -84,7 +84,7 @@ TEST(GroupedGemmReferences, CalibrateTheirDevices) {
     }
   }
   EXPECT_EQ(found, 18);
-  EXPECT_EQ(FindGroupedGemmReference({.device = "h100-sxm", .data_type = DataType::kNvfp4}),
+  EXPECT_EQ(FindGroupedMatmulReference({.device = "h100-sxm", .data_type = DataType::kNvfp4}),
             nullptr);
 }
 

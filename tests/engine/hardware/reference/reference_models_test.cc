@@ -14,9 +14,9 @@ TEST(ReferenceModel, IsThereForEveryTableAndIsMadeOnce) {
       EXPECT_EQ(ReferenceModel(reference), model);
     }
   }
-  for (const absl::Span<const GroupedGemmReference> of_device : GroupedGemmReferences()) {
-    for (const GroupedGemmReference& reference : of_device) {
-      const GroupedGemmModel* const model = ReferenceModel(reference);
+  for (const absl::Span<const GroupedMatmulReference> of_device : GroupedMatmulReferences()) {
+    for (const GroupedMatmulReference& reference : of_device) {
+      const GroupedMatmulModel* const model = ReferenceModel(reference);
       ASSERT_NE(model, nullptr) << reference.kernel;
       EXPECT_EQ(model->error().shape_count, static_cast<int64_t>(PointsOf(reference).size()));
       EXPECT_EQ(ReferenceModel(reference), model);

@@ -15,7 +15,7 @@
 namespace sextant {
 namespace {
 
-using C = FlopsConvention;
+using enum FlopsConvention;
 
 // A decoder as the papers' formulas want it. L 24, h 1024, 16 heads of 64, V 51200 = 50 x 1024.
 constexpr double kL = 24;
@@ -41,7 +41,7 @@ const TrainingStepSpec& PaperStep() {
   return *step;
 }
 
-double PaperFlops(C convention) {
+double PaperFlops(FlopsConvention convention) {
   const ConventionFlops row = Convention(convention, PaperDecoder(), PaperStep());
   EXPECT_EQ(row.not_applicable, "");
   EXPECT_EQ(row.per_step.value(), row.per_token.value() * 4 * kS);
@@ -51,32 +51,32 @@ double PaperFlops(C convention) {
 // d_attn = d_model and d_ff = 4 d_model make N = 12 L h^2.
 TEST(Conventions, Kaplan) {
   const double n = 12 * kL * kH * kH;
-  EXPECT_EQ(PaperFlops(C::kKaplan2020), 3 * (2 * n + 2 * kL * kS * kH));
+  EXPECT_EQ(PaperFlops(kKaplan2020), 3 * (2 * n + 2 * kL * kS * kH));
 }
 
 TEST(Conventions, Chinchilla) {
   const double attention = 2 * 3 * kH * kH + 2 * kS * kH + 3 * kS * 16 + 2 * kS * kH + 2 * kH * kH;
   const double dense = 2 * (kH * 4 * kH + 4 * kH * kH);
-  EXPECT_EQ(PaperFlops(C::kChinchilla2022),
+  EXPECT_EQ(PaperFlops(kChinchilla2022),
             3 * (2 * kV * kH + kL * (attention + dense) + 2 * kH * kV));
 }
 
 TEST(Conventions, Palm) {
-  EXPECT_EQ(PaperFlops(C::kPalm2022), PaperFlops(C::kSixNTotal) + 12 * kL * 16 * 64 * kS);
+  EXPECT_EQ(PaperFlops(kPalm2022), PaperFlops(kSixNTotal) + 12 * kL * 16 * 64 * kS);
 }
 
 TEST(Conventions, Megatron2021) {
-  EXPECT_DOUBLE_EQ(PaperFlops(C::kMegatron2021Hardware),
+  EXPECT_DOUBLE_EQ(PaperFlops(kMegatron2021Hardware),
                    96 * kL * kH * kH * (1 + kS / (6 * kH) + kV / (16 * kL * kH)));
-  EXPECT_DOUBLE_EQ(PaperFlops(C::kMegatron2021Model),
+  EXPECT_DOUBLE_EQ(PaperFlops(kMegatron2021Model),
                    72 * kL * kH * kH * (1 + kS / (6 * kH) + kV / (12 * kL * kH)));
 }
 
 // For the kind of model of the papers, the two counts of every product are equal.
 TEST(Conventions, MegatronIsExactOnItsOwnModels) {
-  EXPECT_EQ(PaperFlops(C::kMegatron2021Model), PaperFlops(C::kExactFull));
-  EXPECT_EQ(PaperFlops(C::kMegatronCausal), PaperFlops(C::kExactCausal));
-  EXPECT_TRUE(Convention(C::kMegatronCausal, PaperDecoder(), PaperStep()).differences.empty());
+  EXPECT_EQ(PaperFlops(kMegatron2021Model), PaperFlops(kExactFull));
+  EXPECT_EQ(PaperFlops(kMegatronCausal), PaperFlops(kExactCausal));
+  EXPECT_TRUE(Convention(kMegatronCausal, PaperDecoder(), PaperStep()).differences.empty());
 }
 
 TEST(Conventions, Megatron2021HardwareIsFullRecompute) {
@@ -86,7 +86,7 @@ TEST(Conventions, Megatron2021HardwareIsFullRecompute) {
                 .PerToken(MaskConvention::kFull)
                 .HardwareWithoutFlashRecompute()
                 .value(),
-            PaperFlops(C::kMegatron2021Hardware));
+            PaperFlops(kMegatron2021Hardware));
 }
 
 // The ratios of FLOPs to 6 N D that Hoffmann et al. 2022 print in table A4 (from memory) leave
@@ -108,7 +108,7 @@ TEST(Conventions, ChinchillaTableLeavesOutEmbeddings) {
         DenseLayer(Heads(row.heads, row.heads, row.head_size), Plain(row.feed_forward))};
     spec.decoder.layers = {{.layer_kind = 0, .count = row.layers}};
     const double flops =
-        Convention(C::kChinchilla2022, spec, {.sequences = {{1, 2048}}}).per_token.value() -
+        Convention(kChinchilla2022, spec, {.sequences = {{1, 2048}}}).per_token.value() -
         3 * 4 * 32000.0 * static_cast<double>(row.hidden);
     EXPECT_NEAR(flops / (6 * row.parameters), row.ratio, 0.016) << row.parameters;
   }
@@ -121,7 +121,7 @@ TEST(Conventions, SixNNamesItsDifferences) {
   spec.embedding.vocabulary_size = 128256;
   spec.layer_kinds = {DenseLayer(Heads(128, 8, 128), Gated(53248))};
   spec.decoder.layers = {{.layer_kind = 0, .count = 126}};
-  const ConventionFlops row = Convention(C::kSixNTotal, spec, {.sequences = {{1, 8192}}});
+  const ConventionFlops row = Convention(kSixNTotal, spec, {.sequences = {{1, 8192}}});
   EXPECT_EQ(row.per_token, TrainingFlopsPerToken(405853388800));
   ASSERT_EQ(row.differences.size(), 3u);
   EXPECT_EQ(row.differences[0].term, FlopsTerm::kCoreAttention);
@@ -142,7 +142,7 @@ TEST(Conventions, MegatronCausalOfDeepSeekV3) {
   const double dense = 3 * 3 * 7168 * 18432.0;
   const double experts = 59 * 3 * 7168.0 * 2048 * (8 + 1);
   const double module = 3 * 7168 + 2.0 * 7168 * 7168;
-  const ConventionFlops row = Convention(C::kMegatronCausal, spec, {.sequences = {{1, 4096}}});
+  const ConventionFlops row = Convention(kMegatronCausal, spec, {.sequences = {{1, 4096}}});
   EXPECT_EQ(row.not_applicable, "");
   EXPECT_DOUBLE_EQ(row.per_token.value(),
                    6 * (62 * attention + dense + experts + module + 2 * 7168 * 129280.0));
@@ -178,7 +178,7 @@ TEST(Conventions, SayWhyTheyDontApply) {
   ArchitectureSpec frozen = PaperDecoder();
   frozen.decoder.layers[0].frozen = true;
   EXPECT_EQ(Applicable(frozen, step), exact);
-  const ConventionFlops why = Convention(C::kKaplan2020, SmallMixture(), step);
+  const ConventionFlops why = Convention(kKaplan2020, SmallMixture(), step);
   EXPECT_EQ(why.not_applicable, "the formula knows no mixture of experts");
   EXPECT_EQ(why.per_token.value(), 0);
   // One length for the papers; a sum of squares for Megatron-LM.
@@ -189,15 +189,15 @@ TEST(Conventions, SayWhyTheyDontApply) {
 TEST(Conventions, HaveFacts) {
   std::set<std::string> names;
   for (int i = 0; i < kFlopsConventionCount; ++i) {
-    const ConventionFacts& facts = FactsOf(static_cast<C>(i));
+    const ConventionFacts& facts = FactsOf(static_cast<FlopsConvention>(i));
     EXPECT_TRUE(names.insert(std::string(facts.name)).second);
     EXPECT_FALSE(facts.definition.empty());
     EXPECT_FALSE(facts.source.empty());
-    EXPECT_EQ(facts.kind == FlopsKind::kHardware, i == static_cast<int>(C::kMegatron2021Hardware));
+    EXPECT_EQ(facts.kind == FlopsKind::kHardware, i == static_cast<int>(kMegatron2021Hardware));
   }
   // The two that plans have already.
-  EXPECT_EQ(FactsOf(C::kSixNTotal).name, "six_n_total");
-  EXPECT_EQ(FactsOf(C::kSixNNonEmbedding).name, "six_n_non_embedding");
+  EXPECT_EQ(FactsOf(kSixNTotal).name, "six_n_total");
+  EXPECT_EQ(FactsOf(kSixNNonEmbedding).name, "six_n_non_embedding");
 }
 
 TEST(KaplanTable, RowByRow) {
@@ -226,7 +226,7 @@ TEST(KaplanTable, RowByRow) {
     EXPECT_FALSE((*table)[i].formula.empty());
     EXPECT_FALSE((*table)[i].difference.empty());
   }
-  EXPECT_EQ(3 * table->back().per_token.value(), PaperFlops(C::kKaplan2020));
+  EXPECT_EQ(3 * table->back().per_token.value(), PaperFlops(kKaplan2020));
 }
 
 TEST(KaplanTable, IsOfItsOwnKindOfModel) {

@@ -10,7 +10,7 @@
 #include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
 #include "gpu_probe/exit_code.h"
 #include "proto/matmul_kind.h"
-#include "tests/gpu_probe/cuda/gemm/gemm_fixture.h"
+#include "tests/gpu_probe/cuda/gemm/matmul_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class GpuMatmulPointsTest : public GemmTest {
+class GpuMatmulPointsTest : public MatmulTest {
  protected:
   std::vector<Point> PointsOf(v1::ProbeMode mode) {
     return GpuMatmulPoints(mode, Open(), library_.Table(), &notes_);

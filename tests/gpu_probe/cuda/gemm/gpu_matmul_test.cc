@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
-#include "tests/gpu_probe/cuda/gemm/gemm_fixture.h"
+#include "tests/gpu_probe/cuda/gemm/matmul_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {
@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class GpuMatmulTest : public GemmTest {
+class GpuMatmulTest : public MatmulTest {
  protected:
   GpuMatmulProblem Problem(v1::DataType type) {
     GpuMatmulProblem out;

@@ -13,8 +13,8 @@ namespace elementwise {
 namespace fusion {
 #include "gpu_probe/cuda/kernels/fusion.cu"
 }
-namespace streams {
-#include "gpu_probe/cuda/kernels/streams.cu"
+namespace memory_passes {
+#include "gpu_probe/cuda/kernels/memory_passes.cu"
 }
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,16 +64,16 @@ class EmulatedPointsTest : public FakeSessionTest {
   }
 
   EmulatedPointsTest() {
-    Add("stream_read", streams::stream_read);
-    Add("stream_write", streams::stream_write);
-    Add("stream_copy", streams::stream_copy);
-    Add("stream_scale", streams::stream_scale);
-    Add("stream_triad", streams::stream_triad);
-    Add("fill_whole_fp32", streams::fill_whole_fp32);
-    Add("check_stream", streams::check_stream);
-    Add("check_stream_read", streams::check_stream_read);
-    Add("fill_bits", streams::fill_bits);
-    Add("check_bits", streams::check_bits);
+    Add("memory_pass_read", memory_passes::memory_pass_read);
+    Add("memory_pass_write", memory_passes::memory_pass_write);
+    Add("memory_pass_copy", memory_passes::memory_pass_copy);
+    Add("memory_pass_scale", memory_passes::memory_pass_scale);
+    Add("memory_pass_triad", memory_passes::memory_pass_triad);
+    Add("fill_whole_fp32", memory_passes::fill_whole_fp32);
+    Add("check_memory_pass", memory_passes::check_memory_pass);
+    Add("check_memory_pass_read", memory_passes::check_memory_pass_read);
+    Add("fill_bits", memory_passes::fill_bits);
+    Add("check_bits", memory_passes::check_bits);
     Add("multiply_adds_2", elementwise::multiply_adds_2);
     Add("multiply_adds_4", elementwise::multiply_adds_4);
     Add("multiply_adds_8", elementwise::multiply_adds_8);

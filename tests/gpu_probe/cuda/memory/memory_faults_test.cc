@@ -39,8 +39,8 @@ std::string CheckOf(const absl::Status& status) {
 TEST_F(MemoryFaultsTest, EachCheckThatFindsSomethingEndsTheProbe) {
   // The fake checks report one element, number 7.
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"check_stream", "memory"},
-      {"check_stream_read", "memory"},
+      {"check_memory_pass", "memory"},
+      {"check_memory_pass_read", "memory"},
       {"check_bits", "host_copy"},
       {"check_multiply_adds", "elementwise"},
       {"check_fusion", "fusion"}};
@@ -57,7 +57,7 @@ TEST_F(MemoryFaultsTest, EachCheckThatFindsSomethingEndsTheProbe) {
 }
 
 TEST_F(MemoryFaultsTest, WrongCopiesInTheCacheAreTheCaches) {
-  gpu_.wrong_kernels = {"check_stream"};
+  gpu_.wrong_kernels = {"check_memory_pass"};
   const absl::Status wrong = MeasureAll(v1::PROBE_MODE_STANDARD, OpenSmall(), "cache").status();
   EXPECT_EQ(CheckOf(wrong), "cache");
 }

@@ -32,13 +32,13 @@ TEST_F(MemoryPointsTest, TheFakeGpusRatesComeOut) {
   EXPECT_EQ(session->allocated_bytes(), 0);
 
   std::set<int> operations;
-  for (const v1::StreamMeasurement& stream : out.streams()) {
-    if (!stream.main_memory()) continue;
-    operations.insert(stream.operation());
+  for (const v1::StreamMeasurement& pass : out.streams()) {
+    if (!pass.main_memory()) continue;
+    operations.insert(pass.operation());
     // Starting a kernel takes 2 us.
-    EXPECT_NEAR(stream.bytes_per_second() / gpu_.memory_bytes_per_second, 1, 0.02)
-        << stream.ShortDebugString();
-    EXPECT_GE(stream.array_bytes(), 4 * int64_t{gpu_.cache_bytes});
+    EXPECT_NEAR(pass.bytes_per_second() / gpu_.memory_bytes_per_second, 1, 0.02)
+        << pass.ShortDebugString();
+    EXPECT_GE(pass.array_bytes(), 4 * int64_t{gpu_.cache_bytes});
   }
   EXPECT_THAT(operations, ElementsAre(1, 2, 3, 4, 5));
 
@@ -88,9 +88,9 @@ TEST_F(MemoryPointsTest, ArraysThatFourCachesHoldAreNotMemory) {
   const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, Open(), "cache");
   ASSERT_THAT(measured, IsOk());
   std::vector<int64_t> sizes;
-  for (const v1::StreamMeasurement& stream : measured->calibration.streams()) {
-    EXPECT_FALSE(stream.main_memory());
-    sizes.push_back(stream.array_bytes());
+  for (const v1::StreamMeasurement& pass : measured->calibration.streams()) {
+    EXPECT_FALSE(pass.main_memory());
+    sizes.push_back(pass.array_bytes());
   }
   // 256 MiB is more than four times the cache of 60 MiB.
   EXPECT_THAT(sizes, ElementsAre(kMiB / 16, kMiB / 4, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB));
@@ -101,9 +101,9 @@ TEST_F(MemoryPointsTest, WhereThreeArraysDontFitMemoryIsLeftOutWithANote) {
   const auto measured = MeasureAll(v1::PROBE_MODE_STANDARD, session);
   ASSERT_THAT(measured, IsOk());
   const v1::Calibration& out = measured->calibration;
-  for (const v1::StreamMeasurement& stream : out.streams()) {
-    EXPECT_FALSE(stream.main_memory());
-    EXPECT_LE(2 * stream.array_bytes(), 512 * kMiB);
+  for (const v1::StreamMeasurement& pass : out.streams()) {
+    EXPECT_FALSE(pass.main_memory());
+    EXPECT_LE(2 * pass.array_bytes(), 512 * kMiB);
   }
   EXPECT_GT(out.streams().size(), 3);
   EXPECT_FALSE(out.has_fusion());

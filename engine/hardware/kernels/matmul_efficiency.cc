@@ -1,0 +1,197 @@
+#include "engine/hardware/kernels/matmul_efficiency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "engine/hardware/kernels/least_squares.h"
+
+namespace sextant {
+namespace {
+
+// std::ceil() of positive numbers, which is a function call unless the processor's instruction can
+// be assumed. Above 2^52 every double is whole.
+double Ceil(double x) {
+  if (x >= 4503599627370496.0) return x;
+  const auto whole = static_cast<double>(static_cast<int64_t>(x));
+  return whole + static_cast<double>(whole < x);
+}
+
+// Tile sizes are powers of two, so the product is exact.
+double TileCount(double size, double tile) { return Ceil(size * (1 / tile)); }
+
+struct WaveLoss {
+  double unfilled = 0;  // of a device with less than one wave of tiles
+  double last = 0;      // of the last wave
+};
+
+// Without branches: shapes make them mispredict.
+WaveLoss WaveLossOf(double tiles, double multiprocessors) {
+  const double waves = tiles / multiprocessors;
+  const double loss = 1 - waves / Ceil(waves);
+  const auto few = static_cast<double>(waves < 1);
+  return {.unfilled = few * loss, .last = (1 - few) * loss};
+}
+
+// Weights of the penalties relative to a point's weight of 1, the same for all devices and types.
+// Chosen once, on half of the published shapes; docs/kernels_gemm.md has the other half and other
+// values. A third or three times any of them costs about one percentage point at most.
+constexpr double kCurvature = 0.02;             // on squared second differences, by log2
+constexpr double kSlope = 0.003;                // on squared first differences
+constexpr double kSize = 0.003;                 // on squared values
+constexpr double kTileCost = 0.01;              // on squared costs
+constexpr double kOctave = 0.6931471805599453;  // ln 2: differences use natural logarithms
+
+// Errors above 4 % count linearly instead of by their square.
+constexpr double kLargeError = 0.04;
+constexpr int kReweightings = 3;
+
+using Terms = absl::InlinedVector<LinearTerm, 16>;
+
+struct Point {
+  Terms terms;
+  double log_ratio;
+};
+
+// The lowest unknown that shares an equation with each: nodes share those of the same cell and, by
+// curvature, those two steps away along m; costs share with all.
+std::vector<size_t> FirstUnknowns(size_t cost_count) {
+  std::vector<size_t> out(kMatmulNodeCount + cost_count, 0);
+  constexpr size_t kReach = 2 * kMatmulNodeStep[0];
+  for (size_t i = kReach; i < kMatmulNodeCount; ++i) out[i] = i - kReach;
+  return out;
+}
+
+Terms CellTerms(const MatmulCell& cell) {
+  Terms out;
+  for (size_t corner = 0; corner < 8; ++corner) {
+    LinearTerm term = {.unknown = cell.corner, .coefficient = 1};
+    for (size_t axis = 0; axis < 3; ++axis) {
+      const bool high = (corner >> axis & 1) != 0;
+      term.unknown += high ? kMatmulNodeStep[axis] : 0;
+      term.coefficient *= high ? cell.share[axis] : 1 - cell.share[axis];
+    }
+    if (term.coefficient != 0) out.push_back(term);
+  }
+  return out;
+}
+
+// Penalties between node `at` and its lower and upper neighbours along one axis.
+class AxisPenalty {
+ public:
+  AxisPenalty(absl::Span<const double> nodes, size_t step) : nodes_(nodes), step_(step) {}
+
+  void Add(size_t at, LeastSquares& equations) const {
+    const size_t index = at / step_ % nodes_.size();
+    if (index + 1 == nodes_.size()) return;
+    const double above = (nodes_[index + 1] - nodes_[index]) * kOctave;
+    const LinearTerm slope[] = {{at, -1}, {at + step_, 1}};
+    equations.Add(slope, 0, kSlope / above);
+    if (index == 0) return;
+    const double below = (nodes_[index] - nodes_[index - 1]) * kOctave;
+    const LinearTerm curvature[] = {
+        {at - step_, 1 / below}, {at, -1 / below - 1 / above}, {at + step_, 1 / above}};
+    equations.Add(curvature, 0, kCurvature * 2 / (below + above));
+  }
+
+ private:
+  absl::Span<const double> nodes_;
+  size_t step_;
+};
+
+void AddPenalties(size_t cost_count, LeastSquares& equations) {
+  const AxisPenalty axes[] = {{kMatmulRowNodes, kMatmulNodeStep[0]},
+                              {kMatmulSizeNodes, kMatmulNodeStep[1]},
+                              {kMatmulSizeNodes, kMatmulNodeStep[2]}};
+  for (size_t at = 0; at < kMatmulNodeCount; ++at) {
+    const LinearTerm self[] = {{at, 1}};
+    equations.Add(self, 0, kSize);
+    for (const AxisPenalty& axis : axes) axis.Add(at, equations);
+  }
+  for (size_t cost = 0; cost < cost_count; ++cost) {
+    const LinearTerm self[] = {{kMatmulNodeCount + cost, 1}};
+    equations.Add(self, 0, kTileCost);
+  }
+}
+
+std::vector<Point> PointsOf(const MatmulFitInput& input, absl::Span<const MatmulPoint> matmuls) {
+  std::vector<Point> out;
+  out.reserve(matmuls.size());
+  for (const MatmulPoint& matmul : matmuls) {
+    const MatmulDimensions size(matmul.shape);
+    const MatmulRoof roof = input.roofline.At(size);
+    Point point = {CellTerms(MatmulCellOf(MatmulPositionOf(size))),
+                   std::log(matmul.time.value() / roof.seconds)};
+    if (input.form == MatmulForm::kTiles) {
+      const MatmulTileLosses losses =
+          MatmulTileLossesOf(size, input.compute_units, roof.work_share);
+      for (size_t i = 0; i < losses.size(); ++i) {
+        point.terms.push_back({kMatmulNodeCount + i, losses[i]});
+      }
+    }
+    out.push_back(std::move(point));
+  }
+  return out;
+}
+
+double ErrorAt(const Point& point, const std::vector<double>& x) {
+  double error = point.log_ratio;
+  for (const LinearTerm& term : point.terms) error -= term.coefficient * x[term.unknown];
+  return error;
+}
+
+}  // namespace
+
+MatmulTileLosses MatmulTileLossesOf(const MatmulDimensions& size, double multiprocessors,
+                                    double work_share) {
+  const double rows64 = TileCount(size.m, 64);
+  const double rows128 = TileCount(size.m, 128);
+  const double rows256 = TileCount(size.m, 256);
+  const WaveLoss wide = WaveLossOf(rows128 * TileCount(size.n, 256), multiprocessors);
+  const WaveLoss square = WaveLossOf(rows128 * TileCount(size.n, 128), multiprocessors);
+  return {work_share * (1 - size.m / (64 * rows64)),
+          work_share * (1 - size.m / (128 * rows128)),
+          work_share * (1 - size.m / (256 * rows256)),
+          work_share * wide.unfilled,
+          work_share * wide.last,
+          work_share * square.unfilled,
+          work_share * square.last};
+}
+
+double MatmulEfficiency::LogRatio(const MatmulDimensions& size, const MatmulPosition& position,
+                                  double work_share) const {
+  double out = MatmulInterpolated(grid, MatmulCellOf(position));
+  if (form == MatmulForm::kGrid) return out;
+  const MatmulTileLosses losses = MatmulTileLossesOf(size, compute_units, work_share);
+  for (size_t i = 0; i < losses.size(); ++i) out += tile_costs[i] * losses[i];
+  return out;
+}
+
+MatmulEfficiency FitMatmulEfficiency(const MatmulFitInput& input,
+                                     absl::Span<const MatmulPoint> matmuls) {
+  const size_t cost_count = input.form == MatmulForm::kTiles ? kMatmulTileLossCount : 0;
+  const std::vector<Point> points = PointsOf(input, matmuls);
+  const std::vector<size_t> first = FirstUnknowns(cost_count);
+  std::vector<double> weights(points.size(), 1.0);
+  std::vector<double> x;
+  for (int round = 0; round <= kReweightings; ++round) {
+    LeastSquares equations(first);
+    AddPenalties(cost_count, equations);
+    for (size_t i = 0; i < points.size(); ++i) {
+      equations.Add(points[i].terms, points[i].log_ratio, weights[i]);
+    }
+    x = equations.Solve();
+    for (size_t i = 0; i < points.size(); ++i) {
+      weights[i] = kLargeError / std::max(kLargeError, std::abs(ErrorAt(points[i], x)));
+    }
+  }
+  MatmulEfficiency out = {.compute_units = input.compute_units, .form = input.form};
+  std::copy_n(x.begin(), kMatmulNodeCount, out.grid.begin());
+  std::copy_n(x.begin() + kMatmulNodeCount, cost_count, out.tile_costs.begin());
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,64 @@
+// The ratio of multiplication times to the roofline, over all shapes.
+#ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_MATMUL_EFFICIENCY_H_
+#define SEXTANT_ENGINE_HARDWARE_KERNELS_MATMUL_EFFICIENCY_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "engine/hardware/kernels/matmul_calibration.h"
+#include "engine/hardware/kernels/matmul_interpolation.h"
+#include "engine/hardware/kernels/matmul_roofline.h"
+
+namespace sextant {
+
+inline constexpr size_t kMatmulTileLossCount = 7;
+
+// Lost shares of 0 to 1, each for a tile size that libraries use:
+//   0..2  unused rows of the last tile, for tiles of 64, 128 and 256 rows:
+//         1 - m / (tile ceil(m / tile))
+//   3, 5  multiprocessors without a tile, where 128 x 256 and 128 x 128 tiles don't fill one wave:
+//         1 - w with w = tiles / multiprocessors, if w < 1
+//   4, 6  the unused part of the last of several waves: 1 - w / ceil(w), if w >= 1
+// Each is weighted by the work's share of work and bytes: a memory-bound multiplication loses
+// nothing. The tiles are the decisive ones of cuBLAS and CUTLASS (docs/kernels_gemm.md).
+using MatmulTileLosses = std::array<double, kMatmulTileLossCount>;
+
+// `work_share` is 0 to 1; `multiprocessors` is at least 1.
+MatmulTileLosses MatmulTileLossesOf(const MatmulDimensions& size, double multiprocessors,
+                                    double work_share);
+
+enum class MatmulForm {
+  kGrid,   // only a smooth surface: libraries that fill their waves well
+  kTiles,  // plus losses to tiles and waves
+};
+
+//   ln(time / roofline) = grid(log m, log n, log k) + costs . losses(m, n)
+//
+// The grid is continuous. Losses jump where a tile is added, as on the device.
+struct MatmulEfficiency {
+  MatmulNodes grid = {};
+  MatmulTileLosses tile_costs = {};  // all 0 for kGrid
+  double compute_units = 1;          // read only where tile_costs are not 0
+  MatmulForm form = MatmulForm::kGrid;
+
+  double LogRatio(const MatmulDimensions& size, const MatmulPosition& position,
+                  double work_share) const;
+};
+
+struct MatmulFitInput {
+  MatmulForm form = MatmulForm::kGrid;
+  MatmulRoofline roofline;
+  double compute_units = 1;  // of kTiles
+};
+
+// Least squares over `matmuls`, regularised to a flat and smooth surface, so that it is determined
+// even where points are missing. Large errors count less (Huber's weights, Ann. Math. Stat. 35,
+// 1964; from memory). Deterministic.
+MatmulEfficiency FitMatmulEfficiency(const MatmulFitInput& input,
+                                     absl::Span<const MatmulPoint> matmuls);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_HARDWARE_KERNELS_MATMUL_EFFICIENCY_H_

@@ -1,0 +1,89 @@
+// Shapes and types of matrix multiplications.
+#ifndef SEXTANT_ENGINE_HARDWARE_KERNELS_MATMUL_SHAPE_H_
+#define SEXTANT_ENGINE_HARDWARE_KERNELS_MATMUL_SHAPE_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "engine/base/units.h"
+#include "engine/tensor/data_type.h"
+
+namespace sextant {
+
+// The multiplication's role in a linear layer. It determines which operand is transposed in
+// memory, and so the kernel that a library picks.
+enum class MatmulPass {
+  kForward,         // y[m,n] = x[m,k] w[n,k]^T, contiguous rows: the measured layout
+  kInputGradient,   // dx = dy w
+  kWeightGradient,  // dw = dy^T x
+  kOtherLayout,     // anything else
+};
+
+// out[m,n] summed over k: 2 m n k FLOPs. Each dimension is 1 to 2^40.
+struct MatmulShape {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  MatmulPass pass = MatmulPass::kForward;
+
+  friend bool operator==(const MatmulShape&, const MatmulShape&) = default;
+};
+
+constexpr Flops MatmulFlops(const MatmulShape& shape) {
+  return Flops(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+               static_cast<double>(shape.k));
+}
+
+// dx[m,k] = dy[m,n] w[n,k] of a forward y[m,n].
+constexpr MatmulShape InputGradientOf(const MatmulShape& forward) {
+  return {forward.m, forward.k, forward.n, MatmulPass::kInputGradient};
+}
+
+// dw[n,k] = dy[m,n]^T x[m,k] of a forward y[m,n].
+constexpr MatmulShape WeightGradientOf(const MatmulShape& forward) {
+  return {forward.n, forward.k, forward.m, MatmulPass::kWeightGradient};
+}
+
+// `batch` multiplications in one launch, each with its own operands.
+struct MatmulBatch {
+  int64_t batch = 1;  // 1 to 2^40
+  MatmulShape each;
+
+  friend bool operator==(const MatmulBatch&, const MatmulBatch&) = default;
+};
+
+// One multiplication with the same FLOPs and, where tiles fit, the same tiles: the first operands
+// are stacked, and the second one is shared. m is clamped to 2^40.
+MatmulShape StackedMatmul(const MatmulBatch& matmul);
+
+// The scaling of narrow types, which is part of a measured time: x arrives in bf16 and is
+// quantised by a separate kernel; w is quantised long before.
+enum class MatmulScaling {
+  kNone,    // operands are used as they are
+  kTensor,  // one scale per tensor (or row): x is read to find it, then quantised
+  kBlock,   // one scale per block of elements: "fp8_block" in 1 x 128 of x and 128 x 128 of w
+};
+
+// A type with its own family of kernels in a library. Two fp8 recipes are two types: their times
+// differ by half (docs/kernels_gemm.md).
+struct MatmulType {
+  DataType data_type = DataType::kUnspecified;
+  MatmulScaling scaling = MatmulScaling::kNone;
+
+  friend bool operator==(const MatmulType&, const MatmulType&) = default;
+};
+
+// The type called `name` in tables: "bf16", "fp8" (per tensor), "fp8_block", "nvfp4", "int8".
+// kUnspecified: none.
+MatmulType MatmulTypeNamed(absl::string_view name);
+
+// The name for MatmulTypeNamed(), else the data type's.
+absl::string_view MatmulTypeName(MatmulType type);
+
+// Bytes per element of either operand, block scales included: 0.5625 for nvfp4. 0: not a type of
+// matrix multiplications.
+double MatmulElementBytes(DataType type);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_HARDWARE_KERNELS_MATMUL_SHAPE_H_

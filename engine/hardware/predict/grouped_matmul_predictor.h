@@ -1,0 +1,103 @@
+// Times of expert layers in one data type on one device, from the best available data.
+#ifndef SEXTANT_ENGINE_HARDWARE_PREDICT_GROUPED_MATMUL_PREDICTOR_H_
+#define SEXTANT_ENGINE_HARDWARE_PREDICT_GROUPED_MATMUL_PREDICTOR_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "engine/base/units.h"
+#include "engine/hardware/kernels/grouped_matmul_model.h"
+#include "engine/hardware/kernels/grouped_matmul_shape.h"
+#include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/predict/kernel_source.h"
+#include "engine/hardware/predict/matmul_predictor.h"
+
+namespace sextant {
+
+// Rows per expert are padded to a multiple of this, the smallest tile of matrix units.
+inline constexpr int64_t kGroupedRowTile = 64;
+
+// The inputs for approximating a device's grouped products.
+struct UngroupedProducts {
+  const MatmulPredictor& matmuls;
+  BytesPerSecond memory;
+  DataType type = DataType::kUnspecified;
+};
+
+// For e experts with any rows, m rows each:
+//
+//   T(n, k) = (matmul(e m', n, k)^2 + ((e - 1) n k b / bandwidth)^2)^(1/2)
+//   t = T(2 f, h) + T(h, f) + activation
+//
+// m' is m padded to tiles: all tiles run as one launch, like those of one tall product, but every
+// expert's weights are read. The activation reads 2 f and writes f numbers of 2 bytes per row, at
+// the bandwidth. Without a gate, f replaces 2 f. The exponent is the roofline's
+// (docs/roofline.md). Finite and positive for sizes of 1 to 2^40.
+Seconds ExpertsByMatmuls(const GroupedMatmulShape& shape, const UngroupedProducts& products);
+
+// Quantiles of measured times of published layers over ExpertsByMatmuls() with the published
+// multiplications of the same product, for four GPUs (docs/kernels.md).
+PredictionError ErrorOfExpertsByMatmuls(DataType type);
+
+// Expert layers multiplied in a type, with or without a gate.
+struct ExpertsKind {
+  DataType type = DataType::kUnspecified;
+  bool gated = true;
+};
+
+class GroupedMatmulPredictor {
+ public:
+  // For a product that was not measured here. The first of
+  //   published layers of the kind
+  //   published layers in another type of the same width and peak
+  //   the sum of their products by MatmulPredictor::OfAccelerator()
+  // Absent where that is absent.
+  static absl::optional<GroupedMatmulPredictor> OfAccelerator(const Accelerator& accelerator,
+                                                              ExpertsKind kind);
+
+  // For a measured device. The first of
+  //   its own layers of the kind, at least GroupedMatmulModel::kMinPoints
+  //   published layers of its product in the type
+  //   its own layers, then published ones, in another type of the same width and peak
+  //   the sum of their products by `matmuls`
+  // Absent where none is available. Errors: those of GroupedMatmulModel::Of() and of `matmuls`.
+  static absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfMeasured(
+      const MeasuredKernels& measured, ExpertsKind kind, MatmulsOfDevice matmuls);
+
+  // The forward pass of one device's share; the kind's gate replaces that of `shape`. Finite and
+  // positive for sizes of 1 to 2^40. Allocates nothing.
+  KernelTime Predict(const GroupedMatmulShape& shape) const;
+
+  const KernelSource& source() const { return source_; }
+
+ private:
+  GroupedMatmulPredictor() = default;
+  static absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfOwn(
+      const MeasuredKernels& measured, ExpertsKind kind);
+  static absl::optional<GroupedMatmulPredictor> OfReference(const Accelerator& accelerator,
+                                                            ExpertsKind kind);
+  static absl::optional<GroupedMatmulPredictor> OfMatmuls(
+      absl::optional<MatmulPredictor> matmuls, const absl::optional<DeviceCeilings>& ceilings,
+      ExpertsKind kind);
+  KernelTime PredictByMatmuls(const GroupedMatmulShape& shape) const;
+
+  ExpertsKind kind_;
+  KernelSource source_;
+  std::shared_ptr<const GroupedMatmulModel> own_ = nullptr;  // owns `model_`, if it is ours
+  const GroupedMatmulModel* model_ = nullptr;                // null: by products
+  bool equivalent_type_ = false;                             // the model is of a similar type
+  bool whole_layer_ = false;  // the model's times include more than products
+  absl::optional<MatmulPredictor> matmuls_ = {};
+  BytesPerSecond memory_ = {};
+};
+
+// A probe times only the products of a layer. Published layers also choose experts, and permute
+// and sum tokens, which a device may skip: four passes over a row of h in bf16 are up to 0.22 of a
+// published layer (90th percentile of the table with the largest share; docs/kernels.md).
+inline constexpr Widening kWholeLayerOfExperts{.low = 0.8, .high = 1};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_HARDWARE_PREDICT_GROUPED_MATMUL_PREDICTOR_H_

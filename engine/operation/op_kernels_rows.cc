@@ -1,0 +1,294 @@
+// Kernels of functions of rows: reductions, softmax and the norms.
+#include "engine/operation/op_kernels_parts.h"
+
+namespace sextant {
+
+// Functions of rows: reductions, softmax and the norms.
+
+namespace {
+
+constexpr Work kOne = {.plain = 1};
+
+// The work of a reduction in addition to one FLOP per input.
+struct ReductionWork {
+  absl::string_view what;
+  double forward_per_output = 0;
+  double gradient_per_input = 0;
+  double gradient_per_output = 0;
+  bool reads_values = false;
+};
+
+// sum: dy to each.  mean: dy / n to each.  max, min: dy divided among the inputs equal to the
+// extreme: a comparison (1), a count (1), and the share (1), which is dy over their number, as in
+// torch.amax.  product: dx = dy y / x.
+ReductionWork WorkOf(ReductionKind function) {
+  switch (function) {
+    case ReductionKind::kSum:
+      return {.what = "one addition of each input"};
+    case ReductionKind::kMean:
+      return {
+          .what = "one addition of each input", .forward_per_output = 1, .gradient_per_output = 1};
+    case ReductionKind::kMax:
+    case ReductionKind::kMin:
+      return {.what = "one comparison of each input",
+              .gradient_per_input = 3,
+              .gradient_per_output = 1,
+              .reads_values = true};
+    case ReductionKind::kProduct:
+      break;
+  }
+  return {.what = "one multiplication of each input",
+          .gradient_per_input = 1,
+          .gradient_per_output = 1,
+          .reads_values = true};
+}
+
+}  // namespace
+
+OpKernels ReductionKernels(const Reduction& op, const OpKernelsInput& in) {
+  const Array x = Input("x", in.types.input, {op.outer, op.reduced});
+  const Array y = Output("y", in.types.output, {op.outer});
+  const ReductionWork work = WorkOf(op.function);
+  const double inputs = Count(op.outer, op.reduced);
+  const double outputs = Count(op.outer);
+  OpKernels out;
+  out.operands = {x};
+  out.outputs = {y};
+  out.differentiable = OperandBit(0);
+  Step forward = {.name = "reduce", .arithmetic = {}, .movements = {Read(x), Write(y)}};
+  forward.arithmetic.push_back(
+      Term({.name = "inputs", .what = work.what, .work = kOne, .count = inputs}, in.convention));
+  if (work.forward_per_output > 0) {
+    forward.arithmetic.push_back(Term({.name = "outputs",
+                                       .what = "one division of each sum",
+                                       .work = {.plain = work.forward_per_output},
+                                       .count = outputs},
+                                      in.convention));
+  }
+  out.forward = {forward};
+  Step backward = {.name = "dx from dy", .arithmetic = {}, .movements = {Read(GradientOf(y))}};
+  backward.arithmetic = {Term({.name = "inputs",
+                               .what = "finds each input's share of dy",
+                               .work = {.plain = work.gradient_per_input},
+                               .count = inputs},
+                              in.convention),
+                         Term({.name = "outputs",
+                               .what = "scales each dy",
+                               .work = {.plain = work.gradient_per_output},
+                               .count = outputs},
+                              in.convention)};
+  if (work.reads_values) {
+    backward.movements.push_back(Read(x));
+    backward.movements.push_back(Read(y));
+  }
+  backward.movements.push_back(Write(GradientOf(x)));
+  out.backward = {backward};
+  return out;
+}
+
+// y = e / sum(e), e = exp(x - max(x)); dx = y (dy - sum(dy y)).
+OpKernels SoftmaxKernels(const Softmax& op, const OpKernelsInput& in) {
+  const Shape matrix = {op.rows, op.columns};
+  const Array x = Input("x", in.types.input, matrix);
+  const Array y = Output("y", in.types.output, matrix);
+  const Array largest = Scratch("max", in.types.accumulation, {op.rows});
+  const Array shifted = Scratch("x - max", in.types.output, matrix);
+  const Array powers = Scratch("exp(x - max)", in.types.output, matrix);
+  const Array sums = Scratch("sum", in.types.accumulation, {op.rows});
+  const double count = Count(op.rows, op.columns);
+  const auto each = [&](absl::string_view name, absl::string_view what, Work work) {
+    return Term({.name = name, .what = what, .work = work, .count = count}, in.convention);
+  };
+  OpKernels out;
+  out.operands = {x};
+  out.outputs = {y};
+  out.differentiable = OperandBit(0);
+  out.unfused = {{.name = "max",
+                  .arithmetic = {each("max", "one comparison an element", kOne)},
+                  .movements = {Read(x), Write(largest)}},
+                 {.name = "subtract",
+                  .arithmetic = {each("subtract", "one subtraction an element", kOne)},
+                  .movements = {Read(x), Read(largest), Write(shifted)}},
+                 {.name = "exp",
+                  .arithmetic = {each("exp", "one exponential an element", {.transcendental = 1})},
+                  .movements = {Read(shifted), Write(powers)}},
+                 {.name = "sum",
+                  .arithmetic = {each("sum", "one addition an element", kOne)},
+                  .movements = {Read(powers), Write(sums)}},
+                 {.name = "divide",
+                  .arithmetic = {each("divide", "one division an element", kOne)},
+                  .movements = {Read(powers), Read(sums), Write(y)}}};
+  out.forward = {Fuse("softmax", out.unfused)};
+  out.backward = {
+      {.name = "dx = y (dy - sum(dy y))",
+       .arithmetic = {each("gradient of x", "dy y, its sum, a difference, a product an element",
+                           {.plain = 4})},
+       .movements = {Read(GradientOf(y)), Read(y), Write(GradientOf(x))}}};
+  return out;
+}
+
+// LayerNorm (Ba et al. 2016, arXiv 1607.06450): y = (x - mean) r w + b, r = 1/sqrt(var + eps).
+// RMSNorm (Zhang, Sennrich 2019, arXiv 1910.07467): y = x r w, r = 1/sqrt(mean(x^2) + eps).
+//
+// Backward, where z is y's normalised argument (x - mean) r or x r, g = dy w, n = columns:
+//   LayerNorm  dx = r (g - sum(g)/n - z sum(g z)/n),  dw = sum dy z,  db = sum dy
+//   RMSNorm    dx = r (g - z sum(g z)/n),             dw = sum dy z
+
+namespace {
+
+// The arrays and the arithmetic of one norm.
+struct Norm {
+  Array x;
+  Array w;
+  Array b;
+  Array y;
+  Array mean;
+  Array scale;  // 1/sqrt(var + eps), per row
+  double elements = 0;
+  double rows = 0;
+  FlopConvention convention;
+
+  ArithmeticTerm Each(absl::string_view name, absl::string_view what, Work work,
+                      OperandSet needed_by = kEveryOperand) const {
+    return Term(
+        {.name = name, .what = what, .work = work, .count = elements, .needed_by = needed_by},
+        convention);
+  }
+  ArithmeticTerm EachRow(absl::string_view name, absl::string_view what, Work work,
+                         OperandSet needed_by = kEveryOperand) const {
+    return Term({.name = name, .what = what, .work = work, .count = rows, .needed_by = needed_by},
+                convention);
+  }
+};
+
+struct Size {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+Norm NormOf(Size size, const OpKernelsInput& in) {
+  const Shape matrix = {size.rows, size.columns};
+  return {.x = Input("x", in.types.input, matrix),
+          .w = Parameter("weight", in.types.input, {size.columns}),
+          .b = Parameter("bias", in.types.input, {size.columns}),
+          .y = Output("y", in.types.output, matrix),
+          .mean = Statistic("mean", in.types.accumulation, {size.rows}),
+          .scale = Statistic("reciprocal deviation", in.types.accumulation, {size.rows}),
+          .elements = Count(size.rows, size.columns),
+          .rows = Count(size.rows),
+          .convention = in.convention};
+}
+
+// In separate kernels, the rows' statistics are arrays between them.
+Array AsScratch(Array array) {
+  array.role = ArrayRole::kScratch;
+  return array;
+}
+
+constexpr Work kReciprocalDeviation = {.plain = 2, .transcendental = 1};
+
+constexpr absl::string_view kReciprocalWhat =
+    "a division by n, an addition of eps, a reciprocal root a row";
+
+std::vector<Step> LayerNormSteps(const Norm& n, const OpKernelsInput& in) {
+  const Array centred = Scratch("x - mean", in.types.output, n.x.shape);
+  const Array normal = Scratch("normalised", in.types.output, n.x.shape);
+  const Array scaled = Scratch("normalised x weight", in.types.output, n.x.shape);
+  const Array mean = AsScratch(n.mean);
+  const Array scale = AsScratch(n.scale);
+  return {{.name = "mean",
+           .arithmetic = {n.Each("sum", "one addition an element", {.plain = 1}),
+                          n.EachRow("mean", "one division a row", {.plain = 1})},
+           .movements = {Read(n.x), Write(mean)}},
+          {.name = "centre",
+           .arithmetic = {n.Each("centre", "one subtraction an element", {.plain = 1})},
+           .movements = {Read(n.x), Read(mean), Write(centred)}},
+          {.name = "variance",
+           .arithmetic = {n.Each("variance", "a square and an addition an element", {.plain = 2}),
+                          n.EachRow("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
+           .movements = {Read(centred), Write(scale)}},
+          {.name = "normalise",
+           .arithmetic = {n.Each("normalise", "one multiplication an element", {.plain = 1})},
+           .movements = {Read(centred), Read(scale), Write(normal)}},
+          {.name = "weight",
+           .arithmetic = {n.Each("weight", "one multiplication an element", {.plain = 1})},
+           .movements = {Read(normal), Read(n.w), Write(scaled)}},
+          {.name = "bias",
+           .arithmetic = {n.Each("bias", "one addition an element", {.plain = 1})},
+           .movements = {Read(scaled), Read(n.b), Write(n.y)}}};
+}
+
+std::vector<Step> RmsNormSteps(const Norm& n, const OpKernelsInput& in) {
+  const Array normal = Scratch("normalised", in.types.output, n.x.shape);
+  const Array scale = AsScratch(n.scale);
+  return {{.name = "mean square",
+           .arithmetic = {n.Each("squares", "a square and an addition an element", {.plain = 2}),
+                          n.EachRow("reciprocal deviation", kReciprocalWhat, kReciprocalDeviation)},
+           .movements = {Read(n.x), Write(scale)}},
+          {.name = "normalise",
+           .arithmetic = {n.Each("normalise", "one multiplication an element", {.plain = 1})},
+           .movements = {Read(n.x), Read(scale), Write(normal)}},
+          {.name = "weight",
+           .arithmetic = {n.Each("weight", "one multiplication an element", {.plain = 1})},
+           .movements = {Read(normal), Read(n.w), Write(n.y)}}};
+}
+
+constexpr OperandSet kX = OperandBit(0);
+constexpr OperandSet kW = OperandBit(1);
+constexpr OperandSet kB = OperandBit(2);
+
+// The part that both norms' gradients share; `normalise` is the work of z = (x - mean) r.
+Step CommonBackward(const Norm& n, Work normalise) {
+  return {
+      .name = "dx, dweight",
+      .arithmetic = {n.Each("normalise again", "z from x and the rows' statistics", normalise,
+                            kX | kW),
+                     n.Each("gradient of weight", "dy z and its sum over rows", {.plain = 2}, kW)},
+      .movements = {Read(GradientOf(n.y)), Read(n.x, kX | kW), Read(n.scale, kX | kW),
+                    Read(n.w, kX), Write(GradientOf(n.x), kX), Write(GradientOf(n.w), kW)}};
+}
+
+}  // namespace
+
+OpKernels LayerNormKernels(const LayerNorm& op, const OpKernelsInput& in) {
+  const Norm n = NormOf({op.rows, op.columns}, in);
+  OpKernels out;
+  out.operands = {n.x, n.w, n.b};
+  out.outputs = {n.y};
+  out.differentiable = kX | kW | kB;
+  out.unfused = LayerNormSteps(n, in);
+  out.forward = {Fuse("layer norm", out.unfused)};
+  Step backward = CommonBackward(n, {.plain = 2});
+  backward.name += ", dbias";
+  // g, sum(g), g z, sum(g z); z times its mean, two differences, times r
+  backward.arithmetic.push_back(
+      n.Each("gradient of x", "g = dy w, sum(g), sum(g z), and r (g - means)", {.plain = 8}, kX));
+  backward.arithmetic.push_back(
+      n.EachRow("gradient of x, rows", "two divisions by n a row", {.plain = 2}, kX));
+  backward.arithmetic.push_back(
+      n.Each("gradient of bias", "the sum of dy over rows", {.plain = 1}, kB));
+  backward.movements.push_back(Read(n.mean, kX | kW));
+  backward.movements.push_back(Write(GradientOf(n.b), kB));
+  out.backward = {backward};
+  return out;
+}
+
+OpKernels RmsNormKernels(const RmsNorm& op, const OpKernelsInput& in) {
+  const Norm n = NormOf({op.rows, op.columns}, in);
+  OpKernels out;
+  out.operands = {n.x, n.w};
+  out.outputs = {n.y};
+  out.differentiable = kX | kW;
+  out.unfused = RmsNormSteps(n, in);
+  out.forward = {Fuse("RMS norm", out.unfused)};
+  Step backward = CommonBackward(n, {.plain = 1});
+  // g, g z, sum(g z); z times its mean, a difference, times r
+  backward.arithmetic.push_back(
+      n.Each("gradient of x", "g = dy w, sum(g z), and r (g - z mean)", {.plain = 6}, kX));
+  backward.arithmetic.push_back(
+      n.EachRow("gradient of x, rows", "one division by n a row", {.plain = 1}, kX));
+  out.backward = {backward};
+  return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,44 @@
+// Time of predicting a multiplication, and of making a model of one type.
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <cmath>
+#include <random>
+
+#include "engine/hardware/reference/reference_matmuls.h"
+
+namespace sextant {
+namespace {
+
+// Many different sizes, so that no branch is learnt; most within the grid.
+std::array<MatmulShape, 1024> Shapes() {
+  std::mt19937_64 random(1);
+  const auto draw = [&](double from, double to) {
+    return static_cast<int64_t>(
+        std::exp2(std::uniform_real_distribution<double>(from, to)(random)));
+  };
+  std::array<MatmulShape, 1024> out;
+  for (MatmulShape& shape : out) shape = {draw(4, 13), draw(9.5, 14.5), draw(9.5, 14.5)};
+  return out;
+}
+
+void Predict(benchmark::State& state) {
+  const MatmulModel& model = *ReferenceMatmuls("a100-sxm-80", MatmulTypeNamed("bf16"));
+  const std::array<MatmulShape, 1024> shapes = Shapes();
+  size_t at = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(model.Predict(shapes[at]));
+    at = (at + 1) % shapes.size();
+  }
+}
+BENCHMARK(Predict)->Name("GemmPredict");
+
+void Make(benchmark::State& state) {
+  const MatmulCalibration calibration =
+      *ReferenceMatmulCalibration("a100-sxm-80", MatmulTypeNamed("bf16"));
+  for (auto _ : state) benchmark::DoNotOptimize(MatmulModel::Of(calibration));
+}
+BENCHMARK(Make)->Name("GemmModelOf");
+
+}  // namespace
+}  // namespace sextant

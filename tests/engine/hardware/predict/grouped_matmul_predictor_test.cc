@@ -1,0 +1,212 @@
+#include "engine/hardware/predict/grouped_matmul_predictor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "engine/hardware/catalogue.h"
+#include "engine/hardware/kernels/prediction_error.h"
+#include "engine/hardware/reference/grouped_matmul_reference.h"
+#include "tests/engine/hardware/predict/some_gpu.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr ExpertsKind kBf16Gated = {DataType::kBf16, true};
+
+GroupedMatmulShape Layer(int64_t tokens, int64_t hidden, int64_t parallel) {
+  return {.tokens = tokens,
+          .hidden = hidden,
+          .intermediate = hidden / 2,
+          .experts_per_token = 8,
+          .experts = 64,
+          .expert_parallel = parallel,
+          .gated = true};
+}
+
+// A plain device: 600e12 FLOP/s, weights at 3e12 bytes a second, and a launch.
+double PlainLayerSeconds(const GroupedMatmulShape& shape) {
+  const double rows = static_cast<double>(shape.tokens * shape.experts_per_token) /
+                      static_cast<double>(shape.expert_parallel);
+  const double weights = static_cast<double>(3 * shape.hidden * shape.intermediate);
+  const auto local = static_cast<double>(shape.experts / shape.expert_parallel);
+  return 20e-6 + 2 * rows * weights / 600e12 + 2 * local * weights / 3e12;
+}
+
+std::vector<GroupedMatmulPoint> Points() {
+  std::vector<GroupedMatmulPoint> out;
+  for (const int64_t tokens : {256, 1024, 4096, 16384}) {
+    for (const int64_t hidden : {2048, 4096, 7168}) {
+      for (const int64_t parallel : {1, 4}) {
+        const GroupedMatmulShape shape = Layer(tokens, hidden, parallel);
+        out.push_back({.shape = shape, .time = Seconds(PlainLayerSeconds(shape))});
+      }
+    }
+  }
+  return out;
+}
+
+DeviceCalibration Device(const Accelerator* accelerator) {
+  return SomeGpu(accelerator, {.size = 8192, .flops_per_second = 600e12, .bytes_per_second = 3e12});
+}
+
+absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfMeasured(const MeasuredKernels& measured,
+                                                                  ExpertsKind kind) {
+  return GroupedMatmulPredictor::OfMeasured(
+      measured, kind, [&](DataType type) { return MatmulPredictor::OfMeasured(measured, type); });
+}
+
+GroupedMatmulPredictor PredictorOf(const MeasuredKernels& measured, ExpertsKind kind) {
+  auto out = OfMeasured(measured, kind);
+  EXPECT_THAT(out, IsOk());
+  EXPECT_TRUE(out->has_value());
+  return **out;
+}
+
+TEST(GroupedMatmulPredictor, OfADeviceStandsOnItsOwnLayersFirst) {
+  const DeviceCalibration device = Device(AcceleratorNamed("h100-sxm"));
+  const MeasuredKernels measured = {.calibration = &device,
+                                    .experts = {{DataType::kBf16, Points()}}};
+  const GroupedMatmulPredictor predictor = PredictorOf(measured, kBf16Gated);
+  EXPECT_EQ(predictor.source().source, RateSource::kMeasuredSupplied);
+  EXPECT_EQ(predictor.source().form, PredictionForm::kTerms);
+  EXPECT_EQ(predictor.source().error.shape_count, 24);
+  for (const int64_t tokens : {512, 2048, 6144}) {
+    const GroupedMatmulShape shape = Layer(tokens, 5120, 2);
+    const KernelTime time = predictor.Predict(shape);
+    EXPECT_NEAR(time.expected.value() / PlainLayerSeconds(shape), 1, 0.05);
+    EXPECT_EQ(time.basis, KernelBasis::kWithinGrid);
+  }
+  // Layers without a gate, and other types, weren't measured: the next source.
+  EXPECT_EQ(PredictorOf(measured, {DataType::kBf16, false}).source().source,
+            RateSource::kReference);
+  EXPECT_EQ(PredictorOf(measured, {DataType::kFp8E4m3, true}).source().source,
+            RateSource::kReference);
+}
+
+// fp16 has no table, and bf16's is of a type like it.
+TEST(GroupedMatmulPredictor, OfALikeTypeIsWiderAndSaysSo) {
+  const Accelerator& h100 = *AcceleratorNamed("h100-sxm");
+  const auto bf16 = GroupedMatmulPredictor::OfAccelerator(h100, kBf16Gated);
+  const auto fp16 = GroupedMatmulPredictor::OfAccelerator(h100, {DataType::kFp16, true});
+  ASSERT_TRUE(bf16.has_value() && fp16.has_value());
+  const GroupedMatmulShape shape = Layer(4096, 4096, 4);
+  EXPECT_EQ(bf16->Predict(shape).basis, KernelBasis::kWithinGrid);
+  EXPECT_EQ(fp16->Predict(shape).basis, KernelBasis::kOtherType);
+  EXPECT_EQ(fp16->Predict(shape).expected, bf16->Predict(shape).expected);
+  EXPECT_LT(fp16->Predict(shape).low, bf16->Predict(shape).low);
+  const DeviceCalibration device = Device(&h100);
+  EXPECT_EQ(PredictorOf({.calibration = &device, .experts = {{DataType::kBf16, Points()}}},
+                        {DataType::kFp16, true})
+                .source()
+                .source,
+            RateSource::kMeasuredSupplied);
+}
+
+// Large experts are their FLOPs: 2 x 65536 rows of 3 x 8192 x 4096 weights at 600e12 FLOP/s, 10 %
+// more for a product under ceilings, 50 % more for a layer.
+TEST(GroupedMatmulPredictor, OfADeviceWithoutLayersIsTheSumOfProducts) {
+  const DeviceCalibration device = Device(nullptr);
+  const GroupedMatmulPredictor predictor = PredictorOf({.calibration = &device}, kBf16Gated);
+  EXPECT_EQ(predictor.source().form, PredictionForm::kProducts);
+  EXPECT_THAT(predictor.source().citation, HasSubstr("sum of an expert's products"));
+  GroupedMatmulShape shape = Layer(32768, 8192, 4);
+  const KernelTime time = predictor.Predict(shape);
+  const double flops = 2 * 65536.0 * 3 * 8192 * 4096;
+  EXPECT_NEAR(time.expected.value() / (1.5 * 1.1 * flops / 600e12), 1, 0.04);
+  EXPECT_EQ(time.basis, KernelBasis::kMeasuredRate);
+  // A token asks for 8 of 64 experts: reading their weights is all.
+  shape = Layer(1, 8192, 1);
+  const double weight_bytes = 8 * 2 * 3 * 8192.0 * 4096;
+  EXPECT_NEAR(predictor.Predict(shape).expected.value() / (1.5 * weight_bytes / 3e12), 1, 0.1);
+}
+
+TEST(GroupedMatmulPredictor, IsAbsentWhereNothingIsKnown) {
+  DeviceCalibration device;
+  const auto predictor = OfMeasured({.calibration = &device}, kBf16Gated);
+  ASSERT_THAT(predictor, IsOk());
+  EXPECT_FALSE(predictor->has_value());
+  EXPECT_FALSE(GroupedMatmulPredictor::OfAccelerator(*AcceleratorNamed("v100-sxm-16"),
+                                                     {DataType::kFp8E4m3, true})
+                   .has_value());
+}
+
+TEST(GroupedMatmulPredictor, IsFiniteAndOrderedOnEveryProduct) {
+  for (const Accelerator& accelerator : Accelerators()) {
+    for (const DataType type : {DataType::kBf16, DataType::kFp8E4m3, DataType::kNvfp4}) {
+      for (const bool gated : {false, true}) {
+        const auto predictor = GroupedMatmulPredictor::OfAccelerator(accelerator, {type, gated});
+        if (!predictor.has_value()) continue;
+        for (const int64_t size : {int64_t{1}, int64_t{4096}, int64_t{1} << 40}) {
+          const KernelTime time = predictor->Predict({.tokens = size,
+                                                      .hidden = size,
+                                                      .intermediate = size,
+                                                      .experts_per_token = 1,
+                                                      .experts = size,
+                                                      .expert_parallel = 1});
+          EXPECT_TRUE(std::isfinite(time.high.value())) << accelerator.name;
+          EXPECT_GT(time.low.value(), 0) << accelerator.name;
+          EXPECT_LE(time.low, time.expected);
+          EXPECT_LE(time.expected, time.high);
+        }
+      }
+    }
+  }
+}
+
+// The published layers show the errors that ErrorOfExpertsByMatmuls() states.
+TEST(ExpertsByMatmuls, ComparesWithPublishedLayersAsStated) {
+  std::vector<double> wide;
+  std::vector<double> narrow;
+  for (const absl::Span<const GroupedMatmulReference> of_device : GroupedMatmulReferences()) {
+    for (const GroupedMatmulReference& reference : of_device) {
+      if (reference.block_scaled) continue;  // another recipe than UsualMatmulType()'s
+      const DataType type = reference.data_type;
+      const Accelerator& product = *AcceleratorNamed(reference.device);
+      const auto matmuls = MatmulPredictor::OfAccelerator(product, type);
+      const BytesPerSecond memory = DatasheetCeilings(product, type)->ceilings.memory;
+      for (const GroupedMatmulPoint& point : PointsOf(reference)) {
+        const Seconds sum =
+            ExpertsByMatmuls(point.shape, {.matmuls = *matmuls, .memory = memory, .type = type});
+        (IsNarrow(type) ? narrow : wide).push_back(point.time.value() / sum.value());
+      }
+    }
+  }
+  const auto expect_stated = [](DataType type, const std::vector<double>& ratios) {
+    const PredictionError seen = ErrorOf(ratios);
+    const PredictionError stated = ErrorOfExpertsByMatmuls(type);
+    EXPECT_NEAR(stated.p10, seen.p10, 0.01);
+    EXPECT_NEAR(stated.median, seen.median, 0.01);
+    EXPECT_NEAR(stated.p90, seen.p90, 0.02);
+  };
+  expect_stated(DataType::kBf16, wide);
+  expect_stated(DataType::kFp8E4m3, narrow);
+}
+
+// kWholeLayerOfExperts: four passes over the rows, in bf16, as shares of the published layers.
+TEST(ExpertsByMatmuls, PermutingIsAsMuchOfPublishedLayersAsStated) {
+  double most = 0;
+  for (const absl::Span<const GroupedMatmulReference> of_device : GroupedMatmulReferences()) {
+    for (const GroupedMatmulReference& reference : of_device) {
+      const Accelerator& product = *AcceleratorNamed(reference.device);
+      const BytesPerSecond memory = DatasheetCeilings(product, DataType::kBf16)->ceilings.memory;
+      std::vector<double> shares;
+      for (const GroupedMatmulPoint& point : PointsOf(reference)) {
+        const double moved =
+            4 * 2 * ExpertRows(point.shape) * static_cast<double>(point.shape.hidden);
+        shares.push_back(moved / memory.value() / point.time.value());
+      }
+      most = std::max(most, ErrorOf(shares).p90);
+    }
+  }
+  EXPECT_NEAR(most, 0.22, 0.01);
+  EXPECT_NEAR(kWholeLayerOfExperts.low, 1 - most, 0.03);
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,143 @@
+#include "engine/time/memory_pass_prediction.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/hardware/catalogue.h"
+#include "engine/time/operation_prediction.h"
+#include "tests/engine/hardware/device_models.h"
+#include "tests/engine/hardware/kernels/made_passes.h"
+#include "tests/support/note_matchers.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A GPU whose passes were measured: reads at 3e12, writes at 2.5e12 bytes a second.
+class MemoryPassPredictionTest : public ::testing::Test {
+ protected:
+  absl::optional<OperationPrediction> On(const Operation& operation,
+                                         absl::Span<const PlacedDevice> devices,
+                                         DeviceJoin join = DeviceJoin::kSlowest) const {
+    OperationRequest request = {.operation = operation, .types = {.input = DataType::kBf16}};
+    const OperationAnalysis analysis = AnalyzeOperation(request, "").value();
+    return PredictMemoryPasses(operation, analysis, devices, join).value();
+  }
+  absl::optional<OperationPrediction> OnMeasured(const Operation& operation) const {
+    const PlacedDevice devices[] = {{.model = model_.get()}};
+    return On(operation, devices);
+  }
+
+  const std::shared_ptr<const DeviceModel> model_ =
+      ModelOf(DeviceCalibration(), {.passes = MadePasses(PlainSeconds)});
+};
+
+constexpr double kReading = 1 / 3e12;
+constexpr double kWriting = 1 / 2.5e12;
+
+// Two bf16 inputs and an output. The gradients are the output's own: no kernel.
+TEST_F(MemoryPassPredictionTest, OfASumIsItsArraysOnce) {
+  constexpr double kCount = 1e9;
+  const auto sum = OnMeasured(
+      Elementwise{.count = 1'000'000'000, .input_count = 2, .function = ElementwiseFunction::kAdd});
+  ASSERT_TRUE(sum.has_value());
+  EXPECT_TRUE(sum->memory_pass);
+  EXPECT_NEAR(sum->forward.expected.value(), kCount * (4 * kReading + 2 * kWriting), 1e-6);
+  EXPECT_EQ(sum->forward.basis, KernelBasis::kWithinGrid);
+  EXPECT_EQ(sum->backward.expected.value(), 0);
+  ASSERT_EQ(sum->nearest.size(), 3U);
+  // Two arrays read and one written: a triad of 1 GiB each is the nearest.
+  const auto* const near = std::get_if<StreamWork>(&sum->nearest[0].work);
+  ASSERT_NE(near, nullptr);
+  EXPECT_EQ(near->read_bytes, 2 * near->written_bytes);
+  const auto product = OnMeasured(Elementwise{
+      .count = 1'000'000'000, .input_count = 2, .function = ElementwiseFunction::kMultiply});
+  // dy, a and b read, da and db written.
+  EXPECT_NEAR(product->backward.expected.value(), kCount * (6 * kReading + 4 * kWriting), 1e-5);
+}
+
+// fp32 state twice and a bf16 gradient and weight: 2 + 2 + 8 bytes read, 2 + 8 written.
+TEST_F(MemoryPassPredictionTest, OfAnUpdateHasItsOwnMix) {
+  constexpr double kCount = 1e9;
+  const auto update = OnMeasured(OptimizerUpdate{.parameters = 1'000'000'000});
+  ASSERT_TRUE(update.has_value());
+  EXPECT_NEAR(update->forward.expected.value(), kCount * (12 * kReading + 10 * kWriting), 1e-5);
+}
+
+// The unfused form of softmax moves its matrix five times, and sums rows up with effort.
+TEST_F(MemoryPassPredictionTest, OfSoftmaxIsOneKernelOrFive) {
+  const auto softmax = OnMeasured(Softmax{.rows = 65536, .columns = 8192});
+  ASSERT_TRUE(softmax.has_value());
+  const double pass = 65536.0 * 8192 * 2 * (kReading + kWriting);
+  EXPECT_NEAR(softmax->forward.expected.value(), 1.2 * pass, 0.01 * pass);
+  ASSERT_TRUE(softmax->unfused.has_value());
+  EXPECT_GT(softmax->unfused->expected, softmax->forward.expected * 3.0);
+  EXPECT_GT(softmax->backward.expected, softmax->forward.expected);
+}
+
+TEST_F(MemoryPassPredictionTest, OfEveryOperationWithoutProductsThereIsOne) {
+  const std::vector<Operation> all = {
+      Elementwise{.count = 1000, .input_count = 3},
+      FusedChain{.count = 1000, .steps = {ChainStep{}}},
+      Reduction{.outer = 10, .reduced = 100},
+      Softmax{.rows = 10, .columns = 100},
+      LayerNorm{.rows = 10, .columns = 100},
+      RmsNorm{.rows = 10, .columns = 100},
+      Activation{.function = ActivationFunction::kGeluErf, .count = 1000},
+      SwiGlu{.rows = 10, .columns = 100},
+      Rotary{.tokens = 10, .heads = 4, .head_size = 64},
+      Dropout{.count = 1000},
+      EmbeddingLookup{.tokens = 10, .vocabulary = 100, .width = 64},
+      CrossEntropy{.tokens = 10, .vocabulary = 100},
+      OptimizerUpdate{.parameters = 1000}};
+  for (const Operation& operation : all) {
+    const auto prediction = OnMeasured(operation);
+    ASSERT_TRUE(prediction.has_value()) << OperationName(operation);
+    // So little takes what the shortest pass did.
+    EXPECT_GE(prediction->forward.high, Seconds(2e-6)) << OperationName(operation);
+    EXPECT_LT(prediction->forward.expected, Seconds(2.5e-6)) << OperationName(operation);
+  }
+  EXPECT_FALSE(OnMeasured(Matmul{.m = 64, .n = 64, .k = 64}).has_value());
+  EXPECT_FALSE(OnMeasured(HostCopy{.bytes = 1000, .link = BytesPerSecond(1e9)}).has_value());
+}
+
+TEST_F(MemoryPassPredictionTest, OfSeveralDevicesOneDecides) {
+  const PlacedDevice a100 = PlacedProduct(*AcceleratorNamed("a100-sxm-80"));
+  const PlacedDevice h200 = PlacedProduct(*AcceleratorNamed("h200-sxm"));
+  const PlacedDevice b200 = PlacedProduct(*AcceleratorNamed("b200-sxm"));
+  const PlacedDevice all[] = {b200, a100, h200};
+  const Operation relu = Activation{.count = int64_t{1} << 32};
+  EXPECT_EQ(On(relu, all)->source.device, "a100-sxm-80");
+  EXPECT_EQ(On(relu, all)->device, 1U);
+  EXPECT_EQ(On(relu, all, DeviceJoin::kMedian)->source.device, "h200-sxm");
+  const PlacedDevice unknown[] = {b200, {}};
+  EXPECT_FALSE(On(relu, unknown).has_value());
+  EXPECT_FALSE(On(relu, {}).has_value());
+}
+
+TEST_F(MemoryPassPredictionTest, SustainedSlowsProductsAndNoPasses) {
+  const PlacedDevice h100 = PlacedProduct(*AcceleratorNamed("h100-sxm"));
+  const PlacedDevice devices[] = {h100};
+  auto relu = On(Activation{.count = int64_t{1} << 30}, devices);
+  const KernelTime burst_pass = relu->forward;
+  const auto of_pass = MakeSustained(h100, DataType::kBf16, *relu);
+  ASSERT_THAT(of_pass, IsOk());
+  EXPECT_EQ(relu->regime, KernelRegime::kSustained);
+  EXPECT_EQ(relu->forward.expected, burst_pass.expected);
+  auto product = PredictOperation(Matmul{.m = 4096, .n = 4096, .k = 4096}, DataType::kBf16, devices,
+                                  DeviceJoin::kSlowest)
+                     .value();
+  const KernelTime burst = product->forward;
+  const auto of_product = MakeSustained(h100, DataType::kBf16, *product);
+  ASSERT_THAT(of_product, IsOk());
+  EXPECT_EQ(of_pass->kind, NoteKind::kSustainedTimes);
+  EXPECT_THAT(*of_product, IsNote(NoteKind::kSustainedTimes, HasSubstr("1.09 times a burst's")));
+  EXPECT_NEAR(product->forward.expected.value(), burst.expected.value() * 0.87 / 0.80, 1e-12);
+  EXPECT_EQ(product->forward.low, burst.low);
+  EXPECT_NEAR(product->forward.high.value(), burst.high.value() / 0.85, 1e-12);
+}
+
+}  // namespace
+}  // namespace sextant
