@@ -148,6 +148,7 @@ constexpr FrameworkTraits PytorchFsdp() {
   out.reduction = {GradientReduction::kLastUnderPipeline, kPipelining};
   out.reduces_as_computed = {true, kFullyShard};
   out.autocast = {true, kAutocast};
+  out.keeps_stage_inputs = {true, kPipelining};
   out.reserve = {kPytorchShares, kEstimated};
   out.max_zero_stage = {ZeroStage::kParameters, kFullyShard};
   out.max_zero_stage_under_pipeline = {ZeroStage::kParameters, kPipelining};
@@ -168,7 +169,6 @@ constexpr FrameworkTraits Torchtitan() {
   out.gradients.source = kTitanConfig;
   out.loss.source = kTitanLoss;
   out.reduces_as_computed = {false, kTitanConfig};
-  out.keeps_stage_inputs = {true, kPipelining};
   return out;
 }
 

@@ -1,0 +1,114 @@
+// Prints the engine's table of frameworks as CSV: a line for each cell, with its source.
+#include <iostream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "engine/framework/framework.h"
+
+namespace sextant {
+namespace {
+
+std::string TextOf(bool value) { return value ? "yes" : "no"; }
+std::string TextOf(int64_t value) { return absl::StrCat(value); }
+
+std::string TextOf(StateType value) {
+  constexpr absl::string_view kNames[] = {"as computed", "fp32", "fp32 under bf16"};
+  return std::string(kNames[static_cast<size_t>(value)]);
+}
+
+std::string TextOf(ZeroStage value) { return absl::StrCat(static_cast<int>(value)); }
+
+std::string TextOf(LossKind value) {
+  constexpr absl::string_view kNames[] = {"plain", "vocabulary parallel", "fused", "chunked",
+                                          "vocabulary parallel, compiled"};
+  return std::string(kNames[static_cast<size_t>(value)]);
+}
+
+std::string TextOf(GradientLifetime value) {
+  return value == GradientLifetime::kAlways ? "always" : "from the backward pass";
+}
+
+std::string TextOf(GradientReduction value) {
+  constexpr absl::string_view kNames[] = {"each", "last under a pipeline", "last"};
+  return std::string(kNames[static_cast<size_t>(value)]);
+}
+
+std::string TextOf(unsigned schedules) {
+  constexpr absl::string_view kNames[] = {"1F1B", "GPipe", "zero bubble", "DualPipe",
+                                          "interleaved"};
+  std::string out;
+  for (size_t i = 0; i < 5; ++i) {
+    if ((schedules >> i & 1) != 0) absl::StrAppend(&out, out.empty() ? "" : " ", kNames[i]);
+  }
+  return out;
+}
+
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+class Table {
+ public:
+  explicit Table(const FrameworkTraits& traits) : traits_(traits) {}
+
+  template <typename T>
+  void Row(absl::string_view field, const Cited<T>& cell) const {
+    std::cout << traits_.name << ',' << Quoted(field) << ',' << Quoted(TextOf(cell.value)) << ','
+              << Quoted(cell.source) << '\n';
+  }
+
+  void Defaults() const {
+    Row("type of weights", traits_.weights);
+    Row("type of gradients", traits_.gradients);
+    Row("ZeRO stage", traits_.zero_stage);
+    Row("loss", traits_.loss);
+    Row("vocabulary padded to a multiple of tensor ranks x", traits_.vocabulary_multiple);
+    Row("Transformer Engine's layers", traits_.transformer_engine);
+    Row("grouped products of experts", traits_.grouped_experts);
+    Row("gated experts in one kernel", traits_.fuses_gated_experts);
+    Row("weights freed after a pipeline's forward pass", traits_.reshards_under_pipeline);
+  }
+
+  void Memory() const {
+    Row("gradients have memory", traits_.gradient_lifetime);
+    Row("gradients added to their buffer as computed", traits_.fused_weight_gradient);
+    Row("micro-batch after which shards are reduced", traits_.reduction);
+    Row("reduced in the type computed with", traits_.reduces_as_computed);
+    Row("elements of the reduce bucket", traits_.reduce_bucket_elements);
+    Row("elements of the gather bucket", traits_.gather_bucket_elements);
+    Row("buckets of all gradients stay", traits_.gradient_buckets_stay);
+    Row("computed gradients stay next to wider ones", traits_.computed_gradients_stay);
+    Row("optimizer step widens gradients", traits_.widens_gradients_at_step);
+    Row("wide weights cast on use", traits_.autocast);
+    Row("global buffer", traits_.global_buffer);
+    Row("returned logits copied to fp32", traits_.wide_outputs);
+    Row("a receive buffer for each micro-batch", traits_.keeps_stage_inputs);
+  }
+
+  void Refusals() const {
+    Row("highest ZeRO stage", traits_.max_zero_stage);
+    Row("highest ZeRO stage under a pipeline", traits_.max_zero_stage_under_pipeline);
+    Row("divides weights wherever it divides state", traits_.shards_all_or_nothing);
+    Row("pipelines", traits_.pipeline);
+    Row("a loss that overwrites the logits", traits_.fused_loss);
+    Row("schedules", traits_.schedules);
+  }
+
+ private:
+  const FrameworkTraits& traits_;
+};
+
+}  // namespace
+}  // namespace sextant
+
+int main() {
+  std::cout << "framework,field,value,source\n";
+  for (const sextant::FrameworkTraits& traits : sextant::Frameworks()) {
+    const sextant::Table table(traits);
+    table.Defaults();
+    table.Memory();
+    table.Refusals();
+  }
+}
