@@ -79,7 +79,7 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--peak-flops-per-second", "cluster.peak_flops_per_second",
      "dense peak FLOP/s of one, for the datasheet's", kDevices},
     {"--device-memory-bytes", "cluster.device_memory_bytes",
-     "memory of one, e.g. 80GiB, for the datasheet's", kDevices},
+     "memory of one, e.g. 79GiB, for what its driver reports", kDevices},
     {"--reserved-memory-bytes", "cluster.reserved_memory_bytes",
      "memory of one that the run can't use, e.g. 2GiB", kDevices},
 

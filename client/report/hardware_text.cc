@@ -31,6 +31,7 @@ std::string PeakCell(const v1::Accelerator& accelerator, v1::DataType type) {
 std::vector<std::string> AcceleratorRow(const v1::Accelerator& a) {
   return {a.name(),
           FigureCell(a.has_memory_bytes(), a.memory_bytes(), 1073741824.0, 2),
+          FigureCell(a.has_reported_memory_bytes(), a.reported_memory_bytes(), 1073741824.0, 2),
           FigureCell(a.has_memory_bandwidth_bytes_per_second(),
                      a.memory_bandwidth_bytes_per_second(), 1e12, 2),
           PeakCell(a, v1::DATA_TYPE_BF16),
@@ -185,16 +186,22 @@ std::string UseText(const v1::RunProbeResponse::Result& result) {
 
 std::string AcceleratorTable(const v1::ListAcceleratorsResponse& response) {
   const Align right = Align::kRight;
-  Table table(0,
-              {Align::kLeft, right, right, right, right, right, right, right, right, Align::kLeft});
+  Table table(0, {Align::kLeft, right, right, right, right, right, right, right, right, right,
+                  Align::kLeft});
   table.AddRow(
-      {"name", "memory", "mem bw", "BF16", "FP16", "FP8", "FP32", "link", "power", "product"});
-  table.AddRow({"", "GiB", "TB/s", "TFLOP/s", "TFLOP/s", "TFLOP/s", "TFLOP/s", "GB/s", "W", ""});
+      {"name", "memory", "driver", "bw", "BF16", "FP16", "FP8", "FP32", "link", "TDP", "product"});
+  table.AddRow({"", "GiB", "GiB", "TB/s", "", "", "", "", "GB/s", "W", ""});
   for (const v1::Accelerator& accelerator : response.accelerators()) {
     table.AddRow(AcceleratorRow(accelerator));
   }
-  return absl::StrCat(table.Text(), "\nDense peaks, link one direction; 1 TB = 1e12 bytes, ",
-                      "1 GiB = 2^30 bytes; - is not published.\n");
+  return absl::StrCat(
+      table.Text(), "\n",
+      Wrap("",
+           "memory: the datasheet's nominal size, with its bandwidth; driver: what its driver "
+           "reports. BF16 to FP32: dense peaks in TFLOP/s; link: one direction; TDP: power. 1 TB = "
+           "1e12 bytes, "
+           "1 GiB = 2^30 bytes; - is not published.",
+           0));
 }
 
 std::string AcceleratorSources(const v1::ListAcceleratorsResponse& response) {

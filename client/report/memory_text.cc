@@ -114,6 +114,12 @@ std::string ScopeWords(v1::MemoryScope scope) {
   }
 }
 
+// A line with the capacity of a device after `label`; "" where the answer doesn't say it.
+std::string CapacityLine(const char* label, const v1::Memory& memory, size_t hang) {
+  const std::string text = CapacityText(memory.capacity());
+  return text.empty() ? "" : Wrap(label, text, hang);
+}
+
 // An even share of the job over all devices, and what fits on them.
 std::string EvenShareSection(const v1::Memory& memory) {
   if (!memory.has_state()) return "";
@@ -150,6 +156,7 @@ std::string EvenShare(const v1::Plan& plan) {
                         Gib(memory.capacity().usable_bytes()), " usable, shared out evenly: ",
                         headroom < 0 ? "short by " : "headroom ", Gib(std::abs(headroom))),
            2),
+      CapacityLine("  capacity  ", memory, kMemoryHang),
       Wrap("  run       ", RunWords(plan), kMemoryHang),
       Wrap("  counts    ", ScopeWords(memory.scope()), kMemoryHang), EvenShareSection(memory));
 }
@@ -178,6 +185,7 @@ std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
   return absl::StrCat(Wrap(absl::StrCat(VerdictWords(plan.verdict()), ": "),
                            absl::StrCat(PeakText(memory), ChanceText(plan)), 2),
                       Wrap("  headroom  ", HeadroomText(memory.headroom_bytes()), kMemoryHang),
+                      CapacityLine("  capacity  ", memory, kMemoryHang),
                       Wrap("  run       ", RunWords(plan), kMemoryHang),
                       Wrap("  layout    ", LayoutWords(request.layout(), memory), kMemoryHang),
                       "\nStages\n", StageWorkTable(memory),
@@ -227,10 +235,11 @@ bool IsByStage(const v1::Plan& plan) { return plan.memory().scope() == v1::MEMOR
 std::string FitLines(const v1::Plan& plan, size_t hang) {
   const v1::Memory& memory = plan.memory();
   if (IsByStage(plan)) {
-    return Wrap("  memory  ",
-                absl::StrCat(PeakText(memory), ": ", HeadroomText(memory.headroom_bytes()),
-                             ChanceText(plan)),
-                hang);
+    return absl::StrCat(Wrap("  memory  ",
+                             absl::StrCat(PeakText(memory), ": ",
+                                          HeadroomText(memory.headroom_bytes()), ChanceText(plan)),
+                             hang),
+                        CapacityLine("  device  ", memory, hang));
   }
   const double headroom = memory.headroom_bytes().expected();
   const std::string margin = absl::StrCat(
@@ -243,7 +252,8 @@ std::string FitLines(const v1::Plan& plan, size_t hang) {
       Wrap("  memory  ",
            absl::StrCat(Gib(memory.peak_bytes().expected()), " needed, ",
                         Gib(memory.capacity().usable_bytes()), " usable per device: ", margin),
-           hang));
+           hang),
+      CapacityLine("  device  ", memory, hang));
 }
 
 std::string MemorySection(const v1::Plan& plan) {

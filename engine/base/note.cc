@@ -4,7 +4,9 @@ namespace sextant {
 
 NoteSubject SubjectOf(NoteKind kind) {
   if (kind <= NoteKind::kAttentionNotCounted) return NoteSubject::kArithmetic;
-  if (kind <= NoteKind::kOptimizerIn8Bits) return NoteSubject::kMemory;
+  if (kind <= NoteKind::kOptimizerIn8Bits || kind == NoteKind::kCapacityNominal) {
+    return NoteSubject::kMemory;
+  }
   const bool economics = kind >= NoteKind::kPriceMissing && kind <= NoteKind::kFacilityPowerMissing;
   return economics ? NoteSubject::kEconomics : NoteSubject::kTime;
 }

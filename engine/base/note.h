@@ -69,8 +69,10 @@ enum class NoteKind {
   kNetworkNotModelled,
   kNetworkUnused,
   kSingleRank,
+
+  kCapacityNominal,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kSingleRank) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kCapacityNominal) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

@@ -33,6 +33,8 @@ std::string SourceOf(const Accelerator& accelerator, const DatasheetValue& figur
       return std::string(accelerator.table_source);
     case FigureSource::kRoundedTable:
       return absl::StrCat(kVendor, "; rounds to ", accelerator.table_source);
+    case FigureSource::kDriver:
+      return std::string(accelerator.driver_source);
     case FigureSource::kRecall:
       break;
   }

@@ -14,6 +14,7 @@ enum class FigureSource {
   kTable,         // the row's own table_source, a public table
   kRoundedTable,  // the vendor's figure, not re-read; agrees with that table's rounded value
   kRecall,        // the vendor's datasheet or whitepaper, from memory, not re-read
+  kDriver,        // public reports of the product's driver, which the row's driver_source names
 };
 
 // One figure, in the SI base unit of the field that holds it. No vendor publishes all figures; a
@@ -34,10 +35,15 @@ struct Accelerator {
   absl::string_view form_factor;
   absl::string_view memory_type;
   absl::string_view link_type;
-  absl::string_view table_source;  // the source that FigureSource::kTable means in this row
+  absl::string_view table_source;   // the source that FigureSource::kTable means in this row
+  absl::string_view driver_source;  // the same of FigureSource::kDriver
   absl::string_view notes;
 
-  DatasheetValue memory_bytes;                       // nominal GB taken as 1e9
+  DatasheetValue memory_bytes;  // nominal GB taken as 1e9
+  // Total of the driver (nvidia-smi, rocm-smi), and its part that no process gets: the total less
+  // that of CUDA or HIP. Absent where no public report names the product.
+  DatasheetValue reported_memory_bytes;
+  DatasheetValue driver_reserved_bytes;
   DatasheetValue memory_bandwidth_bytes_per_second;  // read plus write
   DatasheetValue fp64_flops_per_second;              // dense peaks; sparsity is never counted
   DatasheetValue fp64_matrix_flops_per_second;       // of the matrix units

@@ -59,7 +59,7 @@ struct DeviceCalibration {
   std::string product_name;                  // as the device reports itself
   bool processor = false;                    // the CPUs of a host, not an accelerator
   const Accelerator* accelerator = nullptr;  // its datasheet; null: not in the catalogue
-  Bytes memory;                              // as reported by the host; 1 to 1e15
+  Bytes memory;                    // as reported by the host, of a GPU CUDA's total; 1 to 1e15
   int64_t compute_unit_count = 0;  // multiprocessors or cores, as the host reports; 0: unknown
   int64_t measured_unix_seconds = 0;
   std::string probe_version;  // e.g. "sextant-probe 0.1.0"

@@ -30,14 +30,24 @@ constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
 constexpr double kMega = 1e6;
 constexpr double kCacheMegabyte = 1024 * 1024;
+constexpr double kMebibyte = 1024 * 1024;
 
 // Every figure is a whole number of SI units; rounding removes the binary error of e.g. 989.4.
 DatasheetValue Scaled(DatasheetValue printed, double unit) {
   return {std::round(printed.value * unit), printed.source, printed.present};
 }
 
+// All absent where no report of the product is known.
+DriverMemoryRow DriverMemoryOf(absl::string_view name) {
+  for (const DriverMemoryRow& row : DriverMemoryTable()) {
+    if (row.name == name) return row;
+  }
+  return {.name = name};
+}
+
 // Converts printed units to SI base units; the only place that does.
 Accelerator AcceleratorOf(const DatasheetRow& row) {
+  const DriverMemoryRow driver = DriverMemoryOf(row.name);
   return {
       .name = row.name,
       .product_name = row.product_name,
@@ -47,8 +57,11 @@ Accelerator AcceleratorOf(const DatasheetRow& row) {
       .memory_type = row.memory_type,
       .link_type = row.link_type,
       .table_source = row.table_source,
+      .driver_source = driver.source,
       .notes = row.notes,
       .memory_bytes = Scaled(row.memory_gb, kGiga),
+      .reported_memory_bytes = Scaled(driver.reported_mib, kMebibyte),
+      .driver_reserved_bytes = Scaled(driver.reserved_mib, kMebibyte),
       .memory_bandwidth_bytes_per_second = Scaled(row.bandwidth_gb, kGiga),
       .fp64_flops_per_second = Scaled(row.fp64, kTera),
       .fp64_matrix_flops_per_second = Scaled(row.fp64_matrix, kTera),

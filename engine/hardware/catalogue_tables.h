@@ -16,6 +16,7 @@ constexpr DatasheetValue Rounded(double printed) {
   return {printed, FigureSource::kRoundedTable, true};
 }
 constexpr DatasheetValue Recall(double printed) { return {printed, FigureSource::kRecall, true}; }
+constexpr DatasheetValue Reported(double printed) { return {printed, FigureSource::kDriver, true}; }
 
 }  // namespace datasheet
 
@@ -53,8 +54,17 @@ struct DatasheetRow {
   absl::string_view notes = "";
 };
 
+// Memory of a product as its driver reports it, in MiB (2^20 bytes), as nvidia-smi prints it.
+struct DriverMemoryRow {
+  absl::string_view name;  // the catalogue's
+  DatasheetValue reported_mib = {};
+  DatasheetValue reserved_mib = {};  // part of reported_mib
+  absl::string_view source = "";
+};
+
 absl::Span<const DatasheetRow> NvidiaTable();
 absl::Span<const DatasheetRow> OtherVendorsTable();
+absl::Span<const DriverMemoryRow> DriverMemoryTable();
 
 }  // namespace sextant
 

@@ -59,7 +59,8 @@ double RateWriter::FromRequest(double value) {
 
 double RateWriter::FromDatasheet(const Accelerator& accelerator, const DatasheetValue& figure) {
   rate_.citation = SourceOf(accelerator, figure);
-  return Write(figure.value, RateSource::kDatasheet);
+  return Write(figure.value, figure.source == FigureSource::kDriver ? RateSource::kReference
+                                                                    : RateSource::kDatasheet);
 }
 
 double RateWriter::FromMeasurement(const DeviceCalibration& calibration, MeasuredFigure figure) {

@@ -59,7 +59,7 @@ class RateWriter {
   RateWriter(Rate rate, std::vector<Rate>& out) : rate_(std::move(rate)), out_(out) {}
 
   double FromRequest(double value);
-  // `figure` is present.
+  // `figure` is present. A driver's figure is a reference: somebody read it off such a device.
   double FromDatasheet(const Accelerator& accelerator, const DatasheetValue& figure);
 
   struct MeasuredFigure {

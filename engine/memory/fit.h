@@ -19,11 +19,15 @@ enum class CapacitySource { kRequest, kReported, kNominal };
 struct DeviceCapacity {
   Bytes capacity = Bytes(0);
   CapacitySource source = CapacitySource::kNominal;
-  absl::optional<Bytes> reported = {};  // by the driver, or the host; absent: never measured
-  absl::optional<Bytes> nominal = {};   // the datasheet's; absent: not in the catalogue
-  Bytes reserved = Bytes(0);            // not the run's
+  // By the driver or host of the measured device, else by drivers of its product; absent: unknown.
+  absl::optional<Bytes> reported = {};
+  absl::optional<Bytes> nominal = {};  // the datasheet's; absent: not in the catalogue
+  // The part of `capacity` that the driver gives to no process; 0 where `capacity` is without it,
+  // or the part is unknown.
+  Bytes driver_reserved = Bytes(0);
+  Bytes reserved = Bytes(0);  // not the run's
 
-  Bytes usable() const { return capacity - reserved; }
+  Bytes usable() const { return capacity - driver_reserved - reserved; }
 };
 
 // Chances from which, and below which, an estimate is a verdict. The defaults are the ends of the

@@ -116,15 +116,17 @@ void Derivation::AppendCapacity() {
          static_cast<double>(bytes.value()), "byte", std::string(source)});
   };
   if (capacity.reported.has_value()) {
-    add("reported_bytes", "given", *capacity.reported, "as the device's host reports it");
+    add("reported_bytes", "given", *capacity.reported, "as its driver or host reports it");
   }
   if (capacity.nominal.has_value()) {
     add("nominal_bytes", "given", *capacity.nominal, "the datasheet");
   }
   add("capacity_bytes", "memory_bytes", capacity.capacity, "docs/memory.md");
+  add("driver_reserved_bytes", "given", capacity.driver_reserved, "docs/memory.md");
   add("reserved_bytes", "reserved_memory_bytes", capacity.reserved, "docs/memory.md");
-  Add({"memory.capacity.usable_bytes", "capacity_bytes - reserved_bytes",
-       absl::StrCat(Number(capacity.capacity), " - ", Number(capacity.reserved)),
+  Add({"memory.capacity.usable_bytes", "capacity_bytes - driver_reserved_bytes - reserved_bytes",
+       absl::StrCat(Number(capacity.capacity), " - ", Number(capacity.driver_reserved), " - ",
+                    Number(capacity.reserved)),
        static_cast<double>(capacity.usable().value()), "byte", "docs/memory.md"});
 }
 

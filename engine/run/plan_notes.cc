@@ -143,9 +143,29 @@ void AboutLayout(const RunSpec& run, const MemoryJob& job, Notes& out) {
   AboutEstimatedReserve(layout.framework, out);
 }
 
-absl::string_view CapacityText(CapacitySource source) {
-  return source == CapacitySource::kReported ? "all that its host reports, used by others or not."
-                                             : "the datasheet's gigabytes taken as 1e9 bytes each.";
+// How much memory a device is taken to have, and by whom; nothing where the request says it.
+void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
+  const DeviceCapacity& capacity = resolved.capacity;
+  if (capacity.source == CapacitySource::kRequest) return;
+  Note note = {.kind = NoteKind::kDeviceCapacity,
+               .text = absl::StrCat("A device has ", capacity.capacity.value(), " bytes: "),
+               .values = {{"capacity_bytes", static_cast<double>(capacity.capacity.value())}},
+               .fields = {"cluster.device_memory_bytes"}};
+  if (capacity.source == CapacitySource::kNominal) {
+    note.kind = NoteKind::kCapacityNominal;
+    absl::StrAppend(&note.text, "the datasheet's gigabytes taken as 1e9 bytes each, since no ",
+                    "figure of its driver is known; drivers often report more, of which they keep ",
+                    "a part. Measure a device, or give cluster.device_memory_bytes.");
+  } else if (resolved.measured.has_value()) {
+    absl::StrAppend(&note.text, "all that its host reports, used by others or not.");
+  } else {
+    const int64_t kept = capacity.driver_reserved.value();
+    absl::StrAppend(&note.text, "what drivers report of this product",
+                    kept > 0 ? absl::StrCat(", less ", kept, " that they give to no process") : "",
+                    "; a driver of another release may differ a little.");
+    note.values.push_back({"driver_reserved_bytes", static_cast<double>(kept)});
+  }
+  out.push_back(std::move(note));
 }
 
 void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
@@ -154,14 +174,7 @@ void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   } else {
     AboutEvenSharing(run, out);
   }
-  const DeviceCapacity& capacity = resolved.capacity;
-  if (capacity.source != CapacitySource::kRequest) {
-    out.push_back({.kind = NoteKind::kDeviceCapacity,
-                   .text = absl::StrCat("A device has ", capacity.capacity.value(),
-                                        " bytes: ", CapacityText(capacity.source)),
-                   .values = {{"capacity_bytes", static_cast<double>(capacity.capacity.value())}},
-                   .fields = {"cluster.device_memory_bytes"}});
-  }
+  AboutCapacity(resolved, out);
   if (!run.cluster.reserved_memory_bytes.has_value()) {
     out.push_back({.kind = NoteKind::kNothingReserved,
                    .text = run.layout.has_value()

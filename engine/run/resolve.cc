@@ -79,17 +79,22 @@ void ResolveMatmul(ResolvedRun& out) {
                                        .citation = std::move(citation)});
 }
 
-// The memory of one device by each source that has it; false where none does. Doubles hold these
-// bytes exactly: they are at most 1e15.
+Bytes WholeBytes(const DatasheetValue& figure) { return Bytes(static_cast<int64_t>(figure.value)); }
+
+// The memory of one device by each source that has it; false where none does. A calibration has
+// the total of CUDA (cuDeviceTotalMem), which is without the driver's reserve, or that of a
+// processor's host; only the catalogue's figure includes the reserve. Doubles hold these bytes
+// exactly: they are at most 1e15.
 bool FindCapacity(const RunSpec& run, ResolvedRun& out) {
   RateWriter writer = WriterOf({.quantity = "memory_bytes", .unit = "byte"}, out);
   DeviceCapacity& found = out.capacity;
   const DeviceCalibration* const smallest =
       out.measured.has_value() ? out.measured->smallest : nullptr;
+  constexpr static Accelerator kNotInCatalogue = {};
+  const Accelerator& product = out.accelerator != nullptr ? *out.accelerator : kNotInCatalogue;
+  if (product.reported_memory_bytes) found.reported = WholeBytes(product.reported_memory_bytes);
   if (smallest != nullptr) found.reported = smallest->memory;
-  if (out.accelerator != nullptr && out.accelerator->memory_bytes) {
-    found.nominal = Bytes(static_cast<int64_t>(out.accelerator->memory_bytes.value));
-  }
+  if (product.memory_bytes) found.nominal = WholeBytes(product.memory_bytes);
   double bytes = 0;
   if (run.cluster.device_memory_bytes.has_value()) {
     found.source = CapacitySource::kRequest;
@@ -100,10 +105,16 @@ bool FindCapacity(const RunSpec& run, ResolvedRun& out) {
         writer.FromMeasurement(*smallest, {.value = static_cast<double>(smallest->memory.value()),
                                            .source = out.measured->source,
                                            .citation = "as the device's host reports it"});
-  } else if (!out.measured.has_value()) {
-    bytes = writer.FromDatasheet(*out.accelerator, out.accelerator->memory_bytes);
-  } else {
+  } else if (out.measured.has_value()) {
     return false;
+  } else if (product.reported_memory_bytes) {
+    found.source = CapacitySource::kReported;
+    bytes = writer.FromDatasheet(product, product.reported_memory_bytes);
+    if (product.driver_reserved_bytes) {
+      found.driver_reserved = WholeBytes(product.driver_reserved_bytes);
+    }
+  } else {
+    bytes = writer.FromDatasheet(product, product.memory_bytes);
   }
   found.capacity = Bytes(static_cast<int64_t>(bytes));
   return true;
@@ -122,11 +133,12 @@ void ResolveCapacity(const RunSpec& run, ResolvedRun& out, FieldViolations& viol
                    absl::StrCat("is required, at most ", kMaxDeviceMemoryBytes,
                                 ": the device reports ", memory.value(), " bytes"));
   }
+  const Bytes available = out.capacity.usable();
   out.capacity.reserved = Bytes(run.cluster.reserved_memory_bytes.value_or(0));
-  if (out.capacity.reserved >= memory) {
+  if (out.capacity.reserved >= available) {
     violations.Add(
         "cluster.reserved_memory_bytes",
-        absl::StrCat("must be less than the device's memory, ", memory.value(), " bytes"));
+        absl::StrCat("must be less than the device's memory, ", available.value(), " bytes"));
   }
 }
 

@@ -40,6 +40,7 @@ absl::optional<int> Attribute(const CudaDriver& driver, int attribute, cuda::Dev
 }
 
 void DescribeByCuda(const CudaDriver& driver, cuda::Device ordinal, v1::Device* out) {
+  // The memory that processes may use: NVML's total less what the driver reserves.
   std::size_t memory_bytes = 0;
   if (driver.memory_size(&memory_bytes, ordinal) == 0 &&
       memory_bytes <= static_cast<std::size_t>(std::numeric_limits<int64_t>::max())) {

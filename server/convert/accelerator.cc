@@ -63,6 +63,8 @@ void AcceleratorTo(const Accelerator& a, v1::Accelerator* out) {
   out->set_notes(Text(a.notes));
   const FigureWriter writer(a);
   writer.Write(a.memory_bytes, [&] { return out->mutable_memory_bytes(); });
+  writer.Write(a.reported_memory_bytes, [&] { return out->mutable_reported_memory_bytes(); });
+  writer.Write(a.driver_reserved_bytes, [&] { return out->mutable_driver_reserved_bytes(); });
   writer.Write(a.memory_bandwidth_bytes_per_second,
                [&] { return out->mutable_memory_bandwidth_bytes_per_second(); });
   PeaksTo(a, writer, out);

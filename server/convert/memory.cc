@@ -26,6 +26,7 @@ void CapacityTo(const DeviceCapacity& capacity, v1::DeviceCapacity* out) {
   if (capacity.nominal.has_value()) out->set_nominal_bytes(capacity.nominal->value());
   out->set_reserved_bytes(capacity.reserved.value());
   out->set_usable_bytes(capacity.usable().value());
+  out->set_driver_reserved_bytes(capacity.driver_reserved.value());
 }
 
 void StateTo(const Plan& plan, v1::ModelState* out) {

@@ -22,13 +22,13 @@ using ::testing::Not;
 
 TEST(AcceleratorTable, IsAsWorkedByHand) {
   EXPECT_EQ(AcceleratorTable(SampleAccelerators()),
-            "name      memory  mem bw     BF16     FP16      FP8     FP32  link  power  product\n"
-            "             GiB    TB/s  TFLOP/s  TFLOP/s  TFLOP/s  TFLOP/s  GB/s      W\n"
-            "h100-sxm   74.51    3.35    989.4        -        -     66.9   450    700  "
-            "H100 SXM5 80GB\n"
+            "name      memory  driver    bw   BF16  FP16  FP8  FP32  link  TDP  product\n"
+            "             GiB     GiB  TB/s                          GB/s    W\n"
+            "h100-sxm   74.51   79.65  3.35  989.4     -    -  66.9   450  700  H100 SXM5 80GB\n"
             "\n"
-            "Dense peaks, link one direction; 1 TB = 1e12 bytes, 1 GiB = 2^30 bytes; "
-            "- is not published.\n");
+            "memory: the datasheet's nominal size, with its bandwidth; driver: what its driver "
+            "reports. BF16 to\nFP32: dense peaks in TFLOP/s; link: one direction; TDP: power. 1 "
+            "TB = 1e12 bytes, 1 GiB = 2^30\nbytes; - is not published.\n");
 }
 
 TEST(AcceleratorSources, GiveEveryFigureWithItsSource) {
@@ -41,6 +41,8 @@ TEST(AcceleratorSources, GiveEveryFigureWithItsSource) {
             "  compute unit count                  132  datasheet G\n"
             "  boost clock                    1.98 GHz  datasheet H\n"
             "  thermal design power           700.00 W  datasheet I\n"
+            "  reported memory               79.65 GiB  driver A\n"
+            "  driver reserved              480.00 MiB  driver B\n"
             "  peak bf16 (matrix unit)  989.40 TFLOP/s  datasheet C\n"
             "  peak fp32                 66.90 TFLOP/s  datasheet D\n"
             "  note: a note\n");
@@ -51,7 +53,7 @@ TEST(AcceleratorTable, ShowsWhatIsAbsentAsAbsent) {
   v1::ListAcceleratorsResponse response;
   response.add_accelerators()->set_name("x");
   EXPECT_EQ(std::vector<std::string>(absl::StrSplit(AcceleratorTable(response), '\n'))[2],
-            "x          -       -        -        -        -        -     -      -");
+            "x          -       -     -     -     -    -     -     -    -");
 }
 
 TEST(AcceleratorText, NeverPasses99Columns) {

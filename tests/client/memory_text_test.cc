@@ -37,6 +37,7 @@ std::string TextOf(const v1::PlanRunResponse& response) {
 constexpr char kGoldenMemory[] =
     R"(FITS: 42.00 GiB (41.00 to 44.00) of 80.00 GiB usable on stage 0, which holds the most
   headroom  38.00 GiB (36.00 to 39.00) to spare
+  capacity  80.00 GiB (85.90 GB) as its driver reports; nominal 80 GB
   run       toy (1,000,000,000 parameters), 16 x h100-sxm
   layout    tensor 2 x pipeline 4 x data 2; a step is 8 micro-batches of 1 sequence
 
@@ -152,12 +153,43 @@ TEST(MemoryText, OfModelStateSaysSoFirst) {
   const std::string text = MemoryText(SampleRequest(), SampleOfModelState(), {});
   EXPECT_THAT(text, StartsWith(R"(STATE FITS: 1.86 GiB of 74.51 GiB usable, shared out evenly: )"
                                R"(headroom 72.64 GiB
+  capacity  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
   run       toy (1,000,000,000 parameters), 8 x h100-sxm
   counts    model state; no activations
 
 Memory (sharded evenly over all devices)
 )"));
   EXPECT_THAT(text, HasSubstr("\nWarnings\n  - Activations are not counted, so"));
+}
+
+// 81,559 MiB / 1024 = 79.6475 GiB, 85.5208e9 bytes; 480 MiB = 0.47 GiB; 85e9 bytes are 79.16 GiB.
+TEST(CapacityText, SaysWhoseFigureItIsAndWhatIsSubtracted) {
+  v1::DeviceCapacity capacity;
+  EXPECT_EQ(CapacityText(capacity), "");
+  capacity.set_capacity_bytes(85'520'809'984);
+  capacity.set_source(v1::CAPACITY_SOURCE_REPORTED);
+  EXPECT_EQ(CapacityText(capacity), "79.65 GiB (85.52 GB) as its host reports");
+  capacity.set_nominal_bytes(80'000'000'000);
+  capacity.set_reported_bytes(85'520'809'984);
+  capacity.set_driver_reserved_bytes(503'316'480);
+  EXPECT_EQ(CapacityText(capacity),
+            "79.65 GiB (85.52 GB) as its driver reports, less its own 0.47 GiB; "
+            "nominal 80 GB");
+  capacity.set_reserved_bytes(int64_t{2} << 30);
+  EXPECT_EQ(CapacityText(capacity),
+            "79.65 GiB (85.52 GB) as its driver reports, less its own 0.47 GiB, "
+            "less 2.00 GiB that the request reserves; nominal 80 GB");
+  capacity.clear_reserved_bytes();
+  capacity.clear_driver_reserved_bytes();
+  capacity.set_capacity_bytes(85'000'000'000);
+  capacity.set_source(v1::CAPACITY_SOURCE_REQUEST);
+  EXPECT_EQ(CapacityText(capacity),
+            "79.16 GiB (85.00 GB) as the request gives it; reported 79.65 GiB; nominal 80 GB");
+  capacity.clear_reported_bytes();
+  capacity.set_capacity_bytes(80'000'000'000);
+  capacity.set_source(v1::CAPACITY_SOURCE_NOMINAL);
+  EXPECT_EQ(CapacityText(capacity),
+            "74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known");
 }
 
 // Notes on memory alone.
@@ -323,6 +355,7 @@ TEST(PlanText, OfALayoutShowsItsStages) {
       StartsWith(R"(TIGHT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 16 x h100-sxm
   memory  42.00 GiB (41.00 to 44.00) of 43.00 GiB usable on stage 0, which holds the most: from
           1.00 GiB too few to 2.00 GiB to spare; as expected 1.00 GiB to spare; 37 % likely to fit
+  device  43.00 GiB (46.17 GB) as its driver reports; nominal 80 GB
   time )"));
   EXPECT_THAT(text, HasSubstr("\nMemory of each GPU at its stage's peak, in GiB (bars: sextant "
                               "memory)\n  stage  state  activations"));

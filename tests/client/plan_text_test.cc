@@ -26,6 +26,7 @@ constexpr char kGolden[] =
     R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
   counts  model state; no activations
   memory  1.86 GiB needed, 74.51 GiB usable per device: headroom 72.64 GiB
+  device  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
 
 Model
@@ -100,6 +101,7 @@ TEST(PlanText, CountsTheRequestsActivations) {
                                R"(8 x h100-sxm
   counts  model state and the request's activations
   memory  2.79 GiB needed, 74.51 GiB usable per device: headroom 71.71 GiB
+  device  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
 )"));
   EXPECT_THAT(text, HasSubstr(R"(
   model state                                14.90 GiB
@@ -308,6 +310,7 @@ constexpr char kGoldenInBrief[] =
     R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
   counts  model state; no activations
   memory  1.86 GiB needed, 74.51 GiB usable per device: headroom 72.64 GiB
+  device  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
 
 Model

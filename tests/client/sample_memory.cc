@@ -54,6 +54,7 @@ void SetUsable(int64_t gib, v1::Memory* memory) {
   const v1::Interval& used = memory->stages(0).process_bytes();
   *memory->mutable_peak_bytes() = used;
   memory->mutable_capacity()->set_capacity_bytes(gib * kGibibyte);
+  memory->mutable_capacity()->set_source(v1::CAPACITY_SOURCE_REPORTED);
   memory->mutable_capacity()->set_usable_bytes(gib * kGibibyte);
   memory->mutable_headroom_bytes()->set_low(usable - used.high());
   memory->mutable_headroom_bytes()->set_expected(usable - used.expected());

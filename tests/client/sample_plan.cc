@@ -265,6 +265,8 @@ v1::ListAcceleratorsResponse SampleAccelerators() {
       compute_unit_count { value: 132 source: "datasheet G" }
       boost_clock_hertz { value: 1.98e9 source: "datasheet H" }
       thermal_design_power_watts { value: 700 source: "datasheet I" }
+      reported_memory_bytes { value: 85520809984 source: "driver A" }
+      driver_reserved_bytes { value: 503316480 source: "driver B" }
       notes: "a note"
     }
     engine_version: "0.1.0"

@@ -80,7 +80,8 @@ v1::Plan WireOf(MemoryEstimate estimate, bool full) {
                    .source = CapacitySource::kReported,
                    .reported = Bytes(900),
                    .nominal = Bytes(880),
-                   .reserved = Bytes(50)};
+                   .driver_reserved = Bytes(7),
+                   .reserved = Bytes(43)};
   plan.memory_estimate = std::move(estimate);
   v1::Plan out;
   PlanTo(std::move(plan), full, &out);
@@ -117,7 +118,8 @@ TEST(MemoryTo, CarriesTheCapacity) {
   EXPECT_EQ(capacity.source(), v1::CAPACITY_SOURCE_REPORTED);
   EXPECT_EQ(capacity.reported_bytes(), 900);
   EXPECT_EQ(capacity.nominal_bytes(), 880);
-  EXPECT_EQ(capacity.reserved_bytes(), 50);
+  EXPECT_EQ(capacity.driver_reserved_bytes(), 7);
+  EXPECT_EQ(capacity.reserved_bytes(), 43);
   EXPECT_EQ(capacity.usable_bytes(), 850);
 }
 
@@ -215,7 +217,7 @@ TEST(MemoryTo, CarriesChanges) {
 // Detects a field that is added to the API but not to the conversion or to the tests above.
 TEST(MemoryTo, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::Memory::descriptor()->field_count(), 11);
-  EXPECT_EQ(v1::DeviceCapacity::descriptor()->field_count(), 6);
+  EXPECT_EQ(v1::DeviceCapacity::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::StageMemory::descriptor()->field_count(), 12);
   EXPECT_EQ(v1::LedgerRow::descriptor()->field_count(), 18);
   EXPECT_EQ(v1::FittingChange::descriptor()->field_count(), 4);

@@ -84,6 +84,7 @@ constexpr struct {
     SEXTANT_KIND(kNetworkNotModelled),
     SEXTANT_KIND(kNetworkUnused),
     SEXTANT_KIND(kSingleRank),
+    SEXTANT_KIND(kCapacityNominal),
 };
 #undef SEXTANT_KIND
 

@@ -62,8 +62,9 @@ TEST(PlanTo, CarriesEveryPart) {
   const v1::Memory& memory = wire.memory();
   EXPECT_EQ(memory.scope(), v1::MEMORY_SCOPE_MODEL_STATE_AND_GIVEN_ACTIVATIONS);
   EXPECT_EQ(memory.peak_bytes().expected(), static_cast<double>(state.total_bytes() / 2));
-  EXPECT_EQ(memory.capacity().usable_bytes(), 80'000'000'000);
-  EXPECT_EQ(memory.headroom_bytes().low() + memory.peak_bytes().high(), 80e9);
+  // 81,559 - 480 MiB of an h100-sxm
+  EXPECT_EQ(memory.capacity().usable_bytes(), 85'017'493'504);
+  EXPECT_EQ(memory.headroom_bytes().low() + memory.peak_bytes().high(), 85'017'493'504.0);
   EXPECT_FALSE(memory.has_peak_stage());
   EXPECT_FALSE(wire.has_fit_chance());
 
@@ -178,6 +179,9 @@ TEST(AcceleratorTo, CarriesFiguresWithTheirSources) {
   EXPECT_EQ(wire.name(), "h100-sxm");
   EXPECT_EQ(wire.product_name(), "H100 SXM5 80GB");
   EXPECT_EQ(wire.memory_bytes().value(), 80e9);
+  EXPECT_EQ(wire.reported_memory_bytes().value(), 85'520'809'984.0);
+  EXPECT_EQ(wire.driver_reserved_bytes().value(), 503'316'480.0);
+  EXPECT_THAT(wire.reported_memory_bytes().source(), ::testing::HasSubstr("k8s-test-infra"));
   EXPECT_EQ(wire.memory_bandwidth_bytes_per_second().value(), 3.35e12);
   EXPECT_EQ(wire.link_bandwidth_bytes_per_second().value(), 450e9);
   EXPECT_EQ(wire.link_bidirectional_bandwidth_bytes_per_second().value(), 900e9);
@@ -208,6 +212,8 @@ TEST(AcceleratorTo, LeavesOutFiguresThatItLacks) {
   v1::Accelerator wire;
   AcceleratorTo(**FindAccelerator("tpu-v5p"), &wire);
   EXPECT_FALSE(wire.has_thermal_design_power_watts());
+  EXPECT_FALSE(wire.has_reported_memory_bytes());
+  EXPECT_FALSE(wire.has_driver_reserved_bytes());
   EXPECT_FALSE(wire.has_pcie_generation());
   EXPECT_EQ(wire.peak_rates_size(), 2);
 }

@@ -20,6 +20,7 @@ TEST(SubjectOf, IsThatOfTheKindsGroup) {
   EXPECT_EQ(SubjectOf(NoteKind::kFacilityPowerMissing), NoteSubject::kEconomics);
   EXPECT_EQ(SubjectOf(NoteKind::kMeasurementsTooOld), NoteSubject::kTime);
   EXPECT_EQ(SubjectOf(NoteKind::kSingleRank), NoteSubject::kTime);
+  EXPECT_EQ(SubjectOf(NoteKind::kCapacityNominal), NoteSubject::kMemory);
 }
 
 // Those that note.proto calls a warning.

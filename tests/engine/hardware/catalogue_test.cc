@@ -107,6 +107,42 @@ TEST(Figures, SayWhereTheyWereRead) {
               AllOf(HasSubstr("not re-read"), HasSubstr("rounds to stas00")));
 }
 
+// MiB as nvidia-smi and rocm-smi print them, of 2^20 bytes.
+TEST(DriverFigures, AreExact) {
+  EXPECT_EQ(Find("h100-sxm").reported_memory_bytes.value, 85'520'809'984);     // 81,559
+  EXPECT_EQ(Find("a100-sxm-80").reported_memory_bytes.value, 85'899'345'920);  // 81,920
+  EXPECT_EQ(Find("h200-sxm").reported_memory_bytes.value, 150'754'820'096);    // 143,771
+  EXPECT_EQ(Find("b200-sxm").reported_memory_bytes.value, 192'265'846'784);    // 183,359
+  EXPECT_EQ(Find("h100-sxm").driver_reserved_bytes.value, 503'316'480);        // 480
+  EXPECT_EQ(Find("b200-sxm").driver_reserved_bytes.value, 763'363'328);        // 728
+}
+
+TEST(DriverFigures, AreNearTheNominalOnesAndMostlyUsable) {
+  int reported = 0;
+  for (const Accelerator& a : Accelerators()) {
+    if (!a.reported_memory_bytes) {
+      EXPECT_FALSE(a.driver_reserved_bytes) << a.name;
+      continue;
+    }
+    ++reported;
+    EXPECT_NEAR(a.reported_memory_bytes.value / a.memory_bytes.value, 1, 0.12) << a.name;
+    EXPECT_EQ(a.reported_memory_bytes.source, FigureSource::kDriver) << a.name;
+    EXPECT_THAT(SourceOf(a, a.reported_memory_bytes), HasSubstr("driver")) << a.name;
+    EXPECT_GE(a.driver_reserved_bytes.value, 0) << a.name;
+    EXPECT_LT(a.driver_reserved_bytes.value, 0.03 * a.reported_memory_bytes.value) << a.name;
+  }
+  EXPECT_EQ(reported, 32);
+}
+
+TEST(DriverFigures, SayWhatWasInferred) {
+  const Accelerator& pcie = Find("a100-pcie-80");
+  EXPECT_THAT(SourceOf(pcie, pcie.driver_reserved_bytes), HasSubstr("inferred"));
+  const Accelerator& h800 = Find("h800-sxm");
+  EXPECT_THAT(SourceOf(h800, h800.driver_reserved_bytes), HasSubstr("inferred"));
+  EXPECT_FALSE(Find("rtx-5090").reported_memory_bytes);
+  EXPECT_EQ(Find("rtx-5090").driver_source, "");
+}
+
 TEST(Figures, EveryRowThatCitesATableNamesIt) {
   for (const Accelerator& a : Accelerators()) {
     for (const DatasheetValue& figure :

@@ -79,6 +79,7 @@ TEST(FittingChanges, APairIsCheaperThanMoreDevices) {
   run.training.sequence_length = 4096;
   run.training.precision.gradient_data_type = DataType::kFp32;
   run.cluster.device.accelerator = "a100-sxm-40";
+  run.cluster.device_memory_bytes = 40'000'000'000;
   run.cluster.device_count = 32;
   run.layout = RunLayout();
   run.layout->parallel = {.pipeline_parallel_size = 4, .expert_parallel_size = 8};
