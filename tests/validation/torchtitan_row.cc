@@ -109,8 +109,7 @@ absl::optional<Bytes> LoggedBytes(const CsvRow& row) {
 
 absl::StatusOr<MeasuredCase> TorchtitanCase(const CsvRow& row) {
   if (Cell(row, "recompute") != "full") {
-    return absl::InvalidArgumentError(
-        "selective recomputation by operator is not described in the engine's terms");
+    return absl::InvalidArgumentError("recomputation by operator can't be described");
   }
   MeasuredCase out;
   SEXTANT_ASSIGN_OR_RETURN(out.all_fields, TorchtitanRequest(row));
@@ -121,7 +120,7 @@ absl::StatusOr<MeasuredCase> TorchtitanCase(const CsvRow& row) {
   out.hardware = Cell(row, "hardware");
   out.series = absl::StrCat(Cell(row, "model"), " ", Cell(row, "source_table"));
   out.traits.insert(kTraitCompiled);
-  out.assumptions.push_back("what torch.compile keeps, and what an fp8 product keeps");
+  out.assumptions.push_back("the tensors that torch.compile and fp8 products keep");
   return out;
 }
 
