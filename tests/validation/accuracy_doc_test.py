@@ -24,8 +24,8 @@ def report():
 
 
 def known_medians(text):
-    rows = re.findall(r"^\| (allocated|reserved|process|calculated) \| ([^|]+) \| fully known \| "
-                      r"(\d+) \|[^|]*\|[^|]*\| ([\d.]+) %", text, re.MULTILINE)
+    rows = re.findall(r"^\| (allocated|reserved|process|calculated) \| ([^|]+) \| all fields given "
+                      r"\| fully known \| (\d+) \|[^|]*\|[^|]*\| ([\d.]+) %", text, re.MULTILINE)
     return [(definition, source, float(median)) for definition, source, _, median in rows]
 
 

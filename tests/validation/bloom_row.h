@@ -8,10 +8,13 @@
 
 namespace sextant {
 
-// Source of what rows don't say: bigscience-workshop/bigscience @9e64edec2ad1,
+// Source of the fields that rows lack: bigscience-workshop/bigscience @9e64edec2ad1,
 // `train/tr11-176B-ml/chronicles-prequel.md`: ZeRO stage 1 with buckets of DeepSpeed's default
 // 5e8 numbers, each layer recomputed, tied embeddings on first and last stage.
 absl::StatusOr<MeasuredCase> BloomCase(const CsvRow& row);
+
+// A trial of which the number of heads isn't published, and maybe not that of layers either.
+absl::StatusOr<OpenCase> OpenBloomCase(const CsvRow& row);
 
 }  // namespace sextant
 

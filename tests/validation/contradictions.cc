@@ -34,14 +34,14 @@ void MarkIn(const Group& group) {
 
 void MarkContradicted(std::vector<Answer>& answers) {
   // Sequences of other lengths, cut by context parallelism, may well have the same answer.
-  using Question = std::tuple<std::string, std::string, int64_t, int64_t, int64_t>;
+  using Question = std::tuple<std::string, std::string, int64_t, int64_t, double>;
   std::map<Question, Group> groups;
   for (Answer& answer : answers) {
     const MeasuredCase& run = answer.run;
     if (run.measured.empty() || run.hardware.empty()) continue;
-    const int64_t length = run.job.batch.sequence_length;
-    const int64_t bytes = answer.memory.allocated.expected.value();
-    groups[{run.source, run.hardware, length, answer.stage, bytes}].push_back(&answer);
+    const int64_t length = run.all_fields.training().sequence_length();
+    const double bytes = answer.all_fields.Of(MemoryDefinition::kAllocated).expected();
+    groups[{run.source, run.hardware, length, answer.all_fields.stage, bytes}].push_back(&answer);
   }
   for (auto& [question, group] : groups) {
     MarkIn(group);

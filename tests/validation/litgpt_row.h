@@ -9,11 +9,14 @@
 namespace sextant {
 
 // Finetuning of all weights in bf16: weights, gradients and both of Adam's moments, 2 bytes each,
-// divided among the GPUs by FSDP. A sample is as long as its text, so that the sequence length is
-// but the longest there may be, and a prediction an upper bound.
+// divided among the GPUs by FSDP. Samples have different lengths, of which the row says only the
+// longest. A prediction is therefore an upper bound.
 // Source: Lightning-AI/litgpt, `config_hub/finetune/README.md`, and `litgpt/finetune/full.py` from
 // memory.
 absl::StatusOr<MeasuredCase> LitgptCase(const CsvRow& row);
+
+// Finetuning of adapters, whose rank and places the row doesn't say.
+absl::StatusOr<OpenCase> OpenLitgptCase(const CsvRow& row);
 
 }  // namespace sextant
 

@@ -1,4 +1,4 @@
-// A published run whose memory somebody read, as a question to the engine.
+// A published run whose memory somebody read, as requests to the service.
 #ifndef SEXTANT_TESTS_VALIDATION_MEASURED_CASE_H_
 #define SEXTANT_TESTS_VALIDATION_MEASURED_CASE_H_
 
@@ -10,36 +10,24 @@
 
 #include "absl/types/optional.h"
 #include "engine/base/units.h"
-#include "engine/memory/ledger/memory_job.h"
-#include "engine/model/architecture/architecture_spec.h"
+#include "sextant/v1/planning_service.pb.h"
+#include "tests/validation/measured_memory.h"
+#include "tests/validation/open_case.h"
 
 namespace sextant {
-
-// The quantity of a published figure. Figures of two definitions are never in one statistic.
-enum class MemoryDefinition {
-  kAllocated,   // the most that the framework's allocator had handed out
-  kReserved,    // the most that it had taken from the driver
-  kProcess,     // what nvidia-smi or the like shows: reserved, context and communicators
-  kCalculated,  // no measurement: the source's own arithmetic
-};
-inline constexpr int kMemoryDefinitionCount = 4;
-
-struct MeasuredMemory {
-  MemoryDefinition definition = MemoryDefinition::kAllocated;
-  Bytes size = Bytes(0);
-};
 
 struct MeasuredCase {
   std::string source;  // "Megatron-LM CI"
   std::string id;
-  ArchitectureSpec model = {};
-  MemoryJob job = {};
+  std::string series = {};  // runs of one series are likely to be off alike
+  // Every field that the source publishes.
+  v1::PlanRunRequest all_fields = {};
+  // The same without the fields that a framework decides: DefaultsOf().
+  v1::PlanRunRequest defaults = {};
   absl::optional<int64_t> stage = {};         // whose GPU was read; absent: the fullest
   std::vector<MeasuredMemory> measured = {};  // none of a job that ran out of memory
   absl::optional<Bytes> between_steps = {};   // allocated after a step: model state and workspaces
-  Bytes head_buffer = Bytes(0);               // of the workspace: the head's gathered input
   std::string hardware = {};                  // as the source calls it
-  absl::optional<Bytes> device_memory = {};
   bool ran_out = false;
   std::vector<std::string> assumptions = {};  // what the row doesn't say and the answer depends on
   std::set<std::string> traits = {};          // what the causes of errors are looked up by
@@ -52,7 +40,7 @@ struct LeftOut {
   std::string reason;
 };
 
-using Translated = std::variant<MeasuredCase, LeftOut>;
+using Translated = std::variant<MeasuredCase, OpenCase, LeftOut>;
 
 }  // namespace sextant
 

@@ -12,6 +12,8 @@
 #include "tests/validation/cells.h"
 #include "tests/validation/korthikanti_row.h"
 #include "tests/validation/litgpt_row.h"
+#include "tests/validation/nanotron_row.h"
+#include "tests/validation/request.h"
 #include "tests/validation/simumax_row.h"
 #include "tests/validation/torchtitan_row.h"
 
@@ -21,27 +23,31 @@ namespace {
 struct SourceRule {
   absl::string_view repository;
   absl::string_view name;
-  absl::StatusOr<MeasuredCase> (*translate)(const CsvRow&);  // null: `reason` for all rows
-  absl::string_view reason;
+  // Null: `reason` for all rows.
+  absl::StatusOr<MeasuredCase> (*translate)(const CsvRow&);
+  // Rows that `translate` refuses for want of a field. Null: none.
+  absl::StatusOr<OpenCase> (*translate_open)(const CsvRow&);
+  absl::string_view reason = "";
   // Fields that the table marks as not printed in the row's place, but that the source prints
   // elsewhere, where the translator read them.
   absl::string_view read_elsewhere = "";
 };
 
 constexpr SourceRule kSources[] = {
-    {"MooreThreads/SimuMax", "SimuMax B200", SimumaxCase, "",
+    {"MooreThreads/SimuMax", "SimuMax B200", SimumaxCase, nullptr, "",
      "recompute; sequence_parallel; zero_stage; micro_batch; global_batch; seq_len"},
-    {"bigscience-workshop/bigscience", "BLOOM trials", BloomCase, ""},
-    {"calculon-ai/calculon", "Korthikanti 2022, figure 1", KorthikantiCase, "",
+    {"bigscience-workshop/bigscience", "BLOOM trials", BloomCase, OpenBloomCase},
+    {"calculon-ai/calculon", "Korthikanti 2022, figure 1", KorthikantiCase, nullptr, "",
      "vocab; zero_stage; dp_strategy"},
-    {"pytorch/torchtitan", "torchtitan", TorchtitanCase, ""},
-    {"Lightning-AI/litgpt", "litgpt", LitgptCase, ""},
-    {"pytorch/ao", "torchao", nullptr,
-     "selective recomputation by operator is not described in the engine's terms, or model and "
-     "batch not published"},
-    {"InternLM/InternEvo", "InternEvo", nullptr, "sequence length not published"},
-    {"huggingface/nanotron", "nanotron", nullptr, "shape of the layers not published"},
-    {"AMD-AGI/Primus", "Primus", nullptr, "sequence length and batch not published"},
+    {"pytorch/torchtitan", "torchtitan", TorchtitanCase, OpenTorchtitanCase},
+    {"Lightning-AI/litgpt", "litgpt", LitgptCase, OpenLitgptCase},
+    {"pytorch/ao", "torchao", nullptr, OpenTorchtitanCase, "no measured memory"},
+    {"InternLM/InternEvo", "InternEvo", nullptr, OpenInternevoCase,
+     "sequence length not published"},
+    {"huggingface/nanotron", "nanotron", nullptr, OpenNanotronCase,
+     "shape of the layers not published"},
+    {"AMD-AGI/Primus", "Primus", nullptr, nullptr,
+     "sequence length, batch and unit of the figures not published"},
 };
 
 // The fields that the table says its source doesn't print.
@@ -62,6 +68,15 @@ const SourceRule* RuleOf(const CsvRow& row) {
   return nullptr;
 }
 
+// Adds what translators leave to their caller.
+MeasuredCase Completed(const CsvRow& row, const SourceRule& rule, MeasuredCase out) {
+  out.source = std::string(rule.name);
+  out.id = Cell(row, "id");
+  out.defaults = DefaultsOf(out.all_fields);
+  AddAssumptions(row, rule, out);
+  return out;
+}
+
 }  // namespace
 
 std::string SourceOf(const CsvRow& row) {
@@ -77,12 +92,17 @@ bool SaysMemory(const CsvRow& row) {
 Translated TranslateMeasuredRow(const CsvRow& row) {
   const SourceRule* rule = RuleOf(row);
   if (rule == nullptr) return LeftOut{"no rule for its source"};
-  if (rule->translate == nullptr) return LeftOut{std::string(rule->reason)};
-  absl::StatusOr<MeasuredCase> out = rule->translate(row);
-  if (!out.ok()) return LeftOut{std::string(out.status().message())};
+  std::string reason(rule->reason);
+  if (rule->translate != nullptr) {
+    absl::StatusOr<MeasuredCase> out = rule->translate(row);
+    if (out.ok()) return Completed(row, *rule, *std::move(out));
+    reason = std::string(out.status().message());
+  }
+  if (rule->translate_open == nullptr) return LeftOut{reason};
+  absl::StatusOr<OpenCase> out = rule->translate_open(row);
+  if (!out.ok()) return LeftOut{reason};
   out->source = std::string(rule->name);
   out->id = Cell(row, "id");
-  AddAssumptions(row, *rule, *out);
   return *std::move(out);
 }
 

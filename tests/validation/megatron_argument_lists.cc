@@ -88,7 +88,7 @@ const std::set<absl::string_view>& Judged() {
 
 absl::Span<const ArgumentObstacle> ArgumentObstacles() {
   static const auto* const kObstacles = new std::vector<ArgumentObstacle>{
-      {"reinforcement learning keeps an inference engine beside the training",
+      {"reinforcement learning keeps an inference engine in addition to the trained model",
        Words("grpo-clamp-eps-lower grpo-clamp-eps-upper grpo-entropy-term-weight "
              "grpo-group-size grpo-iterations grpo-kl-beta grpo-prompts-per-step "
              "inference-dynamic-batching-buffer-size-gb "

@@ -8,56 +8,43 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
-#include "tests/validation/framework_memory.h"
 #include "tests/validation/megatron_layout.h"
+#include "tests/validation/request.h"
 
 namespace sextant {
 namespace {
 
 constexpr double kDefaultDropout = 0.1;
-constexpr int kHopper = 9;  // compute capability
 
 bool IsUnfused(const MegatronArguments& arguments) {
   const std::string backend = arguments.Text("attention-backend", "auto");
   return backend == "unfused" || backend == "local" || !UsesTransformerEngine(arguments);
 }
 
-// True where Transformer Engine uses flash-attention rather than cuDNN's: always before Hopper, and
-// on Blackwell where a run has to be deterministic, which cuDNN's attention was not there before
-// its release 9.18.1. Source: NVIDIA/TransformerEngine, get_attention_backend(), pull requests 2130
-// and 2584.
-bool TakesFlashAttention(const MegatronArguments& arguments, const MegatronMachine& machine) {
+// Where a run names the kernel of attention, its copies follow: flash-attention's output is
+// reordered, cuDNN's is not.
+void SetAttention(const MegatronArguments& arguments, v1::KernelChoices& out) {
+  out.set_attention(IsUnfused(arguments) ? v1::KernelChoices::ATTENTION_UNFUSED
+                                         : v1::KernelChoices::ATTENTION_FLASH);
   const std::string backend = arguments.Text("attention-backend", "auto");
-  if (IsUnfused(arguments) || backend == "fused") return false;
-  if (backend == "flash") return true;
-  const int capability = machine.compute_capability;
-  return capability < kHopper || (capability > kHopper && arguments.Flag("deterministic-mode"));
-}
-
-// One kernel where experts are gated, or their squared ReLU is asked to be fused.
-bool FusesExpertActivation(const MegatronArguments& arguments) {
-  if (!arguments.Has("num-experts")) return true;
-  return arguments.Flag("swiglu") || arguments.Flag("use-fused-weighted-squared-relu");
-}
-
-LossKind LossOf(const MegatronArguments& arguments) {
-  return arguments.Flag("cross-entropy-loss-fusion") ? LossKind::kVocabularyParallelCompiled
-                                                     : LossKind::kVocabularyParallel;
+  const bool named = backend == "flash" || backend == "fused";
+  if (named && !IsUnfused(arguments)) out.set_attention_output_copied(backend == "flash");
 }
 
 // "[layernorm mla_up_proj moe_act]"
-absl::Status AddModules(const std::string& modules, Recomputation& out) {
+absl::Status AddModules(const std::string& modules, v1::PlanRunRequest& out) {
+  v1::KernelChoices& kernels = *out.mutable_layout()->mutable_kernels();
   const std::vector<std::string> names =
       absl::StrSplit(modules, absl::ByAnyChar("[] ,"), absl::SkipEmpty());
   for (const std::string& name : names) {
     if (name == "core_attn") {
-      out.policy = RecomputePolicy::kSelective;
+      out.mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_SELECTIVE);
     } else if (name == "layernorm") {
-      out.norm_outputs = true;
+      kernels.set_recompute_norm_outputs(true);
     } else if (name == "mla_up_proj") {
-      out.latent_up_projections = true;
+      kernels.set_recompute_latent_up_projections(true);
     } else if (name == "moe_act") {
-      out.activation_function = true;
+      kernels.set_recompute_activation_function(true);
     } else {
       return absl::InvalidArgumentError(
           absl::StrCat("recomputation of module ", name, " alone is not described"));
@@ -66,73 +53,74 @@ absl::Status AddModules(const std::string& modules, Recomputation& out) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Recomputation> RecomputationOf(const MegatronArguments& arguments) {
+absl::Status SetRecomputation(const MegatronArguments& arguments, v1::PlanRunRequest& out) {
   const std::string granularity = arguments.Text("recompute-granularity", "");
-  Recomputation out;
+  out.mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_NONE);
   if (granularity == "selective") {
-    SEXTANT_RETURN_IF_ERROR(AddModules(arguments.Text("recompute-modules", "core_attn"), out));
-  } else if (granularity == "full") {
-    if (arguments.Text("recompute-method", "") != "uniform") {
-      return absl::InvalidArgumentError("recomputation of a stage's first layers alone");
-    }
-    out.policy = RecomputePolicy::kFull;
-    out.layers_per_block = arguments.Count("recompute-num-layers", 1);
+    return AddModules(arguments.Text("recompute-modules", "core_attn"), out);
   }
-  return out;
+  if (granularity != "full") return absl::OkStatus();
+  if (arguments.Text("recompute-method", "") != "uniform") {
+    return absl::InvalidArgumentError("recomputation of a stage's first layers alone");
+  }
+  out.mutable_training()->set_recompute(v1::RECOMPUTE_POLICY_FULL);
+  out.mutable_layout()->mutable_kernels()->set_recomputed_layers_per_block(
+      arguments.Count("recompute-num-layers", 1));
+  return absl::OkStatus();
 }
 
-absl::StatusOr<MicroBatchSpec> BatchOf(const MegatronArguments& arguments,
-                                       const MegatronMachine& machine) {
+absl::Status SetKernels(const MegatronArguments& arguments, v1::KernelChoices& out) {
   const double hidden = arguments.Number("hidden-dropout", kDefaultDropout);
   const double attention = arguments.Number("attention-dropout", kDefaultDropout);
   if ((hidden > 0) != (attention > 0)) {
     return absl::InvalidArgumentError("dropout of attention or of branches alone");
   }
-  SEXTANT_ASSIGN_OR_RETURN(const Recomputation recomputation, RecomputationOf(arguments));
-  const DataType compute = arguments.Flag("bf16")   ? DataType::kBf16
-                           : arguments.Flag("fp16") ? DataType::kFp16
-                                                    : DataType::kFp32;
-  return MicroBatchSpec{
-      .sequence_count = arguments.Count("micro-batch-size", 1),
-      .sequence_length = arguments.Count("seq-length", 0),
-      .sequence_parallel = arguments.Flag("sequence-parallel") &&
-                           arguments.Count("tensor-model-parallel-size", 1) > 1,
-      .context_parallel_size = arguments.Count("context-parallel-size", 1),
-      .compute_data_type = compute,
-      .attention = IsUnfused(arguments) ? AttentionKernel::kUnfused : AttentionKernel::kFlash,
-      .attention_output_copied = TakesFlashAttention(arguments, machine),
-      .dropout = hidden > 0,
-      .recomputation = recomputation,
-      .loss = LossOf(arguments),
-      .fused_expert_activation = FusesExpertActivation(arguments)};
+  out.set_dropout(hidden > 0);
+  SetAttention(arguments, out);
+  out.set_loss(arguments.Flag("cross-entropy-loss-fusion")
+                   ? v1::KernelChoices::LOSS_VOCABULARY_PARALLEL_COMPILED
+                   : v1::KernelChoices::LOSS_VOCABULARY_PARALLEL);
+  if (!arguments.Has("num-experts")) return absl::OkStatus();
+  // One kernel where experts are gated, or their squared ReLU is asked to be fused.
+  out.set_fused_expert_activation(arguments.Flag("swiglu") ||
+                                  arguments.Flag("use-fused-weighted-squared-relu"));
+  return absl::OkStatus();
 }
 
 // bf16 training adds gradients up in fp32; fp16 training in fp16.
-PrecisionPolicy PrecisionOf(const MegatronArguments& arguments, DataType compute) {
-  const bool narrow = compute != DataType::kBf16 || arguments.Flag("grad-reduce-in-bf16");
-  return WithDefaults({.compute_data_type = compute,
-                       .weight_data_type = compute,
-                       .gradient_data_type = narrow ? compute : DataType::kFp32});
+void SetPrecision(const MegatronArguments& arguments, v1::PlanRunRequest& out) {
+  const v1::DataType compute = arguments.Flag("bf16")   ? v1::DATA_TYPE_BF16
+                               : arguments.Flag("fp16") ? v1::DATA_TYPE_FP16
+                                                        : v1::DATA_TYPE_FP32;
+  const bool narrow = compute != v1::DATA_TYPE_BF16 || arguments.Flag("grad-reduce-in-bf16");
+  SetMixedPrecision(compute, narrow ? compute : v1::DATA_TYPE_FP32, out);
 }
 
-absl::StatusOr<StateSharding> ShardingOf(const MegatronArguments& arguments,
-                                         const MegatronMachine& machine) {
-  StateSharding out = {.data_parallel_size = machine.gpu_count / GpusOfReplica(arguments)};
-  if (arguments.Flag("use-distributed-optimizer")) out.zero_stage = ZeroStage::kOptimizer;
+absl::Status SetSharding(const MegatronArguments& arguments, int64_t ranks,
+                         v1::StateSharding& out) {
+  out.set_zero_stage(arguments.Flag("use-distributed-optimizer") ? v1::ZERO_STAGE_OPTIMIZER
+                                                                 : v1::ZERO_STAGE_NONE);
   if (arguments.Flag("use-megatron-fsdp")) {
     const std::string strategy = arguments.Text("data-parallel-sharding-strategy", "no_shard");
     if (strategy != "optim_grads_params") {
       return absl::InvalidArgumentError(absl::StrCat("sharding strategy ", strategy));
     }
-    out.zero_stage = ZeroStage::kParameters;
+    out.set_zero_stage(v1::ZERO_STAGE_PARAMETERS);
   }
   const int64_t instances = arguments.Count("num-distributed-optimizer-instances", 1);
-  const int64_t ranks = out.data_parallel_size * arguments.Count("context-parallel-size", 1);
   if (instances > 1) {
     if (ranks % instances != 0) return absl::InvalidArgumentError("shard groups of unequal size");
-    out.shard_group_size = ranks / instances;
+    out.set_shard_group_size(ranks / instances);
   }
-  return out;
+  return absl::OkStatus();
+}
+
+void SetFramework(const MegatronArguments& arguments, v1::FrameworkMemory& out) {
+  out.set_kind(v1::FrameworkMemory::KIND_MEGATRON_LM);
+  out.set_fused_weight_gradient(!arguments.Flag("no-gradient-accumulation-fusion"));
+  out.set_transformer_engine(UsesTransformerEngine(arguments));
+  out.set_deterministic(arguments.Flag("deterministic-mode"));
+  if (arguments.Has("num-experts")) out.set_grouped_experts(arguments.Flag("moe-grouped-gemm"));
 }
 
 absl::StatusOr<int64_t> MicroBatches(const MegatronArguments& arguments, int64_t replicas) {
@@ -164,22 +152,25 @@ bool SharesState(const MegatronArguments& arguments) {
   return arguments.Flag("use-distributed-optimizer") || arguments.Flag("use-megatron-fsdp");
 }
 
-absl::StatusOr<MemoryJob> MegatronJob(const MegatronArguments& arguments,
-                                      const MegatronMachine& machine) {
-  MemoryJob out;
-  SEXTANT_ASSIGN_OR_RETURN(out.layout, MegatronLayout(arguments));
-  SEXTANT_ASSIGN_OR_RETURN(out.batch, BatchOf(arguments, machine));
-  SEXTANT_ASSIGN_OR_RETURN(out.state.sharding, ShardingOf(arguments, machine));
-  SEXTANT_ASSIGN_OR_RETURN(out.pipeline.micro_batch_count,
-                           MicroBatches(arguments, out.state.sharding.data_parallel_size));
-  out.state.precision = PrecisionOf(arguments, out.batch.compute_data_type);
-  out.buffers.fused_weight_gradient = !arguments.Flag("no-gradient-accumulation-fusion");
-  const Bytes workspace = WorkspaceOf({.compute_capability = machine.compute_capability,
-                                       .deterministic = arguments.Flag("deterministic-mode"),
-                                       .transformer_engine = UsesTransformerEngine(arguments),
-                                       .grouped_matmul = arguments.Flag("moe-grouped-gemm")});
-  out.reserve = ReserveWith(workspace, Framework::kMegatronLm, out);
-  return out;
+absl::Status SetMegatronJob(const MegatronArguments& arguments, const MegatronMachine& machine,
+                            v1::PlanRunRequest& out) {
+  v1::RunLayout& layout = *out.mutable_layout();
+  SEXTANT_ASSIGN_OR_RETURN(*layout.mutable_parallel(), MegatronLayout(arguments));
+  layout.set_context_parallel_size(arguments.Count("context-parallel-size", 1));
+  layout.set_sequence_parallel(arguments.Flag("sequence-parallel") &&
+                               layout.parallel().tensor_parallel_size() > 1);
+  layout.set_micro_batch_size(arguments.Count("micro-batch-size", 1));
+  out.mutable_training()->set_sequence_length(arguments.Count("seq-length", 0));
+  SEXTANT_RETURN_IF_ERROR(SetKernels(arguments, *layout.mutable_kernels()));
+  SEXTANT_RETURN_IF_ERROR(SetRecomputation(arguments, out));
+  SetPrecision(arguments, out);
+  SetFramework(arguments, *layout.mutable_framework());
+  const int64_t replicas = machine.gpu_count / GpusOfReplica(arguments);
+  SEXTANT_RETURN_IF_ERROR(SetSharding(arguments, replicas * layout.context_parallel_size(),
+                                      *layout.mutable_sharding()));
+  SEXTANT_ASSIGN_OR_RETURN(const int64_t batches, MicroBatches(arguments, replicas));
+  SetSizes({.data_parallel_size = replicas, .micro_batch_count = batches}, out);
+  return absl::OkStatus();
 }
 
 }  // namespace sextant

@@ -3,16 +3,17 @@
 #define SEXTANT_TESTS_VALIDATION_MEGATRON_JOB_H_
 
 #include <cstdint>
+#include <string>
 
-#include "absl/status/statusor.h"
-#include "engine/memory/ledger/memory_job.h"
+#include "absl/status/status.h"
+#include "sextant/v1/planning_service.pb.h"
 #include "tests/validation/megatron_arguments.h"
 
 namespace sextant {
 
 struct MegatronMachine {
-  int compute_capability = 0;  // its first digit
-  int64_t gpu_count = 0;       // a multiple of what a replica takes
+  std::string accelerator = {};  // a name of the catalogue
+  int64_t gpu_count = 0;         // a multiple of what a replica takes
 };
 
 // GPUs of one replica: tensor x pipeline x context parallel size.
@@ -24,9 +25,10 @@ bool SharesState(const MegatronArguments& arguments);
 // True where layers are Transformer Engine's; false for Megatron-LM's own.
 bool UsesTransformerEngine(const MegatronArguments& arguments);
 
-// Errors: kInvalidArgument with the reason why it can't be described.
-absl::StatusOr<MemoryJob> MegatronJob(const MegatronArguments& arguments,
-                                      const MegatronMachine& machine);
+// Sets all of `out` but its model and devices' name. Errors: kInvalidArgument with the reason why
+// the run can't be described.
+absl::Status SetMegatronJob(const MegatronArguments& arguments, const MegatronMachine& machine,
+                            v1::PlanRunRequest& out);
 
 }  // namespace sextant
 

@@ -61,29 +61,36 @@ absl::StatusOr<std::vector<int64_t>> WithEnds(const MegatronArguments& arguments
   return out;
 }
 
-absl::Status SetChunks(const MegatronArguments& arguments, ParallelLayout& layout) {
-  const int64_t stages = layout.pipeline_parallel_size;
+// "Et*3|(tt|)*6mL" for `layers` layers.
+absl::Status SetWrittenChunks(const std::string& text, int64_t layers, v1::ParallelLayout& out) {
+  SEXTANT_ASSIGN_OR_RETURN(const std::vector<int64_t> chunks, LayersPerChunk(text));
+  const auto count = static_cast<int64_t>(chunks.size());
+  if (std::accumulate(chunks.begin(), chunks.end(), int64_t{0}) != layers ||
+      count % out.pipeline_parallel_size() != 0) {
+    return Unreadable(text);
+  }
+  for (const int64_t chunk : chunks) out.add_layers_per_chunk(chunk);
+  out.set_virtual_stage_count(count / out.pipeline_parallel_size());
+  return absl::OkStatus();
+}
+
+absl::Status SetChunks(const MegatronArguments& arguments, v1::ParallelLayout& out) {
+  const int64_t stages = out.pipeline_parallel_size();
+  if (stages < 1) return absl::InvalidArgumentError("no pipeline stage");
   const int64_t layers = arguments.Count("num-layers", 0);
   const std::string text = arguments.Text("pipeline-model-parallel-layout", "");
-  if (!text.empty()) {
-    SEXTANT_ASSIGN_OR_RETURN(layout.layers_per_chunk, LayersPerChunk(text));
-    const auto& chunks = layout.layers_per_chunk;
-    if (std::accumulate(chunks.begin(), chunks.end(), int64_t{0}) != layers ||
-        static_cast<int64_t>(chunks.size()) % stages != 0) {
-      return Unreadable(text);
-    }
-    layout.virtual_stage_count = static_cast<int64_t>(chunks.size()) / stages;
-    return absl::OkStatus();
-  }
-  layout.virtual_stage_count = arguments.Count("num-virtual-stages-per-pipeline-rank", 1);
+  if (!text.empty()) return SetWrittenChunks(text, layers, out);
+  out.set_virtual_stage_count(arguments.Count("num-virtual-stages-per-pipeline-rank", 1));
   const int64_t per_chunk = arguments.Count("num-layers-per-virtual-pipeline-stage", 0);
   if (per_chunk > 0 && layers % (stages * per_chunk) != 0) {
     return absl::InvalidArgumentError("layers don't divide into virtual stages");
   }
-  if (per_chunk > 0) layout.virtual_stage_count = layers / (stages * per_chunk);
+  if (per_chunk > 0) out.set_virtual_stage_count(layers / (stages * per_chunk));
   if (arguments.Flag("account-for-embedding-in-pipeline-split") ||
       arguments.Flag("account-for-loss-in-pipeline-split")) {
-    SEXTANT_ASSIGN_OR_RETURN(layout.layers_per_chunk, WithEnds(arguments, ChunkCount(layout)));
+    SEXTANT_ASSIGN_OR_RETURN(const std::vector<int64_t> chunks,
+                             WithEnds(arguments, stages * out.virtual_stage_count()));
+    for (const int64_t chunk : chunks) out.add_layers_per_chunk(chunk);
   }
   return absl::OkStatus();
 }
@@ -104,16 +111,15 @@ absl::StatusOr<std::vector<int64_t>> LayersPerChunk(const std::string& layout) {
   return out;
 }
 
-absl::StatusOr<ParallelLayout> MegatronLayout(const MegatronArguments& arguments) {
-  ParallelLayout out = {
-      .tensor_parallel_size = arguments.Count("tensor-model-parallel-size", 1),
-      .pipeline_parallel_size = arguments.Count("pipeline-model-parallel-size", 1),
-      .expert_parallel_size = arguments.Count("expert-model-parallel-size", 1),
-      .expert_tensor_parallel_size = arguments.Count("expert-tensor-parallel-size", 0)};
+absl::StatusOr<v1::ParallelLayout> MegatronLayout(const MegatronArguments& arguments) {
+  v1::ParallelLayout out;
+  out.set_tensor_parallel_size(arguments.Count("tensor-model-parallel-size", 1));
+  out.set_pipeline_parallel_size(arguments.Count("pipeline-model-parallel-size", 1));
   // Ranks of expert parallelism mean nothing to a model without experts.
-  if (!arguments.Has("num-experts")) {
-    out.expert_parallel_size = 1;
-    out.expert_tensor_parallel_size = 0;
+  if (arguments.Has("num-experts")) {
+    out.set_expert_parallel_size(arguments.Count("expert-model-parallel-size", 1));
+    const int64_t ranks = arguments.Count("expert-tensor-parallel-size", 0);
+    if (ranks > 0) out.set_expert_tensor_parallel_size(ranks);
   }
   SEXTANT_RETURN_IF_ERROR(SetChunks(arguments, out));
   return out;

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/model/sharding/parallel_layout.h"
+#include "sextant/v1/model_count.pb.h"
 #include "tests/validation/megatron_arguments.h"
 
 namespace sextant {
 
 // Errors: kInvalidArgument with the reason why it can't be described.
-absl::StatusOr<ParallelLayout> MegatronLayout(const MegatronArguments& arguments);
+absl::StatusOr<v1::ParallelLayout> MegatronLayout(const MegatronArguments& arguments);
 
 // "Et*3|(tt|)*6mL", embedding, layers, modules of multi-token prediction and loss chunk by chunk:
 // how many layers each chunk has.

@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-ParallelLayout LayoutOf(const std::string& arguments) {
+v1::ParallelLayout LayoutOf(const std::string& arguments) {
   return MegatronLayout(MegatronArguments::Parse(arguments).value()).value();
 }
 
@@ -45,36 +45,36 @@ TEST(MegatronLayout, WrittenLayoutsAreReadChunkByChunk) {
 }
 
 TEST(MegatronLayout, ChunksFollowTheirArguments) {
-  const ParallelLayout virtual_stages = LayoutOf(
+  const v1::ParallelLayout virtual_stages = LayoutOf(
       R"json({"num-layers": 12, "pipeline-model-parallel-size": 4,
               "num-layers-per-virtual-pipeline-stage": 1})json");
-  EXPECT_EQ(virtual_stages.virtual_stage_count, 3);
-  EXPECT_THAT(virtual_stages.layers_per_chunk, IsEmpty());
+  EXPECT_EQ(virtual_stages.virtual_stage_count(), 3);
+  EXPECT_THAT(virtual_stages.layers_per_chunk(), IsEmpty());
 
   // 6 layers, an embedding and a loss: one each for 8 chunks.
-  const ParallelLayout with_ends = LayoutOf(
+  const v1::ParallelLayout with_ends = LayoutOf(
       R"json({"num-layers": 6, "pipeline-model-parallel-size": 4,
               "num-virtual-stages-per-pipeline-rank": 2,
               "account-for-embedding-in-pipeline-split": true,
               "account-for-loss-in-pipeline-split": true})json");
-  EXPECT_THAT(with_ends.layers_per_chunk, ElementsAre(0, 1, 1, 1, 1, 1, 1, 0));
+  EXPECT_THAT(with_ends.layers_per_chunk(), ElementsAre(0, 1, 1, 1, 1, 1, 1, 0));
 
-  const ParallelLayout written = LayoutOf(
+  const v1::ParallelLayout written = LayoutOf(
       R"json({"num-layers": 7, "pipeline-model-parallel-size": 2,
               "pipeline-model-parallel-layout": "Et*3|(tt|)*2mL"})json");
-  EXPECT_EQ(written.virtual_stage_count, 2);
-  EXPECT_THAT(written.layers_per_chunk, ElementsAre(3, 2, 2, 0));
+  EXPECT_EQ(written.virtual_stage_count(), 2);
+  EXPECT_THAT(written.layers_per_chunk(), ElementsAre(3, 2, 2, 0));
 }
 
 TEST(MegatronLayout, ExpertRanksNeedExperts) {
   const char* const kRanks =
       R"json({"num-layers": 2, "expert-model-parallel-size": 4,
               "expert-tensor-parallel-size": 2%s})json";
-  EXPECT_EQ(LayoutOf(absl::StrReplaceAll(kRanks, {{"%s", ""}})).expert_parallel_size, 1);
-  const ParallelLayout experts =
+  EXPECT_FALSE(LayoutOf(absl::StrReplaceAll(kRanks, {{"%s", ""}})).has_expert_parallel_size());
+  const v1::ParallelLayout experts =
       LayoutOf(absl::StrReplaceAll(kRanks, {{"%s", R"json(, "num-experts": 8)json"}}));
-  EXPECT_EQ(experts.expert_parallel_size, 4);
-  EXPECT_EQ(experts.expert_tensor_parallel_size, 2);
+  EXPECT_EQ(experts.expert_parallel_size(), 4);
+  EXPECT_EQ(experts.expert_tensor_parallel_size(), 2);
 }
 
 TEST(MegatronLayout, WhatDoesntDivideIsRefused) {

@@ -2,13 +2,13 @@
 #include "tests/validation/megatron_model.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
+#include "engine/model/architecture/architecture_spec.h"
 #include "tests/validation/python_list.h"
 
 namespace sextant {
@@ -21,6 +21,10 @@ constexpr int64_t kGptVocabulary = 50257;
 constexpr int64_t kBertVocabulary = 30522 + 2;
 constexpr int64_t kLlamaVocabulary = 32000;
 constexpr int64_t kNemotronVocabulary = 256000;
+
+// Kinds of layers.
+constexpr char kDense[] = "dense";
+constexpr char kExperts[] = "experts";
 
 absl::StatusOr<int64_t> VocabularyOf(const MegatronArguments& arguments, bool bert,
                                      std::vector<std::string>& assumptions) {
@@ -48,106 +52,115 @@ int64_t FeedForwardSize(const MegatronArguments& arguments) {
   return arguments.Count("ffn-hidden-size", size);
 }
 
-FeedForwardSpec FeedForwardOf(const MegatronArguments& arguments, int64_t size) {
+void SetFeedForward(const MegatronArguments& arguments, int64_t size, v1::FeedForward& out) {
   const bool bias = !arguments.Flag("disable-bias-linear");
-  return {.kind = IsGated(arguments) ? FeedForwardKind::kGated : FeedForwardKind::kPlain,
-          .size = size,
-          .input_bias = bias,
-          .output_bias = bias};
+  out.set_kind(IsGated(arguments) ? v1::FeedForward::KIND_GATED : v1::FeedForward::KIND_PLAIN);
+  out.set_size(size);
+  out.set_input_bias(bias);
+  out.set_output_bias(bias);
 }
 
-AttentionSpec LatentAttention(const MegatronArguments& arguments) {
-  const int64_t heads = arguments.Count("num-attention-heads", 0);
+void SetLatentAttention(const MegatronArguments& arguments, v1::Attention& out) {
   const int64_t rotary = arguments.Count("qk-pos-emb-head-dim", 64);
-  return {.head_count = heads,
-          .key_value_head_count = heads,
-          .query_key_head_size = arguments.Count("qk-head-dim", 128) + rotary,
-          .value_head_size = arguments.Count("v-head-dim", 128),
-          .latent = LatentSpec{.query_rank = arguments.Count("q-lora-rank", 0),
-                               .key_value_rank = arguments.Count("kv-lora-rank", 32),
-                               .rotary_size = rotary},
-          .output_bias = !arguments.Flag("disable-bias-linear")};
+  out.set_query_key_head_size(arguments.Count("qk-head-dim", 128) + rotary);
+  out.set_value_head_size(arguments.Count("v-head-dim", 128));
+  out.set_output_bias(!arguments.Flag("disable-bias-linear"));
+  v1::Attention::Latent& latent = *out.mutable_latent();
+  if (arguments.Has("q-lora-rank")) latent.set_query_rank(arguments.Count("q-lora-rank", 0));
+  latent.set_key_value_rank(arguments.Count("kv-lora-rank", 32));
+  latent.set_rotary_size(rotary);
 }
 
-AttentionSpec AttentionOf(const MegatronArguments& arguments, bool bert) {
-  if (arguments.Flag("multi-latent-attention")) return LatentAttention(arguments);
+void SetAttention(const MegatronArguments& arguments, bool bert, v1::Attention& out) {
   const int64_t heads = arguments.Count("num-attention-heads", 0);
-  const int64_t size = arguments.Count(
-      "kv-channels", arguments.Count("hidden-size", 0) / std::max<int64_t>(1, heads));
-  const bool grouped = arguments.Flag("group-query-attention");
+  out.set_head_count(heads);
+  if (arguments.Flag("multi-latent-attention")) {
+    SetLatentAttention(arguments, out);
+    return;
+  }
+  out.set_query_key_head_size(arguments.Count(
+      "kv-channels", arguments.Count("hidden-size", 0) / std::max<int64_t>(1, heads)));
+  if (arguments.Flag("group-query-attention")) {
+    out.set_key_value_head_count(arguments.Count("num-query-groups", 1));
+  }
   const bool bias = !arguments.Flag("disable-bias-linear");
-  const bool norm = arguments.Flag("qk-layernorm");
-  return {.head_count = heads,
-          .key_value_head_count = grouped ? arguments.Count("num-query-groups", 1) : heads,
-          .query_key_head_size = size,
-          .value_head_size = size,
-          .query_bias = bias,
-          .key_bias = bias,
-          .value_bias = bias,
-          .output_bias = bias,
-          .query_key_norm = norm ? QueryKeyNorm::kPerHead : QueryKeyNorm::kNone,
-          .mask = bert ? AttentionMask::kFull : AttentionMask::kCausal};
+  out.set_query_bias(bias);
+  out.set_key_bias(bias);
+  out.set_value_bias(bias);
+  out.set_output_bias(bias);
+  if (arguments.Flag("qk-layernorm")) {
+    out.set_query_key_norm(v1::Attention::QUERY_KEY_NORM_PER_HEAD);
+  }
+  out.set_mask(bert ? v1::ATTENTION_MASK_FULL : v1::ATTENTION_MASK_CAUSAL);
 }
 
-ExpertsSpec ExpertsOf(const MegatronArguments& arguments) {
+void SetExperts(const MegatronArguments& arguments, v1::Experts& out) {
+  out.set_expert_count(arguments.Count("num-experts", 0));
+  out.set_experts_per_token(arguments.Count("moe-router-topk", 2));
   const int64_t size = arguments.Count("moe-ffn-hidden-size", FeedForwardSize(arguments));
+  SetFeedForward(arguments, size, *out.mutable_expert());
+  out.set_router_correction_bias(arguments.Flag("moe-router-enable-expert-bias"));
   const int64_t shared = arguments.Count("moe-shared-expert-intermediate-size", 0);
-  return {.expert_count = arguments.Count("num-experts", 0),
-          .experts_per_token = arguments.Count("moe-router-topk", 2),
-          .expert = FeedForwardOf(arguments, size),
-          .shared_expert_count = shared > 0 ? 1 : 0,
-          .shared_expert = shared > 0 ? FeedForwardOf(arguments, shared) : FeedForwardSpec{},
-          .router_correction_bias = arguments.Flag("moe-router-enable-expert-bias")};
+  if (shared < 1) return;
+  out.set_shared_expert_count(1);
+  SetFeedForward(arguments, shared, *out.mutable_shared_expert());
 }
 
-NormVariant NormOf(const MegatronArguments& arguments) {
-  return arguments.Text("normalization", "LayerNorm") == "RMSNorm" ? NormVariant::kRmsNorm
-                                                                   : NormVariant::kLayerNorm;
+v1::NormVariant NormOf(const MegatronArguments& arguments) {
+  return arguments.Text("normalization", "LayerNorm") == "RMSNorm" ? v1::NORM_VARIANT_RMS_NORM
+                                                                   : v1::NORM_VARIANT_LAYER_NORM;
 }
 
-// Kinds 0, without experts, and 1, with them; only those that some layer is of.
-struct Layers {
-  std::vector<LayerSpec> kinds;
-  std::vector<LayerRun> runs;
-};
+// "experts" or "dense".
+void AddKind(const MegatronArguments& arguments, bool bert, const std::string& name,
+             v1::Architecture& out) {
+  v1::LayerKind& layer = *out.add_layer_kinds();
+  layer.set_name(name);
+  layer.set_norm(NormOf(arguments));
+  SetAttention(arguments, bert, *layer.mutable_attention());
+  if (name == kExperts) {
+    SetExperts(arguments, *layer.mutable_experts());
+  } else {
+    SetFeedForward(arguments, FeedForwardSize(arguments), *layer.mutable_feed_forward());
+  }
+}
 
-absl::StatusOr<Layers> LayersOf(const MegatronArguments& arguments, bool bert) {
+// Only kinds that some layer is of.
+absl::Status AddLayers(const MegatronArguments& arguments, bool bert, v1::Architecture& out) {
   const int64_t count = arguments.Count("num-layers", 0);
   std::vector<bool> experts(static_cast<size_t>(std::max<int64_t>(0, count)), false);
   if (arguments.Has("num-experts")) {
     SEXTANT_ASSIGN_OR_RETURN(experts, ExpertLayers(arguments.Text("moe-layer-freq", "1"), count));
   }
-  LayerSpec base;
-  base.norm = NormOf(arguments);
-  base.attention = AttentionOf(arguments, bert);
-  Layers out;
-  int kind_of[2] = {-1, -1};
+  auto& runs = *(bert ? out.mutable_encoder() : out.mutable_decoder())->mutable_layers();
   for (const bool with_experts : experts) {
-    int& kind = kind_of[with_experts ? 1 : 0];
-    if (kind < 0) {
-      kind = static_cast<int>(out.kinds.size());
-      LayerSpec& layer = out.kinds.emplace_back(base);
-      layer.name = with_experts ? "experts" : "dense";
-      if (with_experts) layer.experts = ExpertsOf(arguments);
-      if (!with_experts) layer.feed_forward = FeedForwardOf(arguments, FeedForwardSize(arguments));
+    const std::string name = with_experts ? kExperts : kDense;
+    const auto has_name = [&](const v1::LayerKind& kind) { return kind.name() == name; };
+    if (std::none_of(out.layer_kinds().begin(), out.layer_kinds().end(), has_name)) {
+      AddKind(arguments, bert, name, out);
     }
-    if (out.runs.empty() || out.runs.back().layer_kind != kind) out.runs.push_back({kind, 0});
-    ++out.runs.back().count;
+    if (runs.empty() || runs.rbegin()->layer_kind() != name) runs.Add()->set_layer_kind(name);
+    runs.rbegin()->set_count(runs.rbegin()->count() + 1);
   }
-  return out;
+  return absl::OkStatus();
 }
 
-OutputSpec OutputOf(const MegatronArguments& arguments, bool bert) {
-  OutputSpec out = {.head = arguments.Flag("untie-embeddings-and-output-weights")
-                                ? OutputHeadKind::kUntied
-                                : OutputHeadKind::kTied};
-  if (!bert) return out;
-  const bool pooled = !arguments.Flag("bert-no-binary-head");
-  out.head_bias = true;
-  out.transform = true;
-  out.pooler = pooled;
-  out.pooled_class_count = pooled ? 2 : 0;
-  return out;
+void SetOutput(const MegatronArguments& arguments, bool bert, v1::Architecture& out) {
+  v1::Architecture::Output& output = *out.mutable_output();
+  output.set_head(arguments.Flag("untie-embeddings-and-output-weights") ? v1::OUTPUT_HEAD_UNTIED
+                                                                        : v1::OUTPUT_HEAD_TIED);
+  if (!bert) return;
+  output.set_head_bias(true);
+  output.set_transform(true);
+  if (arguments.Flag("bert-no-binary-head")) return;
+  output.set_pooler(true);
+  output.set_pooled_class_count(2);
+  out.mutable_embedding()->set_token_type_count(2);
+}
+
+bool LearnsPositions(const MegatronArguments& arguments) {
+  return arguments.Text("position-embedding-type", "learned_absolute") == "learned_absolute" &&
+         !arguments.Flag("use-rotary-position-embeddings");
 }
 
 }  // namespace
@@ -166,31 +179,27 @@ absl::StatusOr<std::vector<bool>> ExpertLayers(const std::string& frequency, int
       absl::StrCat("moe-layer-freq has ", out.size(), " layers, not ", layer_count));
 }
 
-absl::StatusOr<ArchitectureSpec> MegatronModel(const MegatronArguments& arguments, bool bert,
+absl::StatusOr<v1::Architecture> MegatronModel(const MegatronArguments& arguments, bool bert,
                                                std::vector<std::string>& assumptions) {
   SEXTANT_ASSIGN_OR_RETURN(const int64_t vocabulary, VocabularyOf(arguments, bert, assumptions));
-  SEXTANT_ASSIGN_OR_RETURN(Layers layers, LayersOf(arguments, bert));
+  v1::Architecture out;
+  SEXTANT_RETURN_IF_ERROR(AddLayers(arguments, bert, out));
   const int64_t multiple = arguments.Count("make-vocab-size-divisible-by", 128) *
                            arguments.Count("tensor-model-parallel-size", 1);
-  const bool learned =
-      arguments.Text("position-embedding-type", "learned_absolute") == "learned_absolute" &&
-      !arguments.Flag("use-rotary-position-embeddings");
-  ArchitectureSpec out;
-  out.hidden_size = arguments.Count("hidden-size", 0);
-  out.norm = NormOf(arguments);
-  out.embedding.vocabulary_size = vocabulary;
-  out.embedding.padded_vocabulary_size =
-      PaddedVocabularySize(vocabulary, std::max<int64_t>(1, multiple));
-  out.layer_kinds = std::move(layers.kinds);
-  StackSpec& stack = bert ? out.encoder : out.decoder;
-  stack.layers = std::move(layers.runs);
-  if (learned) stack.learned_position_count = arguments.Count("max-position-embeddings", 0);
-  out.output = OutputOf(arguments, bert);
-  if (out.output.pooler) out.embedding.token_type_count = 2;
+  out.set_hidden_size(arguments.Count("hidden-size", 0));
+  out.set_norm(NormOf(arguments));
+  out.mutable_embedding()->set_vocabulary_size(vocabulary);
+  out.mutable_embedding()->set_padded_vocabulary_size(
+      PaddedVocabularySize(vocabulary, std::max<int64_t>(1, multiple)));
+  if (LearnsPositions(arguments)) {
+    (bert ? out.mutable_encoder() : out.mutable_decoder())
+        ->set_learned_position_count(arguments.Count("max-position-embeddings", 0));
+  }
+  SetOutput(arguments, bert, out);
   const int64_t modules = arguments.Count("mtp-num-layers", 0);
-  if (modules > 0) {
-    out.multi_token_prediction = MultiTokenPredictionSpec{
-        .module_count = modules, .layer_kind = static_cast<int>(out.layer_kinds.size()) - 1};
+  if (modules > 0 && !out.layer_kinds().empty()) {
+    out.mutable_multi_token_prediction()->set_module_count(modules);
+    out.mutable_multi_token_prediction()->set_layer_kind(out.layer_kinds().rbegin()->name());
   }
   return out;
 }

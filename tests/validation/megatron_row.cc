@@ -8,14 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "tests/validation/cells.h"
-#include "tests/validation/megatron_buffers.h"
 #include "tests/validation/megatron_model.h"
+#include "tests/validation/request.h"
 #include "tests/validation/traits.h"
 
 namespace sextant {
 namespace {
 
-constexpr int kHopper = 9;             // compute capability
 constexpr int64_t kUsualGpuCount = 8;  // of a test whose recipe is not in the table
 
 absl::optional<Bytes> BytesOf(const CsvRow& row, const std::string& column) {
@@ -24,10 +23,10 @@ absl::optional<Bytes> BytesOf(const CsvRow& row, const std::string& column) {
   return Bytes(*out);
 }
 
-absl::StatusOr<int> ComputeCapability(const std::string& hardware) {
-  if (hardware == "a100") return 8;
-  if (hardware == "h100") return 9;
-  if (hardware == "gb200") return 10;
+absl::StatusOr<std::string> AcceleratorOf(const std::string& hardware) {
+  if (hardware == "a100") return std::string("a100-sxm-80");
+  if (hardware == "h100") return std::string("h100-sxm");
+  if (hardware == "gb200") return std::string("gb200");
   return absl::InvalidArgumentError(absl::StrCat("unknown hardware ", hardware));
 }
 
@@ -60,14 +59,15 @@ void SetTraits(const MegatronArguments& arguments, const MegatronMachine& machin
   const bool experts = arguments.Has("num-experts");
   const bool gathers = arguments.Text("moe-token-dispatcher-type", "allgather") == "allgather" &&
                        arguments.Count("expert-model-parallel-size", 1) > 1;
-  const bool newest = machine.compute_capability > kHopper && !arguments.Flag("deterministic-mode");
+  const bool blackwell = absl::StrContains(machine.accelerator, "b200");
+  const bool newest = blackwell && !arguments.Flag("deterministic-mode");
   const std::pair<const char*, bool> kTraits[] = {
       {kTraitExperts, experts},
       {kTraitGatheringDispatcher, experts && gathers},
       {kTraitFsdp, arguments.Flag("use-megatron-fsdp")},
       {kTraitBert, bert},
       {kTraitLocalLayers, !UsesTransformerEngine(arguments)},
-      {kTraitContextParallel, out.job.batch.context_parallel_size > 1},
+      {kTraitContextParallel, arguments.Count("context-parallel-size", 1) > 1},
       {kTraitNewestWorkspace, newest}};
   for (const auto& [trait, holds] : kTraits) {
     if (holds) out.traits.insert(trait);
@@ -80,19 +80,21 @@ absl::StatusOr<MeasuredCase> Translate(const CsvRow& row) {
   const std::string test = Cell(row, "test");
   const bool bert = absl::StartsWith(test, "bert");
   MeasuredCase out;
-  out.source = "Megatron-LM CI";
-  out.id = absl::StrCat(test, " ", Cell(row, "hardware"), " ", Cell(row, "container"), " ",
-                        Cell(row, "golden_variant"));
+  out.source = kMegatronSource;
+  out.id = MegatronRowId(row);
+  out.series = test;
   out.hardware = Cell(row, "hardware");
   MegatronMachine machine;
-  SEXTANT_ASSIGN_OR_RETURN(machine.compute_capability, ComputeCapability(Cell(row, "hardware")));
+  SEXTANT_ASSIGN_OR_RETURN(machine.accelerator, AcceleratorOf(out.hardware));
   SEXTANT_ASSIGN_OR_RETURN(machine.gpu_count, GpuCount(row, arguments, out.assumptions));
   SEXTANT_RETURN_IF_ERROR(DescribeMegatron(arguments, machine, bert, out));
   const auto peak = BytesOf(row, "max_mem_allocated_bytes");
   if (!peak.has_value()) return absl::InvalidArgumentError("no measured memory");
   out.measured.push_back({MemoryDefinition::kAllocated, *peak});
   out.between_steps = BytesOf(row, "mem_allocated_bytes");
-  out.stage = out.job.layout.pipeline_parallel_size - 1;  // the last rank writes the log
+  // The last rank writes the log.
+  out.stage = out.all_fields.layout().parallel().pipeline_parallel_size() - 1;
+  out.defaults = DefaultsOf(out.all_fields);
   return out;
 }
 
@@ -103,18 +105,17 @@ absl::Status DescribeMegatron(const MegatronArguments& arguments, const Megatron
   if (const auto reason = arguments.Undescribed(); reason.has_value()) {
     return absl::InvalidArgumentError(*reason);
   }
-  SEXTANT_ASSIGN_OR_RETURN(out.model, MegatronModel(arguments, bert, out.assumptions));
-  SEXTANT_ASSIGN_OR_RETURN(out.job, MegatronJob(arguments, machine));
+  out.all_fields = RequestOn(machine.accelerator);
+  SEXTANT_ASSIGN_OR_RETURN(v1::Architecture model, MegatronModel(arguments, bert, out.assumptions));
+  *out.all_fields.mutable_model()->mutable_architecture() = std::move(model);
+  SEXTANT_RETURN_IF_ERROR(SetMegatronJob(arguments, machine, out.all_fields));
   SetTraits(arguments, machine, bert, out);
-  const bool engine = UsesTransformerEngine(arguments);
-  Bytes& standing = out.job.reserve.workspace;
-  standing = standing + GlobalMemoryBuffer(out.model, out.job, !engine);
-  out.head_buffer = HeadBuffer(out.model, out.job);
-  if (engine && out.job.buffers.fused_weight_gradient) {
-    SEXTANT_ASSIGN_OR_RETURN(const Bytes gradients, PlaceholderGradients(out.model, out.job));
-    standing = standing + gradients;
-  }
   return absl::OkStatus();
+}
+
+std::string MegatronRowId(const CsvRow& row) {
+  return absl::StrCat(Cell(row, "test"), " ", Cell(row, "hardware"), " ", Cell(row, "container"),
+                      " ", Cell(row, "golden_variant"));
 }
 
 Translated TranslateMegatronRow(const CsvRow& row) {

@@ -3,6 +3,8 @@
 #ifndef SEXTANT_TESTS_VALIDATION_MEGATRON_ROW_H_
 #define SEXTANT_TESTS_VALIDATION_MEGATRON_ROW_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "tests/support/csv.h"
 #include "tests/validation/measured_case.h"
@@ -11,10 +13,15 @@
 
 namespace sextant {
 
+inline constexpr char kMegatronSource[] = "Megatron-LM CI";
+
+// A row's test, hardware, container and variant.
+std::string MegatronRowId(const CsvRow& row);
+
 Translated TranslateMegatronRow(const CsvRow& row);
 
-// Sets model and job of `out`. Errors: kInvalidArgument with the reason why they can't be
-// described.
+// Sets traits and all_fields of `out`. Errors: kInvalidArgument with the reason why the run can't
+// be described.
 absl::Status DescribeMegatron(const MegatronArguments& arguments, const MegatronMachine& machine,
                               bool bert, MeasuredCase& out);
 

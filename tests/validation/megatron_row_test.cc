@@ -4,9 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/model/architecture/count_weights.h"
-#include "engine/model/sharding/sharded_weights.h"
-#include "tests/validation/framework_memory.h"
+#include "tests/support/status_matchers.h"
+#include "tests/validation/service.h"
 
 namespace sextant {
 namespace {
@@ -49,9 +48,16 @@ std::string ReasonOf(const CsvRow& row) {
   return left_out == nullptr ? "" : left_out->reason;
 }
 
-int64_t Parameters(const ArchitectureSpec& spec) {
-  return CountArchitecture(spec, "model").value().all.total;
+int64_t Parameters(const MeasuredCase& c) {
+  const auto response = AskForPlan(c.all_fields);
+  EXPECT_THAT(response, IsOk());
+  return response.ok() ? response->plan().parameters().total() : 0;
 }
+
+const v1::Architecture& ModelOf(const MeasuredCase& c) {
+  return c.all_fields.model().architecture();
+}
+const v1::RunLayout& LayoutOf(const MeasuredCase& c) { return c.all_fields.layout(); }
 
 // 12 (12 h^2 + 13 h) + 50304 h + 1024 h + 2 h with h = 512: 64,109,568. The run of this row had
 // 581,489,664 bytes between steps: 6 bytes a parameter, 12/8 of fp32 copy and moments, 96 MiB of
@@ -60,17 +66,21 @@ TEST(MegatronRow, ASmallGptIsExact) {
   const MeasuredCase c = CaseOf(SmallGpt(
       R"json(, "use-distributed-optimizer": true, "deterministic-mode": true,
                "attention-backend": "unfused", "no-gradient-accumulation-fusion": true)json"));
-  EXPECT_EQ(Parameters(c.model), 64'109'568);
+  EXPECT_EQ(Parameters(c), 64'109'568);
   EXPECT_THAT(c.assumptions, IsEmpty());
   EXPECT_EQ(c.stage, 0);
-  EXPECT_EQ(c.job.pipeline.micro_batch_count, 1);
-  EXPECT_EQ(c.job.state.sharding.data_parallel_size, 8);
-  EXPECT_EQ(c.job.state.sharding.zero_stage, ZeroStage::kOptimizer);
-  EXPECT_EQ(c.job.state.precision.gradient_data_type, DataType::kFp32);
-  EXPECT_EQ(c.job.batch.attention, AttentionKernel::kUnfused);
-  EXPECT_TRUE(c.job.batch.dropout);
-  EXPECT_FALSE(c.job.buffers.fused_weight_gradient);
-  EXPECT_EQ(c.job.reserve.workspace, Bytes(96 * kMib));
+  EXPECT_EQ(c.series, "gpt");
+  EXPECT_EQ(c.all_fields.cluster().device().accelerator(), "h100-sxm");
+  EXPECT_EQ(c.all_fields.cluster().device_count(), 8);
+  EXPECT_EQ(LayoutOf(c).global_batch_size(), 32);
+  EXPECT_EQ(LayoutOf(c).sharding().zero_stage(), v1::ZERO_STAGE_OPTIMIZER);
+  EXPECT_EQ(c.all_fields.training().precision().gradient_data_type(), v1::DATA_TYPE_FP32);
+  EXPECT_EQ(LayoutOf(c).kernels().attention(), v1::KernelChoices::ATTENTION_UNFUSED);
+  EXPECT_TRUE(LayoutOf(c).kernels().dropout());
+  const v1::FrameworkMemory& framework = LayoutOf(c).framework();
+  EXPECT_EQ(framework.kind(), v1::FrameworkMemory::KIND_MEGATRON_LM);
+  EXPECT_FALSE(framework.fused_weight_gradient());
+  EXPECT_TRUE(framework.transformer_engine() && framework.deterministic());
   const int64_t state = 64'109'568 * 6 + 64'109'568 / 8 * 12;
   EXPECT_EQ(c.between_steps->value() - state - 96 * kMib, 4'608);
   ASSERT_EQ(c.measured.size(), 1u);
@@ -80,16 +90,27 @@ TEST(MegatronRow, ASmallGptIsExact) {
 
 TEST(MegatronRow, DefaultsAreMegatrons) {
   const MeasuredCase c = CaseOf(SmallGpt(""));
-  const LayerSpec& layer = c.model.layer_kinds.at(0);
-  EXPECT_EQ(layer.norm, NormVariant::kLayerNorm);
-  EXPECT_EQ(layer.feed_forward->size, 2048);
-  EXPECT_EQ(layer.feed_forward->kind, FeedForwardKind::kPlain);
-  EXPECT_TRUE(layer.attention->query_bias && layer.feed_forward->output_bias);
-  EXPECT_EQ(c.model.output.head, OutputHeadKind::kTied);
-  EXPECT_EQ(c.model.decoder.learned_position_count, 1024);
-  EXPECT_EQ(c.job.batch.attention, AttentionKernel::kFlash);
-  EXPECT_EQ(c.job.state.sharding.zero_stage, ZeroStage::kNone);
-  EXPECT_TRUE(c.job.buffers.fused_weight_gradient);
+  const v1::LayerKind& layer = ModelOf(c).layer_kinds(0);
+  EXPECT_EQ(layer.norm(), v1::NORM_VARIANT_LAYER_NORM);
+  EXPECT_EQ(layer.feed_forward().size(), 2048);
+  EXPECT_EQ(layer.feed_forward().kind(), v1::FeedForward::KIND_PLAIN);
+  EXPECT_TRUE(layer.attention().query_bias() && layer.feed_forward().output_bias());
+  EXPECT_EQ(ModelOf(c).output().head(), v1::OUTPUT_HEAD_TIED);
+  EXPECT_EQ(ModelOf(c).decoder().learned_position_count(), 1024);
+  EXPECT_EQ(LayoutOf(c).kernels().attention(), v1::KernelChoices::ATTENTION_FLASH);
+  EXPECT_EQ(LayoutOf(c).sharding().zero_stage(), v1::ZERO_STAGE_NONE);
+  EXPECT_TRUE(LayoutOf(c).framework().fused_weight_gradient());
+  EXPECT_FALSE(LayoutOf(c).framework().deterministic());
+}
+
+// Only the fields that Megatron-LM decides are left out.
+TEST(MegatronRow, ItsDefaultsKeepTheLaunchersFlags) {
+  const v1::PlanRunRequest request =
+      CaseOf(SmallGpt(R"json(, "use-distributed-optimizer": true)json")).defaults;
+  EXPECT_EQ(request.layout().sharding().zero_stage(), v1::ZERO_STAGE_OPTIMIZER);
+  EXPECT_TRUE(request.layout().kernels().dropout());
+  EXPECT_EQ(request.training().precision().gradient_data_type(), v1::DATA_TYPE_UNSPECIFIED);
+  EXPECT_FALSE(request.model().architecture().embedding().has_padded_vocabulary_size());
 }
 
 // Two thirds of 2,048 are 1,365: down to 1,344. 50,257 up to a multiple of 128 x 2 is 50,432.
@@ -100,17 +121,17 @@ TEST(MegatronRow, GatedGroupedAndCut) {
                "position-embedding-type": "rope", "hidden-dropout": 0.0, "attention-dropout": "0.0",
                "untie-embeddings-and-output-weights": true, "tensor-model-parallel-size": 2,
                "pipeline-model-parallel-size": 2, "sequence-parallel": true)json"));
-  EXPECT_EQ(c.model.embedding.padded_vocabulary_size, 50'432);
-  const LayerSpec& layer = c.model.layer_kinds.at(0);
-  EXPECT_EQ(layer.feed_forward->size, 1344);
-  EXPECT_EQ(layer.attention->key_value_head_count, 2);
+  EXPECT_EQ(ModelOf(c).embedding().padded_vocabulary_size(), 50'432);
+  const v1::LayerKind& layer = ModelOf(c).layer_kinds(0);
+  EXPECT_EQ(layer.feed_forward().size(), 1344);
+  EXPECT_EQ(layer.attention().key_value_head_count(), 2);
   // 512 x (1024 + 2 x 256 + 1024) + 3 x 512 x 1344 + 2 x 512, twelve times; embedding, head, norm
-  EXPECT_EQ(Parameters(c.model),
-            12 * (512 * 2560 + 3 * 512 * 1344 + 1024) + 2 * 50'432 * 512 + 512);
-  EXPECT_FALSE(c.job.batch.dropout);
-  EXPECT_TRUE(c.job.batch.sequence_parallel);
+  EXPECT_EQ(Parameters(c), 12 * (512 * 2560 + 3 * 512 * 1344 + 1024) + 2 * 50'432 * 512 + 512);
+  EXPECT_FALSE(LayoutOf(c).kernels().dropout());
+  EXPECT_TRUE(LayoutOf(c).sequence_parallel());
   EXPECT_EQ(c.stage, 1);
-  EXPECT_EQ(c.job.pipeline.micro_batch_count, 4);  // 32 / (4 x 2 replicas)
+  EXPECT_EQ(c.all_fields.cluster().device_count(), 8);
+  EXPECT_EQ(LayoutOf(c).global_batch_size(), 32);
 }
 
 TEST(MegatronRow, ExpertsHaveTheirOwnSizes) {
@@ -119,81 +140,79 @@ TEST(MegatronRow, ExpertsHaveTheirOwnSizes) {
                "moe-shared-expert-intermediate-size": 128, "disable-bias-linear": true,
                "expert-model-parallel-size": 2, "moe-grouped-gemm": true,
                "moe-router-enable-expert-bias": true)json"));
-  ASSERT_EQ(c.model.layer_kinds.size(), 2u);
-  EXPECT_EQ(c.model.decoder.layers.at(1).count, 10);
-  const ExpertsSpec& experts = *c.model.layer_kinds.at(1).experts;
-  EXPECT_EQ(experts.expert.size, 256);
-  EXPECT_EQ(experts.experts_per_token, 2);
-  EXPECT_EQ(experts.shared_expert_count, 1);
-  EXPECT_TRUE(experts.router_correction_bias);
-  EXPECT_EQ(c.job.layout.expert_parallel_size, 2);
-  // Two handles of 32 MiB; five workspaces of 32 MiB; an empty gradient each of 1536 x 512,
-  // 512 x 512, dense 2048 x 512 and 512 x 2048, experts' 256 x 512 and 512 x 256, and shared ones'
-  // 128 x 512 and 512 x 128.
-  const int64_t shapes = 1536 * 512 + 512 * 512 + 2 * 2048 * 512 + 2 * 256 * 512 + 2 * 128 * 512;
-  EXPECT_EQ(c.job.reserve.workspace, Bytes((2 * 32 + 5 * 32) * kMib + 2 * shapes));
+  ASSERT_EQ(ModelOf(c).layer_kinds_size(), 2);
+  EXPECT_EQ(ModelOf(c).decoder().layers(1).layer_kind(), "experts");
+  EXPECT_EQ(ModelOf(c).decoder().layers(1).count(), 10);
+  const v1::Experts& experts = ModelOf(c).layer_kinds(1).experts();
+  EXPECT_EQ(experts.expert().size(), 256);
+  EXPECT_EQ(experts.experts_per_token(), 2);
+  EXPECT_EQ(experts.shared_expert_count(), 1);
+  EXPECT_TRUE(experts.router_correction_bias());
+  EXPECT_EQ(LayoutOf(c).parallel().expert_parallel_size(), 2);
+  EXPECT_TRUE(LayoutOf(c).framework().grouped_experts());
 }
 
 TEST(MegatronRow, BertHasItsHeads) {
   CsvRow row = SmallGpt(R"json(, "spec": "local", "attention-backend": "local")json");
   row["test"] = "bert_small";
   const MeasuredCase c = CaseOf(row);
-  EXPECT_EQ(c.model.encoder.learned_position_count, 1024);
-  EXPECT_TRUE(c.model.decoder.layers.empty());
-  EXPECT_TRUE(c.model.output.pooler && c.model.output.transform && c.model.output.head_bias);
-  EXPECT_EQ(c.model.embedding.token_type_count, 2);
-  EXPECT_EQ(c.job.batch.attention, AttentionKernel::kUnfused);
+  EXPECT_EQ(ModelOf(c).encoder().learned_position_count(), 1024);
+  EXPECT_FALSE(ModelOf(c).has_decoder());
+  const v1::Architecture::Output& output = ModelOf(c).output();
+  EXPECT_TRUE(output.pooler() && output.transform() && output.head_bias());
+  EXPECT_EQ(ModelOf(c).embedding().token_type_count(), 2);
+  EXPECT_EQ(LayoutOf(c).kernels().attention(), v1::KernelChoices::ATTENTION_UNFUSED);
+  EXPECT_FALSE(LayoutOf(c).framework().transformer_engine());
+  EXPECT_GT(Parameters(c), 0);
 }
 
 TEST(MegatronRow, RecomputationIsReadModuleByModule) {
   const MeasuredCase full = CaseOf(SmallGpt(
       R"json(, "recompute-granularity": "full", "recompute-method": "uniform",
                "recompute-num-layers": 2)json"));
-  EXPECT_EQ(full.job.batch.recomputation.policy, RecomputePolicy::kFull);
-  EXPECT_EQ(full.job.batch.recomputation.layers_per_block, 2);
+  EXPECT_EQ(full.all_fields.training().recompute(), v1::RECOMPUTE_POLICY_FULL);
+  EXPECT_EQ(LayoutOf(full).kernels().recomputed_layers_per_block(), 2);
   const MeasuredCase modules = CaseOf(SmallGpt(
       R"json(, "recompute-granularity": "selective",
                "recompute-modules": "[layernorm moe_act]")json"));
-  EXPECT_EQ(modules.job.batch.recomputation.policy, RecomputePolicy::kNone);
-  EXPECT_TRUE(modules.job.batch.recomputation.norm_outputs);
-  EXPECT_TRUE(modules.job.batch.recomputation.activation_function);
+  EXPECT_EQ(modules.all_fields.training().recompute(), v1::RECOMPUTE_POLICY_NONE);
+  EXPECT_TRUE(LayoutOf(modules).kernels().recompute_norm_outputs());
+  EXPECT_TRUE(LayoutOf(modules).kernels().recompute_activation_function());
   EXPECT_EQ(ReasonOf(SmallGpt(
                 R"json(, "recompute-granularity": "selective", "recompute-modules": "[mlp]")json")),
             "recomputation of module mlp alone is not described");
 }
 
-// cuDNN's attention is taken on Hopper, and on Blackwell but for deterministic runs.
-TEST(MegatronRow, FlashAttentionsOutputIsCopiedWhereItIsTaken) {
-  const auto copies = [](const std::string& hardware, const std::string& more) {
-    CsvRow row = SmallGpt(more);
-    row["hardware"] = hardware;
-    return CaseOf(row).job.batch.attention_output_copied;
+// Where a run names no kernel the service decides, by the GPU.
+TEST(MegatronRow, AttentionsOutputIsCopiedWhereFlashAttentionIsAskedFor) {
+  const auto kernels = [](const std::string& more) {
+    return CaseOf(SmallGpt(more)).all_fields.layout().kernels();
   };
-  const std::string deterministic = R"json(, "deterministic-mode": true)json";
-  EXPECT_TRUE(copies("a100", ""));
-  EXPECT_TRUE(copies("a100", deterministic));
-  EXPECT_FALSE(copies("h100", deterministic));
-  EXPECT_FALSE(copies("gb200", ""));
-  EXPECT_TRUE(copies("gb200", deterministic));
-  EXPECT_TRUE(copies("h100", R"json(, "attention-backend": "flash")json"));
-  EXPECT_FALSE(copies("a100", R"json(, "attention-backend": "fused")json"));
-  EXPECT_FALSE(copies("a100", R"json(, "attention-backend": "unfused")json"));
-  EXPECT_FALSE(copies("a100", R"json(, "transformer-impl": "local")json"));
+  EXPECT_FALSE(kernels("").has_attention_output_copied());
+  EXPECT_TRUE(kernels(R"json(, "attention-backend": "flash")json").attention_output_copied());
+  const auto fused = kernels(R"json(, "attention-backend": "fused")json");
+  EXPECT_TRUE(fused.has_attention_output_copied());
+  EXPECT_FALSE(fused.attention_output_copied());
+  EXPECT_FALSE(kernels(R"json(, "attention-backend": "unfused")json").attention_output_copied());
+  EXPECT_FALSE(kernels(R"json(, "attention-backend": "flash", "transformer-impl": "local")json")
+                   .has_attention_output_copied());
 }
 
 TEST(MegatronRow, ExpertsFuseTheirActivationWhereItIsGated) {
-  const auto fuses = [](const std::string& more) {
-    return CaseOf(SmallGpt(more)).job.batch.fused_expert_activation;
+  const auto kernels = [](const std::string& more) {
+    return CaseOf(SmallGpt(more)).all_fields.layout().kernels();
   };
-  EXPECT_TRUE(fuses(""));  // no experts: nothing to say
-  EXPECT_FALSE(fuses(R"json(, "num-experts": 8)json"));
-  EXPECT_TRUE(fuses(R"json(, "num-experts": 8, "swiglu": true)json"));
+  EXPECT_FALSE(kernels("").has_fused_expert_activation());  // no experts
+  EXPECT_FALSE(kernels(R"json(, "num-experts": 8)json").fused_expert_activation());
+  EXPECT_TRUE(kernels(R"json(, "num-experts": 8, "swiglu": true)json").fused_expert_activation());
 }
 
 TEST(MegatronRow, AFusedLossIsInCompiledSteps) {
-  EXPECT_EQ(CaseOf(SmallGpt("")).job.batch.loss, LossKind::kVocabularyParallel);
-  EXPECT_EQ(CaseOf(SmallGpt(R"json(, "cross-entropy-loss-fusion": true)json")).job.batch.loss,
-            LossKind::kVocabularyParallelCompiled);
+  EXPECT_EQ(LayoutOf(CaseOf(SmallGpt(""))).kernels().loss(),
+            v1::KernelChoices::LOSS_VOCABULARY_PARALLEL);
+  EXPECT_EQ(
+      LayoutOf(CaseOf(SmallGpt(R"json(, "cross-entropy-loss-fusion": true)json"))).kernels().loss(),
+      v1::KernelChoices::LOSS_VOCABULARY_PARALLEL_COMPILED);
 }
 
 TEST(MegatronRow, AnUnpublishedGpuCountIsSaidWhereItMatters) {
@@ -221,25 +240,6 @@ TEST(MegatronRow, WhatCantBeDescribedIsLeftOutWithItsReason) {
   CsvRow unmeasured = SmallGpt("");
   unmeasured["max_mem_allocated_bytes"] = "";
   EXPECT_EQ(ReasonOf(unmeasured), "no measured memory");
-}
-
-// Scores of a layer: 4 sequences, 8 heads and 1,024 x 1,024 pairs of tokens in 2 bytes. The
-// gathered input of the head, 4 x 1,024 x 512 numbers, fits in there.
-TEST(MegatronRow, MegatronsOwnAttentionHasABufferForScores) {
-  const std::string flags =
-      R"json(, "transformer-impl": "local", "tensor-model-parallel-size": 2,
-               "sequence-parallel": true)json";
-  EXPECT_EQ(CaseOf(SmallGpt(flags)).job.reserve.workspace, Bytes((2 * 32 + 64 / 2) * kMib));
-  const std::string engine = R"json(, "no-gradient-accumulation-fusion": true,
-    "tensor-model-parallel-size": 2, "sequence-parallel": true)json";
-  EXPECT_EQ(CaseOf(SmallGpt(engine)).job.reserve.workspace, Bytes((2 * 32 + 32 + 4) * kMib));
-}
-
-TEST(FrameworkMemory, WorkspacesFollowTheDevice) {
-  EXPECT_EQ(WorkspaceOf({.compute_capability = 8, .transformer_engine = true}),
-            Bytes(2 * 8320 * 1024 + 4 * kMib));
-  EXPECT_EQ(WorkspaceOf({.compute_capability = 8, .deterministic = true}), Bytes(64 * kMib));
-  EXPECT_EQ(WorkspaceOf({.compute_capability = 10, .transformer_engine = true}), Bytes(96 * kMib));
 }
 
 }  // namespace

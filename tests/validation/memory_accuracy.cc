@@ -1,9 +1,11 @@
-// Compares the engine's memory with that of published runs, and writes a report.
+// Sends published runs to the service as requests, compares its answers' memory with what was
+// measured, and writes a report.
 //
 //   memory_accuracy --megatron_ci=FILE.csv --measured_runs=FILE.csv --output=REPORT.md
+//       --figures=FIGURES.csv
 //
-// Either file may be left out; any file of the same columns does. Without --output the report goes
-// to standard output.
+// Either table may be left out; any file of the same columns does. Without --output the report goes
+// to standard output. With --figures every figure goes to a table too, with its interval.
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -16,6 +18,7 @@
 #include "engine/base/status_macros.h"
 #include "tests/support/csv.h"
 #include "tests/validation/answer.h"
+#include "tests/validation/figures_file.h"
 #include "tests/validation/report.h"
 
 namespace sextant {
@@ -25,7 +28,7 @@ constexpr int kUsageError = 2;
 
 struct Options {
   std::map<std::string, std::string> files = {
-      {"megatron_ci", ""}, {"measured_runs", ""}, {"output", ""}};
+      {"megatron_ci", ""}, {"measured_runs", ""}, {"output", ""}, {"figures", ""}};
 };
 
 absl::StatusOr<Options> OptionsOf(const std::vector<std::string>& arguments) {
@@ -37,8 +40,10 @@ absl::StatusOr<Options> OptionsOf(const std::vector<std::string>& arguments) {
     const std::string name = named ? std::string(text.substr(0, equals - 2)) : "";
     const auto found = out.files.find(name);
     if (found == out.files.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          argument, ": want --megatron_ci=FILE.csv, --measured_runs=FILE.csv or --output=FILE"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(argument,
+                       ": want --megatron_ci=FILE.csv, --measured_runs=FILE.csv, --output=FILE or "
+                       "--figures=FILE.csv"));
     }
     found->second = argument.substr(equals + 1);
   }
@@ -61,27 +66,33 @@ std::string FileName(const std::string& path) {
 // Without folders, so that the report is the same wherever it is made.
 std::string CommandOf(const Options& options) {
   std::string out = "memory_accuracy";
-  for (const char* name : {"megatron_ci", "measured_runs", "output"}) {
+  for (const char* name : {"megatron_ci", "measured_runs", "output", "figures"}) {
     const std::string& path = options.files.at(name);
     if (!path.empty()) absl::StrAppend(&out, " --", name, "=", FileName(path));
   }
   return out;
 }
 
+absl::Status Write(const std::string& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  return out ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("can't write ", path));
+}
+
 absl::Status Run(const Options& options) {
   SEXTANT_ASSIGN_OR_RETURN(const auto megatron_ci, RowsOf(options.files.at("megatron_ci")));
   SEXTANT_ASSIGN_OR_RETURN(const auto measured_runs, RowsOf(options.files.at("measured_runs")));
   const Answers answers = AnswersOf(megatron_ci, measured_runs);
+  const std::string& figures = options.files.at("figures");
+  if (!figures.empty()) {
+    SEXTANT_RETURN_IF_ERROR(Write(figures, FiguresCsv(FigureLinesOf(answers.answered))));
+  }
   const std::string report = ReportOf(answers, CommandOf(options));
   const std::string& output = options.files.at("output");
-  if (output.empty()) {
-    std::cout << report;
-    return absl::OkStatus();
-  }
-  std::ofstream out(output);
-  out << report;
-  out.close();
-  return out ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("can't write ", output));
+  if (!output.empty()) return Write(output, report);
+  std::cout << report;
+  return absl::OkStatus();
 }
 
 int Main(const std::vector<std::string>& arguments) {

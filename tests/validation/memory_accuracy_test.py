@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""memory_accuracy on the small tables of tests/golden: its statistics are worked out again here."""
+"""memory_accuracy on the small tables of tests/golden: its statistics are computed again here."""
 
 import csv
 import math
@@ -12,6 +12,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.join(os.environ["SEXTANT_BIN"], "memory_accuracy")
 GOLDEN = os.path.join(ROOT, "tests", "golden")
+ALL_FIELDS = "all fields given"
 
 
 def run(*arguments):
@@ -41,7 +42,7 @@ def number(cell):
     return float(cell.replace("%", "").replace("+", ""))
 
 
-def check_report(table, source, answered):
+def check_report(table, source, answered, ranges):
     path = os.path.join(GOLDEN, table)
     with open(path, newline="", encoding="utf-8") as file:
         row_count = len(list(csv.DictReader(file)))
@@ -50,8 +51,9 @@ def check_report(table, source, answered):
     report = result.stdout
     assert report == run(f"--{source}={path}").stdout
     left_out = sum(int(row["rows"]) for row in table_with(report, "source", "why", "rows"))
-    assert f" {answered} rows are asked about, {left_out} left out" in report
-    assert answered + left_out == row_count
+    assert (f" {answered} rows are asked about, {ranges} lack a field and are asked about as "
+            f"ranges, {left_out} are left out" in report)
+    assert answered + ranges + left_out == row_count
     # The worst ten are all that there are.
     figures = table_with(report, "run", "definition", "error")
     for row in figures:
@@ -60,7 +62,33 @@ def check_report(table, source, answered):
         slack = 100 * 0.011 / float(row["measured GiB"]) + 0.006
         assert abs(error - number(row["error"])) <= slack, row
     check_summaries(figures, table_with(report, "definition", "which", "within 3 %"))
+    check_figures(source, path, report)
     return report
+
+
+def check_figures(source, path, report):
+    """The table of --figures gives the report's table of intervals."""
+    with tempfile.TemporaryDirectory() as folder:
+        table = os.path.join(folder, "figures.csv")
+        result = run(f"--{source}={path}", f"--figures={table}")
+        assert result.returncode == 0, result.stderr
+        with open(table, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    groups = {}
+    for row in rows:
+        measured, low, high = (float(row[name]) for name in ("measured", "low", "high"))
+        assert low <= float(row["expected"]) <= high, row
+        assert row["framework"] and row["series"], row
+        key = (row["definition"], row["source"], row["request"])
+        groups.setdefault(key, []).append((measured < low, measured > high))
+    shown = table_with(report, "request", "inside", "below low", "above high")
+    assert len(shown) == len(groups)
+    for row in shown:
+        group = groups[row["definition"], row["source"], row["request"]]
+        assert int(row["figures"]) == len(group)
+        for column, side in (("below low", 0), ("above high", 1)):
+            share = 100 * sum(outside[side] for outside in group) / len(group)
+            assert abs(number(row[column]) - share) <= 0.5
 
 
 def check_summaries(figures, summaries):
@@ -69,7 +97,7 @@ def check_summaries(figures, summaries):
         by_definition.setdefault(row["definition"], []).append(number(row["error"]))
     counts = {}
     for summary in summaries:
-        if summary["which"] != "all":
+        if summary["which"] != "all" or summary["request"] != ALL_FIELDS:
             continue
         counts.setdefault(summary["definition"], []).append(summary)
     for definition, errors in by_definition.items():
@@ -88,27 +116,31 @@ def check_summaries(figures, summaries):
 
 
 def check_megatron():
-    report = check_report("megatron_ci_memory.csv", "megatron_ci", answered=8)
+    report = check_report("megatron_ci_memory.csv", "megatron_ci", answered=8, ranges=0)
     assert "| Megatron-LM CI | 1 | Mamba layers are not described |" in report
     assert "| Megatron-LM CI | 1 | offloading of activations is not described |" in report
     known = [row for row in table_with(report, "definition", "which", "within 3 %")
-             if row["which"] == "fully known"]
+             if row["which"] == "fully known" and row["request"] == ALL_FIELDS]
     assert len(known) == 1 and int(known[0]["rows"]) == 8
     assert number(known[0]["median of sizes"]) <= 3
 
 
 def check_measured():
-    report = check_report("measured_memory.csv", "measured_runs", answered=8)
+    report = check_report("measured_memory.csv", "measured_runs", answered=8, ranges=1)
     verdicts = {row["the job"]: row for row in table_with(report, "FITS", "TIGHT")
-                if row["source"] == "BLOOM trials"}
+                if row["source"] == "BLOOM trials" and row["request"] == ALL_FIELDS}
     assert verdicts["ran"]["FITS"] == "1"
     assert verdicts["ran out of memory"]["DOES_NOT_FIT"] == "1"
     neighbours = [row["run"] for row in table_with(report, "run", "settings")]
     at = neighbours.index("bloom-chronicles-prequel-087")
     assert neighbours[at + 1] == "bloom-chronicles-prequel-086"
     calculated = [row for row in table_with(report, "definition", "which", "within 3 %")
-                  if row["definition"] == "calculated" and row["which"] == "fully known"]
+                  if row["definition"] == "calculated" and row["which"] == "fully known"
+                  and row["request"] == ALL_FIELDS]
     assert number(calculated[0]["90th percentile of sizes"]) <= 0.1
+    ranges = table_with(report, "row", "open", "inside")
+    assert [row["row"] for row in ranges] == ["litgpt-finetune-table-052"]
+    assert float(ranges[0]["lowest, GiB"]) < float(ranges[0]["highest, GiB"])
 
 
 def check_errors():
@@ -126,6 +158,7 @@ def check_errors():
             file.write("test,all_args,hardware\na,not JSON,h100\n")
         assert run(f"--megatron_ci={broken}").returncode == 0
         assert run(f"--megatron_ci={broken}", f"--output={folder}/none/a.md").returncode == 1
+        assert run(f"--megatron_ci={broken}", f"--figures={folder}/none/a.csv").returncode == 1
 
 
 def main():

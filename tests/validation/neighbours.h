@@ -12,7 +12,7 @@ namespace sextant {
 // A job's settings, as far as such jobs differ: "72 layers of 14336, 64 heads, tensor 8, ...".
 std::vector<std::string> SettingsOf(const MeasuredCase& run);
 
-// The measured run of `answers`, of the same source and on as much memory, that differs from `run`
+// The measured run of `answers`, of the same source and on the same device, that differs from `run`
 // in the fewest settings; of several, the one with the nearest prediction. Null where there is
 // none.
 const Answer* NearestThatFits(const Answer& run, const std::vector<Answer>& answers);

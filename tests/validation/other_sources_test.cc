@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/memory/ledger/memory_model.h"
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "tests/support/status_matchers.h"
 #include "tests/validation/answer.h"
 #include "tests/validation/measured_row.h"
+#include "tests/validation/service.h"
 #include "tests/validation/traits.h"
 
 namespace sextant {
@@ -12,6 +16,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::Not;
 
 constexpr double kGib = 0x1p30;
 
@@ -49,7 +54,7 @@ TEST(KorthikantiRow, TheFigureIsReproduced) {
   const double h = 12288;
   const double state = 18 * 12 * 96 * h * h / 64;
   const double layer = 2048 * h * (13 + 5 * 96 * 2048 / (8 * h));
-  EXPECT_DOUBLE_EQ(static_cast<double>(answer->calculated.value()),
+  EXPECT_DOUBLE_EQ(static_cast<double>(answer->all_fields.calculated.value()),
                    state + layer * 12 * 8 * (1 + 7.0 / 24));
   EXPECT_TRUE(answer->run.fully_known());
   CsvRow full = row;
@@ -71,23 +76,31 @@ CsvRow Titan() {
 }
 
 TEST(TorchtitanRow, PipelinesKeepWholeWeightsAndGradients) {
-  const MeasuredCase c = CaseOf(Titan());
-  EXPECT_THAT(c.job.layout.layers_per_chunk, ElementsAre(16, 16, 16, 16, 16, 16, 15, 15));
-  EXPECT_EQ(c.job.batch.sequence_count, 1);
-  EXPECT_EQ(c.job.pipeline.micro_batch_count, 8);
-  EXPECT_FALSE(c.job.state.sharding.reshard_after_forward);
-  EXPECT_EQ(c.job.state.precision.master_weights, false);
+  MeasuredCase c = CaseOf(Titan());
+  const v1::RunLayout& layout = c.all_fields.layout();
+  EXPECT_THAT(layout.parallel().layers_per_chunk(), ElementsAre(16, 16, 16, 16, 16, 16, 15, 15));
+  EXPECT_EQ(layout.micro_batch_size(), 1);
+  EXPECT_EQ(layout.global_batch_size(), 4 * 8);
+  EXPECT_EQ(layout.framework().kind(), v1::FrameworkMemory::KIND_TORCHTITAN);
+  EXPECT_TRUE(layout.framework().deferred_reduction());
+  EXPECT_FALSE(layout.sharding().reshard_after_forward());
+  EXPECT_FALSE(c.all_fields.training().precision().master_weights());
   // 4 bytes of the first stage's 16 layers and embedding, an eighth of them here: 16 x 3.19e9 and
   // 2.1e9. Norms are whole. No shards yet.
   const double matrices = 2 * 16384.0 * 16384 + 2 * 16384.0 * 1024 + 3 * 16384.0 * 53248;
   const double gradients = 4 * (16 * matrices + 128256.0 * 16384) / 8;
-  const auto model = MemoryModel::Of(c.model, c.job);
-  ASSERT_TRUE(model.ok());
-  LedgerRows rows;
-  EXPECT_EQ(model->Stage(0, &rows)->of(LedgerKind::kGradient), Bytes(0));
+  c.stage = 0;
+  v1::PlanRunRequest request = c.all_fields;
+  request.mutable_options()->set_view(v1::PLAN_VIEW_FULL);
+  request.mutable_options()->set_include_ledger(true);
+  const auto response = AskForPlan(request);
+  ASSERT_THAT(response, IsOk());
   double whole = 0;
-  for (const LedgerRow& row : rows) {
-    if (row.term == "whole_gradient") whole += static_cast<double>(row.size.value());
+  for (const v1::LedgerRow& row : response->plan().memory().stages(0).ledger()) {
+    EXPECT_NE(row.kind(), v1::LEDGER_KIND_GRADIENT);
+    if (absl::StrContains(row.why(), "after the last micro-batch")) {
+      whole += static_cast<double>(row.size_bytes());
+    }
   }
   EXPECT_NEAR(whole, gradients, 1e7);
   EXPECT_EQ(c.measured.at(0).definition, MemoryDefinition::kReserved);
@@ -101,14 +114,10 @@ TEST(TorchtitanRow, WithoutAPipelineShardsAreShards) {
   row["pp"] = "1";
   row["micro_batch"] = "16";
   const MeasuredCase c = CaseOf(row);
-  EXPECT_EQ(c.job.batch.sequence_count, 16);
-  EXPECT_TRUE(c.job.state.sharding.reshard_after_forward);
-  EXPECT_EQ(c.job.reserve.workspace, Bytes(int64_t{64} << 20));
-  row["recompute"] = "selective";
-  EXPECT_THAT(ReasonOf(row), testing::HasSubstr("by operator"));
-  row["recompute"] = "full";
-  row["micro_batch"] = row["notes"] = "";
-  EXPECT_EQ(ReasonOf(row), "micro-batch not published");
+  EXPECT_EQ(c.all_fields.layout().micro_batch_size(), 16);
+  EXPECT_TRUE(c.all_fields.layout().sharding().reshard_after_forward());
+  row["peak_mem_as_published"] = "";
+  EXPECT_EQ(ReasonOf(row), "no measured memory");
 }
 
 TEST(LitgptRow, FinetuningInBf16IsAnUpperBound) {
@@ -120,19 +129,120 @@ TEST(LitgptRow, FinetuningInBf16IsAnUpperBound) {
                 {"micro_batch", "4"},
                 {"peak_mem_as_published", "14.10 GB"}};
   const MeasuredCase c = CaseOf(row);
-  EXPECT_EQ(c.job.state.precision.optimizer_data_type, DataType::kBf16);
-  EXPECT_EQ(c.job.state.precision.master_weights, false);
-  EXPECT_EQ(c.job.state.sharding.zero_stage, ZeroStage::kParameters);
+  const v1::PrecisionPolicy& precision = c.all_fields.training().precision();
+  EXPECT_EQ(precision.optimizer_data_type(), v1::DATA_TYPE_BF16);
+  EXPECT_TRUE(precision.has_master_weights() && !precision.master_weights());
+  EXPECT_EQ(c.all_fields.layout().sharding().zero_stage(), v1::ZERO_STAGE_PARAMETERS);
+  EXPECT_EQ(c.all_fields.layout().framework().kind(), v1::FrameworkMemory::KIND_PYTORCH_FSDP);
   EXPECT_EQ(c.measured.at(0).size, Bytes(14'100'000'000));
   EXPECT_THAT(c.traits, Contains(kTraitShorterSamples));
   EXPECT_FALSE(c.fully_known());
   row["peak_mem_as_published"] = "OOM";
   EXPECT_TRUE(CaseOf(row).ran_out);
-  row["task"] = "lora";
-  EXPECT_EQ(ReasonOf(row), "rank and targets of adapters not published with the row");
-  row["task"] = "sft";
+  row["gpus"] = "1";
+  EXPECT_EQ(CaseOf(row).all_fields.layout().framework().kind(),
+            v1::FrameworkMemory::KIND_PYTORCH_DDP);
   row["model"] = "stablelm-base-alpha-3b";
   EXPECT_EQ(ReasonOf(row), "shape of the layers not published");
+  row["model"] = "gemma-2b";
+  row["source_table"] = "gemma2-2b/full.yaml";
+  EXPECT_EQ(ReasonOf(row), kSelfContradicting);
+}
+
+OpenCase OpenOf(const CsvRow& row) {
+  const Translated out = TranslateMeasuredRow(row);
+  if (const auto* left_out = std::get_if<LeftOut>(&out)) ADD_FAILURE() << left_out->reason;
+  return std::holds_alternative<OpenCase>(out) ? std::get<OpenCase>(out) : OpenCase();
+}
+
+TEST(OpenRows, AdaptersHaveAnyUsualRankAndPlace) {
+  const OpenCase c = OpenOf({{"source_repo", "Lightning-AI/litgpt"},
+                             {"model", "phi-2"},
+                             {"task", "qlora"},
+                             {"gpus", "4"},
+                             {"seq_len", "512"},
+                             {"micro_batch", "1"},
+                             {"peak_mem_as_published", "14.27 GB"}});
+  ASSERT_EQ(c.requests.size(), 2u);
+  const v1::ModelChanges& most = c.requests[1].model().changes();
+  EXPECT_EQ(most.adapters().rank(), 32);
+  EXPECT_TRUE(most.base_frozen());
+  EXPECT_THAT(most.adapters().targets(), Not(Contains("feed_forward.gate")));  // phi-2 has none
+  EXPECT_EQ(c.requests[0].training().sequence_length(), 128);
+  EXPECT_EQ(c.requests[0].layout().sharding().zero_stage(), v1::ZERO_STAGE_PARAMETERS);
+  EXPECT_EQ(c.requests[1].layout().sharding().zero_stage(), v1::ZERO_STAGE_NONE);
+  EXPECT_EQ(c.requests[1].layout().storage().frozen_data_type(), v1::DATA_TYPE_FP4);
+  const auto answer = OpenAnswerOf(c);
+  ASSERT_THAT(answer, IsOk());
+  EXPECT_LT(answer->low, answer->high);
+}
+
+TEST(OpenRows, RecomputationByOperatorIsBetweenNoneAndFull) {
+  CsvRow row = Titan();
+  row["model"] = "llama3-8b";
+  row["recompute"] = "selective";
+  row["pp"] = row["tp"] = row["cp"] = "1";
+  row["dp"] = "8";
+  row["seq_len"] = "8192";
+  row["micro_batch"] = "1";
+  const OpenCase c = OpenOf(row);
+  ASSERT_EQ(c.requests.size(), 2u);
+  EXPECT_EQ(c.requests[0].training().recompute(), v1::RECOMPUTE_POLICY_FULL);
+  EXPECT_EQ(c.requests[1].training().recompute(), v1::RECOMPUTE_POLICY_NONE);
+  row["source_repo"] = "pytorch/ao";
+  row["recompute"] = "full";
+  row["micro_batch"] = "";
+  row["peak_mem_as_published"] = "28.07 GB";
+  const OpenCase ao = OpenOf(row);
+  EXPECT_EQ(ao.open, "micro-batch: 1 or 2");
+  EXPECT_NEAR(static_cast<double>(ao.measured->value()), 28.07 * kGib, 1);  // torchtitan logs GiB
+  EXPECT_THAT(OpenAnswerOf(ao), IsOk());
+}
+
+// Sizes as the chart prints them.
+TEST(OpenRows, NanotronsShapesHaveTheirPublishedSizes) {
+  const std::pair<const char*, double> kSizes[] = {{"nanotron-1.34B", 1.34e9},
+                                                   {"nanotron-3.57B", 3.57e9},
+                                                   {"nanotron-8.86B", 8.86e9},
+                                                   {"nanotron-80.0B", 80.0e9}};
+  for (const auto& [model, size] : kSizes) {
+    const OpenCase c = OpenOf({{"source_repo", "huggingface/nanotron"},
+                               {"model", model},
+                               {"dp", "4"},
+                               {"tp", "2"},
+                               {"pp", "4"},
+                               {"seq_len", "4096"},
+                               {"micro_batch", "1"},
+                               {"grad_accum", "64"},
+                               {"zero_stage", "1"},
+                               {"peak_mem_as_published", "8.4GB"}});
+    ASSERT_EQ(c.requests.size(), 2u);
+    EXPECT_NEAR(static_cast<double>(c.measured->value()), 8.4 * kGib, 1);
+    const auto response = AskForPlan(c.requests[0]);
+    ASSERT_THAT(response, IsOk());
+    const auto counted = static_cast<double>(response->plan().parameters().total());
+    EXPECT_NEAR(counted / size, 1, 0.004) << model;
+  }
+}
+
+TEST(OpenRows, InternevosSequencesHaveEitherLength) {
+  const OpenCase c = OpenOf({{"source_repo", "InternLM/InternEvo"},
+                             {"layers", "32"},
+                             {"hidden", "4096"},
+                             {"ffn_hidden", "11008"},
+                             {"heads", "32"},
+                             {"vocab", "103168"},
+                             {"dp", "1"},
+                             {"tp", "1"},
+                             {"pp", "3"},
+                             {"zero_stage", "1"},
+                             {"micro_batch", "1"},
+                             {"grad_accum", "4"},
+                             {"peak_mem_as_published", "75 GB"}});
+  ASSERT_EQ(c.requests.size(), 2u);
+  EXPECT_THAT(c.requests[0].layout().parallel().layers_per_chunk(), ElementsAre(11, 11, 10));
+  EXPECT_EQ(c.requests[1].training().sequence_length(), 4096);
+  EXPECT_THAT(OpenAnswerOf(c), IsOk());
 }
 
 }  // namespace

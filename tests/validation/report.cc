@@ -12,61 +12,86 @@ namespace {
 
 constexpr size_t kWorst = 10;
 
-constexpr char kTerms[] = R"(## What is compared
-A row becomes a question: a model, a job, and whose GPU was read. The answer is the ledger of that
-stage, else of the fullest ([memory.md](memory.md)). Figures of different definitions are never in
-one statistic:
+constexpr char kTerms[] = R"(## The comparison
+Each row becomes two requests to PlanningService.PlanRun and nothing else. The answers come from the
+code that the server runs, so a user who sends the same request gets the same figures.
+
+- **All fields given**: every field that the source publishes, the framework's settings included.
+- **Defaults of the framework**: the framework's kind, but none of the fields that a framework
+  decides. These are number formats other than the one computed in, padding of the vocabulary, the
+  loss's kernel, copies of attention's output, fusion of experts' activations, gathered weights
+  after the forward pass, and the framework's other settings.
+
+A figure is compared with the stage whose GPU was read. Where the source doesn't say which, that is
+the fullest stage ([memory.md](memory.md)). Figures of different definitions are never in one
+statistic:
 
 | definition | measured | compared with |
 | --- | --- | --- |
-| allocated | the most that PyTorch's allocator had handed out | what is counted, and workspaces |
-| reserved | the most that it had taken from the driver | the same and the expected cache |
-| process | what nvidia-smi shows | the same, context and communicators, as expected |
-| calculated | the source's own formula, no measurement | matrices and activations of layers |
+| allocated | the most that PyTorch's allocator had handed out | allocated_bytes |
+| reserved | the most that it had taken from the driver | reserved_bytes |
+| process | the process's memory in nvidia-smi | process_bytes |
+| calculated | the source's own formula, no measurement | layers' matrices and activations |
 
-**Fully known**: the source prints all that the answer depends on, in the row or in a launcher that
-the translator names; nothing is assumed; and no other run of the source that is the same question
-on the same hardware is more than 10 % away.
+A row is **fully known** if two conditions hold. First, the source publishes everything that the
+answer depends on, in the row or in a launcher that the translator names. Second, no other run of
+the source asks the same question on the same hardware with a figure more than 10 % away.
 
-Errors are signed: predicted over measured, less 1. Constants of frameworks (workspaces, buckets,
-placeholders) are from their sources, never fitted.
+Errors are signed: predicted over measured, less 1. The tables of causes, of the worst errors and of
+model state are of the requests with all fields given.
 
-**What is a hold-out.** Which mechanisms the ledger has was found by looking at residuals of the
-Megatron-LM CI rows; constants come from source code and no number was fitted to a row, but these
-rows are no hold-out. Others were kept apart until the ledger stood. Then SimuMax's allocated
-figures showed that the empty gradient of the output head was missing (median 2.20 % before, the
-head's gradient in Megatron-LM's source behind it), and BLOOM's that DeepSpeed's bf16 optimizer
-keeps gradients in bf16 too, and torchtitan's that FSDP2 under a pipeline keeps whole weights and
-gradients. Since then they are no hold-outs either, in the strict sense. SimuMax's reserved figures
-never were one: the share of cache that the ledger expects is the median of those very rows.
-So is the spread of what the ledger doesn't count, in the intervals of verdicts, that of the errors
-below.
+**No source is a hold-out.** Megatron-LM CI's errors showed which mechanisms the ledger needs. Later
+SimuMax's allocated figures showed that the output head's placeholder gradient was missing, BLOOM's
+that DeepSpeed's bf16 optimizer keeps gradients in bf16 too, and torchtitan's that FSDP2 under a
+pipeline keeps whole weights and gradients. The constants of frameworks come from their source code.
+Two shares are fitted to rows below: the allocator's cache is the median of SimuMax's reserved
+figures, and the spread of uncounted memory is that of the errors below.
+)";
+
+constexpr char kCoverage[] = R"(
+## Intervals
+An interval should hold 80 % of the figures, with 10 % below it and 10 % above:
+
 )";
 
 constexpr char kBetweenSteps[] = R"(
 ## Model state alone
-Megatron-LM also logs what is allocated after a step: model state and workspaces, without
-activations. Rows in bf16 without pipeline parallelism, where nothing else stays (in fp16 a copy of
-gradients in fp32 does, which is gone by the peak):
+Megatron-LM also logs the memory allocated after a step: model state and workspaces, without
+activations. The rows are those in bf16 without pipeline parallelism. (In fp16 a copy of gradients
+in fp32 stays after the step, and is freed before the peak.)
 
 )";
 
 constexpr char kCauses[] = R"(
-## What is off, and why
-Causes hold for all rows of a kind: a predicate on how the row was translated, in
+## Causes of errors
+A cause holds for all rows of a kind, by a predicate on the translated row in
 `tests/validation/causes.cc`. Figures more than 3 % off:
 
 )";
 
-constexpr char kOutOfMemory[] = R"(
-## Out of memory
-Verdicts of runs whose GPU is known: `FITS` where the high end of the process's interval does,
-`DOES_NOT_FIT` where not even its low end does.
+constexpr char kVerdicts[] = R"(
+## Verdicts
+The plan's own verdict on the row's device:
 
 )";
 
 constexpr char kNeighbours[] = R"(
-Each run that ran out, and below it the one that ran with the fewest settings other:
+Each run that ran out of memory, followed by the run that differs from it in the fewest settings and
+did not:
+
+)";
+
+constexpr char kOpen[] = R"(
+## Rows that lack a field
+These rows lack a field that the answer depends on. One request is sent for each possible value, or
+for the smallest and the largest. The prediction goes from the lowest end of their intervals to the
+highest:
+
+)";
+
+constexpr char kContradictions[] = R"(
+## Rows that contradict one another
+The source of these rows contradicts itself:
 
 )";
 
@@ -77,8 +102,8 @@ std::vector<ScoredFigure> KnownOf(const std::vector<ScoredFigure>& figures) {
   return out;
 }
 
-// The ledger's residual for allocated, fully known figures: memory that it leaves out or counts too
-// much.
+// The ledger's residual for allocated, fully known figures: memory that it leaves out, or counts
+// too often.
 std::string ResidualOf(const std::vector<ScoredFigure>& known) {
   std::vector<double> errors;
   std::vector<double> beyond;
@@ -94,7 +119,7 @@ std::string ResidualOf(const std::vector<ScoredFigure>& known) {
                       " fully known allocated figures together: median of sizes ",
                       Percent(summary.median), ", 10th to 90th percentile ",
                       SignedPercent(summary.low), " to ", SignedPercent(summary.high),
-                      ". Measured over predicted, less 1, is what no row of a ledger has: ",
+                      ". Measured over predicted, less 1, is the share that no ledger row has: ",
                       SignedPercent(uncounted.low), " to ", SignedPercent(uncounted.high),
                       ", median ", SignedPercent(uncounted.median_signed), ".\n");
 }
@@ -102,22 +127,27 @@ std::string ResidualOf(const std::vector<ScoredFigure>& known) {
 }  // namespace
 
 std::string ReportOf(const Answers& answers, const std::string& command) {
-  const std::vector<ScoredFigure> figures = FiguresOf(answers.answered);
+  const std::vector<Answer>& answered = answers.answered;
+  const std::vector<ScoredFigure> figures = FiguresOf(answered, RequestKind::kAllFields);
   const std::vector<ScoredFigure> known = KnownOf(figures);
+  std::vector<ScoredFigure> both = FiguresOf(answered, RequestKind::kDefaults);
+  both.insert(both.begin(), figures.begin(), figures.end());
   std::string out =
       absl::StrCat("# How well memory is predicted\n\nMade by\n\n    ", command,
-                   "\n\nfrom published runs; any files of the same columns do. ",
-                   answers.answered.size(), " rows are asked about, ", answers.left_out.size(),
-                   " left out.\n\n", kTerms, "\n## Errors\n", ErrorTable(figures));
-  absl::StrAppend(&out, ResidualOf(known), kBetweenSteps, BetweenStepsTable(answers.answered));
+                   "\n\nfrom published runs; any files of the same columns do. ", answered.size(),
+                   " rows are asked about, ", answers.open.size(),
+                   " lack a field and are asked about as ranges, ", answers.left_out.size(),
+                   " are left out.\n\n", kTerms, "\n## Errors\n", ErrorTable(both));
+  absl::StrAppend(&out, ResidualOf(known), kCoverage, CoverageTable(both), kBetweenSteps,
+                  BetweenStepsTable(answered));
   absl::StrAppend(&out, kCauses, CauseTable(figures), "\n## The worst ten\nOf all:\n\n",
                   WorstTable(figures, kWorst), "\nOf those fully known:\n\n",
                   WorstTable(known, kWorst));
-  absl::StrAppend(&out, kOutOfMemory, VerdictTable(answers.answered), kNeighbours,
-                  OutOfMemoryTable(answers.answered));
-  absl::StrAppend(&out, "\n## Left out\n", LeftOutTable(answers.left_out),
-                  "\n## What is assumed\nRows that are not fully known, by what is assumed:\n\n",
-                  AssumptionTable(answers.answered));
+  absl::StrAppend(&out, kVerdicts, VerdictTable(answered), kNeighbours, OutOfMemoryTable(answered));
+  absl::StrAppend(&out, kOpen, OpenTable(answers.open), kContradictions, ContradictionList(answers),
+                  "\n## Left out\n", LeftOutTable(answers));
+  absl::StrAppend(&out, "\n## Assumptions\nRows that are not fully known, by assumption:\n\n",
+                  AssumptionTable(answered));
   return out;
 }
 

@@ -5,9 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "tests/validation/causes.h"
 #include "tests/validation/error_summary.h"
 
@@ -18,12 +19,31 @@ constexpr double kClose = 0.03;
 
 bool IsKnown(const ScoredFigure& figure) { return figure.answer->run.fully_known(); }
 
-std::vector<double> ErrorsOf(const std::vector<ScoredFigure>& figures, bool known_only) {
+std::vector<double> ErrorsOf(const std::vector<ScoredFigure>& figures, RequestKind request,
+                             bool known_only) {
   std::vector<double> out;
   for (const ScoredFigure& figure : figures) {
-    if (!known_only || IsKnown(figure)) out.push_back(figure.error);
+    if (figure.request != request || (known_only && !IsKnown(figure))) continue;
+    out.push_back(figure.error);
   }
   return out;
+}
+
+// Bytes allocated after a step: all but activations, transients and buffers of communication.
+double BetweenSteps(const v1::StageMemory& memory) {
+  double out = memory.allocated_bytes().expected();
+  for (const v1::LedgerSum& sum : memory.sums()) {
+    const bool gone = sum.kind() == v1::LEDGER_KIND_ACTIVATION ||
+                      sum.kind() == v1::LEDGER_KIND_TRANSIENT ||
+                      sum.kind() == v1::LEDGER_KIND_COMMUNICATION_BUFFER;
+    if (gone) out -= static_cast<double>(sum.size_bytes());
+  }
+  return out;
+}
+
+// "head_backward"
+std::string PhaseText(v1::PeakPhase phase) {
+  return absl::AsciiStrToLower(absl::StripPrefix(v1::PeakPhase_Name(phase), "PEAK_PHASE_"));
 }
 
 std::string SummaryCells(const ErrorSummary& summary) {
@@ -47,14 +67,20 @@ std::string CauseName(const ScoredFigure& figure) {
 
 }  // namespace
 
-std::vector<ScoredFigure> FiguresOf(const std::vector<Answer>& answers) {
+std::vector<ScoredFigure> FiguresOf(const std::vector<Answer>& answers, RequestKind request) {
   std::vector<ScoredFigure> out;
   for (const Answer& answer : answers) {
+    const Prediction* prediction = answer.Of(request);
+    if (prediction == nullptr) continue;
     for (const MeasuredMemory& measured : answer.run.measured) {
-      out.push_back({&answer, measured, answer.ErrorOf(measured)});
+      out.push_back({&answer, prediction, request, measured, prediction->ErrorOf(measured)});
     }
   }
   return out;
+}
+
+absl::string_view RequestName(RequestKind request) {
+  return request == RequestKind::kAllFields ? "all fields given" : "defaults of the framework";
 }
 
 absl::string_view DefinitionName(MemoryDefinition definition) {
@@ -75,23 +101,25 @@ std::string Percent(double share) { return absl::StrFormat("%.2f %%", 100 * shar
 
 std::string SignedPercent(double share) { return absl::StrFormat("%+.2f %%", 100 * share); }
 
-std::string Gibibytes(Bytes size) {
-  return absl::StrFormat("%.2f", static_cast<double>(size.value()) / 0x1p30);
-}
+std::string Gibibytes(Bytes size) { return Gibibytes(static_cast<double>(size.value())); }
+
+std::string Gibibytes(double bytes) { return absl::StrFormat("%.2f", bytes / 0x1p30); }
 
 std::string ErrorTable(const std::vector<ScoredFigure>& figures) {
   std::map<std::pair<MemoryDefinition, std::string>, std::vector<ScoredFigure>> groups;
   for (const ScoredFigure& figure : figures) {
     groups[{figure.measured.definition, figure.answer->run.source}].push_back(figure);
   }
-  std::string out = absl::StrCat("| definition | source | which | ", kSummaryHead,
-                                 "| --- | --- | --- | ", kSummaryRule);
+  std::string out = absl::StrCat("| definition | source | request | which | ", kSummaryHead,
+                                 "| --- | --- | --- | --- | ", kSummaryRule);
   for (const auto& [key, group] : groups) {
-    const std::string start =
-        absl::StrCat("| ", DefinitionName(key.first), " | ", key.second, " | ");
-    absl::StrAppend(&out, start, "all | ", SummaryCells(SummaryOf(ErrorsOf(group, false))), "\n");
-    const ErrorSummary known = SummaryOf(ErrorsOf(group, true));
-    absl::StrAppend(&out, start, "fully known | ", SummaryCells(known), "\n");
+    for (const RequestKind request : {RequestKind::kAllFields, RequestKind::kDefaults}) {
+      for (const bool known : {false, true}) {
+        absl::StrAppend(&out, "| ", DefinitionName(key.first), " | ", key.second, " | ",
+                        RequestName(request), known ? " | fully known | " : " | all | ",
+                        SummaryCells(SummaryOf(ErrorsOf(group, request, known))), "\n");
+      }
+    }
   }
   return out;
 }
@@ -100,15 +128,11 @@ std::string BetweenStepsTable(const std::vector<Answer>& answers) {
   std::vector<double> errors;
   std::vector<double> known;
   for (const Answer& answer : answers) {
-    if (!answer.run.between_steps.has_value() || answer.stage_count > 1) continue;
-    if (answer.run.job.batch.compute_data_type != DataType::kBf16) continue;
-    Bytes state = answer.run.job.reserve.workspace;
-    for (const LedgerKind kind : {LedgerKind::kWeight, LedgerKind::kGradient,
-                                  LedgerKind::kMasterWeight, LedgerKind::kOptimizerState}) {
-      state = state + answer.memory.of(kind);
-    }
+    if (!answer.run.between_steps.has_value() || answer.all_fields.stage_count > 1) continue;
+    const v1::PrecisionPolicy& precision = answer.run.all_fields.training().precision();
+    if (precision.compute_data_type() != v1::DATA_TYPE_BF16) continue;
     const double measured = static_cast<double>(answer.run.between_steps->value());
-    errors.push_back(static_cast<double>(state.value()) / measured - 1);
+    errors.push_back(BetweenSteps(answer.all_fields.memory) / measured - 1);
     if (answer.run.fully_known()) known.push_back(errors.back());
   }
   return absl::StrCat("| which | ", kSummaryHead, "| --- | ", kSummaryRule, "| all | ",
@@ -128,10 +152,11 @@ std::string WorstTable(std::vector<ScoredFigure> figures, size_t count) {
   for (const ScoredFigure& figure : figures) {
     const Answer& answer = *figure.answer;
     const MemoryDefinition definition = figure.measured.definition;
-    absl::StrAppend(&out, "| ", answer.run.id, " | ", DefinitionName(definition), " | ",
-                    Gibibytes(figure.measured.size), " | ", Gibibytes(answer.Predicted(definition)),
-                    " | ", SignedPercent(figure.error), " | ", PeakPhaseName(answer.memory.phase),
-                    " | ", CauseName(figure), " |\n");
+    absl::StrAppend(
+        &out, "| ", answer.run.id, " | ", DefinitionName(definition), " | ",
+        Gibibytes(figure.measured.size), " | ",
+        Gibibytes(figure.prediction->Of(definition).expected()), " | ", SignedPercent(figure.error),
+        " | ", PhaseText(figure.prediction->memory.peak_phase()), " | ", CauseName(figure), " |\n");
   }
   return out;
 }

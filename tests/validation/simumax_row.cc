@@ -12,13 +12,14 @@
 #include "engine/base/status_macros.h"
 #include "tests/validation/cells.h"
 #include "tests/validation/megatron_row.h"
+#include "tests/validation/request.h"
 
 namespace sextant {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kBlackwell = 10;
+constexpr char kAccelerator[] = "b200-sxm";
 constexpr double kMebibyte = 0x1p20;  // the logs' MB
 
 json Cut(const CsvRow& row) {
@@ -92,11 +93,15 @@ absl::StatusOr<MeasuredCase> SimumaxCase(const CsvRow& row) {
                            MegatronArguments::Parse(arguments.dump()));
   SEXTANT_ASSIGN_OR_RETURN(const int64_t gpus, RequiredCell(row, "gpus", "GPU count"));
   MeasuredCase out;
-  const MegatronMachine machine = {.compute_capability = kBlackwell, .gpu_count = gpus};
+  const MegatronMachine machine = {.accelerator = kAccelerator, .gpu_count = gpus};
   SEXTANT_RETURN_IF_ERROR(DescribeMegatron(parsed, machine, false, out));
   out.hardware = Cell(row, "hardware");
-  out.job.batch.loss = LossKind::kFused;
-  out.job.pipeline.micro_batch_count = WholeCell(row, "grad_accum").value_or(1);
+  out.series = Cell(row, "model");
+  v1::PlanRunRequest& request = out.all_fields;
+  request.mutable_layout()->mutable_kernels()->set_loss(v1::KernelChoices::LOSS_FUSED);
+  SetSizes({.data_parallel_size = DataParallelSize(request),
+            .micro_batch_count = WholeCell(row, "grad_accum").value_or(1)},
+           request);
   SEXTANT_RETURN_IF_ERROR(AddFigures(Cell(row, "peak_mem_as_published"), out));
   return out;
 }

@@ -14,6 +14,9 @@ inline constexpr char kTraitNewestWorkspace[] = "workspaces of the newest PyTorc
 inline constexpr char kTraitShorterSamples[] = "samples shorter than the maximum";
 inline constexpr char kTraitCompiled[] = "compiled";
 
+// Why a row is left out of which two columns can't both be right.
+inline constexpr char kSelfContradicting[] = "two of its columns contradict each other";
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_VALIDATION_TRAITS_H_
