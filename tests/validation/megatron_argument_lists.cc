@@ -15,7 +15,7 @@ cross-entropy-loss-fusion data-parallel-sharding-strategy deterministic-mode dis
 expert-model-parallel-size expert-tensor-parallel-size ffn-hidden-size fp16 global-batch-size
 grad-reduce-in-bf16 group-query-attention hidden-dropout hidden-size kv-channels kv-lora-rank
 make-vocab-size-divisible-by max-position-embeddings micro-batch-size moe-ffn-hidden-size
-moe-grouped-matmul moe-layer-freq moe-router-enable-expert-bias moe-router-topk
+moe-grouped-gemm moe-layer-freq moe-router-enable-expert-bias moe-router-topk
 moe-shared-expert-intermediate-size moe-token-dispatcher-type mtp-num-layers
 multi-latent-attention no-bias-gelu-fusion no-gradient-accumulation-fusion normalization
 num-attention-heads num-distributed-optimizer-instances num-experts num-layers

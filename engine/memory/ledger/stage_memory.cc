@@ -1,6 +1,7 @@
 #include "engine/memory/ledger/stage_memory.h"
 
 #include <cmath>
+#include <initializer_list>
 
 #include "engine/base/field_violation.h"
 
@@ -15,6 +16,29 @@ constexpr int64_t kMaxAllocated = int64_t{1} << 58;
 
 Bytes ShareOf(Bytes size, double share) {
   return Bytes(std::llround(static_cast<double>(size.value()) * share));
+}
+
+BytesInterval OfShare(Bytes size, const ShareInterval& share) {
+  return {ShareOf(size, share.low), ShareOf(size, share.expected), ShareOf(size, share.high)};
+}
+
+BytesInterval Plus(Bytes exact, const BytesInterval& interval) {
+  return {exact + interval.low, exact + interval.expected, exact + interval.high};
+}
+
+// The interval of a sum of terms whose errors are independent: the distances of its ends from what
+// is expected add up in squares. Source: the variance of a sum of independent terms.
+BytesInterval SumOf(std::initializer_list<BytesInterval> terms) {
+  Bytes expected(0);
+  double below = 0;
+  double above = 0;
+  for (const BytesInterval& term : terms) {
+    expected = expected + term.expected;
+    below += std::pow(static_cast<double>((term.expected - term.low).value()), 2);
+    above += std::pow(static_cast<double>((term.high - term.expected).value()), 2);
+  }
+  return {expected - Bytes(std::llround(std::sqrt(below))), expected,
+          expected + Bytes(std::llround(std::sqrt(above)))};
 }
 
 LedgerRow RowOf(absl::string_view name, absl::string_view why, Bytes size) {
@@ -55,19 +79,10 @@ absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory m
     return InvalidField("layout", "needs more than 2.8e17 bytes on a GPU");
   }
   const Bytes base(counted.value());
-  const auto reserved = [&](double ShareInterval::*end, Bytes& allocated) {
-    allocated = base + ShareOf(base, reserve.uncounted.*end);
-    return allocated + ShareOf(allocated, reserve.fragmentation.*end);
-  };
-  memory.reserved = {reserved(&ShareInterval::low, memory.allocated.low),
-                     reserved(&ShareInterval::expected, memory.allocated.expected),
-                     reserved(&ShareInterval::high, memory.allocated.high)};
-  const auto process = [&reserve](Bytes taken, Bytes BytesInterval::*end) {
-    return taken + reserve.context.*end + reserve.communicators.*end;
-  };
-  memory.process = {process(memory.reserved.low, &BytesInterval::low),
-                    process(memory.reserved.expected, &BytesInterval::expected),
-                    process(memory.reserved.high, &BytesInterval::high)};
+  memory.allocated = Plus(base, OfShare(base, reserve.uncounted));
+  const Bytes allocated = memory.allocated.expected;
+  memory.reserved = SumOf({memory.allocated, OfShare(allocated, reserve.fragmentation)});
+  memory.process = SumOf({memory.reserved, reserve.context, reserve.communicators});
   memory.sums[static_cast<size_t>(LedgerKind::kFrameworkReserve)] =
       memory.process.expected - base + reserve.workspace;
   return memory;

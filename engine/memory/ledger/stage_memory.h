@@ -52,7 +52,8 @@ struct StageMemory {
 //   reserved  = allocated (1 + fragmentation)
 //   process   = reserved + context + communicators
 //
-// each at its low, expected and high end.
+// as expected. Each is an 80 % interval. Errors of the terms are independent, so that the distances
+// of an interval's ends from what is expected add up in squares.
 //
 // Errors: kInvalidArgument "layout" where a sum exceeds 9.2e18 bytes.
 absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory memory);
