@@ -15,12 +15,12 @@ constexpr int64_t kDeterministicConfiguration = 8 * 4096 * kKib;       // :4096:
 int64_t TorchWorkspace(DeviceGeneration generation) {
   switch (generation) {
     case DeviceGeneration::kBeforeHopper:
-    case DeviceGeneration::kBlackwell:
       return kDefaultConfiguration;
     case DeviceGeneration::kAmdCdna3:
       return 128 * kMib;
     case DeviceGeneration::kUnknown:
     case DeviceGeneration::kHopper:
+    case DeviceGeneration::kBlackwell:
     case DeviceGeneration::kAmd:
       break;
   }

@@ -29,9 +29,9 @@ struct WorkspaceUse {
 
 // PyTorch keeps one workspace for each cuBLAS handle, and each of two threads has a handle: the
 // program's and that of the backward pass. :4096:8 are 8 buffers of 4,096 KiB; without the
-// variable it is 32 MiB on Hopper and 8.125 MiB on other NVIDIA devices of released versions, and
-// 32 or 128 MiB on AMD's. Source: pytorch/pytorch, aten/src/ATen/cuda/CublasHandlePool.cpp,
-// parseChosenWorkspaceSize(); its main branch of 2026 has 32 MiB on Blackwell too.
+// variable it is 32 MiB on Hopper and later, 8.125 MiB before, and 32 or 128 MiB on AMD's devices.
+// Source: pytorch/pytorch, aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize(), of
+// 2026; releases until then have 8.125 MiB on Blackwell.
 //
 // Transformer Engine keeps one of its own, and four more for grouped products: 32 MiB from Hopper
 // on, 4 MiB before. Source: NVIDIA/TransformerEngine, transformer_engine/pytorch/cpp_extensions/

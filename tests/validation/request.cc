@@ -70,9 +70,11 @@ v1::PlanRunRequest DefaultsOf(v1::PlanRunRequest request) {
   kernels.clear_loss_chunk_tokens();
   kernels.clear_attention_output_copied();
   kernels.clear_fused_expert_activation();
-  const v1::FrameworkMemory::Kind kind = layout.framework().kind();
+  // Determinism is a property of the run, of which no framework has a default.
+  const v1::FrameworkMemory given = layout.framework();
   layout.mutable_framework()->Clear();
-  layout.mutable_framework()->set_kind(kind);
+  layout.mutable_framework()->set_kind(given.kind());
+  layout.mutable_framework()->set_deterministic(given.deterministic());
   return request;
 }
 
