@@ -123,6 +123,7 @@ constexpr FrameworkTraits DeepSpeed() {
   out.gather_bucket_elements = {kDeepSpeedBucket, kDsZeroConfig};
   out.computed_gradients_stay = {true, kDsBf16};
   out.widens_gradients_at_step = {true, kDsZero};
+  out.flattens_gradients_at_step = {true, kDsZero};
   out.reserve = {kPytorchShares, kEstimated};
   out.max_zero_stage = {ZeroStage::kParameters, kDsZeroConfig};
   out.max_zero_stage_under_pipeline = {ZeroStage::kOptimizer, kDsPipe};
@@ -148,7 +149,7 @@ constexpr FrameworkTraits PytorchFsdp() {
   out.reduction = {GradientReduction::kLastUnderPipeline, kPipelining};
   out.reduces_as_computed = {true, kFullyShard};
   out.autocast = {true, kAutocast};
-  out.keeps_stage_inputs = {true, kPipelining};
+  out.keeps_stage_buffers = {true, kPipelining};
   out.reserve = {kPytorchShares, kEstimated};
   out.max_zero_stage = {ZeroStage::kParameters, kFullyShard};
   out.max_zero_stage_under_pipeline = {ZeroStage::kParameters, kPipelining};

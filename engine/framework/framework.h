@@ -101,12 +101,15 @@ struct FrameworkTraits {
   Cited<bool> computed_gradients_stay = {};
   // True where the optimizer step makes an fp32 copy of narrower gradients.
   Cited<bool> widens_gradients_at_step = {};
+  // True where the optimizer step works on flat copies of a rank's whole share, which no cached
+  // block of the allocator is large enough for.
+  Cited<bool> flattens_gradients_at_step = {};
 
   // Buffers and copies.
-  Cited<bool> autocast = {};            // wide weights are cast to the compute type on use
-  Cited<bool> global_buffer = {};       // gathered inputs of the head are in a buffer that stays
-  Cited<bool> wide_outputs = {};        // logits that the model returns are copied to fp32
-  Cited<bool> keeps_stage_inputs = {};  // a pipeline's stage has a buffer for each micro-batch
+  Cited<bool> autocast = {};             // wide weights are cast to the compute type on use
+  Cited<bool> global_buffer = {};        // gathered inputs of the head are in a buffer that stays
+  Cited<bool> wide_outputs = {};         // logits that the model returns are copied to fp32
+  Cited<bool> keeps_stage_buffers = {};  // a pipeline's stage has a buffer for each micro-batch
   Cited<ReserveShares> reserve = {};
 
   // Refusals.

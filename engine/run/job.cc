@@ -140,6 +140,7 @@ class JobBuilder {
     const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
     batch.compute_data_type = narrow ? DataType::kBf16 : compute;
     batch.recomputation.policy = choice_.recompute;
+    batch.keeps_stage_outputs = traits_.keeps_stage_buffers.value;
     batch.loss = layout_.loss.value_or(traits_.loss.value);
     batch.attention_output_copied =
         layout_.attention_output_copied.value_or(CopiesAttentionOutput());

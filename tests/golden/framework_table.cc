@@ -81,10 +81,11 @@ class Table {
     Row("buckets of all gradients stay", traits_.gradient_buckets_stay);
     Row("computed gradients stay next to wider ones", traits_.computed_gradients_stay);
     Row("optimizer step widens gradients", traits_.widens_gradients_at_step);
+    Row("optimizer step flattens gradients", traits_.flattens_gradients_at_step);
     Row("wide weights cast on use", traits_.autocast);
     Row("global buffer", traits_.global_buffer);
     Row("returned logits copied to fp32", traits_.wide_outputs);
-    Row("a receive buffer for each micro-batch", traits_.keeps_stage_inputs);
+    Row("pipelines keep a receive buffer a micro-batch, and outputs", traits_.keeps_stage_buffers);
   }
 
   void Refusals() const {

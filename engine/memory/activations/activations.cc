@@ -69,6 +69,18 @@ class StageRows {
     if (ReadsEncoder()) AddEncoderOutputRow(list_);
   }
 
+  // Source: pytorch/pytorch, torch/distributed/pipelining/stage.py, fwd_cache of
+  // forward_one_chunk().
+  void AddStageOutputs() {
+    if (!context_.batch.keeps_stage_outputs || placement_.stage_count() == 1) return;
+    const bool last = where_.stage == placement_.stage_count() - 1 && HasLastChunk();
+    const int64_t chunks = where_.chunk == kAllChunks ? context_.layout.virtual_stage_count : 1;
+    const int64_t outputs = last ? chunks - 1 : chunks;
+    list_.GoTo(
+        {.part = has_decoder() ? ModelPart::kDecoder : ModelPart::kEncoder, .layers = outputs});
+    if (outputs > 0) AddStageOutputRow(list_);
+  }
+
   void AddOutput() {
     if (where_.stage != placement_.stage_count() - 1 || !HasLastChunk()) return;
     const ModelPart last = has_decoder() ? ModelPart::kDecoder : ModelPart::kEncoder;
@@ -97,6 +109,7 @@ class StageRows {
     const CheckedInt embedding = list_.total();
     AddLayers();
     AddEncoderEnd();
+    AddStageOutputs();
     const CheckedInt layers = list_.total();
     AddOutput();
     if (!list_.total().ok()) return SumOf(list_).status();

@@ -210,6 +210,15 @@ void AddEncoderOutputRow(ActivationList& out) {
   AddMatmulInput("encoder_output", HiddenOf(out), Cut::kSequence, MatmulUse(), out);
 }
 
+void AddStageOutputRow(ActivationList& out) {
+  out.Enter("pipeline");
+  out.Add({.name = "stage_output",
+           .shape = "b s h",
+           .width = out.context().spec.hidden_size,
+           .kept_for = "its backward pass, which starts from it",
+           .source = source::kStageOutput});
+}
+
 void AddOutputRows(ActivationList& out) {
   const OutputSpec& output = out.context().spec.output;
   if (output.pooler) AddPooler(out);

@@ -23,6 +23,9 @@ void AddFinalNormRow(const StackSpec& stack, ModelPart part, ActivationList& out
 // Adds the encoder's output, which all cross attentions of a stage read.
 void AddEncoderOutputRow(ActivationList& out);
 
+// Adds the row of a stage's output, which a later stage reads.
+void AddStageOutputRow(ActivationList& out);
+
 // Adds the rows of pooler, output transform, head and loss.
 void AddOutputRows(ActivationList& out);
 

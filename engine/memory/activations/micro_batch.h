@@ -50,6 +50,8 @@ struct MicroBatchSpec {
   // order that the next matrix reads (Transformer Engine over flash-attention, whose layout puts
   // sequences before tokens). With one sequence both orders are the same, and nothing is copied.
   bool attention_output_copied = false;
+  // True where a pipeline's stage keeps what it sends on until the micro-batch comes back.
+  bool keeps_stage_outputs = false;
   bool dropout = false;          // of embeddings, attention and branches
   bool adapter_dropout = false;  // of each adapter's input
   Recomputation recomputation = {};

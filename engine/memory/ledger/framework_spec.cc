@@ -109,8 +109,9 @@ BufferSpec BuffersOf(const FrameworkSpec& framework, const ParallelLayout& layou
       .global_buffer = traits.global_buffer.value,
       .gradient_buckets_stay = traits.gradient_buckets_stay.value,
       .widens_gradients_at_step = traits.widens_gradients_at_step.value,
+      .flattens_gradients_at_step = traits.flattens_gradients_at_step.value,
       .wide_outputs = traits.wide_outputs.value,
-      .keeps_stage_inputs = traits.keeps_stage_inputs.value};
+      .keeps_stage_inputs = traits.keeps_stage_buffers.value};
 }
 
 ReserveSpec ReserveOf(const FrameworkSpec& framework, const ReserveUse& use) {

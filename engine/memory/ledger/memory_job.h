@@ -35,8 +35,9 @@ struct BufferSpec {
   bool gradient_buckets_stay = false;
   // The optimizer step makes an fp32 copy of a rank's narrower gradients.
   bool widens_gradients_at_step = false;
-  bool wide_outputs = false;        // returned logits are copied to fp32
-  bool keeps_stage_inputs = false;  // a buffer to receive each micro-batch of a step in
+  bool flattens_gradients_at_step = false;  // and flat copies in both types
+  bool wide_outputs = false;                // returned logits are copied to fp32
+  bool keeps_stage_inputs = false;          // a buffer to receive each micro-batch of a step in
 };
 
 // An amount that is estimated, not counted. low <= expected <= high.

@@ -183,9 +183,13 @@ StandingBuffers StageLedger::StandingOf(int64_t stage) const {
 }
 
 // Master weights are fp32, and divided as the gradients that update them.
-Bytes StageLedger::WidenedGradients(const StageState& state) const {
-  const bool narrow = StorageBytes(context_.job.state.precision.gradient_data_type) < 4;
-  return context_.job.buffers.widens_gradients_at_step && narrow ? state.master_weights : Bytes(0);
+Bytes StageLedger::StepCopies(const StageState& state) const {
+  const int64_t kept = StorageBytes(context_.job.state.precision.gradient_data_type);
+  const BufferSpec& buffers = context_.job.buffers;
+  if (!buffers.widens_gradients_at_step || kept >= 4) return Bytes(0);
+  const Bytes flat(buffers.flattens_gradients_at_step ? state.master_weights.value() / 4 * kept
+                                                      : 0);
+  return state.master_weights + flat;
 }
 
 // Only the last chunk has a loss, a head, and tensors after the layers to free.
@@ -236,9 +240,9 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
     received = std::max(received, each.transients.receive_buffers);
   }
   const Bytes whole = content.copies.whole_gradients;
-  const Bytes widened = WidenedGradients(state);
+  const Bytes copies = StepCopies(state);
   const bool step =
-      content.gather_bucket + widened + GradientsAt(PeakPhase::kOptimizerStep, content) >
+      content.gather_bucket + copies + GradientsAt(PeakPhase::kOptimizerStep, content) >
       peak.size + received + whole + GradientsAt(out.phase, content);
   if (step) {
     out.phase = PeakPhase::kOptimizerStep;
@@ -254,10 +258,11 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   put(LedgerKind::kMasterWeight, state.master_weights);
   put(LedgerKind::kOptimizerState, state.optimizer_state);
   if (step) {
-    put(LedgerKind::kTransient, widened);
+    put(LedgerKind::kTransient, copies);
     put(LedgerKind::kCommunicationBuffer, content.gather_bucket + content.standing.communication());
     return out;
   }
+  if (context_.job.buffers.flattens_gradients_at_step) out.step_cache = copies;
   const MomentBytes bytes = work.happens ? BytesAt(chunk, work.moment) : MomentBytes();
   const bool reduces =
       work.happens && work.moment != StagePhase::kForward && work.moment != StagePhase::kLoss;

@@ -97,8 +97,8 @@ class StageLedger {
   Bytes BesideAt(StagePhase moment, const StageContent& content) const;
   Bytes GradientsAt(PeakPhase moment, const StageContent& content) const;
   StandingBuffers StandingOf(int64_t stage) const;
-  // The fp32 copy of a rank's gradients in the optimizer step.
-  Bytes WidenedGradients(const StageState& state) const;
+  // Copies of a rank's gradients in the optimizer step: in fp32, and flat in their own type.
+  Bytes StepCopies(const StageState& state) const;
   bool gradients_wait() const;  // for a later backward pass, without memory until then
   bool drops_gradients(PeakPhase moment) const {
     return gradients_wait() && moment != PeakPhase::kOptimizerStep;

@@ -48,16 +48,16 @@ LedgerRow BucketRow(absl::string_view name, Bytes size, absl::string_view alive)
           .source = "docs/memory.md"};
 }
 
-LedgerRow WidenedRow(Bytes size) {
+LedgerRow StepCopiesRow(Bytes size) {
   return {.kind = LedgerKind::kTransient,
           .module = "optimizer",
-          .name = "widened_gradients",
-          .data_type = DataType::kFp32,
-          .element_bits = 4 * kBitsPerByte,
-          .elements = size.value() / 4,
+          .name = "gradient_copies",
+          .element_kind = RowElements::kByte,
+          .element_bits = kBitsPerByte,
+          .elements = size.value(),
           .size = size,
           .alive = "in the optimizer step",
-          .why = "the optimizer updates fp32 weights with fp32 gradients",
+          .why = "fp32 weights are updated with fp32 gradients",
           .source = "docs/memory.md"};
 }
 
@@ -143,8 +143,8 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
   }
   AppendStandingRows(content.standing, rows);
   if (memory.phase == PeakPhase::kOptimizerStep) {
-    const Bytes widened = WidenedGradients(content.state);
-    if (widened > Bytes(0)) rows.push_back(WidenedRow(widened));
+    const Bytes copies = StepCopies(content.state);
+    if (copies > Bytes(0)) rows.push_back(StepCopiesRow(copies));
     if (content.gather_bucket > Bytes(0)) {
       rows.push_back(BucketRow("gather_bucket", content.gather_bucket, "in the optimizer step"));
     }

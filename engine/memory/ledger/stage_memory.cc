@@ -81,7 +81,9 @@ absl::StatusOr<StageMemory> AddReserve(const ReserveSpec& reserve, StageMemory m
   const Bytes base(counted.value());
   memory.allocated = Plus(base, OfShare(base, reserve.uncounted));
   const Bytes allocated = memory.allocated.expected;
-  memory.reserved = SumOf({memory.allocated, OfShare(allocated, reserve.fragmentation)});
+  memory.reserved = SumOf({memory.allocated,
+                           OfShare(allocated, reserve.fragmentation),
+                           {memory.step_cache, memory.step_cache, memory.step_cache}});
   memory.process = SumOf({memory.reserved, reserve.context, reserve.communicators});
   memory.sums[static_cast<size_t>(LedgerKind::kFrameworkReserve)] =
       memory.process.expected - base + reserve.workspace;
@@ -96,7 +98,9 @@ void AppendReserveRows(const ReserveSpec& reserve, const StageMemory& memory, Le
   append("uncounted", "what frameworks hold and no row has",
          ShareOf(CountedOf(reserve, memory), reserve.uncounted.expected));
   append("fragmentation", "the allocator has taken it and can't hand it out",
-         memory.reserved.expected - memory.allocated.expected);
+         memory.reserved.expected - memory.allocated.expected - memory.step_cache);
+  append("step_cache", "flat copies of the optimizer step, which no freed activation has room for",
+         memory.step_cache);
   append("context", "driver and loaded kernels", reserve.context.expected);
   append("communicators", "buffers of collective libraries", reserve.communicators.expected);
 }

@@ -27,6 +27,7 @@ struct StageMemory {
   InFlightPoint in_flight;                     // at that moment
   std::array<Bytes, kLedgerKindCount> sums{};  // the reserve at its expected size
   Bytes host = Bytes(0);                       // of state in host memory
+  Bytes step_cache = Bytes(0);                 // reserved for flat copies of the optimizer step
   BytesInterval allocated = {};                // handed out by the framework's allocator
   BytesInterval reserved = {};                 // taken from the driver by the allocator
   BytesInterval process = {};                  // the process's memory as the device reports it
@@ -49,7 +50,7 @@ struct StageMemory {
 // Completes `memory`, which has all sums except the reserve's, with the reserve:
 //
 //   allocated = (counted + workspace) (1 + uncounted)
-//   reserved  = allocated (1 + fragmentation)
+//   reserved  = allocated (1 + fragmentation) + step_cache
 //   process   = reserved + context + communicators
 //
 // as expected. Each is an 80 % interval. Errors of the terms are independent, so that the distances
