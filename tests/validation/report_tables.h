@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/units.h"
 #include "tests/validation/answer.h"
+#include "tests/validation/figures_file.h"
 
 namespace sextant {
 
@@ -33,7 +34,7 @@ std::string Gibibytes(double bytes);
 // Errors of each source and definition, a line for each request and choice of rows.
 std::string ErrorTable(const std::vector<ScoredFigure>& figures);
 // Shares of figures in their 80 % intervals. Calculated figures have none.
-std::string CoverageTable(const std::vector<ScoredFigure>& figures);
+std::string CoverageTable(const std::vector<FigureLine>& figures);
 std::string BetweenStepsTable(const std::vector<Answer>& answers);
 // The `count` largest errors.
 std::string WorstTable(std::vector<ScoredFigure> figures, size_t count);
