@@ -91,6 +91,15 @@ std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
                       Times(sequences, "sequence", "sequences"));
 }
 
+// "ZeRO stage 1, optimizer; megatron-lm's default".
+std::string ShardingWords(const v1::RunLayout& layout, const v1::Memory& memory) {
+  const std::string framework = EnumName(memory.framework());
+  const bool given = layout.sharding().zero_stage() != v1::ZERO_STAGE_UNSPECIFIED;
+  return absl::StrCat("ZeRO stage ", memory.zero_stage() - v1::ZERO_STAGE_NONE,
+                      given ? "; buffers of " : ", the default of ", framework,
+                      given ? "" : ", as are buffers");
+}
+
 std::string RunWords(const v1::Plan& plan) {
   return absl::StrCat(ModelWords(plan), ", ", Grouped(plan.device_count()), " x ", plan.device());
 }
@@ -188,6 +197,7 @@ std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
                       CapacityLine("  capacity  ", memory, kMemoryHang),
                       Wrap("  run       ", RunWords(plan), kMemoryHang),
                       Wrap("  layout    ", LayoutWords(request.layout(), memory), kMemoryHang),
+                      Wrap("  sharding  ", ShardingWords(request.layout(), memory), kMemoryHang),
                       "\nStages\n", StageWorkTable(memory),
                       "\nMemory of each GPU at its stage's peak, in GiB\n",
                       StageMemoryTable(memory), "\n", MemoryBars(MemoryChartOf(memory)),

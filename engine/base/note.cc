@@ -4,7 +4,8 @@ namespace sextant {
 
 NoteSubject SubjectOf(NoteKind kind) {
   if (kind <= NoteKind::kAttentionNotCounted) return NoteSubject::kArithmetic;
-  if (kind <= NoteKind::kOptimizerIn8Bits || kind == NoteKind::kCapacityNominal) {
+  if (kind <= NoteKind::kOptimizerIn8Bits || kind == NoteKind::kCapacityNominal ||
+      kind == NoteKind::kVocabularyPadded) {
     return NoteSubject::kMemory;
   }
   const bool economics = kind >= NoteKind::kPriceMissing && kind <= NoteKind::kFacilityPowerMissing;

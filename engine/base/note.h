@@ -71,8 +71,9 @@ enum class NoteKind {
   kSingleRank,
 
   kCapacityNominal,
+  kVocabularyPadded,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kCapacityNominal) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kVocabularyPadded) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

@@ -175,6 +175,8 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   MemoryEstimate out;
   const MemoryJob& job = in.model.job();
   out.usable = in.usable;
+  out.zero_stage = job.state.sharding.zero_stage;
+  out.framework = in.choice.layout.framework.kind;
   out.data_parallel_size = job.state.sharding.data_parallel_size;
   out.micro_batch_count = job.pipeline.micro_batch_count;
   for (const LayerSpec& layer : in.context.spec.layer_kinds) out.layer_kinds.push_back(layer.name);

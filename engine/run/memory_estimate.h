@@ -57,6 +57,8 @@ struct MemoryEstimate {
   std::vector<StageEstimate> stages;
   std::vector<std::string> layer_kinds;  // names, by LedgerRow::layer_kind
   int64_t peak_stage = 0;
+  ZeroStage zero_stage = ZeroStage::kNone;
+  Framework framework = Framework::kMegatronLm;
   Bytes usable = Bytes(0);  // of a device
   double fit_chance = 1;
   Verdict verdict = Verdict::kFits;

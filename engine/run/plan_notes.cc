@@ -112,7 +112,19 @@ void AboutEstimatedReserve(const FrameworkSpec& framework, Notes& out) {
                   "layout.framework.communicator_bytes"}});
 }
 
-void AboutLayout(const RunSpec& run, const MemoryJob& job, Notes& out) {
+void AboutPadding(const ArchitectureSpec& padded, const FrameworkTraits& traits, Notes& out) {
+  const int64_t size = padded.embedding.padded_vocabulary_size;
+  out.push_back({.kind = NoteKind::kVocabularyPadded,
+                 .text = absl::StrCat("A GPU's memory has a vocabulary padded to ", size,
+                                      " entries, as ", traits.title,
+                                      " pads it: give model.changes.vocabulary_multiple to pad it "
+                                      "otherwise."),
+                 .values = {{"padded_vocabulary_size", static_cast<double>(size)}},
+                 .fields = {"model.changes.vocabulary_multiple"}});
+}
+
+void AboutLayout(const RunSpec& run, const ResolvedRun& resolved, const MemoryJob& job,
+                 Notes& out) {
   const RunLayout& layout = *run.layout;
   if (!layout.global_batch_size.has_value()) {
     const int64_t count = job.pipeline.micro_batch_count;
@@ -139,6 +151,7 @@ void AboutLayout(const RunSpec& run, const MemoryJob& job, Notes& out) {
                                       "; model state, activations, transients and buffers are "
                                       "counted, one by one."),
                  .fields = {"layout.framework.kind"}});
+  if (resolved.padded != nullptr) AboutPadding(*resolved.padded, layout.framework.traits(), out);
   AboutFramework(run, job, out);
   AboutEstimatedReserve(layout.framework, out);
 }
@@ -170,7 +183,7 @@ void AboutCapacity(const ResolvedRun& resolved, Notes& out) {
 
 void AboutMemory(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   if (resolved.memory.has_value()) {
-    AboutLayout(run, resolved.memory->job(), out);
+    AboutLayout(run, resolved, resolved.memory->job(), out);
   } else {
     AboutEvenSharing(run, out);
   }

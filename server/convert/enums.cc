@@ -188,6 +188,9 @@ v1::ChangeCost ChangeCostTo(ChangeCost cost) { return After<v1::ChangeCost>(cost
 v1::EstimateKind EstimateKindTo(EstimateKind kind) { return After<v1::EstimateKind>(kind); }
 v1::MfuBasis MfuBasisTo(MfuBasis basis) { return After<v1::MfuBasis>(basis); }
 v1::ZeroStage ZeroStageTo(ZeroStage stage) { return After<v1::ZeroStage>(stage); }
+v1::FrameworkMemory::Kind FrameworkTo(Framework framework) {
+  return After<v1::FrameworkMemory::Kind>(framework);
+}
 v1::RecomputePolicy RecomputePolicyTo(RecomputePolicy policy) {
   return After<v1::RecomputePolicy>(policy);
 }

@@ -20,6 +20,7 @@
 #include "engine/tensor/data_type.h"
 #include "proto/check/field_checker.h"
 #include "sextant/v1/data_type.pb.h"
+#include "sextant/v1/flops_convention.pb.h"
 #include "sextant/v1/layout.pb.h"
 #include "sextant/v1/memory.pb.h"
 #include "sextant/v1/model.pb.h"
@@ -81,6 +82,7 @@ v1::ChangeCost ChangeCostTo(ChangeCost cost);
 v1::EstimateKind EstimateKindTo(EstimateKind kind);
 v1::MfuBasis MfuBasisTo(MfuBasis basis);
 v1::ZeroStage ZeroStageTo(ZeroStage stage);
+v1::FrameworkMemory::Kind FrameworkTo(Framework framework);
 v1::RecomputePolicy RecomputePolicyTo(RecomputePolicy policy);
 v1::KernelChoices::Attention AttentionKernelTo(AttentionKernel kernel);
 v1::KernelChoices::Loss LossKindTo(LossKind loss);

@@ -151,6 +151,7 @@ void ChangeTo(FittingChange change, v1::FittingChange* out) {
 void EvenShareTo(const Plan& plan, v1::Memory* out) {
   out->set_scope(plan.activations.has_value() ? v1::MEMORY_SCOPE_MODEL_STATE_AND_GIVEN_ACTIVATIONS
                                               : v1::MEMORY_SCOPE_MODEL_STATE);
+  out->set_zero_stage(v1::ZERO_STAGE_PARAMETERS);
   const Bytes share = plan.fit.per_device;
   IntervalTo({share, share, share}, out->mutable_peak_bytes());
   const Bytes headroom = plan.fit.headroom;
@@ -167,6 +168,8 @@ void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::M
   headroom.high = estimate.usable - used.low;
   IntervalTo(headroom, out->mutable_headroom_bytes());
   out->set_peak_stage(estimate.peak_stage);
+  out->set_zero_stage(ZeroStageTo(estimate.zero_stage));
+  out->set_framework(FrameworkTo(estimate.framework));
   out->set_data_parallel_size(estimate.data_parallel_size);
   out->set_micro_batch_count(estimate.micro_batch_count);
   for (FittingChange& change : estimate.changes) {

@@ -137,10 +137,10 @@ def check_derivation(plan):
 
 def name_of(entry):
     """What tells one entry of a list from the others."""
-    from sextant.v1 import plan_pb2
+    from sextant.v1 import flops_convention_pb2, plan_pb2
     fields = {field.name for field in entry.DESCRIPTOR.fields}
     if "convention" in fields:
-        convention = plan_pb2.FlopsConvention.Name(entry.convention)
+        convention = flops_convention_pb2.FlopsConvention.Name(entry.convention)
         return convention.replace("FLOPS_CONVENTION_", "").lower()
     if "mfu_basis" in fields:
         return plan_pb2.EstimateKind.Name(entry.kind).replace("ESTIMATE_KIND_", "").lower()

@@ -85,6 +85,7 @@ constexpr struct {
     SEXTANT_KIND(kNetworkUnused),
     SEXTANT_KIND(kSingleRank),
     SEXTANT_KIND(kCapacityNominal),
+    SEXTANT_KIND(kVocabularyPadded),
 };
 #undef SEXTANT_KIND
 

@@ -79,12 +79,12 @@ def check_figures(source, path, report):
         measured, low, high = (float(row[name]) for name in ("measured", "low", "high"))
         assert low <= float(row["expected"]) <= high, row
         assert row["framework"] and row["series"], row
-        key = (row["definition"], row["source"], row["request"])
+        key = (row["definition"], row["framework"], row["request"])
         groups.setdefault(key, []).append((measured < low, measured > high))
     shown = table_with(report, "request", "inside", "below low", "above high")
     assert len(shown) == len(groups)
     for row in shown:
-        group = groups[row["definition"], row["source"], row["request"]]
+        group = groups[row["definition"], row["framework"], row["request"]]
         assert int(row["figures"]) == len(group)
         for column, side in (("below low", 0), ("above high", 1)):
             share = 100 * sum(outside[side] for outside in group) / len(group)
