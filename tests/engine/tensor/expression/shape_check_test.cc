@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
-struct Case {
+struct ShapeCase {
   const char* name;
   const char* expression;
   Shape shape;
@@ -20,7 +20,7 @@ struct Case {
   std::vector<AxisSize> bound;
 };
 
-class ShapeCheckTest : public ::testing::TestWithParam<Case> {};
+class ShapeCheckTest : public ::testing::TestWithParam<ShapeCase> {};
 
 TEST_P(ShapeCheckTest, BindsNamesAndSaysWhatDiffers) {
   const auto check = CheckDeclaredShape(GetParam().expression, GetParam().shape, {});
@@ -33,30 +33,31 @@ TEST_P(ShapeCheckTest, BindsNamesAndSaysWhatDiffers) {
 INSTANTIATE_TEST_SUITE_P(
     Table, ShapeCheckTest,
     ::testing::Values(
-        Case{"Names", "batch seq", {2, 3}, {}, {{"batch", 2}, {"seq", 3}}},
-        Case{"FewerAxes", "a b c", {2, 3, 2, 4}, {"3 axes declared, the tensor has 4"}, {}},
-        Case{"Scalar", "", {}, {}, {}},
-        Case{"NoScalar", "", {1}, {"0 axes declared, the tensor has 1"}, {}},
-        Case{"TwoSizes", "a s s", {2, 3, 4}, {"'s' is bound to 3 and to 4"}, {{"a", 2}, {"s", 3}}},
-        Case{"Fixed", "a 3", {2, 3}, {}, {{"a", 2}}},
-        Case{"OtherFixed",
-             "a 3 4",
-             {2, 4, 5},
-             {"axis 1 has to be 3, and is 4", "axis 2 has to be 4, and is 5"},
-             {{"a", 2}}},
-        Case{"Any", "_ a _", {2, 3, 4}, {}, {{"a", 3}}},
-        Case{"EllipsisOfTwo", "a ... b", {2, 3, 4, 5}, {}, {{"a", 2}, {"b", 5}}},
-        Case{"EllipsisOfNone", "a ... b", {2, 5}, {}, {{"a", 2}, {"b", 5}}},
-        Case{"TooFewForAnEllipsis",
-             "a ... b",
-             {2},
-             {"at least 2 axes declared, the tensor has 1"},
-             {}},
-        Case{"StretchesOne", "s #s", {3, 1}, {}, {{"s", 3}}},
-        Case{"StretchesItself", "#s s", {3, 3}, {}, {{"s", 3}}},
+        ShapeCase{"Names", "batch seq", {2, 3}, {}, {{"batch", 2}, {"seq", 3}}},
+        ShapeCase{"FewerAxes", "a b c", {2, 3, 2, 4}, {"3 axes declared, the tensor has 4"}, {}},
+        ShapeCase{"Scalar", "", {}, {}, {}},
+        ShapeCase{"NoScalar", "", {1}, {"0 axes declared, the tensor has 1"}, {}},
+        ShapeCase{
+            "TwoSizes", "a s s", {2, 3, 4}, {"'s' is bound to 3 and to 4"}, {{"a", 2}, {"s", 3}}},
+        ShapeCase{"Fixed", "a 3", {2, 3}, {}, {{"a", 2}}},
+        ShapeCase{"OtherFixed",
+                  "a 3 4",
+                  {2, 4, 5},
+                  {"axis 1 has to be 3, and is 4", "axis 2 has to be 4, and is 5"},
+                  {{"a", 2}}},
+        ShapeCase{"Any", "_ a _", {2, 3, 4}, {}, {{"a", 3}}},
+        ShapeCase{"EllipsisOfTwo", "a ... b", {2, 3, 4, 5}, {}, {{"a", 2}, {"b", 5}}},
+        ShapeCase{"EllipsisOfNone", "a ... b", {2, 5}, {}, {{"a", 2}, {"b", 5}}},
+        ShapeCase{"TooFewForAnEllipsis",
+                  "a ... b",
+                  {2},
+                  {"at least 2 axes declared, the tensor has 1"},
+                  {}},
+        ShapeCase{"StretchesOne", "s #s", {3, 1}, {}, {{"s", 3}}},
+        ShapeCase{"StretchesItself", "#s s", {3, 3}, {}, {{"s", 3}}},
         // A 1 that may be stretched leaves the name free.
-        Case{"OneBindsNothing", "#s s", {1, 3}, {}, {{"s", 3}}},
-        Case{"DoesNotStretchTwo", "s #s", {3, 2}, {"'s' is bound to 3 and to 2"}, {{"s", 3}}}),
+        ShapeCase{"OneBindsNothing", "#s s", {1, 3}, {}, {{"s", 3}}},
+        ShapeCase{"DoesNotStretchTwo", "s #s", {3, 2}, {"'s' is bound to 3 and to 2"}, {{"s", 3}}}),
     [](const auto& one) { return one.param.name; });
 
 TEST(ShapeCheck, NamesHoldAcrossTensors) {
