@@ -42,6 +42,13 @@ std::string ChangeText(const v1::FittingChange& change) {
   return absl::StrJoin(settings, " and ");
 }
 
+// A sentence, where the server did not consider all changes.
+absl::string_view EndOfSearch(const v1::Memory& memory) {
+  return memory.changes_search_ended_early()
+             ? " Further ones were left out: the model has too many kinds of layers on a stage."
+             : "";
+}
+
 // The changes that make the run of `plan`, which has a layout, fit; "" where it fits.
 std::string ChangesSection(const v1::Plan& plan) {
   const v1::Memory& memory = plan.memory();
@@ -52,7 +59,8 @@ std::string ChangesSection(const v1::Plan& plan) {
                         Wrap("  ",
                              absl::StrCat("Of ", considered,
                                           " changes and pairs of them that were considered, none "
-                                          "makes it fit."),
+                                          "makes it fit.",
+                                          EndOfSearch(memory)),
                              2));
   }
   Table table(2, {Align::kLeft, Align::kLeft});
@@ -62,7 +70,9 @@ std::string ChangesSection(const v1::Plan& plan) {
                   absl::StrCat(ChangeText(change), "; costs ", change.cost_text())});
   }
   return absl::StrCat("\nWhat to change: each of these makes it fit, the cheapest first (",
-                      considered, " considered)\n", table.Text());
+                      considered, " considered",
+                      memory.changes_search_ended_early() ? ", others left out" : "", ")\n",
+                      table.Text());
 }
 
 constexpr size_t kMemoryHang = 12;  // below the text after "  headroom  "

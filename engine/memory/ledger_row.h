@@ -26,6 +26,9 @@ enum class LedgerKind {
 };
 inline constexpr int kLedgerKindCount = 8;
 
+// The most ledger rows of an answer, all stages together: about 4 MB.
+inline constexpr int64_t kMaxLedgerRows = 10'000;
+
 inline constexpr int64_t kBitsPerByte = 8;
 
 // The content of a row's elements.

@@ -20,25 +20,40 @@ constexpr double kNinetiethPercentile = 1.2815515655446004;
 // A chance is computed to about 1e-16; an end of the interval counts as its percentile.
 constexpr double kRounding = 1e-9;
 
+// The run that a search changes.
+struct SearchInput {
+  const JobContext& context;
+  const JobChoice& choice;
+  Bytes usable;
+  FitThresholds thresholds = {};
+};
+
 class ChangeSearch {
  public:
-  ChangeSearch(const JobContext& context, const JobChoice& choice, Bytes usable,
-               const FitThresholds& thresholds)
-      : context_(context),
-        choice_(choice),
-        usable_(usable),
-        thresholds_(thresholds),
-        all_(ChangesOf(context, choice)) {}
+  // `base` is a model of the choice's specification, or null.
+  ChangeSearch(const SearchInput& in, const MemoryModel* base, CallWork& work)
+      : in_(in),
+        choice_(in.choice),
+        all_(ChangesOf(in.context, in.choice)),
+        base_(base),
+        work_(work),
+        most_steps_(work.steps() + kMaxSearchSteps),
+        layouts_(in.choice.layout.parallel.layers_per_chunk, work) {
+    if (base != nullptr) choice_.layout.parallel.layers_per_chunk.clear();  // layouts_ has them
+  }
 
-  FittingChanges Find() {
+  // Errors: CallWork's.
+  absl::StatusOr<FittingChanges> Find() {
     for (const RunChange& change : all_) {
       if (!out_.changes.empty() && settled_ == change.setting) continue;
+      if (Ends()) break;
       if (!Try({&change, 1})) continue;
       settled_ = change.setting;
       cheap_ = cheap_ || IsCheap(change);
     }
     const size_t singles = out_.changes.size();
     if (!cheap_) FindPair(singles == 0 ? all_.size() : CheapCount());
+    SEXTANT_RETURN_IF_ERROR(ended_);
     // Puts the pair first: it is cheaper than the singles.
     std::rotate(out_.changes.begin(), out_.changes.begin() + static_cast<ptrdiff_t>(singles),
                 out_.changes.end());
@@ -52,6 +67,13 @@ class ChangeSearch {
     return static_cast<size_t>(std::count_if(all_.begin(), all_.end(), IsCheap));
   }
 
+  // True where no further change is to be tried.
+  bool Ends() {
+    if (ended_.ok()) ended_ = work_.Spend(kStepsAChange);
+    if (ended_.ok() && work_.steps() > most_steps_) out_.ended_early = true;
+    return !ended_.ok() || out_.ended_early;
+  }
+
   // Tries pairs of the first `count` changes in the order of the sum of their places; for equal
   // settings, smaller changes first.
   void FindPair(size_t count) {
@@ -61,6 +83,7 @@ class ChangeSearch {
         for (const RunChange& second : changes) {
           const int places = static_cast<int>(first.setting) + static_cast<int>(second.setting);
           if (first.setting >= second.setting || places != sum) continue;
+          if (Ends()) return;
           const RunChange pair[] = {first, second};
           if (Try(pair)) return;
         }
@@ -91,53 +114,76 @@ class ChangeSearch {
   // Absent also where the choice is invalid.
   absl::optional<BytesInterval> ProcessIfItFits(const JobChoice& choice) {
     FieldViolations violations;
-    MemoryJob job = JobOf(context_, choice, violations);
+    MemoryJob job = JobOf(in_.context, choice, violations);
     if (!violations.empty()) return absl::nullopt;
-    const auto model = MemoryModel::Of(context_.spec, std::move(job));
+    const auto model = base_ == nullptr ? MemoryModel::Of(in_.context.spec, std::move(job))
+                                        : base_->With(std::move(job), layouts_);
     if (!model.ok()) return absl::nullopt;
     if (HasAFullStage(*model)) return absl::nullopt;
-    const auto peak = model->Peak();
+    const auto is_full = [this](const StageMemory& memory) { return !Fits(memory); };
+    const auto peak = model->PeakOrFirst(is_full, work_);
     if (!peak.ok()) return absl::nullopt;
     fullest_ = peak->stage;
     if (!Fits(peak->memory)) return absl::nullopt;
     return peak->memory.process;
   }
 
-  // True where the stage that was the fullest under another choice does not fit. The fullest stage
-  // of this choice has at least as much, so there is no need to search thousands of stages.
+  // True where a stage that was too full under another choice does not fit, so that there is no
+  // need to search thousands of stages.
   bool HasAFullStage(const MemoryModel& model) const {
     if (fullest_ < 0 || fullest_ >= model.stage_count()) return false;
-    const auto stage = model.Stage(fullest_);
+    const auto stage = model.Stage(fullest_, nullptr, &work_);
     return stage.ok() && !Fits(*stage);
   }
 
   bool Fits(const StageMemory& memory) const {
-    return VerdictOf(FitChance(memory.process, usable_), thresholds_) == Verdict::kFits;
+    return VerdictOf(FitChance(memory.process, in_.usable), in_.thresholds) == Verdict::kFits;
   }
 
-  const JobContext& context_;
-  const JobChoice& choice_;
-  const Bytes usable_;
-  const FitThresholds thresholds_;
+  static constexpr int64_t kStepsAChange = 256;  // to make its job and to check it
+
+  const SearchInput in_;
+  JobChoice choice_;  // in_.choice, as every change starts from it
   const std::vector<RunChange> all_;
+  const MemoryModel* const base_;
+  CallWork& work_;
+  const int64_t most_steps_;
+  LayoutCache layouts_;
   absl::optional<RunSetting> settled_ = {};  // setting of the last change found
   bool cheap_ = false;                       // a cheap change was found
-  int64_t fullest_ = -1;  // the fullest stage of the last choice whose stages were all computed
+  int64_t fullest_ = -1;  // the fullest stage of the last choice, or the first that didn't fit
+  absl::Status ended_;
   FittingChanges out_;
 };
 
-absl::StatusOr<StageEstimate> EstimateStage(const EstimateInput& in, int64_t stage) {
-  const MemoryModel& model = in.model;
+StageEstimate StageEstimateOf(const MemoryModel& model, int64_t stage, const StageMemory& memory,
+                              LedgerRows rows) {
   StageEstimate out;
-  SEXTANT_ASSIGN_OR_RETURN(out.memory,
-                           model.Stage(stage, in.include_ledger ? &out.ledger : nullptr));
+  out.memory = memory;
+  out.ledger = std::move(rows);
   for (int64_t chunk = 0; chunk < model.chunk_count(); ++chunk) {
     out.micro_batches_in_flight.push_back(out.memory.InFlightOf(chunk));
   }
-  const StageWeights weights = model.weights().Stage(stage);
-  out.layer_count = weights.layer_count;
-  out.parameter_count = weights.all.total;
+  out.layer_count = model.weights().placement().LayersOn(stage);
+  out.parameter_count = model.weights().CountOn(stage).total;
   return out;
+}
+
+absl::Status EstimateStages(const EstimateInput& in, MemoryEstimate& out) {
+  int64_t rows = 0;
+  const auto add = [&](int64_t stage, const StageMemory& memory, LedgerRows ledger) {
+    rows += static_cast<int64_t>(ledger.size());
+    if (rows > kMaxLedgerRows) {
+      return InvalidField(
+          "options.include_ledger",
+          absl::StrCat("would list more than ", kMaxLedgerRows, " rows over ",
+                       in.model.stage_count(), " stages: leave it out, or plan fewer stages"));
+    }
+    out.stages.push_back(StageEstimateOf(in.model, stage, memory, std::move(ledger)));
+    if (memory.total() > out.peak().total()) out.peak_stage = stage;
+    return absl::OkStatus();
+  };
+  return in.model.ForEachStage(in.include_ledger, in.work, add);
 }
 
 // Where ranks hold two copies of the parameters (DualPipe), a stage holds its opposite's, too.
@@ -168,7 +214,16 @@ Verdict VerdictOf(double fit_chance, const FitThresholds& thresholds) {
 
 FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice, Bytes usable,
                                   const FitThresholds& thresholds) {
-  return ChangeSearch(context, choice, usable, thresholds).Find();
+  CallWork unstopped;
+  FieldViolations violations;
+  const auto base = MemoryModel::Of(context.spec, JobOf(context, choice, violations));
+  ChangeSearch search({context, choice, usable, thresholds}, base.ok() ? &*base : nullptr,
+                      unstopped);
+  return search.Find().value_or(FittingChanges());
+}
+
+absl::StatusOr<FittingChanges> FindFittingChanges(const EstimateInput& in) {
+  return ChangeSearch({in.context, in.choice, in.usable, in.thresholds}, &in.model, in.work).Find();
 }
 
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
@@ -180,26 +235,15 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& in) {
   out.data_parallel_size = job.state.sharding.data_parallel_size;
   out.micro_batch_count = job.pipeline.micro_batch_count;
   for (const LayerSpec& layer : in.context.spec.layer_kinds) out.layer_kinds.push_back(layer.name);
-  int64_t rows = 0;
-  for (int64_t stage = 0; stage < in.model.stage_count(); ++stage) {
-    SEXTANT_ASSIGN_OR_RETURN(StageEstimate estimate, EstimateStage(in, stage));
-    rows += static_cast<int64_t>(estimate.ledger.size());
-    if (rows > kMaxLedgerRows) {
-      return InvalidField(
-          "options.include_ledger",
-          absl::StrCat("would list more than ", kMaxLedgerRows, " rows over ",
-                       in.model.stage_count(), " stages: leave it out, or plan fewer stages"));
-    }
-    out.stages.push_back(std::move(estimate));
-    if (out.stages.back().memory.total() > out.peak().total()) out.peak_stage = stage;
-  }
+  SEXTANT_RETURN_IF_ERROR(EstimateStages(in, out));
   if (job.pipeline.schedule == PipelineSchedule::kDualPipe) AddOpposites(out);
   out.fit_chance = FitChance(out.peak().process, in.usable);
   out.verdict = VerdictOf(out.fit_chance, in.thresholds);
   if (out.verdict == Verdict::kFits) return out;
-  FittingChanges found = FindFittingChanges(in.context, in.choice, in.usable, in.thresholds);
+  SEXTANT_ASSIGN_OR_RETURN(FittingChanges found, FindFittingChanges(in));
   out.changes = std::move(found.changes);
   out.changes_considered = found.considered;
+  out.search_ended_early = found.ended_early;
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/variant.h"
+#include "engine/base/call_work.h"
 #include "engine/base/units.h"
 #include "engine/memory/fit.h"
 #include "engine/memory/ledger/memory_model.h"
@@ -66,6 +67,7 @@ struct MemoryEstimate {
   int64_t micro_batch_count = 1;
   std::vector<FittingChange> changes;
   int64_t changes_considered = 0;
+  bool search_ended_early = false;  // FittingChanges::ended_early
 
   const StageMemory& peak() const { return stages[static_cast<size_t>(peak_stage)].memory; }
 };
@@ -81,7 +83,15 @@ Verdict VerdictOf(double fit_chance, const FitThresholds& thresholds);
 struct FittingChanges {
   std::vector<FittingChange> changes;
   int64_t considered = 0;
+  bool ended_early = false;  // at kMaxSearchSteps: further changes were not considered
 };
+
+// The steps of CallWork after which a search for changes begins no further one: about 20 ms. A
+// search for any model in use takes a fraction of them.
+inline constexpr int64_t kMaxSearchSteps = 3'000'000;
+// The most steps of a plan that the limits of requests allow: one choice evaluated for the answer,
+// a search, and the last choice of that.
+inline constexpr int64_t kMaxPlanSteps = 5'000'000;
 
 // The changes that make a run fit: for each setting, the smallest change with which the
 // verdict on `choice` is kFits in `usable` bytes of a device; the cheapest setting first. Where
@@ -90,9 +100,6 @@ struct FittingChanges {
 FittingChanges FindFittingChanges(const JobContext& context, const JobChoice& choice, Bytes usable,
                                   const FitThresholds& thresholds);
 
-// The most ledger rows of an answer, all stages together: about 4 MB.
-inline constexpr int64_t kMaxLedgerRows = 10'000;
-
 struct EstimateInput {
   const JobContext& context;
   const JobChoice& choice;
@@ -100,11 +107,16 @@ struct EstimateInput {
   Bytes usable;              // per device; at least 1
   FitThresholds thresholds = {};
   bool include_ledger = false;
+  CallWork& work;
 };
+
+// The same for the choice of `input`, whose model it shares. Errors: CallWork's.
+absl::StatusOr<FittingChanges> FindFittingChanges(const EstimateInput& input);
 
 // Every stage at its peak, the verdict, and the changes that help where the verdict isn't FITS.
 //
-// Errors: kInvalidArgument "options.include_ledger" beyond kMaxLedgerRows; those of MemoryModel.
+// Errors: kInvalidArgument "options.include_ledger" beyond kMaxLedgerRows; those of MemoryModel and
+// of CallWork.
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input);
 
 }  // namespace sextant

@@ -25,7 +25,8 @@ absl::Status InRequestFields(const absl::Status& status) {
   return violations.empty() ? status : violations.ToStatus();
 }
 
-absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
+absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
+                        Plan& plan) {
   SEXTANT_ASSIGN_OR_RETURN(plan.state, ModelStateOf(plan.parameters.all, plan.tensors,
                                                     resolved.precision, run.training.optimizer));
   if (run.training.activation_bytes.has_value()) {
@@ -46,7 +47,8 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, Plan& p
                       .model = *resolved.memory,
                       .usable = plan.capacity.usable(),
                       .thresholds = run.options.thresholds,
-                      .include_ledger = run.options.include_ledger});
+                      .include_ledger = run.options.include_ledger,
+                      .work = work});
   if (!estimate.ok()) return InRequestFields(estimate.status());
   plan.memory_estimate = *std::move(estimate);
   return absl::OkStatus();
@@ -134,6 +136,12 @@ Verdict Plan::verdict() const {
 }
 
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
+  CallWork unstopped;
+  return PlanRun(run, std::move(found), unstopped);
+}
+
+absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork& work) {
+  SEXTANT_RETURN_IF_ERROR(work.Spend(1));
   SEXTANT_ASSIGN_OR_RETURN(ResolvedRun resolved, Resolve(run, std::move(found)));
   Plan plan;
   plan.model_name = resolved.model_name;
@@ -143,7 +151,7 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found) {
   plan.parameters = resolved.parameters;
   plan.tensors = std::move(resolved.tensors);
   plan.flops = std::move(resolved.flops);
-  SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, plan));
+  SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, work, plan));
   PlanTime(run, resolved, plan);
   plan.notes = NotesOf(run, resolved);
   plan.rates = std::move(resolved.rates);

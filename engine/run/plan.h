@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "engine/base/call_work.h"
 #include "engine/base/note.h"
 #include "engine/base/units.h"
 #include "engine/hardware/rates.h"
@@ -110,6 +111,8 @@ struct Plan {
 //   kNotFound DEVICE_UNKNOWN         only the name of one device of this host is invalid
 //   kFailedPrecondition RATES_NOT_MEASURED   a rate that the run needs, or demands, is missing
 absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found = {});
+// The same, counted as `work`. Errors: also CallWork's.
+absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork& work);
 
 }  // namespace sextant
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/reason.h"
+#include "server/call/call_end.h"
 #include "server/call/status.h"
 
 namespace sextant::server {
@@ -74,10 +75,7 @@ void WorkerPool::Work() {
 void PostCall(const grpc::CallbackServerContext* context, WorkerPool& workers,
               std::function<void(const absl::Status&)> then) {
   workers.Post([context, then = std::move(then)](const absl::Status& ready) {
-    then(ready.ok() && context->IsCancelled()
-             ? WithReason(absl::CancelledError("the caller left before the call's turn"),
-                          "CALL_CANCELLED")
-             : ready);
+    then(ready.ok() ? EndOf(*context) : ready);
   });
 }
 

@@ -46,9 +46,8 @@ class WorkerPool {
   std::vector<std::thread> threads_;
 };
 
-// Calls `then` once, as WorkerPool::Post() does. Where the caller has gone when its turn comes,
-// `then` gets kCancelled (CALL_CANCELLED) and computes nothing: an answer that nobody reads would
-// delay the waiting calls, or the shutdown of a server.
+// Calls `then` once, as WorkerPool::Post() does. Where the call has ended when its turn comes,
+// `then` gets EndOf() and computes nothing.
 void PostCall(const grpc::CallbackServerContext* context, WorkerPool& workers,
               std::function<void(const absl::Status&)> then);
 

@@ -176,6 +176,7 @@ void LayoutTo(MemoryEstimate& estimate, bool full, SourceNumbers& sources, v1::M
     if (full || out->changes().empty()) ChangeTo(std::move(change), out->add_changes());
   }
   out->set_changes_considered(estimate.changes_considered);
+  out->set_changes_search_ended_early(estimate.search_ended_early);
   if (!full) return;
   int64_t number = 0;
   for (const StageEstimate& stage : estimate.stages) {

@@ -3,9 +3,11 @@
 #include <string>
 #include <utility>
 
+#include "engine/base/call_work.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/rates.h"
 #include "engine/run/plan.h"
+#include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
@@ -40,6 +42,7 @@ PlanningService::PlanningService(Metrics& metrics, PlanningOptions options)
       plan_run_("sextant.v1.PlanningService/PlanRun", metrics, options_.log_level) {}
 
 absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
+                                     const grpc::CallbackServerContext& context,
                                      v1::PlanRunResponse* response) {
   const InFlight in_flight(metrics_.plans_in_flight());
   FieldViolations violations;
@@ -47,7 +50,9 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   const std::shared_ptr<const CalibrationSnapshot> host = options_.calibrations();
   const RunSpec run = RunSpecFrom(
       request, {.supplied = *options_.supplied, .host = *host, .now = options_.now()}, violations);
-  SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations)));
+  const auto end = [&context] { return EndOf(context); };
+  CallWork work(end);
+  SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations), work));
   response->set_rates_fingerprint(RatesFingerprint(plan.rates));
   metrics_.layouts_considered().Increment();
   metrics_.verdict(plan.verdict()).Increment();
@@ -67,7 +72,9 @@ grpc::ServerUnaryReactor* PlanningService::PlanRun(grpc::CallbackServerContext* 
       [this, context](const v1::PlanRunRequest&, auto then) {
         PostCall(context, *options_.workers, std::move(then));
       },
-      [this](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) { return Answer(in, out); });
+      [this, context](const v1::PlanRunRequest& in, v1::PlanRunResponse* out) {
+        return Answer(in, *context, out);
+      });
 }
 
 }  // namespace sextant::server

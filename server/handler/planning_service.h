@@ -39,7 +39,8 @@ class PlanningService final
                                     grpc::ByteBuffer* response) override;
 
  private:
-  absl::Status Answer(const v1::PlanRunRequest& request, v1::PlanRunResponse* response);
+  absl::Status Answer(const v1::PlanRunRequest& request, const grpc::CallbackServerContext& context,
+                      v1::PlanRunResponse* response);
 
   Metrics& metrics_;
   const PlanningOptions options_;

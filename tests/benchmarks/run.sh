@@ -31,7 +31,7 @@ instructions() {
   echo "$((collected / 1000))"
 }
 # The first of the plans also builds the indexes of names.
-plan=$(instructions 'sextant::PlanRun(*' PlanPresetThousandTimes)
+plan=$(instructions 'sextant::PlanRun(*CallWork*' PlanPresetThousandTimes)
 count=$(instructions 'sextant::CountModel(*' CountModelThousandTimes)
 stage=$(instructions 'sextant::StageActivations(*' StageActivationsThousandTimes)
 state=$(instructions 'sextant::StageStateOf(*StateRules*' StageStateThousandTimes)

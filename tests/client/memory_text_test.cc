@@ -96,6 +96,15 @@ What to change: each of these makes it fit, the cheapest first (1,234 considered
                         "considered, none makes it fit.\n"));
 }
 
+TEST(MemoryText, SaysWhereChangesWereLeftOut) {
+  v1::PlanRunResponse response = SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT);
+  v1::Memory* const memory = response.mutable_plan()->mutable_memory();
+  memory->set_changes_search_ended_early(true);
+  EXPECT_THAT(TextOf(response), HasSubstr("(1,234 considered, others left out)\n"));
+  memory->clear_changes();
+  EXPECT_THAT(TextOf(response), HasSubstr("Further ones were"));
+}
+
 // A prerequisite is a setting of its own.
 TEST(MemoryText, ListsAllSettingsOfOneChange) {
   v1::PlanRunResponse response = SampleMemoryOn(20, v1::VERDICT_DOES_NOT_FIT);

@@ -71,7 +71,8 @@ MemoryEstimate SampleEstimate() {
                    .cost_text = "more steps",
                    .process = {Bytes(23), Bytes(24), Bytes(25)}},
                   {.settings = {{"layout.sequence_parallel", false, true}}, .cost_text = "none"}},
-      .changes_considered = 26};
+      .changes_considered = 26,
+      .search_ended_early = true};
 }
 
 v1::Plan WireOf(MemoryEstimate estimate, bool full) {
@@ -109,6 +110,7 @@ TEST(MemoryTo, CarriesTheWhole) {
   EXPECT_EQ(wire.data_parallel_size(), 21);
   EXPECT_EQ(wire.micro_batch_count(), 22);
   EXPECT_EQ(wire.changes_considered(), 26);
+  EXPECT_TRUE(wire.changes_search_ended_early());
   EXPECT_TRUE(wire.has_state());
 }
 
@@ -216,7 +218,7 @@ TEST(MemoryTo, CarriesChanges) {
 
 // Detects a field that is added to the API but not to the conversion or to the tests above.
 TEST(MemoryTo, TheTestKnowsEveryField) {
-  EXPECT_EQ(v1::Memory::descriptor()->field_count(), 11);
+  EXPECT_EQ(v1::Memory::descriptor()->field_count(), 14);
   EXPECT_EQ(v1::DeviceCapacity::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::StageMemory::descriptor()->field_count(), 12);
   EXPECT_EQ(v1::LedgerRow::descriptor()->field_count(), 18);

@@ -70,6 +70,7 @@ struct ActivationPlace {
   int layer_kind = -1;
   int64_t layers = 1;
   const LayerGradients* gradients = nullptr;  // of the layer; null: all trained
+  LayerGradientState state = {};              // that has these gradients
 };
 
 // The inner tensors of adapters, of the adapter rank.

@@ -1,6 +1,7 @@
 #include "engine/memory/activations/activations.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
@@ -9,16 +10,6 @@
 
 namespace sextant {
 namespace {
-
-const StackSpec& StackOf(const ArchitectureSpec& spec, ModelPart part) {
-  return part == ModelPart::kEncoder ? spec.encoder : spec.decoder;
-}
-
-// Counts the layers of [first, first + count) that lie in `range`.
-int64_t Overlap(const LayerRange& range, int64_t first, int64_t count) {
-  const int64_t begin = std::max(range.first, first);
-  return std::max<int64_t>(std::min(range.first + range.count, first + count) - begin, 0);
-}
 
 absl::StatusOr<Bytes> SumOf(const ActivationList& list) {
   if (list.total().ok()) return Bytes(list.total().value());
@@ -38,7 +29,10 @@ class StageRows {
         list_(context, rows),
         walks_(walks) {}
 
-  void ListForWeights() { list_.ListForWeights(); }
+  void ListForWeights() {
+    for_weights_ = true;
+    list_.ListForWeights();
+  }
 
   void AddEmbeddings() {
     if (!HasFirstChunk()) return;
@@ -50,12 +44,7 @@ class StageRows {
 
   void AddLayers() {
     if (context_.batch.recomputation.policy == RecomputePolicy::kFull) return AddBlocks();
-    for (const ModelPart part : {ModelPart::kEncoder, ModelPart::kDecoder}) {
-      if (part == ModelPart::kEncoder ? !has_encoder() : !has_decoder()) continue;
-      for (size_t kind = 0; kind < spec_.layer_kinds.size(); ++kind) {
-        AddLayersOf(part, static_cast<int>(kind));
-      }
-    }
+    layers_.ForEachAlike([this](const ActivationPlace& place) { AddLayersAt(place); });
   }
 
   // All cross attentions of the stage read one encoder output. Such a model has one chunk per
@@ -96,9 +85,8 @@ class StageRows {
     AddMultiTokenPredictionRows(list_);
     place.layer_kind = modules.layer_kind;
     if (context_.flow != nullptr) {
-      place.gradients =
-          &context_.flow->Of(place.part, place.layer_kind,
-                             {.input_needs_gradient = context_.flow->modules().layer_input});
+      place.state = {.input_needs_gradient = context_.flow->modules().layer_input};
+      place.gradients = &context_.flow->Of(place.part, place.layer_kind, place.state);
     }
     list_.GoTo(place);
     AddLayerRows(spec_.layer_kinds[static_cast<size_t>(modules.layer_kind)], list_);
@@ -131,18 +119,15 @@ class StageRows {
     AddEmbeddingRows(stack, part, list_);
   }
 
-  void AddLayersOf(ModelPart part, int kind) {
-    for (const LayersAlike& alike : layers_.AlikeOf(part, kind)) {
-      if (alike.count == 0) continue;
-      ActivationPlace place = {.part = part, .layer_kind = kind, .layers = alike.count};
-      if (context_.flow != nullptr) place.gradients = &context_.flow->Of(part, kind, alike.state);
-      if (walks_ != nullptr) {
-        list_.AddSum(walks_->Of(context_, place).kept * alike.count);
-        continue;
-      }
-      list_.GoTo(place);
-      AddLayerRows(spec_.layer_kinds[static_cast<size_t>(kind)], list_);
+  void AddLayersAt(const ActivationPlace& place) {
+    if (walks_ != nullptr) {
+      const CheckedInt kept =
+          for_weights_ ? walks_->AwaitingOf(context_, place) : walks_->Of(context_, place).kept;
+      list_.AddSum(kept * place.layers);
+      return;
     }
+    list_.GoTo(place);
+    AddLayerRows(spec_.layer_kinds[static_cast<size_t>(place.layer_kind)], list_);
   }
 
   void AddBlocks() {
@@ -155,11 +140,9 @@ class StageRows {
   }
 
   bool ReadsEncoder() const {
-    for (size_t kind = 0; kind < spec_.layer_kinds.size(); ++kind) {
-      if (spec_.layer_kinds[kind].cross_attention.has_value() &&
-          layers_.CountOf(ModelPart::kDecoder, static_cast<int>(kind)) > 0) {
-        return true;
-      }
+    for (const StageKind& kind : placement_.KindsOn(where_.stage)) {
+      const LayerSpec& layer = spec_.layer_kinds[static_cast<size_t>(kind.layer_kind)];
+      if (kind.part == ModelPart::kDecoder && layer.cross_attention.has_value()) return true;
     }
     return false;
   }
@@ -171,14 +154,26 @@ class StageRows {
   const ChunkLayers layers_;
   ActivationList list_;
   LayerWalks* const walks_;  // null where there are rows
+  bool for_weights_ = false;
 };
+
+// Tensors recomputed in the first half stay for the second.
+absl::StatusOr<StageParts> Awaiting(const ActivationContext& context,
+                                    const LayerPlacement& placement, const StageChunk& where,
+                                    ActivationTensors* rows, LayerWalks* walks) {
+  MicroBatchSpec keeps_all = context.batch;
+  keeps_all.recomputation = {};
+  const ActivationContext all = {context.spec, context.layout, keeps_all, context.flow};
+  StageRows stage(all, placement, where, rows, walks);
+  stage.ListForWeights();
+  return stage.Add();
+}
 
 }  // namespace
 
 LayerRange ChunkLayers::RangeOf(ModelPart part, int64_t chunk) const {
   const LayerRange both = placement_.ChunkOf(where_.stage, chunk);
-  const int64_t encoder =
-      context_.spec.encoder.layers.empty() ? 0 : LayerCountOf(context_.spec.encoder);
+  const int64_t encoder = placement_.encoder_layers();
   if (part == ModelPart::kEncoder) {
     return {.first = both.first, .count = std::clamp<int64_t>(encoder - both.first, 0, both.count)};
   }
@@ -186,46 +181,51 @@ LayerRange ChunkLayers::RangeOf(ModelPart part, int64_t chunk) const {
   return {.first = first, .count = std::max<int64_t>(both.first + both.count - encoder - first, 0)};
 }
 
-int64_t ChunkLayers::CountOf(ModelPart part, int kind) const {
-  if (where_.chunk == kAllChunks || context_.layout.virtual_stage_count == 1) {
-    return placement_.On(where_.stage, part, kind).count;
+ChunkLayers::Groups ChunkLayers::SortedGroups() const {
+  Groups out;
+  for (int64_t chunk = first_chunk(); chunk < end_chunk(); ++chunk) {
+    for (const LayerPiece& piece : placement_.PiecesOf(where_.stage, chunk)) AddGroups(piece, out);
   }
-  int64_t count = 0;
-  int64_t first = 0;
-  const LayerRange range = RangeOf(part, where_.chunk);
-  for (const LayerRun& run : StackOf(context_.spec, part).layers) {
-    if (run.layer_kind == kind) count += Overlap(range, first, run.count);
-    first += run.count;
-  }
-  return count;
+  if (out.size() == 1) return out;
+  const auto key = [](const Group& group) {
+    return std::make_tuple(group.part == ModelPart::kDecoder, group.layer_kind, group.state.frozen,
+                           group.state.input_needs_gradient);
+  };
+  std::sort(out.begin(), out.end(),
+            [&key](const Group& a, const Group& b) { return key(a) < key(b); });
+  return out;
 }
 
 // Layers after the first one whose output needs a gradient have an input that needs one. The first
 // one's input needs one where the embeddings do.
-std::array<LayersAlike, kLayerGradientStateCount> ChunkLayers::AlikeOf(ModelPart part,
-                                                                       int kind) const {
-  std::array<LayersAlike, kLayerGradientStateCount> out;
+void ChunkLayers::AddGroups(const LayerPiece& piece, Groups& out) const {
+  Group group = {.part = piece.part, .layer_kind = piece.layer_kind, .count = piece.layers.count};
   if (context_.flow == nullptr) {
-    out[0].count = CountOf(part, kind);
-    return out;
+    out.push_back(group);
+    return;
   }
-  const StackGradients& gradients = context_.flow->StackOf(part);
-  const int64_t first_needing = gradients.first_layer + (gradients.embedding_needs ? 0 : 1);
-  for (size_t i = 0; i < out.size(); ++i) {
-    out[i].state = {.frozen = (i & 2) != 0, .input_needs_gradient = (i & 1) != 0};
-  }
-  for (int64_t chunk = first_chunk(); chunk < end_chunk(); ++chunk) {
-    const LayerRange range = RangeOf(part, chunk);
-    int64_t first = 0;
-    for (const LayerRun& run : StackOf(context_.spec, part).layers) {
-      const int64_t before = std::clamp<int64_t>(first_needing - first, 0, run.count);
-      const size_t state = run.frozen ? 2 : 0;
-      if (run.layer_kind == kind) {
-        out[state].count += Overlap(range, first, before);
-        out[state + 1].count += Overlap(range, first + before, run.count - before);
-      }
-      first += run.count;
-    }
+  const StackGradients& gradients = context_.flow->StackOf(piece.part);
+  const int64_t first_of_stack =
+      piece.part == ModelPart::kEncoder ? 0 : placement_.encoder_layers();
+  const int64_t first_needing =
+      first_of_stack + gradients.first_layer + (gradients.embedding_needs ? 0 : 1);
+  const int64_t without =
+      std::clamp<int64_t>(first_needing - piece.layers.first, 0, piece.layers.count);
+  group.state = {.frozen = piece.frozen, .input_needs_gradient = false};
+  group.count = without;
+  if (without > 0) out.push_back(group);
+  group.state.input_needs_gradient = true;
+  group.count = piece.layers.count - without;
+  if (group.count > 0) out.push_back(group);
+}
+
+ActivationPlace ChunkLayers::PlaceOf(const Group& group) const {
+  ActivationPlace out = {.part = group.part,
+                         .layer_kind = group.layer_kind,
+                         .layers = group.count,
+                         .state = group.state};
+  if (context_.flow != nullptr) {
+    out.gradients = &context_.flow->Of(group.part, group.layer_kind, group.state);
   }
   return out;
 }
@@ -253,20 +253,29 @@ int64_t ChunkLayers::LongestOf(ModelPart part) const {
 }
 
 const LayerWalk& LayerWalks::Of(const ActivationContext& context, const ActivationPlace& place) {
-  for (const LayerWalk& known : known_) {
-    if (known.place.part == place.part && known.place.layer_kind == place.layer_kind &&
-        known.place.gradients == place.gradients) {
-      return known;
-    }
-  }
-  LayerWalk& out = known_.size() < kMost ? known_.emplace_back() : beyond_;
-  out = {.place = place, .kept = 0, .steps = {}};
-  out.place.layers = 1;
+  if (const LayerWalk* known = known_.Find(place); known != nullptr) return *known;
+  ++computed_;
+  LayerWalk& out = known_.Add(place);
+  ActivationPlace one = place;
+  one.layers = 1;
   ActivationList list(context, nullptr, &out.steps);
-  list.GoTo(out.place);
+  list.GoTo(one);
   AddLayerRows(context.spec.layer_kinds[static_cast<size_t>(place.layer_kind)], list);
   out.kept = list.total();
   return out;
+}
+
+CheckedInt LayerWalks::AwaitingOf(const ActivationContext& context, const ActivationPlace& place) {
+  if (const Awaiting* known = awaiting_.Find(place); known != nullptr) return known->bytes;
+  ++computed_;
+  ActivationPlace one = place;
+  one.layers = 1;
+  ActivationList list(context);
+  list.ListForWeights();
+  list.GoTo(one);
+  AddLayerRows(context.spec.layer_kinds[static_cast<size_t>(place.layer_kind)], list);
+  awaiting_.Add(place).bytes = list.total();
+  return list.total();
 }
 
 absl::StatusOr<Bytes> LayerActivations(const ActivationContext& context, ModelPart part,
@@ -301,16 +310,16 @@ absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
   return StageRows(context, placement, where, rows).Add();
 }
 
-// Tensors recomputed in the first half stay for the second.
 absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
                                                const LayerPlacement& placement,
                                                const StageChunk& where, ActivationTensors* rows) {
-  MicroBatchSpec keeps_all = context.batch;
-  keeps_all.recomputation = {};
-  const ActivationContext all = {context.spec, context.layout, keeps_all, context.flow};
-  StageRows stage(all, placement, where, rows);
-  stage.ListForWeights();
-  return stage.Add();
+  return Awaiting(context, placement, where, rows, nullptr);
+}
+
+absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
+                                               const LayerPlacement& placement,
+                                               const StageChunk& where, LayerWalks& walks) {
+  return Awaiting(context, placement, where, nullptr, &walks);
 }
 
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,

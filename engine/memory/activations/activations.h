@@ -2,14 +2,15 @@
 #ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATIONS_H_
 #define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_ACTIVATIONS_H_
 
-#include <array>
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/base/units.h"
 #include "engine/memory/activations/activation_list.h"
 #include "engine/memory/activations/activation_tensor.h"
+#include "engine/memory/activations/layer_table.h"
 #include "engine/memory/activations/micro_batch.h"
 #include "engine/model/sharding/layer_placement.h"
 
@@ -23,23 +24,33 @@ struct StageChunk {
   int64_t chunk = kAllChunks;
 };
 
-// Layers of one kind that need the same gradients.
-struct LayersAlike {
-  int64_t count = 0;
-  LayerGradientState state = {};
-};
-
-// Counts the layers of a stage, or of one of its chunks, by runs, without allocation.
+// The layers of a stage, or of one of its chunks. Time is linear in their pieces, times the
+// logarithm where kinds are mixed; a few pieces allocate nothing.
 class ChunkLayers {
  public:
   ChunkLayers(const ActivationContext& context, const LayerPlacement& placement,
               const StageChunk& where)
       : context_(context), placement_(placement), where_(where) {}
 
-  int64_t CountOf(ModelPart part, int kind) const;
-
-  // By gradient state; counts may be 0. Without a flow all layers are in the first entry.
-  std::array<LayersAlike, kLayerGradientStateCount> AlikeOf(ModelPart part, int kind) const;
+  // Calls visit(const ActivationPlace&) for all layers that are alike, which are the place's
+  // `layers`: encoder before decoder, by kind, by gradient state. Without a flow all layers of a
+  // kind have the same.
+  template <typename Visit>
+  void ForEachAlike(const Visit& visit) const {
+    if (context_.flow == nullptr && has_whole_stage()) {
+      for (const StageKind& kind : placement_.KindsOn(where_.stage)) {
+        visit(ActivationPlace{
+            .part = kind.part, .layer_kind = kind.layer_kind, .layers = kind.layers.count});
+      }
+      return;
+    }
+    const Groups groups = SortedGroups();
+    for (auto next = groups.begin(); next != groups.end();) {
+      ActivationPlace place = PlaceOf(*next);
+      for (++next; next != groups.end() && next->IsOf(place); ++next) place.layers += next->count;
+      visit(place);
+    }
+  }
 
   // Counts the kept inputs of blocks of `layers_per_block` recomputed layers; blocks end at the
   // end of a chunk or stack. Blocks with no gradient needed after them keep none.
@@ -49,6 +60,27 @@ class ChunkLayers {
   int64_t LongestOf(ModelPart part) const;
 
  private:
+  // Layers of one piece that need the same gradients.
+  struct Group {
+    ModelPart part = ModelPart::kDecoder;
+    int layer_kind = 0;
+    LayerGradientState state = {};
+    int64_t count = 0;
+
+    bool IsOf(const ActivationPlace& place) const {
+      return part == place.part && layer_kind == place.layer_kind &&
+             state.frozen == place.state.frozen &&
+             state.input_needs_gradient == place.state.input_needs_gradient;
+    }
+  };
+  using Groups = absl::InlinedVector<Group, 16>;
+
+  bool has_whole_stage() const {
+    return where_.chunk == kAllChunks || context_.layout.virtual_stage_count == 1;
+  }
+  Groups SortedGroups() const;
+  void AddGroups(const LayerPiece& piece, Groups& out) const;
+  ActivationPlace PlaceOf(const Group& group) const;
   // Layers of `part` in chunk `chunk`, counted from the first layer of the stack.
   LayerRange RangeOf(ModelPart part, int64_t chunk) const;
   int64_t first_chunk() const { return where_.chunk == kAllChunks ? 0 : where_.chunk; }
@@ -79,7 +111,7 @@ absl::StatusOr<Bytes> RecomputedByLayer(const ActivationContext& context, ModelP
 
 // Bytes of everything on `stage`: layers, embedding, final norm, head, loss, multi-token
 // prediction. `placement` is the context's model under its layout. Time is linear in the kinds of
-// layers and the virtual stages, not in the layers.
+// layers on the stage and its chunks, not in the layers.
 absl::StatusOr<Bytes> StageActivations(const ActivationContext& context,
                                        const LayerPlacement& placement, int64_t stage,
                                        ActivationTensors* rows = nullptr);
@@ -95,7 +127,6 @@ struct StageParts {
 
 // The bytes that one layer keeps, in total and by the step that frees them.
 struct LayerWalk {
-  ActivationPlace place;
   CheckedInt kept = 0;
   LayerSteps steps;
 };
@@ -103,13 +134,25 @@ struct LayerWalk {
 // Caches the kept bytes of a job's layers across stages and chunks.
 class LayerWalks {
  public:
-  // The walk of one layer at `place`, without full recomputation. Valid until the next call.
+  // Without full recomputation. `alike_kinds`: LayerTable's.
+  explicit LayerWalks(absl::Span<const int> alike_kinds = {})
+      : known_(alike_kinds), awaiting_(alike_kinds) {}
+
+  // The walk of one layer at `place`. Valid until the next call.
   const LayerWalk& Of(const ActivationContext& context, const ActivationPlace& place);
+  // The bytes of one layer that wait for its weight gradients; `context` keeps all.
+  CheckedInt AwaitingOf(const ActivationContext& context, const ActivationPlace& place);
+  // Layers computed so far.
+  int64_t computed() const { return computed_; }
 
  private:
-  static constexpr size_t kMost = 8;  // more are recomputed: nothing is allocated
-  absl::InlinedVector<LayerWalk, kMost> known_;
-  LayerWalk beyond_;
+  struct Awaiting {
+    CheckedInt bytes = 0;
+  };
+
+  LayerTable<LayerWalk> known_;
+  LayerTable<Awaiting> awaiting_;
+  int64_t computed_ = 0;
 };
 
 // The same for one chunk of a stage, or for all: the chunks add up exactly to the stage. With one
@@ -127,10 +170,13 @@ absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
                                                const StageChunk& where,
                                                ActivationTensors* rows = nullptr);
 
-// Sums for several chunks of one job; each layer is added up once.
+// Sums for several chunks of one job; layers that are alike are added up once.
 absl::StatusOr<StageParts> ChunkActivations(const ActivationContext& context,
                                             const LayerPlacement& placement,
                                             const StageChunk& where, LayerWalks& walks);
+absl::StatusOr<StageParts> AwaitingActivations(const ActivationContext& context,
+                                               const LayerPlacement& placement,
+                                               const StageChunk& where, LayerWalks& walks);
 
 }  // namespace sextant
 

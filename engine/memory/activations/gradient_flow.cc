@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/model/architecture/model_weights.h"
 
 namespace sextant {
@@ -27,7 +28,11 @@ bool IsProduct(const WeightTensor& tensor) {
 class GradientFlowBuilder {
  public:
   GradientFlowBuilder(const ArchitectureSpec& spec, GradientFlow& out)
-      : spec_(spec), tensors_(WeightsOf(spec)), out_(out) {}
+      : spec_(spec), tensors_(WeightsOf(spec)), out_(out) {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].layer_kind < 0) ends_.push_back(&tensors_[i]);
+    }
+  }
 
   void Build() {
     const bool tokens = Trains(ModelPart::kInput, "token_embedding") ||
@@ -51,9 +56,8 @@ class GradientFlowBuilder {
 
  private:
   bool Trains(ModelPart part, absl::string_view module, absl::string_view name = "") const {
-    return std::any_of(tensors_.begin(), tensors_.end(), [&](const WeightTensor& t) {
-      return t.part == part && t.layer_kind < 0 && t.module == module && t.name == name &&
-             IsTrainedIn(t, false);
+    return std::any_of(ends_.begin(), ends_.end(), [&](const WeightTensor* t) {
+      return t->part == part && t->module == module && t->name == name && IsTrainedIn(*t, false);
     });
   }
 
@@ -61,16 +65,29 @@ class GradientFlowBuilder {
   MatmulUse UseOf(ModelPart part, absl::string_view module, absl::string_view name,
                   bool needs) const {
     MatmulUse use = {.trained = false, .needs_gradient = needs};
-    for (const WeightTensor& t : tensors_) {
-      if (t.part != part || t.layer_kind >= 0 || t.module != module || t.name != name) continue;
-      if (t.role == WeightRole::kAdapterDown) ++use.adapters;
-      if (t.role == WeightRole::kWeight && IsTrainedIn(t, false)) use.trained = true;
+    for (const WeightTensor* t : ends_) {
+      if (t->part != part || t->module != module || t->name != name) continue;
+      if (t->role == WeightRole::kAdapterDown) ++use.adapters;
+      if (t->role == WeightRole::kWeight && IsTrainedIn(*t, false)) use.trained = true;
     }
     return use;
   }
 
-  LayerGradients LayerOf(ModelPart part, int kind, const LayerGradientState& state,
-                         bool encoder_needs) const {
+  // The tensors of a kind of layer in a part, which are adjacent: the first ones from `from` on.
+  // Advances `from` past them.
+  absl::Span<const WeightTensor> TensorsOf(ModelPart part, int kind, size_t& from) const {
+    const auto is_of = [&](const WeightTensor& t) {
+      return t.part == part && t.layer_kind == kind;
+    };
+    size_t end = from;
+    while (end < tensors_.size() && is_of(tensors_[end])) ++end;
+    const auto out = absl::MakeConstSpan(tensors_).subspan(from, end - from);
+    from = end;
+    return out;
+  }
+
+  LayerGradients LayerOf(ModelPart part, int kind, absl::Span<const WeightTensor> tensors,
+                         const LayerGradientState& state, bool encoder_needs) const {
     const LayerSpec& layer = spec_.layer_kinds[static_cast<size_t>(kind)];
     LayerGradients out;
     ActivationSet known;
@@ -79,8 +96,7 @@ class GradientFlowBuilder {
     if (layer.attention.has_value() && Trains(part, "relative_position_bias")) {
       known = known | A::kScores;
     }
-    for (const WeightTensor& tensor : tensors_) {
-      if (tensor.part != part || tensor.layer_kind != kind) continue;
+    for (const WeightTensor& tensor : tensors) {
       if (!IsTrainedIn(tensor, state.frozen)) continue;
       const WeightSite site = SiteOf(tensor);
       known = known | site.makes;
@@ -97,12 +113,19 @@ class GradientFlowBuilder {
   }
 
   void FillKinds(ModelPart part, bool encoder_needs) {
+    const auto in_layer = [part](const WeightTensor& t) {
+      return t.part == part && t.layer_kind >= 0;
+    };
+    auto from = static_cast<size_t>(std::find_if(tensors_.begin(), tensors_.end(), in_layer) -
+                                    tensors_.begin());
     for (size_t kind = 0; kind < spec_.layer_kinds.size(); ++kind) {
+      const int k = static_cast<int>(kind);
+      const absl::Span<const WeightTensor> tensors = TensorsOf(part, k, from);
       for (const bool frozen : {false, true}) {
         for (const bool needs : {false, true}) {
           const LayerGradientState state = {frozen, needs};
-          const int k = static_cast<int>(kind);
-          out_.layers_[out_.IndexOf(part, k, state)] = LayerOf(part, k, state, encoder_needs);
+          out_.layers_[out_.IndexOf(part, k, state)] =
+              LayerOf(part, k, tensors, state, encoder_needs);
         }
       }
     }
@@ -173,6 +196,7 @@ class GradientFlowBuilder {
 
   const ArchitectureSpec& spec_;
   const WeightTensors tensors_;
+  std::vector<const WeightTensor*> ends_;  // of tensors_: those in no layer
   GradientFlow& out_;
 };
 

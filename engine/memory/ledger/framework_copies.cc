@@ -164,9 +164,10 @@ class CopyRows {
 
 int64_t TrainedElements(const CopiesContext& context, int64_t stage) {
   int64_t out = 0;
-  ForEachTrained(context, stage, [&out](const auto&, const TensorShard& shard, int64_t layers) {
-    out += shard.elements() * layers;
-  });
+  context.state.weights.ForEachRun(
+      stage, [&out](const TensorRun& run, const auto&, const KindLayers& layers) {
+        out += run.elements * layers.not_frozen;
+      });
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "engine/memory/ledger/memory_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -33,40 +34,32 @@ void CheckJob(const MemoryJob& job, const ArchitectureSpec& spec, const Parallel
   }
 }
 
-class StageComparison {
- public:
-  StageComparison(const ArchitectureSpec& spec, const MemoryJob& job,
-                  const LayerPlacement& placement)
-      : spec_(spec),
-        placement_(placement),
-        chunk_count_(job.layout.virtual_stage_count),
-        part_(spec.decoder.layers.empty() ? ModelPart::kEncoder : ModelPart::kDecoder) {}
-
-  // True where `stage` has the same content as the previous one: the same layers in each chunk, no
-  // embedding and no output, and the same number of neighbours to receive from.
-  bool IsAsBefore(int64_t stage) const {
-    if (stage < 2 || stage > placement_.stage_count() - 2) return false;
-    for (size_t i = 0; i < spec_.layer_kinds.size(); ++i) {
-      const int kind = static_cast<int>(i);
-      const int64_t here = placement_.On(stage, part_, kind).count;
-      if (here != placement_.On(stage - 1, part_, kind).count) return false;
-      // With mixed kinds, counts don't determine the chunk of a layer or the order of gathered
-      // units.
-      if (here > 0 && here != placement_.LayersOn(stage)) return false;
-    }
-    for (int64_t chunk = 0; chunk < chunk_count_; ++chunk) {
-      const int64_t layers = placement_.ChunkOf(stage, chunk).count;
-      if (layers != placement_.ChunkOf(stage - 1, chunk).count) return false;
-    }
-    return true;
+// True where `stage` has the same content as the previous one: the same layers in each chunk, no
+// embedding and no output, and the same number of neighbours to receive from.
+bool HasSameLayers(const LayerPlacement& placement, int64_t stage) {
+  if (stage < 2 || stage > placement.stage_count() - 2) return false;
+  for (int64_t chunk = 0; chunk < placement.chunk_count(); ++chunk) {
+    const absl::Span<const LayerPiece> here = placement.PiecesOf(stage, chunk);
+    const absl::Span<const LayerPiece> before = placement.PiecesOf(stage - 1, chunk);
+    const bool same =
+        std::equal(here.begin(), here.end(), before.begin(), before.end(),
+                   [](const LayerPiece& a, const LayerPiece& b) { return IsAlike(a, b); });
+    if (!same) return false;
   }
+  return true;
+}
 
- private:
-  const ArchitectureSpec& spec_;
-  const LayerPlacement& placement_;
-  const int64_t chunk_count_;
-  const ModelPart part_;
-};
+// One entry of AlikeStages(), for models with one stack that is all trained.
+bool StageIsAsBefore(const MemoryJob& job, const LayerPlacement& placement, int64_t stage) {
+  if (!HasSameLayers(placement, stage)) return false;
+  // The opposite of the previous stage is the stage after the opposite.
+  return job.pipeline.schedule != PipelineSchedule::kDualPipe ||
+         HasSameLayers(placement, placement.stage_count() - stage);
+}
+
+std::shared_ptr<const GradientFlow> FlowOf(const ArchitectureSpec& spec) {
+  return TrainsEverything(spec) ? nullptr : std::make_shared<const GradientFlow>(spec);
+}
 
 }  // namespace
 
@@ -82,38 +75,83 @@ absl::StatusOr<MemoryModel> MemoryModel::Of(const ArchitectureSpec& spec, Memory
     CheckJob(job, spec, WithSoundSizes(job.layout), violations);
   }
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  return MemoryModel(spec, std::move(job), *std::move(weights));
+  return MemoryModel(spec, std::move(job), *std::move(weights), FlowOf(spec));
 }
 
-MemoryModel::MemoryModel(const ArchitectureSpec& spec, MemoryJob job, ShardedWeights weights)
+absl::StatusOr<MemoryModel> MemoryModel::With(MemoryJob job, LayoutCache& cache) const {
+  if (!cache.IsSound(weights_.model(), job.layout)) return InvalidField("layout", "is not sound");
+  FieldViolations violations;
+  CheckJob(job, *spec_, job.layout, violations);
+  SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
+  ShardedWeights weights = weights_.Under(job.layout, cache);
+  return MemoryModel(*spec_, std::move(job), std::move(weights), flow_);
+}
+
+MemoryModel::MemoryModel(const ArchitectureSpec& spec, MemoryJob job, ShardedWeights weights,
+                         std::shared_ptr<const GradientFlow> flow)
     : spec_(&spec),
       job_(std::move(job)),
       weights_(std::move(weights)),
       in_flight_(job_.pipeline, job_.layout),
-      flow_(TrainsEverything(spec) ? nullptr : std::make_unique<const GradientFlow>(spec)),
+      flow_(std::move(flow)),
       state_rules_(StateRulesOf({.spec = spec,
                                  .layout = job_.layout,
                                  .weights = weights_,
                                  .state = job_.state,
-                                 .context_parallel_size = job_.batch.context_parallel_size})),
-      as_before_(AlikeStages(spec, job_, weights_.placement())) {}
+                                 .context_parallel_size = job_.batch.context_parallel_size})) {}
 
-absl::StatusOr<StageMemory> MemoryModel::Stage(int64_t stage, LedgerRows* rows) const {
-  const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get(), state_rules_});
-  LayerCosts costs;
+LedgerContext MemoryModel::ContextOf(CallWork& work) const {
+  return {*spec_, job_, weights_, in_flight_, flow_.get(), state_rules_, work};
+}
+
+bool MemoryModel::IsAsBefore(int64_t stage) const {
+  return flow_ == nullptr && !HasTwoStacks(*spec_) &&
+         StageIsAsBefore(job_, weights_.placement(), stage);
+}
+
+absl::StatusOr<StageMemory> MemoryModel::Stage(int64_t stage, LedgerRows* rows,
+                                               CallWork* work) const {
+  CallWork unbounded;
+  const StageLedger ledger(ContextOf(work == nullptr ? unbounded : *work));
+  LayerCosts costs(weights_.model().alike_kinds());
   StageContent content;
   SEXTANT_RETURN_IF_ERROR(ledger.Fill(stage, costs, content));
   SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, in_flight_.Peak(stage, content.weights));
   SEXTANT_ASSIGN_OR_RETURN(StageMemory memory,
                            AddReserve(job_.reserve, ledger.MemoryOf(content, peak)));
   if (rows == nullptr) return memory;
-  SEXTANT_RETURN_IF_ERROR(ledger.Append(stage, content, memory, *rows));
+  SEXTANT_RETURN_IF_ERROR(ledger.Append(stage, content, memory, costs, *rows));
   return memory;
 }
 
+absl::Status MemoryModel::ForEachStage(bool with_rows, CallWork& work, StageVisitor visit) const {
+  const StageLedger ledger(ContextOf(work));
+  LayerCosts costs(weights_.model().alike_kinds());
+  StageContent content;
+  for (int64_t stage = 0; stage < stage_count(); ++stage) {
+    // Rows name the chunks of their own stage.
+    if (with_rows || stage == 0 || !IsAsBefore(stage)) {
+      SEXTANT_RETURN_IF_ERROR(ledger.Fill(stage, costs, content));
+    }
+    SEXTANT_ASSIGN_OR_RETURN(const InFlightPeak peak, in_flight_.Peak(stage, content.weights));
+    SEXTANT_ASSIGN_OR_RETURN(const StageMemory memory,
+                             AddReserve(job_.reserve, ledger.MemoryOf(content, peak)));
+    LedgerRows rows;
+    if (with_rows) SEXTANT_RETURN_IF_ERROR(ledger.Append(stage, content, memory, costs, rows));
+    SEXTANT_RETURN_IF_ERROR(visit(stage, memory, std::move(rows)));
+    SEXTANT_RETURN_IF_ERROR(work.Spend(1));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<StagePeak> MemoryModel::Peak() const {
-  const StageLedger ledger({*spec_, job_, weights_, in_flight_, flow_.get(), state_rules_});
-  LayerCosts costs;
+  CallWork unbounded;
+  return PeakOrFirst([](const StageMemory&) { return false; }, unbounded);
+}
+
+absl::StatusOr<StagePeak> MemoryModel::PeakOrFirst(StageTest is_enough, CallWork& work) const {
+  const StageLedger ledger(ContextOf(work));
+  LayerCosts costs(weights_.model().alike_kinds());
   StageContent content;
   StagePeak out;
   StagePeak of_run;
@@ -125,8 +163,11 @@ absl::StatusOr<StagePeak> MemoryModel::Peak() const {
     if (!counted.ok() || counted.value() > most.value()) {
       out = of_run;
       most = counted;
+      const absl::StatusOr<StageMemory> memory = AddReserve(job_.reserve, out.memory);
+      if (memory.ok() && is_enough(*memory)) break;
     }
     for (++stage; stage < stage_count() && IsAsBefore(stage);) ++stage;
+    SEXTANT_RETURN_IF_ERROR(work.Spend(1));
   }
   // The total grows monotonically with the counted bytes.
   SEXTANT_ASSIGN_OR_RETURN(out.memory, AddReserve(job_.reserve, out.memory));
@@ -156,14 +197,9 @@ std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const MemoryJob& job
                               const LayerPlacement& placement) {
   const int64_t stages = placement.stage_count();
   std::vector<bool> out(static_cast<size_t>(stages), false);
-  const bool one_stack = spec.encoder.layers.empty() || spec.decoder.layers.empty();
-  if (!one_stack || !TrainsEverything(spec)) return out;
-  const StageComparison comparison(spec, job, placement);
-  const bool dual = job.pipeline.schedule == PipelineSchedule::kDualPipe;
+  if (HasTwoStacks(spec) || !TrainsEverything(spec)) return out;
   for (int64_t stage = 1; stage < stages; ++stage) {
-    // The opposite of the previous stage is the stage after the opposite.
-    out[static_cast<size_t>(stage)] =
-        comparison.IsAsBefore(stage) && (!dual || comparison.IsAsBefore(stages - stage));
+    out[static_cast<size_t>(stage)] = StageIsAsBefore(job, placement, stage);
   }
   return out;
 }

@@ -6,7 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
 #include "engine/memory/activations/gradient_flow.h"
 #include "engine/memory/ledger/memory_job.h"
@@ -15,12 +17,14 @@
 #include "engine/memory/schedule/in_flight.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/model/architecture/architecture_spec.h"
+#include "engine/model/sharding/checked_model.h"
 #include "engine/model/sharding/layer_placement.h"
 #include "engine/model/sharding/sharded_weights.h"
 
 namespace sextant {
 
 class StageLedger;
+struct LedgerContext;
 struct StageContent;
 
 struct StagePeak {
@@ -47,20 +51,41 @@ class MemoryModel {
   // Chunks of layers of a stage: two under DualPipe, where the second is the opposite stage's.
   int64_t chunk_count() const { return in_flight_.chunk_count(); }
 
-  // Memory of `stage`. Rows appended to `rows` add up to total(); null: nothing is allocated.
+  // The same model under another job, whose layout may be in `cache`. Its layers_per_chunk is not
+  // read: that of the cache stands for it.
   //
-  // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes.
-  absl::StatusOr<StageMemory> Stage(int64_t stage, LedgerRows* rows = nullptr) const;
+  // Errors: kInvalidArgument, of the layout or the job.
+  absl::StatusOr<MemoryModel> With(MemoryJob job, LayoutCache& cache) const;
+
+  // Memory of `stage`. Rows appended to `rows` add up to total(); null: nothing is allocated where
+  // the model has at most 8 kinds of layers, and the stage few chunks and runs of layers.
+  //
+  // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes; `work`'s, where it is given.
+  absl::StatusOr<StageMemory> Stage(int64_t stage, LedgerRows* rows = nullptr,
+                                    CallWork* work = nullptr) const;
+
+  // Calls visit(stage, memory, rows) for every stage in turn, with its rows where `with_rows`, and
+  // ends with the first error. Computes what stages share once.
+  //
+  // Errors: Stage()'s, and those of `visit`.
+  using StageVisitor =
+      absl::FunctionRef<absl::Status(int64_t stage, const StageMemory& memory, LedgerRows rows)>;
+  absl::Status ForEachStage(bool with_rows, CallWork& work, StageVisitor visit) const;
 
   // The peak of the stage that holds the most, or the first of several. Computes the shared
-  // content of a run of identical stages once. Allocates nothing where a stage has at most 8
-  // chunks.
+  // content of a run of identical stages once. Allocates nothing where Stage() allocates nothing.
   absl::StatusOr<StagePeak> Peak() const;
+  // The same, or the first stage that `is_enough` accepts, if any.
+  using StageTest = absl::FunctionRef<bool(const StageMemory&)>;
+  absl::StatusOr<StagePeak> PeakOrFirst(StageTest is_enough, CallWork& work) const;
 
  private:
-  MemoryModel(const ArchitectureSpec& spec, MemoryJob job, ShardedWeights weights);
+  MemoryModel(const ArchitectureSpec& spec, MemoryJob job, ShardedWeights weights,
+              std::shared_ptr<const GradientFlow> flow);
 
-  bool IsAsBefore(int64_t stage) const { return as_before_[static_cast<size_t>(stage)]; }
+  LedgerContext ContextOf(CallWork& work) const;
+  // True where the content of `stage` equals that of the previous one: AlikeStages().
+  bool IsAsBefore(int64_t stage) const;
   // The peak over `first` and the identical stages after it, which all have `content`. Written to
   // `out` without the reserve.
   absl::Status PeakOfRun(const StageLedger& ledger, int64_t first, const StageContent& content,
@@ -70,14 +95,14 @@ class MemoryModel {
   MemoryJob job_;
   ShardedWeights weights_;
   InFlight in_flight_;
-  std::unique_ptr<const GradientFlow> flow_;  // null where everything is trained
+  std::shared_ptr<const GradientFlow> flow_;  // null where everything is trained
   StateRules state_rules_;
-  std::vector<bool> as_before_;  // AlikeStages()
 };
 
 // Finds the stages of a pipeline that differ only in micro-batches in flight. By stage: true where
-// its StageContent equals that of the previous stage. A false entry is always safe, only slower:
-// models with two stacks or frozen parts get no true entries.
+// its StageContent equals that of the previous stage: the same runs of layers in each chunk. A
+// false entry is always safe, only slower: models with two stacks or frozen parts get no true
+// entries.
 std::vector<bool> AlikeStages(const ArchitectureSpec& spec, const MemoryJob& job,
                               const LayerPlacement& placement);
 

@@ -5,9 +5,17 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/state/state_rules.h"
 
 namespace sextant {
 namespace {
+
+// Steps of CallWork: a chunk and its moments, a layer whose tensors are walked, a tensor whose
+// state has to be looked at by itself, and equal layers that are gathered.
+constexpr int64_t kStepsAChunk = 24;
+constexpr int64_t kStepsALayer = 128;
+constexpr int64_t kStepsATensor = 4;
+constexpr int64_t kStepsAGatheredPiece = 4;
 
 PeakPhase PeakPhaseOf(StagePhase moment) {
   switch (moment) {
@@ -103,23 +111,45 @@ int64_t StageLedger::StageOfChunk(int64_t stage, int64_t chunk) const {
   return opposite ? context_.weights.stage_count() - 1 - stage : stage;
 }
 
-absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& out) const {
-  out.chunks.clear();
-  out.weights.clear();
-  const int64_t chunk_count = context_.in_flight.chunk_count();
-  const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
+absl::Status StageLedger::SpendOnState(int64_t stage) const {
+  int64_t tensors = 0;
+  context_.weights.ForEachRun(stage, [&tensors](const TensorRun& run, const auto&...) {
+    tensors += static_cast<int64_t>(run.end - run.first);
+  });
+  if (!context_.state_rules.only_numbers) tensors *= kStepsATensor;
+  const StateSharding& sharding = context_.job.state.sharding;
+  if (!DividesParameters(sharding) && !sharding.offload_optimizer) {
+    return context_.work.Spend(tensors);
+  }
+  const LayerPlacement& placement = context_.weights.placement();
+  size_t pieces = 0;  // that are gathered in turn
+  for (int64_t chunk = 0; chunk < placement.chunk_count(); ++chunk) {
+    pieces += placement.PiecesOf(stage, chunk).size();
+  }
+  return context_.work.Spend(tensors + kStepsAGatheredPiece * static_cast<int64_t>(pieces));
+}
+
+absl::Status StageLedger::FillState(int64_t stage, StageContent& out) const {
+  SEXTANT_RETURN_IF_ERROR(SpendOnState(stage));
   SEXTANT_ASSIGN_OR_RETURN(out.state, StageStateOf(state_context_, context_.state_rules, stage));
   out.copies = FrameworkCopiesOf(copies_, stage);
   out.standing = StandingOf(stage);
-  if (dual) {
-    SEXTANT_ASSIGN_OR_RETURN(
-        const StageState opposite,
-        StageStateOf(state_context_, context_.state_rules, StageOfChunk(stage, 1)));
-    out.state = SumOf(out.state, opposite);
-    out.copies = SumOf(out.copies, FrameworkCopiesOf(copies_, StageOfChunk(stage, 1)));
-    out.standing = SharedBy(out.standing, StandingOf(StageOfChunk(stage, 1)));
-  }
-  for (int64_t i = 0; i < chunk_count; ++i) {
+  if (context_.job.pipeline.schedule != PipelineSchedule::kDualPipe) return absl::OkStatus();
+  const int64_t opposite = StageOfChunk(stage, 1);
+  SEXTANT_RETURN_IF_ERROR(SpendOnState(opposite));
+  SEXTANT_ASSIGN_OR_RETURN(const StageState other,
+                           StageStateOf(state_context_, context_.state_rules, opposite));
+  out.state = SumOf(out.state, other);
+  out.copies = SumOf(out.copies, FrameworkCopiesOf(copies_, opposite));
+  out.standing = SharedBy(out.standing, StandingOf(opposite));
+  return absl::OkStatus();
+}
+
+absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& out) const {
+  out.chunks.clear();
+  out.weights.clear();
+  SEXTANT_RETURN_IF_ERROR(FillState(stage, out));
+  for (int64_t i = 0; i < context_.in_flight.chunk_count(); ++i) {
     SEXTANT_RETURN_IF_ERROR(AddChunk({.stage = stage, .chunk = i}, costs, out));
   }
   AddBuckets(stage, out);
@@ -135,30 +165,46 @@ absl::Status StageLedger::Fill(int64_t stage, LayerCosts& costs, StageContent& o
 
 absl::Status StageLedger::AddChunk(const StageChunk& of, LayerCosts& costs,
                                    StageContent& out) const {
+  const LayerPlacement& placement = context_.weights.placement();
   const bool dual = context_.job.pipeline.schedule == PipelineSchedule::kDualPipe;
   const bool last_chunk = dual || of.chunk == context_.in_flight.chunk_count() - 1;
-  ChunkMemory& chunk = out.chunks.emplace_back();
+  const int64_t computed = costs.computed();
+  ChunkMemory chunk;
   chunk.where = {.stage = StageOfChunk(of.stage, of.chunk), .chunk = dual ? 0 : of.chunk};
   chunk.last = last_chunk && chunk.where.stage == context_.weights.stage_count() - 1;
-  SEXTANT_ASSIGN_OR_RETURN(chunk.parts, ChunkActivations(activations_, context_.weights.placement(),
-                                                         chunk.where, costs.walks()));
+  SEXTANT_ASSIGN_OR_RETURN(chunk.parts,
+                           ChunkActivations(activations_, placement, chunk.where, costs.walks()));
   if (SplitsBackward(context_.job.pipeline.schedule)) {
     SEXTANT_ASSIGN_OR_RETURN(
-        chunk.awaiting,
-        AwaitingActivations(activations_, context_.weights.placement(), chunk.where));
+        chunk.awaiting, AwaitingActivations(activations_, placement, chunk.where, costs.walks()));
   }
-  SEXTANT_ASSIGN_OR_RETURN(chunk.transients,
-                           StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs));
-  return absl::OkStatus();
+  SEXTANT_ASSIGN_OR_RETURN(chunk.transients, TransientsOf(chunk, costs, out));
+  const auto pieces =
+      static_cast<int64_t>(placement.PiecesOf(chunk.where.stage, chunk.where.chunk).size());
+  out.chunks.push_back(chunk);
+  return context_.work.Spend(kStepsAChunk + pieces + kStepsALayer * (costs.computed() - computed));
+}
+
+// The chunks of a stage differ only in what they keep after the layers.
+absl::StatusOr<StageTransients> StageLedger::TransientsOf(const ChunkMemory& chunk,
+                                                          LayerCosts& costs,
+                                                          const StageContent& content) const {
+  if (!content.chunks.empty()) {
+    const ChunkMemory& before = content.chunks.back();
+    if (before.where.stage == chunk.where.stage && before.parts.output == chunk.parts.output) {
+      return before.transients;
+    }
+  }
+  return StageTransientsOf(transients_, chunk.where.stage, chunk.parts, costs);
 }
 
 void StageLedger::AddBuckets(int64_t stage, StageContent& out) const {
   const BufferSpec& buffers = context_.job.buffers;
   if (buffers.reduce_bucket_elements == 0 && buffers.gather_bucket_elements == 0) return;
   const PrecisionPolicy& precision = context_.job.state.precision;
-  int64_t trainable = context_.weights.Stage(stage).all.trainable;
+  int64_t trainable = context_.weights.CountOn(stage).trainable;
   if (context_.job.pipeline.schedule == PipelineSchedule::kDualPipe) {
-    trainable += context_.weights.Stage(StageOfChunk(stage, 1)).all.trainable;
+    trainable += context_.weights.CountOn(StageOfChunk(stage, 1)).trainable;
   }
   out.reduce_bucket =
       BucketOf(buffers.reduce_bucket_elements, trainable, precision.gradient_data_type);

@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "engine/base/call_work.h"
 #include "engine/memory/activations/activations.h"
 #include "engine/memory/activations/gradient_flow.h"
 #include "engine/memory/ledger/framework_copies.h"
@@ -29,6 +30,7 @@ struct LedgerContext {
   const InFlight& in_flight;
   const GradientFlow* flow;
   const StateRules& state_rules;
+  CallWork& work;
 };
 
 // The bytes that a moment of a chunk adds to state and activations in flight, and that moment.
@@ -67,7 +69,7 @@ class StageLedger {
   StageLedger& operator=(const StageLedger&) = delete;
 
   // Fills `out`, whose memory is reused, with the content of `stage`. `costs` belong to this job.
-  // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes.
+  // Errors: kInvalidArgument where a sum exceeds 9.2e18 bytes; CallWork's.
   absl::Status Fill(int64_t stage, LayerCosts& costs, StageContent& out) const;
 
   // The memory of a stage with `content` at `peak`, which is InFlight::Peak() of its chunks'
@@ -75,14 +77,20 @@ class StageLedger {
   // peak is in the optimizer step. Excludes the framework's reserve, which AddReserve() adds.
   StageMemory MemoryOf(const StageContent& content, const InFlightPeak& peak) const;
 
-  // Appends the rows that add up to `memory`, the peak of `stage`.
+  // Appends the rows that add up to `memory`, the peak of `stage`. Where there are more than
+  // kMaxLedgerRows, some are left out: the caller refuses them.
   absl::Status Append(int64_t stage, const StageContent& content, const StageMemory& memory,
-                      LedgerRows& rows) const;
+                      LayerCosts& costs, LedgerRows& rows) const;
 
  private:
   // The stage that owns the layers of the `chunk`th chunk of `stage`.
   int64_t StageOfChunk(int64_t stage, int64_t chunk) const;
+  // Counts the tensors that FillState() visits.
+  absl::Status SpendOnState(int64_t stage) const;
+  absl::Status FillState(int64_t stage, StageContent& out) const;
   absl::Status AddChunk(const StageChunk& of, LayerCosts& costs, StageContent& out) const;
+  absl::StatusOr<StageTransients> TransientsOf(const ChunkMemory& chunk, LayerCosts& costs,
+                                               const StageContent& content) const;
   void AddBuckets(int64_t stage, StageContent& out) const;
   MomentBytes BytesAt(const ChunkMemory& chunk, StagePhase moment) const;
   ChunkWork WorstOf(const ChunkMemory& chunk, const StageContent& content) const;

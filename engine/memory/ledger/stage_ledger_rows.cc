@@ -9,6 +9,8 @@
 namespace sextant {
 namespace {
 
+constexpr int64_t kStepsARow = 16;  // of CallWork
+
 constexpr char kHeld[] = "from a micro-batch's forward to its backward pass";
 constexpr char kAwaits[] = "from the first half of a backward pass to the second";
 constexpr absl::string_view kGatheredGradients = "gathered_gradients";  // rows of StageStateOf()
@@ -111,6 +113,7 @@ absl::Status StageLedger::AppendActivations(const StageContent& content, const S
                                             LedgerRows& rows) const {
   const LayerPlacement& placement = context_.weights.placement();
   for (size_t i = 0; i < content.chunks.size(); ++i) {
+    if (static_cast<int64_t>(rows.size()) > kMaxLedgerRows) return absl::OkStatus();
     const StageChunk& where = content.chunks[i].where;
     const int64_t held = memory.in_flight.Held(static_cast<int64_t>(i));
     const int64_t awaiting = memory.in_flight.AwaitingWeightGradient(static_cast<int64_t>(i));
@@ -125,13 +128,16 @@ absl::Status StageLedger::AppendActivations(const StageContent& content, const S
       SEXTANT_RETURN_IF_ERROR(AwaitingActivations(activations_, placement, where, &waits).status());
       for (const ActivationTensor& tensor : waits) rows.push_back(RowOf(tensor, awaiting, kAwaits));
     }
+    SEXTANT_RETURN_IF_ERROR(
+        context_.work.Spend(kStepsARow * static_cast<int64_t>(rows.size() - first)));
     SetChunk(content, static_cast<int64_t>(i), first, rows);
   }
   return absl::OkStatus();
 }
 
 absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
-                                 const StageMemory& memory, LedgerRows& rows) const {
+                                 const StageMemory& memory, LayerCosts& costs,
+                                 LedgerRows& rows) const {
   const absl::optional<StagePhase> moment = WorkingMoment(content, memory);
   const size_t own = rows.size();
   SEXTANT_RETURN_IF_ERROR(AppendState(stage, memory, moment, rows));
@@ -157,7 +163,7 @@ absl::Status StageLedger::Append(int64_t stage, const StageContent& content,
     const MomentBytes bytes = BytesAt(chunk, *moment);
     const size_t first = rows.size();
     if (bytes.freed > Bytes(0)) rows.push_back(FreedRow(bytes.freed));
-    AppendTransientRows(transients_, chunk.where.stage, *moment, chunk.parts, rows);
+    AppendTransientRows(transients_, chunk.where.stage, *moment, chunk.parts, costs, rows);
     SetChunk(content, memory.in_flight.chunk, first, rows);
   }
   AppendReceiveBufferRows(transients_, StageWithMostReceived(content), rows);

@@ -15,10 +15,6 @@ struct FusedMatrix {
   absl::string_view first;
   int64_t rows = 0;
   int64_t columns = 0;
-
-  bool IsOneWith(const FusedMatrix& other) const {
-    return layer_kind == other.layer_kind && module == other.module && first == other.first;
-  }
 };
 
 using FusedMatrices = absl::InlinedVector<FusedMatrix, 16>;
@@ -34,6 +30,16 @@ bool IsMatrixOfLayer(const WeightTensor& tensor) {
          tensor.component != WeightComponent::kRouter;
 }
 
+// The matrix that `part` is of; null: it is the first part. Tensors of one kind of layer and module
+// are adjacent.
+FusedMatrix* WholeOf(const FusedMatrix& part, FusedMatrices& known) {
+  for (auto matrix = known.rbegin(); matrix != known.rend(); ++matrix) {
+    if (matrix->layer_kind != part.layer_kind || matrix->module != part.module) break;
+    if (matrix->first == part.first) return &*matrix;
+  }
+  return nullptr;
+}
+
 FusedMatrices FusedMatricesOf(const CopiesContext& context, int64_t stage) {
   FusedMatrices out;
   context.state.weights.ForEachTensor(
@@ -44,9 +50,8 @@ FusedMatrices FusedMatricesOf(const CopiesContext& context, int64_t stage) {
                                   .first = FirstPartOf(tensor),
                                   .rows = shard.rows,
                                   .columns = shard.columns};
-        const auto whole = std::find_if(
-            out.begin(), out.end(), [&part](const FusedMatrix& m) { return m.IsOneWith(part); });
-        if (whole == out.end()) {
+        FusedMatrix* const whole = WholeOf(part, out);
+        if (whole == nullptr) {
           out.push_back(part);
         } else {
           whole->rows += part.rows;
@@ -127,7 +132,7 @@ StandingBuffers StandingBuffersOf(const CopiesContext& context, int64_t stage, b
                                       StorageBytes(precision.weight_data_type));
   }
   if (HasBuckets(job)) {
-    const int64_t trainable = context.state.weights.Stage(stage).all.trainable;
+    const int64_t trainable = context.state.weights.CountOn(stage).trainable;
     out.gradient_buckets = Bytes(trainable * StorageBytes(precision.gradient_data_type));
   }
   return out;

@@ -1,8 +1,10 @@
 #include "engine/memory/state/gathered_units.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "engine/memory/state/state_rules.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/sharding/layer_placement.h"
@@ -10,59 +12,51 @@
 namespace sextant {
 namespace {
 
+// The layers of a chunk, and the multi-token prediction modules that follow the very last one.
+struct UnitsOfChunk {
+  absl::Span<const LayerPiece> pieces = {};
+  int64_t modules = 0;
+};
+
 // The units that ZeRO stage 3 gathers in sequence: one layer each, in the order of the forward
-// pass. Walks runs of equal layers, the encoder's before the decoder's, multi-token prediction
-// modules last. Allocates nothing.
+// pass. Walks runs of equal layers, multi-token prediction modules last. Allocates nothing.
 class UnitWalk {
  public:
-  UnitWalk(const ArchitectureSpec& spec, const LayerRange& range)
-      : spec_(spec), left_in_range_(range.count) {
-    left_in_run_ = CountOf(run_);
-    Skip(range.first);
-  }
+  explicit UnitWalk(const UnitsOfChunk& units) : units_(units) { left_ = CountOf(piece_); }
 
-  bool done() const { return left_in_range_ == 0; }
+  bool done() const { return left_ == 0; }
   // Number of equal layers from here on.
-  int64_t left() const { return std::min(left_in_run_, left_in_range_); }
+  int64_t left() const { return left_; }
   ModelPart part() const {
-    return IsModules()                          ? ModelPart::kMultiTokenPrediction
-           : run_ < spec_.encoder.layers.size() ? ModelPart::kEncoder
-                                                : ModelPart::kDecoder;
+    return is_modules() ? ModelPart::kMultiTokenPrediction : units_.pieces[piece_].part;
   }
   // -1 for multi-token prediction modules.
-  int layer_kind() const { return IsModules() ? -1 : RunAt(run_).layer_kind; }
-  bool frozen() const { return !IsModules() && RunAt(run_).frozen; }
+  int layer_kind() const { return is_modules() ? -1 : units_.pieces[piece_].layer_kind; }
+  bool frozen() const { return !is_modules() && units_.pieces[piece_].frozen; }
 
   // Advances by at most left() layers.
   void Advance(int64_t layers) {
-    left_in_range_ -= layers;
-    Skip(layers);
+    left_ -= layers;
+    if (left_ == 0 && !is_modules()) left_ = CountOf(++piece_);
+  }
+  // Advances by any number of layers that there are.
+  void Skip(int64_t layers) {
+    while (layers > 0) {
+      const int64_t step = std::min(layers, left_);
+      Advance(step);
+      layers -= step;
+    }
   }
 
  private:
-  size_t RunCount() const { return spec_.encoder.layers.size() + spec_.decoder.layers.size(); }
-  bool IsModules() const { return run_ >= RunCount(); }
-  const LayerRun& RunAt(size_t i) const {
-    const size_t encoder = spec_.encoder.layers.size();
-    return i < encoder ? spec_.encoder.layers[i] : spec_.decoder.layers[i - encoder];
-  }
-  int64_t CountOf(size_t i) const {
-    if (i < RunCount()) return RunAt(i).count;
-    return spec_.multi_token_prediction.has_value() ? spec_.multi_token_prediction->module_count
-                                                    : 0;
-  }
-  void Skip(int64_t layers) {
-    while (layers >= left_in_run_ && run_ < RunCount()) {
-      layers -= left_in_run_;
-      left_in_run_ = CountOf(++run_);
-    }
-    left_in_run_ -= layers;
+  bool is_modules() const { return piece_ == units_.pieces.size(); }
+  int64_t CountOf(size_t piece) const {
+    return piece == units_.pieces.size() ? units_.modules : units_.pieces[piece].layers.count;
   }
 
-  const ArchitectureSpec& spec_;
-  int64_t left_in_range_;
-  int64_t left_in_run_ = 0;
-  size_t run_ = 0;
+  const UnitsOfChunk units_;
+  int64_t left_ = 0;  // of the piece
+  size_t piece_ = 0;
 };
 
 // The gathered amounts of a unit.
@@ -114,12 +108,15 @@ class Units {
 
   const UnitSize& root() const { return root_; }
 
-  // The unit of the layer at `walk`. Every layer's unit is present.
+  // The unit of the layer at `walk`; empty where it has no tensors. Units are in the order of the
+  // model's tensors: by part, and by kind.
   const UnitSize& At(const UnitWalk& walk) const {
-    const auto unit = std::find_if(layers_.begin(), layers_.end(), [&walk](const LayerUnit& u) {
-      return u.part == walk.part() && u.layer_kind == walk.layer_kind();
-    });
-    if (unit == layers_.end()) return none_;
+    const auto key = std::make_pair(walk.part(), walk.layer_kind());
+    const auto unit = std::lower_bound(layers_.begin(), layers_.end(), key,
+                                       [](const LayerUnit& u, const auto& wanted) {
+                                         return std::make_pair(u.part, u.layer_kind) < wanted;
+                                       });
+    if (unit == layers_.end() || std::make_pair(unit->part, unit->layer_kind) != key) return none_;
     return walk.frozen() ? unit->frozen : unit->trained;
   }
 
@@ -129,17 +126,18 @@ class Units {
            SizeOf({.elements = unit.quantized}, QuantizedBits(state_.frozen));
   }
 
-  // The layers of a stage's chunk; multi-token prediction modules follow the very last layer.
-  LayerRange ChunkOf(int64_t chunk) const {
-    LayerRange range = context_.weights.placement().ChunkOf(stage_, chunk);
-    const bool last = stage_ == context_.weights.stage_count() - 1 &&
-                      chunk == context_.layout.virtual_stage_count - 1;
+  UnitsOfChunk ChunkOf(int64_t chunk) const {
+    const bool last = stage_ == context_.weights.stage_count() - 1 && chunk == chunk_count() - 1;
     const auto& modules = context_.spec.multi_token_prediction;
-    if (last && modules.has_value()) range.count += modules->module_count;
-    return range;
+    return {.pieces = context_.weights.placement().PiecesOf(stage_, chunk),
+            .modules = last && modules.has_value() ? modules->module_count : 0};
   }
 
-  UnitWalk WalkOf(const LayerRange& range) const { return UnitWalk(context_.spec, range); }
+  // Units of the chunk.
+  int64_t CountOf(int64_t chunk) const {
+    return context_.weights.placement().ChunkOf(stage_, chunk).count + ChunkOf(chunk).modules;
+  }
+
   int64_t chunk_count() const { return context_.layout.virtual_stage_count; }
 
  private:
@@ -205,8 +203,7 @@ struct StageTotals {
 StageTotals TotalsOf(const Units& units) {
   StageTotals out = {.layers = {}, .largest_gradient = units.root().gradients};
   for (int64_t chunk = 0; chunk < units.chunk_count(); ++chunk) {
-    for (UnitWalk walk = units.WalkOf(units.ChunkOf(chunk)); !walk.done();
-         walk.Advance(walk.left())) {
+    for (UnitWalk walk(units.ChunkOf(chunk)); !walk.done(); walk.Advance(walk.left())) {
       const UnitSize& unit = units.At(walk);
       out.layers.Add(unit, walk.left());
       out.largest_gradient = std::max(out.largest_gradient, unit.gradients);
@@ -215,17 +212,18 @@ StageTotals TotalsOf(const Units& units) {
   return out;
 }
 
-// `count` consecutive layers, or all of a shorter chunk, and their bytes.
+// `count` consecutive layers of a chunk, or all of a shorter one, and their bytes.
 struct Window {
-  LayerRange layers = {};
+  int64_t chunk = 0;
+  LayerRange layers = {};  // from the chunk's first one on
   int64_t bytes = -1;
 };
 
 // The sum is linear between ends of runs, so its maxima are at these ends.
-void FindLargest(const Units& units, const LayerRange& chunk, int64_t count, Window& largest) {
-  Window window = {.layers = {.first = chunk.first, .count = std::min(count, chunk.count)},
-                   .bytes = 0};
-  UnitWalk head = units.WalkOf(chunk);
+void FindLargest(const Units& units, int64_t chunk, int64_t count, Window& largest) {
+  Window window = {
+      .chunk = chunk, .layers = {.count = std::min(count, units.CountOf(chunk))}, .bytes = 0};
+  UnitWalk head(units.ChunkOf(chunk));
   for (int64_t left = window.layers.count; left > 0;) {
     const int64_t step = std::min(left, head.left());
     window.bytes += units.BytesOf(units.At(head)) * step;
@@ -233,7 +231,7 @@ void FindLargest(const Units& units, const LayerRange& chunk, int64_t count, Win
     left -= step;
   }
   if (window.bytes > largest.bytes) largest = window;
-  UnitWalk tail = units.WalkOf(chunk);
+  UnitWalk tail(units.ChunkOf(chunk));
   while (!head.done()) {
     const int64_t step = std::min(head.left(), tail.left());
     const int64_t change = units.BytesOf(units.At(head)) - units.BytesOf(units.At(tail));
@@ -248,11 +246,16 @@ void FindLargest(const Units& units, const LayerRange& chunk, int64_t count, Win
 UnitSize LargestWindow(const Units& units, int64_t count) {
   Window largest;
   for (int64_t chunk = 0; chunk < units.chunk_count(); ++chunk) {
-    FindLargest(units, units.ChunkOf(chunk), count, largest);
+    FindLargest(units, chunk, count, largest);
   }
   UnitSize out;
-  for (UnitWalk walk = units.WalkOf(largest.layers); !walk.done(); walk.Advance(walk.left())) {
-    out.Add(units.At(walk), walk.left());
+  UnitWalk walk(units.ChunkOf(largest.chunk));
+  walk.Skip(largest.layers.first);
+  for (int64_t left = largest.layers.count; left > 0;) {
+    const int64_t step = std::min(left, walk.left());
+    out.Add(units.At(walk), step);
+    walk.Advance(step);
+    left -= step;
   }
   return out;
 }

@@ -97,12 +97,12 @@ bool GoesBack(const ActivationPlace& place) {
 }
 
 LayerCost CostOf(const TransientContext& context, const ActivationPlace& place,
-                 int64_t block_layers, const LayerSteps& steps) {
-  LayerCost out = {.place = place,
-                   .block_layers = block_layers,
-                   .forward = LargestForward(context, place, steps).bytes,
+                 const LayerSteps& steps) {
+  LayerCost out = {.forward = LargestForward(context, place, steps).bytes,
                    .goes_back = GoesBack(place)};
-  if (out.goes_back) out.backward = BackwardOf(context, place, steps, block_layers);
+  if (!out.goes_back) return out;
+  out.backward = BackwardOf(context, place, steps);
+  if (steps.all.ok()) out.recomputed = HeldFrom(steps.again, 0) + HeldFrom(steps.kept, 0);
   return out;
 }
 
@@ -121,16 +121,11 @@ LayerSteps ForwardSteps(const TransientContext& context, const ActivationPlace& 
 }
 
 LayerPeak BackwardOf(const TransientContext& context, const ActivationPlace& place,
-                     const LayerSteps& steps, int64_t block_layers) {
+                     const LayerSteps& steps) {
   if (!steps.all.ok()) return {.place = place, .added = steps.all};
   BackwardPeak peak(steps);
   LayerBackward(context, place).Walk(peak);
-  LayerPeak out = {
-      .place = place, .number = peak.number(), .added = peak.added(), .freed = peak.freed()};
-  if (block_layers == 1) return out;
-  const CheckedInt other = HeldFrom(steps.again, 0) + HeldFrom(steps.kept, 0);
-  out.added = out.added + other * (block_layers - 1);
-  return out;
+  return {.place = place, .number = peak.number(), .added = peak.added(), .freed = peak.freed()};
 }
 
 void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_t block_layers,
@@ -157,22 +152,17 @@ void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_
   walk.Walk(listed);
 }
 
-LayerCost LayerCosts::Of(const TransientContext& context, const ActivationPlace& place,
-                         int64_t block_layers) {
-  for (const LayerCost& known : known_) {
-    if (known.place.part == place.part && known.place.layer_kind == place.layer_kind &&
-        known.place.gradients == place.gradients && known.block_layers == block_layers) {
-      return known;
-    }
-  }
+const LayerCost& LayerCosts::Of(const TransientContext& context, const ActivationPlace& place) {
+  if (const LayerCost* known = known_.Find(place); known != nullptr) return *known;
+  ++computed_;
+  ActivationPlace one = place;
+  one.layers = 1;
   // The kept tensors were already walked.
   const bool walked =
-      GoesBack(place) && context.activations.batch.recomputation.policy != RecomputePolicy::kFull;
-  const LayerCost out =
-      walked ? CostOf(context, place, block_layers, walks_.Of(context.activations, place).steps)
-             : CostOf(context, place, block_layers, ForwardSteps(context, place));
-  if (known_.size() < kMost) known_.push_back(out);
-  return out;
+      GoesBack(one) && context.activations.batch.recomputation.policy != RecomputePolicy::kFull;
+  const LayerCost cost = walked ? CostOf(context, one, walks_.Of(context.activations, one).steps)
+                                : CostOf(context, one, ForwardSteps(context, one));
+  return known_.Add(place) = cost;
 }
 
 void ListForward(const TransientContext& context, const ActivationPlace& place,

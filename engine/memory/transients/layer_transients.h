@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "engine/memory/activations/activations.h"
+#include "engine/memory/activations/layer_table.h"
 #include "engine/memory/transients/layer_backward.h"
 #include "engine/memory/transients/transient_list.h"
 
@@ -22,29 +23,40 @@ struct LayerPeak {
 
 // The largest transients of a layer's passes, independent of its position.
 struct LayerCost {
-  ActivationPlace place;
-  int64_t block_layers = 1;
   CheckedInt forward = 0;
-  bool goes_back = true;  // false: no gradient flows back through it
-  LayerPeak backward = {};
+  bool goes_back = true;      // false: no gradient flows back through it
+  LayerPeak backward = {};    // of a block of one layer
+  CheckedInt recomputed = 0;  // bytes that each further layer of its block adds to it
+
+  LayerPeak BackwardOfBlock(int64_t layers) const {
+    LayerPeak out = backward;
+    if (layers > 1) out.added = out.added + recomputed * (layers - 1);
+    return out;
+  }
 };
 
 // Caches the costs of a job's layers across stages and chunks.
 class LayerCosts {
  public:
-  LayerCost Of(const TransientContext& context, const ActivationPlace& place, int64_t block_layers);
+  // `alike_kinds`: LayerTable's.
+  explicit LayerCosts(absl::Span<const int> alike_kinds = {})
+      : walks_(alike_kinds), known_(alike_kinds) {}
+
+  // Valid until the next call. The place of its backward pass may be of a kind that is alike.
+  const LayerCost& Of(const TransientContext& context, const ActivationPlace& place);
   LayerWalks& walks() { return walks_; }
+  // Layers computed so far.
+  int64_t computed() const { return computed_ + walks_.computed(); }
 
  private:
   LayerWalks walks_;
-  static constexpr size_t kMost = 8;  // more are recomputed: nothing is allocated
-  absl::InlinedVector<LayerCost, kMost> known_;
+  LayerTable<LayerCost> known_;
+  int64_t computed_ = 0;
 };
 
-// The backward peak of one layer at `place`, with the other layers of its block; `block_layers`
-// counts them all. `steps` are its LayerStepsOf().
+// The backward peak of one layer at `place`; `steps` are its LayerStepsOf().
 LayerPeak BackwardOf(const TransientContext& context, const ActivationPlace& place,
-                     const LayerSteps& steps, int64_t block_layers);
+                     const LayerSteps& steps);
 void ListBackward(const TransientContext& context, const LayerPeak& peak, int64_t block_layers,
                   TransientList& out);
 

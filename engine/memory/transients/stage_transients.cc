@@ -39,14 +39,22 @@ class StagePhases {
     const CheckedInt gone =
         last_ ? CheckedInt(kept.output.value()) + OutputThatStays(context_) * -1 : CheckedInt(0);
     Largest best;
+    const int64_t encoder_block = BlockOf(ModelPart::kEncoder);
+    const int64_t decoder_block = BlockOf(ModelPart::kDecoder);
     ForEachPlace([&](const ActivationPlace& place) {
-      const LayerCost cost = costs.Of(context_, place, BlockOf(place.part));
+      const LayerCost& cost = costs.Of(context_, place);
       if (best.forward_place.layer_kind < 0 || !cost.forward.ok() ||
           cost.forward.value() > best.forward.value()) {
         best.forward_place = place;
         best.forward = cost.forward;
       }
-      if (cost.goes_back) TakeBackward(cost.backward, gone, best.backward);
+      if (!cost.goes_back) return;
+      const int64_t block = place.part == ModelPart::kEncoder   ? encoder_block
+                            : place.part == ModelPart::kDecoder ? decoder_block
+                                                                : 1;
+      LayerPeak peak = cost.BackwardOfBlock(block);
+      peak.place = place;
+      TakeBackward(peak, gone, best.backward);
     });
     return best;
   }
@@ -62,17 +70,11 @@ class StagePhases {
 
   template <typename Visit>
   void ForEachPlace(const Visit& visit) const {
+    layers_.ForEachAlike([&visit](ActivationPlace place) {
+      place.layers = 1;
+      visit(place);
+    });
     const ActivationContext& a = context_.activations;
-    for (const ModelPart part : {ModelPart::kEncoder, ModelPart::kDecoder}) {
-      if ((part == ModelPart::kEncoder ? a.spec.encoder : a.spec.decoder).layers.empty()) continue;
-      for (size_t i = 0; i < a.spec.layer_kinds.size(); ++i) {
-        const int kind = static_cast<int>(i);
-        for (const LayersAlike& alike : layers_.AlikeOf(part, kind)) {
-          if (alike.count == 0) continue;
-          visit(PlaceOf(part, kind, alike.state));
-        }
-      }
-    }
     if (!last_ || !a.spec.multi_token_prediction.has_value()) return;
     const bool needs = a.flow == nullptr || a.flow->modules().layer_input;
     visit(PlaceOf(ModelPart::kMultiTokenPrediction, a.spec.multi_token_prediction->layer_kind,
@@ -83,7 +85,8 @@ class StagePhases {
     const GradientFlow* flow = context_.activations.flow;
     return {.part = part,
             .layer_kind = kind,
-            .gradients = flow == nullptr ? nullptr : &flow->Of(part, kind, state)};
+            .gradients = flow == nullptr ? nullptr : &flow->Of(part, kind, state),
+            .state = state};
   }
 
   const TransientContext& context_;
@@ -154,8 +157,13 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
 
 void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
                          const StageParts& kept, LedgerRows& rows) {
-  TransientList list(context, &rows);
   LayerCosts costs;
+  AppendTransientRows(context, stage, moment, kept, costs, rows);
+}
+
+void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
+                         const StageParts& kept, LayerCosts& costs, LedgerRows& rows) {
+  TransientList list(context, &rows);
   const StagePhases moments(context, stage);
   switch (moment) {
     case StagePhase::kLoss:

@@ -41,8 +41,8 @@ struct StageTransients {
   const MomentBytes& At(StagePhase moment) const { return moments[static_cast<size_t>(moment)]; }
 };
 
-// `kept` is ChunkActivations() of the stage's last chunk, or of the stage. Allocates nothing. Time
-// is linear in the kinds of layers.
+// `kept` is ChunkActivations() of the stage's last chunk, or of the stage. Time is ChunkLayers' of
+// the stage. Only `kept.output` matters, so the chunks of a stage with equal ones share a result.
 //
 // Errors: kInvalidArgument "micro_batch" where a sum exceeds 9.2e18 bytes.
 absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& context, int64_t stage,
@@ -55,6 +55,8 @@ absl::StatusOr<StageTransients> StageTransientsOf(const TransientContext& contex
 // Appends rows that add up to `added` of `moment`, and those of the receive buffers.
 void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
                          const StageParts& kept, LedgerRows& rows);
+void AppendTransientRows(const TransientContext& context, int64_t stage, StagePhase moment,
+                         const StageParts& kept, LayerCosts& costs, LedgerRows& rows);
 void AppendReceiveBufferRows(const TransientContext& context, int64_t stage, LedgerRows& rows);
 
 }  // namespace sextant

@@ -30,6 +30,8 @@ struct LatentSpec {
   int64_t key_value_rank = 0;
   int64_t rotary_size = 0;  // part of AttentionSpec::query_key_head_size; 0: none
   bool down_bias = false;   // of the projections into the latents
+
+  friend bool operator==(const LatentSpec&, const LatentSpec&) = default;
 };
 
 enum class QueryKeyNorm {
@@ -58,6 +60,8 @@ struct AttentionSpec {
   AttentionMask mask = AttentionMask::kCausal;
   int64_t window = 0;  // tokens visible to a query, itself included; 0: all
   int64_t chunk = 0;   // tokens per block that attends only to itself; 0: one block
+
+  friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
 
 enum class FeedForwardKind {
@@ -71,6 +75,8 @@ struct FeedForwardSpec {
   int64_t size = 0;
   bool input_bias = false;  // of up, and of gate
   bool output_bias = false;
+
+  friend bool operator==(const FeedForwardSpec&, const FeedForwardSpec&) = default;
 };
 
 // A mixture of experts: a router sends each token to `experts_per_token` of `expert_count`
@@ -84,6 +90,8 @@ struct ExpertsSpec {
   bool shared_expert_gate = false;     // hidden_size weights that scale the shared output
   bool router_bias = false;
   bool router_correction_bias = false;  // updated from expert loads, not by gradients
+
+  friend bool operator==(const ExpertsSpec&, const ExpertsSpec&) = default;
 };
 
 // The places where a layer normalises. "Before" is the input of a branch; "after" is its output,
@@ -95,6 +103,8 @@ struct LayerNorms {
   bool before_feed_forward = true;
   bool after_feed_forward = false;
   bool after_cross_attention = false;
+
+  friend bool operator==(const LayerNorms&, const LayerNorms&) = default;
 };
 
 // A layer with both a feed-forward and experts adds their outputs. Parallel branches that share a
@@ -108,6 +118,13 @@ struct LayerSpec {
   absl::optional<FeedForwardSpec> feed_forward = {};
   absl::optional<ExpertsSpec> experts = {};
 };
+
+// True where both differ in nothing but their names.
+inline bool IsAlike(const LayerSpec& a, const LayerSpec& b) {
+  return a.norm == b.norm && a.norms == b.norms && a.attention == b.attention &&
+         a.cross_attention == b.cross_attention && a.feed_forward == b.feed_forward &&
+         a.experts == b.experts;
+}
 
 // `count` consecutive layers of the kind at index `layer_kind` of ArchitectureSpec::layer_kinds.
 struct LayerRun {

@@ -3,6 +3,47 @@
 #include <algorithm>
 
 namespace sextant {
+namespace {
+
+// Adds up the layers of one stage, kind by kind.
+class KindSums {
+ public:
+  explicit KindSums(size_t kind_count) : kind_count_(kind_count), layers_(2 * kind_count) {}
+
+  void Add(const LayerPiece& piece) {
+    const size_t stack = piece.part == ModelPart::kEncoder ? 0 : 1;
+    const size_t at = stack * kind_count_ + static_cast<size_t>(piece.layer_kind);
+    KindLayers& layers = layers_[at];
+    if (layers.count == 0) seen_.push_back(at);
+    layers.count += piece.layers.count;
+    if (!piece.frozen) layers.not_frozen += piece.layers.count;
+  }
+
+  // Appends the sums to `out`, and starts again.
+  void Take(std::vector<StageKind>& out) {
+    std::sort(seen_.begin(), seen_.end());
+    for (const size_t at : seen_) {
+      const bool encoder = at < kind_count_;
+      out.push_back({.part = encoder ? ModelPart::kEncoder : ModelPart::kDecoder,
+                     .layer_kind = static_cast<int>(at - (encoder ? 0 : kind_count_)),
+                     .layers = layers_[at]});
+      layers_[at] = {};
+    }
+    seen_.clear();
+  }
+
+ private:
+  const size_t kind_count_;
+  std::vector<KindLayers> layers_;  // by part and kind
+  std::vector<size_t> seen_;        // indices of layers_ that are not empty
+};
+
+bool IsBefore(const StageKind& kind, const StageKind& other) {
+  return kind.part != other.part ? kind.part == ModelPart::kEncoder
+                                 : kind.layer_kind < other.layer_kind;
+}
+
+}  // namespace
 
 int64_t LayerCountOf(const StackSpec& stack) {
   int64_t layers = 0;
@@ -12,16 +53,17 @@ int64_t LayerCountOf(const StackSpec& stack) {
 
 LayerPlacement::LayerPlacement(const ArchitectureSpec& spec, const ParallelLayout& layout)
     : stage_count_(layout.pipeline_parallel_size),
-      kind_count_(spec.layer_kinds.size()),
-      encoder_last_stage_(layout.pipeline_parallel_size - 1),
-      layers_(static_cast<size_t>(stage_count_) * 2 * kind_count_) {
-  const int64_t encoder_layers = LayerCountOf(spec.encoder);
+      encoder_layers_(LayerCountOf(spec.encoder)),
+      encoder_last_stage_(layout.pipeline_parallel_size - 1) {
   const int64_t decoder_layers = LayerCountOf(spec.decoder);
-  FillChunks(layout, encoder_layers + decoder_layers);
-  FillLayers(spec);
-  if (encoder_layers == 0 || decoder_layers == 0) return;
-  decoder_first_stage_ = StageOfLayer(encoder_layers);
-  encoder_last_stage_ = StageOfLayer(encoder_layers - 1);
+  FillChunks(layout, encoder_layers_ + decoder_layers);
+  FillPieces(spec);
+  FillKinds(spec.layer_kinds.size());
+  lowest_encoder_stage_ = FindLowestStageOf(ModelPart::kEncoder);
+  lowest_decoder_stage_ = FindLowestStageOf(ModelPart::kDecoder);
+  if (encoder_layers_ == 0 || decoder_layers == 0) return;
+  decoder_first_stage_ = StageOfLayer(encoder_layers_);
+  encoder_last_stage_ = StageOfLayer(encoder_layers_ - 1);
 }
 
 void LayerPlacement::FillChunks(const ParallelLayout& layout, int64_t layer_count) {
@@ -38,23 +80,67 @@ void LayerPlacement::FillChunks(const ParallelLayout& layout, int64_t layer_coun
 }
 
 // Walks runs and chunks together: each step ends a run or a chunk.
-void LayerPlacement::FillLayers(const ArchitectureSpec& spec) {
-  size_t chunk = 0;
-  int64_t taken = 0;  // of the chunk
+void LayerPlacement::FillPieces(const ArchitectureSpec& spec) {
+  first_pieces_.reserve(chunks_.size() + 1);
+  first_pieces_.push_back(0);
+  int64_t placed = 0;
+  const auto end_chunks = [&] {
+    while (first_pieces_.size() <= chunks_.size()) {
+      const LayerRange& chunk = chunks_[first_pieces_.size() - 1];
+      if (placed < chunk.first + chunk.count) return;
+      first_pieces_.push_back(static_cast<uint32_t>(pieces_.size()));
+    }
+  };
   const auto place = [&](ModelPart part, const LayerRun& run) {
     for (int64_t left = run.count; left > 0;) {
-      for (; chunks_[chunk].count == taken; ++chunk) taken = 0;
-      const int64_t here = std::min(left, chunks_[chunk].count - taken);
-      const int64_t stage = static_cast<int64_t>(chunk) % stage_count_;
-      KindLayers& layers = layers_[IndexOf(stage, part, run.layer_kind)];
-      layers.count += here;
-      if (!run.frozen) layers.not_frozen += here;
-      taken += here;
+      end_chunks();
+      const LayerRange& chunk = chunks_[first_pieces_.size() - 1];
+      const int64_t here = std::min(left, chunk.first + chunk.count - placed);
+      AddPiece({.part = part,
+                .frozen = run.frozen,
+                .layer_kind = run.layer_kind,
+                .layers = {.first = placed, .count = here}});
+      placed += here;
       left -= here;
     }
   };
   for (const LayerRun& run : spec.encoder.layers) place(ModelPart::kEncoder, run);
   for (const LayerRun& run : spec.decoder.layers) place(ModelPart::kDecoder, run);
+  end_chunks();
+}
+
+// Neighbours of one kind are one piece, however many runs they were given as.
+void LayerPlacement::AddPiece(const LayerPiece& piece) {
+  if (pieces_.size() > first_pieces_.back()) {
+    LayerPiece& last = pieces_.back();
+    if (last.part == piece.part && last.layer_kind == piece.layer_kind &&
+        last.frozen == piece.frozen) {
+      last.layers.count += piece.layers.count;
+      return;
+    }
+  }
+  pieces_.push_back(piece);
+}
+
+void LayerPlacement::FillKinds(size_t kind_count) {
+  KindSums sums(kind_count);
+  first_kinds_.reserve(static_cast<size_t>(stage_count_) + 1);
+  first_kinds_.push_back(0);
+  for (int64_t stage = 0; stage < stage_count_; ++stage) {
+    for (int64_t chunk = 0; chunk < chunk_count(); ++chunk) {
+      for (const LayerPiece& piece : PiecesOf(stage, chunk)) sums.Add(piece);
+    }
+    sums.Take(stage_kinds_);
+    first_kinds_.push_back(static_cast<uint32_t>(stage_kinds_.size()));
+  }
+}
+
+const KindLayers& LayerPlacement::On(int64_t stage, ModelPart part, int layer_kind) const {
+  static constexpr KindLayers kNone;
+  const StageKind wanted = {.part = part, .layer_kind = layer_kind};
+  const absl::Span<const StageKind> kinds = KindsOn(stage);
+  const auto found = std::lower_bound(kinds.begin(), kinds.end(), wanted, IsBefore);
+  return found == kinds.end() || IsBefore(wanted, *found) ? kNone : found->layers;
 }
 
 int64_t LayerPlacement::StageOfLayer(int64_t layer) const {
@@ -73,12 +159,12 @@ int64_t LayerPlacement::LayersOn(int64_t stage) const {
 }
 
 bool LayerPlacement::HasLayersOf(int64_t stage, ModelPart part) const {
-  const auto first = layers_.begin() + static_cast<std::ptrdiff_t>(IndexOf(stage, part, 0));
-  return std::any_of(first, first + static_cast<std::ptrdiff_t>(kind_count_),
-                     [](const KindLayers& layers) { return layers.count > 0; });
+  const absl::Span<const StageKind> kinds = KindsOn(stage);
+  if (kinds.empty()) return false;
+  return (part == ModelPart::kEncoder ? kinds.front() : kinds.back()).part == part;
 }
 
-int64_t LayerPlacement::LowestStageOf(ModelPart part) const {
+int64_t LayerPlacement::FindLowestStageOf(ModelPart part) const {
   int64_t stage = 0;
   while (stage < stage_count_ && !HasLayersOf(stage, part)) ++stage;
   return stage;

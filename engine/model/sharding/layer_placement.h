@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
 
@@ -22,23 +23,58 @@ struct LayerRange {
   int64_t count = 0;
 };
 
+// Consecutive layers of one kind in one chunk, all frozen or all not.
+struct LayerPiece {
+  ModelPart part = ModelPart::kDecoder;
+  bool frozen = false;
+  int layer_kind = 0;
+  LayerRange layers = {};  // numbered through encoder and decoder
+};
+
+// True where both have as many layers of the same kind.
+inline bool IsAlike(const LayerPiece& a, const LayerPiece& b) {
+  return a.layers.count == b.layers.count && a.layer_kind == b.layer_kind && a.part == b.part &&
+         a.frozen == b.frozen;
+}
+
+// The layers of one kind on a stage; `part` is kEncoder or kDecoder.
+struct StageKind {
+  ModelPart part = ModelPart::kDecoder;
+  int layer_kind = 0;
+  KindLayers layers = {};
+};
+
 class LayerPlacement {
  public:
-  // `spec` and `layout` have passed CheckArchitecture() and CheckLayout(). Time is linear in runs
-  // of layers and chunks, not in layers.
+  // `spec` and `layout` have passed CheckArchitecture() and CheckLayout(). Time and space are
+  // linear in runs of layers and chunks, not in layers, nor in stages times kinds.
   LayerPlacement(const ArchitectureSpec& spec, const ParallelLayout& layout);
 
   int64_t stage_count() const { return stage_count_; }
+  // Chunks of each stage.
+  int64_t chunk_count() const { return static_cast<int64_t>(chunks_.size()) / stage_count_; }
+  // Layers of the encoder.
+  int64_t encoder_layers() const { return encoder_layers_; }
 
   // Layers on `stage` of the kind at `layer_kind`; `part` is kEncoder or kDecoder.
-  const KindLayers& On(int64_t stage, ModelPart part, int layer_kind) const {
-    return layers_[IndexOf(stage, part, layer_kind)];
+  const KindLayers& On(int64_t stage, ModelPart part, int layer_kind) const;
+
+  // The kinds that have layers on `stage`: the encoder's before the decoder's, each in the order
+  // of the model's list.
+  absl::Span<const StageKind> KindsOn(int64_t stage) const {
+    return Part(stage_kinds_, first_kinds_, stage);
   }
 
   // The layers of a stage's `chunk`th chunk, numbered through encoder and decoder.
   LayerRange ChunkOf(int64_t stage, int64_t chunk) const {
     return chunks_[static_cast<size_t>(chunk * stage_count_ + stage)];
   }
+  // The same, by kind, in the order of the forward pass.
+  absl::Span<const LayerPiece> PiecesOf(int64_t stage, int64_t chunk) const {
+    return Part(pieces_, first_pieces_, chunk * stage_count_ + stage);
+  }
+  // Pieces of all chunks.
+  int64_t piece_count() const { return static_cast<int64_t>(pieces_.size()); }
 
   // Layers of both stacks and all kinds.
   int64_t LayersOn(int64_t stage) const;
@@ -49,23 +85,36 @@ class LayerPlacement {
 
   bool HasLayersOf(int64_t stage, ModelPart part) const;
   // The lowest stage with layers of `part`; stage_count() where none has any.
-  int64_t LowestStageOf(ModelPart part) const;
+  int64_t LowestStageOf(ModelPart part) const {
+    return part == ModelPart::kEncoder ? lowest_encoder_stage_ : lowest_decoder_stage_;
+  }
 
  private:
-  size_t IndexOf(int64_t stage, ModelPart part, int layer_kind) const {
-    const size_t stack = part == ModelPart::kEncoder ? 0 : 1;
-    return (static_cast<size_t>(stage) * 2 + stack) * kind_count_ + static_cast<size_t>(layer_kind);
+  // The elements from firsts[i] to firsts[i + 1].
+  template <typename T>
+  static absl::Span<const T> Part(const std::vector<T>& all, const std::vector<uint32_t>& firsts,
+                                  int64_t i) {
+    const uint32_t first = firsts[static_cast<size_t>(i)];
+    return absl::MakeConstSpan(all).subspan(first, firsts[static_cast<size_t>(i) + 1] - first);
   }
   int64_t StageOfLayer(int64_t layer) const;
   void FillChunks(const ParallelLayout& layout, int64_t layer_count);
-  void FillLayers(const ArchitectureSpec& spec);
+  void FillPieces(const ArchitectureSpec& spec);
+  void AddPiece(const LayerPiece& piece);
+  void FillKinds(size_t kind_count);
+  int64_t FindLowestStageOf(ModelPart part) const;
 
   int64_t stage_count_;
-  size_t kind_count_;
+  int64_t encoder_layers_;
   int64_t decoder_first_stage_ = 0;
   int64_t encoder_last_stage_;
-  std::vector<LayerRange> chunks_;  // in the order of the forward pass
-  std::vector<KindLayers> layers_;  // by stage, part and kind
+  int64_t lowest_encoder_stage_ = 0;
+  int64_t lowest_decoder_stage_ = 0;
+  std::vector<LayerRange> chunks_;      // in the order of the forward pass
+  std::vector<LayerPiece> pieces_;      // likewise
+  std::vector<uint32_t> first_pieces_;  // by chunk, and the end
+  std::vector<StageKind> stage_kinds_;  // by stage
+  std::vector<uint32_t> first_kinds_;   // by stage, and the end
 };
 
 // Layers of a stack, summed over runs.

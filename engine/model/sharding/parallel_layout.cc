@@ -1,5 +1,7 @@
 #include "engine/model/sharding/parallel_layout.h"
 
+#include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -9,27 +11,34 @@
 namespace sextant {
 namespace {
 
-// A size of a model that its parallel sizes must divide: `size` elements of `what`, in a message's
-// words: "attention.head_count of dense".
+// A size of a model that its parallel sizes must divide. Names are put together only for errors.
 struct CutSize {
   int64_t size;
-  std::string what;
-  bool shared = false;  // ranks beyond `size` may share: its multiples are valid, too
+  const LayerSpec* layer;    // null: outside layers
+  absl::string_view branch;  // "attention." or empty
+  absl::string_view what;    // "head_count"
+  bool shared = false;       // ranks beyond `size` may share: its multiples are valid, too
+
+  // "dense.attention.head_count".
+  std::string Name() const {
+    return layer == nullptr ? std::string(what) : absl::StrCat(layer->name, ".", branch, what);
+  }
 };
 
 using CutSizes = std::vector<CutSize>;
 
-void AddHeads(const AttentionSpec& attention, const std::string& where, bool split, CutSizes& out) {
-  out.push_back({.size = attention.head_count, .what = absl::StrCat(where, "head_count")});
-  out.push_back({.size = attention.key_value_head_count,
-                 .what = absl::StrCat(where, "key_value_head_count"),
-                 .shared = true});
+void AddHeads(const LayerSpec& layer, const AttentionSpec& attention, absl::string_view branch,
+              bool split, CutSizes& out) {
+  const auto add = [&](int64_t size, absl::string_view what, bool shared = false) {
+    out.push_back(
+        {.size = size, .layer = &layer, .branch = branch, .what = what, .shared = shared});
+  };
+  add(attention.head_count, "head_count");
+  add(attention.key_value_head_count, "key_value_head_count", true);
   if (!split || attention.latent.has_value()) return;
   const int64_t heads = attention.key_value_head_count;
-  out.push_back({.size = heads * attention.query_key_head_size,
-                 .what = absl::StrCat(where, "key_value_head_count x query_key_head_size")});
-  out.push_back({.size = heads * attention.value_head_size,
-                 .what = absl::StrCat(where, "key_value_head_count x value_head_size")});
+  add(heads * attention.query_key_head_size, "key_value_head_count x query_key_head_size");
+  add(heads * attention.value_head_size, "key_value_head_count x value_head_size");
 }
 
 bool Divides(int64_t ranks, const CutSize& cut) {
@@ -42,23 +51,26 @@ bool Divides(int64_t ranks, const CutSize& cut) {
 CutSizes TensorCuts(const ArchitectureSpec& spec, bool split_key_value_heads) {
   CutSizes out;
   for (const LayerSpec& layer : spec.layer_kinds) {
-    const std::string where = absl::StrCat(layer.name, ".");
+    const auto add = [&](int64_t size, absl::string_view what) {
+      out.push_back({.size = size, .layer = &layer, .branch = "", .what = what});
+    };
     if (layer.attention.has_value()) {
-      AddHeads(*layer.attention, where + "attention.", split_key_value_heads, out);
+      AddHeads(layer, *layer.attention, "attention.", split_key_value_heads, out);
     }
     if (layer.cross_attention.has_value()) {
-      AddHeads(*layer.cross_attention, where + "cross_attention.", split_key_value_heads, out);
+      AddHeads(layer, *layer.cross_attention, "cross_attention.", split_key_value_heads, out);
     }
-    if (layer.feed_forward.has_value()) {
-      out.push_back({.size = layer.feed_forward->size, .what = where + "feed_forward.size"});
-    }
+    if (layer.feed_forward.has_value()) add(layer.feed_forward->size, "feed_forward.size");
     if (layer.experts.has_value() && layer.experts->shared_expert_count > 0) {
-      out.push_back({.size = layer.experts->shared_expert_count * layer.experts->shared_expert.size,
-                     .what = where + "experts.shared_expert.size, all shared experts together"});
+      add(layer.experts->shared_expert_count * layer.experts->shared_expert.size,
+          "experts.shared_expert.size, all shared experts together");
     }
   }
   if (spec.multi_token_prediction.has_value()) {
-    out.push_back({.size = spec.hidden_size, .what = "hidden_size of multi_token_prediction"});
+    out.push_back({.size = spec.hidden_size,
+                   .layer = nullptr,
+                   .branch = "",
+                   .what = "hidden_size of multi_token_prediction"});
   }
   return out;
 }
@@ -68,7 +80,9 @@ CutSizes ExpertCuts(const ArchitectureSpec& spec) {
   for (const LayerSpec& layer : spec.layer_kinds) {
     if (!layer.experts.has_value()) continue;
     out.push_back({.size = layer.experts->expert_count,
-                   .what = absl::StrCat(layer.name, ".experts.expert_count")});
+                   .layer = &layer,
+                   .branch = "experts.",
+                   .what = "expert_count"});
   }
   return out;
 }
@@ -78,7 +92,9 @@ CutSizes ExpertTensorCuts(const ArchitectureSpec& spec) {
   for (const LayerSpec& layer : spec.layer_kinds) {
     if (!layer.experts.has_value()) continue;
     out.push_back({.size = layer.experts->expert.size,
-                   .what = absl::StrCat(layer.name, ".experts.expert.size")});
+                   .layer = &layer,
+                   .branch = "experts.",
+                   .what = "expert.size"});
   }
   return out;
 }
@@ -106,9 +122,26 @@ const CutSize* FirstUndivided(const CutSizes& cuts, int64_t ranks) {
   return nullptr;
 }
 
-// The largest number below `ranks` that divides all of `cuts`; at least 1.
+// The divisors of `number` below `most`, the largest first.
+std::vector<int64_t> DivisorsBelow(int64_t number, int64_t most) {
+  std::vector<int64_t> out;
+  for (int64_t low = 1; low < most && low <= number / low; ++low) {
+    if (number % low != 0) continue;
+    out.push_back(low);
+    if (number / low < most) out.push_back(number / low);
+  }
+  std::sort(out.rbegin(), out.rend());
+  return out;
+}
+
+// The largest number below `ranks` that divides all of `cuts`; at least 1. Whatever divides them
+// all divides the greatest common divisor of those that ranks don't share, of which there is one.
 int64_t NearestDivisor(const CutSizes& cuts, int64_t ranks) {
-  for (int64_t fewer = ranks - 1; fewer > 1; --fewer) {
+  int64_t common = 0;
+  for (const CutSize& cut : cuts) {
+    if (!cut.shared) common = std::gcd(common, cut.size);
+  }
+  for (const int64_t fewer : DivisorsBelow(common, ranks)) {
     if (FirstUndivided(cuts, fewer) == nullptr) return fewer;
   }
   return 1;
@@ -216,7 +249,7 @@ class LayoutCheck {
   void CheckDivides(absl::string_view name, int64_t ranks, const CutSizes& cuts) {
     const CutSize* cut = FirstUndivided(cuts, ranks);
     if (cut == nullptr) return;
-    Add(name, absl::StrCat("must divide ", cut->shared ? "or be a multiple of " : "", cut->what,
+    Add(name, absl::StrCat("must divide ", cut->shared ? "or be a multiple of " : "", cut->Name(),
                            " (", cut->size, "), which ", ranks, " does not: write ",
                            NearestDivisor(cuts, ranks)));
   }
@@ -229,7 +262,7 @@ class LayoutCheck {
       return absl::StrCat("times virtual_stage_count must divide the ", layers, " layers, which ",
                           chunks, " does not: change one of them, or ", uneven);
     }
-    const CutSizes cuts = {{.size = layers, .what = "layers"}};
+    const CutSizes cuts = {{.size = layers, .layer = nullptr, .branch = "", .what = "layers"}};
     const int64_t nearest = NearestDivisor(cuts, chunks);
     return absl::StrCat("must divide the ", layers, " layers, which ", chunks,
                         " does not: ", nearest == 1 ? "" : absl::StrCat("write ", nearest, ", or "),

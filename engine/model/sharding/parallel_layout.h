@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxTensorParallelSize = 65'536;
 inline constexpr int64_t kMaxExpertParallelSize = 65'536;
 inline constexpr int64_t kMaxPipelineParallelSize = 4096;
 
-inline constexpr int64_t kMaxChunks = 65'536;  // stages x virtual stages
+inline constexpr int64_t kMaxChunks = 16'384;  // stages x virtual stages
 
 // The layers are divided into pipeline_parallel_size x virtual_stage_count chunks in the order of
 // the forward pass, an encoder's layers before a decoder's. Chunk i is on stage i %

@@ -4,16 +4,10 @@
 
 #include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
-#include "engine/model/architecture/check_architecture.h"
-#include "engine/model/architecture/model_weights.h"
 #include "engine/model/sharding/parallel_layout.h"
 
 namespace sextant {
 namespace {
-
-bool IsOfStack(const WeightTensor& tensor) {
-  return tensor.part == ModelPart::kEncoder || tensor.part == ModelPart::kDecoder;
-}
 
 void AddTo(ShardCount& sum, const ShardCount& count) {
   sum.total += count.total;
@@ -26,56 +20,40 @@ absl::StatusOr<ShardedWeights> ShardedWeights::Of(const ArchitectureSpec& spec,
                                                   absl::string_view model_path,
                                                   const ParallelLayout& layout,
                                                   absl::string_view layout_path) {
+  SEXTANT_ASSIGN_OR_RETURN(auto model, CheckedModel::Of(spec, model_path));
   FieldViolations violations;
-  CheckArchitecture(spec, model_path, violations);
-  if (violations.empty()) CheckLayout(spec, layout, layout_path, violations);
+  CheckLayout(model->spec(), layout, layout_path, violations);
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  WeightTensors tensors = WeightsOf(spec);
-  SEXTANT_ASSIGN_OR_RETURN(ArchitectureCount whole_model, CountWeights(tensors, model_path));
-  return ShardedWeights(spec, layout, std::move(tensors), std::move(whole_model));
+  auto shards = std::make_shared<const ModelShards>(*model, layout);
+  auto placement = std::make_shared<const LayerPlacement>(model->spec(), layout);
+  return ShardedWeights(std::move(model), std::move(shards), std::move(placement));
 }
 
-ShardedWeights::ShardedWeights(const ArchitectureSpec& spec, const ParallelLayout& layout,
-                               WeightTensors tensors, ArchitectureCount whole_model)
-    : placement_(spec, layout),
-      whole_model_(std::move(whole_model)),
-      tensors_(std::move(tensors)),
-      tied_(spec.output.head == OutputHeadKind::kTied),
-      predicts_further_(spec.multi_token_prediction.has_value()),
-      lowest_stage_{placement_.LowestStageOf(ModelPart::kEncoder),
-                    placement_.LowestStageOf(ModelPart::kDecoder)} {
-  shards_.reserve(tensors_.size());
-  elements_.reserve(tensors_.size());
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    shards_.push_back(ShardOf(spec, tensors_[i], layout));
-    elements_.push_back(shards_[i].elements());
-    AddToRuns(i);
-  }
+ShardedWeights ShardedWeights::Under(const ParallelLayout& layout, LayoutCache& cache) const {
+  return ShardedWeights(model_, cache.ShardsOf(*model_, layout),
+                        cache.PlacementOf(*model_, layout));
 }
 
-bool ShardedWeights::StandTogether(const WeightTensor& a, const WeightTensor& b) {
-  return IsOfStack(a) && a.layer_kind >= 0 && a.part == b.part && a.layer_kind == b.layer_kind &&
-         (a.trainable_layers == 0) == (b.trainable_layers == 0) && IsAdapter(a) == IsAdapter(b);
-}
-
-void ShardedWeights::AddToRuns(size_t tensor) {
-  const ShardGroup group = shards_[tensor].group;
-  const bool goes_on = !runs_.empty() && runs_.back().group == group &&
-                       StandTogether(tensors_[tensor - 1], tensors_[tensor]);
-  if (!goes_on) runs_.push_back({.first = tensor, .end = tensor, .group = group, .elements = 0});
-  runs_.back().end = tensor + 1;
-  runs_.back().elements += elements_[tensor];
-}
+ShardedWeights::ShardedWeights(std::shared_ptr<const CheckedModel> model,
+                               std::shared_ptr<const ModelShards> shards,
+                               std::shared_ptr<const LayerPlacement> placement)
+    : model_(std::move(model)),
+      shards_(std::move(shards)),
+      placement_(std::move(placement)),
+      tied_(model_->spec().output.head == OutputHeadKind::kTied),
+      predicts_further_(model_->spec().multi_token_prediction.has_value()),
+      lowest_stage_{placement_->LowestStageOf(ModelPart::kEncoder),
+                    placement_->LowestStageOf(ModelPart::kDecoder)} {}
 
 // True where `stage` has a tensor of a stack outside its layers. Every layer reads the table of
 // relative positions, so every stage with layers has it.
 bool ShardedWeights::EndIsOn(int64_t stage, const WeightTensor& t) const {
   const bool decoder = t.part == ModelPart::kDecoder;
-  if (t.module == "relative_position_bias") return placement_.HasLayersOf(stage, t.part);
+  if (t.module == "relative_position_bias") return placement_->HasLayersOf(stage, t.part);
   if (t.name == "final") {
-    return stage == (decoder ? last_stage() : placement_.encoder_last_stage());
+    return stage == (decoder ? last_stage() : placement_->encoder_last_stage());
   }
-  if (stage == (decoder ? placement_.decoder_first_stage() : 0)) return true;
+  if (stage == (decoder ? placement_->decoder_first_stage() : 0)) return true;
   return decoder && predicts_further_ && t.module == "position_embedding" && stage == last_stage();
 }
 
@@ -84,7 +62,7 @@ bool ShardedWeights::EndIsOn(int64_t stage, const WeightTensor& t) const {
 bool ShardedWeights::IsOn(int64_t stage, const WeightTensor& t) const {
   if (IsOfStack(t)) return EndIsOn(stage, t);
   if (t.part != ModelPart::kInput) return stage == last_stage();
-  if (stage == 0 || stage == placement_.decoder_first_stage()) return true;
+  if (stage == 0 || stage == placement_->decoder_first_stage()) return true;
   return stage == last_stage() && (predicts_further_ || (tied_ && t.module == "token_embedding"));
 }
 
@@ -93,7 +71,7 @@ int64_t ShardedWeights::FirstHolder(const WeightTensor& t) const {
   const bool decoder = t.part == ModelPart::kDecoder;
   if (t.part == ModelPart::kInput) return 0;
   if (t.module == "relative_position_bias") return lowest_stage_[decoder ? 1 : 0];
-  if (t.module == "position_embedding") return decoder ? placement_.decoder_first_stage() : 0;
+  if (t.module == "position_embedding") return decoder ? placement_->decoder_first_stage() : 0;
   return -1;  // nothing else has copies
 }
 
@@ -128,7 +106,16 @@ StageWeights ShardedWeights::Stage(int64_t stage) const {
     const int64_t first = FirstHolder(t);
     if (first >= 0 && first != stage) out.repeated += count.total;
   });
-  out.layer_count = placement_.LayersOn(stage);
+  out.layer_count = placement_->LayersOn(stage);
+  return out;
+}
+
+ShardCount ShardedWeights::CountOn(int64_t stage) const {
+  ShardCount out;
+  ForEachRun(stage, [&out](const TensorRun& run, auto, const KindLayers& layers) {
+    out.total += run.elements * layers.count;
+    out.trainable += run.elements * layers.not_frozen;
+  });
   return out;
 }
 
@@ -136,7 +123,7 @@ int64_t ShardedWeights::LargestStage() const {
   int64_t largest = 0;
   int64_t most = -1;
   for (int64_t stage = 0; stage < stage_count(); ++stage) {
-    const int64_t here = Stage(stage).all.total;
+    const int64_t here = CountOn(stage).total;
     if (here > most) largest = stage;
     if (here > most) most = here;
   }
@@ -145,7 +132,7 @@ int64_t ShardedWeights::LargestStage() const {
 
 CheckedInt ShardedWeights::HeldByJob(int64_t gpus_per_stage) const {
   CheckedInt held = 0;
-  for (int64_t stage = 0; stage < stage_count(); ++stage) held = held + Stage(stage).all.total;
+  for (int64_t stage = 0; stage < stage_count(); ++stage) held = held + CountOn(stage).total;
   return held * gpus_per_stage;
 }
 

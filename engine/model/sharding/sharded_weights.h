@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,6 +12,7 @@
 #include "absl/types/span.h"
 #include "engine/base/checked_math.h"
 #include "engine/model/architecture/count_weights.h"
+#include "engine/model/sharding/checked_model.h"
 #include "engine/model/sharding/layer_placement.h"
 #include "engine/model/sharding/tensor_shard.h"
 
@@ -51,14 +53,6 @@ struct StageTensor {
   int64_t trainable_elements() const { return shard.elements() * trainable_layers; }
 };
 
-// Consecutive tensors of one group of ranks that every stage has in the same layers.
-struct TensorRun {
-  size_t first = 0;
-  size_t end = 0;
-  ShardGroup group = ShardGroup::kDense;
-  int64_t elements = 0;  // of all shards, per layer
-};
-
 // A model under a layout. Stages are computed on request.
 class ShardedWeights {
  public:
@@ -69,35 +63,52 @@ class ShardedWeights {
                                            const ParallelLayout& layout,
                                            absl::string_view layout_path);
 
-  const LayerPlacement& placement() const { return placement_; }
-  const ArchitectureCount& whole_model() const { return whole_model_; }
-  int64_t stage_count() const { return placement_.stage_count(); }
+  // The same model under another layout, which is sound in `cache`.
+  ShardedWeights Under(const ParallelLayout& layout, LayoutCache& cache) const;
+
+  const CheckedModel& model() const { return *model_; }
+  const LayerPlacement& placement() const { return *placement_; }
+  const ArchitectureCount& whole_model() const { return model_->count(); }
+  int64_t stage_count() const { return placement_->stage_count(); }
 
   StageWeights Stage(int64_t stage) const;
+  // StageWeights::all, in a fraction of the time.
+  ShardCount CountOn(int64_t stage) const;
 
   // The tensors that add up to Stage(), in the order of the whole model.
   std::vector<StageTensor> TensorsOf(int64_t stage) const;
 
   // Calls visit(const WeightTensor&, const TensorShard&, const KindLayers&) for each of them.
-  // Allocates nothing.
+  // Allocates nothing. Time is linear in the tensors on the stage.
   template <typename Visit>
   void ForEachTensor(int64_t stage, Visit&& visit) const {
-    for (const TensorRun& run : runs_) {
-      const KindLayers layers = LayersOn(stage, tensors_[run.first]);
-      if (layers.count == 0) continue;
-      for (size_t i = run.first; i < run.end; ++i) visit(tensors_[i], shards_[i], layers);
-    }
+    ForEachRun(stage, [&](const TensorRun& run, auto, const KindLayers& layers) {
+      for (size_t i = run.first; i < run.end; ++i) {
+        visit(model_->tensors()[i], shards_->of(i), layers);
+      }
+    });
   }
 
   // The same in sums: calls visit(const TensorRun&, absl::Span<const int64_t>, const KindLayers&),
   // where the span has the elements of each tensor's shard, per layer.
   template <typename Visit>
   void ForEachRun(int64_t stage, Visit&& visit) const {
-    for (const TensorRun& run : runs_) {
-      const KindLayers layers = LayersOn(stage, tensors_[run.first]);
-      if (layers.count == 0) continue;
-      visit(run, absl::MakeConstSpan(elements_).subspan(run.first, run.end - run.first), layers);
+    const auto call = [&](size_t i, const KindLayers& layers) {
+      const TensorRun& run = shards_->runs()[i];
+      if (layers.count > 0) visit(run, shards_->ElementsOf(run), layers);
+    };
+    const absl::Span<const size_t> ends = shards_->ends();
+    size_t end = 0;
+    for (const StageKind& kind : placement_->KindsOn(stage)) {
+      const ModelShards::Range range = shards_->RunsOf(kind.part, kind.layer_kind);
+      for (; end < ends.size() && ends[end] < range.first; ++end) {
+        call(ends[end], EndLayersOn(stage, TensorOf(ends[end])));
+      }
+      for (size_t i = range.first; i < range.end; ++i) {
+        call(i, LayersOf(TensorOf(i), kind.layers));
+      }
     }
+    for (; end < ends.size(); ++end) call(ends[end], EndLayersOn(stage, TensorOf(ends[end])));
   }
 
   // The stage whose GPUs hold the most parameters; the first of several.
@@ -108,36 +119,29 @@ class ShardedWeights {
   CheckedInt HeldByJob(int64_t gpus_per_stage) const;
 
  private:
-  ShardedWeights(const ArchitectureSpec& spec, const ParallelLayout& layout, WeightTensors tensors,
-                 ArchitectureCount whole_model);
+  ShardedWeights(std::shared_ptr<const CheckedModel> model,
+                 std::shared_ptr<const ModelShards> shards,
+                 std::shared_ptr<const LayerPlacement> placement);
 
-  // Inline, because most tensors are in layers.
-  KindLayers LayersOn(int64_t stage, const WeightTensor& tensor) const {
-    const bool stack = tensor.part == ModelPart::kEncoder || tensor.part == ModelPart::kDecoder;
-    if (tensor.layer_kind < 0 || !stack) return EndLayersOn(stage, tensor);
-    KindLayers layers = placement_.On(stage, tensor.part, tensor.layer_kind);
+  // The first tensor of the `run`th run.
+  const WeightTensor& TensorOf(size_t run) const {
+    return model_->tensors()[shards_->runs()[run].first];
+  }
+  // The layers, of all `layers` of a kind on a stage, that have `tensor` of that kind.
+  static KindLayers LayersOf(const WeightTensor& tensor, KindLayers layers) {
     if (tensor.trainable_layers == 0) layers.not_frozen = 0;
     if (IsAdapter(tensor)) layers.not_frozen = layers.count;
     return layers;
   }
   KindLayers EndLayersOn(int64_t stage, const WeightTensor& tensor) const;
-  static bool IsAdapter(const WeightTensor& tensor) {
-    return tensor.role == WeightRole::kAdapterDown || tensor.role == WeightRole::kAdapterUp;
-  }
-  // True where every stage has both in the same layers.
-  static bool StandTogether(const WeightTensor& a, const WeightTensor& b);
-  void AddToRuns(size_t tensor);
   bool IsOn(int64_t stage, const WeightTensor& tensor) const;
   bool EndIsOn(int64_t stage, const WeightTensor& tensor) const;
   int64_t FirstHolder(const WeightTensor& tensor) const;
   int64_t last_stage() const { return stage_count() - 1; }
 
-  LayerPlacement placement_;
-  ArchitectureCount whole_model_;
-  WeightTensors tensors_;
-  std::vector<TensorShard> shards_;  // of tensors_
-  std::vector<int64_t> elements_;    // of shards_
-  std::vector<TensorRun> runs_;      // of tensors_
+  std::shared_ptr<const CheckedModel> model_;
+  std::shared_ptr<const ModelShards> shards_;
+  std::shared_ptr<const LayerPlacement> placement_;
   bool tied_;
   bool predicts_further_;                  // has multi-token prediction modules
   std::array<int64_t, 2> lowest_stage_{};  // with layers of encoder and decoder

@@ -93,7 +93,7 @@ TEST(CheckLayout, NamesAllFaultsAtOnce) {
                               "layout.expert_parallel_size", "layout.pipeline_parallel_size")));
 }
 
-std::string PlacementAdvice(const ArchitectureSpec& spec, const ParallelLayout& layout) {
+std::string AdviceOn(const ArchitectureSpec& spec, const ParallelLayout& layout) {
   return std::string(Check(spec, layout).message());
 }
 
@@ -102,21 +102,21 @@ TEST(CheckLayout, SaysWhatToWriteInstead) {
   spec.layer_kinds[0].attention->head_count = 12;
   spec.layer_kinds[0].attention->key_value_head_count = 2;
   // 8 divides 32 but not 12; of what is below it, 4 divides both and is a multiple of 2.
-  EXPECT_THAT(PlacementAdvice(spec, {.tensor_parallel_size = 8}),
+  EXPECT_THAT(AdviceOn(spec, {.tensor_parallel_size = 8}),
               HasSubstr("dense.attention.head_count (12), which 8 does not: write 4"));
   // 6 divides 12 heads and is a multiple of 2, but doesn't divide 32.
-  EXPECT_THAT(PlacementAdvice(spec, {.tensor_parallel_size = 6}),
+  EXPECT_THAT(AdviceOn(spec, {.tensor_parallel_size = 6}),
               HasSubstr("dense.feed_forward.size (32), which 6 does not: write 4"));
   spec.layer_kinds[0].attention->key_value_head_count = 3;
-  EXPECT_THAT(PlacementAdvice(spec, {.tensor_parallel_size = 4}),
+  EXPECT_THAT(AdviceOn(spec, {.tensor_parallel_size = 4}),
               HasSubstr("must divide or be a multiple of dense.attention.key_value_head_count (3), "
                         "which 4 does not: write 1"));
-  EXPECT_THAT(PlacementAdvice(Deep(), {.pipeline_parallel_size = 5}),
+  EXPECT_THAT(AdviceOn(Deep(), {.pipeline_parallel_size = 5}),
               HasSubstr("must divide the 12 layers, which 5 does not: write 4, or say how many go "
                         "where in layers_per_chunk: such as 2 chunks of 3 and 3 of 2"));
   spec = Deep();
   spec.embedding.vocabulary_size = 1001;  // 1024 = 4 x 128 x 2
-  EXPECT_THAT(PlacementAdvice(spec, {.tensor_parallel_size = 4}),
+  EXPECT_THAT(AdviceOn(spec, {.tensor_parallel_size = 4}),
               HasSubstr("such as to 1024, by model.changes.vocabulary_multiple "));
   spec.embedding.padded_vocabulary_size = 1024;
   EXPECT_THAT(Check(spec, {.tensor_parallel_size = 4}), IsOk());
@@ -141,7 +141,7 @@ TEST(CheckLayout, RefusesToSplitHeadsThatAreWhole) {
     EXPECT_THAT(Check(Deep(), layout), NamesFields(ElementsAre("layout.split_key_value_heads")));
   }
   EXPECT_THAT(
-      PlacementAdvice(Deep(), layout),
+      AdviceOn(Deep(), layout),
       HasSubstr("where tensor_parallel_size (2) doesn't exceed the heads of keys and values "
                 "(2): leave it out, or write a tensor_parallel_size above these"));
   // Among several kinds of layers one suffices.
@@ -161,23 +161,23 @@ TEST(CheckLayout, RefusesToSplitHeadsThatAreWhole) {
 TEST(CheckLayout, SaysWhatHelpsWhereNoSizeDivides) {
   ArchitectureSpec spec = Deep();
   spec.decoder.layers = {{0, 61}};
-  EXPECT_THAT(PlacementAdvice(spec, {.pipeline_parallel_size = 16}),
+  EXPECT_THAT(AdviceOn(spec, {.pipeline_parallel_size = 16}),
               HasSubstr("must divide the 61 layers, which 16 does not: say how many go where in "
                         "layers_per_chunk: such as 13 chunks of 4 and 3 of 3"));
-  EXPECT_THAT(PlacementAdvice(spec, {.pipeline_parallel_size = 2, .virtual_stage_count = 2}),
+  EXPECT_THAT(AdviceOn(spec, {.pipeline_parallel_size = 2, .virtual_stage_count = 2}),
               HasSubstr("change one of them, or say how many go where in layers_per_chunk: such as "
                         "1 chunks of 16 and 3 of 15"));
   spec.decoder.layers = {{0, 1}};
-  EXPECT_THAT(PlacementAdvice(spec, {.pipeline_parallel_size = 2}),
+  EXPECT_THAT(AdviceOn(spec, {.pipeline_parallel_size = 2}),
               HasSubstr("such as 1 chunks of 1 and 1 of 0"));
 }
 
 // A list of chunks says itself of how many stages it is.
 TEST(CheckLayout, SaysWhichStagesAListIsOf) {
-  EXPECT_THAT(PlacementAdvice(Deep(), {.layers_per_chunk = {4, 4, 4}}),
+  EXPECT_THAT(AdviceOn(Deep(), {.layers_per_chunk = {4, 4, 4}}),
               HasSubstr("must have 1 numbers, one for each chunk, not 3: or write "
                         "pipeline_parallel_size 3, whose chunks these are"));
-  const std::string odd = PlacementAdvice(
+  const std::string odd = AdviceOn(
       Deep(),
       {.pipeline_parallel_size = 2, .virtual_stage_count = 2, .layers_per_chunk = {4, 4, 4}});
   EXPECT_THAT(odd, HasSubstr("must have 4 numbers, one for each chunk, not 3"));

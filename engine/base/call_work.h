@@ -1,0 +1,53 @@
+// The work of one call: its steps, counted so that they can be bounded, and the end of it before
+// its result.
+#ifndef SEXTANT_ENGINE_BASE_CALL_WORK_H_
+#define SEXTANT_ENGINE_BASE_CALL_WORK_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+
+namespace sextant {
+
+// A step is about ten nanoseconds: a tensor, a run of layers or a chunk is visited once. Loops that
+// may be long call Spend() as they go.
+class CallWork {
+ public:
+  // Returns an error where the call is to end. Asked about ten times a millisecond.
+  using Stop = absl::FunctionRef<absl::Status()>;
+
+  // Never stops.
+  CallWork() : stop_(Continue) {}
+  // All that `stop` refers to outlives this.
+  explicit CallWork(Stop stop) : stop_(stop) {}
+  CallWork(const CallWork&) = delete;
+  CallWork& operator=(const CallWork&) = delete;
+
+  // Adds `steps`. Errors: the one with which the call is to end, at this and all later steps.
+  absl::Status Spend(int64_t steps) {
+    steps_ += steps;
+    return steps_ < next_poll_ ? absl::OkStatus() : Poll();
+  }
+
+  int64_t steps() const { return steps_; }
+
+ private:
+  static constexpr int64_t kStepsAPoll = 8192;
+
+  static absl::Status Continue() { return absl::OkStatus(); }
+
+  absl::Status Poll() {
+    const absl::Status status = stop_();
+    if (status.ok()) next_poll_ = steps_ + kStepsAPoll;
+    return status;
+  }
+
+  const Stop stop_;
+  int64_t steps_ = 0;
+  int64_t next_poll_ = 0;  // the first step asks: a call may have ended before it began
+};
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_BASE_CALL_WORK_H_
