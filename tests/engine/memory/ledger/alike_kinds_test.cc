@@ -77,8 +77,8 @@ void ExpectEqual(const StageMemory& a, const StageMemory& b, uint32_t seed) {
   EXPECT_EQ(a.total(), b.total()) << seed;
 }
 
-// Of layers whose steps hold as much, the first one's kept and transient bytes are listed, and
-// which is the first depends on the order of kinds.
+// Where the steps of several layers hold as much, the kept and transient bytes of the first one are
+// listed; which is the first depends on the order of kinds.
 StageMemory WithOneSum(StageMemory memory) {
   Bytes& kept = memory.sums[static_cast<size_t>(LedgerKind::kActivation)];
   Bytes& made = memory.sums[static_cast<size_t>(LedgerKind::kTransient)];
