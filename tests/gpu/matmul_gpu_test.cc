@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string>
 
-#include "gpu_probe/cuda/gemm/gpu_matmul_check.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_check.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_points.h"
 #include "tests/gpu/on_gpu.h"
 
 namespace sextant::probe {

@@ -14,12 +14,12 @@ constexpr char kSource[] = "docs/memory.md, estimated";
 // Beyond this, scaling by a double could overflow an int64.
 constexpr int64_t kMaxAllocated = int64_t{1} << 58;
 
-Bytes ShareOf(Bytes size, double share) {
+Bytes PartOf(Bytes size, double share) {
   return Bytes(std::llround(static_cast<double>(size.value()) * share));
 }
 
 BytesInterval OfShare(Bytes size, const ShareInterval& share) {
-  return {ShareOf(size, share.low), ShareOf(size, share.expected), ShareOf(size, share.high)};
+  return {PartOf(size, share.low), PartOf(size, share.expected), PartOf(size, share.high)};
 }
 
 BytesInterval Plus(Bytes exact, const BytesInterval& interval) {
@@ -96,7 +96,7 @@ void AppendReserveRows(const ReserveSpec& reserve, const StageMemory& memory, Le
   };
   append("workspace", "matrix libraries work in it", reserve.workspace);
   append("uncounted", "what frameworks hold and no row has",
-         ShareOf(CountedOf(reserve, memory), reserve.uncounted.expected));
+         PartOf(CountedOf(reserve, memory), reserve.uncounted.expected));
   append("fragmentation", "the allocator has taken it and can't hand it out",
          memory.reserved.expected - memory.allocated.expected - memory.step_cache);
   append("step_cache", "flat copies of the optimizer step, which no freed activation has room for",

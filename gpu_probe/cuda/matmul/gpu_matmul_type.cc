@@ -1,4 +1,4 @@
-#include "gpu_probe/cuda/gemm/gpu_matmul_type.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "gpu_probe/cuda/gemm/cublaslt_abi.h"
+#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
 
 namespace sextant::probe {
 namespace {

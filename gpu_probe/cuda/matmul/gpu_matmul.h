@@ -1,7 +1,7 @@
 // cuBLASLt on one GPU: the description of one multiplication, and the algorithms that the library
 // offers for it.
-#ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_H_
-#define SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_H_
+#ifndef SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_H_
+#define SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "gpu_probe/cuda/cuda_driver.h"
 #include "gpu_probe/cuda/cuda_libraries.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul_type.h"
 #include "gpu_probe/cuda/gpu_session.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
 #include "sextant/v1/calibration.pb.h"
 
 namespace sextant::probe {
@@ -141,4 +141,4 @@ class GpuMatmul {
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_H_
+#endif  // SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_H_

@@ -1,13 +1,13 @@
 // Descriptions of multiplications for cuBLASLt, and the handling of its answers.
-#include "gpu_probe/cuda/gemm/gpu_matmul.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
-#include "tests/gpu_probe/cuda/gemm/matmul_fixture.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_workload.h"
+#include "tests/gpu_probe/cuda/matmul/matmul_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {

@@ -1,6 +1,6 @@
 // The types that GPUs multiply, with their properties in cuBLASLt and in the probe's kernels.
-#ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_TYPE_H_
-#define SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_TYPE_H_
+#ifndef SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_TYPE_H_
+#define SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_TYPE_H_
 
 #include <cstdint>
 #include <string>
@@ -95,4 +95,4 @@ int64_t ScaleBytesOf(const GpuMatmulType& type, int64_t rows, int64_t k);
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_TYPE_H_
+#endif  // SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_TYPE_H_

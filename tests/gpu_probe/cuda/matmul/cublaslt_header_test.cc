@@ -6,7 +6,7 @@
 #include <regex>
 #include <string>
 
-#include "gpu_probe/cuda/gemm/cublaslt_abi.h"
+#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
 
 namespace sextant::probe {
 namespace {

@@ -1,6 +1,6 @@
 // Multiplications on a scripted GPU and by a scripted library.
-#ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_GEMM_MATMUL_FIXTURE_H_
-#define SEXTANT_TESTS_GPU_PROBE_CUDA_GEMM_MATMUL_FIXTURE_H_
+#ifndef SEXTANT_TESTS_GPU_PROBE_CUDA_MATMUL_MATMUL_FIXTURE_H_
+#define SEXTANT_TESTS_GPU_PROBE_CUDA_MATMUL_MATMUL_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_points.h"
 #include "gpu_probe/measure.h"
 #include "tests/gpu_probe/cuda/fake_cublaslt.h"
 #include "tests/gpu_probe/cuda/fake_session.h"
@@ -56,4 +56,4 @@ class MatmulTest : public FakeSessionTest {
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_GEMM_MATMUL_FIXTURE_H_
+#endif  // SEXTANT_TESTS_GPU_PROBE_CUDA_MATMUL_MATMUL_FIXTURE_H_

@@ -1,7 +1,7 @@
 // Numbers of cuBLASLt's interface, from cublasLt.h, cublas_api.h and library_types.h of cuBLAS
 // 13.1. Those that exist in cuBLAS 12 are the same there.
-#ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_CUBLASLT_ABI_H_
-#define SEXTANT_GPU_PROBE_CUDA_GEMM_CUBLASLT_ABI_H_
+#ifndef SEXTANT_GPU_PROBE_CUDA_MATMUL_CUBLASLT_ABI_H_
+#define SEXTANT_GPU_PROBE_CUDA_MATMUL_CUBLASLT_ABI_H_
 
 namespace sextant::probe::cublaslt {
 
@@ -59,4 +59,4 @@ inline constexpr int kCluster = 8;
 
 }  // namespace sextant::probe::cublaslt
 
-#endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_CUBLASLT_ABI_H_
+#endif  // SEXTANT_GPU_PROBE_CUDA_MATMUL_CUBLASLT_ABI_H_

@@ -1,13 +1,13 @@
 // The multiplications that are measured on a GPU.
-#ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_GRID_H_
-#define SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_GRID_H_
+#ifndef SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_GRID_H_
+#define SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_GRID_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/types/optional.h"
 #include "engine/base/matmul_grid.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul_type.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
 #include "sextant/v1/calibration.pb.h"
 #include "sextant/v1/probe.pb.h"
 
@@ -48,4 +48,4 @@ std::vector<OtherMatmul> OtherMatmuls(v1::ProbeMode mode);
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_GRID_H_
+#endif  // SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_GRID_H_

@@ -1,5 +1,5 @@
 // Whole measurements of multiplications, on a scripted GPU.
-#include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_points.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <set>
 
-#include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_grid.h"
 #include "gpu_probe/exit_code.h"
 #include "proto/matmul_kind.h"
-#include "tests/gpu_probe/cuda/gemm/matmul_fixture.h"
+#include "tests/gpu_probe/cuda/matmul/matmul_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant::probe {

@@ -1,6 +1,6 @@
 // The multiplications of a plan for a GPU.
-#ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_POINTS_H_
-#define SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_POINTS_H_
+#ifndef SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_POINTS_H_
+#define SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_POINTS_H_
 
 #include <string>
 #include <vector>
@@ -27,4 +27,4 @@ absl::StatusOr<std::vector<Point>> GpuRequestedMatmulPoints(
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_POINTS_H_
+#endif  // SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_POINTS_H_

@@ -1,4 +1,4 @@
-#include "gpu_probe/cuda/gemm/gpu_matmul_points.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_points.h"
 
 #include <algorithm>
 #include <map>
@@ -9,9 +9,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
 #include "gpu_probe/cuda/gpu_workload.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_grid.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_workload.h"
 
 namespace sextant::probe {
 namespace {

@@ -1,4 +1,4 @@
-#include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_workload.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul_check.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_check.h"
 #include "gpu_probe/statistics.h"
 
 namespace sextant::probe {

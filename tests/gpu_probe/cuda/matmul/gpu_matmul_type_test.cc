@@ -1,4 +1,4 @@
-#include "gpu_probe/cuda/gemm/gpu_matmul_type.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_type.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

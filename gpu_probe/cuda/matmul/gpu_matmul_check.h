@@ -1,13 +1,13 @@
 // Checks that a product on a GPU is right, by kernels of the probe's own.
-#ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_CHECK_H_
-#define SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_CHECK_H_
+#ifndef SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_CHECK_H_
+#define SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_CHECK_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul_workload.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_workload.h"
 
 namespace sextant::probe {
 
@@ -50,4 +50,4 @@ absl::Status CheckExactProduct(const SharedCublasLt& cublaslt, GpuMatmulArena& a
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_CHECK_H_
+#endif  // SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_CHECK_H_

@@ -1,4 +1,4 @@
-#include "gpu_probe/cuda/gemm/gpu_matmul_grid.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul_grid.h"
 
 #include <algorithm>
 #include <cstddef>

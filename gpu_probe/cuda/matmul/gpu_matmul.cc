@@ -1,4 +1,4 @@
-#include "gpu_probe/cuda/gemm/gpu_matmul.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul.h"
 
 #include <cmath>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
-#include "gpu_probe/cuda/gemm/cublaslt_abi.h"
+#include "gpu_probe/cuda/matmul/cublaslt_abi.h"
 
 namespace sextant::probe {
 namespace {

@@ -1,7 +1,7 @@
 // One shape's multiplication on a GPU, timed; the operands of all multiplications of a type; and
 // the choice of the fastest of the library's algorithms.
-#ifndef SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_WORKLOAD_H_
-#define SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_WORKLOAD_H_
+#ifndef SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_WORKLOAD_H_
+#define SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_WORKLOAD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_probe/clock.h"
-#include "gpu_probe/cuda/gemm/gpu_matmul.h"
 #include "gpu_probe/cuda/gpu_check.h"
 #include "gpu_probe/cuda/gpu_workload.h"
+#include "gpu_probe/cuda/matmul/gpu_matmul.h"
 
 namespace sextant::probe {
 
@@ -165,4 +165,4 @@ absl::StatusOr<MatmulTrial> TryAlgorithms(
 
 }  // namespace sextant::probe
 
-#endif  // SEXTANT_GPU_PROBE_CUDA_GEMM_GPU_MATMUL_WORKLOAD_H_
+#endif  // SEXTANT_GPU_PROBE_CUDA_MATMUL_GPU_MATMUL_WORKLOAD_H_
