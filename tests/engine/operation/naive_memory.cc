@@ -19,15 +19,15 @@ struct Heap {
   }
 };
 
-class Buffer {
+class NaiveBuffer {
  public:
-  Buffer(Heap& heap, int64_t size, bool is_parameter)
+  NaiveBuffer(Heap& heap, int64_t size, bool is_parameter)
       : heap_(heap), size_(size), is_parameter_(is_parameter) {
     heap_.live += size_;
   }
-  ~Buffer() { heap_.live -= size_; }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
+  ~NaiveBuffer() { heap_.live -= size_; }
+  NaiveBuffer(const NaiveBuffer&) = delete;
+  NaiveBuffer& operator=(const NaiveBuffer&) = delete;
 
   int64_t size() const { return size_; }
   bool is_parameter() const { return is_parameter_; }
@@ -38,7 +38,7 @@ class Buffer {
   const bool is_parameter_;
 };
 
-using Handle = std::shared_ptr<Buffer>;
+using Handle = std::shared_ptr<NaiveBuffer>;
 using Handles = std::vector<Handle>;
 using Names = std::vector<std::string>;
 
@@ -83,7 +83,7 @@ class Simulation {
 
  private:
   Handle New(int64_t bytes, bool parameter = false) {
-    return std::make_shared<Buffer>(heap_, bytes, parameter);
+    return std::make_shared<NaiveBuffer>(heap_, bytes, parameter);
   }
   int64_t BytesOf(const std::string& name) { return counts_[name] * WidthOf(types_[name]); }
 
