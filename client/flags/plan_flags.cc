@@ -179,6 +179,10 @@ constexpr FieldFlag kPlanFlags[] = {
      "tokens of the fullest GPU over an even share", kKernels},
     {"--expert-scaling", "layout.kernels.expert_scaling", "where the router's weight is applied",
      kKernels},
+    {"--attention-output-copied", "layout.kernels.attention_output_copied",
+     "fused attention's output is kept twice", kKernels},
+    {"--fused-expert-activation", "layout.kernels.fused_expert_activation",
+     "one kernel activates and scales experts", kKernels},
 
     {"--framework", "layout.framework.kind", "picks the defaults of those below", kFramework},
     {"--persistent-gradients", "layout.framework.persistent_gradients",
@@ -199,6 +203,12 @@ constexpr FieldFlag kPlanFlags[] = {
      kFramework},
     {"--communicator-bytes", "layout.framework.communicator_bytes",
      "of collective libraries, e.g. 1GiB", kFramework},
+    {"--transformer-engine", "layout.framework.transformer_engine",
+     "layers are Transformer Engine's", kFramework},
+    {"--deterministic", "layout.framework.deterministic", "the run asks for deterministic kernels",
+     kFramework},
+    {"--grouped-experts", "layout.framework.grouped_experts",
+     "one grouped product for a GPU's experts", kFramework},
 };
 
 // The ways to name devices, whose fields hold messages.

@@ -101,13 +101,17 @@ std::string LayoutWords(const v1::RunLayout& layout, const v1::Memory& memory) {
                       Times(sequences, "sequence", "sequences"));
 }
 
-// "ZeRO stage 1, optimizer; megatron-lm's default".
-std::string ShardingWords(const v1::RunLayout& layout, const v1::Memory& memory) {
+// "  sharding  ZeRO stage 0, the default of megatron-lm, as are buffers"; "" where the answer
+// doesn't say it.
+std::string ShardingLine(const v1::RunLayout& layout, const v1::Memory& memory) {
+  if (memory.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED) return "";
   const std::string framework = EnumName(memory.framework());
   const bool given = layout.sharding().zero_stage() != v1::ZERO_STAGE_UNSPECIFIED;
-  return absl::StrCat("ZeRO stage ", memory.zero_stage() - v1::ZERO_STAGE_NONE,
-                      given ? "; buffers of " : ", the default of ", framework,
-                      given ? "" : ", as are buffers");
+  return Wrap("  sharding  ",
+              absl::StrCat("ZeRO stage ", memory.zero_stage() - v1::ZERO_STAGE_NONE,
+                           given ? "; buffers of " : ", the default of ", framework,
+                           given ? "" : ", as are buffers"),
+              kMemoryHang);
 }
 
 std::string RunWords(const v1::Plan& plan) {
@@ -207,8 +211,7 @@ std::string ByStage(const v1::PlanRunRequest& request, const v1::Plan& plan) {
                       CapacityLine("  capacity  ", memory, kMemoryHang),
                       Wrap("  run       ", RunWords(plan), kMemoryHang),
                       Wrap("  layout    ", LayoutWords(request.layout(), memory), kMemoryHang),
-                      Wrap("  sharding  ", ShardingWords(request.layout(), memory), kMemoryHang),
-                      "\nStages\n", StageWorkTable(memory),
+                      ShardingLine(request.layout(), memory), "\nStages\n", StageWorkTable(memory),
                       "\nMemory of each GPU at its stage's peak, in GiB\n",
                       StageMemoryTable(memory), "\n", MemoryBars(MemoryChartOf(memory)),
                       ChangesSection(plan), LedgerSections(memory, plan.sources()));

@@ -40,6 +40,7 @@ constexpr char kGoldenMemory[] =
   capacity  80.00 GiB (85.90 GB) as its driver reports; nominal 80 GB
   run       toy (1,000,000,000 parameters), 16 x h100-sxm
   layout    tensor 2 x pipeline 4 x data 2; a step is 8 micro-batches of 1 sequence
+  sharding  ZeRO stage 0, the default of megatron-lm, as are buffers
 
 Stages
   stage  layers     parameters  in flight  holds the most

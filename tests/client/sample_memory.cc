@@ -93,6 +93,8 @@ v1::PlanRunResponse SampleMemory() {
   *memory->add_stages() = StageOf(3, {8, 16, 4, 8, 0.5, 2, 0.5, 2.5}, 1, v1::PEAK_PHASE_LOSS);
   memory->set_peak_stage(0);
   memory->set_data_parallel_size(2);
+  memory->set_zero_stage(v1::ZERO_STAGE_NONE);
+  memory->set_framework(v1::FrameworkMemory::KIND_MEGATRON_LM);
   memory->set_micro_batch_count(8);
   SetUsable(80, memory);
   return response;

@@ -40,11 +40,13 @@ constexpr char kEveryField[] = R"json({
     "dropout": true, "matmul_input_data_type": "DATA_TYPE_FP8", "recomputed_layers_per_block": 17,
     "recompute_activation_function": true, "recompute_norm_outputs": true,
     "recompute_latent_up_projections": true, "expert_load_factor": 1.8,
-    "expert_scaling": "EXPERT_SCALING_AFTER_DOWN"},
+    "expert_scaling": "EXPERT_SCALING_AFTER_DOWN", "attention_output_copied": true,
+    "fused_expert_activation": false},
   "framework": {"kind": "KIND_DEEPSPEED", "persistent_gradients": false,
     "fused_weight_gradient": true, "reduce_bucket_elements": 19, "gather_bucket_elements": 20,
     "workspace_bytes": 21, "fragmentation_ratio": 0.22, "context_bytes": 23,
-    "communicator_bytes": 24, "deferred_reduction": false}})json";
+    "communicator_bytes": 24, "deferred_reduction": false,
+    "transformer_engine": true, "deterministic": true, "grouped_experts": false}})json";
 
 class EveryField : public ::testing::Test {
  protected:
@@ -95,6 +97,8 @@ TEST_F(EveryField, OfKernelsArrives) {
   EXPECT_TRUE(layout_.kernels.recomputation.latent_up_projections);
   EXPECT_EQ(layout_.kernels.expert_load_factor, 1.8);
   EXPECT_EQ(layout_.kernels.expert_scaling, ExpertScaling::kAfterDown);
+  EXPECT_EQ(layout_.attention_output_copied, true);
+  EXPECT_EQ(layout_.fused_expert_activation, false);
 }
 
 TEST_F(EveryField, OfTheFrameworkArrives) {
@@ -108,6 +112,10 @@ TEST_F(EveryField, OfTheFrameworkArrives) {
   EXPECT_EQ(layout_.framework.context_bytes, 23);
   EXPECT_EQ(layout_.framework.communicator_bytes, 24);
   EXPECT_EQ(layout_.framework.deferred_reduction, false);
+  EXPECT_TRUE(layout_.framework.named);
+  EXPECT_EQ(layout_.framework.transformer_engine, true);
+  EXPECT_TRUE(layout_.framework.deterministic);
+  EXPECT_EQ(layout_.framework.grouped_experts, false);
 }
 
 // Detects a field that is added to the API but not to the conversion or to the test.
@@ -116,8 +124,8 @@ TEST(RunLayoutFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::ParallelLayout::descriptor()->field_count(), 7);
   EXPECT_EQ(v1::StateSharding::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::WeightStorage::descriptor()->field_count(), 5);
-  EXPECT_EQ(v1::KernelChoices::descriptor()->field_count(), 11);
-  EXPECT_EQ(v1::FrameworkMemory::descriptor()->field_count(), 10);
+  EXPECT_EQ(v1::KernelChoices::descriptor()->field_count(), 13);
+  EXPECT_EQ(v1::FrameworkMemory::descriptor()->field_count(), 13);
 }
 
 TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {
@@ -183,7 +191,7 @@ TEST(RunLayoutFrom, NamesEnumNumbersThatItDoesNotKnow) {
                    "storage": {"frozen_data_type": 99, "scaling": -1},
                    "kernels": {"attention": 3, "loss": 6, "expert_scaling": 3,
                                "matmul_input_data_type": 99},
-                   "framework": {"kind": 4}})json"),
+                   "framework": {"kind": 9}})json"),
                     "layout", violations);
   EXPECT_THAT(
       FieldsOf(violations),
@@ -194,7 +202,7 @@ TEST(RunLayoutFrom, NamesEnumNumbersThatItDoesNotKnow) {
                            "layout.framework.kind"));
   EXPECT_EQ(layout.schedule, PipelineSchedule::kOneForwardOneBackward);
   EXPECT_FALSE(layout.zero_stage.has_value());
-  EXPECT_EQ(layout.kernels.loss, LossKind::kVocabularyParallel);
+  EXPECT_FALSE(layout.loss.has_value());
 }
 
 template <typename Wire, typename Engine, typename From>
@@ -245,8 +253,8 @@ TEST(LayoutEnums, KernelsArriveAsThemselves) {
        {Choices::ATTENTION_FLASH, AttentionKernel::kFlash},
        {Choices::ATTENTION_UNFUSED, AttentionKernel::kUnfused}},
       Choices::Attention_descriptor()->value_count(), AttentionKernelFrom);
-  ExpectEach<Choices::Loss, LossKind>(
-      {{Choices::LOSS_UNSPECIFIED, LossKind::kVocabularyParallel},
+  ExpectEach<Choices::Loss, absl::optional<LossKind>>(
+      {{Choices::LOSS_UNSPECIFIED, absl::nullopt},
        {Choices::LOSS_PLAIN, LossKind::kPlain},
        {Choices::LOSS_VOCABULARY_PARALLEL, LossKind::kVocabularyParallel},
        {Choices::LOSS_FUSED, LossKind::kFused},
@@ -265,7 +273,12 @@ TEST(LayoutEnums, FrameworksArriveAsThemselves) {
       {{v1::FrameworkMemory::KIND_UNSPECIFIED, Framework::kMegatronLm},
        {v1::FrameworkMemory::KIND_MEGATRON_LM, Framework::kMegatronLm},
        {v1::FrameworkMemory::KIND_DEEPSPEED, Framework::kDeepSpeed},
-       {v1::FrameworkMemory::KIND_PYTORCH_FSDP, Framework::kPytorchFsdp}},
+       {v1::FrameworkMemory::KIND_PYTORCH_FSDP, Framework::kPytorchFsdp},
+       {v1::FrameworkMemory::KIND_MEGATRON_BRIDGE, Framework::kMegatronBridge},
+       {v1::FrameworkMemory::KIND_TORCHTITAN, Framework::kTorchtitan},
+       {v1::FrameworkMemory::KIND_LLM_FOUNDRY, Framework::kLlmFoundry},
+       {v1::FrameworkMemory::KIND_HUGGING_FACE_TRAINER, Framework::kHuggingFaceTrainer},
+       {v1::FrameworkMemory::KIND_PYTORCH_DDP, Framework::kPytorchDdp}},
       v1::FrameworkMemory::Kind_descriptor()->value_count(), FrameworkFrom);
 }
 

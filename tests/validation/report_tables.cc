@@ -33,9 +33,8 @@ std::vector<double> ErrorsOf(const std::vector<ScoredFigure>& figures, RequestKi
 double BetweenSteps(const v1::StageMemory& memory) {
   double out = memory.allocated_bytes().expected();
   for (const v1::LedgerSum& sum : memory.sums()) {
-    const bool gone = sum.kind() == v1::LEDGER_KIND_ACTIVATION ||
-                      sum.kind() == v1::LEDGER_KIND_TRANSIENT ||
-                      sum.kind() == v1::LEDGER_KIND_COMMUNICATION_BUFFER;
+    const bool gone =
+        sum.kind() == v1::LEDGER_KIND_ACTIVATION || sum.kind() == v1::LEDGER_KIND_TRANSIENT;
     if (gone) out -= static_cast<double>(sum.size_bytes());
   }
   return out;

@@ -299,13 +299,12 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
     out.sums[static_cast<size_t>(kind)] = size;
   };
   put(LedgerKind::kWeight, state.weights);
-  put(LedgerKind::kGradient,
-      GradientsAt(out.phase, content) + content.standing.placeholder_gradients);
+  put(LedgerKind::kGradient, GradientsAt(out.phase, content));
   put(LedgerKind::kMasterWeight, state.master_weights);
   put(LedgerKind::kOptimizerState, state.optimizer_state);
   if (step) {
     put(LedgerKind::kTransient, copies);
-    put(LedgerKind::kCommunicationBuffer, content.gather_bucket + content.standing.communication());
+    put(LedgerKind::kCommunicationBuffer, content.gather_bucket + content.standing.total());
     return out;
   }
   if (context_.job.buffers.flattens_gradients_at_step) out.step_cache = copies;
@@ -316,7 +315,7 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
   put(LedgerKind::kTransient, bytes.added + beside + whole);
-  put(LedgerKind::kCommunicationBuffer, received + reduced + content.standing.communication());
+  put(LedgerKind::kCommunicationBuffer, received + reduced + content.standing.total());
   return out;
 }
 

@@ -145,10 +145,10 @@ StandingBuffers SharedBy(const StandingBuffers& a, const StandingBuffers& b) {
 }
 
 void AppendStandingRows(const StandingBuffers& buffers, LedgerRows& rows) {
-  const auto append = [&rows](LedgerKind kind, absl::string_view name, Bytes size,
-                              absl::string_view why, absl::string_view source) {
+  const auto append = [&rows](absl::string_view name, Bytes size, absl::string_view why,
+                              absl::string_view source) {
     if (size == Bytes(0)) return;
-    rows.push_back({.kind = kind,
+    rows.push_back({.kind = LedgerKind::kCommunicationBuffer,
                     .module = "framework",
                     .name = name,
                     .element_kind = RowElements::kByte,
@@ -159,13 +159,12 @@ void AppendStandingRows(const StandingBuffers& buffers, LedgerRows& rows) {
                     .why = why,
                     .source = source});
   };
-  append(LedgerKind::kCommunicationBuffer, "global_buffer", buffers.global_buffer,
-         "gathered inputs of Megatron-LM's own matrices",
+  append("global_buffer", buffers.global_buffer, "gathered inputs of Megatron-LM's own matrices",
          "NVIDIA/Megatron-LM, get_global_memory_buffer(); docs/memory.md");
-  append(LedgerKind::kGradient, "placeholder_gradients", buffers.placeholder_gradients,
+  append("placeholder_gradients", buffers.placeholder_gradients,
          "an empty gradient for each shape of matrix, whose own is in its buffer",
          "NVIDIA/TransformerEngine, get_dummy_wgrad(); docs/memory.md");
-  append(LedgerKind::kCommunicationBuffer, "gradient_buckets", buffers.gradient_buckets,
+  append("gradient_buckets", buffers.gradient_buckets,
          "gradients are copied into buckets that are reduced",
          "pytorch/pytorch, torch/nn/parallel/distributed.py; docs/memory.md");
 }

@@ -15,8 +15,7 @@ struct StandingBuffers {
   Bytes placeholder_gradients = Bytes(0);
   Bytes gradient_buckets = Bytes(0);
 
-  Bytes communication() const { return global_buffer + gradient_buckets; }
-  Bytes total() const { return communication() + placeholder_gradients; }
+  Bytes total() const { return global_buffer + placeholder_gradients + gradient_buckets; }
 };
 
 // True where a stage with the output head gathers the head's input into the global buffer, so that

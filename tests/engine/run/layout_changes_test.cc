@@ -71,7 +71,7 @@ TEST(FittingChanges, APairWhereNoSingleOneWillDo) {
   EXPECT_GT(memory.changes_considered, 10);
 }
 
-// Case D on devices of 40 GB: sixteen times the devices would do; two settings are cheaper.
+// Case D on devices of 38 GB: sixteen times the devices would do; two settings are cheaper.
 TEST(FittingChanges, APairIsCheaperThanMoreDevices) {
   RunSpec run;
   run.model.preset = "mixtral-8x7b";
@@ -79,7 +79,7 @@ TEST(FittingChanges, APairIsCheaperThanMoreDevices) {
   run.training.sequence_length = 4096;
   run.training.precision.gradient_data_type = DataType::kFp32;
   run.cluster.device.accelerator = "a100-sxm-40";
-  run.cluster.device_memory_bytes = 40'000'000'000;
+  run.cluster.device_memory_bytes = 38'000'000'000;
   run.cluster.device_count = 32;
   run.layout = RunLayout();
   run.layout->parallel = {.pipeline_parallel_size = 4, .expert_parallel_size = 8};
