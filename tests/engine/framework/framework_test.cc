@@ -1,0 +1,70 @@
+// The table of frameworks: every cell that says something has a source, and the cells that plans
+// depend on the most are as the frameworks' code has them.
+#include "engine/framework/framework.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace sextant {
+namespace {
+
+using ::testing::Not;
+using ::testing::StrEq;
+
+TEST(FrameworkTable, IsInTheOrderOfTheEnum) {
+  ASSERT_EQ(Frameworks().size(), static_cast<size_t>(kFrameworkCount));
+  std::set<std::string> names;
+  for (size_t i = 0; i < Frameworks().size(); ++i) {
+    const FrameworkTraits& traits = Frameworks()[i];
+    EXPECT_EQ(traits.kind, static_cast<Framework>(i));
+    EXPECT_EQ(&TraitsOf(traits.kind), &traits);
+    names.insert(std::string(traits.name));
+  }
+  EXPECT_EQ(names.size(), Frameworks().size());
+}
+
+TEST(FrameworkTable, ItsDefaultsHaveSources) {
+  for (const FrameworkTraits& t : Frameworks()) {
+    for (const absl::string_view source :
+         {t.weights.source, t.gradients.source, t.zero_stage.source, t.loss.source,
+          t.gradient_lifetime.source, t.reduction.source, t.reserve.source, t.max_zero_stage.source,
+          t.pipeline.source, t.schedules.source}) {
+      EXPECT_THAT(std::string(source), Not(StrEq(""))) << t.name;
+    }
+  }
+}
+
+// An interval has its expected value inside, and a spread.
+TEST(FrameworkTable, IntervalsAreIntervals) {
+  for (const FrameworkTraits& t : Frameworks()) {
+    for (const ShareInterval& share : {t.reserve.value.uncounted, t.reserve.value.fragmentation}) {
+      EXPECT_LE(share.low, share.expected) << t.name;
+      EXPECT_LE(share.expected, share.high) << t.name;
+      EXPECT_LT(share.low, share.high) << t.name;
+    }
+  }
+}
+
+// Megatron-LM adds bf16 gradients up in fp32 and pads its vocabulary; DeepSpeed does neither;
+// PyTorch's frameworks keep fp32 weights, which are the optimizer's.
+TEST(FrameworkTable, HasTheTypesOfState) {
+  const FrameworkTraits& megatron = TraitsOf(Framework::kMegatronLm);
+  EXPECT_EQ(megatron.gradients.value, StateType::kFp32UnderBf16);
+  EXPECT_EQ(megatron.vocabulary_multiple.value, 128);
+  EXPECT_EQ(megatron.zero_stage.value, ZeroStage::kNone);
+  const FrameworkTraits& bridge = TraitsOf(Framework::kMegatronBridge);
+  EXPECT_EQ(bridge.vocabulary_multiple.value, 0);
+  EXPECT_EQ(bridge.zero_stage.value, ZeroStage::kOptimizer);
+  EXPECT_EQ(TraitsOf(Framework::kDeepSpeed).gradients.value, StateType::kAsComputed);
+  for (const Framework framework :
+       {Framework::kPytorchFsdp, Framework::kTorchtitan, Framework::kLlmFoundry,
+        Framework::kHuggingFaceTrainer, Framework::kPytorchDdp}) {
+    EXPECT_EQ(TraitsOf(framework).weights.value, StateType::kFp32) << FrameworkName(framework);
+  }
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,155 @@
+// The framework of a run: its defaults, what it refuses, and the changes that it allows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "engine/base/field_violation.h"
+#include "engine/base/note.h"
+#include "engine/run/plan.h"
+#include "tests/engine/run/layout_runs.h"
+#include "tests/engine/run/plan_parts.h"
+#include "tests/support/status_matchers.h"
+
+namespace sextant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RunSpec RunOn(Framework framework) {
+  RunSpec run = Llama70b();
+  run.layout->framework.kind = framework;
+  run.layout->framework.named = true;
+  return run;
+}
+
+DataType TypeOf(const Plan& plan, absl::string_view term) {
+  for (const StateTerm& each : plan.state.terms) {
+    if (each.name == term) return each.data_type;
+  }
+  return DataType::kUnspecified;
+}
+
+TEST(FrameworkDefaults, AreTheTypesOfState) {
+  const auto megatron = PlanRun(RunOn(Framework::kMegatronLm));
+  ASSERT_THAT(megatron, IsOk());
+  EXPECT_EQ(TypeOf(*megatron, "weight"), DataType::kBf16);
+  EXPECT_EQ(TypeOf(*megatron, "gradient"), DataType::kFp32);
+  const auto deepspeed = PlanRun(RunOn(Framework::kDeepSpeed));
+  ASSERT_THAT(deepspeed, IsOk());
+  EXPECT_EQ(TypeOf(*deepspeed, "gradient"), DataType::kBf16);
+  const auto titan = PlanRun(RunOn(Framework::kTorchtitan));
+  ASSERT_THAT(titan, IsOk());
+  EXPECT_EQ(TypeOf(*titan, "weight"), DataType::kFp32);
+  EXPECT_EQ(TypeOf(*titan, "master_weight"), DataType::kUnspecified);
+}
+
+// fp16 training adds gradients up in fp16 (Megatron-LM's arguments force fp32 under bf16 alone).
+TEST(FrameworkDefaults, YieldToTheRequestAndToFp16) {
+  RunSpec run = RunOn(Framework::kMegatronLm);
+  run.training.precision.compute_data_type = DataType::kFp16;
+  EXPECT_EQ(TypeOf(*PlanRun(run), "gradient"), DataType::kFp16);
+  run = RunOn(Framework::kMegatronLm);
+  run.training.precision.gradient_data_type = DataType::kBf16;
+  EXPECT_EQ(TypeOf(*PlanRun(run), "gradient"), DataType::kBf16);
+}
+
+// Without a layout no framework has a part: 16 bytes a parameter.
+TEST(FrameworkDefaults, AreOfLayoutsAlone) {
+  RunSpec run = Llama70b();
+  run.layout = absl::nullopt;
+  const auto plan = PlanRun(run);
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_EQ(TypeOf(*plan, "gradient"), DataType::kBf16);
+}
+
+// 128,256 entries among 8 ranks: to a multiple of 1,024.
+TEST(FrameworkDefaults, PadTheVocabulary) {
+  const auto padded = PlanRun(RunOn(Framework::kMegatronLm));
+  ASSERT_THAT(padded, IsOk());
+  EXPECT_THAT(KindsOf(padded->notes), Contains(NoteKind::kVocabularyPadded));
+  const auto plain = PlanRun(RunOn(Framework::kMegatronBridge));
+  ASSERT_THAT(plain, IsOk());
+  EXPECT_THAT(KindsOf(plain->notes), Not(Contains(NoteKind::kVocabularyPadded)));
+  const int64_t entries = 129'024 - 128'256;
+  EXPECT_EQ(padded->memory_estimate->stages[0].parameter_count,
+            plain->memory_estimate->stages[0].parameter_count + entries / 8 * 8192);
+  // The model that is trained is the same.
+  EXPECT_EQ(padded->parameters.all.total, plain->parameters.all.total);
+}
+
+// PyTorch's pipelines defer reduction at either stage, and FSDP divides weights in both.
+TEST(FrameworkDefaults, FsdpsStagesAreOneUnderAPipeline) {
+  RunSpec run = RunOn(Framework::kPytorchFsdp);
+  run.layout->zero_stage = ZeroStage::kGradients;
+  const MemoryEstimate second = EstimateOf(run);
+  run.layout->zero_stage = ZeroStage::kParameters;
+  const MemoryEstimate third = EstimateOf(run);
+  EXPECT_EQ(second.peak().total(), third.peak().total());
+  EXPECT_EQ(second.zero_stage, ZeroStage::kParameters);
+  EXPECT_EQ(third.framework, Framework::kPytorchFsdp);
+}
+
+std::vector<std::string> RefusedFields(const RunSpec& run) {
+  std::vector<std::string> out;
+  for (const FieldViolation& violation : FieldViolationsOf(PlanRun(run).status())) {
+    EXPECT_THAT(violation.description,
+                AllOf(HasSubstr(run.layout->framework.traits().title), HasSubstr("write")));
+    out.push_back(violation.field);
+  }
+  return out;
+}
+
+TEST(FrameworkRefusals, NameTheFieldAndTheSource) {
+  RunSpec run = RunOn(Framework::kDeepSpeed);
+  run.layout->zero_stage = ZeroStage::kGradients;
+  EXPECT_THAT(RefusedFields(run), ElementsAre("layout.sharding.zero_stage"));
+  EXPECT_THAT(PlanRun(run).status().message(), HasSubstr("pipe/engine.py"));
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  run.layout->schedule = PipelineSchedule::kGPipe;
+  EXPECT_THAT(RefusedFields(run), ElementsAre("layout.schedule"));
+  run.layout->schedule = PipelineSchedule::kOneForwardOneBackward;
+  run.layout->parallel.virtual_stage_count = 2;
+  EXPECT_THAT(RefusedFields(run), ElementsAre("layout.parallel.virtual_stage_count"));
+  EXPECT_THAT(RefusedFields(RunOn(Framework::kLlmFoundry)),
+              ElementsAre("layout.parallel.pipeline_parallel_size"));
+  run = RunOn(Framework::kTorchtitan);
+  run.layout->zero_stage = ZeroStage::kOptimizer;
+  EXPECT_THAT(RefusedFields(run), ElementsAre("layout.sharding.zero_stage"));
+  run = RunOn(Framework::kPytorchDdp);
+  run.layout->zero_stage = ZeroStage::kParameters;
+  EXPECT_THAT(RefusedFields(run), ElementsAre("layout.sharding.zero_stage"));
+}
+
+// A request that names no framework gets defaults, not refusals.
+TEST(FrameworkRefusals, AreOfANamedFrameworkAlone) {
+  RunSpec run = Llama70b();
+  run.layout->schedule = PipelineSchedule::kZeroBubbleH1;
+  EXPECT_THAT(PlanRun(run), IsOk());
+  run.layout->framework.named = true;
+  EXPECT_THAT(PlanRun(run), Not(IsOk()));
+}
+
+// DeepSpeed divides no gradients under a pipeline, so no change says so.
+TEST(FrameworkRefusals, NoChangeIsAmongThem) {
+  RunSpec run = RunOn(Framework::kDeepSpeed);
+  run.cluster.device_memory_bytes = 40'000'000'000;
+  const MemoryEstimate memory = EstimateOf(run);
+  ASSERT_FALSE(memory.changes.empty());
+  for (const FittingChange& change : memory.changes) {
+    for (const ChangedSetting& setting : change.settings) {
+      if (setting.field == "layout.sharding.zero_stage") {
+        EXPECT_EQ(setting.to, SettingValue(ZeroStage::kOptimizer));
+      }
+      EXPECT_NE(setting.field, "layout.kernels.loss");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sextant
