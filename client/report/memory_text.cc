@@ -114,6 +114,15 @@ std::string ShardingLine(const v1::RunLayout& layout, const v1::Memory& memory) 
               kMemoryHang);
 }
 
+// "  state   divided as ZeRO stage 0; defaults of megatron-lm"; "" where the answer doesn't say it.
+std::string StateLine(const v1::Memory& memory, size_t hang) {
+  if (memory.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED) return "";
+  return Wrap("  state   ",
+              absl::StrCat("divided as ZeRO stage ", memory.zero_stage() - v1::ZERO_STAGE_NONE,
+                           "; defaults of ", EnumName(memory.framework())),
+              hang);
+}
+
 std::string RunWords(const v1::Plan& plan) {
   return absl::StrCat(ModelWords(plan), ", ", Grouped(plan.device_count()), " x ", plan.device());
 }
@@ -262,7 +271,7 @@ std::string FitLines(const v1::Plan& plan, size_t hang) {
                              absl::StrCat(PeakText(memory), ": ",
                                           HeadroomText(memory.headroom_bytes()), ChanceText(plan)),
                              hang),
-                        CapacityLine("  device  ", memory, hang));
+                        StateLine(memory, hang), CapacityLine("  device  ", memory, hang));
   }
   const double headroom = memory.headroom_bytes().expected();
   const std::string margin = absl::StrCat(
@@ -271,7 +280,8 @@ std::string FitLines(const v1::Plan& plan, size_t hang) {
           ? absl::StrCat("; takes ", Grouped(memory.state().minimum_device_count()), " devices")
           : "");
   return absl::StrCat(
-      Wrap("  counts  ", ScopeWords(memory.scope()), hang),
+      Wrap("  counts  ", absl::StrCat(ScopeWords(memory.scope()), "; divided over all devices"),
+           hang),
       Wrap("  memory  ",
            absl::StrCat(Gib(memory.peak_bytes().expected()), " needed, ",
                         Gib(memory.capacity().usable_bytes()), " usable per device: ", margin),

@@ -1,10 +1,11 @@
-// Answers from what the server knows about its host's devices.
+// Answers about devices: those of the server's host, and how fast kernels run on any.
 #ifndef SEXTANT_SERVER_HANDLER_DEVICE_ANSWERS_H_
 #define SEXTANT_SERVER_HANDLER_DEVICE_ANSWERS_H_
 
 #include <chrono>
 
 #include "absl/status/status.h"
+#include "server/convert/device_selector.h"
 #include "server/store/calibration_snapshot.h"
 #include "sextant/v1/hardware_service.pb.h"
 
@@ -19,6 +20,11 @@ absl::Status AnswerGetCalibration(const v1::GetCalibrationRequest& request,
                                   const CalibrationSnapshot& host,
                                   std::chrono::system_clock::time_point now,
                                   v1::GetCalibrationResponse* response);
+
+// Errors: kInvalidArgument (FIELD_INVALID), kNotFound (GPU_UNKNOWN, DEVICE_UNKNOWN),
+// kFailedPrecondition (RATES_NOT_MEASURED).
+absl::Status AnswerKernelRates(const v1::GetKernelRatesRequest& request,
+                               const DeviceSources& sources, v1::GetKernelRatesResponse* response);
 
 }  // namespace sextant::server
 

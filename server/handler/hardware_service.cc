@@ -11,7 +11,6 @@
 #include "server/call/worker_pool.h"
 #include "server/convert/accelerator.h"
 #include "server/handler/device_answers.h"
-#include "server/handler/kernel_rates_answer.h"
 #include "server/handler/link_times_answer.h"
 #include "server/probe/probe_call.h"
 

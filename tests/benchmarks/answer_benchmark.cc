@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "proto/matmul_kind.h"
-#include "server/handler/kernel_rates_answer.h"
+#include "server/handler/device_answers.h"
 #include "server/handler/operation_answer.h"
 #include "tests/benchmarks/full_calibration.h"
 #include "tests/support/matmul_kinds.h"

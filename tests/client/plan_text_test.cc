@@ -24,7 +24,7 @@ const absl::Time kNow = absl::FromUnixSeconds(1'763'812'800);  // 2025-11-22 12:
 // Hours: 15000 / 3600 = 4.1667, 37500 / 3600 = 10.4167. kWh: 8.4e7 / 3.6e6 = 23.33.
 constexpr char kGolden[] =
     R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
-  counts  model state; no activations
+  counts  model state; no activations; divided over all devices
   memory  1.86 GiB needed, 74.51 GiB usable per device: headroom 72.64 GiB
   device  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU
@@ -99,7 +99,7 @@ TEST(PlanText, CountsTheRequestsActivations) {
   const std::string text = PlanText(SampleResponse(), kNow);
   EXPECT_THAT(text, StartsWith(R"(FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, )"
                                R"(8 x h100-sxm
-  counts  model state and the request's activations
+  counts  model state and the request's activations; divided over all devices
   memory  2.79 GiB needed, 74.51 GiB usable per device: headroom 71.71 GiB
   device  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
 )"));
@@ -154,7 +154,7 @@ TEST(PlanText, SaysAtOnceHowMuchIsMissing) {
       PlanText(response, kNow),
       StartsWith(
           "DOES NOT FIT: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 1 x h100-sxm\n"
-          "  counts  model state; no activations\n"
+          "  counts  model state; no activations; divided over all devices\n"
           "  memory  14.90 GiB needed, 9.31 GiB usable per device: short by 5.59 GiB; "
           "takes 2 devices\n"));
 }
@@ -308,7 +308,7 @@ TEST(PlanText, OmitsEmptySections) {
 
 constexpr char kGoldenInBrief[] =
     R"(STATE FITS: toy (1,000,000,000 parameters), 20,000,000,000 tokens, 8 x h100-sxm
-  counts  model state; no activations
+  counts  model state; no activations; divided over all devices
   memory  1.86 GiB needed, 74.51 GiB usable per device: headroom 72.64 GiB
   device  74.51 GiB (80.00 GB), the nominal size: no figure of its driver is known
   time    at least 4.17 hours (lower bound); 10.42 hours by the textbook at 40.00 % MFU

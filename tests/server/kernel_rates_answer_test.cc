@@ -1,5 +1,3 @@
-#include "server/handler/kernel_rates_answer.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
 #include "proto/matmul_kind.h"
+#include "server/handler/device_answers.h"
 #include "server/store/calibration_store.h"
 #include "tests/server/device_sources.h"
 #include "tests/server/fake_probe.h"

@@ -20,7 +20,7 @@ struct Coverage {
   int above = 0;
 };
 
-// What was measured over what was expected, minus 1, by series of runs.
+// Measured over expected, minus 1, by series of runs.
 using Residuals = std::map<std::string, std::vector<double>>;
 
 struct Group {

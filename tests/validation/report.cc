@@ -51,12 +51,12 @@ below.
 
 constexpr char kCoverage[] = R"(
 ## Intervals
-An interval should hold 80 % of the figures, with 10 % below it and 10 % above. The last column makes
-the interval anew for each series of runs, on the figures of all other series, from the 10th to the
-90th percentile of what was measured over what was expected, and counts the figures of the series
-left out; DeepSpeed's from the 5th to the 95th, since all of its figures are of one project. A series
-is a test case without its hardware and release, or a table of the source. Fewer than 20 figures
-prove nothing:
+An interval should hold 80 % of the figures, with 10 % below it and 10 % above. For the last column
+an interval is made for each series of runs from the figures of all other series, and the figures of
+the series left out are counted. It runs from the 10th to the 90th percentile of measured over
+expected; DeepSpeed's from the 5th to the 95th, since all of its figures are of one project. A
+series is a test case without its hardware and release, or a table of the source. Fewer than 20
+figures prove nothing:
 
 )";
 

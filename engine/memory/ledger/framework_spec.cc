@@ -67,7 +67,7 @@ PrecisionPolicy WithDefaults(PrecisionPolicy policy, const FrameworkTraits& trai
   if (policy.weight_data_type == DataType::kUnspecified) {
     policy.weight_data_type = type_of(traits.weights.value);
   }
-  // Of wide weights, gradients are wide without a rule; weights that the caller chose otherwise
+  // Wide weights have wide gradients without a rule; weights that the caller chose otherwise
   // keep gradients of their own type, unless they are what is computed with.
   const bool as_computed =
       policy.weight_data_type == DataType::kUnspecified || policy.weight_data_type == computed;

@@ -75,6 +75,14 @@ Bytes BucketOf(int64_t elements, int64_t most, DataType type) {
   return Bytes(std::min(elements, most) * StorageBytes(type));
 }
 
+Bytes MostReceived(const StageContent& content) {
+  Bytes out(0);
+  for (const ChunkMemory& chunk : content.chunks) {
+    out = std::max(out, chunk.transients.receive_buffers);
+  }
+  return out;
+}
+
 }  // namespace
 
 int64_t StageWithMostReceived(const StageContent& content) {
@@ -281,15 +289,11 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const ChunkMemory& chunk = content.chunks[static_cast<size_t>(peak.moment.chunk)];
   const ChunkWork work = WorkOf(peak.moment, content);
   out.phase = PeakPhaseOf(work.moment);
-  Bytes received(0);
-  for (const ChunkMemory& each : content.chunks) {
-    received = std::max(received, each.transients.receive_buffers);
-  }
-  const Bytes whole = content.copies.whole_gradients;
+  const Bytes received = MostReceived(content);
   const Bytes copies = StepCopies(state);
   const bool step =
       content.gather_bucket + copies + GradientsAt(PeakPhase::kOptimizerStep, content) >
-      peak.size + received + whole + GradientsAt(out.phase, content);
+      peak.size + received + content.copies.whole_gradients + GradientsAt(out.phase, content);
   if (step) {
     out.phase = PeakPhase::kOptimizerStep;
     out.in_flight = InFlightPoint();
@@ -314,7 +318,7 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   const Bytes reduced = reduces ? content.reduce_bucket : Bytes(0);
   const Bytes beside = work.happens ? BesideAt(work.moment, content) - reduced : Bytes(0);
   put(LedgerKind::kActivation, peak.size - (work.happens ? work.net : Bytes(0)) - bytes.freed);
-  put(LedgerKind::kTransient, bytes.added + beside + whole);
+  put(LedgerKind::kTransient, bytes.added + beside + content.copies.whole_gradients);
   put(LedgerKind::kCommunicationBuffer, received + reduced + content.standing.total());
   return out;
 }

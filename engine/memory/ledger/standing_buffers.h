@@ -22,7 +22,7 @@ struct StandingBuffers {
 // no tensor of its own is made for it.
 bool GathersIntoGlobalBuffer(const MemoryJob& job);
 
-// Of a stage, which has the output head where `has_head`.
+// The buffers of a stage, which has the output head where `has_head`.
 //
 // global_buffer: Megatron-LM's, as large as the largest of its uses: the gathered input of the
 //   output head under sequence parallelism, and the scores of one layer's attention where

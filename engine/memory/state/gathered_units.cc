@@ -281,7 +281,7 @@ void ListWeights(const StageStateContext& context, const UnitSize& unit, absl::s
   list.AddTransient(row);
 }
 
-// Of the largest unit.
+// The gradients of the largest unit.
 struct UnitGradients {
   DataType reduced;   // the type in which they travel
   DataType computed;  // of a copy from which the former is filled; kUnspecified: no copy

@@ -91,14 +91,29 @@ LedgerRow RowOf(const Received& received, const MicroBatchSpec& batch) {
           .source = "derived in docs/memory_transients.md"};
 }
 
+// With logits divided among ranks, (grad_input + exp(x)) grad_output has three fp32 tensors at
+// once. Source: pytorch/pytorch, torch/distributed/tensor/parallel/loss.py.
+void AddPlainLoss(const TransientContext& context, TransientList& out) {
+  AddWideOutputs(context, out);
+  const auto add = [&](absl::string_view name, absl::string_view why) {
+    out.Add({.name = name,
+             .shape = "b s V",
+             .elements = LogitsOn(context),
+             .element_bytes = kFp32Bytes,
+             .why = why});
+  };
+  add("log_softmax_gradient", "made by the loss's backward pass");
+  add("logits_gradient", "made by the softmax's backward pass");
+  if (context.activations.layout.tensor_parallel_size == 1) return;
+  add("probabilities", "exponentiated apart from the sum with their targets");
+}
+
 }  // namespace
 
 // Vocabulary-parallel: the 16-bit logits are alive until their fp32 copy has become the softmax.
 // In the backward pass the gradient, which overwrites the softmax, is cast back: the same bytes.
 // Compiled: the step that exponentiates also sums, so its output is a new tensor, copied back.
-// Plain: the gradient of the log-softmax and that of its input, in fp32; with logits divided among
-// ranks, (grad_input + exp(x)) grad_output of pytorch/pytorch,
-// torch/distributed/tensor/parallel/loss.py, has three such tensors at once. Source: Megatron-LM,
+// Plain: the gradient of the log-softmax and that of its input, in fp32. Source: Megatron-LM,
 // megatron/core/tensor_parallel/cross_entropy.py and, compiled,
 // megatron/core/fusions/fused_cross_entropy.py, whose comment says so; docs/memory_transients.md.
 void AddLossTransients(const TransientContext& context, TransientList& out) {
@@ -119,23 +134,7 @@ void AddLossTransients(const TransientContext& context, TransientList& out) {
                       .elements = LogitsOn(context),
                       .why = "with their softmax; then the gradient, cast back to their type"});
     case LossKind::kPlain:
-      AddWideOutputs(context, out);
-      out.Add({.name = "log_softmax_gradient",
-               .shape = "b s V",
-               .elements = LogitsOn(context),
-               .element_bytes = kFp32Bytes,
-               .why = "made by the loss's backward pass"});
-      out.Add({.name = "logits_gradient",
-               .shape = "b s V",
-               .elements = LogitsOn(context),
-               .element_bytes = kFp32Bytes,
-               .why = "made by the softmax's backward pass"});
-      if (context.activations.layout.tensor_parallel_size == 1) return;
-      return out.Add({.name = "probabilities",
-                      .shape = "b s V",
-                      .elements = LogitsOn(context),
-                      .element_bytes = kFp32Bytes,
-                      .why = "exponentiated apart from the sum with their targets"});
+      return AddPlainLoss(context, out);
     case LossKind::kFused:
       return;
     case LossKind::kChunked:
