@@ -55,7 +55,8 @@ TEST(Plan, OfModelStateAloneHasAnExitCodeOfItsOwn) {
   const Ran ran = RunWith({"plan", "toy", "--devices=8", "--address", server.address()});
   EXPECT_EQ(ran.exit_code, 8);
   EXPECT_THAT(ran.out, StartsWith("STATE FITS: toy (1,000,000,000 parameters), "));
-  EXPECT_THAT(ran.out, HasSubstr("\n  counts  model state; no activations; divided over all devices\n"));
+  EXPECT_THAT(ran.out,
+              HasSubstr("\n  counts  model state; no activations; divided over all devices\n"));
   EXPECT_EQ(ran.err, "");
 }
 
