@@ -217,6 +217,43 @@ TEST(CastWeights, OfFrozenLayersAreNotCached) {
   EXPECT_EQ(CopiesOf(job, spec).forward_casts, Bytes(2 * (7 * kCastLayer + kTable)));
 }
 
+int64_t RowsOf(const Held& held, absl::string_view name) {
+  int64_t out = 0;
+  for (const LedgerRow& row : held.rows) out += row.name == name ? row.size.value() : 0;
+  return out;
+}
+
+// PyTorch's pipelines have a buffer to receive each of a step's 8 micro-batches in, and keep what a
+// stage sent on of each of the 2 in flight; 128 tokens of h in bf16 are one.
+TEST(FrameworkCopies, PipelinesOfPytorchKeepBuffersAndOutputs) {
+  constexpr int64_t kSent = 128 * kHidden * 2;
+  MemoryJob job = JobOn(Framework::kTorchtitan, {.pipeline_parallel_size = 2});
+  job.batch.keeps_stage_outputs = true;
+  const Held kept = FirstStage(job);
+  EXPECT_EQ(RowsOf(kept, "received_output_gradient"), 8 * kSent);
+  EXPECT_EQ(RowsOf(kept, "stage_output"), 2 * kSent);
+  const Held none = FirstStage(JobOn(Framework::kMegatronLm, {.pipeline_parallel_size = 2}));
+  EXPECT_EQ(RowsOf(none, "received_output_gradient"), kSent);
+  EXPECT_EQ(RowsOf(none, "stage_output"), 0);
+}
+
+// The step of DeepSpeed's optimizer makes a flat copy of a rank's bf16 gradients, 2 bytes each, and
+// one in fp32. Neither is at the peak of this job, but the allocator reserves both.
+TEST(FrameworkCopies, FlatCopiesOfTheStepAreReserved) {
+  MemoryJob job = JobOn(Framework::kDeepSpeed);
+  job.batch.sequence_count = 64;
+  job.state.precision = WithDefaults(PrecisionPolicy());
+  const Held held = FirstStage(job);
+  ASSERT_NE(held.memory.phase, PeakPhase::kOptimizerStep);
+  EXPECT_EQ(held.memory.step_cache, Bytes((2 + 4) * kAll));
+  EXPECT_EQ(RowsOf(held, "step_cache"), (2 + 4) * kAll);
+  job.state.precision = WithDefaults({.gradient_data_type = DataType::kFp32});
+  EXPECT_EQ(FirstStage(job).memory.step_cache, Bytes(0));
+  job = JobOn(Framework::kMegatronLm);
+  job.state.precision = WithDefaults(PrecisionPolicy());
+  EXPECT_EQ(FirstStage(job).memory.step_cache, Bytes(0));
+}
+
 TEST(Framework, FsdpUnderAPipelineKeepsWhatIsWhole) {
   const ParallelLayout one;
   const ParallelLayout two = {.pipeline_parallel_size = 2};

@@ -65,6 +65,27 @@ TEST(LossTransients, OfAPlainLoss) {
   EXPECT_EQ(c.Freed(kHead), kLogits * 4);
 }
 
+// (grad_input + exp(x)) grad_output of logits that two ranks divide: three tensors in fp32.
+TEST(LossTransients, OfAPlainLossOverDividedLogits) {
+  TransientCase c = Small();
+  c.base.batch.loss = LossKind::kPlain;
+  c.base.layout.tensor_parallel_size = 2;
+  EXPECT_EQ(c.ByName(kLoss), (Bytes_{{"loss.log_softmax_gradient", kLogits / 2 * 4},
+                                     {"loss.logits_gradient", kLogits / 2 * 4},
+                                     {"loss.probabilities", kLogits / 2 * 4}}));
+}
+
+// The copy in fp32 of the logits that a model returns stays to the end of the step.
+TEST(LossTransients, WideOutputsStay) {
+  TransientCase c = Small();
+  c.base.batch.loss = LossKind::kPlain;
+  c.buffers.wide_outputs = true;
+  EXPECT_EQ(c.ByName(kLoss)["loss.returned_logits"], kLogits * 4);
+  EXPECT_EQ(c.ByName(kHead)["output_head.returned_logits"], kLogits * 4);
+  c.base.batch.compute_data_type = DataType::kFp32;  // they are wide already
+  EXPECT_EQ(c.ByName(kLoss).count("loss.returned_logits"), 0u);
+}
+
 TEST(LossTransients, OfAFusedAndOfAChunkedLoss) {
   TransientCase c = Small();
   c.base.batch.loss = LossKind::kFused;
