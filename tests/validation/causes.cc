@@ -26,8 +26,8 @@ constexpr Cause kCauses[] = {
      "have the same figure",
      [](const Answer& a, MemoryDefinition) { return Has(a, kTraitShorterSamples); }},
     {"torch.compile and fp8",
-     "not described: the tensors that a compiled layer keeps under full recomputation, the copies "
-     "that fp8 products make, and PyTorch's receive buffers for each micro-batch of a pipeline",
+     "not described: the tensors that a compiled layer keeps under full recomputation, and the "
+     "copies that fp8 products make",
      [](const Answer& a, MemoryDefinition) { return Has(a, kTraitCompiled); }},
     {"experts under Megatron-FSDP",
      "the buffers that it gathers experts in are not described; rows without experts are within "
