@@ -184,7 +184,7 @@ constexpr FieldFlag kPlanFlags[] = {
     {"--fused-expert-activation", "layout.kernels.fused_expert_activation",
      "one kernel activates and scales experts", kKernels},
 
-    {"--framework", "layout.framework.kind", "picks the defaults of those below", kFramework},
+    {"--framework", "layout.framework.kind", "fills in what the layout leaves open", kFramework},
     {"--persistent-gradients", "layout.framework.persistent_gradients",
      "whether gradients are there all the time", kFramework},
     {"--fused-weight-gradient", "layout.framework.fused_weight_gradient",

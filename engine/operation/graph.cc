@@ -118,13 +118,21 @@ absl::StatusOr<GraphTotals> TotalsOf(const GraphNodes& graph, const GraphGradien
 }  // namespace
 
 absl::StatusOr<GraphAnalysis> AnalyzeGraph(const GraphSpec& spec) {
-  SEXTANT_ASSIGN_OR_RETURN(GraphNodes graph, BuildGraph(spec));
-  SEXTANT_ASSIGN_OR_RETURN(GraphGradients gradients, Differentiate(graph));
+  CallWork work;
+  return AnalyzeGraph(spec, work);
+}
+
+absl::StatusOr<GraphAnalysis> AnalyzeGraph(const GraphSpec& spec, CallWork& work) {
+  SEXTANT_ASSIGN_OR_RETURN(GraphNodes graph, BuildGraph(spec, work));
+  SEXTANT_ASSIGN_OR_RETURN(GraphGradients gradients, Differentiate(graph, work));
   SEXTANT_ASSIGN_OR_RETURN(const GraphUpdate update, UpdateOf(spec, graph, gradients));
   GraphAnalysis out;
   SEXTANT_ASSIGN_OR_RETURN(out.totals, TotalsOf(graph, gradients, update));
-  LifetimeRequest lifetimes = {
-      .graph = graph, .gradients = gradients, .update = update, .extent = spec.extent};
+  LifetimeRequest lifetimes = {.graph = graph,
+                               .gradients = gradients,
+                               .update = update,
+                               .work = work,
+                               .extent = spec.extent};
   SEXTANT_ASSIGN_OR_RETURN(out.memory, MemoryOf(lifetimes));
   if (!graph.segments.empty()) {
     lifetimes.checkpointed = true;

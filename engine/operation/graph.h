@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "engine/base/call_work.h"
 #include "engine/base/units.h"
 #include "engine/operation/analysis.h"
 #include "engine/operation/cost.h"
@@ -159,6 +160,8 @@ struct GraphAnalysis {
 // "operations[3].operation.linear.input_size", "losses[0]" and so on, as many as can be found at
 // once.
 absl::StatusOr<GraphAnalysis> AnalyzeGraph(const GraphSpec& spec);
+// The same, which ends with the error of `work` where the call is to end.
+absl::StatusOr<GraphAnalysis> AnalyzeGraph(const GraphSpec& spec, CallWork& work);
 
 }  // namespace sextant
 

@@ -30,7 +30,7 @@ absl::Status At(const std::string& path, const absl::Status& status) {
 
 class Differentiation {
  public:
-  explicit Differentiation(const GraphNodes& graph) : graph_(graph) {}
+  Differentiation(const GraphNodes& graph, CallWork& work) : graph_(graph), work_(work) {}
 
   absl::StatusOr<GraphGradients> Run() {
     const size_t values = graph_.values.size();
@@ -44,6 +44,7 @@ class Differentiation {
     for (const size_t loss : out_.losses) Arrive(loss, NewArray(loss));
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       if (!out_.has_gradient[graph_.nodes[i].output]) continue;
+      SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsAnOperation));
       const absl::Status status = GoBack(i);
       if (!status.ok()) return At(OperationPath(i), status);
     }
@@ -172,6 +173,7 @@ class Differentiation {
   }
 
   const GraphNodes& graph_;
+  CallWork& work_;
   std::vector<bool> wanted_;     // by value
   std::vector<size_t> current_;  // by value: its gradient so far
   GraphGradients out_;
@@ -198,8 +200,8 @@ absl::Status Add(const GraphSpec& spec, const GraphValue& parameter, size_t valu
 
 }  // namespace
 
-absl::StatusOr<GraphGradients> Differentiate(const GraphNodes& graph) {
-  return Differentiation(graph).Run();
+absl::StatusOr<GraphGradients> Differentiate(const GraphNodes& graph, CallWork& work) {
+  return Differentiation(graph, work).Run();
 }
 
 absl::StatusOr<GraphUpdate> UpdateOf(const GraphSpec& spec, const GraphNodes& graph,

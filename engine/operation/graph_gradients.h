@@ -57,7 +57,7 @@ struct GraphGradients {
 //
 // Errors: kInvalidArgument "losses[0]" where a named loss needs no gradient; "operations[3]" where
 // more than 9.2e18 bytes move.
-absl::StatusOr<GraphGradients> Differentiate(const GraphNodes& graph);
+absl::StatusOr<GraphGradients> Differentiate(const GraphNodes& graph, CallWork& work);
 
 // An array that the optimizer keeps for one parameter.
 struct KeptState {

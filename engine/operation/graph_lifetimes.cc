@@ -129,10 +129,14 @@ class TrainingStep {
   absl::StatusOr<GraphMemory> Run() {
     Begin();
     for (size_t i = 0; i < r_.graph.nodes.size(); ++i) {
+      SEXTANT_RETURN_IF_ERROR(r_.work.Spend(kStepsAnOperation));
       RunForward(i, ledger_.Next({MomentKind::kForward, NameOf(i)}), runs_[i]);
     }
     ledger_.EndForward();
-    for (size_t a = 0; a < r_.gradients.actions.size(); ++a) SEXTANT_RETURN_IF_ERROR(GoBack(a));
+    for (size_t a = 0; a < r_.gradients.actions.size(); ++a) {
+      SEXTANT_RETURN_IF_ERROR(r_.work.Spend(kStepsAnOperation));
+      SEXTANT_RETURN_IF_ERROR(GoBack(a));
+    }
     if (UpdatesAnything()) ledger_.Next({MomentKind::kUpdate, ""});
     SEXTANT_ASSIGN_OR_RETURN(GraphMemory memory, ledger_.Close());
     memory.recompute = recompute_;

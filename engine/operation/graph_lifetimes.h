@@ -15,6 +15,7 @@ struct LifetimeRequest {
   const GraphNodes& graph;
   const GraphGradients& gradients;
   const GraphUpdate& update;
+  CallWork& work;
   bool checkpointed = false;  // recompute the graph's segments
   RecomputeExtent extent = RecomputeExtent::kWholeSegment;
 };

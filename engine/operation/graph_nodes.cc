@@ -14,14 +14,17 @@ namespace {
 
 class Graph {
  public:
-  explicit Graph(const GraphSpec& spec) : spec_(spec) {}
+  Graph(const GraphSpec& spec, CallWork& work) : spec_(spec), work_(work) {}
 
   absl::StatusOr<GraphNodes> Build() {
     CheckGraphSpec(spec_, violations_);
     SEXTANT_RETURN_IF_ERROR(TooLarge());
     for (size_t i = 0; i < spec_.tensors.size(); ++i) AddGiven(i);
     for (size_t i = 0; i < spec_.operations.size(); ++i) AddMade(i);
-    for (size_t i = 0; i < spec_.operations.size(); ++i) BuildOne(i);
+    for (size_t i = 0; i < spec_.operations.size(); ++i) {
+      SEXTANT_RETURN_IF_ERROR(work_.Spend(kStepsAnOperation));
+      BuildOne(i);
+    }
     FindLosses();
     FindSegments();
     SEXTANT_RETURN_IF_ERROR(violations_.ToStatus());
@@ -148,6 +151,7 @@ class Graph {
   }
 
   const GraphSpec& spec_;
+  CallWork& work_;
   FieldViolations violations_;
   GraphNames tensors_{"tensor", "the graph's tensors and the operations' outputs"};
   std::vector<bool> known_;  // by value: its shape is known
@@ -164,6 +168,8 @@ bool CanHaveGradient(const Array& array) {
 
 std::string OperationPath(size_t node) { return absl::StrCat("operations[", node, "]"); }
 
-absl::StatusOr<GraphNodes> BuildGraph(const GraphSpec& spec) { return Graph(spec).Build(); }
+absl::StatusOr<GraphNodes> BuildGraph(const GraphSpec& spec, CallWork& work) {
+  return Graph(spec, work).Build();
+}
 
 }  // namespace sextant

@@ -52,6 +52,9 @@ struct CheckpointedSegment {
   size_t end = 0;
 };
 
+// Steps of `work` for an operation in each pass over a graph: about three microseconds.
+inline constexpr int64_t kStepsAnOperation = 300;
+
 struct GraphNodes {
   std::vector<GraphValue> values = {};  // given tensors, then one per node
   std::vector<GraphNode> nodes = {};
@@ -69,7 +72,7 @@ std::string OperationPath(size_t node);
 // `spec` must outlive the result.
 //
 // Errors: those of AnalyzeGraph(), except for losses that need no gradient and for sums.
-absl::StatusOr<GraphNodes> BuildGraph(const GraphSpec& spec);
+absl::StatusOr<GraphNodes> BuildGraph(const GraphSpec& spec, CallWork& work);
 
 }  // namespace sextant
 

@@ -14,6 +14,7 @@
 #include "engine/tensor/rounding.h"
 #include "engine/tensor/storage.h"
 #include "server/call/call.h"
+#include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
 #include "server/convert/count_spec.h"
 #include "server/convert/counted_model.h"
@@ -136,7 +137,8 @@ absl::Status AnalyzeTensor(const v1::AnalyzeTensorRequest& request,
 // Each operation's kernels are about a kilobyte; an answer is at most 4 MiB.
 constexpr int kMaxOperationsWithSteps = 256;
 
-absl::Status AnswerGraph(const v1::AnalyzeGraphRequest& request,
+absl::Status AnswerGraph(const grpc::CallbackServerContext& context,
+                         const v1::AnalyzeGraphRequest& request,
                          v1::AnalyzeGraphResponse* response) {
   FieldViolations violations;
   const GraphSpec graph = GraphFrom(request.graph(), "graph", violations);
@@ -145,8 +147,11 @@ absl::Status AnswerGraph(const v1::AnalyzeGraphRequest& request,
                                                  kMaxOperationsWithSteps, " operations"));
   }
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
-  const absl::StatusOr<GraphAnalysis> analysis = AnalyzeGraph(graph);
+  const auto end = [&context] { return EndOf(context); };
+  CallWork work(end);
+  const absl::StatusOr<GraphAnalysis> analysis = AnalyzeGraph(graph, work);
   if (!analysis.ok()) {
+    if (FieldViolationsOf(analysis.status()).empty()) return analysis.status();
     for (const FieldViolation& v : FieldViolationsOf(analysis.status())) {
       violations.Add(FieldPath("graph", v.field), v.description);
     }
@@ -244,7 +249,9 @@ grpc::ServerUnaryReactor* AccountingService::AnalyzeGraph(grpc::CallbackServerCo
       [this, context](const v1::AnalyzeGraphRequest&, auto then) {
         PostCall(context, *options_.workers, std::move(then));
       },
-      AnswerGraph);
+      [context](const v1::AnalyzeGraphRequest& in, v1::AnalyzeGraphResponse* out) {
+        return AnswerGraph(*context, in, out);
+      });
 }
 
 grpc::ServerUnaryReactor* AccountingService::CountModel(grpc::CallbackServerContext* context,

@@ -11,9 +11,7 @@
 namespace sextant {
 namespace {
 
-// The largest graph: its answer has as many rows as it has tensors and operations, and of every
-// operation as many steps as alone: nothing grows but with the graph.
-TEST(GraphLimits, TheLargestGraphIsAnswered) {
+GraphSpec Largest() {
   GraphSpec spec = {.tensors = {InputOf("h0", {2, 2})}, .data_type = DataType::kBf16};
   for (int i = 1; i <= kMaxGraphOperations; ++i) {
     const std::string before = absl::StrCat("h", i - 1);
@@ -28,6 +26,13 @@ TEST(GraphLimits, TheLargestGraphIsAnswered) {
   for (int i = 0; i <= kMaxGraphOperations / 64; ++i) {
     spec.checkpointed_segments.push_back(absl::StrCat("s", i));
   }
+  return spec;
+}
+
+// The largest graph: its answer has as many rows as it has tensors and operations, and of every
+// operation as many steps as alone: nothing grows but with the graph.
+TEST(GraphLimits, TheLargestGraphIsAnswered) {
+  const GraphSpec spec = Largest();
   const auto analysis = AnalyzeGraph(spec);
   ASSERT_THAT(analysis, IsOk()) << analysis.status();
   EXPECT_EQ(analysis->tensors.size(), static_cast<size_t>(kMaxGraphTensors));
@@ -39,6 +44,28 @@ TEST(GraphLimits, TheLargestGraphIsAnswered) {
   size_t savers = 0;
   for (const SavedStorage& saved : analysis->memory.saved) savers += saved.by.size();
   EXPECT_EQ(savers, static_cast<size_t>(kMaxGraphOperations));
+}
+
+// A call is asked whether it is to end in each pass over the graph, and ends when it is to.
+TEST(GraphLimits, TheLargestGraphEndsWhereItsCallDoes) {
+  const GraphSpec spec = Largest();
+  int asked = 0;
+  const auto count = [&asked] {
+    ++asked;
+    return absl::OkStatus();
+  };
+  CallWork whole(count);
+  ASSERT_THAT(AnalyzeGraph(spec, whole), IsOk());
+  EXPECT_GE(asked, 100);
+  for (const int last : {1, asked / 4, asked / 2, asked - 1}) {
+    int left = last;
+    const auto stop = [&left] {
+      return --left > 0 ? absl::OkStatus() : absl::CancelledError("the caller left");
+    };
+    CallWork work(stop);
+    EXPECT_EQ(AnalyzeGraph(spec, work).status(), absl::CancelledError("the caller left")) << last;
+    EXPECT_EQ(left, 0);
+  }
 }
 
 TEST(GraphLimits, SixtyFourOperandsAreTaken) {
