@@ -51,7 +51,7 @@ class ScriptedProbe:
         from sextant.v1 import device_pb2
         return device_pb2.Device(uuid=UUID, kind=device_pb2.DEVICE_KIND_GPU,
                                  product_name="NVIDIA H200", hostname=os.uname().nodename,
-                                 memory_bytes=150754820096, power_limit_watts=700,
+                                 memory_bytes=150109945856, power_limit_watts=700,
                                  driver_version=driver)
 
     def list(self, driver):

@@ -65,7 +65,7 @@ def calibration(mode, slowness=1.0, types=tuple(RATES), measured_time="2026-01-0
     out = {"schema_version": 2,
            "device": {"uuid": "GPU-01010101-0101-0101-0101-010101010101",
                       "kind": "DEVICE_KIND_GPU", "product_name": "NVIDIA H200",
-                      "hostname": "simulated", "memory_bytes": "150754820096",
+                      "hostname": "simulated", "memory_bytes": "150109945856",
                       "cache_bytes": "62914560", "compute_unit_count": "132",
                       "power_limit_watts": 700, "compute_capability": "9.0",
                       "driver_version": "580.65.06", "cuda_version": "13.0"},

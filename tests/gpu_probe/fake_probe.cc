@@ -107,7 +107,7 @@ std::vector<v1::Device> FakeDevices() {
       gpus[static_cast<size_t>(i)].set_kind(v1::DEVICE_KIND_GPU);
       gpus[static_cast<size_t>(i)].set_product_name("NVIDIA H200");
       gpus[static_cast<size_t>(i)].set_hostname("node1");
-      gpus[static_cast<size_t>(i)].set_memory_bytes(150754820096);
+      gpus[static_cast<size_t>(i)].set_memory_bytes(150109945856);
       gpus[static_cast<size_t>(i)].set_power_limit_watts(700);
     }
     return gpus;

@@ -33,14 +33,9 @@ constexpr Cause kCauses[] = {
      "the buffers that it gathers experts in are not described; rows without experts are within "
      "2 %",
      [](const Answer& a, MemoryDefinition) { return Has(a, kTraitFsdp) && Has(a, kTraitExperts); }},
-    {"a dispatcher that gathers",
-     "Megatron-LM's `allgather` dispatcher gives every rank the tokens of all expert parallel "
-     "ranks "
-     "and their routing; the ledger has only the tokens that a rank's experts take, in even shares",
-     [](const Answer& a, MemoryDefinition) { return Has(a, kTraitGatheringDispatcher); }},
     {"shares of experts",
-     "the router learns which experts get more tokens, and the share of the logged rank is not "
-     "published; the ledger has even shares, and leaves out the dispatcher's maps of indices",
+     "the router sends more tokens to some experts, most of all in the first steps, and the share "
+     "of the logged rank is not published; the request has even shares (expert_load_factor 1)",
      [](const Answer& a, MemoryDefinition) { return Has(a, kTraitExperts); }},
     {"BERT",
      "under tensor parallelism a layer has 4 to 6 MiB more than the same layer of a GPT, and the "

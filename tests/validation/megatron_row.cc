@@ -57,13 +57,10 @@ absl::StatusOr<int64_t> GpuCount(const CsvRow& row, const MegatronArguments& arg
 void SetTraits(const MegatronArguments& arguments, const MegatronMachine& machine, bool bert,
                MeasuredCase& out) {
   const bool experts = arguments.Has("num-experts");
-  const bool gathers = arguments.Text("moe-token-dispatcher-type", "allgather") == "allgather" &&
-                       arguments.Count("expert-model-parallel-size", 1) > 1;
   const bool blackwell = absl::StrContains(machine.accelerator, "b200");
   const bool newest = blackwell && !arguments.Flag("deterministic-mode");
   const std::pair<const char*, bool> kTraits[] = {
       {kTraitExperts, experts},
-      {kTraitGatheringDispatcher, experts && gathers},
       {kTraitFsdp, arguments.Flag("use-megatron-fsdp")},
       {kTraitBert, bert},
       {kTraitLocalLayers, !UsesTransformerEngine(arguments)},
@@ -88,6 +85,10 @@ absl::StatusOr<MeasuredCase> Translate(const CsvRow& row) {
   SEXTANT_ASSIGN_OR_RETURN(machine.accelerator, AcceleratorOf(out.hardware));
   SEXTANT_ASSIGN_OR_RETURN(machine.gpu_count, GpuCount(row, arguments, out.assumptions));
   SEXTANT_RETURN_IF_ERROR(DescribeMegatron(arguments, machine, bert, out));
+  // Ranks that hold all experts take all tokens, whatever the router sends where.
+  const bool shares =
+      arguments.Has("num-experts") && arguments.Count("expert-model-parallel-size", 1) > 1;
+  if (shares) out.assumptions.push_back("even shares of experts");
   const auto peak = BytesOf(row, "max_mem_allocated_bytes");
   if (!peak.has_value()) return absl::InvalidArgumentError("no measured memory");
   out.measured.push_back({MemoryDefinition::kAllocated, *peak});

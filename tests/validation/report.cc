@@ -34,7 +34,8 @@ statistic:
 | calculated | the source's own formula, no measurement | layers' matrices and activations |
 
 A row is **fully known** if two conditions hold. First, the source publishes everything that the
-answer depends on, in the row or in a launcher that the translator names. Second, no other run of
+answer depends on, in the row or in a launcher that the translator names. (Of experts that several
+ranks share, no source publishes how many tokens each rank takes.) Second, no other run of
 the source asks the same question on the same hardware with a figure more than 10 % away.
 
 Errors are signed: predicted over measured, less 1. The tables of causes, of the worst errors and of

@@ -9,7 +9,6 @@ inline constexpr char kTraitFsdp[] = "fsdp";
 inline constexpr char kTraitBert[] = "bert";
 inline constexpr char kTraitLocalLayers[] = "local layers";
 inline constexpr char kTraitContextParallel[] = "context parallel";
-inline constexpr char kTraitGatheringDispatcher[] = "gathering dispatcher";
 inline constexpr char kTraitNewestWorkspace[] = "workspaces of the newest PyTorch";
 inline constexpr char kTraitShorterSamples[] = "samples shorter than the maximum";
 inline constexpr char kTraitCompiled[] = "compiled";
