@@ -24,6 +24,8 @@ from sextantd import Server  # pylint: disable=wrong-import-position
 
 MODELS = ("llama-2-7b", "llama-2-13b", "llama-3.1-8b", "llama-3.1-70b", "llama-2-70b",
           "mixtral-8x7b", "gpt3-175b", "qwen2.5-32b")
+POSITIONS = {"gpt3-175b": 2048}  # of learned position tables shorter than LENGTH
+LENGTH = 4096
 KEYS = ("model", "tensor", "pipeline", "data", "zero_stage", "recompute")
 FIELDS = KEYS + ("verdict", "peak_bytes", "usable_bytes", "fit_chance")
 
@@ -40,7 +42,7 @@ def request_of(api, training, layout, keys):
     request = api.PlanRunRequest()
     request.model.preset = model
     request.training.token_count = 10**12
-    request.training.sequence_length = 4096
+    request.training.sequence_length = POSITIONS.get(model, LENGTH)
     request.training.recompute = getattr(
         training, "RECOMPUTE_POLICY_" + recompute.upper())
     request.cluster.device.accelerator = "h100-sxm"
