@@ -46,6 +46,8 @@ constexpr char kEstimated[] = "docs/accuracy_memory.md, \"Intervals\"";
 
 // Elements that DeepSpeed reduces or gathers at a time: reduce_bucket_size, allgather_bucket_size.
 constexpr int64_t kDeepSpeedBucket = 500'000'000;
+// Weights that it keeps whole: max_live_parameters, and as much as max_reuse_distance.
+constexpr int64_t kDeepSpeedLive = 1'000'000'000;
 constexpr int64_t kMegatronVocabularyMultiple = 128;
 
 // docs/accuracy_memory.md has the rows that these are from, and their coverage of rows left out.
@@ -134,6 +136,7 @@ constexpr FrameworkTraits DeepSpeed() {
   out.reduction = {GradientReduction::kEach, kDsEngine};
   out.reduce_bucket_elements = {kDeepSpeedBucket, kDsZeroConfig};
   out.gather_bucket_elements = {kDeepSpeedBucket, kDsZeroConfig};
+  out.live_elements = {kDeepSpeedLive, kDsZeroConfig};
   out.computed_gradients_stay = {true, kDsBf16};
   out.widens_gradients_at_step = {true, kDsZero};
   out.flattens_gradients_at_step = {true, kDsZero};

@@ -95,6 +95,8 @@ struct FrameworkTraits {
   // Elements gathered or reduced at a time, in addition to their source. 0: in place.
   Cited<int64_t> reduce_bucket_elements = {};
   Cited<int64_t> gather_bucket_elements = {};
+  // ZeRO stage 3: gathered weights stay until this many elements are whole. 0: units are freed.
+  Cited<int64_t> live_elements = {};
   // True where buckets of all gradients stay, in addition to the gradients.
   Cited<bool> gradient_buckets_stay = {};
   // True where computed gradients stay next to the wider ones that they are added to.

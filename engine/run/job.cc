@@ -184,6 +184,7 @@ class JobBuilder {
     state.frozen = layout_.frozen;
     state.weight_scaling = layout_.weight_scaling;
     state.fp8_weight_copies = layout_.fp8_weight_copies;
+    state.live_elements = traits_.live_elements.value;
     state.reduces_as_computed = traits_.reduces_as_computed.value;
     state.copies_reduced_units = traits_.shards_all_or_nothing.value;
   }

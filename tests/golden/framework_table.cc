@@ -78,6 +78,7 @@ class Table {
     Row("reduced in the type computed with", traits_.reduces_as_computed);
     Row("elements of the reduce bucket", traits_.reduce_bucket_elements);
     Row("elements of the gather bucket", traits_.gather_bucket_elements);
+    Row("elements that ZeRO stage 3 keeps whole", traits_.live_elements);
     Row("buckets of all gradients stay", traits_.gradient_buckets_stay);
     Row("computed gradients stay next to wider ones", traits_.computed_gradients_stay);
     Row("optimizer step widens gradients", traits_.widens_gradients_at_step);

@@ -260,6 +260,17 @@ UnitSize LargestWindow(const Units& units, int64_t count) {
   return out;
 }
 
+// The units in work, or as many elements as stay whole.
+UnitSize GatheredLayers(const StateSpec& state, const Units& units, const StageTotals& totals) {
+  const StateSharding& s = state.sharding;
+  UnitSize out =
+      s.reshard_after_forward ? LargestWindow(units, 1 + s.prefetched_unit_count) : totals.layers;
+  const int64_t live =
+      std::min(state.live_elements - units.root().elements, totals.layers.elements);
+  out.elements = std::max(out.elements, live);
+  return out;
+}
+
 void ListWeights(const StageStateContext& context, const UnitSize& unit, absl::string_view name,
                  StateList& list) {
   const DataType type = GatheredType(context.state.precision);
@@ -317,9 +328,7 @@ GatheredSizes GatheredSizesOf(const StageStateContext& context, const StateRanks
                               int64_t stage, StateList& list) {
   const Units units(context, ranks, stage);
   const StageTotals totals = TotalsOf(units);
-  const StateSharding& s = context.state.sharding;
-  const UnitSize layers =
-      s.reshard_after_forward ? LargestWindow(units, 1 + s.prefetched_unit_count) : totals.layers;
+  const UnitSize layers = GatheredLayers(context.state, units, totals);
   const UnitGradients gradients = UnitGradientsOf(context.state);
   if (list.has_rows()) {
     ListWeights(context, units.root(), "root", list);

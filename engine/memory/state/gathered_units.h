@@ -18,7 +18,8 @@ struct GatheredSizes {
 // A unit is a layer, a multi-token prediction module, or, as the root, everything on the stage
 // outside of them.
 //   weights    root + the largest 1 + prefetched_unit_count consecutive layers of a chunk; all
-//              layers, if they aren't resharded after the forward pass
+//              layers, if they aren't resharded after the forward pass; or live_elements of them
+//              (deepspeedai/DeepSpeed, deepspeed/runtime/zero/partitioned_param_coordinator.py)
 //   gradients  of the largest unit, on their way to the ranks that keep them, or to the host: as
 //              computed, and as reduced where that is a copy
 // Weights are gathered in the compute type where it is narrower than theirs. Weights that one rank

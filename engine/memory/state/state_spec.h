@@ -50,6 +50,8 @@ struct StateSpec {
   WeightScaling weight_scaling = WeightScaling::kNone;  // of fp8 weights and of fp8 copies
   // fp8 copies kept next to 16-bit weights for the matrix units: 1, or 2 with the transpose.
   int64_t fp8_weight_copies = 0;
+  // Stage 3: elements of gathered weights that stay whole, if that is more than the units in work.
+  int64_t live_elements = 0;
   // True where a unit's gradients travel in the compute type, if theirs is wider.
   bool reduces_as_computed = false;
   // True where a unit's gradients are copied to a buffer that they are reduced from (FSDP).

@@ -95,6 +95,25 @@ TEST(FrameworkDefaults, FsdpsStagesAreOneUnderAPipeline) {
   EXPECT_EQ(third.framework, Framework::kPytorchFsdp);
 }
 
+// DeepSpeed's stage 3 keeps 1e9 elements whole, with and without offload: of Llama 3.2 1B, whose
+// units in work have fewer.
+TEST(FrameworkDefaults, DeepSpeedKeepsWeightsWhole) {
+  RunSpec run = RunOn(Framework::kDeepSpeed);
+  run.model.preset = "llama-3.2-1b";
+  run.layout->parallel = {};
+  run.layout->zero_stage = ZeroStage::kParameters;
+  run.options.full = run.options.include_ledger = true;
+  for (const bool offload : {false, true}) {
+    run.layout->sharding.offload_optimizer = run.layout->sharding.offload_parameters = offload;
+    const MemoryEstimate memory = EstimateOf(run);
+    int64_t gathered = 0;
+    for (const LedgerRow& row : memory.stages.at(0).ledger) {
+      gathered += row.module == "gathered_weights" ? row.elements : 0;
+    }
+    EXPECT_EQ(gathered, 1'000'000'000) << offload;
+  }
+}
+
 std::vector<std::string> RefusedFields(const RunSpec& run) {
   std::vector<std::string> out;
   for (const FieldViolation& violation : FieldViolationsOf(PlanRun(run).status())) {
