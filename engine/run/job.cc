@@ -52,11 +52,6 @@ constexpr Renamed kMessages[] = {
     {"state.sharding.", "layout.sharding."},
 };
 
-bool HasExperts(const ArchitectureSpec& spec) {
-  return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
-                     [](const LayerSpec& layer) { return layer.experts.has_value(); });
-}
-
 class JobBuilder {
  public:
   JobBuilder(const JobContext& context, const JobChoice& choice, FieldViolations& violations)
@@ -272,6 +267,11 @@ class JobBuilder {
 };
 
 }  // namespace
+
+bool HasExperts(const ArchitectureSpec& spec) {
+  return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
+                     [](const LayerSpec& layer) { return layer.experts.has_value(); });
+}
 
 std::string RequestFieldOf(absl::string_view job_field) {
   for (const Renamed& field : kFields) {

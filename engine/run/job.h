@@ -30,6 +30,8 @@ struct JobContext {
   DeviceGeneration generation = DeviceGeneration::kUnknown;  // of the devices
 };
 
+bool HasExperts(const ArchitectureSpec& spec);
+
 // The choice that `run` makes. `run` has a layout. A length that is not given is 0.
 JobChoice ChoiceOf(const RunSpec& run);
 

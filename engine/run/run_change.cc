@@ -13,11 +13,6 @@ constexpr int64_t kMaxTensorRanks = 64;   // the largest NVLink domains of today
 constexpr int64_t kMaxDeviceFactor = 64;  // times the devices of the run
 constexpr int64_t kMinSequenceLength = 512;
 
-bool HasExperts(const ArchitectureSpec& spec) {
-  return std::any_of(spec.layer_kinds.begin(), spec.layer_kinds.end(),
-                     [](const LayerSpec& layer) { return layer.experts.has_value(); });
-}
-
 ZeroStage StageOf(const JobChoice& choice) {
   return choice.layout.zero_stage.value_or(choice.layout.framework.traits().zero_stage.value);
 }
@@ -60,8 +55,8 @@ class ChangeList {
   void AddState() {
     for (const ZeroStage stage :
          {ZeroStage::kOptimizer, ZeroStage::kGradients, ZeroStage::kParameters}) {
-      if (stage > StageOf(choice_) && HasStage(stage))
-        Add(RunSetting::kZeroStage, static_cast<int64_t>(stage));
+      if (stage <= StageOf(choice_) || !HasStage(stage)) continue;
+      Add(RunSetting::kZeroStage, static_cast<int64_t>(stage));
     }
     const StateSharding& sharding = choice_.layout.sharding;
     if (!sharding.offload_optimizer) Add(RunSetting::kOffloadOptimizer, 1);

@@ -282,6 +282,16 @@ ChunkWork StageLedger::WorstOf(const ChunkMemory& chunk, const StageContent& con
   return worst;
 }
 
+// Sums of absurd sizes overflow; AddReserve() refuses them.
+bool StageLedger::PeaksInStep(const StageContent& content, Bytes in_flight, PeakPhase phase) const {
+  const CheckedInt working = CheckedInt(in_flight.value()) + MostReceived(content).value() +
+                             content.copies.whole_gradients.value() +
+                             GradientsAt(phase, content).value();
+  const Bytes stepping = content.gather_bucket + StepCopies(content.state) +
+                         GradientsAt(PeakPhase::kOptimizerStep, content);
+  return working.ok() && stepping.value() > working.value();
+}
+
 StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPeak& peak) const {
   StageMemory out;
   out.in_flight = peak.moment;
@@ -291,9 +301,7 @@ StageMemory StageLedger::MemoryOf(const StageContent& content, const InFlightPea
   out.phase = PeakPhaseOf(work.moment);
   const Bytes received = MostReceived(content);
   const Bytes copies = StepCopies(state);
-  const bool step =
-      content.gather_bucket + copies + GradientsAt(PeakPhase::kOptimizerStep, content) >
-      peak.size + received + content.copies.whole_gradients + GradientsAt(out.phase, content);
+  const bool step = PeaksInStep(content, peak.size, out.phase);
   if (step) {
     out.phase = PeakPhase::kOptimizerStep;
     out.in_flight = InFlightPoint();

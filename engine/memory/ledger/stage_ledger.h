@@ -107,6 +107,9 @@ class StageLedger {
   StandingBuffers StandingOf(int64_t stage) const;
   // Copies of a rank's gradients in the optimizer step: in fp32, and flat in their own type.
   Bytes StepCopies(const StageState& state) const;
+  // True where the optimizer step takes more than `phase`, at which `in_flight` is alive with
+  // everything but state.
+  bool PeaksInStep(const StageContent& content, Bytes in_flight, PeakPhase phase) const;
   bool gradients_wait() const;  // for a later backward pass, without memory until then
   bool drops_gradients(PeakPhase moment) const {
     return gradients_wait() && moment != PeakPhase::kOptimizerStep;
