@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/framework/training_choices.h"
+#include "engine/model/trace/training_choices.h"
 
 namespace sextant {
 

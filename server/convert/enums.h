@@ -6,7 +6,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/hardware/rates.h"
-#include "engine/memory/activations/micro_batch.h"
+#include "engine/model/trace/micro_batch.h"
 #include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"

@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/checked_math.h"
 #include "engine/memory/activations/activation_tensor.h"
-#include "engine/memory/activations/gradient_flow.h"
-#include "engine/memory/activations/micro_batch.h"
+#include "engine/model/trace/gradient_flow.h"
+#include "engine/model/trace/micro_batch.h"
 
 namespace sextant {
 

@@ -11,7 +11,7 @@
 #include "engine/memory/activations/activation_list.h"
 #include "engine/memory/activations/activation_tensor.h"
 #include "engine/memory/activations/layer_table.h"
-#include "engine/memory/activations/micro_batch.h"
+#include "engine/model/trace/micro_batch.h"
 #include "engine/model/sharding/layer_placement.h"
 
 namespace sextant {

@@ -1,8 +1,6 @@
 #include "engine/memory/activations/layer_rows.h"
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 
 namespace sextant {
 namespace {
@@ -82,7 +80,8 @@ void AddExpertOutputRow(const ExpertsSpec& experts, ActivationList& out) {
 
 void AddRoutedRows(const ExpertsSpec& experts, ActivationList& out) {
   const int64_t hidden = out.context().spec.hidden_size;
-  out.SetExpertSlots(ExpertSlotsPerSequence(experts, out.context(), out.part()));
+  out.SetExpertSlots(
+      ExpertSlotsPerSequence(experts, out.context().layout, out.batch(), out.sequence_length()));
   out.Enter("experts");
   out.AddMatmulInput({.name = "input",
                       .shape = "b s k h",
@@ -284,26 +283,6 @@ class LayerRows {
 
 }  // namespace
 
-// Each group of tensor parallel ranks that together hold all experts brings its own tokens:
-//   k s/c x_t/t slots per GPU and sequence, times the load factor
-// where x_t ranks share an expert and see the same slots. Rounded up per sequence.
-// Source: derived in docs/memory.md; x_t = t = 1 is k s, as SimuMax and llm-analysis have it.
-CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ActivationContext& context,
-                                  ModelPart part) {
-  const MicroBatchSpec& batch = context.batch;
-  const int64_t ranks = context.layout.tensor_parallel_size;
-  const CheckedInt shared = CheckedInt(experts.experts_per_token) *
-                            (SequenceLengthOf(context, part) / batch.context_parallel_size) *
-                            ExpertTensorParallelSize(context.layout);
-  if (!shared.ok()) return shared;
-  if (batch.expert_load_factor == 1) return CeilDivide(shared.value(), ranks);
-  const double slots = std::ceil(static_cast<double>(shared.value()) / static_cast<double>(ranks) *
-                                 batch.expert_load_factor);
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  if (slots >= static_cast<double>(kMost)) return CheckedInt(kMost) * 2;
-  return static_cast<int64_t>(slots);
-}
-
 void AddFeedForwardRows(const FeedForwardSpec& feed_forward, ActivationList& out) {
   AddInnerRows({.kind = feed_forward.kind,
                 .shape = "b s f",
@@ -335,13 +314,6 @@ void AddExpertRows(const ExpertsSpec& experts, ActivationList& out) {
   out.EnterBranch(LayerBranch::kBesideExperts);
   AddSharedRows(experts, out);
   out.EnterBranch(LayerBranch::kFeedForward);
-}
-
-// Parallel branches read the output of one norm.
-bool SharesItsInput(const LayerSpec& layer) {
-  const LayerNorms& norms = layer.norms;
-  return layer.attention.has_value() && !layer.cross_attention.has_value() &&
-         norms.before_attention && !norms.after_attention && !norms.before_feed_forward;
 }
 
 void AddLayerRows(const LayerSpec& layer, ActivationList& out) {

@@ -14,15 +14,8 @@ void AddAttentionRows(const AttentionSpec& attention, bool cross, ActivationList
 // Adds the rows of a feed-forward after its input.
 void AddFeedForwardRows(const FeedForwardSpec& feed_forward, ActivationList& out);
 
-// Routed token slots per sequence of this GPU's experts.
-CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ActivationContext& context,
-                                  ModelPart part);
-
 // Adds the rows of router, routed and shared experts after the router's input.
 void AddExpertRows(const ExpertsSpec& experts, ActivationList& out);
-
-// True where a feed-forward in parallel with attention reads the output of attention's norm.
-bool SharesItsInput(const LayerSpec& layer);
 
 // Adds all rows of a layer under the batch's recomputation.
 void AddLayerRows(const LayerSpec& layer, ActivationList& out);

@@ -11,7 +11,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "engine/memory/activations/activation_list.h"
-#include "engine/memory/activations/gradient_flow.h"
+#include "engine/model/trace/gradient_flow.h"
 
 namespace sextant {
 

@@ -6,8 +6,8 @@
 
 #include "engine/base/units.h"
 #include "engine/framework/framework.h"
-#include "engine/framework/training_choices.h"
-#include "engine/memory/activations/micro_batch.h"
+#include "engine/model/trace/training_choices.h"
+#include "engine/model/trace/micro_batch.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
 #include "engine/memory/state/state_spec.h"
 #include "engine/model/sharding/parallel_layout.h"

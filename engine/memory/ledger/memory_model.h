@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
-#include "engine/memory/activations/gradient_flow.h"
+#include "engine/model/trace/gradient_flow.h"
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"

@@ -9,7 +9,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/call_work.h"
 #include "engine/memory/activations/activations.h"
-#include "engine/memory/activations/gradient_flow.h"
+#include "engine/model/trace/gradient_flow.h"
 #include "engine/memory/ledger/framework_copies.h"
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger/stage_memory.h"

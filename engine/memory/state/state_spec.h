@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
-#include "engine/framework/training_choices.h"
+#include "engine/model/trace/training_choices.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/sharding/parallel_layout.h"

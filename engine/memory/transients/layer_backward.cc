@@ -264,7 +264,9 @@ void LayerBackward::WalkExperts(const ExpertsSpec& experts) {
 void LayerBackward::WalkRouted(const ExpertsSpec& experts) {
   const ActivationContext& a = context_.activations;
   const int64_t width = experts.expert.size / ExpertTensorParallelSize(a.layout);
-  const CheckedInt slots = ExpertSlotsPerSequence(experts, a, place_.part) * a.batch.sequence_count;
+  const CheckedInt slots =
+      ExpertSlotsPerSequence(experts, a.layout, a.batch, SequenceLengthOf(a, place_.part)) *
+      a.batch.sequence_count;
   const CheckedInt sent = Cut() * experts.experts_per_token;
   const CheckedInt received = slots * sizes_.hidden;
   const CheckedInt features = slots * width;

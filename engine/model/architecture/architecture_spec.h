@@ -126,6 +126,13 @@ inline bool IsAlike(const LayerSpec& a, const LayerSpec& b) {
          a.experts == b.experts;
 }
 
+// True where a feed-forward in parallel with attention reads the output of attention's norm.
+inline bool SharesItsInput(const LayerSpec& layer) {
+  return layer.attention.has_value() && !layer.cross_attention.has_value() &&
+         layer.norms.before_attention && !layer.norms.after_attention &&
+         !layer.norms.before_feed_forward;
+}
+
 // `count` consecutive layers of the kind at index `layer_kind` of ArchitectureSpec::layer_kinds.
 struct LayerRun {
   int layer_kind = 0;

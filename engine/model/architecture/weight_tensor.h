@@ -82,6 +82,12 @@ struct WeightTensor {
 
 using WeightTensors = std::vector<WeightTensor>;
 
+// True where `tensor` is trained in a layer with the given `frozen_run`. Adapters always are.
+inline bool IsTrained(const WeightTensor& tensor, bool frozen_run) {
+  if (tensor.component == WeightComponent::kAdapter) return true;
+  return !frozen_run && tensor.trainable_layers > 0;
+}
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_MODEL_ARCHITECTURE_WEIGHT_TENSOR_H_

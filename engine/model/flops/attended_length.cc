@@ -43,6 +43,10 @@ absl::string_view MaskConventionName(MaskConvention convention) {
   return kNames[static_cast<size_t>(convention)];
 }
 
+double VisiblePairs(const AttentionSpec& attention, int64_t length, MaskConvention convention) {
+  return static_cast<double>(TwicePairsInChunks(attention, length, convention)) / 2;
+}
+
 TokenShares::TokenShares(const TrainingStepSpec& step) : step_(step) {
   int64_t encoder_tokens = 0;
   Int128 sequences = 0;

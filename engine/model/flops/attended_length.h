@@ -26,6 +26,9 @@ absl::string_view MaskConventionName(MaskConvention convention);
 template <typename T>
 using ByMask = std::array<T, kMaskConventionCount>;
 
+// Pairs of query and key that one head of `attention` computes in one sequence of `length` tokens.
+double VisiblePairs(const AttentionSpec& attention, int64_t length, MaskConvention convention);
+
 // The sequences of a step as ratios to the tokens of its output stack (the decoder, or the encoder
 // where there is none). FLOPs per token need nothing more.
 class TokenShares {

@@ -13,12 +13,6 @@
 
 namespace sextant {
 
-// True where `tensor` is trained in a layer with the given `frozen_run`. Adapters always are.
-inline bool IsTrained(const WeightTensor& tensor, bool frozen_run) {
-  if (tensor.component == WeightComponent::kAdapter) return true;
-  return !frozen_run && tensor.trainable_layers > 0;
-}
-
 // True for a matrix, which is part of a product; false for a vector, which is added or scales.
 bool IsMatrix(const WeightTensor& tensor);
 

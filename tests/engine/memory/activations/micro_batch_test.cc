@@ -1,5 +1,5 @@
 // Checks of a micro-batch, and their errors.
-#include "engine/memory/activations/micro_batch.h"
+#include "engine/model/trace/micro_batch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Choices of a training run that its framework has a default for.
-#ifndef SEXTANT_ENGINE_FRAMEWORK_TRAINING_CHOICES_H_
-#define SEXTANT_ENGINE_FRAMEWORK_TRAINING_CHOICES_H_
+#ifndef SEXTANT_ENGINE_MODEL_TRACE_TRAINING_CHOICES_H_
+#define SEXTANT_ENGINE_MODEL_TRACE_TRAINING_CHOICES_H_
 
 namespace sextant {
 
@@ -31,4 +31,4 @@ enum class GradientLifetime {
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_FRAMEWORK_TRAINING_CHOICES_H_
+#endif  // SEXTANT_ENGINE_MODEL_TRACE_TRAINING_CHOICES_H_

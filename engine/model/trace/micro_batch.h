@@ -1,16 +1,17 @@
 // The properties of a micro-batch that its activations depend on: its size, how its tokens are
 // divided, which tensors are recomputed, and which kernels keep which tensors.
-#ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_MICRO_BATCH_H_
-#define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_MICRO_BATCH_H_
+#ifndef SEXTANT_ENGINE_MODEL_TRACE_MICRO_BATCH_H_
+#define SEXTANT_ENGINE_MODEL_TRACE_MICRO_BATCH_H_
 
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/field_violation.h"
-#include "engine/framework/training_choices.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/flops/training_step.h"
 #include "engine/model/sharding/parallel_layout.h"
+#include "engine/model/trace/training_choices.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {
@@ -73,6 +74,10 @@ void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
                      const ParallelLayout& layout, absl::string_view path,
                      FieldViolations& violations);
 
+// Routed token slots of one sequence of `length` tokens at the experts of one GPU.
+CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ParallelLayout& layout,
+                                  const MicroBatchSpec& batch, int64_t length);
+
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_MEMORY_ACTIVATIONS_MICRO_BATCH_H_
+#endif  // SEXTANT_ENGINE_MODEL_TRACE_MICRO_BATCH_H_

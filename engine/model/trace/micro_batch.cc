@@ -1,6 +1,8 @@
-#include "engine/memory/activations/micro_batch.h"
+#include "engine/model/trace/micro_batch.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -161,6 +163,25 @@ class MicroBatchCheck {
 };
 
 }  // namespace
+
+// Each group of tensor parallel ranks that together hold all experts brings its own tokens:
+//   k s/c x_t/t slots per GPU and sequence, times the load factor
+// where x_t ranks share an expert and see the same slots. Rounded up per sequence.
+// Source: derived in docs/memory.md; x_t = t = 1 is k s, as SimuMax and llm-analysis have it.
+CheckedInt ExpertSlotsPerSequence(const ExpertsSpec& experts, const ParallelLayout& layout,
+                                  const MicroBatchSpec& batch, int64_t length) {
+  const int64_t ranks = layout.tensor_parallel_size;
+  const CheckedInt shared = CheckedInt(experts.experts_per_token) *
+                            (length / batch.context_parallel_size) *
+                            ExpertTensorParallelSize(layout);
+  if (!shared.ok()) return shared;
+  if (batch.expert_load_factor == 1) return CeilDivide(shared.value(), ranks);
+  const double slots = std::ceil(static_cast<double>(shared.value()) / static_cast<double>(ranks) *
+                                 batch.expert_load_factor);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  if (slots >= static_cast<double>(kMost)) return CheckedInt(kMost) * 2;
+  return static_cast<int64_t>(slots);
+}
 
 void CheckMicroBatch(const MicroBatchSpec& batch, const ArchitectureSpec& spec,
                      const ParallelLayout& layout, absl::string_view path,

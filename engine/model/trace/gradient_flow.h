@@ -1,7 +1,7 @@
 // The gradients that a model needs where parts of it are frozen or have adapters: autograd
 // computes no others, and keeps no tensors for those that it does not compute.
-#ifndef SEXTANT_ENGINE_MEMORY_ACTIVATIONS_GRADIENT_FLOW_H_
-#define SEXTANT_ENGINE_MEMORY_ACTIVATIONS_GRADIENT_FLOW_H_
+#ifndef SEXTANT_ENGINE_MODEL_TRACE_GRADIENT_FLOW_H_
+#define SEXTANT_ENGINE_MODEL_TRACE_GRADIENT_FLOW_H_
 
 #include <array>
 #include <cstddef>
@@ -116,4 +116,4 @@ bool TrainsEverything(const ArchitectureSpec& spec);
 
 }  // namespace sextant
 
-#endif  // SEXTANT_ENGINE_MEMORY_ACTIVATIONS_GRADIENT_FLOW_H_
+#endif  // SEXTANT_ENGINE_MODEL_TRACE_GRADIENT_FLOW_H_

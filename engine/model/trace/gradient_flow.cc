@@ -1,4 +1,4 @@
-#include "engine/memory/activations/gradient_flow.h"
+#include "engine/model/trace/gradient_flow.h"
 
 #include <algorithm>
 
@@ -10,12 +10,6 @@ namespace sextant {
 namespace {
 
 using A = ActivationSite;
-
-// The rule of engine/model/flops: adapters are trained everywhere.
-bool IsTrainedIn(const WeightTensor& tensor, bool frozen_run) {
-  if (tensor.component == WeightComponent::kAdapter) return true;
-  return !frozen_run && tensor.trainable_layers > 0;
-}
 
 bool IsProduct(const WeightTensor& tensor) {
   return tensor.role != WeightRole::kBias && tensor.component != WeightComponent::kNorm &&
@@ -57,7 +51,7 @@ class GradientFlowBuilder {
  private:
   bool Trains(ModelPart part, absl::string_view module, absl::string_view name = "") const {
     return std::any_of(ends_.begin(), ends_.end(), [&](const WeightTensor* t) {
-      return t->part == part && t->module == module && t->name == name && IsTrainedIn(*t, false);
+      return t->part == part && t->module == module && t->name == name && IsTrained(*t, false);
     });
   }
 
@@ -68,7 +62,7 @@ class GradientFlowBuilder {
     for (const WeightTensor* t : ends_) {
       if (t->part != part || t->module != module || t->name != name) continue;
       if (t->role == WeightRole::kAdapterDown) ++use.adapters;
-      if (t->role == WeightRole::kWeight && IsTrainedIn(*t, false)) use.trained = true;
+      if (t->role == WeightRole::kWeight && IsTrained(*t, false)) use.trained = true;
     }
     return use;
   }
@@ -97,7 +91,7 @@ class GradientFlowBuilder {
       known = known | A::kScores;
     }
     for (const WeightTensor& tensor : tensors) {
-      if (!IsTrainedIn(tensor, state.frozen)) continue;
+      if (!IsTrained(tensor, state.frozen)) continue;
       const WeightSite site = SiteOf(tensor);
       known = known | site.makes;
       if (tensor.module == "router" && tensor.name.empty()) out.router_needs = true;

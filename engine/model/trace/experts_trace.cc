@@ -1,0 +1,183 @@
+#include "engine/base/checked_math.h"
+#include "engine/model/trace/layer_trace.h"
+
+namespace sextant {
+namespace {
+
+using Site = ActivationSite;
+using Element = TraceElement;
+
+constexpr absl::string_view kRouterMatrix[] = {""};
+constexpr absl::string_view kTokenGate[] = {"token_gate"};
+
+class ExpertsTrace {
+ public:
+  ExpertsTrace(const LayerTraceParts& parts, const ExpertsSpec& experts, uint8_t input)
+      : parts_(parts),
+        out_(parts.out),
+        experts_(experts),
+        input_(input),
+        hidden_(out_.context().spec.hidden_size),
+        router_needs_(parts.gradients == nullptr || parts.gradients->router_needs) {}
+
+  uint8_t Add() {
+    AddRouter();
+    AddRouted();
+    if (experts_.shared_expert_count > 0) AddShared();
+    return sum_;
+  }
+
+ private:
+  void AddRouter() {
+    out_.Enter("router");
+    const uint8_t logits = out_.Make(TokenRows::kSequence, experts_.expert_count);
+    const uint8_t probabilities =
+        out_.Make(TokenRows::kSequence, experts_.expert_count, Element::kFp32);
+    out_.AddProjection({.module = "router",
+                        .op = "logits",
+                        .names = kRouterMatrix,
+                        .component = FlopsComponent::kRouter,
+                        .input = input_,
+                        .input_needs_gradient = parts_.Needs(Site::kFeedForwardInput),
+                        .narrow = false,
+                        .outputs = {{logits}}});
+    out_.RowPass(TracePass::kForward, "route", {{logits}}, {{probabilities}});
+    if (!router_needs_) return;
+    out_.RowPass(TracePass::kInputGradient, "route", {{probabilities}, {probabilities, true}},
+                 {{logits, true}});
+  }
+
+  // Tokens are copied to their experts: permuted by rank, sent, gathered by the ranks that share
+  // an expert, and sorted by expert; and all of it back. Source: Megatron-LM,
+  // megatron/core/transformer/moe/token_dispatcher.py, all-to-all.
+  void AddRouted() {
+    const CheckedInt slots =
+        ExpertSlotsPerSequence(experts_, out_.context().layout, out_.batch(), out_.length());
+    out_.SetRows(TokenRows::kSlots, (slots * out_.batch().sequence_count).value());
+    out_.Enter("experts");
+    const int64_t copies = experts_.experts_per_token * hidden_;
+    const uint8_t received = out_.Make(TokenRows::kSlots, hidden_);
+    const bool exchanges =
+        out_.context().layout.expert_parallel_size > 1 || out_.tensor_ranks() > 1;
+    if (!exchanges) {
+      AddMove("permute", input_, received, Site::kFeedForwardInput);
+      return AddCombination(AddFeedForwardTrace(parts_, Routed(), received));
+    }
+    const uint8_t sent = out_.Make(TokenRows::kSequence, copies);
+    const uint8_t returned = out_.Make(TokenRows::kSequence, copies);
+    AddMove("permute", input_, sent, Site::kFeedForwardInput);
+    AddExchange(sent, Site::kExpertInput);
+    AddMove("sort_by_expert", sent, received, Site::kExpertInput);
+    const uint8_t output = AddFeedForwardTrace(parts_, Routed(), received);
+    out_.Enter("experts");
+    AddMove("sort_by_rank", output, returned, Site::kLayerOutput);
+    AddExchange(returned, Site::kLayerOutput);
+    AddCombination(returned);
+  }
+
+  InnerTrace Routed() const {
+    const MicroBatchSpec& batch = out_.batch();
+    const bool before = batch.expert_scaling == ExpertScaling::kBeforeDown;
+    return {.module = "experts",
+            .kind = experts_.expert.kind,
+            .width = experts_.expert.size / ExpertTensorParallelSize(out_.context().layout),
+            .rows = TokenRows::kSlots,
+            .component = FlopsComponent::kRoutedExperts,
+            .input_site = Site::kExpertInput,
+            .inner_site = Site::kExpertInner,
+            .inner_needs = parts_.Needs(Site::kExpertInner) || (before && router_needs_),
+            .unfused = before && !batch.fused_expert_activation,
+            .scales = router_needs_};
+  }
+
+  // Copies rows; its gradient copies them back.
+  void AddMove(absl::string_view name, uint8_t from, uint8_t to, Site moved) {
+    if (parts_.Needs(moved)) {
+      out_.Pass(TracePass::kInputGradient, name, {{to, true}}, {{from, true}});
+    }
+    out_.Pass(TracePass::kForward, name, {{from}}, {{to}});
+  }
+
+  // The tokens of `sent` to or from the ranks of their experts.
+  void AddExchange(uint8_t sent, Site moved) {
+    const double bytes = out_.bytes_of(sent);
+    const CollectiveWork exchange = {CollectiveKind::kAllToAll, TraceGroup::kExpert, bytes};
+    const auto ranks = static_cast<double>(ExpertTensorParallelSize(out_.context().layout));
+    const CollectiveWork gather = {CollectiveKind::kAllGather, TraceGroup::kExpertTensor,
+                                   bytes * ranks};
+    const CollectiveWork sum = {CollectiveKind::kReduceScatter, TraceGroup::kExpertTensor,
+                                bytes * ranks};
+    const bool back = moved == Site::kLayerOutput;
+    if (parts_.Needs(moved)) {
+      out_.Collective(TracePass::kInputGradient, "exchange_gradient", exchange);
+      out_.Collective(TracePass::kInputGradient, "expert_tensor_gradient", back ? gather : sum);
+    }
+    out_.Collective(TracePass::kForward, "exchange", exchange);
+    out_.Collective(TracePass::kForward, "expert_tensor", back ? sum : gather);
+  }
+
+  // Sums the outputs of a token's experts, scaled by its probabilities unless they were before.
+  void AddCombination(uint8_t returned) {
+    out_.Enter("experts");
+    sum_ = out_.Make(TokenRows::kSequence, hidden_);
+    const bool after = out_.batch().expert_scaling == ExpertScaling::kAfterDown;
+    if (parts_.Needs(Site::kLayerOutput)) {
+      TraceOperands reads = {{sum_, true}};
+      if (after && router_needs_) reads.Add({returned});
+      out_.Pass(TracePass::kInputGradient, "combine", reads, {{returned, true}});
+    }
+    out_.Pass(TracePass::kForward, "combine", {{returned}}, {{sum_}});
+  }
+
+  void AddShared() {
+    const uint8_t output = AddFeedForwardTrace(
+        parts_,
+        {.module = "shared_experts",
+         .kind = experts_.shared_expert.kind,
+         .width = experts_.shared_expert_count * experts_.shared_expert.size / out_.tensor_ranks(),
+         .component = FlopsComponent::kSharedExperts,
+         .input_site = Site::kFeedForwardInput,
+         .inner_site = Site::kSharedExpertInner,
+         .inner_needs = parts_.Needs(Site::kSharedExpertInner),
+         .input_kept_as_computed = true},
+        input_);
+    if (experts_.shared_expert_gate) AddTokenGate(output);
+    out_.Enter("shared_experts");
+    out_.Pass(TracePass::kForward, "add", {{output}, {sum_}}, {{sum_}});
+  }
+
+  void AddTokenGate(uint8_t output) {
+    out_.Enter("shared_experts");
+    const uint8_t gate = out_.Make(TokenRows::kSequence, 1);
+    out_.AddProjection({.module = "shared_experts",
+                        .op = "token_gate",
+                        .names = kTokenGate,
+                        .component = FlopsComponent::kSharedExperts,
+                        .input = input_,
+                        .input_needs_gradient = parts_.Needs(Site::kFeedForwardInput),
+                        .narrow = false,
+                        .outputs = {{gate}}});
+    out_.Pass(TracePass::kForward, "scale", {{output}, {gate}}, {{output}});
+    const bool needs = parts_.gradients == nullptr || parts_.gradients->token_gate_needs;
+    if (!needs && !parts_.Needs(Site::kSharedExpertInner)) return;
+    TraceOperands reads = {{gate}, {output, true}};
+    if (needs) reads.Add({output});
+    out_.Pass(TracePass::kInputGradient, "scale", reads, {{output, true}});
+  }
+
+  const LayerTraceParts& parts_;
+  TraceBuilder& out_;
+  const ExpertsSpec& experts_;
+  const uint8_t input_;
+  const int64_t hidden_;
+  const bool router_needs_;
+  uint8_t sum_ = 0;
+};
+
+}  // namespace
+
+uint8_t AddExpertsTrace(const LayerTraceParts& parts, const ExpertsSpec& experts, uint8_t input) {
+  return ExpertsTrace(parts, experts, input).Add();
+}
+
+}  // namespace sextant

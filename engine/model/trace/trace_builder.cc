@@ -1,0 +1,371 @@
+#include "engine/model/trace/trace_builder.h"
+
+#include <utility>
+
+namespace sextant {
+namespace {
+
+constexpr int64_t kFp32Bytes = 4;
+constexpr int64_t kIndexBytes = 8;
+constexpr double kFlopsPerMultiplyAdd = 2;
+
+// TF32 is a mode of the matrix units over fp32 data.
+int64_t BytesOf(DataType type) { return type == DataType::kTf32 ? kFp32Bytes : StorageBytes(type); }
+
+TraceOperands GradientsOf(const TraceOperands& tensors) {
+  TraceOperands out;
+  for (const TraceOperand& tensor : tensors) out.Add({tensor.tensor, true});
+  return out;
+}
+
+int64_t LengthOf(const TraceContext& context, ModelPart part) {
+  const bool encoder = part == ModelPart::kEncoder && !context.spec.decoder.layers.empty();
+  return encoder ? context.batch.encoder_sequence_length : context.batch.sequence_length;
+}
+
+}  // namespace
+
+TraceBuilder::TraceBuilder(const TraceContext& context, const TraceWeights& weights, ModelPart part,
+                           Trace& out)
+    : context_(context), weights_(weights), out_(out), first_op_(out.ops.size()) {
+  GoTo(part);
+  const int64_t compute = BytesOf(batch().compute_data_type);
+  const bool given = batch().matmul_input_data_type != DataType::kUnspecified;
+  const int64_t input = given ? BytesOf(batch().matmul_input_data_type) : compute;
+  element_bytes_ = {compute, input, kFp32Bytes, 1, kIndexBytes};
+}
+
+void TraceBuilder::GoTo(ModelPart part) {
+  part_ = part;
+  length_ = LengthOf(context_, part);
+  const int64_t all = batch().sequence_count * length_ / batch().context_parallel_size;
+  rows_[static_cast<size_t>(TokenRows::kAll)] = all;
+  rows_[static_cast<size_t>(TokenRows::kSequence)] =
+      batch().sequence_parallel ? all / tensor_ranks() : all;
+}
+
+bool TraceBuilder::narrows() const {
+  return element_bytes_[static_cast<size_t>(TraceElement::kMatmulInput)] <
+         element_bytes_[static_cast<size_t>(TraceElement::kCompute)];
+}
+
+uint8_t TraceBuilder::Make(TokenRows of, int64_t width, TraceElement element) {
+  return MakeWhole(rows(of) * width, element);
+}
+
+uint8_t TraceBuilder::MakeWhole(int64_t elements, TraceElement element) {
+  out_.tensors.push_back({elements, element_bytes_[static_cast<size_t>(element)]});
+  return static_cast<uint8_t>(out_.tensors.size() - 1);
+}
+
+TraceOp& TraceBuilder::Add(TracePass pass, absl::string_view name) {
+  TraceOp op = {.module = module_, .name = name, .pass = pass};
+  if (pass == TracePass::kForward) return out_.ops.emplace_back(std::move(op));
+  return backward_.emplace_back(std::move(op));
+}
+
+TraceOp& TraceBuilder::Pass(TracePass pass, absl::string_view name, TraceOperands reads,
+                            TraceOperands writes) {
+  const auto bytes_of = [this](const TraceOperand& operand) {
+    const TraceTensor& tensor = out_.tensors[operand.tensor];
+    const auto compute = static_cast<double>(element_bytes_[0]);
+    return operand.gradient ? static_cast<double>(tensor.elements) * compute : tensor.bytes();
+  };
+  PassWork work;
+  for (const TraceOperand& operand : reads) work.read_bytes += bytes_of(operand);
+  for (const TraceOperand& operand : writes) work.written_bytes += bytes_of(operand);
+  TraceOp& op = Add(pass, name);
+  op.work = work;
+  op.reads = reads;
+  op.writes = writes;
+  return op;
+}
+
+TraceOp& TraceBuilder::RowPass(TracePass pass, absl::string_view name, TraceOperands reads,
+                               TraceOperands writes) {
+  TraceOp& op = Pass(pass, name, reads, writes);
+  std::get<PassWork>(op.work).sums_rows = true;
+  return op;
+}
+
+TraceOp* TraceBuilder::Collective(TracePass pass, absl::string_view name,
+                                  const CollectiveWork& work, TraceOperands reads,
+                                  TraceOperands writes) {
+  const ParallelLayout& layout = context_.layout;
+  const int64_t sizes[] = {layout.tensor_parallel_size, batch().context_parallel_size,
+                           layout.expert_parallel_size, ExpertTensorParallelSize(layout)};
+  if (sizes[static_cast<size_t>(work.group)] == 1) return nullptr;
+  TraceOp& op = Add(pass, name);
+  op.work = work;
+  op.reads = reads;
+  op.writes = writes;
+  return &op;
+}
+
+void TraceBuilder::AddNorm(const Norm& norm) {
+  RowPass(TracePass::kForward, norm.name, {{norm.input}}, {{norm.output}});
+  if (norm.again && norm.needed) {
+    RowPass(TracePass::kRecompute, norm.name, {{norm.input}}, {{norm.output}});
+  }
+  if (!norm.needed) return;
+  RowPass(TracePass::kInputGradient, norm.name, {{norm.input}, {norm.output, true}},
+          {{norm.input, true}});
+}
+
+TraceBuilder::Matrix TraceBuilder::Find(absl::string_view module, absl::string_view name,
+                                        WeightRole role) const {
+  for (size_t i = 0; i < weights_.tensors.size(); ++i) {
+    const WeightTensor& tensor = weights_.tensors[i];
+    if (tensor.role != role || tensor.name != name || tensor.module != module) continue;
+    return {&tensor, &weights_.shards[i], IsTrained(tensor, weights_.frozen)};
+  }
+  return {};
+}
+
+bool TraceBuilder::Trains(absl::string_view module, absl::string_view name) const {
+  return Find(module, name, WeightRole::kWeight).trained;
+}
+
+bool TraceBuilder::AnyTrained(const Projection& projection) const {
+  for (const absl::string_view name : projection.names) {
+    if (Trains(projection.module, name)) return true;
+  }
+  return false;
+}
+
+// Replicated matrices multiply all tokens on every rank, unless the tokens are divided.
+TraceBuilder::Product TraceBuilder::ProductOf(const Matrix& matrix, MatrixSplit split) const {
+  const TensorShard& shard = *matrix.shard;
+  const bool expert = shard.group == ShardGroup::kExpert;
+  Product out = {.n = shard.rows, .k = shard.columns, .trained = matrix.trained};
+  if (expert) {
+    out.experts = shard.copies;
+  } else if (split == MatrixSplit::kColumns) {
+    out.k *= shard.copies;
+  } else {
+    out.n *= shard.copies;
+  }
+  const bool repeats = split != MatrixSplit::kNone || expert || !batch().sequence_parallel;
+  if (repeats) out.model_share = 1 / static_cast<double>(shard.holders);
+  return out;
+}
+
+CollectiveWork TraceBuilder::TensorSum(double bytes) const {
+  const bool scatters = batch().sequence_parallel;
+  return {.kind = scatters ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
+          .group = TraceGroup::kTensor,
+          .bytes = bytes};
+}
+
+// A kernel before the product writes the narrow copy and its transpose, which the weight gradient
+// reads, as it writes its output: norms and activation functions in Transformer Engine.
+// Source: docs/step_time.md, "Narrow products".
+void TraceBuilder::Quantise(TracePass pass, uint8_t input, uint8_t copy) {
+  TraceOp& op = Pass(pass, "quantise", {{input}}, {{copy}});
+  op.work = PassWork{.written_bytes = 2 * out_.tensors[copy].bytes()};
+}
+
+void TraceBuilder::Gather(TracePass pass, uint8_t part, uint8_t gathered) {
+  Collective(pass, "gather_input",
+             {.kind = CollectiveKind::kAllGather,
+              .group = TraceGroup::kTensor,
+              .bytes = out_.tensors[gathered].bytes()},
+             {{part}}, {{gathered}});
+}
+
+void TraceBuilder::AddProductOp(TracePass pass, const Projection& projection,
+                                const Product& product, uint8_t multiplied) {
+  const bool slots = projection.rows == TokenRows::kSlots;
+  const int64_t m = slots                                    ? rows(TokenRows::kSlots)
+                    : projection.split == MatrixSplit::kNone ? rows(TokenRows::kSequence)
+                                                             : rows(TokenRows::kAll);
+  TraceOp& op = Add(pass, projection.op);
+  op.narrow = projection.narrow && narrows();
+  op.component = projection.component;
+  op.flops = kFlopsPerMultiplyAdd * static_cast<double>(m) * static_cast<double>(product.n) *
+             static_cast<double>(product.k);
+  op.model_flops = op.flops * product.model_share;
+  if (projection.repeated) {
+    op.model_flops = op.flops / static_cast<double>(tensor_ranks() * batch().context_parallel_size);
+  }
+  const TraceOperand input = {multiplied};
+  int64_t n = product.n;
+  int64_t k = product.k;
+  if (pass == TracePass::kForward || pass == TracePass::kRecompute) {
+    op.reads = {input};
+    op.writes = projection.outputs;
+  } else if (pass == TracePass::kInputGradient) {
+    op.reads = GradientsOf(projection.outputs);
+    op.writes = {{projection.input, true}};
+    std::swap(n, k);
+  } else {
+    op.reads = GradientsOf(projection.outputs);
+    op.reads.Add(input);
+    op.gradient_elements =
+        static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(product.experts);
+  }
+  if (slots) {
+    const auto experts = static_cast<double>(product.experts);
+    op.work = GroupedMatmulWork{product.experts, static_cast<double>(m) / experts, n, k};
+  } else if (pass == TracePass::kWeightGradient) {
+    op.work = MatmulWork{.m = n, .n = k, .k = m};
+  } else {
+    op.work = MatmulWork{.m = m, .n = n, .k = k};
+  }
+}
+
+void TraceBuilder::AddProduct(const Projection& projection, const Product& product,
+                              uint8_t multiplied) {
+  AddProductOp(TracePass::kForward, projection, product, multiplied);
+  if (product.trained) {
+    AddProductOp(TracePass::kWeightGradient, projection, product, multiplied);
+  }
+  if (projection.input_needs_gradient) {
+    AddProductOp(TracePass::kInputGradient, projection, product, multiplied);
+  }
+}
+
+// Matrices with the same gradients are one product where the framework fuses them.
+template <typename AddOne>
+void TraceBuilder::ForEachProduct(const Projection& projection, const AddOne& add) const {
+  Product fused;
+  for (const absl::string_view name : projection.names) {
+    const Matrix matrix = Find(projection.module, name, WeightRole::kWeight);
+    if (matrix.tensor == nullptr) continue;
+    const Product product = ProductOf(matrix, projection.split);
+    if (fused.n > 0 && context_.fused_projections && fused.trained == product.trained) {
+      const auto share = [](const Product& p) { return p.model_share * static_cast<double>(p.n); };
+      const int64_t n = fused.n + product.n;
+      fused.model_share = (share(fused) + share(product)) / static_cast<double>(n);
+      fused.n = n;
+      continue;
+    }
+    if (fused.n > 0) add(fused);
+    fused = product;
+  }
+  if (fused.n > 0) add(fused);
+}
+
+void TraceBuilder::RepeatProjection(const Projection& projection) {
+  ForEachProduct(projection, [&](const Product& product) {
+    AddProductOp(TracePass::kRecompute, projection, product, projection.input);
+    backward_.back().reads = {};
+  });
+}
+
+void TraceBuilder::AddProjection(const Projection& projection) {
+  const bool trained = AnyTrained(projection);
+  const bool dense = projection.rows != TokenRows::kSlots;
+  const bool by_rows = dense && projection.split == MatrixSplit::kRows;
+  if (by_rows && projection.input_needs_gradient) SumInputGradient(projection);
+  const uint8_t quantised = QuantisedInput(projection);
+  const uint8_t multiplied = by_rows ? GatheredInput(quantised) : quantised;
+  ForEachProduct(projection,
+                 [&](const Product& product) { AddProduct(projection, product, multiplied); });
+  if (trained && multiplied != quantised) Gather(TracePass::kRecompute, quantised, multiplied);
+  const bool narrow = quantised != projection.input;
+  if (narrow && trained && projection.keeps_computed) {
+    Quantise(TracePass::kRecompute, projection.input, quantised);
+  }
+  if (narrow && (trained || projection.input_needs_gradient)) {
+    TraceOp& op =
+        Pass(TracePass::kInputGradient, "quantise_gradient", GradientsOf(projection.outputs), {});
+    auto& work = std::get<PassWork>(op.work);
+    work.written_bytes = work.read_bytes;  // twice, at half the width
+  }
+  if (dense && projection.split == MatrixSplit::kColumns) SumOutput(projection);
+  if (!projection.adapted || !context_.spec.adapters.has_value()) return;
+  for (const absl::string_view name : projection.names) AddAdapter(projection, name);
+}
+
+uint8_t TraceBuilder::QuantisedInput(const Projection& projection) {
+  if (!projection.narrow || !narrows()) return projection.input;
+  const uint8_t copy =
+      MakeWhole(out_.tensors[projection.input].elements, TraceElement::kMatmulInput);
+  out_.tensors[copy].kept_elsewhere = out_.tensors[projection.input].kept_elsewhere;
+  Quantise(TracePass::kForward, projection.input, copy);
+  return copy;
+}
+
+uint8_t TraceBuilder::GatheredInput(uint8_t input) {
+  if (tensor_ranks() == 1 || !batch().sequence_parallel) return input;
+  const TraceTensor part = out_.tensors[input];
+  out_.tensors.push_back({part.elements * tensor_ranks(), part.element_bytes, part.kept_elsewhere});
+  const auto gathered = static_cast<uint8_t>(out_.tensors.size() - 1);
+  Gather(TracePass::kForward, input, gathered);
+  return gathered;
+}
+
+void TraceBuilder::SumInputGradient(const Projection& projection) {
+  const TraceOperands gradient = {{projection.input, true}};
+  const double elements = static_cast<double>(out_.tensors[projection.input].elements);
+  Collective(TracePass::kInputGradient, "sum_input_gradient",
+             TensorSum(elements * gathered_scale() * static_cast<double>(element_bytes_[0])),
+             gradient, gradient);
+}
+
+void TraceBuilder::SumOutput(const Projection& projection) {
+  const TraceOperands& output = projection.outputs;
+  const double bytes = out_.tensors[output.begin()->tensor].bytes() * gathered_scale();
+  Collective(TracePass::kForward, "sum_output", TensorSum(bytes), output, output);
+  if (!batch().sequence_parallel) return;
+  Collective(TracePass::kInputGradient, "gather_output_gradient",
+             {CollectiveKind::kAllGather, TraceGroup::kTensor, bytes}, GradientsOf(output), {});
+}
+
+// y += up(down(dropout(x))). The adapter's matrix on the divided axis of its target is divided, the
+// other one is whole. Source: Hu et al. 2021 (arXiv 2106.09685) section 4.1.
+void TraceBuilder::AddAdapter(const Projection& projection, absl::string_view name) {
+  const Matrix down = Find(projection.module, name, WeightRole::kAdapterDown);
+  if (down.tensor == nullptr) return;
+  const Matrix up = Find(projection.module, name, WeightRole::kAdapterUp);
+  const bool slots = projection.rows == TokenRows::kSlots;
+  uint8_t input = projection.input;
+  if (batch().adapter_dropout) {
+    input = MakeWhole(out_.tensors[projection.input].elements);
+    const uint8_t mask = MakeWhole(out_.tensors[projection.input].elements, TraceElement::kMask);
+    if (projection.input_needs_gradient) {
+      Pass(TracePass::kInputGradient, "adapter_dropout", {{mask}, {input, true}},
+           {{projection.input, true}});
+    }
+    Pass(TracePass::kForward, "adapter_dropout", {{projection.input}}, {{input}, {mask}});
+  }
+  const bool columns = projection.split == MatrixSplit::kColumns;
+  const int64_t rank = down.tensor->rows;
+  const uint8_t inner = Make(slots ? TokenRows::kSlots : TokenRows::kSequence, rank);
+  Projection part = projection;
+  part.component = FlopsComponent::kAdapter;
+  part.narrow = false;
+  part.op = "adapter_down";
+  part.input = input;
+  part.outputs = {{inner}};
+  part.split = columns ? MatrixSplit::kColumns : MatrixSplit::kNone;
+  AddProduct(part, ProductOf(down, part.split), input);
+  if (columns && !slots) SumOutput(part);
+  part.op = "adapter_up";
+  part.input = inner;
+  part.outputs = projection.outputs;
+  part.split = columns ? MatrixSplit::kNone : projection.split;
+  part.input_needs_gradient = true;
+  const bool gathers = part.split == MatrixSplit::kRows && !slots;
+  const uint8_t multiplied = gathers ? GatheredInput(inner) : inner;
+  AddProduct(part, ProductOf(up, part.split), multiplied);
+  if (multiplied != inner) Gather(TracePass::kRecompute, inner, multiplied);
+  const TraceOperand output = *projection.outputs.begin();
+  Pass(TracePass::kForward, "add_adapter", {output, output}, {output});
+}
+
+void TraceBuilder::Finish(bool recompute) {
+  if (recompute) {
+    const size_t end = out_.ops.size();
+    out_.ops.reserve(end + end - first_op_ + backward_.size());
+    for (size_t i = first_op_; i < end; ++i) {
+      out_.ops.push_back(out_.ops[i]);
+      out_.ops.back().pass = TracePass::kRecompute;
+    }
+  }
+  out_.ops.insert(out_.ops.end(), backward_.rbegin(), backward_.rend());
+  backward_.clear();
+}
+
+}  // namespace sextant

@@ -1,0 +1,135 @@
+// The trace of random models against the two counts that know nothing of it: FLOPs of the whole
+// model, and the ledger's activations.
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/memory/activations/activations.h"
+#include "engine/model/architecture/model_weights.h"
+#include "engine/model/flops/count_flops.h"
+#include "gtest/gtest.h"
+#include "tests/engine/memory/ledger/random_job.h"
+#include "tests/engine/model/trace/traced_model.h"
+
+namespace sextant {
+namespace {
+
+constexpr uint32_t kJobs = 500;
+
+// FLOPs by place, with one entry for scores and values, which fused attention computes as one.
+using FlopsByPlace = std::map<std::string, std::array<double, 4>>;
+
+std::string PlaceOf(ModelPart part, int kind, FlopsComponent component) {
+  if (component == FlopsComponent::kAttentionValues) component = FlopsComponent::kAttentionScores;
+  return absl::StrCat(ModelPartName(part), " ", kind, " ", FlopsComponentName(component));
+}
+
+FlopsByPlace Counted(const ArchitectureSpec& spec, const MicroBatchSpec& batch) {
+  const TrainingStepSpec step = {
+      .sequences = {{batch.sequence_count, batch.sequence_length, batch.encoder_sequence_length}},
+      .recompute = batch.recomputation.policy};
+  const StepFlops counted = CountFlops(spec, WeightsOf(spec), step, FlopsDetail::kComponents);
+  FlopsByPlace out;
+  for (const ComponentFlops& component : counted.components) {
+    auto& sums = out[PlaceOf(component.part, component.layer_kind, component.component)];
+    const PassFlops flops =
+        component.per_token[static_cast<size_t>(MaskConvention::kCausalDiagonal)] *
+        static_cast<double>(counted.tokens);
+    sums[0] += flops.forward.value();
+    sums[1] += flops.recompute.value();
+    sums[2] += flops.input_gradient.value();
+    sums[3] += flops.weight_gradient.value();
+  }
+  return out;
+}
+
+FlopsByPlace Traced(const TracedModel& model, double ranks) {
+  FlopsByPlace out;
+  for (const TracedModel::Piece& piece : model.pieces()) {
+    for (const TraceOp& op : piece.trace.ops) {
+      if (op.flops == 0) continue;
+      const bool pooled = op.component == FlopsComponent::kPooler;
+      ModelPart part = piece.part;
+      // An input's projection serves both stacks.
+      if (op.component == FlopsComponent::kEmbeddingProjection && op.name == "into") {
+        part = ModelPart::kInput;
+      }
+      if (op.component == FlopsComponent::kAdapter && op.module == "token_embedding" &&
+          op.name == "adapter") {
+        part = ModelPart::kInput;
+      }
+      (void)pooled;
+      out[PlaceOf(part, piece.layer_kind, op.component)][static_cast<size_t>(op.pass)] +=
+          op.model_flops * ranks;
+    }
+  }
+  return out;
+}
+
+class RandomTrace : public testing::TestWithParam<uint32_t> {};
+
+TEST(RandomTraceTest, FlopsAreTheCountsExactly) {
+  for (uint32_t seed = 0; seed < kJobs; ++seed) {
+    RandomJob drawn = DrawJob(seed);
+    MicroBatchSpec& batch = drawn.job.batch;
+    batch.attention = AttentionKernel::kFlash;
+    const GradientFlow flow(drawn.spec);
+    const TraceContext context = {.spec = drawn.spec,
+                                  .layout = drawn.job.layout,
+                                  .batch = batch,
+                                  .flow = &flow,
+                                  .fused_projections = seed % 2 == 0};
+    const auto ranks =
+        static_cast<double>(drawn.job.layout.tensor_parallel_size * batch.context_parallel_size);
+    const FlopsByPlace counted = Counted(drawn.spec, batch);
+    const FlopsByPlace traced = Traced(TracedModel(context), ranks);
+    for (const auto& [place, sums] : counted) {
+      const auto found = traced.find(place);
+      ASSERT_NE(found, traced.end()) << "seed " << seed << " " << place;
+      for (size_t pass = 0; pass < sums.size(); ++pass) {
+        EXPECT_NEAR(found->second[pass], sums[pass], 1e-9 * sums[0])
+            << "seed " << seed << " " << place << " "
+            << TracePassName(static_cast<TracePass>(pass));
+      }
+    }
+    EXPECT_EQ(traced.size(), counted.size()) << "seed " << seed;
+    if (HasFailure()) return;
+  }
+}
+
+TEST(RandomTraceTest, KeptTensorsAreTheLedgers) {
+  int64_t layers = 0;
+  for (uint32_t seed = 0; seed < kJobs; ++seed) {
+    const RandomJob drawn = DrawJob(seed);
+    const GradientFlow flow(drawn.spec);
+    const TraceContext context = {
+        .spec = drawn.spec, .layout = drawn.job.layout, .batch = drawn.job.batch, .flow = &flow};
+    const TracedModel model(context);
+    for (const TracedModel::Piece& piece : model.pieces()) {
+      if (piece.layer_kind < 0) continue;
+      const ActivationContext activations = {drawn.spec, drawn.job.layout, drawn.job.batch, &flow};
+      ActivationPlace place = {.part = piece.part,
+                               .layer_kind = piece.layer_kind,
+                               .gradients = &flow.Of(piece.part, piece.layer_kind, piece.state),
+                               .state = piece.state};
+      LayerWalks walks;
+      double expected = 0;
+      if (drawn.job.batch.recomputation.policy == RecomputePolicy::kFull) {
+        const bool needs = place.gradients->needs.Has(ActivationSite::kLayerOutput);
+        if (needs) expected = piece.trace.tensors.front().bytes();
+      } else {
+        expected = static_cast<double>(walks.Of(activations, place).kept.value());
+      }
+      ++layers;
+      EXPECT_EQ(KeptBytes(piece.trace), expected)
+          << "seed " << seed << " part " << ModelPartName(piece.part) << " kind "
+          << piece.layer_kind << " frozen " << piece.state.frozen << " needs "
+          << piece.state.input_needs_gradient;
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(layers, 1000);
+}
+
+}  // namespace
+}  // namespace sextant
