@@ -82,11 +82,17 @@ AchievedFraction FractionOf(const Accelerator& accelerator, const Published& pub
 AchievedFraction AchievedMatmulFraction(const Accelerator& accelerator, DataType type) {
   const bool wide = !IsNarrow(type);
   const DataType published = wide ? DataType::kBf16 : DataType::kFp8;
-  return FractionOf(accelerator,
-                    {.rows = wide ? absl::MakeConstSpan(kBf16) : absl::MakeConstSpan(kFp8),
-                     .unit = 1e12,
-                     .citation = kMatmulSource},
-                    [published](const Accelerator& a) { return PeakFlopsPerSecond(a, published); });
+  AchievedFraction out =
+      FractionOf(accelerator,
+                 {.rows = wide ? absl::MakeConstSpan(kBf16) : absl::MakeConstSpan(kFp8),
+                  .unit = 1e12,
+                  .citation = kMatmulSource},
+                 [published](const Accelerator& a) { return PeakFlopsPerSecond(a, published); });
+  if (type == DataType::kTf32 || type == DataType::kFp32 || type == DataType::kFp64) {
+    absl::StrAppend(&out.citation, "; of bf16, since none of ", DataTypeName(type),
+                    " is published");
+  }
+  return out;
 }
 
 AchievedFraction AchievedBandwidthFraction(const Accelerator& accelerator) {

@@ -9,6 +9,7 @@ namespace sextant {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(AchievedMatmulFraction, IsThePublishedRateOverTheCataloguesPeak) {
   const AchievedFraction h100 =
@@ -19,6 +20,16 @@ TEST(AchievedMatmulFraction, IsThePublishedRateOverTheCataloguesPeak) {
   const AchievedFraction fp8 =
       AchievedMatmulFraction(*AcceleratorNamed("h100-sxm"), DataType::kFp8E4m3);
   EXPECT_NEAR(fp8.expected, 0.709, 0.001);  // 1402.6 of 1979
+}
+
+// No long search in tf32 or fp32 is published: the share is bf16's, which the citation says.
+TEST(AchievedMatmulFraction, OfWiderTypesIsThatOfBf16) {
+  const Accelerator& a100 = *AcceleratorNamed("a100-sxm-80");
+  const AchievedFraction bf16 = AchievedMatmulFraction(a100, DataType::kBf16);
+  const AchievedFraction tf32 = AchievedMatmulFraction(a100, DataType::kTf32);
+  EXPECT_EQ(tf32.expected, bf16.expected);
+  EXPECT_THAT(tf32.citation, HasSubstr("none of tf32 is published"));
+  EXPECT_THAT(bf16.citation, Not(HasSubstr("none of")));
 }
 
 // Nobody published one of the H100 PCIe: seven of NVIDIA's have one in bf16, with the H100 SXM's
