@@ -15,11 +15,10 @@ constexpr int64_t kSmallestHead = 8;
 
 MatmulSlowdown MatmulSlowdownOf(const MatmulBatch& matmul) {
   const MatmulShape& each = matmul.each;
-  const int64_t x = each.pass == MatmulPass::kWeightGradient ? each.m : each.k;
-  const int64_t smaller = std::min(x, each.n);
-  const int64_t both = x | each.n;  // of powers of two: a multiple where both are
-  if (both % 64 == 0) return {};
-  const bool off_8 = both % 8 != 0;
+  if (IsAligned(each)) return {};
+  const int64_t other = OtherRowSize(each);
+  const int64_t smaller = std::min(other, each.n);
+  const bool off_8 = (other | each.n) % 8 != 0;
   if (matmul.batch > 1 && off_8 && smaller > kSmallestHead) return kBatchOffMultipleOf8;
   if (smaller <= kSmallSize) return {};
   return off_8 ? kOffMultipleOf8 : kOffMultipleOf64;

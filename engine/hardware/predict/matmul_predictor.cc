@@ -251,9 +251,14 @@ KernelTime MatmulPredictor::PredictAligned(const MatmulShape& shape) const {
 }
 
 KernelTime MatmulPredictor::Predict(const MatmulShape& shape) const {
-  const KernelTime time = PredictAligned(shape);
-  const MatmulSlowdown slowdown = SlowdownOf({.each = shape});
-  return slowdown.high == 1 ? time : Slowed(time, slowdown, WorkShare(shape));
+  KernelTime out = PredictAligned(shape);
+  if (!IsAligned(shape)) SlowDown({.each = shape}, out);
+  return out;
+}
+
+void MatmulPredictor::SlowDown(const MatmulBatch& matmul, KernelTime& time) const {
+  const MatmulSlowdown slowdown = SlowdownOf(matmul);
+  if (slowdown.high > 1) time = Slowed(time, slowdown, WorkShare(matmul));
 }
 
 KernelTime MatmulPredictor::PredictQuantised(const MatmulShape& shape) const {
@@ -269,9 +274,9 @@ KernelTime MatmulPredictor::PredictQuantised(const MatmulShape& shape) const {
 
 KernelTime MatmulPredictor::PredictBatch(const MatmulBatch& matmul) const {
   if (matmul.batch == 1) return Predict(matmul.each);
-  const KernelTime time = PredictAlignedBatch(matmul);
-  const MatmulSlowdown slowdown = SlowdownOf(matmul);
-  return slowdown.high == 1 ? time : Slowed(time, slowdown, WorkShare(matmul));
+  KernelTime out = PredictAlignedBatch(matmul);
+  SlowDown(matmul, out);
+  return out;
 }
 
 KernelTime MatmulPredictor::PredictAlignedBatch(const MatmulBatch& matmul) const {

@@ -87,6 +87,8 @@ class MatmulPredictor {
                                                const MeasuredMatmulPoints& points, MatmulType type);
   void SetModelRoofline(absl::optional<OtherMatmulType> other);
   KernelTime PredictAligned(const MatmulShape& shape) const;
+  // Applies SlowdownOf(`matmul`).
+  void SlowDown(const MatmulBatch& matmul, KernelTime& time) const;
   KernelTime PredictAlignedBatch(const MatmulBatch& matmul) const;
 
   MatmulType type_;
