@@ -148,7 +148,9 @@ std::string ArraysText(const Arrays& arrays) {
 
 std::string TypesText(const v1::OperationTypes& types) {
   if (types.input() == v1::DATA_TYPE_UNSPECIFIED) return "";  // a copy has no sums
-  return absl::StrCat("; sums in ", DataTypeName(types.accumulation()));
+  const bool scaled = types.scaling() != v1::MATMUL_SCALING_UNSPECIFIED;
+  return absl::StrCat("; sums in ", DataTypeName(types.accumulation()),
+                      scaled ? absl::StrCat("; scaled by ", EnumName(types.scaling())) : "");
 }
 
 std::string BackwardSummary(const v1::AnalyzeOperationResponse& response) {

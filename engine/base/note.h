@@ -72,8 +72,10 @@ enum class NoteKind {
 
   kCapacityNominal,
   kVocabularyPadded,
+
+  kProductUnaligned,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kVocabularyPadded) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kProductUnaligned) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

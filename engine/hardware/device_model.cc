@@ -65,6 +65,18 @@ absl::StatusOr<const MatmulPredictor*> DeviceModel::Matmuls(DataType type) const
   return PointerTo(FittedMatmuls(type));
 }
 
+absl::StatusOr<const MatmulPredictor*> DeviceModel::Matmuls(MatmulType type) const {
+  using Result = absl::StatusOr<absl::optional<MatmulPredictor>>;
+  if (!IsFp8(type.data_type) || type.scaling != MatmulScaling::kBlock) {
+    return Matmuls(type.data_type);
+  }
+  const MatmulType by_block = {DataType::kFp8E4m3, MatmulScaling::kBlock};
+  return PointerTo(fp8_block_matmuls_.Get([&]() -> Result {
+    return is_measured_ ? MatmulPredictor::OfMeasured(kernels_, by_block)
+                        : MatmulPredictor::OfAccelerator(*accelerator(), by_block);
+  }));
+}
+
 absl::StatusOr<const AttentionPredictor*> DeviceModel::Attention(DataType type) const {
   using Result = absl::StatusOr<absl::optional<AttentionPredictor>>;
   return PointerTo(attention_[IndexOf(type)].Get([&]() -> Result {
@@ -91,7 +103,7 @@ absl::StatusOr<const StreamPredictor*> DeviceModel::Streams(DataType type) const
 }
 
 absl::StatusOr<Derating> DeviceModel::SustainedDerating(DataType type) const {
-  if (!is_measured_) return DeratingOfUnmeasured();
+  if (!is_measured_) return DeratingOfUnmeasured(accelerator(), type);
   return DeratingOfMeasured(kernels_, type, [this](DataType each) { return FittedMatmuls(each); });
 }
 

@@ -64,13 +64,15 @@ class DeviceModel {
   //
   // Errors: those of MatmulModel::Of(), AttentionModel::Of(), GroupedMatmulModel::Of() and
   // StreamModel::Of(), where measurements are damaged.
+  // A DataType's products are those of its UsualMatmulType().
+  absl::StatusOr<const MatmulPredictor*> Matmuls(MatmulType type) const;
   absl::StatusOr<const MatmulPredictor*> Matmuls(DataType type) const;
   absl::StatusOr<const AttentionPredictor*> Attention(DataType type) const;
   absl::StatusOr<const GroupedMatmulPredictor*> Experts(ExpertsKind kind) const;
   absl::StatusOr<const StreamPredictor*> Streams(DataType type) const;
 
-  // The time of products in `type` in runs of hours over their time in a burst. Errors:
-  // Matmuls()'s.
+  // The time of products in `type` in runs of hours over their time in a burst; of arithmetic-bound
+  // ones, Sustained() has the others. Errors: Matmuls()'s.
   absl::StatusOr<Derating> SustainedDerating(DataType type) const;
 
   // Times of collectives that this device measured within its node; absent where it measured none.
@@ -93,6 +95,7 @@ class DeviceModel {
   const MeasuredKernels kernels_;
   const bool is_measured_;
   OfTypes<MatmulPredictor> matmuls_;
+  Fitted<MatmulPredictor> fp8_block_matmuls_;
   OfTypes<AttentionPredictor> attention_;
   std::array<OfTypes<GroupedMatmulPredictor>, 2> experts_;  // without and with a gate
   OfTypes<StreamPredictor> streams_;

@@ -227,6 +227,12 @@ OperationTypes WithDefaults(OperationTypes types) {
 void CheckTypes(const OperationTypes& types, absl::string_view path, FieldViolations& violations) {
   if (types.input == DataType::kUnspecified) {
     violations.Add(FieldPath(path, "input"), "is required: write e.g. bf16");
+    return;
+  }
+  if (types.scaling.has_value() && !IsFp8(types.input)) {
+    violations.Add(
+        FieldPath(path, "scaling"),
+        absl::StrCat("is of inputs in fp8, not in ", DataTypeName(types.input), ": leave it out"));
   }
 }
 

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/base/units.h"
 #include "engine/tensor/data_type.h"
 #include "engine/tensor/expression/axis_transform.h"
 #include "engine/tensor/expression/einsum_pattern.h"
+#include "engine/tensor/matmul_scaling.h"
 #include "engine/tensor/shape.h"
 
 namespace sextant {
@@ -222,6 +224,7 @@ struct OperationTypes {
   DataType input = DataType::kUnspecified;         // required
   DataType output = DataType::kUnspecified;        // kUnspecified: the input's
   DataType accumulation = DataType::kUnspecified;  // kUnspecified: fp32, or fp64 for fp64
+  absl::optional<MatmulScaling> scaling = {};      // of fp8 products alone; absent: the usual
 };
 
 OperationTypes WithDefaults(OperationTypes types);
@@ -232,7 +235,8 @@ OperationTypes WithDefaults(OperationTypes types);
 void CheckOperation(const Operation& operation, absl::string_view path,
                     FieldViolations& violations);
 
-// Appends the errors of `types`: "input" below `path` where it is missing.
+// Appends the errors of `types`: "input" below `path` where it is missing, "scaling" where the
+// input is not fp8.
 void CheckTypes(const OperationTypes& types, absl::string_view path, FieldViolations& violations);
 
 // Pairs that one head of one sequence computes, with q queries, k keys, window w (k where there is

@@ -38,11 +38,19 @@ struct OperationPrediction {
   absl::optional<KernelTime> unfused = {};
   KernelRegime regime = KernelRegime::kBurst;
   bool memory_pass = false;  // passes over memory, no matrix products
-  size_t device = 0;         // the index of the device that decides
+  bool attention = false;    // attention in one kernel
+  // The share of the arithmetic in the time of products (MatmulPredictor::WorkShare()).
+  double forward_work_share = 1;
+  double backward_work_share = 1;
+  Notes notes = {};   // on how the times were made
+  size_t device = 0;  // the index of the device that decides
   // The source of the backward pass; absent: `source`.
   absl::optional<KernelSource> backward_source = {};
 };
 
+// In `types`.input, and of products in `types`.scaling. A kProductUnaligned note says where sizes
+// off a multiple of 64 or 8 make a product slower.
+//
 // Times of bursts; MakeSustained() converts them to a long run. Predicts operations known to
 // ProductsOf(), as a sequence of products; attention in one kernel with equal numbers of queries
 // and keys; layers of experts, by PredictExperts(); operations without matrix products, by
@@ -51,7 +59,7 @@ struct OperationPrediction {
 //
 // Errors: those of MatmulModel::Of() and of the other models, where measurements are damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
-    const Operation& operation, DataType type, absl::Span<const PlacedDevice> devices,
+    const Operation& operation, const OperationTypes& types, absl::Span<const PlacedDevice> devices,
     DeviceJoin join);
 
 // The matrix products of an operation, in sequence.
@@ -86,10 +94,9 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts
                                                                    const PlacedDevice& device);
 
 // Converts `prediction`, of bursts on `device` in `type`, to sustained rates, and returns a
-// kSustainedTimes note that says how. Products and attention take longer by
-// DeviceModel::SustainedDerating(); the low end stays that of a burst, because a memory-bound
-// kernel slows down less. Passes over memory take the same time: a power limit lowers the units'
-// clock, not the memory's.
+// kSustainedTimes note that says how. Products take longer by Sustained() of
+// DeviceModel::SustainedDerating() and their work's share, attention by DeratingOfAttention().
+// Passes over memory take the same time: a power limit lowers the units' clock, not the memory's.
 absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
                                    OperationPrediction& prediction);
 

@@ -25,6 +25,17 @@ Engine EnumFrom(Wire wire, bool known, absl::string_view field, Engine otherwise
   return known && wire != 0 ? static_cast<Engine>(wire - 1) : otherwise;
 }
 
+// Absent for the unspecified value.
+absl::optional<MatmulScaling> ScalingFrom(v1::MatmulScaling wire, absl::string_view field,
+                                          FieldViolations& violations) {
+  static_assert(static_cast<int>(MatmulScaling::kTensor) == v1::MATMUL_SCALING_TENSOR);
+  static_assert(static_cast<int>(MatmulScaling::kBlock) == v1::MATMUL_SCALING_BLOCK);
+  const bool known = v1::MatmulScaling_IsValid(wire);
+  if (!known) violations.Add(field, UnknownEnumNumber(wire));
+  if (!known || wire == v1::MATMUL_SCALING_UNSPECIFIED) return absl::nullopt;
+  return static_cast<MatmulScaling>(wire);
+}
+
 // Reads the operation's message at `path`; one overload each.
 class Reader {
  public:
@@ -220,13 +231,17 @@ OperationTypes OperationTypesFrom(const v1::OperationTypes& wire, absl::string_v
   return {.input = DataTypeFrom(wire.input(), FieldPath(path, "input"), violations),
           .output = DataTypeFrom(wire.output(), FieldPath(path, "output"), violations),
           .accumulation =
-              DataTypeFrom(wire.accumulation(), FieldPath(path, "accumulation"), violations)};
+              DataTypeFrom(wire.accumulation(), FieldPath(path, "accumulation"), violations),
+          .scaling = ScalingFrom(wire.scaling(), FieldPath(path, "scaling"), violations)};
 }
 
 void OperationTypesTo(const OperationTypes& types, v1::OperationTypes* out) {
   out->set_input(DataTypeTo(types.input));
   out->set_output(DataTypeTo(types.output));
   out->set_accumulation(DataTypeTo(types.accumulation));
+  if (types.scaling.has_value()) {
+    out->set_scaling(static_cast<v1::MatmulScaling>(static_cast<int>(*types.scaling)));
+  }
 }
 
 UpdateRule UpdateRuleFrom(v1::UpdateRule wire, absl::string_view field,

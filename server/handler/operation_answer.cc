@@ -79,7 +79,7 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOf(const Operation
                                                                  const Placement& kernels) {
   SEXTANT_ASSIGN_OR_RETURN(
       absl::optional<OperationPrediction> out,
-      PredictOperation(asked.operation, asked.types.input, kernels.devices, kernels.join));
+      PredictOperation(asked.operation, asked.types, kernels.devices, kernels.join));
   if (out.has_value()) return out;
   return PredictMemoryPasses(asked.operation, analysis, kernels.devices, kernels.join);
 }
@@ -130,6 +130,7 @@ absl::Status PredictionTo(const TimedOperation& timed, const Device& device, Sou
                  "attention may take longer; device.regime says which are wanted.",
          .fields = {"device.regime"}});
   }
+  for (Note& note : prediction->notes) notes.push_back(std::move(note));
   NotesTo(std::move(notes), out->mutable_warnings(), out->mutable_assumptions());
   // A peak of products does not apply to operations that multiply no matrices.
   PredictedWork work;

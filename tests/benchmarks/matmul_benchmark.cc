@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "engine/hardware/catalogue.h"
+#include "engine/hardware/predict/matmul_predictor.h"
 #include "engine/hardware/reference/reference_matmuls.h"
 
 namespace sextant {
@@ -32,6 +34,39 @@ void Predict(benchmark::State& state) {
   }
 }
 BENCHMARK(Predict)->Name("GemmPredict");
+
+const MatmulPredictor& Predictor() {
+  static const auto* const predictor = new MatmulPredictor(
+      *MatmulPredictor::OfAccelerator(*AcceleratorNamed("a100-sxm-80"), DataType::kBf16));
+  return *predictor;
+}
+
+// Sizes are drawn, so that nearly all are off a multiple of 64; `aligned` rounds n and k.
+void PredictOnDevice(benchmark::State& state, bool aligned) {
+  std::array<MatmulShape, 1024> shapes = Shapes();
+  for (MatmulShape& shape : shapes) {
+    if (!aligned) break;
+    shape.n = (shape.n + 63) / 64 * 64;
+    shape.k = (shape.k + 63) / 64 * 64;
+  }
+  size_t at = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Predictor().Predict(shapes[at]));
+    at = (at + 1) % shapes.size();
+  }
+}
+BENCHMARK_CAPTURE(PredictOnDevice, aligned, true)->Name("GemmPredictor");
+BENCHMARK_CAPTURE(PredictOnDevice, off_64, false)->Name("GemmPredictorOff64");
+
+void Share(benchmark::State& state) {
+  const std::array<MatmulShape, 1024> shapes = Shapes();
+  size_t at = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Predictor().WorkShare(shapes[at]));
+    at = (at + 1) % shapes.size();
+  }
+}
+BENCHMARK(Share)->Name("GemmWorkShare");
 
 void Make(benchmark::State& state) {
   const MatmulCalibration calibration =

@@ -66,7 +66,8 @@ TEST(NumberFormatFlags, AreTheFieldsOfTheApi) {
   std::set<std::string> fields;
   for (const FieldFlag& flag : NumberFormatFlags()) fields.insert(flag.field);
   EXPECT_EQ(fields, std::set<std::string>({"data_types.input", "data_types.output",
-                                           "data_types.accumulation", "transcendental_flops"}));
+                                           "data_types.accumulation", "data_types.scaling",
+                                           "transcendental_flops"}));
   EXPECT_STREQ(NumberFormatFlags()[0].field, "data_types.input");
 }
 

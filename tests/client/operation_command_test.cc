@@ -55,6 +55,9 @@ TEST(Op, AsksForWhatIsWritten) {
       {{"matmul", "2x3x4", "--dtype=bf16", "--output-dtype=fp16", "--accumulation-dtype=fp64"},
        "operation { matmul { m: 2 n: 3 k: 4 } } data_types { input: DATA_TYPE_BF16 "
        "output: DATA_TYPE_FP16 accumulation: DATA_TYPE_FP64 }"},
+      {{"matmul", "2x3x4", "--dtype=fp8", "--scaling=block"},
+       "operation { matmul { m: 2 n: 3 k: 4 } } data_types { input: DATA_TYPE_FP8 "
+       "scaling: MATMUL_SCALING_BLOCK }"},
       {{"linear", "2x3x4", "--bias", "--dtype=fp32"},
        "operation { linear { rows: 2 input_size: 3 output_size: 4 bias: true } } "
        "data_types { input: DATA_TYPE_FP32 }"},

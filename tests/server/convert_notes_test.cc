@@ -86,6 +86,7 @@ constexpr struct {
     SEXTANT_KIND(kSingleRank),
     SEXTANT_KIND(kCapacityNominal),
     SEXTANT_KIND(kVocabularyPadded),
+    SEXTANT_KIND(kProductUnaligned),
 };
 #undef SEXTANT_KIND
 

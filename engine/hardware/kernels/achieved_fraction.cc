@@ -26,6 +26,11 @@ constexpr PublishedRate kFp8[] = {
     {"gh200-144", 1535},  {"h100-sxm", 1402.6}, {"h200-sxm", 1453.4}, {"b200-sxm", 3432.5},
     {"b300-sxm", 3353.3}, {"gaudi2", 826.5},    {"gaudi3", 1289.5},
 };
+// Square products of 8192 for three seconds, all of NVIDIA's.
+constexpr PublishedRate kTf32[] = {{"a100-sxm-80", 116}, {"rtx-a6000", 60}};
+constexpr PublishedRate kFp32[] = {{"v100-sxm-16", 14}};
+constexpr char kSquareSource[] =
+    "mli/transformers-benchmarks README @04df81d067b5, square products of 8192";
 constexpr char kMatmulSource[] =
     "stas00/ml-engineering compute/accelerator/README.md @744d01e18b79, maximum achievable matmul";
 
@@ -80,13 +85,25 @@ AchievedFraction FractionOf(const Accelerator& accelerator, const Published& pub
 }  // namespace
 
 AchievedFraction AchievedMatmulFraction(const Accelerator& accelerator, DataType type) {
-  const bool wide = !IsNarrow(type);
-  const DataType published = wide ? DataType::kBf16 : DataType::kFp8;
-  return FractionOf(accelerator,
-                    {.rows = wide ? absl::MakeConstSpan(kBf16) : absl::MakeConstSpan(kFp8),
-                     .unit = 1e12,
-                     .citation = kMatmulSource},
-                    [published](const Accelerator& a) { return PeakFlopsPerSecond(a, published); });
+  const auto fraction_of = [&](const Published& published, DataType of) {
+    return FractionOf(accelerator, published,
+                      [of](const Accelerator& a) { return PeakFlopsPerSecond(a, of); });
+  };
+  if (IsNarrow(type)) {
+    return fraction_of({.rows = kFp8, .unit = 1e12, .citation = kMatmulSource}, DataType::kFp8);
+  }
+  const bool squares = type == DataType::kTf32 || type == DataType::kFp32;
+  if (squares && accelerator.vendor == "NVIDIA") {
+    const auto rows = type == DataType::kTf32 ? absl::MakeConstSpan(kTf32) : kFp32;
+    return fraction_of({.rows = rows, .unit = 1e12, .citation = kSquareSource}, type);
+  }
+  AchievedFraction out =
+      fraction_of({.rows = kBf16, .unit = 1e12, .citation = kMatmulSource}, DataType::kBf16);
+  if (squares || type == DataType::kFp64) {
+    absl::StrAppend(&out.citation, "; of bf16, since none in ", DataTypeName(type),
+                    " is published");
+  }
+  return out;
 }
 
 AchievedFraction AchievedBandwidthFraction(const Accelerator& accelerator) {

@@ -19,9 +19,9 @@ struct AchievedFraction {
 
 // The best matrix product of a long search, over the dense peak in `type`. A product without
 // published results gets the median of its vendor's others, or of all where its vendor has none,
-// with their lowest and highest as the interval. Types of 16 bits and wider use the bf16 results,
-// others the fp8 results.
-// Source: stas00/ml-engineering, "Maximum Achievable Matmul FLOPS comparison table"
+// with their lowest and highest as the interval. Narrow types use the fp8 results, NVIDIA's tf32
+// and fp32 square products of 8192 (mli/transformers-benchmarks, README), all others the bf16
+// results. Source: stas00/ml-engineering, "Maximum Achievable Matmul FLOPS comparison table"
 // (compute/accelerator/README.md @744d01e18b79), row by row.
 AchievedFraction AchievedMatmulFraction(const Accelerator& accelerator, DataType type);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/units.h"
 #include "engine/tensor/data_type.h"
+#include "engine/tensor/matmul_scaling.h"
 
 namespace sextant {
 
@@ -55,14 +56,6 @@ struct MatmulBatch {
 // One multiplication with the same FLOPs and, where tiles fit, the same tiles: the first operands
 // are stacked, and the second one is shared. m is clamped to 2^40.
 MatmulShape StackedMatmul(const MatmulBatch& matmul);
-
-// The scaling of narrow types, which is part of a measured time: x arrives in bf16 and is
-// quantised by a separate kernel; w is quantised long before.
-enum class MatmulScaling {
-  kNone,    // operands are used as they are
-  kTensor,  // one scale per tensor (or row): x is read to find it, then quantised
-  kBlock,   // one scale per block of elements: "fp8_block" in 1 x 128 of x and 128 x 128 of w
-};
 
 // A type with its own family of kernels in a library. Two fp8 recipes are two types: their times
 // differ by half (docs/kernels_gemm.md).

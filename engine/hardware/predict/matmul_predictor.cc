@@ -40,6 +40,23 @@ double LongerRoof(const MatmulRoofline& roofline, const MatmulDimensions& size, 
   return std::hypot(work, bytes + more) - std::hypot(work, bytes);
 }
 
+MatmulType Canonical(MatmulType type) { return {CanonicalType(type.data_type), type.scaling}; }
+
+// `more` in addition to `error`, both independent, as a factor on what `error` makes of an end.
+Widening WideningBeyond(const PredictionError& error, Widening more) {
+  const double low = std::log(std::min(error.p10, 1.0));
+  const double high = std::log(std::max(error.p90, 1.0));
+  return {.low = std::exp(-std::hypot(low, std::log(more.low)) - low),
+          .high = std::exp(std::hypot(high, std::log(more.high)) - high)};
+}
+
+bool IsNear(int64_t one, int64_t other) { return one / 2 <= other && other / 2 <= one; }
+
+// Each size within a factor of two.
+bool IsNear(const MatmulShape& one, const MatmulShape& other) {
+  return IsNear(one.m, other.m) && IsNear(one.n, other.n) && IsNear(one.k, other.k);
+}
+
 // `time` scaled by `factor`, with the uncertainty of kMatmulBatch.
 KernelTime AsBatch(const KernelTime& time, double factor) {
   return {.expected = time.expected * factor,
@@ -67,28 +84,56 @@ MatmulType UsualMatmulType(DataType type) {
   }
 }
 
+MatmulType ScaledMatmulType(DataType type, absl::optional<MatmulScaling> scaling) {
+  MatmulType out = UsualMatmulType(type);
+  if (scaling.has_value() && IsFp8(type)) out.scaling = *scaling;
+  return out;
+}
+
+double QuantisedBytes(MatmulType type) {
+  constexpr double kInput = 2;  // bf16
+  if (type.scaling == MatmulScaling::kNone) return 0;
+  switch (type.data_type) {
+    case DataType::kFp8E4m3:
+      return (type.scaling == MatmulScaling::kTensor ? 2 : 1) * kInput + 1;
+    case DataType::kNvfp4:  // scales of blocks, and one of the tensor above them
+      return 2 * kInput + 0.5;
+    case DataType::kMxfp8:
+      return kInput + 1;
+    case DataType::kMxfp4:
+      return kInput + 0.5;
+    default:  // int8: the source does not say whether its layer's profile has the pass
+      return 0;
+  }
+}
+
 absl::optional<MatmulPredictor> MatmulPredictor::OfAccelerator(const Accelerator& accelerator,
                                                                DataType type) {
+  return OfAccelerator(accelerator, {type, UsualMatmulType(type).scaling});
+}
+
+absl::optional<MatmulPredictor> MatmulPredictor::OfAccelerator(const Accelerator& accelerator,
+                                                               MatmulType type) {
   absl::optional<MatmulPredictor> reference = OfReference(accelerator, type);
   if (reference.has_value()) return reference;
-  return OfCeilings(DatasheetCeilings(accelerator, type), type);
+  return OfCeilings(DatasheetCeilings(accelerator, type.data_type), type);
 }
 
 // In the type itself, else in one of the same width and peak (fp16 for bf16, int8 for fp8). A type
 // with another peak predicts worse than the datasheet: its kernels differ, and a time scaled by
 // peaks may exceed the peak's rate.
 absl::optional<MatmulPredictor> MatmulPredictor::OfReference(const Accelerator& accelerator,
-                                                             DataType type) {
+                                                             MatmulType type) {
   constexpr double kLikePeak = 0.02;
-  const MatmulType wanted = UsualMatmulType(type);
-  const double peak = PeakIn(accelerator, type);
+  const MatmulType wanted = Canonical(type);
+  const double peak = PeakIn(accelerator, type.data_type);
   const ReferenceMatmulKey* best = nullptr;
   const std::vector<ReferenceMatmulKey> keys = ReferenceMatmulKeys();
   for (const ReferenceMatmulKey& key : keys) {
     if (key.accelerator != accelerator.name) continue;
     const double other = PeakIn(accelerator, key.type.data_type);
     const bool like = peak > 0 && std::abs(other / peak - 1) < kLikePeak &&
-                      IsNarrow(key.type.data_type) == IsNarrow(type);
+                      IsNarrow(key.type.data_type) == IsNarrow(type.data_type);
     if (key.type == wanted || (like && best == nullptr)) best = &key;
     if (key.type == wanted) break;
   }
@@ -97,9 +142,16 @@ absl::optional<MatmulPredictor> MatmulPredictor::OfReference(const Accelerator& 
   out.type_ = type;
   out.model_ = ReferenceMatmuls(best->accelerator, best->type);
   if (out.model_ == nullptr) return absl::nullopt;
-  if (best->type != wanted) {
-    out.other_ = OtherMatmulType{.type = wanted,
-                                 .peak_ratio = peak / PeakIn(accelerator, best->type.data_type)};
+  out.SetModelRoofline(
+      best->type == wanted
+          ? absl::nullopt
+          : absl::make_optional(OtherMatmulType{
+                .type = wanted, .peak_ratio = peak / PeakIn(accelerator, best->type.data_type)}));
+  out.version_ = WideningBeyond(out.model_->error(), kOtherVersion);
+  const DatasheetValue& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
+  if (bandwidth) {
+    out.quantise_seconds_ =
+        QuantisedBytes(best->type) / (kQuantiseBandwidthShare * bandwidth.value);
   }
   out.source_ = {
       .source = RateSource::kReference,
@@ -111,62 +163,150 @@ absl::optional<MatmulPredictor> MatmulPredictor::OfReference(const Accelerator& 
 }
 
 absl::optional<MatmulPredictor> MatmulPredictor::OfCeilings(absl::optional<DeviceCeilings> ceilings,
-                                                            DataType type) {
+                                                            MatmulType type) {
   if (!ceilings.has_value()) return absl::nullopt;
   MatmulPredictor out;
   out.type_ = type;
   out.ceilings_ = ceilings->ceilings;
+  out.roofline_ = {.seconds_per_flop = 1 / out.ceilings_.matrix.value(),
+                   .seconds_per_byte = 1 / out.ceilings_.memory.value(),
+                   .fixed_seconds = out.ceilings_.floor.value()};
+  SetMatmulBytes(type, out.roofline_);
+  out.quantise_seconds_ = QuantisedBytes(Canonical(type)) / out.ceilings_.memory.value();
   out.source_ = std::move(ceilings->source);
-  out.source_.error = ErrorUnderCeilings(out.ceilings_.basis, type);
+  out.source_.error = ErrorUnderCeilings(out.ceilings_.basis, type.data_type);
+  return out;
+}
+
+absl::StatusOr<MatmulPredictor> MatmulPredictor::OfOwn(const MeasuredKernels& measured,
+                                                       const MeasuredMatmulPoints& points,
+                                                       MatmulType type) {
+  const Accelerator* const accelerator = measured.calibration->accelerator;
+  const MatmulType of_points = UsualMatmulType(type.data_type);
+  MatmulCalibration calibration = {.type = of_points, .points = points.matmuls};
+  if (accelerator != nullptr && accelerator->compute_unit_count) {
+    calibration.compute_units = static_cast<int64_t>(accelerator->compute_unit_count.value);
+  }
+  SEXTANT_ASSIGN_OR_RETURN(MatmulModel model, MatmulModel::Of(calibration));
+  MatmulPredictor out;
+  out.type_ = type;
+  out.own_ = std::make_shared<const MatmulModel>(std::move(model));
+  out.model_ = out.own_.get();
+  const MatmulType wanted = Canonical(type);
+  out.SetModelRoofline(wanted == of_points ? absl::nullopt
+                                           : absl::make_optional(OtherMatmulType{.type = wanted}));
+  for (const MatmulPoint& point : points.matmuls) {
+    if (MatmulSlowdownOf({.each = point.shape}) != MatmulSlowdown()) {
+      out.own_unaligned_.push_back(point.shape);
+    }
+  }
+  out.source_ = SourceOfMeasured(measured);
+  out.source_.form = FormOf(out.model_->chosen().form);
+  out.source_.error = out.model_->error();
   return out;
 }
 
 absl::StatusOr<absl::optional<MatmulPredictor>> MatmulPredictor::OfMeasured(
     const MeasuredKernels& measured, DataType type) {
+  return OfMeasured(measured, {type, UsualMatmulType(type).scaling});
+}
+
+absl::StatusOr<absl::optional<MatmulPredictor>> MatmulPredictor::OfMeasured(
+    const MeasuredKernels& measured, MatmulType type) {
   const Accelerator* const accelerator = measured.calibration->accelerator;
-  for (const MeasuredMatmulPoints& each : measured.matmuls) {
-    if (each.data_type != type || each.matmuls.size() < kMinMatmulPoints) continue;
-    MatmulCalibration calibration = {.type = UsualMatmulType(type), .points = each.matmuls};
-    if (accelerator != nullptr && accelerator->compute_unit_count) {
-      calibration.compute_units = static_cast<int64_t>(accelerator->compute_unit_count.value);
-    }
-    SEXTANT_ASSIGN_OR_RETURN(MatmulModel model, MatmulModel::Of(calibration));
-    MatmulPredictor out;
-    out.type_ = type;
-    out.own_ = std::make_shared<const MatmulModel>(std::move(model));
-    out.model_ = out.own_.get();
-    out.source_ = SourceOfMeasured(measured);
-    out.source_.form = FormOf(out.model_->chosen().form);
-    out.source_.error = out.model_->error();
-    return absl::make_optional(std::move(out));
+  absl::optional<MatmulPredictor> out;
+  if (IsFp8(type.data_type) && type.scaling == MatmulScaling::kBlock && accelerator != nullptr) {
+    out = OfReference(*accelerator, type);
+    if (out.has_value() && !out->other_.has_value()) return out;
+    out.reset();
   }
-  absl::optional<MatmulPredictor> rates = OfCeilings(MeasuredCeilings(measured, type), type);
-  if (rates.has_value() || accelerator == nullptr) return rates;
-  return OfAccelerator(*accelerator, type);
+  for (const MeasuredMatmulPoints& each : measured.matmuls) {
+    if (each.data_type != type.data_type || each.matmuls.size() < kMinMatmulPoints) continue;
+    SEXTANT_ASSIGN_OR_RETURN(out, OfOwn(measured, each, type));
+    break;
+  }
+  if (!out.has_value()) out = OfCeilings(MeasuredCeilings(measured, type.data_type), type);
+  if (!out.has_value() && accelerator != nullptr) out = OfAccelerator(*accelerator, type);
+  if (out.has_value()) out->has_slowdown_ = !measured.calibration->processor;
+  return out;
+}
+
+void MatmulPredictor::SetModelRoofline(absl::optional<OtherMatmulType> other) {
+  other_ = std::move(other);
+  roofline_ = model_->fit().roofline;
+  if (!other_.has_value()) return;
+  roofline_.seconds_per_flop /= other_->peak_ratio;
+  SetMatmulBytes(other_->type, roofline_);
+}
+
+KernelTime MatmulPredictor::PredictAligned(const MatmulShape& shape) const {
+  if (model_ == nullptr) {
+    return TimeUnderCeilings(WorkOf({.each = shape}, type_.data_type), ceilings_, source_.error);
+  }
+  KernelTime out =
+      other_.has_value() ? model_->PredictOtherType(shape, *other_) : model_->Predict(shape);
+  out.low = out.low * version_.low;
+  out.high = out.high * version_.high;
+  return out;
 }
 
 KernelTime MatmulPredictor::Predict(const MatmulShape& shape) const {
-  if (model_ == nullptr)
-    return TimeUnderCeilings(WorkOf({.each = shape}, type_), ceilings_, source_.error);
-  return other_.has_value() ? model_->PredictOtherType(shape, *other_) : model_->Predict(shape);
+  KernelTime out = PredictAligned(shape);
+  if (!IsAligned(shape)) SlowDown({.each = shape}, out);
+  return out;
+}
+
+void MatmulPredictor::SlowDown(const MatmulBatch& matmul, KernelTime& time) const {
+  const MatmulSlowdown slowdown = SlowdownOf(matmul);
+  if (slowdown.high > 1) time = Slowed(time, slowdown, WorkShare(matmul));
+}
+
+KernelTime MatmulPredictor::PredictQuantised(const MatmulShape& shape) const {
+  KernelTime out = Predict(shape);
+  if (quantise_seconds_ == 0) return out;
+  const MatmulDimensions size(shape);
+  const double share = quantise_seconds_ * size.m * size.k / out.expected.value();
+  out.expected = out.expected * (1 - std::min(share, kMostQuantised));
+  out.low = out.low * (1 - std::min(kQuantiseMost * share, kMostQuantisedEver));
+  out.high = out.high * (1 - std::min(kQuantiseLeast * share, kMostQuantised));
+  return out;
 }
 
 KernelTime MatmulPredictor::PredictBatch(const MatmulBatch& matmul) const {
   if (matmul.batch == 1) return Predict(matmul.each);
-  if (model_ == nullptr)
-    return AsBatch(TimeUnderCeilings(WorkOf(matmul, type_), ceilings_, source_.error), 1);
-  MatmulRoofline roofline = model_->fit().roofline;
-  if (other_.has_value()) {
-    roofline.seconds_per_flop /= other_->peak_ratio;
-    SetMatmulBytes(other_->type, roofline);
+  KernelTime out = PredictAlignedBatch(matmul);
+  SlowDown(matmul, out);
+  return out;
+}
+
+KernelTime MatmulPredictor::PredictAlignedBatch(const MatmulBatch& matmul) const {
+  if (model_ == nullptr) {
+    return AsBatch(TimeUnderCeilings(WorkOf(matmul, type_.data_type), ceilings_, source_.error), 1);
   }
   const MatmulShape stacked = StackedMatmul(matmul);
-  const KernelTime time = Predict(stacked);
+  const KernelTime time = PredictAligned(stacked);
   const MatmulDimensions each(matmul.each);
   const double unshared = static_cast<double>(matmul.batch - 1) * each.n * each.k;
-  const double more = unshared * roofline.element_bytes * roofline.seconds_per_byte;
-  return AsBatch(time,
-                 1 + LongerRoof(roofline, MatmulDimensions(stacked), more) / time.expected.value());
+  const double more = unshared * roofline_.element_bytes * roofline_.seconds_per_byte;
+  return AsBatch(
+      time, 1 + LongerRoof(roofline_, MatmulDimensions(stacked), more) / time.expected.value());
+}
+
+double MatmulPredictor::WorkShare(const MatmulBatch& matmul) const {
+  const auto batch = static_cast<double>(matmul.batch);
+  const MatmulDimensions each(matmul.each);
+  const double work = batch * roofline_.WorkSeconds(each);
+  const double roof = std::hypot(work, batch * roofline_.ByteSeconds(each));
+  return work / roof * (work / (roof + roofline_.fixed_seconds));
+}
+
+MatmulSlowdown MatmulPredictor::SlowdownOf(const MatmulBatch& matmul) const {
+  const MatmulSlowdown out = has_slowdown_ ? MatmulSlowdownOf(matmul) : MatmulSlowdown();
+  if (out.high == 1 || matmul.batch > 1) return out;
+  for (const MatmulShape& measured : own_unaligned_) {
+    if (IsNear(measured, matmul.each)) return {};
+  }
+  return out;
 }
 
 std::vector<MatmulPoint> MatmulPredictor::Nearest(const MatmulShape& shape, size_t most) const {

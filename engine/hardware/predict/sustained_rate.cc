@@ -3,12 +3,82 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/types/optional.h"
 #include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 
 namespace sextant {
 namespace {
+
+struct Factors {
+  double expected;
+  double high;
+};
+
+// Of one product, by the bits of the operands. All but the citations' figures are round.
+struct Stated {
+  absl::string_view accelerator;  // the catalogue's name
+  Factors wide;                   // 16 bits and more
+  Factors of_8_bits;
+  Factors of_4_bits;
+  absl::string_view citation;
+};
+
+constexpr absl::string_view kHopper =
+    "long searches over best bursts of an H100 in bf16, 0.80 over 0.87 of its peak "
+    "(stas00/ml-engineering, published tables); training in fp8 slows down alike";
+constexpr absl::string_view kGrace =
+    "published training steps of it (Megatron-Bridge) over bursts of a B200 scaled by the peaks; "
+    "below 8 bits nothing beyond the quantisation is known";
+constexpr absl::string_view kUltra =
+    "1,400 W instead of the B200's 1,000 to 1,200, so less than half of its loss; assumed";
+
+// A high end is that of the lower rates among an entry's sources, or the expected loss twice.
+constexpr Stated kSustained[] = {
+    {"a100-sxm-40",
+     {1.0, 1.1},
+     {1.0, 1.1},
+     {1.0, 1.1},
+     "published training runs reach the bursts' rates: 400 W don't throttle its products"},
+    {"a100-sxm-80",
+     {1.0, 1.1},
+     {1.0, 1.1},
+     {1.0, 1.1},
+     "published training runs reach the bursts' rates: 400 W don't throttle its products"},
+    {"h100-sxm", {1.1, 1.2}, {1.1, 1.2}, {1.1, 1.2}, kHopper},
+    {"h200-sxm", {1.1, 1.2}, {1.1, 1.2}, {1.1, 1.2}, kHopper},
+    {"gh200-96", {1.1, 1.2}, {1.1, 1.2}, {1.1, 1.2}, kHopper},
+    {"gh200-144", {1.1, 1.2}, {1.1, 1.2}, {1.1, 1.2}, kHopper},
+    {"b200-sxm",
+     {1.4, 1.5},
+     {1.2, 1.4},
+     {1.0, 1.2},
+     "a published file of operators measured in a row (MooreThreads/SimuMax, b200_bf16) over "
+     "published bursts, 1.3 to 1.5 in bf16; in fewer bits as a GB200's"},
+    {"gb200", {1.3, 1.5}, {1.2, 1.4}, {1.0, 1.2}, kGrace},
+    {"b300-sxm", {1.05, 1.2}, {1.0, 1.2}, {1.0, 1.2}, kUltra},
+    {"gb300", {1.05, 1.2}, {1.0, 1.2}, {1.0, 1.2}, kUltra},
+};
+
+constexpr Stated kOfAnyOther = {
+    "",
+    {kNeutralDerating, 1.5},
+    {kNeutralDerating, 1.5},
+    {kNeutralDerating, 1.5},
+    "long searches over best bursts of an H100 in bf16 (stas00/ml-engineering, published tables), "
+    "up to what a B200 loses: none is known of this product"};
+
+Factors Stated::*FactorsOf(DataType type) {
+  switch (type) {
+    case DataType::kFp4:
+    case DataType::kMxfp4:
+    case DataType::kNvfp4:
+    case DataType::kInt4:
+      return &Stated::of_4_bits;
+    default:
+      return IsNarrow(type) ? &Stated::of_8_bits : &Stated::wide;
+  }
+}
 
 // The burst time of the shape, measured or predicted; absent where neither is known.
 absl::StatusOr<absl::optional<Seconds>> BurstTime(const MeasuredKernels& measured, DataType type,
@@ -28,32 +98,48 @@ absl::StatusOr<absl::optional<Seconds>> BurstTime(const MeasuredKernels& measure
 
 }  // namespace
 
-Derating DeratingOfUnmeasured() {
-  return {.expected = StatedDerating::kExpected,
-          .high = StatedDerating::kHigh,
-          .citation =
-              "long searches over best bursts of an H100 in bf16 (stas00/ml-engineering, published "
-              "tables), and a B200's loss after 5 ms (flashinfer pull request 2899)"};
+Derating DeratingOfUnmeasured(const Accelerator* accelerator, DataType type) {
+  const Stated* stated = &kOfAnyOther;
+  for (const Stated& each : kSustained) {
+    if (accelerator != nullptr && each.accelerator == accelerator->name) stated = &each;
+  }
+  const Factors& factors = stated->*FactorsOf(type);
+  return {.expected = factors.expected,
+          .high = factors.high,
+          .citation = std::string(stated->citation)};
 }
 
 absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type,
                                             MatmulsOfDevice matmuls) {
   const MeasuredMatmul* const matmul = measured.calibration->MatmulIn(type);
   if (matmul == nullptr || !matmul->sustained) {
-    if (!measured.calibration->processor) return DeratingOfUnmeasured();
+    if (!measured.calibration->processor)
+      return DeratingOfUnmeasured(measured.calibration->accelerator, type);
     return Derating{.citation =
                         "a processor's grids are gone over for seconds: they are no bursts"};
   }
   const MatmulShape shape = {matmul->m, matmul->n, matmul->k};
   SEXTANT_ASSIGN_OR_RETURN(const absl::optional<Seconds> burst,
                            BurstTime(measured, type, shape, matmuls));
-  if (!burst.has_value()) return DeratingOfUnmeasured();
+  if (!burst.has_value()) return DeratingOfUnmeasured(measured.calibration->accelerator, type);
   const double sustained = (MatmulFlops(shape) / matmul->rate).value();
   const double factor = std::max(1.0, sustained / burst->value());
   return Derating{.expected = factor,
                   .high = factor,
                   .citation = absl::StrCat("measured, ", matmul->m, "x", matmul->n, "x", matmul->k,
                                            " without a pause against a burst of it")};
+}
+
+KernelTime Sustained(const KernelTime& burst, const Derating& derating, double work_share) {
+  return {.expected = burst.expected * (1 + (derating.expected - 1) * work_share),
+          .low = burst.low,
+          .high = burst.high * (1 + (derating.high - 1) * work_share),
+          .basis = burst.basis};
+}
+
+Derating DeratingOfAttention(Derating of_products) {
+  of_products.expected = std::min(of_products.expected, kNeutralDerating);
+  return of_products;
 }
 
 }  // namespace sextant

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "engine/hardware/accelerator.h"
+#include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/predict/matmul_predictor.h"
 #include "engine/tensor/data_type.h"
@@ -18,14 +20,12 @@ struct Derating {
   std::string citation = {};
 };
 
-// For a device without a measured long run. Long searches average 0.80 of the H100's dense bf16
-// peak (stas00/ml-engineering), where the best burst of published tables has 0.87; a B200 lost 15
-// % after 5 ms of back-to-back work (flashinfer pull request 2899).
-struct StatedDerating {
-  static constexpr double kExpected = 0.87 / 0.80;
-  static constexpr double kHigh = 1 / 0.85;
-};
-Derating DeratingOfUnmeasured();
+// For a device without a measured long run: what kSustained of sustained_rate.cc states of
+// `accelerator`, and of any other (null: not in the catalogue) the neutral value: long searches
+// average 0.80 of the H100's dense bf16 peak (stas00/ml-engineering), where the best burst of
+// published tables has 0.87, and the widest interval of the table.
+inline constexpr double kNeutralDerating = 1.1;
+Derating DeratingOfUnmeasured(const Accelerator* accelerator, DataType type);
 
 // The first of
 //   the sustained over the burst time of one shape in `type`, where both were measured
@@ -36,6 +36,18 @@ Derating DeratingOfUnmeasured();
 // Errors: those of `matmuls`.
 absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type,
                                             MatmulsOfDevice matmuls);
+
+// `burst` in a run of hours. Its expected and its high end grow by the share of `work_share` alone,
+// 0 to 1 (MatmulPredictor::WorkShare()): a power limit lowers the units' clock and not the
+// memory's. The low end stays the burst's.
+//
+//   t (1 + (f - 1) s),  f the derating's factor, s the share
+KernelTime Sustained(const KernelTime& burst, const Derating& derating, double work_share);
+
+// Of attention in one kernel. No long run of it is published. Exponentials and sums hold its matrix
+// units back, so that they draw less power than a product's: no more than the neutral factor is
+// expected. The high end is the products'.
+Derating DeratingOfAttention(Derating of_products);
 
 }  // namespace sextant
 

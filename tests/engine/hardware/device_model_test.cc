@@ -15,6 +15,7 @@
 namespace sextant {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -83,12 +84,29 @@ TEST(DeviceModel, OfAProductStandsOnWhatIsPublished) {
   const auto matmuls = model.Matmuls(DataType::kBf16);
   ASSERT_THAT(matmuls, IsOk());
   EXPECT_EQ((*matmuls)->source().source, RateSource::kReference);
-  EXPECT_EQ(model.SustainedDerating(DataType::kBf16)->expected, DeratingOfUnmeasured().expected);
+  EXPECT_EQ(model.SustainedDerating(DataType::kBf16)->expected,
+            DeratingOfUnmeasured(&h100, DataType::kBf16).expected);
   // No V100 multiplies in fp8.
   const auto none =
       DeviceModel::OfProduct(*AcceleratorNamed("v100-sxm-16")).Matmuls(DataType::kFp8);
   ASSERT_THAT(none, IsOk());
   EXPECT_EQ(*none, nullptr);
+}
+
+// Both scalings of fp8 are kept side by side; other types have one.
+TEST(DeviceModel, HasAPredictorOfEachScaling) {
+  const DeviceModel& model = DeviceModel::OfProduct(*AcceleratorNamed("h100-sxm"));
+  const MatmulType by_block = {DataType::kFp8E4m3, MatmulScaling::kBlock};
+  const MatmulPredictor* const block = *model.Matmuls(by_block);
+  const MatmulPredictor* const tensor = *model.Matmuls(DataType::kFp8E4m3);
+  ASSERT_TRUE(block != nullptr && tensor != nullptr);
+  EXPECT_NE(block, tensor);
+  EXPECT_EQ(*model.Matmuls(by_block), block);
+  EXPECT_EQ(*model.Matmuls({DataType::kFp8, MatmulScaling::kBlock}), block);
+  EXPECT_EQ(*model.Matmuls({DataType::kFp8E4m3, MatmulScaling::kTensor}), tensor);
+  EXPECT_THAT(block->source().citation, HasSubstr("fp8_block"));
+  EXPECT_EQ(*model.Matmuls({DataType::kBf16, MatmulScaling::kBlock}),
+            *model.Matmuls(DataType::kBf16));
 }
 
 // A second look finds the same fault.

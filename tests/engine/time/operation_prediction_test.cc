@@ -7,19 +7,21 @@
 #include "engine/hardware/kernels/attention_shape.h"
 #include "engine/operation/analysis.h"
 #include "engine/operation/operation.h"
+#include "tests/support/note_matchers.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 const PlacedDevice kH100[] = {PlacedProduct(*AcceleratorNamed("h100-sxm"))};
 
 absl::optional<OperationPrediction> On(absl::Span<const PlacedDevice> devices,
                                        const Operation& operation,
                                        DeviceJoin join = DeviceJoin::kSlowest) {
-  return *PredictOperation(operation, DataType::kBf16, devices, join);
+  return *PredictOperation(operation, {.input = DataType::kBf16}, devices, join);
 }
 
 TEST(PredictOperation, ALinearLayerIsItsProduct) {
@@ -71,6 +73,29 @@ TEST(PredictOperation, IsOfProductsAndOfAttentionInOneKernel) {
   EXPECT_FALSE(On(kH100, attention).has_value());
   EXPECT_FALSE(On(kH100, Elementwise{.count = 1'000'000}).has_value());
   EXPECT_FALSE(On({}, Matmul{.m = 1, .n = 1, .k = 1}).has_value());
+}
+
+// The published tables of fp8 by block answer where that is asked for.
+TEST(PredictOperation, OfFp8IsScaledAsAsked) {
+  const Matmul matmul = {.m = 4096, .n = 4096, .k = 7168};
+  const auto scaled = [&](absl::optional<MatmulScaling> scaling) {
+    return *PredictOperation(matmul, {.input = DataType::kFp8, .scaling = scaling}, kH100,
+                             DeviceJoin::kSlowest);
+  };
+  EXPECT_THAT(scaled(MatmulScaling::kBlock)->source.citation, HasSubstr("fp8_block"));
+  EXPECT_THAT(scaled({})->source.citation, Not(HasSubstr("fp8_block")));
+  EXPECT_EQ(scaled(MatmulScaling::kTensor)->forward.expected, scaled({})->forward.expected);
+  EXPECT_NE(scaled(MatmulScaling::kBlock)->forward.expected, scaled({})->forward.expected);
+}
+
+TEST(PredictOperation, SaysWhereSizesSlowAProductDown) {
+  const auto off = On(kH100, Matmul{.m = 4096, .n = 4096, .k = 5400});
+  ASSERT_THAT(off->notes, SizeIs(1));
+  EXPECT_THAT(off->notes[0], IsNote(NoteKind::kProductUnaligned, HasSubstr("1.3 times")));
+  const auto even = On(kH100, Matmul{.m = 4096, .n = 4096, .k = 5376});
+  EXPECT_THAT(even->notes, SizeIs(0));
+  EXPECT_GT(off->forward.expected, even->forward.expected * 1.2);
+  EXPECT_LT(off->forward.low, even->forward.high);
 }
 
 // Published latent attention is of another library than published attention of equal heads.
@@ -215,7 +240,7 @@ TEST(ProductsOf, OnlyProducts) {
 absl::optional<OperationPrediction> Layer(absl::string_view product, const Experts& experts,
                                           DataType type = DataType::kBf16) {
   const PlacedDevice devices[] = {PlacedProduct(*AcceleratorNamed(product))};
-  return *PredictOperation(experts, type, devices, DeviceJoin::kSlowest);
+  return *PredictOperation(experts, {.input = type}, devices, DeviceJoin::kSlowest);
 }
 
 constexpr Experts kMixtral = {.tokens = 16384,

@@ -21,6 +21,23 @@ TEST(AchievedMatmulFraction, IsThePublishedRateOverTheCataloguesPeak) {
   EXPECT_NEAR(fp8.expected, 0.709, 0.001);  // 1402.6 of 1979
 }
 
+// 116 of 156e12 in tf32; an H100 has the median of that and of an A6000's 60 of 77.4e12.
+TEST(AchievedMatmulFraction, OfWiderTypesIsThatOfSquareProducts) {
+  const Accelerator& a100 = *AcceleratorNamed("a100-sxm-80");
+  EXPECT_NEAR(AchievedMatmulFraction(a100, DataType::kTf32).expected, 116.0 / 156, 1e-9);
+  const AchievedFraction h100 =
+      AchievedMatmulFraction(*AcceleratorNamed("h100-sxm"), DataType::kTf32);
+  EXPECT_NEAR(h100.expected, (116.0 / 156 + 60 / 77.4) / 2, 1e-9);
+  EXPECT_THAT(h100.citation, HasSubstr("mli/transformers-benchmarks"));
+  const AchievedFraction fp32 = AchievedMatmulFraction(a100, DataType::kFp32);
+  EXPECT_NEAR(fp32.expected, 14 / 15.7, 1e-9);
+  // Of AMD's no such product is published: the share is bf16's, and is said to be.
+  const Accelerator& mi300x = *AcceleratorNamed("mi300x");
+  const AchievedFraction amd = AchievedMatmulFraction(mi300x, DataType::kFp32);
+  EXPECT_EQ(amd.expected, AchievedMatmulFraction(mi300x, DataType::kBf16).expected);
+  EXPECT_THAT(amd.citation, HasSubstr("none in fp32 is published"));
+}
+
 // Nobody published one of the H100 PCIe: seven of NVIDIA's have one in bf16, with the H100 SXM's
 // 0.803 in their middle, and the highest and the lowest are A100's and B200's.
 TEST(AchievedMatmulFraction, OfAnotherProductIsItsVendorsMedian) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/hardware/catalogue.h"
 #include "tests/support/status_matchers.h"
 
 namespace sextant {
@@ -64,15 +65,78 @@ TEST(SustainedRate, IsNeverAboveTheBurst) {
   EXPECT_EQ(DeratingOf(device, burst).expected, 1);
 }
 
+// By analogy with an H100, 0.87 over 0.80 of its peak: 1.09.
 TEST(SustainedRate, IsStatedWhereNobodyMeasuredIt) {
   DeviceCalibration device;
   device.KeepIfBetter(MatmulAt(1e14, false));
   const Derating gpu = DeratingOf(device, {});
-  EXPECT_NEAR(gpu.expected, 0.87 / 0.80, 1e-12);
-  EXPECT_NEAR(gpu.high, 1 / 0.85, 1e-12);
+  EXPECT_NEAR(gpu.expected, 0.87 / 0.80, 0.02);
+  EXPECT_EQ(gpu.high, 1.5);
   EXPECT_THAT(gpu.citation, HasSubstr("ml-engineering"));
   device.processor = true;
   EXPECT_EQ(DeratingOf(device, {}).expected, 1);
+}
+
+// A device of a product that the catalogue has gets that product's.
+TEST(SustainedRate, OfADeviceIsItsProducts) {
+  DeviceCalibration device;
+  device.accelerator = AcceleratorNamed("a100-sxm-80");
+  EXPECT_EQ(DeratingOf(device, {}).expected, 1);
+  device.accelerator = AcceleratorNamed("b200-sxm");
+  EXPECT_GT(DeratingOf(device, {}).expected, 1.3);
+}
+
+struct StatedCase {
+  const char* product;
+  DataType type;
+  double low;  // of published figures
+  double high;
+};
+
+// What each product's sources say lies within the interval, with the expected factor among it.
+TEST(SustainedRate, HoldsWhatIsPublished) {
+  const StatedCase cases[] = {
+      {"a100-sxm-80", DataType::kBf16, 1.00, 1.05}, {"h100-sxm", DataType::kBf16, 1.09, 1.12},
+      {"h100-sxm", DataType::kFp8E4m3, 1.09, 1.10}, {"h200-sxm", DataType::kBf16, 1.09, 1.12},
+      {"b200-sxm", DataType::kBf16, 1.33, 1.50},    {"gb200", DataType::kBf16, 1.2, 1.33},
+      {"gb200", DataType::kFp8E4m3, 1.2, 1.21},     {"gb200", DataType::kNvfp4, 1, 1},
+      {"gb300", DataType::kBf16, 1.0, 1.05},        {"gb300", DataType::kFp8, 1, 1}};
+  for (const StatedCase& each : cases) {
+    const Derating derating = DeratingOfUnmeasured(AcceleratorNamed(each.product), each.type);
+    EXPECT_GE(derating.expected, each.low - 0.02) << each.product;
+    EXPECT_LE(derating.expected, each.high + 0.02) << each.product;
+    EXPECT_GE(derating.high, each.high) << each.product;
+    EXPECT_FALSE(derating.citation.empty());
+  }
+  for (const Accelerator& accelerator : Accelerators()) {
+    for (const DataType type :
+         {DataType::kFp32, DataType::kBf16, DataType::kInt8, DataType::kFp4}) {
+      const Derating derating = DeratingOfUnmeasured(&accelerator, type);
+      EXPECT_GE(derating.expected, 1) << accelerator.name;
+      EXPECT_GE(derating.high, derating.expected) << accelerator.name;
+    }
+  }
+}
+
+// Of 10 ms, 5 are arithmetic's: 1.4 times as long are 12 ms.
+TEST(Sustained, SlowsTheArithmeticAlone) {
+  const KernelTime burst = {
+      .expected = Seconds(0.010), .low = Seconds(0.009), .high = Seconds(0.012)};
+  const Derating derating = {.expected = 1.4, .high = 1.5};
+  const KernelTime half = Sustained(burst, derating, 0.5);
+  EXPECT_NEAR(half.expected.value(), 0.012, 1e-12);
+  EXPECT_EQ(half.low, burst.low);
+  EXPECT_NEAR(half.high.value(), 0.015, 1e-12);
+  const KernelTime none = Sustained(burst, derating, 0);
+  EXPECT_EQ(none.expected, burst.expected);
+  EXPECT_EQ(none.high, burst.high);
+}
+
+TEST(Sustained, OfAttentionIsExpectedToBeTheNeutralAtMost) {
+  const Derating attention = DeratingOfAttention({.expected = 1.4, .high = 1.5});
+  EXPECT_EQ(attention.expected, kNeutralDerating);
+  EXPECT_EQ(attention.high, 1.5);
+  EXPECT_EQ(DeratingOfAttention({}).expected, 1);
 }
 
 }  // namespace
