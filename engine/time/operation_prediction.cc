@@ -3,58 +3,50 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/operation/einsum_plan.h"
+#include "engine/time/unfused_attention.h"
 
 namespace sextant {
 namespace {
 
 constexpr size_t kNearest = 3;
 
-absl::optional<AttentionShape> AttentionOf(const Operation& operation) {
-  const auto* attention = std::get_if<Attention>(&operation);
-  if (attention == nullptr || !attention->fused ||
-      attention->query_length != attention->key_length) {
-    return absl::nullopt;
-  }
-  return AttentionShape{.batch = attention->batch,
-                        .sequence = attention->query_length,
-                        .heads = attention->heads,
-                        .key_value_heads = attention->kv_heads,
-                        .query_key_head_size = attention->head_size,
-                        .value_head_size = ValueHeadSize(*attention),
-                        .causal = attention->causal,
-                        .window = attention->window};
+AttentionShape ShapeOf(const Attention& attention) {
+  return {.batch = attention.batch,
+          .sequence = attention.query_length,
+          .key_sequence = attention.key_length,
+          .heads = attention.heads,
+          .key_value_heads = attention.kv_heads,
+          .query_key_head_size = attention.head_size,
+          .value_head_size = ValueHeadSize(attention),
+          .causal = attention.causal,
+          .window = attention.window};
 }
 
-// The time of one after the other. Both intervals add up, because both predictions come from the
-// same points and err in the same direction.
-KernelTime SumOf(const KernelTime& a, const KernelTime& b) {
-  return {.expected = a.expected + b.expected,
-          .low = a.low + b.low,
-          .high = a.high + b.high,
-          .basis = std::max(a.basis, b.basis)};
+absl::StatusOr<absl::optional<OperationPrediction>> PredictFused(const Attention& attention,
+                                                                 DataType type,
+                                                                 const PlacedDevice& device) {
+  absl::optional<OperationPrediction> out;
+  SEXTANT_ASSIGN_OR_RETURN(const AttentionPredictor* const by, device.model->Attention(type));
+  if (by == nullptr) return out;
+  const AttentionShape shape = ShapeOf(attention);
+  out = OperationPrediction{.forward = by->Predict(shape),
+                            .backward = by->PredictBackward(shape),
+                            .source = device.SourceOf(by->SourceOf(shape)),
+                            .nearest = {},
+                            .backward_source = device.SourceOf(by->BackwardSourceOf(shape))};
+  return out;
 }
 
-KernelTime SumOf(const MatmulPredictor& matmuls, absl::Span<const MatmulBatch> products) {
+KernelTime SumOfProducts(const MatmulPredictor& matmuls, absl::Span<const MatmulBatch> products) {
   KernelTime sum = matmuls.PredictBatch(products[0]);
   for (const MatmulBatch& product : products.subspan(1)) {
     sum = SumOf(sum, matmuls.PredictBatch(product));
   }
   return sum;
-}
-
-OperationPrediction PredictionOf(const PlacedDevice& device, const MatmulPredictor& matmuls,
-                                 const OperationProducts& products) {
-  OperationPrediction out = {.forward = SumOf(matmuls, products.forward),
-                             .backward = SumOf(matmuls, products.backward),
-                             .source = device.SourceOf(matmuls.source()),
-                             .nearest = {}};
-  for (const MatmulPoint& near : matmuls.Nearest(StackedMatmul(products.forward[0]), kNearest)) {
-    out.nearest.push_back({near.shape, near.time});
-  }
-  return out;
 }
 
 absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PlacedDevice& device,
@@ -65,19 +57,13 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PlacedDev
   }
   absl::optional<OperationPrediction> out;
   if (device.model == nullptr) return out;
+  if (const auto* attention = std::get_if<Attention>(&operation)) {
+    return attention->fused ? PredictFused(*attention, type, device)
+                            : PredictUnfusedAttention({.attention = *attention}, type, device);
+  }
   if (const auto products = ProductsOf(operation); products.has_value()) {
     SEXTANT_ASSIGN_OR_RETURN(const MatmulPredictor* const matmuls, device.model->Matmuls(type));
-    if (matmuls != nullptr) out = PredictionOf(device, *matmuls, *products);
-  } else if (const auto attention = AttentionOf(operation); attention.has_value()) {
-    SEXTANT_ASSIGN_OR_RETURN(const AttentionPredictor* const by, device.model->Attention(type));
-    if (by != nullptr) {
-      out =
-          OperationPrediction{.forward = by->Predict(*attention),
-                              .backward = by->PredictBackward(*attention),
-                              .source = device.SourceOf(by->SourceOf(*attention)),
-                              .nearest = {},
-                              .backward_source = device.SourceOf(by->BackwardSourceOf(*attention))};
-    }
+    if (matmuls != nullptr) out = PredictProducts(device, *matmuls, *products);
   }
   return out;
 }
@@ -150,9 +136,11 @@ KernelTime BackwardBy(const KernelTime& forward) {
           .basis = std::max(forward.basis, KernelBasis::kOtherPass)};
 }
 
-void Derate(const Derating& derating, KernelTime& time) {
-  time.expected = time.expected * derating.expected;
-  time.high = time.high * derating.high;
+// Of products alone, not of the `passes` between them.
+void Derate(const Derating& derating, const absl::optional<KernelTime>& passes, KernelTime& time) {
+  const KernelTime constant = passes.value_or(KernelTime{});
+  time.expected = (time.expected - constant.expected) * derating.expected + constant.expected;
+  time.high = (time.high - constant.high) * derating.high + constant.high;
 }
 
 }  // namespace
@@ -175,6 +163,25 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
   const size_t deciding = DecidingDevice(seconds, join, sources);
   all[deciding].device = deciding;
   return absl::make_optional(std::move(all[deciding]));
+}
+
+KernelTime SumOf(const KernelTime& a, const KernelTime& b) {
+  return {.expected = a.expected + b.expected,
+          .low = a.low + b.low,
+          .high = a.high + b.high,
+          .basis = std::max(a.basis, b.basis)};
+}
+
+OperationPrediction PredictProducts(const PlacedDevice& device, const MatmulPredictor& matmuls,
+                                    const OperationProducts& products) {
+  OperationPrediction out = {.forward = SumOfProducts(matmuls, products.forward),
+                             .backward = SumOfProducts(matmuls, products.backward),
+                             .source = device.SourceOf(matmuls.source()),
+                             .nearest = {}};
+  for (const MatmulPoint& near : matmuls.Nearest(StackedMatmul(products.forward[0]), kNearest)) {
+    out.nearest.push_back({near.shape, near.time});
+  }
+  return out;
 }
 
 absl::optional<OperationProducts> ProductsOf(const Operation& operation) {
@@ -228,11 +235,20 @@ absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
   if (device.model != nullptr) {
     SEXTANT_ASSIGN_OR_RETURN(derating, device.model->SustainedDerating(type));
   }
-  Derate(derating, prediction.forward);
-  Derate(derating, prediction.backward);
+  Derate(derating, prediction.forward_passes, prediction.forward);
+  Derate(derating, prediction.backward_passes, prediction.backward);
   return Note{NoteKind::kSustainedTimes,
-              absl::StrFormat("Times are sustained, %.3g times a burst's: %s.", derating.expected,
-                              derating.citation)};
+              absl::StrCat(absl::StrFormat("Times are sustained, %.3g times a burst's: %s.",
+                                           derating.expected, derating.citation),
+                           PassesText(prediction))};
+}
+
+std::string PassesText(const OperationPrediction& prediction) {
+  if (!prediction.forward_passes.has_value() || !prediction.backward_passes.has_value()) return "";
+  return absl::StrFormat(
+      " The time is that of products, whose source is given, and of passes over the scores between "
+      "them: %.3g s of the forward pass, %.3g s of the backward pass.",
+      prediction.forward_passes->expected.value(), prediction.backward_passes->expected.value());
 }
 
 }  // namespace sextant
