@@ -3,38 +3,43 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/operation/einsum_plan.h"
+#include "engine/time/unfused_attention.h"
 
 namespace sextant {
 namespace {
 
 constexpr size_t kNearest = 3;
 
-absl::optional<AttentionShape> AttentionOf(const Operation& operation) {
-  const auto* attention = std::get_if<Attention>(&operation);
-  if (attention == nullptr || !attention->fused ||
-      attention->query_length != attention->key_length) {
-    return absl::nullopt;
-  }
-  return AttentionShape{.batch = attention->batch,
-                        .sequence = attention->query_length,
-                        .heads = attention->heads,
-                        .key_value_heads = attention->kv_heads,
-                        .query_key_head_size = attention->head_size,
-                        .value_head_size = ValueHeadSize(*attention),
-                        .causal = attention->causal,
-                        .window = attention->window};
+AttentionShape ShapeOf(const Attention& attention) {
+  return {.batch = attention.batch,
+          .sequence = attention.query_length,
+          .key_sequence = attention.key_length,
+          .heads = attention.heads,
+          .key_value_heads = attention.kv_heads,
+          .query_key_head_size = attention.head_size,
+          .value_head_size = ValueHeadSize(attention),
+          .causal = attention.causal,
+          .window = attention.window};
 }
 
-// The time of one after the other. Both intervals add up, because both predictions come from the
-// same points and err in the same direction.
-KernelTime SumOf(const KernelTime& a, const KernelTime& b) {
-  return {.expected = a.expected + b.expected,
-          .low = a.low + b.low,
-          .high = a.high + b.high,
-          .basis = std::max(a.basis, b.basis)};
+absl::StatusOr<absl::optional<OperationPrediction>> PredictFused(const Attention& attention,
+                                                                 DataType type,
+                                                                 const PlacedDevice& device) {
+  absl::optional<OperationPrediction> out;
+  SEXTANT_ASSIGN_OR_RETURN(const AttentionPredictor* const by, device.model->Attention(type));
+  if (by == nullptr) return out;
+  const AttentionShape shape = ShapeOf(attention);
+  out = OperationPrediction{.forward = by->Predict(shape),
+                            .backward = by->PredictBackward(shape),
+                            .source = device.SourceOf(by->SourceOf(shape)),
+                            .nearest = {},
+                            .attention = true,
+                            .backward_source = device.SourceOf(by->BackwardSourceOf(shape))};
+  return out;
 }
 
 // Products one after the other.
@@ -71,24 +76,6 @@ void AddSlowdown(const MatmulSlowdown& slowdown, Notes& notes) {
        .values = {{"expected_factor", slowdown.expected}, {"high_factor", slowdown.high}}});
 }
 
-OperationPrediction PredictionOf(const PlacedDevice& device, const MatmulPredictor& matmuls,
-                                 const OperationProducts& products) {
-  const ProductsTime forward = SumOf(matmuls, products.forward);
-  const ProductsTime backward = SumOf(matmuls, products.backward);
-  OperationPrediction out = {.forward = forward.time,
-                             .backward = backward.time,
-                             .source = device.SourceOf(matmuls.source()),
-                             .nearest = {},
-                             .forward_work_share = forward.work_share,
-                             .backward_work_share = backward.work_share};
-  const bool backward_slower = backward.slowdown.high > forward.slowdown.high;
-  AddSlowdown(backward_slower ? backward.slowdown : forward.slowdown, out.notes);
-  for (const MatmulPoint& near : matmuls.Nearest(StackedMatmul(products.forward[0]), kNearest)) {
-    out.nearest.push_back({near.shape, near.time});
-  }
-  return out;
-}
-
 absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PlacedDevice& device,
                                                                  const Operation& operation,
                                                                  const OperationTypes& types) {
@@ -98,21 +85,14 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PlacedDev
   }
   absl::optional<OperationPrediction> out;
   if (device.model == nullptr) return out;
+  if (const auto* attention = std::get_if<Attention>(&operation)) {
+    return attention->fused ? PredictFused(*attention, type, device)
+                            : PredictUnfusedAttention({.attention = *attention}, type, device);
+  }
   if (const auto products = ProductsOf(operation); products.has_value()) {
     const MatmulType scaled = {type, ScaledMatmulType(type, types.scaling).scaling};
     SEXTANT_ASSIGN_OR_RETURN(const MatmulPredictor* const matmuls, device.model->Matmuls(scaled));
-    if (matmuls != nullptr) out = PredictionOf(device, *matmuls, *products);
-  } else if (const auto attention = AttentionOf(operation); attention.has_value()) {
-    SEXTANT_ASSIGN_OR_RETURN(const AttentionPredictor* const by, device.model->Attention(type));
-    if (by != nullptr) {
-      out =
-          OperationPrediction{.forward = by->Predict(*attention),
-                              .backward = by->PredictBackward(*attention),
-                              .source = device.SourceOf(by->SourceOf(*attention)),
-                              .nearest = {},
-                              .attention = true,
-                              .backward_source = device.SourceOf(by->BackwardSourceOf(*attention))};
-    }
+    if (matmuls != nullptr) out = PredictProducts(device, *matmuls, *products);
   }
   return out;
 }
@@ -185,6 +165,20 @@ KernelTime BackwardBy(const KernelTime& forward) {
           .basis = std::max(forward.basis, KernelBasis::kOtherPass)};
 }
 
+// Products and attention run longer; the `passes` between products do not.
+void MakeSustained(const Derating& derating, const absl::optional<KernelTime>& passes,
+                   double work_share, KernelTime& time) {
+  const KernelTime constant = passes.value_or(KernelTime{});
+  KernelTime rest = time;
+  rest.expected = rest.expected - constant.expected;
+  rest.low = rest.low - constant.low;
+  rest.high = rest.high - constant.high;
+  time = Sustained(rest, derating, work_share);
+  time.expected = time.expected + constant.expected;
+  time.low = time.low + constant.low;
+  time.high = time.high + constant.high;
+}
+
 }  // namespace
 
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
@@ -205,6 +199,31 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
   const size_t deciding = DecidingDevice(seconds, join, sources);
   all[deciding].device = deciding;
   return absl::make_optional(std::move(all[deciding]));
+}
+
+KernelTime SumOf(const KernelTime& a, const KernelTime& b) {
+  return {.expected = a.expected + b.expected,
+          .low = a.low + b.low,
+          .high = a.high + b.high,
+          .basis = std::max(a.basis, b.basis)};
+}
+
+OperationPrediction PredictProducts(const PlacedDevice& device, const MatmulPredictor& matmuls,
+                                    const OperationProducts& products) {
+  const ProductsTime forward = SumOf(matmuls, products.forward);
+  const ProductsTime backward = SumOf(matmuls, products.backward);
+  OperationPrediction out = {.forward = forward.time,
+                             .backward = backward.time,
+                             .source = device.SourceOf(matmuls.source()),
+                             .nearest = {},
+                             .forward_work_share = forward.work_share,
+                             .backward_work_share = backward.work_share};
+  const bool backward_slower = backward.slowdown.high > forward.slowdown.high;
+  AddSlowdown(backward_slower ? backward.slowdown : forward.slowdown, out.notes);
+  for (const MatmulPoint& near : matmuls.Nearest(StackedMatmul(products.forward[0]), kNearest)) {
+    out.nearest.push_back({near.shape, near.time});
+  }
+  return out;
 }
 
 absl::optional<OperationProducts> ProductsOf(const Operation& operation) {
@@ -260,13 +279,25 @@ absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
   }
   if (prediction.attention) derating = DeratingOfAttention(std::move(derating));
   const double burst = prediction.forward.expected.value();
-  prediction.forward = Sustained(prediction.forward, derating, prediction.forward_work_share);
-  prediction.backward = Sustained(prediction.backward, derating, prediction.backward_work_share);
+  MakeSustained(derating, prediction.forward_passes, prediction.forward_work_share,
+                prediction.forward);
+  MakeSustained(derating, prediction.backward_passes, prediction.backward_work_share,
+                prediction.backward);
   return Note{NoteKind::kSustainedTimes,
-              absl::StrFormat("Times are sustained, %.3g times a burst's, %.3g where arithmetic "
-                              "alone decides: %s.",
-                              prediction.forward.expected.value() / burst, derating.expected,
-                              derating.citation)};
+              absl::StrCat(absl::StrFormat(
+                               "Times are sustained, %.3g times a burst's, %.3g where arithmetic "
+                               "alone decides: %s.",
+                               prediction.forward.expected.value() / burst, derating.expected,
+                               derating.citation),
+                           PassesText(prediction))};
+}
+
+std::string PassesText(const OperationPrediction& prediction) {
+  if (!prediction.forward_passes.has_value() || !prediction.backward_passes.has_value()) return "";
+  return absl::StrFormat(
+      " The time is that of products, whose source is given, and of passes over the scores between "
+      "them: %.3g s of the forward pass, %.3g s of the backward pass.",
+      prediction.forward_passes->expected.value(), prediction.backward_passes->expected.value());
 }
 
 }  // namespace sextant

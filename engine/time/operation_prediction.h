@@ -3,6 +3,7 @@
 #define SEXTANT_ENGINE_TIME_OPERATION_PREDICTION_H_
 
 #include <cstddef>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/kernels/stream_calibration.h"
 #include "engine/hardware/placement.h"
+#include "engine/hardware/predict/matmul_predictor.h"
 #include "engine/operation/operation.h"
 
 namespace sextant {
@@ -46,16 +48,21 @@ struct OperationPrediction {
   size_t device = 0;  // the index of the device that decides
   // The source of the backward pass; absent: `source`.
   absl::optional<KernelSource> backward_source = {};
+  // The parts of `forward` and `backward` that are passes over memory between products; absent:
+  // none, or all of it (memory_pass).
+  absl::optional<KernelTime> forward_passes = {};
+  absl::optional<KernelTime> backward_passes = {};
 };
 
 // In `types`.input, and of products in `types`.scaling. A kProductUnaligned note says where sizes
 // off a multiple of 64 or 8 make a product slower.
 //
 // Times of bursts; MakeSustained() converts them to a long run. Predicts operations known to
-// ProductsOf(), as a sequence of products; attention in one kernel with equal numbers of queries
-// and keys; layers of experts, by PredictExperts(); operations without matrix products, by
-// PredictMemoryPasses(). With several devices, the forward time decides between them. Absent for
-// other operations, and where one of the devices is unknown in `type`.
+// ProductsOf(), as a sequence of products; attention in one kernel; attention in separate kernels
+// without dropout, by PredictUnfusedAttention(); layers of experts, by PredictExperts(). Operations
+// without matrix products: PredictMemoryPasses(). With several devices, the forward time decides
+// between them. Absent for other operations, and where one of the devices is unknown in `type`.
+// `operation` has passed CheckOperation().
 //
 // Errors: those of MatmulModel::Of() and of the other models, where measurements are damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictOperation(
@@ -75,6 +82,14 @@ struct OperationProducts {
 //
 // `operation` has passed CheckOperation().
 absl::optional<OperationProducts> ProductsOf(const Operation& operation);
+
+// The time of one after the other. Both intervals add up, because both predictions come from the
+// same points and err in the same direction.
+KernelTime SumOf(const KernelTime& a, const KernelTime& b);
+
+// The sum of the products by `matmuls`, of `device`.
+OperationPrediction PredictProducts(const PlacedDevice& device, const MatmulPredictor& matmuls,
+                                    const OperationProducts& products);
 
 // No backward pass was measured. Each product has two gradients with the same FLOPs each, and the
 // work between products is small in comparison: twice the forward pass. Factors on the interval,
@@ -96,9 +111,13 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts
 // Converts `prediction`, of bursts on `device` in `type`, to sustained rates, and returns a
 // kSustainedTimes note that says how. Products take longer by Sustained() of
 // DeviceModel::SustainedDerating() and their work's share, attention by DeratingOfAttention().
-// Passes over memory take the same time: a power limit lowers the units' clock, not the memory's.
+// Passes over memory take the same time, also those between products: a power limit lowers the
+// units' clock, not the memory's.
 absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
                                    OperationPrediction& prediction);
+
+// A sentence on the share of passes between products, after a space; empty where there are none.
+std::string PassesText(const OperationPrediction& prediction);
 
 }  // namespace sextant
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/placement.h"
@@ -126,8 +127,10 @@ absl::Status PredictionTo(const TimedOperation& timed, const Device& device, Sou
   } else {
     notes.push_back(
         {.kind = NoteKind::kBurstTimes,
-         .text = "Predicted times are of bursts of milliseconds: in a long run, products and "
-                 "attention may take longer; device.regime says which are wanted.",
+         .text = absl::StrCat(
+             "Predicted times are of bursts of milliseconds: in a long run, products and attention "
+             "may take longer; device.regime says which are wanted.",
+             PassesText(*prediction)),
          .fields = {"device.regime"}});
   }
   for (Note& note : prediction->notes) notes.push_back(std::move(note));

@@ -19,7 +19,11 @@ namespace {
 constexpr size_t kManyRows = 400;  // of a class, so that its middle alone makes a calibration
 
 using Points = std::vector<AttentionPoint>;
-using Ratios = std::map<std::string, std::vector<double>>;
+struct Answers {
+  std::vector<double> ratios;  // measured over expected
+  int64_t inside = 0;          // of the interval
+};
+using Ratios = std::map<std::string, Answers>;
 
 struct Band {
   const char* name;
@@ -57,9 +61,12 @@ absl::StatusOr<AttentionModel> ModelOf(int64_t units, const Points& points) {
   return AttentionModel::Of({.compute_units = units, .points = points});
 }
 
-void Ask(const AttentionModel& model, const Points& points, std::vector<double>& ratios) {
-  for (const AttentionPoint& point : points) {
-    ratios.push_back(point.time.value() / model.Predict(point.shape).expected.value());
+template <typename Model, typename Point>
+void Ask(const Model& model, const std::vector<Point>& points, Answers& out) {
+  for (const Point& point : points) {
+    const KernelTime time = model.Predict(point.shape);
+    out.ratios.push_back(point.time.value() / time.expected.value());
+    if (time.low <= point.time && point.time <= time.high) ++out.inside;
   }
 }
 
@@ -140,10 +147,64 @@ absl::Status AskBetween(int64_t units, const std::vector<Points>& classes, Ratio
   return absl::OkStatus();
 }
 
+// A model of every head size without a window, and of this window with one head size, asked for the
+// window with another: the head size is nearer without the window than with it.
+absl::Status AskWindows(int64_t units, const std::vector<Points>& classes, Ratios& out) {
+  Points without;
+  for (const Points& like : classes) {
+    if (like[0].shape.window > 0) continue;
+    const Points picked = AttentionPick(like);
+    without.insert(without.end(), picked.begin(), picked.end());
+  }
+  for (const Points& known : classes) {
+    for (const Points& asked : classes) {
+      const bool other_size =
+          known[0].shape.query_key_head_size != asked[0].shape.query_key_head_size;
+      if (known[0].shape.window == 0 || known[0].shape.window != asked[0].shape.window ||
+          !other_size || without.empty()) {
+        continue;
+      }
+      Points points = AttentionPick(known);
+      points.insert(points.end(), without.begin(), without.end());
+      SEXTANT_ASSIGN_OR_RETURN(const AttentionModel model, ModelOf(units, points));
+      Ask(model, Long(asked), out["window of a head size that is measured without it"]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A mask of one kernel, asked of another kernel of the same framework: references join them.
+absl::Status AskOtherKernels(int64_t units, const std::vector<Points>& classes,
+                             const std::vector<Points>& others, Ratios& out) {
+  for (const Points& like : classes) {
+    for (const Points& other : others) {
+      const std::string lack = LackBetween(like[0].shape, other[0].shape);
+      if (like[0].shape.causal == other[0].shape.causal || lack.empty()) continue;
+      SEXTANT_ASSIGN_OR_RETURN(const AttentionModel model, ModelOf(units, AttentionPick(like)));
+      Ask(model, Long(other), out[absl::StrCat(lack, ", by another kernel")]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// True where both are of one GPU, type, framework and its version, and of different kernels.
+bool OfOneFramework(const KernelKey& a, const KernelKey& b) {
+  const auto framework = [](const KernelKey& key) {
+    const std::string& name = std::get<2>(key);
+    return name.substr(0, name.find(' ', name.find(' ') + 1));
+  };
+  return a != b && std::get<0>(a) == std::get<0>(b) && std::get<1>(a) == std::get<1>(b) &&
+         framework(a) == framework(b);
+}
+
 std::vector<LackScore> ScoresOf(const Ratios& ratios) {
   std::vector<LackScore> out;
-  for (const auto& [lack, values] : ratios) {
-    if (!values.empty()) out.push_back({.lack = lack, .error = ErrorOf(values)});
+  for (const auto& [lack, answers] : ratios) {
+    if (answers.ratios.empty()) continue;
+    out.push_back({.lack = lack,
+                   .error = ErrorOf(answers.ratios),
+                   .inside = static_cast<double>(answers.inside) /
+                             static_cast<double>(answers.ratios.size())});
   }
   return out;
 }
@@ -172,9 +233,7 @@ absl::Status AskOutside(const ExpertAxis& axis, const ExpertPoints& points, Rati
   SEXTANT_ASSIGN_OR_RETURN(const GroupedMatmulModel model,
                            GroupedMatmulModel::Of({.points = GroupedMatmulPick(middle)}));
   const auto ask = [&](const std::string& name, const ExpertPoints& asked) {
-    for (const GroupedMatmulPoint& point : asked) {
-      out[name].push_back(point.time.value() / model.Predict(point.shape).expected.value());
-    }
+    Ask(model, asked, out[name]);
   };
   ask(absl::StrCat(axis.name, ": nothing"), middle);
   for (int octave = 1; octave <= 4; ++octave) {
@@ -203,6 +262,12 @@ absl::StatusOr<std::vector<LackScore>> AttentionLacks(const std::vector<CsvRow>&
     }
     SEXTANT_RETURN_IF_ERROR(AskOthers(units, classes, ratios));
     SEXTANT_RETURN_IF_ERROR(AskBetween(units, classes, ratios));
+    SEXTANT_RETURN_IF_ERROR(AskWindows(units, classes, ratios));
+    for (const auto& [other, other_points] : table) {
+      if (!OfOneFramework(key, other)) continue;
+      SEXTANT_RETURN_IF_ERROR(
+          AskOtherKernels(units, classes, AttentionClasses(other_points), ratios));
+    }
   }
   return ScoresOf(ratios);
 }
@@ -227,12 +292,14 @@ absl::StatusOr<std::vector<LackScore>> GroupedMatmulLacks(const std::vector<CsvR
 
 std::string LackTable(const std::vector<LackScore>& lacks) {
   std::string out =
-      "| lacking | shapes | measured over expected: p10 | median | p90 |\n"
-      "| --- | ---: | ---: | ---: | ---: |\n";
+      "| lacking | shapes | measured over expected: p10 | median | p90 | in interval % |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: |\n";
   for (const LackScore& lack : lacks) {
-    absl::StrAppendFormat(&out, "| %s | %d | %.2f | %.2f | %.2f |\n", lack.lack,
-                          lack.error.shape_count, lack.error.p10, lack.error.median,
-                          lack.error.p90);
+    const std::string inside =
+        lack.inside.has_value() ? absl::StrFormat("%.0f", 100 * *lack.inside) : "-";
+    absl::StrAppendFormat(&out, "| %s | %d | %.2f | %.2f | %.2f | %s |\n", lack.lack,
+                          lack.error.shape_count, lack.error.p10, lack.error.median, lack.error.p90,
+                          inside);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "tests/support/csv.h"
 
@@ -15,11 +16,15 @@ namespace sextant {
 struct LackScore {
   std::string lack;
   PredictionError error;
+  // The share of them within the predicted interval; absent where no interval was asked for.
+  absl::optional<double> inside = {};
 };
 
 // Gaps of attention: models of sequences of 2048 to 6144 and 16 to 256 heads in the batch alone,
 // asked for others; of one head size, or two, asked for another; of no window, asked for one; of
-// one mask, asked for the other. AttentionFallbacks are derived from these.
+// one mask, asked for the other, also of another kernel of the same framework, as a reference joins
+// them; of another mask with and without the head size asked for. AttentionFallbacks are derived
+// from these.
 absl::StatusOr<std::vector<LackScore>> AttentionLacks(const std::vector<CsvRow>& rows);
 
 // Gaps of layers of experts: models of 16 to 256 rows an expert, or of 4 to 64 experts on the

@@ -15,33 +15,6 @@
 namespace sextant {
 namespace {
 
-// Pairs of one head, masked pairs on the diagonal included.
-double WorkedPairs(const AttentionShape& shape, AttentionForm form) {
-  const double diagonal =
-      shape.causal ? static_cast<double>(shape.sequence) * static_cast<double>(form.query_tile) / 2
-                   : 0;
-  return AttendedPairs(shape, form.window) + diagonal;
-}
-
-// Keys of the longest tile.
-double MostKeys(const AttentionShape& shape, AttentionForm form) {
-  const auto sequence = static_cast<double>(shape.sequence);
-  if (shape.window == 0 || shape.window >= shape.sequence) return sequence;
-  // A sliding window moves by one tile from a tile's first query to its last.
-  const bool sliding = form.window == WindowForm::kSliding;
-  const double moved = sliding ? static_cast<double>(form.query_tile) : 0;
-  return std::min(sequence, static_cast<double>(shape.window) + moved);
-}
-
-// Keys per query of the mean tile. For chunks, those of a whole chunk: a last, short chunk doesn't
-// make the others faster.
-double MeanKeys(const AttentionShape& shape, AttentionForm form) {
-  const bool chunked = form.window == WindowForm::kChunked && shape.causal && shape.window > 0 &&
-                       shape.window < shape.sequence;
-  if (!chunked) return WorkedPairs(shape, form) / static_cast<double>(shape.sequence);
-  return (static_cast<double>(shape.window) + 1 + static_cast<double>(form.query_tile)) / 2;
-}
-
 // Query tiles of FlashAttention-2 and -3, cuDNN and others, by head size and device.
 constexpr int64_t kQueryTiles[] = {64, 128, 192, 256};
 
@@ -78,19 +51,39 @@ std::vector<AttentionForm> FormsOf(const AttentionShape& like) {
   return out;
 }
 
-// Octaves between the box of a class and `position`; the last two axes count in halves.
-double OctavesOutside(const TermPosition& low, const TermPosition& high,
-                      const TermPosition& position) {
-  double out = 0;
+// Factors for a `position` outside the box of a class, whose last two axes count in halves.
+Widening OutsideOf(const TermPosition& low, const TermPosition& high,
+                   const TermPosition& position) {
+  double below = 0;
+  double above = 0;
   for (size_t i = 0; i < position.size(); ++i) {
-    const double apart = std::max({low[i] - position[i], position[i] - high[i], 0.0});
-    out += i == 0 ? apart : 2 * apart;
+    const double octaves = i == 0 ? 1 : 2;
+    below += octaves * std::max(low[i] - position[i], 0.0);
+    above += octaves * std::max(position[i] - high[i], 0.0);
   }
-  return out;
+  return Power(AttentionFallbacks::kOctaveBelow, below) *
+         Power(AttentionFallbacks::kOctaveAbove, above);
+}
+
+bool IsIn(const TermPosition& low, const TermPosition& high, const TermPosition& position) {
+  for (size_t i = 0; i < position.size(); ++i) {
+    if (position[i] < low[i] || position[i] > high[i]) return false;
+  }
+  return true;
+}
+
+// At most this much of the time remains where a kernel divides the keys of a tile among units that
+// few tiles of queries leave idle (Flash-Decoding). Nothing of equal lengths is divided.
+double GainOfDividedKeys(const AttentionShape& shape, AttentionForm form, int64_t compute_units) {
+  if (KeySequence(shape) <= shape.sequence) return 1;
+  const double tiles =
+      static_cast<double>(shape.batch) * static_cast<double>(shape.heads) *
+      std::ceil(static_cast<double>(shape.sequence) / static_cast<double>(form.query_tile));
+  return std::min(1.0, tiles / static_cast<double>(compute_units));
 }
 
 bool HidesByWindow(const AttentionShape& shape) {
-  return shape.window > 0 && shape.window < shape.sequence;
+  return shape.window > 0 && shape.window < KeySequence(shape);
 }
 
 // The distance between the masks of `like`, which was measured, and `shape`. The mask weighs more
@@ -107,7 +100,9 @@ AttentionShape Clamped(AttentionShape shape) {
                         &shape.query_key_head_size, &shape.value_head_size}) {
     *size = std::clamp<int64_t>(*size, 1, kMaxKernelSize);
   }
-  shape.window = std::clamp<int64_t>(shape.window, 0, kMaxKernelSize);
+  for (int64_t* size : {&shape.key_sequence, &shape.window}) {
+    *size = std::clamp<int64_t>(*size, 0, kMaxKernelSize);
+  }
   return shape;
 }
 
@@ -121,6 +116,10 @@ void CheckShape(const std::string& path, const AttentionShape& shape, FieldViola
       {"value_head_size", shape.value_head_size}};
   for (const auto& [name, size] : sizes) out.RequireRange(path, name, size, 1, kMaxKernelSize);
   out.RequireRange(path, "window", shape.window, 0, kMaxKernelSize);
+  if (shape.key_sequence != 0) {
+    out.Add(absl::StrCat(path, ".key_sequence"),
+            "must be 0: only times of as many keys as queries are fitted");
+  }
   if (shape.key_value_heads >= 1 && shape.heads % shape.key_value_heads != 0) {
     out.Add(absl::StrCat(path, ".heads"), "must be a multiple of key_value_heads");
   }
@@ -134,39 +133,6 @@ bool SeenBefore(absl::Span<const AttentionPoint> points, size_t index) {
 }
 
 }  // namespace
-
-TermShape AttentionTerms(const AttentionShape& shape, AttentionForm form, int64_t compute_units) {
-  const auto sequence = static_cast<double>(shape.sequence);
-  const auto tile = static_cast<double>(form.query_tile);
-  const auto units = static_cast<double>(compute_units);
-  const double head_size = (static_cast<double>(shape.query_key_head_size) +
-                            static_cast<double>(shape.value_head_size)) /
-                           2;
-  const double head_count = static_cast<double>(shape.batch) * static_cast<double>(shape.heads);
-  const double even = head_count * WorkedPairs(shape, form) * head_size / units;
-  const double largest = tile * MostKeys(shape, form) * head_size;
-  const double tiles = head_count * std::ceil(sequence / tile);
-  const double mean_tile = tile * MeanKeys(shape, form) * head_size;
-  const double token_elements = static_cast<double>(shape.batch) * sequence * 2 * head_size;
-  AttentionShape whole = shape;
-  whole.window = 0;
-  const bool windowed = shape.window > 0;
-  return {.terms = {1, even, std::max(even, largest), std::ceil(tiles / units) * mean_tile, largest,
-                    token_elements * static_cast<double>(shape.heads),
-                    token_elements * static_cast<double>(shape.key_value_heads),
-                    windowed ? head_count * AttendedPairs(whole, WindowForm::kSliding) * head_size /
-                                   units
-                             : 0},
-          .position = AttentionPosition(shape)};
-}
-
-TermPosition AttentionPosition(const AttentionShape& shape) {
-  const double head_count = static_cast<double>(shape.batch) * static_cast<double>(shape.heads);
-  const double group =
-      static_cast<double>(shape.heads) / static_cast<double>(shape.key_value_heads);
-  return {std::log2(static_cast<double>(shape.sequence)), std::log2(head_count) / 2,
-          shape.heads == shape.key_value_heads ? -1 : std::log2(group) / 2};
-}
 
 absl::Status AttentionModel::AddClass(absl::Span<const AttentionPoint> points,
                                       std::vector<double>& ratios) {
@@ -235,60 +201,100 @@ absl::StatusOr<AttentionModel> AttentionModel::Of(const AttentionCalibration& ca
   return out;
 }
 
-const AttentionModel::Group& AttentionModel::NearestGroup(const AttentionShape& shape) const {
-  return *std::min_element(groups_.begin(), groups_.end(), [&](const Group& a, const Group& b) {
-    return MasksApart(a[0].like, shape) < MasksApart(b[0].like, shape);
-  });
-}
-
 AttentionModel::Estimate AttentionModel::EstimateBy(const Class& chosen,
                                                     const AttentionShape& shape) const {
   const TermShape terms = AttentionTerms(shape, chosen.form, compute_units_);
-  const double octaves = OctavesOutside(chosen.low, chosen.high, terms.position);
+  Widening widening = OutsideOf(chosen.low, chosen.high, terms.position);
+  widening.low *= GainOfDividedKeys(shape, chosen.form, compute_units_);
   return {.log_seconds = std::log(chosen.fit.Seconds(terms)),
           .error = chosen.error,
-          .widening = Power(AttentionFallbacks::kOctaveOutside, octaves),
-          .outside = octaves > 0};
+          .widening = widening,
+          .outside = !IsIn(chosen.low, chosen.high, terms.position)};
 }
 
-AttentionModel::Estimate AttentionModel::EstimateOf(const AttentionShape& shape) const {
-  const Group& group = NearestGroup(shape);
-  const AttentionShape& like = group[0].like;
+AttentionModel::Estimate AttentionModel::EstimateBeside(const Class& chosen,
+                                                        const AttentionShape& shape) const {
+  Estimate out = EstimateBy(chosen, shape);
+  const double octaves = std::log2(HeadSize(shape) / HeadSize(chosen.like));
+  if (octaves == 0) return out;
+  AttentionShape at = shape;
+  at.query_key_head_size = chosen.like.query_key_head_size;
+  at.value_head_size = chosen.like.value_head_size;
+  const double known = EstimateBy(chosen, at).log_seconds;
+  out.log_seconds = known + AttentionFallbacks::kHeadSizeExponent * (out.log_seconds - known);
+  out.widening = out.widening * Power(AttentionFallbacks::kOctaveOfHeadSize, std::abs(octaves));
+  out.outside = true;
+  return out;
+}
+
+AttentionModel::Estimate AttentionModel::Mixed(Estimate a, const Estimate& b, double share) {
+  a.log_seconds += share * (b.log_seconds - a.log_seconds);
+  a.widening = Power(a.widening, 1 - share) * Power(b.widening, share);
+  a.error.p10 = std::min(a.error.p10, b.error.p10);
+  a.error.p90 = std::max(a.error.p90, b.error.p90);
+  a.outside = a.outside || b.outside;
+  return a;
+}
+
+AttentionModel::Estimate AttentionModel::EstimateIn(const Group& group,
+                                                    const AttentionShape& shape) const {
   // By total head size: 192 and 128 count as 160 and 160.
   const auto above = std::find_if(group.begin(), group.end(), [&](const Class& candidate) {
     return HeadSize(candidate.like) >= HeadSize(shape);
   });
   Estimate out;
   if (above == group.end() || above == group.begin() || HeadSize(above->like) == HeadSize(shape)) {
-    const Class& chosen = above == group.end() ? group.back() : *above;
-    out = EstimateBy(chosen, shape);
-    const double octaves = std::abs(std::log2(HeadSize(chosen.like) / HeadSize(shape)));
-    out.widening = out.widening * Power(AttentionFallbacks::kOctaveOfHeadSize, octaves);
-    out.outside = out.outside || octaves > 0;
+    out = EstimateBeside(above == group.end() ? group.back() : *above, shape);
   } else {
     const auto below = std::prev(above);
     const double share = std::log(HeadSize(shape) / HeadSize(below->like)) /
                          std::log(HeadSize(above->like) / HeadSize(below->like));
-    out = EstimateBy(*below, shape);
+    const Estimate lower = EstimateBy(*below, shape);
     const Estimate upper = EstimateBy(*above, shape);
-    out.log_seconds += share * (upper.log_seconds - out.log_seconds);
-    out.widening = out.widening * AttentionFallbacks::kBetweenHeadSizes;
-    out.error.p10 = std::min(out.error.p10, upper.error.p10);
-    out.error.p90 = std::max(out.error.p90, upper.error.p90);
-    out.outside = out.outside || upper.outside;
+    out = Mixed(lower, upper, share);
+    out.widening = lower.widening * AttentionFallbacks::kBetweenHeadSizes;
   }
+  const AttentionShape& like = group[0].like;
   const bool window_known =
       like.window == shape.window || (like.window == 0 && !HidesByWindow(shape));
   if (!window_known) out.widening = out.widening * AttentionFallbacks::kOtherWindow;
-  if (like.causal != shape.causal) out.widening = out.widening * AttentionFallbacks::kOtherMask;
+  if (like.causal && !shape.causal) {
+    out.log_seconds += std::log(AttentionFallbacks::kFullOverCausal);
+    out.widening = out.widening * AttentionFallbacks::kFullByCausal;
+  } else if (like.causal != shape.causal) {
+    out.log_seconds -= std::log(AttentionFallbacks::kFullOverCausal);
+    out.widening = out.widening * AttentionFallbacks::kCausalByFull;
+  }
   out.outside = out.outside || !window_known || like.causal != shape.causal;
   return out;
 }
 
+AttentionModel::Estimate AttentionModel::EstimateOf(const AttentionShape& shape) const {
+  const auto octaves = [&](const Group& group) {
+    return std::max({std::log2(HeadSize(group.front().like) / HeadSize(shape)),
+                     std::log2(HeadSize(shape) / HeadSize(group.back().like)), 0.0});
+  };
+  const auto apart = [&](const Group& group) { return MasksApart(group[0].like, shape); };
+  const Group& own =
+      *std::min_element(groups_.begin(), groups_.end(),
+                        [&](const Group& a, const Group& b) { return apart(a) < apart(b); });
+  const Group& nearer =
+      *std::min_element(groups_.begin(), groups_.end(), [&](const Group& a, const Group& b) {
+        return std::make_pair(octaves(a), apart(a)) < std::make_pair(octaves(b), apart(b));
+      });
+  Estimate out = EstimateIn(own, shape);
+  const double gained = std::min(octaves(own) - octaves(nearer), 1.0);
+  if (gained > 0) out = Mixed(out, EstimateIn(nearer, shape), gained);
+  out.widening = out.widening * AttentionFallbacks::OfLengths(shape);
+  return out;
+}
+
 KernelTime AttentionModel::Predict(const AttentionShape& shape) const {
-  const Estimate estimate = EstimateOf(Clamped(shape));
-  return TimeWithin(std::exp(estimate.log_seconds), estimate.error, estimate.widening,
-                    estimate.outside ? KernelBasis::kOutsideGrid : KernelBasis::kWithinGrid);
+  const AttentionShape clamped = Clamped(shape);
+  const Estimate estimate = EstimateOf(clamped);
+  KernelBasis basis = estimate.outside ? KernelBasis::kOutsideGrid : KernelBasis::kWithinGrid;
+  if (HasOtherLengths(clamped)) basis = KernelBasis::kOtherPass;
+  return TimeWithin(std::exp(estimate.log_seconds), estimate.error, estimate.widening, basis);
 }
 
 KernelTime AttentionModel::PredictBackward(const AttentionShape& shape) const {
@@ -296,6 +302,13 @@ KernelTime AttentionModel::PredictBackward(const AttentionShape& shape) const {
   return TimeWithin(AttentionFallbacks::kBackwardOverForward * std::exp(estimate.log_seconds),
                     estimate.error, estimate.widening * AttentionFallbacks::kBackward,
                     KernelBasis::kOtherPass);
+}
+
+Widening AttentionFallbacks::OfLengths(const AttentionShape& shape) {
+  if (!HasOtherLengths(shape)) return {};
+  const double octaves = std::abs(
+      std::log2(static_cast<double>(KeySequence(shape)) / static_cast<double>(shape.sequence)));
+  return Power(kOctaveOfLengths, std::min(octaves, kMostOctavesOfLengths));
 }
 
 bool AttentionModel::Knows(const AttentionShape& shape) const {

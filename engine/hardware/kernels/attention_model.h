@@ -17,33 +17,6 @@
 
 namespace sextant {
 
-// A kernel's tiling, as inferred from its times.
-struct AttentionForm {
-  int64_t query_tile = 128;  // queries of one head per thread block
-  WindowForm window = WindowForm::kSliding;
-};
-
-// Terms of a forward pass on `compute_units` streaming multiprocessors. Work is pairs times heads
-// times the mean of both head sizes; tiles are blocks of `query_tile` queries of one head:
-//
-//   0  1                                     launch
-//   1  total / units                         evenly spread work
-//   2  max(total / units, largest tile)      the same where the longest block runs last
-//   3  ceil(tiles / units) mean tile         waves of equal blocks
-//   4  largest tile                          a tail: blocks end at different times
-//   5  elements of queries and outputs       memory
-//   6  elements of keys and values           memory, and writing a cache
-//   7  total without the window / units      a kernel that also computes pairs outside the window
-//
-// A causal tile does half a tile of masked work on the diagonal: s tile / 2 pairs per head.
-// docs/kernels_attention.md derives the terms. Sizes are at least 1.
-TermShape AttentionTerms(const AttentionShape& shape, AttentionForm form, int64_t compute_units);
-
-// log2 of the sequence, half of log2 of batch x heads, and half of log2 of heads over key and
-// value heads. The last is -1 where these are equal: kernels of grouped queries pack the queries
-// of a group into one tile, others don't.
-TermPosition AttentionPosition(const AttentionShape& shape);
-
 // A measured pass.
 struct AttentionPoint {
   AttentionShape shape;
@@ -74,9 +47,12 @@ class AttentionModel {
   static absl::StatusOr<AttentionModel> Of(const AttentionCalibration& calibration);
 
   // Finite and positive for sizes of 1 to 2^40; others are clamped to this range. Allocates
-  // nothing. Where a head size, mask or window was not measured, the nearest ones are used and the
-  // interval widens by AttentionFallbacks. The best basis is kWithinGrid: measured times are
-  // smoothed like all others.
+  // nothing. The best basis is kWithinGrid: measured times are smoothed like all others. What was
+  // not measured widens the interval by AttentionFallbacks:
+  //   a mask or window: the nearest one's costs, with the amounts of this one
+  //   a head size outside those of the mask and window: their nearest, and, the farther the more,
+  //     those of another mask or window that has it; from an octave on these alone
+  //   lengths of queries and keys that differ: the costs of equal lengths. kOtherPass
   KernelTime Predict(const AttentionShape& shape) const;
 
   // For a model of forward passes. kOtherPass: the forward pass times kBackwardOverForward.
@@ -109,9 +85,12 @@ class AttentionModel {
 
   AttentionModel() = default;
   absl::Status AddClass(absl::Span<const AttentionPoint> points, std::vector<double>& ratios);
-  const Group& NearestGroup(const AttentionShape& shape) const;
   Estimate EstimateOf(const AttentionShape& shape) const;
+  Estimate EstimateIn(const Group& group, const AttentionShape& shape) const;
+  // By a class of this head size; of another one.
   Estimate EstimateBy(const Class& chosen, const AttentionShape& shape) const;
+  Estimate EstimateBeside(const Class& chosen, const AttentionShape& shape) const;
+  static Estimate Mixed(Estimate a, const Estimate& b, double share);
 
   int64_t compute_units_ = 1;
   std::vector<Group> groups_;
@@ -122,13 +101,29 @@ class AttentionModel {
 // percentile of measured over predicted time of shapes held out of the model, over the same of
 // shapes that were not: docs/kernels_attention.md, tests/validation/attention_lacks.cc.
 struct AttentionFallbacks {
-  // Sequence, batch x heads or group size outside the points, per octave (doubling).
-  static constexpr Widening kOctaveOutside{.low = 0.95, .high = 1.13};
+  // Sequence, batch x heads or group size below or above the points', per octave (doubling).
+  static constexpr Widening kOctaveBelow{.low = 0.97, .high = 1.12};
+  static constexpr Widening kOctaveAbove{.low = 0.99, .high = 1.01};
   // A head size between two measured ones; outside of all, per octave.
-  static constexpr Widening kBetweenHeadSizes{.low = 0.85, .high = 1.1};
-  static constexpr Widening kOctaveOfHeadSize{.low = 0.65, .high = 1.4};
+  static constexpr Widening kBetweenHeadSizes{.low = 0.88, .high = 1.05};
+  static constexpr Widening kOctaveOfHeadSize{.low = 0.88, .high = 1.12};
+  // Twice the head size takes 2^0.7 = 1.62 times as long in the median, not twice: the exponentials
+  // of a pair are as many for any head size.
+  static constexpr double kHeadSizeExponent = 0.7;
   static constexpr Widening kOtherWindow{.low = 0.9, .high = 1.8};
-  static constexpr Widening kOtherMask{.low = 0.9, .high = 1.2};
+  // Measured over expected time of full masks by the costs of causal ones, in the median; of causal
+  // ones by full ones it is the inverse.
+  static constexpr double kFullOverCausal = 0.95;
+  static constexpr Widening kFullByCausal{.low = 0.92, .high = 1.03};
+  static constexpr Widening kCausalByFull{.low = 1, .high = 1.05};
+  // Queries and keys of different lengths, per octave between them. No such times are published.
+  // They lie between those of equal lengths, of as many tokens as queries and as keys; of
+  // published rows with one more octave of tokens, a pair takes 0.60 to 0.95 of the time (p10, p90
+  // of 15,255 couples of rows). From the middle of such an octave, half of its wider end either
+  // way. A kernel that divides more octaves than kMostOctavesOfLengths is not known worse.
+  static constexpr Widening kOctaveOfLengths{.low = 0.8, .high = 1.25};
+  static constexpr double kMostOctavesOfLengths = 4;
+  static Widening OfLengths(const AttentionShape& shape);
   // 2.5 times the FLOPs at 0.83 of the rate: 2.70 to 3.52 times the forward's time in figures 5
   // and 6 of FlashAttention-3 (arXiv 2407.08608), head sizes 64 and 128, 1k to 16k tokens, for
   // FlashAttention-2, -3 and cuDNN on an H100, without a mask. Secondary data, read off the

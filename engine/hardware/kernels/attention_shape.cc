@@ -1,13 +1,36 @@
 #include "engine/hardware/kernels/attention_shape.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sextant {
 namespace {
 
-double Triangle(double side) { return side * (side + 1) / 2; }
+// Products of sizes up to 2^40 overflow an int64, so sizes become doubles first. Sums are of
+// products, never differences of large ones.
 
-// Products of sizes up to 2^40 overflow an int64, so sizes become doubles first.
+// The sum of the integers above `below` up to `last`; 0 <= below <= last.
+double SumBetween(double below, double last) { return (last - below) * (below + 1 + last) / 2; }
+
+// The sum of min(p, window) over the positions p above `below` up to `last`.
+double SlidingSum(double below, double last, double window) {
+  const double ramp_end = std::max(std::min(last, window), below);
+  return SumBetween(below, ramp_end) + (last - ramp_end) * window;
+}
+
+// The sum of (p - 1) mod window + 1 over the same.
+double ChunkedSum(double below, double last, double window) {
+  const double chunks = std::floor(last / window);
+  const double first_whole = std::ceil(below / window);
+  const double rest = last - chunks * window;
+  if (first_whole > chunks) {  // in the middle of one chunk
+    return SumBetween(below - chunks * window, rest);
+  }
+  const double head = first_whole * window - below;  // ends its chunk
+  return SumBetween(window - head, window) + (chunks - first_whole) * SumBetween(0, window) +
+         SumBetween(0, rest);
+}
+
 double HeadSizes(const AttentionShape& shape) {
   return static_cast<double>(shape.query_key_head_size) +
          static_cast<double>(shape.value_head_size);
@@ -16,13 +39,13 @@ double HeadSizes(const AttentionShape& shape) {
 }  // namespace
 
 double AttendedPairs(const AttentionShape& shape, WindowForm form) {
-  const auto sequence = static_cast<double>(shape.sequence);
-  const bool windowed = shape.window > 0 && shape.window < shape.sequence;
-  const double window = windowed ? static_cast<double>(shape.window) : sequence;
-  if (!shape.causal) return sequence * window;
-  if (form == WindowForm::kSliding) return Triangle(window) + (sequence - window) * window;
-  const double chunks = std::floor(sequence / window);
-  return chunks * Triangle(window) + Triangle(sequence - chunks * window);
+  const auto queries = static_cast<double>(shape.sequence);
+  const auto keys = static_cast<double>(KeySequence(shape));
+  const double window = shape.window > 0 ? std::min(static_cast<double>(shape.window), keys) : keys;
+  if (!shape.causal) return queries * window;
+  const double before = std::max(keys - queries, 0.0);
+  return form == WindowForm::kSliding ? SlidingSum(before, keys, window)
+                                      : ChunkedSum(before, keys, window);
 }
 
 double AttentionFlops(const AttentionShape& shape) {
@@ -30,10 +53,100 @@ double AttentionFlops(const AttentionShape& shape) {
          static_cast<double>(shape.heads) * AttendedPairs(shape, WindowForm::kSliding);
 }
 
+double AttendedKeys(const AttentionShape& shape) {
+  const auto keys = static_cast<double>(KeySequence(shape));
+  if (!shape.causal || shape.window == 0) return keys;
+  return std::min(keys,
+                  static_cast<double>(shape.sequence) + static_cast<double>(shape.window) - 1);
+}
+
 double AttentionElements(const AttentionShape& shape) {
-  return static_cast<double>(shape.batch) * static_cast<double>(shape.sequence) *
-         (static_cast<double>(shape.heads) + static_cast<double>(shape.key_value_heads)) *
-         HeadSizes(shape);
+  const double of_queries = static_cast<double>(shape.sequence) * static_cast<double>(shape.heads);
+  const double of_keys = AttendedKeys(shape) * static_cast<double>(shape.key_value_heads);
+  return static_cast<double>(shape.batch) * (of_queries + of_keys) * HeadSizes(shape);
+}
+
+namespace {
+
+// Pairs of one head, masked pairs on the diagonal included.
+double WorkedPairs(const AttentionShape& shape, AttentionForm form) {
+  const double diagonal =
+      shape.causal ? static_cast<double>(shape.sequence) * static_cast<double>(form.query_tile) / 2
+                   : 0;
+  return AttendedPairs(shape, form.window) + diagonal;
+}
+
+// Keys of the longest tile.
+double MostKeys(const AttentionShape& shape, AttentionForm form) {
+  const auto keys = static_cast<double>(KeySequence(shape));
+  if (shape.window == 0 || shape.window >= KeySequence(shape)) return keys;
+  // A sliding window moves by one tile from a tile's first query to its last.
+  const bool sliding = form.window == WindowForm::kSliding;
+  const double moved = sliding ? static_cast<double>(form.query_tile) : 0;
+  return std::min(keys, static_cast<double>(shape.window) + moved);
+}
+
+// `shape` with its last tile filled up by earlier queries, as far as there are keys of their own:
+// a tile walks over the keys of its last query, however few queries it has.
+AttentionShape WithWholeTiles(AttentionShape shape, AttentionForm form) {
+  const int64_t keys = KeySequence(shape);
+  if (keys <= shape.sequence) return shape;
+  const int64_t tiles = (shape.sequence - 1) / form.query_tile + 1;
+  shape.key_sequence = keys;
+  shape.sequence = std::min(tiles * form.query_tile, keys);
+  return shape;
+}
+
+// Keys per query of the mean tile. For chunks, those of a whole chunk: a last, short chunk doesn't
+// make the others faster.
+double MeanKeys(const AttentionShape& shape, AttentionForm form) {
+  const bool chunked = form.window == WindowForm::kChunked && shape.causal && shape.window > 0 &&
+                       shape.window < KeySequence(shape);
+  if (chunked) {
+    return (static_cast<double>(shape.window) + 1 + static_cast<double>(form.query_tile)) / 2;
+  }
+  const AttentionShape whole = WithWholeTiles(shape, form);
+  return WorkedPairs(whole, form) / static_cast<double>(whole.sequence);
+}
+
+}  // namespace
+
+TermShape AttentionTerms(const AttentionShape& shape, AttentionForm form, int64_t compute_units) {
+  const auto queries = static_cast<double>(shape.sequence);
+  const auto tile = static_cast<double>(form.query_tile);
+  const auto units = static_cast<double>(compute_units);
+  const double head_size = (static_cast<double>(shape.query_key_head_size) +
+                            static_cast<double>(shape.value_head_size)) /
+                           2;
+  const double head_count = static_cast<double>(shape.batch) * static_cast<double>(shape.heads);
+  const double even = head_count * WorkedPairs(shape, form) * head_size / units;
+  const double largest = tile * MostKeys(shape, form) * head_size;
+  const double tiles = head_count * std::ceil(queries / tile);
+  const double mean_tile = tile * MeanKeys(shape, form) * head_size;
+  const auto elements = [&](double tokens, int64_t heads) {
+    return static_cast<double>(shape.batch) * tokens * 2 * head_size * static_cast<double>(heads);
+  };
+  AttentionShape whole = shape;
+  whole.window = 0;
+  const bool windowed = shape.window > 0;
+  return {.terms = {1, even, std::max(even, largest), std::ceil(tiles / units) * mean_tile, largest,
+                    elements(queries, shape.heads),
+                    elements(AttendedKeys(shape), shape.key_value_heads),
+                    windowed ? head_count * AttendedPairs(whole, WindowForm::kSliding) * head_size /
+                                   units
+                             : 0},
+          .position = AttentionPosition(shape)};
+}
+
+TermPosition AttentionPosition(const AttentionShape& shape) {
+  const double head_count = static_cast<double>(shape.batch) * static_cast<double>(shape.heads);
+  const double group =
+      static_cast<double>(shape.heads) / static_cast<double>(shape.key_value_heads);
+  const double length = (std::log2(static_cast<double>(shape.sequence)) +
+                         std::log2(static_cast<double>(KeySequence(shape)))) /
+                        2;
+  return {length, std::log2(head_count) / 2,
+          shape.heads == shape.key_value_heads ? -1 : std::log2(group) / 2};
 }
 
 }  // namespace sextant

@@ -16,7 +16,7 @@ constexpr char kPcieLane[] =
 constexpr char kMlperfH200[] = "mlcommons/inference_results_v4.1, H200-SXM-141GBx8: PCIe Gen5 x16";
 
 constexpr LinkDatum Read(double value, absl::string_view source) { return {value, source, true}; }
-constexpr LinkDatum Recall(double value) { return {value, "", true}; }
+constexpr LinkDatum Recalled(double value) { return {value, "", true}; }
 
 constexpr double kGiga = 1e9;
 constexpr double kGigabitRate = 1e9 / 8;
@@ -46,12 +46,12 @@ constexpr NodeType kNodeTypes[] = {
     {.name = "dgx-a100", .product_name = "NVIDIA DGX A100", .accelerators = kA100,
       .collectives = "a100-sxm-80", .link = "NVLink 3 through NVSwitch",
       .device_count = 8, .device_count_source = kDgxA100Cards,
-      .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recall(kPcie4),
+      .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie4),
       .network_rate = Read(200 * kGigabitRate, kDgxA100Cards)},
     {.name = "hgx-a100", .product_name = "NVIDIA HGX A100 8-GPU", .accelerators = kA100,
       .collectives = "a100-sxm-80", .link = "NVLink 3 through NVSwitch",
       .device_count = 8, .device_count_source = "",
-      .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recall(kPcie4),
+      .link_rate = Read(300 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie4),
       .notes = kNoNetwork},
     {.name = "dgx-h100", .product_name = "NVIDIA DGX H100", .accelerators = kH100,
       .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
@@ -61,7 +61,7 @@ constexpr NodeType kNodeTypes[] = {
     {.name = "hgx-h100", .product_name = "NVIDIA HGX H100 8-GPU", .accelerators = kH100,
       .collectives = "h100-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = "",
-      .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Recall(kPcie5),
+      .link_rate = Read(450 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie5),
       .notes = kNoNetwork},
     {.name = "dgx-h200", .product_name = "NVIDIA DGX H200", .accelerators = kH200,
       .collectives = "h200-sxm", .link = "NVLink 4 through NVSwitch", .switch_reduces = true,
@@ -76,12 +76,12 @@ constexpr NodeType kNodeTypes[] = {
     {.name = "dgx-b200", .product_name = "NVIDIA DGX B200", .accelerators = kB200,
       .collectives = "b200-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = kBasePod,
-      .link_rate = Read(900 * kGiga, kNetworkTable), .host_rate = Recall(kPcie5),
+      .link_rate = Read(900 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie5),
       .network_rate = Read(400 * kGigabitRate, kBasePod)},
     {.name = "hgx-b200", .product_name = "NVIDIA HGX B200 8-GPU", .accelerators = kB200,
       .collectives = "b200-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
       .device_count = 8, .device_count_source = "",
-      .link_rate = Read(900 * kGiga, kNetworkTable), .host_rate = Recall(kPcie5),
+      .link_rate = Read(900 * kGiga, kNetworkTable), .host_rate = Recalled(kPcie5),
       .notes = kNoNetwork},
     {.name = "hgx-b300", .product_name = "NVIDIA HGX B300 8-GPU", .accelerators = kB300,
       .collectives = "b300-sxm", .link = "NVLink 5 through NVSwitch", .switch_reduces = true,
@@ -92,13 +92,13 @@ constexpr NodeType kNodeTypes[] = {
       .collectives = "gb200", .link = "NVLink 5 through NVLink Switch trays",
       .switch_reduces = true,
       .device_count = 72, .device_count_source = kGb200Guide,
-      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recall(400 * kGigabitRate),
+      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recalled(400 * kGigabitRate),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
     {.name = "gb300-nvl72", .product_name = "NVIDIA GB300 NVL72", .accelerators = kGb300,
       .collectives = "gb300", .link = "NVLink 5 through NVLink Switch trays",
       .switch_reduces = true,
       .device_count = 72, .device_count_source = kGb300Guide,
-      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recall(800 * kGigabitRate),
+      .link_rate = Read(900 * kGiga, kNetworkTable), .network_rate = Recalled(800 * kGigabitRate),
       .notes = "the rack is the node; published collectives are of one tray, 4 devices"},
     {.name = "pcie-gen4-l40s", .product_name = "server with L40S on PCIe 4", .accelerators = kL40s,
       .collectives = "l40s", .link = "PCIe 4 x16",

@@ -184,7 +184,8 @@ KernelTime AttentionPredictor::TimeBy(const Stand& stand, const AttentionShape& 
   if (stand.model == nullptr) {
     const KernelWork work = {.flops = Flops(AttentionFlops(shape)),
                              .moved_bytes = AttentionElements(shape) * MatmulElementBytes(type_)};
-    return TimeUnderCeilings(work, stand.ceilings, stand.source.error);
+    return Scaled(TimeUnderCeilings(work, stand.ceilings, stand.source.error), 1,
+                  AttentionFallbacks::OfLengths(shape));
   }
   KernelTime time = stand.model->Predict(shape);
   if (stand.own != nullptr) time = NoSurerThanAMedian(time);

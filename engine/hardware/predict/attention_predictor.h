@@ -37,7 +37,7 @@ class AttentionPredictor {
   static absl::StatusOr<absl::optional<AttentionPredictor>> OfMeasured(
       const MeasuredKernels& measured, DataType type);
 
-  // Finite and positive for sizes of 1 to 2^40. Allocate nothing.
+  // Finite and positive for sizes of 1 to 2^40; key_sequence may be 0, too. Allocate nothing.
   KernelTime Predict(const AttentionShape& shape) const;
   // Includes the gradients of queries, keys and values.
   KernelTime PredictBackward(const AttentionShape& shape) const;
