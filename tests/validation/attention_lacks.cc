@@ -225,10 +225,10 @@ absl::StatusOr<std::vector<LackScore>> GroupedMatmulLacks(const std::vector<CsvR
   return ScoresOf(ratios);
 }
 
-std::string LackTable(const std::vector<LackScore>& lacks) {
-  std::string out =
-      "| lacking | shapes | measured over expected: p10 | median | p90 |\n"
-      "| --- | ---: | ---: | ---: | ---: |\n";
+std::string LackTable(const std::vector<LackScore>& lacks, absl::string_view title) {
+  std::string out = absl::StrCat("| ", title,
+                                 " | shapes | measured over expected: p10 | median | p90 |\n"
+                                 "| --- | ---: | ---: | ---: | ---: |\n");
   for (const LackScore& lack : lacks) {
     absl::StrAppendFormat(&out, "| %s | %d | %.2f | %.2f | %.2f |\n", lack.lack,
                           lack.error.shape_count, lack.error.p10, lack.error.median,

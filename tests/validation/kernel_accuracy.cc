@@ -21,6 +21,7 @@
 #include "tests/validation/collectives_accuracy.h"
 #include "tests/validation/collectives_tables.h"
 #include "tests/validation/grouped_matmul_accuracy.h"
+#include "tests/validation/grouped_product_accuracy.h"
 #include "tests/validation/kernel_score_table.h"
 #include "tests/validation/matmul_accuracy.h"
 #include "tests/validation/roof_accuracy.h"
@@ -84,7 +85,11 @@ absl::StatusOr<std::string> Attention(const Rows& rows) {
 absl::StatusOr<std::string> Experts(const Rows& rows) {
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, GroupedMatmulScores(rows));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, GroupedMatmulLacks(rows));
-  return absl::StrCat(KernelScoreTable(scores), LackSection(lacks));
+  SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> parts, LayersOverParts(rows));
+  return absl::StrCat(KernelScoreTable(scores), LackSection(lacks),
+                      "\nThe layer over the sum of its parts, each product by "
+                      "GroupedMatmulPredictor::PredictProduct():\n\n",
+                      LackTable(parts, "type; rows per expert, GPU"));
 }
 
 absl::StatusOr<std::string> Collectives(const Rows& rows) {
