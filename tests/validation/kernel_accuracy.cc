@@ -85,8 +85,10 @@ absl::StatusOr<std::string> Attention(const Rows& rows) {
 absl::StatusOr<std::string> Experts(const Rows& rows) {
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, GroupedMatmulScores(rows));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, GroupedMatmulLacks(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const KernelScores halves, GroupedMatmulHalves(rows));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> parts, LayersOverParts(rows));
-  return absl::StrCat(KernelScoreTable(scores), LackSection(lacks),
+  return absl::StrCat(KernelScoreTable(scores), "\nEach half of the rows by the other half:\n\n",
+                      KernelScoreTable(halves), LackSection(lacks),
                       "\nThe layer over the sum of its parts, each product by "
                       "GroupedMatmulPredictor::PredictProduct():\n\n",
                       LackTable(parts, "type; rows per expert, GPU"));
