@@ -92,8 +92,10 @@ absl::Status ReadAchieved(const std::string& text, v1::AnalyzeOperationRequest* 
   return seconds.status();
 }
 
-void AddDeviceFlags(Flags* flags, CLI::App* command) {
-  constexpr char kGroup[] = "Device";
+constexpr char kDeviceGroup[] = "Device";
+
+// The flags that name a device, and say what its rates have to be.
+void AddDeviceName(Flags* flags, CLI::App* command) {
   v1::AnalyzeOperationRequest* request = &flags->request;
   const auto read_device = [request](const std::string& name) {
     SetDevice(name, request->mutable_device()->mutable_device());
@@ -102,21 +104,26 @@ void AddDeviceFlags(Flags* flags, CLI::App* command) {
   AddText("--device", "of sextant accelerators, or a UUID; host: server's CPU", read_device,
           command)
       ->type_name("NAME")
-      ->group(kGroup);
+      ->group(kDeviceGroup);
   command
       ->add_option("--calibration", flags->calibration_file, "one of: sextant calibration --save")
       ->type_name("FILE")
       ->check(CheckFile)
-      ->group(kGroup);
+      ->group(kDeviceGroup);
+  for (const FieldFlag& flag : RateRequirementFlags()) AddFieldFlag(flag, request, command);
+}
+
+void AddRoofline(Flags* flags, CLI::App* command) {
+  v1::AnalyzeOperationRequest* request = &flags->request;
   for (const FieldFlag& flag : DeviceFlags()) AddFieldFlag(flag, request, command);
   AddText("--achieved", "what forward took, e.g. 9.5ms: tells its utilisation",
           Into(request, ReadAchieved), command)
       ->type_name("TIME")
-      ->group(kGroup);
-  command->add_flag("--plot", flags->plot, "draw the roofline")->group(kGroup);
+      ->group(kDeviceGroup);
+  command->add_flag("--plot", flags->plot, "draw the roofline")->group(kDeviceGroup);
   command->add_option("--svg", flags->svg_file, "also draw it as SVG into this file")
       ->type_name("FILE")
-      ->group(kGroup);
+      ->group(kDeviceGroup);
 }
 
 // Checks combinations of flags that are each valid.
@@ -180,10 +187,9 @@ void AddKind(const OperationKind& kind, CLI::App* group, CommandLine* line) {
   CLI::App* command = AddCommand(kind.name, kind.description, help.c_str(), group);
   AddArguments(kind, &flags->request, command);
   for (const FieldFlag& flag : kind.flags) AddFieldFlag(flag, &flags->request, command);
-  if (kind.on_device) {
-    AddNumberFormats(&flags->request, command);
-    AddDeviceFlags(flags.get(), command);
-  }
+  if (kind.on_device) AddNumberFormats(&flags->request, command);
+  AddDeviceName(flags.get(), command);
+  if (kind.on_device) AddRoofline(flags.get(), command);
   command->final_callback([&kind, flags, line] {
     CheckTogether(*flags, *line);
     line->run = [&kind, flags](const CommandLine& read, const Streams& streams) {

@@ -129,7 +129,8 @@ void SetDevice(const std::string& name, v1::DeviceSelector* device) {
 
 std::string OperationFieldWords(const OperationKind& kind, const std::string& field) {
   if (const auto argument = ArgumentOf(kind, field)) return *argument;
-  return FieldWordsOf({kind.flags, NumberFormatFlags(), DeviceFlags(), kOtherFlags}, field);
+  return FieldWordsOf(
+      {kind.flags, NumberFormatFlags(), DeviceFlags(), RateRequirementFlags(), kOtherFlags}, field);
 }
 
 }  // namespace sextant::client

@@ -69,11 +69,13 @@ constexpr FieldFlag kOptimizerUpdateFlags[] = {
      "with a copy of the weights in the accumulation's type", kOfTheKind}};
 constexpr FieldFlag kHostCopyFlags[] = {
     {"--link-bytes-per-second,--link", "operation.host_copy.link_bytes_per_second",
-     "bytes a second of the link, e.g. 25e9", kOfTheKind},
+     "bytes a second of the link, e.g. 25e9; default: --device's", kOfTheKind},
     {"--pageable", "operation.host_copy.pageable",
      "the host's memory is pageable: copied to pinned first", kOfTheKind},
     {"--staging-bytes-per-second,--staging", "operation.host_copy.staging_bytes_per_second",
-     "pageable: bytes a second of that copy, e.g. 10e9", kOfTheKind}};
+     "pageable: bytes a second of that copy, e.g. 10e9", kOfTheKind},
+    {"--node-type", "operation.host_copy.node_type",
+     "a kind of server, whose link it takes; see sextant nodes", kOfTheKind}};
 constexpr FieldFlag kEinsumFlags[] = {{"--left-to-right", "operation.einsum.left_to_right",
                                        "contract in this order; default: that of fewest FLOPs",
                                        kOfTheKind}};
@@ -221,7 +223,7 @@ constexpr OperationKind kKinds[] = {
      .sizes_help = "how many, e.g. 1GiB",
      .flags = kHostCopyFlags,
      .on_device = false,
-     .example = "1GiB --link=25e9 --pageable --staging=10e9"},
+     .example = "1GiB --device=h100-sxm"},
     {.name = "fused-chain",
      .description = "Elementwise steps, one upon another, in one kernel",
      .form = SizesForm::kShape,
@@ -269,7 +271,8 @@ constexpr FieldFlag kDeviceFlags[] = {
      "of a kernel, in addition to its work, e.g. 4e-6; default: 0", kDevice},
     {"--method", "device.method", "how compute and memory time overlap; default: smooth", kDevice},
     {"--regime", "device.regime", "of predicted times: burst or sustained; default: burst",
-     kDevice},
+     kDevice}};
+constexpr FieldFlag kRateRequirementFlags[] = {
     {"--minimum-source,--minimum-rate-source", "device.rate_requirement.minimum_source",
      "the worst source allowed for its rates", kDevice},
     {"--maximum-age", "device.rate_requirement.maximum_age",
@@ -282,5 +285,7 @@ absl::Span<const OperationKind> OperationKinds() { return kKinds; }
 absl::Span<const FieldFlag> NumberFormatFlags() { return kNumberFormatFlags; }
 
 absl::Span<const FieldFlag> DeviceFlags() { return kDeviceFlags; }
+
+absl::Span<const FieldFlag> RateRequirementFlags() { return kRateRequirementFlags; }
 
 }  // namespace sextant::client

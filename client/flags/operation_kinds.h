@@ -23,7 +23,7 @@ struct OperationKind {
   const char* sizes_help;                     // the meaning of each size
   absl::Span<const FieldFlag> flags = {};     // its own
   bool has_steps = false;                     // STEP... follows
-  bool on_device = true;                      // a device and number formats matter
+  bool on_device = true;                      // a device's rates and number formats matter
   const char* example;                        // the rest of a command, "16384x8192x32768 ..."
 };
 
@@ -31,9 +31,11 @@ struct OperationKind {
 absl::Span<const OperationKind> OperationKinds();
 
 // Flags of all kinds that run on a device: number formats, then the device. The first number
-// format, the type of what is read, is required.
+// format, the type of what is read, is required. The last flags of the device are what its rates
+// have to be, of every kind.
 absl::Span<const FieldFlag> NumberFormatFlags();
 absl::Span<const FieldFlag> DeviceFlags();
+absl::Span<const FieldFlag> RateRequirementFlags();
 
 }  // namespace sextant::client
 

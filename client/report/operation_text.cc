@@ -273,12 +273,14 @@ std::string PredictionSection(const v1::OperationTime& time, absl::Time now) {
 std::string OperationText(const v1::AnalyzeOperationResponse& response, const std::string& plot,
                           absl::Time now, FieldWords words) {
   const v1::OperationTime& time = response.time();
-  return absl::StrCat(
-      Headline(response), ForwardSection(response), PairsSection(response), EinsumSection(response),
-      UnfusedSection(response), BackwardSection(response), InitializationSection(response),
-      TimeSection(response), PredictionSection(time, now), plot, UtilisationSection(response),
-      RatesText(time.rates(), time.sources(), now), NotesText("Warnings", time.warnings(), words),
-      NotesText("Assumptions", time.assumptions(), words), Ending(response));
+  return absl::StrCat(Headline(response), ForwardSection(response), PairsSection(response),
+                      EinsumSection(response), UnfusedSection(response), BackwardSection(response),
+                      InitializationSection(response), TimeSection(response),
+                      PredictionSection(time, now), plot, UtilisationSection(response),
+                      RatesText(time.rates(), time.sources(), now),
+                      RatesText(response.host_copy().rates(), response.host_copy().sources(), now),
+                      NotesText("Warnings", time.warnings(), words),
+                      NotesText("Assumptions", time.assumptions(), words), Ending(response));
 }
 
 }  // namespace sextant::client

@@ -87,7 +87,8 @@ absl::StatusOr<const AttentionPredictor*> DeviceModel::Attention(DataType type) 
 
 absl::StatusOr<const GroupedMatmulPredictor*> DeviceModel::Experts(ExpertsKind kind) const {
   using Result = absl::StatusOr<absl::optional<GroupedMatmulPredictor>>;
-  return PointerTo(experts_[kind.gated ? 1 : 0][IndexOf(kind.type)].Get([&]() -> Result {
+  const size_t index = (kind.gated ? 1 : 0) + (HasOtherScaling(kind) ? 2 : 0);
+  return PointerTo(experts_[index][IndexOf(kind.type)].Get([&]() -> Result {
     if (!is_measured_) return GroupedMatmulPredictor::OfAccelerator(*accelerator(), kind);
     return GroupedMatmulPredictor::OfMeasured(
         kernels_, kind, [this](DataType type) { return FittedMatmuls(type); });

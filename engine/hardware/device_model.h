@@ -97,7 +97,7 @@ class DeviceModel {
   OfTypes<MatmulPredictor> matmuls_;
   Fitted<MatmulPredictor> fp8_block_matmuls_;
   OfTypes<AttentionPredictor> attention_;
-  std::array<OfTypes<GroupedMatmulPredictor>, 2> experts_;  // without and with a gate
+  std::array<OfTypes<GroupedMatmulPredictor>, 4> experts_;  // by gate and scaling
   OfTypes<StreamPredictor> streams_;
   Lazy<absl::StatusOr<absl::optional<CollectiveModel>>> collectives_;
 };

@@ -82,16 +82,6 @@ class NodeCalibrationChecker {
   FieldViolations& violations_;
 };
 
-absl::optional<BytesPerSecond> SlowerCopyRate(const std::vector<MeasuredHostCopy>& copies) {
-  absl::optional<BytesPerSecond> out;
-  for (const HostCopyDirection way :
-       {HostCopyDirection::kToDevice, HostCopyDirection::kFromDevice}) {
-    const absl::optional<BytesPerSecond> rate = HostCopyRate(copies, way);
-    if (rate && (!out || *rate < *out)) out = rate;
-  }
-  return out;
-}
-
 }  // namespace
 
 void CheckMeasuredAmong(const NodeGroup& nodes, const DeviceModel& model, absl::string_view path,
@@ -103,7 +93,7 @@ absl::StatusOr<MeasuredLinks> MeasuredLinksOf(absl::Span<const DeviceModel* cons
   MeasuredLinks out;
   std::vector<std::vector<MeasuredCollective>> devices;
   for (const DeviceModel* const model : models) {
-    const absl::optional<BytesPerSecond> rate = SlowerCopyRate(model->kernels().host_copies);
+    const absl::optional<BytesPerSecond> rate = SlowerHostCopyRate(model->kernels().host_copies);
     if (rate && (!out.host_copies || *rate < *out.host_copies)) out.host_copies = rate;
     devices.push_back(model->kernels().collectives);
   }

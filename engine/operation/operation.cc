@@ -70,6 +70,7 @@ class Check {
   void operator()(const OptimizerUpdate& op) const { Size("parameters", op.parameters); }
   void operator()(const HostCopy& op) const {
     violations_.Require(path_, "bytes", op.bytes, 1, kMaxCopyBytes);
+    if (!op.pinned && op.staged.has_value()) return Rate("link_bytes_per_second", *op.staged);
     Rate("link_bytes_per_second", op.link);
     if (!op.pinned) Rate("staging_bytes_per_second", op.staging);
   }

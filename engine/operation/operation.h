@@ -184,6 +184,8 @@ struct HostCopy {
   bool pinned = true;  // false: staged through pinned memory
   BytesPerSecond link = {};
   BytesPerSecond staging = {};  // where not pinned
+  // Where not pinned: the rate of both together, as measured, in place of either's.
+  absl::optional<BytesPerSecond> staged = {};
 };
 
 // One function of the running array and of `extra_input_count` further arrays.

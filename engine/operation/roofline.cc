@@ -14,10 +14,14 @@ namespace {
 constexpr double kMaxRate = 1e24;
 constexpr double kMaxLaunchSeconds = 1;
 
-absl::Status Check(const DeviceRates& rates) {
+absl::Status Check(const OperationCost& cost, const DeviceRates& rates) {
   const FieldViolations::RealRange positive = {.low = 0, .high = kMaxRate, .above_low = true};
   FieldViolations violations;
-  violations.RequireRange("", "matrix_flops_per_second", rates.matrix.value(), positive);
+  if (rates.matrix) {
+    violations.RequireRange("", "matrix_flops_per_second", rates.matrix->value(), positive);
+  } else if (cost.sum.matrix_flops > Flops(0)) {
+    violations.Add("matrix_flops_per_second", "is required: the operation multiplies matrices");
+  }
   if (rates.general) {
     violations.RequireRange("", "general_flops_per_second", rates.general->value(), positive);
   }
@@ -33,8 +37,10 @@ struct Times {
 };
 
 Times TimesOf(const CostSum& sum, const DeviceRates& rates) {
-  const FlopsPerSecond general = rates.general.value_or(rates.matrix);
-  const Seconds compute = sum.matrix_flops / rates.matrix + sum.other_flops / general;
+  const absl::optional<FlopsPerSecond> general = rates.general ? rates.general : rates.matrix;
+  Seconds compute;
+  if (rates.matrix) compute = sum.matrix_flops / *rates.matrix;
+  if (general) compute = compute + sum.other_flops / *general;
   return {.compute = compute.value(),
           .memory = static_cast<double>(sum.moved().value()) / rates.memory.value()};
 }
@@ -48,7 +54,8 @@ double SmoothMaximum(Times t) {
 }
 
 double RidgeOf(const CostSum& sum, double compute, const DeviceRates& rates) {
-  const double rate = compute > 0 ? sum.flops().value() / compute : rates.matrix.value();
+  const double idle = rates.matrix.value_or(rates.general.value_or(FlopsPerSecond(0))).value();
+  const double rate = compute > 0 ? sum.flops().value() / compute : idle;
   return rate / rates.memory.value();
 }
 
@@ -148,7 +155,7 @@ absl::string_view RooflineMethodName(RooflineMethod method) {
 
 absl::StatusOr<Roofline> RooflineOf(const OperationCost& cost, const DeviceRates& rates,
                                     RooflineMethod method) {
-  SEXTANT_RETURN_IF_ERROR(Check(rates));
+  SEXTANT_RETURN_IF_ERROR(Check(cost, rates));
   double smooth = 0;
   double classical = 0;
   for (const StepCost& step : cost.steps) {
@@ -174,6 +181,10 @@ HostCopyTime TimeOf(const HostCopy& copy) {
   const auto bytes = static_cast<double>(copy.bytes);
   const Seconds link(bytes / copy.link.value());
   if (copy.pinned) return {link, link};
+  if (copy.staged.has_value()) {
+    const Seconds both(bytes / copy.staged->value());
+    return {both, both};
+  }
   const Seconds staging(bytes / copy.staging.value());
   return {staging + link, std::max(staging, link)};
 }

@@ -20,10 +20,12 @@ namespace sextant {
 
 // The rates of one device, peak or measured.
 struct DeviceRates {
-  FlopsPerSecond matrix = {};                   // matrix products, in the operation's types
-  absl::optional<FlopsPerSecond> general = {};  // all other arithmetic; absent: the matrix rate
-  BytesPerSecond memory = {};                   // read plus write
-  Seconds launch = {};                          // of one kernel that overlaps with no other
+  // Matrix products in the operation's types; absent: unknown, for operations without any.
+  absl::optional<FlopsPerSecond> matrix = {};
+  // All other arithmetic; absent: the matrix rate, or no time where that is absent, too.
+  absl::optional<FlopsPerSecond> general = {};
+  BytesPerSecond memory = {};  // read plus write
+  Seconds launch = {};         // of one kernel that overlaps with no other
 };
 
 // The rule that combines a kernel's compute time c and memory time m.
@@ -47,13 +49,13 @@ enum class RooflineBound { kCompute, kMemory };
 struct Roofline {
   RooflineBound bound = RooflineBound::kMemory;  // the longer of the two times
   absl::optional<double> intensity;              // FLOPs per byte; absent where nothing moves
-  double ridge = 0;                              // FLOPs per byte above which compute bounds
-  Seconds compute;                               // all arithmetic at its rate
-  Seconds memory;                                // all bytes at the memory's rate
-  Seconds launch = {};                           // once per kernel
-  Seconds time;                                  // by the given method, launches included
-  Seconds classical;                             // by kClassical: a lower bound
-  double fraction_of_peak = 0;                   // compute / time
+  double ridge = 0;             // FLOPs per byte above which compute bounds; 0: no rate is known
+  Seconds compute;              // all arithmetic at its rate
+  Seconds memory;               // all bytes at the memory's rate
+  Seconds launch = {};          // once per kernel
+  Seconds time;                 // by the given method, launches included
+  Seconds classical;            // by kClassical: a lower bound
+  double fraction_of_peak = 0;  // compute / time
 };
 
 // Each step of `cost` is one kernel: `method` combines its two times, and kernels run in sequence.
@@ -67,13 +69,15 @@ struct Roofline {
 // TimeOf(HostCopy).
 //
 // Errors: kInvalidArgument "matrix_flops_per_second", "general_flops_per_second",
-// "memory_bytes_per_second" unless above 0 and at most 1e24; "launch_seconds" unless 0 to 1.
+// "memory_bytes_per_second" unless above 0 and at most 1e24, the first also where it is absent and
+// `cost` has matrix products; "launch_seconds" unless 0 to 1.
 absl::StatusOr<Roofline> RooflineOf(const OperationCost& cost, const DeviceRates& rates,
                                     RooflineMethod method = RooflineMethod::kSmooth);
 
 // The time of a copy between host and device. Pinned memory is sent directly, and both times are
 // bytes / link. Pageable memory is first copied into pinned memory: in sequence at worst; in
-// overlapping chunks it approaches the slower of the two.
+// overlapping chunks it approaches the slower of the two. As measured, both times are bytes /
+// staged.
 struct HostCopyTime {
   Seconds no_overlap;    // bytes / staging + bytes / link
   Seconds full_overlap;  // the larger of the two

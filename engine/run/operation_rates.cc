@@ -39,23 +39,23 @@ absl::Status NotMeasuredIn(DataType type, const Source& source) {
   return FailedPrecondition(kRatesNotMeasured, missing);
 }
 
-absl::Status CheckFields(const OperationDevice& d, absl::string_view path) {
+absl::Status CheckFields(const OperationDevice& d, absl::string_view path, OperationNeed need) {
   FieldViolations violations;
   const std::string selector = FieldPath(path, "device");
   CheckSelection(d.device, selector, violations);
-  const auto rate = [&](absl::string_view name, absl::optional<double> value) {
+  const auto rate = [&](absl::string_view name, absl::optional<double> value, bool needed) {
     if (value.has_value()) {
       violations.RequireRange(
           path, name, *value,
           FieldViolations::RealRange{.low = 0, .high = kMaxRate, .above_low = true});
-    } else if (d.device.empty() && name != "general_flops_per_second") {
+    } else if (d.device.empty() && needed) {
       violations.Add(FieldPath(path, name),
                      absl::StrCat("is required where ", selector, " is left out"));
     }
   };
-  rate("matrix_flops_per_second", d.matrix_flops_per_second);
-  rate("general_flops_per_second", d.general_flops_per_second);
-  rate("memory_bytes_per_second", d.memory_bytes_per_second);
+  rate("matrix_flops_per_second", d.matrix_flops_per_second, need == OperationNeed::kProducts);
+  rate("general_flops_per_second", d.general_flops_per_second, false);
+  rate("memory_bytes_per_second", d.memory_bytes_per_second, true);
   violations.RequireRange(path, "launch_seconds", d.launch_seconds,
                           FieldViolations::RealRange{.low = 0, .high = kMaxLaunchSeconds});
   CheckRequirement(d.requirement, FieldPath(path, "rate_requirement"), violations);
@@ -216,9 +216,11 @@ Notes NotesOf(const OperationDevice& d, const Source& source, const DeviceRates&
   if (!rates.general.has_value()) {
     const std::string field = FieldPath(path, "general_flops_per_second");
     out.push_back({.kind = NoteKind::kGeneralRateUnknown,
-                   .text = absl::StrCat("Arithmetic that is no matrix product is taken at the rate "
-                                        "of matrix products: the device's general units have no "
-                                        "known rate, and the request gives no ",
+                   .text = absl::StrCat("Arithmetic that is no matrix product is taken ",
+                                        rates.matrix.has_value() ? "at the rate of matrix products"
+                                                                 : "to take no time of its own",
+                                        ": the device's general units have no known rate, and the "
+                                        "request gives no ",
                                         field, "."),
                    .fields = {field}});
   }
@@ -243,8 +245,8 @@ Notes NotesOf(const OperationDevice& d, const Source& source, const DeviceRates&
 }  // namespace
 
 absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType type,
-                                        absl::string_view path) {
-  SEXTANT_RETURN_IF_ERROR(CheckFields(device, path));
+                                        absl::string_view path, OperationNeed need) {
+  SEXTANT_RETURN_IF_ERROR(CheckFields(device, path, need));
   SEXTANT_ASSIGN_OR_RETURN(const Source source, SourceFor(device, path));
   OperationRates out;
   const Wanted wanted_matrix = MatrixRate(device, source, type);
@@ -252,11 +254,12 @@ absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType 
     out.datasheet_peak = FlopsPerSecond(wanted_matrix.datasheet.value);
   }
   const auto matrix = Resolve(wanted_matrix, source, out.used);
-  if (!matrix.has_value() && source.is_measured()) return NotMeasuredIn(type, source);
+  const bool lacks_products = !matrix.has_value() && need == OperationNeed::kProducts;
+  if (lacks_products && source.is_measured()) return NotMeasuredIn(type, source);
   const auto general = Resolve(GeneralRate(device, source, type), source, out.used);
   const auto memory = Resolve(MemoryRate(device, source), source, out.used);
   FieldViolations missing;
-  if (!matrix.has_value()) {
+  if (lacks_products) {
     missing.Add(FieldPath(path, "matrix_flops_per_second"),
                 absl::StrCat("is required: the catalogue has no dense ", DataTypeName(type),
                              " peak of ", source.name));
@@ -267,9 +270,8 @@ absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType 
                              source.name));
   }
   SEXTANT_RETURN_IF_ERROR(missing.ToStatus());
-  out.rates = {.matrix = FlopsPerSecond(*matrix),
-               .memory = BytesPerSecond(*memory),
-               .launch = Seconds(device.launch_seconds)};
+  out.rates = {.memory = BytesPerSecond(*memory), .launch = Seconds(device.launch_seconds)};
+  if (matrix.has_value()) out.rates.matrix = FlopsPerSecond(*matrix);
   if (general.has_value()) out.rates.general = FlopsPerSecond(*general);
   SEXTANT_RETURN_IF_ERROR(CheckOperationRates(device, out.used, path));
   out.notes = NotesOf(device, source, out.rates, path);

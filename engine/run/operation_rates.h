@@ -34,17 +34,22 @@ struct OperationRates {
   absl::optional<FlopsPerSecond> datasheet_peak = {};
 };
 
+// What an operation needs besides memory. Other arithmetic needs no rate: it hides behind memory.
+enum class OperationNeed { kProducts, kMemoryAlone };
+
 // Matrix products in `type`: measured, else the dense peak. Other arithmetic: the measured
 // multiply-adds, else the general units' peak, in fp32 (fp64 for fp64). Memory: the measured
 // copy, else the datasheet's bandwidth. A measured device never falls back on its datasheet. Of
-// several devices each figure is the slowest one's, and absent where one of them lacks it.
+// several devices each figure is the slowest one's, and absent where one of them lacks it. Without
+// products the rate of products may be absent.
 //
 // Errors: kInvalidArgument naming fields below `path` that are missing, out of range or contradict
 // each other; kNotFound GPU_UNKNOWN, DEVICE_UNKNOWN; kFailedPrecondition RATES_NOT_MEASURED where
-// a device was never measured, not in `type`, had a wrong result, or where its rates are worse
-// than device.requirement demands.
+// a device was never measured, not in `type` where `need` is kProducts, had a wrong result, or
+// where its rates are worse than device.requirement demands.
 absl::StatusOr<OperationRates> RatesFor(const OperationDevice& device, DataType type,
-                                        absl::string_view path);
+                                        absl::string_view path,
+                                        OperationNeed need = OperationNeed::kProducts);
 
 }  // namespace sextant
 

@@ -250,13 +250,14 @@ GroupedMatmulShape LayerShapeOf(const Experts& experts) {
           .gated = experts.gated};
 }
 
-absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts& experts,
-                                                                   DataType type,
-                                                                   const PlacedDevice& device) {
+absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(
+    const Experts& experts, DataType type, const PlacedDevice& device,
+    absl::optional<MatmulScaling> scaling) {
   absl::optional<OperationPrediction> out;
   if (device.model == nullptr) return out;
-  SEXTANT_ASSIGN_OR_RETURN(const GroupedMatmulPredictor* const layers,
-                           device.model->Experts({.type = type, .gated = experts.gated}));
+  SEXTANT_ASSIGN_OR_RETURN(
+      const GroupedMatmulPredictor* const layers,
+      device.model->Experts({.type = type, .gated = experts.gated, .scaling = scaling}));
   if (layers == nullptr) return out;
   const KernelTime forward = layers->Predict(LayerShapeOf(experts));
   out = OperationPrediction{.forward = forward,

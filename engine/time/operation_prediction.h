@@ -101,12 +101,13 @@ inline constexpr Widening kExpertsBackward{.low = 0.8, .high = 1.45};
 // The layer's shape as a device's kernels see it.
 GroupedMatmulShape LayerShapeOf(const Experts& experts);
 
-// The time of an expert layer on `device`. Absent where nothing is known of it in `type`.
+// The time of an expert layer on `device`, of products scaled as `scaling` says, else as usual in
+// the type. Absent where nothing is known of it in `type`.
 //
 // Errors: those of DeviceModel::Experts().
-absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(const Experts& experts,
-                                                                   DataType type,
-                                                                   const PlacedDevice& device);
+absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(
+    const Experts& experts, DataType type, const PlacedDevice& device,
+    absl::optional<MatmulScaling> scaling = {});
 
 // Converts `prediction`, of bursts on `device` in `type`, to sustained rates, and returns a
 // kSustainedTimes note that says how. Products take longer by Sustained() of

@@ -57,10 +57,14 @@ absl::Status UtilisationTo(const TimedOperation& timed, FlopsPerSecond peak, v1:
 
 absl::Status AchievedTo(const TimedOperation& timed, v1::OperationTime* out) {
   if (!timed.achieved_seconds.has_value()) return absl::OkStatus();
-  const FlopsPerSecond rate = timed.rates.rates.matrix;
-  SEXTANT_RETURN_IF_ERROR(UtilisationTo(timed, rate, out->mutable_utilisation()));
+  const absl::optional<FlopsPerSecond> rate = timed.rates.rates.matrix;
+  if (!rate.has_value()) {
+    return InvalidField("device.matrix_flops_per_second",
+                        "is required with achieved_seconds: utilisation is a share of it");
+  }
+  SEXTANT_RETURN_IF_ERROR(UtilisationTo(timed, *rate, out->mutable_utilisation()));
   const absl::optional<FlopsPerSecond> peak = timed.rates.datasheet_peak;
-  if (!peak.has_value() || *peak == rate) return absl::OkStatus();
+  if (!peak.has_value() || *peak == *rate) return absl::OkStatus();
   return UtilisationTo(timed, *peak, out->mutable_datasheet_utilisation());
 }
 

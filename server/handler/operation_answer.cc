@@ -2,6 +2,8 @@
 
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -17,18 +19,19 @@
 #include "server/convert/operation.h"
 #include "server/convert/operation_cost.h"
 #include "server/convert/operation_device.h"
+#include "server/convert/rates.h"
+#include "server/handler/host_copy_answer.h"
 
 namespace sextant::server {
 namespace {
 
-// A device needs an operation that runs on it, and an achieved time a device.
+// An achieved time needs a device, and an operation that does arithmetic.
 void CheckCombination(const v1::AnalyzeOperationRequest& request, FieldViolations& violations) {
-  if (request.has_device() && request.operation().has_host_copy()) {
-    violations.Add("device",
-                   "is not where a copy between host and device takes its time: leave it out, and "
-                   "see host_copy in the answer");
-  }
-  if (request.has_achieved_seconds() && !request.has_device()) {
+  if (request.has_achieved_seconds() && request.operation().has_host_copy()) {
+    violations.Add("achieved_seconds",
+                   "says nothing of a copy between host and device, which does no arithmetic: "
+                   "leave it out");
+  } else if (request.has_achieved_seconds() && !request.has_device()) {
     violations.Add("device",
                    "is required with achieved_seconds: utilisation is a share of its "
                    "rate");
@@ -56,6 +59,13 @@ Device DeviceFrom(const v1::AnalyzeOperationRequest& request, const AccountingOp
   const absl::optional<double> age = out.named.requirement.maximum_age_seconds;
   if (age.has_value()) out.query.maximum_age = absl::Seconds(*age);
   return out;
+}
+
+OperationNeed NeedOf(const OperationAnalysis& analysis) {
+  const bool products =
+      analysis.forward.sum.matrix_flops > Flops(0) ||
+      (analysis.backward.has_value() && analysis.backward->cost.sum.matrix_flops > Flops(0));
+  return products ? OperationNeed::kProducts : OperationNeed::kMemoryAlone;
 }
 
 // The devices' kernels; absent where the request gives rates of its own. Every device has
@@ -142,6 +152,32 @@ absl::Status PredictionTo(const TimedOperation& timed, const Device& device, Sou
   return absl::OkStatus();
 }
 
+void HostCopyRatesTo(const std::vector<Rate>& rates, v1::HostCopyTime* out) {
+  SourceNumbers sources(out->mutable_sources());
+  for (const Rate& rate : rates) RateTo(rate, sources, out->add_rates());
+}
+
+struct Analysed {
+  const OperationRequest& asked;
+  const OperationAnalysis& analysis;
+};
+
+// Fills the times on `device`.
+absl::Status TimesTo(const v1::AnalyzeOperationRequest& request, const Device& device,
+                     Analysed operation, v1::OperationTime* out) {
+  SEXTANT_ASSIGN_OR_RETURN(
+      const OperationRates rates,
+      RatesFor(device.named, operation.asked.types.input, "device", NeedOf(operation.analysis)));
+  TimedOperation timed = {.request = operation.asked,
+                          .analysis = operation.analysis,
+                          .rates = rates,
+                          .method = device.method};
+  if (request.has_achieved_seconds()) timed.achieved_seconds = request.achieved_seconds();
+  SourceNumbers sources(out->mutable_sources());
+  SEXTANT_RETURN_IF_ERROR(OperationTimeTo(timed, sources, out));
+  return PredictionTo(timed, device, sources, out);
+}
+
 }  // namespace
 
 absl::Status AnswerOperation(const v1::AnalyzeOperationRequest& request,
@@ -159,22 +195,22 @@ absl::Status AnswerOperation(const v1::AnalyzeOperationRequest& request,
   if (!read.has_value()) return violations.ToStatus();
   FillSizeDefaults(read->operation);
   asked.operation = std::move(read->operation);
+  std::vector<Rate> copy_rates;
+  if (auto* const copy = std::get_if<HostCopy>(&asked.operation)) {
+    SEXTANT_RETURN_IF_ERROR(FillHostCopy(request, device.named, *copy, copy_rates, violations));
+  }
 
   const absl::StatusOr<OperationAnalysis> analysis = AnalyzeOperation(asked, read->path);
   if (!analysis.ok()) violations.AddAll(analysis.status());
   SEXTANT_RETURN_IF_ERROR(violations.ToStatus());
   SEXTANT_RETURN_IF_ERROR(OperationAnalysisTo(asked.operation, *analysis, response));
+  if (request.operation().has_host_copy()) {
+    HostCopyRatesTo(copy_rates, response->mutable_host_copy());
+    return absl::OkStatus();
+  }
   if (!request.has_device()) return absl::OkStatus();
-
-  SEXTANT_ASSIGN_OR_RETURN(const OperationRates rates,
-                           RatesFor(device.named, asked.types.input, "device"));
-  TimedOperation timed = {
-      .request = asked, .analysis = *analysis, .rates = rates, .method = device.method};
-  if (request.has_achieved_seconds()) timed.achieved_seconds = request.achieved_seconds();
-  v1::OperationTime* const time = response->mutable_time();
-  SourceNumbers sources(time->mutable_sources());
-  SEXTANT_RETURN_IF_ERROR(OperationTimeTo(timed, sources, time));
-  return PredictionTo(timed, device, sources, time);
+  return TimesTo(request, device, {.asked = asked, .analysis = *analysis},
+                 response->mutable_time());
 }
 
 }  // namespace sextant::server

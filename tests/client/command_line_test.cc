@@ -105,7 +105,7 @@ TEST(Usage, IsRefusedWithWhatToWrite) {
       {{"op", "einsum", "ab,bc->ac", "2x3", "3by4", "--dtype=bf16"}, "join sizes by x"},
       {{"op", "fused-chain", "64", "--dtype=bf16"}, "STEP is required"},
       {{"op", "fused-chain", "64", "exp", "expp", "--dtype=bf16"}, "\"expp\" is no step"},
-      {{"op", "host-copy", "1GiB", "--device=a10"}, "--device=a10"},
+      {{"op", "host-copy", "1GiB", "--device=a10", "--launch-seconds=1"}, "--launch-seconds=1"},
       {{"graph"}, "FILE is required"},
       {{"graph", "/nonexistent/g.json"}, "cannot read \"/nonexistent/g.json\""},
       {{"count"}, "give the model in one way: a preset's name, a config.json or --architecture"},

@@ -50,6 +50,7 @@ TEST(OperationKinds, AreThoseOfTheApi) {
 TEST(DeviceFlags, AreTheFieldsOfTheApi) {
   std::set<std::string> fields = {"device.device"};
   for (const FieldFlag& flag : DeviceFlags()) fields.insert(flag.field);
+  for (const FieldFlag& flag : RateRequirementFlags()) fields.insert(flag.field);
   std::set<std::string> expected;
   for (int i = 0; i < v1::OperationDevice::descriptor()->field_count(); ++i) {
     expected.insert("device." + v1::OperationDevice::descriptor()->field(i)->name());

@@ -83,6 +83,10 @@ TEST(Op, AsksForWhatIsWritten) {
       {{"host-copy", "1GiB", "--pageable", "--link=25e9", "--staging=10e9"},
        "operation { host_copy { bytes: 1073741824 pageable: true link_bytes_per_second: 25e9 "
        "staging_bytes_per_second: 10e9 } }"},
+      {{"host-copy", "1GiB", "--device=h100-sxm", "--node-type=dgx-h100",
+        "--minimum-source=datasheet"},
+       "operation { host_copy { bytes: 1073741824 node_type: 'dgx-h100' } } device { device { "
+       "accelerator: 'h100-sxm' } rate_requirement { minimum_source: RATE_SOURCE_DATASHEET } }"},
       {{"fused-chain", "4x8", "exp", "add:1", "--dtype=bf16"},
        "operation { fused_chain { count: 32 steps { function: ELEMENTWISE_FUNCTION_EXP } "
        "steps { function: ELEMENTWISE_FUNCTION_ADD extra_input_count: 1 } } } "

@@ -182,6 +182,14 @@ TEST(OperationText, SaysHowLongACopyTakes) {
             "engine 0.1.0\n");
   response.mutable_host_copy()->set_no_overlap_seconds(0.1);
   EXPECT_THAT(TextOf(response), HasSubstr("  time      100.00 ms\n"));
+  v1::RateUsed* const rate = response.mutable_host_copy()->add_rates();
+  rate->set_quantity("host_copy_bytes_per_second");
+  rate->set_value(51.66e9);
+  rate->set_unit("byte/s");
+  rate->set_source(v1::RATE_SOURCE_DATASHEET);
+  rate->set_source_number(1);
+  response.mutable_host_copy()->add_sources("host link of a dgx-h100");
+  EXPECT_THAT(TextOf(response), HasSubstr("host link of a dgx-h100"));
 }
 
 TEST(OperationText, SaysThatThereIsNoGradient) {

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
+#include "engine/hardware/catalogue.h"
 #include "tests/server/planning_server.h"
 #include "tests/server/sample_calibration.h"
 #include "tests/server/wire_notes.h"
@@ -101,6 +104,170 @@ TEST(OperationAnswer, MeetsWhatItsRatesHaveToBe) {
   const auto own = TimeAnswered(request, {CalibrationOfGpu()});
   EXPECT_THAT(own, Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
   EXPECT_EQ(PreconditionsOf(own.status())[0].subject, kMeasuredGpu);
+}
+
+v1::HostCopyMeasurement CopyOf(v1::HostCopyMeasurement::Direction direction, bool pageable,
+                               double bytes_per_second) {
+  v1::HostCopyMeasurement out;
+  out.set_direction(direction);
+  out.set_pageable(pageable);
+  out.set_size_bytes(256'000'000);
+  out.mutable_time()->set_median_seconds(256e6 / bytes_per_second + 5e-6);
+  out.set_bytes_per_second(bytes_per_second);
+  return out;
+}
+
+v1::AnalyzeOperationRequest CopyRequest() {
+  v1::AnalyzeOperationRequest out;
+  out.mutable_operation()->mutable_host_copy()->set_bytes(1'000'000'000);
+  return out;
+}
+
+absl::StatusOr<v1::HostCopyTime> CopyAnswered(const v1::AnalyzeOperationRequest& request,
+                                              std::vector<v1::Calibration> kept = {}) {
+  const auto snapshot = std::make_shared<const CalibrationSnapshot>(SnapshotOf(kept));
+  SuppliedCalibrations supplied;
+  AccountingOptions options;
+  options.supplied = &supplied;
+  options.calibrations = [snapshot] { return snapshot; };
+  options.now = [] { return absl::FromUnixSeconds(kMeasured + 3600); };
+  v1::AnalyzeOperationResponse response;
+  const absl::Status status = AnswerOperation(request, options, &response);
+  if (!status.ok()) return status;
+  return response.host_copy();
+}
+
+// PCIe 5 x16 carries 63 GB/s, of which copies reach 0.82; PCIe 4 half of that, PCIe 3 a quarter.
+TEST(OperationAnswer, OfAHostCopyStandsOnWhatIsKnownOfTheLink) {
+  v1::AnalyzeOperationRequest request = CopyRequest();
+  v1::DeviceSelector& device = *request.mutable_device()->mutable_device();
+  for (const auto& [name, line_rate] : {std::pair<const char*, double>("h100-sxm", 63e9),
+                                        {"a100-sxm-80", 31.5e9},
+                                        {"v100-sxm-16", 15.75e9}}) {
+    device.set_accelerator(name);
+    const auto copy = CopyAnswered(request);
+    ASSERT_THAT(copy, IsOk());
+    EXPECT_NEAR(copy->no_overlap_seconds() / (1e9 / (0.82 * line_rate)), 1, 1e-9) << name;
+    ASSERT_EQ(copy->rates_size(), 1);
+    EXPECT_EQ(copy->rates(0).source(), v1::RATE_SOURCE_DATASHEET);
+    EXPECT_EQ(copy->rates(0).quantity(), "host_copy_bytes_per_second");
+    EXPECT_EQ(copy->rates(0).source_number(), 1);
+    EXPECT_THAT(copy->sources(0), HasSubstr("published share"));
+  }
+  request.clear_device();
+  request.mutable_operation()->mutable_host_copy()->set_node_type("dgx-h100");
+  EXPECT_NEAR(CopyAnswered(request)->no_overlap_seconds(), 1e9 / (0.82 * 63e9), 1e-9);
+  // A rate of the request's own is no rate of the server's.
+  request.mutable_operation()->mutable_host_copy()->set_link_bytes_per_second(1e9);
+  EXPECT_EQ(CopyAnswered(request)->no_overlap_seconds(), 1);
+  EXPECT_TRUE(CopyAnswered(request)->rates().empty());
+}
+
+TEST(OperationAnswer, OfAHostCopyStandsOnMeasuredCopiesFirst) {
+  v1::Calibration measured = CalibrationOfGpu();
+  for (const auto way : {v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE,
+                         v1::HostCopyMeasurement::DIRECTION_DEVICE_TO_HOST}) {
+    const double share = way == v1::HostCopyMeasurement::DIRECTION_HOST_TO_DEVICE ? 1 : 0.8;
+    *measured.add_host_copies() = CopyOf(way, false, share * 50e9);
+    *measured.add_host_copies() = CopyOf(way, true, share * 10e9);
+  }
+  v1::AnalyzeOperationRequest request = CopyRequest();
+  request.mutable_device()->mutable_device()->mutable_host_devices()->add_devices(kMeasuredGpu);
+  const auto pinned = CopyAnswered(request, {measured});
+  ASSERT_THAT(pinned, IsOk());
+  EXPECT_NEAR(pinned->no_overlap_seconds(), 1e9 / 40e9, 1e-6);
+  EXPECT_EQ(pinned->rates(0).source(), v1::RATE_SOURCE_MEASURED_DEVICE);
+  EXPECT_EQ(pinned->rates(0).device_uuid(), kMeasuredGpu);
+  request.mutable_operation()->mutable_host_copy()->set_pageable(true);
+  const auto pageable = CopyAnswered(request, {measured});
+  ASSERT_THAT(pageable, IsOk());
+  EXPECT_NEAR(pageable->no_overlap_seconds(), 1e9 / 8e9, 1e-4);
+  EXPECT_EQ(pageable->full_overlap_seconds(), pageable->no_overlap_seconds());
+  EXPECT_EQ(pageable->rates(0).quantity(), "pageable_host_copy_bytes_per_second");
+  // With a staging rate of its own, the link is that of pinned copies.
+  request.mutable_operation()->mutable_host_copy()->set_staging_bytes_per_second(20e9);
+  EXPECT_NEAR(CopyAnswered(request, {measured})->no_overlap_seconds(), 1e9 / 40e9 + 1e9 / 20e9,
+              1e-6);
+  // Not measured: the product's node. An H200 is joined by PCIe 5.
+  request.mutable_operation()->mutable_host_copy()->clear_pageable();
+  const auto product = CopyAnswered(request, {CalibrationOfGpu()});
+  ASSERT_THAT(product, IsOk());
+  EXPECT_NEAR(product->no_overlap_seconds(), 1e9 / (0.82 * 63e9), 1e-9);
+  RequirementOf(request).set_minimum_source(v1::RATE_SOURCE_MEASURED_DEVICE);
+  EXPECT_THAT(CopyAnswered(request, {measured}), IsOk());
+  EXPECT_THAT(CopyAnswered(request, {CalibrationOfGpu()}),
+              Fails(absl::StatusCode::kFailedPrecondition, "RATES_NOT_MEASURED"));
+}
+
+TEST(OperationAnswer, OfAHostCopyNamesWhatIsMissing) {
+  v1::AnalyzeOperationRequest request = CopyRequest();
+  v1::Operation::HostCopy& copy = *request.mutable_operation()->mutable_host_copy();
+  EXPECT_THAT(CopyAnswered(request),
+              NamesFields(std::vector<std::string>{"operation.host_copy.link_bytes_per_second"}));
+  copy.set_pageable(true);
+  copy.set_node_type("dgx-h100");
+  EXPECT_THAT(
+      CopyAnswered(request),
+      NamesFields(std::vector<std::string>{"operation.host_copy.staging_bytes_per_second"}));
+  for (const double bad : {-1.0, std::nan(""), 1e300}) {
+    copy.set_link_bytes_per_second(bad);
+    copy.set_staging_bytes_per_second(1e9);
+    EXPECT_THAT(CopyAnswered(request),
+                NamesFields(std::vector<std::string>{"operation.host_copy.link_bytes_per_second"}));
+  }
+  request = CopyRequest();
+  copy.set_node_type("dgx-h1000");
+  EXPECT_THAT(CopyAnswered(request), Fails(absl::StatusCode::kNotFound, "NODE_TYPE_UNKNOWN"));
+  copy.set_node_type("dgx-h100");
+  request.mutable_device()->mutable_device()->set_accelerator("b200-sxm");
+  request.mutable_device()->set_launch_seconds(1);
+  request.set_achieved_seconds(1);
+  EXPECT_THAT(CopyAnswered(request),
+              NamesFields(ElementsAre("achieved_seconds", "device.launch_seconds",
+                                      "operation.host_copy.node_type")));
+  // Every product of the catalogue has a link, or asks for its rate.
+  copy.clear_node_type();
+  request.clear_achieved_seconds();
+  request.mutable_device()->clear_launch_seconds();
+  for (const Accelerator& accelerator : Accelerators()) {
+    request.mutable_device()->mutable_device()->set_accelerator(std::string(accelerator.name));
+    const auto answer = CopyAnswered(request);
+    if (answer.ok()) continue;
+    EXPECT_FALSE(accelerator.pcie_generation) << accelerator.name;
+    EXPECT_THAT(answer,
+                NamesFields(std::vector<std::string>{"operation.host_copy.link_bytes_per_second"}));
+  }
+}
+
+// No catalogue row is refused for a peak that the operation doesn't need.
+TEST(OperationAnswer, OfPassesOverMemoryNeedsNoPeak) {
+  v1::AnalyzeOperationRequest softmax;
+  softmax.mutable_operation()->mutable_softmax()->set_rows(4096);
+  softmax.mutable_operation()->mutable_softmax()->set_columns(4096);
+  v1::AnalyzeOperationRequest norm;
+  norm.mutable_operation()->mutable_rms_norm()->set_rows(4096);
+  norm.mutable_operation()->mutable_rms_norm()->set_columns(4096);
+  for (v1::AnalyzeOperationRequest request : {softmax, norm}) {
+    for (const v1::DataType type : {v1::DATA_TYPE_FP32, v1::DATA_TYPE_BF16, v1::DATA_TYPE_FP8}) {
+      request.mutable_data_types()->set_input(type);
+      for (const Accelerator& accelerator : Accelerators()) {
+        SCOPED_TRACE(absl::StrCat(accelerator.name, " ", v1::DataType_Name(type)));
+        request.mutable_device()->mutable_device()->set_accelerator(std::string(accelerator.name));
+        const auto time = TimeAnswered(request, {});
+        ASSERT_THAT(time, IsOk());
+        EXPECT_GT(time->forward().total_seconds(), 0);
+        EXPECT_TRUE(time->has_predicted_forward());
+      }
+    }
+  }
+  // A utilisation is a share of a rate, though.
+  softmax.mutable_data_types()->set_input(v1::DATA_TYPE_BF16);
+  softmax.mutable_device()->clear_device();
+  softmax.mutable_device()->set_memory_bytes_per_second(1e12);
+  EXPECT_THAT(TimeAnswered(softmax, {}), IsOk());
+  softmax.set_achieved_seconds(1);
+  EXPECT_THAT(TimeAnswered(softmax, {}),
+              NamesFields(std::vector<std::string>{"device.matrix_flops_per_second"}));
 }
 
 TEST(OperationAnswer, TellsFaultsOfTheRequirementByField) {

@@ -290,10 +290,13 @@ absl::StatusOr<std::vector<LackScore>> GroupedMatmulLacks(const std::vector<CsvR
   return ScoresOf(ratios);
 }
 
-std::string LackTable(const std::vector<LackScore>& lacks) {
-  std::string out =
-      "| lacking | shapes | measured over expected: p10 | median | p90 | in interval % |\n"
-      "| --- | ---: | ---: | ---: | ---: | ---: |\n";
+std::string LackTable(const std::vector<LackScore>& lacks, absl::string_view title) {
+  std::string out = absl::StrCat(
+      "| ", title,
+      " | shapes | measured over expected: p10 | median | p90 | in interval % |
+"
+      "| --- | ---: | ---: | ---: | ---: | ---: |
+");
   for (const LackScore& lack : lacks) {
     const std::string inside =
         lack.inside.has_value() ? absl::StrFormat("%.0f", 100 * *lack.inside) : "-";

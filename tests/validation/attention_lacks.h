@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "tests/support/csv.h"
@@ -31,7 +32,8 @@ absl::StatusOr<std::vector<LackScore>> AttentionLacks(const std::vector<CsvRow>&
 // device, asked for others. GroupedMatmulModel::kOctaveOutside is derived from these.
 absl::StatusOr<std::vector<LackScore>> GroupedMatmulLacks(const std::vector<CsvRow>& rows);
 
-std::string LackTable(const std::vector<LackScore>& lacks);
+// One row a lack; `title` heads their names.
+std::string LackTable(const std::vector<LackScore>& lacks, absl::string_view title = "lacking");
 
 }  // namespace sextant
 

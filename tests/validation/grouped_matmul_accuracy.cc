@@ -45,33 +45,76 @@ ScoredWork WorkOf(const GroupedMatmulPoint& point, double weight_bytes) {
           .seconds = point.time.value()};
 }
 
-absl::Status Score(const KernelKey& key, const std::vector<GroupedMatmulPoint>& points,
-                   KernelScores& out) {
+using LayerPoints = std::vector<GroupedMatmulPoint>;
+
+// A calibration's points, and the rows that it is scored by.
+struct LayerSplit {
+  LayerPoints calibration;
+  LayerPoints scored;
+};
+using LayerSplitting = std::vector<LayerSplit>(const LayerPoints& points);
+
+std::vector<LayerSplit> PickAndRest(const LayerPoints& points) {
+  LayerSplit out = {.calibration = GroupedMatmulPick(points), .scored = {}};
+  for (const GroupedMatmulPoint& point : points) {
+    const bool used =
+        std::any_of(out.calibration.begin(), out.calibration.end(),
+                    [&](const GroupedMatmulPoint& picked) { return picked.shape == point.shape; });
+    if (!used) out.scored.push_back(point);
+  }
+  return {out};
+}
+
+// A shape that was measured twice goes to one half as its first row.
+std::vector<LayerSplit> EitherHalf(const LayerPoints& points) {
+  LayerPoints shapes;
+  for (const GroupedMatmulPoint& point : points) {
+    if (shapes.empty() || !(shapes.back().shape == point.shape)) shapes.push_back(point);
+  }
+  LayerSplit out;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    (i % 2 == 0 ? out.calibration : out.scored).push_back(shapes[i]);
+  }
+  return {out, {.calibration = out.scored, .scored = out.calibration}};
+}
+
+absl::Status ScoreLayers(const KernelKey& key, const LayerPoints& points, LayerSplitting* splits_of,
+                         KernelScores& out) {
   const auto& [gpu, data_type, kernel] = key;
   SEXTANT_ASSIGN_OR_RETURN(const DataType type, TableDataType(data_type));
-  const std::vector<GroupedMatmulPoint> picked = GroupedMatmulPick(points);
-  if (static_cast<int64_t>(picked.size()) < GroupedMatmulModel::kMinPoints) {
+  const std::vector<LayerSplit> splits = splits_of(points);
+  if (static_cast<int64_t>(splits[0].calibration.size()) < GroupedMatmulModel::kMinPoints) {
     out.left_out.push_back(
         absl::StrCat(gpu, " ", data_type, " ", kernel, ": ", points.size(), " rows, too few"));
     return absl::OkStatus();
   }
-  SEXTANT_ASSIGN_OR_RETURN(const GroupedMatmulModel model,
-                           GroupedMatmulModel::Of({.points = picked}));
   std::vector<ScoredWork> seen;
-  for (const GroupedMatmulPoint& point : picked)
+  for (const GroupedMatmulPoint& point : splits[0].calibration) {
     seen.push_back(WorkOf(point, BytesPerWeight(type)));
+  }
   Scoring scoring(DatasheetRoofline(gpu, type), RooflineSeen(seen));
-  for (const GroupedMatmulPoint& point : points) {
-    const bool used = std::any_of(picked.begin(), picked.end(), [&](const GroupedMatmulPoint& p) {
-      return p.shape == point.shape;
-    });
-    if (!used) scoring.Add(WorkOf(point, BytesPerWeight(type)), model.Predict(point.shape));
+  for (const LayerSplit& split : splits) {
+    SEXTANT_ASSIGN_OR_RETURN(const GroupedMatmulModel model,
+                             GroupedMatmulModel::Of({.points = split.calibration}));
+    for (const GroupedMatmulPoint& point : split.scored) {
+      scoring.Add(WorkOf(point, BytesPerWeight(type)), model.Predict(point.shape));
+    }
   }
   KernelScore score{.gpu = gpu, .data_type = data_type, .kernel = kernel, .domain = "all"};
-  score.point_count = static_cast<int64_t>(picked.size());
+  score.point_count = static_cast<int64_t>(splits[0].calibration.size());
   scoring.FillIn(score);
   out.scores.push_back(score);
   return absl::OkStatus();
+}
+
+absl::StatusOr<KernelScores> LayerScoresOf(const std::vector<CsvRow>& rows,
+                                           LayerSplitting* splits_of) {
+  SEXTANT_ASSIGN_OR_RETURN(const auto table, GroupedMatmulTable(rows));
+  KernelScores out;
+  for (const auto& [key, points] : table) {
+    SEXTANT_RETURN_IF_ERROR(ScoreLayers(key, points, splits_of, out));
+  }
+  return out;
 }
 
 std::string TextOf(const CsvRow& row, const std::string& column) {
@@ -113,10 +156,11 @@ std::vector<GroupedMatmulPoint> GroupedMatmulPick(const std::vector<GroupedMatmu
 }
 
 absl::StatusOr<KernelScores> GroupedMatmulScores(const std::vector<CsvRow>& rows) {
-  SEXTANT_ASSIGN_OR_RETURN(const auto table, GroupedMatmulTable(rows));
-  KernelScores out;
-  for (const auto& [key, points] : table) SEXTANT_RETURN_IF_ERROR(Score(key, points, out));
-  return out;
+  return LayerScoresOf(rows, PickAndRest);
+}
+
+absl::StatusOr<KernelScores> GroupedMatmulHalves(const std::vector<CsvRow>& rows) {
+  return LayerScoresOf(rows, EitherHalf);
 }
 
 }  // namespace sextant

@@ -26,6 +26,10 @@ std::vector<GroupedMatmulPoint> GroupedMatmulPick(const std::vector<GroupedMatmu
 // Every kernel of the table by a calibration of its own points; all other rows are scored.
 absl::StatusOr<KernelScores> GroupedMatmulScores(const std::vector<CsvRow>& rows);
 
+// Every kernel of the table, each half of its rows by the other half, every second row in the order
+// of their shapes: all rows are scored.
+absl::StatusOr<KernelScores> GroupedMatmulHalves(const std::vector<CsvRow>& rows);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_TESTS_VALIDATION_GROUPED_MATMUL_ACCURACY_H_

@@ -21,6 +21,8 @@
 #include "tests/validation/collectives_accuracy.h"
 #include "tests/validation/collectives_tables.h"
 #include "tests/validation/grouped_matmul_accuracy.h"
+#include "tests/validation/grouped_product_accuracy.h"
+#include "tests/validation/kernel_requests.h"
 #include "tests/validation/kernel_score_table.h"
 #include "tests/validation/matmul_accuracy.h"
 #include "tests/validation/roof_accuracy.h"
@@ -37,7 +39,8 @@ directory of such tables. Each table's calibration is chosen from its own rows b
 rule; its points and checks are never scored. Errors are |predicted / measured - 1| in per
 cent, bias the median of predicted over measured less 1. The datasheet's roofline is max(FLOPs
 / peak, bytes / bandwidth); the measured peaks' has the best rates of the calibration's points
-instead. How the times are made, and why some are worse: [kernels_gemm.md](kernels_gemm.md),
+instead. "By requests" asks the service, as a user would, for rows that are no points of the
+calibrations that the engine brings along; intervals aim at 80 %. How the times are made, and why some are worse: [kernels_gemm.md](kernels_gemm.md),
 [kernels_attention.md](kernels_attention.md), [links.md](links.md).
 
 )md";
@@ -50,11 +53,16 @@ std::string RoofSection(const std::vector<LackScore>& ceilings) {
                       LackTable(ceilings));
 }
 
+std::string RequestSection(const std::string& table) {
+  return absl::StrCat("\nBy requests:\n\n", table);
+}
+
 absl::StatusOr<std::string> Matmuls(const Rows& rows) {
+  SEXTANT_ASSIGN_OR_RETURN(const std::string requests, MatmulRequests(rows));
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, MatmulScores(rows));
   SEXTANT_ASSIGN_OR_RETURN(const RoofErrors rates, MatmulsUnderBestRates(rows));
   SEXTANT_ASSIGN_OR_RETURN(const RoofErrors datasheet, MatmulsUnderDatasheets(rows));
-  return absl::StrCat(KernelScoreTable(scores),
+  return absl::StrCat(KernelScoreTable(scores), RequestSection(requests),
                       RoofSection({{"best measured rates, bf16", rates.wide},
                                    {"best measured rates, fp8", rates.narrow},
                                    {"datasheet x published share, bf16", datasheet.wide},
@@ -63,7 +71,8 @@ absl::StatusOr<std::string> Matmuls(const Rows& rows) {
 
 absl::StatusOr<std::string> LatentAttention(const Rows& rows) {
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, AttentionScores(rows));
-  return KernelScoreTable(scores);
+  SEXTANT_ASSIGN_OR_RETURN(const std::string requests, AttentionRequests(rows));
+  return absl::StrCat(KernelScoreTable(scores), RequestSection(requests));
 }
 
 std::string LackSection(const std::vector<LackScore>& lacks) {
@@ -75,8 +84,10 @@ absl::StatusOr<std::string> Attention(const Rows& rows) {
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores limits, AttentionLimits(rows));
   SEXTANT_ASSIGN_OR_RETURN(const RoofErrors ceilings, AttentionUnderDatasheets(rows));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, AttentionLacks(rows));
-  return absl::StrCat(KernelScoreTable(scores), "\nWith every second row as a point:\n\n",
-                      KernelScoreTable(limits), LackSection(lacks),
+  SEXTANT_ASSIGN_OR_RETURN(const std::string requests, AttentionRequests(rows));
+  return absl::StrCat(KernelScoreTable(scores), RequestSection(requests),
+                      "\nWith every second row as a point:\n\n", KernelScoreTable(limits),
+                      LackSection(lacks),
                       RoofSection({{"datasheet x published share, bf16", ceilings.wide},
                                    {"datasheet x published share, fp8", ceilings.narrow}}));
 }
@@ -84,12 +95,21 @@ absl::StatusOr<std::string> Attention(const Rows& rows) {
 absl::StatusOr<std::string> Experts(const Rows& rows) {
   SEXTANT_ASSIGN_OR_RETURN(const KernelScores scores, GroupedMatmulScores(rows));
   SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> lacks, GroupedMatmulLacks(rows));
-  return absl::StrCat(KernelScoreTable(scores), LackSection(lacks));
+  SEXTANT_ASSIGN_OR_RETURN(const KernelScores halves, GroupedMatmulHalves(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const std::string requests, ExpertRequests(rows));
+  SEXTANT_ASSIGN_OR_RETURN(const std::vector<LackScore> parts, LayersOverParts(rows));
+  return absl::StrCat(KernelScoreTable(scores), RequestSection(requests),
+                      "\nEach half of the rows by the other half:\n\n", KernelScoreTable(halves),
+                      LackSection(lacks),
+                      "\nThe layer over the sum of its parts, each product by "
+                      "GroupedMatmulPredictor::PredictProduct():\n\n",
+                      LackTable(parts, "type; rows per expert, GPU"));
 }
 
 absl::StatusOr<std::string> Collectives(const Rows& rows) {
   SEXTANT_ASSIGN_OR_RETURN(const CollectiveTables tables, TablesOf(rows));
-  return CollectivesReport(tables);
+  SEXTANT_ASSIGN_OR_RETURN(const std::string requests, CollectiveRequests(rows));
+  return absl::StrCat(CollectivesReport(tables), RequestSection(requests));
 }
 
 struct Section {

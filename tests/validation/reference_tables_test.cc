@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/hardware/predict/grouped_matmul_predictor.h"
 #include "engine/hardware/reference/attention_reference.h"
 #include "engine/hardware/reference/grouped_matmul_reference.h"
 #include "tests/support/csv.h"
@@ -18,6 +19,7 @@
 #include "tests/validation/attention_accuracy.h"
 #include "tests/validation/attention_rows.h"
 #include "tests/validation/grouped_matmul_accuracy.h"
+#include "tests/validation/grouped_product_accuracy.h"
 
 namespace sextant {
 namespace {
@@ -131,6 +133,26 @@ TEST(ReferenceTables, OfAttentionArePredictedWithinTenPerCent) {
     if (!noisy) ++within;
   }
   EXPECT_EQ(within, 21);  // of 25 kernels
+}
+
+// ErrorOfGroupedProducts() is of all rows of a type; its high ends that trainings set are above.
+TEST(ReferenceTables, OfExpertsAreTheSumOfTheirPartsAsStated) {
+  const auto rows = TableOf("moe_grouped_gemm_dev.csv");
+  if (absl::IsNotFound(rows.status())) GTEST_SKIP() << "no shared tables: " << rows.status();
+  ASSERT_THAT(rows, IsOk());
+  const auto scores = LayersOverParts(*rows);
+  ASSERT_THAT(scores, IsOk());
+  int64_t seen = 0;
+  for (const LackScore& score : *scores) {
+    const std::string type = score.lack.substr(0, score.lack.find(", "));
+    if (score.lack != type + ", all") continue;
+    ++seen;
+    const PredictionError stated = ErrorOfGroupedProducts(MatmulTypeNamed(type));
+    EXPECT_NEAR(stated.p10, score.error.p10, 0.01) << type;
+    EXPECT_NEAR(stated.median, score.error.median, 0.01) << type;
+    EXPECT_GE(stated.p90, score.error.p90 - 0.01) << type;
+  }
+  EXPECT_EQ(seen, 4);
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ Seconds At(Bytes bytes, double rate) {
 }  // namespace
 
 absl::optional<BytesPerSecond> HostCopyRate(absl::Span<const MeasuredHostCopy> copies,
-                                            HostCopyDirection direction) {
+                                            HostCopyDirection direction, bool pageable) {
   const MeasuredHostCopy* largest = nullptr;
   for (const MeasuredHostCopy& copy : copies) {
-    if (copy.direction != direction || copy.pageable || copy.bytes < kMinHostCopyBytes) continue;
+    if (copy.direction != direction || copy.pageable != pageable || copy.bytes < kMinHostCopyBytes) continue;
     if (largest == nullptr || copy.bytes > largest->bytes) largest = &copy;
   }
   if (largest == nullptr) return absl::nullopt;
@@ -24,6 +24,17 @@ absl::optional<BytesPerSecond> HostCopyRate(absl::Span<const MeasuredHostCopy> c
   const Seconds moving =
       largest->time > kHostCopyLatency * 2 ? largest->time - kHostCopyLatency : largest->time;
   return BytesPerSecond(static_cast<double>(largest->bytes) / moving.value());
+}
+
+absl::optional<BytesPerSecond> SlowerHostCopyRate(absl::Span<const MeasuredHostCopy> copies,
+                                                  bool pageable) {
+  absl::optional<BytesPerSecond> out;
+  for (const HostCopyDirection way :
+       {HostCopyDirection::kToDevice, HostCopyDirection::kFromDevice}) {
+    const absl::optional<BytesPerSecond> rate = HostCopyRate(copies, way, pageable);
+    if (rate && (!out || *rate < *out)) out = rate;
+  }
+  return out;
 }
 
 absl::optional<KernelTime> PinnedCopyTime(const NodeType& node, Bytes bytes,

@@ -22,11 +22,15 @@ struct MeasuredHostCopy {
   Seconds time;
 };
 
-// The asymptotic rate of copies of pinned memory in `direction`: that of the largest measured
-// copy, without the latency that PinnedCopyTime() adds. Absent where no copy has at least
-// kMinHostCopyBytes: in smaller ones the latency is too large a part.
+// The asymptotic rate of copies of pinned memory in `direction`, or of pageable memory: that of the
+// largest measured copy, without the latency that PinnedCopyTime() adds. Absent where no copy has
+// at least kMinHostCopyBytes: in smaller ones the latency is too large a part.
 absl::optional<BytesPerSecond> HostCopyRate(absl::Span<const MeasuredHostCopy> copies,
-                                            HostCopyDirection direction);
+                                            HostCopyDirection direction, bool pageable = false);
+
+// HostCopyRate() of the slower direction that was measured.
+absl::optional<BytesPerSecond> SlowerHostCopyRate(absl::Span<const MeasuredHostCopy> copies,
+                                                  bool pageable = false);
 
 // At 64 GB/s, 16 MiB take 260 us, 50 times the latency.
 inline constexpr int64_t kMinHostCopyBytes = int64_t{1} << 24;

@@ -7,7 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/hardware/kernels/achieved_fraction.h"
+#include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/matmul_roofline.h"
 #include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/kernel_source.h"
@@ -23,14 +26,14 @@ int64_t WholeSize(double size) {
 }
 
 // One matrix of each expert.
-struct GroupedProduct {
+struct ExpertMatrices {
   double experts = 1;
   double rows = 1;  // per expert
   double n = 1;
   double k = 1;
 };
 
-double SecondsOf(const GroupedProduct& product, const UngroupedProducts& by) {
+double SecondsOf(const ExpertMatrices& product, const UngroupedProducts& by) {
   const MatmulShape together = {WholeSize(product.experts * product.rows), WholeSize(product.n),
                                 WholeSize(product.k)};
   const double other_weights = (product.experts - 1) * product.n * product.k;
@@ -49,6 +52,85 @@ KernelTime Widened(const KernelTime& time, Widening by) {
           .basis = time.basis};
 }
 
+// Rows per expert, and experts with any, where fewer rows than experts arrive.
+struct ActiveExperts {
+  double experts = 1;
+  double padded_rows = kGroupedRowTile;
+};
+
+ActiveExperts ActiveOf(double experts, double rows) {
+  const double active = std::max(1.0, std::min(experts, rows));
+  constexpr auto kTile = static_cast<double>(kGroupedRowTile);
+  return {.experts = active,
+          .padded_rows = std::ceil(std::max(rows, 1.0) / active / kTile) * kTile};
+}
+
+// One expert's product as a dense one.
+MatmulShape ShapeOf(const GroupedProduct& product, double padded_rows) {
+  const MatmulShape forward = {WholeSize(padded_rows), product.n, product.k, product.pass};
+  switch (product.pass) {
+    case MatmulPass::kInputGradient:
+      return InputGradientOf(forward);
+    case MatmulPass::kWeightGradient:
+      return WeightGradientOf(forward);
+    case MatmulPass::kForward:
+    case MatmulPass::kOtherLayout:
+      return forward;
+  }
+  return forward;
+}
+
+// The part of a dense product's time in which a separate kernel quantises its first operand. At
+// most 0.4 of it: the bytes alone say more than that of flat products, whose operand the cache
+// keeps (docs/kernels_attention.md).
+double QuantisedSeconds(const MatmulShape& stacked, DataType type, BytesPerSecond memory,
+                        double seconds) {
+  constexpr double kMostOfTime = 0.4;
+  MatmulRoofline roofline;
+  SetMatmulBytes(UsualMatmulType(type), roofline);
+  const MatmulDimensions size(stacked);
+  if (!(memory.value() > 0)) return 0;
+  return std::min(kMostOfTime * seconds,
+                  roofline.quantise_bytes * size.m * size.k / memory.value());
+}
+
+// `expected`, with the errors of two sources that don't know of each other: their logs add up as
+// squares.
+KernelTime WithBothErrors(Seconds expected, const PredictionError& error, Widening other,
+                          KernelBasis basis) {
+  const double low = std::hypot(std::log(error.p10 / error.median), std::log(other.low));
+  const double high = std::hypot(std::log(error.p90 / error.median), std::log(other.high));
+  return {.expected = expected,
+          .low = expected * std::exp(-low),
+          .high = expected * std::exp(high),
+          .basis = basis};
+}
+
+ExpertsKind UsualScaling(ExpertsKind kind) { return {.type = kind.type, .gated = kind.gated}; }
+
+ExpertsKind LikeType(ExpertsKind kind) {
+  return {.type = EquivalentType(kind.type), .gated = kind.gated, .scaling = kind.scaling};
+}
+
+KernelTime InOtherScaling(const KernelTime& time) {
+  KernelTime out = Widened(time, kOtherScalingOfExperts);
+  out.basis = std::max(out.basis, KernelBasis::kOtherType);
+  return out;
+}
+
+BytesPerSecond MemoryOf(const Accelerator* accelerator) {
+  if (accelerator == nullptr) return {};
+  const DatasheetValue& bandwidth = accelerator->memory_bandwidth_bytes_per_second;
+  if (!bandwidth) return {};
+  return BytesPerSecond(bandwidth.value * AchievedBandwidthFraction(*accelerator).expected);
+}
+
+BytesPerSecond MemoryOf(const MeasuredKernels& measured) {
+  const absl::optional<MeasuredPass> copy = measured.calibration->memory_copy();
+  if (copy.has_value()) return BytesPerSecond(copy->per_second);
+  return MemoryOf(measured.calibration->accelerator);
+}
+
 }  // namespace
 
 Seconds ExpertsByMatmuls(const GroupedMatmulShape& shape, const UngroupedProducts& products) {
@@ -58,13 +140,28 @@ Seconds ExpertsByMatmuls(const GroupedMatmulShape& shape, const UngroupedProduct
   const double rows = std::max(ExpertRows(shape), 1.0);
   const double local =
       static_cast<double>(shape.experts) / static_cast<double>(shape.expert_parallel);
-  const double active = std::max(1.0, std::min(local, rows));
-  constexpr auto kTile = static_cast<double>(kGroupedRowTile);
-  const double filled = std::ceil(rows / active / kTile) * kTile;
+  const auto [active, filled] = ActiveOf(local, rows);
   const double activation = rows * (up + inner) * kActivationBytes / products.memory.value();
   return Seconds(SecondsOf({.experts = active, .rows = filled, .n = up, .k = hidden}, products) +
                  SecondsOf({.experts = active, .rows = filled, .n = hidden, .k = inner}, products) +
                  activation);
+}
+
+bool HasOtherScaling(ExpertsKind kind) {
+  return CanonicalType(kind.type) == DataType::kFp8E4m3 && kind.scaling == MatmulScaling::kBlock;
+}
+
+PredictionError ErrorOfGroupedProducts(MatmulType type) {
+  if (!IsNarrow(type.data_type)) {
+    return {.p10 = 0.84, .median = 0.95, .p90 = kTrainedProducts.wide};
+  }
+  if (type.scaling == MatmulScaling::kTensor) {
+    return {.p10 = 0.67, .median = 0.78, .p90 = kTrainedProducts.narrow};
+  }
+  if (CanonicalType(type.data_type) == DataType::kFp8E4m3 || type.data_type == DataType::kMxfp8) {
+    return {.p10 = 0.74, .median = 0.87, .p90 = 1.40};
+  }
+  return {.p10 = 0.58, .median = 0.90, .p90 = 1.43};
 }
 
 PredictionError ErrorOfExpertsByMatmuls(DataType type) {
@@ -76,6 +173,7 @@ absl::StatusOr<OptionalPredictor> GroupedMatmulPredictor::OfOwn(const MeasuredKe
                                                                 ExpertsKind kind) {
   std::vector<GroupedMatmulPoint> points;
   for (const MeasuredExperts& each : measured.experts) {
+    if (HasOtherScaling(kind)) break;  // probes measure the usual one
     if (each.data_type != CanonicalType(kind.type)) continue;
     for (const GroupedMatmulPoint& point : each.points) {
       if (point.shape.gated == kind.gated) points.push_back(point);
@@ -100,7 +198,7 @@ OptionalPredictor GroupedMatmulPredictor::OfReference(const Accelerator& acceler
   const GroupedMatmulReference* reference =
       FindGroupedMatmulReference({.device = accelerator.name,
                                   .data_type = CanonicalType(kind.type),
-                                  .block_scaled = false,
+                                  .block_scaled = HasOtherScaling(kind),
                                   .gated = kind.gated});
   if (reference == nullptr) return absl::nullopt;
   GroupedMatmulPredictor out;
@@ -116,53 +214,69 @@ OptionalPredictor GroupedMatmulPredictor::OfReference(const Accelerator& acceler
   return out;
 }
 
-OptionalPredictor GroupedMatmulPredictor::OfMatmuls(absl::optional<MatmulPredictor> matmuls,
-                                                    const absl::optional<DeviceCeilings>& ceilings,
-                                                    ExpertsKind kind) {
-  if (!matmuls.has_value() || !ceilings.has_value()) return absl::nullopt;
+OptionalPredictor GroupedMatmulPredictor::OfMatmuls(const MatmulPredictor& matmuls,
+                                                    BytesPerSecond memory, ExpertsKind kind) {
+  if (!(memory.value() > 0)) return absl::nullopt;
   GroupedMatmulPredictor out;
   out.kind_ = kind;
-  out.memory_ = ceilings->ceilings.memory;
-  out.source_ = matmuls->source();
+  out.source_ = matmuls.source();
   out.source_.citation =
       absl::StrCat("sum of an expert's products, each from ", out.source_.citation);
   out.source_.form = PredictionForm::kProducts;
   out.source_.error = ErrorOfExpertsByMatmuls(kind.type);
-  out.matmuls_ = std::move(matmuls);
   return out;
 }
 
 OptionalPredictor GroupedMatmulPredictor::OfAccelerator(const Accelerator& accelerator,
                                                         ExpertsKind kind) {
   OptionalPredictor out = OfReference(accelerator, kind);
-  if (out.has_value()) return out;
-  out = OfReference(accelerator, {EquivalentType(kind.type), kind.gated});
-  if (out.has_value()) {
-    out->equivalent_type_ = true;
+  if (!out.has_value() && HasOtherScaling(kind)) {
+    out = OfAccelerator(accelerator, UsualScaling(kind));
+    if (out.has_value()) out->other_scaling_ = true;
     return out;
   }
-  return OfMatmuls(MatmulPredictor::OfAccelerator(accelerator, kind.type),
-                   DatasheetCeilings(accelerator, kind.type), kind);
+  if (!out.has_value()) {
+    out = OfReference(accelerator, LikeType(kind));
+    if (out.has_value()) out->equivalent_type_ = true;
+  }
+  const absl::optional<MatmulPredictor> matmuls =
+      MatmulPredictor::OfAccelerator(accelerator, kind.type);
+  const BytesPerSecond memory = MemoryOf(&accelerator);
+  if (!out.has_value() && matmuls.has_value()) out = OfMatmuls(*matmuls, memory, kind);
+  if (!out.has_value()) return out;
+  out->matmuls_ = matmuls;
+  out->memory_ = memory;
+  return out;
 }
 
-absl::StatusOr<OptionalPredictor> GroupedMatmulPredictor::OfMeasured(
-    const MeasuredKernels& measured, ExpertsKind kind, MatmulsOfDevice matmuls) {
+absl::StatusOr<OptionalPredictor> GroupedMatmulPredictor::OfLayers(const MeasuredKernels& measured,
+                                                                   ExpertsKind kind) {
   const Accelerator* const accelerator = measured.calibration->accelerator;
   SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor out, OfOwn(measured, kind));
   if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, kind);
   if (out.has_value()) return out;
-  const ExpertsKind like = {EquivalentType(kind.type), kind.gated};
+  const ExpertsKind like = LikeType(kind);
   SEXTANT_ASSIGN_OR_RETURN(out, OfOwn(measured, like));
   if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, like);
-  if (out.has_value()) {
-    out->equivalent_type_ = true;
+  if (out.has_value()) out->equivalent_type_ = true;
+  return out;
+}
+
+absl::StatusOr<OptionalPredictor> GroupedMatmulPredictor::OfMeasured(
+    const MeasuredKernels& measured, ExpertsKind kind, MatmulsOfDevice matmuls) {
+  SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor out, OfLayers(measured, kind));
+  if (!out.has_value() && HasOtherScaling(kind)) {
+    SEXTANT_ASSIGN_OR_RETURN(out, OfMeasured(measured, UsualScaling(kind), matmuls));
+    if (out.has_value()) out->other_scaling_ = true;
     return out;
   }
   SEXTANT_ASSIGN_OR_RETURN(absl::optional<MatmulPredictor> products, matmuls(kind.type));
-  absl::optional<DeviceCeilings> ceilings = MeasuredCeilings(measured, kind.type);
-  if (!ceilings.has_value() && accelerator != nullptr)
-    ceilings = DatasheetCeilings(*accelerator, kind.type);
-  return OfMatmuls(std::move(products), ceilings, kind);
+  const BytesPerSecond memory = MemoryOf(measured);
+  if (!out.has_value() && products.has_value()) out = OfMatmuls(*products, memory, kind);
+  if (!out.has_value()) return out;
+  out->matmuls_ = std::move(products);
+  out->memory_ = memory;
+  return out;
 }
 
 KernelTime GroupedMatmulPredictor::PredictByMatmuls(const GroupedMatmulShape& shape) const {
@@ -181,13 +295,58 @@ KernelTime GroupedMatmulPredictor::PredictByMatmuls(const GroupedMatmulShape& sh
           .basis = std::max(product.basis, KernelBasis::kOtherPass)};
 }
 
+KernelTime GroupedMatmulPredictor::PredictProduct(const GroupedProduct& product) const {
+  if (!matmuls_.has_value()) return ProductOfLayer(product);
+  const auto experts = static_cast<double>(product.experts);
+  const ActiveExperts active = ActiveOf(experts, experts * product.rows_per_expert);
+  const MatmulBatch batch = {WholeSize(active.experts), ShapeOf(product, active.padded_rows)};
+  const KernelTime dense = matmuls_->PredictBatch(batch);
+  const double seconds = dense.expected.value();
+  const MatmulType type = {kind_.type, kind_.scaling.value_or(UsualMatmulType(kind_.type).scaling)};
+  const double weights = active.experts * static_cast<double>(product.n) *
+                         static_cast<double>(product.k) * MatmulElementBytes(kind_.type);
+  const double least = memory_.value() > 0 ? weights / memory_.value() : 0;
+  const double bare =
+      seconds - QuantisedSeconds(StackedMatmul(batch), kind_.type, memory_, seconds);
+  const PredictionError error = ErrorOfGroupedProducts(type);
+  // The batch's own doubt is what ErrorOfGroupedProducts() measured.
+  const Widening doubt = {dense.low.value() / seconds / kMatmulBatch.low,
+                          dense.high.value() / seconds / kMatmulBatch.high};
+  const KernelTime out = WithBothErrors(Seconds(error.median * std::max(bare, least)), error, doubt,
+                                        std::max(dense.basis, KernelBasis::kOtherPass));
+  return other_scaling_ ? InOtherScaling(out) : out;
+}
+
+// A layer is two products of as many FLOPs, or three with a gate.
+KernelTime GroupedMatmulPredictor::ProductOfLayer(const GroupedProduct& product) const {
+  const double rows = std::max(1.0, product.rows_per_expert * static_cast<double>(product.experts));
+  const KernelTime layer = Predict({.tokens = WholeSize(rows),
+                                    .hidden = product.k,
+                                    .intermediate = product.n,
+                                    .experts_per_token = 1,
+                                    .experts = product.experts,
+                                    .expert_parallel = 1,
+                                    .gated = false});
+  const double share = kind_.gated ? 1.0 / 3 : 1.0 / 2;
+  const PredictionError error = ErrorOfGroupedProducts(UsualMatmulType(kind_.type));
+  return WithBothErrors(layer.expected * share, error,
+                        {.low = layer.low.value() / layer.expected.value(),
+                         .high = layer.high.value() / layer.expected.value()},
+                        std::max(layer.basis, KernelBasis::kOtherPass));
+}
+
 KernelTime GroupedMatmulPredictor::Predict(const GroupedMatmulShape& shape) const {
   GroupedMatmulShape of_kind = shape;
   of_kind.gated = kind_.gated;
-  if (model_ == nullptr) return Widened(PredictByMatmuls(of_kind), kWholeLayerOfExperts);
-  KernelTime out = model_->Predict(of_kind);
-  if (own_ != nullptr) out = NoSurerThanAMedian(out);
-  if (whole_layer_) out = Widened(out, kWholeLayerOfExperts);
+  KernelTime out;
+  if (model_ == nullptr) {
+    out = Widened(PredictByMatmuls(of_kind), kWholeLayerOfExperts);
+  } else {
+    out = model_->Predict(of_kind);
+    if (own_ != nullptr) out = NoSurerThanAMedian(out);
+    if (whole_layer_) out = Widened(out, kWholeLayerOfExperts);
+  }
+  if (other_scaling_) out = InOtherScaling(out);
   return equivalent_type_ ? AsEquivalentType(out) : out;
 }
 

@@ -11,6 +11,8 @@
 #include "engine/hardware/kernels/grouped_matmul_model.h"
 #include "engine/hardware/kernels/grouped_matmul_shape.h"
 #include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/kernels/matmul_shape.h"
+#include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/kernel_source.h"
 #include "engine/hardware/predict/matmul_predictor.h"
 
@@ -41,11 +43,44 @@ Seconds ExpertsByMatmuls(const GroupedMatmulShape& shape, const UngroupedProduct
 // multiplications of the same product, for four GPUs (docs/kernels.md).
 PredictionError ErrorOfExpertsByMatmuls(DataType type);
 
+// One product of all experts of a device: y[m,n] = x[m,k] w[n,k]^T of each of them, or one of its
+// two gradients, by the names of the forward pass.
+struct GroupedProduct {
+  int64_t experts = 1;
+  double rows_per_expert = 1;
+  int64_t n = 1;
+  int64_t k = 1;
+  MatmulPass pass = MatmulPass::kForward;
+};
+
+// Time over that of the device's dense products that trainings of mixtures with many small experts
+// were seen to take, at most: published runs on H100, B200 and GB200 against the published dense
+// products (docs/kernels_attention.md). A property of their software, so no prediction expects it;
+// `narrow` is of fp8.
+inline constexpr struct {
+  double wide = 1.75;
+  double narrow = 1.35;
+} kTrainedProducts;
+
+// Quantiles of measured times of published layers over the sum of their parts, of which grouped
+// products are the most (docs/kernels_attention.md, "Parts of a layer"; kernel_accuracy prints the
+// table). p90 of bf16, and of fp8 with a scale per tensor, is kTrainedProducts instead, which is
+// more.
+PredictionError ErrorOfGroupedProducts(MatmulType type);
+
 // Expert layers multiplied in a type, with or without a gate.
 struct ExpertsKind {
   DataType type = DataType::kUnspecified;
   bool gated = true;
+  absl::optional<MatmulScaling> scaling = {};  // of fp8; absent: UsualMatmulType()'s
 };
+
+// True for fp8 with a scale per block: layers of their own. Other types have one scaling.
+bool HasOtherScaling(ExpertsKind kind);
+
+// Published layers in fp8 with a scale per block over those with one per tensor, of the same shape:
+// p10 0.66, median 1.01, p90 1.57 of 1866 layers of three GPUs (docs/kernels_attention.md).
+inline constexpr Widening kOtherScalingOfExperts{.low = 0.65, .high = 1.6};
 
 class GroupedMatmulPredictor {
  public:
@@ -53,7 +88,8 @@ class GroupedMatmulPredictor {
   //   published layers of the kind
   //   published layers in another type of the same width and peak
   //   the sum of their products by MatmulPredictor::OfAccelerator()
-  // Absent where that is absent.
+  // Absent where that is absent. A scaling other than the type's usual one has published layers
+  // only; the usual one answers for it where there are none, kOtherType.
   static absl::optional<GroupedMatmulPredictor> OfAccelerator(const Accelerator& accelerator,
                                                               ExpertsKind kind);
 
@@ -62,7 +98,8 @@ class GroupedMatmulPredictor {
   //   published layers of its product in the type
   //   its own layers, then published ones, in another type of the same width and peak
   //   the sum of their products by `matmuls`
-  // Absent where none is available. Errors: those of GroupedMatmulModel::Of() and of `matmuls`.
+  // Absent where none is available. Scalings as in OfAccelerator(): a device's own layers have the
+  // usual one. Errors: those of GroupedMatmulModel::Of() and of `matmuls`.
   static absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfMeasured(
       const MeasuredKernels& measured, ExpertsKind kind, MatmulsOfDevice matmuls);
 
@@ -70,27 +107,41 @@ class GroupedMatmulPredictor {
   // positive for sizes of 1 to 2^40. Allocates nothing.
   KernelTime Predict(const GroupedMatmulShape& shape) const;
 
+  // One product of all experts, in one launch, of operands that are quantised already:
+  //
+  //   t = r max(batch(e, m', n, k) - quantisation, weights / bandwidth)
+  //
+  // m' is m padded to tiles, batch() is MatmulPredictor::PredictBatch() by the device's dense
+  // products, and r the median of ErrorOfGroupedProducts(). Where the device's dense products are
+  // not known, the product's share of a layer by its FLOPs. kOtherPass at best. Finite and positive
+  // for sizes of 1 to 2^40 and rows above 0. Allocates nothing.
+  KernelTime PredictProduct(const GroupedProduct& product) const;
+
   const KernelSource& source() const { return source_; }
 
  private:
   GroupedMatmulPredictor() = default;
   static absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfOwn(
       const MeasuredKernels& measured, ExpertsKind kind);
+  // Layers that were measured, here or elsewhere, in the type or a similar one.
+  static absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfLayers(
+      const MeasuredKernels& measured, ExpertsKind kind);
   static absl::optional<GroupedMatmulPredictor> OfReference(const Accelerator& accelerator,
                                                             ExpertsKind kind);
-  static absl::optional<GroupedMatmulPredictor> OfMatmuls(
-      absl::optional<MatmulPredictor> matmuls, const absl::optional<DeviceCeilings>& ceilings,
-      ExpertsKind kind);
+  static absl::optional<GroupedMatmulPredictor> OfMatmuls(const MatmulPredictor& matmuls,
+                                                          BytesPerSecond memory, ExpertsKind kind);
   KernelTime PredictByMatmuls(const GroupedMatmulShape& shape) const;
+  KernelTime ProductOfLayer(const GroupedProduct& product) const;
 
   ExpertsKind kind_;
   KernelSource source_;
   std::shared_ptr<const GroupedMatmulModel> own_ = nullptr;  // owns `model_`, if it is ours
   const GroupedMatmulModel* model_ = nullptr;                // null: by products
   bool equivalent_type_ = false;                             // the model is of a similar type
-  bool whole_layer_ = false;  // the model's times include more than products
+  bool whole_layer_ = false;    // the model's times include more than products
+  bool other_scaling_ = false;  // the model is of the type's usual scaling
   absl::optional<MatmulPredictor> matmuls_ = {};
-  BytesPerSecond memory_ = {};
+  BytesPerSecond memory_ = {};  // 0: unknown
 };
 
 // A probe times only the products of a layer. Published layers also choose experts, and permute

@@ -69,6 +69,9 @@ TEST(DeviceModel, FitsWhatWasMeasuredOnce) {
   ASSERT_THAT(experts, IsOk());
   EXPECT_EQ(*model->Experts({.type = DataType::kBf16, .gated = true}), *experts);
   EXPECT_NE(*model->Experts({.type = DataType::kBf16, .gated = false}), *experts);
+  const ExpertsKind fp8 = {.type = DataType::kFp8E4m3};
+  const ExpertsKind blocks = {.type = DataType::kFp8E4m3, .scaling = MatmulScaling::kBlock};
+  EXPECT_NE(*model->Experts(blocks), *model->Experts(fp8));
   EXPECT_THAT(model->SustainedDerating(DataType::kBf16), IsOk());
 }
 

@@ -126,6 +126,22 @@ TEST(Roofline, RefusesRatesThatAreNone) {
   }
 }
 
+// Passes need no rate of products: 2 x 1e6 x 2 bytes at 1e12 bytes a second.
+TEST(Roofline, OfPassesOverMemoryNeedsNoRateOfProducts) {
+  const auto copy = AnalyzeOperation({Softmax{1000, 1000}, kBf16}, "");
+  const auto product = AnalyzeOperation({Matmul{.m = 8, .n = 8, .k = 8}, kBf16}, "");
+  ASSERT_THAT(copy, IsOk());
+  ASSERT_THAT(product, IsOk());
+  const DeviceRates memory = {.memory = BytesPerSecond(1e12)};
+  const auto alone = RooflineOf(copy->forward, memory);
+  ASSERT_THAT(alone, IsOk());
+  EXPECT_DOUBLE_EQ(alone->time.value(), 4e6 / 1e12);
+  EXPECT_EQ(alone->bound, RooflineBound::kMemory);
+  EXPECT_EQ(alone->ridge, 0);
+  EXPECT_THAT(RooflineOf(product->forward, memory),
+              NamesFields(ElementsAre("matrix_flops_per_second")));
+}
+
 // m (2 n k - R s (k + n)) >= R s n k with R = 100, s = 2 bytes:
 // n = k = 1000: m (2e6 - 4e5) > 2e8, m > 125.
 TEST(RowsAtRidge, AreWhereComputeStartsToBind) {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/reason.h"
+#include "engine/hardware/catalogue.h"
 #include "tests/engine/hardware/device_models.h"
 #include "tests/support/note_matchers.h"
 #include "tests/support/status_matchers.h"
@@ -44,7 +46,7 @@ TEST(OperationRates, OfADatasheetAreItsPeaks) {
   EXPECT_THAT(Quantities(*rates),
               ElementsAre("peak_flops_per_second", "peak_general_flops_per_second",
                           "peak_memory_bandwidth_bytes_per_second"));
-  EXPECT_NEAR(rates->rates.matrix.value(), 67e12, 0.2e12);      // fp64 by the matrix units
+  EXPECT_NEAR(rates->rates.matrix->value(), 67e12, 0.2e12);     // fp64 by the matrix units
   EXPECT_NEAR(rates->rates.general->value(), 33.5e12, 0.2e12);  // without them
   EXPECT_EQ(rates->datasheet_peak, rates->rates.matrix);
 }
@@ -123,6 +125,44 @@ TEST(OperationRates, NameWhatIsMissing) {
   EXPECT_THAT(
       RatesFor({.device = {.calibrations = {ModelOf(c), ModelOf(c)}}}, DataType::kBf16, "device"),
       NamesFields(ElementsAre("device.device.calibrations.calibrations[1]")));
+}
+
+// What has no products needs a bandwidth, which every product of the catalogue has; products need a
+// peak in their type, too, and what lacks is named.
+TEST(OperationRates, OfTheCatalogueNeedOnlyWhatTheOperationDoes) {
+  for (const Accelerator& accelerator : Accelerators()) {
+    for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kBf16, DataType::kFp16,
+                                DataType::kFp8E4m3, DataType::kInt8, DataType::kNvfp4}) {
+      SCOPED_TRACE(absl::StrCat(accelerator.name, " ", DataTypeName(type)));
+      const OperationDevice device = {.device = {.accelerator = accelerator.name}};
+      const auto passes = RatesFor(device, type, "device", OperationNeed::kMemoryAlone);
+      const auto products = RatesFor(device, type, "device");
+      ASSERT_TRUE(accelerator.memory_bandwidth_bytes_per_second);
+      ASSERT_THAT(passes, IsOk());
+      EXPECT_EQ(passes->rates.memory.value(), accelerator.memory_bandwidth_bytes_per_second.value);
+      if (PeakFlopsPerSecond(accelerator, type)) {
+        EXPECT_THAT(products, IsOk());
+      } else {
+        EXPECT_FALSE(passes->rates.matrix.has_value());
+        EXPECT_THAT(products, NamesFields(ElementsAre("device.matrix_flops_per_second")));
+      }
+    }
+  }
+}
+
+TEST(OperationRates, OfPassesAreMemoryAloneWhereNothingElseIsKnown) {
+  const auto given = RatesFor({.memory_bytes_per_second = 1e12}, DataType::kBf16, "device",
+                              OperationNeed::kMemoryAlone);
+  ASSERT_THAT(given, IsOk());
+  EXPECT_THAT(Quantities(*given), ElementsAre("memory_bandwidth_bytes_per_second"));
+  EXPECT_THAT(given->notes[0],
+              IsNote(NoteKind::kGeneralRateUnknown, HasSubstr("to take no time of its own")));
+  EXPECT_THAT(RatesFor({}, DataType::kBf16, "device", OperationNeed::kMemoryAlone),
+              NamesFields(ElementsAre("device.memory_bytes_per_second")));
+  // Measured in bf16 only.
+  const OperationDevice device = {.device = {.calibrations = {ModelOf(Measured())}}};
+  EXPECT_THAT(RatesFor(device, DataType::kFp8E4m3, "device", OperationNeed::kMemoryAlone), IsOk());
+  EXPECT_EQ(PreconditionsOf(RatesFor(device, DataType::kFp8E4m3, "device").status()).size(), 1);
 }
 
 // A device with `matmul` FLOP/s and `copy` bytes a second.

@@ -298,6 +298,14 @@ TEST(PredictExperts, WithoutAGateAreFewerProducts) {
   EXPECT_THAT(layer->source.citation, HasSubstr("nongated"));
 }
 
+TEST(PredictExperts, OfFp8HaveAScalePerTensorUnlessAskedForBlocks) {
+  const auto in = [](absl::optional<MatmulScaling> scaling) {
+    return (*PredictExperts(kMixtral, DataType::kFp8E4m3, kH100[0], scaling))->forward.expected;
+  };
+  EXPECT_EQ(in(MatmulScaling::kTensor), in({}));
+  EXPECT_NE(in(MatmulScaling::kBlock), in({}));
+}
+
 TEST(PredictExperts, AreAbsentWhereNothingIsKnown) {
   EXPECT_FALSE(Layer("v100-sxm-16", kMixtral, DataType::kFp8E4m3).has_value());
   const auto none = PredictExperts(kMixtral, DataType::kBf16, {});

@@ -126,6 +126,79 @@ TEST(GroupedMatmulPredictor, OfADeviceWithoutLayersIsTheSumOfProducts) {
   EXPECT_NEAR(predictor.Predict(shape).expected.value() / (1.5 * weight_bytes / 3e12), 1, 0.1);
 }
 
+// 8 x 4096 rows of 8192 x 8192 weights at 600e12 FLOP/s, 10 % more for a product under ceilings, 5
+// % less in a group; the gradients have as many FLOPs.
+TEST(GroupedMatmulPredictor, OneProductIsItsFlopsOrItsWeights) {
+  const DeviceCalibration device = Device(nullptr);
+  const GroupedMatmulPredictor predictor = PredictorOf({.calibration = &device}, kBf16Gated);
+  GroupedProduct product = {.experts = 8, .rows_per_expert = 4096, .n = 8192, .k = 8192};
+  const double flops = 2 * 8 * 4096.0 * 8192 * 8192;
+  for (const MatmulPass pass :
+       {MatmulPass::kForward, MatmulPass::kInputGradient, MatmulPass::kWeightGradient}) {
+    product.pass = pass;
+    const KernelTime time = predictor.PredictProduct(product);
+    EXPECT_NEAR(time.expected.value() / (0.95 * 1.1 * flops / 600e12), 1, 0.04);
+    EXPECT_GE(time.high.value() / time.expected.value(), 1.75 / 0.95);
+    EXPECT_LT(time.low, time.expected);
+  }
+  // A row each: reading 64 x 8192 x 8192 weights of 2 bytes at 3e12 bytes a second takes 2.86 ms,
+  // multiplying tiles of 64 rows 0.92 ms: 3.01 ms together (docs/roofline.md).
+  product = {.experts = 64, .rows_per_expert = 1, .n = 8192, .k = 8192};
+  const double reading = 64 * 2 * 8192.0 * 8192 / 3e12;
+  const double one_each = predictor.PredictProduct(product).expected.value();
+  EXPECT_NEAR(one_each / (0.95 * 1.1 * reading), 3.01 / 2.86, 0.03);
+  // A tile is worked on as a whole, and half of the experts are read for half as many rows.
+  product.rows_per_expert = 64;
+  EXPECT_EQ(predictor.PredictProduct(product).expected.value(), one_each);
+  product.rows_per_expert = 65;
+  EXPECT_GT(predictor.PredictProduct(product).expected.value(), one_each);
+  product.rows_per_expert = 0.5;
+  EXPECT_NEAR(predictor.PredictProduct(product).expected.value() / one_each, 0.5, 0.01);
+}
+
+// Where no product was measured, it is a share of the layers: a third of a gated one's FLOPs.
+TEST(GroupedMatmulPredictor, OneProductIsAShareOfLayersWithoutDenseProducts) {
+  DeviceCalibration device = SomeGpu(nullptr);
+  const MeasuredKernels measured = {.calibration = &device,
+                                    .experts = {{DataType::kBf16, Points()}}};
+  const GroupedMatmulPredictor predictor = PredictorOf(measured, kBf16Gated);
+  const KernelTime time =
+      predictor.PredictProduct({.experts = 16, .rows_per_expert = 2048, .n = 2048, .k = 4096});
+  const double flops = 2 * 16 * 2048.0 * 2048 * 4096;
+  EXPECT_NEAR(time.expected.value() / (flops / 600e12), 1, 0.35);
+  EXPECT_EQ(time.basis, KernelBasis::kOtherPass);
+}
+
+// H100 has published layers in fp8 with a scale per block only with a gate.
+TEST(GroupedMatmulPredictor, ScalesPerBlockAreLayersOfTheirOwn) {
+  const Accelerator& h100 = *AcceleratorNamed("h100-sxm");
+  const auto of = [&](bool gated, absl::optional<MatmulScaling> scaling) {
+    return *GroupedMatmulPredictor::OfAccelerator(
+        h100, {.type = DataType::kFp8E4m3, .gated = gated, .scaling = scaling});
+  };
+  const GroupedMatmulShape shape = Layer(4096, 4096, 4);
+  const KernelTime usual = of(true, {}).Predict(shape);
+  EXPECT_EQ(of(true, MatmulScaling::kTensor).Predict(shape).expected, usual.expected);
+  const KernelTime block = of(true, MatmulScaling::kBlock).Predict(shape);
+  EXPECT_NE(block.expected, usual.expected);
+  EXPECT_EQ(block.basis, KernelBasis::kWithinGrid);
+  const KernelTime ungated = of(false, {}).Predict(shape);
+  const KernelTime ungated_block = of(false, MatmulScaling::kBlock).Predict(shape);
+  EXPECT_EQ(ungated_block.expected, ungated.expected);
+  EXPECT_EQ(ungated_block.basis, KernelBasis::kOtherType);
+  EXPECT_LT(ungated_block.low, ungated.low);
+  EXPECT_GT(ungated_block.high, ungated.high);
+  // A device's own layers have a scale per tensor, so published ones come first.
+  const DeviceCalibration device = Device(&h100);
+  const MeasuredKernels measured = {.calibration = &device,
+                                    .experts = {{DataType::kFp8E4m3, Points()}}};
+  EXPECT_EQ(
+      PredictorOf(measured, {DataType::kFp8E4m3, true, MatmulScaling::kBlock}).source().source,
+      RateSource::kReference);
+  EXPECT_EQ(PredictorOf(measured, {DataType::kFp8E4m3, true}).source().source,
+            RateSource::kMeasuredSupplied);
+}
+
 TEST(GroupedMatmulPredictor, IsAbsentWhereNothingIsKnown) {
   DeviceCalibration device;
   const auto predictor = OfMeasured({.calibration = &device}, kBf16Gated);
@@ -153,6 +226,18 @@ TEST(GroupedMatmulPredictor, IsFiniteAndOrderedOnEveryProduct) {
           EXPECT_GT(time.low.value(), 0) << accelerator.name;
           EXPECT_LE(time.low, time.expected);
           EXPECT_LE(time.expected, time.high);
+          for (const MatmulPass pass : {MatmulPass::kForward, MatmulPass::kWeightGradient}) {
+            const KernelTime product =
+                predictor->PredictProduct({.experts = size,
+                                           .rows_per_expert = static_cast<double>(size) / 3,
+                                           .n = size,
+                                           .k = size,
+                                           .pass = pass});
+            EXPECT_TRUE(std::isfinite(product.high.value())) << accelerator.name;
+            EXPECT_GT(product.low.value(), 0) << accelerator.name;
+            EXPECT_LE(product.low, product.expected);
+            EXPECT_LE(product.expected, product.high);
+          }
         }
       }
     }
