@@ -291,12 +291,10 @@ absl::StatusOr<std::vector<LackScore>> GroupedMatmulLacks(const std::vector<CsvR
 }
 
 std::string LackTable(const std::vector<LackScore>& lacks, absl::string_view title) {
-  std::string out = absl::StrCat(
-      "| ", title,
-      " | shapes | measured over expected: p10 | median | p90 | in interval % |
-"
-      "| --- | ---: | ---: | ---: | ---: | ---: |
-");
+  std::string out =
+      absl::StrCat("| ", title,
+                   " | shapes | measured over expected: p10 | median | p90 | in interval % |\n"
+                   "| --- | ---: | ---: | ---: | ---: | ---: |\n");
   for (const LackScore& lack : lacks) {
     const std::string inside =
         lack.inside.has_value() ? absl::StrFormat("%.0f", 100 * *lack.inside) : "-";
