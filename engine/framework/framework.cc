@@ -29,6 +29,7 @@ constexpr char kDdp[] = "pytorch/pytorch, torch/nn/parallel/distributed.py @0028
 constexpr char kAutocast[] = "pytorch/pytorch, aten/src/ATen/autocast_mode.cpp";
 constexpr char kTitanConfig[] = "pytorch/torchtitan, torchtitan/config/configs.py @b5bcd76c6";
 constexpr char kTitanFsdp[] = "pytorch/torchtitan, torchtitan/distributed/fsdp.py @b5bcd76c6";
+constexpr char kTitanModels[] = "pytorch/torchtitan, torchtitan/models @b5bcd76c6";
 constexpr char kTitanLoss[] = "pytorch/torchtitan, torchtitan/components/loss.py @b5bcd76c6";
 constexpr char kFoundryYaml[] =
     "mosaicml/llm-foundry, scripts/train/yamls/pretrain @8c8dd48f7; composer "
@@ -85,6 +86,8 @@ constexpr FrameworkTraits MegatronLm() {
                              "NVIDIA/Megatron-LM, megatron/training/vocab_utils.py @d98e8a64"};
   out.transformer_engine = {true, kArguments};
   out.grouped_experts = {false, kArguments};
+  out.fused_projections = {
+      true, "NVIDIA/Megatron-LM, megatron/core/transformer/attention.py (linear_qkv) @d98e8a64"};
   out.fuses_gated_experts = {
       true, "NVIDIA/Megatron-LM, megatron/core/fusions/fused_bias_swiglu.py @d98e8a64"};
   out.reshards_under_pipeline = {true, kArguments};
@@ -130,6 +133,9 @@ constexpr FrameworkTraits DeepSpeed() {
   out.gradients = {StateType::kAsComputed, kDsEngine};
   out.zero_stage = {ZeroStage::kNone, kDsZeroConfig};
   out.loss = {LossKind::kVocabularyParallel, kMegatronDeepSpeed};
+  out.fused_projections = {true,
+                           "bigscience-workshop/Megatron-DeepSpeed, megatron/model/transformer.py "
+                           "(query_key_value) @8387ae17"};
   out.fuses_gated_experts = {true, kModels};
   out.reshards_under_pipeline = {true, kDsPipe};
   out.gradient_lifetime = {GradientLifetime::kAlways, kDsZero};
@@ -159,6 +165,8 @@ constexpr FrameworkTraits PytorchFsdp() {
   out.gradients = {StateType::kAsComputed, kFullyShard};  // of wide weights: wide shards
   out.zero_stage = {ZeroStage::kParameters, kFullyShard};
   out.loss = {LossKind::kPlain, "pytorch/pytorch, torch/nn/functional.py, cross_entropy()"};
+  out.fused_projections = {
+      false, "huggingface/transformers, src/transformers/models/llama/modeling_llama.py @0114da07"};
   out.fuses_gated_experts = {true, kModels};
   out.reshards_under_pipeline = {false, kTitanFsdp};
   out.gradient_lifetime = {GradientLifetime::kFromBackward, kFullyShard};
@@ -185,6 +193,7 @@ constexpr FrameworkTraits Torchtitan() {
   out.weights.source = kTitanConfig;
   out.gradients.source = kTitanConfig;
   out.loss.source = kTitanLoss;
+  out.fused_projections.source = kTitanModels;
   out.reduces_as_computed = {false, kTitanConfig};
   return out;
 }
@@ -198,6 +207,8 @@ constexpr FrameworkTraits LlmFoundry() {
   out.gradients.source = kFoundryYaml;
   out.zero_stage.source = kFoundryYaml;
   out.loss = {LossKind::kFused, kFoundryLoss};
+  out.fused_projections = {
+      true, "mosaicml/llm-foundry, llmfoundry/models/layers/attention.py (Wqkv) @8c8dd48f7"};
   out.reduction = {GradientReduction::kEach, kComposer};
   out.reduces_as_computed.source = kFoundryYaml;
   out.pipeline = {false, kComposer};

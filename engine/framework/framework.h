@@ -81,6 +81,8 @@ struct FrameworkTraits {
   Cited<int64_t> vocabulary_multiple = {};
   Cited<bool> transformer_engine = {};
   Cited<bool> grouped_experts = {};      // one grouped product for all experts of a GPU
+  // One product of query, key and value, and one of gate and up.
+  Cited<bool> fused_projections = {};
   Cited<bool> fuses_gated_experts = {};  // one kernel computes and scales gated activations
   Cited<bool> reshards_under_pipeline =
       {};  // weights gathered for a micro-batch are freed after it

@@ -19,6 +19,7 @@
 #include "engine/run/memory_estimate.h"
 #include "engine/run/run_flops.h"
 #include "engine/run/run_spec.h"
+#include "engine/time/stage_compute.h"
 
 namespace sextant {
 
@@ -90,6 +91,7 @@ struct Plan {
   DeviceCapacity capacity;
   Fit fit;                                              // of an even split over all devices
   absl::optional<MemoryEstimate> memory_estimate = {};  // present where the run has a layout
+  absl::optional<ComputeEstimate> compute = {};  // where asked for, of a known device
   std::vector<TimeEstimate> estimates;  // in the order of kinds; those that have a rate
   std::vector<Rate> rates;
   Notes notes;

@@ -64,6 +64,7 @@ struct PlanOptions {
   bool full = false;                // everything, not only what a scheduler needs
   bool include_derivation = false;  // needs `full`, like the ledger
   bool include_ledger = false;      // needs a layout
+  bool include_operations = false;  // likewise, and a sequence length
   FitThresholds thresholds = {};
   bool require_activations = false;  // refuses to count model state alone
 };

@@ -30,6 +30,9 @@ struct FrameworkSpec {
   absl::optional<bool> transformer_engine = {};
   bool deterministic = false;
   absl::optional<bool> grouped_experts = {};
+  // Matrices that read the same input are multiplied as one.
+  absl::optional<bool> fused_projections = {};
+  bool captured_graphs = false;  // the host starts a micro-batch's kernels at once
 
   const FrameworkTraits& traits() const { return TraitsOf(kind); }
   bool has_transformer_engine() const {

@@ -1,0 +1,86 @@
+// The time of each operation of a trace on one device.
+#ifndef SEXTANT_ENGINE_TIME_OPERATION_PRICER_H_
+#define SEXTANT_ENGINE_TIME_OPERATION_PRICER_H_
+
+#include <array>
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/placement.h"
+#include "engine/hardware/predict/kernel_source.h"
+#include "engine/hardware/predict/matmul_predictor.h"
+#include "engine/hardware/predict/sustained_rate.h"
+#include "engine/model/trace/trace.h"
+#include "engine/tensor/data_type.h"
+
+namespace sextant {
+
+// The kinds of kernels that are priced by one model each. Errors of one kind are shared by all of
+// its kernels; those of two kinds are independent.
+enum class KernelKind { kMatmul, kGroupedMatmul, kAttention, kMemoryPass };
+inline constexpr size_t kKernelKindCount = 4;
+
+// "matmul", "grouped_matmul", "attention", "memory_pass".
+absl::string_view KernelKindName(KernelKind kind);
+
+// The kind of `op`; absent: a collective.
+absl::optional<KernelKind> KernelKindOf(const TraceOp& op);
+
+// The types that a trace's products are multiplied in.
+struct PricedTypes {
+  DataType compute = DataType::kBf16;
+  // Of TraceOp::narrow products; kUnspecified: there are none.
+  DataType narrow = DataType::kUnspecified;
+  absl::optional<MatmulScaling> scaling = {};  // of fp8; absent: the type's usual one
+};
+
+class OperationPricer {
+ public:
+  // Absent where products, attention or memory passes of one of the types are unknown on `device`.
+  // `device` outlives the result.
+  //
+  // Errors: those of DeviceModel's predictors, where measurements are damaged.
+  static absl::StatusOr<absl::optional<OperationPricer>> Of(const PlacedDevice& device,
+                                                            const PricedTypes& types);
+
+  // The time of all launches of `op` in a long run; 0 for collectives. Allocates nothing.
+  KernelTime TimeOf(const TraceOp& op) const;
+
+  // Sources of times, and the index of `op`'s.
+  absl::Span<const KernelSource> sources() const { return sources_; }
+  size_t SourceOf(const TraceOp& op) const;
+
+ private:
+  // Products in one type.
+  struct Products {
+    const MatmulPredictor* matmuls = nullptr;
+    std::array<const GroupedMatmulPredictor*, 2> experts = {};  // without and with a gate
+    Derating derating = {};
+  };
+
+  OperationPricer() = default;
+  static absl::StatusOr<absl::optional<Products>> ProductsIn(const DeviceModel& model,
+                                                             MatmulType type);
+  const Products& Of(const TraceOp& op) const { return op.narrow ? narrow_ : compute_; }
+  KernelTime MatmulTime(const TraceOp& op, const MatmulWork& work) const;
+  KernelTime GroupedTime(const TraceOp& op, const GroupedMatmulWork& work) const;
+  KernelTime AttentionTime(const TraceOp& op, const AttentionWork& work) const;
+  KernelTime PassTime(const PassWork& work) const;
+
+  Products compute_;
+  Products narrow_;
+  const AttentionPredictor* attention_ = nullptr;
+  const StreamPredictor* streams_ = nullptr;
+  Derating attention_derating_ = {};
+  std::vector<KernelSource> sources_;
+};
+
+// a + b, ends included: errors that both share.
+KernelTime SumOf(const KernelTime& a, const KernelTime& b);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_TIME_OPERATION_PRICER_H_

@@ -1,0 +1,100 @@
+// What one GPU of a pipeline stage computes for one micro-batch and for one step, operation by
+// operation, and how long it takes. Exchanges between GPUs are listed, not timed.
+#ifndef SEXTANT_ENGINE_TIME_STAGE_COMPUTE_H_
+#define SEXTANT_ENGINE_TIME_STAGE_COMPUTE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "engine/base/units.h"
+#include "engine/hardware/kernels/kernel_time.h"
+#include "engine/hardware/placement.h"
+#include "engine/hardware/predict/kernel_source.h"
+#include "engine/memory/ledger/memory_model.h"
+#include "engine/model/trace/trace.h"
+#include "engine/time/operation_pricer.h"
+
+namespace sextant {
+
+// An operation of a stage, in all layers that are alike.
+struct TimedOperation {
+  ModelPart part = ModelPart::kDecoder;
+  int layer_kind = -1;  // index into ArchitectureSpec::layer_kinds; -1: outside the layers
+  int64_t layers = 1;   // that run it
+  TraceOp op;           // of one layer
+  // Of all launches in all layers, for one micro-batch (of a step operation: for one step). 0 for
+  // collectives.
+  KernelTime time;
+  size_t source = 0;  // index into ComputeEstimate::sources; of no use for collectives
+};
+
+// A time with an 80 % interval.
+struct SecondsInterval {
+  Seconds low;
+  Seconds expected;
+  Seconds high;
+};
+
+// The work of the host that starts a stage's kernels one by one.
+struct HostWork {
+  int64_t launches = 0;     // of one micro-batch; 0 with captured graphs
+  SecondsInterval seconds;  // launches x HostCosts
+  // True where the host takes longer than the device: the queue of started kernels runs empty, and
+  // a micro-batch takes the host's time.
+  bool bound = false;
+};
+
+// Pipeline stages that compute the same.
+struct StageCompute {
+  int64_t first_stage = 0;
+  int64_t stage_count = 1;
+  std::vector<TimedOperation> operations;       // of one micro-batch, in their order
+  std::vector<TimedOperation> step_operations;  // once a step: norm, clip and optimizer
+  SecondsInterval forward;
+  SecondsInterval backward;  // with what it recomputes
+  SecondsInterval micro_batch;
+  SecondsInterval step;  // of step_operations
+  HostWork host;
+  double flops = 0;  // of a micro-batch's products on one GPU, recomputation included
+};
+
+struct ComputeEstimate {
+  std::vector<StageCompute> stages;  // in their order
+  std::vector<KernelSource> sources;
+  size_t device = 0;  // the index of the device of the placement that decides
+};
+
+// Time of the host to start one kernel of an eager framework: Python, dispatch, autograd, driver.
+// 2 us of an addition without and 7 us of a multiplication with autograd (pytorch/pytorch issue
+// 41383), 8 us of an addition on an A100's host (flagos-ai/Torch-FL pull request 27); modules
+// around kernels take more.
+struct HostCosts {
+  static constexpr double kLaunchSeconds = 8e-6;
+  static constexpr double kLowLaunchSeconds = 2e-6;
+  static constexpr double kHighLaunchSeconds = 25e-6;
+};
+
+struct ComputeInput {
+  const ArchitectureSpec& spec;
+  const MemoryModel& model;  // of `spec`, whose activations were counted
+  PricedTypes types = {};
+  bool fused_projections = true;
+  bool captured_graphs = false;
+};
+
+// The compute of all stages on the device of `devices` that takes longest. Absent where one of
+// them is unknown in the job's types, or `devices` is empty.
+//
+// Each interval adds up the errors of one kind of kernel, which all its kernels share, and takes
+// the root of the sum of squares over kinds, whose errors are independent.
+//
+// Errors: those of OperationPricer::Of().
+absl::StatusOr<absl::optional<ComputeEstimate>> EstimateCompute(
+    const ComputeInput& in, absl::Span<const PlacedDevice> devices);
+
+}  // namespace sextant
+
+#endif  // SEXTANT_ENGINE_TIME_STAGE_COMPUTE_H_
