@@ -22,6 +22,8 @@ bool IsWarning(NoteKind kind) {
     case NoteKind::kCalibrationPartial:
     case NoteKind::kNoMeasurementLeft:
     case NoteKind::kHostLinkUnknown:
+    case NoteKind::kOperationsNotTimed:
+    case NoteKind::kHostBound:
       return true;
     default:
       return false;

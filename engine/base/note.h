@@ -74,8 +74,12 @@ enum class NoteKind {
   kVocabularyPadded,
 
   kProductUnaligned,
+
+  kOperationsAssumed,
+  kOperationsNotTimed,
+  kHostBound,
 };
-inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kProductUnaligned) + 1;
+inline constexpr int kNoteKindCount = static_cast<int>(NoteKind::kHostBound) + 1;
 
 enum class NoteSubject { kArithmetic, kMemory, kTime, kEconomics };
 

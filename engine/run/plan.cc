@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/run/memory_estimate.h"
 #include "engine/run/plan_notes.h"
@@ -52,6 +53,70 @@ absl::Status PlanMemory(const RunSpec& run, const ResolvedRun& resolved, CallWor
   if (!estimate.ok()) return InRequestFields(estimate.status());
   plan.memory_estimate = *std::move(estimate);
   return absl::OkStatus();
+}
+
+// The types of the products of `run`. Types below 16 bits are of the layers' matrices alone.
+PricedTypes TypesOf(const RunSpec& run, const ResolvedRun& resolved, const MemoryJob& job) {
+  const DataType compute = resolved.precision.compute_data_type;
+  const DataType kept = run.layout->kernels.matmul_input_data_type;
+  const bool narrow = StorageBytes(compute) < 2 && compute != DataType::kTf32;
+  PricedTypes out = {.compute = job.batch.compute_data_type};
+  if (narrow || (kept != DataType::kUnspecified && StorageBytes(kept) < 2)) {
+    out.narrow = narrow ? compute : kept;
+  }
+  if (job.state.weight_scaling == WeightScaling::kTensor) out.scaling = MatmulScaling::kTensor;
+  if (job.state.weight_scaling == WeightScaling::kBlock) out.scaling = MatmulScaling::kBlock;
+  return out;
+}
+
+absl::Status PlanCompute(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
+  if (!run.options.include_operations || !resolved.memory.has_value()) return absl::OkStatus();
+  const DeviceSelection& selected = run.cluster.device;
+  const std::vector<const DeviceModel*> models = selected.models();
+  std::vector<PlacedDevice> devices = PlacementOf(models, selected.source()).devices;
+  if (devices.empty() && resolved.accelerator != nullptr) {
+    devices.push_back(PlacedProduct(*resolved.accelerator));
+  }
+  const FrameworkSpec& framework = run.layout->framework;
+  const FrameworkTraits& traits = framework.traits();
+  const ComputeInput input = {
+      .spec = resolved.counted_shape(),
+      .model = *resolved.memory,
+      .types = TypesOf(run, resolved, resolved.memory->job()),
+      .fused_projections = framework.fused_projections.value_or(traits.fused_projections.value),
+      .captured_graphs = framework.captured_graphs};
+  SEXTANT_ASSIGN_OR_RETURN(plan.compute, EstimateCompute(input, devices));
+  return absl::OkStatus();
+}
+
+void AddComputeNotes(Plan& plan) {
+  if (!plan.compute.has_value()) {
+    plan.notes.push_back({.kind = NoteKind::kOperationsNotTimed,
+                          .text = "Operations are not listed: times of matrix products, attention "
+                                  "or memory passes are unknown on the device in the run's types.",
+                          .fields = {"training.precision.compute_data_type"}});
+    return;
+  }
+  plan.notes.push_back(
+      {NoteKind::kOperationsAssumed,
+       "Operations run in the kernels of an eager framework whose norms, softmax and activation "
+       "functions are one kernel each; positions without a table are rotary; exchanges between "
+       "devices are listed, not timed."});
+  for (const StageCompute& stage : plan.compute->stages) {
+    if (!stage.host.bound) continue;
+    plan.notes.push_back(
+        {.kind = NoteKind::kHostBound,
+         .text = absl::StrFormat("The host takes %.3g s to start the %d kernels of a micro-batch "
+                                 "on stage %d, the device %.3g s to run them: larger micro-batches "
+                                 "or captured graphs help.",
+                                 stage.host.seconds.expected.value(), stage.host.launches,
+                                 stage.first_stage, stage.micro_batch.expected.value()),
+         .values = {{"launch_count", static_cast<double>(stage.host.launches)},
+                    {"host_seconds", stage.host.seconds.expected.value()},
+                    {"device_seconds", stage.micro_batch.expected.value()}},
+         .fields = {"layout.micro_batch_size", "layout.framework.captured_graphs"}});
+    return;
+  }
 }
 
 // The inputs that the estimates at all rates share.
@@ -152,8 +217,10 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork
   plan.tensors = std::move(resolved.tensors);
   plan.flops = std::move(resolved.flops);
   SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, work, plan));
+  SEXTANT_RETURN_IF_ERROR(PlanCompute(run, resolved, plan));
   PlanTime(run, resolved, plan);
   plan.notes = NotesOf(run, resolved);
+  if (run.options.include_operations) AddComputeNotes(plan);
   plan.rates = std::move(resolved.rates);
   if (run.options.include_derivation) plan.derivation = DerivationOf(run, plan);
   return plan;

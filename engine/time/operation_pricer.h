@@ -2,8 +2,8 @@
 #ifndef SEXTANT_ENGINE_TIME_OPERATION_PRICER_H_
 #define SEXTANT_ENGINE_TIME_OPERATION_PRICER_H_
 
-#include <array>
 #include <cstddef>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
@@ -57,7 +57,7 @@ class OperationPricer {
   // Products in one type.
   struct Products {
     const MatmulPredictor* matmuls = nullptr;
-    std::array<const GroupedMatmulPredictor*, 2> experts = {};  // without and with a gate
+    const GroupedMatmulPredictor* experts = nullptr;  // null: by `matmuls`
     Derating derating = {};
   };
 
@@ -77,9 +77,6 @@ class OperationPricer {
   Derating attention_derating_ = {};
   std::vector<KernelSource> sources_;
 };
-
-// a + b, ends included: errors that both share.
-KernelTime SumOf(const KernelTime& a, const KernelTime& b);
 
 }  // namespace sextant
 

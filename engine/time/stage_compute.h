@@ -40,8 +40,8 @@ struct SecondsInterval {
 
 // The work of the host that starts a stage's kernels one by one.
 struct HostWork {
-  int64_t launches = 0;     // of one micro-batch; 0 with captured graphs
-  SecondsInterval seconds;  // launches x HostCosts
+  int64_t launches = 0;          // of one micro-batch; 0 with captured graphs
+  SecondsInterval seconds = {};  // launches x HostCosts
   // True where the host takes longer than the device: the queue of started kernels runs empty, and
   // a micro-batch takes the host's time.
   bool bound = false;
@@ -51,19 +51,19 @@ struct HostWork {
 struct StageCompute {
   int64_t first_stage = 0;
   int64_t stage_count = 1;
-  std::vector<TimedOperation> operations;       // of one micro-batch, in their order
-  std::vector<TimedOperation> step_operations;  // once a step: norm, clip and optimizer
-  SecondsInterval forward;
-  SecondsInterval backward;  // with what it recomputes
-  SecondsInterval micro_batch;
-  SecondsInterval step;  // of step_operations
-  HostWork host;
+  std::vector<TimedOperation> operations = {};       // of one micro-batch, in their order
+  std::vector<TimedOperation> step_operations = {};  // once a step: norm, clip and optimizer
+  SecondsInterval forward = {};
+  SecondsInterval backward = {};  // with what it recomputes
+  SecondsInterval micro_batch = {};
+  SecondsInterval step = {};  // of step_operations
+  HostWork host = {};
   double flops = 0;  // of a micro-batch's products on one GPU, recomputation included
 };
 
 struct ComputeEstimate {
-  std::vector<StageCompute> stages;  // in their order
-  std::vector<KernelSource> sources;
+  std::vector<StageCompute> stages = {};  // in their order
+  std::vector<KernelSource> sources = {};
   size_t device = 0;  // the index of the device of the placement that decides
 };
 

@@ -87,6 +87,9 @@ constexpr struct {
     SEXTANT_KIND(kCapacityNominal),
     SEXTANT_KIND(kVocabularyPadded),
     SEXTANT_KIND(kProductUnaligned),
+    SEXTANT_KIND(kOperationsAssumed),
+    SEXTANT_KIND(kOperationsNotTimed),
+    SEXTANT_KIND(kHostBound),
 };
 #undef SEXTANT_KIND
 

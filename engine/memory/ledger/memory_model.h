@@ -47,6 +47,8 @@ class MemoryModel {
 
   const MemoryJob& job() const { return job_; }
   const ShardedWeights& weights() const { return weights_; }
+  // Null where everything is trained.
+  const GradientFlow* flow() const { return flow_.get(); }
   int64_t stage_count() const { return weights_.stage_count(); }
   // Chunks of layers of a stage: two under DualPipe, where the second is the opposite stage's.
   int64_t chunk_count() const { return in_flight_.chunk_count(); }

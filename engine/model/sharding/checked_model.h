@@ -59,6 +59,7 @@ class ModelShards {
   ModelShards(const CheckedModel& model, const ParallelLayout& layout);
 
   const TensorShard& of(size_t tensor) const { return shards_[tensor]; }
+  absl::Span<const TensorShard> all() const { return shards_; }
   absl::Span<const int64_t> ElementsOf(const TensorRun& run) const {
     return absl::MakeConstSpan(elements_).subspan(run.first, run.end - run.first);
   }

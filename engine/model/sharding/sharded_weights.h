@@ -70,6 +70,8 @@ class ShardedWeights {
   const LayerPlacement& placement() const { return *placement_; }
   const ArchitectureCount& whole_model() const { return model_->count(); }
   int64_t stage_count() const { return placement_->stage_count(); }
+  // A GPU's part of each of model().tensors().
+  absl::Span<const TensorShard> shards() const { return shards_->all(); }
 
   StageWeights Stage(int64_t stage) const;
   // StageWeights::all, in a fraction of the time.

@@ -184,10 +184,12 @@ class AttentionCore {
   };
   void AddCoreProduct(TracePass pass, const CoreProduct& product, bool transposed = false) {
     const MicroBatchSpec& batch = out_.batch();
-    MatmulWork work = {.batch = batch.sequence_count * core_.heads,
-                       .m = out_.length() / batch.context_parallel_size,
-                       .n = product.n,
-                       .k = product.k};
+    // The queries of a group read the same keys: they are stacked.
+    MatmulWork work = {
+        .batch = batch.sequence_count * core_.key_value_heads,
+        .m = out_.length() / batch.context_parallel_size * (core_.heads / core_.key_value_heads),
+        .n = product.n,
+        .k = product.k};
     if (transposed) std::swap(work.m, work.k);
     TraceOp& op = out_.Add(pass, product.name);
     op.work = work;

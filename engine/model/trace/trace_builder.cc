@@ -5,6 +5,7 @@
 namespace sextant {
 namespace {
 
+constexpr int64_t kNarrowBytes = 1;
 constexpr int64_t kFp32Bytes = 4;
 constexpr int64_t kIndexBytes = 8;
 constexpr double kFlopsPerMultiplyAdd = 2;
@@ -31,7 +32,9 @@ TraceBuilder::TraceBuilder(const TraceContext& context, const TraceWeights& weig
   GoTo(part);
   const int64_t compute = BytesOf(batch().compute_data_type);
   const bool given = batch().matmul_input_data_type != DataType::kUnspecified;
-  const int64_t input = given ? BytesOf(batch().matmul_input_data_type) : compute;
+  const int64_t kept = given ? BytesOf(batch().matmul_input_data_type) : compute;
+  const int64_t input = context.narrow_products ? kNarrowBytes : kept;
+  keeps_narrow_ = kept < compute;
   element_bytes_ = {compute, input, kFp32Bytes, 1, kIndexBytes};
 }
 
@@ -264,7 +267,7 @@ void TraceBuilder::AddProjection(const Projection& projection) {
                  [&](const Product& product) { AddProduct(projection, product, multiplied); });
   if (trained && multiplied != quantised) Gather(TracePass::kRecompute, quantised, multiplied);
   const bool narrow = quantised != projection.input;
-  if (narrow && trained && projection.keeps_computed) {
+  if (narrow && trained && (projection.keeps_computed || !keeps_narrow_)) {
     Quantise(TracePass::kRecompute, projection.input, quantised);
   }
   if (narrow && (trained || projection.input_needs_gradient)) {

@@ -31,6 +31,8 @@ struct TraceContext {
   // True: matrices that read the same input are multiplied as one (query, key and value; gate and
   // up). False: one after the other.
   bool fused_projections = true;
+  // True: matrices of layers, routers excepted, are multiplied in 8 bits or fewer.
+  bool narrow_products = false;
 };
 
 // The tensors of one kind of layer, or of one place outside the layers, with a GPU's shard of each.
@@ -81,7 +83,7 @@ class TraceBuilder {
   int64_t length() const { return length_; }
   int64_t rows(TokenRows of) const { return rows_[static_cast<size_t>(of)]; }
   void SetRows(TokenRows of, int64_t rows) { rows_[static_cast<size_t>(of)] = rows; }
-  // True where matrix inputs have a narrower type than the one that is computed with.
+  // True where matrices are multiplied in a narrower type than the one that is computed with.
   bool narrows() const;
 
   // Counts tokens of `part` from here on.
@@ -190,6 +192,7 @@ class TraceBuilder {
   int64_t length_ = 0;
   std::array<int64_t, 3> rows_ = {};
   std::array<int64_t, kTraceElementCount> element_bytes_;
+  bool keeps_narrow_ = false;  // the narrow copies stay for weight gradients
   absl::string_view module_;
   Trace& out_;
   const size_t first_op_;

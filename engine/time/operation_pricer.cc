@@ -1,0 +1,159 @@
+#include "engine/time/operation_pricer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "engine/base/status_macros.h"
+#include "engine/hardware/device_model.h"
+
+namespace sextant {
+namespace {
+
+// The layout of a product's operands in memory.
+MatmulPass PassOf(TracePass pass) {
+  switch (pass) {
+    case TracePass::kInputGradient:
+      return MatmulPass::kInputGradient;
+    case TracePass::kWeightGradient:
+      return MatmulPass::kWeightGradient;
+    default:
+      return MatmulPass::kForward;
+  }
+}
+
+KernelTime Times(KernelTime time, double count) {
+  time.expected = time.expected * count;
+  time.low = time.low * count;
+  time.high = time.high * count;
+  return time;
+}
+
+}  // namespace
+
+absl::string_view KernelKindName(KernelKind kind) {
+  constexpr absl::string_view kNames[] = {"matmul", "grouped_matmul", "attention", "memory_pass"};
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == kKernelKindCount);
+  return kNames[static_cast<size_t>(kind)];
+}
+
+absl::optional<KernelKind> KernelKindOf(const TraceOp& op) {
+  if (std::holds_alternative<MatmulWork>(op.work)) return KernelKind::kMatmul;
+  if (std::holds_alternative<GroupedMatmulWork>(op.work)) return KernelKind::kGroupedMatmul;
+  if (std::holds_alternative<AttentionWork>(op.work)) return KernelKind::kAttention;
+  if (std::holds_alternative<PassWork>(op.work)) return KernelKind::kMemoryPass;
+  return absl::nullopt;
+}
+
+absl::StatusOr<absl::optional<OperationPricer::Products>> OperationPricer::ProductsIn(
+    const DeviceModel& model, MatmulType type) {
+  Products out;
+  SEXTANT_ASSIGN_OR_RETURN(out.matmuls, model.Matmuls(type));
+  // Whether a layer of experts has a gate does not matter to one of its products.
+  SEXTANT_ASSIGN_OR_RETURN(out.experts, model.Experts({type.data_type, true, type.scaling}));
+  if (out.matmuls == nullptr) return absl::optional<Products>();
+  SEXTANT_ASSIGN_OR_RETURN(out.derating, model.SustainedDerating(type.data_type));
+  return absl::make_optional(std::move(out));
+}
+
+absl::StatusOr<absl::optional<OperationPricer>> OperationPricer::Of(const PlacedDevice& device,
+                                                                    const PricedTypes& types) {
+  absl::optional<OperationPricer> none;
+  if (device.model == nullptr) return none;
+  OperationPricer out;
+  SEXTANT_ASSIGN_OR_RETURN(absl::optional<Products> compute,
+                           ProductsIn(*device.model, UsualMatmulType(types.compute)));
+  SEXTANT_ASSIGN_OR_RETURN(out.attention_, device.model->Attention(types.compute));
+  SEXTANT_ASSIGN_OR_RETURN(out.streams_, device.model->Streams(types.compute));
+  if (!compute.has_value() || out.attention_ == nullptr || out.streams_ == nullptr) return none;
+  out.compute_ = out.narrow_ = *std::move(compute);
+  if (types.narrow != DataType::kUnspecified) {
+    SEXTANT_ASSIGN_OR_RETURN(
+        absl::optional<Products> narrow,
+        ProductsIn(*device.model, ScaledMatmulType(types.narrow, types.scaling)));
+    if (!narrow.has_value()) return none;
+    out.narrow_ = *std::move(narrow);
+  }
+  out.attention_derating_ = DeratingOfAttention(out.compute_.derating);
+  for (const Products* const products : {&out.compute_, &out.narrow_}) {
+    out.sources_.push_back(device.SourceOf(products->matmuls->source()));
+    const GroupedMatmulPredictor* const experts = products->experts;
+    out.sources_.push_back(
+        device.SourceOf(experts == nullptr ? products->matmuls->source() : experts->source()));
+  }
+  out.sources_.push_back(device.SourceOf(out.attention_->source()));
+  out.sources_.push_back(device.SourceOf(out.streams_->source()));
+  return absl::make_optional(std::move(out));
+}
+
+size_t OperationPricer::SourceOf(const TraceOp& op) const {
+  const absl::optional<KernelKind> kind = KernelKindOf(op);
+  if (kind == KernelKind::kAttention) return 4;
+  if (kind == KernelKind::kMemoryPass) return 5;
+  return (op.narrow ? 2U : 0U) + (kind == KernelKind::kGroupedMatmul ? 1U : 0U);
+}
+
+// Batches are of the core of attention, whose operands are no weights: any layout.
+KernelTime OperationPricer::MatmulTime(const TraceOp& op, const MatmulWork& work) const {
+  const Products& by = Of(op);
+  MatmulBatch product = {work.batch, {work.m, work.n, work.k, PassOf(op.pass)}};
+  if (work.batch > 1 && op.pass != TracePass::kForward)
+    product.each.pass = MatmulPass::kOtherLayout;
+  const KernelTime burst = work.batch == 1 && op.narrow ? by.matmuls->PredictQuantised(product.each)
+                                                        : by.matmuls->PredictBatch(product);
+  return Sustained(burst, by.derating, by.matmuls->WorkShare(product));
+}
+
+KernelTime OperationPricer::GroupedTime(const TraceOp& op, const GroupedMatmulWork& work) const {
+  const Products& by = Of(op);
+  if (by.experts == nullptr) {
+    const auto m = static_cast<int64_t>(std::ceil(work.rows_per_expert));
+    return MatmulTime(op, {work.experts, m, work.n, work.k});
+  }
+  const KernelTime burst = by.experts->PredictProduct({.experts = work.experts,
+                                                       .rows_per_expert = work.rows_per_expert,
+                                                       .n = work.n,
+                                                       .k = work.k,
+                                                       .pass = PassOf(op.pass)});
+  const auto rows = static_cast<int64_t>(work.rows_per_expert * static_cast<double>(work.experts));
+  const MatmulShape all = {std::max<int64_t>(rows, 1), work.n, work.k};
+  return Sustained(burst, by.derating, by.matmuls->WorkShare(all));
+}
+
+KernelTime OperationPricer::AttentionTime(const TraceOp& op, const AttentionWork& work) const {
+  const AttentionShape shape = {.batch = work.batch,
+                                .sequence = work.queries,
+                                .key_sequence = work.keys,
+                                .heads = work.heads,
+                                .key_value_heads = work.key_value_heads,
+                                .query_key_head_size = work.query_key_head_size,
+                                .value_head_size = work.value_head_size,
+                                .causal = work.causal,
+                                .window = work.window};
+  const bool backward = op.pass == TracePass::kInputGradient;
+  const KernelTime burst =
+      backward ? attention_->PredictBackward(shape) : attention_->Predict(shape);
+  return Sustained(burst, attention_derating_, 1);
+}
+
+KernelTime OperationPricer::PassTime(const PassWork& work) const {
+  return streams_->Predict({.read_bytes = work.read_bytes, .written_bytes = work.written_bytes},
+                           work.sums_rows ? StreamKind::kRows : StreamKind::kElementwise);
+}
+
+KernelTime OperationPricer::TimeOf(const TraceOp& op) const {
+  KernelTime once = {};
+  if (const auto* matmul = std::get_if<MatmulWork>(&op.work)) {
+    once = MatmulTime(op, *matmul);
+  } else if (const auto* grouped = std::get_if<GroupedMatmulWork>(&op.work)) {
+    once = GroupedTime(op, *grouped);
+  } else if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
+    once = AttentionTime(op, *attention);
+  } else if (const auto* pass = std::get_if<PassWork>(&op.work)) {
+    once = PassTime(*pass);
+  }
+  return Times(once, static_cast<double>(op.launches));
+}
+
+}  // namespace sextant

@@ -1,0 +1,354 @@
+#include "engine/time/stage_compute.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/activations/activations.h"
+#include "engine/memory/state/state_rules.h"
+#include "engine/model/trace/end_trace.h"
+#include "engine/model/trace/layer_trace.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kFp32Bytes = 4;
+
+SecondsInterval IntervalOf(const KernelTime& time) { return {time.low, time.expected, time.high}; }
+
+// Adds up times: the errors of a kind of kernels as they are, those of different kinds by squares.
+class TimeSum {
+ public:
+  void Add(KernelKind kind, const KernelTime& time) {
+    Ends& ends = kinds_[static_cast<size_t>(kind)];
+    expected_ = expected_ + time.expected;
+    ends.below += (time.expected - time.low).value();
+    ends.above += (time.high - time.expected).value();
+  }
+
+  SecondsInterval interval() const {
+    double below = 0;
+    double above = 0;
+    for (const Ends& ends : kinds_) {
+      below = std::hypot(below, ends.below);
+      above = std::hypot(above, ends.above);
+    }
+    return {expected_ - Seconds(below), expected_, expected_ + Seconds(above)};
+  }
+
+ private:
+  struct Ends {
+    double below = 0;
+    double above = 0;
+  };
+  Seconds expected_ = {};
+  std::array<Ends, kKernelKindCount> kinds_ = {};
+};
+
+// The operations of one stage, priced.
+class StageOperations {
+ public:
+  StageOperations(const ComputeInput& in, const OperationPricer& pricer)
+      : in_(in),
+        job_(in.model.job()),
+        weights_(in.model.weights()),
+        pricer_(pricer),
+        trace_{.spec = in.spec,
+               .layout = job_.layout,
+               .batch = job_.batch,
+               .flow = in.model.flow(),
+               .fused_projections = in.fused_projections,
+               .narrow_products = in.types.narrow != DataType::kUnspecified} {}
+
+  StageCompute Of(int64_t stage) {
+    out_ = {.first_stage = stage};
+    AddEmbeddings(stage);
+    AddLayers(stage);
+    AddOutput(stage);
+    AddStep(stage);
+    SumUp();
+    return std::move(out_);
+  }
+
+ private:
+  // Where operations of a trace are.
+  struct Place {
+    ModelPart part = ModelPart::kInput;
+    int layer_kind = -1;
+    int64_t layers = 1;
+  };
+
+  bool has_encoder() const { return !in_.spec.encoder.layers.empty(); }
+  bool has_decoder() const { return !in_.spec.decoder.layers.empty(); }
+  TraceWeights AllWeights() const { return {weights_.model().tensors(), weights_.shards()}; }
+
+  // The tensors of one kind of layer are adjacent.
+  TraceWeights WeightsOf(ModelPart part, int kind, bool frozen) const {
+    const absl::Span<const WeightTensor> tensors = weights_.model().tensors();
+    const auto is_of = [&](const WeightTensor& t) {
+      return t.part == part && t.layer_kind == kind;
+    };
+    const auto first = std::find_if(tensors.begin(), tensors.end(), is_of);
+    const auto end = std::find_if_not(first, tensors.end(), is_of);
+    const auto from = static_cast<size_t>(first - tensors.begin());
+    const auto size = static_cast<size_t>(end - first);
+    return {tensors.subspan(from, size), weights_.shards().subspan(from, size), frozen};
+  }
+
+  void AddEmbeddings(int64_t stage) {
+    const LayerPlacement& placement = weights_.placement();
+    if (stage == 0 && has_encoder()) AddEmbedding(ModelPart::kEncoder);
+    if (stage == placement.decoder_first_stage() && has_decoder()) {
+      AddEmbedding(ModelPart::kDecoder);
+    }
+  }
+
+  void AddEmbedding(ModelPart part) {
+    traced_.Clear();
+    AppendEmbeddingTrace(trace_, AllWeights(), part, traced_);
+    Price({.part = part});
+  }
+
+  void AddLayers(int64_t stage) {
+    const ActivationContext activations = {in_.spec, job_.layout, job_.batch, in_.model.flow()};
+    const LayerPlacement& placement = weights_.placement();
+    ChunkLayers(activations, placement, {.stage = stage})
+        .ForEachAlike([this](const ActivationPlace& place) {
+          AddLayer({place.part, place.layer_kind, place.layers}, place.state);
+        });
+    if (has_encoder() && has_decoder() && stage == placement.encoder_last_stage()) {
+      AddFinalNorm(ModelPart::kEncoder, in_.spec.encoder);
+    }
+  }
+
+  void AddLayer(const Place& place, const LayerGradientState& state) {
+    traced_.Clear();
+    AppendLayerTrace(trace_, WeightsOf(place.part, place.layer_kind, state.frozen),
+                     {place.part, place.layer_kind, state}, traced_);
+    Price(place);
+  }
+
+  void AddFinalNorm(ModelPart part, const StackSpec& stack) {
+    if (!stack.final_norm) return;
+    traced_.Clear();
+    AppendFinalNormTrace(trace_, AllWeights(), part, traced_);
+    Price({.part = part});
+  }
+
+  void AddOutput(int64_t stage) {
+    if (stage != weights_.stage_count() - 1) return;
+    const bool decoder = has_decoder();
+    AddFinalNorm(decoder ? ModelPart::kDecoder : ModelPart::kEncoder,
+                 decoder ? in_.spec.decoder : in_.spec.encoder);
+    traced_.Clear();
+    AppendOutputTrace(trace_, AllWeights(), traced_);
+    Price({.part = ModelPart::kOutput});
+    if (!in_.spec.multi_token_prediction.has_value()) return;
+    const MultiTokenPredictionSpec& modules = *in_.spec.multi_token_prediction;
+    Place place = {.part = ModelPart::kMultiTokenPrediction, .layers = modules.module_count};
+    traced_.Clear();
+    AppendModuleTrace(trace_, AllWeights(), traced_);
+    Price(place);
+    place.layer_kind = modules.layer_kind;
+    const bool needs = in_.model.flow() == nullptr || in_.model.flow()->modules().layer_input;
+    AddLayer(place, {.input_needs_gradient = needs});
+  }
+
+  void Price(const Place& place) {
+    double gradients = 0;
+    for (const TraceOp& op : traced_.ops) {
+      AddTimed(place, op, out_.operations);
+      gradients += op.gradient_elements;
+    }
+    if (gradients == 0) return;
+    const PassWork work = AccumulationOf(gradients);
+    if (work.read_bytes + work.written_bytes <= 0) return;
+    const TraceOp op = {.module = "gradients",
+                        .name = "accumulate",
+                        .pass = TracePass::kWeightGradient,
+                        .work = work};
+    AddTimed(place, op, out_.operations);
+  }
+
+  void AddTimed(const Place& place, const TraceOp& op, std::vector<TimedOperation>& to) {
+    KernelTime time = pricer_.TimeOf(op);
+    const auto layers = static_cast<double>(place.layers);
+    time.expected = time.expected * layers;
+    time.low = time.low * layers;
+    time.high = time.high * layers;
+    to.push_back({.part = place.part,
+                  .layer_kind = place.layer_kind,
+                  .layers = place.layers,
+                  .op = op,
+                  .time = time,
+                  .source = pricer_.SourceOf(op)});
+  }
+
+  double compute_bytes() const { return static_cast<double>(ComputeBytesOf(job_.batch)); }
+  double gradient_bytes() const {
+    return static_cast<double>(StorageBytes(job_.state.precision.gradient_data_type));
+  }
+
+  // What adding a micro-batch's gradients moves beyond the product that writes them once, of c
+  // bytes computed and g bytes kept:
+  //   fused into the product's epilogue        reads g and writes g instead of c: 2 g - c
+  //   added to another tensor                  reads c and g, writes g: c + 2 g, in all
+  //     micro-batches but the first where both are of one type, whose tensor is the first's
+  //   divided among ranks (ZeRO stage 3)       none: they are reduced instead
+  // Source: docs/step_time.md, "Weight gradients".
+  PassWork AccumulationOf(double elements) const {
+    const BufferSpec& buffers = job_.buffers;
+    const double c = compute_bytes();
+    const double g = gradient_bytes();
+    if (DividesParameters(job_.state.sharding)) return {};
+    if (buffers.fused_weight_gradient) {
+      return {.read_bytes = elements * g, .written_bytes = elements * std::max(g - c, 0.0)};
+    }
+    const bool own = buffers.gradient_lifetime == GradientLifetime::kFromBackward && c == g;
+    const auto count = static_cast<double>(job_.pipeline.micro_batch_count);
+    const double share = own ? (count - 1) / count : 1;
+    return {.read_bytes = elements * (c + g) * share, .written_bytes = elements * g * share};
+  }
+
+  // Norm, clip and optimizer of the parameters that this rank updates, and clearing the gradients
+  // that stay. Source: docs/step_time.md, "Once a step".
+  void AddStep(int64_t stage) {
+    const StateSharding& sharding = job_.state.sharding;
+    const StateRanks ranks = StateRanksOf(job_.layout, sharding, job_.batch.context_parallel_size);
+    const StageWeights weights = weights_.Stage(stage);
+    double held = 0;
+    double updated = 0;
+    for (const ShardGroup group : {ShardGroup::kDense, ShardGroup::kExpert}) {
+      const auto trainable = static_cast<double>(weights.of(group).trainable);
+      const auto divided = static_cast<double>(ranks.of(group));
+      held += DividesGradients(sharding) ? trainable / divided : trainable;
+      updated += DividesOptimizer(sharding) ? trainable / divided : trainable;
+    }
+    if (updated == 0) return;
+    const double gradients = updated * gradient_bytes();
+    AddStepPass("gradient_norm", {.read_bytes = gradients, .sums_rows = true});
+    AddStepPass("clip", {.read_bytes = gradients, .written_bytes = gradients});
+    AddOptimizer(updated);
+    if (job_.buffers.gradient_lifetime == GradientLifetime::kAlways) {
+      AddStepPass("clear_gradients", {.written_bytes = held * gradient_bytes()});
+    }
+  }
+
+  // Reads gradients, reads and writes the master weights and the optimizer's numbers, and writes
+  // the weights. In host memory, the host does it.
+  void AddOptimizer(double updated) {
+    const StateSpec& state = job_.state;
+    if (state.sharding.offload_optimizer) return;
+    const PrecisionPolicy& precision = state.precision;
+    const bool master = precision.master_weights.value_or(true);
+    const auto weight = static_cast<double>(StorageBytes(precision.weight_data_type));
+    const double kept = NumbersOf(state.optimizer) *
+                            static_cast<double>(StorageBytes(precision.optimizer_data_type)) +
+                        (master ? kFp32Bytes : 0);
+    AddStepPass("optimizer",
+                {.read_bytes = updated * (gradient_bytes() + kept + (master ? 0 : weight)),
+                 .written_bytes = updated * (kept + weight)});
+  }
+
+  // Numbers of the optimizer a parameter; of Adafactor its rows and columns, which are few.
+  static double NumbersOf(const OptimizerSpec& optimizer) {
+    switch (optimizer.kind) {
+      case OptimizerKind::kSgd:
+        return 0;
+      case OptimizerKind::kAdafactor:
+        return optimizer.adafactor_momentum ? 1 : 0;
+      case OptimizerKind::kAdam:
+      case OptimizerKind::kAdamw:
+        return 2;
+      case OptimizerKind::kAdam8bit:
+        return 0.5;  // two bytes, in numbers of four
+      default:
+        return 1;
+    }
+  }
+
+  void AddStepPass(absl::string_view name, const PassWork& work) {
+    AddTimed({}, {.module = "step", .name = name, .pass = TracePass::kForward, .work = work},
+             out_.step_operations);
+  }
+
+  void SumUp() {
+    TimeSum forward;
+    TimeSum backward;
+    TimeSum both;
+    TimeSum step;
+    for (const TimedOperation& each : out_.operations) {
+      const absl::optional<KernelKind> kind = KernelKindOf(each.op);
+      if (!kind.has_value()) continue;
+      (each.op.pass == TracePass::kForward ? forward : backward).Add(*kind, each.time);
+      both.Add(*kind, each.time);
+      const auto layers = static_cast<double>(each.layers);
+      out_.flops += each.op.flops * layers;
+      out_.host.launches += each.op.launches * each.layers;
+    }
+    for (const TimedOperation& each : out_.step_operations) {
+      step.Add(KernelKind::kMemoryPass, each.time);
+    }
+    out_.forward = forward.interval();
+    out_.backward = backward.interval();
+    out_.micro_batch = both.interval();
+    out_.step = step.interval();
+    if (in_.captured_graphs) out_.host.launches = 0;
+    const auto launches = static_cast<double>(out_.host.launches);
+    out_.host.seconds = {Seconds(launches * HostCosts::kLowLaunchSeconds),
+                         Seconds(launches * HostCosts::kLaunchSeconds),
+                         Seconds(launches * HostCosts::kHighLaunchSeconds)};
+    out_.host.bound = out_.host.seconds.expected > out_.micro_batch.expected;
+  }
+
+  const ComputeInput& in_;
+  const MemoryJob& job_;
+  const ShardedWeights& weights_;
+  const OperationPricer& pricer_;
+  const TraceContext trace_;
+  Trace traced_;
+  StageCompute out_;
+};
+
+Seconds SlowestOf(const ComputeEstimate& estimate) {
+  Seconds out = {};
+  for (const StageCompute& stage : estimate.stages) {
+    out = std::max(out, stage.micro_batch.expected);
+  }
+  return out;
+}
+
+ComputeEstimate ComputeOn(const ComputeInput& in, const OperationPricer& pricer) {
+  ComputeEstimate out = {.sources = {pricer.sources().begin(), pricer.sources().end()}};
+  const std::vector<bool> alike =
+      AlikeStages(in.spec, in.model.job(), in.model.weights().placement());
+  StageOperations operations(in, pricer);
+  for (int64_t stage = 0; stage < in.model.stage_count(); ++stage) {
+    if (stage > 0 && alike[static_cast<size_t>(stage)]) {
+      ++out.stages.back().stage_count;
+    } else {
+      out.stages.push_back(operations.Of(stage));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<absl::optional<ComputeEstimate>> EstimateCompute(
+    const ComputeInput& in, absl::Span<const PlacedDevice> devices) {
+  absl::optional<ComputeEstimate> out;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    SEXTANT_ASSIGN_OR_RETURN(const absl::optional<OperationPricer> pricer,
+                             OperationPricer::Of(devices[i], in.types));
+    if (!pricer.has_value()) return absl::optional<ComputeEstimate>();
+    ComputeEstimate one = ComputeOn(in, *pricer);
+    one.device = i;
+    if (!out.has_value() || SlowestOf(one) > SlowestOf(*out)) out = std::move(one);
+  }
+  return out;
+}
+
+}  // namespace sextant
