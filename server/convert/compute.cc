@@ -90,21 +90,27 @@ class ComputeWriter {
       OperationTo(operation, stage.micro_batch.expected, out->add_operations());
     }
     for (const TimedOperation& operation : stage.step_operations) {
-      OperationTo(operation, stage.step.expected, out->add_step_operations());
+      StepOperationTo(operation, stage.step.expected, out->add_step_operations());
     }
   }
 
  private:
   void OperationTo(const TimedOperation& operation, Seconds whole, v1::TimedOperation* out) const {
-    const TraceOp& op = operation.op;
     out->set_part(ModelPartTo(operation.part));
     if (operation.layer_kind >= 0) {
       out->set_layer_kind(layer_kinds_[static_cast<size_t>(operation.layer_kind)]);
     }
+    out->set_pass(static_cast<v1::OperationPass>(static_cast<int>(operation.op.pass) + 1));
+    StepOperationTo(operation, whole, out);
+  }
+
+  // The fields that operations of a micro-batch and of a step have.
+  void StepOperationTo(const TimedOperation& operation, Seconds whole,
+                       v1::TimedOperation* out) const {
+    const TraceOp& op = operation.op;
     out->set_layer_count(operation.layers);
     out->set_module(Text(op.module));
     out->set_name(Text(op.name));
-    out->set_pass(static_cast<v1::OperationPass>(static_cast<int>(op.pass) + 1));
     std::visit(WorkWriter{out}, op.work);
     out->set_narrow(op.narrow);
     out->set_launches(op.launches * operation.layers);
@@ -132,11 +138,10 @@ absl::Status CheckOperationCount(const ComputeEstimate& compute) {
     count += stage.operations.size() + stage.step_operations.size();
   }
   if (static_cast<int64_t>(count) <= kMaxOperations) return absl::OkStatus();
-  return InvalidField(
-      "options.include_operations",
-      absl::StrCat("would list more than ", kMaxOperations, " operations over ",
-                   compute.stages.size(),
-                   " stages that differ: leave it out, or plan fewer stages"));
+  return InvalidField("options.include_operations",
+                      absl::StrCat("would list more than ", kMaxOperations, " operations over ",
+                                   compute.stages.size(),
+                                   " stages that differ: leave it out, or plan fewer stages"));
 }
 
 void ComputeTo(const ComputeEstimate& compute, const std::vector<std::string>& layer_kinds,
