@@ -16,10 +16,8 @@ namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 constexpr char kMethod[] = "AccountingService/AnalyzeOperation";
@@ -198,37 +196,6 @@ TEST_F(OperationServiceTest, MeasuredKernelsForetellProductsAndAttention) {
                                  device)["time"];
   EXPECT_GT(NumberAt(attention, "/predicted_backward/duration_seconds/expected"),
             NumberAt(attention, "/predicted_forward/duration_seconds/expected"));
-}
-
-// The published tables of fp8 by block, and what a request can get wrong about them.
-TEST_F(OperationServiceTest, Fp8IsScaledAsAsked) {
-  constexpr char kMatmul[] = R"({"matmul":{"m":4096,"n":4096,"k":7168}})";
-  const auto with = [](json types) {
-    return json{{"device", {{"device", {{"accelerator", "h200-sxm"}}}}}, {"data_types", types}};
-  };
-  const auto source = [&](const char* scaling) {
-    const json answer = Analyze(kMatmul, with({{"input", "DATA_TYPE_FP8"}, {"scaling", scaling}}));
-    EXPECT_EQ(answer["data_types"].value("scaling", "MATMUL_SCALING_UNSPECIFIED"), scaling);
-    return SourceOf(answer["time"], answer["time"]["predicted_forward"]);
-  };
-  EXPECT_THAT(source("MATMUL_SCALING_BLOCK"), HasSubstr("fp8_block"));
-  EXPECT_THAT(source("MATMUL_SCALING_TENSOR"), Not(HasSubstr("fp8_block")));
-  EXPECT_EQ(source("MATMUL_SCALING_TENSOR"), source("MATMUL_SCALING_UNSPECIFIED"));
-  EXPECT_THAT(FaultsOf(kMatmul, with({{"input", "DATA_TYPE_BF16"}, {"scaling", 2}})),
-              ElementsAre(HasSubstr("data_types.scaling: is of inputs in fp8, not in bf16")));
-  EXPECT_THAT(FaultsOf(kMatmul, with({{"input", "DATA_TYPE_FP8"}, {"scaling", 7}})),
-              ElementsAre(HasSubstr("data_types.scaling: is number 7")));
-}
-
-TEST_F(OperationServiceTest, SaysThatSizesAreOffAMultiple) {
-  const json time = Analyze(R"({"matmul":{"m":4096,"n":5400,"k":7168}})",
-                            {{"device", {{"device", {{"accelerator", "h200-sxm"}}}}}})["time"];
-  const auto kinds = [&time] {
-    std::vector<std::string> out;
-    for (const json& note : time["assumptions"]) out.push_back(note["kind"]);
-    return out;
-  };
-  EXPECT_THAT(kinds(), Contains("NOTE_KIND_PRODUCT_UNALIGNED"));
 }
 
 TEST_F(OperationServiceTest, NothingIsForetoldOfGivenRates) {

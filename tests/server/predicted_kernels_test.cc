@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,8 +14,10 @@ namespace sextant::server {
 namespace {
 
 using ::nlohmann::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ForetoldKernelsTest : public ::testing::Test {
  protected:
@@ -54,6 +57,35 @@ TEST_F(ForetoldKernelsTest, OfABatch) {
   const json einsum = TimeOf(R"({"einsum":{"expression":"b i k, b j k -> b i j",
       "operands":[{"shape":[64,1024,128]},{"shape":[64,1024,128]}]}})");
   EXPECT_EQ(einsum["predicted_forward"], time["predicted_forward"]);
+}
+
+// The published tables of fp8 by block, and what a request can get wrong about them.
+TEST_F(ForetoldKernelsTest, OfFp8IsScaledAsAsked) {
+  const auto with = [](json types) {
+    json out = InBf16(R"({"matmul":{"m":4096,"n":4096,"k":7168}})");
+    out["data_types"] = std::move(types);
+    return out;
+  };
+  const auto source = [&](const char* scaling) {
+    const json answer =
+        Ask(server_, kAnalyze, with({{"input", "DATA_TYPE_FP8"}, {"scaling", scaling}}));
+    EXPECT_EQ(answer["data_types"].value("scaling", "MATMUL_SCALING_UNSPECIFIED"), scaling);
+    return SourceOf(answer["time"], answer["time"]["predicted_forward"]);
+  };
+  EXPECT_THAT(source("MATMUL_SCALING_BLOCK"), HasSubstr("fp8_block"));
+  EXPECT_THAT(source("MATMUL_SCALING_TENSOR"), Not(HasSubstr("fp8_block")));
+  EXPECT_EQ(source("MATMUL_SCALING_TENSOR"), source("MATMUL_SCALING_UNSPECIFIED"));
+  EXPECT_THAT(Faults(server_, kAnalyze, with({{"input", "DATA_TYPE_BF16"}, {"scaling", 2}})),
+              ElementsAre(HasSubstr("data_types.scaling: is of inputs in fp8, not in bf16")));
+  EXPECT_THAT(Faults(server_, kAnalyze, with({{"input", "DATA_TYPE_FP8"}, {"scaling", 7}})),
+              ElementsAre(HasSubstr("data_types.scaling: is number 7")));
+}
+
+TEST_F(ForetoldKernelsTest, SaysThatASizeIsOffAMultiple) {
+  const json time = TimeOf(R"({"matmul":{"m":4096,"n":5400,"k":7168}})");
+  std::vector<std::string> kinds;
+  for (const json& note : time["assumptions"]) kinds.push_back(note["kind"]);
+  EXPECT_THAT(kinds, Contains("NOTE_KIND_PRODUCT_UNALIGNED"));
 }
 
 // Heads with keys of 192 and values of 128 lie between equal heads of either size.
