@@ -114,7 +114,7 @@ struct AttentionFallbacks {
   // Measured over expected time of full masks by the costs of causal ones, in the median; of causal
   // ones by full ones it is the inverse.
   static constexpr double kFullOverCausal = 0.95;
-  static constexpr Widening kFullByCausal{.low = 0.92, .high = 1.03};
+  static constexpr Widening kFullByCausal{.low = 0.85, .high = 1};
   static constexpr Widening kCausalByFull{.low = 1, .high = 1.05};
   // Queries and keys of different lengths, per octave between them. No such times are published.
   // They lie between those of equal lengths, of as many tokens as queries and as keys; of
