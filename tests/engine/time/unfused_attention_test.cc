@@ -103,7 +103,8 @@ TEST(PassesOf, DropoutMovesAMask) {
 // What published runs of 2020 to 2022 on A100 took, Megatron-LM and BLOOM, whose software had no
 // fused attention and dropout: products at 0.55 of 312e12 FLOP/s for heads of 128, and 11 and 19
 // bytes a score forward and backward at 0.8 of 2039e9 bytes a second, the square of s^2 scores.
-// A layer's own kernels, alone and in a burst, are faster than that, by at most a half.
+// Forward within 15 % of it; backward down to 1.35 times faster, for those steps had more passes
+// than are counted here.
 TEST(PredictUnfusedAttention, IsNearWhatPublishedRunsTook) {
   for (const int64_t head_size : {64, 128}) {
     Attention attention = kLayer;
@@ -115,10 +116,10 @@ TEST(PredictUnfusedAttention, IsNearWhatPublishedRunsTook) {
     const double products = 4 * scores * size / (0.55 * 312e12 * std::sqrt(size / 128));
     const double forward = products + scores * 11 / (0.8 * 2039e9);
     const double backward = 2 * products + scores * 19 / (0.8 * 2039e9);
-    EXPECT_GT(times.forward.expected.value(), forward / 1.5) << head_size;
-    EXPECT_LT(times.forward.expected.value(), forward * 1.25) << head_size;
-    EXPECT_GT(times.backward.expected.value(), backward / 1.5) << head_size;
-    EXPECT_LT(times.backward.expected.value(), backward * 1.25) << head_size;
+    EXPECT_GT(times.forward.expected.value(), forward / 1.15) << head_size;
+    EXPECT_LT(times.forward.expected.value(), forward * 1.15) << head_size;
+    EXPECT_GT(times.backward.expected.value(), backward / 1.35) << head_size;
+    EXPECT_LT(times.backward.expected.value(), backward * 1.15) << head_size;
   }
 }
 
