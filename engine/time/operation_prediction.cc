@@ -136,7 +136,7 @@ KernelTime BackwardBy(const KernelTime& forward) {
           .basis = std::max(forward.basis, KernelBasis::kOtherPass)};
 }
 
-// Of products alone, not of the `passes` between them.
+// Slows down the products alone, not the `passes` between them.
 void Derate(const Derating& derating, const absl::optional<KernelTime>& passes, KernelTime& time) {
   const KernelTime constant = passes.value_or(KernelTime{});
   time.expected = (time.expected - constant.expected) * derating.expected + constant.expected;

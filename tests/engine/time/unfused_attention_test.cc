@@ -100,8 +100,8 @@ TEST(PassesOf, DropoutMovesAMask) {
   EXPECT_EQ(passes.backward.dropout.written_bytes, 2 * scores);
 }
 
-// What published runs of 2020 to 2022 on A100 took, Megatron-LM and BLOOM, whose software had no
-// fused attention and dropout: products at 0.55 of 312e12 FLOP/s for heads of 128, and 11 and 19
+// Published runs of 2020 to 2022 on A100, of Megatron-LM and BLOOM, had no fused attention, and
+// dropout. They took products at 0.55 of 312e12 FLOP/s for heads of 128, and 11 and 19
 // bytes a score forward and backward at 0.8 of 2039e9 bytes a second, the square of s^2 scores.
 // Forward within 15 % of it; backward down to 1.35 times faster, for those steps had more passes
 // than are counted here.

@@ -157,7 +157,7 @@ TEST(AttentionModel, WidensForOtherMasks) {
   EXPECT_EQ(model.Predict(idle).basis, KernelBasis::kWithinGrid);
 }
 
-// Of full masks a slower kernel was measured, with heads of 64 alone. From an octave away on, the
+// A slower kernel was measured for full masks, with heads of 64 alone. From an octave away on, the
 // causal kernel answers, which was measured with that head size; between them it is a mixture
 // without a step.
 TEST(AttentionModel, TakesTheHeadSizeBeforeTheMask) {
