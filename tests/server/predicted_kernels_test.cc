@@ -101,7 +101,36 @@ TEST_F(ForetoldKernelsTest, OfLatentAttention) {
   EXPECT_LT(latent, expected(R"("head_size":192)"));
 }
 
+// Products and passes over the scores, which the assumptions tell apart.
+TEST_F(ForetoldKernelsTest, OfUnfusedAttention) {
+  constexpr char kSizes[] = R"({"attention":{"batch":4,"heads":16,"query_length":2048,
+      "head_size":128,"causal":true)";
+  const json fused = TimeOf(absl::StrCat(kSizes, "}}"));
+  const json unfused = TimeOf(absl::StrCat(kSizes, R"(,"unfused":true}})"));
+  EXPECT_EQ(unfused["predicted_forward"]["source"], "RATE_SOURCE_REFERENCE");
+  EXPECT_THAT(SourceOf(unfused, unfused["predicted_forward"]), HasSubstr("GEMM"));
+  EXPECT_THAT(unfused["assumptions"].back()["text"], HasSubstr("passes over the scores"));
+  for (const char* pass : {"/predicted_forward", "/predicted_backward"}) {
+    const std::string expected = absl::StrCat(pass, "/duration_seconds/expected");
+    EXPECT_GT(NumberAt(unfused, expected), NumberAt(fused, expected));
+  }
+}
+
+// A ring's step: half as many keys, which no published table has.
+TEST_F(ForetoldKernelsTest, OfQueriesToFewerKeys) {
+  const json time = TimeOf(R"({"attention":{"batch":1,"heads":32,"kv_heads":8,
+      "query_length":8192,"key_length":4096,"head_size":128}})");
+  EXPECT_EQ(time["predicted_forward"]["basis"], "KERNEL_BASIS_OTHER_PASS");
+  EXPECT_THAT(SourceOf(time, time["predicted_forward"]), HasSubstr("attention"));
+  EXPECT_GT(NumberAt(time, "/predicted_forward/duration_seconds/expected"),
+            NumberAt(time, "/forward/least_seconds"));
+}
+
 TEST_F(ForetoldKernelsTest, FaultsNameTheirFields) {
+  EXPECT_THAT(FaultsOf(R"({"attention":{"batch":1,"heads":4,"query_length":8,"key_length":4,
+                           "head_size":2,"causal":true,"unfused":true}})"),
+              ElementsAre(HasSubstr("operation.attention.key_length: must be at least")));
+
   EXPECT_THAT(FaultsOf(R"({"attention":{"batch":1,"heads":4,"query_length":8,"head_size":2,
                            "value_head_size":-1}})"),
               ElementsAre(HasSubstr("operation.attention.value_head_size: must be at least 1")));
