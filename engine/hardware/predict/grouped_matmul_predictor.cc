@@ -335,16 +335,25 @@ KernelTime GroupedMatmulPredictor::ProductOfLayer(const GroupedProduct& product)
                         std::max(layer.basis, KernelBasis::kOtherPass));
 }
 
+KernelTime GroupedMatmulPredictor::PerhapsWithoutPermuting(KernelTime time,
+                                                           const GroupedMatmulShape& shape) const {
+  constexpr double kMostShare = 0.5;
+  const double bytes = kPermutedLayerBytes * ExpertRows(shape) * static_cast<double>(shape.hidden);
+  const double share = bytes / memory_.value() / time.expected.value();
+  time.low = time.low * (1 - std::min(share, kMostShare));
+  return time;
+}
+
 KernelTime GroupedMatmulPredictor::Predict(const GroupedMatmulShape& shape) const {
   GroupedMatmulShape of_kind = shape;
   of_kind.gated = kind_.gated;
   KernelTime out;
   if (model_ == nullptr) {
-    out = Widened(PredictByMatmuls(of_kind), kWholeLayerOfExperts);
+    out = PerhapsWithoutPermuting(PredictByMatmuls(of_kind), of_kind);
   } else {
     out = model_->Predict(of_kind);
     if (own_ != nullptr) out = NoSurerThanAMedian(out);
-    if (whole_layer_) out = Widened(out, kWholeLayerOfExperts);
+    if (whole_layer_) out = PerhapsWithoutPermuting(out, of_kind);
   }
   if (other_scaling_) out = InOtherScaling(out);
   return equivalent_type_ ? AsEquivalentType(out) : out;
