@@ -215,7 +215,8 @@ TEST(OperationAnswer, OfAHostCopyNamesWhatIsMissing) {
     EXPECT_THAT(CopyAnswered(request),
                 NamesFields(std::vector<std::string>{"operation.host_copy.link_bytes_per_second"}));
   }
-  request = CopyRequest();
+  copy.Clear();
+  copy.set_bytes(1);
   copy.set_node_type("dgx-h1000");
   EXPECT_THAT(CopyAnswered(request), Fails(absl::StatusCode::kNotFound, "NODE_TYPE_UNKNOWN"));
   copy.set_node_type("dgx-h100");

@@ -306,8 +306,11 @@ KernelTime GroupedMatmulPredictor::PredictProduct(const GroupedProduct& product)
   const double weights = active.experts * static_cast<double>(product.n) *
                          static_cast<double>(product.k) * MatmulElementBytes(kind_.type);
   const double least = memory_.value() > 0 ? weights / memory_.value() : 0;
-  const double bare =
-      seconds - QuantisedSeconds(StackedMatmul(batch), kind_.type, memory_, seconds);
+  // A probe times a product of narrow operands alone (docs/gpu_matmul.md).
+  const bool alone = matmuls_->own_model() != nullptr;
+  const double quantised =
+      alone ? 0 : QuantisedSeconds(StackedMatmul(batch), kind_.type, memory_, seconds);
+  const double bare = seconds - quantised;
   const PredictionError error = ErrorOfGroupedProducts(type);
   // The batch's own doubt is what ErrorOfGroupedProducts() measured.
   const Widening doubt = {dense.low.value() / seconds / kMatmulBatch.low,
