@@ -142,12 +142,16 @@ TEST(AttentionTerms, OfUnequalLengthsAreThoseWorkedByHand) {
   const double pairs = 512 * 1536 + 512 * 513 / 2 + 512 * 64;  // 4 masked halves of tiles
   const double even = 6 * pairs * 64 / 10;
   const double tile = 128.0 * 2048 * 64;
+  // Whole waves are 30 tiles: 640 queries of each head, of 1409 to 2048 keys, and half a tile.
+  const double waves = 3 * 128 * 64 * ((1409 + 2048) / 2.0 + 64);
   const TermShape causal = AttentionTerms(shape, {.query_tile = 128}, 10);
-  EXPECT_EQ(causal.terms, (TermArray{1, even, std::max(even, tile), 3 * pairs / 4 * 64, tile,
-                                     1024.0 * 128 * 3, 4096.0 * 128, 0}));
+  EXPECT_EQ(causal.terms, (TermArray{1, even, std::max(even, tile), waves, tile, 1024.0 * 128 * 3,
+                                     4096.0 * 128, 0}));
   EXPECT_EQ(causal.position[0], 10);  // the middle of 2^9 and 2^11
-  // 500 queries have as many tiles, which walk over as many keys.
+  // 500 queries have as many tiles, which walk over as many keys; so have 640, of as many waves.
   shape.sequence = 500;
+  EXPECT_EQ(AttentionTerms(shape, {.query_tile = 128}, 10).terms[3], causal.terms[3]);
+  shape.sequence = 640;
   EXPECT_EQ(AttentionTerms(shape, {.query_tile = 128}, 10).terms[3], causal.terms[3]);
   shape.sequence = 512;
   shape.causal = false;

@@ -92,6 +92,8 @@ TEST(PredictedKernels, HaveTermsThatNeverFallWithWork) {
           &AttentionShape::heads, &AttentionShape::key_value_heads,
           &AttentionShape::query_key_head_size, &AttentionShape::value_head_size}) {
       if (size == &AttentionShape::key_sequence && less.key_sequence == 0) continue;
+      // More keys than queries move the queries to other places in their chunks.
+      if (form.window == WindowForm::kChunked && less.key_sequence != 0) continue;
       AttentionShape more = less;
       more.*size += AnySize(random, 12);
       if (more.key_sequence != 0) {  // where causal, queries are the last of the positions
