@@ -23,7 +23,7 @@ struct HostLinkQuery {
   const NodeType* node = nullptr;
 };
 
-// What copies reach, of pinned memory. The first of
+// The rate that copies of pinned memory reach. The first of
 //   the slowest device's measured copies, in their slower direction
 //   the node type's link to the host, or the slowest one of the types that the product comes in
 //   the product's PCIe generation, 16 lanes
@@ -31,7 +31,7 @@ struct HostLinkQuery {
 // appended, where none is known.
 absl::optional<BytesPerSecond> PinnedHostLink(const HostLinkQuery& query, std::vector<Rate>& used);
 
-// What copies of pageable memory reach, staging included, as PinnedHostLink() of measured devices.
+// The same of pageable memory, staging included, as measured devices have it.
 // Nobody publishes it: absent where the devices didn't measure it.
 absl::optional<BytesPerSecond> PageableHostLink(const HostLinkQuery& query,
                                                 std::vector<Rate>& used);

@@ -34,7 +34,8 @@ struct OperationRates {
   absl::optional<FlopsPerSecond> datasheet_peak = {};
 };
 
-// What an operation needs besides memory. Other arithmetic needs no rate: it hides behind memory.
+// The rates that an operation needs. Arithmetic other than products takes no time of its own where
+// its rate is unknown.
 enum class OperationNeed { kProducts, kMemoryAlone };
 
 // Matrix products in `type`: measured, else the dense peak. Other arithmetic: the measured

@@ -293,12 +293,4 @@ absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
                            PassesText(prediction))};
 }
 
-std::string PassesText(const OperationPrediction& prediction) {
-  if (!prediction.forward_passes.has_value() || !prediction.backward_passes.has_value()) return "";
-  return absl::StrFormat(
-      " The time is that of products, whose source is given, and of passes over the scores between "
-      "them: %.3g s of the forward pass, %.3g s of the backward pass.",
-      prediction.forward_passes->expected.value(), prediction.backward_passes->expected.value());
-}
-
 }  // namespace sextant

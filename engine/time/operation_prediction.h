@@ -3,7 +3,6 @@
 #define SEXTANT_ENGINE_TIME_OPERATION_PREDICTION_H_
 
 #include <cstddef>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -116,9 +115,6 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictExperts(
 // units' clock, not the memory's.
 absl::StatusOr<Note> MakeSustained(const PlacedDevice& device, DataType type,
                                    OperationPrediction& prediction);
-
-// A sentence on the share of passes between products, after a space; empty where there are none.
-std::string PassesText(const OperationPrediction& prediction);
 
 }  // namespace sextant
 

@@ -15,8 +15,9 @@ namespace sextant {
 namespace {
 
 constexpr double kFp32Bytes = 4;
-
-SecondsInterval IntervalOf(const KernelTime& time) { return {time.low, time.expected, time.high}; }
+// Of a usual stage; more are allocated as they come.
+constexpr size_t kOperations = 64;
+constexpr size_t kStepOperations = 4;
 
 // Adds up times: the errors of a kind of kernels as they are, those of different kinds by squares.
 class TimeSum {
@@ -64,6 +65,11 @@ class StageOperations {
 
   StageCompute Of(int64_t stage) {
     out_ = {.first_stage = stage};
+    out_.operations.reserve(kOperations);
+    out_.step_operations.reserve(kStepOperations);
+    traced_.tensors.reserve(kOperations);
+    traced_.ops.reserve(kOperations);
+    traced_.backward.reserve(kOperations);
     AddEmbeddings(stage);
     AddLayers(stage);
     AddOutput(stage);
@@ -336,6 +342,10 @@ ComputeEstimate ComputeOn(const ComputeInput& in, const OperationPricer& pricer)
 }
 
 }  // namespace
+
+StageCompute ComputeOf(const ComputeInput& in, const OperationPricer& pricer, int64_t stage) {
+  return StageOperations(in, pricer).Of(stage);
+}
 
 absl::StatusOr<absl::optional<ComputeEstimate>> EstimateCompute(
     const ComputeInput& in, absl::Span<const PlacedDevice> devices) {

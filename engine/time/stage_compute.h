@@ -85,6 +85,9 @@ struct ComputeInput {
   bool captured_graphs = false;
 };
 
+// The compute of one stage, whose times are `pricer`'s.
+StageCompute ComputeOf(const ComputeInput& in, const OperationPricer& pricer, int64_t stage);
+
 // The compute of all stages on the device of `devices` that takes longest. Absent where one of
 // them is unknown in the job's types, or `devices` is empty.
 //

@@ -1,7 +1,6 @@
 #include "engine/time/unfused_attention.h"
 
-#include <algorithm>
-
+#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/predict/matmul_predictor.h"
@@ -85,6 +84,14 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictUnfusedAttention(
   out->forward = SumOf(out->forward, *out->forward_passes);
   out->backward = SumOf(out->backward, *out->backward_passes);
   return out;
+}
+
+std::string PassesText(const OperationPrediction& prediction) {
+  if (!prediction.forward_passes.has_value() || !prediction.backward_passes.has_value()) return "";
+  return absl::StrFormat(
+      " The time is that of products, whose source is given, and of passes over the scores between "
+      "them: %.3g s of the forward pass, %.3g s of the backward pass.",
+      prediction.forward_passes->expected.value(), prediction.backward_passes->expected.value());
 }
 
 }  // namespace sextant

@@ -3,6 +3,8 @@
 #ifndef SEXTANT_ENGINE_TIME_UNFUSED_ATTENTION_H_
 #define SEXTANT_ENGINE_TIME_UNFUSED_ATTENTION_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "engine/hardware/kernels/stream_calibration.h"
@@ -49,6 +51,9 @@ UnfusedPasses PassesOf(const UnfusedAttention& unfused, DataType type);
 // Errors: those of MatmulModel::Of() and StreamModel::Of(), where measurements are damaged.
 absl::StatusOr<absl::optional<OperationPrediction>> PredictUnfusedAttention(
     const UnfusedAttention& unfused, DataType type, const PlacedDevice& device);
+
+// A sentence on the time of the passes, after a space; empty where there are none.
+std::string PassesText(const OperationPrediction& prediction);
 
 }  // namespace sextant
 

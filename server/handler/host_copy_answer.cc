@@ -32,7 +32,7 @@ void CheckDeviceFields(const v1::OperationDevice& device, FieldViolations& viola
   }
 }
 
-// What the request names, resolved; `models` are of `named`.
+// The names of a request, resolved; `models` are the named devices'.
 struct HostLinkSources {
   HostLinkQuery query;
   std::vector<const DeviceModel*> models;

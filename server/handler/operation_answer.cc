@@ -14,6 +14,7 @@
 #include "engine/run/rate_requirement.h"
 #include "engine/time/memory_pass_prediction.h"
 #include "engine/time/operation_prediction.h"
+#include "engine/time/unfused_attention.h"
 #include "server/convert/kernel.h"
 #include "server/convert/notes.h"
 #include "server/convert/operation.h"

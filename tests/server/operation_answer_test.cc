@@ -42,8 +42,8 @@ v1::Calibration CalibrationOfGpu(int64_t unix_seconds = kMeasured) {
 }
 
 // The answer of a server that has kept the calibrations `kept`, an hour after the sample's time.
-absl::StatusOr<v1::OperationTime> TimeAnswered(const v1::AnalyzeOperationRequest& request,
-                                               std::vector<v1::Calibration> kept) {
+absl::StatusOr<v1::AnalyzeOperationResponse> Answered(const v1::AnalyzeOperationRequest& request,
+                                                      std::vector<v1::Calibration> kept) {
   const auto snapshot = std::make_shared<const CalibrationSnapshot>(SnapshotOf(kept));
   SuppliedCalibrations supplied;
   AccountingOptions options;
@@ -53,7 +53,14 @@ absl::StatusOr<v1::OperationTime> TimeAnswered(const v1::AnalyzeOperationRequest
   v1::AnalyzeOperationResponse response;
   const absl::Status status = AnswerOperation(request, options, &response);
   if (!status.ok()) return status;
-  return response.time();
+  return response;
+}
+
+absl::StatusOr<v1::OperationTime> TimeAnswered(const v1::AnalyzeOperationRequest& request,
+                                               std::vector<v1::Calibration> kept) {
+  const auto response = Answered(request, std::move(kept));
+  if (!response.ok()) return response.status();
+  return response->time();
 }
 
 v1::AnalyzeOperationRequest ProductRequest() {
@@ -125,16 +132,9 @@ v1::AnalyzeOperationRequest CopyRequest() {
 
 absl::StatusOr<v1::HostCopyTime> CopyAnswered(const v1::AnalyzeOperationRequest& request,
                                               std::vector<v1::Calibration> kept = {}) {
-  const auto snapshot = std::make_shared<const CalibrationSnapshot>(SnapshotOf(kept));
-  SuppliedCalibrations supplied;
-  AccountingOptions options;
-  options.supplied = &supplied;
-  options.calibrations = [snapshot] { return snapshot; };
-  options.now = [] { return absl::FromUnixSeconds(kMeasured + 3600); };
-  v1::AnalyzeOperationResponse response;
-  const absl::Status status = AnswerOperation(request, options, &response);
-  if (!status.ok()) return status;
-  return response.host_copy();
+  const auto response = Answered(request, std::move(kept));
+  if (!response.ok()) return response.status();
+  return response->host_copy();
 }
 
 // PCIe 5 x16 carries 63 GB/s, of which copies reach 0.82; PCIe 4 half of that, PCIe 3 a quarter.
@@ -215,7 +215,8 @@ TEST(OperationAnswer, OfAHostCopyNamesWhatIsMissing) {
     EXPECT_THAT(CopyAnswered(request),
                 NamesFields(std::vector<std::string>{"operation.host_copy.link_bytes_per_second"}));
   }
-  request = CopyRequest();
+  copy.Clear();
+  copy.set_bytes(1);
   copy.set_node_type("dgx-h1000");
   EXPECT_THAT(CopyAnswered(request), Fails(absl::StatusCode::kNotFound, "NODE_TYPE_UNKNOWN"));
   copy.set_node_type("dgx-h100");

@@ -291,16 +291,18 @@ absl::StatusOr<std::vector<LackScore>> GroupedMatmulLacks(const std::vector<CsvR
 }
 
 std::string LackTable(const std::vector<LackScore>& lacks, absl::string_view title) {
+  const bool intervals = std::any_of(lacks.begin(), lacks.end(),
+                                     [](const LackScore& lack) { return lack.inside.has_value(); });
   std::string out =
-      absl::StrCat("| ", title,
-                   " | shapes | measured over expected: p10 | median | p90 | in interval % |\n"
-                   "| --- | ---: | ---: | ---: | ---: | ---: |\n");
+      absl::StrCat("| ", title, " | shapes | measured over expected: p10 | median | p90 |",
+                   intervals ? " in interval % |" : "", "\n| --- | ---: | ---: | ---: | ---: |",
+                   intervals ? " ---: |" : "", "\n");
   for (const LackScore& lack : lacks) {
-    const std::string inside =
-        lack.inside.has_value() ? absl::StrFormat("%.0f", 100 * *lack.inside) : "-";
-    absl::StrAppendFormat(&out, "| %s | %d | %.2f | %.2f | %.2f | %s |\n", lack.lack,
-                          lack.error.shape_count, lack.error.p10, lack.error.median, lack.error.p90,
-                          inside);
+    absl::StrAppendFormat(&out, "| %s | %d | %.2f | %.2f | %.2f |", lack.lack,
+                          lack.error.shape_count, lack.error.p10, lack.error.median,
+                          lack.error.p90);
+    if (lack.inside.has_value()) absl::StrAppendFormat(&out, " %.0f |", 100 * *lack.inside);
+    out += "\n";
   }
   return out;
 }

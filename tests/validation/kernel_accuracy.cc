@@ -40,7 +40,8 @@ rule; its points and checks are never scored. Errors are |predicted / measured -
 cent, bias the median of predicted over measured less 1. The datasheet's roofline is max(FLOPs
 / peak, bytes / bandwidth); the measured peaks' has the best rates of the calibration's points
 instead. "By requests" asks the service, as a user would, for rows that are no points of the
-calibrations that the engine brings along; intervals aim at 80 %. How the times are made, and why some are worse: [kernels_gemm.md](kernels_gemm.md),
+calibrations that the engine brings along; intervals aim at 80 %. How the times are made, and
+why some are worse: [kernels_gemm.md](kernels_gemm.md),
 [kernels_attention.md](kernels_attention.md), [links.md](links.md).
 
 )md";

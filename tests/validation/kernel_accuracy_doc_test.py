@@ -61,7 +61,8 @@ def files_of(report):
         path = f"{FOLDER}/{name}{'' if number == 1 else f'_{number}'}.csv"
         rows = [cells_of(line) for line in table]
         files[path] = csv_of(rows[0], rows[2:])
-        kept = [line for line in table[2:] if "all" in cells_of(line)]
+        kept = [line for line in table[2:]
+                if any(cell.split(", ")[-1] == "all" for cell in cells_of(line))]
         page.extend([*table[:2], *kept, ""] if kept else [])
         page.append(f"{'All' if kept else 'By operation and version,'} {len(table) - 2} rows: "
                     f"[{path}]({path}).")

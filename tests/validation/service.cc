@@ -18,7 +18,7 @@ server::SuppliedCalibrations& Supplied() {
   return *supplied;
 }
 
-// Of a host without devices.
+// A host without devices.
 const std::shared_ptr<const server::CalibrationSnapshot>& Host() {
   static const auto* const host = new std::shared_ptr<const server::CalibrationSnapshot>(
       std::make_shared<const server::CalibrationSnapshot>());

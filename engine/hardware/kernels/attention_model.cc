@@ -72,8 +72,8 @@ bool IsIn(const TermPosition& low, const TermPosition& high, const TermPosition&
   return true;
 }
 
-// At most this much of the time remains where a kernel divides the keys of a tile among units that
-// few tiles of queries leave idle (Flash-Decoding). Nothing of equal lengths is divided.
+// The least share of the time that remains where a kernel divides the keys of a tile among units
+// that few tiles of queries leave idle (Flash-Decoding). Nothing of equal lengths is divided.
 double GainOfDividedKeys(const AttentionShape& shape, AttentionForm form, int64_t compute_units) {
   if (KeySequence(shape) <= shape.sequence) return 1;
   const double tiles =

@@ -86,27 +86,24 @@ double MostKeys(const AttentionShape& shape, AttentionForm form) {
   return std::min(keys, static_cast<double>(shape.window) + moved);
 }
 
-// `shape` with its last tile filled up by earlier queries, as far as there are keys of their own:
-// a tile walks over the keys of its last query, however few queries it has.
-AttentionShape WithWholeTiles(AttentionShape shape, AttentionForm form) {
-  const int64_t keys = KeySequence(shape);
-  if (keys <= shape.sequence) return shape;
-  const int64_t tiles = (shape.sequence - 1) / form.query_tile + 1;
-  shape.key_sequence = keys;
-  shape.sequence = std::min(tiles * form.query_tile, keys);
-  return shape;
-}
-
-// Keys per query of the mean tile. For chunks, those of a whole chunk: a last, short chunk doesn't
-// make the others faster.
-double MeanKeys(const AttentionShape& shape, AttentionForm form) {
-  const bool chunked = form.window == WindowForm::kChunked && shape.causal && shape.window > 0 &&
-                       shape.window < KeySequence(shape);
-  if (chunked) {
-    return (static_cast<double>(shape.window) + 1 + static_cast<double>(form.query_tile)) / 2;
+// Keys per query of the mean tile, of `waves`, with `wave_queries` of each head in one. For chunks,
+// those of a whole chunk: a last, short chunk doesn't make the others faster.
+//
+// Queries at the end of more keys are filled up to whole waves by earlier ones, as far as there are
+// keys: a partly filled wave takes as long, and further queries, which see fewer keys, may not make
+// the waves shorter.
+double MeanKeys(const AttentionShape& shape, AttentionForm form, double waves,
+                double wave_queries) {
+  const auto window = static_cast<double>(shape.window);
+  const auto keys = static_cast<double>(KeySequence(shape));
+  const auto tile = static_cast<double>(form.query_tile);
+  const bool hides = shape.window > 0 && window < keys;
+  if (form.window == WindowForm::kChunked && shape.causal && hides) return (window + 1 + tile) / 2;
+  if (!shape.causal || KeySequence(shape) <= shape.sequence) {
+    return WorkedPairs(shape, form) / static_cast<double>(shape.sequence);
   }
-  const AttentionShape whole = WithWholeTiles(shape, form);
-  return WorkedPairs(whole, form) / static_cast<double>(whole.sequence);
+  const double filled = std::min(waves * wave_queries, keys);
+  return SlidingSum(keys - filled, keys, hides ? window : keys) / filled + tile / 2;
 }
 
 }  // namespace
@@ -121,15 +118,16 @@ TermShape AttentionTerms(const AttentionShape& shape, AttentionForm form, int64_
   const double head_count = static_cast<double>(shape.batch) * static_cast<double>(shape.heads);
   const double even = head_count * WorkedPairs(shape, form) * head_size / units;
   const double largest = tile * MostKeys(shape, form) * head_size;
-  const double tiles = head_count * std::ceil(queries / tile);
-  const double mean_tile = tile * MeanKeys(shape, form) * head_size;
+  const double waves = std::ceil(head_count * std::ceil(queries / tile) / units);
+  const double mean_tile =
+      tile * MeanKeys(shape, form, waves, units * tile / head_count) * head_size;
   const auto elements = [&](double tokens, int64_t heads) {
     return static_cast<double>(shape.batch) * tokens * 2 * head_size * static_cast<double>(heads);
   };
   AttentionShape whole = shape;
   whole.window = 0;
   const bool windowed = shape.window > 0;
-  return {.terms = {1, even, std::max(even, largest), std::ceil(tiles / units) * mean_tile, largest,
+  return {.terms = {1, even, std::max(even, largest), waves * mean_tile, largest,
                     elements(queries, shape.heads),
                     elements(AttendedKeys(shape), shape.key_value_heads),
                     windowed ? head_count * AttendedPairs(whole, WindowForm::kSliding) * head_size /

@@ -16,7 +16,8 @@ absl::optional<BytesPerSecond> HostCopyRate(absl::Span<const MeasuredHostCopy> c
                                             HostCopyDirection direction, bool pageable) {
   const MeasuredHostCopy* largest = nullptr;
   for (const MeasuredHostCopy& copy : copies) {
-    if (copy.direction != direction || copy.pageable != pageable || copy.bytes < kMinHostCopyBytes) continue;
+    if (copy.direction != direction || copy.pageable != pageable || copy.bytes < kMinHostCopyBytes)
+      continue;
     if (largest == nullptr || copy.bytes > largest->bytes) largest = &copy;
   }
   if (largest == nullptr) return absl::nullopt;

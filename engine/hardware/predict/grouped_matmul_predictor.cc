@@ -306,8 +306,11 @@ KernelTime GroupedMatmulPredictor::PredictProduct(const GroupedProduct& product)
   const double weights = active.experts * static_cast<double>(product.n) *
                          static_cast<double>(product.k) * MatmulElementBytes(kind_.type);
   const double least = memory_.value() > 0 ? weights / memory_.value() : 0;
-  const double bare =
-      seconds - QuantisedSeconds(StackedMatmul(batch), kind_.type, memory_, seconds);
+  // A probe times a product of narrow operands alone (docs/gpu_matmul.md).
+  const bool alone = matmuls_->own_model() != nullptr;
+  const double quantised =
+      alone ? 0 : QuantisedSeconds(StackedMatmul(batch), kind_.type, memory_, seconds);
+  const double bare = seconds - quantised;
   const PredictionError error = ErrorOfGroupedProducts(type);
   // The batch's own doubt is what ErrorOfGroupedProducts() measured.
   const Widening doubt = {dense.low.value() / seconds / kMatmulBatch.low,
@@ -335,16 +338,25 @@ KernelTime GroupedMatmulPredictor::ProductOfLayer(const GroupedProduct& product)
                         std::max(layer.basis, KernelBasis::kOtherPass));
 }
 
+KernelTime GroupedMatmulPredictor::PerhapsWithoutPermuting(KernelTime time,
+                                                           const GroupedMatmulShape& shape) const {
+  constexpr double kMostShare = 0.5;
+  const double bytes = kPermutedLayerBytes * ExpertRows(shape) * static_cast<double>(shape.hidden);
+  const double share = bytes / memory_.value() / time.expected.value();
+  time.low = time.low * (1 - std::min(share, kMostShare));
+  return time;
+}
+
 KernelTime GroupedMatmulPredictor::Predict(const GroupedMatmulShape& shape) const {
   GroupedMatmulShape of_kind = shape;
   of_kind.gated = kind_.gated;
   KernelTime out;
   if (model_ == nullptr) {
-    out = Widened(PredictByMatmuls(of_kind), kWholeLayerOfExperts);
+    out = PerhapsWithoutPermuting(PredictByMatmuls(of_kind), of_kind);
   } else {
     out = model_->Predict(of_kind);
     if (own_ != nullptr) out = NoSurerThanAMedian(out);
-    if (whole_layer_) out = Widened(out, kWholeLayerOfExperts);
+    if (whole_layer_) out = PerhapsWithoutPermuting(out, of_kind);
   }
   if (other_scaling_) out = InOtherScaling(out);
   return equivalent_type_ ? AsEquivalentType(out) : out;

@@ -132,6 +132,7 @@ class GroupedMatmulPredictor {
                                                           BytesPerSecond memory, ExpertsKind kind);
   KernelTime PredictByMatmuls(const GroupedMatmulShape& shape) const;
   KernelTime ProductOfLayer(const GroupedProduct& product) const;
+  KernelTime PerhapsWithoutPermuting(KernelTime time, const GroupedMatmulShape& shape) const;
 
   ExpertsKind kind_;
   KernelSource source_;
@@ -145,9 +146,10 @@ class GroupedMatmulPredictor {
 };
 
 // A probe times only the products of a layer. Published layers also choose experts, and permute
-// and sum tokens, which a device may skip: four passes over a row of h in bf16 are up to 0.22 of a
-// published layer (90th percentile of the table with the largest share; docs/kernels.md).
-inline constexpr Widening kWholeLayerOfExperts{.low = 0.8, .high = 1};
+// and sum tokens, which a device may skip: four passes over a row of h in bf16, bytes per element
+// (docs/kernels.md). Up to 0.22 of a published layer (90th percentile of the table with the largest
+// share); the low end goes down by each layer's own share, by at most half.
+inline constexpr double kPermutedLayerBytes = 8;
 
 }  // namespace sextant
 

@@ -50,7 +50,7 @@ Widening WideningBeyond(const PredictionError& error, Widening more) {
           .high = std::exp(std::hypot(high, std::log(more.high)) - high)};
 }
 
-bool IsNear(int64_t one, int64_t other) { return one / 2 <= other && other / 2 <= one; }
+bool IsNear(int64_t one, int64_t other) { return one <= 2 * other && other <= 2 * one; }
 
 // Each size within a factor of two.
 bool IsNear(const MatmulShape& one, const MatmulShape& other) {

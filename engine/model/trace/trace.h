@@ -137,10 +137,13 @@ struct TraceTensor {
 struct Trace {
   std::vector<TraceTensor> tensors;
   std::vector<TraceOp> ops;
+  std::vector<TraceOp> backward;  // while a trace is built: what follows `ops`, in reverse order
 
+  // Keeps the memory.
   void Clear() {
     tensors.clear();
     ops.clear();
+    backward.clear();
   }
 };
 

@@ -28,7 +28,11 @@ int64_t LengthOf(const TraceContext& context, ModelPart part) {
 
 TraceBuilder::TraceBuilder(const TraceContext& context, const TraceWeights& weights, ModelPart part,
                            Trace& out)
-    : context_(context), weights_(weights), out_(out), first_op_(out.ops.size()) {
+    : context_(context),
+      weights_(weights),
+      out_(out),
+      first_op_(out.ops.size()),
+      backward_(out.backward) {
   GoTo(part);
   const int64_t compute = BytesOf(batch().compute_data_type);
   const bool given = batch().matmul_input_data_type != DataType::kUnspecified;

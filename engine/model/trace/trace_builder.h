@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/model/architecture/architecture_spec.h"
@@ -196,7 +195,7 @@ class TraceBuilder {
   absl::string_view module_;
   Trace& out_;
   const size_t first_op_;
-  absl::InlinedVector<TraceOp, 1> backward_;  // in reverse order
+  std::vector<TraceOp>& backward_;  // in reverse order
 };
 
 }  // namespace sextant

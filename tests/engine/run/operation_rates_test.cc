@@ -127,8 +127,8 @@ TEST(OperationRates, NameWhatIsMissing) {
       NamesFields(ElementsAre("device.device.calibrations.calibrations[1]")));
 }
 
-// What has no products needs a bandwidth, which every product of the catalogue has; products need a
-// peak in their type, too, and what lacks is named.
+// Operations without products need a bandwidth, which every product of the catalogue has; products
+// need a peak in their type, too.
 TEST(OperationRates, OfTheCatalogueNeedOnlyWhatTheOperationDoes) {
   for (const Accelerator& accelerator : Accelerators()) {
     for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kBf16, DataType::kFp16,

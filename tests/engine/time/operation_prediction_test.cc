@@ -57,7 +57,7 @@ TEST(PredictOperation, AnEinsumIsItsProducts) {
   EXPECT_FALSE(On(kH100, Einsum{.expression = "a b -> a", .operands = {{64, 64}}}).has_value());
 }
 
-TEST(PredictOperation, IsOfProductsAndOfAttentionInOneKernel) {
+TEST(PredictOperation, IsOfProductsAndOfAttention) {
   Attention attention = {.batch = 2,
                          .heads = 16,
                          .kv_heads = 16,
@@ -65,12 +65,9 @@ TEST(PredictOperation, IsOfProductsAndOfAttentionInOneKernel) {
                          .key_length = 4096,
                          .head_size = 128,
                          .causal = true};
-  EXPECT_TRUE(On(kH100, attention).has_value());
+  EXPECT_EQ(On(kH100, attention)->source.form, PredictionForm::kTerms);
   attention.fused = false;
-  EXPECT_FALSE(On(kH100, attention).has_value());
-  attention.fused = true;
-  attention.query_length = 1;  // decoding
-  EXPECT_FALSE(On(kH100, attention).has_value());
+  EXPECT_EQ(On(kH100, attention)->source.form, PredictionForm::kTiles);
   EXPECT_FALSE(On(kH100, Elementwise{.count = 1'000'000}).has_value());
   EXPECT_FALSE(On({}, Matmul{.m = 1, .n = 1, .k = 1}).has_value());
 }
@@ -96,6 +93,60 @@ TEST(PredictOperation, SaysWhereSizesSlowAProductDown) {
   EXPECT_THAT(even->notes, SizeIs(0));
   EXPECT_GT(off->forward.expected, even->forward.expected * 1.2);
   EXPECT_LT(off->forward.low, even->forward.high);
+}
+
+constexpr Attention kWholeSequence = {.batch = 1,
+                                      .heads = 32,
+                                      .kv_heads = 8,
+                                      .query_length = 65536,
+                                      .key_length = 65536,
+                                      .head_size = 128,
+                                      .causal = true};
+
+// The whole's time is within the interval of its parts' times, and near their sum.
+void ExpectSum(const KernelTime& parts, const KernelTime& whole, const char* product) {
+  EXPECT_LT(parts.low, whole.expected) << product;
+  EXPECT_GT(parts.high, whole.expected) << product;
+  EXPECT_NEAR(parts.expected.value() / whole.expected.value(), 1, 0.15) << product;
+}
+
+KernelTime Times(const KernelTime& time, double count) {
+  return {.expected = time.expected * count, .low = time.low * count, .high = time.high * count};
+}
+
+// A causal sequence on 8 devices in a ring: of 8 x 8 blocks of 8192 tokens 28 have no mask, each in
+// two steps of half the keys, and 8 are causal.
+TEST(PredictOperation, BlocksOfASequenceAddUpToItsTime) {
+  for (const char* product : {"a100-sxm-80", "h100-sxm", "h200-sxm", "b200-sxm", "mi300x"}) {
+    const PlacedDevice device[] = {PlacedProduct(*AcceleratorNamed(product))};
+    const auto whole = On(device, kWholeSequence);
+    Attention part = kWholeSequence;
+    part.query_length = part.key_length = 8192;
+    const auto causal = On(device, part);
+    part.causal = false;
+    part.key_length = 4096;
+    const auto step = On(device, part);
+    ASSERT_TRUE(whole.has_value() && causal.has_value() && step.has_value());
+    EXPECT_GE(step->forward.basis, KernelBasis::kOtherPass);
+    EXPECT_EQ(step->source.source, whole->source.source);
+    ExpectSum(SumOf(Times(causal->forward, 8), Times(step->forward, 56)), whole->forward, product);
+    ExpectSum(SumOf(Times(causal->backward, 8), Times(step->backward, 56)), whole->backward,
+              product);
+  }
+}
+
+// 8 chunks of queries, each to all keys up to its own end.
+TEST(PredictOperation, ChunksOfASequenceAddUpToItsTime) {
+  for (const char* product : {"a100-sxm-80", "h100-sxm", "h200-sxm", "b200-sxm", "mi300x"}) {
+    const PlacedDevice device[] = {PlacedProduct(*AcceleratorNamed(product))};
+    Attention chunk = kWholeSequence;
+    chunk.query_length = 8192;
+    KernelTime sum = {};
+    for (chunk.key_length = 8192; chunk.key_length <= 65536; chunk.key_length += 8192) {
+      sum = SumOf(sum, On(device, chunk)->forward);
+    }
+    ExpectSum(sum, On(device, kWholeSequence)->forward, product);
+  }
 }
 
 // Published latent attention is of another library than published attention of equal heads.
@@ -129,17 +180,21 @@ TEST(PredictOperation, OfSeveralDevicesOneDecides) {
 TEST(AttentionShapes, CountThePairsThatOperationsDo) {
   for (const bool causal : {false, true}) {
     for (const int64_t window : {0, 1, 7, 64, 100}) {
-      const Attention operation = {.batch = 1,
-                                   .heads = 1,
-                                   .kv_heads = 1,
-                                   .query_length = 64,
-                                   .key_length = 64,
-                                   .head_size = 1,
-                                   .causal = causal,
-                                   .window = window};
-      const AttentionShape kernel = {.sequence = 64, .causal = causal, .window = window};
-      EXPECT_EQ(AttendedPairs(kernel, WindowForm::kSliding), AttendedPairs(operation))
-          << causal << " " << window;
+      for (const int64_t keys : {64, 65, 100, 640}) {
+        const Attention operation = {.batch = 1,
+                                     .heads = 1,
+                                     .kv_heads = 1,
+                                     .query_length = 64,
+                                     .key_length = keys,
+                                     .head_size = 1,
+                                     .causal = causal,
+                                     .window = window};
+        const AttentionShape kernel = {
+            .sequence = 64, .key_sequence = keys, .causal = causal, .window = window};
+        EXPECT_EQ(AttendedPairs(kernel, WindowForm::kSliding), AttendedPairs(operation))
+            << causal << " " << window << " " << keys;
+        EXPECT_EQ(AttendedKeys(kernel), AttendedKeys(operation)) << causal << " " << window;
+      }
     }
   }
 }

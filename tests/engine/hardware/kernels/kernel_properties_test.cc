@@ -1,6 +1,7 @@
 // Properties of every predicted time, tested on the reference calibrations.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -32,8 +33,10 @@ int64_t AnySize(std::mt19937& random, int most) {
 }
 
 AttentionShape AnyAttention(std::mt19937& random, int most) {
+  const int64_t sequence = AnySize(random, most);
   return {.batch = AnySize(random, most),
-          .sequence = AnySize(random, most),
+          .sequence = sequence,
+          .key_sequence = random() % 2 == 0 ? 0 : sequence + AnySize(random, most) - 1,
           .heads = AnySize(random, most),
           .key_value_heads = AnySize(random, most),
           .query_key_head_size = AnySize(random, most),
@@ -69,7 +72,9 @@ TEST(PredictedKernels, AreFiniteAndPositiveWhateverTheSizes) {
     ExpectSound(attention.PredictBackward(shape));
     ExpectSound(experts.Predict(AnyExperts(random, 40)));
   }
-  ExpectSound(attention.Predict({.batch = 0, .sequence = -5, .heads = INT64_MAX, .window = -1}));
+  ExpectSound(attention.Predict(
+      {.batch = 0, .sequence = -5, .key_sequence = INT64_MIN, .heads = INT64_MAX, .window = -1}));
+  ExpectSound(attention.Predict({.sequence = INT64_MAX, .key_sequence = 1}));
   ExpectSound(experts.Predict({.tokens = INT64_MIN, .hidden = INT64_MAX, .experts = 0}));
 }
 
@@ -83,11 +88,17 @@ TEST(PredictedKernels, HaveTermsThatNeverFallWithWork) {
                                 .window = i % 2 == 0 ? WindowForm::kSliding : WindowForm::kChunked};
     const TermArray before = AttentionTerms(less, form, 132).terms;
     for (int64_t AttentionShape::*size :
-         {&AttentionShape::batch, &AttentionShape::sequence, &AttentionShape::heads,
-          &AttentionShape::key_value_heads, &AttentionShape::query_key_head_size,
-          &AttentionShape::value_head_size}) {
+         {&AttentionShape::batch, &AttentionShape::sequence, &AttentionShape::key_sequence,
+          &AttentionShape::heads, &AttentionShape::key_value_heads,
+          &AttentionShape::query_key_head_size, &AttentionShape::value_head_size}) {
+      if (size == &AttentionShape::key_sequence && less.key_sequence == 0) continue;
+      // More keys than queries move the queries to other places in their chunks.
+      if (form.window == WindowForm::kChunked && less.key_sequence != 0) continue;
       AttentionShape more = less;
       more.*size += AnySize(random, 12);
+      if (more.key_sequence != 0) {  // where causal, queries are the last of the positions
+        more.key_sequence = std::max(more.key_sequence, more.sequence);
+      }
       const TermArray after = AttentionTerms(more, form, 132).terms;
       for (int term = 0; term < kMaxTerms; ++term) {
         EXPECT_GE(after[term], before[term] * (1 - 1e-12)) << "term " << term;
@@ -126,8 +137,12 @@ TEST(PredictedKernels, TakeLongerForTwiceTheWork) {
           shape.batch *= 2;
           EXPECT_GT(model.Predict(shape).expected, once) << device << " " << sequence;
           shape.batch /= 2;
+          shape.key_sequence = 2 * sequence;
+          const Seconds more_keys = model.Predict(shape).expected;
+          EXPECT_GT(more_keys, once) << device << " " << sequence;
           shape.sequence *= 2;
-          EXPECT_GT(model.Predict(shape).expected, once) << device << " " << sequence;
+          shape.key_sequence = 0;
+          EXPECT_GT(model.Predict(shape).expected, more_keys) << device << " " << sequence;
         }
       }
     }

@@ -50,6 +50,52 @@ TEST(AttentionPredictor, OfAnyOtherProductIsSlowerThanItsProducts) {
   EXPECT_GT(predictor->PredictBackward(kLayer).expected, time.expected * 2);
 }
 
+// No table has full masks of heads of 128. FlashAttention-3 forward on an H100, in 1e12 FLOP/s:
+// meta-pytorch/tritonbench, pull request 1254 (192 heads), and figure 5 of the paper (16 heads).
+TEST(AttentionPredictor, OfFullMasksIsNearPublishedFigures) {
+  struct Figure {
+    int64_t heads;
+    int64_t tokens;
+    double rate;
+  };
+  const auto predictor =
+      AttentionPredictor::OfAccelerator(*AcceleratorNamed("h100-sxm"), DataType::kBf16);
+  ASSERT_TRUE(predictor.has_value());
+  for (const auto& [heads, tokens, rate] : {Figure{192, 2048, 618e12}, Figure{192, 4096, 628e12},
+                                            Figure{192, 8192, 639e12}, Figure{16, 16384, 648e12}}) {
+    const AttentionShape shape = {.sequence = tokens,
+                                  .heads = heads,
+                                  .key_value_heads = heads,
+                                  .query_key_head_size = 128,
+                                  .value_head_size = 128,
+                                  .causal = false};
+    const KernelTime time = predictor->Predict(shape);
+    const double measured = AttentionFlops(shape) / rate;
+    EXPECT_LT(time.low.value(), measured) << tokens;
+    EXPECT_GT(time.high.value(), measured) << tokens;
+    if (tokens >= 4096) {
+      EXPECT_NEAR(time.expected.value() / measured, 1, 0.12) << tokens;
+    }
+    EXPECT_EQ(time.basis, KernelBasis::kOutsideGrid);
+  }
+}
+
+// By two ceilings half the keys are half the work, less certain.
+TEST(AttentionPredictor, OfUnequalLengthsByCeilingsIsLessCertain) {
+  const auto predictor =
+      AttentionPredictor::OfAccelerator(*AcceleratorNamed("mi300x"), DataType::kBf16);
+  ASSERT_TRUE(predictor.has_value());
+  AttentionShape shape = kLayer;
+  shape.causal = false;
+  const KernelTime whole = predictor->Predict(shape);
+  shape.key_sequence = shape.sequence / 2;
+  const KernelTime half = predictor->Predict(shape);
+  EXPECT_NEAR(half.expected.value() / whole.expected.value(), 0.5, 0.01);
+  EXPECT_NEAR(half.high.value() / half.expected.value(),
+              1.25 * whole.high.value() / whole.expected.value(), 1e-9);
+  EXPECT_EQ(half.basis, KernelBasis::kDatasheet);
+}
+
 TEST(AttentionPredictor, IsAbsentWhereNothingIsKnown) {
   EXPECT_FALSE(
       AttentionPredictor::OfAccelerator(*AcceleratorNamed("v100-sxm-16"), DataType::kFp8E4m3)
