@@ -57,9 +57,9 @@ std::string AttentionWords(const v1::AttentionExtent& work) {
   return out;
 }
 
-// "all-gather of 128.0 MB by tensor ranks".
+// "all-gather 128.0 MB by tensor ranks".
 std::string CollectiveWords(const v1::CollectiveExtent& work) {
-  return absl::StrCat(EnumName(work.kind()), " of ", ScaledToFourDigits(work.size_bytes(), "B"),
+  return absl::StrCat(EnumName(work.kind()), " ", ScaledToFourDigits(work.size_bytes(), "B"),
                       " by ", EnumName(work.group()), " ranks");
 }
 
@@ -159,7 +159,6 @@ std::string OperationTable(const v1::StageCompute& stage) {
     if (each.share < kShownShare) {
       ++other_count;
       others.launches += each.launches;
-      others.flops += each.flops;
       others.seconds += each.seconds;
       others.share += each.share;
       continue;
@@ -174,8 +173,7 @@ std::string OperationTable(const v1::StageCompute& stage) {
   if (other_count > 0) {
     table.AddRow({absl::StrCat(other_count, other_count == 1 ? " other" : " others"), "",
                   Grouped(others.launches), TimeToThreeDigits(others.seconds),
-                  ShareNumber(others.share), TeraflopsNumber(others.flops, others.seconds),
-                  "below 1 % each"});
+                  ShareNumber(others.share), kNoValue, "below 1 % each"});
   }
   return table.Text();
 }

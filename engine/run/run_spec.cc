@@ -65,7 +65,7 @@ void CheckRunLayout(const RunSpec& run, FieldViolations& violations) {
     }
     if (run.options.include_operations) {
       violations.Add("options.include_operations",
-                     "are of a stage under a layout: leave it out, or give layout");
+                     "is of compute under a layout: leave it out, or give layout");
     }
     if (run.options.require_activations && !run.training.activation_bytes.has_value()) {
       violations.Add("layout",

@@ -185,7 +185,35 @@ v1::Compute Sample() {
   return out;
 }
 
-constexpr char kGolden[] = R"()";
+constexpr char kGolden[] =
+    R"(
+One micro-batch of stage 0 (of 4): forward 13.0 ms, backward 27.0 ms, together 40.0 ms (37.5 to
+  43.0), 460 TFLOP/s a GPU; once a step: gradient norm 1.00 ms, optimizer 3.10 ms
+  The host starts 1,234 kernels in 9.87 ms (2.47 to 30.9).
+  operation                pass     runs     time     %  TFLOP/s  kernel [source]
+  feed_forward gate_up     weight     12  20.0 ms  50.0      600  matmul 8192x7168x4096 [1]
+  attention core           forward     8  16.0 ms  40.0      400  attention 1x8192 32/8 heads of
+                                                                  128 causal [2]
+  feed_forward activation  again      16  3.40 ms   8.5        -  pass 117.4 MB [3]
+  2 others                             4   600 us   1.5        -  below 1 % each
+
+  exchange (not timed yet)  pass     runs  what
+  attention gather          forward     8  all-gather 134.2 MB by tensor ranks
+
+One micro-batch of stages 1-3 (of 4): forward 1.00 ms, backward 2.00 ms, together 3.00 ms (900 us
+  to 3.30 ms)
+  The host takes 8.00 ms (2.00 to 25.0) to start 1,000 kernels, longer than they compute: a
+  micro-batch takes as long.
+  operation        pass      runs     time      %  TFLOP/s  kernel [source]
+  experts gate_up  forward  1,000  3.00 ms  100.0      100  grouped* 8 x 512x4096x14336 [1]
+
+Operations
+  runs: kernels in all layers; %: of the micro-batch; again: of the forward pass, repeated in the
+  backward pass; input, weight: their gradients; *: in the narrower type of matrix inputs
+  [1] a table of products
+  [2] a table of attention
+  [3] a datasheet
+)";
 
 TEST(ComputeSections, ListOperationsByTimeAndNameTheirSources) {
   EXPECT_EQ(ComputeSections(Sample(), Sources()), kGolden);
@@ -223,9 +251,9 @@ TEST(ComputeSections, WriteTheShapeOfEachKernel) {
        "key_value_head_count: 4 query_key_head_size: 64 value_head_size: 64 }",
        "  attention 2x9 4 heads of 64\n"},
       {"attention { batch_count: 2 query_count: 9 key_count: 18 head_count: 4 "
-       "key_value_head_count: 1 query_key_head_size: 192 value_head_size: 128 causal: true "
+       "key_value_head_count: 1 query_key_head_size: 192 value_head_size: 128 "
        "window_size: 5 }",
-       "  attention 2x9x18 4/1 heads of 192/128\n"},
+       "  attention 2x9x18 4/1 heads of 192/128 window 5\n"},
       {"memory_pass { read_bytes: 1e9 written_bytes: 0.5e9 }", "  pass 1.500 GB\n"},
   };
   for (const auto& [operation, line] : cases) EXPECT_THAT(LineOf(operation), HasSubstr(line));
