@@ -129,9 +129,10 @@ TEST(PredictUnfusedAttention, TakesLongerThanOneKernel) {
     const PlacedDevice devices[] = {PlacedProduct(*AcceleratorNamed(product))};
     Attention attention = kLayer;
     const auto unfused =
-        *PredictOperation(attention, DataType::kBf16, devices, DeviceJoin::kSlowest);
+        *PredictOperation(attention, {.input = DataType::kBf16}, devices, DeviceJoin::kSlowest);
     attention.fused = true;
-    const auto fused = *PredictOperation(attention, DataType::kBf16, devices, DeviceJoin::kSlowest);
+    const auto fused =
+        *PredictOperation(attention, {.input = DataType::kBf16}, devices, DeviceJoin::kSlowest);
     EXPECT_GT(unfused->forward.expected, fused->forward.expected * 1.5) << product;
     EXPECT_GT(unfused->backward.expected, fused->backward.expected) << product;
     EXPECT_LE(unfused->forward.low, unfused->forward.expected);
