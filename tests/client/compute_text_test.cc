@@ -33,7 +33,7 @@ constexpr char kCompute[] = R"pb(
     flops: 18.4e12
     host {
       launches: 1234
-      seconds { expected: 9.872e-3 low: 2.468e-3 high: 30.85e-3 }
+      seconds { expected: 9.872e-3 low: 2.468e-3 high: 30.9e-3 }
     }
     operations {
       part: MODEL_PART_INPUT
