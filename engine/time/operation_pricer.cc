@@ -116,9 +116,21 @@ KernelTime OperationPricer::GroupedTime(const TraceOp& op, const GroupedMatmulWo
                                                        .n = work.n,
                                                        .k = work.k,
                                                        .pass = PassOf(op.pass)});
+  // All experts' rows draw power together.
   const auto rows = static_cast<int64_t>(work.rows_per_expert * static_cast<double>(work.experts));
   const MatmulShape all = {std::max<int64_t>(rows, 1), work.n, work.k};
   return Sustained(burst, by.derating, by.matmuls->WorkShare(all));
+}
+
+// Of experts, that of one expert's rows: their weights are read, and their gradients written, each.
+double OperationPricer::WorkShareOf(const TraceOp& op) const {
+  if (const auto* matmul = std::get_if<MatmulWork>(&op.work)) {
+    return Of(op).matmuls->WorkShare({matmul->batch, {matmul->m, matmul->n, matmul->k}});
+  }
+  const auto* grouped = std::get_if<GroupedMatmulWork>(&op.work);
+  if (grouped == nullptr) return 0;
+  const auto rows = static_cast<int64_t>(std::ceil(grouped->rows_per_expert));
+  return Of(op).matmuls->WorkShare({grouped->experts, {rows, grouped->n, grouped->k}});
 }
 
 KernelTime OperationPricer::AttentionTime(const TraceOp& op, const AttentionWork& work) const {

@@ -49,6 +49,9 @@ class OperationPricer {
   // The time of all launches of `op` in a long run; 0 for collectives. Allocates nothing.
   KernelTime TimeOf(const TraceOp& op) const;
 
+  // The share of the arithmetic in the time of a product: MatmulPredictor::WorkShare().
+  double WorkShareOf(const TraceOp& op) const;
+
   // Sources of times, and the index of `op`'s.
   absl::Span<const KernelSource> sources() const { return sources_; }
   size_t SourceOf(const TraceOp& op) const;
