@@ -111,6 +111,8 @@ constexpr FieldFlag kPlanFlags[] = {
      "show how each number came about", kOptions},
     {"--include-ledger,--ledger", "options.include_ledger",
      "with a layout: list what is held, row by row", kOptions},
+    {"--include-operations,--explain", "options.include_operations",
+     "with a layout: list what is computed, by time", kOptions},
 
     {"--tensor-parallel-size,--tp", "layout.parallel.tensor_parallel_size",
      "ranks that share a matrix", kLayout},
@@ -209,6 +211,10 @@ constexpr FieldFlag kPlanFlags[] = {
      kFramework},
     {"--grouped-experts", "layout.framework.grouped_experts",
      "one grouped product for a GPU's experts", kFramework},
+    {"--fused-projections", "layout.framework.fused_projections",
+     "one product of query, key and value; of gate and up", kFramework},
+    {"--captured-graphs", "layout.framework.captured_graphs",
+     "a micro-batch's kernels start at once", kFramework},
 };
 
 // The ways to name devices, whose fields hold messages.

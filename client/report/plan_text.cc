@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/flags/plan_flags.h"
+#include "client/report/compute_text.h"
 #include "client/report/memory_text.h"
 #include "client/report/rates_text.h"
 #include "client/report/text.h"
@@ -231,7 +232,8 @@ std::string PlanText(const v1::PlanRunResponse& response, absl::Time now) {
                       NotesText("Warnings", plan.warnings(), PlanFieldWords),
                       RatesText(plan.rates(), plan.sources(), now),
                       NotesText("Assumptions", plan.assumptions(), PlanFieldWords),
-                      IgnoredFieldsSection(plan.ignored_config_fields()), DerivationSection(plan),
+                      IgnoredFieldsSection(plan.ignored_config_fields()),
+                      ComputeSections(plan.compute(), plan.sources()), DerivationSection(plan),
                       "\n",
                       Wrap("",
                            absl::StrCat("engine ", response.engine_version(), ", rates ",

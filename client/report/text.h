@@ -40,7 +40,9 @@ using text::Grouped;
 using text::Percent;
 using text::Plain;
 using text::Scaled;
+using text::ScaledToFourDigits;
 using text::ShortTime;
+using text::TimeToThreeDigits;
 using text::WithUnit;
 
 // Names.

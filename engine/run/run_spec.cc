@@ -63,6 +63,10 @@ void CheckRunLayout(const RunSpec& run, FieldViolations& violations) {
       violations.Add("options.include_ledger",
                      "is of memory under a layout: leave it out, or give layout");
     }
+    if (run.options.include_operations) {
+      violations.Add("options.include_operations",
+                     "is of compute under a layout: leave it out, or give layout");
+    }
     if (run.options.require_activations && !run.training.activation_bytes.has_value()) {
       violations.Add("layout",
                      "is required, or training.activation_bytes: options.require_activations "
@@ -134,11 +138,13 @@ void CheckOptions(const PlanOptions& options, FieldViolations& violations) {
   constexpr char kNeedsFull[] =
       "is part of a full answer alone: leave it out, or set options.view "
       "to PLAN_VIEW_FULL";
-  if (options.include_derivation && !options.full) {
-    violations.Add("options.include_derivation", kNeedsFull);
-  }
-  if (options.include_ledger && !options.full) {
-    violations.Add("options.include_ledger", kNeedsFull);
+  const std::pair<bool, const char*> parts[] = {
+      {options.include_derivation, "options.include_derivation"},
+      {options.include_ledger, "options.include_ledger"},
+      {options.include_operations, "options.include_operations"},
+  };
+  for (const auto& [included, field] : parts) {
+    if (included && !options.full) violations.Add(field, kNeedsFull);
   }
 }
 

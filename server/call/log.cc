@@ -38,14 +38,14 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMaxFactBytes = 640;
 
 // U+FFFD in place of what is not UTF-8.
-std::string Text(const Json& json) {
+std::string JsonText(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // At most kMaxFactBytes as JSON, where a byte may take six.
 Json Fact(const std::string& value) {
   Json fact = value;
-  for (size_t most = kMaxFactBytes; Text(fact).size() > kMaxFactBytes; most /= 2) {
+  for (size_t most = kMaxFactBytes; JsonText(fact).size() > kMaxFactBytes; most /= 2) {
     fact = Clip(value, most);
   }
   return fact;
@@ -85,7 +85,7 @@ std::string CallLogLine(const CallRecord& record) {
   line["duration_seconds"] = record.duration_seconds;
   if (!record.trace_id.empty()) line["trace_id"] = record.trace_id;
   line["request_bytes"] = record.request_bytes;
-  return Text(line) + "\n";
+  return JsonText(line) + "\n";
 }
 
 void LogCall(CallLogLevel level, const CallRecord& record) {
@@ -106,7 +106,7 @@ std::string EventLogLine(absl::string_view event,
   line["time"] = TimeText(std::chrono::system_clock::now());
   line["event"] = std::string(event);
   for (const auto& [key, value] : facts) line[key] = Fact(value);
-  return Text(line) + "\n";
+  return JsonText(line) + "\n";
 }
 
 void LogEvent(absl::string_view event,
@@ -115,7 +115,7 @@ void LogEvent(absl::string_view event,
 }
 
 std::string PrintableText(absl::string_view bytes) {
-  auto text = Json::parse(Text(std::string(bytes))).get<std::string>();
+  auto text = Json::parse(JsonText(std::string(bytes))).get<std::string>();
   for (char& c : text) {
     if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
   }

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "server/convert/compute.h"
 #include "server/convert/counted_model.h"
 #include "server/convert/enums.h"
 #include "server/convert/memory.h"
@@ -85,6 +86,9 @@ void PlanTo(Plan plan, bool full, v1::Plan* out) {
   for (const Rate& rate : plan.rates) RateTo(rate, sources, out->add_rates());
   for (DerivationStep& step : plan.derivation) {
     StepTo(std::move(step), sources, out->add_derivation());
+  }
+  if (full && plan.compute.has_value() && plan.memory_estimate.has_value()) {
+    ComputeTo(*plan.compute, plan.memory_estimate->layer_kinds, sources, out->mutable_compute());
   }
 }
 

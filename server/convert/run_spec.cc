@@ -84,6 +84,8 @@ FrameworkSpec FrameworkMemoryFrom(const v1::FrameworkMemory& m, absl::string_vie
   if (m.has_transformer_engine()) out.transformer_engine = m.transformer_engine();
   out.deterministic = m.deterministic();
   if (m.has_grouped_experts()) out.grouped_experts = m.grouped_experts();
+  if (m.has_fused_projections()) out.fused_projections = m.fused_projections();
+  out.captured_graphs = m.captured_graphs();
   return out;
 }
 
@@ -155,6 +157,7 @@ PlanOptions OptionsFrom(const v1::PlanOptions& m, FieldViolations& violations) {
   out.full = m.view() == v1::PLAN_VIEW_FULL;
   out.include_derivation = m.include_derivation();
   out.include_ledger = m.include_ledger();
+  out.include_operations = m.include_operations();
   if (m.has_fits_chance()) out.thresholds.fits = m.fits_chance();
   if (m.has_does_not_fit_chance()) out.thresholds.does_not_fit = m.does_not_fit_chance();
   out.require_activations = m.require_activations();

@@ -9,6 +9,7 @@
 #include "engine/run/plan.h"
 #include "server/call/call_end.h"
 #include "server/call/worker_pool.h"
+#include "server/convert/compute.h"
 #include "server/convert/plan.h"
 #include "server/convert/run_spec.h"
 
@@ -53,6 +54,7 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   const auto end = [&context] { return EndOf(context); };
   CallWork work(end);
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations), work));
+  if (plan.compute.has_value()) SEXTANT_RETURN_IF_ERROR(CheckOperationCount(*plan.compute));
   response->set_rates_fingerprint(RatesFingerprint(plan.rates));
   metrics_.layouts_considered().Increment();
   metrics_.verdict(plan.verdict()).Increment();

@@ -97,6 +97,8 @@ TEST(MemoryCommand, SendsEveryKindOfFlag) {
                        "--reduce-bucket-elements=5e8",
                        "--workspace-bytes=64MiB",
                        "--fragmentation=0.06",
+                       "--fused-projections=false",
+                       "--captured-graphs",
                        "--fits-chance=0.95",
                        "--does-not-fit-chance=0.2",
                        "--require-activations",
@@ -124,7 +126,8 @@ TEST(MemoryCommand, SendsEveryKindOfFlag) {
         "framework": {"kind": "KIND_PYTORCH_FSDP", "persistent_gradients": true,
           "deferred_reduction": false,
           "reduce_bucket_elements": 500000000, "workspace_bytes": 67108864,
-          "fragmentation_ratio": 0.06}}})json");
+          "fragmentation_ratio": 0.06, "fused_projections": false,
+          "captured_graphs": true}}})json");
 }
 
 // The counts are 8 x 4, and what the experts add.

@@ -99,6 +99,7 @@ TEST(PlanFieldWords, AreThoseOfTheCommandLine) {
       {"layout.parallel.layers_per_chunk[2]", "--layers-per-chunk, entry 3"},
       {"layout.framework.kind", "--framework"},
       {"options.include_ledger", "--ledger"},
+      {"options.include_operations", "--explain"},
       {"model.architecture.layer_kinds[0].name", "--architecture: layer_kinds[0].name"},
       {"model.transformer.layer_count", "--transformer: layer_count"},
       {"model.hugging_face_config.n_layer", "--config: n_layer"},

@@ -106,7 +106,8 @@ TEST(BuildPlanRequest, FillsEveryField) {
                  "--search=none",
                  "--mfu=0.4",
                  "--flops-convention=six-n-non-embedding",
-                 "--derivation"},
+                 "--derivation",
+                 "--explain"},
                 R"({"model": {"preset": "llama-3.1-8b", "changes": {"vocabulary_multiple": 128,
             "adapters": {"rank": 16,
               "targets": ["attention.output", "feed_forward.up", "output_head"]},
@@ -132,7 +133,7 @@ TEST(BuildPlanRequest, FillsEveryField) {
             "does_not_fit_chance": 0.05, "require_activations": true,
             "search": "LAYOUT_SEARCH_NONE", "assumed_mfu": 0.4,
             "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING",
-            "include_derivation": true}})");
+            "include_derivation": true, "include_operations": true}})");
 }
 
 TEST(BuildPlanRequest, KeepsAFalseOrZeroThatWasGiven) {

@@ -46,7 +46,8 @@ constexpr char kEveryField[] = R"json({
     "fused_weight_gradient": true, "reduce_bucket_elements": 19, "gather_bucket_elements": 20,
     "workspace_bytes": 21, "fragmentation_ratio": 0.22, "context_bytes": 23,
     "communicator_bytes": 24, "deferred_reduction": false,
-    "transformer_engine": true, "deterministic": true, "grouped_experts": false}})json";
+    "transformer_engine": true, "deterministic": true, "grouped_experts": false,
+    "fused_projections": false, "captured_graphs": true}})json";
 
 class EveryField : public ::testing::Test {
  protected:
@@ -116,6 +117,8 @@ TEST_F(EveryField, OfTheFrameworkArrives) {
   EXPECT_EQ(layout_.framework.transformer_engine, true);
   EXPECT_TRUE(layout_.framework.deterministic);
   EXPECT_EQ(layout_.framework.grouped_experts, false);
+  EXPECT_EQ(layout_.framework.fused_projections, false);
+  EXPECT_TRUE(layout_.framework.captured_graphs);
 }
 
 // Detects a field that is added to the API but not to the conversion or to the test.
@@ -125,7 +128,7 @@ TEST(RunLayoutFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::StateSharding::descriptor()->field_count(), 6);
   EXPECT_EQ(v1::WeightStorage::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::KernelChoices::descriptor()->field_count(), 13);
-  EXPECT_EQ(v1::FrameworkMemory::descriptor()->field_count(), 13);
+  EXPECT_EQ(v1::FrameworkMemory::descriptor()->field_count(), 15);
 }
 
 TEST(RunLayoutFrom, WhatIsAbsentStaysAbsent) {

@@ -63,6 +63,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
     "options": {"view": "PLAN_VIEW_FULL", "fits_chance": 0.95, "does_not_fit_chance": 0.05,
       "require_activations": true, "search": "LAYOUT_SEARCH_NONE",
       "assumed_mfu": 0.22, "include_derivation": true, "include_ledger": true,
+      "include_operations": true,
       "flops_convention": "FLOPS_CONVENTION_SIX_N_NON_EMBEDDING"},
      "rate_requirement": {"minimum_source": "RATE_SOURCE_MEASURED_DEVICE",
        "maximum_age": "90.5s"}})");
@@ -145,6 +146,7 @@ TEST(RunSpecFrom, CarriesEveryField) {
   EXPECT_EQ(run.options.thresholds.does_not_fit, 0.05);
   EXPECT_TRUE(run.options.require_activations);
   EXPECT_TRUE(run.options.include_ledger);
+  EXPECT_TRUE(run.options.include_operations);
   ASSERT_TRUE(run.layout.has_value());
   EXPECT_EQ(run.layout->micro_batch_size, 29);  // more of it: convert_run_layout_test.cc
   EXPECT_EQ(run.rate_requirement.minimum_source, RateSource::kMeasuredDevice);
@@ -164,7 +166,7 @@ TEST(RunSpecFrom, TheTestKnowsEveryField) {
   EXPECT_EQ(v1::OptimizerSpec::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::ClusterSpec::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::EconomicsSpec::descriptor()->field_count(), 4);
-  EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 9);
+  EXPECT_EQ(v1::PlanOptions::descriptor()->field_count(), 10);
   EXPECT_EQ(v1::RateRequirement::descriptor()->field_count(), 2);
 }
 
@@ -178,6 +180,7 @@ TEST(RunSpecFrom, AnEmptyRequestStandsForDefaults) {
   EXPECT_FALSE(run.training.precision.master_weights.has_value());
   EXPECT_FALSE(run.options.assumed_mfu.has_value());
   EXPECT_FALSE(run.options.include_ledger);
+  EXPECT_FALSE(run.options.include_operations);
   EXPECT_FALSE(run.layout.has_value());
 }
 

@@ -73,6 +73,68 @@ TEST(PlanningServiceLayouts, EstimatesMemoryByStage) {
   EXPECT_EQ(sums.SerializeAsString(), response.SerializeAsString());
 }
 
+// The sums of `stage` are those of its operations.
+void ExpectAddsUp(const v1::StageCompute& stage, int source_count) {
+  int64_t launches = 0;
+  double seconds = 0;
+  double flops = 0;
+  double share = 0;
+  for (const v1::TimedOperation& operation : stage.operations()) {
+    if (operation.has_collective()) continue;
+    launches += operation.launches();
+    seconds += operation.seconds().expected();
+    flops += operation.flops();
+    share += operation.share();
+    EXPECT_GE(operation.source_number(), 1);
+    EXPECT_LE(operation.source_number(), source_count);
+  }
+  EXPECT_EQ(launches, stage.host().launches());
+  EXPECT_NEAR(seconds, stage.micro_batch_seconds().expected(), 1e-9);
+  EXPECT_NEAR(flops, stage.flops(), 1e-9 * flops);
+  EXPECT_NEAR(share, 1, 1e-9);
+}
+
+TEST(PlanningServiceLayouts, ListsWhatEachStageComputes) {
+  const PlanningServer server = WithSample();
+  v1::PlanRunRequest request = RunWithLayout();
+  request.mutable_options()->set_include_operations(true);
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const v1::Compute& compute = response.plan().compute();
+  ASSERT_EQ(compute.stages_size(), 3);  // the first, two that are alike, the last
+  EXPECT_EQ(compute.stages(1).first_stage(), 1);
+  EXPECT_EQ(compute.stages(1).stage_count(), 2);
+  for (const v1::StageCompute& stage : compute.stages()) {
+    ExpectAddsUp(stage, response.plan().sources_size());
+  }
+  // A matrix of 4096 x 28672 in 8 layers, over 4 ranks: n = 7168, 2 x 4096 x 7168 x 4096 FLOPs.
+  for (const v1::TimedOperation& operation : compute.stages(1).operations()) {
+    if (operation.name() != "gate_up" || operation.pass() != v1::OPERATION_PASS_FORWARD) continue;
+    EXPECT_EQ(operation.module(), "feed_forward");
+    EXPECT_EQ(operation.launches(), 8);
+    EXPECT_EQ(operation.matmul().m(), 4096);
+    EXPECT_EQ(operation.matmul().n(), 7168);
+    EXPECT_EQ(operation.matmul().k(), 4096);
+    EXPECT_EQ(operation.flops(), 8 * 2.0 * 4096 * 7168 * 4096);
+    return;
+  }
+  ADD_FAILURE() << "no gate_up";
+}
+
+TEST(PlanningServiceLayouts, RefusesOperationsInABasicView) {
+  const PlanningServer server = WithSample();
+  v1::PlanRunRequest request = RunWithLayout();
+  request.mutable_options()->set_include_operations(true);
+  request.mutable_options()->set_view(v1::PLAN_VIEW_BASIC);
+  v1::PlanRunResponse response;
+  const grpc::Status status = server.PlanRun(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("options.include_operations"),
+                    HasSubstr("leave it out, or set options.view to PLAN_VIEW_FULL")));
+}
+
 // Its 32 layers on `stages` stages, with all their rows.
 v1::PlanRunRequest RunOnStages(int stages) {
   v1::PlanRunRequest request = RunWithLayout();

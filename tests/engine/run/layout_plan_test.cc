@@ -132,6 +132,15 @@ TEST(LayoutPlan, RefusesWhatContradictsIt) {
   run.layout = absl::nullopt;
   run.options.include_ledger = run.options.full = true;
   EXPECT_THAT(FieldsOf(run), ElementsAre("options.include_ledger"));
+
+  run = Llama70b();
+  run.layout = absl::nullopt;
+  run.options.include_operations = run.options.full = true;
+  EXPECT_THAT(FieldsOf(run), ElementsAre("options.include_operations"));
+
+  run = Llama70b();
+  run.options.include_operations = true;  // and no full view
+  EXPECT_THAT(FieldsOf(run), ElementsAre("options.include_operations"));
 }
 
 TEST(LayoutPlan, RefusesSizesThatDoNotGoTogether) {

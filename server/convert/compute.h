@@ -1,0 +1,28 @@
+// A plan's compute, operation by operation, as a message.
+#ifndef SEXTANT_SERVER_CONVERT_COMPUTE_H_
+#define SEXTANT_SERVER_CONVERT_COMPUTE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "engine/time/stage_compute.h"
+#include "server/convert/notes.h"
+#include "sextant/v1/compute.pb.h"
+
+namespace sextant::server {
+
+// The most operations of an answer, all stages together: as many as a ledger's rows.
+inline constexpr int64_t kMaxOperations = 10'000;
+
+// Errors: kInvalidArgument "options.include_operations" beyond kMaxOperations.
+absl::Status CheckOperationCount(const ComputeEstimate& compute);
+
+// Fills `out`, which is empty. `layer_kinds` are the names by TimedOperation::layer_kind.
+void ComputeTo(const ComputeEstimate& compute, const std::vector<std::string>& layer_kinds,
+               SourceNumbers& sources, v1::Compute* out);
+
+}  // namespace sextant::server
+
+#endif  // SEXTANT_SERVER_CONVERT_COMPUTE_H_
