@@ -50,7 +50,7 @@ absl::StatusOr<absl::optional<OperationPricer::Products>> OperationPricer::Produ
     const DeviceModel& model, MatmulType type) {
   Products out;
   SEXTANT_ASSIGN_OR_RETURN(out.matmuls, model.Matmuls(type));
-  // Whether a layer of experts has a gate does not matter to one of its products.
+  // One product of a layer of experts is the same with and without a gate.
   SEXTANT_ASSIGN_OR_RETURN(out.experts, model.Experts({type.data_type, true, type.scaling}));
   if (out.matmuls == nullptr) return absl::optional<Products>();
   SEXTANT_ASSIGN_OR_RETURN(out.derating, model.SustainedDerating(type.data_type));
@@ -122,7 +122,7 @@ KernelTime OperationPricer::GroupedTime(const TraceOp& op, const GroupedMatmulWo
   return Sustained(burst, by.derating, by.matmuls->WorkShare(all));
 }
 
-// Of experts, that of one expert's rows: their weights are read, and their gradients written, each.
+// Experts have the share of one expert's rows: their weights are read, and their gradients written, each.
 double OperationPricer::WorkShareOf(const TraceOp& op) const {
   if (const auto* matmul = std::get_if<MatmulWork>(&op.work)) {
     return Of(op).matmuls->WorkShare({matmul->batch, {matmul->m, matmul->n, matmul->k}});

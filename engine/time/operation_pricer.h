@@ -32,7 +32,7 @@ absl::optional<KernelKind> KernelKindOf(const TraceOp& op);
 // The types that a trace's products are multiplied in.
 struct PricedTypes {
   DataType compute = DataType::kBf16;
-  // Of TraceOp::narrow products; kUnspecified: there are none.
+  // The type of TraceOp::narrow products; kUnspecified: there are none.
   DataType narrow = DataType::kUnspecified;
   absl::optional<MatmulScaling> scaling = {};  // of fp8; absent: the type's usual one
 };

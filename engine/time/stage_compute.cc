@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kFp32Bytes = 4;
 constexpr double kHidden = 0.4;
-// Of a usual stage; more are allocated as they come.
+// The operations of a usual stage; more are allocated as they come.
 constexpr size_t kOperations = 64;
 constexpr size_t kStepOperations = 4;
 
@@ -199,7 +199,7 @@ class StageOperations {
     return static_cast<double>(StorageBytes(job_.state.precision.gradient_data_type));
   }
 
-  // What adding a micro-batch's gradients moves beyond the product that writes them once, of c
+  // Bytes that adding a micro-batch's gradients moves beyond the product that writes them once, of c
   // bytes computed and g bytes kept:
   //   fused into the product's epilogue        FusedAccumulation()
   //   added to another tensor                  reads c and g, writes g: c + 2 g, in all

@@ -1,4 +1,4 @@
-// What one GPU of a stage computes, and how long it takes.
+// The work of one GPU of a stage, and its time.
 #include "engine/time/stage_compute.h"
 
 #include <gmock/gmock.h>

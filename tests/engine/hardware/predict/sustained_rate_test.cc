@@ -93,7 +93,7 @@ struct StatedCase {
   double high;
 };
 
-// What each product's sources say lies within the interval, with the expected factor among it.
+// The sources' figures of each product lie within the interval, with the expected factor among it.
 TEST(SustainedRate, HoldsWhatIsPublished) {
   const StatedCase cases[] = {
       {"a100-sxm-80", DataType::kBf16, 1.00, 1.05}, {"h100-sxm", DataType::kBf16, 1.09, 1.12},
@@ -120,7 +120,7 @@ TEST(SustainedRate, HoldsWhatIsPublished) {
   }
 }
 
-// Of 10 ms, 5 are arithmetic's: 1.4 times as long are 12 ms. Relative distances add in squares:
+// Half of 10 ms is arithmetic: 1.4 times as long are 12 ms. Relative distances add in squares:
 // below (0.1^2 + (1 - 1 / 1.2)^2)^(1/2) = 0.1944, above (0.2^2 + (1.25 / 1.2 - 1)^2)^(1/2) =
 // 0.2043.
 TEST(Sustained, SlowsTheArithmeticAlone) {
