@@ -122,7 +122,8 @@ KernelTime OperationPricer::GroupedTime(const TraceOp& op, const GroupedMatmulWo
   return Sustained(burst, by.derating, by.matmuls->WorkShare(all));
 }
 
-// Experts have the share of one expert's rows: their weights are read, and their gradients written, each.
+// Experts have the share of one expert's rows: their weights are read, and their gradients written,
+// each.
 double OperationPricer::WorkShareOf(const TraceOp& op) const {
   if (const auto* matmul = std::get_if<MatmulWork>(&op.work)) {
     return Of(op).matmuls->WorkShare({matmul->batch, {matmul->m, matmul->n, matmul->k}});

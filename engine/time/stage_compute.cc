@@ -199,8 +199,8 @@ class StageOperations {
     return static_cast<double>(StorageBytes(job_.state.precision.gradient_data_type));
   }
 
-  // Bytes that adding a micro-batch's gradients moves beyond the product that writes them once, of c
-  // bytes computed and g bytes kept:
+  // Bytes that adding a micro-batch's gradients moves beyond the product that writes them once, of
+  // c bytes computed and g bytes kept:
   //   fused into the product's epilogue        FusedAccumulation()
   //   added to another tensor                  reads c and g, writes g: c + 2 g, in all
   //     micro-batches but the first where both are of one type, whose tensor is the first's

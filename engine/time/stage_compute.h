@@ -25,8 +25,8 @@ struct TimedOperation {
   int layer_kind = -1;  // index into ArchitectureSpec::layer_kinds; -1: outside the layers
   int64_t layers = 1;   // that run it
   TraceOp op;           // of one layer
-  // The sum of all launches in all layers, for one micro-batch (of a step operation: for one step). 0 for
-  // collectives.
+  // The sum of all launches in all layers, for one micro-batch (of a step operation: for one step).
+  // 0 for collectives.
   KernelTime time;
   size_t source = 0;  // index into ComputeEstimate::sources; of no use for collectives
 };

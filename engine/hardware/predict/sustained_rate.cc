@@ -17,7 +17,8 @@ struct Factors {
   double high;
 };
 
-// The factors of one product, by the bits of the operands. All but the citations' figures are round.
+// The factors of one product, by the bits of the operands. All but the citations' figures are
+// round.
 struct Stated {
   absl::string_view accelerator;  // the catalogue's name
   Factors wide;                   // 16 bits and more

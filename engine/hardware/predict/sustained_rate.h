@@ -47,9 +47,9 @@ absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, Dat
 // The low end is the burst's at least.
 KernelTime Sustained(const KernelTime& burst, const Derating& derating, double work_share);
 
-// The factor of attention in one kernel. No long run of it is published. Exponentials and sums hold its matrix
-// units back, so that they draw less power than a product's: no more than the neutral factor is
-// expected. The high end is the products'.
+// The factor of attention in one kernel. No long run of it is published. Exponentials and sums hold
+// its matrix units back, so that they draw less power than a product's: no more than the neutral
+// factor is expected. The high end is the products'.
 Derating DeratingOfAttention(Derating of_products);
 
 }  // namespace sextant
