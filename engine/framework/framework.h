@@ -80,7 +80,7 @@ struct FrameworkTraits {
   // The vocabulary is padded to a multiple of this and the tensor parallel size. 0: not padded.
   Cited<int64_t> vocabulary_multiple = {};
   Cited<bool> transformer_engine = {};
-  Cited<bool> grouped_experts = {};      // one grouped product for all experts of a GPU
+  Cited<bool> grouped_experts = {};  // one grouped product for all experts of a GPU
   // One product of query, key and value, and one of gate and up.
   Cited<bool> fused_projections = {};
   Cited<bool> fuses_gated_experts = {};  // one kernel computes and scales gated activations

@@ -91,7 +91,7 @@ struct Plan {
   DeviceCapacity capacity;
   Fit fit;                                              // of an even split over all devices
   absl::optional<MemoryEstimate> memory_estimate = {};  // present where the run has a layout
-  absl::optional<ComputeEstimate> compute = {};  // where asked for, of a known device
+  absl::optional<ComputeEstimate> compute = {};         // where asked for, of a known device
   std::vector<TimeEstimate> estimates;  // in the order of kinds; those that have a rate
   std::vector<Rate> rates;
   Notes notes;

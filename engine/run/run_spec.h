@@ -9,7 +9,6 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violation.h"
 #include "engine/hardware/rates.h"
-#include "engine/model/trace/micro_batch.h"
 #include "engine/memory/fit.h"
 #include "engine/memory/ledger/framework_spec.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
@@ -20,6 +19,7 @@
 #include "engine/model/flops/training_step.h"
 #include "engine/model/model_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
+#include "engine/model/trace/micro_batch.h"
 #include "engine/run/device_selection.h"
 
 namespace sextant {

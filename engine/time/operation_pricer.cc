@@ -50,7 +50,7 @@ absl::StatusOr<absl::optional<OperationPricer::Products>> OperationPricer::Produ
     const DeviceModel& model, MatmulType type) {
   Products out;
   SEXTANT_ASSIGN_OR_RETURN(out.matmuls, model.Matmuls(type));
-  // Whether a layer of experts has a gate does not matter to one of its products.
+  // One product of a layer of experts is the same with and without a gate.
   SEXTANT_ASSIGN_OR_RETURN(out.experts, model.Experts({type.data_type, true, type.scaling}));
   if (out.matmuls == nullptr) return absl::optional<Products>();
   SEXTANT_ASSIGN_OR_RETURN(out.derating, model.SustainedDerating(type.data_type));
@@ -116,9 +116,22 @@ KernelTime OperationPricer::GroupedTime(const TraceOp& op, const GroupedMatmulWo
                                                        .n = work.n,
                                                        .k = work.k,
                                                        .pass = PassOf(op.pass)});
+  // All experts' rows draw power together.
   const auto rows = static_cast<int64_t>(work.rows_per_expert * static_cast<double>(work.experts));
   const MatmulShape all = {std::max<int64_t>(rows, 1), work.n, work.k};
   return Sustained(burst, by.derating, by.matmuls->WorkShare(all));
+}
+
+// Experts have the share of one expert's rows: their weights are read, and their gradients written,
+// each.
+double OperationPricer::WorkShareOf(const TraceOp& op) const {
+  if (const auto* matmul = std::get_if<MatmulWork>(&op.work)) {
+    return Of(op).matmuls->WorkShare({matmul->batch, {matmul->m, matmul->n, matmul->k}});
+  }
+  const auto* grouped = std::get_if<GroupedMatmulWork>(&op.work);
+  if (grouped == nullptr) return 0;
+  const auto rows = static_cast<int64_t>(std::ceil(grouped->rows_per_expert));
+  return Of(op).matmuls->WorkShare({grouped->experts, {rows, grouped->n, grouped->k}});
 }
 
 KernelTime OperationPricer::AttentionTime(const TraceOp& op, const AttentionWork& work) const {

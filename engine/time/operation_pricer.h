@@ -32,7 +32,7 @@ absl::optional<KernelKind> KernelKindOf(const TraceOp& op);
 // The types that a trace's products are multiplied in.
 struct PricedTypes {
   DataType compute = DataType::kBf16;
-  // Of TraceOp::narrow products; kUnspecified: there are none.
+  // The type of TraceOp::narrow products; kUnspecified: there are none.
   DataType narrow = DataType::kUnspecified;
   absl::optional<MatmulScaling> scaling = {};  // of fp8; absent: the type's usual one
 };
@@ -48,6 +48,9 @@ class OperationPricer {
 
   // The time of all launches of `op` in a long run; 0 for collectives. Allocates nothing.
   KernelTime TimeOf(const TraceOp& op) const;
+
+  // The share of the arithmetic in the time of a product: MatmulPredictor::WorkShare().
+  double WorkShareOf(const TraceOp& op) const;
 
   // Sources of times, and the index of `op`'s.
   absl::Span<const KernelSource> sources() const { return sources_; }

@@ -15,7 +15,8 @@ namespace sextant {
 namespace {
 
 constexpr double kFp32Bytes = 4;
-// Of a usual stage; more are allocated as they come.
+constexpr double kHidden = 0.4;
+// The operations of a usual stage; more are allocated as they come.
 constexpr size_t kOperations = 64;
 constexpr size_t kStepOperations = 4;
 
@@ -163,13 +164,14 @@ class StageOperations {
   }
 
   void Price(const Place& place) {
-    double gradients = 0;
+    PassWork work;
     for (const TraceOp& op : traced_.ops) {
       AddTimed(place, op, out_.operations);
-      gradients += op.gradient_elements;
+      if (op.gradient_elements == 0) continue;
+      const PassWork added = AccumulationOf(op);
+      work.read_bytes += added.read_bytes;
+      work.written_bytes += added.written_bytes;
     }
-    if (gradients == 0) return;
-    const PassWork work = AccumulationOf(gradients);
     if (work.read_bytes + work.written_bytes <= 0) return;
     const TraceOp op = {.module = "gradients",
                         .name = "accumulate",
@@ -197,25 +199,26 @@ class StageOperations {
     return static_cast<double>(StorageBytes(job_.state.precision.gradient_data_type));
   }
 
-  // What adding a micro-batch's gradients moves beyond the product that writes them once, of c
-  // bytes computed and g bytes kept:
-  //   fused into the product's epilogue        reads g and writes g instead of c: 2 g - c
+  // Bytes that adding a micro-batch's gradients moves beyond the product that writes them once, of
+  // c bytes computed and g bytes kept:
+  //   fused into the product's epilogue        FusedAccumulation()
   //   added to another tensor                  reads c and g, writes g: c + 2 g, in all
   //     micro-batches but the first where both are of one type, whose tensor is the first's
   //   divided among ranks (ZeRO stage 3)       none: they are reduced instead
   // Source: docs/step_time.md, "Weight gradients".
-  PassWork AccumulationOf(double elements) const {
+  PassWork AccumulationOf(const TraceOp& op) const {
     const BufferSpec& buffers = job_.buffers;
     const double c = compute_bytes();
     const double g = gradient_bytes();
     if (DividesParameters(job_.state.sharding)) return {};
     if (buffers.fused_weight_gradient) {
-      return {.read_bytes = elements * g, .written_bytes = elements * std::max(g - c, 0.0)};
+      return FusedAccumulation({op.gradient_elements, c, g, pricer_.WorkShareOf(op)});
     }
     const bool own = buffers.gradient_lifetime == GradientLifetime::kFromBackward && c == g;
     const auto count = static_cast<double>(job_.pipeline.micro_batch_count);
     const double share = own ? (count - 1) / count : 1;
-    return {.read_bytes = elements * (c + g) * share, .written_bytes = elements * g * share};
+    const double elements = op.gradient_elements * share;
+    return {.read_bytes = elements * (c + g), .written_bytes = elements * g};
   }
 
   // Norm, clip and optimizer of the parameters that this rank updates, and clearing the gradients
@@ -342,6 +345,12 @@ ComputeEstimate ComputeOn(const ComputeInput& in, const OperationPricer& pricer)
 }
 
 }  // namespace
+
+PassWork FusedAccumulation(const Accumulation& of) {
+  const double elements = of.elements * (1 - kHidden * of.work_share);
+  return {.read_bytes = elements * of.kept,
+          .written_bytes = elements * std::max(of.kept - of.computed, 0.0)};
+}
 
 StageCompute ComputeOf(const ComputeInput& in, const OperationPricer& pricer, int64_t stage) {
   return StageOperations(in, pricer).Of(stage);

@@ -67,6 +67,7 @@ class Table {
     Row("vocabulary padded to a multiple of tensor ranks x", traits_.vocabulary_multiple);
     Row("Transformer Engine's layers", traits_.transformer_engine);
     Row("grouped products of experts", traits_.grouped_experts);
+    Row("one product of query, key and value; of gate and up", traits_.fused_projections);
     Row("gated experts in one kernel", traits_.fuses_gated_experts);
     Row("weights freed after a pipeline's forward pass", traits_.reshards_under_pipeline);
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/time/operation_pricer.h"
+#include "engine/time/stage_compute.h"
 #include "tests/support/csv.h"
 
 namespace sextant {
@@ -57,9 +58,8 @@ TraceOp OperationOf(const CsvRow& row) {
   return out;
 }
 
-// A gradient of weights is added to fp32 numbers by the product's epilogue: 6 bytes a number
-// beyond the 2 that the product writes.
-TraceOp AccumulationOf(const CsvRow& row) {
+// A gradient of weights is added to fp32 numbers by the product's epilogue.
+TraceOp AccumulationOf(const CsvRow& row, double work_share) {
   const bool grouped = row.at("kernel") == "grouped_matmul";
   const double numbers =
       grouped ? static_cast<double>(Whole(row, "a")) * static_cast<double>(Whole(row, "c")) *
@@ -68,7 +68,7 @@ TraceOp AccumulationOf(const CsvRow& row) {
   return {.module = "",
           .name = "",
           .pass = TracePass::kWeightGradient,
-          .work = PassWork{.read_bytes = 4 * numbers, .written_bytes = 2 * numbers}};
+          .work = FusedAccumulation({numbers, 2, 4, work_share})};
 }
 
 double Quantile(std::vector<double> values, double q) {
@@ -98,7 +98,7 @@ int Run(const std::string& path) {
     const TraceOp op = OperationOf(row);
     KernelTime time = (*pricer)->TimeOf(op);
     if (op.pass == TracePass::kWeightGradient) {
-      const KernelTime more = (*pricer)->TimeOf(AccumulationOf(row));
+      const KernelTime more = (*pricer)->TimeOf(AccumulationOf(row, (*pricer)->WorkShareOf(op)));
       time.expected = time.expected + more.expected;
       time.low = time.low + more.low;
       time.high = time.high + more.high;

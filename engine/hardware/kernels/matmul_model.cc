@@ -158,6 +158,7 @@ absl::StatusOr<MatmulModel> MatmulModel::Of(const MatmulCalibration& calibration
   out.box_ = BoxOf(out.measured_);
   out.fit_ = FitMatmuls(setting, out.measured_);
   out.error_ = CrossValidate(setting, out.measured_);
+  out.other_pass_ = WideningBeyond(out.error_, MatmulFallbacks::kOtherPass);
   return out;
 }
 
@@ -171,7 +172,7 @@ KernelTime MatmulModel::Within(double seconds, const MatmulShape& shape, double 
   }
   if (shape.pass != MatmulPass::kForward) {
     basis = std::max(basis, KernelBasis::kOtherPass);
-    widening = widening * MatmulFallbacks::kOtherPass;
+    widening = widening * other_pass_;
   }
   return TimeWithin(seconds, error_, widening, basis);
 }

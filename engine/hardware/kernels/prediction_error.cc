@@ -35,6 +35,13 @@ PredictionError ErrorOf(std::vector<double> ratios) {
           .shape_count = static_cast<int64_t>(ratios.size())};
 }
 
+Widening WideningBeyond(const PredictionError& error, Widening more) {
+  const double low = std::log(std::min(error.p10, 1.0));
+  const double high = std::log(std::max(error.p90, 1.0));
+  return {.low = std::exp(-std::hypot(low, std::log(more.low)) - low),
+          .high = std::exp(std::hypot(high, std::log(more.high)) - high)};
+}
+
 KernelTime TimeWithin(double expected_seconds, const PredictionError& error, Widening widening,
                       KernelBasis basis) {
   return {.expected = Seconds(expected_seconds),

@@ -34,6 +34,10 @@ inline constexpr double kMedianDoubt = 0.025;
 // known may share a common error.
 KernelTime NoSurerThanAMedian(KernelTime time);
 
+// `more` in addition to `error`, both independent, as a factor on what `error` makes of an end:
+// logarithms add up in squares.
+Widening WideningBeyond(const PredictionError& error, Widening more);
+
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_HARDWARE_KERNELS_PREDICTION_ERROR_H_

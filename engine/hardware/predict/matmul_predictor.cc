@@ -42,14 +42,6 @@ double LongerRoof(const MatmulRoofline& roofline, const MatmulDimensions& size, 
 
 MatmulType Canonical(MatmulType type) { return {CanonicalType(type.data_type), type.scaling}; }
 
-// `more` in addition to `error`, both independent, as a factor on what `error` makes of an end.
-Widening WideningBeyond(const PredictionError& error, Widening more) {
-  const double low = std::log(std::min(error.p10, 1.0));
-  const double high = std::log(std::max(error.p90, 1.0));
-  return {.low = std::exp(-std::hypot(low, std::log(more.low)) - low),
-          .high = std::exp(std::hypot(high, std::log(more.high)) - high)};
-}
-
 bool IsNear(int64_t one, int64_t other) { return one <= 2 * other && other <= 2 * one; }
 
 // Each size within a factor of two.

@@ -1,6 +1,7 @@
 #include "engine/hardware/predict/sustained_rate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
@@ -11,11 +12,13 @@ namespace sextant {
 namespace {
 
 struct Factors {
+  double low;
   double expected;
   double high;
 };
 
-// Of one product, by the bits of the operands. All but the citations' figures are round.
+// The factors of one product, by the bits of the operands. All but the citations' figures are
+// round.
 struct Stated {
   absl::string_view accelerator;  // the catalogue's name
   Factors wide;                   // 16 bits and more
@@ -33,38 +36,39 @@ constexpr absl::string_view kGrace =
 constexpr absl::string_view kUltra =
     "1,400 W instead of the B200's 1,000 to 1,200, so less than half of its loss; assumed";
 
-// A high end is that of the lower rates among an entry's sources, or the expected loss twice.
+// A high end is that of the lower rates among an entry's sources, or the expected loss twice; a low
+// end that of the higher rates, or half of the loss.
 constexpr Stated kSustained[] = {
     {"a100-sxm-40",
-     {1.0, 1.1},
-     {1.0, 1.1},
-     {1.0, 1.1},
+     {1.0, 1.0, 1.1},
+     {1.0, 1.0, 1.1},
+     {1.0, 1.0, 1.1},
      "published training runs reach the bursts' rates: 400 W don't throttle its products"},
     {"a100-sxm-80",
-     {1.0, 1.1},
-     {1.0, 1.1},
-     {1.0, 1.1},
+     {1.0, 1.0, 1.1},
+     {1.0, 1.0, 1.1},
+     {1.0, 1.0, 1.1},
      "published training runs reach the bursts' rates: 400 W don't throttle its products"},
-    {"h100-sxm", {1.1, 1.2}, {1.1, 1.2}, {1.1, 1.2}, kHopper},
-    {"h200-sxm", {1.1, 1.2}, {1.1, 1.2}, {1.1, 1.2}, kHopper},
-    {"gh200-96", {1.1, 1.2}, {1.1, 1.2}, {1.1, 1.2}, kHopper},
-    {"gh200-144", {1.1, 1.2}, {1.1, 1.2}, {1.1, 1.2}, kHopper},
+    {"h100-sxm", {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, kHopper},
+    {"h200-sxm", {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, kHopper},
+    {"gh200-96", {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, kHopper},
+    {"gh200-144", {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, {1.05, 1.1, 1.2}, kHopper},
     {"b200-sxm",
-     {1.4, 1.5},
-     {1.2, 1.4},
-     {1.0, 1.2},
+     {1.25, 1.4, 1.5},
+     {1.1, 1.2, 1.4},
+     {1.0, 1.0, 1.2},
      "a published file of operators measured in a row (MooreThreads/SimuMax, b200_bf16) over "
      "published bursts, 1.3 to 1.5 in bf16; in fewer bits as a GB200's"},
-    {"gb200", {1.3, 1.5}, {1.2, 1.4}, {1.0, 1.2}, kGrace},
-    {"b300-sxm", {1.05, 1.2}, {1.0, 1.2}, {1.0, 1.2}, kUltra},
-    {"gb300", {1.05, 1.2}, {1.0, 1.2}, {1.0, 1.2}, kUltra},
+    {"gb200", {1.15, 1.3, 1.5}, {1.1, 1.2, 1.4}, {1.0, 1.0, 1.2}, kGrace},
+    {"b300-sxm", {1.0, 1.05, 1.2}, {1.0, 1.0, 1.2}, {1.0, 1.0, 1.2}, kUltra},
+    {"gb300", {1.0, 1.05, 1.2}, {1.0, 1.0, 1.2}, {1.0, 1.0, 1.2}, kUltra},
 };
 
 constexpr Stated kOfAnyOther = {
     "",
-    {kNeutralDerating, 1.5},
-    {kNeutralDerating, 1.5},
-    {kNeutralDerating, 1.5},
+    {1.0, kNeutralDerating, 1.5},
+    {1.0, kNeutralDerating, 1.5},
+    {1.0, kNeutralDerating, 1.5},
     "long searches over best bursts of an H100 in bf16 (stas00/ml-engineering, published tables), "
     "up to what a B200 loses: none is known of this product"};
 
@@ -104,7 +108,8 @@ Derating DeratingOfUnmeasured(const Accelerator* accelerator, DataType type) {
     if (accelerator != nullptr && each.accelerator == accelerator->name) stated = &each;
   }
   const Factors& factors = stated->*FactorsOf(type);
-  return {.expected = factors.expected,
+  return {.low = factors.low,
+          .expected = factors.expected,
           .high = factors.high,
           .citation = std::string(stated->citation)};
 }
@@ -124,21 +129,31 @@ absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, Dat
   if (!burst.has_value()) return DeratingOfUnmeasured(measured.calibration->accelerator, type);
   const double sustained = (MatmulFlops(shape) / matmul->rate).value();
   const double factor = std::max(1.0, sustained / burst->value());
-  return Derating{.expected = factor,
+  return Derating{.low = factor,
+                  .expected = factor,
                   .high = factor,
                   .citation = absl::StrCat("measured, ", matmul->m, "x", matmul->n, "x", matmul->k,
                                            " without a pause against a burst of it")};
 }
 
 KernelTime Sustained(const KernelTime& burst, const Derating& derating, double work_share) {
-  return {.expected = burst.expected * (1 + (derating.expected - 1) * work_share),
-          .low = burst.low,
-          .high = burst.high * (1 + (derating.high - 1) * work_share),
+  if (burst.expected <= Seconds(0)) return burst;
+  const auto factor = [work_share](double stated) { return 1 + (stated - 1) * work_share; };
+  const double expected = factor(derating.expected);
+  const double below = std::hypot(1 - burst.low.value() / burst.expected.value(),
+                                  1 - factor(derating.low) / expected);
+  const double above = std::hypot(burst.high.value() / burst.expected.value() - 1,
+                                  factor(derating.high) / expected - 1);
+  const Seconds time = burst.expected * expected;
+  return {.expected = time,
+          .low = std::max(time * (1 - below), burst.low),
+          .high = time * (1 + above),
           .basis = burst.basis};
 }
 
 Derating DeratingOfAttention(Derating of_products) {
   of_products.expected = std::min(of_products.expected, kNeutralDerating);
+  of_products.low = 1;
   return of_products;
 }
 

@@ -15,8 +15,9 @@ namespace sextant {
 
 // Factors on a burst's time.
 struct Derating {
-  double expected = 1;  // at least 1
-  double high = 1;      // at least `expected`; the low end stays the burst's
+  double low = 1;       // at least 1
+  double expected = 1;  // at least `low`
+  double high = 1;      // at least `expected`
   std::string citation = {};
 };
 
@@ -37,16 +38,18 @@ Derating DeratingOfUnmeasured(const Accelerator* accelerator, DataType type);
 absl::StatusOr<Derating> DeratingOfMeasured(const MeasuredKernels& measured, DataType type,
                                             MatmulsOfDevice matmuls);
 
-// `burst` in a run of hours. Its expected and its high end grow by the share of `work_share` alone,
-// 0 to 1 (MatmulPredictor::WorkShare()): a power limit lowers the units' clock and not the
-// memory's. The low end stays the burst's.
+// `burst` in a run of hours. It grows by the share of `work_share` alone, 0 to 1
+// (MatmulPredictor::WorkShare()): a power limit lowers the units' clock and not the memory's.
 //
 //   t (1 + (f - 1) s),  f the derating's factor, s the share
+//
+// The errors of time and factor are independent: relative distances of the ends add up in squares.
+// The low end is the burst's at least.
 KernelTime Sustained(const KernelTime& burst, const Derating& derating, double work_share);
 
-// Of attention in one kernel. No long run of it is published. Exponentials and sums hold its matrix
-// units back, so that they draw less power than a product's: no more than the neutral factor is
-// expected. The high end is the products'.
+// The factor of attention in one kernel. No long run of it is published. Exponentials and sums hold
+// its matrix units back, so that they draw less power than a product's: no more than the neutral
+// factor is expected. The high end is the products'.
 Derating DeratingOfAttention(Derating of_products);
 
 }  // namespace sextant

@@ -11,8 +11,8 @@
 #include "engine/memory/activations/activation_list.h"
 #include "engine/memory/activations/activation_tensor.h"
 #include "engine/memory/activations/layer_table.h"
-#include "engine/model/trace/micro_batch.h"
 #include "engine/model/sharding/layer_placement.h"
+#include "engine/model/trace/micro_batch.h"
 
 namespace sextant {
 

@@ -6,11 +6,11 @@
 
 #include "engine/base/units.h"
 #include "engine/framework/framework.h"
-#include "engine/model/trace/training_choices.h"
-#include "engine/model/trace/micro_batch.h"
 #include "engine/memory/schedule/pipeline_schedule.h"
 #include "engine/memory/state/state_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
+#include "engine/model/trace/micro_batch.h"
+#include "engine/model/trace/training_choices.h"
 
 namespace sextant {
 

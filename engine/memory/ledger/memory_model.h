@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "engine/base/call_work.h"
 #include "engine/base/field_violation.h"
-#include "engine/model/trace/gradient_flow.h"
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger/stage_memory.h"
 #include "engine/memory/ledger_row.h"
@@ -20,6 +19,7 @@
 #include "engine/model/sharding/checked_model.h"
 #include "engine/model/sharding/layer_placement.h"
 #include "engine/model/sharding/sharded_weights.h"
+#include "engine/model/trace/gradient_flow.h"
 
 namespace sextant {
 

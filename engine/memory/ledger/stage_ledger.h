@@ -9,7 +9,6 @@
 #include "absl/types/optional.h"
 #include "engine/base/call_work.h"
 #include "engine/memory/activations/activations.h"
-#include "engine/model/trace/gradient_flow.h"
 #include "engine/memory/ledger/framework_copies.h"
 #include "engine/memory/ledger/memory_job.h"
 #include "engine/memory/ledger/stage_memory.h"
@@ -19,6 +18,7 @@
 #include "engine/memory/state/stage_state.h"
 #include "engine/memory/transients/stage_transients.h"
 #include "engine/model/sharding/sharded_weights.h"
+#include "engine/model/trace/gradient_flow.h"
 
 namespace sextant {
 

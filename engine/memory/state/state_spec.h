@@ -6,10 +6,10 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violation.h"
-#include "engine/model/trace/training_choices.h"
 #include "engine/memory/training_policy.h"
 #include "engine/model/architecture/architecture_spec.h"
 #include "engine/model/sharding/parallel_layout.h"
+#include "engine/model/trace/training_choices.h"
 #include "engine/tensor/data_type.h"
 
 namespace sextant {

@@ -31,7 +31,7 @@ TEST(AchievedMatmulFraction, OfWiderTypesIsThatOfSquareProducts) {
   EXPECT_THAT(h100.citation, HasSubstr("mli/transformers-benchmarks"));
   const AchievedFraction fp32 = AchievedMatmulFraction(a100, DataType::kFp32);
   EXPECT_NEAR(fp32.expected, 14 / 15.7, 1e-9);
-  // Of AMD's no such product is published: the share is bf16's, and is said to be.
+  // No such product of AMD's is published: the share is bf16's, and is said to be.
   const Accelerator& mi300x = *AcceleratorNamed("mi300x");
   const AchievedFraction amd = AchievedMatmulFraction(mi300x, DataType::kFp32);
   EXPECT_EQ(amd.expected, AchievedMatmulFraction(mi300x, DataType::kBf16).expected);
