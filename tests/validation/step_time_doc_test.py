@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The table of operators in docs/step_time.md is what operator_accuracy says. With --write, writes it."""
+"""docs/step_time.md has the table that operator_accuracy prints. With --write, writes it."""
 
 import os
 import re

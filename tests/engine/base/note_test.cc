@@ -32,7 +32,8 @@ TEST(IsWarning, AreTheKindsThatMayChangeADecision) {
   EXPECT_THAT(warnings, ElementsAre(NoteKind::kActivationsNotCounted, NoteKind::kPeakUnknown,
                                     NoteKind::kMeasuredAbovePeak, NoteKind::kDevicesNotMeasured,
                                     NoteKind::kRateUnstable, NoteKind::kCalibrationPartial,
-                                    NoteKind::kNoMeasurementLeft, NoteKind::kHostLinkUnknown));
+                                    NoteKind::kNoMeasurementLeft, NoteKind::kHostLinkUnknown,
+                                    NoteKind::kOperationsNotTimed, NoteKind::kHostBound));
 }
 
 }  // namespace

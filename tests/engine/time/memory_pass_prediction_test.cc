@@ -136,8 +136,9 @@ TEST_F(MemoryPassPredictionTest, SustainedSlowsProductsAndNoPasses) {
   EXPECT_THAT(*of_product, IsNote(NoteKind::kSustainedTimes, HasSubstr("1.1 times a burst's")));
   // 0.87 over 0.80 of the peak, of what is nearly arithmetic alone.
   EXPECT_NEAR(product->forward.expected.value() / burst.expected.value(), 0.87 / 0.80, 0.02);
-  EXPECT_EQ(product->forward.low, burst.low);
-  EXPECT_GT(product->forward.high, burst.high * 1.12);
+  EXPECT_GE(product->forward.low, burst.low);
+  EXPECT_LT(product->forward.low, product->forward.expected);
+  EXPECT_GT(product->forward.high, burst.high);
 }
 
 // A kernel of one number is bound by its launch, one of a row by memory.
