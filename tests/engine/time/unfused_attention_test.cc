@@ -167,7 +167,7 @@ TEST(PredictUnfusedAttention, SlowsDownInItsProductsAlone) {
                       (1 + (kNeutralDerating - 1) * burst.forward_work_share) +
                   passes,
               1e-12);
-  EXPECT_GT(burst.forward_work_share, 0.3);
+  EXPECT_GT(burst.forward_work_share, 0.1);
   EXPECT_LT(burst.forward_work_share, 1);
   EXPECT_GE(sustained.forward.low, burst.forward.low);
   EXPECT_GT(sustained.forward.high, burst.forward.high);
