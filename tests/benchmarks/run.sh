@@ -38,6 +38,7 @@ state=$(instructions 'sextant::StageStateOf(*StateRules*' StageStateThousandTime
 transients=$(instructions 'sextant::StageTransientsOf(*' MemoryStageThousandTimes)
 memory=$(instructions 'sextant::MemoryModel::Stage(*' MemoryStageThousandTimes)
 peak=$(instructions 'sextant::MemoryModel::Peak(*' MemoryPeakThousandTimes)
+compute=$(instructions 'sextant::ComputeOf(*' StageComputeThousandTimes)
 echo "$plan instructions a plan"
 echo "$count instructions a count of a model of 126 layers, without the breakdown"
 echo "$stage instructions a micro-batch's activations of such a model, without rows"
@@ -45,3 +46,4 @@ echo "$state instructions the model state of a stage, without rows"
 echo "$transients instructions what a last stage holds for a moment"
 echo "$memory instructions the memory of a last stage, without rows"
 echo "$peak instructions that of the fullest of 16 stages"
+echo "$compute instructions a stage's operations, traced and priced"

@@ -59,6 +59,8 @@ struct PassWork {
   double read_bytes = 0;
   double written_bytes = 0;
   bool sums_rows = false;  // also sums over rows, or looks them up
+
+  friend bool operator==(const PassWork&, const PassWork&) = default;
 };
 
 enum class CollectiveKind { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kRing };

@@ -66,9 +66,11 @@ uint8_t TraceBuilder::MakeWhole(int64_t elements, TraceElement element) {
 }
 
 TraceOp& TraceBuilder::Add(TracePass pass, absl::string_view name) {
-  TraceOp op = {.module = module_, .name = name, .pass = pass};
-  if (pass == TracePass::kForward) return out_.ops.emplace_back(std::move(op));
-  return backward_.emplace_back(std::move(op));
+  TraceOp& op = (pass == TracePass::kForward ? out_.ops : backward_).emplace_back();
+  op.module = module_;
+  op.name = name;
+  op.pass = pass;
+  return op;
 }
 
 TraceOp& TraceBuilder::Pass(TracePass pass, absl::string_view name, TraceOperands reads,
