@@ -69,7 +69,8 @@ PricedTypes TypesOf(const RunSpec& run, const ResolvedRun& resolved, const Memor
   return out;
 }
 
-absl::Status PlanCompute(const RunSpec& run, const ResolvedRun& resolved, Plan& plan) {
+absl::Status PlanCompute(const RunSpec& run, const ResolvedRun& resolved, CallWork& work,
+                         Plan& plan) {
   if (!run.options.include_operations || !resolved.memory.has_value()) return absl::OkStatus();
   const DeviceSelection& selected = run.cluster.device;
   const std::vector<const DeviceModel*> models = selected.models();
@@ -85,7 +86,7 @@ absl::Status PlanCompute(const RunSpec& run, const ResolvedRun& resolved, Plan& 
       .types = TypesOf(run, resolved, resolved.memory->job()),
       .fused_projections = framework.fused_projections.value_or(traits.fused_projections.value),
       .captured_graphs = framework.captured_graphs};
-  SEXTANT_ASSIGN_OR_RETURN(plan.compute, EstimateCompute(input, devices));
+  SEXTANT_ASSIGN_OR_RETURN(plan.compute, EstimateCompute(input, devices, work));
   return absl::OkStatus();
 }
 
@@ -217,7 +218,7 @@ absl::StatusOr<Plan> PlanRun(const RunSpec& run, FieldViolations found, CallWork
   plan.tensors = std::move(resolved.tensors);
   plan.flops = std::move(resolved.flops);
   SEXTANT_RETURN_IF_ERROR(PlanMemory(run, resolved, work, plan));
-  SEXTANT_RETURN_IF_ERROR(PlanCompute(run, resolved, plan));
+  SEXTANT_RETURN_IF_ERROR(PlanCompute(run, resolved, work, plan));
   PlanTime(run, resolved, plan);
   plan.notes = NotesOf(run, resolved);
   if (run.options.include_operations) AddComputeNotes(plan);

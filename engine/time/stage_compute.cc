@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violation.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/activations/activations.h"
 #include "engine/memory/state/state_rules.h"
@@ -16,6 +18,8 @@ namespace {
 
 constexpr double kFp32Bytes = 4;
 constexpr double kHidden = 0.4;
+// To trace and to price a stage, in CallWork's steps: up to 25 us.
+constexpr int64_t kStepsAStage = 2000;
 // The operations of a usual stage; more are allocated as they come.
 constexpr size_t kOperations = 64;
 constexpr size_t kStepOperations = 4;
@@ -348,17 +352,26 @@ Seconds SlowestOf(const ComputeEstimate& estimate) {
   return out;
 }
 
-ComputeEstimate ComputeOn(const ComputeInput& in, const OperationPricer& pricer) {
+absl::StatusOr<ComputeEstimate> ComputeOn(const ComputeInput& in, const OperationPricer& pricer,
+                                          CallWork& work) {
   ComputeEstimate out = {.sources = {pricer.sources().begin(), pricer.sources().end()}};
   const std::vector<bool> alike =
       AlikeStages(in.spec, in.model.job(), in.model.weights().placement());
   StageOperations operations(in, pricer);
+  size_t count = 0;
   for (int64_t stage = 0; stage < in.model.stage_count(); ++stage) {
     if (stage > 0 && alike[static_cast<size_t>(stage)]) {
       ++out.stages.back().stage_count;
-    } else {
-      out.stages.push_back(operations.Of(stage));
+      continue;
     }
+    SEXTANT_RETURN_IF_ERROR(work.Spend(kStepsAStage));
+    const StageCompute& added = out.stages.emplace_back(operations.Of(stage));
+    count += added.operations.size() + added.step_operations.size();
+    if (count <= kMaxOperations) continue;
+    return InvalidField(
+        "options.include_operations",
+        absl::StrCat("would list more than ", kMaxOperations, " operations over ",
+                     in.model.stage_count(), " stages: leave it out, or plan fewer stages"));
   }
   return out;
 }
@@ -376,13 +389,13 @@ StageCompute ComputeOf(const ComputeInput& in, const OperationPricer& pricer, in
 }
 
 absl::StatusOr<absl::optional<ComputeEstimate>> EstimateCompute(
-    const ComputeInput& in, absl::Span<const PlacedDevice> devices) {
+    const ComputeInput& in, absl::Span<const PlacedDevice> devices, CallWork& work) {
   absl::optional<ComputeEstimate> out;
   for (size_t i = 0; i < devices.size(); ++i) {
     SEXTANT_ASSIGN_OR_RETURN(const absl::optional<OperationPricer> pricer,
                              OperationPricer::Of(devices[i], in.types));
     if (!pricer.has_value()) return absl::optional<ComputeEstimate>();
-    ComputeEstimate one = ComputeOn(in, *pricer);
+    SEXTANT_ASSIGN_OR_RETURN(ComputeEstimate one, ComputeOn(in, *pricer, work));
     one.device = i;
     if (!out.has_value() || SlowestOf(one) > SlowestOf(*out)) out = std::move(one);
   }

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "engine/base/call_work.h"
 #include "engine/base/units.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/placement.h"
@@ -67,6 +68,9 @@ struct ComputeEstimate {
   size_t device = 0;  // the index of the device of the placement that decides
 };
 
+// The most operations of an answer, all stages together: as many as a ledger's rows.
+inline constexpr size_t kMaxOperations = 10'000;
+
 // Time of the host to start one kernel of an eager framework: Python, dispatch, autograd, driver.
 // 2 us of an addition without and 7 us of a multiplication with autograd (pytorch/pytorch issue
 // 41383), 8 us of an addition on an A100's host (flagos-ai/Torch-FL pull request 27); modules
@@ -108,9 +112,10 @@ StageCompute ComputeOf(const ComputeInput& in, const OperationPricer& pricer, in
 // Each interval adds up the errors of one kind of kernel, which all its kernels share, and takes
 // the root of the sum of squares over kinds, whose errors are independent.
 //
-// Errors: those of OperationPricer::Of().
+// Errors: those of OperationPricer::Of() and of `work`; kInvalidArgument
+// "options.include_operations" beyond kMaxOperations.
 absl::StatusOr<absl::optional<ComputeEstimate>> EstimateCompute(
-    const ComputeInput& in, absl::Span<const PlacedDevice> devices);
+    const ComputeInput& in, absl::Span<const PlacedDevice> devices, CallWork& work);
 
 }  // namespace sextant
 

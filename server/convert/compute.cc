@@ -132,18 +132,6 @@ class ComputeWriter {
 
 }  // namespace
 
-absl::Status CheckOperationCount(const ComputeEstimate& compute) {
-  size_t count = 0;
-  for (const StageCompute& stage : compute.stages) {
-    count += stage.operations.size() + stage.step_operations.size();
-  }
-  if (static_cast<int64_t>(count) <= kMaxOperations) return absl::OkStatus();
-  return InvalidField("options.include_operations",
-                      absl::StrCat("would list more than ", kMaxOperations, " operations over ",
-                                   compute.stages.size(),
-                                   " stages that differ: leave it out, or plan fewer stages"));
-}
-
 void ComputeTo(const ComputeEstimate& compute, const std::vector<std::string>& layer_kinds,
                SourceNumbers& sources, v1::Compute* out) {
   const ComputeWriter writer(compute, layer_kinds, sources);

@@ -13,12 +13,6 @@
 
 namespace sextant::server {
 
-// The most operations of an answer, all stages together: as many as a ledger's rows.
-inline constexpr int64_t kMaxOperations = 10'000;
-
-// Errors: kInvalidArgument "options.include_operations" beyond kMaxOperations.
-absl::Status CheckOperationCount(const ComputeEstimate& compute);
-
 // Fills `out`, which is empty. `layer_kinds` are the names by TimedOperation::layer_kind.
 void ComputeTo(const ComputeEstimate& compute, const std::vector<std::string>& layer_kinds,
                SourceNumbers& sources, v1::Compute* out);

@@ -54,7 +54,6 @@ absl::Status PlanningService::Answer(const v1::PlanRunRequest& request,
   const auto end = [&context] { return EndOf(context); };
   CallWork work(end);
   SEXTANT_ASSIGN_OR_RETURN(Plan plan, sextant::PlanRun(run, std::move(violations), work));
-  if (plan.compute.has_value()) SEXTANT_RETURN_IF_ERROR(CheckOperationCount(*plan.compute));
   response->set_rates_fingerprint(RatesFingerprint(plan.rates));
   metrics_.layouts_considered().Increment();
   metrics_.verdict(plan.verdict()).Increment();

@@ -238,18 +238,5 @@ TEST(ComputeTo, ExchangesKeepTheirKindAndGroup) {
   }
 }
 
-TEST(CheckOperationCount, RefusesMoreThanALedgerHasRows) {
-  ComputeEstimate compute = SampleCompute();
-  StageCompute& stage = compute.stages[0];
-  stage.operations.resize(9'999, stage.operations[0]);
-  EXPECT_TRUE(CheckOperationCount(compute).ok());  // 9,999 and one of the step
-  compute.stages.emplace_back().operations = {Timed(MatmulWork())};
-  const absl::Status status = CheckOperationCount(compute);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("options.include_operations: would list more than 10000 operations over 2 "
-                        "stages that differ: leave it out, or plan fewer stages"));
-}
-
 }  // namespace
 }  // namespace sextant::server

@@ -211,7 +211,7 @@ class AttentionTrace {
     const MicroBatchSpec& batch = out_.batch();
     uint8_t input = heads_out_;
     const bool fused = batch.attention == AttentionKernel::kFlash;
-    if (fused && batch.attention_output_copied && batch.sequence_count > 1 && !out_.narrows()) {
+    if (fused && batch.attention_output_copied && batch.sequence_count > 1) {
       input = out_.Make(TokenRows::kAll, heads_ * attention_.value_head_size);
       out_.Pass(TracePass::kForward, "copy_heads", {{heads_out_}}, {{input}});
     }

@@ -30,7 +30,7 @@ class LayerTrace {
                            .output_site = Site::kAfterAttention};
     const uint8_t input = Open(branch);
     shared_input_ = input;
-    Close(branch, AddAttentionTrace(parts_, *layer_.attention, false, input));
+    Close(branch, AddAttentionTrace(PartsOf(branch), *layer_.attention, false, input));
   }
 
   void AddCrossAttention() {
@@ -41,7 +41,7 @@ class LayerTrace {
                            .input_site = Site::kCrossInput,
                            .output_site = Site::kAfterCrossAttention};
     const uint8_t input = Open(branch);
-    Close(branch, AddAttentionTrace(parts_, *layer_.cross_attention, true, input));
+    Close(branch, AddAttentionTrace(PartsOf(branch), *layer_.cross_attention, true, input));
   }
 
   void AddFeedForward() {
@@ -52,12 +52,16 @@ class LayerTrace {
                            .input_site = Site::kFeedForwardInput,
                            .output_site = Site::kLayerOutput};
     uint8_t input = Open(branch);
-    if (SharesItsInput(layer_)) input = shared_input_;
+    LayerTraceParts parts = PartsOf(branch);
+    if (SharesItsInput(layer_)) {
+      input = shared_input_;
+      parts.norm_again = out_.batch().recomputation.norm_outputs;
+    }
     uint8_t output = 0;
     const bool experts = layer_.experts.has_value();
     if (layer_.feed_forward.has_value()) {
       const FeedForwardSpec& dense = *layer_.feed_forward;
-      output = AddFeedForwardTrace(parts_,
+      output = AddFeedForwardTrace(parts,
                                    {.module = "feed_forward",
                                     .kind = dense.kind,
                                     .width = dense.size / out_.tensor_ranks(),
@@ -66,7 +70,7 @@ class LayerTrace {
                                    input);
     }
     if (experts) {
-      const uint8_t routed = AddExpertsTrace(parts_, *layer_.experts, input);
+      const uint8_t routed = AddExpertsTrace(parts, *layer_.experts, input);
       if (layer_.feed_forward.has_value()) {
         out_.Pass(TracePass::kForward, "add", {{output}, {routed}}, {{routed}});
       }
@@ -83,6 +87,12 @@ class LayerTrace {
     Site input_site = Site::kAttentionInput;
     Site output_site = Site::kAfterAttention;
   };
+
+  LayerTraceParts PartsOf(const Branch& branch) const {
+    LayerTraceParts out = parts_;
+    out.norm_again = branch.before && out_.batch().recomputation.norm_outputs;
+    return out;
+  }
 
   // The gradients of the residual and of the branch meet at its start.
   uint8_t Open(const Branch& branch) {
@@ -197,18 +207,17 @@ uint8_t AddFeedForwardTrace(const LayerTraceParts& parts, const InnerTrace& inne
   constexpr absl::string_view kNames[] = {"gate", "up", "down"};
   const bool gated = inner.kind == FeedForwardKind::kGated;
   const bool again = out.batch().recomputation.activation_function;
-  Projection projection = {.module = inner.module,
-                           .op = gated ? "gate_up" : "up",
-                           .names = absl::MakeConstSpan(kNames).first(2),
-                           .split = MatrixSplit::kRows,
-                           .component = inner.component,
-                           .input = input,
-                           .input_needs_gradient = parts.Needs(inner.input_site),
-                           .keeps_computed = parts.KeepsComputed(inner.input_site) ||
-                                             inner.input_kept_as_computed ||
-                                             out.batch().recomputation.norm_outputs,
-                           .rows = inner.rows,
-                           .outputs = passes.inputs()};
+  Projection projection = {
+      .module = inner.module,
+      .op = gated ? "gate_up" : "up",
+      .names = absl::MakeConstSpan(kNames).first(2),
+      .split = MatrixSplit::kRows,
+      .component = inner.component,
+      .input = input,
+      .input_needs_gradient = parts.Needs(inner.input_site),
+      .keeps_computed = parts.KeepsComputed(inner.input_site) || inner.input_kept_as_computed,
+      .rows = inner.rows,
+      .outputs = passes.inputs()};
   out.Enter(inner.module);
   out.AddProjection(projection);
   passes.AddForward(TracePass::kForward);

@@ -32,15 +32,19 @@ void AppendLayerTrace(const TraceContext& context, const TraceWeights& weights,
 struct LayerTraceParts {
   TraceBuilder& out;
   const LayerGradients* gradients = nullptr;
+  bool norm_again = false;  // the branch's input is a norm's output that is computed again
 
   bool Needs(ActivationSite site) const {
     return gradients == nullptr || gradients->needs.Has(site);
   }
-  // True where the input of the matrices that read `site` is kept as it was computed, because an
-  // adapter reads it, too.
+  // True where the input of the matrices that read `site` is not kept in the type that they
+  // multiply in: an adapter reads it as it was computed, or its norm is computed again.
   bool KeepsComputed(ActivationSite site) const {
-    return gradients != nullptr && gradients->UseOf(site).adapters > 0 &&
-           !out.batch().adapter_dropout;
+    const bool starts = site == ActivationSite::kAttentionInput ||
+                        site == ActivationSite::kCrossInput ||
+                        site == ActivationSite::kFeedForwardInput;
+    return (norm_again && starts) || (gradients != nullptr && gradients->UseOf(site).adapters > 0 &&
+                                      !out.batch().adapter_dropout);
   }
 };
 

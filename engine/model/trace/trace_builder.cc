@@ -289,10 +289,14 @@ void TraceBuilder::AddProjection(const Projection& projection) {
 
 uint8_t TraceBuilder::QuantisedInput(const Projection& projection) {
   if (!projection.narrow || !narrows()) return projection.input;
+  for (const NarrowCopy& known : narrow_copies_) {
+    if (known.of == projection.input) return known.copy;
+  }
   const uint8_t copy =
       MakeWhole(out_.tensors[projection.input].elements, TraceElement::kMatmulInput);
   out_.tensors[copy].kept_elsewhere = out_.tensors[projection.input].kept_elsewhere;
   Quantise(TracePass::kForward, projection.input, copy);
+  narrow_copies_.push_back({projection.input, copy});
   return copy;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/model/architecture/architecture_spec.h"
@@ -154,6 +155,11 @@ class TraceBuilder {
     const TensorShard* shard = nullptr;
     bool trained = false;
   };
+  // A tensor that several products read is quantised once.
+  struct NarrowCopy {
+    uint8_t of = 0;
+    uint8_t copy = 0;
+  };
   // Sizes of a product of tokens with matrices side by side.
   struct Product {
     int64_t n = 0;
@@ -191,6 +197,7 @@ class TraceBuilder {
   int64_t length_ = 0;
   std::array<int64_t, 3> rows_ = {};
   std::array<int64_t, kTraceElementCount> element_bytes_;
+  absl::InlinedVector<NarrowCopy, 8> narrow_copies_;
   bool keeps_narrow_ = false;  // the narrow copies stay for weight gradients
   absl::string_view module_;
   Trace& out_;

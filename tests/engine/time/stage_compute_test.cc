@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "engine/hardware/catalogue.h"
+#include "engine/model/presets/presets.h"
 #include "engine/run/plan.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/support/note_matchers.h"
@@ -213,6 +214,25 @@ TEST(StageCompute, IsAbsentWhereAKernelIsUnknown) {
   if (!plan.ok()) return;  // refused before, for its peak
   EXPECT_FALSE(plan->compute.has_value());
   EXPECT_THAT(plan->notes, Contains(IsNote(NoteKind::kOperationsNotTimed, HasSubstr("unknown"))));
+}
+
+// Two kinds of layers in turn, one layer a stage: no stage is like the one before.
+TEST(StageCompute, ListsSoManyOperationsAtMost) {
+  ArchitectureSpec spec = FindModelPreset("llama-3.1-8b").value()->architecture;
+  spec.layer_kinds.push_back(spec.layer_kinds[0]);
+  spec.layer_kinds[1].name = "other";
+  spec.layer_kinds[1].feed_forward->size = 8192;
+  spec.decoder.layers.clear();
+  for (int i = 0; i < 400; ++i) spec.decoder.layers.push_back({i % 2, 1});
+  RunSpec run = A100s("", 2048, 400);
+  run.model = {};
+  run.model.architecture = spec;
+  run.layout->parallel.pipeline_parallel_size = 400;
+  run.layout->global_batch_size = 400;
+  const absl::Status refused = PlanRun(run).status();
+  ASSERT_THAT(FieldViolationsOf(refused), ::testing::SizeIs(1)) << refused;
+  EXPECT_EQ(FieldViolationsOf(refused)[0].field, "options.include_operations");
+  EXPECT_THAT(FieldViolationsOf(refused)[0].description, HasSubstr("10000 operations over 400"));
 }
 
 TEST(StageCompute, IsLeftOutUnlessAskedFor) {

@@ -7,6 +7,7 @@
 #include "engine/memory/activations/activations.h"
 #include "engine/model/architecture/model_weights.h"
 #include "engine/model/flops/count_flops.h"
+#include "engine/model/presets/presets.h"
 #include "gtest/gtest.h"
 #include "tests/engine/memory/ledger/random_job.h"
 #include "tests/engine/model/trace/traced_model.h"
@@ -48,7 +49,6 @@ FlopsByPlace Traced(const TracedModel& model, double ranks) {
   for (const TracedModel::Piece& piece : model.pieces()) {
     for (const TraceOp& op : piece.trace.ops) {
       if (op.flops == 0) continue;
-      const bool pooled = op.component == FlopsComponent::kPooler;
       ModelPart part = piece.part;
       // An input's projection serves both stacks.
       if (op.component == FlopsComponent::kEmbeddingProjection && op.name == "into") {
@@ -58,15 +58,12 @@ FlopsByPlace Traced(const TracedModel& model, double ranks) {
           op.name == "adapter") {
         part = ModelPart::kInput;
       }
-      (void)pooled;
       out[PlaceOf(part, piece.layer_kind, op.component)][static_cast<size_t>(op.pass)] +=
           op.model_flops * ranks;
     }
   }
   return out;
 }
-
-class RandomTrace : public testing::TestWithParam<uint32_t> {};
 
 TEST(RandomTraceTest, FlopsAreTheCountsExactly) {
   for (uint32_t seed = 0; seed < kJobs; ++seed) {
@@ -97,38 +94,73 @@ TEST(RandomTraceTest, FlopsAreTheCountsExactly) {
   }
 }
 
+// The layers' kept bytes by the trace are those of the ledger. Returns the number of layers.
+int64_t CompareKept(const TraceContext& context, const std::string& what) {
+  int64_t layers = 0;
+  const ActivationContext activations = {context.spec, context.layout, context.batch, context.flow};
+  const TracedModel model(context);
+  for (const TracedModel::Piece& piece : model.pieces()) {
+    if (piece.layer_kind < 0) continue;
+    const ActivationPlace place = {
+        .part = piece.part,
+        .layer_kind = piece.layer_kind,
+        .gradients = &context.flow->Of(piece.part, piece.layer_kind, piece.state),
+        .state = piece.state};
+    LayerWalks walks;
+    double expected = 0;
+    if (context.batch.recomputation.policy == RecomputePolicy::kFull) {
+      const bool needs = place.gradients->needs.Has(ActivationSite::kLayerOutput);
+      if (needs) expected = piece.trace.tensors.front().bytes();
+    } else {
+      expected = static_cast<double>(walks.Of(activations, place).kept.value());
+    }
+    ++layers;
+    EXPECT_EQ(KeptBytes(piece.trace), expected)
+        << what << " part " << ModelPartName(piece.part) << " kind " << piece.layer_kind
+        << " frozen " << piece.state.frozen << " needs " << piece.state.input_needs_gradient;
+    if (testing::Test::HasFailure()) break;
+  }
+  return layers;
+}
+
 TEST(RandomTraceTest, KeptTensorsAreTheLedgers) {
   int64_t layers = 0;
-  for (uint32_t seed = 0; seed < kJobs; ++seed) {
+  for (uint32_t seed = 0; seed < kJobs && !HasFailure(); ++seed) {
     const RandomJob drawn = DrawJob(seed);
     const GradientFlow flow(drawn.spec);
-    const TraceContext context = {
-        .spec = drawn.spec, .layout = drawn.job.layout, .batch = drawn.job.batch, .flow = &flow};
-    const TracedModel model(context);
-    for (const TracedModel::Piece& piece : model.pieces()) {
-      if (piece.layer_kind < 0) continue;
-      const ActivationContext activations = {drawn.spec, drawn.job.layout, drawn.job.batch, &flow};
-      ActivationPlace place = {.part = piece.part,
-                               .layer_kind = piece.layer_kind,
-                               .gradients = &flow.Of(piece.part, piece.layer_kind, piece.state),
-                               .state = piece.state};
-      LayerWalks walks;
-      double expected = 0;
-      if (drawn.job.batch.recomputation.policy == RecomputePolicy::kFull) {
-        const bool needs = place.gradients->needs.Has(ActivationSite::kLayerOutput);
-        if (needs) expected = piece.trace.tensors.front().bytes();
-      } else {
-        expected = static_cast<double>(walks.Of(activations, place).kept.value());
-      }
-      ++layers;
-      EXPECT_EQ(KeptBytes(piece.trace), expected)
-          << "seed " << seed << " part " << ModelPartName(piece.part) << " kind "
-          << piece.layer_kind << " frozen " << piece.state.frozen << " needs "
-          << piece.state.input_needs_gradient;
-      if (HasFailure()) return;
-    }
+    layers += CompareKept(
+        {.spec = drawn.spec, .layout = drawn.job.layout, .batch = drawn.job.batch, .flow = &flow},
+        absl::StrCat("seed ", seed));
   }
   EXPECT_GT(layers, 1000);
+}
+
+// Each switch of a micro-batch: kernels that keep more or less, and what is computed again.
+TEST(PresetTraceTest, KeptTensorsAreTheLedgersUnderEachSwitch) {
+  for (const char* preset : {"llama-3.1-8b", "gpt3-175b", "mixtral-8x7b", "deepseek-v3"}) {
+    const ArchitectureSpec& spec = FindModelPreset(preset).value()->architecture;
+    const GradientFlow flow(spec);
+    const bool latent = spec.layer_kinds[0].attention->latent.has_value();
+    for (uint32_t bits = 0; bits < 512 && !HasFailure(); ++bits) {
+      const auto bit = [bits](uint32_t i) { return (bits >> i & 1) != 0; };
+      MicroBatchSpec batch = {.sequence_count = 2, .sequence_length = 64};
+      if (bit(0)) batch.matmul_input_data_type = DataType::kFp8E4m3;
+      batch.attention_output_copied = bit(1);
+      batch.recomputation.activation_function = bit(2);
+      batch.recomputation.norm_outputs = bit(3);
+      batch.recomputation.latent_up_projections = bit(4) && latent;
+      batch.fused_expert_activation = bit(5);
+      if (bit(6)) batch.expert_scaling = ExpertScaling::kAfterDown;
+      if (bit(7)) batch.recomputation.policy = RecomputePolicy::kSelective;
+      batch.dropout = bit(8);
+      const TraceContext context = {.spec = spec,
+                                    .layout = {},
+                                    .batch = batch,
+                                    .flow = &flow,
+                                    .narrow_products = bits % 3 == 0};
+      EXPECT_GT(CompareKept(context, absl::StrCat(preset, " switches ", bits)), 0);
+    }
+  }
 }
 
 }  // namespace
