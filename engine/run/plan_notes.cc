@@ -270,21 +270,17 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& ou
   }
 }
 
-// Names the compute data types in which `a` has a peak, for error messages.
-std::string TypesWithPeak(const Accelerator& a) {
-  std::vector<absl::string_view> names;
-  for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kTf32, DataType::kFp16,
-                              DataType::kBf16, DataType::kFp8, DataType::kFp6, DataType::kFp4}) {
-    if (PeakFlopsPerSecond(a, type)) names.push_back(DataTypeName(type));
-  }
-  return names.empty() ? "none" : absl::StrJoin(names, ", ");
-}
-
 // What else gives an accelerator that was not measured a peak; empty of a measured one.
 std::string OtherTypesText(const ResolvedRun& resolved) {
   if (resolved.measured.has_value() || resolved.accelerator == nullptr) return "";
-  return absl::StrCat(", or a training.precision.compute_data_type with a dense peak (",
-                      TypesWithPeak(*resolved.accelerator), ")");
+  std::vector<absl::string_view> names;
+  for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kTf32, DataType::kFp16,
+                              DataType::kBf16, DataType::kFp8, DataType::kFp6, DataType::kFp4}) {
+    if (PeakFlopsPerSecond(*resolved.accelerator, type)) names.push_back(DataTypeName(type));
+  }
+  return names.empty() ? ""
+                       : absl::StrCat(", or a training.precision.compute_data_type that has one (",
+                                      absl::StrJoin(names, ", "), ")");
 }
 
 void AboutPeak(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {

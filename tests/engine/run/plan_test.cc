@@ -127,9 +127,8 @@ TEST(PlanRun, LeavesTimesOutWhereTheCatalogueLacksThePeak) {
   const Plan plan = PlanFor(run);
   EXPECT_TRUE(plan.estimates.empty());
   EXPECT_GT(plan.state.total, Bytes(0));
-  const auto note = std::find_if(plan.notes.begin(), plan.notes.end(), [](const Note& each) {
-    return each.kind == NoteKind::kPeakUnknown;
-  });
+  const auto note = std::find_if(plan.notes.begin(), plan.notes.end(),
+                                 [](auto& n) { return n.kind == NoteKind::kPeakUnknown; });
   ASSERT_NE(note, plan.notes.end());
   EXPECT_THAT(note->text, AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
   run.options.assumed_mfu = 0.4;  // a share of what is not known
@@ -149,8 +148,7 @@ TEST(PlanRun, CountsMemoryOnEveryProductInEveryComputeType) {
       run.options.assumed_mfu.reset();
       const Plan plan = PlanFor(run);
       EXPECT_GT(plan.capacity.usable(), Bytes(0));
-      const bool has_peak = static_cast<bool>(PeakFlopsPerSecond(accelerator, type));
-      EXPECT_EQ(plan.estimates.empty(), !has_peak);
+      EXPECT_EQ(plan.estimates.empty(), !PeakFlopsPerSecond(accelerator, type));
     }
   }
 }
