@@ -53,28 +53,26 @@ const DeviceModel& DeviceModel::OfProduct(const Accelerator& accelerator) {
 }
 
 const absl::StatusOr<absl::optional<MatmulPredictor>>& DeviceModel::FittedMatmuls(
-    DataType type) const {
+    MatmulType type) const {
   using Result = absl::StatusOr<absl::optional<MatmulPredictor>>;
-  return matmuls_[IndexOf(type)].Get([&]() -> Result {
-    return is_measured_ ? MatmulPredictor::OfMeasured(kernels_, type)
-                        : MatmulPredictor::OfAccelerator(*accelerator(), type);
+  const bool by_block = IsFp8(type.data_type) && type.scaling == MatmulScaling::kBlock;
+  const MatmulType fitted =
+      by_block ? MatmulType{DataType::kFp8E4m3, MatmulScaling::kBlock}
+               : MatmulType{type.data_type, UsualMatmulType(type.data_type).scaling};
+  const Fitted<MatmulPredictor>& lazy =
+      by_block ? fp8_block_matmuls_ : matmuls_[IndexOf(type.data_type)];
+  return lazy.Get([&]() -> Result {
+    return is_measured_ ? MatmulPredictor::OfMeasured(kernels_, fitted)
+                        : MatmulPredictor::OfAccelerator(*accelerator(), fitted);
   });
 }
 
 absl::StatusOr<const MatmulPredictor*> DeviceModel::Matmuls(DataType type) const {
-  return PointerTo(FittedMatmuls(type));
+  return Matmuls(MatmulType{type, UsualMatmulType(type).scaling});
 }
 
 absl::StatusOr<const MatmulPredictor*> DeviceModel::Matmuls(MatmulType type) const {
-  using Result = absl::StatusOr<absl::optional<MatmulPredictor>>;
-  if (!IsFp8(type.data_type) || type.scaling != MatmulScaling::kBlock) {
-    return Matmuls(type.data_type);
-  }
-  const MatmulType by_block = {DataType::kFp8E4m3, MatmulScaling::kBlock};
-  return PointerTo(fp8_block_matmuls_.Get([&]() -> Result {
-    return is_measured_ ? MatmulPredictor::OfMeasured(kernels_, by_block)
-                        : MatmulPredictor::OfAccelerator(*accelerator(), by_block);
-  }));
+  return PointerTo(FittedMatmuls(type));
 }
 
 absl::StatusOr<const AttentionPredictor*> DeviceModel::Attention(DataType type) const {
@@ -91,7 +89,7 @@ absl::StatusOr<const GroupedMatmulPredictor*> DeviceModel::Experts(ExpertsKind k
   return PointerTo(experts_[index][IndexOf(kind.type)].Get([&]() -> Result {
     if (!is_measured_) return GroupedMatmulPredictor::OfAccelerator(*accelerator(), kind);
     return GroupedMatmulPredictor::OfMeasured(
-        kernels_, kind, [this](DataType type) { return FittedMatmuls(type); });
+        kernels_, kind, [this](MatmulType type) { return FittedMatmuls(type); });
   }));
 }
 
@@ -105,7 +103,8 @@ absl::StatusOr<const StreamPredictor*> DeviceModel::Streams(DataType type) const
 
 absl::StatusOr<Derating> DeviceModel::SustainedDerating(DataType type) const {
   if (!is_measured_) return DeratingOfUnmeasured(accelerator(), type);
-  return DeratingOfMeasured(kernels_, type, [this](DataType each) { return FittedMatmuls(each); });
+  return DeratingOfMeasured(kernels_, type,
+                            [this](MatmulType each) { return FittedMatmuls(each); });
 }
 
 const absl::StatusOr<absl::optional<CollectiveModel>>& DeviceModel::Collectives() const {

@@ -89,7 +89,7 @@ class DeviceModel {
   using OfTypes = std::array<Fitted<Predictor>, kDataTypeCount>;
 
   // Fitted once; models of expert layers sum up these products, too.
-  const absl::StatusOr<absl::optional<MatmulPredictor>>& FittedMatmuls(DataType type) const;
+  const absl::StatusOr<absl::optional<MatmulPredictor>>& FittedMatmuls(MatmulType type) const;
 
   const DeviceCalibration calibration_;
   const MeasuredKernels kernels_;

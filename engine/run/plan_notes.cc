@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/memory/ledger/framework_copies.h"
 
 namespace sextant {
@@ -269,16 +270,30 @@ void AboutMeasurement(const RunSpec& run, const ResolvedRun& resolved, Notes& ou
   }
 }
 
+// What else gives an accelerator that was not measured a peak; empty of a measured one.
+std::string OtherTypesText(const ResolvedRun& resolved) {
+  if (resolved.measured.has_value() || resolved.accelerator == nullptr) return "";
+  std::vector<absl::string_view> names;
+  for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kTf32, DataType::kFp16,
+                              DataType::kBf16, DataType::kFp8, DataType::kFp6, DataType::kFp4}) {
+    if (PeakFlopsPerSecond(*resolved.accelerator, type)) names.push_back(DataTypeName(type));
+  }
+  return names.empty() ? ""
+                       : absl::StrCat(", or a training.precision.compute_data_type that has one (",
+                                      absl::StrJoin(names, ", "), ")");
+}
+
 void AboutPeak(const RunSpec& run, const ResolvedRun& resolved, Notes& out) {
   const std::string arithmetic =
       absl::StrCat("All arithmetic runs in ", DataTypeName(resolved.precision.compute_data_type));
   if (!resolved.peak.has_value()) {
-    out.push_back({.kind = NoteKind::kPeakUnknown,
-                   .text = absl::StrCat("No peak of ", resolved.device_name,
-                                        " is known, hence no lower bound, no textbook estimate and "
-                                        "no MFU: give cluster.peak_flops_per_second to have them. ",
-                                        arithmetic, "."),
-                   .fields = {"cluster.peak_flops_per_second"}});
+    out.push_back(
+        {.kind = NoteKind::kPeakUnknown,
+         .text = absl::StrCat("No peak of ", resolved.device_name,
+                              " is known, hence no lower bound, no textbook estimate and "
+                              "no MFU: give cluster.peak_flops_per_second",
+                              OtherTypesText(resolved), " to have them. ", arithmetic, "."),
+         .fields = {"cluster.peak_flops_per_second"}});
     return;
   }
   out.push_back({.kind = NoteKind::kPeak,

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/hardware/catalogue.h"
 #include "engine/hardware/rates.h"
@@ -19,16 +18,6 @@ namespace sextant {
 namespace {
 
 constexpr char kDevicePath[] = "cluster.device";
-
-// Names the compute data types in which `a` has a peak, for error messages.
-std::string TypesWithPeak(const Accelerator& a) {
-  std::vector<absl::string_view> names;
-  for (const DataType type : {DataType::kFp64, DataType::kFp32, DataType::kTf32, DataType::kFp16,
-                              DataType::kBf16, DataType::kFp8, DataType::kFp6, DataType::kFp4}) {
-    if (PeakFlopsPerSecond(a, type)) names.push_back(DataTypeName(type));
-  }
-  return names.empty() ? "none" : absl::StrJoin(names, ", ");
-}
 
 // A writer that adds one figure to `out`.
 RateWriter WriterOf(Rate rate, ResolvedRun& out) {
@@ -46,12 +35,6 @@ void ResolvePeak(const RunSpec& run, ResolvedRun& out, FieldViolations& violatio
     out.peak = FlopsPerSecond(writer.FromRequest(*run.cluster.peak_flops_per_second));
   } else if (figure) {
     out.peak = FlopsPerSecond(writer.FromDatasheet(*out.accelerator, figure));
-  } else if (!out.measured.has_value()) {
-    violations.Add(
-        "cluster.peak_flops_per_second",
-        absl::StrCat("is required: the catalogue has no dense ", DataTypeName(type), " peak of ",
-                     out.device_name, " (it has: ", TypesWithPeak(*out.accelerator),
-                     "); give it, or another training.precision.compute_data_type"));
   } else if (run.options.assumed_mfu.has_value()) {
     violations.Add("options.assumed_mfu",
                    absl::StrCat("is a share of a peak, and no ", DataTypeName(type), " peak of ",
@@ -318,7 +301,7 @@ DeviceGeneration GenerationOfDevices(const DeviceSelection& selection,
 
 RateSource ResolvedRun::matmul_source() const {
   if (measured.has_value()) return measured->source;
-  return rates.front().source;  // the peak's, which every accelerator of a plan has
+  return peak.has_value() ? rates.front().source : RateSource::kDatasheet;
 }
 
 absl::StatusOr<ResolvedRun> Resolve(const RunSpec& run, FieldViolations violations) {

@@ -40,7 +40,7 @@ struct ResolvedRun {
   const Accelerator* accelerator = nullptr;  // its datasheet; null: not in the catalogue
   DeviceGeneration generation = DeviceGeneration::kUnknown;
   absl::optional<MeasuredGang> measured = {};  // absent: an accelerator was named
-  absl::optional<FlopsPerSecond> peak = {};    // absent: measured, but in no datasheet
+  absl::optional<FlopsPerSecond> peak = {};    // absent: neither request nor datasheet has it
   DeviceCapacity capacity;
   absl::optional<Watts> device_power = {};  // absent where neither request nor datasheet has it
   std::vector<Rate> rates;                  // the figures above, with their sources
@@ -50,7 +50,8 @@ struct ResolvedRun {
     return padded != nullptr ? *padded : *shape.architecture;
   }
 
-  // The source of the rate that the times use: the measured rate, or else the peak.
+  // The source of the rate that the times use: the measured rate, or else the peak. The datasheet
+  // where neither is known, and there are no times.
   RateSource matmul_source() const;
 };
 

@@ -81,7 +81,7 @@ absl::StatusOr<absl::optional<OperationPrediction>> PredictionOn(const PlacedDev
                                                                  const OperationTypes& types) {
   const DataType type = types.input;
   if (const auto* experts = std::get_if<Experts>(&operation)) {
-    return PredictExperts(*experts, type, device);
+    return PredictExperts(*experts, type, device, types.scaling);
   }
   absl::optional<OperationPrediction> out;
   if (device.model == nullptr) return out;

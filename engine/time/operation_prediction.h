@@ -53,8 +53,8 @@ struct OperationPrediction {
   absl::optional<KernelTime> backward_passes = {};
 };
 
-// In `types`.input, and of products in `types`.scaling. A kProductUnaligned note says where sizes
-// off a multiple of 64 or 8 make a product slower.
+// In `types`.input, and of products and layers of experts in `types`.scaling. A kProductUnaligned
+// note says where sizes off a multiple of 64 or 8 make a product slower.
 //
 // Times of bursts; MakeSustained() converts them to a long run. Predicts operations known to
 // ProductsOf(), as a sequence of products; attention in one kernel; attention in separate kernels

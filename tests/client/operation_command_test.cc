@@ -58,6 +58,11 @@ TEST(Op, AsksForWhatIsWritten) {
       {{"matmul", "2x3x4", "--dtype=fp8", "--scaling=block"},
        "operation { matmul { m: 2 n: 3 k: 4 } } data_types { input: DATA_TYPE_FP8 "
        "scaling: MATMUL_SCALING_BLOCK }"},
+      {{"experts", "2x3x4", "--experts=8", "--experts-per-token=2", "--dtype=fp8",
+        "--scaling=block"},
+       "operation { experts { tokens: 2 hidden_size: 3 feed_forward_size: 4 expert_count: 8 "
+       "experts_per_token: 2 } } data_types { input: DATA_TYPE_FP8 "
+       "scaling: MATMUL_SCALING_BLOCK }"},
       {{"linear", "2x3x4", "--bias", "--dtype=fp32"},
        "operation { linear { rows: 2 input_size: 3 output_size: 4 bias: true } } "
        "data_types { input: DATA_TYPE_FP32 }"},

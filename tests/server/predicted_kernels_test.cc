@@ -81,6 +81,21 @@ TEST_F(ForetoldKernelsTest, OfFp8IsScaledAsAsked) {
               ElementsAre(HasSubstr("data_types.scaling: is number 7")));
 }
 
+// The published layers of experts have both scalings, too.
+TEST_F(ForetoldKernelsTest, OfExpertsInFp8AreScaledAsAsked) {
+  const auto time = [&](const char* scaling) -> json {
+    json request = InBf16(R"({"experts":{"tokens":8192,"hidden_size":7168,
+        "feed_forward_size":2048,"expert_count":64,"experts_per_token":8}})");
+    request["data_types"] = {{"input", "DATA_TYPE_FP8"}, {"scaling", scaling}};
+    return Ask(server_, kAnalyze, request)["time"]["predicted_forward"];
+  };
+  const json by_block = time("MATMUL_SCALING_BLOCK");
+  const json by_tensor = time("MATMUL_SCALING_TENSOR");
+  EXPECT_EQ(by_block["source"], "RATE_SOURCE_REFERENCE");
+  EXPECT_NE(by_block["duration_seconds"], by_tensor["duration_seconds"]);
+  EXPECT_EQ(by_tensor, time("MATMUL_SCALING_UNSPECIFIED"));
+}
+
 TEST_F(ForetoldKernelsTest, SaysThatASizeIsOffAMultiple) {
   const json time = TimeOf(R"({"matmul":{"m":4096,"n":5400,"k":7168}})");
   std::vector<std::string> kinds;

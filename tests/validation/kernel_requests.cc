@@ -12,7 +12,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/hardware/links/node_type.h"
 #include "engine/hardware/predict/kernel_source.h"
-#include "engine/hardware/predict/matmul_predictor.h"
 #include "engine/hardware/reference/attention_reference.h"
 #include "engine/hardware/reference/grouped_matmul_reference.h"
 #include "engine/hardware/reference/reference_collectives.h"
@@ -75,12 +74,22 @@ v1::AnalyzeOperationRequest RequestFor(const std::string& gpu, DataType type) {
   return out;
 }
 
+// The same, of products scaled as `type` says.
+v1::AnalyzeOperationRequest RequestFor(const std::string& gpu, MatmulType type) {
+  v1::AnalyzeOperationRequest out = RequestFor(gpu, type.data_type);
+  if (!IsFp8(type.data_type)) return out;
+  const bool by_block = type.scaling == MatmulScaling::kBlock;
+  out.mutable_data_types()->set_scaling(by_block ? v1::MATMUL_SCALING_BLOCK
+                                                 : v1::MATMUL_SCALING_TENSOR);
+  return out;
+}
+
 absl::StatusOr<v1::Interval> AnswerTo(const v1::AnalyzeOperationRequest& request) {
   SEXTANT_ASSIGN_OR_RETURN(const v1::AnalyzeOperationResponse answer, AskForOperation(request));
   return answer.time().predicted_forward().duration_seconds();
 }
 
-v1::AnalyzeOperationRequest MatmulRequest(const std::string& gpu, DataType type,
+v1::AnalyzeOperationRequest MatmulRequest(const std::string& gpu, MatmulType type,
                                           const MatmulShape& shape) {
   v1::AnalyzeOperationRequest out = RequestFor(gpu, type);
   out.mutable_data_types()->set_output(v1::DATA_TYPE_BF16);
@@ -124,7 +133,7 @@ v1::AnalyzeOperationRequest AttentionRequest(const std::string& gpu, DataType ty
   return out;
 }
 
-v1::AnalyzeOperationRequest ExpertsRequest(const std::string& gpu, DataType type,
+v1::AnalyzeOperationRequest ExpertsRequest(const std::string& gpu, MatmulType type,
                                            const GroupedMatmulShape& shape) {
   v1::AnalyzeOperationRequest out = RequestFor(gpu, type);
   v1::Operation::Experts& experts = *out.mutable_operation()->mutable_experts();
@@ -173,14 +182,13 @@ absl::StatusOr<std::string> MatmulRequests(const std::vector<CsvRow>& rows) {
     const auto& [gpu, type_name, library] = key;
     const MatmulType type = MatmulTypeNamed(type_name);
     const absl::optional<MatmulCalibration> reference = ReferenceMatmulCalibration(gpu, type);
-    // Requests ask for the type's usual scaling.
-    if (!reference.has_value() || !(type == UsualMatmulType(type.data_type))) continue;
+    if (!reference.has_value()) continue;
     size_t count = 0;
     for (const MatmulPoint& row : matmuls) {
       if (HasShapeOf(reference->points, row) || HasShapeOf(reference->checks, row)) continue;
       if (count++ % kEverySeventh != 0) continue;
       SEXTANT_ASSIGN_OR_RETURN(const v1::Interval predicted,
-                               AnswerTo(MatmulRequest(gpu, type.data_type, row.shape)));
+                               AnswerTo(MatmulRequest(gpu, type, row.shape)));
       scores.Add("multiplication", type_name, gpu, predicted, row.time.value());
     }
   }
@@ -213,11 +221,13 @@ absl::StatusOr<std::string> ExpertRequests(const std::vector<CsvRow>& rows) {
   RequestScores scores;
   for (const auto& [key, points] : table) {
     const auto& [gpu, type_name, kernel] = key;
-    const DataType type = MatmulTypeNamed(type_name).data_type;
-    if (type_name == "fp8_block") continue;  // requests ask for the type's usual scaling
+    const MatmulType type = MatmulTypeNamed(type_name);
     for (const bool gated : {false, true}) {
       const GroupedMatmulReference* const reference =
-          FindGroupedMatmulReference({.device = gpu, .data_type = type, .gated = gated});
+          FindGroupedMatmulReference({.device = gpu,
+                                      .data_type = type.data_type,
+                                      .block_scaled = type_name == "fp8_block",
+                                      .gated = gated});
       if (reference == nullptr) continue;
       const std::vector<GroupedMatmulPoint> kept = PointsOf(*reference);
       for (const GroupedMatmulPoint& row : points) {

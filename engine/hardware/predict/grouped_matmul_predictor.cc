@@ -80,20 +80,6 @@ MatmulShape ShapeOf(const GroupedProduct& product, double padded_rows) {
   return forward;
 }
 
-// The part of a dense product's time in which a separate kernel quantises its first operand. At
-// most 0.4 of it: the bytes alone say more than that of flat products, whose operand the cache
-// keeps (docs/kernels_attention.md).
-double QuantisedSeconds(const MatmulShape& stacked, DataType type, BytesPerSecond memory,
-                        double seconds) {
-  constexpr double kMostOfTime = 0.4;
-  MatmulRoofline roofline;
-  SetMatmulBytes(UsualMatmulType(type), roofline);
-  const MatmulDimensions size(stacked);
-  if (!(memory.value() > 0)) return 0;
-  return std::min(kMostOfTime * seconds,
-                  roofline.quantise_bytes * size.m * size.k / memory.value());
-}
-
 // `expected`, with the errors of two sources that don't know of each other: their logs add up as
 // squares.
 KernelTime WithBothErrors(Seconds expected, const PredictionError& error, Widening other,
@@ -105,6 +91,8 @@ KernelTime WithBothErrors(Seconds expected, const PredictionError& error, Wideni
           .high = expected * std::exp(high),
           .basis = basis};
 }
+
+MatmulType ProductsOf(ExpertsKind kind) { return ScaledMatmulType(kind.type, kind.scaling); }
 
 ExpertsKind UsualScaling(ExpertsKind kind) { return {.type = kind.type, .gated = kind.gated}; }
 
@@ -231,52 +219,56 @@ OptionalPredictor GroupedMatmulPredictor::OfAccelerator(const Accelerator& accel
                                                         ExpertsKind kind) {
   OptionalPredictor out = OfReference(accelerator, kind);
   if (!out.has_value() && HasOtherScaling(kind)) {
-    out = OfAccelerator(accelerator, UsualScaling(kind));
+    out = OfReference(accelerator, UsualScaling(kind));
     if (out.has_value()) out->other_scaling_ = true;
-    return out;
   }
   if (!out.has_value()) {
     out = OfReference(accelerator, LikeType(kind));
     if (out.has_value()) out->equivalent_type_ = true;
   }
-  const absl::optional<MatmulPredictor> matmuls =
-      MatmulPredictor::OfAccelerator(accelerator, kind.type);
-  const BytesPerSecond memory = MemoryOf(&accelerator);
-  if (!out.has_value() && matmuls.has_value()) out = OfMatmuls(*matmuls, memory, kind);
-  if (!out.has_value()) return out;
-  out->matmuls_ = matmuls;
-  out->memory_ = memory;
+  return OnProducts(std::move(out), kind,
+                    MatmulPredictor::OfAccelerator(accelerator, ProductsOf(kind)),
+                    MemoryOf(&accelerator));
+}
+
+absl::StatusOr<OptionalPredictor> GroupedMatmulPredictor::OfOwnOrReference(
+    const MeasuredKernels& measured, ExpertsKind kind) {
+  const Accelerator* const accelerator = measured.calibration->accelerator;
+  SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor out, OfOwn(measured, kind));
+  if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, kind);
   return out;
 }
 
 absl::StatusOr<OptionalPredictor> GroupedMatmulPredictor::OfLayers(const MeasuredKernels& measured,
                                                                    ExpertsKind kind) {
-  const Accelerator* const accelerator = measured.calibration->accelerator;
-  SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor out, OfOwn(measured, kind));
-  if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, kind);
-  if (out.has_value()) return out;
-  const ExpertsKind like = LikeType(kind);
-  SEXTANT_ASSIGN_OR_RETURN(out, OfOwn(measured, like));
-  if (!out.has_value() && accelerator != nullptr) out = OfReference(*accelerator, like);
-  if (out.has_value()) out->equivalent_type_ = true;
+  SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor out, OfOwnOrReference(measured, kind));
+  if (!out.has_value() && HasOtherScaling(kind)) {
+    SEXTANT_ASSIGN_OR_RETURN(out, OfOwnOrReference(measured, UsualScaling(kind)));
+    if (out.has_value()) out->other_scaling_ = true;
+  }
+  if (!out.has_value()) {
+    SEXTANT_ASSIGN_OR_RETURN(out, OfOwnOrReference(measured, LikeType(kind)));
+    if (out.has_value()) out->equivalent_type_ = true;
+  }
   return out;
 }
 
 absl::StatusOr<OptionalPredictor> GroupedMatmulPredictor::OfMeasured(
     const MeasuredKernels& measured, ExpertsKind kind, MatmulsOfDevice matmuls) {
-  SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor out, OfLayers(measured, kind));
-  if (!out.has_value() && HasOtherScaling(kind)) {
-    SEXTANT_ASSIGN_OR_RETURN(out, OfMeasured(measured, UsualScaling(kind), matmuls));
-    if (out.has_value()) out->other_scaling_ = true;
-    return out;
-  }
-  SEXTANT_ASSIGN_OR_RETURN(absl::optional<MatmulPredictor> products, matmuls(kind.type));
-  const BytesPerSecond memory = MemoryOf(measured);
-  if (!out.has_value() && products.has_value()) out = OfMatmuls(*products, memory, kind);
-  if (!out.has_value()) return out;
-  out->matmuls_ = std::move(products);
-  out->memory_ = memory;
-  return out;
+  SEXTANT_ASSIGN_OR_RETURN(OptionalPredictor layers, OfLayers(measured, kind));
+  SEXTANT_ASSIGN_OR_RETURN(absl::optional<MatmulPredictor> products, matmuls(ProductsOf(kind)));
+  return OnProducts(std::move(layers), kind, std::move(products), MemoryOf(measured));
+}
+
+OptionalPredictor GroupedMatmulPredictor::OnProducts(OptionalPredictor layers, ExpertsKind kind,
+                                                     absl::optional<MatmulPredictor> matmuls,
+                                                     BytesPerSecond memory) {
+  if (!layers.has_value() && matmuls.has_value()) layers = OfMatmuls(*matmuls, memory, kind);
+  if (!layers.has_value()) return layers;
+  layers->kind_ = kind;
+  layers->matmuls_ = std::move(matmuls);
+  layers->memory_ = memory;
+  return layers;
 }
 
 KernelTime GroupedMatmulPredictor::PredictByMatmuls(const GroupedMatmulShape& shape) const {
@@ -302,22 +294,16 @@ KernelTime GroupedMatmulPredictor::PredictProduct(const GroupedProduct& product)
   const MatmulBatch batch = {WholeSize(active.experts), ShapeOf(product, active.padded_rows)};
   const KernelTime dense = matmuls_->PredictBatch(batch);
   const double seconds = dense.expected.value();
-  const MatmulType type = {kind_.type, kind_.scaling.value_or(UsualMatmulType(kind_.type).scaling)};
   const double weights = active.experts * static_cast<double>(product.n) *
                          static_cast<double>(product.k) * MatmulElementBytes(kind_.type);
   const double least = memory_.value() > 0 ? weights / memory_.value() : 0;
-  // A probe times a product of narrow operands alone (docs/gpu_matmul.md).
-  const bool alone = matmuls_->own_model() != nullptr;
-  const double quantised =
-      alone ? 0 : QuantisedSeconds(StackedMatmul(batch), kind_.type, memory_, seconds);
-  const double bare = seconds - quantised;
-  const PredictionError error = ErrorOfGroupedProducts(type);
+  const double bare = seconds - matmuls_->QuantisedSeconds(StackedMatmul(batch), seconds);
+  const PredictionError error = ErrorOfGroupedProducts(ProductsOf(kind_));
   // The batch's own doubt is what ErrorOfGroupedProducts() measured.
   const Widening doubt = {dense.low.value() / seconds / kMatmulBatch.low,
                           dense.high.value() / seconds / kMatmulBatch.high};
-  const KernelTime out = WithBothErrors(Seconds(error.median * std::max(bare, least)), error, doubt,
-                                        std::max(dense.basis, KernelBasis::kOtherPass));
-  return other_scaling_ ? InOtherScaling(out) : out;
+  return WithBothErrors(Seconds(error.median * std::max(bare, least)), error, doubt,
+                        std::max(dense.basis, KernelBasis::kOtherPass));
 }
 
 // A layer is two products of as many FLOPs, or three with a gate.
@@ -331,7 +317,7 @@ KernelTime GroupedMatmulPredictor::ProductOfLayer(const GroupedProduct& product)
                                     .expert_parallel = 1,
                                     .gated = false});
   const double share = kind_.gated ? 1.0 / 3 : 1.0 / 2;
-  const PredictionError error = ErrorOfGroupedProducts(UsualMatmulType(kind_.type));
+  const PredictionError error = ErrorOfGroupedProducts(ProductsOf(kind_));
   return WithBothErrors(layer.expected * share, error,
                         {.low = layer.low.value() / layer.expected.value(),
                          .high = layer.high.value() / layer.expected.value()},

@@ -88,8 +88,8 @@ class GroupedMatmulPredictor {
   //   published layers of the kind
   //   published layers in another type of the same width and peak
   //   the sum of their products by MatmulPredictor::OfAccelerator()
-  // Absent where that is absent. A scaling other than the type's usual one has published layers
-  // only; the usual one answers for it where there are none, kOtherType.
+  // Absent where that is absent. Where a scaling other than the type's usual one has no layers,
+  // those of the usual one answer for it, kOtherType; the products are of the kind's scaling.
   static absl::optional<GroupedMatmulPredictor> OfAccelerator(const Accelerator& accelerator,
                                                               ExpertsKind kind);
 
@@ -123,13 +123,19 @@ class GroupedMatmulPredictor {
   GroupedMatmulPredictor() = default;
   static absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfOwn(
       const MeasuredKernels& measured, ExpertsKind kind);
-  // Layers that were measured, here or elsewhere, in the type or a similar one.
+  static absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfOwnOrReference(
+      const MeasuredKernels& measured, ExpertsKind kind);
+  // Layers that were measured, here or elsewhere, of the kind or a similar one.
   static absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfLayers(
       const MeasuredKernels& measured, ExpertsKind kind);
   static absl::optional<GroupedMatmulPredictor> OfReference(const Accelerator& accelerator,
                                                             ExpertsKind kind);
   static absl::optional<GroupedMatmulPredictor> OfMatmuls(const MatmulPredictor& matmuls,
                                                           BytesPerSecond memory, ExpertsKind kind);
+  // `layers`, or else the sum of products, with the device's figures.
+  static absl::optional<GroupedMatmulPredictor> OnProducts(
+      absl::optional<GroupedMatmulPredictor> layers, ExpertsKind kind,
+      absl::optional<MatmulPredictor> matmuls, BytesPerSecond memory);
   KernelTime PredictByMatmuls(const GroupedMatmulShape& shape) const;
   KernelTime ProductOfLayer(const GroupedProduct& product) const;
   KernelTime PerhapsWithoutPermuting(KernelTime time, const GroupedMatmulShape& shape) const;

@@ -253,12 +253,18 @@ void MatmulPredictor::SlowDown(const MatmulBatch& matmul, KernelTime& time) cons
   if (slowdown.high > 1) time = Slowed(time, slowdown, WorkShare(matmul));
 }
 
+double MatmulPredictor::QuantisedSeconds(const MatmulShape& shape, double seconds) const {
+  const MatmulDimensions size(shape);
+  return std::min(quantise_seconds_ * size.m * size.k, kMostQuantised * seconds);
+}
+
 KernelTime MatmulPredictor::PredictQuantised(const MatmulShape& shape) const {
   KernelTime out = Predict(shape);
   if (quantise_seconds_ == 0) return out;
+  const double seconds = out.expected.value();
   const MatmulDimensions size(shape);
-  const double share = quantise_seconds_ * size.m * size.k / out.expected.value();
-  out.expected = out.expected * (1 - std::min(share, kMostQuantised));
+  const double share = quantise_seconds_ * size.m * size.k / seconds;
+  out.expected = Seconds(seconds - QuantisedSeconds(shape, seconds));
   out.low = out.low * (1 - std::min(kQuantiseMost * share, kMostQuantisedEver));
   out.high = out.high * (1 - std::min(kQuantiseLeast * share, kMostQuantised));
   return out;

@@ -54,6 +54,10 @@ class MatmulPredictor {
   //   t - min(q m k / B, 0.4 t),  q bytes moved per element of x, B bytes a second reached
   KernelTime PredictQuantised(const MatmulShape& shape) const;
 
+  // The part of `seconds`, the time of a product of `shape`, in which x is quantised: 0 where
+  // PredictQuantised() equals Predict().
+  double QuantisedSeconds(const MatmulShape& shape, double seconds) const;
+
   // Time of the batch as one tall matmul with the same tiles (StackedMatmul()), plus the roofline
   // cost of the batch-1 extra second operands: docs/kernels_gemm.md. Predict() for a batch of one.
   // No times of batches are published: kOtherPass at best.
@@ -107,7 +111,7 @@ class MatmulPredictor {
 // The multiplications of one device, for predictors that build on them:
 // MatmulPredictor::OfMeasured(), or a cached result of it.
 using MatmulsOfDevice =
-    absl::FunctionRef<absl::StatusOr<absl::optional<MatmulPredictor>>(DataType type)>;
+    absl::FunctionRef<absl::StatusOr<absl::optional<MatmulPredictor>>(MatmulType type)>;
 
 // Factors on the interval of a batch. Not measured, assumed: wider than MatmulFallbacks::kOtherPass
 // twice, because a library picks other kernels for batches, too, and tiles partly filled by each

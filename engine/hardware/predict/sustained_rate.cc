@@ -94,7 +94,8 @@ absl::StatusOr<absl::optional<Seconds>> BurstTime(const MeasuredKernels& measure
       if (matmul.shape == shape) return absl::make_optional(matmul.time);
     }
   }
-  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<MatmulPredictor> predictor, matmuls(type));
+  SEXTANT_ASSIGN_OR_RETURN(const absl::optional<MatmulPredictor> predictor,
+                           matmuls({type, UsualMatmulType(type).scaling}));
   absl::optional<Seconds> out;
   if (predictor.has_value()) out = predictor->Predict(shape).expected;
   return out;

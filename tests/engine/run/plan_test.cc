@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "engine/hardware/catalogue.h"
 #include "tests/engine/run/plan_parts.h"
 #include "tests/support/status_matchers.h"
 
@@ -118,14 +121,36 @@ TEST(PlanRun, PicksThePeakOfTheComputeType) {
   EXPECT_EQ(PlanFor(run).rates[0].value, 1978.9e12);
 }
 
-TEST(PlanRun, AsksForAPeakThatTheCatalogueLacks) {
+TEST(PlanRun, LeavesTimesOutWhereTheCatalogueLacksThePeak) {
   RunSpec run = Llama70b();
   run.cluster.device.accelerator = "v100-sxm-32";  // no bf16
-  const auto plan = PlanRun(run);
-  EXPECT_THAT(plan, NamesFields(ElementsAre("cluster.peak_flops_per_second")));
-  EXPECT_THAT(std::string(plan.status().message()), AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
+  const Plan plan = PlanFor(run);
+  EXPECT_TRUE(plan.estimates.empty());
+  EXPECT_GT(plan.state.total, Bytes(0));
+  const auto note = std::find_if(plan.notes.begin(), plan.notes.end(),
+                                 [](auto& n) { return n.kind == NoteKind::kPeakUnknown; });
+  ASSERT_NE(note, plan.notes.end());
+  EXPECT_THAT(note->text, AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
+  run.options.assumed_mfu = 0.4;  // a share of what is not known
+  EXPECT_THAT(PlanRun(run), NamesFields(ElementsAre("options.assumed_mfu")));
   run.cluster.peak_flops_per_second = 100e12;
   EXPECT_THAT(PlanRun(run), IsOk());
+}
+
+TEST(PlanRun, CountsMemoryOnEveryProductInEveryComputeType) {
+  for (const Accelerator& accelerator : Accelerators()) {
+    for (const DataType type :
+         {DataType::kFp32, DataType::kFp16, DataType::kBf16, DataType::kFp8, DataType::kFp4}) {
+      SCOPED_TRACE(absl::StrCat(accelerator.name, " ", DataTypeName(type)));
+      RunSpec run = Llama70b();
+      run.cluster.device.accelerator = std::string(accelerator.name);
+      run.training.precision.compute_data_type = type;
+      run.options.assumed_mfu.reset();
+      const Plan plan = PlanFor(run);
+      EXPECT_GT(plan.capacity.usable(), Bytes(0));
+      EXPECT_EQ(plan.estimates.empty(), !PeakFlopsPerSecond(accelerator, type));
+    }
+  }
 }
 
 TEST(PlanRun, LeavesEnergyOutWhereNoPowerIsKnown) {
@@ -247,7 +272,6 @@ TEST(PlanRunRefuses, EveryFaultOfAKnownDeviceTogether) {
   run.cluster.reserved_memory_bytes = 1'000'000'000'000;
   run.training.token_count = 0;
   EXPECT_THAT(PlanRun(run), NamesFields(UnorderedElementsAre("training.token_count",
-                                                             "cluster.peak_flops_per_second",
                                                              "cluster.reserved_memory_bytes")));
 }
 

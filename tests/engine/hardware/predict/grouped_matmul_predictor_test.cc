@@ -58,7 +58,7 @@ DeviceCalibration Device(const Accelerator* accelerator) {
 absl::StatusOr<absl::optional<GroupedMatmulPredictor>> OfMeasured(const MeasuredKernels& measured,
                                                                   ExpertsKind kind) {
   return GroupedMatmulPredictor::OfMeasured(
-      measured, kind, [&](DataType type) { return MatmulPredictor::OfMeasured(measured, type); });
+      measured, kind, [&](MatmulType type) { return MatmulPredictor::OfMeasured(measured, type); });
 }
 
 GroupedMatmulPredictor PredictorOf(const MeasuredKernels& measured, ExpertsKind kind) {

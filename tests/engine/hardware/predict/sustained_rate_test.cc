@@ -26,7 +26,7 @@ MeasuredMatmul MatmulAt(double rate, bool sustained) {
 
 Derating DeratingOf(const DeviceCalibration& device, std::vector<MeasuredMatmulPoints> matmuls) {
   const MeasuredKernels measured = {.calibration = &device, .matmuls = std::move(matmuls)};
-  const auto out = DeratingOfMeasured(measured, DataType::kBf16, [&](DataType type) {
+  const auto out = DeratingOfMeasured(measured, DataType::kBf16, [&](MatmulType type) {
     return MatmulPredictor::OfMeasured(measured, type);
   });
   EXPECT_THAT(out.status(), IsOk());
