@@ -46,6 +46,23 @@ absl::optional<KernelKind> KernelKindOf(const TraceOp& op) {
   return absl::nullopt;
 }
 
+void TimeSum::Add(KernelKind kind, const KernelTime& time) {
+  Ends& ends = kinds_[static_cast<size_t>(kind)];
+  expected_ = expected_ + time.expected;
+  ends.below += (time.expected - time.low).value();
+  ends.above += (time.high - time.expected).value();
+}
+
+SecondsInterval TimeSum::interval() const {
+  double below = 0;
+  double above = 0;
+  for (const Ends& ends : kinds_) {
+    below = std::hypot(below, ends.below);
+    above = std::hypot(above, ends.above);
+  }
+  return {expected_ - Seconds(below), expected_, expected_ + Seconds(above)};
+}
+
 absl::StatusOr<absl::optional<OperationPricer::Products>> OperationPricer::ProductsIn(
     const DeviceModel& model, MatmulType type) {
   Products out;

@@ -2,12 +2,14 @@
 #ifndef SEXTANT_ENGINE_TIME_OPERATION_PRICER_H_
 #define SEXTANT_ENGINE_TIME_OPERATION_PRICER_H_
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "engine/base/units.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/placement.h"
 #include "engine/hardware/predict/kernel_source.h"
@@ -35,6 +37,29 @@ struct PricedTypes {
   // The type of TraceOp::narrow products; kUnspecified: there are none.
   DataType narrow = DataType::kUnspecified;
   absl::optional<MatmulScaling> scaling = {};  // of fp8; absent: the type's usual one
+};
+
+// A time with an 80 % interval.
+struct SecondsInterval {
+  Seconds low;
+  Seconds expected;
+  Seconds high;
+};
+
+// Adds up times: the errors of one kind of kernels as they are, those of different kinds by
+// squares.
+class TimeSum {
+ public:
+  void Add(KernelKind kind, const KernelTime& time);
+  SecondsInterval interval() const;
+
+ private:
+  struct Ends {
+    double below = 0;
+    double above = 0;
+  };
+  Seconds expected_ = {};
+  std::array<Ends, kKernelKindCount> kinds_ = {};
 };
 
 class OperationPricer {

@@ -24,35 +24,6 @@ constexpr int64_t kStepsAStage = 2000;
 constexpr size_t kOperations = 64;
 constexpr size_t kStepOperations = 4;
 
-// Adds up times: the errors of a kind of kernels as they are, those of different kinds by squares.
-class TimeSum {
- public:
-  void Add(KernelKind kind, const KernelTime& time) {
-    Ends& ends = kinds_[static_cast<size_t>(kind)];
-    expected_ = expected_ + time.expected;
-    ends.below += (time.expected - time.low).value();
-    ends.above += (time.high - time.expected).value();
-  }
-
-  SecondsInterval interval() const {
-    double below = 0;
-    double above = 0;
-    for (const Ends& ends : kinds_) {
-      below = std::hypot(below, ends.below);
-      above = std::hypot(above, ends.above);
-    }
-    return {expected_ - Seconds(below), expected_, expected_ + Seconds(above)};
-  }
-
- private:
-  struct Ends {
-    double below = 0;
-    double above = 0;
-  };
-  Seconds expected_ = {};
-  std::array<Ends, kKernelKindCount> kinds_ = {};
-};
-
 // The operations of one stage, priced.
 class StageOperations {
  public:

@@ -32,13 +32,6 @@ struct TimedOperation {
   size_t source = 0;  // index into ComputeEstimate::sources; of no use for collectives
 };
 
-// A time with an 80 % interval.
-struct SecondsInterval {
-  Seconds low;
-  Seconds expected;
-  Seconds high;
-};
-
 // The work of the host that starts a stage's kernels one by one.
 struct HostWork {
   int64_t launches = 0;          // of one micro-batch; 0 with captured graphs

@@ -39,7 +39,7 @@ double SumOfParts(const GroupedMatmulPredictor& predictor, MatmulType type, doub
                                   .rows_per_expert = RowsPerExpert(shape),
                                   .n = n,
                                   .k = k});
-    return time.expected.value() / ErrorOfGroupedProducts(type).median;
+    return time.expected.value() / GroupedFactor(ErrorOfGroupedProducts(type));
   };
   const int64_t up = (shape.gated ? 2 : 1) * shape.intermediate;
   const double bytes = kPermutedBytes * static_cast<double>(shape.hidden) +

@@ -84,8 +84,9 @@ MatmulShape ShapeOf(const GroupedProduct& product, double padded_rows) {
 // squares.
 KernelTime WithBothErrors(Seconds expected, const PredictionError& error, Widening other,
                           KernelBasis basis) {
-  const double low = std::hypot(std::log(error.p10 / error.median), std::log(other.low));
-  const double high = std::hypot(std::log(error.p90 / error.median), std::log(other.high));
+  const double factor = GroupedFactor(error);
+  const double low = std::hypot(std::log(error.p10 / factor), std::log(other.low));
+  const double high = std::hypot(std::log(error.p90 / factor), std::log(other.high));
   return {.expected = expected,
           .low = expected * std::exp(-low),
           .high = expected * std::exp(high),
@@ -144,12 +145,12 @@ PredictionError ErrorOfGroupedProducts(MatmulType type) {
     return {.p10 = 0.84, .median = 0.95, .p90 = kTrainedProducts.wide};
   }
   if (type.scaling == MatmulScaling::kTensor) {
-    return {.p10 = 0.67, .median = 0.78, .p90 = kTrainedProducts.narrow};
+    return {.p10 = 0.69, .median = 0.81, .p90 = kTrainedProducts.narrow};
   }
   if (CanonicalType(type.data_type) == DataType::kFp8E4m3 || type.data_type == DataType::kMxfp8) {
-    return {.p10 = 0.74, .median = 0.87, .p90 = 1.40};
+    return {.p10 = 0.83, .median = 0.97, .p90 = 1.36};
   }
-  return {.p10 = 0.58, .median = 0.90, .p90 = 1.43};
+  return {.p10 = 0.59, .median = 0.94, .p90 = 1.55};
 }
 
 PredictionError ErrorOfExpertsByMatmuls(DataType type) {
@@ -302,7 +303,7 @@ KernelTime GroupedMatmulPredictor::PredictProduct(const GroupedProduct& product)
   // The batch's own doubt is what ErrorOfGroupedProducts() measured.
   const Widening doubt = {dense.low.value() / seconds / kMatmulBatch.low,
                           dense.high.value() / seconds / kMatmulBatch.high};
-  return WithBothErrors(Seconds(error.median * std::max(bare, least)), error, doubt,
+  return WithBothErrors(Seconds(GroupedFactor(error) * std::max(bare, least)), error, doubt,
                         std::max(dense.basis, KernelBasis::kOtherPass));
 }
 

@@ -143,7 +143,7 @@ TEST(PlanRun, CountsMemoryOnEveryProductInEveryComputeType) {
          {DataType::kFp32, DataType::kFp16, DataType::kBf16, DataType::kFp8, DataType::kFp4}) {
       SCOPED_TRACE(absl::StrCat(accelerator.name, " ", DataTypeName(type)));
       RunSpec run = Llama70b();
-      run.cluster.device.accelerator = std::string(accelerator.name);
+      run.cluster.device.accelerator = accelerator.name;
       run.training.precision.compute_data_type = type;
       run.options.assumed_mfu.reset();
       const Plan plan = PlanFor(run);
