@@ -144,12 +144,12 @@ PredictionError ErrorOfGroupedProducts(MatmulType type) {
     return {.p10 = 0.84, .median = 0.95, .p90 = kTrainedProducts.wide};
   }
   if (type.scaling == MatmulScaling::kTensor) {
-    return {.p10 = 0.67, .median = 0.78, .p90 = kTrainedProducts.narrow};
+    return {.p10 = 0.69, .median = 0.81, .p90 = kTrainedProducts.narrow};
   }
   if (CanonicalType(type.data_type) == DataType::kFp8E4m3 || type.data_type == DataType::kMxfp8) {
-    return {.p10 = 0.74, .median = 0.87, .p90 = 1.40};
+    return {.p10 = 0.83, .median = 0.97, .p90 = 1.36};
   }
-  return {.p10 = 0.58, .median = 0.90, .p90 = 1.43};
+  return {.p10 = 0.59, .median = 0.94, .p90 = 1.55};
 }
 
 PredictionError ErrorOfExpertsByMatmuls(DataType type) {
