@@ -255,8 +255,8 @@ constexpr FieldFlag kNumberFormatFlags[] = {
     {"--output-dtype", "data_types.output", "of what it writes; default: --dtype", kFormats},
     {"--accumulation-dtype", "data_types.accumulation",
      "of sums and statistics; default: fp32, or fp64 of fp64", kFormats},
-    {"--scaling", "data_types.scaling",
-     "of fp8 products: by tensor or block; default: tensor", kFormats},
+    {"--scaling", "data_types.scaling", "of fp8 products: by tensor or block; default: tensor",
+     kFormats},
     {"--transcendental-flops", "transcendental_flops",
      "FLOPs of one exp, log, tanh, erf or root; default: 1", kFormats}};
 
