@@ -11,6 +11,9 @@
 namespace sextant {
 namespace {
 
+// Attention's sources: heads of one size and latent ones, forward and backward.
+constexpr size_t kAttentionShapes = 4;
+
 // The layout of a product's operands in memory.
 MatmulPass PassOf(TracePass pass) {
   switch (pass) {
@@ -99,15 +102,23 @@ absl::StatusOr<absl::optional<OperationPricer>> OperationPricer::Of(const Placed
     out.sources_.push_back(
         device.SourceOf(experts == nullptr ? products->matmuls->source() : experts->source()));
   }
-  out.sources_.push_back(device.SourceOf(out.attention_->source()));
   out.sources_.push_back(device.SourceOf(out.streams_->source()));
+  for (size_t i = 0; i < kAttentionShapes; ++i) {
+    const AttentionShape shape = {.query_key_head_size = i % 2 == 0 ? 128 : 192,
+                                  .value_head_size = 128};
+    out.sources_.push_back(device.SourceOf(i < 2 ? out.attention_->SourceOf(shape)
+                                                 : out.attention_->BackwardSourceOf(shape)));
+  }
   return absl::make_optional(std::move(out));
 }
 
 size_t OperationPricer::SourceOf(const TraceOp& op) const {
   const absl::optional<KernelKind> kind = KernelKindOf(op);
-  if (kind == KernelKind::kAttention) return 4;
-  if (kind == KernelKind::kMemoryPass) return 5;
+  if (kind == KernelKind::kMemoryPass) return 4;
+  if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
+    const bool latent = attention->query_key_head_size > attention->value_head_size;
+    return 5 + (latent ? 1U : 0U) + (op.pass == TracePass::kInputGradient ? 2U : 0U);
+  }
   return (op.narrow ? 2U : 0U) + (kind == KernelKind::kGroupedMatmul ? 1U : 0U);
 }
 
@@ -115,8 +126,9 @@ size_t OperationPricer::SourceOf(const TraceOp& op) const {
 KernelTime OperationPricer::MatmulTime(const TraceOp& op, const MatmulWork& work) const {
   const Products& by = Of(op);
   MatmulBatch product = {work.batch, {work.m, work.n, work.k, PassOf(op.pass)}};
-  if (work.batch > 1 && op.pass != TracePass::kForward)
+  if (work.batch > 1 && op.pass != TracePass::kForward) {
     product.each.pass = MatmulPass::kOtherLayout;
+  }
   const KernelTime burst = work.batch == 1 && op.narrow ? by.matmuls->PredictQuantised(product.each)
                                                         : by.matmuls->PredictBatch(product);
   return Sustained(burst, by.derating, by.matmuls->WorkShare(product));

@@ -235,6 +235,26 @@ TEST(StageCompute, ListsSoManyOperationsAtMost) {
   EXPECT_THAT(FieldViolationsOf(refused)[0].description, HasSubstr("10000 operations over 400"));
 }
 
+// Published latent attention is of another library than that of heads of one size.
+TEST(StageCompute, NamesTheSourceOfLatentAttention) {
+  RunSpec run = A100s("deepseek-v3", 4096, 256);
+  run.cluster.device.accelerator = "h100-sxm";
+  run.layout->parallel.expert_parallel_size = 64;
+  run.layout->global_batch_size = 256;
+  const ComputeEstimate latent = ComputeOf(run);
+  run = CaseC();
+  run.cluster.device.accelerator = "h100-sxm";
+  const ComputeEstimate plain = ComputeOf(run);
+  const auto source = [](const ComputeEstimate& compute) {
+    for (const TimedOperation& each : compute.stages[0].operations) {
+      if (each.op.name == "core") return compute.sources[each.source].citation;
+    }
+    return std::string();
+  };
+  EXPECT_THAT(source(plain), HasSubstr("sglang"));
+  EXPECT_THAT(source(latent), HasSubstr("trtllm"));
+}
+
 TEST(StageCompute, IsLeftOutUnlessAskedFor) {
   RunSpec run = CaseC();
   run.options.include_operations = false;
