@@ -100,7 +100,7 @@ class AttentionRows {
                 .source = source::kFlash});
       // Where the next matrix reads the same tensor, one tensor serves both.
       const bool copied = out_.batch().attention_output_copied && out_.batch().sequence_count > 1;
-      const bool shared = !copied && out_.KeepsAsComputed(At(ActivationSite::kHeads));
+      const bool shared = !copied && out_.KeepsAsComputed(SiteIn(cross_, ActivationSite::kHeads));
       AddHeads({.name = "heads",
                 .step = BackwardStep::kCore,
                 .again = core_again() && !shared,
@@ -109,14 +109,14 @@ class AttentionRows {
                                    : "gradient of scores"});
       if (shared) {
         return out_.AddAdaptersOf(HeadsRow({.step = BackwardStep::kOutput}),
-                                  At(ActivationSite::kHeads));
+                                  SiteIn(cross_, ActivationSite::kHeads));
       }
     }
     out_.AddMatmulInput(HeadsRow({.name = "output_input",
                                   .kind = Kind::kMatmulInput,
                                   .step = BackwardStep::kOutput,
                                   .kept_for = "weight gradient of output"}),
-                        At(ActivationSite::kHeads));
+                        SiteIn(cross_, ActivationSite::kHeads));
   }
 
   // The output gradients of the matrices before the core.
@@ -135,23 +135,7 @@ class AttentionRows {
   bool core_again() const {
     return out_.batch().recomputation.policy == RecomputePolicy::kSelective;
   }
-  // Maps `activation` of the decoder's own attention to this attention's.
-  ActivationSite At(ActivationSite activation) const {
-    if (!cross_) return activation;
-    switch (activation) {
-      case ActivationSite::kQuery:
-        return ActivationSite::kCrossQuery;
-      case ActivationSite::kKey:
-        return ActivationSite::kCrossKey;
-      case ActivationSite::kValue:
-        return ActivationSite::kCrossValue;
-      case ActivationSite::kScores:
-        return ActivationSite::kCrossScores;
-      default:
-        return ActivationSite::kCrossHeads;
-    }
-  }
-  bool Needs(ActivationSite activation) const { return out_.Needs(At(activation)); }
+  bool Needs(ActivationSite activation) const { return out_.Needs(SiteIn(cross_, activation)); }
   // A fused core saves all of its operands if any gradient is needed.
   bool ReadsOperand(ActivationSite gradient) const {
     return Needs(flash() ? ActivationSite::kHeads : gradient);

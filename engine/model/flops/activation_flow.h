@@ -40,6 +40,25 @@ enum class ActivationSite {
 };
 inline constexpr int kActivationCount = 24;
 
+// Maps a site of the decoder's own attention to that of cross attention.
+constexpr ActivationSite SiteIn(bool cross, ActivationSite site) {
+  if (!cross) return site;
+  switch (site) {
+    case ActivationSite::kAttentionInput:
+      return ActivationSite::kCrossInput;
+    case ActivationSite::kQuery:
+      return ActivationSite::kCrossQuery;
+    case ActivationSite::kKey:
+      return ActivationSite::kCrossKey;
+    case ActivationSite::kValue:
+      return ActivationSite::kCrossValue;
+    case ActivationSite::kScores:
+      return ActivationSite::kCrossScores;
+    default:
+      return ActivationSite::kCrossHeads;
+  }
+}
+
 class ActivationSet {
  public:
   constexpr ActivationSet() = default;

@@ -27,25 +27,6 @@ struct AttentionCoreTrace {
 // Adds the core, fused or not, its recomputation, and the ring of context parallelism.
 void AddAttentionCore(const AttentionCoreTrace& core);
 
-// Maps a site of the decoder's own attention to that of cross attention.
-constexpr ActivationSite SiteIn(bool cross, ActivationSite site) {
-  if (!cross) return site;
-  switch (site) {
-    case ActivationSite::kAttentionInput:
-      return ActivationSite::kCrossInput;
-    case ActivationSite::kQuery:
-      return ActivationSite::kCrossQuery;
-    case ActivationSite::kKey:
-      return ActivationSite::kCrossKey;
-    case ActivationSite::kValue:
-      return ActivationSite::kCrossValue;
-    case ActivationSite::kScores:
-      return ActivationSite::kCrossScores;
-    default:
-      return ActivationSite::kCrossHeads;
-  }
-}
-
 }  // namespace sextant
 
 #endif  // SEXTANT_ENGINE_MODEL_TRACE_ATTENTION_CORE_TRACE_H_
