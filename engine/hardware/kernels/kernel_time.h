@@ -40,6 +40,11 @@ struct KernelTime {
   Seconds low;   // an 80 % interval: expected x PredictionError p10
   Seconds high;  // expected x p90, both widened where the basis lacks data
   KernelBasis basis = KernelBasis::kDatasheet;
+
+  // As often, or that much longer.
+  friend KernelTime operator*(const KernelTime& time, double by) {
+    return {time.expected * by, time.low * by, time.high * by, time.basis};
+  }
 };
 
 inline constexpr int64_t kMaxKernelSize = int64_t{1} << 40;

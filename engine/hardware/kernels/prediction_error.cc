@@ -17,7 +17,9 @@ double Quantile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
+// Most exponents are 0.
 Widening Power(Widening widening, double exponent) {
+  if (exponent == 0) return {};
   return {std::pow(widening.low, exponent), std::pow(widening.high, exponent)};
 }
 

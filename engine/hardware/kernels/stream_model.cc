@@ -87,10 +87,6 @@ constexpr double kMaxWork = 1e30;
 // A pass long enough that its floor is negligible, for curves made from rates.
 constexpr double kLongPassBytes = 1e12;
 
-Widening ToThe(Widening widening, double exponent) {
-  return {std::pow(widening.low, exponent), std::pow(widening.high, exponent)};
-}
-
 StreamWork Limited(const StreamWork& work) {
   return {.read_bytes = std::clamp(work.read_bytes, 0.0, kMaxWork),
           .written_bytes = std::clamp(work.written_bytes, 0.0, kMaxWork),
@@ -121,6 +117,7 @@ double PassDistance(const StreamWork& x, const StreamWork& y) {
 // Normalised by the larger one, so that no power overflows.
 StreamArithmetic::Joined StreamArithmetic::Join(double memory_seconds, double flops) const {
   const double compute = flops * seconds_per_flop;
+  if (compute == 0) return {.seconds = memory_seconds};
   const double larger = std::max(memory_seconds, compute);
   const double m = std::pow(memory_seconds / larger, softness);
   const double c = std::pow(compute / larger, softness);
@@ -209,7 +206,7 @@ KernelTime StreamModel::Predict(const StreamWork& asked, StreamKind kind) const 
   const StreamWork work = Limited(asked);
   const StreamArithmetic::Joined joined =
       arithmetic_.Join(curve_.SecondsAt(work.bytes(), work.read_share()), work.flops);
-  Widening widening = ToThe(StreamFallbacks::kArithmetic, joined.compute_share);
+  Widening widening = Power(StreamFallbacks::kArithmetic, joined.compute_share);
   if (work.flops > 0 && arithmetic_.seconds_per_flop == 0) {
     widening = widening * StreamFallbacks::kNoArithmetic;
   }
@@ -219,8 +216,8 @@ KernelTime StreamModel::Predict(const StreamWork& asked, StreamKind kind) const 
     const StreamLack lack = LackAt(curve_, work.bytes(), work.read_share());
     const Widening mix =
         processor_ ? StreamFallbacks::kOtherMixOfProcessor : StreamFallbacks::kOtherMix;
-    widening = widening * ToThe(mix, 2 * lack.share_outside) *
-               ToThe(StreamFallbacks::kSmaller,
+    widening = widening * Power(mix, 2 * lack.share_outside) *
+               Power(StreamFallbacks::kSmaller,
                      std::min(lack.octaves_below, StreamFallbacks::kMaxOctaves));
     if (lack.octaves_below > 0 || lack.share_outside > 0) basis = KernelBasis::kOutsideGrid;
   }

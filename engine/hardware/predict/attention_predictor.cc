@@ -150,6 +150,11 @@ OptionalAttention AttentionPredictor::AsLike(OptionalAttention other, DataType t
 OptionalAttention AttentionPredictor::OfAccelerator(const Accelerator& accelerator, DataType type) {
   OptionalAttention out = OfReference(accelerator, type);
   if (!out.has_value()) out = AsLike(OfReference(accelerator, EquivalentType(type)), type);
+  const SameChip chip = out.has_value() ? SameChip() : SameChipOf(accelerator, type);
+  if (chip) {
+    out = OfAccelerator(*chip.published, type);
+    if (out.has_value()) out->chip_ = chip;
+  }
   if (!out.has_value()) out = OfCeilings(DatasheetCeilings(accelerator, type), type);
   return out;
 }
@@ -193,7 +198,8 @@ KernelTime AttentionPredictor::TimeBy(const Stand& stand, const AttentionShape& 
 }
 
 KernelTime AttentionPredictor::Predict(const AttentionShape& shape) const {
-  return TimeBy(ForwardStand(shape), shape);
+  const KernelTime time = TimeBy(ForwardStand(shape), shape);
+  return chip_ ? chip_.Scaled(time, 1) : time;
 }
 
 KernelTime AttentionPredictor::BackwardByForward(const AttentionShape& shape) const {
@@ -202,7 +208,8 @@ KernelTime AttentionPredictor::BackwardByForward(const AttentionShape& shape) co
     return Scaled(TimeBy(stand, shape), AttentionFallbacks::kBackwardOverForward,
                   AttentionFallbacks::kBackward);
   }
-  const KernelTime time = stand.model->PredictBackward(shape);
+  KernelTime time = stand.model->PredictBackward(shape);
+  if (chip_) time = chip_.Scaled(time, 1);
   return stand.equivalent_type ? AsEquivalentType(time) : time;
 }
 

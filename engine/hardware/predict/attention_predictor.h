@@ -12,6 +12,7 @@
 #include "engine/hardware/kernels/ceiling_time.h"
 #include "engine/hardware/kernels/kernel_time.h"
 #include "engine/hardware/predict/kernel_source.h"
+#include "engine/hardware/predict/same_chip.h"
 
 namespace sextant {
 
@@ -21,6 +22,7 @@ class AttentionPredictor {
   //   published attention in the type; for key heads wider than value heads, published latent
   //     attention, where available
   //   published attention in another type of the same width and peak
+  //   that of another product of the same chip, scaled by the peaks
   //   datasheet peaks, times the share that attention reached elsewhere
   // Absent where the datasheet has no peak in `type`, or no bandwidth.
   static absl::optional<AttentionPredictor> OfAccelerator(const Accelerator& accelerator,
@@ -80,6 +82,7 @@ class AttentionPredictor {
 
   DataType type_;
   Stand forward_;
+  SameChip chip_ = {};                   // of whose published product the forward stands are
   absl::optional<Stand> latent_ = {};    // of keys wider than values
   absl::optional<Stand> backward_ = {};  // for keys wider than values
 };

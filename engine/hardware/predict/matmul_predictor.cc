@@ -107,6 +107,7 @@ absl::optional<MatmulPredictor> MatmulPredictor::OfAccelerator(const Accelerator
 absl::optional<MatmulPredictor> MatmulPredictor::OfAccelerator(const Accelerator& accelerator,
                                                                MatmulType type) {
   absl::optional<MatmulPredictor> reference = OfReference(accelerator, type);
+  if (!reference.has_value()) reference = OfSameChip(accelerator, type);
   if (reference.has_value()) return reference;
   return OfCeilings(DatasheetCeilings(accelerator, type.data_type), type);
 }
@@ -151,6 +152,15 @@ absl::optional<MatmulPredictor> MatmulPredictor::OfReference(const Accelerator& 
       .device = accelerator.name,
       .form = FormOf(out.model_->chosen().form),
       .error = out.model_->error()};
+  return out;
+}
+
+absl::optional<MatmulPredictor> MatmulPredictor::OfSameChip(const Accelerator& accelerator,
+                                                            MatmulType type) {
+  const SameChip chip = SameChipOf(accelerator, type.data_type);
+  if (!chip) return absl::nullopt;
+  absl::optional<MatmulPredictor> out = OfReference(*chip.published, type);
+  if (out.has_value()) out->chip_ = chip;
   return out;
 }
 
@@ -239,7 +249,7 @@ KernelTime MatmulPredictor::PredictAligned(const MatmulShape& shape) const {
       other_.has_value() ? model_->PredictOtherType(shape, *other_) : model_->Predict(shape);
   out.low = out.low * version_.low;
   out.high = out.high * version_.high;
-  return out;
+  return chip_ ? chip_.Scaled(out, WorkShare(shape)) : out;
 }
 
 KernelTime MatmulPredictor::Predict(const MatmulShape& shape) const {
@@ -294,7 +304,8 @@ double MatmulPredictor::WorkShare(const MatmulBatch& matmul) const {
   const auto batch = static_cast<double>(matmul.batch);
   const MatmulDimensions each(matmul.each);
   const double work = batch * roofline_.WorkSeconds(each);
-  const double roof = std::hypot(work, batch * roofline_.ByteSeconds(each));
+  const double bytes = batch * roofline_.ByteSeconds(each);
+  const double roof = std::sqrt(work * work + bytes * bytes);
   return work / roof * (work / (roof + roofline_.fixed_seconds));
 }
 

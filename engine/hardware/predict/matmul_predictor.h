@@ -16,6 +16,7 @@
 #include "engine/hardware/kernels/matmul_shape.h"
 #include "engine/hardware/kernels/prediction_error.h"
 #include "engine/hardware/predict/kernel_source.h"
+#include "engine/hardware/predict/same_chip.h"
 
 namespace sextant {
 
@@ -24,6 +25,7 @@ class MatmulPredictor {
   // For a product that was not measured here. The first of
   //   published multiplications in the type
   //   published ones in another type of the same width and peak, or of another scaling
+  //   those of another product of the same chip, scaled by the peaks
   //   datasheet peaks, times the published share of them
   // Absent where the datasheet has no peak in `type`, or no bandwidth. A DataType means its
   // UsualMatmulType(), here and below.
@@ -85,6 +87,8 @@ class MatmulPredictor {
   MatmulPredictor() = default;
   static absl::optional<MatmulPredictor> OfReference(const Accelerator& accelerator,
                                                      MatmulType type);
+  static absl::optional<MatmulPredictor> OfSameChip(const Accelerator& accelerator,
+                                                    MatmulType type);
   static absl::optional<MatmulPredictor> OfCeilings(absl::optional<DeviceCeilings> ceilings,
                                                     MatmulType type);
   static absl::StatusOr<MatmulPredictor> OfOwn(const MeasuredKernels& measured,
@@ -100,6 +104,7 @@ class MatmulPredictor {
   std::shared_ptr<const MatmulModel> own_ = nullptr;  // owns `model_`, if it is ours
   const MatmulModel* model_ = nullptr;                // null: by ceilings
   absl::optional<OtherMatmulType> other_ = {};        // set where the model is of another type
+  SameChip chip_ = {};                                // likewise of another product
   KernelCeilings ceilings_ = {};
   MatmulRoofline roofline_ = {};  // of the model or of the ceilings, in the type itself
   double quantise_seconds_ = 0;   // per element of x; 0: no part of the time

@@ -13,11 +13,12 @@
 
 namespace sextant {
 
-// Factors on a burst's time.
+// Factors on a burst's time; below 1 where training was seen to be faster than the bursts published
+// for another product of the chip. low <= expected <= high.
 struct Derating {
-  double low = 1;       // at least 1
-  double expected = 1;  // at least `low`
-  double high = 1;      // at least `expected`
+  double low = 1;
+  double expected = 1;
+  double high = 1;
   std::string citation = {};
 };
 

@@ -1,0 +1,48 @@
+#include "engine/hardware/predict/same_chip.h"
+
+#include <algorithm>
+
+#include "engine/hardware/catalogue.h"
+
+namespace sextant {
+namespace {
+
+struct Chip {
+  absl::string_view product;
+  absl::string_view published;
+};
+
+// Chips by name: GA100, GH100, GB100 and GB102.
+constexpr Chip kChips[] = {
+    {"a100-sxm-40", "a100-sxm-80"}, {"gh200-96", "h100-sxm"}, {"gh200-144", "h200-sxm"},
+    {"b300-sxm", "b200-sxm"},       {"gb200", "b200-sxm"},    {"gb300", "b200-sxm"},
+};
+
+}  // namespace
+
+KernelTime SameChip::Scaled(KernelTime time, double work_share) const {
+  const double ratio = byte_ratio + (work_ratio - byte_ratio) * work_share;
+  return {.expected = time.expected * ratio,
+          .low = time.low * (ratio * kSameChip.low),
+          .high = time.high * (ratio * kSameChip.high),
+          .basis = std::max(time.basis, KernelBasis::kOtherPass)};
+}
+
+SameChip SameChipOf(const Accelerator& accelerator, DataType type) {
+  for (const Chip& chip : kChips) {
+    if (chip.product != accelerator.name) continue;
+    const auto published = FindAccelerator(chip.published);
+    if (!published.ok()) return {};
+    const DatasheetValue own = PeakFlopsPerSecond(accelerator, type);
+    const DatasheetValue other = PeakFlopsPerSecond(**published, type);
+    const DatasheetValue& bandwidth = accelerator.memory_bandwidth_bytes_per_second;
+    const DatasheetValue& others = (*published)->memory_bandwidth_bytes_per_second;
+    if (!own || !other || !bandwidth || !others) return {};
+    return {.published = *published,
+            .work_ratio = other.value / own.value,
+            .byte_ratio = others.value / bandwidth.value};
+  }
+  return {};
+}
+
+}  // namespace sextant
